@@ -1,0 +1,38 @@
+# Finds the libtorch that a Python interpreter's torch package, or an unpacked libtorch, holds.
+#
+#   Libtorch_ROOT  the folder with include/ and lib/ (default: asked of Python3_EXECUTABLE or python3)
+#   Libtorch::cpu  target: headers, libc10, libtorch_cpu
+#   Libtorch::python  target: adds libtorch_python, if it is there
+if(NOT Libtorch_ROOT)
+  if(NOT Python3_EXECUTABLE)
+    find_program(Python3_EXECUTABLE NAMES python python3)
+  endif()
+  execute_process(
+    COMMAND ${Python3_EXECUTABLE} -c "import importlib.util as u; print(u.find_spec('torch').submodule_search_locations[0])"
+    OUTPUT_VARIABLE Libtorch_ROOT OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+endif()
+set(Libtorch_ROOT ${Libtorch_ROOT} CACHE PATH "Folder of libtorch: the torch package, or an unpacked libtorch")
+
+find_path(Libtorch_INCLUDE_DIR ATen/core/ivalue.h PATHS ${Libtorch_ROOT}/include NO_DEFAULT_PATH)
+find_library(Libtorch_CPU_LIBRARY torch_cpu PATHS ${Libtorch_ROOT}/lib NO_DEFAULT_PATH)
+find_library(Libtorch_C10_LIBRARY c10 PATHS ${Libtorch_ROOT}/lib NO_DEFAULT_PATH)
+find_library(Libtorch_PYTHON_LIBRARY torch_python PATHS ${Libtorch_ROOT}/lib NO_DEFAULT_PATH)
+mark_as_advanced(Libtorch_INCLUDE_DIR Libtorch_CPU_LIBRARY Libtorch_C10_LIBRARY Libtorch_PYTHON_LIBRARY)
+
+include(FindPackageHandleStandardArgs)
+find_package_handle_standard_args(Libtorch
+  REQUIRED_VARS Libtorch_CPU_LIBRARY Libtorch_C10_LIBRARY Libtorch_INCLUDE_DIR
+  REASON_FAILURE_MESSAGE "Give -DLibtorch_ROOT=<folder>, or have a Python with torch first on PATH (./dev setup makes one).")
+
+if(Libtorch_FOUND AND NOT TARGET Libtorch::cpu)
+  add_library(Libtorch::cpu INTERFACE IMPORTED)
+  target_include_directories(Libtorch::cpu SYSTEM INTERFACE ${Libtorch_INCLUDE_DIR})
+  target_compile_definitions(Libtorch::cpu INTERFACE AT_PER_OPERATOR_HEADERS)
+  # Kernels register themselves when the library loads, so it must not be dropped as unneeded.
+  target_link_libraries(Libtorch::cpu INTERFACE
+    -Wl,--push-state,--no-as-needed ${Libtorch_CPU_LIBRARY} ${Libtorch_C10_LIBRARY} -Wl,--pop-state)
+  if(Libtorch_PYTHON_LIBRARY)
+    add_library(Libtorch::python INTERFACE IMPORTED)
+    target_link_libraries(Libtorch::python INTERFACE Libtorch::cpu ${Libtorch_PYTHON_LIBRARY})
+  endif()
+endif()

@@ -1,0 +1,42 @@
+// Reading `.pt` archives: zip container, pickles, code, tensors.
+//
+// Loading and compiling never execute anything that an archive holds: pickles may name only the classes that the
+// archive's own code defines and a fixed list of rebuild functions; code is declared lazily and compiled when called.
+// Tensors are mapped from the file, privately, and not read until they are touched.
+#pragma once
+
+#include <ATen/core/ivalue.h>
+#include <c10/core/Device.h>
+
+#include <iosfwd>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+
+#include "cresset/program/program.h"
+
+namespace cresset {
+
+struct LoadOptions {
+  /// Where tensors go; by default where they were saved (CPU if that device does not exist here is an error, as in torch.jit).
+  std::optional<c10::Device> device;
+  /// In: names of extra files to read ("metadata.json"). Out: their contents; names that the archive lacks stay as they were.
+  std::unordered_map<std::string, std::string>* extra_files = nullptr;
+};
+
+/// The root object of an archive and the program that its code was declared in.
+struct LoadedArchive {
+  c10::intrusive_ptr<c10::ivalue::Object> root;
+  std::shared_ptr<Program> program;
+  int64_t version = 0; // of the file format
+};
+
+/// Throw ArchiveError.
+LoadedArchive loadArchive(const std::string& path, const LoadOptions& options = {});
+LoadedArchive loadArchive(std::istream& stream, const LoadOptions& options = {});
+/// `keep_alive` is held as long as a tensor refers to the buffer.
+LoadedArchive loadArchive(const void* data, size_t size, std::shared_ptr<void> keep_alive, const LoadOptions& options = {});
+
+} // namespace cresset

@@ -1,0 +1,34 @@
+// Running functions: Code is a function's graph as register-machine instructions; a Run is one execution.
+//
+// Script calls push frames, not C++ stack. An execution can be suspended (a `wait` on a future that is not done) and
+// goes on later on another thread.
+// Thread-safety: Code is immutable; a Run belongs to one thread at a time.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "cresset/program/program.h"
+
+namespace cresset {
+
+class Code;
+
+/// Emits code for a verified graph. `name` is what stacks and listings call it.
+std::shared_ptr<const Code> emitCode(const std::shared_ptr<Graph>& graph, std::string name);
+
+/// The instructions for people to read: one per line, `r3 = aten::mm(move r0, move r2)  # model.py:4`.
+std::string disassemble(const Code& code);
+
+/// Runs to the end: pops the inputs, pushes the outputs. Waits (without holding a pool thread) for futures.
+void runCode(const Code& code, Stack& stack);
+
+/// How deep script calls may nest before ScriptError "maximum recursion depth exceeded" ("builtins.RecursionError").
+inline constexpr size_t kMaxCallDepth = 10000;
+
+/// Asks the executions of the calling thread's runs to stop: they throw ScriptError "interrupted"
+/// ("builtins.KeyboardInterrupt") at the next call or loop turn. `check` is called every few milliseconds while scripts
+/// run on this thread, and returns true to interrupt (the Python extension asks PyErr_CheckSignals). Null to remove.
+void setInterruptCheck(bool (*check)());
+
+} // namespace cresset

@@ -1,0 +1,39 @@
+// Text to graphs, types and schemas. All throw UserError with a range into the text; nesting is limited to
+// kMaxNesting.
+#pragma once
+
+#include <ATen/core/function_schema.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "cresset/ir/graph.h"
+#include "cresset/ir/printer.h"
+
+namespace cresset {
+
+/// How deep types, expressions and blocks may nest in any text that Cresset reads.
+inline constexpr int kMaxNesting = 200;
+
+/// Gives the type for a qualified name ("__torch__.M"); null if there is none.
+using TypeResolver = std::function<TypePtr(const std::string& qualified_name)>;
+
+struct ParseOptions {
+  TypeResolver types;
+  const ConstantTable* constants = nullptr; // what CONSTANTS.cN refers to
+  std::string file; // for messages and source ranges
+};
+
+/// Parses the textual IR. Operators are not looked up. The result passes verify() or an error is thrown.
+std::shared_ptr<Graph> parseGraph(const std::string& text, const ParseOptions& options = {});
+
+/// Parses a type as IR text and schemas write it. "t"-like lower-case names that are no type are type variables if
+/// `allow_type_variables`.
+TypePtr parseType(const std::string& text, const TypeResolver& types = {}, bool allow_type_variables = false);
+
+/// Parses "ns::name.overload(Tensor(a!) self, *, int[2] size=1) -> (Tensor(a!), ...)". The result prints and compares
+/// equal to the dispatcher's schema of the same text.
+c10::FunctionSchema parseSchema(const std::string& text, const TypeResolver& types = {});
+
+} // namespace cresset

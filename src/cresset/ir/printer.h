@@ -1,0 +1,30 @@
+// Graphs as text. The form is TorchScript's; parseGraph(print(g)) gives the same graph.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cresset/ir/graph.h"
+
+namespace c10 {
+struct IValue;
+}
+
+namespace cresset {
+
+/// Constants that text can't hold (tensors of more than one element, objects, …), printed as `CONSTANTS.c0`.
+using ConstantTable = std::vector<c10::IValue>;
+
+struct PrintOptions {
+  bool source_ranges = true; // `# model.py:7:4` behind each node that has a range
+  ConstantTable* constants = nullptr; // filled by the printer; without it such constants print as <Tensor>, <object> …
+};
+
+std::string toString(const Graph& graph, PrintOptions options = {});
+/// One node, its blocks included.
+std::string toString(const Node& node, PrintOptions options = {});
+std::string toString(const Block& block, PrintOptions options = {});
+/// As IR text writes types: "int[]", "Tensor?", "Dict(str, Tensor)", "Float(2, *, strides=[4, 1], requires_grad=0, device=cpu)".
+std::string toString(const c10::Type& type);
+
+} // namespace cresset

@@ -1,0 +1,128 @@
+// The operator table: everything that can be called by name in a graph, from PyTorch's dispatcher or from Cresset's
+// own rows (rows_*.cpp) for the builtins that the dispatcher lacks.
+//
+// Operators are interned and live as long as the process. Thread-safety: all of this may be called from any thread.
+#pragma once
+
+#include <ATen/core/function_schema.h>
+#include <ATen/core/ivalue.h>
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cresset/ir/graph.h"
+
+namespace c10 {
+class OperatorHandle;
+}
+
+namespace cresset {
+
+using Stack = std::vector<c10::IValue>;
+
+/// Pops `num_args` values from the end of the stack, pushes the results. Throws c10::Error, or ScriptRaise for a Python
+/// exception of a given class.
+using Kernel = void (*)(Stack& stack, size_t num_args);
+
+/// Thrown by kernels to raise a Python exception, such as {"builtins.IndexError", "list index out of range"}.
+/// The interpreter turns it into ScriptError.
+class ScriptRaise : public std::exception {
+ public:
+  ScriptRaise(std::string python_class, std::string message);
+  const char* what() const noexcept override { return message_.c_str(); }
+  const std::string& pythonClass() const { return python_class_; }
+
+ private:
+  std::string python_class_, message_;
+};
+
+/// What PyTorch's schema does not tell of an operator; columns of the table, as bits.
+enum class Trait : uint32_t {
+  None = 0,
+  SideEffect = 1, // prints, warns, draws random numbers, changes global state: never removed, merged or reordered
+  Nondeterministic = 2, // equal inputs may give other results
+};
+constexpr Trait operator|(Trait a, Trait b) { return Trait(uint32_t(a) | uint32_t(b)); }
+constexpr bool has(Trait set, Trait t) { return (uint32_t(set) & uint32_t(t)) != 0; }
+
+/// A row of Cresset's own: a builtin that the dispatcher lacks.
+struct Row {
+  std::string_view schema; // as text; parsed when the name is first looked up
+  Kernel kernel;
+  Trait traits = Trait::None;
+};
+
+class Operator {
+ public:
+  const c10::FunctionSchema& schema() const { return schema_; }
+  Symbol kind() const { return kind_; }
+  /// "aten::add.Tensor".
+  const std::string& fullName() const { return full_name_; }
+
+  /// Calls on `num_args` values at the end of the stack (the number matters for variadic operators only). The values
+  /// must have the schema's types; nothing is checked.
+  void call(Stack& stack, size_t num_args) const;
+  /// Null if the operator belongs to the dispatcher.
+  Kernel kernel() const { return kernel_; }
+  /// Null if it is a row of Cresset's.
+  const c10::OperatorHandle* handle() const { return handle_.get(); }
+
+  bool hasSideEffects() const { return has(traits_, Trait::SideEffect); }
+  bool isDeterministic() const { return !has(traits_, Trait::Nondeterministic); }
+  /// Whether some argument is written to.
+  bool isMutable() const { return mutable_; }
+  /// No write, no side effect, deterministic, no alias annotation on a result.
+  bool isPure() const;
+
+  ~Operator();
+  Operator(const Operator&) = delete;
+  Operator& operator=(const Operator&) = delete;
+
+ private:
+  friend class OperatorTable;
+  Operator(c10::FunctionSchema schema, Kernel kernel, Trait traits);
+  explicit Operator(const c10::OperatorHandle& handle);
+
+  c10::FunctionSchema schema_;
+  Symbol kind_;
+  std::string full_name_;
+  Kernel kernel_ = nullptr;
+  std::unique_ptr<c10::OperatorHandle> handle_;
+  Trait traits_ = Trait::None;
+  bool mutable_ = false;
+};
+
+class OperatorTable {
+ public:
+  static OperatorTable& get();
+
+  /// The overloads of `kind` ("aten::add") in ranking order: the order in which schema matching tries them. Empty if
+  /// there is no such operator. Finds operators that were registered with the dispatcher a moment ago. The span stays
+  /// valid for the life of the process.
+  std::span<const Operator* const> overloads(Symbol kind);
+  /// By full name, overload included; null if there is none.
+  const Operator* find(std::string_view full_name);
+  /// All names ("aten::add") that look like `kind`, best first, for messages.
+  std::vector<std::string> similarNames(Symbol kind);
+  /// Every operator of Cresset's own rows and of the dispatcher.
+  std::vector<const Operator*> all();
+
+ private:
+  OperatorTable();
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+/// The operator that `node` calls, chosen by the types of its inputs and bound to the node; null if the node is
+/// structural (see isStructural). Throws UserError, listing the candidates, if nothing matches.
+const Operator* operatorOf(Node& node);
+/// prim::Constant, If, Loop, TupleConstruct, CallMethod, … : nodes whose meaning is defined by the IR, not by a schema.
+bool isStructural(Symbol kind);
+/// Checks every operator node of `graph` against its schema. Throws UserError in verify()'s form.
+void verifyOperators(Graph& graph);
+
+} // namespace cresset

@@ -1,0 +1,27 @@
+// What a Function runs as. Declared here, below the engines, and defined by interpreter/ (later executor/): this is the
+// one place where a lower layer reaches a higher one, at link time.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+namespace c10 {
+struct IValue;
+}
+
+namespace cresset {
+
+class Function;
+using Stack = std::vector<c10::IValue>;
+
+class Executable {
+ public:
+  virtual ~Executable() = default;
+  /// Pops the arguments, pushes the result. Safe to call from many threads at once.
+  virtual void run(Stack& stack) const = 0;
+};
+
+/// Makes the executable of a defined function.
+std::shared_ptr<const Executable> compileFunction(Function& function);
+
+} // namespace cresset

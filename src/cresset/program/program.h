@@ -1,0 +1,126 @@
+// A Program owns functions and types, the way a shared library does: append-only, shared by any number of threads,
+// modules and graphs.
+//
+// Types refer to their Program (so that same-named classes of two programs differ), objects keep it alive. Definitions
+// are lazy: a function may be declared by a schema and a definer, which builds its graph on first use.
+//
+// Thread-safety: everything here may be called from any thread. A function's definer runs once, under a lock of the
+// Program's that lets the same thread define further functions.
+#pragma once
+
+#include <ATen/core/function.h>
+#include <ATen/core/jit_type.h>
+#include <ATen/core/qualified_name.h>
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "cresset/ir/graph.h"
+#include "cresset/program/executable.h"
+
+namespace cresset {
+
+class Program;
+
+/// A named function with a graph. Methods are functions whose first argument is `self`.
+class Function final : public torch::jit::Function {
+ public:
+  using Definer = std::function<void(Function&)>;
+
+  const c10::QualifiedName& qualname() const override { return name_; }
+  Program& program() const { return *program_; }
+
+  /// Declared, or known after definition.
+  const c10::FunctionSchema& getSchema() const override;
+  size_t num_inputs() const override { return getSchema().arguments().size(); }
+  torch::jit::Function& setSchema(c10::FunctionSchema schema) override;
+  bool hasSchema() const;
+
+  /// Runs the definer if that has not happened. Throws UserError if the body is wrong (again at each call), or if the
+  /// function is being defined further up on this thread's stack (recursion).
+  void ensure_defined() override;
+  bool isDefined() const { return state_.load(std::memory_order_acquire) == State::Defined; }
+  /// Defined first if needed. Must not be changed once the function has run.
+  const std::shared_ptr<Graph>& graph();
+  /// For definers.
+  void setGraph(std::shared_ptr<Graph> graph);
+
+  /// The code that runs; compiled on first use by compileFunction.
+  const Executable& executable();
+  /// Pops num_inputs() arguments, pushes the result. Arguments are not checked.
+  void run(Stack& stack) override;
+  bool isGraphFunction() const override { return true; }
+
+  std::string_view doc_string() const override { return doc_; }
+  void setDocString(std::string doc) { doc_ = std::move(doc); }
+  /// Where the `def` stands.
+  const SourceRange& sourceRange() const { return range_; }
+  void setSourceRange(SourceRange range) { range_ = std::move(range); }
+
+  Function(Program& program, c10::QualifiedName name, Definer definer);
+  ~Function() override;
+
+ private:
+  enum class State { Declared, Defining, Defined };
+  Program* program_;
+  c10::QualifiedName name_;
+  Definer definer_;
+  std::atomic<State> state_;
+  std::unique_ptr<c10::FunctionSchema> schema_; // set once, published by has_schema_
+  std::atomic<bool> has_schema_{false};
+  std::shared_ptr<Graph> graph_;
+  std::shared_ptr<const Executable> executable_;
+  std::atomic<const Executable*> executable_ptr_{nullptr};
+  std::string doc_;
+  SourceRange range_;
+};
+
+class Program : public std::enable_shared_from_this<Program> {
+ public:
+  static std::shared_ptr<Program> make() { return std::make_shared<Program>(Tag()); }
+  ~Program();
+
+  /// This program in the form that c10's types and objects ask for (it aliases a pointer that is never followed).
+  std::shared_ptr<torch::jit::CompilationUnit> asCompilationUnit();
+
+  /// Declares a function; throws UserError if the name is taken. Methods are declared with their class's name as
+  /// prefix and added to the class by the caller.
+  Function& declare(c10::QualifiedName name, Function::Definer definer);
+  Function* findFunction(const c10::QualifiedName& name) const;
+  /// In order of declaration, methods included.
+  std::vector<Function*> functions() const;
+
+  /// A class, interface, enum or named tuple. Throws UserError if the name is taken.
+  void registerType(const c10::NamedTypePtr& type);
+  c10::NamedTypePtr findType(const c10::QualifiedName& name) const;
+  c10::ClassTypePtr findClass(const c10::QualifiedName& name) const;
+  std::vector<c10::NamedTypePtr> types() const;
+
+  /// `name`, or with a number in its last module atom ("___torch_mangle_3") if it is taken.
+  c10::QualifiedName mangle(const c10::QualifiedName& name);
+
+  /// Held while definers run.
+  std::recursive_mutex& definitionMutex() { return definition_mutex_; }
+
+  struct Tag { explicit Tag() = default; };
+  explicit Program(Tag);
+
+ private:
+  mutable std::mutex mutex_;
+  std::recursive_mutex definition_mutex_;
+  std::vector<std::unique_ptr<Function>> functions_;
+  std::unordered_map<c10::QualifiedName, Function*> function_index_;
+  std::vector<c10::NamedTypePtr> types_;
+  std::unordered_map<c10::QualifiedName, c10::NamedTypePtr> type_index_;
+  size_t next_mangle_ = 0;
+};
+
+/// The Program that owns a class, enum or interface made through it; null for custom C++ classes.
+std::shared_ptr<Program> programOf(const c10::ClassType& type);
+
+} // namespace cresset

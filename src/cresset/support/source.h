@@ -1,0 +1,80 @@
+// Source text and ranges within it.
+//
+// Every token, tree, node and error refers to program text through a SourceRange, which keeps its Source alive.
+// Thread-safety: a Source is immutable after construction; ranges are values.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace cresset {
+
+struct SourceRange;
+
+/// A piece of program text with a name. Offsets are bytes from the start of `text()`.
+class Source {
+ public:
+  /// `first_line` is the 1-based line number, in the file called `name`, of the first line of `text`.
+  explicit Source(std::string text, std::string name = "", size_t first_line = 1);
+  virtual ~Source();
+  Source(const Source&) = delete;
+  Source& operator=(const Source&) = delete;
+
+  const std::string& text() const { return text_; }
+  /// File name, or "" if the text did not come from a file.
+  const std::string& name() const { return name_; }
+
+  /// 1-based line number, in the file, of the line that holds `offset`.
+  size_t lineNumber(size_t offset) const;
+  /// 0-based byte column of `offset` in its line.
+  size_t column(size_t offset) const;
+  /// The text of the line that holds `offset`, without its line break.
+  std::string_view line(size_t offset) const;
+
+  /// Where `range` of this text came from, if this text was itself made from another (code in an archive is printed
+  /// from the file that its author wrote, and the archive's debug records say which part came from where).
+  virtual std::optional<SourceRange> origin(const SourceRange& range) const;
+
+ private:
+  size_t lineIndex(size_t offset) const;
+
+  std::string text_;
+  std::string name_;
+  size_t first_line_;
+  mutable std::once_flag lines_once_;
+  mutable std::vector<uint32_t> line_starts_; // built on first use, under lines_once_
+};
+
+/// The half-open byte range [begin, end) of a Source. A default-constructed range refers to no text.
+struct SourceRange {
+  std::shared_ptr<const Source> source;
+  uint32_t begin = 0;
+  uint32_t end = 0;
+
+  explicit operator bool() const { return source != nullptr; }
+  std::string_view text() const;
+  /// The smallest range that covers both; they must share a source (if either is empty, the other is returned).
+  static SourceRange cover(const SourceRange& a, const SourceRange& b);
+
+  /// PyTorch's picture of a place in a program:
+  ///   File "model.py", line 7
+  ///     return x * name
+  ///            ~~~~~~~~ <--- HERE
+  /// with up to `context` lines before and after. Shows the original file where the text has an origin.
+  std::string highlight(size_t context = 3) const;
+};
+
+/// One entry of the chain of calls through which code was inlined, innermost first. Immutable and shared.
+struct InlinedCall {
+  std::shared_ptr<const InlinedCall> caller; // null for the outermost
+  std::string function; // name of the function whose body was inlined
+  SourceRange call_site;
+};
+using InlinedCallPtr = std::shared_ptr<const InlinedCall>;
+
+} // namespace cresset
