@@ -52,6 +52,7 @@ namespace cresset {
   X(TK_TRUE, "True", "True")              \
   X(TK_FALSE, "False", "False")           \
   X(TK_NONE, "None", "None")              \
+  X(TK_AT_DECORATOR, "decorator", "")     \
   X(TK_ELLIPSIS, "dots", "...")           \
   X(TK_ARROW, "arrow", "->")              \
   X(TK_EQ, "eq", "==")                    \
@@ -93,7 +94,7 @@ namespace cresset {
   X(TK_SET_LITERAL, "set literal", "")    \
   X(TK_LIST_COMP, "list comprehension", "") \
   X(TK_DICT_COMP, "dict comprehension", "") \
-  X(TK_JOINED_STR, "joined string", "")   \
+  X(TK_COMPARE_CHAIN, "comparison chain", "") \
   X(TK_ASSIGN, "assign", "")              \
   X(TK_AUG_ASSIGN, "augmented assign", "") \
   X(TK_EXPR_STMT, "expression statement", "") \
