@@ -8,7 +8,11 @@ if(NOT Libtorch_ROOT)
     find_program(Python3_EXECUTABLE NAMES python python3)
   endif()
   execute_process(
-    COMMAND ${Python3_EXECUTABLE} -c "import importlib.util as u; print(u.find_spec('torch').submodule_search_locations[0])"
+    # The second place is for builds that pip isolates: they hide the environment's packages, but not its folder.
+    COMMAND ${Python3_EXECUTABLE} -c "
+import importlib.util as u, os, sysconfig
+spec = u.find_spec('torch')
+print(spec.submodule_search_locations[0] if spec else os.path.join(sysconfig.get_path('platlib'), 'torch'))"
     OUTPUT_VARIABLE Libtorch_ROOT OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
 endif()
 set(Libtorch_ROOT ${Libtorch_ROOT} CACHE PATH "Folder of libtorch: the torch package, or an unpacked libtorch")

@@ -104,13 +104,17 @@ class Program : public std::enable_shared_from_this<Program> {
   /// `name`, or with a number in its last module atom ("___torch_mangle_3") if it is taken.
   c10::QualifiedName mangle(const c10::QualifiedName& name);
 
-  /// Held while definers run.
+  /// Held while definers run, and by whoever declares or registers.
   std::recursive_mutex& definitionMutex() { return definition_mutex_; }
 
   struct Tag { explicit Tag() = default; };
   explicit Program(Tag);
 
  private:
+  friend class DefinitionScope;
+  void checkNameIsFree(const c10::QualifiedName& name) const; // mutex_ is held
+  void rollBack(size_t num_functions, size_t num_types);
+
   mutable std::mutex mutex_;
   std::recursive_mutex definition_mutex_;
   std::vector<std::unique_ptr<Function>> functions_;
@@ -118,6 +122,27 @@ class Program : public std::enable_shared_from_this<Program> {
   std::vector<c10::NamedTypePtr> types_;
   std::unordered_map<c10::QualifiedName, c10::NamedTypePtr> type_index_;
   size_t next_mangle_ = 0;
+  // What a DefinitionScope took back. Kept, because graphs compiled meanwhile may refer to it.
+  std::vector<std::unique_ptr<Function>> removed_functions_;
+  std::vector<c10::NamedTypePtr> removed_types_;
+};
+
+/// Makes the definition of several functions and types one step: unless commit() is called, the destructor takes back
+/// all that was declared and registered since (methods are removed from classes that stay). Scopes nest. Other threads'
+/// definitions wait until the scope ends, so that it never takes back theirs.
+class DefinitionScope {
+ public:
+  explicit DefinitionScope(Program& program);
+  ~DefinitionScope();
+  DefinitionScope(const DefinitionScope&) = delete;
+  DefinitionScope& operator=(const DefinitionScope&) = delete;
+  void commit() { committed_ = true; }
+
+ private:
+  Program& program_;
+  std::unique_lock<std::recursive_mutex> lock_;
+  size_t num_functions_, num_types_;
+  bool committed_ = false;
 };
 
 /// The Program that owns a class, enum or interface made through it; null for custom C++ classes.

@@ -1,0 +1,19 @@
+# What `cmake --install` and the wheel contain. In a wheel everything lies inside the package's folder, so that
+# find_package(Cresset) works with -DCMAKE_PREFIX_PATH=$(python -c 'import cresset; print(cresset.cmake_prefix_path)').
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+if(CRESSET_WHEEL)
+  set(CMAKE_INSTALL_LIBDIR lib)
+endif()
+set(config_dir ${CMAKE_INSTALL_LIBDIR}/cmake/Cresset)
+
+install(TARGETS cresset EXPORT CressetTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT cresset
+  NAMELINK_COMPONENT cresset)
+install(DIRECTORY src/cresset DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT cresset
+  FILES_MATCHING PATTERN "*.h" PATTERN python EXCLUDE)
+install(EXPORT CressetTargets NAMESPACE Cresset:: DESTINATION ${config_dir} COMPONENT cresset)
+configure_package_config_file(cmake/CressetConfig.cmake.in ${CMAKE_CURRENT_BINARY_DIR}/CressetConfig.cmake
+  INSTALL_DESTINATION ${config_dir})
+write_basic_package_version_file(${CMAKE_CURRENT_BINARY_DIR}/CressetConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${CMAKE_CURRENT_BINARY_DIR}/CressetConfig.cmake ${CMAKE_CURRENT_BINARY_DIR}/CressetConfigVersion.cmake
+  cmake/FindLibtorch.cmake DESTINATION ${config_dir} COMPONENT cresset)

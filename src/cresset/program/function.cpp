@@ -1,0 +1,114 @@
+// Function: lazy definition and lazy compilation of one function.
+//
+// Both happen once, under the Program's definition mutex, and are published by an atomic (state_, executable_ptr_), so
+// that a call of a function that has run before takes no lock.
+#include "cresset/program/program.h"
+
+#include <utility>
+
+#include "cresset/support/error.h"
+
+namespace cresset {
+
+namespace {
+
+/// The schema of a function that was given as a graph only.
+c10::FunctionSchema schemaOfGraph(const c10::QualifiedName& name, const Graph& graph) {
+  std::vector<c10::Argument> arguments, returns;
+  for (const Value* input : graph.inputs()) arguments.emplace_back(input->debugName(), input->type());
+  for (const Value* output : graph.outputs()) returns.emplace_back("", output->type());
+  return c10::FunctionSchema(name.name(), "", std::move(arguments), std::move(returns));
+}
+
+} // namespace
+
+Function::Function(Program& program, c10::QualifiedName name, Definer definer)
+    : program_(&program), name_(std::move(name)), definer_(std::move(definer)), state_(State::Declared) {}
+
+Function::~Function() = default;
+
+bool Function::hasSchema() const {
+  return has_schema_.load(std::memory_order_acquire);
+}
+
+const c10::FunctionSchema& Function::getSchema() const {
+  // Definition is invisible to callers: it computes what the declaration already means.
+  if (!hasSchema()) const_cast<Function*>(this)->ensure_defined();
+  return *schema_;
+}
+
+torch::jit::Function& Function::setSchema(c10::FunctionSchema schema) {
+  std::lock_guard lock(program_->definitionMutex());
+  if (hasSchema()) {
+    // A definer that failed and runs again states the schema again; readers hold references to the first one.
+    if (*schema_ == schema) return *this;
+    throw UserError("the schema of '" + name_.qualifiedName() + "' is already set and can't be changed");
+  }
+  schema_ = std::make_unique<c10::FunctionSchema>(std::move(schema));
+  has_schema_.store(true, std::memory_order_release);
+  return *this;
+}
+
+void Function::ensure_defined() {
+  if (isDefined()) return;
+  std::lock_guard lock(program_->definitionMutex());
+  switch (state_.load(std::memory_order_relaxed)) {
+    case State::Defined:
+      return;
+    case State::Defining:
+      throw UserError(
+          "function '" + name_.name() + "' is called recursively. Annotate the types of its arguments and of its "
+          "result so that it can be called before its body is compiled", range_);
+    case State::Declared:
+      break;
+  }
+  if (!definer_) throw UserError("function '" + name_.qualifiedName() + "' has no body", range_);
+
+  state_.store(State::Defining, std::memory_order_relaxed);
+  try {
+    definer_(*this);
+    CRESSET_CHECK(graph_ != nullptr, "the definer of '" + name_.qualifiedName() + "' set no graph");
+    if (!hasSchema()) setSchema(schemaOfGraph(name_, *graph_));
+  } catch (...) {
+    graph_ = nullptr;
+    state_.store(State::Declared, std::memory_order_relaxed);
+    throw;
+  }
+  definer_ = nullptr; // it keeps trees and resolvers alive
+  state_.store(State::Defined, std::memory_order_release);
+}
+
+const std::shared_ptr<Graph>& Function::graph() {
+  ensure_defined();
+  return graph_;
+}
+
+void Function::setGraph(std::shared_ptr<Graph> graph) {
+  std::lock_guard lock(program_->definitionMutex());
+  if (executable_) {
+    throw UserError("the graph of '" + name_.qualifiedName() + "' can't be changed: the function has been compiled");
+  }
+  graph_ = std::move(graph);
+  if (state_.load(std::memory_order_relaxed) == State::Defining) return; // ensure_defined finishes
+  CRESSET_CHECK(graph_ != nullptr, "setGraph(null) on '" + name_.qualifiedName() + "'");
+  if (!hasSchema()) setSchema(schemaOfGraph(name_, *graph_));
+  definer_ = nullptr;
+  state_.store(State::Defined, std::memory_order_release);
+}
+
+const Executable& Function::executable() {
+  if (const Executable* ready = executable_ptr_.load(std::memory_order_acquire)) return *ready;
+  ensure_defined();
+  std::lock_guard lock(program_->definitionMutex());
+  if (!executable_) {
+    executable_ = compileFunction(*this);
+    executable_ptr_.store(executable_.get(), std::memory_order_release);
+  }
+  return *executable_;
+}
+
+void Function::run(Stack& stack) {
+  executable().run(stack);
+}
+
+} // namespace cresset

@@ -1,0 +1,201 @@
+#!/usr/bin/env python3
+"""Checks of the repository itself: layers, independence from torch::jit, lean headers, no stray paths.
+
+Each check returns the list of its complaints. `tools/checks.py --build build/release` also looks at the built libraries.
+"""
+
+import argparse
+import ast
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+SRC = ROOT / "src" / "cresset"
+
+# A folder may include itself and, transitively, the folders named here. Peers never include each other.
+LAYERS = {
+    "support": [],
+    "ir": ["support"],
+    "ops": ["ir"],
+    "program": ["ops"],
+    "frontend": ["program"],
+    "interpreter": ["program"],
+    "archive": ["frontend", "interpreter"],
+    "module": ["archive"],
+    "python": ["module"],
+}
+# The umbrella header of the public API stands beside the folders.
+PUBLIC_HEADERS = {"cresset.h"}
+
+
+def tracked(*patterns):
+    out = subprocess.run(
+        ["git", "ls-files", "-co", "--exclude-standard", *patterns], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout.splitlines()
+    return [ROOT / name for name in out if (ROOT / name).is_file()]
+
+
+def closure(folder):
+    seen = {folder}
+    todo = [folder]
+    while todo:
+        for below in LAYERS[todo.pop()]:
+            if below not in seen:
+                seen.add(below)
+                todo.append(below)
+    return seen
+
+
+def check_layers():
+    complaints = []
+    for folder in LAYERS:
+        allowed = closure(folder)
+        for path in sorted((SRC / folder).rglob("*.[hc]*")):
+            for number, line in enumerate(path.read_text().splitlines(), 1):
+                match = re.match(r'\s*#\s*include\s*[<"]cresset/([a-z_]+)/', line)
+                if match and match[1] not in allowed:
+                    complaints.append(f"{path.relative_to(ROOT)}:{number}: {folder}/ may not include {match[1]}/")
+    for path in SRC.iterdir():
+        if path.is_dir() and path.name not in LAYERS:
+            complaints.append(f"{path.relative_to(ROOT)}: a folder that tools/checks.py does not know")
+        if path.is_file() and path.name not in PUBLIC_HEADERS:
+            complaints.append(f"{path.relative_to(ROOT)}: only folders and cresset.h stand in src/cresset")
+    return complaints
+
+
+FORBIDDEN_INCLUDES = [
+    (r"torch/csrc/jit/", "torch::jit code"),
+    (r"torch/(torch|extension|script|all|jit)\.h", "an umbrella header that brings torch::jit code"),
+    (r"torch/csrc/(dynamo|inductor|functorch)/", "another compiler's code"),
+    (r"ATen/ATen\.h", "a header that costs 6 s per file; name the op's own (style guide)"),
+    (r"ATen/Functional(TensorWrapper|StorageImpl|Inverses)\.h", "functionalization that is not ours"),
+]
+
+
+def check_includes():
+    complaints = []
+    for path in tracked("*.h", "*.cpp"):
+        if (ROOT / "tests") in path.parents or (ROOT / "bench") in path.parents:
+            continue  # oracles and peers
+        for number, line in enumerate(path.read_text().splitlines(), 1):
+            match = re.match(r'\s*#\s*include\s*[<"]([^">]+)[">]', line)
+            if not match:
+                continue
+            for pattern, what in FORBIDDEN_INCLUDES:
+                if re.match(pattern, match[1]):
+                    complaints.append(f"{path.relative_to(ROOT)}:{number}: includes {match[1]}: {what}")
+    return complaints
+
+
+FORBIDDEN_MODULES = (
+    "torch.jit",
+    "torch._dynamo",
+    "torch._inductor",
+    "torch._functorch",
+    "torch._export",
+    "torch.export",
+    "torch.fx",
+    "functorch",
+    "torch._C._jit",
+)
+
+
+def dotted(node):
+    parts = []
+    while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
+        node = node.value
+    return ".".join([node.id, *reversed(parts)]) if isinstance(node, ast.Name) else ""
+
+
+def forbidden_module(name):
+    return any(name == m or name.startswith((m + ".", m + "_")) for m in FORBIDDEN_MODULES)
+
+
+def check_python_imports():
+    """The package must not import or reach into another compiler; naming one in a string or comment is fine."""
+    complaints = []
+    for path in sorted((ROOT / "python").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(), str(path))):
+            names = []
+            if isinstance(node, ast.Import):
+                names = [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom) and not node.level:
+                names = [f"{node.module}.{alias.name}" for alias in node.names]
+            elif isinstance(node, ast.Attribute):
+                names = [dotted(node)]
+            for name in filter(forbidden_module, names):
+                complaints.append(f"{path.relative_to(ROOT)}:{node.lineno}: uses {name}")
+    return sorted(set(complaints))
+
+
+# Symbols of ours that are instantiated from the abstract base that ATen/core itself names.
+ALLOWED_SYMBOLS = re.compile(r"^(typeinfo|typeinfo name|vtable) for torch::jit::Function$")
+
+
+def check_symbols(build):
+    complaints = []
+    libraries = [*build.rglob("libcresset.so"), *(build / "python").rglob("_C*.so"), *(build / "bin").glob("cresset*")]
+    if not libraries:
+        return [f"{build}: no built library found"]
+    for library in libraries:
+        listed = subprocess.run(["nm", "-D", "-u", "-C", str(library)], capture_output=True, text=True, check=True).stdout
+        for line in listed.splitlines():
+            symbol = line.strip().split(" ", 1)[-1].strip()
+            # The name of what is used, not the types in its signature.
+            name = re.sub(r"\(.*", "", symbol)
+            name = re.sub(r"<.*", "", name)
+            if ("torch::jit::" in name or "Functionaliz" in name or "FunctionalTensorWrapper" in name) and not ALLOWED_SYMBOLS.match(symbol):
+                complaints.append(f"{library.name}: needs {symbol}")
+    return complaints
+
+
+STRAY = [
+    (r"(?<![\w.])/(work|tmp/w|root|home)/", "an absolute path of a machine"),
+    (r"(pypi\.org|pythonhosted|download\.pytorch\.org|deb\.debian\.org|files\.pythonhosted)", "a registry host"),
+]
+
+
+def check_stray_text():
+    complaints = []
+    for path in tracked():
+        if path == Path(__file__).resolve():
+            continue
+        try:
+            text = path.read_text()
+        except UnicodeDecodeError:
+            continue
+        for number, line in enumerate(text.splitlines(), 1):
+            for pattern, what in STRAY:
+                if re.search(pattern, line):
+                    complaints.append(f"{path.relative_to(ROOT)}:{number}: {what}")
+    return complaints
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--build", type=Path, help="a build folder whose libraries are checked too")
+    args = parser.parse_args()
+    checks = {
+        "layers": check_layers,
+        "includes": check_includes,
+        "python imports": check_python_imports,
+        "stray text": check_stray_text,
+    }
+    if args.build:
+        checks["symbols"] = lambda: check_symbols(args.build)
+    failed = 0
+    for name, check in checks.items():
+        complaints = check()
+        failed += bool(complaints)
+        print(f"{name}: {'ok' if not complaints else f'{len(complaints)} complaints'}")
+        for complaint in complaints:
+            print(f"  {complaint}")
+    print(f"{len(checks) - failed} passed, {failed} failed")
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,116 @@
+// The `cresset` command: runs programs without Python.
+#include <ATen/core/Tensor.h>
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <iostream>
+
+#include "arguments.h"
+#include "cresset/cresset.h"
+#include "cresset/ops/format.h"
+
+namespace {
+
+using cresset::cli::Arguments;
+using Clock = std::chrono::steady_clock;
+
+double milliseconds(Clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+}
+
+/// Saves a tensor to `path`; the tensors of a tuple, list or dict to PATH-0.npy, PATH-1.npy, … or PATH-key.npy.
+void save(const c10::IValue& value, const std::string& path) {
+  const std::string stem = path.ends_with(".npy") ? path.substr(0, path.size() - 4) : path;
+  auto saveAll = [&](const auto& elements) {
+    size_t i = 0;
+    for (const c10::IValue& element : elements) save(element, stem + "-" + std::to_string(i++) + ".npy");
+  };
+  if (value.isTensor()) {
+    cresset::cli::writeNpy(stem + ".npy", value.toTensor());
+    std::cout << "saved " << stem << ".npy\n";
+  } else if (value.isTuple()) {
+    saveAll(value.toTupleRef().elements());
+  } else if (value.isList()) {
+    saveAll(value.toListRef());
+  } else if (value.isGenericDict()) {
+    for (const auto& entry : value.toGenericDict()) {
+      save(entry.value(), stem + "-" + (entry.key().isString() ? entry.key().toStringRef() : cresset::toStr(entry.key())) + ".npy");
+    }
+  } else {
+    throw cresset::UserError("--save: a result of type " + value.type()->annotation_str() + " cannot be saved as .npy");
+  }
+}
+
+struct RunOptions {
+  std::string file, method = "forward", output, device;
+  std::vector<std::string> words;
+  int repeat = 1;
+  bool time = false;
+};
+
+int runMethod(const RunOptions& options) {
+  auto start = Clock::now();
+  const auto device = options.device.empty() ? std::nullopt : std::make_optional(c10::Device(options.device));
+  const cresset::Module module = cresset::load(options.file, device);
+  const double load_ms = milliseconds(start);
+  const cresset::Method method = module.get_method(options.method);
+  const Arguments arguments = cresset::cli::parseArguments(options.words, method.getSchema());
+  c10::IValue result;
+  std::vector<double> calls;
+  for (int i = 0; i < options.repeat; ++i) {
+    start = Clock::now();
+    result = method(arguments.positional, arguments.keywords);
+    calls.push_back(milliseconds(start));
+  }
+  if (options.output.empty()) {
+    std::cout << cresset::toRepr(result) << "\n";
+  } else {
+    save(result, options.output);
+  }
+  if (options.time) {
+    std::cerr << "load " << load_ms << " ms, first call " << calls.front() << " ms";
+    if (calls.size() > 1) {
+      std::sort(calls.begin() + 1, calls.end());
+      std::cerr << ", later calls " << calls[1 + (calls.size() - 1) / 2] << " ms (median of " << calls.size() - 1 << ")";
+    }
+    std::cerr << "\n";
+  }
+  return 0;
+}
+
+constexpr const char* kRunHelp = R"(
+Arguments are given in the method's order, or as name=VALUE. A value is
+  3, 2.5, True, None, [1, 2], {'a': 1}, (1, 'x')   a literal, or any expression of the script language
+  word                                             as it is, where the method takes a str
+  @x.npy                                           a NumPy array
+  @x.pt                                            what torch.save wrote: a tensor, list, dict, …
+  @x.wav                                           a sound: float32, shape [frames] or [channels, frames]
+Examples:
+  cresset run model.pt @input.npy
+  cresset run vad.jit --method audio_forward @speech.wav sr=16000 --save probabilities.npy
+  cresset run model.pt 'torch.ones([1, 3, 8, 8])' --repeat 100 --time)";
+
+} // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app("Cresset runs PyTorch programs without Python.");
+  app.set_version_flag("--version", CRESSET_VERSION);
+  app.require_subcommand(1);
+  RunOptions options;
+  CLI::App* run = app.add_subcommand("run", "Loads an archive, calls a method, prints or saves the result");
+  run->footer(kRunHelp);
+  run->add_option("FILE", options.file, "an archive made by torch.jit.save")->required();
+  run->add_option("ARGS", options.words, "the method's arguments");
+  run->add_option("-m,--method", options.method, "the method to call")->capture_default_str();
+  run->add_option("-o,--save", options.output, "save the result's tensors as .npy instead of printing");
+  run->add_option("--device", options.device, "move the archive's tensors there while loading");
+  run->add_option("--repeat", options.repeat, "call so many times")->check(CLI::PositiveNumber);
+  run->add_flag("--time", options.time, "tell how long loading and calls took");
+  CLI11_PARSE(app, argc, argv);
+  try {
+    return runMethod(options);
+  } catch (const std::exception& error) {
+    std::cerr << "cresset: " << error.what() << "\n";
+    return 1;
+  }
+}
