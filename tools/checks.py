@@ -22,8 +22,9 @@ LAYERS = {
     "program": ["ops"],
     "frontend": ["program"],
     "interpreter": ["program"],
+    "passes": ["interpreter"],
     "archive": ["frontend", "interpreter"],
-    "module": ["archive"],
+    "module": ["archive", "passes"],
     "python": ["module"],
 }
 # The umbrella header of the public API stands beside the folders.

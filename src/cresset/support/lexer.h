@@ -62,6 +62,7 @@ namespace cresset {
   X(TK_LSHIFT, "lshift", "<<")            \
   X(TK_RSHIFT, "rshift", ">>")            \
   X(TK_POW, "pow", "**")                  \
+  X(TK_WALRUS, ":=", ":=")                \
   X(TK_FLOOR_DIV, "floordiv", "//")       \
   X(TK_PLUS_EQ, "+=", "+=")               \
   X(TK_MINUS_EQ, "-=", "-=")              \
@@ -112,6 +113,8 @@ enum TokenKind : int {
 
 /// The name used in token dumps, s-expressions and messages: "+" for '+', "if" for TK_IF.
 std::string tokenName(int kind);
+/// As tokenName, without a copy.
+std::string_view tokenNameView(int kind);
 
 struct Token {
   int kind = TK_EOF;
@@ -120,16 +123,24 @@ struct Token {
 };
 
 struct LexerOptions {
-  bool layout = true; // inject Newline, Indent and Dedent
-  bool keywords = true; // false: `def`, `if`, … are identifiers (schemas, IR text)
+  /// Inject Newline, Indent and Dedent, and check that brackets match. The first line's indentation is the base, so
+  /// that a program may be an indented piece of a larger text. False: line breaks are spaces.
+  bool layout = true;
+  /// False, for schemas and IR text: `def`, `if`, `None`, … are identifiers, type comments are comments, and the
+  /// characters `!`, `?` and `$` are tokens.
+  bool keywords = true;
 };
 
 /// A stateful walk over the tokens. Throws UserError, with a range, at text that is no token.
-/// Comments are skipped, except type comments (`# type: …`), which are tokens; `# type: ignore` is skipped.
-/// Strings: all of Python's quotes and prefixes r, u, b (an error that says so) and f (the token keeps its prefix).
+///
+/// Comments are skipped, except type comments (`# type: …`), each of which is one token up to the end of its line;
+/// `# type: ignore` is skipped. A type comment on a line of its own comes before the Indent or Dedent of the line after
+/// it. Strings: all of Python's quotes and prefixes r, u, b (an error that says so) and f (the token keeps its prefix).
 class Lexer {
  public:
   explicit Lexer(std::shared_ptr<const Source> source, LexerOptions options = {});
+  /// The tokens of a part of a source; their ranges refer to the whole.
+  explicit Lexer(const SourceRange& part, LexerOptions options = {});
   ~Lexer();
 
   const Token& cur() const;
@@ -137,6 +148,8 @@ class Lexer {
   const Token& lookahead();
   /// Advances and returns the token that was current.
   Token next();
+  /// Advances.
+  void skip();
   /// Advances if the current token is of this kind.
   bool nextIf(int kind);
   /// Advances over a token of this kind, or throws "expected X but found Y here".
@@ -148,9 +161,6 @@ class Lexer {
   std::unique_ptr<Impl> impl_;
 };
 
-/// The value of a string literal token (quotes, prefix and escapes removed). Throws UserError at a bad escape.
-std::string parseStringLiteral(const SourceRange& literal);
-/// `text` as a TorchScript string literal in double quotes that the lexer reads back to the same bytes.
-std::string quoteString(std::string_view text);
-
 } // namespace cresset
+
+#include "cresset/support/string_literal.h"

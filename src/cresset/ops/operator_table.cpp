@@ -1,0 +1,242 @@
+// The operator table: an index from names to overloads, filled lazily.
+//
+// The dispatcher tells a listener of every operator that is registered, those of the past first, so the index never
+// goes stale and no lookup has to ask again. What the index holds per name is only handles and rows; Operators, with
+// their parsed or copied schemas, are made when the name is first looked up.
+//
+// Reading takes no lock: the overloads of a symbol hang in a two-level array indexed by the symbol's number. A list
+// that was handed out is never changed or freed; a registration unpublishes it, and the next lookup makes a new one.
+//
+// Lock order: the dispatcher's lock, then the index's (the listener is called under the former). So nothing that asks
+// the dispatcher may run while the index is locked.
+#include <ATen/core/dispatch/Dispatcher.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <unordered_map>
+
+#include "cresset/ir/parser.h"
+#include "cresset/ops/operator.h"
+#include "cresset/ops/rows.h"
+#include "cresset/support/error.h"
+
+namespace cresset {
+
+namespace {
+
+using OverloadList = std::vector<const Operator*>;
+
+/// Atomic pointers by number; chunks are made on demand. A fixed directory suffices: a process that interned more
+/// symbols than it covers falls back to the locked index.
+class Published {
+ public:
+  static constexpr size_t kChunk = 1024, kChunks = 4096;
+
+  const OverloadList* get(uint32_t number) const {
+    if (number / kChunk >= kChunks) return nullptr;
+    const Chunk* chunk = chunks_[number / kChunk].load(std::memory_order_acquire);
+    return chunk ? (*chunk)[number % kChunk].load(std::memory_order_acquire) : nullptr;
+  }
+  /// Under the index's lock.
+  void set(uint32_t number, const OverloadList* list) {
+    if (number / kChunk >= kChunks) return;
+    auto& slot = chunks_[number / kChunk];
+    Chunk* chunk = slot.load(std::memory_order_relaxed);
+    if (!chunk) {
+      if (!list) return;
+      chunk = new Chunk();
+      slot.store(chunk, std::memory_order_release);
+    }
+    (*chunk)[number % kChunk].store(list, std::memory_order_release);
+  }
+
+ private:
+  using Chunk = std::array<std::atomic<const OverloadList*>, kChunk>;
+  std::array<std::atomic<Chunk*>, kChunks> chunks_{};
+};
+
+std::string_view nameOfSchema(std::string_view schema) {
+  return schema.substr(0, schema.find_first_of(".("));
+}
+
+/// Levenshtein distance, given up (as `limit + 1`) once it must exceed `limit`.
+size_t editDistance(std::string_view a, std::string_view b, size_t limit) {
+  if (std::max(a.size(), b.size()) - std::min(a.size(), b.size()) > limit) return limit + 1;
+  std::vector<size_t> row(b.size() + 1);
+  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (size_t i = 0; i < a.size(); ++i) {
+    size_t diagonal = row[0], best = row[0] = i + 1;
+    for (size_t j = 0; j < b.size(); ++j) {
+      size_t cost = std::min({row[j] + 1, row[j + 1] + 1, diagonal + (a[i] != b[j])});
+      diagonal = std::exchange(row[j + 1], cost);
+      best = std::min(best, cost);
+    }
+    if (best > limit) return limit + 1;
+  }
+  return std::min(row[b.size()], limit + 1);
+}
+
+} // namespace
+
+struct OperatorTable::Impl : c10::OpRegistrationListener {
+  struct Name {
+    std::vector<c10::OperatorHandle> handles;
+    std::vector<const Row*> rows;
+    std::vector<std::unique_ptr<const Operator>> operators; // of the rows and handles that were looked up, never freed
+    const OverloadList* list = nullptr; // published, or null
+    std::optional<Symbol> symbol; // under which it is published
+  };
+
+  struct Hash : std::hash<std::string_view> {
+    using is_transparent = void;
+  };
+
+  std::mutex mutex;
+  std::unordered_map<std::string, Name, Hash, std::equal_to<>> names;
+  std::deque<OverloadList> lists; // every list ever published
+  Published published;
+
+  Name& at(std::string_view name) {
+    auto it = names.find(name);
+    return it != names.end() ? it->second : names.emplace(std::string(name), Name()).first->second;
+  }
+
+  void unpublish(Name& name) {
+    if (name.symbol) published.set(static_cast<uint32_t>(*name.symbol), nullptr);
+    name.list = nullptr;
+  }
+
+  void onOperatorRegistered(const c10::OperatorHandle& op) override {
+    std::lock_guard lock(mutex);
+    Name& name = at(op.operator_name().name);
+    name.handles.push_back(op);
+    unpublish(name);
+  }
+
+  void onOperatorDeregistered(const c10::OperatorHandle& op) override {
+    std::lock_guard lock(mutex);
+    Name& name = at(op.operator_name().name);
+    std::erase_if(name.handles, [&](const c10::OperatorHandle& h) { return h.operator_name() == op.operator_name(); });
+    unpublish(name);
+  }
+
+  void addRows(std::span<const Row> rows) {
+    for (const Row& row : rows) at(nameOfSchema(row.schema)).rows.push_back(&row);
+  }
+
+  const Operator* operatorFor(Name& name, const Row& row) {
+    for (const auto& op : name.operators) {
+      if (op->kernel() == row.kernel && op->traits_ == row.traits && row_of[op.get()] == &row) return op.get();
+    }
+    auto op = std::unique_ptr<const Operator>(new Operator(parseSchema(std::string(row.schema)), row.kernel, row.traits));
+    row_of[op.get()] = &row;
+    return name.operators.emplace_back(std::move(op)).get();
+  }
+
+  const Operator* operatorFor(Name& name, const c10::OperatorHandle& handle) {
+    for (const auto& op : name.operators) {
+      if (op->handle() && *op->handle() == handle) return op.get();
+    }
+    return name.operators.emplace_back(new Operator(handle)).get();
+  }
+
+  /// The list of `name`, made and published if it is not. Under the lock.
+  const OverloadList& publish(Name& name, std::string_view text, Symbol symbol) {
+    if (!name.list) {
+      OverloadList list;
+      for (const auto& handle : name.handles) list.push_back(operatorFor(name, handle));
+      for (const Row* row : name.rows) list.push_back(operatorFor(name, *row));
+      rankOverloads(text, list);
+      name.list = &lists.emplace_back(std::move(list));
+      name.symbol = symbol;
+    }
+    published.set(static_cast<uint32_t>(symbol), name.list);
+    return *name.list;
+  }
+
+  std::unordered_map<const Operator*, const Row*> row_of;
+};
+
+OperatorTable::OperatorTable() : impl_(std::make_unique<Impl>()) {
+  impl_->names.reserve(4096);
+  for (auto rows : {listRows(), dictRows(), stringRows(), arithmeticRows(), comparisonRows(), mathRows(),
+                    conversionRows(), tensorRows(), tensorCreationRows(), interpolateRows(), autogradRows(), miscRows()}) {
+    impl_->addRows(rows);
+  }
+}
+
+OperatorTable& OperatorTable::get() {
+  // Neither the table nor the listener is ever destroyed: graphs in static variables may outlive any order of
+  // destruction. The dispatcher owns the listener, so it gets a forwarder.
+  struct Forwarder : c10::OpRegistrationListener {
+    explicit Forwarder(Impl& impl) : impl(impl) {}
+    void onOperatorRegistered(const c10::OperatorHandle& op) override { impl.onOperatorRegistered(op); }
+    void onOperatorDeregistered(const c10::OperatorHandle& op) override { impl.onOperatorDeregistered(op); }
+    Impl& impl;
+  };
+  static OperatorTable* table = [] {
+    auto* made = new OperatorTable();
+    static auto* registration = new c10::RegistrationHandleRAII(
+        c10::Dispatcher::singleton().addRegistrationListener(std::make_unique<Forwarder>(*made->impl_)));
+    (void)registration;
+    return made;
+  }();
+  return *table;
+}
+
+std::span<const Operator* const> OperatorTable::overloads(Symbol kind) {
+  if (const OverloadList* list = impl_->published.get(static_cast<uint32_t>(kind))) return *list;
+  std::string_view text = kind.toQualString();
+  std::lock_guard lock(impl_->mutex);
+  return impl_->publish(impl_->at(text), text, kind);
+}
+
+const Operator* OperatorTable::find(std::string_view full_name) {
+  std::string_view name = nameOfSchema(full_name);
+  if (name.find("::") == std::string_view::npos) return nullptr;
+  std::string_view overload = name.size() < full_name.size() ? full_name.substr(name.size() + 1) : std::string_view();
+  for (const Operator* op : overloads(Symbol::fromQualString(std::string(name)))) {
+    if (op->schema().overload_name() == overload) return op;
+  }
+  return nullptr;
+}
+
+std::vector<std::string> OperatorTable::similarNames(Symbol kind) {
+  constexpr size_t kLimit = 2;
+  std::string_view wanted = kind.toQualString();
+  std::string_view ns = wanted.substr(0, wanted.find("::") + 2);
+  std::vector<std::pair<size_t, std::string>> found;
+  {
+    std::lock_guard lock(impl_->mutex);
+    for (const auto& [name, entry] : impl_->names) {
+      if (!name.starts_with(ns) || (entry.handles.empty() && entry.rows.empty())) continue;
+      size_t distance = editDistance(wanted, name, kLimit);
+      if (distance <= kLimit) found.emplace_back(distance, name);
+    }
+  }
+  std::sort(found.begin(), found.end());
+  std::vector<std::string> names;
+  for (auto& [distance, name] : found) names.push_back(std::move(name));
+  return names;
+}
+
+std::vector<const Operator*> OperatorTable::all() {
+  std::vector<std::string> names;
+  {
+    std::lock_guard lock(impl_->mutex);
+    for (const auto& [name, entry] : impl_->names) names.push_back(name);
+  }
+  std::sort(names.begin(), names.end());
+  std::vector<const Operator*> result;
+  for (const auto& name : names) {
+    auto ops = overloads(Symbol::fromQualString(name));
+    result.insert(result.end(), ops.begin(), ops.end());
+  }
+  return result;
+}
+
+} // namespace cresset

@@ -1,0 +1,62 @@
+// The order in which overloads of one name are tried.
+//
+// It matters only where one call fits several overloads in the same round of matching; then the first wins, and the
+// winner has to be the one that TorchScript picks. The rules: a variant with an `out` argument comes after all others,
+// Cresset's own rows come after the dispatcher's, in the order of the tables (rows.h), and the dispatcher's come by
+// kRanks where the order decides anything, else by overload name, which makes the order the same in every process
+// whatever order libraries registered in.
+#include <algorithm>
+#include <array>
+#include <unordered_map>
+
+#include "cresset/ops/operator.h"
+#include "cresset/ops/rows.h"
+
+namespace cresset {
+
+namespace {
+
+struct Rank {
+  std::string_view name;
+  std::string_view overloads; // separated by spaces; '-' is the overload without a name
+};
+
+constexpr Rank kRanks[] = {
+    {"", ""},
+};
+
+size_t positionIn(std::string_view list, std::string_view overload) {
+  if (overload.empty()) overload = "-";
+  size_t position = 0;
+  while (!list.empty()) {
+    auto word = list.substr(0, list.find(' '));
+    if (word == overload) return position;
+    list.remove_prefix(std::min(list.size(), word.size() + 1));
+    ++position;
+  }
+  return position;
+}
+
+bool hasOutArgument(const c10::FunctionSchema& schema) {
+  const auto& arguments = schema.arguments();
+  return std::any_of(arguments.begin(), arguments.end(), [](const c10::Argument& a) { return a.is_out(); });
+}
+
+} // namespace
+
+void rankOverloads(std::string_view name, std::vector<const Operator*>& overloads) {
+  if (overloads.size() < 2) return;
+  std::string_view ranks;
+  for (const Rank& rank : kRanks) {
+    if (rank.name == name) ranks = rank.overloads;
+  }
+  auto key = [&](const Operator* op) {
+    bool own = op->handle() == nullptr;
+    const std::string& overload = op->schema().overload_name();
+    return std::tuple(own, hasOutArgument(op->schema()), positionIn(ranks, overload),
+                      own ? std::string_view() : std::string_view(overload));
+  };
+  std::stable_sort(overloads.begin(), overloads.end(), [&](auto* a, auto* b) { return key(a) < key(b); });
+}
+
+} // namespace cresset

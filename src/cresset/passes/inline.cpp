@@ -1,0 +1,92 @@
+// Inlines calls: prim::CallFunction of a constant function and prim::CallMethod on a class become the nodes of the
+// callee, one level after another until no call with a known target is left.
+//
+// Which method a call reaches is known from the static type because script classes have no subclasses; calls through
+// interfaces stay. Calls that lead back to a function that is being inlined stay too, so that recursion ends. Every
+// inlined node remembers through which calls it came (Node::inlinedCall), from which errors print the script's stack.
+#include <ATen/core/class_type.h>
+#include <ATen/core/jit_type.h>
+
+#include <unordered_map>
+
+#include "cresset/ir/constants.h"
+#include "cresset/passes/pass.h"
+#include "cresset/program/program.h"
+
+namespace cresset {
+namespace {
+
+/// The function that a call reaches; null if only the running program knows.
+Function* calleeOf(const Node* node) {
+  torch::jit::Function* function = nullptr;
+  if (node->kind() == prim::CallFunction) {
+    if (auto type = node->input(0)->type()->cast<c10::FunctionType>()) function = type->function();
+  } else if (node->kind() == prim::CallMethod) {
+    if (auto type = node->input(0)->type()->cast<c10::ClassType>()) function = type->findMethod(node->s(attr::name));
+  }
+  return dynamic_cast<Function*>(function); // null for methods of custom C++ classes, which have no graph
+}
+
+bool isBeingInlined(const InlinedCallPtr& chain, const std::string& name) {
+  for (const InlinedCall* call = chain.get(); call; call = call->caller.get()) {
+    if (call->function == name) return true;
+  }
+  return false;
+}
+
+void setInlinedCall(Node* node, const InlinedCallPtr& call) {
+  node->setInlinedCall(call);
+  for (Block* block : node->blocks()) {
+    for (Node* inner : block->nodes()) setInlinedCall(inner, call);
+  }
+}
+
+/// Puts a copy of the callee's nodes before `call` and replaces the call's output. Returns the first node that was
+/// inserted, or the node behind the call if there was none.
+Node* inlineCall(Node* call, Function& callee) {
+  const Graph& body = *callee.graph();
+  const InlinedCallPtr chain =
+      std::make_shared<InlinedCall>(InlinedCall{call->inlinedCall(), callee.qualname().qualifiedName(), call->sourceRange()});
+  std::unordered_map<const Value*, Value*> copies;
+  const size_t first_argument = call->kind() == prim::CallFunction ? 1 : 0;
+  for (size_t i = 0; i < body.inputs().size(); ++i) copies[body.inputs()[i]] = call->input(first_argument + i);
+  const auto copyOf = [&](Value* value) { return copies.at(value); };
+
+  Node* first = nullptr;
+  for (Node* node : body.nodes()) {
+    Node* copy = call->graph().createClone(node, copyOf);
+    copy->insertBefore(call);
+    setInlinedCall(copy, chain);
+    for (size_t i = 0; i < node->outputs().size(); ++i) copies[node->output(i)] = copy->output(i);
+    if (!first) first = copy;
+  }
+  Value* result = copyOf(body.outputs()[0]);
+  // The call's type may be narrower than the body's: a method of a generic base returns what its schema says.
+  call->output()->replaceAllUsesWith(result);
+  Node* next = call->next();
+  Value* function = first_argument ? call->input(0) : nullptr;
+  call->destroy();
+  if (function && !function->hasUses()) function->node()->destroy();
+  return first ? first : next;
+}
+
+bool inlineIn(Block* block) {
+  bool changed = false;
+  for (Node* node = *block->nodes().begin(); node != block->returnNode();) {
+    for (Block* inner : node->blocks()) changed |= inlineIn(inner);
+    Function* callee = calleeOf(node);
+    if (callee && !isBeingInlined(node->inlinedCall(), callee->qualname().qualifiedName())) {
+      node = inlineCall(node, *callee); // goes on with the callee's own calls
+      changed = true;
+    } else {
+      node = node->next();
+    }
+  }
+  return changed;
+}
+
+} // namespace
+
+bool inlineCalls(Graph& graph) { return inlineIn(graph.block()); }
+
+} // namespace cresset

@@ -1,0 +1,23 @@
+// The registry of passes.
+#include "cresset/passes/pass.h"
+
+#include <algorithm>
+
+namespace cresset {
+
+std::span<const PassInfo> allPasses() {
+  static constexpr PassInfo kPasses[] = {
+#define PASS(function, name, description) {name, description, function},
+#include "cresset/passes/passes.def"
+#undef PASS
+  };
+  return kPasses;
+}
+
+const PassInfo* findPass(std::string_view name) {
+  const auto passes = allPasses();
+  const auto it = std::find_if(passes.begin(), passes.end(), [&](const PassInfo& p) { return p.name == name; });
+  return it == passes.end() ? nullptr : &*it;
+}
+
+} // namespace cresset
