@@ -23,19 +23,30 @@ enum class Form {
   IsScripting, // torch.jit.is_scripting(): the constant True; likewise is_tracing False through IsTracing
   IsTracing,
   LegacyTensor, // torch.FloatTensor(…) and friends
+  ToList, // x.tolist(), whose type is that of the annotation around it: see emitToList
 };
 
 class SpecialForm : public SugaredValue {
  public:
-  SpecialForm(Form form, std::string name) : form_(form), name_(std::move(name)) {}
+  SpecialForm(Form form, std::string name, Value* receiver = nullptr)
+      : form_(form), name_(std::move(name)), receiver_(receiver) {}
   Form form() const { return form_; }
   const std::string& name() const { return name_; }
+  /// The value that the form is a method of (ToList).
+  Value* receiver() const { return receiver_; }
   std::string kind() const override { return name_; }
   TypePtr asType() const override; // `list`, `dict`, `tuple` in isinstance name types without parameters
 
  private:
   Form form_;
   std::string name_;
+  Value* receiver_;
 };
+
+/// `receiver.tolist()` as `type_hint`: int, float, bool or complex, or lists of them. Null is an error that asks for an
+/// annotation.
+Value* emitToList(const SourceRange& range, EmitContext& cx, Value* receiver, const TypePtr& type_hint);
+/// The dtype (as torch.jit's int constant) of a legacy constructor, "torch.FloatTensor".
+int64_t legacyTensorDtype(const std::string& name);
 
 } // namespace cresset

@@ -45,6 +45,12 @@ class SugaredValue : public std::enable_shared_from_this<SugaredValue> {
   virtual SugaredValuePtr call(
       const SourceRange& range, EmitContext& cx, const std::vector<NamedValue>& args, const std::vector<NamedValue>& kwargs,
       size_t num_binders);
+  /// Whether a call takes its arguments as they are (`zip(range(3), xs)`) rather than as values of the graph. If so, the
+  /// emitter evaluates each argument to a SugaredValue and uses callSugared.
+  virtual bool takesSugared() const { return false; }
+  virtual SugaredValuePtr callSugared(
+      const SourceRange& range, EmitContext& cx, const std::vector<SugaredValuePtr>& args,
+      const std::vector<std::pair<std::string, SugaredValuePtr>>& kwargs);
   /// As several values, for unpacking and starred arguments; `size_hint` is the number wanted.
   virtual std::vector<SugaredValuePtr> asTuple(const SourceRange& range, EmitContext& cx, std::optional<size_t> size_hint = {});
   virtual Value* len(const SourceRange& range, EmitContext& cx);
@@ -71,11 +77,12 @@ class SimpleValue : public SugaredValue {
   SugaredValuePtr call(
       const SourceRange& range, EmitContext& cx, const std::vector<NamedValue>& args, const std::vector<NamedValue>& kwargs,
       size_t num_binders) override;
-  std::vector<SugaredValuePtr> asTuple(const SourceRange& range, EmitContext& cx, std::optional<size_t> size_hint) override;
+  std::vector<SugaredValuePtr> asTuple(const SourceRange& range, EmitContext& cx, std::optional<size_t> size_hint = {}) override;
   Value* len(const SourceRange& range, EmitContext& cx) override;
-  SugaredValuePtr getItem(const SourceRange& range, EmitContext& cx, Value* index, const TypePtr& type_hint) override;
+  SugaredValuePtr getItem(const SourceRange& range, EmitContext& cx, Value* index, const TypePtr& type_hint = TypePtr()) override;
   void setItem(const SourceRange& range, EmitContext& cx, Value* index, Value* value) override;
   void delItem(const SourceRange& range, EmitContext& cx, Value* index) override;
+  bool contains(const SourceRange& range, EmitContext& cx, Value*& result, Value* element) override;
   SugaredValuePtr iter(const SourceRange& range, EmitContext& cx) override;
   std::optional<size_t> staticLen() const override;
 
@@ -136,10 +143,41 @@ class ClassValue : public SugaredValue {
   SugaredValuePtr call(
       const SourceRange& range, EmitContext& cx, const std::vector<NamedValue>& args, const std::vector<NamedValue>& kwargs,
       size_t num_binders) override;
-  std::vector<SugaredValuePtr> asTuple(const SourceRange& range, EmitContext& cx, std::optional<size_t> size_hint) override;
+  std::vector<SugaredValuePtr> asTuple(const SourceRange& range, EmitContext& cx, std::optional<size_t> size_hint = {}) override;
+  /// Enums: all members, in order of definition.
+  Value* len(const SourceRange& range, EmitContext& cx) override;
+  SugaredValuePtr iter(const SourceRange& range, EmitContext& cx) override;
 
  private:
   TypePtr type_;
+};
+
+/// An exception by name, such as `ValueError`: a call makes an ExceptionInstance, `raise` takes either.
+class ExceptionClass : public SugaredValue {
+ public:
+  explicit ExceptionClass(std::string python_class) : python_class_(std::move(python_class)) {}
+  /// The qualified name that ScriptError::pythonClass() will have: "builtins.ValueError".
+  const std::string& pythonClass() const { return python_class_; }
+  std::string kind() const override { return "exception class"; }
+  SugaredValuePtr call(
+      const SourceRange& range, EmitContext& cx, const std::vector<NamedValue>& args, const std::vector<NamedValue>& kwargs,
+      size_t num_binders) override;
+
+ private:
+  std::string python_class_;
+};
+
+/// `ValueError("text")`, which can only be raised.
+class ExceptionInstance : public SugaredValue {
+ public:
+  ExceptionInstance(std::string python_class, Value* message) : python_class_(std::move(python_class)), message_(message) {}
+  const std::string& pythonClass() const { return python_class_; }
+  Value* message() const { return message_; } // of any type
+  std::string kind() const override { return "exception"; }
+
+ private:
+  std::string python_class_;
+  Value* message_;
 };
 
 } // namespace cresset

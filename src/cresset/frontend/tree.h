@@ -17,7 +17,7 @@ using TreeRef = std::shared_ptr<const Tree>;
 
 class Tree {
  public:
-  static TreeRef atom(SourceRange range, std::string text); // kind TK_STRINGLITERAL's sibling: isAtom()
+  static TreeRef atom(SourceRange range, std::string text); // kind TK_NOTHING
   static TreeRef make(int kind, SourceRange range, std::vector<TreeRef> subtrees);
   ~Tree(); // not recursive: a tree may be as deep as a program is long
 
@@ -28,7 +28,12 @@ class Tree {
   const std::vector<TreeRef>& trees() const { return trees_; }
   const TreeRef& tree(size_t i) const; // InternalError past the end
 
-  /// "(- (variable (ident x)) (const 1))" on one line; with `pretty`, wrapped at 80 columns.
+  /// How many calls deep a walk goes that follows the left operands of binary operators in a loop. The parser keeps it
+  /// under a limit, so such walks may recurse.
+  uint32_t depth() const { return depth_; }
+
+  /// "(- (variable (ident x)) (const 1))" on one line; with `pretty`, a tree wider than 40 columns has its subtrees on
+  /// lines of their own. The text of string literals is quoted.
   std::string toString(bool pretty = false) const;
 
   Tree(int kind, bool atom, SourceRange range, std::string text, std::vector<TreeRef> trees);
@@ -36,6 +41,7 @@ class Tree {
  private:
   int kind_;
   bool atom_;
+  uint32_t depth_;
   SourceRange range_;
   std::string text_;
   std::vector<TreeRef> trees_;

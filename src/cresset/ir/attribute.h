@@ -65,6 +65,8 @@ class Attribute {
 
  private:
   struct Impl;
+  template <Kind kKind>
+  const auto& get() const;
   std::shared_ptr<const Impl> impl_;
 };
 

@@ -167,7 +167,8 @@ class Value {
   bool hasDebugName() const { return name_ != nullptr; }
   /// The name without '%': the one that was set, or the number.
   std::string debugName() const;
-  /// Sets the name; if another value has it, a numbered suffix makes it unique ("x" -> "x.1"). "" clears it.
+  /// Sets the name. If another value has it, that one is renamed with a numbered suffix ("x" -> "x.1"), as TorchScript
+  /// does: the last value of a variable has the plain name. "" clears it.
   /// Names are [A-Za-z_][A-Za-z0-9_.]*; anything else throws UserError.
   Value* setDebugName(std::string_view name);
   /// setDebugName(from->debugName() without its number), and the type: for values that replace `from`.
@@ -184,7 +185,8 @@ class Value {
   friend class Graph;
   friend class Node;
   friend class Block;
-  Value() = default;
+
+  void checkUsable(const char* action) const;
 
   Graph* graph_ = nullptr;
   Node* node_ = nullptr;
@@ -212,6 +214,8 @@ class Node {
   /// The operator that this node calls, if it has been bound (ops::operatorOf binds on demand). Changing the kind or
   /// the number of inputs unbinds it.
   const Operator* boundOperator() const { return op_; }
+  /// Throws UserError for the kinds that only a block's ends have (prim::Param, prim::Return).
+  Node* setKind(Symbol kind);
   void bindOperator(const Operator* op) { op_ = op; }
 
   InputRange inputs() const { return {operands_, num_operands_}; }
@@ -297,11 +301,19 @@ class Node {
   friend class Value;
 
   void checkUsable(const char* action) const;
+  void checkMovable(const char* action) const;
+  void checkOperand(const Value* value, const char* action) const;
+  void checkTarget(const Node* other, const char* action) const;
+  void checkInnerUses(const std::vector<Node*>& subtree) const;
+  bool isInside(const Node* ancestor) const;
+  void leaveList();
   void linkUse(detail::Operand& operand);
   void unlinkUse(detail::Operand& operand);
+  static void relocate(detail::Operand& from, detail::Operand& to);
   void reserveOperands(size_t n);
   void linkBefore(Node* other);
   void assignOrder();
+  void spreadOrders();
 
   Symbol kind_ = prim::Param;
   uint32_t num_operands_ = 0;
@@ -315,7 +327,8 @@ class Node {
   std::vector<std::pair<Symbol, Attribute>> attributes_;
   Node* prev_ = nullptr;
   Node* next_ = nullptr;
-  int64_t order_ = 0; // position in the block's list, with gaps
+  static constexpr int64_t kUnordered = -2; // of a node that has been linked and waits for its number
+  int64_t order_ = 0; // position in the block's list, with gaps; of param nodes less, of return nodes more than any
   SourceRange range_;
   InlinedCallPtr inlined_;
   bool erased_ = false;
@@ -400,7 +413,7 @@ class Block {
   void replaceOutput(size_t i, Value* value);
   void eraseOutput(size_t i);
   Node* appendNode(Node* node) { return node->insertBefore(return_); }
-  Node* prependNode(Node* node);
+  Node* prependNode(Node* node) { return node->insertAfter(param_); }
   /// Copies inputs, nodes and outputs of `source` into this (empty) block. Values from outside `source` are mapped by
   /// `outer`, which is called for each of them.
   void cloneFrom(const Block* source, const std::function<Value*(Value*)>& outer);
@@ -457,7 +470,10 @@ class Graph : public std::enable_shared_from_this<Graph> {
 
   std::shared_ptr<Graph> copy() const;
   size_t numNodes() const { return live_nodes_; }
-  size_t numValues() const { return values_.size(); } // upper bound of Value::unique()
+  size_t numValues() const { return next_unique_; } // upper bound of Value::unique()
+  /// Gives these values these numbers, which must differ from each other, and all others higher ones. For readers of
+  /// text, where `%7` is the value that prints as `%7`.
+  void assignNumbers(std::span<const std::pair<Value*, uint32_t>> numbers);
   /// The value of this name (without '%'); null if there is none.
   Value* findValue(std::string_view debug_name) const;
 
@@ -468,6 +484,13 @@ class Graph : public std::enable_shared_from_this<Graph> {
   friend class Block;
   friend class Node;
   friend class Value;
+  void checkOwn(const Node* node, const char* action) const;
+  void cloneContents(
+      const Block* source, Block* target, const std::function<Value*(Value*)>& outer, bool keep_numbers, int depth);
+  static Attribute cloneAttribute(const Attribute& attribute, int depth);
+  std::shared_ptr<Graph> copyNested(int depth) const;
+  void leaveInsertPoint(Node* node);
+  void bury(Node* node);
   Value* newValue(Node* node, size_t offset);
   Block* newBlock(Node* owner);
   Node* newNode(Symbol kind);
@@ -482,14 +505,22 @@ class Graph : public std::enable_shared_from_this<Graph> {
   SourceRange current_range_;
   InlinedCallPtr current_call_;
   size_t live_nodes_ = 0;
+  uint32_t next_unique_ = 0;
 };
 
-/// Restores the insertion point on scope exit.
+/// Restores the insertion point on scope exit. If the node before which it was has been erased or taken out meanwhile,
+/// the insertion point becomes the end of the graph.
 class InsertPointGuard {
  public:
   InsertPointGuard(Graph& graph, Block* block) : graph_(graph), saved_(graph.insertPoint()) { graph.setInsertPoint(block); }
   InsertPointGuard(Graph& graph, Node* before) : graph_(graph), saved_(graph.insertPoint()) { graph.setInsertPoint(before); }
-  ~InsertPointGuard() { graph_.setInsertPoint(saved_); }
+  ~InsertPointGuard() {
+    if (saved_->owningBlock()) {
+      graph_.setInsertPoint(saved_);
+    } else {
+      graph_.setInsertPoint(graph_.block());
+    }
+  }
   InsertPointGuard(const InsertPointGuard&) = delete;
   InsertPointGuard& operator=(const InsertPointGuard&) = delete;
 

@@ -46,9 +46,9 @@ void visitSlots(const ObjectPtr& module, bool recurse, const Visit& visit) {
     std::vector<Entry> children;
     for (size_t slot = 0; slot < type->numAttributes(); ++slot) {
       visit(entry.prefix, *entry.object, slot, *type);
-      if (!recurse || !type->getAttribute(slot)->cast<c10::ClassType>()) {
-        if (!recurse || !type->getAttribute(slot)->cast<c10::InterfaceType>()) continue;
-      }
+      if (!recurse) continue;
+      auto kind = type->getAttribute(slot)->kind();
+      if (kind != c10::TypeKind::ClassType && kind != c10::TypeKind::InterfaceType) continue;
       IValue value = readSlot(*entry.object, slot);
       if (isModuleObject(value)) children.push_back({entry.prefix + type->getAttributeName(slot) + ".", value.toObject()});
     }
@@ -294,16 +294,12 @@ void Module::define(const std::string& source, ResolverPtr resolver) {
     }
     defs.push_back(std::move(def));
   }
-  // All are declared before one is compiled, so that they may call each other. If one turns out wrong, the class is
-  // left without any of them; their names stay taken in the program, which harms only a program that uses them by name.
+  // All are declared before one is compiled, so that they may call each other; if one is wrong, the scope takes back all.
+  DefinitionScope scope(*program);
   std::vector<Function*> added;
-  try {
-    for (const Def& def : defs) added.push_back(&defineMethod(*program, self, def, options));
-    for (Function* function : added) function->ensure_defined();
-  } catch (...) {
-    for (Function* function : added) self->unsafeRemoveMethod(function->name());
-    throw;
-  }
+  for (const Def& def : defs) added.push_back(&defineMethod(*program, self, def, options));
+  for (Function* function : added) function->ensure_defined();
+  scope.commit();
 }
 
 void Module::train(bool on) const {

@@ -6,6 +6,7 @@
 
 #include <ATen/core/Dict.h>
 #include <ATen/core/List.h>
+#include <ATen/core/class_type.h>
 #include <ATen/core/enum_type.h>
 
 #include "cresset/support/error.h"
@@ -22,10 +23,8 @@ std::optional<IValue> convertList(const IValue& value, const TypePtr& type) {
   const TypePtr& element = type->castRaw<c10::ListType>()->getElementType();
   if (value.isList()) {
     c10::List<IValue> list = value.toList();
-    if (list.elementType()->isSubtypeOf(*element) && (list.elementType()->equals(*element) || list.empty())) {
-      if (list.elementType()->equals(*element)) return value;
-    }
-    c10::List<IValue> result{c10::impl::GenericList(element)};
+    if (*list.elementType() == *element) return value;
+    c10::impl::GenericList result(element);
     result.reserve(list.size());
     for (size_t i = 0; i < list.size(); ++i) {
       auto item = convertTo(list.get(i), element);
@@ -50,7 +49,7 @@ std::optional<IValue> convertDict(const IValue& value, const TypePtr& type) {
   if (!value.isGenericDict()) return std::nullopt;
   const auto* wanted = type->castRaw<c10::DictType>();
   auto dict = value.toGenericDict();
-  if (dict.keyType()->equals(*wanted->getKeyType()) && dict.valueType()->equals(*wanted->getValueType())) return value;
+  if (*dict.keyType() == *wanted->getKeyType() && *dict.valueType() == *wanted->getValueType()) return value;
   c10::impl::GenericDict result(wanted->getKeyType(), wanted->getValueType());
   for (const auto& entry : dict) {
     auto key = convertTo(entry.key(), wanted->getKeyType());

@@ -129,12 +129,11 @@ struct OperatorTable::Impl : c10::OpRegistrationListener {
   }
 
   const Operator* operatorFor(Name& name, const Row& row) {
-    for (const auto& op : name.operators) {
-      if (op->kernel() == row.kernel && op->traits_ == row.traits && row_of[op.get()] == &row) return op.get();
+    const Operator*& op = row_operators[&row];
+    if (!op) {
+      op = name.operators.emplace_back(new Operator(parseSchema(std::string(row.schema)), row.kernel, row.traits)).get();
     }
-    auto op = std::unique_ptr<const Operator>(new Operator(parseSchema(std::string(row.schema)), row.kernel, row.traits));
-    row_of[op.get()] = &row;
-    return name.operators.emplace_back(std::move(op)).get();
+    return op;
   }
 
   const Operator* operatorFor(Name& name, const c10::OperatorHandle& handle) {
@@ -158,7 +157,7 @@ struct OperatorTable::Impl : c10::OpRegistrationListener {
     return *name.list;
   }
 
-  std::unordered_map<const Operator*, const Row*> row_of;
+  std::unordered_map<const Row*, const Operator*> row_operators;
 };
 
 OperatorTable::OperatorTable() : impl_(std::make_unique<Impl>()) {

@@ -51,6 +51,8 @@ MatchedSchema matchSchema(
 
 /// Whether `name` is a builtin at all, so that a caller may fall back to something else.
 bool isBuiltin(Symbol name);
+/// Whether some overload of `name` takes a receiver of type `self`, so that `x.name(…)` may be tried.
+bool isBuiltinMethod(Symbol name, const TypePtr& self);
 
 /// Matches the overloads of `name` and inserts the node at the graph's insertion point. Returns its output, or a tuple of
 /// its outputs (prim::TupleConstruct) if it has several; None for no output. Throws UserError that lists the

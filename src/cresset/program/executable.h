@@ -11,6 +11,7 @@ struct IValue;
 
 namespace cresset {
 
+class Code; // interpreter/code.h
 class Function;
 using Stack = std::vector<c10::IValue>;
 
@@ -19,6 +20,8 @@ class Executable {
   virtual ~Executable() = default;
   /// Pops the arguments, pushes the result. Safe to call from many threads at once.
   virtual void run(Stack& stack) const = 0;
+  /// The interpreter's code, if a call from a script may run it in a frame of its own run; null otherwise.
+  virtual const Code* code() const { return nullptr; }
 };
 
 /// Makes the executable of a defined function.

@@ -19,7 +19,7 @@ class Error : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// what(): the message, then a blank line and the highlighted range if there is one.
+/// what(): the message and, from the next line on, the highlighted range if there is one.
 class UserError : public Error {
  public:
   explicit UserError(std::string message, SourceRange range = {});

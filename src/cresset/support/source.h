@@ -19,8 +19,9 @@ struct SourceRange;
 /// A piece of program text with a name. Offsets are bytes from the start of `text()`.
 class Source {
  public:
-  /// `first_line` is the 1-based line number, in the file called `name`, of the first line of `text`.
-  explicit Source(std::string text, std::string name = "", size_t first_line = 1);
+  /// `text` begins in the file called `name` at the 1-based line `first_line` and the 0-based byte column
+  /// `first_column`. A place in a file whose text is not at hand is an empty range of an empty Source that begins there.
+  explicit Source(std::string text, std::string name = "", size_t first_line = 1, size_t first_column = 0);
   virtual ~Source();
   Source(const Source&) = delete;
   Source& operator=(const Source&) = delete;
@@ -46,6 +47,7 @@ class Source {
   std::string text_;
   std::string name_;
   size_t first_line_;
+  size_t first_column_;
   mutable std::once_flag lines_once_;
   mutable std::vector<uint32_t> line_starts_; // built on first use, under lines_once_
 };
@@ -65,15 +67,22 @@ struct SourceRange {
   ///   File "model.py", line 7
   ///     return x * name
   ///            ~~~~~~~~ <--- HERE
-  /// with up to `context` lines before and after. Shows the original file where the text has an origin.
-  std::string highlight(size_t context = 3) const;
+  /// with up to `context` lines before and after. Shows the original file where the text has an origin. `function`, if
+  /// given, is named behind the line number: `line 7, in forward`. Ends with a line break; "" for no range.
+  std::string highlight(size_t context = 2, std::string_view function = "") const;
+  /// "model.py:7:4", in the original file where the text has an origin; the file is "<string>" if the source has no
+  /// name. "" for no range.
+  std::string position() const;
 };
 
 /// One entry of the chain of calls through which code was inlined, innermost first. Immutable and shared.
 struct InlinedCall {
-  std::shared_ptr<const InlinedCall> caller; // null for the outermost
+  // Null for the outermost. Mutable for the destructor, which takes the chain apart in a loop: it may be long.
+  mutable std::shared_ptr<const InlinedCall> caller;
   std::string function; // name of the function whose body was inlined
   SourceRange call_site;
+
+  ~InlinedCall();
 };
 using InlinedCallPtr = std::shared_ptr<const InlinedCall>;
 

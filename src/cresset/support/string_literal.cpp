@@ -133,7 +133,8 @@ void appendUtf8(std::string& out, uint32_t c) {
 }
 
 /// The pieces of source text [begin, end): the body of an f-string, or (`in_spec`) a format spec.
-std::vector<FormatPiece> splitPieces(const SourceRange& literal, size_t begin, size_t end, bool in_spec, int depth) {
+std::vector<FormatPiece> splitPieces(
+    const SourceRange& literal, const StringPrefix& prefix, size_t begin, size_t end, bool in_spec, int depth) {
   std::string_view text(literal.source->text().data(), end);
   if (depth > kMaxFormatNesting) throw UserError("f-string fields are nested too deeply", literal);
   std::vector<FormatPiece> pieces;
@@ -188,12 +189,10 @@ std::vector<FormatPiece> splitPieces(const SourceRange& literal, size_t begin, s
     }
     if (text[i] == ':') {
       size_t spec_begin = ++i;
-      for (int nested = 0; i < end && (text[i] != '}' || nested > 0); ++i) {
-        nested += text[i] == '{' ? 1 : text[i] == '}' ? -1 : 0;
-      }
+      while (i < end && text[i] != '}') i = text[i] == '{' ? skipField(text, i + 1, prefix, depth + 1) : i + 1;
       if (i >= end) throw UserError("an f-string's '{' has no matching '}'", part(literal, open, open + 1));
       piece.has_spec = true;
-      piece.spec = splitPieces(literal, spec_begin, i, true, depth + 1);
+      piece.spec = splitPieces(literal, prefix, spec_begin, i, true, depth + 1);
     }
     pieces.push_back(std::move(piece));
     literal_begin = ++i;
@@ -320,7 +319,8 @@ std::string parseStringLiteral(const SourceRange& literal) {
 std::vector<FormatPiece> splitFormatString(const SourceRange& literal) {
   StringPrefix prefix;
   CRESSET_CHECK(readStringPrefix(literal.text(), 0, prefix) && prefix.format, "an f-string token");
-  return splitPieces(literal, literal.begin + prefix.length + prefix.quotes, literal.end - prefix.quotes, false, 0);
+  size_t begin = literal.begin + prefix.length + prefix.quotes;
+  return splitPieces(literal, prefix, begin, literal.end - prefix.quotes, false, 0);
 }
 
 size_t decodeUtf8(std::string_view s, uint32_t& code_point) {

@@ -1,0 +1,57 @@
+// How much memory loading an archive may take.
+//
+// An archive of a few bytes can claim, or deflate, terabytes. Everything that loading allocates in proportion to what
+// an archive says is charged here first, and refused beyond the limit, so that a hostile file is an error and never
+// an exhausted machine. The limit is generous to honest files: their tensors are mapped and cost nothing.
+#pragma once
+
+#include <cstddef>
+#include <limits>
+#include <string>
+#include <string_view>
+
+namespace cresset {
+
+/// A place in an archive, for errors. The strings must outlive it.
+struct ArchiveSite {
+  std::string_view file;
+  std::string_view entry;
+  size_t offset = static_cast<size_t>(-1); // ArchiveError::kNoOffset
+
+  ArchiveSite at(size_t where) const { return {file, entry, where}; }
+  /// Throws ArchiveError.
+  [[noreturn]] void fail(const std::string& reason) const;
+};
+
+class LoadBudget {
+ public:
+  explicit LoadBudget(size_t limit) : limit_(limit) {}
+
+  /// Throws ArchiveError if `bytes` more would exceed the limit.
+  void charge(size_t bytes, const ArchiveSite& site, std::string_view what) {
+    if (bytes > limit_ - used_) refuse(bytes, site, what);
+    used_ += bytes;
+  }
+  /// Gives back what a finished step no longer holds.
+  void release(size_t bytes) { used_ -= bytes < used_ ? bytes : used_; }
+  size_t used() const { return used_; }
+  size_t limit() const { return limit_; }
+  /// After loading: what code compiles to later is the program's business, no longer the archive's.
+  void finishLoading() {
+    used_ = 0;
+    limit_ = std::numeric_limits<size_t>::max();
+  }
+
+  /// Four times the file and 64 MiB on top.
+  static size_t defaultLimit(size_t file_size) {
+    constexpr size_t kSlack = size_t(64) << 20;
+    return file_size > (std::numeric_limits<size_t>::max() - kSlack) / 4 ? std::numeric_limits<size_t>::max()
+                                                                         : 4 * file_size + kSlack;
+  }
+
+ private:
+  [[noreturn]] void refuse(size_t bytes, const ArchiveSite& site, std::string_view what) const;
+  size_t limit_, used_ = 0;
+};
+
+} // namespace cresset

@@ -1,0 +1,419 @@
+// Values from pickle nodes. See unpickler.h.
+#include "cresset/archive/unpickler.h"
+
+#include <ATen/core/class_type.h>
+#include <ATen/core/enum_type.h>
+
+#include <unordered_map>
+
+#include "cresset/archive/pickle_machine.h"
+#include "cresset/archive/pickle_names.h"
+#include "cresset/archive/tensor_builder.h"
+#include "cresset/ir/parser.h"
+#include "cresset/program/program.h"
+#include "cresset/support/error.h"
+
+namespace cresset {
+
+namespace {
+
+using c10::IValue;
+using c10::TypePtr;
+
+std::string typeName(const TypePtr& type) { return type->annotation_str(); }
+
+class ValueBuilder {
+ public:
+  ValueBuilder(const UnpickleContext& context, const Pickle& pickle, const std::string& prefix)
+      : cx_(context), pickle_(pickle), tensors_(context.tensors, pickle, prefix) {}
+
+  IValue build(uint32_t node, const TypePtr& type) { return build(node, type, 0).value; }
+
+ private:
+  // A value and how deep it nests: values are used (and destroyed) recursively, so depth is limited as a whole.
+  struct Built {
+    IValue value;
+    int height = 0;
+  };
+  struct Cached {
+    bool done = false;
+    Built built;
+  };
+
+  const PickleNode& at(uint32_t node) const { return pickle_[node]; }
+  ArchiveSite site(uint32_t node) const { return pickle_.site(pickle_[node]); }
+  PickleName nameOf(const PickleNode& node) const { return static_cast<PickleName>(pickle_.global(node).kind); }
+
+  [[noreturn]] void mismatch(uint32_t node, const TypePtr& type, const std::string& found) const {
+    site(node).fail("a value of type " + typeName(type) + " is expected here, but the pickle has " + found);
+  }
+
+  // The type to build for: Optional[T] wants T unless the value is None; Any and Union say nothing.
+  static TypePtr hintOf(const TypePtr& type) {
+    if (!type) return nullptr;
+    switch (type->kind()) {
+      case c10::TypeKind::AnyType:
+      case c10::TypeKind::UnionType:
+      case c10::TypeKind::VarType:
+      case c10::TypeKind::NumberType:
+      case c10::TypeKind::AnyListType:
+      case c10::TypeKind::AnyTupleType:
+      case c10::TypeKind::AnyClassType:
+      case c10::TypeKind::AnyEnumType:
+        return nullptr;
+      case c10::TypeKind::OptionalType:
+        return hintOf(type->castRaw<c10::OptionalType>()->getElementType());
+      default:
+        return type;
+    }
+  }
+
+  Built build(uint32_t n, const TypePtr& type, int depth) {
+    if (depth > kMaxNesting) site(n).fail("values nest deeper than " + std::to_string(kMaxNesting) + " levels");
+    const PickleNode& node = at(n);
+    bool compound = node.kind == PickleNode::Tuple || node.kind == PickleNode::List || node.kind == PickleNode::Dict ||
+        node.kind == PickleNode::Call || node.kind == PickleNode::Object;
+    Built built;
+    if (compound && node.shared) {
+      auto [it, fresh] = cache_.try_emplace(n);
+      if (!fresh && !it->second.done) site(n).fail("a value contains itself");
+      if (fresh) {
+        charge(n, sizeof(Cached) + 64);
+        built = make(n, node, hintOf(type), depth);
+        cache_[n] = {true, built};
+      } else {
+        built = it->second.built;
+        if (depth + built.height > kMaxNesting)
+          site(n).fail("values nest deeper than " + std::to_string(kMaxNesting) + " levels");
+      }
+    } else {
+      built = make(n, node, hintOf(type), depth);
+    }
+    if (type) requireType(n, built.value, type);
+    return built;
+  }
+
+  void requireType(uint32_t n, IValue& value, const TypePtr& type) {
+    TypePtr wanted = type;
+    if (wanted->kind() == c10::TypeKind::AnyType) return;
+    if (value.isNone()) {
+      // A tensor that is not there; torch.jit writes it as None.
+      if (wanted->kind() == c10::TypeKind::TensorType) {
+        value = at::Tensor();
+        return;
+      }
+    } else if (wanted->kind() == c10::TypeKind::TensorType && value.isTensor()) {
+      return;
+    }
+    TypePtr found = value.type();
+    std::ostringstream why;
+    if (!found->isSubtypeOfExt(*wanted, &why)) mismatch(n, wanted, typeName(found) + (why.str().empty() ? "" : ": " + why.str()));
+  }
+
+  void charge(uint32_t n, size_t bytes) { cx_.budget.charge(bytes, site(n), "the value that this pickle makes"); }
+
+  Built make(uint32_t n, const PickleNode& node, const TypePtr& hint, int depth) {
+    switch (node.kind) {
+      case PickleNode::None: return {IValue()};
+      case PickleNode::Bool: return {IValue(node.i != 0)};
+      case PickleNode::Int: return {IValue(node.i)};
+      case PickleNode::Float: return {IValue(node.f)};
+      case PickleNode::String:
+        charge(n, sizeof(c10::ivalue::ConstantString) + node.p.b);
+        return {IValue(std::string(pickle_.string(node)))};
+      case PickleNode::Tuple: return makeTuple(n, node, hint, depth);
+      case PickleNode::List: return makeList(n, node, hint, depth);
+      case PickleNode::Dict: return makeDict(n, node, hint, depth);
+      case PickleNode::Object: return makeObject(n, node, depth);
+      case PickleNode::Call: return makeCall(n, node, hint, depth);
+      case PickleNode::Global: {
+        int kind = pickle_.global(node).kind;
+        if (kind >= static_cast<int>(PickleName::DType) && kind < static_cast<int>(PickleName::Storage))
+          return {IValue(int64_t(kind - static_cast<int>(PickleName::DType)))};
+        site(n).fail("the name '" + std::string(pickle_.global(node).name) + "' is no value");
+      }
+      case PickleNode::Persistent: site(n).fail("a storage stands here without a tensor");
+    }
+    CRESSET_CHECK(false, "unknown pickle node");
+  }
+
+  Built makeTuple(uint32_t n, const PickleNode& node, const TypePtr& hint, int depth) {
+    auto elements = pickle_.elements(node);
+    auto type = hint ? hint->cast<c10::TupleType>() : nullptr;
+    if (hint && !type) mismatch(n, hint, "a tuple");
+    if (type && type->elements().size() != elements.size())
+      mismatch(n, hint, "a tuple of " + std::to_string(elements.size()) + " elements");
+    charge(n, sizeof(c10::ivalue::Tuple) + elements.size() * sizeof(IValue));
+    std::vector<IValue> values;
+    values.reserve(elements.size());
+    int height = 0;
+    for (size_t i = 0; i < elements.size(); ++i) {
+      Built b = build(elements[i], type ? type->elements()[i] : nullptr, depth + 1);
+      height = std::max(height, b.height);
+      values.push_back(std::move(b.value));
+    }
+    if (type && type->schema()) return {c10::ivalue::Tuple::createNamed(std::move(values), type), height + 1};
+    return {c10::ivalue::Tuple::create(std::move(values)), height + 1};
+  }
+
+  // The type that all values share; Any if there is none.
+  static TypePtr commonType(const std::vector<IValue>& values, const TypePtr& if_empty) {
+    TypePtr result;
+    for (const IValue& value : values) {
+      TypePtr type = value.isTensor() ? TypePtr(c10::TensorType::get()) : value.type();
+      if (!result)
+        result = type;
+      else if (!(*result == *type))
+        return c10::AnyType::get();
+    }
+    return result ? result : if_empty;
+  }
+
+  Built makeList(uint32_t n, const PickleNode& node, const TypePtr& hint, int depth) {
+    auto elements = pickle_.elements(node);
+    auto type = hint ? hint->cast<c10::ListType>() : nullptr;
+    if (hint && !type) mismatch(n, hint, "a list");
+    TypePtr element = type ? type->getElementType() : nullptr;
+    charge(n, sizeof(c10::detail::ListImpl) + 2 * elements.size() * sizeof(IValue));
+    std::vector<IValue> values;
+    values.reserve(elements.size());
+    int height = 0;
+    for (uint32_t e : elements) {
+      Built b = build(e, element, depth + 1);
+      height = std::max(height, b.height);
+      values.push_back(std::move(b.value));
+    }
+    // torch.jit takes untagged empty lists for lists of tensors.
+    if (!element) element = commonType(values, c10::TensorType::get());
+    c10::impl::GenericList list(element);
+    list.reserve(values.size());
+    for (IValue& value : values) list.push_back(std::move(value));
+    return {IValue(std::move(list)), height + 1};
+  }
+
+  Built makeDict(uint32_t n, const PickleNode& node, const TypePtr& hint, int depth) {
+    auto elements = pickle_.elements(node);
+    auto type = hint ? hint->cast<c10::DictType>() : nullptr;
+    if (hint && !type) mismatch(n, hint, "a dict");
+    charge(n, sizeof(c10::detail::DictImpl) + 6 * elements.size() * sizeof(IValue));
+    std::vector<IValue> keys, values;
+    int height = 0;
+    for (size_t i = 0; i + 1 < elements.size(); i += 2) {
+      Built key = build(elements[i], type ? type->getKeyType() : nullptr, depth + 1);
+      // Only these hash by what they say; a tensor's hash is its address, and the rest has none.
+      if (!(key.value.isInt() || key.value.isString() || key.value.isDouble() || key.value.isBool() ||
+            key.value.isComplexDouble() || key.value.isTensor() || key.value.isDevice()))
+        site(elements[i]).fail("a value of type " + typeName(key.value.type()) + " can't be the key of a dict");
+      Built value = build(elements[i + 1], type ? type->getValueType() : nullptr, depth + 1);
+      height = std::max(height, std::max(key.height, value.height));
+      keys.push_back(std::move(key.value));
+      values.push_back(std::move(value.value));
+    }
+    TypePtr key_type = type ? type->getKeyType() : commonType(keys, c10::StringType::get());
+    TypePtr value_type = type ? type->getValueType() : commonType(values, c10::TensorType::get());
+    if (key_type->kind() == c10::TypeKind::AnyType) site(n).fail("the keys of a dict have different types");
+    c10::impl::GenericDict dict(key_type, value_type);
+    dict.reserve(keys.size());
+    for (size_t i = 0; i < keys.size(); ++i) dict.insert_or_assign(std::move(keys[i]), std::move(values[i]));
+    return {IValue(std::move(dict)), height + 1};
+  }
+
+  // ---- calls ----
+
+  Built makeCall(uint32_t n, const PickleNode& node, const TypePtr& hint, int depth) {
+    const PickleNode& callee = at(node.p.a);
+    const PickleNode& argument = at(node.p.b);
+    PickleName name = nameOf(callee);
+    if (name == PickleName::ArchiveClass) return makeEnum(n, node, depth);
+    if (argument.kind != PickleNode::Tuple) site(n).fail("a function is called without a tuple of arguments");
+    auto args = pickle_.elements(argument);
+    auto need = [&](size_t count) {
+      if (args.size() != count)
+        site(n).fail("'" + std::string(pickle_.global(callee).name) + "' takes " + std::to_string(count) + " arguments, not " + std::to_string(args.size()));
+    };
+    switch (name) {
+      case PickleName::IntList:
+        need(1);
+        return build(args[0], c10::ListType::ofInts(), depth);
+      case PickleName::FloatList:
+        need(1);
+        return build(args[0], c10::ListType::ofFloats(), depth);
+      case PickleName::BoolList:
+        need(1);
+        return build(args[0], c10::ListType::ofBools(), depth);
+      case PickleName::TensorList:
+        need(1);
+        return build(args[0], c10::ListType::ofTensors(), depth);
+      case PickleName::TypeTag: {
+        need(2);
+        if (at(args[1]).kind != PickleNode::String) site(args[1]).fail("a type tag is no string");
+        return build(args[0], parseTag(args[1]), depth);
+      }
+      case PickleName::Complex: {
+        need(2);
+        double part[2];
+        for (int i : {0, 1}) {
+          const PickleNode& p = at(args[static_cast<size_t>(i)]);
+          if (p.kind != PickleNode::Float && p.kind != PickleNode::Int) site(n).fail("a part of a complex number is no number");
+          part[i] = p.kind == PickleNode::Float ? p.f : static_cast<double>(p.i);
+        }
+        return {IValue(c10::complex<double>(part[0], part[1]))};
+      }
+      case PickleName::Device: {
+        if (args.empty() || args.size() > 2 || at(args[0]).kind != PickleNode::String) site(n).fail("a device has no name");
+        std::string text(pickle_.string(at(args[0])));
+        if (args.size() == 2) {
+          if (at(args[1]).kind != PickleNode::Int) site(n).fail("a device has an index that is no int");
+          text += ":" + std::to_string(at(args[1]).i);
+        }
+        try {
+          return {IValue(c10::Device(text))};
+        } catch (const c10::Error& error) {
+          site(n).fail(error.what_without_backtrace());
+        }
+      }
+      case PickleName::Size:
+        need(1);
+        if (at(args[0]).kind != PickleNode::Tuple) site(n).fail("a size is no tuple");
+        return makeTuple(args[0], at(args[0]), hint, depth);
+      case PickleName::RebuildTensor:
+      case PickleName::RebuildQuantized:
+      case PickleName::RebuildSparse:
+      case PickleName::RebuildParameter:
+        charge(n, 512); // a tensor without its storage
+        return {IValue(tensors_.build(n)), 1};
+      default:
+        site(n).fail("'" + std::string(pickle_.global(callee).name) + "' can't be called");
+    }
+  }
+
+  TypePtr parseTag(uint32_t n) {
+    std::string tag(pickle_.string(at(n)));
+    auto it = tags_.find(tag);
+    if (it == tags_.end()) {
+      if (!cx_.parse_type) site(n).fail("types can't be used here");
+      it = tags_.emplace(tag, cx_.parse_type(tag, site(n))).first;
+    }
+    return it->second;
+  }
+
+  // ---- classes ----
+
+  TypePtr classNamed(uint32_t global) {
+    const PickleGlobal& g = pickle_.global(at(global));
+    std::string name = std::string(g.module) + '.' + std::string(g.name);
+    TypePtr type = cx_.find_type ? cx_.find_type(name, site(global)) : nullptr;
+    if (!type) site(global).fail("the pickle names class '" + name + "', which the archive's code does not define");
+    return type;
+  }
+
+  // Enums are pickled as a call of their class with the bare value.
+  Built makeEnum(uint32_t n, const PickleNode& node, int depth) {
+    TypePtr type = classNamed(node.p.a);
+    auto enum_type = type->cast<c10::EnumType>();
+    if (!enum_type) site(n).fail("'" + type->repr_str() + "' is called, but only enums are made by a call");
+    Built value = build(node.p.b, enum_type->getValueType(), depth + 1);
+    for (const auto& [name, v] : enum_type->enumNamesValues())
+      if (v == value.value)
+        return {IValue(c10::make_intrusive<c10::ivalue::EnumHolder>(enum_type, name, v)), value.height + 1};
+    site(n).fail("the enum '" + enum_type->qualifiedClassName().qualifiedName() + "' has no member of this value");
+  }
+
+  Built makeObject(uint32_t n, const PickleNode& node, int depth) {
+    if (nameOf(at(node.p.a)) != PickleName::ArchiveClass)
+      site(n).fail("'" + std::string(pickle_.global(at(node.p.a)).name) + "' is no class of the archive");
+    TypePtr type = classNamed(node.p.a);
+    auto cls = type->cast<c10::ClassType>();
+    if (!cls) site(n).fail("'" + type->repr_str() + "' is no class");
+    if (node.p.b == Pickle::kNone) site(n).fail("an object has no state");
+    charge(n, sizeof(c10::ivalue::Object) + (cls->numAttributes() + 1) * sizeof(IValue));
+    std::shared_ptr<Program> program = programOf(*cls);
+    torch::jit::Function* setstate = cls->findMethod("__setstate__");
+    if (!program) return makeCustom(n, node, cls, setstate, depth);
+
+    auto object = c10::ivalue::Object::create(
+        c10::StrongTypePtr(program->asCompilationUnit(), cls), cls->numAttributes());
+    if (setstate) {
+      if (!cx_.pending)
+        site(n).fail(
+            "class '" + cls->name()->qualifiedName() + "' restores its objects by its own __setstate__, which is code of "
+            "the archive; loading runs none unless LoadOptions::run_setstate allows it");
+      const auto& arguments = setstate->getSchema().arguments();
+      if (arguments.size() != 2) site(n).fail("__setstate__ of '" + cls->name()->qualifiedName() + "' does not take one state");
+      Built state = build(node.p.b, arguments[1].type(), depth + 1);
+      cx_.pending->push_back({object, std::move(state.value)});
+      return {IValue(std::move(object)), state.height + 1};
+    }
+    int height = fillAttributes(n, at(node.p.b), *cls, *object, depth);
+    return {IValue(std::move(object)), height + 1};
+  }
+
+  int fillAttributes(uint32_t n, const PickleNode& state, c10::ClassType& cls, c10::ivalue::Object& object, int depth) {
+    if (state.kind != PickleNode::Dict) site(n).fail("an object's state is no dict of attributes");
+    auto elements = pickle_.elements(state);
+    std::vector<bool> set(cls.numAttributes(), false);
+    int height = 0;
+    for (size_t i = 0; i + 1 < elements.size(); i += 2) {
+      if (at(elements[i]).kind != PickleNode::String) site(elements[i]).fail("an attribute's name is no string");
+      std::string name(pickle_.string(at(elements[i])));
+      auto slot = cls.findAttributeSlot(name);
+      if (!slot) site(elements[i]).fail("class '" + cls.name()->qualifiedName() + "' has no attribute '" + name + "'");
+      Built value = build(elements[i + 1], cls.getAttribute(*slot), depth + 1);
+      height = std::max(height, value.height);
+      object.setSlot(*slot, std::move(value.value));
+      set[*slot] = true;
+    }
+    for (size_t i = 0; i < set.size(); ++i) {
+      if (set[i]) continue;
+      // torch.jit leaves out what is None by its type.
+      if (!c10::NoneType::get()->isSubtypeOf(*cls.getAttribute(i)))
+        site(n).fail(
+            "the pickle gives no value to attribute '" + cls.getAttributeName(i) + "' of class '" +
+            cls.name()->qualifiedName() + "'");
+    }
+    return height;
+  }
+
+  // A registered C++ class: its own __setstate__ is the user's compiled code, not the archive's.
+  Built makeCustom(uint32_t n, const PickleNode& node, const c10::ClassTypePtr& cls, torch::jit::Function* setstate, int depth) {
+    if (!setstate)
+      site(n).fail("the custom class '" + cls->name()->qualifiedName() + "' was registered without a __setstate__ (def_pickle)");
+    const auto& arguments = setstate->getSchema().arguments();
+    if (arguments.size() != 2) site(n).fail("__setstate__ of '" + cls->name()->qualifiedName() + "' does not take one state");
+    Built state = build(node.p.b, arguments[1].type(), depth + 1);
+    auto object = c10::ivalue::Object::create(c10::StrongTypePtr(nullptr, cls), 1);
+    try {
+      (*setstate)({IValue(object), std::move(state.value)});
+    } catch (const ArchiveError&) {
+      throw;
+    } catch (const std::exception& error) {
+      site(n).fail("__setstate__ of the custom class '" + cls->name()->qualifiedName() + "' failed: " + error.what());
+    }
+    return {IValue(std::move(object)), state.height + 1};
+  }
+
+  const UnpickleContext& cx_;
+  const Pickle& pickle_;
+  TensorBuilder tensors_;
+  std::unordered_map<uint32_t, Cached> cache_;
+  std::unordered_map<std::string, TypePtr> tags_;
+};
+
+} // namespace
+
+c10::IValue unpickle(const UnpickleContext& context, const std::string& prefix, const c10::TypePtr& type) {
+  std::string record = prefix + ".pkl";
+  const ZipEntry* entry = context.zip.find(record);
+  if (!entry) throw ArchiveError(context.zip.file(), record, ArchiveError::kNoOffset, "the archive has no such record");
+  Record bytes = context.zip.read(*entry, context.budget);
+  ArchiveSite site{context.zip.file(), record, 0};
+  Pickle pickle(bytes.bytes(), site, context.budget, judgePickleName);
+  try {
+    return ValueBuilder(context, pickle, prefix + "/").build(pickle.root(), type);
+  } catch (const c10::Error& error) {
+    // Types and containers of c10 check what they are given, too.
+    site.at(ArchiveError::kNoOffset).fail(error.what_without_backtrace());
+  }
+}
+
+} // namespace cresset

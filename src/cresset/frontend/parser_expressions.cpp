@@ -1,0 +1,456 @@
+// Expressions: operator precedence, calls, subscripts, literals, comprehensions.
+//
+// Ranges follow Python's `ast`: parentheses around an expression are no part of its own range, and are part of the
+// range of what is built from it: in `(a).b` the select begins at the parenthesis. That is why operators are given the
+// offset where their first operand's text begins.
+#include <algorithm>
+
+#include "cresset/frontend/parser_impl.h"
+
+namespace cresset {
+namespace {
+
+/// The precedence of a left-associative binary operator token, 0 if it is none.
+int precedenceOf(int kind) {
+  switch (kind) {
+    case TK_OR: return kOr;
+    case TK_AND: return kAnd;
+    case '|': return kBitOr;
+    case '^': return kBitXor;
+    case '&': return kBitAnd;
+    case TK_LSHIFT: case TK_RSHIFT: return kShift;
+    case '+': case '-': return kSum;
+    case '*': case '/': case TK_FLOOR_DIV: case '%': case '@': return kProduct;
+    default: return 0;
+  }
+}
+
+bool isReservedName(std::string_view name) {
+  static constexpr std::string_view kWords[] = {"async", "await", "except", "finally", "from", "nonlocal", "try", "yield"};
+  return std::find(std::begin(kWords), std::end(kWords), name) != std::end(kWords);
+}
+
+/// The last name of a dotted expression, "" if it is none.
+std::string lastName(const Expr& e) {
+  if (e.kind() == TK_VAR) return Var(e).name();
+  if (e.kind() == '.') return Select(e).selector().name();
+  return "";
+}
+
+} // namespace
+
+Ident Parser::ident(const char* what) {
+  if (!at(TK_IDENT) || isReservedName(lexer_.cur().text())) {
+    rejectReserved();
+    expected(what);
+  }
+  Ident result = Ident::make(here(), std::string(lexer_.cur().text()));
+  advance();
+  return result;
+}
+
+bool Parser::startsExpression() const {
+  switch (kind()) {
+    case TK_IDENT: return lexer_.cur().text() != "from";
+    case TK_NUMBER: case TK_STRINGLITERAL: case TK_TRUE: case TK_FALSE: case TK_NONE: case TK_ELLIPSIS: case TK_NOT:
+    case TK_LAMBDA: case '(': case '[': case '{': case '-': case '+': case '~': case '*': case TK_POW:
+      return true;
+    default: return false;
+  }
+}
+
+Expr Parser::expressionList() {
+  uint32_t start = begin();
+  Expr first = starredOrExpression();
+  if (!at(',')) {
+    rejectLoneStar(first);
+    return first;
+  }
+  std::vector<Expr> items{first};
+  while (nextIf(',')) {
+    if (!startsExpression()) break;
+    items.push_back(starredOrExpression());
+  }
+  SourceRange range = since(start);
+  return SequenceLiteral::make(TK_TUPLE_LITERAL, range, list(range, items));
+}
+
+void Parser::rejectLoneStar(const Expr& e) const {
+  if (e.kind() == TK_STARRED) fail("a starred expression must stand in a list, a tuple or a call", e.range());
+}
+
+Expr Parser::starredOrExpression() {
+  if (at('*')) {
+    uint32_t start = begin();
+    advance();
+    Expr value = parse(kBitOr);
+    return Starred::make(since(start), value);
+  }
+  Expr e = expression();
+  if (at(TK_WALRUS)) rejectReserved();
+  return e;
+}
+
+Expr Parser::parse(int precedence) {
+  uint32_t start = begin();
+  Expr left = prefix(precedence);
+  for (;;) {
+    int op = kind();
+    if (int p = precedenceOf(op); p != 0) {
+      if (p < precedence) return left;
+      advance();
+      Expr right = parse(p + 1);
+      left = BinOp::make(op, since(start), left, right);
+      checkDepth(left);
+    } else if (op == TK_POW) {
+      if (kPower < precedence) return left;
+      Nesting nesting(*this);
+      advance();
+      Expr right = parse(kUnary); // right-associative, and a sign may follow
+      left = BinOp::make(op, since(start), left, right);
+    } else if (precedence <= kComparison && comparisonOperator() != 0) {
+      left = comparison(start, left);
+      checkDepth(left);
+    } else if (op == TK_IF && precedence <= kTernary) {
+      return ternary(start, left);
+    } else {
+      return left;
+    }
+  }
+}
+
+Expr Parser::ternary(uint32_t start, const Expr& value) {
+  Nesting nesting(*this);
+  advance();
+  Expr cond = parse(kOr);
+  if (!at(TK_ELSE)) expected("'else' of the conditional expression");
+  advance();
+  Expr other = expression();
+  return Ternary::make(since(start), cond, value, other);
+}
+
+int Parser::comparisonOperator() {
+  switch (kind()) {
+    case '<': case '>': case TK_EQ: case TK_NE: case TK_LE: case TK_GE: case TK_IN: case TK_IS: return kind();
+    case TK_NOT: return lexer_.lookahead().kind == TK_IN ? TK_NOTIN : 0;
+    default: return 0;
+  }
+}
+
+Expr Parser::comparison(uint32_t start, Expr first) {
+  std::vector<Expr> operands{std::move(first)};
+  std::vector<int> ops;
+  while (int op = comparisonOperator()) {
+    advance();
+    if (op == TK_NOTIN) advance();
+    if (op == TK_IS && nextIf(TK_NOT)) op = TK_ISNOT;
+    ops.push_back(op);
+    operands.push_back(parse(kComparison + 1));
+  }
+  SourceRange range = since(start);
+  if (ops.size() == 1) return BinOp::make(ops[0], range, operands[0], operands[1]);
+  return CompareChain::make(range, list(range, operands), ops);
+}
+
+Expr Parser::prefix(int precedence) {
+  uint32_t start = begin();
+  switch (int op = kind()) {
+    case TK_NOT: {
+      if (precedence > kNot) failHere("'not' must be in parentheses here");
+      Nesting nesting(*this);
+      advance();
+      Expr operand = parse(kNot);
+      return UnaryOp::make(op, since(start), operand);
+    }
+    case '-': case '+': case '~': {
+      Nesting nesting(*this);
+      advance();
+      bool literal = at(TK_NUMBER);
+      SourceRange literal_range = here();
+      Expr operand = parse(kUnary);
+      literal = literal && operand.kind() == TK_CONST;
+      if (op == '+') {
+        if (!literal) fail("unary '+' is supported before a number only; leave it out", since(start));
+        return Const::make(since(start), Const(operand).text());
+      }
+      // The least 64-bit integer is a sign before a number that does not fit without it.
+      if (op == '-' && literal && Const(operand).isInt()) {
+        std::string digits = Const(operand).text();
+        digits.erase(std::remove(digits.begin(), digits.end(), '_'), digits.end());
+        if (digits == "9223372036854775808") return Const::make(since(start), "-" + digits);
+      }
+      return UnaryOp::make(op == '-' ? TK_UNARY_MINUS : op, since(start), operand);
+    }
+    default: break;
+  }
+  Nesting nesting(*this);
+  return postfix(start, atom());
+}
+
+Expr Parser::postfix(uint32_t start, Expr value) {
+  for (;;) {
+    switch (kind()) {
+      case '.': {
+        advance();
+        Ident name = ident("the name of an attribute");
+        value = Select::make(since(start), value, name);
+        break;
+      }
+      case '(': value = call(start, value); break;
+      case '[': value = subscript(start, value); break;
+      default: return value;
+    }
+    checkDepth(value);
+  }
+}
+
+Expr Parser::call(uint32_t start, const Expr& callee) {
+  uint32_t open = begin();
+  advance();
+  std::vector<Expr> inputs;
+  std::vector<Attr> attributes;
+  while (!at(')')) {
+    uint32_t argument = begin();
+    if (at(TK_POW)) failHere("'**' arguments are not supported; write the keyword arguments one by one");
+    if (at('*')) {
+      inputs.push_back(starredOrExpression());
+    } else {
+      bool bare = at(TK_IDENT);
+      Expr e = starredOrExpression();
+      if (at('=')) {
+        if (!bare || e.kind() != TK_VAR) {
+          fail("only a name may stand before '=' in a call; a comparison is written '=='", since(argument));
+        }
+        Ident name = Ident(e.tree()->tree(0));
+        advance();
+        for (const Attr& other : attributes) {
+          if (other.name().name() == name.name()) {
+            fail("the keyword argument '" + name.name() + "' is given twice", name.range());
+          }
+        }
+        attributes.push_back(Attr::make(name, expression()));
+      } else {
+        if (at(TK_FOR)) {
+          failHere("generator expressions are not supported; write a list comprehension: [… for … in …]");
+        }
+        if (!attributes.empty()) fail("a positional argument may not follow a keyword argument", e.range());
+        inputs.push_back(e);
+      }
+    }
+    if (!nextIf(',')) break;
+  }
+  expect(')');
+  SourceRange range = since(open);
+  return Apply::make(since(start), callee, list(range, inputs), ListView<Attr>::make(range, attributes));
+}
+
+Expr Parser::subscript(uint32_t start, const Expr& value) {
+  uint32_t open = begin();
+  advance();
+  // The strings in Literal["a"] and Annotated[int, "text"] are no annotations.
+  bool annotation = in_annotation_;
+  std::string name = lastName(value);
+  if (name == "Literal" || name == "Annotated") in_annotation_ = false;
+  uint32_t first = begin();
+  if (at(']')) failHere("a subscript needs an index");
+  std::vector<Expr> indices{index()};
+  bool trailing_comma = false;
+  while (nextIf(',')) {
+    trailing_comma = at(']');
+    if (trailing_comma) break;
+    indices.push_back(index());
+  }
+  SourceRange inner = since(first);
+  in_annotation_ = annotation;
+  expect(']');
+  // x[i,] takes a tuple of one; in an annotation, where a tuple means no more than its elements, List[int,] is List[int].
+  if (trailing_comma && indices.size() == 1 && !in_annotation_) {
+    if (indices[0].kind() == TK_SLICE_EXPR) fail("a tuple of one slice is not supported as an index", inner);
+    indices = {SequenceLiteral::make(TK_TUPLE_LITERAL, inner, list(inner, indices))};
+  }
+  return Subscript::make(since(start), value, list(since(open), indices));
+}
+
+Expr Parser::index() {
+  uint32_t start = begin();
+  if (at('*')) failHere("starred indices are not supported; write the indices one by one");
+  Maybe<Expr> first = none<Expr>();
+  if (!at(':')) {
+    Expr e = starredOrExpression();
+    if (!at(':')) return e;
+    first = Maybe<Expr>::some(e);
+  }
+  auto bound = [&] {
+    if (at(':') || at(']') || at(',')) return none<Expr>();
+    return Maybe<Expr>::some(expression());
+  };
+  expect(':');
+  Maybe<Expr> stop = bound();
+  Maybe<Expr> step = none<Expr>();
+  if (nextIf(':')) step = bound();
+  return SliceExpr::make(since(start), first, stop, step);
+}
+
+Expr Parser::atom() {
+  SourceRange range = here();
+  switch (kind()) {
+    case TK_IDENT: return Var::make(ident("an expression"));
+    case TK_NUMBER: {
+      std::string text(lexer_.cur().text());
+      advance();
+      return Const::make(range, std::move(text));
+    }
+    case TK_STRINGLITERAL: return strings();
+    case TK_TRUE: case TK_FALSE: case TK_NONE: case TK_ELLIPSIS: {
+      int k = kind();
+      advance();
+      return Expr(Tree::make(k, range, {}));
+    }
+    case '(': return parenthesized();
+    case '[': return listOrComprehension();
+    case '{': return dictOrSet();
+    default: rejectReserved(); expected("an expression");
+  }
+}
+
+Expr Parser::parenthesized() {
+  uint32_t start = begin();
+  advance();
+  if (nextIf(')')) {
+    SourceRange range = since(start);
+    return SequenceLiteral::make(TK_TUPLE_LITERAL, range, list(range, {}));
+  }
+  Expr first = starredOrExpression();
+  if (at(TK_FOR)) failHere("generator expressions are not supported; write a list comprehension: [… for … in …]");
+  if (!at(',')) {
+    rejectLoneStar(first);
+    expect(')');
+    return first;
+  }
+  std::vector<Expr> items{first};
+  while (nextIf(',')) {
+    if (at(')')) break;
+    items.push_back(starredOrExpression());
+  }
+  expect(')');
+  SourceRange range = since(start);
+  return SequenceLiteral::make(TK_TUPLE_LITERAL, range, list(range, items));
+}
+
+Expr Parser::listOrComprehension() {
+  uint32_t start = begin();
+  advance();
+  std::vector<Expr> items;
+  while (!at(']')) {
+    items.push_back(starredOrExpression());
+    if (at(TK_FOR) && items.size() == 1) {
+      if (items[0].kind() == TK_STARRED) fail("a starred expression can't be the element of a comprehension", items[0].range());
+      Comprehension c = comprehension();
+      expect(']');
+      return ListComp::make(since(start), items[0], c.target, c.iter, c.conditions);
+    }
+    if (!nextIf(',')) break;
+  }
+  expect(']');
+  SourceRange range = since(start);
+  return SequenceLiteral::make(TK_LIST_LITERAL, range, list(range, items));
+}
+
+Expr Parser::dictOrSet() {
+  uint32_t start = begin();
+  advance();
+  std::vector<Expr> keys, values;
+  bool is_dict = false;
+  while (!at('}')) {
+    if (at(TK_POW)) failHere("'**' in a dict literal is not supported; use dict.update");
+    keys.push_back(starredOrExpression());
+    if (keys.size() == 1) is_dict = at(':');
+    if (is_dict) {
+      if (keys.back().kind() == TK_STARRED) fail("a dict's keys can't be starred", keys.back().range());
+      expect(':');
+      values.push_back(expression());
+    }
+    if (at(TK_FOR) && keys.size() == 1) {
+      if (!is_dict) failHere("set comprehensions are not supported; write a list comprehension: [… for … in …]");
+      Comprehension c = comprehension();
+      expect('}');
+      return DictComp::make(since(start), keys[0], values[0], c.target, c.iter, c.conditions);
+    }
+    if (!nextIf(',')) break;
+  }
+  expect('}');
+  SourceRange range = since(start);
+  if (is_dict || keys.empty()) return DictLiteral::make(range, list(range, keys), list(range, values));
+  return SequenceLiteral::make(TK_SET_LITERAL, range, list(range, keys));
+}
+
+Parser::Comprehension Parser::comprehension() {
+  expect(TK_FOR);
+  Expr target = loopTarget();
+  expect(TK_IN);
+  Expr iter = parse(kOr);
+  std::vector<Expr> conditions;
+  uint32_t start = begin();
+  while (nextIf(TK_IF)) conditions.push_back(parse(kOr));
+  if (at(TK_FOR)) failHere("a comprehension with several 'for' is not supported; write the outer loop as a statement");
+  if (atName("async")) rejectReserved();
+  return {target, iter, list(since(start), conditions)};
+}
+
+Expr Parser::loopTarget() {
+  uint32_t start = begin();
+  auto item = [&]() -> Expr {
+    if (at('*')) return starredOrExpression();
+    return parse(kBitOr); // not a comparison, so that `in` ends it
+  };
+  Expr target = item();
+  if (at(',')) {
+    std::vector<Expr> items{target};
+    while (nextIf(',')) {
+      if (at(TK_IN)) break;
+      items.push_back(item());
+    }
+    SourceRange range = since(start);
+    target = SequenceLiteral::make(TK_TUPLE_LITERAL, range, list(range, items));
+  }
+  return asTarget(target, "assign to");
+}
+
+Expr Parser::asTarget(const Expr& e, const char* verb, bool top) {
+  switch (e.kind()) {
+    case TK_VAR: case '.': case TK_SUBSCRIPT: return e;
+    case TK_STARRED:
+      if (top) fail("a starred target must be in a list or tuple: write '*a, = …'", e.range());
+      return Starred::make(e.range(), asTarget(Starred(e).value(), verb));
+    case TK_TUPLE_LITERAL: case TK_LIST_LITERAL: {
+      std::vector<Expr> items;
+      bool starred = false;
+      for (Expr item : SequenceLiteral(e).elements()) {
+        if (item.kind() == TK_STARRED) {
+          if (starred) fail("only one target of an assignment may be starred", item.range());
+          starred = true;
+        }
+        items.push_back(asTarget(item, verb, false));
+      }
+      return SequenceLiteral::make(TK_TUPLE_LITERAL, e.range(), list(e.range(), items));
+    }
+    default: {
+      const char* what = "an expression";
+      switch (e.kind()) {
+        case TK_CONST: case TK_STRINGLITERAL: case TK_DICT_LITERAL: case TK_SET_LITERAL: what = "a literal"; break;
+        case TK_TRUE: what = "True"; break;
+        case TK_FALSE: what = "False"; break;
+        case TK_NONE: what = "None"; break;
+        case TK_ELLIPSIS: what = "'...'"; break;
+        case TK_APPLY: what = "a function call"; break;
+        case TK_TERNARY: what = "a conditional expression"; break;
+        case TK_LIST_COMP: case TK_DICT_COMP: what = "a comprehension"; break;
+        case TK_COMPARE_CHAIN: what = "a comparison"; break;
+        default: break;
+      }
+      fail(std::string("cannot ") + verb + " " + what, e.range());
+    }
+  }
+}
+
+} // namespace cresset

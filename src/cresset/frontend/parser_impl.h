@@ -1,0 +1,174 @@
+// The parser's insides, shared by parser*.cpp: expressions, strings, statements and definitions.
+//
+// Invariant: a parse function is entered with the lexer at its first token and leaves it behind its last. Recursion
+// follows nesting, never length: each level of brackets, prefix operators, suites and `elif` counts against kMaxNesting.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cresset/frontend/parser.h"
+#include "cresset/support/error.h"
+
+namespace cresset {
+
+/// How tightly operators bind; an operand is parsed with the least precedence that its operators may have.
+enum Precedence : int {
+  kTernary = 1,
+  kOr,
+  kAnd,
+  kNot,
+  kComparison,
+  kBitOr,
+  kBitXor,
+  kBitAnd,
+  kShift,
+  kSum,
+  kProduct,
+  kUnary,
+  kPower,
+};
+
+class Parser {
+ public:
+  /// `layout` false: line breaks mean nothing. `depth`: nesting around this text, for texts within a text.
+  Parser(const SourceRange& text, bool layout, int depth);
+
+  std::vector<TreeRef> file();
+  std::vector<TreeRef> statementsToEnd();
+  Def functionToEnd();
+  ClassDef classToEnd();
+  /// An expression or a tuple without parentheses, up to the end of the text.
+  Expr expressionToEnd();
+  Expr typeToEnd();
+
+ private:
+  /// Counts one level of nesting for as long as it lives.
+  class Nesting {
+   public:
+    explicit Nesting(Parser& parser);
+    ~Nesting() { --parser_.depth_; }
+
+   private:
+    Parser& parser_;
+  };
+
+  // ---- tokens (parser.cpp) ----
+  int kind() const { return lexer_.cur().kind; }
+  bool at(int kind) const { return lexer_.cur().kind == kind; }
+  bool atName(std::string_view name) const { return at(TK_IDENT) && lexer_.cur().text() == name; }
+  uint32_t begin() const { return lexer_.cur().range.begin; }
+  /// Where the token before the current one, layout aside, ended.
+  uint32_t end() const { return previous_end_; }
+  SourceRange here() const { return lexer_.cur().range; }
+  /// From `begin` to the end of the last token.
+  SourceRange since(uint32_t begin) const { return {source_, begin, std::max(begin, previous_end_)}; }
+  void advance();
+  bool nextIf(int kind);
+  SourceRange expect(int kind);
+  void skipTypeComments();
+  /// The type comment between the last token and the current one.
+  std::optional<SourceRange> typeComment() const;
+  [[noreturn]] void fail(std::string message, const SourceRange& range) const;
+  [[noreturn]] void failHere(std::string message) const { fail(std::move(message), here()); }
+  [[noreturn]] void expected(const std::string& what) { lexer_.reportExpected(what); }
+  /// The error for a word that Python reserves and TorchScript does not have.
+  void rejectReserved();
+  void checkDepth(const TreeRef& tree) const;
+  void expectEnd();
+
+  // ---- expressions (parser_expressions.cpp) ----
+  /// `a`, `*a`, or a tuple of them without parentheses.
+  Expr expressionList();
+  Expr starredOrExpression();
+  void rejectLoneStar(const Expr& e) const;
+  Expr expression() { return parse(kTernary); }
+  Expr parse(int precedence);
+  Expr prefix(int precedence);
+  Expr ternary(uint32_t begin, const Expr& value);
+  Expr comparison(uint32_t begin, Expr first);
+  /// The operator of a comparison at the current token, 0 if there is none; takes it if `take`.
+  int comparisonOperator();
+  Expr postfix(uint32_t begin, Expr value);
+  Expr atom();
+  Expr parenthesized();
+  Expr listOrComprehension();
+  Expr dictOrSet();
+  Expr call(uint32_t begin, const Expr& callee);
+  Expr subscript(uint32_t begin, const Expr& value);
+  Expr index();
+  Ident ident(const char* what = "a name");
+  bool startsExpression() const;
+  struct Comprehension {
+    Expr target, iter;
+    ListView<Expr> conditions;
+  };
+  Comprehension comprehension();
+  /// `a` or `a, *b` before `in`.
+  Expr loopTarget();
+  /// Checks that `e` can be assigned to and gives its canonical form.
+  Expr asTarget(const Expr& e, const char* verb, bool top = true);
+
+  // ---- strings (parser_strings.cpp) ----
+  Expr strings();
+  Expr annotation();
+  Expr annotationIn(const SourceRange& text);
+  void appendFormat(
+      const std::vector<FormatPiece>& pieces, bool raw, bool in_spec, std::string& format, std::vector<Expr>& arguments);
+
+  // ---- statements (parser_statements.cpp) ----
+  /// A line of simple statements, or one compound statement.
+  void statement(std::vector<Stmt>& out);
+  void simpleStatements(std::vector<Stmt>& out);
+  Stmt simpleStatement();
+  Stmt expressionStatement();
+  Stmt annotatedAssignment(uint32_t begin, const Expr& target);
+  Stmt deleteStatement();
+  Stmt raiseStatement();
+  Stmt ifStatement();
+  Stmt whileStatement();
+  Stmt forStatement();
+  Stmt withStatement();
+  bool withIsParenthesized() const;
+  WithItem withItem();
+  ListView<Stmt> suite();
+  void rejectElse(const char* loop);
+  /// Throws at `match x:`, which is not a reserved word.
+  void rejectMatch();
+
+  // ---- definitions (parser_definitions.cpp) ----
+  Stmt definition();
+  std::vector<Expr> decorators();
+  Def function(const std::vector<Expr>& decorators);
+  ClassDef classDefinition(const std::vector<Expr>& decorators);
+  Decl parameters();
+  Param parameter(bool kwarg_only);
+  Decl mergeTypeComment(const Decl& decl, const SourceRange& comment, bool is_method);
+  /// `(int, Tensor) -> Tensor`, to the end of the text; no list if it is written `(...)`.
+  std::pair<std::optional<std::vector<Expr>>, Expr> signatureComment();
+  ListView<Stmt> functionBody(Decl& decl);
+  void skipImport();
+  Expr commentType(const SourceRange& comment);
+
+  template <typename T>
+  Maybe<T> none() const {
+    return Maybe<T>::none({source_, previous_end_, previous_end_});
+  }
+  ListView<Expr> list(const SourceRange& range, const std::vector<Expr>& items) const {
+    return ListView<Expr>::make(range, items);
+  }
+
+  std::shared_ptr<const Source> source_;
+  Lexer lexer_;
+  uint32_t previous_end_;
+  int depth_;
+  bool in_annotation_ = false;
+  int function_depth_ = 0, class_depth_ = 0, loop_depth_ = 0;
+  std::vector<SourceRange> type_comments_; // between the last token and the current one
+};
+
+/// The part of a type comment behind "# type:".
+SourceRange typeCommentBody(const SourceRange& comment);
+
+} // namespace cresset

@@ -1,0 +1,107 @@
+// What every SugaredValue does unless its class says otherwise: complain, naming itself; and the three kinds of callee,
+// which differ in how a call is typed: an operator by overload ranking, a function by its schema, a method by the class
+// or interface of its object.
+#include "cresset/frontend/sugared_value.h"
+
+#include <ATen/core/class_type.h>
+
+#include "cresset/frontend/calls.h"
+#include "cresset/support/error.h"
+
+namespace cresset {
+
+Value* SugaredValue::asValue(const SourceRange& range, EmitContext& cx) {
+  throw UserError(kind() + " cannot be used as a value", range);
+}
+
+SugaredValuePtr SugaredValue::findAttr(const SourceRange& range, EmitContext& cx, const std::string& name) {
+  return nullptr;
+}
+
+SugaredValuePtr SugaredValue::attr(const SourceRange& range, EmitContext& cx, const std::string& name) {
+  if (auto found = findAttr(range, cx, name)) return found;
+  if (auto* simple = dynamic_cast<SimpleValue*>(this)) {
+    const TypePtr& type = simple->value()->type();
+    std::string message = "'" + typeName(*type) + "' object has no attribute or method '" + name + "'.";
+    if (type->cast<c10::ClassType>()) message += " Did you forget to initialize an attribute in __init__()?";
+    if (type->cast<c10::OptionalType>()) message += " It may be None: test it with `is not None` first.";
+    throw UserError(message, range);
+  }
+  throw UserError(kind() + " has no attribute '" + name + "'", range);
+}
+
+void SugaredValue::setAttr(const SourceRange& range, EmitContext& cx, const std::string& name, Value* value) {
+  throw UserError("attribute assignment is not defined on " + kind(), range);
+}
+
+SugaredValuePtr SugaredValue::call(
+    const SourceRange& range, EmitContext& cx, const std::vector<NamedValue>& args, const std::vector<NamedValue>& kwargs,
+    size_t num_binders) {
+  throw UserError("cannot call a " + kind(), range);
+}
+
+SugaredValuePtr SugaredValue::callSugared(
+    const SourceRange& range, EmitContext& cx, const std::vector<SugaredValuePtr>& args,
+    const std::vector<std::pair<std::string, SugaredValuePtr>>& kwargs) {
+  std::vector<NamedValue> values, named;
+  for (const auto& arg : args) values.emplace_back(arg->asValue(range, cx), range);
+  for (const auto& [name, arg] : kwargs) named.emplace_back(arg->asValue(range, cx), range, name);
+  return call(range, cx, values, named, 1);
+}
+
+std::vector<SugaredValuePtr> SugaredValue::asTuple(
+    const SourceRange& range, EmitContext& cx, std::optional<size_t> size_hint) {
+  throw UserError(kind() + " cannot be used as a tuple", range);
+}
+
+Value* SugaredValue::len(const SourceRange& range, EmitContext& cx) {
+  throw UserError(kind() + " has no len()", range);
+}
+
+SugaredValuePtr SugaredValue::getItem(const SourceRange& range, EmitContext& cx, Value* index, const TypePtr& type_hint) {
+  throw UserError(kind() + " is not subscriptable", range);
+}
+
+void SugaredValue::setItem(const SourceRange& range, EmitContext& cx, Value* index, Value* value) {
+  throw UserError(kind() + " does not support item assignment", range);
+}
+
+void SugaredValue::delItem(const SourceRange& range, EmitContext& cx, Value* index) {
+  throw UserError(kind() + " does not support item deletion", range);
+}
+
+bool SugaredValue::contains(const SourceRange& range, EmitContext& cx, Value*& result, Value* element) {
+  throw UserError("`in` is not defined on " + kind(), range);
+}
+
+SugaredValuePtr SugaredValue::iter(const SourceRange& range, EmitContext& cx) {
+  throw UserError(kind() + " is not iterable", range);
+}
+
+SugaredValuePtr BuiltinFunction::call(
+    const SourceRange& range, EmitContext& cx, const std::vector<NamedValue>& args, const std::vector<NamedValue>& kwargs,
+    size_t num_binders) {
+  return std::make_shared<SimpleValue>(insertOp(cx.graph, name_, args, kwargs, range, self_));
+}
+
+Value* FunctionValue::asValue(const SourceRange& range, EmitContext& cx) {
+  Node* node = cx.graph.create(prim::Constant);
+  node->setAttribute(attr::name, function_->name());
+  node->setSourceRange(range);
+  node->output()->setType(c10::FunctionType::create(function_));
+  return cx.graph.insertNode(node)->output();
+}
+
+SugaredValuePtr FunctionValue::call(
+    const SourceRange& range, EmitContext& cx, const std::vector<NamedValue>& args, const std::vector<NamedValue>& kwargs,
+    size_t num_binders) {
+  return std::make_shared<SimpleValue>(insertFunctionCall(range, cx, *function_, args, kwargs));
+}
+
+SugaredValuePtr MethodValue::call(
+    const SourceRange& range, EmitContext& cx, const std::vector<NamedValue>& args, const std::vector<NamedValue>& kwargs,
+    size_t num_binders) {
+  return std::make_shared<SimpleValue>(insertMethodCall(range, cx, self_, name_, args, kwargs));
+}
+
+} // namespace cresset

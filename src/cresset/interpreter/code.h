@@ -1,0 +1,137 @@
+// Code: a graph as instructions of a register machine.
+//
+// Each instruction names the registers that it reads and writes. A register that holds no live value holds None or a
+// scalar, never a reference: values are moved out at their last use, or dropped where the last use depends on control
+// flow. So entering a frame clears nothing, writing a register releases nothing, and tensors are freed as early as the
+// program allows.
+//
+// Thread-safety: immutable but for the caches of call sites, which are published by atomics.
+#pragma once
+
+#include <ATen/core/ivalue.h>
+#include <ATen/core/jit_type.h>
+
+#include <array>
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "cresset/interpreter/interpreter.h"
+#include "cresset/ops/operator.h"
+
+namespace cresset {
+
+enum class Op : uint16_t {
+#define INST(Name, Format, Doc) Name,
+#define SCALAR1(Name, ...) Name,
+#define SCALAR2(Name, ...) Name,
+#define COMPARE_JUMP(Name, ...) Name,
+#include "cresset/interpreter/instructions.def"
+  Count
+};
+
+/// How an instruction uses its fields; tells the disassembler how to print it.
+enum class Format : uint8_t {
+  None, Unary, Binary, Borrow, Drop, Jump, JumpOn, JumpCompare, Loop, Slot, Element, Type,
+  Pool, PoolOperator, PoolFunction, PoolMethod, PoolFork, PoolSlot, PoolType, PoolSlice,
+};
+
+struct OpInfo {
+  const char* name;
+  Format format;
+  const char* operator_name; // of scalar instructions; null for others
+};
+const OpInfo& opInfo(Op op);
+
+/// The instruction that computes `op`, or Op::Count.
+Op scalarInstruction(const Operator& op);
+/// The operator that a scalar instruction stands for.
+const Operator& operatorOfScalar(Op op);
+
+struct Instruction {
+  Op op;
+  uint16_t n = 0;
+  uint32_t a = 0, b = 0, c = 0;
+};
+static_assert(sizeof(Instruction) == 16);
+
+/// Operands: an index of a register or constant, and how it is taken.
+inline constexpr uint32_t kConstantBit = 1u << 31;
+inline constexpr uint32_t kMoveBit = 1u << 30;
+inline constexpr uint32_t kIndexMask = kMoveBit - 1;
+inline constexpr uint32_t kNoRegister = ~0u; // as an output: the value is dropped
+
+/// The code of a callee, once it is known.
+struct FunctionSite {
+  explicit FunctionSite(torch::jit::Function* function) : function(function) {}
+  torch::jit::Function* function;
+  mutable std::atomic<const Code*> code{nullptr};
+};
+
+/// A call of a method by name. Remembers what it found for the classes that it met.
+class MethodSite {
+ public:
+  struct Target {
+    c10::ClassTypePtr type; // keeps the address from being used again
+    torch::jit::Function* function;
+    mutable std::atomic<const Code*> code{nullptr};
+    std::unique_ptr<const Target> next;
+  };
+  explicit MethodSite(std::string name) : name_(std::move(name)) {}
+  ~MethodSite();
+  const std::string& name() const { return name_; }
+  /// Throws ScriptRaise AttributeError if the class has no such method.
+  const Target& find(const c10::ivalue::Object& object) const;
+
+ private:
+  static constexpr int kMaxTargets = 8; // beyond them, look-ups go by name and are not remembered
+  std::string name_;
+  mutable std::atomic<const Target*> first_{nullptr};
+  mutable std::mutex mutex_; // taken by writers
+};
+
+class Code {
+ public:
+  /// Where an instruction comes from.
+  struct Location {
+    SourceRange range;
+    InlinedCallPtr inlined;
+  };
+  struct AttributeName {
+    uint32_t instruction;
+    c10::ClassTypePtr type;
+    uint32_t slot;
+  };
+
+  std::string name;
+  std::weak_ptr<Program> program; // whose functions are called; a fork keeps it alive
+  size_t num_inputs = 0;
+  size_t num_outputs = 0;
+  size_t num_registers = 0; // inputs come in the first ones
+  std::vector<Instruction> instructions;
+  std::vector<uint32_t> pool;
+  std::vector<c10::IValue> constants;
+  std::vector<const Operator*> operators;
+  std::vector<std::unique_ptr<FunctionSite>> functions;
+  std::vector<std::unique_ptr<MethodSite>> methods;
+  std::vector<c10::TypePtr> types;
+  std::vector<std::vector<c10::TypePtr>> type_lists; // of isinstance
+  std::vector<std::shared_ptr<const Code>> forks;
+  std::vector<c10::TypePtr> fork_types; // what their futures hold
+  std::vector<uint32_t> location_of; // per instruction, into `locations`
+  std::vector<Location> locations;
+  std::vector<AttributeName> attributes; // of GetSlot and SetSlot, in order of instructions
+
+  const Location& location(const Instruction* instruction) const {
+    return locations[location_of[static_cast<size_t>(instruction - instructions.data())]];
+  }
+  /// "attribute 'x' of class C" for the GetSlot or SetSlot `instruction`.
+  std::string attributeName(const Instruction* instruction) const;
+};
+
+/// As emitCode; `program` owns the functions that the graph calls.
+std::shared_ptr<const Code> emitCode(Graph& graph, std::string name, std::weak_ptr<Program> program);
+
+} // namespace cresset

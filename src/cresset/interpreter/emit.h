@@ -1,0 +1,94 @@
+// The state of one emission. Internal to emit.cpp (nodes) and emit_control.cpp (blocks, branches, loops).
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "cresset/interpreter/code.h"
+#include "cresset/interpreter/liveness.h"
+#include "cresset/interpreter/registers.h"
+
+namespace cresset {
+
+class Emitter {
+ public:
+  Emitter(Graph& graph, Code& code);
+  void run();
+
+ private:
+  /// A value to be put into a register.
+  struct Assignment {
+    uint32_t target;
+    uint32_t operand; // with kMoveBit at the last use
+  };
+
+  // emit.cpp
+  void emitNode(const Liveness::NodeInfo& info);
+  void emitOperator(const Liveness::NodeInfo& info);
+  void emitScalar(const Liveness::NodeInfo& info, Op op);
+  bool emitNoneTest(const Liveness::NodeInfo& info, const Operator& op);
+  void emitTupleIndex(const Liveness::NodeInfo& info);
+  void emitGetAttr(const Liveness::NodeInfo& info);
+  void emitSetAttr(const Liveness::NodeInfo& info);
+  void emitCallFunction(const Liveness::NodeInfo& info);
+  void emitFork(const Liveness::NodeInfo& info);
+  void emitEnter(const Liveness::NodeInfo& info);
+  void emitExit(const Liveness::NodeInfo& info);
+  void emitIsInstance(const Liveness::NodeInfo& info);
+  void emitListConstruct(const Liveness::NodeInfo& info);
+  void emitConstant(const Node& node);
+  /// Operands of inputs[first…] to the pool behind places for `num_outputs` outputs, then the outputs. What dies is
+  /// released before the outputs get their registers.
+  void emitPool(Op op, const Liveness::NodeInfo& info, uint32_t b, size_t first_input = 0);
+  /// For instructions that borrow their operands: ra = op(vb, vc). `owning` operands are dropped behind it.
+  void emitBorrowing(Op op, const Liveness::NodeInfo& info, uint32_t b, uint32_t c, uint16_t n = 0);
+  /// Gives the output its register; kNoRegister if nobody uses it.
+  uint32_t defineOutput(const Value* output);
+
+  // emit_control.cpp
+  void emitBlock(uint32_t block);
+  void emitIf(const Liveness::NodeInfo& info);
+  void emitLoop(const Liveness::NodeInfo& info);
+  void emitReturn();
+  void emitBranchEnd(uint32_t block, const Node& node, std::span<const uint32_t> targets);
+  void emitAssignments(std::vector<Assignment> assignments);
+  void emitEntryDrops(uint32_t block);
+  /// A jump that is taken if the condition is `wanted`; becomes one with the comparison before it, if that is all the
+  /// comparison is for. Returns its index; the target is set later by setTarget.
+  size_t emitConditionalJump(const Value* condition, bool wanted);
+  void setTarget(size_t jump, size_t target) { code_.instructions[jump].a = static_cast<uint32_t>(target); }
+  size_t here() { return last_label_ = code_.instructions.size(); }
+
+  // Both.
+  size_t add(Op op, uint32_t a = 0, uint32_t b = 0, uint32_t c = 0, uint16_t n = 0);
+  /// The register or constant; with kMoveBit if this is the last use.
+  uint32_t operand(const Value* value, uint32_t flag);
+  uint32_t borrowed(const Value* value) { return operand(value, ~0u); }
+  void define(const Value* value);
+  void drop(uint32_t variable);
+  void releaseDying(const Liveness::NodeInfo& info, size_t first_input = 0);
+  uint32_t constant(c10::IValue value);
+  uint32_t type(const c10::TypePtr& type);
+  uint32_t method(const std::string& name);
+  uint32_t methodSite(std::string name);
+  void setLocation(const Node& node);
+
+  Graph& graph_;
+  Code& code_;
+  Liveness live_;
+  Registers registers_;
+  std::vector<uint32_t> constant_of_; // per variable
+  std::vector<uint8_t> scalar_; // per variable: its type holds no reference
+  std::unordered_map<const Operator*, uint32_t> operator_index_;
+  std::unordered_map<const c10::Type*, uint32_t> type_index_;
+  std::unordered_map<const void*, uint32_t> function_index_;
+  uint32_t none_ = kNoRegister; // constant None
+  uint32_t location_ = 0;
+  const Node* location_node_ = nullptr;
+  size_t last_label_ = 0; // no instruction before it may be merged with one after it
+};
+
+} // namespace cresset

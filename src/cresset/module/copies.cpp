@@ -1,0 +1,122 @@
+// Moving and copying modules: to, copy, deepcopy, clone.
+//
+// Tensors keep their sharing: a tensor that occurs twice in a module occurs twice, as one tensor, in its deep copy.
+#include <ATen/core/Dict.h>
+#include <ATen/core/List.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/core/class_type.h>
+
+#include <unordered_map>
+
+#include "cresset/interpreter/object_slots.h"
+#include "cresset/module/module.h"
+#include "cresset/support/error.h"
+
+namespace cresset {
+
+namespace {
+
+void convertTensors(
+    const Module& module, std::optional<c10::Device> device, std::optional<c10::ScalarType> dtype, bool non_blocking) {
+  // set_data replaces what the tensor object holds, so that everybody who has the tensor (optimizers, views of this
+  // module in Python) sees the move.
+  auto convert = [&](const at::Tensor& tensor) {
+    at::Tensor data = tensor.to(
+        device.value_or(tensor.device()), dtype.value_or(tensor.scalar_type()), non_blocking, /*copy=*/false);
+    tensor.set_data(data);
+  };
+  for (const at::Tensor& tensor : module.parameters()) convert(tensor);
+  for (const at::Tensor& tensor : module.buffers()) convert(tensor);
+}
+
+/// Deep copies of values. Recursion is over the nesting of values; modules nest as deep as their author's classes do.
+class DeepCopier {
+ public:
+  explicit DeepCopier(std::optional<c10::Device> device) : device_(device) {}
+
+  IValue copy(const IValue& value) {
+    if (value.isTensor()) return copyTensor(value.toTensor());
+    if (!value.isPtrType()) return value;
+    const void* key = value.internalToPointer();
+    if (auto done = done_.find(key); done != done_.end()) return done->second;
+    if (value.isObject()) return copyObject(value.toObject());
+    if (value.isList()) {
+      auto list = value.toList();
+      c10::impl::GenericList result(list.elementType());
+      done_.emplace(key, IValue(result)); // before the elements, which may refer back to it
+      result.reserve(list.size());
+      for (size_t i = 0; i < list.size(); ++i) result.push_back(copy(list.get(i)));
+      return IValue(std::move(result));
+    }
+    if (value.isGenericDict()) {
+      auto dict = value.toGenericDict();
+      c10::impl::GenericDict result(dict.keyType(), dict.valueType());
+      done_.emplace(key, IValue(result));
+      for (const auto& entry : dict) result.insert(copy(entry.key()), copy(entry.value()));
+      return IValue(std::move(result));
+    }
+    if (value.isTuple()) {
+      const auto& tuple = value.toTupleRef();
+      std::vector<IValue> elements;
+      elements.reserve(tuple.elements().size());
+      for (const IValue& element : tuple.elements()) elements.push_back(copy(element));
+      IValue result(c10::ivalue::Tuple::createNamed(std::move(elements), tuple.type()));
+      done_.emplace(key, result);
+      return result;
+    }
+    if (value.isString() || value.isEnum() || value.isGenerator()) return value; // immutable, or shared by meaning
+    IValue result = value.deepcopy(device_);
+    done_.emplace(key, result);
+    return result;
+  }
+
+  ObjectPtr copyObject(const ObjectPtr& object) {
+    auto type = object->type();
+    if (programOf(*type)) {
+      auto result = c10::ivalue::Object::create(c10::StrongTypePtr(object->compilation_unit(), type), object->slots().size());
+      done_.emplace(object.get(), IValue(result));
+      for (size_t slot = 0; slot < object->slots().size(); ++slot) writeSlot(*result, slot, copy(readSlot(*object, slot)));
+      return result;
+    }
+    // A custom C++ class: its own __getstate__ and __setstate__ do it.
+    auto result = object->deepcopy(device_);
+    done_.emplace(object.get(), IValue(result));
+    return result;
+  }
+
+ private:
+  IValue copyTensor(const at::Tensor& tensor) {
+    if (!tensor.defined()) return IValue(tensor);
+    auto& done = done_[tensor.unsafeGetTensorImpl()];
+    if (!done.isNone()) return done;
+    // A parameter's copy is a leaf of its own, not a result that autograd would trace back to the original.
+    at::Tensor source = tensor.detach();
+    at::Tensor result = device_ ? source.to(*device_, source.scalar_type(), false, /*copy=*/true) : source.clone();
+    if (tensor.requires_grad()) result.set_requires_grad(true);
+    done = IValue(result);
+    return done;
+  }
+
+  std::optional<c10::Device> device_;
+  std::unordered_map<const void*, IValue> done_;
+};
+
+} // namespace
+
+void Module::to(c10::Device device, c10::ScalarType dtype, bool non_blocking) const {
+  convertTensors(*this, device, dtype, non_blocking);
+}
+void Module::to(c10::ScalarType dtype, bool non_blocking) const { convertTensors(*this, std::nullopt, dtype, non_blocking); }
+void Module::to(c10::Device device, bool non_blocking) const { convertTensors(*this, device, std::nullopt, non_blocking); }
+
+Module Module::copy() const {
+  const ObjectPtr& object = _ivalue();
+  auto type = object->type();
+  auto result = c10::ivalue::Object::create(c10::StrongTypePtr(object->compilation_unit(), type), object->slots().size());
+  for (size_t slot = 0; slot < object->slots().size(); ++slot) writeSlot(*result, slot, readSlot(*object, slot));
+  return Module(result);
+}
+
+Module Module::deepcopy(std::optional<c10::Device> device) const { return Module(DeepCopier(device).copyObject(_ivalue())); }
+
+} // namespace cresset

@@ -1,0 +1,442 @@
+// Schema-matched insertion; see schema_matching.h.
+//
+// Matching runs in two steps so that an overload that does not fit leaves nothing behind: a plan is made from types
+// alone, one Slot per schema argument; only the plan of the overload that won inserts nodes. Reasons for a refusal are
+// put into words in a second run, when every overload has failed: matching `x + y` visits up to 16 overloads, and
+// formatting their complaints would cost more than compiling the rest of the statement.
+#include "cresset/ops/schema_matching.h"
+
+#include <ATen/core/jit_type.h>
+
+#include <algorithm>
+#include <sstream>
+
+#include "cresset/ir/constants.h"
+#include "cresset/ops/composites.h"
+#include "cresset/ops/implicit_conversions.h"
+#include "cresset/ops/operator.h"
+#include "cresset/support/error.h"
+
+namespace cresset {
+
+NamedValue::NamedValue(const c10::IValue& constant, SourceRange range, std::string name)
+    : name(std::move(name)), range(std::move(range)), constant(std::make_shared<const c10::IValue>(constant)) {}
+
+Value* NamedValue::get(Graph& graph) const {
+  if (value) return value;
+  Value* inserted = graph.insertConstant(*constant);
+  if (range) inserted->node()->setSourceRange(range);
+  return inserted;
+}
+
+TypePtr NamedValue::type() const {
+  return value ? value->type() : constant->type();
+}
+
+namespace {
+
+/// What one schema argument gets.
+struct Slot {
+  const NamedValue* from = nullptr;
+  const c10::Argument* defaulted = nullptr; // the default value of this argument, if `from` is null
+  Conversion conversion;
+  bool repeat = false; // first of all, a list of `repeat_count` times the value
+  size_t repeat_count = 0;
+  TypePtr repeat_element;
+  bool is_varargs = false; // a list of `varargs`
+  TypePtr varargs_element;
+  std::vector<Slot> varargs;
+};
+
+struct Plan {
+  std::vector<Slot> slots;
+  std::vector<const NamedValue*> rest; // arguments beyond the schema's, for variadic schemas
+  std::vector<TypePtr> return_types;
+};
+
+/// Plans one schema. A failed one appends its reason to `*why`, if there is one.
+class Planner {
+ public:
+  Planner(const c10::FunctionSchema& schema, std::string* why, bool allow_conversions)
+      : schema_(schema), why_(why), allow_conversions_(allow_conversions) {}
+
+  bool run(
+      const std::vector<NamedValue>& args, const std::vector<NamedValue>& kwargs, const NamedValue* self, Plan& plan);
+
+ private:
+  template <typename... Parts>
+  bool refuse(const Parts&... parts) {
+    if (why_) {
+      std::ostringstream out;
+      out << "\n" << schema_ << ":\n";
+      (out << ... << parts);
+      *why_ += out.str();
+    }
+    return false;
+  }
+
+  bool matchArgument(const c10::Argument& arg, const NamedValue& actual, Slot& slot);
+  bool takesVarargs(size_t index) const;
+  const NamedValue* findKeyword(const c10::Argument& arg, const std::vector<NamedValue>& kwargs, size_t& index) const;
+  bool fillReturns(Plan& plan);
+  std::string mismatch(const c10::Argument& arg, const TypePtr& found, const std::string& reason) const;
+
+  const c10::FunctionSchema& schema_;
+  std::string* why_;
+  bool allow_conversions_;
+  c10::TypeEnv type_env_;
+};
+
+std::string Planner::mismatch(const c10::Argument& arg, const TypePtr& found, const std::string& reason) const {
+  std::string message = arg.formatTypeMismatchMsg(found->repr_str());
+  if (auto tensor = found->castRaw<c10::TensorType>(); tensor && tensor->isInferredType()) {
+    message += "Inferred the value for argument '" + arg.name() +
+        "' to be of type 'Tensor' because it was not annotated with an explicit type.\n";
+  }
+  if (auto list = found->castRaw<c10::ListType>(); list && list->getElementType()->isSubtypeOf(*c10::TensorType::get())) {
+    message += "Empty lists default to List[Tensor]. Add a variable annotation to the assignment to create an empty "
+               "list of another type (torch.jit.annotate(List[T, []]) where T is the type of elements in the list for "
+               "Python 2)\n";
+  }
+  return message + reason;
+}
+
+bool Planner::matchArgument(const c10::Argument& arg, const NamedValue& actual, Slot& slot) {
+  slot.from = &actual;
+  TypePtr type = actual.type();
+  const TypePtr& formal = arg.type();
+
+  // A number where the schema says int[2] or float[2] stands for that many of it.
+  if (arg.N() && (type->kind() == c10::TypeKind::IntType || type->kind() == c10::TypeKind::FloatType)) {
+    auto list = withoutOptional(formal);
+    if (auto list_type = list->castRaw<c10::ListType>(); list_type && *list_type->getElementType() == *type) {
+      slot.repeat = true;
+      slot.repeat_count = static_cast<size_t>(*arg.N());
+      slot.repeat_element = type;
+      type = c10::ListType::create(type);
+    }
+  }
+
+  TypePtr wanted = formal;
+  if (formal->hasFreeVariables()) {
+    auto matched = c10::matchTypeVariables(formal, type, type_env_);
+    if (!matched.success()) {
+      return refuse("Could not match type ", type->repr_str(), " to ", formal->repr_str(), " in argument '", arg.name(),
+                    "': ", matched.reason(), ".\n");
+    }
+    wanted = c10::tryEvalTypeVariables(formal, type_env_);
+    if (!wanted) {
+      return refuse("Type variables in type ", formal->repr_str(), " could not be inferred from actual type ",
+                    type->repr_str(), "\n");
+    }
+  }
+
+  bool literal = isEmptyListLiteral(actual.value);
+  if (!literal && type == wanted) return true;
+  slot.conversion = planConversion(type, wanted, literal, allow_conversions_);
+  const TypePtr& converted = slot.conversion.type ? slot.conversion.type : type;
+  if (!why_) return converted->isSubtypeOf(*wanted);
+  std::ostringstream reason;
+  if (converted->isSubtypeOfExt(*wanted, &reason)) return true;
+  return refuse(mismatch(arg, converted, reason.str()));
+}
+
+/// Whether all remaining positional arguments may form the list that this argument is: `x.view(2, 3)`.
+bool Planner::takesVarargs(size_t index) const {
+  const auto& arguments = schema_.arguments();
+  const auto& arg = arguments[index];
+  bool last = index + 1 == arguments.size() || arguments[index + 1].kwarg_only();
+  if (!last || arg.N()) return false;
+  auto list = arg.type()->castRaw<c10::ListType>();
+  return list && list->getElementType()->kind() != c10::TypeKind::VarType;
+}
+
+const NamedValue* Planner::findKeyword(
+    const c10::Argument& arg, const std::vector<NamedValue>& kwargs, size_t& index) const {
+  // Python calls the first argument of functions `input` where the schema calls it `self`.
+  bool is_self = arg.name() == "self" && schema_.name().starts_with("aten::");
+  for (index = 0; index < kwargs.size(); ++index) {
+    if (kwargs[index].name == arg.name() || (is_self && kwargs[index].name == "input")) return &kwargs[index];
+  }
+  return nullptr;
+}
+
+bool Planner::fillReturns(Plan& plan) {
+  for (const auto& result : schema_.returns()) {
+    const TypePtr& type = result.type();
+    TypePtr filled = type->hasFreeVariables() ? c10::tryEvalTypeVariables(type, type_env_) : type;
+    if (!filled) return refuse("Type variables in the result type ", type->repr_str(), " could not be inferred\n");
+    plan.return_types.push_back(std::move(filled));
+  }
+  return true;
+}
+
+bool Planner::run(
+    const std::vector<NamedValue>& args, const std::vector<NamedValue>& kwargs, const NamedValue* self, Plan& plan) {
+  const auto& arguments = schema_.arguments();
+  std::vector<bool> used_keywords(kwargs.size(), false);
+  size_t used = 0;
+  size_t self_index = 0;
+  if (self) {
+    auto named = schema_.argumentIndexWithName("self");
+    self_index = named ? static_cast<size_t>(*named) : 0;
+  }
+  plan.slots.reserve(arguments.size());
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const auto& arg = arguments[i];
+    Slot& slot = plan.slots.emplace_back();
+    size_t keyword = 0;
+    if (self && i == self_index) {
+      if (!matchArgument(arg, *self, slot)) return false;
+      self = nullptr;
+    } else if (!arg.kwarg_only() && used < args.size()) {
+      if (allow_conversions_ && takesVarargs(i)) {
+        TypePtr first = args[used].type();
+        auto list = withoutOptional(arg.type());
+        if (first->kind() != c10::TypeKind::ListType && !isConvertibleToList(*first, *list)) {
+          slot.is_varargs = true;
+          slot.varargs_element = list->expectRef<c10::ListType>().getElementType();
+          c10::Argument element("<varargs>", slot.varargs_element);
+          for (; used < args.size(); ++used) {
+            if (!matchArgument(element, args[used], slot.varargs.emplace_back())) return false;
+          }
+          continue;
+        }
+      }
+      if (!matchArgument(arg, args[used++], slot)) return false;
+    } else if (const NamedValue* named = findKeyword(arg, kwargs, keyword)) {
+      if (used_keywords[keyword]) return refuse("Argument ", named->name, " specified twice in schema\n");
+      used_keywords[keyword] = true;
+      if (!matchArgument(arg, *named, slot)) return false;
+    } else if (arg.default_value()) {
+      slot.defaulted = &arg;
+      // A default of None or 0 fits by construction, but a default that decides a type variable must be matched.
+      if (arg.type()->hasFreeVariables()) c10::matchTypeVariables(arg.type(), arg.default_value()->type(), type_env_);
+    } else {
+      return refuse("Argument ", arg.name(), " not provided.\n");
+    }
+  }
+  if (self) return refuse("Provided self argument not used in schema.\n");
+  if (schema_.is_vararg()) {
+    for (; used < args.size(); ++used) plan.rest.push_back(&args[used]);
+  }
+  if (used < args.size()) {
+    return refuse("Expected at most ", used, " arguments but found ", args.size(), " positional arguments.\n");
+  }
+  for (size_t i = 0; i < kwargs.size(); ++i) {
+    if (used_keywords[i]) continue;
+    bool known = schema_.argumentIndexWithName(kwargs[i].name).has_value();
+    return refuse("Keyword argument ", kwargs[i].name, known ? " specified twice.\n" : " unknown.\n");
+  }
+  return fillReturns(plan);
+}
+
+// --- inserting what a plan says
+
+Value* insertDefault(Graph& graph, const SourceRange& range, const c10::Argument& arg) {
+  const c10::IValue& value = *arg.default_value();
+  TypePtr type = arg.type();
+  if (type->castRaw<c10::OptionalType>() && !value.isNone()) type = withoutOptional(type);
+  // A schema writes `int[2] stride=1`.
+  if (auto list = type->castRaw<c10::ListType>(); list && !value.isList() && arg.N()) {
+    Value* one = graph.insertConstant(value);
+    if (range) one->node()->setSourceRange(range);
+    std::vector<Value*> copies(static_cast<size_t>(*arg.N()), one);
+    return insertTyped(graph, range, prim::ListConstruct, copies, type);
+  }
+  Value* inserted = graph.insertConstant(value);
+  if (range) inserted->node()->setSourceRange(range);
+  return inserted;
+}
+
+Value* insertSlot(Graph& graph, const SourceRange& range, const Slot& slot) {
+  if (slot.defaulted) return insertDefault(graph, range, *slot.defaulted);
+  if (slot.is_varargs) {
+    std::vector<Value*> elements;
+    for (const Slot& element : slot.varargs) elements.push_back(insertSlot(graph, range, element));
+    return insertTyped(graph, range, prim::ListConstruct, elements, c10::ListType::create(slot.varargs_element));
+  }
+  if (slot.conversion.kind == Conversion::Kind::NewList) return applyConversion(graph, range, nullptr, slot.conversion);
+  Value* value = slot.from->get(graph);
+  if (slot.repeat) {
+    Conversion repeat;
+    repeat.kind = Conversion::Kind::Repeat;
+    repeat.count = slot.repeat_count;
+    repeat.element = slot.repeat_element;
+    value = applyConversion(graph, range, value, repeat);
+  }
+  return applyConversion(graph, range, value, slot.conversion);
+}
+
+MatchedSchema insertPlan(Graph& graph, const SourceRange& range, const c10::FunctionSchema& schema, Plan& plan) {
+  MatchedSchema result;
+  result.schema = &schema;
+  result.return_types = std::move(plan.return_types);
+  result.inputs.reserve(plan.slots.size() + plan.rest.size());
+  for (const Slot& slot : plan.slots) result.inputs.push_back(insertSlot(graph, range, slot));
+  for (const NamedValue* value : plan.rest) result.inputs.push_back(value->get(graph));
+  return result;
+}
+
+/// Overloads that schema matching never considers. TorchScript has no type for dtypes, so that view.dtype can't be told
+/// from view(int); and max.unary_out would take the second Tensor of max.other.
+bool isBlocked(const c10::FunctionSchema& schema) {
+  const auto& name = schema.name();
+  const auto& overload = schema.overload_name();
+  if (overload == "dtype") return name == "aten::view";
+  return overload == "unary_out" && (name == "aten::max" || name == "aten::min");
+}
+
+/// The matched overload of a name.
+struct Choice {
+  const Operator* op = nullptr; // or
+  const Composite* composite = nullptr;
+  Plan plan;
+};
+
+bool choose(
+    Symbol name, const std::vector<NamedValue>& args, const std::vector<NamedValue>& kwargs, const NamedValue* self,
+    std::string* why, bool allow_conversions, Choice& choice) {
+  for (const Operator* op : OperatorTable::get().overloads(name)) {
+    if (isBlocked(op->schema())) continue;
+    Plan plan;
+    if (Planner(op->schema(), why, allow_conversions).run(args, kwargs, self, plan)) {
+      choice = {op, nullptr, std::move(plan)};
+      return true;
+    }
+  }
+  for (const Composite& composite : compositesOf(name)) {
+    // A composite's schema has no receiver; `x.ndim` passes it as the first argument.
+    Plan plan;
+    if (Planner(composite.schema, why, allow_conversions).run(args, kwargs, self, plan)) {
+      choice = {nullptr, &composite, std::move(plan)};
+      return true;
+    }
+  }
+  return false;
+}
+
+std::string indented(const std::string& text) {
+  std::string result;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) result += "  " + line + "\n";
+  return result;
+}
+
+[[noreturn]] void throwUnknown(Symbol name, const SourceRange& range) {
+  std::string message = "Unknown builtin op: " + std::string(name.toQualString()) + ".\n";
+  auto similar = OperatorTable::get().similarNames(name);
+  if (similar.empty()) {
+    message += "Could not find any similar ops to " + std::string(name.toQualString()) +
+        ". This op may not exist or may not be currently supported in TorchScript.\n";
+  } else {
+    message += "Here are some suggestions: \n";
+    for (const auto& suggestion : similar) message += "\t" + suggestion + "\n";
+  }
+  throw UserError(message, range);
+}
+
+Value* packOutputs(Graph& graph, const SourceRange& range, Node* node, const c10::FunctionSchema& schema) {
+  auto outputs = node->outputs();
+  if (outputs.size() == 1) return outputs[0];
+  if (outputs.empty()) {
+    Value* none = graph.insertConstant(c10::IValue());
+    if (range) none->node()->setSourceRange(range);
+    return none;
+  }
+  std::vector<TypePtr> types;
+  std::vector<std::string> fields;
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    types.push_back(outputs[i]->type());
+    const auto& field = schema.returns()[i].name();
+    if (!field.empty()) fields.push_back(field);
+  }
+  TypePtr type = fields.size() == types.size()
+      ? TypePtr(c10::TupleType::createNamed(std::nullopt, fields, types))
+      : TypePtr(c10::TupleType::create(types));
+  return insertTyped(graph, range, prim::TupleConstruct, outputs, type);
+}
+
+} // namespace
+
+std::optional<MatchedSchema> tryMatchSchema(
+    const c10::FunctionSchema& schema, Graph& graph, const SourceRange& range, const std::vector<NamedValue>& args,
+    const std::vector<NamedValue>& kwargs, const std::optional<NamedValue>& self, std::string* why,
+    bool allow_conversions) {
+  if (isBlocked(schema)) return std::nullopt;
+  Plan plan;
+  if (!Planner(schema, why, allow_conversions).run(args, kwargs, self ? &*self : nullptr, plan)) return std::nullopt;
+  return insertPlan(graph, range, schema, plan);
+}
+
+MatchedSchema matchSchema(
+    const c10::FunctionSchema& schema, Graph& graph, const SourceRange& range, const std::vector<NamedValue>& args,
+    const std::vector<NamedValue>& kwargs, const std::optional<NamedValue>& self) {
+  std::string why;
+  if (auto matched = tryMatchSchema(schema, graph, range, args, kwargs, self, &why, true)) return std::move(*matched);
+  throw UserError(why, range);
+}
+
+bool isBuiltin(Symbol name) {
+  return !OperatorTable::get().overloads(name).empty() || !compositesOf(name).empty();
+}
+
+bool isBuiltinMethod(Symbol name, const TypePtr& self) {
+  auto takes = [&](const c10::FunctionSchema& schema, bool first) {
+    auto index = schema.argumentIndexWithName("self");
+    if (!index && (!first || schema.arguments().empty())) return false;
+    const TypePtr& formal = schema.arguments()[index ? static_cast<size_t>(*index) : 0].type();
+    if (!formal->hasFreeVariables()) return self->isSubtypeOf(*formal);
+    c10::TypeEnv env;
+    if (!c10::matchTypeVariables(formal, self, env).success()) return false;
+    TypePtr wanted = c10::tryEvalTypeVariables(formal, env);
+    return wanted && self->isSubtypeOf(*wanted);
+  };
+  for (const Operator* op : OperatorTable::get().overloads(name)) {
+    if (takes(op->schema(), false)) return true;
+  }
+  for (const Composite& composite : compositesOf(name)) {
+    if (takes(composite.schema, true)) return true;
+  }
+  return false;
+}
+
+Value* insertOp(
+    Graph& graph, Symbol name, const std::vector<NamedValue>& args, const std::vector<NamedValue>& kwargs,
+    const SourceRange& range, const std::optional<NamedValue>& self) {
+  const NamedValue* receiver = self ? &*self : nullptr;
+  Choice choice;
+  if (!choose(name, args, kwargs, receiver, nullptr, false, choice) &&
+      !choose(name, args, kwargs, receiver, nullptr, true, choice)) {
+    size_t candidates = OperatorTable::get().overloads(name).size() + compositesOf(name).size();
+    if (candidates == 0) throwUnknown(name, range);
+    std::string why;
+    choose(name, args, kwargs, receiver, &why, true, choice);
+    if (candidates == 1) throw UserError(why, range);
+    throw UserError(
+        "Arguments for call are not valid.\nThe following variants are available:\n" + indented(why) +
+            "The original call is",
+        range);
+  }
+  if (choice.composite) {
+    auto matched = insertPlan(graph, range, choice.composite->schema, choice.plan);
+    return choice.composite->expand(graph, range, matched.inputs);
+  }
+  auto matched = insertPlan(graph, range, choice.op->schema(), choice.plan);
+  Node* node = graph.insertNode(graph.create(name, matched.inputs, matched.return_types.size()));
+  if (range) node->setSourceRange(range);
+  for (size_t i = 0; i < matched.return_types.size(); ++i) node->output(i)->setType(matched.return_types[i]);
+  node->bindOperator(choice.op);
+  return packOutputs(graph, range, node, choice.op->schema());
+}
+
+Value* tryConvertTo(Graph& graph, const SourceRange& range, Value* value, const TypePtr& to, bool allow_conversions) {
+  bool literal = isEmptyListLiteral(value);
+  if (!literal && value->type() == to) return value;
+  Conversion conversion = planConversion(value->type(), to, literal, allow_conversions);
+  const TypePtr& converted = conversion.type ? conversion.type : value->type();
+  if (!converted->isSubtypeOf(*to)) return nullptr;
+  return applyConversion(graph, range, value, conversion);
+}
+
+} // namespace cresset

@@ -1,0 +1,440 @@
+// ScriptFunction and ScriptMethod: what Python calls. One C type layout with the vectorcall protocol, because a call
+// through pybind11 costs more than a small operator.
+//
+// A call binds arguments straight into the interpreter's stack by a signature that was prepared on the first call,
+// releases the GIL, runs, and converts the result.
+#include "cresset/python/common.h"
+
+#include <structmember.h>
+
+#include <ATen/core/function_schema.h>
+
+#include <algorithm>
+#include <sstream>
+
+#include "cresset/interpreter/interpreter.h"
+
+namespace cresset::python {
+
+namespace {
+
+struct Parameter {
+  PyObject* name; // interned, owned
+  TypePtr type;
+  std::optional<IValue> default_value;
+  bool keyword_only;
+  bool is_tensor;
+};
+
+/// A function's schema in the form that binding wants.
+struct Signature {
+  std::vector<Parameter> parameters;
+  TypePtr return_type;
+  const c10::FunctionSchema* schema;
+};
+
+/// What a callable calls. `self` is null for functions.
+struct Target {
+  std::shared_ptr<Program> program;
+  ObjectPtr self;
+  Function* function;
+  std::unique_ptr<Signature> signature;
+};
+
+struct Callable {
+  PyObject_HEAD
+  vectorcallfunc vectorcall;
+  PyObject* weak_references;
+  PyObject* dict;
+  Target* target;
+};
+
+PyTypeObject* function_type = nullptr;
+PyTypeObject* method_type = nullptr;
+
+Callable* asCallable(PyObject* object) { return reinterpret_cast<Callable*>(object); }
+
+const c10::FunctionSchema& schemaOf(Function& function) {
+  if (!function.hasSchema()) {
+    // The body has to be compiled to know its result; that takes the program's lock, which must never be waited for
+    // with the GIL held.
+    py::gil_scoped_release no_gil;
+    return function.getSchema();
+  }
+  return function.getSchema();
+}
+
+const Signature& signatureOf(Target& target) {
+  if (target.signature) return *target.signature;
+  const c10::FunctionSchema& schema = schemaOf(*target.function);
+  auto signature = std::make_unique<Signature>();
+  signature->schema = &schema;
+  for (const c10::Argument& argument : schema.arguments()) {
+    PyObject* name = PyUnicode_InternFromString(argument.name().c_str());
+    if (!name) throw py::error_already_set();
+    signature->parameters.push_back(
+        {name, argument.type(), argument.default_value(), argument.kwarg_only(), argument.type()->kind() == c10::TypeKind::TensorType});
+  }
+  signature->return_type = schema.returns().empty() ? TypePtr(c10::NoneType::get()) : schema.returns()[0].type();
+  target.signature = std::move(signature);
+  return *target.signature;
+}
+
+std::string describe(const c10::FunctionSchema& schema) {
+  std::ostringstream text;
+  text << schema;
+  return text.str();
+}
+
+/// A stack for one call. Each thread keeps the storage of its outermost one, so that most calls allocate none.
+class StackLease {
+ public:
+  StackLease() : cached_(slot()), stack_(cached_ ? std::move(*cached_) : Stack()) { slot() = nullptr; }
+  ~StackLease() {
+    stack_.clear();
+    if (!cached_) return;
+    *cached_ = std::move(stack_);
+    slot() = cached_;
+  }
+  StackLease(const StackLease&) = delete;
+  StackLease& operator=(const StackLease&) = delete;
+  Stack& operator*() { return stack_; }
+
+ private:
+  static Stack*& slot() {
+    thread_local Stack storage;
+    thread_local Stack* available = &storage;
+    return available;
+  }
+  Stack* cached_;
+  Stack stack_;
+};
+
+void pushArgument(Stack& stack, const Signature& signature, size_t index, PyObject* object) {
+  const Parameter& parameter = signature.parameters[index];
+  if (parameter.is_tensor && THPVariable_CheckExact(object)) {
+    stack.emplace_back(THPVariable_Unpack(object));
+    return;
+  }
+  try {
+    stack.push_back(toIValue(object, parameter.type));
+  } catch (const CastError& error) {
+    throw UserError(
+        signature.schema->formatTypeMismatchMsg(signature.schema->arguments()[index], typeName(object), index, shortRepr(object)) +
+        "\nCast error details: " + error.what());
+  }
+}
+
+/// Keyword arguments as vectorcall passes them: values behind the positional ones, names in a tuple.
+struct Keywords {
+  PyObject* const* values;
+  PyObject* names; // may be null
+  size_t size() const { return names ? static_cast<size_t>(PyTuple_GET_SIZE(names)) : 0; }
+  PyObject* name(size_t i) const { return PyTuple_GET_ITEM(names, static_cast<Py_ssize_t>(i)); }
+  PyObject* find(PyObject* wanted) const {
+    for (size_t i = 0; i < size(); ++i) {
+      if (name(i) == wanted) return values[i];
+    }
+    for (size_t i = 0; i < size(); ++i) {
+      if (PyUnicode_Compare(name(i), wanted) == 0) return values[i];
+    }
+    return nullptr;
+  }
+};
+
+[[noreturn]] void refuseKeywords(const Signature& signature, const Keywords& keywords) {
+  for (size_t i = 0; i < keywords.size(); ++i) {
+    std::string name = py::cast<std::string>(py::handle(keywords.name(i)));
+    if (!signature.schema->argumentIndexWithName(name)) {
+      throw UserError(
+          "Unknown keyword argument '" + name + "' for operator '" + signature.schema->name() + "'. Schema: " + describe(*signature.schema));
+    }
+  }
+  for (size_t i = 0; i < keywords.size(); ++i) {
+    std::string name = py::cast<std::string>(py::handle(keywords.name(i)));
+    throw UserError(
+        "Argument '" + name + "' specified both as positional and keyword argument. Schema: " + describe(*signature.schema));
+  }
+  throw UserError("Arguments of " + describe(*signature.schema) + " can't be matched");
+}
+
+bool hasUnknownOrRepeated(const Signature& signature, size_t positional, const Keywords& keywords) {
+  for (size_t i = 0; i < keywords.size(); ++i) {
+    auto index = signature.schema->argumentIndexWithName(py::cast<std::string>(py::handle(keywords.name(i))));
+    if (!index || static_cast<size_t>(*index) < positional) return true;
+  }
+  return false;
+}
+
+void bindArguments(Stack& stack, const Signature& signature, PyObject* const* args, size_t nargs, const Keywords& keywords) {
+  const size_t bound_self = stack.size(); // 1 for methods
+  const size_t count = signature.parameters.size();
+  if (bound_self + nargs + keywords.size() > count) {
+    throw UserError(
+        signature.schema->name() + "() expected at most " + std::to_string(count) + " argument(s) but received " +
+        std::to_string(bound_self + nargs + keywords.size()) + " argument(s). Declaration: " + describe(*signature.schema));
+  }
+  for (size_t i = 0; i < nargs; ++i) {
+    size_t index = bound_self + i;
+    if (signature.parameters[index].keyword_only) {
+      throw UserError(
+          signature.schema->name() + "() takes " + std::to_string(index) + " positional argument(s) but " +
+          std::to_string(bound_self + nargs) + " was/were given.  Declaration: " + describe(*signature.schema));
+    }
+    pushArgument(stack, signature, index, args[i]);
+  }
+  size_t used = 0;
+  for (size_t index = stack.size(); index < count; ++index) {
+    const Parameter& parameter = signature.parameters[index];
+    if (PyObject* value = keywords.find(parameter.name)) {
+      pushArgument(stack, signature, index, value);
+      ++used;
+    } else if (parameter.default_value) {
+      stack.push_back(*parameter.default_value);
+    } else {
+      if (hasUnknownOrRepeated(signature, bound_self + nargs, keywords)) refuseKeywords(signature, keywords);
+      throw UserError(
+          signature.schema->name() + "() is missing value for argument '" + signature.schema->arguments()[index].name() +
+          "'. Declaration: " + describe(*signature.schema));
+    }
+  }
+  if (used != keywords.size()) refuseKeywords(signature, keywords);
+}
+
+PyObject* callVector(PyObject* callable, PyObject* const* args, size_t nargsf, PyObject* names) {
+  return guarded([&] {
+    Target& target = *asCallable(callable)->target;
+    const Signature& signature = signatureOf(target);
+    const auto nargs = static_cast<size_t>(PyVectorcall_NARGS(nargsf));
+    StackLease lease;
+    Stack& stack = *lease;
+    if (target.self) stack.emplace_back(target.self);
+    bindArguments(stack, signature, args, nargs, {args + nargs, names});
+    {
+      py::gil_scoped_release no_gil;
+      target.function->run(stack);
+    }
+    IValue result = std::move(stack.back());
+    stack.pop_back();
+    return toPython(std::move(result), signature.return_type);
+  });
+}
+
+// ---- Life
+
+PyObject* make(PyTypeObject* type, std::unique_ptr<Target> target) {
+  auto* self = reinterpret_cast<Callable*>(type->tp_alloc(type, 0));
+  if (!self) throw py::error_already_set();
+  self->vectorcall = callVector;
+  self->weak_references = nullptr;
+  self->dict = nullptr;
+  self->target = target.release();
+  return reinterpret_cast<PyObject*>(self);
+}
+
+void deallocate(PyObject* object) {
+  Callable* self = asCallable(object);
+  PyObject_GC_UnTrack(object);
+  if (self->weak_references) PyObject_ClearWeakRefs(object);
+  Py_CLEAR(self->dict);
+  if (Target* target = self->target) {
+    if (target->signature) {
+      for (Parameter& parameter : target->signature->parameters) Py_DECREF(parameter.name);
+    }
+    delete target;
+  }
+  PyTypeObject* type = Py_TYPE(object);
+  type->tp_free(object);
+  Py_DECREF(type);
+}
+
+int traverse(PyObject* object, visitproc visit, void* arg) {
+  Py_VISIT(asCallable(object)->dict);
+  Py_VISIT(Py_TYPE(object));
+  return 0;
+}
+
+int clear(PyObject* object) {
+  Py_CLEAR(asCallable(object)->dict);
+  return 0;
+}
+
+// ---- Attributes
+
+Function& functionRef(PyObject* self) { return *asCallable(self)->target->function; }
+
+PyObject* toUnicode(const std::string& text) { return PyUnicode_FromStringAndSize(text.data(), static_cast<Py_ssize_t>(text.size())); }
+
+PyObject* getName(PyObject* self, void*) {
+  return guarded([&] { return toUnicode(functionRef(self).name()); });
+}
+PyObject* getQualifiedName(PyObject* self, void*) {
+  return guarded([&] { return toUnicode(functionRef(self).qualname().qualifiedName()); });
+}
+PyObject* getDoc(PyObject* self, void*) {
+  return guarded([&]() -> PyObject* {
+    auto doc = functionRef(self).doc_string();
+    if (doc.empty()) Py_RETURN_NONE;
+    return toUnicode(std::string(doc));
+  });
+}
+PyObject* getSchema(PyObject* self, void*) {
+  return guarded([&] { return schemaToPython(schemaOf(functionRef(self))).release().ptr(); });
+}
+PyObject* getGraph(PyObject* self, void*) {
+  return guarded([&] {
+    std::shared_ptr<Graph> graph;
+    {
+      py::gil_scoped_release no_gil;
+      graph = functionRef(self).graph();
+    }
+    return graphToPython(graph).release().ptr();
+  });
+}
+PyObject* getInlinedGraph(PyObject*, void*) {
+  PyErr_SetString(PyExc_NotImplementedError, "inlined_graph needs the inlining pass, which this version of Cresset does not have; see graph");
+  return nullptr;
+}
+
+/// The text of a definition: its lines as they stand in the source, without the indentation they share. `def` lines in
+/// archives are printed code, so this is what `code` means for loaded functions.
+std::string definitionText(const SourceRange& range) {
+  if (!range) return "";
+  const std::string& text = range.source->text();
+  auto lineStart = [&](size_t offset) { return offset == 0 ? 0 : text.rfind('\n', offset - 1) + 1; };
+  auto indentOf = [&](size_t start) {
+    size_t end = std::min(text.find_first_not_of(" \t", start), text.size());
+    return end - start;
+  };
+  const size_t begin = lineStart(range.begin);
+  const size_t indent = indentOf(begin);
+  std::string result;
+  for (size_t line = begin; line < text.size();) {
+    size_t end = std::min(text.find('\n', line), text.size());
+    bool blank = text.find_first_not_of(" \t", line) >= end;
+    if (line != begin && line >= range.end && !blank && indentOf(line) <= indent) break;
+    result += blank ? "" : text.substr(line + std::min(indent, indentOf(line)), end - line - std::min(indent, indentOf(line)));
+    result += '\n';
+    line = end + 1;
+  }
+  while (result.size() > 1 && result[result.size() - 2] == '\n') result.pop_back();
+  return result;
+}
+
+PyObject* getCode(PyObject* self, void*) {
+  return guarded([&]() -> PyObject* {
+    std::string text = definitionText(functionRef(self).sourceRange());
+    if (text.empty()) {
+      PyErr_SetString(PyExc_NotImplementedError, "this function has no source text; printing code from graphs comes in a later version");
+      return nullptr;
+    }
+    return toUnicode(text);
+  });
+}
+
+PyObject* getOwner(PyObject* self, void*) {
+  return guarded([&]() -> PyObject* {
+    const ObjectPtr& object = asCallable(self)->target->self;
+    if (!object) Py_RETURN_NONE;
+    return wrapObject(object).release().ptr();
+  });
+}
+
+PyObject* disassembleMethod(PyObject* self, PyObject*) {
+  return guarded([&] {
+    std::string text;
+    {
+      py::gil_scoped_release no_gil;
+      Function& function = functionRef(self);
+      text = disassemble(*emitCode(function.graph(), function.qualname().qualifiedName()));
+    }
+    return toUnicode(text);
+  });
+}
+
+PyObject* represent(PyObject* self) {
+  return guarded([&] {
+    const char* kind = asCallable(self)->target->self ? "ScriptMethod " : "ScriptFunction ";
+    return toUnicode(std::string("<cresset.") + kind + functionRef(self).qualname().qualifiedName() + ">");
+  });
+}
+
+PyObject* reduce(PyObject*, PyObject*) {
+  PyErr_SetString(PyExc_RuntimeError, "Script functions can't be pickled");
+  return nullptr;
+}
+
+PyObject* copySelf(PyObject* self, PyObject*) {
+  Py_INCREF(self); // immutable, so a copy is itself
+  return self;
+}
+
+PyGetSetDef getters[] = {
+    {"name", getName, nullptr, "Name of the function.", nullptr},
+    {"__name__", getName, nullptr, nullptr, nullptr},
+    {"qualified_name", getQualifiedName, nullptr, "Name with its prefix.", nullptr},
+    {"__qualname__", getQualifiedName, nullptr, nullptr, nullptr},
+    {"__doc__", getDoc, nullptr, nullptr, nullptr},
+    {"schema", getSchema, nullptr, "The FunctionSchema.", nullptr},
+    {"graph", getGraph, nullptr, "The Graph as the front end made it.", nullptr},
+    {"inlined_graph", getInlinedGraph, nullptr, "Needs the inlining pass; raises NotImplementedError.", nullptr},
+    {"code", getCode, nullptr, "The source text of the definition.", nullptr},
+    {"owner", getOwner, nullptr, "The object that a method is bound to; None for functions.", nullptr},
+    {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
+    {nullptr, nullptr, nullptr, nullptr, nullptr}};
+
+PyMethodDef methods[] = {
+    {"disassemble", disassembleMethod, METH_NOARGS, "The bytecode, one instruction per line."},
+    {"__reduce__", reduce, METH_NOARGS, nullptr},
+    {"__copy__", copySelf, METH_NOARGS, nullptr},
+    {"__deepcopy__", copySelf, METH_O, nullptr},
+    {nullptr, nullptr, 0, nullptr}};
+
+PyMemberDef members[] = {
+    {"__vectorcalloffset__", T_PYSSIZET, offsetof(Callable, vectorcall), READONLY, nullptr},
+    {"__weaklistoffset__", T_PYSSIZET, offsetof(Callable, weak_references), READONLY, nullptr},
+    {"__dictoffset__", T_PYSSIZET, offsetof(Callable, dict), READONLY, nullptr},
+    {nullptr, 0, 0, 0, nullptr}};
+
+PyTypeObject* makeType(py::module_& module, const char* qualified_name) {
+  PyType_Slot slots[] = {
+      {Py_tp_dealloc, reinterpret_cast<void*>(deallocate)},
+      {Py_tp_traverse, reinterpret_cast<void*>(traverse)},
+      {Py_tp_clear, reinterpret_cast<void*>(clear)},
+      {Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
+      {Py_tp_repr, reinterpret_cast<void*>(represent)},
+      {Py_tp_getset, getters},
+      {Py_tp_methods, methods},
+      {Py_tp_members, members},
+      {0, nullptr}};
+  PyType_Spec spec = {
+      qualified_name, sizeof(Callable), 0,
+      Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots};
+  py::object type = py::reinterpret_steal<py::object>(PyType_FromSpec(&spec));
+  if (!type) throw py::error_already_set();
+  module.attr(std::string(qualified_name).substr(std::string("cresset.").size()).c_str()) = type;
+  return reinterpret_cast<PyTypeObject*>(type.release().ptr());
+}
+
+bool isCallable(PyObject* object) { return Py_TYPE(object) == function_type || Py_TYPE(object) == method_type; }
+
+} // namespace
+
+py::object makeFunction(std::shared_ptr<Program> program, Function& function) {
+  auto target = std::make_unique<Target>(Target{std::move(program), nullptr, &function, nullptr});
+  return py::reinterpret_steal<py::object>(make(function_type, std::move(target)));
+}
+
+py::object makeMethod(ObjectPtr self, Function& function) {
+  auto target = std::make_unique<Target>(Target{programOf(*self->type()), std::move(self), &function, nullptr});
+  return py::reinterpret_steal<py::object>(make(method_type, std::move(target)));
+}
+
+Function* functionOf(PyObject* object) { return isCallable(object) ? asCallable(object)->target->function : nullptr; }
+
+void bindCallables(py::module_& module) {
+  function_type = makeType(module, "cresset.ScriptFunction");
+  method_type = makeType(module, "cresset.ScriptMethod");
+}
+
+} // namespace cresset::python

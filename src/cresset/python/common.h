@@ -1,0 +1,104 @@
+// What the files of the extension share: handles, conversions, error translation.
+//
+// Rules that hold everywhere here: Python objects are touched with the GIL held; the GIL is released around anything that
+// compiles, loads or runs; a C++ exception never leaves through a C entry point (see guarded).
+#pragma once
+
+#include <torch/csrc/autograd/python_variable.h>
+
+#include <pybind11/pybind11.h>
+
+#include <ATen/core/ivalue.h>
+#include <ATen/core/jit_type.h>
+
+#include <exception>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "cresset/module/module.h"
+#include "cresset/support/error.h"
+
+namespace cresset::python {
+
+namespace py = pybind11;
+using c10::TypePtr;
+
+/// Thrown by conversions: this Python object can't be a value of the wanted type. what() says why.
+class CastError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+/// A reference to a script object, as Python holds it (`_c` of ScriptModule and ScriptObject).
+struct ObjectHandle {
+  ObjectPtr object;
+};
+
+// ---- convert_in.cpp
+/// `object` as a value of type `type`. Throws CastError.
+IValue toIValue(PyObject* object, const TypePtr& type);
+/// The type that a Python object has when nothing says which is wanted (Any). Throws UserError.
+TypePtr inferType(PyObject* object);
+inline IValue toInferredIValue(PyObject* object) { return toIValue(object, inferType(object)); }
+/// The name of the object's Python type.
+std::string typeName(PyObject* object);
+/// repr(object), shortened.
+std::string shortRepr(PyObject* object);
+/// The int that scripts see of a torch.dtype, layout, memory_format or qscheme; nullopt for anything else.
+std::optional<int64_t> enumLikeInt(PyObject* object);
+
+// ---- convert_out.cpp
+/// A new reference. `hint` is the static type if it is known; it names the fields of tuples that don't say so themselves.
+PyObject* toPython(IValue value, const TypePtr& hint = TypePtr());
+inline py::object toPyObject(IValue value, const TypePtr& hint = TypePtr()) {
+  return py::reinterpret_steal<py::object>(toPython(std::move(value), hint));
+}
+/// The type of a Python enum class that toPython made; null for others.
+c10::EnumTypePtr enumTypeOf(PyObject* python_class);
+
+// ---- objects.cpp
+/// The Python wrapper of a script object: the same one as long as it is alive.
+py::object wrapObject(const ObjectPtr& object);
+/// The object behind a wrapper; null if `object` is none.
+ObjectPtr unwrapObject(PyObject* object);
+void bindObjects(py::module_& module);
+
+// ---- futures.cpp
+using FuturePtr = c10::intrusive_ptr<c10::ivalue::Future>;
+py::object wrapFuture(FuturePtr future);
+FuturePtr unwrapFuture(PyObject* object); // null if it is none
+void bindFutures(py::module_& module);
+
+// ---- callable.cpp
+py::object makeFunction(std::shared_ptr<Program> program, Function& function);
+py::object makeMethod(ObjectPtr self, Function& function);
+/// The function of a ScriptFunction or ScriptMethod; null if `object` is none.
+Function* functionOf(PyObject* object);
+void bindCallables(py::module_& module);
+
+// ---- errors.cpp
+/// Sets the Python error for the exception that is being handled. Call in a catch block, with the GIL held.
+void translateCurrentException() noexcept;
+void bindErrors(py::module_& module);
+
+/// Runs `body` for a C entry point: a C++ exception becomes a Python error and nullptr.
+template <typename Body>
+PyObject* guarded(Body&& body) noexcept {
+  try {
+    return body();
+  } catch (...) {
+    translateCurrentException();
+    return nullptr;
+  }
+}
+
+// ---- graph.cpp, program.cpp, host.cpp
+void bindGraph(py::module_& module);
+void bindProgram(py::module_& module);
+void bindHost(py::module_& module);
+py::object schemaToPython(const c10::FunctionSchema& schema);
+py::object typeToPython(const TypePtr& type);
+py::object graphToPython(const std::shared_ptr<Graph>& graph);
+
+} // namespace cresset::python

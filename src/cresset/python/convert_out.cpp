@@ -1,0 +1,145 @@
+// Values to Python objects. Tensors are shared, containers are copied, script objects keep their identity.
+#include "cresset/python/common.h"
+
+#include <ATen/core/Dict.h>
+#include <ATen/core/List.h>
+#include <ATen/core/enum_type.h>
+#include <torch/csrc/Device.h>
+#include <torch/csrc/DynamicTypes.h>
+#include <torch/csrc/Generator.h>
+#include <torch/csrc/Stream.h>
+
+#include <unordered_map>
+
+namespace cresset::python {
+
+namespace {
+
+py::object stringToPython(const std::string& text) {
+  // Scripts' strings are bytes; those that are no UTF-8 come back as Python holds undecodable bytes, and round-trip.
+  py::object result = py::reinterpret_steal<py::object>(
+      PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "surrogateescape"));
+  if (!result) throw py::error_already_set();
+  return result;
+}
+
+/// The collections.namedtuple class for a NamedTuple type; one per name and fields.
+py::object namedTupleClass(const c10::TupleType& type) {
+  static auto* classes = new std::unordered_map<std::string, py::object>;
+  const c10::FunctionSchema& schema = *type.schema();
+  std::string key = type.name() ? type.name()->qualifiedName() : schema.name();
+  py::list fields;
+  for (const c10::Argument& field : schema.arguments()) {
+    key += "," + field.name();
+    fields.append(field.name());
+  }
+  auto& entry = (*classes)[key];
+  if (!entry) {
+    std::string name = type.name() ? type.name()->name() : schema.name();
+    // Fields may have names that Python reserves; `rename` would hide them, so such a class is refused by Python itself.
+    entry = py::module_::import("collections").attr("namedtuple")(name, fields, py::arg("module") = "cresset");
+  }
+  return entry;
+}
+
+py::object tupleToPython(const c10::ivalue::Tuple& tuple, const TypePtr& hint) {
+  const auto& elements = tuple.elements();
+  const c10::TupleType* named = nullptr;
+  std::shared_ptr<c10::TupleType> own;
+  const auto* hinted = hint ? hint->castRaw<c10::TupleType>() : nullptr;
+  if (hinted && hinted->elements().size() != elements.size()) hinted = nullptr;
+  if (hinted && hinted->schema()) {
+    named = hinted;
+  } else {
+    own = tuple.type();
+    if (own->schema()) named = own.get();
+  }
+  const c10::TupleType* types = named ? named : hinted;
+  py::tuple result(elements.size());
+  for (size_t i = 0; i < elements.size(); ++i) {
+    PyTuple_SET_ITEM(result.ptr(), static_cast<Py_ssize_t>(i), toPython(elements[i], types ? types->elements()[i] : TypePtr()));
+  }
+  if (named) return namedTupleClass(*named)(*result);
+  return std::move(result);
+}
+
+struct EnumClasses {
+  std::unordered_map<const c10::EnumType*, std::pair<c10::EnumTypePtr, py::object>> by_type;
+  std::unordered_map<PyObject*, c10::EnumTypePtr> by_class;
+  static EnumClasses& get() {
+    static auto* instance = new EnumClasses;
+    return *instance;
+  }
+};
+
+py::object enumToPython(const c10::ivalue::EnumHolder& holder) {
+  auto type = holder.type();
+  auto& classes = EnumClasses::get();
+  auto& entry = classes.by_type[type.get()];
+  if (!entry.second) {
+    py::list members;
+    for (const auto& [name, value] : type->enumNamesValues()) members.append(py::make_tuple(name, toPyObject(value)));
+    py::object made = py::module_::import("enum").attr("Enum")(
+        type->qualifiedClassName().name(), members, py::arg("module") = "cresset");
+    entry = {type, made};
+    classes.by_class.emplace(made.ptr(), type);
+  }
+  return entry.second[stringToPython(holder.name())];
+}
+
+} // namespace
+
+c10::EnumTypePtr enumTypeOf(PyObject* python_class) {
+  auto& by_class = EnumClasses::get().by_class;
+  auto it = by_class.find(python_class);
+  return it == by_class.end() ? nullptr : it->second;
+}
+
+PyObject* toPython(IValue value, const TypePtr& hint) {
+  if (value.isTensor()) {
+    // An undefined tensor is None to Python.
+    return THPVariable_Wrap(std::move(value).toTensor());
+  }
+  if (value.isNone()) Py_RETURN_NONE;
+  if (value.isBool()) return PyBool_FromLong(value.toBool());
+  if (value.isInt()) return PyLong_FromLongLong(value.toInt());
+  if (value.isDouble()) return PyFloat_FromDouble(value.toDouble());
+  if (value.isComplexDouble()) {
+    auto number = value.toComplexDouble();
+    return PyComplex_FromDoubles(number.real(), number.imag());
+  }
+  if (value.isString()) return stringToPython(value.toStringRef()).release().ptr();
+  if (value.isTuple()) return tupleToPython(value.toTupleRef(), hint).release().ptr();
+  if (value.isList()) {
+    auto list = value.toList();
+    const TypePtr element = list.elementType();
+    py::list result(list.size());
+    for (size_t i = 0; i < list.size(); ++i) PyList_SET_ITEM(result.ptr(), static_cast<Py_ssize_t>(i), toPython(list.get(i), element));
+    return result.release().ptr();
+  }
+  if (value.isGenericDict()) {
+    auto dict = value.toGenericDict();
+    py::dict result;
+    for (const auto& entry : dict) {
+      py::object key = toPyObject(entry.key(), dict.keyType());
+      py::object item = toPyObject(entry.value(), dict.valueType());
+      if (PyDict_SetItem(result.ptr(), key.ptr(), item.ptr()) != 0) throw py::error_already_set();
+    }
+    return result.release().ptr();
+  }
+  if (value.isObject()) return wrapObject(value.toObject()).release().ptr();
+  if (value.isDevice()) return THPDevice_New(value.toDevice());
+  if (value.isEnum()) return enumToPython(*value.toEnumHolder()).release().ptr();
+  if (value.isFuture()) return wrapFuture(value.toFuture()).release().ptr();
+  if (value.isGenerator()) return THPGenerator_Wrap(value.toGenerator());
+  if (value.isStream()) return THPStream_Wrap(value.toStream());
+  if (value.isStorage()) return torch::createPyObject(value.toStorage());
+  if (value.isPyObject()) {
+    PyObject* object = value.toPyObject();
+    Py_INCREF(object);
+    return object;
+  }
+  throw UserError("A value of type " + value.type()->repr_str() + " has no form in Python.");
+}
+
+} // namespace cresset::python

@@ -1,0 +1,102 @@
+// C++ exceptions to Python's.
+//
+//   UserError      cresset.UserError, or cresset.CompileError if it points into a program; both are RuntimeErrors
+//   ArchiveError   cresset.ArchiveError
+//   ScriptError    cresset.Error if the script named a Python class (and then an instance of that class too, if it is a
+//                  builtin one); RuntimeError if an operator threw
+//   anything else  what torch makes of it
+// The classes are Python's (cresset/_errors.py), so that this file only fetches and fills them.
+#include "cresset/python/common.h"
+
+#include <torch/csrc/Exceptions.h>
+
+namespace cresset::python {
+
+namespace {
+
+/// The Python error that an interrupt check met (KeyboardInterrupt); it outlives the unwinding of the script's frames.
+thread_local std::optional<py::error_already_set> pending_interrupt;
+
+py::object errorModule() { return py::module_::import("cresset._errors"); }
+
+void raise(const py::object& exception) {
+  PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(exception.ptr())), exception.ptr());
+}
+
+void raiseScriptError(const ScriptError& error) {
+  if (error.pythonClass() == "builtins.KeyboardInterrupt" && pending_interrupt) {
+    pending_interrupt->restore();
+    pending_interrupt.reset();
+    return;
+  }
+  py::list frames;
+  for (const ScriptFrame& frame : error.frames()) {
+    std::string file = frame.range ? frame.range.source->name() : "";
+    size_t line = frame.range ? frame.range.source->lineNumber(frame.range.begin) : 0;
+    frames.append(py::make_tuple(frame.function, file, line));
+  }
+  raise(errorModule().attr("make_script_error")(error.what(), error.message(), error.pythonClass(), frames));
+}
+
+void translate() {
+  try {
+    throw;
+  } catch (py::error_already_set& error) {
+    error.restore();
+  } catch (python_error& error) {
+    error.restore();
+  } catch (const ScriptError& error) {
+    raiseScriptError(error);
+  } catch (const ArchiveError& error) {
+    py::object offset = error.offset() == ArchiveError::kNoOffset ? py::object(py::none()) : py::object(py::int_(error.offset()));
+    raise(errorModule().attr("make_archive_error")(error.what(), error.file(), error.entry(), offset, error.reason()));
+  } catch (const UserError& error) {
+    py::object line = error.range() ? py::object(py::int_(error.range().source->lineNumber(error.range().begin))) : py::object(py::none());
+    raise(errorModule().attr("make_user_error")(error.what(), error.message(), error.range() ? error.range().source->name() : "", line));
+  } catch (const CastError& error) {
+    PyErr_SetString(PyExc_RuntimeError, error.what());
+  } catch (const InternalError& error) {
+    raise(errorModule().attr("InternalError")(error.what()));
+  } catch (const py::builtin_exception& error) {
+    error.set_error();
+  } catch (const std::bad_alloc&) {
+    PyErr_NoMemory();
+  } catch (const c10::Error&) {
+    torch::translate_exception_to_python(std::current_exception());
+  } catch (const std::exception& error) {
+    PyErr_SetString(PyExc_RuntimeError, error.what());
+  } catch (...) {
+    PyErr_SetString(PyExc_RuntimeError, "an unknown C++ exception");
+  }
+}
+
+} // namespace
+
+void translateCurrentException() noexcept {
+  try {
+    translate();
+  } catch (py::error_already_set& error) {
+    error.restore(); // making the Python exception failed; that failure is the news
+  } catch (...) {
+    if (!PyErr_Occurred()) PyErr_SetString(PyExc_RuntimeError, "an error could not be translated");
+  }
+}
+
+void rememberInterrupt(py::error_already_set error) { pending_interrupt.emplace(std::move(error)); }
+
+void bindErrors(py::module_& module) {
+  py::register_local_exception_translator([](std::exception_ptr exception) {
+    if (!exception) return;
+    try {
+      std::rethrow_exception(exception);
+    } catch (const Error&) {
+      translateCurrentException();
+    } catch (const CastError&) {
+      translateCurrentException();
+    } catch (const c10::Error&) {
+      translateCurrentException();
+    }
+  });
+}
+
+} // namespace cresset::python

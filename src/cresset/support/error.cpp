@@ -1,0 +1,86 @@
+// How errors read: the message first, then where, in PyTorch's picture.
+#include "cresset/support/error.h"
+
+namespace cresset {
+
+namespace {
+
+using CompilationStack = std::vector<std::pair<std::string, SourceRange>>;
+
+std::string describe(const std::string& message, const SourceRange& range, const CompilationStack& stack) {
+  std::string out = message;
+  auto addPicture = [&out](const SourceRange& where) {
+    std::string picture = where.highlight();
+    if (picture.empty()) return;
+    if (!out.empty() && out.back() != '\n') out += '\n';
+    picture.pop_back(); // the line break; what() ends without one
+    out += picture;
+  };
+  addPicture(range);
+  for (size_t i = 0; i < stack.size(); ++i) {
+    out += "\n'" + stack[i].first + "' is being compiled since it was called from";
+    // The caller is the next entry; the outermost call comes from outside of all functions.
+    out += i + 1 < stack.size() ? " '" + stack[i + 1].first + "'" : std::string(" here");
+    addPicture(stack[i].second);
+  }
+  return out;
+}
+
+std::string describeArchive(const std::string& file, const std::string& entry, size_t offset, const std::string& reason) {
+  std::string out = file;
+  if (!entry.empty()) out += (out.empty() ? "" : ": ") + entry;
+  if (offset != ArchiveError::kNoOffset) out += std::string(out.empty() ? "" : " ") + "at byte " + std::to_string(offset);
+  return out + (out.empty() ? "" : ": ") + reason;
+}
+
+std::string describeScript(
+    const std::string& message, const std::string& python_class, const std::vector<ScriptFrame>& frames) {
+  std::string last = (python_class.empty() ? "RuntimeError" : python_class) + ": " + message;
+  if (frames.empty()) return last;
+  std::string out = "The following operation failed in the TorchScript interpreter.\n"
+                    "Traceback of TorchScript (most recent call last):\n";
+  for (const ScriptFrame& frame : frames) {
+    out += frame.range ? frame.range.highlight(2, frame.function) : "  In " + frame.function + "\n";
+  }
+  return out + last;
+}
+
+} // namespace
+
+UserError::UserError(std::string message, SourceRange range) : UserError(std::move(message), std::move(range), {}) {}
+
+UserError::UserError(std::string message, SourceRange range, CompilationStack stack)
+    : Error(describe(message, range, stack)),
+      message_(std::move(message)),
+      range_(std::move(range)),
+      stack_(std::move(stack)) {}
+
+UserError UserError::withCaller(std::string function, SourceRange call) const {
+  CompilationStack stack = stack_;
+  stack.emplace_back(std::move(function), std::move(call));
+  return UserError(message_, range_, std::move(stack));
+}
+
+ArchiveError::ArchiveError(std::string file, std::string entry, size_t offset, std::string reason)
+    : Error(describeArchive(file, entry, offset, reason)),
+      file_(std::move(file)),
+      entry_(std::move(entry)),
+      reason_(std::move(reason)),
+      offset_(offset) {}
+
+ScriptError::ScriptError(std::string message, std::string python_class, std::vector<ScriptFrame> frames)
+    : Error(describeScript(message, python_class, frames)),
+      message_(std::move(message)),
+      python_class_(std::move(python_class)),
+      frames_(std::move(frames)) {}
+
+void throwInternalError(const char* file, int line, const char* condition, const std::string& detail) {
+  std::string where(file);
+  size_t root = where.rfind("cresset/"); // paths of the machine that built this tell the reader nothing
+  if (root != std::string::npos) where.erase(0, root);
+  throw InternalError(
+      "Internal error of Cresset at " + where + ":" + std::to_string(line) + ": " + condition + " does not hold" +
+      (detail.empty() ? "" : ": " + detail));
+}
+
+} // namespace cresset

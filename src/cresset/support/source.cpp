@@ -1,0 +1,129 @@
+// Line arithmetic over a Source, and the pictures that errors show of it.
+//
+// Line starts are found once, on the first question, since most sources are never asked. Offsets past the end count as
+// the end, so that a range at the end of the text needs no special case.
+#include "cresset/support/source.h"
+
+#include <algorithm>
+
+namespace cresset {
+
+Source::Source(std::string text, std::string name, size_t first_line, size_t first_column)
+    : text_(std::move(text)), name_(std::move(name)), first_line_(first_line), first_column_(first_column) {}
+
+Source::~Source() = default;
+
+std::optional<SourceRange> Source::origin(const SourceRange&) const {
+  return std::nullopt;
+}
+
+size_t Source::lineIndex(size_t offset) const {
+  std::call_once(lines_once_, [this] {
+    line_starts_.push_back(0);
+    for (size_t i = text_.find('\n'); i != std::string::npos; i = text_.find('\n', i + 1)) {
+      line_starts_.push_back(static_cast<uint32_t>(i + 1));
+    }
+  });
+  offset = std::min(offset, text_.size());
+  return std::upper_bound(line_starts_.begin(), line_starts_.end(), offset) - line_starts_.begin() - 1;
+}
+
+size_t Source::lineNumber(size_t offset) const {
+  return first_line_ + lineIndex(offset);
+}
+
+size_t Source::column(size_t offset) const {
+  size_t index = lineIndex(offset);
+  return std::min(offset, text_.size()) - line_starts_[index] + (index == 0 ? first_column_ : 0);
+}
+
+std::string_view Source::line(size_t offset) const {
+  size_t index = lineIndex(offset); // fills line_starts_
+  size_t begin = line_starts_[index];
+  return std::string_view(text_).substr(begin, text_.find('\n', begin) - begin);
+}
+
+std::string_view SourceRange::text() const {
+  if (!source || begin >= source->text().size()) return {};
+  return std::string_view(source->text()).substr(begin, std::max(begin, end) - begin);
+}
+
+SourceRange SourceRange::cover(const SourceRange& a, const SourceRange& b) {
+  if (!a) return b;
+  if (!b || a.source != b.source) return a;
+  return {a.source, std::min(a.begin, b.begin), std::max(a.end, b.end)};
+}
+
+std::string SourceRange::position() const {
+  if (!source) return "";
+  if (auto original = source->origin(*this)) return original->position();
+  return (source->name().empty() ? "<string>" : source->name()) + ":" + std::to_string(source->lineNumber(begin)) + ":" +
+      std::to_string(source->column(begin));
+}
+
+namespace {
+
+/// The start of the line that lies `count` lines before the one that starts at `line_start`, or the text's start.
+size_t linesBefore(const std::string& text, size_t line_start, size_t count) {
+  for (; count > 0 && line_start > 0; --count) {
+    size_t previous_break = line_start < 2 ? std::string::npos : text.rfind('\n', line_start - 2);
+    line_start = previous_break == std::string::npos ? 0 : previous_break + 1;
+  }
+  return line_start;
+}
+
+size_t lineEnd(const std::string& text, size_t offset) {
+  return std::min(text.find('\n', offset), text.size());
+}
+
+} // namespace
+
+std::string SourceRange::highlight(size_t context, std::string_view function) const {
+  if (!source) return "";
+  if (auto original = source->origin(*this)) return original->highlight(context, function);
+  const std::string& text = source->text();
+  std::string name = source->name().empty() ? "<string>" : source->name();
+  std::string out = "  File \"" + name + "\", line " + std::to_string(source->lineNumber(begin));
+  if (!function.empty()) out.append(", in ").append(function);
+  out += "\n";
+  if (text.empty()) return out;
+
+  size_t first = std::min<size_t>(begin, text.size());
+  size_t last = std::clamp<size_t>(end, first, text.size());
+  size_t line_start = first == 0 ? 0 : text.rfind('\n', first - 1) + 1; // npos + 1 is 0
+  size_t before = linesBefore(text, line_start, context);
+  out.append(text, before, line_start - before);
+  while (true) {
+    size_t line_end = lineEnd(text, line_start);
+    out.append(text, line_start, line_end - line_start).append("\n");
+    size_t from = line_start;
+    while (from < line_end && (text[from] == ' ' || text[from] == '\t')) ++from;
+    from = std::clamp(first, from, line_end);
+    size_t to = std::min(last, line_end);
+    bool is_last = last <= line_end;
+    // A range of no characters, such as the end of the text, still gets one mark.
+    size_t marks = to > from ? to - from : (is_last ? 1 : 0);
+    if (marks > 0) {
+      for (size_t i = line_start; i < from; ++i) out += text[i] == '\t' ? '\t' : ' ';
+      out.append(marks, '~').append(is_last ? " <--- HERE\n" : "\n");
+    }
+    line_start = line_end + 1;
+    if (is_last) break;
+  }
+  for (; context > 0 && line_start < text.size(); --context) {
+    size_t line_end = lineEnd(text, line_start);
+    out.append(text, line_start, line_end - line_start).append("\n");
+    line_start = line_end + 1;
+  }
+  return out;
+}
+
+InlinedCall::~InlinedCall() {
+  // Each step releases one entry whose own caller has been taken out already, so no destructor calls another.
+  for (auto next = std::move(caller); next && next.use_count() == 1;) {
+    auto after = std::move(next->caller);
+    next = std::move(after);
+  }
+}
+
+} // namespace cresset
