@@ -34,7 +34,7 @@ void save(const c10::IValue& value, const std::string& path) {
     saveAll(value.toListRef());
   } else if (value.isGenericDict()) {
     for (const auto& entry : value.toGenericDict()) {
-      save(entry.value(), stem + "-" + (entry.key().isString() ? entry.key().toStringRef() : cresset::toStr(entry.key())) + ".npy");
+      save(entry.value(), stem + "-" + (entry.key().isString() ? entry.key().toStringRef() : cresset::toPrinted(entry.key())) + ".npy");
     }
   } else {
     throw cresset::UserError("--save: a result of type " + value.type()->annotation_str() + " cannot be saved as .npy");
@@ -63,7 +63,7 @@ int runMethod(const RunOptions& options) {
     calls.push_back(milliseconds(start));
   }
   if (options.output.empty()) {
-    std::cout << cresset::toRepr(result) << "\n";
+    std::cout << cresset::toPrinted(result) << "\n";
   } else {
     save(result, options.output);
   }

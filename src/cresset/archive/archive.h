@@ -24,9 +24,16 @@ struct LoadOptions {
   std::optional<c10::Device> device;
   /// In: names of extra files to read ("metadata.json"). Out: their contents; names that the archive lacks stay as they were.
   std::unordered_map<std::string, std::string>* extra_files = nullptr;
+  /// Whether to run the `__setstate__` that a scripted class of the archive may have: code of the archive, run once
+  /// everything is loaded. Off, such an archive is an error (docs/decisions/0002-setstate.md). Classes that are
+  /// registered from C++ restore their objects in any case: that is the user's own code.
+  bool run_setstate = false;
+  /// How much memory loading may take beside the mapped file; by default 4 times the file's size and 64 MiB.
+  std::optional<size_t> memory_limit;
 };
 
 /// The root object of an archive and the program that its code was declared in.
+/// What compiles later (method bodies, at their first call) throws UserError if it is wrong.
 struct LoadedArchive {
   c10::intrusive_ptr<c10::ivalue::Object> root;
   std::shared_ptr<Program> program;
@@ -38,5 +45,9 @@ LoadedArchive loadArchive(const std::string& path, const LoadOptions& options = 
 LoadedArchive loadArchive(std::istream& stream, const LoadOptions& options = {});
 /// `keep_alive` is held as long as a tensor refers to the buffer.
 LoadedArchive loadArchive(const void* data, size_t size, std::shared_ptr<void> keep_alive, const LoadOptions& options = {});
+
+/// The value in a file that torch.save wrote: tensors, numbers, strings, and tuples, lists and dicts of them. Classes
+/// are an error, and nothing is executed. Throws ArchiveError.
+c10::IValue loadValue(const std::string& path, std::optional<c10::Device> device = std::nullopt);
 
 } // namespace cresset

@@ -237,9 +237,17 @@ void collectAssigned(const ListView<Stmt>& list, std::set<std::string>& names) {
         for (const Expr target : Delete(stmt.tree()).targets()) collectTargets(target, names);
         break;
       case TK_IF: {
-        const If branch(stmt.tree());
+        // An `elif` chain nests as deep as it is long, so its last links are followed without recursion.
+        If branch(stmt.tree());
         collectAssigned(branch.thenBranch(), names);
-        collectAssigned(branch.elseBranch(), names);
+        for (auto rest = branch.elseBranch(); !rest.empty(); rest = branch.elseBranch()) {
+          if (rest.size() != 1 || rest[0].kind() != TK_IF) {
+            collectAssigned(rest, names);
+            break;
+          }
+          branch = If(rest[0].tree());
+          collectAssigned(branch.thenBranch(), names);
+        }
         break;
       }
       case TK_WHILE:
@@ -277,8 +285,15 @@ bool mayExit(const Stmt& stmt) {
     case TK_BREAK:
     case TK_CONTINUE:
       return true;
-    case TK_IF:
-      return any(If(stmt.tree()).thenBranch()) || any(If(stmt.tree()).elseBranch());
+    case TK_IF: {
+      If branch(stmt.tree());
+      while (!any(branch.thenBranch())) {
+        const auto rest = branch.elseBranch();
+        if (rest.size() != 1 || rest[0].kind() != TK_IF) return any(rest);
+        branch = If(rest[0].tree());
+      }
+      return true;
+    }
     case TK_WHILE:
       return any(While(stmt.tree()).body());
     case TK_FOR:

@@ -11,6 +11,7 @@
 #pragma once
 
 #include <ATen/core/ivalue.h>
+#include <ATen/core/class_type.h>
 #include <ATen/core/jit_type.h>
 
 #include <functional>
@@ -129,7 +130,7 @@ class Emitter final : public EmitContext {
   Value* emitNumber(const Const& number, bool negative);
   Value* emitUnary(const UnaryOp& expr);
   Value* emitBinary(const SourceRange& range, int op, Value* lhs, Value* rhs);
-  Value* emitContains(const SourceRange& range, Value* element, const Expr& container);
+  Value* emitContains(const SourceRange& range, Value* element, const SugaredValuePtr& container);
   SugaredValuePtr emitCall(const Apply& apply, const SugaredValuePtr& callee, const TypePtr& hint, size_t binders);
   std::vector<NamedValue> emitArguments(const ListView<Expr>& inputs, size_t begin = 0);
   std::vector<NamedValue> emitKeywords(const ListView<Attr>& attributes);

@@ -114,8 +114,8 @@ class Parser {
   Expr strings();
   Expr annotation();
   Expr annotationIn(const SourceRange& text);
-  void appendFormat(
-      const std::vector<FormatPiece>& pieces, bool raw, bool in_spec, std::string& format, std::vector<Expr>& arguments);
+  struct FormatCall;
+  void appendFormat(const std::vector<FormatPiece>& pieces, bool raw, bool in_spec, FormatCall& out);
 
   // ---- statements (parser_statements.cpp) ----
   /// A line of simple statements, or one compound statement.

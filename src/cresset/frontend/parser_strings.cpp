@@ -1,20 +1,46 @@
 // Strings in programs: adjacent literals, f-strings, and strings that are annotations.
 //
 // An f-string becomes a call of `format`: f"a{x!r:>{n}}" is "a{!r:>{}}".format(x, n), which evaluates the same
-// expressions in the same order. Literal braces stay doubled there, as str.format wants them.
+// expressions in the same order. Literal braces become arguments too: f"{{{x}}}" is "{}{}{}".format("{", x, "}"). Doubled
+// braces, Python's way to write them, would be printed doubled by TorchScript's format, which replaces `{}` only.
 #include "cresset/frontend/parser_impl.h"
 
 namespace cresset {
 namespace {
 
-void appendLiteral(std::string& format, const std::string& text) {
-  for (char c : text) {
-    format += c;
-    if (c == '{' || c == '}') format += c;
-  }
+bool isBrace(char c) {
+  return c == '{' || c == '}';
 }
 
 } // namespace
+
+/// The format string and the arguments of a call of `format`. Literal text is collected until a field follows, so that
+/// the call does not depend on how the text was split over literals.
+struct Parser::FormatCall {
+  std::string format;
+  std::vector<Expr> arguments;
+  std::string literal;
+  SourceRange literal_range;
+
+  void add(const std::string& text, const SourceRange& range) {
+    literal_range = literal.empty() ? range : SourceRange::cover(literal_range, range);
+    literal += text;
+  }
+  void flush() {
+    for (size_t i = 0; i < literal.size();) {
+      size_t run = i;
+      while (run < literal.size() && isBrace(literal[run]) == isBrace(literal[i])) ++run;
+      if (isBrace(literal[i])) {
+        arguments.push_back(StringLiteral::make(literal_range, literal.substr(i, run - i)));
+        format += "{}";
+      } else {
+        format.append(literal, i, run - i);
+      }
+      i = run;
+    }
+    literal.clear();
+  }
+};
 
 Expr Parser::strings() {
   uint32_t start = begin();
@@ -47,54 +73,57 @@ Expr Parser::strings() {
     return annotationIn(inner);
   }
 
-  std::string format;
-  std::vector<Expr> arguments;
+  if (!has_fields) {
+    std::string value;
+    for (const Piece& p : pieces) {
+      if (!p.prefix.format) value += parseStringLiteral(p.range);
+      for (const FormatPiece& f : p.fields) value += decodeString(f.text, p.prefix.raw);
+    }
+    return StringLiteral::make(range, std::move(value));
+  }
+  FormatCall result;
   for (const Piece& p : pieces) {
-    if (p.prefix.format && has_fields) {
-      appendFormat(p.fields, p.prefix.raw, false, format, arguments);
-    } else if (p.prefix.format) {
-      for (const FormatPiece& f : p.fields) format += decodeString(f.text, p.prefix.raw);
-    } else if (has_fields) {
-      appendLiteral(format, parseStringLiteral(p.range));
+    if (p.prefix.format) {
+      appendFormat(p.fields, p.prefix.raw, false, result);
     } else {
-      format += parseStringLiteral(p.range);
+      result.add(parseStringLiteral(p.range), p.range);
     }
   }
-  Expr literal = StringLiteral::make(range, std::move(format));
-  if (!has_fields) return literal;
-  Expr callee = Select::make(range, literal, Ident::make(range, "format"));
-  return Apply::make(range, callee, list(range, arguments), ListView<Attr>::make(range, {}));
+  result.flush();
+  Expr callee = Select::make(range, StringLiteral::make(range, result.format), Ident::make(range, "format"));
+  return Apply::make(range, callee, list(range, result.arguments), ListView<Attr>::make(range, {}));
 }
 
-void Parser::appendFormat(
-    const std::vector<FormatPiece>& pieces, bool raw, bool in_spec, std::string& format, std::vector<Expr>& arguments) {
+void Parser::appendFormat(const std::vector<FormatPiece>& pieces, bool raw, bool in_spec, FormatCall& out) {
   for (const FormatPiece& piece : pieces) {
     if (!piece.field) {
       std::string text = decodeString(piece.text, raw);
       if (in_spec && text.find_first_of("{}") != std::string::npos) {
         fail("braces in a format spec are not supported", piece.text);
       }
-      appendLiteral(format, text);
+      out.add(text, piece.text);
       continue;
     }
-    if (piece.self_documenting) appendLiteral(format, std::string(piece.label.text()));
+    if (piece.self_documenting) out.add(std::string(piece.label.text()), piece.label);
+    out.flush();
     Nesting nesting(*this);
     Parser inner(piece.text, false, depth_);
     Expr value = inner.expressionToEnd();
     checkDepth(value);
-    arguments.push_back(value);
-    format += '{';
+    out.arguments.push_back(value);
+    out.format += '{';
     if (piece.conversion != 0) {
-      format += '!';
-      format += piece.conversion;
+      out.format += '!';
+      out.format += piece.conversion;
     } else if (piece.self_documenting && !piece.has_spec) {
-      format += "!r";
+      out.format += "!r";
     }
     if (piece.has_spec) {
-      format += ':';
-      appendFormat(piece.spec, raw, true, format, arguments);
+      out.format += ':';
+      appendFormat(piece.spec, raw, true, out);
+      out.flush();
     }
-    format += '}';
+    out.format += '}';
   }
 }
 

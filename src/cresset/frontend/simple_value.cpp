@@ -114,6 +114,14 @@ std::string SimpleValue::kind() const {
   return "value of type '" + typeName(*value_->type()) + "'";
 }
 
+std::string SimpleValue::missingAttr(const std::string& name) const {
+  const TypePtr& type = value_->type();
+  std::string message = "'" + typeName(*type) + "' object has no attribute or method '" + name + "'.";
+  if (type->cast<c10::ClassType>()) message += " Did you forget to initialize an attribute in __init__()?";
+  if (type->cast<c10::OptionalType>()) message += " It may be None: test it with `is not None` first.";
+  return message;
+}
+
 SugaredValuePtr SimpleValue::findAttr(const SourceRange& range, EmitContext& cx, const std::string& name) {
   const TypePtr& type = value_->type();
   if (auto tuple = type->cast<c10::TupleType>()) {

@@ -3,8 +3,6 @@
 // or interface of its object.
 #include "cresset/frontend/sugared_value.h"
 
-#include <ATen/core/class_type.h>
-
 #include "cresset/frontend/calls.h"
 #include "cresset/support/error.h"
 
@@ -20,14 +18,11 @@ SugaredValuePtr SugaredValue::findAttr(const SourceRange& range, EmitContext& cx
 
 SugaredValuePtr SugaredValue::attr(const SourceRange& range, EmitContext& cx, const std::string& name) {
   if (auto found = findAttr(range, cx, name)) return found;
-  if (auto* simple = dynamic_cast<SimpleValue*>(this)) {
-    const TypePtr& type = simple->value()->type();
-    std::string message = "'" + typeName(*type) + "' object has no attribute or method '" + name + "'.";
-    if (type->cast<c10::ClassType>()) message += " Did you forget to initialize an attribute in __init__()?";
-    if (type->cast<c10::OptionalType>()) message += " It may be None: test it with `is not None` first.";
-    throw UserError(message, range);
-  }
-  throw UserError(kind() + " has no attribute '" + name + "'", range);
+  throw UserError(missingAttr(name), range);
+}
+
+std::string SugaredValue::missingAttr(const std::string& name) const {
+  return kind() + " has no attribute '" + name + "'";
 }
 
 void SugaredValue::setAttr(const SourceRange& range, EmitContext& cx, const std::string& name, Value* value) {

@@ -39,7 +39,9 @@ class SugaredValue : public std::enable_shared_from_this<SugaredValue> {
   virtual Value* asValue(const SourceRange& range, EmitContext& cx);
   /// Null if this has no such attribute.
   virtual SugaredValuePtr findAttr(const SourceRange& range, EmitContext& cx, const std::string& name);
+  /// As findAttr, but throws UserError(missingAttr(name)) instead of returning null.
   SugaredValuePtr attr(const SourceRange& range, EmitContext& cx, const std::string& name);
+  virtual std::string missingAttr(const std::string& name) const;
   virtual void setAttr(const SourceRange& range, EmitContext& cx, const std::string& name, Value* value);
   /// `num_binders`: how many variables the result is unpacked to (0 for none known).
   virtual SugaredValuePtr call(
@@ -71,6 +73,7 @@ class SimpleValue : public SugaredValue {
   explicit SimpleValue(Value* value) : value_(value) {}
   Value* value() const { return value_; }
   std::string kind() const override;
+  std::string missingAttr(const std::string& name) const override;
   Value* asValue(const SourceRange&, EmitContext&) override { return value_; }
   SugaredValuePtr findAttr(const SourceRange& range, EmitContext& cx, const std::string& name) override;
   void setAttr(const SourceRange& range, EmitContext& cx, const std::string& name, Value* value) override;
@@ -138,6 +141,7 @@ class ClassValue : public SugaredValue {
  public:
   explicit ClassValue(TypePtr type) : type_(std::move(type)) {}
   std::string kind() const override;
+  std::string missingAttr(const std::string& name) const override;
   TypePtr asType() const override { return type_; }
   SugaredValuePtr findAttr(const SourceRange& range, EmitContext& cx, const std::string& name) override;
   SugaredValuePtr call(
@@ -150,34 +154,6 @@ class ClassValue : public SugaredValue {
 
  private:
   TypePtr type_;
-};
-
-/// An exception by name, such as `ValueError`: a call makes an ExceptionInstance, `raise` takes either.
-class ExceptionClass : public SugaredValue {
- public:
-  explicit ExceptionClass(std::string python_class) : python_class_(std::move(python_class)) {}
-  /// The qualified name that ScriptError::pythonClass() will have: "builtins.ValueError".
-  const std::string& pythonClass() const { return python_class_; }
-  std::string kind() const override { return "exception class"; }
-  SugaredValuePtr call(
-      const SourceRange& range, EmitContext& cx, const std::vector<NamedValue>& args, const std::vector<NamedValue>& kwargs,
-      size_t num_binders) override;
-
- private:
-  std::string python_class_;
-};
-
-/// `ValueError("text")`, which can only be raised.
-class ExceptionInstance : public SugaredValue {
- public:
-  ExceptionInstance(std::string python_class, Value* message) : python_class_(std::move(python_class)), message_(message) {}
-  const std::string& pythonClass() const { return python_class_; }
-  Value* message() const { return message_; } // of any type
-  std::string kind() const override { return "exception"; }
-
- private:
-  std::string python_class_;
-  Value* message_;
 };
 
 } // namespace cresset

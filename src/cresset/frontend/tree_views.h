@@ -242,7 +242,8 @@ class Starred : public Expr {
   static Starred make(const SourceRange& range, const Expr& value);
 };
 
-// Also: (True), (False), (None), (dots). An f-string is (apply (. (string_literal "a{}b") (ident format)) (list e …) (list)).
+// Also: (True), (False), (None), (dots). An f-string is (apply (. (string_literal "a{}b") (ident format)) (list e …) (list)),
+// with conversions and format specs as str.format takes them ("{!r:>5}"); literal braces in it are arguments.
 
 // ---- statements ----
 

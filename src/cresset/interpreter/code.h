@@ -14,7 +14,6 @@
 #include <array>
 #include <atomic>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
@@ -70,26 +69,31 @@ struct FunctionSite {
   mutable std::atomic<const Code*> code{nullptr};
 };
 
-/// A call of a method by name. Remembers what it found for the classes that it met.
+/// A call of a method by name. Remembers what it found for the first classes that it met.
 class MethodSite {
  public:
   struct Target {
     c10::ClassTypePtr type; // keeps the address from being used again
     torch::jit::Function* function;
     mutable std::atomic<const Code*> code{nullptr};
-    std::unique_ptr<const Target> next;
+    const Target* next = nullptr;
+  };
+  struct Found {
+    torch::jit::Function* function;
+    const Target* target; // null beyond kMaxTargets classes
   };
   explicit MethodSite(std::string name) : name_(std::move(name)) {}
   ~MethodSite();
+  MethodSite(const MethodSite&) = delete;
+  MethodSite& operator=(const MethodSite&) = delete;
   const std::string& name() const { return name_; }
   /// Throws ScriptRaise AttributeError if the class has no such method.
-  const Target& find(const c10::ivalue::Object& object) const;
+  Found find(const c10::ivalue::Object& object) const;
 
  private:
-  static constexpr int kMaxTargets = 8; // beyond them, look-ups go by name and are not remembered
+  static constexpr size_t kMaxTargets = 8;
   std::string name_;
-  mutable std::atomic<const Target*> first_{nullptr};
-  mutable std::mutex mutex_; // taken by writers
+  mutable std::atomic<const Target*> first_{nullptr}; // a list that only grows, at its head
 };
 
 class Code {

@@ -38,7 +38,6 @@ class Emitter {
   void emitEnter(const Liveness::NodeInfo& info);
   void emitExit(const Liveness::NodeInfo& info);
   void emitIsInstance(const Liveness::NodeInfo& info);
-  void emitListConstruct(const Liveness::NodeInfo& info);
   void emitConstant(const Node& node);
   /// Operands of inputs[first…] to the pool behind places for `num_outputs` outputs, then the outputs. What dies is
   /// released before the outputs get their registers.
@@ -72,7 +71,6 @@ class Emitter {
   void releaseDying(const Liveness::NodeInfo& info, size_t first_input = 0);
   uint32_t constant(c10::IValue value);
   uint32_t type(const c10::TypePtr& type);
-  uint32_t method(const std::string& name);
   uint32_t methodSite(std::string name);
   void setLocation(const Node& node);
 
@@ -87,7 +85,6 @@ class Emitter {
   std::unordered_map<const void*, uint32_t> function_index_;
   uint32_t none_ = kNoRegister; // constant None
   uint32_t location_ = 0;
-  const Node* location_node_ = nullptr;
   size_t last_label_ = 0; // no instruction before it may be merged with one after it
 };
 

@@ -75,7 +75,8 @@ size_t Emitter::emitConditionalJump(const Value* condition, bool wanted) {
   const uint32_t test = borrowed(condition);
   Op op = Op::JumpIf;
   uint32_t x = test, y = 0;
-  if (code_.instructions.size() > last_label_ && condition->uses().size() == 1) {
+  const bool only_use = condition->uses().size() == 1 && live_.variable(condition) == condition->unique();
+  if (only_use && code_.instructions.size() > last_label_) {
     const Instruction& last = code_.instructions.back();
     const Op fused = jumpOf(last.op);
     // Only an output can be equal to a register that holds the condition now.
@@ -170,12 +171,10 @@ void Emitter::emitIf(const Liveness::NodeInfo& info) {
     }
   }
 
-  for (uint32_t target : own) {
-    if (registers_.isReserved(target)) registers_.unreserve(target);
-  }
   for (size_t i = 0; i < targets.size(); ++i) {
-    if (targets[i] != Registers::kNone) registers_.take(live_.variable(node.output(i)), targets[i]);
+    if (targets[i] != Registers::kNone) registers_.assign(live_.variable(node.output(i)), targets[i]);
   }
+  for (uint32_t target : own) registers_.unreserve(target);
 }
 
 void Emitter::emitLoop(const Liveness::NodeInfo& info) {
@@ -230,16 +229,15 @@ void Emitter::emitLoop(const Liveness::NodeInfo& info) {
     targets.push_back(target);
     assignments.push_back({target, from});
     if (moved) released.push_back(v);
-    // Whatever is there dies now; the carried value takes its place when all are assigned.
   }
   emitAssignments(std::move(assignments));
   for (uint32_t v : released) registers_.release(v);
-  for (size_t k = 0; k < n; ++k) registers_.take(live_.variable(phis[k + 1]), targets[k]);
+  for (size_t k = 0; k < n; ++k) registers_.assign(live_.variable(phis[k + 1]), targets[k]);
 
   uint32_t counter = 0;
   if (counted) {
     counter = registers_.reserve();
-    registers_.take(live_.variable(phis[0]), counter);
+    registers_.assign(live_.variable(phis[0]), counter);
     add(Op::Copy, counter, constant(int64_t(0)) | kConstantBit);
   }
   define(phis[0]);
@@ -275,13 +273,9 @@ void Emitter::emitLoop(const Liveness::NodeInfo& info) {
     registers_.release(live_.variable(phis[0]));
     registers_.unreserve(counter);
   }
-  for (size_t k = 0; k < n; ++k) {
-    if (registers_.holder(targets[k]) != Registers::kNone) registers_.release(registers_.holder(targets[k]));
-  }
+  for (size_t k = 0; k < n; ++k) registers_.assign(live_.variable(node.output(k)), targets[k]);
   for (uint32_t target : own) registers_.unreserve(target);
-  for (size_t k = 0; k < n; ++k) {
-    const Value* output = node.output(k);
-    registers_.take(live_.variable(output), targets[k]);
+  for (const Value* output : node.outputs()) {
     if (live_.isUnused(output)) drop(live_.variable(output));
   }
   for (uint32_t v : {limit_variable, condition_variable}) {

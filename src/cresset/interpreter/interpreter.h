@@ -26,6 +26,10 @@ void runCode(const Code& code, Stack& stack);
 /// How deep script calls may nest before ScriptError "maximum recursion depth exceeded" ("builtins.RecursionError").
 inline constexpr size_t kMaxCallDepth = 10000;
 
+/// How many threads run forks; they start with the first fork. 0 stands for one per processor. Has no effect once they
+/// have started.
+void setForkThreads(size_t count);
+
 /// Asks the executions of the calling thread's runs to stop: they throw ScriptError "interrupted"
 /// ("builtins.KeyboardInterrupt") at the next call or loop turn. `check` is called every few milliseconds while scripts
 /// run on this thread, and returns true to interrupt (the Python extension asks PyErr_CheckSignals). Null to remove.

@@ -42,8 +42,7 @@ class Registers {
     reserved_[reg] = false;
     if (holder_[reg] == kNone) giveBack(reg);
   }
-  /// Puts `variable` into a register that holds nothing; a free one is taken from the list.
-  void take(uint32_t variable, uint32_t reg) { assign(variable, reg); }
+  /// Puts `variable` into a register that is reserved or was just popped.
   void assign(uint32_t variable, uint32_t reg) {
     register_of_[variable] = reg;
     setHolder(reg, variable);

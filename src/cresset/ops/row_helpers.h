@@ -9,6 +9,7 @@
 
 #include <ATen/core/Tensor.h>
 #include <ATen/core/ivalue.h>
+#include <c10/core/DispatchKeySet.h>
 
 #include <optional>
 #include <string>

@@ -12,7 +12,9 @@
 #include <algorithm>
 #include <sstream>
 
+#include "cresset/archive/code_printer.h"
 #include "cresset/interpreter/interpreter.h"
+#include "cresset/passes/pass.h"
 
 namespace cresset::python {
 
@@ -291,44 +293,41 @@ PyObject* getGraph(PyObject* self, void*) {
     return graphToPython(graph).release().ptr();
   });
 }
-PyObject* getInlinedGraph(PyObject*, void*) {
-  PyErr_SetString(PyExc_NotImplementedError, "inlined_graph needs the inlining pass, which this version of Cresset does not have; see graph");
-  return nullptr;
-}
-
-/// The text of a definition: its lines as they stand in the source, without the indentation they share. `def` lines in
-/// archives are printed code, so this is what `code` means for loaded functions.
-std::string definitionText(const SourceRange& range) {
-  if (!range) return "";
-  const std::string& text = range.source->text();
-  auto lineStart = [&](size_t offset) { return offset == 0 ? 0 : text.rfind('\n', offset - 1) + 1; };
-  auto indentOf = [&](size_t start) {
-    size_t end = std::min(text.find_first_not_of(" \t", start), text.size());
-    return end - start;
-  };
-  const size_t begin = lineStart(range.begin);
-  const size_t indent = indentOf(begin);
-  std::string result;
-  for (size_t line = begin; line < text.size();) {
-    size_t end = std::min(text.find('\n', line), text.size());
-    bool blank = text.find_first_not_of(" \t", line) >= end;
-    if (line != begin && line >= range.end && !blank && indentOf(line) <= indent) break;
-    result += blank ? "" : text.substr(line + std::min(indent, indentOf(line)), end - line - std::min(indent, indentOf(line)));
-    result += '\n';
-    line = end + 1;
-  }
-  while (result.size() > 1 && result[result.size() - 2] == '\n') result.pop_back();
-  return result;
+PyObject* getInlinedGraph(PyObject* self, void*) {
+  return guarded([&] {
+    std::shared_ptr<Graph> graph;
+    {
+      py::gil_scoped_release no_gil;
+      graph = functionRef(self).graph()->copy();
+      inlineCalls(*graph);
+    }
+    return graphToPython(graph).release().ptr();
+  });
 }
 
 PyObject* getCode(PyObject* self, void*) {
-  return guarded([&]() -> PyObject* {
-    std::string text = definitionText(functionRef(self).sourceRange());
-    if (text.empty()) {
-      PyErr_SetString(PyExc_NotImplementedError, "this function has no source text; printing code from graphs comes in a later version");
-      return nullptr;
+  return guarded([&] {
+    std::string text;
+    {
+      py::gil_scoped_release no_gil;
+      text = printCode(functionRef(self));
     }
     return toUnicode(text);
+  });
+}
+
+/// A pair of the code and the constants that it refers to as CONSTANTS.c0, ….
+PyObject* getCodeWithConstants(PyObject* self, void*) {
+  return guarded([&] {
+    std::string text;
+    std::vector<IValue> constants;
+    {
+      py::gil_scoped_release no_gil;
+      text = printCode(functionRef(self), CodeOptions{&constants});
+    }
+    py::dict named;
+    for (size_t i = 0; i < constants.size(); ++i) named[py::str("c" + std::to_string(i))] = toPyObject(constants[i]);
+    return py::make_tuple(text, named).release().ptr();
   });
 }
 
@@ -377,8 +376,9 @@ PyGetSetDef getters[] = {
     {"__doc__", getDoc, nullptr, nullptr, nullptr},
     {"schema", getSchema, nullptr, "The FunctionSchema.", nullptr},
     {"graph", getGraph, nullptr, "The Graph as the front end made it.", nullptr},
-    {"inlined_graph", getInlinedGraph, nullptr, "Needs the inlining pass; raises NotImplementedError.", nullptr},
-    {"code", getCode, nullptr, "The source text of the definition.", nullptr},
+    {"inlined_graph", getInlinedGraph, nullptr, "The Graph with all calls whose target is known inlined.", nullptr},
+    {"code", getCode, nullptr, "The graph as TorchScript source.", nullptr},
+    {"code_with_constants", getCodeWithConstants, nullptr, "The code, and a dict of the constants that it names.", nullptr},
     {"owner", getOwner, nullptr, "The object that a method is bound to; None for functions.", nullptr},
     {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr}};

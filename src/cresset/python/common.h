@@ -8,11 +8,14 @@
 
 #include <pybind11/pybind11.h>
 
+#include <ATen/core/class_type.h>
+#include <ATen/core/enum_type.h>
 #include <ATen/core/ivalue.h>
 #include <ATen/core/jit_type.h>
 
 #include <exception>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 

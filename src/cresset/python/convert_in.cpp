@@ -7,7 +7,6 @@
 
 #include <ATen/core/Dict.h>
 #include <ATen/core/List.h>
-#include <ATen/core/enum_type.h>
 #include <torch/csrc/Device.h>
 #include <torch/csrc/Dtype.h>
 #include <torch/csrc/DynamicTypes.h>
@@ -184,7 +183,7 @@ IValue toList(PyObject* object, const c10::ListType& type) {
 
 IValue toDict(PyObject* object, const c10::DictType& type) {
   if (!PyDict_Check(object)) {
-    static py::handle mapping = py::module_::import("collections.abc").attr("Mapping").release();
+    static py::handle mapping = py::object(py::module_::import("collections.abc").attr("Mapping")).release();
     if (!py::isinstance(object, mapping)) refuse(object, type.repr_str());
   }
   c10::impl::GenericDict result(type.getKeyType(), type.getValueType());
@@ -218,7 +217,7 @@ IValue toTuple(PyObject* object, const TypePtr& type) {
 
 IValue toEnum(PyObject* object, const TypePtr& type) {
   auto enum_type = type->expect<c10::EnumType>();
-  static py::handle enum_class = py::module_::import("enum").attr("Enum").release();
+  static py::handle enum_class = py::object(py::module_::import("enum").attr("Enum")).release();
   if (!py::isinstance(object, enum_class)) refuse(object, type->repr_str());
   // A member of any Python class with this name will do: the archive's author's class is rarely the caller's.
   std::string name = py::cast<std::string>(py::handle(object).attr("name"));
@@ -428,7 +427,7 @@ TypePtr infer(PyObject* object, int nesting) {
   if (THPVariable_Check(object)) return c10::TensorType::get();
   if (object == Py_None) return c10::NoneType::get();
   if (PyBool_Check(object)) return c10::BoolType::get();
-  static py::handle enum_class = py::module_::import("enum").attr("Enum").release();
+  static py::handle enum_class = py::object(py::module_::import("enum").attr("Enum")).release();
   if (py::isinstance(object, enum_class)) {
     if (auto type = enumTypeOf(reinterpret_cast<PyObject*>(Py_TYPE(object)))) return type;
     cannotInfer(object, "An enum whose class belongs to no script can only be passed where a script declares its type.");

@@ -3,7 +3,6 @@
 
 #include <ATen/core/Dict.h>
 #include <ATen/core/List.h>
-#include <ATen/core/enum_type.h>
 #include <torch/csrc/Device.h>
 #include <torch/csrc/DynamicTypes.h>
 #include <torch/csrc/Generator.h>
@@ -60,7 +59,7 @@ py::object tupleToPython(const c10::ivalue::Tuple& tuple, const TypePtr& hint) {
     PyTuple_SET_ITEM(result.ptr(), static_cast<Py_ssize_t>(i), toPython(elements[i], types ? types->elements()[i] : TypePtr()));
   }
   if (named) return namedTupleClass(*named)(*result);
-  return std::move(result);
+  return result;
 }
 
 struct EnumClasses {

@@ -5,8 +5,7 @@
 // A wrapper keeps its object alive, so an entry whose weak reference lives can't belong to another object.
 #include "cresset/python/common.h"
 
-#include <ATen/core/class_type.h>
-
+#include <algorithm>
 #include <unordered_map>
 
 #include "cresset/interpreter/object_slots.h"
@@ -180,9 +179,9 @@ void bindObjects(py::module_& module) {
       .def("setattr", setAttribute)
       .def("method", findMethod)
       .def("method_names", [](const ObjectHandle& self) {
-        std::vector<std::string> names;
-        for (auto* function : self.object->type()->methods()) names.push_back(function->name());
-        return py::cast(names);
+        py::list names;
+        for (auto* function : self.object->type()->methods()) names.append(function->name());
+        return names;
       })
       .def("has_property", [](const ObjectHandle& self, const std::string& name) { return self.object->type()->getProperty(name).has_value(); })
       .def("property_names", [](const ObjectHandle& self) {

@@ -1,0 +1,60 @@
+"""Cresset: a compiler and runtime for PyTorch programs. The names are torch.jit's wherever torch.jit has the thing."""
+
+import os
+
+import torch  # noqa: F401  (the extension needs torch's libraries loaded)
+
+from . import _C
+from ._C import Future, Graph, ScriptFunction, ScriptMethod, parse_ir, parse_schema, parse_type
+from ._errors import ArchiveError, CompileError, Error, InternalError, UserError
+from ._objects import RecursiveScriptModule, ScriptModule, ScriptObject
+from ._program import CompilationUnit
+from ._runtime import annotate, fork, is_scripting, isinstance, wait
+from ._serialization import load
+
+__version__ = _C.__version__
+
+#: What CMAKE_PREFIX_PATH needs so that find_package(Cresset) finds the library in this package.
+cmake_prefix_path = os.path.dirname(os.path.abspath(__file__))
+
+__all__ = [
+    "ArchiveError",
+    "CompilationUnit",
+    "CompileError",
+    "Error",
+    "Future",
+    "Graph",
+    "InternalError",
+    "RecursiveScriptModule",
+    "ScriptFunction",
+    "ScriptMethod",
+    "ScriptModule",
+    "ScriptObject",
+    "UserError",
+    "annotate",
+    "fork",
+    "is_scripting",
+    "isinstance",
+    "load",
+    "parse_ir",
+    "parse_schema",
+    "parse_type",
+    "wait",
+]
+
+_NOT_YET = {
+    "script": "compiling Python functions and modules",
+    "trace": "tracing",
+    "trace_module": "tracing",
+    "save": "writing archives",
+    "freeze": "freezing modules",
+    "optimize_for_inference": "optimizing modules",
+}
+
+
+def __getattr__(name):
+    if name in _NOT_YET:
+        raise AttributeError(
+            f"cresset.{name} does not exist yet: this version loads archives and compiles text, {_NOT_YET[name]} is to come"
+        )
+    raise AttributeError(f"module 'cresset' has no attribute '{name}'")

@@ -1,0 +1,115 @@
+"""The exception classes, and what the extension calls to make instances of them."""
+
+import builtins
+
+
+class Error(RuntimeError):
+    """A script raised. What ``torch.jit.Error`` is under torch.jit.
+
+    If the script named a builtin exception class (``raise ValueError(…)``), the instance is one of that class too, so
+    ``except ValueError`` catches it.
+
+    Attributes:
+        message: the script's own message.
+        python_class: the qualified name of the class that the script named, such as ``builtins.ValueError``.
+        frames: the script's stack, outermost first: (function, file, line).
+    """
+
+    message = ""
+    python_class = ""
+    frames = ()
+
+    # KeyError would show the repr of a message that is a picture of several lines.
+    __str__ = RuntimeError.__str__
+
+
+class UserError(RuntimeError):
+    """A program, an argument or an attribute is wrong. ``message`` is the text without the picture of the place."""
+
+    message = ""
+
+
+class CompileError(UserError):
+    """A UserError that points into a program: ``file`` and ``line`` say where."""
+
+    file = ""
+    line = None
+
+
+class ArchiveError(RuntimeError):
+    """An archive is damaged, hostile, or newer than this version knows.
+
+    Attributes: ``file``, ``entry`` (the name inside the archive), ``offset`` (a byte in the entry, or None), ``reason``.
+    """
+
+    file = ""
+    entry = ""
+    offset = None
+    reason = ""
+
+
+class InternalError(RuntimeError):
+    """A bug in Cresset."""
+
+
+_combined = {}
+
+
+def _class_for(python_class):
+    module, _, name = python_class.rpartition(".")
+    base = getattr(builtins, name, None) if module == "builtins" else None
+    if not (isinstance(base, type) and issubclass(base, Exception)) or issubclass(Error, base):
+        return Error
+    if base not in _combined:
+        try:
+            # Pickles refer to classes by name, and this one has none that could be imported: __reduce__ goes by Error.
+            _combined[base] = type("Error", (Error, base), {"__module__": "cresset", "__reduce__": _reduce})
+        except TypeError:  # the layouts of the two classes can't be combined
+            _combined[base] = Error
+    return _combined[base]
+
+
+def _reduce(self):
+    return (make_script_error, (self.args[0], self.message, self.python_class, self.frames))
+
+
+Error.__reduce__ = _reduce
+
+
+def make_script_error(what, message, python_class, frames):
+    if not python_class:
+        error = RuntimeError(what)  # an operator threw; torch.jit's class for that
+    elif python_class == "builtins.KeyboardInterrupt":
+        return KeyboardInterrupt(what)
+    elif python_class == "builtins.RecursionError":
+        error = RecursionError(what)
+    else:
+        error = _class_for(python_class)(what)
+    error.message = message
+    error.python_class = python_class
+    error.frames = tuple(tuple(frame) for frame in frames)
+    return error
+
+
+def make_user_error(what, message, file, line):
+    if line is None:
+        error = UserError(what)
+    else:
+        error = CompileError(what)
+        error.file = file
+        error.line = line
+    error.message = message
+    return error
+
+
+def make_archive_error(what, file, entry, offset, reason):
+    error = ArchiveError(what)
+    error.file = file
+    error.entry = entry
+    error.offset = offset
+    error.reason = reason
+    return error
+
+
+for _class in (Error, UserError, CompileError, ArchiveError, InternalError):
+    _class.__module__ = "cresset"

@@ -1,0 +1,425 @@
+"""Python wrappers of script objects: ScriptModule for modules, ScriptObject for instances of script classes.
+
+The C++ object holds parameters, buffers, submodules and attributes; the wrappers hold only what belongs to Python
+(hooks, attributes that the script does not declare). ``_parameters``, ``_buffers`` and ``_modules`` are mapping views over
+the C++ object, so all of torch.nn.Module's own code works on it unchanged.
+"""
+
+import collections.abc
+import copy
+
+import torch
+
+from . import _C
+
+
+class _TensorView(collections.abc.MutableMapping):
+    """The parameters or buffers of a module, by name."""
+
+    def __init__(self, handle, kind):
+        self._handle = handle
+        self._kind = kind
+
+    def __getitem__(self, name):
+        if not self._handle.has(name, self._kind):
+            raise KeyError(name)
+        return self._handle.getattr(name)
+
+    def __setitem__(self, name, value):
+        if not self._handle.has(name, self._kind):
+            raise RuntimeError(f"Can't add a new parameter after ScriptModule construction. Tried to add '{name}")
+        self._handle.setattr(name, value)
+
+    def __delitem__(self, name):
+        raise RuntimeError(f"Can't remove '{name}': the attributes of a ScriptModule are fixed.")
+
+    def __contains__(self, name):
+        return isinstance(name, str) and self._handle.has(name, self._kind)
+
+    def __iter__(self):
+        return iter(self._handle.names(self._kind))
+
+    def __len__(self):
+        return len(self._handle.names(self._kind))
+
+    def copy(self):
+        return dict(self)
+
+    def __repr__(self):
+        return repr(dict(self))
+
+
+class _ModuleView(collections.abc.MutableMapping):
+    """The submodules of a module, by name.
+
+    Holds the wrappers that it has handed out, so that hooks on a submodule live as long as the parent.
+    """
+
+    def __init__(self, handle):
+        self._handle = handle
+        self._held = {}
+
+    def __getitem__(self, name):
+        if not isinstance(name, str) or not self._handle.has(name, "modules"):
+            raise KeyError(name)
+        wrapper = self._handle.getattr(name)
+        self._held[name] = wrapper
+        return wrapper
+
+    def __setitem__(self, name, value):
+        if not isinstance(value, ScriptModule) or not self._handle.has(name, "modules"):
+            raise RuntimeError(
+                "Cannot re-assign modules in a ScriptModule with non-scripted module, "
+                f"tried to replace existing module '{name}': {value}"
+            )
+        self._handle.setattr(name, value)
+        self._held[name] = value
+
+    def __delitem__(self, name):
+        raise RuntimeError(f"Can't remove '{name}': the submodules of a ScriptModule are fixed.")
+
+    def __contains__(self, name):
+        return isinstance(name, str) and self._handle.has(name, "modules")
+
+    def __iter__(self):
+        return iter(self._handle.names("modules"))
+
+    def __len__(self):
+        return len(self._handle.names("modules"))
+
+    def copy(self):
+        return dict(self)
+
+    def __repr__(self):
+        return repr(dict(self))
+
+
+_CONTAINERS = {
+    "torch.nn.modules.container.Sequential": "list",
+    "torch.nn.modules.container.ModuleList": "list",
+    "torch.nn.modules.container.ModuleDict": "dict",
+}
+
+# What a wrapper's __dict__ holds of the wrapper itself; everything else there is the user's.
+_OWN = frozenset({"_c", "_parameters", "_buffers", "_modules"})
+
+
+class ScriptModule(torch.nn.Module):
+    """A module whose methods are scripts. Made by :func:`cresset.load`."""
+
+    def __init__(self, handle=None):
+        if not isinstance(handle, _C._Object):
+            raise TypeError(f"{type(self).__name__} objects are made by cresset.load")
+        super().__init__()
+        state = self.__dict__
+        state["_c"] = handle
+        state["_parameters"] = _TensorView(handle, "parameters")
+        state["_buffers"] = _TensorView(handle, "buffers")
+        state["_modules"] = _ModuleView(handle)
+        if handle.has_slot("training"):
+            del state["training"]  # the script's own flag is the only one
+        forward = handle.method("forward")
+        if forward is not None:
+            state["forward"] = forward
+        _C._register_wrapper(handle, self)
+        _make_parameters(handle)
+
+    # ---- Attributes
+
+    def __getattr__(self, name):
+        handle = self.__dict__.get("_c")
+        if handle is None:
+            raise RuntimeError("ScriptModule has not been initialized, did you forget to call super's init?")
+        if name in self._modules:
+            return self._modules[name]
+        if handle.hasattr(name):
+            return handle.getattr(name)
+        if handle.has_property(name):
+            return handle.get_property(name)
+        method = handle.method(name)
+        if method is not None:
+            self.__dict__[name] = method  # later look-ups don't come here
+            return method
+        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+
+    def __setattr__(self, name, value):
+        handle = self.__dict__.get("_c")
+        if handle is None:
+            super().__setattr__(name, value)
+        elif handle.has(name, "modules"):
+            self._modules[name] = value
+        elif handle.hasattr(name):
+            handle.setattr(name, value)
+        elif handle.has_property(name):
+            handle.set_property(name, value)
+        elif isinstance(value, torch.nn.Module):
+            self._modules[name] = value  # raises: the submodules are fixed
+        elif isinstance(value, torch.nn.Parameter):
+            self._parameters[name] = value  # raises too
+        else:
+            object.__setattr__(self, name, value)
+
+    def __delattr__(self, name):
+        handle = self.__dict__["_c"]
+        if handle.hasattr(name):
+            raise AttributeError(f"Can't delete '{name}': the attributes of a ScriptModule are fixed.")
+        object.__delattr__(self, name)
+
+    def __dir__(self):
+        handle = self.__dict__["_c"]
+        names = set(object.__dir__(self))
+        names.update(handle.names("attributes"), handle.method_names(), handle.property_names(), handle.constant_names())
+        return sorted(name for name in names if not name[0].isdigit())
+
+    def register_parameter(self, name, param):
+        self._parameters[name] = param
+
+    def register_buffer(self, name, tensor, persistent=True):
+        self._buffers[name] = tensor
+
+    def add_module(self, name, module):
+        self._modules[name] = module
+
+    # ---- Code
+
+    @property
+    def graph(self):
+        """The graph of ``forward``."""
+        return self.forward.graph
+
+    @property
+    def inlined_graph(self):
+        """The graph of ``forward`` with all calls inlined."""
+        return self.forward.inlined_graph
+
+    @property
+    def code(self):
+        """The graph of ``forward`` as TorchScript source."""
+        return self.forward.code
+
+    @property
+    def code_with_constants(self):
+        """The code of ``forward``, and a dict of the constants that it names."""
+        return self.forward.code_with_constants
+
+    @property
+    def original_name(self):
+        """The name of the class that the module was made from."""
+        return self._c.class_name()
+
+    def define(self, src):
+        """Compiles ``def``s that take self and adds them as methods."""
+        self._c.define(src)
+        if "forward" not in self.__dict__ and self._c.method("forward") is not None:
+            self.__dict__["forward"] = self._c.method("forward")
+
+    def dump(self, code=True, attrs=True, params=True):
+        """Prints the module's classes, attributes and graphs."""
+        print(self._c.dump(code, attrs, params), end="")
+
+    def dump_to_str(self, code=True, attrs=True, params=True):
+        return self._c.dump(code, attrs, params)
+
+    def extra_repr(self):
+        return f"original_name={self.original_name}"
+
+    # ---- Copies
+
+    def __copy__(self):
+        return _wrap_new(self._c.copy())
+
+    def __deepcopy__(self, memo):
+        result = _wrap_new(self._c.deepcopy())
+        memo[id(self)] = result
+        _copy_python_state(self, result, memo)
+        return result
+
+    def __reduce_ex__(self, protocol):
+        raise RuntimeError(
+            f"{type(self).__name__} can't be pickled: its code belongs to an archive. "
+            "Keep the archive, or its path, and load that instead."
+        )
+
+    # ---- Containers. Python looks special methods up on the class, so they are all here.
+
+    def _special(self, name, *args):
+        method = self._c.method(name)
+        if method is not None:
+            return method(*args)
+        kind = _CONTAINERS.get(_python_class_name(self._c.qualified_name()))
+        if kind is None:
+            raise NotImplementedError(f"'{self.original_name}' defines no {name}")
+        return _CONTAINER_METHODS[kind, name](self._modules, *args)
+
+    def __len__(self):
+        return self._special("__len__")
+
+    def __iter__(self):
+        return self._special("__iter__")
+
+    def __getitem__(self, index):
+        return self._special("__getitem__", index)
+
+    def __contains__(self, item):
+        return self._special("__contains__", item)
+
+    def __bool__(self):
+        method = self._c.method("__bool__")
+        return True if method is None else method()
+
+
+class RecursiveScriptModule(ScriptModule):
+    """What :func:`cresset.load` returns."""
+
+
+def _nth(modules, index):
+    if isinstance(index, slice):
+        return list(modules.values())[index]
+    names = list(modules)
+    try:
+        name = names[index]
+    except IndexError:
+        raise IndexError(f"index {index} is out of range") from None
+    return modules[name]
+
+
+_CONTAINER_METHODS = {
+    ("list", "__len__"): len,
+    ("list", "__iter__"): lambda modules: iter(modules.values()),
+    ("list", "__getitem__"): _nth,
+    ("list", "__contains__"): lambda modules, item: any(item is module for module in modules.values()),
+    ("dict", "__len__"): len,
+    ("dict", "__iter__"): iter,
+    ("dict", "__getitem__"): lambda modules, name: modules[name],
+    ("dict", "__contains__"): lambda modules, name: name in modules,
+}
+
+
+def _python_class_name(qualified_name):
+    """The name that the class had in Python: archives put `__torch__.` before it and may number it."""
+    atoms = [atom for atom in qualified_name.split(".") if not atom.startswith("___torch_mangle_")]
+    return ".".join(atoms[1:] if atoms[:1] == ["__torch__"] else atoms)
+
+
+def _make_parameters(handle):
+    """Tensors in parameter slots become torch.nn.Parameter: the tensor stays the same, its Python class changes."""
+    for name in handle.names("parameters"):
+        tensor = handle.getattr(name)
+        if type(tensor) is torch.Tensor and tensor.is_leaf:
+            tensor.__class__ = torch.nn.Parameter
+
+
+def _wrap_new(handle):
+    return RecursiveScriptModule(handle)
+
+
+def _copy_python_state(old, new, memo):
+    """Hooks and attributes of the user's go along with a deep copy, as they do for nn.Module."""
+    for name in (*old._parameters, *old._buffers):
+        before, after = old._c.getattr(name), new._c.getattr(name)
+        if before is None or after is None:
+            continue
+        if id(before) in memo:
+            new._c.setattr(name, memo[id(before)])  # shared with something that was copied earlier
+        else:
+            memo[id(before)] = after
+    for name, value in old.__dict__.items():
+        if name not in _OWN and not isinstance(value, (_C.ScriptMethod, _C.ScriptFunction)):
+            new.__dict__[name] = copy.deepcopy(value, memo)
+    for name, child in old._modules.items():
+        memo.setdefault(id(child), new._modules[name])
+        _copy_python_state(child, new._modules[name], memo)
+
+
+class ScriptObject:
+    """An instance of a script class. Attributes, properties and methods are the script's."""
+
+    __slots__ = ("_c", "__weakref__")
+
+    def __init__(self, handle=None):
+        if not isinstance(handle, _C._Object):
+            raise TypeError("Script objects are made by scripts")
+        object.__setattr__(self, "_c", handle)
+        _C._register_wrapper(handle, self)
+
+    def __getattr__(self, name):
+        handle = self._c
+        if handle.hasattr(name):
+            return handle.getattr(name)
+        if handle.has_property(name):
+            return handle.get_property(name)
+        method = handle.method(name)
+        if method is None:
+            raise AttributeError(f"'{handle.class_name()}' object has no attribute '{name}'")
+        return method
+
+    def __setattr__(self, name, value):
+        if self._c.has_property(name):
+            self._c.set_property(name, value)
+        else:
+            self._c.setattr(name, value)
+
+    def __dir__(self):
+        handle = self._c
+        return sorted(
+            {*object.__dir__(self), *handle.names("attributes"), *handle.method_names(), *handle.property_names()}
+        )
+
+    def __repr__(self):
+        return f"<cresset.ScriptObject {self._c.qualified_name()}>"
+
+    def __copy__(self):
+        return wrap(self._c.copy())
+
+    def __deepcopy__(self, memo):
+        result = wrap(self._c.deepcopy())
+        memo[id(self)] = result
+        return result
+
+    def __reduce_ex__(self, protocol):
+        raise RuntimeError("Script objects can't be pickled")
+
+
+_SPECIAL_METHODS = (
+    "__iter__ __len__ __neg__ __mul__ __contains__ __add__ __sub__ __pow__ __truediv__ __floordiv__ __mod__ __ne__ __eq__ "
+    "__lt__ __gt__ __le__ __ge__ __and__ __or__ __xor__ __getitem__ __setitem__ __delitem__ __call__ __int__ __float__ "
+    "__bool__ __str__ __repr__ __enter__ __exit__ __hash__"
+).split()
+
+_object_classes = {}  # id of a script class -> (its type, which keeps the id taken; the Python class)
+
+
+def _forward_to(name):
+    def special(self, *args, **kwargs):
+        return self._c.method(name)(*args, **kwargs)
+
+    special.__name__ = name
+    return special
+
+
+def _object_class(handle):
+    """ScriptObject, with the special methods that the script class defines."""
+    key = handle.class_id()
+    if key not in _object_classes:
+        defined = set(handle.method_names())
+        body = {name: _forward_to(name) for name in _SPECIAL_METHODS if name in defined}
+        if "__eq__" in body and "__hash__" not in body:
+            body["__hash__"] = None
+        body["__slots__"] = ()
+        body["__module__"] = "cresset"
+        python_class = type(handle.class_name(), (ScriptObject,), body)
+        _object_classes[key] = (handle.type(), python_class)
+    return _object_classes[key][1]
+
+
+def wrap(handle):
+    """The wrapper for a C++ object that has none yet; the extension calls this."""
+    if handle.is_module():
+        return RecursiveScriptModule(handle)
+    return _object_class(handle)(handle)
+
+
+for _class in (ScriptModule, RecursiveScriptModule, ScriptObject):
+    _class.__module__ = "cresset"
+
+_C._set_wrappers(wrap, (ScriptModule, ScriptObject))

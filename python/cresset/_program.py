@@ -1,0 +1,56 @@
+"""CompilationUnit: functions and classes compiled from text."""
+
+from . import _C
+
+
+class CompilationUnit:
+    """Functions and classes compiled from TorchScript source.
+
+    >>> cu = cresset.CompilationUnit("def f(x): return x + 1")
+    >>> cu.f(torch.zeros(2))
+    tensor([1., 1.])
+    """
+
+    def __init__(self, lang=None):
+        self.__dict__["_c"] = _C._CompilationUnit()
+        if lang is not None:
+            self.define(lang)
+
+    def define(self, lang, file=""):
+        """Compiles all definitions of the text; adds none of them if one is wrong."""
+        self._c.define(_dedent(lang), file)
+
+    def __getattr__(self, name):
+        function = self._c.find_function(name) if not name.startswith("__") else None
+        if function is None:
+            raise AttributeError(f"'CompilationUnit' has no attribute '{name}'")
+        self.__dict__[name] = function  # later look-ups don't come here
+        return function
+
+    def find_function(self, name):
+        """The function of that (qualified) name; None if there is none."""
+        return self._c.find_function(name)
+
+    def get_functions(self):
+        """All functions, in order of definition."""
+        return [self._c.find_function(name) for name in self._c.function_names()]
+
+    @property
+    def functions(self):
+        return self.get_functions()
+
+    def __dir__(self):
+        return sorted({*object.__dir__(self), *self._c.function_names()})
+
+    def __repr__(self):
+        return f"<cresset.CompilationUnit: {', '.join(self._c.function_names()) or 'empty'}>"
+
+
+def _dedent(text):
+    """Text in a triple-quoted string is usually indented as a whole."""
+    import textwrap
+
+    return textwrap.dedent(text)
+
+
+CompilationUnit.__module__ = "cresset"

@@ -1,0 +1,102 @@
+// Cutting code files. See code_file.h.
+#include "cresset/archive/code_file.h"
+
+#include <algorithm>
+
+namespace cresset {
+
+namespace {
+
+bool isIdentifier(char c) { return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+
+// The name after "def " or "class ".
+std::string_view nameAfter(std::string_view line, size_t at) {
+  while (at < line.size() && line[at] == ' ') ++at;
+  size_t end = at;
+  while (end < line.size() && isIdentifier(line[end])) ++end;
+  return line.substr(at, end - at);
+}
+
+bool startsWith(std::string_view text, std::string_view prefix) { return text.substr(0, prefix.size()) == prefix; }
+
+} // namespace
+
+CodeFile::CodeFile(std::string text, std::string record, std::shared_ptr<const DebugRecords> debug)
+    : text_(std::move(text)), record_(std::move(record)), debug_(std::move(debug)) {
+  std::string_view all = text_;
+  size_t decorators = std::string_view::npos; // where the decorators of the next definition start
+  for (size_t at = 0; at < all.size();) {
+    size_t end = std::min(all.find('\n', at), all.size());
+    std::string_view line = all.substr(at, end - at);
+    line_starts_.push_back(at);
+    bool is_class = startsWith(line, "class "), is_def = startsWith(line, "def ");
+    if (is_class || is_def) {
+      size_t begin = decorators == std::string_view::npos ? at : decorators;
+      decorators = std::string_view::npos;
+      if (!blocks_.empty()) blocks_.back().end = std::min(blocks_.back().end, begin);
+      blocks_.push_back({is_class ? CodeBlock::Class : CodeBlock::Function, nameAfter(line, is_class ? 6 : 4), begin, all.size()});
+    } else if (startsWith(line, "@") && decorators == std::string_view::npos) {
+      decorators = at;
+    }
+    at = end + 1;
+  }
+  for (size_t i = 0; i < blocks_.size(); ++i) index_.emplace(blocks_[i].name, i);
+}
+
+const CodeBlock* CodeFile::find(std::string_view name) const {
+  auto it = index_.find(name);
+  return it == index_.end() ? nullptr : &blocks_[it->second];
+}
+
+CodeFile::ClassParts CodeFile::split(const CodeBlock& block) const {
+  ClassParts parts{block.end, {}};
+  std::string_view all = std::string_view(text_).substr(0, block.end);
+  for (size_t at = block.begin; at < block.end;) {
+    size_t end = std::min(all.find('\n', at), block.end);
+    std::string_view line = all.substr(at, end - at);
+    if (startsWith(line, "  def ")) {
+      if (parts.methods.empty())
+        parts.header_end = at;
+      else
+        parts.methods.back().end = at;
+      // The `def` itself starts behind the indentation: the piece is parsed as if it stood at the left edge.
+      parts.methods.push_back({CodeBlock::Function, nameAfter(line, 6), at + 2, block.end});
+    } else if (line.size() > 2 && startsWith(line, "  ") && line[2] != ' ' && line[2] != '#' && !parts.methods.empty()) {
+      return {block.end, {}}; // a decorator, or an attribute among the methods
+    }
+    at = end + 1;
+  }
+  return parts;
+}
+
+size_t CodeFile::signatureEnd(const CodeBlock& block) const {
+  int depth = 0;
+  char quote = 0;
+  for (size_t i = block.begin; i < block.end; ++i) {
+    char c = text_[i];
+    if (quote != 0) {
+      if (c == '\\')
+        ++i;
+      else if (c == quote || c == '\n')
+        quote = 0;
+    } else if (c == '"' || c == '\'') {
+      quote = c;
+    } else if (c == '(' || c == '[' || c == '{') {
+      ++depth;
+    } else if (c == ')' || c == ']' || c == '}') {
+      --depth;
+    } else if (c == ':' && depth == 0) {
+      return i;
+    }
+  }
+  return std::string::npos;
+}
+
+std::shared_ptr<const Source> CodeFile::source(size_t begin, size_t end, std::string_view suffix) const {
+  auto line = static_cast<size_t>(std::upper_bound(line_starts_.begin(), line_starts_.end(), begin) - line_starts_.begin());
+  std::string text(std::string_view(text_).substr(begin, end - begin));
+  text += suffix;
+  return std::make_shared<ArchiveSource>(std::move(text), record_, line, begin, debug_);
+}
+
+} // namespace cresset

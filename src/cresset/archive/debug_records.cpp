@@ -1,0 +1,136 @@
+// Reading debug records. See debug_records.h.
+//
+// The pickle is ("FORMAT_WITH_STRING_TABLE", (string, …), (record, …)), a record (offset, (source, begin, end)[, tag]), a
+// source ([numbers of lines in the table], number of the file's name, first line). Archives before PyTorch 1.10 have
+// the records alone, with sources (text, file name or None, first line).
+#include "cresset/archive/debug_records.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "cresset/archive/pickle_machine.h"
+#include "cresset/archive/pickle_names.h"
+#include "cresset/support/error.h"
+
+namespace cresset {
+
+namespace {
+
+constexpr std::string_view kFormatWithStringTable = "FORMAT_WITH_STRING_TABLE";
+
+class RecordReader {
+ public:
+  RecordReader(const Pickle& pickle, LoadBudget& budget) : p_(pickle), budget_(budget) {}
+
+  template <typename Add>
+  void read(const Add& add) {
+    Items items = elements(p_.root());
+    if (items.size() == 3 && p_[items[0]].kind == PickleNode::String && text(items[0]) == kFormatWithStringTable) {
+      strings_ = elements(items[1]);
+      has_table_ = true;
+      items = elements(items[2]);
+    }
+    for (uint32_t n : items) {
+      Items record = elements(n);
+      if (record.size() < 2) fail(n);
+      if (p_[record[1]].kind == PickleNode::None) continue;
+      Items range = elements(record[1]);
+      if (range.size() < 3) fail(n);
+      std::shared_ptr<const Source> source = sourceOf(range[0]);
+      if (!source) continue;
+      int64_t begin = number(range[1]), end = number(range[2]);
+      auto size = static_cast<int64_t>(source->text().size());
+      if (begin < 0 || end < begin || end > size) continue;
+      add(static_cast<size_t>(number(record[0])), source, static_cast<uint32_t>(begin), static_cast<uint32_t>(end));
+    }
+  }
+
+ private:
+  using Items = std::vector<uint32_t>;
+
+  [[noreturn]] void fail(uint32_t n) const { p_.site(p_[n]).fail("the debug record is damaged"); }
+  Items elements(uint32_t n) const {
+    if (p_[n].kind != PickleNode::Tuple && p_[n].kind != PickleNode::List) fail(n);
+    return p_.elements(p_[n]);
+  }
+  int64_t number(uint32_t n) const {
+    if (p_[n].kind != PickleNode::Int || p_[n].i < 0) fail(n);
+    return p_[n].i;
+  }
+  std::string_view text(uint32_t n) const {
+    if (p_[n].kind != PickleNode::String) fail(n);
+    return p_.string(p_[n]);
+  }
+  std::string_view fromTable(uint32_t n) const {
+    auto i = static_cast<size_t>(number(n));
+    if (i >= strings_.size()) fail(n);
+    return text(strings_[i]);
+  }
+
+  std::shared_ptr<const Source> sourceOf(uint32_t n) {
+    auto it = sources_.find(n);
+    if (it != sources_.end()) return it->second;
+    std::shared_ptr<const Source> source;
+    Items items = elements(n);
+    if (items.size() < 3) fail(n);
+    auto first_line = static_cast<size_t>(std::max<int64_t>(1, number(items[2])));
+    std::string body, file;
+    if (has_table_) {
+      uint32_t lines = items[0];
+      // build_intlist([…])
+      if (p_[lines].kind == PickleNode::Call) {
+        Items args = elements(p_[lines].p.b);
+        if (args.size() != 1) fail(lines);
+        lines = args[0];
+      }
+      for (uint32_t line : elements(lines)) {
+        std::string_view s = fromTable(line);
+        budget_.charge(s.size(), p_.site(p_[line]), "the original source text");
+        body += s;
+      }
+      file = fromTable(items[1]);
+    } else {
+      body = text(items[0]);
+      if (p_[items[1]].kind == PickleNode::String) file = text(items[1]);
+    }
+    if (!body.empty()) source = std::make_shared<Source>(std::move(body), std::move(file), first_line);
+    sources_.emplace(n, source);
+    return source;
+  }
+
+  const Pickle& p_;
+  LoadBudget& budget_;
+  Items strings_;
+  bool has_table_ = false;
+  std::unordered_map<uint32_t, std::shared_ptr<const Source>> sources_;
+};
+
+} // namespace
+
+void DebugRecords::read() const {
+  const ZipEntry* entry = zip_->find(record_);
+  if (!entry) return;
+  try {
+    LoadBudget budget(LoadBudget::defaultLimit(zip_->bytes()->size()));
+    Record record = zip_->read(*entry, budget);
+    Pickle pickle(record.bytes(), {zip_->file(), record_, 0}, budget, judgePickleName);
+    RecordReader(pickle, budget).read([&](size_t offset, std::shared_ptr<const Source> source, uint32_t begin, uint32_t end) {
+      mappings_.push_back({offset, std::move(source), begin, end});
+    });
+  } catch (const ArchiveError&) {
+    // Positions in the code file itself still stand.
+    mappings_.clear();
+  }
+  std::stable_sort(mappings_.begin(), mappings_.end(), [](const Mapping& a, const Mapping& b) { return a.offset < b.offset; });
+}
+
+std::optional<SourceRange> DebugRecords::find(size_t offset) const {
+  std::call_once(once_, [this] { read(); });
+  auto it = std::upper_bound(
+      mappings_.begin(), mappings_.end(), offset, [](size_t at, const Mapping& mapping) { return at < mapping.offset; });
+  if (it == mappings_.begin()) return std::nullopt;
+  --it;
+  return SourceRange{it->source, it->begin, it->end};
+}
+
+} // namespace cresset

@@ -1,0 +1,55 @@
+// Where an archive's code came from: `.debug_pkl` records map ranges of a code file to the files that people wrote.
+//
+// They are read when an error first needs a position. A damaged record loses positions and nothing else.
+// Thread-safety: everything const may be called from any thread.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cresset/archive/zip_reader.h"
+#include "cresset/support/source.h"
+
+namespace cresset {
+
+class DebugRecords {
+ public:
+  /// `record` may be missing from the archive; then nothing has an origin.
+  DebugRecords(std::shared_ptr<const ZipReader> zip, std::string record) : zip_(std::move(zip)), record_(std::move(record)) {}
+  /// The original of the code at byte `offset` of the code file.
+  std::optional<SourceRange> find(size_t offset) const;
+
+ private:
+  struct Mapping {
+    size_t offset;
+    std::shared_ptr<const Source> source;
+    uint32_t begin, end;
+  };
+  void read() const;
+
+  std::shared_ptr<const ZipReader> zip_;
+  std::string record_;
+  mutable std::once_flag once_;
+  mutable std::vector<Mapping> mappings_; // by offset
+};
+
+/// A part of a code file. Its ranges know their originals.
+class ArchiveSource final : public Source {
+ public:
+  ArchiveSource(std::string text, std::string record, size_t first_line, size_t offset, std::shared_ptr<const DebugRecords> debug)
+      : Source(std::move(text), std::move(record), first_line), offset_(offset), debug_(std::move(debug)) {}
+  std::optional<SourceRange> origin(const SourceRange& range) const override {
+    return debug_ ? debug_->find(offset_ + range.begin) : std::nullopt;
+  }
+  /// Where this text starts in the code file.
+  size_t fileOffset() const { return offset_; }
+
+ private:
+  size_t offset_;
+  std::shared_ptr<const DebugRecords> debug_;
+};
+
+} // namespace cresset

@@ -1,0 +1,185 @@
+// From bytes to a root object: the order in which an archive's parts are read. See archive.h.
+#include "cresset/archive/archive.h"
+
+#include <ATen/core/class_type.h>
+#include <caffe2/serialize/versions.h>
+
+#include <algorithm>
+
+#include "cresset/archive/source_importer.h"
+#include "cresset/archive/unpickler.h"
+#include "cresset/support/error.h"
+
+namespace cresset {
+
+namespace {
+
+using caffe2::serialize::kMaxSupportedFileFormatVersion;
+using caffe2::serialize::kMinSupportedFileFormatVersion;
+
+// What a zip file without TorchScript's records is, for people who mixed up their files.
+[[noreturn]] void failNotTorchScript(const ZipReader& zip) {
+  ArchiveSite site{zip.file(), ""};
+  auto fail = [&](const std::string& reason) { site.fail(reason); };
+  if (zip.find("archive_format") || zip.find("serialized_exported_program.json") || zip.find("models/model.json"))
+    fail("this is a program of torch.export (.pt2), not a TorchScript archive; load it with torch.export.load");
+  if (zip.find(".data/extern_modules")) fail("this was written by torch.package, and holds Python code instead of TorchScript");
+  if (zip.find("model.json"))
+    fail("this was written by PyTorch 1.0 or 1.1, whose format is not supported; load and save it with a later torch.jit");
+  if (zip.find("data.pkl"))
+    fail("this was written by torch.save and holds no TorchScript (failed locating file constants.pkl); use torch.load");
+  site.fail("not a TorchScript archive: it has no record constants.pkl (failed locating file constants.pkl)");
+}
+
+// The decimal number in a record.
+int64_t readVersion(const ZipReader& zip, LoadBudget& budget) {
+  const ZipEntry* entry = zip.find(".data/version");
+  if (!entry) entry = zip.find("version");
+  if (!entry) throw ArchiveError(zip.file(), "version", ArchiveError::kNoOffset, "the archive has no version record");
+  Record record = zip.read(*entry, budget);
+  auto site = zip.site(*entry, record.fileOffset());
+  std::string_view text = record.bytes();
+  while (!text.empty() && (text.back() == '\n' || text.back() == '\r' || text.back() == ' ')) text.remove_suffix(1);
+  bool valid = !text.empty() && text.size() <= 18 && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+  if (!valid) site.fail("the version is no number");
+  int64_t version = std::stoll(std::string(text));
+  if (version > static_cast<int64_t>(kMaxSupportedFileFormatVersion))
+    site.fail(
+        "Attempted to read a PyTorch file with version " + std::to_string(version) +
+        ", but the maximum supported version for reading is " + std::to_string(kMaxSupportedFileFormatVersion) +
+        ". A newer PyTorch wrote it; a newer Cresset may read it");
+  if (version < static_cast<int64_t>(kMinSupportedFileFormatVersion))
+    site.fail(
+        "Attempted to read a PyTorch file with version " + std::to_string(version) +
+        ", but the minimum supported version for reading is " + std::to_string(kMinSupportedFileFormatVersion));
+  return version;
+}
+
+bool isBigEndian(const ZipReader& zip, LoadBudget& budget) {
+  const ZipEntry* entry = zip.find("byteorder");
+  if (!entry) return false;
+  Record record = zip.read(*entry, budget);
+  if (record.bytes() == "big") return true;
+  if (record.bytes() != "little") zip.site(*entry, record.fileOffset()).fail("the byte order is neither 'little' nor 'big'");
+  return false;
+}
+
+// Runs `f`, in which code of the archive may be parsed: an error in it is an error of the archive.
+template <typename F>
+auto asArchiveError(const ZipReader& zip, const ArchiveSite* site, F&& f) {
+  try {
+    return f();
+  } catch (const UserError& error) {
+    if (auto source = std::dynamic_pointer_cast<const ArchiveSource>(error.range().source))
+      throw ArchiveError(zip.file(), source->name(), source->fileOffset() + error.range().begin, error.what());
+    if (site) site->fail(error.what());
+    throw ArchiveError(zip.file(), "", ArchiveError::kNoOffset, error.what());
+  } catch (const c10::Error& error) {
+    if (site) site->fail(error.what_without_backtrace());
+    throw ArchiveError(zip.file(), "", ArchiveError::kNoOffset, error.what_without_backtrace());
+  }
+}
+
+// Gives the objects whose classes restore themselves their state, innermost first, as the pickle lists them.
+void restorePending(const ZipReader& zip, std::vector<PendingState>& pending) {
+  ArchiveSite site{zip.file(), "data.pkl"};
+  for (PendingState& p : pending) {
+    auto cls = p.object->type();
+    std::string name = cls->name()->qualifiedName();
+    Stack stack{c10::IValue(p.object), std::move(p.state)};
+    try {
+      cls->getMethod("__setstate__").run(stack);
+    } catch (const std::exception& error) {
+      site.fail("__setstate__ of class '" + name + "' failed: " + error.what());
+    }
+    for (size_t i = 0; i < cls->numAttributes(); ++i) {
+      // Slots start as None; code that reads one must find what the class declares.
+      if (p.object->getSlot(i).isNone() && !c10::NoneType::get()->isSubtypeOf(*cls->getAttribute(i)))
+        site.fail(
+            "The field '" + cls->getAttributeName(i) + "' of class '" + name +
+            "' was left uninitialized after __setstate__, but expected a value of type '" +
+            cls->getAttribute(i)->annotation_str() + "'");
+    }
+  }
+}
+
+void readExtraFiles(const ZipReader& zip, LoadBudget& budget, std::unordered_map<std::string, std::string>& files) {
+  for (auto& [name, contents] : files)
+    if (const ZipEntry* entry = zip.find("extra/" + name)) contents = zip.read(*entry, budget).take();
+}
+
+LoadedArchive loadFrom(std::shared_ptr<ArchiveBytes> bytes, const LoadOptions& options) {
+  LoadBudget budget(options.memory_limit.value_or(LoadBudget::defaultLimit(bytes->size())));
+  auto zip = std::make_shared<const ZipReader>(std::move(bytes), budget);
+  if (!zip->find("constants.pkl") || !zip->find("data.pkl")) failNotTorchScript(*zip);
+
+  LoadedArchive result;
+  result.version = readVersion(*zip, budget);
+  bool swap_bytes = isBigEndian(*zip, budget);
+  result.program = Program::make();
+  auto importer = std::make_shared<SourceImporter>(zip, *result.program, result.version);
+  TensorReader tensors(*zip, budget, options.device, swap_bytes);
+  std::vector<PendingState> pending;
+
+  UnpickleContext context{*zip, budget, tensors, nullptr, nullptr, options.run_setstate ? &pending : nullptr};
+  context.find_type = [&](const std::string& name, const ArchiveSite& site) {
+    return asArchiveError(*zip, &site, [&] { return importer->resolveType(name, {}); });
+  };
+  context.parse_type = [&](const std::string& annotation, const ArchiveSite& site) {
+    return asArchiveError(*zip, &site, [&] { return importer->parseType(annotation); });
+  };
+
+  {
+    std::lock_guard lock(result.program->definitionMutex());
+    importer->setBudget(&budget);
+    struct Unset {
+      SourceImporter& importer;
+      ~Unset() { importer.setBudget(nullptr); }
+    } unset{*importer};
+
+    c10::IValue constants = unpickle(context, "constants");
+    if (!constants.isTuple()) throw ArchiveError(zip->file(), "constants.pkl", 0, "the constants are no tuple");
+    importer->setConstants(constants.toTupleRef().elements().vec());
+
+    c10::IValue root = unpickle(context, "data");
+    if (!root.isObject()) throw ArchiveError(zip->file(), "data.pkl", 0, "the root is no object");
+    result.root = root.toObject();
+    if (options.extra_files) readExtraFiles(*zip, budget, *options.extra_files);
+  }
+  restorePending(*zip, pending);
+  return result;
+}
+
+} // namespace
+
+LoadedArchive loadArchive(const std::string& path, const LoadOptions& options) {
+  return loadFrom(ArchiveBytes::map(path), options);
+}
+
+LoadedArchive loadArchive(std::istream& stream, const LoadOptions& options) {
+  return loadFrom(ArchiveBytes::read(stream), options);
+}
+
+LoadedArchive loadArchive(const void* data, size_t size, std::shared_ptr<void> keep_alive, const LoadOptions& options) {
+  return loadFrom(ArchiveBytes::wrap(data, size, std::move(keep_alive)), options);
+}
+
+c10::IValue loadValue(const std::string& path, std::optional<c10::Device> device) {
+  auto bytes = ArchiveBytes::map(path);
+  LoadBudget budget(LoadBudget::defaultLimit(bytes->size()));
+  ZipReader zip(std::move(bytes), budget);
+  TensorReader tensors(zip, budget, device, isBigEndian(zip, budget));
+  // Only types without classes: tags that C++ writers leave.
+  auto program = Program::make();
+  UnpickleContext context{zip, budget, tensors, nullptr, nullptr, nullptr};
+  context.parse_type = [&](const std::string& annotation, const ArchiveSite& site) {
+    return asArchiveError(zip, &site, [&] {
+      auto source = std::make_shared<Source>(annotation, "<type>");
+      std::lock_guard lock(program->definitionMutex());
+      return typeOfAnnotation(SourceParser(source).parseType(), *program, nullptr);
+    });
+  };
+  return unpickle(context, "data");
+}
+
+} // namespace cresset

@@ -1,0 +1,213 @@
+// Importing definitions. See source_importer.h.
+#include "cresset/archive/source_importer.h"
+
+#include <ATen/core/class_type.h>
+#include <torch/custom_class_detail.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "cresset/archive/archive_values.h"
+#include "cresset/frontend/emitter.h"
+#include "cresset/ir/parser.h"
+#include "cresset/support/error.h"
+
+namespace cresset {
+
+namespace {
+
+constexpr std::string_view kRoot = "__torch__";
+constexpr std::string_view kCustomClasses = "__torch__.torch.classes";
+
+// What trees take beside the text that they are parsed from, roughly; so that loading stays within its limit.
+constexpr size_t kTreeBytesPerByte = 48;
+
+bool isUnder(std::string_view name, std::string_view prefix) {
+  return name.substr(0, prefix.size()) == prefix && (name.size() == prefix.size() || name[prefix.size()] == '.');
+}
+
+// "__torch__.a.b" → "code/__torch__/a/b"
+std::string pathOf(std::string_view qualified_name) {
+  std::string path = "code/" + std::string(qualified_name);
+  std::replace(path.begin() + 5, path.end(), '.', '/');
+  return path;
+}
+
+// A class that extends Module, with nothing between its attributes and methods that ties them together.
+bool isPlainModule(std::string_view header) {
+  size_t line = header.find('\n');
+  return header.substr(0, line).find("(Module)") != std::string_view::npos &&
+      header.find("__forward_hooks__") == std::string_view::npos &&
+      header.find("__forward_pre_hooks__") == std::string_view::npos;
+}
+
+// Classes whose attributes have classes whose attributes … are imported by recursion; so the chain has a limit.
+class Nesting {
+ public:
+  Nesting(std::unordered_set<std::string>& in_progress, const std::string& name) : set_(in_progress), name_(name) {
+    if (set_.size() >= static_cast<size_t>(kMaxNesting))
+      throw UserError("The classes of this archive need each other more than " + std::to_string(kMaxNesting) + " levels deep, at '" + name + "'.");
+    if (!set_.insert(name).second) throw UserError("The definition of '" + name + "' needs itself.");
+  }
+  ~Nesting() { set_.erase(name_); }
+  Nesting(const Nesting&) = delete;
+  Nesting& operator=(const Nesting&) = delete;
+
+ private:
+  std::unordered_set<std::string>& set_;
+  std::string name_;
+};
+
+} // namespace
+
+const std::shared_ptr<const CodeFile>& SourceImporter::fileOf(const std::string& prefix) {
+  auto [it, fresh] = files_.try_emplace(prefix);
+  if (!fresh) return it->second;
+  std::string record = pathOf(prefix) + ".py";
+  const ZipEntry* entry = zip_->find(record);
+  if (!entry) return it->second;
+  // After loading, a record that lies about its size is still refused, but code no longer adds up.
+  LoadBudget own(LoadBudget::defaultLimit(zip_->bytes()->size()));
+  LoadBudget& budget = budget_ ? *budget_ : own;
+  std::string text = zip_->read(*entry, budget).take();
+  if (text.size() >= std::numeric_limits<uint32_t>::max()) zip_->site(*entry).fail("the code file is larger than 4 GiB");
+  it->second = std::make_shared<CodeFile>(
+      std::move(text), record, std::make_shared<DebugRecords>(zip_, record + ".debug_pkl"));
+  return it->second;
+}
+
+void SourceImporter::chargeParsing(const CodeFile& file, size_t begin, size_t size) {
+  if (budget_) budget_->charge(size * kTreeBytesPerByte, {zip_->file(), file.record(), begin}, "parsing this definition");
+}
+
+std::shared_ptr<const Source> SourceImporter::sourceOf(const CodeFile& file, size_t begin, size_t end, std::string_view suffix) {
+  chargeParsing(file, begin, end - begin);
+  return file.source(begin, end, suffix);
+}
+
+c10::TypePtr SourceImporter::findType(const std::string& name) {
+  if (!isUnder(name, kRoot)) return nullptr;
+  if (isUnder(name, kCustomClasses)) return torch::getCustomClass(name);
+  c10::QualifiedName qualified(name);
+  if (auto type = program_.findType(qualified)) return type;
+  const auto& file = fileOf(qualified.prefix());
+  if (!file) return nullptr;
+  const CodeBlock* block = file->find(qualified.name());
+  if (!block || block->kind != CodeBlock::Class) return nullptr;
+  Nesting nesting(in_progress_, name);
+  return defineBlock(qualified, std::shared_ptr<const CodeFile>(file), *block);
+}
+
+Function* SourceImporter::findFunction(const std::string& name) {
+  if (!isUnder(name, kRoot)) return nullptr;
+  c10::QualifiedName qualified(name);
+  if (Function* function = program_.findFunction(qualified)) return function;
+  std::shared_ptr<const CodeFile> file = fileOf(qualified.prefix());
+  if (!file) return nullptr;
+  const CodeBlock* block = file->find(qualified.name());
+  if (!block || block->kind != CodeBlock::Function) return nullptr;
+  Nesting nesting(in_progress_, name);
+  Def def = SourceParser(sourceOf(*file, block->begin, block->end)).parseFunction();
+  return &defineFunction(program_, def, {c10::QualifiedName(qualified.prefix()), shared_from_this(), false});
+}
+
+c10::TypePtr SourceImporter::defineBlock(
+    const c10::QualifiedName& name, const std::shared_ptr<const CodeFile>& file, const CodeBlock& block) {
+  DefineOptions options{c10::QualifiedName(name.prefix()), shared_from_this(), false};
+  CodeFile::ClassParts parts = file->split(block);
+  bool lazy = !parts.methods.empty() && isPlainModule(file->text(block.begin, parts.header_end));
+  std::vector<size_t> signatures;
+  for (size_t i = 0; lazy && i < parts.methods.size(); ++i) {
+    signatures.push_back(file->signatureEnd(parts.methods[i]));
+    lazy = signatures.back() != std::string::npos;
+  }
+  if (!lazy) return defineType(program_, SourceParser(sourceOf(*file, block.begin, block.end)).parseClass(), options);
+
+  // A class of methods alone needs some statement in its body.
+  std::string_view header = file->text(block.begin, parts.header_end);
+  size_t first_line = header.find('\n');
+  bool bare = first_line == std::string_view::npos || header.find_first_not_of(" \n", first_line) == std::string_view::npos;
+  auto source = sourceOf(*file, block.begin, parts.header_end, bare ? "  pass\n" : "");
+  c10::NamedTypePtr type = defineType(program_, SourceParser(std::move(source)).parseClass(), options);
+  auto cls = type->cast<c10::ClassType>();
+  CRESSET_CHECK(cls, "a class that extends Module is a class");
+  for (size_t i = 0; i < parts.methods.size(); ++i) declareMethod(cls, file, parts.methods[i], signatures[i]);
+  return cls;
+}
+
+void SourceImporter::declareMethod(
+    const c10::ClassTypePtr& cls, const std::shared_ptr<const CodeFile>& file, const CodeBlock& block, size_t signature_end) {
+  Def head = SourceParser(sourceOf(*file, block.begin, signature_end + 1, "\n  pass\n")).parseFunction();
+  auto params = head.decl().params();
+  bool is_static = params.empty() || params[0].name().name() != "self";
+  c10::TypePtr self_type = is_static ? c10::TypePtr() : c10::TypePtr(cls);
+  // The raw pointer keeps the class from owning itself: functions live as long as the program, which owns the class.
+  c10::ClassType* raw = is_static ? nullptr : cls.get();
+  auto body = [importer = shared_from_this(), file, block, raw](Function& function) {
+    Def def = SourceParser(importer->sourceOf(*file, block.begin, block.end)).parseFunction();
+    emitFunction(function, def, importer, raw ? c10::TypePtr(raw->shared_from_this()) : c10::TypePtr());
+  };
+  c10::QualifiedName name(*cls->name(), head.name().name());
+  Function& function = program_.declare(name, std::move(body));
+  function.setSourceRange(head.range());
+  function.setSchema(schemaOf(head, program_, shared_from_this(), self_type));
+  if (is_static)
+    cls->addStaticMethod(&function);
+  else
+    cls->addMethod(&function);
+}
+
+bool SourceImporter::isNamespace(const std::string& name) {
+  if (isUnder(kCustomClasses, name)) return true; // a prefix of the place of C++ classes
+  if (isUnder(name, kCustomClasses)) {
+    // A name space of C++ classes: one dotted name below; the class itself is found before this is asked.
+    return name.find('.', kCustomClasses.size() + 1) == std::string::npos;
+  }
+  if (namespaces_.empty()) {
+    for (const ZipEntry& entry : zip_->entries()) {
+      std::string_view record = zip_->recordName(entry);
+      if (record.substr(0, 5) != "code/" || record.size() < 8 || record.substr(record.size() - 3) != ".py") continue;
+      std::string dotted(record.substr(5, record.size() - 8));
+      std::replace(dotted.begin(), dotted.end(), '/', '.');
+      // With its prefixes; those of a known one are known.
+      while (namespaces_.insert(dotted).second) {
+        size_t dot = dotted.rfind('.');
+        if (dot == std::string::npos) break;
+        dotted.resize(dot);
+      }
+    }
+  }
+  return namespaces_.contains(name);
+}
+
+c10::TypePtr SourceImporter::parseType(const std::string& annotation) {
+  auto source = std::make_shared<Source>(annotation, "<type>");
+  return typeOfAnnotation(SourceParser(source).parseType(), program_, shared_from_this());
+}
+
+SugaredValuePtr SourceImporter::resolveValue(const std::string& name, EmitContext& cx, const SourceRange& range) {
+  if (name == kRoot) return makeNamespaceValue(shared_from_this(), name);
+  if (name == "CONSTANTS") return makeConstantsValue(shared_from_this());
+  // What the printer writes for floats that have no literal.
+  if (name == "inf" || name == "nan")
+    return std::make_shared<SimpleValue>(cx.graph.insertConstant(
+        name == "inf" ? std::numeric_limits<double>::infinity() : std::numeric_limits<double>::quiet_NaN()));
+  if (name == "infj" || name == "nanj")
+    return std::make_shared<SimpleValue>(cx.graph.insertConstant(c10::complex<double>(
+        0, name == "infj" ? std::numeric_limits<double>::infinity() : std::numeric_limits<double>::quiet_NaN())));
+  if ((name == "torch" || name == "ops") && hasChangedOperators(version_))
+    return makeVersionedValue(builtinResolver()->resolveValue(name, cx, range), version_);
+  return nullptr;
+}
+
+c10::TypePtr SourceImporter::resolveType(const std::string& name, const SourceRange& range) {
+  c10::TypePtr type = findType(name);
+  if (!type && isUnder(name, kCustomClasses))
+    throw UserError(
+        "The custom class '" + name + "' is not registered: load the library that defines it first "
+        "(torch.ops.load_library in Python, dlopen or linking in C++).",
+        range);
+  return type;
+}
+
+} // namespace cresset

@@ -1,0 +1,67 @@
+// Definitions of an archive's code, made in a Program when something first names them.
+//
+// The class `__torch__.a.b.C` is defined in code/__torch__/a/b.py. A module class is declared with its attributes and
+// the signatures of its methods; a method's body is parsed and compiled at its first call. So loading costs what the
+// objects' classes declare, and nothing that the archive holds is executed.
+//
+// Thread-safety: called with the Program's definition lock held, as all resolvers are.
+#pragma once
+
+#include <ATen/core/ivalue.h>
+
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "cresset/archive/code_file.h"
+#include "cresset/frontend/compiler.h"
+
+namespace cresset {
+
+class SourceImporter final : public Resolver, public std::enable_shared_from_this<SourceImporter> {
+ public:
+  /// The importer belongs to functions of `program`, which outlives it. `version` is the archive's file format.
+  SourceImporter(std::shared_ptr<const ZipReader> zip, Program& program, int64_t version)
+      : zip_(std::move(zip)), program_(program), version_(version) {}
+
+  /// The class, interface, enum, named tuple or registered C++ class of this name; null if there is none.
+  c10::TypePtr findType(const std::string& qualified_name);
+  Function* findFunction(const std::string& qualified_name);
+  /// Whether some name of the archive starts with this.
+  bool isNamespace(const std::string& qualified_name);
+  /// The type that an annotation means; throws UserError.
+  c10::TypePtr parseType(const std::string& annotation);
+
+  /// What CONSTANTS.cN refers to.
+  void setConstants(std::vector<c10::IValue> constants) { constants_ = std::move(constants); }
+  const std::vector<c10::IValue>& constants() const { return constants_; }
+  int64_t version() const { return version_; }
+
+  /// While this is set, code that is read and parsed is charged to it.
+  void setBudget(LoadBudget* budget) { budget_ = budget; }
+
+  SugaredValuePtr resolveValue(const std::string& name, EmitContext& cx, const SourceRange& range) override;
+  c10::TypePtr resolveType(const std::string& name, const SourceRange& range) override;
+
+ private:
+  // The file that defines names of this prefix; null if the archive has none.
+  const std::shared_ptr<const CodeFile>& fileOf(const std::string& prefix);
+  c10::TypePtr defineBlock(const c10::QualifiedName& name, const std::shared_ptr<const CodeFile>& file, const CodeBlock& block);
+  void declareMethod(
+      const c10::ClassTypePtr& cls, const std::shared_ptr<const CodeFile>& file, const CodeBlock& block, size_t signature_end);
+  std::shared_ptr<const Source> sourceOf(const CodeFile& file, size_t begin, size_t end, std::string_view suffix = "");
+  void chargeParsing(const CodeFile& file, size_t begin, size_t size);
+
+  std::shared_ptr<const ZipReader> zip_;
+  Program& program_;
+  int64_t version_;
+  LoadBudget* budget_ = nullptr;
+  std::unordered_map<std::string, std::shared_ptr<const CodeFile>> files_; // by prefix; null: no such file
+  std::unordered_set<std::string> in_progress_;
+  std::unordered_set<std::string> namespaces_; // filled on first use
+  std::vector<c10::IValue> constants_;
+};
+
+} // namespace cresset

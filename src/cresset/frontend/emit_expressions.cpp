@@ -1,0 +1,253 @@
+// Expressions: names, operators, calls. See emitter_impl.h.
+#include "cresset/frontend/emitter_impl.h"
+#include "cresset/frontend/exceptions.h"
+
+namespace cresset {
+
+namespace {
+
+struct BinaryOp {
+  int op;
+  const char* kind;
+  const char* method;
+};
+
+constexpr BinaryOp kBinaryOps[] = {
+    {'+', "aten::add", "__add__"},
+    {'-', "aten::sub", "__sub__"},
+    {'*', "aten::mul", "__mul__"},
+    {'/', "aten::div", "__truediv__"},
+    {'%', "aten::remainder", "__mod__"},
+    {'@', "aten::matmul", "__matmul__"},
+    {'&', "aten::__and__", "__and__"},
+    {'|', "aten::__or__", "__or__"},
+    {'^', "aten::__xor__", "__xor__"},
+    {'<', "aten::lt", "__lt__"},
+    {'>', "aten::gt", "__gt__"},
+    {TK_FLOOR_DIV, "aten::floordiv", "__floordiv__"},
+    {TK_POW, "aten::pow", "__pow__"},
+    {TK_LSHIFT, "aten::__lshift__", "__lshift__"},
+    {TK_RSHIFT, "aten::__rshift__", "__rshift__"},
+    {TK_EQ, "aten::eq", "__eq__"},
+    {TK_NE, "aten::ne", "__ne__"},
+    {TK_LE, "aten::le", "__le__"},
+    {TK_GE, "aten::ge", "__ge__"},
+};
+
+const BinaryOp* findBinaryOp(int op) {
+  for (const BinaryOp& row : kBinaryOps) {
+    if (row.op == op) return &row;
+  }
+  return nullptr;
+}
+
+/// Whether the tree's first subtree is an operand that may itself be such a tree, as often as a program likes.
+bool isChained(int kind) {
+  return kind == '.' || kind == TK_APPLY || kind == TK_SUBSCRIPT || kind == TK_IN || kind == TK_NOTIN || findBinaryOp(kind);
+}
+
+} // namespace
+
+SugaredValuePtr Emitter::emitSugared(const Expr& expr, const TypePtr& hint, size_t binders) {
+  // `a + b + c`, `a.b().c` and the like nest to the left as deep as they are long: walk down to the innermost operand,
+  // then apply the steps from there.
+  std::vector<const TreeRef*> steps;
+  const TreeRef* tree = &expr.tree();
+  for (; isChained((*tree)->kind()); tree = &(*tree)->tree(0)) steps.push_back(tree);
+  SugaredValuePtr value = emitLeaf(*tree, steps.empty() ? hint : TypePtr());
+  for (size_t i = steps.size(); i-- > 0;) {
+    value = emitStep(*steps[i], value, i == 0 ? hint : TypePtr(), i == 0 ? binders : 1);
+  }
+  return value;
+}
+
+Value* Emitter::emitExpr(const Expr& expr, const TypePtr& hint) {
+  const SugaredValuePtr value = emitSugared(expr, hint);
+  if (Value* first_class = simpleValueOf(value)) return first_class;
+  return value->asValue(expr.range(), *this);
+}
+
+SugaredValuePtr Emitter::emitLeaf(const TreeRef& tree, const TypePtr& hint) {
+  const SourceRange& range = tree->range();
+  switch (tree->kind()) {
+    case TK_VAR:
+      return emitName(range, Var(tree).name());
+    case TK_CONST:
+      return simple(emitNumber(Const(tree), false));
+    case TK_STRINGLITERAL:
+      return simple(constant(range, StringLiteral(tree).text()));
+    case TK_TRUE:
+      return simple(constant(range, true));
+    case TK_FALSE:
+      return simple(constant(range, false));
+    case TK_NONE:
+      return simple(none(range));
+    case TK_UNARY_MINUS:
+    case '~':
+      return simple(emitUnary(UnaryOp(tree)));
+    case TK_AND:
+    case TK_OR:
+    case TK_NOT:
+    case TK_IS:
+    case TK_ISNOT:
+    case TK_COMPARE_CHAIN:
+      return simple(valueOf(range, emitCondition(Expr(tree))));
+    case TK_TERNARY:
+      return emitTernary(Ternary(tree), hint);
+    case TK_LIST_LITERAL:
+      return simple(emitList(SequenceLiteral(tree), hint));
+    case TK_TUPLE_LITERAL:
+      return simple(emitTuple(SequenceLiteral(tree), hint));
+    case TK_DICT_LITERAL:
+      return simple(emitDict(DictLiteral(tree), hint));
+    case TK_LIST_COMP:
+      return simple(emitListComp(ListComp(tree), hint));
+    case TK_DICT_COMP:
+      return simple(emitDictComp(DictComp(tree), hint));
+    case TK_SET_LITERAL:
+      throw UserError("sets are not supported in TorchScript; use a list or a dict", range);
+    case TK_STARRED:
+      throw UserError("Unexpected starred expansion: it can only stand in a call, a list, a tuple or a target", range);
+    case TK_ELLIPSIS:
+      throw UserError("'...' can only stand in a subscript", range);
+    case TK_SLICE_EXPR:
+      throw UserError("a slice can only stand in a subscript", range);
+    default:
+      throw UserError("expressions of kind '" + tokenName(tree->kind()) + "' can't be compiled", range);
+  }
+}
+
+SugaredValuePtr Emitter::emitStep(const TreeRef& tree, const SugaredValuePtr& operand, const TypePtr& hint, size_t binders) {
+  const SourceRange& range = tree->range();
+  switch (tree->kind()) {
+    case '.':
+      return operand->attr(range, *this, Select(tree).selector().name());
+    case TK_APPLY:
+      return emitCall(Apply(tree), operand, hint, binders);
+    case TK_SUBSCRIPT:
+      return emitSubscript(Subscript(tree), operand, hint);
+    case TK_IN:
+    case TK_NOTIN: {
+      Value* element = operand->asValue(tree->tree(0)->range(), *this);
+      Value* found = emitContains(range, element, emitSugared(Expr(tree->tree(1))));
+      return simple(tree->kind() == TK_IN ? found : builtin(range, aten::__not__, {found}));
+    }
+    default: {
+      Value* lhs = operand->asValue(tree->tree(0)->range(), *this);
+      Value* rhs = emitExpr(Expr(tree->tree(1)));
+      return simple(emitBinary(range, tree->kind(), lhs, rhs));
+    }
+  }
+}
+
+SugaredValuePtr Emitter::findName(const SourceRange& range, const std::string& name) {
+  if (Binding* binding = env_.find(name)) {
+    if (binding->value) return simple(widen(range, binding->value, binding->type));
+    if (binding->sugared) return binding->sugared;
+    std::string message = binding->error;
+    if (binding->error_range) message += ":\n" + binding->error_range.highlight() + "and was used here";
+    throw UserError(message, range);
+  }
+  if (resolver_) {
+    if (auto value = resolver_->resolveValue(name, *this, range)) return value;
+  }
+  if (auto value = builtins_->resolveValue(name, *this, range)) return value;
+  return builtinException(name);
+}
+
+SugaredValuePtr Emitter::emitName(const SourceRange& range, const std::string& name) {
+  if (auto value = findName(range, name)) return value;
+  throw UserError("undefined value " + name, range);
+}
+
+Value* Emitter::emitNumber(const Const& number, bool negative) {
+  const SourceRange& range = number.range();
+  if (number.isComplex()) return constant(range, c10::complex<double>(0, negative ? -number.asImaginary() : number.asImaginary()));
+  if (number.isFloat()) return constant(range, negative ? -number.asFloat() : number.asFloat());
+  // The smallest int has no positive counterpart.
+  if (negative && number.text() == "9223372036854775808") return constant(range, std::numeric_limits<int64_t>::min());
+  return constant(range, negative ? -number.asInt() : number.asInt());
+}
+
+Value* Emitter::emitUnary(const UnaryOp& expr) {
+  const Expr operand = expr.operand();
+  const bool minus = expr.kind() == TK_UNARY_MINUS;
+  if (minus && operand.kind() == TK_CONST) return emitNumber(Const(operand.tree()), true);
+  Value* value = emitExpr(operand);
+  if (auto method = magicMethod(expr.range(), value, minus ? "__neg__" : "__invert__")) return callMethod(expr.range(), method, {});
+  return builtin(expr.range(), minus ? aten::neg : aten::bitwise_not, {value});
+}
+
+Value* Emitter::emitBinary(const SourceRange& range, int op, Value* lhs, Value* rhs) {
+  const BinaryOp* row = findBinaryOp(op);
+  CRESSET_CHECK(row, "binary operator " + tokenName(op));
+  if (auto method = magicMethod(range, lhs, row->method)) return callMethod(range, method, {NamedValue(rhs, range)});
+  if (op == '%' && lhs->type()->kind() == c10::TypeKind::StringType) {
+    return builtin(range, Symbol::aten("percentFormat"), {lhs, rhs});
+  }
+  return builtin(range, Symbol::fromQualString(row->kind), {lhs, rhs});
+}
+
+Value* Emitter::emitContains(const SourceRange& range, Value* element, const SugaredValuePtr& container) {
+  Value* result = nullptr;
+  if (container->contains(range, *this, result, element)) return result;
+  Value* value = container->asValue(range, *this);
+  if (auto method = magicMethod(range, value, "__contains__")) return callMethod(range, method, {NamedValue(element, range)});
+  if (value->type()->kind() == c10::TypeKind::StringType) {
+    Value* length = builtin(range, aten::len, {value});
+    Value* position = builtin(range, Symbol::aten("find"), {value, element, constant(range, int64_t(0)), length});
+    return builtin(range, aten::ne, {position, constant(range, int64_t(-1))});
+  }
+  return builtin(range, aten::__contains__, {value, element});
+}
+
+SugaredValuePtr Emitter::magicMethod(const SourceRange& range, Value* value, const char* name) {
+  auto type = value->type()->cast<c10::ClassType>();
+  if (!type || !type->findMethod(name)) return nullptr;
+  return SimpleValue(value).attr(range, *this, name);
+}
+
+Value* Emitter::callMethod(const SourceRange& range, const SugaredValuePtr& method, const std::vector<NamedValue>& args) {
+  graph.setLocation(range);
+  return method->call(range, *this, args, {}, 1)->asValue(range, *this);
+}
+
+SugaredValuePtr Emitter::emitCall(const Apply& apply, const SugaredValuePtr& callee, const TypePtr& hint, size_t binders) {
+  if (auto* form = dynamic_cast<SpecialForm*>(callee.get())) return emitSpecialForm(*form, apply, hint);
+  const std::vector<NamedValue> args = emitArguments(apply.inputs());
+  const std::vector<NamedValue> kwargs = emitKeywords(apply.attributes());
+  graph.setLocation(apply.range());
+  return callee->call(apply.range(), *this, args, kwargs, binders);
+}
+
+std::vector<NamedValue> Emitter::emitArguments(const ListView<Expr>& inputs, size_t begin) {
+  std::vector<NamedValue> args;
+  args.reserve(inputs.size());
+  for (size_t i = begin; i < inputs.size(); ++i) {
+    const Expr input = inputs[i];
+    if (input.kind() == TK_STARRED) {
+      const Expr inner = Starred(input.tree()).value();
+      for (const SugaredValuePtr& item : emitSugared(inner)->asTuple(inner.range(), *this)) {
+        args.emplace_back(item->asValue(inner.range(), *this), inner.range());
+      }
+    } else {
+      args.emplace_back(emitExpr(input), input.range());
+    }
+  }
+  return args;
+}
+
+std::vector<NamedValue> Emitter::emitKeywords(const ListView<Attr>& attributes) {
+  std::vector<NamedValue> kwargs;
+  kwargs.reserve(attributes.size());
+  for (const Attr attribute : attributes) {
+    const std::string& name = attribute.name().name();
+    for (const NamedValue& other : kwargs) {
+      if (other.name == name) throw UserError("keyword argument '" + name + "' is given twice", attribute.range());
+    }
+    kwargs.emplace_back(emitExpr(attribute.value()), attribute.range(), name);
+  }
+  return kwargs;
+}
+
+} // namespace cresset

@@ -1,0 +1,253 @@
+// List, dict and tuple literals, and comprehensions. See emitter_impl.h.
+//
+// The type of a list or dict comes from the annotation that it is to satisfy, if there is one, else from its elements.
+#include "cresset/frontend/emitter_impl.h"
+
+#include <sstream>
+
+namespace cresset {
+
+namespace {
+
+/// The first type of `kind` that a value of type `hint` may have; null if there is none.
+TypePtr findKind(const TypePtr& hint, c10::TypeKind kind) {
+  if (!hint) return nullptr;
+  for (const TypePtr& t : alternativesOf(hint)) {
+    if (t->kind() == kind) return t;
+  }
+  return nullptr;
+}
+
+TypePtr elementHint(const TypePtr& hint) {
+  const TypePtr list = findKind(hint, c10::TypeKind::ListType);
+  return list ? list->expectRef<c10::ListType>().getElementType() : nullptr;
+}
+
+c10::DictTypePtr dictHint(const TypePtr& hint) {
+  const TypePtr dict = findKind(hint, c10::TypeKind::DictType);
+  return dict ? dict->cast<c10::DictType>() : nullptr;
+}
+
+TypePtr unify(const std::vector<Value*>& values, const TypePtr& hint) {
+  TypePtr type = values[0]->type();
+  bool same = true;
+  for (Value* v : values) same = same && sameType(v->type(), type);
+  if (same) return type;
+  std::vector<TypePtr> types;
+  for (Value* v : values) types.push_back(v->type());
+  std::ostringstream why;
+  auto unified = c10::unifyTypeList(types, why, /*default_to_union=*/true, hint ? hint : TypePtr());
+  return unified ? *unified : nullptr;
+}
+
+} // namespace
+
+Value* Emitter::makeList(const SourceRange& range, const std::vector<Value*>& elements, const TypePtr& element_type) {
+  graph.setLocation(range);
+  Node* node = graph.insertNode(graph.create(prim::ListConstruct, elements, 1));
+  return node->output()->setType(c10::ListType::create(element_type));
+}
+
+Value* Emitter::makeTuple(const SourceRange& range, const std::vector<Value*>& elements) {
+  std::vector<TypePtr> types;
+  types.reserve(elements.size());
+  for (Value* v : elements) types.push_back(v->type());
+  graph.setLocation(range);
+  Node* node = graph.insertNode(graph.create(prim::TupleConstruct, elements, 1));
+  return node->output()->setType(c10::TupleType::create(std::move(types)));
+}
+
+Value* Emitter::emitList(const SequenceLiteral& expr, const TypePtr& hint) {
+  const TypePtr wanted = elementHint(hint);
+  std::vector<Value*> values;
+  values.reserve(expr.elements().size());
+  for (const Expr e : expr.elements()) {
+    if (e.kind() == TK_STARRED) {
+      const Expr inner = Starred(e.tree()).value();
+      for (const auto& item : emitSugared(inner)->asTuple(inner.range(), *this)) values.push_back(item->asValue(inner.range(), *this));
+    } else {
+      values.push_back(emitExpr(e, wanted));
+    }
+  }
+  if (hint && !wanted && hint->kind() != c10::TypeKind::AnyType && !values.empty() && findKind(hint, c10::TypeKind::ListType)) {
+    throw UserError("a list can't have type " + hint->repr_str(), expr.range());
+  }
+  TypePtr element = wanted ? wanted : TypePtr(c10::TensorType::get());
+  if (!values.empty()) {
+    const TypePtr unified = unify(values, wanted);
+    if (!unified || (wanted && !unified->isSubtypeOf(*wanted))) {
+      if (wanted) {
+        throw UserError(
+            "List type annotation `" + hint->repr_str() + "` did not match the types of the given list elements" +
+                (unified ? ": they have type " + unified->repr_str() : std::string()), expr.range());
+      }
+      throw UserError("the elements of a list must have a common type", expr.range());
+    }
+    if (!wanted) element = unified;
+  }
+  return makeList(expr.range(), values, element);
+}
+
+Value* Emitter::emitTuple(const SequenceLiteral& expr, const TypePtr& hint) {
+  const TypePtr wanted = findKind(hint, c10::TypeKind::TupleType);
+  const auto elements = expr.elements();
+  c10::ArrayRef<TypePtr> hints;
+  if (wanted && wanted->containedTypes().size() == elements.size()) hints = wanted->containedTypes();
+  std::vector<Value*> values;
+  values.reserve(elements.size());
+  for (size_t i = 0; i < elements.size(); ++i) {
+    const Expr e = elements[i];
+    if (e.kind() == TK_STARRED) {
+      const Expr inner = Starred(e.tree()).value();
+      for (const auto& item : emitSugared(inner)->asTuple(inner.range(), *this)) values.push_back(item->asValue(inner.range(), *this));
+    } else {
+      values.push_back(emitExpr(e, hints.empty() ? TypePtr() : hints[i]));
+    }
+  }
+  return makeTuple(expr.range(), values);
+}
+
+Value* Emitter::emitDict(const DictLiteral& expr, const TypePtr& hint) {
+  const c10::DictTypePtr wanted = dictHint(hint);
+  const auto key_exprs = expr.keys();
+  const auto value_exprs = expr.values();
+  std::vector<Value*> keys, values, inputs;
+  for (size_t i = 0; i < key_exprs.size(); ++i) {
+    keys.push_back(emitExpr(key_exprs[i], wanted ? wanted->getKeyType() : TypePtr()));
+    values.push_back(emitExpr(value_exprs[i], wanted ? wanted->getValueType() : TypePtr()));
+    inputs.push_back(keys.back());
+    inputs.push_back(values.back());
+  }
+  TypePtr key_type = wanted ? wanted->getKeyType() : TypePtr(c10::StringType::get());
+  TypePtr value_type = wanted ? wanted->getValueType() : TypePtr(c10::TensorType::get());
+  if (!keys.empty()) {
+    for (size_t i = 0; i < keys.size(); ++i) {
+      const TypePtr& expected = wanted ? key_type : keys[0]->type();
+      if (!keys[i]->type()->isSubtypeOf(*expected)) {
+        throw UserError(
+            "Dict keys must contain only a single type. Expected: " + expected->repr_str() + " but found " +
+                keys[i]->type()->repr_str() + " instead", key_exprs[i].range());
+      }
+    }
+    const TypePtr unified = unify(values, wanted ? value_type : TypePtr());
+    if (wanted && (!unified || !unified->isSubtypeOf(*value_type))) {
+      throw UserError(
+          "Dict type annotation `" + hint->repr_str() + "` did not match the type of an actual value type" +
+              (unified ? " `" + unified->repr_str() + "`" : std::string()), expr.range());
+    }
+    if (!wanted) {
+      key_type = keys[0]->type();
+      value_type = unified;
+    }
+  }
+  graph.setLocation(expr.range());
+  Node* node = graph.insertNode(graph.create(prim::DictConstruct, inputs, 1));
+  return node->output()->setType(c10::DictType::create(key_type, value_type));
+}
+
+void Emitter::emitItems(
+    const SourceRange& range, const SugaredValuePtr& iterable, const std::function<void(const SugaredValuePtr&)>& each) {
+  const SugaredValuePtr items = iterable->iter(range, *this);
+  auto isolated = [] {
+    auto frame = std::make_unique<Frame>();
+    frame->isolated = true;
+    return frame;
+  };
+  if (auto count = items->staticLen()) {
+    for (size_t i = 0; i < *count; ++i) {
+      env_.push(isolated());
+      each(items->getItem(range, *this, constant(range, static_cast<int64_t>(i))));
+      env_.pop();
+    }
+    return;
+  }
+  Value* count = items->len(range, *this);
+  Value* yes = constant(range, true);
+  graph.setLocation(range);
+  Node* loop = graph.insertNode(graph.create(prim::Loop, {count, yes}, 0));
+  enterBlock(range);
+  Block* block = loop->addBlock();
+  Value* index = block->addInput()->setType(c10::IntType::get());
+  InsertPointGuard at(graph, block);
+  env_.push(isolated());
+  each(items->getItem(range, *this, index));
+  env_.pop();
+  leaveBlock();
+  block->registerOutput(yes);
+}
+
+void Emitter::emitWhere(const ListView<Expr>& conditions, size_t i, const std::function<void()>& each) {
+  if (i == conditions.size()) return each();
+  const Expr expr = conditions[i];
+  const Condition condition = emitCondition(expr);
+  if (condition.known == false) return;
+  if (condition.known) {
+    refine(expr.range(), condition.when_true);
+    return emitWhere(conditions, i + 1, each);
+  }
+  graph.setLocation(expr.range());
+  Node* node = graph.insertNode(graph.create(prim::If, {condition.value}, 0));
+  emitBranch(node, condition.when_true, [&] {
+    emitWhere(conditions, i + 1, each);
+    return Flow();
+  });
+  emitBranch(node, {}, [] { return Flow(); });
+}
+
+void Emitter::append(const SourceRange& range, Value* list, Value* element, const TypePtr& element_type) {
+  if (!element->type()->isSubtypeOf(*element_type)) {
+    throw UserError(
+        "the elements of this list have type " + element_type->repr_str() + ", but one has type " + element->type()->repr_str(), range);
+  }
+  builtin(range, aten::append, {list, widen(range, element, element_type)});
+}
+
+Value* Emitter::emitListComp(const ListComp& expr, const TypePtr& hint) {
+  TypePtr element_type = elementHint(hint);
+  const Expr iter = expr.iter();
+  const SugaredValuePtr iterable = emitSugared(iter);
+  Value* list = makeList(expr.range(), {}, element_type ? element_type : TypePtr(c10::TensorType::get()));
+  emitItems(iter.range(), iterable, [&](const SugaredValuePtr& item) {
+    assign(expr.target(), item, iter.range());
+    emitWhere(expr.conditions(), 0, [&] {
+      Value* element = emitExpr(expr.element(), element_type);
+      if (!element_type) {
+        element_type = element->type();
+        list->setType(c10::ListType::create(element_type));
+      }
+      append(expr.element().range(), list, element, element_type);
+    });
+  });
+  return list;
+}
+
+void Emitter::insertItem(const SourceRange& range, Value* dict, Value* key, Value* value, const TypePtr& hint) {
+  // The first item decides the type of a dict that has no annotation.
+  if (!hint && dict->uses().empty()) dict->setType(c10::DictType::create(key->type(), value->type()));
+  const auto& type = dict->type()->expectRef<c10::DictType>();
+  if (!value->type()->isSubtypeOf(*type.getValueType())) {
+    throw UserError(
+        "the values of this dict have type " + type.getValueType()->repr_str() + ", but one has type " + value->type()->repr_str(), range);
+  }
+  builtin(range, aten::_set_item, {dict, key, widen(range, value, type.getValueType())});
+}
+
+Value* Emitter::emitDictComp(const DictComp& expr, const TypePtr& hint) {
+  const c10::DictTypePtr wanted = dictHint(hint);
+  const Expr iter = expr.iter();
+  const SugaredValuePtr iterable = emitSugared(iter);
+  Value* dict = insert(
+      expr.range(), prim::DictConstruct, {},
+      wanted ? TypePtr(wanted) : TypePtr(c10::DictType::create(c10::StringType::get(), c10::TensorType::get())));
+  emitItems(iter.range(), iterable, [&](const SugaredValuePtr& item) {
+    assign(expr.target(), item, iter.range());
+    emitWhere(expr.conditions(), 0, [&] {
+      Value* key = emitExpr(expr.key(), wanted ? wanted->getKeyType() : TypePtr());
+      Value* value = emitExpr(expr.value(), wanted ? wanted->getValueType() : TypePtr());
+      insertItem(expr.range(), dict, key, value, wanted ? TypePtr(wanted) : TypePtr());
+    });
+  });
+  return dict;
+}
+
+} // namespace cresset

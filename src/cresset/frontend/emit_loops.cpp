@@ -1,0 +1,181 @@
+// Loops. See emitter_impl.h.
+//
+// prim::Loop carries the variables that its body assigns and that were defined before it; which these are is found by
+// looking at the statements, before the body is emitted. A variable that turns out not to change is taken out again.
+// `break` and `return` end the loop through its condition; a `return` is carried out of it as a flag and a result.
+#include <limits>
+
+#include "cresset/frontend/emitter_impl.h"
+
+namespace cresset {
+
+Flow Emitter::emitWhile(const While& stmt) {
+  std::set<std::string> assigned;
+  collectAssigned(stmt.body(), assigned);
+  const Expr condition = stmt.cond();
+  const ListView<Stmt> body = stmt.body();
+  return emitLoop(stmt.range(), nullptr, &condition, std::move(assigned), [](Value*) {}, [&] { return emitStatements(body); });
+}
+
+Flow Emitter::emitFor(const For& stmt) {
+  const SourceRange range = stmt.iter().range();
+  const SugaredValuePtr items = emitSugared(stmt.iter())->iter(range, *this);
+  if (auto count = items->staticLen()) return emitUnrolled(stmt, items, *count);
+  std::set<std::string> assigned;
+  collectTargets(stmt.target(), assigned);
+  collectAssigned(stmt.body(), assigned);
+  Value* trip_count = items->len(range, *this);
+  const ListView<Stmt> body = stmt.body();
+  auto bind = [&](Value* index) { assign(stmt.target(), items->getItem(range, *this, index), range); };
+  return emitLoop(stmt.range(), trip_count, nullptr, std::move(assigned), bind, [&] { return emitStatements(body); });
+}
+
+Flow Emitter::emitLoop(
+    const SourceRange& range, Value* trip_count, const Expr* condition, std::set<std::string> assigned,
+    const std::function<void(Value* index)>& bind, const std::function<Flow()>& emit_body) {
+  Value* entry = nullptr;
+  bool endless = false;
+  Refinements refinements;
+  if (!trip_count) trip_count = constant(range, std::numeric_limits<int64_t>::max());
+  if (condition) {
+    const Condition first = emitCondition(*condition);
+    if (first.known == false) return {};
+    endless = first.known == true;
+    refinements = first.when_true;
+    entry = valueOf(condition->range(), first);
+  } else {
+    entry = constant(range, true);
+  }
+  graph.setLocation(range);
+  Node* loop = graph.insertNode(graph.create(prim::Loop, {trip_count, entry}, 0));
+  enterBlock(range);
+  Block* block = loop->addBlock();
+  Value* index = block->addInput()->setType(c10::IntType::get());
+
+  struct Carried {
+    std::string name;
+    TypePtr type;
+    Value* input;
+  };
+  std::vector<Carried> carried;
+  auto outside = std::make_unique<Frame>();
+  for (const std::string& name : assigned) {
+    Binding* before = env_.find(name);
+    if (!before || !before->value) continue;
+    loop->addInput(before->value);
+    Value* input = block->addInput(name)->setType(before->type);
+    outside->bindings[name] = Binding::of(input, before->type);
+    carried.push_back({name, before->type, input});
+  }
+
+  Flow flow;
+  Value* next = nullptr;
+  std::vector<Value*> last;
+  loops_.emplace_back();
+  {
+    InsertPointGuard at(graph, block);
+    env_.push(std::move(outside));
+    env_.push();
+    refine(range, refinements);
+    bind(index);
+    flow = emit_body();
+    graph.setLocation(range);
+    if (flow.dead || flow.stays.isFalse()) {
+      next = constant(range, false);
+    } else if (!condition) {
+      next = flow.stays.value ? flow.stays.value : entry;
+    } else {
+      auto again = [&] { return valueOf(condition->range(), emitCondition(*condition)); };
+      next = flow.stays.value ? emitBoolIf(range, flow.stays.value, again, [&] { return constant(range, false); }) : again();
+    }
+    for (const Carried& c : carried) {
+      const Binding* after = env_.find(c.name);
+      if (!after->value) {
+        if (!flow.forgets()) {
+          throw UserError(
+              "'" + c.name + "' is defined before this loop, but not any more at its end: " + after->error,
+              after->error_range ? after->error_range : range);
+        }
+        last.push_back(c.input);
+        continue;
+      }
+      if (!after->type->isSubtypeOf(*c.type)) {
+        throw UserError(
+            "Variable '" + c.name + "' previously had type " + c.type->repr_str() + " but is now being assigned to a value of type " +
+                after->type->repr_str(), range);
+      }
+      // A value that is only refined has not changed.
+      last.push_back(after->root() == c.input ? c.input : after->value);
+    }
+    env_.pop();
+    env_.pop();
+  }
+  const bool has_break = loops_.back().has_break;
+  loops_.pop_back();
+  leaveBlock();
+
+  block->registerOutput(next);
+  for (size_t i = 0; i < carried.size(); ++i) {
+    block->registerOutput(last[i]);
+    loop->addOutput()->setType(carried[i].type);
+  }
+  Flow after;
+  const bool returns = !flow.dead && !flow.live.isTrue();
+  if (returns) {
+    const TypePtr type = flow.result->type();
+    {
+      InsertPointGuard at(graph, loop);
+      graph.setLocation(range);
+      loop->addInput(graph.insertConstant(true));
+      loop->addInput(graph.insertNode(graph.create(prim::Uninitialized, 1))->output()->setType(type));
+    }
+    block->addInput()->setType(c10::BoolType::get());
+    block->addInput()->setType(type);
+    block->registerOutput(flow.live.value ? flow.live.value : boolIn(block, false));
+    block->registerOutput(flow.result);
+    after.falls.value = loop->addOutput()->setType(c10::BoolType::get());
+    after.stays = after.live = after.falls;
+    after.result = loop->addOutput()->setType(type);
+  }
+  for (size_t i = 0; i < carried.size(); ++i) {
+    if (last[i] == carried[i].input) continue;
+    Value* output = loop->outputs()[i];
+    output->setDebugName(carried[i].name);
+    env_.bind(carried[i].name, Binding::of(output, carried[i].type));
+  }
+  for (size_t i = carried.size(); i-- > 0;) {
+    if (last[i] != carried[i].input) continue;
+    loop->eraseOutput(i);
+    block->eraseOutput(i + 1);
+    carried[i].input->replaceAllUsesWith(loop->input(i + 2));
+    block->eraseInput(i + 1);
+    loop->removeInput(i + 2);
+  }
+  if (endless && !has_break) {
+    // The condition never fails: the loop ends by a return, or not at all.
+    if (!returns) return Flow::raised();
+    return Flow::returned(after.result);
+  }
+  return after;
+}
+
+Flow Emitter::emitUnrolled(const For& stmt, const SugaredValuePtr& items, size_t count) {
+  const SourceRange range = stmt.iter().range();
+  const ListView<Stmt> body = stmt.body();
+  loops_.emplace_back();
+  Flow flow;
+  for (size_t i = 0; i < count && !flow.ends(); ++i) {
+    auto iteration = [&]() -> Flow {
+      assign(stmt.target(), items->getItem(range, *this, constant(range, static_cast<int64_t>(i))), range);
+      Flow f = emitStatements(body);
+      f.falls = f.stays; // what the next iteration depends on
+      return f;
+    };
+    flow = flow.falls.value ? guard(stmt.range(), flow, iteration) : iteration();
+  }
+  loops_.pop_back();
+  flow.falls = flow.stays = flow.live;
+  return flow;
+}
+
+} // namespace cresset

@@ -1,0 +1,248 @@
+// Calls that the emitter gives meaning to itself. See special_forms.h.
+#include <c10/core/ScalarType.h>
+
+#include <unordered_map>
+
+#include "cresset/frontend/emitter_impl.h"
+
+namespace cresset {
+
+void Emitter::checkArity(const Apply& apply, const std::string& name, size_t least, size_t most) {
+  const size_t n = apply.inputs().size();
+  if (!apply.attributes().empty()) throw UserError(name + " takes no keyword arguments", apply.range());
+  if (n >= least && n <= most) return;
+  throw UserError(
+      name + " expects " + (least == most ? "" : "between " + std::to_string(least) + " and ") + std::to_string(most) +
+          " arguments but found " + std::to_string(n), apply.range());
+}
+
+std::string Emitter::attributeName(const Apply& apply, const char* function) {
+  const Expr name = apply.inputs()[1];
+  if (name.kind() != TK_STRINGLITERAL) {
+    throw UserError(std::string(function) + "'s second argument must be a string literal", name.range());
+  }
+  return StringLiteral(name.tree()).text();
+}
+
+bool Emitter::hasAttribute(const SourceRange& range, const SugaredValuePtr& object, const std::string& name) {
+  Value* value = simpleValueOf(object);
+  if (!value) return object->findAttr(range, *this, name) != nullptr;
+  const TypePtr& type = value->type();
+  if (auto cls = type->cast<c10::ClassType>()) {
+    return cls->hasAttribute(name) || cls->findMethod(name) || cls->hasConstant(name) || cls->getProperty(name);
+  }
+  if (auto interface = type->cast<c10::InterfaceType>()) return interface->getMethod(name) != nullptr;
+  if (auto tuple = type->cast<c10::TupleType>(); tuple && tuple->schema()) {
+    return tuple->schema()->argumentIndexWithName(name).has_value();
+  }
+  throw UserError("hasattr's first argument must be an object or NamedTuple, got " + type->repr_str() + " instead", range);
+}
+
+SugaredValuePtr Emitter::emitSpecialForm(const SpecialForm& form, const Apply& apply, const TypePtr& hint) {
+  const SourceRange& range = apply.range();
+  const ListView<Expr> inputs = apply.inputs();
+  switch (form.form()) {
+    case Form::Annotate: {
+      checkArity(apply, form.name(), 2, 2);
+      const TypePtr type = annotationType(inputs[0]);
+      Value* value = emitExpr(inputs[1], type);
+      if (Value* converted = tryConvertTo(graph, range, value, type, /*allow_conversions=*/true)) value = converted;
+      if (!value->type()->isSubtypeOf(*type)) {
+        throw UserError(
+            "expected an expression of type " + type->repr_str() + " but found " + value->type()->repr_str(), inputs[1].range());
+      }
+      return simple(widen(range, value, type));
+    }
+    case Form::Uninitialized: {
+      checkArity(apply, form.name(), 1, 1);
+      return simple(insert(range, prim::Uninitialized, {}, annotationType(inputs[0])));
+    }
+    case Form::UncheckedCast: {
+      checkArity(apply, form.name(), 2, 2);
+      const TypePtr type = annotationType(inputs[0]);
+      Value* value = emitExpr(inputs[1]);
+      // A cast to a wider type is kept too: the archive's text says so.
+      return simple(sameType(value->type(), type) ? value : cast(range, value, type));
+    }
+    case Form::IsInstance:
+      return simple(valueOf(range, emitIsInstance(apply)));
+    case Form::HasAttr:
+      return simple(valueOf(range, emitHasAttr(apply)));
+    case Form::GetAttr:
+      return emitGetAttr(apply);
+    case Form::Fork:
+      return emitFork(apply);
+    case Form::Awaitable:
+      throw UserError("awaitables are not supported; use " "torch.jit.fork and torch.jit.wait", range);
+    case Form::List:
+      return simple(emitListCall(apply, hint));
+    case Form::Dict:
+      return simple(emitDictCall(apply, hint));
+    case Form::Tuple:
+      return simple(emitTupleCall(apply));
+    case Form::TypeOf:
+      throw UserError("type() is not supported in TorchScript; use isinstance to test what a value is", range);
+    case Form::Super:
+      throw UserError("super() is not supported in TorchScript; call the method of the base class by another name", range);
+    case Form::IsScripting:
+      checkArity(apply, form.name(), 0, 0);
+      return simple(constant(range, true));
+    case Form::IsTracing:
+      checkArity(apply, form.name(), 0, 0);
+      return simple(constant(range, false));
+    case Form::LegacyTensor:
+      return simple(emitLegacyTensor(form, apply));
+  }
+  CRESSET_CHECK(false, "special form " + form.name());
+}
+
+SugaredValuePtr Emitter::emitGetAttr(const Apply& apply) {
+  checkArity(apply, "getattr", 2, 3);
+  const std::string name = attributeName(apply, "getattr");
+  const Expr object = apply.inputs()[0];
+  const SugaredValuePtr value = emitSugared(object);
+  if (apply.inputs().size() == 2) return value->attr(apply.range(), *this, name);
+  // Which of the two it is, is known while compiling; the other isn't evaluated.
+  Value* simple_value = simpleValueOf(value);
+  const bool object_like = !simple_value || simple_value->type()->kind() == c10::TypeKind::ClassType ||
+      simple_value->type()->kind() == c10::TypeKind::InterfaceType || simple_value->type()->kind() == c10::TypeKind::TupleType;
+  if (!object_like) {
+    if (auto found = value->findAttr(apply.range(), *this, name)) return found;
+  } else if (hasAttribute(object.range(), value, name)) {
+    return value->attr(apply.range(), *this, name);
+  }
+  return emitSugared(apply.inputs()[2]);
+}
+
+SugaredValuePtr Emitter::emitFork(const Apply& apply) {
+  const SourceRange& range = apply.range();
+  if (apply.inputs().empty()) throw UserError("Expected at least one argument to fork()", range);
+  const SugaredValuePtr callee = emitSugared(apply.inputs()[0]);
+  const std::vector<NamedValue> args = emitArguments(apply.inputs(), 1);
+  const std::vector<NamedValue> kwargs = emitKeywords(apply.attributes());
+
+  // The call is emitted into a block first, where it can refer to all that is in scope, and then moved into a graph of
+  // its own that takes what it refers to as inputs.
+  graph.setLocation(range);
+  Node* fork = graph.insertNode(graph.create(prim::fork, 0));
+  Block* block = fork->addBlock();
+  TypePtr type;
+  {
+    InsertPointGuard at(graph, block);
+    Value* result = callee->call(range, *this, args, kwargs, 1)->asValue(range, *this);
+    block->registerOutput(result);
+    type = result->type();
+  }
+  auto subgraph = Graph::make();
+  std::unordered_map<Value*, Value*> captured;
+  std::vector<Value*> inputs;
+  subgraph->block()->cloneFrom(block, [&](Value* outer) -> Value* {
+    Value*& inner = captured[outer];
+    if (inner) return inner;
+    if (isConstant(outer)) {
+      Node* copy = subgraph->createClone(outer->node(), [](Value* v) { return v; });
+      subgraph->block()->prependNode(copy);
+      return inner = copy->output();
+    }
+    inputs.push_back(outer);
+    inner = subgraph->addInput()->copyMetadata(outer);
+    return inner;
+  });
+  fork->eraseBlock(0);
+  for (Value* input : inputs) fork->addInput(input);
+  fork->setAttribute(Symbol::attr("Subgraph"), std::move(subgraph));
+  return simple(fork->addOutput()->setType(c10::FutureType::create(type)));
+}
+
+Value* Emitter::emitListCall(const Apply& apply, const TypePtr& hint) {
+  const SourceRange& range = apply.range();
+  checkArity(apply, "list", 0, 1);
+  if (apply.inputs().empty()) return emitList(SequenceLiteral::make(TK_LIST_LITERAL, range, ListView<Expr>::make(range, {})), hint);
+  const Expr arg = apply.inputs()[0];
+  const SugaredValuePtr iterable = emitSugared(arg, hint);
+  if (Value* value = simpleValueOf(iterable)) {
+    const auto kind = value->type()->kind();
+    if (kind == c10::TypeKind::ListType || kind == c10::TypeKind::StringType) return builtin(range, aten::list, {value});
+  }
+  Value* list = makeList(range, {}, c10::TensorType::get());
+  TypePtr element_type;
+  emitItems(arg.range(), iterable, [&](const SugaredValuePtr& item) {
+    Value* element = item->asValue(arg.range(), *this);
+    if (!element_type) {
+      element_type = element->type();
+      list->setType(c10::ListType::create(element_type));
+    }
+    append(range, list, element, element_type);
+  });
+  return list;
+}
+
+Value* Emitter::emitDictCall(const Apply& apply, const TypePtr& hint) {
+  const SourceRange& range = apply.range();
+  const ListView<Expr> inputs = apply.inputs();
+  if (inputs.size() > 1) throw UserError("dict expected at most 1 argument, got " + std::to_string(inputs.size()), range);
+  const DictLiteral empty = DictLiteral::make(range, ListView<Expr>::make(range, {}), ListView<Expr>::make(range, {}));
+  Value* dict = nullptr;
+  bool typed = hint && hint->kind() == c10::TypeKind::DictType;
+  if (!inputs.empty()) {
+    const Expr arg = inputs[0];
+    const SugaredValuePtr source = emitSugared(arg, hint);
+    Value* value = simpleValueOf(source);
+    if (value && value->type()->kind() == c10::TypeKind::DictType) {
+      dict = builtin(range, Symbol::aten("copy"), {value});
+      typed = true;
+    } else {
+      dict = emitDict(empty, hint);
+      emitItems(arg.range(), source, [&](const SugaredValuePtr& item) {
+        const auto pair = item->asTuple(arg.range(), *this, 2);
+        if (pair.size() != 2) throw UserError("dict() expects an iterable of pairs of a key and a value", arg.range());
+        Value* key = pair[0]->asValue(arg.range(), *this);
+        insertItem(range, dict, key, pair[1]->asValue(arg.range(), *this), typed ? hint : TypePtr());
+      });
+    }
+  } else {
+    dict = emitDict(empty, hint);
+  }
+  for (const Attr attribute : apply.attributes()) {
+    Value* key = constant(attribute.range(), attribute.name().name());
+    Value* value = emitExpr(attribute.value());
+    insertItem(attribute.range(), dict, key, value, typed ? dict->type() : TypePtr());
+  }
+  return dict;
+}
+
+Value* Emitter::emitTupleCall(const Apply& apply) {
+  checkArity(apply, "tuple", 0, 1);
+  std::vector<Value*> values;
+  if (!apply.inputs().empty()) {
+    const Expr arg = apply.inputs()[0];
+    for (const auto& item : emitSugared(arg)->asTuple(arg.range(), *this)) values.push_back(item->asValue(arg.range(), *this));
+  }
+  return makeTuple(apply.range(), values);
+}
+
+Value* Emitter::emitLegacyTensor(const SpecialForm& form, const Apply& apply) {
+  static const std::unordered_map<std::string, c10::ScalarType> kTypes = {
+      {"FloatTensor", c10::kFloat}, {"DoubleTensor", c10::kDouble}, {"HalfTensor", c10::kHalf}, {"BFloat16Tensor", c10::kBFloat16},
+      {"IntTensor", c10::kInt},     {"LongTensor", c10::kLong},     {"ShortTensor", c10::kShort}, {"CharTensor", c10::kChar},
+      {"ByteTensor", c10::kByte},   {"BoolTensor", c10::kBool}};
+  const SourceRange& range = apply.range();
+  const std::string name = form.name().substr(form.name().rfind('.') + 1);
+  auto found = kTypes.find(name);
+  if (found == kTypes.end()) throw UserError("'" + form.name() + "' is no tensor type", range);
+  if (!apply.attributes().empty()) throw UserError(form.name() + " takes no keyword arguments", range);
+  const std::vector<NamedValue> dtype{NamedValue(constant(range, static_cast<int64_t>(found->second)), range, "dtype")};
+  std::vector<NamedValue> args = emitArguments(apply.inputs());
+  if (args.size() == 1 && args[0].type()->kind() == c10::TypeKind::ListType) return insertOp(graph, aten::tensor, args, dtype, range);
+  std::vector<Value*> sizes;
+  for (const NamedValue& arg : args) {
+    if (arg.type()->kind() != c10::TypeKind::IntType) {
+      throw UserError(form.name() + " takes sizes or one list of values, got " + arg.type()->repr_str(), range);
+    }
+    sizes.push_back(arg.value);
+  }
+  if (sizes.empty()) sizes.push_back(constant(range, int64_t(0)));
+  return insertOp(graph, aten::empty, {NamedValue(makeList(range, sizes, c10::IntType::get()), range)}, dtype, range);
+}
+
+} // namespace cresset

@@ -1,0 +1,141 @@
+// The prelude: what torch writes in Python on top of its operators, as far as an operator alone can't stand for it
+// because of its signature (`relu(x, inplace=True)`) or because it is a class (`torch.no_grad`).
+//
+// Each entry compiles by itself into the program that uses it, under the qualified name that torch.jit gives it in
+// archives, so that the same code may also come from an archive.
+#include "cresset/frontend/prelude.h"
+
+#include <string_view>
+
+#include "cresset/frontend/compiler.h"
+#include "cresset/support/error.h"
+
+namespace cresset {
+
+namespace {
+
+struct Entry {
+  std::string_view name; // as Python code calls it
+  std::string_view home; // prefix of its qualified name
+  std::string_view code;
+};
+
+constexpr Entry kEntries[] = {
+    {"torch.no_grad", "__torch__.torch.autograd.grad_mode", R"(
+class no_grad:
+  prev : bool
+  def __init__(self) -> None:
+    self.prev = False
+  def __enter__(self) -> None:
+    self.prev = torch.is_grad_enabled()
+    torch.set_grad_enabled(False)
+  def __exit__(self, exc_type: Any, exc_value: Any, traceback: Any) -> None:
+    torch.set_grad_enabled(self.prev)
+)"},
+    {"torch.enable_grad", "__torch__.torch.autograd.grad_mode", R"(
+class enable_grad:
+  prev : bool
+  def __init__(self) -> None:
+    self.prev = False
+  def __enter__(self) -> None:
+    self.prev = torch.is_grad_enabled()
+    torch.set_grad_enabled(True)
+  def __exit__(self, exc_type: Any, exc_value: Any, traceback: Any) -> None:
+    torch.set_grad_enabled(self.prev)
+)"},
+    {"torch.nn.functional.relu", "__torch__.torch.nn.functional", R"(
+def relu(input: Tensor, inplace: bool = False) -> Tensor:
+  if inplace:
+    return torch.relu_(input)
+  return torch.relu(input)
+)"},
+    {"torch.nn.functional.relu6", "__torch__.torch.nn.functional", R"(
+def relu6(input: Tensor, inplace: bool = False) -> Tensor:
+  if inplace:
+    return torch.relu6_(input)
+  return torch.relu6(input)
+)"},
+    {"torch.nn.functional.silu", "__torch__.torch.nn.functional", R"(
+def silu(input: Tensor, inplace: bool = False) -> Tensor:
+  if inplace:
+    return torch.silu_(input)
+  return torch.silu(input)
+)"},
+    {"torch.nn.functional.mish", "__torch__.torch.nn.functional", R"(
+def mish(input: Tensor, inplace: bool = False) -> Tensor:
+  if inplace:
+    return torch.mish_(input)
+  return torch.mish(input)
+)"},
+    {"torch.nn.functional.hardswish", "__torch__.torch.nn.functional", R"(
+def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
+  if inplace:
+    return torch.hardswish_(input)
+  return torch.hardswish(input)
+)"},
+    {"torch.nn.functional.elu", "__torch__.torch.nn.functional", R"(
+def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
+  if inplace:
+    return torch.elu_(input, alpha)
+  return torch.elu(input, alpha)
+)"},
+    {"torch.nn.functional.leaky_relu", "__torch__.torch.nn.functional", R"(
+def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
+  if inplace:
+    return torch.leaky_relu_(input, negative_slope)
+  return torch.leaky_relu(input, negative_slope)
+)"},
+    {"torch.nn.functional.hardtanh", "__torch__.torch.nn.functional", R"(
+def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Tensor:
+  if min_val > max_val:
+    raise ValueError("min_val cannot be greater than max_val")
+  if inplace:
+    return torch.hardtanh_(input, min_val, max_val)
+  return torch.hardtanh(input, min_val, max_val)
+)"},
+    {"torch.nn.functional.dropout", "__torch__.torch.nn.functional", R"(
+def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+  if p < 0.0 or p > 1.0:
+    raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
+  if inplace:
+    return torch.dropout_(input, p, training)
+  return torch.dropout(input, p, training)
+)"},
+    {"torch.nn.functional.tanh", "__torch__.torch.nn.functional", R"(
+def tanh(input: Tensor) -> Tensor:
+  return torch.tanh(input)
+)"},
+    {"torch.nn.functional.sigmoid", "__torch__.torch.nn.functional", R"(
+def sigmoid(input: Tensor) -> Tensor:
+  return torch.sigmoid(input)
+)"},
+};
+
+const Entry* findEntry(const std::string& full_name) {
+  for (const Entry& entry : kEntries) {
+    if (entry.name == full_name) return &entry;
+  }
+  return nullptr;
+}
+
+} // namespace
+
+SugaredValuePtr preludeMember(const std::string& full_name, const SourceRange& range, EmitContext& cx) {
+  const Entry* entry = findEntry(full_name);
+  if (!entry) return nullptr;
+  const std::string short_name(entry->name.substr(entry->name.rfind('.') + 1));
+  const c10::QualifiedName name(c10::QualifiedName(std::string(entry->home)), short_name);
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    if (auto type = cx.program.findType(name)) return valueOfType(type);
+    if (Function* function = cx.program.findFunction(name)) return std::make_shared<FunctionValue>(function);
+    DefineOptions options;
+    options.prefix = c10::QualifiedName(std::string(entry->home));
+    // The leading line break of the raw string is left out, so that line numbers start at the text.
+    auto source = std::make_shared<Source>(std::string(entry->code.substr(1)), std::string(entry->name));
+    defineSource(cx.program, std::move(source), options);
+  }
+  CRESSET_CHECK(false, "the prelude's text for " + full_name + " does not define it");
+  return nullptr;
+}
+
+} // namespace cresset

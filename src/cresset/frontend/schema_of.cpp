@@ -1,0 +1,86 @@
+// The schema that a `def` line declares.
+#include <ATen/core/class_type.h>
+#include <ATen/core/function_schema.h>
+
+#include "cresset/frontend/annotations.h"
+#include "cresset/frontend/calls.h"
+#include "cresset/frontend/compiler.h"
+#include "cresset/support/error.h"
+
+namespace cresset {
+
+namespace {
+
+/// `x: BroadcastingList2[int] = 1` means [1, 1].
+c10::IValue repeated(const c10::IValue& value, const TypePtr& list, int32_t count) {
+  const TypePtr element = list->expectRef<c10::ListType>().getElementType();
+  c10::impl::GenericList values(element);
+  for (int32_t i = 0; i < count; ++i) values.push_back(value);
+  return c10::IValue(std::move(values));
+}
+
+c10::Argument argumentOf(const Param& param, Program& program, const ResolverPtr& resolver) {
+  TypePtr type = c10::TensorType::getInferred();
+  std::optional<int32_t> repeat;
+  if (param.type().present()) {
+    const Expr annotation = param.type().get();
+    auto read = [&](const Expr& e) { return typeOfAnnotation(e, program, resolver); };
+    if (auto broadcasting = broadcastingList(annotation, read)) {
+      type = broadcasting->first;
+      repeat = broadcasting->second;
+    } else {
+      type = read(annotation);
+    }
+  }
+  std::optional<c10::IValue> default_value;
+  if (param.defaultValue().present()) {
+    const Expr expr = param.defaultValue().get();
+    try {
+      const bool scalar = repeat && expr.kind() != TK_LIST_LITERAL && expr.kind() != TK_TUPLE_LITERAL;
+      if (scalar) {
+        const TypePtr element = type->expectRef<c10::ListType>().getElementType();
+        default_value = repeated(evaluateConstant(expr, element, program, resolver), type, *repeat);
+      } else {
+        default_value = evaluateConstant(expr, type, program, resolver);
+      }
+    } catch (const UserError& error) {
+      throw UserError("in the default of parameter '" + param.name().name() + "': " + error.message(), error.range());
+    }
+  }
+  return c10::Argument(param.name().name(), std::move(type), repeat, std::move(default_value), param.kwargOnly());
+}
+
+} // namespace
+
+c10::FunctionSchema schemaOf(const Def& def, Program& program, const ResolverPtr& resolver, const TypePtr& self_type) {
+  std::vector<c10::Argument> arguments;
+  bool had_default = false;
+  size_t index = 0;
+  for (const Param param : def.decl().params()) {
+    const std::string& name = param.name().name();
+    for (const c10::Argument& other : arguments) {
+      if (other.name() == name) throw UserError("the parameter '" + name + "' is given twice", param.range());
+    }
+    if (index++ == 0 && self_type) {
+      // The receiver's type is the class, however an archive spells it.
+      arguments.emplace_back(name, self_type);
+      continue;
+    }
+    arguments.push_back(argumentOf(param, program, resolver));
+    if (arguments.back().default_value()) {
+      had_default = true;
+    } else if (had_default && !param.kwargOnly()) {
+      throw UserError("the parameter '" + name + "' has no default but follows one that has", param.range());
+    }
+  }
+  if (self_type && arguments.empty()) {
+    throw UserError("method '" + def.name().name() + "' must have a first parameter, self", def.range());
+  }
+  std::vector<c10::Argument> returns;
+  if (def.decl().returnType().present()) {
+    returns.emplace_back("", typeOfAnnotation(def.decl().returnType().get(), program, resolver));
+  }
+  return c10::FunctionSchema(def.name().name(), "", std::move(arguments), std::move(returns));
+}
+
+} // namespace cresset

@@ -1,0 +1,240 @@
+// Runs: their start and end, frames of calls, calls that leave the interpreter, forks.
+#include <ATen/core/class_type.h>
+#include <ATen/core/function.h>
+
+#include <new>
+#include <utility>
+
+#include "cresset/interpreter/futures.h"
+#include "cresset/interpreter/object_slots.h"
+#include "cresset/interpreter/run.h"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+#include <thread>
+
+namespace cresset {
+
+namespace detail {
+
+SlotStripe slot_stripes[kSlotStripes];
+
+void SlotStripe::lockSlowly() {
+  for (int attempt = 0;; ++attempt) {
+    while (locked_.load(std::memory_order_relaxed)) {
+      if (attempt++ > 100) {
+        std::this_thread::yield();
+        continue;
+      }
+#if defined(__x86_64__)
+      _mm_pause();
+#endif
+    }
+    if (!locked_.exchange(true, std::memory_order_acquire)) return;
+  }
+}
+
+} // namespace detail
+
+namespace {
+
+[[noreturn]] void raiseRecursionError() {
+  throw ScriptRaise("builtins.RecursionError", "maximum recursion depth exceeded");
+}
+
+/// Runs inside runs (an operator or a custom class calls back) use C++ stack.
+constexpr int kMaxNestedRuns = 500;
+thread_local int nested_runs = 0;
+
+/// One run per thread is kept, so that a call allocates nothing.
+thread_local std::unique_ptr<Run> spare_run;
+
+/// Null if the function is not one of ours, or does not run as Code.
+const Code* codeOf(torch::jit::Function& function, uint32_t num_inputs) {
+  auto* ours = dynamic_cast<Function*>(&function);
+  if (!ours) return nullptr;
+  const Code* code = ours->executable().code();
+  if (code && (code->num_inputs != num_inputs || code->num_outputs != 1)) {
+    throw UserError("'" + code->name + "' takes " + std::to_string(code->num_inputs) + " arguments and gives " +
+                    std::to_string(code->num_outputs) + " results, but is called with " + std::to_string(num_inputs) +
+                    " for one result");
+  }
+  return code;
+}
+
+} // namespace
+
+RegisterStack::~RegisterStack() {
+  for (size_t i = 0; i < size_; ++i) data_[i].~IValue();
+  ::operator delete(data_);
+}
+
+void RegisterStack::grow(size_t size) {
+  size = std::max({size, size_ * 2, size_t(32)});
+  auto* data = static_cast<c10::IValue*>(::operator new(size * sizeof(c10::IValue)));
+  for (size_t i = 0; i < size_; ++i) {
+    new (&data[i]) c10::IValue(std::move(data_[i]));
+    data_[i].~IValue();
+  }
+  for (size_t i = size_; i < size; ++i) new (&data[i]) c10::IValue();
+  ::operator delete(data_);
+  data_ = data;
+  size_ = size;
+}
+
+Run::~Run() {
+  for (const Frame& frame : frames_) clearRegisters(frame); // a suspended run that nobody wants any more
+}
+
+void Run::start(const Code& code, Stack& stack) {
+  if (stack.size() < code.num_inputs) {
+    throw UserError("'" + code.name + "' takes " + std::to_string(code.num_inputs) + " arguments, but only " +
+                    std::to_string(stack.size()) + " are on the stack");
+  }
+  registers_.require(code.num_registers);
+  const size_t first = stack.size() - code.num_inputs;
+  for (size_t i = 0; i < code.num_inputs; ++i) new (&registers_.data()[i]) c10::IValue(std::move(stack[first + i]));
+  stack.resize(first);
+  frames_.push_back({&code, code.instructions.data(), 0, kNoRegister, 0, false});
+}
+
+void Run::start(std::shared_ptr<const Code> code, Stack& stack) {
+  may_suspend_ = true;
+  kept_program_ = code->program.lock();
+  kept_code_ = std::move(code);
+  start(*kept_code_, stack);
+}
+
+void Run::takeResults(Stack& stack) {
+  for (c10::IValue& result : results_) stack.push_back(std::move(result));
+  results_.clear();
+}
+
+c10::IValue Run::takeResult() {
+  if (results_.size() == 1) {
+    c10::IValue result = std::move(results_[0]);
+    results_.clear();
+    return result;
+  }
+  return c10::ivalue::Tuple::create(std::exchange(results_, {}));
+}
+
+void runCode(const Code& code, Stack& stack) {
+  if (nested_runs >= kMaxNestedRuns) raiseRecursionError();
+  std::unique_ptr<Run> run = std::move(spare_run);
+  if (!run) run = std::make_unique<Run>();
+  struct Nesting {
+    Nesting() { ++nested_runs; }
+    ~Nesting() { --nested_runs; }
+  } nesting;
+  // A run that throws has left all its frames, but is not used again: exceptions are rare.
+  run->start(code, stack);
+  run->resume();
+  run->takeResults(stack);
+  if (!run->isLarge()) spare_run = std::move(run);
+}
+
+c10::IValue Run::take(uint32_t operand) {
+  const Frame& frame = frames_.back();
+  const uint32_t index = operand & kIndexMask;
+  if (operand & kConstantBit) return frame.code->constants[index];
+  c10::IValue& reg = registers_.data()[frame.base + index];
+  return operand & kMoveBit ? std::move(reg) : reg;
+}
+
+void Run::pushOperands(const uint32_t* operands, uint32_t count) {
+  const Frame& frame = frames_.back();
+  c10::IValue* regs = registers_.data() + frame.base;
+  const c10::IValue* constants = frame.code->constants.data();
+  if (stack_.capacity() < count) stack_.reserve(count);
+  for (uint32_t i = 0; i < count; ++i) {
+    const uint32_t operand = operands[i];
+    const uint32_t index = operand & kIndexMask;
+    if (operand & kMoveBit) stack_.push_back(std::move(regs[index]));
+    else stack_.push_back(operand & kConstantBit ? constants[index] : regs[index]);
+  }
+}
+
+void Run::popResults(const uint32_t* outputs, uint32_t count) {
+  CRESSET_CHECK(stack_.size() == count, "an operator left " + std::to_string(stack_.size()) + " results instead of " +
+                                            std::to_string(count) + " in " + frames_.back().code->name);
+  c10::IValue* regs = registers_.data() + frames_.back().base;
+  for (uint32_t i = 0; i < count; ++i) {
+    if (outputs[i] != kNoRegister) new (&regs[outputs[i]]) c10::IValue(std::move(stack_[i]));
+  }
+  stack_.clear();
+}
+
+void Run::pushFrame(const Code& callee, uint32_t result, bool is_exit) {
+  const Frame& caller = frames_.back();
+  const size_t base = caller.base + caller.code->num_registers;
+  // An __exit__ that runs because of a recursion error needs a frame too.
+  if (!is_exit && (frames_.size() >= kMaxCallDepth || base + callee.num_registers > kMaxRegisters)) raiseRecursionError();
+  registers_.require(base + callee.num_registers);
+  frames_.push_back({&callee, callee.instructions.data(), static_cast<uint32_t>(base), result,
+                     static_cast<uint32_t>(handlers_.size()), is_exit});
+}
+
+void Run::call(const Code& callee, const uint32_t* operands, uint32_t num_inputs) {
+  const uint32_t caller_base = frames_.back().base;
+  const c10::IValue* constants = frames_.back().code->constants.data();
+  pushFrame(callee, operands[0] == kNoRegister ? kNoRegister : caller_base + operands[0], false);
+  c10::IValue* from = registers_.data() + caller_base;
+  c10::IValue* to = registers_.data() + frames_.back().base;
+  for (uint32_t i = 0; i < num_inputs; ++i) {
+    const uint32_t operand = operands[1 + i];
+    const uint32_t index = operand & kIndexMask;
+    if (operand & kMoveBit) new (&to[i]) c10::IValue(std::move(from[index]));
+    else new (&to[i]) c10::IValue(operand & kConstantBit ? constants[index] : from[index]);
+  }
+}
+
+/// A method of a custom C++ class, or a function with another kind of Executable.
+void Run::callOutside(torch::jit::Function& function, const Instruction& instruction) {
+  const uint32_t* operands = frames_.back().code->pool.data() + instruction.a;
+  pushOperands(operands + 1, instruction.c);
+  function.run(stack_);
+  if (stack_.empty()) stack_.emplace_back(); // a C++ method that returns nothing
+  popResults(operands, 1);
+  ++frames_.back().pc;
+}
+
+void Run::callFunction(const Instruction& instruction) {
+  const Code& code = *frames_.back().code;
+  const FunctionSite& site = *code.functions[instruction.b];
+  const Code* callee = site.code.load(std::memory_order_acquire);
+  if (!callee) [[unlikely]] {
+    callee = codeOf(*site.function, instruction.c);
+    if (!callee) return callOutside(*site.function, instruction);
+    site.code.store(callee, std::memory_order_release);
+  }
+  call(*callee, code.pool.data() + instruction.a, instruction.c);
+}
+
+void Run::callMethod(const Instruction& instruction) {
+  const Frame& frame = frames_.back();
+  const uint32_t* operands = frame.code->pool.data() + instruction.a;
+  const uint32_t self = operands[1] & kIndexMask;
+  const c10::IValue& object =
+      operands[1] & kConstantBit ? frame.code->constants[self] : registers_.data()[frame.base + self];
+  const auto found = frame.code->methods[instruction.b]->find(object.toObjectRef());
+  const Code* callee = found.target ? found.target->code.load(std::memory_order_acquire) : nullptr;
+  if (!callee) [[unlikely]] {
+    callee = codeOf(*found.function, instruction.c);
+    if (!callee) return callOutside(*found.function, instruction);
+    if (found.target) found.target->code.store(callee, std::memory_order_release);
+  }
+  call(*callee, operands, instruction.c);
+}
+
+void Run::fork(const Instruction& instruction) {
+  const Code& code = *frames_.back().code;
+  const uint32_t* operands = code.pool.data() + instruction.a;
+  std::vector<c10::IValue> inputs;
+  inputs.reserve(instruction.c);
+  for (uint32_t i = 0; i < instruction.c; ++i) inputs.push_back(take(operands[1 + i]));
+  setOutput(instruction, startFork(code.forks[instruction.b], std::move(inputs), code.fork_types[instruction.b]));
+}
+
+} // namespace cresset

@@ -1,0 +1,390 @@
+// Emission: a graph as Code, node by node in program order. See code.h for the invariants and liveness.h for where
+// values die; linear in the size of the graph, recursive over block nesting only.
+#include "cresset/interpreter/emit.h"
+
+#include <ATen/core/class_type.h>
+
+#include <limits>
+#include <utility>
+
+#include "cresset/ir/constants.h"
+#include "cresset/support/error.h"
+
+namespace cresset {
+
+namespace {
+
+bool holdsNoReference(const c10::Type& type) {
+  switch (type.kind()) {
+    case c10::TypeKind::IntType:
+    case c10::TypeKind::FloatType:
+    case c10::TypeKind::BoolType:
+    case c10::TypeKind::NoneType:
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool mayBeNone(const c10::Type& type) {
+  return c10::NoneType::get()->isSubtypeOf(type) || type.kind() == c10::TypeKind::AnyType;
+}
+
+/// The class whose attributes `object` has.
+c10::ClassTypePtr classOf(const Node& node, const Value* object) {
+  auto type = object->type()->cast<c10::ClassType>();
+  if (!type) {
+    throw UserError("attributes belong to objects of a class, but this is a value of type " +
+                    object->type()->repr_str(), node.sourceRange());
+  }
+  return type;
+}
+
+uint32_t slotOf(const Node& node, const c10::ClassType& type) {
+  const std::string& name = node.s(attr::name);
+  const auto slot = type.findAttributeSlot(name);
+  if (!slot) {
+    throw UserError("class " + type.repr_str() + " has no attribute '" + name + "'", node.sourceRange());
+  }
+  return static_cast<uint32_t>(*slot);
+}
+
+void checkFitsCount(size_t count, const Node& node) {
+  if (count > std::numeric_limits<uint16_t>::max()) {
+    throw UserError("an operation can't have more than 65535 results", node.sourceRange());
+  }
+}
+
+} // namespace
+
+Emitter::Emitter(Graph& graph, Code& code)
+    : graph_(graph), code_(code), live_(graph), registers_(graph.numValues()),
+      constant_of_(graph.numValues(), kNoRegister), scalar_(graph.numValues()) {}
+
+void Emitter::run() {
+  code_.num_inputs = graph_.inputs().size();
+  code_.num_outputs = graph_.outputs().size();
+  code_.instructions.reserve(graph_.numNodes());
+  code_.location_of.reserve(graph_.numNodes());
+  code_.locations.emplace_back();
+  for (const Value* input : graph_.inputs()) {
+    define(input);
+    registers_.allocate(live_.variable(input));
+  }
+  emitEntryDrops(0);
+  emitBlock(0);
+  emitReturn();
+  code_.num_registers = registers_.count();
+  CRESSET_CHECK(registers_.count() < kIndexMask, code_.name);
+}
+
+size_t Emitter::add(Op op, uint32_t a, uint32_t b, uint32_t c, uint16_t n) {
+  code_.instructions.push_back({op, n, a, b, c});
+  code_.location_of.push_back(location_);
+  return code_.instructions.size() - 1;
+}
+
+void Emitter::setLocation(const Node& node) {
+  const SourceRange& range = node.sourceRange();
+  if (!code_.locations.empty()) {
+    const auto& last = code_.locations.back();
+    if (last.range.source == range.source && last.range.begin == range.begin && last.range.end == range.end &&
+        last.inlined == node.inlinedCall()) {
+      location_ = static_cast<uint32_t>(code_.locations.size() - 1);
+      return;
+    }
+  }
+  location_ = static_cast<uint32_t>(code_.locations.size());
+  code_.locations.push_back({range, node.inlinedCall()});
+}
+
+uint32_t Emitter::constant(c10::IValue value) {
+  code_.constants.push_back(std::move(value));
+  return static_cast<uint32_t>(code_.constants.size() - 1);
+}
+
+uint32_t Emitter::type(const c10::TypePtr& type) {
+  const auto [it, is_new] = type_index_.emplace(type.get(), static_cast<uint32_t>(code_.types.size()));
+  if (is_new) code_.types.push_back(type);
+  return it->second;
+}
+
+uint32_t Emitter::methodSite(std::string name) {
+  code_.methods.push_back(std::make_unique<MethodSite>(std::move(name)));
+  return static_cast<uint32_t>(code_.methods.size() - 1);
+}
+
+void Emitter::define(const Value* value) {
+  scalar_[value->unique()] = holdsNoReference(*value->type());
+}
+
+uint32_t Emitter::operand(const Value* value, uint32_t flag) {
+  const uint32_t variable = live_.variable(value);
+  if (live_.isConstant(variable)) {
+    if (constant_of_[variable] == kNoRegister) {
+      throw UserError("a function can only be called here, not used as a value",
+                      value->uses().empty() ? SourceRange() : value->uses().front().user->sourceRange());
+    }
+    return constant_of_[variable] | kConstantBit;
+  }
+  const uint32_t reg = registers_.of(variable);
+  CRESSET_CHECK(reg != Registers::kNone && registers_.holder(reg) == variable, "%" + value->debugName());
+  return flag != ~0u && live_.isLastUse(flag) ? reg | kMoveBit : reg;
+}
+
+void Emitter::drop(uint32_t variable) {
+  if (!scalar_[variable]) add(Op::Drop, registers_.of(variable));
+  registers_.release(variable);
+}
+
+void Emitter::releaseDying(const Liveness::NodeInfo& info, size_t first_input) {
+  const InputRange inputs = info.node->inputs();
+  for (size_t k = first_input; k < inputs.size(); ++k) {
+    if (live_.isLastUse(info.first_flag + static_cast<uint32_t>(k))) registers_.release(live_.variable(inputs[k]));
+  }
+}
+
+uint32_t Emitter::defineOutput(const Value* output) {
+  define(output);
+  return live_.isUnused(output) ? kNoRegister : registers_.allocate(live_.variable(output));
+}
+
+void Emitter::emitPool(Op op, const Liveness::NodeInfo& info, uint32_t b, size_t first_input) {
+  const Node& node = *info.node;
+  const InputRange inputs = node.inputs();
+  const auto outputs = node.outputs();
+  checkFitsCount(outputs.size(), node);
+  const size_t start = code_.pool.size();
+  code_.pool.resize(start + outputs.size());
+  for (size_t k = first_input; k < inputs.size(); ++k) {
+    code_.pool.push_back(operand(inputs[k], info.first_flag + static_cast<uint32_t>(k)));
+  }
+  releaseDying(info, first_input);
+  for (size_t k = 0; k < outputs.size(); ++k) code_.pool[start + k] = defineOutput(outputs[k]);
+  add(op, static_cast<uint32_t>(start), b, static_cast<uint32_t>(inputs.size() - first_input),
+      static_cast<uint16_t>(outputs.size()));
+}
+
+void Emitter::emitBorrowing(Op op, const Liveness::NodeInfo& info, uint32_t b, uint32_t c, uint16_t n) {
+  // Scalars leave nothing behind, so their registers may take the result. Others must outlive the instruction.
+  const InputRange inputs = info.node->inputs();
+  std::vector<uint32_t> owning;
+  for (size_t k = 0; k < inputs.size(); ++k) {
+    if (!live_.isLastUse(info.first_flag + static_cast<uint32_t>(k))) continue;
+    const uint32_t variable = live_.variable(inputs[k]);
+    if (scalar_[variable]) registers_.release(variable);
+    else owning.push_back(variable);
+  }
+  uint32_t a = 0;
+  for (const Value* output : info.node->outputs()) {
+    define(output);
+    // The register is written in any case, since the instruction may raise.
+    a = registers_.allocate(live_.variable(output));
+  }
+  add(op, a, b, c, n);
+  for (uint32_t variable : owning) drop(variable);
+  for (const Value* output : info.node->outputs()) {
+    if (live_.isUnused(output)) drop(live_.variable(output));
+  }
+}
+
+void Emitter::emitConstant(const Node& node) {
+  const Value* output = node.output();
+  if (node.kind() == prim::Uninitialized) {
+    constant_of_[output->unique()] = constant(c10::IValue::uninitialized());
+    return;
+  }
+  if (output->type()->kind() == c10::TypeKind::FunctionType) return; // calls read the type
+  auto value = toIValue(output);
+  CRESSET_CHECK(value.has_value(), "constant %" + output->debugName());
+  if (value->isNone() && output->type()->isSubtypeOf(*c10::TensorType::get())) value = at::Tensor();
+  constant_of_[output->unique()] = constant(std::move(*value));
+}
+
+void Emitter::emitNode(const Liveness::NodeInfo& info) {
+  const Node& node = *info.node;
+  switch (node.kind()) {
+    case prim::Constant:
+    case prim::Uninitialized:
+      return emitConstant(node);
+    case prim::unchecked_cast:
+      return; // the same variable
+    case prim::If:
+      return emitIf(info);
+    case prim::Loop:
+      return emitLoop(info);
+    case prim::TupleConstruct: {
+      const bool named = node.output()->type()->expectRef<c10::TupleType>().schema() != nullptr;
+      return emitPool(Op::MakeTuple, info, named ? 1 + type(node.output()->type()) : 0);
+    }
+    case prim::ListConstruct:
+      return emitPool(Op::MakeList, info, type(node.output()->type()));
+    case prim::DictConstruct:
+      return emitPool(Op::MakeDict, info, type(node.output()->type()));
+    case prim::TupleUnpack:
+      return emitPool(Op::UnpackTuple, info, 0);
+    case prim::ListUnpack:
+      return emitPool(Op::UnpackList, info, 0);
+    case prim::TupleSlice: {
+      emitPool(Op::SliceTuple, info, static_cast<uint32_t>(node.i(attr::beg)));
+      code_.instructions.back().c = static_cast<uint32_t>(node.i(attr::end));
+      return;
+    }
+    case prim::TupleIndex:
+      return emitTupleIndex(info);
+    case prim::CreateObject: {
+      classOf(node, node.output());
+      const uint32_t a = defineOutput(node.output());
+      add(Op::CreateObject, a, 0, type(node.output()->type()));
+      return;
+    }
+    case prim::GetAttr:
+      return emitGetAttr(info);
+    case prim::SetAttr:
+      return emitSetAttr(info);
+    case prim::CallFunction:
+      return emitCallFunction(info);
+    case prim::CallMethod:
+      return emitPool(Op::CallMethod, info, methodSite(node.s(attr::name)));
+    case prim::isinstance:
+      return emitIsInstance(info);
+    case prim::Enter:
+      return emitEnter(info);
+    case prim::Exit:
+      return emitExit(info);
+    case prim::fork:
+      return emitFork(info);
+    case aten::wait:
+      return emitBorrowing(Op::Wait, info, borrowed(node.input()), 0);
+    default:
+      return emitOperator(info);
+  }
+}
+
+void Emitter::emitOperator(const Liveness::NodeInfo& info) {
+  Node& node = *info.node;
+  const Operator* op = operatorOf(node);
+  CRESSET_CHECK(op != nullptr, std::string("a structural node without an instruction: ") + node.kind().toQualString());
+  const Op scalar = scalarInstruction(*op);
+  if (scalar != Op::Count && node.outputs().size() == 1) return emitScalar(info, scalar);
+  if (emitNoneTest(info, *op)) return;
+  const auto [it, is_new] = operator_index_.emplace(op, static_cast<uint32_t>(code_.operators.size()));
+  if (is_new) code_.operators.push_back(op);
+  emitPool(op->kernel() ? Op::CallKernel : Op::CallBoxed, info, it->second);
+}
+
+void Emitter::emitScalar(const Liveness::NodeInfo& info, Op op) {
+  const Node& node = *info.node;
+  const uint32_t b = borrowed(node.input(size_t(0)));
+  emitBorrowing(op, info, b, node.inputs().size() > 1 ? borrowed(node.input(1)) : 0);
+}
+
+/// `x is None` and `x is not None`, by far the most common uses of these operators.
+bool Emitter::emitNoneTest(const Liveness::NodeInfo& info, const Operator& op) {
+  const bool is = op.kind() == aten::__is__;
+  if (!is && op.kind() != aten::__isnot__) return false;
+  const Node& node = *info.node;
+  for (size_t k = 0; k < 2; ++k) {
+    if (!isNoneConstant(node.input(k))) continue;
+    emitBorrowing(is ? Op::IsNone : Op::IsNotNone, info, borrowed(node.input(1 - k)), 0);
+    return true;
+  }
+  return false;
+}
+
+void Emitter::emitTupleIndex(const Liveness::NodeInfo& info) {
+  const Node& node = *info.node;
+  const uint32_t tuple = borrowed(node.input(size_t(0)));
+  const auto index = toIValue(node.input(1));
+  const auto size = static_cast<int64_t>(node.input(size_t(0))->type()->containedTypes().size());
+  if (index && index->isInt()) {
+    int64_t i = index->toInt();
+    if (i < 0) i += size;
+    if (i >= 0 && i < size) return emitBorrowing(Op::TupleGet, info, tuple, static_cast<uint32_t>(i));
+  }
+  emitBorrowing(Op::TupleIndex, info, tuple, borrowed(node.input(1)));
+}
+
+void Emitter::emitGetAttr(const Liveness::NodeInfo& info) {
+  const Node& node = *info.node;
+  const auto type = classOf(node, node.input());
+  const uint32_t slot = slotOf(node, *type);
+  code_.attributes.push_back({static_cast<uint32_t>(code_.instructions.size()), type, slot});
+  emitBorrowing(Op::GetSlot, info, borrowed(node.input()), slot, mayBeNone(*type->getAttribute(slot)) ? 0 : 1);
+}
+
+void Emitter::emitSetAttr(const Liveness::NodeInfo& info) {
+  const Node& node = *info.node;
+  const auto type = classOf(node, node.input(size_t(0)));
+  const uint32_t slot = slotOf(node, *type);
+  code_.attributes.push_back({static_cast<uint32_t>(code_.instructions.size()), type, slot});
+  emitPool(Op::SetSlot, info, slot);
+}
+
+void Emitter::emitCallFunction(const Liveness::NodeInfo& info) {
+  const Node& node = *info.node;
+  const auto type = node.input(size_t(0))->type()->cast<c10::FunctionType>();
+  if (!type) throw UserError("only a function that is known when code is compiled can be called", node.sourceRange());
+  const auto [it, is_new] = function_index_.emplace(type->function(), static_cast<uint32_t>(code_.functions.size()));
+  if (is_new) code_.functions.push_back(std::make_unique<FunctionSite>(type->function()));
+  emitPool(Op::CallFunction, info, it->second, 1);
+}
+
+void Emitter::emitFork(const Liveness::NodeInfo& info) {
+  const Node& node = *info.node;
+  const auto& subgraph = node.g(attr::Subgraph);
+  code_.forks.push_back(cresset::emitCode(*subgraph, "<forked function>", code_.program));
+  const auto future = node.output()->type()->cast<c10::FutureType>();
+  if (!future) throw UserError("prim::fork gives a Future, not " + node.output()->type()->repr_str(), node.sourceRange());
+  code_.fork_types.push_back(future->getElementType());
+  emitPool(Op::Fork, info, static_cast<uint32_t>(code_.forks.size() - 1));
+}
+
+void Emitter::emitEnter(const Liveness::NodeInfo& info) {
+  // The object stays in its register for PushExit even if this is the last that the graph does with it.
+  const Node& node = *info.node;
+  const Value* object = node.input();
+  const uint32_t variable = live_.variable(object), reg = borrowed(object);
+  const auto start = static_cast<uint32_t>(code_.pool.size());
+  code_.pool.push_back(kNoRegister);
+  code_.pool.push_back(reg);
+  const uint32_t site = methodSite("__enter__");
+  code_.pool[start] = defineOutput(node.output());
+  add(Op::CallMethod, start, site, 1, 1);
+  add(Op::PushExit, 0, reg);
+  if (live_.isLastUse(info.first_flag)) drop(variable);
+}
+
+void Emitter::emitExit(const Liveness::NodeInfo& info) {
+  // What __exit__ itself raises does not run it again.
+  add(Op::PopExit);
+  const Node& node = *info.node;
+  if (none_ == kNoRegister) none_ = constant(c10::IValue()) | kConstantBit;
+  const auto start = static_cast<uint32_t>(code_.pool.size());
+  code_.pool.push_back(kNoRegister);
+  code_.pool.push_back(operand(node.input(), info.first_flag));
+  code_.pool.insert(code_.pool.end(), {none_, none_, none_});
+  releaseDying(info);
+  const uint32_t site = methodSite("__exit__");
+  code_.pool[start] = defineOutput(node.output());
+  add(Op::CallMethod, start, site, 4, 1);
+}
+
+void Emitter::emitIsInstance(const Liveness::NodeInfo& info) {
+  code_.type_lists.push_back(info.node->tys(attr::types));
+  emitBorrowing(Op::IsInstance, info, borrowed(info.node->input()), static_cast<uint32_t>(code_.type_lists.size() - 1));
+}
+
+std::shared_ptr<const Code> emitCode(Graph& graph, std::string name, std::weak_ptr<Program> program) {
+  auto code = std::make_shared<Code>();
+  code->name = std::move(name);
+  code->program = std::move(program);
+  Emitter(graph, *code).run();
+  return code;
+}
+
+std::shared_ptr<const Code> emitCode(const std::shared_ptr<Graph>& graph, std::string name) {
+  return emitCode(*graph, std::move(name), {});
+}
+
+} // namespace cresset

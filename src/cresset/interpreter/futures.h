@@ -1,0 +1,69 @@
+// Threads for forks, and waiting for futures.
+//
+// Tasks of the pool never block on a future: a forked run that waits leaves its thread and comes back as a new task when
+// the future is done. So one thread is enough for any number of forks in any order. Who waits elsewhere (the thread of
+// the outermost run, or a run that an operator started) does block; if that is a thread of the pool, it runs other tasks
+// meanwhile.
+//
+// Threads start with the first task. After fork(2) the child has a new pool without threads and without the parent's
+// tasks, which belong to runs of the parent. When the process ends, running scripts are interrupted, and forks that
+// nobody waits for are dropped.
+#pragma once
+
+#include <ATen/core/ivalue.h>
+
+#include <functional>
+#include <memory>
+
+namespace cresset {
+
+class Code;
+
+class ThreadPool {
+ public:
+  using Task = std::function<void()>; // must not throw
+  static ThreadPool& get();
+
+  void submit(Task task);
+  /// Runs one task on this thread, if there is one.
+  bool runOne();
+  /// Whether the calling thread belongs to the pool.
+  static bool onWorker();
+  /// Whether the process is ending; runs stop at their next poll.
+  static bool isStopping();
+  void setNumThreads(size_t count);
+
+  struct Impl;
+
+ private:
+  ThreadPool();
+  ~ThreadPool();
+  static void afterFork();
+  void startThreads();
+  std::shared_ptr<Impl> impl_;
+};
+
+/// Starts `code` on another thread.
+c10::intrusive_ptr<c10::ivalue::Future> startFork(std::shared_ptr<const Code> code, std::vector<c10::IValue> inputs,
+                                                  c10::TypePtr result_type);
+
+/// Blocks until the future is done; throws ScriptRaise if the thread is interrupted.
+void blockOn(c10::ivalue::Future& future);
+
+/// The calling thread's interrupt check and when to ask it next.
+class InterruptPoll {
+ public:
+  static InterruptPoll& current();
+  /// Called when `budget` operations, calls or loop turns have passed. Throws ScriptRaise to interrupt. Returns the
+  /// next budget.
+  int poll();
+
+  bool (*check)() = nullptr;
+  int budget = 1;
+
+ private:
+  static constexpr int kMaxBudget = 256;
+  int64_t last_poll_ = 0, last_check_ = 0; // ns of the steady clock
+};
+
+} // namespace cresset

@@ -1,0 +1,393 @@
+// The loop: one handler per instruction, expanded from instructions.def for scalars.
+//
+// Dispatch is threaded where the compiler knows labels as values: each handler jumps to the next one itself, which gives
+// the processor's branch predictor one place per instruction to learn. pc, the registers and the constants live in local
+// variables; whatever may throw or look at the frame stores pc first.
+#include "cresset/interpreter/run.h"
+
+#include <ATen/core/class_type.h>
+#include <ATen/core/dispatch/Dispatcher.h>
+
+#include <new>
+#include <utility>
+
+#include "cresset/interpreter/futures.h"
+#include "cresset/interpreter/object_slots.h"
+
+namespace cresset {
+
+namespace {
+
+int64_t wrap(uint64_t x) {
+  return static_cast<int64_t>(x);
+}
+
+int64_t floorDivide(int64_t x, int64_t y) {
+  const int64_t q = x / y;
+  return (x % y != 0 && (x < 0) != (y < 0)) ? q - 1 : q;
+}
+
+int64_t floorRemainder(int64_t x, int64_t y) {
+  const int64_t r = x % y;
+  return (r != 0 && (r < 0) != (y < 0)) ? r + y : r;
+}
+
+int64_t getInt(const c10::IValue& value) {
+  return value.toInt();
+}
+double getFloat(const c10::IValue& value) {
+  return value.toDouble();
+}
+bool getBool(const c10::IValue& value) {
+  return value.toBool();
+}
+
+bool isNone(const c10::IValue& value) {
+  return value.isNone() || (value.isTensor() && !value.toTensor().defined());
+}
+
+} // namespace
+
+#if defined(__GNUC__)
+#define CRESSET_THREADED 1
+#else
+#define CRESSET_THREADED 0
+#endif
+
+#if CRESSET_THREADED
+#define CASE(Name) L_##Name:
+#define DISPATCH() goto* kLabels[static_cast<size_t>(pc->op)]
+#else
+#define CASE(Name) case Op::Name:
+#define DISPATCH() continue
+#endif
+#define NEXT() \
+  do {         \
+    ++pc;      \
+    DISPATCH();\
+  } while (false)
+// Registers that are written hold no reference before, so nothing is released.
+#define WRITE(Register, Value) new (&regs[Register]) c10::IValue(Value)
+#define READ(Operand) (((Operand) & kConstantBit) ? constants[(Operand) & kIndexMask] : regs[(Operand) & kIndexMask])
+#define SAVE() frames_.back().pc = pc
+#define LOAD()                                   \
+  do {                                           \
+    const Frame& top = frames_.back();           \
+    pc = top.pc;                                 \
+    regs = registers_.data() + top.base;         \
+    constants = top.code->constants.data();      \
+    pool = top.code->pool.data();                \
+    instructions = top.code->instructions.data();\
+  } while (false)
+#define POLL()                              \
+  do {                                      \
+    if (--budget <= 0) [[unlikely]] {       \
+      SAVE();                               \
+      budget = interrupt.poll();            \
+    }                                       \
+  } while (false)
+/// Jumps; backwards only at the end of a loop.
+#define JUMP_TO(Target)                                        \
+  do {                                                         \
+    const Instruction* jump_target = instructions + (Target);  \
+    if (jump_target <= pc) POLL();                             \
+    pc = jump_target;                                          \
+    DISPATCH();                                                \
+  } while (false)
+
+bool Run::interpret() {
+#if CRESSET_THREADED
+  static const void* const kLabels[] = {
+#define INST(Name, ...) &&L_##Name,
+#define SCALAR1(Name, ...) &&L_##Name,
+#define SCALAR2(Name, ...) &&L_##Name,
+#define COMPARE_JUMP(Name, ...) &&L_##Name,
+#include "cresset/interpreter/instructions.def"
+  };
+#endif
+  const Instruction* pc;
+  const Instruction* instructions;
+  c10::IValue* regs;
+  const c10::IValue* constants;
+  const uint32_t* pool;
+  InterruptPoll& interrupt = InterruptPoll::current();
+  // Kept here between polls; a run that ends early leaves the thread's budget as the last poll set it.
+  int budget = interrupt.budget;
+  struct KeepBudget {
+    InterruptPoll& interrupt;
+    int& budget;
+    ~KeepBudget() { interrupt.budget = budget; }
+  } keep_budget{interrupt, budget};
+  LOAD();
+
+#if CRESSET_THREADED
+  DISPATCH();
+#else
+  while (true) switch (pc->op) {
+#endif
+
+  CASE(Copy) {
+    WRITE(pc->a, READ(pc->b));
+    NEXT();
+  }
+  CASE(Move) {
+    WRITE(pc->a, std::move(regs[pc->b]));
+    NEXT();
+  }
+  CASE(Drop) {
+    regs[pc->a] = c10::IValue();
+    NEXT();
+  }
+  CASE(Jump) {
+    JUMP_TO(pc->a);
+  }
+  CASE(JumpIf) {
+    if (READ(pc->b).toBool()) JUMP_TO(pc->a);
+    NEXT();
+  }
+  CASE(JumpIfNot) {
+    if (!READ(pc->b).toBool()) JUMP_TO(pc->a);
+    NEXT();
+  }
+  CASE(JumpIfNone) {
+    if (isNone(READ(pc->b))) JUMP_TO(pc->a);
+    NEXT();
+  }
+  CASE(JumpIfNotNone) {
+    if (!isNone(READ(pc->b))) JUMP_TO(pc->a);
+    NEXT();
+  }
+#define COMPARE_JUMP(Name, Compare, Inverse, Relation, Doc)                                 \
+  CASE(Name) {                                                                              \
+    if (READ(pc->b).toInt() Relation READ(pc->c).toInt()) JUMP_TO(pc->a);                   \
+    NEXT();                                                                                 \
+  }
+#include "cresset/interpreter/instructions.def"
+  CASE(Loop) {
+    const int64_t i = regs[pc->b].toInt() + 1;
+    WRITE(pc->b, i);
+    if (i < READ(pc->c).toInt()) {
+      POLL();
+      pc = instructions + pc->a;
+      DISPATCH();
+    }
+    NEXT();
+  }
+  CASE(Return) {
+    const Frame frame = frames_.back();
+    if (frame.is_exit) [[unlikely]] {
+      SAVE();
+      throw ExitDone();
+    }
+    if (frames_.size() == 1) {
+      for (uint32_t i = 0; i < pc->c; ++i) results_.push_back(take(pool[pc->a + i]));
+      frames_.pop_back();
+      return true;
+    }
+    const uint32_t from = pool[pc->a];
+    if (frame.result != kNoRegister) {
+      c10::IValue* target = registers_.data() + frame.result;
+      if (from & kMoveBit) new (target) c10::IValue(std::move(regs[from & kIndexMask]));
+      else new (target) c10::IValue(READ(from));
+    } else if (from & kMoveBit) {
+      regs[from & kIndexMask] = c10::IValue();
+    }
+    frames_.pop_back();
+    LOAD();
+    NEXT();
+  }
+
+  CASE(CallKernel) {
+    SAVE();
+    POLL();
+    const uint32_t* operands = pool + pc->a;
+    const uint32_t n = pc->n;
+    pushOperands(operands + n, pc->c);
+    frames_.back().code->operators[pc->b]->kernel()(stack_, pc->c);
+    popResults(operands, n);
+    NEXT();
+  }
+  CASE(CallBoxed) {
+    SAVE();
+    POLL();
+    const uint32_t* operands = pool + pc->a;
+    const uint32_t n = pc->n;
+    pushOperands(operands + n, pc->c);
+    frames_.back().code->operators[pc->b]->handle()->callBoxed(stack_);
+    popResults(operands, n);
+    NEXT();
+  }
+  CASE(CallFunction) {
+    SAVE();
+    POLL();
+    callFunction(*pc);
+    LOAD();
+    DISPATCH();
+  }
+  CASE(CallMethod) {
+    SAVE();
+    POLL();
+    callMethod(*pc);
+    LOAD();
+    DISPATCH();
+  }
+  CASE(PushExit) {
+    handlers_.push_back(READ(pc->b));
+    NEXT();
+  }
+  CASE(PopExit) {
+    handlers_.pop_back();
+    NEXT();
+  }
+  CASE(Fork) {
+    SAVE();
+    fork(*pc);
+    NEXT();
+  }
+  CASE(Wait) {
+    SAVE();
+    {
+      auto future = READ(pc->b).toFuture();
+      if (!future->completed()) {
+        if (may_suspend_) {
+          awaited_ = std::move(future);
+          return false;
+        }
+        blockOn(*future);
+        budget = interrupt.budget;
+      }
+      WRITE(pc->a, future->value());
+    }
+    NEXT();
+  }
+
+  CASE(GetSlot) {
+    const c10::ivalue::Object& object = READ(pc->b).toObjectRef();
+    new (&regs[pc->a]) c10::IValue(readSlot(object, pc->c));
+    if (pc->n && regs[pc->a].isNone()) [[unlikely]] {
+      SAVE();
+      throw ScriptRaise("builtins.AttributeError",
+                        frames_.back().code->attributeName(pc) + " is read before it was set");
+    }
+    NEXT();
+  }
+  CASE(SetSlot) {
+    SAVE();
+    setSlot(*pc);
+    NEXT();
+  }
+  CASE(CreateObject) {
+    SAVE();
+    {
+      const auto& type = frames_.back().code->types[pc->c];
+      const auto& cls = type->expectRef<c10::ClassType>();
+      auto object = c10::ivalue::Object::create(
+          c10::StrongTypePtr(const_cast<c10::ClassType&>(cls).compilation_unit(), type), cls.numAttributes());
+      if (pc->a != kNoRegister) WRITE(pc->a, std::move(object));
+    }
+    NEXT();
+  }
+  CASE(MakeTuple) {
+    makeTuple(*pc);
+    NEXT();
+  }
+  CASE(MakeList) {
+    makeList(*pc);
+    NEXT();
+  }
+  CASE(MakeDict) {
+    SAVE();
+    makeDict(*pc);
+    NEXT();
+  }
+  CASE(UnpackTuple) {
+    SAVE();
+    unpackTuple(*pc);
+    NEXT();
+  }
+  CASE(UnpackList) {
+    SAVE();
+    unpackList(*pc);
+    NEXT();
+  }
+  CASE(SliceTuple) {
+    SAVE();
+    sliceTuple(*pc);
+    NEXT();
+  }
+  CASE(TupleGet) {
+    SAVE();
+    WRITE(pc->a, READ(pc->b).toTupleRef().elements()[pc->c]);
+    NEXT();
+  }
+  CASE(TupleIndex) {
+    SAVE();
+    WRITE(pc->a, tupleElement(READ(pc->b), READ(pc->c).toInt()));
+    NEXT();
+  }
+  CASE(IsInstance) {
+    SAVE();
+    WRITE(pc->a, isInstance(READ(pc->b), frames_.back().code->type_lists[pc->c]));
+    NEXT();
+  }
+  CASE(IsNone) {
+    WRITE(pc->a, isNone(READ(pc->b)));
+    NEXT();
+  }
+  CASE(IsNotNone) {
+    WRITE(pc->a, !isNone(READ(pc->b)));
+    NEXT();
+  }
+  CASE(ListLen) {
+    WRITE(pc->a, static_cast<int64_t>(READ(pc->b).toListRef().size()));
+    NEXT();
+  }
+  CASE(ListGet) {
+    const auto list = READ(pc->b).toListRef();
+    int64_t i = READ(pc->c).toInt();
+    const auto size = static_cast<int64_t>(list.size());
+    if (i < 0) i += size;
+    if (i < 0 || i >= size) [[unlikely]] goto slow2;
+    WRITE(pc->a, list[static_cast<size_t>(i)]);
+    NEXT();
+  }
+
+#define SCALAR1(Name, Operator, X, Result, Expression, SlowIf) \
+  CASE(Name) {                                                 \
+    const auto x = get##X(READ(pc->b));                        \
+    if (SlowIf) [[unlikely]] goto slow1;                       \
+    WRITE(pc->a, Expression);                                  \
+    NEXT();                                                    \
+  }
+#define SCALAR2(Name, Operator, X, Y, Result, Expression, SlowIf) \
+  CASE(Name) {                                                    \
+    const auto x = get##X(READ(pc->b));                           \
+    const auto y = get##Y(READ(pc->c));                           \
+    if (SlowIf) [[unlikely]] goto slow2;                          \
+    WRITE(pc->a, Expression);                                     \
+    NEXT();                                                       \
+  }
+#include "cresset/interpreter/instructions.def"
+
+slow1:
+  SAVE();
+  stack_.push_back(READ(pc->b));
+  operatorOfScalar(pc->op).call(stack_, 1);
+  popResults(&pc->a, 1);
+  NEXT();
+slow2:
+  SAVE();
+  stack_.push_back(READ(pc->b));
+  stack_.push_back(READ(pc->c));
+  operatorOfScalar(pc->op).call(stack_, 2);
+  popResults(&pc->a, 1);
+  NEXT();
+
+#if !CRESSET_THREADED
+  case Op::Count:
+    __builtin_unreachable();
+  }
+#endif
+}
+
+} // namespace cresset

@@ -1,0 +1,127 @@
+// A Run: one execution of Code, its frames and registers.
+//
+// Frames lie on one register stack, each behind its caller's, so that arguments move from the caller's registers to the
+// callee's without passing anywhere else. Between instructions, registers without a live value hold no references (see
+// code.h); a frame that an exception leaves is cleared.
+//
+// Exceptions: what an operator throws becomes a ScriptError with the script's own stack, once, where it was thrown. Then
+// frames are left from the innermost outwards; `__exit__` of each open `with` runs in a frame of its own, on top of the
+// frame that opened it, and when it returns the exception goes on.
+#pragma once
+
+#include <ATen/core/ivalue.h>
+
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <vector>
+
+#include "cresset/interpreter/code.h"
+#include "cresset/support/error.h"
+
+namespace cresset {
+
+/// Registers in one piece of memory that grows. All of it always holds constructed values.
+class RegisterStack {
+ public:
+  RegisterStack() = default;
+  ~RegisterStack();
+  RegisterStack(const RegisterStack&) = delete;
+  RegisterStack& operator=(const RegisterStack&) = delete;
+  c10::IValue* data() { return data_; }
+  size_t size() const { return size_; }
+  /// Makes room for `size` registers; what data() gave before is invalid then.
+  void require(size_t size) {
+    if (size > size_) [[unlikely]] grow(size);
+  }
+
+ private:
+  void grow(size_t size);
+  c10::IValue* data_ = nullptr;
+  size_t size_ = 0;
+};
+
+class Run {
+ public:
+  Run() = default;
+  Run(const Run&) = delete;
+  Run& operator=(const Run&) = delete;
+  ~Run();
+
+  /// Takes the inputs from the end of `stack`. `code` must outlive the run.
+  void start(const Code& code, Stack& stack);
+  /// A run that may be suspended; it keeps alive what it runs.
+  void start(std::shared_ptr<const Code> code, Stack& stack);
+  /// Runs to the end (true) or, if it was started so that it may be suspended, until it waits for a future that is not
+  /// done (false; call again when awaited() is). Throws if the script raises; the run is over then.
+  bool resume();
+  const c10::intrusive_ptr<c10::ivalue::Future>& awaited() const { return awaited_; }
+  /// Appends the results to `stack`.
+  void takeResults(Stack& stack);
+  /// The result; a tuple if there are several.
+  c10::IValue takeResult();
+  /// Whether keeping this run for later use would hold on to much memory.
+  bool isLarge() const { return registers_.size() > 4096; }
+
+ private:
+  struct Frame {
+    const Code* code;
+    const Instruction* pc;
+    uint32_t base; // of its registers
+    uint32_t result; // the caller's register, absolute, or kNoRegister
+    uint32_t num_handlers; // open `with`s of the callers
+    bool is_exit; // runs __exit__ while pending_.back() is on its way
+  };
+
+  bool interpret();
+  // calls.cpp
+  void pushFrame(const Code& callee, uint32_t result, bool is_exit);
+  void call(const Code& callee, const uint32_t* operands, uint32_t num_inputs);
+  void callOutside(torch::jit::Function& function, const Instruction& instruction);
+  void callFunction(const Instruction& instruction);
+  void callMethod(const Instruction& instruction);
+  void fork(const Instruction& instruction);
+  /// The operand of the innermost frame.
+  c10::IValue take(uint32_t operand);
+  void pushOperands(const uint32_t* operands, uint32_t count);
+  void popResults(const uint32_t* outputs, uint32_t count);
+  // containers.cpp
+  void makeTuple(const Instruction& instruction);
+  void makeList(const Instruction& instruction);
+  void makeDict(const Instruction& instruction);
+  void unpackTuple(const Instruction& instruction);
+  void unpackList(const Instruction& instruction);
+  void sliceTuple(const Instruction& instruction);
+  void setSlot(const Instruction& instruction);
+  void setOutput(const Instruction& instruction, c10::IValue value);
+  // unwind.cpp
+  /// Leaves frames until an `__exit__` is to run; if none is left, the error leaves the run.
+  void unwind(std::exception_ptr error);
+  void enterExit(const c10::IValue& object);
+  std::vector<ScriptFrame> stackOfFrames() const;
+  std::exception_ptr describe(const std::exception_ptr& error) const;
+  void clearRegisters(const Frame& frame);
+
+  std::vector<Frame> frames_;
+  RegisterStack registers_;
+  Stack stack_; // arguments and results of operators; empty between instructions
+  std::vector<c10::IValue> handlers_; // objects whose __exit__ an exception must run
+  std::vector<std::exception_ptr> pending_; // exceptions that wait for an __exit__
+  std::vector<c10::IValue> results_;
+  c10::intrusive_ptr<c10::ivalue::Future> awaited_;
+  std::shared_ptr<const Code> kept_code_;
+  std::shared_ptr<Program> kept_program_;
+  bool may_suspend_ = false;
+};
+
+/// Thrown by the Return of an `__exit__` frame: the exception that it ran for goes on.
+struct ExitDone {};
+
+/// Registers of all frames of one run together; more is a recursion error too.
+inline constexpr size_t kMaxRegisters = size_t(1) << 24;
+
+// containers.cpp
+bool isInstance(const c10::IValue& value, const std::vector<c10::TypePtr>& types);
+c10::IValue tupleElement(const c10::IValue& tuple, int64_t index);
+
+} // namespace cresset

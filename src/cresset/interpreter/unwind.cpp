@@ -1,0 +1,141 @@
+// Exceptions: the one place where what operators throw becomes a ScriptError, and where frames are left.
+#include <ATen/core/class_type.h>
+#include <c10/util/Exception.h>
+
+#include <new>
+#include <utility>
+
+#include "cresset/interpreter/run.h"
+
+namespace cresset {
+
+namespace {
+
+/// Of a deep stack, the outermost and innermost frames tell what happened.
+constexpr size_t kShownOutermost = 20, kShownInnermost = 80;
+
+void shorten(std::vector<ScriptFrame>& frames) {
+  if (frames.size() <= kShownOutermost + kShownInnermost + 1) return;
+  const size_t left_out = frames.size() - kShownOutermost - kShownInnermost;
+  const auto first = frames.begin() + kShownOutermost;
+  frames.erase(first, first + static_cast<std::ptrdiff_t>(left_out - 1));
+  frames[kShownOutermost] = {"… " + std::to_string(left_out) + " more calls …", SourceRange()};
+}
+
+} // namespace
+
+std::vector<ScriptFrame> Run::stackOfFrames() const {
+  std::vector<ScriptFrame> result;
+  for (const Frame& frame : frames_) {
+    const Code::Location& location = frame.code->location(frame.pc);
+    // The chain of inlined calls is innermost first; each names the function that it went into.
+    std::vector<const InlinedCall*> calls;
+    for (const InlinedCall* call = location.inlined.get(); call; call = call->caller.get()) calls.push_back(call);
+    std::string function = frame.code->name;
+    while (!calls.empty()) {
+      result.push_back({std::move(function), calls.back()->call_site});
+      function = calls.back()->function;
+      calls.pop_back();
+    }
+    result.push_back({std::move(function), location.range});
+  }
+  return result;
+}
+
+std::exception_ptr Run::describe(const std::exception_ptr& error) const {
+  auto make = [&](const std::string& message, const std::string& python_class, const std::vector<ScriptFrame>& inner) {
+    std::vector<ScriptFrame> frames = stackOfFrames();
+    frames.insert(frames.end(), inner.begin(), inner.end());
+    shorten(frames);
+    return std::make_exception_ptr(ScriptError(message, python_class, std::move(frames)));
+  };
+  try {
+    std::rethrow_exception(error);
+  } catch (const ScriptError& e) { // of a run inside this one, or of a fork
+    return make(e.message(), e.pythonClass(), e.frames());
+  } catch (const ScriptRaise& e) {
+    return make(e.what(), e.pythonClass(), {});
+  } catch (const Error&) { // a callee does not compile, an archive is damaged, a bug: not the script's doing
+    return error;
+  } catch (const c10::NotImplementedError& e) {
+    return make(e.what_without_backtrace(), "builtins.NotImplementedError", {});
+  } catch (const c10::OutOfMemoryError& e) {
+    return make(e.what_without_backtrace(), "torch.OutOfMemoryError", {});
+  } catch (const c10::Error& e) {
+    return make(e.what_without_backtrace(), "", {});
+  } catch (const std::bad_alloc&) {
+    return make("out of memory", "builtins.MemoryError", {});
+  } catch (const std::exception& e) {
+    return make(e.what(), "", {});
+  } catch (...) {
+    return make("an operator threw something that is no std::exception", "", {});
+  }
+}
+
+void Run::clearRegisters(const Frame& frame) {
+  c10::IValue* regs = registers_.data() + frame.base;
+  for (size_t i = 0; i < frame.code->num_registers; ++i) regs[i] = c10::IValue();
+}
+
+void Run::enterExit(const c10::IValue& object) {
+  torch::jit::Function* function = object.toObjectRef().type()->findMethod("__exit__");
+  if (!function) throw ScriptRaise("builtins.AttributeError", "__exit__");
+  Stack arguments{object, c10::IValue(), c10::IValue(), c10::IValue()};
+  auto* ours = dynamic_cast<Function*>(function);
+  const Code* code = ours ? ours->executable().code() : nullptr;
+  if (!code) {
+    function->run(arguments);
+    return;
+  }
+  CRESSET_CHECK(code->num_inputs == arguments.size(), code->name);
+  pushFrame(*code, kNoRegister, true);
+  c10::IValue* regs = registers_.data() + frames_.back().base;
+  for (size_t i = 0; i < arguments.size(); ++i) new (&regs[i]) c10::IValue(std::move(arguments[i]));
+}
+
+void Run::unwind(std::exception_ptr error) {
+  while (!frames_.empty()) {
+    if (handlers_.size() > frames_.back().num_handlers) {
+      const c10::IValue object = std::move(handlers_.back());
+      handlers_.pop_back();
+      const size_t depth = frames_.size();
+      try {
+        enterExit(object);
+      } catch (...) {
+        error = describe(std::current_exception());
+        continue;
+      }
+      if (frames_.size() == depth) continue; // it ran outside of the interpreter
+      pending_.push_back(std::move(error));
+      return;
+    }
+    const Frame frame = frames_.back();
+    clearRegisters(frame);
+    frames_.pop_back();
+    if (frame.is_exit) pending_.pop_back(); // what __exit__ raises replaces the exception that it ran for
+  }
+  std::rethrow_exception(error);
+}
+
+bool Run::resume() {
+  awaited_ = nullptr;
+  std::exception_ptr error;
+  while (true) {
+    try {
+      return interpret();
+    } catch (const ExitDone&) {
+      clearRegisters(frames_.back());
+      frames_.pop_back();
+      error = std::exchange(pending_.back(), nullptr);
+      pending_.pop_back();
+    } catch (...) {
+      error = describe(std::current_exception());
+    }
+    // What a failed operator left on the stack is in nobody's interest.
+    stack_.clear();
+    results_.clear();
+    unwind(std::move(error));
+  }
+}
+
+} // namespace cresset

@@ -1,0 +1,16 @@
+// The module cresset._C.
+#include "cresset/python/common.h"
+
+PYBIND11_MODULE(_C, module) {
+  using namespace cresset::python;
+  // torch's own extension registers the classes of tensors, devices and generators; it has to be there first.
+  pybind11::module_::import("torch");
+  bindErrors(module);
+  bindCallables(module);
+  bindFutures(module);
+  bindObjects(module);
+  bindGraph(module);
+  bindProgram(module);
+  bindHost(module);
+  module.attr("__version__") = CRESSET_VERSION;
+}

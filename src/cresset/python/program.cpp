@@ -1,0 +1,95 @@
+// Compilation units and archives: everything that makes script functions and modules.
+#include "cresset/python/common.h"
+
+#include <torch/csrc/Device.h>
+
+#include "cresset/archive/archive.h"
+
+namespace cresset::python {
+
+namespace {
+
+std::optional<c10::Device> deviceOf(const py::object& device) {
+  if (device.is_none()) return std::nullopt;
+  return toIValue(device.ptr(), c10::DeviceObjType::get()).toDevice();
+}
+
+/// Reads the wanted names of a dict of extra files, and puts their contents back, as bytes.
+class ExtraFiles {
+ public:
+  explicit ExtraFiles(py::object wanted) : wanted_(std::move(wanted)) {
+    if (wanted_.is_none()) return;
+    for (py::handle name : wanted_) contents_[py::cast<std::string>(name)];
+  }
+  std::unordered_map<std::string, std::string>* contents() { return wanted_.is_none() ? nullptr : &contents_; }
+  void store() {
+    if (wanted_.is_none()) return;
+    for (const auto& [name, text] : contents_) wanted_[py::str(name)] = py::bytes(text);
+  }
+
+ private:
+  py::object wanted_;
+  std::unordered_map<std::string, std::string> contents_;
+};
+
+py::object loadPath(const std::string& path, const py::object& device, py::object extra) {
+  ExtraFiles extra_files(std::move(extra));
+  LoadOptions options{deviceOf(device), extra_files.contents()};
+  LoadedArchive loaded;
+  {
+    py::gil_scoped_release no_gil;
+    loaded = loadArchive(path, options);
+  }
+  extra_files.store();
+  return wrapObject(loaded.root);
+}
+
+/// Tensors refer into the buffer, so it is held as long as one of them lives.
+py::object loadBuffer(const py::object& source, const py::object& device, py::object extra) {
+  auto* view = new Py_buffer;
+  if (PyObject_GetBuffer(source.ptr(), view, PyBUF_SIMPLE) != 0) {
+    delete view;
+    throw py::error_already_set();
+  }
+  std::shared_ptr<void> keep_alive(view, [](void* held) {
+    py::gil_scoped_acquire gil;
+    PyBuffer_Release(static_cast<Py_buffer*>(held));
+    delete static_cast<Py_buffer*>(held);
+  });
+  ExtraFiles extra_files(std::move(extra));
+  LoadOptions options{deviceOf(device), extra_files.contents()};
+  LoadedArchive loaded;
+  {
+    py::gil_scoped_release no_gil;
+    loaded = loadArchive(view->buf, static_cast<size_t>(view->len), keep_alive, options);
+  }
+  extra_files.store();
+  return wrapObject(loaded.root);
+}
+
+struct UnitHandle {
+  CompilationUnit unit;
+};
+
+} // namespace
+
+void bindProgram(py::module_& module) {
+  py::class_<UnitHandle>(module, "_CompilationUnit", py::module_local())
+      .def(py::init([] { return UnitHandle{CompilationUnit()}; }))
+      .def("define", [](UnitHandle& self, const std::string& source, const std::string& file) { self.unit.define(source, nullptr, file); },
+           py::arg("source"), py::arg("file") = "", py::call_guard<py::gil_scoped_release>())
+      .def("find_function", [](const UnitHandle& self, const std::string& name) -> py::object {
+        Function* function = self.unit.find_function(name);
+        return function ? makeFunction(self.unit.program(), *function) : py::object(py::none());
+      })
+      .def("function_names", [](const UnitHandle& self) {
+        py::list names;
+        for (Function* function : self.unit.get_functions()) names.append(function->qualname().qualifiedName());
+        return names;
+      });
+  module.def("_load_path", loadPath);
+  module.def("_load_buffer", loadBuffer);
+  module.def("_infer_type", [](const py::object& object) { return typeToPython(inferType(object.ptr())); });
+}
+
+} // namespace cresset::python
