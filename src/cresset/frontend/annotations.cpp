@@ -177,7 +177,7 @@ class AnnotationReader {
       throw UserError("Unknown type constructor " + name + hint, expr.range());
     }
     Arguments arguments;
-    for (const Expr argument : typeArguments(expr)) arguments.push_back(read(argument));
+    for (const Expr& argument : typeArguments(expr)) arguments.push_back(read(argument));
     return construct(*constructor, arguments, expr.range());
   }
 

@@ -32,6 +32,16 @@ SugaredValuePtr specialMethod(const SourceRange& range, EmitContext& cx, const N
   return nullptr;
 }
 
+bool readConstant(const NamedValue& arg, c10::IValue& out) {
+  if (!arg.value) {
+    out = *arg.constant;
+    return true;
+  }
+  auto known = toIValue(arg.value);
+  if (known) out = *std::move(known);
+  return known.has_value();
+}
+
 class CastFunction : public SugaredValue {
  public:
   CastFunction(std::string name, TypePtr type, const char* op) : name_(std::move(name)), type_(std::move(type)), op_(op) {}
@@ -101,18 +111,15 @@ SugaredValuePtr PrintFunction::call(
 SugaredValuePtr DeviceFunction::call(
     const SourceRange& range, EmitContext& cx, const std::vector<NamedValue>& args, const std::vector<NamedValue>& kwargs,
     size_t num_binders) {
-  auto constant = [](const NamedValue& arg) -> std::optional<c10::IValue> {
-    return arg.value ? toIValue(arg.value) : std::optional<c10::IValue>(*arg.constant);
-  };
   if (!args.empty() && args.size() <= 2 && kwargs.empty()) {
-    auto type = constant(args[0]);
-    auto index = args.size() == 2 ? constant(args[1]) : std::optional<c10::IValue>(c10::IValue());
-    if (type && type->isString() && index && (index->isNone() || index->isInt())) {
+    c10::IValue type, index;
+    const bool constant = readConstant(args[0], type) && (args.size() == 1 || readConstant(args[1], index));
+    if (constant && type.isString() && (index.isNone() || index.isInt())) {
       try {
-        c10::Device device(type->toStringRef());
-        if (index->isInt()) {
+        c10::Device device(type.toStringRef());
+        if (index.isInt()) {
           if (device.has_index()) throw UserError("device type must not include an index when an index is given", range);
-          device.set_index(static_cast<c10::DeviceIndex>(index->toInt()));
+          device.set_index(static_cast<c10::DeviceIndex>(index.toInt()));
         }
         return simple(cx.graph.insertConstant(c10::IValue(device)));
       } catch (const c10::Error& error) {

@@ -189,16 +189,16 @@ Value* Emitter::emitBinary(const SourceRange& range, int op, Value* lhs, Value* 
 }
 
 Value* Emitter::emitContains(const SourceRange& range, Value* element, const SugaredValuePtr& container) {
-  Value* result = nullptr;
-  if (container->contains(range, *this, result, element)) return result;
-  Value* value = container->asValue(range, *this);
-  if (auto method = magicMethod(range, value, "__contains__")) return callMethod(range, method, {NamedValue(element, range)});
-  if (value->type()->kind() == c10::TypeKind::StringType) {
+  Value* value = simpleValueOf(container);
+  if (value && value->type()->kind() == c10::TypeKind::StringType) {
     Value* length = builtin(range, aten::len, {value});
     Value* position = builtin(range, Symbol::aten("find"), {value, element, constant(range, int64_t(0)), length});
     return builtin(range, aten::ne, {position, constant(range, int64_t(-1))});
   }
-  return builtin(range, aten::__contains__, {value, element});
+  graph.setLocation(range);
+  Value* result = nullptr;
+  if (container->contains(range, *this, result, element)) return result;
+  return builtin(range, aten::__contains__, {container->asValue(range, *this), element});
 }
 
 SugaredValuePtr Emitter::magicMethod(const SourceRange& range, Value* value, const char* name) {
@@ -214,6 +214,21 @@ Value* Emitter::callMethod(const SourceRange& range, const SugaredValuePtr& meth
 
 SugaredValuePtr Emitter::emitCall(const Apply& apply, const SugaredValuePtr& callee, const TypePtr& hint, size_t binders) {
   if (auto* form = dynamic_cast<SpecialForm*>(callee.get())) return emitSpecialForm(*form, apply, hint);
+  if (callee->takesSugared()) {
+    std::vector<SugaredValuePtr> args;
+    for (const Expr input : apply.inputs()) {
+      if (input.kind() == TK_STARRED) {
+        const Expr inner = Starred(input.tree()).value();
+        for (SugaredValuePtr& item : emitSugared(inner)->asTuple(inner.range(), *this)) args.push_back(std::move(item));
+      } else {
+        args.push_back(emitSugared(input));
+      }
+    }
+    std::vector<std::pair<std::string, SugaredValuePtr>> kwargs;
+    for (const Attr attribute : apply.attributes()) kwargs.emplace_back(attribute.name().name(), emitSugared(attribute.value()));
+    graph.setLocation(apply.range());
+    return callee->callSugared(apply.range(), *this, args, kwargs);
+  }
   const std::vector<NamedValue> args = emitArguments(apply.inputs());
   const std::vector<NamedValue> kwargs = emitKeywords(apply.attributes());
   graph.setLocation(apply.range());

@@ -1,6 +1,4 @@
 // Calls that the emitter gives meaning to itself. See special_forms.h.
-#include <c10/core/ScalarType.h>
-
 #include <unordered_map>
 
 #include "cresset/frontend/emitter_impl.h"
@@ -73,7 +71,7 @@ SugaredValuePtr Emitter::emitSpecialForm(const SpecialForm& form, const Apply& a
     case Form::Fork:
       return emitFork(apply);
     case Form::Awaitable:
-      throw UserError("awaitables are not supported; use " "torch.jit.fork and torch.jit.wait", range);
+      throw UserError("awaitables are not supported; use torch.jit.fork and torch.jit.wait", range);
     case Form::List:
       return simple(emitListCall(apply, hint));
     case Form::Dict:
@@ -92,6 +90,9 @@ SugaredValuePtr Emitter::emitSpecialForm(const SpecialForm& form, const Apply& a
       return simple(constant(range, false));
     case Form::LegacyTensor:
       return simple(emitLegacyTensor(form, apply));
+    case Form::ToList:
+      checkArity(apply, form.name(), 0, 0);
+      return simple(emitToList(range, *this, form.receiver(), hint));
   }
   CRESSET_CHECK(false, "special form " + form.name());
 }
@@ -222,16 +223,9 @@ Value* Emitter::emitTupleCall(const Apply& apply) {
 }
 
 Value* Emitter::emitLegacyTensor(const SpecialForm& form, const Apply& apply) {
-  static const std::unordered_map<std::string, c10::ScalarType> kTypes = {
-      {"FloatTensor", c10::kFloat}, {"DoubleTensor", c10::kDouble}, {"HalfTensor", c10::kHalf}, {"BFloat16Tensor", c10::kBFloat16},
-      {"IntTensor", c10::kInt},     {"LongTensor", c10::kLong},     {"ShortTensor", c10::kShort}, {"CharTensor", c10::kChar},
-      {"ByteTensor", c10::kByte},   {"BoolTensor", c10::kBool}};
   const SourceRange& range = apply.range();
-  const std::string name = form.name().substr(form.name().rfind('.') + 1);
-  auto found = kTypes.find(name);
-  if (found == kTypes.end()) throw UserError("'" + form.name() + "' is no tensor type", range);
   if (!apply.attributes().empty()) throw UserError(form.name() + " takes no keyword arguments", range);
-  const std::vector<NamedValue> dtype{NamedValue(constant(range, static_cast<int64_t>(found->second)), range, "dtype")};
+  const std::vector<NamedValue> dtype{NamedValue(constant(range, legacyTensorDtype(form.name())), range, "dtype")};
   std::vector<NamedValue> args = emitArguments(apply.inputs());
   if (args.size() == 1 && args[0].type()->kind() == c10::TypeKind::ListType) return insertOp(graph, aten::tensor, args, dtype, range);
   std::vector<Value*> sizes;

@@ -4,7 +4,7 @@
 // other (aten::select, slice, unsqueeze); tensors, lists and bools among the indices remain and become one aten::index,
 // or aten::index_put_ when the subscript is assigned to. All other containers take one index.
 #include "cresset/frontend/emitter_impl.h"
-#include "cresset/frontend/sugared_tuple.h"
+#include "cresset/frontend/iterables.h"
 
 namespace cresset {
 
@@ -121,7 +121,7 @@ SugaredValuePtr Emitter::emitStaticSlice(const SourceRange& range, const Sugared
     const Bounds b = normalize(start, stop, step, static_cast<int64_t>(items.size()));
     std::vector<SugaredValuePtr> picked;
     for (int64_t i = b.start; step > 0 ? i < b.stop : i > b.stop; i += step) picked.push_back(items[static_cast<size_t>(i)]);
-    return std::make_shared<SugaredSequence>(std::move(picked));
+    return std::make_shared<SugaredTuple>(std::move(picked));
   }
   const auto elements = tuple->type()->expectRef<c10::TupleType>().elements();
   const Bounds b = normalize(start, stop, step, static_cast<int64_t>(elements.size()));

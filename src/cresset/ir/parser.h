@@ -11,9 +11,14 @@
 #include "cresset/ir/graph.h"
 #include "cresset/ir/printer.h"
 
+namespace torch::jit {
+struct Function;
+}
+
 namespace cresset {
 
-/// How deep types, expressions and blocks may nest in any text that Cresset reads.
+/// How deep types, constants and expressions may nest in any text that Cresset reads. (Blocks of IR text may nest
+/// deeper: programs with many early returns make them.)
 inline constexpr int kMaxNesting = 200;
 
 /// Gives the type for a qualified name ("__torch__.M"); null if there is none.
@@ -22,10 +27,13 @@ using TypeResolver = std::function<TypePtr(const std::string& qualified_name)>;
 struct ParseOptions {
   TypeResolver types;
   const ConstantTable* constants = nullptr; // what CONSTANTS.cN refers to
-  std::string file; // for messages and source ranges
+  std::string file; // for messages; "" is "<ir>"
+  /// What a constant of type Function refers to by its `name`; must outlive the graph. Null if there is none.
+  std::function<torch::jit::Function*(const std::string& name)> functions;
 };
 
-/// Parses the textual IR. Operators are not looked up. The result passes verify() or an error is thrown.
+/// Parses the textual IR. Operators are not looked up. The result passes verify() or an error is thrown. Comments behind
+/// nodes, `# model.py:7:4`, give source ranges whose text is unknown; `<string>` is the file without a name.
 std::shared_ptr<Graph> parseGraph(const std::string& text, const ParseOptions& options = {});
 
 /// Parses a type as IR text and schemas write it. "t"-like lower-case names that are no type are type variables if

@@ -25,6 +25,8 @@ using Kind = Attribute::Kind;
 
 // Each level indents by four columns, so that the text grows with the square of the depth.
 constexpr size_t kMaxPrintedNesting = 10'000;
+// In place of the index of a block: the nodes of a whole graph.
+constexpr size_t kBody = static_cast<size_t>(-1);
 
 class Printer {
  public:
@@ -74,7 +76,7 @@ class Printer {
     printDefinitions(graph.inputs(), ",\n      ");
     out_ += "):\n";
     note(graph.block()->paramNode(), 1);
-    printTree({{graph.block(), 0, graph.block()->returnNode()->next(), 1}});
+    printTree({{graph.block(), kBody, graph.block()->returnNode()->next(), 1}});
     out_ += "  return ";
     printUses(graph.outputs());
     out_ += "\n";
@@ -97,7 +99,7 @@ class Printer {
       }
       const Node* node = frame.node;
       if (node->isReturn()) {
-        if (node->owningBlock() && !node->owningBlock()->owningNode()) continue; // the graph's own: printGraph's
+        if (frame.index == kBody) continue; // printGraph writes `return`
         indent(frame.level);
         out_ += "-> ";
         printUses(node->inputs());

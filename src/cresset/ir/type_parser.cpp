@@ -4,6 +4,7 @@
 // of "[]" and "?". Alias annotations stand where schemas allow them: behind a base type and behind each "[]".
 #include "cresset/ir/type_parser.h"
 
+#include <ATen/core/class_type.h>
 #include <ATen/core/enum_type.h>
 #include <ATen/core/jit_type.h>
 #include <c10/core/ScalarType.h>
@@ -402,7 +403,7 @@ TypePtr TypeParser::parseClass(const IrToken& token) {
     if (TypePtr type = types_(name)) return type;
   }
   if (name.starts_with("__torch__.torch.classes.")) {
-    if (auto type = torch::getCustomClass(name)) return TypePtr(type);
+    if (auto type = torch::getCustomClass(name)) return type;
   }
   scanner_.fail("unknown type '" + name + "'", token);
 }

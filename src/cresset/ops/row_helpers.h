@@ -12,6 +12,7 @@
 #include <c10/core/DispatchKeySet.h>
 
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <tuple>
 #include <type_traits>
@@ -155,6 +156,10 @@ constexpr Kernel kernelOf() {
 
 constexpr Trait kEffect = Trait::SideEffect;
 constexpr Trait kRandom = Trait::SideEffect | Trait::Nondeterministic;
+
+/// For the errors that TorchScript raises as RuntimeError, which are most; its message then often names the class that
+/// Python would raise ("KeyError: x").
+[[noreturn]] inline void fail(const std::string& message) { throw std::runtime_error(message); }
 
 [[noreturn]] inline void raise(const char* python_class, std::string message) {
   throw ScriptRaise(std::string("builtins.") + python_class, std::move(message));

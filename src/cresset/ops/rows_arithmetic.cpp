@@ -25,13 +25,13 @@ constexpr bool kAnyComplex = std::is_same_v<A, complex> || std::is_same_v<B, com
 int64_t wrap(uint64_t v) { return static_cast<int64_t>(v); }
 
 int64_t floorDivide(int64_t a, int64_t b) {
-  if (b == 0) raise("ZeroDivisionError", "division by 0");
+  if (b == 0) fail("division by 0");
   if (b == -1) return wrap(-static_cast<uint64_t>(a));
   int64_t q = a / b;
   return a % b != 0 && (a < 0) != (b < 0) ? q - 1 : q;
 }
 int64_t remainder(int64_t a, int64_t b) {
-  if (b == 0) raise("ZeroDivisionError", "integer division or modulo by zero");
+  if (b == 0) fail("ZeroDivisionError: integer division or modulo by zero");
   if (b == -1) return 0;
   int64_t r = a % b;
   return r != 0 && (r < 0) != (b < 0) ? r + b : r;
@@ -151,7 +151,7 @@ struct OnScalars {
         };
         return IValue(Op()(as_complex(a), as_complex(b)));
       } else {
-        raise("TypeError", "complex numbers are not supported here");
+        fail("TypeError: complex numbers are not supported here");
       }
     }
     return visitScalar(a, [&](auto x) { return visitScalar(b, [&](auto y) { return IValue(Op()(x, y)); }); });
@@ -196,7 +196,7 @@ int64_t powInt(int64_t a, int64_t b) {
 template <typename A, typename B>
 std::tuple<double, double> divmodFloat(A x, B y) {
   double a = static_cast<double>(x), b = static_cast<double>(y);
-  if (b == 0) raise("ZeroDivisionError", "float divmod()");
+  if (b == 0) fail("ZeroDivisionError: float divmod()");
   double rem = std::fmod(a, b);
   if (rem != 0 && (rem < 0) != (b < 0)) rem += b;
   return {(a - rem) / b, rem};
@@ -261,7 +261,7 @@ constexpr Row kRows[] = {
     {"aten::__lshift__.int(int a, int b) -> int", kernel([](int64_t a, int64_t b) { return shiftLeft(a, b); })},
     {"aten::__rshift__.int(int a, int b) -> int", kernel([](int64_t a, int64_t b) { return a >> (b & 63); })},
     {"aten::__round_to_zero_floordiv.int(int a, int b) -> int", kernel([](int64_t a, int64_t b) -> int64_t {
-       if (b == 0) raise("ZeroDivisionError", "division by 0");
+       if (b == 0) fail("division by 0");
        return b == -1 ? wrap(-static_cast<uint64_t>(a)) : a / b;
      })},
     {"aten::neg.int(int a) -> int", kernel([](int64_t a) { return wrap(-static_cast<uint64_t>(a)); })},
@@ -282,7 +282,7 @@ constexpr Row kRows[] = {
        return v < 0 ? wrap(-static_cast<uint64_t>(v)) : v;
      })},
     {"aten::divmod.int(int x, int y) -> (int, int)", kernel([](int64_t x, int64_t y) {
-       if (y == 0) raise("ZeroDivisionError", "integer division or modulo by zero");
+       if (y == 0) fail("ZeroDivisionError: integer division or modulo by zero");
        return std::tuple(floorDivide(x, y), remainder(x, y));
      })},
     {"aten::divmod.float(float x, float y) -> (float, float)",
@@ -297,14 +297,14 @@ constexpr Row kRows[] = {
        return wrap(std::gcd(x, y));
      })},
     {"aten::factorial.int(int a) -> int", kernel([](int64_t a) {
-       if (a < 0) raise("ValueError", "factorial() not defined for negative values");
+       if (a < 0) fail("factorial() not defined for negative values");
        uint64_t result = 1;
        // 66! and all beyond are multiples of 2**64.
        for (int64_t i = 2; i <= a && i <= 66; ++i) result *= static_cast<uint64_t>(i);
        return wrap(result);
      })},
     {"aten::__range_length(int lo, int hi, int step) -> int", kernel([](int64_t lo, int64_t hi, int64_t step) {
-       if (step == 0) raise("ValueError", "range() arg 3 must not be zero");
+       if (step == 0) fail("range() arg 3 must not be zero");
        // Unsigned, since `hi - lo` may not fit.
        uint64_t l = static_cast<uint64_t>(lo), h = static_cast<uint64_t>(hi), s = static_cast<uint64_t>(step);
        if (step > 0 && lo < hi) return wrap(1 + (h - 1 - l) / s);

@@ -1,4 +1,5 @@
 // Comparisons of scalars, strings, devices, enums and lists, and identity.
+#include <ATen/core/Tensor.h>
 #include <ATen/ops/eq_ops.h>
 
 #include "cresset/ops/row_helpers.h"
@@ -30,7 +31,7 @@ bool compareScalars(const IValue& a, const IValue& b) {
       auto as_complex = [&](const IValue& v) { return v.isComplexDouble() ? v.toComplexDouble() : complex(number(v)); };
       return Op()(as_complex(a), as_complex(b));
     } else {
-      raise("TypeError", "complex numbers have no order");
+      fail("TypeError: complex numbers have no order");
     }
   }
   if (!a.isDouble() && !b.isDouble()) {

@@ -35,22 +35,22 @@ void checkImplicit(const at::Tensor& t, bool to_int) {
 }
 
 int64_t parseInt(const std::string& text) {
-  auto fail = [&]() { raise("ValueError", "invalid literal for int() with base 10: '" + text + "'"); };
+  auto refuse = [&]() { fail("invalid literal for int() with base 10: '" + text + "'"); };
   size_t begin = 0;
   while (begin < text.size() && std::isspace(static_cast<unsigned char>(text[begin]))) ++begin;
   if (begin < text.size() && text[begin] == '+' && begin + 1 < text.size() && text[begin + 1] != '-') ++begin;
   int64_t value = 0;
   auto [end, error] = std::from_chars(text.data() + begin, text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) fail();
+  if (error != std::errc() || end != text.data() + text.size()) refuse();
   return value;
 }
 
 double parseFloat(const std::string& text) {
-  auto fail = [&]() { raise("ValueError", "could not convert string to float: '" + text + "'"); };
-  if (text.empty() || text.find('\0') != std::string::npos) fail();
+  auto refuse = [&]() { fail("could not convert string to float: '" + text + "'"); };
+  if (text.empty() || text.find('\0') != std::string::npos) refuse();
   char* end = nullptr;
   double value = std::strtod(text.c_str(), &end);
-  if (end == text.c_str() || end != text.c_str() + text.size()) fail();
+  if (end == text.c_str() || end != text.c_str() + text.size()) refuse();
   return value;
 }
 
@@ -122,13 +122,13 @@ constexpr Row kRows[] = {
     {"aten::bin(int i) -> str", kernel([](int64_t i) { return inBase(i, 2, "0b"); })},
     {"aten::ord(str string) -> int", kernel([](const std::string& s) {
        if (s.size() != 1) {
-         raise("TypeError", "String for ord() must be 1 character, found " + std::to_string(s.size()));
+         fail("String for ord() must be 1 character, found " + std::to_string(s.size()));
        }
        return static_cast<int64_t>(static_cast<unsigned char>(s[0]));
      })},
     {"aten::chr(int i) -> str", kernel([](int64_t i) {
        if (i < 0 || i >= 0x110000) {
-         raise("ValueError", "chr() arg not in range(0x110000), found " + std::to_string(i));
+         fail("chr() arg not in range(0x110000), found " + std::to_string(i));
        }
        return std::string(1, static_cast<char>(i));
      })},

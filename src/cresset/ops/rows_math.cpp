@@ -15,7 +15,7 @@ constexpr double kPi = 3.14159265358979323846;
 
 int64_t toInteger(double v) {
   if (!(v >= -9223372036854775808.0 && v < 9223372036854775808.0)) {
-    raise("OverflowError", "Cannot convert float " + std::to_string(v) + " to integer");
+    fail("Cannot convert float " + std::to_string(v) + " to integer");
   }
   return static_cast<int64_t>(v);
 }
@@ -65,7 +65,7 @@ IValue onScalar(const IValue& v) {
     if constexpr (std::is_invocable_v<F, complex>) {
       if constexpr (std::is_same_v<std::invoke_result_t<F, complex>, complex>) return IValue(F()(v.toComplexDouble()));
     }
-    raise("TypeError", "complex numbers are not supported here");
+    fail("TypeError: complex numbers are not supported here");
   }
   return IValue(F()(asDouble(v)));
 }

@@ -67,6 +67,13 @@ py::object wrapObject(const ObjectPtr& object);
 ObjectPtr unwrapObject(PyObject* object);
 void bindObjects(py::module_& module);
 
+// ---- foreign.cpp
+/// Whether `object` is torch.ScriptObject: an instance of a custom C++ class.
+bool isForeignObject(PyObject* object);
+ObjectPtr takeForeignObject(PyObject* object);
+py::object giveForeignObject(const ObjectPtr& object);
+void bindForeign(py::module_& module);
+
 // ---- futures.cpp
 using FuturePtr = c10::intrusive_ptr<c10::ivalue::Future>;
 py::object wrapFuture(FuturePtr future);

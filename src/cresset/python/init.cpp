@@ -9,6 +9,7 @@ PYBIND11_MODULE(_C, module) {
   bindCallables(module);
   bindFutures(module);
   bindObjects(module);
+  bindForeign(module);
   bindGraph(module);
   bindProgram(module);
   bindHost(module);

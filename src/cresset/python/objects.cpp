@@ -143,11 +143,13 @@ py::object wrapObject(const ObjectPtr& object) {
   if (auto it = table.find(object.get()); it != table.end()) {
     if (py::object alive = strongReference(it->second)) return alive;
   }
+  if (!programOf(*object->type())) return giveForeignObject(object);
   if (!wrapper_factory) throw UserError("The package cresset is not imported");
   return py::reinterpret_borrow<py::object>(wrapper_factory)(ObjectHandle{object});
 }
 
 ObjectPtr unwrapObject(PyObject* object) {
+  if (isForeignObject(object)) return takeForeignObject(object);
   if (py::isinstance<ObjectHandle>(py::handle(object))) return py::cast<ObjectHandle&>(py::handle(object)).object;
   if (!wrapper_classes) return {};
   int wrapped = PyObject_IsInstance(object, wrapper_classes);

@@ -478,7 +478,16 @@ Token Lexer::expect(int kind) {
 }
 
 void Lexer::reportExpected(const std::string& what) {
-  throw UserError("expected " + what + " but found " + describe(impl_->current) + " here", impl_->current.range);
+  std::string message = "expected " + what + " but found " + describe(impl_->current) + " here";
+  if (!impl_->brackets.empty()) {
+    // A bracket that was forgotten is noticed only lines later.
+    uint32_t open = impl_->brackets.back();
+    size_t line = impl_->source->lineNumber(open);
+    if (line != impl_->source->lineNumber(impl_->current.range.begin)) {
+      message += std::string("; the '") + impl_->text[open] + "' of line " + std::to_string(line) + " is not closed";
+    }
+  }
+  throw UserError(std::move(message), impl_->current.range);
 }
 
 } // namespace cresset

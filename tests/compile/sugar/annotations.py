@@ -1,0 +1,7 @@
+# run: compile
+def f(a, b: int, c: Optional[float], d: List[Tuple[int, str]], e: Dict[str, Tensor], g: "int | None",
+      h: Union[int, str, None], i: torch.dtype, j: torch.device, k: Tuple[()], l: Any, m: Future[int],
+      n: BroadcastingList2[int] = 3, o: float = 1, p: Tuple[int, float] = (1, -2.5), q: List[int] = [],
+      r: int = torch.float64, s: float = inf, *, t: str = "x" "y", u: Optional[int] = None):
+    pass
+# ---- expect

@@ -1,0 +1,2 @@
+# run: tree
+a, b: int = c  # error: only a single target can have a type

@@ -1,0 +1,2 @@
+# run: tree
+f(x) = y  # error: cannot assign to a function call

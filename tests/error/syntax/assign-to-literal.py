@@ -1,0 +1,2 @@
+# run: tree
+1 = x  # error: cannot assign to a literal

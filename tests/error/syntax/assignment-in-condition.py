@@ -1,0 +1,3 @@
+# run: tree
+if x = 1:  # error: a comparison is written '=='
+  pass

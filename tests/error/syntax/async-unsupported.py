@@ -1,0 +1,2 @@
+# run: tree
+async def g(): pass  # error: 'async' is not supported

@@ -1,0 +1,2 @@
+# run: tree
+a, b += c  # error: an augmented assignment can't have several targets

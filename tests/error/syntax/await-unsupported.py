@@ -1,0 +1,2 @@
+# run: tree
+x = await y  # error: 'await' is not supported

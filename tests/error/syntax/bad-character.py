@@ -1,0 +1,2 @@
+# run: tree
+x = a ? b  # error: invalid character '?'

@@ -1,0 +1,2 @@
+# run: tree
+x = 0xg  # error: invalid hexadecimal number

@@ -1,0 +1,2 @@
+# run: tree
+x = 1abc  # error: invalid number

@@ -1,0 +1,2 @@
+# run: tree
+raise  # error: a 'raise' without an exception is not supported

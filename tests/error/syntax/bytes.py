@@ -1,0 +1,2 @@
+# run: tree
+x = b"a"  # error: bytes literals are not supported

@@ -1,0 +1,2 @@
+# run: tree
+f(**a)  # error: '**' arguments are not supported

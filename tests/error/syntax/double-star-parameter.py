@@ -1,0 +1,3 @@
+# run: tree
+def f(**kwargs):  # error: '**' parameters are not supported
+  pass

@@ -1,0 +1,2 @@
+# run: tree
+x[]  # error: a subscript needs an index

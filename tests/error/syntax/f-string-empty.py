@@ -1,0 +1,2 @@
+# run: tree
+x = f"a{}"  # error: braces hold no expression

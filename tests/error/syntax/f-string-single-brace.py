@@ -1,0 +1,2 @@
+# run: tree
+x = f"a}"  # error: a single '}' in an f-string

@@ -1,0 +1,2 @@
+# run: tree
+global x  # error: 'global' is not supported

@@ -1,0 +1,2 @@
+# run: tree
+import math  # error: 'import' is not supported inside

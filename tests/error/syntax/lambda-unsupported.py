@@ -1,0 +1,2 @@
+# run: tree
+x = lambda y: y  # error: 'lambda' is not supported

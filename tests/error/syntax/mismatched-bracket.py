@@ -1,0 +1,3 @@
+# run: tree
+def f(x):
+  return (x]  # error: ']' does not match the opening '('

@@ -1,0 +1,4 @@
+# run: tree
+def f(x):
+  if x:
+  return x  # error: expected an indented block

@@ -1,0 +1,2 @@
+# run: tree
+x = a if b  # error: 'else' of the conditional expression

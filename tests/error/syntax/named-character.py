@@ -1,0 +1,2 @@
+# run: tree
+x = "\N{DASH}"  # error: \N{…} escapes are not supported

@@ -1,0 +1,2 @@
+# run: tree
+nonlocal x  # error: 'nonlocal' is not supported

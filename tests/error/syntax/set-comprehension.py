@@ -1,0 +1,2 @@
+# run: tree
+{x for x in y}  # error: set comprehensions are not supported

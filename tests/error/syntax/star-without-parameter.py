@@ -1,0 +1,3 @@
+# run: tree
+def f(a, *,):  # error: a named parameter must follow '*'
+  pass

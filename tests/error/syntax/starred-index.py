@@ -1,0 +1,2 @@
+# run: tree
+x[*y]  # error: starred indices are not supported

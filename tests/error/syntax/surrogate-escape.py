@@ -1,0 +1,2 @@
+# run: tree
+x = "\ud800"  # error: this escape names no character

@@ -1,0 +1,3 @@
+# run: tree
+try:  # error: 'try' is not supported
+  pass

@@ -1,0 +1,2 @@
+# run: tree
+x = a b  # error: expected the end of the statement but found 'b'

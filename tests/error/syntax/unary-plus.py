@@ -1,0 +1,2 @@
+# run: tree
+x = +y  # error: unary '+' is supported before a number only

@@ -1,0 +1,4 @@
+# run: tree
+def f(x):
+  y = 1
+    z = 2  # error: unexpected indentation

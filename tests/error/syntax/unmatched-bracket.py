@@ -1,0 +1,3 @@
+# run: tree
+def f(x):
+  return x)  # error: unmatched ')'

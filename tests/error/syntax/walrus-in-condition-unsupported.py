@@ -1,0 +1,3 @@
+# run: tree
+if y := x:  # error: ':=' is not supported
+  pass

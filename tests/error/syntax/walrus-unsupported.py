@@ -1,0 +1,2 @@
+# run: tree
+x = (y := 1)  # error: ':=' is not supported

@@ -1,0 +1,3 @@
+# run: tree
+with a as b.c:  # error: only a name may stand behind 'as'
+  pass

@@ -1,0 +1,2 @@
+# run: tree
+yield x  # error: 'yield' is not supported

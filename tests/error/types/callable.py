@@ -1,0 +1,3 @@
+# run: compile
+def f(x: Callable[[int], int]):  # error: Unknown type constructor Callable
+    return x

@@ -1,0 +1,3 @@
+# run: compile
+def f(x: int = None):  # error: Expected a value of type int but found NoneType
+    return x

@@ -1,0 +1,3 @@
+# run: compile
+def f(x: Foo):  # error: Unknown type name 'Foo'
+    return x

@@ -1,0 +1,8 @@
+# run: tree
+((a))
+(a) + (b)
+# ---- expect
+(variable (ident a))
+(+
+  (variable (ident a))
+  (variable (ident b)))

@@ -1,0 +1,277 @@
+// What the commands of text tests do.
+//
+// A command turns the input into text, or throws. Commands that read their input line by line (`type`, `schema`) put
+// errors into their output, so that one file can hold a table; for the others an error is the whole output.
+#include "filetest_commands.h"
+
+#include <ATen/core/function_schema.h>
+#include <ATen/core/ivalue.h>
+
+#include <algorithm>
+#include <sstream>
+
+#include "cresset/frontend/compiler.h"
+#include "cresset/ir/parser.h"
+#include "cresset/ir/printer.h"
+#include "cresset/ir/verifier.h"
+#include "cresset/module/module.h"
+#include "cresset/passes/pass.h"
+#include "cresset/support/error.h"
+#include "cresset/support/print_handler.h"
+#include "syntax_printing.h"
+#include "value_printing.h"
+
+namespace cresset::tools {
+namespace {
+
+/// What the script that runs on this thread prints; null while none runs.
+thread_local std::string* t_printed = nullptr;
+
+class PrintCapture {
+ public:
+  explicit PrintCapture(std::string& out) {
+    static const bool installed = [] {
+      setPrintHandler([](const std::string& text) {
+        if (t_printed != nullptr) *t_printed += text;
+      });
+      return true;
+    }();
+    (void)installed;
+    t_printed = &out;
+  }
+  ~PrintCapture() { t_printed = nullptr; }
+};
+
+std::shared_ptr<const Source> sourceOf(const TestFile& test) {
+  return std::make_shared<const Source>(test.input, test.path.filename().string(), test.first_line);
+}
+
+struct Command {
+  std::string name;
+  bool source_ranges;
+  std::vector<const PassInfo*> passes;
+};
+
+/// "compile, inline --source-ranges": a command or a pass, further passes, options.
+Command parseCommand(const std::string& text) {
+  Command command{"", false, {}};
+  std::string spaced = text;
+  for (char& c : spaced) {
+    if (c == ',') c = ' ';
+  }
+  std::istringstream words(spaced);
+  std::string word;
+  bool ranges_given = false;
+  while (words >> word) {
+    if (word == "--source-ranges" || word == "--no-source-ranges") {
+      command.source_ranges = word == "--source-ranges";
+      ranges_given = true;
+    } else if (const PassInfo* pass = findPass(word)) {
+      command.passes.push_back(pass);
+    } else if (command.name.empty() && command.passes.empty()) {
+      command.name = word;
+    } else {
+      std::string known;
+      for (const PassInfo& p : allPasses()) known += " " + std::string(p.name);
+      throw std::runtime_error("there is no pass '" + word + "'; known:" + known);
+    }
+  }
+  if (command.name.empty()) command.name = "parse-ir"; // passes alone rewrite a graph
+  if (!ranges_given) command.source_ranges = command.name == "parse-ir";
+  return command;
+}
+
+std::string printGraph(const std::shared_ptr<Graph>& graph, const Command& command) {
+  for (const PassInfo* pass : command.passes) {
+    pass->run(*graph);
+    verify(*graph);
+  }
+  return toString(*graph, {.source_ranges = command.source_ranges});
+}
+
+std::string compileSource(const TestFile& test, const Command& command) {
+  auto program = Program::make();
+  defineSource(*program, sourceOf(test), {});
+  std::vector<Function*> functions = program->functions();
+  std::string out;
+  for (Function* function : functions) {
+    if (functions.size() > 1) out += "# " + function->qualname().qualifiedName() + "\n";
+    out += printGraph(function->graph(), command);
+    if (!out.empty() && out.back() != '\n') out += '\n';
+  }
+  return out;
+}
+
+std::string firstLine(const std::string& text) {
+  return text.substr(0, text.find('\n'));
+}
+
+std::string runSource(const TestFile& test) {
+  auto program = Program::make();
+  std::string out;
+  PrintCapture capture(out);
+  defineSource(*program, sourceOf(test), {});
+  size_t count = 0;
+  for (const std::string& line : splitLines(test.input)) {
+    static constexpr std::string_view kCall = "# call:";
+    if (line.compare(0, kCall.size(), kCall) != 0) continue;
+    std::string expression = line.substr(std::min(line.find_first_not_of(' ', kCall.size()), line.size()));
+    std::string name = "__call__" + std::to_string(count++);
+    auto source = std::make_shared<const Source>("def " + name + "():\n  return " + expression + "\n", "call");
+    std::string result;
+    try {
+      std::vector<Function*> functions = defineSource(*program, source, {});
+      result = " -> " + reprOf(callFunction(*functions.at(0), {}));
+    } catch (const ScriptError& e) {
+      std::string python_class = e.pythonClass().empty() ? "RuntimeError" : e.pythonClass();
+      if (python_class.compare(0, 9, "builtins.") == 0) python_class = python_class.substr(9);
+      result = " raised " + python_class + ": " + firstLine(e.message());
+    } catch (const UserError& e) {
+      result = " raised UserError: " + firstLine(e.message());
+    }
+    out += expression + result + "\n";
+  }
+  return out;
+}
+
+/// For commands that read one thing per line: `parse` gives the text for a line.
+template <typename Parse>
+std::string perLine(const TestFile& test, std::map<size_t, std::string>& errors, const Parse& parse) {
+  std::string out;
+  size_t number = test.first_line;
+  for (const std::string& line : splitLines(test.input)) {
+    bool blank = line.find_first_not_of(" \t") == std::string::npos || line[0] == '#';
+    if (!blank) {
+      try {
+        out += parse(line) + "\n";
+      } catch (const UserError& e) {
+        errors[number] = e.what();
+        out += std::string(e.what()) + "\n";
+      }
+    }
+    ++number;
+  }
+  return out;
+}
+
+struct Result {
+  std::string output;
+  std::map<size_t, std::string> errors; // message by line in the file; 0 if the error has no place in it
+};
+
+/// The text of a line without comment and outer spaces.
+std::string bareLine(std::string_view line) {
+  line = line.substr(0, line.find(" #"));
+  size_t begin = line.find_first_not_of(" \t");
+  if (begin == std::string_view::npos) return "";
+  return std::string(line.substr(begin, line.find_last_not_of(" \t") - begin + 1));
+}
+
+/// The line of the test's file that an error is about. Errors of the verifier point into the graph as it prints, so they
+/// are placed by the text of their line.
+size_t lineOf(const UserError& error, const TestFile& test) {
+  if (!error.range()) return 0;
+  const Source& source = *error.range().source;
+  if (source.text() == test.input) {
+    std::string_view before = std::string_view(source.text()).substr(0, error.range().begin);
+    return test.first_line + static_cast<size_t>(std::count(before.begin(), before.end(), '\n'));
+  }
+  std::string wanted = bareLine(source.line(error.range().begin));
+  size_t number = test.first_line;
+  for (const std::string& line : splitLines(test.input)) {
+    if (bareLine(line) == wanted) return number;
+    ++number;
+  }
+  return 0;
+}
+
+Result execute(const TestFile& test) {
+  Command command = parseCommand(test.command);
+  Result result;
+  try {
+    if (command.name == "tokens") {
+      result.output = printTokens(sourceOf(test));
+    } else if (command.name == "tree") {
+      result.output = printTrees(sourceOf(test), TreeStyle::Pretty);
+    } else if (command.name == "type") {
+      result.output = perLine(test, result.errors, [](const std::string& line) { return cresset::toString(*parseType(line, {}, true)); });
+    } else if (command.name == "schema") {
+      result.output = perLine(test, result.errors, [](const std::string& line) {
+        std::ostringstream out;
+        out << parseSchema(line);
+        return out.str();
+      });
+    } else if (command.name == "parse-ir") {
+      auto graph = parseGraph(test.input, {.file = test.path.filename().string()});
+      verify(*graph);
+      result.output = printGraph(graph, command);
+    } else if (command.name == "compile") {
+      result.output = compileSource(test, command);
+    } else if (command.name == "run") {
+      result.output = runSource(test);
+    } else {
+      throw std::runtime_error("there is no command '" + command.name + "'; known:\n" + describeCommands());
+    }
+  } catch (const UserError& e) {
+    result.output = e.what();
+    result.errors[lineOf(e, test)] = e.what();
+  } catch (const ScriptError& e) {
+    result.output = e.what();
+    result.errors[0] = e.what();
+  }
+  if (!result.output.empty() && result.output.back() != '\n') result.output += '\n';
+  return result;
+}
+
+/// Compares the errors that happened with the comments that announce them.
+std::string compareErrors(const TestFile& test, const Result& result) {
+  std::string out;
+  for (const auto& [line, part] : test.errors) {
+    auto found = result.errors.find(line);
+    if (found == result.errors.end()) found = result.errors.find(0); // an error without a place
+    if (found == result.errors.end()) {
+      out += "  line " + std::to_string(line) + ": no error here, expected: " + part + "\n";
+    } else if (found->second.find(part) == std::string::npos) {
+      out += "  line " + std::to_string(line) + ": expected: " + part + "\n  found:\n" + found->second + "\n";
+    }
+  }
+  for (const auto& [line, message] : result.errors) {
+    if (line != 0 && test.errors.count(line) == 0) out += "  line " + std::to_string(line) + ": unexpected error:\n" + message + "\n";
+  }
+  return out;
+}
+
+} // namespace
+
+std::string describeCommands() {
+  return "  tokens        the tokens of a source, one per line\n"
+         "  tree          the trees of a source\n"
+         "  type          each line is a type, parsed and printed\n"
+         "  schema        each line is a function schema, parsed and printed\n"
+         "  parse-ir      a graph: parsed, verified, printed\n"
+         "  compile       a source: the graph of each function\n"
+         "  run           a source: each line '# call: EXPR' is evaluated; results, errors and what was printed\n"
+         "Passes may follow parse-ir and compile (`# run: compile, inline`) or stand alone for a graph.\n"
+         "--source-ranges and --no-source-ranges say whether graphs show them (parse-ir does, compile does not).\n";
+}
+
+Outcome runTest(const TestFile& test) {
+  Outcome outcome;
+  try {
+    Result result = execute(test);
+    outcome.output = result.output;
+    if (!test.errors.empty()) {
+      outcome.complaint = compareErrors(test, result);
+    } else if (!test.expected) {
+      outcome.complaint = "  the test has no expect section; --bless writes one:\n" + result.output;
+    } else {
+      outcome.complaint = difference(*test.expected, result.output);
+    }
+    outcome.passed = outcome.complaint.empty();
+  } catch (const std::exception& e) {
+    outcome.complaint = std::string("  ") + e.what() + "\n";
+  }
+  return outcome;
+}
+
+} // namespace cresset::tools
