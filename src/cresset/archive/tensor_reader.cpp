@@ -157,6 +157,8 @@ void TensorReader::check(const StorageView& storage, const Geometry& g, const Ar
   }
   int64_t item = static_cast<int64_t>(c10::elementSize(storage.dtype)), end, total;
   overflow |= __builtin_mul_overflow(numel, item, &total);
+  // A tensor without elements touches nothing, whatever its strides; it may start at the storage's end.
+  if (empty) last = g.offset;
   overflow |= __builtin_add_overflow(last, empty ? 0 : 1, &end) || __builtin_mul_overflow(end, item, &end);
   if (overflow) site.fail("the sizes and strides of a tensor overflow");
   if (static_cast<uint64_t>(end) > storage.bytes)

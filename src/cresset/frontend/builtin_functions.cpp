@@ -34,11 +34,11 @@ SugaredValuePtr specialMethod(const SourceRange& range, EmitContext& cx, const N
 
 bool readConstant(const NamedValue& arg, c10::IValue& out) {
   if (!arg.value) {
-    out = *arg.constant;
+    c10::IValue(*arg.constant).swap(out);
     return true;
   }
   auto known = toIValue(arg.value);
-  if (known) out = *std::move(known);
+  if (known) out.swap(*known);
   return known.has_value();
 }
 

@@ -147,12 +147,18 @@ struct AugOp {
 };
 
 constexpr AugOp kAugOps[] = {
-    {'+', "__iadd__", "aten::add_", true},          {'-', "__isub__", "aten::sub_", false},
-    {'*', "__imul__", "aten::mul_", true},          {'/', "__itruediv__", "aten::div_", false},
-    {'%', "__imod__", "aten::fmod_", false},        {'|', "__ior__", "aten::bitwise_or_", false},
-    {'&', "__iand__", "aten::bitwise_and_", false}, {'^', "__ixor__", "aten::bitwise_xor_", false},
-    {TK_LSHIFT, "__ilshift__", "aten::__ilshift__", false}, {TK_RSHIFT, "__irshift__", "aten::__irshift__", false},
-    {TK_POW, "__ipow__", "aten::pow_", false},      {TK_FLOOR_DIV, "__ifloordiv__", "aten::floor_divide_", false},
+    {'+', "__iadd__", "aten::add_", true},
+    {'-', "__isub__", "aten::sub_", false},
+    {'*', "__imul__", "aten::mul_", true},
+    {'/', "__itruediv__", "aten::div_", false},
+    {'%', "__imod__", "aten::fmod_", false}, // not remainder_: as torch.jit has it
+    {TK_FLOOR_DIV, "__ifloordiv__", "aten::floor_divide_", false},
+    {'|', "__ior__", nullptr, false},
+    {'&', "__iand__", nullptr, false},
+    {'^', "__ixor__", nullptr, false},
+    {TK_LSHIFT, "__ilshift__", nullptr, false},
+    {TK_RSHIFT, "__irshift__", nullptr, false},
+    {TK_POW, "__ipow__", nullptr, false},
     {'@', "__imatmul__", nullptr, false},
 };
 

@@ -79,7 +79,7 @@ Value* Emitter::emitList(const SequenceLiteral& expr, const TypePtr& hint) {
       if (wanted) {
         throw UserError(
             "List type annotation `" + hint->repr_str() + "` did not match the types of the given list elements" +
-                (unified ? ": they have type " + unified->repr_str() : std::string()), expr.range());
+                (unified ? ", which were unified to " + unified->repr_str() : std::string()), expr.range());
       }
       throw UserError("the elements of a list must have a common type", expr.range());
     }

@@ -1,6 +1,4 @@
 // Statements, in order, and what happens to those after an early exit. See emitter_impl.h.
-#include <unordered_map>
-
 #include "cresset/frontend/emitter_impl.h"
 #include "cresset/frontend/exceptions.h"
 
@@ -95,7 +93,8 @@ void Emitter::raise(const SourceRange& range, Value* message, Value* qualified_c
 Flow Emitter::emitRaise(const Raise& stmt) {
   const SugaredValuePtr exception = emitSugared(stmt.value());
   if (auto* instance = dynamic_cast<ExceptionInstance*>(exception.get())) {
-    raise(stmt.range(), instance->message(), constant(stmt.range(), instance->qualifiedClass()));
+    const std::string& name = instance->qualifiedClass();
+    raise(stmt.range(), instance->message(), name.empty() ? none(stmt.range()) : constant(stmt.range(), name));
   } else if (dynamic_cast<ExceptionClass*>(exception.get())) {
     Value* message = constant(stmt.range(), std::string());
     raise(stmt.range(), message, none(stmt.range()));

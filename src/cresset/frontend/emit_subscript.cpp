@@ -140,9 +140,8 @@ SugaredValuePtr Emitter::emitStaticSlice(const SourceRange& range, const Sugared
 }
 
 Emitter::View Emitter::emitView(const SourceRange& range, Value* tensor, const ListView<Expr>& exprs) {
-  // First all indices are evaluated, in order, and find the dimension that each speaks of, counted in the tensor as it
-  // is after the indices before it were applied; behind an ellipsis dimensions count from the end, in the tensor as
-  // it is before the indices after it were applied, which come first in what follows.
+  // First all indices are evaluated, in order, and find the dimension that each speaks of in the tensor as it is after
+  // the indices before it were applied. Behind an ellipsis dimensions count from the end.
   const size_t n = exprs.size();
   std::vector<Value*> index(n, nullptr);
   std::optional<size_t> ellipsis;
@@ -186,8 +185,7 @@ Emitter::View Emitter::emitView(const SourceRange& range, Value* tensor, const L
       throw UserError("Ellipses followed by tensor indexing is currently not supported", range);
     }
     dim[i] = backward;
-    // A None before the end of the indices speaks of the tensor that the later ones were already applied to.
-    --backward;
+    if (!isNone(i)) --backward; // a dimension that isn't there yet when the indices before it are applied
   }
 
   View view;

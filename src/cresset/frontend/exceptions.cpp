@@ -39,6 +39,12 @@ SugaredValuePtr ExceptionClass::call(
     tuple->output()->setType(c10::TupleType::create(std::move(types)));
     message = insertOp(cx.graph, aten::str, {NamedValue(tuple->output(), range)}, {}, range);
   }
+  if (qualified_class_ == "builtins.AssertionError") {
+    // As torch.jit has it: the message names the class, and no class is reported.
+    Value* prefix = cx.graph.insertConstant(std::string("AssertionError: "));
+    message = insertOp(cx.graph, aten::add, {NamedValue(prefix, range), NamedValue(message, range)}, {}, range);
+    return std::make_shared<ExceptionInstance>("", message);
+  }
   return std::make_shared<ExceptionInstance>(qualified_class_, message);
 }
 

@@ -11,6 +11,7 @@ class ExceptionInstance : public SugaredValue {
   ExceptionInstance(std::string qualified_class, Value* message)
       : qualified_class_(std::move(qualified_class)), message_(message) {}
   std::string kind() const override { return "exception"; }
+  /// "": none is reported.
   const std::string& qualifiedClass() const { return qualified_class_; }
   Value* message() const { return message_; }
 

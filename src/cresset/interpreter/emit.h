@@ -57,7 +57,8 @@ class Emitter {
   void emitEntryDrops(uint32_t block);
   /// A jump that is taken if the condition is `wanted`; becomes one with the comparison before it, if that is all the
   /// comparison is for. Returns its index; the target is set later by setTarget.
-  size_t emitConditionalJump(const Value* condition, bool wanted);
+  /// `test` is where the condition is.
+  size_t emitConditionalJump(const Value* condition, uint32_t test, bool wanted);
   void setTarget(size_t jump, size_t target) { code_.instructions[jump].a = static_cast<uint32_t>(target); }
   size_t here() { return last_label_ = code_.instructions.size(); }
 

@@ -71,8 +71,7 @@ void Emitter::emitReturn() {
   add(Op::Return, start, 0, static_cast<uint32_t>(outputs.size()));
 }
 
-size_t Emitter::emitConditionalJump(const Value* condition, bool wanted) {
-  const uint32_t test = borrowed(condition);
+size_t Emitter::emitConditionalJump(const Value* condition, uint32_t test, bool wanted) {
   Op op = Op::JumpIf;
   uint32_t x = test, y = 0;
   const bool only_use = condition->uses().size() == 1 && live_.variable(condition) == condition->unique();
@@ -95,21 +94,26 @@ size_t Emitter::emitConditionalJump(const Value* condition, bool wanted) {
 void Emitter::emitBranchEnd(uint32_t block, const Node& node, std::span<const uint32_t> targets) {
   const auto& info = live_.blocks()[block];
   const InputRange outputs = info.block->outputs();
-  const size_t skip = outputs.size() - targets.size(); // a loop's condition
+  // A loop's condition comes first; it is read after the assignments and released by the caller.
+  const size_t skip = outputs.size() - targets.size();
+  const uint32_t condition = skip ? live_.variable(outputs[0]) : Registers::kNone;
   std::vector<Assignment> assignments;
   for (size_t k = 0; k < targets.size(); ++k) {
     if (targets[k] == Registers::kNone) continue;
-    assignments.push_back({targets[k], operand(outputs[k + skip], info.first_flag + static_cast<uint32_t>(k + skip))});
+    uint32_t from = operand(outputs[k + skip], info.first_flag + static_cast<uint32_t>(k + skip));
+    if (live_.variable(outputs[k + skip]) == condition) from &= ~kMoveBit;
+    assignments.push_back({targets[k], from});
   }
   emitAssignments(std::move(assignments));
   for (size_t k = 0; k < outputs.size(); ++k) {
-    if (live_.isLastUse(info.first_flag + static_cast<uint32_t>(k))) registers_.release(live_.variable(outputs[k]));
+    const uint32_t v = live_.variable(outputs[k]);
+    if (v != condition && live_.isLastUse(info.first_flag + static_cast<uint32_t>(k))) registers_.release(v);
   }
 }
 
 void Emitter::emitIf(const Liveness::NodeInfo& info) {
   const Node& node = *info.node;
-  size_t jump = emitConditionalJump(node.input(size_t(0)), false);
+  const size_t jump = emitConditionalJump(node.input(size_t(0)), borrowed(node.input(size_t(0))), false);
   releaseDying(info);
 
   // An output gets the register where it is wanted later, if what is in there dies inside.
@@ -254,18 +258,32 @@ void Emitter::emitLoop(const Liveness::NodeInfo& info) {
   emitBlock(info.blocks[0]);
   setLocation(node);
 
-  // The condition's register is not one of the targets, so it outlives the moves.
+  // The condition is read behind the assignments. If it lies in a register that they write, it is a carried value.
+  const uint32_t condition = live_.variable(results[0]);
+  uint32_t test = borrowed(results[0]), spare = Registers::kNone;
+  for (uint32_t target : targets) {
+    if (test != target) continue;
+    spare = registers_.reserve();
+    add(Op::Copy, spare, test);
+    test = spare;
+    break;
+  }
   emitBranchEnd(info.blocks[0], node, targets);
   if (!counted) {
     if (isTrue(results[0])) {
       setTarget(add(Op::Jump), start);
     } else {
-      setTarget(emitConditionalJump(results[0], true), start);
+      setTarget(emitConditionalJump(results[0], test, true), start);
     }
   } else {
-    if (!isTrue(results[0])) exits.push_back(emitConditionalJump(results[0], false));
+    if (!isTrue(results[0])) exits.push_back(emitConditionalJump(results[0], test, false));
     add(Op::Loop, static_cast<uint32_t>(start), counter, limit);
   }
+  for (size_t k = 0; k < results.size(); ++k) {
+    if (live_.variable(results[k]) != condition || !live_.isLastUse(body.first_flag + static_cast<uint32_t>(k))) continue;
+    registers_.release(condition);
+  }
+  if (spare != Registers::kNone) registers_.unreserve(spare);
   const size_t end = here();
   for (size_t jump : exits) setTarget(jump, end);
 

@@ -100,7 +100,7 @@ class GraphParser {
 
   /// Opens another block of `node` if one follows.
   void openNextBlock(Node* node) {
-    if (!scanner_.at(IrToken::Name) || scanner_.lookahead() != '(') return;
+    if (!scanner_.at(IrToken::Name) || !scanner_.text(scanner_.cur()).starts_with("block") || scanner_.lookahead() != '(') return;
     std::string expected = "block" + std::to_string(node->blocks().size());
     if (scanner_.text(scanner_.cur()) != expected) {
       scanner_.fail("expected " + expected + ", a node, or the end of the block here:");

@@ -64,11 +64,6 @@ class SchemaParser {
           }
         }
         had_default |= has_default;
-        for (size_t i = 0; i + 1 < arguments.size(); ++i) {
-          if (arguments[i].name() == arguments.back().name()) {
-            scanner_.fail("two arguments are called '" + arguments[i].name() + "'", at);
-          }
-        }
       }
     });
     std::vector<c10::Argument> returns;
@@ -150,7 +145,13 @@ class SchemaParser {
       }
       return c10::IValue();
     }
-    if (auto optional = type->cast<c10::OptionalType>()) return parseDefault(optional->getElementType(), size);
+    if (auto optional = type->cast<c10::OptionalType>()) {
+      // The dispatcher holds what is written: "float? correction=1" has the int 1, "float p=1" the float 1.
+      if (optional->getElementType()->kind() == TypeKind::FloatType && scanner_.at(IrToken::Number)) {
+        return parseScalarDefault(c10::NumberType::get());
+      }
+      return parseDefault(optional->getElementType(), size);
+    }
     if (auto list = type->cast<c10::ListType>()) {
       TypePtr element = list->getElementType();
       c10::impl::GenericList values(erasedElement(element));
@@ -178,8 +179,6 @@ class SchemaParser {
       case TypeKind::ScalarTypeType:
       case TypeKind::LayoutType:
       case TypeKind::MemoryFormatType: return c10::IntType::get();
-      case TypeKind::SymFloatType: return c10::FloatType::get();
-      case TypeKind::SymBoolType: return c10::BoolType::get();
       default: return type;
     }
   }

@@ -9,6 +9,7 @@
 #include <ATen/core/jit_type.h>
 #include <c10/core/ScalarType.h>
 
+#include <algorithm>
 #include <charconv>
 #include <unordered_map>
 
@@ -86,8 +87,6 @@ TypePtr erased(const TypePtr& real) {
     case c10::TypeKind::MemoryFormatType:
     case c10::TypeKind::LayoutType:
     case c10::TypeKind::SymIntType: return c10::IntType::get();
-    case c10::TypeKind::SymFloatType: return c10::FloatType::get();
-    case c10::TypeKind::SymBoolType: return c10::BoolType::get();
     default: return real;
   }
 }
@@ -110,25 +109,27 @@ int64_t TypeParser::parseInt(const char* what) {
 std::optional<c10::AliasInfo> TypeParser::parseAlias() {
   if (!in_schema_ || !scanner_.at('(')) return std::nullopt;
   scanner_.next();
-  c10::AliasInfo info;
-  auto parseSets = [&](auto&& is_wildcard, auto&& add) {
+  auto parseSets = [&] {
+    std::vector<Symbol> sets;
     do {
       if (scanner_.nextIf('*')) {
-        add(c10::AliasInfo::wildcardSet());
+        sets.push_back(c10::AliasInfo::wildcardSet());
       } else {
-        auto set = "alias::" + std::string(scanner_.text(scanner_.expect(IrToken::Name)));
-        // The wildcard includes all sets, so that naming another says nothing.
-        if (!is_wildcard()) add(Symbol::fromQualString(set));
+        sets.push_back(Symbol::fromQualString("alias::" + std::string(scanner_.text(scanner_.expect(IrToken::Name)))));
       }
     } while (scanner_.nextIf('|'));
+    // The wildcard includes all sets, so that naming others says nothing.
+    auto wildcard = std::find(sets.begin(), sets.end(), c10::AliasInfo::wildcardSet());
+    if (wildcard != sets.end()) sets = {c10::AliasInfo::wildcardSet()};
+    // c10 prints small sets in the reverse of the order in which they grew.
+    std::reverse(sets.begin(), sets.end());
+    return sets;
   };
-  parseSets([&] { return info.isWildcardBefore(); }, [&](Symbol s) { info.addBeforeSet(s); });
+  c10::AliasInfo info;
+  std::vector<Symbol> before = parseSets();
+  for (Symbol set : before) info.addBeforeSet(set);
   info.setIsWrite(scanner_.nextIf('!'));
-  if (scanner_.nextIf(IrToken::Arrow)) {
-    parseSets([&] { return info.isWildcardAfter(); }, [&](Symbol s) { info.addAfterSet(s); });
-  } else {
-    for (Symbol set : info.beforeSets()) info.addAfterSet(set);
-  }
+  for (Symbol set : scanner_.nextIf(IrToken::Arrow) ? parseSets() : before) info.addAfterSet(set);
   scanner_.expect(')');
   return info;
 }

@@ -111,7 +111,7 @@ void print(std::string& out, const c10::Type& type) {
       return;
     case TypeKind::ClassType:
     case TypeKind::InterfaceType:
-      out += type.expectRef<c10::NamedType>().name()->qualifiedName();
+      out += static_cast<const c10::NamedType&>(type).name()->qualifiedName();
       return;
     default: out += type.str();
   }

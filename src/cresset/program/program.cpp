@@ -130,7 +130,8 @@ void Program::rollBack(size_t num_functions, size_t num_types) {
     Function* function = functions_[i].get();
     const c10::QualifiedName name = function->qualname();
     function_index_.erase(name);
-    if (auto owner = type_index_.find(c10::QualifiedName(name.prefix())); !name.prefix().empty() && owner != type_index_.end()) {
+    const auto owner = name.prefix().empty() ? type_index_.end() : type_index_.find(c10::QualifiedName(name.prefix()));
+    if (owner != type_index_.end()) {
       auto cls = owner->second->cast<c10::ClassType>();
       if (cls && cls->findMethod(name.name()) == function) cls->unsafeRemoveMethod(name.name());
     }

@@ -212,6 +212,7 @@ PyObject* callVector(PyObject* callable, PyObject* const* args, size_t nargsf, P
     Stack& stack = *lease;
     if (target.self) stack.emplace_back(target.self);
     bindArguments(stack, signature, args, nargs, {args + nargs, names});
+    prepareThread();
     {
       py::gil_scoped_release no_gil;
       target.function->run(stack);

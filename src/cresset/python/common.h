@@ -107,6 +107,10 @@ PyObject* guarded(Body&& body) noexcept {
 void bindGraph(py::module_& module);
 void bindProgram(py::module_& module);
 void bindHost(py::module_& module);
+/// Before scripts run on this thread: makes Ctrl-C reach them.
+void prepareThread();
+/// Keeps a Python error that an interrupt check met until the script has unwound.
+void rememberInterrupt(py::error_already_set error);
 py::object schemaToPython(const c10::FunctionSchema& schema);
 py::object typeToPython(const TypePtr& type);
 py::object graphToPython(const std::shared_ptr<Graph>& graph);

@@ -1,6 +1,10 @@
 // Future: the Python face of ivalue::Future, as fork makes them.
 #include "cresset/python/common.h"
 
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+
 namespace cresset::python {
 
 namespace {
@@ -17,11 +21,32 @@ std::shared_ptr<PyObject> holdWithoutGil(py::object object) {
           }};
 }
 
-py::object waitFor(const FutureHandle& self) {
-  {
-    py::gil_scoped_release no_gil;
-    self.future->waitAndThrow();
+/// Waits without the GIL, and lets signals through: ivalue::Future's own wait can't be interrupted.
+void waitInterruptibly(c10::ivalue::Future& future) {
+  struct Gate {
+    std::mutex mutex;
+    std::condition_variable opened;
+    bool open = false;
+  };
+  auto gate = std::make_shared<Gate>(); // outlives this call if a signal ends it
+  future.addCallback([gate](c10::ivalue::Future&) {
+    std::lock_guard lock(gate->mutex);
+    gate->open = true;
+    gate->opened.notify_all();
+  });
+  while (true) {
+    {
+      py::gil_scoped_release no_gil;
+      std::unique_lock lock(gate->mutex);
+      if (gate->opened.wait_for(lock, std::chrono::milliseconds(50), [&] { return gate->open; })) return;
+    }
+    if (PyErr_CheckSignals() != 0) throw py::error_already_set();
   }
+}
+
+py::object waitFor(const FutureHandle& self) {
+  if (!self.future->completed()) waitInterruptibly(*self.future);
+  if (self.future->hasError()) std::rethrow_exception(self.future->exception_ptr());
   return toPyObject(self.future->value(), self.future->elementType());
 }
 

@@ -2,18 +2,15 @@
 #include "cresset/python/common.h"
 
 #include <iostream>
-#include <thread>
 
 #include "cresset/interpreter/interpreter.h"
 #include "cresset/support/print_handler.h"
 
 namespace cresset::python {
 
-void rememberInterrupt(py::error_already_set error);
-
 namespace {
 
-std::thread::id main_thread;
+unsigned long main_thread = 0; // what threading.main_thread().ident says
 
 bool pythonIsGoingAway() {
 #if PY_VERSION_HEX >= 0x030d0000
@@ -41,9 +38,8 @@ void printToPython(const std::string& text) {
   }
 }
 
-/// Signals reach Python's main thread only, so other threads need not ask.
 bool interruptRequested() {
-  if (std::this_thread::get_id() != main_thread || pythonIsGoingAway()) return false;
+  if (pythonIsGoingAway()) return false;
   py::gil_scoped_acquire gil;
   if (PyErr_CheckSignals() == 0) return false;
   rememberInterrupt(py::error_already_set());
@@ -52,11 +48,17 @@ bool interruptRequested() {
 
 } // namespace
 
+void prepareThread() {
+  // Checks are per thread. Signals reach Python's main thread only, so the others need not ask.
+  thread_local bool prepared = false;
+  if (prepared) [[likely]] return;
+  prepared = true;
+  if (PyThread_get_thread_ident() == main_thread) setInterruptCheck(interruptRequested);
+}
+
 void bindHost(py::module_&) {
-  // The extension may be imported from any thread; the interpreter knows which is its main one.
-  main_thread = std::this_thread::get_id();
+  main_thread = py::cast<unsigned long>(py::module_::import("threading").attr("main_thread")().attr("ident"));
   setPrintHandler(printToPython);
-  setInterruptCheck(interruptRequested);
 }
 
 } // namespace cresset::python

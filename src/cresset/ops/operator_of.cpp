@@ -1,0 +1,135 @@
+// From nodes to operators: for graphs that were parsed or built by hand, whose nodes carry only a name.
+//
+// The operator is the first overload, in ranking order, whose arguments are supertypes of the node's inputs: no
+// conversions, no defaults, since a node has an input for every argument. The result is remembered on the node.
+#include <ATen/core/jit_type.h>
+
+#include <sstream>
+#include <unordered_set>
+
+#include "cresset/ir/printer.h"
+#include "cresset/ops/operator.h"
+#include "cresset/support/error.h"
+
+namespace cresset {
+
+namespace {
+
+bool fits(const c10::FunctionSchema& schema, const Node& node, std::string* why) {
+  const auto& arguments = schema.arguments();
+  auto inputs = node.inputs();
+  auto refuse = [&](const std::string& reason) {
+    if (why) {
+      std::ostringstream out;
+      out << "  " << schema << ":\n    " << reason << "\n";
+      *why += out.str();
+    }
+    return false;
+  };
+  if (inputs.size() < arguments.size() || (inputs.size() > arguments.size() && !schema.is_vararg())) {
+    return refuse("takes " + std::to_string(arguments.size()) + " inputs, the node has " + std::to_string(inputs.size()));
+  }
+  if (!schema.is_varret() && node.outputs().size() != schema.returns().size()) {
+    return refuse("gives " + std::to_string(schema.returns().size()) + " outputs, the node has " +
+                  std::to_string(node.outputs().size()));
+  }
+  c10::TypeEnv env;
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const TypePtr& type = inputs[i]->type();
+    TypePtr formal = arguments[i].type();
+    if (type == formal) continue;
+    if (formal->hasFreeVariables()) {
+      auto matched = c10::matchTypeVariables(formal, type, env);
+      formal = matched.success() ? c10::tryEvalTypeVariables(formal, env) : nullptr;
+    }
+    if (!formal || !type->isSubtypeOf(*formal)) {
+      return refuse("input " + std::to_string(i) + " ('" + arguments[i].name() + "') should be '" +
+                    arguments[i].type()->repr_str() + "' but is '" + type->repr_str() + "'");
+    }
+  }
+  return true;
+}
+
+const std::unordered_set<Symbol>& structuralKinds() {
+  static const auto* kinds = new std::unordered_set<Symbol>{
+      prim::Constant, prim::If, prim::Loop, prim::TupleConstruct, prim::TupleUnpack, prim::TupleIndex,
+      prim::TupleSlice, prim::ListConstruct, prim::ListUnpack, prim::DictConstruct, prim::CreateObject, prim::GetAttr,
+      prim::SetAttr, prim::CallFunction, prim::CallMethod, prim::isinstance, prim::unchecked_cast,
+      prim::Uninitialized, prim::Enter, prim::Exit, prim::fork, prim::Param, prim::Return, aten::wait,
+      // Only while a function is being compiled:
+      prim::EmptyListLiteral};
+  return *kinds;
+}
+
+[[noreturn]] void throwUnmatched(const Node& node) {
+  auto overloads = OperatorTable::get().overloads(node.kind());
+  std::string name = node.kind().toQualString();
+  if (overloads.empty()) {
+    std::string message = "Unknown operator " + name + ".";
+    auto similar = OperatorTable::get().similarNames(node.kind());
+    for (size_t i = 0; i < similar.size(); ++i) message += (i ? ", " : " Similar names: ") + similar[i];
+    throw UserError(message, node.sourceRange());
+  }
+  std::string why;
+  for (const Operator* op : overloads) fits(op->schema(), node, &why);
+  throw UserError("No overload of " + name + " takes these inputs:\n" + why, node.sourceRange());
+}
+
+} // namespace
+
+bool isStructural(Symbol kind) { return structuralKinds().contains(kind); }
+
+const Operator* operatorOf(Node& node) {
+  if (const Operator* bound = node.boundOperator()) return bound;
+  if (isStructural(node.kind())) return nullptr;
+  for (const Operator* op : OperatorTable::get().overloads(node.kind())) {
+    if (fits(op->schema(), node, nullptr)) {
+      node.bindOperator(op);
+      return op;
+    }
+  }
+  throwUnmatched(node);
+}
+
+namespace {
+
+std::string firstLine(std::string text) {
+  text = text.substr(0, text.find('\n'));
+  size_t begin = text.find_first_not_of(' ');
+  return begin == std::string::npos ? text : text.substr(begin);
+}
+
+/// The printed graph with the complaint under the line of `node`.
+std::string pictureOf(const Graph& graph, const Node& node, const std::string& complaint) {
+  std::string text = toString(graph), line = firstLine(toString(node)), result;
+  std::istringstream lines(text);
+  bool marked = false;
+  for (std::string l; std::getline(lines, l);) {
+    result += l + "\n";
+    if (!marked && firstLine(l) == line) {
+      size_t indent = l.find_first_not_of(' ');
+      result += std::string(indent, ' ') + std::string(l.size() - indent, '~') + "\n";
+      std::istringstream reasons(complaint);
+      for (std::string reason; std::getline(reasons, reason);) result += std::string(indent, ' ') + "^ " + reason + "\n";
+      marked = true;
+    }
+  }
+  return marked ? result : complaint;
+}
+
+void verifyBlock(Graph& graph, Block& block) {
+  for (Node* node : block.nodes()) {
+    try {
+      operatorOf(*node);
+    } catch (const UserError& error) {
+      throw UserError(pictureOf(graph, *node, error.message()), node->sourceRange());
+    }
+    for (Block* inner : node->blocks()) verifyBlock(graph, *inner);
+  }
+}
+
+} // namespace
+
+void verifyOperators(Graph& graph) { verifyBlock(graph, *graph.block()); }
+
+} // namespace cresset

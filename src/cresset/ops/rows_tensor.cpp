@@ -1,0 +1,317 @@
+// What a tensor tells of itself, and tensor builtins whose schemas the dispatcher lacks.
+#include <ATen/ExpandUtils.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/core/jit_type.h>
+#include <ATen/ops/_index_put_impl_ops.h>
+#include <ATen/ops/_unsafe_index_ops.h>
+#include <ATen/ops/_unsafe_index_put_ops.h>
+#include <ATen/ops/cat_ops.h>
+#include <ATen/ops/copy_ops.h>
+#include <ATen/ops/dequantize_ops.h>
+#include <ATen/ops/einsum_ops.h>
+#include <ATen/ops/embedding_renorm_ops.h>
+#include <ATen/ops/fill_ops.h>
+#include <ATen/ops/index_ops.h>
+#include <ATen/ops/index_put_ops.h>
+#include <ATen/ops/normal_ops.h>
+#include <ATen/ops/split_with_sizes_ops.h>
+#include <ATen/ops/stack_ops.h>
+#include <ATen/ops/uniform_ops.h>
+#include <ATen/ops/zero_ops.h>
+#include <c10/core/GradMode.h>
+
+#include <algorithm>
+
+#include "cresset/ops/row_helpers.h"
+#include "cresset/ops/rows.h"
+
+namespace cresset {
+
+namespace {
+
+using at::Tensor;
+using OptionalTensors = c10::List<std::optional<Tensor>>;
+using OptionalGenerator = std::optional<at::Generator>;
+
+OptionalTensors asOptional(const List& tensors) {
+  OptionalTensors result;
+  result.reserve(tensors.list.size());
+  for (const IValue& t : tensors.list) result.push_back(t.toTensor());
+  return result;
+}
+std::vector<Tensor> tensorsOf(const List& list) {
+  std::vector<Tensor> result;
+  result.reserve(list.list.size());
+  for (const IValue& t : list.list) result.push_back(t.toTensor());
+  return result;
+}
+std::vector<int64_t> intsOf(const IValue& list) {
+  std::vector<int64_t> result;
+  for (const IValue& v : listOf(list).list) result.push_back(v.toInt());
+  return result;
+}
+
+/// Tensor.to with what is given; arguments that are None keep what the tensor has.
+Tensor toDeviceAndType(
+    const Tensor& self, std::optional<c10::Device> device, std::optional<int64_t> dtype, bool non_blocking, bool copy) {
+  auto type = dtype ? static_cast<at::ScalarType>(*dtype) : self.scalar_type();
+  if (device && *device != self.device()) return self.to(*device, type, non_blocking, copy);
+  return self.to(type, non_blocking, copy);
+}
+
+/// The shape of `self`, a tensor whose first dimensions are normalized, with the last `normalized_ndim` of them kept.
+std::vector<int64_t> ncfShape(at::IntArrayRef input, int64_t normalized_ndim) {
+  auto kept = static_cast<size_t>(std::max<int64_t>(0, static_cast<int64_t>(input.size()) - normalized_ndim));
+  std::vector<int64_t> shape(input.begin(), input.begin() + static_cast<std::ptrdiff_t>(kept));
+  shape.push_back(-1);
+  return shape;
+}
+
+/// torch.einsum(a, [0, 1], b, [1, 2], [0, 2]): operands and lists of subscripts in turn; a last list names the result.
+Tensor einsumOfSublists(std::span<const IValue> args) {
+  std::string equation;
+  std::vector<Tensor> operands;
+  auto append = [&](const IValue& list) {
+    for (int64_t v : intsOf(list)) {
+      if (v < 0 || v >= 52) fail("einsum(): expected subscripts to be within range [0, 52), got " + std::to_string(v));
+      equation += static_cast<char>(v < 26 ? 'A' + v : 'a' + (v - 26));
+    }
+  };
+  size_t i = 0;
+  for (; i + 1 < args.size(); i += 2) {
+    if (i) equation += ',';
+    if (!args[i].isTensor() || !args[i + 1].isIntList()) fail("einsum(): expected operands and lists of subscripts in turn");
+    operands.push_back(args[i].toTensor());
+    append(args[i + 1]);
+  }
+  if (i < args.size()) {
+    if (!args[i].isIntList()) fail("einsum(): expected a list of subscripts for the result");
+    equation += "->";
+    append(args[i]);
+  }
+  return at::_ops::einsum::call(equation, operands, std::nullopt);
+}
+
+/// The value of one element in a nested list: 0 int, 1 float, 2 bool, 3 complex.
+IValue elementOf(const char* data, at::ScalarType type) {
+  switch (type) {
+    case at::kLong: return *reinterpret_cast<const int64_t*>(data);
+    case at::kDouble: return *reinterpret_cast<const double*>(data);
+    case at::kBool: return *reinterpret_cast<const bool*>(data);
+    default: return *reinterpret_cast<const complex*>(data);
+  }
+}
+IValue nestedList(
+    const Tensor& t, const char*& data, size_t dim, const std::vector<c10::TypePtr>& types, at::ScalarType type) {
+  if (dim == static_cast<size_t>(t.dim())) {
+    IValue value = elementOf(data, type);
+    data += c10::elementSize(type);
+    return value;
+  }
+  std::vector<IValue> elements;
+  for (int64_t i = 0; i < t.size(static_cast<int64_t>(dim)); ++i) elements.push_back(nestedList(t, data, dim + 1, types, type));
+  return newList(std::move(elements), types[dim]);
+}
+
+/// prim::tolist(tensor, depth, element): what `annotate(List[List[int]], x.tolist())` compiles to.
+void toNestedList(Stack& stack, size_t) {
+  int64_t element = stack.back().toInt(), depth = stack[stack.size() - 2].toInt();
+  Tensor t = stack[stack.size() - 3].toTensor();
+  drop(stack, 3);
+  struct Kind {
+    c10::TypePtr type;
+    at::ScalarType dtype;
+    const char* name;
+  };
+  const Kind kinds[] = {{c10::IntType::get(), at::kLong, "int"},
+                        {c10::FloatType::get(), at::kDouble, "float"},
+                        {c10::BoolType::get(), at::kBool, "bool"},
+                        {c10::ComplexType::get(), at::kComplexDouble, "complex"}};
+  if (element < 0 || element >= 4) fail("Unsupported element type for tolist");
+  const Kind& kind = kinds[element];
+  if (t.dim() != depth) fail("Output annotation list dimension and runtime tensor dimension must match for tolist()");
+  auto found = t.scalar_type();
+  bool matches = kind.dtype == at::kDouble ? c10::isFloatingType(found)
+      : kind.dtype == at::kComplexDouble ? c10::isComplexType(found)
+      : kind.dtype == at::kLong ? c10::isIntegralType(found, false) : found == at::kBool;
+  if (!matches) fail("Output annotation element type and runtime tensor element type must match for tolist()");
+  t = t.to(at::kCPU, kind.dtype).contiguous();
+  std::vector<c10::TypePtr> types(static_cast<size_t>(depth)); // of the elements at each depth
+  c10::TypePtr type = kind.type;
+  for (size_t i = types.size(); i-- > 0; type = c10::ListType::create(type)) types[i] = type;
+  const char* data = static_cast<const char*>(t.const_data_ptr());
+  stack.push_back(nestedList(t, data, 0, types, kind.dtype));
+}
+
+template <bool kStack>
+void joinVariadic(Stack& stack, size_t count) {
+  int64_t dim = stack.back().toInt();
+  std::vector<Tensor> tensors;
+  for (size_t i = stack.size() - count; i + 1 < stack.size(); ++i) tensors.push_back(stack[i].toTensor());
+  drop(stack, count);
+  if constexpr (kStack) stack.emplace_back(at::_ops::stack::call(tensors, dim));
+  else stack.emplace_back(at::_ops::cat::call(tensors, dim));
+}
+
+#define FLAG(NAME) {"prim::" #NAME "(Tensor a) -> bool", kernel([](const Tensor& t) { return t.NAME(); })}
+#define FLAG_OF_TYPE(NAME, DEVICE) \
+  {"prim::" NAME "(Tensor a) -> bool", kernel([](const Tensor& t) { return t.device().type() == c10::DeviceType::DEVICE; })}
+#define NO_GRAD(SCHEMA, TRAITS, PARAMETERS, STATEMENT) \
+  {SCHEMA, kernel([] PARAMETERS -> Tensor {    \
+     c10::AutoGradMode off(false);             \
+     return STATEMENT;                         \
+   }), TRAITS}
+
+constexpr Row kRows[] = {
+    {"aten::size(Tensor self) -> int[]", kernel([](const Tensor& t) { return newIntList(t.sizes()); })},
+    {"aten::stride(Tensor self) -> int[]", kernel([](const Tensor& t) { return newIntList(t.strides()); })},
+    {"aten::sym_size(Tensor self) -> SymInt[]", kernel([](const Tensor& t) { return newIntList(t.sizes()); })},
+    {"aten::sym_stride(Tensor self) -> SymInt[]", kernel([](const Tensor& t) { return newIntList(t.strides()); })},
+    {"aten::element_size(Tensor self) -> int", kernel([](const Tensor& t) { return static_cast<int64_t>(t.element_size()); })},
+    {"aten::len.Tensor(Tensor t) -> int", kernel([](const Tensor& t) {
+       if (t.dim() == 0) fail("len() of a 0-d tensor");
+       return t.size(0);
+     })},
+    {"prim::device(Tensor a) -> Device", kernel([](const Tensor& t) { return t.device(); })},
+    {"prim::dtype(Tensor a) -> int", kernel([](const Tensor& t) { return static_cast<int64_t>(t.scalar_type()); })},
+    {"prim::layout(Tensor a) -> Layout", kernel([](const Tensor& t) { return static_cast<int64_t>(t.layout()); })},
+    {"prim::requires_grad(Tensor a) -> bool", kernel([](const Tensor& t) { return t.requires_grad(); })},
+    {"prim::data(Tensor(a) a) -> Tensor(a)", kernel([](const Tensor& t) { return t.variable_data(); })},
+    {"prim::grad(Tensor a) -> Tensor(*)", kernel([](const Tensor& t) { return IValue(t.grad()); })},
+    {"prim::itemsize(Tensor a) -> int", kernel([](const Tensor& t) { return static_cast<int64_t>(t.itemsize()); })},
+    {"prim::nbytes(Tensor a) -> int", kernel([](const Tensor& t) { return static_cast<int64_t>(t.nbytes()); })},
+    {"prim::name(Tensor a) -> str?",
+     kernel([](const Tensor& t) { return t.name().empty() ? IValue() : IValue(t.name()); })},
+    FLAG(is_cpu),
+    FLAG(is_cuda),
+    FLAG(is_ipu),
+    FLAG(is_maia),
+    FLAG(is_meta),
+    FLAG(is_mkldnn),
+    FLAG(is_mps),
+    FLAG(is_mtia),
+    FLAG(is_nested),
+    FLAG(is_quantized),
+    FLAG(is_sparse),
+    FLAG(is_sparse_csr),
+    FLAG(is_vulkan),
+    FLAG(is_xla),
+    FLAG(is_xpu),
+    {"aten::is_non_overlapping_and_dense(Tensor self) -> bool",
+     kernel([](const Tensor& t) { return t.unsafeGetTensorImpl()->is_non_overlapping_and_dense(); })},
+    {"aten::is_strides_like_format(Tensor self, MemoryFormat memory_format) -> bool",
+     kernel([](const Tensor& t, int64_t format) {
+       return t.unsafeGetTensorImpl()->is_strides_like(static_cast<at::MemoryFormat>(format));
+     })},
+    {"aten::mT.a(Tensor(a) self) -> Tensor(a)", kernel([](const Tensor& t) { return t.mT(); })},
+    {"aten::mH.a(Tensor(a) self) -> Tensor(a)", kernel([](const Tensor& t) { return t.mH(); })},
+    {"aten::numpy_T.a(Tensor(a) self) -> Tensor(a)", kernel([](const Tensor& t) { return t.numpy_T(); })},
+    {"aten::matrix_H.a(Tensor(a) self) -> Tensor(a)", kernel([](const Tensor& t) { return t.matrix_H(); })},
+    {"aten::to.prim_Device(Tensor(a) self, Device? device, int? dtype=None, bool non_blocking=False, bool copy=False) -> Tensor(b|a)",
+     kernel([](const Tensor& t, std::optional<c10::Device> device, std::optional<int64_t> dtype, bool non_blocking, bool copy) {
+       return toDeviceAndType(t, device, dtype, non_blocking, copy);
+     })},
+    {"aten::to.prim_dtype(Tensor(a) self, int? dtype=None, bool non_blocking=False, bool copy=False) -> Tensor(b|a)",
+     kernel([](const Tensor& t, std::optional<int64_t> dtype, bool non_blocking, bool copy) {
+       return toDeviceAndType(t, std::nullopt, dtype, non_blocking, copy);
+     })},
+    {"aten::to.prim_other(Tensor(a) self, bool non_blocking=False, bool copy=False) -> Tensor(b|a)",
+     kernel([](const Tensor& t, bool non_blocking, bool copy) {
+       return toDeviceAndType(t, std::nullopt, std::nullopt, non_blocking, copy);
+     })},
+    {"aten::cpu(Tensor(a) self) -> Tensor(b|a)", kernel([](const Tensor& t) { return t.cpu(); })},
+    {"aten::cuda(Tensor(a) self) -> Tensor(b|a)", kernel([](const Tensor& t) { return t.cuda(); })},
+    {"aten::copy_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)",
+     kernel([](const Tensor& self, const Tensor& other) { return self.copy_(other); })},
+    {"aten::copy_.int(Tensor(a!) self, int other) -> Tensor(a!)",
+     kernel([](const Tensor& self, int64_t other) { return self.fill_(other); })},
+    {"aten::copy_.float(Tensor(a!) self, float other) -> Tensor(a!)",
+     kernel([](const Tensor& self, double other) { return self.fill_(other); })},
+    {"aten::split(Tensor(a -> *) self, int[] split_sizes, int dim=0) -> Tensor(a)[]",
+     kernel([](const Tensor& t, std::vector<int64_t> sizes, int64_t dim) { return t.split_with_sizes(sizes, dim); })},
+    {"aten::index.Tensor_hacked_twin(Tensor self, Tensor[] indices) -> Tensor",
+     kernel([](const Tensor& t, List& indices) { return at::_ops::index_Tensor::call(t, asOptional(indices)); })},
+    {"aten::_unsafe_index.Tensor_hacked_twin(Tensor self, Tensor[] indices) -> Tensor",
+     kernel([](const Tensor& t, List& indices) { return at::_ops::_unsafe_index_Tensor::call(t, asOptional(indices)); })},
+    {"aten::index_put.hacked_twin(Tensor self, Tensor[] indices, Tensor values, bool accumulate=False) -> Tensor",
+     kernel([](const Tensor& t, List& indices, const Tensor& values, bool accumulate) {
+       return at::_ops::index_put::call(t, asOptional(indices), values, accumulate);
+     })},
+    {"aten::index_put_.hacked_twin(Tensor(a!) self, Tensor[] indices, Tensor values, bool accumulate=False) -> Tensor(a!)",
+     kernel([](IValue& self, List& indices, const Tensor& values, bool accumulate) {
+       at::_ops::index_put_::call(self.toTensor(), asOptional(indices), values, accumulate);
+       return std::move(self);
+     })},
+    {"aten::_unsafe_index_put.hacked_twin(Tensor self, Tensor[] indices, Tensor values, bool accumulate=False) -> Tensor",
+     kernel([](const Tensor& t, List& indices, const Tensor& values, bool accumulate) {
+       return at::_ops::_unsafe_index_put::call(t, asOptional(indices), values, accumulate);
+     })},
+    {"aten::_index_put_impl_.hacked_twin(Tensor(a!) self, Tensor[] indices, Tensor values, bool accumulate=False, bool unsafe=False) -> Tensor(a!)",
+     kernel([](IValue& self, List& indices, const Tensor& values, bool accumulate, bool unsafe) {
+       at::_ops::_index_put_impl_::call(self.toTensor(), asOptional(indices), values, accumulate, unsafe);
+       return std::move(self);
+     })},
+    {"aten::einsum.sublist(Tensor a, ...) -> Tensor", [](Stack& stack, size_t count) {
+       Tensor result = einsumOfSublists({stack.data() + (stack.size() - count), count});
+       drop(stack, count);
+       stack.emplace_back(std::move(result));
+     }},
+    {"aten::dequantize.tensor(Tensor qtensor) -> Tensor", kernel([](const Tensor& t) { return t.dequantize(); })},
+    {"aten::dequantize.list(Tensor[] qtensors) -> Tensor[]",
+     kernel([](List& tensors) { return at::_ops::dequantize_tensors::call(tensorsOf(tensors)); })},
+    {"aten::dequantize.any(Any tensors) -> Any", kernel([](IValue& v) -> IValue {
+       if (v.isTensor()) return v.toTensor().dequantize();
+       std::vector<IValue> elements;
+       if (v.isTuple()) {
+         for (const IValue& e : v.toTupleRef().elements()) elements.emplace_back(e.toTensor().dequantize());
+         return c10::ivalue::Tuple::create(std::move(elements));
+       }
+       if (!v.isTensorList()) fail("dequantize() takes a Tensor, or a list or tuple of Tensors");
+       for (const IValue& e : listOf(v).list) elements.emplace_back(e.toTensor().dequantize());
+       return newList(std::move(elements), c10::TensorType::get());
+     })},
+    NO_GRAD("aten::_no_grad_uniform_(Tensor(a!) tensor, float a, float b, Generator? generator=None) -> Tensor(a!)", kRandom,
+            (const Tensor& t, double a, double b, IValue& g), at::_ops::uniform_::call(const_cast<Tensor&>(t), a, b, g.toOptional<at::Generator>())),
+    NO_GRAD("aten::_no_grad_normal_(Tensor(a!) tensor, float mean, float std, Generator? generator=None) -> Tensor(a!)", kRandom,
+            (const Tensor& t, double mean, double std, IValue& g), at::_ops::normal_::call(const_cast<Tensor&>(t), mean, std, g.toOptional<at::Generator>())),
+    NO_GRAD("aten::_no_grad_fill_(Tensor(a!) tensor, float val) -> Tensor(a!)", Trait::None, (const Tensor& t, double v), t.fill_(v)),
+    NO_GRAD("aten::_no_grad_zero_(Tensor(a!) tensor) -> Tensor(a!)", Trait::None, (const Tensor& t), t.zero_()),
+    {"aten::_no_grad_embedding_renorm_(Tensor weight, Tensor input, float max_norm, float norm_type) -> Tensor",
+     kernel([](const Tensor& weight, const Tensor& input, double max_norm, double norm_type) -> Tensor {
+       c10::AutoGradMode off(false);
+       return at::_ops::embedding_renorm_::call(const_cast<Tensor&>(weight), input, max_norm, norm_type);
+     }), kEffect}, // it writes `weight`, which its schema does not say
+    {"aten::broadcast_shapes(int[] a, int[] b) -> int[]",
+     kernel([](std::vector<int64_t> a, std::vector<int64_t> b) { return newIntList(at::infer_size(a, b)); })},
+    {"aten::_infer_size(int[] a, int[] b) -> int[]",
+     kernel([](std::vector<int64_t> a, std::vector<int64_t> b) { return newIntList(at::infer_size(a, b)); })},
+    {"aten::_size_if_not_equal(int[] self_size, int[] other_size) -> int[]?", kernel([](IValue& a, IValue& b) {
+       return intsOf(a) == intsOf(b) ? IValue() : std::move(a);
+     })},
+    {"aten::_grad_sum_to_size(Tensor(a) self, int[]? size) -> Tensor(a)", kernel([](IValue& self, IValue& size) -> IValue {
+       if (size.isNone()) return std::move(self);
+       return at::sum_to(self.toTensor(), intsOf(size));
+     })},
+    {"aten::_ncf_unsqueeze(Tensor(a) self, int ndim) -> Tensor(a)", kernel([](const Tensor& t, int64_t ndim) {
+       std::vector<int64_t> shape(static_cast<size_t>(std::max<int64_t>(ndim, 2)), 1);
+       shape[1] = t.size(0);
+       return t.reshape(shape);
+     })},
+    {"aten::_ncf_view(Tensor(a) self, int[] input_shape, int normalized_ndim) -> Tensor(a)",
+     kernel([](const Tensor& t, std::vector<int64_t> shape, int64_t ndim) { return t.reshape(ncfShape(shape, ndim)); })},
+    {"aten::_pack_sequence(Tensor output, Tensor batch_sizes, Tensor? sorted_indices, Tensor? unsorted_indices) -> (Tensor, Tensor, Tensor?, Tensor?)",
+     [](Stack&, size_t) {}},
+    {"prim::VarConcat(...) -> Tensor", &joinVariadic<false>},
+    {"prim::VarStack(...) -> Tensor", &joinVariadic<true>},
+    {"prim::tolist(...) -> ...", &toNestedList},
+    {"onnx::Reshape(Tensor input, Tensor shape) -> Tensor", kernel([](const Tensor& t, const Tensor& shape) {
+       Tensor dims = shape.to(at::kCPU, at::kLong).contiguous();
+       return t.reshape(at::IntArrayRef(dims.const_data_ptr<int64_t>(), static_cast<size_t>(dims.numel())));
+     })},
+};
+
+} // namespace
+
+std::span<const Row> tensorRows() { return kRows; }
+
+} // namespace cresset

@@ -1,0 +1,5 @@
+# run: compile
+def f(x: int):
+  """Says nothing."""
+  return x
+# ---- expect

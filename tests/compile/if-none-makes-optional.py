@@ -1,0 +1,8 @@
+# run: compile
+def f(x: int):
+  if x > 1:
+    y = 1
+  else:
+    y = None
+  return y
+# ---- expect

@@ -1,0 +1,11 @@
+# run: compile
+# Only the branch that is taken is compiled.
+def f(x: int):
+  if isinstance(x, int):
+    y = 1
+  else:
+    y = x.nothing
+  if x is None:
+    y = "never"
+  return y
+# ---- expect

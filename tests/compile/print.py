@@ -1,0 +1,4 @@
+# run: compile
+def f(x: int):
+  print("x", x)
+# ---- expect

@@ -1,0 +1,6 @@
+# run: compile
+def f(x: int) -> None:
+  if x > 1:
+    return
+  print(x)
+# ---- expect

@@ -1,0 +1,6 @@
+# run: compile
+def f(x: int):
+  if torch.jit.is_scripting():
+    return x
+  return x.unknown
+# ---- expect

@@ -1,0 +1,5 @@
+# run: compile
+def f(a: int, b: int):
+  a, b = b, a
+  return a, b
+# ---- expect

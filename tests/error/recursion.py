@@ -1,0 +1,3 @@
+# run: compile
+def f(x: int) -> int:
+  return f(x) # error: called recursively
