@@ -5,7 +5,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
-#include <chrono>
+#include <ctime>
 #include <random>
 #include <sstream>
 
@@ -312,15 +312,14 @@ TEST_CASE("isBefore across blocks") {
 }
 
 TEST_CASE("100,000 nodes: build, print, parse, verify, copy, destroy") {
-  using Clock = std::chrono::steady_clock;
   double smallest = 0;
   for (size_t count : {1'000, 10'000, 100'000}) {
     std::string report = std::to_string(count) + " nodes, ns each:";
     double total = 0;
     auto time = [&](const char* what, const std::function<void()>& f) {
-      auto start = Clock::now();
+      std::clock_t start = std::clock(); // processor time: other programs don't count
       f();
-      double each = std::chrono::duration<double, std::nano>(Clock::now() - start).count() / static_cast<double>(count);
+      double each = 1e9 * static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC / static_cast<double>(count);
       total += each;
       report += std::string(" ") + what + " " + std::to_string(static_cast<int>(each));
     };
@@ -349,7 +348,7 @@ TEST_CASE("100,000 nodes: build, print, parse, verify, copy, destroy") {
     time("free", [&] { graph.reset(); });
     MESSAGE(report);
     if (smallest == 0) smallest = total;
-    CHECK(total < 20 * smallest); // generous: machines are busy; quadratic cost would be 100 times as much
+    CHECK(total < 6 * smallest); // caches are left behind; quadratic cost would be 100 times as much
   }
 }
 
@@ -502,10 +501,10 @@ TEST_CASE("source ranges whose text is unknown print the same") {
 
 TEST_CASE("the picture of a range") {
   auto source = std::make_shared<Source>("one\n  two(a,\n      b)\nthree\nfour\nfive\n", "f.py", 10);
-  SourceRange range{source, 6, 20};
+  SourceRange range{source, 6, 21};
   CHECK(range.highlight(1, "g") == "  File \"f.py\", line 11, in g\none\n  two(a,\n  ~~~~~~\n      b)\n      ~~ <--- HERE\nthree\n");
   CHECK(UserError("Bad.", range).withCaller("f", range).withCaller("g", {}).what() != nullptr);
-  SourceRange end{source, 34, 34};
+  SourceRange end{source, 100, 100};
   CHECK(end.highlight(0) == "  File \"f.py\", line 16\n\n~ <--- HERE\n");
 }
 

@@ -28,7 +28,7 @@ CodeFile::CodeFile(std::string text, std::string record, std::shared_ptr<const D
   for (size_t at = 0; at < all.size();) {
     size_t end = std::min(all.find('\n', at), all.size());
     std::string_view line = all.substr(at, end - at);
-    line_starts_.push_back(at);
+    line_starts_.push_back(static_cast<uint32_t>(at));
     bool is_class = startsWith(line, "class "), is_def = startsWith(line, "def ");
     if (is_class || is_def) {
       size_t begin = decorators == std::string_view::npos ? at : decorators;
@@ -41,6 +41,16 @@ CodeFile::CodeFile(std::string text, std::string record, std::shared_ptr<const D
     at = end + 1;
   }
   for (size_t i = 0; i < blocks_.size(); ++i) index_.emplace(blocks_[i].name, i);
+}
+
+size_t CodeFile::tableBytes(std::string_view text) {
+  size_t lines = 1, definitions = 0;
+  for (size_t at = 0; at < text.size(); ++lines) {
+    definitions += startsWith(text.substr(at), "class ") || startsWith(text.substr(at), "def ");
+    at = std::min(text.find('\n', at), text.size() - 1) + 1;
+  }
+  // Vectors may hold twice what they need, and a third copy while they grow; hash nodes have a header and a bucket.
+  return 3 * lines * sizeof(uint32_t) + definitions * (3 * sizeof(CodeBlock) + 96);
 }
 
 const CodeBlock* CodeFile::find(std::string_view name) const {

@@ -4,6 +4,7 @@
 // call. So files are cut at the lines that start definitions, and each piece is parsed when something asks for it.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -25,6 +26,8 @@ struct CodeBlock {
 class CodeFile {
  public:
   CodeFile(std::string text, std::string record, std::shared_ptr<const DebugRecords> debug);
+  /// What the tables of a file with this text take in memory, at most.
+  static size_t tableBytes(std::string_view text);
 
   /// The definition of this name at the file's top level; null if there is none.
   const CodeBlock* find(std::string_view name) const;
@@ -47,7 +50,7 @@ class CodeFile {
  private:
   std::string text_, record_;
   std::shared_ptr<const DebugRecords> debug_;
-  std::vector<size_t> line_starts_;
+  std::vector<uint32_t> line_starts_; // files are smaller than 4 GiB
   std::vector<CodeBlock> blocks_;
   std::unordered_map<std::string_view, size_t> index_;
 };

@@ -64,14 +64,15 @@ class Pickle::Machine {
  private:
   [[noreturn]] void fail(const std::string& reason) const { p_.site_.at(op_).fail(reason); }
 
-  // Appends to a table, and charges its growth (twice, while the old and the new copy both exist).
+  // Appends to a table, and charges its growth; while it moves, the old copy and the new one both exist.
   template <typename T>
   void grow(std::vector<T>& table, const T& value) {
     if (table.size() == table.capacity()) {
-      size_t more = table.capacity() == 0 ? 64 : table.capacity();
-      p_.budget_.charge(more * sizeof(T), p_.site_.at(op_), "reading this pickle");
+      size_t old = table.capacity(), more = old == 0 ? 64 : old;
+      p_.budget_.charge((old + more) * sizeof(T), p_.site_.at(op_), "reading this pickle");
+      table.reserve(old + more);
+      p_.budget_.release(old * sizeof(T));
       p_.charged_ += more * sizeof(T);
-      table.reserve(table.capacity() + more);
     }
     table.push_back(value);
   }

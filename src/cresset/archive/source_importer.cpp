@@ -71,6 +71,7 @@ const std::shared_ptr<const CodeFile>& SourceImporter::fileOf(const std::string&
   LoadBudget& budget = budget_ ? *budget_ : own;
   std::string text = zip_->read(*entry, budget).take();
   if (text.size() >= std::numeric_limits<uint32_t>::max()) zip_->site(*entry).fail("the code file is larger than 4 GiB");
+  budget.charge(CodeFile::tableBytes(text), zip_->site(*entry), "the definitions of this code file");
   it->second = std::make_shared<CodeFile>(
       std::move(text), record, std::make_shared<DebugRecords>(zip_, record + ".debug_pkl"));
   return it->second;

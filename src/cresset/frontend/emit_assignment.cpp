@@ -3,7 +3,7 @@
 
 namespace cresset {
 
-void Emitter::emitAssign(const Assign& stmt) {
+void FunctionEmitter::emitAssign(const Assign& stmt) {
   const ListView<Expr> targets = stmt.targets();
   if (!stmt.rhs().present()) {
     const Expr target = targets[0];
@@ -36,7 +36,7 @@ void Emitter::emitAssign(const Assign& stmt) {
   for (const Expr target : targets) assign(target, value, rhs.range(), annotation);
 }
 
-void Emitter::assign(const Expr& target, const SugaredValuePtr& value, const SourceRange& value_range, const TypePtr& annotation) {
+void FunctionEmitter::assign(const Expr& target, const SugaredValuePtr& value, const SourceRange& value_range, const TypePtr& annotation) {
   switch (target.kind()) {
     case TK_VAR:
       return assignVariable(target.range(), Var(target.tree()).name(), value, annotation);
@@ -59,7 +59,7 @@ void Emitter::assign(const Expr& target, const SugaredValuePtr& value, const Sou
   }
 }
 
-void Emitter::assignVariable(
+void FunctionEmitter::assignVariable(
     const SourceRange& range, const std::string& name, const SugaredValuePtr& sugared, const TypePtr& annotation) {
   Value* value = simpleValueOf(sugared);
   Binding* outer = env_.findOuter(name);
@@ -106,7 +106,7 @@ void Emitter::assignVariable(
   env_.bind(name, Binding::of(value, annotation ? annotation : value->type()));
 }
 
-void Emitter::assignUnpacked(const Expr& target, const SugaredValuePtr& value, const SourceRange& value_range) {
+void FunctionEmitter::assignUnpacked(const Expr& target, const SugaredValuePtr& value, const SourceRange& value_range) {
   const ListView<Expr> targets = SequenceLiteral(target.tree()).elements();
   std::optional<size_t> starred;
   for (size_t i = 0; i < targets.size(); ++i) {
@@ -164,7 +164,7 @@ constexpr AugOp kAugOps[] = {
 
 } // namespace
 
-std::pair<Value*, bool> Emitter::augment(const SourceRange& range, int op, Value* current, const Expr& rhs_expr) {
+std::pair<Value*, bool> FunctionEmitter::augment(const SourceRange& range, int op, Value* current, const Expr& rhs_expr) {
   const AugOp* row = nullptr;
   for (const AugOp& candidate : kAugOps) {
     if (candidate.op == op) row = &candidate;
@@ -188,7 +188,7 @@ std::pair<Value*, bool> Emitter::augment(const SourceRange& range, int op, Value
   return {emitBinary(range, op, current, rhs), false};
 }
 
-void Emitter::emitAugAssign(const AugAssign& stmt) {
+void FunctionEmitter::emitAugAssign(const AugAssign& stmt) {
   const Expr target = stmt.target();
   switch (target.kind()) {
     case TK_VAR: {

@@ -4,7 +4,7 @@
 
 namespace cresset {
 
-Condition Emitter::emitCondition(const Expr& expr) {
+Condition FunctionEmitter::emitCondition(const Expr& expr) {
   switch (expr.kind()) {
     case TK_AND:
     case TK_OR:
@@ -40,7 +40,7 @@ Condition Emitter::emitCondition(const Expr& expr) {
   }
 }
 
-Condition Emitter::conditionOf(const Expr& expr, Value* value) {
+Condition FunctionEmitter::conditionOf(const Expr& expr, Value* value) {
   Condition result;
   result.value = toBool(expr.range(), value);
   // A variable that happens to hold a constant decides nothing: both branches are compiled, as for any other variable.
@@ -51,11 +51,11 @@ Condition Emitter::conditionOf(const Expr& expr, Value* value) {
   return result;
 }
 
-Value* Emitter::valueOf(const SourceRange& range, const Condition& condition) {
+Value* FunctionEmitter::valueOf(const SourceRange& range, const Condition& condition) {
   return condition.known ? constant(range, *condition.known) : condition.value;
 }
 
-Value* Emitter::toBool(const SourceRange& range, Value* value) {
+Value* FunctionEmitter::toBool(const SourceRange& range, Value* value) {
   const TypePtr& type = value->type();
   switch (type->kind()) {
     case c10::TypeKind::BoolType:
@@ -84,7 +84,7 @@ Value* Emitter::toBool(const SourceRange& range, Value* value) {
   }
 }
 
-void Emitter::refine(const SourceRange& range, const Refinements& refinements) {
+void FunctionEmitter::refine(const SourceRange& range, const Refinements& refinements) {
   for (const Refinement& r : refinements) {
     Binding* binding = env_.find(r.name);
     if (!binding || !binding->value || sameType(binding->type, r.type)) continue;
@@ -97,7 +97,7 @@ void Emitter::refine(const SourceRange& range, const Refinements& refinements) {
   }
 }
 
-Value* Emitter::emitInBlock(
+Value* FunctionEmitter::emitInBlock(
     Node* node, const Refinements& refinements, const SourceRange& range, const std::function<Value*()>& emit) {
   enterBlock(range);
   Block* block = node->addBlock();
@@ -111,7 +111,7 @@ Value* Emitter::emitInBlock(
   return value;
 }
 
-Value* Emitter::emitBoolIf(
+Value* FunctionEmitter::emitBoolIf(
     const SourceRange& range, Value* condition, const std::function<Value*()>& then, const std::function<Value*()>& otherwise) {
   graph.setLocation(range);
   Node* node = graph.insertNode(graph.create(prim::If, {condition}, 0));
@@ -120,7 +120,7 @@ Value* Emitter::emitBoolIf(
   return node->addOutput()->setType(c10::BoolType::get());
 }
 
-Condition Emitter::emitLogical(const Expr& expr) {
+Condition FunctionEmitter::emitLogical(const Expr& expr) {
   // A chain of one operator nests to the left as deep as it is long: walk down to its first operand, then up again.
   const int op = expr.kind();
   std::vector<const TreeRef*> links;
@@ -170,7 +170,7 @@ Condition Emitter::emitLogical(const Expr& expr) {
   return result;
 }
 
-Condition Emitter::emitIsNone(const BinOp& expr) {
+Condition FunctionEmitter::emitIsNone(const BinOp& expr) {
   const bool is = expr.kind() == TK_IS;
   const Expr lhs = expr.lhs(), rhs = expr.rhs();
   Value* a = emitExpr(lhs);
@@ -199,7 +199,7 @@ Condition Emitter::emitIsNone(const BinOp& expr) {
   return result;
 }
 
-Condition Emitter::emitIsInstance(const Apply& expr) {
+Condition FunctionEmitter::emitIsInstance(const Apply& expr) {
   checkArity(expr, "isinstance", 2, 2);
   const Expr object = expr.inputs()[0];
   Value* value = emitExpr(object);
@@ -236,7 +236,7 @@ Condition Emitter::emitIsInstance(const Apply& expr) {
   return result;
 }
 
-Condition Emitter::emitHasAttr(const Apply& expr) {
+Condition FunctionEmitter::emitHasAttr(const Apply& expr) {
   checkArity(expr, "hasattr", 2, 2);
   const std::string name = attributeName(expr, "hasattr");
   const Expr object = expr.inputs()[0];
@@ -245,7 +245,7 @@ Condition Emitter::emitHasAttr(const Apply& expr) {
   return result;
 }
 
-Condition Emitter::emitCompareChain(const CompareChain& expr) {
+Condition FunctionEmitter::emitCompareChain(const CompareChain& expr) {
   // Every operand is evaluated once, and none after a comparison that fails.
   const ListView<Expr> operands = expr.operands();
   auto compare = [&](size_t i, Value* lhs, Value* rhs) -> Value* {
@@ -285,7 +285,7 @@ Condition Emitter::emitCompareChain(const CompareChain& expr) {
   return result;
 }
 
-SugaredValuePtr Emitter::emitTernary(const Ternary& expr, const TypePtr& hint) {
+SugaredValuePtr FunctionEmitter::emitTernary(const Ternary& expr, const TypePtr& hint) {
   const Condition condition = emitCondition(expr.cond());
   if (condition.known) {
     env_.push();

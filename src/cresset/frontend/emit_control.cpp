@@ -9,7 +9,7 @@
 
 namespace cresset {
 
-Emitter::Branch Emitter::emitBranch(Node* node, const Refinements& refinements, const std::function<Flow()>& emit) {
+FunctionEmitter::Branch FunctionEmitter::emitBranch(Node* node, const Refinements& refinements, const std::function<Flow()>& emit) {
   const SourceRange range = node->sourceRange();
   enterBlock(range);
   Branch branch;
@@ -23,7 +23,7 @@ Emitter::Branch Emitter::emitBranch(Node* node, const Refinements& refinements, 
   return branch;
 }
 
-void Emitter::resumeBranch(Branch& branch, const std::function<Flow(Flow)>& emit) {
+void FunctionEmitter::resumeBranch(Branch& branch, const std::function<Flow(Flow)>& emit) {
   enterBlock(branch.block->owningNode()->sourceRange());
   InsertPointGuard at(graph, branch.block);
   env_.push(std::move(branch.frame));
@@ -32,7 +32,7 @@ void Emitter::resumeBranch(Branch& branch, const std::function<Flow(Flow)>& emit
   leaveBlock();
 }
 
-Flow Emitter::emitIf(const If& stmt, const ListView<Stmt>& list, size_t next, size_t end, size_t* consumed) {
+Flow FunctionEmitter::emitIf(const If& stmt, const ListView<Stmt>& list, size_t next, size_t end, size_t* consumed) {
   const Condition condition = emitCondition(stmt.cond());
   if (condition.known) {
     // The other branch isn't compiled: it may not even have a meaning for these types.
@@ -55,7 +55,7 @@ Flow Emitter::emitIf(const If& stmt, const ListView<Stmt>& list, size_t next, si
   return merge(stmt.range(), node, a, b);
 }
 
-Flow Emitter::guard(const SourceRange& range, const Flow& flow, const std::function<Flow()>& emit) {
+Flow FunctionEmitter::guard(const SourceRange& range, const Flow& flow, const std::function<Flow()>& emit) {
   graph.setLocation(range);
   Node* node = graph.insertNode(graph.create(prim::If, {flow.falls.value}, 0));
   Branch a = emitBranch(node, {}, emit);
@@ -71,7 +71,7 @@ Flow Emitter::guard(const SourceRange& range, const Flow& flow, const std::funct
   return merge(range, node, a, b);
 }
 
-Flow Emitter::merge(const SourceRange& range, Node* node, Branch& a, Branch& b) {
+Flow FunctionEmitter::merge(const SourceRange& range, Node* node, Branch& a, Branch& b) {
   graph.setLocation(range);
   mergeVariables(range, node, a, b);
   const Flow& fa = a.flow;
@@ -99,7 +99,7 @@ Flow Emitter::merge(const SourceRange& range, Node* node, Branch& a, Branch& b) 
   return flow;
 }
 
-Flag Emitter::mergeFlag(Node* node, const Branch& a, const Flag& fa, const Branch& b, const Flag& fb) {
+Flag FunctionEmitter::mergeFlag(Node* node, const Branch& a, const Flag& fa, const Branch& b, const Flag& fb) {
   if (a.flow.dead && !fb.value) return fb;
   if (b.flow.dead && !fa.value) return fa;
   if (!a.flow.dead && !b.flow.dead && fa == fb) return fa;
@@ -112,23 +112,23 @@ Flag Emitter::mergeFlag(Node* node, const Branch& a, const Flag& fa, const Branc
   return Flag{true, addMergedOutput(node, va, vb, c10::BoolType::get())};
 }
 
-Value* Emitter::addMergedOutput(Node* node, Value* a, Value* b, const TypePtr& type) {
+Value* FunctionEmitter::addMergedOutput(Node* node, Value* a, Value* b, const TypePtr& type) {
   node->blocks()[0]->registerOutput(a);
   node->blocks()[1]->registerOutput(b);
   return node->addOutput()->setType(type);
 }
 
-Value* Emitter::uninitializedIn(Block* block, const TypePtr& type) {
+Value* FunctionEmitter::uninitializedIn(Block* block, const TypePtr& type) {
   InsertPointGuard at(graph, block);
   return graph.insertNode(graph.create(prim::Uninitialized, 1))->output()->setType(type);
 }
 
-Value* Emitter::boolIn(Block* block, bool value) {
+Value* FunctionEmitter::boolIn(Block* block, bool value) {
   InsertPointGuard at(graph, block);
   return graph.insertConstant(value);
 }
 
-void Emitter::mergeVariables(const SourceRange& range, Node* node, Branch& a, Branch& b) {
+void FunctionEmitter::mergeVariables(const SourceRange& range, Node* node, Branch& a, Branch& b) {
   if (a.flow.forgets() && b.flow.forgets()) return;
   // In order of names, so that equal programs give equal graphs.
   std::vector<const std::string*> names;
@@ -140,7 +140,7 @@ void Emitter::mergeVariables(const SourceRange& range, Node* node, Branch& a, Br
   for (const std::string* name : names) mergeVariable(range, node, a, b, *name);
 }
 
-void Emitter::mergeVariable(const SourceRange& range, Node* node, Branch& a, Branch& b, const std::string& name) {
+void FunctionEmitter::mergeVariable(const SourceRange& range, Node* node, Branch& a, Branch& b, const std::string& name) {
   Binding* outer = env_.find(name);
   auto bound = [&](Branch& branch) -> const Binding* {
     auto it = branch.frame->bindings.find(name);

@@ -48,7 +48,7 @@ bool isChained(int kind) {
 
 } // namespace
 
-SugaredValuePtr Emitter::emitSugared(const Expr& expr, const TypePtr& hint, size_t binders) {
+SugaredValuePtr FunctionEmitter::emitSugared(const Expr& expr, const TypePtr& hint, size_t binders) {
   // `a + b + c`, `a.b().c` and the like nest to the left as deep as they are long: walk down to the innermost operand,
   // then apply the steps from there.
   std::vector<const TreeRef*> steps;
@@ -61,13 +61,13 @@ SugaredValuePtr Emitter::emitSugared(const Expr& expr, const TypePtr& hint, size
   return value;
 }
 
-Value* Emitter::emitExpr(const Expr& expr, const TypePtr& hint) {
+Value* FunctionEmitter::emitExpr(const Expr& expr, const TypePtr& hint) {
   const SugaredValuePtr value = emitSugared(expr, hint);
   if (Value* first_class = simpleValueOf(value)) return first_class;
   return value->asValue(expr.range(), *this);
 }
 
-SugaredValuePtr Emitter::emitLeaf(const TreeRef& tree, const TypePtr& hint) {
+SugaredValuePtr FunctionEmitter::emitLeaf(const TreeRef& tree, const TypePtr& hint) {
   const SourceRange& range = tree->range();
   switch (tree->kind()) {
     case TK_VAR:
@@ -117,7 +117,7 @@ SugaredValuePtr Emitter::emitLeaf(const TreeRef& tree, const TypePtr& hint) {
   }
 }
 
-SugaredValuePtr Emitter::emitStep(const TreeRef& tree, const SugaredValuePtr& operand, const TypePtr& hint, size_t binders) {
+SugaredValuePtr FunctionEmitter::emitStep(const TreeRef& tree, const SugaredValuePtr& operand, const TypePtr& hint, size_t binders) {
   const SourceRange& range = tree->range();
   switch (tree->kind()) {
     case '.':
@@ -140,7 +140,7 @@ SugaredValuePtr Emitter::emitStep(const TreeRef& tree, const SugaredValuePtr& op
   }
 }
 
-SugaredValuePtr Emitter::findName(const SourceRange& range, const std::string& name) {
+SugaredValuePtr FunctionEmitter::findName(const SourceRange& range, const std::string& name) {
   if (Binding* binding = env_.find(name)) {
     if (binding->value) return simple(widen(range, binding->value, binding->type));
     if (binding->sugared) return binding->sugared;
@@ -155,12 +155,12 @@ SugaredValuePtr Emitter::findName(const SourceRange& range, const std::string& n
   return builtinException(name);
 }
 
-SugaredValuePtr Emitter::emitName(const SourceRange& range, const std::string& name) {
+SugaredValuePtr FunctionEmitter::emitName(const SourceRange& range, const std::string& name) {
   if (auto value = findName(range, name)) return value;
   throw UserError("undefined value " + name, range);
 }
 
-Value* Emitter::emitNumber(const Const& number, bool negative) {
+Value* FunctionEmitter::emitNumber(const Const& number, bool negative) {
   const SourceRange& range = number.range();
   if (number.isComplex()) return constant(range, c10::complex<double>(0, negative ? -number.asImaginary() : number.asImaginary()));
   if (number.isFloat()) return constant(range, negative ? -number.asFloat() : number.asFloat());
@@ -169,7 +169,7 @@ Value* Emitter::emitNumber(const Const& number, bool negative) {
   return constant(range, negative ? -number.asInt() : number.asInt());
 }
 
-Value* Emitter::emitUnary(const UnaryOp& expr) {
+Value* FunctionEmitter::emitUnary(const UnaryOp& expr) {
   const Expr operand = expr.operand();
   const bool minus = expr.kind() == TK_UNARY_MINUS;
   if (minus && operand.kind() == TK_CONST) return emitNumber(Const(operand.tree()), true);
@@ -178,7 +178,7 @@ Value* Emitter::emitUnary(const UnaryOp& expr) {
   return builtin(expr.range(), minus ? aten::neg : aten::bitwise_not, {value});
 }
 
-Value* Emitter::emitBinary(const SourceRange& range, int op, Value* lhs, Value* rhs) {
+Value* FunctionEmitter::emitBinary(const SourceRange& range, int op, Value* lhs, Value* rhs) {
   const BinaryOp* row = findBinaryOp(op);
   CRESSET_CHECK(row, "binary operator " + tokenName(op));
   if (auto method = magicMethod(range, lhs, row->method)) return callMethod(range, method, {NamedValue(rhs, range)});
@@ -188,7 +188,7 @@ Value* Emitter::emitBinary(const SourceRange& range, int op, Value* lhs, Value* 
   return builtin(range, Symbol::fromQualString(row->kind), {lhs, rhs});
 }
 
-Value* Emitter::emitContains(const SourceRange& range, Value* element, const SugaredValuePtr& container) {
+Value* FunctionEmitter::emitContains(const SourceRange& range, Value* element, const SugaredValuePtr& container) {
   Value* value = simpleValueOf(container);
   if (value && value->type()->kind() == c10::TypeKind::StringType) {
     Value* length = builtin(range, aten::len, {value});
@@ -201,18 +201,18 @@ Value* Emitter::emitContains(const SourceRange& range, Value* element, const Sug
   return builtin(range, aten::__contains__, {container->asValue(range, *this), element});
 }
 
-SugaredValuePtr Emitter::magicMethod(const SourceRange& range, Value* value, const char* name) {
+SugaredValuePtr FunctionEmitter::magicMethod(const SourceRange& range, Value* value, const char* name) {
   auto type = value->type()->cast<c10::ClassType>();
   if (!type || !type->findMethod(name)) return nullptr;
   return SimpleValue(value).attr(range, *this, name);
 }
 
-Value* Emitter::callMethod(const SourceRange& range, const SugaredValuePtr& method, const std::vector<NamedValue>& args) {
+Value* FunctionEmitter::callMethod(const SourceRange& range, const SugaredValuePtr& method, const std::vector<NamedValue>& args) {
   graph.setLocation(range);
   return method->call(range, *this, args, {}, 1)->asValue(range, *this);
 }
 
-SugaredValuePtr Emitter::emitCall(const Apply& apply, const SugaredValuePtr& callee, const TypePtr& hint, size_t binders) {
+SugaredValuePtr FunctionEmitter::emitCall(const Apply& apply, const SugaredValuePtr& callee, const TypePtr& hint, size_t binders) {
   if (auto* form = dynamic_cast<SpecialForm*>(callee.get())) return emitSpecialForm(*form, apply, hint);
   if (callee->takesSugared()) {
     std::vector<SugaredValuePtr> args;
@@ -235,7 +235,7 @@ SugaredValuePtr Emitter::emitCall(const Apply& apply, const SugaredValuePtr& cal
   return callee->call(apply.range(), *this, args, kwargs, binders);
 }
 
-std::vector<NamedValue> Emitter::emitArguments(const ListView<Expr>& inputs, size_t begin) {
+std::vector<NamedValue> FunctionEmitter::emitArguments(const ListView<Expr>& inputs, size_t begin) {
   std::vector<NamedValue> args;
   args.reserve(inputs.size());
   for (size_t i = begin; i < inputs.size(); ++i) {
@@ -252,7 +252,7 @@ std::vector<NamedValue> Emitter::emitArguments(const ListView<Expr>& inputs, siz
   return args;
 }
 
-std::vector<NamedValue> Emitter::emitKeywords(const ListView<Attr>& attributes) {
+std::vector<NamedValue> FunctionEmitter::emitKeywords(const ListView<Attr>& attributes) {
   std::vector<NamedValue> kwargs;
   kwargs.reserve(attributes.size());
   for (const Attr attribute : attributes) {

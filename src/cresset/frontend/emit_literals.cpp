@@ -42,13 +42,13 @@ TypePtr unify(const std::vector<Value*>& values, const TypePtr& hint) {
 
 } // namespace
 
-Value* Emitter::makeList(const SourceRange& range, const std::vector<Value*>& elements, const TypePtr& element_type) {
+Value* FunctionEmitter::makeList(const SourceRange& range, const std::vector<Value*>& elements, const TypePtr& element_type) {
   graph.setLocation(range);
   Node* node = graph.insertNode(graph.create(prim::ListConstruct, elements, 1));
   return node->output()->setType(c10::ListType::create(element_type));
 }
 
-Value* Emitter::makeTuple(const SourceRange& range, const std::vector<Value*>& elements) {
+Value* FunctionEmitter::makeTuple(const SourceRange& range, const std::vector<Value*>& elements) {
   std::vector<TypePtr> types;
   types.reserve(elements.size());
   for (Value* v : elements) types.push_back(v->type());
@@ -57,7 +57,7 @@ Value* Emitter::makeTuple(const SourceRange& range, const std::vector<Value*>& e
   return node->output()->setType(c10::TupleType::create(std::move(types)));
 }
 
-Value* Emitter::emitList(const SequenceLiteral& expr, const TypePtr& hint) {
+Value* FunctionEmitter::emitList(const SequenceLiteral& expr, const TypePtr& hint) {
   const TypePtr wanted = elementHint(hint);
   std::vector<Value*> values;
   values.reserve(expr.elements().size());
@@ -88,7 +88,7 @@ Value* Emitter::emitList(const SequenceLiteral& expr, const TypePtr& hint) {
   return makeList(expr.range(), values, element);
 }
 
-Value* Emitter::emitTuple(const SequenceLiteral& expr, const TypePtr& hint) {
+Value* FunctionEmitter::emitTuple(const SequenceLiteral& expr, const TypePtr& hint) {
   const TypePtr wanted = findKind(hint, c10::TypeKind::TupleType);
   const auto elements = expr.elements();
   c10::ArrayRef<TypePtr> hints;
@@ -107,7 +107,7 @@ Value* Emitter::emitTuple(const SequenceLiteral& expr, const TypePtr& hint) {
   return makeTuple(expr.range(), values);
 }
 
-Value* Emitter::emitDict(const DictLiteral& expr, const TypePtr& hint) {
+Value* FunctionEmitter::emitDict(const DictLiteral& expr, const TypePtr& hint) {
   const c10::DictTypePtr wanted = dictHint(hint);
   const auto key_exprs = expr.keys();
   const auto value_exprs = expr.values();
@@ -145,7 +145,7 @@ Value* Emitter::emitDict(const DictLiteral& expr, const TypePtr& hint) {
   return node->output()->setType(c10::DictType::create(key_type, value_type));
 }
 
-void Emitter::emitItems(
+void FunctionEmitter::emitItems(
     const SourceRange& range, const SugaredValuePtr& iterable, const std::function<void(const SugaredValuePtr&)>& each) {
   const SugaredValuePtr items = iterable->iter(range, *this);
   auto isolated = [] {
@@ -176,7 +176,7 @@ void Emitter::emitItems(
   block->registerOutput(yes);
 }
 
-void Emitter::emitWhere(const ListView<Expr>& conditions, size_t i, const std::function<void()>& each) {
+void FunctionEmitter::emitWhere(const ListView<Expr>& conditions, size_t i, const std::function<void()>& each) {
   if (i == conditions.size()) return each();
   const Expr expr = conditions[i];
   const Condition condition = emitCondition(expr);
@@ -194,7 +194,7 @@ void Emitter::emitWhere(const ListView<Expr>& conditions, size_t i, const std::f
   emitBranch(node, {}, [] { return Flow(); });
 }
 
-void Emitter::append(const SourceRange& range, Value* list, Value* element, const TypePtr& element_type) {
+void FunctionEmitter::append(const SourceRange& range, Value* list, Value* element, const TypePtr& element_type) {
   if (!element->type()->isSubtypeOf(*element_type)) {
     throw UserError(
         "the elements of this list have type " + element_type->repr_str() + ", but one has type " + element->type()->repr_str(), range);
@@ -202,7 +202,7 @@ void Emitter::append(const SourceRange& range, Value* list, Value* element, cons
   builtin(range, aten::append, {list, widen(range, element, element_type)});
 }
 
-Value* Emitter::emitListComp(const ListComp& expr, const TypePtr& hint) {
+Value* FunctionEmitter::emitListComp(const ListComp& expr, const TypePtr& hint) {
   TypePtr element_type = elementHint(hint);
   const Expr iter = expr.iter();
   const SugaredValuePtr iterable = emitSugared(iter);
@@ -221,7 +221,7 @@ Value* Emitter::emitListComp(const ListComp& expr, const TypePtr& hint) {
   return list;
 }
 
-void Emitter::insertItem(const SourceRange& range, Value* dict, Value* key, Value* value, const TypePtr& hint) {
+void FunctionEmitter::insertItem(const SourceRange& range, Value* dict, Value* key, Value* value, const TypePtr& hint) {
   // The first item decides the type of a dict that has no annotation.
   if (!hint && dict->uses().empty()) dict->setType(c10::DictType::create(key->type(), value->type()));
   const auto& type = dict->type()->expectRef<c10::DictType>();
@@ -232,7 +232,7 @@ void Emitter::insertItem(const SourceRange& range, Value* dict, Value* key, Valu
   builtin(range, aten::_set_item, {dict, key, widen(range, value, type.getValueType())});
 }
 
-Value* Emitter::emitDictComp(const DictComp& expr, const TypePtr& hint) {
+Value* FunctionEmitter::emitDictComp(const DictComp& expr, const TypePtr& hint) {
   const c10::DictTypePtr wanted = dictHint(hint);
   const Expr iter = expr.iter();
   const SugaredValuePtr iterable = emitSugared(iter);

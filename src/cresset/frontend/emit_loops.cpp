@@ -9,7 +9,7 @@
 
 namespace cresset {
 
-Flow Emitter::emitWhile(const While& stmt) {
+Flow FunctionEmitter::emitWhile(const While& stmt) {
   std::set<std::string> assigned;
   collectAssigned(stmt.body(), assigned);
   const Expr condition = stmt.cond();
@@ -17,7 +17,7 @@ Flow Emitter::emitWhile(const While& stmt) {
   return emitLoop(stmt.range(), nullptr, &condition, std::move(assigned), [](Value*) {}, [&] { return emitStatements(body); });
 }
 
-Flow Emitter::emitFor(const For& stmt) {
+Flow FunctionEmitter::emitFor(const For& stmt) {
   const SourceRange range = stmt.iter().range();
   const SugaredValuePtr items = emitSugared(stmt.iter())->iter(range, *this);
   if (auto count = items->staticLen()) return emitUnrolled(stmt, items, *count);
@@ -30,7 +30,7 @@ Flow Emitter::emitFor(const For& stmt) {
   return emitLoop(stmt.range(), trip_count, nullptr, std::move(assigned), bind, [&] { return emitStatements(body); });
 }
 
-Flow Emitter::emitLoop(
+Flow FunctionEmitter::emitLoop(
     const SourceRange& range, Value* trip_count, const Expr* condition, std::set<std::string> assigned,
     const std::function<void(Value* index)>& bind, const std::function<Flow()>& emit_body) {
   Value* entry = nullptr;
@@ -159,7 +159,7 @@ Flow Emitter::emitLoop(
   return after;
 }
 
-Flow Emitter::emitUnrolled(const For& stmt, const SugaredValuePtr& items, size_t count) {
+Flow FunctionEmitter::emitUnrolled(const For& stmt, const SugaredValuePtr& items, size_t count) {
   const SourceRange range = stmt.iter().range();
   const ListView<Stmt> body = stmt.body();
   loops_.emplace_back();

@@ -5,7 +5,7 @@
 
 namespace cresset {
 
-void Emitter::checkArity(const Apply& apply, const std::string& name, size_t least, size_t most) {
+void FunctionEmitter::checkArity(const Apply& apply, const std::string& name, size_t least, size_t most) {
   const size_t n = apply.inputs().size();
   if (!apply.attributes().empty()) throw UserError(name + " takes no keyword arguments", apply.range());
   if (n >= least && n <= most) return;
@@ -14,7 +14,7 @@ void Emitter::checkArity(const Apply& apply, const std::string& name, size_t lea
           " arguments but found " + std::to_string(n), apply.range());
 }
 
-std::string Emitter::attributeName(const Apply& apply, const char* function) {
+std::string FunctionEmitter::attributeName(const Apply& apply, const char* function) {
   const Expr name = apply.inputs()[1];
   if (name.kind() != TK_STRINGLITERAL) {
     throw UserError(std::string(function) + "'s second argument must be a string literal", name.range());
@@ -22,7 +22,7 @@ std::string Emitter::attributeName(const Apply& apply, const char* function) {
   return StringLiteral(name.tree()).text();
 }
 
-bool Emitter::hasAttribute(const SourceRange& range, const SugaredValuePtr& object, const std::string& name) {
+bool FunctionEmitter::hasAttribute(const SourceRange& range, const SugaredValuePtr& object, const std::string& name) {
   Value* value = simpleValueOf(object);
   if (!value) return object->findAttr(range, *this, name) != nullptr;
   const TypePtr& type = value->type();
@@ -36,7 +36,7 @@ bool Emitter::hasAttribute(const SourceRange& range, const SugaredValuePtr& obje
   throw UserError("hasattr's first argument must be an object or NamedTuple, got " + type->repr_str() + " instead", range);
 }
 
-SugaredValuePtr Emitter::emitSpecialForm(const SpecialForm& form, const Apply& apply, const TypePtr& hint) {
+SugaredValuePtr FunctionEmitter::emitSpecialForm(const SpecialForm& form, const Apply& apply, const TypePtr& hint) {
   const SourceRange& range = apply.range();
   const ListView<Expr> inputs = apply.inputs();
   switch (form.form()) {
@@ -97,7 +97,7 @@ SugaredValuePtr Emitter::emitSpecialForm(const SpecialForm& form, const Apply& a
   CRESSET_CHECK(false, "special form " + form.name());
 }
 
-SugaredValuePtr Emitter::emitGetAttr(const Apply& apply) {
+SugaredValuePtr FunctionEmitter::emitGetAttr(const Apply& apply) {
   checkArity(apply, "getattr", 2, 3);
   const std::string name = attributeName(apply, "getattr");
   const Expr object = apply.inputs()[0];
@@ -115,7 +115,7 @@ SugaredValuePtr Emitter::emitGetAttr(const Apply& apply) {
   return emitSugared(apply.inputs()[2]);
 }
 
-SugaredValuePtr Emitter::emitFork(const Apply& apply) {
+SugaredValuePtr FunctionEmitter::emitFork(const Apply& apply) {
   const SourceRange& range = apply.range();
   if (apply.inputs().empty()) throw UserError("Expected at least one argument to fork()", range);
   const SugaredValuePtr callee = emitSugared(apply.inputs()[0]);
@@ -155,7 +155,7 @@ SugaredValuePtr Emitter::emitFork(const Apply& apply) {
   return simple(fork->addOutput()->setType(c10::FutureType::create(type)));
 }
 
-Value* Emitter::emitListCall(const Apply& apply, const TypePtr& hint) {
+Value* FunctionEmitter::emitListCall(const Apply& apply, const TypePtr& hint) {
   const SourceRange& range = apply.range();
   checkArity(apply, "list", 0, 1);
   if (apply.inputs().empty()) return emitList(SequenceLiteral::make(TK_LIST_LITERAL, range, ListView<Expr>::make(range, {})), hint);
@@ -178,7 +178,7 @@ Value* Emitter::emitListCall(const Apply& apply, const TypePtr& hint) {
   return list;
 }
 
-Value* Emitter::emitDictCall(const Apply& apply, const TypePtr& hint) {
+Value* FunctionEmitter::emitDictCall(const Apply& apply, const TypePtr& hint) {
   const SourceRange& range = apply.range();
   const ListView<Expr> inputs = apply.inputs();
   if (inputs.size() > 1) throw UserError("dict expected at most 1 argument, got " + std::to_string(inputs.size()), range);
@@ -212,7 +212,7 @@ Value* Emitter::emitDictCall(const Apply& apply, const TypePtr& hint) {
   return dict;
 }
 
-Value* Emitter::emitTupleCall(const Apply& apply) {
+Value* FunctionEmitter::emitTupleCall(const Apply& apply) {
   checkArity(apply, "tuple", 0, 1);
   std::vector<Value*> values;
   if (!apply.inputs().empty()) {
@@ -222,7 +222,7 @@ Value* Emitter::emitTupleCall(const Apply& apply) {
   return makeTuple(apply.range(), values);
 }
 
-Value* Emitter::emitLegacyTensor(const SpecialForm& form, const Apply& apply) {
+Value* FunctionEmitter::emitLegacyTensor(const SpecialForm& form, const Apply& apply) {
   const SourceRange& range = apply.range();
   if (!apply.attributes().empty()) throw UserError(form.name() + " takes no keyword arguments", range);
   const std::vector<NamedValue> dtype{NamedValue(constant(range, legacyTensorDtype(form.name())), range, "dtype")};

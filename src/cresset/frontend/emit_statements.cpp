@@ -4,7 +4,7 @@
 
 namespace cresset {
 
-Flow Emitter::emitStatements(const ListView<Stmt>& list, size_t begin, size_t end, Flow flow) {
+Flow FunctionEmitter::emitStatements(const ListView<Stmt>& list, size_t begin, size_t end, Flow flow) {
   for (size_t i = begin; i < end && !flow.ends();) {
     if (flow.falls.value) {
       // Some path has left already. The rest runs under a condition: all of it in one block as long as blocks may nest
@@ -32,7 +32,7 @@ Flow Emitter::emitStatements(const ListView<Stmt>& list, size_t begin, size_t en
   return flow;
 }
 
-Flow Emitter::emitStatement(const Stmt& stmt) {
+Flow FunctionEmitter::emitStatement(const Stmt& stmt) {
   switch (stmt.kind()) {
     case TK_EXPR_STMT:
       emitExprStmt(ExprStmt(stmt.tree()));
@@ -78,19 +78,19 @@ Flow Emitter::emitStatement(const Stmt& stmt) {
   }
 }
 
-void Emitter::emitExprStmt(const ExprStmt& stmt) {
+void FunctionEmitter::emitExprStmt(const ExprStmt& stmt) {
   const Expr expr = stmt.expr();
   // A literal by itself is a comment.
   if (expr.kind() == TK_STRINGLITERAL || expr.kind() == TK_CONST || expr.kind() == TK_ELLIPSIS) return;
   emitSugared(expr, {}, 0);
 }
 
-void Emitter::raise(const SourceRange& range, Value* message, Value* qualified_class) {
+void FunctionEmitter::raise(const SourceRange& range, Value* message, Value* qualified_class) {
   graph.setLocation(range);
   graph.insertNode(graph.create(prim::RaiseException, {message, qualified_class}, 0));
 }
 
-Flow Emitter::emitRaise(const Raise& stmt) {
+Flow FunctionEmitter::emitRaise(const Raise& stmt) {
   const SugaredValuePtr exception = emitSugared(stmt.value());
   if (auto* instance = dynamic_cast<ExceptionInstance*>(exception.get())) {
     const std::string& name = instance->qualifiedClass();
@@ -104,7 +104,7 @@ Flow Emitter::emitRaise(const Raise& stmt) {
   return Flow::raised();
 }
 
-Flow Emitter::emitAssert(const Assert& stmt) {
+Flow FunctionEmitter::emitAssert(const Assert& stmt) {
   const Condition condition = emitCondition(stmt.cond());
   auto fail = [&]() -> Flow {
     Value* message = nullptr;
@@ -131,7 +131,7 @@ Flow Emitter::emitAssert(const Assert& stmt) {
   return merge(stmt.range(), node, holds, fails);
 }
 
-Flow Emitter::emitWith(const With& stmt) {
+Flow FunctionEmitter::emitWith(const With& stmt) {
   std::vector<std::pair<SourceRange, Value*>> entered;
   for (const WithItem item : stmt.items()) {
     const SourceRange range = item.context().range();
@@ -169,7 +169,7 @@ Flow Emitter::emitWith(const With& stmt) {
   return flow;
 }
 
-void Emitter::emitDelete(const Delete& stmt) {
+void FunctionEmitter::emitDelete(const Delete& stmt) {
   for (const Expr target : stmt.targets()) {
     if (target.kind() == TK_SUBSCRIPT) {
       deleteSubscript(Subscript(target.tree()));

@@ -29,13 +29,13 @@ Bounds normalize(std::optional<int64_t> start, std::optional<int64_t> stop, int6
 
 } // namespace
 
-std::optional<int64_t> Emitter::staticInt(const Expr& expr) {
+std::optional<int64_t> FunctionEmitter::staticInt(const Expr& expr) {
   const auto value = toIValue(emitExpr(expr));
   if (!value || !value->isInt()) return std::nullopt;
   return value->toInt();
 }
 
-SugaredValuePtr Emitter::emitSubscript(const Subscript& expr, const SugaredValuePtr& base, const TypePtr& hint) {
+SugaredValuePtr FunctionEmitter::emitSubscript(const Subscript& expr, const SugaredValuePtr& base, const TypePtr& hint) {
   const SourceRange& range = expr.range();
   const ListView<Expr> indices = expr.indices();
   Value* value = simpleValueOf(base);
@@ -65,7 +65,7 @@ SugaredValuePtr Emitter::emitSubscript(const Subscript& expr, const SugaredValue
   return base->getItem(range, *this, emitExpr(index), hint);
 }
 
-SugaredValuePtr Emitter::emitTupleIndex(const SourceRange& range, Value* tuple, const Expr& index_expr) {
+SugaredValuePtr FunctionEmitter::emitTupleIndex(const SourceRange& range, Value* tuple, const Expr& index_expr) {
   Value* index = emitExpr(index_expr);
   const auto elements = tuple->type()->expectRef<c10::TupleType>().elements();
   const auto size = static_cast<int64_t>(elements.size());
@@ -92,7 +92,7 @@ SugaredValuePtr Emitter::emitTupleIndex(const SourceRange& range, Value* tuple, 
   return simple(insert(range, prim::TupleIndex, {tuple, index}, type));
 }
 
-Value* Emitter::emitSlice(const SourceRange& range, Value* sliceable, std::optional<int64_t> dim, const SliceExpr& slice) {
+Value* FunctionEmitter::emitSlice(const SourceRange& range, Value* sliceable, std::optional<int64_t> dim, const SliceExpr& slice) {
   std::vector<NamedValue> args{NamedValue(sliceable, range)};
   if (dim) args.emplace_back(constant(range, *dim), range);
   auto bound = [&](const Maybe<Expr>& expr) {
@@ -105,7 +105,7 @@ Value* Emitter::emitSlice(const SourceRange& range, Value* sliceable, std::optio
   return insertOp(graph, aten::slice, args, {}, range);
 }
 
-SugaredValuePtr Emitter::emitStaticSlice(const SourceRange& range, const SugaredValuePtr& base, const SliceExpr& slice) {
+SugaredValuePtr FunctionEmitter::emitStaticSlice(const SourceRange& range, const SugaredValuePtr& base, const SliceExpr& slice) {
   auto bound = [&](const Maybe<Expr>& expr) -> std::optional<int64_t> {
     if (!expr.present() || expr.get().kind() == TK_NONE) return std::nullopt;
     auto known = staticInt(expr.get());
@@ -139,7 +139,7 @@ SugaredValuePtr Emitter::emitStaticSlice(const SourceRange& range, const Sugared
   return simple(makeTuple(range, picked));
 }
 
-Emitter::View Emitter::emitView(const SourceRange& range, Value* tensor, const ListView<Expr>& exprs) {
+FunctionEmitter::View FunctionEmitter::emitView(const SourceRange& range, Value* tensor, const ListView<Expr>& exprs) {
   // First all indices are evaluated, in order, and find the dimension that each speaks of in the tensor as it is after
   // the indices before it were applied. Behind an ellipsis dimensions count from the end.
   const size_t n = exprs.size();
@@ -222,7 +222,7 @@ Emitter::View Emitter::emitView(const SourceRange& range, Value* tensor, const L
   return view;
 }
 
-Value* Emitter::tensorLike(const SourceRange& range, Value* value, Value* like) {
+Value* FunctionEmitter::tensorLike(const SourceRange& range, Value* value, Value* like) {
   switch (value->type()->kind()) {
     case c10::TypeKind::IntType:
     case c10::TypeKind::FloatType:
@@ -239,7 +239,7 @@ Value* Emitter::tensorLike(const SourceRange& range, Value* value, Value* like) 
   }
 }
 
-void Emitter::assignSubscript(const Subscript& target, const SugaredValuePtr& sugared) {
+void FunctionEmitter::assignSubscript(const Subscript& target, const SugaredValuePtr& sugared) {
   const SourceRange& range = target.range();
   const SugaredValuePtr base = emitSugared(target.value());
   const ListView<Expr> indices = target.indices();
@@ -269,7 +269,7 @@ void Emitter::assignSubscript(const Subscript& target, const SugaredValuePtr& su
   base->setItem(range, *this, emitExpr(index), value);
 }
 
-void Emitter::assignListSlice(const SourceRange& range, Value* list, const SliceExpr& slice, Value* replacement) {
+void FunctionEmitter::assignListSlice(const SourceRange& range, Value* list, const SliceExpr& slice, Value* replacement) {
   // x[a:b] = r replaces all of x by x[:a] + r + x[b:], in place. The bounds are what slicing makes of them: the lengths
   // of x[:a] and x[:b].
   if (slice.step().present() && slice.step().get().kind() != TK_NONE && staticInt(slice.step().get()) != 1) {
@@ -295,7 +295,7 @@ void Emitter::assignListSlice(const SourceRange& range, Value* list, const Slice
   builtin(range, Symbol::aten("extend"), {list, all});
 }
 
-void Emitter::augmentSubscript(const AugAssign& stmt, const Subscript& target) {
+void FunctionEmitter::augmentSubscript(const AugAssign& stmt, const Subscript& target) {
   const SourceRange& range = stmt.range();
   const SugaredValuePtr base = emitSugared(target.value());
   const ListView<Expr> indices = target.indices();
@@ -324,7 +324,7 @@ void Emitter::augmentSubscript(const AugAssign& stmt, const Subscript& target) {
   if (!in_place) base->setItem(range, *this, index, value);
 }
 
-void Emitter::deleteSubscript(const Subscript& target) {
+void FunctionEmitter::deleteSubscript(const Subscript& target) {
   const SourceRange& range = target.range();
   const SugaredValuePtr base = emitSugared(target.value());
   if (target.indices().size() != 1) throw UserError("del takes one index", range);

@@ -8,11 +8,11 @@ namespace cresset {
 
 void emitFunction(Function& function, const Def& def, const ResolverPtr& resolver, const TypePtr& self_type) {
   auto graph = Graph::make();
-  Emitter emitter(function, std::move(graph), def, resolver, self_type);
+  FunctionEmitter emitter(function, std::move(graph), def, resolver, self_type);
   emitter.run();
 }
 
-Emitter::Emitter(Function& target, std::shared_ptr<Graph> graph, const Def& def, ResolverPtr resolver, TypePtr self_type)
+FunctionEmitter::FunctionEmitter(Function& target, std::shared_ptr<Graph> graph, const Def& def, ResolverPtr resolver, TypePtr self_type)
     : EmitContext(*graph, target.program(), target.qualname().name()),
       target_(target),
       def_(def),
@@ -22,7 +22,7 @@ Emitter::Emitter(Function& target, std::shared_ptr<Graph> graph, const Def& def,
       self_type_(std::move(self_type)),
       owner_(std::move(graph)) {}
 
-void Emitter::run() {
+void FunctionEmitter::run() {
   const bool declared = target_.hasSchema();
   c10::FunctionSchema schema = declared ? target_.getSchema() : schemaOf(def_, program, type_resolver_, self_type_);
   const bool annotated = declared || def_.decl().returnType().present();
@@ -61,7 +61,7 @@ void Emitter::run() {
   }
 }
 
-void Emitter::emitParameters(const c10::FunctionSchema& schema) {
+void FunctionEmitter::emitParameters(const c10::FunctionSchema& schema) {
   const ListView<Param> params = def_.decl().params();
   if (params.size() != schema.arguments().size()) {
     throw UserError(
@@ -78,7 +78,7 @@ void Emitter::emitParameters(const c10::FunctionSchema& schema) {
   }
 }
 
-Flow Emitter::emitReturn(const SourceRange& range, Value* value) {
+Flow FunctionEmitter::emitReturn(const SourceRange& range, Value* value) {
   if (declared_result_) {
     // A forgotten value must not become an undefined Tensor, which None would convert to.
     const bool none_for_tensor = value->type()->isSubtypeOf(*c10::NoneType::get()) &&
@@ -106,7 +106,7 @@ Flow Emitter::emitReturn(const SourceRange& range, Value* value) {
   return Flow::returned(value);
 }
 
-Flow Emitter::emitImplicitReturn() {
+Flow FunctionEmitter::emitImplicitReturn() {
   // The end of the body is reached on some path, which returns None, as in Python.
   if (declared_result_ && declared_result_->kind() != c10::TypeKind::NoneType && declared_result_->kind() != c10::TypeKind::AnyType) {
     throw UserError("Function was not annotated as having type None, but does not return along all paths", def_.range());
@@ -114,7 +114,7 @@ Flow Emitter::emitImplicitReturn() {
   return emitReturn(def_.range(), none(def_.range()));
 }
 
-void Emitter::finish(Value* result) {
+void FunctionEmitter::finish(Value* result) {
   graph.setLocation(def_.range());
   graph.registerOutput(result);
   env_.pop();
@@ -128,35 +128,35 @@ void Emitter::finish(Value* result) {
   target_.setGraph(owner_);
 }
 
-void Emitter::enterBlock(const SourceRange& range) {
+void FunctionEmitter::enterBlock(const SourceRange& range) {
   if (block_depth_ >= kMaxBlockDepth) {
     throw UserError("blocks are nested more than " + std::to_string(kMaxBlockDepth) + " deep; move some of them into a function of their own", range);
   }
   ++block_depth_;
 }
 
-Value* Emitter::insert(const SourceRange& range, Symbol kind, std::initializer_list<Value*> inputs, TypePtr type) {
+Value* FunctionEmitter::insert(const SourceRange& range, Symbol kind, std::initializer_list<Value*> inputs, TypePtr type) {
   graph.setLocation(range);
   return graph.insertNode(graph.create(kind, inputs, 1))->output()->setType(std::move(type));
 }
 
-Value* Emitter::constant(const SourceRange& range, const c10::IValue& value) {
+Value* FunctionEmitter::constant(const SourceRange& range, const c10::IValue& value) {
   graph.setLocation(range);
   return graph.insertConstant(value);
 }
 
-Value* Emitter::builtin(const SourceRange& range, Symbol kind, std::initializer_list<Value*> args) {
+Value* FunctionEmitter::builtin(const SourceRange& range, Symbol kind, std::initializer_list<Value*> args) {
   std::vector<NamedValue> named;
   for (Value* arg : args) named.emplace_back(arg, range);
   graph.setLocation(range);
   return insertOp(graph, kind, named, {}, range);
 }
 
-Value* Emitter::cast(const SourceRange& range, Value* value, const TypePtr& type) {
+Value* FunctionEmitter::cast(const SourceRange& range, Value* value, const TypePtr& type) {
   return insert(range, prim::unchecked_cast, {value}, type);
 }
 
-Value* Emitter::widen(const SourceRange& range, Value* value, const TypePtr& type) {
+Value* FunctionEmitter::widen(const SourceRange& range, Value* value, const TypePtr& type) {
   if (sameType(value->type(), type)) return value;
   Value* wide = cast(range, value, type);
   widenings_.push_back(wide->node());

@@ -37,9 +37,9 @@ inline constexpr int kMaxBlockDepth = kMaxNesting - 10;
 /// From here on, code after an early exit is not nested any deeper but guarded piece by piece (see emitStatements).
 inline constexpr int kFlatDepth = kMaxBlockDepth / 2;
 
-class Emitter final : public EmitContext {
+class FunctionEmitter final : public EmitContext {
  public:
-  Emitter(Function& target, std::shared_ptr<Graph> graph, const Def& def, ResolverPtr resolver, TypePtr self_type);
+  FunctionEmitter(Function& target, std::shared_ptr<Graph> graph, const Def& def, ResolverPtr resolver, TypePtr self_type);
   void run();
 
  private:

@@ -141,10 +141,10 @@ void Graph::assignNumbers(std::span<const std::pair<Value*, uint32_t>> numbers) 
     if (number == UINT32_MAX) throw UserError("A value's number is too large.");
     past_highest = std::max(past_highest, number + 1);
   }
-  std::unordered_map<uint32_t, Value*> taken;
-  taken.reserve(numbers.size());
+  std::vector<bool> taken(past_highest);
   for (const auto& [value, number] : numbers) {
-    if (!taken.try_emplace(number, value).second) throw UserError("Two values have the number " + std::to_string(number) + ".");
+    if (taken[number]) throw UserError("Two values have the number " + std::to_string(number) + ".");
+    taken[number] = true;
   }
   next_unique_ = past_highest;
   for (Value& value : values_) value.unique_ = UINT32_MAX;
@@ -204,13 +204,23 @@ Attribute Graph::cloneAttribute(const Attribute& attribute, int depth) {
 /// doesn't define go through `outer`.
 void Graph::cloneContents(
     const Block* source, Block* target, const std::function<Value*(Value*)>& outer, bool keep_numbers, int depth) {
+  // A copy of the whole graph maps by number, which is faster by far; a copy of a block must not cost a graph's size.
+  std::vector<Value*> by_number(keep_numbers ? source->graph_->next_unique_ : 0);
   std::unordered_map<const Value*, Value*> map;
   auto mapped = [&](Value* value) {
+    if (keep_numbers) {
+      Value* copy = value->graph_ == source->graph_ ? by_number[value->unique_] : nullptr;
+      return copy ? copy : outer(value);
+    }
     auto found = map.find(value);
     return found == map.end() ? outer(value) : found->second;
   };
   auto define = [&](const Value* from, Value* to) {
-    map.emplace(from, to);
+    if (keep_numbers) {
+      by_number[from->unique_] = to;
+    } else {
+      map.emplace(from, to);
+    }
     to->type_ = from->type_;
     if (keep_numbers) to->unique_ = from->unique_;
     if (from->name_) to->setDebugName(*from->name_);
@@ -288,6 +298,7 @@ std::shared_ptr<Graph> Graph::copy() const {
 std::shared_ptr<Graph> Graph::copyNested(int depth) const {
   if (depth > kMaxGraphNesting) throw UserError("Graphs nest too deeply within the attributes of nodes.");
   auto copy = Graph::make();
+  copy->names_.reserve(names_.size());
   auto outer = [](Value* value) -> Value* {
     throw UserError("Can't copy the graph: %" + value->debugName() + " is used where it is not in scope.");
   };

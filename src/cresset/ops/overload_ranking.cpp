@@ -22,7 +22,24 @@ struct Rank {
 };
 
 constexpr Rank kRanks[] = {
-    {"", ""},
+    {"aten::__and__", "bool int"},
+    {"aten::__or__", "bool int"},
+    {"aten::__xor__", "bool int"},
+    {"aten::__contains__", "int_list str_list str int bool float complex Tensor float_list"},
+    {"aten::__getitem__", "t str"},
+    {"aten::as_tensor", "bool float int complex - list"},
+    {"aten::count", "-"},
+    {"aten::dict", "- str Dict_str int Dict_int bool Dict_bool float Dict_float complex Dict_complex Tensor Dict_Tensor"},
+    {"aten::index", "Tensor Tensor_hacked_twin str"},
+    {"aten::len", "t Tensor str"},
+    {"aten::list", "- t"},
+    {"aten::log", "int float complex Scalar"},
+    {"aten::sort", "- int float Tensor bool str any"},
+    {"aten::sorted", "int float Tensor bool str any"},
+    {"aten::tensor", "bool float int complex -"},
+    {"prim::max", "int float int_float float_int -"},
+    {"prim::min", "int float int_float float_int -"},
+    // @DISPATCHER@
 };
 
 size_t positionIn(std::string_view list, std::string_view overload) {
@@ -53,7 +70,9 @@ void rankOverloads(std::string_view name, std::vector<const Operator*>& overload
   auto key = [&](const Operator* op) {
     bool own = op->handle() == nullptr;
     const std::string& overload = op->schema().overload_name();
-    return std::tuple(own, hasOutArgument(op->schema()), positionIn(ranks, overload),
+    // Where no rank is given, what takes tensors goes first.
+    bool tensor = overload.empty() || overload.starts_with("Tensor");
+    return std::tuple(own, hasOutArgument(op->schema()), positionIn(ranks, overload), own || !tensor,
                       own ? std::string_view() : std::string_view(overload));
   };
   std::stable_sort(overloads.begin(), overloads.end(), [&](auto* a, auto* b) { return key(a) < key(b); });

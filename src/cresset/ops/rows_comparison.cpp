@@ -1,5 +1,6 @@
 // Comparisons of scalars, strings, devices, enums and lists, and identity.
 #include <ATen/core/Tensor.h>
+#include <ATen/core/enum_type.h>
 #include <ATen/ops/eq_ops.h>
 
 #include "cresset/ops/row_helpers.h"
@@ -64,7 +65,11 @@ constexpr Kernel listNe() {
   return kernel([](List& a, List& b) { return !listsEqual<T>(a, b); });
 }
 
-bool sameEnum(const IValue& a, const IValue& b) { return *a.toEnumHolder() == *b.toEnumHolder(); }
+/// Members of one enum class have distinct names, so that their values need no comparison.
+bool sameEnum(const IValue& a, const IValue& b) {
+  auto x = a.toEnumHolder(), y = b.toEnumHolder();
+  return x->name() == y->name() && *x->type() == *y->type();
+}
 
 #define PAIR(NAME, OVERLOAD, A, B, OP, CA, CB) \
   {NAME OVERLOAD "(" A " a, " B " b) -> bool", kernelOf<OP, CA, CB>()}

@@ -2,6 +2,7 @@
 #include <ATen/Context.h>
 #include <ATen/autocast_mode.h>
 #include <ATen/core/Generator.h>
+#include <ATen/core/enum_type.h>
 #include <ATen/core/jit_type.h>
 #include <ATen/Version.h>
 #include <c10/util/Exception.h>
@@ -25,7 +26,7 @@ IValue unwrapped(IValue& v) {
 int64_t hashOf(const IValue& v) {
   if (v.isEnum()) {
     auto holder = v.toEnumHolder();
-    return static_cast<int64_t>(std::hash<std::string>()(holder->unqualifiedClassName() + "." + holder->name()));
+    return static_cast<int64_t>(std::hash<std::string>()(holder->qualifiedClassName() + "." + holder->name()));
   }
   if (v.isObject()) {
     auto object = v.toObject();

@@ -167,6 +167,7 @@ constexpr Row kRows[] = {
     {"aten::stride(Tensor self) -> int[]", kernel([](const Tensor& t) { return newIntList(t.strides()); })},
     {"aten::sym_size(Tensor self) -> SymInt[]", kernel([](const Tensor& t) { return newIntList(t.sizes()); })},
     {"aten::sym_stride(Tensor self) -> SymInt[]", kernel([](const Tensor& t) { return newIntList(t.strides()); })},
+    {"prim::abs(Tensor x) -> Tensor", kernel([](const Tensor& t) { return t.abs(); })},
     {"aten::element_size(Tensor self) -> int", kernel([](const Tensor& t) { return static_cast<int64_t>(t.element_size()); })},
     {"aten::len.Tensor(Tensor t) -> int", kernel([](const Tensor& t) {
        if (t.dim() == 0) fail("len() of a 0-d tensor");
