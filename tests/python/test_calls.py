@@ -46,7 +46,8 @@ SOURCE = {
 
 @pytest.fixture(scope="module")
 def units():
-    return cresset.CompilationUnit("\n".join(SOURCE.values())), torch.jit.CompilationUnit("\n".join(SOURCE.values()))
+    text = "\n".join(SOURCE.values()) + "\n"
+    return cresset.CompilationUnit(text), torch.jit.CompilationUnit(text)
 
 
 def outcome(function, *args, **kwargs):

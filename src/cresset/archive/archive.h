@@ -28,7 +28,7 @@ struct LoadOptions {
   /// everything is loaded. Off, such an archive is an error (docs/decisions/0002-setstate.md). Classes that are
   /// registered from C++ restore their objects in any case: that is the user's own code.
   bool run_setstate = false;
-  /// How much memory loading may take beside the mapped file; by default 4 times the file's size and 64 MiB.
+  /// How much memory loading may take beside the mapped file; by default 4 times the file's size and 48 MiB.
   std::optional<size_t> memory_limit;
 };
 

@@ -42,9 +42,10 @@ class LoadBudget {
     limit_ = std::numeric_limits<size_t>::max();
   }
 
-  /// Four times the file and 64 MiB on top.
+  /// Four times the file and 48 MiB on top: what is too small to be charged one by one (objects' headers, a second copy
+  /// of a text) then stays within 64 MiB.
   static size_t defaultLimit(size_t file_size) {
-    constexpr size_t kSlack = size_t(64) << 20;
+    constexpr size_t kSlack = size_t(48) << 20;
     return file_size > (std::numeric_limits<size_t>::max() - kSlack) / 4 ? std::numeric_limits<size_t>::max()
                                                                          : 4 * file_size + kSlack;
   }

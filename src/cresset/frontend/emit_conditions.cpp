@@ -192,7 +192,8 @@ Condition FunctionEmitter::emitIsNone(const BinOp& expr) {
     const TypePtr& type = none_left ? b->type() : a->type();
     if (type->kind() != c10::TypeKind::AnyType) {
       if (TypePtr present = withoutNone(type)) {
-        (is ? result.when_false : result.when_true) = {{Var(tested.tree()).name(), present}};
+        Refinements& told = is ? result.when_false : result.when_true;
+        told.push_back({Var(tested.tree()).name(), present});
       }
     }
   }

@@ -82,7 +82,7 @@ Flow FunctionEmitter::emitLoop(
     graph.setLocation(range);
     if (flow.dead || flow.stays.isFalse()) {
       next = constant(range, false);
-    } else if (!condition) {
+    } else if (!condition || endless) {
       next = flow.stays.value ? flow.stays.value : entry;
     } else {
       auto again = [&] { return valueOf(condition->range(), emitCondition(*condition)); };

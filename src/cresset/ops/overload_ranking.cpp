@@ -39,7 +39,19 @@ constexpr Rank kRanks[] = {
     {"aten::tensor", "bool float int complex -"},
     {"prim::max", "int float int_float float_int -"},
     {"prim::min", "int float int_float float_int -"},
-    // @DISPATCHER@
+    // Where both fit in one round of matching.
+    {"aten::max", "other - dim"},
+    {"aten::min", "other - dim"},
+    {"aten::linspace", "Tensor_Tensor Tensor_Scalar Scalar_Tensor -"},
+    {"aten::logspace", "Tensor_Tensor Tensor_Scalar Scalar_Tensor -"},
+    {"aten::normal", "Tensor_float float_Tensor Tensor_Tensor float_float"},
+    {"aten::pow", "Tensor_Tensor Tensor_Scalar Scalar"},
+    {"aten::range", "step -"},
+    {"aten::result_type", "Tensor Scalar Scalar_Tensor Scalar_Scalar"},
+    {"aten::split", "Tensor sizes"},
+    {"aten::sum", "dim_IntList -"},
+    {"aten::to", "device dtype other dtype_layout"},
+    {"aten::where", "self ScalarOther ScalarSelf Scalar -"},
 };
 
 size_t positionIn(std::string_view list, std::string_view overload) {

@@ -84,11 +84,16 @@ struct Remainder {
     else return remainder(static_cast<double>(a), static_cast<double>(b));
   }
 };
+double powFloat(double base, double exponent) {
+  if (base == 0 && exponent < 0) fail("0.0 cannot be raised to a negative power");
+  return std::pow(base, exponent);
+}
+
 struct Pow {
   template <typename A, typename B>
   auto operator()(A a, B b) const {
     if constexpr (kAnyComplex<A, B>) return c10_complex_math::pow(complex(a), complex(b));
-    else return static_cast<double>(std::pow(static_cast<double>(a), static_cast<double>(b)));
+    else return powFloat(static_cast<double>(a), static_cast<double>(b));
   }
 };
 struct Min {
@@ -269,7 +274,7 @@ constexpr Row kRows[] = {
     {"aten::neg.complex(complex a) -> complex", kernel([](complex a) { return -a; })},
     {"aten::neg.Scalar(Scalar a) -> Scalar", kernel([](IValue& a) -> IValue {
        if (a.isComplexDouble()) return -a.toComplexDouble();
-       if (a.isDouble()) return -a.toDouble();
+       if (a.isDouble()) return static_cast<double>(static_cast<float>(-a.toDouble())); // as mathRows() round
        return wrap(-static_cast<uint64_t>(visitScalar(a, [](auto x) { return static_cast<int64_t>(x); })));
      })},
     {"prim::abs.int(int a) -> int", kernel([](int64_t a) { return a < 0 ? wrap(-static_cast<uint64_t>(a)) : a; })},
@@ -277,7 +282,7 @@ constexpr Row kRows[] = {
     {"prim::abs.complex(complex a) -> float", kernel([](complex a) { return std::abs(a); })},
     {"prim::abs.Scalar(Scalar a) -> Scalar", kernel([](IValue& a) -> IValue {
        if (a.isComplexDouble()) return std::abs(a.toComplexDouble());
-       if (a.isDouble()) return std::abs(a.toDouble());
+       if (a.isDouble()) return static_cast<double>(static_cast<float>(std::abs(a.toDouble())));
        int64_t v = visitScalar(a, [](auto x) { return static_cast<int64_t>(x); });
        return v < 0 ? wrap(-static_cast<uint64_t>(v)) : v;
      })},

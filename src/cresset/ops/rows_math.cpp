@@ -59,6 +59,7 @@ FUNCTION(Round, std::nearbyint(v));
 
 double asDouble(const IValue& v) { return v.isDouble() ? v.toDouble() : v.isBool() ? v.toBool() : static_cast<double>(v.toInt()); }
 
+/// TorchScript rounds the results of functions of a Scalar (a number of unknown type, such as `x.item()`) to float.
 template <typename F>
 IValue onScalar(const IValue& v) {
   if (v.isComplexDouble()) {
@@ -67,7 +68,7 @@ IValue onScalar(const IValue& v) {
     }
     fail("TypeError: complex numbers are not supported here");
   }
-  return IValue(F()(asDouble(v)));
+  return IValue(static_cast<double>(static_cast<float>(F()(asDouble(v)))));
 }
 
 #define REAL(NAME, F)                                                                               \
@@ -115,12 +116,12 @@ constexpr Row kRows[] = {
     ROUNDING("ceil", std::ceil),
     ROUNDING("floor", std::floor),
     {"aten::angle.int(int a) -> float", kernel([](int64_t a) { return a < 0 ? kPi : 0.0; })},
-    {"aten::angle.float(float a) -> float", kernel([](double a) { return std::isnan(a) ? a : a < 0 ? kPi : 0.0; })},
+    {"aten::angle.float(float a) -> float", kernel([](double a) { return std::signbit(a) ? kPi : 0.0; })},
     {"aten::angle.complex(complex a) -> float", kernel([](complex a) { return std::arg(a); })},
     {"aten::angle.Scalar(Scalar a) -> Scalar", kernel([](IValue& a) -> IValue {
        if (a.isComplexDouble()) return std::arg(a.toComplexDouble());
        double v = asDouble(a);
-       return std::isnan(v) ? v : v < 0 ? kPi : 0.0;
+       return static_cast<double>(static_cast<float>(std::signbit(v) ? kPi : 0.0));
      })},
     {"aten::isnan.float(float a) -> bool", kernel([](double a) { return std::isnan(a); })},
     {"aten::isnan.complex(complex a) -> bool", kernel([](complex a) { return std::isnan(a.real()) || std::isnan(a.imag()); })},

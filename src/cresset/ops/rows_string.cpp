@@ -285,11 +285,9 @@ constexpr Row kRows[] = {
      kernel([](const string& s, int64_t width, const string& fill) { return s + string(paddingFor(s, width), fillCharacter(fill)); })},
     {"aten::rjust(str self, int width, str fillchar=\" \") -> str",
      kernel([](const string& s, int64_t width, const string& fill) { return string(paddingFor(s, width), fillCharacter(fill)) + s; })},
-    {"aten::zfill(str self, int width) -> str", kernel([](const string& s, int64_t width) {
-       string result = s;
-       result.insert(!s.empty() && (s[0] == '-' || s[0] == '+') ? 1 : 0, string(paddingFor(s, width), '0'));
-       return result;
-     })},
+    // Zeros go before a sign, unlike in Python.
+    {"aten::zfill(str self, int width) -> str",
+     kernel([](const string& s, int64_t width) { return string(paddingFor(s, width), '0') + s; })},
     BOUNDED("count", "int", count(s, part, start, end)),
     BOUNDED("find", "int", find(s, part, start, end, false)),
     BOUNDED("rfind", "int", find(s, part, start, end, true)),
@@ -342,8 +340,9 @@ constexpr Row kRows[] = {
     TEST("islower", kernel([](const string& s) { return isCased(s, isLower, isUpper); })),
     TEST("istitle", kernel([](const string& s) { return isTitle(s); })),
     TEST("isidentifier", kernel([](const string& s) {
-           return !s.empty() && !isDigit(s[0]) &&
-               std::all_of(s.begin(), s.end(), [](char c) { return isAlpha(c) || isDigit(c) || c == '_'; });
+           // Without '_', unlike in Python: the scripts that TorchScript runs get this answer.
+           return !s.empty() && isAlpha(s[0]) &&
+               std::all_of(s.begin(), s.end(), [](char c) { return isAlpha(c) || isDigit(c); });
          })),
     {"aten::format(str self, ...) -> str", &format<formatBraces>},
     {"aten::percentFormat(str self, ...) -> str", &format<formatPercent>},

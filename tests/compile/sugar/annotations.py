@@ -5,3 +5,25 @@ def f(a, b: int, c: Optional[float], d: List[Tuple[int, str]], e: Dict[str, Tens
       r: int = torch.float64, s: float = inf, *, t: str = "x" "y", u: Optional[int] = None):
     pass
 # ---- expect
+graph(%a : Tensor,
+      %b : int,
+      %c : float?,
+      %d : (int, str)[],
+      %e : Dict(str, Tensor),
+      %g : int?,
+      %h : Union(int, NoneType, str),
+      %i : int,
+      %j : Device,
+      %k : (),
+      %l : Any,
+      %m : Future[int],
+      %n : int[],
+      %o : float,
+      %p : (int, float),
+      %q : int[],
+      %r : int,
+      %s : float,
+      %t : str,
+      %u : int?):
+  %20 : NoneType = prim::Constant()
+  return (%20)

@@ -9,3 +9,22 @@ def f(x: Tensor):
     h = torch._C._nn.gelu(x)
     return a, b, c, d, e, g, h
 # ---- expect
+graph(%x : Tensor):
+  %1 : NoneType = prim::Constant()
+  %2 : NoneType = prim::Constant()
+  %3 : bool = prim::Constant[value=0]()
+  %4 : NoneType = prim::Constant()
+  %a : Tensor = aten::linalg_norm(%x, %1, %2, %3, %4)
+  %6 : NoneType = prim::Constant()
+  %7 : int = prim::Constant[value=-1]()
+  %8 : NoneType = prim::Constant()
+  %b : Tensor = aten::fft_fft(%x, %6, %7, %8)
+  %c : Tensor = aten::special_expit(%x)
+  %11 : str = prim::Constant[value="none"]()
+  %d : Tensor = aten::gelu(%x, %11)
+  %e : Tensor = aten::relu(%x)
+  %g : Device = prim::device(%x)
+  %15 : str = prim::Constant[value="none"]()
+  %h : Tensor = aten::gelu(%x, %15)
+  %17 : (Tensor, Tensor, Tensor, Tensor, Tensor, Device, Tensor) = prim::TupleConstruct(%a, %b, %c, %d, %e, %g, %h)
+  return (%17)
