@@ -100,6 +100,9 @@ _CONTAINERS = {
     "torch.nn.modules.container.ModuleDict": "dict",
 }
 
+# torch.nn.Module's own state (hooks and the like). torch.jit saves some of it as attributes of the script; Python's counts.
+_MODULE_STATE = frozenset(torch.nn.Module().__dict__) - {"training"}
+
 # What a wrapper's __dict__ holds of the wrapper itself; everything else there is the user's.
 _OWN = frozenset({"_c", "_parameters", "_buffers", "_modules"})
 
@@ -146,6 +149,8 @@ class ScriptModule(torch.nn.Module):
         handle = self.__dict__.get("_c")
         if handle is None:
             super().__setattr__(name, value)
+        elif name in _MODULE_STATE:
+            object.__setattr__(self, name, value)
         elif handle.has(name, "modules"):
             self._modules[name] = value
         elif handle.hasattr(name):

@@ -5,3 +5,6 @@ def f(x: int):
   y = "again"
   return y
 # ---- expect
+graph(%x : int):
+  %y : str = prim::Constant[value="again"]()
+  return (%y)

@@ -3,3 +3,5 @@ def f(x: int):
   """Says nothing."""
   return x
 # ---- expect
+graph(%x : int):
+  return (%x)

@@ -9,3 +9,6 @@ def f(x: int):
     y = "never"
   return y
 # ---- expect
+graph(%x : int):
+  %y : int = prim::Constant[value=1]()
+  return (%y)

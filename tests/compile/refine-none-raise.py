@@ -4,3 +4,16 @@ def f(x: Optional[int]) -> int:
     raise ValueError("none")
   return x
 # ---- expect
+graph(%x.1 : int?):
+  %1 : NoneType = prim::Constant()
+  %2 : bool = aten::__is__(%x.1, %1)
+   = prim::If(%2)
+    block0():
+      %3 : str = prim::Constant[value="none"]()
+      %4 : str = prim::Constant[value="builtins.ValueError"]()
+       = prim::RaiseException(%3, %4)
+      -> ()
+    block1():
+      -> ()
+  %x : int = prim::unchecked_cast(%x.1)
+  return (%x)

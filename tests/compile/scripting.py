@@ -4,3 +4,5 @@ def f(x: int):
     return x
   return x.unknown
 # ---- expect
+graph(%x : int):
+  return (%x)

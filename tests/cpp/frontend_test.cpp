@@ -1,12 +1,14 @@
 // The front end from C++: a user's own resolver for names and types, laziness, and all-or-nothing definition.
-#include <doctest/doctest.h>
-
 #include <ATen/core/class_type.h>
 #include <ATen/core/ivalue.h>
 
 #include "cresset/frontend/compiler.h"
 #include "cresset/frontend/resolver.h"
 #include "cresset/support/error.h"
+
+// c10's logging defines a CHECK of its own, which would silently replace doctest's.
+#undef CHECK
+#include <doctest/doctest.h>
 
 using namespace cresset;
 

@@ -10,6 +10,10 @@
 #include "cresset/module/values.h"
 #include "cresset/support/error.h"
 
+// c10's logging header has a CHECK of its own, which replaces doctest's.
+#undef CHECK
+#define CHECK(...) DOCTEST_CHECK(__VA_ARGS__)
+
 using namespace cresset;
 
 namespace {
@@ -62,12 +66,12 @@ TEST_CASE("values convert to what a type wants") {
   CHECK(convertTo(IValue("cpu"), c10::DeviceObjType::get())->toDevice().is_cpu());
   auto floats = convertTo(IValue(std::vector<int64_t>{1, 2}), c10::ListType::ofFloats());
   REQUIRE(floats);
-  CHECK(floats->toDoubleVector() == std::vector<double>{1, 2});
+  CHECK((floats->toDoubleVector() == std::vector<double>{1, 2}));
   // A list that has the right type already keeps its identity, so that a script's changes reach the caller.
   IValue list(std::vector<int64_t>{1});
   CHECK(convertTo(list, c10::ListType::ofInts())->is(list));
   auto choice = c10::UnionType::create({c10::IntType::get(), c10::StringType::get()});
-  CHECK(convertTo(IValue("a"), choice)->toStringRef() == "a");
+  CHECK(std::string(convertTo(IValue("a"), choice)->toStringRef()) == "a");
   CHECK(!convertTo(IValue(1.5), choice));
 }
 
@@ -110,7 +114,7 @@ TEST_CASE("to converts in place; copies share, deep copies don't") {
   m.register_parameter("w", w);
   m.register_attribute("again", c10::TensorType::get(), IValue(w));
   m.to(c10::kDouble);
-  CHECK(w.scalar_type() == c10::kDouble);
+  CHECK((w.scalar_type() == c10::kDouble));
   CHECK(m.copy().attr("w").toTensor().is_same(w));
   Module deep = m.deepcopy();
   at::Tensor copied = deep.attr("w").toTensor();

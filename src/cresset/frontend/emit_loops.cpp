@@ -162,9 +162,18 @@ Flow FunctionEmitter::emitLoop(
 Flow FunctionEmitter::emitUnrolled(const For& stmt, const SugaredValuePtr& items, size_t count) {
   const SourceRange range = stmt.iter().range();
   const ListView<Stmt> body = stmt.body();
+  // Items may differ in type, so that a target that only this loop binds starts afresh in each iteration.
+  std::set<std::string> targets;
+  collectTargets(stmt.target(), targets);
+  std::erase_if(targets, [&](const std::string& name) { return env_.find(name) != nullptr; });
   loops_.emplace_back();
   Flow flow;
   for (size_t i = 0; i < count && !flow.ends(); ++i) {
+    if (flow.falls.value) {
+      for (const std::string& name : targets) {
+        env_.bind(name, Binding::unusable("undefined value " + name + ": this loop may have ended before it was set", range));
+      }
+    }
     auto iteration = [&]() -> Flow {
       assign(stmt.target(), items->getItem(range, *this, constant(range, static_cast<int64_t>(i))), range);
       Flow f = emitStatements(body);

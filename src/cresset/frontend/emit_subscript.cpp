@@ -275,6 +275,8 @@ void FunctionEmitter::assignListSlice(const SourceRange& range, Value* list, con
   if (slice.step().present() && slice.step().get().kind() != TK_NONE && staticInt(slice.step().get()) != 1) {
     throw UserError("a list slice with a step can't be assigned to or deleted", range);
   }
+  const Node* literal = replacement ? replacement->node() : nullptr;
+  if (literal && literal->kind() == prim::ListConstruct && literal->inputs().empty()) replacement = nullptr; // [] is of any type
   if (replacement && !replacement->type()->isSubtypeOf(*list->type())) {
     throw UserError(
         "a slice of a " + list->type()->repr_str() + " is being assigned a value of type " + replacement->type()->repr_str(), range);

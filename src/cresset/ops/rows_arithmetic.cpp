@@ -96,6 +96,14 @@ struct Pow {
     else return powFloat(static_cast<double>(a), static_cast<double>(b));
   }
 };
+/// Of Scalars: 0 to a negative power is inf, where the typed overloads raise.
+struct PowOfScalars {
+  template <typename A, typename B>
+  auto operator()(A a, B b) const {
+    if constexpr (kAnyComplex<A, B>) return c10_complex_math::pow(complex(a), complex(b));
+    else return std::pow(static_cast<double>(a), static_cast<double>(b));
+  }
+};
 struct Min {
   template <typename A, typename B>
   auto operator()(A a, B b) const {
@@ -226,7 +234,7 @@ constexpr Row kRows[] = {
     PAIR("aten::pow", ".float_int", "float", "int", "float", Pow, double, int64_t),
     PAIR("aten::pow", ".float_complex", "float", "complex", "complex", Pow, double, complex),
     PAIR("aten::pow", ".complex_float", "complex", "float", "complex", Pow, complex, double),
-    {"aten::pow.Scalar_Scalar(Scalar a, Scalar b) -> float", onScalars<Pow, true>()},
+    {"aten::pow.Scalar_Scalar(Scalar a, Scalar b) -> float", onScalars<PowOfScalars, true>()},
     {"aten::pow.int_to_int(int a, int b) -> int", kernel([](int64_t a, int64_t b) { return powInt(a, b); })},
     INT_FLOAT("prim::min", Min, "int"),
     {"prim::min(Scalar a, Scalar b) -> Scalar", onScalars<Min, false>()},

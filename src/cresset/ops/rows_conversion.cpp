@@ -73,7 +73,7 @@ constexpr Row kRows[] = {
     {"aten::Int.float(float a) -> int", kernel([](double a) { return truncate(a); })},
     {"aten::Int.Scalar(Scalar a) -> int", kernel([](IValue& a) -> int64_t {
        if (a.isInt()) return a.toInt();
-       return a.isDouble() ? truncate(a.toDouble()) : a.toScalar().toLong();
+       return a.toScalar().toLong();
      })},
     {"aten::Int.str(str a) -> int", kernel([](const std::string& a) { return parseInt(a); })},
     {"aten::Float.Tensor(Tensor a) -> float", kernel([](const at::Tensor& a) { return itemAsDouble(a); })},

@@ -412,7 +412,11 @@ IValue toIValue(PyObject* object, const TypePtr& type) {
 namespace {
 
 [[noreturn]] void cannotInfer(PyObject* object, const std::string& reason) {
-  throw UserError("Tracer cannot infer type of " + shortRepr(object) + "\n:" + reason);
+  py::object text = py::reinterpret_steal<py::object>(PyObject_Str(object));
+  if (!text) PyErr_Clear();
+  const char* utf8 = text ? PyUnicode_AsUTF8(text.ptr()) : nullptr;
+  if (!utf8) PyErr_Clear();
+  throw UserError("Tracer cannot infer type of " + (utf8 ? std::string(utf8) : shortRepr(object)) + "\n:" + reason);
 }
 
 TypePtr unifyElements(PyObject* container, const TypePtr& a, const TypePtr& b, const char* what) {
