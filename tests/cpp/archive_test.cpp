@@ -3,7 +3,7 @@
 
 #include <ATen/core/Tensor.h>
 #include <ATen/core/class_type.h>
-#include <doctest/doctest.h>
+#include "test.h"
 #include <unistd.h>
 
 #include <cstring>

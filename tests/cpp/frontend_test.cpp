@@ -7,8 +7,7 @@
 #include "cresset/support/error.h"
 
 // c10's logging defines a CHECK of its own, which would silently replace doctest's.
-#undef CHECK
-#include <doctest/doctest.h>
+#include "test.h"
 
 using namespace cresset;
 

@@ -1,5 +1,5 @@
 // The interpreter, on graphs as text: control flow, calls, exceptions, forks, attributes, and when values die.
-#include <doctest/doctest.h>
+#include "test.h"
 
 #include <ATen/core/Tensor.h>
 #include <ATen/core/class_type.h>

@@ -2,7 +2,7 @@
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/jit_type.h>
 #include <ATen/ops/ones.h>
-#include <doctest/doctest.h>
+#include "test.h"
 
 #include <algorithm>
 #include <ctime>

@@ -1,5 +1,5 @@
 // Modules and compilation units from C++: what text tests can't say.
-#include <doctest/doctest.h>
+#include "test.h"
 
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/ones_ops.h>
@@ -11,7 +11,6 @@
 #include "cresset/support/error.h"
 
 // c10's logging header has a CHECK of its own, which replaces doctest's.
-#undef CHECK
 #define CHECK(...) DOCTEST_CHECK(__VA_ARGS__)
 
 using namespace cresset;

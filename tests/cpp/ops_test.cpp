@@ -13,14 +13,7 @@
 #include "cresset/support/error.h"
 
 // c10's logging has macros of doctest's names.
-#undef CHECK
-#undef CHECK_EQ
-#undef CHECK_NE
-#undef CHECK_LT
-#undef CHECK_GT
-#undef CHECK_LE
-#undef CHECK_GE
-#include <doctest/doctest.h>
+#include "test.h"
 
 using namespace cresset;
 using c10::IValue;

@@ -1,5 +1,5 @@
 // Programs: lazy definition, recursion, names, taking definitions back.
-#include <doctest/doctest.h>
+#include "test.h"
 
 #include <ATen/core/class_type.h>
 #include <ATen/core/ivalue.h>

@@ -1,5 +1,5 @@
 // Lexer, parser and trees: what text tests can't say: depth, length, views, values, the lexer's other modes.
-#include <doctest/doctest.h>
+#include "test.h"
 
 #include <chrono>
 #include <cmath>

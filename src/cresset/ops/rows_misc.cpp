@@ -55,7 +55,7 @@ constexpr Row kRows[] = {
        drop(stack, count);
      }, kEffect},
     {"prim::RaiseException(str msg, str? cls=None) -> ()", kernel([](const std::string& message, std::optional<std::string> cls) {
-       throw ScriptRaise(cls.value_or(""), message);
+       throw ScriptRaise(cls.value_or("RuntimeError"), message);
      }), kEffect},
     {"aten::warn(str message, int stacklevel=2) -> ()", kernel([](const std::string& message, int64_t) {
        c10::warn(c10::Warning(c10::UserWarning(), {__func__, __FILE__, static_cast<uint32_t>(__LINE__)}, message, false));

@@ -1,0 +1,13 @@
+// doctest, after c10's logging macros: both define CHECK, and the later definition wins silently.
+#pragma once
+
+#include <c10/util/Logging.h>
+
+#undef CHECK
+#undef CHECK_EQ
+#undef CHECK_NE
+#undef CHECK_LE
+#undef CHECK_LT
+#undef CHECK_GE
+#undef CHECK_GT
+#include <doctest/doctest.h>
