@@ -69,11 +69,10 @@ def dicts(n: int) -> int:
 
 
 def python_functions():
-    from typing import Dict, List
 
     from torch import Tensor
 
-    scope = {"torch": torch, "Tensor": Tensor, "List": List, "Dict": Dict}
+    scope = {"torch": torch, "Tensor": Tensor, "List": list, "Dict": dict}
     exec(SOURCE, scope)
     return scope
 
@@ -106,7 +105,9 @@ def main():
                         f(*args)
                     times[i].append((time.perf_counter() - start) / count * 1e6)
             a, b, c = (statistics.median(t) for t in times)
-            print(f"| {name}{tuple(a if not torch.is_tensor(a) else 'x' for a in args)} | {a:.3f} | {b:.3f} | {a / b:.3f} | {c:.3f} | {a / c:.3f} |")
+            print(
+                f"| {name}{tuple(a if not torch.is_tensor(a) else 'x' for a in args)} | {a:.3f} | {b:.3f} | {a / b:.3f} | {c:.3f} | {a / c:.3f} |"
+            )
 
 
 if __name__ == "__main__":

@@ -89,7 +89,9 @@ def main():
                 reason = f"died with status {done.returncode}" if done.returncode < 0 else done.stderr.splitlines()[-1]
                 print(f"\n{engine} at {size} statements: {reason}", file=sys.stderr)
     print(file=sys.stderr)
-    print("| us per statement | " + " | ".join(f"{s // 1000}k" for s in SIZES) + " | 100k / 1k |\n|---|---|---|---|---|")
+    print(
+        "| us per statement | " + " | ".join(f"{s // 1000}k" for s in SIZES) + " | 100k / 1k |\n|---|---|---|---|---|"
+    )
     for (engine, phase), row in table.items():
         cells = " | ".join(f"{row[s]:.3f}" if s in row else "dies" for s in SIZES)
         growth = f"{row[SIZES[-1]] / row[SIZES[0]]:.2f}" if SIZES[-1] in row else "-"

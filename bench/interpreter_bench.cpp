@@ -49,11 +49,12 @@ std::shared_ptr<const Code> emit(const std::string& text) {
 }
 
 std::string loopOver(const std::string& body, const std::string& parameters = "") {
-  return "graph(%n : int" + parameters + "):\n"
+  return "graph(%n : int" + parameters +
+         "):\n"
          "  %true : bool = prim::Constant[value=1]()\n  %one : int = prim::Constant[value=1]()\n"
          "  %zero : int = prim::Constant[value=0]()\n"
-         "  %r : int = prim::Loop(%n, %true, %zero)\n    block0(%i : int, %x : int):\n" + body +
-         "      -> (%true, %y)\n  return (%r)\n";
+         "  %r : int = prim::Loop(%n, %true, %zero)\n    block0(%i : int, %x : int):\n" +
+         body + "      -> (%true, %y)\n  return (%r)\n";
 }
 
 constexpr const char* kCollatz = R"(
@@ -93,43 +94,56 @@ void scalars() {
   runCode(*collatz, stack);
   // remainder, ==/jump, (// | *, +), add, >/jump: 5.3 nodes a step on average, jumps counted with their comparisons
   const double steps = double(stack[0].toInt());
-  const double ns = best([&] {
-    Stack s{int64_t(3000)};
-    runCode(*collatz, s);
-  }, steps);
+  const double ns = best(
+      [&] {
+        Stack s{int64_t(3000)};
+        runCode(*collatz, s);
+      },
+      steps);
   report("Collatz, one step", ns);
   report("Collatz, one scalar node (5.3 a step)", ns / 5.3);
-  auto adds = emit(loopOver("      %a : int = aten::add(%x, %one)\n      %b : int = aten::add(%a, %i)\n"
-                            "      %c : int = aten::mul(%b, %one)\n      %y : int = aten::sub(%c, %i)\n"));
-  report("loop of 4 int operations, one of 5 instructions", best([&] {
-    Stack s{int64_t(100000)};
-    runCode(*adds, s);
-  }, 500000));
+  auto adds =
+      emit(loopOver("      %a : int = aten::add(%x, %one)\n      %b : int = aten::add(%a, %i)\n"
+                    "      %c : int = aten::mul(%b, %one)\n      %y : int = aten::sub(%c, %i)\n"));
+  report(
+      "loop of 4 int operations, one of 5 instructions", best(
+                                                             [&] {
+                                                               Stack s{int64_t(100000)};
+                                                               runCode(*adds, s);
+                                                             },
+                                                             500000));
   auto empty = emit(loopOver("      %y : int = aten::add(%x, %one)\n"));
-  report("loop of one addition, one turn", best([&] {
-    Stack s{int64_t(100000)};
-    runCode(*empty, s);
-  }, 100000));
+  report(
+      "loop of one addition, one turn", best(
+                                            [&] {
+                                              Stack s{int64_t(100000)};
+                                              runCode(*empty, s);
+                                            },
+                                            100000));
 }
 
 void operators() {
   const at::Tensor x = at::ones({64});
   const auto handle = c10::Dispatcher::singleton().findSchemaOrThrow("aten::relu", "");
-  const double boxed = best([&] {
-    Stack s;
-    s.emplace_back(x);
-    for (int i = 0; i < 1000; ++i) handle.callBoxed(s);
-  }, 1000, 60);
+  const double boxed = best(
+      [&] {
+        Stack s;
+        s.emplace_back(x);
+        for (int i = 0; i < 1000; ++i) handle.callBoxed(s);
+      },
+      1000, 60);
   report("relu of 64 floats, callBoxed", boxed);
   std::ostringstream text;
   text << "graph(%x0 : Tensor):\n";
   for (int i = 0; i < 1000; ++i) text << "  %x" << i + 1 << " : Tensor = aten::relu(%x" << i << ")\n";
   text << "  return (%x1000)\n";
   auto code = emit(text.str());
-  const double ours = best([&] {
-    Stack s{x};
-    runCode(*code, s);
-  }, 1000, 60);
+  const double ours = best(
+      [&] {
+        Stack s{x};
+        runCode(*code, s);
+      },
+      1000, 60);
   report("relu of 64 floats, in a chain of 1000", ours);
   report("  on top of callBoxed", ours - boxed);
 }
@@ -140,45 +154,61 @@ void calls() {
   type->addAttribute("n", c10::IntType::get());
   program->registerType(type);
   ParseOptions options{.types = [&](const std::string& name) -> TypePtr { return program->findType(name); }};
-  program->declare("f", [&](Function& f) {
-    f.setGraph(parseGraph("graph(%x : int):\n  return (%x)\n"));
-  });
-  type->addMethod(&program->declare("C.m", [&](Function& f) {
-    f.setGraph(parseGraph("graph(%self : C, %x : int):\n  return (%x)\n", options));
-  }));
+  program->declare("f", [&](Function& f) { f.setGraph(parseGraph("graph(%x : int):\n  return (%x)\n")); });
+  type->addMethod(&program->declare(
+      "C.m", [&](Function& f) { f.setGraph(parseGraph("graph(%self : C, %x : int):\n  return (%x)\n", options)); }));
   auto object = c10::ivalue::Object::create(c10::StrongTypePtr(type->compilation_unit(), type), 1);
   writeSlot(*object, 0, int64_t(1));
 
   options.functions = [&](const std::string& name) { return program->findFunction(name); };
-  auto graph = parseGraph(loopOver("      %f : Function = prim::Constant[name=\"f\"]()\n"
-                                   "      %y : int = prim::CallFunction(%f, %x)\n"), options);
+  auto graph = parseGraph(
+      loopOver("      %f : Function = prim::Constant[name=\"f\"]()\n"
+               "      %y : int = prim::CallFunction(%f, %x)\n"),
+      options);
   auto call = emitCode(graph, "bench");
-  report("loop turn with a call of a function", best([&] {
-    Stack s{int64_t(10000)};
-    runCode(*call, s);
-  }, 10000));
-  auto method = emitCode(parseGraph(loopOver("      %y : int = prim::CallMethod[name=\"m\"](%o, %x)\n", ", %o : C"), options), "bench");
-  report("loop turn with a call of a method", best([&] {
-    Stack s{int64_t(10000), object};
-    runCode(*method, s);
-  }, 10000));
-  auto attribute = emitCode(parseGraph(loopOver("      %y : int = prim::GetAttr[name=\"n\"](%o)\n", ", %o : C"), options), "bench");
-  report("loop turn with a read of an attribute", best([&] {
-    Stack s{int64_t(100000), object};
-    runCode(*attribute, s);
-  }, 100000));
-  report("readSlot", best([&] {
-    for (int i = 0; i < 100000; ++i) readSlot(*object, 0);
-  }, 100000));
+  report(
+      "loop turn with a call of a function", best(
+                                                 [&] {
+                                                   Stack s{int64_t(10000)};
+                                                   runCode(*call, s);
+                                                 },
+                                                 10000));
+  auto method = emitCode(
+      parseGraph(loopOver("      %y : int = prim::CallMethod[name=\"m\"](%o, %x)\n", ", %o : C"), options), "bench");
+  report(
+      "loop turn with a call of a method", best(
+                                               [&] {
+                                                 Stack s{int64_t(10000), object};
+                                                 runCode(*method, s);
+                                               },
+                                               10000));
+  auto attribute =
+      emitCode(parseGraph(loopOver("      %y : int = prim::GetAttr[name=\"n\"](%o)\n", ", %o : C"), options), "bench");
+  report(
+      "loop turn with a read of an attribute", best(
+                                                   [&] {
+                                                     Stack s{int64_t(100000), object};
+                                                     runCode(*attribute, s);
+                                                   },
+                                                   100000));
+  report(
+      "readSlot", best(
+                      [&] {
+                        for (int i = 0; i < 100000; ++i) readSlot(*object, 0);
+                      },
+                      100000));
   auto nothing = emit("graph(%x : int):\n  return (%x)\n");
-  report("runCode of an empty function", best([&] {
-    Stack s;
-    for (int i = 0; i < 10000; ++i) {
-      s.emplace_back(int64_t(1));
-      runCode(*nothing, s);
-      s.clear();
-    }
-  }, 10000));
+  report(
+      "runCode of an empty function", best(
+                                          [&] {
+                                            Stack s;
+                                            for (int i = 0; i < 10000; ++i) {
+                                              s.emplace_back(int64_t(1));
+                                              runCode(*nothing, s);
+                                              s.clear();
+                                            }
+                                          },
+                                          10000));
 }
 
 void emission() {
@@ -188,13 +218,13 @@ void emission() {
     for (int i = 0; i < nodes; ++i) text << "  %x" << i + 1 << " : Tensor = aten::relu(%x" << i << ")\n";
     text << "  return (%x" << nodes << ")\n";
     auto graph = parseGraph(text.str());
-    emitCode(graph, "bench"); // binds operators
+    emitCode(graph, "bench");  // binds operators
     const std::string what = "emission of " + std::to_string(nodes) + " nodes, each";
     report(what.c_str(), best([&] { emitCode(graph, "bench"); }, nodes, 5));
   }
 }
 
-} // namespace
+}  // namespace
 
 int main() {
   scalars();

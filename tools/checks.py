@@ -33,7 +33,11 @@ PUBLIC_HEADERS = {"cresset.h"}
 
 def tracked(*patterns):
     out = subprocess.run(
-        ["git", "ls-files", "-co", "--exclude-standard", *patterns], cwd=ROOT, capture_output=True, text=True, check=True
+        ["git", "ls-files", "-co", "--exclude-standard", *patterns],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
     ).stdout.splitlines()
     return [ROOT / name for name in out if (ROOT / name).is_file()]
 
@@ -142,13 +146,17 @@ def check_symbols(build):
     if not libraries:
         return [f"{build}: no built library found"]
     for library in libraries:
-        listed = subprocess.run(["nm", "-D", "-u", "-C", str(library)], capture_output=True, text=True, check=True).stdout
+        listed = subprocess.run(
+            ["nm", "-D", "-u", "-C", str(library)], capture_output=True, text=True, check=True
+        ).stdout
         for line in listed.splitlines():
             symbol = line.strip().split(" ", 1)[-1].strip()
             # The name of what is used, not the types in its signature.
             name = re.sub(r"\(.*", "", symbol)
             name = re.sub(r"<.*", "", name)
-            if ("torch::jit::" in name or "Functionaliz" in name or "FunctionalTensorWrapper" in name) and not ALLOWED_SYMBOLS.match(symbol):
+            if (
+                "torch::jit::" in name or "Functionaliz" in name or "FunctionalTensorWrapper" in name
+            ) and not ALLOWED_SYMBOLS.match(symbol):
                 complaints.append(f"{library.name}: needs {symbol}")
     return complaints
 

@@ -25,19 +25,21 @@ void collect(const fs::path& path, std::vector<fs::path>& out) {
     try {
       TestFile::read(entry.path());
     } catch (const std::exception&) {
-      continue; // a Python test, a list of words
+      continue;  // a Python test, a list of words
     }
     out.push_back(entry.path());
   }
 }
 
-} // namespace
+}  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app("Runs text tests: files whose first line is '# run: COMMAND', whose input follows, and whose expected output\n"
-               "follows a line '# ---- expect'. Instead of that, input lines may end in '# error: part of the message'.");
-  app.footer("Commands:\n" + describeCommands() +
-             "\nExamples:\n  cresset-filetest tests/syntax\n  cresset-filetest --filter with- --bless\n");
+  CLI::App app(
+      "Runs text tests: files whose first line is '# run: COMMAND', whose input follows, and whose expected output\n"
+      "follows a line '# ---- expect'. Instead of that, input lines may end in '# error: part of the message'.");
+  app.footer(
+      "Commands:\n" + describeCommands() +
+      "\nExamples:\n  cresset-filetest tests/syntax\n  cresset-filetest --filter with- --bless\n");
   std::vector<std::string> paths;
   std::string filter;
   bool bless = false, list = false;

@@ -21,11 +21,86 @@ namespace {
 
 const std::vector<std::string>& vocabulary() {
   static const auto* words = new std::vector<std::string>{
-      "(", ")", "[", "]", "{", "}", "\n", "\n  ", "\n\t", "    ", "\\\n", "\"", "'", "\"\"\"", "f\"{", "}\"", "f'{x!r:{y}}'", "r'\\'", "b'",
-      ",", ":", ";", ".", "...", "=", "==", ":=", "->", "**", "*", "//", "@", "not ", " in ", " is ", " if ", " else ", "elif ",
-      "for ", "while ", "def f(x):", "class C:", "return ", "raise ", "lambda ", "with ", " as ", "try:", "match x:", "# type: ",
-      "# type: (int) -> int\n", "1", "0x", "1e", "1_", "2j", "None", "True", "x", "self", "\\x4", "\\N{", "\\u12", "\xc3\xa9", "\xff",
-      std::string(1, '\0'), "\r", "\r\n", "\f", "{{", "}}", "!", "-", "~", "<>", "import ", "del ", "assert ", "async ", "await ",
+      "(",
+      ")",
+      "[",
+      "]",
+      "{",
+      "}",
+      "\n",
+      "\n  ",
+      "\n\t",
+      "    ",
+      "\\\n",
+      "\"",
+      "'",
+      "\"\"\"",
+      "f\"{",
+      "}\"",
+      "f'{x!r:{y}}'",
+      "r'\\'",
+      "b'",
+      ",",
+      ":",
+      ";",
+      ".",
+      "...",
+      "=",
+      "==",
+      ":=",
+      "->",
+      "**",
+      "*",
+      "//",
+      "@",
+      "not ",
+      " in ",
+      " is ",
+      " if ",
+      " else ",
+      "elif ",
+      "for ",
+      "while ",
+      "def f(x):",
+      "class C:",
+      "return ",
+      "raise ",
+      "lambda ",
+      "with ",
+      " as ",
+      "try:",
+      "match x:",
+      "# type: ",
+      "# type: (int) -> int\n",
+      "1",
+      "0x",
+      "1e",
+      "1_",
+      "2j",
+      "None",
+      "True",
+      "x",
+      "self",
+      "\\x4",
+      "\\N{",
+      "\\u12",
+      "\xc3\xa9",
+      "\xff",
+      std::string(1, '\0'),
+      "\r",
+      "\r\n",
+      "\f",
+      "{{",
+      "}}",
+      "!",
+      "-",
+      "~",
+      "<>",
+      "import ",
+      "del ",
+      "assert ",
+      "async ",
+      "await ",
   };
   return *words;
 }
@@ -52,18 +127,26 @@ class Mutator {
   void mutate(std::string& text) {
     size_t at = below(text.size() + 1), length = std::min(below(20), text.size() - at);
     switch (below(7)) {
-      case 0: text.insert(at, vocabulary()[below(vocabulary().size())]); break;
-      case 1: text.erase(at, length); break;
+      case 0:
+        text.insert(at, vocabulary()[below(vocabulary().size())]);
+        break;
+      case 1:
+        text.erase(at, length);
+        break;
       case 2:
         if (at < text.size()) text[at] = static_cast<char>(random_());
         break;
-      case 3: text.insert(below(text.size() + 1), text.substr(at, length)); break;
+      case 3:
+        text.insert(below(text.size() + 1), text.substr(at, length));
+        break;
       case 4: {
         const std::string& other = corpus_[below(corpus_.size())];
         text.insert(at, other.substr(below(other.size()), below(60)));
         break;
       }
-      case 5: text.resize(at); break;
+      case 5:
+        text.resize(at);
+        break;
       case 6: {
         const std::string& word = vocabulary()[below(vocabulary().size())];
         std::string many;
@@ -84,7 +167,7 @@ std::string read(const char* file) {
   return buffer.str();
 }
 
-} // namespace
+}  // namespace
 
 int main(int argc, char** argv) {
   if (argc < 4) {
@@ -99,7 +182,7 @@ int main(int argc, char** argv) {
   for (size_t i = 0; i < count; ++i) {
     std::string text = mutator.next();
     bytes += text.size();
-    std::clock_t start = std::clock(); // processor time: a busy machine is no hang
+    std::clock_t start = std::clock();  // processor time: a busy machine is no hang
     try {
       auto source = std::make_shared<const Source>(text, "fuzz.py");
       for (const TreeRef& tree : SourceParser(source).parseStatements()) {

@@ -56,7 +56,8 @@ std::vector<const PassInfo*> findPasses(const std::vector<std::string>& names) {
 }
 
 /// Runs the passes, verifying after each, so that the pass that breaks a graph is the one that is named.
-void rewriteAndPrint(const std::shared_ptr<Graph>& graph, const std::vector<const PassInfo*>& passes, const Arguments& arguments) {
+void rewriteAndPrint(
+    const std::shared_ptr<Graph>& graph, const std::vector<const PassInfo*>& passes, const Arguments& arguments) {
   for (const PassInfo* pass : passes) {
     pass->run(*graph);
     try {
@@ -80,7 +81,8 @@ void compileSource(const std::shared_ptr<const Source>& source, const Arguments&
   for (Function* f : program->functions()) {
     const std::string& name = f->qualname().qualifiedName();
     known += " " + name;
-    if (arguments.function.empty() || name == arguments.function || f->name() == arguments.function) functions.push_back(f);
+    if (arguments.function.empty() || name == arguments.function || f->name() == arguments.function)
+      functions.push_back(f);
   }
   if (functions.empty() && !arguments.function.empty()) {
     throw std::runtime_error("there is no function '" + arguments.function + "'; the functions are:" + known);
@@ -111,7 +113,7 @@ void run(const Arguments& arguments) {
   rewriteAndPrint(graph, passes, arguments);
 }
 
-} // namespace
+}  // namespace
 
 int main(int argc, char** argv) {
   CLI::App app("Cresset's compiler, stage by stage. Reads a file or standard input, writes text.");
@@ -127,15 +129,20 @@ int main(int argc, char** argv) {
   Arguments arguments;
   auto* modes = app.add_option_group("Modes");
   modes->add_flag("--print-tokens", arguments.print_tokens, "A source: its tokens");
-  modes->add_flag("--print-tree{pretty}", arguments.tree_style, "A source: its trees; =flat, =ranges: one per line, with places")
+  modes
+      ->add_flag(
+          "--print-tree{pretty}", arguments.tree_style,
+          "A source: its trees; =flat, =ranges: one per line, with places")
       ->check(CLI::IsMember({"pretty", "flat", "ranges"}));
   modes->add_flag("--compile", arguments.compile, "A source: the graph of each function");
   modes->add_flag("--parse-ir", arguments.parse_ir, "A graph: parsed, verified and printed (the default)");
   modes->add_flag("--verify", arguments.verify_only, "As --compile or --parse-ir, but nothing is printed");
   modes->require_option(0, 2);
   app.add_option("--function", arguments.function, "With --compile: only this function, by name or qualified name");
-  app.add_option("--passes", arguments.passes, "Passes to run, in this order: a,b,c; a wrong name lists them")->delimiter(',');
-  app.add_flag("--no-source-ranges", arguments.no_source_ranges, "Print graphs without the places their nodes come from");
+  app.add_option("--passes", arguments.passes, "Passes to run, in this order: a,b,c; a wrong name lists them")
+      ->delimiter(',');
+  app.add_flag(
+      "--no-source-ranges", arguments.no_source_ranges, "Print graphs without the places their nodes come from");
   app.add_option("file", arguments.file, "The input; - is standard input")->type_name("FILE");
   app.set_version_flag("--version", "cresset-opt " CRESSET_VERSION);
   CLI11_PARSE(app, argc, argv);

@@ -76,7 +76,7 @@ Command parseCommand(const std::string& text) {
       throw std::runtime_error("there is no pass '" + word + "'; known:" + known);
     }
   }
-  if (command.name.empty()) command.name = "parse-ir"; // passes alone rewrite a graph
+  if (command.name.empty()) command.name = "parse-ir";  // passes alone rewrite a graph
   if (!ranges_given) command.source_ranges = command.name == "parse-ir";
   return command;
 }
@@ -156,7 +156,7 @@ std::string perLine(const TestFile& test, std::map<size_t, std::string>& errors,
 
 struct Result {
   std::string output;
-  std::map<size_t, std::string> errors; // message by line in the file; 0 if the error has no place in it
+  std::map<size_t, std::string> errors;  // message by line in the file; 0 if the error has no place in it
 };
 
 /// The text of a line without comment and outer spaces.
@@ -167,8 +167,8 @@ std::string bareLine(std::string_view line) {
   return std::string(line.substr(begin, line.find_last_not_of(" \t") - begin + 1));
 }
 
-/// The line of the test's file that an error is about. Errors of the verifier point into the graph as it prints, so they
-/// are placed by the text of their line.
+/// The line of the test's file that an error is about. Errors of the verifier point into the graph as it prints, so
+/// they are placed by the text of their line.
 size_t lineOf(const UserError& error, const TestFile& test) {
   if (!error.range()) return 0;
   const Source& source = *error.range().source;
@@ -194,7 +194,8 @@ Result execute(const TestFile& test) {
     } else if (command.name == "tree") {
       result.output = printTrees(sourceOf(test), TreeStyle::Pretty);
     } else if (command.name == "type") {
-      result.output = perLine(test, result.errors, [](const std::string& line) { return cresset::toString(*parseType(line, {}, true)); });
+      result.output = perLine(
+          test, result.errors, [](const std::string& line) { return cresset::toString(*parseType(line, {}, true)); });
     } else if (command.name == "schema") {
       result.output = perLine(test, result.errors, [](const std::string& line) {
         std::ostringstream out;
@@ -228,7 +229,7 @@ std::string compareErrors(const TestFile& test, const Result& result) {
   std::string out;
   for (const auto& [line, part] : test.errors) {
     auto found = result.errors.find(line);
-    if (found == result.errors.end()) found = result.errors.find(0); // an error without a place
+    if (found == result.errors.end()) found = result.errors.find(0);  // an error without a place
     if (found == result.errors.end()) {
       out += "  line " + std::to_string(line) + ": no error here, expected: " + part + "\n";
     } else if (found->second.find(part) == std::string::npos) {
@@ -236,12 +237,13 @@ std::string compareErrors(const TestFile& test, const Result& result) {
     }
   }
   for (const auto& [line, message] : result.errors) {
-    if (line != 0 && test.errors.count(line) == 0) out += "  line " + std::to_string(line) + ": unexpected error:\n" + message + "\n";
+    if (line != 0 && test.errors.count(line) == 0)
+      out += "  line " + std::to_string(line) + ": unexpected error:\n" + message + "\n";
   }
   return out;
 }
 
-} // namespace
+}  // namespace
 
 std::string describeCommands() {
   return "  tokens        the tokens of a source, one per line\n"
@@ -274,4 +276,4 @@ Outcome runTest(const TestFile& test) {
   return outcome;
 }
 
-} // namespace cresset::tools
+}  // namespace cresset::tools

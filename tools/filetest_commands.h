@@ -12,11 +12,11 @@ std::string describeCommands();
 
 struct Outcome {
   bool passed = false;
-  std::string output; // what the expect section would have to say
-  std::string complaint; // why it failed
+  std::string output;     // what the expect section would have to say
+  std::string complaint;  // why it failed
 };
 
 /// Runs a test.
 Outcome runTest(const TestFile& test);
 
-} // namespace cresset::tools
+}  // namespace cresset::tools

@@ -19,7 +19,7 @@ std::string strip(const std::string& text) {
   return text.substr(begin, text.find_last_not_of(" \t\r") - begin + 1);
 }
 
-} // namespace
+}  // namespace
 
 std::vector<std::string> splitLines(const std::string& text) {
   std::vector<std::string> lines;
@@ -109,4 +109,4 @@ std::string difference(const std::string& expected, const std::string& actual) {
   return out;
 }
 
-} // namespace cresset::tools
+}  // namespace cresset::tools

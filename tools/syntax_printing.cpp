@@ -40,7 +40,7 @@ std::string withRanges(const Tree& root) {
   return out;
 }
 
-} // namespace
+}  // namespace
 
 std::string printTokens(const std::shared_ptr<const Source>& source) {
   std::string out;
@@ -71,4 +71,4 @@ std::string printTrees(const std::shared_ptr<const Source>& source, TreeStyle st
   return out;
 }
 
-} // namespace cresset::tools
+}  // namespace cresset::tools

@@ -12,11 +12,11 @@ namespace cresset::tools {
 std::string printTokens(const std::shared_ptr<const Source>& source);
 
 enum class TreeStyle {
-  Pretty, // wrapped
-  Flat, // one line per statement
-  Ranges, // as Flat, each tree with its place: (ident@LINE:COLUMN-LINE:COLUMN x)
+  Pretty,  // wrapped
+  Flat,    // one line per statement
+  Ranges,  // as Flat, each tree with its place: (ident@LINE:COLUMN-LINE:COLUMN x)
 };
 /// The statements and definitions of a source, each ending in a line break; of expression statements, the expression.
 std::string printTrees(const std::shared_ptr<const Source>& source, TreeStyle style);
 
-} // namespace cresset::tools
+}  // namespace cresset::tools

@@ -1,7 +1,7 @@
 // Values as exact, compact text: what text tests compare.
 //
-// torch's own printing rounds to four digits and wraps lines, so two values that differ in their last bit look the same.
-// Here every number is the shortest that reads back to the same bits.
+// torch's own printing rounds to four digits and wraps lines, so two values that differ in their last bit look the
+// same. Here every number is the shortest that reads back to the same bits.
 #include "value_printing.h"
 
 #include <ATen/core/Tensor.h>
@@ -94,20 +94,34 @@ std::string stringRepr(const std::string& text) {
 
 const char* dtypeName(at::ScalarType type) {
   switch (type) {
-    case at::kBool: return "bool";
-    case at::kByte: return "uint8";
-    case at::kChar: return "int8";
-    case at::kShort: return "int16";
-    case at::kInt: return "int32";
-    case at::kLong: return "int64";
-    case at::kHalf: return "float16";
-    case at::kBFloat16: return "bfloat16";
-    case at::kFloat: return "float32";
-    case at::kDouble: return "float64";
-    case at::kComplexHalf: return "complex32";
-    case at::kComplexFloat: return "complex64";
-    case at::kComplexDouble: return "complex128";
-    default: return c10::toString(type);
+    case at::kBool:
+      return "bool";
+    case at::kByte:
+      return "uint8";
+    case at::kChar:
+      return "int8";
+    case at::kShort:
+      return "int16";
+    case at::kInt:
+      return "int32";
+    case at::kLong:
+      return "int64";
+    case at::kHalf:
+      return "float16";
+    case at::kBFloat16:
+      return "bfloat16";
+    case at::kFloat:
+      return "float32";
+    case at::kDouble:
+      return "float64";
+    case at::kComplexHalf:
+      return "complex32";
+    case at::kComplexFloat:
+      return "complex64";
+    case at::kComplexDouble:
+      return "complex128";
+    default:
+      return c10::toString(type);
   }
 }
 
@@ -115,7 +129,9 @@ class TensorPrinter {
  public:
   explicit TensorPrinter(const at::Tensor& tensor) : type_(tensor.scalar_type()), sizes_(tensor.sizes().vec()) {
     // All dtypes are read through three wide ones, which hold each of their values exactly.
-    at::ScalarType wide = at::isComplexType(type_) ? at::kComplexDouble : at::isFloatingType(type_) ? at::kDouble : at::kLong;
+    at::ScalarType wide = at::isComplexType(type_)    ? at::kComplexDouble
+                          : at::isFloatingType(type_) ? at::kDouble
+                                                      : at::kLong;
     data_ = tensor.detach().cpu().to(wide).contiguous();
   }
 
@@ -138,7 +154,8 @@ class TensorPrinter {
     out_ += ']';
   }
   std::string element(int64_t i) const {
-    if (data_.scalar_type() == at::kComplexDouble) return complexNumber(data_.const_data_ptr<c10::complex<double>>()[i]);
+    if (data_.scalar_type() == at::kComplexDouble)
+      return complexNumber(data_.const_data_ptr<c10::complex<double>>()[i]);
     if (data_.scalar_type() == at::kDouble) {
       double value = data_.const_data_ptr<double>()[i];
       return type_ == at::kDouble ? number(value) : number(static_cast<float>(value));
@@ -167,7 +184,7 @@ std::string tensorRepr(const at::Tensor& tensor) {
   return out + ")";
 }
 
-} // namespace
+}  // namespace
 
 std::string reprOf(double value) {
   return number(value);
@@ -222,4 +239,4 @@ std::string reprOf(const c10::IValue& value) {
   return "<" + value.tagKind() + ">";
 }
 
-} // namespace cresset::tools
+}  // namespace cresset::tools

@@ -17,4 +17,4 @@ std::string reprOf(const c10::IValue& value);
 /// The shortest decimal that reads back to the same number, as Python writes it: "1.0", "1e-05", "inf".
 std::string reprOf(double value);
 
-} // namespace cresset::tools
+}  // namespace cresset::tools

@@ -9,9 +9,11 @@
 #include <sndfile.hh>
 
 using Clock = std::chrono::steady_clock;
-static double ms(Clock::time_point from) { return std::chrono::duration<double, std::milli>(Clock::now() - from).count(); }
+static double ms(Clock::time_point from) {
+  return std::chrono::duration<double, std::milli>(Clock::now() - from).count();
+}
 
-static at::Tensor readEvery(const char* path, int step) { // one channel, every step-th sample
+static at::Tensor readEvery(const char* path, int step) {  // one channel, every step-th sample
   SndfileHandle file(path);
   std::vector<float> frames(file.frames() * file.channels());
   file.readf(frames.data(), file.frames());
@@ -42,7 +44,9 @@ int main(int argc, char** argv) try {
     }
     if (begin >= 0) std::printf("  speech from %.2f s to the end\n", begin);
     std::sort(times.begin() + 1, times.end());
-    std::printf("%d Hz: load %.2f ms, first call %.2f ms, later calls %.3f ms\n", rate, load, times[0], times[1 + times.size() / 2]);
+    std::printf(
+        "%d Hz: load %.2f ms, first call %.2f ms, later calls %.3f ms\n", rate, load, times[0],
+        times[1 + times.size() / 2]);
   }
 } catch (const std::exception& error) {
   return std::fprintf(stderr, "%s\n", error.what()), 1;

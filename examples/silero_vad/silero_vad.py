@@ -1,6 +1,6 @@
 """Finds speech in a 48 kHz recording with the Silero voice detector, by Cresset and by torch.jit in the same run.
 
-    python silero_vad.py MODEL.jit SPEECH.wav
+python silero_vad.py MODEL.jit SPEECH.wav
 """
 
 import statistics

@@ -173,7 +173,9 @@ class ScriptModule(torch.nn.Module):
     def __dir__(self):
         handle = self.__dict__["_c"]
         names = set(object.__dir__(self))
-        names.update(handle.names("attributes"), handle.method_names(), handle.property_names(), handle.constant_names())
+        names.update(
+            handle.names("attributes"), handle.method_names(), handle.property_names(), handle.constant_names()
+        )
         return sorted(name for name in names if not name[0].isdigit())
 
     def register_parameter(self, name, param):

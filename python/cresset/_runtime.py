@@ -51,13 +51,17 @@ def _is(obj, wanted):
         return obj is None
     if origin is typing.Union or origin is getattr(types, "UnionType", ()):
         return any(_is(obj, each) for each in arguments)
-    if wanted in (list, tuple, dict, typing.List, typing.Tuple, typing.Dict):
-        name = {typing.List: "List", list: "list", typing.Tuple: "Tuple", tuple: "tuple"}.get(wanted, "Dict")
-        raise RuntimeError(f"Attempted to use {name} without a contained type. Please add a contained type, e.g. {name}[int]")
+    if wanted in (list, tuple, dict, list, tuple, dict):
+        name = {list: "List", list: "list", tuple: "Tuple", tuple: "tuple"}.get(wanted, "Dict")
+        raise RuntimeError(
+            f"Attempted to use {name} without a contained type. Please add a contained type, e.g. {name}[int]"
+        )
     if origin is list:
         return builtin_isinstance(obj, list) and all(_is(item, arguments[0]) for item in obj)
     if origin is dict:
-        return builtin_isinstance(obj, dict) and all(_is(k, arguments[0]) and _is(v, arguments[1]) for k, v in obj.items())
+        return builtin_isinstance(obj, dict) and all(
+            _is(k, arguments[0]) and _is(v, arguments[1]) for k, v in obj.items()
+        )
     if origin is tuple:
         if not builtin_isinstance(obj, tuple):
             return False

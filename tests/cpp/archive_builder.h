@@ -9,7 +9,7 @@ namespace archive_builder {
 
 struct Item {
   std::string name, data;
-  uint64_t claimed = 0; // compressed records: the inflated size that is claimed
+  uint64_t claimed = 0;  // compressed records: the inflated size that is claimed
   bool deflated = false;
 };
 using Items = std::vector<Item>;
@@ -39,7 +39,7 @@ inline std::string writeZip(const Items& items, size_t align = 64) {
   for (const Item& item : items) {
     size_t header = out.size();
     uint64_t size = item.deflated ? item.claimed : item.data.size();
-    uint32_t crc = item.deflated || item.data.size() > 100000 ? 0 : crcOf(item.data); // 0: none given
+    uint32_t crc = item.deflated || item.data.size() > 100000 ? 0 : crcOf(item.data);  // 0: none given
     std::string fields;
     put(fields, 20, 2);
     put(fields, 0, 2);
@@ -73,4 +73,4 @@ inline std::string writeZip(const Items& items, size_t align = 64) {
   return out;
 }
 
-} // namespace archive_builder
+}  // namespace archive_builder

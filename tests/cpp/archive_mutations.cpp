@@ -23,10 +23,10 @@
 #include <string>
 #include <vector>
 
+#include "archive_builder.h"
 #include "cresset/archive/archive.h"
 #include "cresset/archive/zip_reader.h"
 #include "cresset/support/error.h"
-#include "archive_builder.h"
 
 // ---- counting allocations ----
 
@@ -35,14 +35,17 @@ std::atomic<int64_t> live_bytes{0}, peak_bytes{0};
 std::atomic<bool> counting{false};
 
 void countAllocation(size_t size) {
-  int64_t now = live_bytes.fetch_add(static_cast<int64_t>(size), std::memory_order_relaxed) + static_cast<int64_t>(size);
+  int64_t now =
+      live_bytes.fetch_add(static_cast<int64_t>(size), std::memory_order_relaxed) + static_cast<int64_t>(size);
   if (!counting.load(std::memory_order_relaxed)) return;
   int64_t peak = peak_bytes.load(std::memory_order_relaxed);
   while (now > peak && !peak_bytes.compare_exchange_weak(peak, now)) {
   }
 }
-void countFree(size_t size) { live_bytes.fetch_sub(static_cast<int64_t>(size), std::memory_order_relaxed); }
-} // namespace
+void countFree(size_t size) {
+  live_bytes.fetch_sub(static_cast<int64_t>(size), std::memory_order_relaxed);
+}
+}  // namespace
 
 #if defined(__SANITIZE_ADDRESS__)
 extern "C" {
@@ -67,17 +70,25 @@ static void* counted(void* p) {
   if (p) countAllocation(malloc_usable_size(p));
   return p;
 }
-void* malloc(size_t size) { return counted(__libc_malloc(size)); }
-void* calloc(size_t count, size_t size) { return counted(__libc_calloc(count, size)); }
+void* malloc(size_t size) {
+  return counted(__libc_malloc(size));
+}
+void* calloc(size_t count, size_t size) {
+  return counted(__libc_calloc(count, size));
+}
 void* realloc(void* p, size_t size) {
   if (p) countFree(malloc_usable_size(p));
   return counted(__libc_realloc(p, size));
 }
-void* memalign(size_t alignment, size_t size) { return counted(__libc_memalign(alignment, size)); }
-void* aligned_alloc(size_t alignment, size_t size) { return counted(__libc_memalign(alignment, size)); }
+void* memalign(size_t alignment, size_t size) {
+  return counted(__libc_memalign(alignment, size));
+}
+void* aligned_alloc(size_t alignment, size_t size) {
+  return counted(__libc_memalign(alignment, size));
+}
 int posix_memalign(void** out, size_t alignment, size_t size) {
   *out = counted(__libc_memalign(alignment, size));
-  return *out ? 0 : 12; // ENOMEM
+  return *out ? 0 : 12;  // ENOMEM
 }
 void free(void* p) {
   if (p) countFree(malloc_usable_size(p));
@@ -95,7 +106,9 @@ using cresset::ZipReader;
 using namespace archive_builder;
 using Random = std::mt19937_64;
 
-size_t below(Random& random, size_t n) { return n == 0 ? 0 : random() % n; }
+size_t below(Random& random, size_t n) {
+  return n == 0 ? 0 : random() % n;
+}
 template <typename T>
 const T& pick(Random& random, const std::vector<T>& of) {
   return of[below(random, of.size())];
@@ -114,22 +127,50 @@ Items readItems(const std::string& archive) {
 
 void flipBytes(Random& random, std::string& data, size_t count) {
   for (size_t i = 0; i < count && !data.empty(); ++i)
-    data[below(random, data.size())] = static_cast<char>(below(random, 3) == 0 ? random() : uint64_t(1) << below(random, 8));
+    data[below(random, data.size())] =
+        static_cast<char>(below(random, 3) == 0 ? random() : uint64_t(1) << below(random, 8));
 }
 
 uint64_t wildNumber(Random& random) {
   static const std::vector<uint64_t> numbers{
-      0, 1, 2, 0x7f, 0x80, 0xff, 0x7fff, 0x8000, 0xffff, 0x10000, 0x7fffffff, 0x80000000, 0xfffffffe, 0xffffffff,
-      0x100000000, 0x7fffffffffffffff, 0x8000000000000000, 0xffffffffffffffff, 0x1fffffffffffffff, 1000000};
+      0,
+      1,
+      2,
+      0x7f,
+      0x80,
+      0xff,
+      0x7fff,
+      0x8000,
+      0xffff,
+      0x10000,
+      0x7fffffff,
+      0x80000000,
+      0xfffffffe,
+      0xffffffff,
+      0x100000000,
+      0x7fffffffffffffff,
+      0x8000000000000000,
+      0xffffffffffffffff,
+      0x1fffffffffffffff,
+      1000000};
   return below(random, 4) == 0 ? random() : pick(random, numbers);
 }
 
 std::string wildInt(Random& random) {
   std::string op;
   switch (below(random, 3)) {
-    case 0: op = "J"; put(op, wildNumber(random), 4); break;
-    case 1: op = "\x8a\x08"; put(op, wildNumber(random), 8); break;
-    default: op = "\x8a\x08"; put(op, uint64_t(1) << below(random, 64), 8); break;
+    case 0:
+      op = "J";
+      put(op, wildNumber(random), 4);
+      break;
+    case 1:
+      op = "\x8a\x08";
+      put(op, wildNumber(random), 8);
+      break;
+    default:
+      op = "\x8a\x08";
+      put(op, uint64_t(1) << below(random, 64), 8);
+      break;
   }
   return op;
 }
@@ -137,7 +178,8 @@ std::string wildInt(Random& random) {
 Item* pickItem(Random& random, Items& items, const char* suffix) {
   std::vector<Item*> found;
   for (Item& item : items)
-    if (item.name.size() >= strlen(suffix) && item.name.compare(item.name.size() - strlen(suffix), std::string::npos, suffix) == 0)
+    if (item.name.size() >= strlen(suffix) &&
+        item.name.compare(item.name.size() - strlen(suffix), std::string::npos, suffix) == 0)
       found.push_back(&item);
   return found.empty() ? nullptr : pick(random, found);
 }
@@ -153,16 +195,25 @@ std::string nested(Random& random, size_t depth) {
       out += ")";
       for (size_t i = 0; i < depth; ++i) out += "\x85";
       break;
-    case 2: // each list holds the one before it twice: exponential if it is ever copied
+    case 2:  // each list holds the one before it twice: exponential if it is ever copied
       out += "]q\x01";
-      for (size_t i = 0; i < depth; ++i) out += "]h\x01" "ah\x01" "aq\x01";
+      for (size_t i = 0; i < depth; ++i)
+        out +=
+            "]h\x01"
+            "ah\x01"
+            "aq\x01";
       break;
-    case 3: // outside in, through the memo
+    case 3:  // outside in, through the memo
       out += "]q\x01q\x02";
-      for (size_t i = 0; i < depth; ++i) out += "h\x01]q\x01" "a0";
+      for (size_t i = 0; i < depth; ++i)
+        out +=
+            "h\x01]q\x01"
+            "a0";
       break;
-    default: // contains itself
-      out += "]q\x01h\x01" "a";
+    default:  // contains itself
+      out +=
+          "]q\x01h\x01"
+          "a";
       break;
   }
   return out + ".";
@@ -173,10 +224,18 @@ using Mutation = std::string (*)(Random&, const std::string& archive, const Item
 std::string mutateRaw(Random& random, const std::string& archive, const Items&) {
   std::string copy = archive;
   switch (below(random, 4)) {
-    case 0: flipBytes(random, copy, 1 + below(random, 8)); break;
-    case 1: copy.resize(below(random, copy.size())); break;
-    case 2: copy.erase(below(random, copy.size()), 1 + below(random, 100)); break;
-    default: copy.insert(below(random, copy.size()), std::string(1 + below(random, 100), static_cast<char>(random()))); break;
+    case 0:
+      flipBytes(random, copy, 1 + below(random, 8));
+      break;
+    case 1:
+      copy.resize(below(random, copy.size()));
+      break;
+    case 2:
+      copy.erase(below(random, copy.size()), 1 + below(random, 100));
+      break;
+    default:
+      copy.insert(below(random, copy.size()), std::string(1 + below(random, 100), static_cast<char>(random())));
+      break;
   }
   return copy;
 }
@@ -184,10 +243,12 @@ std::string mutateRaw(Random& random, const std::string& archive, const Items&) 
 // Fields of the directory, of local headers and of the end records.
 std::string mutateHeaders(Random& random, const std::string& archive, const Items&) {
   std::string copy = archive;
-  static const std::vector<std::string> signatures{"PK\x01\x02", "PK\x03\x04", std::string("PK\x05\x06"), std::string("PK\x06\x06"), std::string("PK\x06\x07")};
+  static const std::vector<std::string> signatures{
+      "PK\x01\x02", "PK\x03\x04", std::string("PK\x05\x06"), std::string("PK\x06\x06"), std::string("PK\x06\x07")};
   const std::string& signature = pick(random, signatures);
   std::vector<size_t> places;
-  for (size_t at = copy.find(signature); at != std::string::npos; at = copy.find(signature, at + 1)) places.push_back(at);
+  for (size_t at = copy.find(signature); at != std::string::npos; at = copy.find(signature, at + 1))
+    places.push_back(at);
   if (places.empty()) return mutateRaw(random, archive, {});
   for (size_t i = 0; i < 1 + below(random, 3); ++i) {
     size_t at = pick(random, places) + 4 + below(random, 52), width = size_t(1) << below(random, 4);
@@ -202,12 +263,24 @@ std::string mutateEntries(Random& random, const std::string&, const Items& origi
   Item& item = items[below(random, items.size())];
   Item& other = items[below(random, items.size())];
   switch (below(random, 6)) {
-    case 0: item.name = other.name; break;
-    case 1: items.push_back(item); break;
-    case 2: std::swap(item.data, other.data); break;
-    case 3: items.erase(items.begin() + static_cast<std::ptrdiff_t>(below(random, items.size()))); break;
-    case 4: flipBytes(random, item.name, 1 + below(random, 3)); break;
-    default: std::shuffle(items.begin(), items.end(), random); break;
+    case 0:
+      item.name = other.name;
+      break;
+    case 1:
+      items.push_back(item);
+      break;
+    case 2:
+      std::swap(item.data, other.data);
+      break;
+    case 3:
+      items.erase(items.begin() + static_cast<std::ptrdiff_t>(below(random, items.size())));
+      break;
+    case 4:
+      flipBytes(random, item.name, 1 + below(random, 3));
+      break;
+    default:
+      std::shuffle(items.begin(), items.end(), random);
+      break;
   }
   return writeZip(items);
 }
@@ -218,31 +291,43 @@ std::string mutatePickle(Random& random, const std::string&, const Items& origin
   if (!item) item = pickItem(random, items, ".pkl");
   std::string& data = item->data;
   switch (below(random, 7)) {
-    case 0: flipBytes(random, data, 1 + below(random, 6)); break;
-    case 1: data.resize(below(random, data.size())); break;
-    case 2: { // a name that must not be
+    case 0:
+      flipBytes(random, data, 1 + below(random, 6));
+      break;
+    case 1:
+      data.resize(below(random, data.size()));
+      break;
+    case 2: {  // a name that must not be
       static const std::vector<std::string> names{
-          "cos\nsystem\n(X\x04\x00\x00\x00trueetR", "cbuiltins\neval\n", "cposix\nsystem\n", "cbuiltins\ngetattr\n",
-          "ctorch.hub\nload\n", "c__torch__\nNone\n", "c__torch__.torch.classes.quantized\nConv2dPackedParamsBase\n",
-          "ctorch._utils\n_rebuild_tensor_v3\n", "csubprocess\nPopen\n"};
+          "cos\nsystem\n(X\x04\x00\x00\x00trueetR",
+          "cbuiltins\neval\n",
+          "cposix\nsystem\n",
+          "cbuiltins\ngetattr\n",
+          "ctorch.hub\nload\n",
+          "c__torch__\nNone\n",
+          "c__torch__.torch.classes.quantized\nConv2dPackedParamsBase\n",
+          "ctorch._utils\n_rebuild_tensor_v3\n",
+          "csubprocess\nPopen\n"};
       size_t at = data.find("c__torch__", below(random, data.size()));
       data.insert(at == std::string::npos ? 2 : at, pick(random, names));
       break;
     }
-    case 3: data = nested(random, size_t(1) << (4 + below(random, 17))); break;
-    case 4: { // wild numbers for small ints
+    case 3:
+      data = nested(random, size_t(1) << (4 + below(random, 17)));
+      break;
+    case 4: {  // wild numbers for small ints
       for (size_t i = 0; i < 1 + below(random, 3); ++i) {
         size_t at = data.find('K', below(random, data.size()));
         if (at != std::string::npos && at + 2 <= data.size()) data.replace(at, 2, wildInt(random));
       }
       break;
     }
-    case 5: { // pieces moved
+    case 5: {  // pieces moved
       std::string piece = data.substr(below(random, data.size()), 1 + below(random, 200));
       data.insert(below(random, data.size()), piece);
       break;
     }
-    default: { // other memo numbers
+    default: {  // other memo numbers
       for (size_t i = 0; i < 1 + below(random, 8); ++i) {
         size_t at = data.find('h', below(random, data.size()));
         if (at != std::string::npos && at + 1 < data.size()) data[at + 1] = static_cast<char>(below(random, 64));
@@ -257,11 +342,16 @@ std::string mutateCode(Random& random, const std::string&, const Items& original
   Item* item = pickItem(random, items, ".py");
   if (!item || item->data.empty()) return mutatePickle(random, {}, original);
   std::string& data = item->data;
-  static const std::vector<std::string> types{"int", "Tensor", "str", "List[int]", "Optional[Tensor]", "Dict[str, int]", "float", "Any", "bool"};
+  static const std::vector<std::string> types{
+      "int", "Tensor", "str", "List[int]", "Optional[Tensor]", "Dict[str, int]", "float", "Any", "bool"};
   switch (below(random, 6)) {
-    case 0: flipBytes(random, data, 1 + below(random, 6)); break;
-    case 1: data.resize(below(random, data.size())); break;
-    case 2: { // another type of an attribute
+    case 0:
+      flipBytes(random, data, 1 + below(random, 6));
+      break;
+    case 1:
+      data.resize(below(random, data.size()));
+      break;
+    case 2: {  // another type of an attribute
       std::vector<size_t> places;
       for (size_t at = data.find(" : "); at != std::string::npos; at = data.find(" : ", at + 1)) places.push_back(at);
       if (places.empty()) break;
@@ -269,17 +359,20 @@ std::string mutateCode(Random& random, const std::string&, const Items& original
       data.replace(at, (end == std::string::npos ? data.size() : end) - at, pick(random, types));
       break;
     }
-    case 3: { // lines lost or repeated
+    case 3: {  // lines lost or repeated
       size_t at = data.find('\n', below(random, data.size()));
       if (at == std::string::npos) break;
       size_t end = std::min(data.find('\n', at + 1), data.size() - 1);
-      if (below(random, 2)) data.erase(at, end - at);
-      else data.insert(at, data.substr(at, end - at));
+      if (below(random, 2))
+        data.erase(at, end - at);
+      else
+        data.insert(at, data.substr(at, end - at));
       break;
     }
-    case 4: { // deep
+    case 4: {  // deep
       size_t depth = size_t(1) << (4 + below(random, 14));
-      static const std::vector<std::pair<std::string, std::string>> pairs{{"(", ")"}, {"List[", "]"}, {"-", ""}, {"not ", ""}, {"[", "]"}, {"x(", ")"}};
+      static const std::vector<std::pair<std::string, std::string>> pairs{{"(", ")"},   {"List[", "]"}, {"-", ""},
+                                                                          {"not ", ""}, {"[", "]"},     {"x(", ")"}};
       const auto& [open, close] = pick(random, pairs);
       std::string text;
       for (size_t i = 0; i < depth; ++i) text += open;
@@ -289,7 +382,7 @@ std::string mutateCode(Random& random, const std::string&, const Items& original
       data.insert(at == std::string::npos ? data.size() : at + 3, text);
       break;
     }
-    default: { // pieces moved
+    default: {  // pieces moved
       std::string piece = data.substr(below(random, data.size()), 1 + below(random, 200));
       data.insert(below(random, data.size()), piece);
     }
@@ -299,10 +392,12 @@ std::string mutateCode(Random& random, const std::string&, const Items& original
 
 std::string mutateBomb(Random& random, const std::string&, const Items& original) {
   Items items = original;
-  Item* item = below(random, 2) ? pickItem(random, items, below(random, 2) ? ".pkl" : ".py") : &items[below(random, items.size())];
+  Item* item = below(random, 2) ? pickItem(random, items, below(random, 2) ? ".pkl" : ".py")
+                                : &items[below(random, items.size())];
   if (!item) item = &items[0];
   size_t size = size_t(1) << (16 + below(random, 12));
-  static const std::vector<std::string> fills{std::string(1, '\0'), "]", "\x89", "N", "(", "a", "class A:\n", "  x : int\n", "X\0\0\0\0"};
+  static const std::vector<std::string> fills{std::string(1, '\0'), "]",           "\x89",     "N", "(", "a",
+                                              "class A:\n",         "  x : int\n", "X\0\0\0\0"};
   const std::string& fill = pick(random, fills);
   std::string plain;
   plain.reserve(size + 16);
@@ -320,7 +415,8 @@ std::string mutateNumbers(Random& random, const std::string&, const Items& origi
   Items items = original;
   Item* item = pickItem(random, items, below(random, 2) ? "version" : "byteorder");
   if (!item) return mutateEntries(random, {}, original);
-  static const std::vector<std::string> texts{"", "0", "1", "2", "3", "4", "9", "10", "11", "-1", "99999999999999999999999", "big", "little", "\n", "x"};
+  static const std::vector<std::string> texts{
+      "", "0", "1", "2", "3", "4", "9", "10", "11", "-1", "99999999999999999999999", "big", "little", "\n", "x"};
   item->data = pick(random, texts);
   return writeZip(items);
 }
@@ -331,8 +427,13 @@ struct Kind {
   size_t weight;
 };
 constexpr Kind kKinds[] = {
-    {"raw bytes", mutateRaw, 15},  {"headers", mutateHeaders, 15}, {"entries", mutateEntries, 12}, {"pickles", mutatePickle, 30},
-    {"code", mutateCode, 20},      {"bombs", mutateBomb, 5},       {"version, byte order", mutateNumbers, 3},
+    {"raw bytes", mutateRaw, 15},
+    {"headers", mutateHeaders, 15},
+    {"entries", mutateEntries, 12},
+    {"pickles", mutatePickle, 30},
+    {"code", mutateCode, 20},
+    {"bombs", mutateBomb, 5},
+    {"version, byte order", mutateNumbers, 3},
 };
 
 // ---- running ----
@@ -341,7 +442,9 @@ volatile sig_atomic_t current = 0;
 
 void onSignal(int signal) {
   char text[96];
-  int n = snprintf(text, sizeof text, "archive_mutations: %s in mutation %d\n", signal == SIGALRM ? "hang" : "crash", static_cast<int>(current));
+  int n = snprintf(
+      text, sizeof text, "archive_mutations: %s in mutation %d\n", signal == SIGALRM ? "hang" : "crash",
+      static_cast<int>(current));
   if (write(2, text, static_cast<size_t>(n)) < 0) _exit(3);
   ::signal(signal, SIG_DFL);
   if (signal == SIGALRM) _exit(3);
@@ -352,7 +455,7 @@ struct Tally {
   size_t loaded = 0, refused = 0, compile_errors = 0;
 };
 
-} // namespace
+}  // namespace
 
 int main(int argc, char** argv) {
   size_t count = 1000;
@@ -362,11 +465,16 @@ int main(int argc, char** argv) {
   std::vector<std::string> paths;
   for (int i = 1; i < argc; ++i) {
     std::string arg = argv[i];
-    if (arg == "--count" && i + 1 < argc) count = std::stoull(argv[++i]);
-    else if (arg == "--seed" && i + 1 < argc) seed = std::stoull(argv[++i]);
-    else if (arg == "--only" && i + 1 < argc) only = std::stoll(argv[++i]);
-    else if (arg == "--verbose") verbose = true;
-    else paths.push_back(arg);
+    if (arg == "--count" && i + 1 < argc)
+      count = std::stoull(argv[++i]);
+    else if (arg == "--seed" && i + 1 < argc)
+      seed = std::stoull(argv[++i]);
+    else if (arg == "--only" && i + 1 < argc)
+      only = std::stoll(argv[++i]);
+    else if (arg == "--verbose")
+      verbose = true;
+    else
+      paths.push_back(arg);
   }
   if (paths.empty()) {
     std::cerr << "usage: archive_mutations [--count N] [--seed S] [--only I] [--verbose] ARCHIVE...\n";
@@ -378,7 +486,7 @@ int main(int argc, char** argv) {
     std::ifstream file(path, std::ios::binary);
     archives.emplace_back(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>());
     items.push_back(readItems(archives.back()));
-    cresset::loadArchive(archives.back().data(), archives.back().size(), nullptr); // what is mutated must load
+    cresset::loadArchive(archives.back().data(), archives.back().size(), nullptr);  // what is mutated must load
   }
   for (int signal : {SIGALRM, SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL}) ::signal(signal, onSignal);
 
@@ -419,7 +527,8 @@ int main(int argc, char** argv) {
     counting = false;
     double taken = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     slowest = std::max(slowest, taken);
-    auto peak = static_cast<double>(peak_bytes - before), limit = 4.0 * static_cast<double>(mutated.size()) + 64.0 * 1048576;
+    auto peak = static_cast<double>(peak_bytes - before),
+         limit = 4.0 * static_cast<double>(mutated.size()) + 64.0 * 1048576;
     largest = std::max(largest, peak / limit);
     if (peak > limit) failed("loading took " + std::to_string(peak) + " bytes of " + std::to_string(limit));
     if (loaded) {
@@ -434,7 +543,9 @@ int main(int argc, char** argv) {
         } catch (const cresset::Error&) {
           ++tally.compile_errors;
         } catch (const std::exception& error) {
-          failed("compiling " + function->qualname().qualifiedName() + " threw something else than an error of Cresset's: " + error.what());
+          failed(
+              "compiling " + function->qualname().qualifiedName() +
+              " threw something else than an error of Cresset's: " + error.what());
         }
       }
     }

@@ -3,8 +3,8 @@
 
 #include <ATen/core/Tensor.h>
 #include <ATen/core/class_type.h>
-#include "test.h"
 #include <unistd.h>
+#include "test.h"
 
 #include <cstring>
 #include <fstream>
@@ -39,11 +39,15 @@ std::string tuple(const std::vector<int64_t>& items) {
 std::string tensor(
     const std::string& record, int64_t numel, const std::vector<int64_t>& sizes, const std::vector<int64_t>& strides,
     int64_t offset = 0, const std::string& storage = "FloatStorage") {
-  return "ctorch._utils\n_rebuild_tensor_v2\n((" + text("storage") + "ctorch\n" + storage + "\n" + text(record) + text("cpu") +
-      integer(numel) + "tQ" + integer(offset) + tuple(sizes) + tuple(strides) + "\x89" "ccollections\nOrderedDict\n)RtR";
+  return "ctorch._utils\n_rebuild_tensor_v2\n((" + text("storage") + "ctorch\n" + storage + "\n" + text(record) +
+         text("cpu") + integer(numel) + "tQ" + integer(offset) + tuple(sizes) + tuple(strides) +
+         "\x89"
+         "ccollections\nOrderedDict\n)RtR";
 }
 std::string object(const std::string& attributes, const std::string& cls = "__torch__\nM") {
-  return "\x80\x02" "c" + cls + "\n)\x81}(" + attributes + "ub.";
+  return "\x80\x02"
+         "c" +
+         cls + "\n)\x81}(" + attributes + "ub.";
 }
 
 const char* const kCode =
@@ -91,7 +95,9 @@ struct TestArchive {
   }
 };
 
-at::Tensor attribute(const LoadedArchive& archive, const char* name = "x") { return archive.root->getAttr(name).toTensor(); }
+at::Tensor attribute(const LoadedArchive& archive, const char* name = "x") {
+  return archive.root->getAttr(name).toTensor();
+}
 bool contains(const std::string& text, const std::string& part) {
   if (text.find(part) != std::string::npos) return true;
   MESSAGE("in: ", text);
@@ -115,7 +121,7 @@ struct TemporaryFile {
   }
 };
 
-} // namespace
+}  // namespace
 
 TEST_CASE("an archive loads, and compiles nothing") {
   auto archive = TestArchive().load();
@@ -129,7 +135,7 @@ TEST_CASE("an archive loads, and compiles nothing") {
 TEST_CASE("writes to mapped tensors stay in memory") {
   TemporaryFile file(writeZip(TestArchive().items));
   std::string before = file.contents();
-  auto x = attribute(loadArchive(file.path)); // the view keeps the mapping alive, not the archive
+  auto x = attribute(loadArchive(file.path));  // the view keeps the mapping alive, not the archive
   static_cast<float*>(x.data_ptr())[0] = 42;
   CHECK(file.contents() == before);
   CHECK(static_cast<float*>(attribute(loadArchive(file.path)).data_ptr())[0] == 0);
@@ -140,7 +146,8 @@ TEST_CASE("writes to mapped tensors stay in memory") {
 }
 
 TEST_CASE("storages are shared, aligned or not") {
-  std::string code = std::string(kCode).replace(std::string(kCode).find("  x : Tensor\n"), 13, "  x : Tensor\n  z : Tensor\n");
+  std::string code =
+      std::string(kCode).replace(std::string(kCode).find("  x : Tensor\n"), 13, "  x : Tensor\n  z : Tensor\n");
   TestArchive archive(text("x") + tensor("0", 4, {4}, {1}) + text("z") + tensor("0", 4, {2}, {2}, 1), code);
   for (size_t align : {size_t(64), size_t(1)}) {
     std::istringstream stream(writeZip(archive.items, align));
@@ -189,22 +196,39 @@ TEST_CASE("an attribute must have its declared type") {
   CHECK(contains(error("Tuple[int, int]", "K\x01\x85"), "a tuple of 1 elements"));
   CHECK(contains(error("Optional[str]", "K\x01"), "is expected"));
   CHECK(error("Optional[str]", "N").empty());
-  CHECK(error("Dict[str, List[int]]", "}(" + text("a") + "](K\x01K\x02" "eu").empty());
+  CHECK(error(
+            "Dict[str, List[int]]", "}(" + text("a") +
+                                        "](K\x01K\x02"
+                                        "eu")
+            .empty());
   CHECK(contains(TestArchive("").error(), "gives no value to attribute 'x'"));
   CHECK(contains(TestArchive(text("y") + "K\x01").error(), "has no attribute 'y'"));
 }
 
 TEST_CASE("pickles can't name what they like") {
   auto error = [](const std::string& pickle) { return TestArchive().set("data.pkl", pickle).error(); };
-  CHECK(contains(error("\x80\x02" "cos\nsystem\n(X\x04\0\0\0trueetR."), "data.pkl at byte 2: the pickle names 'os.system', which is not allowed"));
-  CHECK(contains(error("\x80\x02" "c__torch__\nNone\n)\x81}b."), "'__torch__.None', which the archive's code does not define"));
+  CHECK(contains(
+      error("\x80\x02"
+            "cos\nsystem\n(X\x04\0\0\0trueetR."),
+      "data.pkl at byte 2: the pickle names 'os.system', which is not allowed"));
+  CHECK(contains(
+      error("\x80\x02"
+            "c__torch__\nNone\n)\x81}b."),
+      "'__torch__.None', which the archive's code does not define"));
   CHECK(contains(error("\x80\x02i"), "opcode INST is not allowed"));
   CHECK(contains(error(std::string("\x80\x02") + "K"), "ends in the middle of an opcode"));
-  CHECK(contains(error("\x80\x02]q\x01h\x01" "a."), "contains itself"));
+  CHECK(contains(
+      error("\x80\x02]q\x01h\x01"
+            "a."),
+      "contains itself"));
   CHECK(contains(error("\x80\x02h\x05."), "never set"));
   CHECK(contains(error("\x80\x02" + std::string(100000, ']') + std::string(99999, 'a') + "."), "nest deeper than"));
-  std::string twice = "\x80\x02]q\x01"; // each list holds the one before twice
-  for (int i = 0; i < 100; ++i) twice += "]h\x01" "ah\x01" "aq\x01";
+  std::string twice = "\x80\x02]q\x01";  // each list holds the one before twice
+  for (int i = 0; i < 100; ++i)
+    twice +=
+        "]h\x01"
+        "ah\x01"
+        "aq\x01";
   CHECK(contains(error(twice + "."), "the pickle ends with more than one value"));
 }
 
@@ -238,7 +262,8 @@ TEST_CASE("containers that are damaged or lie") {
 }
 
 TEST_CASE("what is no TorchScript archive says what it is") {
-  CHECK(contains(TestArchive().set("version", "11").error(), "version 11, but the maximum supported version for reading is 10"));
+  CHECK(contains(
+      TestArchive().set("version", "11").error(), "version 11, but the maximum supported version for reading is 10"));
   TestArchive saved;
   std::erase_if(saved.items, [](const Item& item) { return item.name == "a/constants.pkl"; });
   CHECK(contains(saved.error(), "use torch.load"));
@@ -248,15 +273,21 @@ TEST_CASE("what is no TorchScript archive says what it is") {
 }
 
 TEST_CASE("code of the archive does not run while loading") {
-  std::string code = std::string(kCode) +
+  std::string code =
+      std::string(kCode) +
       "  def __setstate__(self: __torch__.M, state: Tensor) -> NoneType:\n    self.x = state\n    return None\n";
   TestArchive archive("", code);
-  archive.set("data.pkl", "\x80\x02" "c__torch__\nM\n)\x81" + tensor("0", 4, {4}, {1}) + "b.");
+  archive.set(
+      "data.pkl",
+      "\x80\x02"
+      "c__torch__\nM\n)\x81" +
+          tensor("0", 4, {4}, {1}) + "b.");
   CHECK(contains(archive.error(), "LoadOptions::run_setstate"));
 }
 
 TEST_CASE("errors in code point at the code file") {
-  CHECK(contains(TestArchive(text("x") + "K\x01", "class M(Module):\n  x : Nothing\n").error(), "code/__torch__.py at byte 23"));
+  CHECK(contains(
+      TestArchive(text("x") + "K\x01", "class M(Module):\n  x : Nothing\n").error(), "code/__torch__.py at byte 23"));
   CHECK(contains(TestArchive(text("x") + "K\x01", "class M(Module):\n  x : __torch__.M2\n").error(), "__torch__.M2"));
 }
 
@@ -282,7 +313,10 @@ TEST_CASE("extra files, and values of torch.save") {
 }
 
 TEST_CASE("code files are cut into definitions without parsing") {
-  CodeFile file("class A(Module):\n  x : int\n  def f(self,\n    d: str=\":(\") -> int:\n    return 1\n  def g(self) -> int:\n    return 2\ndef h():\n  pass\n", "code/a.py", nullptr);
+  CodeFile file(
+      "class A(Module):\n  x : int\n  def f(self,\n    d: str=\":(\") -> int:\n    return 1\n  def g(self) -> int:\n   "
+      " return 2\ndef h():\n  pass\n",
+      "code/a.py", nullptr);
   REQUIRE(file.blocks().size() == 2);
   const CodeBlock* cls = file.find("A");
   REQUIRE(cls != nullptr);

@@ -24,15 +24,16 @@ class OwnResolver : public Resolver {
    public:
     std::string kind() const override { return "function 'twice'"; }
     SugaredValuePtr call(
-        const SourceRange& range, EmitContext& cx, const std::vector<NamedValue>& args, const std::vector<NamedValue>& kwargs,
-        size_t) override {
+        const SourceRange& range, EmitContext& cx, const std::vector<NamedValue>& args,
+        const std::vector<NamedValue>& kwargs, size_t) override {
       std::vector<NamedValue> both = args;
       both.emplace_back(c10::IValue(static_cast<int64_t>(2)), range);
       return std::make_shared<SimpleValue>(insertOp(cx.graph, aten::mul, both, kwargs, range));
     }
   };
   SugaredValuePtr resolveValue(const std::string& name, EmitContext& cx, const SourceRange&) override {
-    if (name == "LIMIT") return std::make_shared<SimpleValue>(cx.graph.insertConstant(c10::IValue(static_cast<int64_t>(10))));
+    if (name == "LIMIT")
+      return std::make_shared<SimpleValue>(cx.graph.insertConstant(c10::IValue(static_cast<int64_t>(10))));
     if (name == "twice") return std::make_shared<Twice>();
     return nullptr;
   }
@@ -47,13 +48,14 @@ size_t countNodes(const Graph& graph, Symbol kind) {
   return n;
 }
 
-} // namespace
+}  // namespace
 
 TEST_CASE("a user's resolver gives names and types") {
   auto program = Program::make();
   DefineOptions options;
   options.resolver = std::make_shared<OwnResolver>();
-  auto functions = defineSource(*program, source("def f(x: mine.Index, y: int = LIMIT):\n  return twice(x) + LIMIT\n"), options);
+  auto functions =
+      defineSource(*program, source("def f(x: mine.Index, y: int = LIMIT):\n  return twice(x) + LIMIT\n"), options);
   REQUIRE(functions.size() == 1);
   const auto& schema = functions[0]->getSchema();
   CHECK(schema.arguments()[0].type()->kind() == c10::TypeKind::IntType);
@@ -74,7 +76,11 @@ TEST_CASE("the program's own names come before a user's") {
 TEST_CASE("nothing stays of a text with an error") {
   auto program = Program::make();
   CHECK_THROWS_AS(
-      defineSource(*program, source("class A:\n  def __init__(self):\n    self.x = 1\n\ndef g():\n  return A()\n\ndef f():\n  return nothing\n"), {}),
+      defineSource(
+          *program,
+          source("class A:\n  def __init__(self):\n    self.x = 1\n\ndef g():\n  return A()\n\ndef f():\n  return "
+                 "nothing\n"),
+          {}),
       UserError);
   CHECK(program->functions().empty());
   CHECK(program->types().empty());

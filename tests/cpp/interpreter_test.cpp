@@ -50,8 +50,9 @@ struct World {
   std::shared_ptr<Program> program = Program::make();
 
   std::shared_ptr<Graph> parse(const std::string& text) {
-    return parseGraph(text, {.types = [this](const std::string& n) -> TypePtr { return program->findType(n); },
-                             .functions = [this](const std::string& n) { return program->findFunction(n); }});
+    return parseGraph(
+        text, {.types = [this](const std::string& n) -> TypePtr { return program->findType(n); },
+               .functions = [this](const std::string& n) { return program->findFunction(n); }});
   }
   Function& define(const std::string& name, const std::string& text) {
     auto graph = parse(text);
@@ -102,7 +103,7 @@ graph(%n : int):
   return (%steps)
 )";
 
-} // namespace
+}  // namespace
 
 TEST_CASE("loops, branches and scalars") {
   CHECK(run(kCollatz, {int64_t(27)}).toInt() == 111);
@@ -165,7 +166,9 @@ TEST_CASE("scalar instructions compute what their operators do") {
   auto binary = [](const char* op, IValue a, IValue b) {
     const std::string type = a.isInt() ? "int" : a.isDouble() ? "float" : "bool";
     const std::string result = std::string(op) == "aten::eq" ? "bool" : type;
-    return run("graph(%a : " + type + ", %b : " + type + "):\n  %r : " + result + " = " + op + "(%a, %b)\n  return (%r)\n", {a, b});
+    return run(
+        "graph(%a : " + type + ", %b : " + type + "):\n  %r : " + result + " = " + op + "(%a, %b)\n  return (%r)\n",
+        {a, b});
   };
   const int64_t least = std::numeric_limits<int64_t>::min(), greatest = std::numeric_limits<int64_t>::max();
   CHECK(binary("aten::add", greatest, int64_t(1)).toInt() == least);
@@ -228,7 +231,8 @@ TEST_CASE("few registers for many values") {
 }
 
 TEST_CASE("tuples, lists and dicts") {
-  CHECK(run(R"(
+  CHECK(
+      run(R"(
 graph(%a : int, %b : int):
   %l : int[] = prim::ListConstruct(%a, %b)
   %x : int, %y : int = prim::ListUnpack(%l)
@@ -236,14 +240,17 @@ graph(%a : int, %b : int):
   %p : int, %q : int = prim::TupleUnpack(%t)
   %r : int = aten::sub(%p, %q)
   return (%r)
-)", {int64_t(3), int64_t(10)}).toInt() == 7);
+)",
+          {int64_t(3), int64_t(10)})
+          .toInt() == 7);
   const char* unpack = R"(
 graph(%l : int[]):
   %x : int, %y : int = prim::ListUnpack(%l)
   return (%y)
 )";
-  CHECK_THROWS_WITH_AS(run(unpack, {std::vector<int64_t>{1, 2, 3}}),
-                       doctest::Contains("Expected 2 elements in a list but found 3"), ScriptError);
+  CHECK_THROWS_WITH_AS(
+      run(unpack, {std::vector<int64_t>{1, 2, 3}}), doctest::Contains("Expected 2 elements in a list but found 3"),
+      ScriptError);
   const char* index = R"(
 graph(%t : (int, int, int), %i : int):
   %s : (int, int) = prim::TupleSlice[beg=1, end=3](%t)
@@ -257,7 +264,9 @@ graph(%t : (int, int, int), %i : int):
 graph(%k : str, %v : int):
   %d : Dict(str, int) = prim::DictConstruct(%k, %v)
   return (%d)
-)", {"a", int64_t(1)}).toGenericDict();
+)",
+                        {"a", int64_t(1)})
+                        .toGenericDict();
   CHECK(dict.at("a").toInt() == 1);
 }
 
@@ -318,7 +327,7 @@ TEST_CASE("methods are found by the object's own class") {
   world.define("f", "graph(%o : A):\n  %r : int = prim::CallMethod[name=\"get\"](%o)\n  return (%r)\n");
   for (int i = 0; i < 3; ++i) {
     CHECK(world.call("f", {world.object(a)}).toInt() == 1);
-    CHECK(world.call("f", {world.object(b)}).toInt() == 2); // as through an interface
+    CHECK(world.call("f", {world.object(b)}).toInt() == 2);  // as through an interface
   }
 }
 
@@ -351,8 +360,10 @@ TEST_CASE("attributes are read and written by many threads") {
   for (int i = 0; i < 4; ++i) {
     threads.emplace_back([&, i] {
       while (!stop) {
-        if (i % 2) writeSlot(*object, 0, at::ones({1}));
-        else if (!readSlot(*object, 0).toTensor().defined()) stop = true;
+        if (i % 2)
+          writeSlot(*object, 0, at::ones({1}));
+        else if (!readSlot(*object, 0).toTensor().defined())
+          stop = true;
       }
     });
   }
@@ -384,7 +395,7 @@ graph(%x : Tensor):
       CHECK(e.frames()[1].function == "inner");
       CHECK(std::string(e.what()).find("The following operation failed") == 0);
     }
-    CHECK(x.use_count() == 1); // nothing is left behind
+    CHECK(x.use_count() == 1);  // nothing is left behind
   }
 }
 
@@ -421,8 +432,10 @@ graph(%o : C, %a : int, %b : int):
   auto call = [&](int64_t divisor) {
     IValue object = world.object(c);
     writeSlot(object.toObjectRef(), 0, int64_t(0));
-    if (divisor) CHECK(world.call("f", {object, int64_t(8), divisor}).toInt() == 8 / divisor);
-    else CHECK_THROWS_AS(world.call("f", {object, int64_t(8), divisor}), ScriptError);
+    if (divisor)
+      CHECK(world.call("f", {object, int64_t(8), divisor}).toInt() == 8 / divisor);
+    else
+      CHECK_THROWS_AS(world.call("f", {object, int64_t(8), divisor}), ScriptError);
     CHECK(object.use_count() == 1);
     return readSlot(object.toObjectRef(), 0).toInt();
   };
@@ -445,7 +458,7 @@ with prim::Forked_0 = graph(%y : Tensor):
   %z : Tensor = aten::mm(%y, %y)
   return (%z)
 )";
-  at::NoGradGuard no_grad; // inherited
+  at::NoGradGuard no_grad;  // inherited
   at::Tensor x = at::ones({2, 2}).requires_grad_();
   for (int i = 0; i < 200; ++i) {
     const auto r = run(text, {x}).toTensor();
@@ -492,7 +505,7 @@ with prim::Forked_0 = graph(%q : int):
 
 namespace {
 std::atomic<bool> interrupt_now{false};
-} // namespace
+}  // namespace
 
 TEST_CASE("a loop without end is interrupted") {
   const char* forever = R"(

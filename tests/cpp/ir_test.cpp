@@ -39,7 +39,7 @@ std::vector<size_t> usesBy(const Node* user, const Value* value) {
   return offsets;
 }
 
-} // namespace
+}  // namespace
 
 TEST_CASE("uses keep their order while operands grow, shift and go") {
   auto graph = Graph::make();
@@ -317,7 +317,7 @@ TEST_CASE("100,000 nodes: build, print, parse, verify, copy, destroy") {
     std::string report = std::to_string(count) + " nodes, ns each:";
     double total = 0;
     auto time = [&](const char* what, const std::function<void()>& f) {
-      std::clock_t start = std::clock(); // processor time: other programs don't count
+      std::clock_t start = std::clock();  // processor time: other programs don't count
       f();
       double each = 1e9 * static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC / static_cast<double>(count);
       total += each;
@@ -348,7 +348,7 @@ TEST_CASE("100,000 nodes: build, print, parse, verify, copy, destroy") {
     time("free", [&] { graph.reset(); });
     MESSAGE(report);
     if (smallest == 0) smallest = total;
-    CHECK(total < 6 * smallest); // caches are left behind; quadratic cost would be 100 times as much
+    CHECK(total < 6 * smallest);  // caches are left behind; quadratic cost would be 100 times as much
   }
 }
 
@@ -366,7 +366,7 @@ TEST_CASE("20,000 nested blocks and a chain of 20,000 graphs need no stack") {
   CHECK(copy->numNodes() == 20'000);
   copy->nodes().front()->destroy();
   CHECK(copy->numNodes() == 0);
-  CHECK_THROWS_AS(toString(*graph), UserError); // the text would grow with the square of the depth
+  CHECK_THROWS_AS(toString(*graph), UserError);  // the text would grow with the square of the depth
 
   auto outer = Graph::make();
   for (int i = 0; i < 20'000; ++i) {
@@ -481,14 +481,16 @@ TEST_CASE("constants go in and come out") {
 
   ConstantTable table;
   std::string text = toString(*graph, {.constants = &table});
-  CHECK(table.size() == 2); // the int held as Any, and the tensor
+  CHECK(table.size() == 2);  // the int held as Any, and the tensor
   ConstantTable again;
   CHECK(toString(*parseGraph(text, {.constants = &table}), {.constants = &again}) == text);
   CHECK(toString(*graph).find("<Tensor>") != std::string::npos);
 }
 
 TEST_CASE("source ranges whose text is unknown print the same") {
-  std::string text = "graph():\n   = my::op() # dir/a b.py:7:4\n   = my::op() # <string>:12:0\n   = my::op() # not a place\n  return ()\n";
+  std::string text =
+      "graph():\n   = my::op() # dir/a b.py:7:4\n   = my::op() # <string>:12:0\n   = my::op() # not a place\n  return "
+      "()\n";
   auto graph = parseGraph(text);
   Node* n = graph->nodes().front();
   CHECK(n->sourceRange().source->name() == "dir/a b.py");
@@ -496,13 +498,17 @@ TEST_CASE("source ranges whose text is unknown print the same") {
   CHECK(n->sourceRange().source->column(n->sourceRange().begin) == 4);
   CHECK(n->sourceRange().highlight() == "  File \"dir/a b.py\", line 7\n");
   CHECK(!graph->nodes().back()->sourceRange());
-  CHECK(toString(*graph) == "graph():\n   = my::op() # dir/a b.py:7:4\n   = my::op() # <string>:12:0\n   = my::op()\n  return ()\n");
+  CHECK(
+      toString(*graph) ==
+      "graph():\n   = my::op() # dir/a b.py:7:4\n   = my::op() # <string>:12:0\n   = my::op()\n  return ()\n");
 }
 
 TEST_CASE("the picture of a range") {
   auto source = std::make_shared<Source>("one\n  two(a,\n      b)\nthree\nfour\nfive\n", "f.py", 10);
   SourceRange range{source, 6, 21};
-  CHECK(range.highlight(1, "g") == "  File \"f.py\", line 11, in g\none\n  two(a,\n  ~~~~~~\n      b)\n      ~~ <--- HERE\nthree\n");
+  CHECK(
+      range.highlight(1, "g") ==
+      "  File \"f.py\", line 11, in g\none\n  two(a,\n  ~~~~~~\n      b)\n      ~~ <--- HERE\nthree\n");
   CHECK(UserError("Bad.", range).withCaller("f", range).withCaller("g", {}).what() != nullptr);
   SourceRange end{source, 100, 100};
   CHECK(end.highlight(0) == "  File \"f.py\", line 16\n\n~ <--- HERE\n");
@@ -546,7 +552,7 @@ TEST_CASE("subtyping, unification and type variables as TorchScript users rely o
   CHECK(isSubtype("int", "Union(int, str)"));
   CHECK(isSubtype("Union(int, str)", "Union(int, str, float)"));
   CHECK(isSubtype("(int, Float(2))", "(Any, Tensor)"));
-  CHECK(!isSubtype("int[]", "int?[]")); // lists are invariant
+  CHECK(!isSubtype("int[]", "int?[]"));  // lists are invariant
   CHECK(!isSubtype("Dict(str, int)", "Dict(str, int?)"));
   CHECK(isSubtype("int[]", "Any"));
   CHECK(isSubtype("NamedTuple(x : int)", "(int)"));

@@ -30,7 +30,9 @@ std::string messageOf(const std::function<void()>& action) {
   return "no error";
 }
 
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
 
 Module makeCounter() {
   Module m("Counter");
@@ -39,7 +41,7 @@ Module makeCounter() {
   return m;
 }
 
-} // namespace
+}  // namespace
 
 TEST_CASE("a module made in C++ runs, and keeps its attributes") {
   Module m = makeCounter();
@@ -51,12 +53,26 @@ TEST_CASE("a module made in C++ runs, and keeps its attributes") {
 
 TEST_CASE("arguments are checked by the schema, in torch::jit's words") {
   Module m = makeCounter();
-  CHECK(contains(messageOf([&] { m.forward({}); }), "forward() is missing value for argument 'x'. Declaration: forward("));
-  CHECK(contains(messageOf([&] { m.forward({ones(1), 1, 2}); }), "forward() expected at most 3 argument(s) but received 4 argument(s)."));
-  CHECK(contains(messageOf([&] { m.forward({ones(1)}, {{"z", IValue(1)}}); }), "Unknown keyword argument 'z' for operator 'forward'."));
-  CHECK(contains(messageOf([&] { m.forward({ones(1)}, {{"x", IValue(1)}}); }), "Argument 'x' specified both as positional and keyword argument."));
   CHECK(contains(
-      messageOf([&] { m.forward({1}); }), "forward() Expected a value of type 'Tensor' for argument 'x' but instead found type 'int'."));
+      messageOf([&] { m.forward({}); }), "forward() is missing value for argument 'x'. Declaration: forward("));
+  CHECK(contains(
+      messageOf([&] {
+        m.forward({ones(1), 1, 2});
+      }),
+      "forward() expected at most 3 argument(s) but received 4 argument(s)."));
+  CHECK(contains(
+      messageOf([&] {
+        m.forward({ones(1)}, {{"z", IValue(1)}});
+      }),
+      "Unknown keyword argument 'z' for operator 'forward'."));
+  CHECK(contains(
+      messageOf([&] {
+        m.forward({ones(1)}, {{"x", IValue(1)}});
+      }),
+      "Argument 'x' specified both as positional and keyword argument."));
+  CHECK(contains(
+      messageOf([&] { m.forward({1}); }),
+      "forward() Expected a value of type 'Tensor' for argument 'x' but instead found type 'int'."));
 }
 
 TEST_CASE("values convert to what a type wants") {
@@ -78,7 +94,9 @@ TEST_CASE("setattr checks types, unknown names are errors") {
   Module m = makeCounter();
   m.setattr("n", IValue(7));
   CHECK(m.attr("n").toInt() == 7);
-  CHECK(contains(messageOf([&] { m.setattr("n", IValue("a")); }), "Expected a value of type 'int' for field 'n', but found 'str'."));
+  CHECK(contains(
+      messageOf([&] { m.setattr("n", IValue("a")); }),
+      "Expected a value of type 'int' for field 'n', but found 'str'."));
   CHECK(contains(messageOf([&] { m.setattr("q", IValue(1)); }), "has no attribute 'q'"));
   CHECK(contains(messageOf([&] { m.attr("q"); }), "has no attribute 'q'"));
   CHECK(m.attr("q", IValue(3)).toInt() == 3);
@@ -118,7 +136,7 @@ TEST_CASE("to converts in place; copies share, deep copies don't") {
   Module deep = m.deepcopy();
   at::Tensor copied = deep.attr("w").toTensor();
   CHECK(!copied.is_same(w));
-  CHECK(copied.is_same(deep.attr("again").toTensor())); // sharing is kept
+  CHECK(copied.is_same(deep.attr("again").toTensor()));  // sharing is kept
   CHECK(copied.is_leaf());
   CHECK(copied.requires_grad());
 }

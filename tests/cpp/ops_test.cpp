@@ -54,7 +54,9 @@ struct Call {
   }
 };
 
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
 
 template <typename... Args>
 Stack callOp(const char* name, Args... args) {
@@ -66,7 +68,7 @@ Stack callOp(const char* name, Args... args) {
   return stack;
 }
 
-} // namespace
+}  // namespace
 
 TEST_CASE("operators are found by name and by full name") {
   auto& table = OperatorTable::get();
@@ -95,7 +97,7 @@ TEST_CASE("traits") {
   CHECK_FALSE(table.find("aten::add_.Tensor")->isPure());
   CHECK_FALSE(table.find("aten::append.t")->isPure());
   CHECK_FALSE(table.find("aten::append.t")->hasSideEffects());
-  CHECK_FALSE(table.find("aten::view")->isPure()); // its result aliases its argument
+  CHECK_FALSE(table.find("aten::view")->isPure());  // its result aliases its argument
   CHECK(table.find("aten::add.int")->isPure());
 }
 
@@ -114,7 +116,8 @@ TEST_CASE("lookups from many threads") {
   std::atomic<int> wrong = 0;
   for (int i = 0; i < 4; ++i) {
     threads.emplace_back([&] {
-      for (const char* name : {"aten::mul", "aten::sub", "aten::div", "aten::relu", "aten::split", "prim::min", "aten::eq"}) {
+      for (const char* name :
+           {"aten::mul", "aten::sub", "aten::div", "aten::relu", "aten::split", "prim::min", "aten::eq"}) {
         for (int k = 0; k < 1000; ++k) wrong += OperatorTable::get().overloads(Symbol::fromQualString(name)).empty();
       }
     });
@@ -141,7 +144,7 @@ TEST_CASE("overloads are chosen as TorchScript chooses") {
   CHECK(Call({"Tensor", "Tensor[]"}).pick("aten::index") == "aten::index.Tensor_hacked_twin");
   CHECK(Call({"Tensor", "Tensor?[]"}).pick("aten::index") == "aten::index.Tensor");
   CHECK(Call({"Dict(str, int)", "str"}).pick("aten::__getitem__") == "aten::__getitem__.Dict_str");
-  CHECK(Call({"int", "Tensor"}).pick("aten::mul") == "aten::mul.Scalar"); // swapped
+  CHECK(Call({"int", "Tensor"}).pick("aten::mul") == "aten::mul.Scalar");  // swapped
   CHECK(Call({"Tensor", "int", "int"}).pick("aten::view") == "aten::view");
 }
 
@@ -161,7 +164,7 @@ TEST_CASE("conversions insert nodes") {
   Call several({"Tensor", "int"});
   Value* out = several.insert("aten::max");
   CHECK(out->node()->kind() == prim::TupleConstruct);
-  CHECK(out->type()->expectRef<c10::TupleType>().schema() != nullptr); // named: values, indices
+  CHECK(out->type()->expectRef<c10::TupleType>().schema() != nullptr);  // named: values, indices
   Call nothing({"bool"});
   CHECK(nothing.insert("aten::set_grad_enabled")->type()->kind() == c10::TypeKind::NoneType);
 }
@@ -170,11 +173,15 @@ TEST_CASE("messages are torch.jit's, and a failed match leaves no node") {
   auto message = Call({"Tensor", "str"}).message("aten::add");
   CHECK(contains(message, "Arguments for call are not valid.\nThe following variants are available:\n"));
   CHECK(contains(message, "Expected a value of type 'Tensor' for argument 'other' but instead found type 'str'."));
-  CHECK(contains(Call({"Tensor", "Tensor"}).message("aten::relu"), "Expected at most 1 arguments but found 2 positional arguments."));
+  CHECK(contains(
+      Call({"Tensor", "Tensor"}).message("aten::relu"),
+      "Expected at most 1 arguments but found 2 positional arguments."));
   CHECK(contains(Call({}).message("aten::relu"), "Argument self not provided."));
   CHECK(contains(Call({"Tensor"}).keyword("foo", "int").message("aten::relu"), "Keyword argument foo unknown."));
   CHECK(contains(Call({"int[]", "str"}).message("aten::append"), "Could not match type str to t in argument 'el'"));
-  CHECK(contains(Call({"Tensor"}).message("aten::reluu"), "Unknown builtin op: aten::reluu.\nHere are some suggestions: \n\taten::relu\n"));
+  CHECK(contains(
+      Call({"Tensor"}).message("aten::reluu"),
+      "Unknown builtin op: aten::reluu.\nHere are some suggestions: \n\taten::relu\n"));
 }
 
 TEST_CASE("keywords, receivers and defaults") {
@@ -201,7 +208,8 @@ TEST_CASE("nodes of parsed graphs find their operator by the types of their inpu
   CHECK(operatorOf(**++it) == nullptr);
   CHECK(operatorOf(**++it)->fullName() == "aten::add.Scalar");
   auto wrong = parseGraph("graph(%a : str, %b : int):\n  %c : int = aten::sub(%a, %b)\n  return (%c)");
-  CHECK_THROWS_WITH_AS(verifyOperators(*wrong), doctest::Contains("No overload of aten::sub takes these inputs"), UserError);
+  CHECK_THROWS_WITH_AS(
+      verifyOperators(*wrong), doctest::Contains("No overload of aten::sub takes these inputs"), UserError);
 }
 
 TEST_CASE("integer rows at the edges") {
@@ -215,7 +223,8 @@ TEST_CASE("integer rows at the edges") {
   CHECK(callOp("aten::__range_length", kMin, kMax, int64_t(4))[0].toInt() == int64_t(1) << 62);
   CHECK(callOp("aten::__range_length", int64_t(5), int64_t(0), int64_t(-2))[0].toInt() == 3);
   CHECK_THROWS_WITH(callOp("aten::floordiv.int", int64_t(1), int64_t(0)), "division by 0");
-  CHECK_THROWS_WITH(callOp("aten::remainder.int", int64_t(1), int64_t(0)), "ZeroDivisionError: integer division or modulo by zero");
+  CHECK_THROWS_WITH(
+      callOp("aten::remainder.int", int64_t(1), int64_t(0)), "ZeroDivisionError: integer division or modulo by zero");
 }
 
 TEST_CASE("lists are shared, not copied") {
@@ -224,7 +233,8 @@ TEST_CASE("lists are shared, not copied") {
   CHECK(list.size() == 4);
   callOp("aten::extend.t", list, list);
   CHECK(list.size() == 8);
-  CHECK(callOp("aten::slice.t", list, IValue(), IValue(), int64_t(-3))[0].toIntVector() == std::vector<int64_t>{4, 1, 2});
+  CHECK(
+      callOp("aten::slice.t", list, IValue(), IValue(), int64_t(-3))[0].toIntVector() == std::vector<int64_t>{4, 1, 2});
   CHECK(callOp("aten::pop.t", list, int64_t(-1))[0].toInt() == 4);
   CHECK_THROWS_AS(callOp("aten::__getitem__.t", list, int64_t(100)), ScriptRaise);
 }

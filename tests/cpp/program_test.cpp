@@ -27,7 +27,7 @@ c10::ClassTypePtr makeClass(Program& program, const std::string& name) {
   return type;
 }
 
-} // namespace
+}  // namespace
 
 TEST_CASE("a function is defined when it is first needed") {
   auto program = Program::make();
@@ -81,7 +81,8 @@ TEST_CASE("many threads that need a function define it once") {
 TEST_CASE("names are unique, and mangled on request") {
   auto program = Program::make();
   program->declare("__torch__.f", definer(kIdentity));
-  CHECK_THROWS_WITH_AS(program->declare("__torch__.f", definer(kIdentity)), doctest::Contains("already defined"), UserError);
+  CHECK_THROWS_WITH_AS(
+      program->declare("__torch__.f", definer(kIdentity)), doctest::Contains("already defined"), UserError);
   CHECK(program->mangle("__torch__.g").qualifiedName() == "__torch__.g");
   const auto mangled = program->mangle("__torch__.f");
   CHECK(mangled.qualifiedName() == "__torch__.___torch_mangle_0.f");
@@ -101,7 +102,7 @@ TEST_CASE("classes of one name in two programs differ, and know their program") 
   std::weak_ptr<Program> weak = a;
   auto object = c10::ivalue::Object::create(c10::StrongTypePtr(in_a->compilation_unit(), in_a), 0);
   a = nullptr;
-  CHECK(weak.lock() != nullptr); // the object keeps it
+  CHECK(weak.lock() != nullptr);  // the object keeps it
   object = {};
   CHECK(weak.lock() == nullptr);
 }
@@ -118,7 +119,7 @@ TEST_CASE("a scope that is not committed leaves nothing") {
     {
       DefinitionScope inner(*program);
       program->declare("g", definer(kIdentity));
-      inner.commit(); // the outer scope decides
+      inner.commit();  // the outer scope decides
     }
   }
   CHECK(program->functions() == std::vector<Function*>{&kept});
@@ -126,7 +127,7 @@ TEST_CASE("a scope that is not committed leaves nothing") {
   CHECK(program->findFunction("f") == nullptr);
   CHECK(program->findType("D") == nullptr);
   CHECK(cls->findMethod("m") == nullptr);
-  program->declare("f", definer(kIdentity)); // the name is free again
+  program->declare("f", definer(kIdentity));  // the name is free again
   {
     DefinitionScope scope(*program);
     program->declare("h", definer(kIdentity));

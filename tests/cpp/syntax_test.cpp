@@ -42,7 +42,7 @@ std::vector<int> kinds(const std::string& text, LexerOptions options) {
   return out;
 }
 
-} // namespace
+}  // namespace
 
 TEST_CASE("syntax: the seed's token stream") {
   CHECK(
@@ -67,7 +67,8 @@ TEST_CASE("syntax: the seed's tree, operands in the order of the source") {
 }
 
 TEST_CASE("syntax: nesting beyond the limit is an error") {
-  for (std::string open : {"(", "[", "{", "f(", "x[", "-", "not ", "x ** ", "x if y else ", "f(a=", "{1: ", "[x for y in "}) {
+  for (std::string open :
+       {"(", "[", "{", "f(", "x[", "-", "not ", "x ** ", "x if y else ", "f(a=", "{1: ", "[x for y in "}) {
     CAPTURE(open);
     CHECK(messageOf(repeat(open, 1'000'000)).find("nested too deeply") != std::string::npos);
   }
@@ -76,7 +77,9 @@ TEST_CASE("syntax: nesting beyond the limit is an error") {
   CHECK(messageOf(ifs).find("nested too deeply") != std::string::npos);
   CHECK(messageOf("if x: y\n" + repeat("elif x: y\n", 10'000)).find("nested too deeply") != std::string::npos);
   CHECK(messageOf("x" + repeat(".f()", 100'000)).find("nested too deeply") != std::string::npos);
-  CHECK(messageOf("def f(x: " + repeat("'", 1) + repeat("List[", 1000) + "'): pass").find("nested too deeply") != std::string::npos);
+  CHECK(
+      messageOf("def f(x: " + repeat("'", 1) + repeat("List[", 1000) + "'): pass").find("nested too deeply") !=
+      std::string::npos);
   std::string strings = "x";
   for (int i = 0; i < 100; ++i) strings = "f\"{" + strings + "}\"";
   CHECK(messageOf(strings) != "");
@@ -106,7 +109,7 @@ TEST_CASE("syntax: 100,000 statements in linear time") {
   };
   seconds(1'000);
   double small = seconds(10'000), large = seconds(100'000);
-  CHECK(large < 10 * small * 4 + 0.5); // a quadratic parser takes 100 times as long
+  CHECK(large < 10 * small * 4 + 0.5);  // a quadratic parser takes 100 times as long
 }
 
 TEST_CASE("syntax: ranges") {
@@ -131,9 +134,11 @@ TEST_CASE("syntax: entry points take the whole text") {
   CHECK_THROWS_AS(SourceParser(sourceOf("")).parseExpression(), UserError);
   CHECK(SourceParser(sourceOf("\n  (a\n +\n  b)\n")).parseExpression().kind() == '+');
   CHECK(SourceParser(sourceOf("")).parseFile().empty());
-  CHECK(SourceParser(sourceOf("List['Foo']")).parseType().tree()->toString() ==
-        "(subscript (variable (ident List)) (list (variable (ident Foo))))");
-  auto old = SourceParser(sourceOf("op_version_set = 1\nimport torch\nfrom a import b; import c\n\"doc\"\nclass M(Module):\n  x : int\n"));
+  CHECK(
+      SourceParser(sourceOf("List['Foo']")).parseType().tree()->toString() ==
+      "(subscript (variable (ident List)) (list (variable (ident Foo))))");
+  auto old = SourceParser(
+      sourceOf("op_version_set = 1\nimport torch\nfrom a import b; import c\n\"doc\"\nclass M(Module):\n  x : int\n"));
   CHECK(old.parseFile().size() == 1);
   CHECK_THROWS_WITH_AS(
       SourceParser(sourceOf("x = 1\n")).parseFile(), doctest::Contains("only def and class are allowed"), UserError);
@@ -171,10 +176,11 @@ TEST_CASE("syntax: the lexer of schemas and IR text") {
   LexerOptions options{.layout = false, .keywords = false};
   CHECK(
       kinds("ns::if(Tensor(a!)? x=None, *) -> (int[])", options) ==
-      std::vector<int>{TK_IDENT, ':', ':', TK_IDENT, '(', TK_IDENT, '(', TK_IDENT, '!', ')', '?', TK_IDENT, '=', TK_IDENT, ',',
-                       '*', ')', TK_ARROW, '(', TK_IDENT, '[', ']', ')'});
-  CHECK(kinds("%x.1 : int = a  # type: b\n )", options) ==
-        std::vector<int>{'%', TK_IDENT, TK_NUMBER, ':', TK_IDENT, '=', TK_IDENT, ')'});
+      std::vector<int>{TK_IDENT, ':',      ':', TK_IDENT, '(', TK_IDENT, '(', TK_IDENT, '!', ')', '?', TK_IDENT,
+                       '=',      TK_IDENT, ',', '*',      ')', TK_ARROW, '(', TK_IDENT, '[', ']', ')'});
+  CHECK(
+      kinds("%x.1 : int = a  # type: b\n )", options) ==
+      std::vector<int>{'%', TK_IDENT, TK_NUMBER, ':', TK_IDENT, '=', TK_IDENT, ')'});
   CHECK_THROWS_AS(kinds("a!", {}), UserError);
 }
 

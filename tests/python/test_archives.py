@@ -7,7 +7,7 @@ import subprocess
 import sys
 import warnings
 import zipfile
-from typing import Dict, List, NamedTuple, Optional, Tuple
+from typing import NamedTuple
 
 import pytest
 import torch
@@ -35,8 +35,8 @@ class Inner(torch.nn.Module):
 
 class Everything(torch.nn.Module):
     pair: Pair
-    empty: Dict[str, List[int]]
-    maybe: Optional[int]
+    empty: dict[str, list[int]]
+    maybe: int | None
 
     def __init__(self):
         super().__init__()
@@ -66,8 +66,21 @@ class Everything(torch.nn.Module):
 
 
 DTYPES = [
-    torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64, torch.float16, torch.float32, torch.float64,
-    torch.complex64, torch.complex128, torch.bool, torch.bfloat16, torch.float8_e4m3fn, torch.float8_e5m2, torch.uint16,
+    torch.uint8,
+    torch.int8,
+    torch.int16,
+    torch.int32,
+    torch.int64,
+    torch.float16,
+    torch.float32,
+    torch.float64,
+    torch.complex64,
+    torch.complex128,
+    torch.bool,
+    torch.bfloat16,
+    torch.float8_e4m3fn,
+    torch.float8_e5m2,
+    torch.uint16,
 ]
 
 
@@ -84,7 +97,9 @@ class Tensors(torch.nn.Module):
         self.register_buffer("quantized", torch.quantize_per_tensor(torch.ones(2, 2), 0.1, 3, torch.quint8))
         self.register_buffer(
             "channels",
-            torch.quantize_per_channel(torch.ones(2, 2), torch.tensor([0.1, 0.2]), torch.tensor([0, 1]), 0, torch.qint8),
+            torch.quantize_per_channel(
+                torch.ones(2, 2), torch.tensor([0.1, 0.2]), torch.tensor([0, 1]), 0, torch.qint8
+            ),
         )
         self.register_buffer("sparse", torch.eye(3).to_sparse())
         self.register_buffer("csr", torch.eye(3).to_sparse_csr())
@@ -134,7 +149,13 @@ def test_every_kind_of_tensor(tmp_path):
     assert list(found) == list(expected)
     for name, a in expected.items():
         b = found[name]
-        assert (b.dtype, b.shape, b.layout, b.device, b.is_conj()) == (a.dtype, a.shape, a.layout, a.device, a.is_conj()), name
+        assert (b.dtype, b.shape, b.layout, b.device, b.is_conj()) == (
+            a.dtype,
+            a.shape,
+            a.layout,
+            a.device,
+            a.is_conj(),
+        ), name
         if a.layout == torch.strided:
             assert b.stride() == a.stride(), name
         if a.is_quantized:
@@ -173,7 +194,10 @@ def test_extra_files(tmp_path):
 @pytest.mark.parametrize(
     "change, message",
     [
-        (lambda n, b: b"11\n" if n in ("version", ".data/version") else b, "version 11, but the maximum supported version"),
+        (
+            lambda n, b: b"11\n" if n in ("version", ".data/version") else b,
+            "version 11, but the maximum supported version",
+        ),
         (lambda n, b: None if n == "constants.pkl" else b, "use torch.load"),
         (lambda n, b: b.replace(b"c__torch__", b"cos\nsystem\nc__torch__", 1) if n == "data.pkl" else b, "not allowed"),
         (lambda n, b: b[: len(b) // 2] if n == "data.pkl" else b, r"data\.pkl at byte \d+"),
@@ -222,7 +246,9 @@ def test_large_archive_costs_memory_only_when_touched(tmp_path):
         "total = sum(float(b.sum()) for b in m.buffers()); touched = rss()\n"
         "print(loaded - before, touched - before)\n"
     )
-    out = subprocess.run([sys.executable, "-c", measure, path], check=True, capture_output=True, text=True).stdout.split()
+    out = subprocess.run(
+        [sys.executable, "-c", measure, path], check=True, capture_output=True, text=True
+    ).stdout.split()
     size = os.path.getsize(path)
     assert int(out[0]) < 0.1 * size
     assert int(out[1]) < 1.05 * size + (16 << 20)

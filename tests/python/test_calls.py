@@ -69,13 +69,25 @@ class IntSub(int):
 
 
 CASES = [
-    *[("i", v) for v in (True, 3, numpy.int64(3), numpy.int32(3), 3.0, torch.tensor(3), torch.tensor(3.5), torch.tensor([3]))],
-    *[("i", v) for v in (torch.tensor([3, 4]), 2**70, IntSub(3), "a", torch.float32, torch.strided, torch.channels_last, None)],
-    *[("fl", v) for v in (3, True, 2.5, numpy.float32(3), numpy.float64(3), numpy.int64(3), torch.tensor(3.5), "a", "3.5", None)],
+    *[
+        ("i", v)
+        for v in (True, 3, numpy.int64(3), numpy.int32(3), 3.0, torch.tensor(3), torch.tensor(3.5), torch.tensor([3]))
+    ],
+    *[
+        ("i", v)
+        for v in (torch.tensor([3, 4]), 2**70, IntSub(3), "a", torch.float32, torch.strided, torch.channels_last, None)
+    ],
+    *[
+        ("fl", v)
+        for v in (3, True, 2.5, numpy.float32(3), numpy.float64(3), numpy.int64(3), torch.tensor(3.5), "a", "3.5", None)
+    ],
     *[("b", v) for v in (1, 0, True, torch.tensor(True), numpy.bool_(True), None, "a", [1])],
     *[("c", v) for v in (1, 1.5, 1j, torch.tensor(1j))],
     *[("s", v) for v in ("a", b"a", "\u00e9", numpy.str_("q"), 3, None)],
-    *[("li", v) for v in ([1, 2], (1, 2), [1, 2.5], [True], numpy.array([1, 2]), range(3), torch.Size([1, 2]), [], 3, "ab")],
+    *[
+        ("li", v)
+        for v in ([1, 2], (1, 2), [1, 2.5], [True], numpy.array([1, 2]), range(3), torch.Size([1, 2]), [], 3, "ab")
+    ],
     *[("li", v) for v in (torch.tensor([1, 2]), [numpy.int64(2)], [torch.tensor(2)])],
     *[("lf", v) for v in ([1, 2], [1.5, "a"], (1, 2), [numpy.float32(2)], [torch.tensor(2.0)])],
     *[("lb", v) for v in ([True, False], [1])],
@@ -85,8 +97,30 @@ CASES = [
     *[("d", v) for v in ({"a": 1}, {1: 1}, collections.OrderedDict(a=1), {})],
     *[("o", v) for v in (None, 1, "a")],
     *[("u", v) for v in (1, "a", 1.5, None)],
-    *[("any", v) for v in (1, 1.5, True, "a", b"a", 1j, None, [1, 2], [1, "a"], [], {}, {"a": 1}, (1, "a"), Pair(1, 2), [1, None])],
-    *[("any", v) for v in ([1, 2.5], [[1], [2]], [X, 1], torch.float32, torch.device("cpu"), torch.Size([1]), {1, 2}, range(2))],
+    *[
+        ("any", v)
+        for v in (
+            1,
+            1.5,
+            True,
+            "a",
+            b"a",
+            1j,
+            None,
+            [1, 2],
+            [1, "a"],
+            [],
+            {},
+            {"a": 1},
+            (1, "a"),
+            Pair(1, 2),
+            [1, None],
+        )
+    ],
+    *[
+        ("any", v)
+        for v in ([1, 2.5], [[1], [2]], [X, 1], torch.float32, torch.device("cpu"), torch.Size([1]), {1, 2}, range(2))
+    ],
     *[("any", v) for v in (numpy.int64(3), numpy.float32(3))],
     *[("dev", v) for v in ("cpu", torch.device("cpu"), "blah")],
     *[("num", v) for v in (1, 1.5, True, "a", torch.tensor(1))],
@@ -137,7 +171,10 @@ def test_messages_name_function_argument_expected_and_found(units):
         with pytest.raises(RuntimeError) as caught:
             unit.f("a")
         lines = str(caught.value).split("\n")
-        assert lines[0] == "f() Expected a value of type 'Tensor (inferred)' for argument 'x' but instead found type 'str'."
+        assert (
+            lines[0]
+            == "f() Expected a value of type 'Tensor (inferred)' for argument 'x' but instead found type 'str'."
+        )
         assert lines[1] == "Inferred 'x' to be of type 'Tensor' because it was not annotated with an explicit type."
         assert lines[2:5] == ["Position: 0", "Value: 'a'", "Declaration: f(Tensor x, int y=3) -> Tensor"]
     with pytest.raises(cresset.UserError, match=r"2\*\*70|does not fit"):
@@ -176,7 +213,9 @@ def test_generators():
     cu = cresset.CompilationUnit(SOURCE["gen"])
     with pytest.raises(RuntimeError, match="Expected a value of type 'Generator'"):
         cu.gen(3)
-    assert torch.equal(cu.gen(torch.Generator().manual_seed(1)), torch.rand([2], generator=torch.Generator().manual_seed(1)))
+    assert torch.equal(
+        cu.gen(torch.Generator().manual_seed(1)), torch.rand([2], generator=torch.Generator().manual_seed(1))
+    )
 
 
 CLASSES = """
@@ -392,12 +431,23 @@ def test_parsers_print_back():
 
 
 def test_runtime_helpers():
-    from typing import Any, Dict, List, Optional, Tuple, Union
+    from typing import Any, Optional, Union
 
-    assert cresset.annotate(List[int], [1]) == [1]
+    assert cresset.annotate(list[int], [1]) == [1]
     assert cresset.wait(cresset.fork(lambda a: a + 1, 1)) == 2
     for obj in (1, "a", None, [1], ["a"], [], {"a": 1}, {}, (1, 2), (1, "a"), (), 1.5, X):
-        for target in (int, str, List[int], List[str], Dict[str, int], Tuple[int, int], Optional[int], Union[int, str], Any, torch.Tensor):
+        for target in (
+            int,
+            str,
+            list[int],
+            list[str],
+            dict[str, int],
+            tuple[int, int],
+            Optional[int],
+            Union[int, str],
+            Any,
+            torch.Tensor,
+        ):
             if target is Any:
                 assert cresset.isinstance(obj, target)
                 continue

@@ -6,7 +6,7 @@ neither compiles; the first line of torch.jit's message must be part of Cresset'
 """
 
 import math
-from typing import Any, Dict, List, Optional, Tuple, Union
+from typing import Any, Optional, Union
 
 import pytest
 import torch
@@ -1331,8 +1331,15 @@ def f(x): return x.relu(nothing=3)
 """
 
 NAMESPACE = {
-    "torch": torch, "math": math, "Tensor": torch.Tensor, "List": List, "Dict": Dict, "Tuple": Tuple,
-    "Optional": Optional, "Union": Union, "Any": Any,
+    "torch": torch,
+    "math": math,
+    "Tensor": torch.Tensor,
+    "List": list,
+    "Dict": dict,
+    "Tuple": tuple,
+    "Optional": Optional,
+    "Union": Union,
+    "Any": Any,
 }
 
 
@@ -1341,7 +1348,7 @@ def programs(text):
 
 
 def calls(program):
-    return [line[len("# call: "):] for line in program.split("\n") if line.startswith("# call: ")]
+    return [line[len("# call: ") :] for line in program.split("\n") if line.startswith("# call: ")]
 
 
 def outcome(functions, call):

@@ -6,7 +6,6 @@ import io
 import pathlib
 import pickle
 import threading
-from typing import Optional
 
 import pytest
 import torch
@@ -25,7 +24,7 @@ class Sub(torch.nn.Module):
 
 
 class Model(torch.nn.Module):
-    o: Optional[int]
+    o: int | None
 
     def __init__(self):
         super().__init__()
@@ -99,7 +98,13 @@ def test_names_as_in_torch_jit(m, theirs):
 def test_loads_from(saved, tmp_path, kind):
     file = pathlib.Path(tmp_path) / "m.pt"
     file.write_bytes(saved)
-    source = {"path": file, "str": str(file), "stream": io.BytesIO(saved), "bytes": saved, "memoryview": memoryview(saved)}[kind]
+    source = {
+        "path": file,
+        "str": str(file),
+        "stream": io.BytesIO(saved),
+        "bytes": saved,
+        "memoryview": memoryview(saved),
+    }[kind]
     m = cresset.load(source)
     file.unlink()  # a mapped file may go
     del source
@@ -175,7 +180,9 @@ def test_one_truth(m):
 
 
 def test_what_cannot_be_added(m):
-    with pytest.raises(RuntimeError, match="Can't add a new parameter after ScriptModule construction. Tried to add 'zz"):
+    with pytest.raises(
+        RuntimeError, match="Can't add a new parameter after ScriptModule construction. Tried to add 'zz"
+    ):
         m.register_buffer("zz", X)
     with pytest.raises(RuntimeError, match="Can't add a new parameter after ScriptModule construction"):
         m.zz = torch.nn.Parameter(X)

@@ -95,7 +95,11 @@ def test_batches(both):
 @pytest.mark.parametrize(
     "shape, rate, message",
     [
-        ((100,), 16000, "Provided number of samples is 100 (Supported values: 256 for 8000 sample rate, 512 for 16000)"),
+        (
+            (100,),
+            16000,
+            "Provided number of samples is 100 (Supported values: 256 for 8000 sample rate, 512 for 16000)",
+        ),
         ((1, 1, 512), 16000, "Too many dimensions for input audio chunk 3"),
         ((512,), 11025, "Supported sampling rates: [8000, 16000] (or multiply of 16000)"),
         ((10,), 16000, "Input audio chunk is too short"),
@@ -141,7 +145,17 @@ def test_the_command_gives_the_same_bits(both, tmp_path):
     for extension in ("npy", "pt"):
         out = tmp_path / f"{extension}-result.npy"
         subprocess.run(
-            [command, "run", MODEL, "--method", "audio_forward", f"@{tmp_path}/sound.{extension}", "sr=16000", "--save", out],
+            [
+                command,
+                "run",
+                MODEL,
+                "--method",
+                "audio_forward",
+                f"@{tmp_path}/sound.{extension}",
+                "sr=16000",
+                "--save",
+                out,
+            ],
             check=True,
             env={**os.environ, "OMP_NUM_THREADS": "1"},
         )

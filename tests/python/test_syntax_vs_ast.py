@@ -10,7 +10,6 @@ import random
 import re
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -81,12 +80,31 @@ def parse_trees(text):
 # ---- what it should be ----
 
 BINARY = {
-    ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "floordiv", ast.Mod: "%", ast.Pow: "pow",
-    ast.MatMult: "@", ast.LShift: "lshift", ast.RShift: "rshift", ast.BitOr: "|", ast.BitAnd: "&", ast.BitXor: "^",
+    ast.Add: "+",
+    ast.Sub: "-",
+    ast.Mult: "*",
+    ast.Div: "/",
+    ast.FloorDiv: "floordiv",
+    ast.Mod: "%",
+    ast.Pow: "pow",
+    ast.MatMult: "@",
+    ast.LShift: "lshift",
+    ast.RShift: "rshift",
+    ast.BitOr: "|",
+    ast.BitAnd: "&",
+    ast.BitXor: "^",
 }
 COMPARE = {
-    ast.Eq: "eq", ast.NotEq: "ne", ast.Lt: "<", ast.LtE: "le", ast.Gt: ">", ast.GtE: "ge", ast.Is: "is",
-    ast.IsNot: "is not", ast.In: "in", ast.NotIn: "not in",
+    ast.Eq: "eq",
+    ast.NotEq: "ne",
+    ast.Lt: "<",
+    ast.LtE: "le",
+    ast.Gt: ">",
+    ast.GtE: "ge",
+    ast.Is: "is",
+    ast.IsNot: "is not",
+    ast.In: "in",
+    ast.NotIn: "not in",
 }
 
 
@@ -244,7 +262,9 @@ class Expected:
             return self.node(n, "assign", targets, self.option(self.expr(n.value)), self.option(None))
         if t is ast.AnnAssign:
             value = self.option(n.value and self.expr(n.value))
-            return self.node(n, "assign", self.list([self.target(n.target)]), value, self.option(self.expr(n.annotation)))
+            return self.node(
+                n, "assign", self.list([self.target(n.target)]), value, self.option(self.expr(n.annotation))
+            )
         if t is ast.AugAssign:
             return self.node(n, "augmented assign", self.expr(n.target), [BINARY[type(n.op)], None], self.expr(n.value))
         if t is ast.If:
@@ -255,7 +275,12 @@ class Expected:
             return self.node(n, "for", self.target(n.target), self.expr(n.iter), self.stmts(n.body))
         if t is ast.With:
             items = [
-                ["with item", None, self.expr(i.context_expr), self.option(i.optional_vars and self.expr(i.optional_vars))]
+                [
+                    "with item",
+                    None,
+                    self.expr(i.context_expr),
+                    self.option(i.optional_vars and self.expr(i.optional_vars)),
+                ]
                 for i in n.items
             ]
             return self.node(n, "with", self.list(items), self.stmts(n.body))
@@ -284,7 +309,9 @@ class Expected:
             for only, args, values in (("False", a.args, defaults), ("True", a.kwonlyargs, a.kw_defaults)):
                 for p, d in zip(args, values):
                     kind = self.option(self.annotation(p.annotation))
-                    params.append(["param", None, self.ident(p.arg), kind, self.option(d and self.expr(d)), [only, None]])
+                    params.append(
+                        ["param", None, self.ident(p.arg), kind, self.option(d and self.expr(d)), [only, None]]
+                    )
             decl = ["decl", None, self.list(params), self.option(self.annotation(n.returns))]
             return self.node(n, "def", self.ident(n.name), decl, self.stmts(n.body), marks)
         if t is ast.ClassDef:
@@ -361,13 +388,45 @@ class Generator:
 
     def number(self):
         return self.pick(
-            "0", "1", "42", "1_000", "0x1F", "0o17", "0b1_01", "1.5", ".5", "5.", "1e-3", "1E5", "2j", "1.5e3J", "00",
-            "9223372036854775807", "1_0.0_1", "0.0",
+            "0",
+            "1",
+            "42",
+            "1_000",
+            "0x1F",
+            "0o17",
+            "0b1_01",
+            "1.5",
+            ".5",
+            "5.",
+            "1e-3",
+            "1E5",
+            "2j",
+            "1.5e3J",
+            "00",
+            "9223372036854775807",
+            "1_0.0_1",
+            "0.0",
         )
 
     def string_body(self, quote):
         return "".join(
-            self.pick("a", "b c", "\\n", "\\\\", "\\'", '\\"', "\\x41", "\\u00e9", "\\U0001F600", "é", "…", "\\101", "#", "\\d", "")
+            self.pick(
+                "a",
+                "b c",
+                "\\n",
+                "\\\\",
+                "\\'",
+                '\\"',
+                "\\x41",
+                "\\u00e9",
+                "\\U0001F600",
+                "é",
+                "…",
+                "\\101",
+                "#",
+                "\\d",
+                "",
+            )
             for _ in range(self.r.randrange(4))
         )
 
@@ -378,8 +437,26 @@ class Generator:
             prefix = self.pick("", "", "", "u", "r", "R", "f", "rf")
             if "f" in prefix:
                 body = "".join(
-                    self.pick("a", "{{", "}}", " b", "{x}", "{ y + 1 }", "{x!r}", "{x:.2f}", "{x!s:>{y}}", "{foo(x)[0]}", "{x=}",
-                              "{x = }", "{x=!s}", "{x=:3}", "{ {1: 2}[1] }", "{x, y}", "{x != y}", "{(x == y)}")
+                    self.pick(
+                        "a",
+                        "{{",
+                        "}}",
+                        " b",
+                        "{x}",
+                        "{ y + 1 }",
+                        "{x!r}",
+                        "{x:.2f}",
+                        "{x!s:>{y}}",
+                        "{foo(x)[0]}",
+                        "{x=}",
+                        "{x = }",
+                        "{x=!s}",
+                        "{x=:3}",
+                        "{ {1: 2}[1] }",
+                        "{x, y}",
+                        "{x != y}",
+                        "{(x == y)}",
+                    )
                     for _ in range(self.r.randrange(5))
                 )
             else:
@@ -453,6 +530,7 @@ class Generator:
         if k == 8:
             return "[" + self.inside(lambda: self.items(lambda: self.star_or(d - 1))) + "]"
         if k == 9:
+
             def tuple_():
                 n = self.r.randrange(4)
                 if n == 0:
@@ -460,6 +538,7 @@ class Generator:
                 if n == 1:
                     return self.expr(d - 1) + self.sp() + ","
                 return (self.sp() + ",").join(self.star_or(d - 1) for _ in range(n)) + self.pick("", ",")
+
             return "(" + self.inside(tuple_) + ")"
         if k == 10:
             return "{" + self.inside(lambda: self.items(lambda: f"{self.expr(d - 1)}: {self.expr(d - 1)}")) + "}"
@@ -500,6 +579,7 @@ class Generator:
                 part = lambda: self.expr(d) if self.r.random() < 0.5 else ""
                 return part() + ":" + part() + (self.pick("", ":" + part()))
             return self.pick("None", "...", self.expr(d))
+
         n = self.pick(1, 1, 2, 3)
         if n == 1 and self.r.random() < 0.1:
             return self.name() + ","  # a tuple of one
@@ -533,14 +613,19 @@ class Generator:
         return self.expr(d) if self.r.random() < 0.8 else self.expr(d) + ", " + self.star_or(d) + self.pick("", ",")
 
     def annotation(self):
-        return self.pick("int", "Tensor", "List[int]", "Dict[str, Tensor]", "Optional[torch.Tensor]", "Tuple[int, ...]", "a.b.C")
+        return self.pick(
+            "int", "Tensor", "List[int]", "Dict[str, Tensor]", "Optional[torch.Tensor]", "Tuple[int, ...]", "a.b.C"
+        )
 
     def simple(self, in_loop, in_function):
         k = self.r.randrange(14 if in_loop else 12)
         if k == 0:
             return self.expr(3)
         if k < 4:
-            left = "".join(self.pick(self.target(), self.targets(1)) + self.sp() + "=" + self.sp() for _ in range(self.pick(1, 1, 2)))
+            left = "".join(
+                self.pick(self.target(), self.targets(1)) + self.sp() + "=" + self.sp()
+                for _ in range(self.pick(1, 1, 2))
+            )
             return left + self.tuple_or(3)
         if k == 4:
             value = "" if self.r.random() < 0.3 else " = " + self.tuple_or(2)
@@ -564,7 +649,12 @@ class Generator:
 
     def suite(self, indent, d, in_loop, in_function=True):
         if self.r.random() < 0.15:
-            return " " + "; ".join(self.simple(in_loop, in_function) for _ in range(self.pick(1, 2))) + self.pick("", ";") + "\n"
+            return (
+                " "
+                + "; ".join(self.simple(in_loop, in_function) for _ in range(self.pick(1, 2)))
+                + self.pick("", ";")
+                + "\n"
+            )
         inner = indent + self.pick("  ", "    ", " ", "\t")
         lines = [self.pick("", "  # why\n", "\n\n")]
         for _ in range(self.pick(1, 2, 3)):
@@ -587,7 +677,9 @@ class Generator:
             return f"{indent}while {self.expr(2)}:" + self.suite(indent, d, True, in_function)
         if k == 8:
             return f"{indent}for {self.loop_target()} in {self.tuple_or(2)}:" + self.suite(indent, d, True, in_function)
-        items = self.pick("f(x)", "f(x) as y", "a, b as c", "(a as b, c)", "(a, b)", "(a, b,)", "(a).b() as c", "(a)", "(a) as b, (c)")
+        items = self.pick(
+            "f(x)", "f(x) as y", "a, b as c", "(a as b, c)", "(a, b)", "(a, b,)", "(a).b() as c", "(a)", "(a) as b, (c)"
+        )
         return f"{indent}with {items}:" + self.suite(indent, d, in_loop, in_function)
 
     def function(self, indent, method=False):
@@ -599,7 +691,9 @@ class Generator:
             params.insert(0, "self")
         text = (indent + "@" + self.pick("export\n", "a.b\n", "a.b(1)\n")) if self.r.random() < 0.3 else ""
         split = self.pick(", ", ",\n      ")
-        text += f"{indent}def {self.name()}{self.pick('', ' ')}({split.join(params)}{self.pick('', ',') if params else ''})"
+        text += (
+            f"{indent}def {self.name()}{self.pick('', ' ')}({split.join(params)}{self.pick('', ',') if params else ''})"
+        )
         text += self.pick("", f" -> {self.annotation()}") + ":"
         return text + self.suite(indent, 3, False)
 
@@ -608,14 +702,23 @@ class Generator:
         text += "class C" + self.pick("", "()", "(Module)", "(a.B, C,)") + ":\n"
         for _ in range(self.pick(1, 3, 5)):
             text += self.pick(
-                "  x : int\n", "  y : Optional[a.b.C] = None\n", '  __parameters__ = ["a", "b", ]\n', '  """doc"""\n', "  pass\n",
-                '  __annotations__["0"] = __torch__.M\n', self.function("  ", True), self.function("  ", True),
+                "  x : int\n",
+                "  y : Optional[a.b.C] = None\n",
+                '  __parameters__ = ["a", "b", ]\n',
+                '  """doc"""\n',
+                "  pass\n",
+                '  __annotations__["0"] = __torch__.M\n',
+                self.function("  ", True),
+                self.function("  ", True),
             )
         return text
 
     def program(self, count):
         make = lambda: self.pick(
-            lambda: self.expr(4) + "\n", lambda: self.statement("", 3, False, False), lambda: self.function(""), self.class_,
+            lambda: self.expr(4) + "\n",
+            lambda: self.statement("", 3, False, False),
+            lambda: self.function(""),
+            self.class_,
         )()
         return "".join(make() for _ in range(count))
 

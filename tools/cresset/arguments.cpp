@@ -36,7 +36,8 @@ c10::IValue readFile(const std::string& path) {
   for (char& c : extension) c = static_cast<char>(std::tolower(c));
   if (extension == ".npy") return readNpy(path);
   if (extension == ".pt" || extension == ".pth") return loadValue(path);
-  if (extension == ".wav" || extension == ".flac" || extension == ".ogg" || extension == ".aiff") return readSound(path);
+  if (extension == ".wav" || extension == ".flac" || extension == ".ogg" || extension == ".aiff")
+    return readSound(path);
   throw UserError(path + ": files of type '" + extension + "' are not read; give .npy, .pt or .wav");
 }
 
@@ -47,7 +48,7 @@ bool wantsString(const c10::TypePtr& type) {
   return false;
 }
 
-} // namespace
+}  // namespace
 
 c10::IValue parseArgument(const std::string& word, const c10::TypePtr& type, const std::string& name) {
   if (!word.empty() && word[0] == '@') return readFile(word.substr(1));
@@ -80,7 +81,7 @@ Arguments parseArguments(const std::vector<std::string>& words, const c10::Funct
       result.keywords[key] = parseArgument(word.substr(equals + 1), declared[*index].type(), key);
       continue;
     }
-    const size_t position = result.positional.size() + 1; // behind self
+    const size_t position = result.positional.size() + 1;  // behind self
     const bool known = position < declared.size();
     const std::string name = known ? declared[position].name() : std::to_string(position);
     result.positional.push_back(parseArgument(word, known ? declared[position].type() : c10::TypePtr(), name));
@@ -88,4 +89,4 @@ Arguments parseArguments(const std::vector<std::string>& words, const c10::Funct
   return result;
 }
 
-} // namespace cresset::cli
+}  // namespace cresset::cli

@@ -30,4 +30,4 @@ c10::IValue parseArgument(const std::string& word, const c10::TypePtr& type, con
 at::Tensor readNpy(const std::string& path);
 void writeNpy(const std::string& path, const at::Tensor& tensor);
 
-} // namespace cresset::cli
+}  // namespace cresset::cli

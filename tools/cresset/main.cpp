@@ -34,7 +34,9 @@ void save(const c10::IValue& value, const std::string& path) {
     saveAll(value.toListRef());
   } else if (value.isGenericDict()) {
     for (const auto& entry : value.toGenericDict()) {
-      save(entry.value(), stem + "-" + (entry.key().isString() ? entry.key().toStringRef() : cresset::toPrinted(entry.key())) + ".npy");
+      save(
+          entry.value(),
+          stem + "-" + (entry.key().isString() ? entry.key().toStringRef() : cresset::toPrinted(entry.key())) + ".npy");
     }
   } else {
     throw cresset::UserError("--save: a result of type " + value.type()->annotation_str() + " cannot be saved as .npy");
@@ -71,7 +73,8 @@ int runMethod(const RunOptions& options) {
     std::cerr << "load " << load_ms << " ms, first call " << calls.front() << " ms";
     if (calls.size() > 1) {
       std::sort(calls.begin() + 1, calls.end());
-      std::cerr << ", later calls " << calls[1 + (calls.size() - 1) / 2] << " ms (median of " << calls.size() - 1 << ")";
+      std::cerr << ", later calls " << calls[1 + (calls.size() - 1) / 2] << " ms (median of " << calls.size() - 1
+                << ")";
     }
     std::cerr << "\n";
   }
@@ -90,7 +93,7 @@ Examples:
   cresset run vad.jit --method audio_forward @speech.wav sr=16000 --save probabilities.npy
   cresset run model.pt 'torch.ones([1, 3, 8, 8])' --repeat 100 --time)";
 
-} // namespace
+}  // namespace
 
 int main(int argc, char** argv) {
   CLI::App app("Cresset runs PyTorch programs without Python.");

@@ -17,16 +17,18 @@ constexpr std::string_view kMagic = "\x93NUMPY";
 
 // NumPy's kind and size to dtype, and back. Files are little-endian or have one-byte elements.
 const std::map<std::string, c10::ScalarType> kTypes = {
-    {"f2", c10::kHalf}, {"f4", c10::kFloat}, {"f8", c10::kDouble}, {"c8", c10::kComplexFloat}, {"c16", c10::kComplexDouble},
-    {"i1", c10::kChar}, {"i2", c10::kShort}, {"i4", c10::kInt},    {"i8", c10::kLong},         {"b1", c10::kBool},
-    {"u1", c10::kByte}, {"u2", c10::kUInt16}, {"u4", c10::kUInt32}, {"u8", c10::kUInt64}};
+    {"f2", c10::kHalf},           {"f4", c10::kFloat}, {"f8", c10::kDouble}, {"c8", c10::kComplexFloat},
+    {"c16", c10::kComplexDouble}, {"i1", c10::kChar},  {"i2", c10::kShort},  {"i4", c10::kInt},
+    {"i8", c10::kLong},           {"b1", c10::kBool},  {"u1", c10::kByte},   {"u2", c10::kUInt16},
+    {"u4", c10::kUInt32},         {"u8", c10::kUInt64}};
 
 at::Tensor emptyStrided(c10::IntArrayRef sizes, c10::IntArrayRef strides, c10::ScalarType dtype) {
   return at::_ops::empty_strided::call(
-      c10::fromIntArrayRefSlow(sizes), c10::fromIntArrayRefSlow(strides), dtype, std::nullopt, std::nullopt, std::nullopt);
+      c10::fromIntArrayRefSlow(sizes), c10::fromIntArrayRefSlow(strides), dtype, std::nullopt, std::nullopt,
+      std::nullopt);
 }
 
-} // namespace
+}  // namespace
 
 at::Tensor readNpy(const std::string& path) {
   static_assert(std::endian::native == std::endian::little);
@@ -71,7 +73,9 @@ at::Tensor readNpy(const std::string& path) {
     if (__builtin_mul_overflow(bytes, static_cast<uint64_t>(size), &bytes)) throw bad("has an absurd shape");
   }
   if (bytes > available) {
-    throw bad("is cut off: " + std::to_string(bytes) + " bytes of data are declared, " + std::to_string(available) + " are there");
+    throw bad(
+        "is cut off: " + std::to_string(bytes) + " bytes of data are declared, " + std::to_string(available) +
+        " are there");
   }
   std::vector<int64_t> strides(sizes.size(), 1);
   int64_t step = 1;
@@ -106,4 +110,4 @@ void writeNpy(const std::string& path, const at::Tensor& tensor) {
   if (!out.flush()) throw UserError(path + ": cannot be written");
 }
 
-} // namespace cresset::cli
+}  // namespace cresset::cli

@@ -20,9 +20,11 @@
 namespace cresset {
 
 struct LoadOptions {
-  /// Where tensors go; by default where they were saved (CPU if that device does not exist here is an error, as in torch.jit).
+  /// Where tensors go; by default where they were saved (CPU if that device does not exist here is an error, as in
+  /// torch.jit).
   std::optional<c10::Device> device;
-  /// In: names of extra files to read ("metadata.json"). Out: their contents; names that the archive lacks stay as they were.
+  /// In: names of extra files to read ("metadata.json"). Out: their contents; names that the archive lacks stay as they
+  /// were.
   std::unordered_map<std::string, std::string>* extra_files = nullptr;
   /// Whether to run the `__setstate__` that a scripted class of the archive may have: code of the archive, run once
   /// everything is loaded. Off, such an archive is an error (docs/decisions/0002-setstate.md). Classes that are
@@ -37,17 +39,18 @@ struct LoadOptions {
 struct LoadedArchive {
   c10::intrusive_ptr<c10::ivalue::Object> root;
   std::shared_ptr<Program> program;
-  int64_t version = 0; // of the file format
+  int64_t version = 0;  // of the file format
 };
 
 /// Throw ArchiveError.
 LoadedArchive loadArchive(const std::string& path, const LoadOptions& options = {});
 LoadedArchive loadArchive(std::istream& stream, const LoadOptions& options = {});
 /// `keep_alive` is held as long as a tensor refers to the buffer.
-LoadedArchive loadArchive(const void* data, size_t size, std::shared_ptr<void> keep_alive, const LoadOptions& options = {});
+LoadedArchive loadArchive(
+    const void* data, size_t size, std::shared_ptr<void> keep_alive, const LoadOptions& options = {});
 
 /// The value in a file that torch.save wrote: tensors, numbers, strings, and tuples, lists and dicts of them. Classes
 /// are an error, and nothing is executed. Throws ArchiveError.
 c10::IValue loadValue(const std::string& path, std::optional<c10::Device> device = std::nullopt);
 
-} // namespace cresset
+}  // namespace cresset

@@ -39,7 +39,8 @@ class ConstantsValue final : public SugaredValue {
     }
     if (!number) return nullptr;
     if (index >= constants.size())
-      throw UserError("the archive has " + std::to_string(constants.size()) + " constants, and no CONSTANTS." + name, range);
+      throw UserError(
+          "the archive has " + std::to_string(constants.size()) + " constants, and no CONSTANTS." + name, range);
     return std::make_shared<SimpleValue>(cx.graph.insertConstant(constants[index]));
   }
 
@@ -50,7 +51,7 @@ class ConstantsValue final : public SugaredValue {
 // The operators that changed, by torch's version map, and how to tell a call that means something else now.
 struct Change {
   std::string_view name;
-  int64_t since; // the first file format with today's meaning
+  int64_t since;  // the first file format with today's meaning
   bool (*affected)(const std::vector<NamedValue>& args, const std::vector<NamedValue>& kwargs);
   std::string_view what;
 };
@@ -59,7 +60,8 @@ bool isNoneOrMissing(const NamedValue* value) {
   return value == nullptr || value->type()->kind() == c10::TypeKind::NoneType;
 }
 const NamedValue* argument(
-    const std::vector<NamedValue>& args, const std::vector<NamedValue>& kwargs, size_t position, std::string_view name) {
+    const std::vector<NamedValue>& args, const std::vector<NamedValue>& kwargs, size_t position,
+    std::string_view name) {
   if (position < args.size()) return &args[position];
   for (const NamedValue& kw : kwargs)
     if (kw.name == name) return &kw;
@@ -77,7 +79,7 @@ bool infersIntegralFill(const std::vector<NamedValue>& args, const std::vector<N
   if (!fill || fill->type()->kind() == c10::TypeKind::FloatType || fill->type()->kind() == c10::TypeKind::ComplexType)
     return false;
   for (const NamedValue& kw : kwargs)
-    if (kw.name == "out") return false; // the result's dtype is the given tensor's
+    if (kw.name == "out") return false;  // the result's dtype is the given tensor's
   return isNoneOrMissing(argument(args, kwargs, 2, "dtype"));
 }
 
@@ -99,8 +101,8 @@ class VersionedOperator final : public SugaredValue {
     return value_->findAttr(range, cx, name);
   }
   SugaredValuePtr call(
-      const SourceRange& range, EmitContext& cx, const std::vector<NamedValue>& args, const std::vector<NamedValue>& kwargs,
-      size_t num_binders) override {
+      const SourceRange& range, EmitContext& cx, const std::vector<NamedValue>& args,
+      const std::vector<NamedValue>& kwargs, size_t num_binders) override {
     if (change_.affected(args, kwargs))
       throw UserError(
           "This archive has file format " + std::to_string(version_) + ", and " + std::string(change_.what) +
@@ -124,7 +126,7 @@ class VersionedNamespace final : public SugaredValue {
   SugaredValuePtr findAttr(const SourceRange& range, EmitContext& cx, const std::string& name) override {
     SugaredValuePtr found = value_->findAttr(range, cx, name);
     if (!found) return nullptr;
-    if (name == "aten") return std::make_shared<VersionedNamespace>(std::move(found), version_); // ops.aten
+    if (name == "aten") return std::make_shared<VersionedNamespace>(std::move(found), version_);  // ops.aten
     for (const Change& change : kChanges)
       if (change.name == name && version_ < change.since)
         return std::make_shared<VersionedOperator>(std::move(found), change, version_);
@@ -136,7 +138,7 @@ class VersionedNamespace final : public SugaredValue {
   int64_t version_;
 };
 
-} // namespace
+}  // namespace
 
 SugaredValuePtr makeNamespaceValue(std::shared_ptr<SourceImporter> importer, std::string prefix) {
   return std::make_shared<NamespaceValue>(std::move(importer), std::move(prefix));
@@ -153,4 +155,4 @@ bool hasChangedOperators(int64_t version) {
   return false;
 }
 
-} // namespace cresset
+}  // namespace cresset

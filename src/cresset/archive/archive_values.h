@@ -20,4 +20,4 @@ SugaredValuePtr makeVersionedValue(SugaredValuePtr value, int64_t version);
 /// Whether any operator has changed its meaning since this file format.
 bool hasChangedOperators(int64_t version);
 
-} // namespace cresset
+}  // namespace cresset

@@ -16,7 +16,7 @@ namespace cresset {
 struct ArchiveSite {
   std::string_view file;
   std::string_view entry;
-  size_t offset = static_cast<size_t>(-1); // ArchiveError::kNoOffset
+  size_t offset = static_cast<size_t>(-1);  // ArchiveError::kNoOffset
 
   ArchiveSite at(size_t where) const { return {file, entry, where}; }
   /// Throws ArchiveError.
@@ -55,4 +55,4 @@ class LoadBudget {
   size_t limit_, used_ = 0;
 };
 
-} // namespace cresset
+}  // namespace cresset

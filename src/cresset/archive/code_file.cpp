@@ -7,7 +7,9 @@ namespace cresset {
 
 namespace {
 
-bool isIdentifier(char c) { return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+bool isIdentifier(char c) {
+  return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
 
 // The name after "def " or "class ".
 std::string_view nameAfter(std::string_view line, size_t at) {
@@ -17,14 +19,16 @@ std::string_view nameAfter(std::string_view line, size_t at) {
   return line.substr(at, end - at);
 }
 
-bool startsWith(std::string_view text, std::string_view prefix) { return text.substr(0, prefix.size()) == prefix; }
+bool startsWith(std::string_view text, std::string_view prefix) {
+  return text.substr(0, prefix.size()) == prefix;
+}
 
-} // namespace
+}  // namespace
 
 CodeFile::CodeFile(std::string text, std::string record, std::shared_ptr<const DebugRecords> debug)
     : text_(std::move(text)), record_(std::move(record)), debug_(std::move(debug)) {
   std::string_view all = text_;
-  size_t decorators = std::string_view::npos; // where the decorators of the next definition start
+  size_t decorators = std::string_view::npos;  // where the decorators of the next definition start
   for (size_t at = 0; at < all.size();) {
     size_t end = std::min(all.find('\n', at), all.size());
     std::string_view line = all.substr(at, end - at);
@@ -34,7 +38,8 @@ CodeFile::CodeFile(std::string text, std::string record, std::shared_ptr<const D
       size_t begin = decorators == std::string_view::npos ? at : decorators;
       decorators = std::string_view::npos;
       if (!blocks_.empty()) blocks_.back().end = std::min(blocks_.back().end, begin);
-      blocks_.push_back({is_class ? CodeBlock::Class : CodeBlock::Function, nameAfter(line, is_class ? 6 : 4), begin, all.size()});
+      blocks_.push_back(
+          {is_class ? CodeBlock::Class : CodeBlock::Function, nameAfter(line, is_class ? 6 : 4), begin, all.size()});
     } else if (startsWith(line, "@") && decorators == std::string_view::npos) {
       decorators = at;
     }
@@ -71,8 +76,9 @@ CodeFile::ClassParts CodeFile::split(const CodeBlock& block) const {
         parts.methods.back().end = at;
       // The `def` itself starts behind the indentation: the piece is parsed as if it stood at the left edge.
       parts.methods.push_back({CodeBlock::Function, nameAfter(line, 6), at + 2, block.end});
-    } else if (line.size() > 2 && startsWith(line, "  ") && line[2] != ' ' && line[2] != '#' && !parts.methods.empty()) {
-      return {block.end, {}}; // a decorator, or an attribute among the methods
+    } else if (
+        line.size() > 2 && startsWith(line, "  ") && line[2] != ' ' && line[2] != '#' && !parts.methods.empty()) {
+      return {block.end, {}};  // a decorator, or an attribute among the methods
     }
     at = end + 1;
   }
@@ -103,10 +109,11 @@ size_t CodeFile::signatureEnd(const CodeBlock& block) const {
 }
 
 std::shared_ptr<const Source> CodeFile::source(size_t begin, size_t end, std::string_view suffix) const {
-  auto line = static_cast<size_t>(std::upper_bound(line_starts_.begin(), line_starts_.end(), begin) - line_starts_.begin());
+  auto line =
+      static_cast<size_t>(std::upper_bound(line_starts_.begin(), line_starts_.end(), begin) - line_starts_.begin());
   std::string text(std::string_view(text_).substr(begin, end - begin));
   text += suffix;
   return std::make_shared<ArchiveSource>(std::move(text), record_, line, begin, debug_);
 }
 
-} // namespace cresset
+}  // namespace cresset

@@ -34,7 +34,7 @@ class CodeFile {
   const std::vector<CodeBlock>& blocks() const { return blocks_; }
   /// The `def`s of a class, and what is left of it: the class line and its attributes.
   struct ClassParts {
-    size_t header_end = 0; // [block.begin, header_end)
+    size_t header_end = 0;  // [block.begin, header_end)
     std::vector<CodeBlock> methods;
   };
   /// Empty methods and the whole block as header if the class is not of the form "attributes, then methods".
@@ -50,9 +50,9 @@ class CodeFile {
  private:
   std::string text_, record_;
   std::shared_ptr<const DebugRecords> debug_;
-  std::vector<uint32_t> line_starts_; // files are smaller than 4 GiB
+  std::vector<uint32_t> line_starts_;  // files are smaller than 4 GiB
   std::vector<CodeBlock> blocks_;
   std::unordered_map<std::string_view, size_t> index_;
 };
 
-} // namespace cresset
+}  // namespace cresset

@@ -30,15 +30,26 @@ namespace {
 constexpr int kMaxInlineDepth = 20;
 
 const std::unordered_set<std::string>& reservedNames() {
-  static const std::unordered_set<std::string> kNames = {
-      "and",      "as",     "assert",  "async",  "await",    "break",    "class",    "continue",    "def",           "del",
-      "elif",     "else",   "except",  "finally", "for",      "from",     "global",   "if",          "import",        "in",
-      "is",       "lambda", "None",    "nonlocal", "not",     "or",       "pass",     "raise",       "return",        "True",
-      "False",    "try",    "while",   "with",   "yield",    "torch",    "ops",      "CONSTANTS",   "annotate",      "uninitialized",
-      "getattr",  "setattr", "isinstance", "unchecked_cast", "fork", "wait", "inf", "nan", "infj", "nanj",
-      "int",      "float",  "bool",    "str",    "complex",  "print",    "range",    "len",         "list",          "dict",
-      "tuple",    "min",    "max",     "abs",    "sorted",   "zip",      "enumerate", "device",     "Tensor",        "List",
-      "Dict",     "Tuple",  "Optional", "Union", "Any",      "Future",   "NoneType", "type",        "super",         "hasattr"};
+  static const std::unordered_set<std::string> kNames = {"and",      "as",        "assert",     "async",
+                                                         "await",    "break",     "class",      "continue",
+                                                         "def",      "del",       "elif",       "else",
+                                                         "except",   "finally",   "for",        "from",
+                                                         "global",   "if",        "import",     "in",
+                                                         "is",       "lambda",    "None",       "nonlocal",
+                                                         "not",      "or",        "pass",       "raise",
+                                                         "return",   "True",      "False",      "try",
+                                                         "while",    "with",      "yield",      "torch",
+                                                         "ops",      "CONSTANTS", "annotate",   "uninitialized",
+                                                         "getattr",  "setattr",   "isinstance", "unchecked_cast",
+                                                         "fork",     "wait",      "inf",        "nan",
+                                                         "infj",     "nanj",      "int",        "float",
+                                                         "bool",     "str",       "complex",    "print",
+                                                         "range",    "len",       "list",       "dict",
+                                                         "tuple",    "min",       "max",        "abs",
+                                                         "sorted",   "zip",       "enumerate",  "device",
+                                                         "Tensor",   "List",      "Dict",       "Tuple",
+                                                         "Optional", "Union",     "Any",        "Future",
+                                                         "NoneType", "type",      "super",      "hasattr"};
   return kNames;
 }
 
@@ -47,20 +58,24 @@ bool isIdentifier(const std::string& name) {
   return std::all_of(name.begin(), name.end(), [](unsigned char c) { return std::isalnum(c) || c == '_'; });
 }
 
-std::string annotation(const TypePtr& type) { return type->annotation_str(); }
+std::string annotation(const TypePtr& type) {
+  return type->annotation_str();
+}
 
 std::string floatLiteral(double value) {
   if (std::isnan(value)) return "nan";
   if (std::isinf(value)) return value < 0 ? "-inf" : "inf";
   std::array<char, 32> buffer;
-  const auto [end, error] = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value); // shortest that reads back
+  const auto [end, error] =
+      std::to_chars(buffer.data(), buffer.data() + buffer.size(), value);  // shortest that reads back
   std::string text(buffer.data(), end);
   return text.find_first_of(".e") == std::string::npos ? text + "." : text;
 }
 
 class CodePrinter {
  public:
-  CodePrinter(Function& function, CodeOptions options) : function_(function), graph_(*function.graph()), options_(options) {}
+  CodePrinter(Function& function, CodeOptions options)
+      : function_(function), graph_(*function.graph()), options_(options) {}
 
   std::string print(const std::string& name) {
     const c10::FunctionSchema& schema = function_.getSchema();
@@ -99,8 +114,8 @@ class CodePrinter {
   }
 
   static bool isStatement(const Node* node) {
-    return node->outputs().size() != 1 || !node->blocks().empty() || node->kind() == prim::Enter || node->kind() == prim::Exit ||
-           node->kind() == prim::fork || node->kind() == prim::Uninitialized;
+    return node->outputs().size() != 1 || !node->blocks().empty() || node->kind() == prim::Enter ||
+           node->kind() == prim::Exit || node->kind() == prim::fork || node->kind() == prim::Uninitialized;
   }
 
   static bool canInline(const Value* value) {
@@ -167,7 +182,8 @@ class CodePrinter {
   }
 
   std::string constant(const Value* value) {
-    if (auto function = value->type()->cast<c10::FunctionType>()) return function->function()->qualname().qualifiedName();
+    if (auto function = value->type()->cast<c10::FunctionType>())
+      return function->function()->qualname().qualifiedName();
     const auto iv = toIValue(value);
     return literal(iv ? *iv : c10::IValue(), value->type());
   }
@@ -212,7 +228,8 @@ class CodePrinter {
     if (value.isGenericDict() && !value.toGenericDict().empty()) {
       std::string items;
       for (const auto& entry : value.toGenericDict()) {
-        items += (items.empty() ? "" : ", ") + literal(entry.key(), TypePtr()) + ": " + literal(entry.value(), TypePtr());
+        items +=
+            (items.empty() ? "" : ", ") + literal(entry.key(), TypePtr()) + ": " + literal(entry.value(), TypePtr());
       }
       return "{" + items + "}";
     }
@@ -237,11 +254,15 @@ class CodePrinter {
         if (type && type->name()) return type->name()->qualifiedName() + "(" + join(node->inputs()) + ")";
         return "(" + join(node->inputs()) + (node->inputs().size() == 1 ? ",)" : ")");
       }
-      case prim::ListConstruct: return listLiteral(node);
-      case prim::DictConstruct: return dictLiteral(node);
-      case prim::TupleIndex: return "(" + text(node->input(0)) + ")[" + text(node->input(1)) + "]";
+      case prim::ListConstruct:
+        return listLiteral(node);
+      case prim::DictConstruct:
+        return dictLiteral(node);
+      case prim::TupleIndex:
+        return "(" + text(node->input(0)) + ")[" + text(node->input(1)) + "]";
       case prim::TupleSlice:
-        return "(" + text(node->input(0)) + ")[" + std::to_string(node->i(attr::beg)) + ":" + std::to_string(node->i(attr::end)) + "]";
+        return "(" + text(node->input(0)) + ")[" + std::to_string(node->i(attr::beg)) + ":" +
+               std::to_string(node->i(attr::end)) + "]";
       case prim::CreateObject: {
         const std::string type = annotation(node->output()->type());
         return type + ".__new__(" + type + ")";
@@ -251,27 +272,42 @@ class CodePrinter {
         if (isIdentifier(name)) return receiver(node->input(0)) + "." + name;
         return "getattr(" + text(node->input(0)) + ", " + quoteString(name) + ")";
       }
-      case prim::CallFunction: return text(node->input(0)) + callArguments(node->inputs(), 1);
-      case prim::CallMethod: return "(" + text(node->input(0)) + ")." + node->s(attr::name) + callArguments(node->inputs(), 1);
+      case prim::CallFunction:
+        return text(node->input(0)) + callArguments(node->inputs(), 1);
+      case prim::CallMethod:
+        return "(" + text(node->input(0)) + ")." + node->s(attr::name) + callArguments(node->inputs(), 1);
       case prim::isinstance: {
         const auto& types = node->tys(attr::types);
         std::string names;
         for (const TypePtr& type : types) names += (names.empty() ? "" : ", ") + annotation(type);
         return "isinstance(" + text(node->input(0)) + ", " + (types.size() == 1 ? names : "(" + names + ")") + ")";
       }
-      case prim::unchecked_cast: return "unchecked_cast(" + annotation(node->output()->type()) + ", " + text(node->input(0)) + ")";
-      case prim::Uninitialized: return "uninitialized(" + annotation(node->output()->type()) + ")";
-      case prim::Print: return "print(" + join(node->inputs()) + ")";
-      case aten::IntImplicit: return "annotate(int, " + text(node->input(0)) + ")";
-      case aten::FloatImplicit: return "annotate(float, " + text(node->input(0)) + ")";
-      case aten::ComplexImplicit: return "annotate(complex, " + text(node->input(0)) + ")";
-      case aten::ScalarImplicit: return "annotate(number, " + text(node->input(0)) + ")";
-      case aten::Int: return "int(" + join(node->inputs()) + ")";
-      case aten::Float: return "float(" + join(node->inputs()) + ")";
-      case aten::Bool: return "bool(" + join(node->inputs()) + ")";
-      case aten::str: return "str(" + join(node->inputs()) + ")";
-      case aten::__getitem__: return "(" + text(node->input(0)) + ")[" + text(node->input(1)) + "]";
-      default: return operatorCall(node);
+      case prim::unchecked_cast:
+        return "unchecked_cast(" + annotation(node->output()->type()) + ", " + text(node->input(0)) + ")";
+      case prim::Uninitialized:
+        return "uninitialized(" + annotation(node->output()->type()) + ")";
+      case prim::Print:
+        return "print(" + join(node->inputs()) + ")";
+      case aten::IntImplicit:
+        return "annotate(int, " + text(node->input(0)) + ")";
+      case aten::FloatImplicit:
+        return "annotate(float, " + text(node->input(0)) + ")";
+      case aten::ComplexImplicit:
+        return "annotate(complex, " + text(node->input(0)) + ")";
+      case aten::ScalarImplicit:
+        return "annotate(number, " + text(node->input(0)) + ")";
+      case aten::Int:
+        return "int(" + join(node->inputs()) + ")";
+      case aten::Float:
+        return "float(" + join(node->inputs()) + ")";
+      case aten::Bool:
+        return "bool(" + join(node->inputs()) + ")";
+      case aten::str:
+        return "str(" + join(node->inputs()) + ")";
+      case aten::__getitem__:
+        return "(" + text(node->input(0)) + ")[" + text(node->input(1)) + "]";
+      default:
+        return operatorCall(node);
     }
   }
 
@@ -285,7 +321,9 @@ class CodePrinter {
     const std::string list = "[" + join(node->inputs()) + "]";
     const bool inferable = node->inputs().empty()
                                ? element->kind() == c10::TypeKind::TensorType
-                               : std::all_of(node->inputs().begin(), node->inputs().end(), [&](const Value* v) { return *v->type() == *element; });
+                               : std::all_of(node->inputs().begin(), node->inputs().end(), [&](const Value* v) {
+                                   return *v->type() == *element;
+                                 });
     return inferable ? list : "annotate(" + annotation(node->output()->type()) + ", " + list + ")";
   }
 
@@ -304,14 +342,16 @@ class CodePrinter {
   std::string operatorCall(const Node* node) {
     const std::string ns = node->kind().ns().toUnqualString(), name = node->kind().toUnqualString();
     std::string result = (ns == "aten" ? "torch." : "ops." + ns + ".") + name + "(";
-    const Operator* op = operatorOf(const_cast<Node&>(*node)); // binding is a cache
+    const Operator* op = operatorOf(const_cast<Node&>(*node));  // binding is a cache
     if (!op || op->schema().is_vararg()) return result + join(node->inputs()) + ")";
     const auto& arguments = op->schema().arguments();
     // Trailing arguments that hold their default are left out, as people write calls.
     size_t count = std::min(node->inputs().size(), arguments.size());
     while (count > 0 && holdsDefault(node->input(count - 1), arguments[count - 1])) --count;
     for (size_t i = 0; i < count; ++i) {
-      if (arguments[i].kwarg_only() && holdsDefault(node->input(i), arguments[i]) && isConstantNode(node->input(i)->node())) continue;
+      if (arguments[i].kwarg_only() && holdsDefault(node->input(i), arguments[i]) &&
+          isConstantNode(node->input(i)->node()))
+        continue;
       if (result.back() != '(') result += ", ";
       if (arguments[i].kwarg_only()) result += arguments[i].name() + "=";
       result += text(node->input(i));
@@ -345,13 +385,17 @@ class CodePrinter {
 
   void printStatement(const Node* node) {
     switch (node->kind()) {
-      case prim::If: return printIf(node);
-      case prim::Loop: return printLoop(node);
+      case prim::If:
+        return printIf(node);
+      case prim::Loop:
+        return printLoop(node);
       case prim::SetAttr: {
         const std::string& name = node->s(attr::name);
         const std::string object = receiver(node->input(0)), value = text(node->input(1));
-        if (isIdentifier(name)) line() << object << "." << name << " = " << value << "\n";
-        else line() << "setattr(" << object << ", " << quoteString(name) << ", " << value << ")\n";
+        if (isIdentifier(name))
+          line() << object << "." << name << " = " << value << "\n";
+        else
+          line() << "setattr(" << object << ", " << quoteString(name) << ", " << value << ")\n";
         return;
       }
       case prim::TupleUnpack:
@@ -372,9 +416,13 @@ class CodePrinter {
         if (node->next()->kind() == prim::Exit) line() << "pass\n";
         return;
       }
-      case prim::Exit: --indent_; return;
-      case prim::fork: return printFork(node);
-      default: break;
+      case prim::Exit:
+        --indent_;
+        return;
+      case prim::fork:
+        return printFork(node);
+      default:
+        break;
     }
     const std::string value = expression(node);
     if (node->outputs().empty()) {
@@ -462,7 +510,8 @@ class CodePrinter {
       if (out_.tellp() == start) line() << "pass\n";
     } else {
       std::string names = condition_name, sources = text(outputs[0]);
-      if (!unbounded) sources = "torch.__and__(torch.lt(torch.add(" + counter_name + ", 1), " + bound + "), " + sources + ")";
+      if (!unbounded)
+        sources = "torch.__and__(torch.lt(torch.add(" + counter_name + ", 1), " + bound + "), " + sources + ")";
       for (size_t i = 0; i < carried_out.size(); ++i) {
         const std::string source = text(carried_out[i]);
         if (source == expressions_.at(node->outputs()[i])) continue;
@@ -497,7 +546,7 @@ class CodePrinter {
   CodeOptions options_;
   std::ostringstream out_;
   int indent_ = 0;
-  std::unordered_map<const Value*, std::string> expressions_; // names, and block inputs' names
+  std::unordered_map<const Value*, std::string> expressions_;  // names, and block inputs' names
   std::unordered_set<const Node*> inlined_;
   std::unordered_set<std::string> used_;
   std::unordered_map<std::string, size_t> next_suffix_;
@@ -505,10 +554,10 @@ class CodePrinter {
   size_t unnamed_constants_ = 0;
 };
 
-} // namespace
+}  // namespace
 
 std::string printCode(Function& function, CodeOptions options, const std::string& name) {
   return CodePrinter(function, options).print(name.empty() ? function.name() : name);
 }
 
-} // namespace cresset
+}  // namespace cresset

@@ -16,4 +16,4 @@ struct CodeOptions {
 /// `def name(...)` with the body of the function's graph. `name` defaults to the function's own.
 std::string printCode(Function& function, CodeOptions options = {}, const std::string& name = "");
 
-} // namespace cresset
+}  // namespace cresset

@@ -1,7 +1,7 @@
 // Reading debug records. See debug_records.h.
 //
-// The pickle is ("FORMAT_WITH_STRING_TABLE", (string, …), (record, …)), a record (offset, (source, begin, end)[, tag]), a
-// source ([numbers of lines in the table], number of the file's name, first line). Archives before PyTorch 1.10 have
+// The pickle is ("FORMAT_WITH_STRING_TABLE", (string, …), (record, …)), a record (offset, (source, begin, end)[, tag]),
+// a source ([numbers of lines in the table], number of the file's name, first line). Archives before PyTorch 1.10 have
 // the records alone, with sources (text, file name or None, first line).
 #include "cresset/archive/debug_records.h"
 
@@ -105,7 +105,7 @@ class RecordReader {
   std::unordered_map<uint32_t, std::shared_ptr<const Source>> sources_;
 };
 
-} // namespace
+}  // namespace
 
 void DebugRecords::read() const {
   const ZipEntry* entry = zip_->find(record_);
@@ -114,23 +114,26 @@ void DebugRecords::read() const {
     LoadBudget budget(LoadBudget::defaultLimit(zip_->bytes()->size()));
     Record record = zip_->read(*entry, budget);
     Pickle pickle(record.bytes(), {zip_->file(), record_, 0}, budget, judgePickleName);
-    RecordReader(pickle, budget).read([&](size_t offset, std::shared_ptr<const Source> source, uint32_t begin, uint32_t end) {
-      mappings_.push_back({offset, std::move(source), begin, end});
-    });
+    RecordReader(pickle, budget)
+        .read([&](size_t offset, std::shared_ptr<const Source> source, uint32_t begin, uint32_t end) {
+          mappings_.push_back({offset, std::move(source), begin, end});
+        });
   } catch (const ArchiveError&) {
     // Positions in the code file itself still stand.
     mappings_.clear();
   }
-  std::stable_sort(mappings_.begin(), mappings_.end(), [](const Mapping& a, const Mapping& b) { return a.offset < b.offset; });
+  std::stable_sort(
+      mappings_.begin(), mappings_.end(), [](const Mapping& a, const Mapping& b) { return a.offset < b.offset; });
 }
 
 std::optional<SourceRange> DebugRecords::find(size_t offset) const {
   std::call_once(once_, [this] { read(); });
-  auto it = std::upper_bound(
-      mappings_.begin(), mappings_.end(), offset, [](size_t at, const Mapping& mapping) { return at < mapping.offset; });
+  auto it = std::upper_bound(mappings_.begin(), mappings_.end(), offset, [](size_t at, const Mapping& mapping) {
+    return at < mapping.offset;
+  });
   if (it == mappings_.begin()) return std::nullopt;
   --it;
   return SourceRange{it->source, it->begin, it->end};
 }
 
-} // namespace cresset
+}  // namespace cresset

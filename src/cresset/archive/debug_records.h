@@ -18,7 +18,8 @@ namespace cresset {
 class DebugRecords {
  public:
   /// `record` may be missing from the archive; then nothing has an origin.
-  DebugRecords(std::shared_ptr<const ZipReader> zip, std::string record) : zip_(std::move(zip)), record_(std::move(record)) {}
+  DebugRecords(std::shared_ptr<const ZipReader> zip, std::string record)
+      : zip_(std::move(zip)), record_(std::move(record)) {}
   /// The original of the code at byte `offset` of the code file.
   std::optional<SourceRange> find(size_t offset) const;
 
@@ -33,13 +34,14 @@ class DebugRecords {
   std::shared_ptr<const ZipReader> zip_;
   std::string record_;
   mutable std::once_flag once_;
-  mutable std::vector<Mapping> mappings_; // by offset
+  mutable std::vector<Mapping> mappings_;  // by offset
 };
 
 /// A part of a code file. Its ranges know their originals.
 class ArchiveSource final : public Source {
  public:
-  ArchiveSource(std::string text, std::string record, size_t first_line, size_t offset, std::shared_ptr<const DebugRecords> debug)
+  ArchiveSource(
+      std::string text, std::string record, size_t first_line, size_t offset, std::shared_ptr<const DebugRecords> debug)
       : Source(std::move(text), std::move(record), first_line), offset_(offset), debug_(std::move(debug)) {}
   std::optional<SourceRange> origin(const SourceRange& range) const override {
     return debug_ ? debug_->find(offset_ + range.begin) : std::nullopt;
@@ -52,4 +54,4 @@ class ArchiveSource final : public Source {
   std::shared_ptr<const DebugRecords> debug_;
 };
 
-} // namespace cresset
+}  // namespace cresset

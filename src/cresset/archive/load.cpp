@@ -23,11 +23,15 @@ using caffe2::serialize::kMinSupportedFileFormatVersion;
   auto fail = [&](const std::string& reason) { site.fail(reason); };
   if (zip.find("archive_format") || zip.find("serialized_exported_program.json") || zip.find("models/model.json"))
     fail("this is a program of torch.export (.pt2), not a TorchScript archive; load it with torch.export.load");
-  if (zip.find(".data/extern_modules")) fail("this was written by torch.package, and holds Python code instead of TorchScript");
+  if (zip.find(".data/extern_modules"))
+    fail("this was written by torch.package, and holds Python code instead of TorchScript");
   if (zip.find("model.json"))
-    fail("this was written by PyTorch 1.0 or 1.1, whose format is not supported; load and save it with a later torch.jit");
+    fail(
+        "this was written by PyTorch 1.0 or 1.1, whose format is not supported; load and save it with a later "
+        "torch.jit");
   if (zip.find("data.pkl"))
-    fail("this was written by torch.save and holds no TorchScript (failed locating file constants.pkl); use torch.load");
+    fail(
+        "this was written by torch.save and holds no TorchScript (failed locating file constants.pkl); use torch.load");
   site.fail("not a TorchScript archive: it has no record constants.pkl (failed locating file constants.pkl)");
 }
 
@@ -40,7 +44,8 @@ int64_t readVersion(const ZipReader& zip, LoadBudget& budget) {
   auto site = zip.site(*entry, record.fileOffset());
   std::string_view text = record.bytes();
   while (!text.empty() && (text.back() == '\n' || text.back() == '\r' || text.back() == ' ')) text.remove_suffix(1);
-  bool valid = !text.empty() && text.size() <= 18 && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+  bool valid = !text.empty() && text.size() <= 18 &&
+               std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
   if (!valid) site.fail("the version is no number");
   int64_t version = std::stoll(std::string(text));
   if (version > static_cast<int64_t>(kMaxSupportedFileFormatVersion))
@@ -60,7 +65,8 @@ bool isBigEndian(const ZipReader& zip, LoadBudget& budget) {
   if (!entry) return false;
   Record record = zip.read(*entry, budget);
   if (record.bytes() == "big") return true;
-  if (record.bytes() != "little") zip.site(*entry, record.fileOffset()).fail("the byte order is neither 'little' nor 'big'");
+  if (record.bytes() != "little")
+    zip.site(*entry, record.fileOffset()).fail("the byte order is neither 'little' nor 'big'");
   return false;
 }
 
@@ -150,7 +156,7 @@ LoadedArchive loadFrom(std::shared_ptr<ArchiveBytes> bytes, const LoadOptions& o
   return result;
 }
 
-} // namespace
+}  // namespace
 
 LoadedArchive loadArchive(const std::string& path, const LoadOptions& options) {
   return loadFrom(ArchiveBytes::map(path), options);
@@ -182,4 +188,4 @@ c10::IValue loadValue(const std::string& path, std::optional<c10::Device> device
   return unpickle(context, "data");
 }
 
-} // namespace cresset
+}  // namespace cresset

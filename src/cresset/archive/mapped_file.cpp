@@ -34,9 +34,7 @@ ArchiveBytes::~ArchiveBytes() {
 }
 
 std::shared_ptr<ArchiveBytes> ArchiveBytes::map(const std::string& path) {
-  auto fail = [&](const std::string& reason) {
-    throw ArchiveError(path, "", ArchiveError::kNoOffset, reason);
-  };
+  auto fail = [&](const std::string& reason) { throw ArchiveError(path, "", ArchiveError::kNoOffset, reason); };
   int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (descriptor < 0) {
     // torch.jit.load's words for the two mistakes that people make.
@@ -63,9 +61,7 @@ std::shared_ptr<ArchiveBytes> ArchiveBytes::map(const std::string& path) {
 std::shared_ptr<ArchiveBytes> ArchiveBytes::read(std::istream& stream) {
   // Anonymous pages that grow by remapping: no second copy while growing, and tensors may live in them afterwards.
   std::shared_ptr<ArchiveBytes> bytes(new ArchiveBytes("<stream>", nullptr, 0, true));
-  auto fail = [&](const std::string& reason) {
-    throw ArchiveError(bytes->name_, "", ArchiveError::kNoOffset, reason);
-  };
+  auto fail = [&](const std::string& reason) { throw ArchiveError(bytes->name_, "", ArchiveError::kNoOffset, reason); };
   size_t capacity = size_t(1) << 20;
   void* data = ::mmap(nullptr, capacity, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (data == MAP_FAILED) fail("out of memory");
@@ -96,4 +92,4 @@ std::shared_ptr<ArchiveBytes> ArchiveBytes::wrap(const void* data, size_t size, 
   return bytes;
 }
 
-} // namespace cresset
+}  // namespace cresset

@@ -42,8 +42,8 @@ class ArchiveBytes {
   uint8_t* data_;
   size_t size_;
   bool private_;
-  size_t mapped_size_ = 0; // what munmap gets; 0 if nothing is to be unmapped
+  size_t mapped_size_ = 0;  // what munmap gets; 0 if nothing is to be unmapped
   std::shared_ptr<void> keep_alive_;
 };
 
-} // namespace cresset
+}  // namespace cresset

@@ -10,45 +10,105 @@ namespace cresset {
 namespace {
 
 enum Op : uint8_t {
-  kMark = '(', kStop = '.', kPop = '0', kPopMark = '1', kDup = '2', kBinFloat = 'G', kBinInt = 'J', kBinInt1 = 'K',
-  kBinInt2 = 'M', kNoneOp = 'N', kBinPersId = 'Q', kReduce = 'R', kBinString = 'T', kShortBinString = 'U',
-  kBinUnicode = 'X', kAppend = 'a', kBuild = 'b', kGlobal = 'c', kDict = 'd', kEmptyDict = '}', kAppends = 'e',
-  kBinGet = 'h', kLongBinGet = 'j', kList = 'l', kEmptyList = ']', kBinPut = 'q', kLongBinPut = 'r', kSetItem = 's',
-  kTuple = 't', kEmptyTuple = ')', kSetItems = 'u', kProto = 0x80, kNewObj = 0x81, kTuple1 = 0x85, kTuple2 = 0x86,
-  kTuple3 = 0x87, kNewTrue = 0x88, kNewFalse = 0x89, kLong1 = 0x8a, kLong4 = 0x8b, kShortBinUnicode = 0x8c,
+  kMark = '(',
+  kStop = '.',
+  kPop = '0',
+  kPopMark = '1',
+  kDup = '2',
+  kBinFloat = 'G',
+  kBinInt = 'J',
+  kBinInt1 = 'K',
+  kBinInt2 = 'M',
+  kNoneOp = 'N',
+  kBinPersId = 'Q',
+  kReduce = 'R',
+  kBinString = 'T',
+  kShortBinString = 'U',
+  kBinUnicode = 'X',
+  kAppend = 'a',
+  kBuild = 'b',
+  kGlobal = 'c',
+  kDict = 'd',
+  kEmptyDict = '}',
+  kAppends = 'e',
+  kBinGet = 'h',
+  kLongBinGet = 'j',
+  kList = 'l',
+  kEmptyList = ']',
+  kBinPut = 'q',
+  kLongBinPut = 'r',
+  kSetItem = 's',
+  kTuple = 't',
+  kEmptyTuple = ')',
+  kSetItems = 'u',
+  kProto = 0x80,
+  kNewObj = 0x81,
+  kTuple1 = 0x85,
+  kTuple2 = 0x86,
+  kTuple3 = 0x87,
+  kNewTrue = 0x88,
+  kNewFalse = 0x89,
+  kLong1 = 0x8a,
+  kLong4 = 0x8b,
+  kShortBinUnicode = 0x8c,
 };
 
 const char* nameOfForbidden(uint8_t op) {
   switch (op) {
-    case 'i': return "INST";
-    case 'o': return "OBJ";
-    case 'P': return "PERSID";
-    case 'I': return "INT";
-    case 'F': return "FLOAT";
-    case 'L': return "LONG";
-    case 'S': return "STRING";
-    case 'V': return "UNICODE";
-    case 'g': return "GET";
-    case 'p': return "PUT";
-    case 'B': return "BINBYTES";
-    case 'C': return "SHORT_BINBYTES";
-    case 0x82: return "EXT1";
-    case 0x83: return "EXT2";
-    case 0x84: return "EXT4";
-    case 0x8d: return "BINUNICODE8";
-    case 0x8e: return "BINBYTES8";
-    case 0x8f: return "EMPTY_SET";
-    case 0x90: return "ADDITEMS";
-    case 0x91: return "FROZENSET";
-    case 0x92: return "NEWOBJ_EX";
-    case 0x93: return "STACK_GLOBAL";
-    case 0x94: return "MEMOIZE";
-    case 0x95: return "FRAME";
-    default: return nullptr;
+    case 'i':
+      return "INST";
+    case 'o':
+      return "OBJ";
+    case 'P':
+      return "PERSID";
+    case 'I':
+      return "INT";
+    case 'F':
+      return "FLOAT";
+    case 'L':
+      return "LONG";
+    case 'S':
+      return "STRING";
+    case 'V':
+      return "UNICODE";
+    case 'g':
+      return "GET";
+    case 'p':
+      return "PUT";
+    case 'B':
+      return "BINBYTES";
+    case 'C':
+      return "SHORT_BINBYTES";
+    case 0x82:
+      return "EXT1";
+    case 0x83:
+      return "EXT2";
+    case 0x84:
+      return "EXT4";
+    case 0x8d:
+      return "BINUNICODE8";
+    case 0x8e:
+      return "BINBYTES8";
+    case 0x8f:
+      return "EMPTY_SET";
+    case 0x90:
+      return "ADDITEMS";
+    case 0x91:
+      return "FROZENSET";
+    case 0x92:
+      return "NEWOBJ_EX";
+    case 0x93:
+      return "STACK_GLOBAL";
+    case 0x94:
+      return "MEMOIZE";
+    case 0x95:
+      return "FRAME";
+    default:
+      return nullptr;
   }
 }
 
-} // namespace
+}  // namespace
 
 class Pickle::Machine {
  public:
@@ -86,7 +146,7 @@ class Pickle::Machine {
   template <typename T>
   T number() {
     T value;
-    std::memcpy(&value, take(sizeof(T)).data(), sizeof(T)); // pickles and these machines are little-endian
+    std::memcpy(&value, take(sizeof(T)).data(), sizeof(T));  // pickles and these machines are little-endian
     return value;
   }
   std::string_view line() {
@@ -146,7 +206,9 @@ class Pickle::Machine {
     if (mark == 0 || (!marks_.empty() && mark <= marks_.back())) fail("the pickle extends a container that it lacks");
     uint32_t n = stack_[mark - 1];
     if (p_.nodes_[n].kind != kind)
-      fail(kind == PickleNode::List ? "the pickle appends to something that is no list" : "the pickle sets items of something that is no dict");
+      fail(
+          kind == PickleNode::List ? "the pickle appends to something that is no list"
+                                   : "the pickle sets items of something that is no dict");
     if (kind == PickleNode::Dict && count % 2 != 0) fail("a dict has a key without a value");
     if (count != 0) {
       uint32_t chunk = static_cast<uint32_t>(p_.chunks_.size());
@@ -203,7 +265,7 @@ class Pickle::Machine {
   void build() {
     uint32_t state = pop(), object = top();
     PickleNode& n = p_.nodes_[object];
-    if (n.kind == PickleNode::Dict) return; // attributes of a Python dict (state_dict's _metadata): not a value
+    if (n.kind == PickleNode::Dict) return;  // attributes of a Python dict (state_dict's _metadata): not a value
     if (n.kind != PickleNode::Object) fail("the pickle sets the state of something that is no object");
     if (n.p.b != kNone) fail("the pickle sets an object's state twice");
     n.p.b = state;
@@ -234,66 +296,128 @@ class Pickle::Machine {
         if (version != 2) fail("pickle protocol " + std::to_string(version) + " is not supported (archives use 2)");
         break;
       }
-      case kMark: grow(marks_, stack_.size()); break;
-      case kPop: pop(); break;
-      case kPopMark: stack_.resize(popMark()); break;
+      case kMark:
+        grow(marks_, stack_.size());
+        break;
+      case kPop:
+        pop();
+        break;
+      case kPopMark:
+        stack_.resize(popMark());
+        break;
       case kDup:
         p_.nodes_[top()].shared = true;
         push(top());
         break;
-      case kNoneOp: push(node(PickleNode::None)); break;
-      case kNewTrue: pushInt(PickleNode::Bool, 1); break;
-      case kNewFalse: pushInt(PickleNode::Bool, 0); break;
-      case kBinInt: pushInt(PickleNode::Int, number<int32_t>()); break;
-      case kBinInt1: pushInt(PickleNode::Int, number<uint8_t>()); break;
-      case kBinInt2: pushInt(PickleNode::Int, number<uint16_t>()); break;
-      case kLong1: pushLong(number<uint8_t>()); break;
-      case kLong4: pushLong(number<uint32_t>()); break;
+      case kNoneOp:
+        push(node(PickleNode::None));
+        break;
+      case kNewTrue:
+        pushInt(PickleNode::Bool, 1);
+        break;
+      case kNewFalse:
+        pushInt(PickleNode::Bool, 0);
+        break;
+      case kBinInt:
+        pushInt(PickleNode::Int, number<int32_t>());
+        break;
+      case kBinInt1:
+        pushInt(PickleNode::Int, number<uint8_t>());
+        break;
+      case kBinInt2:
+        pushInt(PickleNode::Int, number<uint16_t>());
+        break;
+      case kLong1:
+        pushLong(number<uint8_t>());
+        break;
+      case kLong4:
+        pushLong(number<uint32_t>());
+        break;
       case kBinFloat: {
         uint32_t n = node(PickleNode::Float);
-        p_.nodes_[n].f = std::bit_cast<double>(__builtin_bswap64(number<uint64_t>())); // the one big-endian opcode
+        p_.nodes_[n].f = std::bit_cast<double>(__builtin_bswap64(number<uint64_t>()));  // the one big-endian opcode
         push(n);
         break;
       }
-      case kBinUnicode: case kBinString: pushString(number<uint32_t>()); break;
-      case kShortBinString: case kShortBinUnicode: pushString(number<uint8_t>()); break;
-      case kEmptyList: push(node(PickleNode::List, kNone, kNone)); break;
-      case kEmptyDict: push(node(PickleNode::Dict, kNone, kNone)); break;
-      case kEmptyTuple: pushTuple(0); break;
-      case kTuple1: pushTuple(1); break;
-      case kTuple2: pushTuple(2); break;
-      case kTuple3: pushTuple(3); break;
+      case kBinUnicode:
+      case kBinString:
+        pushString(number<uint32_t>());
+        break;
+      case kShortBinString:
+      case kShortBinUnicode:
+        pushString(number<uint8_t>());
+        break;
+      case kEmptyList:
+        push(node(PickleNode::List, kNone, kNone));
+        break;
+      case kEmptyDict:
+        push(node(PickleNode::Dict, kNone, kNone));
+        break;
+      case kEmptyTuple:
+        pushTuple(0);
+        break;
+      case kTuple1:
+        pushTuple(1);
+        break;
+      case kTuple2:
+        pushTuple(2);
+        break;
+      case kTuple3:
+        pushTuple(3);
+        break;
       case kTuple: {
         size_t mark = popMark();
         pushTuple(stack_.size() - mark);
         break;
       }
-      case kList: case kDict: {
+      case kList:
+      case kDict: {
         auto kind = op == kList ? PickleNode::List : PickleNode::Dict;
         size_t mark = popMark();
         uint32_t n = node(kind, kNone, kNone);
-        push(n); // then move it below the elements
+        push(n);  // then move it below the elements
         for (size_t i = stack_.size() - 1; i > mark; --i) stack_[i] = stack_[i - 1];
         stack_[mark] = n;
         extend(kind, mark + 1);
         break;
       }
-      case kAppend: case kSetItem: {
+      case kAppend:
+      case kSetItem: {
         size_t count = op == kAppend ? 1 : 2;
         if (stack_.size() < count) fail("the pickle pops an empty stack");
         extend(op == kAppend ? PickleNode::List : PickleNode::Dict, stack_.size() - count);
         break;
       }
-      case kAppends: extend(PickleNode::List, popMark()); break;
-      case kSetItems: extend(PickleNode::Dict, popMark()); break;
-      case kBinPut: putMemo(number<uint8_t>()); break;
-      case kLongBinPut: putMemo(number<uint32_t>()); break;
-      case kBinGet: getMemo(number<uint8_t>()); break;
-      case kLongBinGet: getMemo(number<uint32_t>()); break;
-      case kGlobal: global(); break;
-      case kReduce: reduce(); break;
-      case kNewObj: newObject(); break;
-      case kBuild: build(); break;
+      case kAppends:
+        extend(PickleNode::List, popMark());
+        break;
+      case kSetItems:
+        extend(PickleNode::Dict, popMark());
+        break;
+      case kBinPut:
+        putMemo(number<uint8_t>());
+        break;
+      case kLongBinPut:
+        putMemo(number<uint32_t>());
+        break;
+      case kBinGet:
+        getMemo(number<uint8_t>());
+        break;
+      case kLongBinGet:
+        getMemo(number<uint32_t>());
+        break;
+      case kGlobal:
+        global();
+        break;
+      case kReduce:
+        reduce();
+        break;
+      case kNewObj:
+        newObject();
+        break;
+      case kBuild:
+        build();
+        break;
       case kBinPersId: {
         uint32_t id = pop();
         push(node(PickleNode::Persistent, id));
@@ -305,8 +429,9 @@ class Pickle::Machine {
         return false;
       default: {
         const char* name = nameOfForbidden(op);
-        fail(name ? std::string("pickle opcode ") + name + " is not allowed in archives"
-                  : "byte " + std::to_string(op) + " is no pickle opcode");
+        fail(
+            name ? std::string("pickle opcode ") + name + " is not allowed in archives"
+                 : "byte " + std::to_string(op) + " is no pickle opcode");
       }
     }
     return true;
@@ -326,7 +451,9 @@ Pickle::Pickle(std::string_view bytes, ArchiveSite site, LoadBudget& budget, con
   Machine(*this, allow).run();
 }
 
-Pickle::~Pickle() { budget_.release(charged_); }
+Pickle::~Pickle() {
+  budget_.release(charged_);
+}
 
 std::vector<uint32_t> Pickle::elements(const PickleNode& node) const {
   std::vector<uint32_t> result;
@@ -343,4 +470,4 @@ std::vector<uint32_t> Pickle::elements(const PickleNode& node) const {
   return result;
 }
 
-} // namespace cresset
+}  // namespace cresset

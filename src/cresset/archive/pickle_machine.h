@@ -19,21 +19,21 @@ namespace cresset {
 struct PickleNode {
   enum Kind : uint8_t {
     None,
-    Bool, // i
-    Int, // i
-    Float, // f
-    String, // a: offset, b: size in the pickle's bytes
-    Tuple, // a: first of the elements in the pool, b: their number
-    List, // a: first chunk, b: last chunk
-    Dict, // as List; keys and values alternate
-    Global, // a: number of the global
-    Call, // a: the callable's node, b: the argument's node (REDUCE)
-    Object, // a: the class's node, b: the state's node or kNone (NEWOBJ, BUILD)
-    Persistent, // a: the id's node
+    Bool,        // i
+    Int,         // i
+    Float,       // f
+    String,      // a: offset, b: size in the pickle's bytes
+    Tuple,       // a: first of the elements in the pool, b: their number
+    List,        // a: first chunk, b: last chunk
+    Dict,        // as List; keys and values alternate
+    Global,      // a: number of the global
+    Call,        // a: the callable's node, b: the argument's node (REDUCE)
+    Object,      // a: the class's node, b: the state's node or kNone (NEWOBJ, BUILD)
+    Persistent,  // a: the id's node
   };
   Kind kind = None;
-  bool shared = false; // in the memo: may be referred to from several places
-  uint32_t offset = 0; // of the opcode that made it
+  bool shared = false;  // in the memo: may be referred to from several places
+  uint32_t offset = 0;  // of the opcode that made it
   struct Pair {
     uint32_t a, b;
   };
@@ -48,7 +48,7 @@ struct PickleNode {
 /// `module.name` of a GLOBAL opcode and what `allow` said of it.
 struct PickleGlobal {
   std::string_view module, name;
-  int kind = 0; // the meaning belongs to whoever wrote `allow`
+  int kind = 0;  // the meaning belongs to whoever wrote `allow`
 };
 
 class Pickle {
@@ -83,10 +83,10 @@ class Pickle {
   LoadBudget& budget_;
   size_t charged_ = 0;
   std::vector<PickleNode> nodes_;
-  std::vector<uint32_t> pool_; // elements of containers
+  std::vector<uint32_t> pool_;  // elements of containers
   std::vector<Chunk> chunks_;
   std::vector<PickleGlobal> globals_;
   uint32_t root_ = kNone;
 };
 
-} // namespace cresset
+}  // namespace cresset

@@ -12,14 +12,29 @@ namespace {
 
 // Python's names of dtypes, where they differ from a lower-case ScalarType.
 constexpr std::pair<std::string_view, c10::ScalarType> kDTypes[] = {
-    {"uint8", c10::kByte},        {"int8", c10::kChar},        {"int16", c10::kShort},
-    {"int32", c10::kInt},         {"int64", c10::kLong},       {"float16", c10::kHalf},
-    {"float32", c10::kFloat},     {"float64", c10::kDouble},   {"complex32", c10::kComplexHalf},
-    {"complex64", c10::kComplexFloat}, {"complex128", c10::kComplexDouble}, {"bool", c10::kBool},
-    {"bfloat16", c10::kBFloat16}, {"qint8", c10::kQInt8},      {"quint8", c10::kQUInt8},
-    {"qint32", c10::kQInt32},     {"uint16", c10::kUInt16},    {"uint32", c10::kUInt32},
-    {"uint64", c10::kUInt64},     {"float8_e5m2", c10::kFloat8_e5m2}, {"float8_e4m3fn", c10::kFloat8_e4m3fn},
-    {"float8_e5m2fnuz", c10::kFloat8_e5m2fnuz}, {"float8_e4m3fnuz", c10::kFloat8_e4m3fnuz},
+    {"uint8", c10::kByte},
+    {"int8", c10::kChar},
+    {"int16", c10::kShort},
+    {"int32", c10::kInt},
+    {"int64", c10::kLong},
+    {"float16", c10::kHalf},
+    {"float32", c10::kFloat},
+    {"float64", c10::kDouble},
+    {"complex32", c10::kComplexHalf},
+    {"complex64", c10::kComplexFloat},
+    {"complex128", c10::kComplexDouble},
+    {"bool", c10::kBool},
+    {"bfloat16", c10::kBFloat16},
+    {"qint8", c10::kQInt8},
+    {"quint8", c10::kQUInt8},
+    {"qint32", c10::kQInt32},
+    {"uint16", c10::kUInt16},
+    {"uint32", c10::kUInt32},
+    {"uint64", c10::kUInt64},
+    {"float8_e5m2", c10::kFloat8_e5m2},
+    {"float8_e4m3fn", c10::kFloat8_e4m3fn},
+    {"float8_e5m2fnuz", c10::kFloat8_e5m2fnuz},
+    {"float8_e4m3fnuz", c10::kFloat8_e4m3fnuz},
 };
 
 using Table = std::unordered_map<std::string, int>;
@@ -47,9 +62,11 @@ Table makeTable() {
       {"torch.per_channel_affine", kind(PickleName::QScheme, static_cast<int>(c10::QScheme::PER_CHANNEL_AFFINE))},
       {"torch.per_tensor_symmetric", kind(PickleName::QScheme, static_cast<int>(c10::QScheme::PER_TENSOR_SYMMETRIC))},
       {"torch.per_channel_symmetric", kind(PickleName::QScheme, static_cast<int>(c10::QScheme::PER_CHANNEL_SYMMETRIC))},
-      {"torch.per_channel_affine_float_qparams", kind(PickleName::QScheme, static_cast<int>(c10::QScheme::PER_CHANNEL_AFFINE_FLOAT_QPARAMS))},
+      {"torch.per_channel_affine_float_qparams",
+       kind(PickleName::QScheme, static_cast<int>(c10::QScheme::PER_CHANNEL_AFFINE_FLOAT_QPARAMS))},
   };
-  for (auto [name, dtype] : kDTypes) table["torch." + std::string(name)] = kind(PickleName::DType, static_cast<int>(dtype));
+  for (auto [name, dtype] : kDTypes)
+    table["torch." + std::string(name)] = kind(PickleName::DType, static_cast<int>(dtype));
   for (int i = 0; i < static_cast<int>(c10::ScalarType::NumOptions); ++i) {
     auto dtype = static_cast<c10::ScalarType>(i);
     std::string name = c10::toString(dtype);
@@ -59,7 +76,7 @@ Table makeTable() {
   return table;
 }
 
-} // namespace
+}  // namespace
 
 int judgePickleName(std::string_view module, std::string_view name, const ArchiveSite& site) {
   static const Table table = makeTable();
@@ -70,8 +87,9 @@ int judgePickleName(std::string_view module, std::string_view name, const Archiv
   if (full == "torch.jit._pickle.build_tensor_from_id")
     site.fail("the pickle refers to a table of tensors beside it, which only messages between processes have");
   site.fail(
-      "the pickle names '" + full + "', which is not allowed: a pickle in an archive may name the classes of the "
+      "the pickle names '" + full +
+      "', which is not allowed: a pickle in an archive may name the classes of the "
       "archive's code and the functions that rebuild tensors and lists, and nothing else");
 }
 
-} // namespace cresset
+}  // namespace cresset

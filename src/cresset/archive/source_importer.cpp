@@ -37,8 +37,8 @@ std::string pathOf(std::string_view qualified_name) {
 bool isPlainModule(std::string_view header) {
   size_t line = header.find('\n');
   return header.substr(0, line).find("(Module)") != std::string_view::npos &&
-      header.find("__forward_hooks__") == std::string_view::npos &&
-      header.find("__forward_pre_hooks__") == std::string_view::npos;
+         header.find("__forward_hooks__") == std::string_view::npos &&
+         header.find("__forward_pre_hooks__") == std::string_view::npos;
 }
 
 // Classes whose attributes have classes whose attributes … are imported by recursion; so the chain has a limit.
@@ -46,7 +46,9 @@ class Nesting {
  public:
   Nesting(std::unordered_set<std::string>& in_progress, const std::string& name) : set_(in_progress), name_(name) {
     if (set_.size() >= static_cast<size_t>(kMaxNesting))
-      throw UserError("The classes of this archive need each other more than " + std::to_string(kMaxNesting) + " levels deep, at '" + name + "'.");
+      throw UserError(
+          "The classes of this archive need each other more than " + std::to_string(kMaxNesting) +
+          " levels deep, at '" + name + "'.");
     if (!set_.insert(name).second) throw UserError("The definition of '" + name + "' needs itself.");
   }
   ~Nesting() { set_.erase(name_); }
@@ -58,7 +60,7 @@ class Nesting {
   std::string name_;
 };
 
-} // namespace
+}  // namespace
 
 const std::shared_ptr<const CodeFile>& SourceImporter::fileOf(const std::string& prefix) {
   auto [it, fresh] = files_.try_emplace(prefix);
@@ -70,18 +72,21 @@ const std::shared_ptr<const CodeFile>& SourceImporter::fileOf(const std::string&
   LoadBudget own(LoadBudget::defaultLimit(zip_->bytes()->size()));
   LoadBudget& budget = budget_ ? *budget_ : own;
   std::string text = zip_->read(*entry, budget).take();
-  if (text.size() >= std::numeric_limits<uint32_t>::max()) zip_->site(*entry).fail("the code file is larger than 4 GiB");
+  if (text.size() >= std::numeric_limits<uint32_t>::max())
+    zip_->site(*entry).fail("the code file is larger than 4 GiB");
   budget.charge(CodeFile::tableBytes(text), zip_->site(*entry), "the definitions of this code file");
-  it->second = std::make_shared<CodeFile>(
-      std::move(text), record, std::make_shared<DebugRecords>(zip_, record + ".debug_pkl"));
+  it->second =
+      std::make_shared<CodeFile>(std::move(text), record, std::make_shared<DebugRecords>(zip_, record + ".debug_pkl"));
   return it->second;
 }
 
 void SourceImporter::chargeParsing(const CodeFile& file, size_t begin, size_t size) {
-  if (budget_) budget_->charge(size * kTreeBytesPerByte, {zip_->file(), file.record(), begin}, "parsing this definition");
+  if (budget_)
+    budget_->charge(size * kTreeBytesPerByte, {zip_->file(), file.record(), begin}, "parsing this definition");
 }
 
-std::shared_ptr<const Source> SourceImporter::sourceOf(const CodeFile& file, size_t begin, size_t end, std::string_view suffix) {
+std::shared_ptr<const Source> SourceImporter::sourceOf(
+    const CodeFile& file, size_t begin, size_t end, std::string_view suffix) {
   chargeParsing(file, begin, end - begin);
   return file.source(begin, end, suffix);
 }
@@ -127,7 +132,8 @@ c10::TypePtr SourceImporter::defineBlock(
   // A class of methods alone needs some statement in its body.
   std::string_view header = file->text(block.begin, parts.header_end);
   size_t first_line = header.find('\n');
-  bool bare = first_line == std::string_view::npos || header.find_first_not_of(" \n", first_line) == std::string_view::npos;
+  bool bare =
+      first_line == std::string_view::npos || header.find_first_not_of(" \n", first_line) == std::string_view::npos;
   auto source = sourceOf(*file, block.begin, parts.header_end, bare ? "  pass\n" : "");
   c10::NamedTypePtr type = defineType(program_, SourceParser(std::move(source)).parseClass(), options);
   auto cls = type->cast<c10::ClassType>();
@@ -137,7 +143,8 @@ c10::TypePtr SourceImporter::defineBlock(
 }
 
 void SourceImporter::declareMethod(
-    const c10::ClassTypePtr& cls, const std::shared_ptr<const CodeFile>& file, const CodeBlock& block, size_t signature_end) {
+    const c10::ClassTypePtr& cls, const std::shared_ptr<const CodeFile>& file, const CodeBlock& block,
+    size_t signature_end) {
   Def head = SourceParser(sourceOf(*file, block.begin, signature_end + 1, "\n  pass\n")).parseFunction();
   auto params = head.decl().params();
   bool is_static = params.empty() || params[0].name().name() != "self";
@@ -159,7 +166,7 @@ void SourceImporter::declareMethod(
 }
 
 bool SourceImporter::isNamespace(const std::string& name) {
-  if (isUnder(kCustomClasses, name)) return true; // a prefix of the place of C++ classes
+  if (isUnder(kCustomClasses, name)) return true;  // a prefix of the place of C++ classes
   if (isUnder(name, kCustomClasses)) {
     // A name space of C++ classes: one dotted name below; the class itself is found before this is asked.
     return name.find('.', kCustomClasses.size() + 1) == std::string::npos;
@@ -205,10 +212,11 @@ c10::TypePtr SourceImporter::resolveType(const std::string& name, const SourceRa
   c10::TypePtr type = findType(name);
   if (!type && isUnder(name, kCustomClasses))
     throw UserError(
-        "The custom class '" + name + "' is not registered: load the library that defines it first "
-        "(torch.ops.load_library in Python, dlopen or linking in C++).",
+        "The custom class '" + name +
+            "' is not registered: load the library that defines it first "
+            "(torch.ops.load_library in Python, dlopen or linking in C++).",
         range);
   return type;
 }
 
-} // namespace cresset
+}  // namespace cresset

@@ -48,9 +48,11 @@ class SourceImporter final : public Resolver, public std::enable_shared_from_thi
  private:
   // The file that defines names of this prefix; null if the archive has none.
   const std::shared_ptr<const CodeFile>& fileOf(const std::string& prefix);
-  c10::TypePtr defineBlock(const c10::QualifiedName& name, const std::shared_ptr<const CodeFile>& file, const CodeBlock& block);
+  c10::TypePtr defineBlock(
+      const c10::QualifiedName& name, const std::shared_ptr<const CodeFile>& file, const CodeBlock& block);
   void declareMethod(
-      const c10::ClassTypePtr& cls, const std::shared_ptr<const CodeFile>& file, const CodeBlock& block, size_t signature_end);
+      const c10::ClassTypePtr& cls, const std::shared_ptr<const CodeFile>& file, const CodeBlock& block,
+      size_t signature_end);
   std::shared_ptr<const Source> sourceOf(const CodeFile& file, size_t begin, size_t end, std::string_view suffix = "");
   void chargeParsing(const CodeFile& file, size_t begin, size_t size);
 
@@ -58,10 +60,10 @@ class SourceImporter final : public Resolver, public std::enable_shared_from_thi
   Program& program_;
   int64_t version_;
   LoadBudget* budget_ = nullptr;
-  std::unordered_map<std::string, std::shared_ptr<const CodeFile>> files_; // by prefix; null: no such file
+  std::unordered_map<std::string, std::shared_ptr<const CodeFile>> files_;  // by prefix; null: no such file
   std::unordered_set<std::string> in_progress_;
-  std::unordered_set<std::string> namespaces_; // filled on first use
+  std::unordered_set<std::string> namespaces_;  // filled on first use
   std::vector<c10::IValue> constants_;
 };
 
-} // namespace cresset
+}  // namespace cresset

@@ -32,7 +32,7 @@ std::vector<int64_t> TensorBuilder::integers(uint32_t n, const char* what) {
 }
 
 at::Tensor TensorBuilder::build(uint32_t n, int depth) {
-  if (depth > 4) site(n).fail("tensors nest in tensors"); // sparse and quantized ones hold plain ones
+  if (depth > 4) site(n).fail("tensors nest in tensors");  // sparse and quantized ones hold plain ones
   const PickleNode& node = at(n);
   if (node.shared) {
     auto it = built_.find(n);
@@ -41,11 +41,20 @@ at::Tensor TensorBuilder::build(uint32_t n, int depth) {
   Args args = tuple(node.p.b, "the arguments of a tensor");
   at::Tensor tensor;
   switch (static_cast<PickleName>(pickle_.global(at(node.p.a)).kind)) {
-    case PickleName::RebuildTensor: tensor = rebuildTensor(n, args); break;
-    case PickleName::RebuildQuantized: tensor = rebuildQuantized(n, args, depth); break;
-    case PickleName::RebuildSparse: tensor = rebuildSparse(n, args, depth); break;
-    case PickleName::RebuildParameter: tensor = rebuildParameter(n, args, depth); break;
-    default: site(n).fail("a tensor is expected here");
+    case PickleName::RebuildTensor:
+      tensor = rebuildTensor(n, args);
+      break;
+    case PickleName::RebuildQuantized:
+      tensor = rebuildQuantized(n, args, depth);
+      break;
+    case PickleName::RebuildSparse:
+      tensor = rebuildSparse(n, args, depth);
+      break;
+    case PickleName::RebuildParameter:
+      tensor = rebuildParameter(n, args, depth);
+      break;
+    default:
+      site(n).fail("a tensor is expected here");
   }
   if (node.shared) built_.emplace(n, tensor);
   return tensor;
@@ -60,7 +69,8 @@ TensorReader::StorageView TensorBuilder::storage(uint32_t n) {
   if (at(n).kind != PickleNode::Persistent) site(n).fail("a tensor has no storage");
   Args id = tuple(at(n).p.a, "a storage's id");
   if (id.size() != 5 || at(id[0]).kind != PickleNode::String || pickle_.string(at(id[0])) != "storage" ||
-      at(id[1]).kind != PickleNode::Global || at(id[2]).kind != PickleNode::String || at(id[3]).kind != PickleNode::String)
+      at(id[1]).kind != PickleNode::Global || at(id[2]).kind != PickleNode::String ||
+      at(id[3]).kind != PickleNode::String)
     site(n).fail("a storage's id is not (\"storage\", type, record, device, size)");
   int kind = pickle_.global(at(id[1])).kind;
   c10::ScalarType dtype;
@@ -71,8 +81,8 @@ TensorReader::StorageView TensorBuilder::storage(uint32_t n) {
   else
     site(id[1]).fail("'" + std::string(pickle_.global(at(id[1])).name) + "' is no type of storage");
   return reader_.storage(
-      prefix_ + std::string(pickle_.string(at(id[2]))), dtype, pickle_.string(at(id[3])), integer(id[4], "a storage's size"),
-      site(n));
+      prefix_ + std::string(pickle_.string(at(id[2]))), dtype, pickle_.string(at(id[3])),
+      integer(id[4], "a storage's size"), site(n));
 }
 
 TensorReader::Geometry TensorBuilder::geometry(uint32_t offset, uint32_t sizes, uint32_t strides) {
@@ -142,7 +152,9 @@ at::Tensor TensorBuilder::rebuildQuantized(uint32_t n, const Args& args, int dep
     if (scale.kind != PickleNode::Float) site(n).fail("a quantized tensor's scale is no float");
     return reader_.perTensorQuantized(storage(args[0]), g, scale.f, integer(quantizer[2], "a zero point"), site(n));
   }
-  if ((scheme == static_cast<int64_t>(c10::QScheme::PER_CHANNEL_AFFINE) || scheme == static_cast<int64_t>(c10::QScheme::PER_CHANNEL_AFFINE_FLOAT_QPARAMS)) && quantizer.size() == 4) {
+  if ((scheme == static_cast<int64_t>(c10::QScheme::PER_CHANNEL_AFFINE) ||
+       scheme == static_cast<int64_t>(c10::QScheme::PER_CHANNEL_AFFINE_FLOAT_QPARAMS)) &&
+      quantizer.size() == 4) {
     at::Tensor scales = tensorArgument(quantizer[1], depth), zeros = tensorArgument(quantizer[2], depth);
     return reader_.perChannelQuantized(storage(args[0]), g, scales, zeros, integer(quantizer[3], "an axis"), site(n));
   }
@@ -158,7 +170,8 @@ at::Tensor TensorBuilder::rebuildSparse(uint32_t n, const Args& args, int depth)
     site(n).fail("a sparse tensor has an unknown layout");
   size_t count = layout == c10::kSparse ? 2 : 3;
   bool python = args.size() == 2;
-  Args parts = python ? tuple(args[1], "the parts of a sparse tensor") : Args(args.begin() + std::min<size_t>(3, args.size()), args.end());
+  Args parts = python ? tuple(args[1], "the parts of a sparse tensor")
+                      : Args(args.begin() + std::min<size_t>(3, args.size()), args.end());
   if (parts.size() < count + (python ? 1 : 0)) site(n).fail("a sparse tensor has too few parts");
   auto sizes = integers(python ? parts[count] : args[1], "a sparse tensor's size");
   at::Tensor first = tensorArgument(parts[0], depth), second = tensorArgument(parts[1], depth), tensor;
@@ -178,4 +191,4 @@ at::Tensor TensorBuilder::rebuildParameter(uint32_t n, const Args& args, int dep
   return tensor;
 }
 
-} // namespace cresset
+}  // namespace cresset

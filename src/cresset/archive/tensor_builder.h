@@ -42,7 +42,7 @@ class TensorBuilder {
   TensorReader& reader_;
   const Pickle& pickle_;
   std::string prefix_;
-  std::unordered_map<uint32_t, at::Tensor> built_; // of nodes in the memo
+  std::unordered_map<uint32_t, at::Tensor> built_;  // of nodes in the memo
 };
 
-} // namespace cresset
+}  // namespace cresset

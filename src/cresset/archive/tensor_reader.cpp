@@ -23,9 +23,11 @@ namespace {
 
 // ATen's kernels assume at least the alignment of an element and use vector loads that tolerate less than a line.
 constexpr size_t kAlignment = 16;
-constexpr size_t kMaxDims = 64; // ATen's own limit
+constexpr size_t kMaxDims = 64;  // ATen's own limit
 
-void unmapStorage(void* context) { delete static_cast<std::shared_ptr<ArchiveBytes>*>(context); }
+void unmapStorage(void* context) {
+  delete static_cast<std::shared_ptr<ArchiveBytes>*>(context);
+}
 
 void swapBytes(uint8_t* data, size_t size, size_t unit) {
   for (size_t i = 0; i + unit <= size; i += unit) std::reverse(data + i, data + i + unit);
@@ -61,12 +63,15 @@ at::Tensor overStorage(c10::Storage storage, c10::ScalarType dtype, const Tensor
   return tensor;
 }
 
-} // namespace
+}  // namespace
 
 TensorReader::StorageView TensorReader::storage(
-    const std::string& record, c10::ScalarType dtype, std::string_view location, int64_t numel, const ArchiveSite& site) {
+    const std::string& record, c10::ScalarType dtype, std::string_view location, int64_t numel,
+    const ArchiveSite& site) {
   if (dtype == c10::ScalarType::QUInt4x2 || dtype == c10::ScalarType::QUInt2x4)
-    site.fail(std::string("tensors of type ") + c10::toString(dtype) + ", which pack several elements into a byte, are not supported");
+    site.fail(
+        std::string("tensors of type ") + c10::toString(dtype) +
+        ", which pack several elements into a byte, are not supported");
   uint64_t bytes;
   if (numel < 0 || __builtin_mul_overflow(static_cast<uint64_t>(numel), c10::elementSize(dtype), &bytes) ||
       bytes > static_cast<uint64_t>(std::numeric_limits<int64_t>::max()))
@@ -93,7 +98,8 @@ TensorReader::Loaded TensorReader::load(
   if (target.is_meta()) {
     auto whole = guarded(site, [&] {
       return at::_ops::empty_strided::call(
-          {c10::SymInt(static_cast<int64_t>(bytes))}, {c10::SymInt(1)}, c10::kByte, c10::kStrided, target, std::nullopt);
+          {c10::SymInt(static_cast<int64_t>(bytes))}, {c10::SymInt(1)}, c10::kByte, c10::kStrided, target,
+          std::nullopt);
     });
     return {whole.storage(), target, bytes, 0};
   }
@@ -106,7 +112,8 @@ TensorReader::Loaded TensorReader::load(
     TensorReader::Geometry g{{static_cast<int64_t>(entry->size)}, {1}, 0};
     // torch.jit's error if there is no such device: ATen's own, about empty_strided.
     return at::_ops::_to_copy::call(
-        overStorage(std::move(cpu), c10::kByte, g), std::nullopt, std::nullopt, target, std::nullopt, false, std::nullopt);
+        overStorage(std::move(cpu), c10::kByte, g), std::nullopt, std::nullopt, target, std::nullopt, false,
+        std::nullopt);
   });
   return {moved.storage(), moved.device(), entry->size, unit};
 }
@@ -122,8 +129,8 @@ c10::Storage TensorReader::onCpu(const ZipEntry& entry, size_t unit, const Archi
   bool aligned = mapped && reinterpret_cast<uintptr_t>(mapped + offset) % kAlignment == 0;
   if (aligned && !entry.compressed() && unit == 0) {
     if (entry.size == 0) return make(c10::GetCPUAllocator()->allocate(0));
-    return make(c10::DataPtr(
-        mapped + offset, new std::shared_ptr<ArchiveBytes>(bytes), &unmapStorage, c10::Device(c10::kCPU)));
+    return make(
+        c10::DataPtr(mapped + offset, new std::shared_ptr<ArchiveBytes>(bytes), &unmapStorage, c10::Device(c10::kCPU)));
   }
   budget_.charge(entry.size, site, "copying record '" + std::string(zip_.recordName(entry)) + "'");
   c10::DataPtr data = guarded(site, [&] { return c10::GetCPUAllocator()->allocate(entry.size); });
@@ -138,8 +145,10 @@ c10::Storage TensorReader::onCpu(const ZipEntry& entry, size_t unit, const Archi
 void TensorReader::check(const StorageView& storage, const Geometry& g, const ArchiveSite& site) {
   if (g.sizes.size() != g.strides.size())
     site.fail(
-        "a tensor has " + std::to_string(g.sizes.size()) + " sizes and " + std::to_string(g.strides.size()) + " strides");
-  if (g.sizes.size() > kMaxDims) site.fail("a tensor of " + std::to_string(g.sizes.size()) + " dimensions is not possible");
+        "a tensor has " + std::to_string(g.sizes.size()) + " sizes and " + std::to_string(g.strides.size()) +
+        " strides");
+  if (g.sizes.size() > kMaxDims)
+    site.fail("a tensor of " + std::to_string(g.sizes.size()) + " dimensions is not possible");
   if (g.offset < 0) site.fail("a tensor starts at element " + std::to_string(g.offset) + " of its storage");
   int64_t last = g.offset, numel = 1;
   bool empty = false, overflow = false;
@@ -171,7 +180,8 @@ at::Tensor TensorReader::strided(const StorageView& storage, const Geometry& g, 
   if (storage.device.is_cpu() && !c10::isQIntType(storage.dtype)) return overStorage(storage.storage, storage.dtype, g);
   if (c10::isQIntType(storage.dtype)) site.fail("a quantized storage is used for a tensor that is not quantized");
   return guarded(site, [&] {
-    auto tensor = at::_ops::empty_strided::call({c10::SymInt(0)}, {c10::SymInt(1)}, storage.dtype, c10::kStrided, storage.device, std::nullopt);
+    auto tensor = at::_ops::empty_strided::call(
+        {c10::SymInt(0)}, {c10::SymInt(1)}, storage.dtype, c10::kStrided, storage.device, std::nullopt);
     at::_ops::set__source_Storage_storage_offset::call(
         tensor, storage.storage, g.offset, c10::fromIntArrayRefSlow(g.sizes), c10::fromIntArrayRefSlow(g.strides));
     return tensor;
@@ -192,8 +202,8 @@ at::Tensor TensorReader::perTensorQuantized(
 }
 
 at::Tensor TensorReader::perChannelQuantized(
-    const StorageView& storage, const Geometry& g, const at::Tensor& scales, const at::Tensor& zero_points, int64_t axis,
-    const ArchiveSite& site) {
+    const StorageView& storage, const Geometry& g, const at::Tensor& scales, const at::Tensor& zero_points,
+    int64_t axis, const ArchiveSite& site) {
   check(storage, g, site);
   if (!c10::isQIntType(storage.dtype)) site.fail("a quantized tensor has a storage that is not quantized");
   if (axis < 0 || static_cast<size_t>(axis) >= g.sizes.size() || scales.dim() != 1 || zero_points.dim() != 1 ||
@@ -233,4 +243,4 @@ at::Tensor TensorReader::sparseCompressed(
   });
 }
 
-} // namespace cresset
+}  // namespace cresset

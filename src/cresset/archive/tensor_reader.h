@@ -29,8 +29,8 @@ class TensorReader {
   struct StorageView {
     c10::Storage storage;
     c10::ScalarType dtype;
-    c10::Device device = c10::Device(c10::kCPU); // where it is now
-    uint64_t bytes = 0; // what a tensor may use
+    c10::Device device = c10::Device(c10::kCPU);  // where it is now
+    uint64_t bytes = 0;                           // what a tensor may use
   };
   struct Geometry {
     std::vector<int64_t> sizes, strides;
@@ -39,7 +39,8 @@ class TensorReader {
 
   /// The storage in record `record` ("data/3"), which holds `numel` elements of `dtype`, saved from `location`.
   StorageView storage(
-      const std::string& record, c10::ScalarType dtype, std::string_view location, int64_t numel, const ArchiveSite& site);
+      const std::string& record, c10::ScalarType dtype, std::string_view location, int64_t numel,
+      const ArchiveSite& site);
   /// Throws ArchiveError unless every element lies in the storage.
   static void check(const StorageView& storage, const Geometry& geometry, const ArchiveSite& site);
   at::Tensor strided(const StorageView& storage, const Geometry& geometry, const ArchiveSite& site);
@@ -60,9 +61,10 @@ class TensorReader {
     c10::Storage storage;
     c10::Device device;
     uint64_t bytes;
-    size_t swapped_unit; // 0 if bytes were not swapped
+    size_t swapped_unit;  // 0 if bytes were not swapped
   };
-  Loaded load(const std::string& record, c10::ScalarType dtype, c10::Device target, uint64_t bytes, const ArchiveSite& site);
+  Loaded load(
+      const std::string& record, c10::ScalarType dtype, c10::Device target, uint64_t bytes, const ArchiveSite& site);
   c10::Storage onCpu(const ZipEntry& entry, size_t unit, const ArchiveSite& site);
 
   const ZipReader& zip_;
@@ -72,4 +74,4 @@ class TensorReader {
   std::unordered_map<std::string, Loaded> storages_;
 };
 
-} // namespace cresset
+}  // namespace cresset

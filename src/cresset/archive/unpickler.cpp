@@ -20,7 +20,9 @@ namespace {
 using c10::IValue;
 using c10::TypePtr;
 
-std::string typeName(const TypePtr& type) { return type->annotation_str(); }
+std::string typeName(const TypePtr& type) {
+  return type->annotation_str();
+}
 
 class ValueBuilder {
  public:
@@ -72,7 +74,7 @@ class ValueBuilder {
     if (depth > kMaxNesting) site(n).fail("values nest deeper than " + std::to_string(kMaxNesting) + " levels");
     const PickleNode& node = at(n);
     bool compound = node.kind == PickleNode::Tuple || node.kind == PickleNode::List || node.kind == PickleNode::Dict ||
-        node.kind == PickleNode::Call || node.kind == PickleNode::Object;
+                    node.kind == PickleNode::Call || node.kind == PickleNode::Object;
     Built built;
     if (compound && node.shared) {
       auto [it, fresh] = cache_.try_emplace(n);
@@ -107,32 +109,43 @@ class ValueBuilder {
     }
     TypePtr found = value.type();
     std::ostringstream why;
-    if (!found->isSubtypeOfExt(*wanted, &why)) mismatch(n, wanted, typeName(found) + (why.str().empty() ? "" : ": " + why.str()));
+    if (!found->isSubtypeOfExt(*wanted, &why))
+      mismatch(n, wanted, typeName(found) + (why.str().empty() ? "" : ": " + why.str()));
   }
 
   void charge(uint32_t n, size_t bytes) { cx_.budget.charge(bytes, site(n), "the value that this pickle makes"); }
 
   Built make(uint32_t n, const PickleNode& node, const TypePtr& hint, int depth) {
     switch (node.kind) {
-      case PickleNode::None: return {IValue()};
-      case PickleNode::Bool: return {IValue(node.i != 0)};
-      case PickleNode::Int: return {IValue(node.i)};
-      case PickleNode::Float: return {IValue(node.f)};
+      case PickleNode::None:
+        return {IValue()};
+      case PickleNode::Bool:
+        return {IValue(node.i != 0)};
+      case PickleNode::Int:
+        return {IValue(node.i)};
+      case PickleNode::Float:
+        return {IValue(node.f)};
       case PickleNode::String:
         charge(n, sizeof(c10::ivalue::ConstantString) + node.p.b);
         return {IValue(std::string(pickle_.string(node)))};
-      case PickleNode::Tuple: return makeTuple(n, node, hint, depth);
-      case PickleNode::List: return makeList(n, node, hint, depth);
-      case PickleNode::Dict: return makeDict(n, node, hint, depth);
-      case PickleNode::Object: return makeObject(n, node, depth);
-      case PickleNode::Call: return makeCall(n, node, hint, depth);
+      case PickleNode::Tuple:
+        return makeTuple(n, node, hint, depth);
+      case PickleNode::List:
+        return makeList(n, node, hint, depth);
+      case PickleNode::Dict:
+        return makeDict(n, node, hint, depth);
+      case PickleNode::Object:
+        return makeObject(n, node, depth);
+      case PickleNode::Call:
+        return makeCall(n, node, hint, depth);
       case PickleNode::Global: {
         int kind = pickle_.global(node).kind;
         if (kind >= static_cast<int>(PickleName::DType) && kind < static_cast<int>(PickleName::Storage))
           return {IValue(int64_t(kind - static_cast<int>(PickleName::DType)))};
         site(n).fail("the name '" + std::string(pickle_.global(node).name) + "' is no value");
       }
-      case PickleNode::Persistent: site(n).fail("a storage stands here without a tensor");
+      case PickleNode::Persistent:
+        site(n).fail("a storage stands here without a tensor");
     }
     CRESSET_CHECK(false, "unknown pickle node");
   }
@@ -229,7 +242,9 @@ class ValueBuilder {
     auto args = pickle_.elements(argument);
     auto need = [&](size_t count) {
       if (args.size() != count)
-        site(n).fail("'" + std::string(pickle_.global(callee).name) + "' takes " + std::to_string(count) + " arguments, not " + std::to_string(args.size()));
+        site(n).fail(
+            "'" + std::string(pickle_.global(callee).name) + "' takes " + std::to_string(count) + " arguments, not " +
+            std::to_string(args.size()));
     };
     switch (name) {
       case PickleName::IntList:
@@ -254,13 +269,15 @@ class ValueBuilder {
         double part[2];
         for (int i : {0, 1}) {
           const PickleNode& p = at(args[static_cast<size_t>(i)]);
-          if (p.kind != PickleNode::Float && p.kind != PickleNode::Int) site(n).fail("a part of a complex number is no number");
+          if (p.kind != PickleNode::Float && p.kind != PickleNode::Int)
+            site(n).fail("a part of a complex number is no number");
           part[i] = p.kind == PickleNode::Float ? p.f : static_cast<double>(p.i);
         }
         return {IValue(c10::complex<double>(part[0], part[1]))};
       }
       case PickleName::Device: {
-        if (args.empty() || args.size() > 2 || at(args[0]).kind != PickleNode::String) site(n).fail("a device has no name");
+        if (args.empty() || args.size() > 2 || at(args[0]).kind != PickleNode::String)
+          site(n).fail("a device has no name");
         std::string text(pickle_.string(at(args[0])));
         if (args.size() == 2) {
           if (at(args[1]).kind != PickleNode::Int) site(n).fail("a device has an index that is no int");
@@ -280,7 +297,7 @@ class ValueBuilder {
       case PickleName::RebuildQuantized:
       case PickleName::RebuildSparse:
       case PickleName::RebuildParameter:
-        charge(n, 512); // a tensor without its storage
+        charge(n, 512);  // a tensor without its storage
         return {IValue(tensors_.build(n)), 1};
       default:
         site(n).fail("'" + std::string(pickle_.global(callee).name) + "' can't be called");
@@ -331,15 +348,17 @@ class ValueBuilder {
     torch::jit::Function* setstate = cls->findMethod("__setstate__");
     if (!program) return makeCustom(n, node, cls, setstate, depth);
 
-    auto object = c10::ivalue::Object::create(
-        c10::StrongTypePtr(program->asCompilationUnit(), cls), cls->numAttributes());
+    auto object =
+        c10::ivalue::Object::create(c10::StrongTypePtr(program->asCompilationUnit(), cls), cls->numAttributes());
     if (setstate) {
       if (!cx_.pending)
         site(n).fail(
-            "class '" + cls->name()->qualifiedName() + "' restores its objects by its own __setstate__, which is code of "
+            "class '" + cls->name()->qualifiedName() +
+            "' restores its objects by its own __setstate__, which is code of "
             "the archive; loading runs none unless LoadOptions::run_setstate allows it");
       const auto& arguments = setstate->getSchema().arguments();
-      if (arguments.size() != 2) site(n).fail("__setstate__ of '" + cls->name()->qualifiedName() + "' does not take one state");
+      if (arguments.size() != 2)
+        site(n).fail("__setstate__ of '" + cls->name()->qualifiedName() + "' does not take one state");
       Built state = build(node.p.b, arguments[1].type(), depth + 1);
       cx_.pending->push_back({object, std::move(state.value)});
       return {IValue(std::move(object)), state.height + 1};
@@ -375,11 +394,14 @@ class ValueBuilder {
   }
 
   // A registered C++ class: its own __setstate__ is the user's compiled code, not the archive's.
-  Built makeCustom(uint32_t n, const PickleNode& node, const c10::ClassTypePtr& cls, torch::jit::Function* setstate, int depth) {
+  Built makeCustom(
+      uint32_t n, const PickleNode& node, const c10::ClassTypePtr& cls, torch::jit::Function* setstate, int depth) {
     if (!setstate)
-      site(n).fail("the custom class '" + cls->name()->qualifiedName() + "' was registered without a __setstate__ (def_pickle)");
+      site(n).fail(
+          "the custom class '" + cls->name()->qualifiedName() + "' was registered without a __setstate__ (def_pickle)");
     const auto& arguments = setstate->getSchema().arguments();
-    if (arguments.size() != 2) site(n).fail("__setstate__ of '" + cls->name()->qualifiedName() + "' does not take one state");
+    if (arguments.size() != 2)
+      site(n).fail("__setstate__ of '" + cls->name()->qualifiedName() + "' does not take one state");
     Built state = build(node.p.b, arguments[1].type(), depth + 1);
     auto object = c10::ivalue::Object::create(c10::StrongTypePtr(nullptr, cls), 1);
     try {
@@ -399,7 +421,7 @@ class ValueBuilder {
   std::unordered_map<std::string, TypePtr> tags_;
 };
 
-} // namespace
+}  // namespace
 
 c10::IValue unpickle(const UnpickleContext& context, const std::string& prefix, const c10::TypePtr& type) {
   std::string record = prefix + ".pkl";
@@ -416,4 +438,4 @@ c10::IValue unpickle(const UnpickleContext& context, const std::string& prefix, 
   }
 }
 
-} // namespace cresset
+}  // namespace cresset

@@ -41,4 +41,4 @@ struct UnpickleContext {
 /// Throws ArchiveError.
 c10::IValue unpickle(const UnpickleContext& context, const std::string& prefix, const c10::TypePtr& type = nullptr);
 
-} // namespace cresset
+}  // namespace cresset

@@ -69,15 +69,20 @@ std::string describeNonZip(const ArchiveBytes& bytes) {
     return "this was written by torch.save before PyTorch 1.6 and holds no TorchScript; use torch.load";
   if (startsWith(bytes, "\x80"sv) && bytes.size() > 1 && bytes.data()[1] <= 5)
     return "this is a plain pickle, not a TorchScript archive; if torch.save wrote it, use torch.load";
-  if (startsWith(bytes, "\x7f" "ELF"sv)) return "this is a shared library or program, not a TorchScript archive";
+  if (startsWith(
+          bytes,
+          "\x7f"
+          "ELF"sv))
+    return "this is a shared library or program, not a TorchScript archive";
   if (startsWith(bytes, "ustar"sv, 257))
     return "this is a tar file, not a TorchScript archive; if an old torch.save wrote it, use torch.load";
   if (startsWith(bytes, "PK\x03\x04"sv))
-    return "the zip archive has no central directory at its end: the file is truncated (failed finding central directory)";
+    return "the zip archive has no central directory at its end: the file is truncated (failed finding central "
+           "directory)";
   return "not a zip archive: it has no central directory (failed finding central directory)";
 }
 
-} // namespace
+}  // namespace
 
 void ZipReader::fail(size_t offset, const std::string& reason) const {
   throw ArchiveError(bytes_->name(), "", offset, reason);
@@ -87,8 +92,12 @@ uint16_t ZipReader::u16(size_t at) const {
   const uint8_t* p = bytes_->data() + at;
   return static_cast<uint16_t>(p[0] | p[1] << 8);
 }
-uint32_t ZipReader::u32(size_t at) const { return u16(at) | uint32_t(u16(at + 2)) << 16; }
-uint64_t ZipReader::u64(size_t at) const { return u32(at) | uint64_t(u32(at + 4)) << 32; }
+uint32_t ZipReader::u32(size_t at) const {
+  return u16(at) | uint32_t(u16(at + 2)) << 16;
+}
+uint64_t ZipReader::u64(size_t at) const {
+  return u32(at) | uint64_t(u32(at + 4)) << 32;
+}
 
 ZipReader::ZipReader(std::shared_ptr<ArchiveBytes> bytes, LoadBudget& budget) : bytes_(std::move(bytes)) {
   Directory directory = findDirectory();
@@ -155,7 +164,7 @@ void ZipReader::readDirectory(const Directory& directory) {
     size_t extra = at + kDirectorySize + name_size, extra_end = extra + extra_size;
     while (extra_end - extra >= 4) {
       size_t id = u16(extra), length = u16(extra + 2), p = extra + 4;
-      if (length > extra_end - p) break; // some writers pad with junk; the fields that matter come first
+      if (length > extra_end - p) break;  // some writers pad with junk; the fields that matter come first
       if (id == 1) {
         size_t stop = p + length;
         for (uint64_t* field : {&entry.size, &entry.stored_size, &entry.header_offset}) {
@@ -174,20 +183,21 @@ void ZipReader::readDirectory(const Directory& directory) {
       throw ArchiveError(
           bytes_->name(), std::string(entry.name), entry.header_offset,
           "the entry's " + std::to_string(entry.stored_size) + " bytes do not lie in the file");
-    if (entry.name.back() == '/' && entry.size == 0) continue; // a folder
+    if (entry.name.back() == '/' && entry.size == 0) continue;  // a folder
     if (folder_.empty()) {
       size_t slash = entry.name.find('/');
       if (slash == std::string_view::npos)
         fail(
-            entry.header_offset,
-            "file in archive is not in a subdirectory: " + std::string(entry.name) + "; TorchScript archives keep all "
-            "records in one folder");
+            entry.header_offset, "file in archive is not in a subdirectory: " + std::string(entry.name) +
+                                     "; TorchScript archives keep all "
+                                     "records in one folder");
       folder_ = entry.name.substr(0, slash + 1);
     }
-    if (entry.name.substr(0, folder_.size()) != folder_) continue; // what other tools add beside the folder
+    if (entry.name.substr(0, folder_.size()) != folder_) continue;  // what other tools add beside the folder
     if (!index_.emplace(recordName(entry), static_cast<uint32_t>(entries_.size())).second)
       throw ArchiveError(
-          bytes_->name(), std::string(recordName(entry)), entry.header_offset, "the archive has two entries of this name");
+          bytes_->name(), std::string(recordName(entry)), entry.header_offset,
+          "the archive has two entries of this name");
     entries_.push_back(entry);
   }
 }
@@ -200,7 +210,8 @@ const ZipEntry* ZipReader::find(std::string_view record) const {
 size_t ZipReader::dataOffset(const ZipEntry& entry) const {
   auto where = site(entry, entry.header_offset);
   size_t size = bytes_->size(), at = entry.header_offset;
-  if (size - at < kLocalSize || u32(at) != kLocalSignature) where.fail("no entry starts here, though the directory says so");
+  if (size - at < kLocalSize || u32(at) != kLocalSignature)
+    where.fail("no entry starts here, though the directory says so");
   size_t name_size = u16(at + 26), skip = kLocalSize + name_size + u16(at + 28);
   if (size - at < skip || size - at - skip < entry.stored_size) where.fail("the entry runs past the end of the file");
   if (bytes_->view(at + kLocalSize, name_size) != entry.name)
@@ -216,8 +227,8 @@ size_t ZipReader::dataOffset(const ZipEntry& entry) const {
     where.fail("compression method " + std::to_string(entry.method) + " is not supported (archives use deflate)");
   } else if (entry.size / kMaxDeflateRatio > entry.stored_size) {
     where.fail(
-        "the entry claims that " + std::to_string(entry.stored_size) + " bytes inflate to " + std::to_string(entry.size) +
-        ", which deflate can't do");
+        "the entry claims that " + std::to_string(entry.stored_size) + " bytes inflate to " +
+        std::to_string(entry.size) + ", which deflate can't do");
   }
   return at + skip;
 }
@@ -247,4 +258,4 @@ Record ZipReader::read(const ZipEntry& entry, LoadBudget& budget) const {
   return Record(bytes, {}, offset);
 }
 
-} // namespace cresset
+}  // namespace cresset

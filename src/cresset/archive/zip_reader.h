@@ -19,9 +19,9 @@
 namespace cresset {
 
 struct ZipEntry {
-  std::string_view name; // in full, top folder included
+  std::string_view name;  // in full, top folder included
   uint64_t size = 0;
-  uint64_t stored_size = 0; // compressed size
+  uint64_t stored_size = 0;  // compressed size
   uint64_t header_offset = 0;
   uint32_t crc = 0;
   uint16_t method = 0;
@@ -83,9 +83,9 @@ class ZipReader {
   uint64_t u64(size_t at) const;
 
   std::shared_ptr<ArchiveBytes> bytes_;
-  std::string_view folder_; // with its slash
+  std::string_view folder_;  // with its slash
   std::vector<ZipEntry> entries_;
-  std::unordered_map<std::string_view, uint32_t> index_; // by name without the folder
+  std::unordered_map<std::string_view, uint32_t> index_;  // by name without the folder
 };
 
-} // namespace cresset
+}  // namespace cresset

@@ -21,29 +21,53 @@ using Arguments = std::vector<TypePtr>;
 const std::unordered_map<std::string_view, TypePtr>& namedTypes() {
   using namespace c10;
   static const auto* types = new std::unordered_map<std::string_view, TypePtr>{
-      {"Tensor", TensorType::get()}, {"torch.Tensor", TensorType::get()}, {"torch.nn.Parameter", TensorType::get()},
-      {"torch.FloatTensor", TensorType::get()}, {"torch.DoubleTensor", TensorType::get()},
-      {"torch.HalfTensor", TensorType::get()}, {"torch.BFloat16Tensor", TensorType::get()},
-      {"torch.ByteTensor", TensorType::get()}, {"torch.CharTensor", TensorType::get()},
-      {"torch.ShortTensor", TensorType::get()}, {"torch.IntTensor", TensorType::get()},
-      {"torch.LongTensor", TensorType::get()}, {"torch.BoolTensor", TensorType::get()},
-      {"int", IntType::get()}, {"float", FloatType::get()}, {"bool", BoolType::get()}, {"complex", ComplexType::get()},
-      {"str", StringType::get()}, {"number", NumberType::get()}, {"Scalar", NumberType::get()},
-      {"None", NoneType::get()}, {"NoneType", NoneType::get()},
-      {"Any", AnyType::get()}, {"typing.Any", AnyType::get()}, {"object", AnyType::get()},
-      {"list", AnyListType::get()}, {"tuple", AnyTupleType::get()},
-      {"Device", DeviceObjType::get()}, {"torch.device", DeviceObjType::get()},
-      {"Stream", StreamObjType::get()}, {"torch.Stream", StreamObjType::get()},
-      {"Generator", GeneratorType::get()}, {"torch.Generator", GeneratorType::get()}, {"torch._C.Generator", GeneratorType::get()},
-      {"Storage", StorageType::get()}, {"Capsule", CapsuleType::get()},
-      {"torch.dtype", IntType::get()}, {"torch.layout", IntType::get()}, {"torch.memory_format", IntType::get()},
-      {"torch.qscheme", IntType::get()}, {"torch.Size", ListType::ofInts()}};
+      {"Tensor", TensorType::get()},
+      {"torch.Tensor", TensorType::get()},
+      {"torch.nn.Parameter", TensorType::get()},
+      {"torch.FloatTensor", TensorType::get()},
+      {"torch.DoubleTensor", TensorType::get()},
+      {"torch.HalfTensor", TensorType::get()},
+      {"torch.BFloat16Tensor", TensorType::get()},
+      {"torch.ByteTensor", TensorType::get()},
+      {"torch.CharTensor", TensorType::get()},
+      {"torch.ShortTensor", TensorType::get()},
+      {"torch.IntTensor", TensorType::get()},
+      {"torch.LongTensor", TensorType::get()},
+      {"torch.BoolTensor", TensorType::get()},
+      {"int", IntType::get()},
+      {"float", FloatType::get()},
+      {"bool", BoolType::get()},
+      {"complex", ComplexType::get()},
+      {"str", StringType::get()},
+      {"number", NumberType::get()},
+      {"Scalar", NumberType::get()},
+      {"None", NoneType::get()},
+      {"NoneType", NoneType::get()},
+      {"Any", AnyType::get()},
+      {"typing.Any", AnyType::get()},
+      {"object", AnyType::get()},
+      {"list", AnyListType::get()},
+      {"tuple", AnyTupleType::get()},
+      {"Device", DeviceObjType::get()},
+      {"torch.device", DeviceObjType::get()},
+      {"Stream", StreamObjType::get()},
+      {"torch.Stream", StreamObjType::get()},
+      {"Generator", GeneratorType::get()},
+      {"torch.Generator", GeneratorType::get()},
+      {"torch._C.Generator", GeneratorType::get()},
+      {"Storage", StorageType::get()},
+      {"Capsule", CapsuleType::get()},
+      {"torch.dtype", IntType::get()},
+      {"torch.layout", IntType::get()},
+      {"torch.memory_format", IntType::get()},
+      {"torch.qscheme", IntType::get()},
+      {"torch.Size", ListType::ofInts()}};
   return *types;
 }
 
 struct Constructor {
   std::string_view name;
-  size_t arity; // 0: any number
+  size_t arity;  // 0: any number
   TypePtr (*make)(const Arguments&);
 };
 
@@ -96,7 +120,8 @@ TypePtr construct(const Constructor& constructor, const Arguments& arguments, co
   if (constructor.arity && arguments.size() != constructor.arity) {
     const std::string expected = constructor.arity == 1 ? "exactly one element type" : "exactly 2 element types";
     throw UserError(
-        std::string(constructor.name) + " expected " + expected + " but found " + std::to_string(arguments.size()), range);
+        std::string(constructor.name) + " expected " + expected + " but found " + std::to_string(arguments.size()),
+        range);
   }
   try {
     return constructor.make(arguments);
@@ -111,14 +136,20 @@ class AnnotationReader {
 
   TypePtr read(const Expr& expr) {
     switch (expr.kind()) {
-      case TK_NONE: return c10::NoneType::get();
-      case TK_STRINGLITERAL: return readString(StringLiteral(expr.tree()));
+      case TK_NONE:
+        return c10::NoneType::get();
+      case TK_STRINGLITERAL:
+        return readString(StringLiteral(expr.tree()));
       case TK_VAR:
-      case '.': return readName(expr);
-      case TK_SUBSCRIPT: return readConstructor(Subscript(expr.tree()));
-      case '|': return readUnion(expr);
+      case '.':
+        return readName(expr);
+      case TK_SUBSCRIPT:
+        return readConstructor(Subscript(expr.tree()));
+      case '|':
+        return readUnion(expr);
       default:
-        throw UserError("Expression of type " + tokenName(expr.kind()) + " cannot be used in a type expression", expr.range());
+        throw UserError(
+            "Expression of type " + tokenName(expr.kind()) + " cannot be used in a type expression", expr.range());
     }
   }
 
@@ -128,7 +159,7 @@ class AnnotationReader {
     try {
       return read(SourceParser(std::move(source)).parseType());
     } catch (const UserError& error) {
-      throw UserError(error.message(), literal.range()); // the place in the program, not in the string
+      throw UserError(error.message(), literal.range());  // the place in the program, not in the string
     }
   }
 
@@ -169,7 +200,8 @@ class AnnotationReader {
   }
 
   TypePtr readConstructor(const Subscript& expr) {
-    if (auto broadcasting = broadcastingList(expr, [this](const Expr& e) { return read(e); })) return broadcasting->first;
+    if (auto broadcasting = broadcastingList(expr, [this](const Expr& e) { return read(e); }))
+      return broadcasting->first;
     const std::string name = dottedName(expr.value());
     const Constructor* constructor = findConstructor(name);
     if (!constructor) {
@@ -185,7 +217,7 @@ class AnnotationReader {
   const ResolverPtr& resolver_;
 };
 
-} // namespace
+}  // namespace
 
 std::string dottedName(const Expr& expr) {
   std::string name;
@@ -229,7 +261,8 @@ std::optional<std::pair<TypePtr, int32_t>> broadcastingList(
     throw UserError("Unknown type constructor " + name, annotation.range());
   }
   TypePtr element = arguments.size() == 1 ? read(arguments[0]) : nullptr;
-  const bool valid = element && (element->kind() == c10::TypeKind::IntType || element->kind() == c10::TypeKind::FloatType);
+  const bool valid =
+      element && (element->kind() == c10::TypeKind::IntType || element->kind() == c10::TypeKind::FloatType);
   if (!valid) throw UserError(name + " takes one element type, int or float", annotation.range());
   return std::make_pair(TypePtr(c10::ListType::create(element)), digits[0] - '0');
 }
@@ -238,4 +271,4 @@ TypePtr typeOfAnnotation(const Expr& annotation, Program& program, const Resolve
   return AnnotationReader(program, resolver).read(annotation);
 }
 
-} // namespace cresset
+}  // namespace cresset

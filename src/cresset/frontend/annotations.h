@@ -22,4 +22,4 @@ bool isFinal(const Expr& annotation);
 std::optional<std::pair<TypePtr, int32_t>> broadcastingList(
     const Expr& annotation, const std::function<TypePtr(const Expr&)>& read);
 
-} // namespace cresset
+}  // namespace cresset

@@ -19,7 +19,8 @@ SugaredValuePtr simple(Value* value) {
 }
 
 /// The special method `__name__` of a class or interface value; null if it has none.
-SugaredValuePtr specialMethod(const SourceRange& range, EmitContext& cx, const NamedValue& self, const std::string& name) {
+SugaredValuePtr specialMethod(
+    const SourceRange& range, EmitContext& cx, const NamedValue& self, const std::string& name) {
   if (!self.value) return nullptr;
   const TypePtr& type = self.value->type();
   const std::string method = "__" + name + "__";
@@ -44,12 +45,13 @@ bool readConstant(const NamedValue& arg, c10::IValue& out) {
 
 class CastFunction : public SugaredValue {
  public:
-  CastFunction(std::string name, TypePtr type, const char* op) : name_(std::move(name)), type_(std::move(type)), op_(op) {}
+  CastFunction(std::string name, TypePtr type, const char* op)
+      : name_(std::move(name)), type_(std::move(type)), op_(op) {}
   std::string kind() const override { return "type '" + name_ + "'"; }
   TypePtr asType() const override { return type_; }
   SugaredValuePtr call(
-      const SourceRange& range, EmitContext& cx, const std::vector<NamedValue>& args, const std::vector<NamedValue>& kwargs,
-      size_t num_binders) override {
+      const SourceRange& range, EmitContext& cx, const std::vector<NamedValue>& args,
+      const std::vector<NamedValue>& kwargs, size_t num_binders) override {
     if (args.empty() && kwargs.empty()) return simple(cx.graph.insertConstant(zero()));
     if (args.size() == 1 && kwargs.empty()) {
       if (auto method = specialMethod(range, cx, args[0], name_)) return method->call(range, cx, {}, {}, num_binders);
@@ -62,11 +64,16 @@ class CastFunction : public SugaredValue {
  private:
   c10::IValue zero() const {
     switch (type_->kind()) {
-      case c10::TypeKind::IntType: return static_cast<int64_t>(0);
-      case c10::TypeKind::FloatType: return 0.0;
-      case c10::TypeKind::BoolType: return false;
-      case c10::TypeKind::ComplexType: return c10::complex<double>(0, 0);
-      default: return std::string();
+      case c10::TypeKind::IntType:
+        return static_cast<int64_t>(0);
+      case c10::TypeKind::FloatType:
+        return 0.0;
+      case c10::TypeKind::BoolType:
+        return false;
+      case c10::TypeKind::ComplexType:
+        return c10::complex<double>(0, 0);
+      default:
+        return std::string();
     }
   }
   std::string name_;
@@ -74,7 +81,7 @@ class CastFunction : public SugaredValue {
   const char* op_;
 };
 
-} // namespace
+}  // namespace
 
 SugaredValuePtr castFunction(const std::string& name) {
   if (name == "int") return std::make_shared<CastFunction>(name, c10::IntType::get(), "aten::Int");
@@ -86,8 +93,8 @@ SugaredValuePtr castFunction(const std::string& name) {
 }
 
 SugaredValuePtr OperatorFunction::call(
-    const SourceRange& range, EmitContext& cx, const std::vector<NamedValue>& args, const std::vector<NamedValue>& kwargs,
-    size_t num_binders) {
+    const SourceRange& range, EmitContext& cx, const std::vector<NamedValue>& args,
+    const std::vector<NamedValue>& kwargs, size_t num_binders) {
   if (!args.empty()) {
     if (auto method = specialMethod(range, cx, args[0], name_)) {
       return method->call(range, cx, {args.begin() + 1, args.end()}, kwargs, num_binders);
@@ -97,8 +104,8 @@ SugaredValuePtr OperatorFunction::call(
 }
 
 SugaredValuePtr PrintFunction::call(
-    const SourceRange& range, EmitContext& cx, const std::vector<NamedValue>& args, const std::vector<NamedValue>& kwargs,
-    size_t num_binders) {
+    const SourceRange& range, EmitContext& cx, const std::vector<NamedValue>& args,
+    const std::vector<NamedValue>& kwargs, size_t num_binders) {
   if (!kwargs.empty()) throw UserError("print doesn't accept any keyword arguments", range);
   std::vector<Value*> values;
   for (const NamedValue& arg : args) values.push_back(arg.get(cx.graph));
@@ -109,8 +116,8 @@ SugaredValuePtr PrintFunction::call(
 }
 
 SugaredValuePtr DeviceFunction::call(
-    const SourceRange& range, EmitContext& cx, const std::vector<NamedValue>& args, const std::vector<NamedValue>& kwargs,
-    size_t num_binders) {
+    const SourceRange& range, EmitContext& cx, const std::vector<NamedValue>& args,
+    const std::vector<NamedValue>& kwargs, size_t num_binders) {
   if (!args.empty() && args.size() <= 2 && kwargs.empty()) {
     c10::IValue type, index;
     const bool constant = readConstant(args[0], type) && (args.size() == 1 || readConstant(args[1], index));
@@ -118,7 +125,8 @@ SugaredValuePtr DeviceFunction::call(
       try {
         c10::Device device(type.toStringRef());
         if (index.isInt()) {
-          if (device.has_index()) throw UserError("device type must not include an index when an index is given", range);
+          if (device.has_index())
+            throw UserError("device type must not include an index when an index is given", range);
           device.set_index(static_cast<c10::DeviceIndex>(index.toInt()));
         }
         return simple(cx.graph.insertConstant(c10::IValue(device)));
@@ -126,7 +134,8 @@ SugaredValuePtr DeviceFunction::call(
         throw UserError(error.what_without_backtrace(), range);
       }
     }
-    if (args.size() == 1 && args[0].type()->kind() == c10::TypeKind::DeviceObjType) return simple(args[0].get(cx.graph));
+    if (args.size() == 1 && args[0].type()->kind() == c10::TypeKind::DeviceObjType)
+      return simple(args[0].get(cx.graph));
   }
   return simple(insertOp(cx.graph, Symbol::fromQualString("aten::device"), args, kwargs, range));
 }
@@ -139,10 +148,11 @@ SugaredValuePtr TypeValue::findAttr(const SourceRange& range, EmitContext& cx, c
 }
 
 SugaredValuePtr TypeValue::call(
-    const SourceRange& range, EmitContext& cx, const std::vector<NamedValue>& args, const std::vector<NamedValue>& kwargs,
-    size_t num_binders) {
-  if (op_.empty()) throw UserError("'" + name_ + "' can't be called in a script; use torch.tensor or torch.empty", range);
+    const SourceRange& range, EmitContext& cx, const std::vector<NamedValue>& args,
+    const std::vector<NamedValue>& kwargs, size_t num_binders) {
+  if (op_.empty())
+    throw UserError("'" + name_ + "' can't be called in a script; use torch.tensor or torch.empty", range);
   return simple(insertOp(cx.graph, Symbol::fromQualString(op_), args, kwargs, range));
 }
 
-} // namespace cresset
+}  // namespace cresset

@@ -15,8 +15,8 @@ class OperatorFunction : public SugaredValue {
   OperatorFunction(std::string name, std::string op) : name_(std::move(name)), op_(std::move(op)) {}
   std::string kind() const override { return "builtin function '" + name_ + "'"; }
   SugaredValuePtr call(
-      const SourceRange& range, EmitContext& cx, const std::vector<NamedValue>& args, const std::vector<NamedValue>& kwargs,
-      size_t num_binders) override;
+      const SourceRange& range, EmitContext& cx, const std::vector<NamedValue>& args,
+      const std::vector<NamedValue>& kwargs, size_t num_binders) override;
 
  private:
   std::string name_, op_;
@@ -29,8 +29,8 @@ class PrintFunction : public SugaredValue {
  public:
   std::string kind() const override { return "builtin function 'print'"; }
   SugaredValuePtr call(
-      const SourceRange& range, EmitContext& cx, const std::vector<NamedValue>& args, const std::vector<NamedValue>& kwargs,
-      size_t num_binders) override;
+      const SourceRange& range, EmitContext& cx, const std::vector<NamedValue>& args,
+      const std::vector<NamedValue>& kwargs, size_t num_binders) override;
 };
 
 /// `torch.device`: a type, and a function whose result is a constant if its arguments are.
@@ -39,20 +39,21 @@ class DeviceFunction : public SugaredValue {
   std::string kind() const override { return "torch.device"; }
   TypePtr asType() const override { return c10::DeviceObjType::get(); }
   SugaredValuePtr call(
-      const SourceRange& range, EmitContext& cx, const std::vector<NamedValue>& args, const std::vector<NamedValue>& kwargs,
-      size_t num_binders) override;
+      const SourceRange& range, EmitContext& cx, const std::vector<NamedValue>& args,
+      const std::vector<NamedValue>& kwargs, size_t num_binders) override;
 };
 
 /// A builtin type by name; a call is the operator `op`, if there is one.
 class TypeValue : public SugaredValue {
  public:
-  TypeValue(std::string name, TypePtr type, std::string op) : name_(std::move(name)), type_(std::move(type)), op_(std::move(op)) {}
+  TypeValue(std::string name, TypePtr type, std::string op)
+      : name_(std::move(name)), type_(std::move(type)), op_(std::move(op)) {}
   std::string kind() const override { return "type '" + name_ + "'"; }
   TypePtr asType() const override { return type_; }
   SugaredValuePtr findAttr(const SourceRange& range, EmitContext& cx, const std::string& name) override;
   SugaredValuePtr call(
-      const SourceRange& range, EmitContext& cx, const std::vector<NamedValue>& args, const std::vector<NamedValue>& kwargs,
-      size_t num_binders) override;
+      const SourceRange& range, EmitContext& cx, const std::vector<NamedValue>& args,
+      const std::vector<NamedValue>& kwargs, size_t num_binders) override;
 
  private:
   std::string name_;
@@ -60,4 +61,4 @@ class TypeValue : public SugaredValue {
   std::string op_;
 };
 
-} // namespace cresset
+}  // namespace cresset

@@ -84,43 +84,75 @@ constexpr Alias kAliases[] = {
 
 /// Python's math functions that are operators of the same name.
 constexpr std::string_view kMathFunctions[] = {
-    "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "ceil", "copysign", "cos", "cosh", "degrees", "erf", "erfc",
-    "exp", "expm1", "fabs", "factorial", "floor", "fmod", "frexp", "gamma", "gcd", "isfinite", "isinf", "isnan", "ldexp",
-    "lgamma", "log", "log10", "log1p", "log2", "modf", "pow", "radians", "sin", "sinh", "sqrt", "tan", "tanh", "trunc"};
+    "acos",    "acosh",    "asin",  "asinh", "atan",  "atan2",  "atanh",     "ceil",  "copysign", "cos",   "cosh",
+    "degrees", "erf",      "erfc",  "exp",   "expm1", "fabs",   "factorial", "floor", "fmod",     "frexp", "gamma",
+    "gcd",     "isfinite", "isinf", "isnan", "ldexp", "lgamma", "log",       "log10", "log1p",    "log2",  "modf",
+    "pow",     "radians",  "sin",   "sinh",  "sqrt",  "tan",    "tanh",      "trunc"};
 
 struct IntConstant {
   std::string_view name;
   int64_t value;
 };
 template <typename T>
-constexpr int64_t code(T value) { return static_cast<int64_t>(value); }
+constexpr int64_t code(T value) {
+  return static_cast<int64_t>(value);
+}
 constexpr IntConstant kTorchInts[] = {
     // dtypes
-    {"uint8", code(ScalarType::Byte)}, {"int8", code(ScalarType::Char)}, {"int16", code(ScalarType::Short)},
-    {"short", code(ScalarType::Short)}, {"int32", code(ScalarType::Int)}, {"int", code(ScalarType::Int)},
-    {"int64", code(ScalarType::Long)}, {"long", code(ScalarType::Long)}, {"float16", code(ScalarType::Half)},
-    {"half", code(ScalarType::Half)}, {"float32", code(ScalarType::Float)}, {"float", code(ScalarType::Float)},
-    {"float64", code(ScalarType::Double)}, {"double", code(ScalarType::Double)},
-    {"complex32", code(ScalarType::ComplexHalf)}, {"chalf", code(ScalarType::ComplexHalf)},
-    {"complex64", code(ScalarType::ComplexFloat)}, {"cfloat", code(ScalarType::ComplexFloat)},
-    {"complex128", code(ScalarType::ComplexDouble)}, {"cdouble", code(ScalarType::ComplexDouble)},
-    {"bool", code(ScalarType::Bool)}, {"bfloat16", code(ScalarType::BFloat16)}, {"qint8", code(ScalarType::QInt8)},
-    {"quint8", code(ScalarType::QUInt8)}, {"qint32", code(ScalarType::QInt32)}, {"quint4x2", code(ScalarType::QUInt4x2)},
-    {"quint2x4", code(ScalarType::QUInt2x4)}, {"float8_e5m2", code(ScalarType::Float8_e5m2)},
-    {"float8_e4m3fn", code(ScalarType::Float8_e4m3fn)}, {"float8_e5m2fnuz", code(ScalarType::Float8_e5m2fnuz)},
-    {"float8_e4m3fnuz", code(ScalarType::Float8_e4m3fnuz)}, {"float8_e8m0fnu", code(ScalarType::Float8_e8m0fnu)},
-    {"uint16", code(ScalarType::UInt16)}, {"uint32", code(ScalarType::UInt32)}, {"uint64", code(ScalarType::UInt64)},
+    {"uint8", code(ScalarType::Byte)},
+    {"int8", code(ScalarType::Char)},
+    {"int16", code(ScalarType::Short)},
+    {"short", code(ScalarType::Short)},
+    {"int32", code(ScalarType::Int)},
+    {"int", code(ScalarType::Int)},
+    {"int64", code(ScalarType::Long)},
+    {"long", code(ScalarType::Long)},
+    {"float16", code(ScalarType::Half)},
+    {"half", code(ScalarType::Half)},
+    {"float32", code(ScalarType::Float)},
+    {"float", code(ScalarType::Float)},
+    {"float64", code(ScalarType::Double)},
+    {"double", code(ScalarType::Double)},
+    {"complex32", code(ScalarType::ComplexHalf)},
+    {"chalf", code(ScalarType::ComplexHalf)},
+    {"complex64", code(ScalarType::ComplexFloat)},
+    {"cfloat", code(ScalarType::ComplexFloat)},
+    {"complex128", code(ScalarType::ComplexDouble)},
+    {"cdouble", code(ScalarType::ComplexDouble)},
+    {"bool", code(ScalarType::Bool)},
+    {"bfloat16", code(ScalarType::BFloat16)},
+    {"qint8", code(ScalarType::QInt8)},
+    {"quint8", code(ScalarType::QUInt8)},
+    {"qint32", code(ScalarType::QInt32)},
+    {"quint4x2", code(ScalarType::QUInt4x2)},
+    {"quint2x4", code(ScalarType::QUInt2x4)},
+    {"float8_e5m2", code(ScalarType::Float8_e5m2)},
+    {"float8_e4m3fn", code(ScalarType::Float8_e4m3fn)},
+    {"float8_e5m2fnuz", code(ScalarType::Float8_e5m2fnuz)},
+    {"float8_e4m3fnuz", code(ScalarType::Float8_e4m3fnuz)},
+    {"float8_e8m0fnu", code(ScalarType::Float8_e8m0fnu)},
+    {"uint16", code(ScalarType::UInt16)},
+    {"uint32", code(ScalarType::UInt32)},
+    {"uint64", code(ScalarType::UInt64)},
     // layouts
-    {"strided", code(c10::Layout::Strided)}, {"sparse_coo", code(c10::Layout::Sparse)},
-    {"sparse_csr", code(c10::Layout::SparseCsr)}, {"sparse_csc", code(c10::Layout::SparseCsc)},
-    {"sparse_bsr", code(c10::Layout::SparseBsr)}, {"sparse_bsc", code(c10::Layout::SparseBsc)},
-    {"jagged", code(c10::Layout::Jagged)}, {"_mkldnn", code(c10::Layout::Mkldnn)},
+    {"strided", code(c10::Layout::Strided)},
+    {"sparse_coo", code(c10::Layout::Sparse)},
+    {"sparse_csr", code(c10::Layout::SparseCsr)},
+    {"sparse_csc", code(c10::Layout::SparseCsc)},
+    {"sparse_bsr", code(c10::Layout::SparseBsr)},
+    {"sparse_bsc", code(c10::Layout::SparseBsc)},
+    {"jagged", code(c10::Layout::Jagged)},
+    {"_mkldnn", code(c10::Layout::Mkldnn)},
     // memory formats
-    {"contiguous_format", code(c10::MemoryFormat::Contiguous)}, {"preserve_format", code(c10::MemoryFormat::Preserve)},
-    {"channels_last", code(c10::MemoryFormat::ChannelsLast)}, {"channels_last_3d", code(c10::MemoryFormat::ChannelsLast3d)},
+    {"contiguous_format", code(c10::MemoryFormat::Contiguous)},
+    {"preserve_format", code(c10::MemoryFormat::Preserve)},
+    {"channels_last", code(c10::MemoryFormat::ChannelsLast)},
+    {"channels_last_3d", code(c10::MemoryFormat::ChannelsLast3d)},
     // quantization schemes
-    {"per_tensor_affine", code(c10::kPerTensorAffine)}, {"per_channel_affine", code(c10::kPerChannelAffine)},
-    {"per_tensor_symmetric", code(c10::kPerTensorSymmetric)}, {"per_channel_symmetric", code(c10::kPerChannelSymmetric)},
+    {"per_tensor_affine", code(c10::kPerTensorAffine)},
+    {"per_channel_affine", code(c10::kPerChannelAffine)},
+    {"per_tensor_symmetric", code(c10::kPerTensorSymmetric)},
+    {"per_channel_symmetric", code(c10::kPerChannelSymmetric)},
     {"per_channel_affine_float_qparams", code(c10::kPerChannelAffineFloatQParams)},
 };
 
@@ -145,29 +177,50 @@ struct FormName {
   Form form;
 };
 constexpr FormName kForms[] = {
-    {"annotate", Form::Annotate}, {"torch.jit.annotate", Form::Annotate},
-    {"uninitialized", Form::Uninitialized}, {"unchecked_cast", Form::UncheckedCast},
-    {"isinstance", Form::IsInstance}, {"torch.jit.isinstance", Form::IsInstance},
-    {"fork", Form::Fork}, {"torch.jit.fork", Form::Fork}, {"torch.jit._fork", Form::Fork},
-    {"awaitable", Form::Awaitable}, {"torch.jit._awaitable", Form::Awaitable},
-    {"hasattr", Form::HasAttr}, {"getattr", Form::GetAttr},
-    {"list", Form::List}, {"dict", Form::Dict}, {"tuple", Form::Tuple},
-    {"type", Form::TypeOf}, {"super", Form::Super},
-    {"torch.jit.is_scripting", Form::IsScripting}, {"torch.jit.is_tracing", Form::IsTracing},
-    {"torch.FloatTensor", Form::LegacyTensor}, {"torch.DoubleTensor", Form::LegacyTensor},
-    {"torch.HalfTensor", Form::LegacyTensor}, {"torch.BFloat16Tensor", Form::LegacyTensor},
-    {"torch.ByteTensor", Form::LegacyTensor}, {"torch.CharTensor", Form::LegacyTensor},
-    {"torch.ShortTensor", Form::LegacyTensor}, {"torch.IntTensor", Form::LegacyTensor},
-    {"torch.LongTensor", Form::LegacyTensor}, {"torch.BoolTensor", Form::LegacyTensor},
+    {"annotate", Form::Annotate},
+    {"torch.jit.annotate", Form::Annotate},
+    {"uninitialized", Form::Uninitialized},
+    {"unchecked_cast", Form::UncheckedCast},
+    {"isinstance", Form::IsInstance},
+    {"torch.jit.isinstance", Form::IsInstance},
+    {"fork", Form::Fork},
+    {"torch.jit.fork", Form::Fork},
+    {"torch.jit._fork", Form::Fork},
+    {"awaitable", Form::Awaitable},
+    {"torch.jit._awaitable", Form::Awaitable},
+    {"hasattr", Form::HasAttr},
+    {"getattr", Form::GetAttr},
+    {"list", Form::List},
+    {"dict", Form::Dict},
+    {"tuple", Form::Tuple},
+    {"type", Form::TypeOf},
+    {"super", Form::Super},
+    {"torch.jit.is_scripting", Form::IsScripting},
+    {"torch.jit.is_tracing", Form::IsTracing},
+    {"torch.FloatTensor", Form::LegacyTensor},
+    {"torch.DoubleTensor", Form::LegacyTensor},
+    {"torch.HalfTensor", Form::LegacyTensor},
+    {"torch.BFloat16Tensor", Form::LegacyTensor},
+    {"torch.ByteTensor", Form::LegacyTensor},
+    {"torch.CharTensor", Form::LegacyTensor},
+    {"torch.ShortTensor", Form::LegacyTensor},
+    {"torch.IntTensor", Form::LegacyTensor},
+    {"torch.LongTensor", Form::LegacyTensor},
+    {"torch.BoolTensor", Form::LegacyTensor},
 };
 
 /// Builtin functions that are one operator, whatever their arguments.
 constexpr Alias kFunctions[] = {
-    {"abs", "prim::abs"}, {"min", "prim::min"}, {"max", "prim::max"}, {"sum", "aten::sum"}, {"round", "aten::round"},
-    {"sorted", "aten::sorted"}, {"ord", "aten::ord"}, {"chr", "aten::chr"}, {"hex", "aten::hex"}, {"oct", "aten::oct"},
-    {"bin", "aten::bin"}, {"divmod", "aten::divmod"}, {"all", "aten::all"}, {"any", "aten::any"}, {"hash", "aten::hash"},
-    {"pow", "aten::pow"}, {"id", "prim::id"}, {"rangelist", "prim::rangelist"}, {"wait", "aten::wait"},
-    {"_to_tensor", "prim::NumToTensor"},
+    {"abs", "prim::abs"},     {"min", "prim::min"},
+    {"max", "prim::max"},     {"sum", "aten::sum"},
+    {"round", "aten::round"}, {"sorted", "aten::sorted"},
+    {"ord", "aten::ord"},     {"chr", "aten::chr"},
+    {"hex", "aten::hex"},     {"oct", "aten::oct"},
+    {"bin", "aten::bin"},     {"divmod", "aten::divmod"},
+    {"all", "aten::all"},     {"any", "aten::any"},
+    {"hash", "aten::hash"},   {"pow", "aten::pow"},
+    {"id", "prim::id"},       {"rangelist", "prim::rangelist"},
+    {"wait", "aten::wait"},   {"_to_tensor", "prim::NumToTensor"},
 };
 
 template <typename Table>
@@ -208,7 +261,7 @@ class OpNamespace : public SugaredValue {
   explicit OpNamespace(std::string ns) : ns_(std::move(ns)) {}
   std::string kind() const override { return "namespace 'torch.ops." + ns_ + "'"; }
   std::string missingAttr(const std::string& name) const override {
-    return "there is no operator '" + ns_ + "::" + name + "'; is the library that registers it loaded?" ;
+    return "there is no operator '" + ns_ + "::" + name + "'; is the library that registers it loaded?";
   }
   SugaredValuePtr findAttr(const SourceRange&, EmitContext&, const std::string& name) override {
     return operatorIfAny(ns_ + "::" + name);
@@ -248,7 +301,8 @@ SugaredValuePtr torchMember(EmitContext& cx, const std::string& name) {
   if (auto* row = find(kTorchInts, name, &IntConstant::name)) return constant(cx, row->value);
   if (name == "device") return std::make_shared<DeviceFunction>();
   if (name == "Tensor") return std::make_shared<TypeValue>("torch.Tensor", c10::TensorType::get(), "");
-  if (name == "Generator") return std::make_shared<TypeValue>("torch.Generator", c10::GeneratorType::get(), "aten::Generator");
+  if (name == "Generator")
+    return std::make_shared<TypeValue>("torch.Generator", c10::GeneratorType::get(), "aten::Generator");
   if (name == "Stream") return std::make_shared<TypeValue>("torch.Stream", c10::StreamObjType::get(), "");
   if (name == "Size") return std::make_shared<TypeValue>("torch.Size", c10::ListType::ofInts(), "aten::Size");
   if (name == "ops") return std::make_shared<OpsRoot>();
@@ -258,12 +312,13 @@ SugaredValuePtr torchMember(EmitContext& cx, const std::string& name) {
   return nullptr;
 }
 
-} // namespace
+}  // namespace
 
 std::string operatorOfFunction(const std::string& module, const std::string& name) {
   if (auto* alias = find(kAliases, module + "." + name, &Alias::function)) return std::string(alias->op);
   if (module == "math") {
-    const bool known = std::find(std::begin(kMathFunctions), std::end(kMathFunctions), name) != std::end(kMathFunctions);
+    const bool known =
+        std::find(std::begin(kMathFunctions), std::end(kMathFunctions), name) != std::end(kMathFunctions);
     return known ? "aten::" + name : "";
   }
   auto* ns = find(kNamespaces, module, &Namespace::path);
@@ -294,18 +349,20 @@ std::string BuiltinModule::missingAttr(const std::string& name) const {
 
 SugaredValuePtr builtinGlobal(const std::string& name, const SourceRange& range, EmitContext& cx) {
   using Kind = IterableFunction::Kind;
-  if (name == "torch" || name == "math" || name == "aten" || name == "prim") return std::make_shared<BuiltinModule>(name);
+  if (name == "torch" || name == "math" || name == "aten" || name == "prim")
+    return std::make_shared<BuiltinModule>(name);
   if (name == "ops") return std::make_shared<OpsRoot>();
   static constexpr std::pair<std::string_view, Kind> kIterables[] = {
-      {"range", Kind::Range}, {"enumerate", Kind::Enumerate}, {"zip", Kind::Zip}, {"reversed", Kind::Reversed},
-      {"len", Kind::Len}, {"iter", Kind::Iter}, {"next", Kind::Next}};
+      {"range", Kind::Range}, {"enumerate", Kind::Enumerate}, {"zip", Kind::Zip},  {"reversed", Kind::Reversed},
+      {"len", Kind::Len},     {"iter", Kind::Iter},           {"next", Kind::Next}};
   for (const auto& [known, kind] : kIterables) {
     if (known == name) return std::make_shared<IterableFunction>(kind, name);
   }
   if (auto form = findForm(name)) return form;
   if (auto cast = castFunction(name)) return cast;
   if (name == "print") return std::make_shared<PrintFunction>();
-  if (auto* row = find(kFunctions, name, &Alias::function)) return std::make_shared<OperatorFunction>(name, std::string(row->op));
+  if (auto* row = find(kFunctions, name, &Alias::function))
+    return std::make_shared<OperatorFunction>(name, std::string(row->op));
   if (auto exception = builtinException(name)) return exception;
   constexpr double kInf = std::numeric_limits<double>::infinity();
   constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
@@ -316,4 +373,4 @@ SugaredValuePtr builtinGlobal(const std::string& name, const SourceRange& range,
   return nullptr;
 }
 
-} // namespace cresset
+}  // namespace cresset

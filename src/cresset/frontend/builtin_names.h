@@ -29,4 +29,4 @@ class BuiltinModule : public SugaredValue {
 /// The operator that a Python function of this dotted name is: "torch.fft.fft" -> "aten::fft_fft". "" if it is none.
 std::string operatorOfFunction(const std::string& module, const std::string& name);
 
-} // namespace cresset
+}  // namespace cresset

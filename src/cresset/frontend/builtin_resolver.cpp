@@ -49,8 +49,8 @@ class QualifiedPrefix : public SugaredValue {
     return std::make_shared<QualifiedPrefix>(std::move(longer));
   }
   SugaredValuePtr call(
-      const SourceRange& range, EmitContext& cx, const std::vector<NamedValue>& args, const std::vector<NamedValue>& kwargs,
-      size_t num_binders) override {
+      const SourceRange& range, EmitContext& cx, const std::vector<NamedValue>& args,
+      const std::vector<NamedValue>& kwargs, size_t num_binders) override {
     throw UserError("there is no function or class '" + name_.qualifiedName() + "'", range);
   }
 
@@ -94,7 +94,7 @@ class ProgramResolver : public Resolver {
   ResolverPtr next_;
 };
 
-} // namespace
+}  // namespace
 
 ResolverPtr builtinResolver() {
   static const ResolverPtr resolver = std::make_shared<BuiltinResolver>();
@@ -110,4 +110,4 @@ ResolverPtr chainResolvers(std::vector<ResolverPtr> resolvers) {
   return std::make_shared<ChainResolver>(std::move(resolvers));
 }
 
-} // namespace cresset
+}  // namespace cresset

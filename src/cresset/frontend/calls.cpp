@@ -18,8 +18,10 @@ const c10::FunctionSchema& schemaForCall(torch::jit::Function& function, const S
   if (ours && !ours->hasSchema()) {
     if (ours->isBeingDefined()) {
       throw UserError(
-          "function '" + function.name() + "' is called recursively. Annotate its result (`-> T`) so that its type is "
-          "known before its body is compiled", range);
+          "function '" + function.name() +
+              "' is called recursively. Annotate its result (`-> T`) so that its type is "
+              "known before its body is compiled",
+          range);
     }
     try {
       ours->ensure_defined();
@@ -43,7 +45,7 @@ Value* finishCall(const SourceRange& range, EmitContext& cx, Node* node, const M
   return cx.graph.insertNode(node)->output();
 }
 
-} // namespace
+}  // namespace
 
 Value* insertFunctionCall(
     const SourceRange& range, EmitContext& cx, torch::jit::Function& function, const std::vector<NamedValue>& args,
@@ -59,8 +61,8 @@ Value* insertFunctionCall(
 }
 
 Value* insertMethodCall(
-    const SourceRange& range, EmitContext& cx, Value* self, const std::string& name, const std::vector<NamedValue>& args,
-    const std::vector<NamedValue>& kwargs) {
+    const SourceRange& range, EmitContext& cx, Value* self, const std::string& name,
+    const std::vector<NamedValue>& args, const std::vector<NamedValue>& kwargs) {
   const c10::FunctionSchema* schema = nullptr;
   if (auto cls = self->type()->cast<c10::ClassType>()) {
     torch::jit::Function* method = cls->findMethod(name);
@@ -115,4 +117,4 @@ void requireArgs(const SourceRange& range, const std::string& function, size_t c
   throw UserError(message, range);
 }
 
-} // namespace cresset
+}  // namespace cresset

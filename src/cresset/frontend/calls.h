@@ -23,17 +23,18 @@ Value* insertFunctionCall(
     const std::vector<NamedValue>& kwargs);
 /// prim::CallMethod of a class's or interface's method. Throws UserError if there is none of that name.
 Value* insertMethodCall(
-    const SourceRange& range, EmitContext& cx, Value* self, const std::string& name, const std::vector<NamedValue>& args,
-    const std::vector<NamedValue>& kwargs);
+    const SourceRange& range, EmitContext& cx, Value* self, const std::string& name,
+    const std::vector<NamedValue>& args, const std::vector<NamedValue>& kwargs);
 
 /// Makes sure that the attributes which `__init__` assigns are declared (compiles it, unless it is being compiled now).
 void defineInit(const c10::ClassType& type, const SourceRange& range);
 
 /// Nodes for tuples; `index` is in range.
 Value* insertTupleIndex(const SourceRange& range, EmitContext& cx, Value* tuple, size_t index);
-Value* insertTuple(const SourceRange& range, EmitContext& cx, const std::vector<Value*>& elements, TypePtr type = TypePtr());
+Value* insertTuple(
+    const SourceRange& range, EmitContext& cx, const std::vector<Value*>& elements, TypePtr type = TypePtr());
 
 /// Throws UserError with the argument count if `args` and `kwargs` are not exactly `count` positional arguments.
 void requireArgs(const SourceRange& range, const std::string& function, size_t count, size_t args, size_t kwargs);
 
-} // namespace cresset
+}  // namespace cresset

@@ -26,7 +26,7 @@ class NewObject : public SugaredValue {
  public:
   explicit NewObject(c10::ClassTypePtr type) : type_(std::move(type)) {}
   std::string kind() const override { return "__new__"; }
-  bool takesSugared() const override { return true; } // the argument is the class itself
+  bool takesSugared() const override { return true; }  // the argument is the class itself
   SugaredValuePtr callSugared(
       const SourceRange& range, EmitContext& cx, const std::vector<SugaredValuePtr>& args,
       const std::vector<std::pair<std::string, SugaredValuePtr>>& kwargs) override {
@@ -58,7 +58,7 @@ SugaredValuePtr constructTuple(
   return std::make_shared<SimpleValue>(insertTuple(range, cx, match.inputs, type));
 }
 
-} // namespace
+}  // namespace
 
 std::string ClassValue::kind() const {
   if (type_->cast<c10::EnumType>()) return "EnumClass";
@@ -66,13 +66,15 @@ std::string ClassValue::kind() const {
 }
 
 std::string ClassValue::missingAttr(const std::string& name) const {
-  return "class '" + typeName(*type_) + "' has no " + (type_->cast<c10::EnumType>() ? "member '" : "attribute '") + name + "'";
+  return "class '" + typeName(*type_) + "' has no " + (type_->cast<c10::EnumType>() ? "member '" : "attribute '") +
+         name + "'";
 }
 
 SugaredValuePtr ClassValue::findAttr(const SourceRange& range, EmitContext& cx, const std::string& name) {
   if (auto type = type_->cast<c10::EnumType>()) {
     for (const auto& member : type->enumNamesValues()) {
-      if (member.first == name) return std::make_shared<SimpleValue>(cx.graph.insertConstant(enumMember(type, member), type));
+      if (member.first == name)
+        return std::make_shared<SimpleValue>(cx.graph.insertConstant(enumMember(type, member), type));
     }
     return nullptr;
   }
@@ -83,18 +85,21 @@ SugaredValuePtr ClassValue::findAttr(const SourceRange& range, EmitContext& cx, 
   if (!function) function = type->findMethod(name);
   if (auto* ours = dynamic_cast<Function*>(function)) return std::make_shared<FunctionValue>(ours);
   if (function) return std::make_shared<ForeignFunction>(function);
-  if (auto constant = type->findConstant(name)) return std::make_shared<SimpleValue>(cx.graph.insertConstant(*constant));
+  if (auto constant = type->findConstant(name))
+    return std::make_shared<SimpleValue>(cx.graph.insertConstant(*constant));
   return nullptr;
 }
 
 SugaredValuePtr ClassValue::call(
-    const SourceRange& range, EmitContext& cx, const std::vector<NamedValue>& args, const std::vector<NamedValue>& kwargs,
-    size_t num_binders) {
+    const SourceRange& range, EmitContext& cx, const std::vector<NamedValue>& args,
+    const std::vector<NamedValue>& kwargs, size_t num_binders) {
   if (auto type = type_->cast<c10::TupleType>()) return constructTuple(range, cx, type, args, kwargs);
   auto type = type_->cast<c10::ClassType>();
   if (!type) throw UserError("cannot call a " + kind(), range);
   if (type->is_module()) {
-    throw UserError("Cannot instantiate class '" + type->name()->name() + "' in a script function: modules are made outside", range);
+    throw UserError(
+        "Cannot instantiate class '" + type->name()->name() + "' in a script function: modules are made outside",
+        range);
   }
   if (!type->findMethod("__init__")) {
     if (type->numAttributes() != 0 || !args.empty() || !kwargs.empty()) {
@@ -132,8 +137,8 @@ SugaredValuePtr ClassValue::iter(const SourceRange& range, EmitContext& cx) {
 }
 
 SugaredValuePtr ForeignFunction::call(
-    const SourceRange& range, EmitContext& cx, const std::vector<NamedValue>& args, const std::vector<NamedValue>& kwargs,
-    size_t num_binders) {
+    const SourceRange& range, EmitContext& cx, const std::vector<NamedValue>& args,
+    const std::vector<NamedValue>& kwargs, size_t num_binders) {
   return std::make_shared<SimpleValue>(insertFunctionCall(range, cx, *function_, args, kwargs));
 }
 
@@ -158,4 +163,4 @@ SugaredValuePtr valueOfType(const TypePtr& type) {
   return std::make_shared<ClassValue>(type);
 }
 
-} // namespace cresset
+}  // namespace cresset

@@ -33,16 +33,17 @@ Function& defineMethod(Program& program, const c10::ClassTypePtr& self, const De
 
 /// Parses a file and declares all in it; functions may call those further down. Then compiles every body, so that
 /// errors come now. Returns the declared functions (methods left out).
-std::vector<Function*> defineSource(Program& program, std::shared_ptr<const Source> source, const DefineOptions& options);
+std::vector<Function*> defineSource(
+    Program& program, std::shared_ptr<const Source> source, const DefineOptions& options);
 
 /// The type that an annotation means. Throws UserError if it is none.
 TypePtr typeOfAnnotation(const Expr& annotation, Program& program, const ResolverPtr& resolver);
-/// The schema of a `def` line. `self_type` types an unannotated `self`. Without an annotation of the result, returns() is
-/// empty: it is then to be inferred.
+/// The schema of a `def` line. `self_type` types an unannotated `self`. Without an annotation of the result, returns()
+/// is empty: it is then to be inferred.
 c10::FunctionSchema schemaOf(const Def& def, Program& program, const ResolverPtr& resolver, const TypePtr& self_type);
 
-/// The value of an expression that needs no running program: a default, a Final, an enum member. `hint`, if not null, is
-/// the type that the value converts to (int to float, list literals) and must have.
+/// The value of an expression that needs no running program: a default, a Final, an enum member. `hint`, if not null,
+/// is the type that the value converts to (int to float, list literals) and must have.
 c10::IValue evaluateConstant(const Expr& expr, const TypePtr& hint, Program& program, const ResolverPtr& resolver);
 
-} // namespace cresset
+}  // namespace cresset

@@ -20,7 +20,8 @@ namespace {
 
 using c10::IValue;
 
-constexpr const char* kNotConstant = "is not a constant: write a number, string, None, a list or tuple of constants, or the name of a constant";
+constexpr const char* kNotConstant =
+    "is not a constant: write a number, string, None, a list or tuple of constants, or the name of a constant";
 
 class ConstantEvaluator {
  public:
@@ -32,16 +33,26 @@ class ConstantEvaluator {
   IValue evaluate(const Expr& expr, const TypePtr& hint) {
     const TypePtr wanted = withoutOptional(hint);
     switch (expr.kind()) {
-      case TK_CONST: return convert(number(Const(expr.tree()), false), wanted);
-      case TK_STRINGLITERAL: return IValue(StringLiteral(expr.tree()).text());
-      case TK_TRUE: return IValue(true);
-      case TK_FALSE: return IValue(false);
-      case TK_NONE: return IValue();
-      case TK_UNARY_MINUS: return convert(negative(UnaryOp(expr.tree()).operand()), wanted);
-      case TK_LIST_LITERAL: return list(SequenceLiteral(expr.tree()), wanted);
-      case TK_TUPLE_LITERAL: return tuple(SequenceLiteral(expr.tree()), wanted);
-      case TK_DICT_LITERAL: return dict(DictLiteral(expr.tree()), wanted);
-      default: return convert(compute(sugared(expr)->asValue(expr.range(), context_), expr.range()), wanted);
+      case TK_CONST:
+        return convert(number(Const(expr.tree()), false), wanted);
+      case TK_STRINGLITERAL:
+        return IValue(StringLiteral(expr.tree()).text());
+      case TK_TRUE:
+        return IValue(true);
+      case TK_FALSE:
+        return IValue(false);
+      case TK_NONE:
+        return IValue();
+      case TK_UNARY_MINUS:
+        return convert(negative(UnaryOp(expr.tree()).operand()), wanted);
+      case TK_LIST_LITERAL:
+        return list(SequenceLiteral(expr.tree()), wanted);
+      case TK_TUPLE_LITERAL:
+        return tuple(SequenceLiteral(expr.tree()), wanted);
+      case TK_DICT_LITERAL:
+        return dict(DictLiteral(expr.tree()), wanted);
+      default:
+        return convert(compute(sugared(expr)->asValue(expr.range(), context_), expr.range()), wanted);
     }
   }
 
@@ -88,7 +99,7 @@ class ConstantEvaluator {
       if (!unified) throw UserError("the elements of this literal have different types", range);
       type = *unified;
     }
-    return type ? type : TypePtr(c10::TensorType::get()); // TorchScript's type of `[]`
+    return type ? type : TypePtr(c10::TensorType::get());  // TorchScript's type of `[]`
   }
 
   IValue makeList(const std::vector<IValue>& values, TypePtr element, const SourceRange& range) {
@@ -147,9 +158,17 @@ class ConstantEvaluator {
         const Select select(expr.tree());
         return sugared(select.value())->attr(range, context_, select.selector().name());
       }
-      case TK_APPLY: return call(Apply(expr.tree()));
-      case TK_CONST: case TK_STRINGLITERAL: case TK_TRUE: case TK_FALSE: case TK_NONE: case TK_UNARY_MINUS:
-      case TK_LIST_LITERAL: case TK_TUPLE_LITERAL: case TK_DICT_LITERAL:
+      case TK_APPLY:
+        return call(Apply(expr.tree()));
+      case TK_CONST:
+      case TK_STRINGLITERAL:
+      case TK_TRUE:
+      case TK_FALSE:
+      case TK_NONE:
+      case TK_UNARY_MINUS:
+      case TK_LIST_LITERAL:
+      case TK_TUPLE_LITERAL:
+      case TK_DICT_LITERAL:
         return constant(evaluate(expr, nullptr));
       default:
         if (const char* op = arithmetic(expr.kind())) {
@@ -164,14 +183,22 @@ class ConstantEvaluator {
 
   static const char* arithmetic(int kind) {
     switch (kind) {
-      case '+': return "add";
-      case '-': return "sub";
-      case '*': return "mul";
-      case '/': return "div";
-      case '%': return "remainder";
-      case TK_FLOOR_DIV: return "floordiv";
-      case TK_POW: return "pow";
-      default: return nullptr;
+      case '+':
+        return "add";
+      case '-':
+        return "sub";
+      case '*':
+        return "mul";
+      case '/':
+        return "div";
+      case '%':
+        return "remainder";
+      case TK_FLOOR_DIV:
+        return "floordiv";
+      case TK_POW:
+        return "pow";
+      default:
+        return nullptr;
     }
   }
 
@@ -193,9 +220,7 @@ class ConstantEvaluator {
     return callee->call(range, context_, args, kwargs, 1);
   }
 
-  SugaredValuePtr constant(const IValue& value) {
-    return std::make_shared<SimpleValue>(graph_->insertConstant(value));
-  }
+  SugaredValuePtr constant(const IValue& value) { return std::make_shared<SimpleValue>(graph_->insertConstant(value)); }
 
   /// The value of a node of the scratch graph. Recursion follows the nesting of the expression.
   IValue compute(Value* value, const SourceRange& range) {
@@ -208,9 +233,12 @@ class ConstantEvaluator {
     }
     if (node->kind() == prim::TupleConstruct) {
       auto type = value->type()->expect<c10::TupleType>();
-      return IValue(type->name() ? c10::ivalue::Tuple::createNamed(std::move(inputs), type) : c10::ivalue::Tuple::create(std::move(inputs)));
+      return IValue(
+          type->name() ? c10::ivalue::Tuple::createNamed(std::move(inputs), type)
+                       : c10::ivalue::Tuple::create(std::move(inputs)));
     }
-    if (node->kind() == prim::TupleIndex) return inputs.at(0).toTupleRef().elements()[static_cast<size_t>(inputs.at(1).toInt())];
+    if (node->kind() == prim::TupleIndex)
+      return inputs.at(0).toTupleRef().elements()[static_cast<size_t>(inputs.at(1).toInt())];
     const Operator* op = isStructural(node->kind()) ? nullptr : operatorOf(*node);
     if (!op || !op->isPure()) throw UserError(std::string("the value of this expression ") + kNotConstant, range);
     try {
@@ -230,14 +258,15 @@ class ConstantEvaluator {
   EmitContext context_;
 };
 
-} // namespace
+}  // namespace
 
 c10::IValue evaluateConstant(const Expr& expr, const TypePtr& hint, Program& program, const ResolverPtr& resolver) {
   c10::IValue value = ConstantEvaluator(program, resolver).evaluate(expr, hint);
   if (hint && !value.type()->isSubtypeOf(*hint)) {
-    throw UserError("Expected a value of type " + typeName(*hint) + " but found " + typeName(*value.type()), expr.range());
+    throw UserError(
+        "Expected a value of type " + typeName(*hint) + " but found " + typeName(*value.type()), expr.range());
   }
   return value;
 }
 
-} // namespace cresset
+}  // namespace cresset

@@ -14,7 +14,7 @@ namespace cresset {
 /// What the decorators of a `def` say.
 enum class Role { Plain, StaticMethod, Getter, Setter };
 struct DecoratedDef {
-  Def def; // its body replaced by a `raise` if it is ignored or unused
+  Def def;  // its body replaced by a `raise` if it is ignored or unused
   Role role = Role::Plain;
 };
 /// Throws UserError at a decorator that TorchScript does not know.
@@ -26,9 +26,9 @@ Function& declareFunction(
 /// Sets the schema of a declared function if the `def` line says what the result is.
 void declareSchema(Function& function, const Def& def, const ResolverPtr& resolver, const TypePtr& self_type);
 
-/// The names that one text (or one call of define…) defines, and a resolver of them: in front of the program's own names,
-/// so that mangled definitions find each other. Classes are defined when they are first asked for, which lets them refer
-/// to each other in any order.
+/// The names that one text (or one call of define…) defines, and a resolver of them: in front of the program's own
+/// names, so that mangled definitions find each other. Classes are defined when they are first asked for, which lets
+/// them refer to each other in any order.
 class SourceNames final : public Resolver, public std::enable_shared_from_this<SourceNames> {
  public:
   SourceNames(Program& program, const DefineOptions& options);
@@ -66,4 +66,4 @@ class SourceNames final : public Resolver, public std::enable_shared_from_this<S
 c10::NamedTypePtr defineClass(
     Program& program, const ClassDef& def, c10::QualifiedName name, const std::shared_ptr<SourceNames>& names);
 
-} // namespace cresset
+}  // namespace cresset

@@ -20,24 +20,26 @@ Def raisingDef(const Def& def, const std::string& message) {
   const SourceRange& range = def.range();
   const Expr text = StringLiteral::make(range, message);
   const Expr error = Apply::make(
-      range, Var::make(Ident::make(range, "RuntimeError")), ListView<Expr>::make(range, {text}), ListView<Attr>::make(range, {}));
+      range, Var::make(Ident::make(range, "RuntimeError")), ListView<Expr>::make(range, {text}),
+      ListView<Attr>::make(range, {}));
   const Stmt raise = Raise::make(range, error);
   return Def::make(range, def.name(), def.decl(), ListView<Stmt>::make(range, {raise}), def.decorators());
 }
 
 void requireFreeName(const c10::ClassType& type, const std::string& name, const SourceRange& range) {
-  const bool taken = type.findMethod(name) || type.findStaticMethod(name) || type.findHook(name) || type.findAttributeSlot(name);
+  const bool taken =
+      type.findMethod(name) || type.findStaticMethod(name) || type.findHook(name) || type.findAttributeSlot(name);
   if (taken) throw UserError("class '" + typeName(type) + "' already has a member '" + name + "'", range);
 }
 
-} // namespace
+}  // namespace
 
 DecoratedDef applyDecorators(const Def& def) {
   static const std::unordered_set<std::string> kNeutral = {
-      "torch.jit.script", "torch.jit.export", "torch.jit.script_method", "script", "export", "script_method", "jit.script",
-      "jit.export"};
-  static const std::unordered_set<std::string> kIgnored = {
-      "torch.jit.ignore", "torch.jit.unused", "ignore", "unused", "jit.ignore", "jit.unused"};
+      "torch.jit.script", "torch.jit.export", "torch.jit.script_method", "script", "export", "script_method",
+      "jit.script",       "jit.export"};
+  static const std::unordered_set<std::string> kIgnored = {"torch.jit.ignore", "torch.jit.unused", "ignore",
+                                                           "unused",           "jit.ignore",       "jit.unused"};
   DecoratedDef result{def};
   for (const Expr decorator : def.decorators()) {
     // @torch.jit.ignore(drop=True) is a call.
@@ -66,7 +68,8 @@ Function& declareFunction(
     Program& program, c10::QualifiedName name, const Def& def, const ResolverPtr& resolver, const TypePtr& self_type) {
   Function* function = nullptr;
   try {
-    function = &program.declare(std::move(name), [def, resolver, self_type](Function& f) { emitFunction(f, def, resolver, self_type); });
+    function = &program.declare(
+        std::move(name), [def, resolver, self_type](Function& f) { emitFunction(f, def, resolver, self_type); });
   } catch (const UserError& error) {
     throw UserError(error.message(), def.name().range());
   }
@@ -95,7 +98,8 @@ c10::QualifiedName SourceNames::qualify(const std::string& name) const {
 
 void SourceNames::addClass(const ClassDef& def) {
   const std::string& name = def.name().name();
-  if (pending_.contains(name) || functions_.contains(name)) throw UserError("'" + name + "' is defined twice", def.name().range());
+  if (pending_.contains(name) || functions_.contains(name))
+    throw UserError("'" + name + "' is defined twice", def.name().range());
   pending_.emplace(name, def);
 }
 
@@ -103,7 +107,8 @@ Function& SourceNames::addFunction(const Def& raw) {
   const DecoratedDef decorated = applyDecorators(raw);
   const std::string& name = raw.name().name();
   if (decorated.role != Role::Plain) throw UserError("this decorator is for methods of a class", raw.range());
-  if (pending_.contains(name) || functions_.contains(name)) throw UserError("'" + name + "' is defined twice", raw.name().range());
+  if (pending_.contains(name) || functions_.contains(name))
+    throw UserError("'" + name + "' is defined twice", raw.name().range());
   Function& function = declareFunction(program_, qualify(name), decorated.def, shared_from_this(), nullptr);
   functions_.emplace(name, DeclaredFunction{&function, decorated.def});
   return function;
@@ -111,10 +116,11 @@ Function& SourceNames::addFunction(const Def& raw) {
 
 void SourceNames::complete() {
   while (!pending_.empty()) {
-    const std::string name = pending_.begin()->first; // a copy: the entry goes away while the class is defined
+    const std::string name = pending_.begin()->first;  // a copy: the entry goes away while the class is defined
     ownType(name, pending_.begin()->second.name().range());
   }
-  for (auto& [name, declared] : functions_) declareSchema(*declared.function, declared.def, shared_from_this(), nullptr);
+  for (auto& [name, declared] : functions_)
+    declareSchema(*declared.function, declared.def, shared_from_this(), nullptr);
 }
 
 c10::NamedTypePtr SourceNames::typeNamed(const std::string& name) {
@@ -144,7 +150,8 @@ TypePtr SourceNames::ownType(const std::string& name, const SourceRange& range) 
 
 SugaredValuePtr SourceNames::resolveValue(const std::string& name, EmitContext& context, const SourceRange& range) {
   if (auto type = ownType(name, range)) return valueOfType(type);
-  if (auto it = functions_.find(name); it != functions_.end()) return std::make_shared<FunctionValue>(it->second.function);
+  if (auto it = functions_.find(name); it != functions_.end())
+    return std::make_shared<FunctionValue>(it->second.function);
   return outer_->resolveValue(name, context, range);
 }
 
@@ -185,7 +192,8 @@ Function& defineMethod(Program& program, const c10::ClassTypePtr& self, const De
   return method;
 }
 
-std::vector<Function*> defineSource(Program& program, std::shared_ptr<const Source> source, const DefineOptions& options) {
+std::vector<Function*> defineSource(
+    Program& program, std::shared_ptr<const Source> source, const DefineOptions& options) {
   const std::vector<TreeRef> definitions = SourceParser(std::move(source)).parseFile();
   DefinitionScope scope(program);
   const size_t first = program.functions().size();
@@ -210,4 +218,4 @@ std::vector<Function*> defineSource(Program& program, std::shared_ptr<const Sour
   return declared;
 }
 
-} // namespace cresset
+}  // namespace cresset

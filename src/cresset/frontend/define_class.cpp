@@ -60,7 +60,8 @@ bool readSpecialMember(const std::string& name, const std::optional<Expr>& value
     body.hooks = strings();
   } else {
     // `__annotations__ = []` comes before its items in archives; the others are notes for Python.
-    return name == "__annotations__" || name == "__constants__" || name == "__slots__" || name == "__ignored_attributes__";
+    return name == "__annotations__" || name == "__constants__" || name == "__slots__" ||
+           name == "__ignored_attributes__";
   }
   return true;
 }
@@ -70,7 +71,7 @@ std::optional<Member> annotationItem(const Expr& target, const Assign& stmt) {
   if (target.kind() != TK_SUBSCRIPT) return std::nullopt;
   const Subscript subscript(target.tree());
   const bool valid = dottedName(subscript.value()) == "__annotations__" && subscript.indices().size() == 1 &&
-      subscript.indices()[0].kind() == TK_STRINGLITERAL && stmt.rhs().present();
+                     subscript.indices()[0].kind() == TK_STRINGLITERAL && stmt.rhs().present();
   if (!valid) return std::nullopt;
   return Member{StringLiteral(subscript.indices()[0].tree()).text(), stmt.range(), stmt.rhs().get(), std::nullopt};
 }
@@ -94,9 +95,14 @@ ClassBody readBody(const ClassDef& def) {
   ClassBody body;
   for (const Stmt stmt : def.body()) {
     switch (stmt.kind()) {
-      case TK_ASSIGN: readAssign(Assign(stmt.tree()), body); break;
-      case TK_DEF: body.methods.push_back(Def(stmt.tree())); break;
-      case TK_PASS: break;
+      case TK_ASSIGN:
+        readAssign(Assign(stmt.tree()), body);
+        break;
+      case TK_DEF:
+        body.methods.push_back(Def(stmt.tree()));
+        break;
+      case TK_PASS:
+        break;
       case TK_EXPR_STMT: {
         const Expr expr = ExprStmt(stmt.tree()).expr();
         if (expr.kind() == TK_STRINGLITERAL) {
@@ -106,7 +112,8 @@ ClassBody readBody(const ClassDef& def) {
         if (expr.kind() == TK_ELLIPSIS) break;
         [[fallthrough]];
       }
-      default: throw UserError("unexpected statement in a class body: expected a method or an attribute", stmt.range());
+      default:
+        throw UserError("unexpected statement in a class body: expected a method or an attribute", stmt.range());
     }
   }
   return body;
@@ -122,15 +129,20 @@ class ClassDefiner {
     try {
       switch (kind) {
         case ClassKind::Plain:
-        case ClassKind::Module: return defineObjectClass(kind == ClassKind::Module);
+        case ClassKind::Module:
+          return defineObjectClass(kind == ClassKind::Module);
         case ClassKind::Interface:
-        case ClassKind::ModuleInterface: return defineInterface(kind == ClassKind::ModuleInterface);
-        case ClassKind::Enum: return defineEnum();
-        case ClassKind::NamedTuple: return defineNamedTuple();
-        case ClassKind::Exception: return defineException();
+        case ClassKind::ModuleInterface:
+          return defineInterface(kind == ClassKind::ModuleInterface);
+        case ClassKind::Enum:
+          return defineEnum();
+        case ClassKind::NamedTuple:
+          return defineNamedTuple();
+        case ClassKind::Exception:
+          return defineException();
       }
     } catch (const c10::Error& error) {
-      throw UserError(error.msg(), def_.name().range()); // a rule of c10's types that nothing here checked before
+      throw UserError(error.msg(), def_.name().range());  // a rule of c10's types that nothing here checked before
     }
     return nullptr;
   }
@@ -143,7 +155,8 @@ class ClassDefiner {
       if (name == "torch.jit.interface" || name == "interface" || name == "jit.interface") {
         interface = true;
       } else if (name != "torch.jit.script" && name != "script" && name != "jit.script") {
-        throw UserError("the decorator '" + (name.empty() ? "…" : name) + "' is not supported on classes", decorator.range());
+        throw UserError(
+            "the decorator '" + (name.empty() ? "…" : name) + "' is not supported on classes", decorator.range());
       }
     }
     ClassKind kind = interface ? ClassKind::Interface : ClassKind::Plain;
@@ -164,7 +177,8 @@ class ClassDefiner {
     if (type && exceptionClassOf(*type)) return ClassKind::Exception;
     throw UserError(
         "class '" + def_.name().name() + "' inherits from '" + name +
-            "': TorchScript has no inheritance. A base may be Module, Interface, Enum, NamedTuple or an exception class",
+            "': TorchScript has no inheritance. A base may be Module, Interface, Enum, NamedTuple or an exception "
+            "class",
         base.range());
   }
 
@@ -205,7 +219,8 @@ class ClassDefiner {
     if (!member.type || (member.value && !isFinal(*member.type))) {
       throw UserError(
           "class attribute '" + member.name + "' has a value: assign it to self." + member.name +
-              " in __init__, or make it a constant (`" + member.name + ": Final[T] = …`)", member.range);
+              " in __init__, or make it a constant (`" + member.name + ": Final[T] = …`)",
+          member.range);
     }
     if (!member.value) {
       // A Final without a value is an attribute that __init__ sets.
@@ -223,9 +238,14 @@ class ClassDefiner {
     DecoratedDef decorated = applyDecorators(raw);
     const std::string& name = raw.name().name();
     switch (decorated.role) {
-      case Role::Getter: decorated.def = decorated.def.withName("__" + name + "_getter"); break;
-      case Role::Setter: decorated.def = decorated.def.withName("__" + name + "_setter"); break;
-      default: break;
+      case Role::Getter:
+        decorated.def = decorated.def.withName("__" + name + "_getter");
+        break;
+      case Role::Setter:
+        decorated.def = decorated.def.withName("__" + name + "_setter");
+        break;
+      default:
+        break;
     }
     const std::string& method_name = decorated.def.name().name();
     if (type->findMethod(method_name) || type->findStaticMethod(method_name)) {
@@ -272,7 +292,8 @@ class ClassDefiner {
     if (!body_.members.empty()) throw UserError("an interface has only methods", body_.members[0].range);
     for (const Def& def : body_.methods) {
       if (!def.decl().returnType().present()) {
-        throw UserError("the interface method '" + def.name().name() + "' needs an annotation of its result", def.range());
+        throw UserError(
+            "the interface method '" + def.name().name() + "' needs an annotation of its result", def.range());
       }
       type->addMethod(schemaOf(def, program_, names_, type));
     }
@@ -291,7 +312,8 @@ class ClassDefiner {
       }
       value_type = value.type();
       for (const auto& other : members) {
-        if (other.first == member.name) throw UserError("the member '" + member.name + "' is defined twice", member.range);
+        if (other.first == member.name)
+          throw UserError("the member '" + member.name + "' is defined twice", member.range);
       }
       members.emplace_back(member.name, std::move(value));
     }
@@ -324,7 +346,8 @@ class ClassDefiner {
 
   c10::NamedTypePtr defineException() {
     if (!body_.methods.empty() || !body_.members.empty()) {
-      throw UserError("members of exception classes are not supported: the message is all that a `raise` passes on", def_.range());
+      throw UserError(
+          "members of exception classes are not supported: the message is all that a `raise` passes on", def_.range());
     }
     auto type = c10::ClassType::create(name_, program_.asCompilationUnit(), /*is_module=*/false, body_.doc);
     markException(type, name_.qualifiedName());
@@ -340,11 +363,11 @@ class ClassDefiner {
   std::vector<c10::ClassType::Property> properties_;
 };
 
-} // namespace
+}  // namespace
 
 c10::NamedTypePtr defineClass(
     Program& program, const ClassDef& def, c10::QualifiedName name, const std::shared_ptr<SourceNames>& names) {
   return ClassDefiner(program, def, std::move(name), names).define();
 }
 
-} // namespace cresset
+}  // namespace cresset

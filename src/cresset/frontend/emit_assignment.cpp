@@ -36,7 +36,8 @@ void FunctionEmitter::emitAssign(const Assign& stmt) {
   for (const Expr target : targets) assign(target, value, rhs.range(), annotation);
 }
 
-void FunctionEmitter::assign(const Expr& target, const SugaredValuePtr& value, const SourceRange& value_range, const TypePtr& annotation) {
+void FunctionEmitter::assign(
+    const Expr& target, const SugaredValuePtr& value, const SourceRange& value_range, const TypePtr& annotation) {
   switch (target.kind()) {
     case TK_VAR:
       return assignVariable(target.range(), Var(target.tree()).name(), value, annotation);
@@ -67,26 +68,32 @@ void FunctionEmitter::assignVariable(
   if (outer) {
     if (annotation && !sameType(annotation, outer->type ? outer->type : annotation)) {
       throw UserError(
-          "Attempting to declare and annotate the type of variable '" + name + "' but it is already defined in an outer block", range);
+          "Attempting to declare and annotate the type of variable '" + name +
+              "' but it is already defined in an outer block",
+          range);
     }
     if (!value) {
       throw UserError(
           "Cannot re-assign '" + name + "' to a value of type " + sugared->kind() + " because " + name +
-              " is not a first-class value.  Only reassignments to first-class values are allowed", range);
+              " is not a first-class value.  Only reassignments to first-class values are allowed",
+          range);
     }
     if (!outer->value) {
       throw UserError(
           "Cannot re-assign '" + name + "' because it has type " + outer->sugared->kind() + " and " + name +
-              " is not a first-class value.  Only reassignments to first-class values are allowed", range);
+              " is not a first-class value.  Only reassignments to first-class values are allowed",
+          range);
     }
     const TypePtr type = outer->type;
     if (Value* converted = tryConvertTo(graph, range, value, type, /*allow_conversions=*/true)) value = converted;
     if (!value->type()->isSubtypeOf(*type)) {
       std::string message = "Variable '" + name + "' previously had type " + type->repr_str() +
-          " but is now being assigned to a value of type " + value->type()->repr_str();
+                            " but is now being assigned to a value of type " + value->type()->repr_str();
       if (type->kind() == c10::TypeKind::ListType && value->type()->kind() == c10::TypeKind::ListType) {
-        message += "\nEmpty lists default to List[Tensor]. Add a variable annotation to the assignment to create an empty list of "
-                   "another type (torch.jit.annotate(List[T, []]) where T is the type of elements in the list for Python 2)";
+        message +=
+            "\nEmpty lists default to List[Tensor]. Add a variable annotation to the assignment to create an empty "
+            "list of "
+            "another type (torch.jit.annotate(List[T, []]) where T is the type of elements in the list for Python 2)";
       }
       throw UserError(message, range);
     }
@@ -100,8 +107,9 @@ void FunctionEmitter::assignVariable(
   if (!value->hasDebugName() && value->owningBlock() == graph.insertBlock()) value->setDebugName(name);
   if (annotation && !value->type()->isSubtypeOf(*annotation)) {
     throw UserError(
-        "Variable '" + name + "' is annotated with type " + annotation->repr_str() + " but is being assigned to a value of type " +
-            value->type()->repr_str(), range);
+        "Variable '" + name + "' is annotated with type " + annotation->repr_str() +
+            " but is being assigned to a value of type " + value->type()->repr_str(),
+        range);
   }
   env_.bind(name, Binding::of(value, annotation ? annotation : value->type()));
 }
@@ -118,12 +126,14 @@ void FunctionEmitter::assignUnpacked(const Expr& target, const SugaredValuePtr& 
   const size_t plain = starred ? targets.size() - 1 : targets.size();
   if (items.size() < plain) {
     throw UserError(
-        "need " + std::to_string(plain) + (starred ? " or more" : "") + " values to unpack but found only " + std::to_string(items.size()),
+        "need " + std::to_string(plain) + (starred ? " or more" : "") + " values to unpack but found only " +
+            std::to_string(items.size()),
         target.range());
   }
   if (items.size() > plain && !starred) {
     throw UserError(
-        "too many values to unpack: need " + std::to_string(plain) + " but found " + std::to_string(items.size()), target.range());
+        "too many values to unpack: need " + std::to_string(plain) + " but found " + std::to_string(items.size()),
+        target.range());
   }
   const size_t rest = items.size() - plain;
   for (size_t i = 0, item = 0; i < targets.size(); ++i) {
@@ -142,8 +152,8 @@ namespace {
 struct AugOp {
   int op;
   const char* method;
-  const char* in_place; // for tensors; null: there is none
-  bool list; // lists have it in place too
+  const char* in_place;  // for tensors; null: there is none
+  bool list;             // lists have it in place too
 };
 
 constexpr AugOp kAugOps[] = {
@@ -151,7 +161,7 @@ constexpr AugOp kAugOps[] = {
     {'-', "__isub__", "aten::sub_", false},
     {'*', "__imul__", "aten::mul_", true},
     {'/', "__itruediv__", "aten::div_", false},
-    {'%', "__imod__", "aten::fmod_", false}, // not remainder_: as torch.jit has it
+    {'%', "__imod__", "aten::fmod_", false},  // not remainder_: as torch.jit has it
     {TK_FLOOR_DIV, "__ifloordiv__", "aten::floor_divide_", false},
     {'|', "__ior__", nullptr, false},
     {'&', "__iand__", nullptr, false},
@@ -162,9 +172,10 @@ constexpr AugOp kAugOps[] = {
     {'@', "__imatmul__", nullptr, false},
 };
 
-} // namespace
+}  // namespace
 
-std::pair<Value*, bool> FunctionEmitter::augment(const SourceRange& range, int op, Value* current, const Expr& rhs_expr) {
+std::pair<Value*, bool> FunctionEmitter::augment(
+    const SourceRange& range, int op, Value* current, const Expr& rhs_expr) {
   const AugOp* row = nullptr;
   for (const AugOp& candidate : kAugOps) {
     if (candidate.op == op) row = &candidate;
@@ -226,7 +237,7 @@ void collectTargets(const Expr& target, std::set<std::string>& names) {
       for (const Expr e : SequenceLiteral(target.tree()).elements()) collectTargets(e, names);
       break;
     default:
-      break; // attributes and subscripts bind no name
+      break;  // attributes and subscripts bind no name
   }
 }
 
@@ -311,4 +322,4 @@ bool mayExit(const Stmt& stmt) {
   }
 }
 
-} // namespace cresset
+}  // namespace cresset

@@ -112,7 +112,8 @@ Value* FunctionEmitter::emitInBlock(
 }
 
 Value* FunctionEmitter::emitBoolIf(
-    const SourceRange& range, Value* condition, const std::function<Value*()>& then, const std::function<Value*()>& otherwise) {
+    const SourceRange& range, Value* condition, const std::function<Value*()>& then,
+    const std::function<Value*()>& otherwise) {
   graph.setLocation(range);
   Node* node = graph.insertNode(graph.create(prim::If, {condition}, 0));
   emitInBlock(node, {}, range, then);
@@ -127,13 +128,13 @@ Condition FunctionEmitter::emitLogical(const Expr& expr) {
   const TreeRef* tree = &expr.tree();
   for (; (*tree)->kind() == op; tree = &(*tree)->tree(0)) links.push_back(tree);
   Condition result = emitCondition(Expr(*tree));
-  const bool decisive = op == TK_OR; // the value of an operand that settles the whole
+  const bool decisive = op == TK_OR;  // the value of an operand that settles the whole
 
   for (size_t i = links.size(); i-- > 0;) {
     const Expr rhs((*links[i])->tree(1));
     const SourceRange& range = (*links[i])->range();
-    if (result.known == decisive) return result; // what follows isn't compiled
-    const Refinements& reached = result.when(!decisive); // what holds when the right operand is evaluated
+    if (result.known == decisive) return result;          // what follows isn't compiled
+    const Refinements& reached = result.when(!decisive);  // what holds when the right operand is evaluated
     Condition then;
     if (result.known) {
       env_.push();
@@ -162,7 +163,8 @@ Condition FunctionEmitter::emitLogical(const Expr& expr) {
     joined.value = then.value;
     joined.known = then.known;
     const Refinements all = refinementsOfBoth(reached, then.when(!decisive));
-    const Refinements some = result.known ? then.when(decisive) : refinementsOfEither(result.when(decisive), then.when(decisive));
+    const Refinements some =
+        result.known ? then.when(decisive) : refinementsOfEither(result.when(decisive), then.when(decisive));
     joined.when_true = op == TK_AND ? all : some;
     joined.when_false = op == TK_AND ? some : all;
     result = std::move(joined);
@@ -304,10 +306,11 @@ SugaredValuePtr FunctionEmitter::emitTernary(const Ternary& expr, const TypePtr&
   if (!unified && hint && a->type()->isSubtypeOf(*hint) && b->type()->isSubtypeOf(*hint)) unified = hint;
   if (!unified) {
     throw UserError(
-        "if-expression's true branch has type " + a->type()->repr_str() + " but false branch has type " + b->type()->repr_str(),
+        "if-expression's true branch has type " + a->type()->repr_str() + " but false branch has type " +
+            b->type()->repr_str(),
         expr.range());
   }
   return simple(node->addOutput()->setType(*unified));
 }
 
-} // namespace cresset
+}  // namespace cresset

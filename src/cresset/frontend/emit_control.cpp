@@ -1,15 +1,16 @@
 // Branches and how they join. See emitter_impl.h, flow.h.
 //
-// Where two blocks of a prim::If meet, each variable that one of them bound is decided once: it becomes an output of the
-// node, or it stays what it was, or its name remembers why it may not be used. A block that raised or returned has no
-// say; one that left by break or continue has one only in variables that live on outside the loop.
+// Where two blocks of a prim::If meet, each variable that one of them bound is decided once: it becomes an output of
+// the node, or it stays what it was, or its name remembers why it may not be used. A block that raised or returned has
+// no say; one that left by break or continue has one only in variables that live on outside the loop.
 #include <algorithm>
 
 #include "cresset/frontend/emitter_impl.h"
 
 namespace cresset {
 
-FunctionEmitter::Branch FunctionEmitter::emitBranch(Node* node, const Refinements& refinements, const std::function<Flow()>& emit) {
+FunctionEmitter::Branch FunctionEmitter::emitBranch(
+    Node* node, const Refinements& refinements, const std::function<Flow()>& emit) {
   const SourceRange range = node->sourceRange();
   enterBlock(range);
   Branch branch;
@@ -140,7 +141,8 @@ void FunctionEmitter::mergeVariables(const SourceRange& range, Node* node, Branc
   for (const std::string* name : names) mergeVariable(range, node, a, b, *name);
 }
 
-void FunctionEmitter::mergeVariable(const SourceRange& range, Node* node, Branch& a, Branch& b, const std::string& name) {
+void FunctionEmitter::mergeVariable(
+    const SourceRange& range, Node* node, Branch& a, Branch& b, const std::string& name) {
   Binding* outer = env_.find(name);
   auto bound = [&](Branch& branch) -> const Binding* {
     auto it = branch.frame->bindings.find(name);
@@ -193,7 +195,7 @@ void FunctionEmitter::mergeVariable(const SourceRange& range, Node* node, Branch
       where = broken->error_range;
     } else if (sugared) {
       message = "undefined value " + name + ": it was a " + sugared->sugared->kind() +
-          " in a branch, which is not a first-class value and ends with the branch";
+                " in a branch, which is not a first-class value and ends with the branch";
     } else {
       message = name + " is not defined in the " + (usable(in_a) ? "false" : "true") + " branch";
     }
@@ -209,7 +211,7 @@ void FunctionEmitter::mergeVariable(const SourceRange& range, Node* node, Branch
   auto unified = c10::unifyTypes(in_a->type, in_b->type, to_union, hint ? hint : TypePtr());
   if (!unified) {
     const std::string message = "Type mismatch: " + name + " is set to type " + in_a->type->repr_str() +
-        " in the true branch and type " + in_b->type->repr_str() + " in the false branch";
+                                " in the true branch and type " + in_b->type->repr_str() + " in the false branch";
     if (outer_value) throw UserError(message, range);
     env_.bind(name, Binding::unusable(message, range));
     return;
@@ -218,4 +220,4 @@ void FunctionEmitter::mergeVariable(const SourceRange& range, Node* node, Branch
   bindOutput(in_a->value, in_b->value, *unified);
 }
 
-} // namespace cresset
+}  // namespace cresset

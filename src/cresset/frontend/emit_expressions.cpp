@@ -43,10 +43,11 @@ const BinaryOp* findBinaryOp(int op) {
 
 /// Whether the tree's first subtree is an operand that may itself be such a tree, as often as a program likes.
 bool isChained(int kind) {
-  return kind == '.' || kind == TK_APPLY || kind == TK_SUBSCRIPT || kind == TK_IN || kind == TK_NOTIN || findBinaryOp(kind);
+  return kind == '.' || kind == TK_APPLY || kind == TK_SUBSCRIPT || kind == TK_IN || kind == TK_NOTIN ||
+         findBinaryOp(kind);
 }
 
-} // namespace
+}  // namespace
 
 SugaredValuePtr FunctionEmitter::emitSugared(const Expr& expr, const TypePtr& hint, size_t binders) {
   // `a + b + c`, `a.b().c` and the like nest to the left as deep as they are long: walk down to the innermost operand,
@@ -117,7 +118,8 @@ SugaredValuePtr FunctionEmitter::emitLeaf(const TreeRef& tree, const TypePtr& hi
   }
 }
 
-SugaredValuePtr FunctionEmitter::emitStep(const TreeRef& tree, const SugaredValuePtr& operand, const TypePtr& hint, size_t binders) {
+SugaredValuePtr FunctionEmitter::emitStep(
+    const TreeRef& tree, const SugaredValuePtr& operand, const TypePtr& hint, size_t binders) {
   const SourceRange& range = tree->range();
   switch (tree->kind()) {
     case '.':
@@ -162,7 +164,8 @@ SugaredValuePtr FunctionEmitter::emitName(const SourceRange& range, const std::s
 
 Value* FunctionEmitter::emitNumber(const Const& number, bool negative) {
   const SourceRange& range = number.range();
-  if (number.isComplex()) return constant(range, c10::complex<double>(0, negative ? -number.asImaginary() : number.asImaginary()));
+  if (number.isComplex())
+    return constant(range, c10::complex<double>(0, negative ? -number.asImaginary() : number.asImaginary()));
   if (number.isFloat()) return constant(range, negative ? -number.asFloat() : number.asFloat());
   // The smallest int has no positive counterpart.
   if (negative && number.text() == "9223372036854775808") return constant(range, std::numeric_limits<int64_t>::min());
@@ -174,7 +177,8 @@ Value* FunctionEmitter::emitUnary(const UnaryOp& expr) {
   const bool minus = expr.kind() == TK_UNARY_MINUS;
   if (minus && operand.kind() == TK_CONST) return emitNumber(Const(operand.tree()), true);
   Value* value = emitExpr(operand);
-  if (auto method = magicMethod(expr.range(), value, minus ? "__neg__" : "__invert__")) return callMethod(expr.range(), method, {});
+  if (auto method = magicMethod(expr.range(), value, minus ? "__neg__" : "__invert__"))
+    return callMethod(expr.range(), method, {});
   return builtin(expr.range(), minus ? aten::neg : aten::bitwise_not, {value});
 }
 
@@ -207,12 +211,14 @@ SugaredValuePtr FunctionEmitter::magicMethod(const SourceRange& range, Value* va
   return SimpleValue(value).attr(range, *this, name);
 }
 
-Value* FunctionEmitter::callMethod(const SourceRange& range, const SugaredValuePtr& method, const std::vector<NamedValue>& args) {
+Value* FunctionEmitter::callMethod(
+    const SourceRange& range, const SugaredValuePtr& method, const std::vector<NamedValue>& args) {
   graph.setLocation(range);
   return method->call(range, *this, args, {}, 1)->asValue(range, *this);
 }
 
-SugaredValuePtr FunctionEmitter::emitCall(const Apply& apply, const SugaredValuePtr& callee, const TypePtr& hint, size_t binders) {
+SugaredValuePtr FunctionEmitter::emitCall(
+    const Apply& apply, const SugaredValuePtr& callee, const TypePtr& hint, size_t binders) {
   if (auto* form = dynamic_cast<SpecialForm*>(callee.get())) return emitSpecialForm(*form, apply, hint);
   if (callee->takesSugared()) {
     std::vector<SugaredValuePtr> args;
@@ -225,7 +231,8 @@ SugaredValuePtr FunctionEmitter::emitCall(const Apply& apply, const SugaredValue
       }
     }
     std::vector<std::pair<std::string, SugaredValuePtr>> kwargs;
-    for (const Attr attribute : apply.attributes()) kwargs.emplace_back(attribute.name().name(), emitSugared(attribute.value()));
+    for (const Attr attribute : apply.attributes())
+      kwargs.emplace_back(attribute.name().name(), emitSugared(attribute.value()));
     graph.setLocation(apply.range());
     return callee->callSugared(apply.range(), *this, args, kwargs);
   }
@@ -265,4 +272,4 @@ std::vector<NamedValue> FunctionEmitter::emitKeywords(const ListView<Attr>& attr
   return kwargs;
 }
 
-} // namespace cresset
+}  // namespace cresset

@@ -40,9 +40,10 @@ TypePtr unify(const std::vector<Value*>& values, const TypePtr& hint) {
   return unified ? *unified : nullptr;
 }
 
-} // namespace
+}  // namespace
 
-Value* FunctionEmitter::makeList(const SourceRange& range, const std::vector<Value*>& elements, const TypePtr& element_type) {
+Value* FunctionEmitter::makeList(
+    const SourceRange& range, const std::vector<Value*>& elements, const TypePtr& element_type) {
   graph.setLocation(range);
   Node* node = graph.insertNode(graph.create(prim::ListConstruct, elements, 1));
   return node->output()->setType(c10::ListType::create(element_type));
@@ -64,12 +65,14 @@ Value* FunctionEmitter::emitList(const SequenceLiteral& expr, const TypePtr& hin
   for (const Expr e : expr.elements()) {
     if (e.kind() == TK_STARRED) {
       const Expr inner = Starred(e.tree()).value();
-      for (const auto& item : emitSugared(inner)->asTuple(inner.range(), *this)) values.push_back(item->asValue(inner.range(), *this));
+      for (const auto& item : emitSugared(inner)->asTuple(inner.range(), *this))
+        values.push_back(item->asValue(inner.range(), *this));
     } else {
       values.push_back(emitExpr(e, wanted));
     }
   }
-  if (hint && !wanted && hint->kind() != c10::TypeKind::AnyType && !values.empty() && findKind(hint, c10::TypeKind::ListType)) {
+  if (hint && !wanted && hint->kind() != c10::TypeKind::AnyType && !values.empty() &&
+      findKind(hint, c10::TypeKind::ListType)) {
     throw UserError("a list can't have type " + hint->repr_str(), expr.range());
   }
   TypePtr element = wanted ? wanted : TypePtr(c10::TensorType::get());
@@ -79,7 +82,8 @@ Value* FunctionEmitter::emitList(const SequenceLiteral& expr, const TypePtr& hin
       if (wanted) {
         throw UserError(
             "List type annotation `" + hint->repr_str() + "` did not match the types of the given list elements" +
-                (unified ? ", which were unified to " + unified->repr_str() : std::string()), expr.range());
+                (unified ? ", which were unified to " + unified->repr_str() : std::string()),
+            expr.range());
       }
       throw UserError("the elements of a list must have a common type", expr.range());
     }
@@ -99,7 +103,8 @@ Value* FunctionEmitter::emitTuple(const SequenceLiteral& expr, const TypePtr& hi
     const Expr e = elements[i];
     if (e.kind() == TK_STARRED) {
       const Expr inner = Starred(e.tree()).value();
-      for (const auto& item : emitSugared(inner)->asTuple(inner.range(), *this)) values.push_back(item->asValue(inner.range(), *this));
+      for (const auto& item : emitSugared(inner)->asTuple(inner.range(), *this))
+        values.push_back(item->asValue(inner.range(), *this));
     } else {
       values.push_back(emitExpr(e, hints.empty() ? TypePtr() : hints[i]));
     }
@@ -126,14 +131,16 @@ Value* FunctionEmitter::emitDict(const DictLiteral& expr, const TypePtr& hint) {
       if (!keys[i]->type()->isSubtypeOf(*expected)) {
         throw UserError(
             "Dict keys must contain only a single type. Expected: " + expected->repr_str() + " but found " +
-                keys[i]->type()->repr_str() + " instead", key_exprs[i].range());
+                keys[i]->type()->repr_str() + " instead",
+            key_exprs[i].range());
       }
     }
     const TypePtr unified = unify(values, wanted ? value_type : TypePtr());
     if (wanted && (!unified || !unified->isSubtypeOf(*value_type))) {
       throw UserError(
           "Dict type annotation `" + hint->repr_str() + "` did not match the type of an actual value type" +
-              (unified ? " `" + unified->repr_str() + "`" : std::string()), expr.range());
+              (unified ? " `" + unified->repr_str() + "`" : std::string()),
+          expr.range());
     }
     if (!wanted) {
       key_type = keys[0]->type();
@@ -146,7 +153,8 @@ Value* FunctionEmitter::emitDict(const DictLiteral& expr, const TypePtr& hint) {
 }
 
 void FunctionEmitter::emitItems(
-    const SourceRange& range, const SugaredValuePtr& iterable, const std::function<void(const SugaredValuePtr&)>& each) {
+    const SourceRange& range, const SugaredValuePtr& iterable,
+    const std::function<void(const SugaredValuePtr&)>& each) {
   const SugaredValuePtr items = iterable->iter(range, *this);
   auto isolated = [] {
     auto frame = std::make_unique<Frame>();
@@ -197,7 +205,9 @@ void FunctionEmitter::emitWhere(const ListView<Expr>& conditions, size_t i, cons
 void FunctionEmitter::append(const SourceRange& range, Value* list, Value* element, const TypePtr& element_type) {
   if (!element->type()->isSubtypeOf(*element_type)) {
     throw UserError(
-        "the elements of this list have type " + element_type->repr_str() + ", but one has type " + element->type()->repr_str(), range);
+        "the elements of this list have type " + element_type->repr_str() + ", but one has type " +
+            element->type()->repr_str(),
+        range);
   }
   builtin(range, aten::append, {list, widen(range, element, element_type)});
 }
@@ -227,7 +237,9 @@ void FunctionEmitter::insertItem(const SourceRange& range, Value* dict, Value* k
   const auto& type = dict->type()->expectRef<c10::DictType>();
   if (!value->type()->isSubtypeOf(*type.getValueType())) {
     throw UserError(
-        "the values of this dict have type " + type.getValueType()->repr_str() + ", but one has type " + value->type()->repr_str(), range);
+        "the values of this dict have type " + type.getValueType()->repr_str() + ", but one has type " +
+            value->type()->repr_str(),
+        range);
   }
   builtin(range, aten::_set_item, {dict, key, widen(range, value, type.getValueType())});
 }
@@ -250,4 +262,4 @@ Value* FunctionEmitter::emitDictComp(const DictComp& expr, const TypePtr& hint) 
   return dict;
 }
 
-} // namespace cresset
+}  // namespace cresset

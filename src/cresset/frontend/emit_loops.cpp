@@ -14,7 +14,8 @@ Flow FunctionEmitter::emitWhile(const While& stmt) {
   collectAssigned(stmt.body(), assigned);
   const Expr condition = stmt.cond();
   const ListView<Stmt> body = stmt.body();
-  return emitLoop(stmt.range(), nullptr, &condition, std::move(assigned), [](Value*) {}, [&] { return emitStatements(body); });
+  return emitLoop(
+      stmt.range(), nullptr, &condition, std::move(assigned), [](Value*) {}, [&] { return emitStatements(body); });
 }
 
 Flow FunctionEmitter::emitFor(const For& stmt) {
@@ -86,7 +87,8 @@ Flow FunctionEmitter::emitLoop(
       next = flow.stays.value ? flow.stays.value : entry;
     } else {
       auto again = [&] { return valueOf(condition->range(), emitCondition(*condition)); };
-      next = flow.stays.value ? emitBoolIf(range, flow.stays.value, again, [&] { return constant(range, false); }) : again();
+      next = flow.stays.value ? emitBoolIf(range, flow.stays.value, again, [&] { return constant(range, false); })
+                              : again();
     }
     for (const Carried& c : carried) {
       const Binding* after = env_.find(c.name);
@@ -101,8 +103,9 @@ Flow FunctionEmitter::emitLoop(
       }
       if (!after->type->isSubtypeOf(*c.type)) {
         throw UserError(
-            "Variable '" + c.name + "' previously had type " + c.type->repr_str() + " but is now being assigned to a value of type " +
-                after->type->repr_str(), range);
+            "Variable '" + c.name + "' previously had type " + c.type->repr_str() +
+                " but is now being assigned to a value of type " + after->type->repr_str(),
+            range);
       }
       // A value that is only refined has not changed.
       last.push_back(after->root() == c.input ? c.input : after->value);
@@ -171,13 +174,14 @@ Flow FunctionEmitter::emitUnrolled(const For& stmt, const SugaredValuePtr& items
   for (size_t i = 0; i < count && !flow.ends(); ++i) {
     if (flow.falls.value) {
       for (const std::string& name : targets) {
-        env_.bind(name, Binding::unusable("undefined value " + name + ": this loop may have ended before it was set", range));
+        env_.bind(
+            name, Binding::unusable("undefined value " + name + ": this loop may have ended before it was set", range));
       }
     }
     auto iteration = [&]() -> Flow {
       assign(stmt.target(), items->getItem(range, *this, constant(range, static_cast<int64_t>(i))), range);
       Flow f = emitStatements(body);
-      f.falls = f.stays; // what the next iteration depends on
+      f.falls = f.stays;  // what the next iteration depends on
       return f;
     };
     flow = flow.falls.value ? guard(stmt.range(), flow, iteration) : iteration();
@@ -187,4 +191,4 @@ Flow FunctionEmitter::emitUnrolled(const For& stmt, const SugaredValuePtr& items
   return flow;
 }
 
-} // namespace cresset
+}  // namespace cresset

@@ -11,7 +11,8 @@ void FunctionEmitter::checkArity(const Apply& apply, const std::string& name, si
   if (n >= least && n <= most) return;
   throw UserError(
       name + " expects " + (least == most ? "" : "between " + std::to_string(least) + " and ") + std::to_string(most) +
-          " arguments but found " + std::to_string(n), apply.range());
+          " arguments but found " + std::to_string(n),
+      apply.range());
 }
 
 std::string FunctionEmitter::attributeName(const Apply& apply, const char* function) {
@@ -33,7 +34,8 @@ bool FunctionEmitter::hasAttribute(const SourceRange& range, const SugaredValueP
   if (auto tuple = type->cast<c10::TupleType>(); tuple && tuple->schema()) {
     return tuple->schema()->argumentIndexWithName(name).has_value();
   }
-  throw UserError("hasattr's first argument must be an object or NamedTuple, got " + type->repr_str() + " instead", range);
+  throw UserError(
+      "hasattr's first argument must be an object or NamedTuple, got " + type->repr_str() + " instead", range);
 }
 
 SugaredValuePtr FunctionEmitter::emitSpecialForm(const SpecialForm& form, const Apply& apply, const TypePtr& hint) {
@@ -47,7 +49,8 @@ SugaredValuePtr FunctionEmitter::emitSpecialForm(const SpecialForm& form, const 
       if (Value* converted = tryConvertTo(graph, range, value, type, /*allow_conversions=*/true)) value = converted;
       if (!value->type()->isSubtypeOf(*type)) {
         throw UserError(
-            "expected an expression of type " + type->repr_str() + " but found " + value->type()->repr_str(), inputs[1].range());
+            "expected an expression of type " + type->repr_str() + " but found " + value->type()->repr_str(),
+            inputs[1].range());
       }
       return simple(widen(range, value, type));
     }
@@ -81,7 +84,8 @@ SugaredValuePtr FunctionEmitter::emitSpecialForm(const SpecialForm& form, const 
     case Form::TypeOf:
       throw UserError("type() is not supported in TorchScript; use isinstance to test what a value is", range);
     case Form::Super:
-      throw UserError("super() is not supported in TorchScript; call the method of the base class by another name", range);
+      throw UserError(
+          "super() is not supported in TorchScript; call the method of the base class by another name", range);
     case Form::IsScripting:
       checkArity(apply, form.name(), 0, 0);
       return simple(constant(range, true));
@@ -106,7 +110,8 @@ SugaredValuePtr FunctionEmitter::emitGetAttr(const Apply& apply) {
   // Which of the two it is, is known while compiling; the other isn't evaluated.
   Value* simple_value = simpleValueOf(value);
   const bool object_like = !simple_value || simple_value->type()->kind() == c10::TypeKind::ClassType ||
-      simple_value->type()->kind() == c10::TypeKind::InterfaceType || simple_value->type()->kind() == c10::TypeKind::TupleType;
+                           simple_value->type()->kind() == c10::TypeKind::InterfaceType ||
+                           simple_value->type()->kind() == c10::TypeKind::TupleType;
   if (!object_like) {
     if (auto found = value->findAttr(apply.range(), *this, name)) return found;
   } else if (hasAttribute(object.range(), value, name)) {
@@ -158,12 +163,14 @@ SugaredValuePtr FunctionEmitter::emitFork(const Apply& apply) {
 Value* FunctionEmitter::emitListCall(const Apply& apply, const TypePtr& hint) {
   const SourceRange& range = apply.range();
   checkArity(apply, "list", 0, 1);
-  if (apply.inputs().empty()) return emitList(SequenceLiteral::make(TK_LIST_LITERAL, range, ListView<Expr>::make(range, {})), hint);
+  if (apply.inputs().empty())
+    return emitList(SequenceLiteral::make(TK_LIST_LITERAL, range, ListView<Expr>::make(range, {})), hint);
   const Expr arg = apply.inputs()[0];
   const SugaredValuePtr iterable = emitSugared(arg, hint);
   if (Value* value = simpleValueOf(iterable)) {
     const auto kind = value->type()->kind();
-    if (kind == c10::TypeKind::ListType || kind == c10::TypeKind::StringType) return builtin(range, aten::list, {value});
+    if (kind == c10::TypeKind::ListType || kind == c10::TypeKind::StringType)
+      return builtin(range, aten::list, {value});
   }
   Value* list = makeList(range, {}, c10::TensorType::get());
   TypePtr element_type;
@@ -181,7 +188,8 @@ Value* FunctionEmitter::emitListCall(const Apply& apply, const TypePtr& hint) {
 Value* FunctionEmitter::emitDictCall(const Apply& apply, const TypePtr& hint) {
   const SourceRange& range = apply.range();
   const ListView<Expr> inputs = apply.inputs();
-  if (inputs.size() > 1) throw UserError("dict expected at most 1 argument, got " + std::to_string(inputs.size()), range);
+  if (inputs.size() > 1)
+    throw UserError("dict expected at most 1 argument, got " + std::to_string(inputs.size()), range);
   const DictLiteral empty = DictLiteral::make(range, ListView<Expr>::make(range, {}), ListView<Expr>::make(range, {}));
   Value* dict = nullptr;
   bool typed = hint && hint->kind() == c10::TypeKind::DictType;
@@ -217,7 +225,8 @@ Value* FunctionEmitter::emitTupleCall(const Apply& apply) {
   std::vector<Value*> values;
   if (!apply.inputs().empty()) {
     const Expr arg = apply.inputs()[0];
-    for (const auto& item : emitSugared(arg)->asTuple(arg.range(), *this)) values.push_back(item->asValue(arg.range(), *this));
+    for (const auto& item : emitSugared(arg)->asTuple(arg.range(), *this))
+      values.push_back(item->asValue(arg.range(), *this));
   }
   return makeTuple(apply.range(), values);
 }
@@ -227,7 +236,8 @@ Value* FunctionEmitter::emitLegacyTensor(const SpecialForm& form, const Apply& a
   if (!apply.attributes().empty()) throw UserError(form.name() + " takes no keyword arguments", range);
   const std::vector<NamedValue> dtype{NamedValue(constant(range, legacyTensorDtype(form.name())), range, "dtype")};
   std::vector<NamedValue> args = emitArguments(apply.inputs());
-  if (args.size() == 1 && args[0].type()->kind() == c10::TypeKind::ListType) return insertOp(graph, aten::tensor, args, dtype, range);
+  if (args.size() == 1 && args[0].type()->kind() == c10::TypeKind::ListType)
+    return insertOp(graph, aten::tensor, args, dtype, range);
   std::vector<Value*> sizes;
   for (const NamedValue& arg : args) {
     if (arg.type()->kind() != c10::TypeKind::IntType) {
@@ -239,4 +249,4 @@ Value* FunctionEmitter::emitLegacyTensor(const SpecialForm& form, const Apply& a
   return insertOp(graph, aten::empty, {NamedValue(makeList(range, sizes, c10::IntType::get()), range)}, dtype, range);
 }
 
-} // namespace cresset
+}  // namespace cresset

@@ -137,22 +137,28 @@ Flow FunctionEmitter::emitWith(const With& stmt) {
     const SourceRange range = item.context().range();
     Value* object = emitExpr(item.context());
     auto type = object->type()->cast<c10::ClassType>();
-    if (!type) throw UserError("With item expression must be an object, got " + object->type()->repr_str() + " instead", range);
+    if (!type)
+      throw UserError("With item expression must be an object, got " + object->type()->repr_str() + " instead", range);
     for (const char* name : {"__enter__", "__exit__"}) {
       if (!type->findMethod(name)) {
-        throw UserError("Object of type '" + type->repr_str() + "' does not define " + name + ", which `with` calls", range);
+        throw UserError(
+            "Object of type '" + type->repr_str() + "' does not define " + name + ", which `with` calls", range);
       }
     }
     const c10::FunctionSchema& enter = type->getMethod("__enter__").getSchema();
     const c10::FunctionSchema& exit = type->getMethod("__exit__").getSchema();
-    if (enter.arguments().size() != 1) throw UserError("__enter__ must have only one argument and one return value", range);
+    if (enter.arguments().size() != 1)
+      throw UserError("__enter__ must have only one argument and one return value", range);
     if (exit.arguments().size() != 4) {
       throw UserError("__exit__ must have four arguments: self and the exception's type, value and traceback", range);
     }
     for (size_t i = 1; i < 4; ++i) {
       if (!c10::NoneType::get()->isSubtypeOf(*exit.arguments()[i].type()) &&
           !exit.arguments()[i].type()->isSubtypeOf(*c10::TensorType::get())) {
-        throw UserError("argument " + std::to_string(i) + " of __exit__ must have Any type; TorchScript does not support passing exceptions to it", range);
+        throw UserError(
+            "argument " + std::to_string(i) +
+                " of __exit__ must have Any type; TorchScript does not support passing exceptions to it",
+            range);
       }
     }
     Value* value = insert(range, prim::Enter, {object}, enter.returns().at(0).type());
@@ -163,7 +169,8 @@ Flow FunctionEmitter::emitWith(const With& stmt) {
   // Exits run in the block of their enters whichever way the body is left: leaving is a flag until then.
   for (size_t i = entered.size(); i-- > 0;) {
     auto& [range, object] = entered[i];
-    const TypePtr type = object->type()->expectRef<c10::ClassType>().getMethod("__exit__").getSchema().returns().at(0).type();
+    const TypePtr type =
+        object->type()->expectRef<c10::ClassType>().getMethod("__exit__").getSchema().returns().at(0).type();
     insert(range, prim::Exit, {object}, type);
   }
   return flow;
@@ -179,9 +186,10 @@ void FunctionEmitter::emitDelete(const Delete& stmt) {
       if (!bound || !bound->error.empty()) throw UserError("undefined value " + name, target.range());
       env_.bind(name, Binding::unusable("undefined value " + name + ": it was deleted", target.range()));
     } else {
-      throw UserError("del statements are only supported for deleting from lists and dicts, and for variables", target.range());
+      throw UserError(
+          "del statements are only supported for deleting from lists and dicts, and for variables", target.range());
     }
   }
 }
 
-} // namespace cresset
+}  // namespace cresset

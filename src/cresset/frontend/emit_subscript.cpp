@@ -10,7 +10,9 @@ namespace cresset {
 
 namespace {
 
-bool isTensor(const Value* value) { return value->type()->isSubtypeOf(*c10::TensorType::get()); }
+bool isTensor(const Value* value) {
+  return value->type()->isSubtypeOf(*c10::TensorType::get());
+}
 
 struct Bounds {
   int64_t start, stop, step;
@@ -27,7 +29,7 @@ Bounds normalize(std::optional<int64_t> start, std::optional<int64_t> stop, int6
   return {clamp(start, step < 0 ? size - 1 : 0), clamp(stop, step < 0 ? -1 : size), step};
 }
 
-} // namespace
+}  // namespace
 
 std::optional<int64_t> FunctionEmitter::staticInt(const Expr& expr) {
   const auto value = toIValue(emitExpr(expr));
@@ -35,7 +37,8 @@ std::optional<int64_t> FunctionEmitter::staticInt(const Expr& expr) {
   return value->toInt();
 }
 
-SugaredValuePtr FunctionEmitter::emitSubscript(const Subscript& expr, const SugaredValuePtr& base, const TypePtr& hint) {
+SugaredValuePtr FunctionEmitter::emitSubscript(
+    const Subscript& expr, const SugaredValuePtr& base, const TypePtr& hint) {
   const SourceRange& range = expr.range();
   const ListView<Expr> indices = expr.indices();
   Value* value = simpleValueOf(base);
@@ -45,7 +48,10 @@ SugaredValuePtr FunctionEmitter::emitSubscript(const Subscript& expr, const Suga
   }
   if (indices.size() != 1) {
     if (value && value->type()->kind() != c10::TypeKind::ClassType) {
-      throw UserError("'" + value->type()->repr_str() + "' object takes one index, but " + std::to_string(indices.size()) + " are given", range);
+      throw UserError(
+          "'" + value->type()->repr_str() + "' object takes one index, but " + std::to_string(indices.size()) +
+              " are given",
+          range);
     }
     std::vector<Value*> parts;
     for (const Expr index : indices) parts.push_back(emitExpr(index));
@@ -57,7 +63,8 @@ SugaredValuePtr FunctionEmitter::emitSubscript(const Subscript& expr, const Suga
     if (!value || value->type()->kind() == c10::TypeKind::TupleType) return emitStaticSlice(range, base, slice);
     const auto kind = value->type()->kind();
     if (kind != c10::TypeKind::ListType && kind != c10::TypeKind::StringType) {
-      throw UserError("'" + value->type()->repr_str() + "' object can't be sliced; a list, a str, a tuple or a Tensor can", range);
+      throw UserError(
+          "'" + value->type()->repr_str() + "' object can't be sliced; a list, a str, a tuple or a Tensor can", range);
     }
     return simple(emitSlice(range, value, std::nullopt, slice));
   }
@@ -75,7 +82,9 @@ SugaredValuePtr FunctionEmitter::emitTupleIndex(const SourceRange& range, Value*
     const int64_t i = known->toInt() < 0 ? known->toInt() + size : known->toInt();
     if (i < 0 || i >= size) {
       throw UserError(
-          "Tuple index out of range. Tuple is length " + std::to_string(size) + " and index is " + std::to_string(known->toInt()), range);
+          "Tuple index out of range. Tuple is length " + std::to_string(size) + " and index is " +
+              std::to_string(known->toInt()),
+          range);
     }
     type = elements[static_cast<size_t>(i)];
   } else {
@@ -83,7 +92,8 @@ SugaredValuePtr FunctionEmitter::emitTupleIndex(const SourceRange& range, Value*
       if (!sameType(element, elements[0])) {
         throw UserError(
             "Cannot index into a " + tuple->type()->repr_str() +
-                " with a non-integer literal because we cannot resolve the output type", range);
+                " with a non-integer literal because we cannot resolve the output type",
+            range);
       }
     }
     if (size == 0) throw UserError("Cannot index into an empty tuple", range);
@@ -92,7 +102,8 @@ SugaredValuePtr FunctionEmitter::emitTupleIndex(const SourceRange& range, Value*
   return simple(insert(range, prim::TupleIndex, {tuple, index}, type));
 }
 
-Value* FunctionEmitter::emitSlice(const SourceRange& range, Value* sliceable, std::optional<int64_t> dim, const SliceExpr& slice) {
+Value* FunctionEmitter::emitSlice(
+    const SourceRange& range, Value* sliceable, std::optional<int64_t> dim, const SliceExpr& slice) {
   std::vector<NamedValue> args{NamedValue(sliceable, range)};
   if (dim) args.emplace_back(constant(range, *dim), range);
   auto bound = [&](const Maybe<Expr>& expr) {
@@ -105,11 +116,15 @@ Value* FunctionEmitter::emitSlice(const SourceRange& range, Value* sliceable, st
   return insertOp(graph, aten::slice, args, {}, range);
 }
 
-SugaredValuePtr FunctionEmitter::emitStaticSlice(const SourceRange& range, const SugaredValuePtr& base, const SliceExpr& slice) {
+SugaredValuePtr FunctionEmitter::emitStaticSlice(
+    const SourceRange& range, const SugaredValuePtr& base, const SliceExpr& slice) {
   auto bound = [&](const Maybe<Expr>& expr) -> std::optional<int64_t> {
     if (!expr.present() || expr.get().kind() == TK_NONE) return std::nullopt;
     auto known = staticInt(expr.get());
-    if (!known) throw UserError("the bounds of a slice of a tuple must be integer literals, because its type depends on them", expr.get().range());
+    if (!known)
+      throw UserError(
+          "the bounds of a slice of a tuple must be integer literals, because its type depends on them",
+          expr.get().range());
     return known;
   };
   const auto start = bound(slice.start()), stop = bound(slice.stop());
@@ -120,7 +135,8 @@ SugaredValuePtr FunctionEmitter::emitStaticSlice(const SourceRange& range, const
     const auto items = base->asTuple(range, *this);
     const Bounds b = normalize(start, stop, step, static_cast<int64_t>(items.size()));
     std::vector<SugaredValuePtr> picked;
-    for (int64_t i = b.start; step > 0 ? i < b.stop : i > b.stop; i += step) picked.push_back(items[static_cast<size_t>(i)]);
+    for (int64_t i = b.start; step > 0 ? i < b.stop : i > b.stop; i += step)
+      picked.push_back(items[static_cast<size_t>(i)]);
     return std::make_shared<SugaredTuple>(std::move(picked));
   }
   const auto elements = tuple->type()->expectRef<c10::TupleType>().elements();
@@ -162,11 +178,12 @@ FunctionEmitter::View FunctionEmitter::emitView(const SourceRange& range, Value*
       if (!mask) kwargs.emplace_back(constant(range, static_cast<int64_t>(c10::ScalarType::Long)), range, "dtype");
       value = insertOp(graph, aten::tensor, {NamedValue(value, range)}, kwargs, range);
     } else if (
-        type->kind() != c10::TypeKind::IntType && type->kind() != c10::TypeKind::BoolType && type->kind() != c10::TypeKind::NoneType &&
-        !type->isSubtypeOf(*c10::OptionalType::ofTensor())) {
+        type->kind() != c10::TypeKind::IntType && type->kind() != c10::TypeKind::BoolType &&
+        type->kind() != c10::TypeKind::NoneType && !type->isSubtypeOf(*c10::OptionalType::ofTensor())) {
       throw UserError(
           "Unsupported operation: indexing tensor with unsupported index type '" + type->repr_str() +
-              "'. Only ints, slices, lists and tensors are supported", range);
+              "'. Only ints, slices, lists and tensors are supported",
+          range);
     }
     index[i] = value;
   }
@@ -185,7 +202,7 @@ FunctionEmitter::View FunctionEmitter::emitView(const SourceRange& range, Value*
       throw UserError("Ellipses followed by tensor indexing is currently not supported", range);
     }
     dim[i] = backward;
-    if (!isNone(i)) --backward; // a dimension that isn't there yet when the indices before it are applied
+    if (!isNone(i)) --backward;  // a dimension that isn't there yet when the indices before it are applied
   }
 
   View view;
@@ -232,7 +249,8 @@ Value* FunctionEmitter::tensorLike(const SourceRange& range, Value* value, Value
       Value* dtype = builtin(range, Symbol::prim("dtype"), {like});
       Value* device = builtin(range, Symbol::prim("device"), {like});
       return insertOp(
-          graph, aten::tensor, {NamedValue(value, range)}, {NamedValue(dtype, range, "dtype"), NamedValue(device, range, "device")}, range);
+          graph, aten::tensor, {NamedValue(value, range)},
+          {NamedValue(dtype, range, "dtype"), NamedValue(device, range, "device")}, range);
     }
     default:
       return value;
@@ -255,31 +273,38 @@ void FunctionEmitter::assignSubscript(const Subscript& target, const SugaredValu
     }
     return;
   }
-  if (indices.size() != 1) throw UserError("Sliced expression not yet supported for subscripted assignment with several indices", range);
+  if (indices.size() != 1)
+    throw UserError("Sliced expression not yet supported for subscripted assignment with several indices", range);
   const Expr index = indices[0];
   if (index.kind() == TK_SLICE_EXPR) {
     if (!object || object->type()->kind() != c10::TypeKind::ListType) {
-      throw UserError("Sliced expression not yet supported for subscripted assignment to a " + base->kind(), index.range());
+      throw UserError(
+          "Sliced expression not yet supported for subscripted assignment to a " + base->kind(), index.range());
     }
     return assignListSlice(range, object, SliceExpr(index.tree()), value);
   }
-  if (object && (object->type()->kind() == c10::TypeKind::TupleType || object->type()->kind() == c10::TypeKind::StringType)) {
+  if (object &&
+      (object->type()->kind() == c10::TypeKind::TupleType || object->type()->kind() == c10::TypeKind::StringType)) {
     throw UserError(object->type()->repr_str() + " does not support subscripted assignment", target.range());
   }
   base->setItem(range, *this, emitExpr(index), value);
 }
 
-void FunctionEmitter::assignListSlice(const SourceRange& range, Value* list, const SliceExpr& slice, Value* replacement) {
+void FunctionEmitter::assignListSlice(
+    const SourceRange& range, Value* list, const SliceExpr& slice, Value* replacement) {
   // x[a:b] = r replaces all of x by x[:a] + r + x[b:], in place. The bounds are what slicing makes of them: the lengths
   // of x[:a] and x[:b].
   if (slice.step().present() && slice.step().get().kind() != TK_NONE && staticInt(slice.step().get()) != 1) {
     throw UserError("a list slice with a step can't be assigned to or deleted", range);
   }
   const Node* literal = replacement ? replacement->node() : nullptr;
-  if (literal && literal->kind() == prim::ListConstruct && literal->inputs().empty()) replacement = nullptr; // [] is of any type
+  if (literal && literal->kind() == prim::ListConstruct && literal->inputs().empty())
+    replacement = nullptr;  // [] is of any type
   if (replacement && !replacement->type()->isSubtypeOf(*list->type())) {
     throw UserError(
-        "a slice of a " + list->type()->repr_str() + " is being assigned a value of type " + replacement->type()->repr_str(), range);
+        "a slice of a " + list->type()->repr_str() + " is being assigned a value of type " +
+            replacement->type()->repr_str(),
+        range);
   }
   Value* one = constant(range, int64_t(1));
   auto slices = [&](Value* from, Value* to) { return builtin(range, aten::slice, {list, from, to, one}); };
@@ -341,4 +366,4 @@ void FunctionEmitter::deleteSubscript(const Subscript& target) {
   base->delItem(range, *this, emitExpr(index));
 }
 
-} // namespace cresset
+}  // namespace cresset

@@ -12,7 +12,8 @@ void emitFunction(Function& function, const Def& def, const ResolverPtr& resolve
   emitter.run();
 }
 
-FunctionEmitter::FunctionEmitter(Function& target, std::shared_ptr<Graph> graph, const Def& def, ResolverPtr resolver, TypePtr self_type)
+FunctionEmitter::FunctionEmitter(
+    Function& target, std::shared_ptr<Graph> graph, const Def& def, ResolverPtr resolver, TypePtr self_type)
     : EmitContext(*graph, target.program(), target.qualname().name()),
       target_(target),
       def_(def),
@@ -57,7 +58,8 @@ void FunctionEmitter::run() {
     std::vector<c10::Argument> returns;
     returns.emplace_back("", merged_result_);
     target_.setSchema(c10::FunctionSchema(
-        schema.name(), schema.overload_name(), schema.arguments(), std::move(returns), schema.is_vararg(), schema.is_varret()));
+        schema.name(), schema.overload_name(), schema.arguments(), std::move(returns), schema.is_vararg(),
+        schema.is_varret()));
   }
 }
 
@@ -65,8 +67,9 @@ void FunctionEmitter::emitParameters(const c10::FunctionSchema& schema) {
   const ListView<Param> params = def_.decl().params();
   if (params.size() != schema.arguments().size()) {
     throw UserError(
-        "'" + function + "' is declared with " + std::to_string(schema.arguments().size()) + " parameters, but its definition has " +
-            std::to_string(params.size()), def_.range());
+        "'" + function + "' is declared with " + std::to_string(schema.arguments().size()) +
+            " parameters, but its definition has " + std::to_string(params.size()),
+        def_.range());
   }
   for (size_t i = 0; i < params.size(); ++i) {
     const Param param = params[i];
@@ -81,15 +84,17 @@ void FunctionEmitter::emitParameters(const c10::FunctionSchema& schema) {
 Flow FunctionEmitter::emitReturn(const SourceRange& range, Value* value) {
   if (declared_result_) {
     // A forgotten value must not become an undefined Tensor, which None would convert to.
-    const bool none_for_tensor = value->type()->isSubtypeOf(*c10::NoneType::get()) &&
-        declared_result_->isSubtypeOf(*c10::TensorType::get());
+    const bool none_for_tensor =
+        value->type()->isSubtypeOf(*c10::NoneType::get()) && declared_result_->isSubtypeOf(*c10::TensorType::get());
     if (!none_for_tensor) {
-      if (Value* converted = tryConvertTo(graph, range, value, declared_result_, /*allow_conversions=*/true)) value = converted;
+      if (Value* converted = tryConvertTo(graph, range, value, declared_result_, /*allow_conversions=*/true))
+        value = converted;
     }
     if (none_for_tensor || !value->type()->isSubtypeOf(*declared_result_)) {
       throw UserError(
           "Return value was annotated as having type " + declared_result_->repr_str() + " but is actually of type " +
-              value->type()->repr_str(), range);
+              value->type()->repr_str(),
+          range);
     }
     merged_result_ = declared_result_;
   } else if (!merged_result_) {
@@ -99,7 +104,8 @@ Flow FunctionEmitter::emitReturn(const SourceRange& range, Value* value) {
     if (!unified) {
       throw UserError(
           "Previous return statement returned a value of type " + merged_result_->repr_str() +
-              " but this return statement returns a value of type " + value->type()->repr_str(), range);
+              " but this return statement returns a value of type " + value->type()->repr_str(),
+          range);
     }
     merged_result_ = *unified;
   }
@@ -108,8 +114,10 @@ Flow FunctionEmitter::emitReturn(const SourceRange& range, Value* value) {
 
 Flow FunctionEmitter::emitImplicitReturn() {
   // The end of the body is reached on some path, which returns None, as in Python.
-  if (declared_result_ && declared_result_->kind() != c10::TypeKind::NoneType && declared_result_->kind() != c10::TypeKind::AnyType) {
-    throw UserError("Function was not annotated as having type None, but does not return along all paths", def_.range());
+  if (declared_result_ && declared_result_->kind() != c10::TypeKind::NoneType &&
+      declared_result_->kind() != c10::TypeKind::AnyType) {
+    throw UserError(
+        "Function was not annotated as having type None, but does not return along all paths", def_.range());
   }
   return emitReturn(def_.range(), none(def_.range()));
 }
@@ -130,12 +138,16 @@ void FunctionEmitter::finish(Value* result) {
 
 void FunctionEmitter::enterBlock(const SourceRange& range) {
   if (block_depth_ >= kMaxBlockDepth) {
-    throw UserError("blocks are nested more than " + std::to_string(kMaxBlockDepth) + " deep; move some of them into a function of their own", range);
+    throw UserError(
+        "blocks are nested more than " + std::to_string(kMaxBlockDepth) +
+            " deep; move some of them into a function of their own",
+        range);
   }
   ++block_depth_;
 }
 
-Value* FunctionEmitter::insert(const SourceRange& range, Symbol kind, std::initializer_list<Value*> inputs, TypePtr type) {
+Value* FunctionEmitter::insert(
+    const SourceRange& range, Symbol kind, std::initializer_list<Value*> inputs, TypePtr type) {
   graph.setLocation(range);
   return graph.insertNode(graph.create(kind, inputs, 1))->output()->setType(std::move(type));
 }
@@ -163,4 +175,4 @@ Value* FunctionEmitter::widen(const SourceRange& range, Value* value, const Type
   return wide;
 }
 
-} // namespace cresset
+}  // namespace cresset

@@ -12,4 +12,4 @@ namespace cresset {
 /// Names are looked up in this order: local variables and parameters; `resolver`; builtinResolver().
 void emitFunction(Function& function, const Def& def, const ResolverPtr& resolver, const TypePtr& self_type);
 
-} // namespace cresset
+}  // namespace cresset

@@ -10,8 +10,8 @@
 // which the parser and kMaxBlockDepth bound, never the number of statements or the length of a chain of operators.
 #pragma once
 
-#include <ATen/core/ivalue.h>
 #include <ATen/core/class_type.h>
+#include <ATen/core/ivalue.h>
 #include <ATen/core/jit_type.h>
 
 #include <functional>
@@ -39,7 +39,8 @@ inline constexpr int kFlatDepth = kMaxBlockDepth / 2;
 
 class FunctionEmitter final : public EmitContext {
  public:
-  FunctionEmitter(Function& target, std::shared_ptr<Graph> graph, const Def& def, ResolverPtr resolver, TypePtr self_type);
+  FunctionEmitter(
+      Function& target, std::shared_ptr<Graph> graph, const Def& def, ResolverPtr resolver, TypePtr self_type);
   void run();
 
  private:
@@ -63,8 +64,10 @@ class FunctionEmitter final : public EmitContext {
 
   // ---- assignment (emit_assignment.cpp) ----
   void emitAssign(const Assign& stmt);
-  void assign(const Expr& target, const SugaredValuePtr& value, const SourceRange& value_range, const TypePtr& annotation = {});
-  void assignVariable(const SourceRange& range, const std::string& name, const SugaredValuePtr& value, const TypePtr& annotation);
+  void assign(
+      const Expr& target, const SugaredValuePtr& value, const SourceRange& value_range, const TypePtr& annotation = {});
+  void assignVariable(
+      const SourceRange& range, const std::string& name, const SugaredValuePtr& value, const TypePtr& annotation);
   void assignUnpacked(const Expr& target, const SugaredValuePtr& value, const SourceRange& value_range);
   void emitAugAssign(const AugAssign& stmt);
   /// `current op= rhs`: the new value, and whether `current` itself was changed in place.
@@ -115,9 +118,11 @@ class FunctionEmitter final : public EmitContext {
   SugaredValuePtr emitTernary(const Ternary& expr, const TypePtr& hint);
   /// An `if` between two expressions of type bool.
   Value* emitBoolIf(
-      const SourceRange& range, Value* condition, const std::function<Value*()>& then, const std::function<Value*()>& otherwise);
+      const SourceRange& range, Value* condition, const std::function<Value*()>& then,
+      const std::function<Value*()>& otherwise);
   /// Emits an expression into a new block of `node`; returns its value.
-  Value* emitInBlock(Node* node, const Refinements& refinements, const SourceRange& range, const std::function<Value*()>& emit);
+  Value* emitInBlock(
+      Node* node, const Refinements& refinements, const SourceRange& range, const std::function<Value*()>& emit);
 
   // ---- expressions (emit_expressions.cpp) ----
   /// `binders`: the number of variables that a call's result is unpacked to.
@@ -146,7 +151,8 @@ class FunctionEmitter final : public EmitContext {
   Value* emitDictComp(const DictComp& expr, const TypePtr& hint);
   /// Runs `each` for every item, in a frame of its own.
   void emitItems(
-      const SourceRange& range, const SugaredValuePtr& iterable, const std::function<void(const SugaredValuePtr&)>& each);
+      const SourceRange& range, const SugaredValuePtr& iterable,
+      const std::function<void(const SugaredValuePtr&)>& each);
   void emitWhere(const ListView<Expr>& conditions, size_t i, const std::function<void()>& each);
   void append(const SourceRange& range, Value* list, Value* element, const TypePtr& element_type);
   void insertItem(const SourceRange& range, Value* dict, Value* key, Value* value, const TypePtr& hint);
@@ -161,7 +167,7 @@ class FunctionEmitter final : public EmitContext {
   /// Applies ints, slices, None and the ellipsis; returns the view and what is left for aten::index.
   struct View {
     Value* tensor = nullptr;
-    Value* indices = nullptr; // List[Optional[Tensor]]; null if there are none
+    Value* indices = nullptr;  // List[Optional[Tensor]]; null if there are none
   };
   View emitView(const SourceRange& range, Value* tensor, const ListView<Expr>& indices);
   void assignSubscript(const Subscript& target, const SugaredValuePtr& value);
@@ -203,21 +209,23 @@ class FunctionEmitter final : public EmitContext {
 
   Function& target_;
   Def def_;
-  ResolverPtr resolver_; // null: none
+  ResolverPtr resolver_;  // null: none
   ResolverPtr builtins_;
   ResolverPtr type_resolver_;
   TypePtr self_type_;
   std::shared_ptr<Graph> owner_;
   Environment env_;
   std::vector<Loop> loops_;
-  TypePtr declared_result_; // null: inferred
-  TypePtr merged_result_; // of the returns so far
-  std::vector<Node*> widenings_; // casts to supertypes, which finish() takes out again
+  TypePtr declared_result_;       // null: inferred
+  TypePtr merged_result_;         // of the returns so far
+  std::vector<Node*> widenings_;  // casts to supertypes, which finish() takes out again
   int block_depth_ = 0;
 };
 
 /// `a` and `b` are the same type.
-inline bool sameType(const TypePtr& a, const TypePtr& b) { return a.get() == b.get() || *a == *b; }
+inline bool sameType(const TypePtr& a, const TypePtr& b) {
+  return a.get() == b.get() || *a == *b;
+}
 /// `value` as a first-class value; null if it is none.
 inline Value* simpleValueOf(const SugaredValuePtr& value) {
   auto* simple = dynamic_cast<SimpleValue*>(value.get());
@@ -229,4 +237,4 @@ void collectTargets(const Expr& target, std::set<std::string>& names);
 /// Whether a statement may leave the list that it stands in.
 bool mayExit(const Stmt& stmt);
 
-} // namespace cresset
+}  // namespace cresset

@@ -22,7 +22,9 @@ Binding* Environment::findBelow(const std::string& name, size_t depth) {
   return nullptr;
 }
 
-Binding* Environment::find(const std::string& name) { return findBelow(name, frames_.size()); }
+Binding* Environment::find(const std::string& name) {
+  return findBelow(name, frames_.size());
+}
 
 Binding* Environment::findOuter(const std::string& name) {
   return top().isolated ? nullptr : findBelow(name, frames_.size() - 1);
@@ -38,4 +40,4 @@ std::vector<std::string> Environment::names() const {
   return all;
 }
 
-} // namespace cresset
+}  // namespace cresset

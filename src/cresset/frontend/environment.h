@@ -16,13 +16,13 @@ namespace cresset {
 
 /// What a name is bound to: a value of the graph, a sugared value, or the reason why it may not be used.
 struct Binding {
-  Value* value = nullptr; // first-class
-  SugaredValuePtr sugared; // not first-class
-  TypePtr type; // of the variable; `value` may have a narrower one
+  Value* value = nullptr;   // first-class
+  SugaredValuePtr sugared;  // not first-class
+  TypePtr type;             // of the variable; `value` may have a narrower one
   /// The value that `value` is a refined view of (prim::unchecked_cast). A refinement is no assignment: where branches
   /// meet it needs no output.
   Value* refines = nullptr;
-  std::string error; // why the name may not be used
+  std::string error;  // why the name may not be used
   SourceRange error_range;
 
   static Binding of(Value* value, TypePtr type) {
@@ -42,7 +42,7 @@ struct Binding {
 
 struct Frame {
   std::unordered_map<std::string, Binding> bindings;
-  std::unordered_map<std::string, TypePtr> declarations; // `x: T` without a value
+  std::unordered_map<std::string, TypePtr> declarations;  // `x: T` without a value
   /// Variables bound here hide those of outer frames instead of being assignments to them (comprehensions).
   bool isolated = false;
 };
@@ -68,4 +68,4 @@ class Environment {
   std::vector<FramePtr> frames_;
 };
 
-} // namespace cresset
+}  // namespace cresset

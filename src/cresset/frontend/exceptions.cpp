@@ -13,10 +13,11 @@
 namespace cresset {
 
 SugaredValuePtr ExceptionClass::call(
-    const SourceRange& range, EmitContext& cx, const std::vector<NamedValue>& args, const std::vector<NamedValue>& kwargs,
-    size_t) {
+    const SourceRange& range, EmitContext& cx, const std::vector<NamedValue>& args,
+    const std::vector<NamedValue>& kwargs, size_t) {
   if (!kwargs.empty()) {
-    throw UserError("the exception class " + qualified_class_ + " takes no keyword arguments, got '" + kwargs[0].name + "'", range);
+    throw UserError(
+        "the exception class " + qualified_class_ + " takes no keyword arguments, got '" + kwargs[0].name + "'", range);
   }
   cx.graph.setLocation(range);
   Value* message = nullptr;
@@ -50,13 +51,15 @@ SugaredValuePtr ExceptionClass::call(
 
 SugaredValuePtr builtinException(const std::string& name) {
   static constexpr std::array<std::string_view, 33> kNames = {
-      "ArithmeticError", "AssertionError", "AttributeError", "BaseException", "BufferError", "EOFError", "Exception",
-      "FileNotFoundError", "FloatingPointError", "IOError", "ImportError", "IndexError", "InterruptedError", "KeyError",
-      "KeyboardInterrupt", "LookupError", "MemoryError", "ModuleNotFoundError", "NameError", "NotImplementedError",
-      "OSError", "OverflowError", "PermissionError", "RecursionError", "RuntimeError", "StopIteration", "SyntaxError",
-      "SystemError", "TimeoutError", "TypeError", "UnicodeError", "ValueError", "ZeroDivisionError"};
+      "ArithmeticError", "AssertionError", "AttributeError",      "BaseException",      "BufferError",
+      "EOFError",        "Exception",      "FileNotFoundError",   "FloatingPointError", "IOError",
+      "ImportError",     "IndexError",     "InterruptedError",    "KeyError",           "KeyboardInterrupt",
+      "LookupError",     "MemoryError",    "ModuleNotFoundError", "NameError",          "NotImplementedError",
+      "OSError",         "OverflowError",  "PermissionError",     "RecursionError",     "RuntimeError",
+      "StopIteration",   "SyntaxError",    "SystemError",         "TimeoutError",       "TypeError",
+      "UnicodeError",    "ValueError",     "ZeroDivisionError"};
   if (!std::binary_search(kNames.begin(), kNames.end(), name)) return nullptr;
   return std::make_shared<ExceptionClass>("builtins." + name);
 }
 
-} // namespace cresset
+}  // namespace cresset

@@ -29,8 +29,8 @@ class ExceptionClass : public SugaredValue {
   const std::string& qualifiedClass() const { return qualified_class_; }
   /// The message is that of Python: the argument if it is a str, str() of it or of the tuple of all arguments.
   SugaredValuePtr call(
-      const SourceRange& range, EmitContext& cx, const std::vector<NamedValue>& args, const std::vector<NamedValue>& kwargs,
-      size_t num_binders) override;
+      const SourceRange& range, EmitContext& cx, const std::vector<NamedValue>& args,
+      const std::vector<NamedValue>& kwargs, size_t num_binders) override;
 
  private:
   std::string qualified_class_;
@@ -39,4 +39,4 @@ class ExceptionClass : public SugaredValue {
 /// The class of Python's own exceptions of this name; null if there is none.
 SugaredValuePtr builtinException(const std::string& name);
 
-} // namespace cresset
+}  // namespace cresset

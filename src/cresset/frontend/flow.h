@@ -12,21 +12,19 @@ namespace cresset {
 
 /// A boolean: known while compiling, or a value of the graph.
 struct Flag {
-  bool constant = true; // if `value` is null
+  bool constant = true;  // if `value` is null
   Value* value = nullptr;
   bool isTrue() const { return !value && constant; }
   bool isFalse() const { return !value && !constant; }
-  bool operator==(const Flag& other) const {
-    return value == other.value && (value || constant == other.constant);
-  }
+  bool operator==(const Flag& other) const { return value == other.value && (value || constant == other.constant); }
 };
 
 /// falls implies stays, and stays implies live.
 struct Flow {
-  Flag falls; // the end of the list is reached: the statement after it runs
-  Flag stays; // the enclosing loop goes on: no `break` and no `return` ran
-  Flag live; // no `return` ran
-  Value* result = nullptr; // what was returned, where not live; null if nothing was
+  Flag falls;               // the end of the list is reached: the statement after it runs
+  Flag stays;               // the enclosing loop goes on: no `break` and no `return` ran
+  Flag live;                // no `return` ran
+  Value* result = nullptr;  // what was returned, where not live; null if nothing was
   /// An exception was raised on all paths, or a loop never ends: nothing after this ever runs, and neither flags nor
   /// variables matter.
   bool dead = false;
@@ -61,4 +59,4 @@ struct Flow {
   }
 };
 
-} // namespace cresset
+}  // namespace cresset

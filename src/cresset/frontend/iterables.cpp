@@ -53,9 +53,9 @@ class RangeElements : public Elements {
 
  private:
   bool isTrivial() const { return start_ == nullptr; }
-  Value* start_; // null: 0
+  Value* start_;  // null: 0
   Value* end_;
-  Value* step_; // null: 1
+  Value* step_;  // null: 1
 };
 
 class RangeValue : public SugaredValue {
@@ -93,7 +93,8 @@ class ZipElements : public Elements {
       }
     }
     if (static_len_ && has_dynamic) {
-      throw UserError("Can't iterate over a tuple together with a value whose length is not known when compiling", range);
+      throw UserError(
+          "Can't iterate over a tuple together with a value whose length is not known when compiling", range);
     }
     if (parts_.empty()) static_len_ = 0;
   }
@@ -155,7 +156,7 @@ class ReversedElements : public Elements {
 
  private:
   SugaredValuePtr base_;
-  Value* last_; // index of the last element, computed before the loop
+  Value* last_;  // index of the last element, computed before the loop
 };
 
 class ReversedValue : public SugaredValue {
@@ -166,7 +167,8 @@ class ReversedValue : public SugaredValue {
     SugaredValuePtr base = base_->iter(range, cx);
     if (auto size = base->staticLen()) {
       std::vector<SugaredValuePtr> elements;
-      for (size_t i = *size; i-- > 0;) elements.push_back(base->getItem(range, cx, insertInt(cx, static_cast<int64_t>(i))));
+      for (size_t i = *size; i-- > 0;)
+        elements.push_back(base->getItem(range, cx, insertInt(cx, static_cast<int64_t>(i))));
       return std::make_shared<SugaredTuple>(std::move(elements));
     }
     Value* last = insertCall(range, cx, "aten::sub", {base->len(range, cx), insertInt(cx, 1)});
@@ -186,7 +188,7 @@ Value* intArgument(const SourceRange& range, EmitContext& cx, const char* functi
   return converted;
 }
 
-} // namespace
+}  // namespace
 
 Value* SugaredTuple::asValue(const SourceRange& range, EmitContext& cx) {
   std::vector<Value*> values;
@@ -209,7 +211,8 @@ SugaredValuePtr SugaredTuple::getItem(const SourceRange& range, EmitContext& cx,
   const int64_t i = constant->toInt();
   if (i < -size || i >= size) {
     throw UserError(
-        "Tuple index out of range. Tuple is length " + std::to_string(size) + " and index is " + std::to_string(i), range);
+        "Tuple index out of range. Tuple is length " + std::to_string(size) + " and index is " + std::to_string(i),
+        range);
   }
   return elements_[static_cast<size_t>(i < 0 ? i + size : i)];
 }
@@ -224,7 +227,9 @@ SugaredValuePtr IterableFunction::callSugared(
   switch (kind_) {
     case Kind::Range: {
       if (args.empty() || args.size() > 3 || !kwargs.empty()) {
-        throw UserError("range() expects 1, 2 or 3 positional arguments but got " + std::to_string(args.size() + kwargs.size()), range);
+        throw UserError(
+            "range() expects 1, 2 or 3 positional arguments but got " + std::to_string(args.size() + kwargs.size()),
+            range);
       }
       std::vector<Value*> values;
       for (const auto& arg : args) values.push_back(intArgument(range, cx, "range", arg));
@@ -234,17 +239,20 @@ SugaredValuePtr IterableFunction::callSugared(
     case Kind::Enumerate: {
       SugaredValuePtr start = args.size() == 2 ? args[1] : nullptr;
       for (const auto& [name, value] : kwargs) {
-        if (name != "start" || start) throw UserError("enumerate() got an unexpected keyword argument '" + name + "'", range);
+        if (name != "start" || start)
+          throw UserError("enumerate() got an unexpected keyword argument '" + name + "'", range);
         start = value;
       }
-      if (args.empty() || args.size() > 2) throw UserError("enumerate() expects an iterable and perhaps a start", range);
+      if (args.empty() || args.size() > 2)
+        throw UserError("enumerate() expects an iterable and perhaps a start", range);
       Value* first = start ? intArgument(range, cx, "enumerate", start) : nullptr;
       if (first && toIValue(first) && *toIValue(first) == c10::IValue(static_cast<int64_t>(0))) first = nullptr;
       auto counter = std::make_shared<RangeElements>(first, nullptr, nullptr);
       return std::make_shared<ZipValue>("enumerate", std::vector<SugaredValuePtr>{std::move(counter), args[0]});
     }
     case Kind::Zip:
-      if (args.empty() || !kwargs.empty()) throw UserError("zip() expects one or more iterables and no keyword arguments", range);
+      if (args.empty() || !kwargs.empty())
+        throw UserError("zip() expects one or more iterables and no keyword arguments", range);
       return std::make_shared<ZipValue>("zip", args);
     case Kind::Reversed:
       requireArgs(range, "reversed()", 1, args.size(), kwargs.size());
@@ -254,14 +262,15 @@ SugaredValuePtr IterableFunction::callSugared(
       return simple(args[0]->len(range, cx));
     case Kind::Iter:
     case Kind::Next:
-      throw UserError(name_ + "() is not supported: iterators are no values. Use a `for` loop over the iterable itself", range);
+      throw UserError(
+          name_ + "() is not supported: iterators are no values. Use a `for` loop over the iterable itself", range);
   }
   return nullptr;
 }
 
 SugaredValuePtr IterableFunction::call(
-    const SourceRange& range, EmitContext& cx, const std::vector<NamedValue>& args, const std::vector<NamedValue>& kwargs,
-    size_t num_binders) {
+    const SourceRange& range, EmitContext& cx, const std::vector<NamedValue>& args,
+    const std::vector<NamedValue>& kwargs, size_t num_binders) {
   std::vector<SugaredValuePtr> values;
   std::vector<std::pair<std::string, SugaredValuePtr>> named;
   for (const NamedValue& arg : args) values.push_back(simple(arg.get(cx.graph)));
@@ -269,4 +278,4 @@ SugaredValuePtr IterableFunction::call(
   return callSugared(range, cx, values, named);
 }
 
-} // namespace cresset
+}  // namespace cresset

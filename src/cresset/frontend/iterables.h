@@ -19,10 +19,12 @@ class SugaredTuple : public SugaredValue {
   const std::vector<SugaredValuePtr>& elements() const { return elements_; }
   std::string kind() const override { return "tuple"; }
   Value* asValue(const SourceRange& range, EmitContext& cx) override;
-  std::vector<SugaredValuePtr> asTuple(const SourceRange& range, EmitContext& cx, std::optional<size_t> size_hint = {}) override;
+  std::vector<SugaredValuePtr> asTuple(
+      const SourceRange& range, EmitContext& cx, std::optional<size_t> size_hint = {}) override;
   Value* len(const SourceRange& range, EmitContext& cx) override;
   /// `index` must be a constant.
-  SugaredValuePtr getItem(const SourceRange& range, EmitContext& cx, Value* index, const TypePtr& type_hint = TypePtr()) override;
+  SugaredValuePtr getItem(
+      const SourceRange& range, EmitContext& cx, Value* index, const TypePtr& type_hint = TypePtr()) override;
   SugaredValuePtr iter(const SourceRange& range, EmitContext& cx) override;
   std::optional<size_t> staticLen() const override { return elements_.size(); }
 
@@ -41,12 +43,12 @@ class IterableFunction : public SugaredValue {
       const SourceRange& range, EmitContext& cx, const std::vector<SugaredValuePtr>& args,
       const std::vector<std::pair<std::string, SugaredValuePtr>>& kwargs) override;
   SugaredValuePtr call(
-      const SourceRange& range, EmitContext& cx, const std::vector<NamedValue>& args, const std::vector<NamedValue>& kwargs,
-      size_t num_binders) override;
+      const SourceRange& range, EmitContext& cx, const std::vector<NamedValue>& args,
+      const std::vector<NamedValue>& kwargs, size_t num_binders) override;
 
  private:
   Kind kind_;
   std::string name_;
 };
 
-} // namespace cresset
+}  // namespace cresset

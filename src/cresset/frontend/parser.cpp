@@ -112,29 +112,35 @@ void Parser::rejectReserved() {
       {"nonlocal", "'nonlocal' is not supported; pass the value as an argument and return it"},
   };
   switch (kind()) {
-    case TK_GLOBAL: failHere("'global' is not supported; pass the value as an argument, or keep it in an attribute");
-    case TK_LAMBDA: failHere("'lambda' is not supported; write a function with def");
-    case TK_WALRUS: failHere("':=' is not supported; assign on a line of its own");
-    case TK_IMPORT: failHere("'import' is not supported inside a program; import outside of it");
+    case TK_GLOBAL:
+      failHere("'global' is not supported; pass the value as an argument, or keep it in an attribute");
+    case TK_LAMBDA:
+      failHere("'lambda' is not supported; write a function with def");
+    case TK_WALRUS:
+      failHere("':=' is not supported; assign on a line of its own");
+    case TK_IMPORT:
+      failHere("'import' is not supported inside a program; import outside of it");
     case TK_IDENT:
       for (const Row& row : kRows) {
         if (lexer_.cur().text() == row.word) failHere(row.message);
       }
       break;
-    default: break;
+    default:
+      break;
   }
 }
 
 void Parser::checkDepth(const TreeRef& tree) const {
-  // A chain such as a.b().c()[d] is parsed in a loop, and a level of nesting may hold operators of every precedence, but
-  // whoever reads the tree recurses over both.
+  // A chain such as a.b().c()[d] is parsed in a loop, and a level of nesting may hold operators of every precedence,
+  // but whoever reads the tree recurses over both.
   if (tree->depth() > 4 * kMaxNesting) {
     fail("this expression is nested too deeply; assign parts of it to variables", tree->range());
   }
 }
 
 void Parser::expectEnd() {
-  while (nextIf(TK_NEWLINE)) {}
+  while (nextIf(TK_NEWLINE)) {
+  }
   if (at(TK_EOF)) return;
   rejectReserved();
   expected("the end of the text");
@@ -173,7 +179,7 @@ std::vector<TreeRef> Parser::file() {
 }
 
 std::vector<TreeRef> Parser::statementsToEnd() {
-  function_depth_ = loop_depth_ = 1; // return, break and continue are allowed
+  function_depth_ = loop_depth_ = 1;  // return, break and continue are allowed
   std::vector<TreeRef> trees;
   while (!at(TK_EOF)) {
     if (nextIf(TK_NEWLINE)) continue;
@@ -191,7 +197,8 @@ std::vector<TreeRef> Parser::statementsToEnd() {
 }
 
 Def Parser::functionToEnd() {
-  while (nextIf(TK_NEWLINE)) {}
+  while (nextIf(TK_NEWLINE)) {
+  }
   if (!at(TK_DEF) && !at('@')) expected("a function definition");
   Stmt s = definition();
   if (s.kind() != TK_DEF) fail("expected a function definition but found a class", s.range());
@@ -200,7 +207,8 @@ Def Parser::functionToEnd() {
 }
 
 ClassDef Parser::classToEnd() {
-  while (nextIf(TK_NEWLINE)) {}
+  while (nextIf(TK_NEWLINE)) {
+  }
   if (!at(TK_CLASS_DEF) && !at('@')) expected("a class definition");
   Stmt s = definition();
   if (s.kind() != TK_CLASS_DEF) fail("expected a class definition but found a function", s.range());
@@ -222,4 +230,4 @@ Expr Parser::typeToEnd() {
   return e;
 }
 
-} // namespace cresset
+}  // namespace cresset

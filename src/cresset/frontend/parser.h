@@ -7,8 +7,8 @@
 
 namespace cresset {
 
-/// Throws UserError, with a range, at text that is not TorchScript, and where nesting exceeds kMaxNesting (ir/parser.h).
-/// Call one of the functions, once; each takes the whole text.
+/// Throws UserError, with a range, at text that is not TorchScript, and where nesting exceeds kMaxNesting
+/// (ir/parser.h). Call one of the functions, once; each takes the whole text.
 ///
 /// Trees are in canonical form where Python offers several: targets `[a, b]` are tuples, a string that is an annotation
 /// is the expression in it, adjacent strings are joined, f-strings are calls of `format`, `del (a, b)` is `del a, b`.
@@ -17,9 +17,9 @@ class SourceParser {
   explicit SourceParser(std::shared_ptr<const Source> source);
   ~SourceParser();
 
-  /// The definitions of a file: `def`, `class`. `import` lines, a docstring and `op_version_set = N` (archives from long
-  /// ago have them) are skipped.
-  std::vector<TreeRef> parseFile(); // Def or ClassDef trees
+  /// The definitions of a file: `def`, `class`. `import` lines, a docstring and `op_version_set = N` (archives from
+  /// long ago have them) are skipped.
+  std::vector<TreeRef> parseFile();  // Def or ClassDef trees
   Def parseFunction();
   ClassDef parseClass();
   /// Line breaks and indentation mean nothing.
@@ -34,4 +34,4 @@ class SourceParser {
   std::unique_ptr<Impl> impl_;
 };
 
-} // namespace cresset
+}  // namespace cresset

@@ -10,8 +10,9 @@ Stmt Parser::definition() {
     if (at('@')) decorators();
     rejectReserved();
     failHere(
-        at(TK_CLASS_DEF) ? "a class inside a function is not supported; move it out"
-                         : "a function inside a function is not supported; move it out and pass what it uses as arguments");
+        at(TK_CLASS_DEF)
+            ? "a class inside a function is not supported; move it out"
+            : "a function inside a function is not supported; move it out and pass what it uses as arguments");
   }
   Nesting nesting(*this);
   std::vector<Expr> marks = decorators();
@@ -40,8 +41,8 @@ Def Parser::function(const std::vector<Expr>& marks) {
   ListView<Stmt> body = functionBody(decl);
   --function_depth_;
   loop_depth_ = loops;
-  SourceRange mark_range =
-      marks.empty() ? SourceRange{source_, start, start} : SourceRange::cover(marks.front().range(), marks.back().range());
+  SourceRange mark_range = marks.empty() ? SourceRange{source_, start, start}
+                                         : SourceRange::cover(marks.front().range(), marks.back().range());
   return Def::make(since(start), name, decl, body, list(mark_range, marks));
 }
 
@@ -165,7 +166,7 @@ Decl Parser::mergeTypeComment(const Decl& decl, const SourceRange& comment, bool
 
 std::pair<std::optional<std::vector<Expr>>, Expr> Parser::signatureComment() {
   std::vector<Expr> types;
-  bool each = false; // (...) -> T: the parameters have comments of their own
+  bool each = false;  // (...) -> T: the parameters have comments of their own
   if (!at('(')) failHere("the type comment of a function is written '# type: (int, Tensor) -> Tensor'");
   advance();
   in_annotation_ = true;
@@ -211,19 +212,20 @@ ClassDef Parser::classDefinition(const std::vector<Expr>& marks) {
   --class_depth_;
   for (Stmt s : body) {
     bool docstring = s.kind() == TK_EXPR_STMT &&
-        (ExprStmt(s).expr().kind() == TK_STRINGLITERAL || ExprStmt(s).expr().kind() == TK_ELLIPSIS);
+                     (ExprStmt(s).expr().kind() == TK_STRINGLITERAL || ExprStmt(s).expr().kind() == TK_ELLIPSIS);
     if (s.kind() != TK_DEF && s.kind() != TK_ASSIGN && s.kind() != TK_PASS && !docstring) {
       fail("a class may hold attributes and methods only", s.range());
     }
   }
-  SourceRange mark_range =
-      marks.empty() ? SourceRange{source_, start, start} : SourceRange::cover(marks.front().range(), marks.back().range());
+  SourceRange mark_range = marks.empty() ? SourceRange{source_, start, start}
+                                         : SourceRange::cover(marks.front().range(), marks.back().range());
   return ClassDef::make(since(start), name, list(bases_range, bases), body, list(mark_range, marks));
 }
 
 void Parser::skipImport() {
   while (!at(TK_NEWLINE) && !at(TK_EOF) && !at(';')) advance();
-  while (nextIf(';') || nextIf(TK_NEWLINE)) {}
+  while (nextIf(';') || nextIf(TK_NEWLINE)) {
+  }
 }
 
-} // namespace cresset
+}  // namespace cresset

@@ -13,20 +13,36 @@ namespace {
 /// The precedence of a left-associative binary operator token, 0 if it is none.
 int precedenceOf(int kind) {
   switch (kind) {
-    case TK_OR: return kOr;
-    case TK_AND: return kAnd;
-    case '|': return kBitOr;
-    case '^': return kBitXor;
-    case '&': return kBitAnd;
-    case TK_LSHIFT: case TK_RSHIFT: return kShift;
-    case '+': case '-': return kSum;
-    case '*': case '/': case TK_FLOOR_DIV: case '%': case '@': return kProduct;
-    default: return 0;
+    case TK_OR:
+      return kOr;
+    case TK_AND:
+      return kAnd;
+    case '|':
+      return kBitOr;
+    case '^':
+      return kBitXor;
+    case '&':
+      return kBitAnd;
+    case TK_LSHIFT:
+    case TK_RSHIFT:
+      return kShift;
+    case '+':
+    case '-':
+      return kSum;
+    case '*':
+    case '/':
+    case TK_FLOOR_DIV:
+    case '%':
+    case '@':
+      return kProduct;
+    default:
+      return 0;
   }
 }
 
 bool isReservedName(std::string_view name) {
-  static constexpr std::string_view kWords[] = {"async", "await", "except", "finally", "from", "nonlocal", "try", "yield"};
+  static constexpr std::string_view kWords[] = {"async", "await",    "except", "finally",
+                                                "from",  "nonlocal", "try",    "yield"};
   return std::find(std::begin(kWords), std::end(kWords), name) != std::end(kWords);
 }
 
@@ -37,7 +53,7 @@ std::string lastName(const Expr& e) {
   return "";
 }
 
-} // namespace
+}  // namespace
 
 Ident Parser::ident(const char* what) {
   if (!at(TK_IDENT) || isReservedName(lexer_.cur().text())) {
@@ -51,11 +67,27 @@ Ident Parser::ident(const char* what) {
 
 bool Parser::startsExpression() const {
   switch (kind()) {
-    case TK_IDENT: return lexer_.cur().text() != "from";
-    case TK_NUMBER: case TK_STRINGLITERAL: case TK_TRUE: case TK_FALSE: case TK_NONE: case TK_ELLIPSIS: case TK_NOT:
-    case TK_LAMBDA: case '(': case '[': case '{': case '-': case '+': case '~': case '*': case TK_POW:
+    case TK_IDENT:
+      return lexer_.cur().text() != "from";
+    case TK_NUMBER:
+    case TK_STRINGLITERAL:
+    case TK_TRUE:
+    case TK_FALSE:
+    case TK_NONE:
+    case TK_ELLIPSIS:
+    case TK_NOT:
+    case TK_LAMBDA:
+    case '(':
+    case '[':
+    case '{':
+    case '-':
+    case '+':
+    case '~':
+    case '*':
+    case TK_POW:
       return true;
-    default: return false;
+    default:
+      return false;
   }
 }
 
@@ -106,7 +138,7 @@ Expr Parser::parse(int precedence) {
       if (kPower < precedence) return left;
       Nesting nesting(*this);
       advance();
-      Expr right = parse(kUnary); // right-associative, and a sign may follow
+      Expr right = parse(kUnary);  // right-associative, and a sign may follow
       left = BinOp::make(op, since(start), left, right);
     } else if (precedence <= kComparison && comparisonOperator() != 0) {
       left = comparison(start, left);
@@ -131,9 +163,19 @@ Expr Parser::ternary(uint32_t start, const Expr& value) {
 
 int Parser::comparisonOperator() {
   switch (kind()) {
-    case '<': case '>': case TK_EQ: case TK_NE: case TK_LE: case TK_GE: case TK_IN: case TK_IS: return kind();
-    case TK_NOT: return lexer_.lookahead().kind == TK_IN ? TK_NOTIN : 0;
-    default: return 0;
+    case '<':
+    case '>':
+    case TK_EQ:
+    case TK_NE:
+    case TK_LE:
+    case TK_GE:
+    case TK_IN:
+    case TK_IS:
+      return kind();
+    case TK_NOT:
+      return lexer_.lookahead().kind == TK_IN ? TK_NOTIN : 0;
+    default:
+      return 0;
   }
 }
 
@@ -162,7 +204,9 @@ Expr Parser::prefix(int precedence) {
       Expr operand = parse(kNot);
       return UnaryOp::make(op, since(start), operand);
     }
-    case '-': case '+': case '~': {
+    case '-':
+    case '+':
+    case '~': {
       Nesting nesting(*this);
       advance();
       bool literal = at(TK_NUMBER);
@@ -181,7 +225,8 @@ Expr Parser::prefix(int precedence) {
       }
       return UnaryOp::make(op == '-' ? TK_UNARY_MINUS : op, since(start), operand);
     }
-    default: break;
+    default:
+      break;
   }
   Nesting nesting(*this);
   return postfix(start, atom());
@@ -196,9 +241,14 @@ Expr Parser::postfix(uint32_t start, Expr value) {
         value = Select::make(since(start), value, name);
         break;
       }
-      case '(': value = call(start, value); break;
-      case '[': value = subscript(start, value); break;
-      default: return value;
+      case '(':
+        value = call(start, value);
+        break;
+      case '[':
+        value = subscript(start, value);
+        break;
+      default:
+        return value;
     }
     checkDepth(value);
   }
@@ -263,7 +313,8 @@ Expr Parser::subscript(uint32_t start, const Expr& value) {
   SourceRange inner = since(first);
   in_annotation_ = annotation;
   expect(']');
-  // x[i,] takes a tuple of one; in an annotation, where a tuple means no more than its elements, List[int,] is List[int].
+  // x[i,] takes a tuple of one; in an annotation, where a tuple means no more than its elements, List[int,] is
+  // List[int].
   if (trailing_comma && indices.size() == 1 && !in_annotation_) {
     if (indices[0].kind() == TK_SLICE_EXPR) fail("a tuple of one slice is not supported as an index", inner);
     indices = {SequenceLiteral::make(TK_TUPLE_LITERAL, inner, list(inner, indices))};
@@ -294,22 +345,32 @@ Expr Parser::index() {
 Expr Parser::atom() {
   SourceRange range = here();
   switch (kind()) {
-    case TK_IDENT: return Var::make(ident("an expression"));
+    case TK_IDENT:
+      return Var::make(ident("an expression"));
     case TK_NUMBER: {
       std::string text(lexer_.cur().text());
       advance();
       return Const::make(range, std::move(text));
     }
-    case TK_STRINGLITERAL: return strings();
-    case TK_TRUE: case TK_FALSE: case TK_NONE: case TK_ELLIPSIS: {
+    case TK_STRINGLITERAL:
+      return strings();
+    case TK_TRUE:
+    case TK_FALSE:
+    case TK_NONE:
+    case TK_ELLIPSIS: {
       int k = kind();
       advance();
       return Expr(Tree::make(k, range, {}));
     }
-    case '(': return parenthesized();
-    case '[': return listOrComprehension();
-    case '{': return dictOrSet();
-    default: rejectReserved(); expected("an expression");
+    case '(':
+      return parenthesized();
+    case '[':
+      return listOrComprehension();
+    case '{':
+      return dictOrSet();
+    default:
+      rejectReserved();
+      expected("an expression");
   }
 }
 
@@ -344,7 +405,8 @@ Expr Parser::listOrComprehension() {
   while (!at(']')) {
     items.push_back(starredOrExpression());
     if (at(TK_FOR) && items.size() == 1) {
-      if (items[0].kind() == TK_STARRED) fail("a starred expression can't be the element of a comprehension", items[0].range());
+      if (items[0].kind() == TK_STARRED)
+        fail("a starred expression can't be the element of a comprehension", items[0].range());
       Comprehension c = comprehension();
       expect(']');
       return ListComp::make(since(start), items[0], c.target, c.iter, c.conditions);
@@ -401,7 +463,7 @@ Expr Parser::loopTarget() {
   uint32_t start = begin();
   auto item = [&]() -> Expr {
     if (at('*')) return starredOrExpression();
-    return parse(kBitOr); // not a comparison, so that `in` ends it
+    return parse(kBitOr);  // not a comparison, so that `in` ends it
   };
   Expr target = item();
   if (at(',')) {
@@ -418,11 +480,15 @@ Expr Parser::loopTarget() {
 
 Expr Parser::asTarget(const Expr& e, const char* verb, bool top) {
   switch (e.kind()) {
-    case TK_VAR: case '.': case TK_SUBSCRIPT: return e;
+    case TK_VAR:
+    case '.':
+    case TK_SUBSCRIPT:
+      return e;
     case TK_STARRED:
       if (top) fail("a starred target must be in a list or tuple: write '*a, = …'", e.range());
       return Starred::make(e.range(), asTarget(Starred(e).value(), verb));
-    case TK_TUPLE_LITERAL: case TK_LIST_LITERAL: {
+    case TK_TUPLE_LITERAL:
+    case TK_LIST_LITERAL: {
       std::vector<Expr> items;
       bool starred = false;
       for (Expr item : SequenceLiteral(e).elements()) {
@@ -437,20 +503,43 @@ Expr Parser::asTarget(const Expr& e, const char* verb, bool top) {
     default: {
       const char* what = "an expression";
       switch (e.kind()) {
-        case TK_CONST: case TK_STRINGLITERAL: case TK_DICT_LITERAL: case TK_SET_LITERAL: what = "a literal"; break;
-        case TK_TRUE: what = "True"; break;
-        case TK_FALSE: what = "False"; break;
-        case TK_NONE: what = "None"; break;
-        case TK_ELLIPSIS: what = "'...'"; break;
-        case TK_APPLY: what = "a function call"; break;
-        case TK_TERNARY: what = "a conditional expression"; break;
-        case TK_LIST_COMP: case TK_DICT_COMP: what = "a comprehension"; break;
-        case TK_COMPARE_CHAIN: what = "a comparison"; break;
-        default: break;
+        case TK_CONST:
+        case TK_STRINGLITERAL:
+        case TK_DICT_LITERAL:
+        case TK_SET_LITERAL:
+          what = "a literal";
+          break;
+        case TK_TRUE:
+          what = "True";
+          break;
+        case TK_FALSE:
+          what = "False";
+          break;
+        case TK_NONE:
+          what = "None";
+          break;
+        case TK_ELLIPSIS:
+          what = "'...'";
+          break;
+        case TK_APPLY:
+          what = "a function call";
+          break;
+        case TK_TERNARY:
+          what = "a conditional expression";
+          break;
+        case TK_LIST_COMP:
+        case TK_DICT_COMP:
+          what = "a comprehension";
+          break;
+        case TK_COMPARE_CHAIN:
+          what = "a comparison";
+          break;
+        default:
+          break;
       }
       fail(std::string("cannot ") + verb + " " + what, e.range());
     }
   }
 }
 
-} // namespace cresset
+}  // namespace cresset

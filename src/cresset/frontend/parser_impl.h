@@ -1,7 +1,8 @@
 // The parser's insides, shared by parser*.cpp: expressions, strings, statements and definitions.
 //
 // Invariant: a parse function is entered with the lexer at its first token and leaves it behind its last. Recursion
-// follows nesting, never length: each level of brackets, prefix operators, suites and `elif` counts against kMaxNesting.
+// follows nesting, never length: each level of brackets, prefix operators, suites and `elif` counts against
+// kMaxNesting.
 #pragma once
 
 #include <optional>
@@ -165,10 +166,10 @@ class Parser {
   int depth_;
   bool in_annotation_ = false;
   int function_depth_ = 0, class_depth_ = 0, loop_depth_ = 0;
-  std::vector<SourceRange> type_comments_; // between the last token and the current one
+  std::vector<SourceRange> type_comments_;  // between the last token and the current one
 };
 
 /// The part of a type comment behind "# type:".
 SourceRange typeCommentBody(const SourceRange& comment);
 
-} // namespace cresset
+}  // namespace cresset

@@ -9,41 +9,71 @@ namespace {
 /// The BinOp kind of an augmented assignment's token, 0 if it is none.
 int augmentedOperator(int kind) {
   switch (kind) {
-    case TK_PLUS_EQ: return '+';
-    case TK_MINUS_EQ: return '-';
-    case TK_TIMES_EQ: return '*';
-    case TK_DIV_EQ: return '/';
-    case TK_MOD_EQ: return '%';
-    case TK_MATMUL_EQ: return '@';
-    case TK_BIT_OR_EQ: return '|';
-    case TK_BIT_AND_EQ: return '&';
-    case TK_BIT_XOR_EQ: return '^';
-    case TK_LSHIFT_EQ: return TK_LSHIFT;
-    case TK_RSHIFT_EQ: return TK_RSHIFT;
-    case TK_POW_EQ: return TK_POW;
-    case TK_FLOOR_DIV_EQ: return TK_FLOOR_DIV;
-    default: return 0;
+    case TK_PLUS_EQ:
+      return '+';
+    case TK_MINUS_EQ:
+      return '-';
+    case TK_TIMES_EQ:
+      return '*';
+    case TK_DIV_EQ:
+      return '/';
+    case TK_MOD_EQ:
+      return '%';
+    case TK_MATMUL_EQ:
+      return '@';
+    case TK_BIT_OR_EQ:
+      return '|';
+    case TK_BIT_AND_EQ:
+      return '&';
+    case TK_BIT_XOR_EQ:
+      return '^';
+    case TK_LSHIFT_EQ:
+      return TK_LSHIFT;
+    case TK_RSHIFT_EQ:
+      return TK_RSHIFT;
+    case TK_POW_EQ:
+      return TK_POW;
+    case TK_FLOOR_DIV_EQ:
+      return TK_FLOOR_DIV;
+    default:
+      return 0;
   }
 }
 
-} // namespace
+}  // namespace
 
 void Parser::statement(std::vector<Stmt>& out) {
   switch (kind()) {
-    case TK_IF: out.push_back(ifStatement()); break;
-    case TK_WHILE: out.push_back(whileStatement()); break;
-    case TK_FOR: out.push_back(forStatement()); break;
-    case TK_WITH: out.push_back(withStatement()); break;
-    case TK_DEF: case TK_CLASS_DEF: case '@': out.push_back(definition()); break;
-    case TK_INDENT: failHere("unexpected indentation");
-    case TK_ELIF: case TK_ELSE: failHere("'" + tokenName(kind()) + "' without an 'if' before it");
-    default: simpleStatements(out);
+    case TK_IF:
+      out.push_back(ifStatement());
+      break;
+    case TK_WHILE:
+      out.push_back(whileStatement());
+      break;
+    case TK_FOR:
+      out.push_back(forStatement());
+      break;
+    case TK_WITH:
+      out.push_back(withStatement());
+      break;
+    case TK_DEF:
+    case TK_CLASS_DEF:
+    case '@':
+      out.push_back(definition());
+      break;
+    case TK_INDENT:
+      failHere("unexpected indentation");
+    case TK_ELIF:
+    case TK_ELSE:
+      failHere("'" + tokenName(kind()) + "' without an 'if' before it");
+    default:
+      simpleStatements(out);
   }
 }
 
 void Parser::simpleStatements(std::vector<Stmt>& out) {
   do {
-    if (at(TK_NEWLINE) || at(TK_EOF)) break; // behind a last semicolon
+    if (at(TK_NEWLINE) || at(TK_EOF)) break;  // behind a last semicolon
     out.push_back(simpleStatement());
   } while (nextIf(';'));
   if (!at(TK_NEWLINE) && !at(TK_EOF)) {
@@ -57,10 +87,13 @@ void Parser::simpleStatements(std::vector<Stmt>& out) {
 Stmt Parser::simpleStatement() {
   uint32_t start = begin();
   switch (int k = kind()) {
-    case TK_BREAK: case TK_CONTINUE:
+    case TK_BREAK:
+    case TK_CONTINUE:
       if (loop_depth_ == 0) failHere("'" + tokenName(k) + "' outside of a loop");
       [[fallthrough]];
-    case TK_PASS: advance(); return Stmt(Tree::make(k, since(start), {}));
+    case TK_PASS:
+      advance();
+      return Stmt(Tree::make(k, since(start), {}));
     case TK_RETURN: {
       if (function_depth_ == 0) failHere("'return' outside of a function");
       advance();
@@ -71,7 +104,8 @@ Stmt Parser::simpleStatement() {
       Expr value = expressionList();
       return Return::make(since(start), value);
     }
-    case TK_RAISE: return raiseStatement();
+    case TK_RAISE:
+      return raiseStatement();
     case TK_ASSERT: {
       advance();
       Expr cond = expression();
@@ -79,8 +113,15 @@ Stmt Parser::simpleStatement() {
       if (nextIf(',')) message = Maybe<Expr>::some(expression());
       return Assert::make(since(start), cond, message);
     }
-    case TK_DELETE: return deleteStatement();
-    case TK_IF: case TK_WHILE: case TK_FOR: case TK_WITH: case TK_DEF: case TK_CLASS_DEF: case '@':
+    case TK_DELETE:
+      return deleteStatement();
+    case TK_IF:
+    case TK_WHILE:
+    case TK_FOR:
+    case TK_WITH:
+    case TK_DEF:
+    case TK_CLASS_DEF:
+    case '@':
       failHere("a compound statement must begin on a line of its own");
     default:
       rejectReserved();
@@ -203,7 +244,7 @@ Stmt Parser::ifStatement() {
     ListView<Stmt> body;
   };
   std::vector<Arm> arms;
-  std::vector<std::unique_ptr<Nesting>> nesting; // readers of the tree recurse over `elif`
+  std::vector<std::unique_ptr<Nesting>> nesting;  // readers of the tree recurse over `elif`
   do {
     nesting.push_back(std::make_unique<Nesting>(*this));
     uint32_t start = begin();
@@ -226,7 +267,8 @@ Stmt Parser::ifStatement() {
 
 void Parser::rejectElse(const char* loop) {
   if (at(TK_ELSE)) {
-    failHere(std::string("'else' of a '") + loop + "' loop is not supported; set a variable before 'break' and test it");
+    failHere(
+        std::string("'else' of a '") + loop + "' loop is not supported; set a variable before 'break' and test it");
   }
 }
 
@@ -265,10 +307,20 @@ bool Parser::withIsParenthesized() const {
   int open = 0;
   do {
     switch (scan.cur().kind) {
-      case '(': case '[': case '{': ++open; break;
-      case ')': case ']': case '}': --open; break;
-      case TK_EOF: return false;
-      default: break;
+      case '(':
+      case '[':
+      case '{':
+        ++open;
+        break;
+      case ')':
+      case ']':
+      case '}':
+        --open;
+        break;
+      case TK_EOF:
+        return false;
+      default:
+        break;
     }
     scan.skip();
   } while (open > 0);
@@ -335,4 +387,4 @@ ListView<Stmt> Parser::suite() {
   return ListView<Stmt>::make(range, statements);
 }
 
-} // namespace cresset
+}  // namespace cresset

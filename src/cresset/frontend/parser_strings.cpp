@@ -1,8 +1,9 @@
 // Strings in programs: adjacent literals, f-strings, and strings that are annotations.
 //
 // An f-string becomes a call of `format`: f"a{x!r:>{n}}" is "a{!r:>{}}".format(x, n), which evaluates the same
-// expressions in the same order. Literal braces become arguments too: f"{{{x}}}" is "{}{}{}".format("{", x, "}"). Doubled
-// braces, Python's way to write them, would be printed doubled by TorchScript's format, which replaces `{}` only.
+// expressions in the same order. Literal braces become arguments too: f"{{{x}}}" is "{}{}{}".format("{", x, "}").
+// Doubled braces, Python's way to write them, would be printed doubled by TorchScript's format, which replaces `{}`
+// only.
 #include "cresset/frontend/parser_impl.h"
 
 namespace cresset {
@@ -12,7 +13,7 @@ bool isBrace(char c) {
   return c == '{' || c == '}';
 }
 
-} // namespace
+}  // namespace
 
 /// The format string and the arguments of a call of `format`. Literal text is collected until a field follows, so that
 /// the call does not depend on how the text was split over literals.
@@ -47,7 +48,7 @@ Expr Parser::strings() {
   struct Piece {
     SourceRange range;
     StringPrefix prefix;
-    std::vector<FormatPiece> fields; // of an f-string
+    std::vector<FormatPiece> fields;  // of an f-string
   };
   std::vector<Piece> pieces;
   bool has_fields = false;
@@ -151,4 +152,4 @@ Expr Parser::commentType(const SourceRange& comment) {
   return annotationIn(typeCommentBody(comment));
 }
 
-} // namespace cresset
+}  // namespace cresset

@@ -15,8 +15,8 @@ namespace cresset {
 namespace {
 
 struct Entry {
-  std::string_view name; // as Python code calls it
-  std::string_view home; // prefix of its qualified name
+  std::string_view name;  // as Python code calls it
+  std::string_view home;  // prefix of its qualified name
   std::string_view code;
 };
 
@@ -118,7 +118,7 @@ const Entry* findEntry(const std::string& full_name) {
   return nullptr;
 }
 
-} // namespace
+}  // namespace
 
 SugaredValuePtr preludeMember(const std::string& full_name, const SourceRange& range, EmitContext& cx) {
   const Entry* entry = findEntry(full_name);
@@ -138,4 +138,4 @@ SugaredValuePtr preludeMember(const std::string& full_name, const SourceRange& r
   return nullptr;
 }
 
-} // namespace cresset
+}  // namespace cresset

@@ -11,4 +11,4 @@ namespace cresset {
 /// the prelude has none.
 SugaredValuePtr preludeMember(const std::string& full_name, const SourceRange& range, EmitContext& cx);
 
-} // namespace cresset
+}  // namespace cresset

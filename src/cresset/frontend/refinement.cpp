@@ -24,7 +24,7 @@ TypePtr unionOf(const std::vector<TypePtr>& types) {
   return unified ? *unified : nullptr;
 }
 
-} // namespace
+}  // namespace
 
 Refinements refinementsOfBoth(const Refinements& first, const Refinements& then) {
   Refinements result = then;
@@ -128,4 +128,4 @@ InstanceTest testInstance(const TypePtr& type, const std::vector<TypePtr>& class
   return test;
 }
 
-} // namespace cresset
+}  // namespace cresset

@@ -27,8 +27,8 @@ Refinements refinementsOfEither(const Refinements& a, const Refinements& b);
 
 /// A condition that has been emitted.
 struct Condition {
-  Value* value = nullptr; // bool; null only if `known`
-  std::optional<bool> known; // decided while compiling: only the taken branch is compiled
+  Value* value = nullptr;     // bool; null only if `known`
+  std::optional<bool> known;  // decided while compiling: only the taken branch is compiled
   Refinements when_true;
   Refinements when_false;
   const Refinements& when(bool outcome) const { return outcome ? when_true : when_false; }
@@ -43,12 +43,12 @@ TypePtr withoutNone(const TypePtr& type);
 /// The outcome of isinstance for a value of static type `type`.
 struct InstanceTest {
   std::optional<bool> known;
-  TypePtr when_true; // null if it can't be one of `classes`
-  TypePtr when_false; // null if it must be
+  TypePtr when_true;   // null if it can't be one of `classes`
+  TypePtr when_false;  // null if it must be
 };
 InstanceTest testInstance(const TypePtr& type, const std::vector<TypePtr>& classes);
 
 /// The members of a Union or Optional, the type itself otherwise.
 std::vector<TypePtr> alternativesOf(const TypePtr& type);
 
-} // namespace cresset
+}  // namespace cresset

@@ -24,12 +24,12 @@ using ResolverPtr = std::shared_ptr<Resolver>;
 
 /// `torch`, `math`, `ops`, `prim`-level names, builtin functions and types: what every program sees.
 ResolverPtr builtinResolver();
-/// The functions and types of `program` under `prefix`, by their names without it; then `next`; then `__torch__…` by its
-/// full name. A program must outlive the resolver (functions of the program may hold it).
+/// The functions and types of `program` under `prefix`, by their names without it; then `next`; then `__torch__…` by
+/// its full name. A program must outlive the resolver (functions of the program may hold it).
 ResolverPtr programResolver(Program& program, c10::QualifiedName prefix, ResolverPtr next = nullptr);
 /// The value that stands for a named type: ExceptionClass for user exceptions, else ClassValue.
 SugaredValuePtr valueOfType(const TypePtr& type);
 /// Asks each in turn.
 ResolverPtr chainResolvers(std::vector<ResolverPtr> resolvers);
 
-} // namespace cresset
+}  // namespace cresset

@@ -50,7 +50,7 @@ c10::Argument argumentOf(const Param& param, Program& program, const ResolverPtr
   return c10::Argument(param.name().name(), std::move(type), repeat, std::move(default_value), param.kwargOnly());
 }
 
-} // namespace
+}  // namespace
 
 c10::FunctionSchema schemaOf(const Def& def, Program& program, const ResolverPtr& resolver, const TypePtr& self_type) {
   std::vector<c10::Argument> arguments;
@@ -83,4 +83,4 @@ c10::FunctionSchema schemaOf(const Def& def, Program& program, const ResolverPtr
   return c10::FunctionSchema(def.name().name(), "", std::move(arguments), std::move(returns));
 }
 
-} // namespace cresset
+}  // namespace cresset

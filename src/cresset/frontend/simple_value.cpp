@@ -30,7 +30,8 @@ std::vector<NamedValue> positional(const SourceRange& range, std::initializer_li
 }
 
 /// A call of `cls`'s special method; UserError in attr's words if the class lacks it.
-Value* callSpecial(const SourceRange& range, EmitContext& cx, Value* self, const char* name, std::initializer_list<Value*> args) {
+Value* callSpecial(
+    const SourceRange& range, EmitContext& cx, Value* self, const char* name, std::initializer_list<Value*> args) {
   SimpleValue(self).attr(range, cx, name);
   return insertMethodCall(range, cx, self, name, positional(range, args), {});
 }
@@ -46,9 +47,11 @@ bool isTensor(const c10::Type& type) {
 SugaredValuePtr classAttr(
     const SourceRange& range, EmitContext& cx, Value* self, const c10::ClassTypePtr& cls, const std::string& name) {
   if (cls->findMethod(name) || cls->findHook(name)) return std::make_shared<MethodValue>(self, name);
-  if (auto* function = dynamic_cast<Function*>(cls->findStaticMethod(name))) return std::make_shared<FunctionValue>(function);
+  if (auto* function = dynamic_cast<Function*>(cls->findStaticMethod(name)))
+    return std::make_shared<FunctionValue>(function);
   // A property before the slot: the getter of a lazily declared class may read an attribute of the same name.
-  if (auto property = cls->getProperty(name)) return simple(insertMethodCall(range, cx, self, property->getter->name(), {}, {}));
+  if (auto property = cls->getProperty(name))
+    return simple(insertMethodCall(range, cx, self, property->getter->name(), {}, {}));
   if (!cls->findAttributeSlot(name)) defineInit(*cls, range);
   if (auto slot = cls->findAttributeSlot(name)) {
     Node* node = cx.graph.create(prim::GetAttr, {self});
@@ -72,7 +75,8 @@ size_t tuplePosition(const SourceRange& range, int64_t index, size_t size) {
   const int64_t n = static_cast<int64_t>(size);
   if (index < -n || index >= n) {
     throw UserError(
-        "Tuple index out of range. Tuple is length " + std::to_string(n) + " and index is " + std::to_string(index), range);
+        "Tuple index out of range. Tuple is length " + std::to_string(n) + " and index is " + std::to_string(index),
+        range);
   }
   return static_cast<size_t>(index < 0 ? index + n : index);
 }
@@ -95,7 +99,8 @@ SugaredValuePtr callModule(
     if (result->type()->kind() == c10::TypeKind::NoneType) continue;
     args.clear();
     if (result->type()->castRaw<c10::TupleType>()) {
-      for (const auto& element : SimpleValue(result).asTuple(range, cx)) args.emplace_back(element->asValue(range, cx), range);
+      for (const auto& element : SimpleValue(result).asTuple(range, cx))
+        args.emplace_back(element->asValue(range, cx), range);
     } else {
       args.emplace_back(result, range);
     }
@@ -108,7 +113,7 @@ SugaredValuePtr callModule(
   return simple(output);
 }
 
-} // namespace
+}  // namespace
 
 std::string SimpleValue::kind() const {
   return "value of type '" + typeName(*value_->type()) + "'";
@@ -127,7 +132,8 @@ SugaredValuePtr SimpleValue::findAttr(const SourceRange& range, EmitContext& cx,
   if (auto tuple = type->cast<c10::TupleType>()) {
     if (auto names = tuple->names()) {
       auto it = std::find(names->begin(), names->end(), name);
-      if (it != names->end()) return simple(insertTupleIndex(range, cx, value_, static_cast<size_t>(it - names->begin())));
+      if (it != names->end())
+        return simple(insertTupleIndex(range, cx, value_, static_cast<size_t>(it - names->begin())));
     }
   } else if (auto cls = type->cast<c10::ClassType>()) {
     return classAttr(range, cx, value_, cls, name);
@@ -169,7 +175,8 @@ void SimpleValue::setAttr(const SourceRange& range, EmitContext& cx, const std::
   Value* converted = tryConvertTo(cx.graph, range, value, expected, /*allow_conversions=*/true);
   if (!converted || !converted->type()->isSubtypeOf(*expected)) {
     throw UserError(
-        "Wrong type for attribute assignment. Expected " + typeName(*expected) + " but got " + typeName(*value->type()), range);
+        "Wrong type for attribute assignment. Expected " + typeName(*expected) + " but got " + typeName(*value->type()),
+        range);
   }
   Node* node = cx.graph.create(prim::SetAttr, {value_, converted}, 0);
   node->setAttribute(attr::name, name);
@@ -178,8 +185,8 @@ void SimpleValue::setAttr(const SourceRange& range, EmitContext& cx, const std::
 }
 
 SugaredValuePtr SimpleValue::call(
-    const SourceRange& range, EmitContext& cx, const std::vector<NamedValue>& args, const std::vector<NamedValue>& kwargs,
-    size_t num_binders) {
+    const SourceRange& range, EmitContext& cx, const std::vector<NamedValue>& args,
+    const std::vector<NamedValue>& kwargs, size_t num_binders) {
   const TypePtr& type = value_->type();
   if (auto cls = type->cast<c10::ClassType>()) {
     if (cls->is_module()) return callModule(range, cx, value_, *cls, args, kwargs);
@@ -206,8 +213,10 @@ std::vector<SugaredValuePtr> SimpleValue::asTuple(
     element_types.assign(*size_hint, list->getElementType());
     kind = prim::ListUnpack;
   } else if (type->kind() == c10::TypeKind::AnyTupleType) {
-    throw UserError("Provided tuple is not fully defined/refined including its element types, please provide a value of type "
-                    "like Tuple[int, int]", range);
+    throw UserError(
+        "Provided tuple is not fully defined/refined including its element types, please provide a value of type "
+        "like Tuple[int, int]",
+        range);
   } else {
     throw UserError(typeName(*type) + " cannot be used as a tuple", range);
   }
@@ -215,21 +224,24 @@ std::vector<SugaredValuePtr> SimpleValue::asTuple(
   node->setSourceRange(range);
   cx.graph.insertNode(node);
   std::vector<SugaredValuePtr> elements;
-  for (size_t i = 0; i < element_types.size(); ++i) elements.push_back(simple(node->output(i)->setType(element_types[i])));
+  for (size_t i = 0; i < element_types.size(); ++i)
+    elements.push_back(simple(node->output(i)->setType(element_types[i])));
   return elements;
 }
 
 Value* SimpleValue::len(const SourceRange& range, EmitContext& cx) {
   const TypePtr& type = value_->type();
   if (auto size = staticLen()) return cx.graph.insertConstant(static_cast<int64_t>(*size));
-  if (type->cast<c10::ClassType>() || type->cast<c10::InterfaceType>()) return callSpecial(range, cx, value_, "__len__", {});
+  if (type->cast<c10::ClassType>() || type->cast<c10::InterfaceType>())
+    return callSpecial(range, cx, value_, "__len__", {});
   if (!isIndexable(*type) && !isTensor(*type)) {
     throw UserError("'" + typeName(*type) + "' object has no len()", range);
   }
   return insertOp(cx.graph, aten::len, positional(range, {value_}), {}, range);
 }
 
-SugaredValuePtr SimpleValue::getItem(const SourceRange& range, EmitContext& cx, Value* index, const TypePtr& type_hint) {
+SugaredValuePtr SimpleValue::getItem(
+    const SourceRange& range, EmitContext& cx, Value* index, const TypePtr& type_hint) {
   const TypePtr& type = value_->type();
   if (isIndexable(*type)) {
     return simple(insertOp(cx.graph, aten::__getitem__, positional(range, {value_, index}), {}, range));
@@ -239,12 +251,14 @@ SugaredValuePtr SimpleValue::getItem(const SourceRange& range, EmitContext& cx, 
     if (auto constant = toIValue(index); constant && constant->isInt()) {
       return simple(insertTupleIndex(range, cx, value_, tuplePosition(range, constant->toInt(), elements.size())));
     }
-    const bool uniform = !elements.empty() && index->type()->kind() == c10::TypeKind::IntType &&
+    const bool uniform =
+        !elements.empty() && index->type()->kind() == c10::TypeKind::IntType &&
         std::all_of(elements.begin(), elements.end(), [&](const TypePtr& e) { return *e == *elements[0]; });
     if (!uniform) {
       throw UserError(
           "Cannot index into a " + typeName(*type) +
-              " with a non-integer literal because we cannot resolve the output type", range);
+              " with a non-integer literal because we cannot resolve the output type",
+          range);
     }
     Node* node = cx.graph.create(prim::TupleIndex, {value_, index});
     node->setSourceRange(range);
@@ -274,8 +288,8 @@ void SimpleValue::setItem(const SourceRange& range, EmitContext& cx, Value* inde
       Value* dtype = insertOp(cx.graph, prim::dtype, receiver, {}, range);
       Value* device = insertOp(cx.graph, prim::device, receiver, {}, range);
       value = insertOp(
-          cx.graph, aten::tensor, positional(range, {value}), {NamedValue(dtype, range, "dtype"), NamedValue(device, range, "device")},
-          range);
+          cx.graph, aten::tensor, positional(range, {value}),
+          {NamedValue(dtype, range, "dtype"), NamedValue(device, range, "device")}, range);
     }
     insertOp(cx.graph, aten::copy_, positional(range, {slice, value}), {}, range);
     return;
@@ -324,4 +338,4 @@ std::optional<size_t> SimpleValue::staticLen() const {
   return std::nullopt;
 }
 
-} // namespace cresset
+}  // namespace cresset

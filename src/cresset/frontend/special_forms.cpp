@@ -11,9 +11,12 @@ namespace cresset {
 
 TypePtr SpecialForm::asType() const {
   switch (form_) {
-    case Form::List: return c10::AnyListType::get();
-    case Form::Tuple: return c10::AnyTupleType::get();
-    default: return nullptr;
+    case Form::List:
+      return c10::AnyListType::get();
+    case Form::Tuple:
+      return c10::AnyTupleType::get();
+    default:
+      return nullptr;
   }
 }
 
@@ -46,14 +49,24 @@ Value* emitToList(const SourceRange& range, EmitContext& cx, Value* receiver, co
     element = list->getElementType();
     ++depth;
   }
-  int64_t code = -1; // how prim::tolist is told the element type
+  int64_t code = -1;  // how prim::tolist is told the element type
   switch (element->kind()) {
-    case c10::TypeKind::IntType: code = 0; break;
-    case c10::TypeKind::FloatType: code = 1; break;
-    case c10::TypeKind::BoolType: code = 2; break;
-    case c10::TypeKind::ComplexType: code = 3; break;
+    case c10::TypeKind::IntType:
+      code = 0;
+      break;
+    case c10::TypeKind::FloatType:
+      code = 1;
+      break;
+    case c10::TypeKind::BoolType:
+      code = 2;
+      break;
+    case c10::TypeKind::ComplexType:
+      code = 3;
+      break;
     default:
-      throw UserError(typeName(*element) + " is not one of the supported element types for tolist: int, float, complex, bool", range);
+      throw UserError(
+          typeName(*element) + " is not one of the supported element types for tolist: int, float, complex, bool",
+          range);
   }
   Node* node = cx.graph.create(prim::tolist, {receiver, cx.graph.insertConstant(depth), cx.graph.insertConstant(code)});
   node->setSourceRange(range);
@@ -61,4 +74,4 @@ Value* emitToList(const SourceRange& range, EmitContext& cx, Value* receiver, co
   return cx.graph.insertNode(node)->output();
 }
 
-} // namespace cresset
+}  // namespace cresset

@@ -7,23 +7,23 @@
 namespace cresset {
 
 enum class Form {
-  Annotate, // annotate(T, e), torch.jit.annotate
-  Uninitialized, // uninitialized(T)
-  UncheckedCast, // unchecked_cast(T, e)
-  IsInstance, // isinstance(e, T), isinstance(e, (T1, T2)), torch.jit.isinstance
-  Fork, // fork(f, …), torch.jit.fork, torch.jit._fork
-  Awaitable, // torch.jit._awaitable
-  HasAttr, // hasattr(e, "name")
-  GetAttr, // getattr(e, "name"), getattr(e, "name", default)
-  List, // list(iterable), list()
-  Dict, // dict(…)
-  Tuple, // tuple(iterable)
-  TypeOf, // type(e): an error that suggests isinstance
-  Super, // super(): an error
-  IsScripting, // torch.jit.is_scripting(): the constant True; likewise is_tracing False through IsTracing
+  Annotate,       // annotate(T, e), torch.jit.annotate
+  Uninitialized,  // uninitialized(T)
+  UncheckedCast,  // unchecked_cast(T, e)
+  IsInstance,     // isinstance(e, T), isinstance(e, (T1, T2)), torch.jit.isinstance
+  Fork,           // fork(f, …), torch.jit.fork, torch.jit._fork
+  Awaitable,      // torch.jit._awaitable
+  HasAttr,        // hasattr(e, "name")
+  GetAttr,        // getattr(e, "name"), getattr(e, "name", default)
+  List,           // list(iterable), list()
+  Dict,           // dict(…)
+  Tuple,          // tuple(iterable)
+  TypeOf,         // type(e): an error that suggests isinstance
+  Super,          // super(): an error
+  IsScripting,    // torch.jit.is_scripting(): the constant True; likewise is_tracing False through IsTracing
   IsTracing,
-  LegacyTensor, // torch.FloatTensor(…) and friends
-  ToList, // x.tolist(), whose type is that of the annotation around it: see emitToList
+  LegacyTensor,  // torch.FloatTensor(…) and friends
+  ToList,        // x.tolist(), whose type is that of the annotation around it: see emitToList
 };
 
 class SpecialForm : public SugaredValue {
@@ -35,7 +35,7 @@ class SpecialForm : public SugaredValue {
   /// The value that the form is a method of (ToList).
   Value* receiver() const { return receiver_; }
   std::string kind() const override { return name_; }
-  TypePtr asType() const override; // `list`, `dict`, `tuple` in isinstance name types without parameters
+  TypePtr asType() const override;  // `list`, `dict`, `tuple` in isinstance name types without parameters
 
  private:
   Form form_;
@@ -49,4 +49,4 @@ Value* emitToList(const SourceRange& range, EmitContext& cx, Value* receiver, co
 /// The dtype (as torch.jit's int constant) of a legacy constructor, "torch.FloatTensor".
 int64_t legacyTensorDtype(const std::string& name);
 
-} // namespace cresset
+}  // namespace cresset

@@ -30,8 +30,8 @@ void SugaredValue::setAttr(const SourceRange& range, EmitContext& cx, const std:
 }
 
 SugaredValuePtr SugaredValue::call(
-    const SourceRange& range, EmitContext& cx, const std::vector<NamedValue>& args, const std::vector<NamedValue>& kwargs,
-    size_t num_binders) {
+    const SourceRange& range, EmitContext& cx, const std::vector<NamedValue>& args,
+    const std::vector<NamedValue>& kwargs, size_t num_binders) {
   throw UserError("cannot call a " + kind(), range);
 }
 
@@ -53,7 +53,8 @@ Value* SugaredValue::len(const SourceRange& range, EmitContext& cx) {
   throw UserError(kind() + " has no len()", range);
 }
 
-SugaredValuePtr SugaredValue::getItem(const SourceRange& range, EmitContext& cx, Value* index, const TypePtr& type_hint) {
+SugaredValuePtr SugaredValue::getItem(
+    const SourceRange& range, EmitContext& cx, Value* index, const TypePtr& type_hint) {
   throw UserError(kind() + " is not subscriptable", range);
 }
 
@@ -74,8 +75,8 @@ SugaredValuePtr SugaredValue::iter(const SourceRange& range, EmitContext& cx) {
 }
 
 SugaredValuePtr BuiltinFunction::call(
-    const SourceRange& range, EmitContext& cx, const std::vector<NamedValue>& args, const std::vector<NamedValue>& kwargs,
-    size_t num_binders) {
+    const SourceRange& range, EmitContext& cx, const std::vector<NamedValue>& args,
+    const std::vector<NamedValue>& kwargs, size_t num_binders) {
   return std::make_shared<SimpleValue>(insertOp(cx.graph, name_, args, kwargs, range, self_));
 }
 
@@ -88,15 +89,15 @@ Value* FunctionValue::asValue(const SourceRange& range, EmitContext& cx) {
 }
 
 SugaredValuePtr FunctionValue::call(
-    const SourceRange& range, EmitContext& cx, const std::vector<NamedValue>& args, const std::vector<NamedValue>& kwargs,
-    size_t num_binders) {
+    const SourceRange& range, EmitContext& cx, const std::vector<NamedValue>& args,
+    const std::vector<NamedValue>& kwargs, size_t num_binders) {
   return std::make_shared<SimpleValue>(insertFunctionCall(range, cx, *function_, args, kwargs));
 }
 
 SugaredValuePtr MethodValue::call(
-    const SourceRange& range, EmitContext& cx, const std::vector<NamedValue>& args, const std::vector<NamedValue>& kwargs,
-    size_t num_binders) {
+    const SourceRange& range, EmitContext& cx, const std::vector<NamedValue>& args,
+    const std::vector<NamedValue>& kwargs, size_t num_binders) {
   return std::make_shared<SimpleValue>(insertMethodCall(range, cx, self_, name_, args, kwargs));
 }
 
-} // namespace cresset
+}  // namespace cresset

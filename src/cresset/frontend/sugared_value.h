@@ -18,11 +18,12 @@ namespace cresset {
 /// The function that is being compiled: where sugared values insert their nodes.
 class EmitContext {
  public:
-  EmitContext(Graph& graph, Program& program, std::string function) : graph(graph), program(program), function(std::move(function)) {}
+  EmitContext(Graph& graph, Program& program, std::string function)
+      : graph(graph), program(program), function(std::move(function)) {}
   virtual ~EmitContext() = default;
   Graph& graph;
   Program& program;
-  std::string function; // name, for messages
+  std::string function;  // name, for messages
 };
 
 class SugaredValue;
@@ -45,18 +46,20 @@ class SugaredValue : public std::enable_shared_from_this<SugaredValue> {
   virtual void setAttr(const SourceRange& range, EmitContext& cx, const std::string& name, Value* value);
   /// `num_binders`: how many variables the result is unpacked to (0 for none known).
   virtual SugaredValuePtr call(
-      const SourceRange& range, EmitContext& cx, const std::vector<NamedValue>& args, const std::vector<NamedValue>& kwargs,
-      size_t num_binders);
-  /// Whether a call takes its arguments as they are (`zip(range(3), xs)`) rather than as values of the graph. If so, the
-  /// emitter evaluates each argument to a SugaredValue and uses callSugared.
+      const SourceRange& range, EmitContext& cx, const std::vector<NamedValue>& args,
+      const std::vector<NamedValue>& kwargs, size_t num_binders);
+  /// Whether a call takes its arguments as they are (`zip(range(3), xs)`) rather than as values of the graph. If so,
+  /// the emitter evaluates each argument to a SugaredValue and uses callSugared.
   virtual bool takesSugared() const { return false; }
   virtual SugaredValuePtr callSugared(
       const SourceRange& range, EmitContext& cx, const std::vector<SugaredValuePtr>& args,
       const std::vector<std::pair<std::string, SugaredValuePtr>>& kwargs);
   /// As several values, for unpacking and starred arguments; `size_hint` is the number wanted.
-  virtual std::vector<SugaredValuePtr> asTuple(const SourceRange& range, EmitContext& cx, std::optional<size_t> size_hint = {});
+  virtual std::vector<SugaredValuePtr> asTuple(
+      const SourceRange& range, EmitContext& cx, std::optional<size_t> size_hint = {});
   virtual Value* len(const SourceRange& range, EmitContext& cx);
-  virtual SugaredValuePtr getItem(const SourceRange& range, EmitContext& cx, Value* index, const TypePtr& type_hint = TypePtr());
+  virtual SugaredValuePtr getItem(
+      const SourceRange& range, EmitContext& cx, Value* index, const TypePtr& type_hint = TypePtr());
   virtual void setItem(const SourceRange& range, EmitContext& cx, Value* index, Value* value);
   virtual void delItem(const SourceRange& range, EmitContext& cx, Value* index);
   virtual bool contains(const SourceRange& range, EmitContext& cx, Value*& result, Value* element);
@@ -78,11 +81,13 @@ class SimpleValue : public SugaredValue {
   SugaredValuePtr findAttr(const SourceRange& range, EmitContext& cx, const std::string& name) override;
   void setAttr(const SourceRange& range, EmitContext& cx, const std::string& name, Value* value) override;
   SugaredValuePtr call(
-      const SourceRange& range, EmitContext& cx, const std::vector<NamedValue>& args, const std::vector<NamedValue>& kwargs,
-      size_t num_binders) override;
-  std::vector<SugaredValuePtr> asTuple(const SourceRange& range, EmitContext& cx, std::optional<size_t> size_hint = {}) override;
+      const SourceRange& range, EmitContext& cx, const std::vector<NamedValue>& args,
+      const std::vector<NamedValue>& kwargs, size_t num_binders) override;
+  std::vector<SugaredValuePtr> asTuple(
+      const SourceRange& range, EmitContext& cx, std::optional<size_t> size_hint = {}) override;
   Value* len(const SourceRange& range, EmitContext& cx) override;
-  SugaredValuePtr getItem(const SourceRange& range, EmitContext& cx, Value* index, const TypePtr& type_hint = TypePtr()) override;
+  SugaredValuePtr getItem(
+      const SourceRange& range, EmitContext& cx, Value* index, const TypePtr& type_hint = TypePtr()) override;
   void setItem(const SourceRange& range, EmitContext& cx, Value* index, Value* value) override;
   void delItem(const SourceRange& range, EmitContext& cx, Value* index) override;
   bool contains(const SourceRange& range, EmitContext& cx, Value*& result, Value* element) override;
@@ -96,11 +101,12 @@ class SimpleValue : public SugaredValue {
 /// An operator by name, perhaps bound to a receiver: `torch.add`, `x.add`.
 class BuiltinFunction : public SugaredValue {
  public:
-  explicit BuiltinFunction(Symbol name, std::optional<NamedValue> self = std::nullopt) : name_(name), self_(std::move(self)) {}
+  explicit BuiltinFunction(Symbol name, std::optional<NamedValue> self = std::nullopt)
+      : name_(name), self_(std::move(self)) {}
   std::string kind() const override { return "builtin function"; }
   SugaredValuePtr call(
-      const SourceRange& range, EmitContext& cx, const std::vector<NamedValue>& args, const std::vector<NamedValue>& kwargs,
-      size_t num_binders) override;
+      const SourceRange& range, EmitContext& cx, const std::vector<NamedValue>& args,
+      const std::vector<NamedValue>& kwargs, size_t num_binders) override;
 
  private:
   Symbol name_;
@@ -115,8 +121,8 @@ class FunctionValue : public SugaredValue {
   std::string kind() const override { return "function"; }
   Value* asValue(const SourceRange& range, EmitContext& cx) override;
   SugaredValuePtr call(
-      const SourceRange& range, EmitContext& cx, const std::vector<NamedValue>& args, const std::vector<NamedValue>& kwargs,
-      size_t num_binders) override;
+      const SourceRange& range, EmitContext& cx, const std::vector<NamedValue>& args,
+      const std::vector<NamedValue>& kwargs, size_t num_binders) override;
 
  private:
   Function* function_;
@@ -128,8 +134,8 @@ class MethodValue : public SugaredValue {
   MethodValue(Value* self, std::string name) : self_(self), name_(std::move(name)) {}
   std::string kind() const override { return "method"; }
   SugaredValuePtr call(
-      const SourceRange& range, EmitContext& cx, const std::vector<NamedValue>& args, const std::vector<NamedValue>& kwargs,
-      size_t num_binders) override;
+      const SourceRange& range, EmitContext& cx, const std::vector<NamedValue>& args,
+      const std::vector<NamedValue>& kwargs, size_t num_binders) override;
 
  private:
   Value* self_;
@@ -145,9 +151,10 @@ class ClassValue : public SugaredValue {
   TypePtr asType() const override { return type_; }
   SugaredValuePtr findAttr(const SourceRange& range, EmitContext& cx, const std::string& name) override;
   SugaredValuePtr call(
-      const SourceRange& range, EmitContext& cx, const std::vector<NamedValue>& args, const std::vector<NamedValue>& kwargs,
-      size_t num_binders) override;
-  std::vector<SugaredValuePtr> asTuple(const SourceRange& range, EmitContext& cx, std::optional<size_t> size_hint = {}) override;
+      const SourceRange& range, EmitContext& cx, const std::vector<NamedValue>& args,
+      const std::vector<NamedValue>& kwargs, size_t num_binders) override;
+  std::vector<SugaredValuePtr> asTuple(
+      const SourceRange& range, EmitContext& cx, std::optional<size_t> size_hint = {}) override;
   /// Enums: all members, in order of definition.
   Value* len(const SourceRange& range, EmitContext& cx) override;
   SugaredValuePtr iter(const SourceRange& range, EmitContext& cx) override;
@@ -156,4 +163,4 @@ class ClassValue : public SugaredValue {
   TypePtr type_;
 };
 
-} // namespace cresset
+}  // namespace cresset

@@ -63,8 +63,8 @@ void tidyLoop(Node* node) {
   // the inputs, the index among the block's inputs, the condition among its outputs.
   for (size_t i = node->outputs().size(); i-- > 0;) {
     Value* in = body->inputs()[i + 1];
-    const bool only_carried = !in->hasUses() ||
-        (in->uses().size() == 1 && in->uses().front() == Use{body->returnNode(), i + 1});
+    const bool only_carried =
+        !in->hasUses() || (in->uses().size() == 1 && in->uses().front() == Use{body->returnNode(), i + 1});
     if (node->outputs()[i]->hasUses() || !only_carried) continue;
     node->eraseOutput(i);
     body->eraseOutput(i + 1);
@@ -88,8 +88,10 @@ void tidyBlock(Block* block) {
   }
 }
 
-} // namespace
+}  // namespace
 
-void tidy(Graph& graph) { tidyBlock(graph.block()); }
+void tidy(Graph& graph) {
+  tidyBlock(graph.block());
+}
 
-} // namespace cresset
+}  // namespace cresset

@@ -6,7 +6,8 @@
 namespace cresset {
 
 /// Removes unused constants, placeholders, tuples and attribute reads, unused outputs of prim::If, carried values of
-/// prim::Loop that nobody reads, and ifs that are empty. Effects, their order and what can raise stay. O(size of the graph).
+/// prim::Loop that nobody reads, and ifs that are empty. Effects, their order and what can raise stay. O(size of the
+/// graph).
 void tidy(Graph& graph);
 
-} // namespace cresset
+}  // namespace cresset

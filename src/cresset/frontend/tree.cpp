@@ -51,7 +51,7 @@ class Walk {
     return enter();
   }
   const Tree& tree() const { return *current_; }
-  const Tree* parent() const { return parent_; } // at Open and Atom
+  const Tree* parent() const { return parent_; }  // at Open and Atom
   size_t depth() const { return stack_.size(); }
 
  private:
@@ -78,7 +78,9 @@ std::unordered_map<const Tree*, size_t> flatWidths(const Tree* root, size_t limi
   Walk walk(root);
   for (;;) {
     switch (walk.next()) {
-      case Walk::Step::Open: open.push_back(tokenNameView(walk.tree().kind()).size() + 2); break;
+      case Walk::Step::Open:
+        open.push_back(tokenNameView(walk.tree().kind()).size() + 2);
+        break;
       case Walk::Step::Atom:
         if (!open.empty()) open.back() += 1 + atomText(walk).size();
         break;
@@ -89,7 +91,8 @@ std::unordered_map<const Tree*, size_t> flatWidths(const Tree* root, size_t limi
         if (!open.empty()) open.back() += 1 + width;
         break;
       }
-      case Walk::Step::End: return widths;
+      case Walk::Step::End:
+        return widths;
     }
   }
 }
@@ -101,7 +104,7 @@ std::string print(const Tree* root, bool pretty) {
   std::string out;
   std::unordered_map<const Tree*, size_t> widths;
   if (pretty) widths = flatWidths(root, kColumns);
-  std::vector<bool> wrapped; // for each open tree: its subtrees stand on their own lines
+  std::vector<bool> wrapped;  // for each open tree: its subtrees stand on their own lines
   size_t wrapped_count = 0;
   auto separate = [&] {
     if (wrapped.empty()) return;
@@ -120,7 +123,7 @@ std::string print(const Tree* root, bool pretty) {
         size_t indent = 2 * std::min(wrapped_count, kMaxIndent);
         bool parent_flat = !wrapped.empty() && !wrapped.back();
         bool wrap = pretty && !parent_flat && !walk.tree().trees().empty() &&
-            std::min(indent, kColumns / 2) + widths.at(&walk.tree()) >= kColumns;
+                    std::min(indent, kColumns / 2) + widths.at(&walk.tree()) >= kColumns;
         // A leaf such as (ident a_long_name) stays on one line.
         if (wrap && walk.tree().trees().size() == 1 && walk.tree().trees()[0]->isAtom()) wrap = false;
         wrapped.push_back(wrap);
@@ -138,15 +141,20 @@ std::string print(const Tree* root, bool pretty) {
         wrapped_count -= wrapped.back();
         wrapped.pop_back();
         break;
-      case Walk::Step::End: return out;
+      case Walk::Step::End:
+        return out;
     }
   }
 }
 
-} // namespace
+}  // namespace
 
 Tree::Tree(int kind, bool atom, SourceRange range, std::string text, std::vector<TreeRef> trees)
-    : kind_(kind), atom_(atom), depth_(depthOf(kind, trees)), range_(std::move(range)), text_(std::move(text)),
+    : kind_(kind),
+      atom_(atom),
+      depth_(depthOf(kind, trees)),
+      range_(std::move(range)),
+      text_(std::move(text)),
       trees_(std::move(trees)) {}
 
 TreeRef Tree::atom(SourceRange range, std::string text) {
@@ -188,4 +196,4 @@ std::string Tree::toString(bool pretty) const {
   return print(this, pretty);
 }
 
-} // namespace cresset
+}  // namespace cresset

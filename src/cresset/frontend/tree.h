@@ -17,16 +17,16 @@ using TreeRef = std::shared_ptr<const Tree>;
 
 class Tree {
  public:
-  static TreeRef atom(SourceRange range, std::string text); // kind TK_NOTHING
+  static TreeRef atom(SourceRange range, std::string text);  // kind TK_NOTHING
   static TreeRef make(int kind, SourceRange range, std::vector<TreeRef> subtrees);
-  ~Tree(); // not recursive: a tree may be as deep as a program is long
+  ~Tree();  // not recursive: a tree may be as deep as a program is long
 
   int kind() const { return kind_; }
   bool isAtom() const { return atom_; }
-  const std::string& text() const; // atoms
+  const std::string& text() const;  // atoms
   const SourceRange& range() const { return range_; }
   const std::vector<TreeRef>& trees() const { return trees_; }
-  const TreeRef& tree(size_t i) const; // InternalError past the end
+  const TreeRef& tree(size_t i) const;  // InternalError past the end
 
   /// How many calls deep a walk goes that follows the left operands of binary operators in a loop. The parser keeps it
   /// under a limit, so such walks may recurse.
@@ -47,4 +47,4 @@ class Tree {
   std::vector<TreeRef> trees_;
 };
 
-} // namespace cresset
+}  // namespace cresset

@@ -19,10 +19,17 @@ std::string withoutUnderscores(const std::string& text) {
 int baseOf(const std::string& text) {
   if (text.size() < 2 || text[0] != '0') return 10;
   switch (text[1]) {
-    case 'x': case 'X': return 16;
-    case 'o': case 'O': return 8;
-    case 'b': case 'B': return 2;
-    default: return 10;
+    case 'x':
+    case 'X':
+      return 16;
+    case 'o':
+    case 'O':
+      return 8;
+    case 'b':
+    case 'B':
+      return 2;
+    default:
+      return 10;
   }
 }
 
@@ -38,11 +45,12 @@ TreeRef bare(int kind, const SourceRange& range) {
   return Tree::make(kind, range, {});
 }
 
-} // namespace
+}  // namespace
 
 void TreeView::require(int kind) const {
   CRESSET_CHECK(
-      tree_->kind() == kind && !tree_->isAtom(), "expected a tree of kind " + tokenName(kind) + ", got " + tree_->toString());
+      tree_->kind() == kind && !tree_->isAtom(),
+      "expected a tree of kind " + tokenName(kind) + ", got " + tree_->toString());
 }
 
 // ---- names and literals ----
@@ -73,7 +81,7 @@ int64_t Const::asInt() const {
   int base = baseOf(digits);
   const char* begin = digits.data() + (base == 10 ? 0 : 2);
   const char* end = digits.data() + digits.size();
-  int64_t value = 0; // the parser folds the sign into the literal -9223372036854775808
+  int64_t value = 0;  // the parser folds the sign into the literal -9223372036854775808
   auto [stop, error] = std::from_chars(begin, end, value, base);
   if (error == std::errc::result_out_of_range) {
     throw UserError("the integer " + text() + " does not fit in 64 bits", range());
@@ -109,7 +117,8 @@ Attr Attr::make(const Ident& name, const Expr& value) {
   return Attr(Tree::make(TK_ATTRIBUTE, SourceRange::cover(name.range(), value.range()), {name, value}));
 }
 
-Apply Apply::make(const SourceRange& range, const Expr& callee, const ListView<Expr>& inputs, const ListView<Attr>& attributes) {
+Apply Apply::make(
+    const SourceRange& range, const Expr& callee, const ListView<Expr>& inputs, const ListView<Attr>& attributes) {
   return Apply(Tree::make(TK_APPLY, range, {callee, inputs, attributes}));
 }
 
@@ -117,7 +126,8 @@ Select Select::make(const SourceRange& range, const Expr& value, const Ident& se
   return Select(Tree::make('.', range, {value, selector}));
 }
 
-SliceExpr SliceExpr::make(const SourceRange& range, const Maybe<Expr>& start, const Maybe<Expr>& stop, const Maybe<Expr>& step) {
+SliceExpr SliceExpr::make(
+    const SourceRange& range, const Maybe<Expr>& start, const Maybe<Expr>& stop, const Maybe<Expr>& step) {
   return SliceExpr(Tree::make(TK_SLICE_EXPR, range, {start, stop, step}));
 }
 
@@ -127,9 +137,31 @@ Subscript Subscript::make(const SourceRange& range, const Expr& value, const Lis
 
 bool BinOp::is(int kind) {
   switch (kind) {
-    case '+': case '-': case '*': case '/': case '%': case '@': case '&': case '|': case '^': case '<': case '>':
-    case TK_FLOOR_DIV: case TK_POW: case TK_LSHIFT: case TK_RSHIFT: case TK_EQ: case TK_NE: case TK_LE: case TK_GE:
-    case TK_AND: case TK_OR: case TK_IS: case TK_ISNOT: case TK_IN: case TK_NOTIN:
+    case '+':
+    case '-':
+    case '*':
+    case '/':
+    case '%':
+    case '@':
+    case '&':
+    case '|':
+    case '^':
+    case '<':
+    case '>':
+    case TK_FLOOR_DIV:
+    case TK_POW:
+    case TK_LSHIFT:
+    case TK_RSHIFT:
+    case TK_EQ:
+    case TK_NE:
+    case TK_LE:
+    case TK_GE:
+    case TK_AND:
+    case TK_OR:
+    case TK_IS:
+    case TK_ISNOT:
+    case TK_IN:
+    case TK_NOTIN:
       return true;
     default:
       return false;
@@ -167,7 +199,8 @@ DictLiteral DictLiteral::make(const SourceRange& range, const ListView<Expr>& ke
 }
 
 ListComp ListComp::make(
-    const SourceRange& range, const Expr& element, const Expr& target, const Expr& iter, const ListView<Expr>& conditions) {
+    const SourceRange& range, const Expr& element, const Expr& target, const Expr& iter,
+    const ListView<Expr>& conditions) {
   return ListComp(Tree::make(TK_LIST_COMP, range, {element, target, iter, conditions}));
 }
 
@@ -183,7 +216,8 @@ Starred Starred::make(const SourceRange& range, const Expr& value) {
 
 // ---- statements ----
 
-Assign Assign::make(const SourceRange& range, const ListView<Expr>& targets, const Maybe<Expr>& rhs, const Maybe<Expr>& type) {
+Assign Assign::make(
+    const SourceRange& range, const ListView<Expr>& targets, const Maybe<Expr>& rhs, const Maybe<Expr>& type) {
   return Assign(Tree::make(TK_ASSIGN, range, {targets, rhs, type}));
 }
 
@@ -191,7 +225,8 @@ AugAssign AugAssign::make(const SourceRange& range, const Expr& target, int op, 
   return AugAssign(Tree::make(TK_AUG_ASSIGN, range, {target, bare(op, range), rhs}));
 }
 
-If If::make(const SourceRange& range, const Expr& cond, const ListView<Stmt>& then_branch, const ListView<Stmt>& else_branch) {
+If If::make(
+    const SourceRange& range, const Expr& cond, const ListView<Stmt>& then_branch, const ListView<Stmt>& else_branch) {
   return If(Tree::make(TK_IF, range, {cond, then_branch, else_branch}));
 }
 
@@ -234,7 +269,8 @@ ExprStmt ExprStmt::make(const SourceRange& range, const Expr& expr) {
 // ---- definitions ----
 
 Param Param::make(
-    const SourceRange& range, const Ident& name, const Maybe<Expr>& type, const Maybe<Expr>& default_value, bool kwarg_only) {
+    const SourceRange& range, const Ident& name, const Maybe<Expr>& type, const Maybe<Expr>& default_value,
+    bool kwarg_only) {
   return Param(Tree::make(TK_PARAM, range, {name, type, default_value, bare(kwarg_only ? TK_TRUE : TK_FALSE, range)}));
 }
 
@@ -243,7 +279,8 @@ Decl Decl::make(const SourceRange& range, const ListView<Param>& params, const M
 }
 
 Def Def::make(
-    const SourceRange& range, const Ident& name, const Decl& decl, const ListView<Stmt>& body, const ListView<Expr>& decorators) {
+    const SourceRange& range, const Ident& name, const Decl& decl, const ListView<Stmt>& body,
+    const ListView<Expr>& decorators) {
   return Def(Tree::make(TK_DEF, range, {name, decl, body, decorators}));
 }
 
@@ -257,4 +294,4 @@ ClassDef ClassDef::make(
   return ClassDef(Tree::make(TK_CLASS_DEF, range, {name, bases, body, decorators}));
 }
 
-} // namespace cresset
+}  // namespace cresset

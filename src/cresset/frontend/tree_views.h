@@ -22,7 +22,7 @@ class TreeView {
 
  protected:
   const TreeRef& sub(size_t i) const { return tree_->tree(i); }
-  void require(int kind) const; // InternalError
+  void require(int kind) const;  // InternalError
   TreeRef tree_;
 };
 
@@ -37,7 +37,10 @@ class ListView : public TreeView {
   struct iterator {
     const TreeRef* p;
     T operator*() const { return T(*p); }
-    iterator& operator++() { ++p; return *this; }
+    iterator& operator++() {
+      ++p;
+      return *this;
+    }
     bool operator!=(const iterator& o) const { return p != o.p; }
   };
   iterator begin() const { return {tree_->trees().data()}; }
@@ -95,9 +98,9 @@ class Const : public Expr {
   bool isInt() const;
   bool isFloat() const;
   bool isComplex() const;
-  int64_t asInt() const; // UserError if it does not fit
+  int64_t asInt() const;  // UserError if it does not fit
   double asFloat() const;
-  double asImaginary() const; // the part before the j
+  double asImaginary() const;  // the part before the j
   static Const make(const SourceRange& range, std::string text);
 };
 
@@ -125,7 +128,8 @@ class Apply : public Expr {
   Expr callee() const { return Expr(sub(0)); }
   ListView<Expr> inputs() const { return ListView<Expr>(sub(1)); }
   ListView<Attr> attributes() const { return ListView<Attr>(sub(2)); }
-  static Apply make(const SourceRange& range, const Expr& callee, const ListView<Expr>& inputs, const ListView<Attr>& attributes);
+  static Apply make(
+      const SourceRange& range, const Expr& callee, const ListView<Expr>& inputs, const ListView<Attr>& attributes);
 };
 
 /// (. e (ident name))
@@ -144,7 +148,8 @@ class SliceExpr : public Expr {
   Maybe<Expr> start() const { return Maybe<Expr>(sub(0)); }
   Maybe<Expr> stop() const { return Maybe<Expr>(sub(1)); }
   Maybe<Expr> step() const { return Maybe<Expr>(sub(2)); }
-  static SliceExpr make(const SourceRange& range, const Maybe<Expr>& start, const Maybe<Expr>& stop, const Maybe<Expr>& step);
+  static SliceExpr make(
+      const SourceRange& range, const Maybe<Expr>& start, const Maybe<Expr>& stop, const Maybe<Expr>& step);
 };
 
 /// (subscript e (list i …)): x[i, j] has two indices, x[(i, j)] one tuple literal.
@@ -219,7 +224,9 @@ class ListComp : public Expr {
   Expr target() const { return Expr(sub(1)); }
   Expr iter() const { return Expr(sub(2)); }
   ListView<Expr> conditions() const { return ListView<Expr>(sub(3)); }
-  static ListComp make(const SourceRange& range, const Expr& element, const Expr& target, const Expr& iter, const ListView<Expr>& conditions);
+  static ListComp make(
+      const SourceRange& range, const Expr& element, const Expr& target, const Expr& iter,
+      const ListView<Expr>& conditions);
 };
 
 /// (dict comprehension key value target iter (list cond …))
@@ -231,7 +238,9 @@ class DictComp : public Expr {
   Expr target() const { return Expr(sub(2)); }
   Expr iter() const { return Expr(sub(3)); }
   ListView<Expr> conditions() const { return ListView<Expr>(sub(4)); }
-  static DictComp make(const SourceRange& range, const Expr& key, const Expr& value, const Expr& target, const Expr& iter, const ListView<Expr>& conditions);
+  static DictComp make(
+      const SourceRange& range, const Expr& key, const Expr& value, const Expr& target, const Expr& iter,
+      const ListView<Expr>& conditions);
 };
 
 /// (starred e)
@@ -242,8 +251,8 @@ class Starred : public Expr {
   static Starred make(const SourceRange& range, const Expr& value);
 };
 
-// Also: (True), (False), (None), (dots). An f-string is (apply (. (string_literal "a{}b") (ident format)) (list e …) (list)),
-// with conversions and format specs as str.format takes them ("{!r:>5}"); literal braces in it are arguments.
+// Also: (True), (False), (None), (dots). An f-string is (apply (. (string_literal "a{}b") (ident format)) (list e …)
+// (list)), with conversions and format specs as str.format takes them ("{!r:>5}"); literal braces in it are arguments.
 
 // ---- statements ----
 
@@ -254,7 +263,8 @@ class Assign : public Stmt {
   ListView<Expr> targets() const { return ListView<Expr>(sub(0)); }
   Maybe<Expr> rhs() const { return Maybe<Expr>(sub(1)); }
   Maybe<Expr> type() const { return Maybe<Expr>(sub(2)); }
-  static Assign make(const SourceRange& range, const ListView<Expr>& targets, const Maybe<Expr>& rhs, const Maybe<Expr>& type);
+  static Assign make(
+      const SourceRange& range, const ListView<Expr>& targets, const Maybe<Expr>& rhs, const Maybe<Expr>& type);
 };
 
 /// (augmented assign target (op) rhs), op a BinOp kind: '+' for +=.
@@ -274,7 +284,8 @@ class If : public Stmt {
   Expr cond() const { return Expr(sub(0)); }
   ListView<Stmt> thenBranch() const { return ListView<Stmt>(sub(1)); }
   ListView<Stmt> elseBranch() const { return ListView<Stmt>(sub(2)); }
-  static If make(const SourceRange& range, const Expr& cond, const ListView<Stmt>& then_branch, const ListView<Stmt>& else_branch);
+  static If make(
+      const SourceRange& range, const Expr& cond, const ListView<Stmt>& then_branch, const ListView<Stmt>& else_branch);
 };
 
 /// (while cond (list s …))
@@ -367,7 +378,9 @@ class Param : public TreeView {
   Maybe<Expr> type() const { return Maybe<Expr>(sub(1)); }
   Maybe<Expr> defaultValue() const { return Maybe<Expr>(sub(2)); }
   bool kwargOnly() const { return sub(3)->kind() == TK_TRUE; }
-  static Param make(const SourceRange& range, const Ident& name, const Maybe<Expr>& type, const Maybe<Expr>& default_value, bool kwarg_only);
+  static Param make(
+      const SourceRange& range, const Ident& name, const Maybe<Expr>& type, const Maybe<Expr>& default_value,
+      bool kwarg_only);
 };
 
 /// (decl (list param …) (option return-type)). A type comment has been merged in by the parser.
@@ -387,11 +400,14 @@ class Def : public Stmt {
   Decl decl() const { return Decl(sub(1)); }
   ListView<Stmt> body() const { return ListView<Stmt>(sub(2)); }
   ListView<Expr> decorators() const { return ListView<Expr>(sub(3)); }
-  static Def make(const SourceRange& range, const Ident& name, const Decl& decl, const ListView<Stmt>& body, const ListView<Expr>& decorators);
+  static Def make(
+      const SourceRange& range, const Ident& name, const Decl& decl, const ListView<Stmt>& body,
+      const ListView<Expr>& decorators);
   Def withName(std::string name) const;
 };
 
-/// (class (ident name) (list base …) (list s …) (list decorator …)); statements are Assign, Def, ExprStmt (a docstring), pass.
+/// (class (ident name) (list base …) (list s …) (list decorator …)); statements are Assign, Def, ExprStmt (a
+/// docstring), pass.
 class ClassDef : public Stmt {
  public:
   explicit ClassDef(TreeRef tree) : Stmt(std::move(tree)) { require(TK_CLASS_DEF); }
@@ -399,7 +415,9 @@ class ClassDef : public Stmt {
   ListView<Expr> bases() const { return ListView<Expr>(sub(1)); }
   ListView<Stmt> body() const { return ListView<Stmt>(sub(2)); }
   ListView<Expr> decorators() const { return ListView<Expr>(sub(3)); }
-  static ClassDef make(const SourceRange& range, const Ident& name, const ListView<Expr>& bases, const ListView<Stmt>& body, const ListView<Expr>& decorators);
+  static ClassDef make(
+      const SourceRange& range, const Ident& name, const ListView<Expr>& bases, const ListView<Stmt>& body,
+      const ListView<Expr>& decorators);
 };
 
-} // namespace cresset
+}  // namespace cresset

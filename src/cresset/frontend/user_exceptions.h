@@ -21,11 +21,11 @@ class ForeignFunction : public SugaredValue {
   explicit ForeignFunction(torch::jit::Function* function) : function_(function) {}
   std::string kind() const override { return "function"; }
   SugaredValuePtr call(
-      const SourceRange& range, EmitContext& cx, const std::vector<NamedValue>& args, const std::vector<NamedValue>& kwargs,
-      size_t num_binders) override;
+      const SourceRange& range, EmitContext& cx, const std::vector<NamedValue>& args,
+      const std::vector<NamedValue>& kwargs, size_t num_binders) override;
 
  private:
   torch::jit::Function* function_;
 };
 
-} // namespace cresset
+}  // namespace cresset

@@ -23,21 +23,35 @@ struct Field {
 };
 
 constexpr Field kTensorFields[] = {
-    {"shape", "aten::size"},        {"dtype", "prim::dtype"},
-    {"device", "prim::device"},     {"layout", "prim::layout"},
-    {"grad", "prim::grad"},         {"data", "prim::data"},
+    {"shape", "aten::size"},
+    {"dtype", "prim::dtype"},
+    {"device", "prim::device"},
+    {"layout", "prim::layout"},
+    {"grad", "prim::grad"},
+    {"data", "prim::data"},
     {"requires_grad", "prim::requires_grad"},
-    {"is_leaf", "aten::is_leaf"},   {"retains_grad", "aten::retains_grad"},
-    {"T", "aten::numpy_T"},         {"H", "aten::matrix_H"},
-    {"mT", "aten::mT"},             {"mH", "aten::mH"},
-    {"real", "aten::real"},         {"imag", "aten::imag"},
-    {"ndim", "aten::dim"},          {"itemsize", "prim::itemsize"},
-    {"nbytes", "prim::nbytes"},     {"name", "prim::name"},
-    {"is_cpu", "prim::is_cpu"},     {"is_cuda", "prim::is_cuda"},
-    {"is_xpu", "prim::is_xpu"},     {"is_xla", "prim::is_xla"},
-    {"is_ipu", "prim::is_ipu"},     {"is_mps", "prim::is_mps"},
-    {"is_mtia", "prim::is_mtia"},   {"is_maia", "prim::is_maia"},
-    {"is_meta", "prim::is_meta"},   {"is_vulkan", "prim::is_vulkan"},
+    {"is_leaf", "aten::is_leaf"},
+    {"retains_grad", "aten::retains_grad"},
+    {"T", "aten::numpy_T"},
+    {"H", "aten::matrix_H"},
+    {"mT", "aten::mT"},
+    {"mH", "aten::mH"},
+    {"real", "aten::real"},
+    {"imag", "aten::imag"},
+    {"ndim", "aten::dim"},
+    {"itemsize", "prim::itemsize"},
+    {"nbytes", "prim::nbytes"},
+    {"name", "prim::name"},
+    {"is_cpu", "prim::is_cpu"},
+    {"is_cuda", "prim::is_cuda"},
+    {"is_xpu", "prim::is_xpu"},
+    {"is_xla", "prim::is_xla"},
+    {"is_ipu", "prim::is_ipu"},
+    {"is_mps", "prim::is_mps"},
+    {"is_mtia", "prim::is_mtia"},
+    {"is_maia", "prim::is_maia"},
+    {"is_meta", "prim::is_meta"},
+    {"is_vulkan", "prim::is_vulkan"},
     {"is_mkldnn", "prim::is_mkldnn"},
     {"is_nested", "prim::is_nested"},
     {"is_sparse", "prim::is_sparse"},
@@ -53,13 +67,12 @@ struct Cast {
   c10::ScalarType dtype;
 };
 constexpr Cast kCasts[] = {
-    {"byte", c10::ScalarType::Byte},         {"char", c10::ScalarType::Char},
-    {"short", c10::ScalarType::Short},       {"int", c10::ScalarType::Int},
-    {"long", c10::ScalarType::Long},         {"half", c10::ScalarType::Half},
-    {"float", c10::ScalarType::Float},       {"double", c10::ScalarType::Double},
-    {"bool", c10::ScalarType::Bool},         {"bfloat16", c10::ScalarType::BFloat16},
-    {"cfloat", c10::ScalarType::ComplexFloat},
-    {"cdouble", c10::ScalarType::ComplexDouble},
+    {"byte", c10::ScalarType::Byte},           {"char", c10::ScalarType::Char},
+    {"short", c10::ScalarType::Short},         {"int", c10::ScalarType::Int},
+    {"long", c10::ScalarType::Long},           {"half", c10::ScalarType::Half},
+    {"float", c10::ScalarType::Float},         {"double", c10::ScalarType::Double},
+    {"bool", c10::ScalarType::Bool},           {"bfloat16", c10::ScalarType::BFloat16},
+    {"cfloat", c10::ScalarType::ComplexFloat}, {"cdouble", c10::ScalarType::ComplexDouble},
 };
 
 class TensorCast : public SugaredValue {
@@ -67,8 +80,8 @@ class TensorCast : public SugaredValue {
   TensorCast(Value* self, const Cast& cast) : self_(self), cast_(cast) {}
   std::string kind() const override { return "builtin method"; }
   SugaredValuePtr call(
-      const SourceRange& range, EmitContext& cx, const std::vector<NamedValue>& args, const std::vector<NamedValue>& kwargs,
-      size_t num_binders) override {
+      const SourceRange& range, EmitContext& cx, const std::vector<NamedValue>& args,
+      const std::vector<NamedValue>& kwargs, size_t num_binders) override {
     requireArgs(range, std::string(cast_.name) + "()", 0, args.size(), kwargs.size());
     Value* dtype = cx.graph.insertConstant(static_cast<int64_t>(cast_.dtype));
     const std::vector<NamedValue> named{NamedValue(dtype, range, "dtype")};
@@ -118,7 +131,7 @@ SugaredValuePtr enumField(
   return std::make_shared<SimpleValue>(cx.graph.insertNode(node)->output());
 }
 
-} // namespace
+}  // namespace
 
 SugaredValuePtr attributeOfValue(const SourceRange& range, EmitContext& cx, Value* value, const std::string& name) {
   const TypePtr& type = value->type();
@@ -144,4 +157,4 @@ SugaredValuePtr attributeOfValue(const SourceRange& range, EmitContext& cx, Valu
   return nullptr;
 }
 
-} // namespace cresset
+}  // namespace cresset

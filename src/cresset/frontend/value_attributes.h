@@ -11,4 +11,4 @@ namespace cresset {
 /// Null if values of this type have no such attribute or method.
 SugaredValuePtr attributeOfValue(const SourceRange& range, EmitContext& cx, Value* value, const std::string& name);
 
-} // namespace cresset
+}  // namespace cresset

@@ -35,7 +35,7 @@ void SlotStripe::lockSlowly() {
   }
 }
 
-} // namespace detail
+}  // namespace detail
 
 namespace {
 
@@ -56,14 +56,15 @@ const Code* codeOf(torch::jit::Function& function, uint32_t num_inputs) {
   if (!ours) return nullptr;
   const Code* code = ours->executable().code();
   if (code && (code->num_inputs != num_inputs || code->num_outputs != 1)) {
-    throw UserError("'" + code->name + "' takes " + std::to_string(code->num_inputs) + " arguments and gives " +
-                    std::to_string(code->num_outputs) + " results, but is called with " + std::to_string(num_inputs) +
-                    " for one result");
+    throw UserError(
+        "'" + code->name + "' takes " + std::to_string(code->num_inputs) + " arguments and gives " +
+        std::to_string(code->num_outputs) + " results, but is called with " + std::to_string(num_inputs) +
+        " for one result");
   }
   return code;
 }
 
-} // namespace
+}  // namespace
 
 RegisterStack::~RegisterStack() {
   for (size_t i = 0; i < size_; ++i) data_[i].~IValue();
@@ -84,13 +85,14 @@ void RegisterStack::grow(size_t size) {
 }
 
 Run::~Run() {
-  for (const Frame& frame : frames_) clearRegisters(frame); // a suspended run that nobody wants any more
+  for (const Frame& frame : frames_) clearRegisters(frame);  // a suspended run that nobody wants any more
 }
 
 void Run::start(const Code& code, Stack& stack) {
   if (stack.size() < code.num_inputs) {
-    throw UserError("'" + code.name + "' takes " + std::to_string(code.num_inputs) + " arguments, but only " +
-                    std::to_string(stack.size()) + " are on the stack");
+    throw UserError(
+        "'" + code.name + "' takes " + std::to_string(code.num_inputs) + " arguments, but only " +
+        std::to_string(stack.size()) + " are on the stack");
   }
   registers_.require(code.num_registers);
   const size_t first = stack.size() - code.num_inputs;
@@ -151,14 +153,17 @@ void Run::pushOperands(const uint32_t* operands, uint32_t count) {
   for (uint32_t i = 0; i < count; ++i) {
     const uint32_t operand = operands[i];
     const uint32_t index = operand & kIndexMask;
-    if (operand & kMoveBit) stack_.push_back(std::move(regs[index]));
-    else stack_.push_back(operand & kConstantBit ? constants[index] : regs[index]);
+    if (operand & kMoveBit)
+      stack_.push_back(std::move(regs[index]));
+    else
+      stack_.push_back(operand & kConstantBit ? constants[index] : regs[index]);
   }
 }
 
 void Run::popResults(const uint32_t* outputs, uint32_t count) {
-  CRESSET_CHECK(stack_.size() == count, "an operator left " + std::to_string(stack_.size()) + " results instead of " +
-                                            std::to_string(count) + " in " + frames_.back().code->name);
+  CRESSET_CHECK(
+      stack_.size() == count, "an operator left " + std::to_string(stack_.size()) + " results instead of " +
+                                  std::to_string(count) + " in " + frames_.back().code->name);
   c10::IValue* regs = registers_.data() + frames_.back().base;
   for (uint32_t i = 0; i < count; ++i) {
     if (outputs[i] != kNoRegister) new (&regs[outputs[i]]) c10::IValue(std::move(stack_[i]));
@@ -170,10 +175,12 @@ void Run::pushFrame(const Code& callee, uint32_t result, bool is_exit) {
   const Frame& caller = frames_.back();
   const size_t base = caller.base + caller.code->num_registers;
   // An __exit__ that runs because of a recursion error needs a frame too.
-  if (!is_exit && (frames_.size() >= kMaxCallDepth || base + callee.num_registers > kMaxRegisters)) raiseRecursionError();
+  if (!is_exit && (frames_.size() >= kMaxCallDepth || base + callee.num_registers > kMaxRegisters))
+    raiseRecursionError();
   registers_.require(base + callee.num_registers);
-  frames_.push_back({&callee, callee.instructions.data(), static_cast<uint32_t>(base), result,
-                     static_cast<uint32_t>(handlers_.size()), is_exit});
+  frames_.push_back(
+      {&callee, callee.instructions.data(), static_cast<uint32_t>(base), result,
+       static_cast<uint32_t>(handlers_.size()), is_exit});
 }
 
 void Run::call(const Code& callee, const uint32_t* operands, uint32_t num_inputs) {
@@ -185,8 +192,10 @@ void Run::call(const Code& callee, const uint32_t* operands, uint32_t num_inputs
   for (uint32_t i = 0; i < num_inputs; ++i) {
     const uint32_t operand = operands[1 + i];
     const uint32_t index = operand & kIndexMask;
-    if (operand & kMoveBit) new (&to[i]) c10::IValue(std::move(from[index]));
-    else new (&to[i]) c10::IValue(operand & kConstantBit ? constants[index] : from[index]);
+    if (operand & kMoveBit)
+      new (&to[i]) c10::IValue(std::move(from[index]));
+    else
+      new (&to[i]) c10::IValue(operand & kConstantBit ? constants[index] : from[index]);
   }
 }
 
@@ -195,7 +204,7 @@ void Run::callOutside(torch::jit::Function& function, const Instruction& instruc
   const uint32_t* operands = frames_.back().code->pool.data() + instruction.a;
   pushOperands(operands + 1, instruction.c);
   function.run(stack_);
-  if (stack_.empty()) stack_.emplace_back(); // a C++ method that returns nothing
+  if (stack_.empty()) stack_.emplace_back();  // a C++ method that returns nothing
   popResults(operands, 1);
   ++frames_.back().pc;
 }
@@ -237,4 +246,4 @@ void Run::fork(const Instruction& instruction) {
   setOutput(instruction, startFork(code.forks[instruction.b], std::move(inputs), code.fork_types[instruction.b]));
 }
 
-} // namespace cresset
+}  // namespace cresset

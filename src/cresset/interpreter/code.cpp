@@ -56,7 +56,7 @@ class CodeExecutable final : public Executable {
   std::shared_ptr<const Code> code_;
 };
 
-} // namespace
+}  // namespace
 
 const OpInfo& opInfo(Op op) {
   return kInfos[static_cast<size_t>(op)];
@@ -98,8 +98,9 @@ MethodSite::Found MethodSite::find(const c10::ivalue::Object& object) const {
 
 std::string Code::attributeName(const Instruction* instruction) const {
   const auto index = static_cast<uint32_t>(instruction - instructions.data());
-  const auto it = std::lower_bound(attributes.begin(), attributes.end(), index,
-                                   [](const AttributeName& a, uint32_t i) { return a.instruction < i; });
+  const auto it = std::lower_bound(attributes.begin(), attributes.end(), index, [](const AttributeName& a, uint32_t i) {
+    return a.instruction < i;
+  });
   if (it == attributes.end() || it->instruction != index) return "attribute";
   return "attribute '" + it->type->getAttributeName(it->slot) + "' of class " + it->type->repr_str();
 }
@@ -109,4 +110,4 @@ std::shared_ptr<const Executable> compileFunction(Function& function) {
       emitCode(*function.graph(), function.name(), function.program().weak_from_this()));
 }
 
-} // namespace cresset
+}  // namespace cresset

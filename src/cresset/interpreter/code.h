@@ -33,14 +33,32 @@ enum class Op : uint16_t {
 
 /// How an instruction uses its fields; tells the disassembler how to print it.
 enum class Format : uint8_t {
-  None, Unary, Binary, Borrow, Drop, Jump, JumpOn, JumpCompare, Loop, Slot, Element, Type,
-  Pool, PoolOperator, PoolFunction, PoolMethod, PoolFork, PoolSlot, PoolType, PoolSlice,
+  None,
+  Unary,
+  Binary,
+  Borrow,
+  Drop,
+  Jump,
+  JumpOn,
+  JumpCompare,
+  Loop,
+  Slot,
+  Element,
+  Type,
+  Pool,
+  PoolOperator,
+  PoolFunction,
+  PoolMethod,
+  PoolFork,
+  PoolSlot,
+  PoolType,
+  PoolSlice,
 };
 
 struct OpInfo {
   const char* name;
   Format format;
-  const char* operator_name; // of scalar instructions; null for others
+  const char* operator_name;  // of scalar instructions; null for others
 };
 const OpInfo& opInfo(Op op);
 
@@ -60,7 +78,7 @@ static_assert(sizeof(Instruction) == 16);
 inline constexpr uint32_t kConstantBit = 1u << 31;
 inline constexpr uint32_t kMoveBit = 1u << 30;
 inline constexpr uint32_t kIndexMask = kMoveBit - 1;
-inline constexpr uint32_t kNoRegister = ~0u; // as an output: the value is dropped
+inline constexpr uint32_t kNoRegister = ~0u;  // as an output: the value is dropped
 
 /// The code of a callee, once it is known.
 struct FunctionSite {
@@ -73,14 +91,14 @@ struct FunctionSite {
 class MethodSite {
  public:
   struct Target {
-    c10::ClassTypePtr type; // keeps the address from being used again
+    c10::ClassTypePtr type;  // keeps the address from being used again
     torch::jit::Function* function;
     mutable std::atomic<const Code*> code{nullptr};
     const Target* next = nullptr;
   };
   struct Found {
     torch::jit::Function* function;
-    const Target* target; // null beyond kMaxTargets classes
+    const Target* target;  // null beyond kMaxTargets classes
   };
   explicit MethodSite(std::string name) : name_(std::move(name)) {}
   ~MethodSite();
@@ -93,7 +111,7 @@ class MethodSite {
  private:
   static constexpr size_t kMaxTargets = 8;
   std::string name_;
-  mutable std::atomic<const Target*> first_{nullptr}; // a list that only grows, at its head
+  mutable std::atomic<const Target*> first_{nullptr};  // a list that only grows, at its head
 };
 
 class Code {
@@ -110,10 +128,10 @@ class Code {
   };
 
   std::string name;
-  std::weak_ptr<Program> program; // whose functions are called; a fork keeps it alive
+  std::weak_ptr<Program> program;  // whose functions are called; a fork keeps it alive
   size_t num_inputs = 0;
   size_t num_outputs = 0;
-  size_t num_registers = 0; // inputs come in the first ones
+  size_t num_registers = 0;  // inputs come in the first ones
   std::vector<Instruction> instructions;
   std::vector<uint32_t> pool;
   std::vector<c10::IValue> constants;
@@ -121,12 +139,12 @@ class Code {
   std::vector<std::unique_ptr<FunctionSite>> functions;
   std::vector<std::unique_ptr<MethodSite>> methods;
   std::vector<c10::TypePtr> types;
-  std::vector<std::vector<c10::TypePtr>> type_lists; // of isinstance
+  std::vector<std::vector<c10::TypePtr>> type_lists;  // of isinstance
   std::vector<std::shared_ptr<const Code>> forks;
-  std::vector<c10::TypePtr> fork_types; // what their futures hold
-  std::vector<uint32_t> location_of; // per instruction, into `locations`
+  std::vector<c10::TypePtr> fork_types;  // what their futures hold
+  std::vector<uint32_t> location_of;     // per instruction, into `locations`
   std::vector<Location> locations;
-  std::vector<AttributeName> attributes; // of GetSlot and SetSlot, in order of instructions
+  std::vector<AttributeName> attributes;  // of GetSlot and SetSlot, in order of instructions
 
   const Location& location(const Instruction* instruction) const {
     return locations[location_of[static_cast<size_t>(instruction - instructions.data())]];
@@ -138,4 +156,4 @@ class Code {
 /// As emitCode; `program` owns the functions that the graph calls.
 std::shared_ptr<const Code> emitCode(Graph& graph, std::string name, std::weak_ptr<Program> program);
 
-} // namespace cresset
+}  // namespace cresset

@@ -20,17 +20,28 @@ c10::TypePtr runtimeElement(const c10::TypePtr& type) {
 
 bool isInstanceOf(const c10::IValue& value, const c10::Type& type, c10::TypePtr& value_type) {
   switch (type.kind()) {
-    case c10::TypeKind::AnyType: return true;
-    case c10::TypeKind::NoneType: return value.isNone();
-    case c10::TypeKind::IntType: return value.isInt();
-    case c10::TypeKind::FloatType: return value.isDouble();
-    case c10::TypeKind::BoolType: return value.isBool();
-    case c10::TypeKind::ComplexType: return value.isComplexDouble();
-    case c10::TypeKind::StringType: return value.isString();
-    case c10::TypeKind::DeviceObjType: return value.isDevice();
-    case c10::TypeKind::NumberType: return value.isScalar() && !value.isBool();
-    case c10::TypeKind::AnyListType: return value.isList();
-    case c10::TypeKind::AnyTupleType: return value.isTuple();
+    case c10::TypeKind::AnyType:
+      return true;
+    case c10::TypeKind::NoneType:
+      return value.isNone();
+    case c10::TypeKind::IntType:
+      return value.isInt();
+    case c10::TypeKind::FloatType:
+      return value.isDouble();
+    case c10::TypeKind::BoolType:
+      return value.isBool();
+    case c10::TypeKind::ComplexType:
+      return value.isComplexDouble();
+    case c10::TypeKind::StringType:
+      return value.isString();
+    case c10::TypeKind::DeviceObjType:
+      return value.isDevice();
+    case c10::TypeKind::NumberType:
+      return value.isScalar() && !value.isBool();
+    case c10::TypeKind::AnyListType:
+      return value.isList();
+    case c10::TypeKind::AnyTupleType:
+      return value.isTuple();
     case c10::TypeKind::TensorType:
       if (type == *c10::TensorType::get()) return value.isTensor();
       break;
@@ -41,10 +52,10 @@ bool isInstanceOf(const c10::IValue& value, const c10::Type& type, c10::TypePtr&
   return value_type->isSubtypeOf(type);
 }
 
-} // namespace
+}  // namespace
 
 bool isInstance(const c10::IValue& value, const std::vector<c10::TypePtr>& types) {
-  c10::TypePtr value_type; // computed when a type needs it
+  c10::TypePtr value_type;  // computed when a type needs it
   for (const auto& type : types) {
     if (isInstanceOf(value, *type, value_type)) return true;
   }
@@ -72,8 +83,9 @@ void Run::makeTuple(const Instruction& instruction) {
   elements.reserve(instruction.c);
   for (uint32_t i = 0; i < instruction.c; ++i) elements.push_back(take(inputs[i]));
   if (instruction.b == 0) return setOutput(instruction, c10::ivalue::Tuple::create(std::move(elements)));
-  setOutput(instruction, c10::ivalue::Tuple::createNamed(std::move(elements),
-                                                         code.types[instruction.b - 1]->expect<c10::TupleType>()));
+  setOutput(
+      instruction,
+      c10::ivalue::Tuple::createNamed(std::move(elements), code.types[instruction.b - 1]->expect<c10::TupleType>()));
 }
 
 void Run::makeList(const Instruction& instruction) {
@@ -108,8 +120,10 @@ void Run::unpackTuple(const Instruction& instruction) {
   c10::IValue* regs = registers_.data() + frames_.back().base;
   for (uint32_t i = 0; i < instruction.n; ++i) {
     if (outputs[i] == kNoRegister) continue;
-    if (is_last) new (&regs[outputs[i]]) c10::IValue(std::move(elements[i]));
-    else new (&regs[outputs[i]]) c10::IValue(elements[i]);
+    if (is_last)
+      new (&regs[outputs[i]]) c10::IValue(std::move(elements[i]));
+    else
+      new (&regs[outputs[i]]) c10::IValue(elements[i]);
   }
 }
 
@@ -118,8 +132,9 @@ void Run::unpackList(const Instruction& instruction) {
   const c10::IValue list = take(outputs[instruction.n]);
   const auto elements = list.toListRef();
   if (elements.size() != instruction.n) {
-    throw ScriptRaise("", "Expected " + std::to_string(instruction.n) + " elements in a list but found " +
-                              std::to_string(elements.size()));
+    throw ScriptRaise(
+        "", "Expected " + std::to_string(instruction.n) + " elements in a list but found " +
+                std::to_string(elements.size()));
   }
   c10::IValue* regs = registers_.data() + frames_.back().base;
   for (uint32_t i = 0; i < instruction.n; ++i) {
@@ -143,4 +158,4 @@ void Run::setSlot(const Instruction& instruction) {
   writeSlot(object.toObjectRef(), instruction.b, take(operands[1]));
 }
 
-} // namespace cresset
+}  // namespace cresset

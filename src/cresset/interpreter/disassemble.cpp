@@ -25,7 +25,8 @@ std::string constantText(const c10::IValue& value) {
     text = out.str();
   } else if (value.isString()) {
     text = "\"";
-    for (char c : value.toStringRef()) text += c == '\n' ? std::string("\\n") : c == '"' ? std::string("\\\"") : std::string(1, c);
+    for (char c : value.toStringRef())
+      text += c == '\n' ? std::string("\\n") : c == '"' ? std::string("\\\"") : std::string(1, c);
     text += '"';
   } else if (value.isInt()) {
     text = std::to_string(value.toInt());
@@ -86,23 +87,44 @@ class Listing {
     const OpInfo& info = opInfo(i.op);
     const std::string name = info.operator_name ? info.operator_name : info.name;
     switch (info.format) {
-      case Format::None: out_ << name; break;
-      case Format::Unary:
-        if (i.op == Op::Copy) out_ << reg(i.a) << " = " << operand(i.b);
-        else if (i.op == Op::Move) out_ << reg(i.a) << " = " << operand(i.b | kMoveBit);
-        else out_ << reg(i.a) << " = " << name << '(' << operand(i.b) << ')';
+      case Format::None:
+        out_ << name;
         break;
-      case Format::Binary: out_ << reg(i.a) << " = " << name << '(' << operand(i.b) << ", " << operand(i.c) << ')'; break;
-      case Format::Borrow: out_ << name << ' ' << operand(i.b); break;
-      case Format::Drop: out_ << name << ' ' << reg(i.a); break;
-      case Format::Jump: out_ << name << ' ' << target(i.a); break;
-      case Format::JumpOn: out_ << name << ' ' << operand(i.b) << ' ' << target(i.a); break;
+      case Format::Unary:
+        if (i.op == Op::Copy)
+          out_ << reg(i.a) << " = " << operand(i.b);
+        else if (i.op == Op::Move)
+          out_ << reg(i.a) << " = " << operand(i.b | kMoveBit);
+        else
+          out_ << reg(i.a) << " = " << name << '(' << operand(i.b) << ')';
+        break;
+      case Format::Binary:
+        out_ << reg(i.a) << " = " << name << '(' << operand(i.b) << ", " << operand(i.c) << ')';
+        break;
+      case Format::Borrow:
+        out_ << name << ' ' << operand(i.b);
+        break;
+      case Format::Drop:
+        out_ << name << ' ' << reg(i.a);
+        break;
+      case Format::Jump:
+        out_ << name << ' ' << target(i.a);
+        break;
+      case Format::JumpOn:
+        out_ << name << ' ' << operand(i.b) << ' ' << target(i.a);
+        break;
       case Format::JumpCompare:
         out_ << name << ' ' << operand(i.b) << ", " << operand(i.c) << ' ' << target(i.a);
         break;
-      case Format::Loop: out_ << name << " ++" << reg(i.b) << " < " << operand(i.c) << ' ' << target(i.a); break;
-      case Format::Slot: out_ << reg(i.a) << " = " << name << '(' << operand(i.b) << ", " << attribute(i) << ')'; break;
-      case Format::Element: out_ << reg(i.a) << " = " << name << '(' << operand(i.b) << ", " << i.c << ')'; break;
+      case Format::Loop:
+        out_ << name << " ++" << reg(i.b) << " < " << operand(i.c) << ' ' << target(i.a);
+        break;
+      case Format::Slot:
+        out_ << reg(i.a) << " = " << name << '(' << operand(i.b) << ", " << attribute(i) << ')';
+        break;
+      case Format::Element:
+        out_ << reg(i.a) << " = " << name << '(' << operand(i.b) << ", " << i.c << ')';
+        break;
       case Format::Type:
         out_ << reg(i.a) << " = " << name << '(';
         if (i.op == Op::IsInstance) {
@@ -121,17 +143,29 @@ class Listing {
           pool(i, name);
         }
         break;
-      case Format::PoolOperator: pool(i, code_.operators[i.b]->fullName()); break;
-      case Format::PoolFunction: pool(i, name + ' ' + code_.functions[i.b]->function->qualname().qualifiedName()); break;
-      case Format::PoolMethod: pool(i, name + ' ' + code_.methods[i.b]->name()); break;
-      case Format::PoolFork: pool(i, name + ' ' + std::to_string(i.b)); break;
-      case Format::PoolSlot: pool(i, name + ' ' + attribute(i)); break;
+      case Format::PoolOperator:
+        pool(i, code_.operators[i.b]->fullName());
+        break;
+      case Format::PoolFunction:
+        pool(i, name + ' ' + code_.functions[i.b]->function->qualname().qualifiedName());
+        break;
+      case Format::PoolMethod:
+        pool(i, name + ' ' + code_.methods[i.b]->name());
+        break;
+      case Format::PoolFork:
+        pool(i, name + ' ' + std::to_string(i.b));
+        break;
+      case Format::PoolSlot:
+        pool(i, name + ' ' + attribute(i));
+        break;
       case Format::PoolType:
-        pool(i, i.op == Op::MakeTuple ? (i.b ? name + ' ' + code_.types[i.b - 1]->repr_str() : name)
-                                      : name + ' ' + code_.types[i.b]->repr_str());
+        pool(
+            i, i.op == Op::MakeTuple ? (i.b ? name + ' ' + code_.types[i.b - 1]->repr_str() : name)
+                                     : name + ' ' + code_.types[i.b]->repr_str());
         break;
       case Format::PoolSlice:
-        out_ << reg(code_.pool[i.a]) << " = " << name << '(' << operand(code_.pool[i.a + 1]) << ", " << i.b << ", " << i.c << ')';
+        out_ << reg(code_.pool[i.a]) << " = " << name << '(' << operand(code_.pool[i.a + 1]) << ", " << i.b << ", "
+             << i.c << ')';
         break;
     }
   }
@@ -146,12 +180,13 @@ class Listing {
   std::ostringstream out_;
 };
 
-} // namespace
+}  // namespace
 
 std::string disassemble(const Code& code) {
   std::string text = Listing(code).print();
-  for (size_t i = 0; i < code.forks.size(); ++i) text += "fork " + std::to_string(i) + ", " + disassemble(*code.forks[i]);
+  for (size_t i = 0; i < code.forks.size(); ++i)
+    text += "fork " + std::to_string(i) + ", " + disassemble(*code.forks[i]);
   return text;
 }
 
-} // namespace cresset
+}  // namespace cresset

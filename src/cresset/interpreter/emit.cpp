@@ -34,8 +34,9 @@ bool mayBeNone(const c10::Type& type) {
 c10::ClassTypePtr classOf(const Node& node, const Value* object) {
   auto type = object->type()->cast<c10::ClassType>();
   if (!type) {
-    throw UserError("attributes belong to objects of a class, but this is a value of type " +
-                    object->type()->repr_str(), node.sourceRange());
+    throw UserError(
+        "attributes belong to objects of a class, but this is a value of type " + object->type()->repr_str(),
+        node.sourceRange());
   }
   return type;
 }
@@ -55,11 +56,15 @@ void checkFitsCount(size_t count, const Node& node) {
   }
 }
 
-} // namespace
+}  // namespace
 
 Emitter::Emitter(Graph& graph, Code& code)
-    : graph_(graph), code_(code), live_(graph), registers_(graph.numValues()),
-      constant_of_(graph.numValues(), kNoRegister), scalar_(graph.numValues()) {}
+    : graph_(graph),
+      code_(code),
+      live_(graph),
+      registers_(graph.numValues()),
+      constant_of_(graph.numValues(), kNoRegister),
+      scalar_(graph.numValues()) {}
 
 void Emitter::run() {
   code_.num_inputs = graph_.inputs().size();
@@ -122,8 +127,9 @@ uint32_t Emitter::operand(const Value* value, uint32_t flag) {
   const uint32_t variable = live_.variable(value);
   if (live_.isConstant(variable)) {
     if (constant_of_[variable] == kNoRegister) {
-      throw UserError("a function can only be called here, not used as a value",
-                      value->uses().empty() ? SourceRange() : value->uses().front().user->sourceRange());
+      throw UserError(
+          "a function can only be called here, not used as a value",
+          value->uses().empty() ? SourceRange() : value->uses().front().user->sourceRange());
     }
     return constant_of_[variable] | kConstantBit;
   }
@@ -172,8 +178,10 @@ void Emitter::emitBorrowing(Op op, const Liveness::NodeInfo& info, uint32_t b, u
   for (size_t k = 0; k < inputs.size(); ++k) {
     if (!live_.isLastUse(info.first_flag + static_cast<uint32_t>(k))) continue;
     const uint32_t variable = live_.variable(inputs[k]);
-    if (scalar_[variable]) registers_.release(variable);
-    else owning.push_back(variable);
+    if (scalar_[variable])
+      registers_.release(variable);
+    else
+      owning.push_back(variable);
   }
   uint32_t a = 0;
   for (const Value* output : info.node->outputs()) {
@@ -194,7 +202,7 @@ void Emitter::emitConstant(const Node& node) {
     constant_of_[output->unique()] = constant(c10::IValue::uninitialized());
     return;
   }
-  if (output->type()->kind() == c10::TypeKind::FunctionType) return; // calls read the type
+  if (output->type()->kind() == c10::TypeKind::FunctionType) return;  // calls read the type
   auto value = toIValue(output);
   CRESSET_CHECK(value.has_value(), "constant %" + output->debugName());
   if (value->isNone() && output->type()->isSubtypeOf(*c10::TensorType::get())) value = at::Tensor();
@@ -208,7 +216,7 @@ void Emitter::emitNode(const Liveness::NodeInfo& info) {
     case prim::Uninitialized:
       return emitConstant(node);
     case prim::unchecked_cast:
-      return; // the same variable
+      return;  // the same variable
     case prim::If:
       return emitIf(info);
     case prim::Loop:
@@ -335,7 +343,8 @@ void Emitter::emitFork(const Liveness::NodeInfo& info) {
   const auto& subgraph = node.g(attr::Subgraph);
   code_.forks.push_back(cresset::emitCode(*subgraph, "<forked function>", code_.program));
   const auto future = node.output()->type()->cast<c10::FutureType>();
-  if (!future) throw UserError("prim::fork gives a Future, not " + node.output()->type()->repr_str(), node.sourceRange());
+  if (!future)
+    throw UserError("prim::fork gives a Future, not " + node.output()->type()->repr_str(), node.sourceRange());
   code_.fork_types.push_back(future->getElementType());
   emitPool(Op::Fork, info, static_cast<uint32_t>(code_.forks.size() - 1));
 }
@@ -387,4 +396,4 @@ std::shared_ptr<const Code> emitCode(const std::shared_ptr<Graph>& graph, std::s
   return emitCode(*graph, std::move(name), {});
 }
 
-} // namespace cresset
+}  // namespace cresset

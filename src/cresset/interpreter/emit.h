@@ -22,7 +22,7 @@ class Emitter {
   /// A value to be put into a register.
   struct Assignment {
     uint32_t target;
-    uint32_t operand; // with kMoveBit at the last use
+    uint32_t operand;  // with kMoveBit at the last use
   };
 
   // emit.cpp
@@ -79,14 +79,14 @@ class Emitter {
   Code& code_;
   Liveness live_;
   Registers registers_;
-  std::vector<uint32_t> constant_of_; // per variable
-  std::vector<uint8_t> scalar_; // per variable: its type holds no reference
+  std::vector<uint32_t> constant_of_;  // per variable
+  std::vector<uint8_t> scalar_;        // per variable: its type holds no reference
   std::unordered_map<const Operator*, uint32_t> operator_index_;
   std::unordered_map<const c10::Type*, uint32_t> type_index_;
   std::unordered_map<const void*, uint32_t> function_index_;
-  uint32_t none_ = kNoRegister; // constant None
+  uint32_t none_ = kNoRegister;  // constant None
   uint32_t location_ = 0;
-  size_t last_label_ = 0; // no instruction before it may be merged with one after it
+  size_t last_label_ = 0;  // no instruction before it may be merged with one after it
 };
 
-} // namespace cresset
+}  // namespace cresset

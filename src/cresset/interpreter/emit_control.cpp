@@ -13,26 +13,36 @@ namespace {
 
 Op inverse(Op op) {
   switch (op) {
-    case Op::JumpIf: return Op::JumpIfNot;
-    case Op::JumpIfNot: return Op::JumpIf;
-    case Op::JumpIfNone: return Op::JumpIfNotNone;
-    case Op::JumpIfNotNone: return Op::JumpIfNone;
+    case Op::JumpIf:
+      return Op::JumpIfNot;
+    case Op::JumpIfNot:
+      return Op::JumpIf;
+    case Op::JumpIfNone:
+      return Op::JumpIfNotNone;
+    case Op::JumpIfNotNone:
+      return Op::JumpIfNone;
 #define COMPARE_JUMP(Name, Compare, Inverse, Relation, Doc) \
-  case Op::Name: return Op::Inverse;
+  case Op::Name:                                            \
+    return Op::Inverse;
 #include "cresset/interpreter/instructions.def"
-    default: return Op::Count;
+    default:
+      return Op::Count;
   }
 }
 
 /// The jump that is taken if `op` would give true; Op::Count if there is none.
 Op jumpOf(Op op) {
   switch (op) {
-    case Op::IsNone: return Op::JumpIfNone;
-    case Op::IsNotNone: return Op::JumpIfNotNone;
+    case Op::IsNone:
+      return Op::JumpIfNone;
+    case Op::IsNotNone:
+      return Op::JumpIfNotNone;
 #define COMPARE_JUMP(Name, Compare, Inverse, Relation, Doc) \
-  case Op::Compare: return Op::Name;
+  case Op::Compare:                                         \
+    return Op::Name;
 #include "cresset/interpreter/instructions.def"
-    default: return Op::Count;
+    default:
+      return Op::Count;
   }
 }
 
@@ -46,7 +56,7 @@ bool isUnlimited(const Value* trip_count) {
   return constant && constant->isInt() && constant->toInt() == std::numeric_limits<int64_t>::max();
 }
 
-} // namespace
+}  // namespace
 
 void Emitter::emitEntryDrops(uint32_t block) {
   for (uint32_t variable : live_.blocks()[block].entry_drops) drop(variable);
@@ -280,7 +290,8 @@ void Emitter::emitLoop(const Liveness::NodeInfo& info) {
     add(Op::Loop, static_cast<uint32_t>(start), counter, limit);
   }
   for (size_t k = 0; k < results.size(); ++k) {
-    if (live_.variable(results[k]) != condition || !live_.isLastUse(body.first_flag + static_cast<uint32_t>(k))) continue;
+    if (live_.variable(results[k]) != condition || !live_.isLastUse(body.first_flag + static_cast<uint32_t>(k)))
+      continue;
     registers_.release(condition);
   }
   if (spare != Registers::kNone) registers_.unreserve(spare);
@@ -316,14 +327,14 @@ void Emitter::emitAssignments(std::vector<Assignment> assignments) {
   }
   for (const Assignment& a : assignments) {
     if (!(a.operand & kConstantBit) && (a.operand & kIndexMask) == a.target) {
-      ends[a.target] = false; // it stays where it is
+      ends[a.target] = false;  // it stays where it is
       continue;
     }
     pending.push_back(a);
     if (!(a.operand & kConstantBit)) ++readers[a.operand & kIndexMask];
   }
 
-  std::unordered_map<uint32_t, size_t> writer; // target -> index in pending
+  std::unordered_map<uint32_t, size_t> writer;  // target -> index in pending
   std::vector<size_t> ready;
   std::vector<bool> done(pending.size());
   for (size_t i = 0; i < pending.size(); ++i) {
@@ -365,9 +376,9 @@ void Emitter::emitAssignments(std::vector<Assignment> assignments) {
     readers[spare] = readers[blocked];
     readers.erase(blocked);
     ends[spare] = true;
-    registers_.unreserve(spare); // nothing else is allocated before the moves are out
+    registers_.unreserve(spare);  // nothing else is allocated before the moves are out
     ready.push_back(cursor);
   }
 }
 
-} // namespace cresset
+}  // namespace cresset

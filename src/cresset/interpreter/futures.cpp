@@ -46,16 +46,17 @@ void work(const std::shared_ptr<ThreadPool::Impl>& impl) {
     impl->tasks.pop_front();
     lock.unlock();
     task();
-    task = nullptr; // what it holds is released outside of the lock
+    task = nullptr;  // what it holds is released outside of the lock
     lock.lock();
   }
 }
 
 int64_t now() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
+      .count();
 }
 
-} // namespace
+}  // namespace
 
 ThreadPool& ThreadPool::get() {
   static ThreadPool pool;
@@ -138,7 +139,7 @@ namespace {
 struct ForkedRun {
   std::shared_ptr<Run> run;
   c10::intrusive_ptr<c10::ivalue::Future> future;
-  std::shared_ptr<const at::ThreadLocalState> state; // grad mode, autocast, … of the script at this point
+  std::shared_ptr<const at::ThreadLocalState> state;  // grad mode, autocast, … of the script at this point
 };
 
 void goOn(ForkedRun fork) {
@@ -172,10 +173,10 @@ void goOn(ForkedRun fork) {
       /*uses_future=*/false);
 }
 
-} // namespace
+}  // namespace
 
-c10::intrusive_ptr<c10::ivalue::Future> startFork(std::shared_ptr<const Code> code, std::vector<c10::IValue> inputs,
-                                                  c10::TypePtr result_type) {
+c10::intrusive_ptr<c10::ivalue::Future> startFork(
+    std::shared_ptr<const Code> code, std::vector<c10::IValue> inputs, c10::TypePtr result_type) {
   auto future = c10::make_intrusive<c10::ivalue::Future>(std::move(result_type));
   ForkedRun fork{std::make_shared<Run>(), future, std::make_shared<const at::ThreadLocalState>()};
   fork.run->start(std::move(code), inputs);
@@ -232,8 +233,10 @@ int InterruptPoll::poll() {
   const int64_t time = now();
   const int64_t elapsed = time - last_poll_;
   last_poll_ = time;
-  if (elapsed > 4 * kMillisecond) budget = 1;
-  else if (elapsed < kMillisecond) budget = std::min(kMaxBudget, budget * 2);
+  if (elapsed > 4 * kMillisecond)
+    budget = 1;
+  else if (elapsed < kMillisecond)
+    budget = std::min(kMaxBudget, budget * 2);
   if (time - last_check_ >= 5 * kMillisecond) {
     last_check_ = time;
     if (check()) throw ScriptRaise("builtins.KeyboardInterrupt", "interrupted");
@@ -247,4 +250,4 @@ void setInterruptCheck(bool (*check)()) {
   poll.budget = 1;
 }
 
-} // namespace cresset
+}  // namespace cresset

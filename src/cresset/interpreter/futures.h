@@ -1,9 +1,9 @@
 // Threads for forks, and waiting for futures.
 //
-// Tasks of the pool never block on a future: a forked run that waits leaves its thread and comes back as a new task when
-// the future is done. So one thread is enough for any number of forks in any order. Who waits elsewhere (the thread of
-// the outermost run, or a run that an operator started) does block; if that is a thread of the pool, it runs other tasks
-// meanwhile.
+// Tasks of the pool never block on a future: a forked run that waits leaves its thread and comes back as a new task
+// when the future is done. So one thread is enough for any number of forks in any order. Who waits elsewhere (the
+// thread of the outermost run, or a run that an operator started) does block; if that is a thread of the pool, it runs
+// other tasks meanwhile.
 //
 // Threads start with the first task. After fork(2) the child has a new pool without threads and without the parent's
 // tasks, which belong to runs of the parent. When the process ends, running scripts are interrupted, and forks that
@@ -21,7 +21,7 @@ class Code;
 
 class ThreadPool {
  public:
-  using Task = std::function<void()>; // must not throw
+  using Task = std::function<void()>;  // must not throw
   static ThreadPool& get();
 
   void submit(Task task);
@@ -44,8 +44,8 @@ class ThreadPool {
 };
 
 /// Starts `code` on another thread.
-c10::intrusive_ptr<c10::ivalue::Future> startFork(std::shared_ptr<const Code> code, std::vector<c10::IValue> inputs,
-                                                  c10::TypePtr result_type);
+c10::intrusive_ptr<c10::ivalue::Future> startFork(
+    std::shared_ptr<const Code> code, std::vector<c10::IValue> inputs, c10::TypePtr result_type);
 
 /// Blocks until the future is done; throws ScriptRaise if the thread is interrupted.
 void blockOn(c10::ivalue::Future& future);
@@ -63,7 +63,7 @@ class InterruptPoll {
 
  private:
   static constexpr int kMaxBudget = 256;
-  int64_t last_poll_ = 0, last_check_ = 0; // ns of the steady clock
+  int64_t last_poll_ = 0, last_check_ = 0;  // ns of the steady clock
 };
 
-} // namespace cresset
+}  // namespace cresset

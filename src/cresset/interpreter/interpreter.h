@@ -35,4 +35,4 @@ void setForkThreads(size_t count);
 /// run on this thread, and returns true to interrupt (the Python extension asks PyErr_CheckSignals). Null to remove.
 void setInterruptCheck(bool (*check)());
 
-} // namespace cresset
+}  // namespace cresset

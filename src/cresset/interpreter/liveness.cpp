@@ -71,7 +71,7 @@ void Liveness::use(const Value* value, uint32_t flag) {
 void Liveness::walkBlock(uint32_t index, uint32_t depth, const Node* if_node) {
   const InputRange outputs = blocks_[index].block->outputs();
   for (size_t k = outputs.size(); k-- > 0;) {
-    if (if_node && isUnused(if_node->output(k))) continue; // nobody asks for it
+    if (if_node && isUnused(if_node->output(k))) continue;  // nobody asks for it
     use(outputs[k], blocks_[index].first_flag + static_cast<uint32_t>(k));
   }
   for (uint32_t i = blocks_[index].last_node; i-- > blocks_[index].first_node;) walkNode(nodes_[i], depth);
@@ -81,8 +81,10 @@ void Liveness::walkNode(NodeInfo& info, uint32_t depth) {
   const Node& node = *info.node;
   if (isConstantNode(node) || node.kind() == prim::unchecked_cast) return;
   for (const Value* output : node.outputs()) unused_[output->unique()] = !live_[output->unique()];
-  if (node.kind() == prim::If) walkIf(info, depth);
-  else if (node.kind() == prim::Loop) walkLoop(info, depth);
+  if (node.kind() == prim::If)
+    walkIf(info, depth);
+  else if (node.kind() == prim::Loop)
+    walkLoop(info, depth);
   const InputRange inputs = node.inputs();
   for (size_t k = inputs.size(); k-- > 0;) use(inputs[k], info.first_flag + static_cast<uint32_t>(k));
 }
@@ -128,9 +130,9 @@ void Liveness::walkLoop(NodeInfo& info, uint32_t depth) {
   const uint32_t body = info.blocks[0];
   std::vector<uint32_t> outer;
   collectOuter(body, depth, outer);
-  const size_t mark = trail_.size(); // walking the body adds variables of the body only
+  const size_t mark = trail_.size();  // walking the body adds variables of the body only
   const auto phis = blocks_[body].block->inputs();
-  live_[phis[0]->unique()] = 1; // the trip count goes on after its last reader
+  live_[phis[0]->unique()] = 1;  // the trip count goes on after its last reader
   walkBlock(body, depth + 1, nullptr);
   trail_.resize(mark);
   for (size_t k = 1; k < phis.size(); ++k) {
@@ -162,4 +164,4 @@ void Liveness::collectOuter(uint32_t block, uint32_t depth, std::vector<uint32_t
   take(info.block->outputs());
 }
 
-} // namespace cresset
+}  // namespace cresset

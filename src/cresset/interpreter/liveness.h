@@ -20,15 +20,15 @@ class Liveness {
 
   struct NodeInfo {
     Node* node;
-    uint32_t first_flag; // of its inputs
+    uint32_t first_flag;  // of its inputs
     uint32_t blocks[2] = {kNone, kNone};
-    uint32_t deaths = kNone; // index into deaths()
+    uint32_t deaths = kNone;  // index into deaths()
   };
   struct BlockInfo {
     const Block* block;
-    uint32_t first_node = 0, last_node = 0; // half-open range of nodes()
-    uint32_t first_flag = 0; // of its outputs
-    std::vector<uint32_t> entry_drops; // variables that are dead when the block is entered
+    uint32_t first_node = 0, last_node = 0;  // half-open range of nodes()
+    uint32_t first_flag = 0;                 // of its outputs
+    std::vector<uint32_t> entry_drops;       // variables that are dead when the block is entered
   };
 
   /// Block 0 is the graph's own.
@@ -64,10 +64,10 @@ class Liveness {
   std::vector<uint32_t> no_deaths_;
   std::vector<uint32_t> variable_, depth_;
   std::vector<uint8_t> constant_, unused_, live_, mark_, last_use_;
-  std::vector<uint32_t> trail_; // variables in the order in which they became live
+  std::vector<uint32_t> trail_;  // variables in the order in which they became live
 };
 
 /// prim::Constant and prim::Uninitialized: operands without a register.
 bool isConstantNode(const Node& node);
 
-} // namespace cresset
+}  // namespace cresset

@@ -25,13 +25,14 @@ namespace detail {
 class alignas(64) SlotStripe {
  public:
   void lock() {
-    if (!locked_.exchange(true, std::memory_order_acquire)) [[likely]] return;
+    if (!locked_.exchange(true, std::memory_order_acquire)) [[likely]]
+      return;
     lockSlowly();
   }
   void unlock() { locked_.store(false, std::memory_order_release); }
 
  private:
-  void lockSlowly(); // spins for a while, then yields: the holder may have lost its processor
+  void lockSlowly();  // spins for a while, then yields: the holder may have lost its processor
   std::atomic<bool> locked_{false};
 };
 
@@ -44,7 +45,7 @@ inline SlotStripe& slotStripe(const c10::ivalue::Object& object) {
   return slot_stripes[(key * 0x9E3779B97F4A7C15ull) >> 56];
 }
 
-} // namespace detail
+}  // namespace detail
 
 /// None if the slot has never been written.
 inline c10::IValue readSlot(const c10::ivalue::Object& object, size_t slot) {
@@ -78,4 +79,4 @@ inline void writeSlot(c10::ivalue::Object& object, size_t slot, c10::IValue valu
   exchangeSlot(object, slot, std::move(value));
 }
 
-} // namespace cresset
+}  // namespace cresset

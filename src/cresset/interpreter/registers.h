@@ -1,8 +1,9 @@
 // Gives variables registers while code is emitted in program order.
 //
-// A register is free, or holds a variable, or is reserved: a loop's carried value and an If's output have their register
-// from before the loop or If to its end, whether or not it holds a value at the moment. A variable that will become such
-// a value carries a hint to that register and takes it if it holds nothing, which saves the move at the end.
+// A register is free, or holds a variable, or is reserved: a loop's carried value and an If's output have their
+// register from before the loop or If to its end, whether or not it holds a value at the moment. A variable that will
+// become such a value carries a hint to that register and takes it if it holds nothing, which saves the move at the
+// end.
 //
 // The two branches of an If start from the same state: mark() before the first, rewind() before the second.
 #pragma once
@@ -60,10 +61,18 @@ class Registers {
       const Change change = log_.back();
       log_.pop_back();
       switch (change.kind) {
-        case Change::Holder: holder_[change.reg] = change.old; break;
-        case Change::Taken: free_.push_back(change.reg); break;
-        case Change::Freed: free_.pop_back(); break;
-        case Change::Made: made.push_back(change.reg); break;
+        case Change::Holder:
+          holder_[change.reg] = change.old;
+          break;
+        case Change::Taken:
+          free_.push_back(change.reg);
+          break;
+        case Change::Freed:
+          free_.pop_back();
+          break;
+        case Change::Made:
+          made.push_back(change.reg);
+          break;
       }
     }
     for (uint32_t reg : made) giveBack(reg);
@@ -99,11 +108,11 @@ class Registers {
     log_.push_back({Change::Freed, reg, 0});
   }
 
-  std::vector<uint32_t> register_of_, hint_; // per variable
-  std::vector<uint32_t> holder_; // per register: variable or kNone
+  std::vector<uint32_t> register_of_, hint_;  // per variable
+  std::vector<uint32_t> holder_;              // per register: variable or kNone
   std::vector<bool> reserved_;
   std::vector<uint32_t> free_;
   std::vector<Change> log_;
 };
 
-} // namespace cresset
+}  // namespace cresset

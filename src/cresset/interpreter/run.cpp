@@ -1,8 +1,8 @@
 // The loop: one handler per instruction, expanded from instructions.def for scalars.
 //
-// Dispatch is threaded where the compiler knows labels as values: each handler jumps to the next one itself, which gives
-// the processor's branch predictor one place per instruction to learn. pc, the registers and the constants live in local
-// variables; whatever may throw or look at the frame stores pc first.
+// Dispatch is threaded where the compiler knows labels as values: each handler jumps to the next one itself, which
+// gives the processor's branch predictor one place per instruction to learn. pc, the registers and the constants live
+// in local variables; whatever may throw or look at the frame stores pc first.
 #include "cresset/interpreter/run.h"
 
 #include <ATen/core/class_type.h>
@@ -46,7 +46,7 @@ bool isNone(const c10::IValue& value) {
   return value.isNone() || (value.isTensor() && !value.toTensor().defined());
 }
 
-} // namespace
+}  // namespace
 
 #if defined(__GNUC__)
 #define CRESSET_THREADED 1
@@ -61,38 +61,38 @@ bool isNone(const c10::IValue& value) {
 #define CASE(Name) case Op::Name:
 #define DISPATCH() continue
 #endif
-#define NEXT() \
-  do {         \
-    ++pc;      \
-    DISPATCH();\
+#define NEXT()  \
+  do {          \
+    ++pc;       \
+    DISPATCH(); \
   } while (false)
 // Registers that are written hold no reference before, so nothing is released.
 #define WRITE(Register, Value) new (&regs[Register]) c10::IValue(Value)
-#define READ(Operand) (((Operand) & kConstantBit) ? constants[(Operand) & kIndexMask] : regs[(Operand) & kIndexMask])
+#define READ(Operand) (((Operand)&kConstantBit) ? constants[(Operand)&kIndexMask] : regs[(Operand)&kIndexMask])
 #define SAVE() frames_.back().pc = pc
-#define LOAD()                                   \
-  do {                                           \
-    const Frame& top = frames_.back();           \
-    pc = top.pc;                                 \
-    regs = registers_.data() + top.base;         \
-    constants = top.code->constants.data();      \
-    pool = top.code->pool.data();                \
-    instructions = top.code->instructions.data();\
+#define LOAD()                                    \
+  do {                                            \
+    const Frame& top = frames_.back();            \
+    pc = top.pc;                                  \
+    regs = registers_.data() + top.base;          \
+    constants = top.code->constants.data();       \
+    pool = top.code->pool.data();                 \
+    instructions = top.code->instructions.data(); \
   } while (false)
-#define POLL()                              \
-  do {                                      \
-    if (--budget <= 0) [[unlikely]] {       \
-      SAVE();                               \
-      budget = interrupt.poll();            \
-    }                                       \
+#define POLL()                        \
+  do {                                \
+    if (--budget <= 0) [[unlikely]] { \
+      SAVE();                         \
+      budget = interrupt.poll();      \
+    }                                 \
   } while (false)
 /// Jumps; backwards only at the end of a loop.
-#define JUMP_TO(Target)                                        \
-  do {                                                         \
-    const Instruction* jump_target = instructions + (Target);  \
-    if (jump_target <= pc) POLL();                             \
-    pc = jump_target;                                          \
-    DISPATCH();                                                \
+#define JUMP_TO(Target)                                       \
+  do {                                                        \
+    const Instruction* jump_target = instructions + (Target); \
+    if (jump_target <= pc) POLL();                            \
+    pc = jump_target;                                         \
+    DISPATCH();                                               \
   } while (false)
 
 bool Run::interpret() {
@@ -157,10 +157,10 @@ bool Run::interpret() {
     if (!isNone(READ(pc->b))) JUMP_TO(pc->a);
     NEXT();
   }
-#define COMPARE_JUMP(Name, Compare, Inverse, Relation, Doc)                                 \
-  CASE(Name) {                                                                              \
-    if (READ(pc->b).toInt() Relation READ(pc->c).toInt()) JUMP_TO(pc->a);                   \
-    NEXT();                                                                                 \
+#define COMPARE_JUMP(Name, Compare, Inverse, Relation, Doc)               \
+  CASE(Name) {                                                            \
+    if (READ(pc->b).toInt() Relation READ(pc->c).toInt()) JUMP_TO(pc->a); \
+    NEXT();                                                               \
   }
 #include "cresset/interpreter/instructions.def"
   CASE(Loop) {
@@ -187,8 +187,10 @@ bool Run::interpret() {
     const uint32_t from = pool[pc->a];
     if (frame.result != kNoRegister) {
       c10::IValue* target = registers_.data() + frame.result;
-      if (from & kMoveBit) new (target) c10::IValue(std::move(regs[from & kIndexMask]));
-      else new (target) c10::IValue(READ(from));
+      if (from & kMoveBit)
+        new (target) c10::IValue(std::move(regs[from & kIndexMask]));
+      else
+        new (target) c10::IValue(READ(from));
     } else if (from & kMoveBit) {
       regs[from & kIndexMask] = c10::IValue();
     }
@@ -266,8 +268,8 @@ bool Run::interpret() {
     new (&regs[pc->a]) c10::IValue(readSlot(object, pc->c));
     if (pc->n && regs[pc->a].isNone()) [[unlikely]] {
       SAVE();
-      throw ScriptRaise("builtins.AttributeError",
-                        frames_.back().code->attributeName(pc) + " is read before it was set");
+      throw ScriptRaise(
+          "builtins.AttributeError", frames_.back().code->attributeName(pc) + " is read before it was set");
     }
     NEXT();
   }
@@ -347,7 +349,8 @@ bool Run::interpret() {
     int64_t i = READ(pc->c).toInt();
     const auto size = static_cast<int64_t>(list.size());
     if (i < 0) i += size;
-    if (i < 0 || i >= size) [[unlikely]] goto slow2;
+    if (i < 0 || i >= size) [[unlikely]]
+      goto slow2;
     WRITE(pc->a, list[static_cast<size_t>(i)]);
     NEXT();
   }
@@ -355,7 +358,8 @@ bool Run::interpret() {
 #define SCALAR1(Name, Operator, X, Result, Expression, SlowIf) \
   CASE(Name) {                                                 \
     const auto x = get##X(READ(pc->b));                        \
-    if (SlowIf) [[unlikely]] goto slow1;                       \
+    if (SlowIf) [[unlikely]]                                   \
+      goto slow1;                                              \
     WRITE(pc->a, Expression);                                  \
     NEXT();                                                    \
   }
@@ -363,7 +367,8 @@ bool Run::interpret() {
   CASE(Name) {                                                    \
     const auto x = get##X(READ(pc->b));                           \
     const auto y = get##Y(READ(pc->c));                           \
-    if (SlowIf) [[unlikely]] goto slow2;                          \
+    if (SlowIf) [[unlikely]]                                      \
+      goto slow2;                                                 \
     WRITE(pc->a, Expression);                                     \
     NEXT();                                                       \
   }
@@ -386,8 +391,8 @@ slow2:
 #if !CRESSET_THREADED
   case Op::Count:
     __builtin_unreachable();
-  }
+}
 #endif
 }
 
-} // namespace cresset
+}  // namespace cresset

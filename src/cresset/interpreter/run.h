@@ -4,9 +4,9 @@
 // callee's without passing anywhere else. Between instructions, registers without a live value hold no references (see
 // code.h); a frame that an exception leaves is cleared.
 //
-// Exceptions: what an operator throws becomes a ScriptError with the script's own stack, once, where it was thrown. Then
-// frames are left from the innermost outwards; `__exit__` of each open `with` runs in a frame of its own, on top of the
-// frame that opened it, and when it returns the exception goes on.
+// Exceptions: what an operator throws becomes a ScriptError with the script's own stack, once, where it was thrown.
+// Then frames are left from the innermost outwards; `__exit__` of each open `with` runs in a frame of its own, on top
+// of the frame that opened it, and when it returns the exception goes on.
 #pragma once
 
 #include <ATen/core/ivalue.h>
@@ -32,7 +32,8 @@ class RegisterStack {
   size_t size() const { return size_; }
   /// Makes room for `size` registers; what data() gave before is invalid then.
   void require(size_t size) {
-    if (size > size_) [[unlikely]] grow(size);
+    if (size > size_) [[unlikely]]
+      grow(size);
   }
 
  private:
@@ -67,10 +68,10 @@ class Run {
   struct Frame {
     const Code* code;
     const Instruction* pc;
-    uint32_t base; // of its registers
-    uint32_t result; // the caller's register, absolute, or kNoRegister
-    uint32_t num_handlers; // open `with`s of the callers
-    bool is_exit; // runs __exit__ while pending_.back() is on its way
+    uint32_t base;          // of its registers
+    uint32_t result;        // the caller's register, absolute, or kNoRegister
+    uint32_t num_handlers;  // open `with`s of the callers
+    bool is_exit;           // runs __exit__ while pending_.back() is on its way
   };
 
   bool interpret();
@@ -104,9 +105,9 @@ class Run {
 
   std::vector<Frame> frames_;
   RegisterStack registers_;
-  Stack stack_; // arguments and results of operators; empty between instructions
-  std::vector<c10::IValue> handlers_; // objects whose __exit__ an exception must run
-  std::vector<std::exception_ptr> pending_; // exceptions that wait for an __exit__
+  Stack stack_;                              // arguments and results of operators; empty between instructions
+  std::vector<c10::IValue> handlers_;        // objects whose __exit__ an exception must run
+  std::vector<std::exception_ptr> pending_;  // exceptions that wait for an __exit__
   std::vector<c10::IValue> results_;
   c10::intrusive_ptr<c10::ivalue::Future> awaited_;
   std::shared_ptr<const Code> kept_code_;
@@ -124,4 +125,4 @@ inline constexpr size_t kMaxRegisters = size_t(1) << 24;
 bool isInstance(const c10::IValue& value, const std::vector<c10::TypePtr>& types);
 c10::IValue tupleElement(const c10::IValue& tuple, int64_t index);
 
-} // namespace cresset
+}  // namespace cresset

@@ -22,7 +22,7 @@ void shorten(std::vector<ScriptFrame>& frames) {
   frames[kShownOutermost] = {"… " + std::to_string(left_out) + " more calls …", SourceRange()};
 }
 
-} // namespace
+}  // namespace
 
 std::vector<ScriptFrame> Run::stackOfFrames() const {
   std::vector<ScriptFrame> result;
@@ -51,11 +51,11 @@ std::exception_ptr Run::describe(const std::exception_ptr& error) const {
   };
   try {
     std::rethrow_exception(error);
-  } catch (const ScriptError& e) { // of a run inside this one, or of a fork
+  } catch (const ScriptError& e) {  // of a run inside this one, or of a fork
     return make(e.message(), e.pythonClass(), e.frames());
   } catch (const ScriptRaise& e) {
     return make(e.what(), e.pythonClass(), {});
-  } catch (const Error&) { // a callee does not compile, an archive is damaged, a bug: not the script's doing
+  } catch (const Error&) {  // a callee does not compile, an archive is damaged, a bug: not the script's doing
     return error;
   } catch (const c10::NotImplementedError& e) {
     return make(e.what_without_backtrace(), "builtins.NotImplementedError", {});
@@ -105,14 +105,14 @@ void Run::unwind(std::exception_ptr error) {
         error = describe(std::current_exception());
         continue;
       }
-      if (frames_.size() == depth) continue; // it ran outside of the interpreter
+      if (frames_.size() == depth) continue;  // it ran outside of the interpreter
       pending_.push_back(std::move(error));
       return;
     }
     const Frame frame = frames_.back();
     clearRegisters(frame);
     frames_.pop_back();
-    if (frame.is_exit) pending_.pop_back(); // what __exit__ raises replaces the exception that it ran for
+    if (frame.is_exit) pending_.pop_back();  // what __exit__ raises replaces the exception that it ran for
   }
   std::rethrow_exception(error);
 }
@@ -138,4 +138,4 @@ bool Run::resume() {
   }
 }
 
-} // namespace cresset
+}  // namespace cresset

@@ -36,7 +36,7 @@ struct Attribute::Impl {
   }
 
   static void release(std::span<GraphPtr> graphs) {
-    thread_local std::vector<GraphPtr>* dying = nullptr; // set while a call further up is at work
+    thread_local std::vector<GraphPtr>* dying = nullptr;  // set while a call further up is at work
     if (dying) {
       for (GraphPtr& graph : graphs) dying->push_back(std::move(graph));
       return;
@@ -59,7 +59,7 @@ void checkNotNull(const T& v, const char* what) {
   if (!v) throw UserError(std::string("An attribute can't be a null ") + what + ".");
 }
 
-} // namespace
+}  // namespace
 
 Attribute::Attribute(int64_t v) : impl_(std::make_shared<Impl>(v)) {}
 Attribute::Attribute(double v) : impl_(std::make_shared<Impl>(v)) {}
@@ -99,27 +99,57 @@ const auto& Attribute::get() const {
   throw UserError(std::string("Expected an attribute of kind ") + toString(kKind) + ", got " + toString(kind()) + ".");
 }
 
-int64_t Attribute::asInt() const { return get<Kind::Int>(); }
-double Attribute::asFloat() const { return get<Kind::Float>(); }
-std::complex<double> Attribute::asComplex() const { return get<Kind::Complex>(); }
-const std::string& Attribute::asString() const { return get<Kind::String>(); }
-const at::Tensor& Attribute::asTensor() const { return get<Kind::Tensor>(); }
-const GraphPtr& Attribute::asGraph() const { return get<Kind::Graph>(); }
-const c10::TypePtr& Attribute::asType() const { return get<Kind::Type>(); }
-const c10::IValue& Attribute::asValue() const { return get<Kind::Value>(); }
-const std::vector<int64_t>& Attribute::asInts() const { return get<Kind::Ints>(); }
-const std::vector<double>& Attribute::asFloats() const { return get<Kind::Floats>(); }
-const std::vector<std::complex<double>>& Attribute::asComplexes() const { return get<Kind::Complexes>(); }
-const std::vector<std::string>& Attribute::asStrings() const { return get<Kind::Strings>(); }
-const std::vector<at::Tensor>& Attribute::asTensors() const { return get<Kind::Tensors>(); }
-const std::vector<GraphPtr>& Attribute::asGraphs() const { return get<Kind::Graphs>(); }
-const std::vector<c10::TypePtr>& Attribute::asTypes() const { return get<Kind::Types>(); }
+int64_t Attribute::asInt() const {
+  return get<Kind::Int>();
+}
+double Attribute::asFloat() const {
+  return get<Kind::Float>();
+}
+std::complex<double> Attribute::asComplex() const {
+  return get<Kind::Complex>();
+}
+const std::string& Attribute::asString() const {
+  return get<Kind::String>();
+}
+const at::Tensor& Attribute::asTensor() const {
+  return get<Kind::Tensor>();
+}
+const GraphPtr& Attribute::asGraph() const {
+  return get<Kind::Graph>();
+}
+const c10::TypePtr& Attribute::asType() const {
+  return get<Kind::Type>();
+}
+const c10::IValue& Attribute::asValue() const {
+  return get<Kind::Value>();
+}
+const std::vector<int64_t>& Attribute::asInts() const {
+  return get<Kind::Ints>();
+}
+const std::vector<double>& Attribute::asFloats() const {
+  return get<Kind::Floats>();
+}
+const std::vector<std::complex<double>>& Attribute::asComplexes() const {
+  return get<Kind::Complexes>();
+}
+const std::vector<std::string>& Attribute::asStrings() const {
+  return get<Kind::Strings>();
+}
+const std::vector<at::Tensor>& Attribute::asTensors() const {
+  return get<Kind::Tensors>();
+}
+const std::vector<GraphPtr>& Attribute::asGraphs() const {
+  return get<Kind::Graphs>();
+}
+const std::vector<c10::TypePtr>& Attribute::asTypes() const {
+  return get<Kind::Types>();
+}
 
 const char* toString(Kind kind) {
-  static constexpr const char* kNames[] = {"int", "float", "complex", "str", "Tensor", "graph", "type", "value",
-                                           "int list", "float list", "complex list", "str list", "Tensor list",
-                                           "graph list", "type list"};
+  static constexpr const char* kNames[] = {"int",          "float",    "complex",     "str",        "Tensor",
+                                           "graph",        "type",     "value",       "int list",   "float list",
+                                           "complex list", "str list", "Tensor list", "graph list", "type list"};
   return kNames[static_cast<size_t>(kind)];
 }
 
-} // namespace cresset
+}  // namespace cresset

@@ -24,8 +24,23 @@ class Graph;
 /// Immutable and cheap to copy (shared).
 class Attribute {
  public:
-  enum class Kind { Int, Float, Complex, String, Tensor, Graph, Type, Value,
-                    Ints, Floats, Complexes, Strings, Tensors, Graphs, Types };
+  enum class Kind {
+    Int,
+    Float,
+    Complex,
+    String,
+    Tensor,
+    Graph,
+    Type,
+    Value,
+    Ints,
+    Floats,
+    Complexes,
+    Strings,
+    Tensors,
+    Graphs,
+    Types
+  };
 
   Attribute(int64_t v);
   Attribute(double v);
@@ -72,4 +87,4 @@ class Attribute {
 
 const char* toString(Attribute::Kind kind);
 
-} // namespace cresset
+}  // namespace cresset

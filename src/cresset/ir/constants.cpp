@@ -37,7 +37,7 @@ bool canBeConstant(const c10::IValue& value, int depth = 0) {
     }
     return true;
   }
-  return false; // Generator, Stream, Future, RRef, Capsule, Storage, a symbolic int …
+  return false;  // Generator, Stream, Future, RRef, Capsule, Storage, a symbolic int …
 }
 
 bool isBoolType(const TypePtr& type) {
@@ -45,14 +45,15 @@ bool isBoolType(const TypePtr& type) {
   return type->kind() == TypeKind::BoolType;
 }
 
-} // namespace
+}  // namespace
 
 bool isConstant(const Value* value) {
   return value && !value->isErased() && value->node()->kind() == prim::Constant;
 }
 
 bool isNoneConstant(const Value* value) {
-  return isConstant(value) && !value->node()->hasAttribute(attr::value) && value->type()->kind() != TypeKind::FunctionType;
+  return isConstant(value) && !value->node()->hasAttribute(attr::value) &&
+         value->type()->kind() != TypeKind::FunctionType;
 }
 
 std::optional<c10::IValue> toIValue(const Value* value) {
@@ -63,12 +64,18 @@ std::optional<c10::IValue> toIValue(const Value* value) {
     case Attribute::Kind::Int:
       if (isBoolType(value->type())) return held->asInt() != 0;
       return held->asInt();
-    case Attribute::Kind::Float: return held->asFloat();
-    case Attribute::Kind::Complex: return c10::complex<double>(held->asComplex().real(), held->asComplex().imag());
-    case Attribute::Kind::String: return held->asString();
-    case Attribute::Kind::Tensor: return held->asTensor();
-    case Attribute::Kind::Value: return held->asValue();
-    default: return std::nullopt;
+    case Attribute::Kind::Float:
+      return held->asFloat();
+    case Attribute::Kind::Complex:
+      return c10::complex<double>(held->asComplex().real(), held->asComplex().imag());
+    case Attribute::Kind::String:
+      return held->asString();
+    case Attribute::Kind::Tensor:
+      return held->asTensor();
+    case Attribute::Kind::Value:
+      return held->asValue();
+    default:
+      return std::nullopt;
   }
 }
 
@@ -109,4 +116,4 @@ Value* Graph::insertConstant(const c10::IValue& value, TypePtr type) {
   return insertNode(node)->output();
 }
 
-} // namespace cresset
+}  // namespace cresset

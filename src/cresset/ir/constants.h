@@ -26,4 +26,4 @@ bool isNoneConstant(const Value* value);
 /// Sets the attribute of a prim::Constant node and its output's type. False if the value can't be a constant.
 bool setConstant(Node* node, const c10::IValue& value, TypePtr type = TypePtr());
 
-} // namespace cresset
+}  // namespace cresset

@@ -23,7 +23,7 @@ const TypePtr& tensorType() {
   return type;
 }
 
-} // namespace
+}  // namespace
 
 Graph::Graph(Tag) {
   block_ = newBlock(nullptr);
@@ -69,7 +69,8 @@ void Graph::checkOwn(const Node* node, const char* action) const {
 }
 
 Node* Graph::create(Symbol kind, size_t num_outputs) {
-  if (kind == prim::Param || kind == prim::Return) throw UserError("Only the ends of a block are prim::Param and prim::Return.");
+  if (kind == prim::Param || kind == prim::Return)
+    throw UserError("Only the ends of a block are prim::Param and prim::Return.");
   Node* node = newNode(kind);
   ++live_nodes_;
   node->range_ = current_range_;
@@ -234,7 +235,7 @@ void Graph::cloneContents(
   struct Frame {
     const Block* source;
     Block* target;
-    Node* next; // the node of `source` to copy next; null before its inputs have been copied
+    Node* next;  // the node of `source` to copy next; null before its inputs have been copied
   };
   std::vector<Frame> frames{{source, target, nullptr}};
   while (!frames.empty()) {
@@ -260,7 +261,8 @@ void Graph::cloneContents(
 
 void Block::cloneFrom(const Block* source, const std::function<Value*(Value*)>& outer) {
   if (!source || source->isErased() || isErased()) throw UserError("Can't copy a block that has been erased.");
-  if (!nodes().empty() || !inputs().empty() || !outputs().empty()) throw UserError("Can't copy into a block that isn't empty.");
+  if (!nodes().empty() || !inputs().empty() || !outputs().empty())
+    throw UserError("Can't copy into a block that isn't empty.");
   for (const Block* b = this; b; b = b->owner_ ? b->owner_->block_ : nullptr) {
     if (b == source) throw UserError("Can't copy a block into itself.");
   }
@@ -280,7 +282,7 @@ Node* Graph::createClone(const Node* node, const std::function<Value*(Value*)>& 
       for (const Block* block : node->blocks_) cloneContents(block, copy->addBlock(), map, false, 0);
     }
   } catch (...) {
-    copy->destroy(); // what has been copied so far must not keep uses of values alive
+    copy->destroy();  // what has been copied so far must not keep uses of values alive
     throw;
   }
   for (size_t i = 0; i < node->outputs_.size(); ++i) {
@@ -310,4 +312,4 @@ std::shared_ptr<Graph> Graph::copyNested(int depth) const {
   return copy;
 }
 
-} // namespace cresset
+}  // namespace cresset

@@ -51,13 +51,13 @@ namespace attr = c10::attr;
 class Block;
 class Graph;
 class Node;
-class Operator; // ops/operator.h
+class Operator;  // ops/operator.h
 class Value;
 
 /// One input slot of a node. Linked into the use list of the value that it holds.
 struct Use {
   Node* user = nullptr;
-  size_t offset = 0; // index in user->inputs()
+  size_t offset = 0;  // index in user->inputs()
   bool operator==(const Use&) const = default;
 };
 
@@ -66,10 +66,10 @@ struct Operand {
   Value* value = nullptr;
   Node* user = nullptr;
   uint32_t index = 0;
-  Operand* prev = nullptr; // in the value's use list
+  Operand* prev = nullptr;  // in the value's use list
   Operand* next = nullptr;
 };
-} // namespace detail
+}  // namespace detail
 
 /// A view of the operands of a node as values.
 class InputRange {
@@ -85,12 +85,24 @@ class InputRange {
     explicit iterator(const detail::Operand* p) : p_(p) {}
     Value* operator*() const { return p_->value; }
     Value* operator[](difference_type n) const { return p_[n].value; }
-    iterator& operator++() { ++p_; return *this; }
+    iterator& operator++() {
+      ++p_;
+      return *this;
+    }
     iterator operator++(int) { return iterator(p_++); }
-    iterator& operator--() { --p_; return *this; }
+    iterator& operator--() {
+      --p_;
+      return *this;
+    }
     iterator operator--(int) { return iterator(p_--); }
-    iterator& operator+=(difference_type n) { p_ += n; return *this; }
-    iterator& operator-=(difference_type n) { p_ -= n; return *this; }
+    iterator& operator+=(difference_type n) {
+      p_ += n;
+      return *this;
+    }
+    iterator& operator-=(difference_type n) {
+      p_ -= n;
+      return *this;
+    }
     friend iterator operator+(iterator i, difference_type n) { return iterator(i.p_ + n); }
     friend iterator operator+(difference_type n, iterator i) { return iterator(i.p_ + n); }
     friend iterator operator-(iterator i, difference_type n) { return iterator(i.p_ - n); }
@@ -106,7 +118,7 @@ class InputRange {
   size_t size() const { return size_; }
   bool empty() const { return size_ == 0; }
   Value* operator[](size_t i) const { return begin_[i].value; }
-  Value* at(size_t i) const; // throws UserError past the end
+  Value* at(size_t i) const;  // throws UserError past the end
   std::vector<Value*> vec() const { return {begin(), end()}; }
 
  private:
@@ -128,8 +140,15 @@ class UseRange {
     iterator() = default;
     explicit iterator(const detail::Operand* p) : p_(p) {}
     Use operator*() const { return {p_->user, p_->index}; }
-    iterator& operator++() { p_ = p_->next; return *this; }
-    iterator operator++(int) { auto old = *this; p_ = p_->next; return old; }
+    iterator& operator++() {
+      p_ = p_->next;
+      return *this;
+    }
+    iterator operator++(int) {
+      auto old = *this;
+      p_ = p_->next;
+      return old;
+    }
     bool operator==(const iterator&) const = default;
 
    private:
@@ -191,7 +210,7 @@ class Value {
   Graph* graph_ = nullptr;
   Node* node_ = nullptr;
   TypePtr type_;
-  const std::string* name_ = nullptr; // key in Graph::names_
+  const std::string* name_ = nullptr;  // key in Graph::names_
   detail::Operand* first_use_ = nullptr;
   detail::Operand* last_use_ = nullptr;
   uint32_t use_count_ = 0;
@@ -199,8 +218,10 @@ class Value {
   uint32_t unique_ = 0;
   bool erased_ = false;
 
- public: // for std::deque; only Graph can make one, through its private tag
-  struct Tag { explicit Tag() = default; };
+ public:  // for std::deque; only Graph can make one, through its private tag
+  struct Tag {
+    explicit Tag() = default;
+  };
   explicit Value(Tag) {}
 };
 
@@ -262,9 +283,15 @@ class Node {
   void destroy();
 
   const SourceRange& sourceRange() const { return range_; }
-  Node* setSourceRange(SourceRange range) { range_ = std::move(range); return this; }
+  Node* setSourceRange(SourceRange range) {
+    range_ = std::move(range);
+    return this;
+  }
   const InlinedCallPtr& inlinedCall() const { return inlined_; }
-  Node* setInlinedCall(InlinedCallPtr call) { inlined_ = std::move(call); return this; }
+  Node* setInlinedCall(InlinedCallPtr call) {
+    inlined_ = std::move(call);
+    return this;
+  }
   /// Copies source range and inlined calls.
   Node* copyLocation(const Node* from);
 
@@ -289,7 +316,9 @@ class Node {
   bool isParam() const { return kind_ == prim::Param; }
   bool isReturn() const { return kind_ == prim::Return; }
 
-  struct Tag { explicit Tag() = default; };
+  struct Tag {
+    explicit Tag() = default;
+  };
   explicit Node(Tag) {}
   ~Node();
   Node(const Node&) = delete;
@@ -327,8 +356,8 @@ class Node {
   std::vector<std::pair<Symbol, Attribute>> attributes_;
   Node* prev_ = nullptr;
   Node* next_ = nullptr;
-  static constexpr int64_t kUnordered = -2; // of a node that has been linked and waits for its number
-  int64_t order_ = 0; // position in the block's list, with gaps; of param nodes less, of return nodes more than any
+  static constexpr int64_t kUnordered = -2;  // of a node that has been linked and waits for its number
+  int64_t order_ = 0;  // position in the block's list, with gaps; of param nodes less, of return nodes more than any
   SourceRange range_;
   InlinedCallPtr inlined_;
   bool erased_ = false;
@@ -348,9 +377,19 @@ class NodeRange {
     iterator() = default;
     explicit iterator(Node* n) : n_(n) {}
     Node* operator*() const { return n_; }
-    iterator& operator++() { n_ = n_->next(); return *this; }
-    iterator operator++(int) { auto old = *this; n_ = n_->next(); return old; }
-    iterator& operator--() { n_ = n_->prev(); return *this; }
+    iterator& operator++() {
+      n_ = n_->next();
+      return *this;
+    }
+    iterator operator++(int) {
+      auto old = *this;
+      n_ = n_->next();
+      return old;
+    }
+    iterator& operator--() {
+      n_ = n_->prev();
+      return *this;
+    }
     bool operator==(const iterator&) const = default;
 
    private:
@@ -374,7 +413,11 @@ class SafeNodeRange {
    public:
     explicit iterator(Node* n) : n_(n), next_(n->next()) {}
     Node* operator*() const { return n_; }
-    iterator& operator++() { n_ = next_; next_ = n_->next(); return *this; }
+    iterator& operator++() {
+      n_ = next_;
+      next_ = n_->next();
+      return *this;
+    }
     bool operator==(const iterator& other) const { return n_ == other.n_; }
 
    private:
@@ -418,7 +461,9 @@ class Block {
   /// `outer`, which is called for each of them.
   void cloneFrom(const Block* source, const std::function<Value*(Value*)>& outer);
 
-  struct Tag { explicit Tag() = default; };
+  struct Tag {
+    explicit Tag() = default;
+  };
   explicit Block(Tag) {}
 
  private:
@@ -470,14 +515,16 @@ class Graph : public std::enable_shared_from_this<Graph> {
 
   std::shared_ptr<Graph> copy() const;
   size_t numNodes() const { return live_nodes_; }
-  size_t numValues() const { return next_unique_; } // upper bound of Value::unique()
+  size_t numValues() const { return next_unique_; }  // upper bound of Value::unique()
   /// Gives these values these numbers, which must differ from each other, and all others higher ones. For readers of
   /// text, where `%7` is the value that prints as `%7`.
   void assignNumbers(std::span<const std::pair<Value*, uint32_t>> numbers);
   /// The value of this name (without '%'); null if there is none.
   Value* findValue(std::string_view debug_name) const;
 
-  struct Tag { explicit Tag() = default; };
+  struct Tag {
+    explicit Tag() = default;
+  };
   explicit Graph(Tag);
 
  private:
@@ -499,7 +546,7 @@ class Graph : public std::enable_shared_from_this<Graph> {
   std::deque<Value> values_;
   std::deque<Block> blocks_;
   std::unordered_map<std::string, Value*> names_;
-  std::unordered_map<std::string, size_t> name_suffixes_; // next number to try per stem
+  std::unordered_map<std::string, size_t> name_suffixes_;  // next number to try per stem
   Block* block_ = nullptr;
   Node* insert_before_ = nullptr;
   SourceRange current_range_;
@@ -512,8 +559,12 @@ class Graph : public std::enable_shared_from_this<Graph> {
 /// the insertion point becomes the end of the graph.
 class InsertPointGuard {
  public:
-  InsertPointGuard(Graph& graph, Block* block) : graph_(graph), saved_(graph.insertPoint()) { graph.setInsertPoint(block); }
-  InsertPointGuard(Graph& graph, Node* before) : graph_(graph), saved_(graph.insertPoint()) { graph.setInsertPoint(before); }
+  InsertPointGuard(Graph& graph, Block* block) : graph_(graph), saved_(graph.insertPoint()) {
+    graph.setInsertPoint(block);
+  }
+  InsertPointGuard(Graph& graph, Node* before) : graph_(graph), saved_(graph.insertPoint()) {
+    graph.setInsertPoint(before);
+  }
   ~InsertPointGuard() {
     if (saved_->owningBlock()) {
       graph_.setInsertPoint(saved_);
@@ -529,4 +580,4 @@ class InsertPointGuard {
   Node* saved_;
 };
 
-} // namespace cresset
+}  // namespace cresset

@@ -40,7 +40,7 @@ c10::TypePtr unwrapOptional(const c10::TypePtr& type) {
   return type;
 }
 
-} // namespace
+}  // namespace
 
 std::string floatToText(double v) {
   return withPoint<double>(v, [](char* first, char* last, double d) {
@@ -57,7 +57,7 @@ std::string complexToText(std::complex<double> v) {
 
 bool atNumber(const IrScanner& scanner) {
   return scanner.at(IrToken::Number) || scanner.at('-') || scanner.atName("inf") || scanner.atName("nan") ||
-      scanner.atName("infj") || scanner.atName("nanj");
+         scanner.atName("infj") || scanner.atName("nanj");
 }
 
 namespace {
@@ -93,7 +93,7 @@ NumberLiteral parsePart(IrScanner& scanner, bool negative, bool* imaginary) {
   double value = 0;
   auto [end, error] = std::from_chars(text.data(), last, value);
   if (error == std::errc::result_out_of_range) {
-    value = std::strtod(text.c_str(), nullptr); // rounds to zero or infinity, as reading a program does
+    value = std::strtod(text.c_str(), nullptr);  // rounds to zero or infinity, as reading a program does
   } else if (error != std::errc() || end != last) {
     scanner.fail("malformed number", token);
   }
@@ -104,7 +104,7 @@ double asDouble(const NumberLiteral& v) {
   return std::holds_alternative<int64_t>(v) ? static_cast<double>(std::get<int64_t>(v)) : std::get<double>(v);
 }
 
-} // namespace
+}  // namespace
 
 NumberLiteral parseNumber(IrScanner& scanner) {
   bool imaginary = false;
@@ -134,8 +134,10 @@ bool isFloat64(c10::ScalarType dtype) {
 
 bool printElement(std::string& out, const at::Tensor& t, const c10::TypePtr& type) {
   auto declared = type->cast<c10::TensorType>();
-  if (!t.defined() || !declared || t.layout() != c10::kStrided || !t.device().is_cpu() || t.requires_grad()) return false;
-  if (t.is_quantized() || t.is_conj() || t.is_neg() || t.numel() != 1 || t.unsafeGetTensorImpl()->is_wrapped_number()) return false;
+  if (!t.defined() || !declared || t.layout() != c10::kStrided || !t.device().is_cpu() || t.requires_grad())
+    return false;
+  if (t.is_quantized() || t.is_conj() || t.is_neg() || t.numel() != 1 || t.unsafeGetTensorImpl()->is_wrapped_number())
+    return false;
   if (*declared != *c10::TensorType::create(t)) return false;
   auto dtype = t.scalar_type();
   if (c10::isComplexType(dtype)) {
@@ -149,8 +151,9 @@ bool printElement(std::string& out, const at::Tensor& t, const c10::TypePtr& typ
     out += "{" + elementToText(t.item().toFloat()) + "}";
   } else if (dtype == c10::ScalarType::Double) {
     out += "{" + elementToText(t.item().toDouble()) + "}";
-  } else if (dtype == c10::ScalarType::Byte || dtype == c10::ScalarType::Char || dtype == c10::ScalarType::Short ||
-             dtype == c10::ScalarType::Int || dtype == c10::ScalarType::Long) {
+  } else if (
+      dtype == c10::ScalarType::Byte || dtype == c10::ScalarType::Char || dtype == c10::ScalarType::Short ||
+      dtype == c10::ScalarType::Int || dtype == c10::ScalarType::Long) {
     out += "{" + std::to_string(t.item().toLong()) + "}";
   } else {
     return false;
@@ -176,7 +179,8 @@ c10::IValue parseElement(IrScanner& scanner, const c10::TypePtr& type) {
   if (!tensor || !tensor->scalarType() || !sizes) {
     scanner.fail("a tensor of one element needs a type with dtype and sizes, such as Float() or Long(1, 1)", open);
   }
-  for (int64_t size : *sizes) if (size != 1) scanner.fail("the type is not of one element", open);
+  for (int64_t size : *sizes)
+    if (size != 1) scanner.fail("the type is not of one element", open);
   if (tensor->device() && !tensor->device()->is_cpu()) scanner.fail("only CPU tensors can be written as text", open);
   c10::ScalarType dtype = *tensor->scalarType();
   if (std::holds_alternative<std::complex<double>>(number) && !c10::isComplexType(dtype)) {
@@ -199,10 +203,10 @@ c10::IValue parseElement(IrScanner& scanner, const c10::TypePtr& type) {
 /// TorchScript names the type of a literal list or dict that doesn't show it.
 bool needsAnnotation(const c10::TypePtr& element) {
   return element->kind() == TypeKind::OptionalType || element->kind() == TypeKind::UnionType ||
-      element->kind() == TypeKind::AnyType || element->kind() == TypeKind::NumberType;
+         element->kind() == TypeKind::AnyType || element->kind() == TypeKind::NumberType;
 }
 
-} // namespace
+}  // namespace
 
 bool printConstantText(std::string& out, const c10::IValue& value, const c10::TypePtr& declared, int depth) {
   if (depth > kMaxNesting) return false;
@@ -275,7 +279,8 @@ bool printConstantText(std::string& out, const c10::IValue& value, const c10::Ty
   if (value.isGenericDict()) {
     auto dict_type = type->cast<c10::DictType>();
     auto dict = value.toGenericDict();
-    if (!dict_type || *dict.keyType() != *dict_type->getKeyType() || *dict.valueType() != *dict_type->getValueType()) return false;
+    if (!dict_type || *dict.keyType() != *dict_type->getKeyType() || *dict.valueType() != *dict_type->getValueType())
+      return false;
     bool annotate = dict.empty() || needsAnnotation(dict_type->getValueType());
     if (annotate) out += "annotate(" + type->annotation_str() + ", ";
     out += "{";
@@ -308,7 +313,8 @@ const c10::IValue& parseTableReference(IrScanner& scanner, const ConstantTable* 
   if (!constants || index >= constants->size()) {
     scanner.fail(
         "the constant table has " + std::to_string(constants ? constants->size() : 0) + " entries; there is no c" +
-            std::to_string(index), token);
+            std::to_string(index),
+        token);
   }
   return (*constants)[index];
 }
@@ -351,10 +357,11 @@ c10::IValue parseEnum(IrScanner& scanner, const c10::EnumTypePtr& type) {
       }
     }
   }
-  scanner.fail("'" + std::string(name) + "' is no member of the enum " + type->qualifiedClassName().qualifiedName(), token);
+  scanner.fail(
+      "'" + std::string(name) + "' is no member of the enum " + type->qualifiedClassName().qualifiedName(), token);
 }
 
-} // namespace
+}  // namespace
 
 c10::IValue parseConstantText(
     IrScanner& scanner, const c10::TypePtr& declared, const ConstantTable* constants, int depth) {
@@ -446,4 +453,4 @@ c10::IValue parseConstantText(
   scanner.reportExpected("a constant of type " + cresset::toString(*declared));
 }
 
-} // namespace cresset
+}  // namespace cresset

@@ -32,4 +32,4 @@ c10::IValue parseConstantText(
 const c10::IValue& parseTableReference(IrScanner& scanner, const ConstantTable* constants);
 bool atTableReference(const IrScanner& scanner);
 
-} // namespace cresset
+}  // namespace cresset

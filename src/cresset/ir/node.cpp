@@ -25,32 +25,37 @@ void Node::checkOperand(const Value* value, const char* action) const {
   if (isParam()) throw UserError("The inputs of a block take no operands.");
   if (!value) throw UserError("Can't " + std::string(action) + " a node to a null value.");
   if (value->graph_ != graph_) {
-    throw UserError("Can't " + std::string(action) + " a node to %" + value->debugName() + ": it is a value of another graph.");
+    throw UserError(
+        "Can't " + std::string(action) + " a node to %" + value->debugName() + ": it is a value of another graph.");
   }
   value->checkUsable("use");
 }
 
 Node* Node::setKind(Symbol kind) {
   checkMovable("change the kind of");
-  if (kind == prim::Param || kind == prim::Return) throw UserError("Only the ends of a block are prim::Param and prim::Return.");
+  if (kind == prim::Param || kind == prim::Return)
+    throw UserError("Only the ends of a block are prim::Param and prim::Return.");
   kind_ = kind;
   op_ = nullptr;
   return this;
 }
 
 Value* Node::input() const {
-  if (num_operands_ != 1) throw UserError("The node has " + std::to_string(num_operands_) + " inputs, not one.", range_);
+  if (num_operands_ != 1)
+    throw UserError("The node has " + std::to_string(num_operands_) + " inputs, not one.", range_);
   return operands_[0].value;
 }
 
 Value* Node::output() const {
-  if (outputs_.size() != 1) throw UserError("The node has " + std::to_string(outputs_.size()) + " outputs, not one.", range_);
+  if (outputs_.size() != 1)
+    throw UserError("The node has " + std::to_string(outputs_.size()) + " outputs, not one.", range_);
   return outputs_[0];
 }
 
 Value* Node::output(size_t i) const {
   if (i >= outputs_.size()) {
-    throw UserError("Output " + std::to_string(i) + " of a node with " + std::to_string(outputs_.size()) + " outputs.", range_);
+    throw UserError(
+        "Output " + std::to_string(i) + " of a node with " + std::to_string(outputs_.size()) + " outputs.", range_);
   }
   return outputs_[i];
 }
@@ -106,7 +111,8 @@ Value* Node::addInput(Value* value) {
 
 Value* Node::insertInput(size_t i, Value* value) {
   checkOperand(value, "connect");
-  if (i > num_operands_) throw UserError("Can't insert input " + std::to_string(i) + " of " + std::to_string(num_operands_) + ".");
+  if (i > num_operands_)
+    throw UserError("Can't insert input " + std::to_string(i) + " of " + std::to_string(num_operands_) + ".");
   if (num_operands_ == cap_operands_) reserveOperands(size_t{num_operands_} + 1);
   for (size_t k = num_operands_; k > i; --k) relocate(operands_[k - 1], operands_[k]);
   ++num_operands_;
@@ -162,7 +168,8 @@ Value* Node::addOutput() {
 Value* Node::insertOutput(size_t i) {
   checkUsable("add an output to");
   if (isReturn()) throw UserError("The outputs of a block define no values.");
-  if (i > outputs_.size()) throw UserError("Can't insert output " + std::to_string(i) + " of " + std::to_string(outputs_.size()) + ".");
+  if (i > outputs_.size())
+    throw UserError("Can't insert output " + std::to_string(i) + " of " + std::to_string(outputs_.size()) + ".");
   Value* value = graph_->newValue(this, i);
   outputs_.insert(outputs_.begin() + static_cast<ptrdiff_t>(i), value);
   for (size_t k = i + 1; k < outputs_.size(); ++k) outputs_[k]->offset_ = static_cast<uint32_t>(k);
@@ -206,7 +213,7 @@ std::vector<Node*> nodesWithin(std::span<Block* const> roots) {
   return out;
 }
 
-} // namespace
+}  // namespace
 
 /// Throws if a value that `subtree` defines has a use outside of this node's blocks.
 void Node::checkInnerUses(const std::vector<Node*>& subtree) const {
@@ -214,7 +221,8 @@ void Node::checkInnerUses(const std::vector<Node*>& subtree) const {
     for (const Value* value : node->outputs_) {
       for (Use use : value->uses()) {
         if (use.user == this || !use.user->isInside(this)) {
-          throw UserError("Can't erase %" + value->debugName() + ": it is in use outside of its block.", use.user->range_);
+          throw UserError(
+              "Can't erase %" + value->debugName() + ": it is in use outside of its block.", use.user->range_);
         }
       }
     }
@@ -245,14 +253,17 @@ void Graph::bury(Node* node) {
 
 void Node::eraseBlock(size_t i) {
   checkUsable("erase a block of");
-  if (i >= blocks_.size()) throw UserError("Block " + std::to_string(i) + " of a node with " + std::to_string(blocks_.size()) + " blocks.");
+  if (i >= blocks_.size())
+    throw UserError("Block " + std::to_string(i) + " of a node with " + std::to_string(blocks_.size()) + " blocks.");
   std::vector<Node*> subtree = nodesWithin({&blocks_[i], 1});
   for (const Node* node : subtree) {
     for (const Value* value : node->outputs_) {
       for (Use use : value->uses()) {
         const Node* user = use.user;
         while (user && user->block_ != blocks_[i]) user = user->block_ ? user->block_->owner_ : nullptr;
-        if (!user) throw UserError("Can't erase %" + value->debugName() + ": it is in use outside of its block.", use.user->range_);
+        if (!user)
+          throw UserError(
+              "Can't erase %" + value->debugName() + ": it is in use outside of its block.", use.user->range_);
       }
     }
   }
@@ -310,7 +321,8 @@ const Attribute& Node::attribute(Symbol name) const {
 
 Node* Node::setAttribute(Symbol name, Attribute value) {
   checkUsable("set an attribute of");
-  if (!name.is_attr()) throw UserError(std::string("Attribute names are of the namespace attr, not ") + name.toQualString() + ".");
+  if (!name.is_attr())
+    throw UserError(std::string("Attribute names are of the namespace attr, not ") + name.toQualString() + ".");
   if (value.kind() == Attribute::Kind::Graph && value.asGraph().get() == graph_) {
     throw UserError("A graph can't be an attribute of a node of its own.", range_);
   }
@@ -329,4 +341,4 @@ void Node::removeAttribute(Symbol name) {
   std::erase_if(attributes_, [&](const auto& entry) { return entry.first == name; });
 }
 
-} // namespace cresset
+}  // namespace cresset

@@ -15,12 +15,12 @@ namespace cresset {
 namespace {
 
 constexpr int kOrderBits = 62;
-constexpr int64_t kFirstOrder = 0; // exclusive bounds of the numbers of listed nodes
+constexpr int64_t kFirstOrder = 0;  // exclusive bounds of the numbers of listed nodes
 constexpr int64_t kLastOrder = int64_t{1} << kOrderBits;
 constexpr int64_t kAppendGap = int64_t{1} << 32;
-constexpr double kSparser = 1.4; // by how much a window must be sparser than its half
+constexpr double kSparser = 1.4;  // by how much a window must be sparser than its half
 
-} // namespace
+}  // namespace
 
 /// The node has just been linked between prev_ and next_.
 void Node::assignOrder() {
@@ -49,17 +49,23 @@ void Node::assignOrder() {
 void Node::spreadOrders() {
   Node* fresh = nullptr;
   Node* begin = this;
-  Node* end = this; // inclusive
+  Node* end = this;  // inclusive
   int64_t count = 1;
   // The node without a number is next to this one; it must not count as a member of any window.
-  auto before = [&](Node* n) { n = n->prev_; return n == fresh ? n->prev_ : n; };
-  auto after = [&](Node* n) { n = n->next_; return n == fresh ? n->next_ : n; };
+  auto before = [&](Node* n) {
+    n = n->prev_;
+    return n == fresh ? n->prev_ : n;
+  };
+  auto after = [&](Node* n) {
+    n = n->next_;
+    return n == fresh ? n->next_ : n;
+  };
   if (!next_->isReturn() && next_->order_ == kUnordered) fresh = next_;
   if (!prev_->isReturn() && prev_->order_ == kUnordered) fresh = prev_;
   double density = 1;
   for (int bits = 1; bits <= kOrderBits; ++bits) {
     int64_t low = order_ >> bits << bits;
-    int64_t high = low + (int64_t{1} << bits); // exclusive
+    int64_t high = low + (int64_t{1} << bits);  // exclusive
     for (Node* n = before(begin); !n->isReturn() && n->order_ >= low; n = before(n)) begin = n, ++count;
     for (Node* n = after(end); !n->isReturn() && n->order_ < high; n = after(n)) end = n, ++count;
     density /= kSparser;
@@ -119,7 +125,7 @@ bool Node::isBefore(const Node* other) const {
   if (a == b) return depth_a < depth_b;
   while (a->block_ != b->block_) {
     const Node* owner = parent(a);
-    if (owner && owner == parent(b)) { // two blocks of one node: in their order
+    if (owner && owner == parent(b)) {  // two blocks of one node: in their order
       for (const Block* block : owner->blocks_) {
         if (block == a->block_) return true;
         if (block == b->block_) return false;
@@ -190,4 +196,4 @@ void Node::removeFromList() {
   leaveList();
 }
 
-} // namespace cresset
+}  // namespace cresset

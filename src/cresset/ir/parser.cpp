@@ -42,7 +42,7 @@ struct Context {
   IrScanner& scanner;
   const ParseOptions& options;
   std::unordered_set<std::string> section_names;
-  std::unordered_map<std::string, std::shared_ptr<const Source>> places; // by "file:line:column"
+  std::unordered_map<std::string, std::shared_ptr<const Source>> places;  // by "file:line:column"
 };
 
 class GraphParser {
@@ -88,7 +88,7 @@ class GraphParser {
         scanner_.nextIf(';');
         return;
       }
-      scanner_.nextIf('}'); // some old listings close blocks with a brace
+      scanner_.nextIf('}');  // some old listings close blocks with a brace
       openNextBlock(current.block->owningNode());
       return;
     }
@@ -100,7 +100,9 @@ class GraphParser {
 
   /// Opens another block of `node` if one follows.
   void openNextBlock(Node* node) {
-    if (!scanner_.at(IrToken::Name) || !scanner_.text(scanner_.cur()).starts_with("block") || scanner_.lookahead() != '(') return;
+    if (!scanner_.at(IrToken::Name) || !scanner_.text(scanner_.cur()).starts_with("block") ||
+        scanner_.lookahead() != '(')
+      return;
     std::string expected = "block" + std::to_string(node->blocks().size());
     if (scanner_.text(scanner_.cur()) != expected) {
       scanner_.fail("expected " + expected + ", a node, or the end of the block here:");
@@ -129,7 +131,7 @@ class GraphParser {
   Node* parseNode(Block* block) {
     struct Output {
       IrToken name;
-      TypePtr type; // null: Tensor
+      TypePtr type;  // null: Tensor
       bool is_function;
     };
     std::vector<Output> outputs;
@@ -159,7 +161,8 @@ class GraphParser {
     std::string section = kind;
     if (is_section) kind.resize(kind.rfind('_'));
     Symbol symbol = Symbol::fromQualString(kind);
-    if (symbol == prim::Param || symbol == prim::Return) scanner_.fail(kind + " can't be written as a node", kind_start);
+    if (symbol == prim::Param || symbol == prim::Return)
+      scanner_.fail(kind + " can't be written as a node", kind_start);
 
     Node* node = graph_->create(symbol, outputs.size());
     for (size_t i = 0; i < outputs.size(); ++i) {
@@ -191,7 +194,8 @@ class GraphParser {
     if (node->kind() != prim::Constant || !name || name->kind() != Attribute::Kind::String) {
       scanner_.fail("only constants that name a function have the type Function", at);
     }
-    torch::jit::Function* function = context_.options.functions ? context_.options.functions(name->asString()) : nullptr;
+    torch::jit::Function* function =
+        context_.options.functions ? context_.options.functions(name->asString()) : nullptr;
     if (!function) scanner_.fail("unknown function '" + name->asString() + "'", at);
     return c10::FunctionType::create(function);
   }
@@ -213,7 +217,8 @@ class GraphParser {
     if (error != std::errc() || end != name.data() + name.size() || !canonical || number > kMaxValueNumber) {
       scanner_.fail(
           "values are called by a name or by a number up to " + std::to_string(kMaxValueNumber) + ", not %" +
-              std::string(name), token);
+              std::string(name),
+          token);
     }
     numbers_.emplace_back(value, number);
   }
@@ -286,14 +291,15 @@ class GraphParser {
       TypePtr type = node->output()->type();
       c10::IValue value = parseConstantText(scanner_, type, context_.options.constants);
       if (value.isNone()) scanner_.fail("a None constant has no value", at);
-      if (!setConstant(node, value, type)) scanner_.fail("a value of type " + value.tagKind() + " can't be a constant", at);
+      if (!setConstant(node, value, type))
+        scanner_.fail("a value of type " + value.tagKind() + " can't be a constant", at);
       return;
     }
     if (scanner_.at('[')) return parseListAttribute(node, name);
     if (atSection()) {
       IrToken start = scanner_.cur();
       section_uses_.push_back({node, name, {parseSectionName()}, false, scanner_.range(start)});
-      node->setAttribute(name, Attribute(int64_t{0})); // keeps the attribute's place; the graph replaces it
+      node->setAttribute(name, Attribute(int64_t{0}));  // keeps the attribute's place; the graph replaces it
       return;
     }
     node->setAttribute(name, parseScalarAttribute());
@@ -304,7 +310,8 @@ class GraphParser {
   std::string parseSectionName() {
     IrToken start = scanner_.cur();
     std::string name = parseQualifiedName();
-    if (context_.section_names.count(name) == 0) scanner_.fail("there is no section 'with " + name + " = graph(…)'", start);
+    if (context_.section_names.count(name) == 0)
+      scanner_.fail("there is no section 'with " + name + " = graph(…)'", start);
     return name;
   }
 
@@ -350,13 +357,20 @@ class GraphParser {
     scanner_.expect(']');
     auto set = [&](Attribute value) { node->setAttribute(name, std::move(value)); };
     switch (items[0].kind()) {
-      case Kind::Int: return set(collect<int64_t>(items, start, &Attribute::asInt));
-      case Kind::Float: return set(collect<double>(items, start, &Attribute::asFloat));
-      case Kind::Complex: return set(collect<std::complex<double>>(items, start, &Attribute::asComplex));
-      case Kind::String: return set(collect<std::string>(items, start, &Attribute::asString));
-      case Kind::Tensor: return set(collect<at::Tensor>(items, start, &Attribute::asTensor));
-      case Kind::Type: return set(collect<TypePtr>(items, start, &Attribute::asType));
-      default: scanner_.fail("the items of a list attribute are numbers, strings, tensors, graphs or types", start);
+      case Kind::Int:
+        return set(collect<int64_t>(items, start, &Attribute::asInt));
+      case Kind::Float:
+        return set(collect<double>(items, start, &Attribute::asFloat));
+      case Kind::Complex:
+        return set(collect<std::complex<double>>(items, start, &Attribute::asComplex));
+      case Kind::String:
+        return set(collect<std::string>(items, start, &Attribute::asString));
+      case Kind::Tensor:
+        return set(collect<at::Tensor>(items, start, &Attribute::asTensor));
+      case Kind::Type:
+        return set(collect<TypePtr>(items, start, &Attribute::asType));
+      default:
+        scanner_.fail("the items of a list attribute are numbers, strings, tensors, graphs or types", start);
     }
   }
 
@@ -384,8 +398,8 @@ class GraphParser {
   TypeParser types_;
   std::shared_ptr<Graph> graph_;
   std::vector<OpenBlock> open_;
-  std::vector<bool> scopes_; // whether each block so far is still open
-  std::unordered_map<std::string_view, Binding> bindings_; // views of the text
+  std::vector<bool> scopes_;                                // whether each block so far is still open
+  std::unordered_map<std::string_view, Binding> bindings_;  // views of the text
   std::vector<std::pair<Value*, uint32_t>> numbers_;
   std::vector<SectionUse> section_uses_;
 };
@@ -446,7 +460,8 @@ void attachSections(Section& root, std::unordered_map<std::string, Section>& sec
     ready.pop_back();
     attach(sections.at(name));
     ++attached;
-    if (used.count(name) == 0) throw UserError("the section '" + name + "' is used by no node", sections.at(name).range);
+    if (used.count(name) == 0)
+      throw UserError("the section '" + name + "' is used by no node", sections.at(name).range);
     for (Section* user : users[name]) {
       if (--user->waiting_for > 0 || user == &root) continue;
       for (auto& [user_name, section] : sections) {
@@ -462,7 +477,7 @@ void attachSections(Section& root, std::unordered_map<std::string, Section>& sec
   attach(root);
 }
 
-} // namespace
+}  // namespace
 
 std::shared_ptr<Graph> parseGraph(const std::string& text, const ParseOptions& options) {
   IrScanner scanner(std::make_shared<Source>(text, options.file.empty() ? "<ir>" : options.file));
@@ -490,4 +505,4 @@ std::shared_ptr<Graph> parseGraph(const std::string& text, const ParseOptions& o
   return root.graph;
 }
 
-} // namespace cresset
+}  // namespace cresset

@@ -26,14 +26,14 @@ using TypeResolver = std::function<TypePtr(const std::string& qualified_name)>;
 
 struct ParseOptions {
   TypeResolver types;
-  const ConstantTable* constants = nullptr; // what CONSTANTS.cN refers to
-  std::string file; // for messages; "" is "<ir>"
+  const ConstantTable* constants = nullptr;  // what CONSTANTS.cN refers to
+  std::string file;                          // for messages; "" is "<ir>"
   /// What a constant of type Function refers to by its `name`; must outlive the graph. Null if there is none.
   std::function<torch::jit::Function*(const std::string& name)> functions;
 };
 
-/// Parses the textual IR. Operators are not looked up. The result passes verify() or an error is thrown. Comments behind
-/// nodes, `# model.py:7:4`, give source ranges whose text is unknown; `<string>` is the file without a name.
+/// Parses the textual IR. Operators are not looked up. The result passes verify() or an error is thrown. Comments
+/// behind nodes, `# model.py:7:4`, give source ranges whose text is unknown; `<string>` is the file without a name.
 std::shared_ptr<Graph> parseGraph(const std::string& text, const ParseOptions& options = {});
 
 /// Parses a type as IR text and schemas write it. "t"-like lower-case names that are no type are type variables if
@@ -44,4 +44,4 @@ TypePtr parseType(const std::string& text, const TypeResolver& types = {}, bool 
 /// equal to the dispatcher's schema of the same text.
 c10::FunctionSchema parseSchema(const std::string& text, const TypeResolver& types = {});
 
-} // namespace cresset
+}  // namespace cresset

@@ -58,7 +58,7 @@ class Printer {
     const Block* block;
     size_t index;
     const Node* node;
-    size_t level; // of the block's header, or of the node
+    size_t level;  // of the block's header, or of the node
   };
 
   std::string finish() {
@@ -99,7 +99,7 @@ class Printer {
       }
       const Node* node = frame.node;
       if (node->isReturn()) {
-        if (frame.index == kBody) continue; // printGraph writes `return`
+        if (frame.index == kBody) continue;  // printGraph writes `return`
         indent(frame.level);
         out_ += "-> ";
         printUses(node->inputs());
@@ -109,7 +109,8 @@ class Printer {
       }
       printHeader(*node, frame.level);
       if (frame.block) frames.push_back({frame.block, frame.index, node->next(), frame.level});
-      for (size_t i = node->blocks().size(); i-- > 0;) frames.push_back({node->blocks()[i], i, nullptr, frame.level + 1});
+      for (size_t i = node->blocks().size(); i-- > 0;)
+        frames.push_back({node->blocks()[i], i, nullptr, frame.level + 1});
     }
   }
 
@@ -136,7 +137,8 @@ class Printer {
     printUses(node.inputs());
     if (options_.source_ranges && node.sourceRange()) {
       std::string position = node.sourceRange().position();
-      for (char& c : position) if (static_cast<unsigned char>(c) < 0x20) c = ' ';
+      for (char& c : position)
+        if (static_cast<unsigned char>(c) < 0x20) c = ' ';
       out_ += " # " + position;
     }
     out_ += "\n";
@@ -147,7 +149,7 @@ class Printer {
     const TypePtr& type = node.outputs()[0]->type();
     auto value = toIValue(node.outputs()[0]);
     if (!value) return printAttribute(node, held);
-    if (value->isBool() && held.kind() == Kind::Int) { // TorchScript prints bool constants as 0 and 1
+    if (value->isBool() && held.kind() == Kind::Int) {  // TorchScript prints bool constants as 0 and 1
       out_ += value->toBool() ? "1" : "0";
       return;
     }
@@ -179,23 +181,51 @@ class Printer {
 
   void printAttribute(const Node& node, const Attribute& a) {
     switch (a.kind()) {
-      case Kind::Int: out_ += std::to_string(a.asInt()); break;
-      case Kind::Float: out_ += floatToText(a.asFloat()); break;
-      case Kind::Complex: out_ += complexToText(a.asComplex()); break;
-      case Kind::String: out_ += quoteString(a.asString()); break;
-      case Kind::Tensor: printTableReference(a.asTensor()); break;
-      case Kind::Graph: out_ += section(node, a.asGraph().get()); break;
-      case Kind::Type: out_ += typeText(a.asType()); break;
-      case Kind::Value: printTableReference(a.asValue()); break;
-      case Kind::Ints: printList(a.asInts(), "", [&](int64_t v) { out_ += std::to_string(v); }); break;
-      case Kind::Floats: printList(a.asFloats(), "float", [&](double v) { out_ += floatToText(v); }); break;
+      case Kind::Int:
+        out_ += std::to_string(a.asInt());
+        break;
+      case Kind::Float:
+        out_ += floatToText(a.asFloat());
+        break;
+      case Kind::Complex:
+        out_ += complexToText(a.asComplex());
+        break;
+      case Kind::String:
+        out_ += quoteString(a.asString());
+        break;
+      case Kind::Tensor:
+        printTableReference(a.asTensor());
+        break;
+      case Kind::Graph:
+        out_ += section(node, a.asGraph().get());
+        break;
+      case Kind::Type:
+        out_ += typeText(a.asType());
+        break;
+      case Kind::Value:
+        printTableReference(a.asValue());
+        break;
+      case Kind::Ints:
+        printList(a.asInts(), "", [&](int64_t v) { out_ += std::to_string(v); });
+        break;
+      case Kind::Floats:
+        printList(a.asFloats(), "float", [&](double v) { out_ += floatToText(v); });
+        break;
       case Kind::Complexes:
         printList(a.asComplexes(), "complex", [&](std::complex<double> v) { out_ += complexToText(v); });
         break;
-      case Kind::Strings: printList(a.asStrings(), "str", [&](const std::string& v) { out_ += quoteString(v); }); break;
-      case Kind::Tensors: printList(a.asTensors(), "Tensor", [&](const at::Tensor& v) { printTableReference(v); }); break;
-      case Kind::Graphs: printList(a.asGraphs(), "graph", [&](const auto& v) { out_ += section(node, v.get()); }); break;
-      case Kind::Types: printList(a.asTypes(), "type", [&](const TypePtr& v) { out_ += typeText(v); }); break;
+      case Kind::Strings:
+        printList(a.asStrings(), "str", [&](const std::string& v) { out_ += quoteString(v); });
+        break;
+      case Kind::Tensors:
+        printList(a.asTensors(), "Tensor", [&](const at::Tensor& v) { printTableReference(v); });
+        break;
+      case Kind::Graphs:
+        printList(a.asGraphs(), "graph", [&](const auto& v) { out_ += section(node, v.get()); });
+        break;
+      case Kind::Types:
+        printList(a.asTypes(), "type", [&](const TypePtr& v) { out_ += typeText(v); });
+        break;
     }
   }
 
@@ -229,7 +259,8 @@ class Printer {
         work.insert(work.end(), node->blocks().begin(), node->blocks().end());
         for (const auto& [name, value] : node->attributes()) {
           if (value.kind() == Kind::Graph) visit(value.asGraph());
-          if (value.kind() == Kind::Graphs) for (const auto& graph : value.asGraphs()) visit(graph);
+          if (value.kind() == Kind::Graphs)
+            for (const auto& graph : value.asGraphs()) visit(graph);
         }
       }
     }
@@ -282,11 +313,11 @@ class Printer {
   std::deque<std::pair<std::string, const Graph*>> pending_;
   std::map<std::pair<Symbol, const Graph*>, std::string> sections_;
   size_t next_section_ = 0;
-  std::unordered_set<std::string> kinds_; // of all nodes; collected at the first section
+  std::unordered_set<std::string> kinds_;  // of all nodes; collected at the first section
   std::unordered_map<const c10::Type*, std::string> type_texts_;
 };
 
-} // namespace
+}  // namespace
 
 std::string toString(const Graph& graph, PrintOptions options) {
   return Printer(std::move(options)).graph(graph);
@@ -302,4 +333,4 @@ std::string toString(const Block& block, PrintOptions options) {
   return Printer(std::move(options)).block(block);
 }
 
-} // namespace cresset
+}  // namespace cresset

@@ -21,9 +21,9 @@ namespace cresset {
 using ConstantTable = std::vector<c10::IValue>;
 
 struct PrintOptions {
-  bool source_ranges = true; // `# model.py:7:4` behind each node that has a range
-  ConstantTable* constants = nullptr; // filled by the printer; without it such constants print as <Tensor>, <Object> …
-  const Node* note_at = nullptr; // a node, or an end of a block, that gets `note` on the line under it
+  bool source_ranges = true;           // `# model.py:7:4` behind each node that has a range
+  ConstantTable* constants = nullptr;  // filled by the printer; without it such constants print as <Tensor>, <Object> …
+  const Node* note_at = nullptr;       // a node, or an end of a block, that gets `note` on the line under it
   std::string note;
 };
 
@@ -31,7 +31,8 @@ std::string toString(const Graph& graph, PrintOptions options = {});
 /// One node, its blocks included.
 std::string toString(const Node& node, PrintOptions options = {});
 std::string toString(const Block& block, PrintOptions options = {});
-/// As IR text writes types: "int[]", "Tensor?", "Dict(str, Tensor)", "Float(2, *, strides=[4, 1], requires_grad=0, device=cpu)".
+/// As IR text writes types: "int[]", "Tensor?", "Dict(str, Tensor)", "Float(2, *, strides=[4, 1], requires_grad=0,
+/// device=cpu)".
 std::string toString(const c10::Type& type);
 
-} // namespace cresset
+}  // namespace cresset

@@ -16,15 +16,24 @@ bool isDigit(char c) {
 
 std::string describeKind(int kind) {
   switch (kind) {
-    case IrToken::End: return "the end of the text";
-    case IrToken::Name: return "a name";
-    case IrToken::Value: return "a value (%name)";
-    case IrToken::Number: return "a number";
-    case IrToken::String: return "a string";
-    case IrToken::Arrow: return "'->'";
-    case IrToken::Dots: return "'...'";
-    case IrToken::Scope: return "'::'";
-    default: return std::string("'") + static_cast<char>(kind) + "'";
+    case IrToken::End:
+      return "the end of the text";
+    case IrToken::Name:
+      return "a name";
+    case IrToken::Value:
+      return "a value (%name)";
+    case IrToken::Number:
+      return "a number";
+    case IrToken::String:
+      return "a string";
+    case IrToken::Arrow:
+      return "'->'";
+    case IrToken::Dots:
+      return "'...'";
+    case IrToken::Scope:
+      return "'::'";
+    default:
+      return std::string("'") + static_cast<char>(kind) + "'";
   }
 }
 
@@ -34,7 +43,7 @@ std::string_view trim(std::string_view s) {
   return s;
 }
 
-} // namespace
+}  // namespace
 
 IrScanner::IrScanner(std::shared_ptr<const Source> source, uint32_t begin)
     : source_(std::move(source)), text_(source_->text()) {
@@ -79,7 +88,7 @@ IrToken IrScanner::scan(uint32_t from, std::string_view* comment) const {
   if (isLetter(c)) return finish(IrToken::Name, nameEnd(i));
   if (c == '%' && (isLetter(peek(i + 1)) || isDigit(peek(i + 1)))) {
     size_t end = nameEnd(i + 1);
-    while (peek(end) == '.') ++end; // a name may end in dots; nothing else that follows a value begins with one
+    while (peek(end) == '.') ++end;  // a name may end in dots; nothing else that follows a value begins with one
     return finish(IrToken::Value, end);
   }
   if (isDigit(c) || (c == '.' && isDigit(peek(i + 1)))) {
@@ -167,4 +176,4 @@ std::string_view IrScanner::text(const IrToken& token) const {
   return text_.substr(token.begin + skip, token.end - token.begin - skip);
 }
 
-} // namespace cresset
+}  // namespace cresset

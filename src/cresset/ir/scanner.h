@@ -18,13 +18,13 @@ struct IrToken {
   enum Kind : int {
     // Below: single characters.
     End = 256,
-    Name, // letters, digits, '_', and '.' before one of them: add.Tensor, __torch__.M
-    Value, // %x.1; text() is without '%'
-    Number, // 1, 2.5e-07, 3.j; without sign
-    String, // with its quotes
-    Arrow, // ->
-    Dots, // ...
-    Scope, // ::
+    Name,    // letters, digits, '_', and '.' before one of them: add.Tensor, __torch__.M
+    Value,   // %x.1; text() is without '%'
+    Number,  // 1, 2.5e-07, 3.j; without sign
+    String,  // with its quotes
+    Arrow,   // ->
+    Dots,    // ...
+    Scope,   // ::
   };
   int kind = End;
   uint32_t begin = 0;
@@ -67,4 +67,4 @@ class IrScanner {
   std::string_view comment_;
 };
 
-} // namespace cresset
+}  // namespace cresset

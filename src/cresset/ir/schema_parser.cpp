@@ -93,7 +93,7 @@ class SchemaParser {
 
  private:
   template <typename F>
-  void parseListed(F&& item) { // behind '('
+  void parseListed(F&& item) {  // behind '('
     if (scanner_.nextIf(')')) return;
     do item();
     while (scanner_.nextIf(','));
@@ -131,8 +131,7 @@ class SchemaParser {
     ParsedType parsed = parseSized(size);
     std::string name;
     if (scanner_.at(IrToken::Name)) name = scanner_.text(scanner_.next());
-    return c10::Argument(
-        std::move(name), parsed.type, parsed.real, size, std::nullopt, false, std::move(parsed.alias));
+    return c10::Argument(std::move(name), parsed.type, parsed.real, size, std::nullopt, false, std::move(parsed.alias));
   }
 
   c10::IValue parseDefault(const TypePtr& type, std::optional<int32_t> size) {
@@ -178,8 +177,10 @@ class SchemaParser {
       case TypeKind::SymIntType:
       case TypeKind::ScalarTypeType:
       case TypeKind::LayoutType:
-      case TypeKind::MemoryFormatType: return c10::IntType::get();
-      default: return type;
+      case TypeKind::MemoryFormatType:
+        return c10::IntType::get();
+      default:
+        return type;
     }
   }
 
@@ -189,7 +190,8 @@ class SchemaParser {
     auto refuse = [&]() -> c10::IValue { scanner_.fail("this is no default for " + cresset::toString(*type), start); };
     bool takes_float = kind == TypeKind::FloatType || kind == TypeKind::SymFloatType || kind == TypeKind::NumberType;
     bool takes_int = kind == TypeKind::IntType || kind == TypeKind::SymIntType || kind == TypeKind::NumberType ||
-        kind == TypeKind::ScalarTypeType || kind == TypeKind::LayoutType || kind == TypeKind::MemoryFormatType;
+                     kind == TypeKind::ScalarTypeType || kind == TypeKind::LayoutType ||
+                     kind == TypeKind::MemoryFormatType;
     if (scanner_.at(IrToken::String)) {
       std::string text = parseStringLiteral(scanner_.range(scanner_.next()));
       if (kind == TypeKind::StringType) return text;
@@ -218,7 +220,8 @@ class SchemaParser {
     if (scanner_.at(IrToken::Name)) {
       std::string name(scanner_.text(scanner_.next()));
       if (name == "True" || name == "False") {
-        if (kind == TypeKind::BoolType || kind == TypeKind::SymBoolType || kind == TypeKind::NumberType) return name == "True";
+        if (kind == TypeKind::BoolType || kind == TypeKind::SymBoolType || kind == TypeKind::NumberType)
+          return name == "True";
         return refuse();
       }
       if (takes_int) {
@@ -233,7 +236,7 @@ class SchemaParser {
   /// The enumerators that schemas call by name; IValues hold them as ints.
   static std::optional<int64_t> namedInt(const std::string& name) {
     auto of = [](auto v) { return static_cast<int64_t>(v); };
-    if (name == "Mean") return 1; // at::Reduction::Mean
+    if (name == "Mean") return 1;  // at::Reduction::Mean
     if (name == "contiguous_format") return of(c10::MemoryFormat::Contiguous);
     if (name == "preserve_format") return of(c10::MemoryFormat::Preserve);
     if (name == "channels_last") return of(c10::MemoryFormat::ChannelsLast);
@@ -257,11 +260,11 @@ class SchemaParser {
   TypeParser types_;
 };
 
-} // namespace
+}  // namespace
 
 c10::FunctionSchema parseSchema(const std::string& text, const TypeResolver& types) {
   IrScanner scanner(std::make_shared<Source>(text, "<schema>"));
   return SchemaParser(scanner, types).parse();
 }
 
-} // namespace cresset
+}  // namespace cresset

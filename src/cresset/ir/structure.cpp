@@ -39,25 +39,32 @@ std::string plural(size_t n, const char* noun) {
 
 void expectInputs(const Node& n, size_t count) {
   if (n.inputs().size() != count) {
-    complain(std::string(n.kind().toQualString()) + " takes " + plural(count, "input") + ", not " + std::to_string(n.inputs().size()));
+    complain(
+        std::string(n.kind().toQualString()) + " takes " + plural(count, "input") + ", not " +
+        std::to_string(n.inputs().size()));
   }
 }
 
 void expectOutputs(const Node& n, size_t count) {
   if (n.outputs().size() != count) {
-    complain(std::string(n.kind().toQualString()) + " has " + plural(count, "output") + ", not " + std::to_string(n.outputs().size()));
+    complain(
+        std::string(n.kind().toQualString()) + " has " + plural(count, "output") + ", not " +
+        std::to_string(n.outputs().size()));
   }
 }
 
 void expectBlocks(const Node& n, size_t count) {
   if (n.blocks().size() != count) {
-    complain(std::string(n.kind().toQualString()) + " has " + plural(count, "block") + ", not " + std::to_string(n.blocks().size()));
+    complain(
+        std::string(n.kind().toQualString()) + " has " + plural(count, "block") + ", not " +
+        std::to_string(n.blocks().size()));
   }
 }
 
 const Attribute& expectAttribute(const Node& n, Symbol attribute, Attribute::Kind kind) {
   const Attribute* found = n.findAttribute(attribute);
-  if (!found) complain(std::string(n.kind().toQualString()) + " needs the attribute '" + attribute.toUnqualString() + "'");
+  if (!found)
+    complain(std::string(n.kind().toQualString()) + " needs the attribute '" + attribute.toUnqualString() + "'");
   if (found->kind() != kind) {
     complain(
         std::string("the attribute '") + attribute.toUnqualString() + "' must be of kind " + toString(kind) + ", not " +
@@ -88,15 +95,18 @@ bool fits(const TypePtr& from, const TypePtr& to) {
       auto a = from->containedTypes();
       auto b = to->containedTypes();
       if (a.size() != b.size()) return false;
-      for (size_t i = 0; i < a.size(); ++i) if (!fits(a[i], b[i])) return false;
+      for (size_t i = 0; i < a.size(); ++i)
+        if (!fits(a[i], b[i])) return false;
       return true;
     }
-    default: return false;
+    default:
+      return false;
   }
 }
 
 void expectFits(const Value* from, const TypePtr& to, const std::string& where) {
-  if (!fits(from->type(), to)) complain(name(from) + " of type " + text(from->type()) + " can't be " + where + " of type " + text(to));
+  if (!fits(from->type(), to))
+    complain(name(from) + " of type " + text(from->type()) + " can't be " + where + " of type " + text(to));
 }
 
 template <typename T>
@@ -118,30 +128,48 @@ void checkConstant(const Node& n) {
     return;
   }
   auto value = toIValue(output);
-  if (!value) complain("a constant can't hold an attribute of kind " + std::string(toString(n.findAttribute(attr::value)->kind())));
+  if (!value)
+    complain(
+        "a constant can't hold an attribute of kind " + std::string(toString(n.findAttribute(attr::value)->kind())));
   auto holds = [&](const TypePtr& t) {
     switch (t->kind()) {
-      case TypeKind::NoneType: return value->isNone();
-      case TypeKind::IntType: return value->isInt();
-      case TypeKind::BoolType: return value->isBool();
-      case TypeKind::FloatType: return value->isDouble();
-      case TypeKind::ComplexType: return value->isComplexDouble();
-      case TypeKind::StringType: return value->isString();
-      case TypeKind::DeviceObjType: return value->isDevice();
-      case TypeKind::TensorType: return value->isTensor();
-      case TypeKind::NumberType: return value->isScalar();
-      case TypeKind::ListType: return value->isList();
-      case TypeKind::DictType: return value->isGenericDict();
-      case TypeKind::TupleType: return value->isTuple();
-      case TypeKind::EnumType: return value->isEnum();
-      default: return true;
+      case TypeKind::NoneType:
+        return value->isNone();
+      case TypeKind::IntType:
+        return value->isInt();
+      case TypeKind::BoolType:
+        return value->isBool();
+      case TypeKind::FloatType:
+        return value->isDouble();
+      case TypeKind::ComplexType:
+        return value->isComplexDouble();
+      case TypeKind::StringType:
+        return value->isString();
+      case TypeKind::DeviceObjType:
+        return value->isDevice();
+      case TypeKind::TensorType:
+        return value->isTensor();
+      case TypeKind::NumberType:
+        return value->isScalar();
+      case TypeKind::ListType:
+        return value->isList();
+      case TypeKind::DictType:
+        return value->isGenericDict();
+      case TypeKind::TupleType:
+        return value->isTuple();
+      case TypeKind::EnumType:
+        return value->isEnum();
+      default:
+        return true;
     }
   };
   TypePtr wanted = type;
-  if (auto optional = type->cast<c10::OptionalType>(); optional && !value->isNone()) wanted = optional->getElementType();
+  if (auto optional = type->cast<c10::OptionalType>(); optional && !value->isNone())
+    wanted = optional->getElementType();
   if (wanted->kind() != TypeKind::OptionalType && !holds(wanted)) {
-    complain(value->isNone() ? "a constant of type " + text(type) + " needs a value"
-                             : "a constant of type " + text(type) + " holds a " + value->tagKind());
+    complain(
+        value->isNone() ? "a constant of type " + text(type) + " needs a value"
+                        : "a constant of type " + text(type) + " holds a " + value->tagKind());
   }
 }
 
@@ -175,7 +203,9 @@ void checkLoop(const Node& n) {
   expectOutputs(n, carried);
   const Block& body = *n.blocks()[0];
   if (body.inputs().size() != carried + 1) {
-    complain("the block of prim::Loop takes the iteration and " + plural(carried, "carried value") + ", not " + plural(body.inputs().size(), "input"));
+    complain(
+        "the block of prim::Loop takes the iteration and " + plural(carried, "carried value") + ", not " +
+        plural(body.inputs().size(), "input"));
   }
   expectKind(body.inputs()[0], TypeKind::IntType, "the iteration, an int");
   for (size_t i = 0; i < carried; ++i) {
@@ -205,8 +235,9 @@ void checkTupleUnpack(const Node& n) {
   expectOutputs(n, tuple->elements().size());
   for (size_t i = 0; i < n.outputs().size(); ++i) {
     if (!fits(tuple->elements()[i], n.outputs()[i]->type())) {
-      complain("element " + std::to_string(i) + " of type " + text(tuple->elements()[i]) + " can't be " +
-               name(n.outputs()[i]) + " of type " + text(n.outputs()[i]->type()));
+      complain(
+          "element " + std::to_string(i) + " of type " + text(tuple->elements()[i]) + " can't be " +
+          name(n.outputs()[i]) + " of type " + text(n.outputs()[i]->type()));
     }
   }
 }
@@ -220,15 +251,17 @@ void checkTupleIndex(const Node& n) {
   auto size = static_cast<int64_t>(tuple->elements().size());
   if (constant) {
     int64_t i = constant->toInt() < 0 ? constant->toInt() + size : constant->toInt();
-    if (i < 0 || i >= size) return; // raises IndexError when it runs
+    if (i < 0 || i >= size) return;  // raises IndexError when it runs
     if (!fits(tuple->elements()[i], n.outputs()[0]->type())) {
-      complain("element " + std::to_string(i) + " of type " + text(tuple->elements()[i]) + " can't be " +
-               name(n.outputs()[0]) + " of type " + text(n.outputs()[0]->type()));
+      complain(
+          "element " + std::to_string(i) + " of type " + text(tuple->elements()[i]) + " can't be " +
+          name(n.outputs()[0]) + " of type " + text(n.outputs()[0]->type()));
     }
     return;
   }
   for (const TypePtr& element : tuple->elements()) {
-    if (!fits(element, n.outputs()[0]->type())) complain("the index must be a constant, since the elements' types differ");
+    if (!fits(element, n.outputs()[0]->type()))
+      complain("the index must be a constant, since the elements' types differ");
   }
 }
 
@@ -242,9 +275,11 @@ void checkTupleSlice(const Node& n) {
   if (beg < 0 || beg > end || end > static_cast<int64_t>(tuple->elements().size())) {
     complain("the slice [" + std::to_string(beg) + ":" + std::to_string(end) + "] is out of range");
   }
-  if (static_cast<int64_t>(slice->elements().size()) != end - beg) complain("the slice has " + plural(end - beg, "element"));
+  if (static_cast<int64_t>(slice->elements().size()) != end - beg)
+    complain("the slice has " + plural(end - beg, "element"));
   for (int64_t i = beg; i < end; ++i) {
-    if (!fits(tuple->elements()[i], slice->elements()[i - beg])) complain("the slice's types are not those of the tuple's elements");
+    if (!fits(tuple->elements()[i], slice->elements()[i - beg]))
+      complain("the slice's types are not those of the tuple's elements");
   }
 }
 
@@ -259,7 +294,9 @@ void checkListUnpack(const Node& n) {
   auto list = expectType<c10::ListType>(n.inputs()[0], "a list");
   for (const Value* output : n.outputs()) {
     if (!fits(list->getElementType(), output->type())) {
-      complain("an element of type " + text(list->getElementType()) + " can't be " + name(output) + " of type " + text(output->type()));
+      complain(
+          "an element of type " + text(list->getElementType()) + " can't be " + name(output) + " of type " +
+          text(output->type()));
     }
   }
 }
@@ -295,7 +332,9 @@ void checkGetAttr(const Node& n) {
   expectOutputs(n, 1);
   TypePtr type = attributeType(n);
   if (!fits(type, n.outputs()[0]->type())) {
-    complain("the attribute of type " + text(type) + " can't be " + name(n.outputs()[0]) + " of type " + text(n.outputs()[0]->type()));
+    complain(
+        "the attribute of type " + text(type) + " can't be " + name(n.outputs()[0]) + " of type " +
+        text(n.outputs()[0]->type()));
   }
 }
 
@@ -326,7 +365,8 @@ void checkIsinstance(const Node& n) {
   expectInputs(n, 1);
   expectOutputs(n, 1);
   expectKind(n.outputs()[0], TypeKind::BoolType, "a bool");
-  if (expectAttribute(n, attr::types, Attribute::Kind::Types).asTypes().empty()) complain("prim::isinstance needs types");
+  if (expectAttribute(n, attr::types, Attribute::Kind::Types).asTypes().empty())
+    complain("prim::isinstance needs types");
 }
 
 void checkUncheckedCast(const Node& n) {
@@ -350,19 +390,22 @@ void checkFork(const Node& n) {
   auto future = expectType<c10::FutureType>(n.outputs()[0], "a Future");
   const Graph& graph = *expectAttribute(n, attr::Subgraph, Attribute::Kind::Graph).asGraph();
   if (graph.inputs().size() != n.inputs().size()) {
-    complain("the subgraph takes " + plural(graph.inputs().size(), "input") + ", not " + std::to_string(n.inputs().size()));
+    complain(
+        "the subgraph takes " + plural(graph.inputs().size(), "input") + ", not " + std::to_string(n.inputs().size()));
   }
   for (size_t i = 0; i < n.inputs().size(); ++i) {
     expectFits(n.inputs()[i], graph.inputs()[i]->type(), "the subgraph's input " + name(graph.inputs()[i]));
   }
-  if (graph.outputs().size() != 1) complain("the subgraph of prim::fork has 1 output, not " + std::to_string(graph.outputs().size()));
+  if (graph.outputs().size() != 1)
+    complain("the subgraph of prim::fork has 1 output, not " + std::to_string(graph.outputs().size()));
   expectFits(graph.outputs()[0], future->getElementType(), "the result of a Future");
 }
 
 void checkWait(const Node& n) {
   expectInputs(n, 1);
   expectOutputs(n, 1);
-  if (n.inputs()[0]->type()->kind() != TypeKind::FutureType) complain(name(n.inputs()[0]) + " must be a Future, not " + text(n.inputs()[0]->type()));
+  if (n.inputs()[0]->type()->kind() != TypeKind::FutureType)
+    complain(name(n.inputs()[0]) + " must be a Future, not " + text(n.inputs()[0]->type()));
 }
 
 using Check = void (*)(const Node&);
@@ -400,12 +443,12 @@ const std::unordered_map<Symbol, Structure>& structures() {
   return table;
 }
 
-} // namespace
+}  // namespace
 
 std::optional<std::string> complaintAbout(const Node& node) {
   static const auto& table = structures();
   auto found = table.find(node.kind());
-  if (found == table.end()) return std::nullopt; // operators of other kinds may have blocks of their own meaning
+  if (found == table.end()) return std::nullopt;  // operators of other kinds may have blocks of their own meaning
   try {
     if (!found->second.has_blocks) expectBlocks(node, 0);
     found->second.check(node);
@@ -415,4 +458,4 @@ std::optional<std::string> complaintAbout(const Node& node) {
   return std::nullopt;
 }
 
-} // namespace cresset
+}  // namespace cresset

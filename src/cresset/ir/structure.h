@@ -12,4 +12,4 @@ namespace cresset {
 /// agree. Nullopt if nothing is, or if the node calls an operator.
 std::optional<std::string> complaintAbout(const Node& node);
 
-} // namespace cresset
+}  // namespace cresset

@@ -19,7 +19,7 @@
 namespace torch {
 // Defined by libtorch_cpu; the header that declares it drags in the registration machinery.
 TORCH_API c10::ClassTypePtr getCustomClass(const std::string& class_name);
-} // namespace torch
+}  // namespace torch
 
 namespace cresset {
 
@@ -37,7 +37,7 @@ const std::unordered_map<std::string_view, TypePtr>& baseTypes() {
       {"Device", c10::DeviceObjType::get()},
       {"DeviceIndex", c10::IntType::get()},
       {"Dimname", c10::StringType::get()},
-      {"Dynamic", c10::TensorType::get()}, // TorchScript's first name for Tensor
+      {"Dynamic", c10::TensorType::get()},  // TorchScript's first name for Tensor
       {"Generator", c10::GeneratorType::get()},
       {"Layout", c10::LayoutType::get()},
       {"MemoryFormat", c10::MemoryFormatType::get()},
@@ -86,12 +86,14 @@ TypePtr erased(const TypePtr& real) {
     case c10::TypeKind::ScalarTypeType:
     case c10::TypeKind::MemoryFormatType:
     case c10::TypeKind::LayoutType:
-    case c10::TypeKind::SymIntType: return c10::IntType::get();
-    default: return real;
+    case c10::TypeKind::SymIntType:
+      return c10::IntType::get();
+    default:
+      return real;
   }
 }
 
-} // namespace
+}  // namespace
 
 int64_t TypeParser::parseInt(const char* what) {
   bool negative = scanner_.nextIf('-');
@@ -212,7 +214,8 @@ ParsedType TypeParser::parseAtom() {
     IrToken inner = scanner_.expect(IrToken::Name);
     scanner_.expect('>');
     TypePtr type = parseClass(inner);
-    if (type->kind() != c10::TypeKind::EnumType) scanner_.fail("'" + std::string(scanner_.text(inner)) + "' is no enum", inner);
+    if (type->kind() != c10::TypeKind::EnumType)
+      scanner_.fail("'" + std::string(scanner_.text(inner)) + "' is no enum", inner);
     return plain(type);
   }
   if (name == "Function") {
@@ -292,7 +295,8 @@ TypePtr TypeParser::parseNamedTuple() {
     if (known && known->kind() == c10::TypeKind::TupleType) return known;
   }
   for (size_t i = 0; i < names.size(); ++i) {
-    if (std::find(names.begin(), names.begin() + static_cast<ptrdiff_t>(i), names[i]) != names.begin() + static_cast<ptrdiff_t>(i)) {
+    if (std::find(names.begin(), names.begin() + static_cast<ptrdiff_t>(i), names[i]) !=
+        names.begin() + static_cast<ptrdiff_t>(i)) {
       scanner_.fail("two fields are called '" + names[i] + "'", token);
     }
   }
@@ -379,12 +383,14 @@ TypePtr TypeParser::parseTensor(const IrToken& token) {
       has_rank ? c10::VaryingShape<c10::Stride>(sizes.size()) : c10::VaryingShape<c10::Stride>();
   if (strides) {
     std::vector<int64_t> known_sizes, known_strides;
-    for (const auto& size : sizes) if (size.is_static()) known_sizes.push_back(size.static_size());
-    for (const auto& stride : *strides) if (stride) known_strides.push_back(*stride);
+    for (const auto& size : sizes)
+      if (size.is_static()) known_sizes.push_back(size.static_size());
+    for (const auto& stride : *strides)
+      if (stride) known_strides.push_back(*stride);
     if (all_sizes_known && known_strides.size() == sizes.size()) {
       return c10::TensorType::create(
-          dtype, device, c10::VaryingShape<int64_t>(known_sizes), c10::VaryingShape<int64_t>(known_strides), requires_grad,
-          undefined);
+          dtype, device, c10::VaryingShape<int64_t>(known_sizes), c10::VaryingShape<int64_t>(known_strides),
+          requires_grad, undefined);
     }
     // Without all sizes, which stride is the innermost and what is contiguous isn't known.
     std::vector<std::optional<c10::Stride>> properties;
@@ -395,7 +401,8 @@ TypePtr TypeParser::parseTensor(const IrToken& token) {
     }
     stride_properties = c10::VaryingShape<c10::Stride>(std::move(properties));
   }
-  return c10::TensorType::create(dtype, device, std::move(shape), std::move(stride_properties), requires_grad, undefined);
+  return c10::TensorType::create(
+      dtype, device, std::move(shape), std::move(stride_properties), requires_grad, undefined);
 }
 
 TypePtr TypeParser::parseClass(const IrToken& token) {
@@ -416,4 +423,4 @@ TypePtr parseType(const std::string& text, const TypeResolver& types, bool allow
   return type;
 }
 
-} // namespace cresset
+}  // namespace cresset

@@ -37,8 +37,8 @@ class TypeParser {
   TypePtr parseNamedTuple();
   TypePtr parseTensor(const IrToken& token);
   TypePtr parseClass(const IrToken& token);
-  TypePtr parseBracketed(); // (T) or [T]
-  std::vector<TypePtr> parseListed(); // (T, …) or [T, …]
+  TypePtr parseBracketed();            // (T) or [T]
+  std::vector<TypePtr> parseListed();  // (T, …) or [T, …]
   int64_t parseInt(const char* what);
 
   IrScanner& scanner_;
@@ -48,4 +48,4 @@ class TypeParser {
   int depth_ = 0;
 };
 
-} // namespace cresset
+}  // namespace cresset

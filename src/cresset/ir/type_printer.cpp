@@ -78,7 +78,8 @@ void printNamedTuple(std::string& out, const c10::TupleType& type) {
 
 void print(std::string& out, const c10::Type& type) {
   switch (type.kind()) {
-    case TypeKind::TensorType: return printTensor(out, type.expectRef<c10::TensorType>());
+    case TypeKind::TensorType:
+      return printTensor(out, type.expectRef<c10::TensorType>());
     case TypeKind::ListType:
       print(out, *type.expectRef<c10::ListType>().getElementType());
       out += "[]";
@@ -105,7 +106,9 @@ void print(std::string& out, const c10::Type& type) {
     case TypeKind::TupleType:
       if (type.expectRef<c10::TupleType>().schema()) return printNamedTuple(out, type.expectRef<c10::TupleType>());
       return printListed(out, type.containedTypes());
-    case TypeKind::FunctionType: out += "Function"; return;
+    case TypeKind::FunctionType:
+      out += "Function";
+      return;
     case TypeKind::EnumType:
       out += "Enum<" + type.expectRef<c10::EnumType>().qualifiedClassName().qualifiedName() + ">";
       return;
@@ -113,11 +116,12 @@ void print(std::string& out, const c10::Type& type) {
     case TypeKind::InterfaceType:
       out += static_cast<const c10::NamedType&>(type).name()->qualifiedName();
       return;
-    default: out += type.str();
+    default:
+      out += type.str();
   }
 }
 
-} // namespace
+}  // namespace
 
 std::string toString(const c10::Type& type) {
   std::string out;
@@ -125,4 +129,4 @@ std::string toString(const c10::Type& type) {
   return out;
 }
 
-} // namespace cresset
+}  // namespace cresset

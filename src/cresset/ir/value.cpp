@@ -23,10 +23,11 @@ bool isDigit(char c) {
 
 void checkName(std::string_view name) {
   bool valid = isNameStart(name[0]) &&
-      std::all_of(name.begin(), name.end(), [](char c) { return isNameStart(c) || isDigit(c) || c == '.'; });
+               std::all_of(name.begin(), name.end(), [](char c) { return isNameStart(c) || isDigit(c) || c == '.'; });
   if (!valid) {
     throw UserError(
-        "'" + std::string(name) + "' can't name a value: names are letters, digits, '_' and '.', no digit or '.' first.");
+        "'" + std::string(name) +
+        "' can't name a value: names are letters, digits, '_' and '.', no digit or '.' first.");
   }
 }
 
@@ -42,7 +43,7 @@ std::pair<std::string_view, size_t> splitNumber(std::string_view name) {
   return {name.substr(0, dot), number};
 }
 
-} // namespace
+}  // namespace
 
 Value* InputRange::at(size_t i) const {
   if (i >= size_) {
@@ -52,7 +53,9 @@ Value* InputRange::at(size_t i) const {
 }
 
 void Value::checkUsable(const char* action) const {
-  if (erased_) throw UserError("Can't " + std::string(action) + " the value %" + std::to_string(unique_) + ": it has been erased.");
+  if (erased_)
+    throw UserError(
+        "Can't " + std::string(action) + " the value %" + std::to_string(unique_) + ": it has been erased.");
 }
 
 Block* Value::owningBlock() const {
@@ -74,7 +77,7 @@ Value* Value::setDebugName(std::string_view name) {
   checkUsable("name");
   if (name_ && *name_ == name) return this;
   if (!name.empty()) checkName(name);
-  std::string wanted(name); // `name` may be a view of the key that goes away now
+  std::string wanted(name);  // `name` may be a view of the key that goes away now
   auto& names = graph_->names_;
   if (name_) {
     names.erase(names.find(*name_));
@@ -94,7 +97,7 @@ Value* Value::setDebugName(std::string_view name) {
     } while (!names.try_emplace(renamed, holder).second);
     holder->name_ = &names.find(renamed)->first;
   }
-  name_ = &slot->first; // keys of an unordered_map stay where they are
+  name_ = &slot->first;  // keys of an unordered_map stay where they are
   return this;
 }
 
@@ -107,7 +110,8 @@ Value* Value::copyMetadata(const Value* from) {
 
 void Value::replaceAllUsesWith(Value* other) {
   checkUsable("replace the uses of");
-  if (!other || other->graph_ != graph_) throw UserError("Can't replace %" + debugName() + " by a value of another graph.");
+  if (!other || other->graph_ != graph_)
+    throw UserError("Can't replace %" + debugName() + " by a value of another graph.");
   other->checkUsable("use");
   if (other == this || !first_use_) return;
   for (detail::Operand* use = first_use_; use; use = use->next) use->value = other;
@@ -124,7 +128,8 @@ void Value::replaceAllUsesAfterNodeWith(const Node* node, Value* other) {
   if (!node || node->graph_ != graph_ || !node->block_) {
     throw UserError("Uses can only be replaced after a node that is in a block of the same graph.");
   }
-  if (!other || other->graph_ != graph_) throw UserError("Can't replace %" + debugName() + " by a value of another graph.");
+  if (!other || other->graph_ != graph_)
+    throw UserError("Can't replace %" + debugName() + " by a value of another graph.");
   other->checkUsable("use");
   if (other == this) return;
   for (detail::Operand *use = first_use_, *next; use; use = next) {
@@ -139,4 +144,4 @@ void Value::replaceAllUsesAfterNodeWith(const Node* node, Value* other) {
   }
 }
 
-} // namespace cresset
+}  // namespace cresset

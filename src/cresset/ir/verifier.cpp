@@ -20,7 +20,7 @@ namespace cresset {
 
 namespace {
 
-constexpr size_t kLinesAround = 8; // of the printed graph, in messages about large graphs
+constexpr size_t kLinesAround = 8;  // of the printed graph, in messages about large graphs
 
 /// The lines around the complaint, if the text is long.
 std::string excerpt(const std::string& text, const std::string& note) {
@@ -52,14 +52,16 @@ class Verifier {
  private:
   struct Frame {
     const Block* block;
-    const Node* next; // null before the block has been entered
+    const Node* next;  // null before the block has been entered
   };
 
   [[noreturn]] void fail(const Node* at, const std::string& complaint) const {
     PrintOptions options;
     options.note_at = at;
     options.note = "^ " + complaint;
-    throw UserError("The graph is not well formed: " + complaint + "\n" + excerpt(toString(graph_, options), options.note), at->sourceRange());
+    throw UserError(
+        "The graph is not well formed: " + complaint + "\n" + excerpt(toString(graph_, options), options.note),
+        at->sourceRange());
   }
 
   static std::string name(const Value* value) { return "%" + value->debugName(); }
@@ -90,7 +92,8 @@ class Verifier {
     define(node);
     for (const auto& [attribute, value] : node->attributes()) {
       if (value.kind() == Attribute::Kind::Graph) verifyNested(*value.asGraph());
-      if (value.kind() == Attribute::Kind::Graphs) for (const auto& g : value.asGraphs()) verifyNested(*g);
+      if (value.kind() == Attribute::Kind::Graphs)
+        for (const auto& g : value.asGraphs()) verifyNested(*g);
     }
   }
 
@@ -113,7 +116,8 @@ class Verifier {
       if (value->isErased()) fail(node, name(value) + " has been erased");
       if (&value->graph() != &graph_) fail(node, name(value) + " belongs to another graph");
       if (value->node() != node || value->offset() != i) fail(node, name(value) + " doesn't know where it is defined");
-      if (value->unique() >= defined_.size() || defined_[value->unique()]) fail(node, name(value) + " is defined twice");
+      if (value->unique() >= defined_.size() || defined_[value->unique()])
+        fail(node, name(value) + " is defined twice");
       defined_[value->unique()] = true;
       opened_.back().push_back(value);
       checkUses(value);
@@ -129,7 +133,9 @@ class Verifier {
         fail(value->node(), name(value) + " has a use that is no operand");
       }
       if (!use.user->owningBlock()) {
-        fail(value->node(), name(value) + " is used by a node that is in no block (" + use.user->kind().toQualString() + ")");
+        fail(
+            value->node(),
+            name(value) + " is used by a node that is in no block (" + use.user->kind().toQualString() + ")");
       }
     }
     if (count != value->uses().size()) fail(value->node(), "the use list of " + name(value) + " is broken");
@@ -166,14 +172,14 @@ class Verifier {
   const Graph& graph_;
   std::unordered_set<const Graph*>& seen_;
   std::vector<Frame> frames_;
-  std::vector<std::vector<const Value*>> opened_; // what each open block has defined so far
-  std::vector<bool> defined_; // by unique(): in scope at this point of the walk
+  std::vector<std::vector<const Value*>> opened_;  // what each open block has defined so far
+  std::vector<bool> defined_;                      // by unique(): in scope at this point of the walk
 
  public:
   std::vector<const Graph*> nested_;
 };
 
-} // namespace
+}  // namespace
 
 void verify(const Graph& graph) {
   std::unordered_set<const Graph*> seen{&graph};
@@ -187,4 +193,4 @@ void verify(const Graph& graph) {
   }
 }
 
-} // namespace cresset
+}  // namespace cresset

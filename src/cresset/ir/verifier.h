@@ -9,4 +9,4 @@ namespace cresset {
 /// Throws UserError whose message shows the line of the printed graph that is wrong, with the complaint under it.
 void verify(const Graph& graph);
 
-} // namespace cresset
+}  // namespace cresset

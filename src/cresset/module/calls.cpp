@@ -29,7 +29,7 @@ std::string describeValue(const IValue& value) {
   return result;
 }
 
-} // namespace
+}  // namespace
 
 void checkAndNormalizeInputs(const c10::FunctionSchema& schema, std::vector<IValue>& inputs, const Kwargs& kwargs) {
   const auto& arguments = schema.arguments();
@@ -42,8 +42,8 @@ void checkAndNormalizeInputs(const c10::FunctionSchema& schema, std::vector<IVal
   for (size_t i = 0; i < positional; ++i) {
     if (arguments[i].kwarg_only()) {
       throw UserError(
-          schema.name() + "() takes " + std::to_string(i) + " positional argument(s) but " + std::to_string(inputs.size()) +
-          " was/were given.  Declaration: " + describe(schema));
+          schema.name() + "() takes " + std::to_string(i) + " positional argument(s) but " +
+          std::to_string(inputs.size()) + " was/were given.  Declaration: " + describe(schema));
     }
   }
   size_t used_keywords = 0;
@@ -53,17 +53,19 @@ void checkAndNormalizeInputs(const c10::FunctionSchema& schema, std::vector<IVal
     if (i < positional) {
       if (keyword != kwargs.end()) {
         throw UserError(
-            "Argument '" + argument.name() + "' specified both as positional and keyword argument. Schema: " + describe(schema));
+            "Argument '" + argument.name() +
+            "' specified both as positional and keyword argument. Schema: " + describe(schema));
       }
     } else if (keyword != kwargs.end()) {
       inputs.push_back(keyword->second);
       ++used_keywords;
     } else if (argument.default_value()) {
       inputs.push_back(*argument.default_value());
-      continue; // defaults were checked when the function was defined
+      continue;  // defaults were checked when the function was defined
     } else {
       throw UserError(
-          schema.name() + "() is missing value for argument '" + argument.name() + "'. Declaration: " + describe(schema));
+          schema.name() + "() is missing value for argument '" + argument.name() +
+          "'. Declaration: " + describe(schema));
     }
     auto converted = convertTo(inputs[i], argument.type());
     if (!converted) {
@@ -74,7 +76,9 @@ void checkAndNormalizeInputs(const c10::FunctionSchema& schema, std::vector<IVal
   if (used_keywords != kwargs.size()) {
     for (const auto& [name, value] : kwargs) {
       if (!schema.argumentIndexWithName(name)) {
-        throw UserError("Unknown keyword argument '" + name + "' for operator '" + schema.name() + "'. Schema: " + describe(schema));
+        throw UserError(
+            "Unknown keyword argument '" + name + "' for operator '" + schema.name() +
+            "'. Schema: " + describe(schema));
       }
     }
   }
@@ -87,4 +91,4 @@ IValue callFunction(Function& function, std::vector<IValue> inputs, const Kwargs
   return std::move(inputs.back());
 }
 
-} // namespace cresset
+}  // namespace cresset

@@ -23,7 +23,8 @@ class Cloner {
   ObjectPtr cloneObject(const ObjectPtr& object) {
     if (auto done = objects_.find(object.get()); done != objects_.end()) return done->second;
     auto type = classFor(object->type());
-    auto result = c10::ivalue::Object::create(c10::StrongTypePtr(program_->asCompilationUnit(), type), type->numAttributes());
+    auto result =
+        c10::ivalue::Object::create(c10::StrongTypePtr(program_->asCompilationUnit(), type), type->numAttributes());
     objects_.emplace(object.get(), result);
     for (size_t slot = 0; slot < type->numAttributes(); ++slot) {
       IValue value = readSlot(*object, slot);
@@ -47,7 +48,8 @@ class Cloner {
       }
       for (const auto& property : from->properties()) {
         to->addProperty(
-            property.name, to->findMethod(property.getter->name()), property.setter ? to->findMethod(property.setter->name()) : nullptr);
+            property.name, to->findMethod(property.getter->name()),
+            property.setter ? to->findMethod(property.setter->name()) : nullptr);
       }
     }
   }
@@ -61,16 +63,19 @@ class Cloner {
     order_.emplace_back(type, result);
     for (size_t slot = 0; slot < type->numAttributes(); ++slot) {
       result->addAttribute(
-          type->getAttributeName(slot), mapType(type->getAttribute(slot)), type->is_parameter(slot), type->is_buffer(slot));
+          type->getAttributeName(slot), mapType(type->getAttribute(slot)), type->is_parameter(slot),
+          type->is_buffer(slot));
     }
-    for (size_t i = 0; i < type->numConstants(); ++i) result->addConstant(type->getConstantName(i), type->getConstant(i));
+    for (size_t i = 0; i < type->numConstants(); ++i)
+      result->addConstant(type->getConstantName(i), type->getConstant(i));
     program_->registerType(result);
     return result;
   }
 
   TypePtr mapType(const TypePtr& type) {
     if (auto module = type->cast<c10::ClassType>()) return module->is_module() ? TypePtr(classFor(module)) : type;
-    if (type->containedTypes().empty() || type->kind() == c10::TypeKind::InterfaceType || type->cast<c10::EnumType>()) return type;
+    if (type->containedTypes().empty() || type->kind() == c10::TypeKind::InterfaceType || type->cast<c10::EnumType>())
+      return type;
     std::vector<TypePtr> contained;
     bool changed = false;
     for (const TypePtr& inner : type->containedTypes()) {
@@ -83,7 +88,8 @@ class Cloner {
   c10::FunctionSchema mapSchema(const c10::FunctionSchema& schema) {
     auto map = [&](const std::vector<c10::Argument>& arguments) {
       std::vector<c10::Argument> result;
-      for (const c10::Argument& argument : arguments) result.push_back(argument.cloneWithType(mapType(argument.type())));
+      for (const c10::Argument& argument : arguments)
+        result.push_back(argument.cloneWithType(mapType(argument.type())));
       return result;
     };
     return schema.cloneWithArguments(map(schema.arguments())).cloneWithReturns(map(schema.returns()));
@@ -114,7 +120,7 @@ class Cloner {
           for (const TypePtr& type : attribute.asTypes()) types.push_back(mapType(type));
           node->setAttribute(name, Attribute(std::move(types)));
         } else if (attribute.kind() == Attribute::Kind::Graph) {
-          mapBlock(*attribute.asGraph()->block()); // a node's graph was copied with the node
+          mapBlock(*attribute.asGraph()->block());  // a node's graph was copied with the node
         }
       }
       for (Block* inner : node->blocks()) mapBlock(*inner);
@@ -128,7 +134,7 @@ class Cloner {
   std::vector<std::pair<c10::ClassTypePtr, c10::ClassTypePtr>> order_;
 };
 
-} // namespace
+}  // namespace
 
 Module Module::clone(bool inplace) const {
   Cloner cloner(program(), inplace);
@@ -137,4 +143,4 @@ Module Module::clone(bool inplace) const {
   return result;
 }
 
-} // namespace cresset
+}  // namespace cresset

@@ -19,7 +19,8 @@ Function* CompilationUnit::find_function(const std::string& name) const {
 Function& CompilationUnit::get_function(const std::string& name) const {
   if (Function* function = find_function(name)) return *function;
   std::string known;
-  for (Function* function : get_functions()) known += (known.empty() ? "'" : ", '") + function->qualname().qualifiedName() + "'";
+  for (Function* function : get_functions())
+    known += (known.empty() ? "'" : ", '") + function->qualname().qualifiedName() + "'";
   throw UserError(
       "There is no function '" + name + "' in this compilation unit. " +
       (known.empty() ? "It has no functions." : "It has: " + known + "."));
@@ -45,15 +46,19 @@ Module loadFrom(Input& input, std::optional<c10::Device> device, ExtraFilesMap* 
   return Module(loadArchive(input, options).root);
 }
 
-} // namespace
+}  // namespace
 
-Module load(const std::string& path, std::optional<c10::Device> device) { return loadFrom(path, device, nullptr); }
+Module load(const std::string& path, std::optional<c10::Device> device) {
+  return loadFrom(path, device, nullptr);
+}
 Module load(const std::string& path, std::optional<c10::Device> device, ExtraFilesMap& extra_files) {
   return loadFrom(path, device, &extra_files);
 }
-Module load(std::istream& in, std::optional<c10::Device> device) { return loadFrom(in, device, nullptr); }
+Module load(std::istream& in, std::optional<c10::Device> device) {
+  return loadFrom(in, device, nullptr);
+}
 Module load(std::istream& in, std::optional<c10::Device> device, ExtraFilesMap& extra_files) {
   return loadFrom(in, device, &extra_files);
 }
 
-} // namespace cresset
+}  // namespace cresset

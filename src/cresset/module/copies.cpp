@@ -21,8 +21,8 @@ void convertTensors(
   // set_data replaces what the tensor object holds, so that everybody who has the tensor (optimizers, views of this
   // module in Python) sees the move.
   auto convert = [&](const at::Tensor& tensor) {
-    at::Tensor data = tensor.to(
-        device.value_or(tensor.device()), dtype.value_or(tensor.scalar_type()), non_blocking, /*copy=*/false);
+    at::Tensor data =
+        tensor.to(device.value_or(tensor.device()), dtype.value_or(tensor.scalar_type()), non_blocking, /*copy=*/false);
     tensor.set_data(data);
   };
   for (const at::Tensor& tensor : module.parameters()) convert(tensor);
@@ -43,7 +43,7 @@ class DeepCopier {
     if (value.isList()) {
       auto list = value.toList();
       c10::impl::GenericList result(list.elementType());
-      done_.emplace(key, IValue(result)); // before the elements, which may refer back to it
+      done_.emplace(key, IValue(result));  // before the elements, which may refer back to it
       result.reserve(list.size());
       for (size_t i = 0; i < list.size(); ++i) result.push_back(copy(list.get(i)));
       return IValue(std::move(result));
@@ -64,7 +64,7 @@ class DeepCopier {
       done_.emplace(key, result);
       return result;
     }
-    if (value.isString() || value.isEnum() || value.isGenerator()) return value; // immutable, or shared by meaning
+    if (value.isString() || value.isEnum() || value.isGenerator()) return value;  // immutable, or shared by meaning
     IValue result = value.deepcopy(device_);
     done_.emplace(key, result);
     return result;
@@ -73,9 +73,11 @@ class DeepCopier {
   ObjectPtr copyObject(const ObjectPtr& object) {
     auto type = object->type();
     if (programOf(*type)) {
-      auto result = c10::ivalue::Object::create(c10::StrongTypePtr(object->compilation_unit(), type), object->slots().size());
+      auto result =
+          c10::ivalue::Object::create(c10::StrongTypePtr(object->compilation_unit(), type), object->slots().size());
       done_.emplace(object.get(), IValue(result));
-      for (size_t slot = 0; slot < object->slots().size(); ++slot) writeSlot(*result, slot, copy(readSlot(*object, slot)));
+      for (size_t slot = 0; slot < object->slots().size(); ++slot)
+        writeSlot(*result, slot, copy(readSlot(*object, slot)));
       return result;
     }
     // A custom C++ class: its own __getstate__ and __setstate__ do it.
@@ -101,22 +103,29 @@ class DeepCopier {
   std::unordered_map<const void*, IValue> done_;
 };
 
-} // namespace
+}  // namespace
 
 void Module::to(c10::Device device, c10::ScalarType dtype, bool non_blocking) const {
   convertTensors(*this, device, dtype, non_blocking);
 }
-void Module::to(c10::ScalarType dtype, bool non_blocking) const { convertTensors(*this, std::nullopt, dtype, non_blocking); }
-void Module::to(c10::Device device, bool non_blocking) const { convertTensors(*this, device, std::nullopt, non_blocking); }
+void Module::to(c10::ScalarType dtype, bool non_blocking) const {
+  convertTensors(*this, std::nullopt, dtype, non_blocking);
+}
+void Module::to(c10::Device device, bool non_blocking) const {
+  convertTensors(*this, device, std::nullopt, non_blocking);
+}
 
 Module Module::copy() const {
   const ObjectPtr& object = _ivalue();
   auto type = object->type();
-  auto result = c10::ivalue::Object::create(c10::StrongTypePtr(object->compilation_unit(), type), object->slots().size());
+  auto result =
+      c10::ivalue::Object::create(c10::StrongTypePtr(object->compilation_unit(), type), object->slots().size());
   for (size_t slot = 0; slot < object->slots().size(); ++slot) writeSlot(*result, slot, readSlot(*object, slot));
   return Module(result);
 }
 
-Module Module::deepcopy(std::optional<c10::Device> device) const { return Module(DeepCopier(device).copyObject(_ivalue())); }
+Module Module::deepcopy(std::optional<c10::Device> device) const {
+  return Module(DeepCopier(device).copyObject(_ivalue()));
+}
 
-} // namespace cresset
+}  // namespace cresset

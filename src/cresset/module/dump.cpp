@@ -28,7 +28,9 @@ void appendValue(std::ostringstream& out, const IValue& value) {
   out << value;
 }
 
-void dump(std::ostringstream& out, const Module& module, bool code, bool attributes, bool parameters, const std::string& indent) {
+void dump(
+    std::ostringstream& out, const Module& module, bool code, bool attributes, bool parameters,
+    const std::string& indent) {
   auto type = module.type();
   out << indent << "module " << type->name()->qualifiedName() << " {\n";
   const std::string inner = indent + "  ";
@@ -37,8 +39,11 @@ void dump(std::ostringstream& out, const Module& module, bool code, bool attribu
     if (is_parameter ? !parameters : !attributes) continue;
     IValue value = readSlot(*module._ivalue(), slot);
     if (value.isObject() && value.toObject()->type()->is_module()) continue;
-    out << inner << (is_parameter ? "parameter " : type->is_buffer(slot) ? "buffer " : "attribute ") << type->getAttributeName(slot)
-        << " : " << type->getAttribute(slot)->annotation_str() << " = ";
+    out << inner
+        << (is_parameter            ? "parameter "
+            : type->is_buffer(slot) ? "buffer "
+                                    : "attribute ")
+        << type->getAttributeName(slot) << " : " << type->getAttribute(slot)->annotation_str() << " = ";
     appendValue(out, value);
     out << "\n";
   }
@@ -57,7 +62,7 @@ void dump(std::ostringstream& out, const Module& module, bool code, bool attribu
   out << indent << "}\n";
 }
 
-} // namespace
+}  // namespace
 
 std::string Module::dump_to_str(bool code, bool attributes, bool parameters) const {
   std::ostringstream out;
@@ -65,4 +70,4 @@ std::string Module::dump_to_str(bool code, bool attributes, bool parameters) con
   return out.str();
 }
 
-} // namespace cresset
+}  // namespace cresset

@@ -1,8 +1,8 @@
 // Module and Method: views of an object of a module class.
 //
-// The object is the only truth: a Module holds nothing but a reference to it, so copies of a Module, Python wrappers and
-// running scripts all see the same attributes. Slots are read and written through interpreter/object_slots.h, which makes
-// each access atomic.
+// The object is the only truth: a Module holds nothing but a reference to it, so copies of a Module, Python wrappers
+// and running scripts all see the same attributes. Slots are read and written through interpreter/object_slots.h, which
+// makes each access atomic.
 #include "cresset/module/module.h"
 
 #include <ATen/core/class_type.h>
@@ -25,7 +25,9 @@ std::string className(const c10::ClassType& type) {
   return type.name() ? type.name()->qualifiedName() : std::string("class");
 }
 
-bool isModuleObject(const IValue& value) { return value.isObject() && value.toObject()->type()->is_module(); }
+bool isModuleObject(const IValue& value) {
+  return value.isObject() && value.toObject()->type()->is_module();
+}
 
 /// Calls `visit(prefix, object, slot, class)` for each slot of `module`, and of its submodules if `recurse`, parents
 /// first, each module once. `prefix` ends with a dot unless it is empty.
@@ -50,7 +52,8 @@ void visitSlots(const ObjectPtr& module, bool recurse, const Visit& visit) {
       auto kind = type->getAttribute(slot)->kind();
       if (kind != c10::TypeKind::ClassType && kind != c10::TypeKind::InterfaceType) continue;
       IValue value = readSlot(*entry.object, slot);
-      if (isModuleObject(value)) children.push_back({entry.prefix + type->getAttributeName(slot) + ".", value.toObject()});
+      if (isModuleObject(value))
+        children.push_back({entry.prefix + type->getAttributeName(slot) + ".", value.toObject()});
     }
     pending.insert(pending.end(), std::make_move_iterator(children.rbegin()), std::make_move_iterator(children.rend()));
   }
@@ -60,13 +63,15 @@ template <typename Wanted>
 std::vector<Named<at::Tensor>> collectTensors(const ObjectPtr& module, bool recurse, const Wanted& wanted) {
   std::vector<Named<at::Tensor>> result;
   std::unordered_set<const void*> seen;
-  visitSlots(module, recurse, [&](const std::string& prefix, c10::ivalue::Object& object, size_t slot, const c10::ClassType& type) {
-    if (!wanted(type, slot)) return;
-    IValue value = readSlot(object, slot);
-    if (!value.isTensor() || !value.toTensor().defined()) return;
-    if (!seen.insert(value.toTensor().unsafeGetTensorImpl()).second) return;
-    result.push_back({prefix + type.getAttributeName(slot), value.toTensor()});
-  });
+  visitSlots(
+      module, recurse,
+      [&](const std::string& prefix, c10::ivalue::Object& object, size_t slot, const c10::ClassType& type) {
+        if (!wanted(type, slot)) return;
+        IValue value = readSlot(object, slot);
+        if (!value.isTensor() || !value.toTensor().defined()) return;
+        if (!seen.insert(value.toTensor().unsafeGetTensorImpl()).second) return;
+        result.push_back({prefix + type.getAttributeName(slot), value.toTensor()});
+      });
   return result;
 }
 
@@ -83,9 +88,11 @@ std::string join(const std::vector<std::string>& names) {
   return text;
 }
 
-} // namespace
+}  // namespace
 
-Module Method::owner() const { return Module(owner_); }
+Module Method::owner() const {
+  return Module(owner_);
+}
 
 IValue Method::operator()(std::vector<IValue> inputs, const Kwargs& kwargs) const {
   inputs.insert(inputs.begin(), IValue(owner_));
@@ -109,7 +116,9 @@ const ObjectPtr& Module::_ivalue() const {
   return object_;
 }
 
-c10::ClassTypePtr Module::type() const { return _ivalue()->type(); }
+c10::ClassTypePtr Module::type() const {
+  return _ivalue()->type();
+}
 
 std::shared_ptr<Program> Module::program() const {
   auto program = programOf(*type());
@@ -168,7 +177,8 @@ void Module::setattr(const std::string& name, IValue value) const {
   auto slot = type->findAttributeSlot(name);
   if (!slot) {
     if (type->hasConstant(name)) {
-      throw UserError("Can't set constant '" + name + "' of module '" + className(*type) + "'; constants never change.");
+      throw UserError(
+          "Can't set constant '" + name + "' of module '" + className(*type) + "'; constants never change.");
     }
     throw UserError("Module '" + className(*type) + "' has no attribute '" + name + "'.");
   }
@@ -176,7 +186,8 @@ void Module::setattr(const std::string& name, IValue value) const {
   auto converted = convertTo(value, wanted);
   if (!converted) {
     throw UserError(
-        "Expected a value of type '" + wanted->repr_str() + "' for field '" + name + "', but found '" + describeType(value) + "'.");
+        "Expected a value of type '" + wanted->repr_str() + "' for field '" + name + "', but found '" +
+        describeType(value) + "'.");
   }
   writeSlot(*object_, *slot, std::move(*converted));
 }
@@ -193,8 +204,12 @@ std::vector<Named<at::Tensor>> Module::named_buffers(bool recurse) const {
   });
 }
 
-std::vector<at::Tensor> Module::parameters(bool recurse) const { return valuesOf(named_parameters(recurse)); }
-std::vector<at::Tensor> Module::buffers(bool recurse) const { return valuesOf(named_buffers(recurse)); }
+std::vector<at::Tensor> Module::parameters(bool recurse) const {
+  return valuesOf(named_parameters(recurse));
+}
+std::vector<at::Tensor> Module::buffers(bool recurse) const {
+  return valuesOf(named_buffers(recurse));
+}
 
 std::vector<Named<Module>> Module::named_children() const {
   std::vector<Named<Module>> result;
@@ -237,9 +252,11 @@ std::vector<Module> Module::modules() const {
 
 std::vector<Named<IValue>> Module::named_attributes(bool recurse) const {
   std::vector<Named<IValue>> result;
-  visitSlots(_ivalue(), recurse, [&](const std::string& prefix, c10::ivalue::Object& object, size_t slot, const c10::ClassType& type) {
-    result.push_back({prefix + type.getAttributeName(slot), readSlot(object, slot)});
-  });
+  visitSlots(
+      _ivalue(), recurse,
+      [&](const std::string& prefix, c10::ivalue::Object& object, size_t slot, const c10::ClassType& type) {
+        result.push_back({prefix + type.getAttributeName(slot), readSlot(object, slot)});
+      });
   return result;
 }
 
@@ -257,14 +274,16 @@ void Module::register_attribute(
   auto converted = convertTo(value, type);
   if (!converted) {
     throw UserError(
-        "Expected a value of type '" + type->repr_str() + "' for attribute '" + name + "', but found '" + describeType(value) + "'.");
+        "Expected a value of type '" + type->repr_str() + "' for attribute '" + name + "', but found '" +
+        describeType(value) + "'.");
   }
   size_t slot;
   if (auto existing = self->findAttributeSlot(name)) {
     // Another object of the class may have declared it; then it has to be the same declaration.
     if (self->is_parameter(*existing) != is_parameter || self->is_buffer(*existing) != is_buffer ||
         !type->isSubtypeOf(*self->getAttribute(*existing))) {
-      throw UserError("Module '" + className(*self) + "' already has an attribute '" + name + "' that is declared in another way.");
+      throw UserError(
+          "Module '" + className(*self) + "' already has an attribute '" + name + "' that is declared in another way.");
     }
     slot = *existing;
   } else {
@@ -294,7 +313,8 @@ void Module::define(const std::string& source, ResolverPtr resolver) {
     }
     defs.push_back(std::move(def));
   }
-  // All are declared before one is compiled, so that they may call each other; if one is wrong, the scope takes back all.
+  // All are declared before one is compiled, so that they may call each other; if one is wrong, the scope takes back
+  // all.
   DefinitionScope scope(*program);
   std::vector<Function*> added;
   for (const Def& def : defs) added.push_back(&defineMethod(*program, self, def, options));
@@ -310,4 +330,4 @@ void Module::train(bool on) const {
   }
 }
 
-} // namespace cresset
+}  // namespace cresset

@@ -53,7 +53,7 @@ class Method {
 /// A reference to an object of a module class: copies share it.
 class Module {
  public:
-  Module() = default; // refers to nothing; every use throws UserError
+  Module() = default;  // refers to nothing; every use throws UserError
   explicit Module(ObjectPtr object) : object_(std::move(object)) {}
   /// An empty module class of this qualified name, in a new Program (or `program`).
   explicit Module(const std::string& class_name, std::shared_ptr<Program> program = nullptr);
@@ -64,7 +64,9 @@ class Module {
 
   /// Checks and normalizes arguments; throws UserError that names function, argument, expected and found type.
   IValue forward(std::vector<IValue> inputs, const Kwargs& kwargs = {}) const;
-  IValue operator()(std::vector<IValue> inputs, const Kwargs& kwargs = {}) const { return forward(std::move(inputs), kwargs); }
+  IValue operator()(std::vector<IValue> inputs, const Kwargs& kwargs = {}) const {
+    return forward(std::move(inputs), kwargs);
+  }
   template <typename... Args>
   IValue run_method(const std::string& name, Args&&... args) const;
 
@@ -92,7 +94,9 @@ class Module {
   void register_parameter(const std::string& name, at::Tensor value, bool is_buffer = false);
   void register_buffer(const std::string& name, at::Tensor value) { register_parameter(name, std::move(value), true); }
   void register_module(const std::string& name, const Module& module);
-  void register_attribute(const std::string& name, const c10::TypePtr& type, IValue value, bool is_parameter = false, bool is_buffer = false);
+  void register_attribute(
+      const std::string& name, const c10::TypePtr& type, IValue value, bool is_parameter = false,
+      bool is_buffer = false);
   /// Compiles `def`s that take self and adds them as methods.
   void define(const std::string& source, ResolverPtr resolver = nullptr);
 
@@ -103,9 +107,9 @@ class Module {
   void to(c10::ScalarType dtype, bool non_blocking = false) const;
   void to(c10::Device device, bool non_blocking = false) const;
 
-  Module copy() const; // shares tensors and attributes
+  Module copy() const;  // shares tensors and attributes
   Module deepcopy(std::optional<c10::Device> device = std::nullopt) const;
-  Module clone(bool inplace = false) const; // copies classes too
+  Module clone(bool inplace = false) const;  // copies classes too
 
   /// Source, attributes and submodules for people.
   std::string dump_to_str(bool code = true, bool attributes = true, bool parameters = true) const;
@@ -154,4 +158,4 @@ IValue CompilationUnit::run_method(const std::string& name, Args&&... args) cons
   return callFunction(get_function(name), {IValue(std::forward<Args>(args))...});
 }
 
-} // namespace cresset
+}  // namespace cresset

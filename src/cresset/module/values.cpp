@@ -1,7 +1,7 @@
 // Checks and conversions of values against types.
 //
-// The checks look at tags first and build a dynamic type (which allocates) only for containers whose element types decide,
-// since they stand before every call.
+// The checks look at tags first and build a dynamic type (which allocates) only for containers whose element types
+// decide, since they stand before every call.
 #include "cresset/module/values.h"
 
 #include <ATen/core/Dict.h>
@@ -93,7 +93,7 @@ std::optional<IValue> convertUnion(const IValue& value, const c10::UnionType& ty
   return std::nullopt;
 }
 
-} // namespace
+}  // namespace
 
 std::optional<IValue> convertTo(const IValue& value, const TypePtr& type) {
   auto accept = [&](bool matches) { return matches ? std::optional<IValue>(value) : std::nullopt; };
@@ -173,4 +173,4 @@ std::string describeType(const IValue& value) {
   return value.type()->annotation_str();
 }
 
-} // namespace cresset
+}  // namespace cresset

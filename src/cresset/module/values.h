@@ -9,12 +9,12 @@
 
 namespace cresset {
 
-/// `value` as a value of type `type`; nullopt if it can't be one. Exact values pass unchanged (lists and dicts keep their
-/// identity); otherwise what Python-like callers may write is converted: int to float and complex, bool to int and float,
-/// str to Device, tuples to lists, lists and dicts elementwise (into new ones).
+/// `value` as a value of type `type`; nullopt if it can't be one. Exact values pass unchanged (lists and dicts keep
+/// their identity); otherwise what Python-like callers may write is converted: int to float and complex, bool to int
+/// and float, str to Device, tuples to lists, lists and dicts elementwise (into new ones).
 std::optional<c10::IValue> convertTo(const c10::IValue& value, const c10::TypePtr& type);
 
 /// The dynamic type of a value as annotations write it, for messages.
 std::string describeType(const c10::IValue& value);
 
-} // namespace cresset
+}  // namespace cresset

@@ -20,27 +20,57 @@ Value* apply(Graph& graph, const SourceRange& range, const char* op, std::vector
   return insertOp(graph, Symbol::aten(op), args, {}, range);
 }
 
-Value* swapAdd(Graph& g, const SourceRange& r, Inputs in) { return apply(g, r, "add", {in[1], in[0]}); }
-Value* swapMul(Graph& g, const SourceRange& r, Inputs in) { return apply(g, r, "mul", {in[1], in[0]}); }
-Value* swapEq(Graph& g, const SourceRange& r, Inputs in) { return apply(g, r, "eq", {in[1], in[0]}); }
-Value* swapNe(Graph& g, const SourceRange& r, Inputs in) { return apply(g, r, "ne", {in[1], in[0]}); }
-Value* swapLt(Graph& g, const SourceRange& r, Inputs in) { return apply(g, r, "gt", {in[1], in[0]}); }
-Value* swapLe(Graph& g, const SourceRange& r, Inputs in) { return apply(g, r, "ge", {in[1], in[0]}); }
-Value* swapGt(Graph& g, const SourceRange& r, Inputs in) { return apply(g, r, "lt", {in[1], in[0]}); }
-Value* swapGe(Graph& g, const SourceRange& r, Inputs in) { return apply(g, r, "le", {in[1], in[0]}); }
+Value* swapAdd(Graph& g, const SourceRange& r, Inputs in) {
+  return apply(g, r, "add", {in[1], in[0]});
+}
+Value* swapMul(Graph& g, const SourceRange& r, Inputs in) {
+  return apply(g, r, "mul", {in[1], in[0]});
+}
+Value* swapEq(Graph& g, const SourceRange& r, Inputs in) {
+  return apply(g, r, "eq", {in[1], in[0]});
+}
+Value* swapNe(Graph& g, const SourceRange& r, Inputs in) {
+  return apply(g, r, "ne", {in[1], in[0]});
+}
+Value* swapLt(Graph& g, const SourceRange& r, Inputs in) {
+  return apply(g, r, "gt", {in[1], in[0]});
+}
+Value* swapLe(Graph& g, const SourceRange& r, Inputs in) {
+  return apply(g, r, "ge", {in[1], in[0]});
+}
+Value* swapGt(Graph& g, const SourceRange& r, Inputs in) {
+  return apply(g, r, "lt", {in[1], in[0]});
+}
+Value* swapGe(Graph& g, const SourceRange& r, Inputs in) {
+  return apply(g, r, "le", {in[1], in[0]});
+}
 Value* subFrom(Graph& g, const SourceRange& r, Inputs in) {
   return apply(g, r, "add", {apply(g, r, "neg", {in[1]}), in[0]});
 }
 Value* divideBy(Graph& g, const SourceRange& r, Inputs in) {
   return apply(g, r, "mul", {apply(g, r, "reciprocal", {in[1]}), in[0]});
 }
-Value* floorDivide(Graph& g, const SourceRange& r, Inputs in) { return apply(g, r, "floor_divide", {in[0], in[1]}); }
-Value* same(Graph& g, const SourceRange& r, Inputs in) { return in[0]; }
-Value* dim(Graph& g, const SourceRange& r, Inputs in) { return apply(g, r, "dim", {in[0]}); }
-Value* numpyT(Graph& g, const SourceRange& r, Inputs in) { return apply(g, r, "numpy_T", {in[0]}); }
-Value* matrixH(Graph& g, const SourceRange& r, Inputs in) { return apply(g, r, "matrix_H", {in[0]}); }
-Value* size(Graph& g, const SourceRange& r, Inputs in) { return apply(g, r, "size", {in[0]}); }
-Value* toType(Graph& g, const SourceRange& r, Inputs in) { return apply(g, r, "to", {in.begin(), in.end()}); }
+Value* floorDivide(Graph& g, const SourceRange& r, Inputs in) {
+  return apply(g, r, "floor_divide", {in[0], in[1]});
+}
+Value* same(Graph& g, const SourceRange& r, Inputs in) {
+  return in[0];
+}
+Value* dim(Graph& g, const SourceRange& r, Inputs in) {
+  return apply(g, r, "dim", {in[0]});
+}
+Value* numpyT(Graph& g, const SourceRange& r, Inputs in) {
+  return apply(g, r, "numpy_T", {in[0]});
+}
+Value* matrixH(Graph& g, const SourceRange& r, Inputs in) {
+  return apply(g, r, "matrix_H", {in[0]});
+}
+Value* size(Graph& g, const SourceRange& r, Inputs in) {
+  return apply(g, r, "size", {in[0]});
+}
+Value* toType(Graph& g, const SourceRange& r, Inputs in) {
+  return apply(g, r, "to", {in.begin(), in.end()});
+}
 Value* containsSubstring(Graph& g, const SourceRange& r, Inputs in) {
   Value* length = apply(g, r, "len", {in[0]});
   Value* found = apply(g, r, "find", {in[0], in[1], g.insertConstant(int64_t(0)), length});
@@ -52,13 +82,18 @@ struct Text {
   Expand expand;
 };
 
-#define SWAPPED(NAME, EXPAND)                                 \
-  {"aten::" NAME "(int a, Tensor b) -> Tensor", EXPAND},      \
-  {"aten::" NAME "(float a, Tensor b) -> Tensor", EXPAND}
-#define SWAPPED_COMPLEX(NAME, EXPAND) SWAPPED(NAME, EXPAND), {"aten::" NAME "(complex a, Tensor b) -> Tensor", EXPAND}
-#define NTUPLE(NAME, N)                                        \
-  {"aten::" NAME "(float[" N "] x) -> float[]", same},         \
-  {"aten::" NAME "(int[" N "] x) -> int[]", same}
+#define SWAPPED(NAME, EXPAND)                              \
+  {"aten::" NAME "(int a, Tensor b) -> Tensor", EXPAND}, { \
+    "aten::" NAME "(float a, Tensor b) -> Tensor", EXPAND  \
+  }
+#define SWAPPED_COMPLEX(NAME, EXPAND)                       \
+  SWAPPED(NAME, EXPAND), {                                  \
+    "aten::" NAME "(complex a, Tensor b) -> Tensor", EXPAND \
+  }
+#define NTUPLE(NAME, N)                                  \
+  {"aten::" NAME "(float[" N "] x) -> float[]", same}, { \
+    "aten::" NAME "(int[" N "] x) -> int[]", same        \
+  }
 
 constexpr Text kTexts[] = {
     SWAPPED_COMPLEX("add", swapAdd),
@@ -85,7 +120,7 @@ constexpr Text kTexts[] = {
     {"aten::__contains__(str self, str key) -> bool", containsSubstring},
 };
 
-} // namespace
+}  // namespace
 
 std::span<const Composite> compositesOf(Symbol name) {
   static const auto* table = [] {
@@ -101,4 +136,4 @@ std::span<const Composite> compositesOf(Symbol name) {
   return it == table->end() ? std::span<const Composite>() : std::span<const Composite>(it->second);
 }
 
-} // namespace cresset
+}  // namespace cresset

@@ -17,4 +17,4 @@ struct Composite {
 /// In the order in which they are tried; empty if there are none.
 std::span<const Composite> compositesOf(Symbol name);
 
-} // namespace cresset
+}  // namespace cresset

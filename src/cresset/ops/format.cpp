@@ -55,7 +55,9 @@ std::string printfDouble(char specifier, double value) {
 
 std::string formatOne(char specifier, const c10::IValue& value) {
   bool number = value.isInt() || value.isDouble() || value.isBool();
-  auto as_double = [&] { return value.isDouble() ? value.toDouble() : value.isInt() ? static_cast<double>(value.toInt()) : value.toBool(); };
+  auto as_double = [&] {
+    return value.isDouble() ? value.toDouble() : value.isInt() ? static_cast<double>(value.toInt()) : value.toBool();
+  };
   switch (specifier) {
     case 'd':
     case 'i':
@@ -80,7 +82,7 @@ std::string formatOne(char specifier, const c10::IValue& value) {
   }
 }
 
-} // namespace
+}  // namespace
 
 std::string formatPercent(const std::string& format, std::span<const c10::IValue> args) {
   std::string result;
@@ -112,4 +114,4 @@ std::string inBase(int64_t value, unsigned base, const char* prefix) {
   return (value < 0 ? "-" : "") + std::string(prefix) + digits;
 }
 
-} // namespace cresset
+}  // namespace cresset

@@ -24,4 +24,4 @@ std::string formatPercent(const std::string& format, std::span<const c10::IValue
 /// The digits of `value` in base 2, 8 or 16 after a sign and `prefix`.
 std::string inBase(int64_t value, unsigned base, const char* prefix);
 
-} // namespace cresset
+}  // namespace cresset

@@ -1,6 +1,6 @@
-// See implicit_conversions.h. The rules are TorchScript's: structural ones (tuples to lists, untyped `[]`) always apply,
-// numeric ones only in the second round of matching, and each looks at the outermost type only, so that a float[]
-// never takes a Tensor[].
+// See implicit_conversions.h. The rules are TorchScript's: structural ones (tuples to lists, untyped `[]`) always
+// apply, numeric ones only in the second round of matching, and each looks at the outermost type only, so that a
+// float[] never takes a Tensor[].
 #include "cresset/ops/implicit_conversions.h"
 
 #include <ATen/core/jit_type.h>
@@ -64,7 +64,7 @@ Conversion planScalarConversion(const c10::Type& from, const TypePtr& to) {
   return {};
 }
 
-} // namespace
+}  // namespace
 
 Conversion planConversion(const TypePtr& from, const TypePtr& to, bool literal, bool allow_conversions) {
   auto kind = from->kind();
@@ -128,7 +128,7 @@ std::vector<Value*> unpackTuple(Graph& graph, const SourceRange& range, Value* t
   return {unpack->outputs().begin(), unpack->outputs().end()};
 }
 
-} // namespace
+}  // namespace
 
 Value* applyConversion(Graph& graph, const SourceRange& range, Value* value, const Conversion& conversion) {
   switch (conversion.kind) {
@@ -159,4 +159,4 @@ Value* applyConversion(Graph& graph, const SourceRange& range, Value* value, con
   return value;
 }
 
-} // namespace cresset
+}  // namespace cresset

@@ -11,19 +11,19 @@ namespace cresset {
 
 struct Conversion {
   enum class Kind {
-    None, // the value itself
-    Call, // `op` of the value: aten::IntImplicit, aten::Float, aten::device, …
-    Repeat, // a list of `count` times the value
-    TupleToList, // the tuple's elements as a list of `element`
-    TupleToTuple, // `parts` applied to each element
-    NewList, // an empty list of `element` in place of an untyped literal `[]`
+    None,          // the value itself
+    Call,          // `op` of the value: aten::IntImplicit, aten::Float, aten::device, …
+    Repeat,        // a list of `count` times the value
+    TupleToList,   // the tuple's elements as a list of `element`
+    TupleToTuple,  // `parts` applied to each element
+    NewList,       // an empty list of `element` in place of an untyped literal `[]`
   };
   Kind kind = Kind::None;
   Symbol op = prim::Constant;
   size_t count = 0;
   TypePtr element;
   std::vector<Conversion> parts;
-  TypePtr type; // of the result; null: the value's own
+  TypePtr type;  // of the result; null: the value's own
 };
 
 /// How a value of type `from` becomes one of type `to`. The result's type need not be a subtype of `to`: where no
@@ -46,4 +46,4 @@ TypePtr withoutOptional(const TypePtr& type);
 /// Inserts a node at the insertion point and returns its output, which gets type `type`.
 Value* insertTyped(Graph& graph, const SourceRange& range, Symbol kind, std::span<Value* const> inputs, TypePtr type);
 
-} // namespace cresset
+}  // namespace cresset

@@ -43,7 +43,7 @@ Trait traitsOf(const c10::OperatorHandle& handle) {
   return traits;
 }
 
-} // namespace
+}  // namespace
 
 Operator::Operator(c10::FunctionSchema schema, Kernel kernel, Trait traits)
     : schema_(std::move(schema)),
@@ -77,4 +77,4 @@ bool Operator::isPure() const {
   return !mutable_ && traits_ == Trait::None && !returnsAlias(schema_);
 }
 
-} // namespace cresset
+}  // namespace cresset

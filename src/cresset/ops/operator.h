@@ -43,15 +43,19 @@ class ScriptRaise : public std::exception {
 /// What PyTorch's schema does not tell of an operator; columns of the table, as bits.
 enum class Trait : uint32_t {
   None = 0,
-  SideEffect = 1, // prints, warns, draws random numbers, changes global state: never removed, merged or reordered
-  Nondeterministic = 2, // equal inputs may give other results
+  SideEffect = 1,  // prints, warns, draws random numbers, changes global state: never removed, merged or reordered
+  Nondeterministic = 2,  // equal inputs may give other results
 };
-constexpr Trait operator|(Trait a, Trait b) { return Trait(uint32_t(a) | uint32_t(b)); }
-constexpr bool has(Trait set, Trait t) { return (uint32_t(set) & uint32_t(t)) != 0; }
+constexpr Trait operator|(Trait a, Trait b) {
+  return Trait(uint32_t(a) | uint32_t(b));
+}
+constexpr bool has(Trait set, Trait t) {
+  return (uint32_t(set) & uint32_t(t)) != 0;
+}
 
 /// A row of Cresset's own: a builtin that the dispatcher lacks.
 struct Row {
-  std::string_view schema; // as text; parsed when the name is first looked up
+  std::string_view schema;  // as text; parsed when the name is first looked up
   Kernel kernel;
   Trait traits = Trait::None;
 };
@@ -125,4 +129,4 @@ bool isStructural(Symbol kind);
 /// Checks every operator node of `graph` against its schema. Throws UserError in verify()'s form.
 void verifyOperators(Graph& graph);
 
-} // namespace cresset
+}  // namespace cresset

@@ -27,11 +27,13 @@ bool fits(const c10::FunctionSchema& schema, const Node& node, std::string* why)
     return false;
   };
   if (inputs.size() < arguments.size() || (inputs.size() > arguments.size() && !schema.is_vararg())) {
-    return refuse("takes " + std::to_string(arguments.size()) + " inputs, the node has " + std::to_string(inputs.size()));
+    return refuse(
+        "takes " + std::to_string(arguments.size()) + " inputs, the node has " + std::to_string(inputs.size()));
   }
   if (!schema.is_varret() && node.outputs().size() != schema.returns().size()) {
-    return refuse("gives " + std::to_string(schema.returns().size()) + " outputs, the node has " +
-                  std::to_string(node.outputs().size()));
+    return refuse(
+        "gives " + std::to_string(schema.returns().size()) + " outputs, the node has " +
+        std::to_string(node.outputs().size()));
   }
   c10::TypeEnv env;
   for (size_t i = 0; i < arguments.size(); ++i) {
@@ -43,8 +45,9 @@ bool fits(const c10::FunctionSchema& schema, const Node& node, std::string* why)
       formal = matched.success() ? c10::tryEvalTypeVariables(formal, env) : nullptr;
     }
     if (!formal || !type->isSubtypeOf(*formal)) {
-      return refuse("input " + std::to_string(i) + " ('" + arguments[i].name() + "') should be '" +
-                    arguments[i].type()->repr_str() + "' but is '" + type->repr_str() + "'");
+      return refuse(
+          "input " + std::to_string(i) + " ('" + arguments[i].name() + "') should be '" +
+          arguments[i].type()->repr_str() + "' but is '" + type->repr_str() + "'");
     }
   }
   return true;
@@ -52,10 +55,10 @@ bool fits(const c10::FunctionSchema& schema, const Node& node, std::string* why)
 
 const std::unordered_set<Symbol>& structuralKinds() {
   static const auto* kinds = new std::unordered_set<Symbol>{
-      prim::Constant, prim::If, prim::Loop, prim::TupleConstruct, prim::TupleUnpack, prim::TupleIndex,
-      prim::TupleSlice, prim::ListConstruct, prim::ListUnpack, prim::DictConstruct, prim::CreateObject, prim::GetAttr,
-      prim::SetAttr, prim::CallFunction, prim::CallMethod, prim::isinstance, prim::unchecked_cast,
-      prim::Uninitialized, prim::Enter, prim::Exit, prim::fork, prim::Param, prim::Return, aten::wait,
+      prim::Constant, prim::If, prim::Loop, prim::TupleConstruct, prim::TupleUnpack, prim::TupleIndex, prim::TupleSlice,
+      prim::ListConstruct, prim::ListUnpack, prim::DictConstruct, prim::CreateObject, prim::GetAttr, prim::SetAttr,
+      prim::CallFunction, prim::CallMethod, prim::isinstance, prim::unchecked_cast, prim::Uninitialized, prim::Enter,
+      prim::Exit, prim::fork, prim::Param, prim::Return, aten::wait,
       // Only while a function is being compiled:
       prim::EmptyListLiteral};
   return *kinds;
@@ -75,9 +78,11 @@ const std::unordered_set<Symbol>& structuralKinds() {
   throw UserError("No overload of " + name + " takes these inputs:\n" + why, node.sourceRange());
 }
 
-} // namespace
+}  // namespace
 
-bool isStructural(Symbol kind) { return structuralKinds().contains(kind); }
+bool isStructural(Symbol kind) {
+  return structuralKinds().contains(kind);
+}
 
 const Operator* operatorOf(Node& node) {
   if (const Operator* bound = node.boundOperator()) return bound;
@@ -110,7 +115,8 @@ std::string pictureOf(const Graph& graph, const Node& node, const std::string& c
       size_t indent = l.find_first_not_of(' ');
       result += std::string(indent, ' ') + std::string(l.size() - indent, '~') + "\n";
       std::istringstream reasons(complaint);
-      for (std::string reason; std::getline(reasons, reason);) result += std::string(indent, ' ') + "^ " + reason + "\n";
+      for (std::string reason; std::getline(reasons, reason);)
+        result += std::string(indent, ' ') + "^ " + reason + "\n";
       marked = true;
     }
   }
@@ -128,8 +134,10 @@ void verifyBlock(Graph& graph, Block& block) {
   }
 }
 
-} // namespace
+}  // namespace
 
-void verifyOperators(Graph& graph) { verifyBlock(graph, *graph.block()); }
+void verifyOperators(Graph& graph) {
+  verifyBlock(graph, *graph.block());
+}
 
-} // namespace cresset
+}  // namespace cresset

@@ -80,15 +80,15 @@ size_t editDistance(std::string_view a, std::string_view b, size_t limit) {
   return std::min(row[b.size()], limit + 1);
 }
 
-} // namespace
+}  // namespace
 
 struct OperatorTable::Impl : c10::OpRegistrationListener {
   struct Name {
     std::vector<c10::OperatorHandle> handles;
     std::vector<const Row*> rows;
-    std::vector<std::unique_ptr<const Operator>> operators; // of the rows and handles that were looked up, never freed
-    const OverloadList* list = nullptr; // published, or null
-    std::optional<Symbol> symbol; // under which it is published
+    std::vector<std::unique_ptr<const Operator>> operators;  // of the rows and handles that were looked up, never freed
+    const OverloadList* list = nullptr;                      // published, or null
+    std::optional<Symbol> symbol;                            // under which it is published
   };
 
   struct Hash : std::hash<std::string_view> {
@@ -97,7 +97,7 @@ struct OperatorTable::Impl : c10::OpRegistrationListener {
 
   std::mutex mutex;
   std::unordered_map<std::string, Name, Hash, std::equal_to<>> names;
-  std::deque<OverloadList> lists; // every list ever published
+  std::deque<OverloadList> lists;  // every list ever published
   Published published;
 
   Name& at(std::string_view name) {
@@ -131,7 +131,8 @@ struct OperatorTable::Impl : c10::OpRegistrationListener {
   const Operator* operatorFor(Name& name, const Row& row) {
     const Operator*& op = row_operators[&row];
     if (!op) {
-      op = name.operators.emplace_back(new Operator(parseSchema(std::string(row.schema)), row.kernel, row.traits)).get();
+      op =
+          name.operators.emplace_back(new Operator(parseSchema(std::string(row.schema)), row.kernel, row.traits)).get();
     }
     return op;
   }
@@ -162,8 +163,9 @@ struct OperatorTable::Impl : c10::OpRegistrationListener {
 
 OperatorTable::OperatorTable() : impl_(std::make_unique<Impl>()) {
   impl_->names.reserve(4096);
-  for (auto rows : {listRows(), dictRows(), stringRows(), arithmeticRows(), comparisonRows(), mathRows(),
-                    conversionRows(), tensorRows(), tensorCreationRows(), interpolateRows(), autogradRows(), miscRows()}) {
+  for (auto rows :
+       {listRows(), dictRows(), stringRows(), arithmeticRows(), comparisonRows(), mathRows(), conversionRows(),
+        tensorRows(), tensorCreationRows(), interpolateRows(), autogradRows(), miscRows()}) {
     impl_->addRows(rows);
   }
 }
@@ -238,4 +240,4 @@ std::vector<const Operator*> OperatorTable::all() {
   return result;
 }
 
-} // namespace cresset
+}  // namespace cresset

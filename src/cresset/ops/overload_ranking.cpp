@@ -18,7 +18,7 @@ namespace {
 
 struct Rank {
   std::string_view name;
-  std::string_view overloads; // separated by spaces; '-' is the overload without a name
+  std::string_view overloads;  // separated by spaces; '-' is the overload without a name
 };
 
 constexpr Rank kRanks[] = {
@@ -29,7 +29,8 @@ constexpr Rank kRanks[] = {
     {"aten::__getitem__", "t str"},
     {"aten::as_tensor", "bool float int complex - list"},
     {"aten::count", "-"},
-    {"aten::dict", "- str Dict_str int Dict_int bool Dict_bool float Dict_float complex Dict_complex Tensor Dict_Tensor"},
+    {"aten::dict",
+     "- str Dict_str int Dict_int bool Dict_bool float Dict_float complex Dict_complex Tensor Dict_Tensor"},
     {"aten::index", "Tensor Tensor_hacked_twin str"},
     {"aten::len", "t Tensor str Dict_str Dict_int Dict_bool Dict_float Dict_complex Dict_Tensor any"},
     {"aten::list", "- t"},
@@ -92,7 +93,7 @@ bool hasOutArgument(const c10::FunctionSchema& schema) {
   return std::any_of(arguments.begin(), arguments.end(), [](const c10::Argument& a) { return a.is_out(); });
 }
 
-} // namespace
+}  // namespace
 
 void rankOverloads(std::string_view name, std::vector<const Operator*>& overloads) {
   if (overloads.size() < 2) return;
@@ -105,10 +106,11 @@ void rankOverloads(std::string_view name, std::vector<const Operator*>& overload
     const std::string& overload = op->schema().overload_name();
     // Where no rank is given, what takes tensors goes first.
     bool tensor = overload.empty() || overload.starts_with("Tensor");
-    return std::tuple(own, hasOutArgument(op->schema()), positionIn(ranks, overload), own || !tensor,
-                      own ? std::string_view() : std::string_view(overload));
+    return std::tuple(
+        own, hasOutArgument(op->schema()), positionIn(ranks, overload), own || !tensor,
+        own ? std::string_view() : std::string_view(overload));
   };
   std::stable_sort(overloads.begin(), overloads.end(), [&](auto* a, auto* b) { return key(a) < key(b); });
 }
 
-} // namespace cresset
+}  // namespace cresset

@@ -31,10 +31,11 @@ SliceRange sliceRange(size_t size, std::optional<int64_t> start, std::optional<i
   int64_t to = clamp(end, step > 0 ? high : low);
   if (start && *start < -n) from = low;
   if (end && *end < -n) to = low;
-  uint64_t distance = step > 0 ? (to > from ? static_cast<uint64_t>(to - from) : 0) : (from > to ? static_cast<uint64_t>(from - to) : 0);
+  uint64_t distance = step > 0 ? (to > from ? static_cast<uint64_t>(to - from) : 0)
+                               : (from > to ? static_cast<uint64_t>(from - to) : 0);
   uint64_t stride = step > 0 ? static_cast<uint64_t>(step) : -static_cast<uint64_t>(step);
   int64_t count = distance ? static_cast<int64_t>(1 + (distance - 1) / stride) : 0;
   return {from, step, count};
 }
 
-} // namespace cresset
+}  // namespace cresset

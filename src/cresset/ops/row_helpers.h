@@ -46,7 +46,9 @@ inline IValue newList(std::vector<IValue> elements, c10::TypePtr element_type) {
 IValue newStringList(std::vector<std::string> elements);
 IValue newIntList(at::IntArrayRef elements);
 
-inline void drop(Stack& stack, size_t n) { stack.resize(stack.size() - n); }
+inline void drop(Stack& stack, size_t n) {
+  stack.resize(stack.size() - n);
+}
 
 template <typename T>
 struct Arg;
@@ -159,14 +161,18 @@ constexpr Trait kRandom = Trait::SideEffect | Trait::Nondeterministic;
 
 /// For the errors that TorchScript raises as RuntimeError, which are most; its message then often names the class that
 /// Python would raise ("KeyError: x").
-[[noreturn]] inline void fail(const std::string& message) { throw std::runtime_error(message); }
+[[noreturn]] inline void fail(const std::string& message) {
+  throw std::runtime_error(message);
+}
 
 [[noreturn]] inline void raise(const char* python_class, std::string message) {
   throw ScriptRaise(std::string("builtins.") + python_class, std::move(message));
 }
 
 /// `index` counted from the end if negative; may still be out of range.
-inline int64_t wrapIndex(int64_t index, size_t size) { return index < 0 ? index + static_cast<int64_t>(size) : index; }
+inline int64_t wrapIndex(int64_t index, size_t size) {
+  return index < 0 ? index + static_cast<int64_t>(size) : index;
+}
 
 /// Python's slice bounds: first index, number of elements. Throws on a step of 0, and on a negative one, which
 /// TorchScript doesn't have.
@@ -175,4 +181,4 @@ struct SliceRange {
 };
 SliceRange sliceRange(size_t size, std::optional<int64_t> start, std::optional<int64_t> end, int64_t step);
 
-} // namespace cresset
+}  // namespace cresset

@@ -24,4 +24,4 @@ std::span<const Row> miscRows();
 /// Sorts the overloads of one name into ranking order (overload_ranking.cpp).
 void rankOverloads(std::string_view name, std::vector<const Operator*>& overloads);
 
-} // namespace cresset
+}  // namespace cresset

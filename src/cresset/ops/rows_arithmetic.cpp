@@ -18,11 +18,13 @@ namespace {
 template <typename T>
 constexpr bool kIsInt = std::is_same_v<T, int64_t>;
 template <typename A, typename B>
-constexpr bool kBothInt = kIsInt<A> && kIsInt<B>;
+constexpr bool kBothInt = kIsInt<A>&& kIsInt<B>;
 template <typename A, typename B>
 constexpr bool kAnyComplex = std::is_same_v<A, complex> || std::is_same_v<B, complex>;
 
-int64_t wrap(uint64_t v) { return static_cast<int64_t>(v); }
+int64_t wrap(uint64_t v) {
+  return static_cast<int64_t>(v);
+}
 
 int64_t floorDivide(int64_t a, int64_t b) {
   if (b == 0) fail("division by 0");
@@ -37,51 +39,68 @@ int64_t remainder(int64_t a, int64_t b) {
   return r != 0 && (r < 0) != (b < 0) ? r + b : r;
 }
 /// What TorchScript computes for floats; differs from Python's in that an infinite divisor gives nan.
-double remainder(double a, double b) { return std::fmod(std::fmod(a, b) + b, b); }
+double remainder(double a, double b) {
+  return std::fmod(std::fmod(a, b) + b, b);
+}
 
 struct Add {
   template <typename A, typename B>
   auto operator()(A a, B b) const {
-    if constexpr (kBothInt<A, B>) return wrap(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
-    else if constexpr (kAnyComplex<A, B>) return complex(a) + complex(b);
-    else return static_cast<double>(a) + static_cast<double>(b);
+    if constexpr (kBothInt<A, B>)
+      return wrap(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
+    else if constexpr (kAnyComplex<A, B>)
+      return complex(a) + complex(b);
+    else
+      return static_cast<double>(a) + static_cast<double>(b);
   }
 };
 struct Sub {
   template <typename A, typename B>
   auto operator()(A a, B b) const {
-    if constexpr (kBothInt<A, B>) return wrap(static_cast<uint64_t>(a) - static_cast<uint64_t>(b));
-    else if constexpr (kAnyComplex<A, B>) return complex(a) - complex(b);
-    else return static_cast<double>(a) - static_cast<double>(b);
+    if constexpr (kBothInt<A, B>)
+      return wrap(static_cast<uint64_t>(a) - static_cast<uint64_t>(b));
+    else if constexpr (kAnyComplex<A, B>)
+      return complex(a) - complex(b);
+    else
+      return static_cast<double>(a) - static_cast<double>(b);
   }
 };
 struct Mul {
   template <typename A, typename B>
   auto operator()(A a, B b) const {
-    if constexpr (kBothInt<A, B>) return wrap(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
-    else if constexpr (kAnyComplex<A, B>) return complex(a) * complex(b);
-    else return static_cast<double>(a) * static_cast<double>(b);
+    if constexpr (kBothInt<A, B>)
+      return wrap(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
+    else if constexpr (kAnyComplex<A, B>)
+      return complex(a) * complex(b);
+    else
+      return static_cast<double>(a) * static_cast<double>(b);
   }
 };
 struct Div {
   template <typename A, typename B>
   auto operator()(A a, B b) const {
-    if constexpr (kAnyComplex<A, B>) return complex(a) / complex(b);
-    else return static_cast<double>(a) / static_cast<double>(b);
+    if constexpr (kAnyComplex<A, B>)
+      return complex(a) / complex(b);
+    else
+      return static_cast<double>(a) / static_cast<double>(b);
   }
 };
 struct FloorDiv {
   template <typename A, typename B>
   auto operator()(A a, B b) const {
-    if constexpr (kBothInt<A, B>) return floorDivide(a, b);
-    else return std::floor(static_cast<double>(a) / static_cast<double>(b));
+    if constexpr (kBothInt<A, B>)
+      return floorDivide(a, b);
+    else
+      return std::floor(static_cast<double>(a) / static_cast<double>(b));
   }
 };
 struct Remainder {
   template <typename A, typename B>
   auto operator()(A a, B b) const {
-    if constexpr (kBothInt<A, B>) return remainder(a, b);
-    else return remainder(static_cast<double>(a), static_cast<double>(b));
+    if constexpr (kBothInt<A, B>)
+      return remainder(a, b);
+    else
+      return remainder(static_cast<double>(a), static_cast<double>(b));
   }
 };
 double powFloat(double base, double exponent) {
@@ -92,57 +111,77 @@ double powFloat(double base, double exponent) {
 struct Pow {
   template <typename A, typename B>
   auto operator()(A a, B b) const {
-    if constexpr (kAnyComplex<A, B>) return c10_complex_math::pow(complex(a), complex(b));
-    else return powFloat(static_cast<double>(a), static_cast<double>(b));
+    if constexpr (kAnyComplex<A, B>)
+      return c10_complex_math::pow(complex(a), complex(b));
+    else
+      return powFloat(static_cast<double>(a), static_cast<double>(b));
   }
 };
 /// Of Scalars: 0 to a negative power is inf, where the typed overloads raise.
 struct PowOfScalars {
   template <typename A, typename B>
   auto operator()(A a, B b) const {
-    if constexpr (kAnyComplex<A, B>) return c10_complex_math::pow(complex(a), complex(b));
-    else return std::pow(static_cast<double>(a), static_cast<double>(b));
+    if constexpr (kAnyComplex<A, B>)
+      return c10_complex_math::pow(complex(a), complex(b));
+    else
+      return std::pow(static_cast<double>(a), static_cast<double>(b));
   }
 };
 struct Min {
   template <typename A, typename B>
   auto operator()(A a, B b) const {
-    if constexpr (kBothInt<A, B>) return a < b ? a : b;
-    else return static_cast<double>(a) < static_cast<double>(b) ? static_cast<double>(a) : static_cast<double>(b);
+    if constexpr (kBothInt<A, B>)
+      return a < b ? a : b;
+    else
+      return static_cast<double>(a) < static_cast<double>(b) ? static_cast<double>(a) : static_cast<double>(b);
   }
 };
 struct Max {
   template <typename A, typename B>
   auto operator()(A a, B b) const {
-    if constexpr (kBothInt<A, B>) return a > b ? a : b;
-    else return static_cast<double>(a) > static_cast<double>(b) ? static_cast<double>(a) : static_cast<double>(b);
+    if constexpr (kBothInt<A, B>)
+      return a > b ? a : b;
+    else
+      return static_cast<double>(a) > static_cast<double>(b) ? static_cast<double>(a) : static_cast<double>(b);
   }
 };
 struct Fmod {
   template <typename A, typename B>
-  double operator()(A a, B b) const { return std::fmod(static_cast<double>(a), static_cast<double>(b)); }
+  double operator()(A a, B b) const {
+    return std::fmod(static_cast<double>(a), static_cast<double>(b));
+  }
 };
 struct MathRemainder {
   template <typename A, typename B>
-  double operator()(A a, B b) const { return std::remainder(static_cast<double>(a), static_cast<double>(b)); }
+  double operator()(A a, B b) const {
+    return std::remainder(static_cast<double>(a), static_cast<double>(b));
+  }
 };
 struct CopySign {
   template <typename A, typename B>
-  double operator()(A a, B b) const { return std::copysign(static_cast<double>(a), static_cast<double>(b)); }
+  double operator()(A a, B b) const {
+    return std::copysign(static_cast<double>(a), static_cast<double>(b));
+  }
 };
 struct Atan2 {
   template <typename A, typename B>
-  double operator()(A a, B b) const { return std::atan2(static_cast<double>(a), static_cast<double>(b)); }
+  double operator()(A a, B b) const {
+    return std::atan2(static_cast<double>(a), static_cast<double>(b));
+  }
 };
 struct Polar {
   template <typename A, typename B>
-  complex operator()(A a, B b) const { return c10::polar(static_cast<double>(a), static_cast<double>(b)); }
+  complex operator()(A a, B b) const {
+    return c10::polar(static_cast<double>(a), static_cast<double>(b));
+  }
 };
 struct LogBase {
   template <typename A, typename B>
   auto operator()(A a, B b) const {
-    if constexpr (kAnyComplex<A, B>) return c10_complex_math::log(complex(a)) / c10_complex_math::log(complex(b));
-    else return std::log(static_cast<double>(a)) / std::log(static_cast<double>(b));
+    if constexpr (kAnyComplex<A, B>)
+      return c10_complex_math::log(complex(a)) / c10_complex_math::log(complex(b));
+    else
+      return std::log(static_cast<double>(a)) / std::log(static_cast<double>(b));
   }
 };
 
@@ -160,7 +199,8 @@ struct OnScalars {
     if (a.isComplexDouble() || b.isComplexDouble()) {
       if constexpr (kTakesComplex) {
         auto as_complex = [](const IValue& v) {
-          return v.isComplexDouble() ? v.toComplexDouble() : complex(visitScalar(v, [](auto x) { return static_cast<double>(x); }));
+          return v.isComplexDouble() ? v.toComplexDouble()
+                                     : complex(visitScalar(v, [](auto x) { return static_cast<double>(x); }));
         };
         return IValue(Op()(as_complex(a), as_complex(b)));
       } else {
@@ -177,25 +217,28 @@ constexpr Kernel onScalars() {
 }
 
 #define PAIR(NAME, OVERLOAD, A, B, R, OP, CA, CB) \
-  {NAME OVERLOAD "(" A " a, " B " b) -> " R, kernelOf<OP, CA, CB>()}
-#define INT_FLOAT(NAME, OP, RI)                                        \
-  PAIR(NAME, ".int", "int", "int", RI, OP, int64_t, int64_t),          \
-  PAIR(NAME, ".float", "float", "float", "float", OP, double, double), \
-  PAIR(NAME, ".int_float", "int", "float", "float", OP, int64_t, double), \
-  PAIR(NAME, ".float_int", "float", "int", "float", OP, double, int64_t)
+  { NAME OVERLOAD "(" A " a, " B " b) -> " R, kernelOf<OP, CA, CB>() }
+#define INT_FLOAT(NAME, OP, RI)                                               \
+  PAIR(NAME, ".int", "int", "int", RI, OP, int64_t, int64_t),                 \
+      PAIR(NAME, ".float", "float", "float", "float", OP, double, double),    \
+      PAIR(NAME, ".int_float", "int", "float", "float", OP, int64_t, double), \
+      PAIR(NAME, ".float_int", "float", "int", "float", OP, double, int64_t)
 #define WITH_COMPLEX(NAME, OP)                                                          \
   PAIR(NAME, ".int", "int", "int", "int", OP, int64_t, int64_t),                        \
-  PAIR(NAME, ".complex", "complex", "complex", "complex", OP, complex, complex),        \
-  PAIR(NAME, ".float", "float", "float", "float", OP, double, double),                  \
-  PAIR(NAME, ".int_complex", "int", "complex", "complex", OP, int64_t, complex),        \
-  PAIR(NAME, ".complex_int", "complex", "int", "complex", OP, complex, int64_t),        \
-  PAIR(NAME, ".float_complex", "float", "complex", "complex", OP, double, complex),     \
-  PAIR(NAME, ".complex_float", "complex", "float", "complex", OP, complex, double),     \
-  PAIR(NAME, ".int_float", "int", "float", "float", OP, int64_t, double),               \
-  PAIR(NAME, ".float_int", "float", "int", "float", OP, double, int64_t),               \
-  {NAME "(Scalar a, Scalar b) -> Scalar", onScalars<OP, true>()}
+      PAIR(NAME, ".complex", "complex", "complex", "complex", OP, complex, complex),    \
+      PAIR(NAME, ".float", "float", "float", "float", OP, double, double),              \
+      PAIR(NAME, ".int_complex", "int", "complex", "complex", OP, int64_t, complex),    \
+      PAIR(NAME, ".complex_int", "complex", "int", "complex", OP, complex, int64_t),    \
+      PAIR(NAME, ".float_complex", "float", "complex", "complex", OP, double, complex), \
+      PAIR(NAME, ".complex_float", "complex", "float", "complex", OP, complex, double), \
+      PAIR(NAME, ".int_float", "int", "float", "float", OP, int64_t, double),           \
+      PAIR(NAME, ".float_int", "float", "int", "float", OP, double, int64_t), {         \
+    NAME "(Scalar a, Scalar b) -> Scalar", onScalars<OP, true>()                        \
+  }
 
-int64_t shiftLeft(int64_t a, int64_t b) { return wrap(static_cast<uint64_t>(a) << (b & 63)); }
+int64_t shiftLeft(int64_t a, int64_t b) {
+  return wrap(static_cast<uint64_t>(a) << (b & 63));
+}
 
 int64_t powInt(int64_t a, int64_t b) {
   if (b < 0) return a == 1 ? 1 : a == -1 ? (b % 2 ? -1 : 1) : 0;
@@ -282,7 +325,7 @@ constexpr Row kRows[] = {
     {"aten::neg.complex(complex a) -> complex", kernel([](complex a) { return -a; })},
     {"aten::neg.Scalar(Scalar a) -> Scalar", kernel([](IValue& a) -> IValue {
        if (a.isComplexDouble()) return -a.toComplexDouble();
-       if (a.isDouble()) return static_cast<double>(static_cast<float>(-a.toDouble())); // as mathRows() round
+       if (a.isDouble()) return static_cast<double>(static_cast<float>(-a.toDouble()));  // as mathRows() round
        return wrap(-static_cast<uint64_t>(visitScalar(a, [](auto x) { return static_cast<int64_t>(x); })));
      })},
     {"prim::abs.int(int a) -> int", kernel([](int64_t a) { return a < 0 ? wrap(-static_cast<uint64_t>(a)) : a; })},
@@ -329,8 +372,10 @@ constexpr Row kRows[] = {
      })},
 };
 
-} // namespace
+}  // namespace
 
-std::span<const Row> arithmeticRows() { return kRows; }
+std::span<const Row> arithmeticRows() {
+  return kRows;
+}
 
-} // namespace cresset
+}  // namespace cresset

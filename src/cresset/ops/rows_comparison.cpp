@@ -11,10 +11,12 @@ namespace cresset {
 namespace {
 
 // A comparison mixes int and float by converting the int, as C++ does and TorchScript documents.
-#define COMPARISON(NAME, OP)                                         \
-  struct NAME {                                                      \
-    template <typename A, typename B>                                \
-    bool operator()(const A& a, const B& b) const { return a OP b; } \
+#define COMPARISON(NAME, OP)                        \
+  struct NAME {                                     \
+    template <typename A, typename B>               \
+    bool operator()(const A& a, const B& b) const { \
+      return a OP b;                                \
+    }                                               \
   }
 COMPARISON(Eq, ==);
 COMPARISON(Ne, !=);
@@ -26,7 +28,9 @@ COMPARISON(Ge, >=);
 /// Scalars: of complex ones only equality is defined.
 template <typename Op>
 bool compareScalars(const IValue& a, const IValue& b) {
-  auto number = [](const IValue& v) { return v.isInt() ? static_cast<double>(v.toInt()) : v.isBool() ? v.toBool() : v.toDouble(); };
+  auto number = [](const IValue& v) {
+    return v.isInt() ? static_cast<double>(v.toInt()) : v.isBool() ? v.toBool() : v.toDouble();
+  };
   if (a.isComplexDouble() || b.isComplexDouble()) {
     if constexpr (std::is_same_v<Op, Eq> || std::is_same_v<Op, Ne>) {
       auto as_complex = [&](const IValue& v) { return v.isComplexDouble() ? v.toComplexDouble() : complex(number(v)); };
@@ -72,36 +76,38 @@ bool sameEnum(const IValue& a, const IValue& b) {
 }
 
 #define PAIR(NAME, OVERLOAD, A, B, OP, CA, CB) \
-  {NAME OVERLOAD "(" A " a, " B " b) -> bool", kernelOf<OP, CA, CB>()}
-#define NUMBERS(NAME, OP)                                         \
-  PAIR(NAME, ".int", "int", "int", OP, int64_t, int64_t),         \
-  PAIR(NAME, ".float", "float", "float", OP, double, double),     \
-  PAIR(NAME, ".int_float", "int", "float", OP, int64_t, double),  \
-  PAIR(NAME, ".float_int", "float", "int", OP, double, int64_t)
-#define SCALARS(NAME, OP) \
-  {NAME "(Scalar a, Scalar b) -> bool", kernel([](IValue& a, IValue& b) { return compareScalars<OP>(a, b); })}
-#define STRINGS(NAME, OP) \
-  {NAME ".str(str a, str b) -> bool", kernel([](const std::string& a, const std::string& b) { return OP()(a, b); })}
+  { NAME OVERLOAD "(" A " a, " B " b) -> bool", kernelOf<OP, CA, CB>() }
+#define NUMBERS(NAME, OP)                                                                                             \
+  PAIR(NAME, ".int", "int", "int", OP, int64_t, int64_t), PAIR(NAME, ".float", "float", "float", OP, double, double), \
+      PAIR(NAME, ".int_float", "int", "float", OP, int64_t, double),                                                  \
+      PAIR(NAME, ".float_int", "float", "int", OP, double, int64_t)
+#define SCALARS(NAME, OP)                                                                                      \
+  {                                                                                                            \
+    NAME "(Scalar a, Scalar b) -> bool", kernel([](IValue& a, IValue& b) { return compareScalars<OP>(a, b); }) \
+  }
+#define STRINGS(NAME, OP)                                                                                            \
+  {                                                                                                                  \
+    NAME ".str(str a, str b) -> bool", kernel([](const std::string& a, const std::string& b) { return OP()(a, b); }) \
+  }
 #define ORDER(NAME, OP) NUMBERS(NAME, OP), SCALARS(NAME, OP), STRINGS(NAME, OP)
 #define EQUALITY(NAME, OP, LIST)                                                                                     \
   {NAME ".int_list(int[] a, int[] b) -> bool", LIST<int64_t>()},                                                     \
-  {NAME ".device(Device a, Device b) -> bool", kernel([](c10::Device a, c10::Device b) { return OP()(a, b); })},     \
-  PAIR(NAME, ".bool", "bool", "bool", OP, bool, bool),                                                               \
-  {NAME ".enum(AnyEnumType a, AnyEnumType b) -> bool",                                                               \
-   kernel([](IValue& a, IValue& b) { return OP()(sameEnum(a, b), true); })},                                         \
-  PAIR(NAME, ".int", "int", "int", OP, int64_t, int64_t),                                                            \
-  PAIR(NAME, ".complex", "complex", "complex", OP, complex, complex),                                                \
-  PAIR(NAME, ".float", "float", "float", OP, double, double),                                                        \
-  PAIR(NAME, ".int_float", "int", "float", OP, int64_t, double),                                                     \
-  PAIR(NAME, ".float_int", "float", "int", OP, double, int64_t),                                                     \
-  PAIR(NAME, ".float_complex", "float", "complex", OP, double, complex),                                             \
-  PAIR(NAME, ".complex_float", "complex", "float", OP, complex, double),                                             \
-  SCALARS(NAME, OP),                                                                                                 \
-  STRINGS(NAME, OP),                                                                                                 \
-  {NAME ".float_list(float[] a, float[] b) -> bool", LIST<double>()},                                                \
-  {NAME ".Tensor_list(Tensor[] a, Tensor[] b) -> bool", LIST<at::Tensor>()},                                         \
-  {NAME ".bool_list(bool[] a, bool[] b) -> bool", LIST<bool>()},                                                     \
-  {NAME ".str_list(str[] a, str[] b) -> bool", LIST<std::string>()}
+      {NAME ".device(Device a, Device b) -> bool", kernel([](c10::Device a, c10::Device b) { return OP()(a, b); })}, \
+      PAIR(NAME, ".bool", "bool", "bool", OP, bool, bool),                                                           \
+      {NAME ".enum(AnyEnumType a, AnyEnumType b) -> bool",                                                           \
+       kernel([](IValue& a, IValue& b) { return OP()(sameEnum(a, b), true); })},                                     \
+      PAIR(NAME, ".int", "int", "int", OP, int64_t, int64_t),                                                        \
+      PAIR(NAME, ".complex", "complex", "complex", OP, complex, complex),                                            \
+      PAIR(NAME, ".float", "float", "float", OP, double, double),                                                    \
+      PAIR(NAME, ".int_float", "int", "float", OP, int64_t, double),                                                 \
+      PAIR(NAME, ".float_int", "float", "int", OP, double, int64_t),                                                 \
+      PAIR(NAME, ".float_complex", "float", "complex", OP, double, complex),                                         \
+      PAIR(NAME, ".complex_float", "complex", "float", OP, complex, double), SCALARS(NAME, OP), STRINGS(NAME, OP),   \
+      {NAME ".float_list(float[] a, float[] b) -> bool", LIST<double>()},                                            \
+      {NAME ".Tensor_list(Tensor[] a, Tensor[] b) -> bool", LIST<at::Tensor>()},                                     \
+      {NAME ".bool_list(bool[] a, bool[] b) -> bool", LIST<bool>()}, {                                               \
+    NAME ".str_list(str[] a, str[] b) -> bool", LIST<std::string>()                                                  \
+  }
 
 constexpr Row kRows[] = {
     EQUALITY("aten::eq", Eq, listEq),
@@ -114,8 +120,10 @@ constexpr Row kRows[] = {
     {"aten::__isnot__(t1 self, t2 obj) -> bool", kernel([](IValue& a, IValue& b) { return !a.is(b); })},
 };
 
-} // namespace
+}  // namespace
 
-std::span<const Row> comparisonRows() { return kRows; }
+std::span<const Row> comparisonRows() {
+  return kRows;
+}
 
-} // namespace cresset
+}  // namespace cresset

@@ -20,7 +20,9 @@ int64_t truncate(double v) {
   return static_cast<int64_t>(v);
 }
 
-double itemAsDouble(const at::Tensor& t) { return t.item().toDouble(); }
+double itemAsDouble(const at::Tensor& t) {
+  return t.item().toDouble();
+}
 int64_t itemAsInt(const at::Tensor& t) {
   auto value = t.item();
   return value.isFloatingPoint() ? truncate(value.toDouble()) : value.toLong();
@@ -28,9 +30,11 @@ int64_t itemAsInt(const at::Tensor& t) {
 
 void checkImplicit(const at::Tensor& t, bool to_int) {
   if (t.requires_grad()) throw std::runtime_error("Cannot input a tensor that requires grad as a scalar argument");
-  if (!t.sizes().empty()) throw std::runtime_error("Cannot input a tensor of dimension other than 0 as a scalar argument");
+  if (!t.sizes().empty())
+    throw std::runtime_error("Cannot input a tensor of dimension other than 0 as a scalar argument");
   if (to_int && !c10::isIntegralType(t.scalar_type(), /*includeBool=*/false)) {
-    throw std::runtime_error(std::string("Cannot input a tensor of type ") + c10::toString(t.scalar_type()) + " as an integral argument");
+    throw std::runtime_error(
+        std::string("Cannot input a tensor of type ") + c10::toString(t.scalar_type()) + " as an integral argument");
   }
 }
 
@@ -56,13 +60,17 @@ double parseFloat(const std::string& text) {
 
 template <typename T>
 double real(const T& v) {
-  if constexpr (std::is_same_v<T, at::Tensor>) return itemAsDouble(v);
-  else return static_cast<double>(v);
+  if constexpr (std::is_same_v<T, at::Tensor>)
+    return itemAsDouble(v);
+  else
+    return static_cast<double>(v);
 }
 
-#define COMPLEX(OVERLOAD, A, B, CA, CB)                      \
-  {"aten::Complex." OVERLOAD "(" A " x, " B " y) -> complex", \
-   kernel([](const CA& x, const CB& y) { return complex(real(x), real(y)); })}
+#define COMPLEX(OVERLOAD, A, B, CA, CB)                                            \
+  {                                                                                \
+    "aten::Complex." OVERLOAD "(" A " x, " B " y) -> complex",                     \
+        kernel([](const CA& x, const CB& y) { return complex(real(x), real(y)); }) \
+  }
 
 constexpr Row kRows[] = {
     {"aten::Bool.Tensor(Tensor a) -> bool", kernel([](const at::Tensor& a) { return a.is_nonzero(); })},
@@ -77,7 +85,8 @@ constexpr Row kRows[] = {
      })},
     {"aten::Int.str(str a) -> int", kernel([](const std::string& a) { return parseInt(a); })},
     {"aten::Float.Tensor(Tensor a) -> float", kernel([](const at::Tensor& a) { return itemAsDouble(a); })},
-    {"aten::Float.Scalar(Scalar a) -> float", kernel([](IValue& a) { return a.isDouble() ? a.toDouble() : a.toScalar().toDouble(); })},
+    {"aten::Float.Scalar(Scalar a) -> float",
+     kernel([](IValue& a) { return a.isDouble() ? a.toDouble() : a.toScalar().toDouble(); })},
     {"aten::Float.int(int a) -> float", kernel([](int64_t a) { return static_cast<double>(a); })},
     {"aten::Float.bool(bool a) -> float", kernel([](bool a) { return static_cast<double>(a); })},
     {"aten::Float.str(str a) -> float", kernel([](const std::string& a) { return parseFloat(a); })},
@@ -135,8 +144,10 @@ constexpr Row kRows[] = {
     {"aten::Size(int[] sizes) -> int[]", kernel([](IValue& sizes) { return std::move(sizes); })},
 };
 
-} // namespace
+}  // namespace
 
-std::span<const Row> conversionRows() { return kRows; }
+std::span<const Row> conversionRows() {
+  return kRows;
+}
 
-} // namespace cresset
+}  // namespace cresset

@@ -17,7 +17,9 @@ auto lookUp(Dict& dict, const IValue& key) {
   return it;
 }
 
-IValue pairOf(const IValue& key, const IValue& value) { return c10::ivalue::Tuple::create(key, value); }
+IValue pairOf(const IValue& key, const IValue& value) {
+  return c10::ivalue::Tuple::create(key, value);
+}
 
 IValue keysOf(Dict& dict) {
   std::vector<IValue> keys;
@@ -60,61 +62,67 @@ IValue fromPairs(List& pairs) {
 #define FAMILY(K)                                                                                                     \
   {"aten::__getitem__.Dict_" K "(Dict(" K ", t) self, " K " key) -> t(*)",                                            \
    kernel([](Dict& dict, IValue& key) { return IValue(lookUp(dict, key)->second); })},                                \
-  {"aten::_set_item." K "(Dict(" K ", t)(a!) l, " K "(b -> *) idx, t(c -> *) v) -> ()",                               \
-   kernel([](Dict& dict, IValue& key, IValue& value) {                                                                \
-     dict.dict.insert_or_assign(std::move(key), std::move(value));                                                    \
-   })},                                                                                                               \
-  {"aten::__contains__." K "(Dict(" K ", t) dict, " K " key) -> bool",                                                \
-   kernel([](Dict& dict, IValue& key) { return dict.dict.find(key) != dict.dict.end(); })},                           \
-  {"aten::Delete.Dict_" K "(Dict(" K ", t)(a!) self, " K " key) -> ()",                                               \
-   kernel([](Dict& dict, IValue& key) { dict.dict.erase(lookUp(dict, key)); })},                                      \
-  {"aten::get." K "(Dict(" K ", t) self, " K " key) -> t(*)?", kernel([](Dict& dict, IValue& key) {                   \
-     auto it = dict.dict.find(key);                                                                                   \
-     return it == dict.dict.end() ? IValue() : IValue(it->second);                                                    \
-   })},                                                                                                               \
-  {"aten::get.default_" K "(Dict(" K ", t) self, " K " key, t default_value) -> t(*)",                                \
-   kernel([](Dict& dict, IValue& key, IValue& otherwise) {                                                            \
-     auto it = dict.dict.find(key);                                                                                   \
-     return it == dict.dict.end() ? std::move(otherwise) : IValue(it->second);                                        \
-   })},                                                                                                               \
-  {"aten::setdefault." K "(Dict(" K ", t)(a!) self, " K "(b -> *) key, t(c -> *) default_value) -> t(*)",             \
-   kernel([](Dict& dict, IValue& key, IValue& value) {                                                                \
-     return IValue(dict.dict.emplace(std::move(key), std::move(value)).first->second);                                \
-   })},                                                                                                               \
-  {"aten::pop.Dict_" K "(Dict(" K ", t)(a!) self, " K " key) -> t(*)", kernel([](Dict& dict, IValue& key) {           \
-     auto it = lookUp(dict, key);                                                                                     \
-     IValue value = it->second;                                                                                       \
-     dict.dict.erase(it);                                                                                             \
-     return value;                                                                                                    \
-   })},                                                                                                               \
-  {"aten::pop.Dict_default_" K "(Dict(" K ", t)(a!) self, " K " key, t default_value) -> t(*)",                       \
-   kernel([](Dict& dict, IValue& key, IValue& otherwise) {                                                            \
-     auto it = dict.dict.find(key);                                                                                   \
-     if (it == dict.dict.end()) return std::move(otherwise);                                                          \
-     IValue value = it->second;                                                                                       \
-     dict.dict.erase(it);                                                                                             \
-     return value;                                                                                                    \
-   })},                                                                                                               \
-  {"aten::popitem." K "(Dict(" K ", t)(a!) self) -> ((" K ", t))", kernel([](Dict& dict) {                            \
-     if (dict.dict.empty()) fail("popitem(): dictionary is empty");                                                   \
-     auto it = dict.dict.begin();                                                                                     \
-     IValue item = pairOf(it->first, it->second);                                                                     \
-     dict.dict.erase(it);                                                                                             \
-     return item;                                                                                                     \
-   })},                                                                                                               \
-  {"aten::update." K "(Dict(" K ", t)(a!) self, Dict(" K ", t)(a!) to_add) -> ()", kernel([](Dict& dict, Dict& other) { \
-     if (&dict == &other) return;                                                                                     \
-     for (const auto& entry : other.dict) dict.dict.insert_or_assign(entry.first, entry.second);                      \
-   })},                                                                                                               \
-  {"aten::clear." K "(Dict(" K ", t)(a!) self) -> ()", kernel([](Dict& dict) { dict.dict.clear(); })},                \
-  {"aten::len.Dict_" K "(Dict(" K ", t) self) -> int",                                                                \
-   kernel([](Dict& dict) { return static_cast<int64_t>(dict.dict.size()); })},                                        \
-  {"aten::keys." K "(Dict(" K ", t) self) -> " K "[](*)", kernel([](Dict& dict) { return keysOf(dict); })},           \
-  {"aten::values." K "(Dict(" K ", t) self) -> t[](*)", kernel([](Dict& dict) { return valuesOf(dict); })},           \
-  {"aten::items." K "(Dict(" K ", t) self) -> ((" K ", t)[])", kernel([](Dict& dict) { return itemsOf(dict); })},     \
-  {"aten::copy.Dict_" K "(Dict(" K ", t)(a) self) -> Dict(" K ", t)", kernel([](Dict& dict) { return copyOf(dict); })}, \
-  {"aten::dict.Dict_" K "(Dict(" K ", t)(a) self) -> Dict(" K ", t)", kernel([](Dict& dict) { return copyOf(dict); })}, \
-  {"aten::dict." K "((" K ", tVal)[] inputs) -> Dict(" K ", tVal)", kernel([](List& pairs) { return fromPairs(pairs); })}
+      {"aten::_set_item." K "(Dict(" K ", t)(a!) l, " K "(b -> *) idx, t(c -> *) v) -> ()",                           \
+       kernel([](Dict& dict, IValue& key, IValue& value) {                                                            \
+         dict.dict.insert_or_assign(std::move(key), std::move(value));                                                \
+       })},                                                                                                           \
+      {"aten::__contains__." K "(Dict(" K ", t) dict, " K " key) -> bool",                                            \
+       kernel([](Dict& dict, IValue& key) { return dict.dict.find(key) != dict.dict.end(); })},                       \
+      {"aten::Delete.Dict_" K "(Dict(" K ", t)(a!) self, " K " key) -> ()",                                           \
+       kernel([](Dict& dict, IValue& key) { dict.dict.erase(lookUp(dict, key)); })},                                  \
+      {"aten::get." K "(Dict(" K ", t) self, " K " key) -> t(*)?", kernel([](Dict& dict, IValue& key) {               \
+         auto it = dict.dict.find(key);                                                                               \
+         return it == dict.dict.end() ? IValue() : IValue(it->second);                                                \
+       })},                                                                                                           \
+      {"aten::get.default_" K "(Dict(" K ", t) self, " K " key, t default_value) -> t(*)",                            \
+       kernel([](Dict& dict, IValue& key, IValue& otherwise) {                                                        \
+         auto it = dict.dict.find(key);                                                                               \
+         return it == dict.dict.end() ? std::move(otherwise) : IValue(it->second);                                    \
+       })},                                                                                                           \
+      {"aten::setdefault." K "(Dict(" K ", t)(a!) self, " K "(b -> *) key, t(c -> *) default_value) -> t(*)",         \
+       kernel([](Dict& dict, IValue& key, IValue& value) {                                                            \
+         return IValue(dict.dict.emplace(std::move(key), std::move(value)).first->second);                            \
+       })},                                                                                                           \
+      {"aten::pop.Dict_" K "(Dict(" K ", t)(a!) self, " K " key) -> t(*)", kernel([](Dict& dict, IValue& key) {       \
+         auto it = lookUp(dict, key);                                                                                 \
+         IValue value = it->second;                                                                                   \
+         dict.dict.erase(it);                                                                                         \
+         return value;                                                                                                \
+       })},                                                                                                           \
+      {"aten::pop.Dict_default_" K "(Dict(" K ", t)(a!) self, " K " key, t default_value) -> t(*)",                   \
+       kernel([](Dict& dict, IValue& key, IValue& otherwise) {                                                        \
+         auto it = dict.dict.find(key);                                                                               \
+         if (it == dict.dict.end()) return std::move(otherwise);                                                      \
+         IValue value = it->second;                                                                                   \
+         dict.dict.erase(it);                                                                                         \
+         return value;                                                                                                \
+       })},                                                                                                           \
+      {"aten::popitem." K "(Dict(" K ", t)(a!) self) -> ((" K ", t))", kernel([](Dict& dict) {                        \
+         if (dict.dict.empty()) fail("popitem(): dictionary is empty");                                               \
+         auto it = dict.dict.begin();                                                                                 \
+         IValue item = pairOf(it->first, it->second);                                                                 \
+         dict.dict.erase(it);                                                                                         \
+         return item;                                                                                                 \
+       })},                                                                                                           \
+      {"aten::update." K "(Dict(" K ", t)(a!) self, Dict(" K ", t)(a!) to_add) -> ()",                                \
+       kernel([](Dict& dict, Dict& other) {                                                                           \
+         if (&dict == &other) return;                                                                                 \
+         for (const auto& entry : other.dict) dict.dict.insert_or_assign(entry.first, entry.second);                  \
+       })},                                                                                                           \
+      {"aten::clear." K "(Dict(" K ", t)(a!) self) -> ()", kernel([](Dict& dict) { dict.dict.clear(); })},            \
+      {"aten::len.Dict_" K "(Dict(" K ", t) self) -> int",                                                            \
+       kernel([](Dict& dict) { return static_cast<int64_t>(dict.dict.size()); })},                                    \
+      {"aten::keys." K "(Dict(" K ", t) self) -> " K "[](*)", kernel([](Dict& dict) { return keysOf(dict); })},       \
+      {"aten::values." K "(Dict(" K ", t) self) -> t[](*)", kernel([](Dict& dict) { return valuesOf(dict); })},       \
+      {"aten::items." K "(Dict(" K ", t) self) -> ((" K ", t)[])", kernel([](Dict& dict) { return itemsOf(dict); })}, \
+      {"aten::copy.Dict_" K "(Dict(" K ", t)(a) self) -> Dict(" K ", t)",                                             \
+       kernel([](Dict& dict) { return copyOf(dict); })},                                                              \
+      {"aten::dict.Dict_" K "(Dict(" K ", t)(a) self) -> Dict(" K ", t)",                                             \
+       kernel([](Dict& dict) { return copyOf(dict); })},                                                              \
+  {                                                                                                                   \
+    "aten::dict." K "((" K ", tVal)[] inputs) -> Dict(" K ", tVal)",                                                  \
+        kernel([](List& pairs) { return fromPairs(pairs); })                                                          \
+  }
 
 constexpr Row kRows[] = {
     FAMILY("str"),
@@ -127,8 +135,10 @@ constexpr Row kRows[] = {
      kernel([]() { return newDict(c10::StringType::get(), c10::TensorType::get()); })},
 };
 
-} // namespace
+}  // namespace
 
-std::span<const Row> dictRows() { return kRows; }
+std::span<const Row> dictRows() {
+  return kRows;
+}
 
-} // namespace cresset
+}  // namespace cresset

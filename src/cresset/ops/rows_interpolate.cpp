@@ -1,4 +1,5 @@
-// torch.nn.functional.interpolate and its older names: from size or scale factor to the upsampling operator of the mode.
+// torch.nn.functional.interpolate and its older names: from size or scale factor to the upsampling operator of the
+// mode.
 #include <ATen/core/Tensor.h>
 #include <ATen/core/jit_type.h>
 #include <ATen/ops/_upsample_bicubic2d_aa_ops.h>
@@ -31,8 +32,8 @@ using at::Tensor;
 
 struct Request {
   const Tensor& input;
-  const IValue& size; // None, int or int[]
-  const IValue& scale; // None, float, int, or a list of them
+  const IValue& size;   // None, int or int[]
+  const IValue& scale;  // None, float, int, or a list of them
   std::string mode;
   std::optional<bool> align_corners;
   std::optional<bool> recompute_scale_factor;
@@ -46,30 +47,33 @@ std::vector<double> scalesOf(const IValue& scale, size_t dims) {
   std::vector<double> result;
   for (const IValue& v : listOf(scale).list) result.push_back(number(v));
   if (result.size() != dims) {
-    fail("scale_factor shape must match input shape. Input is " + std::to_string(dims) + "D, scale_factor size is " +
-         std::to_string(result.size()));
+    fail(
+        "scale_factor shape must match input shape. Input is " + std::to_string(dims) + "D, scale_factor size is " +
+        std::to_string(result.size()));
   }
   return result;
 }
 
 std::vector<int64_t> outputSize(const Request& r, const std::vector<double>& scales, size_t dims) {
   if (r.size.isNone() == scales.empty()) {
-    fail(r.size.isNone() ? "either size or scale_factor should be defined"
-                         : "only one of size or scale_factor should be defined");
+    fail(
+        r.size.isNone() ? "either size or scale_factor should be defined"
+                        : "only one of size or scale_factor should be defined");
   }
   if (r.size.isInt()) return std::vector<int64_t>(dims, r.size.toInt());
   std::vector<int64_t> result;
   if (r.size.isList()) {
     for (const IValue& v : listOf(r.size).list) result.push_back(v.toInt());
     if (result.size() != dims) {
-      fail("size shape must match input shape. Input is " + std::to_string(dims) + "D, size is " +
-           std::to_string(result.size()));
+      fail(
+          "size shape must match input shape. Input is " + std::to_string(dims) + "D, size is " +
+          std::to_string(result.size()));
     }
     return result;
   }
   for (size_t i = 0; i < dims; ++i) {
-    result.push_back(static_cast<int64_t>(
-        std::floor(static_cast<double>(r.input.size(static_cast<int64_t>(i) + 2)) * scales[i])));
+    result.push_back(
+        static_cast<int64_t>(std::floor(static_cast<double>(r.input.size(static_cast<int64_t>(i) + 2)) * scales[i])));
   }
   return result;
 }
@@ -77,8 +81,9 @@ std::vector<int64_t> outputSize(const Request& r, const std::vector<double>& sca
 Tensor interpolate(const Request& r) {
   int64_t dim = r.input.dim();
   if (dim < 3 || dim > 5) {
-    fail("Input Error: Only 3D, 4D and 5D input Tensors supported (got " + std::to_string(dim) +
-         "D) for the modes: nearest | linear | bilinear | trilinear (got " + r.mode + ") ");
+    fail(
+        "Input Error: Only 3D, 4D and 5D input Tensors supported (got " + std::to_string(dim) +
+        "D) for the modes: nearest | linear | bilinear | trilinear (got " + r.mode + ") ");
   }
   bool nearest = r.mode == "nearest" || r.mode == "nearest-exact" || r.mode == "area";
   if (nearest && r.align_corners) {
@@ -120,48 +125,68 @@ Tensor interpolate(const Request& r) {
     if (r.antialias) return ops::_upsample_bicubic2d_aa::call(r.input, out, corners, s(0), s(1));
     return ops::upsample_bicubic2d::call(r.input, out, corners, s(0), s(1));
   }
-  if (r.mode == "trilinear" && dim == 5) return ops::upsample_trilinear3d::call(r.input, out, corners, s(0), s(1), s(2));
-  fail("Input Error: Only 3D, 4D and 5D input Tensors supported (got " + std::to_string(dim) +
-       "D) for the modes: nearest | linear | bilinear | trilinear (got " + r.mode + ") ");
+  if (r.mode == "trilinear" && dim == 5)
+    return ops::upsample_trilinear3d::call(r.input, out, corners, s(0), s(1), s(2));
+  fail(
+      "Input Error: Only 3D, 4D and 5D input Tensors supported (got " + std::to_string(dim) +
+      "D) for the modes: nearest | linear | bilinear | trilinear (got " + r.mode + ") ");
 }
 
-std::optional<bool> optionalBool(const IValue& v) { return v.isNone() ? std::nullopt : std::optional<bool>(v.toBool()); }
+std::optional<bool> optionalBool(const IValue& v) {
+  return v.isNone() ? std::nullopt : std::optional<bool>(v.toBool());
+}
 
 constexpr Kernel kInterpolate = kernel([](const Tensor& input, IValue& size, IValue& scale, const std::string& mode,
                                           IValue& corners, IValue& recompute, bool antialias) {
   return interpolate({input, size, scale, mode, optionalBool(corners), optionalBool(recompute), antialias});
 });
-constexpr Kernel kUpsample = kernel([](const Tensor& input, IValue& size, IValue& scale, const std::string& mode, IValue& corners) {
-  return interpolate({input, size, scale, mode, optionalBool(corners), std::nullopt});
+constexpr Kernel kUpsample =
+    kernel([](const Tensor& input, IValue& size, IValue& scale, const std::string& mode, IValue& corners) {
+      return interpolate({input, size, scale, mode, optionalBool(corners), std::nullopt});
+    });
+constexpr Kernel kUpsampleNearest = kernel([](const Tensor& input, IValue& size, IValue& scale) {
+  return interpolate({input, size, scale, "nearest", {}, {}});
 });
-constexpr Kernel kUpsampleNearest = kernel(
-    [](const Tensor& input, IValue& size, IValue& scale) { return interpolate({input, size, scale, "nearest", {}, {}}); });
-constexpr Kernel kUpsampleBilinear = kernel(
-    [](const Tensor& input, IValue& size, IValue& scale) { return interpolate({input, size, scale, "bilinear", true, {}}); });
+constexpr Kernel kUpsampleBilinear = kernel([](const Tensor& input, IValue& size, IValue& scale) {
+  return interpolate({input, size, scale, "bilinear", true, {}});
+});
 
-#define INTERPOLATE(OVERLOAD, SIZE, SCALE)                                                                    \
-  {"aten::__interpolate" OVERLOAD "(Tensor input, " SIZE "? size=None, " SCALE                                \
-   "? scale_factor=None, str mode=\"nearest\", bool? align_corners=None, bool? recompute_scale_factor=None, " \
-   "bool antialias=False) -> Tensor",                                                                         \
-   kInterpolate}
+#define INTERPOLATE(OVERLOAD, SIZE, SCALE)                                                                     \
+  {                                                                                                            \
+    "aten::__interpolate" OVERLOAD "(Tensor input, " SIZE "? size=None, " SCALE                                \
+    "? scale_factor=None, str mode=\"nearest\", bool? align_corners=None, bool? recompute_scale_factor=None, " \
+    "bool antialias=False) -> Tensor",                                                                         \
+        kInterpolate                                                                                           \
+  }
 
 constexpr Row kRows[] = {
     INTERPOLATE(".scale_list", "int", "float[]"),
     INTERPOLATE(".size_list_scale_list", "int[]", "float[]"),
     INTERPOLATE("", "int", "float"),
     INTERPOLATE(".size_list", "int[]", "float"),
-    {"aten::__upsample(Tensor input, int? size=None, int? scale_factor=None, str mode=\"nearest\", bool? align_corners=None) -> Tensor", kUpsample},
-    {"aten::__upsample.size_list(Tensor input, int[]? size=None, int? scale_factor=None, str mode=\"nearest\", bool? align_corners=None) -> Tensor", kUpsample},
+    {"aten::__upsample(Tensor input, int? size=None, int? scale_factor=None, str mode=\"nearest\", bool? "
+     "align_corners=None) -> Tensor",
+     kUpsample},
+    {"aten::__upsample.size_list(Tensor input, int[]? size=None, int? scale_factor=None, str mode=\"nearest\", bool? "
+     "align_corners=None) -> Tensor",
+     kUpsample},
     {"aten::__upsample_nearest(Tensor input, int? size=None, int? scale_factor=None) -> Tensor", kUpsampleNearest},
-    {"aten::__upsample_nearest.size_list(Tensor input, int[]? size=None, int? scale_factor=None) -> Tensor", kUpsampleNearest},
+    {"aten::__upsample_nearest.size_list(Tensor input, int[]? size=None, int? scale_factor=None) -> Tensor",
+     kUpsampleNearest},
     {"aten::__upsample_bilinear(Tensor input, int? size=None, int? scale_factor=None) -> Tensor", kUpsampleBilinear},
-    {"aten::__upsample_bilinear.size_list(Tensor input, int[]? size=None, int? scale_factor=None) -> Tensor", kUpsampleBilinear},
-    {"aten::__upsample_bilinear.scale_list(Tensor input, int? size=None, int[]? scale_factor=None) -> Tensor", kUpsampleBilinear},
-    {"aten::__upsample_bilinear.size_list_scale_list(Tensor input, int[]? size=None, int[]? scale_factor=None) -> Tensor", kUpsampleBilinear},
+    {"aten::__upsample_bilinear.size_list(Tensor input, int[]? size=None, int? scale_factor=None) -> Tensor",
+     kUpsampleBilinear},
+    {"aten::__upsample_bilinear.scale_list(Tensor input, int? size=None, int[]? scale_factor=None) -> Tensor",
+     kUpsampleBilinear},
+    {"aten::__upsample_bilinear.size_list_scale_list(Tensor input, int[]? size=None, int[]? scale_factor=None) -> "
+     "Tensor",
+     kUpsampleBilinear},
 };
 
-} // namespace
+}  // namespace
 
-std::span<const Row> interpolateRows() { return kRows; }
+std::span<const Row> interpolateRows() {
+  return kRows;
+}
 
-} // namespace cresset
+}  // namespace cresset

@@ -61,18 +61,21 @@ void sortAny(std::vector<IValue>& values, bool reverse) {
   std::stable_sort(values.begin(), values.end(), compare);
 }
 
-IValue copyOf(const List& list) { return newList(list.list, list.elementType); }
+IValue copyOf(const List& list) {
+  return newList(list.list, list.elementType);
+}
 
 IValue slice(const List& list, std::optional<int64_t> start, std::optional<int64_t> end, int64_t step) {
   auto range = sliceRange(list.list.size(), start, end, step);
   std::vector<IValue> result;
   result.reserve(static_cast<size_t>(range.count));
-  for (int64_t i = 0; i < range.count; ++i) result.push_back(list.list[static_cast<size_t>(range.start + i * range.step)]);
+  for (int64_t i = 0; i < range.count; ++i)
+    result.push_back(list.list[static_cast<size_t>(range.start + i * range.step)]);
   return newList(std::move(result), list.elementType);
 }
 
 void extend(List& list, const List& other) {
-  size_t n = other.list.size(); // before the loop: a list may be extended by itself
+  size_t n = other.list.size();  // before the loop: a list may be extended by itself
   list.list.reserve(list.list.size() + n);
   for (size_t i = 0; i < n; ++i) list.list.push_back(other.list[i]);
 }
@@ -124,53 +127,66 @@ R sumOf(List& list) {
 
 template <typename T>
 bool truth(const IValue& v) {
-  if constexpr (std::is_same_v<T, std::string>) return !v.toStringRef().empty();
-  else return Arg<T>::get(v) != T(0);
+  if constexpr (std::is_same_v<T, std::string>)
+    return !v.toStringRef().empty();
+  else
+    return Arg<T>::get(v) != T(0);
 }
 
-#define SEARCH(T, C, INDEX)                                                                                          \
-  {"aten::index." INDEX "(" T "[] self, " T " el) -> int", kernel([](List& list, IValue& el) -> int64_t {            \
-     auto it = findElement<C>(list, el);                                                                             \
-     if (it == list.list.end()) fail("'" + toPrinted(el) + "' is not in list");                                      \
-     return it - list.list.begin();                                                                                  \
-   })},                                                                                                              \
-  {"aten::count." T "(" T "[] self, " T " el) -> int", kernel([](List& list, IValue& el) {                           \
-     int64_t n = 0;                                                                                                  \
-     for (const IValue& v : list.list) n += sameElement<C>(v, el);                                                   \
-     return n;                                                                                                       \
-   })},                                                                                                              \
-  {"aten::remove." T "(" T "[](a!) self, " T " el) -> ()", kernel([](List& list, IValue& el) {                       \
-     auto it = findElement<C>(list, el);                                                                             \
-     if (it == list.list.end()) fail("list.remove(x): x not in list");                                               \
-     list.list.erase(it);                                                                                            \
-   })},                                                                                                              \
-  {"aten::sort." T "(" T "[](a!) self, bool reverse=False) -> ()",                                                   \
-   kernel([](List& list, bool reverse) { sortValues<C>(list.list, reverse); })},                                     \
-  {"aten::sorted." T "(" T "[](a) input) -> " T "[]", kernel([](List& list) {                                        \
-     IValue result = copyOf(list);                                                                                   \
-     sortValues<C>(listOf(result).list, false);                                                                      \
-     return result;                                                                                                  \
-   })}
-#define CONTAINS(T, C)                                                         \
-  {"aten::__contains__." T "_list(" T "[] l, " T " item) -> bool",             \
-   kernel([](List& list, IValue& el) { return findElement<C>(list, el) != list.list.end(); })}
-#define EXTREMA(NAME, MAX, T, C)                                                                                    \
-  {"prim::" NAME "." T "_list(" T "[] l, " T "[] r) -> " T "[]",                                                    \
-   kernel([](IValue& a, IValue& b) { return extremeList<C, MAX>(a, b); })},                                         \
-  {"prim::" NAME ".self_" T "(" T "[] self) -> " T, kernel([](List& list) { return extremum<C, MAX>(list); })}
-#define ANY(T, C)                                                                                                   \
-  {"aten::any." T "(" T "[] self) -> bool",                                                                         \
-   kernel([](List& list) { return std::any_of(list.list.begin(), list.list.end(), truth<C>); })}
-#define ALL(T, C)                                                                                                   \
-  {"aten::all." T "(" T "[] self) -> bool",                                                                         \
-   kernel([](List& list) { return std::all_of(list.list.begin(), list.list.end(), truth<C>); })}
+#define SEARCH(T, C, INDEX)                                                                               \
+  {"aten::index." INDEX "(" T "[] self, " T " el) -> int", kernel([](List& list, IValue& el) -> int64_t { \
+     auto it = findElement<C>(list, el);                                                                  \
+     if (it == list.list.end()) fail("'" + toPrinted(el) + "' is not in list");                           \
+     return it - list.list.begin();                                                                       \
+   })},                                                                                                   \
+      {"aten::count." T "(" T "[] self, " T " el) -> int", kernel([](List& list, IValue& el) {            \
+         int64_t n = 0;                                                                                   \
+         for (const IValue& v : list.list) n += sameElement<C>(v, el);                                    \
+         return n;                                                                                        \
+       })},                                                                                               \
+      {"aten::remove." T "(" T "[](a!) self, " T " el) -> ()", kernel([](List& list, IValue& el) {        \
+         auto it = findElement<C>(list, el);                                                              \
+         if (it == list.list.end()) fail("list.remove(x): x not in list");                                \
+         list.list.erase(it);                                                                             \
+       })},                                                                                               \
+      {"aten::sort." T "(" T "[](a!) self, bool reverse=False) -> ()",                                    \
+       kernel([](List& list, bool reverse) { sortValues<C>(list.list, reverse); })},                      \
+  {                                                                                                       \
+    "aten::sorted." T "(" T "[](a) input) -> " T "[]", kernel([](List& list) {                            \
+      IValue result = copyOf(list);                                                                       \
+      sortValues<C>(listOf(result).list, false);                                                          \
+      return result;                                                                                      \
+    })                                                                                                    \
+  }
+#define CONTAINS(T, C)                                                                             \
+  {                                                                                                \
+    "aten::__contains__." T "_list(" T "[] l, " T " item) -> bool",                                \
+        kernel([](List& list, IValue& el) { return findElement<C>(list, el) != list.list.end(); }) \
+  }
+#define EXTREMA(NAME, MAX, T, C)                                                                               \
+  {"prim::" NAME "." T "_list(" T "[] l, " T "[] r) -> " T "[]",                                               \
+   kernel([](IValue& a, IValue& b) { return extremeList<C, MAX>(a, b); })},                                    \
+  {                                                                                                            \
+    "prim::" NAME ".self_" T "(" T "[] self) -> " T, kernel([](List& list) { return extremum<C, MAX>(list); }) \
+  }
+#define ANY(T, C)                                                                                    \
+  {                                                                                                  \
+    "aten::any." T "(" T "[] self) -> bool",                                                         \
+        kernel([](List& list) { return std::any_of(list.list.begin(), list.list.end(), truth<C>); }) \
+  }
+#define ALL(T, C)                                                                                    \
+  {                                                                                                  \
+    "aten::all." T "(" T "[] self) -> bool",                                                         \
+        kernel([](List& list) { return std::all_of(list.list.begin(), list.list.end(), truth<C>); }) \
+  }
 
 constexpr Row kRows[] = {
     {"aten::__getitem__.t(t[](a) list, int idx) -> t(*)",
      kernel([](List& list, int64_t index) { return IValue(element(list, index)); })},
     {"aten::select.t(t[](a) list, int idx) -> t(*)",
      kernel([](List& list, int64_t index) { return IValue(element(list, index)); })},
-    {"aten::_set_item.t(t[](a!) l, int idx, t(b -> *) el) -> t[](a!)", kernel([](IValue& list, int64_t index, IValue& el) {
+    {"aten::_set_item.t(t[](a!) l, int idx, t(b -> *) el) -> t[](a!)",
+     kernel([](IValue& list, int64_t index, IValue& el) {
        element(listOf(list), index) = std::move(el);
        return std::move(list);
      })},
@@ -184,7 +200,8 @@ constexpr Row kRows[] = {
     {"aten::extend.t(t[](a!) self, t[] other) -> ()", kernel([](List& list, List& other) { extend(list, other); })},
     {"aten::insert.t(t[](a!) self, int idx, t(b -> *) el) -> ()", kernel([](List& list, int64_t index, IValue& el) {
        auto size = static_cast<int64_t>(list.list.size());
-       list.list.insert(list.list.begin() + std::clamp<int64_t>(wrapIndex(index, list.list.size()), 0, size), std::move(el));
+       list.list.insert(
+           list.list.begin() + std::clamp<int64_t>(wrapIndex(index, list.list.size()), 0, size), std::move(el));
      })},
     {"aten::pop.t(t[](a!) self, int idx=-1) -> t(*)", kernel([](List& list, int64_t index) {
        if (list.list.empty()) raise("IndexError", "pop from empty list");
@@ -194,7 +211,8 @@ constexpr Row kRows[] = {
        return result;
      })},
     {"aten::clear.t(t[](a!) self) -> ()", kernel([](List& list) { list.list.clear(); })},
-    {"aten::reverse.t(t[](a!) self) -> ()", kernel([](List& list) { std::reverse(list.list.begin(), list.list.end()); })},
+    {"aten::reverse.t(t[](a!) self) -> ()",
+     kernel([](List& list) { std::reverse(list.list.begin(), list.list.end()); })},
     {"aten::copy.t(t[](a) self) -> t[]", kernel([](List& list) { return copyOf(list); })},
     {"aten::list.t(t[] l) -> t[]", kernel([](List& list) { return copyOf(list); })},
     {"aten::slice.t(t[] l, int? start=None, int? end=None, int step=1) -> t[]",
@@ -262,8 +280,10 @@ constexpr Row kRows[] = {
      })},
 };
 
-} // namespace
+}  // namespace
 
-std::span<const Row> listRows() { return kRows; }
+std::span<const Row> listRows() {
+  return kRows;
+}
 
-} // namespace cresset
+}  // namespace cresset

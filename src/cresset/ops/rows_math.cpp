@@ -20,13 +20,13 @@ int64_t toInteger(double v) {
   return static_cast<int64_t>(v);
 }
 
-#define FUNCTION(NAME, EXPRESSION)                                   \
-  struct NAME {                                                      \
-    double operator()(double v) const { return EXPRESSION; }         \
+#define FUNCTION(NAME, EXPRESSION)                           \
+  struct NAME {                                              \
+    double operator()(double v) const { return EXPRESSION; } \
   }
-#define COMPLEX_FUNCTION(NAME, EXPRESSION)                               \
-  struct NAME {                                                          \
-    double operator()(double v) const { return std::EXPRESSION(v); }     \
+#define COMPLEX_FUNCTION(NAME, EXPRESSION)                                          \
+  struct NAME {                                                                     \
+    double operator()(double v) const { return std::EXPRESSION(v); }                \
     complex operator()(complex v) const { return c10_complex_math::EXPRESSION(v); } \
   }
 
@@ -53,11 +53,13 @@ FUNCTION(Erfc, std::erfc(v));
 FUNCTION(Gamma, std::tgamma(v));
 FUNCTION(Lgamma, std::lgamma(v));
 FUNCTION(Fabs, std::fabs(v));
-FUNCTION(Degrees, v * (180.0 / kPi));
-FUNCTION(Radians, v * (kPi / 180.0));
+FUNCTION(Degrees, v*(180.0 / kPi));
+FUNCTION(Radians, v*(kPi / 180.0));
 FUNCTION(Round, std::nearbyint(v));
 
-double asDouble(const IValue& v) { return v.isDouble() ? v.toDouble() : v.isBool() ? v.toBool() : static_cast<double>(v.toInt()); }
+double asDouble(const IValue& v) {
+  return v.isDouble() ? v.toDouble() : v.isBool() ? v.toBool() : static_cast<double>(v.toInt());
+}
 
 /// TorchScript rounds the results of functions of a Scalar (a number of unknown type, such as `x.item()`) to float.
 template <typename F>
@@ -71,20 +73,23 @@ IValue onScalar(const IValue& v) {
   return IValue(static_cast<double>(static_cast<float>(F()(asDouble(v)))));
 }
 
-#define REAL(NAME, F)                                                                               \
+#define REAL(NAME, F)                                                                                    \
   {"aten::" NAME ".int(int a) -> float", kernel([](int64_t a) { return F()(static_cast<double>(a)); })}, \
-  {"aten::" NAME ".float(float a) -> float", kernelOf<F, double>()},                                \
-  {"aten::" NAME ".Scalar(Scalar a) -> Scalar", kernel([](IValue& a) { return onScalar<F>(a); })}
-#define WITH_COMPLEX(NAME, F)                                                                       \
+      {"aten::" NAME ".float(float a) -> float", kernelOf<F, double>()}, {                               \
+    "aten::" NAME ".Scalar(Scalar a) -> Scalar", kernel([](IValue& a) { return onScalar<F>(a); })        \
+  }
+#define WITH_COMPLEX(NAME, F)                                                                            \
   {"aten::" NAME ".int(int a) -> float", kernel([](int64_t a) { return F()(static_cast<double>(a)); })}, \
-  {"aten::" NAME ".float(float a) -> float", kernelOf<F, double>()},                                \
-  {"aten::" NAME ".complex(complex a) -> complex", kernelOf<F, complex>()},                         \
-  {"aten::" NAME ".Scalar(Scalar a) -> Scalar", kernel([](IValue& a) { return onScalar<F>(a); })}
-#define ROUNDING(NAME, F)                                                                           \
-  {"aten::" NAME ".int(int a) -> int", kernel([](int64_t a) { return a; })},                        \
-  {"aten::" NAME ".float(float a) -> int", kernel([](double a) { return toInteger(F(a)); })},       \
-  {"aten::" NAME ".Scalar(Scalar a) -> Scalar",                                                     \
-   kernel([](IValue& a) { return a.isDouble() ? IValue(toInteger(F(a.toDouble()))) : std::move(a); })}
+      {"aten::" NAME ".float(float a) -> float", kernelOf<F, double>()},                                 \
+      {"aten::" NAME ".complex(complex a) -> complex", kernelOf<F, complex>()}, {                        \
+    "aten::" NAME ".Scalar(Scalar a) -> Scalar", kernel([](IValue& a) { return onScalar<F>(a); })        \
+  }
+#define ROUNDING(NAME, F)                                                                                  \
+  {"aten::" NAME ".int(int a) -> int", kernel([](int64_t a) { return a; })},                               \
+      {"aten::" NAME ".float(float a) -> int", kernel([](double a) { return toInteger(F(a)); })}, {        \
+    "aten::" NAME ".Scalar(Scalar a) -> Scalar",                                                           \
+        kernel([](IValue& a) { return a.isDouble() ? IValue(toInteger(F(a.toDouble()))) : std::move(a); }) \
+  }
 
 constexpr Row kRows[] = {
     WITH_COMPLEX("sin", Sin),
@@ -124,9 +129,11 @@ constexpr Row kRows[] = {
        return static_cast<double>(static_cast<float>(std::signbit(v) ? kPi : 0.0));
      })},
     {"aten::isnan.float(float a) -> bool", kernel([](double a) { return std::isnan(a); })},
-    {"aten::isnan.complex(complex a) -> bool", kernel([](complex a) { return std::isnan(a.real()) || std::isnan(a.imag()); })},
+    {"aten::isnan.complex(complex a) -> bool",
+     kernel([](complex a) { return std::isnan(a.real()) || std::isnan(a.imag()); })},
     {"aten::isinf.float(float a) -> bool", kernel([](double a) { return std::isinf(a); })},
-    {"aten::isinf.complex(complex a) -> bool", kernel([](complex a) { return std::isinf(a.real()) || std::isinf(a.imag()); })},
+    {"aten::isinf.complex(complex a) -> bool",
+     kernel([](complex a) { return std::isinf(a.real()) || std::isinf(a.imag()); })},
     {"aten::isfinite.float(float a) -> bool", kernel([](double a) { return std::isfinite(a); })},
     {"aten::isfinite.complex(complex a) -> bool",
      kernel([](complex a) { return std::isfinite(a.real()) && std::isfinite(a.imag()); })},
@@ -140,13 +147,14 @@ constexpr Row kRows[] = {
        double mantissa = std::frexp(a, &exponent);
        return std::tuple(mantissa, static_cast<int64_t>(exponent));
      })},
-    {"aten::ldexp(float x, int i) -> float", kernel([](double x, int64_t i) {
-       return std::ldexp(x, static_cast<int>(std::clamp<int64_t>(i, -5000, 5000)));
-     })},
+    {"aten::ldexp(float x, int i) -> float",
+     kernel([](double x, int64_t i) { return std::ldexp(x, static_cast<int>(std::clamp<int64_t>(i, -5000, 5000))); })},
 };
 
-} // namespace
+}  // namespace
 
-std::span<const Row> mathRows() { return kRows; }
+std::span<const Row> mathRows() {
+  return kRows;
+}
 
-} // namespace cresset
+}  // namespace cresset

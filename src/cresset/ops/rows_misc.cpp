@@ -1,10 +1,10 @@
 // Output, exceptions, devices, generators, enums, optionals, identity.
 #include <ATen/Context.h>
+#include <ATen/Version.h>
 #include <ATen/autocast_mode.h>
 #include <ATen/core/Generator.h>
 #include <ATen/core/enum_type.h>
 #include <ATen/core/jit_type.h>
-#include <ATen/Version.h>
 #include <c10/util/Exception.h>
 
 #include <chrono>
@@ -45,21 +45,28 @@ at::Generator makeGenerator(const IValue& device, const IValue& seed) {
     fail("Generator: only device cpu is supported, got " + device.toDevice().str());
   }
   auto generator = at::globalContext().defaultGenerator(at::kCPU).clone();
-  generator.set_current_seed(seed.isNone() ? c10::detail::getNonDeterministicRandom() : static_cast<uint64_t>(seed.toInt()));
+  generator.set_current_seed(
+      seed.isNone() ? c10::detail::getNonDeterministicRandom() : static_cast<uint64_t>(seed.toInt()));
   return generator;
 }
 
 constexpr Row kRows[] = {
-    {"prim::Print(...) -> ()", [](Stack& stack, size_t count) {
+    {"prim::Print(...) -> ()",
+     [](Stack& stack, size_t count) {
        printText(printedLine({stack.data() + (stack.size() - count), count}));
        drop(stack, count);
-     }, kEffect},
-    {"prim::RaiseException(str msg, str? cls=None) -> ()", kernel([](const std::string& message, std::optional<std::string> cls) {
+     },
+     kEffect},
+    {"prim::RaiseException(str msg, str? cls=None) -> ()",
+     kernel([](const std::string& message, std::optional<std::string> cls) {
        throw ScriptRaise(cls.value_or("RuntimeError"), message);
-     }), kEffect},
+     }),
+     kEffect},
     {"aten::warn(str message, int stacklevel=2) -> ()", kernel([](const std::string& message, int64_t) {
-       c10::warn(c10::Warning(c10::UserWarning(), {__func__, __FILE__, static_cast<uint32_t>(__LINE__)}, message, false));
-     }), kEffect},
+       c10::warn(
+           c10::Warning(c10::UserWarning(), {__func__, __FILE__, static_cast<uint32_t>(__LINE__)}, message, false));
+     }),
+     kEffect},
     {"aten::_unwrap_optional(t(a)? optional) -> t(a)", kernel([](IValue& v) { return unwrapped(v); })},
     {"prim::unchecked_unwrap_optional(t(a)? optional) -> t(a)", kernel([](IValue& v) { return std::move(v); })},
     {"prim::IfThenElse(bool cond, Any(a) x, Any(b) y) -> Any(b|a)",
@@ -85,40 +92,49 @@ constexpr Row kRows[] = {
      })},
     {"aten::Generator(*, Device? device=None, int? seed=None) -> Generator",
      kernel([](IValue& device, IValue& seed) { return makeGenerator(device, seed); }), kRandom},
-    {"aten::manual_seed(int seed) -> ()",
-     kernel([](int64_t seed) { at::manual_seed(static_cast<uint64_t>(seed)); }), kRandom},
-    {"aten::manual_seed.generator(Generator(a!) self, int seed) -> Generator(a!)", kernel([](IValue& self, int64_t seed) {
+    {"aten::manual_seed(int seed) -> ()", kernel([](int64_t seed) { at::manual_seed(static_cast<uint64_t>(seed)); }),
+     kRandom},
+    {"aten::manual_seed.generator(Generator(a!) self, int seed) -> Generator(a!)",
+     kernel([](IValue& self, int64_t seed) {
        self.toGenerator().set_current_seed(static_cast<uint64_t>(seed));
        return std::move(self);
-     }), kRandom},
+     }),
+     kRandom},
     {"aten::seed(Generator(a!) self) -> int", kernel([](IValue& self) {
        at::Generator generator = self.toGenerator();
        std::lock_guard lock(generator.mutex());
        return static_cast<int64_t>(generator.seed());
-     }), kRandom},
+     }),
+     kRandom},
     {"aten::initial_seed(Generator self) -> int",
      kernel([](IValue& self) { return static_cast<int64_t>(self.toGenerator().current_seed()); }), kRandom},
     {"aten::is_scripting() -> bool", kernel([]() { return true; })},
-    {"aten::has_torch_function(...) -> bool", [](Stack& stack, size_t count) {
+    {"aten::has_torch_function(...) -> bool",
+     [](Stack& stack, size_t count) {
        drop(stack, count);
        stack.emplace_back(false);
      }},
     {"aten::_get_tracing_state() -> bool", kernel([]() { return false; })},
     {"aten::_get_cpu_capability() -> str", kernel([]() { return at::get_cpu_capability(); })},
-    {"aten::is_autocast_enabled() -> bool", kernel([]() { return at::autocast::is_autocast_enabled(at::kCUDA); }), kEffect},
-    {"aten::is_autocast_cpu_enabled() -> bool",
-     kernel([]() { return at::autocast::is_autocast_enabled(at::kCPU); }), kEffect},
+    {"aten::is_autocast_enabled() -> bool", kernel([]() { return at::autocast::is_autocast_enabled(at::kCUDA); }),
+     kEffect},
+    {"aten::is_autocast_cpu_enabled() -> bool", kernel([]() { return at::autocast::is_autocast_enabled(at::kCPU); }),
+     kEffect},
     {"aten::get_autocast_dtype(str device_type) -> ScalarType", kernel([](const std::string& type) {
        return static_cast<int64_t>(at::autocast::get_autocast_dtype(c10::Device(type).type()));
-     }), kEffect},
+     }),
+     kEffect},
     {"prim::TimePoint() -> int", kernel([]() {
        auto now = std::chrono::steady_clock::now().time_since_epoch();
        return static_cast<int64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(now).count());
-     }), kRandom},
+     }),
+     kRandom},
 };
 
-} // namespace
+}  // namespace
 
-std::span<const Row> miscRows() { return kRows; }
+std::span<const Row> miscRows() {
+  return kRows;
+}
 
-} // namespace cresset
+}  // namespace cresset

@@ -17,14 +17,30 @@ namespace {
 using std::string;
 constexpr size_t npos = string::npos;
 
-bool isUpper(char c) { return c >= 'A' && c <= 'Z'; }
-bool isLower(char c) { return c >= 'a' && c <= 'z'; }
-bool isAlpha(char c) { return isUpper(c) || isLower(c); }
-bool isDigit(char c) { return c >= '0' && c <= '9'; }
-bool isSpace(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
-bool isPrint(char c) { return c >= ' ' && c <= '~'; }
-char toUpper(char c) { return isLower(c) ? static_cast<char>(c - 32) : c; }
-char toLower(char c) { return isUpper(c) ? static_cast<char>(c + 32) : c; }
+bool isUpper(char c) {
+  return c >= 'A' && c <= 'Z';
+}
+bool isLower(char c) {
+  return c >= 'a' && c <= 'z';
+}
+bool isAlpha(char c) {
+  return isUpper(c) || isLower(c);
+}
+bool isDigit(char c) {
+  return c >= '0' && c <= '9';
+}
+bool isSpace(char c) {
+  return c == ' ' || (c >= '\t' && c <= '\r');
+}
+bool isPrint(char c) {
+  return c >= ' ' && c <= '~';
+}
+char toUpper(char c) {
+  return isLower(c) ? static_cast<char>(c - 32) : c;
+}
+char toLower(char c) {
+  return isUpper(c) ? static_cast<char>(c + 32) : c;
+}
 
 template <bool (*kTest)(char)>
 constexpr Kernel allOf() {
@@ -93,7 +109,7 @@ int64_t count(const string& s, const string& part, int64_t start, int64_t end) {
 string replace(const string& s, const string& from, const string& to, int64_t max) {
   string result;
   size_t begin = 0;
-  if (from.empty()) { // between all characters and at both ends
+  if (from.empty()) {  // between all characters and at both ends
     for (size_t i = 0; i <= s.size(); ++i) {
       if (max-- != 0) result += to;
       if (i < s.size()) result += s[i];
@@ -217,13 +233,16 @@ char characterAt(const string& s, int64_t index) {
 
 string sliceOf(const string& s, std::optional<int64_t> start, std::optional<int64_t> end, int64_t step) {
   auto range = sliceRange(s.size(), start, end, step);
-  if (range.step == 1) return s.substr(static_cast<size_t>(range.count ? range.start : 0), static_cast<size_t>(range.count));
+  if (range.step == 1)
+    return s.substr(static_cast<size_t>(range.count ? range.start : 0), static_cast<size_t>(range.count));
   string result;
   for (int64_t i = 0; i < range.count; ++i) result += s[static_cast<size_t>(range.start + i * range.step)];
   return result;
 }
 
-std::span<const IValue> after(const IValue* first, size_t count) { return {first + 1, count - 1}; }
+std::span<const IValue> after(const IValue* first, size_t count) {
+  return {first + 1, count - 1};
+}
 
 /// Variadic: the format string and its arguments.
 template <string (*kFormat)(const string&, std::span<const IValue>)>
@@ -234,13 +253,18 @@ void format(Stack& stack, size_t count) {
   stack.emplace_back(std::move(result));
 }
 
-#define TEST(NAME, ...) {"aten::" NAME "(str self) -> bool", __VA_ARGS__}
-#define BOUNDED(NAME, RESULT, CALL)                                                               \
-  {"aten::" NAME "(str self, str substr, int start=0, int end=-1) -> " RESULT,                    \
-   kernel([](const string& s, const string& part, int64_t start, int64_t end) { return CALL; })}
-#define STRIP(NAME, LEFT, RIGHT)                                              \
-  {"aten::" NAME "(str self, str chars=\" \\n\\t\\f\\v\") -> str",            \
-   kernel([](const string& s, const string& chars) { return strip(s, chars, LEFT, RIGHT); })}
+#define TEST(NAME, ...) \
+  { "aten::" NAME "(str self) -> bool", __VA_ARGS__ }
+#define BOUNDED(NAME, RESULT, CALL)                                                                  \
+  {                                                                                                  \
+    "aten::" NAME "(str self, str substr, int start=0, int end=-1) -> " RESULT,                      \
+        kernel([](const string& s, const string& part, int64_t start, int64_t end) { return CALL; }) \
+  }
+#define STRIP(NAME, LEFT, RIGHT)                                                                  \
+  {                                                                                               \
+    "aten::" NAME "(str self, str chars=\" \\n\\t\\f\\v\") -> str",                               \
+        kernel([](const string& s, const string& chars) { return strip(s, chars, LEFT, RIGHT); }) \
+  }
 
 constexpr Row kRows[] = {
     {"aten::add.str(str a, str b) -> str", kernel([](const string& a, const string& b) { return a + b; })},
@@ -282,9 +306,13 @@ constexpr Row kRows[] = {
        return string(left, c) + s + string(padding - left, c);
      })},
     {"aten::ljust(str self, int width, str fillchar=\" \") -> str",
-     kernel([](const string& s, int64_t width, const string& fill) { return s + string(paddingFor(s, width), fillCharacter(fill)); })},
+     kernel([](const string& s, int64_t width, const string& fill) {
+       return s + string(paddingFor(s, width), fillCharacter(fill));
+     })},
     {"aten::rjust(str self, int width, str fillchar=\" \") -> str",
-     kernel([](const string& s, int64_t width, const string& fill) { return string(paddingFor(s, width), fillCharacter(fill)) + s; })},
+     kernel([](const string& s, int64_t width, const string& fill) {
+       return string(paddingFor(s, width), fillCharacter(fill)) + s;
+     })},
     // Zeros go before a sign, unlike in Python.
     {"aten::zfill(str self, int width) -> str",
      kernel([](const string& s, int64_t width) { return string(paddingFor(s, width), '0') + s; })},
@@ -293,7 +321,9 @@ constexpr Row kRows[] = {
     BOUNDED("rfind", "int", find(s, part, start, end, true)),
     BOUNDED("rindex", "int", index(s, part, start, end, true)),
     {"aten::index.str(str self, str substr, int start=0, int end=-1) -> int",
-     kernel([](const string& s, const string& part, int64_t start, int64_t end) { return index(s, part, start, end, false); })},
+     kernel([](const string& s, const string& part, int64_t start, int64_t end) {
+       return index(s, part, start, end, false);
+     })},
     {"aten::startswith(str self, str substr, int start=0, int end=-1) -> bool",
      kernel([](const string& s, const string& part, int64_t start, int64_t end) {
        auto bounds = window(s, start, end);
@@ -318,7 +348,8 @@ constexpr Row kRows[] = {
     STRIP("lstrip", true, false),
     STRIP("rstrip", false, true),
     {"aten::replace(str self, str old, str new, int max=-1) -> str",
-     kernel([](const string& s, const string& from, const string& to, int64_t max) { return replace(s, from, to, max); })},
+     kernel(
+         [](const string& s, const string& from, const string& to, int64_t max) { return replace(s, from, to, max); })},
     {"aten::join(str self, str[] values) -> str", kernel([](const string& separator, List& values) {
        string result;
        for (size_t i = 0; i < values.list.size(); ++i) {
@@ -342,14 +373,16 @@ constexpr Row kRows[] = {
     TEST("isidentifier", kernel([](const string& s) {
            // Without '_', unlike in Python: the scripts that TorchScript runs get this answer.
            return !s.empty() && isAlpha(s[0]) &&
-               std::all_of(s.begin(), s.end(), [](char c) { return isAlpha(c) || isDigit(c); });
+                  std::all_of(s.begin(), s.end(), [](char c) { return isAlpha(c) || isDigit(c); });
          })),
     {"aten::format(str self, ...) -> str", &format<formatBraces>},
     {"aten::percentFormat(str self, ...) -> str", &format<formatPercent>},
 };
 
-} // namespace
+}  // namespace
 
-std::span<const Row> stringRows() { return kRows; }
+std::span<const Row> stringRows() {
+  return kRows;
+}
 
-} // namespace cresset
+}  // namespace cresset

@@ -80,7 +80,8 @@ Tensor einsumOfSublists(std::span<const IValue> args) {
   size_t i = 0;
   for (; i + 1 < args.size(); i += 2) {
     if (i) equation += ',';
-    if (!args[i].isTensor() || !args[i + 1].isIntList()) fail("einsum(): expected operands and lists of subscripts in turn");
+    if (!args[i].isTensor() || !args[i + 1].isIntList())
+      fail("einsum(): expected operands and lists of subscripts in turn");
     operands.push_back(args[i].toTensor());
     append(args[i + 1]);
   }
@@ -95,10 +96,14 @@ Tensor einsumOfSublists(std::span<const IValue> args) {
 /// The value of one element in a nested list: 0 int, 1 float, 2 bool, 3 complex.
 IValue elementOf(const char* data, at::ScalarType type) {
   switch (type) {
-    case at::kLong: return *reinterpret_cast<const int64_t*>(data);
-    case at::kDouble: return *reinterpret_cast<const double*>(data);
-    case at::kBool: return *reinterpret_cast<const bool*>(data);
-    default: return *reinterpret_cast<const complex*>(data);
+    case at::kLong:
+      return *reinterpret_cast<const int64_t*>(data);
+    case at::kDouble:
+      return *reinterpret_cast<const double*>(data);
+    case at::kBool:
+      return *reinterpret_cast<const bool*>(data);
+    default:
+      return *reinterpret_cast<const complex*>(data);
   }
 }
 IValue nestedList(
@@ -109,7 +114,8 @@ IValue nestedList(
     return value;
   }
   std::vector<IValue> elements;
-  for (int64_t i = 0; i < t.size(static_cast<int64_t>(dim)); ++i) elements.push_back(nestedList(t, data, dim + 1, types, type));
+  for (int64_t i = 0; i < t.size(static_cast<int64_t>(dim)); ++i)
+    elements.push_back(nestedList(t, data, dim + 1, types, type));
   return newList(std::move(elements), types[dim]);
 }
 
@@ -123,20 +129,22 @@ void toNestedList(Stack& stack, size_t) {
     at::ScalarType dtype;
     const char* name;
   };
-  const Kind kinds[] = {{c10::IntType::get(), at::kLong, "int"},
-                        {c10::FloatType::get(), at::kDouble, "float"},
-                        {c10::BoolType::get(), at::kBool, "bool"},
-                        {c10::ComplexType::get(), at::kComplexDouble, "complex"}};
+  const Kind kinds[] = {
+      {c10::IntType::get(), at::kLong, "int"},
+      {c10::FloatType::get(), at::kDouble, "float"},
+      {c10::BoolType::get(), at::kBool, "bool"},
+      {c10::ComplexType::get(), at::kComplexDouble, "complex"}};
   if (element < 0 || element >= 4) fail("Unsupported element type for tolist");
   const Kind& kind = kinds[element];
   if (t.dim() != depth) fail("Output annotation list dimension and runtime tensor dimension must match for tolist()");
   auto found = t.scalar_type();
-  bool matches = kind.dtype == at::kDouble ? c10::isFloatingType(found)
-      : kind.dtype == at::kComplexDouble ? c10::isComplexType(found)
-      : kind.dtype == at::kLong ? c10::isIntegralType(found, false) : found == at::kBool;
+  bool matches = kind.dtype == at::kDouble          ? c10::isFloatingType(found)
+                 : kind.dtype == at::kComplexDouble ? c10::isComplexType(found)
+                 : kind.dtype == at::kLong          ? c10::isIntegralType(found, false)
+                                                    : found == at::kBool;
   if (!matches) fail("Output annotation element type and runtime tensor element type must match for tolist()");
   t = t.to(at::kCPU, kind.dtype).contiguous();
-  std::vector<c10::TypePtr> types(static_cast<size_t>(depth)); // of the elements at each depth
+  std::vector<c10::TypePtr> types(static_cast<size_t>(depth));  // of the elements at each depth
   c10::TypePtr type = kind.type;
   for (size_t i = types.size(); i-- > 0; type = c10::ListType::create(type)) types[i] = type;
   const char* data = static_cast<const char*>(t.const_data_ptr());
@@ -149,18 +157,29 @@ void joinVariadic(Stack& stack, size_t count) {
   std::vector<Tensor> tensors;
   for (size_t i = stack.size() - count; i + 1 < stack.size(); ++i) tensors.push_back(stack[i].toTensor());
   drop(stack, count);
-  if constexpr (kStack) stack.emplace_back(at::_ops::stack::call(tensors, dim));
-  else stack.emplace_back(at::_ops::cat::call(tensors, dim));
+  if constexpr (kStack)
+    stack.emplace_back(at::_ops::stack::call(tensors, dim));
+  else
+    stack.emplace_back(at::_ops::cat::call(tensors, dim));
 }
 
-#define FLAG(NAME) {"prim::" #NAME "(Tensor a) -> bool", kernel([](const Tensor& t) { return t.NAME(); })}
-#define FLAG_OF_TYPE(NAME, DEVICE) \
-  {"prim::" NAME "(Tensor a) -> bool", kernel([](const Tensor& t) { return t.device().type() == c10::DeviceType::DEVICE; })}
+#define FLAG(NAME)                                                                        \
+  {                                                                                       \
+    "prim::" #NAME "(Tensor a) -> bool", kernel([](const Tensor& t) { return t.NAME(); }) \
+  }
+#define FLAG_OF_TYPE(NAME, DEVICE)                                                           \
+  {                                                                                          \
+    "prim::" NAME "(Tensor a) -> bool",                                                      \
+        kernel([](const Tensor& t) { return t.device().type() == c10::DeviceType::DEVICE; }) \
+  }
 #define NO_GRAD(SCHEMA, TRAITS, PARAMETERS, STATEMENT) \
-  {SCHEMA, kernel([] PARAMETERS -> Tensor {    \
-     c10::AutoGradMode off(false);             \
-     return STATEMENT;                         \
-   }), TRAITS}
+  {                                                    \
+    SCHEMA, kernel([] PARAMETERS -> Tensor {           \
+      c10::AutoGradMode off(false);                    \
+      return STATEMENT;                                \
+    }),                                                \
+        TRAITS                                         \
+  }
 
 constexpr Row kRows[] = {
     {"aten::size(Tensor self) -> int[]", kernel([](const Tensor& t) { return newIntList(t.sizes()); })},
@@ -311,8 +330,10 @@ constexpr Row kRows[] = {
      })},
 };
 
-} // namespace
+}  // namespace
 
-std::span<const Row> tensorRows() { return kRows; }
+std::span<const Row> tensorRows() {
+  return kRows;
+}
 
-} // namespace cresset
+}  // namespace cresset

@@ -6,8 +6,8 @@
 #include <ATen/core/jit_type.h>
 #include <ATen/ops/empty_ops.h>
 #include <ATen/ops/scalar_tensor_ops.h>
-#include <c10/core/GradMode.h>
 #include <c10/core/DefaultDtype.h>
+#include <c10/core/GradMode.h>
 
 #include "cresset/ops/row_helpers.h"
 #include "cresset/ops/rows.h"
@@ -18,16 +18,25 @@ namespace {
 
 using at::Tensor;
 
-at::ScalarType defaultType() { return c10::typeMetaToScalarType(c10::get_default_dtype()); }
-at::ScalarType defaultComplexType() { return c10::typeMetaToScalarType(c10::get_default_complex_dtype()); }
+at::ScalarType defaultType() {
+  return c10::typeMetaToScalarType(c10::get_default_dtype());
+}
+at::ScalarType defaultComplexType() {
+  return c10::typeMetaToScalarType(c10::get_default_complex_dtype());
+}
 
 at::ScalarType inferType(const c10::Type& element) {
   switch (element.kind()) {
-    case c10::TypeKind::IntType: return at::kLong;
-    case c10::TypeKind::FloatType: return defaultType();
-    case c10::TypeKind::BoolType: return at::kBool;
-    case c10::TypeKind::ComplexType: return defaultComplexType();
-    default: fail("Input must be of ints, floats, or bools, got " + element.repr_str());
+    case c10::TypeKind::IntType:
+      return at::kLong;
+    case c10::TypeKind::FloatType:
+      return defaultType();
+    case c10::TypeKind::BoolType:
+      return at::kBool;
+    case c10::TypeKind::ComplexType:
+      return defaultComplexType();
+    default:
+      fail("Input must be of ints, floats, or bools, got " + element.repr_str());
   }
 }
 
@@ -54,12 +63,15 @@ std::vector<int64_t> sizesOf(const IValue& data) {
 template <typename T, typename Read>
 void fillLevel(T*& out, const List& list, const std::vector<int64_t>& sizes, size_t dim, Read read) {
   if (static_cast<int64_t>(list.list.size()) != sizes[dim]) {
-    fail("Expected sequence of length " + std::to_string(sizes[dim]) + " at dim " + std::to_string(dim) + " (got " +
-         std::to_string(list.list.size()) + ")");
+    fail(
+        "Expected sequence of length " + std::to_string(sizes[dim]) + " at dim " + std::to_string(dim) + " (got " +
+        std::to_string(list.list.size()) + ")");
   }
   for (const IValue& v : list.list) {
-    if (dim + 1 < sizes.size()) fillLevel(out, listOf(v), sizes, dim + 1, read);
-    else *out++ = static_cast<T>(read(v));
+    if (dim + 1 < sizes.size())
+      fillLevel(out, listOf(v), sizes, dim + 1, read);
+    else
+      *out++ = static_cast<T>(read(v));
   }
 }
 
@@ -77,14 +89,17 @@ Tensor fromList(const IValue& data) {
   auto sizes = sizesOf(data);
   auto type = inferType(*element);
   switch (element->kind()) {
-    case c10::TypeKind::IntType: return filled<int64_t>(data, sizes, type, [](const IValue& v) { return v.toInt(); });
-    case c10::TypeKind::BoolType: return filled<bool>(data, sizes, type, [](const IValue& v) { return v.toBool(); });
+    case c10::TypeKind::IntType:
+      return filled<int64_t>(data, sizes, type, [](const IValue& v) { return v.toInt(); });
+    case c10::TypeKind::BoolType:
+      return filled<bool>(data, sizes, type, [](const IValue& v) { return v.toBool(); });
     case c10::TypeKind::FloatType:
       // Written as the default type, rounded once; types other than float and double are reached through double.
       if (type == at::kFloat) return filled<float>(data, sizes, type, [](const IValue& v) { return v.toDouble(); });
       return filled<double>(data, sizes, at::kDouble, [](const IValue& v) { return v.toDouble(); }).to(type);
     default:
-      return filled<complex>(data, sizes, at::kComplexDouble, [](const IValue& v) { return v.toComplexDouble(); }).to(type);
+      return filled<complex>(data, sizes, at::kComplexDouble, [](const IValue& v) { return v.toComplexDouble(); })
+          .to(type);
   }
 }
 
@@ -100,12 +115,18 @@ Tensor makeTensor(const IValue& data, std::optional<int64_t> dtype, const std::o
     if (dtype && data.type()->expectRef<c10::ListType>().getElementType()->kind() == c10::TypeKind::FloatType &&
         *dtype == static_cast<int64_t>(at::kDouble) && t.scalar_type() != at::kDouble) {
       // float64 asked for: no rounding through the default type on the way.
-      return converted(filled<double>(data, sizesOf(data), at::kDouble, [](const IValue& v) { return v.toDouble(); }), dtype, device);
+      return converted(
+          filled<double>(data, sizesOf(data), at::kDouble, [](const IValue& v) { return v.toDouble(); }), dtype,
+          device);
     }
     return converted(std::move(t), dtype, device);
   }
-  auto inferred = data.isInt() ? at::kLong : data.isBool() ? at::kBool : data.isDouble() ? defaultType() : defaultComplexType();
-  return converted(scalarTensor(data.toScalar(), dtype ? static_cast<at::ScalarType>(*dtype) : inferred), dtype, device);
+  auto inferred = data.isInt()      ? at::kLong
+                  : data.isBool()   ? at::kBool
+                  : data.isDouble() ? defaultType()
+                                    : defaultComplexType();
+  return converted(
+      scalarTensor(data.toScalar(), dtype ? static_cast<at::ScalarType>(*dtype) : inferred), dtype, device);
 }
 
 /// torch.tensor: a leaf, whatever the grad mode.
@@ -116,16 +137,21 @@ Tensor tensorOf(IValue& data, std::optional<int64_t> dtype, std::optional<c10::D
   return t;
 }
 
-#define TENSOR(OVERLOAD, ARGUMENT)                                                                                  \
-  {"aten::tensor" OVERLOAD "(" ARGUMENT ", *, ScalarType? dtype=None, Device? device=None, bool requires_grad=False) -> Tensor", \
-   kernel([](IValue& data, std::optional<int64_t> dtype, std::optional<c10::Device> device, bool requires_grad) {   \
-     return tensorOf(data, dtype, device, requires_grad);                                                           \
-   })}
-#define AS_TENSOR(OVERLOAD, ARGUMENT)                                                                       \
-  {"aten::as_tensor" OVERLOAD "(" ARGUMENT ", *, ScalarType? dtype=None, Device? device=None) -> Tensor",   \
-   kernel([](IValue& data, std::optional<int64_t> dtype, std::optional<c10::Device> device) {               \
-     return tensorOf(data, dtype, device, false);                                                           \
-   })}
+#define TENSOR(OVERLOAD, ARGUMENT)                                                                                     \
+  {                                                                                                                    \
+    "aten::tensor" OVERLOAD "(" ARGUMENT                                                                               \
+    ", *, ScalarType? dtype=None, Device? device=None, bool requires_grad=False) -> Tensor",                           \
+        kernel([](IValue& data, std::optional<int64_t> dtype, std::optional<c10::Device> device, bool requires_grad) { \
+          return tensorOf(data, dtype, device, requires_grad);                                                         \
+        })                                                                                                             \
+  }
+#define AS_TENSOR(OVERLOAD, ARGUMENT)                                                                      \
+  {                                                                                                        \
+    "aten::as_tensor" OVERLOAD "(" ARGUMENT ", *, ScalarType? dtype=None, Device? device=None) -> Tensor", \
+        kernel([](IValue& data, std::optional<int64_t> dtype, std::optional<c10::Device> device) {         \
+          return tensorOf(data, dtype, device, false);                                                     \
+        })                                                                                                 \
+  }
 
 constexpr Row kRows[] = {
     TENSOR(".float", "float t"),
@@ -165,8 +191,10 @@ constexpr Row kRows[] = {
      })},
 };
 
-} // namespace
+}  // namespace
 
-std::span<const Row> tensorCreationRows() { return kRows; }
+std::span<const Row> tensorCreationRows() {
+  return kRows;
+}
 
-} // namespace cresset
+}  // namespace cresset

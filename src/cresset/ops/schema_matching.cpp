@@ -38,19 +38,19 @@ namespace {
 /// What one schema argument gets.
 struct Slot {
   const NamedValue* from = nullptr;
-  const c10::Argument* defaulted = nullptr; // the default value of this argument, if `from` is null
+  const c10::Argument* defaulted = nullptr;  // the default value of this argument, if `from` is null
   Conversion conversion;
-  bool repeat = false; // first of all, a list of `repeat_count` times the value
+  bool repeat = false;  // first of all, a list of `repeat_count` times the value
   size_t repeat_count = 0;
   TypePtr repeat_element;
-  bool is_varargs = false; // a list of `varargs`
+  bool is_varargs = false;  // a list of `varargs`
   TypePtr varargs_element;
   std::vector<Slot> varargs;
 };
 
 struct Plan {
   std::vector<Slot> slots;
-  std::vector<const NamedValue*> rest; // arguments beyond the schema's, for variadic schemas
+  std::vector<const NamedValue*> rest;  // arguments beyond the schema's, for variadic schemas
   std::vector<TypePtr> return_types;
 };
 
@@ -91,12 +91,14 @@ std::string Planner::mismatch(const c10::Argument& arg, const TypePtr& found, co
   std::string message = arg.formatTypeMismatchMsg(found->repr_str());
   if (auto tensor = found->castRaw<c10::TensorType>(); tensor && tensor->isInferredType()) {
     message += "Inferred the value for argument '" + arg.name() +
-        "' to be of type 'Tensor' because it was not annotated with an explicit type.\n";
+               "' to be of type 'Tensor' because it was not annotated with an explicit type.\n";
   }
-  if (auto list = found->castRaw<c10::ListType>(); list && list->getElementType()->isSubtypeOf(*c10::TensorType::get())) {
-    message += "Empty lists default to List[Tensor]. Add a variable annotation to the assignment to create an empty "
-               "list of another type (torch.jit.annotate(List[T, []]) where T is the type of elements in the list for "
-               "Python 2)\n";
+  if (auto list = found->castRaw<c10::ListType>();
+      list && list->getElementType()->isSubtypeOf(*c10::TensorType::get())) {
+    message +=
+        "Empty lists default to List[Tensor]. Add a variable annotation to the assignment to create an empty "
+        "list of another type (torch.jit.annotate(List[T, []]) where T is the type of elements in the list for "
+        "Python 2)\n";
   }
   return message + reason;
 }
@@ -121,13 +123,15 @@ bool Planner::matchArgument(const c10::Argument& arg, const NamedValue& actual, 
   if (formal->hasFreeVariables()) {
     auto matched = c10::matchTypeVariables(formal, type, type_env_);
     if (!matched.success()) {
-      return refuse("Could not match type ", type->repr_str(), " to ", formal->repr_str(), " in argument '", arg.name(),
-                    "': ", matched.reason(), ".\n");
+      return refuse(
+          "Could not match type ", type->repr_str(), " to ", formal->repr_str(), " in argument '", arg.name(),
+          "': ", matched.reason(), ".\n");
     }
     wanted = c10::tryEvalTypeVariables(formal, type_env_);
     if (!wanted) {
-      return refuse("Type variables in type ", formal->repr_str(), " could not be inferred from actual type ",
-                    type->repr_str(), "\n");
+      return refuse(
+          "Type variables in type ", formal->repr_str(), " could not be inferred from actual type ", type->repr_str(),
+          "\n");
     }
   }
 
@@ -289,7 +293,7 @@ bool isBlocked(const c10::FunctionSchema& schema) {
 
 /// The matched overload of a name.
 struct Choice {
-  const Operator* op = nullptr; // or
+  const Operator* op = nullptr;  // or
   const Composite* composite = nullptr;
   Plan plan;
 };
@@ -328,7 +332,7 @@ std::string indented(const std::string& text) {
   auto similar = OperatorTable::get().similarNames(name);
   if (similar.empty()) {
     message += "Could not find any similar ops to " + std::string(name.toQualString()) +
-        ". This op may not exist or may not be currently supported in TorchScript.\n";
+               ". This op may not exist or may not be currently supported in TorchScript.\n";
   } else {
     message += "Here are some suggestions: \n";
     for (const auto& suggestion : similar) message += "\t" + suggestion + "\n";
@@ -351,13 +355,12 @@ Value* packOutputs(Graph& graph, const SourceRange& range, Node* node, const c10
     const auto& field = schema.returns()[i].name();
     if (!field.empty()) fields.push_back(field);
   }
-  TypePtr type = fields.size() == types.size()
-      ? TypePtr(c10::TupleType::createNamed(std::nullopt, fields, types))
-      : TypePtr(c10::TupleType::create(types));
+  TypePtr type = fields.size() == types.size() ? TypePtr(c10::TupleType::createNamed(std::nullopt, fields, types))
+                                               : TypePtr(c10::TupleType::create(types));
   return insertTyped(graph, range, prim::TupleConstruct, outputs, type);
 }
 
-} // namespace
+}  // namespace
 
 std::optional<MatchedSchema> tryMatchSchema(
     const c10::FunctionSchema& schema, Graph& graph, const SourceRange& range, const std::vector<NamedValue>& args,
@@ -439,4 +442,4 @@ Value* tryConvertTo(Graph& graph, const SourceRange& range, Value* value, const 
   return applyConversion(graph, range, value, conversion);
 }
 
-} // namespace cresset
+}  // namespace cresset

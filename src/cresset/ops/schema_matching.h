@@ -20,21 +20,21 @@ namespace cresset {
 
 /// An argument: a value of the graph, or a constant that is inserted when it is used.
 struct NamedValue {
-  std::string name; // keyword; "" for positional
+  std::string name;  // keyword; "" for positional
   SourceRange range;
-  Value* value = nullptr; // null: `constant`
+  Value* value = nullptr;  // null: `constant`
   std::shared_ptr<const c10::IValue> constant;
 
   NamedValue(Value* value, SourceRange range = {}, std::string name = "")
       : name(std::move(name)), range(std::move(range)), value(value) {}
   NamedValue(const c10::IValue& constant, SourceRange range = {}, std::string name = "");
-  Value* get(Graph& graph) const; // inserts the constant if needed
+  Value* get(Graph& graph) const;  // inserts the constant if needed
   TypePtr type() const;
 };
 
 struct MatchedSchema {
-  std::vector<Value*> inputs; // one per schema argument (varargs: the rest follow)
-  std::vector<TypePtr> return_types; // type variables filled in
+  std::vector<Value*> inputs;         // one per schema argument (varargs: the rest follow)
+  std::vector<TypePtr> return_types;  // type variables filled in
   const c10::FunctionSchema* schema = nullptr;
 };
 
@@ -42,7 +42,8 @@ struct MatchedSchema {
 /// "self" or, failing that, the first. On failure returns nullopt, appends the reason to `*why`, and leaves no node.
 std::optional<MatchedSchema> tryMatchSchema(
     const c10::FunctionSchema& schema, Graph& graph, const SourceRange& range, const std::vector<NamedValue>& args,
-    const std::vector<NamedValue>& kwargs, const std::optional<NamedValue>& self, std::string* why, bool allow_conversions);
+    const std::vector<NamedValue>& kwargs, const std::optional<NamedValue>& self, std::string* why,
+    bool allow_conversions);
 
 /// As above, for a function's own schema; throws UserError with the reason.
 MatchedSchema matchSchema(
@@ -54,8 +55,8 @@ bool isBuiltin(Symbol name);
 /// Whether some overload of `name` takes a receiver of type `self`, so that `x.name(…)` may be tried.
 bool isBuiltinMethod(Symbol name, const TypePtr& self);
 
-/// Matches the overloads of `name` and inserts the node at the graph's insertion point. Returns its output, or a tuple of
-/// its outputs (prim::TupleConstruct) if it has several; None for no output. Throws UserError that lists the
+/// Matches the overloads of `name` and inserts the node at the graph's insertion point. Returns its output, or a tuple
+/// of its outputs (prim::TupleConstruct) if it has several; None for no output. Throws UserError that lists the
 /// overloads and why each was refused.
 Value* insertOp(
     Graph& graph, Symbol name, const std::vector<NamedValue>& args, const std::vector<NamedValue>& kwargs = {},
@@ -65,4 +66,4 @@ Value* insertOp(
 /// and annotated assignments.
 Value* tryConvertTo(Graph& graph, const SourceRange& range, Value* value, const TypePtr& to, bool allow_conversions);
 
-} // namespace cresset
+}  // namespace cresset

@@ -24,7 +24,7 @@ Function* calleeOf(const Node* node) {
   } else if (node->kind() == prim::CallMethod) {
     if (auto type = node->input(0)->type()->cast<c10::ClassType>()) function = type->findMethod(node->s(attr::name));
   }
-  return dynamic_cast<Function*>(function); // null for methods of custom C++ classes, which have no graph
+  return dynamic_cast<Function*>(function);  // null for methods of custom C++ classes, which have no graph
 }
 
 bool isBeingInlined(const InlinedCallPtr& chain, const std::string& name) {
@@ -45,8 +45,8 @@ void setInlinedCall(Node* node, const InlinedCallPtr& call) {
 /// inserted, or the node behind the call if there was none.
 Node* inlineCall(Node* call, Function& callee) {
   const Graph& body = *callee.graph();
-  const InlinedCallPtr chain =
-      std::make_shared<InlinedCall>(InlinedCall{call->inlinedCall(), callee.qualname().qualifiedName(), call->sourceRange()});
+  const InlinedCallPtr chain = std::make_shared<InlinedCall>(
+      InlinedCall{call->inlinedCall(), callee.qualname().qualifiedName(), call->sourceRange()});
   std::unordered_map<const Value*, Value*> copies;
   const size_t first_argument = call->kind() == prim::CallFunction ? 1 : 0;
   for (size_t i = 0; i < body.inputs().size(); ++i) copies[body.inputs()[i]] = call->input(first_argument + i);
@@ -76,7 +76,7 @@ bool inlineIn(Block* block) {
     for (Block* inner : node->blocks()) changed |= inlineIn(inner);
     Function* callee = calleeOf(node);
     if (callee && !isBeingInlined(node->inlinedCall(), callee->qualname().qualifiedName())) {
-      node = inlineCall(node, *callee); // goes on with the callee's own calls
+      node = inlineCall(node, *callee);  // goes on with the callee's own calls
       changed = true;
     } else {
       node = node->next();
@@ -85,8 +85,10 @@ bool inlineIn(Block* block) {
   return changed;
 }
 
-} // namespace
+}  // namespace
 
-bool inlineCalls(Graph& graph) { return inlineIn(graph.block()); }
+bool inlineCalls(Graph& graph) {
+  return inlineIn(graph.block());
+}
 
-} // namespace cresset
+}  // namespace cresset

@@ -20,4 +20,4 @@ const PassInfo* findPass(std::string_view name) {
   return it == passes.end() ? nullptr : &*it;
 }
 
-} // namespace cresset
+}  // namespace cresset

@@ -16,7 +16,7 @@ namespace cresset {
 #undef PASS
 
 struct PassInfo {
-  std::string_view name; // "inline"
+  std::string_view name;  // "inline"
   std::string_view description;
   bool (*run)(Graph& graph);
 };
@@ -26,4 +26,4 @@ std::span<const PassInfo> allPasses();
 /// Null if there is no such pass.
 const PassInfo* findPass(std::string_view name);
 
-} // namespace cresset
+}  // namespace cresset

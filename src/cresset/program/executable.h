@@ -11,7 +11,7 @@ struct IValue;
 
 namespace cresset {
 
-class Code; // interpreter/code.h
+class Code;  // interpreter/code.h
 class Function;
 using Stack = std::vector<c10::IValue>;
 
@@ -27,4 +27,4 @@ class Executable {
 /// Makes the executable of a defined function.
 std::shared_ptr<const Executable> compileFunction(Function& function);
 
-} // namespace cresset
+}  // namespace cresset

@@ -20,7 +20,7 @@ c10::FunctionSchema schemaOfGraph(const c10::QualifiedName& name, const Graph& g
   return c10::FunctionSchema(name.name(), "", std::move(arguments), std::move(returns));
 }
 
-} // namespace
+}  // namespace
 
 Function::Function(Program& program, c10::QualifiedName name, Definer definer)
     : program_(&program), name_(std::move(name)), definer_(std::move(definer)), state_(State::Declared) {}
@@ -57,8 +57,10 @@ void Function::ensure_defined() {
       return;
     case State::Defining:
       throw UserError(
-          "function '" + name_.name() + "' is called recursively. Annotate the types of its arguments and of its "
-          "result so that it can be called before its body is compiled", range_);
+          "function '" + name_.name() +
+              "' is called recursively. Annotate the types of its arguments and of its "
+              "result so that it can be called before its body is compiled",
+          range_);
     case State::Declared:
       break;
   }
@@ -74,7 +76,7 @@ void Function::ensure_defined() {
     state_.store(State::Declared, std::memory_order_relaxed);
     throw;
   }
-  definer_ = nullptr; // it keeps trees and resolvers alive
+  definer_ = nullptr;  // it keeps trees and resolvers alive
   state_.store(State::Defined, std::memory_order_release);
 }
 
@@ -89,7 +91,7 @@ void Function::setGraph(std::shared_ptr<Graph> graph) {
     throw UserError("the graph of '" + name_.qualifiedName() + "' can't be changed: the function has been compiled");
   }
   graph_ = std::move(graph);
-  if (state_.load(std::memory_order_relaxed) == State::Defining) return; // ensure_defined finishes
+  if (state_.load(std::memory_order_relaxed) == State::Defining) return;  // ensure_defined finishes
   CRESSET_CHECK(graph_ != nullptr, "setGraph(null) on '" + name_.qualifiedName() + "'");
   if (!hasSchema()) setSchema(schemaOfGraph(name_, *graph_));
   definer_ = nullptr;
@@ -111,4 +113,4 @@ void Function::run(Stack& stack) {
   executable().run(stack);
 }
 
-} // namespace cresset
+}  // namespace cresset

@@ -22,14 +22,14 @@ struct LivePrograms {
   std::mutex mutex;
   std::unordered_set<const void*> programs;
   static LivePrograms& get() {
-    static auto* instance = new LivePrograms; // outlives the programs that static objects hold
+    static auto* instance = new LivePrograms;  // outlives the programs that static objects hold
     return *instance;
   }
 };
 
 constexpr std::string_view kManglePrefix = "___torch_mangle_";
 
-} // namespace
+}  // namespace
 
 Program::Program(Tag) {
   auto& live = LivePrograms::get();
@@ -52,7 +52,8 @@ std::shared_ptr<torch::jit::CompilationUnit> Program::asCompilationUnit() {
 void Program::checkNameIsFree(const c10::QualifiedName& name) const {
   const char* what = function_index_.contains(name) ? "a function" : type_index_.contains(name) ? "a type" : nullptr;
   if (what) {
-    throw UserError("'" + name.qualifiedName() + "' is already defined as " + what + " in this program; choose another name");
+    throw UserError(
+        "'" + name.qualifiedName() + "' is already defined as " + what + " in this program; choose another name");
   }
 }
 
@@ -145,8 +146,7 @@ void Program::rollBack(size_t num_functions, size_t num_types) {
   types_.resize(num_types);
 }
 
-DefinitionScope::DefinitionScope(Program& program)
-    : program_(program), lock_(program.definition_mutex_) {
+DefinitionScope::DefinitionScope(Program& program) : program_(program), lock_(program.definition_mutex_) {
   std::lock_guard lock(program.mutex_);
   num_functions_ = program.functions_.size();
   num_types_ = program.types_.size();
@@ -165,4 +165,4 @@ std::shared_ptr<Program> programOf(const c10::ClassType& type) {
   return {unit, reinterpret_cast<Program*>(unit.get())};
 }
 
-} // namespace cresset
+}  // namespace cresset

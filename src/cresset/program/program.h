@@ -73,7 +73,7 @@ class Function final : public torch::jit::Function {
   c10::QualifiedName name_;
   Definer definer_;
   std::atomic<State> state_;
-  std::unique_ptr<c10::FunctionSchema> schema_; // set once, published by has_schema_
+  std::unique_ptr<c10::FunctionSchema> schema_;  // set once, published by has_schema_
   std::atomic<bool> has_schema_{false};
   std::shared_ptr<Graph> graph_;
   std::shared_ptr<const Executable> executable_;
@@ -109,12 +109,14 @@ class Program : public std::enable_shared_from_this<Program> {
   /// Held while definers run, and by whoever declares or registers.
   std::recursive_mutex& definitionMutex() { return definition_mutex_; }
 
-  struct Tag { explicit Tag() = default; };
+  struct Tag {
+    explicit Tag() = default;
+  };
   explicit Program(Tag);
 
  private:
   friend class DefinitionScope;
-  void checkNameIsFree(const c10::QualifiedName& name) const; // mutex_ is held
+  void checkNameIsFree(const c10::QualifiedName& name) const;  // mutex_ is held
   void rollBack(size_t num_functions, size_t num_types);
 
   mutable std::mutex mutex_;
@@ -150,4 +152,4 @@ class DefinitionScope {
 /// The Program that owns a class, enum or interface made through it; null for custom C++ classes.
 std::shared_ptr<Program> programOf(const c10::ClassType& type);
 
-} // namespace cresset
+}  // namespace cresset

@@ -21,7 +21,7 @@ namespace cresset::python {
 namespace {
 
 struct Parameter {
-  PyObject* name; // interned, owned
+  PyObject* name;  // interned, owned
   TypePtr type;
   std::optional<IValue> default_value;
   bool keyword_only;
@@ -44,8 +44,7 @@ struct Target {
 };
 
 struct Callable {
-  PyObject_HEAD
-  vectorcallfunc vectorcall;
+  PyObject_HEAD vectorcallfunc vectorcall;
   PyObject* weak_references;
   PyObject* dict;
   Target* target;
@@ -54,7 +53,9 @@ struct Callable {
 PyTypeObject* function_type = nullptr;
 PyTypeObject* method_type = nullptr;
 
-Callable* asCallable(PyObject* object) { return reinterpret_cast<Callable*>(object); }
+Callable* asCallable(PyObject* object) {
+  return reinterpret_cast<Callable*>(object);
+}
 
 const c10::FunctionSchema& schemaOf(Function& function) {
   if (!function.hasSchema()) {
@@ -75,7 +76,8 @@ const Signature& signatureOf(Target& target) {
     PyObject* name = PyUnicode_InternFromString(argument.name().c_str());
     if (!name) throw py::error_already_set();
     signature->parameters.push_back(
-        {name, argument.type(), argument.default_value(), argument.kwarg_only(), argument.type()->kind() == c10::TypeKind::TensorType});
+        {name, argument.type(), argument.default_value(), argument.kwarg_only(),
+         argument.type()->kind() == c10::TypeKind::TensorType});
   }
   signature->return_type = schema.returns().empty() ? TypePtr(c10::NoneType::get()) : schema.returns()[0].type();
   target.signature = std::move(signature);
@@ -122,7 +124,8 @@ void pushArgument(Stack& stack, const Signature& signature, size_t index, PyObje
     stack.push_back(toIValue(object, parameter.type));
   } catch (const CastError& error) {
     throw UserError(
-        signature.schema->formatTypeMismatchMsg(signature.schema->arguments()[index], typeName(object), index, shortRepr(object)) +
+        signature.schema->formatTypeMismatchMsg(
+            signature.schema->arguments()[index], typeName(object), index, shortRepr(object)) +
         "\nCast error details: " + error.what());
   }
 }
@@ -130,7 +133,7 @@ void pushArgument(Stack& stack, const Signature& signature, size_t index, PyObje
 /// Keyword arguments as vectorcall passes them: values behind the positional ones, names in a tuple.
 struct Keywords {
   PyObject* const* values;
-  PyObject* names; // may be null
+  PyObject* names;  // may be null
   size_t size() const { return names ? static_cast<size_t>(PyTuple_GET_SIZE(names)) : 0; }
   PyObject* name(size_t i) const { return PyTuple_GET_ITEM(names, static_cast<Py_ssize_t>(i)); }
   PyObject* find(PyObject* wanted) const {
@@ -149,13 +152,15 @@ struct Keywords {
     std::string name = py::cast<std::string>(py::handle(keywords.name(i)));
     if (!signature.schema->argumentIndexWithName(name)) {
       throw UserError(
-          "Unknown keyword argument '" + name + "' for operator '" + signature.schema->name() + "'. Schema: " + describe(*signature.schema));
+          "Unknown keyword argument '" + name + "' for operator '" + signature.schema->name() +
+          "'. Schema: " + describe(*signature.schema));
     }
   }
   for (size_t i = 0; i < keywords.size(); ++i) {
     std::string name = py::cast<std::string>(py::handle(keywords.name(i)));
     throw UserError(
-        "Argument '" + name + "' specified both as positional and keyword argument. Schema: " + describe(*signature.schema));
+        "Argument '" + name +
+        "' specified both as positional and keyword argument. Schema: " + describe(*signature.schema));
   }
   throw UserError("Arguments of " + describe(*signature.schema) + " can't be matched");
 }
@@ -168,13 +173,15 @@ bool hasUnknownOrRepeated(const Signature& signature, size_t positional, const K
   return false;
 }
 
-void bindArguments(Stack& stack, const Signature& signature, PyObject* const* args, size_t nargs, const Keywords& keywords) {
-  const size_t bound_self = stack.size(); // 1 for methods
+void bindArguments(
+    Stack& stack, const Signature& signature, PyObject* const* args, size_t nargs, const Keywords& keywords) {
+  const size_t bound_self = stack.size();  // 1 for methods
   const size_t count = signature.parameters.size();
   if (bound_self + nargs + keywords.size() > count) {
     throw UserError(
         signature.schema->name() + "() expected at most " + std::to_string(count) + " argument(s) but received " +
-        std::to_string(bound_self + nargs + keywords.size()) + " argument(s). Declaration: " + describe(*signature.schema));
+        std::to_string(bound_self + nargs + keywords.size()) +
+        " argument(s). Declaration: " + describe(*signature.schema));
   }
   for (size_t i = 0; i < nargs; ++i) {
     size_t index = bound_self + i;
@@ -196,8 +203,8 @@ void bindArguments(Stack& stack, const Signature& signature, PyObject* const* ar
     } else {
       if (hasUnknownOrRepeated(signature, bound_self + nargs, keywords)) refuseKeywords(signature, keywords);
       throw UserError(
-          signature.schema->name() + "() is missing value for argument '" + signature.schema->arguments()[index].name() +
-          "'. Declaration: " + describe(*signature.schema));
+          signature.schema->name() + "() is missing value for argument '" +
+          signature.schema->arguments()[index].name() + "'. Declaration: " + describe(*signature.schema));
     }
   }
   if (used != keywords.size()) refuseKeywords(signature, keywords);
@@ -264,9 +271,13 @@ int clear(PyObject* object) {
 
 // ---- Attributes
 
-Function& functionRef(PyObject* self) { return *asCallable(self)->target->function; }
+Function& functionRef(PyObject* self) {
+  return *asCallable(self)->target->function;
+}
 
-PyObject* toUnicode(const std::string& text) { return PyUnicode_FromStringAndSize(text.data(), static_cast<Py_ssize_t>(text.size())); }
+PyObject* toUnicode(const std::string& text) {
+  return PyUnicode_FromStringAndSize(text.data(), static_cast<Py_ssize_t>(text.size()));
+}
 
 PyObject* getName(PyObject* self, void*) {
   return guarded([&] { return toUnicode(functionRef(self).name()); });
@@ -365,7 +376,7 @@ PyObject* reduce(PyObject*, PyObject*) {
 }
 
 PyObject* copySelf(PyObject* self, PyObject*) {
-  Py_INCREF(self); // immutable, so a copy is itself
+  Py_INCREF(self);  // immutable, so a copy is itself
   return self;
 }
 
@@ -379,7 +390,8 @@ PyGetSetDef getters[] = {
     {"graph", getGraph, nullptr, "The Graph as the front end made it.", nullptr},
     {"inlined_graph", getInlinedGraph, nullptr, "The Graph with all calls whose target is known inlined.", nullptr},
     {"code", getCode, nullptr, "The graph as TorchScript source.", nullptr},
-    {"code_with_constants", getCodeWithConstants, nullptr, "The code, and a dict of the constants that it names.", nullptr},
+    {"code_with_constants", getCodeWithConstants, nullptr, "The code, and a dict of the constants that it names.",
+     nullptr},
     {"owner", getOwner, nullptr, "The object that a method is bound to; None for functions.", nullptr},
     {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr}};
@@ -417,9 +429,11 @@ PyTypeObject* makeType(py::module_& module, const char* qualified_name) {
   return reinterpret_cast<PyTypeObject*>(type.release().ptr());
 }
 
-bool isCallable(PyObject* object) { return Py_TYPE(object) == function_type || Py_TYPE(object) == method_type; }
+bool isCallable(PyObject* object) {
+  return Py_TYPE(object) == function_type || Py_TYPE(object) == method_type;
+}
 
-} // namespace
+}  // namespace
 
 py::object makeFunction(std::shared_ptr<Program> program, Function& function) {
   auto target = std::make_unique<Target>(Target{std::move(program), nullptr, &function, nullptr});
@@ -431,11 +445,13 @@ py::object makeMethod(ObjectPtr self, Function& function) {
   return py::reinterpret_steal<py::object>(make(method_type, std::move(target)));
 }
 
-Function* functionOf(PyObject* object) { return isCallable(object) ? asCallable(object)->target->function : nullptr; }
+Function* functionOf(PyObject* object) {
+  return isCallable(object) ? asCallable(object)->target->function : nullptr;
+}
 
 void bindCallables(py::module_& module) {
   function_type = makeType(module, "cresset.ScriptFunction");
   method_type = makeType(module, "cresset.ScriptMethod");
 }
 
-} // namespace cresset::python
+}  // namespace cresset::python

@@ -1,7 +1,7 @@
 // What the files of the extension share: handles, conversions, error translation.
 //
-// Rules that hold everywhere here: Python objects are touched with the GIL held; the GIL is released around anything that
-// compiles, loads or runs; a C++ exception never leaves through a C entry point (see guarded).
+// Rules that hold everywhere here: Python objects are touched with the GIL held; the GIL is released around anything
+// that compiles, loads or runs; a C++ exception never leaves through a C entry point (see guarded).
 #pragma once
 
 #include <torch/csrc/autograd/python_variable.h>
@@ -43,7 +43,9 @@ struct ObjectHandle {
 IValue toIValue(PyObject* object, const TypePtr& type);
 /// The type that a Python object has when nothing says which is wanted (Any). Throws UserError.
 TypePtr inferType(PyObject* object);
-inline IValue toInferredIValue(PyObject* object) { return toIValue(object, inferType(object)); }
+inline IValue toInferredIValue(PyObject* object) {
+  return toIValue(object, inferType(object));
+}
 /// The name of the object's Python type.
 std::string typeName(PyObject* object);
 /// repr(object), shortened.
@@ -52,7 +54,8 @@ std::string shortRepr(PyObject* object);
 std::optional<int64_t> enumLikeInt(PyObject* object);
 
 // ---- convert_out.cpp
-/// A new reference. `hint` is the static type if it is known; it names the fields of tuples that don't say so themselves.
+/// A new reference. `hint` is the static type if it is known; it names the fields of tuples that don't say so
+/// themselves.
 PyObject* toPython(IValue value, const TypePtr& hint = TypePtr());
 inline py::object toPyObject(IValue value, const TypePtr& hint = TypePtr()) {
   return py::reinterpret_steal<py::object>(toPython(std::move(value), hint));
@@ -77,7 +80,7 @@ void bindForeign(py::module_& module);
 // ---- futures.cpp
 using FuturePtr = c10::intrusive_ptr<c10::ivalue::Future>;
 py::object wrapFuture(FuturePtr future);
-FuturePtr unwrapFuture(PyObject* object); // null if it is none
+FuturePtr unwrapFuture(PyObject* object);  // null if it is none
 void bindFutures(py::module_& module);
 
 // ---- callable.cpp
@@ -115,4 +118,4 @@ py::object schemaToPython(const c10::FunctionSchema& schema);
 py::object typeToPython(const TypePtr& type);
 py::object graphToPython(const std::shared_ptr<Graph>& graph);
 
-} // namespace cresset::python
+}  // namespace cresset::python

@@ -1,5 +1,5 @@
-// Python objects to values: by the type that a schema or an attribute declares, or, for Any, by the type that the object
-// itself shows.
+// Python objects to values: by the type that a schema or an attribute declares, or, for Any, by the type that the
+// object itself shows.
 //
 // What is accepted is torch.jit's set (docs/python-values.md lists it): tensors are shared, containers are copied,
 // numbers convert without loss of meaning, and everything else is refused with a reason.
@@ -39,7 +39,7 @@ std::optional<c10::Scalar> scalarOf(PyObject* object) {
   if (!THPVariable_Check(object)) return std::nullopt;
   const at::Tensor& tensor = THPVariable_Unpack(object);
   if (!tensor.defined() || tensor.numel() != 1) return std::nullopt;
-  py::gil_scoped_release no_gil; // a device may have to finish first
+  py::gil_scoped_release no_gil;  // a device may have to finish first
   return tensor.item();
 }
 
@@ -68,12 +68,13 @@ double toFloat(PyObject* object) {
     if (!scalar->isComplex()) return scalar->toDouble();
     refuse(object, "float");
   }
-  if (THPVariable_Check(object) || !(PyLong_Check(object) || hasNumberSlot(object, &PyNumberMethods::nb_float) || PyIndex_Check(object))) {
+  if (THPVariable_Check(object) ||
+      !(PyLong_Check(object) || hasNumberSlot(object, &PyNumberMethods::nb_float) || PyIndex_Check(object))) {
     refuse(object, "float");
   }
   double value = PyFloat_AsDouble(object);
   if (value == -1.0 && PyErr_Occurred()) {
-    PyErr_Clear(); // an int too big, or a __float__ that refuses
+    PyErr_Clear();  // an int too big, or a __float__ that refuses
     refuse(object, "float");
   }
   return value;
@@ -83,7 +84,7 @@ bool toBool(PyObject* object) {
   if (object == Py_True) return true;
   if (object == Py_False || object == Py_None) return false;
   PyNumberMethods* methods = Py_TYPE(object)->tp_as_number;
-  if (!methods || !methods->nb_bool) refuse(object, "bool"); // having a length does not make a bool
+  if (!methods || !methods->nb_bool) refuse(object, "bool");  // having a length does not make a bool
   int value = PyObject_IsTrue(object);
   if (value < 0) {
     PyErr_Clear();
@@ -94,7 +95,8 @@ bool toBool(PyObject* object) {
 
 c10::complex<double> toComplex(PyObject* object) {
   if (auto scalar = scalarOf(object)) return scalar->toComplexDouble();
-  if (PyComplex_Check(object) || PyFloat_Check(object) || PyLong_Check(object) || hasNumberSlot(object, &PyNumberMethods::nb_float)) {
+  if (PyComplex_Check(object) || PyFloat_Check(object) || PyLong_Check(object) ||
+      hasNumberSlot(object, &PyNumberMethods::nb_float)) {
     Py_complex value = PyComplex_AsCComplex(object);
     if (!PyErr_Occurred()) return {value.real, value.imag};
     PyErr_Clear();
@@ -115,14 +117,15 @@ std::string toString(PyObject* object) {
 
 IValue toTensor(PyObject* object) {
   if (THPVariable_Check(object)) return IValue(THPVariable_Unpack(object));
-  if (object == Py_None) return IValue(at::Tensor()); // undefined: operators say so when they meet it
+  if (object == Py_None) return IValue(at::Tensor());  // undefined: operators say so when they meet it
   refuse(object, "Tensor");
 }
 
 /// A list or tuple with the elements of a sequence (numpy arrays and ranges count, text and tensors don't).
 py::object asFastSequence(PyObject* object, const std::string& wanted) {
   if (PyList_CheckExact(object) || PyTuple_CheckExact(object)) return py::reinterpret_borrow<py::object>(object);
-  if (!PySequence_Check(object) || PyUnicode_Check(object) || PyBytes_Check(object) || PyDict_Check(object) || THPVariable_Check(object)) {
+  if (!PySequence_Check(object) || PyUnicode_Check(object) || PyBytes_Check(object) || PyDict_Check(object) ||
+      THPVariable_Check(object)) {
     refuse(object, wanted);
   }
   py::object result = py::reinterpret_steal<py::object>(PySequence_Fast(object, ""));
@@ -203,7 +206,8 @@ IValue toTuple(PyObject* object, const TypePtr& type) {
   py::object sequence = asFastSequence(object, type->repr_str());
   auto size = static_cast<size_t>(PySequence_Fast_GET_SIZE(sequence.ptr()));
   if (size != tuple->elements().size()) {
-    throw CastError("Object " + shortRepr(object) + " had a different number of elements than type " + type->repr_str());
+    throw CastError(
+        "Object " + shortRepr(object) + " had a different number of elements than type " + type->repr_str());
   }
   std::vector<IValue> elements;
   elements.reserve(size);
@@ -211,7 +215,8 @@ IValue toTuple(PyObject* object, const TypePtr& type) {
     if (elements.size() < size) elements.push_back(toIValue(item, tuple->elements()[elements.size()]));
   });
   if (elements.size() != size) throw CastError("Object " + shortRepr(object) + " changed while it was converted");
-  if (tuple->schema()) return IValue(c10::ivalue::Tuple::createNamed(std::move(elements), type->expect<c10::TupleType>()));
+  if (tuple->schema())
+    return IValue(c10::ivalue::Tuple::createNamed(std::move(elements), type->expect<c10::TupleType>()));
   return IValue(c10::ivalue::Tuple::create(std::move(elements)));
 }
 
@@ -234,19 +239,23 @@ IValue toEnum(PyObject* object, const TypePtr& type) {
 IValue copyPlainObject(PyObject* object, const c10::ClassTypePtr& type) {
   auto program = programOf(*type);
   if (!program || type->is_module()) refuse(object, type->annotation_str());
-  auto result = c10::ivalue::Object::create(c10::StrongTypePtr(program->asCompilationUnit(), type), type->numAttributes());
+  auto result =
+      c10::ivalue::Object::create(c10::StrongTypePtr(program->asCompilationUnit(), type), type->numAttributes());
   for (size_t slot = 0; slot < type->numAttributes(); ++slot) {
     const std::string name = type->getAttributeName(slot);
     py::object value = py::reinterpret_steal<py::object>(PyObject_GetAttrString(object, name.c_str()));
     if (!value) {
       if (!PyErr_ExceptionMatches(PyExc_AttributeError)) throw py::error_already_set();
       PyErr_Clear();
-      throw CastError("Tried to cast object to type " + type->annotation_str() + " but object was missing attribute " + name);
+      throw CastError(
+          "Tried to cast object to type " + type->annotation_str() + " but object was missing attribute " + name);
     }
     try {
       writeSlot(*result, slot, toIValue(value.ptr(), type->getAttribute(slot)));
     } catch (const CastError& error) {
-      throw CastError("Could not cast attribute '" + name + "' to type " + type->getAttribute(slot)->repr_str() + ": " + error.what());
+      throw CastError(
+          "Could not cast attribute '" + name + "' to type " + type->getAttribute(slot)->repr_str() + ": " +
+          error.what());
     }
   }
   return IValue(result);
@@ -290,7 +299,7 @@ IValue toUnion(PyObject* object, const TypePtr& type) {
   throw CastError("Expected a member of " + type->repr_str() + " but instead found type " + found);
 }
 
-} // namespace
+}  // namespace
 
 std::string typeName(PyObject* object) {
   std::string name = Py_TYPE(object)->tp_name;
@@ -312,7 +321,7 @@ std::string shortRepr(PyObject* object) {
   }
   const char* utf8 = PyUnicode_AsUTF8(text.ptr());
   if (!utf8) {
-    PyErr_Clear(); // lone surrogates
+    PyErr_Clear();  // lone surrogates
     return "<" + typeName(object) + ">";
   }
   return length > kLongest ? std::string(utf8) + "…" : std::string(utf8);
@@ -321,7 +330,8 @@ std::string shortRepr(PyObject* object) {
 std::optional<int64_t> enumLikeInt(PyObject* object) {
   if (THPDtype_Check(object)) return static_cast<int64_t>(reinterpret_cast<THPDtype*>(object)->scalar_type);
   if (THPLayout_Check(object)) return static_cast<int64_t>(reinterpret_cast<THPLayout*>(object)->layout);
-  if (THPMemoryFormat_Check(object)) return static_cast<int64_t>(reinterpret_cast<THPMemoryFormat*>(object)->memory_format);
+  if (THPMemoryFormat_Check(object))
+    return static_cast<int64_t>(reinterpret_cast<THPMemoryFormat*>(object)->memory_format);
   if (THPQScheme_Check(object)) return static_cast<int64_t>(reinterpret_cast<THPQScheme*>(object)->qscheme);
   return std::nullopt;
 }
@@ -369,7 +379,8 @@ IValue toIValue(PyObject* object, const TypePtr& type) {
       if (THPStream_Check(object)) {
         auto* stream = reinterpret_cast<THPStream*>(object);
         return IValue(c10::Stream::unpack3(
-            stream->stream_id, static_cast<c10::DeviceIndex>(stream->device_index), static_cast<c10::DeviceType>(stream->device_type)));
+            stream->stream_id, static_cast<c10::DeviceIndex>(stream->device_index),
+            static_cast<c10::DeviceType>(stream->device_type)));
       }
       refuse(object, "Stream");
     case TypeKind::StorageType:
@@ -423,18 +434,21 @@ TypePtr unifyElements(PyObject* container, const TypePtr& a, const TypePtr& b, c
   if (!a || *a == *b) return b;
   if (auto unified = c10::unifyTypes(a, b)) return *unified;
   cannotInfer(
-      container, std::string(what) + " must have consistent element type. Found " + a->repr_str() + " and " + b->repr_str());
+      container,
+      std::string(what) + " must have consistent element type. Found " + a->repr_str() + " and " + b->repr_str());
 }
 
 TypePtr infer(PyObject* object, int nesting) {
-  if (nesting > kMaxNesting) throw UserError("A Python value nests deeper than " + std::to_string(kMaxNesting) + " levels");
+  if (nesting > kMaxNesting)
+    throw UserError("A Python value nests deeper than " + std::to_string(kMaxNesting) + " levels");
   if (THPVariable_Check(object)) return c10::TensorType::get();
   if (object == Py_None) return c10::NoneType::get();
   if (PyBool_Check(object)) return c10::BoolType::get();
   static py::handle enum_class = py::object(py::module_::import("enum").attr("Enum")).release();
   if (py::isinstance(object, enum_class)) {
     if (auto type = enumTypeOf(reinterpret_cast<PyObject*>(Py_TYPE(object)))) return type;
-    cannotInfer(object, "An enum whose class belongs to no script can only be passed where a script declares its type.");
+    cannotInfer(
+        object, "An enum whose class belongs to no script can only be passed where a script declares its type.");
   }
   if (PyLong_Check(object) || enumLikeInt(object)) return c10::IntType::get();
   if (PyFloat_Check(object)) return c10::FloatType::get();
@@ -447,13 +461,15 @@ TypePtr infer(PyObject* object, int nesting) {
   if (auto future = unwrapFuture(object)) return c10::FutureType::create(future->elementType());
   if (PyTuple_Check(object)) {
     std::vector<TypePtr> elements;
-    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(object); ++i) elements.push_back(infer(PyTuple_GET_ITEM(object, i), nesting + 1));
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(object); ++i)
+      elements.push_back(infer(PyTuple_GET_ITEM(object, i), nesting + 1));
     return c10::TupleType::create(std::move(elements));
   }
   if (PyList_Check(object)) {
     TypePtr element;
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(object); ++i) {
-      element = unifyElements(object, element, infer(PyList_GET_ITEM(object, i), nesting + 1), "List inputs to traced functions");
+      element = unifyElements(
+          object, element, infer(PyList_GET_ITEM(object, i), nesting + 1), "List inputs to traced functions");
     }
     if (!element) cannotInfer(object, "List trace inputs must have elements");
     return c10::ListType::create(element);
@@ -463,19 +479,24 @@ TypePtr infer(PyObject* object, int nesting) {
     PyObject *key = nullptr, *value = nullptr;
     for (Py_ssize_t position = 0; PyDict_Next(object, &position, &key, &value);) {
       key_type = unifyElements(object, key_type, infer(key, nesting + 1), "Dictionary inputs to traced functions");
-      value_type = unifyElements(object, value_type, infer(value, nesting + 1), "Dictionary inputs to traced functions");
+      value_type =
+          unifyElements(object, value_type, infer(value, nesting + 1), "Dictionary inputs to traced functions");
     }
     if (!key_type) cannotInfer(object, "Dictionary inputs must have entries");
     return c10::DictType::create(key_type, value_type);
   }
   cannotInfer(
       object,
-      "Only tensors and (possibly nested) tuples of tensors, lists, or dicts are supported as inputs or outputs of traced "
-      "functions, but instead got value of type " + typeName(object) + ".");
+      "Only tensors and (possibly nested) tuples of tensors, lists, or dicts are supported as inputs or outputs of "
+      "traced "
+      "functions, but instead got value of type " +
+          typeName(object) + ".");
 }
 
-} // namespace
+}  // namespace
 
-TypePtr inferType(PyObject* object) { return infer(object, 0); }
+TypePtr inferType(PyObject* object) {
+  return infer(object, 0);
+}
 
-} // namespace cresset::python
+}  // namespace cresset::python

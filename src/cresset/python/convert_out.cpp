@@ -35,7 +35,8 @@ py::object namedTupleClass(const c10::TupleType& type) {
   auto& entry = (*classes)[key];
   if (!entry) {
     std::string name = type.name() ? type.name()->name() : schema.name();
-    // Fields may have names that Python reserves; `rename` would hide them, so such a class is refused by Python itself.
+    // Fields may have names that Python reserves; `rename` would hide them, so such a class is refused by Python
+    // itself.
     entry = py::module_::import("collections").attr("namedtuple")(name, fields, py::arg("module") = "cresset");
   }
   return entry;
@@ -56,7 +57,8 @@ py::object tupleToPython(const c10::ivalue::Tuple& tuple, const TypePtr& hint) {
   const c10::TupleType* types = named ? named : hinted;
   py::tuple result(elements.size());
   for (size_t i = 0; i < elements.size(); ++i) {
-    PyTuple_SET_ITEM(result.ptr(), static_cast<Py_ssize_t>(i), toPython(elements[i], types ? types->elements()[i] : TypePtr()));
+    PyTuple_SET_ITEM(
+        result.ptr(), static_cast<Py_ssize_t>(i), toPython(elements[i], types ? types->elements()[i] : TypePtr()));
   }
   if (named) return namedTupleClass(*named)(*result);
   return result;
@@ -86,7 +88,7 @@ py::object enumToPython(const c10::ivalue::EnumHolder& holder) {
   return entry.second[stringToPython(holder.name())];
 }
 
-} // namespace
+}  // namespace
 
 c10::EnumTypePtr enumTypeOf(PyObject* python_class) {
   auto& by_class = EnumClasses::get().by_class;
@@ -113,7 +115,8 @@ PyObject* toPython(IValue value, const TypePtr& hint) {
     auto list = value.toList();
     const TypePtr element = list.elementType();
     py::list result(list.size());
-    for (size_t i = 0; i < list.size(); ++i) PyList_SET_ITEM(result.ptr(), static_cast<Py_ssize_t>(i), toPython(list.get(i), element));
+    for (size_t i = 0; i < list.size(); ++i)
+      PyList_SET_ITEM(result.ptr(), static_cast<Py_ssize_t>(i), toPython(list.get(i), element));
     return result.release().ptr();
   }
   if (value.isGenericDict()) {
@@ -141,4 +144,4 @@ PyObject* toPython(IValue value, const TypePtr& hint) {
   throw UserError("A value of type " + value.type()->repr_str() + " has no form in Python.");
 }
 
-} // namespace cresset::python
+}  // namespace cresset::python

@@ -17,7 +17,9 @@ namespace {
 /// The Python error that an interrupt check met (KeyboardInterrupt); it outlives the unwinding of the script's frames.
 thread_local std::optional<py::error_already_set> pending_interrupt;
 
-py::object errorModule() { return py::module_::import("cresset._errors"); }
+py::object errorModule() {
+  return py::module_::import("cresset._errors");
+}
 
 void raise(const py::object& exception) {
   PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(exception.ptr())), exception.ptr());
@@ -48,11 +50,14 @@ void translate() {
   } catch (const ScriptError& error) {
     raiseScriptError(error);
   } catch (const ArchiveError& error) {
-    py::object offset = error.offset() == ArchiveError::kNoOffset ? py::object(py::none()) : py::object(py::int_(error.offset()));
+    py::object offset =
+        error.offset() == ArchiveError::kNoOffset ? py::object(py::none()) : py::object(py::int_(error.offset()));
     raise(errorModule().attr("make_archive_error")(error.what(), error.file(), error.entry(), offset, error.reason()));
   } catch (const UserError& error) {
-    py::object line = error.range() ? py::object(py::int_(error.range().source->lineNumber(error.range().begin))) : py::object(py::none());
-    raise(errorModule().attr("make_user_error")(error.what(), error.message(), error.range() ? error.range().source->name() : "", line));
+    py::object line = error.range() ? py::object(py::int_(error.range().source->lineNumber(error.range().begin)))
+                                    : py::object(py::none());
+    raise(errorModule().attr("make_user_error")(
+        error.what(), error.message(), error.range() ? error.range().source->name() : "", line));
   } catch (const CastError& error) {
     PyErr_SetString(PyExc_RuntimeError, error.what());
   } catch (const InternalError& error) {
@@ -70,19 +75,21 @@ void translate() {
   }
 }
 
-} // namespace
+}  // namespace
 
 void translateCurrentException() noexcept {
   try {
     translate();
   } catch (py::error_already_set& error) {
-    error.restore(); // making the Python exception failed; that failure is the news
+    error.restore();  // making the Python exception failed; that failure is the news
   } catch (...) {
     if (!PyErr_Occurred()) PyErr_SetString(PyExc_RuntimeError, "an error could not be translated");
   }
 }
 
-void rememberInterrupt(py::error_already_set error) { pending_interrupt.emplace(std::move(error)); }
+void rememberInterrupt(py::error_already_set error) {
+  pending_interrupt.emplace(std::move(error));
+}
 
 void bindErrors(py::module_& module) {
   py::register_local_exception_translator([](std::exception_ptr exception) {
@@ -99,4 +106,4 @@ void bindErrors(py::module_& module) {
   });
 }
 
-} // namespace cresset::python
+}  // namespace cresset::python

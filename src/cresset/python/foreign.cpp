@@ -1,6 +1,6 @@
 // Objects of custom C++ classes (TORCH_LIBRARY's class_): Python holds them as torch.ScriptObject, whose C++ side this
-// project does not touch. They cross through the dispatcher instead: an operator of ours that takes Any (or returns it) is
-// called from Python like any other, and torch's own bindings convert its argument or result.
+// project does not touch. They cross through the dispatcher instead: an operator of ours that takes Any (or returns it)
+// is called from Python like any other, and torch's own bindings convert its argument or result.
 #include "cresset/python/common.h"
 
 #include <ATen/core/dispatch/Dispatcher.h>
@@ -21,7 +21,7 @@ void give(const c10::OperatorHandle&, c10::DispatchKeySet, std::vector<IValue>* 
   stack->push_back(std::exchange(in_transit, IValue()));
 }
 
-PyObject* foreign_class = nullptr; // torch.ScriptObject
+PyObject* foreign_class = nullptr;  // torch.ScriptObject
 PyObject* take_operator = nullptr;
 PyObject* give_operator = nullptr;
 
@@ -34,7 +34,7 @@ void registerOperators() {
   library.impl("_give", torch::CppFunction::makeFromBoxedFunction<&give>());
 }
 
-} // namespace
+}  // namespace
 
 bool isForeignObject(PyObject* object) {
   return foreign_class && reinterpret_cast<PyObject*>(Py_TYPE(object)) == foreign_class;
@@ -59,4 +59,4 @@ void bindForeign(py::module_&) {
   give_operator = py::object(operators.attr("_give").attr("default")).release().ptr();
 }
 
-} // namespace cresset::python
+}  // namespace cresset::python

@@ -28,7 +28,7 @@ void waitInterruptibly(c10::ivalue::Future& future) {
     std::condition_variable opened;
     bool open = false;
   };
-  auto gate = std::make_shared<Gate>(); // outlives this call if a signal ends it
+  auto gate = std::make_shared<Gate>();  // outlives this call if a signal ends it
   future.addCallback([gate](c10::ivalue::Future&) {
     std::lock_guard lock(gate->mutex);
     gate->open = true;
@@ -68,9 +68,11 @@ FuturePtr thenCall(const FutureHandle& self, py::object callback) {
       c10::AnyType::get());
 }
 
-} // namespace
+}  // namespace
 
-py::object wrapFuture(FuturePtr future) { return py::cast(FutureHandle{std::move(future)}); }
+py::object wrapFuture(FuturePtr future) {
+  return py::cast(FutureHandle{std::move(future)});
+}
 
 FuturePtr unwrapFuture(PyObject* object) {
   if (!py::isinstance<FutureHandle>(py::handle(object))) return {};
@@ -78,33 +80,38 @@ FuturePtr unwrapFuture(PyObject* object) {
 }
 
 void bindFutures(py::module_& module) {
-  py::class_<FutureHandle>(module, "Future", py::module_local(), "The result of a fork: a value that may not be there yet.")
-      .def(py::init([](const py::object& value) {
-             // What cresset.fork of a Python callable gives: the callable has run already, as under torch.jit.
-             TypePtr type = inferType(value.ptr());
-             auto future = c10::make_intrusive<c10::ivalue::Future>(type);
-             future->markCompleted(toIValue(value.ptr(), type));
-             return FutureHandle{std::move(future)};
-           }),
-           py::arg("value"))
+  py::class_<FutureHandle>(
+      module, "Future", py::module_local(), "The result of a fork: a value that may not be there yet.")
+      .def(
+          py::init([](const py::object& value) {
+            // What cresset.fork of a Python callable gives: the callable has run already, as under torch.jit.
+            TypePtr type = inferType(value.ptr());
+            auto future = c10::make_intrusive<c10::ivalue::Future>(type);
+            future->markCompleted(toIValue(value.ptr(), type));
+            return FutureHandle{std::move(future)};
+          }),
+          py::arg("value"))
       .def("wait", waitFor, "The value; waits for it, and raises what the forked code raised.")
       .def("done", [](const FutureHandle& self) { return self.future->completed(); })
       .def("value", valueOf, "The value of a Future that is done.")
-      .def("then", [](const FutureHandle& self, py::object callback) { return wrapFuture(thenCall(self, std::move(callback))); },
-           py::arg("callback"), "A Future of callback(self), called when this one is done.")
-      .def("add_done_callback",
-           [](const FutureHandle& self, py::object callback) {
-             auto held = holdWithoutGil(std::move(callback));
-             self.future->addCallback([held](c10::ivalue::Future& done) {
-               py::gil_scoped_acquire gil;
-               try {
-                 py::reinterpret_borrow<py::object>(held.get())(wrapFuture(FuturePtr::reclaim_copy(&done)));
-               } catch (py::error_already_set& error) {
-                 error.discard_as_unraisable("a callback of cresset.Future");
-               }
-             });
-           },
-           py::arg("callback"));
+      .def(
+          "then",
+          [](const FutureHandle& self, py::object callback) { return wrapFuture(thenCall(self, std::move(callback))); },
+          py::arg("callback"), "A Future of callback(self), called when this one is done.")
+      .def(
+          "add_done_callback",
+          [](const FutureHandle& self, py::object callback) {
+            auto held = holdWithoutGil(std::move(callback));
+            self.future->addCallback([held](c10::ivalue::Future& done) {
+              py::gil_scoped_acquire gil;
+              try {
+                py::reinterpret_borrow<py::object>(held.get())(wrapFuture(FuturePtr::reclaim_copy(&done)));
+              } catch (py::error_already_set& error) {
+                error.discard_as_unraisable("a callback of cresset.Future");
+              }
+            });
+          },
+          py::arg("callback"));
 }
 
-} // namespace cresset::python
+}  // namespace cresset::python

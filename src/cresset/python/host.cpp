@@ -10,7 +10,7 @@ namespace cresset::python {
 
 namespace {
 
-unsigned long main_thread = 0; // what threading.main_thread().ident says
+unsigned long main_thread = 0;  // what threading.main_thread().ident says
 
 bool pythonIsGoingAway() {
 #if PY_VERSION_HEX >= 0x030d0000
@@ -34,7 +34,7 @@ void printToPython(const std::string& text) {
   py::object string = py::reinterpret_steal<py::object>(
       PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "backslashreplace"));
   if (!string || PyFile_WriteObject(string.ptr(), stream.ptr(), Py_PRINT_RAW) != 0) {
-    PyErr_WriteUnraisable(out); // a script's print has no way to fail
+    PyErr_WriteUnraisable(out);  // a script's print has no way to fail
   }
 }
 
@@ -46,12 +46,13 @@ bool interruptRequested() {
   return true;
 }
 
-} // namespace
+}  // namespace
 
 void prepareThread() {
   // Checks are per thread. Signals reach Python's main thread only, so the others need not ask.
   thread_local bool prepared = false;
-  if (prepared) [[likely]] return;
+  if (prepared) [[likely]]
+    return;
   prepared = true;
   if (PyThread_get_thread_ident() == main_thread) setInterruptCheck(interruptRequested);
 }
@@ -61,4 +62,4 @@ void bindHost(py::module_&) {
   setPrintHandler(printToPython);
 }
 
-} // namespace cresset::python
+}  // namespace cresset::python

@@ -56,7 +56,8 @@ void registerWrapper(const ObjectHandle& handle, const py::object& wrapper) {
 
 py::object getAttribute(const ObjectHandle& self, const std::string& name) {
   auto type = self.object->type();
-  if (auto slot = type->findAttributeSlot(name)) return toPyObject(readSlot(*self.object, *slot), type->getAttribute(*slot));
+  if (auto slot = type->findAttributeSlot(name))
+    return toPyObject(readSlot(*self.object, *slot), type->getAttribute(*slot));
   if (auto constant = type->findConstant(name)) return toPyObject(*constant);
   throw py::attribute_error("'" + type->annotation_str() + "' object has no attribute '" + name + "'");
 }
@@ -66,7 +67,8 @@ void setAttribute(const ObjectHandle& self, const std::string& name, const py::o
   auto slot = type->findAttributeSlot(name);
   if (!slot) {
     if (type->hasConstant(name)) {
-      throw py::attribute_error("Cannot mutate TorchScript constant value: '" + name + "'. Value: '" + shortRepr(value.ptr()) + "'");
+      throw py::attribute_error(
+          "Cannot mutate TorchScript constant value: '" + name + "'. Value: '" + shortRepr(value.ptr()) + "'");
     }
     throw py::attribute_error("'" + type->annotation_str() + "' object has no attribute '" + name + "'");
   }
@@ -80,7 +82,9 @@ void setAttribute(const ObjectHandle& self, const std::string& name, const py::o
   writeSlot(*self.object, *slot, std::move(converted));
 }
 
-bool isModuleValue(const IValue& value) { return value.isObject() && value.toObject()->type()->is_module(); }
+bool isModuleValue(const IValue& value) {
+  return value.isObject() && value.toObject()->type()->is_module();
+}
 
 /// Names of the slots that `wanted(type, slot, value)` picks, in order of declaration.
 template <typename Wanted>
@@ -136,7 +140,7 @@ std::string shortClassName(const ObjectHandle& self) {
   return type->name() ? type->name()->name() : std::string();
 }
 
-} // namespace
+}  // namespace
 
 py::object wrapObject(const ObjectPtr& object) {
   WeakTable& table = wrappers();
@@ -172,56 +176,79 @@ void bindObjects(py::module_& module) {
       .def("class_id", [](const ObjectHandle& self) { return reinterpret_cast<uintptr_t>(self.object->type().get()); })
       .def("id", [](const ObjectHandle& self) { return reinterpret_cast<uintptr_t>(self.object.get()); })
       .def("type", [](const ObjectHandle& self) { return typeToPython(self.object->type()); })
-      .def("hasattr", [](const ObjectHandle& self, const std::string& name) {
-        return self.object->type()->hasAttribute(name) || self.object->type()->hasConstant(name);
-      })
-      .def("has_slot", [](const ObjectHandle& self, const std::string& name) { return self.object->type()->hasAttribute(name); })
-      .def("has_constant", [](const ObjectHandle& self, const std::string& name) { return self.object->type()->hasConstant(name); })
+      .def(
+          "hasattr",
+          [](const ObjectHandle& self, const std::string& name) {
+            return self.object->type()->hasAttribute(name) || self.object->type()->hasConstant(name);
+          })
+      .def(
+          "has_slot",
+          [](const ObjectHandle& self, const std::string& name) { return self.object->type()->hasAttribute(name); })
+      .def(
+          "has_constant",
+          [](const ObjectHandle& self, const std::string& name) { return self.object->type()->hasConstant(name); })
       .def("getattr", getAttribute)
       .def("setattr", setAttribute)
       .def("method", findMethod)
-      .def("method_names", [](const ObjectHandle& self) {
-        py::list names;
-        for (auto* function : self.object->type()->methods()) names.append(function->name());
-        return names;
-      })
-      .def("has_property", [](const ObjectHandle& self, const std::string& name) { return self.object->type()->getProperty(name).has_value(); })
-      .def("property_names", [](const ObjectHandle& self) {
-        py::list names;
-        for (const auto& property : self.object->type()->properties()) names.append(property.name);
-        return names;
-      })
+      .def(
+          "method_names",
+          [](const ObjectHandle& self) {
+            py::list names;
+            for (auto* function : self.object->type()->methods()) names.append(function->name());
+            return names;
+          })
+      .def(
+          "has_property", [](const ObjectHandle& self,
+                             const std::string& name) { return self.object->type()->getProperty(name).has_value(); })
+      .def(
+          "property_names",
+          [](const ObjectHandle& self) {
+            py::list names;
+            for (const auto& property : self.object->type()->properties()) names.append(property.name);
+            return names;
+          })
       .def("get_property", readProperty)
       .def("set_property", writeProperty)
-      .def("constant_names", [](const ObjectHandle& self) {
-        py::list names;
-        for (const auto& name : self.object->type()->constantNames()) names.append(name);
-        return names;
-      })
-      .def("names", [](const ObjectHandle& self, const std::string& kind) {
-        py::list result;
-        for (const auto& name : slotNames(self, [&](const c10::ClassType& type, size_t slot, const IValue& value) {
-               return isOfKind(type, slot, value, kind);
-             })) {
-          result.append(name);
-        }
-        return result;
-      }, "The names of the 'parameters', 'buffers', 'modules' or all 'attributes'.")
-      .def("has", [](const ObjectHandle& self, const std::string& name, const std::string& kind) {
-        return slotOfKind(self, name, kind).has_value();
-      })
-      .def("is_parameter", [](const ObjectHandle& self, const std::string& name) {
-        auto type = self.object->type();
-        auto slot = type->findAttributeSlot(name);
-        return slot && type->is_module() && type->is_parameter(*slot);
-      })
+      .def(
+          "constant_names",
+          [](const ObjectHandle& self) {
+            py::list names;
+            for (const auto& name : self.object->type()->constantNames()) names.append(name);
+            return names;
+          })
+      .def(
+          "names",
+          [](const ObjectHandle& self, const std::string& kind) {
+            py::list result;
+            for (const auto& name : slotNames(self, [&](const c10::ClassType&type, size_t slot, const IValue&value) {
+                   return isOfKind(type, slot, value, kind);
+                 })) {
+              result.append(name);
+            }
+            return result;
+          },
+          "The names of the 'parameters', 'buffers', 'modules' or all 'attributes'.")
+      .def(
+          "has", [](const ObjectHandle& self, const std::string& name,
+                    const std::string& kind) { return slotOfKind(self, name, kind).has_value(); })
+      .def(
+          "is_parameter",
+          [](const ObjectHandle& self, const std::string& name) {
+            auto type = self.object->type();
+            auto slot = type->findAttributeSlot(name);
+            return slot && type->is_module() && type->is_parameter(*slot);
+          })
       .def("copy", [](const ObjectHandle& self) { return ObjectHandle{Module(self.object).copy()._ivalue()}; })
       .def("deepcopy", [](const ObjectHandle& self) { return ObjectHandle{Module(self.object).deepcopy()._ivalue()}; })
-      .def("define", [](const ObjectHandle& self, const std::string& source) { Module(self.object).define(source); },
-           py::call_guard<py::gil_scoped_release>())
-      .def("dump", [](const ObjectHandle& self, bool code, bool attributes, bool parameters) {
-        return Module(self.object).dump_to_str(code, attributes, parameters);
-      }, py::call_guard<py::gil_scoped_release>());
+      .def(
+          "define", [](const ObjectHandle& self, const std::string& source) { Module(self.object).define(source); },
+          py::call_guard<py::gil_scoped_release>())
+      .def(
+          "dump",
+          [](const ObjectHandle& self, bool code, bool attributes, bool parameters) {
+            return Module(self.object).dump_to_str(code, attributes, parameters);
+          },
+          py::call_guard<py::gil_scoped_release>());
 }
 
-} // namespace cresset::python
+}  // namespace cresset::python

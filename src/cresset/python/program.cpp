@@ -71,17 +71,23 @@ struct UnitHandle {
   CompilationUnit unit;
 };
 
-} // namespace
+}  // namespace
 
 void bindProgram(py::module_& module) {
   py::class_<UnitHandle>(module, "_CompilationUnit", py::module_local())
       .def(py::init([] { return UnitHandle{CompilationUnit()}; }))
-      .def("define", [](UnitHandle& self, const std::string& source, const std::string& file) { self.unit.define(source, nullptr, file); },
-           py::arg("source"), py::arg("file") = "", py::call_guard<py::gil_scoped_release>())
-      .def("find_function", [](const UnitHandle& self, const std::string& name) -> py::object {
-        Function* function = self.unit.find_function(name);
-        return function ? makeFunction(self.unit.program(), *function) : py::object(py::none());
-      })
+      .def(
+          "define",
+          [](UnitHandle& self, const std::string& source, const std::string& file) {
+            self.unit.define(source, nullptr, file);
+          },
+          py::arg("source"), py::arg("file") = "", py::call_guard<py::gil_scoped_release>())
+      .def(
+          "find_function",
+          [](const UnitHandle& self, const std::string& name) -> py::object {
+            Function* function = self.unit.find_function(name);
+            return function ? makeFunction(self.unit.program(), *function) : py::object(py::none());
+          })
       .def("function_names", [](const UnitHandle& self) {
         py::list names;
         for (Function* function : self.unit.get_functions()) names.append(function->qualname().qualifiedName());
@@ -92,4 +98,4 @@ void bindProgram(py::module_& module) {
   module.def("_infer_type", [](const py::object& object) { return typeToPython(inferType(object.ptr())); });
 }
 
-} // namespace cresset::python
+}  // namespace cresset::python

@@ -13,7 +13,7 @@ std::string describe(const std::string& message, const SourceRange& range, const
     std::string picture = where.highlight();
     if (picture.empty()) return;
     if (!out.empty() && out.back() != '\n') out += '\n';
-    picture.pop_back(); // the line break; what() ends without one
+    picture.pop_back();  // the line break; what() ends without one
     out += picture;
   };
   addPicture(range);
@@ -26,10 +26,12 @@ std::string describe(const std::string& message, const SourceRange& range, const
   return out;
 }
 
-std::string describeArchive(const std::string& file, const std::string& entry, size_t offset, const std::string& reason) {
+std::string describeArchive(
+    const std::string& file, const std::string& entry, size_t offset, const std::string& reason) {
   std::string out = file;
   if (!entry.empty()) out += (out.empty() ? "" : ": ") + entry;
-  if (offset != ArchiveError::kNoOffset) out += std::string(out.empty() ? "" : " ") + "at byte " + std::to_string(offset);
+  if (offset != ArchiveError::kNoOffset)
+    out += std::string(out.empty() ? "" : " ") + "at byte " + std::to_string(offset);
   return out + (out.empty() ? "" : ": ") + reason;
 }
 
@@ -37,15 +39,16 @@ std::string describeScript(
     const std::string& message, const std::string& python_class, const std::vector<ScriptFrame>& frames) {
   std::string last = (python_class.empty() ? "RuntimeError" : python_class) + ": " + message;
   if (frames.empty()) return last;
-  std::string out = "The following operation failed in the TorchScript interpreter.\n"
-                    "Traceback of TorchScript (most recent call last):\n";
+  std::string out =
+      "The following operation failed in the TorchScript interpreter.\n"
+      "Traceback of TorchScript (most recent call last):\n";
   for (const ScriptFrame& frame : frames) {
     out += frame.range ? frame.range.highlight(2, frame.function) : "  In " + frame.function + "\n";
   }
   return out + last;
 }
 
-} // namespace
+}  // namespace
 
 UserError::UserError(std::string message, SourceRange range) : UserError(std::move(message), std::move(range), {}) {}
 
@@ -76,11 +79,11 @@ ScriptError::ScriptError(std::string message, std::string python_class, std::vec
 
 void throwInternalError(const char* file, int line, const char* condition, const std::string& detail) {
   std::string where(file);
-  size_t root = where.rfind("cresset/"); // paths of the machine that built this tell the reader nothing
+  size_t root = where.rfind("cresset/");  // paths of the machine that built this tell the reader nothing
   if (root != std::string::npos) where.erase(0, root);
   throw InternalError(
       "Internal error of Cresset at " + where + ":" + std::to_string(line) + ": " + condition + " does not hold" +
       (detail.empty() ? "" : ": " + detail));
 }
 
-} // namespace cresset
+}  // namespace cresset

@@ -81,11 +81,11 @@ class InternalError : public Error {
 
 [[noreturn]] void throwInternalError(const char* file, int line, const char* condition, const std::string& detail);
 
-} // namespace cresset
+}  // namespace cresset
 
 /// Checks an invariant of Cresset's own. `detail` is an expression convertible to std::string, evaluated on failure.
-#define CRESSET_CHECK(condition, detail)                                             \
-  do {                                                                               \
-    if (!(condition)) [[unlikely]]                                                   \
-      ::cresset::throwInternalError(__FILE__, __LINE__, #condition, detail);         \
+#define CRESSET_CHECK(condition, detail)                                     \
+  do {                                                                       \
+    if (!(condition)) [[unlikely]]                                           \
+      ::cresset::throwInternalError(__FILE__, __LINE__, #condition, detail); \
   } while (false)

@@ -70,16 +70,22 @@ bool isDigit(char c) {
 
 std::string describe(const Token& token) {
   switch (token.kind) {
-    case TK_EOF: return "the end of the text";
-    case TK_NEWLINE: return "the end of the line";
-    case TK_INDENT: return "an indented line";
-    case TK_DEDENT: return "the end of a block";
-    case TK_STRINGLITERAL: return "a string";
-    default: return "'" + std::string(token.text()) + "'";
+    case TK_EOF:
+      return "the end of the text";
+    case TK_NEWLINE:
+      return "the end of the line";
+    case TK_INDENT:
+      return "an indented line";
+    case TK_DEDENT:
+      return "the end of a block";
+    case TK_STRINGLITERAL:
+      return "a string";
+    default:
+      return "'" + std::string(token.text()) + "'";
   }
 }
 
-} // namespace
+}  // namespace
 
 std::string_view tokenNameView(int kind) {
   static const auto* characters = [] {
@@ -99,17 +105,17 @@ std::string tokenName(int kind) {
 
 struct Lexer::Impl {
   struct Indent {
-    size_t column, narrow; // with tabs to multiples of eight, and with tabs as one column
+    size_t column, narrow;  // with tabs to multiples of eight, and with tabs as one column
   };
 
   std::shared_ptr<const Source> source;
   LexerOptions options;
-  std::string_view text; // up to the end of the part
+  std::string_view text;  // up to the end of the part
   size_t pos = 0;
-  bool line_start = true; // the next token is the first of a logical line
-  bool in_line = false; // tokens of a logical line have been given
+  bool line_start = true;  // the next token is the first of a logical line
+  bool in_line = false;    // tokens of a logical line have been given
   std::vector<Indent> indents;
-  std::vector<uint32_t> brackets; // offsets of the open ones
+  std::vector<uint32_t> brackets;  // offsets of the open ones
   size_t pending_dedents = 0;
   Token current;
   Token ahead;
@@ -117,7 +123,7 @@ struct Lexer::Impl {
 
   Impl(const SourceRange& part, LexerOptions options)
       : source(part.source), options(options), text(source->text().data(), part.end), pos(part.begin) {
-    if (pos == 0 && text.substr(0, 3) == "\xef\xbb\xbf") pos = 3; // a byte order mark
+    if (pos == 0 && text.substr(0, 3) == "\xef\xbb\xbf") pos = 3;  // a byte order mark
     current = lex();
   }
 
@@ -174,14 +180,14 @@ struct Lexer::Impl {
         indent = {0, 0};
       } else if (c == '#') {
         if (comment(out)) return true;
-        --pos; // the loop goes on at the line break
+        --pos;  // the loop goes on at the line break
       } else if (c == '\\' && lineBreak(pos + 1)) {
         pos += lineBreak(pos + 1);
       } else {
         break;
       }
     }
-    if (pos >= text.size()) return false; // the end closes all blocks
+    if (pos >= text.size()) return false;  // the end closes all blocks
     line_start = false;
     if (indents.empty()) {
       indents.push_back(indent);
@@ -225,7 +231,7 @@ struct Lexer::Impl {
         if (comment(out)) return out;
         continue;
       }
-      if (size_t n = lineBreak(pos)) { // only with layout: skipSpace takes the others
+      if (size_t n = lineBreak(pos)) {  // only with layout: skipSpace takes the others
         size_t begin = pos;
         pos += n;
         line_start = true;
@@ -341,7 +347,13 @@ struct Lexer::Impl {
       pos += 2;
       if (at(pos) == '_') ++pos;
       if (!digits(base) || isDigit(at(pos))) {
-        fail(std::string("invalid ") + (base == 16 ? "hexadecimal" : base == 8 ? "octal" : "binary") + " number", begin, pos + 1);
+        fail(
+            std::string("invalid ") +
+                (base == 16  ? "hexadecimal"
+                 : base == 8 ? "octal"
+                             : "binary") +
+                " number",
+            begin, pos + 1);
       }
     } else {
       bool is_float = false;
@@ -490,4 +502,4 @@ void Lexer::reportExpected(const std::string& what) {
   throw UserError(std::move(message), impl_->current.range);
 }
 
-} // namespace cresset
+}  // namespace cresset

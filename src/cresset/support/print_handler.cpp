@@ -8,9 +8,11 @@ namespace cresset {
 
 namespace {
 std::atomic<PrintHandler> current_handler{nullptr};
-} // namespace
+}  // namespace
 
-PrintHandler setPrintHandler(PrintHandler handler) { return current_handler.exchange(handler); }
+PrintHandler setPrintHandler(PrintHandler handler) {
+  return current_handler.exchange(handler);
+}
 
 void printText(const std::string& text) {
   if (PrintHandler handler = current_handler.load()) {
@@ -20,4 +22,4 @@ void printText(const std::string& text) {
   }
 }
 
-} // namespace cresset
+}  // namespace cresset

@@ -16,4 +16,4 @@ PrintHandler setPrintHandler(PrintHandler handler);
 /// What prim::Print calls.
 void printText(const std::string& text);
 
-} // namespace cresset
+}  // namespace cresset

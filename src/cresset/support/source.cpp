@@ -38,7 +38,7 @@ size_t Source::column(size_t offset) const {
 }
 
 std::string_view Source::line(size_t offset) const {
-  size_t index = lineIndex(offset); // fills line_starts_
+  size_t index = lineIndex(offset);  // fills line_starts_
   size_t begin = line_starts_[index];
   return std::string_view(text_).substr(begin, text_.find('\n', begin) - begin);
 }
@@ -57,8 +57,8 @@ SourceRange SourceRange::cover(const SourceRange& a, const SourceRange& b) {
 std::string SourceRange::position() const {
   if (!source) return "";
   if (auto original = source->origin(*this)) return original->position();
-  return (source->name().empty() ? "<string>" : source->name()) + ":" + std::to_string(source->lineNumber(begin)) + ":" +
-      std::to_string(source->column(begin));
+  return (source->name().empty() ? "<string>" : source->name()) + ":" + std::to_string(source->lineNumber(begin)) +
+         ":" + std::to_string(source->column(begin));
 }
 
 namespace {
@@ -76,7 +76,7 @@ size_t lineEnd(const std::string& text, size_t offset) {
   return std::min(text.find('\n', offset), text.size());
 }
 
-} // namespace
+}  // namespace
 
 std::string SourceRange::highlight(size_t context, std::string_view function) const {
   if (!source) return "";
@@ -90,7 +90,7 @@ std::string SourceRange::highlight(size_t context, std::string_view function) co
 
   size_t first = std::min<size_t>(begin, text.size());
   size_t last = std::clamp<size_t>(end, first, text.size());
-  size_t line_start = first == 0 ? 0 : text.rfind('\n', first - 1) + 1; // npos + 1 is 0
+  size_t line_start = first == 0 ? 0 : text.rfind('\n', first - 1) + 1;  // npos + 1 is 0
   size_t before = linesBefore(text, line_start, context);
   out.append(text, before, line_start - before);
   while (true) {
@@ -126,4 +126,4 @@ InlinedCall::~InlinedCall() {
   }
 }
 
-} // namespace cresset
+}  // namespace cresset

@@ -20,7 +20,8 @@ struct SourceRange;
 class Source {
  public:
   /// `text` begins in the file called `name` at the 1-based line `first_line` and the 0-based byte column
-  /// `first_column`. A place in a file whose text is not at hand is an empty range of an empty Source that begins there.
+  /// `first_column`. A place in a file whose text is not at hand is an empty range of an empty Source that begins
+  /// there.
   explicit Source(std::string text, std::string name = "", size_t first_line = 1, size_t first_column = 0);
   virtual ~Source();
   Source(const Source&) = delete;
@@ -49,7 +50,7 @@ class Source {
   size_t first_line_;
   size_t first_column_;
   mutable std::once_flag lines_once_;
-  mutable std::vector<uint32_t> line_starts_; // built on first use, under lines_once_
+  mutable std::vector<uint32_t> line_starts_;  // built on first use, under lines_once_
 };
 
 /// The half-open byte range [begin, end) of a Source. A default-constructed range refers to no text.
@@ -79,11 +80,11 @@ struct SourceRange {
 struct InlinedCall {
   // Null for the outermost. Mutable for the destructor, which takes the chain apart in a loop: it may be long.
   mutable std::shared_ptr<const InlinedCall> caller;
-  std::string function; // name of the function whose body was inlined
+  std::string function;  // name of the function whose body was inlined
   SourceRange call_site;
 
   ~InlinedCall();
 };
 using InlinedCallPtr = std::shared_ptr<const InlinedCall>;
 
-} // namespace cresset
+}  // namespace cresset

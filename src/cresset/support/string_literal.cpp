@@ -33,7 +33,7 @@ bool isNameByte(char c) {
 /// `:`, a `!` that begins a conversion, or npos.
 size_t skipExpression(std::string_view text, size_t at, int depth) {
   size_t brackets = 0;
-  bool after_name = false; // a prefix letter that continues a name is no prefix
+  bool after_name = false;  // a prefix letter that continues a name is no prefix
   for (size_t i = at; i < text.size();) {
     char c = text[i];
     StringPrefix nested;
@@ -149,7 +149,7 @@ std::vector<FormatPiece> splitPieces(
       continue;
     }
     if (!in_spec && (c == '{' || c == '}') && i + 1 < end && text[i + 1] == c) {
-      flush(i + 1); // one brace of the two
+      flush(i + 1);  // one brace of the two
       literal_begin = i += 2;
       continue;
     }
@@ -173,7 +173,8 @@ std::vector<FormatPiece> splitPieces(
     }
     piece.text = part(literal, open + 1, expression_end);
     if (piece.text.text().find_first_not_of(" \t\r\n\f") == npos) {
-      throw UserError("an f-string's braces hold no expression; write '{{}}' for braces", part(literal, open, stop + 1));
+      throw UserError(
+          "an f-string's braces hold no expression; write '{{}}' for braces", part(literal, open, stop + 1));
     }
     i = stop;
     if (text[i] == '!') {
@@ -201,7 +202,7 @@ std::vector<FormatPiece> splitPieces(
   return pieces;
 }
 
-} // namespace
+}  // namespace
 
 bool readStringPrefix(std::string_view text, size_t at, StringPrefix& prefix) {
   StringPrefix p;
@@ -243,7 +244,7 @@ std::string decodeString(const SourceRange& range, bool raw) {
   };
   for (size_t i = 0; i < s.size();) {
     char c = s[i];
-    if (c == '\r') { // Python reads every kind of line break as one newline
+    if (c == '\r') {  // Python reads every kind of line break as one newline
       i += i + 1 < s.size() && s[i + 1] == '\n' ? 2 : 1;
       out += '\n';
       continue;
@@ -257,19 +258,45 @@ std::string decodeString(const SourceRange& range, bool raw) {
     if (i >= s.size()) bad(begin, i, "a string ends in a backslash");
     c = s[i++];
     switch (c) {
-      case '\n': break;
+      case '\n':
+        break;
       case '\r':
         if (i < s.size() && s[i] == '\n') ++i;
         break;
-      case '\\': case '\'': case '"': out += c; break;
-      case 'a': out += '\a'; break;
-      case 'b': out += '\b'; break;
-      case 'f': out += '\f'; break;
-      case 'n': out += '\n'; break;
-      case 'r': out += '\r'; break;
-      case 't': out += '\t'; break;
-      case 'v': out += '\v'; break;
-      case '0': case '1': case '2': case '3': case '4': case '5': case '6': case '7': {
+      case '\\':
+      case '\'':
+      case '"':
+        out += c;
+        break;
+      case 'a':
+        out += '\a';
+        break;
+      case 'b':
+        out += '\b';
+        break;
+      case 'f':
+        out += '\f';
+        break;
+      case 'n':
+        out += '\n';
+        break;
+      case 'r':
+        out += '\r';
+        break;
+      case 't':
+        out += '\t';
+        break;
+      case 'v':
+        out += '\v';
+        break;
+      case '0':
+      case '1':
+      case '2':
+      case '3':
+      case '4':
+      case '5':
+      case '6':
+      case '7': {
         int value = c - '0';
         for (int digits = 1; digits < 3 && i < s.size() && s[i] >= '0' && s[i] <= '7'; ++digits) {
           value = value * 8 + (s[i++] - '0');
@@ -278,12 +305,15 @@ std::string decodeString(const SourceRange& range, bool raw) {
         out += static_cast<char>(value);
         break;
       }
-      case 'x': case 'u': case 'U': {
+      case 'x':
+      case 'u':
+      case 'U': {
         size_t digits = c == 'x' ? 2 : c == 'u' ? 4 : 8;
         uint32_t value = 0;
         for (size_t d = 0; d < digits; ++d, ++i) {
           if (i >= s.size() || !std::isxdigit(static_cast<unsigned char>(s[i]))) {
-            bad(begin, i + 1, std::string("\\") + c + " must be followed by " + std::to_string(digits) + " hexadecimal digits");
+            bad(begin, i + 1,
+                std::string("\\") + c + " must be followed by " + std::to_string(digits) + " hexadecimal digits");
           }
           char h = static_cast<char>(std::tolower(static_cast<unsigned char>(s[i])));
           value = value * 16 + static_cast<uint32_t>(h <= '9' ? h - '0' : h - 'a' + 10);
@@ -295,7 +325,7 @@ std::string decodeString(const SourceRange& range, bool raw) {
       case 'N':
         bad(begin, i, "\\N{…} escapes are not supported; write the character itself, or \\u and its number");
         break;
-      default: // as in Python, an unknown escape stands for itself
+      default:  // as in Python, an unknown escape stands for itself
         out += '\\';
         out += c;
     }
@@ -359,16 +389,36 @@ std::string quoteString(std::string_view text) {
     }
     ++i;
     switch (c) {
-      case '\\': out += "\\\\"; break;
-      case '\'': out += "\\'"; break;
-      case '"': out += "\\\""; break;
-      case '\a': out += "\\a"; break;
-      case '\b': out += "\\b"; break;
-      case '\f': out += "\\f"; break;
-      case '\n': out += "\\n"; break;
-      case '\r': out += "\\r"; break;
-      case '\t': out += "\\t"; break;
-      case '\v': out += "\\v"; break;
+      case '\\':
+        out += "\\\\";
+        break;
+      case '\'':
+        out += "\\'";
+        break;
+      case '"':
+        out += "\\\"";
+        break;
+      case '\a':
+        out += "\\a";
+        break;
+      case '\b':
+        out += "\\b";
+        break;
+      case '\f':
+        out += "\\f";
+        break;
+      case '\n':
+        out += "\\n";
+        break;
+      case '\r':
+        out += "\\r";
+        break;
+      case '\t':
+        out += "\\t";
+        break;
+      case '\v':
+        out += "\\v";
+        break;
       default:
         if (c >= 0x20 && c < 0x7f) {
           out += c;
@@ -385,4 +435,4 @@ std::string quoteString(std::string_view text) {
   return out + '"';
 }
 
-} // namespace cresset
+}  // namespace cresset

@@ -13,8 +13,8 @@ namespace cresset {
 
 /// The letters before a literal's quotes and the quotes themselves.
 struct StringPrefix {
-  size_t length = 0; // of the letters
-  size_t quotes = 1; // 1 or 3
+  size_t length = 0;  // of the letters
+  size_t quotes = 1;  // 1 or 3
   char quote = '"';
   bool raw = false, format = false, bytes = false;
 };
@@ -38,11 +38,11 @@ std::string decodeString(const SourceRange& part, bool raw);
 /// A piece of an f-string: literal text, or a replacement field `{expression=!conversion:spec}`.
 struct FormatPiece {
   bool field = false;
-  SourceRange text; // of the literal text or the expression
-  bool self_documenting = false; // {x=}
-  SourceRange label; // then: `x=` with the spaces around it
+  SourceRange text;               // of the literal text or the expression
+  bool self_documenting = false;  // {x=}
+  SourceRange label;              // then: `x=` with the spaces around it
   char conversion = 0;
-  std::vector<FormatPiece> spec; // empty if there is none
+  std::vector<FormatPiece> spec;  // empty if there is none
   bool has_spec = false;
 };
 /// Splits an f-string token. Throws UserError where it is malformed.
@@ -54,4 +54,4 @@ std::string quoteString(std::string_view text);
 /// Length of the well-formed UTF-8 sequence at the start of `text`, 0 if there is none; sets the code point.
 size_t decodeUtf8(std::string_view text, uint32_t& code_point);
 
-} // namespace cresset
+}  // namespace cresset
