@@ -69,10 +69,11 @@ def dicts(n: int) -> int:
 
 
 def python_functions():
+    from typing import Dict, List
 
     from torch import Tensor
 
-    scope = {"torch": torch, "Tensor": Tensor, "List": list, "Dict": dict}
+    scope = {"torch": torch, "Tensor": Tensor, "List": List, "Dict": Dict}
     exec(SOURCE, scope)
     return scope
 

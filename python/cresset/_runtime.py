@@ -51,8 +51,8 @@ def _is(obj, wanted):
         return obj is None
     if origin is typing.Union or origin is getattr(types, "UnionType", ()):
         return any(_is(obj, each) for each in arguments)
-    if wanted in (list, tuple, dict, list, tuple, dict):
-        name = {list: "List", list: "list", tuple: "Tuple", tuple: "tuple"}.get(wanted, "Dict")
+    if wanted in (list, tuple, dict, typing.List, typing.Tuple, typing.Dict):
+        name = {typing.List: "List", list: "list", typing.Tuple: "Tuple", tuple: "tuple"}.get(wanted, "Dict")
         raise RuntimeError(
             f"Attempted to use {name} without a contained type. Please add a contained type, e.g. {name}[int]"
         )

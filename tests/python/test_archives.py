@@ -7,7 +7,7 @@ import subprocess
 import sys
 import warnings
 import zipfile
-from typing import NamedTuple
+from typing import Dict, List, NamedTuple, Optional, Tuple
 
 import pytest
 import torch
@@ -35,8 +35,8 @@ class Inner(torch.nn.Module):
 
 class Everything(torch.nn.Module):
     pair: Pair
-    empty: dict[str, list[int]]
-    maybe: int | None
+    empty: Dict[str, List[int]]
+    maybe: Optional[int]
 
     def __init__(self):
         super().__init__()

@@ -431,18 +431,18 @@ def test_parsers_print_back():
 
 
 def test_runtime_helpers():
-    from typing import Any, Optional, Union
+    from typing import Any, Dict, List, Optional, Tuple, Union
 
-    assert cresset.annotate(list[int], [1]) == [1]
+    assert cresset.annotate(List[int], [1]) == [1]
     assert cresset.wait(cresset.fork(lambda a: a + 1, 1)) == 2
     for obj in (1, "a", None, [1], ["a"], [], {"a": 1}, {}, (1, 2), (1, "a"), (), 1.5, X):
         for target in (
             int,
             str,
-            list[int],
-            list[str],
-            dict[str, int],
-            tuple[int, int],
+            List[int],
+            List[str],
+            Dict[str, int],
+            Tuple[int, int],
             Optional[int],
             Union[int, str],
             Any,

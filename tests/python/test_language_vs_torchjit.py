@@ -6,7 +6,7 @@ neither compiles; the first line of torch.jit's message must be part of Cresset'
 """
 
 import math
-from typing import Any, Optional, Union
+from typing import Any, Dict, List, Optional, Tuple, Union
 
 import pytest
 import torch
@@ -1334,9 +1334,9 @@ NAMESPACE = {
     "torch": torch,
     "math": math,
     "Tensor": torch.Tensor,
-    "List": list,
-    "Dict": dict,
-    "Tuple": tuple,
+    "List": List,
+    "Dict": Dict,
+    "Tuple": Tuple,
     "Optional": Optional,
     "Union": Union,
     "Any": Any,

@@ -6,6 +6,7 @@ import io
 import pathlib
 import pickle
 import threading
+from typing import Optional
 
 import pytest
 import torch
@@ -24,7 +25,7 @@ class Sub(torch.nn.Module):
 
 
 class Model(torch.nn.Module):
-    o: int | None
+    o: Optional[int]
 
     def __init__(self):
         super().__init__()
