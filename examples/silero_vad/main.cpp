@@ -1,5 +1,7 @@
 // Finds speech in a 48 kHz recording with the Silero voice detector: silero_vad MODEL.jit SPEECH.wav
+#include <ATen/Parallel.h>
 #include <ATen/core/Tensor.h>
+#include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty_ops.h>
 #include <cresset/cresset.h>
 
@@ -25,6 +27,8 @@ static at::Tensor readEvery(const char* path, int step) {  // one channel, every
 
 int main(int argc, char** argv) try {
   if (argc != 3) return std::fprintf(stderr, "usage: %s MODEL.jit SPEECH.wav\n", argv[0]), 2;
+  at::set_num_threads(1); // chunks are too small to share
+  const at::NoGradGuard no_grad; // the state would otherwise drag its history along
   for (int rate : {16000, 8000}) {
     const at::Tensor sound = readEvery(argv[2], 48000 / rate);
     const int64_t chunk = rate / 8000 * 256;

@@ -96,9 +96,9 @@ def test_batches(both):
     "shape, rate, message",
     [
         (
-            (100,),
+            (600,),
             16000,
-            "Provided number of samples is 100 (Supported values: 256 for 8000 sample rate, 512 for 16000)",
+            "Provided number of samples is 600 (Supported values: 256 for 8000 sample rate, 512 for 16000)",
         ),
         ((1, 1, 512), 16000, "Too many dimensions for input audio chunk 3"),
         ((512,), 11025, "Supported sampling rates: [8000, 16000] (or multiply of 16000)"),

@@ -1,0 +1,23 @@
+"""Allowed failures: tests named in known_failures.txt, each with its reason, may fail. The list only shrinks."""
+
+from pathlib import Path
+
+import pytest
+
+
+def known_failures():
+    listed = {}
+    for line in (Path(__file__).parent / "known_failures.txt").read_text().splitlines():
+        if line.strip() and not line.startswith("#"):
+            name, reason = line.split("  # ", 1)
+            listed[name.strip()] = reason
+    return listed
+
+
+def pytest_collection_modifyitems(items):
+    listed = known_failures()
+    for item in items:
+        name = item.nodeid.split("tests/python/")[-1]
+        name = name if name in listed else name.split("[")[0]
+        if name in listed:
+            item.add_marker(pytest.mark.xfail(reason=listed[name], strict=False))
