@@ -122,6 +122,29 @@ void scalars() {
                                             100000));
 }
 
+void containers() {
+  auto measure = [](const char* what, const std::string& body) {
+    auto code = emit(loopOver("      %y : int = aten::add(%x, %one)\n" + body, ", %l : int[], %d : Dict(int, int)"));
+    report(
+        what, best(
+                  [&] {
+                    c10::impl::GenericList list(c10::IntType::get());
+                    c10::impl::GenericDict dict(c10::IntType::get(), c10::IntType::get());
+                    list.push_back(int64_t(1));
+                    dict.insert(int64_t(0), int64_t(1));
+                    Stack s{int64_t(20000), std::move(list), std::move(dict)};
+                    runCode(*code, s);
+                  },
+                  20000));
+  };
+  measure("loop turn with list[0]", "      %e : int = aten::__getitem__(%l, %zero)\n");
+  measure("loop turn with list[0] = i", "      %e : int[] = aten::_set_item(%l, %zero, %i)\n");
+  measure("loop turn with list.append(i)", "      %e : int[] = aten::append(%l, %i)\n");
+  measure("loop turn with dict[0]", "      %e : int = aten::__getitem__(%d, %zero)\n");
+  measure("loop turn with dict[0] = i", "       = aten::_set_item(%d, %zero, %i)\n");
+  measure("loop turn with 0 in dict", "      %e : bool = aten::__contains__(%d, %zero)\n");
+}
+
 void operators() {
   const at::Tensor x = at::ones({64});
   const auto handle = c10::Dispatcher::singleton().findSchemaOrThrow("aten::relu", "");
@@ -228,6 +251,7 @@ void emission() {
 
 int main() {
   scalars();
+  containers();
   operators();
   calls();
   emission();

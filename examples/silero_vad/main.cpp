@@ -27,8 +27,8 @@ static at::Tensor readEvery(const char* path, int step) {  // one channel, every
 
 int main(int argc, char** argv) try {
   if (argc != 3) return std::fprintf(stderr, "usage: %s MODEL.jit SPEECH.wav\n", argv[0]), 2;
-  at::set_num_threads(1); // chunks are too small to share
-  const at::NoGradGuard no_grad; // the state would otherwise drag its history along
+  at::set_num_threads(1);         // chunks are too small to share
+  const at::NoGradGuard no_grad;  // the state would otherwise drag its history along
   for (int rate : {16000, 8000}) {
     const at::Tensor sound = readEvery(argv[2], 48000 / rate);
     const int64_t chunk = rate / 8000 * 256;

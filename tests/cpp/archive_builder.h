@@ -1,4 +1,4 @@
-// Zip files made by hand, so that tests can make what no writer would.
+// Zip files and pickles made by hand, so that tests can make what no writer would.
 #pragma once
 
 #include <cstdint>
@@ -71,6 +71,37 @@ inline std::string writeZip(const Items& items, size_t align = 64) {
   put(out, at, 4);
   put(out, 0, 2);
   return out;
+}
+
+// ---- pieces of pickles ----
+
+inline std::string text(const std::string& s) {
+  std::string out = "X";
+  put(out, s.size(), 4);
+  return out + s;
+}
+inline std::string integer(int64_t i) {
+  std::string out = "\x8a\x08";
+  put(out, static_cast<uint64_t>(i), 8);
+  return out;
+}
+inline std::string tuple(const std::vector<int64_t>& items) {
+  std::string out = "(";
+  for (int64_t i : items) out += integer(i);
+  return out + "t";
+}
+inline std::string tensor(
+    const std::string& record, int64_t numel, const std::vector<int64_t>& sizes, const std::vector<int64_t>& strides,
+    int64_t offset = 0, const std::string& storage = "FloatStorage") {
+  return "ctorch._utils\n_rebuild_tensor_v2\n((" + text("storage") + "ctorch\n" + storage + "\n" + text(record) +
+         text("cpu") + integer(numel) + "tQ" + integer(offset) + tuple(sizes) + tuple(strides) +
+         "\x89"
+         "ccollections\nOrderedDict\n)RtR";
+}
+inline std::string object(const std::string& attributes, const std::string& cls = "__torch__\nM") {
+  return "\x80\x02"
+         "c" +
+         cls + "\n)\x81}(" + attributes + "ub.";
 }
 
 }  // namespace archive_builder

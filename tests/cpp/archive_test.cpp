@@ -20,36 +20,6 @@ using namespace archive_builder;
 
 namespace {
 
-// Pieces of pickles.
-std::string text(const std::string& s) {
-  std::string out = "X";
-  put(out, s.size(), 4);
-  return out + s;
-}
-std::string integer(int64_t i) {
-  std::string out = "\x8a\x08";
-  put(out, static_cast<uint64_t>(i), 8);
-  return out;
-}
-std::string tuple(const std::vector<int64_t>& items) {
-  std::string out = "(";
-  for (int64_t i : items) out += integer(i);
-  return out + "t";
-}
-std::string tensor(
-    const std::string& record, int64_t numel, const std::vector<int64_t>& sizes, const std::vector<int64_t>& strides,
-    int64_t offset = 0, const std::string& storage = "FloatStorage") {
-  return "ctorch._utils\n_rebuild_tensor_v2\n((" + text("storage") + "ctorch\n" + storage + "\n" + text(record) +
-         text("cpu") + integer(numel) + "tQ" + integer(offset) + tuple(sizes) + tuple(strides) +
-         "\x89"
-         "ccollections\nOrderedDict\n)RtR";
-}
-std::string object(const std::string& attributes, const std::string& cls = "__torch__\nM") {
-  return "\x80\x02"
-         "c" +
-         cls + "\n)\x81}(" + attributes + "ub.";
-}
-
 const char* const kCode =
     "class M(Module):\n"
     "  __parameters__ = []\n"

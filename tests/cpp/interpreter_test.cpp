@@ -9,6 +9,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <cmath>
 #include <limits>
 #include <sstream>
 #include <string>
@@ -324,11 +325,61 @@ TEST_CASE("methods are found by the object's own class") {
   auto a = world.defineClass("A"), b = world.defineClass("B");
   world.defineMethod(a, "get", "graph(%self : A):\n  %r : int = prim::Constant[value=1]()\n  return (%r)\n");
   world.defineMethod(b, "get", "graph(%self : B):\n  %r : int = prim::Constant[value=2]()\n  return (%r)\n");
-  world.define("f", "graph(%o : A):\n  %r : int = prim::CallMethod[name=\"get\"](%o)\n  return (%r)\n");
+  auto interface = c10::InterfaceType::create("I", false);
+  interface->addMethod(
+      c10::FunctionSchema("get", "", {c10::Argument("self", interface)}, {c10::Argument("", c10::IntType::get())}));
+  world.program->registerType(interface);
+  world.define("f", "graph(%o : I):\n  %r : int = prim::CallMethod[name=\"get\"](%o)\n  return (%r)\n");
+  world.define("g", "graph(%o : A):\n  %r : int = prim::CallMethod[name=\"get\"](%o)\n  return (%r)\n");
   for (int i = 0; i < 3; ++i) {
     CHECK(world.call("f", {world.object(a)}).toInt() == 1);
-    CHECK(world.call("f", {world.object(b)}).toInt() == 2);  // as through an interface
+    CHECK(world.call("f", {world.object(b)}).toInt() == 2);
+    CHECK(world.call("g", {world.object(a)}).toInt() == 1);
   }
+}
+
+TEST_CASE("comparisons of floats that a jump is fused with hold for nan") {
+  for (const char* op : {"lt", "le", "gt", "ge"}) {
+    auto text = std::string("graph(%x : float, %y : float):\n  %one : int = prim::Constant[value=1]()\n") +
+                "  %two : int = prim::Constant[value=2]()\n  %c : bool = aten::" + op +
+                "(%x, %y)\n  %r : int = prim::If(%c)\n    block0():\n      %a : int = aten::add(%one, %two)\n" +
+                "      -> (%a)\n    block1():\n      %b : int = aten::mul(%two, %two)\n      -> (%b)\n  return (%r)\n";
+    CHECK(run(text, {std::nan(""), 1.0}).toInt() == 4);
+    CHECK(run(text, {1.0, std::nan("")}).toInt() == 4);
+    CHECK(run(text, {1.0, 2.0}).toInt() == (op[0] == 'l' ? 3 : 4));
+    CHECK(run(text, {2.0, 1.0}).toInt() == (op[0] == 'g' ? 3 : 4));
+    CHECK(run(text, {1.0, 1.0}).toInt() == (op[1] == 'e' ? 3 : 4));
+  }
+}
+
+TEST_CASE("instructions of lists and dicts do what their operators do") {
+  auto text = [](const std::string& node, const std::string& result) {
+    return "graph(%l : int[], %d : Dict(str, int), %i : int, %k : str):\n  " + node + "\n  return (%" + result + ")\n";
+  };
+  auto inputs = [](int64_t i, const std::string& key) -> std::vector<IValue> {
+    c10::impl::GenericList list(c10::IntType::get());
+    for (int64_t v : {10, 20, 30}) list.push_back(v);
+    c10::impl::GenericDict dict(c10::StringType::get(), c10::IntType::get());
+    dict.insert("a", int64_t(1));
+    return {std::move(list), std::move(dict), i, key};
+  };
+  auto append = text("%u : int[] = aten::append(%l, %i)", "l");
+  CHECK(run(append, inputs(40, "")).toIntVector() == std::vector<int64_t>{10, 20, 30, 40});
+  CHECK(run(text("%u : int[] = aten::append(%l, %i)", "u"), inputs(40, "")).toIntVector().size() == 4);
+  auto set = text("%u : int[] = aten::_set_item(%l, %i, %i)", "l");
+  CHECK(run(set, inputs(1, "")).toIntVector() == std::vector<int64_t>{10, 1, 30});
+  CHECK(run(set, inputs(-3, "")).toIntVector() == std::vector<int64_t>{-3, 20, 30});
+  CHECK_THROWS_WITH_AS(run(set, inputs(3, "")), doctest::Contains("list index out of range"), ScriptError);
+  CHECK_THROWS_WITH_AS(run(set, inputs(-4, "")), doctest::Contains("list index out of range"), ScriptError);
+  auto get = text("%r : int = aten::__getitem__(%d, %k)", "r");
+  CHECK(run(get, inputs(0, "a")).toInt() == 1);
+  CHECK_THROWS_WITH_AS(run(get, inputs(0, "b")), doctest::Contains("KeyError: b"), ScriptError);
+  auto contains = text("%r : bool = aten::__contains__(%d, %k)", "r");
+  CHECK(run(contains, inputs(0, "a")).toBool());
+  CHECK(!run(contains, inputs(0, "b")).toBool());
+  auto insert = text(" = aten::_set_item(%d, %k, %i)", "d");
+  CHECK(run(insert, inputs(7, "b")).toGenericDict().at("b").toInt() == 7);
+  CHECK(run(insert, inputs(7, "a")).toGenericDict().at("a").toInt() == 7);
 }
 
 TEST_CASE("attributes") {

@@ -256,7 +256,10 @@ TEST_CASE("values print as TorchScript prints them") {
   CHECK(toPrinted(IValue()) == "None");
   CHECK(toPrinted(c10::List<std::string>({"a", "b'"})) == "[a, b']");
   std::vector<IValue> args{IValue(1), IValue("a")};
-  CHECK(formatBraces("{} {{}} {0}", args) == "1 {a} {0}");
+  CHECK(formatBraces("{} {{}} {}", args) == "1 {} a");
+  CHECK(formatBraces("{1:>3}|{0:+}", args) == "  a|+1");
+  CHECK_THROWS_WITH(
+      formatBraces("{} {0}", args), "cannot switch from automatic field numbering to manual field specification");
   CHECK_THROWS_WITH(formatBraces("{}{}{}", args), "Too few arguments for format string: {}{}{}");
   CHECK(formatPercent("%d%% %s", args) == "1% a");
   CHECK_THROWS_WITH(formatPercent("%d", args), "Too many arguments for format string");

@@ -18,6 +18,5 @@ def pytest_collection_modifyitems(items):
     listed = known_failures()
     for item in items:
         name = item.nodeid.split("tests/python/")[-1]
-        name = name if name in listed else name.split("[")[0]
         if name in listed:
             item.add_marker(pytest.mark.xfail(reason=listed[name], strict=False))

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import warnings
 import zipfile
-from typing import Dict, List, NamedTuple, Optional, Tuple
+from typing import Dict, List, NamedTuple, Optional
 
 import pytest
 import torch
@@ -225,10 +225,54 @@ def test_wrong_files(tmp_path):
         cresset.load(str(exported))
 
 
+class Raises(torch.nn.Module):
+    def forward(self, x):
+        if bool(x.sum() > 0):
+            raise ValueError("too much")
+        return x.view(3, 5)
+
+
+class CallsRaises(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.raises = Raises()
+
+    def helper(self, x):
+        return self.raises(x) + 1
+
+    def forward(self, x):
+        y = x + 1
+        return self.helper(y - 2)
+
+
+@pytest.mark.parametrize("x", [torch.zeros(2), torch.full((4,), 5.0)])
+def test_tracebacks_show_serialized_and_original_code(x):
+    """Errors in an archive's code show both texts of each frame, as torch.jit's do."""
+    buffer = io.BytesIO()
+    torch.jit.save(torch.jit.script(CallsRaises()), buffer)
+
+    def message(load):
+        with pytest.raises((RuntimeError, torch.jit.Error)) as caught:
+            load(io.BytesIO(buffer.getvalue()))(x)
+        # Marks differ: Cresset's show a whole call, torch.jit's only what is called.
+        return [line for line in str(caught.value).rstrip("\n").split("\n") if not line.endswith("~ <--- HERE")]
+
+    lines = message(cresset.load)
+    # What a script raises itself has only the innermost frames in torch.jit's text; Cresset's has all.
+    rest = iter(lines)
+    assert [line for line in message(torch.jit.load) if line not in rest] == []
+    assert sum(line.endswith(("in forward", "in helper")) for line in lines) == 6
+    text = "\n".join(lines)
+    assert 'Traceback of TorchScript, serialized code (most recent call last):\n  File "code/__torch__' in text
+    assert '\nTraceback of TorchScript, original code (most recent call last):\n  File "' in text
+
+
 def test_large_archive_costs_memory_only_when_touched(tmp_path):
     """200 MB of tensors (each in a storage of its own) are mapped, not read."""
     path = str(tmp_path / "large.pt")
-    script = (
+    # torch.jit reads the source of what it scripts, so this can't be `python -c`.
+    script = tmp_path / "make_large.py"
+    script.write_text(
         "import sys, torch\n"
         "class Large(torch.nn.Module):\n"
         "    def __init__(self):\n"
@@ -237,7 +281,7 @@ def test_large_archive_costs_memory_only_when_touched(tmp_path):
         "    def forward(self): return self.b0\n"
         "torch.jit.save(torch.jit.script(Large()), sys.argv[1])\n"
     )
-    subprocess.run([sys.executable, "-c", script, path], check=True, cwd=tmp_path)
+    subprocess.run([sys.executable, str(script), path], check=True, cwd=tmp_path)
     measure = (
         "import sys, torch, cresset\n"
         "def rss(): return int(open('/proc/self/statm').read().split()[1]) * 4096\n"

@@ -26,13 +26,12 @@ bool startsWith(std::string_view text, std::string_view prefix) {
 }  // namespace
 
 CodeFile::CodeFile(std::string text, std::string record, std::shared_ptr<const DebugRecords> debug)
-    : text_(std::move(text)), record_(std::move(record)), debug_(std::move(debug)) {
-  std::string_view all = text_;
+    : file_(std::make_shared<CodeFileSource>(std::move(text), std::move(record), std::move(debug))) {
+  std::string_view all = this->text();
   size_t decorators = std::string_view::npos;  // where the decorators of the next definition start
   for (size_t at = 0; at < all.size();) {
     size_t end = std::min(all.find('\n', at), all.size());
     std::string_view line = all.substr(at, end - at);
-    line_starts_.push_back(static_cast<uint32_t>(at));
     bool is_class = startsWith(line, "class "), is_def = startsWith(line, "def ");
     if (is_class || is_def) {
       size_t begin = decorators == std::string_view::npos ? at : decorators;
@@ -65,7 +64,7 @@ const CodeBlock* CodeFile::find(std::string_view name) const {
 
 CodeFile::ClassParts CodeFile::split(const CodeBlock& block) const {
   ClassParts parts{block.end, {}};
-  std::string_view all = std::string_view(text_).substr(0, block.end);
+  std::string_view all = text().substr(0, block.end);
   for (size_t at = block.begin; at < block.end;) {
     size_t end = std::min(all.find('\n', at), block.end);
     std::string_view line = all.substr(at, end - at);
@@ -86,10 +85,11 @@ CodeFile::ClassParts CodeFile::split(const CodeBlock& block) const {
 }
 
 size_t CodeFile::signatureEnd(const CodeBlock& block) const {
+  std::string_view all = text();
   int depth = 0;
   char quote = 0;
   for (size_t i = block.begin; i < block.end; ++i) {
-    char c = text_[i];
+    char c = all[i];
     if (quote != 0) {
       if (c == '\\')
         ++i;
@@ -109,11 +109,9 @@ size_t CodeFile::signatureEnd(const CodeBlock& block) const {
 }
 
 std::shared_ptr<const Source> CodeFile::source(size_t begin, size_t end, std::string_view suffix) const {
-  auto line =
-      static_cast<size_t>(std::upper_bound(line_starts_.begin(), line_starts_.end(), begin) - line_starts_.begin());
-  std::string text(std::string_view(text_).substr(begin, end - begin));
-  text += suffix;
-  return std::make_shared<ArchiveSource>(std::move(text), record_, line, begin, debug_);
+  std::string part(text(begin, end));
+  part += suffix;
+  return std::make_shared<SourcePart>(std::move(part), file_, begin);
 }
 
 }  // namespace cresset

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "cresset/archive/debug_records.h"
+#include "cresset/support/source_part.h"
 
 namespace cresset {
 
@@ -42,15 +43,15 @@ class CodeFile {
   /// Where the `:` that ends the signature of a `def` is; npos if it can't be told.
   size_t signatureEnd(const CodeBlock& block) const;
 
-  std::string_view text(size_t begin, size_t end) const { return std::string_view(text_).substr(begin, end - begin); }
-  /// The bytes as a source of their own that knows where it stands, followed by `suffix`.
+  std::string_view text(size_t begin, size_t end) const { return text().substr(begin, end - begin); }
+  /// The bytes as a source of their own (a SourcePart) that knows where it stands, followed by `suffix`.
   std::shared_ptr<const Source> source(size_t begin, size_t end, std::string_view suffix = "") const;
-  const std::string& record() const { return record_; }
+  const std::string& record() const { return file_->name(); }
 
  private:
-  std::string text_, record_;
-  std::shared_ptr<const DebugRecords> debug_;
-  std::vector<uint32_t> line_starts_;  // files are smaller than 4 GiB
+  std::string_view text() const { return file_->text(); }
+
+  std::shared_ptr<const CodeFileSource> file_;
   std::vector<CodeBlock> blocks_;
   std::unordered_map<std::string_view, size_t> index_;
 };

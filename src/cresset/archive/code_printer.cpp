@@ -91,7 +91,7 @@ class CodePrinter {
       kwarg_only |= argument.kwarg_only();
       out_ << argument.name();
       const auto self = i == 0 && argument.name() == "self" ? argument.type()->cast<c10::ClassType>() : nullptr;
-      out_ << ": " << annotation(self ? TypePtr(self) : argument.type());
+      if (i > 0 || options_.type_of_first) out_ << ": " << annotation(self ? TypePtr(self) : argument.type());
       if (argument.default_value()) out_ << "=" << literal(*argument.default_value(), argument.type());
     }
     out_ << ") -> " << annotation(schema.returns().at(0).type()) << ":\n";

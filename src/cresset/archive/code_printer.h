@@ -11,6 +11,8 @@ namespace cresset {
 struct CodeOptions {
   /// Where constants go that source can't say (tensors, …): they print as `CONSTANTS.c0`. May be null.
   std::vector<c10::IValue>* constants = nullptr;
+  /// Whether the first parameter says its type. Archives need that for `self`; people know it.
+  bool type_of_first = true;
 };
 
 /// `def name(...)` with the body of the function's graph. `name` defaults to the function's own.

@@ -37,20 +37,16 @@ class DebugRecords {
   mutable std::vector<Mapping> mappings_;  // by offset
 };
 
-/// A part of a code file. Its ranges know their originals.
-class ArchiveSource final : public Source {
+/// The text of a code file. Its ranges know their originals.
+class CodeFileSource final : public Source {
  public:
-  ArchiveSource(
-      std::string text, std::string record, size_t first_line, size_t offset, std::shared_ptr<const DebugRecords> debug)
-      : Source(std::move(text), std::move(record), first_line), offset_(offset), debug_(std::move(debug)) {}
+  CodeFileSource(std::string text, std::string record, std::shared_ptr<const DebugRecords> debug)
+      : Source(std::move(text), std::move(record)), debug_(std::move(debug)) {}
   std::optional<SourceRange> origin(const SourceRange& range) const override {
-    return debug_ ? debug_->find(offset_ + range.begin) : std::nullopt;
+    return debug_ ? debug_->find(range.begin) : std::nullopt;
   }
-  /// Where this text starts in the code file.
-  size_t fileOffset() const { return offset_; }
 
  private:
-  size_t offset_;
   std::shared_ptr<const DebugRecords> debug_;
 };
 

@@ -76,8 +76,8 @@ auto asArchiveError(const ZipReader& zip, const ArchiveSite* site, F&& f) {
   try {
     return f();
   } catch (const UserError& error) {
-    if (auto source = std::dynamic_pointer_cast<const ArchiveSource>(error.range().source))
-      throw ArchiveError(zip.file(), source->name(), source->fileOffset() + error.range().begin, error.what());
+    if (auto source = std::dynamic_pointer_cast<const SourcePart>(error.range().source))
+      throw ArchiveError(zip.file(), source->name(), source->inWhole(error.range()).begin, error.what());
     if (site) site->fail(error.what());
     throw ArchiveError(zip.file(), "", ArchiveError::kNoOffset, error.what());
   } catch (const c10::Error& error) {

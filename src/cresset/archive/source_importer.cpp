@@ -19,8 +19,11 @@ namespace {
 constexpr std::string_view kRoot = "__torch__";
 constexpr std::string_view kCustomClasses = "__torch__.torch.classes";
 
-// What trees take beside the text that they are parsed from, roughly; so that loading stays within its limit.
-constexpr size_t kTreeBytesPerByte = 48;
+// What trees, and types and schemas made from them, take per byte of the text that they are parsed from, at most: a
+// line `  x : int` has ten trees. So that loading stays within its limit.
+constexpr size_t kTreeBytesPerByte = 160;
+// What of that is left when the trees are gone: attributes' and arguments' names and types.
+constexpr size_t kKeptBytesPerByte = 20;
 
 bool isUnder(std::string_view name, std::string_view prefix) {
   return name.substr(0, prefix.size()) == prefix && (name.size() == prefix.size() || name[prefix.size()] == '.');
@@ -80,15 +83,19 @@ const std::shared_ptr<const CodeFile>& SourceImporter::fileOf(const std::string&
   return it->second;
 }
 
-void SourceImporter::chargeParsing(const CodeFile& file, size_t begin, size_t size) {
-  if (budget_)
-    budget_->charge(size * kTreeBytesPerByte, {zip_->file(), file.record(), begin}, "parsing this definition");
+SourceImporter::ParsingCharge::ParsingCharge(LoadBudget* budget, const ArchiveSite& site, size_t size)
+    : budget_(budget) {
+  if (!budget_) return;
+  budget_->charge(size * kTreeBytesPerByte, site, "parsing this definition");
+  released_ = size * (kTreeBytesPerByte - kKeptBytesPerByte);
 }
 
-std::shared_ptr<const Source> SourceImporter::sourceOf(
-    const CodeFile& file, size_t begin, size_t end, std::string_view suffix) {
-  chargeParsing(file, begin, end - begin);
-  return file.source(begin, end, suffix);
+SourceImporter::ParsingCharge::~ParsingCharge() {
+  if (budget_) budget_->release(released_);
+}
+
+SourceImporter::ParsingCharge SourceImporter::chargeParsing(const CodeFile& file, size_t begin, size_t end) {
+  return ParsingCharge(budget_, {zip_->file(), file.record(), begin}, end - begin);
 }
 
 c10::TypePtr SourceImporter::findType(const std::string& name) {
@@ -113,7 +120,9 @@ Function* SourceImporter::findFunction(const std::string& name) {
   const CodeBlock* block = file->find(qualified.name());
   if (!block || block->kind != CodeBlock::Function) return nullptr;
   Nesting nesting(in_progress_, name);
-  Def def = SourceParser(sourceOf(*file, block->begin, block->end)).parseFunction();
+  ParsingCharge charge = chargeParsing(*file, block->begin, block->end);
+  charge.keepTrees();
+  Def def = SourceParser(file->source(block->begin, block->end)).parseFunction();
   return &defineFunction(program_, def, {c10::QualifiedName(qualified.prefix()), shared_from_this(), false});
 }
 
@@ -127,14 +136,19 @@ c10::TypePtr SourceImporter::defineBlock(
     signatures.push_back(file->signatureEnd(parts.methods[i]));
     lazy = signatures.back() != std::string::npos;
   }
-  if (!lazy) return defineType(program_, SourceParser(sourceOf(*file, block.begin, block.end)).parseClass(), options);
+  if (!lazy) {
+    ParsingCharge charge = chargeParsing(*file, block.begin, block.end);
+    if (!parts.methods.empty()) charge.keepTrees();
+    return defineType(program_, SourceParser(file->source(block.begin, block.end)).parseClass(), options);
+  }
 
   // A class of methods alone needs some statement in its body.
   std::string_view header = file->text(block.begin, parts.header_end);
   size_t first_line = header.find('\n');
   bool bare =
       first_line == std::string_view::npos || header.find_first_not_of(" \n", first_line) == std::string_view::npos;
-  auto source = sourceOf(*file, block.begin, parts.header_end, bare ? "  pass\n" : "");
+  ParsingCharge charge = chargeParsing(*file, block.begin, parts.header_end);
+  auto source = file->source(block.begin, parts.header_end, bare ? "  pass\n" : "");
   c10::NamedTypePtr type = defineType(program_, SourceParser(std::move(source)).parseClass(), options);
   auto cls = type->cast<c10::ClassType>();
   CRESSET_CHECK(cls, "a class that extends Module is a class");
@@ -145,14 +159,15 @@ c10::TypePtr SourceImporter::defineBlock(
 void SourceImporter::declareMethod(
     const c10::ClassTypePtr& cls, const std::shared_ptr<const CodeFile>& file, const CodeBlock& block,
     size_t signature_end) {
-  Def head = SourceParser(sourceOf(*file, block.begin, signature_end + 1, "\n  pass\n")).parseFunction();
+  ParsingCharge charge = chargeParsing(*file, block.begin, signature_end + 1);
+  Def head = SourceParser(file->source(block.begin, signature_end + 1, "\n  pass\n")).parseFunction();
   auto params = head.decl().params();
   bool is_static = params.empty() || params[0].name().name() != "self";
   c10::TypePtr self_type = is_static ? c10::TypePtr() : c10::TypePtr(cls);
   // The raw pointer keeps the class from owning itself: functions live as long as the program, which owns the class.
   c10::ClassType* raw = is_static ? nullptr : cls.get();
   auto body = [importer = shared_from_this(), file, block, raw](Function& function) {
-    Def def = SourceParser(importer->sourceOf(*file, block.begin, block.end)).parseFunction();
+    Def def = SourceParser(file->source(block.begin, block.end)).parseFunction();
     emitFunction(function, def, importer, raw ? c10::TypePtr(raw->shared_from_this()) : c10::TypePtr());
   };
   c10::QualifiedName name(*cls->name(), head.name().name());

@@ -53,8 +53,20 @@ class SourceImporter final : public Resolver, public std::enable_shared_from_thi
   void declareMethod(
       const c10::ClassTypePtr& cls, const std::shared_ptr<const CodeFile>& file, const CodeBlock& block,
       size_t signature_end);
-  std::shared_ptr<const Source> sourceOf(const CodeFile& file, size_t begin, size_t end, std::string_view suffix = "");
-  void chargeParsing(const CodeFile& file, size_t begin, size_t size);
+  // Charges the budget for parsing a piece of code; when it goes away, only what definitions keep stays charged.
+  class ParsingCharge {
+   public:
+    ParsingCharge(LoadBudget* budget, const ArchiveSite& site, size_t size);
+    ~ParsingCharge();
+    ParsingCharge(const ParsingCharge&) = delete;
+    ParsingCharge& operator=(const ParsingCharge&) = delete;
+    void keepTrees() { released_ = 0; }  // of functions that are compiled later
+
+   private:
+    LoadBudget* budget_;
+    size_t released_ = 0;
+  };
+  ParsingCharge chargeParsing(const CodeFile& file, size_t begin, size_t end);
 
   std::shared_ptr<const ZipReader> zip_;
   Program& program_;

@@ -78,7 +78,11 @@ TypePtr makeUnion(const Arguments& types) {
     const TypePtr& other = *types[0] == *none ? types[1] : types[0];
     return *other == *none ? none : TypePtr(c10::OptionalType::create(other));
   }
-  return c10::UnionType::create(types);
+  try {
+    return c10::UnionType::create(types);
+  } catch (const c10::Error&) {  // its message calls this a bug of PyTorch's
+    throw UserError("Union expected types of which none holds all the others");
+  }
 }
 
 constexpr Constructor kConstructors[] = {
@@ -127,6 +131,8 @@ TypePtr construct(const Constructor& constructor, const Arguments& arguments, co
     return constructor.make(arguments);
   } catch (const c10::Error& error) {
     throw UserError(error.msg(), range);
+  } catch (const UserError& error) {
+    throw UserError(error.message(), range);
   }
 }
 

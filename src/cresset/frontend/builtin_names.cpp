@@ -236,7 +236,7 @@ SugaredValuePtr constant(EmitContext& cx, const c10::IValue& value) {
 SugaredValuePtr operatorIfAny(const std::string& name) {
   if (name.empty()) return nullptr;
   const Symbol symbol = Symbol::fromQualString(name);
-  return isBuiltin(symbol) ? std::make_shared<BuiltinFunction>(symbol) : nullptr;
+  return symbol == aten::wait || isBuiltin(symbol) ? std::make_shared<BuiltinFunction>(symbol) : nullptr;
 }
 
 SugaredValuePtr findForm(const std::string& full_name) {
@@ -338,7 +338,8 @@ SugaredValuePtr BuiltinModule::findAttr(const SourceRange& range, EmitContext& c
 }
 
 std::string BuiltinModule::missingAttr(const std::string& name) const {
-  std::string message = path_ + " has no operator or function '" + name + "'";
+  std::string message =
+      "object has no attribute " + name + ": '" + path_ + "' has no operator or function of that name";
   if (path_ == "torch.nn") return message + "; modules can't be made while a script runs";
   if (auto* ns = find(kNamespaces, path_, &Namespace::path); ns && !ns->op_prefix.empty()) {
     const std::string prefix(ns->op_prefix);

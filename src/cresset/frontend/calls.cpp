@@ -4,6 +4,7 @@
 
 #include <ATen/core/class_type.h>
 
+#include "cresset/ir/parser.h"
 #include "cresset/support/error.h"
 
 namespace cresset {
@@ -79,6 +80,13 @@ Value* insertMethodCall(
   Node* node = cx.graph.create(prim::CallMethod);
   node->setAttribute(attr::name, name);
   return finishCall(range, cx, node, match);
+}
+
+Value* insertWait(
+    const SourceRange& range, EmitContext& cx, const std::vector<NamedValue>& args,
+    const std::vector<NamedValue>& kwargs, const std::optional<NamedValue>& self) {
+  static const c10::FunctionSchema schema = parseSchema("aten::wait(Future(t) self) -> t");
+  return finishCall(range, cx, cx.graph.create(aten::wait), matchSchema(schema, cx.graph, range, args, kwargs, self));
 }
 
 void defineInit(const c10::ClassType& type, const SourceRange& range) {

@@ -2,6 +2,7 @@
 // frontend/.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,11 @@ Value* insertFunctionCall(
 Value* insertMethodCall(
     const SourceRange& range, EmitContext& cx, Value* self, const std::string& name,
     const std::vector<NamedValue>& args, const std::vector<NamedValue>& kwargs);
+
+/// aten::wait, which is no operator of the table since it suspends the frame that runs it.
+Value* insertWait(
+    const SourceRange& range, EmitContext& cx, const std::vector<NamedValue>& args,
+    const std::vector<NamedValue>& kwargs, const std::optional<NamedValue>& self);
 
 /// Makes sure that the attributes which `__init__` assigns are declared (compiles it, unless it is being compiled now).
 void defineInit(const c10::ClassType& type, const SourceRange& range);

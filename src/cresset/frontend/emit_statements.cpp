@@ -1,8 +1,37 @@
 // Statements, in order, and what happens to those after an early exit. See emitter_impl.h.
+#include <utility>
+
+#include "cresset/frontend/calls.h"
 #include "cresset/frontend/emitter_impl.h"
 #include "cresset/frontend/exceptions.h"
 
 namespace cresset {
+
+namespace {
+
+/// A function without parameters that is defined inside another one, as archives write what they fork. A call is
+/// emitted in place, so that it sees the variables around it as they are then, as in Python.
+class ClosureValue : public SugaredValue {
+ public:
+  explicit ClosureValue(std::function<Value*()> emit) : emit_(std::move(emit)) {}
+  std::string kind() const override { return "function defined inside a function"; }
+  SugaredValuePtr call(
+      const SourceRange& range, EmitContext& cx, const std::vector<NamedValue>& args,
+      const std::vector<NamedValue>& kwargs, size_t num_binders) override {
+    requireArgs(range, "a function defined inside a function", 0, args.size(), kwargs.size());
+    if (active_) throw UserError("a function defined inside a function can't call itself", range);
+    active_ = true;
+    Value* result = emit_();
+    active_ = false;
+    return std::make_shared<SimpleValue>(result);
+  }
+
+ private:
+  std::function<Value*()> emit_;
+  bool active_ = false;
+};
+
+}  // namespace
 
 Flow FunctionEmitter::emitStatements(const ListView<Stmt>& list, size_t begin, size_t end, Flow flow) {
   for (size_t i = begin; i < end && !flow.ends();) {
@@ -69,8 +98,36 @@ Flow FunctionEmitter::emitStatement(const Stmt& stmt) {
     case TK_CONTINUE:
       if (loops_.empty()) throw UserError("SyntaxError: 'continue' outside loop", stmt.range());
       return Flow::continued();
-    case TK_DEF:
-      throw UserError("a function can't be defined inside a function; define it beside it", stmt.range());
+    case TK_DEF: {
+      const Def closure(stmt.tree());
+      auto emit = [this, closure] {
+        // The body's variables, loops and results are its own.
+        auto frame = std::make_unique<Frame>();
+        frame->isolated = true;
+        env_.push(std::move(frame));
+        auto loops = std::exchange(loops_, {});
+        TypePtr merged = std::exchange(merged_result_, TypePtr());
+        const auto annotation = closure.decl().returnType();
+        TypePtr declared =
+            std::exchange(declared_result_, annotation.present() ? annotationType(annotation.get()) : TypePtr());
+        Flow flow = emitStatements(closure.body());
+        if (!flow.ends()) {
+          flow = flow.falls.isTrue() ? emitImplicitReturn()
+                                     : guard(closure.range(), flow, [&] { return emitImplicitReturn(); });
+        }
+        Value* result = flow.result;
+        if (!merged_result_) merged_result_ = declared_result_ ? declared_result_ : c10::NoneType::get();
+        if (!result) result = uninitializedIn(graph.insertBlock(), merged_result_);
+        result = widen(closure.range(), result, merged_result_);
+        declared_result_ = std::move(declared);
+        merged_result_ = std::move(merged);
+        loops_ = std::move(loops);
+        env_.pop();
+        return result;
+      };
+      assignVariable(closure.name().range(), closure.name().name(), std::make_shared<ClosureValue>(emit), {});
+      return {};
+    }
     case TK_CLASS_DEF:
       throw UserError("a class can't be defined inside a function; define it beside it", stmt.range());
     default:

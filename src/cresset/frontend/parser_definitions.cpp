@@ -7,12 +7,19 @@ namespace cresset {
 
 Stmt Parser::definition() {
   if (function_depth_ > 0) {
-    if (at('@')) decorators();
+    const bool decorated = at('@');
+    if (decorated) decorators();
     rejectReserved();
-    failHere(
-        at(TK_CLASS_DEF)
-            ? "a class inside a function is not supported; move it out"
-            : "a function inside a function is not supported; move it out and pass what it uses as arguments");
+    if (at(TK_CLASS_DEF)) failHere("a class inside a function is not supported; move it out");
+    const char* unsupported =
+        "a function inside a function is not supported; move it out and pass what it uses as arguments";
+    if (decorated) failHere(unsupported);
+    // Archives write what they fork as a function without parameters.
+    SourceRange range = here();
+    Nesting nesting(*this);
+    Def closure = function({});
+    if (!closure.decl().params().empty()) fail(unsupported, range);
+    return closure;
   }
   Nesting nesting(*this);
   std::vector<Expr> marks = decorators();
@@ -137,7 +144,7 @@ Decl Parser::mergeTypeComment(const Decl& decl, const SourceRange& comment, bool
   SourceRange body = typeCommentBody(comment);
   Parser inner(body, false, depth_);
   auto [types, result] = inner.signatureComment();
-  if (decl.returnType().present()) fail("the function has a return type already", comment);
+  // The comment wins over annotations, as in TorchScript: it is what people wrote for the compiler.
   ListView<Param> params = decl.params();
   std::vector<Param> merged;
   if (types) {
@@ -155,7 +162,6 @@ Decl Parser::mergeTypeComment(const Decl& decl, const SourceRange& comment, bool
         merged.push_back(p);
         continue;
       }
-      if (p.type().present()) fail("the parameter '" + p.name().name() + "' has a type already", comment);
       merged.push_back(
           Param::make(p.range(), p.name(), Maybe<Expr>::some((*types)[i - first]), p.defaultValue(), p.kwargOnly()));
     }

@@ -89,7 +89,7 @@ Stmt Parser::simpleStatement() {
   switch (int k = kind()) {
     case TK_BREAK:
     case TK_CONTINUE:
-      if (loop_depth_ == 0) failHere("'" + tokenName(k) + "' outside of a loop");
+      if (loop_depth_ == 0) failHere("SyntaxError: '" + tokenName(k) + "' outside loop");
       [[fallthrough]];
     case TK_PASS:
       advance();

@@ -77,6 +77,7 @@ SugaredValuePtr SugaredValue::iter(const SourceRange& range, EmitContext& cx) {
 SugaredValuePtr BuiltinFunction::call(
     const SourceRange& range, EmitContext& cx, const std::vector<NamedValue>& args,
     const std::vector<NamedValue>& kwargs, size_t num_binders) {
+  if (name_ == aten::wait) return std::make_shared<SimpleValue>(insertWait(range, cx, args, kwargs, self_));
   return std::make_shared<SimpleValue>(insertOp(cx.graph, name_, args, kwargs, range, self_));
 }
 

@@ -103,7 +103,7 @@ class BuiltinFunction : public SugaredValue {
  public:
   explicit BuiltinFunction(Symbol name, std::optional<NamedValue> self = std::nullopt)
       : name_(name), self_(std::move(self)) {}
-  std::string kind() const override { return "builtin function"; }
+  std::string kind() const override { return "builtin"; }
   SugaredValuePtr call(
       const SourceRange& range, EmitContext& cx, const std::vector<NamedValue>& args,
       const std::vector<NamedValue>& kwargs, size_t num_binders) override;

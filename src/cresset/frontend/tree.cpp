@@ -13,19 +13,6 @@
 namespace cresset {
 namespace {
 
-uint32_t depthOf(int kind, const std::vector<TreeRef>& trees) {
-  uint32_t depth = 0;
-  bool left_spine = trees.size() == 2 && BinOp::is(kind);
-  for (size_t i = 0; i < trees.size(); ++i) {
-    uint32_t d = trees[i]->depth() + (left_spine && i == 0 ? 0 : 1);
-    depth = std::max(depth, d);
-  }
-  return depth;
-}
-
-/// The trees whose destruction has begun on this thread, further up its stack.
-thread_local std::vector<TreeRef>* t_dying = nullptr;
-
 /// A walk over a tree: each step opens a tree, closes one, or finds an atom.
 class Walk {
  public:
@@ -149,47 +136,61 @@ std::string print(const Tree* root, bool pretty) {
 
 }  // namespace
 
-Tree::Tree(int kind, bool atom, SourceRange range, std::string text, std::vector<TreeRef> trees)
-    : kind_(kind),
-      atom_(atom),
-      depth_(depthOf(kind, trees)),
-      range_(std::move(range)),
-      text_(std::move(text)),
-      trees_(std::move(trees)) {}
+static_assert(sizeof(Tree) % alignof(std::string) == 0 && sizeof(Tree) % alignof(TreeRef) == 0);
+
+Tree* Tree::allocate(int kind, bool atom, SourceRange&& range, size_t bytes_behind) {
+  return new (::operator new(sizeof(Tree) + bytes_behind)) Tree(kind, atom, std::move(range));
+}
+
+/// `on_spine`: the left operand of a binary operator.
+void Tree::add(TreeRef subtree, bool on_spine) {
+  depth_ = std::max(depth_, subtree->depth() + (on_spine ? 0 : 1));
+  new (subtrees() + size_++) TreeRef(std::move(subtree));
+}
 
 TreeRef Tree::atom(SourceRange range, std::string text) {
-  return std::make_shared<const Tree>(TK_NOTHING, true, std::move(range), std::move(text), std::vector<TreeRef>());
+  Tree* tree = allocate(TK_NOTHING, true, std::move(range), sizeof(std::string));
+  new (tree->atomText()) std::string(std::move(text));
+  return TreeRef(tree);
+}
+
+TreeRef Tree::make(int kind, SourceRange range, std::initializer_list<TreeRef> subtrees) {
+  Tree* tree = allocate(kind, false, std::move(range), subtrees.size() * sizeof(TreeRef));
+  const bool is_binary = subtrees.size() == 2 && BinOp::is(kind);
+  for (const TreeRef& subtree : subtrees) tree->add(subtree, is_binary && tree->size_ == 0);
+  return TreeRef(tree);
 }
 
 TreeRef Tree::make(int kind, SourceRange range, std::vector<TreeRef> subtrees) {
-  return std::make_shared<const Tree>(kind, false, std::move(range), std::string(), std::move(subtrees));
+  Tree* tree = allocate(kind, false, std::move(range), subtrees.size() * sizeof(TreeRef));
+  const bool is_binary = subtrees.size() == 2 && BinOp::is(kind);
+  for (TreeRef& subtree : subtrees) tree->add(std::move(subtree), is_binary && tree->size_ == 0);
+  return TreeRef(tree);
 }
 
-Tree::~Tree() {
-  // The first tree to die on this thread's stack destroys all below it in a loop; those hand it their subtrees.
-  if (trees_.empty()) return;
-  if (t_dying != nullptr) {
-    for (TreeRef& tree : trees_) t_dying->push_back(std::move(tree));
-    return;
-  }
-  std::vector<TreeRef> dying = std::move(trees_);
-  t_dying = &dying;
+void Tree::destroy(const Tree* root) {
+  std::vector<const Tree*> dying{root};
   while (!dying.empty()) {
-    TreeRef tree = std::move(dying.back());
+    Tree* tree = const_cast<Tree*>(dying.back());
     dying.pop_back();
-    tree.reset();
+    if (tree->atom_) std::destroy_at(tree->atomText());
+    for (size_t i = 0; i < tree->size_; ++i) {
+      const Tree* subtree = tree->subtrees()[i].tree_;
+      if (subtree->references_.fetch_sub(1, std::memory_order_acq_rel) == 1) dying.push_back(subtree);
+    }
+    tree->~Tree();
+    ::operator delete(tree);
   }
-  t_dying = nullptr;
 }
 
 const std::string& Tree::text() const {
   CRESSET_CHECK(atom_, toString());
-  return text_;
+  return *atomText();
 }
 
 const TreeRef& Tree::tree(size_t i) const {
-  CRESSET_CHECK(i < trees_.size(), "subtree " + std::to_string(i) + " of " + toString());
-  return trees_[i];
+  CRESSET_CHECK(i < size_, "subtree " + std::to_string(i) + " of " + toString());
+  return subtrees()[i];
 }
 
 std::string Tree::toString(bool pretty) const {

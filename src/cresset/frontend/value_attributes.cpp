@@ -149,6 +149,9 @@ SugaredValuePtr attributeOfValue(const SourceRange& range, EmitContext& cx, Valu
   } else if (type->kind() == c10::TypeKind::ComplexType) {
     const Field* field = find(kComplexFields, name);
     if (field && isBuiltin(Symbol::fromQualString(field->op))) return readField(range, cx, value, *field);
+  } else if (type->kind() == c10::TypeKind::FutureType) {
+    if (name != "wait") return nullptr;
+    return std::make_shared<BuiltinFunction>(aten::wait, NamedValue(value, range, "self"));
   } else if (auto enum_type = type->cast<c10::EnumType>()) {
     return enumField(range, cx, value, *enum_type, name);
   }

@@ -145,30 +145,10 @@ c10::IValue Run::take(uint32_t operand) {
   return operand & kMoveBit ? std::move(reg) : reg;
 }
 
-void Run::pushOperands(const uint32_t* operands, uint32_t count) {
-  const Frame& frame = frames_.back();
-  c10::IValue* regs = registers_.data() + frame.base;
-  const c10::IValue* constants = frame.code->constants.data();
-  if (stack_.capacity() < count) stack_.reserve(count);
-  for (uint32_t i = 0; i < count; ++i) {
-    const uint32_t operand = operands[i];
-    const uint32_t index = operand & kIndexMask;
-    if (operand & kMoveBit)
-      stack_.push_back(std::move(regs[index]));
-    else
-      stack_.push_back(operand & kConstantBit ? constants[index] : regs[index]);
-  }
-}
-
-void Run::popResults(const uint32_t* outputs, uint32_t count) {
+void Run::reportResults(uint32_t count) const {
   CRESSET_CHECK(
       stack_.size() == count, "an operator left " + std::to_string(stack_.size()) + " results instead of " +
                                   std::to_string(count) + " in " + frames_.back().code->name);
-  c10::IValue* regs = registers_.data() + frames_.back().base;
-  for (uint32_t i = 0; i < count; ++i) {
-    if (outputs[i] != kNoRegister) new (&regs[outputs[i]]) c10::IValue(std::move(stack_[i]));
-  }
-  stack_.clear();
 }
 
 void Run::pushFrame(const Code& callee, uint32_t result, bool is_exit) {

@@ -18,6 +18,8 @@ constexpr OpInfo kInfos[] = {
 #define SCALAR1(Name, Operator, ...) {#Name, Format::Unary, Operator},
 #define SCALAR2(Name, Operator, ...) {#Name, Format::Binary, Operator},
 #define COMPARE_JUMP(Name, ...) {#Name, Format::JumpCompare, nullptr},
+#define FLOAT_JUMP(Name, Compare, Negation, Relation) \
+  {#Name, Format::JumpCompare, nullptr}, {#Negation, Format::JumpCompare, nullptr},
 #include "cresset/interpreter/instructions.def"
 };
 static_assert(std::size(kInfos) == static_cast<size_t>(Op::Count));
@@ -33,8 +35,21 @@ struct ScalarTable {
       operators[i] = OperatorTable::get().find(kInfos[i].operator_name);
       if (operators[i]) instructions.emplace(operators[i], static_cast<Op>(i));
     }
-    // Lists of any type; the other overloads of these names are for strings, dicts and tensors.
-    for (auto [name, op] : {std::pair{"aten::len.t", Op::ListLen}, std::pair{"aten::__getitem__.t", Op::ListGet}}) {
+    // Lists of any type, dicts with the keys that most have. An instruction stands for all overloads in its rows; what
+    // it can't do itself goes to the last one.
+    constexpr std::pair<const char*, Op> kContainerRows[] = {
+        {"aten::len.t", Op::ListLen},
+        {"aten::__getitem__.t", Op::ListGet},
+        {"aten::append.t", Op::ListAppend},
+        {"aten::_set_item.t", Op::ListSet},
+        {"aten::__getitem__.Dict_int", Op::DictGet},
+        {"aten::__getitem__.Dict_str", Op::DictGet},
+        {"aten::__contains__.int", Op::DictContains},
+        {"aten::__contains__.str", Op::DictContains},
+        {"aten::_set_item.int", Op::DictSet},
+        {"aten::_set_item.str", Op::DictSet},
+    };
+    for (auto [name, op] : kContainerRows) {
       const Operator* found = OperatorTable::get().find(name);
       operators[static_cast<size_t>(op)] = found;
       if (found) instructions.emplace(found, op);

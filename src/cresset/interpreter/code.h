@@ -27,6 +27,7 @@ enum class Op : uint16_t {
 #define SCALAR1(Name, ...) Name,
 #define SCALAR2(Name, ...) Name,
 #define COMPARE_JUMP(Name, ...) Name,
+#define FLOAT_JUMP(Name, Compare, Negation, Relation) Name, Negation,
 #include "cresset/interpreter/instructions.def"
   Count
 };
@@ -44,6 +45,7 @@ enum class Format : uint8_t {
   Loop,
   Slot,
   Element,
+  Update,
   Type,
   Pool,
   PoolOperator,

@@ -104,6 +104,11 @@ class Listing {
       case Format::Borrow:
         out_ << name << ' ' << operand(i.b);
         break;
+      case Format::Update:
+        out_ << name << ' ';
+        if (i.op != Op::ListAppend) out_ << operand(i.a) << ", ";
+        out_ << operand(i.b) << ", " << operand(i.c);
+        break;
       case Format::Drop:
         out_ << name << ' ' << reg(i.a);
         break;

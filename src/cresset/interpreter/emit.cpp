@@ -4,6 +4,7 @@
 
 #include <ATen/core/class_type.h>
 
+#include <algorithm>
 #include <limits>
 #include <utility>
 
@@ -171,8 +172,7 @@ void Emitter::emitPool(Op op, const Liveness::NodeInfo& info, uint32_t b, size_t
       static_cast<uint16_t>(outputs.size()));
 }
 
-void Emitter::emitBorrowing(Op op, const Liveness::NodeInfo& info, uint32_t b, uint32_t c, uint16_t n) {
-  // Scalars leave nothing behind, so their registers may take the result. Others must outlive the instruction.
+std::vector<uint32_t> Emitter::releaseScalars(const Liveness::NodeInfo& info) {
   const InputRange inputs = info.node->inputs();
   std::vector<uint32_t> owning;
   for (size_t k = 0; k < inputs.size(); ++k) {
@@ -183,6 +183,12 @@ void Emitter::emitBorrowing(Op op, const Liveness::NodeInfo& info, uint32_t b, u
     else
       owning.push_back(variable);
   }
+  return owning;
+}
+
+void Emitter::emitBorrowing(Op op, const Liveness::NodeInfo& info, uint32_t b, uint32_t c, uint16_t n) {
+  // Scalars leave nothing behind, so their registers may take the result. Others must outlive the instruction.
+  const std::vector<uint32_t> owning = releaseScalars(info);
   uint32_t a = 0;
   for (const Value* output : info.node->outputs()) {
     define(output);
@@ -252,8 +258,13 @@ void Emitter::emitNode(const Liveness::NodeInfo& info) {
       return emitSetAttr(info);
     case prim::CallFunction:
       return emitCallFunction(info);
-    case prim::CallMethod:
+    case prim::CallMethod: {
+      // A class has no subclasses, so only an interface's methods are found at run time.
+      const auto type = node.input(size_t(0))->type()->cast<c10::ClassType>();
+      torch::jit::Function* method = type ? type->findMethod(node.s(attr::name)) : nullptr;
+      if (method) return emitPool(Op::CallFunction, info, functionSite(method));
       return emitPool(Op::CallMethod, info, methodSite(node.s(attr::name)));
+    }
     case prim::isinstance:
       return emitIsInstance(info);
     case prim::Enter:
@@ -274,7 +285,13 @@ void Emitter::emitOperator(const Liveness::NodeInfo& info) {
   const Operator* op = operatorOf(node);
   CRESSET_CHECK(op != nullptr, std::string("a structural node without an instruction: ") + node.kind().toQualString());
   const Op scalar = scalarInstruction(*op);
-  if (scalar != Op::Count && node.outputs().size() == 1) return emitScalar(info, scalar);
+  if (scalar != Op::Count) {
+    if (opInfo(scalar).format != Format::Update) return emitScalar(info, scalar);
+    // These instructions have no output; the operator may give the list itself.
+    const auto outputs = node.outputs();
+    if (std::all_of(outputs.begin(), outputs.end(), [&](const Value* v) { return live_.isUnused(v); }))
+      return emitUpdate(info, scalar);
+  }
   if (emitNoneTest(info, *op)) return;
   const auto [it, is_new] = operator_index_.emplace(op, static_cast<uint32_t>(code_.operators.size()));
   if (is_new) code_.operators.push_back(op);
@@ -285,6 +302,16 @@ void Emitter::emitScalar(const Liveness::NodeInfo& info, Op op) {
   const Node& node = *info.node;
   const uint32_t b = borrowed(node.input(size_t(0)));
   emitBorrowing(op, info, b, node.inputs().size() > 1 ? borrowed(node.input(1)) : 0);
+}
+
+void Emitter::emitUpdate(const Liveness::NodeInfo& info, Op op) {
+  const InputRange inputs = info.node->inputs();
+  const size_t n = inputs.size();
+  const uint32_t a = n == 3 ? borrowed(inputs[0]) : 0, b = borrowed(inputs[n - 2]), c = borrowed(inputs[n - 1]);
+  const std::vector<uint32_t> owning = releaseScalars(info);
+  for (const Value* output : info.node->outputs()) define(output);
+  add(op, a, b, c);
+  for (uint32_t variable : owning) drop(variable);
 }
 
 /// `x is None` and `x is not None`, by far the most common uses of these operators.
@@ -333,9 +360,13 @@ void Emitter::emitCallFunction(const Liveness::NodeInfo& info) {
   const Node& node = *info.node;
   const auto type = node.input(size_t(0))->type()->cast<c10::FunctionType>();
   if (!type) throw UserError("only a function that is known when code is compiled can be called", node.sourceRange());
-  const auto [it, is_new] = function_index_.emplace(type->function(), static_cast<uint32_t>(code_.functions.size()));
-  if (is_new) code_.functions.push_back(std::make_unique<FunctionSite>(type->function()));
-  emitPool(Op::CallFunction, info, it->second, 1);
+  emitPool(Op::CallFunction, info, functionSite(type->function()), 1);
+}
+
+uint32_t Emitter::functionSite(torch::jit::Function* function) {
+  const auto [it, is_new] = function_index_.emplace(function, static_cast<uint32_t>(code_.functions.size()));
+  if (is_new) code_.functions.push_back(std::make_unique<FunctionSite>(function));
+  return it->second;
 }
 
 void Emitter::emitFork(const Liveness::NodeInfo& info) {

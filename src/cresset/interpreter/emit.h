@@ -29,6 +29,8 @@ class Emitter {
   void emitNode(const Liveness::NodeInfo& info);
   void emitOperator(const Liveness::NodeInfo& info);
   void emitScalar(const Liveness::NodeInfo& info, Op op);
+  void emitUpdate(const Liveness::NodeInfo& info, Op op);
+  uint32_t functionSite(torch::jit::Function* function);
   bool emitNoneTest(const Liveness::NodeInfo& info, const Operator& op);
   void emitTupleIndex(const Liveness::NodeInfo& info);
   void emitGetAttr(const Liveness::NodeInfo& info);
@@ -44,6 +46,8 @@ class Emitter {
   void emitPool(Op op, const Liveness::NodeInfo& info, uint32_t b, size_t first_input = 0);
   /// For instructions that borrow their operands: ra = op(vb, vc). `owning` operands are dropped behind it.
   void emitBorrowing(Op op, const Liveness::NodeInfo& info, uint32_t b, uint32_t c, uint16_t n = 0);
+  /// Releases the scalar operands that die here; gives the others, which must outlive the instruction.
+  std::vector<uint32_t> releaseScalars(const Liveness::NodeInfo& info);
   /// Gives the output its register; kNoRegister if nobody uses it.
   uint32_t defineOutput(const Value* output);
 

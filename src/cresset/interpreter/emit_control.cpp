@@ -24,6 +24,11 @@ Op inverse(Op op) {
 #define COMPARE_JUMP(Name, Compare, Inverse, Relation, Doc) \
   case Op::Name:                                            \
     return Op::Inverse;
+#define FLOAT_JUMP(Name, Compare, Negation, Relation) \
+  case Op::Name:                                      \
+    return Op::Negation;                              \
+  case Op::Negation:                                  \
+    return Op::Name;
 #include "cresset/interpreter/instructions.def"
     default:
       return Op::Count;
@@ -39,6 +44,9 @@ Op jumpOf(Op op) {
       return Op::JumpIfNotNone;
 #define COMPARE_JUMP(Name, Compare, Inverse, Relation, Doc) \
   case Op::Compare:                                         \
+    return Op::Name;
+#define FLOAT_JUMP(Name, Compare, Negation, Relation) \
+  case Op::Compare:                                   \
     return Op::Name;
 #include "cresset/interpreter/instructions.def"
     default:

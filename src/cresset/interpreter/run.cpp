@@ -8,11 +8,13 @@
 #include <ATen/core/class_type.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 
+#include <bit>
 #include <new>
 #include <utility>
 
 #include "cresset/interpreter/futures.h"
 #include "cresset/interpreter/object_slots.h"
+#include "cresset/ops/row_helpers.h"
 
 namespace cresset {
 
@@ -22,24 +24,38 @@ int64_t wrap(uint64_t x) {
   return static_cast<int64_t>(x);
 }
 
+// Divisors are powers of two more often than not, and a shift is many times faster than a division.
 int64_t floorDivide(int64_t x, int64_t y) {
+  if (y > 0 && (y & (y - 1)) == 0) return x >> std::countr_zero(static_cast<uint64_t>(y));
   const int64_t q = x / y;
   return (x % y != 0 && (x < 0) != (y < 0)) ? q - 1 : q;
 }
 
 int64_t floorRemainder(int64_t x, int64_t y) {
+  if (y > 0 && (y & (y - 1)) == 0) return x & (y - 1);
   const int64_t r = x % y;
   return (r != 0 && (r < 0) != (y < 0)) ? r + y : r;
 }
 
-int64_t getInt(const c10::IValue& value) {
+/// Symbolic numbers, whose values c10 asks for by virtual calls; kept out of the handlers.
+[[gnu::noinline, gnu::cold]] int64_t symbolicInt(const c10::IValue& value) {
   return value.toInt();
 }
-double getFloat(const c10::IValue& value) {
+[[gnu::noinline, gnu::cold]] double symbolicFloat(const c10::IValue& value) {
   return value.toDouble();
 }
-bool getBool(const c10::IValue& value) {
+[[gnu::noinline, gnu::cold]] bool symbolicBool(const c10::IValue& value) {
   return value.toBool();
+}
+
+[[gnu::always_inline]] inline int64_t getInt(const c10::IValue& value) {
+  return value.isInt() ? value.toInt() : symbolicInt(value);
+}
+[[gnu::always_inline]] inline double getFloat(const c10::IValue& value) {
+  return value.isDouble() ? value.toDouble() : symbolicFloat(value);
+}
+[[gnu::always_inline]] inline bool getBool(const c10::IValue& value) {
+  return value.isBool() ? value.toBool() : symbolicBool(value);
 }
 
 bool isNone(const c10::IValue& value) {
@@ -102,6 +118,7 @@ bool Run::interpret() {
 #define SCALAR1(Name, ...) &&L_##Name,
 #define SCALAR2(Name, ...) &&L_##Name,
 #define COMPARE_JUMP(Name, ...) &&L_##Name,
+#define FLOAT_JUMP(Name, Compare, Negation, Relation) &&L_##Name, &&L_##Negation,
 #include "cresset/interpreter/instructions.def"
   };
 #endif
@@ -111,13 +128,8 @@ bool Run::interpret() {
   const c10::IValue* constants;
   const uint32_t* pool;
   InterruptPoll& interrupt = InterruptPoll::current();
-  // Kept here between polls; a run that ends early leaves the thread's budget as the last poll set it.
+  // In a register between polls; a run that ends by an exception leaves the thread's budget as the last poll set it.
   int budget = interrupt.budget;
-  struct KeepBudget {
-    InterruptPoll& interrupt;
-    int& budget;
-    ~KeepBudget() { interrupt.budget = budget; }
-  } keep_budget{interrupt, budget};
   LOAD();
 
 #if CRESSET_THREADED
@@ -142,11 +154,11 @@ bool Run::interpret() {
     JUMP_TO(pc->a);
   }
   CASE(JumpIf) {
-    if (READ(pc->b).toBool()) JUMP_TO(pc->a);
+    if (getBool(READ(pc->b))) JUMP_TO(pc->a);
     NEXT();
   }
   CASE(JumpIfNot) {
-    if (!READ(pc->b).toBool()) JUMP_TO(pc->a);
+    if (!getBool(READ(pc->b))) JUMP_TO(pc->a);
     NEXT();
   }
   CASE(JumpIfNone) {
@@ -159,14 +171,23 @@ bool Run::interpret() {
   }
 #define COMPARE_JUMP(Name, Compare, Inverse, Relation, Doc)               \
   CASE(Name) {                                                            \
-    if (READ(pc->b).toInt() Relation READ(pc->c).toInt()) JUMP_TO(pc->a); \
+    if (getInt(READ(pc->b)) Relation getInt(READ(pc->c))) JUMP_TO(pc->a); \
     NEXT();                                                               \
+  }
+#define FLOAT_JUMP(Name, Compare, Negation, Relation)                            \
+  CASE(Name) {                                                                   \
+    if (getFloat(READ(pc->b)) Relation getFloat(READ(pc->c))) JUMP_TO(pc->a);    \
+    NEXT();                                                                      \
+  }                                                                              \
+  CASE(Negation) {                                                               \
+    if (!(getFloat(READ(pc->b)) Relation getFloat(READ(pc->c)))) JUMP_TO(pc->a); \
+    NEXT();                                                                      \
   }
 #include "cresset/interpreter/instructions.def"
   CASE(Loop) {
-    const int64_t i = regs[pc->b].toInt() + 1;
+    const int64_t i = getInt(regs[pc->b]) + 1;
     WRITE(pc->b, i);
-    if (i < READ(pc->c).toInt()) {
+    if (i < getInt(READ(pc->c))) {
       POLL();
       pc = instructions + pc->a;
       DISPATCH();
@@ -182,6 +203,7 @@ bool Run::interpret() {
     if (frames_.size() == 1) {
       for (uint32_t i = 0; i < pc->c; ++i) results_.push_back(take(pool[pc->a + i]));
       frames_.pop_back();
+      interrupt.budget = budget;
       return true;
     }
     const uint32_t from = pool[pc->a];
@@ -253,6 +275,7 @@ bool Run::interpret() {
       if (!future->completed()) {
         if (may_suspend_) {
           awaited_ = std::move(future);
+          interrupt.budget = budget;
           return false;
         }
         blockOn(*future);
@@ -346,12 +369,48 @@ bool Run::interpret() {
   }
   CASE(ListGet) {
     const auto list = READ(pc->b).toListRef();
-    int64_t i = READ(pc->c).toInt();
+    int64_t i = getInt(READ(pc->c));
     const auto size = static_cast<int64_t>(list.size());
     if (i < 0) i += size;
     if (i < 0 || i >= size) [[unlikely]]
       goto slow2;
     WRITE(pc->a, list[static_cast<size_t>(i)]);
+    NEXT();
+  }
+  CASE(ListAppend) {
+    SAVE();
+    listOf(READ(pc->b)).list.push_back(READ(pc->c));
+    NEXT();
+  }
+  CASE(ListSet) {
+    auto& list = listOf(READ(pc->a)).list;
+    int64_t i = getInt(READ(pc->b));
+    const auto size = static_cast<int64_t>(list.size());
+    if (i < 0) i += size;
+    if (i < 0 || i >= size) [[unlikely]]
+      goto slow3;
+    // What was there may be an object whose destruction runs anything, so it dies when the list is whole again.
+    { c10::IValue old = std::exchange(list[static_cast<size_t>(i)], READ(pc->c)); }
+    NEXT();
+  }
+  CASE(DictGet) {
+    SAVE();
+    auto& dict = dictOf(READ(pc->b)).dict;
+    const auto found = dict.find(READ(pc->c));
+    if (found == dict.end()) [[unlikely]]
+      goto slow2;
+    WRITE(pc->a, found->second);
+    NEXT();
+  }
+  CASE(DictContains) {
+    SAVE();
+    auto& dict = dictOf(READ(pc->b)).dict;
+    WRITE(pc->a, dict.find(READ(pc->c)) != dict.end());
+    NEXT();
+  }
+  CASE(DictSet) {
+    SAVE();
+    dictOf(READ(pc->a)).dict.insert_or_assign(READ(pc->b), READ(pc->c));
     NEXT();
   }
 
@@ -379,6 +438,14 @@ slow1:
   stack_.push_back(READ(pc->b));
   operatorOfScalar(pc->op).call(stack_, 1);
   popResults(&pc->a, 1);
+  NEXT();
+slow3:
+  SAVE();
+  stack_.push_back(READ(pc->a));
+  stack_.push_back(READ(pc->b));
+  stack_.push_back(READ(pc->c));
+  operatorOfScalar(pc->op).call(stack_, 3);
+  stack_.clear();
   NEXT();
 slow2:
   SAVE();

@@ -86,6 +86,7 @@ class Run {
   c10::IValue take(uint32_t operand);
   void pushOperands(const uint32_t* operands, uint32_t count);
   void popResults(const uint32_t* outputs, uint32_t count);
+  [[gnu::cold]] void reportResults(uint32_t count) const;
   // containers.cpp
   void makeTuple(const Instruction& instruction);
   void makeList(const Instruction& instruction);
@@ -114,6 +115,34 @@ class Run {
   std::shared_ptr<Program> kept_program_;
   bool may_suspend_ = false;
 };
+
+// Inline, since every operator goes through these two.
+
+inline void Run::pushOperands(const uint32_t* operands, uint32_t count) {
+  const Frame& frame = frames_.back();
+  c10::IValue* regs = registers_.data() + frame.base;
+  const c10::IValue* constants = frame.code->constants.data();
+  if (stack_.capacity() < count) [[unlikely]]
+    stack_.reserve(count);
+  for (uint32_t i = 0; i < count; ++i) {
+    const uint32_t operand = operands[i];
+    const uint32_t index = operand & kIndexMask;
+    if (operand & kMoveBit)
+      stack_.push_back(std::move(regs[index]));
+    else
+      stack_.push_back(operand & kConstantBit ? constants[index] : regs[index]);
+  }
+}
+
+inline void Run::popResults(const uint32_t* outputs, uint32_t count) {
+  if (stack_.size() != count) [[unlikely]]
+    reportResults(count);
+  c10::IValue* regs = registers_.data() + frames_.back().base;
+  for (uint32_t i = 0; i < count; ++i) {
+    if (outputs[i] != kNoRegister) new (&regs[outputs[i]]) c10::IValue(std::move(stack_[i]));
+  }
+  stack_.clear();
+}
 
 /// Thrown by the Return of an `__exit__` frame: the exception that it ran for goes on.
 struct ExitDone {};

@@ -1,4 +1,4 @@
-// Attributes: a shared, immutable variant.
+// Attributes: an int, a float, or a shared, immutable variant.
 //
 // Graphs within attributes may form a chain as long as a program, so a dying attribute hands its graphs to a list that
 // the outermost destructor works off, rather than destroying them from within itself.
@@ -61,41 +61,47 @@ void checkNotNull(const T& v, const char* what) {
 
 }  // namespace
 
-Attribute::Attribute(int64_t v) : impl_(std::make_shared<Impl>(v)) {}
-Attribute::Attribute(double v) : impl_(std::make_shared<Impl>(v)) {}
-Attribute::Attribute(std::complex<double> v) : impl_(std::make_shared<Impl>(v)) {}
-Attribute::Attribute(std::string v) : impl_(std::make_shared<Impl>(std::move(v))) {}
-Attribute::Attribute(const at::Tensor& v) : impl_(std::make_shared<Impl>(v)) {}
+Attribute::Attribute(int64_t v) : value_(v) {}
+Attribute::Attribute(double v) : value_(v) {}
+Attribute::Attribute(std::complex<double> v) : value_(std::make_shared<const Impl>(v)) {}
+Attribute::Attribute(std::string v) : value_(std::make_shared<const Impl>(std::move(v))) {}
+Attribute::Attribute(const at::Tensor& v) : value_(std::make_shared<const Impl>(v)) {}
 Attribute::Attribute(GraphPtr v) {
   checkNotNull(v, "graph");
-  impl_ = std::make_shared<Impl>(std::move(v));
+  value_ = std::make_shared<const Impl>(std::move(v));
 }
 Attribute::Attribute(c10::TypePtr v) {
   checkNotNull(v, "type");
-  impl_ = std::make_shared<Impl>(std::move(v));
+  value_ = std::make_shared<const Impl>(std::move(v));
 }
-Attribute::Attribute(const c10::IValue& v) : impl_(std::make_shared<Impl>(v)) {}
-Attribute::Attribute(std::vector<int64_t> v) : impl_(std::make_shared<Impl>(std::move(v))) {}
-Attribute::Attribute(std::vector<double> v) : impl_(std::make_shared<Impl>(std::move(v))) {}
-Attribute::Attribute(std::vector<std::complex<double>> v) : impl_(std::make_shared<Impl>(std::move(v))) {}
-Attribute::Attribute(std::vector<std::string> v) : impl_(std::make_shared<Impl>(std::move(v))) {}
-Attribute::Attribute(std::vector<at::Tensor> v) : impl_(std::make_shared<Impl>(std::move(v))) {}
+Attribute::Attribute(const c10::IValue& v) : value_(std::make_shared<const Impl>(v)) {}
+Attribute::Attribute(std::vector<int64_t> v) : value_(std::make_shared<const Impl>(std::move(v))) {}
+Attribute::Attribute(std::vector<double> v) : value_(std::make_shared<const Impl>(std::move(v))) {}
+Attribute::Attribute(std::vector<std::complex<double>> v) : value_(std::make_shared<const Impl>(std::move(v))) {}
+Attribute::Attribute(std::vector<std::string> v) : value_(std::make_shared<const Impl>(std::move(v))) {}
+Attribute::Attribute(std::vector<at::Tensor> v) : value_(std::make_shared<const Impl>(std::move(v))) {}
 Attribute::Attribute(std::vector<GraphPtr> v) {
   for (const auto& graph : v) checkNotNull(graph, "graph");
-  impl_ = std::make_shared<Impl>(std::move(v));
+  value_ = std::make_shared<const Impl>(std::move(v));
 }
 Attribute::Attribute(std::vector<c10::TypePtr> v) {
   for (const auto& type : v) checkNotNull(type, "type");
-  impl_ = std::make_shared<Impl>(std::move(v));
+  value_ = std::make_shared<const Impl>(std::move(v));
 }
 
 Kind Attribute::kind() const {
-  return static_cast<Kind>(impl_->payload.index());
+  const auto* shared = std::get_if<std::shared_ptr<const Impl>>(&value_);
+  return static_cast<Kind>(shared ? (*shared)->payload.index() : value_.index());
 }
 
 template <Kind kKind>
 const auto& Attribute::get() const {
-  if (const auto* found = std::get_if<static_cast<size_t>(kKind)>(&impl_->payload)) return *found;
+  constexpr auto kIndex = static_cast<size_t>(kKind);
+  if constexpr (kKind == Kind::Int || kKind == Kind::Float) {
+    if (const auto* found = std::get_if<kIndex>(&value_)) return *found;
+  } else if (const auto* shared = std::get_if<std::shared_ptr<const Impl>>(&value_)) {
+    if (const auto* found = std::get_if<kIndex>(&(*shared)->payload)) return *found;
+  }
   throw UserError(std::string("Expected an attribute of kind ") + toString(kKind) + ", got " + toString(kind()) + ".");
 }
 

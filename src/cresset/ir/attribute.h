@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <variant>
 #include <vector>
 
 namespace at {
@@ -21,7 +22,8 @@ namespace cresset {
 
 class Graph;
 
-/// Immutable and cheap to copy (shared).
+/// Immutable and cheap to copy: ints and floats, which most constants are, stand in the attribute itself, the rest is
+/// shared.
 class Attribute {
  public:
   enum class Kind {
@@ -82,7 +84,7 @@ class Attribute {
   struct Impl;
   template <Kind kKind>
   const auto& get() const;
-  std::shared_ptr<const Impl> impl_;
+  std::variant<int64_t, double, std::shared_ptr<const Impl>> value_;
 };
 
 const char* toString(Attribute::Kind kind);

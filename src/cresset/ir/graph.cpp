@@ -1,6 +1,6 @@
 // Graphs and blocks: creation, insertion points, copies.
 //
-// Everything that a graph owns lives in deques, which never move their elements; what is erased stays there as a
+// Everything that a graph owns lives in StableVectors, which never move their elements; what is erased stays there as a
 // tombstone until the graph dies, so that a stale pointer can be recognized. Copies walk nested blocks with a stack of
 // their own, since blocks may nest as deep as a program with many early returns is long.
 #include "cresset/ir/graph.h"
@@ -75,8 +75,8 @@ Node* Graph::create(Symbol kind, size_t num_outputs) {
   ++live_nodes_;
   node->range_ = current_range_;
   node->inlined_ = current_call_;
-  node->outputs_.reserve(num_outputs);
-  for (size_t i = 0; i < num_outputs; ++i) node->outputs_.push_back(newValue(node, i));
+  node->outputs_.reserve(arena_, num_outputs);
+  for (size_t i = 0; i < num_outputs; ++i) node->outputs_.push_back(arena_, newValue(node, i));
   return node;
 }
 
@@ -119,7 +119,7 @@ void Graph::setLocation(SourceRange range, InlinedCallPtr call) {
 }
 
 Value* Graph::findValue(std::string_view debug_name) const {
-  if (auto found = names_.find(std::string(debug_name)); found != names_.end()) return found->second;
+  if (Value* found = names_.find(debug_name)) return found;
   if (debug_name.empty() || debug_name.size() > 10 || (debug_name[0] == '0' && debug_name.size() > 1)) return nullptr;
   uint64_t number = 0;
   for (char c : debug_name) {
@@ -129,10 +129,12 @@ Value* Graph::findValue(std::string_view debug_name) const {
   // Numbers grow with the index unless text has assigned others.
   auto matches = [&](const Value& v) { return v.unique_ == number && !v.erased_ && !v.name_; };
   if (number < values_.size() && values_[number].unique_ == number) {
-    return matches(values_[number]) ? const_cast<Value*>(&values_[number]) : nullptr;
+    return matches(values_[number]) ? &values_[number] : nullptr;
   }
-  auto found = std::find_if(values_.begin(), values_.end(), matches);
-  return found == values_.end() ? nullptr : const_cast<Value*>(&*found);
+  for (size_t i = 0; i < values_.size(); ++i) {
+    if (matches(values_[i])) return &values_[i];
+  }
+  return nullptr;
 }
 
 void Graph::assignNumbers(std::span<const std::pair<Value*, uint32_t>> numbers) {
@@ -148,10 +150,10 @@ void Graph::assignNumbers(std::span<const std::pair<Value*, uint32_t>> numbers) 
     taken[number] = true;
   }
   next_unique_ = past_highest;
-  for (Value& value : values_) value.unique_ = UINT32_MAX;
+  for (size_t i = 0; i < values_.size(); ++i) values_[i].unique_ = UINT32_MAX;
   for (const auto& [value, number] : numbers) value->unique_ = number;
-  for (Value& value : values_) {
-    if (value.unique_ == UINT32_MAX) value.unique_ = next_unique_++;
+  for (size_t i = 0; i < values_.size(); ++i) {
+    if (values_[i].unique_ == UINT32_MAX) values_[i].unique_ = next_unique_++;
   }
 }
 
@@ -224,7 +226,7 @@ void Graph::cloneContents(
     }
     to->type_ = from->type_;
     if (keep_numbers) to->unique_ = from->unique_;
-    if (from->name_) to->setDebugName(*from->name_);
+    if (from->name_) to->setDebugName(from->name());
   };
   auto copyInto = [&](const Node* from, Node* to) {
     to->reserveOperands(from->num_operands_);
@@ -287,7 +289,7 @@ Node* Graph::createClone(const Node* node, const std::function<Value*(Value*)>& 
   }
   for (size_t i = 0; i < node->outputs_.size(); ++i) {
     copy->outputs_[i]->type_ = node->outputs_[i]->type_;
-    if (node->outputs_[i]->name_) copy->outputs_[i]->setDebugName(*node->outputs_[i]->name_);
+    if (node->outputs_[i]->name_) copy->outputs_[i]->setDebugName(node->outputs_[i]->name());
   }
   if (copy_blocks || node->blocks_.empty()) copy->op_ = node->op_;
   return copy;

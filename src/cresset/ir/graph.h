@@ -22,7 +22,6 @@
 #include <ATen/core/jit_type_base.h>
 
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <iterator>
 #include <memory>
@@ -34,6 +33,7 @@
 #include <vector>
 
 #include "cresset/ir/attribute.h"
+#include "cresset/ir/storage.h"
 #include "cresset/support/source.h"
 
 namespace c10 {
@@ -204,21 +204,24 @@ class Value {
   friend class Graph;
   friend class Node;
   friend class Block;
+  friend class detail::NameTable;
 
   void checkUsable(const char* action) const;
+  std::string_view name() const { return {name_, name_length_}; }
 
   Graph* graph_ = nullptr;
   Node* node_ = nullptr;
   TypePtr type_;
-  const std::string* name_ = nullptr;  // key in Graph::names_
+  const char* name_ = nullptr;  // in the graph's arena; null if the value has no name
   detail::Operand* first_use_ = nullptr;
   detail::Operand* last_use_ = nullptr;
   uint32_t use_count_ = 0;
   uint32_t offset_ = 0;
   uint32_t unique_ = 0;
-  bool erased_ = false;
+  uint32_t name_length_ : 31 = 0;
+  uint32_t erased_ : 1 = false;
 
- public:  // for std::deque; only Graph can make one, through its private tag
+ public:  // for StableVector; only Graph can make one, through its private tag
   struct Tag {
     explicit Tag() = default;
   };
@@ -243,10 +246,10 @@ class Node {
   Value* input(size_t i) const { return inputs().at(i); }
   /// The only input. Throws UserError if there is not exactly one; likewise output().
   Value* input() const;
-  std::span<Value* const> outputs() const { return outputs_; }
+  std::span<Value* const> outputs() const { return {outputs_.begin(), outputs_.size()}; }
   Value* output(size_t i) const;
   Value* output() const;
-  std::span<Block* const> blocks() const { return blocks_; }
+  std::span<Block* const> blocks() const { return {blocks_.begin(), blocks_.size()}; }
 
   Value* addInput(Value* value);
   Value* insertInput(size_t i, Value* value);
@@ -303,7 +306,7 @@ class Node {
   const Attribute& attribute(Symbol name) const;
   Node* setAttribute(Symbol name, Attribute value);
   void removeAttribute(Symbol name);
-  std::span<const std::pair<Symbol, Attribute>> attributes() const { return attributes_; }
+  std::span<const std::pair<Symbol, Attribute>> attributes() const { return {attributes_.begin(), attributes_.size()}; }
   // Typed readers; throw UserError if absent or of another type.
   int64_t i(Symbol name) const { return attribute(name).asInt(); }
   double f(Symbol name) const { return attribute(name).asFloat(); }
@@ -320,7 +323,7 @@ class Node {
     explicit Tag() = default;
   };
   explicit Node(Tag) {}
-  ~Node();
+  ~Node() { attributes_.clear(); }
   Node(const Node&) = delete;
   Node& operator=(const Node&) = delete;
 
@@ -345,22 +348,22 @@ class Node {
   void spreadOrders();
 
   Symbol kind_ = prim::Param;
+  bool erased_ = false;
   uint32_t num_operands_ = 0;
   uint32_t cap_operands_ = 0;
   Graph* graph_ = nullptr;
   Block* block_ = nullptr;
   const Operator* op_ = nullptr;
-  detail::Operand* operands_ = nullptr;
-  std::vector<Value*> outputs_;
-  std::vector<Block*> blocks_;
-  std::vector<std::pair<Symbol, Attribute>> attributes_;
+  detail::Operand* operands_ = nullptr;  // in the graph's arena
+  detail::ArenaVector<Value*> outputs_;
+  detail::ArenaVector<Block*> blocks_;
+  detail::ArenaVector<std::pair<Symbol, Attribute>> attributes_;
   Node* prev_ = nullptr;
   Node* next_ = nullptr;
   static constexpr int64_t kUnordered = -2;  // of a node that has been linked and waits for its number
   int64_t order_ = 0;  // position in the block's list, with gaps; of param nodes less, of return nodes more than any
   SourceRange range_;
   InlinedCallPtr inlined_;
-  bool erased_ = false;
 };
 
 /// The nodes of a block, param and return nodes left out. Iterators stay valid unless the node under them is moved or
@@ -542,10 +545,13 @@ class Graph : public std::enable_shared_from_this<Graph> {
   Block* newBlock(Node* owner);
   Node* newNode(Symbol kind);
 
-  std::deque<Node> nodes_;
-  std::deque<Value> values_;
-  std::deque<Block> blocks_;
-  std::unordered_map<std::string, Value*> names_;
+  const char* keepName(std::string_view name);
+
+  detail::Arena arena_;  // before what lives in it
+  detail::StableVector<Node> nodes_;
+  detail::StableVector<Value> values_;
+  detail::StableVector<Block> blocks_;
+  detail::NameTable names_;
   std::unordered_map<std::string, size_t> name_suffixes_;  // next number to try per stem
   Block* block_ = nullptr;
   Node* insert_before_ = nullptr;

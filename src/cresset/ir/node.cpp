@@ -12,10 +12,6 @@
 
 namespace cresset {
 
-Node::~Node() {
-  delete[] operands_;
-}
-
 void Node::checkUsable(const char* action) const {
   if (erased_) throw UserError("Can't " + std::string(action) + " a node that has been erased.");
 }
@@ -93,14 +89,10 @@ void Node::relocate(detail::Operand& from, detail::Operand& to) {
 void Node::reserveOperands(size_t n) {
   if (n <= cap_operands_) return;
   if (n > UINT32_MAX) throw UserError("Too many inputs for one node.");
-  size_t capacity = std::min<size_t>(std::max<size_t>({n, 2 * size_t{cap_operands_}, 2}), UINT32_MAX);
-  auto* grown = new detail::Operand[capacity];
-  for (uint32_t i = 0; i < capacity; ++i) {
-    grown[i].user = this;
-    grown[i].index = i;
-  }
+  size_t capacity = std::min<size_t>(std::max(n, 2 * size_t{cap_operands_}), UINT32_MAX);
+  auto* grown = static_cast<detail::Operand*>(graph_->arena_.allocate(capacity * sizeof(detail::Operand)));
+  for (uint32_t i = 0; i < capacity; ++i) new (&grown[i]) detail::Operand{.user = this, .index = i};
   for (uint32_t i = 0; i < num_operands_; ++i) relocate(operands_[i], grown[i]);
-  delete[] operands_;
   operands_ = grown;
   cap_operands_ = static_cast<uint32_t>(capacity);
 }
@@ -171,7 +163,7 @@ Value* Node::insertOutput(size_t i) {
   if (i > outputs_.size())
     throw UserError("Can't insert output " + std::to_string(i) + " of " + std::to_string(outputs_.size()) + ".");
   Value* value = graph_->newValue(this, i);
-  outputs_.insert(outputs_.begin() + static_cast<ptrdiff_t>(i), value);
+  outputs_.insert(graph_->arena_, i, value);
   for (size_t k = i + 1; k < outputs_.size(); ++k) outputs_[k]->offset_ = static_cast<uint32_t>(k);
   return value;
 }
@@ -182,7 +174,7 @@ void Node::eraseOutput(size_t i) {
   if (value->hasUses()) throw UserError("Can't erase %" + value->debugName() + ": it is in use.", range_);
   value->setDebugName("");
   value->erased_ = true;
-  outputs_.erase(outputs_.begin() + static_cast<ptrdiff_t>(i));
+  outputs_.erase(i);
   for (size_t k = i; k < outputs_.size(); ++k) outputs_[k]->offset_ = static_cast<uint32_t>(k);
 }
 
@@ -190,7 +182,7 @@ void Node::eraseOutput(size_t i) {
 
 Block* Node::addBlock() {
   checkMovable("add a block to");
-  blocks_.push_back(graph_->newBlock(this));
+  blocks_.push_back(graph_->arena_, graph_->newBlock(this));
   return blocks_.back();
 }
 
@@ -232,16 +224,13 @@ void Node::checkInnerUses(const std::vector<Node*>& subtree) const {
 /// Turns the node into a tombstone. Its uses of values end; its outputs must have no uses left.
 void Graph::bury(Node* node) {
   node->removeAllInputs();
-  delete[] node->operands_;
-  node->operands_ = nullptr;
-  node->cap_operands_ = 0;
   for (Value* value : node->outputs_) {
     value->setDebugName("");
     value->erased_ = true;
   }
-  node->outputs_ = {};
-  node->blocks_ = {};
-  node->attributes_ = {};
+  node->outputs_.clear();
+  node->blocks_.clear();
+  node->attributes_.clear();
   node->range_ = {};
   node->inlined_ = nullptr;
   if (!node->isParam() && !node->isReturn()) --live_nodes_;
@@ -255,7 +244,7 @@ void Node::eraseBlock(size_t i) {
   checkUsable("erase a block of");
   if (i >= blocks_.size())
     throw UserError("Block " + std::to_string(i) + " of a node with " + std::to_string(blocks_.size()) + " blocks.");
-  std::vector<Node*> subtree = nodesWithin({&blocks_[i], 1});
+  std::vector<Node*> subtree = nodesWithin(blocks().subspan(i, 1));
   for (const Node* node : subtree) {
     for (const Value* value : node->outputs_) {
       for (Use use : value->uses()) {
@@ -269,7 +258,7 @@ void Node::eraseBlock(size_t i) {
   }
   for (Node* node : subtree) node->removeAllInputs();
   for (Node* node : subtree) graph_->bury(node);
-  blocks_.erase(blocks_.begin() + static_cast<ptrdiff_t>(i));
+  blocks_.erase(i);
   if (graph_->insert_before_->isErased()) graph_->insert_before_ = block_ ? next_ : graph_->block_->returnNode();
 }
 
@@ -283,7 +272,7 @@ void Node::destroy() {
   Graph& graph = *graph_;
   Node* after = block_ ? next_ : graph.block_->returnNode();
   if (!blocks_.empty()) {
-    std::vector<Node*> subtree = nodesWithin(blocks_);
+    std::vector<Node*> subtree = nodesWithin(blocks());
     checkInnerUses(subtree);
     for (Node* node : subtree) node->removeAllInputs();
     for (Node* node : subtree) graph.bury(node);
@@ -331,14 +320,16 @@ Node* Node::setAttribute(Symbol name, Attribute value) {
     old = std::move(value);
     return this;
   }
-  attributes_.emplace_back(name, std::move(value));
+  attributes_.push_back(graph_->arena_, {name, std::move(value)});
   return this;
 }
 
 void Node::removeAttribute(Symbol name) {
   checkUsable("remove an attribute of");
   attribute(name);
-  std::erase_if(attributes_, [&](const auto& entry) { return entry.first == name; });
+  for (size_t i = attributes_.size(); i-- > 0;) {
+    if (attributes_[i].first == name) attributes_.erase(i);
+  }
 }
 
 }  // namespace cresset

@@ -37,12 +37,34 @@ struct SectionUse {
   SourceRange range;
 };
 
+/// Where the nodes of a text say that they come from, in one file whose text is not at hand. An offset is the number of
+/// a place, so that a place costs a few bytes rather than a Source of its own.
+class Places final : public Source {
+ public:
+  explicit Places(std::string file) : Source("", std::move(file)) {}
+  SourceRange add(const std::shared_ptr<const Source>& self, size_t line, size_t column) {
+    places_.push_back({line, column});
+    const auto number = static_cast<uint32_t>(places_.size() - 1);
+    return {self, number, number};
+  }
+  size_t lineNumber(size_t offset) const override { return places_[std::min(offset, places_.size() - 1)].line; }
+  size_t column(size_t offset) const override { return places_[std::min(offset, places_.size() - 1)].column; }
+
+ private:
+  struct Place {
+    size_t line, column;
+  };
+  std::vector<Place> places_;  // complete before anybody else sees the source
+};
+
 /// What all graphs of a text share.
 struct Context {
   IrScanner& scanner;
   const ParseOptions& options;
   std::unordered_set<std::string> section_names;
-  std::unordered_map<std::string, std::shared_ptr<const Source>> places;  // by "file:line:column"
+  std::unordered_map<std::string_view, std::shared_ptr<Places>> places;  // by file
+  std::string_view last_comment;  // most nodes come from the same place as the one before
+  SourceRange last_place;
 };
 
 class GraphParser {
@@ -71,17 +93,13 @@ class GraphParser {
     Block* block;
     size_t scope;
   };
-  struct Binding {
-    Value* value;
-    size_t scope;
-  };
 
   /// One node, or the end of the innermost block.
   void parseStep() {
     OpenBlock current = open_.back();
     bool is_body = open_.size() == 1;
     if (is_body ? scanner_.nextIfName("return") : scanner_.nextIf(IrToken::Arrow)) {
-      for (const IrToken& use : parseUses()) current.block->registerOutput(lookUp(use));
+      parseUses([&](Value* value) { current.block->registerOutput(value); });
       scopes_[current.scope] = false;
       open_.pop_back();
       if (is_body) {
@@ -135,7 +153,6 @@ class GraphParser {
       bool is_function;
     };
     std::vector<Output> outputs;
-    IrToken start = scanner_.cur();
     if (scanner_.at(IrToken::Value)) {
       do {
         Output output{scanner_.expect(IrToken::Value), nullptr, false};
@@ -170,7 +187,7 @@ class GraphParser {
     }
     if (is_section) section_uses_.push_back({node, attr::Subgraph, {section}, false, kind_range});
     if (scanner_.nextIf('[')) parseAttributes(node);
-    for (const IrToken& use : parseUses()) node->addInput(lookUp(use));
+    parseUses([&](Value* value) { node->addInput(value); });
     for (size_t i = 0; i < outputs.size(); ++i) {
       if (outputs[i].is_function) node->output(i)->setType(functionType(node, outputs[i].name));
     }
@@ -204,57 +221,91 @@ class GraphParser {
 
   void define(const IrToken& token, Value* value, size_t scope) {
     std::string_view name = scanner_.text(token);
-    if (!bindings_.try_emplace(name, Binding{value, scope}).second) {
-      scanner_.fail("%" + std::string(name) + " is defined already", token);
-    }
-    if (name[0] < '0' || name[0] > '9') {
-      value->setDebugName(name);
-      return;
-    }
-    uint32_t number = 0;
-    auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
-    bool canonical = name.size() == 1 || name[0] != '0';
-    if (error != std::errc() || end != name.data() + name.size() || !canonical || number > kMaxValueNumber) {
+    const bool is_number = name[0] >= '0' && name[0] <= '9';
+    const uint32_t number = is_number ? numberIn(name) : kNoNumber;
+    if (is_number && number == kNoNumber) {
       scanner_.fail(
           "values are called by a name or by a number up to " + std::to_string(kMaxValueNumber) + ", not %" +
               std::string(name),
           token);
     }
-    numbers_.emplace_back(value, number);
+    Value*& numbered = is_number ? slotOf(number) : value;
+    if (is_number ? numbered != nullptr : graph_->findValue(name) != nullptr) {
+      scanner_.fail("%" + std::string(name) + " is defined already", token);
+    }
+    if (is_number) {
+      numbered = value;
+      numbers_.emplace_back(value, number);
+    } else {
+      value->setDebugName(name);
+    }
+    scope_of_.resize(graph_->numValues());
+    scope_of_[value->unique()] = static_cast<uint32_t>(scope);
+  }
+
+  static constexpr uint32_t kNoNumber = ~0u;
+
+  /// kNoNumber for a number that is too large or not written as one is printed.
+  static uint32_t numberIn(std::string_view name) {
+    uint32_t number = 0;
+    const char* last = name.data() + name.size();
+    auto [end, error] = std::from_chars(name.data(), last, number);
+    const bool is_canonical = name.size() == 1 || name[0] != '0';
+    return error == std::errc() && end == last && is_canonical && number <= kMaxValueNumber ? number : kNoNumber;
+  }
+
+  /// The value of this number; null before its definition. Numbers mostly count up, so they index a vector, which a
+  /// text with a few high numbers does not blow up.
+  Value*& slotOf(uint32_t number) {
+    if (number < by_number_.size()) return by_number_[number];
+    if (number > 4 * numbers_.size() + 1000) return by_high_number_[number];
+    if (by_high_number_.empty()) {
+      by_number_.resize(std::max<size_t>(number + 1, 2 * by_number_.size()));
+      return by_number_[number];
+    }
+    return by_high_number_[number];
   }
 
   Value* lookUp(const IrToken& token) {
     std::string_view name = scanner_.text(token);
-    auto found = bindings_.find(name);
-    if (found == bindings_.end()) scanner_.fail("%" + std::string(name) + " is not defined", token);
-    if (!scopes_[found->second.scope]) {
+    Value* value = nullptr;
+    if (name[0] < '0' || name[0] > '9') {
+      value = graph_->findValue(name);
+    } else if (const uint32_t number = numberIn(name); number < by_number_.size()) {
+      value = by_number_[number];
+    } else if (auto found = by_high_number_.find(number); found != by_high_number_.end()) {
+      value = found->second;
+    }
+    if (!value) scanner_.fail("%" + std::string(name) + " is not defined", token);
+    if (!scopes_[scope_of_[value->unique()]]) {
       scanner_.fail("%" + std::string(name) + " is not in scope: the block that defines it has ended", token);
     }
-    return found->second.value;
+    return value;
   }
 
-  std::vector<IrToken> parseUses() {
-    std::vector<IrToken> uses;
+  template <typename F>
+  void parseUses(F&& use) {
     scanner_.expect('(');
-    if (scanner_.nextIf(')')) return uses;
+    if (scanner_.nextIf(')')) return;
     do {
-      uses.push_back(scanner_.expect(IrToken::Value));
+      use(lookUp(scanner_.expect(IrToken::Value)));
     } while (scanner_.nextIf(','));
     scanner_.expect(')');
-    return uses;
   }
 
   // ---- places: "model.py:7:4"
 
   void setPlace(Node* node, std::string_view comment) {
     if (comment.empty()) return;
-    auto [slot, is_new] = context_.places.try_emplace(std::string(comment));
-    if (is_new) slot->second = parsePlace(comment);
-    if (slot->second) node->setSourceRange({slot->second, 0, 0});
+    if (comment != context_.last_comment) {
+      context_.last_comment = comment;
+      context_.last_place = parsePlace(comment);
+    }
+    if (context_.last_place) node->setSourceRange(context_.last_place);
   }
 
-  /// Null for a comment of another kind.
-  static std::shared_ptr<const Source> parsePlace(std::string_view comment) {
+  /// No range for a comment of another kind.
+  SourceRange parsePlace(std::string_view comment) {
     auto takeNumber = [&](size_t& number) {
       size_t colon = comment.rfind(':');
       if (colon == std::string_view::npos) return false;
@@ -266,8 +317,10 @@ class GraphParser {
     };
     size_t line = 0;
     size_t column = 0;
-    if (!takeNumber(column) || !takeNumber(line)) return nullptr;
-    return std::make_shared<Source>("", comment == "<string>" ? "" : std::string(comment), line, column);
+    if (!takeNumber(column) || !takeNumber(line)) return {};
+    auto& places = context_.places[comment];
+    if (!places) places = std::make_shared<Places>(comment == "<string>" ? "" : std::string(comment));
+    return places->add(places, line, column);
   }
 
   // ---- attributes
@@ -398,8 +451,10 @@ class GraphParser {
   TypeParser types_;
   std::shared_ptr<Graph> graph_;
   std::vector<OpenBlock> open_;
-  std::vector<bool> scopes_;                                // whether each block so far is still open
-  std::unordered_map<std::string_view, Binding> bindings_;  // views of the text
+  std::vector<bool> scopes_;        // whether each block so far is still open
+  std::vector<uint32_t> scope_of_;  // by unique(); into scopes_
+  std::vector<Value*> by_number_;
+  std::unordered_map<uint32_t, Value*> by_high_number_;
   std::vector<std::pair<Value*, uint32_t>> numbers_;
   std::vector<SectionUse> section_uses_;
 };
@@ -481,7 +536,7 @@ void attachSections(Section& root, std::unordered_map<std::string, Section>& sec
 
 std::shared_ptr<Graph> parseGraph(const std::string& text, const ParseOptions& options) {
   IrScanner scanner(std::make_shared<Source>(text, options.file.empty() ? "<ir>" : options.file));
-  Context context{scanner, options, findSectionNames(text), {}};
+  Context context{scanner, options, findSectionNames(text), {}, {}, {}};
   Section root;
   std::unordered_map<std::string, Section> sections;
   auto parseOne = [&](Section& into) {

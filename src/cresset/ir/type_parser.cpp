@@ -25,6 +25,12 @@ namespace cresset {
 
 namespace {
 
+/// c10 makes a type that can't be printed of Scalar??, and refuses NoneType?.
+TypePtr optionalOf(const TypePtr& type) {
+  const bool holds_none = type->kind() == c10::TypeKind::OptionalType || type->kind() == c10::TypeKind::NoneType;
+  return holds_none ? type : TypePtr(c10::OptionalType::create(type));
+}
+
 const std::unordered_map<std::string_view, TypePtr>& baseTypes() {
   static const std::unordered_map<std::string_view, TypePtr> types = {
       {"Any", c10::AnyType::get()},
@@ -153,8 +159,8 @@ void TypeParser::wrapInList(ParsedType& inner) {
 
 void TypeParser::wrapInOptional(ParsedType& inner) {
   bool same = inner.type == inner.real;
-  inner.type = c10::OptionalType::create(inner.type);
-  inner.real = same ? inner.type : c10::OptionalType::create(inner.real);
+  inner.type = optionalOf(inner.type);
+  inner.real = same ? inner.type : optionalOf(inner.real);
 }
 
 ParsedType TypeParser::parse() {
@@ -189,7 +195,7 @@ ParsedType TypeParser::parseAtom() {
   if (name == "Future" && has_arguments) return plain(c10::FutureType::create(parseBracketed()));
   if (name == "RRef" && has_arguments) return plain(c10::RRefType::create(parseBracketed()));
   if (name == "Await" && has_arguments) return plain(c10::AwaitType::create(parseBracketed()));
-  if (name == "Optional" && has_arguments) return plain(c10::OptionalType::create(parseBracketed()));
+  if (name == "Optional" && has_arguments) return plain(optionalOf(parseBracketed()));
   if (name == "List" && has_arguments) return plain(c10::ListType::create(parseBracketed()), parseAlias());
   if (name == "Tuple" && has_arguments) return plain(c10::TupleType::create(parseListed()));
   if (name == "Dict" && has_arguments) {
@@ -207,7 +213,13 @@ ParsedType TypeParser::parseAtom() {
     auto types = parseListed();
     if (types.empty()) scanner_.fail("Union needs types", open);
     if (types.size() == 1) return plain(types[0], parseAlias());
-    return plain(c10::UnionType::create(std::move(types)), parseAlias());
+    c10::TypePtr type;
+    try {
+      type = c10::UnionType::create(std::move(types));
+    } catch (const c10::Error&) {
+      scanner_.fail("a Union needs types of which none holds all the others", open);
+    }
+    return plain(std::move(type), parseAlias());
   }
   if (name == "NamedTuple" && has_arguments) return plain(parseNamedTuple());
   if (name == "Enum" && scanner_.nextIf('<')) {

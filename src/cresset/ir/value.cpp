@@ -1,4 +1,4 @@
-// Values: their names, and use lists.
+// Values: their names, and use lists. Names lie in the graph's arena and are found through one open-addressing table.
 //
 // Every operand of a node is an entry of the doubly linked list of its value's uses, so adding, removing and counting
 // uses are O(1). A replaced value's whole list is relabelled and appended to the other's.
@@ -45,6 +45,66 @@ std::pair<std::string_view, size_t> splitNumber(std::string_view name) {
 
 }  // namespace
 
+namespace detail {
+
+size_t NameTable::slotOf(std::string_view name, size_t hash) const {
+  const size_t mask = slots_.size() - 1;
+  size_t i = hash & mask;
+  while (slots_[i].value && !(slots_[i].hash == hash && slots_[i].value->name() == name)) i = (i + 1) & mask;
+  return i;
+}
+
+Value* NameTable::find(std::string_view name) const {
+  if (size_ == 0) return nullptr;
+  return slots_[slotOf(name, std::hash<std::string_view>()(name))].value;
+}
+
+void NameTable::insert(Value* value) {
+  if (2 * (size_ + 1) > slots_.size()) rehash(std::max<size_t>(8, 2 * slots_.size()));
+  const size_t hash = std::hash<std::string_view>()(value->name());
+  slots_[slotOf(value->name(), hash)] = {value, hash};
+  ++size_;
+}
+
+void NameTable::replace(Value* value) {
+  slots_[slotOf(value->name(), std::hash<std::string_view>()(value->name()))].value = value;
+}
+
+void NameTable::erase(std::string_view name) {
+  const size_t mask = slots_.size() - 1;
+  size_t hole = slotOf(name, std::hash<std::string_view>()(name));
+  // What stands behind the hole and may not stand behind an empty slot moves up.
+  for (size_t i = (hole + 1) & mask; slots_[i].value; i = (i + 1) & mask) {
+    if (((i - slots_[i].hash) & mask) < ((i - hole) & mask)) continue;
+    slots_[hole] = slots_[i];
+    hole = i;
+  }
+  slots_[hole] = {};
+  --size_;
+}
+
+void NameTable::reserve(size_t n) {
+  if (2 * n > slots_.size()) rehash(std::bit_ceil(std::max<size_t>(8, 2 * n)));
+}
+
+void NameTable::rehash(size_t capacity) {
+  std::vector<Slot> old = std::exchange(slots_, std::vector<Slot>(capacity));
+  const size_t mask = capacity - 1;
+  for (const Slot& slot : old) {
+    if (!slot.value) continue;
+    size_t i = slot.hash & mask;
+    while (slots_[i].value) i = (i + 1) & mask;
+    slots_[i] = slot;
+  }
+}
+
+}  // namespace detail
+
+const char* Graph::keepName(std::string_view name) {
+  if (name.size() > UINT32_MAX / 2) throw UserError("The name of a value is too long.");
+  return std::copy(name.begin(), name.end(), static_cast<char*>(arena_.allocate(name.size()))) - name.size();
+}
+
 Value* InputRange::at(size_t i) const {
   if (i >= size_) {
     throw UserError("Input " + std::to_string(i) + " of a node with " + std::to_string(size_) + " inputs.");
@@ -70,41 +130,49 @@ Value* Value::setType(TypePtr type) {
 }
 
 std::string Value::debugName() const {
-  return name_ ? *name_ : std::to_string(unique_);
+  return name_ ? std::string(name()) : std::to_string(unique_);
 }
 
-Value* Value::setDebugName(std::string_view name) {
+Value* Value::setDebugName(std::string_view wanted) {
   checkUsable("name");
-  if (name_ && *name_ == name) return this;
-  if (!name.empty()) checkName(name);
-  std::string wanted(name);  // `name` may be a view of the key that goes away now
+  if (name_ && name() == wanted) return this;
+  if (!wanted.empty()) checkName(wanted);
   auto& names = graph_->names_;
   if (name_) {
-    names.erase(names.find(*name_));
-    name_ = nullptr;
+    names.erase(name());
+    name_ = nullptr;  // `wanted` may be a view of it; the arena keeps its text
   }
   if (wanted.empty()) return this;
-  auto [slot, free] = names.try_emplace(wanted, this);
-  if (!free) {
-    Value* holder = slot->second;
-    slot->second = this;
-    auto [stem, number] = splitNumber(wanted);
-    size_t& next = graph_->name_suffixes_.try_emplace(std::string(stem), 1).first->second;
-    next = std::max(next, number);
-    std::string renamed;
-    do {
-      renamed = std::string(stem) + "." + std::to_string(next++);
-    } while (!names.try_emplace(renamed, holder).second);
-    holder->name_ = &names.find(renamed)->first;
+  Value* holder = names.find(wanted);
+  if (!holder) {
+    name_ = graph_->keepName(wanted);
+    name_length_ = static_cast<uint32_t>(wanted.size());
+    names.insert(this);
+    return this;
   }
-  name_ = &slot->first;  // keys of an unordered_map stay where they are
+  name_ = holder->name_;
+  name_length_ = holder->name_length_;
+  names.replace(this);
+  auto [stem, number] = splitNumber(name());
+  std::string renamed(stem);
+  size_t& next = graph_->name_suffixes_.try_emplace(renamed, 1).first->second;
+  next = std::max(next, number);
+  renamed += '.';
+  const size_t length = renamed.size();
+  do {
+    renamed.resize(length);
+    renamed += std::to_string(next++);
+  } while (names.find(renamed));
+  holder->name_ = graph_->keepName(renamed);
+  holder->name_length_ = static_cast<uint32_t>(renamed.size());
+  names.insert(holder);
   return this;
 }
 
 Value* Value::copyMetadata(const Value* from) {
   if (!from) throw UserError("Can't copy the name and type of a null value.");
   setType(from->type());
-  if (from->hasDebugName()) setDebugName(std::string(splitNumber(*from->name_).first));
+  if (from->hasDebugName()) setDebugName(splitNumber(from->name()).first);
   return this;
 }
 

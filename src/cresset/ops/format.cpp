@@ -26,19 +26,6 @@ std::string printedLine(std::span<const c10::IValue> values) {
   return line;
 }
 
-std::string formatBraces(const std::string& format, std::span<const c10::IValue> args) {
-  std::string result;
-  size_t begin = 0;
-  for (size_t used = 0;; ++used) {
-    size_t found = format.find("{}", begin);
-    if (found == std::string::npos) return result.append(format, begin);
-    result.append(format, begin, found - begin);
-    if (used >= args.size()) throw std::runtime_error("Too few arguments for format string: " + format);
-    result += toPrinted(args[used]);
-    begin = found + 2;
-  }
-}
-
 namespace {
 
 [[noreturn]] void refuse(char specifier, const char* wanted, const c10::IValue& found) {
@@ -85,6 +72,12 @@ std::string formatOne(char specifier, const c10::IValue& value) {
 }  // namespace
 
 std::string formatPercent(const std::string& format, std::span<const c10::IValue> args) {
+  // `"%d %d" % pair`: a tuple stands for its elements, as in Python.
+  std::vector<c10::IValue> elements;
+  if (args.size() == 1 && args[0].isTuple()) {
+    elements = args[0].toTupleRef().elements().vec();
+    args = elements;
+  }
   std::string result;
   size_t used = 0;
   for (size_t i = 0; i < format.size(); ++i) {

@@ -15,7 +15,8 @@ std::string toPrinted(const c10::IValue& value);
 /// What print(…) of the values writes: separated by spaces, with a line break.
 std::string printedLine(std::span<const c10::IValue> values);
 
-/// `format.format(args…)`: each "{}" is replaced by the next argument; any other text, braces included, is kept.
+/// `format.format(args…)` as in Python: "{}", "{0}", conversions, format specs (fields within them too), "{{" and "}}".
+/// A field without conversion and spec is printed by toPrinted. Throws std::runtime_error for what has no meaning.
 std::string formatBraces(const std::string& format, std::span<const c10::IValue> args);
 
 /// `format % args`: %s %d %i %f %F %e %E %c and %%.

@@ -317,12 +317,17 @@ PyObject* getInlinedGraph(PyObject* self, void*) {
   });
 }
 
+/// A method's code is shown as people write it, without the class of `self`.
+CodeOptions codeOptions(PyObject* callable) {
+  return CodeOptions{.constants = nullptr, .type_of_first = asCallable(callable)->target->self == nullptr};
+}
+
 PyObject* getCode(PyObject* self, void*) {
   return guarded([&] {
     std::string text;
     {
       py::gil_scoped_release no_gil;
-      text = printCode(functionRef(self));
+      text = printCode(functionRef(self), codeOptions(self));
     }
     return toUnicode(text);
   });
@@ -335,7 +340,9 @@ PyObject* getCodeWithConstants(PyObject* self, void*) {
     std::vector<IValue> constants;
     {
       py::gil_scoped_release no_gil;
-      text = printCode(functionRef(self), CodeOptions{&constants});
+      CodeOptions options = codeOptions(self);
+      options.constants = &constants;
+      text = printCode(functionRef(self), options);
     }
     py::dict named;
     for (size_t i = 0; i < constants.size(); ++i) named[py::str("c" + std::to_string(i))] = toPyObject(constants[i]);

@@ -1,9 +1,16 @@
 // How errors read: the message first, then where, in PyTorch's picture.
 #include "cresset/support/error.h"
 
+#include <algorithm>
+
+#include "cresset/support/source_part.h"
+
 namespace cresset {
 
 namespace {
+
+/// Lines shown before and after each place of a traceback.
+constexpr size_t kTracebackContext = 2;
 
 using CompilationStack = std::vector<std::pair<std::string, SourceRange>>;
 
@@ -39,11 +46,24 @@ std::string describeScript(
     const std::string& message, const std::string& python_class, const std::vector<ScriptFrame>& frames) {
   std::string last = (python_class.empty() ? "RuntimeError" : python_class) + ": " + message;
   if (frames.empty()) return last;
-  std::string out =
-      "The following operation failed in the TorchScript interpreter.\n"
-      "Traceback of TorchScript (most recent call last):\n";
-  for (const ScriptFrame& frame : frames) {
-    out += frame.range ? frame.range.highlight(2, frame.function) : "  In " + frame.function + "\n";
+  std::string out = "The following operation failed in the TorchScript interpreter.\n";
+  auto addTraceback = [&](const char* of, auto&& picture) {
+    out.append("Traceback of TorchScript").append(of).append(" (most recent call last):\n");
+    for (const ScriptFrame& frame : frames) out += frame.range ? picture(frame) : "  In " + frame.function + "\n";
+  };
+  auto itself = [](const ScriptFrame& frame) {
+    return highlightItself(frame.range, kTracebackContext, frame.function);
+  };
+  auto original = [](const ScriptFrame& frame) { return frame.range.highlight(kTracebackContext, frame.function); };
+  // Code of an archive is shown both as the archive has it and as its author wrote it; a frame without an original
+  // stands in both, so that neither has a gap.
+  const bool has_originals = std::any_of(frames.begin(), frames.end(), [](const ScriptFrame& frame) {
+    return frame.range && frame.range.source->origin(frame.range);
+  });
+  addTraceback(has_originals ? ", serialized code" : "", itself);
+  if (has_originals) {
+    out += "\n";
+    addTraceback(", original code", original);
   }
   return out + last;
 }

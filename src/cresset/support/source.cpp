@@ -6,6 +6,8 @@
 
 #include <algorithm>
 
+#include "cresset/support/source_part.h"
+
 namespace cresset {
 
 Source::Source(std::string text, std::string name, size_t first_line, size_t first_column)
@@ -15,6 +17,20 @@ Source::~Source() = default;
 
 std::optional<SourceRange> Source::origin(const SourceRange&) const {
   return std::nullopt;
+}
+
+SourcePart::SourcePart(std::string text, std::shared_ptr<const Source> whole, size_t offset)
+    : Source(std::move(text), whole->name(), whole->lineNumber(offset), whole->column(offset)),
+      whole_(std::move(whole)),
+      offset_(offset) {}
+
+SourceRange SourcePart::inWhole(const SourceRange& range) const {
+  auto place = [this](uint32_t at) { return static_cast<uint32_t>(std::min(offset_ + at, whole_->text().size())); };
+  return {whole_, place(range.begin), place(range.end)};
+}
+
+std::optional<SourceRange> SourcePart::origin(const SourceRange& range) const {
+  return whole_->origin(inWhole(range));
 }
 
 size_t Source::lineIndex(size_t offset) const {
@@ -81,6 +97,14 @@ size_t lineEnd(const std::string& text, size_t offset) {
 std::string SourceRange::highlight(size_t context, std::string_view function) const {
   if (!source) return "";
   if (auto original = source->origin(*this)) return original->highlight(context, function);
+  return highlightItself(*this, context, function);
+}
+
+std::string highlightItself(const SourceRange& range, size_t context, std::string_view function) {
+  if (!range) return "";
+  if (const auto* part = dynamic_cast<const SourcePart*>(range.source.get()))
+    return highlightItself(part->inWhole(range), context, function);
+  const auto& [source, begin, end] = range;
   const std::string& text = source->text();
   std::string name = source->name().empty() ? "<string>" : source->name();
   std::string out = "  File \"" + name + "\", line " + std::to_string(source->lineNumber(begin));

@@ -32,9 +32,9 @@ class Source {
   const std::string& name() const { return name_; }
 
   /// 1-based line number, in the file, of the line that holds `offset`.
-  size_t lineNumber(size_t offset) const;
+  virtual size_t lineNumber(size_t offset) const;
   /// 0-based byte column of `offset` in its line.
-  size_t column(size_t offset) const;
+  virtual size_t column(size_t offset) const;
   /// The text of the line that holds `offset`, without its line break.
   std::string_view line(size_t offset) const;
 

@@ -1,4 +1,4 @@
 # run: tree
-def f(a: int):
-  # type: (int) -> int  # error: the parameter 'a' has a type already
+def f(a: int,  # type: int  # error: the parameter 'a' has a type already
+      b):
   pass

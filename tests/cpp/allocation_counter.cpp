@@ -1,0 +1,88 @@
+// Counting by hooks of AddressSanitizer, or by functions that stand in front of glibc's own. See allocation_counter.h.
+#include "allocation_counter.h"
+
+#include <malloc.h>
+
+#include <atomic>
+#include <cstddef>
+
+namespace {
+std::atomic<int64_t> live_bytes{0}, peak_bytes{0};
+std::atomic<bool> counting{false};
+
+void countAllocation(size_t size) {
+  int64_t now =
+      live_bytes.fetch_add(static_cast<int64_t>(size), std::memory_order_relaxed) + static_cast<int64_t>(size);
+  if (!counting.load(std::memory_order_relaxed)) return;
+  int64_t peak = peak_bytes.load(std::memory_order_relaxed);
+  while (now > peak && !peak_bytes.compare_exchange_weak(peak, now)) {
+  }
+}
+void countFree(size_t size) {
+  live_bytes.fetch_sub(static_cast<int64_t>(size), std::memory_order_relaxed);
+}
+}  // namespace
+
+#if defined(__SANITIZE_THREAD__)
+// Its runtime has neither hooks that see sizes nor entry points to stand in front of: nothing is counted.
+#elif defined(__SANITIZE_ADDRESS__)
+extern "C" {
+size_t __sanitizer_get_allocated_size(const volatile void* p);
+void __sanitizer_malloc_hook(const volatile void* p, size_t size) {
+  if (p) countAllocation(size);
+}
+void __sanitizer_free_hook(const volatile void* p) {
+  if (p) countFree(__sanitizer_get_allocated_size(p));
+}
+}
+#else
+// glibc's own entry points stand behind the replaced ones.
+extern "C" {
+void* __libc_malloc(size_t);
+void __libc_free(void*);
+void* __libc_calloc(size_t, size_t);
+void* __libc_realloc(void*, size_t);
+void* __libc_memalign(size_t, size_t);
+
+static void* counted(void* p) {
+  if (p) countAllocation(malloc_usable_size(p));
+  return p;
+}
+void* malloc(size_t size) {
+  return counted(__libc_malloc(size));
+}
+void* calloc(size_t count, size_t size) {
+  return counted(__libc_calloc(count, size));
+}
+void* realloc(void* p, size_t size) {
+  if (p) countFree(malloc_usable_size(p));
+  return counted(__libc_realloc(p, size));
+}
+void* memalign(size_t alignment, size_t size) {
+  return counted(__libc_memalign(alignment, size));
+}
+void* aligned_alloc(size_t alignment, size_t size) {
+  return counted(__libc_memalign(alignment, size));
+}
+int posix_memalign(void** out, size_t alignment, size_t size) {
+  *out = counted(__libc_memalign(alignment, size));
+  return *out ? 0 : 12;  // ENOMEM
+}
+void free(void* p) {
+  if (p) countFree(malloc_usable_size(p));
+  __libc_free(p);
+}
+}
+#endif
+
+int64_t startCounting() {
+  int64_t before = live_bytes;
+  peak_bytes = before;
+  counting = true;
+  return before;
+}
+
+int64_t stopCounting(int64_t before) {
+  counting = false;
+  return peak_bytes - before;
+}

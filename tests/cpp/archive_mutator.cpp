@@ -1,0 +1,439 @@
+// Mutations of archives, and what must hold of each. See archive_mutator.h.
+#include "archive_mutator.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <fstream>
+#include <iostream>
+#include <optional>
+#include <random>
+
+#include "allocation_counter.h"
+#include "archive_builder.h"
+#include "cresset/archive/archive.h"
+#include "cresset/archive/zip_reader.h"
+#include "cresset/support/error.h"
+
+extern "C" size_t tdefl_compress_mem_to_mem(void* out, size_t out_size, const void* in, size_t in_size, int flags);
+
+namespace archive_mutator {
+
+namespace {
+
+using cresset::ArchiveBytes;
+using cresset::ZipReader;
+using namespace archive_builder;
+using Random = std::mt19937_64;
+
+size_t below(Random& random, size_t n) {
+  return n == 0 ? 0 : random() % n;
+}
+template <typename T>
+const T& pick(Random& random, const std::vector<T>& of) {
+  return of[below(random, of.size())];
+}
+
+Items readItems(const std::string& archive) {
+  auto bytes = ArchiveBytes::wrap(archive.data(), archive.size(), nullptr);
+  cresset::LoadBudget budget(size_t(1) << 40);
+  ZipReader zip(bytes, budget);
+  Items items;
+  for (const auto& entry : zip.entries()) items.push_back({std::string(entry.name), zip.read(entry, budget).take()});
+  return items;
+}
+
+// ---- mutations ----
+
+void flipBytes(Random& random, std::string& data, size_t count) {
+  for (size_t i = 0; i < count && !data.empty(); ++i)
+    data[below(random, data.size())] =
+        static_cast<char>(below(random, 3) == 0 ? random() : uint64_t(1) << below(random, 8));
+}
+
+uint64_t wildNumber(Random& random) {
+  static const std::vector<uint64_t> numbers{
+      0,
+      1,
+      2,
+      0x7f,
+      0x80,
+      0xff,
+      0x7fff,
+      0x8000,
+      0xffff,
+      0x10000,
+      0x7fffffff,
+      0x80000000,
+      0xfffffffe,
+      0xffffffff,
+      0x100000000,
+      0x7fffffffffffffff,
+      0x8000000000000000,
+      0xffffffffffffffff,
+      0x1fffffffffffffff,
+      1000000};
+  return below(random, 4) == 0 ? random() : pick(random, numbers);
+}
+
+std::string wildInt(Random& random) {
+  std::string op;
+  switch (below(random, 3)) {
+    case 0:
+      op = "J";
+      put(op, wildNumber(random), 4);
+      break;
+    case 1:
+      op = "\x8a\x08";
+      put(op, wildNumber(random), 8);
+      break;
+    default:
+      op = "\x8a\x08";
+      put(op, uint64_t(1) << below(random, 64), 8);
+      break;
+  }
+  return op;
+}
+
+Item* pickItem(Random& random, Items& items, const char* suffix) {
+  std::vector<Item*> found;
+  for (Item& item : items)
+    if (item.name.size() >= strlen(suffix) &&
+        item.name.compare(item.name.size() - strlen(suffix), std::string::npos, suffix) == 0)
+      found.push_back(&item);
+  return found.empty() ? nullptr : pick(random, found);
+}
+
+std::string nested(Random& random, size_t depth) {
+  std::string out = "\x80\x02";
+  switch (below(random, 5)) {
+    case 0:
+      for (size_t i = 0; i < depth; ++i) out += "]";
+      for (size_t i = 0; i + 1 < depth; ++i) out += "a";
+      break;
+    case 1:
+      out += ")";
+      for (size_t i = 0; i < depth; ++i) out += "\x85";
+      break;
+    case 2:  // each list holds the one before it twice: exponential if it is ever copied
+      out += "]q\x01";
+      for (size_t i = 0; i < depth; ++i)
+        out +=
+            "]h\x01"
+            "ah\x01"
+            "aq\x01";
+      break;
+    case 3:  // outside in, through the memo
+      out += "]q\x01q\x02";
+      for (size_t i = 0; i < depth; ++i)
+        out +=
+            "h\x01]q\x01"
+            "a0";
+      break;
+    default:  // contains itself
+      out +=
+          "]q\x01h\x01"
+          "a";
+      break;
+  }
+  return out + ".";
+}
+
+using Mutation = std::string (*)(Random&, const std::string& archive, const Items& items);
+
+std::string mutateRaw(Random& random, const std::string& archive, const Items&) {
+  std::string copy = archive;
+  switch (below(random, 4)) {
+    case 0:
+      flipBytes(random, copy, 1 + below(random, 8));
+      break;
+    case 1:
+      copy.resize(below(random, copy.size()));
+      break;
+    case 2:
+      copy.erase(below(random, copy.size()), 1 + below(random, 100));
+      break;
+    default:
+      copy.insert(below(random, copy.size()), std::string(1 + below(random, 100), static_cast<char>(random())));
+      break;
+  }
+  return copy;
+}
+
+// Fields of the directory, of local headers and of the end records.
+std::string mutateHeaders(Random& random, const std::string& archive, const Items&) {
+  std::string copy = archive;
+  static const std::vector<std::string> signatures{
+      "PK\x01\x02", "PK\x03\x04", std::string("PK\x05\x06"), std::string("PK\x06\x06"), std::string("PK\x06\x07")};
+  const std::string& signature = pick(random, signatures);
+  std::vector<size_t> places;
+  for (size_t at = copy.find(signature); at != std::string::npos; at = copy.find(signature, at + 1))
+    places.push_back(at);
+  if (places.empty()) return mutateRaw(random, archive, {});
+  for (size_t i = 0; i < 1 + below(random, 3); ++i) {
+    size_t at = pick(random, places) + 4 + below(random, 52), width = size_t(1) << below(random, 4);
+    uint64_t number = wildNumber(random);
+    for (size_t k = 0; k < width && at + k < copy.size(); ++k) copy[at + k] = static_cast<char>(number >> (8 * k));
+  }
+  return copy;
+}
+
+std::string mutateEntries(Random& random, const std::string&, const Items& original) {
+  Items items = original;
+  Item& item = items[below(random, items.size())];
+  Item& other = items[below(random, items.size())];
+  switch (below(random, 6)) {
+    case 0:
+      item.name = other.name;
+      break;
+    case 1:
+      items.push_back(item);
+      break;
+    case 2:
+      std::swap(item.data, other.data);
+      break;
+    case 3:
+      items.erase(items.begin() + static_cast<std::ptrdiff_t>(below(random, items.size())));
+      break;
+    case 4:
+      flipBytes(random, item.name, 1 + below(random, 3));
+      break;
+    default:
+      std::shuffle(items.begin(), items.end(), random);
+      break;
+  }
+  return writeZip(items);
+}
+
+std::string mutatePickle(Random& random, const std::string&, const Items& original) {
+  Items items = original;
+  Item* item = below(random, 4) == 0 ? pickItem(random, items, "_pkl") : pickItem(random, items, ".pkl");
+  if (!item) item = pickItem(random, items, ".pkl");
+  std::string& data = item->data;
+  switch (below(random, 7)) {
+    case 0:
+      flipBytes(random, data, 1 + below(random, 6));
+      break;
+    case 1:
+      data.resize(below(random, data.size()));
+      break;
+    case 2: {  // a name that must not be
+      static const std::vector<std::string> names{
+          "cos\nsystem\n(X\x04\x00\x00\x00trueetR",
+          "cbuiltins\neval\n",
+          "cposix\nsystem\n",
+          "cbuiltins\ngetattr\n",
+          "ctorch.hub\nload\n",
+          "c__torch__\nNone\n",
+          "c__torch__.torch.classes.quantized\nConv2dPackedParamsBase\n",
+          "ctorch._utils\n_rebuild_tensor_v3\n",
+          "csubprocess\nPopen\n"};
+      size_t at = data.find("c__torch__", below(random, data.size()));
+      data.insert(at == std::string::npos ? 2 : at, pick(random, names));
+      break;
+    }
+    case 3:
+      data = nested(random, size_t(1) << (4 + below(random, 17)));
+      break;
+    case 4: {  // wild numbers for small ints
+      for (size_t i = 0; i < 1 + below(random, 3); ++i) {
+        size_t at = data.find('K', below(random, data.size()));
+        if (at != std::string::npos && at + 2 <= data.size()) data.replace(at, 2, wildInt(random));
+      }
+      break;
+    }
+    case 5: {  // pieces moved
+      std::string piece = data.substr(below(random, data.size()), 1 + below(random, 200));
+      data.insert(below(random, data.size()), piece);
+      break;
+    }
+    default: {  // other memo numbers
+      for (size_t i = 0; i < 1 + below(random, 8); ++i) {
+        size_t at = data.find('h', below(random, data.size()));
+        if (at != std::string::npos && at + 1 < data.size()) data[at + 1] = static_cast<char>(below(random, 64));
+      }
+    }
+  }
+  return writeZip(items);
+}
+
+std::string mutateCode(Random& random, const std::string&, const Items& original) {
+  Items items = original;
+  Item* item = pickItem(random, items, ".py");
+  if (!item || item->data.empty()) return mutatePickle(random, {}, original);
+  std::string& data = item->data;
+  static const std::vector<std::string> types{
+      "int", "Tensor", "str", "List[int]", "Optional[Tensor]", "Dict[str, int]", "float", "Any", "bool"};
+  switch (below(random, 6)) {
+    case 0:
+      flipBytes(random, data, 1 + below(random, 6));
+      break;
+    case 1:
+      data.resize(below(random, data.size()));
+      break;
+    case 2: {  // another type of an attribute
+      std::vector<size_t> places;
+      for (size_t at = data.find(" : "); at != std::string::npos; at = data.find(" : ", at + 1)) places.push_back(at);
+      if (places.empty()) break;
+      size_t at = pick(random, places) + 3, end = data.find('\n', at);
+      data.replace(at, (end == std::string::npos ? data.size() : end) - at, pick(random, types));
+      break;
+    }
+    case 3: {  // lines lost or repeated
+      size_t at = data.find('\n', below(random, data.size()));
+      if (at == std::string::npos) break;
+      size_t end = std::min(data.find('\n', at + 1), data.size() - 1);
+      if (below(random, 2))
+        data.erase(at, end - at);
+      else
+        data.insert(at, data.substr(at, end - at));
+      break;
+    }
+    case 4: {  // deep
+      size_t depth = size_t(1) << (4 + below(random, 14));
+      static const std::vector<std::pair<std::string, std::string>> pairs{{"(", ")"},   {"List[", "]"}, {"-", ""},
+                                                                          {"not ", ""}, {"[", "]"},     {"x(", ")"}};
+      const auto& [open, close] = pick(random, pairs);
+      std::string text;
+      for (size_t i = 0; i < depth; ++i) text += open;
+      text += "1";
+      for (size_t i = 0; i < depth; ++i) text += close;
+      size_t at = data.find(below(random, 2) ? " : " : " = ", below(random, data.size()));
+      data.insert(at == std::string::npos ? data.size() : at + 3, text);
+      break;
+    }
+    default: {  // pieces moved
+      std::string piece = data.substr(below(random, data.size()), 1 + below(random, 200));
+      data.insert(below(random, data.size()), piece);
+    }
+  }
+  return writeZip(items);
+}
+
+std::string mutateBomb(Random& random, const std::string&, const Items& original) {
+  Items items = original;
+  Item* item = below(random, 2) ? pickItem(random, items, below(random, 2) ? ".pkl" : ".py")
+                                : &items[below(random, items.size())];
+  if (!item) item = &items[0];
+  size_t size = size_t(1) << (16 + below(random, 12));
+  static const std::vector<std::string> fills{std::string(1, '\0'), "]",           "\x89",     "N", "(", "a",
+                                              "class A:\n",         "  x : int\n", "X\0\0\0\0"};
+  const std::string& fill = pick(random, fills);
+  std::string plain;
+  plain.reserve(size + 16);
+  while (plain.size() < size) plain += fill;
+  if (below(random, 2)) plain = item->data + plain;
+  std::string packed(size / 100 + 65536 + item->data.size(), '\0');
+  packed.resize(tdefl_compress_mem_to_mem(packed.data(), packed.size(), plain.data(), plain.size(), 128));
+  item->claimed = below(random, 3) == 0 ? wildNumber(random) : plain.size();
+  item->data = packed;
+  item->deflated = true;
+  return writeZip(items);
+}
+
+std::string mutateNumbers(Random& random, const std::string&, const Items& original) {
+  Items items = original;
+  Item* item = pickItem(random, items, below(random, 2) ? "version" : "byteorder");
+  if (!item) return mutateEntries(random, {}, original);
+  static const std::vector<std::string> texts{
+      "", "0", "1", "2", "3", "4", "9", "10", "11", "-1", "99999999999999999999999", "big", "little", "\n", "x"};
+  item->data = pick(random, texts);
+  return writeZip(items);
+}
+
+struct Kind {
+  const char* name;
+  Mutation mutate;
+  size_t weight;
+};
+constexpr Kind kKinds[] = {
+    {"raw bytes", mutateRaw, 15},
+    {"headers", mutateHeaders, 15},
+    {"entries", mutateEntries, 12},
+    {"pickles", mutatePickle, 30},
+    {"code", mutateCode, 20},
+    {"bombs", mutateBomb, 5},
+    {"version, byte order", mutateNumbers, 3},
+};
+
+// Compiles all functions of what was loaded, down to instructions.
+template <typename Failed>
+size_t compileAll(const cresset::LoadedArchive& loaded, const Failed& failed) {
+  size_t refused = 0;
+  // A method that is compiled may bring in functions that nothing referred to before.
+  std::vector<cresset::Function*> functions = loaded.program->functions();
+  for (size_t i = 0; i < functions.size(); ++i) {
+    cresset::Function* function = functions[i];
+    std::string name = function->qualname().qualifiedName();
+    try {
+      function->executable();
+    } catch (const cresset::InternalError& error) {
+      failed("compiling " + name + ": " + error.what());
+    } catch (const cresset::Error&) {
+      ++refused;
+    } catch (const std::exception& error) {
+      failed("compiling " + name + " threw something else than an error of Cresset's: " + error.what());
+    }
+    if (i + 1 == functions.size()) functions = loaded.program->functions();
+  }
+  return refused;
+}
+
+}  // namespace
+
+Report run(const std::vector<std::string>& archives, const Options& options) {
+  std::vector<Items> items;
+  for (const std::string& archive : archives) {
+    items.push_back(readItems(archive));
+    cresset::loadArchive(archive.data(), archive.size(), nullptr);  // what is mutated must load
+  }
+  Report report;
+  size_t total_weight = 0;
+  for (const Kind& kind : kKinds) total_weight += kind.weight;
+  const size_t first = options.only.value_or(0), last = options.only ? first + 1 : options.count;
+  for (size_t i = first; i < last; ++i) {
+    if (options.current) *options.current = static_cast<int>(i);
+    Random random(options.seed * 0x9e3779b97f4a7c15u + i);
+    size_t which = below(random, archives.size()), weight = below(random, total_weight);
+    const Kind* kind = kKinds;
+    while (weight >= kind->weight) weight -= (kind++)->weight;
+    std::string mutated = kind->mutate(random, archives[which], items[which]);
+    if (!options.save_as.empty()) std::ofstream(options.save_as, std::ios::binary) << mutated;
+    Tally& tally = report.tallies[kind->name];
+    auto failed = [&](const std::string& what) {
+      report.failures.push_back("mutation " + std::to_string(i) + " (" + kind->name + "): " + what);
+    };
+
+    alarm(options.seconds_for_one);
+    auto start = std::chrono::steady_clock::now();
+    int64_t before = startCounting();
+    std::optional<cresset::LoadedArchive> loaded;
+    try {
+      loaded = cresset::loadArchive(mutated.data(), mutated.size(), nullptr);
+      ++tally.loaded;
+    } catch (const cresset::ArchiveError& error) {
+      ++tally.refused;
+      if (options.verbose) std::cerr << i << " " << kind->name << ": " << error.what() << '\n';
+    } catch (const std::exception& error) {
+      failed(std::string("loading threw something else than ArchiveError: ") + error.what());
+    }
+    auto peak = static_cast<double>(stopCounting(before)),
+         limit = 4.0 * static_cast<double>(mutated.size()) + 64.0 * 1048576;
+    double taken = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    report.slowest_load = std::max(report.slowest_load, taken);
+    report.largest_allocation = std::max(report.largest_allocation, peak / limit);
+    if (peak > limit) failed("loading took " + std::to_string(peak) + " bytes of " + std::to_string(limit));
+    if (loaded) {
+      for (auto* function : loaded->program->functions())
+        if (function->isDefined()) failed("loading compiled " + function->qualname().qualifiedName());
+      tally.compile_errors += compileAll(*loaded, failed);
+    }
+    loaded.reset();
+    alarm(0);
+  }
+  return report;
+}
+
+}  // namespace archive_mutator

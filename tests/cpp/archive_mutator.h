@@ -1,0 +1,42 @@
+// Damaged and hostile copies of archives, and what must hold of each: loading gives an error of Cresset's or a module;
+// no crash, no hang; no function of the archive run or even compiled by loading; no more memory than 4 times the file's
+// size and 64 MiB while loading. What loads is then compiled whole, down to instructions.
+//
+// Each mutation is a function of (seed, number), so one can be repeated alone.
+#pragma once
+
+#include <csignal>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace archive_mutator {
+
+struct Options {
+  size_t count = 1000;
+  uint64_t seed = 1;
+  std::string save_as;                            // a file that gets each mutation before it is loaded; "" for none
+  std::optional<size_t> only;                     // this mutation alone
+  bool verbose = false;                           // why each was refused, on standard error
+  unsigned seconds_for_one = 60;                  // SIGALRM is raised when one mutation takes longer
+  volatile std::sig_atomic_t* current = nullptr;  // is set to the number of the mutation at work
+};
+
+struct Tally {
+  size_t loaded = 0, refused = 0, compile_errors = 0;
+};
+
+struct Report {
+  std::map<std::string, Tally> tallies;  // by kind of mutation
+  std::vector<std::string> failures;     // what must hold and did not
+  double slowest_load = 0;               // seconds
+  double largest_allocation = 0;         // of the limit
+};
+
+/// `archives` are the bytes of archives that load.
+Report run(const std::vector<std::string>& archives, const Options& options);
+
+}  // namespace archive_mutator
