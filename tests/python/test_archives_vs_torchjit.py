@@ -733,7 +733,7 @@ def dtypes_and_devices():
 def strings():
     class M(nn.Module):
         def forward(self, s: str, n: int, x: float):
-            a = f"{s} and {n}" + "%s|%d" % (s, n) + f"<{s}:{n}>"
+            a = "{} and {}".format(s, n) + "%s|%d" % (s, n) + f"<{s}:{n}>"  # noqa: UP031, UP032
             b = s.upper().split(",")
             return a, b, "-".join(b), s[1:], s[-1], s.find("b"), s in a, s + s, len(s), str(x), int("12"), float("1.5")
 
