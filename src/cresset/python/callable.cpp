@@ -120,13 +120,18 @@ void pushArgument(Stack& stack, const Signature& signature, size_t index, PyObje
     stack.emplace_back(THPVariable_Unpack(object));
     return;
   }
+  const auto mismatch = [&] {
+    return signature.schema->formatTypeMismatchMsg(
+        signature.schema->arguments()[index], typeName(object), index, shortRepr(object));
+  };
   try {
     stack.push_back(toIValue(object, parameter.type));
   } catch (const CastError& error) {
-    throw UserError(
-        signature.schema->formatTypeMismatchMsg(
-            signature.schema->arguments()[index], typeName(object), index, shortRepr(object)) +
-        "\nCast error details: " + error.what());
+    throw UserError(mismatch() + "\nCast error details: " + error.what());
+  } catch (const UserError& error) {  // the object shows no type, where any type would do
+    throw UserError(error.message() + "\n" + mismatch());
+  } catch (const c10::Error& error) {  // no such device, no key of a dict
+    throw UserError(error.what_without_backtrace() + ("\n" + mismatch()));
   }
 }
 
