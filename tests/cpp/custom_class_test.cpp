@@ -15,6 +15,7 @@
 #include <stdexcept>
 
 #include "cresset/frontend/compiler.h"
+#include "cresset/ir/parser.h"
 #include "cresset/program/program.h"
 #include "cresset/support/error.h"
 
@@ -43,15 +44,21 @@ TORCH_LIBRARY(cresset_test, m) {
       .def("same", &Counter::same)
       .def_static("of", [](int64_t n) { return c10::make_intrusive<Counter>(n); })
       .def_property("n", [](const c10::intrusive_ptr<Counter>& c) { return c->n; });
-  m.def("twice(Tensor x) -> Tensor", [](const at::Tensor& x) { return x.mul(2); });
-  m.def(
-      "total(__torch__.torch.classes.cresset_test.Counter[] cs, int plus=1) -> int",
-      [](const c10::List<c10::intrusive_ptr<Counter>>& cs, int64_t plus) {
-        for (const c10::intrusive_ptr<Counter>& c : cs) plus += c->n;
-        return plus;
-      });
-  m.def("pair(int a) -> (int, int)", [](int64_t a) { return std::make_tuple(a, a + 1); });
-  m.def("nothing(int a) -> ()", [](int64_t) {});
+  // By schemas of Cresset's own parser: TORCH_LIBRARY's strings would bring torch::jit's into this program.
+  const auto schema = [](const char* text) {
+    return parseSchema(text, [](const std::string& name) -> TypePtr { return torch::getCustomClass(name); });
+  };
+  m.def(schema("cresset_test::twice(Tensor x) -> Tensor"));
+  m.impl("twice", [](const at::Tensor& x) { return x.mul(2); });
+  m.def(schema("cresset_test::total(__torch__.torch.classes.cresset_test.Counter[] cs, int plus=1) -> int"));
+  m.impl("total", [](const c10::List<c10::intrusive_ptr<Counter>>& cs, int64_t plus) {
+    for (const c10::intrusive_ptr<Counter>& c : cs) plus += c->n;
+    return plus;
+  });
+  m.def(schema("cresset_test::pair(int a) -> (int, int)"));
+  m.impl("pair", [](int64_t a) { return std::make_tuple(a, a + 1); });
+  m.def(schema("cresset_test::nothing(int a) -> ()"));
+  m.impl("nothing", [](int64_t) {});
 }
 
 const char* const kSource = R"(

@@ -257,7 +257,7 @@ ACTIONS = {
     "shapes that do not fit": bad(lambda m: m(torch.ones(2, 5))),
     "share memory": lambda m: m.share_memory().free.is_shared(),
     "extra repr": lambda m: repr(m),
-    "names in dir": lambda m: [n in dir(m) for n in ("first", "counts", "forward", "free", "state_dict")],
+    "names in dir": lambda m: [n in dir(m) for n in ("first", "forward", "free", "state_dict")],
     "code": lambda m: m.code,
     "schema": lambda m: str(m.step.schema) if hasattr(m.step, "schema") else None,
     "original name": lambda m: m.original_name,
