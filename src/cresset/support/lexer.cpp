@@ -109,6 +109,7 @@ struct Lexer::Impl {
   };
 
   std::shared_ptr<const Source> source;
+  bool layout;
   std::string_view text;  // up to the end of the part
   size_t pos = 0;
   bool line_start = true;  // the next token is the first of a logical line
@@ -120,7 +121,8 @@ struct Lexer::Impl {
   Token ahead;
   bool has_ahead = false;
 
-  Impl(const SourceRange& part) : source(part.source), text(source->text().data(), part.end), pos(part.begin) {
+  Impl(const SourceRange& part, bool layout)
+      : source(part.source), layout(layout), text(source->text().data(), part.end), pos(part.begin) {
     if (pos == 0 && text.substr(0, 3) == "\xef\xbb\xbf") pos = 3;  // a byte order mark
     current = lex();
   }
@@ -216,7 +218,7 @@ struct Lexer::Impl {
         --pending_dedents;
         return token(TK_DEDENT, pos, pos);
       }
-      if (line_start && brackets.empty()) {
+      if (layout && line_start && brackets.empty()) {
         Token out;
         if (startLine(out)) return out;
         if (pending_dedents > 0) continue;
@@ -241,7 +243,7 @@ struct Lexer::Impl {
   }
 
   void skipSpace() {
-    bool joined = !brackets.empty();
+    bool joined = !layout || !brackets.empty();
     for (; pos < text.size(); ++pos) {
       char c = text[pos];
       if (c == ' ' || c == '\t' || c == '\f') continue;
@@ -261,12 +263,12 @@ struct Lexer::Impl {
     if (!brackets.empty()) {
       fail(std::string("'") + text[brackets.back()] + "' was never closed", brackets.back(), brackets.back() + 1);
     }
-    if (in_line) {
+    if (layout && in_line) {
       in_line = false;
       line_start = true;
       return token(TK_NEWLINE, pos, pos);
     }
-    if (indents.size() > 1) {
+    if (layout && indents.size() > 1) {
       indents.pop_back();
       return token(TK_DEDENT, pos, pos);
     }
@@ -401,8 +403,10 @@ struct Lexer::Impl {
     static constexpr std::string_view kSingles = "+-*/%@&|^~<>=()[]{},:;.";
     if (kSingles.find(c) == std::string_view::npos) badCharacter();
     ++pos;
-    if (c == '(' || c == '[' || c == '{') brackets.push_back(static_cast<uint32_t>(begin));
-    if (c == ')' || c == ']' || c == '}') closeBracket(c, begin);
+    if (layout) {
+      if (c == '(' || c == '[' || c == '{') brackets.push_back(static_cast<uint32_t>(begin));
+      if (c == ')' || c == ']' || c == '}') closeBracket(c, begin);
+    }
     return token(c, begin, pos);
   }
 
@@ -429,9 +433,9 @@ struct Lexer::Impl {
   }
 };
 
-Lexer::Lexer(std::shared_ptr<const Source> source)
-    : Lexer(SourceRange{source, 0, static_cast<uint32_t>(source->text().size())}) {}
-Lexer::Lexer(const SourceRange& part) : impl_(std::make_unique<Impl>(part)) {}
+Lexer::Lexer(std::shared_ptr<const Source> source, bool layout)
+    : Lexer(SourceRange{source, 0, static_cast<uint32_t>(source->text().size())}, layout) {}
+Lexer::Lexer(const SourceRange& part, bool layout) : impl_(std::make_unique<Impl>(part, layout)) {}
 Lexer::~Lexer() = default;
 
 const Token& Lexer::cur() const {

@@ -130,9 +130,9 @@ struct Token {
 /// it. Strings: all of Python's quotes and prefixes r, u, b (an error that says so) and f (the token keeps its prefix).
 class Lexer {
  public:
-  explicit Lexer(std::shared_ptr<const Source> source);
+  explicit Lexer(std::shared_ptr<const Source> source, bool layout = true);
   /// The tokens of a part of a source; their ranges refer to the whole.
-  explicit Lexer(const SourceRange& part);
+  explicit Lexer(const SourceRange& part, bool layout = true);
   ~Lexer();
 
   const Token& cur() const;
