@@ -96,7 +96,13 @@ int main(int argc, char** argv) {
 #endif
   if (!options.save_as.empty()) options.save_as = std::filesystem::absolute(options.save_as);
   const EmptyFolder folder;
-  archive_mutator::Report report = archive_mutator::run(archives, options);
+  archive_mutator::Report report;
+  try {
+    report = archive_mutator::run(archives, options);
+  } catch (const std::exception& error) {  // of an archive as it is
+    std::cerr << error.what() << '\n';
+    return 2;
+  }
   for (const std::string& name : folder.contents()) report.failures.push_back("the file '" + name + "' was written");
   for (const std::string& failure : report.failures) std::cerr << failure << '\n';
   for (const auto& [name, tally] : report.tallies)
