@@ -10,6 +10,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "cresset/ir/printer.h"
 #include "cresset/support/error.h"
 
 namespace cresset {
@@ -123,7 +124,8 @@ MethodSite::Found MethodSite::find(const c10::ivalue::Object& object) const {
   }
   torch::jit::Function* function = type->findMethod(name_);
   if (!function) {
-    throw ScriptRaise("builtins.AttributeError", "'" + type->repr_str() + "' object has no method '" + name_ + "'");
+    throw ScriptRaise(
+        "builtins.AttributeError", "'" + cresset::toString(*type) + "' object has no method '" + name_ + "'");
   }
   if (count >= kMaxTargets) return {function, nullptr};
   // Newest first. Two threads may both add the same class, which does no harm.
@@ -139,8 +141,8 @@ std::string Code::attributeName(const Instruction* instruction) const {
   const auto it = std::lower_bound(attributes.begin(), attributes.end(), index, [](const AttributeName& a, uint32_t i) {
     return a.instruction < i;
   });
-  if (it == attributes.end() || it->instruction != index) return "attribute";
-  return "attribute '" + it->type->getAttributeName(it->slot) + "' of class " + it->type->repr_str();
+  if (it == attributes.end() || it->instruction != index) return "an attribute";
+  return cresset::toString(*it->type) + "." + it->type->getAttributeName(it->slot);
 }
 
 std::shared_ptr<const Executable> compileFunction(Function& function) {

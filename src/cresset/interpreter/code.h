@@ -151,7 +151,7 @@ class Code {
   const Location& location(const Instruction* instruction) const {
     return locations[location_of[static_cast<size_t>(instruction - instructions.data())]];
   }
-  /// "attribute 'x' of class C" for the GetSlot or SetSlot `instruction`.
+  /// "__torch__.C.x" for the GetSlot or SetSlot `instruction`.
   std::string attributeName(const Instruction* instruction) const;
 };
 
