@@ -6,6 +6,7 @@ and its text must contain the last line of torch.jit's. A program must be compil
 DELIBERATE lists where Cresset differs on purpose; docs/differences.md explains each and names its test.
 """
 
+import os
 import re
 
 #: (why, does a pair of outcomes show it?). Each entry is a row of docs/differences.md.
@@ -68,7 +69,8 @@ def _call_difference(theirs, mine):
     if theirs.kind != mine.kind:
         return f"torch.jit: {_shown(theirs)}; Cresset: {_shown(mine)}"
     if theirs.printed != mine.printed:
-        return f"printed {mine.printed!r} instead of {theirs.printed!r}"
+        same = len(os.path.commonprefix([theirs.printed, mine.printed]))
+        return f"printed {_from(mine.printed, same)} instead of {_from(theirs.printed, same)}"
     if theirs.kind == "value":
         if theirs.value != mine.value:
             return f"gives {mine.value} instead of {theirs.value}"
@@ -82,6 +84,10 @@ def _call_difference(theirs, mine):
     if theirs.arguments != mine.arguments:
         return f"leaves arguments {mine.arguments} instead of {theirs.arguments}"
     return None
+
+
+def _from(text, start):
+    return ("… " if start > 40 else "") + repr(text[max(0, start - 40) : start + 200])
 
 
 def _shown(outcome):

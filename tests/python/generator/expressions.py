@@ -3,6 +3,7 @@
 import functools
 import itertools
 import random
+import re
 from dataclasses import dataclass, field
 
 from .rules import EXPRESSION_RULES, PYTHON_RULES, VARIABLE_IN_TEXT, Hole
@@ -23,7 +24,7 @@ from .types import (
 )
 
 INTS = ["0", "1", "2", "3", "5", "7", "10", "-1", "-2", "-7", "255", "4294967296", "9223372036854775807"]
-FLOATS = ["0.0", "1.0", "0.5", "-1.5", "2.25", "3.0", "1e-3", "1e10", "1e308", "5e-324", "-0.0", "1e16", "0.1"]
+FLOATS = ["0.0", "1.0", "0.5", "-1.5", "2.25", "3.0", "1e-3", "1e10", "1e308", "5e-324", "1e16", "0.1"]
 STRINGS = ["", "a", "b,c", "Hello", " x y ", "12", "-3", "aXbX", "1.5", "tab\\t|", "nl\\nend", "{}", "%", "it's", "_id", "0"]
 COMPLEXES = ["1j", "2.5j", "0.5j", "1e308j"]
 LITERALS = {
@@ -39,6 +40,9 @@ LITERALS = {
     "letter": ["a", "x", " ", "X", ","],
     "letter_code": ["65", "97", "48", "32"],
 }
+
+
+_EFFECT = re.compile(r"\bf\d\(|\.m\d\(|\.pop|setdefault")
 
 
 def nests_choice(type_):
@@ -132,7 +136,13 @@ class ExpressionGenerator:
         if any(is_choice(t) or nests_choice(t) for t in binding.values()):
             return None
         parts = self.fill_parts(rule, binding, depth)
-        return Expr(type_, parts) if parts is not None else None
+        if parts is None:
+            return None
+        made = Expr(type_, parts)
+        # torch.jit evaluates the receiver of a method twice where the call is a condition.
+        if type_ == BOOL and re.match(r"^[^(].*\)$", str(made)) and _EFFECT.search(str(made)):
+            return Expr(type_, ["bool(", made, ")"])
+        return made
 
     def fill_parts(self, rule, binding, depth):
         parts = []

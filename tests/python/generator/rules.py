@@ -46,7 +46,7 @@ int 0.3 | <List[str]>.index(<str>)
 int 0.3 | <List[int]>.pop()
 int | <str>.find(<str>)
 int | <str>.rfind(<str>)
-int | <str>.count(<str>)
+int | <str>.count(<text>)
 int 0.2 | <str>.index(<str>)
 int | <Tuple[int, str]:name>[0]
 int | <Tuple[int, int, int]:name>[<small3>]
