@@ -14,7 +14,12 @@ DELIBERATE = []
 
 
 #: Messages by which torch.jit says that the fault is its own.
-TORCH_JIT_BUGS = ("INTERNAL ASSERT", "bad optional access", "Unhandled node kind", "List trace inputs must have elements")
+TORCH_JIT_BUGS = (
+    "INTERNAL ASSERT",
+    "bad optional access",
+    "Unhandled node kind",
+    "List trace inputs must have elements",
+)
 
 
 def deliberate(why):
@@ -117,3 +122,11 @@ def percent_format(text, theirs, mine):
 @deliberate("the sum of a list of ints has 64 bits; torch.jit's has 32")
 def sum_of_ints(text, theirs, mine):
     return "sum(" in text
+
+
+_ALWAYS_LEAVES = re.compile(r"if \(*(not False|True)\)*:\n(.*\n){1,4}?\s+(continue|break|return|raise)")
+
+
+@deliberate("what follows a jump that is always taken is not compiled; torch.jit finds faults in it")
+def unreachable(text, theirs, mine):
+    return theirs.kind == "rejected" and mine.kind != "rejected" and bool(_ALWAYS_LEAVES.search(text))

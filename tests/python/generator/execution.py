@@ -24,6 +24,7 @@ NAMES = {name: getattr(typing, name) for name in "Any Dict List NamedTuple Optio
 NAMES.update(torch=torch, math=math, Tensor=torch.Tensor)
 
 
+# What has no meaning is not compared: addresses of objects, and the sign of a nan.
 _OBJECT = re.compile(r"<[\w.]*?(\w+) object at 0x[0-9a-f]+>")
 
 
@@ -97,7 +98,7 @@ def call(function, arguments):
             outcome = Outcome("value", function(*values))
         except Exception as error:  # noqa: BLE001
             outcome = Outcome("error", [c.__name__ for c in type(error).__mro__], str(error))
-    outcome.printed = _OBJECT.sub(r"<\1 object>", output.getvalue())
+    outcome.printed = _OBJECT.sub(r"<\1 object>", output.getvalue()).replace("-nan", "nan")
     outcome.arguments = seen(values, storages)
     if outcome.kind == "value":
         outcome.value = seen(outcome.value, storages)
@@ -124,7 +125,7 @@ def seen(value, storages):
             kind = "list"
         fields = list(getattr(value, "_fields", ()))
         return (kind, fields, [seen(item, storages) for item in value])
-    return (type(value).__name__, repr(value))
+    return (type(value).__name__, repr(value).replace("-nan", "nan"))
 
 
 def tensor_seen(value, storages):

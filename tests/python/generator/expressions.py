@@ -25,7 +25,24 @@ from .types import (
 
 INTS = ["0", "1", "2", "3", "5", "7", "10", "-1", "-2", "-7", "255", "4294967296", "9223372036854775807"]
 FLOATS = ["0.0", "1.0", "0.5", "-1.5", "2.25", "3.0", "1e-3", "1e10", "1e308", "5e-324", "1e16", "0.1"]
-STRINGS = ["", "a", "b,c", "Hello", " x y ", "12", "-3", "aXbX", "1.5", "tab\\t|", "nl\\nend", "{}", "%", "it's", "_id", "0"]
+STRINGS = [
+    "",
+    "a",
+    "b,c",
+    "Hello",
+    " x y ",
+    "12",
+    "-3",
+    "aXbX",
+    "1.5",
+    "tab\\t|",
+    "nl\\nend",
+    "{}",
+    "%",
+    "it's",
+    "_id",
+    "0",
+]
 COMPLEXES = ["1j", "2.5j", "0.5j", "1e308j"]
 LITERALS = {
     "small": ["0", "1", "2", "3", "4"],
@@ -89,9 +106,7 @@ class ExpressionGenerator:
 
     def named(self, pattern, assignable=False):
         """A variable whose type the pattern can mean; None if there is none."""
-        found = [
-            v for v in self.scope if (v.assignable or not assignable) and unify(pattern, v.type, {}) is not None
-        ]
+        found = [v for v in self.scope if (v.assignable or not assignable) and unify(pattern, v.type, {}) is not None]
         return self.rng.choice(found[-6:]) if found else None
 
     def any_type(self, classes=False):
@@ -233,9 +248,7 @@ class ExpressionGenerator:
     def member(self, variable, member, depth):
         if isinstance(member, tuple):
             return Expr(member[1], [f"{variable.name}.{member[0]}"])
-        return Expr(
-            member.result, [f"{variable.name}.{member.name}(", *self.arguments(member.parameters, depth), ")"]
-        )
+        return Expr(member.result, [f"{variable.name}.{member.name}(", *self.arguments(member.parameters, depth), ")"])
 
     def construct(self, cls, depth):
         parts = []
@@ -291,7 +304,9 @@ class ExpressionGenerator:
         if type_ == COMPLEX:
             return Expr(COMPLEX, [rng.choice(COMPLEXES)])
         if type_ == TENSOR:
-            return Expr(TENSOR, [rng.choice(["torch.ones([2, 3])", "torch.arange(3)", "torch.tensor([0.5, -1.5, 2.0])"])])
+            return Expr(
+                TENSOR, [rng.choice(["torch.ones([2, 3])", "torch.arange(3)", "torch.tensor([0.5, -1.5, 2.0])"])]
+            )
         if is_choice(type_):
             inner = rng.choice(type_.args)
             if type_.name == "Optional" and rng.random() < 0.4:

@@ -124,7 +124,11 @@ class StatementGenerator(ExpressionGenerator):
 
     def set_attribute(self):
         objects = [
-            (v, a) for v in self.scope for c in [self.library.class_of(v.type)] if c and not c.is_tuple for a in c.attributes
+            (v, a)
+            for v in self.scope
+            for c in [self.library.class_of(v.type)]
+            if c and not c.is_tuple
+            for a in c.attributes
         ]
         if not objects:
             return None
@@ -281,4 +285,3 @@ class StatementGenerator(ExpressionGenerator):
         wait.clauses[0].defines = [Variable(name, function.result)]
         self.scope += wait.clauses[0].defines
         return [start, wait]
-
