@@ -9,6 +9,7 @@
 #include <ATen/core/dispatch/Dispatcher.h>
 
 #include <bit>
+#include <cstring>
 #include <new>
 #include <utility>
 
@@ -48,14 +49,24 @@ int64_t floorRemainder(int64_t x, int64_t y) {
   return value.toBool();
 }
 
+/// The payload of an IValue whose tag was checked. IValue's own accessors are too large for the compiler to inline, and
+/// a call costs as much as the rest of a scalar instruction. interpreter_test.cpp checks that this layout is
+/// libtorch's.
+template <class T>
+[[gnu::always_inline]] inline T payloadOf(const c10::IValue& value) {
+  T payload;
+  std::memcpy(&payload, static_cast<const void*>(&value), sizeof(T));
+  return payload;
+}
+
 [[gnu::always_inline]] inline int64_t getInt(const c10::IValue& value) {
-  return value.isInt() ? value.toInt() : symbolicInt(value);
+  return value.isInt() ? payloadOf<int64_t>(value) : symbolicInt(value);
 }
 [[gnu::always_inline]] inline double getFloat(const c10::IValue& value) {
-  return value.isDouble() ? value.toDouble() : symbolicFloat(value);
+  return value.isDouble() ? payloadOf<double>(value) : symbolicFloat(value);
 }
 [[gnu::always_inline]] inline bool getBool(const c10::IValue& value) {
-  return value.isBool() ? value.toBool() : symbolicBool(value);
+  return value.isBool() ? payloadOf<bool>(value) : symbolicBool(value);
 }
 
 bool isNone(const c10::IValue& value) {

@@ -191,6 +191,7 @@ constexpr Row kRows[] = {
        return std::move(list);
      })},
     {"aten::Delete.t(t[](a!) self, int idx) -> ()", kernel([](List& list, int64_t index) {
+       if (list.list.empty()) raise("IndexError", "pop index out of range");
        list.list.erase(list.list.begin() + (&element(list, index) - list.list.data()));
      })},
     {"aten::append.t(t[](a!) self, t(c -> *) el) -> t[](a!)", kernel([](IValue& list, IValue& el) {

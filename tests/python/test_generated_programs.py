@@ -1,0 +1,41 @@
+"""Random programs, run by Cresset and by torch.jit: values, exceptions, printed output and effects on arguments agree."""
+
+import os
+
+import pytest
+from generator import campaign, programs, shrink, types
+from generator.tree import Call, Function, Program, simple
+
+#: `./dev fuzz programs` runs more.
+COUNT = int(os.environ.get("CRESSET_GENERATED_PROGRAMS", "1000"))
+PARTS = 10
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_programs(part):
+    reports = []
+    size = COUNT // PARTS
+    kinds = campaign.run(part * size, size, lambda *failure: reports.append(campaign.report(*failure)))
+    assert not reports, "\n".join(reports)
+    assert kinds["value"] > size, f"most calls should end with a value: {kinds}"
+
+
+def test_a_seed_always_gives_the_same_program():
+    for seed in range(20):
+        assert str(programs.generate(seed)) == str(programs.generate(seed))
+
+
+def test_a_difference_is_found_and_shrinks():
+    """str.format is a difference on purpose: taken off the list, it is found in a large program, and little remains."""
+    wrong = [simple("v = ", '"{:>3}".format(a0)', pinned=False), simple("print(v)")]
+    noise = programs.generate(3)
+    function = Function("g", [], types.STR, [*wrong, simple('return ""')])
+    function.parameters = [programs.Parameter("a0", types.INT)]
+    program = Program(noise.classes, [*noise.functions, function], [*noise.calls, Call("g", ["5"])])
+
+    def holds(candidate):
+        return campaign.check_safely(candidate) is not None
+
+    assert holds(program)
+    small = shrink.shrink(program, holds)
+    assert len(small.functions) == 1 and len(str(small).splitlines()) <= 4, str(small)
