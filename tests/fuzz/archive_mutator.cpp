@@ -384,9 +384,10 @@ size_t compileAll(const cresset::LoadedArchive& loaded, const Failed& failed) {
 }
 
 template <typename Failed>
-void callAll(const cresset::LoadedArchive& loaded, Random& random, Tally& tally, const Failed& failed) {
+void callAll(
+    const cresset::LoadedArchive& loaded, Random& random, const Options& options, Tally& tally, const Failed& failed) {
   bounded_call::Tally calls;
-  bounded_call::callMethods(cresset::Module(loaded.root), random, {}, calls);
+  bounded_call::callMethods(cresset::Module(loaded.root), random, {.verbose = options.verbose}, calls);
   for (const std::string& failure : calls.failures) failed(failure);
   tally.returned += calls.returned;
   tally.raised += calls.raised;
@@ -447,7 +448,7 @@ Report run(const std::vector<std::string>& archives, const Options& options) {
       for (auto* function : loaded->program->functions())
         if (function->isDefined()) failed("loading compiled " + function->qualname().qualifiedName());
       tally.compile_errors += compileAll(*loaded, failed);
-      if (options.call) callAll(*loaded, random, tally, failed);
+      if (options.call) callAll(*loaded, random, options, tally, failed);
     }
     loaded.reset();
     alarm(0);

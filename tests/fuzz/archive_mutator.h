@@ -22,7 +22,7 @@ struct Options {
   std::string save_as;                            // a file that gets each mutation before it is loaded; "" for none
   std::optional<size_t> only;                     // this mutation alone
   bool call = true;                               // what loads
-  bool verbose = false;                           // why each was refused, on standard error
+  bool verbose = false;                           // why each was refused, and each call before it is made
   unsigned seconds_for_one = 60;                  // SIGALRM is raised when one mutation takes longer
   volatile std::sig_atomic_t* current = nullptr;  // is set to the number of the mutation at work
 };

@@ -8,8 +8,10 @@
 
 #include <chrono>
 #include <cstdint>
+#include <iostream>
 #include <limits>
 #include <optional>
+#include <sstream>
 
 #include "allocation_counter.h"
 #include "cresset/interpreter/interpreter.h"
@@ -112,6 +114,9 @@ std::optional<IValue> makeValue(const c10::TypePtr& type, Random& random, int de
       return IValue(dict);
     }
     case TypeKind::TupleType: {
+      // Named ones mean something: torch.lstm itself crashes, in eager PyTorch too, on a PackedSequence whose
+      // batch_sizes are no int64 vector, and nn.LSTM's methods do not check what they take to come from its maker.
+      if (type->castRaw<c10::TupleType>()->name()) return std::nullopt;
       std::vector<IValue> elements;
       for (const auto& element : type->containedTypes()) {
         auto value = makeValue(element, random, depth + 1);
@@ -159,7 +164,26 @@ class Bounds {
 thread_local Clock::time_point Bounds::deadline_;
 thread_local int64_t Bounds::most_ = 0;
 
-void callOnce(cresset::Function& function, const IValue* self, Random& random, Tally& tally) {
+/// Tensors by type and sizes alone: what they hold is the same for all.
+std::string describe(const IValue& value) {
+  std::ostringstream out;
+  if (value.isTensor()) {
+    out << value.toTensor().scalar_type() << value.toTensor().sizes();
+  } else if (value.isTuple() || value.isList()) {
+    out << (value.isTuple() ? "(" : "[");
+    const std::vector<IValue> elements =
+        value.isTuple() ? value.toTupleRef().elements().vec() : value.toListRef().vec();
+    for (const IValue& element : elements) out << describe(element) << ", ";
+    out << (value.isTuple() ? ")" : "]");
+  } else if (value.isObject()) {
+    out << "self";
+  } else {
+    out << value;
+  }
+  return out.str();
+}
+
+void callOnce(cresset::Function& function, const IValue* self, Random& random, const Limits& limits, Tally& tally) {
   try {
     std::vector<IValue> inputs;
     const auto& arguments = function.getSchema().arguments();
@@ -172,6 +196,11 @@ void callOnce(cresset::Function& function, const IValue* self, Random& random, T
       auto value = makeValue(arguments[i].type(), random);
       if (!value) return;
       inputs.push_back(std::move(*value));
+    }
+    if (limits.verbose) {
+      std::cerr << "calls " << function.qualname().qualifiedName() << '(';
+      for (const IValue& input : inputs) std::cerr << describe(input) << ", ";
+      std::cerr << ")\n";
     }
     cresset::callFunction(function, std::move(inputs));
     ++tally.returned;
@@ -193,7 +222,7 @@ void callOnce(cresset::Function& function, const IValue* self, Random& random, T
 
 void call(cresset::Function& function, Random& random, const Limits& limits, Tally& tally) {
   Bounds bounds(limits);
-  callOnce(function, nullptr, random, tally);
+  callOnce(function, nullptr, random, limits, tally);
 }
 
 void callMethods(const cresset::Module& module, Random& random, const Limits& limits, Tally& tally) {
@@ -204,7 +233,7 @@ void callMethods(const cresset::Module& module, Random& random, const Limits& li
       for (int i = 0; i < 2; ++i) {
         if (left-- == 0 || Bounds::spent()) return;
         const IValue self(each._ivalue());
-        callOnce(method.function(), &self, random, tally);
+        callOnce(method.function(), &self, random, limits, tally);
       }
     }
   }

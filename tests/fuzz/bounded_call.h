@@ -19,6 +19,7 @@ struct Limits {
   double seconds = 0.25;             // for all calls on one module
   size_t bytes = size_t(256) << 20;  // in one allocation, and on top of what was allocated at the start
   size_t calls = 12;                 // of one module
+  bool verbose = false;              // shows each call, on standard error, before it is made
 };
 
 struct Tally {
