@@ -19,7 +19,7 @@ int 4 | (<int> + <int>)
 int 3 | (<int> - <int>)
 int 2 | (<int> * <int>)
 int 2 | (<int> // <nonzero>)
-int 2 | (<int> % <nonzero>)
+int 2 | (<int:name> % <nonzero>)
 int | (-<int:name>)
 int | (<int> & <int>)
 int | (<int> | <int>)
@@ -71,7 +71,7 @@ float | (<int> / <nonzero>)
 float | (<int> * <float>)
 float | (<float> - <int>)
 float | (<float> // <float>)
-float | (<float> % <float>)
+float | (<float:name> % <float>)
 float | (<float> ** <small>)
 float | (<float> ** <float>)
 float | (-<float:name>)
@@ -375,7 +375,7 @@ STATEMENTS = r"""
 1 | <Tensor:name>[:1] = <Tensor>
 1 | <Tensor:name>[0] += <float>
 1 | <Tensor:name>[...] = <int>
-0.5 | <Tensor:name>[<Tensor> > 0] = <float>
+0.5 | <Tensor:name>[<Tensor:name> > 0] = <float>
 1 | <Tensor:name>.copy_(<Tensor>)
 4 | <List[T]:name>.append(<T>)
 1 | <List[T]:name>.insert(<index>, <T>)
