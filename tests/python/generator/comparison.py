@@ -116,12 +116,13 @@ def string_index(text, theirs, mine):
 
 @deliberate("%f and %e print the number; torch.jit rounds it to 32 bits first")
 def percent_format(text, theirs, mine):
-    return "%f" in text or "%e" in text
+    return bool(re.search(r"%[fe]", text)) and bool(re.search(r"\.\d{6}|inf", theirs.printed + repr(theirs.value)))
 
 
 @deliberate("the sum of a list of ints has 64 bits; torch.jit's has 32")
 def sum_of_ints(text, theirs, mine):
-    return "sum(" in text
+    numbers = text + repr((theirs.arguments, theirs.printed, mine.printed))
+    return "sum(" in text and bool(re.search(r"\d{10}", numbers))
 
 
 _LEAVES = r"(?:continue|break|return|raise)\b.*\n"
