@@ -94,6 +94,20 @@ ROWS = {
         error("list index out of range"),
     ),
     "negative-zero": ("def f(): return [0.0, -0.0]", (), value([0.0, 0.0]), value([0.0, -0.0])),
+    "slice-deletion": (
+        "def f(x: List[int]):\n  del x[1:3]\n  return x",
+        ([1, 2, 3, 4],),
+        refused("deletion at a single index"),
+        value([1, 4]),
+    ),
+    "settled-operand": (
+        "def f():\n  x = None\n  if x is not None and x >= 5:\n    return 1\n  return 2",
+        (),
+        refused("Arguments for call are not valid"),
+        value(2),
+    ),
+    "len-of-number": ("def f(): return len(3)", (), value(1), refused("has no len()")),
+    "conversion": ("def f(x): return x.bool()", (torch.ones(1),), refused("no attribute"), value(torch.tensor([True]))),
     "unreachable": (
         "def f(x: int):\n  for i in range(x):\n    if True:\n      continue\n    y = 1 + [2]\n  return x",
         (2,),

@@ -28,7 +28,7 @@ def test_a_seed_always_gives_the_same_program():
 def test_a_difference_is_found_and_shrinks():
     """str.format is a difference on purpose: taken off the list, it is found in a large program, and little remains."""
     wrong = [simple("v = ", '"{:>3}".format(a0)', pinned=False), simple("print(v)")]
-    noise = programs.generate(3)
+    noise = programs.generate(5)
     function = Function("g", [], types.STR, [*wrong, simple('return ""')])
     function.parameters = [programs.Parameter("a0", types.INT)]
     program = Program(noise.classes, [*noise.functions, function], [*noise.calls, Call("g", ["5"])])

@@ -125,7 +125,8 @@ Tensor makeTensor(const IValue& data, std::optional<int64_t> dtype, const std::o
                   : data.isBool()   ? at::kBool
                   : data.isDouble() ? defaultType()
                                     : defaultComplexType();
-  // A number becomes an integer by a cast, as `x[0] = 1e30` on an int tensor needs; eager's torch.tensor checks the range.
+  // A number becomes an integer by a cast, as `x[0] = 1e30` on an int tensor needs; eager's torch.tensor checks the
+  // range.
   const auto type = dtype ? static_cast<at::ScalarType>(*dtype) : inferred;
   const bool cast = c10::isIntegralType(type, true) && !data.isComplexDouble();
   const auto exact = data.isDouble() ? at::kDouble : inferred;

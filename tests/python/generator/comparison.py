@@ -116,17 +116,38 @@ def string_index(text, theirs, mine):
 
 @deliberate("%f and %e print the number; torch.jit rounds it to 32 bits first")
 def percent_format(text, theirs, mine):
-    return "%f" in text or "%e" in text
+    return bool(re.search(r"%[fe]", text)) and bool(re.search(r"\.\d{6}|inf", theirs.printed + repr(theirs.value)))
 
 
 @deliberate("the sum of a list of ints has 64 bits; torch.jit's has 32")
 def sum_of_ints(text, theirs, mine):
-    return "sum(" in text
+    numbers = text + repr((theirs.arguments, theirs.printed, mine.printed))
+    return "sum(" in text and bool(re.search(r"\d{10}", numbers))
 
 
-_ALWAYS_LEAVES = re.compile(r"if \(*(not False|True)\)*:\n(.*\n){1,4}?\s+(continue|break|return|raise)")
+_LEAVES = r"(?:continue|break|return|raise)\b.*\n"
+_ALWAYS_LEAVES = re.compile(rf"if \(*(?:not False|True)\)*:\n(?:.*\n){{1,4}}?\s+{_LEAVES}|\n( +){_LEAVES}\1\S")
 
 
 @deliberate("what follows a jump that is always taken is not compiled; torch.jit finds faults in it")
 def unreachable(text, theirs, mine):
     return theirs.kind == "rejected" and mine.kind != "rejected" and bool(_ALWAYS_LEAVES.search(text))
+
+
+@deliberate("a number has no len(); torch.jit makes a tensor of it, which has none when it runs")
+def len_of_number(text, theirs, mine):
+    return mine.kind == "rejected" and bool(re.search(r"'(int|float|bool|complex)' object has no len", mine.message))
+
+
+@deliberate("a class that nothing uses, or only code that can't be reached, is compiled with its text")
+def unused_class(text, theirs, mine):
+    place = re.search(r"line (\d+)", mine.message) if mine.kind == "rejected" else None
+    classes = text[: text.find("\ndef ")].count("\n") + 1 if "class " in text else 0
+    return bool(place) and theirs.kind != "rejected" and int(place[1]) <= classes
+
+
+@deliberate("the right operand of an `and` or `or` that types settle is not compiled")
+def settled_operand(text, theirs, mine):
+    return (
+        theirs.kind == "rejected" and mine.kind != "rejected" and bool(re.search(r"is (not None and|None or) ", text))
+    )

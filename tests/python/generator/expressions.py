@@ -155,7 +155,7 @@ class ExpressionGenerator:
             return None
         made = Expr(type_, parts)
         # torch.jit evaluates the receiver of a method twice where the call is a condition.
-        if type_ == BOOL and re.match(r"^[^(].*\)$", str(made)) and _EFFECT.search(str(made)):
+        if type_ == BOOL and isinstance(parts[0], Expr) and _EFFECT.search(str(made)):
             return Expr(type_, ["bool(", made, ")"])
         return made
 
@@ -252,11 +252,9 @@ class ExpressionGenerator:
 
     def construct(self, cls, depth):
         parts = []
-        for name, type_ in cls.attributes:
+        for _, type_ in cls.attributes:
             if parts:
                 parts.append(", ")
-            if self.rng.random() < 0.2 and not cls.is_tuple:
-                parts.append("")
             parts.append(self.expression(type_, depth - 1))
         return Expr(cls.type, [cls.name + "(", *parts, ")"])
 

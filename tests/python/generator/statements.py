@@ -7,7 +7,7 @@ twice, and what grows in a loop is cut to a length, so that programs end soon an
 from .expressions import ExpressionGenerator, is_choice, nests_choice
 from .rules import STATEMENT_RULES, Hole
 from .tree import Clause, Expr, Stmt, Variable, simple
-from .types import BOOL, INT, STR, TENSOR, Type, list_of, parse, unify
+from .types import BOOL, INT, STR, TENSOR, Type, list_of, parse
 
 MAX_LOOPS = 2
 MAX_BLOCKS = 4
