@@ -1,7 +1,12 @@
 // Names of archive code. See archive_values.h.
 #include "cresset/archive/archive_values.h"
 
+#include <algorithm>
+
 #include "cresset/archive/source_importer.h"
+#include "cresset/frontend/compiler.h"
+#include "cresset/ir/parser.h"
+#include "cresset/ops/upgraders.h"
 #include "cresset/support/error.h"
 
 namespace cresset {
@@ -48,73 +53,73 @@ class ConstantsValue final : public SugaredValue {
   std::shared_ptr<SourceImporter> importer_;
 };
 
-// The operators that changed, by torch's version map, and how to tell a call that means something else now.
-struct Change {
-  std::string_view name;
-  int64_t since;  // the first file format with today's meaning
-  bool (*affected)(const std::vector<NamedValue>& args, const std::vector<NamedValue>& kwargs);
-  std::string_view what;
-};
-
-bool isNoneOrMissing(const NamedValue* value) {
-  return value == nullptr || value->type()->kind() == c10::TypeKind::NoneType;
-}
-const NamedValue* argument(
-    const std::vector<NamedValue>& args, const std::vector<NamedValue>& kwargs, size_t position,
-    std::string_view name) {
-  if (position < args.size()) return &args[position];
-  for (const NamedValue& kw : kwargs)
-    if (kw.name == name) return &kw;
-  return nullptr;
-}
-bool takesTensor(const std::vector<NamedValue>& args, const std::vector<NamedValue>& kwargs) {
-  const NamedValue* self = argument(args, kwargs, 0, "self");
-  return self && self->type()->isSubtypeOf(*c10::TensorType::get());
-}
-bool lacksSteps(const std::vector<NamedValue>& args, const std::vector<NamedValue>& kwargs) {
-  return isNoneOrMissing(argument(args, kwargs, 2, "steps"));
-}
-bool infersIntegralFill(const std::vector<NamedValue>& args, const std::vector<NamedValue>& kwargs) {
-  const NamedValue* fill = argument(args, kwargs, 1, "fill_value");
-  if (!fill || fill->type()->kind() == c10::TypeKind::FloatType || fill->type()->kind() == c10::TypeKind::ComplexType)
-    return false;
-  for (const NamedValue& kw : kwargs)
-    if (kw.name == "out") return false;  // the result's dtype is the given tensor's
-  return isNoneOrMissing(argument(args, kwargs, 2, "dtype"));
+bool isNamed(const Upgrader& upgrader, std::string_view name) {
+  constexpr std::string_view kPrefix = "aten::";
+  std::string_view op = upgrader.op.substr(kPrefix.size());
+  return op.substr(0, op.find('.')) == name;
 }
 
-// gelu changed too, at 10, but only by a new argument whose default means what it always did.
-constexpr Change kChanges[] = {
-    {"div", 4, takesTensor, "integer division by torch.div"},
-    {"div_", 4, takesTensor, "integer division by torch.div_"},
-    {"full", 5, infersIntegralFill, "torch.full with an int or bool and no dtype, which made floats"},
-    {"linspace", 8, lacksSteps, "torch.linspace without steps, which made 100"},
-    {"logspace", 9, lacksSteps, "torch.logspace without steps, which made 100"},
-};
+bool givesTensorForNumber(const c10::FunctionSchema& schema, const std::vector<NamedValue>& args) {
+  const auto& arguments = schema.arguments();
+  for (size_t i = 0; i < std::min(args.size(), arguments.size()); ++i) {
+    if (arguments[i].type()->kind() == c10::TypeKind::NumberType &&
+        args[i].type()->isSubtypeOf(*c10::TensorType::get()))
+      return true;
+  }
+  return false;
+}
 
+/// The function of an upgrader, defined in the program when it is first called.
+Function& upgraderFunction(const Upgrader& upgrader, EmitContext& cx) {
+  static const c10::QualifiedName kHome("__torch__.cresset.upgraders");
+  const c10::QualifiedName name(kHome, std::string(upgrader.name));
+  if (Function* function = cx.program.findFunction(name)) return *function;
+  DefineOptions options;
+  options.prefix = kHome;
+  auto source = std::make_shared<Source>(std::string(upgrader.code.substr(1)), std::string(upgrader.schema));
+  return *defineSource(cx.program, std::move(source), options).front();
+}
+
+/// An operator that has changed, as archives of an older format mean it.
 class VersionedOperator final : public SugaredValue {
  public:
-  VersionedOperator(SugaredValuePtr value, const Change& change, int64_t version)
-      : value_(std::move(value)), change_(change), version_(version) {}
+  VersionedOperator(SugaredValuePtr value, std::string name, int64_t version)
+      : value_(std::move(value)), name_(std::move(name)), version_(version) {}
   std::string kind() const override { return value_->kind(); }
   SugaredValuePtr findAttr(const SourceRange& range, EmitContext& cx, const std::string& name) override {
     return value_->findAttr(range, cx, name);
   }
+  // As schema matching does: what fits as it is comes before what has to be converted. No overload that did not change
+  // takes the arguments of one that did, but for those that take a tensor where a number stood, so a tensor is never
+  // converted to a number here.
   SugaredValuePtr call(
       const SourceRange& range, EmitContext& cx, const std::vector<NamedValue>& args,
       const std::vector<NamedValue>& kwargs, size_t num_binders) override {
-    if (change_.affected(args, kwargs))
-      throw UserError(
-          "This archive has file format " + std::to_string(version_) + ", and " + std::string(change_.what) +
-              ", has another meaning since file format " + std::to_string(change_.since) +
-              ". Cresset does not translate such calls; load and save the archive with torch.jit, which does.",
-          range);
+    for (bool allow_conversions : {false, true}) {
+      if (SugaredValuePtr result = tryUpgraders(range, cx, args, kwargs, allow_conversions)) return result;
+    }
     return value_->call(range, cx, args, kwargs, num_binders);
   }
 
  private:
+  SugaredValuePtr tryUpgraders(
+      const SourceRange& range, EmitContext& cx, const std::vector<NamedValue>& args,
+      const std::vector<NamedValue>& kwargs, bool allow_conversions) {
+    for (const Upgrader& upgrader : upgraders()) {
+      if (version_ >= upgrader.since || !isNamed(upgrader, name_)) continue;
+      const c10::FunctionSchema schema = parseSchema(std::string(upgrader.schema));
+      if (givesTensorForNumber(schema, args)) continue;
+      auto matched = tryMatchSchema(schema, cx.graph, range, args, kwargs, std::nullopt, nullptr, allow_conversions);
+      if (!matched) continue;
+      std::vector<NamedValue> inputs;
+      for (Value* input : matched->inputs) inputs.emplace_back(input, range);
+      return FunctionValue(&upgraderFunction(upgrader, cx)).call(range, cx, inputs, {}, 1);
+    }
+    return nullptr;
+  }
+
   SugaredValuePtr value_;
-  const Change& change_;
+  std::string name_;
   int64_t version_;
 };
 
@@ -127,9 +132,9 @@ class VersionedNamespace final : public SugaredValue {
     SugaredValuePtr found = value_->findAttr(range, cx, name);
     if (!found) return nullptr;
     if (name == "aten") return std::make_shared<VersionedNamespace>(std::move(found), version_);  // ops.aten
-    for (const Change& change : kChanges)
-      if (change.name == name && version_ < change.since)
-        return std::make_shared<VersionedOperator>(std::move(found), change, version_);
+    for (const Upgrader& upgrader : upgraders())
+      if (version_ < upgrader.since && isNamed(upgrader, name))
+        return std::make_shared<VersionedOperator>(std::move(found), name, version_);
     return found;
   }
 
@@ -150,9 +155,7 @@ SugaredValuePtr makeVersionedValue(SugaredValuePtr value, int64_t version) {
   return value ? std::make_shared<VersionedNamespace>(std::move(value), version) : nullptr;
 }
 bool hasChangedOperators(int64_t version) {
-  for (const Change& change : kChanges)
-    if (version < change.since) return true;
-  return false;
+  return std::ranges::any_of(upgraders(), [&](const Upgrader& upgrader) { return version < upgrader.since; });
 }
 
 }  // namespace cresset

@@ -14,8 +14,7 @@ class SourceImporter;
 SugaredValuePtr makeNamespaceValue(std::shared_ptr<SourceImporter> importer, std::string prefix);
 /// `CONSTANTS`.
 SugaredValuePtr makeConstantsValue(std::shared_ptr<SourceImporter> importer);
-/// `torch` or `ops`, for code of an old file format: uses of operators whose meaning has changed since are errors, as
-/// long as nothing translates them.
+/// `torch` or `ops`, for code of an old file format: operators mean what they meant then (ops/upgraders.h).
 SugaredValuePtr makeVersionedValue(SugaredValuePtr value, int64_t version);
 /// Whether any operator has changed its meaning since this file format.
 bool hasChangedOperators(int64_t version);

@@ -295,7 +295,11 @@ void Emitter::emitOperator(const Liveness::NodeInfo& info) {
   if (emitNoneTest(info, *op)) return;
   const auto [it, is_new] = operator_index_.emplace(op, static_cast<uint32_t>(code_.operators.size()));
   if (is_new) code_.operators.push_back(op);
-  emitPool(op->kernel() ? Op::CallKernel : Op::CallBoxed, info, it->second);
+  emitPool(
+      op->kernel()                      ? Op::CallKernel
+      : takesEnumerations(op->schema()) ? Op::CallChecked
+                                        : Op::CallBoxed,
+      info, it->second);
 }
 
 void Emitter::emitScalar(const Liveness::NodeInfo& info, Op op) {

@@ -252,6 +252,16 @@ bool Run::interpret() {
     popResults(operands, n);
     NEXT();
   }
+  CASE(CallChecked) {
+    SAVE();
+    POLL();
+    const uint32_t* operands = pool + pc->a;
+    const uint32_t n = pc->n;
+    pushOperands(operands + n, pc->c);
+    frames_.back().code->operators[pc->b]->call(stack_, pc->c);
+    popResults(operands, n);
+    NEXT();
+  }
   CASE(CallFunction) {
     SAVE();
     POLL();

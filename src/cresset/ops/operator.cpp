@@ -3,6 +3,12 @@
 
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/enum_tag.h>
+#include <ATen/core/jit_type.h>
+#include <c10/core/Layout.h>
+#include <c10/core/MemoryFormat.h>
+#include <c10/core/ScalarType.h>
+
+#include <algorithm>
 
 namespace cresset {
 
@@ -65,10 +71,48 @@ Operator::Operator(const c10::OperatorHandle& handle)
 
 Operator::~Operator() = default;
 
+namespace {
+
+/// How many values the enumeration behind an int argument has; 0 for other arguments.
+int64_t enumerationSize(const c10::Argument& argument) {
+  const c10::Type* type = argument.real_type().get();
+  if (type->kind() == c10::TypeKind::OptionalType) type = type->castRaw<c10::OptionalType>()->getElementType().get();
+  switch (type->kind()) {
+    case c10::TypeKind::ScalarTypeType:
+      return static_cast<int64_t>(at::ScalarType::NumOptions);
+    case c10::TypeKind::LayoutType:
+      return static_cast<int64_t>(at::Layout::NumOptions);
+    case c10::TypeKind::MemoryFormatType:
+      return static_cast<int64_t>(at::MemoryFormat::NumOptions);
+    default:
+      return 0;
+  }
+}
+
+/// ATen trusts these numbers and indexes tables with them; a script may have computed them.
+void checkEnumerations(const c10::FunctionSchema& schema, const c10::IValue* args) {
+  const auto& arguments = schema.arguments();
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    if (!args[i].isInt()) continue;
+    const int64_t size = enumerationSize(arguments[i]), value = args[i].toInt();
+    if (size == 0 || (value >= 0 && value < size)) continue;
+    throw std::runtime_error(
+        "Argument '" + arguments[i].name() + "' of " + schema.name() + ": the number " + std::to_string(value) +
+        " is no " + arguments[i].real_type()->str());
+  }
+}
+
+}  // namespace
+
+bool takesEnumerations(const c10::FunctionSchema& schema) {
+  return std::any_of(schema.arguments().begin(), schema.arguments().end(), enumerationSize);
+}
+
 void Operator::call(Stack& stack, size_t num_args) const {
   if (kernel_) {
     kernel_(stack, num_args);
   } else {
+    checkEnumerations(schema_, stack.data() + (stack.size() - schema_.arguments().size()));
     handle_->callBoxed(&stack);
   }
 }

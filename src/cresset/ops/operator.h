@@ -126,6 +126,8 @@ class OperatorTable {
 const Operator* operatorOf(Node& node);
 /// prim::Constant, If, Loop, TupleConstruct, CallMethod, … : nodes whose meaning is defined by the IR, not by a schema.
 bool isStructural(Symbol kind);
+/// Whether some argument is a dtype, layout or memory format: an int to scripts. Operator::call checks those.
+bool takesEnumerations(const c10::FunctionSchema& schema);
 /// Checks every operator node of `graph` against its schema. Throws UserError in verify()'s form.
 void verifyOperators(Graph& graph);
 

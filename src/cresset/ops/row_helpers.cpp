@@ -4,6 +4,7 @@
 #include <ATen/core/jit_type.h>
 
 #include <algorithm>
+#include <limits>
 
 namespace cresset {
 
@@ -20,6 +21,7 @@ IValue newIntList(at::IntArrayRef elements) {
 
 SliceRange sliceRange(size_t size, std::optional<int64_t> start, std::optional<int64_t> end, int64_t step) {
   if (step == 0) fail("List slice should have non-zero step");
+  if (step == std::numeric_limits<int64_t>::min()) fail("List slice step is out of bounds");
   auto n = static_cast<int64_t>(size);
   int64_t low = step > 0 ? 0 : -1, high = step > 0 ? n : n - 1;
   auto clamp = [&](std::optional<int64_t> bound, int64_t missing) {
@@ -36,6 +38,16 @@ SliceRange sliceRange(size_t size, std::optional<int64_t> start, std::optional<i
   uint64_t stride = step > 0 ? static_cast<uint64_t>(step) : -static_cast<uint64_t>(step);
   int64_t count = distance ? static_cast<int64_t>(1 + (distance - 1) / stride) : 0;
   return {from, step, count};
+}
+
+at::ScalarType scalarTypeOf(int64_t number) {
+  if (!isScalarType(number)) fail("The number " + std::to_string(number) + " is no dtype");
+  return static_cast<at::ScalarType>(number);
+}
+
+bool isScalarType(int64_t number) {
+  return number >= 0 && number < static_cast<int64_t>(at::ScalarType::NumOptions) &&
+         number != static_cast<int64_t>(at::ScalarType::Undefined);
 }
 
 }  // namespace cresset

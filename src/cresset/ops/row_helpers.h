@@ -46,6 +46,10 @@ inline IValue newList(std::vector<IValue> elements, c10::TypePtr element_type) {
 IValue newStringList(std::vector<std::string> elements);
 IValue newIntList(at::IntArrayRef elements);
 
+/// The dtype of a number, which a script may have computed. Throws if it is none: ATen indexes tables with it.
+at::ScalarType scalarTypeOf(int64_t number);
+bool isScalarType(int64_t number);
+
 inline void drop(Stack& stack, size_t n) {
   stack.resize(stack.size() - n);
 }

@@ -43,13 +43,24 @@ double remainder(double a, double b) {
   return std::fmod(std::fmod(a, b) + b, b);
 }
 
+/// An operand of complex arithmetic. A real one stays real: adding it leaves the sign of a zero imaginary part alone.
+complex part(complex v) {
+  return v;
+}
+double part(double v) {
+  return v;
+}
+double part(int64_t v) {
+  return static_cast<double>(v);
+}
+
 struct Add {
   template <typename A, typename B>
   auto operator()(A a, B b) const {
     if constexpr (kBothInt<A, B>)
       return wrap(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
     else if constexpr (kAnyComplex<A, B>)
-      return complex(a) + complex(b);
+      return part(a) + part(b);
     else
       return static_cast<double>(a) + static_cast<double>(b);
   }
@@ -60,7 +71,7 @@ struct Sub {
     if constexpr (kBothInt<A, B>)
       return wrap(static_cast<uint64_t>(a) - static_cast<uint64_t>(b));
     else if constexpr (kAnyComplex<A, B>)
-      return complex(a) - complex(b);
+      return part(a) - part(b);
     else
       return static_cast<double>(a) - static_cast<double>(b);
   }
@@ -71,7 +82,7 @@ struct Mul {
     if constexpr (kBothInt<A, B>)
       return wrap(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
     else if constexpr (kAnyComplex<A, B>)
-      return complex(a) * complex(b);
+      return part(a) * part(b);
     else
       return static_cast<double>(a) * static_cast<double>(b);
   }
@@ -175,11 +186,18 @@ struct Polar {
     return c10::polar(static_cast<double>(a), static_cast<double>(b));
   }
 };
+/// Of a real operand, the real logarithm: nan below zero.
+double logOf(double v) {
+  return std::log(v);
+}
+complex logOf(complex v) {
+  return c10_complex_math::log(v);
+}
 struct LogBase {
   template <typename A, typename B>
   auto operator()(A a, B b) const {
     if constexpr (kAnyComplex<A, B>)
-      return c10_complex_math::log(complex(a)) / c10_complex_math::log(complex(b));
+      return logOf(part(a)) / logOf(part(b));
     else
       return std::log(static_cast<double>(a)) / std::log(static_cast<double>(b));
   }
@@ -192,17 +210,18 @@ auto visitScalar(const IValue& v, F f) {
   return f(v.toDouble());
 }
 
+template <typename F>
+auto visitNumber(const IValue& v, F f) {
+  return v.isComplexDouble() ? IValue(f(v.toComplexDouble())) : visitScalar(v, [&](auto x) { return IValue(f(x)); });
+}
+
 /// Op on Scalars: int if both are, else float. Complex only if Op takes it.
 template <typename Op, bool kTakesComplex>
 struct OnScalars {
   IValue operator()(const IValue& a, const IValue& b) const {
     if (a.isComplexDouble() || b.isComplexDouble()) {
       if constexpr (kTakesComplex) {
-        auto as_complex = [](const IValue& v) {
-          return v.isComplexDouble() ? v.toComplexDouble()
-                                     : complex(visitScalar(v, [](auto x) { return static_cast<double>(x); }));
-        };
-        return IValue(Op()(as_complex(a), as_complex(b)));
+        return visitNumber(a, [&](auto x) { return visitNumber(b, [&](auto y) { return IValue(Op()(x, y)); }); });
       } else {
         fail("TypeError: complex numbers are not supported here");
       }
@@ -253,9 +272,25 @@ template <typename A, typename B>
 std::tuple<double, double> divmodFloat(A x, B y) {
   double a = static_cast<double>(x), b = static_cast<double>(y);
   if (b == 0) fail("ZeroDivisionError: float divmod()");
-  double rem = std::fmod(a, b);
-  if (rem != 0 && (rem < 0) != (b < 0)) rem += b;
-  return {(a - rem) / b, rem};
+  if constexpr (std::is_same_v<A, B>) {
+    double rem = std::fmod(a, b);
+    if (rem != 0 && (rem < 0) != (b < 0)) rem += b;
+    return {(a - rem) / b, rem};
+  } else {
+    // TorchScript takes the quotient of an int and a float through an int.
+    double quotient = std::floor(a / b);
+    if (!(std::abs(quotient) < 9223372036854775808.0)) {
+      fail(
+          "Cannot convert float " +
+          std::string(
+              quotient != quotient ? "nan"
+              : quotient > 0       ? "inf"
+                                   : "-inf") +
+          " to integer");
+    }
+    quotient = static_cast<double>(static_cast<int64_t>(quotient));
+    return {quotient, a - quotient * b};
+  }
 }
 
 constexpr Row kRows[] = {

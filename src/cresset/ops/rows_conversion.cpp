@@ -81,12 +81,18 @@ constexpr Row kRows[] = {
     {"aten::Int.float(float a) -> int", kernel([](double a) { return truncate(a); })},
     {"aten::Int.Scalar(Scalar a) -> int", kernel([](IValue& a) -> int64_t {
        if (a.isInt()) return a.toInt();
-       return a.toScalar().toLong();
+       try {
+         return a.toScalar().toLong();
+       } catch (const std::runtime_error&) {
+         fail("value cannot be converted to type int without overflow");
+       }
      })},
     {"aten::Int.str(str a) -> int", kernel([](const std::string& a) { return parseInt(a); })},
     {"aten::Float.Tensor(Tensor a) -> float", kernel([](const at::Tensor& a) { return itemAsDouble(a); })},
-    {"aten::Float.Scalar(Scalar a) -> float",
-     kernel([](IValue& a) { return a.isDouble() ? a.toDouble() : a.toScalar().toDouble(); })},
+    {"aten::Float.Scalar(Scalar a) -> float", kernel([](IValue& a) {
+       if (a.isComplexDouble()) return a.toComplexDouble().real();
+       return a.isDouble() ? a.toDouble() : a.toScalar().toDouble();
+     })},
     {"aten::Float.int(int a) -> float", kernel([](int64_t a) { return static_cast<double>(a); })},
     {"aten::Float.bool(bool a) -> float", kernel([](bool a) { return static_cast<double>(a); })},
     {"aten::Float.str(str a) -> float", kernel([](const std::string& a) { return parseFloat(a); })},

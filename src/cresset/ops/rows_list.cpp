@@ -8,6 +8,7 @@
 #include <ATen/ops/lt_ops.h>
 
 #include <algorithm>
+#include <sstream>
 
 #include "cresset/ops/format.h"
 #include "cresset/ops/row_helpers.h"
@@ -35,7 +36,19 @@ bool sameElement(const IValue& a, const IValue& b) {
 
 template <typename T>
 auto findElement(List& list, const IValue& value) {
-  return std::find_if(list.list.begin(), list.list.end(), [&](const IValue& v) { return sameElement<T>(v, value); });
+  return std::find_if(list.list.begin(), list.list.end(), [&](const IValue& v) { return sameElement<T>(value, v); });
+}
+
+/// As messages show an element: as C++ streams print it.
+template <typename T>
+std::string streamed(const IValue& value) {
+  if constexpr (std::is_same_v<T, at::Tensor>) {
+    return toPrinted(value);
+  } else {
+    std::ostringstream text;
+    text << Arg<T>::get(value);
+    return text.str();
+  }
 }
 
 template <typename T>
@@ -102,14 +115,14 @@ IValue extremum(List& list) {
   return *best;
 }
 
-/// The lexicographically lesser or greater list; the first if they are equal.
+/// The lexicographically lesser or greater list; the second if they are equal.
 template <typename T, bool kMax>
 IValue extremeList(IValue& a, IValue& b) {
   auto& x = listOf(a).list;
   auto& y = listOf(b).list;
-  bool second = kMax ? std::lexicographical_compare(x.begin(), x.end(), y.begin(), y.end(), less<T>)
-                     : std::lexicographical_compare(y.begin(), y.end(), x.begin(), x.end(), less<T>);
-  return second ? std::move(b) : std::move(a);
+  bool first = kMax ? std::lexicographical_compare(y.begin(), y.end(), x.begin(), x.end(), less<T>)
+                    : std::lexicographical_compare(x.begin(), x.end(), y.begin(), y.end(), less<T>);
+  return first ? std::move(a) : std::move(b);
 }
 
 template <typename T, typename R>
@@ -136,12 +149,12 @@ bool truth(const IValue& v) {
 #define SEARCH(T, C, INDEX)                                                                               \
   {"aten::index." INDEX "(" T "[] self, " T " el) -> int", kernel([](List& list, IValue& el) -> int64_t { \
      auto it = findElement<C>(list, el);                                                                  \
-     if (it == list.list.end()) fail("'" + toPrinted(el) + "' is not in list");                           \
+     if (it == list.list.end()) fail("'" + streamed<C>(el) + "' is not in list");                         \
      return it - list.list.begin();                                                                       \
    })},                                                                                                   \
       {"aten::count." T "(" T "[] self, " T " el) -> int", kernel([](List& list, IValue& el) {            \
          int64_t n = 0;                                                                                   \
-         for (const IValue& v : list.list) n += sameElement<C>(v, el);                                    \
+         for (const IValue& v : list.list) n += sameElement<C>(el, v);                                    \
          return n;                                                                                        \
        })},                                                                                               \
       {"aten::remove." T "(" T "[](a!) self, " T " el) -> ()", kernel([](List& list, IValue& el) {        \

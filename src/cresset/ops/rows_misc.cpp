@@ -42,7 +42,9 @@ int64_t hashOf(const IValue& v) {
 
 at::Generator makeGenerator(const IValue& device, const IValue& seed) {
   if (!device.isNone() && !device.toDevice().is_cpu()) {
-    fail("Generator: only device cpu is supported, got " + device.toDevice().str());
+    fail(
+        "Unsupported device for at::make_generator_for_device found: " + device.toDevice().str() +
+        " (generators of scripts are on the CPU)");
   }
   auto generator = at::globalContext().defaultGenerator(at::kCPU).clone();
   generator.set_current_seed(

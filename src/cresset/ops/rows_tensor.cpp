@@ -54,14 +54,17 @@ std::vector<int64_t> intsOf(const IValue& list) {
 /// Tensor.to with what is given; arguments that are None keep what the tensor has.
 Tensor toDeviceAndType(
     const Tensor& self, std::optional<c10::Device> device, std::optional<int64_t> dtype, bool non_blocking, bool copy) {
-  auto type = dtype ? static_cast<at::ScalarType>(*dtype) : self.scalar_type();
+  auto type = dtype ? scalarTypeOf(*dtype) : self.scalar_type();
   if (device && *device != self.device()) return self.to(*device, type, non_blocking, copy);
   return self.to(type, non_blocking, copy);
 }
 
 /// The shape of `self`, a tensor whose first dimensions are normalized, with the last `normalized_ndim` of them kept.
 std::vector<int64_t> ncfShape(at::IntArrayRef input, int64_t normalized_ndim) {
-  auto kept = static_cast<size_t>(std::max<int64_t>(0, static_cast<int64_t>(input.size()) - normalized_ndim));
+  if (normalized_ndim < 0 || normalized_ndim > static_cast<int64_t>(input.size())) {
+    fail("_ncf_view: " + std::to_string(normalized_ndim) + " normalized dimensions of " + std::to_string(input.size()));
+  }
+  auto kept = input.size() - static_cast<size_t>(normalized_ndim);
   std::vector<int64_t> shape(input.begin(), input.begin() + static_cast<std::ptrdiff_t>(kept));
   shape.push_back(-1);
   return shape;
@@ -134,6 +137,8 @@ void toNestedList(Stack& stack, size_t) {
       {c10::FloatType::get(), at::kDouble, "float"},
       {c10::BoolType::get(), at::kBool, "bool"},
       {c10::ComplexType::get(), at::kComplexDouble, "complex"}};
+  if (depth < 0 || depth > 64)
+    fail("Output annotation list dimension and runtime tensor dimension must match for tolist()");
   if (element < 0 || element >= 4) fail("Unsupported element type for tolist");
   const Kind& kind = kinds[element];
   if (t.dim() != depth) fail("Output annotation list dimension and runtime tensor dimension must match for tolist()");
@@ -286,7 +291,11 @@ constexpr Row kRows[] = {
          for (const IValue& e : v.toTupleRef().elements()) elements.emplace_back(e.toTensor().dequantize());
          return c10::ivalue::Tuple::create(std::move(elements));
        }
-       if (!v.isTensorList()) fail("dequantize() takes a Tensor, or a list or tuple of Tensors");
+       if (!v.isTensorList()) {
+         fail(
+             "Unsupported type in dequantize, only List[Tensor] and  Tuple[Tensor or other types] are supported, got type:" +
+             v.type()->repr_str());
+       }
        for (const IValue& e : listOf(v).list) elements.emplace_back(e.toTensor().dequantize());
        return newList(std::move(elements), c10::TensorType::get());
      })},
@@ -302,9 +311,9 @@ constexpr Row kRows[] = {
        return at::_ops::embedding_renorm_::call(const_cast<Tensor&>(weight), input, max_norm, norm_type);
      }), kEffect}, // it writes `weight`, which its schema does not say
     {"aten::broadcast_shapes(int[] a, int[] b) -> int[]",
-     kernel([](std::vector<int64_t> a, std::vector<int64_t> b) { return newIntList(at::infer_size(a, b)); })},
+     kernel([](std::vector<int64_t> a, std::vector<int64_t> b) { return newIntList(at::infer_size(b, a)); })},
     {"aten::_infer_size(int[] a, int[] b) -> int[]",
-     kernel([](std::vector<int64_t> a, std::vector<int64_t> b) { return newIntList(at::infer_size(a, b)); })},
+     kernel([](std::vector<int64_t> a, std::vector<int64_t> b) { return newIntList(at::infer_size(b, a)); })},
     {"aten::_size_if_not_equal(int[] self_size, int[] other_size) -> int[]?", kernel([](IValue& a, IValue& b) {
        return intsOf(a) == intsOf(b) ? IValue() : std::move(a);
      })},
@@ -313,6 +322,7 @@ constexpr Row kRows[] = {
        return at::sum_to(self.toTensor(), intsOf(size));
      })},
     {"aten::_ncf_unsqueeze(Tensor(a) self, int ndim) -> Tensor(a)", kernel([](const Tensor& t, int64_t ndim) {
+       if (ndim > 64) fail("_ncf_unsqueeze: a tensor of " + std::to_string(ndim) + " dimensions");
        std::vector<int64_t> shape(static_cast<size_t>(std::max<int64_t>(ndim, 2)), 1);
        shape[1] = t.size(0);
        return t.reshape(shape);

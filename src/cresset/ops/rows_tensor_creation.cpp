@@ -104,7 +104,7 @@ Tensor fromList(const IValue& data) {
 }
 
 Tensor converted(Tensor t, std::optional<int64_t> dtype, const std::optional<c10::Device>& device) {
-  auto type = dtype ? static_cast<at::ScalarType>(*dtype) : t.scalar_type();
+  auto type = dtype ? scalarTypeOf(*dtype) : t.scalar_type();
   if (device && *device != t.device()) return t.to(*device, type);
   return type == t.scalar_type() ? t : t.to(type);
 }
@@ -127,7 +127,7 @@ Tensor makeTensor(const IValue& data, std::optional<int64_t> dtype, const std::o
                                     : defaultComplexType();
   // A number becomes an integer by a cast, as `x[0] = 1e30` on an int tensor needs; eager's torch.tensor checks the
   // range.
-  const auto type = dtype ? static_cast<at::ScalarType>(*dtype) : inferred;
+  const auto type = dtype ? scalarTypeOf(*dtype) : inferred;
   const bool cast = c10::isIntegralType(type, true) && !data.isComplexDouble();
   const auto exact = data.isDouble() ? at::kDouble : inferred;
   return converted(scalarTensor(data.toScalar(), cast ? exact : type), static_cast<int64_t>(type), device);
@@ -181,12 +181,21 @@ constexpr Row kRows[] = {
     {"aten::_list_to_tensor(int[] self) -> Tensor", kernel([](List& list) {
        Tensor result = emptyTensor({static_cast<int64_t>(list.list.size())}, at::kInt);
        int32_t* out = result.mutable_data_ptr<int32_t>();
-       for (const IValue& v : list.list) *out++ = static_cast<int32_t>(v.toInt());
+       for (const IValue& v : list.list) {
+         if (v.toInt() != static_cast<int32_t>(v.toInt()))
+           fail("value cannot be converted to type int without overflow");
+         *out++ = static_cast<int32_t>(v.toInt());
+       }
        return result;
      })},
     {"aten::_tensor_to_list(Tensor self) -> int[]", kernel([](const Tensor& t) {
+       // The inverse of _list_to_tensor: only what that makes.
+       if (t.dim() == 0) fail("Dimension specified as 0 but tensor has no dimensions");
+       if (t.scalar_type() != at::kInt) {
+         fail(std::string("expected scalar type Int but found ") + c10::toString(t.scalar_type()));
+       }
        Tensor flat = t.to(at::kCPU, at::kLong).contiguous();
-       return newIntList({flat.const_data_ptr<int64_t>(), static_cast<size_t>(flat.numel())});
+       return newIntList({flat.const_data_ptr<int64_t>(), static_cast<size_t>(flat.size(0))});
      })},
     {"onnx::Shape(Tensor t) -> Tensor", kernel([](const Tensor& t) {
        Tensor result = emptyTensor({t.dim()}, at::kLong);

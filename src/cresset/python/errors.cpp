@@ -37,7 +37,9 @@ void raiseScriptError(const ScriptError& error) {
     size_t line = frame.range ? frame.range.source->lineNumber(frame.range.begin) : 0;
     frames.append(py::make_tuple(frame.function, file, line));
   }
-  raise(errorModule().attr("make_script_error")(error.what(), error.message(), error.pythonClass(), frames));
+  // Names of tensor types as Python has them ("torch.FloatTensor"), as for every error that torch itself raises.
+  raise(errorModule().attr("make_script_error")(
+      torch::processErrorMsg(error.what()), torch::processErrorMsg(error.message()), error.pythonClass(), frames));
 }
 
 void translate() {

@@ -11,6 +11,7 @@
 #include "cresset/ir/parser.h"
 #include "cresset/ir/printer.h"
 #include "cresset/ir/verifier.h"
+#include "cresset/ops/operator.h"
 
 namespace cresset::python {
 
@@ -284,6 +285,13 @@ void bindGraph(py::module_& module) {
       .def("attribute", attributeValue, "The value of an attribute.")
       .def("__getitem__", attributeValue)
       .def(
+          "schema",
+          [](const NodeHandle& self) -> py::object {
+            const Operator* op = operatorOf(*self.operator->());
+            return op ? schemaToPython(op->schema()) : py::object(py::none());
+          },
+          "The schema of the operator that the node calls; None for nodes that the IR itself defines.")
+      .def(
           "sourceRange",
           [](const NodeHandle& self) { return self->sourceRange() ? self->sourceRange().highlight() : std::string(); })
       .def("__repr__", [](const NodeHandle& self) { return cresset::toString(*self.operator->()); });
@@ -325,6 +333,27 @@ void bindGraph(py::module_& module) {
 
   module.def(
       "parse_ir", [](const std::string& text) { return graphToPython(parseGraph(text)); }, py::arg("text"));
+  module.def(
+      "_create_function_from_graph",
+      [](const std::string& name, const GraphHandle& graph) {
+        auto program = Program::make();
+        Function* function = nullptr;
+        {
+          py::gil_scoped_release no_gil;
+          auto body = graph.graph->copy();
+          verify(*body);
+          verifyOperators(*body);
+          function =
+              &program->declare(c10::QualifiedName(name), [body](Function& declared) { declared.setGraph(body); });
+        }
+        return makeFunction(program, *function);
+      },
+      py::arg("name"), py::arg("graph"), "A function whose body is a copy of the graph.");
+  module.def("_get_all_schemas", [] {
+    py::list result;
+    for (const Operator* op : OperatorTable::get().all()) result.append(schemaToPython(op->schema()));
+    return result;
+  });
   module.def(
       "parse_schema", [](const std::string& text) { return schemaToPython(parseSchema(text)); }, py::arg("text"));
   module.def(
