@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "cresset/ops/policy.h"
 #include "cresset/support/error.h"
 
 namespace cresset {
@@ -121,6 +122,7 @@ std::string Code::attributeName(const Instruction* instruction) const {
 }
 
 std::shared_ptr<const Executable> compileFunction(Function& function) {
+  if (const auto& policy = function.program().rules().policy) policy->check(*function.graph());
   return std::make_shared<CodeExecutable>(
       emitCode(*function.graph(), function.name(), function.program().weak_from_this()));
 }

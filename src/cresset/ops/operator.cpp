@@ -4,6 +4,8 @@
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/enum_tag.h>
 
+#include "cresset/ops/policy.h"
+
 namespace cresset {
 
 ScriptRaise::ScriptRaise(std::string python_class, std::string message)
@@ -45,12 +47,13 @@ Trait traitsOf(const c10::OperatorHandle& handle) {
 
 }  // namespace
 
-Operator::Operator(c10::FunctionSchema schema, Kernel kernel, Trait traits)
+Operator::Operator(c10::FunctionSchema schema, Kernel kernel, Trait traits, Restriction restriction)
     : schema_(std::move(schema)),
       kind_(Symbol::fromQualString(schema_.name())),
       full_name_(fullNameOf(schema_)),
       kernel_(kernel),
       traits_(traits),
+      restriction_(restriction),
       mutable_(writesArgument(schema_)) {
   if (schema_.returns().empty() && !schema_.is_varret() && !mutable_) traits_ = traits_ | Trait::SideEffect;
 }
@@ -59,8 +62,9 @@ Operator::Operator(const c10::OperatorHandle& handle)
     : schema_(handle.schema()),
       kind_(Symbol::fromQualString(schema_.name())),
       full_name_(fullNameOf(schema_)),
-      handle_(std::make_unique<c10::OperatorHandle>(handle)),
+      handle_(new c10::OperatorHandle(handle)),
       traits_(traitsOf(handle)),
+      restriction_(restrictionOf(schema_)),
       mutable_(writesArgument(schema_)) {}
 
 Operator::~Operator() = default;
@@ -68,9 +72,18 @@ Operator::~Operator() = default;
 void Operator::call(Stack& stack, size_t num_args) const {
   if (kernel_) {
     kernel_(stack, num_args);
+  } else if (const c10::OperatorHandle* registered = handle()) {
+    registered->callBoxed(&stack);
   } else {
-    handle_->callBoxed(&stack);
+    throwUnregistered();
   }
+}
+
+void Operator::throwUnregistered() const {
+  throw std::runtime_error(
+      "The operator " + full_name_ +
+      " was registered when this code was compiled, but the library that registered it has been unloaded or destroyed "
+      "since. Register it again with the same schema, or compile the program again.");
 }
 
 bool Operator::isPure() const {
