@@ -211,7 +211,7 @@ std::vector<ScriptWarning> warnings;
 
 TEST_CASE("warnings go to the handler, with their place") {
   CompilationUnit unit;
-  unit.define("def f(n: int):\n  if n > 0:\n    warnings.warn('careful')\n", nullptr, "model.py");
+  unit.define("def f(n: int):\n  if n > 0:\n    torch.warn('careful')\n", nullptr, "model.py");
   setWarningHandler([](const ScriptWarning& warning) { warnings.push_back(warning); });
   unit.run_method("f", 1);
   setWarningHandler(nullptr);

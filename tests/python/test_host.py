@@ -40,7 +40,7 @@ def test_print_without_a_stdout(monkeypatch):
 
 # ---- warnings ----
 
-WARNS = "def f(n: int) -> int:\n    for i in range(n):\n        warnings.warn('careful')\n    return n\n"
+WARNS = "def f(n: int) -> int:\n    for i in range(n):\n        torch.warn('careful')\n    return n\n"
 
 
 def caught(filter_, call):
