@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "cresset/ir/printer.h"
+#include "cresset/ops/policy.h"
 #include "cresset/support/error.h"
 
 namespace cresset {
@@ -93,7 +94,7 @@ const OpInfo& opInfo(Op op) {
 }
 
 Op scalarInstruction(const Operator& op) {
-  if (op.handle()) return Op::Count;  // Scalar instructions stand for rows of Cresset's own.
+  if (op.isOfDispatcher()) return Op::Count;  // Scalar instructions stand for rows of Cresset's own.
   const auto& table = ScalarTable::get().instructions;
   const auto it = table.find({op.schema().name(), op.schema().overload_name()});
   return it == table.end() ? Op::Count : it->second;
@@ -146,6 +147,7 @@ std::string Code::attributeName(const Instruction* instruction) const {
 }
 
 std::shared_ptr<const Executable> compileFunction(Function& function) {
+  if (const auto& policy = function.program().rules().policy) policy->check(*function.graph());
   return std::make_shared<CodeExecutable>(
       emitCode(*function.graph(), function.name(), function.program().weak_from_this()));
 }

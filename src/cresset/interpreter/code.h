@@ -131,6 +131,7 @@ class Code {
 
   std::string name;
   std::weak_ptr<Program> program;  // whose functions are called; a fork keeps it alive
+  Limits limits;                   // of a call from outside
   size_t num_inputs = 0;
   size_t num_outputs = 0;
   size_t num_registers = 0;  // inputs come in the first ones

@@ -69,6 +69,9 @@ template <class T>
   return value.isBool() ? payloadOf<bool>(value) : symbolicBool(value);
 }
 
+/// What containers weigh beside what their elements do, roughly.
+constexpr size_t kObjectBytes = 96, kDictEntryBytes = 128;
+
 bool isNone(const c10::IValue& value) {
   return value.isNone() || (value.isTensor() && !value.toTensor().defined());
 }
@@ -110,9 +113,11 @@ bool isNone(const c10::IValue& value) {
   do {                                \
     if (--budget <= 0) [[unlikely]] { \
       SAVE();                         \
-      budget = interrupt.poll();      \
+      budget = poll(interrupt);       \
     }                                 \
   } while (false)
+/// What runs that nobody observes pay for the others.
+#define OBSERVED (observed_) [[unlikely]]
 /// Jumps; backwards only at the end of a loop.
 #define JUMP_TO(Target)                                       \
   do {                                                        \
@@ -211,6 +216,8 @@ bool Run::interpret() {
       SAVE();
       throw ExitDone();
     }
+    if OBSERVED
+      leaveObserved();
     if (frames_.size() == 1) {
       for (uint32_t i = 0; i < pc->c; ++i) results_.push_back(take(pool[pc->a + i]));
       frames_.pop_back();
@@ -235,6 +242,10 @@ bool Run::interpret() {
   CASE(CallKernel) {
     SAVE();
     POLL();
+    if OBSERVED {
+      callObserved(*pc);
+      NEXT();
+    }
     const uint32_t* operands = pool + pc->a;
     const uint32_t n = pc->n;
     pushOperands(operands + n, pc->c);
@@ -244,22 +255,41 @@ bool Run::interpret() {
   }
   CASE(CallBoxed) {
     SAVE();
+    budget -= InterruptPoll::kOperatorCost - 1;
     POLL();
+    if OBSERVED {
+      callObserved(*pc);
+      NEXT();
+    }
     const uint32_t* operands = pool + pc->a;
     const uint32_t n = pc->n;
+    const Operator& op = *frames_.back().code->operators[pc->b];
+    const c10::OperatorHandle* handle = op.handle();
+    if (!handle) [[unlikely]]
+      op.throwUnregistered();
     pushOperands(operands + n, pc->c);
-    frames_.back().code->operators[pc->b]->handle()->callBoxed(stack_);
+    handle->callBoxed(stack_);
     popResults(operands, n);
     NEXT();
   }
   CASE(CallChecked) {
     SAVE();
+    budget -= InterruptPoll::kOperatorCost - 1;
     POLL();
+    if OBSERVED {
+      callObserved(*pc);
+      NEXT();
+    }
     const uint32_t* operands = pool + pc->a;
     const uint32_t n = pc->n;
     pushOperands(operands + n, pc->c);
     frames_.back().code->operators[pc->b]->call(stack_, pc->c);
     popResults(operands, n);
+    NEXT();
+  }
+  CASE(Warn) {
+    SAVE();
+    warn(*pc);
     NEXT();
   }
   CASE(CallFunction) {
@@ -327,6 +357,8 @@ bool Run::interpret() {
     {
       const auto& type = frames_.back().code->types[pc->c];
       const auto& cls = type->expectRef<c10::ClassType>();
+      if OBSERVED
+        charge(kObjectBytes + cls.numAttributes() * sizeof(c10::IValue));
       auto object = c10::ivalue::Object::create(
           c10::StrongTypePtr(const_cast<c10::ClassType&>(cls).compilation_unit(), type), cls.numAttributes());
       if (pc->a != kNoRegister) WRITE(pc->a, std::move(object));
@@ -334,15 +366,25 @@ bool Run::interpret() {
     NEXT();
   }
   CASE(MakeTuple) {
+    if OBSERVED {
+      SAVE();
+      charge(kObjectBytes + pc->c * sizeof(c10::IValue));
+    }
     makeTuple(*pc);
     NEXT();
   }
   CASE(MakeList) {
+    if OBSERVED {
+      SAVE();
+      charge(kObjectBytes + pc->c * sizeof(c10::IValue));
+    }
     makeList(*pc);
     NEXT();
   }
   CASE(MakeDict) {
     SAVE();
+    if OBSERVED
+      charge(kObjectBytes + pc->c * kDictEntryBytes / 2);
     makeDict(*pc);
     NEXT();
   }
@@ -400,7 +442,13 @@ bool Run::interpret() {
   }
   CASE(ListAppend) {
     SAVE();
-    listOf(READ(pc->b)).list.push_back(READ(pc->c));
+    {
+      auto& list = listOf(READ(pc->b)).list;
+      if (list.size() == list.capacity()) [[unlikely]] {
+        if (meter_) charge((list.capacity() + 1) * sizeof(c10::IValue));
+      }
+      list.push_back(READ(pc->c));
+    }
     NEXT();
   }
   CASE(ListSet) {
@@ -431,6 +479,8 @@ bool Run::interpret() {
   }
   CASE(DictSet) {
     SAVE();
+    if OBSERVED
+      charge(kDictEntryBytes);
     dictOf(READ(pc->a)).dict.insert_or_assign(READ(pc->b), READ(pc->c));
     NEXT();
   }

@@ -429,7 +429,7 @@ IValue convert(PyObject* object, const TypePtr& type) {
     case TypeKind::InterfaceType:
       return toObject(object, type);
     case TypeKind::FutureType:
-      if (auto future = unwrapFuture(object)) return IValue(std::move(future));
+      if (auto future = unwrapFuture(object)) return IValue(futureOf(std::move(future), type->containedType(0)));
       refuse(object, type->repr_str());
     case TypeKind::AnyListType:
     case TypeKind::AnyTupleType:
