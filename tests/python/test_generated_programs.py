@@ -1,5 +1,7 @@
 """Random programs, run by Cresset and by torch.jit: values, exceptions, printed output and effects on arguments agree."""
 
+import concurrent.futures
+import multiprocessing
 import os
 
 import pytest
@@ -10,14 +12,38 @@ from generator.tree import Call, Function, Program, simple
 COUNT = int(os.environ.get("CRESSET_GENERATED_PROGRAMS", "1000"))
 PARTS = 10
 
+#: Seeds whose programs differ on purpose (docs/differences.md) in a way that the comparison can't tell from a fault.
+DIFFERENT = {
+    656: "torch.jit calls a function twice in `[k for k in {f(): …}]`",
+    968: "torch.jit drops `{…}[0.0]`, which raises, before `and math.isnan(-1.5)`",
+}
+
+
+def _part(part):
+    reports = {}
+    size = COUNT // PARTS
+    kinds = campaign.run(part * size, size, lambda seed, *rest: reports.update({seed: campaign.report(seed, *rest)}))
+    return kinds, reports
+
+
+@pytest.fixture(scope="module")
+def fresh_processes():
+    """torch.jit's thread pool does not survive os.fork(), by which workers start: they start from fresh processes."""
+    context = multiprocessing.get_context("spawn")
+    with concurrent.futures.ProcessPoolExecutor(2, mp_context=context) as pool:
+        yield [pool.submit(_part, part) for part in range(PARTS)]
+
 
 @pytest.mark.parametrize("part", range(PARTS))
-def test_programs(part):
-    reports = []
+def test_programs(part, fresh_processes):
+    kinds, reports = fresh_processes[part].result()
     size = COUNT // PARTS
-    kinds = campaign.run(part * size, size, lambda *failure: reports.append(campaign.report(*failure)))
-    assert not reports, "\n".join(reports)
+    known = {seed for seed in DIFFERENT if part * size <= seed < (part + 1) * size}
+    unknown = [report for seed, report in reports.items() if seed not in known]
+    assert not unknown, "\n".join(unknown)
+    assert known <= set(reports), "these no longer differ: take them off the list"
     assert kinds["value"] > size, f"most calls should end with a value: {kinds}"
+    assert kinds.get("torch.jit crashed or hung", 0) <= size // 20, f"torch.jit ran too few programs: {kinds}"
 
 
 def test_a_seed_always_gives_the_same_program():

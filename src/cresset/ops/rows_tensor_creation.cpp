@@ -125,12 +125,11 @@ Tensor makeTensor(const IValue& data, std::optional<int64_t> dtype, const std::o
                   : data.isBool()   ? at::kBool
                   : data.isDouble() ? defaultType()
                                     : defaultComplexType();
-  // A number becomes an integer by a cast, as `x[0] = 1e30` on an int tensor needs; eager's torch.tensor checks the
-  // range.
+  // A number becomes an integer by way of its own type, as in TorchScript: `x[0] = 1e30` on an int tensor is no error.
+  // (Eager's torch.tensor checks the range.)
   const auto type = dtype ? scalarTypeOf(*dtype) : inferred;
   const bool cast = c10::isIntegralType(type, true) && !data.isComplexDouble();
-  const auto exact = data.isDouble() ? at::kDouble : inferred;
-  return converted(scalarTensor(data.toScalar(), cast ? exact : type), static_cast<int64_t>(type), device);
+  return converted(scalarTensor(data.toScalar(), cast ? inferred : type), static_cast<int64_t>(type), device);
 }
 
 /// torch.tensor: a leaf, whatever the grad mode.
