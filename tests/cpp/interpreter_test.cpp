@@ -410,7 +410,8 @@ graph(%n : int):
   CHECK(object.use_count() == 1);
   CHECK(world.call("get", {object}).toInt() == 5);
   CHECK(world.call("opt", {object}).isNone());
-  CHECK_THROWS_WITH_AS(world.call("get", {world.object(c)}), doctest::Contains("C.n is read before it was set"), ScriptError);
+  CHECK_THROWS_WITH_AS(
+      world.call("get", {world.object(c)}), doctest::Contains("C.n is read before it was set"), ScriptError);
   CHECK(object.use_count() == 1);
 }
 
