@@ -71,7 +71,7 @@ Counted& counted() {
 }
 std::atomic<c10::DeleterFnPtr> base_deleter{nullptr};
 
-void release(void* data) {
+void freeMemory(void* data) {
   if (!data) return;
   counted().remove(data);
   base_deleter.load(std::memory_order_relaxed)(data);
@@ -87,7 +87,7 @@ class CountingAllocator final : public c10::Allocator {
       return allocateCounted(size, *budget);
     return wrap(base_.allocate(size));
   }
-  c10::DeleterFnPtr raw_deleter() const override { return &release; }
+  c10::DeleterFnPtr raw_deleter() const override { return &freeMemory; }
   bool is_simple_data_ptr(const c10::DataPtr& data) const override { return base_.is_simple_data_ptr(data); }
   void copy_data(void* to, const void* from, std::size_t count) const override { base_.copy_data(to, from, count); }
 
@@ -96,7 +96,7 @@ class CountingAllocator final : public c10::Allocator {
     void* const address = data.get();
     const c10::Device device = data.device();
     data.release_context();
-    return {address, address, &release, device};
+    return {address, address, &freeMemory, device};
   }
 
   c10::DataPtr allocateCounted(size_t size, RunBudget& budget) {
