@@ -22,6 +22,7 @@
 
 #include <algorithm>
 
+#include "cresset/ops/limits.h"
 #include "cresset/ops/row_helpers.h"
 #include "cresset/ops/rows.h"
 
@@ -148,6 +149,15 @@ void toNestedList(Stack& stack, size_t) {
                  : kind.dtype == at::kLong          ? c10::isIntegralType(found, false)
                                                     : found == at::kBool;
   if (!matches) fail("Output annotation element type and runtime tensor element type must match for tolist()");
+  // Lists at each depth and their elements; of empty lists there may be many.
+  constexpr double kElementBytes = 2 * sizeof(IValue), kListBytes = 96;
+  double lists = 1, bytes = 0;
+  for (int64_t size : t.sizes()) {
+    bytes += lists * kListBytes;
+    lists *= static_cast<double>(size);
+    bytes += lists * kElementBytes;
+  }
+  requireMemory(static_cast<size_t>(std::min(bytes, 1e18)));
   t = t.to(at::kCPU, kind.dtype).contiguous();
   std::vector<c10::TypePtr> types(static_cast<size_t>(depth));  // of the elements at each depth
   c10::TypePtr type = kind.type;
