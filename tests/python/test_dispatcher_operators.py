@@ -1,0 +1,105 @@
+"""Operators of the dispatcher: the same kernels in Cresset and in eager PyTorch, so what is tested is the call.
+
+tests/data/operator_calls.txt has a call that eager accepts for most of them (recorded_calls.py writes it). Each runs
+through a parsed graph and must give what eager gives, and do to its arguments what eager does. The schemas of all of
+them are compared in test_operator_rows.py; those without a recorded call are covered by that alone.
+"""
+
+import re
+
+import pytest
+import recorded_calls
+import torch
+from operator_calls import full_name, outcome, same, shorten
+
+from cresset import _C
+
+SCHEMAS = {full_name(s): s for s in torch._C._jit_get_all_schemas()}
+CALLS = recorded_calls.read()
+GROUPS = 40
+
+
+def graph_text(schema):
+    types = [a.type.str() for a in schema.arguments]
+    results = [r.type.str() for r in schema.returns]
+    names = [f"%a{i}" for i in range(len(types))]
+    outs = [f"%r{i}" for i in range(len(results))]
+    heads = ", ".join(f"{n} : {t}" for n, t in zip(names, types))
+    left = ", ".join(f"{n} : {t}" for n, t in zip(outs, results))
+    lines = [f"graph({heads}):", f"  {left + ' = ' if outs else ''}{schema.name}({', '.join(names)})"]
+    lines.append(
+        f"  %out : ({', '.join(results)}) = prim::TupleConstruct({', '.join(outs)})"
+        if results
+        else "  %out : NoneType = prim::Constant()"
+    )
+    return "\n".join([*lines, "  return (%out)"])
+
+
+def metadata(value):
+    if isinstance(value, torch.Tensor):
+        return value.shape, value.dtype, value.device, value.layout, value.requires_grad
+    return [metadata(v) for v in value] if isinstance(value, (list, tuple)) else type(value)
+
+
+def difference(name):
+    only_metadata, text = CALLS[name]
+    schema = SCHEMAS[name]
+    eager = recorded_calls.eager(schema)
+    graph = _C.parse_ir(graph_text(schema))
+    chosen = next(n.schema() for n in graph.nodes() if n.kind() == schema.name)
+    ours = _C._create_function_from_graph("f", graph)
+    a, b = list(recorded_calls.make(text)), list(recorded_calls.make(text))
+    left, right = outcome(ours, a), outcome(eager, b)
+    if len(schema.returns) == 0:
+        right = None if right is None else right
+    elif len(schema.returns) == 1 and not hasattr(right, "phrase"):
+        right = (right,)
+    left = tuple(left) if isinstance(left, tuple) else left
+    right = tuple(right) if isinstance(right, tuple) else right
+    equal = metadata(left) == metadata(right) if only_metadata else same(left, right) and same(a, b)
+    return (
+        None
+        if equal
+        else f"{name}{text} (as {chosen})\n      Cresset: {shorten(left)}\n      eager:   {shorten(right)}"
+    )
+
+
+@pytest.mark.parametrize("group", range(GROUPS))
+def test_calls(group):
+    names = [name for name in sorted(CALLS)[group::GROUPS] if name in SCHEMAS]
+    failures = [d for d in map(difference, names) if d]
+    assert not failures, f"{len(failures)} of {len(names)} differ:\n" + "\n".join(failures[:20])
+
+
+def test_most_are_called():
+    names = set(torch._C._dispatch_get_all_op_names()) & set(SCHEMAS)
+    called = sum(name in CALLS for name in names)
+    print(f"\n{len(names)} operators of the dispatcher: {called} called, {len(names) - called} by schema alone")
+    if re.match(r"2\.13", torch.__version__):
+        assert called > 0.5 * len(names)
+
+
+@pytest.mark.parametrize("number", [-1, 999, 200, 2**40])
+def test_numbers_that_are_no_dtype(number):
+    """A script can compute what ATen indexes its tables with."""
+    zeros = _C._create_function_from_graph(
+        "f",
+        _C.parse_ir(
+            "graph(%s : int[], %d : int, %l : int?):\n  %n : NoneType = prim::Constant()\n"
+            "  %r : Tensor = aten::zeros(%s, %d, %l, %n, %n)\n  return (%r)"
+        ),
+    )
+    assert zeros([2], 6, 0).tolist() == [0.0, 0.0]
+    with pytest.raises(RuntimeError, match="is no ScalarType"):
+        zeros([2], number, None)
+    with pytest.raises(RuntimeError, match="is no Layout"):
+        zeros([2], 6, number)
+    tensor = _C._create_function_from_graph(
+        "f",
+        _C.parse_ir(
+            "graph(%x : int, %d : int):\n  %n : NoneType = prim::Constant()\n  %b : bool = prim::Constant[value=0]()\n"
+            "  %r : Tensor = aten::tensor(%x, %d, %n, %b)\n  return (%r)"
+        ),
+    )
+    with pytest.raises(RuntimeError, match="is no dtype"):
+        tensor(1, number)
