@@ -11,6 +11,9 @@ SOURCE = """
 def nothing(x: Tensor) -> Tensor:
     return x
 
+def add_one(x: Tensor, n: int, lists: Dict[str, List[int]]) -> Tensor:
+    return x + 1
+
 def relu(x: Tensor) -> Tensor:
     return torch.relu(x)
 
@@ -84,6 +87,7 @@ def main():
     x = torch.randn(64)
     cases = [
         ("nothing", (x,), 20000),
+        ("add_one", (x, 3, {"a": [1, 2, 3], "b": [4, 5]}), 20000),
         ("relu", (x,), 20000),
         ("relus", (x, 100), 300),
         ("collatz", (837799,), 100),
@@ -106,9 +110,9 @@ def main():
                         f(*args)
                     times[i].append((time.perf_counter() - start) / count * 1e6)
             a, b, c = (statistics.median(t) for t in times)
-            print(
-                f"| {name}{tuple(a if not torch.is_tensor(a) else 'x' for a in args)} | {a:.3f} | {b:.3f} | {a / b:.3f} | {c:.3f} | {a / c:.3f} |"
-            )
+            to_jit, to_python = (statistics.median(x / y for x, y in zip(times[0], t)) for t in times[1:])
+            given = ", ".join("x" if torch.is_tensor(arg) else str(arg) for arg in args)
+            print(f"| {name}({given}) | {a:.3f} | {b:.3f} | {to_jit:.3f} | {c:.3f} | {to_python:.3f} |")
 
 
 if __name__ == "__main__":

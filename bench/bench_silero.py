@@ -64,8 +64,9 @@ def main():
     print(file=sys.stderr)
     print("| Silero VAD, 16 kHz | Cresset ms | torch.jit ms | ratio |\n|---|---|---|---|")
     for phase in rounds["cresset"][0]:
-        ours, theirs = (1000 * statistics.median(r[phase] for r in rounds[e]) for e in ("cresset", "torch.jit"))
-        print(f"| {phase} | {ours:.3f} | {theirs:.3f} | {ours / theirs:.3f} |")
+        ours, theirs = ([1000 * r[phase] for r in rounds[e]] for e in ("cresset", "torch.jit"))
+        ratio = statistics.median(a / b for a, b in zip(ours, theirs))
+        print(f"| {phase} | {statistics.median(ours):.3f} | {statistics.median(theirs):.3f} | {ratio:.3f} |")
 
 
 if __name__ == "__main__":

@@ -183,6 +183,13 @@ def check_stray_text():
     return complaints
 
 
+def check_language():
+    """docs/language.md names every builtin, and its links lead somewhere."""
+    import language
+
+    return language.complaints()
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--build", type=Path, help="a build folder whose libraries are checked too")
@@ -192,6 +199,7 @@ def main():
         "includes": check_includes,
         "python imports": check_python_imports,
         "stray text": check_stray_text,
+        "docs/language.md": check_language,
     }
     if args.build:
         checks["symbols"] = lambda: check_symbols(args.build)

@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "cresset/frontend/compiler.h"
+#include "cresset/interpreter/interpreter.h"
 #include "cresset/ir/parser.h"
 #include "cresset/ir/printer.h"
 #include "cresset/ir/verifier.h"
@@ -24,6 +25,7 @@ namespace {
 struct Arguments {
   std::string file = "-";
   bool print_tokens = false, parse_ir = false, verify_only = false, compile = false, no_source_ranges = false;
+  bool print_code = false;
   std::string tree_style;
   std::string function;
   std::vector<std::string> passes;
@@ -57,7 +59,8 @@ std::vector<const PassInfo*> findPasses(const std::vector<std::string>& names) {
 
 /// Runs the passes, verifying after each, so that the pass that breaks a graph is the one that is named.
 void rewriteAndPrint(
-    const std::shared_ptr<Graph>& graph, const std::vector<const PassInfo*>& passes, const Arguments& arguments) {
+    const std::shared_ptr<Graph>& graph, const std::string& name, const std::vector<const PassInfo*>& passes,
+    const Arguments& arguments) {
   for (const PassInfo* pass : passes) {
     pass->run(*graph);
     try {
@@ -67,6 +70,10 @@ void rewriteAndPrint(
     }
   }
   if (arguments.verify_only) return;
+  if (arguments.print_code) {
+    std::cout << disassemble(*emitCode(graph, name));
+    return;
+  }
   std::string text = toString(*graph, {.source_ranges = !arguments.no_source_ranges});
   std::cout << text;
   if (!text.empty() && text.back() != '\n') std::cout << '\n';
@@ -88,8 +95,9 @@ void compileSource(const std::shared_ptr<const Source>& source, const Arguments&
     throw std::runtime_error("there is no function '" + arguments.function + "'; the functions are:" + known);
   }
   for (Function* f : functions) {
-    if (functions.size() > 1) std::cout << "# " << f->qualname().qualifiedName() << "\n";
-    rewriteAndPrint(f->graph(), passes, arguments);
+    const std::string& full_name = f->qualname().qualifiedName();
+    if (functions.size() > 1 && !arguments.print_code) std::cout << "# " << full_name << "\n";
+    rewriteAndPrint(f->graph(), full_name, passes, arguments);
   }
 }
 
@@ -110,7 +118,7 @@ void run(const Arguments& arguments) {
   auto passes = findPasses(arguments.passes);
   auto graph = parseGraph(text, {.file = name});
   verify(*graph);
-  rewriteAndPrint(graph, passes, arguments);
+  rewriteAndPrint(graph, name, passes, arguments);
 }
 
 }  // namespace
@@ -124,6 +132,7 @@ int main(int argc, char** argv) {
       "  cresset-opt --print-tokens model.py               how it is split\n"
       "  cresset-opt --compile model.py                    the graph of each function\n"
       "  cresset-opt --compile --function forward --passes inline model.py\n"
+      "  cresset-opt --compile --print-code model.py       the instructions of each function\n"
       "  cresset-opt --verify graph.ir                     nothing, or what is wrong and where\n"
       "  cresset-opt --compile f.py | cresset-opt          graphs print as text that reads back\n");
   Arguments arguments;
@@ -141,6 +150,8 @@ int main(int argc, char** argv) {
   app.add_option("--function", arguments.function, "With --compile: only this function, by name or qualified name");
   app.add_option("--passes", arguments.passes, "Passes to run, in this order: a,b,c; a wrong name lists them")
       ->delimiter(',');
+  app.add_flag(
+      "--print-code", arguments.print_code, "Instead of each graph, the instructions that the interpreter runs");
   app.add_flag(
       "--no-source-ranges", arguments.no_source_ranges, "Print graphs without the places their nodes come from");
   app.add_option("file", arguments.file, "The input; - is standard input")->type_name("FILE");

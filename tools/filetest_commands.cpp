@@ -11,6 +11,7 @@
 #include <sstream>
 
 #include "cresset/frontend/compiler.h"
+#include "cresset/interpreter/interpreter.h"
 #include "cresset/ir/parser.h"
 #include "cresset/ir/printer.h"
 #include "cresset/ir/verifier.h"
@@ -89,12 +90,22 @@ std::string printGraph(const std::shared_ptr<Graph>& graph, const Command& comma
   return toString(*graph, {.source_ranges = command.source_ranges});
 }
 
+/// The listing of what runs for `graph`. Places are the lines of the test, which the input shows already.
+std::string printCode(const std::shared_ptr<Graph>& graph, const std::string& name, const Command& command) {
+  for (const PassInfo* pass : command.passes) pass->run(*graph);
+  return disassemble(*emitCode(graph, name));
+}
+
 std::string compileSource(const TestFile& test, const Command& command) {
   auto program = Program::make();
   defineSource(*program, sourceOf(test), {});
   std::vector<Function*> functions = program->functions();
   std::string out;
   for (Function* function : functions) {
+    if (command.name == "code") {
+      out += printCode(function->graph(), function->qualname().qualifiedName(), command);
+      continue;
+    }
     if (functions.size() > 1) out += "# " + function->qualname().qualifiedName() + "\n";
     out += printGraph(function->graph(), command);
     if (!out.empty() && out.back() != '\n') out += '\n';
@@ -208,6 +219,12 @@ Result execute(const TestFile& test) {
       result.output = printGraph(graph, command);
     } else if (command.name == "compile") {
       result.output = compileSource(test, command);
+    } else if (command.name == "code" && test.path.extension() == ".ir") {
+      auto graph = parseGraph(test.input, {.file = test.path.filename().string()});
+      verify(*graph);
+      result.output = printCode(graph, test.path.stem().string(), command);
+    } else if (command.name == "code") {
+      result.output = compileSource(test, command);
     } else if (command.name == "run") {
       result.output = runSource(test);
     } else {
@@ -252,8 +269,9 @@ std::string describeCommands() {
          "  schema        each line is a function schema, parsed and printed\n"
          "  parse-ir      a graph: parsed, verified, printed\n"
          "  compile       a source: the graph of each function\n"
+         "  code          a source, or the graph of a .ir file: the instructions that run\n"
          "  run           a source: each line '# call: EXPR' is evaluated; results, errors and what was printed\n"
-         "Passes may follow parse-ir and compile (`# run: compile, inline`) or stand alone for a graph.\n"
+         "Passes may follow parse-ir, compile and code (`# run: compile, inline`) or stand alone for a graph.\n"
          "--source-ranges and --no-source-ranges say whether graphs show them (parse-ir does, compile does not).\n";
 }
 

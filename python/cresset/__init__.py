@@ -6,10 +6,19 @@ import torch  # noqa: F401  (the extension needs torch's libraries loaded)
 
 from . import _C
 from ._C import Future, Graph, ScriptFunction, ScriptMethod, parse_ir, parse_schema, parse_type
-from ._errors import ArchiveError, CompileError, Error, InternalError, UserError
+from ._errors import ArchiveError, CompileError, Error, InternalError, LimitError, UserError
 from ._objects import RecursiveScriptModule, ScriptModule, ScriptObject
 from ._program import CompilationUnit
-from ._runtime import annotate, fork, is_scripting, isinstance, wait
+from ._runtime import (
+    Limits,
+    annotate,
+    fork,
+    get_num_fork_threads,
+    is_scripting,
+    isinstance,
+    set_num_fork_threads,
+    wait,
+)
 from ._serialization import load
 
 __version__ = _C.__version__
@@ -25,6 +34,8 @@ __all__ = [
     "Future",
     "Graph",
     "InternalError",
+    "LimitError",
+    "Limits",
     "RecursiveScriptModule",
     "ScriptFunction",
     "ScriptMethod",
@@ -33,12 +44,14 @@ __all__ = [
     "UserError",
     "annotate",
     "fork",
+    "get_num_fork_threads",
     "is_scripting",
     "isinstance",
     "load",
     "parse_ir",
     "parse_schema",
     "parse_type",
+    "set_num_fork_threads",
     "wait",
 ]
 

@@ -23,6 +23,10 @@ class Error(RuntimeError):
     __str__ = RuntimeError.__str__
 
 
+class LimitError(Error):
+    """A script took more time or memory than its limits allow (:class:`cresset.Limits`)."""
+
+
 class UserError(RuntimeError):
     """A program, an argument or an attribute is wrong. ``message`` is the text without the picture of the place."""
 
@@ -81,6 +85,8 @@ def make_script_error(what, message, python_class, frames):
         error = RuntimeError(what)  # an operator threw; torch.jit's class for that
     elif python_class == "builtins.KeyboardInterrupt":
         return KeyboardInterrupt(what)
+    elif python_class == "cresset.LimitError":
+        error = LimitError(what)
     elif python_class == "builtins.RecursionError":
         error = RecursionError(what)
     else:
@@ -111,5 +117,5 @@ def make_archive_error(what, file, entry, offset, reason):
     return error
 
 
-for _class in (Error, UserError, CompileError, ArchiveError, InternalError):
+for _class in (Error, LimitError, UserError, CompileError, ArchiveError, InternalError):
     _class.__module__ = "cresset"

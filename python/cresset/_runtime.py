@@ -1,8 +1,11 @@
 """The helpers of torch.jit that mean something while ordinary Python runs."""
 
 import builtins
+import operator
 import types
 import typing
+
+import torch
 
 from . import _C
 
@@ -18,16 +21,89 @@ def is_scripting():
 
 
 def fork(func, *args, **kwargs):
-    """Calls ``func`` and returns a Future of its result.
+    """Starts ``func`` and returns a Future of its result; what it raises is raised where the result is asked for.
 
-    Called from Python it runs at once, as torch.jit's does; inside scripts ``torch.jit.fork`` runs on another thread.
+    A script function, a script method or a loaded module runs on a thread of the pool
+    (:func:`cresset.set_num_fork_threads`), with this thread's grad mode, inference mode, autocast and limits. Any other
+    callable runs at once, as under torch.jit: Python code may depend on the thread that it is on.
     """
-    return _C.Future(func(*args, **kwargs))
+    script = func
+    if builtins.isinstance(func, torch.nn.Module) and hasattr(func, "_c") and not _has_hooks(func):
+        script = func.forward
+    future = _C._fork(script, args, kwargs)
+    if future is not None:
+        return future
+    future = _C.Future()
+    try:
+        result = func(*args, **kwargs)
+    except Exception as error:
+        future.set_exception(error)
+    else:
+        future.set_result(result)
+    return future
+
+
+def _has_hooks(module):
+    """Whether calling the module does more than its forward."""
+    hooks = (module._forward_hooks, module._forward_pre_hooks, module._backward_hooks, module._backward_pre_hooks)
+    every = torch.nn.modules.module
+    return any(hooks) or bool(every._global_forward_hooks or every._global_forward_pre_hooks)
 
 
 def wait(future):
-    """The value of a Future."""
+    """The value of a Future: waits for it, and raises what the forked code raised."""
     return future.wait()
+
+
+class Limits:
+    """What each call of a script may take: ``seconds`` of time, ``memory`` in bytes. Passing one is a
+    :class:`cresset.LimitError`.
+
+    As an argument of :func:`cresset.load`, for every call of the archive's code from Python. As a context manager, for
+    every call that the block makes on its thread:
+
+    >>> with cresset.Limits(seconds=2, memory=1 << 30):
+    ...     model(x)
+
+    Time is looked at between operations, so one long operation ends first. Memory is that of tensors on the CPU that the
+    call allocates, less what it frees, and of the lists, dicts, strings and objects that it holds. What doesn't fit is
+    refused before it is allocated; what grows piece by piece may pass the limit by a sixteenth. A call's forks share its
+    limits; of several limits, the tightest counts.
+    """
+
+    __slots__ = ("memory", "seconds")
+
+    def __init__(self, seconds=None, memory=None):
+        if seconds is not None and not seconds > 0:
+            raise ValueError(f"seconds must be positive, not {seconds!r}")
+        if memory is not None and operator.index(memory) <= 0:
+            raise ValueError(f"memory is a number of bytes, not {memory!r}")
+        self.seconds = None if seconds is None else float(seconds)
+        self.memory = None if memory is None else operator.index(memory)
+
+    def __enter__(self):
+        _C._enter_limits(self.seconds, self.memory)
+        return self
+
+    def __exit__(self, *error):
+        _C._leave_limits()
+
+    def __repr__(self):
+        return f"cresset.Limits(seconds={self.seconds}, memory={self.memory})"
+
+
+def set_num_fork_threads(count):
+    """How many threads run the forks of scripts: 0, the default, for as many as ``torch.get_num_interop_threads()``.
+
+    Set it before the first fork; it is an error once the threads run. A waiting fork holds no thread, so one is enough
+    for any program to end.
+    """
+    _C.set_num_fork_threads(count)
+
+
+def get_num_fork_threads():
+    """How many threads run the forks of scripts."""
+    return _C.get_num_fork_threads()
 
 
 def isinstance(obj, target_type):
@@ -74,3 +150,6 @@ def _is(obj, wanted):
 
 
 Future = _C.Future
+
+for _public in (Limits, fork, wait, set_num_fork_threads, get_num_fork_threads):
+    _public.__module__ = "cresset"

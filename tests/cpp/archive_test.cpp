@@ -115,6 +115,22 @@ TEST_CASE("writes to mapped tensors stay in memory") {
   CHECK(bytes == before);
 }
 
+TEST_CASE("entries that share bytes are refused") {
+  // What a tensor's record swallows could be changed by writing to the tensor: code that is not compiled yet, names.
+  std::string bytes = writeZip(TestArchive().items);
+  const std::string name = "a/data/0";
+  const size_t local = bytes.find(name) - 30, directory = bytes.rfind(name) - 46;
+  for (size_t field : {local + 18, local + 22, directory + 20, directory + 24}) bytes[field] = 100;
+  std::istringstream stream(bytes);
+  try {
+    loadArchive(stream);
+    FAIL("it loads");
+  } catch (const ArchiveError& error) {
+    CHECK(error.entry() == "data/0");
+    CHECK(contains(error.what(), "the entry overlaps the one behind it"));
+  }
+}
+
 TEST_CASE("storages are shared, aligned or not") {
   std::string code =
       std::string(kCode).replace(std::string(kCode).find("  x : Tensor\n"), 13, "  x : Tensor\n  z : Tensor\n");

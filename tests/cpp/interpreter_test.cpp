@@ -10,6 +10,7 @@
 #include <atomic>
 #include <chrono>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <sstream>
 #include <string>
@@ -105,6 +106,18 @@ graph(%n : int):
 )";
 
 }  // namespace
+
+TEST_CASE("the payload of a number stands at the start of its IValue, as the interpreter reads it") {
+  static_assert(sizeof(c10::IValue) == 16);
+  auto payload = [](const c10::IValue& value, auto result) {
+    std::memcpy(&result, static_cast<const void*>(&value), sizeof(result));
+    return result;
+  };
+  CHECK(payload(c10::IValue(int64_t{-42}), int64_t{}) == -42);
+  CHECK(payload(c10::IValue(-0.5), double{}) == -0.5);
+  CHECK(payload(c10::IValue(true), bool{}) == true);
+  CHECK(payload(c10::IValue(false), bool{}) == false);
+}
 
 TEST_CASE("loops, branches and scalars") {
   CHECK(run(kCollatz, {int64_t(27)}).toInt() == 111);
@@ -397,7 +410,8 @@ graph(%n : int):
   CHECK(object.use_count() == 1);
   CHECK(world.call("get", {object}).toInt() == 5);
   CHECK(world.call("opt", {object}).isNone());
-  CHECK_THROWS_WITH_AS(world.call("get", {world.object(c)}), doctest::Contains("attribute 'n' of class"), ScriptError);
+  CHECK_THROWS_WITH_AS(
+      world.call("get", {world.object(c)}), doctest::Contains("C.n is read before it was set"), ScriptError);
   CHECK(object.use_count() == 1);
 }
 

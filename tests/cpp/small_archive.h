@@ -46,8 +46,9 @@ inline const char* const kSmallCode =
     "    _0 = x\n"
     "  return _0\n";
 
-/// The bytes of the archive: forward(x) adds w, then calls `sub` and maybe `helper`.
-inline std::string smallArchive() {
+/// The bytes of the archive: forward(x) adds w, then calls `sub` and maybe `helper`. `code` may stand in for the text
+/// above; its classes must have the same attributes.
+inline std::string smallArchive(const std::string& code = kSmallCode) {
   std::string floats(16, '\0');
   std::string table = "}(" + text("a") + "](" + integer(1) + "K\x02" + "eu";
   std::string sub = "c__torch__\nSub\n)\x81}(" + text("scale") + "G?\xf0" + std::string(6, '\0') + "ub";
@@ -55,7 +56,7 @@ inline std::string smallArchive() {
                            text("quiet") + text("table") + table + text("maybe") + "N" + text("sub") + sub;
   return writeZip(
       {{"a/data.pkl", object(attributes)},
-       {"a/code/__torch__.py", kSmallCode},
+       {"a/code/__torch__.py", code},
        {"a/data/0", floats},
        {"a/constants/0", floats},
        {"a/constants.pkl", "\x80\x02(" + tensor("0", 4, {2, 2}, {2, 1}) + "t."},

@@ -36,9 +36,9 @@ std::string messageOf(const std::string& text) {
   return "";
 }
 
-std::vector<int> kinds(const std::string& text, LexerOptions options) {
+std::vector<int> kinds(const std::string& text) {
   std::vector<int> out;
-  for (Lexer lexer(sourceOf(text), options); lexer.cur().kind != TK_EOF; lexer.skip()) out.push_back(lexer.cur().kind);
+  for (Lexer lexer(sourceOf(text)); lexer.cur().kind != TK_EOF; lexer.skip()) out.push_back(lexer.cur().kind);
   return out;
 }
 
@@ -46,7 +46,7 @@ std::vector<int> kinds(const std::string& text, LexerOptions options) {
 
 TEST_CASE("syntax: the seed's token stream") {
   CHECK(
-      kinds("if\n  .\n  .\n", {}) ==
+      kinds("if\n  .\n  .\n") ==
       std::vector<int>{TK_IF, TK_NEWLINE, TK_INDENT, '.', TK_NEWLINE, '.', TK_NEWLINE, TK_DEDENT});
 }
 
@@ -170,18 +170,6 @@ TEST_CASE("syntax: strings are written so that they read back") {
   for (char c : quoted) CHECK(c != '\n');
   CHECK(StringLiteral(parseExpression(quoted)).text() == all);
   CHECK(quoteString("a\"b\\\n\x01") == "\"a\\\"b\\\\\\n\\001\"");
-}
-
-TEST_CASE("syntax: the lexer of schemas and IR text") {
-  LexerOptions options{.layout = false, .keywords = false};
-  CHECK(
-      kinds("ns::if(Tensor(a!)? x=None, *) -> (int[])", options) ==
-      std::vector<int>{TK_IDENT, ':',      ':', TK_IDENT, '(', TK_IDENT, '(', TK_IDENT, '!', ')', '?', TK_IDENT,
-                       '=',      TK_IDENT, ',', '*',      ')', TK_ARROW, '(', TK_IDENT, '[', ']', ')'});
-  CHECK(
-      kinds("%x.1 : int = a  # type: b\n )", options) ==
-      std::vector<int>{'%', TK_IDENT, TK_NUMBER, ':', TK_IDENT, '=', TK_IDENT, ')'});
-  CHECK_THROWS_AS(kinds("a!", {}), UserError);
 }
 
 TEST_CASE("syntax: lookahead does not advance") {

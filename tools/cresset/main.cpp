@@ -48,12 +48,25 @@ struct RunOptions {
   std::vector<std::string> words;
   int repeat = 1;
   bool time = false;
+  bool trusted = false;
+  std::vector<std::string> allow_ops;
+  double limit_seconds = 0;
+  uint64_t limit_memory = 0;
 };
+
+cresset::LoadOptions loadOptions(const RunOptions& options) {
+  cresset::LoadOptions result;
+  if (!options.device.empty()) result.device = c10::Device(options.device);
+  result.trusted = options.trusted;
+  result.allow_ops = options.allow_ops;
+  if (options.limit_seconds > 0) result.limits.seconds = options.limit_seconds;
+  if (options.limit_memory > 0) result.limits.memory = options.limit_memory;
+  return result;
+}
 
 int runMethod(const RunOptions& options) {
   auto start = Clock::now();
-  const auto device = options.device.empty() ? std::nullopt : std::make_optional(c10::Device(options.device));
-  const cresset::Module module = cresset::load(options.file, device);
+  const cresset::Module module = cresset::load(options.file, loadOptions(options));
   const double load_ms = milliseconds(start);
   const cresset::Method method = module.get_method(options.method);
   const Arguments arguments = cresset::cli::parseArguments(options.words, method.getSchema());
@@ -109,6 +122,13 @@ int main(int argc, char** argv) {
   run->add_option("--device", options.device, "move the archive's tensors there while loading");
   run->add_option("--repeat", options.repeat, "call so many times")->check(CLI::PositiveNumber);
   run->add_flag("--time", options.time, "tell how long loading and calls took");
+  run->add_flag("--trusted", options.trusted, "let the archive call any operator, those that touch files too");
+  run->add_option("--allow-op", options.allow_ops, "let it call this one: NAMESPACE::NAME, or NAMESPACE::*")
+      ->expected(1)
+      ->take_all();
+  run->add_option("--limit-seconds", options.limit_seconds, "end a call that runs longer")->check(CLI::PositiveNumber);
+  run->add_option("--limit-memory", options.limit_memory, "end a call that takes more bytes; 512MB, 2GiB")
+      ->transform(CLI::AsSizeValue(false));
   CLI11_PARSE(app, argc, argv);
   try {
     return runMethod(options);

@@ -14,6 +14,7 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <vector>
 
 #include "cresset/program/program.h"
 
@@ -30,6 +31,14 @@ struct LoadOptions {
   /// everything is loaded. Off, such an archive is an error (docs/decisions/0002-setstate.md). Classes that are
   /// registered from C++ restore their objects in any case: that is the user's own code.
   bool run_setstate = false;
+  /// Whether the archive comes from somebody whom you would let run code on this machine. If not, its code is refused
+  /// operators that touch files or the process, trust their arguments' claims about memory, or come from other
+  /// libraries than PyTorch (docs/decisions/0003-untrusted-programs.md), when a method that calls one is compiled.
+  bool trusted = false;
+  /// What an untrusted archive may use nevertheless: "aten::from_file", "torchvision::*", "torch.classes.mylib.Store".
+  std::vector<std::string> allow_ops;
+  /// Of each call of the archive's code from outside.
+  Limits limits;
   /// How much memory loading may take beside the mapped file; by default 4 times the file's size and 48 MiB.
   std::optional<size_t> memory_limit;
 };

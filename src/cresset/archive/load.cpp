@@ -8,6 +8,8 @@
 
 #include "cresset/archive/source_importer.h"
 #include "cresset/archive/unpickler.h"
+#include "cresset/ops/policy.h"
+#include "cresset/ops/tensor_memory.h"
 #include "cresset/support/error.h"
 
 namespace cresset {
@@ -123,6 +125,10 @@ LoadedArchive loadFrom(std::shared_ptr<ArchiveBytes> bytes, const LoadOptions& o
   result.version = readVersion(*zip, budget);
   bool swap_bytes = isBigEndian(*zip, budget);
   result.program = Program::make();
+  ProgramRules rules{.policy = nullptr, .limits = options.limits};
+  if (!options.trusted) rules.policy = std::make_shared<const OperatorPolicy>(options.allow_ops);
+  result.program->setRules(std::move(rules));
+  if (options.limits.memory) countTensorMemory();
   auto importer = std::make_shared<SourceImporter>(zip, *result.program, result.version);
   TensorReader tensors(*zip, budget, options.device, swap_bytes);
   std::vector<PendingState> pending;

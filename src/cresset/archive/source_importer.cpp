@@ -10,6 +10,7 @@
 #include "cresset/archive/archive_values.h"
 #include "cresset/frontend/emitter.h"
 #include "cresset/ir/parser.h"
+#include "cresset/ops/policy.h"
 #include "cresset/support/error.h"
 
 namespace cresset {
@@ -231,6 +232,9 @@ c10::TypePtr SourceImporter::resolveType(const std::string& name, const SourceRa
             "' is not registered: load the library that defines it first "
             "(torch.ops.load_library in Python, dlopen or linking in C++).",
         range);
+  if (isUnder(name, kCustomClasses)) {
+    if (const auto& policy = program_.rules().policy) policy->checkClass(name, range);
+  }
   return type;
 }
 

@@ -1,6 +1,7 @@
 // The zip format, as far as archives use it: stored and deflated entries, zip64. See zip_reader.h.
 #include "cresset/archive/zip_reader.h"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <limits>
@@ -107,8 +108,9 @@ ZipReader::ZipReader(std::shared_ptr<ArchiveBytes> bytes, LoadBudget& budget) : 
         directory.offset, "the central directory has " + std::to_string(directory.size) + " bytes, too few for the " +
                               std::to_string(directory.count) + " entries that it claims");
   budget.charge(
-      directory.count * (sizeof(ZipEntry) + 64), {bytes_->name(), "", directory.offset}, "the central directory");
+      directory.count * (sizeof(ZipEntry) + 72), {bytes_->name(), "", directory.offset}, "the central directory");
   readDirectory(directory);
+  setLimits(directory);
 }
 
 ZipReader::Directory ZipReader::findDirectory() const {
@@ -202,6 +204,20 @@ void ZipReader::readDirectory(const Directory& directory) {
   }
 }
 
+void ZipReader::setLimits(const Directory& directory) {
+  std::vector<ZipEntry*> in_file_order;
+  in_file_order.reserve(entries_.size());
+  for (ZipEntry& entry : entries_) in_file_order.push_back(&entry);
+  std::sort(in_file_order.begin(), in_file_order.end(), [](const ZipEntry* a, const ZipEntry* b) {
+    return a->header_offset < b->header_offset;
+  });
+  uint64_t limit = directory.offset;
+  for (auto it = in_file_order.rbegin(); it != in_file_order.rend(); ++it) {
+    (*it)->limit = limit;
+    limit = (*it)->header_offset;
+  }
+}
+
 const ZipEntry* ZipReader::find(std::string_view record) const {
   auto it = index_.find(record);
   return it == index_.end() ? nullptr : &entries_[it->second];
@@ -214,6 +230,7 @@ size_t ZipReader::dataOffset(const ZipEntry& entry) const {
     where.fail("no entry starts here, though the directory says so");
   size_t name_size = u16(at + 26), skip = kLocalSize + name_size + u16(at + 28);
   if (size - at < skip || size - at - skip < entry.stored_size) where.fail("the entry runs past the end of the file");
+  if (at + skip + entry.stored_size > entry.limit) where.fail("the entry overlaps the one behind it, or the directory");
   if (bytes_->view(at + kLocalSize, name_size) != entry.name)
     where.fail("the entry that starts here has another name than the directory gives it");
   if (u16(at + 8) != entry.method) where.fail("the entry's two headers disagree about its compression");

@@ -2,8 +2,9 @@
 //
 // Nothing is read but the directory until a record is asked for, and every number of the file is checked against the
 // file's size before it is used. Names are exact (no folding of case), unique, and equal in both headers; so what is
-// read under a name is what the directory lists under it. docs/decisions/0001-zip-container.md tells why this does not
-// stand on caffe2::serialize. Thread-safety: const members may be called from any thread.
+// read under a name is what the directory lists under it. No two entries share a byte: tensors are written in place,
+// and must reach neither code nor the directory. docs/decisions/0001-zip-container.md tells why this does not stand on
+// caffe2::serialize. Thread-safety: const members may be called from any thread.
 #pragma once
 
 #include <cstdint>
@@ -23,6 +24,7 @@ struct ZipEntry {
   uint64_t size = 0;
   uint64_t stored_size = 0;  // compressed size
   uint64_t header_offset = 0;
+  uint64_t limit = 0;  // where the next entry starts, or the directory
   uint32_t crc = 0;
   uint16_t method = 0;
   uint16_t flags = 0;
@@ -77,6 +79,7 @@ class ZipReader {
   };
   Directory findDirectory() const;
   void readDirectory(const Directory& directory);
+  void setLimits(const Directory& directory);
   [[noreturn]] void fail(size_t offset, const std::string& reason) const;
   uint16_t u16(size_t at) const;
   uint32_t u32(size_t at) const;

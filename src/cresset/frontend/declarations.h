@@ -53,6 +53,7 @@ class SourceNames final : public Resolver, public std::enable_shared_from_this<S
   DefineOptions options_;
   ResolverPtr outer_;
   std::map<std::string, ClassDef> pending_;
+  std::vector<std::string> class_order_;  // as in the source: classes mostly need earlier ones
   std::set<std::string> in_progress_;
   std::map<std::string, c10::NamedTypePtr> types_;
   struct DeclaredFunction {

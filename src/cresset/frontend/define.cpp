@@ -9,6 +9,7 @@
 #include "cresset/frontend/calls.h"
 #include "cresset/frontend/declarations.h"
 #include "cresset/frontend/emitter.h"
+#include "cresset/ir/parser.h"
 #include "cresset/support/error.h"
 
 namespace cresset {
@@ -101,6 +102,7 @@ void SourceNames::addClass(const ClassDef& def) {
   if (pending_.contains(name) || functions_.contains(name))
     throw UserError("'" + name + "' is defined twice", def.name().range());
   pending_.emplace(name, def);
+  class_order_.push_back(name);
 }
 
 Function& SourceNames::addFunction(const Def& raw) {
@@ -115,10 +117,12 @@ Function& SourceNames::addFunction(const Def& raw) {
 }
 
 void SourceNames::complete() {
-  while (!pending_.empty()) {
-    const std::string name = pending_.begin()->first;  // a copy: the entry goes away while the class is defined
-    ownType(name, pending_.begin()->second.name().range());
+  // By index: defining a class may lead back here.
+  for (size_t i = 0; i < class_order_.size(); ++i) {
+    const std::string name = class_order_[i];
+    if (auto it = pending_.find(name); it != pending_.end()) ownType(name, it->second.name().range());
   }
+  class_order_.clear();
   for (auto& [name, declared] : functions_)
     declareSchema(*declared.function, declared.def, shared_from_this(), nullptr);
 }
@@ -138,6 +142,12 @@ TypePtr SourceNames::ownType(const std::string& name, const SourceRange& range) 
   if (it == pending_.end()) {
     if (in_progress_.contains(name)) throw UserError("'" + name + "' refers to itself before it is complete", range);
     return nullptr;
+  }
+  if (in_progress_.size() >= static_cast<size_t>(kMaxNesting)) {
+    throw UserError(
+        "classes that need classes further down form a chain of more than " + std::to_string(kMaxNesting) +
+            "; define each class before those that need it",
+        range);
   }
   const ClassDef def = it->second;
   pending_.erase(it);

@@ -157,7 +157,8 @@ Condition FunctionEmitter::emitLogical(const Expr& expr) {
         emitInBlock(node, reached, rhs.range(), evaluate);
       }
       then.value = node->addOutput()->setType(c10::BoolType::get());
-      then.known.reset();
+      // `x and False` is false whatever x is, though x is evaluated. If the right operand doesn't settle it, x does.
+      if (then.known != decisive) then.known.reset();
     }
     Condition joined;
     joined.value = then.value;

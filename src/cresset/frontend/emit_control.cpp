@@ -28,6 +28,7 @@ void FunctionEmitter::resumeBranch(Branch& branch, const std::function<Flow(Flow
   enterBlock(branch.block->owningNode()->sourceRange());
   InsertPointGuard at(graph, branch.block);
   env_.push(std::move(branch.frame));
+  env_.top().continues = true;
   branch.flow = emit(branch.flow);
   branch.frame = env_.pop();
   leaveBlock();
@@ -59,7 +60,10 @@ Flow FunctionEmitter::emitIf(const If& stmt, const ListView<Stmt>& list, size_t 
 Flow FunctionEmitter::guard(const SourceRange& range, const Flow& flow, const std::function<Flow()>& emit) {
   graph.setLocation(range);
   Node* node = graph.insertNode(graph.create(prim::If, {flow.falls.value}, 0));
-  Branch a = emitBranch(node, {}, emit);
+  Branch a = emitBranch(node, {}, [&] {
+    env_.top().continues = true;
+    return emit();
+  });
   Branch b = emitBranch(node, {}, [&] {
     // `falls` is false here, and so is what is the same value.
     auto here = [&](const Flag& flag) { return flag == flow.falls ? Flag{false, nullptr} : flag; };

@@ -235,6 +235,15 @@ void FunctionEmitter::insertItem(const SourceRange& range, Value* dict, Value* k
   // The first item decides the type of a dict that has no annotation.
   if (!hint && dict->uses().empty()) dict->setType(c10::DictType::create(key->type(), value->type()));
   const auto& type = dict->type()->expectRef<c10::DictType>();
+  auto expectAnnotated = [&](const char* part, const TypePtr& annotated, const TypePtr& actual) {
+    if (!hint || actual->isSubtypeOf(*annotated)) return;
+    throw UserError(
+        "Dict type annotation `" + type.repr_str() + "` did not match the type of an actual " + part + " type `" +
+            actual->repr_str() + "`",
+        range);
+  };
+  expectAnnotated("key", type.getKeyType(), key->type());
+  expectAnnotated("value", type.getValueType(), value->type());
   if (!value->type()->isSubtypeOf(*type.getValueType())) {
     throw UserError(
         "the values of this dict have type " + type.getValueType()->repr_str() + ", but one has type " +

@@ -27,7 +27,9 @@ Binding* Environment::find(const std::string& name) {
 }
 
 Binding* Environment::findOuter(const std::string& name) {
-  return top().isolated ? nullptr : findBelow(name, frames_.size() - 1);
+  size_t depth = frames_.size() - 1;
+  while (frames_[depth]->continues && !frames_[depth]->isolated && depth > 0) --depth;
+  return frames_[depth]->isolated ? nullptr : findBelow(name, depth);
 }
 
 std::vector<std::string> Environment::names() const {

@@ -45,6 +45,9 @@ struct Frame {
   std::unordered_map<std::string, TypePtr> declarations;  // `x: T` without a value
   /// Variables bound here hide those of outer frames instead of being assignments to them (comprehensions).
   bool isolated = false;
+  /// Holds the rest of the list that the frame below began, after a statement that may have left it: an assignment here
+  /// is one in that list, and may change the type of what the list bound.
+  bool continues = false;
 };
 using FramePtr = std::unique_ptr<Frame>;
 
@@ -57,7 +60,8 @@ class Environment {
 
   /// The innermost binding; null if there is none. Stays valid until the name is bound again in that frame.
   Binding* find(const std::string& name);
-  /// As find, but the top frame is left out: what an assignment in the top frame has to agree with.
+  /// As find, but the list of statements that the top frame belongs to is left out: what an assignment in it has to
+  /// agree with.
   Binding* findOuter(const std::string& name);
   void bind(const std::string& name, Binding binding) { top().bindings[name] = std::move(binding); }
   /// Names bound by the program, for "did you mean".

@@ -48,7 +48,7 @@ Parser::Nesting::Nesting(Parser& parser) : parser_(parser) {
 }
 
 Parser::Parser(const SourceRange& text, bool layout, int depth)
-    : source_(text.source), lexer_(text, {.layout = layout}), previous_end_(text.begin), depth_(depth) {
+    : source_(text.source), lexer_(text, layout), previous_end_(text.begin), depth_(depth) {
   skipTypeComments();
 }
 

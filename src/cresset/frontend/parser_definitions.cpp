@@ -1,4 +1,6 @@
 // Functions, classes, their parameters, decorators and type comments.
+#include <string>
+#include <unordered_set>
 #include <utility>
 
 #include "cresset/frontend/parser_impl.h"
@@ -57,6 +59,7 @@ Decl Parser::parameters() {
   uint32_t start = begin();
   expect('(');
   std::vector<Param> params;
+  std::unordered_set<std::string> names;
   bool kwarg_only = false, had_default = false, bare_star = false;
   while (!at(')')) {
     if (at(TK_POW)) failHere("'**' parameters are not supported; write the parameters one by one");
@@ -75,10 +78,8 @@ Decl Parser::parameters() {
         fail("a parameter without a default follows one with a default", p.range());
       }
       had_default = p.defaultValue().present();
-      for (const Param& other : params) {
-        if (other.name().name() == p.name().name()) {
-          fail("the parameter '" + p.name().name() + "' is declared twice", p.name().range());
-        }
+      if (!names.insert(p.name().name()).second) {
+        fail("the parameter '" + p.name().name() + "' is declared twice", p.name().range());
       }
       params.push_back(p);
     }

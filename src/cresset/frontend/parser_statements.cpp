@@ -303,7 +303,7 @@ Stmt Parser::forStatement() {
 bool Parser::withIsParenthesized() const {
   // `with (a as b, c):` holds items in parentheses, `with (a).b():` an expression: what follows the closing one tells.
   SourceRange rest{source_, begin(), static_cast<uint32_t>(source_->text().size())};
-  Lexer scan(rest, {.layout = false});
+  Lexer scan(rest, /*layout=*/false);
   int open = 0;
   do {
     switch (scan.cur().kind) {

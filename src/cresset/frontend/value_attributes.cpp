@@ -59,7 +59,6 @@ constexpr Field kTensorFields[] = {
     {"is_quantized", "prim::is_quantized"},
 };
 constexpr Field kDeviceFields[] = {{"type", "prim::type"}, {"index", "prim::index"}};
-constexpr Field kComplexFields[] = {{"real", "aten::real"}, {"imag", "aten::imag"}};
 
 /// x.float() and the like: x.to(dtype).
 struct Cast {
@@ -146,9 +145,6 @@ SugaredValuePtr attributeOfValue(const SourceRange& range, EmitContext& cx, Valu
     if (name == "type") return std::make_shared<BuiltinFunction>(aten::to, NamedValue(value, range, "self"));
   } else if (type->kind() == c10::TypeKind::DeviceObjType) {
     if (const Field* field = find(kDeviceFields, name)) return readField(range, cx, value, *field);
-  } else if (type->kind() == c10::TypeKind::ComplexType) {
-    const Field* field = find(kComplexFields, name);
-    if (field && isBuiltin(Symbol::fromQualString(field->op))) return readField(range, cx, value, *field);
   } else if (type->kind() == c10::TypeKind::FutureType) {
     if (name != "wait") return nullptr;
     return std::make_shared<BuiltinFunction>(aten::wait, NamedValue(value, range, "self"));

@@ -5,8 +5,10 @@
 #include <new>
 #include <utility>
 
+#include "cresset/interpreter/container_meter.h"
 #include "cresset/interpreter/futures.h"
 #include "cresset/interpreter/object_slots.h"
+#include "cresset/interpreter/profile.h"
 #include "cresset/interpreter/run.h"
 
 #if defined(__x86_64__)
@@ -84,6 +86,8 @@ void RegisterStack::grow(size_t size) {
   size_ = size;
 }
 
+Run::Run() = default;
+
 Run::~Run() {
   for (const Frame& frame : frames_) clearRegisters(frame);  // a suspended run that nobody wants any more
 }
@@ -122,8 +126,9 @@ c10::IValue Run::takeResult() {
   return c10::ivalue::Tuple::create(std::exchange(results_, {}));
 }
 
-void runCode(const Code& code, Stack& stack) {
-  if (nested_runs >= kMaxNestedRuns) raiseRecursionError();
+namespace {
+
+void runNow(const Code& code, Stack& stack) {
   std::unique_ptr<Run> run = std::move(spare_run);
   if (!run) run = std::make_unique<Run>();
   struct Nesting {
@@ -135,6 +140,32 @@ void runCode(const Code& code, Stack& stack) {
   run->resume();
   run->takeResults(stack);
   if (!run->isLarge()) spare_run = std::move(run);
+}
+
+/// What the thread allows holds for the outermost run, and so for those inside it; what the program allows for each.
+void runWithinLimits(const Code& code, Stack& stack) {
+  const Limits limits = nested_runs == 0 ? tightest(code.limits, threadLimits()) : code.limits;
+  const BudgetScope scope(std::make_shared<RunBudget>(limits, RunBudget::currentShared()));
+  InterruptPoll::current().budget = 1;
+  runNow(code, stack);
+}
+
+}  // namespace
+
+void runCode(const Code& code, Stack& stack) {
+  if (nested_runs >= kMaxNestedRuns) raiseRecursionError();
+  if (code.limits.any() || (nested_runs == 0 && threadLimits().any())) [[unlikely]]
+    return runWithinLimits(code, stack);
+  runNow(code, stack);
+}
+
+c10::intrusive_ptr<c10::ivalue::Future> startForkFromOutside(
+    std::shared_ptr<const Code> code, std::vector<c10::IValue> inputs, c10::TypePtr result_type) {
+  const Limits limits = tightest(code->limits, threadLimits());
+  std::shared_ptr<RunBudget> budget = RunBudget::currentShared();
+  if (limits.any()) budget = std::make_shared<RunBudget>(limits, std::move(budget));
+  const BudgetScope scope(std::move(budget));
+  return startFork(std::move(code), std::move(inputs), std::move(result_type));
 }
 
 c10::IValue Run::take(uint32_t operand) {
@@ -161,6 +192,8 @@ void Run::pushFrame(const Code& callee, uint32_t result, bool is_exit) {
   frames_.push_back(
       {&callee, callee.instructions.data(), static_cast<uint32_t>(base), result,
        static_cast<uint32_t>(handlers_.size()), is_exit});
+  if (profile_) [[unlikely]]
+    profile_->enter(callee);
 }
 
 void Run::call(const Code& callee, const uint32_t* operands, uint32_t num_inputs) {

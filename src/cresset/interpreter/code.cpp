@@ -4,9 +4,14 @@
 #include <ATen/core/class_type.h>
 
 #include <algorithm>
+#include <array>
+#include <atomic>
+#include <string_view>
 #include <unordered_map>
 #include <utility>
 
+#include "cresset/ir/printer.h"
+#include "cresset/ops/policy.h"
 #include "cresset/support/error.h"
 
 namespace cresset {
@@ -24,39 +29,50 @@ constexpr OpInfo kInfos[] = {
 };
 static_assert(std::size(kInfos) == static_cast<size_t>(Op::Count));
 
-/// Built once, on first use. Operators are interned, so that their addresses tell them apart.
+/// Instructions for containers: lists of any type, dicts with the keys that most have. An instruction stands for all
+/// overloads in its rows; what it can't do itself goes to the last one.
+constexpr std::pair<const char*, Op> kContainerRows[] = {
+    {"aten::len.t", Op::ListLen},
+    {"aten::__getitem__.t", Op::ListGet},
+    {"aten::append.t", Op::ListAppend},
+    {"aten::_set_item.t", Op::ListSet},
+    {"aten::__getitem__.Dict_int", Op::DictGet},
+    {"aten::__getitem__.Dict_str", Op::DictGet},
+    {"aten::__contains__.int", Op::DictContains},
+    {"aten::__contains__.str", Op::DictContains},
+    {"aten::_set_item.int", Op::DictSet},
+    {"aten::_set_item.str", Op::DictSet},
+};
+
+/// Built once, from names alone: a first call pays for the schemas of the operators that it uses, not of all.
 struct ScalarTable {
-  std::array<const Operator*, static_cast<size_t>(Op::Count)> operators{};
-  std::unordered_map<const Operator*, Op> instructions;
+  using Name = std::pair<std::string_view, std::string_view>;  // an operator's name and its overload's
+  struct Hash {
+    size_t operator()(const Name& name) const {
+      const std::hash<std::string_view> hash;
+      return hash(name.first) * 31 + hash(name.second);
+    }
+  };
+
+  std::array<const char*, static_cast<size_t>(Op::Count)> names{};
+  std::array<std::atomic<const Operator*>, static_cast<size_t>(Op::Count)> operators{};
+  std::unordered_map<Name, Op, Hash> instructions;
+
+  void add(const char* full_name, Op op) {
+    const std::string_view text = full_name;
+    const size_t dot = std::min(text.find('.'), text.size());
+    instructions.emplace(Name(text.substr(0, dot), text.substr(std::min(dot + 1, text.size()))), op);
+    names[static_cast<size_t>(op)] = full_name;
+  }
 
   ScalarTable() {
-    for (size_t i = 0; i < operators.size(); ++i) {
-      if (!kInfos[i].operator_name) continue;
-      operators[i] = OperatorTable::get().find(kInfos[i].operator_name);
-      if (operators[i]) instructions.emplace(operators[i], static_cast<Op>(i));
+    for (size_t i = 0; i < names.size(); ++i) {
+      if (kInfos[i].operator_name) add(kInfos[i].operator_name, static_cast<Op>(i));
     }
-    // Lists of any type, dicts with the keys that most have. An instruction stands for all overloads in its rows; what
-    // it can't do itself goes to the last one.
-    constexpr std::pair<const char*, Op> kContainerRows[] = {
-        {"aten::len.t", Op::ListLen},
-        {"aten::__getitem__.t", Op::ListGet},
-        {"aten::append.t", Op::ListAppend},
-        {"aten::_set_item.t", Op::ListSet},
-        {"aten::__getitem__.Dict_int", Op::DictGet},
-        {"aten::__getitem__.Dict_str", Op::DictGet},
-        {"aten::__contains__.int", Op::DictContains},
-        {"aten::__contains__.str", Op::DictContains},
-        {"aten::_set_item.int", Op::DictSet},
-        {"aten::_set_item.str", Op::DictSet},
-    };
-    for (auto [name, op] : kContainerRows) {
-      const Operator* found = OperatorTable::get().find(name);
-      operators[static_cast<size_t>(op)] = found;
-      if (found) instructions.emplace(found, op);
-    }
+    for (auto [name, op] : kContainerRows) add(name, op);
   }
-  static const ScalarTable& get() {
-    static const auto* table = new ScalarTable;
+  static ScalarTable& get() {
+    static auto* table = new ScalarTable;
     return *table;
   }
 };
@@ -78,13 +94,22 @@ const OpInfo& opInfo(Op op) {
 }
 
 Op scalarInstruction(const Operator& op) {
+  if (op.isOfDispatcher()) return Op::Count;  // Scalar instructions stand for rows of Cresset's own.
   const auto& table = ScalarTable::get().instructions;
-  const auto it = table.find(&op);
+  const auto it = table.find({op.schema().name(), op.schema().overload_name()});
   return it == table.end() ? Op::Count : it->second;
 }
 
 const Operator& operatorOfScalar(Op op) {
-  return *ScalarTable::get().operators[static_cast<size_t>(op)];
+  auto& table = ScalarTable::get();
+  auto& known = table.operators[static_cast<size_t>(op)];
+  const Operator* found = known.load(std::memory_order_acquire);
+  if (!found) {
+    found = OperatorTable::get().find(table.names[static_cast<size_t>(op)]);
+    CRESSET_CHECK(found, "a scalar instruction stands for no operator");
+    known.store(found, std::memory_order_release);
+  }
+  return *found;
 }
 
 MethodSite::~MethodSite() {
@@ -100,7 +125,8 @@ MethodSite::Found MethodSite::find(const c10::ivalue::Object& object) const {
   }
   torch::jit::Function* function = type->findMethod(name_);
   if (!function) {
-    throw ScriptRaise("builtins.AttributeError", "'" + type->repr_str() + "' object has no method '" + name_ + "'");
+    throw ScriptRaise(
+        "builtins.AttributeError", "'" + cresset::toString(*type) + "' object has no method '" + name_ + "'");
   }
   if (count >= kMaxTargets) return {function, nullptr};
   // Newest first. Two threads may both add the same class, which does no harm.
@@ -116,11 +142,12 @@ std::string Code::attributeName(const Instruction* instruction) const {
   const auto it = std::lower_bound(attributes.begin(), attributes.end(), index, [](const AttributeName& a, uint32_t i) {
     return a.instruction < i;
   });
-  if (it == attributes.end() || it->instruction != index) return "attribute";
-  return "attribute '" + it->type->getAttributeName(it->slot) + "' of class " + it->type->repr_str();
+  if (it == attributes.end() || it->instruction != index) return "an attribute";
+  return cresset::toString(*it->type) + "." + it->type->getAttributeName(it->slot);
 }
 
 std::shared_ptr<const Executable> compileFunction(Function& function) {
+  if (const auto& policy = function.program().rules().policy) policy->check(*function.graph());
   return std::make_shared<CodeExecutable>(
       emitCode(*function.graph(), function.name(), function.program().weak_from_this()));
 }

@@ -131,6 +131,7 @@ class Code {
 
   std::string name;
   std::weak_ptr<Program> program;  // whose functions are called; a fork keeps it alive
+  Limits limits;                   // of a call from outside
   size_t num_inputs = 0;
   size_t num_outputs = 0;
   size_t num_registers = 0;  // inputs come in the first ones
@@ -151,7 +152,7 @@ class Code {
   const Location& location(const Instruction* instruction) const {
     return locations[location_of[static_cast<size_t>(instruction - instructions.data())]];
   }
-  /// "attribute 'x' of class C" for the GetSlot or SetSlot `instruction`.
+  /// "__torch__.C.x" for the GetSlot or SetSlot `instruction`.
   std::string attributeName(const Instruction* instruction) const;
 };
 

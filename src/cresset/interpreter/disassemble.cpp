@@ -8,6 +8,7 @@
 #include <string>
 
 #include "cresset/interpreter/code.h"
+#include "cresset/ir/printer.h"
 
 namespace cresset {
 
@@ -35,7 +36,7 @@ std::string constantText(const c10::IValue& value) {
   } else if (value.isNone()) {
     text = "None";
   } else if (value.isObject()) {
-    text = "<object of " + value.toObjectRef().type()->repr_str() + ">";
+    text = "<object of " + cresset::toString(*value.toObjectRef().type()) + ">";
   } else if (value.isDouble() || value.isList() || value.isTuple() || value.isDevice()) {
     std::ostringstream out;
     out << value;
@@ -134,9 +135,9 @@ class Listing {
         out_ << reg(i.a) << " = " << name << '(';
         if (i.op == Op::IsInstance) {
           out_ << operand(i.b);
-          for (const auto& type : code_.type_lists[i.c]) out_ << ", " << type->repr_str();
+          for (const auto& type : code_.type_lists[i.c]) out_ << ", " << cresset::toString(*type);
         } else {
-          out_ << code_.types[i.c]->repr_str();
+          out_ << cresset::toString(*code_.types[i.c]);
         }
         out_ << ')';
         break;
@@ -165,8 +166,8 @@ class Listing {
         break;
       case Format::PoolType:
         pool(
-            i, i.op == Op::MakeTuple ? (i.b ? name + ' ' + code_.types[i.b - 1]->repr_str() : name)
-                                     : name + ' ' + code_.types[i.b]->repr_str());
+            i, i.op == Op::MakeTuple ? (i.b ? name + ' ' + cresset::toString(*code_.types[i.b - 1]) : name)
+                                     : name + ' ' + cresset::toString(*code_.types[i.b]));
         break;
       case Format::PoolSlice:
         out_ << reg(code_.pool[i.a]) << " = " << name << '(' << operand(code_.pool[i.a + 1]) << ", " << i.b << ", "

@@ -293,6 +293,8 @@ void Emitter::emitOperator(const Liveness::NodeInfo& info) {
       return emitUpdate(info, scalar);
   }
   if (emitNoneTest(info, *op)) return;
+  static const Symbol kWarn = Symbol::fromQualString("aten::warn");
+  if (op->kind() == kWarn) return emitPool(Op::Warn, info, 0);  // who is warned wants to know where
   const auto [it, is_new] = operator_index_.emplace(op, static_cast<uint32_t>(code_.operators.size()));
   if (is_new) code_.operators.push_back(op);
   emitPool(
@@ -422,6 +424,7 @@ void Emitter::emitIsInstance(const Liveness::NodeInfo& info) {
 std::shared_ptr<const Code> emitCode(Graph& graph, std::string name, std::weak_ptr<Program> program) {
   auto code = std::make_shared<Code>();
   code->name = std::move(name);
+  if (auto owner = program.lock()) code->limits = owner->rules().limits;
   code->program = std::move(program);
   Emitter(graph, *code).run();
   return code;

@@ -1,9 +1,12 @@
 #include "cresset/interpreter/futures.h"
 
+#include <ATen/Parallel.h>
 #include <ATen/ThreadLocalState.h>
+#include <ATen/autocast_mode.h>
 #include <pthread.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -14,6 +17,7 @@
 #include <vector>
 
 #include "cresset/interpreter/run.h"
+#include "cresset/ops/limits.h"
 #include "cresset/ops/operator.h"
 
 namespace cresset {
@@ -36,8 +40,11 @@ std::atomic<bool> process_is_ending{false};
 /// A waiting thread runs other tasks only this deep inside each other, since each takes C++ stack.
 constexpr int kMaxStolenDepth = 64;
 
+std::atomic<void (*)()> thread_start{nullptr};
+
 void work(const std::shared_ptr<ThreadPool::Impl>& impl) {
   on_worker = true;
+  if (auto* start = thread_start.load()) start();
   std::unique_lock lock(impl->mutex);
   while (true) {
     impl->changed.wait(lock, [&] { return impl->stopping || !impl->tasks.empty(); });
@@ -78,35 +85,52 @@ void ThreadPool::afterFork() {
 }
 
 ThreadPool::~ThreadPool() {
+  stop();
+}
+
+void ThreadPool::stop() {
   process_is_ending = true;
   std::deque<Task> dropped;
+  std::vector<std::thread> threads;
   {
     std::lock_guard lock(impl_->mutex);
     impl_->stopping = true;
     dropped.swap(impl_->tasks);
+    threads.swap(impl_->threads);
   }
   impl_->changed.notify_all();
-  for (auto& thread : impl_->threads) thread.join();
+  for (auto& thread : threads) thread.join();
 }
 
 void ThreadPool::setNumThreads(size_t count) {
   std::lock_guard lock(impl_->mutex);
-  if (impl_->threads.empty()) impl_->wanted = count;
+  if (!impl_->threads.empty()) {
+    throw UserError(
+        "The number of threads for forks can't be set any more: they have started. Set it before the first fork.");
+  }
+  impl_->wanted = count;
 }
 
-void ThreadPool::startThreads() {
-  const size_t count = impl_->wanted ? impl_->wanted : std::max(1u, std::thread::hardware_concurrency());
+size_t ThreadPool::numThreads() const {
+  std::lock_guard lock(impl_->mutex);
+  if (!impl_->threads.empty()) return impl_->threads.size();
+  return impl_->wanted ? impl_->wanted : std::max<size_t>(1, at::get_num_interop_threads());
+}
+
+void ThreadPool::startThreads(size_t count) {
   for (size_t i = 0; i < count; ++i) impl_->threads.emplace_back([impl = impl_] { work(impl); });
 }
 
-void ThreadPool::submit(Task task) {
+bool ThreadPool::submit(Task task) {
+  const size_t count = numThreads();
   {
     std::lock_guard lock(impl_->mutex);
-    if (impl_->stopping) return;
+    if (impl_->stopping) return false;
     impl_->tasks.push_back(std::move(task));
-    if (impl_->threads.empty()) startThreads();
+    if (impl_->threads.empty()) startThreads(count);
   }
   impl_->changed.notify_one();
+  return true;
 }
 
 bool ThreadPool::runOne() {
@@ -133,25 +157,89 @@ void setForkThreads(size_t count) {
   ThreadPool::get().setNumThreads(count);
 }
 
+size_t numForkThreads() {
+  return ThreadPool::get().numThreads();
+}
+
+void stopForks() {
+  ThreadPool::get().stop();
+}
+
+void setForkThreadStart(void (*start)()) {
+  thread_start = start;
+}
+
 namespace {
+
+/// What a script inherits from the thread that forked it: grad and inference mode, dispatch keys, modes, the profiler;
+/// autocast's dtypes, which c10's snapshot lacks; limits.
+class ScriptState {
+ public:
+  ScriptState() : budget_(RunBudget::currentShared()), caches_(at::autocast::is_autocast_cache_enabled()) {
+    for (size_t i = 0; i < kDevices.size(); ++i) dtypes_[i] = at::autocast::get_autocast_dtype(kDevices[i]);
+  }
+
+  class Guard;
+
+ private:
+  static constexpr std::array kDevices{
+      c10::DeviceType::CPU, c10::DeviceType::CUDA, c10::DeviceType::XPU, c10::DeviceType::MPS,
+      c10::DeviceType::PrivateUse1};
+  void setAutocast() const {
+    at::autocast::set_autocast_cache_enabled(caches_);
+    for (size_t i = 0; i < kDevices.size(); ++i) at::autocast::set_autocast_dtype(kDevices[i], dtypes_[i]);
+  }
+
+  at::ThreadLocalState locals_;
+  std::shared_ptr<RunBudget> budget_;
+  bool caches_;
+  std::array<at::ScalarType, kDevices.size()> dtypes_{};
+};
+
+class ScriptState::Guard {
+ public:
+  explicit Guard(const ScriptState& state) : guard_(state.locals_), budget_(state.budget_) { state.setAutocast(); }
+  ~Guard() { before_.setAutocast(); }
+  Guard(const Guard&) = delete;
+  Guard& operator=(const Guard&) = delete;
+
+ private:
+  const ScriptState before_;
+  const at::ThreadLocalStateGuard guard_;
+  const BudgetScope budget_;
+};
 
 /// A forked run between two suspensions.
 struct ForkedRun {
   std::shared_ptr<Run> run;
   c10::intrusive_ptr<c10::ivalue::Future> future;
-  std::shared_ptr<const at::ThreadLocalState> state;  // grad mode, autocast, … of the script at this point
+  std::shared_ptr<const ScriptState> state;  // of the script at this point
 };
+
+void dropFork(ForkedRun fork) {
+  fork.run = nullptr;
+  fork.future->setErrorIfNeeded(
+      std::make_exception_ptr(ScriptError("the fork was dropped: the process is ending", "builtins.RuntimeError", {})));
+}
+
+void goOn(ForkedRun fork);
+
+void submitFork(ForkedRun fork) {
+  const bool submitted = ThreadPool::get().submit([fork]() mutable { goOn(std::move(fork)); });
+  if (!submitted) dropFork(std::move(fork));
+}
 
 void goOn(ForkedRun fork) {
   c10::intrusive_ptr<c10::ivalue::Future> awaited;
   c10::IValue result;
   try {
-    at::ThreadLocalStateGuard guard(*fork.state);
+    const ScriptState::Guard guard(*fork.state);
+    InterruptPoll::current().budget = 1;
     if (fork.run->resume()) {
       result = fork.run->takeResult();
     } else {
       awaited = fork.run->awaited();
-      fork.state = std::make_shared<const at::ThreadLocalState>();
+      fork.state = std::make_shared<const ScriptState>();
     }
   } catch (...) {
     fork.run = nullptr;
@@ -168,7 +256,7 @@ void goOn(ForkedRun fork) {
   future.addCallback(
       [fork = std::move(fork)](c10::ivalue::Future&) mutable {
         // As a task, since the thread that completes a future is in the middle of something else.
-        ThreadPool::get().submit([fork = std::move(fork)]() mutable { goOn(std::move(fork)); });
+        submitFork(std::move(fork));
       },
       /*uses_future=*/false);
 }
@@ -178,9 +266,9 @@ void goOn(ForkedRun fork) {
 c10::intrusive_ptr<c10::ivalue::Future> startFork(
     std::shared_ptr<const Code> code, std::vector<c10::IValue> inputs, c10::TypePtr result_type) {
   auto future = c10::make_intrusive<c10::ivalue::Future>(std::move(result_type));
-  ForkedRun fork{std::make_shared<Run>(), future, std::make_shared<const at::ThreadLocalState>()};
+  ForkedRun fork{std::make_shared<Run>(), future, std::make_shared<const ScriptState>()};
   fork.run->start(std::move(code), inputs);
-  ThreadPool::get().submit([fork = std::move(fork)]() mutable { goOn(std::move(fork)); });
+  submitFork(std::move(fork));
   return future;
 }
 
@@ -226,7 +314,9 @@ int InterruptPoll::poll() {
   if (ThreadPool::isStopping() && ThreadPool::onWorker()) {
     throw ScriptRaise("builtins.KeyboardInterrupt", "interrupted: the process is ending");
   }
-  if (!check) return budget = kMaxBudget;
+  const RunBudget* limits = RunBudget::current();
+  if (limits) limits->checkTime();
+  if (!check && !limits) return budget = kMaxBudget;
   // The clock is asked so often that a check follows within milliseconds, whatever the operations cost, and so rarely
   // that it costs nothing for cheap ones.
   constexpr int64_t kMillisecond = 1'000'000;
@@ -239,7 +329,7 @@ int InterruptPoll::poll() {
     budget = std::min(kMaxBudget, budget * 2);
   if (time - last_check_ >= 5 * kMillisecond) {
     last_check_ = time;
-    if (check()) throw ScriptRaise("builtins.KeyboardInterrupt", "interrupted");
+    if (check && check()) throw ScriptRaise("builtins.KeyboardInterrupt", "interrupted");
   }
   return budget;
 }

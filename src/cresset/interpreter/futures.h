@@ -6,8 +6,8 @@
 // other tasks meanwhile.
 //
 // Threads start with the first task. After fork(2) the child has a new pool without threads and without the parent's
-// tasks, which belong to runs of the parent. When the process ends, running scripts are interrupted, and forks that
-// nobody waits for are dropped.
+// tasks, which belong to runs of the parent. When the pool stops, at the latest when the process ends, running scripts
+// are interrupted, and forks that nobody waits for are dropped; a fork that starts then is an error.
 #pragma once
 
 #include <ATen/core/ivalue.h>
@@ -24,7 +24,8 @@ class ThreadPool {
   using Task = std::function<void()>;  // must not throw
   static ThreadPool& get();
 
-  void submit(Task task);
+  /// False if the pool is stopping; the task is dropped then.
+  bool submit(Task task);
   /// Runs one task on this thread, if there is one.
   bool runOne();
   /// Whether the calling thread belongs to the pool.
@@ -32,6 +33,9 @@ class ThreadPool {
   /// Whether the process is ending; runs stop at their next poll.
   static bool isStopping();
   void setNumThreads(size_t count);
+  size_t numThreads() const;
+  /// Interrupts running scripts, drops tasks, joins the threads. For hosts that go away before the process does.
+  void stop();
 
   struct Impl;
 
@@ -39,12 +43,16 @@ class ThreadPool {
   ThreadPool();
   ~ThreadPool();
   static void afterFork();
-  void startThreads();
+  void startThreads(size_t count);
   std::shared_ptr<Impl> impl_;
 };
 
 /// Starts `code` on another thread.
 c10::intrusive_ptr<c10::ivalue::Future> startFork(
+    std::shared_ptr<const Code> code, std::vector<c10::IValue> inputs, c10::TypePtr result_type);
+
+/// A fork that a host starts: a call from outside, with limits of its own. The program keeps the code alive.
+c10::intrusive_ptr<c10::ivalue::Future> startForkFromOutside(
     std::shared_ptr<const Code> code, std::vector<c10::IValue> inputs, c10::TypePtr result_type);
 
 /// Blocks until the future is done; throws ScriptRaise if the thread is interrupted.
@@ -60,6 +68,8 @@ class InterruptPoll {
 
   bool (*check)() = nullptr;
   int budget = 1;
+  /// What a call of an operator of the dispatcher takes of the budget: it may take long.
+  static constexpr int kOperatorCost = 32;
 
  private:
   static constexpr int kMaxBudget = 256;

@@ -26,9 +26,15 @@ void runCode(const Code& code, Stack& stack);
 /// How deep script calls may nest before ScriptError "maximum recursion depth exceeded" ("builtins.RecursionError").
 inline constexpr size_t kMaxCallDepth = 10000;
 
-/// How many threads run forks; they start with the first fork. 0 stands for one per processor. Has no effect once they
-/// have started.
+/// How many threads run forks; they start with the first fork. 0, the default, stands for PyTorch's number of inter-op
+/// threads (at::get_num_interop_threads). Throws UserError once they have started.
 void setForkThreads(size_t count);
+size_t numForkThreads();
+/// Interrupts forks that run, drops those that wait, and joins the threads; forks are an error from then on. Happens by
+/// itself when the process ends; for hosts that go away before that.
+void stopForks();
+/// Called first on each thread that runs forks.
+void setForkThreadStart(void (*start)());
 
 /// Asks the executions of the calling thread's runs to stop: they throw ScriptError "interrupted"
 /// ("builtins.KeyboardInterrupt") at the next call or loop turn. `check` is called every few milliseconds while scripts

@@ -9,6 +9,7 @@
 #include <ATen/core/dispatch/Dispatcher.h>
 
 #include <bit>
+#include <cstring>
 #include <new>
 #include <utility>
 
@@ -48,15 +49,28 @@ int64_t floorRemainder(int64_t x, int64_t y) {
   return value.toBool();
 }
 
+/// The payload of an IValue whose tag was checked. IValue's own accessors are too large for the compiler to inline, and
+/// a call costs as much as the rest of a scalar instruction. interpreter_test.cpp checks that this layout is
+/// libtorch's.
+template <class T>
+[[gnu::always_inline]] inline T payloadOf(const c10::IValue& value) {
+  T payload;
+  std::memcpy(&payload, static_cast<const void*>(&value), sizeof(T));
+  return payload;
+}
+
 [[gnu::always_inline]] inline int64_t getInt(const c10::IValue& value) {
-  return value.isInt() ? value.toInt() : symbolicInt(value);
+  return value.isInt() ? payloadOf<int64_t>(value) : symbolicInt(value);
 }
 [[gnu::always_inline]] inline double getFloat(const c10::IValue& value) {
-  return value.isDouble() ? value.toDouble() : symbolicFloat(value);
+  return value.isDouble() ? payloadOf<double>(value) : symbolicFloat(value);
 }
 [[gnu::always_inline]] inline bool getBool(const c10::IValue& value) {
-  return value.isBool() ? value.toBool() : symbolicBool(value);
+  return value.isBool() ? payloadOf<bool>(value) : symbolicBool(value);
 }
+
+/// What containers weigh beside what their elements do, roughly.
+constexpr size_t kObjectBytes = 96, kDictEntryBytes = 128;
 
 bool isNone(const c10::IValue& value) {
   return value.isNone() || (value.isTensor() && !value.toTensor().defined());
@@ -99,9 +113,11 @@ bool isNone(const c10::IValue& value) {
   do {                                \
     if (--budget <= 0) [[unlikely]] { \
       SAVE();                         \
-      budget = interrupt.poll();      \
+      budget = poll(interrupt);       \
     }                                 \
   } while (false)
+/// What runs that nobody observes pay for the others.
+#define OBSERVED (observed_) [[unlikely]]
 /// Jumps; backwards only at the end of a loop.
 #define JUMP_TO(Target)                                       \
   do {                                                        \
@@ -200,6 +216,8 @@ bool Run::interpret() {
       SAVE();
       throw ExitDone();
     }
+    if OBSERVED
+      leaveObserved();
     if (frames_.size() == 1) {
       for (uint32_t i = 0; i < pc->c; ++i) results_.push_back(take(pool[pc->a + i]));
       frames_.pop_back();
@@ -224,6 +242,10 @@ bool Run::interpret() {
   CASE(CallKernel) {
     SAVE();
     POLL();
+    if OBSERVED {
+      callObserved(*pc);
+      NEXT();
+    }
     const uint32_t* operands = pool + pc->a;
     const uint32_t n = pc->n;
     pushOperands(operands + n, pc->c);
@@ -233,22 +255,41 @@ bool Run::interpret() {
   }
   CASE(CallBoxed) {
     SAVE();
+    budget -= InterruptPoll::kOperatorCost - 1;
     POLL();
+    if OBSERVED {
+      callObserved(*pc);
+      NEXT();
+    }
     const uint32_t* operands = pool + pc->a;
     const uint32_t n = pc->n;
+    const Operator& op = *frames_.back().code->operators[pc->b];
+    const c10::OperatorHandle* handle = op.handle();
+    if (!handle) [[unlikely]]
+      op.throwUnregistered();
     pushOperands(operands + n, pc->c);
-    frames_.back().code->operators[pc->b]->handle()->callBoxed(stack_);
+    handle->callBoxed(stack_);
     popResults(operands, n);
     NEXT();
   }
   CASE(CallChecked) {
     SAVE();
+    budget -= InterruptPoll::kOperatorCost - 1;
     POLL();
+    if OBSERVED {
+      callObserved(*pc);
+      NEXT();
+    }
     const uint32_t* operands = pool + pc->a;
     const uint32_t n = pc->n;
     pushOperands(operands + n, pc->c);
     frames_.back().code->operators[pc->b]->call(stack_, pc->c);
     popResults(operands, n);
+    NEXT();
+  }
+  CASE(Warn) {
+    SAVE();
+    warn(*pc);
     NEXT();
   }
   CASE(CallFunction) {
@@ -316,6 +357,8 @@ bool Run::interpret() {
     {
       const auto& type = frames_.back().code->types[pc->c];
       const auto& cls = type->expectRef<c10::ClassType>();
+      if OBSERVED
+        charge(kObjectBytes + cls.numAttributes() * sizeof(c10::IValue));
       auto object = c10::ivalue::Object::create(
           c10::StrongTypePtr(const_cast<c10::ClassType&>(cls).compilation_unit(), type), cls.numAttributes());
       if (pc->a != kNoRegister) WRITE(pc->a, std::move(object));
@@ -323,15 +366,25 @@ bool Run::interpret() {
     NEXT();
   }
   CASE(MakeTuple) {
+    if OBSERVED {
+      SAVE();
+      charge(kObjectBytes + pc->c * sizeof(c10::IValue));
+    }
     makeTuple(*pc);
     NEXT();
   }
   CASE(MakeList) {
+    if OBSERVED {
+      SAVE();
+      charge(kObjectBytes + pc->c * sizeof(c10::IValue));
+    }
     makeList(*pc);
     NEXT();
   }
   CASE(MakeDict) {
     SAVE();
+    if OBSERVED
+      charge(kObjectBytes + pc->c * kDictEntryBytes / 2);
     makeDict(*pc);
     NEXT();
   }
@@ -389,7 +442,13 @@ bool Run::interpret() {
   }
   CASE(ListAppend) {
     SAVE();
-    listOf(READ(pc->b)).list.push_back(READ(pc->c));
+    {
+      auto& list = listOf(READ(pc->b)).list;
+      if (list.size() == list.capacity()) [[unlikely]] {
+        if (meter_) charge((list.capacity() + 1) * sizeof(c10::IValue));
+      }
+      list.push_back(READ(pc->c));
+    }
     NEXT();
   }
   CASE(ListSet) {
@@ -420,6 +479,8 @@ bool Run::interpret() {
   }
   CASE(DictSet) {
     SAVE();
+    if OBSERVED
+      charge(kDictEntryBytes);
     dictOf(READ(pc->a)).dict.insert_or_assign(READ(pc->b), READ(pc->c));
     NEXT();
   }

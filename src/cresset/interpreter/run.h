@@ -21,6 +21,10 @@
 
 namespace cresset {
 
+class ContainerMeter;
+class InterruptPoll;
+class ScriptProfile;
+
 /// Registers in one piece of memory that grows. All of it always holds constructed values.
 class RegisterStack {
  public:
@@ -44,7 +48,7 @@ class RegisterStack {
 
 class Run {
  public:
-  Run() = default;
+  Run();
   Run(const Run&) = delete;
   Run& operator=(const Run&) = delete;
   ~Run();
@@ -75,6 +79,15 @@ class Run {
   };
 
   bool interpret();
+  // observe.cpp: runs that a profiler watches or that have a memory limit
+  void startObserving();
+  void stopObserving();
+  int poll(InterruptPoll& interrupt);
+  [[gnu::cold]] void callObserved(const Instruction& instruction);
+  /// `bytes` of containers have been built, or are about to be.
+  [[gnu::cold]] void charge(size_t bytes);
+  [[gnu::cold]] void leaveObserved();
+  void warn(const Instruction& instruction);
   // calls.cpp
   void pushFrame(const Code& callee, uint32_t result, bool is_exit);
   void call(const Code& callee, const uint32_t* operands, uint32_t num_inputs);
@@ -114,6 +127,10 @@ class Run {
   std::shared_ptr<const Code> kept_code_;
   std::shared_ptr<Program> kept_program_;
   bool may_suspend_ = false;
+  // Null in most runs; operators and frames look at one flag for both.
+  bool observed_ = false;
+  std::unique_ptr<ScriptProfile> profile_;
+  std::unique_ptr<ContainerMeter> meter_;
 };
 
 // Inline, since every operator goes through these two.

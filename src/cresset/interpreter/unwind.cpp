@@ -47,6 +47,8 @@ std::exception_ptr Run::describe(const std::exception_ptr& error) const {
     std::vector<ScriptFrame> frames = stackOfFrames();
     frames.insert(frames.end(), inner.begin(), inner.end());
     shorten(frames);
+    if (python_class == kLimitErrorClass)
+      return std::make_exception_ptr(LimitError(message, python_class, std::move(frames)));
     return std::make_exception_ptr(ScriptError(message, python_class, std::move(frames)));
   };
   try {
@@ -111,6 +113,7 @@ void Run::unwind(std::exception_ptr error) {
     }
     const Frame frame = frames_.back();
     clearRegisters(frame);
+    if (observed_) leaveObserved();
     frames_.pop_back();
     if (frame.is_exit) pending_.pop_back();  // what __exit__ raises replaces the exception that it ran for
   }
@@ -119,12 +122,20 @@ void Run::unwind(std::exception_ptr error) {
 
 bool Run::resume() {
   awaited_ = nullptr;
+  struct Observing {
+    explicit Observing(Run& run) : run(run) { run.startObserving(); }
+    ~Observing() {
+      if (run.observed_) run.stopObserving();
+    }
+    Run& run;
+  } observing(*this);
   std::exception_ptr error;
   while (true) {
     try {
       return interpret();
     } catch (const ExitDone&) {
       clearRegisters(frames_.back());
+      if (observed_) leaveObserved();
       frames_.pop_back();
       error = std::exchange(pending_.back(), nullptr);
       pending_.pop_back();

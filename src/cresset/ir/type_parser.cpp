@@ -333,6 +333,8 @@ TypePtr TypeParser::parseTensor(const IrToken& token) {
   std::optional<c10::Device> device;
   bool all_sizes_known = true;
   bool parenthesized = scanner_.nextIf('(');
+  // c10 sorts strides in quadratic time; its kernels take no more dimensions than this.
+  constexpr size_t kMaxDims = 64;
   auto parseDim = [&]() -> std::optional<int64_t> {
     if (scanner_.nextIf('*')) return std::nullopt;
     IrToken at = scanner_.cur();
@@ -348,6 +350,7 @@ TypePtr TypeParser::parseTensor(const IrToken& token) {
         has_rank = true;
         std::optional<int64_t> size = parseDim();
         all_sizes_known &= size.has_value();
+        if (sizes.size() == kMaxDims) scanner_.fail("a tensor has at most " + std::to_string(kMaxDims) + " dimensions");
         sizes.push_back(size ? c10::ShapeSymbol::fromStaticSize(*size) : c10::ShapeSymbol::newSymbol());
         continue;
       }

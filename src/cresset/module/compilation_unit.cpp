@@ -48,6 +48,12 @@ Module loadFrom(Input& input, std::optional<c10::Device> device, ExtraFilesMap* 
 
 }  // namespace
 
+Module load(const std::string& path, const LoadOptions& options) {
+  return Module(loadArchive(path, options).root);
+}
+Module load(std::istream& in, const LoadOptions& options) {
+  return Module(loadArchive(in, options).root);
+}
 Module load(const std::string& path, std::optional<c10::Device> device) {
   return loadFrom(path, device, nullptr);
 }

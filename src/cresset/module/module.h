@@ -144,6 +144,9 @@ void checkAndNormalizeInputs(const c10::FunctionSchema& schema, std::vector<IVal
 /// checkAndNormalizeInputs, run, result.
 IValue callFunction(Function& function, std::vector<IValue> inputs, const Kwargs& kwargs = {});
 
+struct LoadOptions;  // archive/archive.h: device, extra files, whom to trust, limits
+Module load(const std::string& path, const LoadOptions& options);
+Module load(std::istream& in, const LoadOptions& options);
 Module load(const std::string& path, std::optional<c10::Device> device = std::nullopt);
 Module load(const std::string& path, std::optional<c10::Device> device, ExtraFilesMap& extra_files);
 Module load(std::istream& in, std::optional<c10::Device> device = std::nullopt);

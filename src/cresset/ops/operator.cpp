@@ -10,6 +10,8 @@
 
 #include <algorithm>
 
+#include "cresset/ops/policy.h"
+
 namespace cresset {
 
 ScriptRaise::ScriptRaise(std::string python_class, std::string message)
@@ -51,12 +53,13 @@ Trait traitsOf(const c10::OperatorHandle& handle) {
 
 }  // namespace
 
-Operator::Operator(c10::FunctionSchema schema, Kernel kernel, Trait traits)
+Operator::Operator(c10::FunctionSchema schema, Kernel kernel, Trait traits, Restriction restriction)
     : schema_(std::move(schema)),
       kind_(Symbol::fromQualString(schema_.name())),
       full_name_(fullNameOf(schema_)),
       kernel_(kernel),
       traits_(traits),
+      restriction_(restriction),
       mutable_(writesArgument(schema_)) {
   if (schema_.returns().empty() && !schema_.is_varret() && !mutable_) traits_ = traits_ | Trait::SideEffect;
 }
@@ -65,8 +68,9 @@ Operator::Operator(const c10::OperatorHandle& handle)
     : schema_(handle.schema()),
       kind_(Symbol::fromQualString(schema_.name())),
       full_name_(fullNameOf(schema_)),
-      handle_(std::make_unique<c10::OperatorHandle>(handle)),
+      handle_(new c10::OperatorHandle(handle)),
       traits_(traitsOf(handle)),
+      restriction_(restrictionOf(schema_)),
       mutable_(writesArgument(schema_)) {}
 
 Operator::~Operator() = default;
@@ -111,10 +115,19 @@ bool takesEnumerations(const c10::FunctionSchema& schema) {
 void Operator::call(Stack& stack, size_t num_args) const {
   if (kernel_) {
     kernel_(stack, num_args);
-  } else {
+  } else if (const c10::OperatorHandle* registered = handle()) {
     checkEnumerations(schema_, stack.data() + (stack.size() - schema_.arguments().size()));
-    handle_->callBoxed(&stack);
+    registered->callBoxed(&stack);
+  } else {
+    throwUnregistered();
   }
+}
+
+void Operator::throwUnregistered() const {
+  throw std::runtime_error(
+      "The operator " + full_name_ +
+      " was registered when this code was compiled, but the library that registered it has been unloaded or destroyed "
+      "since. Register it again with the same schema, or compile the program again.");
 }
 
 bool Operator::isPure() const {

@@ -7,6 +7,7 @@
 #include <ATen/core/function_schema.h>
 #include <ATen/core/ivalue.h>
 
+#include <atomic>
 #include <memory>
 #include <optional>
 #include <span>
@@ -53,11 +54,21 @@ constexpr bool has(Trait set, Trait t) {
   return (uint32_t(set) & uint32_t(t)) != 0;
 }
 
+/// Why a program that nobody vouches for may not call an operator (see policy.h).
+enum class Restriction : uint8_t {
+  None,
+  Files,      // opens, reads or writes files
+  Process,    // reaches beyond the program's own values: other processes, the debugger, code in Python
+  RawMemory,  // believes what its arguments say of memory: a wrong one reads or writes elsewhere
+  Foreign,    // of a library that is not PyTorch's own; nothing is known of it
+};
+
 /// A row of Cresset's own: a builtin that the dispatcher lacks.
 struct Row {
   std::string_view schema;  // as text; parsed when the name is first looked up
   Kernel kernel;
   Trait traits = Trait::None;
+  Restriction restriction = Restriction::None;
 };
 
 class Operator {
@@ -72,8 +83,12 @@ class Operator {
   void call(Stack& stack, size_t num_args) const;
   /// Null if the operator belongs to the dispatcher.
   Kernel kernel() const { return kernel_; }
-  /// Null if it is a row of Cresset's.
-  const c10::OperatorHandle* handle() const { return handle_.get(); }
+  /// Null if it is a row of Cresset's, or if the library that registered it is gone (see throwUnregistered).
+  const c10::OperatorHandle* handle() const { return handle_.load(std::memory_order_acquire); }
+  bool isOfDispatcher() const { return kernel_ == nullptr; }
+  /// What a call of an operator of the dispatcher that has no handle any more ends in.
+  [[noreturn]] void throwUnregistered() const;
+  Restriction restriction() const { return restriction_; }
 
   bool hasSideEffects() const { return has(traits_, Trait::SideEffect); }
   bool isDeterministic() const { return !has(traits_, Trait::Nondeterministic); }
@@ -88,15 +103,19 @@ class Operator {
 
  private:
   friend class OperatorTable;
-  Operator(c10::FunctionSchema schema, Kernel kernel, Trait traits);
+  Operator(c10::FunctionSchema schema, Kernel kernel, Trait traits, Restriction restriction);
   explicit Operator(const c10::OperatorHandle& handle);
 
   c10::FunctionSchema schema_;
   Symbol kind_;
   std::string full_name_;
   Kernel kernel_ = nullptr;
-  std::unique_ptr<c10::OperatorHandle> handle_;
+  /// Compiled code holds this operator for ever, but an operator of the dispatcher lives as long as the library that
+  /// registered it: the table takes the handle away then, and gives a new one if the same operator comes back.
+  /// Handles are never freed, since a call may be about to read one.
+  std::atomic<const c10::OperatorHandle*> handle_{nullptr};
   Trait traits_ = Trait::None;
+  Restriction restriction_ = Restriction::None;
   bool mutable_ = false;
 };
 

@@ -82,13 +82,14 @@ size_t editDistance(std::string_view a, std::string_view b, size_t limit) {
 
 }  // namespace
 
+// Operator befriends the table, whose nested classes share that.
 struct OperatorTable::Impl : c10::OpRegistrationListener {
   struct Name {
     std::vector<c10::OperatorHandle> handles;
     std::vector<const Row*> rows;
-    std::vector<std::unique_ptr<const Operator>> operators;  // of the rows and handles that were looked up, never freed
-    const OverloadList* list = nullptr;                      // published, or null
-    std::optional<Symbol> symbol;                            // under which it is published
+    std::vector<std::unique_ptr<Operator>> operators;  // of the rows and handles that were looked up, never freed
+    const OverloadList* list = nullptr;                // published, or null
+    std::optional<Symbol> symbol;                      // under which it is published
   };
 
   struct Hash : std::hash<std::string_view> {
@@ -114,6 +115,12 @@ struct OperatorTable::Impl : c10::OpRegistrationListener {
     std::lock_guard lock(mutex);
     Name& name = at(op.operator_name().name);
     name.handles.push_back(op);
+    // Code that was compiled before the operator went away runs again, if the operator is the same.
+    for (const auto& known : name.operators) {
+      if (known->isOfDispatcher() && !known->handle() && known->schema() == op.schema()) {
+        known->handle_.store(new c10::OperatorHandle(op), std::memory_order_release);
+      }
+    }
     unpublish(name);
   }
 
@@ -121,6 +128,10 @@ struct OperatorTable::Impl : c10::OpRegistrationListener {
     std::lock_guard lock(mutex);
     Name& name = at(op.operator_name().name);
     std::erase_if(name.handles, [&](const c10::OperatorHandle& h) { return h.operator_name() == op.operator_name(); });
+    for (const auto& known : name.operators) {
+      const c10::OperatorHandle* handle = known->handle();
+      if (handle && *handle == op) known->handle_.store(nullptr, std::memory_order_release);
+    }
     unpublish(name);
   }
 
@@ -132,7 +143,9 @@ struct OperatorTable::Impl : c10::OpRegistrationListener {
     const Operator*& op = row_operators[&row];
     if (!op) {
       op =
-          name.operators.emplace_back(new Operator(parseSchema(std::string(row.schema)), row.kernel, row.traits)).get();
+          name.operators
+              .emplace_back(new Operator(parseSchema(std::string(row.schema)), row.kernel, row.traits, row.restriction))
+              .get();
     }
     return op;
   }

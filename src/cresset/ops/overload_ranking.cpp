@@ -102,7 +102,7 @@ void rankOverloads(std::string_view name, std::vector<const Operator*>& overload
     if (rank.name == name) ranks = rank.overloads;
   }
   auto key = [&](const Operator* op) {
-    bool own = op->handle() == nullptr;
+    bool own = !op->isOfDispatcher();
     const std::string& overload = op->schema().overload_name();
     // Where no rank is given, what takes tensors goes first.
     bool tensor = overload.empty() || overload.starts_with("Tensor");

@@ -8,9 +8,11 @@
 #include <ATen/ops/lt_ops.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <sstream>
 
 #include "cresset/ops/format.h"
+#include "cresset/ops/limits.h"
 #include "cresset/ops/row_helpers.h"
 #include "cresset/ops/rows.h"
 
@@ -100,6 +102,7 @@ std::vector<IValue> repeated(const List& list, int64_t times) {
   if (__builtin_mul_overflow(list.list.size(), static_cast<size_t>(times), &count) || count > result.max_size()) {
     fail("MemoryError: list of " + std::to_string(list.list.size()) + " elements times " + std::to_string(times));
   }
+  requireMemory(std::min(count, SIZE_MAX / 2 / sizeof(IValue)) * sizeof(IValue));
   result.reserve(count);
   for (int64_t i = 0; i < times; ++i) result.insert(result.end(), list.list.begin(), list.list.end());
   return result;
@@ -289,6 +292,7 @@ constexpr Row kRows[] = {
     ALL("bool", bool),
     {"prim::rangelist(int n) -> int[]", kernel([](int64_t n) {
        std::vector<IValue> result;
+       requireMemory(static_cast<size_t>(std::clamp<int64_t>(n, 0, INT64_MAX / 32)) * sizeof(IValue));
        for (int64_t i = 0; i < n; ++i) result.emplace_back(i);
        return newList(std::move(result), c10::IntType::get());
      })},

@@ -64,11 +64,9 @@ constexpr Row kRows[] = {
        throw ScriptRaise(cls.value_or("RuntimeError"), message);
      }),
      kEffect},
-    {"aten::warn(str message, int stacklevel=2) -> ()", kernel([](const std::string& message, int64_t) {
-       c10::warn(
-           c10::Warning(c10::UserWarning(), {__func__, __FILE__, static_cast<uint32_t>(__LINE__)}, message, false));
-     }),
-     kEffect},
+    // The interpreter has an instruction for this, which knows the place.
+    {"aten::warn(str message, int stacklevel=2) -> ()",
+     kernel([](const std::string& message, int64_t) { warn({.message = message}); }), kEffect},
     {"aten::_unwrap_optional(t(a)? optional) -> t(a)", kernel([](IValue& v) { return unwrapped(v); })},
     {"prim::unchecked_unwrap_optional(t(a)? optional) -> t(a)", kernel([](IValue& v) { return std::move(v); })},
     {"prim::IfThenElse(bool cond, Any(a) x, Any(b) y) -> Any(b|a)",

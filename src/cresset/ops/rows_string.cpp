@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "cresset/ops/format.h"
+#include "cresset/ops/limits.h"
 #include "cresset/ops/row_helpers.h"
 #include "cresset/ops/rows.h"
 
@@ -108,6 +109,14 @@ int64_t count(const string& s, const string& part, int64_t start, int64_t end) {
 
 string replace(const string& s, const string& from, const string& to, int64_t max) {
   string result;
+  if (to.size() > from.size() && RunBudget::current()) {
+    size_t times = 0;
+    for (size_t at = 0; (at = s.find(from, at)) != npos; at += std::max<size_t>(1, from.size())) ++times;
+    if (max >= 0) times = std::min(times, static_cast<size_t>(max));
+    size_t added = 0;
+    const bool is_huge = __builtin_mul_overflow(times, to.size() - from.size(), &added) || added > npos / 2;
+    requireMemory(is_huge ? npos / 2 : s.size() + added);
+  }
   size_t begin = 0;
   if (from.empty()) {  // between all characters and at both ends
     for (size_t i = 0; i <= s.size(); ++i) {
@@ -189,7 +198,9 @@ char fillCharacter(const string& fill) {
 }
 size_t paddingFor(const string& s, int64_t width) {
   auto size = static_cast<int64_t>(s.size());
-  return width > size ? static_cast<size_t>(width - size) : 0;
+  if (width <= size) return 0;
+  requireMemory(static_cast<size_t>(width));
+  return static_cast<size_t>(width - size);
 }
 
 string titleCased(const string& s) {
@@ -208,6 +219,7 @@ string expandTabs(const string& s, int64_t tab) {
   for (char c : s) {
     if (c == '\t') {
       size_t n = tab > 0 ? static_cast<size_t>(tab) - column % static_cast<size_t>(tab) : 0;
+      requireMemory(result.size() + n);
       result.append(n, ' ');
       column += n;
     } else {
@@ -352,6 +364,9 @@ constexpr Row kRows[] = {
          [](const string& s, const string& from, const string& to, int64_t max) { return replace(s, from, to, max); })},
     {"aten::join(str self, str[] values) -> str", kernel([](const string& separator, List& values) {
        string result;
+       size_t size = separator.size() * values.list.size();
+       for (const IValue& value : values.list) size += value.toStringRef().size();
+       requireMemory(size);
        for (size_t i = 0; i < values.list.size(); ++i) {
          if (i) result += separator;
          result += values.list[i].toStringRef();

@@ -257,7 +257,7 @@ constexpr Row kRows[] = {
     {"aten::index.Tensor_hacked_twin(Tensor self, Tensor[] indices) -> Tensor",
      kernel([](const Tensor& t, List& indices) { return at::_ops::index_Tensor::call(t, asOptional(indices)); })},
     {"aten::_unsafe_index.Tensor_hacked_twin(Tensor self, Tensor[] indices) -> Tensor",
-     kernel([](const Tensor& t, List& indices) { return at::_ops::_unsafe_index_Tensor::call(t, asOptional(indices)); })},
+     kernel([](const Tensor& t, List& indices) { return at::_ops::_unsafe_index_Tensor::call(t, asOptional(indices)); }), Trait::None, Restriction::RawMemory},
     {"aten::index_put.hacked_twin(Tensor self, Tensor[] indices, Tensor values, bool accumulate=False) -> Tensor",
      kernel([](const Tensor& t, List& indices, const Tensor& values, bool accumulate) {
        return at::_ops::index_put::call(t, asOptional(indices), values, accumulate);
@@ -270,12 +270,12 @@ constexpr Row kRows[] = {
     {"aten::_unsafe_index_put.hacked_twin(Tensor self, Tensor[] indices, Tensor values, bool accumulate=False) -> Tensor",
      kernel([](const Tensor& t, List& indices, const Tensor& values, bool accumulate) {
        return at::_ops::_unsafe_index_put::call(t, asOptional(indices), values, accumulate);
-     })},
+     }), Trait::None, Restriction::RawMemory},
     {"aten::_index_put_impl_.hacked_twin(Tensor(a!) self, Tensor[] indices, Tensor values, bool accumulate=False, bool unsafe=False) -> Tensor(a!)",
      kernel([](IValue& self, List& indices, const Tensor& values, bool accumulate, bool unsafe) {
        at::_ops::_index_put_impl_::call(self.toTensor(), asOptional(indices), values, accumulate, unsafe);
        return std::move(self);
-     })},
+     }), Trait::None, Restriction::RawMemory},
     {"aten::einsum.sublist(Tensor a, ...) -> Tensor", [](Stack& stack, size_t count) {
        Tensor result = einsumOfSublists({stack.data() + (stack.size() - count), count});
        drop(stack, count);

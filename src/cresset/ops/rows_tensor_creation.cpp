@@ -125,7 +125,11 @@ Tensor makeTensor(const IValue& data, std::optional<int64_t> dtype, const std::o
                   : data.isBool()   ? at::kBool
                   : data.isDouble() ? defaultType()
                                     : defaultComplexType();
-  return converted(scalarTensor(data.toScalar(), dtype ? scalarTypeOf(*dtype) : inferred), dtype, device);
+  // A number becomes an integer by way of its own type, as in TorchScript: `x[0] = 1e30` on an int tensor is no error.
+  // (Eager's torch.tensor checks the range.)
+  const auto type = dtype ? scalarTypeOf(*dtype) : inferred;
+  const bool cast = c10::isIntegralType(type, true) && !data.isComplexDouble();
+  return converted(scalarTensor(data.toScalar(), cast ? inferred : type), static_cast<int64_t>(type), device);
 }
 
 /// torch.tensor: a leaf, whatever the grad mode.

@@ -5,6 +5,7 @@
 #include "cresset/program/program.h"
 
 #include <utility>
+#include <vector>
 
 #include "cresset/support/error.h"
 
@@ -19,6 +20,17 @@ c10::FunctionSchema schemaOfGraph(const c10::QualifiedName& name, const Graph& g
   for (const Value* output : graph.outputs()) returns.emplace_back("", output->type());
   return c10::FunctionSchema(name.name(), "", std::move(arguments), std::move(returns));
 }
+
+/// How deep definers may run inside each other. A definer asks for the functions that it calls, if it needs their
+/// results' types; the C++ stack must not grow with the length of such a chain.
+constexpr int kMaxNestedDefinitions = 50;
+thread_local int nested_definitions = 0;
+
+/// Leaves all running definers of this thread; the outermost ensure_defined defines `function` and starts again. No
+/// std::exception, so that definers let it through.
+struct DefineFirst {
+  Function* function;
+};
 
 }  // namespace
 
@@ -66,18 +78,44 @@ void Function::ensure_defined() {
   }
   if (!definer_) throw UserError("function '" + name_.qualifiedName() + "' has no body", range_);
 
-  state_.store(State::Defining, std::memory_order_relaxed);
-  try {
-    definer_(*this);
-    CRESSET_CHECK(graph_ != nullptr, "the definer of '" + name_.qualifiedName() + "' set no graph");
-    if (!hasSchema()) setSchema(schemaOfGraph(name_, *graph_));
-  } catch (...) {
-    graph_ = nullptr;
-    state_.store(State::Declared, std::memory_order_relaxed);
-    throw;
+  const auto define = [](Function& f) {
+    struct Nesting {
+      Nesting() { ++nested_definitions; }
+      ~Nesting() { --nested_definitions; }
+    } nesting;
+    f.state_.store(State::Defining, std::memory_order_relaxed);
+    try {
+      f.definer_(f);
+      CRESSET_CHECK(f.graph_ != nullptr, "the definer of '" + f.name_.qualifiedName() + "' set no graph");
+      if (!f.hasSchema()) f.setSchema(schemaOfGraph(f.name_, *f.graph_));
+    } catch (...) {
+      f.graph_ = nullptr;
+      f.state_.store(State::Declared, std::memory_order_relaxed);
+      throw;
+    }
+    f.definer_ = nullptr;  // it keeps trees and resolvers alive
+    f.state_.store(State::Defined, std::memory_order_release);
+  };
+
+  if (nested_definitions > 0) {
+    if (nested_definitions >= kMaxNestedDefinitions) throw DefineFirst{this};
+    return define(*this);
   }
-  definer_ = nullptr;  // it keeps trees and resolvers alive
-  state_.store(State::Defined, std::memory_order_release);
+  // The chain of functions that wait for the last of them. They count as being defined, so that a cycle is noticed.
+  // Each runs its definer twice at most: the first time it gets stuck, the second time what it needs is there.
+  std::vector<Function*> waiting{this};
+  while (!waiting.empty()) {
+    try {
+      define(*waiting.back());
+      waiting.pop_back();
+    } catch (const DefineFirst& first) {
+      waiting.back()->state_.store(State::Defining, std::memory_order_relaxed);
+      waiting.push_back(first.function);
+    } catch (...) {
+      for (Function* function : waiting) function->state_.store(State::Declared, std::memory_order_relaxed);
+      throw;
+    }
+  }
 }
 
 const std::shared_ptr<Graph>& Function::graph() {

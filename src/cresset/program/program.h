@@ -21,11 +21,21 @@
 #include <vector>
 
 #include "cresset/ir/graph.h"
+#include "cresset/ops/limits.h"
 #include "cresset/program/executable.h"
 
 namespace cresset {
 
+class OperatorPolicy;
 class Program;
+
+/// What the code of a program may do. Belongs to the program, so that whatever is added to it later obeys it too.
+struct ProgramRules {
+  /// Which operators and C++ classes it may use; null if any.
+  std::shared_ptr<const OperatorPolicy> policy;
+  /// Of each call from outside.
+  Limits limits;
+};
 
 /// A named function with a graph. Methods are functions whose first argument is `self`.
 class Function final : public torch::jit::Function {
@@ -103,6 +113,10 @@ class Program : public std::enable_shared_from_this<Program> {
   c10::ClassTypePtr findClass(const c10::QualifiedName& name) const;
   std::vector<c10::NamedTypePtr> types() const;
 
+  /// Set before anything of the program is compiled.
+  void setRules(ProgramRules rules) { rules_ = std::move(rules); }
+  const ProgramRules& rules() const { return rules_; }
+
   /// `name`, or with a number in its last module atom ("___torch_mangle_3") if it is taken.
   c10::QualifiedName mangle(const c10::QualifiedName& name);
 
@@ -121,6 +135,7 @@ class Program : public std::enable_shared_from_this<Program> {
 
   mutable std::mutex mutex_;
   std::recursive_mutex definition_mutex_;
+  ProgramRules rules_;
   std::vector<std::unique_ptr<Function>> functions_;
   std::unordered_map<c10::QualifiedName, Function*> function_index_;
   std::vector<c10::NamedTypePtr> types_;

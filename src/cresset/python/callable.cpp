@@ -13,6 +13,7 @@
 #include <sstream>
 
 #include "cresset/archive/code_printer.h"
+#include "cresset/interpreter/futures.h"
 #include "cresset/interpreter/interpreter.h"
 #include "cresset/passes/pass.h"
 
@@ -120,13 +121,18 @@ void pushArgument(Stack& stack, const Signature& signature, size_t index, PyObje
     stack.emplace_back(THPVariable_Unpack(object));
     return;
   }
+  const auto mismatch = [&] {
+    return signature.schema->formatTypeMismatchMsg(
+        signature.schema->arguments()[index], typeName(object), index, shortRepr(object));
+  };
   try {
     stack.push_back(toIValue(object, parameter.type));
   } catch (const CastError& error) {
-    throw UserError(
-        signature.schema->formatTypeMismatchMsg(
-            signature.schema->arguments()[index], typeName(object), index, shortRepr(object)) +
-        "\nCast error details: " + error.what());
+    throw UserError(mismatch() + "\nCast error details: " + error.what());
+  } catch (const UserError& error) {  // the object shows no type, where any type would do
+    throw UserError(error.message() + "\n" + mismatch());
+  } catch (const c10::Error& error) {  // no such device, no key of a dict
+    throw UserError(error.what_without_backtrace() + ("\n" + mismatch()));
   }
 }
 
@@ -220,10 +226,12 @@ PyObject* callVector(PyObject* callable, PyObject* const* args, size_t nargsf, P
     if (target.self) stack.emplace_back(target.self);
     bindArguments(stack, signature, args, nargs, {args + nargs, names});
     prepareThread();
+    WarningErrors warnings;
     {
       py::gil_scoped_release no_gil;
       target.function->run(stack);
     }
+    warnings.raisePending();
     IValue result = std::move(stack.back());
     stack.pop_back();
     return toPython(std::move(result), signature.return_type);
@@ -454,6 +462,27 @@ py::object makeMethod(ObjectPtr self, Function& function) {
 
 Function* functionOf(PyObject* object) {
   return isCallable(object) ? asCallable(object)->target->function : nullptr;
+}
+
+FuturePtr forkCallable(PyObject* object, const py::tuple& args, const py::dict& kwargs) {
+  if (!isCallable(object)) return {};
+  Target& target = *asCallable(object)->target;
+  const Signature& signature = signatureOf(target);
+  std::vector<PyObject*> values;
+  for (py::handle value : args) values.push_back(value.ptr());
+  py::list names;
+  for (auto [name, value] : kwargs) {
+    names.append(name);
+    values.push_back(value.ptr());
+  }
+  py::tuple keywords(names);
+  Stack stack;
+  if (target.self) stack.emplace_back(target.self);
+  bindArguments(stack, signature, values.data(), args.size(), {values.data() + args.size(), keywords.ptr()});
+  py::gil_scoped_release no_gil;
+  const Code* code = target.function->executable().code();
+  CRESSET_CHECK(code, "a script function runs as code");
+  return startForkFromOutside({target.program, code}, std::move(stack), signature.return_type);
 }
 
 void bindCallables(py::module_& module) {

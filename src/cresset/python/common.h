@@ -81,6 +81,8 @@ void bindForeign(py::module_& module);
 using FuturePtr = c10::intrusive_ptr<c10::ivalue::Future>;
 py::object wrapFuture(FuturePtr future);
 FuturePtr unwrapFuture(PyObject* object);  // null if it is none
+/// `future` if its values have type `element`; else one that fails if the value turns out to be another.
+FuturePtr futureOf(FuturePtr future, const TypePtr& element);
 void bindFutures(py::module_& module);
 
 // ---- callable.cpp
@@ -88,6 +90,8 @@ py::object makeFunction(std::shared_ptr<Program> program, Function& function);
 py::object makeMethod(ObjectPtr self, Function& function);
 /// The function of a ScriptFunction or ScriptMethod; null if `object` is none.
 Function* functionOf(PyObject* object);
+/// Runs a script function or method on another thread; null if `object` is none.
+FuturePtr forkCallable(PyObject* object, const py::tuple& args, const py::dict& kwargs);
 void bindCallables(py::module_& module);
 
 // ---- errors.cpp
@@ -110,8 +114,23 @@ PyObject* guarded(Body&& body) noexcept {
 void bindGraph(py::module_& module);
 void bindProgram(py::module_& module);
 void bindHost(py::module_& module);
-/// Before scripts run on this thread: makes Ctrl-C reach them.
+/// Before scripts run on this thread: makes Ctrl-C reach them, and their operators' warnings reach Python.
 void prepareThread();
+/// Whether Python can no longer be called.
+bool pythonIsGoingAway();
+/// Around a run: keeps the exception that a filter makes of an operator's warning.
+class WarningErrors {
+ public:
+  WarningErrors();
+  ~WarningErrors();
+  WarningErrors(const WarningErrors&) = delete;
+  WarningErrors& operator=(const WarningErrors&) = delete;
+  /// Throws it, with the GIL held.
+  void raisePending();
+
+ private:
+  bool outer_;
+};
 /// Keeps a Python error that an interrupt check met until the script has unwound.
 void rememberInterrupt(py::error_already_set error);
 py::object schemaToPython(const c10::FunctionSchema& schema);

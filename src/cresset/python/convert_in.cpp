@@ -25,6 +25,9 @@ using c10::TypeKind;
 
 namespace {
 
+/// As toIValue, but what Python code and libtorch throw meanwhile passes through.
+IValue convert(PyObject* object, const TypePtr& type);
+
 [[noreturn]] void refuse(PyObject* object, const std::string& wanted) {
   throw CastError("Unable to cast " + shortRepr(object) + " of Python type '" + typeName(object) + "' to " + wanted);
 }
@@ -43,6 +46,12 @@ std::optional<c10::Scalar> scalarOf(PyObject* object) {
   return tensor.item();
 }
 
+/// NumPy's bool, which is no Python bool and has no `__index__`.
+bool isNumpyBool(PyObject* object) {
+  const std::string_view name = Py_TYPE(object)->tp_name;
+  return name == "numpy.bool" || name == "numpy.bool_";
+}
+
 int64_t toInt(PyObject* object) {
   if (PyLong_Check(object)) {
     int overflow = 0;
@@ -52,6 +61,7 @@ int64_t toInt(PyObject* object) {
     return value;
   }
   if (auto value = enumLikeInt(object)) return *value;
+  if (isNumpyBool(object)) return PyObject_IsTrue(object);
   if (auto scalar = scalarOf(object)) {
     if (!scalar->isComplex()) return scalar->toLong();
     refuse(object, "int");
@@ -96,7 +106,7 @@ bool toBool(PyObject* object) {
 c10::complex<double> toComplex(PyObject* object) {
   if (auto scalar = scalarOf(object)) return scalar->toComplexDouble();
   if (PyComplex_Check(object) || PyFloat_Check(object) || PyLong_Check(object) ||
-      hasNumberSlot(object, &PyNumberMethods::nb_float)) {
+      hasNumberSlot(object, &PyNumberMethods::nb_float) || PyIndex_Check(object)) {
     Py_complex value = PyComplex_AsCComplex(object);
     if (!PyErr_Occurred()) return {value.real, value.imag};
     PyErr_Clear();
@@ -178,7 +188,7 @@ IValue toList(PyObject* object, const c10::ListType& type) {
     default: {
       c10::impl::GenericList result(element);
       result.reserve(size);
-      forEachItem(sequence, [&](PyObject* item) { result.push_back(toIValue(item, element)); });
+      forEachItem(sequence, [&](PyObject* item) { result.push_back(convert(item, element)); });
       return IValue(std::move(result));
     }
   }
@@ -195,8 +205,8 @@ IValue toDict(PyObject* object, const c10::DictType& type) {
   if (!items) throw py::error_already_set();
   result.reserve(static_cast<size_t>(PyList_GET_SIZE(items.ptr())));
   for (py::handle item : items) {
-    IValue key = toIValue(PyTuple_GET_ITEM(item.ptr(), 0), type.getKeyType());
-    result.insert(std::move(key), toIValue(PyTuple_GET_ITEM(item.ptr(), 1), type.getValueType()));
+    IValue key = convert(PyTuple_GET_ITEM(item.ptr(), 0), type.getKeyType());
+    result.insert(std::move(key), convert(PyTuple_GET_ITEM(item.ptr(), 1), type.getValueType()));
   }
   return IValue(std::move(result));
 }
@@ -212,7 +222,7 @@ IValue toTuple(PyObject* object, const TypePtr& type) {
   std::vector<IValue> elements;
   elements.reserve(size);
   forEachItem(sequence, [&](PyObject* item) {
-    if (elements.size() < size) elements.push_back(toIValue(item, tuple->elements()[elements.size()]));
+    if (elements.size() < size) elements.push_back(convert(item, tuple->elements()[elements.size()]));
   });
   if (elements.size() != size) throw CastError("Object " + shortRepr(object) + " changed while it was converted");
   if (tuple->schema())
@@ -228,7 +238,7 @@ IValue toEnum(PyObject* object, const TypePtr& type) {
   std::string name = py::cast<std::string>(py::handle(object).attr("name"));
   for (const auto& [member, value] : enum_type->enumNamesValues()) {
     if (member != name) continue;
-    IValue given = toIValue(py::object(py::handle(object).attr("value")).ptr(), enum_type->getValueType());
+    IValue given = convert(py::object(py::handle(object).attr("value")).ptr(), enum_type->getValueType());
     if (given != value) break;
     return IValue(c10::make_intrusive<c10::ivalue::EnumHolder>(enum_type, name, value));
   }
@@ -251,7 +261,7 @@ IValue copyPlainObject(PyObject* object, const c10::ClassTypePtr& type) {
           "Tried to cast object to type " + type->annotation_str() + " but object was missing attribute " + name);
     }
     try {
-      writeSlot(*result, slot, toIValue(value.ptr(), type->getAttribute(slot)));
+      writeSlot(*result, slot, convert(value.ptr(), type->getAttribute(slot)));
     } catch (const CastError& error) {
       throw CastError(
           "Could not cast attribute '" + name + "' to type " + type->getAttribute(slot)->repr_str() + ": " +
@@ -287,13 +297,14 @@ IValue toUnion(PyObject* object, const TypePtr& type) {
   }
   if (inferred) {
     found = inferred->repr_str();
-    if (inferred->isSubtypeOf(*type)) return toIValue(object, inferred);
+    if (inferred->isSubtypeOf(*type)) return convert(object, inferred);
   }
   for (const TypePtr& member : type->containedTypes()) {
     if (member->containedTypes().empty() && !member->cast<c10::ClassType>() && !member->cast<c10::EnumType>()) continue;
     try {
       return toIValue(object, member);
     } catch (const CastError&) {
+    } catch (const c10::Error&) {  // no key that a dict can have
     }
   }
   throw CastError("Expected a member of " + type->repr_str() + " but instead found type " + found);
@@ -337,6 +348,18 @@ std::optional<int64_t> enumLikeInt(PyObject* object) {
 }
 
 IValue toIValue(PyObject* object, const TypePtr& type) {
+  try {
+    return convert(object, type);
+  } catch (py::error_already_set& error) {  // from __index__, __len__, items, …
+    if (!error.matches(PyExc_Exception) || error.matches(PyExc_MemoryError)) throw;
+    std::string what = error.what();
+    throw CastError(what.substr(0, what.find("\n\nAt:")));
+  }
+}
+
+namespace {
+
+IValue convert(PyObject* object, const TypePtr& type) {
   switch (type->kind()) {
     case TypeKind::TensorType:
       return toTensor(object);
@@ -362,6 +385,7 @@ IValue toIValue(PyObject* object, const TypePtr& type) {
       if (PyLong_Check(object)) return IValue(toInt(object));
       if (PyFloat_Check(object)) return IValue(PyFloat_AS_DOUBLE(object));
       if (PyComplex_Check(object)) return IValue(toComplex(object));
+      if (auto value = enumLikeInt(object)) return IValue(*value);
       throw CastError("Cannot cast " + shortRepr(object) + " to number");
     case TypeKind::NoneType:
       if (object == Py_None) return IValue();
@@ -388,7 +412,7 @@ IValue toIValue(PyObject* object, const TypePtr& type) {
       refuse(object, "Storage");
     case TypeKind::OptionalType:
       if (object == Py_None) return IValue();
-      return toIValue(object, type->castRaw<c10::OptionalType>()->getElementType());
+      return convert(object, type->castRaw<c10::OptionalType>()->getElementType());
     case TypeKind::ListType:
       return toList(object, *type->castRaw<c10::ListType>());
     case TypeKind::DictType:
@@ -405,7 +429,7 @@ IValue toIValue(PyObject* object, const TypePtr& type) {
     case TypeKind::InterfaceType:
       return toObject(object, type);
     case TypeKind::FutureType:
-      if (auto future = unwrapFuture(object)) return IValue(std::move(future));
+      if (auto future = unwrapFuture(object)) return IValue(futureOf(std::move(future), type->containedType(0)));
       refuse(object, type->repr_str());
     case TypeKind::AnyListType:
     case TypeKind::AnyTupleType:
@@ -413,12 +437,14 @@ IValue toIValue(PyObject* object, const TypePtr& type) {
     case TypeKind::AnyEnumType: {
       TypePtr inferred = inferType(object);
       if (!inferred->isSubtypeOf(*type)) refuse(object, type->repr_str());
-      return toIValue(object, inferred);
+      return convert(object, inferred);
     }
     default:
       throw CastError("Values of type " + type->repr_str() + " can't be made from Python objects");
   }
 }
+
+}  // namespace
 
 namespace {
 
@@ -447,6 +473,7 @@ TypePtr infer(PyObject* object, int nesting) {
   static py::handle enum_class = py::object(py::module_::import("enum").attr("Enum")).release();
   if (py::isinstance(object, enum_class)) {
     if (auto type = enumTypeOf(reinterpret_cast<PyObject*>(Py_TYPE(object)))) return type;
+    if (PyLong_Check(object)) return c10::IntType::get();  // a member of an IntEnum is an int
     cannotInfer(
         object, "An enum whose class belongs to no script can only be passed where a script declares its type.");
   }

@@ -1,9 +1,9 @@
 // Future: the Python face of ivalue::Future, as fork makes them.
 #include "cresset/python/common.h"
 
-#include <chrono>
-#include <condition_variable>
-#include <mutex>
+#include "cresset/interpreter/futures.h"
+#include "cresset/module/values.h"
+#include "cresset/ops/operator.h"
 
 namespace cresset::python {
 
@@ -16,44 +16,71 @@ struct FutureHandle {
 /// A Python object that C++ callbacks hold: its last reference may go away on a thread without the GIL.
 std::shared_ptr<PyObject> holdWithoutGil(py::object object) {
   return {object.release().ptr(), [](PyObject* held) {
+            if (pythonIsGoingAway()) return;  // and takes the object along
             py::gil_scoped_acquire gil;
             Py_DECREF(held);
           }};
 }
 
-/// Waits without the GIL, and lets signals through: ivalue::Future's own wait can't be interrupted.
-void waitInterruptibly(c10::ivalue::Future& future) {
-  struct Gate {
-    std::mutex mutex;
-    std::condition_variable opened;
-    bool open = false;
-  };
-  auto gate = std::make_shared<Gate>();  // outlives this call if a signal ends it
-  future.addCallback([gate](c10::ivalue::Future&) {
-    std::lock_guard lock(gate->mutex);
-    gate->open = true;
-    gate->opened.notify_all();
-  });
-  while (true) {
-    {
-      py::gil_scoped_release no_gil;
-      std::unique_lock lock(gate->mutex);
-      if (gate->opened.wait_for(lock, std::chrono::milliseconds(50), [&] { return gate->open; })) return;
-    }
-    if (PyErr_CheckSignals() != 0) throw py::error_already_set();
-  }
+void raiseIfFailed(const c10::ivalue::Future& future) {
+  if (future.hasError()) std::rethrow_exception(future.exception_ptr());
 }
 
+/// Waits without the GIL, and lets signals through: ivalue::Future's own wait can't be interrupted. A thread of the
+/// pool, in a callback, runs other tasks meanwhile.
 py::object waitFor(const FutureHandle& self) {
-  if (!self.future->completed()) waitInterruptibly(*self.future);
-  if (self.future->hasError()) std::rethrow_exception(self.future->exception_ptr());
+  if (!self.future->completed()) {
+    prepareThread();
+    py::gil_scoped_release no_gil;
+    try {
+      blockOn(*self.future);
+    } catch (const ScriptRaise& interrupted) {
+      throw ScriptError(interrupted.what(), interrupted.pythonClass(), {});
+    }
+  }
+  raiseIfFailed(*self.future);
   return toPyObject(self.future->value(), self.future->elementType());
 }
 
 py::object valueOf(const FutureHandle& self) {
   if (!self.future->completed()) throw UserError("value() of a Future that is not done; wait() for it.");
-  if (self.future->hasError()) std::rethrow_exception(self.future->exception_ptr());
+  raiseIfFailed(*self.future);
   return toPyObject(self.future->value(), self.future->elementType());
+}
+
+/// An empty future, which Python completes. Its values are of any type that scripts know.
+FutureHandle makeFuture() {
+  return {c10::make_intrusive<c10::ivalue::Future>(c10::AnyType::get())};
+}
+
+void checkIsNotDone(const FutureHandle& self) {
+  if (self.future->completed()) throw UserError("The result of this Future is set already.");
+}
+
+void setResult(const FutureHandle& self, const py::object& result) {
+  checkIsNotDone(self);
+  const TypePtr type = self.future->elementType();
+  IValue value = type->kind() == c10::TypeKind::AnyType ? toInferredIValue(result.ptr()) : toIValue(result.ptr(), type);
+  py::gil_scoped_release no_gil;  // callbacks run now
+  self.future->markCompleted(std::move(value));
+}
+
+void setException(const FutureHandle& self, const py::object& exception) {
+  if (!PyExceptionInstance_Check(exception.ptr())) {
+    throw py::type_error("set_exception takes an exception, not " + typeName(exception.ptr()));
+  }
+  checkIsNotDone(self);
+  PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(exception.ptr())), exception.ptr());
+  auto error = std::make_exception_ptr(py::error_already_set());
+  py::gil_scoped_release no_gil;
+  self.future->setError(std::move(error));
+}
+
+/// Null if `callable` is no script.
+py::object forkScript(const py::object& callable, const py::tuple& args, const py::dict& kwargs) {
+  prepareThread();
+  FuturePtr future = forkCallable(callable.ptr(), args, kwargs);
+  return future ? wrapFuture(std::move(future)) : py::object(py::none());
 }
 
 FuturePtr thenCall(const FutureHandle& self, py::object callback) {
@@ -79,25 +106,33 @@ FuturePtr unwrapFuture(PyObject* object) {
   return py::cast<FutureHandle&>(py::handle(object)).future;
 }
 
+FuturePtr futureOf(FuturePtr future, const TypePtr& element) {
+  if (future->elementType()->isSubtypeOf(*element)) return future;
+  auto checked = c10::make_intrusive<c10::ivalue::Future>(element);
+  future->addCallback([checked, element](c10::ivalue::Future& done) {
+    if (done.hasError()) return checked->setError(done.exception_ptr());
+    if (auto value = convertTo(done.value(), element)) return checked->markCompleted(std::move(*value));
+    checked->setError(std::make_exception_ptr(UserError(
+        "A script expected a Future of " + element->repr_str() + ", but its value is of type " +
+        done.value().type()->repr_str())));
+  });
+  return checked;
+}
+
 void bindFutures(py::module_& module) {
   py::class_<FutureHandle>(
       module, "Future", py::module_local(), "The result of a fork: a value that may not be there yet.")
-      .def(
-          py::init([](const py::object& value) {
-            // What cresset.fork of a Python callable gives: the callable has run already, as under torch.jit.
-            TypePtr type = inferType(value.ptr());
-            auto future = c10::make_intrusive<c10::ivalue::Future>(type);
-            future->markCompleted(toIValue(value.ptr(), type));
-            return FutureHandle{std::move(future)};
-          }),
-          py::arg("value"))
+      .def(py::init([] { return makeFuture(); }), "A Future that is done when set_result or set_exception is called.")
       .def("wait", waitFor, "The value; waits for it, and raises what the forked code raised.")
       .def("done", [](const FutureHandle& self) { return self.future->completed(); })
-      .def("value", valueOf, "The value of a Future that is done.")
+      .def("value", valueOf, "The value of a Future that is done; raises what the forked code raised.")
       .def(
           "then",
           [](const FutureHandle& self, py::object callback) { return wrapFuture(thenCall(self, std::move(callback))); },
-          py::arg("callback"), "A Future of callback(self), called when this one is done.")
+          py::arg("callback"),
+          "A Future of callback(self), called when this one is done, on the thread that completes it.")
+      .def("set_result", setResult, py::arg("result"))
+      .def("set_exception", setException, py::arg("exception"))
       .def(
           "add_done_callback",
           [](const FutureHandle& self, py::object callback) {
@@ -111,7 +146,8 @@ void bindFutures(py::module_& module) {
               }
             });
           },
-          py::arg("callback"));
+          py::arg("callback"), "Calls callback(self) when this one is done; what it raises is reported and dropped.");
+  module.def("_fork", forkScript, py::arg("callable"), py::arg("args"), py::arg("kwargs"));
 }
 
 }  // namespace cresset::python

@@ -1,10 +1,13 @@
 // The module cresset._C.
+#include "cresset/ops/operator.h"
 #include "cresset/python/common.h"
 
 PYBIND11_MODULE(_C, module) {
   using namespace cresset::python;
   // torch's own extension registers the classes of tensors, devices and generators; it has to be there first.
   pybind11::module_::import("torch");
+  // Like torch's own operators, Cresset's are registered when the library is loaded, not in a program's first call.
+  cresset::OperatorTable::get();
   bindErrors(module);
   bindCallables(module);
   bindFutures(module);

@@ -3,6 +3,8 @@
 
 #include <torch/csrc/Device.h>
 
+#include <pybind11/stl.h>
+
 #include "cresset/archive/archive.h"
 
 namespace cresset::python {
@@ -32,9 +34,27 @@ class ExtraFiles {
   std::unordered_map<std::string, std::string> contents_;
 };
 
-py::object loadPath(const std::string& path, const py::object& device, py::object extra) {
-  ExtraFiles extra_files(std::move(extra));
-  LoadOptions options{deviceOf(device), extra_files.contents()};
+/// What load's keyword arguments say.
+struct Wanted {
+  py::object device, extra_files;
+  bool trusted;
+  std::vector<std::string> allow_ops;
+  Limits limits;
+};
+
+LoadOptions optionsOf(const Wanted& wanted, ExtraFiles& extra_files) {
+  LoadOptions options;
+  options.device = deviceOf(wanted.device);
+  options.extra_files = extra_files.contents();
+  options.trusted = wanted.trusted;
+  options.allow_ops = wanted.allow_ops;
+  options.limits = wanted.limits;
+  return options;
+}
+
+py::object loadPath(const std::string& path, const Wanted& wanted) {
+  ExtraFiles extra_files(wanted.extra_files);
+  const LoadOptions options = optionsOf(wanted, extra_files);
   LoadedArchive loaded;
   {
     py::gil_scoped_release no_gil;
@@ -45,7 +65,7 @@ py::object loadPath(const std::string& path, const py::object& device, py::objec
 }
 
 /// Tensors refer into the buffer, so it is held as long as one of them lives.
-py::object loadBuffer(const py::object& source, const py::object& device, py::object extra) {
+py::object loadBuffer(const py::object& source, const Wanted& wanted) {
   auto* view = new Py_buffer;
   if (PyObject_GetBuffer(source.ptr(), view, PyBUF_SIMPLE) != 0) {
     delete view;
@@ -56,8 +76,8 @@ py::object loadBuffer(const py::object& source, const py::object& device, py::ob
     PyBuffer_Release(static_cast<Py_buffer*>(held));
     delete static_cast<Py_buffer*>(held);
   });
-  ExtraFiles extra_files(std::move(extra));
-  LoadOptions options{deviceOf(device), extra_files.contents()};
+  ExtraFiles extra_files(wanted.extra_files);
+  const LoadOptions options = optionsOf(wanted, extra_files);
   LoadedArchive loaded;
   {
     py::gil_scoped_release no_gil;
@@ -93,6 +113,14 @@ void bindProgram(py::module_& module) {
         for (Function* function : self.unit.get_functions()) names.append(function->qualname().qualifiedName());
         return names;
       });
+  py::class_<Wanted>(module, "_LoadOptions", py::module_local())
+      .def(
+          py::init([](py::object device, py::object extra_files, bool trusted, std::vector<std::string> allow_ops,
+                      std::optional<double> seconds, std::optional<size_t> memory) {
+            return Wanted{std::move(device), std::move(extra_files), trusted, std::move(allow_ops), {seconds, memory}};
+          }),
+          py::arg("device"), py::arg("extra_files"), py::arg("trusted"), py::arg("allow_ops"), py::arg("seconds"),
+          py::arg("memory"));
   module.def("_load_path", loadPath);
   module.def("_load_buffer", loadBuffer);
   module.def("_infer_type", [](const py::object& object) { return typeToPython(inferType(object.ptr())); });

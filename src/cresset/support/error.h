@@ -3,6 +3,7 @@
 //   UserError      a program, a schema, an IR text or an argument is wrong; says what, where and how to mend it
 //   ArchiveError   an archive is damaged, hostile or too new; names file, entry, byte offset and reason
 //   ScriptError    a running script raised; carries the script's own stack and the Python class that it named
+//   LimitError     a running script took more time or memory than it was allowed; a ScriptError
 //   InternalError  a bug in Cresset; user input can never cause it
 #pragma once
 
@@ -72,6 +73,12 @@ class ScriptError : public Error {
  private:
   std::string message_, python_class_;
   std::vector<ScriptFrame> frames_;
+};
+
+/// A run passed a limit that it was given (ops/limits.h).
+class LimitError : public ScriptError {
+ public:
+  using ScriptError::ScriptError;
 };
 
 class InternalError : public Error {

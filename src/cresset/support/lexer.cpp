@@ -109,7 +109,7 @@ struct Lexer::Impl {
   };
 
   std::shared_ptr<const Source> source;
-  LexerOptions options;
+  bool layout;
   std::string_view text;  // up to the end of the part
   size_t pos = 0;
   bool line_start = true;  // the next token is the first of a logical line
@@ -121,8 +121,8 @@ struct Lexer::Impl {
   Token ahead;
   bool has_ahead = false;
 
-  Impl(const SourceRange& part, LexerOptions options)
-      : source(part.source), options(options), text(source->text().data(), part.end), pos(part.begin) {
+  Impl(const SourceRange& part, bool layout)
+      : source(part.source), layout(layout), text(source->text().data(), part.end), pos(part.begin) {
     if (pos == 0 && text.substr(0, 3) == "\xef\xbb\xbf") pos = 3;  // a byte order mark
     current = lex();
   }
@@ -146,7 +146,6 @@ struct Lexer::Impl {
   bool comment(Token& out) {
     size_t begin = pos;
     while (pos < text.size() && !lineBreak(pos)) ++pos;
-    if (!options.keywords) return false;
     std::string_view body = text.substr(begin + 1, pos - begin - 1);
     size_t i = std::min(body.find_first_not_of(" \t"), body.size());
     if (body.substr(i, 5) != "type:") return false;
@@ -219,7 +218,7 @@ struct Lexer::Impl {
         --pending_dedents;
         return token(TK_DEDENT, pos, pos);
       }
-      if (options.layout && line_start && brackets.empty()) {
+      if (layout && line_start && brackets.empty()) {
         Token out;
         if (startLine(out)) return out;
         if (pending_dedents > 0) continue;
@@ -231,7 +230,7 @@ struct Lexer::Impl {
         if (comment(out)) return out;
         continue;
       }
-      if (size_t n = lineBreak(pos)) {  // only with layout: skipSpace takes the others
+      if (size_t n = lineBreak(pos)) {
         size_t begin = pos;
         pos += n;
         line_start = true;
@@ -244,7 +243,7 @@ struct Lexer::Impl {
   }
 
   void skipSpace() {
-    bool joined = !options.layout || !brackets.empty();
+    bool joined = !layout || !brackets.empty();
     for (; pos < text.size(); ++pos) {
       char c = text[pos];
       if (c == ' ' || c == '\t' || c == '\f') continue;
@@ -264,16 +263,14 @@ struct Lexer::Impl {
     if (!brackets.empty()) {
       fail(std::string("'") + text[brackets.back()] + "' was never closed", brackets.back(), brackets.back() + 1);
     }
-    if (options.layout) {
-      if (in_line) {
-        in_line = false;
-        line_start = true;
-        return token(TK_NEWLINE, pos, pos);
-      }
-      if (indents.size() > 1) {
-        indents.pop_back();
-        return token(TK_DEDENT, pos, pos);
-      }
+    if (layout && in_line) {
+      in_line = false;
+      line_start = true;
+      return token(TK_NEWLINE, pos, pos);
+    }
+    if (layout && indents.size() > 1) {
+      indents.pop_back();
+      return token(TK_DEDENT, pos, pos);
     }
     return token(TK_EOF, pos, pos);
   }
@@ -293,10 +290,8 @@ struct Lexer::Impl {
     size_t begin = pos;
     while (pos < text.size() && isNameChar(text[pos])) ++pos;
     if (pos < text.size() && (text[pos] & 0x80)) badCharacter();
-    if (options.keywords) {
-      auto it = keywordTable().find(text.substr(begin, pos - begin));
-      if (it != keywordTable().end()) return token(it->second, begin, pos);
-    }
+    auto it = keywordTable().find(text.substr(begin, pos - begin));
+    if (it != keywordTable().end()) return token(it->second, begin, pos);
     return token(TK_IDENT, begin, pos);
   }
 
@@ -376,12 +371,12 @@ struct Lexer::Impl {
         is_float = true;
         ++pos;
       }
-      if (!is_float && options.keywords && text[begin] == '0' &&
+      if (!is_float && text[begin] == '0' &&
           text.substr(begin, int_end - begin).find_first_not_of("0_") != std::string_view::npos) {
         fail("a decimal integer may not start with 0; an octal number is written 0o…", begin, int_end);
       }
     }
-    if (options.keywords && (isNameChar(at(pos)) || (at(pos) & 0x80))) {
+    if (isNameChar(at(pos)) || (at(pos) & 0x80)) {
       // Python reads `1if x else y`, `0or x`: a keyword may follow at once.
       size_t end = pos;
       while (isNameChar(at(end))) ++end;
@@ -404,14 +399,11 @@ struct Lexer::Impl {
         return token(kind, begin, pos);
       }
     }
-    if (c == '<' && at(pos + 1) == '>' && options.keywords) fail("'<>' is not an operator; write '!='", pos, pos + 2);
+    if (c == '<' && at(pos + 1) == '>') fail("'<>' is not an operator; write '!='", pos, pos + 2);
     static constexpr std::string_view kSingles = "+-*/%@&|^~<>=()[]{},:;.";
-    if (kSingles.find(c) == std::string_view::npos) {
-      static constexpr std::string_view kOfSchemas = "!?$";
-      if (options.keywords || kOfSchemas.find(c) == std::string_view::npos) badCharacter();
-    }
+    if (kSingles.find(c) == std::string_view::npos) badCharacter();
     ++pos;
-    if (options.layout) {
+    if (layout) {
       if (c == '(' || c == '[' || c == '{') brackets.push_back(static_cast<uint32_t>(begin));
       if (c == ')' || c == ']' || c == '}') closeBracket(c, begin);
     }
@@ -441,9 +433,9 @@ struct Lexer::Impl {
   }
 };
 
-Lexer::Lexer(std::shared_ptr<const Source> source, LexerOptions options)
-    : Lexer(SourceRange{source, 0, static_cast<uint32_t>(source->text().size())}, options) {}
-Lexer::Lexer(const SourceRange& part, LexerOptions options) : impl_(std::make_unique<Impl>(part, options)) {}
+Lexer::Lexer(std::shared_ptr<const Source> source, bool layout)
+    : Lexer(SourceRange{source, 0, static_cast<uint32_t>(source->text().size())}, layout) {}
+Lexer::Lexer(const SourceRange& part, bool layout) : impl_(std::make_unique<Impl>(part, layout)) {}
 Lexer::~Lexer() = default;
 
 const Token& Lexer::cur() const {

@@ -1,4 +1,4 @@
-// Splits text into tokens: TorchScript source, schemas and the textual IR share this lexer.
+// Splits TorchScript source into tokens. (Schemas and the textual IR have no layout and no keywords: ir/scanner.h.)
 //
 // Like Python's, it injects Newline, Indent and Dedent, except inside brackets. A token's kind is an int: the
 // character itself for single-character tokens, a TokenKind otherwise; tree kinds share the numbering.
@@ -122,25 +122,17 @@ struct Token {
   std::string_view text() const { return range.text(); }
 };
 
-struct LexerOptions {
-  /// Inject Newline, Indent and Dedent, and check that brackets match. The first line's indentation is the base, so
-  /// that a program may be an indented piece of a larger text. False: line breaks are spaces.
-  bool layout = true;
-  /// False, for schemas and IR text: `def`, `if`, `None`, … are identifiers, type comments are comments, and the
-  /// characters `!`, `?` and `$` are tokens.
-  bool keywords = true;
-};
-
-/// A stateful walk over the tokens. Throws UserError, with a range, at text that is no token.
+/// A stateful walk over the tokens. Throws UserError, with a range, at text that is no token and at brackets that do
+/// not match. The first line's indentation is the base, so that a program may be an indented piece of a larger text.
 ///
 /// Comments are skipped, except type comments (`# type: …`), each of which is one token up to the end of its line;
 /// `# type: ignore` is skipped. A type comment on a line of its own comes before the Indent or Dedent of the line after
 /// it. Strings: all of Python's quotes and prefixes r, u, b (an error that says so) and f (the token keeps its prefix).
 class Lexer {
  public:
-  explicit Lexer(std::shared_ptr<const Source> source, LexerOptions options = {});
+  explicit Lexer(std::shared_ptr<const Source> source, bool layout = true);
   /// The tokens of a part of a source; their ranges refer to the whole.
-  explicit Lexer(const SourceRange& part, LexerOptions options = {});
+  explicit Lexer(const SourceRange& part, bool layout = true);
   ~Lexer();
 
   const Token& cur() const;

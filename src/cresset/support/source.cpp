@@ -5,6 +5,7 @@
 #include "cresset/support/source.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "cresset/support/source_part.h"
 
@@ -100,6 +101,36 @@ std::string SourceRange::highlight(size_t context, std::string_view function) co
   return highlightItself(*this, context, function);
 }
 
+namespace {
+
+// A picture stays readable, and short, whatever the program: a line may hold a literal of a million elements, and a
+// range a whole function.
+constexpr size_t kShownColumns = 400, kShownLines = 12;
+
+bool isContinuation(char c) {
+  return (static_cast<unsigned char>(c) & 0xc0) == 0x80;
+}
+
+/// The part of the line [begin, end) that is shown: all of it, or some of it around `focus`.
+std::pair<size_t, size_t> shownPart(const std::string& text, size_t begin, size_t end, size_t focus) {
+  if (end - begin <= kShownColumns) return {begin, end};
+  size_t from = focus - begin > kShownColumns / 4 ? focus - kShownColumns / 4 : begin;
+  size_t to = std::min(end, from + kShownColumns);
+  while (from > begin && isContinuation(text[from])) --from;
+  while (to < end && isContinuation(text[to])) ++to;
+  return {from, to};
+}
+
+/// Appends the shown part of a line; gives how much further right it stands than in the text.
+size_t appendLine(std::string& out, const std::string& text, size_t begin, size_t end, std::pair<size_t, size_t> part) {
+  if (part.first > begin) out += "…";
+  out.append(text, part.first, part.second - part.first);
+  out += part.second < end ? "…\n" : "\n";
+  return part.first > begin ? 1 : 0;
+}
+
+}  // namespace
+
 std::string highlightItself(const SourceRange& range, size_t context, std::string_view function) {
   if (!range) return "";
   if (const auto* part = dynamic_cast<const SourcePart*>(range.source.get()))
@@ -116,19 +147,25 @@ std::string highlightItself(const SourceRange& range, size_t context, std::strin
   size_t last = std::clamp<size_t>(end, first, text.size());
   size_t line_start = first == 0 ? 0 : text.rfind('\n', first - 1) + 1;  // npos + 1 is 0
   size_t before = linesBefore(text, line_start, context);
-  out.append(text, before, line_start - before);
-  while (true) {
+  while (before < line_start) {
+    size_t line_end = lineEnd(text, before);
+    appendLine(out, text, before, line_end, shownPart(text, before, line_end, before));
+    before = line_end + 1;
+  }
+  for (size_t shown = 1;; ++shown) {
     size_t line_end = lineEnd(text, line_start);
-    out.append(text, line_start, line_end - line_start).append("\n");
     size_t from = line_start;
     while (from < line_end && (text[from] == ' ' || text[from] == '\t')) ++from;
     from = std::clamp(first, from, line_end);
-    size_t to = std::min(last, line_end);
-    bool is_last = last <= line_end;
+    const auto part = shownPart(text, line_start, line_end, from);
+    const size_t shift = appendLine(out, text, line_start, line_end, part);
+    size_t to = std::min(last, part.second);
+    bool is_last = last <= line_end || shown == kShownLines;
     // A range of no characters, such as the end of the text, still gets one mark.
     size_t marks = to > from ? to - from : (is_last ? 1 : 0);
     if (marks > 0) {
-      for (size_t i = line_start; i < from; ++i) out += text[i] == '\t' ? '\t' : ' ';
+      out.append(shift, ' ');
+      for (size_t i = part.first; i < from; ++i) out += text[i] == '\t' ? '\t' : ' ';
       out.append(marks, '~').append(is_last ? " <--- HERE\n" : "\n");
     }
     line_start = line_end + 1;
@@ -136,7 +173,7 @@ std::string highlightItself(const SourceRange& range, size_t context, std::strin
   }
   for (; context > 0 && line_start < text.size(); --context) {
     size_t line_end = lineEnd(text, line_start);
-    out.append(text, line_start, line_end - line_start).append("\n");
+    appendLine(out, text, line_start, line_end, shownPart(text, line_start, line_end, line_start));
     line_start = line_end + 1;
   }
   return out;

@@ -1,6 +1,7 @@
 // Damaged and hostile copies of archives, and what must hold of each: loading gives an error of Cresset's or a module;
 // no crash, no hang; no function of the archive run or even compiled by loading; no more memory than 4 times the file's
-// size and 64 MiB while loading. What loads is then compiled whole, down to instructions.
+// size and 64 MiB while loading. What loads is then compiled whole, down to instructions, and its methods are called
+// within bounds (bounded_call.h).
 //
 // Each mutation is a function of (seed, number), so one can be repeated alone.
 #pragma once
@@ -20,13 +21,15 @@ struct Options {
   uint64_t seed = 1;
   std::string save_as;                            // a file that gets each mutation before it is loaded; "" for none
   std::optional<size_t> only;                     // this mutation alone
-  bool verbose = false;                           // why each was refused, on standard error
+  bool call = true;                               // what loads
+  bool verbose = false;                           // why each was refused, and each call before it is made
   unsigned seconds_for_one = 60;                  // SIGALRM is raised when one mutation takes longer
   volatile std::sig_atomic_t* current = nullptr;  // is set to the number of the mutation at work
 };
 
 struct Tally {
   size_t loaded = 0, refused = 0, compile_errors = 0;
+  size_t returned = 0, raised = 0, interrupted = 0;  // calls
 };
 
 struct Report {

@@ -10,9 +10,11 @@
 #include <iostream>
 #include <optional>
 #include <random>
+#include <sstream>
 
 #include "allocation_counter.h"
 #include "archive_builder.h"
+#include "bounded_call.h"
 #include "cresset/archive/archive.h"
 #include "cresset/archive/zip_reader.h"
 #include "cresset/support/error.h"
@@ -381,6 +383,17 @@ size_t compileAll(const cresset::LoadedArchive& loaded, const Failed& failed) {
   return refused;
 }
 
+template <typename Failed>
+void callAll(
+    const cresset::LoadedArchive& loaded, Random& random, const Options& options, Tally& tally, const Failed& failed) {
+  bounded_call::Tally calls;
+  bounded_call::callMethods(cresset::Module(loaded.root), random, {.verbose = options.verbose}, calls);
+  for (const std::string& failure : calls.failures) failed(failure);
+  tally.returned += calls.returned;
+  tally.raised += calls.raised;
+  tally.interrupted += calls.interrupted;
+}
+
 }  // namespace
 
 Report run(const std::vector<std::string>& archives, const Options& options) {
@@ -406,12 +419,18 @@ Report run(const std::vector<std::string>& archives, const Options& options) {
       report.failures.push_back("mutation " + std::to_string(i) + " (" + kind->name + "): " + what);
     };
 
+    std::optional<std::istringstream> stream;
+    if (i % 2 == 0) stream.emplace(mutated);
     alarm(options.seconds_for_one);
     auto start = std::chrono::steady_clock::now();
     int64_t before = startCounting();
     std::optional<cresset::LoadedArchive> loaded;
     try {
-      loaded = cresset::loadArchive(mutated.data(), mutated.size(), nullptr);
+      // Tensors of a stream live in its bytes, those of a buffer in memory of their own.
+      if (stream)
+        loaded = cresset::loadArchive(*stream);
+      else
+        loaded = cresset::loadArchive(mutated.data(), mutated.size(), nullptr);
       ++tally.loaded;
     } catch (const cresset::ArchiveError& error) {
       ++tally.refused;
@@ -429,6 +448,7 @@ Report run(const std::vector<std::string>& archives, const Options& options) {
       for (auto* function : loaded->program->functions())
         if (function->isDefined()) failed("loading compiled " + function->qualname().qualifiedName());
       tally.compile_errors += compileAll(*loaded, failed);
+      if (options.call) callAll(*loaded, random, options, tally, failed);
     }
     loaded.reset();
     alarm(0);

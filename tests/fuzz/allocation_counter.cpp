@@ -4,11 +4,13 @@
 #include <malloc.h>
 
 #include <atomic>
+#include <cerrno>
 #include <cstddef>
 
 namespace {
 std::atomic<int64_t> live_bytes{0}, peak_bytes{0};
 std::atomic<bool> counting{false};
+std::atomic<size_t> largest_allowed{SIZE_MAX};
 
 void countAllocation(size_t size) {
   int64_t now =
@@ -48,25 +50,39 @@ static void* counted(void* p) {
   if (p) countAllocation(malloc_usable_size(p));
   return p;
 }
+static bool allowed(size_t size) {
+  if (size <= largest_allowed.load(std::memory_order_relaxed)) [[likely]]
+    return true;
+  errno = ENOMEM;
+  return false;
+}
 void* malloc(size_t size) {
-  return counted(__libc_malloc(size));
+  return allowed(size) ? counted(__libc_malloc(size)) : nullptr;
 }
 void* calloc(size_t count, size_t size) {
-  return counted(__libc_calloc(count, size));
+  size_t all = 0;
+  if (__builtin_mul_overflow(count, size, &all)) all = SIZE_MAX;
+  return allowed(all) ? counted(__libc_calloc(count, size)) : nullptr;
 }
 void* realloc(void* p, size_t size) {
-  if (p) countFree(malloc_usable_size(p));
-  return counted(__libc_realloc(p, size));
+  if (!allowed(size)) return nullptr;
+  const size_t before = p ? malloc_usable_size(p) : 0;
+  void* moved = __libc_realloc(p, size);
+  // A failure leaves the old block as it was; a size of zero frees it.
+  if (moved || size == 0) countFree(before);
+  return counted(moved);
 }
 void* memalign(size_t alignment, size_t size) {
-  return counted(__libc_memalign(alignment, size));
+  return allowed(size) ? counted(__libc_memalign(alignment, size)) : nullptr;
 }
 void* aligned_alloc(size_t alignment, size_t size) {
-  return counted(__libc_memalign(alignment, size));
+  return memalign(alignment, size);
 }
 int posix_memalign(void** out, size_t alignment, size_t size) {
-  *out = counted(__libc_memalign(alignment, size));
-  return *out ? 0 : 12;  // ENOMEM
+  void* p = memalign(alignment, size);
+  if (!p) return ENOMEM;
+  *out = p;
+  return 0;
 }
 void free(void* p) {
   if (p) countFree(malloc_usable_size(p));
@@ -85,4 +101,12 @@ int64_t startCounting() {
 int64_t stopCounting(int64_t before) {
   counting = false;
   return peak_bytes - before;
+}
+
+int64_t allocatedBytes() {
+  return live_bytes;
+}
+
+void refuseAllocationsBeyond(size_t bytes) {
+  largest_allowed = bytes;
 }

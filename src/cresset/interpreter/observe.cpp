@@ -1,0 +1,108 @@
+// Runs that somebody observes: a profiler, or a memory limit. What others pay for it is a look at a flag per operator.
+#include <utility>
+
+#include "cresset/interpreter/container_meter.h"
+#include "cresset/interpreter/futures.h"
+#include "cresset/interpreter/profile.h"
+#include "cresset/interpreter/run.h"
+#include "cresset/support/print_handler.h"
+
+namespace cresset {
+
+void Run::startObserving() {
+  if (ScriptProfile::isWanted()) [[unlikely]] {
+    profile_ = std::make_unique<ScriptProfile>();
+    for (const Frame& frame : frames_) profile_->enter(*frame.code);
+  }
+  // A run that comes back from a suspension has its meter already.
+  if (RunBudget* budget = RunBudget::current(); budget && budget->limitsMemory() && !meter_) [[unlikely]] {
+    meter_ = std::make_unique<ContainerMeter>(budget->shared_from_this());
+  }
+  observed_ = profile_ || meter_;
+}
+
+void Run::stopObserving() {
+  profile_ = nullptr;
+  if (frames_.empty()) meter_ = nullptr;
+  observed_ = false;
+}
+
+void Run::leaveObserved() {
+  if (profile_) profile_->leave();
+}
+
+int Run::poll(InterruptPoll& interrupt) {
+  const int next = interrupt.poll();
+  // Tensors count where they are allocated, so the sum may have grown since a container was last charged.
+  if (meter_) [[unlikely]]
+    charge(0);
+  return next;
+}
+
+void Run::charge(size_t bytes) {
+  if (!meter_) return;
+  meter_->add(bytes);
+  if (!meter_->isDue()) [[likely]]
+    return;
+  std::vector<const c10::IValue*> roots;
+  for (const Frame& frame : frames_) {
+    const c10::IValue* regs = registers_.data() + frame.base;
+    for (size_t i = 0; i < frame.code->num_registers; ++i) roots.push_back(&regs[i]);
+  }
+  for (const auto* values : {&stack_, &handlers_, &results_}) {
+    for (const c10::IValue& value : *values) roots.push_back(&value);
+  }
+  // What is charged now is not held yet.
+  meter_->audit(roots, bytes + registers_.size() * sizeof(c10::IValue) + frames_.capacity() * sizeof(Frame));
+}
+
+void Run::callObserved(const Instruction& instruction) {
+  const Code& code = *frames_.back().code;
+  const Operator& op = *code.operators[instruction.b];
+  const uint32_t* operands = code.pool.data() + instruction.a;
+  pushOperands(operands + instruction.n, instruction.c);
+
+  // Containers that the operator may grow. Their elements are no matter: they were built, and charged, before.
+  std::vector<std::pair<c10::IValue, size_t>> containers;
+  if (meter_) {
+    for (const c10::IValue& value : stack_) {
+      if (value.isList() || value.isGenericDict()) containers.emplace_back(value, ContainerMeter::ownWeight(value));
+    }
+  }
+  {
+    std::optional<ScriptProfile::Operation> event;
+    if (profile_) event.emplace(*profile_, code, instruction, op, std::span<const c10::IValue>(stack_));
+    op.call(stack_, instruction.c);
+  }
+  if (meter_) {
+    size_t grown = 0;
+    for (const auto& [value, before] : containers) {
+      const size_t now = ContainerMeter::ownWeight(value);
+      if (now > before) grown += now - before;
+    }
+    for (const c10::IValue& result : stack_) {
+      bool is_argument = false;
+      for (const auto& [value, before] : containers) is_argument |= value.is(result);
+      if (!is_argument) grown += ContainerMeter::weightOfResult(result);
+    }
+    containers.clear();
+    if (grown) charge(grown);
+  }
+  popResults(operands, instruction.n);
+}
+
+void Run::warn(const Instruction& instruction) {
+  const Code& code = *frames_.back().code;
+  pushOperands(code.pool.data() + instruction.a + instruction.n, instruction.c);
+  ScriptWarning warning{.message = stack_[0].toStringRef()};
+  stack_.clear();
+  SourceRange range = code.location(&instruction).range;
+  if (range) {
+    if (auto origin = range.source->origin(range)) range = *origin;
+    warning.file = range.source->name();
+    warning.line = range.source->lineNumber(range.begin);
+  }
+  cresset::warn(warning);
+}
+
+}  // namespace cresset

@@ -1,0 +1,104 @@
+// Limits of time and memory on running scripts.
+//
+// A limit holds for one call from outside: the outermost run on its thread, the forks that it starts, and the scripts
+// that its operators call. It comes from the program (an archive's load options) or from a LimitScope; of several, the
+// tightest counts. A run that passes one ends with LimitError.
+//
+// Time is looked at between operations and loop turns, so one long operation ends first. Memory is that of tensors that
+// the run allocates, less what it frees, plus the lists, dicts, strings and objects that its frames hold, its arguments
+// included. A tensor on the CPU that does not fit is refused before it is allocated, a list or string whose size an
+// operation knows before it is built; what grows piece by piece may pass the limit by a sixteenth. Memory of other
+// devices is not limited.
+//
+// Thread-safety: a RunBudget is shared by the threads of a run's forks.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+namespace cresset {
+
+struct Limits {
+  std::optional<double> seconds;
+  std::optional<size_t> memory;  // bytes
+
+  bool any() const { return seconds || memory; }
+};
+
+/// What one call from outside may take, and has taken. Throws ScriptRaise of kLimitErrorClass.
+class RunBudget : public std::enable_shared_from_this<RunBudget> {
+ public:
+  /// `outer` is the budget of the run that this one happens in, if there is one.
+  RunBudget(const Limits& limits, std::shared_ptr<RunBudget> outer);
+
+  /// Of the calling thread; null if nothing limits it.
+  static RunBudget* current();
+  static std::shared_ptr<RunBudget> currentShared() {
+    RunBudget* budget = current();
+    return budget ? budget->shared_from_this() : nullptr;
+  }
+
+  bool limitsMemory() const { return memory_limit_ != kUnlimited || (outer_ && outer_->limitsMemory()); }
+  void checkTime() const;
+  /// Throws if `bytes` more would pass the limit; takes nothing.
+  void require(size_t bytes) const;
+  /// Whether `bytes` more, which may be negative, still fit; they count in any case.
+  bool addTensors(int64_t bytes);
+  /// Bytes of lists, dicts, strings and objects, as runs count them (interpreter/container_meter.h).
+  void addContainers(int64_t bytes);
+  /// Whether more is taken than the limit, or than the limit and a sixteenth.
+  bool isOver(bool by_a_sixteenth) const;
+  [[noreturn]] void throwOverMemory(size_t wanted = 0) const;
+  /// The memory limit that counts, for messages.
+  size_t memoryLimit() const;
+
+ private:
+  static constexpr size_t kUnlimited = size_t(1) << 60;  // far enough from the end that sums don't overflow
+
+  int64_t deadline_;  // ns of the steady clock
+  double seconds_ = 0;
+  size_t memory_limit_;
+  std::atomic<int64_t> tensors_{0}, containers_{0};
+  std::shared_ptr<RunBudget> outer_;
+};
+
+/// Makes a budget the calling thread's for a while.
+class BudgetScope {
+ public:
+  explicit BudgetScope(std::shared_ptr<RunBudget> budget);
+  ~BudgetScope();
+  BudgetScope(const BudgetScope&) = delete;
+  BudgetScope& operator=(const BudgetScope&) = delete;
+
+ private:
+  std::shared_ptr<RunBudget> budget_;
+  RunBudget* previous_;
+};
+
+/// Limits each call that the calling thread makes while this lives. Scopes nest; both limits count.
+class LimitScope {
+ public:
+  explicit LimitScope(const Limits& limits);
+  ~LimitScope();
+  LimitScope(const LimitScope&) = delete;
+  LimitScope& operator=(const LimitScope&) = delete;
+
+ private:
+  Limits previous_;
+};
+
+/// What LimitScopes say for the calling thread.
+Limits& threadLimits();
+Limits tightest(const Limits& a, const Limits& b);
+
+inline constexpr const char* kLimitErrorClass = "cresset.LimitError";
+
+/// Called by kernels before they build something whose size an argument says.
+inline void requireMemory(size_t bytes) {
+  if (RunBudget* budget = RunBudget::current()) budget->require(bytes);
+}
+
+}  // namespace cresset

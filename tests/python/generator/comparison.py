@@ -1,0 +1,153 @@
+"""What counts as a difference between torch.jit and Cresset.
+
+Values, printed output and arguments must be equal. An exception must be of a class that catches what torch.jit's does,
+and its text must contain the last line of torch.jit's. A program must be compiled by both or by neither.
+
+DELIBERATE lists where Cresset differs on purpose; docs/differences.md explains each and names its test.
+"""
+
+import os
+import re
+
+#: (why, does a pair of outcomes show it?). Each entry is a row of docs/differences.md.
+DELIBERATE = []
+
+
+#: Messages by which torch.jit says that the fault is its own.
+TORCH_JIT_BUGS = (
+    "INTERNAL ASSERT",
+    "bad optional access",
+    "Unhandled node kind",
+    "List trace inputs must have elements",
+)
+
+
+def deliberate(why):
+    def register(predicate):
+        DELIBERATE.append((why, predicate))
+        return predicate
+
+    return register
+
+
+def last_line(message):
+    """What the program itself said: the end of torch.jit's message after its traceback."""
+    text = message.strip().split("\n")[-1]
+    return text.split("Error: ", 1)[-1] if "Error: " in text else text
+
+
+def core(message):
+    """The phrase of a torch.jit message that users may match on."""
+    return re.sub(r"\s+", " ", last_line(message)).strip().rstrip(".")
+
+
+def difference(program, theirs, mine):
+    """The first difference of two lists of outcomes, in words; None if there is none but deliberate ones."""
+    if theirs[0].kind == "rejected" and any(bug in theirs[0].message for bug in TORCH_JIT_BUGS):
+        return None
+    if theirs[0].kind == "rejected" or mine[0].kind == "rejected":
+        if theirs[0].kind == mine[0].kind:
+            return None
+        found = _rejection(theirs[0], mine[0])
+        return None if _is_deliberate(program, theirs[0], mine[0]) else found
+    for call, a, b in zip(program.calls, theirs, mine):
+        if any(bug in a.message for bug in TORCH_JIT_BUGS):
+            continue
+        found = _call_difference(a, b)
+        if found and not _is_deliberate(program, a, b):
+            return f"{call}: {found}"
+    return None
+
+
+def _is_deliberate(program, theirs, mine):
+    text = str(program)
+    return any(predicate(text, theirs, mine) for _, predicate in DELIBERATE)
+
+
+def _rejection(theirs, mine):
+    who = "torch.jit" if theirs.kind == "rejected" else "Cresset"
+    error = theirs if theirs.kind == "rejected" else mine
+    return f"only {who} refuses the program: {error.message.strip()[:600]}"
+
+
+def _call_difference(theirs, mine):
+    if theirs.kind != mine.kind:
+        return f"torch.jit: {_shown(theirs)}; Cresset: {_shown(mine)}"
+    if theirs.printed != mine.printed:
+        same = len(os.path.commonprefix([theirs.printed, mine.printed]))
+        return f"printed {_from(mine.printed, same)} instead of {_from(theirs.printed, same)}"
+    if theirs.kind == "value":
+        if theirs.value != mine.value:
+            return f"gives {mine.value} instead of {theirs.value}"
+    else:
+        phrase = core(theirs.message)
+        if phrase not in re.sub(r"\s+", " ", mine.message):
+            return f"says {mine.message[-300:]!r} instead of {phrase!r}"
+        public = [c for c in theirs.value if c not in ("Error", "object")]
+        if public[0] not in mine.value:
+            return f"raises {mine.value[0]} ({mine.value}) instead of {theirs.value[0]}"
+    if theirs.arguments != mine.arguments:
+        return f"leaves arguments {mine.arguments} instead of {theirs.arguments}"
+    return None
+
+
+def _from(text, start):
+    return ("… " if start > 40 else "") + repr(text[max(0, start - 40) : start + 200])
+
+
+def _shown(outcome):
+    if outcome.kind == "value":
+        return f"value {outcome.value}"
+    return f"{outcome.value[0]} {last_line(outcome.message)!r}"
+
+
+# ---- deliberate differences ----
+
+
+@deliberate("int() and float() of a text that is no number say so; torch.jit says stoll, stod")
+def number_of_text(text, theirs, mine):
+    return last_line(theirs.message) in ("stoll", "stod") and mine.kind == "error"
+
+
+@deliberate("an index beyond a string is an IndexError; torch.jit says basic_string::at")
+def string_index(text, theirs, mine):
+    return "basic_string" in theirs.message and "string index out of range" in mine.message
+
+
+@deliberate("%f and %e print the number; torch.jit rounds it to 32 bits first")
+def percent_format(text, theirs, mine):
+    return bool(re.search(r"%[fe]", text)) and bool(re.search(r"\.\d{6}|inf", theirs.printed + repr(theirs.value)))
+
+
+@deliberate("the sum of a list of ints has 64 bits; torch.jit's has 32")
+def sum_of_ints(text, theirs, mine):
+    numbers = text + repr((theirs.arguments, theirs.printed, mine.printed))
+    return "sum(" in text and bool(re.search(r"\d{10}", numbers))
+
+
+_LEAVES = r"(?:continue|break|return|raise)\b.*\n"
+_ALWAYS_LEAVES = re.compile(rf"if \(*(?:not False|True)\)*:\n(?:.*\n){{1,4}}?\s+{_LEAVES}|\n( +){_LEAVES}\1\S")
+
+
+@deliberate("what follows a jump that is always taken is not compiled; torch.jit finds faults in it")
+def unreachable(text, theirs, mine):
+    return theirs.kind == "rejected" and mine.kind != "rejected" and bool(_ALWAYS_LEAVES.search(text))
+
+
+@deliberate("a number has no len(); torch.jit makes a tensor of it, which has none when it runs")
+def len_of_number(text, theirs, mine):
+    return mine.kind == "rejected" and bool(re.search(r"'(int|float|bool|complex)' object has no len", mine.message))
+
+
+@deliberate("a class that nothing uses, or only code that can't be reached, is compiled with its text")
+def unused_class(text, theirs, mine):
+    place = re.search(r"line (\d+)", mine.message) if mine.kind == "rejected" else None
+    classes = text[: text.find("\ndef ")].count("\n") + 1 if "class " in text else 0
+    return bool(place) and theirs.kind != "rejected" and int(place[1]) <= classes
+
+
+@deliberate("the right operand of an `and` or `or` that types settle is not compiled")
+def settled_operand(text, theirs, mine):
+    return (
+        theirs.kind == "rejected" and mine.kind != "rejected" and bool(re.search(r"is (not None and|None or) ", text))
+    )

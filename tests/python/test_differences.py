@@ -1,0 +1,182 @@
+"""Where Cresset differs from torch.jit on purpose: each row of docs/differences.md, shown on both.
+
+A row is a program, a call, what torch.jit makes of it and what Cresset does: ("value", v), ("error", a phrase of the
+message) or ("refused", a phrase of the compile error). A row whose two sides agree fails: it is no difference any more.
+"""
+
+from pathlib import Path
+
+import pytest
+import torch
+
+import cresset
+
+BIG = 9223372036854775807
+
+
+def value(v):
+    return ("value", v)
+
+
+def error(phrase):
+    return ("error", phrase)
+
+
+def refused(phrase):
+    return ("refused", phrase)
+
+
+# name: (program, arguments, torch.jit, Cresset)
+ROWS = {
+    "format-fields": ('def f(x: int): return "{:>3}|{0}".format(x)', (5,), value("{:>3}|{0}"), error("manual field")),
+    "format-spec": ('def f(x: int): return "{:>3}".format(x)', (5,), value("{:>3}"), value("  5")),
+    "percent-float": (
+        'def f(x: float): return "%f" % x',
+        (123456.7891,),
+        value("123456.789062"),
+        value("123456.789100"),
+    ),
+    "recursion": (
+        "def f(n: int) -> int:\n  if n == 0:\n    return 0\n  return n + f(n - 1)",
+        (4,),
+        refused("called recursively"),
+        value(10),
+    ),
+    "exception-class": ('def f(): raise ValueError("v")', (), error("ValueError: v"), error("ValueError: v")),
+    "augmented-modulo": ("def f(x: int):\n  x %= 3\n  return x", (-7,), value(-1.0), value(2)),
+    "augmented-floor-division": ("def f(x: int):\n  x //= 2\n  return x", (7,), refused("expected ident"), value(3)),
+    "slice-assignment": (
+        "def f(x: List[int]):\n  x[1:2] = [7, 8]\n  return x",
+        ([1, 2, 3],),
+        refused("Sliced expression not yet supported"),
+        value([1, 7, 8, 3]),
+    ),
+    "comparison-chain": ("def f(x: float): return 0.0 > x >= 0.0", (1.0,), value(True), value(False)),
+    "comprehension-in-list": (
+        "def f(x: List[int]): return [[i for i in x], x]",
+        ([1],),
+        refused("single list comprehension"),
+        value([[1], [1]]),
+    ),
+    "minus-minus": ("def f(): return -(-2)", (), refused("stoll"), value(2)),
+    "string-index": ("def f(s: str): return s[-1]", ("",), error("basic_string"), error("string index out of range")),
+    "int-of-text": ("def f(s: str): return int(s)", ("a",), error("stoll"), error("invalid literal for int()")),
+    "float-of-text": (
+        "def f(s: str): return float(s)",
+        ("a",),
+        error("stod"),
+        error("could not convert string to float"),
+    ),
+    "sum-of-ints": ("def f(x: List[int]): return sum(x)", ([1, BIG - 1],), value(-1), value(BIG)),
+    "replace-empty": ('def f(s: str): return s.replace("", "-", 2)', ("ab",), value("--ab"), value("-a-b")),
+    "enable-grad": (
+        "def f(x):\n  with torch.no_grad():\n    with torch.enable_grad():\n      return torch.is_grad_enabled()",
+        (torch.ones(1),),
+        refused("enable_grad"),
+        value(True),
+    ),
+    "ternary-union": (
+        'def f(x: bool) -> Union[int, str]: return 1 if x else "a"',
+        (False,),
+        refused("true branch has type"),
+        value("a"),
+    ),
+    "receiver-in-condition": (
+        'def g() -> str:\n  print("g")\n  return "1"\n\ndef f():\n  if g().isdigit():\n    return 1\n  return 2',
+        (),
+        value(1),
+        value(1),
+    ),
+    "dead-code-raises": (
+        "def f(x: List[int]):\n  y = x[5]\n  return 3",
+        ([1],),
+        value(3),
+        error("list index out of range"),
+    ),
+    "negative-zero": ("def f(): return [0.0, -0.0]", (), value([0.0, 0.0]), value([0.0, -0.0])),
+    "slice-deletion": (
+        "def f(x: List[int]):\n  del x[1:3]\n  return x",
+        ([1, 2, 3, 4],),
+        refused("deletion at a single index"),
+        value([1, 4]),
+    ),
+    "settled-operand": (
+        "def f():\n  x = None\n  if x is not None and x >= 5:\n    return 1\n  return 2",
+        (),
+        refused("Arguments for call are not valid"),
+        value(2),
+    ),
+    "len-of-number": ("def f(): return len(3)", (), value(1), refused("has no len()")),
+    "conversion": ("def f(x): return x.bool()", (torch.ones(1),), refused("no attribute"), value(torch.tensor([True]))),
+    "unreachable": (
+        "def f(x: int):\n  for i in range(x):\n    if True:\n      continue\n    y = 1 + [2]\n  return x",
+        (2,),
+        refused("Arguments for call are not valid"),
+        value(2),
+    ),
+}
+#: Differences that show elsewhere than in the value or message, each with a test of its own below.
+SHOWN_BELOW = {"exception-class", "receiver-in-condition"}
+
+
+def outcome(engine, program, arguments):
+    try:
+        function = engine.CompilationUnit(program + "\n").f
+    except Exception as e:  # noqa: BLE001
+        return refused(str(e))
+    try:
+        with torch.jit.optimized_execution(False):
+            return value(function(*arguments))
+    except Exception as e:  # noqa: BLE001
+        return error(str(e))
+
+
+def agrees(found, expected):
+    if found[0] != expected[0]:
+        return False
+    return repr(found[1]) == repr(expected[1]) if found[0] == "value" else expected[1] in found[1]
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_difference(name):
+    program, arguments, theirs, mine = ROWS[name]
+    found = outcome(torch.jit, program, arguments)
+    assert agrees(found, theirs), f"torch.jit: {found}"
+    found = outcome(cresset, program, arguments)
+    assert agrees(found, mine), f"Cresset: {found}"
+    assert repr(theirs) != repr(mine) or name in SHOWN_BELOW
+
+
+def test_exceptions_have_the_class_that_the_script_named():
+    for engine, catches in ((torch.jit, False), (cresset, True)):
+        function = engine.CompilationUnit(ROWS["exception-class"][0] + "\n").f
+        with pytest.raises(Exception) as caught:
+            function()
+        assert isinstance(caught.value, ValueError) == catches
+    assert isinstance(caught.value, cresset.Error)
+
+
+def test_the_receiver_of_a_method_is_evaluated_once(capfd):
+    program = ROWS["receiver-in-condition"][0] + "\n"
+    torch.jit.CompilationUnit(program).f()
+    assert capfd.readouterr().out.count("g") == 2
+    cresset.CompilationUnit(program).f()
+    assert capfd.readouterr().out.count("g") == 1
+
+
+def test_a_text_may_end_without_a_newline():
+    with pytest.raises(RuntimeError, match="expected newline"):
+        torch.jit.CompilationUnit("def f(x): return x")
+    assert cresset.CompilationUnit("def f(x: int): return x").f(1) == 1
+
+
+def test_a_class_that_nothing_uses_is_compiled():
+    """torch.jit compiles classes when a function uses them; a text of Cresset's is compiled as a whole."""
+    with pytest.raises(cresset.CompileError, match="undefined value nothing"):
+        cresset.CompilationUnit("class C:\n  def __init__(self):\n    self.x = nothing\n")
+
+
+def test_every_row_is_in_the_document():
+    text = (Path(__file__).parents[2] / "docs" / "differences.md").read_text()
+    missing = [name for name in ROWS if f"`{name}`" not in text]
+    assert not missing

@@ -1,0 +1,67 @@
+"""Random programs, run by Cresset and by torch.jit: values, exceptions, printed output and effects on arguments agree."""
+
+import concurrent.futures
+import multiprocessing
+import os
+
+import pytest
+from generator import campaign, programs, shrink, types
+from generator.tree import Call, Function, Program, simple
+
+#: `./dev fuzz programs` runs more.
+COUNT = int(os.environ.get("CRESSET_GENERATED_PROGRAMS", "1000"))
+PARTS = 10
+
+#: Seeds whose programs differ on purpose (docs/differences.md) in a way that the comparison can't tell from a fault.
+DIFFERENT = {
+    656: "torch.jit calls a function twice in `[k for k in {f(): …}]`",
+    968: "torch.jit drops `{…}[0.0]`, which raises, before `and math.isnan(-1.5)`",
+}
+
+
+def _part(part):
+    reports = {}
+    size = COUNT // PARTS
+    kinds = campaign.run(part * size, size, lambda seed, *rest: reports.update({seed: campaign.report(seed, *rest)}))
+    return kinds, reports
+
+
+@pytest.fixture(scope="module")
+def fresh_processes():
+    """torch.jit's thread pool does not survive os.fork(), by which workers start: they start from fresh processes."""
+    context = multiprocessing.get_context("spawn")
+    with concurrent.futures.ProcessPoolExecutor(2, mp_context=context) as pool:
+        yield [pool.submit(_part, part) for part in range(PARTS)]
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_programs(part, fresh_processes):
+    kinds, reports = fresh_processes[part].result()
+    size = COUNT // PARTS
+    known = {seed for seed in DIFFERENT if part * size <= seed < (part + 1) * size}
+    unknown = [report for seed, report in reports.items() if seed not in known]
+    assert not unknown, "\n".join(unknown)
+    assert known <= set(reports), "these no longer differ: take them off the list"
+    assert kinds["value"] > size, f"most calls should end with a value: {kinds}"
+    assert kinds.get("torch.jit crashed or hung", 0) <= size // 20, f"torch.jit ran too few programs: {kinds}"
+
+
+def test_a_seed_always_gives_the_same_program():
+    for seed in range(20):
+        assert str(programs.generate(seed)) == str(programs.generate(seed))
+
+
+def test_a_difference_is_found_and_shrinks():
+    """str.format is a difference on purpose: taken off the list, it is found in a large program, and little remains."""
+    wrong = [simple("v = ", '"{:>3}".format(a0)', pinned=False), simple("print(v)")]
+    noise = programs.generate(5)
+    function = Function("g", [], types.STR, [*wrong, simple('return ""')])
+    function.parameters = [programs.Parameter("a0", types.INT)]
+    program = Program(noise.classes, [*noise.functions, function], [*noise.calls, Call("g", ["5"])])
+
+    def holds(candidate):
+        return campaign.check_safely(candidate) is not None
+
+    assert holds(program)
+    small = shrink.shrink(program, holds)
+    assert len(small.functions) == 1 and len(str(small).splitlines()) <= 4, str(small)

@@ -1,0 +1,393 @@
+"""Programs that nobody vouches for: what they may call, and what they may take."""
+
+import io
+import os
+import subprocess
+import time
+from typing import Dict, List
+
+import pytest
+import torch
+
+import cresset
+
+X = torch.ones(2, 2)
+
+
+def save(module):
+    buffer = io.BytesIO()
+    torch.jit.save(torch.jit.script(module), buffer)
+    return buffer.getvalue()
+
+
+class Reads(torch.nn.Module):
+    def forward(self, name: str):
+        return torch.from_file(name, size=2)
+
+    @torch.jit.export
+    def harmless(self, x):
+        return x.as_strided([1], [1]) + 1
+
+
+class Forks(torch.nn.Module):
+    def forward(self, name: str):
+        return torch.jit.wait(torch.jit.fork(torch.from_file, name, size=2))
+
+
+class Branches(torch.nn.Module):
+    def forward(self, x, name: str):
+        for _ in range(2):
+            if x.sum() > 100:
+                x = torch.from_file(name, size=2)
+        return x
+
+
+# ---- operators ----
+
+
+def test_an_operator_that_touches_files_is_refused(tmp_path):
+    path = tmp_path / "two.bin"
+    path.write_bytes(bytes(8))
+    data = save(Reads())
+    module = cresset.load(data)
+    assert torch.equal(module.harmless(X), torch.full((1,), 2.0))  # the rest of the archive works
+    with pytest.raises(cresset.CompileError) as error:
+        module(str(path))
+    text = str(error.value)
+    assert "may not call aten::from_file: it reads or writes files" in text
+    assert "trusted=True" in text and "allow_ops=['aten::from_file']" in text
+    assert "torch.from_file(name" in text  # the place
+    for trusted in (
+        {"trusted": True},
+        {"allow_ops": ["aten::from_file"]},
+        {"allow_ops": ["aten::*"]},
+        {"allow_ops": ["*"]},
+    ):
+        assert torch.equal(cresset.load(data, **trusted)(str(path)), torch.zeros(2))
+    with pytest.raises(cresset.UserError):
+        cresset.load(data, allow_ops=["aten::relu"])(str(path))
+
+
+def test_it_is_found_wherever_it_stands(tmp_path):
+    for module, args in ((Branches(), (X, "x")),):
+        loaded = cresset.load(save(module))
+        with pytest.raises(cresset.CompileError, match="aten::from_file"):
+            loaded(*args)  # though the branch would not be taken
+
+
+def test_names_that_are_none():
+    data = save(Reads())
+    with pytest.raises(cresset.UserError, match="names no operator to allow"):
+        cresset.load(data, allow_ops=["from_file"])
+    with pytest.raises(TypeError, match="list of names"):
+        cresset.load(data, allow_ops="aten::from_file")
+
+
+def test_operators_of_other_libraries_are_refused_by_default():
+    lib = torch.library.Library("cresset_untrusted", "DEF")
+    lib.define("twice(Tensor x) -> Tensor")
+    lib.impl("twice", lambda x: x * 2, "CompositeExplicitAutograd")
+
+    class M(torch.nn.Module):
+        def forward(self, x):
+            return torch.ops.cresset_untrusted.twice(x)
+
+    data = save(M())
+    with pytest.raises(cresset.CompileError, match="cresset_untrusted::twice: it is not one of PyTorch's own"):
+        cresset.load(data)(X)
+    assert torch.equal(cresset.load(data, allow_ops=["cresset_untrusted::*"])(X), X * 2)
+    lib._destroy()
+
+
+def test_code_that_is_added_later_and_copies_obey():
+    module = cresset.load(save(Reads()))
+    module.define("def more(self, name: str):\n    return torch.from_file(name, size=2)\n")
+    for method in (module.more, cresset.load(save(Reads())).__copy__().forward):
+        with pytest.raises(cresset.UserError, match="aten::from_file"):
+            method("x")
+
+
+def test_ones_own_source_is_trusted(tmp_path):
+    path = tmp_path / "two.bin"
+    path.write_bytes(bytes(8))
+    cu = cresset.CompilationUnit("def f(name: str):\n  return torch.from_file(name, size=2)\n")
+    assert torch.equal(cu.f(str(path)), torch.zeros(2))
+
+
+def test_as_strided_is_checked_by_aten():
+    # What keeps as_strided off the list of refused operators.
+    cu = cresset.CompilationUnit(
+        "def f(x, n: int):\n  return x.as_strided([n], [1])\n"
+        "def g(x, n: int):\n  return torch.as_strided_(x, [2], [1], n)\n"
+        "def h(x, y, n: int):\n  return x.set_(y, n, [4], [1])\n"
+    )
+    for call in (lambda: cu.f(X, 5), lambda: cu.g(torch.ones(4), 3), lambda: cu.f(X, -1)):
+        with pytest.raises(RuntimeError):
+            call()
+    # set_ on a tensor makes its storage larger, or says that it can't.
+    assert cu.h(torch.ones(1), torch.ones(2), 2).untyped_storage().nbytes() >= 24
+
+
+# ---- limits ----
+
+LIMITED = """
+def forever(n: int) -> int:
+    while n > 0:
+        n += 1
+    return n
+
+def forever_ops(x: Tensor) -> Tensor:
+    while True:
+        x = torch.relu(x)
+    return x
+
+def forever_forked(n: int) -> int:
+    return torch.jit.wait(torch.jit.fork(forever, n))
+
+def count(n: int) -> int:
+    i = 0
+    while i < n:
+        i += 1
+    return i
+
+def slow_then(n: int, x: Tensor) -> Tensor:
+    i = 0
+    while i < n:
+        i += 1
+    while True:
+        x = torch.mm(x, x)
+    return x
+
+def zeros(n: int) -> Tensor:
+    return torch.zeros([n])
+
+def zeros_forked(n: int) -> Tensor:
+    return torch.jit.wait(torch.jit.fork(zeros, n))
+
+def keep(n: int, size: int) -> int:
+    kept: List[Tensor] = []
+    for i in range(n):
+        kept.append(torch.ones([size]))
+    return len(kept)
+
+def drop(n: int, size: int) -> float:
+    total = 0.0
+    for i in range(n):
+        total += float(torch.ones([size]).sum())
+    return total
+
+def grow_list(n: int) -> int:
+    values: List[int] = []
+    for i in range(n):
+        values.append(i)
+    return len(values)
+
+def grow_dict(n: int) -> int:
+    values: Dict[int, int] = {}
+    for i in range(n):
+        values[i] = i
+    return len(values)
+
+def grow_string(n: int) -> int:
+    text = "x"
+    for i in range(n):
+        text = text + text
+    return len(text)
+
+def grow_tuples(n: int) -> int:
+    values: List[Tuple[int, str]] = []
+    for i in range(n):
+        values.append((i, str(i)))
+    return len(values)
+
+def extend(n: int) -> int:
+    values = [1]
+    for i in range(n):
+        values.extend(values)
+    return len(values)
+
+def garbage(n: int) -> int:
+    total = 0
+    for i in range(n):
+        values = [i] * 1000
+        text = str(i) + "some text that is long enough to be on the heap"
+        total += len(values) + len(text)
+    return total
+
+def repeat(n: int) -> int:
+    return len([0] * n)
+
+def pad(n: int) -> int:
+    return len("x".ljust(n))
+
+def replace(n: int) -> int:
+    text = "x"
+    for i in range(n):
+        text = text.replace("x", "xxxxxxxxxxxxxxxx")
+    return len(text)
+
+def resize(x: Tensor, n: int) -> Tensor:
+    return x.resize_([n])
+
+def recurse(n: int) -> int:
+    if n == 0:
+        return 0
+    return recurse(n - 1) + 1
+"""
+MB = 1 << 20
+
+
+@pytest.fixture(scope="module")
+def unit():
+    cu = cresset.CompilationUnit(LIMITED)
+    cu.count(1)
+    return cu
+
+
+@pytest.mark.parametrize("name, args", [("forever", (1,)), ("forever_ops", (X,)), ("forever_forked", (1,))])
+def test_time(unit, name, args):
+    getattr(unit, name)
+    started = time.monotonic()
+    with pytest.raises(cresset.LimitError, match="longer than its limit of 0.1 seconds") as error:
+        with cresset.Limits(seconds=0.1):
+            getattr(unit, name)(*args)
+    assert 0.1 <= time.monotonic() - started < 0.3
+    assert isinstance(error.value, cresset.Error) and error.value.frames
+    assert unit.count(100_000) == 100_000  # nothing is left behind
+
+
+def test_each_call_has_the_time_for_itself(unit):
+    with cresset.Limits(seconds=0.5):
+        for _ in range(8):
+            time.sleep(0.1)
+            unit.count(10)
+
+
+def test_expensive_operations_after_cheap_ones(unit):
+    x = torch.eye(700)
+    started = time.monotonic()
+    with pytest.raises(cresset.LimitError):
+        with cresset.Limits(seconds=0.1):
+            unit.slow_then(1_000_000, x)
+    assert time.monotonic() - started < 1.0
+
+
+@pytest.mark.parametrize(
+    "name, args",
+    [
+        ("zeros", (10**11,)),
+        ("zeros_forked", (10**11,)),
+        ("keep", (1000, MB)),
+        ("grow_list", (10**9,)),
+        ("grow_dict", (10**9,)),
+        ("grow_string", (45,)),
+        ("grow_tuples", (10**9,)),
+        ("extend", (40,)),
+        ("repeat", (10**11,)),
+        ("pad", (10**12,)),
+        ("replace", (12,)),
+    ],
+)
+def test_memory(unit, name, args):
+    with pytest.raises(cresset.LimitError, match="more memory than its limit of 64.0 MiB"):
+        with cresset.Limits(seconds=60, memory=64 * MB):
+            getattr(unit, name)(*args)
+
+
+@pytest.mark.parametrize(
+    "name, args",
+    [
+        ("zeros", (MB,)),
+        ("drop", (200, MB)),
+        ("garbage", (20_000,)),
+        ("grow_list", (500_000,)),
+        ("grow_dict", (100_000,)),
+        ("recurse", (5000,)),
+    ],
+)
+def test_what_fits_is_let_through(unit, name, args):
+    expected = getattr(unit, name)(*args)
+    with cresset.Limits(memory=64 * MB):
+        assert str(getattr(unit, name)(*args)) == str(expected)
+
+
+def test_resizing_an_argument_counts(unit):
+    with cresset.Limits(memory=16 * MB):
+        x = torch.ones(4)
+        with pytest.raises(cresset.LimitError):
+            unit.resize(x, 10**10)
+
+
+def test_results_outlive_the_call_and_are_given_back(unit):
+    with cresset.Limits(memory=16 * MB):
+        kept = [unit.zeros(MB) for _ in range(20)]  # 80 MB over all calls, each within its limit
+    assert all(t.sum() == 0 for t in kept)
+    del kept
+    assert unit.zeros(10).numel() == 10
+
+
+def test_the_tightest_of_nested_limits_counts(unit):
+    with cresset.Limits(memory=MB):
+        with cresset.Limits(memory=1 << 30, seconds=100):
+            with pytest.raises(cresset.LimitError, match="1.0 MiB"):
+                unit.zeros(10 * MB)
+    assert unit.zeros(10 * MB).numel() == 10 * MB
+    for wrong in ({"seconds": 0}, {"seconds": -1.0}, {"memory": 0}):
+        with pytest.raises(ValueError):
+            cresset.Limits(**wrong)
+
+
+class Grows(torch.nn.Module):
+    def forward(self, n: int):
+        kept: List[int] = []
+        while n > 0:
+            kept.append(n)
+        return len(kept)
+
+    @torch.jit.export
+    def spin(self, n: int) -> int:
+        while n > 0:
+            n += 1
+        return n
+
+    @torch.jit.export
+    def table(self, n: int) -> Dict[int, torch.Tensor]:
+        return {i: torch.zeros([1000]) for i in range(n)}
+
+
+def test_limits_of_an_archive():
+    module = cresset.load(save(Grows()), limits=cresset.Limits(seconds=0.2, memory=8 * MB))
+    for _ in range(2):
+        with pytest.raises(cresset.LimitError, match="8.0 MiB"):
+            module(1)
+        with pytest.raises(cresset.LimitError, match="0.2 seconds"):
+            module.spin(1)
+        with pytest.raises(cresset.LimitError, match="8.0 MiB"):
+            module.table(10_000)
+        with pytest.raises(cresset.LimitError, match="0.2 seconds"):
+            cresset.fork(module.spin, 1).wait()
+    assert len(module.table(10)) == 10
+
+
+def test_the_command(tmp_path):
+    command = os.environ.get("CRESSET_COMMAND")
+    assert command, "CRESSET_COMMAND must name the built command; run the tests through ./dev test"
+    path = tmp_path / "m.pt"
+    path.write_bytes(save(Grows()))
+
+    def run(*words):
+        done = subprocess.run([command, "run", str(path), *words], capture_output=True, text=True, timeout=60)
+        return done.returncode, done.stderr
+
+    code, error = run("--method", "spin", "1", "--limit-seconds", "0.2")
+    assert code == 1 and "longer than its limit of 0.2 seconds" in error
+    code, error = run("1", "--limit-memory", "16MB")
+    assert code == 1 and "more memory than its limit of 16.0 MiB" in error
+    assert run("--method", "table", "2", "--limit-memory", "1GiB", "--limit-seconds", "60")[0] == 0
+    file = tmp_path / "two.bin"
+    file.write_bytes(bytes(8))
+    path.write_bytes(save(Reads()))
+    code, error = run(str(file))
+    assert code == 1 and "may not call aten::from_file" in error
+    assert run(str(file), "--trusted")[0] == 0
+    assert run(str(file), "--allow-op", "aten::from_file")[0] == 0
