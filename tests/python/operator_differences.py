@@ -31,11 +31,14 @@ DIFFERENCES = {
     ),
     "int-rounding": (r"aten::(ceil|floor)\.int", beyond(2**53)),
     "range-length": (r"aten::__range_length", beyond(2**31)),
-    "mixed-divmod": (r"aten::divmod\.(int_float|float_int)", beyond(2**31)),
+    "mixed-divmod": (
+        r"aten::divmod\.(int_float|float_int)",
+        lambda args, ours, theirs: beyond(2**31)(args, ours, theirs) or 5e-324 in args,
+    ),
     "string-index": (r"aten::__getitem__\.str|prim::StringIndex", theirs_says("basic_string::at")),
     "search-past-end": (
         r"aten::(endswith|startswith|r?find|rindex|index\.str|count)",
-        theirs_says("basic_string::substr"),
+        lambda args, ours, theirs: args[2] > len(args[0]) or theirs_says("basic_string::substr")(args, ours, theirs),
     ),
     "negative-repeat": (r"aten::mul\.(left_t|right_)|prim::rangelist", theirs_says("vector::reserve")),
     "text-to-number": (
@@ -51,7 +54,19 @@ DIFFERENCES = {
     "to-copy": (r"aten::to\.prim_other", lambda args, ours, theirs: args[-1]),
     "split-limit": (r"aten::split\.str", lambda args, ours, theirs: args[1] is None and args[2] >= 0),
     "antialias": (r"aten::__interpolate.*", theirs_says("Antialias is not yet supported")),
-    "complex-angle": (r"aten::angle\.Scalar", lambda args, ours, theirs: isinstance(args[0], complex)),
+    "scale-count": (
+        r"aten::__interpolate.*scale_list|aten::__upsample.*scale_list",
+        lambda args, ours, theirs: "scale_factor shape must match" in getattr(ours, "phrase", ""),
+    ),
+    "format-fields": (r"aten::format", lambda args, ours, theirs: args[0] not in ("{} and {}", "{}", "{}{}{}")),
+    "percent-format": (r"aten::percentFormat", lambda args, ours, theirs: args[0][:2] in ("%e", "%F")),
+    "remainder-overflow": (r"aten::remainder(\.int)?", beyond(2**62)),
+    "no-size": (r"aten::__(interpolate|upsample).*", theirs_says("Expected DoubleList but got None")),
+    "as-tensor-number": (r"aten::(as_)?tensor\.(float|complex)", lambda args, ours, theirs: args[1] is not None),
+    "complex-angle": (
+        r"aten::angle\.Scalar|prim::abs\.Scalar",
+        lambda args, ours, theirs: isinstance(args[0], complex),
+    ),
     "factorial": (r"aten::factorial\.int", lambda args, ours, theirs: args[0] > 60),
 }
 

@@ -1,22 +1,40 @@
 """Operators of the dispatcher: the same kernels in Cresset and in eager PyTorch, so what is tested is the call.
 
-tests/data/operator_calls.txt has a call that eager accepts for most of them (recorded_calls.py writes it). Each runs
-through a parsed graph and must give what eager gives, and do to its arguments what eager does. The schemas of all of
-them are compared in test_operator_rows.py; those without a recorded call are covered by that alone.
+tests/data/operator_calls.txt has a call for each of them (recorded_calls.py writes it). Each runs through a parsed graph
+and must give what eager gives, an error of the kernel included, and do to its arguments what eager does. The schemas
+of all of them are compared in test_operator_rows.py.
 """
 
 import re
+import warnings
 
 import pytest
 import recorded_calls
 import torch
-from operator_calls import full_name, outcome, same, shorten
+import torch.distributed
+from operator_calls import Raised, full_name, outcome, same, shorten
 
 from cresset import _C
 
 SCHEMAS = {full_name(s): s for s in torch._C._jit_get_all_schemas()}
 CALLS = recorded_calls.read()
+DISPATCHER = sorted(set(torch._C._dispatch_get_all_op_names()) & set(SCHEMAS))
 GROUPS = 40
+
+#: Operators that no call of eager's from Python reaches, with the reason; test_every_operator_is_called finds those whose reason is gone.
+UNCALLED = {}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def quiet():
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+    torch.set_num_threads(threads)
+    if torch.distributed.is_available() and torch.distributed.is_initialized():
+        torch.distributed.destroy_process_group()
 
 
 def graph_text(schema):
@@ -42,7 +60,7 @@ def metadata(value):
 
 
 def difference(name):
-    only_metadata, text = CALLS[name]
+    mark, text = CALLS[name]
     schema = SCHEMAS[name]
     eager = recorded_calls.eager(schema)
     graph = _C.parse_ir(graph_text(schema))
@@ -50,18 +68,18 @@ def difference(name):
     ours = _C._create_function_from_graph("f", graph)
     a, b = list(recorded_calls.make(text)), list(recorded_calls.make(text))
     left, right = outcome(ours, a), outcome(eager, b)
-    if len(schema.returns) == 0:
-        right = None if right is None else right
-    elif len(schema.returns) == 1 and not hasattr(right, "phrase"):
+    if not isinstance(right, Raised) and len(schema.returns) == 1:
         right = (right,)
     left = tuple(left) if isinstance(left, tuple) else left
     right = tuple(right) if isinstance(right, tuple) else right
-    equal = metadata(left) == metadata(right) if only_metadata else same(left, right) and same(a, b)
-    return (
-        None
-        if equal
-        else f"{name}{text} (as {chosen})\n      Cresset: {shorten(left)}\n      eager:   {shorten(right)}"
-    )
+    if mark == "!":
+        equal = isinstance(right, Raised) and same(left, right)
+    elif mark == "~":
+        equal = not isinstance(right, Raised) and metadata(left) == metadata(right)
+    else:
+        equal = not isinstance(right, Raised) and same(left, right) and same(a, b)
+    if not equal:
+        return f"{mark}{name}{text} (as {chosen})\n      Cresset: {shorten(left)}\n      eager:   {shorten(right)}"
 
 
 @pytest.mark.parametrize("group", range(GROUPS))
@@ -71,12 +89,16 @@ def test_calls(group):
     assert not failures, f"{len(failures)} of {len(names)} differ:\n" + "\n".join(failures[:20])
 
 
-def test_most_are_called():
-    names = set(torch._C._dispatch_get_all_op_names()) & set(SCHEMAS)
-    called = sum(name in CALLS for name in names)
-    print(f"\n{len(names)} operators of the dispatcher: {called} called, {len(names) - called} by schema alone")
+def test_every_operator_is_called():
+    """For other versions of torch than 2.13 the list may lack operators, or have too many."""
+    marks = [CALLS[name][0] for name in DISPATCHER if name in CALLS]
+    print(
+        f"\n{len(DISPATCHER)} operators of the dispatcher: {marks.count('')} by equal results, {marks.count('~')} by metadata, "
+        f"{marks.count('!')} by equal errors, {len(UNCALLED)} by schema alone"
+    )
+    assert [name for name in UNCALLED if name in CALLS] == []
     if re.match(r"2\.13", torch.__version__):
-        assert called > 0.5 * len(names)
+        assert [name for name in DISPATCHER if name not in CALLS and name not in UNCALLED] == []
 
 
 @pytest.mark.parametrize("number", [-1, 999, 200, 2**40])

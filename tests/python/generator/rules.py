@@ -26,6 +26,7 @@ int | (<int> | <int>)
 int | (<int> ^ <int>)
 int | (<int> << <small>)
 int | (<int> >> <small>)
+int 0.3 | (<int> // <int>)
 int | abs(<int>)
 int | min(<int>, <int>)
 int | max(<int>, <int>)
@@ -38,7 +39,7 @@ int | ord("<letter>")
 int 0.3 | int(<str>)
 int 0.5 | <List[int]>[<index>]
 int 2 | (<List[int]> + [<int>, <int>])[<zero>]
-int | sum(<List[int]>)
+int | sum(list([v % 1000 for v in <List[int]>]))
 int | min(<List[int]>)
 int | max(<List[int]>)
 int | <List[int]>.count(<int>)
@@ -47,6 +48,9 @@ int 0.3 | <List[int]>.pop()
 int | <str>.find(<str>)
 int | <str>.rfind(<str>)
 int | <str>.count(<text>)
+int 0.5 | <str>.count(<text>, <index>, <index>)
+int 0.5 | <str>.find(<text>, <index>)
+int 0.5 | <str>.rfind(<text>, <index>, <index>)
 int 0.2 | <str>.index(<str>)
 int | <Tuple[int, str]:name>[0]
 int | <Tuple[int, int, int]:name>[<small3>]
@@ -130,6 +134,8 @@ bool 0.5 | (<bool> & <bool>)
 bool 0.5 | (<bool> | <bool>)
 bool | bool(<int>)
 bool | bool(<float>)
+bool | bool(<str>)
+bool 0.5 | bool(<List[T]>)
 bool | bool(<Tensor>.sum())
 bool | bool(<Tensor>.sum() <cmp> <float>)
 bool 0.5 | (<int> and <float>)
@@ -185,9 +191,9 @@ str | <str>.rstrip()
 str | <str>.replace(<text>, <str>)
 str | <str>.replace(<text>, <str>, <small>)
 str | <str>.join(<List[str]>)
-str | <str>.center(<small>)
+str | <str>.center(<count>)
 str | <str>.ljust(<small>, "<letter>")
-str | <str>.zfill(<small>)
+str | <str>.zfill(<count>)
 str | <str>.expandtabs()
 str | <str>.partition(<text>)[<small3>]
 str | <str>.split(",")[0]
@@ -235,7 +241,7 @@ List[T] | <List[T]>[::<step>]
 List[T] | <List[T]>[<index>:<index>:<step>]
 List[T] | <List[T]>.copy()
 List[T] | list(<List[T]>)
-List[T] 0.5 | ([<T>] * <small>)
+List[T] 0.5 | ([<T>] * <count>)
 List[T] 0.5 | (<small> * <List[T]>[:2])
 List[int] | list([i for i in range(<small>)])
 List[int] | list(range(<small>, <index>, <step>))
@@ -440,6 +446,7 @@ class Rule:
 
 LITERALS = {
     "small",
+    "count",
     "small3",
     "bit",
     "zero",
