@@ -222,7 +222,12 @@ def inherited(name, schema, schemas, calls):
         for other, (mark, text) in list(calls.items()):
             if mark == "!" or other == name or other.split(".")[0] != stem or other not in schemas:
                 continue
-            given = dict(zip([a.name for a in schemas[other].arguments], arguments_of(text)))
+            types = {a.name: a.type.str() for a in schema.arguments}
+            given = {
+                a.name: t
+                for a, t in zip(schemas[other].arguments, arguments_of(text))
+                if types.get(a.name) == a.type.str()
+            }
             outs = [a.name for a in schema.arguments if a.kwarg_only and a.is_out]
             if outs:
                 try:

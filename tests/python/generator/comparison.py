@@ -129,7 +129,7 @@ def negative_repeat(text, theirs, mine):
 
 @deliberate("a string cut inside a character has the bytes; torch.jit can't return it")
 def cut_character(text, theirs, mine):
-    return theirs.kind == "error" and "UnicodeDecodeError" in theirs.value and mine.kind != "rejected"
+    return theirs.kind == "error" and "codec can't decode byte" in theirs.message and mine.kind != "rejected"
 
 
 _NUMBER = re.compile(r"-?(?:\d+\.\d{6}(?:e[+-]\d+)?|inf)")
@@ -153,6 +153,12 @@ def percent_format(text, theirs, mine):
         if _NUMBER.sub("#", left) != _NUMBER.sub("#", right) or not all(close(a, b) for a, b in numbers):
             return False
     return True
+
+
+@deliberate("the sum of a list of ints has 64 bits; torch.jit's has 32")
+def sum_of_ints(text, theirs, mine):
+    numbers = text + repr((theirs.arguments, theirs.printed, mine.printed))
+    return "sum(" in text and theirs.kind != "rejected" != mine.kind and bool(re.search(r"\d{10}", numbers))
 
 
 _LEAVES = r"(?:continue|break|return|raise)\b.*\n"

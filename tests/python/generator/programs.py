@@ -20,31 +20,9 @@ ARGUMENT_TENSORS = [
     "torch.zeros(0)",
     "torch.arange(6.0).reshape(3, 2).t()",
 ]
-ARGUMENT_INTS = [
-    "0",
-    "1",
-    "2",
-    "-1",
-    "5",
-    "-7",
-    "2147483648",
-    "4611686018427387904",
-    "9223372036854775807",
-    "-9223372036854775808",
-]
-ARGUMENT_FLOATS = ["0.0", "1.5", "-2.0", "-0.0", "float('inf')", "float('nan')", "1e308", "3.0", "-1e-320"]
-ARGUMENT_STRINGS = [
-    "''",
-    "'a'",
-    "'Ab c'",
-    "'x,y,z'",
-    "'12'",
-    "' pad '",
-    "'1.5e3'",
-    "'aXbXX'",
-    "'Straße 日本'",
-    "'\\x00\\t|'",
-]
+ARGUMENT_INTS = ["0", "1", "2", "-1", "5", "-7", "9223372036854775807", "-9223372036854775808"]
+ARGUMENT_FLOATS = ["0.0", "1.5", "-2.0", "-0.0", "float('inf')", "float('nan')", "1e308", "3.0"]
+ARGUMENT_STRINGS = ["''", "'a'", "'Ab c'", "'x,y,z'", "'12'", "' pad '", "'1.5e3'"]
 DEFAULTS = {INT: ["1", "-3"], FLOAT: ["0.5", "2.0"], BOOL: ["True"], STR: ['"d"']}
 #: The share of programs that get one fault, so that both engines have something to refuse.
 FAULTY = 0.05

@@ -26,7 +26,6 @@ int | (<int> | <int>)
 int | (<int> ^ <int>)
 int | (<int> << <small>)
 int | (<int> >> <small>)
-int 0.3 | (<int> // <int>)
 int | abs(<int>)
 int | min(<int>, <int>)
 int | max(<int>, <int>)
@@ -39,7 +38,7 @@ int | ord("<letter>")
 int 0.3 | int(<str>)
 int 0.5 | <List[int]>[<index>]
 int 2 | (<List[int]> + [<int>, <int>])[<zero>]
-int | sum(list([v % 1000 for v in <List[int]>]))
+int | sum(<List[int]>)
 int | min(<List[int]>)
 int | max(<List[int]>)
 int | <List[int]>.count(<int>)
@@ -48,9 +47,6 @@ int 0.3 | <List[int]>.pop()
 int | <str>.find(<str>)
 int | <str>.rfind(<str>)
 int | <str>.count(<text>)
-int 0.5 | <str>.count(<text>, <index>, <index>)
-int 0.5 | <str>.find(<text>, <index>)
-int 0.5 | <str>.rfind(<text>, <index>, <index>)
 int 0.2 | <str>.index(<str>)
 int | <Tuple[int, str]:name>[0]
 int | <Tuple[int, int, int]:name>[<small3>]
@@ -134,8 +130,6 @@ bool 0.5 | (<bool> & <bool>)
 bool 0.5 | (<bool> | <bool>)
 bool | bool(<int>)
 bool | bool(<float>)
-bool | bool(<str>)
-bool 0.5 | bool(<List[T]>)
 bool | bool(<Tensor>.sum())
 bool | bool(<Tensor>.sum() <cmp> <float>)
 bool 0.5 | (<int> and <float>)
@@ -191,9 +185,9 @@ str | <str>.rstrip()
 str | <str>.replace(<text>, <str>)
 str | <str>.replace(<text>, <str>, <small>)
 str | <str>.join(<List[str]>)
-str | <str>.center(<count>)
+str | <str>.center(<small>)
 str | <str>.ljust(<small>, "<letter>")
-str | <str>.zfill(<count>)
+str | <str>.zfill(<small>)
 str | <str>.expandtabs()
 str | <str>.partition(<text>)[<small3>]
 str | <str>.split(",")[0]
@@ -241,7 +235,7 @@ List[T] | <List[T]>[::<step>]
 List[T] | <List[T]>[<index>:<index>:<step>]
 List[T] | <List[T]>.copy()
 List[T] | list(<List[T]>)
-List[T] 0.5 | ([<T>] * <count>)
+List[T] 0.5 | ([<T>] * <small>)
 List[T] 0.5 | (<small> * <List[T]>[:2])
 List[int] | list([i for i in range(<small>)])
 List[int] | list(range(<small>, <index>, <step>))
@@ -446,7 +440,6 @@ class Rule:
 
 LITERALS = {
     "small",
-    "count",
     "small3",
     "bit",
     "zero",
