@@ -141,7 +141,7 @@ class Inspector {
 
   std::vector<Line> listing(const Graph& graph) {
     std::vector<std::pair<size_t, const Node*>> offsets;
-    const std::string text = toString(graph, PrintOptions{.source_ranges = false, .offsets = &offsets});
+    const std::string text = cresset::toString(graph, PrintOptions{.source_ranges = false, .offsets = &offsets});
     std::vector<Line> lines;
     size_t begin = 0, next = 0;
     for (std::string& line : linesOf(text)) {
@@ -219,10 +219,12 @@ class Inspector {
     if (auto cls = dynamic_cast<const c10::ClassType*>(&type)) {
       entry.kind = cls->is_module() ? "module" : "class";
       for (size_t i = 0; i < cls->numAttributes(); i++)
-        entry.fields.push_back({cls->getAttributeName(i), toString(*cls->getAttribute(i)), kindOf(*cls, i), ""});
+        entry.fields.push_back(
+            {cls->getAttributeName(i), cresset::toString(*cls->getAttribute(i)), kindOf(*cls, i), ""});
       for (size_t i = 0; i < cls->numConstants(); i++) {
         const IValue& constant = cls->getConstant(i);
-        entry.fields.push_back({cls->getConstantName(i), toString(*constant.type()), "constant", describe(constant)});
+        entry.fields.push_back(
+            {cls->getConstantName(i), cresset::toString(*constant.type()), "constant", describe(constant)});
       }
       for (const auto* method : cls->methods()) entry.methods.push_back(method->qualname().qualifiedName());
     } else if (auto interface = dynamic_cast<const c10::InterfaceType*>(&type)) {
@@ -231,16 +233,17 @@ class Inspector {
     } else if (auto enumeration = dynamic_cast<const c10::EnumType*>(&type)) {
       entry.kind = "enum";
       for (const auto& [name, value] : enumeration->enumNamesValues())
-        entry.fields.push_back({name, toString(*enumeration->getValueType()), "constant", describe(value)});
+        entry.fields.push_back({name, cresset::toString(*enumeration->getValueType()), "constant", describe(value)});
     } else if (auto tuple = dynamic_cast<const c10::TupleType*>(&type)) {
       entry.kind = "named tuple";
       for (const auto& argument : tuple->schema()->arguments())
-        entry.fields.push_back({argument.name(), toString(*argument.type()), "attribute", ""});
+        entry.fields.push_back({argument.name(), cresset::toString(*argument.type()), "attribute", ""});
     }
     result_.types.push_back(std::move(entry));
   }
 
   static std::string kindOf(const c10::ClassType& type, size_t slot) {
+    if (!type.is_module()) return "attribute";
     return type.is_parameter(slot) ? "parameter" : type.is_buffer(slot) ? "buffer" : "attribute";
   }
 
@@ -264,7 +267,7 @@ class Inspector {
         entry.children.push_back(moduleEntry(Module(value.toObject()), attribute, full, depth + 1));
         continue;
       }
-      entry.fields.push_back({attribute, toString(*type->getAttribute(i)), kindOf(*type, i), describe(value)});
+      entry.fields.push_back({attribute, cresset::toString(*type->getAttribute(i)), kindOf(*type, i), describe(value)});
       if (value.isTensor() && value.toTensor().defined()) addTensor(value.toTensor(), full, kindOf(*type, i));
     }
     return entry;

@@ -48,6 +48,19 @@ std::string table(const std::vector<std::vector<std::string>>& rows) {
   return text;
 }
 
+/// Of the `def` at `head`: up to the next line that is indented no deeper.
+size_t lastLineOfBlock(const std::map<size_t, std::string>& lines, std::map<size_t, std::string>::const_iterator head) {
+  const size_t indent = head->second.find_first_not_of(' ');
+  size_t last = head->first;
+  for (auto line = std::next(head); line != lines.end(); ++line) {
+    const size_t column = line->second.find_first_not_of(' ');
+    if (column == std::string::npos) continue;
+    if (column <= indent && line->second[column] != ')') break;
+    last = line->first;
+  }
+  return last;
+}
+
 class Writer {
  public:
   Writer(const Inspection& inspection, std::string function) : in_(inspection), function_(std::move(function)) {}
@@ -189,7 +202,9 @@ class Writer {
       last = std::max(last, place.line);
       text = place.text;
     };
-    widen(function.place);
+    // The place of a `def` in the archive has no origin of its own; where the function starts and ends in the
+    // original file is looked up in the text.
+    if (!original) widen(function.place);
     for (const Line& line : function.ir) widen(line.place);
     if (!text) {
       out_ << "  "
@@ -199,6 +214,13 @@ class Writer {
     }
     out_ << "  " << in_.texts[*text].name << "\n";
     const auto& lines = in_.texts[*text].lines;
+    const std::string head = "def " + function.name.substr(function.name.rfind('.') + 1) + "(";
+    for (auto line = lines.upper_bound(first); original && line != lines.begin();) {
+      if ((--line)->second.find(head) == std::string::npos) continue;
+      first = line->first;
+      last = lastLineOfBlock(lines, line);
+      break;
+    }
     for (size_t number = first; number <= last; number++)
       if (auto line = lines.find(number); line != lines.end())
         out_ << "  " << std::setw(5) << number << "  " << line->second << "\n";
