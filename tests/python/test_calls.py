@@ -405,7 +405,7 @@ def test_functions_show_what_they_are(units):
         ours.nope
     arguments = ours.default.schema.arguments
     assert [a.name for a in arguments] == ["x", "y", "z", "w"] and arguments[2].default_value == 1.5
-    assert str(arguments[1].type) == "Tensor?"
+    assert arguments[1].type.str() == "Tensor?"
 
 
 def test_inlined_graph():
@@ -425,7 +425,7 @@ def test_parsers_print_back():
     text = "graph(%x : int):\n  return (%x)\n"
     assert str(cresset.parse_ir(text)) == text
     assert str(cresset.parse_schema("aten::f(int x, Tensor? y=None) -> int")) == "aten::f(int x, Tensor? y=None) -> int"
-    assert str(cresset.parse_type("Dict(str, Tensor)")) == "Dict(str, Tensor)"
+    assert cresset.parse_type("Dict(str, Tensor)").str() == "Dict(str, Tensor)"
     with pytest.raises(cresset.UserError):
         cresset.parse_type("Dict(")
 

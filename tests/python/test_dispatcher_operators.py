@@ -71,7 +71,7 @@ def difference(name):
     eager = recorded_calls.eager(schema)
     graph = _C.parse_ir(graph_text(schema))
     chosen = next(n.schema() for n in graph.nodes() if n.kind() == schema.name)
-    ours = _C._create_function_from_graph("f", graph)
+    ours = _C.function_from_graph("f", graph)
     a, b = list(recorded_calls.make(text)), list(recorded_calls.make(text))
     left, right = outcome(ours, a), outcome(eager, b)
     if not isinstance(right, Raised) and len(schema.returns) == 1:
@@ -110,7 +110,7 @@ def test_every_operator_is_called():
 @pytest.mark.parametrize("number", [-1, 999, 200, 2**40])
 def test_numbers_that_are_no_dtype(number):
     """A script can compute what ATen indexes its tables with."""
-    zeros = _C._create_function_from_graph(
+    zeros = _C.function_from_graph(
         "f",
         _C.parse_ir(
             "graph(%s : int[], %d : int, %l : int?):\n  %n : NoneType = prim::Constant()\n"
@@ -122,7 +122,7 @@ def test_numbers_that_are_no_dtype(number):
         zeros([2], number, None)
     with pytest.raises(RuntimeError, match="is no Layout"):
         zeros([2], 6, number)
-    tensor = _C._create_function_from_graph(
+    tensor = _C.function_from_graph(
         "f",
         _C.parse_ir(
             "graph(%x : int, %d : int):\n  %n : NoneType = prim::Constant()\n  %b : bool = prim::Constant[value=0]()\n"

@@ -254,7 +254,7 @@ def test_tolist():
 
 
 def of_graph(text):
-    return _C._create_function_from_graph("f", _C.parse_ir(text))
+    return _C.function_from_graph("f", _C.parse_ir(text))
 
 
 def test_time():

@@ -215,7 +215,7 @@ class Writer {
     out_ << "  " << in_.texts[*text].name << "\n";
     const auto& lines = in_.texts[*text].lines;
     const std::string head = "def " + function.name.substr(function.name.rfind('.') + 1) + "(";
-    for (auto line = lines.upper_bound(first); original && line != lines.begin();) {
+    for (auto line = lines.upper_bound(last); line != lines.begin();) {
       if ((--line)->second.find(head) == std::string::npos) continue;
       first = line->first;
       last = lastLineOfBlock(lines, line);
