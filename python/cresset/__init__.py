@@ -19,7 +19,7 @@ from ._runtime import (
     set_num_fork_threads,
     wait,
 )
-from ._serialization import load
+from ._serialization import load, save
 
 __version__ = _C.__version__
 
@@ -51,6 +51,7 @@ __all__ = [
     "parse_ir",
     "parse_schema",
     "parse_type",
+    "save",
     "set_num_fork_threads",
     "wait",
 ]
@@ -59,7 +60,6 @@ _NOT_YET = {
     "script": "compiling Python functions and modules",
     "trace": "tracing",
     "trace_module": "tracing",
-    "save": "writing archives",
     "freeze": "freezing modules",
     "optimize_for_inference": "optimizing modules",
 }
