@@ -28,7 +28,7 @@ from ._runtime import (
     set_num_fork_threads,
     wait,
 )
-from ._serialization import load
+from ._serialization import load, save
 
 __version__ = _C.__version__
 
@@ -62,6 +62,7 @@ __all__ = [
     "parse_schema",
     "parse_type",
     "passes",
+    "save",
     "set_num_fork_threads",
     "wait",
 ]
@@ -70,7 +71,6 @@ _NOT_YET = {
     "script": "compiling Python functions and modules",
     "trace": "tracing",
     "trace_module": "tracing",
-    "save": "writing archives",
     "freeze": "freezing modules",
     "optimize_for_inference": "optimizing modules",
 }

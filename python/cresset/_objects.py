@@ -10,7 +10,7 @@ import copy
 
 import torch
 
-from . import _C
+from . import _C, _serialization
 
 
 class _TensorView(collections.abc.MutableMapping):
@@ -229,6 +229,16 @@ class ScriptModule(torch.nn.Module):
 
     def extra_repr(self):
         return f"original_name={self.original_name}"
+
+    # ---- Saving
+
+    def save(self, f, _extra_files=None, **options):
+        """Writes an archive that torch.jit and Cresset load: see :func:`cresset.save`."""
+        _serialization.save(self, f, _extra_files, **options)
+
+    def save_to_buffer(self, _extra_files=None, **options):
+        """The archive as bytes."""
+        return _serialization.save_to_buffer(self, _extra_files, **options)
 
     # ---- Copies
 

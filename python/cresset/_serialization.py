@@ -1,4 +1,4 @@
-"""Loading archives."""
+"""Loading and saving archives."""
 
 import os
 
@@ -33,7 +33,9 @@ def load(f, map_location=None, _extra_files=None, *, trusted=False, allow_ops=()
         _extra_files: a dict whose keys name extra files; their contents are put in as bytes.
         trusted: whether you would let whoever made the archive run code on this machine. If not, its code may not call
             operators that touch files or the process, that believe their arguments' claims about memory, or that belong
-            to other libraries than PyTorch; a method that does is an error when it is first called, before it runs.
+            to other libraries than PyTorch; a method that does is an error when it is first called, before it runs. And
+            an archive whose classes restore their objects by a ``__setstate__`` of their own is refused, since loading
+            it would run that.
         allow_ops: names of what an untrusted archive may use nevertheless: ``"aten::from_file"``, ``"torchvision::*"``,
             ``"torch.classes.mylib.Store"``.
         limits: a :class:`cresset.Limits` on the time and memory of each call of the archive's code.
@@ -62,3 +64,34 @@ def load(f, map_location=None, _extra_files=None, *, trusted=False, allow_ops=()
     if hasattr(f, "read"):
         return _C._load_buffer(f.read(), options)
     return _C._load_buffer(f, options)
+
+
+def _files(extra_files):
+    return {
+        name: contents.encode() if isinstance(contents, str) else bytes(contents)
+        for name, contents in (extra_files or {}).items()
+    }
+
+
+def save(m, f, _extra_files=None, *, layout="current"):
+    """Saves a script module, or a script function as a module with that forward.
+
+    ``torch.jit.load`` and :func:`cresset.load` read the archive. The same module always gives the same bytes.
+
+    Args:
+        m: what to save. What has no saved form (a future, a C++ object without pickling, a call of a Python function)
+            is an error that names the attribute, or the line of code.
+        f: a path (str or os.PathLike) or an object with ``write``. A file given by path is written beside its place and
+            then put there, so it is never seen in part, and may be the one that ``m`` was loaded from.
+        _extra_files: a dict of further files for the archive, from names to contents (str or bytes).
+        layout: ``"current"``, or ``"model.json"`` for the layout of PyTorch 1.0 to 1.2 (docs/archives.md).
+    """
+    if isinstance(f, (str, os.PathLike)):
+        _C._save_path(m, os.fsdecode(os.fspath(f)), _files(_extra_files), layout)
+    else:
+        f.write(_C._save_bytes(m, _files(_extra_files), layout))
+
+
+def save_to_buffer(m, _extra_files=None, *, layout="current"):
+    """As :func:`save`, but returns the archive as bytes."""
+    return _C._save_bytes(m, _files(_extra_files), layout)

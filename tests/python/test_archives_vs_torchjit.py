@@ -1034,3 +1034,8 @@ def test_set_state_is_code_that_loading_would_run():
     torch.jit.save(torch.jit.script(M()), buffer)
     with pytest.raises(cresset.ArchiveError, match="__setstate__"):
         cresset.load(io.BytesIO(buffer.getvalue()))
+    mine, theirs = (
+        cresset.load(io.BytesIO(buffer.getvalue()), trusted=True),
+        torch.jit.load(io.BytesIO(buffer.getvalue())),
+    )
+    same(mine(torch.ones(2)), theirs(torch.ones(2)), "result")

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "cresset/archive/legacy_reader.h"
 #include "cresset/archive/source_importer.h"
 #include "cresset/archive/unpickler.h"
 #include "cresset/ops/policy.h"
@@ -27,10 +28,6 @@ using caffe2::serialize::kMinSupportedFileFormatVersion;
     fail("this is a program of torch.export (.pt2), not a TorchScript archive; load it with torch.export.load");
   if (zip.find(".data/extern_modules"))
     fail("this was written by torch.package, and holds Python code instead of TorchScript");
-  if (zip.find("model.json"))
-    fail(
-        "this was written by PyTorch 1.0 or 1.1, whose format is not supported; load and save it with a later "
-        "torch.jit");
   if (zip.find("data.pkl"))
     fail(
         "this was written by torch.save and holds no TorchScript (failed locating file constants.pkl); use torch.load");
@@ -119,7 +116,8 @@ void readExtraFiles(const ZipReader& zip, LoadBudget& budget, std::unordered_map
 LoadedArchive loadFrom(std::shared_ptr<ArchiveBytes> bytes, const LoadOptions& options) {
   LoadBudget budget(options.memory_limit.value_or(LoadBudget::defaultLimit(bytes->size())));
   auto zip = std::make_shared<const ZipReader>(std::move(bytes), budget);
-  if (!zip->find("constants.pkl") || !zip->find("data.pkl")) failNotTorchScript(*zip);
+  const bool model_json = zip->find("model.json");  // the layout of PyTorch 1.0 to 1.2
+  if (!model_json && (!zip->find("constants.pkl") || !zip->find("data.pkl"))) failNotTorchScript(*zip);
 
   LoadedArchive result;
   result.version = readVersion(*zip, budget);
@@ -129,7 +127,8 @@ LoadedArchive loadFrom(std::shared_ptr<ArchiveBytes> bytes, const LoadOptions& o
   if (!options.trusted) rules.policy = std::make_shared<const OperatorPolicy>(options.allow_ops);
   result.program->setRules(std::move(rules));
   if (options.limits.memory) countTensorMemory();
-  auto importer = std::make_shared<SourceImporter>(zip, *result.program, result.version);
+  auto importer =
+      std::make_shared<SourceImporter>(zip, *result.program, result.version, model_json ? "libs/" : "code/");
   TensorReader tensors(*zip, budget, options.device, swap_bytes);
   std::vector<PendingState> pending;
 
@@ -149,13 +148,17 @@ LoadedArchive loadFrom(std::shared_ptr<ArchiveBytes> bytes, const LoadOptions& o
       ~Unset() { importer.setBudget(nullptr); }
     } unset{*importer};
 
-    c10::IValue constants = unpickle(context, "constants");
-    if (!constants.isTuple()) throw ArchiveError(zip->file(), "constants.pkl", 0, "the constants are no tuple");
-    importer->setConstants(constants.toTupleRef().elements().vec());
+    if (model_json) {
+      result.root = asArchiveError(*zip, nullptr, [&] { return readModelJson(context, importer, *result.program); });
+    } else {
+      c10::IValue constants = unpickle(context, "constants");
+      if (!constants.isTuple()) throw ArchiveError(zip->file(), "constants.pkl", 0, "the constants are no tuple");
+      importer->setConstants(constants.toTupleRef().elements().vec());
 
-    c10::IValue root = unpickle(context, "data");
-    if (!root.isObject()) throw ArchiveError(zip->file(), "data.pkl", 0, "the root is no object");
-    result.root = root.toObject();
+      c10::IValue root = unpickle(context, "data");
+      if (!root.isObject()) throw ArchiveError(zip->file(), "data.pkl", 0, "the root is no object");
+      result.root = root.toObject();
+    }
     if (options.extra_files) readExtraFiles(*zip, budget, *options.extra_files);
   }
   restorePending(*zip, pending);

@@ -56,6 +56,11 @@ Table makeTable() {
       {"torch.jit._pickle.build_boollist", kind(PickleName::BoolList)},
       {"torch.jit._pickle.build_tensorlist", kind(PickleName::TensorList)},
       {"torch.jit._pickle.restore_type_tag", kind(PickleName::TypeTag)},
+      {"torch.jit._pickle.build_tensor_from_id", kind(PickleName::TensorFromId)},
+      {"torch.jit._pickle.TensorID", kind(PickleName::TensorFromId)},
+      {"torch.jit._pickle.IntList", kind(PickleName::OldIntList)},
+      {"__main__.TensorID", kind(PickleName::TensorFromId)},
+      {"__main__.IntList", kind(PickleName::OldIntList)},
       {"torch.storage.UntypedStorage", kind(PickleName::UntypedStorage)},
       {"torch.UntypedStorage", kind(PickleName::UntypedStorage)},
       {"torch.per_tensor_affine", kind(PickleName::QScheme, static_cast<int>(c10::QScheme::PER_TENSOR_AFFINE))},
@@ -84,8 +89,6 @@ int judgePickleName(std::string_view module, std::string_view name, const Archiv
   std::string full = std::string(module) + '.' + std::string(name);
   auto it = table.find(full);
   if (it != table.end()) return it->second;
-  if (full == "torch.jit._pickle.build_tensor_from_id")
-    site.fail("the pickle refers to a table of tensors beside it, which only messages between processes have");
   site.fail(
       "the pickle names '" + full +
       "', which is not allowed: a pickle in an archive may name the classes of the "

@@ -23,7 +23,9 @@ enum class PickleName : int {
   FloatList,
   BoolList,
   TensorList,
-  TypeTag,  // restore_type_tag(value, "type")
+  TensorFromId,  // build_tensor_from_id(number), and TensorID objects of PyTorch 1.1
+  OldIntList,    // IntList objects of PyTorch 1.1
+  TypeTag,       // restore_type_tag(value, "type")
   UntypedStorage,
   // From here on a number is part of the kind.
   QScheme = 0x1000,  // + c10::QScheme

@@ -31,10 +31,10 @@ bool isUnder(std::string_view name, std::string_view prefix) {
 }
 
 // "__torch__.a.b" → "code/__torch__/a/b"
-std::string pathOf(std::string_view qualified_name) {
-  std::string path = "code/" + std::string(qualified_name);
-  std::replace(path.begin() + 5, path.end(), '.', '/');
-  return path;
+std::string pathOf(const std::string& folder, std::string_view qualified_name) {
+  std::string path(qualified_name);
+  std::replace(path.begin(), path.end(), '.', '/');
+  return folder + path;
 }
 
 // A class that extends Module, with nothing between its attributes and methods that ties them together.
@@ -78,19 +78,35 @@ class Nesting {
 const std::shared_ptr<const CodeFile>& SourceImporter::fileOf(const std::string& prefix) {
   auto [it, fresh] = files_.try_emplace(prefix);
   if (!fresh) return it->second;
-  std::string record = pathOf(prefix) + ".py";
-  const ZipEntry* entry = zip_->find(record);
-  if (!entry) return it->second;
+  std::string record = pathOf(code_, prefix) + ".py";
+  if (const ZipEntry* entry = zip_->find(record)) it->second = readFile(*entry, record, record + ".debug_pkl");
+  return it->second;
+}
+
+std::shared_ptr<const CodeFile> SourceImporter::readFile(
+    const ZipEntry& entry, const std::string& record, const std::string& debug_record) {
   // After loading, a record that lies about its size is still refused, but code no longer adds up.
   LoadBudget own(LoadBudget::defaultLimit(zip_->bytes()->size()));
   LoadBudget& budget = budget_ ? *budget_ : own;
-  std::string text = zip_->read(*entry, budget).take();
-  if (text.size() >= std::numeric_limits<uint32_t>::max())
-    zip_->site(*entry).fail("the code file is larger than 4 GiB");
-  budget.charge(CodeFile::tableBytes(text), zip_->site(*entry), "the definitions of this code file");
-  it->second =
-      std::make_shared<CodeFile>(std::move(text), record, std::make_shared<DebugRecords>(zip_, record + ".debug_pkl"));
-  return it->second;
+  std::string text = zip_->read(entry, budget).take();
+  if (text.size() >= std::numeric_limits<uint32_t>::max()) zip_->site(entry).fail("the code file is larger than 4 GiB");
+  budget.charge(CodeFile::tableBytes(text), zip_->site(entry), "the definitions of this code file");
+  return std::make_shared<CodeFile>(std::move(text), record, std::make_shared<DebugRecords>(zip_, debug_record));
+}
+
+void SourceImporter::declareMethods(
+    const c10::ClassTypePtr& cls, const std::string& record, const std::string& debug_record) {
+  const ZipEntry* entry = zip_->find(record);
+  if (!entry) ArchiveSite{zip_->file(), record, 0}.fail("the archive has no such record");
+  const auto file = readFile(*entry, record, debug_record);
+  for (const CodeBlock& block : file->blocks()) {
+    const size_t signature_end = file->signatureEnd(block);
+    if (block.kind != CodeBlock::Function || signature_end == std::string::npos)
+      zip_->site(*entry, block.begin).fail("only methods are expected here");
+    if (cls->findMethod(std::string(block.name)) || cls->findAttributeSlot(std::string(block.name)))
+      zip_->site(*entry, block.begin).fail("the module has '" + std::string(block.name) + "' twice");
+    declareMethod(cls, file, block, signature_end);
+  }
 }
 
 SourceImporter::ParsingCharge::ParsingCharge(LoadBudget* budget, const ArchiveSite& site, size_t size)
@@ -198,8 +214,9 @@ bool SourceImporter::isNamespace(const std::string& name) {
   if (namespaces_.empty()) {
     for (const ZipEntry& entry : zip_->entries()) {
       std::string_view record = zip_->recordName(entry);
-      if (record.substr(0, 5) != "code/" || record.size() < 8 || record.substr(record.size() - 3) != ".py") continue;
-      std::string dotted(record.substr(5, record.size() - 8));
+      const size_t fixed = code_.size() + 3;
+      if (!record.starts_with(code_) || record.size() < fixed || !record.ends_with(".py")) continue;
+      std::string dotted(record.substr(code_.size(), record.size() - fixed));
       std::replace(dotted.begin(), dotted.end(), '/', '.');
       // With its prefixes; those of a known one are known.
       while (namespaces_.insert(dotted).second) {

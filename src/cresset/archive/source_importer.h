@@ -23,8 +23,9 @@ namespace cresset {
 class SourceImporter final : public Resolver, public std::enable_shared_from_this<SourceImporter> {
  public:
   /// The importer belongs to functions of `program`, which outlives it. `version` is the archive's file format.
-  SourceImporter(std::shared_ptr<const ZipReader> zip, Program& program, int64_t version)
-      : zip_(std::move(zip)), program_(program), version_(version) {}
+  /// Definitions stand in files under the folder `code`.
+  SourceImporter(std::shared_ptr<const ZipReader> zip, Program& program, int64_t version, std::string code = "code/")
+      : zip_(std::move(zip)), program_(program), version_(version), code_(std::move(code)) {}
 
   /// The class, interface, enum, named tuple or registered C++ class of this name; null if there is none.
   c10::TypePtr findType(const std::string& qualified_name);
@@ -33,6 +34,9 @@ class SourceImporter final : public Resolver, public std::enable_shared_from_thi
   bool isNamespace(const std::string& qualified_name);
   /// The type that an annotation means; throws UserError.
   c10::TypePtr parseType(const std::string& annotation);
+
+  /// Gives a module class the functions of a file, the first parameter of which is `self`: the older layout.
+  void declareMethods(const c10::ClassTypePtr& cls, const std::string& record, const std::string& debug_record);
 
   /// What CONSTANTS.cN refers to.
   void setConstants(std::vector<c10::IValue> constants) { constants_ = std::move(constants); }
@@ -66,11 +70,14 @@ class SourceImporter final : public Resolver, public std::enable_shared_from_thi
     LoadBudget* budget_;
     size_t released_ = 0;
   };
+  std::shared_ptr<const CodeFile> readFile(
+      const ZipEntry& entry, const std::string& record, const std::string& debug_record);
   ParsingCharge chargeParsing(const CodeFile& file, size_t begin, size_t end);
 
   std::shared_ptr<const ZipReader> zip_;
   Program& program_;
   int64_t version_;
+  std::string code_;
   LoadBudget* budget_ = nullptr;
   std::unordered_map<std::string, std::shared_ptr<const CodeFile>> files_;  // by prefix; null: no such file
   std::unordered_set<std::string> in_progress_;

@@ -30,6 +30,14 @@ class ValueBuilder {
       : cx_(context), pickle_(pickle), tensors_(context.tensors, pickle, prefix) {}
 
   IValue build(uint32_t node, const TypePtr& type) { return build(node, type, 0).value; }
+  std::vector<IValue> buildAll(uint32_t root, const std::vector<TypePtr>& types) {
+    if (at(root).kind != PickleNode::Tuple && at(root).kind != PickleNode::List)
+      site(root).fail("the values are no tuple or list");
+    std::vector<IValue> values;
+    for (uint32_t n : pickle_.elements(at(root)))
+      values.push_back(build(n, values.size() < types.size() ? types[values.size()] : nullptr));
+    return values;
+  }
 
  private:
   // A value and how deep it nests: values are used (and destroyed) recursively, so depth is limited as a whole.
@@ -264,6 +272,9 @@ class ValueBuilder {
         if (at(args[1]).kind != PickleNode::String) site(args[1]).fail("a type tag is no string");
         return build(args[0], parseTag(args[1]), depth);
       }
+      case PickleName::TensorFromId:
+        need(1);
+        return {IValue(fromTable(args[0])), 1};
       case PickleName::Complex: {
         need(2);
         double part[2];
@@ -304,6 +315,15 @@ class ValueBuilder {
     }
   }
 
+  at::Tensor fromTable(uint32_t n) {
+    if (!cx_.tensor_table)
+      site(n).fail("the pickle refers to a table of tensors beside it, which only messages between processes have");
+    const PickleNode& id = at(n);
+    if (id.kind != PickleNode::Int || id.i < 0 || static_cast<size_t>(id.i) >= cx_.tensor_table->size())
+      site(n).fail("the archive's table of tensors has no such tensor");
+    return (*cx_.tensor_table)[static_cast<size_t>(id.i)];
+  }
+
   TypePtr parseTag(uint32_t n) {
     std::string tag(pickle_.string(at(n)));
     auto it = tags_.find(tag);
@@ -337,6 +357,10 @@ class ValueBuilder {
   }
 
   Built makeObject(uint32_t n, const PickleNode& node, int depth) {
+    if (node.p.b != Pickle::kNone && nameOf(at(node.p.a)) == PickleName::TensorFromId)
+      return {IValue(fromTable(node.p.b)), 1};
+    if (node.p.b != Pickle::kNone && nameOf(at(node.p.a)) == PickleName::OldIntList)
+      return build(node.p.b, c10::ListType::ofInts(), depth);
     if (nameOf(at(node.p.a)) != PickleName::ArchiveClass)
       site(n).fail("'" + std::string(pickle_.global(at(node.p.a)).name) + "' is no class of the archive");
     TypePtr type = classNamed(node.p.a);
@@ -423,7 +447,11 @@ class ValueBuilder {
 
 }  // namespace
 
-c10::IValue unpickle(const UnpickleContext& context, const std::string& prefix, const c10::TypePtr& type) {
+namespace {
+
+/// Reads the pickle and gives it to `make`, with a builder of its values.
+template <typename Make>
+auto readPickle(const UnpickleContext& context, const std::string& prefix, const Make& make) {
   std::string record = prefix + ".pkl";
   const ZipEntry* entry = context.zip.find(record);
   if (!entry) throw ArchiveError(context.zip.file(), record, ArchiveError::kNoOffset, "the archive has no such record");
@@ -431,11 +459,23 @@ c10::IValue unpickle(const UnpickleContext& context, const std::string& prefix, 
   ArchiveSite site{context.zip.file(), record, 0};
   Pickle pickle(bytes.bytes(), site, context.budget, judgePickleName);
   try {
-    return ValueBuilder(context, pickle, prefix + "/").build(pickle.root(), type);
+    return make(ValueBuilder(context, pickle, prefix + "/"), pickle.root());
   } catch (const c10::Error& error) {
     // Types and containers of c10 check what they are given, too.
     site.at(ArchiveError::kNoOffset).fail(error.what_without_backtrace());
   }
+}
+
+}  // namespace
+
+c10::IValue unpickle(const UnpickleContext& context, const std::string& prefix, const c10::TypePtr& type) {
+  return readPickle(context, prefix, [&](ValueBuilder builder, uint32_t root) { return builder.build(root, type); });
+}
+
+std::vector<c10::IValue> unpickleAll(
+    const UnpickleContext& context, const std::string& prefix, const std::vector<c10::TypePtr>& types) {
+  return readPickle(
+      context, prefix, [&](ValueBuilder builder, uint32_t root) { return builder.buildAll(root, types); });
 }
 
 }  // namespace cresset

@@ -35,10 +35,16 @@ struct UnpickleContext {
   std::function<c10::TypePtr(const std::string& annotation, const ArchiveSite& site)> parse_type;
   /// Where objects with a scripted `__setstate__` go; null if the archive's code must not run.
   std::vector<PendingState>* pending = nullptr;
+  /// The tensors that a pickle of the older layout refers to by number; null in others.
+  const std::vector<at::Tensor>* tensor_table = nullptr;
 };
 
 /// The value of record `prefix`.pkl, whose tensors are records under `prefix`/. `type` is what it must be (null: any).
 /// Throws ArchiveError.
 c10::IValue unpickle(const UnpickleContext& context, const std::string& prefix, const c10::TypePtr& type = nullptr);
+
+/// The values of the tuple or list in record `prefix`.pkl, each of its type in `types` (null, or none: any).
+std::vector<c10::IValue> unpickleAll(
+    const UnpickleContext& context, const std::string& prefix, const std::vector<c10::TypePtr>& types);
 
 }  // namespace cresset

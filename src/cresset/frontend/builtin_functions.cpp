@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "cresset/frontend/calls.h"
+#include "cresset/frontend/iterables.h"
 #include "cresset/ir/constants.h"
 #include "cresset/support/error.h"
 
@@ -110,7 +111,7 @@ SugaredValuePtr OperatorFunction::call(
       return method->call(range, cx, {args.begin() + 1, args.end()}, kwargs, num_binders);
     }
   }
-  return simple(insertOp(cx.graph, Symbol::fromQualString(op_), args, kwargs, range));
+  return resultFor(insertOp(cx.graph, Symbol::fromQualString(op_), args, kwargs, range), num_binders);
 }
 
 SugaredValuePtr PrintFunction::call(

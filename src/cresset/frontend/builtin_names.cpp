@@ -325,6 +325,16 @@ std::string operatorOfFunction(const std::string& module, const std::string& nam
   return ns && !ns->op_prefix.empty() ? std::string(ns->op_prefix) + name : "";
 }
 
+bool isOperatorOfTorch(const std::string& name) {
+  static constexpr std::string_view kTypes[] = {"device", "Tensor",  "Generator", "Stream",     "Size",
+                                                "ops",    "classes", "newaxis",   "__version__"};
+  const std::string full_name = "torch." + name;
+  return std::find(std::begin(kTypes), std::end(kTypes), name) == std::end(kTypes) &&
+         !find(kTorchInts, name, &IntConstant::name) && !find(kFloats, full_name, &FloatConstant::name) &&
+         !find(kForms, full_name, &FormName::name) && !find(kNamespaces, full_name, &Namespace::path) &&
+         !find(kAliases, full_name, &Alias::function) && !isPreludeMember(full_name);
+}
+
 SugaredValuePtr BuiltinModule::findAttr(const SourceRange& range, EmitContext& cx, const std::string& name) {
   const std::string full_name = path_ + "." + name;
   if (path_ == "torch" || path_ == "torch._C") {

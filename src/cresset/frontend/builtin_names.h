@@ -29,4 +29,7 @@ class BuiltinModule : public SugaredValue {
 /// The operator that a Python function of this dotted name is: "torch.fft.fft" -> "aten::fft_fft". "" if it is none.
 std::string operatorOfFunction(const std::string& module, const std::string& name);
 
+/// Whether `torch.NAME` is the operator aten::NAME, and nothing else that is called so (a dtype, a type, a module).
+bool isOperatorOfTorch(const std::string& name);
+
 }  // namespace cresset

@@ -228,7 +228,7 @@ void FunctionEmitter::emitAugAssign(const AugAssign& stmt) {
   }
 }
 
-void collectTargets(const Expr& target, std::set<std::string>& names) {
+void collectTargets(const Expr& target, NameList& names) {
   switch (target.kind()) {
     case TK_VAR:
       names.insert(Var(target.tree()).name());
@@ -245,7 +245,7 @@ void collectTargets(const Expr& target, std::set<std::string>& names) {
   }
 }
 
-void collectAssigned(const ListView<Stmt>& list, std::set<std::string>& names) {
+void collectAssigned(const ListView<Stmt>& list, NameList& names) {
   for (const Stmt stmt : list) {
     switch (stmt.kind()) {
       case TK_ASSIGN:

@@ -3,8 +3,6 @@
 // Where two blocks of a prim::If meet, each variable that one of them bound is decided once: it becomes an output of
 // the node, or it stays what it was, or its name remembers why it may not be used. A block that raised or returned has
 // no say; one that left by break or continue has one only in variables that live on outside the loop.
-#include <algorithm>
-
 #include "cresset/frontend/emitter_impl.h"
 
 namespace cresset {
@@ -108,6 +106,8 @@ Flag FunctionEmitter::mergeFlag(Node* node, const Branch& a, const Flag& fa, con
   if (a.flow.dead && !fb.value) return fb;
   if (b.flow.dead && !fa.value) return fa;
   if (!a.flow.dead && !b.flow.dead && fa == fb) return fa;
+  // `if c: … else: break` goes on exactly where c holds.
+  if (fa.isTrue() && fb.isFalse() && !a.flow.dead && !b.flow.dead) return Flag{true, node->input(0)};
   auto valueIn = [&](const Branch& branch, const Flag& flag) {
     if (branch.flow.dead) return uninitializedIn(branch.block, c10::BoolType::get());
     return flag.value ? flag.value : boolIn(branch.block, flag.constant);
@@ -135,14 +135,11 @@ Value* FunctionEmitter::boolIn(Block* block, bool value) {
 
 void FunctionEmitter::mergeVariables(const SourceRange& range, Node* node, Branch& a, Branch& b) {
   if (a.flow.forgets() && b.flow.forgets()) return;
-  // In order of names, so that equal programs give equal graphs.
-  std::vector<const std::string*> names;
-  for (const auto& [name, binding] : a.frame->bindings) names.push_back(&name);
-  for (const auto& [name, binding] : b.frame->bindings) {
-    if (!a.frame->bindings.contains(name)) names.push_back(&name);
+  // In the order in which the program binds them, so that printed code gives back the graph that it was printed from.
+  for (const std::string& name : a.frame->order) mergeVariable(range, node, a, b, name);
+  for (const std::string& name : b.frame->order) {
+    if (!a.frame->bindings.contains(name)) mergeVariable(range, node, a, b, name);
   }
-  std::sort(names.begin(), names.end(), [](auto* x, auto* y) { return *x < *y; });
-  for (const std::string* name : names) mergeVariable(range, node, a, b, *name);
 }
 
 void FunctionEmitter::mergeVariable(

@@ -10,7 +10,7 @@
 namespace cresset {
 
 Flow FunctionEmitter::emitWhile(const While& stmt) {
-  std::set<std::string> assigned;
+  NameList assigned;
   collectAssigned(stmt.body(), assigned);
   const Expr condition = stmt.cond();
   const ListView<Stmt> body = stmt.body();
@@ -22,7 +22,7 @@ Flow FunctionEmitter::emitFor(const For& stmt) {
   const SourceRange range = stmt.iter().range();
   const SugaredValuePtr items = emitSugared(stmt.iter())->iter(range, *this);
   if (auto count = items->staticLen()) return emitUnrolled(stmt, items, *count);
-  std::set<std::string> assigned;
+  NameList assigned;
   collectTargets(stmt.target(), assigned);
   collectAssigned(stmt.body(), assigned);
   Value* trip_count = items->len(range, *this);
@@ -32,7 +32,7 @@ Flow FunctionEmitter::emitFor(const For& stmt) {
 }
 
 Flow FunctionEmitter::emitLoop(
-    const SourceRange& range, Value* trip_count, const Expr* condition, std::set<std::string> assigned,
+    const SourceRange& range, Value* trip_count, const Expr* condition, NameList assigned,
     const std::function<void(Value* index)>& bind, const std::function<Flow()>& emit_body) {
   Value* entry = nullptr;
   bool endless = false;
@@ -166,14 +166,18 @@ Flow FunctionEmitter::emitUnrolled(const For& stmt, const SugaredValuePtr& items
   const SourceRange range = stmt.iter().range();
   const ListView<Stmt> body = stmt.body();
   // Items may differ in type, so that a target that only this loop binds starts afresh in each iteration.
-  std::set<std::string> targets;
+  NameList targets;
   collectTargets(stmt.target(), targets);
-  std::erase_if(targets, [&](const std::string& name) { return env_.find(name) != nullptr; });
+  std::set<std::string> outer;
+  for (const std::string& name : targets) {
+    if (env_.find(name)) outer.insert(name);
+  }
   loops_.emplace_back();
   Flow flow;
   for (size_t i = 0; i < count && !flow.ends(); ++i) {
     if (flow.falls.value) {
       for (const std::string& name : targets) {
+        if (outer.contains(name)) continue;
         env_.bind(
             name, Binding::unusable("undefined value " + name + ": this loop may have ended before it was set", range));
       }

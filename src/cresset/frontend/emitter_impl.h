@@ -32,6 +32,20 @@
 
 namespace cresset {
 
+/// Names, each once, in the order in which they were first inserted.
+class NameList {
+ public:
+  void insert(const std::string& name) {
+    if (known_.insert(name).second) names_.push_back(name);
+  }
+  auto begin() const { return names_.begin(); }
+  auto end() const { return names_.end(); }
+
+ private:
+  std::vector<std::string> names_;
+  std::set<std::string> known_;
+};
+
 /// Blocks within blocks; less than kMaxNesting, so that every emitted graph can be printed and parsed back.
 inline constexpr int kMaxBlockDepth = kMaxNesting - 10;
 /// From here on, code after an early exit is not nested any deeper but guarded piece by piece (see emitStatements).
@@ -100,7 +114,7 @@ class FunctionEmitter final : public EmitContext {
   Flow emitFor(const For& stmt);
   /// `condition` null: a loop over `trip_count` items. `bind` starts each iteration.
   Flow emitLoop(
-      const SourceRange& range, Value* trip_count, const Expr* condition, std::set<std::string> assigned,
+      const SourceRange& range, Value* trip_count, const Expr* condition, NameList assigned,
       const std::function<void(Value* index)>& bind, const std::function<Flow()>& body);
   Flow emitUnrolled(const For& stmt, const SugaredValuePtr& items, size_t count);
 
@@ -232,8 +246,8 @@ inline Value* simpleValueOf(const SugaredValuePtr& value) {
   return simple ? simple->value() : nullptr;
 }
 /// The names that statements bind, those in nested statements included.
-void collectAssigned(const ListView<Stmt>& list, std::set<std::string>& names);
-void collectTargets(const Expr& target, std::set<std::string>& names);
+void collectAssigned(const ListView<Stmt>& list, NameList& names);
+void collectTargets(const Expr& target, NameList& names);
 /// Whether a statement may leave the list that it stands in.
 bool mayExit(const Stmt& stmt);
 

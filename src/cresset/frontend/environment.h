@@ -42,6 +42,7 @@ struct Binding {
 
 struct Frame {
   std::unordered_map<std::string, Binding> bindings;
+  std::vector<std::string> order;  // of the names, as they were first bound
   std::unordered_map<std::string, TypePtr> declarations;  // `x: T` without a value
   /// Variables bound here hide those of outer frames instead of being assignments to them (comprehensions).
   bool isolated = false;
@@ -63,7 +64,10 @@ class Environment {
   /// As find, but the list of statements that the top frame belongs to is left out: what an assignment in it has to
   /// agree with.
   Binding* findOuter(const std::string& name);
-  void bind(const std::string& name, Binding binding) { top().bindings[name] = std::move(binding); }
+  void bind(const std::string& name, Binding binding) {
+    const auto [it, fresh] = top().bindings.insert_or_assign(name, std::move(binding));
+    if (fresh) top().order.push_back(name);
+  }
   /// Names bound by the program, for "did you mean".
   std::vector<std::string> names() const;
 

@@ -190,6 +190,17 @@ Value* intArgument(const SourceRange& range, EmitContext& cx, const char* functi
 
 }  // namespace
 
+SugaredValuePtr resultFor(Value* packed, size_t binders) {
+  Node* tuple = packed->node();
+  const bool unpacked = binders > 1 && tuple->kind() == prim::TupleConstruct && tuple->inputs().size() == binders &&
+                        !packed->hasUses() && tuple->input(0)->node()->outputs().size() == binders;
+  if (!unpacked) return std::make_shared<SimpleValue>(packed);
+  std::vector<SugaredValuePtr> elements;
+  for (Value* output : tuple->inputs()) elements.push_back(std::make_shared<SimpleValue>(output));
+  tuple->destroy();
+  return std::make_shared<SugaredTuple>(std::move(elements));
+}
+
 Value* SugaredTuple::asValue(const SourceRange& range, EmitContext& cx) {
   std::vector<Value*> values;
   for (const auto& element : elements_) values.push_back(element->asValue(range, cx));

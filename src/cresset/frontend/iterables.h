@@ -12,6 +12,10 @@
 
 namespace cresset {
 
+/// What an operator just returned, for `binders` variables: several results that go to as many variables are no tuple
+/// on the way. `packed` is the value that insertOp gave.
+SugaredValuePtr resultFor(Value* packed, size_t binders);
+
 /// A tuple whose elements may be sugared values themselves. As a value of the graph it is a prim::TupleConstruct.
 class SugaredTuple : public SugaredValue {
  public:

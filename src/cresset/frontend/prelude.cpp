@@ -120,6 +120,10 @@ const Entry* findEntry(const std::string& full_name) {
 
 }  // namespace
 
+bool isPreludeMember(const std::string& full_name) {
+  return findEntry(full_name) != nullptr;
+}
+
 SugaredValuePtr preludeMember(const std::string& full_name, const SourceRange& range, EmitContext& cx) {
   const Entry* entry = findEntry(full_name);
   if (!entry) return nullptr;

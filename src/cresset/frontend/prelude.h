@@ -11,4 +11,7 @@ namespace cresset {
 /// the prelude has none.
 SugaredValuePtr preludeMember(const std::string& full_name, const SourceRange& range, EmitContext& cx);
 
+/// Whether the prelude has it.
+bool isPreludeMember(const std::string& full_name);
+
 }  // namespace cresset

@@ -4,6 +4,7 @@
 #include "cresset/frontend/sugared_value.h"
 
 #include "cresset/frontend/calls.h"
+#include "cresset/frontend/iterables.h"
 #include "cresset/support/error.h"
 
 namespace cresset {
@@ -78,7 +79,7 @@ SugaredValuePtr BuiltinFunction::call(
     const SourceRange& range, EmitContext& cx, const std::vector<NamedValue>& args,
     const std::vector<NamedValue>& kwargs, size_t num_binders) {
   if (name_ == aten::wait) return std::make_shared<SimpleValue>(insertWait(range, cx, args, kwargs, self_));
-  return std::make_shared<SimpleValue>(insertOp(cx.graph, name_, args, kwargs, range, self_));
+  return resultFor(insertOp(cx.graph, name_, args, kwargs, range, self_), num_binders);
 }
 
 Value* FunctionValue::asValue(const SourceRange& range, EmitContext& cx) {

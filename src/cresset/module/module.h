@@ -111,6 +111,10 @@ class Module {
   Module deepcopy(std::optional<c10::Device> device = std::nullopt) const;
   Module clone(bool inplace = false) const;  // copies classes too
 
+  /// Writes an archive that load and torch::jit::load read (archive/save.h). A file appears as a whole or not at all.
+  void save(const std::string& path, const ExtraFilesMap& extra_files = {}) const;
+  void save(std::ostream& out, const ExtraFilesMap& extra_files = {}) const;
+
   /// Source, attributes and submodules for people.
   std::string dump_to_str(bool code = true, bool attributes = true, bool parameters = true) const;
 
@@ -143,6 +147,9 @@ class CompilationUnit {
 void checkAndNormalizeInputs(const c10::FunctionSchema& schema, std::vector<IValue>& inputs, const Kwargs& kwargs);
 /// checkAndNormalizeInputs, run, result.
 IValue callFunction(Function& function, std::vector<IValue> inputs, const Kwargs& kwargs = {});
+
+/// A module whose forward is `function`: what is saved where a function is to be.
+Module moduleOfFunction(Function& function);
 
 struct LoadOptions;  // archive/archive.h: device, extra files, whom to trust, limits
 Module load(const std::string& path, const LoadOptions& options);

@@ -328,7 +328,7 @@ PyObject* getInlinedGraph(PyObject* self, void*) {
 
 /// A method's code is shown as people write it, without the class of `self`.
 CodeOptions codeOptions(PyObject* callable) {
-  return CodeOptions{.constants = nullptr, .type_of_first = asCallable(callable)->target->self == nullptr};
+  return CodeOptions{.type_of_first = asCallable(callable)->target->self == nullptr};
 }
 
 PyObject* getCode(PyObject* self, void*) {
@@ -346,7 +346,7 @@ PyObject* getCode(PyObject* self, void*) {
 PyObject* getCodeWithConstants(PyObject* self, void*) {
   return guarded([&] {
     std::string text;
-    std::vector<IValue> constants;
+    CodeConstants constants;
     {
       py::gil_scoped_release no_gil;
       CodeOptions options = codeOptions(self);
@@ -354,7 +354,8 @@ PyObject* getCodeWithConstants(PyObject* self, void*) {
       text = printCode(functionRef(self), options);
     }
     py::dict named;
-    for (size_t i = 0; i < constants.size(); ++i) named[py::str("c" + std::to_string(i))] = toPyObject(constants[i]);
+    for (size_t i = 0; i < constants.values.size(); ++i)
+      named[py::str("c" + std::to_string(i))] = toPyObject(constants.values[i]);
     return py::make_tuple(text, named).release().ptr();
   });
 }
@@ -377,6 +378,21 @@ PyObject* disassembleMethod(PyObject* self, PyObject*) {
     }
     return toUnicode(text);
   });
+}
+
+/// cresset.save(self, …): the function becomes the forward of a module.
+PyObject* save(PyObject* self, PyObject* args, PyObject* kwargs, const char* function) {
+  return guarded([&] {
+    py::object save = py::module_::import("cresset._serialization").attr(function);
+    py::dict keywords = kwargs ? py::reinterpret_borrow<py::dict>(kwargs) : py::dict();
+    return save(py::handle(self), *py::reinterpret_borrow<py::tuple>(args), **keywords).release().ptr();
+  });
+}
+PyObject* saveFile(PyObject* self, PyObject* args, PyObject* kwargs) {
+  return save(self, args, kwargs, "save");
+}
+PyObject* saveToBuffer(PyObject* self, PyObject* args, PyObject* kwargs) {
+  return save(self, args, kwargs, "save_to_buffer");
 }
 
 PyObject* represent(PyObject* self) {
@@ -414,6 +430,10 @@ PyGetSetDef getters[] = {
 
 PyMethodDef methods[] = {
     {"disassemble", disassembleMethod, METH_NOARGS, "The bytecode, one instruction per line."},
+    {"save", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(saveFile)), METH_VARARGS | METH_KEYWORDS,
+     "Saves a module whose forward is this function; see cresset.save."},
+    {"save_to_buffer", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(saveToBuffer)),
+     METH_VARARGS | METH_KEYWORDS, "As save, but returns the bytes."},
     {"__reduce__", reduce, METH_NOARGS, nullptr},
     {"__copy__", copySelf, METH_NOARGS, nullptr},
     {"__deepcopy__", copySelf, METH_O, nullptr},

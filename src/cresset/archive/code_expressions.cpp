@@ -1,0 +1,346 @@
+// Expressions: what a node is called, and how values are written. See code_printer_impl.h.
+#include <ATen/core/class_type.h>
+#include <ATen/core/jit_type.h>
+
+#include <algorithm>
+#include <array>
+
+#include "cresset/archive/code_printer_impl.h"
+#include "cresset/frontend/builtin_names.h"
+#include "cresset/ir/constants.h"
+#include "cresset/ops/operator.h"
+#include "cresset/support/error.h"
+#include "cresset/support/string_literal.h"
+
+namespace cresset {
+
+namespace {
+
+bool sameConstant(const c10::IValue& a, const c10::IValue& b) {
+  if (a.tagKind() != b.tagKind()) return false;
+  if (a.isNone()) return true;
+  if (a.isInt()) return a.toInt() == b.toInt();
+  if (a.isBool()) return a.toBool() == b.toBool();
+  if (a.isDouble()) return a.toDouble() == b.toDouble();
+  if (a.isString()) return a.toStringRef() == b.toStringRef();
+  if (a.isIntList()) return a.toIntVector() == b.toIntVector();
+  if (a.isDoubleList()) return a.toDoubleVector() == b.toDoubleVector();
+  if (a.isBoolList()) return a.toBoolList().vec() == b.toBoolList().vec();
+  return false;
+}
+
+/// Whether `value` is the constant that a call gets if it leaves this argument out.
+bool holdsDefault(const Value* value, const c10::Argument& argument) {
+  if (!argument.default_value()) return false;
+  const auto held = toIValue(value);
+  return held && sameConstant(*held, *argument.default_value());
+}
+
+/// Constants that no literal says: left out where they are defaults.
+bool isCompound(const Value* value) {
+  const auto held = toIValue(value);
+  return held && (held->isList() || held->isTuple() || held->isGenericDict());
+}
+
+}  // namespace
+
+void CodePrinter::write(const Value* value) {
+  const auto known = expressions_.find(value);
+  if (known != expressions_.end()) {
+    out_ << known->second;
+    return;
+  }
+  const Node* node = value->node();
+  if (isConstantNode(node)) {
+    out_ << constantText(value);
+    return;
+  }
+  CRESSET_CHECK(inlined_.contains(node), "value %" + value->debugName() + " is printed before its definition");
+  writeExpression(node);
+}
+
+TypePtr typeInCode(const Value* value) {
+  return isNoneConstant(value) ? TypePtr(c10::NoneType::get()) : value->type();
+}
+
+void CodePrinter::writeAs(const Value* value, const TypePtr& type) {
+  if (sameAnnotation(typeInCode(value), type))
+    write(value);
+  else
+    writeAnnotated(type, value);
+}
+
+void CodePrinter::writeAnnotated(const TypePtr& type, const Value* value) {
+  out_ << "annotate(" << annotation(type) << ", ";
+  write(value);
+  out_ << ")";
+}
+
+std::string CodePrinter::constantText(const Value* value) {
+  if (auto function = value->type()->cast<c10::FunctionType>()) return names_.ofFunction(*function->function());
+  const auto held = toIValue(value);
+  return printConstant(held ? *held : c10::IValue(), options_, unnamed_constants_);
+}
+
+void CodePrinter::writeList(InputRange inputs, size_t from) {
+  for (size_t i = from; i < inputs.size(); ++i) {
+    if (i > from) out_ << ", ";
+    write(inputs[i]);
+  }
+}
+
+void CodePrinter::writeArguments(InputRange inputs, size_t from) {
+  out_ << "(";
+  writeList(inputs, from);
+  out_ << (inputs.size() > from ? ", )" : ")");
+}
+
+void CodePrinter::writeReceiver(const Value* value) {
+  const auto known = expressions_.find(value);
+  if (known != expressions_.end() && isCodeIdentifier(known->second)) {
+    out_ << known->second;
+  } else {
+    out_ << "(";
+    write(value);
+    out_ << ")";
+  }
+}
+
+void CodePrinter::writeCall(const char* function, const Node* node) {
+  if (hidden_words_.contains(function)) return writeOperatorCall(node);
+  out_ << function << "(";
+  writeList(node->inputs());
+  out_ << ")";
+}
+
+void CodePrinter::writeExpression(const Node* node) {
+  CodeText::Place place(out_, node->sourceRange());
+  switch (node->kind()) {
+    case prim::TupleConstruct: {
+      const auto type = node->output()->type()->cast<c10::TupleType>();
+      const bool named = type && type->name();
+      out_ << (named ? names_.ofType(type) : std::string()) << "(";
+      for (size_t i = 0; i < node->inputs().size(); ++i) {
+        if (i) out_ << ", ";
+        // A named tuple's fields have declared types.
+        if (type && !named)
+          writeAs(node->input(i), type->elements()[i]);
+        else
+          write(node->input(i));
+      }
+      out_ << (node->inputs().size() == 1 && !named ? ",)" : ")");
+      return;
+    }
+    case prim::TupleUnpack:
+    case prim::ListUnpack:
+      return write(node->input(0));
+    case prim::ListConstruct:
+      return writeListLiteral(node);
+    case prim::DictConstruct:
+      return writeDictLiteral(node);
+    case prim::TupleIndex:
+    case aten::__getitem__:
+      out_ << "(";
+      write(node->input(0));
+      out_ << ")[";
+      write(node->input(1));
+      out_ << "]";
+      return;
+    case prim::TupleSlice:
+      out_ << "(";
+      write(node->input(0));
+      out_ << ")[" << std::to_string(node->i(attr::beg)) << ":" << std::to_string(node->i(attr::end)) << "]";
+      return;
+    case prim::CreateObject: {
+      const std::string type = annotation(node->output()->type());
+      out_ << type << ".__new__(" << type << ")";
+      return;
+    }
+    case prim::GetAttr: {
+      const std::string& name = node->s(attr::name);
+      if (isCodeIdentifier(name)) {
+        writeReceiver(node->input(0));
+        out_ << "." << name;
+      } else {
+        out_ << "getattr(";
+        write(node->input(0));
+        out_ << ", " << quoteString(name) << ")";
+      }
+      return;
+    }
+    case prim::EnumName:
+    case prim::EnumValue:
+      out_ << "(";
+      write(node->input(0));
+      out_ << (node->kind() == prim::EnumName ? ").name" : ").value");
+      return;
+    case prim::CallFunction:
+      write(node->input(0));
+      return writeArguments(node->inputs(), 1);
+    case prim::CallMethod:
+      out_ << "(";
+      write(node->input(0));
+      out_ << ")." << node->s(attr::name);
+      return writeArguments(node->inputs(), 1);
+    case prim::isinstance:
+      return writeIsInstance(node);
+    case prim::unchecked_cast:
+      out_ << "unchecked_cast(" << annotation(node->output()->type()) << ", ";
+      write(node->input(0));
+      out_ << ")";
+      return;
+    case prim::Uninitialized:
+      out_ << "uninitialized(" << annotation(node->output()->type()) << ")";
+      return;
+    case prim::tolist:
+      out_ << "annotate(" << annotation(node->output()->type()) << ", (";
+      write(node->input(0));
+      out_ << ").tolist())";
+      return;
+    case prim::Print:
+      out_ << "print(";
+      writeList(node->inputs());
+      out_ << ")";
+      return;
+    case prim::PythonOp:
+      return writePythonCall(node);
+    case aten::wait:
+      out_ << "torch.wait(";
+      writeList(node->inputs());
+      out_ << ")";
+      return;
+    case aten::_unwrap_optional:
+      // None alone does not say of what type it might be.
+      if (!isNoneConstant(node->input(0))) return writeOperatorCall(node);
+      out_ << "torch._unwrap_optional(";
+      writeAnnotated(c10::OptionalType::create(node->output()->type()), node->input(0));
+      out_ << ")";
+      return;
+    case aten::IntImplicit:
+      return writeAnnotated(c10::IntType::get(), node->input(0));
+    case aten::FloatImplicit:
+      return writeAnnotated(c10::FloatType::get(), node->input(0));
+    case aten::ComplexImplicit:
+      return writeAnnotated(c10::ComplexType::get(), node->input(0));
+    case aten::ScalarImplicit:
+      return writeAnnotated(c10::NumberType::get(), node->input(0));
+    case aten::Int:
+      return writeCall("int", node);
+    case aten::Float:
+      return writeCall("float", node);
+    case aten::Bool:
+      return writeCall("bool", node);
+    case aten::str:
+      return writeCall("str", node);
+    default:
+      return writeOperatorCall(node);
+  }
+}
+
+void CodePrinter::writeIsInstance(const Node* node) {
+  const auto& types = node->tys(attr::types);
+  out_ << "isinstance(";
+  write(node->input(0));
+  out_ << ", " << (types.size() == 1 ? "" : "(");
+  for (size_t i = 0; i < types.size(); ++i) out_ << (i ? ", " : "") << annotation(types[i]);
+  out_ << (types.size() == 1 ? ")" : "))");
+}
+
+void CodePrinter::writePythonCall(const Node* node) {
+  const Attribute* held = node->findAttribute(attr::name);
+  const std::string name = held && held->kind() == Attribute::Kind::String ? held->asString() : "<python function>";
+  if (options_.importable) {
+    throw UserError(
+        "Could not export Python function call '" + name +
+            "': code that is saved can't call back into Python. Remove calls to Python functions before export, or "
+            "make them script functions",
+        node->sourceRange());
+  }
+  out_ << "^" << name << "(";
+  writeList(node->inputs());
+  out_ << ")";
+}
+
+void CodePrinter::writeListLiteral(const Node* node) {
+  const TypePtr& type = node->output()->type();
+  const TypePtr& element = type->expectRef<c10::ListType>().getElementType();
+  const auto inputs = node->inputs();
+  const bool inferable = inputs.empty() ? element->kind() == c10::TypeKind::TensorType
+                                        : std::all_of(inputs.begin(), inputs.end(), [&](const Value* input) {
+                                            return !isNoneConstant(input) && sameAnnotation(input->type(), element);
+                                          });
+  // What is empty and of tensors says so for readers.
+  const bool annotated = !inferable || inputs.empty();
+  if (annotated) out_ << "annotate(" << annotation(type) << ", ";
+  out_ << "[";
+  writeList(inputs);
+  out_ << (annotated ? "])" : "]");
+}
+
+void CodePrinter::writeDictLiteral(const Node* node) {
+  const TypePtr& output = node->output()->type();
+  const auto& type = output->expectRef<c10::DictType>();
+  const auto inputs = node->inputs();
+  bool inferable = !inputs.empty();
+  for (size_t i = 0; inferable && i + 1 < inputs.size(); i += 2) {
+    inferable = !isNoneConstant(inputs[i + 1]) && sameAnnotation(inputs[i]->type(), type.getKeyType()) &&
+                sameAnnotation(inputs[i + 1]->type(), type.getValueType());
+  }
+  if (!inferable) out_ << "annotate(" << annotation(output) << ", ";
+  out_ << "{";
+  for (size_t i = 0; i + 1 < inputs.size(); i += 2) {
+    if (i) out_ << ", ";
+    write(inputs[i]);
+    out_ << ": ";
+    write(inputs[i + 1]);
+  }
+  out_ << (inferable ? "}" : "})");
+}
+
+// ---- operators ----
+
+std::string CodePrinter::calleeName(const Node* node) {
+  const std::string ns = node->kind().ns().toUnqualString(), name = node->kind().toUnqualString();
+  if (ns == "aten" && isCodeIdentifier(name) && isOperatorOfTorch(name)) return "torch." + name;
+  if (isCodeIdentifier(ns) && isCodeIdentifier(name)) return "ops." + ns + "." + name;
+  throw UserError(
+      "The operator '" + std::string(node->kind().toQualString()) +
+          "' can't be called from code, because its name is a word of the language.",
+      node->sourceRange());
+}
+
+void CodePrinter::writeOperatorCall(const Node* node) {
+  const Operator* op = operatorOf(const_cast<Node&>(*node));  // binding is a cache
+  if (!op && node->blocks().empty() && isStructural(node->kind())) {
+    throw UserError(
+        "A node of kind '" + std::string(node->kind().toQualString()) + "' can't be printed as code.",
+        node->sourceRange());
+  }
+  out_ << calleeName(node) << "(";
+  if (!op || op->schema().is_vararg()) {
+    writeList(node->inputs());
+    out_ << ")";
+    return;
+  }
+  const auto& arguments = op->schema().arguments();
+  // Trailing arguments that hold their default are left out, as people write calls. So are those in the middle that
+  // no literal says; what follows them is given by keyword.
+  size_t count = std::min(node->inputs().size(), arguments.size());
+  while (count > 0 && holdsDefault(node->input(count - 1), arguments[count - 1])) --count;
+  bool first = true, by_keyword = false;
+  for (size_t i = 0; i < count; ++i) {
+    const bool is_default = holdsDefault(node->input(i), arguments[i]);
+    by_keyword |= arguments[i].kwarg_only();
+    if (is_default && (by_keyword || isCompound(node->input(i)))) {
+      by_keyword = true;
+      continue;
+    }
+    if (!first) out_ << ", ";
+    first = false;
+    if (by_keyword) out_ << arguments[i].name() << "=";
+    write(node->input(i));
+  }
+  out_ << ")";
+}
+
+}  // namespace cresset

@@ -1,0 +1,29 @@
+// JSON texts, as far as archives hold them. Nesting is limited, memory is charged, numbers are checked.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "cresset/archive/budget.h"
+
+namespace cresset {
+
+struct JsonValue {
+  enum Kind { Null, Bool, Number, String, Array, Object };
+  Kind kind = Null;
+  size_t offset = 0;  // in the text
+  std::string text;   // of a Number or String; "true" or "false"
+  std::vector<JsonValue> items;
+  std::vector<std::pair<std::string, JsonValue>> members;
+
+  /// The member of this name; null if there is none, or if this is no object.
+  const JsonValue* find(std::string_view name) const;
+};
+
+/// Throws ArchiveError, at the byte of `site`'s entry where the text is wrong. `budget` stays charged.
+JsonValue parseJson(std::string_view text, const ArchiveSite& site, LoadBudget& budget);
+
+}  // namespace cresset
