@@ -207,6 +207,9 @@ void bindIdentity(py::class_<Handle<T>>& type) {
 py::object typeToPython(const TypePtr& type) {
   return py::cast(TypeHandle{type});
 }
+TypePtr typeFromPython(py::handle type) {
+  return py::cast<const TypeHandle&>(type).type;
+}
 py::object schemaToPython(const c10::FunctionSchema& schema) {
   return py::cast(SchemaHandle{schema});
 }
