@@ -20,6 +20,7 @@ from ._runtime import (
     wait,
 )
 from ._serialization import load
+from ._trace import TracerWarning, TracingCheckError, is_tracing, script_if_tracing, trace, trace_module
 
 __version__ = _C.__version__
 
@@ -41,24 +42,28 @@ __all__ = [
     "ScriptMethod",
     "ScriptModule",
     "ScriptObject",
+    "TracerWarning",
+    "TracingCheckError",
     "UserError",
     "annotate",
     "fork",
     "get_num_fork_threads",
     "is_scripting",
+    "is_tracing",
     "isinstance",
     "load",
     "parse_ir",
     "parse_schema",
     "parse_type",
+    "script_if_tracing",
     "set_num_fork_threads",
+    "trace",
+    "trace_module",
     "wait",
 ]
 
 _NOT_YET = {
     "script": "compiling Python functions and modules",
-    "trace": "tracing",
-    "trace_module": "tracing",
     "save": "writing archives",
     "freeze": "freezing modules",
     "optimize_for_inference": "optimizing modules",

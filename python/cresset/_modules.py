@@ -237,9 +237,7 @@ def _check_initialized(module):
             if not isinstance(tensor, torch.Tensor):
                 raise TypeError(f"Expected {kind} of '{name}' to be tensors or None, got {type(tensor)} as '{key}'")
             if torch.nn.parameter.is_lazy(tensor):
-                raise RuntimeError(
-                    f"'{name}' has uninitialized {kind} {key}. Did you forget to run a forward pass?"
-                )
+                raise RuntimeError(f"'{name}' has uninitialized {kind} {key}. Did you forget to run a forward pass?")
 
 
 def _value_of(module, name, kind):
@@ -301,7 +299,11 @@ def _add_attribute(result, module, annotations, name, value):
         result.attributes[name] = (annotations.type_of(name, value), "")
     except RuntimeError as error:
         reason = str(error).rpartition("\n:")[2].rstrip(".")
-        advice = "" if name in annotations.found else " Its type was inferred; try adding a type annotation for the attribute."
+        advice = (
+            ""
+            if name in annotations.found
+            else " Its type was inferred; try adding a type annotation for the attribute."
+        )
         result.failed[name] = (
             "(This attribute exists on the Python module, but we failed to convert Python type: "
             f"'{torch.typename(type(value))}' to a TorchScript type. {reason}.{advice})"
@@ -376,4 +378,3 @@ def _is_final(annotation):
     if isinstance(annotation, str):
         return annotation.replace("typing.", "").replace("torch.jit.", "").startswith("Final")
     return annotation is typing.Final or typing.get_origin(annotation) is typing.Final
-

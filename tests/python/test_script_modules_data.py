@@ -85,7 +85,21 @@ def test_attribute_types_are_torch_jits():
 def test_values():
     module = Everything()
     scripted = convert(module)
-    for name in ("maybe", "empty", "table", "nothing", "flag", "number", "name", "device", "pair", "counts", "z", "k", "f"):
+    for name in (
+        "maybe",
+        "empty",
+        "table",
+        "nothing",
+        "flag",
+        "number",
+        "name",
+        "device",
+        "pair",
+        "counts",
+        "z",
+        "k",
+        "f",
+    ):
         assert getattr(scripted, name) == getattr(module, name), name
     assert scripted.sizes == (1, 2)
     assert scripted.weight is module.weight

@@ -18,5 +18,6 @@ PYBIND11_MODULE(_C, module) {
   bindProgram(module);
   bindHost(module);
   bindModules(module);
+  bindTracing(module);
   module.attr("__version__") = CRESSET_VERSION;
 }
