@@ -136,7 +136,7 @@ def test_a_size_is_an_int():
     def function(x):
         n = x.shape[0]
         seen.append(
-            (isinstance(n, int), hash(n) == hash(4), f"{n:03d}", "%d" % n, str(n), [1, 2, 3, 4, 5][n], {4: 1}[n])
+            (isinstance(n, int), hash(n) == hash(4), f"{n:03d}", format(n, "x"), str(n), [1, 2, 3, 4, 5][n], {4: 1}[n])
         )
         seen.append(isinstance(x.shape, torch.Size))
         seen.append(isinstance(len(x), int))
@@ -297,12 +297,13 @@ def test_names():
     assert "result" in traced.code
 
 
+FOREIGN = torch.ones(2)
 BAD_OUTPUTS = {
     "int": (lambda x: 3, "Only tensors, lists, tuples of tensors, or dictionary of tensors can be output from traced"),
     "none": (lambda x: None, "didn't return any values! Side-effects are not captured in traces"),
     "string": (lambda x: (x, "s"), "Only tensors, lists, tuples of tensors"),
     "foreign": (
-        lambda x, c=torch.ones(2): c,
+        lambda x: FOREIGN,
         "output 1 .* of traced region did not have observable data dependence with trace inputs; this probably "
         "indicates your program cannot be understood by the tracer",
     ),
@@ -438,7 +439,7 @@ def test_backward_inside():
         energy = (x.exp() * x.sigmoid()).sum()
         return -torch.autograd.grad(energy, x)[0]
 
-    check(forces, [rand(4)], [rand(4)])
+    check(forces, [rand(4)], [rand(7)])
 
 
 def test_double_backward_inside():
@@ -447,7 +448,32 @@ def test_double_backward_inside():
         (g,) = torch.autograd.grad(y, x, create_graph=True)
         return g.pow(2).sum()
 
-    check(function, [rand(3, grad=True), rand(3, grad=True)], [rand(3, grad=True), rand(3, grad=True)])
+    inputs = [rand(3, grad=True), rand(3, grad=True)]
+    check(function, inputs, [rand(5, grad=True), rand(5, grad=True)])
+
+
+BACKWARDS = {
+    "mean": lambda x: x.square().mean(),
+    "mean_of_rows": lambda x: x.square().mean(1).sum(),
+    "view": lambda x: x.view(-1).cos().sum(),
+    "broadcast": lambda x: (x.cos() * x.sum(1, keepdim=True)).sum(),
+    "softmax": lambda x: (x.softmax(-1) * x).sum(),
+    "select": lambda x: x[0].exp().sum() + x[:, 1].sin().sum(),
+    "slice": lambda x: x[1:].exp().sum(),
+    "max": lambda x: x.amax(1).exp().sum() + x.max(0)[0].sum(),
+    "linear": lambda x: F.linear(x, torch.ones(3, 3)).tanh().sum(),
+    "index": lambda x: x[torch.arange(x.size(0) - 1)].exp().sum(),
+    "distances": lambda x: (x[:, None] - x[None]).square().sum(-1).add(1).sqrt().sum(),
+}
+
+
+@pytest.mark.parametrize("name", BACKWARDS)
+def test_backward_inside_at_other_sizes(name):
+    def gradient(x):
+        x = x.detach().requires_grad_(True)
+        return torch.autograd.grad(BACKWARDS[name](x), x)[0]
+
+    check(gradient, [rand(4, 3)], [rand(7, 3)], [rand(2, 3)])
 
 
 def test_random_operators_draw_in_order():

@@ -170,6 +170,7 @@ def run_all(names, every):
                 failures[name] = (text, None)
             except Exception as theirs:  # noqa: BLE001
                 failures[name] = (text, f"{type(theirs).__name__}: {str(theirs).strip()[:100]}")
+            print(f"{name}\n    {text}\n    torch.jit: {failures[name][1] or 'passes'}", flush=True)
 
     for op in op_db:
         if not every:
@@ -182,8 +183,6 @@ def run_all(names, every):
                     attempt(name, lambda tracer, op=op, sample=sample: trace_op(tracer, op, sample))
     for info in module_db:
         attempt(info.name, lambda tracer, info=info: check_module(info, tracer, 1000 if every else 1))
-    for name, (ours, theirs) in failures.items():
-        print(f"{name}\n    {ours}\n    torch.jit: {theirs or 'passes'}")
     passes = sum(theirs is None for _, theirs in failures.values())
     print(f"{done} tried, {len(failures)} fail, {passes} of these pass under torch.jit.trace")
     return passes

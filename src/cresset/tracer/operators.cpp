@@ -3,6 +3,7 @@
 // A number may reach an operator as a tensor (`x * 2` is mul.Tensor on a wrapped number) or as a plain int that was a
 // traced size. The node gets the number as a number, through the overload that takes a Scalar, so that types promote as
 // they did, and the size keeps its origin.
+#include <ATen/core/class_type.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/jit_type.h>
 
@@ -141,13 +142,19 @@ class Recorder::OperatorRecord {
       if (alias && alias->isWrite()) noteWrites(arguments_[i]);
     }
     const size_t count = schema.returns().size(), first = stack_.size() - count;
+    std::vector<at::Tensor> inputs, outputs;
+    for (const IValue& value : arguments_) {
+      visitTensors(value, [&](const at::Tensor& tensor) { inputs.push_back(tensor); });
+    }
     for (size_t i = 0; i < count; ++i) {
       const IValue& result = stack_[first + i];
       recorder_.setValue(result, node_->output(i));
+      visitTensors(result, [&](const at::Tensor& tensor) { outputs.push_back(tensor); });
       if (result.isTensor() && leavesUninitialized(schema.name())) {
         if (const void* storage = storage_(result.toTensor())) recorder_.uninitialized_.insert(storage);
       }
     }
+    recorder_.rememberGradient(inputs, outputs);
   }
 
  private:
@@ -292,7 +299,11 @@ class Recorder::OperatorRecord {
       if (!value.isTensor() || is_number_[i]) return number;
       return recorder_.insert(prim::NumToTensor, std::array{number}, c10::TensorType::get());
     }
-    if (is_number_[i]) return graph_.insertConstant(numberIn(value.toTensor()));
+    if (is_number_[i]) {
+      const IValue number = numberIn(value.toTensor());
+      Value* divisor = op_->kind() == aten::div ? recorder_.divisorInBackward(number) : nullptr;
+      return divisor ? divisor : graph_.insertConstant(number);
+    }
     if (value.isIntList() && !substitutes.empty()) {
       std::vector<Value*> elements;
       int element = 0;
@@ -301,6 +312,12 @@ class Recorder::OperatorRecord {
         elements.push_back(number ? number : graph_.insertConstant(IValue(item)));
       }
       return recorder_.listOf(std::move(elements), c10::IntType::get());
+    }
+    if (op_->kind() == aten::div && (value.isInt() || value.isDouble())) {
+      if (Value* divisor = recorder_.divisorInBackward(value)) return divisor;
+    }
+    if (value.isIntList()) {
+      if (Value* shape = recorder_.shapeInBackward(value.toIntVector())) return shape;
     }
     return recorder_.valueOf(value, argument.type());
   }

@@ -1,6 +1,8 @@
 // What each tensor, number and container is in the graph. See recorder.h.
 #include "cresset/tracer/recorder.h"
 
+#include <torch/csrc/autograd/node.h>
+
 #include <ATen/core/Formatting.h>
 #include <ATen/core/jit_type.h>
 #include <ATen/ops/clone_ops.h>

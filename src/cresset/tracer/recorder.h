@@ -133,6 +133,11 @@ class Recorder {
     Value* self;
     std::unordered_map<std::string, Value*> attributes;  // by dotted path from the root
   };
+  /// Where an autograd node comes from.
+  struct Gradient {
+    c10::intrusive_ptr<torch::autograd::Node> node;
+    std::vector<at::Tensor> inputs, outputs;
+  };
   class OperatorRecord;
 
   Value* constantValue(const IValue& value, const TypePtr& type);
@@ -151,6 +156,14 @@ class Recorder {
   void noteEscape(const IValue& value);
   /// What the contents of this tensor are by now, if they came from where the tracer can't see.
   void readContents(const at::Tensor& tensor);
+  // In a backward pass (backward.cpp)
+  void rememberGradient(const std::vector<at::Tensor>& inputs, const std::vector<at::Tensor>& outputs);
+  const Gradient* currentGradient() const;
+  /// `sizes` as the shape of a tensor of the forward pass; null if it is none, or if no backward pass runs.
+  Value* shapeInBackward(at::IntArrayRef sizes);
+  /// `number` as that by which the gradient of a mean is divided.
+  Value* divisorInBackward(const IValue& number);
+
   Value* outputTensor(const at::Tensor& tensor, size_t position);
   void resolveLiterals();
 
@@ -165,9 +178,9 @@ class Recorder {
   std::unordered_map<const void*, std::pair<IValue, AttributePath>> attributes_;  // by TensorImpl or Object
   std::unordered_set<const void*> uninitialized_;                                 // StorageImpls never written to
   std::unordered_map<const void*, Literal> literals_;                             // by StorageImpl
+  std::unordered_map<const torch::autograd::Node*, Gradient> gradients_;
   std::vector<PlainNumber> plain_numbers_;
   std::unordered_set<const Value*> asked_for_name_;
-  size_t names_asked_ = 0;
 
   friend class Recording;
 };
