@@ -717,3 +717,59 @@ def test_trace_of_a_trace_is_a_no_op(tmp_path):
     module = quietly(torch.nn.Linear(2, 2), (rand(1, 2),))
     with pytest.warns(UserWarning, match="already a ScriptModule, tracing it is a no-op"):
         assert cresset.trace(module, (rand(1, 2),)) is module
+
+
+def test_generators_are_no_part_of_a_program():
+    generator = torch.Generator().manual_seed(1)
+    with pytest.warns(cresset.TracerWarning, match="default generator"):
+        traced = cresset.trace(lambda x: x + torch.rand(3, generator=generator), (rand(3),), check_trace=False)
+    torch.manual_seed(5)
+    result = traced(torch.zeros(3))
+    torch.manual_seed(5)
+    assert torch.equal(result, torch.rand(3))
+
+
+def test_assigned_data():
+    def function(x, y):
+        z = x.clone()
+        z.data = y * 2
+        return z + 1
+
+    check(function, [rand(3), rand(3)], [rand(4), rand(4)])
+
+
+def test_forks_run_in_order():
+    unit = cresset.CompilationUnit("def f(x: Tensor) -> Tensor:\n  return x + 1\n")
+
+    def function(x):
+        future = cresset.fork(unit.f, x * 2)
+        return cresset.wait(future) * x
+
+    traced = quietly(function, (rand(2),))
+    assert "prim::CallFunction" in kinds(traced.graph)
+    assert traced(torch.ones(3)).tolist() == [3, 3, 3]
+
+
+@pytest.mark.skipif(not hasattr(cresset, "script"), reason="cresset.script is to come")
+def test_script_if_tracing():
+    @cresset.script_if_tracing
+    def clip(x):
+        if bool(x.sum() > 3):
+            return x - 1
+        return x
+
+    traced = quietly(lambda x: clip(x) * 2, (torch.ones(2),))
+    for x in (torch.ones(2), torch.ones(5)):
+        assert torch.equal(traced(x), clip(x) * 2)
+
+
+def test_sizes_that_outlive_the_trace_in_a_module():
+    class Cache(torch.nn.Module):
+        def forward(self, x):
+            self.length = x.shape[1]
+            self.shape = x.shape
+            return x + torch.arange(self.length)
+
+    module = Cache()
+    quietly(module, (rand(2, 3),))
+    assert type(module.length) is int and type(module.shape[0]) is int

@@ -9,7 +9,7 @@
 namespace cresset::tracer {
 
 Value* Recorder::outputTensor(const at::Tensor& tensor, size_t position) {
-  if (!tensor.defined()) return insert(prim::AutogradZero, {}, c10::TensorType::get());
+  if (!tensor.defined()) throw UserError("The traced function returned a tensor that is undefined.");
   readContents(tensor);
   noteWrite(tensor);
   if (isKnown(tensor)) return tensorValue(tensor);
