@@ -237,6 +237,11 @@ def test_wrapped_numbers_promote_as_they_did():
     assert traced(torch.tensor(2)).dtype == torch.float32
 
 
+def test_bools_promote_as_they_did():
+    traced = check(lambda x: x * True, [torch.tensor([True, False])])
+    assert traced(torch.tensor([True])).dtype == torch.bool
+
+
 # ---- Inputs and outputs
 
 

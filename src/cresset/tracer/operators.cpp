@@ -204,6 +204,7 @@ class Recorder::OperatorRecord {
     for (size_t i = 0; i < arguments.size(); ++i) {
       const IValue& value = stack_[first_ + i];
       if (!value.isTensor() || !isWrappedNumber(value.toTensor()) || recorder_.isKnown(value.toTensor())) continue;
+      if (value.toTensor().scalar_type() == at::kBool) continue;  // in programs, a bool is no number
       any = is_number_[i] = true;
     }
     if (!any) return;
