@@ -307,6 +307,14 @@ _OFF = {
 }
 
 
+def _pass_by(operator):
+    """Lets an operator of PyTorch's that is written in Python, dispatch included, overlook the tracer's key. What it calls
+    is traced."""
+    key = torch._C._dispatch_tls_local_include_set().highestPriorityTypeId()  # the tracer's is above all others
+    if operator.non_fallthrough_keys.has(key):
+        operator.non_fallthrough_keys = operator.non_fallthrough_keys.remove(key)
+
+
 class _Mode(TorchFunctionMode):
     """Sees the calls of PyTorch's functions on the thread that traces."""
 
@@ -324,6 +332,8 @@ class _Mode(TorchFunctionMode):
             return handler(self, function, args, kwargs)
         if type(function) is types.FunctionType:
             return self.call_python(function, args, kwargs)
+        if isinstance(function, torch._ops.HigherOrderOperator):
+            _pass_by(function)
         return _call(function, args, kwargs)
 
     def call_python(self, function, args, kwargs):

@@ -418,6 +418,11 @@ def test_vmap():
     check(lambda x, y: function(x, y) + 1, [rand(4, 3), rand(4, 3)], [rand(4, 5), rand(4, 5)])
 
 
+def test_nested_vmap_at_other_sizes():
+    mask = torch.func.vmap(torch.func.vmap(lambda q, k: k <= q, (None, 0)), (0, None))
+    check(lambda x: mask(torch.arange(x.size(0)), torch.arange(x.size(1))) * x, [rand(4, 5)], [rand(7, 3)])
+
+
 class Cube(torch.autograd.Function):
     @staticmethod
     def forward(ctx, x):

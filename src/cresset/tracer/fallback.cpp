@@ -49,9 +49,10 @@ bool isTransformed(c10::DispatchKeySet keys) {
 void fallback(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch::jit::Stack* stack) {
   Recorder* recorder = current_recorder;
   // Threads that PyTorch starts inherit the key, but belong to no trace.
-  if (!recorder || isAutocast(op, keys) || isTransformed(keys)) {
-    op.redispatchBoxed(keys & kBelowMode, stack);
-    return;
+  if (!recorder || isAutocast(op, keys)) return op.redispatchBoxed(keys & kBelowMode, stack);
+  if (isTransformed(keys)) {
+    const Recorder::Transform transform(*recorder);
+    return op.redispatchBoxed(keys & kBelowMode, stack);
   }
   recorder->runOperator(op, keys & kBelowMode, *stack);
 }

@@ -319,6 +319,10 @@ class Recorder::OperatorRecord {
     }
     if (value.isIntList()) {
       if (Value* shape = recorder_.shapeInBackward(value.toIntVector())) return shape;
+      const IValue& first = stack_[first_];
+      if (i > 0 && first.isTensor()) {
+        if (Value* shape = recorder_.shapeInTransform(first.toTensor(), value.toIntVector())) return shape;
+      }
     }
     return recorder_.valueOf(value, argument.type());
   }

@@ -106,6 +106,18 @@ class Recorder {
   /// A node whose results Python computed itself: `kind(inputs) -> result`.
   void recordResult(Symbol kind, std::span<Value* const> inputs, const IValue& result);
 
+  /// While one lives, a functorch transform makes the operators that run.
+  class Transform {
+   public:
+    explicit Transform(Recorder& recorder) : depth_(recorder.transforms_) { ++depth_; }
+    ~Transform() { --depth_; }
+    Transform(const Transform&) = delete;
+    Transform& operator=(const Transform&) = delete;
+
+   private:
+    int& depth_;
+  };
+
   // ---- Scopes (scopes.cpp)
   /// The program calls the submodule at `path` of self. False if there is no such submodule.
   bool pushScope(const AttributePath& path);
@@ -156,11 +168,13 @@ class Recorder {
   void noteEscape(const IValue& value);
   /// What the contents of this tensor are by now, if they came from where the tracer can't see.
   void readContents(const at::Tensor& tensor);
-  // In a backward pass (backward.cpp)
+  // Sizes that PyTorch computed (computed_sizes.cpp)
   void rememberGradient(const std::vector<at::Tensor>& inputs, const std::vector<at::Tensor>& outputs);
   const Gradient* currentGradient() const;
   /// `sizes` as the shape of a tensor of the forward pass; null if it is none, or if no backward pass runs.
   Value* shapeInBackward(at::IntArrayRef sizes);
+  /// `sizes` as the shape of `tensor` with dimensions of size 1 between; null if it is none, or if no transform runs.
+  Value* shapeInTransform(const at::Tensor& tensor, at::IntArrayRef sizes);
   /// `number` as that by which the gradient of a mean is divided.
   Value* divisorInBackward(const IValue& number);
 
@@ -179,6 +193,7 @@ class Recorder {
   std::unordered_set<const void*> uninitialized_;                                 // StorageImpls never written to
   std::unordered_map<const void*, Literal> literals_;                             // by StorageImpl
   std::unordered_map<const torch::autograd::Node*, Gradient> gradients_;
+  int transforms_ = 0;
   std::vector<PlainNumber> plain_numbers_;
   std::unordered_set<const Value*> asked_for_name_;
 

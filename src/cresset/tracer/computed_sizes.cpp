@@ -1,10 +1,13 @@
-// Sizes in a backward pass that runs inside a traced program.
+// Sizes that PyTorch itself computed: in a backward pass, and in functorch's transforms, that run inside a traced
+// program.
 //
 // Autograd saves the sizes of what it saw in the forward pass as plain ints, and its formulas give them to operators:
 // the gradient of a sum is expanded to the size of what was summed. Whoever traces forces from an energy wants that for
 // any number of atoms. So the tracer remembers, for each autograd node, the tensors of the operator that made it; when
 // that node runs, a list of ints that is the shape of one of them is taken to be its shape. Other numbers that a
 // formula computed from sizes stay constants, as under torch.jit, but for the divisor of a mean.
+//
+// vmap's rules align the dimensions of their operands by views that put dimensions of size 1 between.
 #include <torch/csrc/autograd/node.h>
 
 #include <ATen/core/grad_mode.h>
@@ -74,6 +77,24 @@ Value* Recorder::shapeInBackward(at::IntArrayRef sizes) {
     }
   }
   return nullptr;
+}
+
+Value* Recorder::shapeInTransform(const at::Tensor& tensor, at::IntArrayRef sizes) {
+  if (transforms_ == 0 || !tensor.defined() || tensor.is_nested() || tensor.dim() == 0) return nullptr;
+  const at::IntArrayRef whole = tensor.sizes();
+  std::vector<int64_t> origins;  // the dimension of `tensor` that each size is; -1 for a 1 between
+  int64_t dim = 0;
+  for (const int64_t size : sizes) {
+    const bool is_next = dim < tensor.dim() && whole[static_cast<size_t>(dim)] == size;
+    if (!is_next && size != 1) return nullptr;
+    origins.push_back(is_next ? dim++ : -1);
+  }
+  if (dim != tensor.dim() || !findTensor(tensor)) return nullptr;
+  std::vector<Value*> elements;
+  for (const int64_t origin : origins) {
+    elements.push_back(origin < 0 ? graph_->insertConstant(IValue(1)) : numberValue(size(tensor, origin)));
+  }
+  return listOf(std::move(elements), c10::IntType::get());
 }
 
 Value* Recorder::divisorInBackward(const IValue& number) {
