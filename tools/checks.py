@@ -23,8 +23,9 @@ LAYERS = {
     "frontend": ["program"],
     "interpreter": ["program"],
     "passes": ["interpreter"],
+    "tracer": ["passes"],
     "archive": ["frontend", "interpreter"],
-    "module": ["archive", "passes"],
+    "module": ["archive", "passes", "tracer"],
     "python": ["module"],
 }
 # The umbrella header of the public API stands beside the folders.

@@ -29,6 +29,7 @@ from ._runtime import (
     wait,
 )
 from ._serialization import load, save
+from ._trace import TracerWarning, TracingCheckError, is_tracing, script_if_tracing, trace, trace_module
 
 __version__ = _C.__version__
 
@@ -50,12 +51,15 @@ __all__ = [
     "ScriptMethod",
     "ScriptModule",
     "ScriptObject",
+    "TracerWarning",
+    "TracingCheckError",
     "UserError",
     "annotate",
     "fork",
     "function_from_graph",
     "get_num_fork_threads",
     "is_scripting",
+    "is_tracing",
     "isinstance",
     "load",
     "parse_ir",
@@ -63,14 +67,15 @@ __all__ = [
     "parse_type",
     "passes",
     "save",
+    "script_if_tracing",
     "set_num_fork_threads",
+    "trace",
+    "trace_module",
     "wait",
 ]
 
 _NOT_YET = {
     "script": "compiling Python functions and modules",
-    "trace": "tracing",
-    "trace_module": "tracing",
     "freeze": "freezing modules",
     "optimize_for_inference": "optimizing modules",
 }

@@ -30,7 +30,8 @@ def fork(func, *args, **kwargs):
     script = func
     if builtins.isinstance(func, torch.nn.Module) and hasattr(func, "_c") and not _has_hooks(func):
         script = func.forward
-    future = _C._fork(script, args, kwargs)
+    # A trace records what its own thread does, in that order.
+    future = None if _C._tracing() else _C._fork(script, args, kwargs)
     if future is not None:
         return future
     future = _C.Future()

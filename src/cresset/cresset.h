@@ -1,10 +1,12 @@
-// Cresset's C++ interface in one include: modules, compilation units, loading, saving, limits, errors, what scripts print.
+// Cresset's C++ interface in one include: modules, compilation units, loading, saving, tracing, limits, errors, what
+// scripts print.
 #pragma once
 
 #include "cresset/archive/archive.h"
 #include "cresset/archive/save.h"
 #include "cresset/interpreter/interpreter.h"
 #include "cresset/module/module.h"
+#include "cresset/module/trace.h"
 #include "cresset/ops/limits.h"
 #include "cresset/support/error.h"
 #include "cresset/support/print_handler.h"

@@ -9,6 +9,7 @@
 #include "cresset/module/values.h"
 #include "cresset/ops/format.h"
 #include "cresset/support/error.h"
+#include "cresset/tracer/tracer.h"
 
 namespace cresset {
 
@@ -85,7 +86,7 @@ void checkAndNormalizeInputs(const c10::FunctionSchema& schema, std::vector<IVal
 
 IValue callFunction(Function& function, std::vector<IValue> inputs, const Kwargs& kwargs) {
   checkAndNormalizeInputs(function.getSchema(), inputs, kwargs);
-  function.run(inputs);
+  runOrTrace(function, inputs);
   CRESSET_CHECK(inputs.size() == 1, "a function leaves one result: " + function.qualname().qualifiedName());
   return std::move(inputs.back());
 }

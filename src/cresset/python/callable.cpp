@@ -16,6 +16,7 @@
 #include "cresset/interpreter/futures.h"
 #include "cresset/interpreter/interpreter.h"
 #include "cresset/passes/pass.h"
+#include "cresset/tracer/tracer.h"
 
 namespace cresset::python {
 
@@ -229,7 +230,7 @@ PyObject* callVector(PyObject* callable, PyObject* const* args, size_t nargsf, P
     WarningErrors warnings;
     {
       py::gil_scoped_release no_gil;
-      target.function->run(stack);
+      runOrTrace(*target.function, stack);
     }
     warnings.raisePending();
     IValue result = std::move(stack.back());

@@ -114,10 +114,11 @@ PyObject* guarded(Body&& body) noexcept {
   }
 }
 
-// ---- graph.cpp, program.cpp, host.cpp
+// ---- graph.cpp, program.cpp, host.cpp, tracing.cpp
 void bindGraph(py::module_& module);
 void bindProgram(py::module_& module);
 void bindHost(py::module_& module);
+void bindTracing(py::module_& module);
 /// Before scripts run on this thread: makes Ctrl-C reach them, and their operators' warnings reach Python.
 void prepareThread();
 /// Whether Python can no longer be called.

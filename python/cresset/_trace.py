@@ -1,0 +1,494 @@
+"""``cresset.trace`` and ``cresset.trace_module``: programs made by running Python code on example inputs.
+
+The recording is done in C++ (src/cresset/tracer); here is what only Python knows: the names of arguments, which module
+is where, and the check that a trace does what the code does, with torch.jit's names and phrases.
+"""
+
+import difflib
+import functools
+import inspect
+import re
+import textwrap
+import warnings
+
+import torch
+
+from . import _C
+from ._objects import ScriptModule
+from ._traced_numbers import forget
+from ._tracing_hooks import TracerWarning, Tracing
+
+__all__ = ["TracerWarning", "TracingCheckError", "is_tracing", "script_if_tracing", "trace", "trace_module"]
+
+
+class TracingCheckError(Exception):
+    """A trace differs from another trace of the same code on the same inputs, or can't be run."""
+
+    def __init__(self, graph_diff_error, tensor_compare_error, extra_msg=None):
+        self.message = "Tracing failed sanity checks!\n"
+        if extra_msg is not None:
+            self.message += extra_msg + "\n"
+        if graph_diff_error is not None:
+            self.message += "ERROR: Graphs differed across invocations!\n" + _indent(graph_diff_error) + "\n"
+        if tensor_compare_error is not None:
+            self.message += (
+                "ERROR: Tensor-valued Constant nodes differed in value across invocations. This often indicates that "
+                "the tracer has encountered untraceable code.\n" + _indent(tensor_compare_error) + "\n"
+            )
+        super().__init__(self.message)
+
+
+def is_tracing():
+    """Whether this thread runs code that :func:`cresset.trace` records. False in scripts."""
+    return _C._tracing()
+
+
+def _indent(text):
+    return textwrap.indent(text, "\t", lambda line: True)
+
+
+# ---- Recording
+
+
+def _argument_names(function):
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return []
+    return [p.name for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.POSITIONAL_ONLY)]
+
+
+def _distinct(value, seen):
+    """Inputs in which every tensor is an object of its own: an alias stands in for one that occurs again, or the graph
+    could not tell its inputs apart."""
+    if isinstance(value, torch.Tensor):
+        if id(value) in seen:
+            return value.view_as(value)
+        seen.add(id(value))
+        return value
+    if type(value) in (tuple, list):
+        return type(value)([_distinct(item, seen) for item in value])
+    if isinstance(value, tuple):
+        return type(value)(*(_distinct(item, seen) for item in value))
+    if type(value) is dict:
+        return {key: _distinct(item, seen) for key, item in value.items()}
+    return value
+
+
+def _run(context, function, args, kwargs):
+    with context:
+        return function(*args, **kwargs)
+
+
+def _record(function, names, args, kwargs, *, module=None, paths=None, strict, force_outplace):
+    """The finished trace of ``function(*args, **kwargs)``; ``names`` are those of the positional arguments."""
+    recording = _C._Trace(_run.__code__, force_outplace)
+    if module is not None:
+        recording.set_self(module)
+    seen = set()
+    args = tuple(_distinct(value, seen) for value in args)
+    kwargs = {name: _distinct(value, seen) for name, value in kwargs.items()}
+    taken = {"self"}
+    for position, value in enumerate(args):
+        name = names[position] if position < len(names) else f"argument_{position + 1}"
+        while name in taken:
+            name += "_"
+        taken.add(name)
+        recording.add_input(name, value)
+    for name, value in kwargs.items():
+        recording.add_input(name, value)
+    result = recording.run(functools.partial(_run, Tracing(paths), function, args, kwargs))
+    recording.finish(result, strict)
+    return recording
+
+
+def _as_tuple(inputs):
+    if isinstance(inputs, (torch.Tensor, dict)):
+        return (inputs,)
+    return inputs if isinstance(inputs, tuple) else tuple(inputs)
+
+
+def _function_name(function):
+    name = getattr(function, "__name__", None) or type(function).__name__
+    if name == "<lambda>":
+        return "_lambda"
+    return re.sub(r"\W", "_", name)
+
+
+def _in_order(names, kwargs):
+    """Keyword arguments in the order of the signature."""
+    known = {name: kwargs[name] for name in names if name in kwargs}
+    return {**known, **kwargs}
+
+
+# ---- The interface
+
+
+def trace(
+    func,
+    example_inputs=None,
+    optimize=None,
+    check_trace=True,
+    check_inputs=None,
+    check_tolerance=1e-5,
+    strict=True,
+    _force_outplace=False,
+    _module_class=None,
+    _compilation_unit=None,
+    example_kwarg_inputs=None,
+    _store_inputs=True,
+):
+    """Runs ``func`` on example inputs and returns a program that does what PyTorch did meanwhile.
+
+    ``func`` is a function, a :class:`torch.nn.Module` or its ``forward``. Inputs and results are tensors, or tuples,
+    lists and dicts of tensors, nested. A function gives a :class:`cresset.ScriptFunction`, a module a
+    :class:`cresset.ScriptModule` with the same parameters.
+
+    Sizes stay symbolic: ``x.shape``, ``len(x)``, ``x.numel()`` and what is computed from them (``//``, ``min``,
+    ``math.sqrt``, …) are computed anew in each call. Decisions do not: the branches that were taken and the rounds that
+    loops made are what the program does from then on. Where Python turns a tensor or a size into a value that the trace
+    can't follow, a :class:`cresset.TracerWarning` points at the line. Script functions and script modules that are
+    called stay calls, with their control flow.
+
+    :param check_trace: trace again and compare the graphs and the results of trace and code.
+    :param check_inputs: a list of tuples of inputs to check with; the example inputs if not given.
+    :param check_tolerance: how far results may be from each other.
+    :param strict: refuse to return dicts, whose keys are constants of the trace.
+    :param example_kwarg_inputs: inputs by name, instead of ``example_inputs``.
+    """
+    _ignore(optimize)
+    if isinstance(func, ScriptModule):
+        warnings.warn(
+            "The input to trace is already a ScriptModule, tracing it is a no-op. Returning the object as is.",
+            stacklevel=2,
+        )
+        return func
+    owner = getattr(func, "__self__", None)
+    if isinstance(func, torch.nn.Module) or (
+        isinstance(owner, torch.nn.Module) and getattr(func, "__name__", "") == "forward"
+    ):
+        if example_inputs is None:
+            if not isinstance(example_kwarg_inputs, dict):
+                raise RuntimeError("example_kwarg_inputs should be a dict")
+            example_inputs = example_kwarg_inputs
+        return trace_module(
+            func if isinstance(func, torch.nn.Module) else owner,
+            {"forward": example_inputs},
+            None,
+            check_trace,
+            None if check_inputs is None else [{"forward": inputs} for inputs in check_inputs],
+            check_tolerance,
+            strict,
+            _force_outplace,
+            example_inputs_is_kwarg=isinstance(example_kwarg_inputs, dict),
+        )
+    if isinstance(owner, torch.nn.Module):
+        raise AttributeError("trace doesn't support compiling individual module's functions.\nPlease use trace_module")
+    by_name = example_inputs is None
+    if by_name and not isinstance(example_kwarg_inputs, dict):
+        raise RuntimeError("example_kwarg_inputs should be a dict")
+    example = example_kwarg_inputs if by_name else _as_tuple(example_inputs)
+
+    def make(inputs):
+        names = _argument_names(func)
+        args, kwargs = ((), _in_order(names, inputs)) if by_name else (inputs, {})
+        recording = _record(func, names, args, kwargs, strict=strict, force_outplace=_force_outplace)
+        return recording.declare(_function_name(func))
+
+    traced = make(example)
+    if check_trace:
+        checks = [example] if check_inputs is None else list(check_inputs)
+        if not by_name:
+            checks = [_as_tuple(inputs) for inputs in checks]
+        _check(checks, func, traced, lambda inputs: make(inputs), check_tolerance, by_name)
+    return traced
+
+
+def trace_module(
+    mod,
+    inputs,
+    optimize=None,
+    check_trace=True,
+    check_inputs=None,
+    check_tolerance=1e-5,
+    strict=True,
+    _force_outplace=False,
+    _module_class=None,
+    _compilation_unit=None,
+    example_inputs_is_kwarg=False,
+    _store_inputs=True,
+):
+    """Traces methods of a module: ``inputs`` are example inputs by the name of the method.
+
+    Returns a :class:`cresset.ScriptModule` with the parameters, buffers and submodules of ``mod`` and the traced methods.
+    The code of each submodule that ran is a method of that submodule. See :func:`cresset.trace`.
+
+    :param example_inputs_is_kwarg: the example inputs of a method are a dict of keyword arguments.
+    """
+    _ignore(optimize)
+    if not isinstance(mod, torch.nn.Module):
+        raise AttributeError("expected torch.nn.Module as the first argument")
+    if not isinstance(inputs, dict):
+        raise AttributeError("expected a dictionary of (method_name, input) pairs")
+    settings = {"strict": strict, "force_outplace": _force_outplace, "by_name": example_inputs_is_kwarg}
+    traced = _trace_methods(mod, inputs, **settings)
+    if check_trace:
+        for name in inputs:
+            checks = [inputs] if check_inputs is None else list(check_inputs)
+            _check(
+                [_inputs_of(check[name], example_inputs_is_kwarg) for check in checks],
+                mod if name == "forward" else getattr(mod, name),
+                getattr(traced, name),
+                lambda given, name=name: getattr(_trace_methods(mod, {name: given}, **settings), name),
+                check_tolerance,
+                example_inputs_is_kwarg,
+            )
+    return traced
+
+
+def _inputs_of(example, by_name):
+    return example if by_name and isinstance(example, dict) else _as_tuple(example)
+
+
+def _trace_methods(mod, inputs, *, strict, force_outplace, by_name):
+    from ._modules import convert
+
+    module = convert(mod, compile_methods=False, share_types=False)
+    paths = {}
+    for path, child in mod.named_modules():
+        paths[id(child)] = path.split(".") if path else []
+    for name, example in inputs.items():
+        # `forward` runs with the module's hooks, and has the arguments of the method.
+        function = mod if name == "forward" else getattr(mod, name)
+        names = _argument_names(getattr(mod, name))
+        args, kwargs = _inputs_of(example, by_name), {}
+        if isinstance(args, dict):
+            for key in args:
+                if key not in names:
+                    valid = "[" + ",".join(names) + "]"
+                    raise NameError(
+                        f"'{key}' is not in forward() method's arguments,\n"
+                        f"                         valid arguments name are {valid}"
+                    )
+            args, kwargs = (), _in_order(names, args)
+        recording = _record(
+            function, names, args, kwargs, module=module, paths=paths, strict=strict, force_outplace=force_outplace
+        )
+        method = recording.declare(name)
+        if name == "forward":
+            module.__dict__["forward"] = method
+    _forget_numbers(mod)
+    return module
+
+
+def _forget_numbers(mod):
+    """Sizes that the module's code kept (`self.length = x.shape[0]`) are plain numbers from now on."""
+    for child in mod.modules():
+        for name, value in list(vars(child).items()):
+            kept = forget(value)
+            if kept is not value:
+                child.__dict__[name] = kept
+
+
+def _ignore(optimize):
+    if optimize is not None:
+        warnings.warn("`optimize` has no effect.", FutureWarning, stacklevel=3)
+
+
+def script_if_tracing(fn):
+    """A decorator: the function is compiled with :func:`cresset.script` when it is called by code that is being traced,
+    so that its control flow is kept; otherwise it is an ordinary Python function."""
+
+    @functools.wraps(fn)
+    def wrapper(*args, **kwargs):
+        if not is_tracing():
+            return fn(*args, **kwargs)
+        from . import script
+
+        return script(fn)(*args, **kwargs)
+
+    # torch.jit's names, by which compilers find the function behind the wrapper.
+    wrapper.__original_fn = fn
+    wrapper.__script_if_tracing_wrapper = True
+    return wrapper
+
+
+# ---- Checks
+
+
+def _clone(value):
+    if isinstance(value, torch.Tensor):
+        clone = value.detach().clone().requires_grad_(value.requires_grad)
+        if value.grad is not None:
+            clone.grad = _clone(value.grad)
+        return clone
+    if type(value) in (tuple, list):
+        return type(value)([_clone(item) for item in value])
+    if isinstance(value, tuple):
+        return type(value)(*(_clone(item) for item in value))
+    if isinstance(value, dict):
+        return {key: _clone(item) for key, item in value.items()}
+    return value
+
+
+def _tensors(value):
+    if isinstance(value, torch.Tensor):
+        return [value]
+    if isinstance(value, (tuple, list)):
+        return [tensor for item in value for tensor in _tensors(item)]
+    if isinstance(value, dict):
+        return [tensor for item in value.values() for tensor in _tensors(item)]
+    return []
+
+
+def _check(checks, function, traced, retrace, tolerance, by_name):
+    for inputs in checks:
+        again = retrace(_clone(inputs))
+        diagnosis = functools.partial(_graph_differences, traced, again)
+        ran = _outputs(traced, inputs, by_name, "trace", diagnosis)
+        expected = _outputs(function, inputs, by_name, "Python function", diagnosis)
+        warned = []
+        if _compare(ran, expected, "Python function", tolerance, traced, warned):
+            repeated = _outputs(again, inputs, by_name, "repeated trace", diagnosis)
+            _compare(ran, repeated, "repeated trace", tolerance, traced, warned)
+        graphs, constants = diagnosis()
+        if graphs is not None or constants is not None:
+            raise TracingCheckError(graphs, constants)
+
+
+def _outputs(callee, inputs, by_name, what, diagnosis):
+    inputs = _clone(inputs)
+    try:
+        return [t.detach() for t in _tensors(callee(**inputs) if by_name else callee(*inputs))]
+    except Exception as error:
+        message = (
+            f"encountered an exception while running the {what} with test inputs.\nException:\n{_indent(str(error))}"
+        )
+        raise TracingCheckError(*diagnosis(), extra_msg=message) from error
+
+
+def _close(a, b, tolerance):
+    if a.is_quantized:
+        a = a.dequantize()
+    if b.is_quantized:
+        b = b.dequantize()
+    if a.layout != torch.strided and a.is_mkldnn:
+        a = a.to_dense()
+    if b.layout != torch.strided and b.is_mkldnn:
+        b = b.to_dense()
+    if a.is_nested or b.is_nested:
+        if a.is_nested != b.is_nested:
+            raise AssertionError("Only one of the results is a nested tensor")
+        for x, y in zip(a.unbind(), b.unbind()):
+            _close(x, y, tolerance)
+        return
+    wide = torch.cdouble if a.is_complex() or b.is_complex() else torch.double
+    # As wide as can be, so that only the values count; the bound on the difference is the narrower type's.
+    bound = {torch.float16: 1e-5, torch.bfloat16: 1e-5, torch.float64: 1e-7}.get(a.dtype, 1e-5)
+    if not a.is_floating_point() and not a.is_complex():
+        bound = 0.0
+    torch.testing.assert_close(a.to(wide), b.to(wide), rtol=tolerance, atol=bound, equal_nan=True)
+
+
+def _compare(outputs, reference, what, tolerance, traced, warned):
+    same = True
+    for number, (a, b) in enumerate(zip(outputs, reference), 1):
+        try:
+            _close(a, b, tolerance)
+        except AssertionError as error:
+            _warn_random(traced, warned)
+            warnings.warn(
+                f"Output nr {number}. of the traced function does not match the corresponding output of the {what}. "
+                f"Detailed error:\n{error}",
+                TracerWarning,
+                stacklevel=5,
+            )
+            same = False
+    return same
+
+
+def _warn_random(traced, warned):
+    if warned:
+        return
+    warned.append(True)
+    nodes = [node for node in traced.inlined_graph.nodes() if _is_random(node)]
+    if nodes:
+        listing = "\n".join(_indent(repr(node)) for node in nodes[:20])
+        warnings.warn(
+            "Trace had nondeterministic nodes. Did you forget call .eval() on your model? Nodes:\n"
+            + listing
+            + "\nThis may cause errors in trace checking. To disable trace checking, pass check_trace=False to "
+            "cresset.trace()",
+            TracerWarning,
+            stacklevel=6,
+        )
+
+
+def _is_random(node):
+    name = node.kind()
+    if not name.startswith("aten::"):
+        return False
+    schema = node.schema()
+    packet = getattr(torch.ops.aten, name[len("aten::") :], None)
+    overload = getattr(packet, (schema.overload_name if schema else "") or "default", None)
+    if overload is None or torch.Tag.nondeterministic_seeded not in overload.tags:
+        return False
+    if name in ("aten::dropout", "aten::feature_dropout", "aten::alpha_dropout", "aten::feature_alpha_dropout"):
+        return node.inputs()[2].toIValue() is not False  # `train`
+    return True
+
+
+def _graph_differences(traced, again):
+    """Texts that say how the graphs of two traces differ, and their tensor constants; None where they don't."""
+    graphs = traced.inlined_graph, again.inlined_graph
+    nodes = list(zip(*(graph.nodes() for graph in graphs)))
+    texts = [_canonical(graph.str(False), {}) for graph in graphs]
+    found = None
+    if texts[0] != texts[1]:
+        found = "Graph diff:\n" + _indent(_difference(*texts)) + "\n"
+        names = {}, {}
+        for a, b in nodes:
+            lines = _canonical(_line(a), names[0]), _canonical(_line(b), names[1])
+            if lines[0] != lines[1]:
+                found += "First diverging operator:\nNode diff:\n" + _indent(_difference(*lines)) + "\n"
+                if a.sourceRange():
+                    found += "Trace source location:\n" + _indent(a.sourceRange()) + "\n"
+                if b.sourceRange():
+                    found += "Check source location:\n" + _indent(b.sourceRange()) + "\n"
+                break
+    constants = None
+    for a, b in nodes:
+        if a.kind() != b.kind():
+            break
+        if a.kind() != "prim::Constant" or not (a.hasAttribute("value") and b.hasAttribute("value")):
+            continue
+        values = a["value"], b["value"]
+        if not all(isinstance(value, torch.Tensor) for value in values):
+            continue
+        try:
+            torch.testing.assert_close(*values, equal_nan=True)
+        except (RuntimeError, AssertionError) as error:
+            constants = "Node:\n" + _indent(_line(a)) + "\n"
+            if a.sourceRange():
+                constants += "Source Location:\n" + _indent(a.sourceRange()) + "\n"
+            constants += "Comparison exception: " + _indent(str(error))
+            break
+    return found, constants
+
+
+def _line(node):
+    return re.sub(r" # [^\n]*", "", repr(node))
+
+
+def _canonical(text, numbers):
+    """The text with values numbered in the order in which they appear: names are chance."""
+    text = re.sub(r"___torch_mangle_[0-9]+\.", "", text)
+    return re.sub(r"%[\w.]+", lambda name: f"%{numbers.setdefault(name[0], len(numbers))}", text)
+
+
+def _difference(a, b):
+    return "".join(difflib.ndiff(a.splitlines(True), b.splitlines(True)))
+
+
+for _public in (TracerWarning, TracingCheckError, is_tracing, script_if_tracing, trace, trace_module):
+    _public.__module__ = "cresset"

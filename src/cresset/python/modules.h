@@ -1,0 +1,42 @@
+// Module classes that come from nn.Modules: what the compiler has to know of them beyond their ClassType.
+//
+// A ClassType holds attributes, constants and methods. Code of a module may also use what is no value: functions,
+// submodules whose Python class has further methods, containers whose length and keys are known, and names whose use is
+// an error with a reason. All that is decided once, when the module is converted (cresset/_modules.py), and is equal
+// for all modules that share the class: so it belongs to the class, and is found by it (infoOf).
+#pragma once
+
+#include "cresset/python/common.h"
+
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace cresset::python {
+
+struct ModuleInfo {
+  /// How a module of this class is iterated and indexed in scripts.
+  enum class Container { None, List, Dict, ParameterList, ParameterDict };
+
+  c10::ClassTypePtr type;
+  py::object python_class;
+  Container container = Container::None;
+  /// Names of the submodules, in order; for parameter containers, of the parameters.
+  std::vector<std::string> items;
+  /// Functions that are attributes: Python's, scripted ones, builtin operators.
+  std::map<std::string, py::object> functions;
+  /// Methods with several signatures: the names under which each is compiled.
+  std::map<std::string, std::vector<std::string>> overloads;
+  /// Attributes that no script can hold, and why.
+  std::map<std::string, std::string> failed;
+  /// Names that the author wants scripts not to see.
+  std::set<std::string> ignored;
+};
+
+/// What was registered for the class; null for classes that don't come from nn.Modules of this process.
+const ModuleInfo* infoOf(const c10::ClassType& type);
+void bindModules(py::module_& module);
+
+}  // namespace cresset::python

@@ -1,0 +1,146 @@
+// Python objects as parts of programs: what `cresset.script` is made of.
+//
+// A Python function is compiled from the file that it was written in: our parser reads its `def` in place, and names
+// that the text does not define are looked up in the live function (closure cells, globals, builtins). Whatever Python
+// object a name leads to becomes a SugaredValue: functions are compiled in turn, classes become types, torch's
+// functions operators, numbers constants.
+//
+// Locks: the shared Program's definition lock comes before the GIL. Nobody may wait for it with the GIL held; whoever
+// compiles holds the lock first, and takes the GIL whenever it touches Python objects. ScriptSession does both for
+// entries from Python. Everything declared here must be called with the lock and the GIL held, inside a session or
+// inside the definer of a function that was declared in one; `locked…` functions are the exceptions and say so.
+// While the lock is held no module is imported: another thread may hold that module's import lock and wait for ours.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cresset/frontend/compiler.h"
+#include "cresset/python/common.h"
+#include "cresset/python/shared_program.h"
+
+namespace cresset::python {
+
+/// One step of definition: a call of cresset.script, a conversion of a module. Waits for the definition lock with the
+/// GIL released. Unless finish() is reached, everything declared, registered and cached since is taken back. Nested
+/// sessions (of the same thread) belong to the outermost one: their finish() compiles, and what they made stays only if
+/// the outermost finishes.
+class ScriptSession {
+ public:
+  ScriptSession();
+  ~ScriptSession();
+  ScriptSession(const ScriptSession&) = delete;
+  ScriptSession& operator=(const ScriptSession&) = delete;
+  /// Compiles every body that was declared since (those that they declare included), then keeps all.
+  void finish();
+  /// Runs if the definitions are taken back; for caches.
+  static void onRollback(std::function<void()> undo);
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+// ---- script_source.cpp: text
+
+/// The `def` of a Python function, as its file has it now; decorators are left out. Throws UserError if the source
+/// can't be found, is no `def` (a lambda), or is outside the language.
+Def readFunction(py::handle function);
+/// The `class` statement of a Python class. With `header_only`, methods and other statements of the body are left out.
+ClassDef readClass(py::handle cls);
+/// Where a function's `def` or a class stands, for messages; an empty range if that is not known.
+SourceRange placeOf(py::handle function_or_class);
+
+// ---- script_resolver.cpp: names
+
+/// Names as code at a place of a Python program sees them: closure cells, globals, builtins; and, for annotations, what
+/// they mean as types. Defaults of parameters are the function's live ones.
+ResolverPtr resolverOf(py::handle function);
+/// As seen by the body of a class: the globals of its module, and the class itself by its name.
+ResolverPtr resolverOfClass(py::handle cls);
+/// The Python object that the dotted name means there; null if there is none.
+py::object lookUp(const ResolverPtr& resolver, const std::string& dotted_name);
+
+// ---- script_types.cpp: types
+
+/// The type that a Python object means as an annotation (`int`, `List[int]`, `Optional[C]`, a class, a string, a
+/// forward reference, …). `names` resolves what strings in it name; may be null. Null if it is none.
+TypePtr typeOfAnnotationObject(py::handle annotation, const SourceRange& range, const ResolverPtr& names);
+/// As that, but throws UserError that says what the annotation is.
+TypePtr requireTypeOfAnnotation(py::handle annotation, const SourceRange& range, const ResolverPtr& names);
+/// The type of a Python class: script classes, enums, named tuples, interfaces, exceptions, dataclasses; declared on
+/// first use. Throws UserError if it can't be one.
+TypePtr typeOfClass(py::handle cls, const SourceRange& range);
+/// The type of a class that is known already; null otherwise.
+TypePtr knownTypeOfClass(py::handle cls);
+/// Makes `type` the type of `cls`, until the session is taken back or the class dies.
+void publishClass(py::handle cls, TypePtr type);
+/// The Python class that a type was made from; null if there is none, or if it is gone.
+py::object pythonClassOf(const c10::Type& type);
+
+// ---- script_values.cpp: values
+
+/// What a Python object means in a program. Never null: throws UserError, naming `name`, if the object can't be used.
+SugaredValuePtr sugarOf(py::handle object, EmitContext& cx, const SourceRange& range, const std::string& name);
+/// As sugarOf, but null for objects that mean nothing by themselves.
+SugaredValuePtr trySugarOf(py::handle object, EmitContext& cx, const SourceRange& range, const std::string& name);
+/// A Python value (number, str, bool, None, dtype, device, …, tuples, lists and dicts of them) as a constant; nullopt
+/// for other objects.
+std::optional<IValue> constantOf(py::handle object);
+/// Gives a meaning to objects of one kind; null if the object is of another. Asked before everything else, in order of
+/// registration. This is how nn.Module instances, containers of them and their bound methods get theirs: while nothing
+/// is registered for them they are an error that says so.
+using ObjectHandler = std::function<SugaredValuePtr(
+    py::handle object, EmitContext& cx, const SourceRange& range, const std::string& name)>;
+void addObjectHandler(ObjectHandler handler);
+
+// ---- script_functions.cpp: functions and methods
+
+/// What decorators left on a function (torch.jit's or ours: they leave the same marks).
+enum class Mark { None, Export, Unused, Ignore, IgnoreDrop, ScriptIfTracing, Overload };
+Mark markOf(py::handle function);
+
+/// The function of the shared Program that a Python function is: declared on first use, under its qualified name
+/// (mangled if that is taken), and compiled before the session ends. `range` is where it is used, for the stack of
+/// compilation; empty if from Python.
+Function& declareFunction(py::handle function, const SourceRange& range);
+
+/// A function whose body is a Python function's, under a given name.
+struct MethodOptions {
+  c10::QualifiedName name;
+  /// The receiver's type; null for static methods and functions.
+  TypePtr self_type;
+  /// What the first parameter means in the body; null: a value of `self_type`.
+  std::function<SugaredValuePtr(Value* self)> self;
+  /// Where it is used, for the stack of compilation.
+  SourceRange range;
+  /// Null: that of the function itself.
+  ResolverPtr resolver;
+};
+/// Declares it and queues its body. The caller adds it to the class. @unused ones get a body that raises, @ignore ones
+/// a body that calls back into Python.
+Function& declareMethod(py::handle function, const MethodOptions& options);
+/// "__torch__.package.name" of a function or class, as torch.jit names it.
+c10::QualifiedName qualifiedNameOf(py::handle object);
+/// The signatures that were declared for `function` by @torch.jit._overload (or of a method, by _overload_method):
+/// Python functions, empty if there are none.
+std::vector<py::object> overloadsOf(py::handle function);
+std::vector<py::object> overloadsOfMethod(py::handle method, py::handle cls);
+/// Chooses among several signatures by the arguments, compiling the one that fits.
+SugaredValuePtr overloadedFunction(py::handle function);
+
+/// The function that is being compiled on this thread, innermost; null outside.
+Function* functionBeingCompiled();
+
+// ---- script_ignored.cpp: calls back into Python
+
+/// A function that calls a Python function: ^name(…) in graphs. `signature_of` (usually the same function) says types.
+SugaredValuePtr pythonCallable(py::handle callable, const SourceRange& range);
+
+// ---- script_bind.cpp
+void bindScript(py::module_& module);
+
+}  // namespace cresset::python

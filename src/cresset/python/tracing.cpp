@@ -1,0 +1,263 @@
+// What cresset/_trace.py needs of the tracer: a recorder to run Python code under, and the events that only Python sees
+// (sizes, calls of modules, numbers).
+#include <torch/csrc/Dtype.h>
+
+#include <ATen/core/jit_type.h>
+#include <c10/core/SymInt.h>
+
+#include "cresset/python/common.h"
+#include "cresset/python/frames.h"
+#include "cresset/python/shared_program.h"
+#include "cresset/tracer/recorder.h"
+#include "cresset/tracer/tracer.h"
+
+namespace cresset::python {
+
+using tracer::Recorder;
+
+namespace {
+
+py::object tracingModule() {
+  return py::module_::import("cresset._tracing_hooks");
+}
+
+/// A number of Python's, traced or not.
+c10::SymNode toNode(py::handle object) {
+  if (py::hasattr(object, "_cresset_node")) return py::cast<c10::SymNode>(object.attr("_cresset_node"));
+  if (PyBool_Check(object.ptr())) return c10::make_intrusive<tracer::TracedNumber>(py::cast<bool>(object), nullptr, 0);
+  if (PyFloat_Check(object.ptr())) {
+    return c10::make_intrusive<tracer::TracedNumber>(py::cast<double>(object), nullptr, 0);
+  }
+  return c10::make_intrusive<tracer::TracedNumber>(py::cast<int64_t>(object), nullptr, 0);
+}
+
+py::object toPythonNode(c10::SymNode node) {
+  return py::cast(std::move(node));
+}
+
+/// A node if the number belongs to the trace that runs here, else None.
+py::object tracedOrNone(const c10::SymNode& node) {
+  const tracer::TracedNumber* traced = tracer::asTraced(node);
+  const Recorder* recorder = Recorder::current();
+  if (!traced || !recorder || !traced->valueIn(recorder->serial())) return py::none();
+  return toPythonNode(node);
+}
+
+tracer::Number toNumber(py::handle object) {
+  if (PyFloat_Check(object.ptr())) return py::cast<double>(object);
+  return py::cast<int64_t>(object);
+}
+
+/// What a traced program returned: as convert_in makes it, with traced numbers kept. Recursion is over the nesting of
+/// containers.
+IValue toOutput(py::handle object, bool strict, const Recorder& recorder) {
+  constexpr const char* kStrict =
+      " at the output of the tracer might cause the trace to be incorrect, this is only valid if the container "
+      "structure "
+      "does not change based on the module's inputs. Consider using a constant container instead (e.g. for `list`, use "
+      "a `tuple` instead. for `dict`, use a `NamedTuple` instead). If you absolutely need this and know the side "
+      "effects, pass strict=False to trace() to allow this behavior.";
+  PyObject* raw = object.ptr();
+  if (THPVariable_Check(raw)) return IValue(THPVariable_Unpack(raw));
+  if (py::hasattr(object, "_cresset_node")) {
+    auto node = py::cast<c10::SymNode>(object.attr("_cresset_node"));
+    if (node->is_float()) return IValue(c10::SymFloat(node));
+    return IValue(c10::SymInt(node));
+  }
+  const auto convertAll = [&] {
+    std::vector<IValue> elements;
+    for (py::handle item : object) elements.push_back(toOutput(item, strict, recorder));
+    return elements;
+  };
+  if (PyTuple_Check(raw)) return IValue(c10::ivalue::Tuple::create(convertAll()));
+  if (PyList_Check(raw)) {
+    if (strict) recorder.warn(std::string("Encountering a list") + kStrict);
+    std::vector<IValue> elements = convertAll();
+    const TypePtr type = elements.empty() ? TypePtr(c10::TensorType::get()) : elements[0].type();
+    c10::impl::GenericList list(elements.empty() || elements[0].isTensor() ? TypePtr(c10::TensorType::get()) : type);
+    for (IValue& element : elements) {
+      if (!elements[0].isTensor() && *element.type() != *type) {
+        throw UserError("The traced function returned a list of elements of different types. Return a tuple instead.");
+      }
+      list.push_back(std::move(element));
+    }
+    return IValue(std::move(list));
+  }
+  if (PyDict_Check(raw)) {
+    if (strict) throw UserError(std::string("Encountering a dict") + kStrict);
+    std::vector<std::pair<IValue, IValue>> items;
+    for (auto [key, value] : py::reinterpret_borrow<py::dict>(object)) {
+      items.emplace_back(toInferredIValue(key.ptr()), toOutput(value, strict, recorder));
+    }
+    if (items.empty()) throw UserError("The traced function returned an empty dict, whose type is unknown.");
+    const auto typeOf = [](const IValue& value) {
+      return value.isTensor() ? TypePtr(c10::TensorType::get()) : value.type();
+    };
+    c10::impl::GenericDict dict(items[0].first.type(), typeOf(items[0].second));
+    for (auto& [key, value] : items) {
+      if (*typeOf(value) != *dict.valueType() || *key.type() != *dict.keyType()) {
+        throw UserError(
+            "The traced function returned a dict whose keys or values have different types. Return a NamedTuple "
+            "instead.");
+      }
+      dict.insert(std::move(key), std::move(value));
+    }
+    return IValue(std::move(dict));
+  }
+  if (object.is_none()) return IValue();
+  throw UserError(
+      "Only tensors, lists, tuples of tensors, or dictionary of tensors can be output from traced functions");
+}
+
+/// One trace, from Python.
+class PythonTrace {
+ public:
+  PythonTrace(py::object outermost, bool force_outplace)
+      : frames_(std::make_shared<Frames>(std::move(outermost))),
+        recorder_(
+            {[frames = frames_] {
+               py::gil_scoped_acquire gil;
+               return frames->location();
+             },
+             [frames = frames_](const at::Tensor& tensor) {
+               py::gil_scoped_acquire gil;
+               return frames->nameOf(tensor);
+             },
+             [](const std::string& message) {
+               py::gil_scoped_acquire gil;
+               tracingModule().attr("warn")(message);
+             }},
+            force_outplace) {}
+
+  void setSelf(const py::object& module) {
+    self_ = unwrapObject(module.ptr());
+    if (!self_) throw UserError("a traced module is a script module's object");
+    recorder_.setSelf(self_);
+  }
+
+  void addInput(const std::string& name, const py::object& value) {
+    TypePtr type = inferType(value.ptr());
+    recorder_.addInput(name, toIValue(value.ptr(), type), type);
+  }
+
+  py::object run(const py::object& call) {
+    tracer::Recording recording(recorder_);
+    return call();
+  }
+
+  void finish(const py::object& result, bool strict) {
+    IValue value = toOutput(result, strict, recorder_);
+    py::gil_scoped_release no_gil;
+    graph_ = recorder_.finish(value);
+  }
+
+  py::object graph() const { return graphToPython(graph_); }
+
+  py::object declare(const std::string& name) {
+    if (self_) {
+      Function& function = tracer::declareTraced(*programOf(*self_->type()), self_->type(), name, graph_);
+      return makeMethod(self_, function);
+    }
+    return makeFunction(sharedProgram(), tracer::declareTraced(*sharedProgram(), nullptr, "__torch__." + name, graph_));
+  }
+
+ private:
+  std::shared_ptr<Frames> frames_;
+  Recorder recorder_;
+  ObjectPtr self_;
+  std::shared_ptr<Graph> graph_;
+};
+
+Recorder& current() {
+  Recorder* recorder = Recorder::current();
+  if (!recorder) throw UserError("No trace runs on this thread.");
+  return *recorder;
+}
+
+const at::Tensor& tensorOf(py::handle object) {
+  return THPVariable_Unpack(object.ptr());
+}
+
+}  // namespace
+
+void bindTracing(py::module_& module) {
+  py::class_<PythonTrace>(module, "_Trace", py::module_local())
+      .def(py::init<py::object, bool>(), py::arg("outermost"), py::arg("force_outplace"))
+      .def("set_self", &PythonTrace::setSelf)
+      .def("add_input", &PythonTrace::addInput)
+      .def("run", &PythonTrace::run)
+      .def("finish", &PythonTrace::finish)
+      .def("graph", &PythonTrace::graph)
+      .def("declare", &PythonTrace::declare);
+  module.def("_tracing", [] { return tracing(); });
+  // What follows gives None for tensors that are no part of the trace: their sizes are constants.
+  module.def("_trace_sizes", [](py::handle tensor) -> py::object {
+    const at::Tensor& value = tensorOf(tensor);
+    if (!current().findTensor(value)) return py::none();
+    py::list nodes;
+    for (int64_t dim = 0; dim < value.dim(); ++dim) nodes.append(toPythonNode(current().size(value, dim)));
+    return nodes;
+  });
+  module.def("_trace_size", [](py::handle tensor, int64_t dim) -> py::object {
+    const at::Tensor& value = tensorOf(tensor);
+    return current().findTensor(value) ? toPythonNode(current().size(value, dim)) : py::none();
+  });
+  module.def("_trace_int_of", [](const std::string& kind, py::handle tensor, int64_t number) -> py::object {
+    if (!current().findTensor(tensorOf(tensor))) return py::none();
+    return toPythonNode(current().intOf(c10::Symbol::fromQualString(kind), tensorOf(tensor), number));
+  });
+  module.def("_trace_arithmetic", [](const std::string& kind, const py::args& operands_and_result) {
+    std::vector<c10::SymNode> operands;
+    for (size_t i = 0; i + 1 < operands_and_result.size(); ++i) operands.push_back(toNode(operands_and_result[i]));
+    return tracedOrNone(tracer::recordArithmetic(
+        c10::Symbol::fromQualString(kind), operands, toNumber(operands_and_result[operands_and_result.size() - 1])));
+  });
+  module.def("_trace_owns", [](py::handle number) { return !tracedOrNone(toNode(number)).is_none(); });
+  module.def("_trace_constant", [](int64_t number) {
+    return toPythonNode(c10::make_intrusive<tracer::TracedNumber>(number, nullptr, 0));
+  });
+  // Takes a list of (number, position, keyword); gives the one before.
+  module.def("_trace_plain_numbers", [](const py::list& numbers) {
+    std::vector<tracer::PlainNumber> plain;
+    for (py::handle item : numbers) {
+      auto entry = py::reinterpret_borrow<py::tuple>(item);
+      plain.push_back({toNode(entry[0]), py::cast<int>(entry[1]), py::cast<std::string>(entry[2])});
+    }
+    py::list before;
+    for (const auto& item : current().exchangePlainNumbers(std::move(plain))) {
+      py::object holder = tracingModule().attr("Holder")(toPythonNode(item.number));
+      before.append(py::make_tuple(holder, item.position, item.keyword));
+    }
+    return before;
+  });
+  // `tensor` was made of numbers: torch.tensor(n) or torch.tensor([n, …]).
+  module.def("_trace_tensor_of", [](const py::object& numbers, py::handle tensor) {
+    Recorder& recorder = current();
+    const at::Tensor& result = tensorOf(tensor);
+    Graph& graph = recorder.graph();
+    graph.setLocation(recorder.location());
+    Value* data = nullptr;
+    if (PyList_Check(numbers.ptr()) || PyTuple_Check(numbers.ptr())) {
+      Node* list = graph.create(prim::ListConstruct);
+      for (py::handle number : numbers) list->addInput(recorder.numberValue(toNode(number)));
+      graph.insertNode(list);
+      data = list->output()->setType(c10::ListType::create(list->input(0)->type()));
+    } else {
+      data = recorder.numberValue(toNode(numbers));
+    }
+    Value* dtype = graph.insertConstant(IValue(static_cast<int64_t>(result.scalar_type())));
+    Value* device = graph.insertConstant(IValue(result.device()));
+    Value* requires_grad = graph.insertConstant(IValue(result.requires_grad()));
+    recorder.recordResult(aten::tensor, std::array{data, dtype, device, requires_grad}, IValue(result));
+  });
+  // From now on `tensor` is what `other` is, detached.
+  module.def("_trace_set_data", [](py::handle tensor, py::handle other) {
+    Recorder& recorder = current();
+    Value* value = recorder.tensorValue(tensorOf(other));
+    recorder.recordResult(aten::detach, std::array{value}, IValue(tensorOf(tensor)));
+  });
+  module.def("_trace_push", [](const std::vector<std::string>& path) { return current().pushScope(path); });
+  module.def("_trace_pop", [] { current().popScope(); });
+}
+
+}  // namespace cresset::python

@@ -1,0 +1,112 @@
+// Sizes that PyTorch itself computed: in a backward pass, and in functorch's transforms, that run inside a traced
+// program.
+//
+// Autograd saves the sizes of what it saw in the forward pass as plain ints, and its formulas give them to operators:
+// the gradient of a sum is expanded to the size of what was summed. Whoever traces forces from an energy wants that for
+// any number of atoms. So the tracer remembers, for each autograd node, the tensors of the operator that made it; when
+// that node runs, a list of ints that is the shape of one of them is taken to be its shape. Other numbers that a
+// formula computed from sizes stay constants, as under torch.jit, but for the divisor of a mean.
+//
+// vmap's rules align the dimensions of their operands by views that put dimensions of size 1 between.
+#include <torch/csrc/autograd/node.h>
+
+#include <ATen/core/grad_mode.h>
+
+#include <algorithm>
+
+#include "cresset/tracer/recorder.h"
+
+namespace cresset::tracer {
+
+using torch::autograd::Node;
+
+namespace {
+
+constexpr size_t kMaxNodesOfOperator = 256;  // composite operators leave several
+
+}  // namespace
+
+void Recorder::rememberGradient(const std::vector<at::Tensor>& inputs, const std::vector<at::Tensor>& outputs) {
+  if (!c10::GradMode::is_enabled()) return;
+  std::vector<c10::intrusive_ptr<Node>> pending;
+  for (const at::Tensor& output : outputs) {
+    if (output.defined() && output.requires_grad() && output.grad_fn()) pending.push_back(output.grad_fn());
+  }
+  for (size_t count = 0; !pending.empty() && count < kMaxNodesOfOperator; ++count) {
+    c10::intrusive_ptr<Node> node = std::move(pending.back());
+    pending.pop_back();
+    // Nodes that are known belong to operators that ran before.
+    auto [it, is_new] = gradients_.try_emplace(node.get());
+    if (!is_new) continue;
+    it->second = {node, inputs, outputs};
+    for (const auto& edge : node->next_edges()) {
+      if (edge.function) pending.push_back(edge.function);
+    }
+  }
+}
+
+const Recorder::Gradient* Recorder::currentGradient() const {
+  if (gradients_.empty()) return nullptr;
+  const auto node = torch::autograd::get_current_node();
+  auto it = gradients_.find(node.get());
+  return it == gradients_.end() ? nullptr : &it->second;
+}
+
+Value* Recorder::shapeInBackward(at::IntArrayRef sizes) {
+  const Gradient* gradient = sizes.empty() ? nullptr : currentGradient();
+  if (!gradient) return nullptr;
+  // The shape of a tensor, or else one in which reduced dimensions are 1.
+  const auto isReduced = [](int64_t size, int64_t whole) { return size == whole || size == 1; };
+  for (const bool exact : {true, false}) {
+    for (const auto* tensors : {&gradient->inputs, &gradient->outputs}) {
+      for (const at::Tensor& tensor : *tensors) {
+        if (!tensor.defined() || tensor.is_nested() || tensor.dim() != static_cast<int64_t>(sizes.size())) continue;
+        const at::IntArrayRef whole = tensor.sizes();
+        if (exact ? whole != sizes : !std::equal(sizes.begin(), sizes.end(), whole.begin(), isReduced)) continue;
+        Value* value = findTensor(tensor);
+        if (!value) continue;
+        if (exact) return insert(aten::size, std::array{value}, c10::ListType::ofInts());
+        std::vector<Value*> elements;
+        for (size_t dim = 0; dim < sizes.size(); ++dim) {
+          const bool is_one = sizes[dim] != whole[dim];
+          elements.push_back(
+              is_one ? graph_->insertConstant(IValue(1)) : numberValue(size(tensor, static_cast<int64_t>(dim))));
+        }
+        return listOf(std::move(elements), c10::IntType::get());
+      }
+    }
+  }
+  return nullptr;
+}
+
+Value* Recorder::shapeInTransform(const at::Tensor& tensor, at::IntArrayRef sizes) {
+  if (transforms_ == 0 || !tensor.defined() || tensor.is_nested() || tensor.dim() == 0) return nullptr;
+  const at::IntArrayRef whole = tensor.sizes();
+  std::vector<int64_t> origins;  // the dimension of `tensor` that each size is; -1 for a 1 between
+  int64_t dim = 0;
+  for (const int64_t size : sizes) {
+    const bool is_next = dim < tensor.dim() && whole[static_cast<size_t>(dim)] == size;
+    if (!is_next && size != 1) return nullptr;
+    origins.push_back(is_next ? dim++ : -1);
+  }
+  if (dim != tensor.dim() || !findTensor(tensor)) return nullptr;
+  std::vector<Value*> elements;
+  for (const int64_t origin : origins) {
+    elements.push_back(origin < 0 ? graph_->insertConstant(IValue(1)) : numberValue(size(tensor, origin)));
+  }
+  return listOf(std::move(elements), c10::IntType::get());
+}
+
+Value* Recorder::divisorInBackward(const IValue& number) {
+  const Gradient* gradient = currentGradient();
+  if (!gradient || !gradient->node->name().starts_with("MeanBackward")) return nullptr;
+  if (gradient->inputs.size() != 1 || gradient->outputs.size() != 1 || gradient->outputs[0].numel() == 0)
+    return nullptr;
+  const int64_t divisor = gradient->inputs[0].numel() / gradient->outputs[0].numel();
+  if (number.toScalar().toDouble() != static_cast<double>(divisor)) return nullptr;
+  Value* all = insert(aten::numel, std::array{tensorValue(gradient->inputs[0])}, c10::IntType::get());
+  Value* kept = insert(aten::numel, std::array{tensorValue(gradient->outputs[0])}, c10::IntType::get());
+  return insert(aten::floordiv, std::array{all, kept}, c10::IntType::get());
+}
+
+}  // namespace cresset::tracer

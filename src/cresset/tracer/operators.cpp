@@ -1,0 +1,446 @@
+// Recording one operator: its arguments become inputs of a node, then it runs, then its results become known.
+//
+// A number may reach an operator as a tensor (`x * 2` is mul.Tensor on a wrapped number) or as a plain int that was a
+// traced size. The node gets the number as a number, through the overload that takes a Scalar, so that types promote as
+// they did, and the size keeps its origin.
+#include <ATen/core/class_type.h>
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/core/jit_type.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "cresset/support/error.h"
+#include "cresset/tracer/recorder.h"
+
+namespace cresset::tracer {
+
+namespace {
+
+const Operator* operatorOfHandle(const c10::OperatorHandle& op) {
+  // Threads have their own, so that no lock is taken per operator.
+  thread_local std::unordered_map<const void*, const Operator*> known;
+  const Operator*& found = known[&op.schema()];
+  if (!found || found->schema().name() != op.schema().name() ||
+      found->schema().overload_name() != op.schema().overload_name()) {
+    const auto& name = op.operator_name();
+    found = OperatorTable::get().find(name.overload_name.empty() ? name.name : name.name + "." + name.overload_name);
+  }
+  CRESSET_CHECK(found, "the dispatcher's operators are in the table: " + toString(op.operator_name()));
+  return found;
+}
+
+/// The overload of the operator that takes a Scalar where `is_number` says so, and is the same otherwise; null if there
+/// is none.
+const Operator* overloadForNumbers(const Operator& op, const std::vector<bool>& is_number) {
+  const auto& wanted = op.schema().arguments();
+  for (const Operator* candidate : OperatorTable::get().overloads(op.kind())) {
+    const auto& arguments = candidate->schema().arguments();
+    if (arguments.size() != wanted.size()) continue;
+    bool fits = true;
+    for (size_t i = 0; fits && i < wanted.size(); ++i) {
+      fits = arguments[i].name() == wanted[i].name() &&
+             (is_number[i] ? arguments[i].type()->kind() == c10::TypeKind::NumberType
+                           : *arguments[i].type() == *wanted[i].type());
+    }
+    if (fits) return candidate;
+  }
+  return nullptr;
+}
+
+/// Operators whose results hold whatever was in memory.
+bool leavesUninitialized(const std::string& name) {
+  static const std::unordered_set<std::string> names{
+      "aten::empty",     "aten::empty_strided",     "aten::empty_like",
+      "aten::new_empty", "aten::new_empty_strided", "aten::empty_permuted"};
+  return names.contains(name);
+}
+
+bool isWrappedNumber(const at::Tensor& tensor) {
+  return tensor.defined() && tensor.unsafeGetTensorImpl()->is_wrapped_number();
+}
+
+IValue numberIn(const at::Tensor& tensor) {
+  Pause pause;
+  return IValue(tensor.item());
+}
+
+/// Whether a number that stands among an operator's arguments may be the traced number `b`. In a tensor it has the
+/// tensor's type.
+bool equalNumbers(const IValue& a, const Number& b, bool in_tensor) {
+  if (in_tensor && !a.isBool() && !a.isComplexDouble() && !std::holds_alternative<bool>(b)) {
+    return a.toScalar().toDouble() == std::visit([](auto v) { return static_cast<double>(v); }, b);
+  }
+  if (a.isInt() && std::holds_alternative<int64_t>(b)) return a.toInt() == std::get<int64_t>(b);
+  if (a.isDouble() && std::holds_alternative<double>(b)) {
+    const double x = a.toDouble(), y = std::get<double>(b);
+    return x == y || (std::isnan(x) && std::isnan(y));
+  }
+  return false;
+}
+
+/// A SymInt or SymFloat as the plain number that kernels take.
+IValue concrete(const IValue& value) {
+  if (value.isSymInt()) return IValue(value.toSymInt().guard_int(__FILE__, __LINE__));
+  if (value.isSymFloat()) return IValue(value.toSymFloat().guard_float(__FILE__, __LINE__));
+  if (value.isSymIntList()) {
+    c10::List<int64_t> numbers;
+    for (const IValue& item : value.toListRef())
+      numbers.push_back(item.isInt() ? item.toInt() : concrete(item).toInt());
+    return IValue(std::move(numbers));
+  }
+  return value;
+}
+
+bool isTraced(const IValue& value) {
+  return value.isSymInt() || value.isSymFloat();
+}
+
+}  // namespace
+
+/// One call. Lives from before it until its results are known.
+class Recorder::OperatorRecord {
+ public:
+  OperatorRecord(Recorder& recorder, const Operator& op, Stack& stack)
+      : recorder_(recorder),
+        graph_(recorder.graph()),
+        op_(&op),
+        stack_(stack),
+        first_(stack.size() - op.schema().arguments().size()) {}
+
+  /// Makes the node, not yet inserted, and leaves plain numbers on the stack.
+  void begin() {
+    graph_.setLocation(recorder_.location());
+    const auto& arguments = op_->schema().arguments();
+    const auto substitutes = placePlainNumbers();
+    readUnseenContents(substitutes);
+    chooseOverload();
+    std::vector<Value*> inputs;
+    for (size_t i = 0; i < arguments.size(); ++i) inputs.push_back(input(i, substitutes));
+    for (size_t i = 0; i < arguments.size(); ++i) {
+      IValue& value = stack_[first_ + i];
+      if (isTraced(value) || value.isSymIntList()) value = concrete(value);
+      arguments_.push_back(value);
+    }
+    const auto& returns = op_->schema().returns();
+    node_ = graph_.create(op_->kind(), inputs, returns.size());
+    node_->bindOperator(op_);
+    for (size_t i = 0; i < returns.size(); ++i) node_->output(i)->setType(returns[i].type());
+    if (recorder_.force_outplace_) makeOutOfPlace();
+  }
+
+  /// The operator threw.
+  void abandon() { node_->destroy(); }
+
+  /// After the operator has run: its results are on the stack.
+  void end() {
+    const auto& schema = op_->schema();
+    rereadCopiedContents();
+    graph_.insertNode(node_);
+    for (size_t i = 0; i < arguments_.size(); ++i) {
+      const auto* alias = schema.arguments()[i].alias_info();
+      if (alias && alias->isWrite()) noteWrites(arguments_[i]);
+    }
+    const size_t count = schema.returns().size(), first = stack_.size() - count;
+    std::vector<at::Tensor> inputs, outputs;
+    for (const IValue& value : arguments_) {
+      visitTensors(value, [&](const at::Tensor& tensor) { inputs.push_back(tensor); });
+    }
+    for (size_t i = 0; i < count; ++i) {
+      const IValue& result = stack_[first + i];
+      recorder_.setValue(result, node_->output(i));
+      visitTensors(result, [&](const at::Tensor& tensor) { outputs.push_back(tensor); });
+      if (result.isTensor() && leavesUninitialized(schema.name())) {
+        if (const void* storage = storage_(result.toTensor())) recorder_.uninitialized_.insert(storage);
+      }
+    }
+    recorder_.rememberGradient(inputs, outputs);
+  }
+
+ private:
+  static const void* storage_(const at::Tensor& tensor) {
+    return tensor.defined() && tensor.unsafeGetTensorImpl()->has_storage() ? tensor.storage().unsafeGetStorageImpl()
+                                                                           : nullptr;
+  }
+
+  template <typename Visit>
+  static void visitTensors(const IValue& value, const Visit& visit) {
+    if (value.isTensor()) {
+      visit(value.toTensor());
+    } else if (value.isList()) {
+      for (const IValue& item : value.toListRef()) {
+        if (item.isTensor()) visit(item.toTensor());
+      }
+    }
+  }
+
+  void noteWrites(const IValue& value) {
+    visitTensors(value, [&](const at::Tensor& tensor) { recorder_.noteWrite(tensor); });
+  }
+
+  /// `to` and its like give their argument or a copy of it. If it was a copy, the argument was read.
+  void rereadCopiedContents() {
+    const auto& arguments = op_->schema().arguments();
+    const size_t count = op_->schema().returns().size();
+    for (size_t i = 0; i < arguments_.size(); ++i) {
+      const auto* alias = arguments[i].alias_info();
+      if (!alias || alias->isWrite() || !arguments_[i].isTensor()) continue;
+      const at::Tensor& tensor = arguments_[i].toTensor();
+      if (!recorder_.hasUnseenContents(tensor)) continue;
+      for (size_t r = 0; r < count; ++r) {
+        const IValue& result = stack_[stack_.size() - count + r];
+        if (!result.isTensor() || storage_(result.toTensor()) == storage_(tensor)) continue;
+        node_->replaceInput(i, recorder_.makeLiteral(tensor));
+        break;
+      }
+    }
+  }
+
+  /// Numbers that came as tensors, if some overload takes them as numbers.
+  void chooseOverload() {
+    const auto& arguments = op_->schema().arguments();
+    is_number_.assign(arguments.size(), false);
+    bool any = false;
+    for (size_t i = 0; i < arguments.size(); ++i) {
+      const IValue& value = stack_[first_ + i];
+      if (!value.isTensor() || !isWrappedNumber(value.toTensor()) || recorder_.isKnown(value.toTensor())) continue;
+      if (value.toTensor().scalar_type() == at::kBool) continue;  // in programs, a bool is no number
+      any = is_number_[i] = true;
+    }
+    if (!any) return;
+    if (const Operator* better = overloadForNumbers(*op_, is_number_)) {
+      op_ = better;
+    } else {
+      is_number_.assign(arguments.size(), false);
+    }
+  }
+
+  struct Place {
+    size_t argument;
+    int element;  // of a list; -1 for the argument itself
+    IValue value;
+  };
+
+  /// Where plain numbers stand among the arguments.
+  std::vector<Place> places() {
+    std::vector<Place> result;
+    for (size_t i = 0; i < op_->schema().arguments().size(); ++i) {
+      const IValue& value = stack_[first_ + i];
+      if (value.isInt() || value.isDouble()) {
+        result.push_back({i, -1, value});
+      } else if (
+          value.isTensor() && value.toTensor().defined() && value.toTensor().dim() == 0 &&
+          value.toTensor().device().is_cpu() && !value.toTensor().requires_grad() &&
+          !recorder_.isKnown(value.toTensor())) {
+        result.push_back({i, -1, numberIn(value.toTensor())});
+      } else if (value.isIntList()) {
+        int element = 0;
+        for (int64_t number : value.toIntVector()) result.push_back({i, element++, IValue(number)});
+      }
+    }
+    return result;
+  }
+
+  using Substitutes = std::vector<std::pair<Place, c10::SymNode>>;
+
+  /// Which of them are traced numbers that were given as plain ones. Told apart by their values; where several
+  /// arguments have that value, by position and name.
+  Substitutes placePlainNumbers() {
+    Substitutes result;
+    if (recorder_.plain_numbers_.empty()) return result;
+    const auto& arguments = op_->schema().arguments();
+    std::vector<Place> open = places();
+    for (const PlainNumber& plain : recorder_.plain_numbers_) {
+      const TracedNumber* traced = asTraced(plain.number);
+      if (!traced || !traced->valueIn(recorder_.serial())) continue;
+      const auto hasValue = [&](const Place& place) {
+        return equalNumbers(place.value, traced->number(), stack_[first_ + place.argument].isTensor());
+      };
+      const auto alike = std::count_if(
+          recorder_.plain_numbers_.begin(), recorder_.plain_numbers_.end(), [&](const PlainNumber& other) {
+            const TracedNumber* second = asTraced(other.number);
+            return second && second->number() == traced->number();
+          });
+      auto found = std::find_if(open.begin(), open.end(), [&](const Place& place) {
+        if (!hasValue(place)) return false;
+        return plain.position >= 0 ? place.argument == static_cast<size_t>(plain.position)
+                                   : arguments[place.argument].name() == plain.keyword;
+      });
+      if (found == open.end() && std::count_if(open.begin(), open.end(), hasValue) <= alike) {
+        found = std::find_if(open.begin(), open.end(), hasValue);
+      }
+      if (found == open.end()) continue;
+      result.emplace_back(*found, plain.number);
+      open.erase(found);
+    }
+    return result;
+  }
+
+  /// Arguments that are read now, and whose contents came from elsewhere. A view of such memory may yet be filled by
+  /// the program, so views wait.
+  void readUnseenContents(const Substitutes& substitutes) {
+    const auto& arguments = op_->schema().arguments();
+    for (size_t i = 0; i < arguments.size(); ++i) {
+      const auto isHere = [&](const auto& substitute) { return substitute.first.argument == i; };
+      if (arguments[i].alias_info() || std::any_of(substitutes.begin(), substitutes.end(), isHere)) continue;
+      visitTensors(stack_[first_ + i], [&](const at::Tensor& tensor) { recorder_.readContents(tensor); });
+    }
+  }
+
+  Value* input(size_t i, const Substitutes& substitutes) {
+    const c10::Argument& argument = op_->schema().arguments()[i];
+    const IValue& value = stack_[first_ + i];
+    const auto substitute = [&](int element) -> Value* {
+      for (const auto& [place, number] : substitutes) {
+        if (place.argument == i && place.element == element) return recorder_.numberValue(number);
+      }
+      return nullptr;
+    };
+    if (Value* number = substitute(-1)) {
+      if (!value.isTensor() || is_number_[i]) return number;
+      return recorder_.insert(prim::NumToTensor, std::array{number}, c10::TensorType::get());
+    }
+    if (is_number_[i]) {
+      const IValue number = numberIn(value.toTensor());
+      Value* divisor = op_->kind() == aten::div ? recorder_.divisorInBackward(number) : nullptr;
+      return divisor ? divisor : graph_.insertConstant(number);
+    }
+    if (value.isIntList() && !substitutes.empty()) {
+      std::vector<Value*> elements;
+      int element = 0;
+      for (int64_t item : value.toIntVector()) {
+        Value* number = substitute(element++);
+        elements.push_back(number ? number : graph_.insertConstant(IValue(item)));
+      }
+      return recorder_.listOf(std::move(elements), c10::IntType::get());
+    }
+    if (op_->kind() == aten::div && (value.isInt() || value.isDouble())) {
+      if (Value* divisor = recorder_.divisorInBackward(value)) return divisor;
+    }
+    if (value.isIntList()) {
+      if (Value* shape = recorder_.shapeInBackward(value.toIntVector())) return shape;
+      const IValue& first = stack_[first_];
+      if (i > 0 && first.isTensor()) {
+        if (Value* shape = recorder_.shapeInTransform(first.toTensor(), value.toIntVector())) return shape;
+      }
+    }
+    return recorder_.valueOf(value, argument.type());
+  }
+
+  /// `x.add_(y)` as `x = x.add(y)`.
+  void makeOutOfPlace() {
+    const std::string name = op_->schema().name();
+    const auto& returns = op_->schema().returns();
+    if (name.back() != '_' || name.ends_with("__") || returns.size() != 1) return;
+    const auto& wanted = op_->schema().arguments();
+    for (const Operator* candidate :
+         OperatorTable::get().overloads(Symbol::fromQualString(name.substr(0, name.size() - 1)))) {
+      const auto& arguments = candidate->schema().arguments();
+      if (candidate->isMutable() || arguments.size() != wanted.size()) continue;
+      if (!std::equal(arguments.begin(), arguments.end(), wanted.begin(), [](const auto& a, const auto& b) {
+            return a.name() == b.name() && *a.type() == *b.type();
+          })) {
+        continue;
+      }
+      node_->setKind(candidate->kind());
+      node_->bindOperator(candidate);
+      return;
+    }
+  }
+
+  Recorder& recorder_;
+  Graph& graph_;
+  const Operator* op_;
+  Stack& stack_;
+  size_t first_;
+  std::vector<bool> is_number_;
+  Stack arguments_;
+  Node* node_ = nullptr;
+};
+
+/// The traced number that was given to the PyTorch function that runs, if it is what this tensor was made of.
+Value* Recorder::plainNumberIn(const at::Tensor& tensor) {
+  if (plain_numbers_.empty() || tensor.dim() != 0 || !tensor.device().is_cpu()) return nullptr;
+  const IValue contents = numberIn(tensor);
+  for (const PlainNumber& plain : plain_numbers_) {
+    const TracedNumber* traced = asTraced(plain.number);
+    if (traced && traced->valueIn(serial_) && equalNumbers(contents, traced->number(), /*in_tensor=*/true)) {
+      return numberValue(plain.number);
+    }
+  }
+  return nullptr;
+}
+
+void Recorder::runOperator(const c10::OperatorHandle& op, c10::DispatchKeySet keys, Stack& stack) {
+  const std::string& name = op.operator_name().name;
+  const auto run = [&] {
+    Pause pause;
+    op.redispatchBoxed(keys, &stack);
+  };
+  if (name.starts_with("profiler::")) return run();
+  if (name == "aten::lift_fresh") {  // what torch.tensor and its like end with
+    const at::Tensor literal = stack.back().toTensor();
+    run();
+    if (Value* number = plainNumberIn(literal)) {
+      setTensorValue(literal, insert(prim::NumToTensor, std::array{number}, c10::TensorType::get()));
+    } else if (!isKnown(literal) || hasUnseenContents(literal)) {
+      makeLiteral(literal);
+    }
+    if (!stack.back().toTensor().is_same(literal)) setTensorValue(stack.back().toTensor(), tensorValue(literal));
+    return;
+  }
+  if (name == "aten::detach_" && !stack.back().toTensor().requires_grad()) return run();  // so does torch.tensor
+  OperatorRecord record(*this, *operatorOfHandle(op), stack);
+  record.begin();
+  try {
+    run();
+  } catch (...) {
+    record.abandon();
+    throw;
+  }
+  record.end();
+}
+
+void Recorder::runFunction(Function& function, Stack& stack) {
+  const c10::FunctionSchema& schema = function.getSchema();
+  const size_t count = schema.arguments().size(), first = stack.size() - count;
+  graph_->setLocation(location());
+  const bool is_method =
+      count > 0 && stack[first].isObject() &&
+      dynamic_cast<Function*>(stack[first].toObject()->type()->findMethod(function.name())) == &function;
+  std::vector<Value*> inputs;
+  if (!is_method) {
+    Node* constant = graph_->insertNode(graph_->create(prim::Constant));
+    constant->setAttribute(attr::name, function.name());
+    inputs.push_back(constant->output()->setType(c10::FunctionType::create(&function)));
+  }
+  for (size_t i = 0; i < count; ++i) {
+    const IValue& value = stack[first + i];
+    // What the function does to its arguments is not seen.
+    noteEscape(value);
+    if (is_method && i == 0 && !attributes_.contains(value.toObject().get())) {
+      throw UserError(
+          "The script method '" + function.qualname().qualifiedName() +
+              "' was called while tracing, but its object is no part of what is traced. Make it a submodule or an "
+              "attribute of the traced module.",
+          location());
+    }
+    inputs.push_back(valueOf(value, schema.arguments()[i].type()));
+  }
+  Node* node = graph_->create(is_method ? prim::CallMethod : prim::CallFunction, inputs);
+  if (is_method) node->setAttribute(attr::name, function.name());
+  node->output()->setType(schema.returns().empty() ? TypePtr(c10::NoneType::get()) : schema.returns()[0].type());
+  for (size_t i = first; i < stack.size(); ++i) stack[i] = concrete(stack[i]);
+  try {
+    Pause pause;
+    function.run(stack);
+  } catch (...) {
+    node->destroy();
+    throw;
+  }
+  graph_->insertNode(node);
+  setValue(stack.back(), node->output());
+  noteEscape(stack.back());
+}
+
+}  // namespace cresset::tracer

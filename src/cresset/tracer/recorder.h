@@ -1,0 +1,238 @@
+// One trace while it runs: the graph so far, and which of its values each live tensor is.
+//
+// A tensor's identity is its TensorImpl. Every tensor that the trace has seen is kept alive until the trace ends, so an
+// address never means two tensors. A tensor that was not seen is, in this order: a parameter, buffer or attribute of
+// the traced module; another TensorImpl over the storage of a tensor that was seen (`x.data`, what autograd saved); or
+// a constant, held by reference.
+//
+// Memory that was written where the dispatcher can't see it (`torch.tensor([…])`, NumPy) is a literal: a constant with
+// the contents, and a clone of it for every run if the program writes to it or gives it away.
+//
+// A Recorder belongs to one thread. Recorder::current() is that thread's, and null wherever nothing records.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <ATen/core/ivalue.h>
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "cresset/ir/graph.h"
+#include "cresset/ops/operator.h"
+#include "cresset/program/program.h"
+#include "cresset/tracer/numbers.h"
+
+namespace c10 {
+class OperatorHandle;
+}
+
+namespace cresset::tracer {
+
+using c10::IValue;
+using ObjectPtr = c10::intrusive_ptr<c10::ivalue::Object>;
+using AttributePath = std::vector<std::string>;
+
+/// What a trace asks of the language that it runs in. All may be empty.
+struct Environment {
+  /// Where the program stands now.
+  std::function<SourceRange()> location;
+  /// What the program calls this tensor; "" if nothing.
+  std::function<std::string(const at::Tensor&)> nameOf;
+  std::function<void(const std::string& message)> warn;
+};
+
+/// A traced number that was given to a PyTorch function as a plain one: arguments of type int, Scalar and Tensor hide
+/// which number they were. `position` counts from 0, self included; -1 for a keyword argument.
+struct PlainNumber {
+  c10::SymNode number;
+  int position;
+  std::string keyword;
+};
+
+class Recorder {
+ public:
+  Recorder(Environment environment, bool force_outplace);
+  ~Recorder();
+  Recorder(const Recorder&) = delete;
+  Recorder& operator=(const Recorder&) = delete;
+
+  /// The trace that this thread records into; null if it records nothing.
+  static Recorder* current();
+
+  Graph& graph() { return *graph_; }
+  const std::shared_ptr<Graph>& graphPtr() const { return graph_; }
+  /// Never given twice in a process.
+  uint64_t serial() const { return serial_; }
+  SourceRange location() const;
+  void warn(const std::string& message) const;
+
+  // ---- Inputs and outputs
+  /// Makes `self` the first input: tensors and objects below it are GetAttrs.
+  void setSelf(const ObjectPtr& self);
+  /// A further input of this type; `value` is the example that the program will be run on.
+  void addInput(const std::string& name, const IValue& value, const TypePtr& type);
+  /// The value of what the program returned. Throws UserError if it can't be traced.
+  Value* outputValue(const IValue& value, size_t position);
+
+  // ---- Values
+  /// The value of a tensor as an operand here.
+  Value* tensorValue(const at::Tensor& tensor);
+  /// The same, but null for a tensor that would be a constant.
+  Value* findTensor(const at::Tensor& tensor);
+  Value* numberValue(const c10::SymNode& number);
+  /// Of anything that may be an argument: tensors and numbers by identity, the rest as constants.
+  Value* valueOf(const IValue& value, const TypePtr& type);
+  void setTensorValue(const at::Tensor& tensor, Value* value);
+  /// Binds the tensors within `value` to what `computed` holds, unpacking containers.
+  void setValue(const IValue& value, Value* computed);
+  bool isKnown(const at::Tensor& tensor) const;
+  /// `tensor.size(dim)` as a number of this trace.
+  c10::SymNode size(const at::Tensor& tensor, int64_t dim);
+  /// `kind(tensor)` that gives an int: aten::numel, aten::dim.
+  c10::SymNode intOf(Symbol kind, const at::Tensor& tensor, int64_t number);
+
+  // ---- Events
+  /// Runs the operator on the stack and records it.
+  void runOperator(const c10::OperatorHandle& op, c10::DispatchKeySet keys, Stack& stack);
+  /// Runs a program's function on arguments that fit its schema, and records the call.
+  void runFunction(Function& function, Stack& stack);
+  /// The arguments of the PyTorch function that is about to be called which hide traced numbers.
+  std::vector<PlainNumber> exchangePlainNumbers(std::vector<PlainNumber> numbers);
+  /// A node whose results Python computed itself: `kind(inputs) -> result`.
+  void recordResult(Symbol kind, std::span<Value* const> inputs, const IValue& result);
+
+  /// While one lives, a functorch transform makes the operators that run.
+  class Transform {
+   public:
+    explicit Transform(Recorder& recorder) : depth_(recorder.transforms_) { ++depth_; }
+    ~Transform() { --depth_; }
+    Transform(const Transform&) = delete;
+    Transform& operator=(const Transform&) = delete;
+
+   private:
+    int& depth_;
+  };
+
+  // ---- Scopes (scopes.cpp)
+  /// The program calls the submodule at `path` of self. False if there is no such submodule.
+  bool pushScope(const AttributePath& path);
+  void popScope();
+
+  // ---- The end (finish.cpp)
+  /// Registers the outputs, removes what has no effect, makes methods of scopes. Checks the graph.
+  std::shared_ptr<Graph> finish(const IValue& result);
+
+ private:
+  struct Known {
+    at::Tensor tensor;
+    Value* value;
+  };
+  struct Literal {
+    Value* constant;
+    Node* clone;
+    bool escapes = false;  // written to, or visible outside
+  };
+  /// A module whose code runs. The first is the traced function itself.
+  struct Scope {
+    AttributePath path;
+    Node* node;  // prim::TracedModuleForward; null for the first
+    Block* block;
+    Value* self;
+    std::unordered_map<std::string, Value*> attributes;  // by dotted path from the root
+  };
+  /// Where an autograd node comes from.
+  struct Gradient {
+    c10::intrusive_ptr<torch::autograd::Node> node;
+    std::vector<at::Tensor> inputs, outputs;
+  };
+  class OperatorRecord;
+
+  Value* constantValue(const IValue& value, const TypePtr& type);
+  Value* tensorConstant(const at::Tensor& tensor);
+  Value* makeLiteral(const at::Tensor& tensor);
+  Value* sameMemory(const at::Tensor& tensor);
+  Value* attributeValue(const AttributePath& path);
+  Value* insert(Symbol kind, std::span<Value* const> inputs, const TypePtr& type);
+  Value* listOf(std::vector<Value*> elements, const TypePtr& element_type);
+  Value* plainNumberIn(const at::Tensor& tensor);
+  void nameValue(Value* value, const at::Tensor& tensor);
+  void registerObject(const IValue& value, AttributePath path);
+  void bindContainer(const IValue& value, Value* container);
+  bool hasUnseenContents(const at::Tensor& tensor) const;
+  void noteWrite(const at::Tensor& tensor);
+  void noteEscape(const IValue& value);
+  /// What the contents of this tensor are by now, if they came from where the tracer can't see.
+  void readContents(const at::Tensor& tensor);
+  // Sizes that PyTorch computed (computed_sizes.cpp)
+  void rememberGradient(const std::vector<at::Tensor>& inputs, const std::vector<at::Tensor>& outputs);
+  const Gradient* currentGradient() const;
+  /// `sizes` as the shape of a tensor of the forward pass; null if it is none, or if no backward pass runs.
+  Value* shapeInBackward(at::IntArrayRef sizes);
+  /// `sizes` as the shape of `tensor` with dimensions of size 1 between; null if it is none, or if no transform runs.
+  Value* shapeInTransform(const at::Tensor& tensor, at::IntArrayRef sizes);
+  /// `number` as that by which the gradient of a mean is divided.
+  Value* divisorInBackward(const IValue& number);
+
+  Value* outputTensor(const at::Tensor& tensor, size_t position);
+  void resolveLiterals();
+
+  Environment environment_;
+  bool force_outplace_;
+  uint64_t serial_;
+  std::shared_ptr<Graph> graph_ = Graph::make();
+  std::vector<Scope> scopes_;
+  ObjectPtr self_;
+  std::unordered_map<const void*, Known> known_;                                  // by TensorImpl
+  std::unordered_map<const void*, std::vector<at::Tensor>> storages_;             // by StorageImpl, latest last
+  std::unordered_map<const void*, std::pair<IValue, AttributePath>> attributes_;  // by TensorImpl or Object
+  std::unordered_set<const void*> uninitialized_;                                 // StorageImpls never written to
+  std::unordered_map<const void*, Literal> literals_;                             // by StorageImpl
+  std::unordered_map<const torch::autograd::Node*, Gradient> gradients_;
+  int transforms_ = 0;
+  std::vector<PlainNumber> plain_numbers_;
+  std::unordered_set<const Value*> asked_for_name_;
+
+  friend class Recording;
+};
+
+/// Lets a Recorder record what this thread does, until it goes out of scope.
+class Recording {
+ public:
+  explicit Recording(Recorder& recorder);
+  ~Recording();
+  Recording(const Recording&) = delete;
+  Recording& operator=(const Recording&) = delete;
+
+ private:
+  struct Guards;
+  Recorder* outer_;
+  std::unique_ptr<Guards> guards_;
+};
+
+/// Keeps this thread from recording, until it goes out of scope.
+class Pause {
+ public:
+  Pause();
+  ~Pause();
+  Pause(const Pause&) = delete;
+  Pause& operator=(const Pause&) = delete;
+
+ private:
+  struct Guards;
+  Recorder* outer_;
+  std::unique_ptr<Guards> guards_;
+};
+
+/// A tensor's contents, for messages.
+std::string textOf(const at::Tensor& tensor);
+/// Removes nodes whose results nobody uses and that do nothing else.
+void removeDeadNodes(Graph& graph);
+/// Makes methods of prim::TracedModuleForward nodes, and calls of the nodes.
+void outlineScopes(Graph& graph);
+
+}  // namespace cresset::tracer

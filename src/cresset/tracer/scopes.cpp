@@ -1,0 +1,146 @@
+// Methods of traced submodules. While a trace runs, the nodes of each call of a submodule stand in the block of a
+// prim::TracedModuleForward node, which may use values from outside and whose values may be used outside. At the end
+// each block becomes a method of the submodule's class: `forward`, then `forward1` and so on for further calls; what it
+// uses from outside become arguments, what is used outside results.
+//
+// That is the form of torch.jit's traces, so that the code of a traced module reads like the module.
+#include <ATen/core/class_type.h>
+#include <ATen/core/function_schema.h>
+#include <ATen/core/jit_type.h>
+
+#include <algorithm>
+
+#include "cresset/support/error.h"
+#include "cresset/tracer/recorder.h"
+#include "cresset/tracer/tracer.h"
+
+namespace cresset::tracer {
+
+namespace {
+
+/// "x.3" is "x".
+std::string stem(const Value* value) {
+  if (!value->hasDebugName()) return "";
+  std::string name = value->debugName();
+  return name.substr(0, name.find('.'));
+}
+
+/// Whether `block` is `outer` or lies in it.
+bool isWithin(const Block* block, const Block* outer) {
+  while (block && block != outer) block = block->owningNode() ? block->owningNode()->owningBlock() : nullptr;
+  return block == outer;
+}
+
+class Outline {
+ public:
+  explicit Outline(Node* node) : node_(node), block_(node->blocks()[0]), outer_(node->graph()) {}
+
+  void run() {
+    collect();
+    auto body = makeBody();
+    Function& method = declare(body);
+    replaceBy(method);
+    node_->destroy();
+  }
+
+ private:
+  void collect() {
+    std::unordered_set<const Value*> seen;
+    for (Node* inner : block_->nodes()) {
+      for (Value* input : inner->inputs()) {
+        if (input->owningBlock() != block_ && seen.insert(input).second) captured_.push_back(input);
+      }
+      for (Value* output : inner->outputs()) {
+        const auto uses = output->uses();
+        if (std::any_of(
+                uses.begin(), uses.end(), [&](Use use) { return !isWithin(use.user->owningBlock(), block_); })) {
+          returned_.push_back(output);
+        }
+      }
+    }
+  }
+
+  std::shared_ptr<Graph> makeBody() {
+    auto body = Graph::make();
+    std::unordered_map<const Value*, Value*> copies;
+    copies[block_->inputs()[0]] = body->addInput("self")->setType(block_->inputs()[0]->type());
+    for (size_t i = 0; i < captured_.size(); ++i) {
+      std::string name = stem(captured_[i]);
+      if (name.empty() || body->findValue(name)) name = "argument_" + std::to_string(i + 1);
+      copies[captured_[i]] = body->addInput(name)->setType(captured_[i]->type());
+    }
+    for (Node* inner : block_->nodes()) {
+      Node* copy = body->createClone(inner, [&](Value* value) { return copies.at(value); });
+      body->insertNode(copy);
+      for (size_t i = 0; i < inner->outputs().size(); ++i) copies[inner->output(i)] = copy->output(i);
+    }
+    body->setLocation(node_->sourceRange());
+    if (returned_.empty()) {
+      body->registerOutput(body->insertConstant(c10::IValue()));
+    } else if (returned_.size() == 1) {
+      body->registerOutput(copies.at(returned_[0]));
+    } else {
+      Node* tuple = body->create(prim::TupleConstruct);
+      std::vector<TypePtr> types;
+      for (Value* value : returned_) {
+        tuple->addInput(copies.at(value));
+        types.push_back(value->type());
+      }
+      body->insertNode(tuple);
+      body->registerOutput(tuple->output()->setType(c10::TupleType::create(types)));
+    }
+    return body;
+  }
+
+  Function& declare(const std::shared_ptr<Graph>& body) {
+    auto type = node_->input(0)->type()->expect<c10::ClassType>();
+    std::string name = "forward";
+    for (int number = 1; type->findMethod(name) || type->hasAttribute(name); ++number) {
+      name = "forward" + std::to_string(number);
+    }
+    return declareTraced(*programOf(*type), type, name, body);
+  }
+
+  void replaceBy(Function& method) {
+    InsertPointGuard guard(outer_, node_);
+    outer_.setLocation(node_->sourceRange());
+    Node* call = outer_.create(prim::CallMethod, {node_->input(0)});
+    call->setAttribute(attr::name, method.name());
+    for (Value* value : captured_) call->addInput(value);
+    outer_.insertNode(call);
+    call->output()->setType(method.getSchema().returns()[0].type());
+    if (returned_.size() == 1) {
+      call->output()->copyMetadata(returned_[0]);
+      returned_[0]->replaceAllUsesWith(call->output());
+    } else if (returned_.size() > 1) {
+      Node* unpack = outer_.create(prim::TupleUnpack, {call->output()}, returned_.size());
+      outer_.insertNode(unpack);
+      for (size_t i = 0; i < returned_.size(); ++i) {
+        unpack->output(i)->copyMetadata(returned_[i]);
+        returned_[i]->replaceAllUsesWith(unpack->output(i));
+      }
+    }
+  }
+
+  Node* node_;
+  Block* block_;
+  Graph& outer_;
+  std::vector<Value*> captured_, returned_;
+};
+
+/// Recursion is over the nesting of modules. Inner ones first: then a block is flat when its turn comes.
+void outlineIn(Block* block) {
+  for (Node* node : block->nodesSafely()) {
+    if (node->kind() != prim::TracedModuleForward) continue;
+    outlineIn(node->blocks()[0]);
+    Outline(node).run();
+  }
+}
+
+}  // namespace
+
+void outlineScopes(Graph& graph) {
+  outlineIn(graph.block());
+}
+
+}  // namespace cresset::tracer
