@@ -4,8 +4,17 @@ import os
 
 import torch  # noqa: F401  (the extension needs torch's libraries loaded)
 
-from . import _C
-from ._C import Future, Graph, ScriptFunction, ScriptMethod, parse_ir, parse_schema, parse_type
+from . import _C, passes
+from ._C import (
+    Future,
+    Graph,
+    ScriptFunction,
+    ScriptMethod,
+    function_from_graph,
+    parse_ir,
+    parse_schema,
+    parse_type,
+)
 from ._errors import ArchiveError, CompileError, Error, InternalError, LimitError, UserError
 from ._objects import RecursiveScriptModule, ScriptModule, ScriptObject
 from ._program import CompilationUnit
@@ -44,6 +53,7 @@ __all__ = [
     "UserError",
     "annotate",
     "fork",
+    "function_from_graph",
     "get_num_fork_threads",
     "is_scripting",
     "isinstance",
@@ -51,6 +61,7 @@ __all__ = [
     "parse_ir",
     "parse_schema",
     "parse_type",
+    "passes",
     "set_num_fork_threads",
     "wait",
 ]

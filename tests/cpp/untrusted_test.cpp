@@ -33,10 +33,6 @@ bool mentions(const c10::Type& type, c10::TypeKind kind) {
   return false;
 }
 
-bool contains(std::string_view text, std::string_view part) {
-  return text.find(part) != std::string_view::npos;
-}
-
 /// What the strings that operators of PyTorch take are for. A new name here has been looked at: it names no file,
 /// process or library.
 const std::set<std::string> kHarmlessStrings = {

@@ -124,7 +124,7 @@ IValue fromPairs(List& pairs) {
         kernel([](List& pairs) { return fromPairs(pairs); })                                                          \
   }
 
-constexpr Row kRows[] = {
+constexpr Row kDictRows[] = {
     FAMILY("str"),
     FAMILY("int"),
     FAMILY("bool"),
@@ -134,11 +134,12 @@ constexpr Row kRows[] = {
     {"aten::dict() -> Dict(str, Tensor)",
      kernel([]() { return newDict(c10::StringType::get(), c10::TensorType::get()); })},
 };
+#undef FAMILY
 
 }  // namespace
 
 std::span<const Row> dictRows() {
-  return kRows;
+  return kDictRows;
 }
 
 }  // namespace cresset

@@ -159,7 +159,7 @@ constexpr Kernel kUpsampleBilinear = kernel([](const Tensor& input, IValue& size
         kInterpolate                                                                                           \
   }
 
-constexpr Row kRows[] = {
+constexpr Row kInterpolateRows[] = {
     INTERPOLATE(".scale_list", "int", "float[]"),
     INTERPOLATE(".size_list_scale_list", "int[]", "float[]"),
     INTERPOLATE("", "int", "float"),
@@ -182,11 +182,12 @@ constexpr Row kRows[] = {
      "Tensor",
      kUpsampleBilinear},
 };
+#undef INTERPOLATE
 
 }  // namespace
 
 std::span<const Row> interpolateRows() {
-  return kRows;
+  return kInterpolateRows;
 }
 
 }  // namespace cresset

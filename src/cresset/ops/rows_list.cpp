@@ -196,7 +196,7 @@ bool truth(const IValue& v) {
         kernel([](List& list) { return std::all_of(list.list.begin(), list.list.end(), truth<C>); }) \
   }
 
-constexpr Row kRows[] = {
+constexpr Row kListRows[] = {
     {"aten::__getitem__.t(t[](a) list, int idx) -> t(*)",
      kernel([](List& list, int64_t index) { return IValue(element(list, index)); })},
     {"aten::select.t(t[](a) list, int idx) -> t(*)",
@@ -297,11 +297,16 @@ constexpr Row kRows[] = {
        return newList(std::move(result), c10::IntType::get());
      })},
 };
+#undef SEARCH
+#undef CONTAINS
+#undef EXTREMA
+#undef ANY
+#undef ALL
 
 }  // namespace
 
 std::span<const Row> listRows() {
-  return kRows;
+  return kListRows;
 }
 
 }  // namespace cresset

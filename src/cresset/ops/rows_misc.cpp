@@ -52,7 +52,7 @@ at::Generator makeGenerator(const IValue& device, const IValue& seed) {
   return generator;
 }
 
-constexpr Row kRows[] = {
+constexpr Row kMiscRows[] = {
     {"prim::Print(...) -> ()",
      [](Stack& stack, size_t count) {
        printText(printedLine({stack.data() + (stack.size() - count), count}));
@@ -134,7 +134,7 @@ constexpr Row kRows[] = {
 }  // namespace
 
 std::span<const Row> miscRows() {
-  return kRows;
+  return kMiscRows;
 }
 
 }  // namespace cresset

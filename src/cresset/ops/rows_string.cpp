@@ -278,7 +278,7 @@ void format(Stack& stack, size_t count) {
         kernel([](const string& s, const string& chars) { return strip(s, chars, LEFT, RIGHT); }) \
   }
 
-constexpr Row kRows[] = {
+constexpr Row kStringRows[] = {
     {"aten::add.str(str a, str b) -> str", kernel([](const string& a, const string& b) { return a + b; })},
     {"aten::len.str(str s) -> int", kernel([](const string& s) { return static_cast<int64_t>(s.size()); })},
     {"aten::__getitem__.str(str s, int index) -> str",
@@ -393,11 +393,14 @@ constexpr Row kRows[] = {
     {"aten::format(str self, ...) -> str", &format<formatBraces>},
     {"aten::percentFormat(str self, ...) -> str", &format<formatPercent>},
 };
+#undef TEST
+#undef BOUNDED
+#undef STRIP
 
 }  // namespace
 
 std::span<const Row> stringRows() {
-  return kRows;
+  return kStringRows;
 }
 
 }  // namespace cresset

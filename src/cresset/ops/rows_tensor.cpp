@@ -186,7 +186,7 @@ void joinVariadic(Stack& stack, size_t count) {
         TRAITS                                         \
   }
 
-constexpr Row kRows[] = {
+constexpr Row kTensorRows[] = {
     {"aten::size(Tensor self) -> int[]", kernel([](const Tensor& t) { return newIntList(t.sizes()); })},
     {"aten::stride(Tensor self) -> int[]", kernel([](const Tensor& t) { return newIntList(t.strides()); })},
     {"aten::sym_size(Tensor self) -> SymInt[]", kernel([](const Tensor& t) { return newIntList(t.sizes()); })},
@@ -339,11 +339,14 @@ constexpr Row kRows[] = {
        return t.reshape(at::IntArrayRef(dims.const_data_ptr<int64_t>(), static_cast<size_t>(dims.numel())));
      })},
 };
+#undef FLAG
+#undef FLAG_OF_TYPE
+#undef NO_GRAD
 
 }  // namespace
 
 std::span<const Row> tensorRows() {
-  return kRows;
+  return kTensorRows;
 }
 
 }  // namespace cresset

@@ -156,7 +156,7 @@ Tensor tensorOf(IValue& data, std::optional<int64_t> dtype, std::optional<c10::D
         })                                                                                                 \
   }
 
-constexpr Row kRows[] = {
+constexpr Row kTensorCreationRows[] = {
     TENSOR(".float", "float t"),
     TENSOR(".int", "int t"),
     TENSOR(".bool", "bool t"),
@@ -202,11 +202,13 @@ constexpr Row kRows[] = {
        return result;
      })},
 };
+#undef TENSOR
+#undef AS_TENSOR
 
 }  // namespace
 
 std::span<const Row> tensorCreationRows() {
-  return kRows;
+  return kTensorCreationRows;
 }
 
 }  // namespace cresset

@@ -308,7 +308,7 @@ PyObject* getGraph(PyObject* self, void*) {
     std::shared_ptr<Graph> graph;
     {
       py::gil_scoped_release no_gil;
-      graph = functionRef(self).graph();
+      graph = functionRef(self).graph()->copy();
     }
     return graphToPython(graph).release().ptr();
   });

@@ -135,6 +135,9 @@ class WarningErrors {
 void rememberInterrupt(py::error_already_set error);
 py::object schemaToPython(const c10::FunctionSchema& schema);
 py::object typeToPython(const TypePtr& type);
+/// The type of a cresset.Type. Throws a Python TypeError if it is something else.
+TypePtr typeFromPython(py::handle type);
+/// Python may edit the graph, so it must be one that nothing else has: a copy, if it is a function's.
 py::object graphToPython(const std::shared_ptr<Graph>& graph);
 
 }  // namespace cresset::python
