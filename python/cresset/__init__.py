@@ -15,6 +15,16 @@ from ._C import (
     parse_schema,
     parse_type,
 )
+from ._decorators import (
+    Attribute,
+    Final,
+    _overload,  # noqa: F401
+    _overload_method,  # noqa: F401
+    export,
+    ignore,
+    script_if_tracing,
+    unused,
+)
 from ._errors import ArchiveError, CompileError, Error, InternalError, LimitError, UserError
 from ._objects import RecursiveScriptModule, ScriptModule, ScriptObject
 from ._program import CompilationUnit
@@ -28,6 +38,7 @@ from ._runtime import (
     set_num_fork_threads,
     wait,
 )
+from ._script import interface, script
 from ._serialization import load
 
 __version__ = _C.__version__
@@ -37,9 +48,11 @@ cmake_prefix_path = os.path.dirname(os.path.abspath(__file__))
 
 __all__ = [
     "ArchiveError",
+    "Attribute",
     "CompilationUnit",
     "CompileError",
     "Error",
+    "Final",
     "Future",
     "Graph",
     "InternalError",
@@ -52,9 +65,12 @@ __all__ = [
     "ScriptObject",
     "UserError",
     "annotate",
+    "export",
     "fork",
     "function_from_graph",
     "get_num_fork_threads",
+    "ignore",
+    "interface",
     "is_scripting",
     "isinstance",
     "load",
@@ -62,12 +78,14 @@ __all__ = [
     "parse_schema",
     "parse_type",
     "passes",
+    "script",
+    "script_if_tracing",
     "set_num_fork_threads",
+    "unused",
     "wait",
 ]
 
 _NOT_YET = {
-    "script": "compiling Python functions and modules",
     "trace": "tracing",
     "trace_module": "tracing",
     "save": "writing archives",

@@ -1,6 +1,7 @@
 // The module cresset._C.
 #include "cresset/ops/operator.h"
 #include "cresset/python/common.h"
+#include "cresset/python/script.h"
 
 PYBIND11_MODULE(_C, module) {
   using namespace cresset::python;
@@ -16,5 +17,6 @@ PYBIND11_MODULE(_C, module) {
   bindGraph(module);
   bindProgram(module);
   bindHost(module);
+  bindScript(module);
   module.attr("__version__") = CRESSET_VERSION;
 }
