@@ -115,6 +115,7 @@ class Printer {
   }
 
   void printHeader(const Node& node, size_t level) {
+    if (options_.offsets) options_.offsets->emplace_back(out_.size(), &node);
     indent(level);
     printDefinitions(node.outputs(), ", ");
     out_ += " = ";

@@ -123,7 +123,7 @@ struct Pow {
   template <typename A, typename B>
   auto operator()(A a, B b) const {
     if constexpr (kAnyComplex<A, B>)
-      return c10_complex_math::pow(complex(a), complex(b));
+      return c10_complex_math::pow(a, b);  // mixed: a real operand has no zero imaginary part
     else
       return powFloat(static_cast<double>(a), static_cast<double>(b));
   }

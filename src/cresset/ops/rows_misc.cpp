@@ -14,6 +14,7 @@
 
 #include "cresset/ops/format.h"
 #include "cresset/ops/host_callable.h"
+#include "cresset/ops/nesting.h"
 #include "cresset/ops/row_helpers.h"
 #include "cresset/ops/rows.h"
 #include "cresset/support/print_handler.h"
@@ -41,6 +42,7 @@ int64_t hashOf(const IValue& v) {
     }
   }
   if (v.isList() || v.isGenericDict()) fail("unhashable type: '" + v.type()->repr_str() + "'");
+  requireShallow(v, "hashing a value");
   return v.hash().toInt();
 }
 

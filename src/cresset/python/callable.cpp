@@ -270,6 +270,7 @@ void deallocate(PyObject* object) {
     if (target->signature) {
       for (Parameter& parameter : target->signature->parameters) Py_DECREF(parameter.name);
     }
+    if (target->self) release(IValue(std::move(target->self)));
     delete target;
   }
   PyTypeObject* type = Py_TYPE(object);

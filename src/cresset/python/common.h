@@ -20,6 +20,7 @@
 #include <utility>
 
 #include "cresset/module/module.h"
+#include "cresset/ops/nesting.h"
 #include "cresset/support/error.h"
 
 namespace cresset::python {
@@ -36,6 +37,9 @@ class CastError : public std::runtime_error {
 /// A reference to a script object, as Python holds it (`_c` of ScriptModule and ScriptObject).
 struct ObjectHandle {
   ObjectPtr object;
+  ~ObjectHandle() {
+    if (object) release(IValue(std::move(object)));
+  }
 };
 
 // ---- convert_in.cpp

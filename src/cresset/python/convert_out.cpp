@@ -54,7 +54,7 @@ py::object tupleToPython(const c10::ivalue::Tuple& tuple, const TypePtr& hint) {
   if (hinted && hinted->schema()) {
     named = hinted;
   } else {
-    own = tuple.type();
+    own = tuple.type();  // of its elements' types
     if (own->schema()) named = own.get();
   }
   const c10::TupleType* types = named ? named : hinted;
@@ -125,6 +125,47 @@ c10::EnumTypePtr enumTypeOf(PyObject* python_class) {
   return it == by_class.end() ? nullptr : it->second;
 }
 
+namespace {
+
+/// Python's own bound on recursion: values may contain themselves.
+class RecursionGuard {
+ public:
+  RecursionGuard() {
+    if (Py_EnterRecursiveCall(" while converting a script's value to Python")) throw py::error_already_set();
+  }
+  ~RecursionGuard() { Py_LeaveRecursiveCall(); }
+  RecursionGuard(const RecursionGuard&) = delete;
+  RecursionGuard& operator=(const RecursionGuard&) = delete;
+};
+
+PyObject* listToPython(const c10::List<IValue>& list) {
+  const RecursionGuard guard;
+  const TypePtr element = list.elementType();
+  // A copy, whose length nobody changes: converting an element may let another thread run.
+  const std::vector<IValue> elements = list.vec();
+  py::list result(elements.size());
+  for (size_t i = 0; i < elements.size(); ++i)
+    PyList_SET_ITEM(result.ptr(), static_cast<Py_ssize_t>(i), toPython(elements[i], element));
+  return result.release().ptr();
+}
+
+PyObject* dictToPython(const c10::Dict<IValue, IValue>& dict) {
+  const RecursionGuard guard;
+  const TypePtr key_type = dict.keyType(), value_type = dict.valueType();
+  std::vector<std::pair<IValue, IValue>> entries;
+  entries.reserve(dict.size());
+  for (const auto& entry : dict) entries.emplace_back(entry.key(), entry.value());
+  py::dict result;
+  for (auto& [entry_key, entry_value] : entries) {
+    py::object key = toPyObject(std::move(entry_key), key_type);
+    py::object item = toPyObject(std::move(entry_value), value_type);
+    if (PyDict_SetItem(result.ptr(), key.ptr(), item.ptr()) != 0) throw py::error_already_set();
+  }
+  return result.release().ptr();
+}
+
+}  // namespace
+
 PyObject* toPython(IValue value, const TypePtr& hint) {
   if (value.isTensor()) {
     // An undefined tensor is None to Python.
@@ -139,24 +180,19 @@ PyObject* toPython(IValue value, const TypePtr& hint) {
     return PyComplex_FromDoubles(number.real(), number.imag());
   }
   if (value.isString()) return stringToPython(value.toStringRef()).release().ptr();
-  if (value.isTuple()) return tupleToPython(value.toTupleRef(), hint).release().ptr();
+  if (value.isTuple()) {
+    const Releasing releasing(value);
+    const RecursionGuard guard;
+    requireShallow(value, "converting a script's value to Python");
+    return tupleToPython(value.toTupleRef(), hint).release().ptr();
+  }
   if (value.isList()) {
-    auto list = value.toList();
-    const TypePtr element = list.elementType();
-    py::list result(list.size());
-    for (size_t i = 0; i < list.size(); ++i)
-      PyList_SET_ITEM(result.ptr(), static_cast<Py_ssize_t>(i), toPython(list.get(i), element));
-    return result.release().ptr();
+    const Releasing releasing(value);
+    return listToPython(value.toList());
   }
   if (value.isGenericDict()) {
-    auto dict = value.toGenericDict();
-    py::dict result;
-    for (const auto& entry : dict) {
-      py::object key = toPyObject(entry.key(), dict.keyType());
-      py::object item = toPyObject(entry.value(), dict.valueType());
-      if (PyDict_SetItem(result.ptr(), key.ptr(), item.ptr()) != 0) throw py::error_already_set();
-    }
-    return result.release().ptr();
+    const Releasing releasing(value);
+    return dictToPython(value.toGenericDict());
   }
   if (value.isObject()) {
     if (py::object plain = plainInstance(value.toObjectRef())) return plain.release().ptr();

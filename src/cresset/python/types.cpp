@@ -233,6 +233,13 @@ void bindSchemas(py::module_& module) {
     return result;
   });
   module.def(
+      "_is_restricted",
+      [](const std::string& full_name) {
+        const Operator* op = OperatorTable::get().find(full_name);
+        return op && op->restriction() != Restriction::None;
+      },
+      py::arg("full_name"), "Whether programs that nobody vouches for may not call the operator.");
+  module.def(
       "parse_schema", [](const std::string& text) { return schemaToPython(parseSchema(text)); }, py::arg("text"),
       "The FunctionSchema that a text like 'aten::add(Tensor a, Tensor b) -> Tensor' says.");
   module.def(

@@ -61,9 +61,6 @@ const OperatorTable& operatorTable() {
 bool isNameStart(char c) {
   return std::isalpha(static_cast<unsigned char>(c)) || c == '_';
 }
-bool isNameChar(char c) {
-  return std::isalnum(static_cast<unsigned char>(c)) || c == '_';
-}
 bool isDigit(char c) {
   return c >= '0' && c <= '9';
 }
@@ -86,6 +83,10 @@ std::string describe(const Token& token) {
 }
 
 }  // namespace
+
+bool isNameCharacter(char c) {
+  return std::isalnum(static_cast<unsigned char>(c)) || c == '_';
+}
 
 std::string_view tokenNameView(int kind) {
   static const auto* characters = [] {
@@ -158,7 +159,7 @@ struct Lexer::Impl {
     size_t end = begin + 1 + body.find_last_not_of(" \t\f") + 1;
     std::string_view type = body.substr(i);
     if (type.empty()) return false;
-    if (type.substr(0, 6) == "ignore" && (type.size() == 6 || !isNameChar(type[6]))) return false;
+    if (type.substr(0, 6) == "ignore" && (type.size() == 6 || !isNameCharacter(type[6]))) return false;
     out = token(TK_TYPE_COMMENT, begin, end);
     return true;
   }
@@ -298,7 +299,7 @@ struct Lexer::Impl {
 
   Token lexName() {
     size_t begin = pos;
-    while (pos < text.size() && isNameChar(text[pos])) ++pos;
+    while (pos < text.size() && isNameCharacter(text[pos])) ++pos;
     if (pos < text.size() && (text[pos] & 0x80)) badCharacter();
     auto it = keywordTable().find(text.substr(begin, pos - begin));
     if (it != keywordTable().end()) return token(it->second, begin, pos);
@@ -386,10 +387,10 @@ struct Lexer::Impl {
         fail("a decimal integer may not start with 0; an octal number is written 0o…", begin, int_end);
       }
     }
-    if (isNameChar(at(pos)) || (at(pos) & 0x80)) {
+    if (isNameCharacter(at(pos)) || (at(pos) & 0x80)) {
       // Python reads `1if x else y`, `0or x`: a keyword may follow at once.
       size_t end = pos;
-      while (isNameChar(at(end))) ++end;
+      while (isNameCharacter(at(end))) ++end;
       std::string_view word = text.substr(pos, end - pos);
       static constexpr std::string_view kAllowed[] = {"and", "else", "for", "if", "in", "is", "not", "or"};
       if (std::find(std::begin(kAllowed), std::end(kAllowed), word) == std::end(kAllowed)) {
