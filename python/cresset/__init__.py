@@ -4,8 +4,27 @@ import os
 
 import torch  # noqa: F401  (the extension needs torch's libraries loaded)
 
-from . import _C
-from ._C import Future, Graph, ScriptFunction, ScriptMethod, parse_ir, parse_schema, parse_type
+from . import _C, passes
+from ._C import (
+    Future,
+    Graph,
+    ScriptFunction,
+    ScriptMethod,
+    function_from_graph,
+    parse_ir,
+    parse_schema,
+    parse_type,
+)
+from ._decorators import (
+    Attribute,
+    Final,
+    _overload,  # noqa: F401
+    _overload_method,  # noqa: F401
+    export,
+    ignore,
+    script_if_tracing,
+    unused,
+)
 from ._errors import ArchiveError, CompileError, Error, InternalError, LimitError, UserError
 from ._objects import RecursiveScriptModule, ScriptModule, ScriptObject
 from ._program import CompilationUnit
@@ -19,6 +38,7 @@ from ._runtime import (
     set_num_fork_threads,
     wait,
 )
+from ._script import interface, script
 from ._serialization import load
 
 __version__ = _C.__version__
@@ -28,9 +48,11 @@ cmake_prefix_path = os.path.dirname(os.path.abspath(__file__))
 
 __all__ = [
     "ArchiveError",
+    "Attribute",
     "CompilationUnit",
     "CompileError",
     "Error",
+    "Final",
     "Future",
     "Graph",
     "InternalError",
@@ -43,20 +65,27 @@ __all__ = [
     "ScriptObject",
     "UserError",
     "annotate",
+    "export",
     "fork",
+    "function_from_graph",
     "get_num_fork_threads",
+    "ignore",
+    "interface",
     "is_scripting",
     "isinstance",
     "load",
     "parse_ir",
     "parse_schema",
     "parse_type",
+    "passes",
+    "script",
+    "script_if_tracing",
     "set_num_fork_threads",
+    "unused",
     "wait",
 ]
 
 _NOT_YET = {
-    "script": "compiling Python functions and modules",
     "trace": "tracing",
     "trace_module": "tracing",
     "save": "writing archives",

@@ -107,59 +107,32 @@ _MODULE_STATE = frozenset(torch.nn.Module().__dict__) - {"training"}
 _OWN = frozenset({"_c", "_parameters", "_buffers", "_modules"})
 
 
-def _is_attribute(value):
-    """Whether `value` is an Attribute, ours or torch.jit's."""
-    return isinstance(value, tuple) and type(value).__name__ == "Attribute" and type(value)._fields == ("value", "type")
+class ScriptModule(torch.nn.Module):
+    """A module whose methods are scripts. Made by :func:`cresset.load`."""
 
-
-class _ScriptMeta(type):
-    """Classes derived from ScriptModule: their objects become script modules when ``__init__`` is done."""
-
-    def __call__(cls, *args, **kwargs):
-        module = super().__call__(*args, **kwargs)
-        if isinstance(module, ScriptModule) and "_c" not in module.__dict__:
-            from ._modules import script_in_place
-
-            script_in_place(module)
-        return module
-
-
-def attach(module, handle):
-    """Makes the nn.Module ``module``, whose own state is empty or not needed, the wrapper of a C++ object."""
-    state = module.__dict__
-    state["_c"] = handle
-    state["_parameters"] = _TensorView(handle, "parameters")
-    state["_buffers"] = _TensorView(handle, "buffers")
-    state["_modules"] = _ModuleView(handle)
-    if handle.has_slot("training"):
-        state.pop("training", None)  # the script's own flag is the only one
-    forward = handle.method("forward")
-    if forward is not None:
-        state["forward"] = forward
-    _C._register_wrapper(handle, module)
-    _make_parameters(handle)
-
-
-class ScriptModule(torch.nn.Module, metaclass=_ScriptMeta):
-    """A module whose methods are scripts.
-
-    Derive from it to write one: methods decorated with :func:`cresset.script_method` are compiled when the object is
-    made; the other methods stay Python's. What :func:`cresset.script` and :func:`cresset.load` return is a ScriptModule too.
-
-    >>> class M(cresset.ScriptModule):
-    ...     @cresset.script_method
-    ...     def forward(self, x):
-    ...         return x + 1
-    """
+    def __init__(self, handle=None):
+        if not isinstance(handle, _C._Object):
+            raise TypeError(f"{type(self).__name__} objects are made by cresset.load")
+        super().__init__()
+        state = self.__dict__
+        state["_c"] = handle
+        state["_parameters"] = _TensorView(handle, "parameters")
+        state["_buffers"] = _TensorView(handle, "buffers")
+        state["_modules"] = _ModuleView(handle)
+        if handle.has_slot("training"):
+            del state["training"]  # the script's own flag is the only one
+        forward = handle.method("forward")
+        if forward is not None:
+            state["forward"] = forward
+        _C._register_wrapper(handle, self)
+        _make_parameters(handle)
 
     # ---- Attributes
 
     def __getattr__(self, name):
         handle = self.__dict__.get("_c")
         if handle is None:
-            if "_parameters" not in self.__dict__:
-                raise RuntimeError("ScriptModule has not been initialized, did you forget to call super's init?")
-            return super().__getattr__(name)
+            raise RuntimeError("ScriptModule has not been initialized, did you forget to call super's init?")
         if name in self._modules:
             return self._modules[name]
         if handle.hasattr(name):
@@ -175,9 +148,6 @@ class ScriptModule(torch.nn.Module, metaclass=_ScriptMeta):
     def __setattr__(self, name, value):
         handle = self.__dict__.get("_c")
         if handle is None:
-            if _is_attribute(value):
-                self.__dict__.setdefault("_attribute_types", {})[name] = value.type
-                value = value.value
             super().__setattr__(name, value)
         elif name in _MODULE_STATE:
             object.__setattr__(self, name, value)
@@ -195,18 +165,13 @@ class ScriptModule(torch.nn.Module, metaclass=_ScriptMeta):
             object.__setattr__(self, name, value)
 
     def __delattr__(self, name):
-        handle = self.__dict__.get("_c")
-        if handle is None:
-            super().__delattr__(name)
-        elif handle.hasattr(name):
+        handle = self.__dict__["_c"]
+        if handle.hasattr(name):
             raise AttributeError(f"Can't delete '{name}': the attributes of a ScriptModule are fixed.")
-        else:
-            object.__delattr__(self, name)
+        object.__delattr__(self, name)
 
     def __dir__(self):
-        handle = self.__dict__.get("_c")
-        if handle is None:
-            return super().__dir__()
+        handle = self.__dict__["_c"]
         names = set(object.__dir__(self))
         names.update(
             handle.names("attributes"), handle.method_names(), handle.property_names(), handle.constant_names()
@@ -214,22 +179,13 @@ class ScriptModule(torch.nn.Module, metaclass=_ScriptMeta):
         return sorted(name for name in names if not name[0].isdigit())
 
     def register_parameter(self, name, param):
-        if "_c" in self.__dict__:
-            self._parameters[name] = param
-        else:
-            super().register_parameter(name, param)
+        self._parameters[name] = param
 
     def register_buffer(self, name, tensor, persistent=True):
-        if "_c" in self.__dict__:
-            self._buffers[name] = tensor
-        else:
-            super().register_buffer(name, tensor, persistent)
+        self._buffers[name] = tensor
 
     def add_module(self, name, module):
-        if "_c" in self.__dict__:
-            self._modules[name] = module
-        else:
-            super().add_module(name, module)
+        self._modules[name] = module
 
     # ---- Code
 
@@ -320,13 +276,7 @@ class ScriptModule(torch.nn.Module, metaclass=_ScriptMeta):
 
 
 class RecursiveScriptModule(ScriptModule):
-    """What :func:`cresset.script`, :func:`cresset.trace` and :func:`cresset.load` return."""
-
-    def __init__(self, handle=None):
-        if not isinstance(handle, _C._Object):
-            raise TypeError("RecursiveScriptModule objects are made by cresset.script, cresset.trace and cresset.load")
-        super().__init__()
-        attach(self, handle)
+    """What :func:`cresset.load` returns."""
 
 
 def _nth(modules, index):

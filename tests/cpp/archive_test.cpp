@@ -68,12 +68,6 @@ struct TestArchive {
 at::Tensor attribute(const LoadedArchive& archive, const char* name = "x") {
   return archive.root->getAttr(name).toTensor();
 }
-bool contains(const std::string& text, const std::string& part) {
-  if (text.find(part) != std::string::npos) return true;
-  MESSAGE("in: ", text);
-  return false;
-}
-
 struct TemporaryFile {
   std::string path;
   explicit TemporaryFile(const std::string& contents) {

@@ -30,10 +30,6 @@ std::string messageOf(const std::function<void()>& action) {
   return "no error";
 }
 
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
-
 Module makeCounter() {
   Module m("Counter");
   m.register_attribute("n", c10::IntType::get(), IValue(0));

@@ -54,10 +54,6 @@ struct Call {
   }
 };
 
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
-
 template <typename... Args>
 Stack callOp(const char* name, Args... args) {
   const Operator* op = OperatorTable::get().find(name);

@@ -11,3 +11,12 @@
 #undef CHECK_GE
 #undef CHECK_GT
 #include <doctest/doctest.h>
+
+#include <string_view>
+
+/// Says what it looked in if it finds nothing.
+inline bool contains(std::string_view text, std::string_view part) {
+  if (text.find(part) != std::string_view::npos) return true;
+  MESSAGE("in: ", text);
+  return false;
+}

@@ -55,6 +55,15 @@ void flipBytes(Random& random, std::string& data, size_t count) {
         static_cast<char>(below(random, 3) == 0 ? random() : uint64_t(1) << below(random, 8));
 }
 
+void cutShort(Random& random, std::string& data) {
+  data.resize(below(random, data.size()));
+}
+
+void movePiece(Random& random, std::string& data) {
+  std::string piece = data.substr(below(random, data.size()), 1 + below(random, 200));
+  data.insert(below(random, data.size()), piece);
+}
+
 uint64_t wildNumber(Random& random) {
   static const std::vector<uint64_t> numbers{
       0,
@@ -152,7 +161,7 @@ std::string mutateRaw(Random& random, const std::string& archive, const Items&) 
       flipBytes(random, copy, 1 + below(random, 8));
       break;
     case 1:
-      copy.resize(below(random, copy.size()));
+      cutShort(random, copy);
       break;
     case 2:
       copy.erase(below(random, copy.size()), 1 + below(random, 100));
@@ -219,7 +228,7 @@ std::string mutatePickle(Random& random, const std::string&, const Items& origin
       flipBytes(random, data, 1 + below(random, 6));
       break;
     case 1:
-      data.resize(below(random, data.size()));
+      cutShort(random, data);
       break;
     case 2: {  // a name that must not be
       static const std::vector<std::string> names{
@@ -246,11 +255,9 @@ std::string mutatePickle(Random& random, const std::string&, const Items& origin
       }
       break;
     }
-    case 5: {  // pieces moved
-      std::string piece = data.substr(below(random, data.size()), 1 + below(random, 200));
-      data.insert(below(random, data.size()), piece);
+    case 5:
+      movePiece(random, data);
       break;
-    }
     default: {  // other memo numbers
       for (size_t i = 0; i < 1 + below(random, 8); ++i) {
         size_t at = data.find('h', below(random, data.size()));
@@ -273,7 +280,7 @@ std::string mutateCode(Random& random, const std::string&, const Items& original
       flipBytes(random, data, 1 + below(random, 6));
       break;
     case 1:
-      data.resize(below(random, data.size()));
+      cutShort(random, data);
       break;
     case 2: {  // another type of an attribute
       std::vector<size_t> places;
@@ -306,10 +313,8 @@ std::string mutateCode(Random& random, const std::string&, const Items& original
       data.insert(at == std::string::npos ? data.size() : at + 3, text);
       break;
     }
-    default: {  // pieces moved
-      std::string piece = data.substr(below(random, data.size()), 1 + below(random, 200));
-      data.insert(below(random, data.size()), piece);
-    }
+    default:
+      movePiece(random, data);
   }
   return writeZip(items);
 }

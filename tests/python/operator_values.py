@@ -234,6 +234,11 @@ OVERRIDES = {
         without_trap,
     ),
     "aten::__round_to_zero_floordiv.int": lambda types: [t for t in without_trap(types) if t[1] != 0],
+    # As for the division above: an int modulo 0 ends the process.
+    **dict.fromkeys(
+        ["aten::remainder", "aten::remainder.int"],
+        lambda types: [t for t in without_trap(types) if isinstance(t[1], (float, complex)) or t[1] != 0],
+    ),
     "aten::gcd.int": positive_gcd,
     **dict.fromkeys(
         ["aten::tensor", "aten::tensor.int", "aten::tensor.float", "aten::tensor.bool", "aten::tensor.complex", "aten::as_tensor",
@@ -241,8 +246,10 @@ OVERRIDES = {
          "aten::to.prim_Device", "aten::to.prim_dtype"],
         dtype_calls,
     ),
+    # Without a dtype torch.jit reads one that is not there, and may crash.
+    "aten::to.prim_dtype": lambda types: [t for t in dtype_calls(types) if t[1] is not None],
     "aten::_ncf_unsqueeze": [(tensor([1.0, 2.0]), 4), (tensor([1.0]), 2), (tensor([1.0, 2.0, 3.0]), 3)],
-    "aten::_ncf_view": [(tensor([[1.0, 2.0]]), [1, 2], 1), (Fresh(lambda: torch.arange(12.0).reshape(2, 2, 3)), [2, 2, 3], 2)],
+    "aten::_ncf_view": [(tensor([[1.0, 2.0]]), [1, 2], 1), (tensor([1.0, 2.0]), [2, 3], 1), (Fresh(lambda: torch.arange(12.0).reshape(2, 2, 3)), [2, 2, 3], 2)],
     # An empty needle makes torch.jit loop forever.
     "aten::count": [(a, b, i, j) for a in WORDS for b in ["a", "b", ",", "日", "bc"] for i in [0, 1, -2] for j in [-1, 3, 100]],
     "aten::rsplit": [(a, b, n) for a in WORDS for b in ["a", ",", " ", "bc"] for n in [-1, 0, 1, 2]],
@@ -251,6 +258,10 @@ OVERRIDES = {
     "aten::Generator": [(None, 5), (torch.device("cpu"), 0), (torch.device("meta"), 1), (None, -1)],
     "aten::_grad_sum_to_size": [(tensor([[1.0, 2.0]]), s) for s in [None, [1, 2], [1, 1], [1], [2], []]],
     "aten::__interpolate": lambda types: interpolations(types),
+    "aten::backward.TensorList": [
+        ([tensor([3.0, 4.0], requires_grad=True), tensor(2.0, requires_grad=True)], [tensor([1.0, 2.0]), None], None, False),
+        ([tensor(1.0, requires_grad=True)], None, True, True), ([tensor(1.0)], None, None, False), ([], None, None, False),
+    ],
     "aten::backward": [(tensor([3.0, 4.0], requires_grad=True), tensor([1.0, 2.0]), None, False), (tensor(1.0, requires_grad=True), None, None, True), (tensor(1.0), None, None, False)],
 }  # fmt: skip
 OVERRIDES.update(

@@ -906,6 +906,35 @@ def shared_submodule():
     return script(M, calls=[(T(2),)])
 
 
+class Named:
+    def __init__(this, x: int):
+        this.x = x
+
+    def get(me) -> int:
+        return me.x
+
+
+@entry
+def first_parameter_by_another_name():
+    class M(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.k = 2
+
+        def forward(this, x, y: int = 2):
+            return x + Named(3).get() + this.other(x) + y
+
+        @torch.jit.export
+        def other(s, x):
+            return x * s.k + s.static(3)
+
+        @staticmethod
+        def static(x: int):
+            return x + 1
+
+    return script(M, calls=[(T(2),), (T(2), 3), ("other", (T(2),))])
+
+
 # ---- comparison ----
 
 

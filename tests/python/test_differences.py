@@ -107,6 +107,33 @@ ROWS = {
         value(2),
     ),
     "len-of-number": ("def f(): return len(3)", (), value(1), refused("has no len()")),
+    "slice-from-largest": ("def f(x: List[int], n: int): return x[n:]", ([1, 2], BIG), value([1, 2]), value([])),
+    "find-past-end": ("def f(s: str): return s.find('', 5), s.rfind('', 5)", ("ab",), value((5, 5)), value((-1, -1))),
+    "count-in-range": ("def f(s: str): return s.count('ab', 1, 3)", ("ababab",), value(1), value(0)),
+    "starts-past-end": (
+        "def f(s: str): return s.startswith('a', 1)",
+        ("",),
+        error("basic_string::substr"),
+        value(False),
+    ),
+    "split-limit": ("def f(s: str): return s.split(None, 1)", ("a b c",), value(["a", "b", "c"]), value(["a", "b c"])),
+    "expandtabs": ("def f(s: str): return s.expandtabs()", ("a\n\tb",), value("a\n      b"), value("a\n        b")),
+    "percent-d-of-float": (
+        "def f(x: float): return '%d' % x",
+        (1e18,),
+        value("-2147483648"),
+        value("1000000000000000000"),
+    ),
+    "negative-repeat": ("def f(): return [0] * -1", (), error("vector::reserve"), value([])),
+    "cut-character": ("def f(s: str): return s[0]", ("é",), error("unexpected end of data"), value("\udcc3")),
+    "bool-index": (
+        "def f(x): return x[True]",
+        (torch.ones(2),),
+        refused("index type 'bool'"),
+        value(torch.ones(1, 2)),
+    ),
+    "f-string-in-text": ("def f(x: int): return f'{x}!'", (3,), refused("expected newline"), value("3!")),
+    "reversed-list": ("def f(x: List[int]): return list(reversed(x))", ([3, 4],), refused("reversed"), value([4, 3])),
     "conversion": ("def f(x): return x.bool()", (torch.ones(1),), refused("no attribute"), value(torch.tensor([True]))),
     "unreachable": (
         "def f(x: int):\n  for i in range(x):\n    if True:\n      continue\n    y = 1 + [2]\n  return x",
@@ -162,6 +189,26 @@ def test_the_receiver_of_a_method_is_evaluated_once(capfd):
     assert capfd.readouterr().out.count("g") == 2
     cresset.CompilationUnit(program).f()
     assert capfd.readouterr().out.count("g") == 1
+
+
+def test_count_of_the_empty_text():
+    """torch.jit never returns."""
+    assert cresset.CompilationUnit("def f(s: str): return s.count('')").f("ab") == 3
+
+
+def test_math_is_known_in_a_text():
+    """torch.jit finds `math` only where the caller has imported it."""
+    source = "def f(x: float): return math.sqrt(x)\n"
+    with pytest.raises(RuntimeError, match="undefined value math"):
+        torch.jit.CompilationUnit(source)
+    assert cresset.CompilationUnit(source).f(4.0) == 2.0
+
+
+def test_bool_of_containers_is_as_in_torchjit():
+    for annotation, values in (("str", ["", "a"]), ("List[int]", [[], [0]]), ("Dict[str, int]", [{}, {"a": 1}])):
+        source = f"def f(x: {annotation}): return bool(x)\n"
+        ours, theirs = cresset.CompilationUnit(source).f, torch.jit.CompilationUnit(source).f
+        assert [ours(v) for v in values] == [theirs(v) for v in values] == [False, True]
 
 
 def test_a_text_may_end_without_a_newline():

@@ -104,6 +104,72 @@ REFUSED = [
     ("def f(x: Optional[int]) -> int:\n  return x", "but is actually of type Optional[int]"),
     ("def f(x: List[str]):\n  return sum(x)", "Arguments for call are not valid"),
     ("def f(x: str):\n  return x - 1", "Arguments for call are not valid"),
+    ("def f(x: List[int]):\n  x.append('a')", "Could not match type str"),
+    ("def f():\n  x: List[Union[int, str]] = [1, 'a']\n  x.append(2.0)", "Could not match type float"),
+    ("def f():\n  x: Dict[Union[int, str], str] = {}\n  return x", "keys are supported"),
+    (
+        "def f(x):\n  li = torch.jit.annotate(List[str], x.tolist())\n  return li",
+        "str is not one of the supported element types for tolist",
+    ),
+    (
+        "def f(x) -> List[float]:\n  li = torch.jit.annotate(float, x.tolist())\n  return li",
+        "Return value was annotated as having type List[float] but is actually of type float",
+    ),
+    ("def f():\n  b: int = [2, 3]\n  return b", "Expected an annotation of type List"),
+    ("def f():\n  b: int = {1: 3}\n  return b", "Expected an annotation of type Dict"),
+    ("def f(a: Dict[str, int]) -> int:\n  return a[None]", "but instead found type"),
+    ("def f(a: Dict[int, int], y: int) -> int:\n  return a.get(y)", "is actually of type Optional"),
+    ("def f():\n  a = dict()\n  a[1] = 2\n  return a", "Arguments for call are not"),
+    ("def f():\n  return tuple(1, 2)", "1 argument"),
+    ("def f():\n  return tuple([1, 2, 3])", "cannot statically infer the expected"),
+    ("def f():\n  a, *b, *c = (1, 2, 3)\n  return a", "star"),
+    ("def f(x: int):\n  for i in enumerate(x):\n    pass", "object is not iterable"),
+    ("def f(x: List[int]):\n  for i, (j, k) in enumerate(x):\n    pass", "cannot be used as a tuple"),
+    ("def f(x: List[int]):\n  for a, b in zip(x):\n    pass", "unpack"),
+    ("def f(x: int):\n  for i in range():\n    pass", "range"),
+    ("def f(x: int):\n  for i in range(x, x, x, x):\n    pass", "range"),
+    ("def f(x: int):\n  x.y = 1", "Tried to set an attribute: y on a non-class"),
+    ("def f(x: Tuple[int, int]):\n  return x[-3]", "Tuple index out of range"),
+    ("def f(x):\n  return x[1.5]", "Unsupported operation: indexing tensor with unsupported index type 'float'"),
+    ("def f(x: List[int], y: List[str]):\n  return x + y", "Arguments for call are not valid"),
+    (
+        "def f(x: int) -> Tuple[int, int]:\n  return x",
+        "Return value was annotated as having type Tuple[int, int] but is actually of type int",
+    ),
+    (
+        "def f(x: int):\n  if x > 0:\n    return 1\n  else:\n    return 'a'",
+        "Previous return statement returned a value of type int but this return statement returns a value of type str",
+    ),
+    (
+        "def f(x: int):\n  if x > 0:\n    y = 1\n  else:\n    y = 'a'\n  return y",
+        "Type mismatch: y is set to type int in the true branch and type str in the false branch",
+    ),
+    (
+        "def f(x: int):\n  y = 1\n  while x > 0:\n    y = 'a'\n    x -= 1\n  return y",
+        "Variable 'y' previously had type int",
+    ),
+    ("def f(x):\n  return x.foo(3)", "object has no attribute or method 'foo'"),
+    ("def f(x):\n  return undefined_function(x)", "undefined value undefined_function"),
+    ("def f(x: int):\n  raise 'a'", "exceptions must derive from BaseException"),
+    ("def f(x: int):\n  return hasattr(x, 'a')", "hasattr"),
+    ("def f(x, name: str):\n  return hasattr(x, name)", "hasattr"),
+    ("def f(x, name: str):\n  return getattr(x, name)", "getattr"),
+    ("def f(x, name: str):\n  return getattr(x)", "getattr"),
+    ("def f(x: List[int]):\n  x.sort('a')", "reverse"),
+    ("def f(x: int):\n  return x if x else", "expected"),
+    ("def f(x: int):\n  y += 1\n  return x", "undefined value y"),
+    ("def f(x: int):\n  return 'a' % x % ", "expected"),
+    ("def f(x):\n  return x.add(x, beta=2)", "Keyword argument beta unknown"),
+    ("def f(x):\n  return x.add(x, other=x)", "specified twice"),
+    ("def g(x: int): return x\ndef f(x: int): return g()", "Argument x not provided"),
+    (
+        "def g(x: int): return x\ndef f(x: int): return g(x, x)",
+        "Expected at most 1 arguments but found 2 positional arguments",
+    ),
+    (
+        "def g(x: int): return x\ndef f(x: int): return g('a')",
+        "Expected a value of type 'int' for argument 'x' but instead found type 'str'",
+    ),
 ]
 
 # (program, call, phrase): raised when it runs.
@@ -157,6 +223,23 @@ RAISED = [
     ("def f(x: List[int]): return x\n", ([1, "a"],), "List[int]"),
     ("def f(x): return x\n", (), "missing value for argument 'x'"),
     ("def f(x): return x\n", (1, 2), "expected at most 1 argument(s) but received 2 argument(s)"),
+    (
+        "def f(x: Union[int, float]) -> str: return 'a'\n",
+        ("1",),
+        "Expected a member of Union[float, int] but instead found type str",
+    ),
+    (
+        "def f(x: Union[Dict[str, int], List[int]]) -> str: return 'a'\n",
+        ({"a": "b"},),
+        "Expected a member of Union[List[int], Dict[str, int]] but instead found type Dict[str, str]",
+    ),
+    (
+        "def f(x: Union[Dict[str, int], List[int]]) -> str: return 'a'\n",
+        (["a"],),
+        "Expected a member of Union[List[int], Dict[str, int]] but instead found type List[str]",
+    ),
+    ("def f(x: Union[Dict[str, int], List[int]]) -> str: return 'a'\n", ("a",), "but instead found type str"),
+    ("def f(x: int, y: int):\n  return x\n", (1,), "f() is missing value for argument 'y'"),
 ]
 
 

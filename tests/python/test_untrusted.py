@@ -2,8 +2,14 @@
 
 import io
 import os
+import re
+import signal
 import subprocess
+import sys
+import tempfile
+import textwrap
 import time
+from pathlib import Path
 from typing import Dict, List
 
 import pytest
@@ -128,6 +134,195 @@ def test_as_strided_is_checked_by_aten():
     assert cu.h(torch.ones(1), torch.ones(2), 2).untyped_storage().nbytes() >= 24
 
 
+def test_operators_are_given_wild_integer_tensors():
+    # A sample of what `./dev fuzz hostile` tries: what crashes is to be refused.
+    script = Path(__file__).parents[1] / "fuzz" / "wild_tensors.py"
+    done = subprocess.run(
+        [sys.executable, str(script), "--calls", "1", "--samples", "1"], capture_output=True, text=True, timeout=600
+    )
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
+    assert int(re.search(r"(\d+) calls, 0 operators", done.stdout)[1]) > 3000
+
+
+class WritesIndices(torch.nn.Module):
+    def forward(self, x):
+        sparse = x.to_sparse()
+        sparse._indices().fill_(1 << 40)
+        return sparse.to_dense()
+
+    @torch.jit.export
+    def made(self, x):
+        indices = torch.zeros([1, 3], dtype=torch.int64)
+        sparse = torch.sparse_coo_tensor(indices, torch.ones([3]), [4])
+        indices.fill_(1 << 40)
+        return sparse.to_dense()
+
+    @torch.jit.export
+    def harmless(self, x):
+        return torch.mm(x.to_sparse(), x).relu()
+
+
+def test_indices_that_a_program_could_write_to():
+    module = cresset.load(save(WritesIndices()))
+    for method, name in ((module.forward, "_indices"), (module.made, "sparse_coo_tensor")):
+        with pytest.raises(cresset.CompileError, match=f"may not call aten::{name}.*what its arguments say of memory"):
+            method(X)
+    assert torch.equal(module.harmless(X), torch.mm(X, X))
+
+
+# ---- forks: on the thread of the call, one after another ----
+
+
+class Shares(torch.nn.Module):
+    """Forks that change one list and one dict."""
+
+    def __init__(self):
+        super().__init__()
+        self.kept = torch.jit.Attribute([1], List[int])
+
+    @torch.jit.export
+    def change(self, values: List[int], names: Dict[int, str], n: int) -> int:
+        for i in range(n):
+            values.append(i)
+            names[i] = str(i)
+            self.kept.append(i)
+            if len(values) > 100:
+                values.clear()
+                names.clear()
+                self.kept.clear()
+        return len(values)
+
+    def forward(self, n: int):
+        values: List[int] = []
+        names: Dict[int, str] = {}
+        a = torch.jit.fork(self.change, values, names, n)
+        b = torch.jit.fork(self.change, values, names, n)
+        return torch.jit.wait(a) + torch.jit.wait(b)
+
+    @torch.jit.export
+    def leave_behind(self, n: int):
+        values = [0] * n
+        names: Dict[int, str] = {}
+        return values, torch.jit.fork(self.change, values, names, n)
+
+    @torch.jit.export
+    def length(self) -> int:
+        return len(self.kept)
+
+
+def test_forks_that_share_a_list():
+    code = """
+        import sys, cresset
+        module = cresset.load(sys.argv[1])
+        for _ in range(20):
+            module(5000)
+            values, future = module.leave_behind(200)
+            assert len(values) < 200 and future.done()
+        print("done")
+    """
+    with tempfile.NamedTemporaryFile(suffix=".pt") as file:
+        file.write(save(Shares()))
+        file.flush()
+        done = subprocess.run(
+            [sys.executable, "-c", textwrap.dedent(code), file.name], capture_output=True, text=True, timeout=120
+        )
+    assert (done.returncode, done.stdout) == (0, "done\n"), done.stderr
+
+
+class Forking(torch.nn.Module):
+    def forward(self, x, n: int):
+        if n == 0:
+            return x
+        return torch.jit.wait(torch.jit.fork(self.add, x, n))
+
+    @torch.jit.export
+    def add(self, x, n: int):
+        for _ in range(n):
+            x = x + 1
+        return x
+
+    @torch.jit.export
+    def fail(self, x, n: int):
+        if n > 0:
+            raise ValueError("too much")
+        return x
+
+    @torch.jit.export
+    def fail_forked(self, x):
+        return torch.jit.wait(torch.jit.fork(self.fail, x, 1))
+
+    @torch.jit.export
+    def await_first(self, futures: List[torch.jit.Future[torch.Tensor]]):
+        return torch.jit.wait(futures[0])
+
+    @torch.jit.export
+    def circle(self, wait: bool):
+        futures: List[torch.jit.Future[torch.Tensor]] = []
+        future = torch.jit.fork(self.await_first, futures)
+        futures.append(future)
+        if wait:
+            torch.jit.wait(future)
+        return future
+
+    @torch.jit.export
+    def add_to(self, future: torch.jit.Future[torch.Tensor]):
+        return torch.jit.wait(future) + 1
+
+    @torch.jit.export
+    def later(self, future: torch.jit.Future[torch.Tensor]):
+        return torch.jit.fork(self.add_to, future)
+
+    @torch.jit.export
+    def forever(self, n: int):
+        while n > 0:
+            n += 1
+        return n
+
+    @torch.jit.export
+    def start_forever(self, n: int):
+        return torch.jit.fork(self.forever, n)
+
+
+def test_forks_of_an_archive():
+    data = save(Forking())
+    for module in (cresset.load(data), cresset.load(data, trusted=True)):
+        assert torch.equal(module(X, 3), X + 3)
+        with pytest.raises(ValueError, match="too much"):
+            module.fail_forked(X)
+        assert torch.equal(cresset.fork(module, X, 2).wait(), X + 2)
+        # A future of the host's outlives the call.
+        future = cresset.Future()
+        later = module.later(future)
+        assert not later.done()
+        future.set_result(X)
+        assert torch.equal(later.wait(), X + 1)
+    module = cresset.load(data)
+    with pytest.raises(RuntimeError, match="the fork waits for itself"):
+        module.circle(True)
+    with pytest.raises(RuntimeError, match="the fork waits for itself"):
+        module.circle(False).value()
+    with pytest.raises(cresset.LimitError):
+        with cresset.Limits(seconds=0.2):
+            module.forever(1)
+    with cresset.Limits(seconds=0.2):
+        future = module.start_forever(1)
+    assert future.done()
+    with pytest.raises(cresset.LimitError):
+        future.value()
+
+
+def test_an_interrupt_reaches_forks_that_nobody_waits_for():
+    module = cresset.load(save(Forking()))
+    before = signal.signal(signal.SIGALRM, signal.default_int_handler)
+    signal.setitimer(signal.ITIMER_REAL, 0.2)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            module.start_forever(1)
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    assert torch.equal(module(X, 1), X + 1)
+
+
 # ---- limits ----
 
 LIMITED = """
@@ -229,6 +424,49 @@ def replace(n: int) -> int:
 def resize(x: Tensor, n: int) -> Tensor:
     return x.resize_([n])
 
+def pieces(n: int) -> int:
+    return len(torch.zeros([1]).expand([n]).unbind())
+
+def split_pieces(n: int) -> int:
+    return len(torch.split(torch.zeros([1]).expand([n]), 1))
+
+def views(n: int) -> int:
+    x = torch.zeros([1])
+    kept: List[Tensor] = []
+    for i in range(n):
+        kept.append(x[0])
+    return len(kept)
+
+def characters(n: int) -> int:
+    return len(list("ab".join([""] * n)))
+
+def words(n: int) -> int:
+    return len(" a".join([""] * n).split())
+
+def fields(n: int) -> int:
+    return len(",a".join([""] * n).split(","))
+
+def lines(n: int) -> int:
+    return len("a\\n".join([""] * n).splitlines())
+
+def numbers(n: int) -> int:
+    values: List[List[float]] = torch.zeros([1]).expand([n, 0]).tolist()
+    return len(values)
+
+def nothing(n: int) -> int:
+    return n
+
+def many_forks(n: int) -> int:
+    kept: List[Future[int]] = []
+    for i in range(n):
+        kept.append(torch.jit.fork(nothing, i))
+    return len(kept)
+
+def fork_forks(n: int) -> int:
+    a = torch.jit.fork(fork_forks, n + 1)
+    b = torch.jit.fork(fork_forks, n + 1)
+    return torch.jit.wait(a) + torch.jit.wait(b)
+
 def recurse(n: int) -> int:
     if n == 0:
         return 0
@@ -286,6 +524,16 @@ def test_expensive_operations_after_cheap_ones(unit):
         ("repeat", (10**11,)),
         ("pad", (10**12,)),
         ("replace", (12,)),
+        ("pieces", (2_000_000,)),
+        ("split_pieces", (2_000_000,)),
+        ("views", (10**9,)),
+        ("characters", (2_000_000,)),
+        ("words", (2_000_000,)),
+        ("fields", (2_000_000,)),
+        ("lines", (2_000_000,)),
+        ("numbers", (10**9,)),
+        ("many_forks", (10**9,)),
+        ("fork_forks", (0,)),
     ],
 )
 def test_memory(unit, name, args):
@@ -303,6 +551,10 @@ def test_memory(unit, name, args):
         ("grow_list", (500_000,)),
         ("grow_dict", (100_000,)),
         ("recurse", (5000,)),
+        ("pieces", (10_000,)),
+        ("split_pieces", (10_000,)),
+        ("characters", (50_000,)),
+        ("many_forks", (5_000,)),
     ],
 )
 def test_what_fits_is_let_through(unit, name, args):

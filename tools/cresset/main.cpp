@@ -3,11 +3,13 @@
 
 #include <CLI/CLI.hpp>
 #include <chrono>
+#include <fstream>
 #include <iostream>
 
 #include "arguments.h"
 #include "cresset/cresset.h"
 #include "cresset/ops/format.h"
+#include "inspection.h"
 
 namespace {
 
@@ -94,6 +96,36 @@ int runMethod(const RunOptions& options) {
   return 0;
 }
 
+struct ShowOptions {
+  std::string file, function, html, json;
+  std::vector<std::string> sections;
+};
+
+void writeFile(const std::string& path, const std::string& text) {
+  if (path == "-") {
+    std::cout << text;
+    return;
+  }
+  std::ofstream out(path, std::ios::binary);
+  out << text;
+  out.close();
+  if (!out) throw cresset::UserError("cannot write " + path);
+  std::cerr << "wrote " << path << "\n";
+}
+
+int show(const ShowOptions& options) {
+  const cresset::cli::Inspection inspection = cresset::cli::inspect(options.file);
+  if (!options.html.empty()) writeFile(options.html, toHtml(inspection));
+  if (!options.json.empty()) writeFile(options.json, toJson(inspection));
+  if (!options.html.empty() || !options.json.empty()) return 0;
+  std::vector<std::string> sections = options.sections;
+  if (sections.empty())
+    sections = options.function.empty() ? std::vector<std::string>{"overview", "modules"}
+                                        : std::vector<std::string>{"source", "ir"};
+  std::cout << toText(inspection, sections, options.function);
+  return 0;
+}
+
 constexpr const char* kRunHelp = R"(
 Arguments are given in the method's order, or as name=VALUE. A value is
   3, 2.5, True, None, [1, 2], {'a': 1}, (1, 'x')   a literal, or any expression of the script language
@@ -105,6 +137,21 @@ Examples:
   cresset run model.pt @input.npy
   cresset run vad.jit --method audio_forward @speech.wav sr=16000 --save probabilities.npy
   cresset run model.pt 'torch.ones([1, 3, 8, 8])' --repeat 100 --time)";
+
+constexpr const char* kShowHelp = R"(
+SECTIONS, any of
+  overview    sizes and counts                      modules     the tree of modules, their attributes
+  parameters  every tensor                          types       classes, interfaces, enums, named tuples
+  files       what the archive is made of           source      functions in the file that their author wrote
+  code        functions as the archive has them     ir          their graphs
+  inlined     their graphs, calls inlined           bytecode    the instructions that run
+Without any: overview and modules; of one --function, source and ir. Nothing of the archive runs.
+Examples:
+  cresset show model.pt                             what it is
+  cresset show model.pt parameters files            what is large in it
+  cresset show model.pt -f forward inlined          one function
+  cresset show model.pt --html model.html           all of it, to look around in
+  cresset show model.pt --json -                    all of it, for other programs)";
 
 }  // namespace
 
@@ -129,8 +176,19 @@ int main(int argc, char** argv) {
   run->add_option("--limit-seconds", options.limit_seconds, "end a call that runs longer")->check(CLI::PositiveNumber);
   run->add_option("--limit-memory", options.limit_memory, "end a call that takes more bytes; 512MB, 2GiB")
       ->transform(CLI::AsSizeValue(false));
+  ShowOptions shown;
+  CLI::App* show_command = app.add_subcommand("show", "Tells what is in an archive");
+  show_command->footer(kShowHelp);
+  show_command->add_option("FILE", shown.file, "an archive made by torch.jit.save or Cresset")->required();
+  show_command->add_option("SECTIONS", shown.sections, "what to tell")
+      ->check(CLI::IsMember(
+          {"overview", "modules", "parameters", "types", "files", "source", "code", "ir", "inlined", "bytecode"}));
+  show_command->add_option("-f,--function", shown.function, "only functions whose qualified name ends so");
+  show_command->add_option("--html", shown.html, "write one page that shows everything; - is standard output");
+  show_command->add_option("--json", shown.json, "write everything as JSON; - is standard output");
   CLI11_PARSE(app, argc, argv);
   try {
+    if (show_command->parsed()) return show(shown);
     return runMethod(options);
   } catch (const std::exception& error) {
     std::cerr << "cresset: " << error.what() << "\n";

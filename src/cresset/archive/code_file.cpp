@@ -3,24 +3,18 @@
 
 #include <algorithm>
 
+#include "cresset/support/lexer.h"
+
 namespace cresset {
 
 namespace {
-
-bool isIdentifier(char c) {
-  return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
 
 // The name after "def " or "class ".
 std::string_view nameAfter(std::string_view line, size_t at) {
   while (at < line.size() && line[at] == ' ') ++at;
   size_t end = at;
-  while (end < line.size() && isIdentifier(line[end])) ++end;
+  while (end < line.size() && isNameCharacter(line[end])) ++end;
   return line.substr(at, end - at);
-}
-
-bool startsWith(std::string_view text, std::string_view prefix) {
-  return text.substr(0, prefix.size()) == prefix;
 }
 
 }  // namespace
@@ -32,14 +26,14 @@ CodeFile::CodeFile(std::string text, std::string record, std::shared_ptr<const D
   for (size_t at = 0; at < all.size();) {
     size_t end = std::min(all.find('\n', at), all.size());
     std::string_view line = all.substr(at, end - at);
-    bool is_class = startsWith(line, "class "), is_def = startsWith(line, "def ");
+    bool is_class = line.starts_with("class "), is_def = line.starts_with("def ");
     if (is_class || is_def) {
       size_t begin = decorators == std::string_view::npos ? at : decorators;
       decorators = std::string_view::npos;
       if (!blocks_.empty()) blocks_.back().end = std::min(blocks_.back().end, begin);
       blocks_.push_back(
           {is_class ? CodeBlock::Class : CodeBlock::Function, nameAfter(line, is_class ? 6 : 4), begin, all.size()});
-    } else if (startsWith(line, "@") && decorators == std::string_view::npos) {
+    } else if (line.starts_with('@') && decorators == std::string_view::npos) {
       decorators = at;
     }
     at = end + 1;
@@ -50,7 +44,7 @@ CodeFile::CodeFile(std::string text, std::string record, std::shared_ptr<const D
 size_t CodeFile::tableBytes(std::string_view text) {
   size_t lines = 1, definitions = 0;
   for (size_t at = 0; at < text.size(); ++lines) {
-    definitions += startsWith(text.substr(at), "class ") || startsWith(text.substr(at), "def ");
+    definitions += text.substr(at).starts_with("class ") || text.substr(at).starts_with("def ");
     at = std::min(text.find('\n', at), text.size() - 1) + 1;
   }
   // Vectors may hold twice what they need, and a third copy while they grow; hash nodes have a header and a bucket.
@@ -68,7 +62,7 @@ CodeFile::ClassParts CodeFile::split(const CodeBlock& block) const {
   for (size_t at = block.begin; at < block.end;) {
     size_t end = std::min(all.find('\n', at), block.end);
     std::string_view line = all.substr(at, end - at);
-    if (startsWith(line, "  def ")) {
+    if (line.starts_with("  def ")) {
       if (parts.methods.empty())
         parts.header_end = at;
       else
@@ -76,7 +70,7 @@ CodeFile::ClassParts CodeFile::split(const CodeBlock& block) const {
       // The `def` itself starts behind the indentation: the piece is parsed as if it stood at the left edge.
       parts.methods.push_back({CodeBlock::Function, nameAfter(line, 6), at + 2, block.end});
     } else if (
-        line.size() > 2 && startsWith(line, "  ") && line[2] != ' ' && line[2] != '#' && !parts.methods.empty()) {
+        line.size() > 2 && line.starts_with("  ") && line[2] != ' ' && line[2] != '#' && !parts.methods.empty()) {
       return {block.end, {}};  // a decorator, or an attribute among the methods
     }
     at = end + 1;

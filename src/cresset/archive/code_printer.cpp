@@ -55,7 +55,7 @@ const std::unordered_set<std::string>& reservedNames() {
 
 bool isIdentifier(const std::string& name) {
   if (name.empty() || std::isdigit(static_cast<unsigned char>(name[0])) || reservedNames().contains(name)) return false;
-  return std::all_of(name.begin(), name.end(), [](unsigned char c) { return std::isalnum(c) || c == '_'; });
+  return std::all_of(name.begin(), name.end(), isNameCharacter);
 }
 
 std::string annotation(const TypePtr& type) {
@@ -90,8 +90,7 @@ class CodePrinter {
       if (argument.kwarg_only() && !kwarg_only) out_ << "*,\n    ";
       kwarg_only |= argument.kwarg_only();
       out_ << argument.name();
-      const auto self = i == 0 && argument.name() == "self" ? argument.type()->cast<c10::ClassType>() : nullptr;
-      if (i > 0 || options_.type_of_first) out_ << ": " << annotation(self ? TypePtr(self) : argument.type());
+      if (i > 0 || options_.type_of_first) out_ << ": " << annotation(argument.type());
       if (argument.default_value()) out_ << "=" << literal(*argument.default_value(), argument.type());
     }
     out_ << ") -> " << annotation(schema.returns().at(0).type()) << ":\n";

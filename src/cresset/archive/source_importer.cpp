@@ -45,6 +45,15 @@ bool isPlainModule(std::string_view header) {
          header.find("__forward_pre_hooks__") == std::string_view::npos;
 }
 
+// Whether a function in the class's block is a method: its first parameter, whatever its name, is of that class.
+// Archives of older formats don't say the type.
+bool takesSelf(const Def& head, const c10::ClassType& cls) {
+  const auto params = head.decl().params();
+  if (params.empty()) return false;
+  const auto type = params[0].type();
+  return !type.present() || type.get().range().text() == cls.name()->qualifiedName();
+}
+
 // Classes whose attributes have classes whose attributes … are imported by recursion; so the chain has a limit.
 class Nesting {
  public:
@@ -162,8 +171,7 @@ void SourceImporter::declareMethod(
     size_t signature_end) {
   ParsingCharge charge = chargeParsing(*file, block.begin, signature_end + 1);
   Def head = SourceParser(file->source(block.begin, signature_end + 1, "\n  pass\n")).parseFunction();
-  auto params = head.decl().params();
-  bool is_static = params.empty() || params[0].name().name() != "self";
+  bool is_static = !takesSelf(head, *cls);
   c10::TypePtr self_type = is_static ? c10::TypePtr() : c10::TypePtr(cls);
   // The raw pointer keeps the class from owning itself: functions live as long as the program, which owns the class.
   c10::ClassType* raw = is_static ? nullptr : cls.get();

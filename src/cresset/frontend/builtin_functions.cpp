@@ -57,11 +57,21 @@ class CastFunction : public SugaredValue {
       if (auto method = specialMethod(range, cx, args[0], name_)) return method->call(range, cx, {}, {}, num_binders);
       Value* value = args[0].get(cx.graph);
       if (value->type()->isSubtypeOf(*type_)) return simple(value);
+      if (type_->kind() == c10::TypeKind::BoolType && hasLength(*value->type())) {
+        Value* length = insertOp(cx.graph, aten::len, {NamedValue(value, range)}, {}, range);
+        const NamedValue zero(cx.graph.insertConstant(static_cast<int64_t>(0)), range);
+        return simple(insertOp(cx.graph, aten::gt, {NamedValue(length, range), zero}, {}, range));
+      }
     }
     return simple(insertOp(cx.graph, Symbol::fromQualString(op_), args, kwargs, range));
   }
 
  private:
+  /// Whether values of the type are true if they are not empty.
+  static bool hasLength(const c10::Type& type) {
+    return type.kind() == c10::TypeKind::StringType || type.kind() == c10::TypeKind::ListType ||
+           type.kind() == c10::TypeKind::DictType;
+  }
   c10::IValue zero() const {
     switch (type_->kind()) {
       case c10::TypeKind::IntType:

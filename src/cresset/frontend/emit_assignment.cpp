@@ -106,10 +106,14 @@ void FunctionEmitter::assignVariable(
   }
   if (!value->hasDebugName() && value->owningBlock() == graph.insertBlock()) value->setDebugName(name);
   if (annotation && !value->type()->isSubtypeOf(*annotation)) {
-    throw UserError(
-        "Variable '" + name + "' is annotated with type " + annotation->repr_str() +
-            " but is being assigned to a value of type " + value->type()->repr_str(),
-        range);
+    std::string message = "Variable '" + name + "' is annotated with type " + annotation->repr_str() +
+                          " but is being assigned to a value of type " + value->type()->repr_str();
+    const c10::TypeKind kind = value->type()->kind();
+    if ((kind == c10::TypeKind::ListType || kind == c10::TypeKind::DictType) && annotation->containedTypes().empty()) {
+      message += "\nExpected an annotation of type " + std::string(kind == c10::TypeKind::ListType ? "List" : "Dict") +
+                 " but got " + annotation->repr_str();
+    }
+    throw UserError(message, range);
   }
   env_.bind(name, Binding::of(value, annotation ? annotation : value->type()));
 }

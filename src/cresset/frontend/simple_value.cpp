@@ -64,9 +64,12 @@ SugaredValuePtr classAttr(
   return nullptr;
 }
 
-/// Whether this assignment is the first one to an attribute in the class's own __init__, which declares it.
+/// Whether this assignment is the first one to an attribute in the class's own __init__, which declares it; or in the
+/// part of it that dataclasses have for that.
 bool mayDeclare(EmitContext& cx, Value* self) {
-  if (cx.function != "__init__" && !cx.function.ends_with(".__init__")) return false;
+  const bool constructs =
+      cx.function == "__init__" || cx.function.ends_with(".__init__") || cx.function == "__post_init__";
+  if (!constructs) return false;
   return !cx.graph.inputs().empty() && self == cx.graph.inputs()[0];
 }
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "cresset/interpreter/container_meter.h"
+#include "cresset/interpreter/forks.h"
 #include "cresset/interpreter/futures.h"
 #include "cresset/interpreter/object_slots.h"
 #include "cresset/interpreter/profile.h"
@@ -89,7 +90,10 @@ void RegisterStack::grow(size_t size) {
 Run::Run() = default;
 
 Run::~Run() {
-  for (const Frame& frame : frames_) clearRegisters(frame);  // a suspended run that nobody wants any more
+  // Of a suspended run that nobody wants any more, or one that was interrupted before its results were taken.
+  for (const Frame& frame : frames_) clearRegisters(frame);
+  releaseAll(handlers_);
+  releaseAll(results_);
 }
 
 void Run::start(const Code& code, Stack& stack) {
@@ -133,11 +137,16 @@ void runNow(const Code& code, Stack& stack) {
   if (!run) run = std::make_unique<Run>();
   struct Nesting {
     Nesting() { ++nested_runs; }
-    ~Nesting() { --nested_runs; }
+    ~Nesting() {
+      if (--nested_runs == 0 && SerialForks::current()) [[unlikely]]
+        SerialForks::endCall();
+    }
   } nesting;
   // A run that throws has left all its frames, but is not used again: exceptions are rare.
   run->start(code, stack);
   run->resume();
+  if (nested_runs == 1 && SerialForks::current()) [[unlikely]]
+    SerialForks::finishCall();
   run->takeResults(stack);
   if (!run->isLarge()) spare_run = std::move(run);
 }
@@ -157,15 +166,6 @@ void runCode(const Code& code, Stack& stack) {
   if (code.limits.any() || (nested_runs == 0 && threadLimits().any())) [[unlikely]]
     return runWithinLimits(code, stack);
   runNow(code, stack);
-}
-
-c10::intrusive_ptr<c10::ivalue::Future> startForkFromOutside(
-    std::shared_ptr<const Code> code, std::vector<c10::IValue> inputs, c10::TypePtr result_type) {
-  const Limits limits = tightest(code->limits, threadLimits());
-  std::shared_ptr<RunBudget> budget = RunBudget::currentShared();
-  if (limits.any()) budget = std::make_shared<RunBudget>(limits, std::move(budget));
-  const BudgetScope scope(std::move(budget));
-  return startFork(std::move(code), std::move(inputs), std::move(result_type));
 }
 
 c10::IValue Run::take(uint32_t operand) {
@@ -188,7 +188,11 @@ void Run::pushFrame(const Code& callee, uint32_t result, bool is_exit) {
   // An __exit__ that runs because of a recursion error needs a frame too.
   if (!is_exit && (frames_.size() >= kMaxCallDepth || base + callee.num_registers > kMaxRegisters))
     raiseRecursionError();
-  registers_.require(base + callee.num_registers);
+  if (base + callee.num_registers > registers_.size()) [[unlikely]] {
+    // Registers double, and both old and new ones are there for a moment.
+    charge(2 * (base + callee.num_registers) * sizeof(c10::IValue));
+    registers_.require(base + callee.num_registers);
+  }
   frames_.push_back(
       {&callee, callee.instructions.data(), static_cast<uint32_t>(base), result,
        static_cast<uint32_t>(handlers_.size()), is_exit});
@@ -257,6 +261,7 @@ void Run::fork(const Instruction& instruction) {
   inputs.reserve(instruction.c);
   for (uint32_t i = 0; i < instruction.c; ++i) inputs.push_back(take(operands[1 + i]));
   setOutput(instruction, startFork(code.forks[instruction.b], std::move(inputs), code.fork_types[instruction.b]));
+  charge(ContainerMeter::kFuture);  // the fork itself counts while it lives
 }
 
 }  // namespace cresset

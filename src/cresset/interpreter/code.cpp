@@ -137,6 +137,12 @@ MethodSite::Found MethodSite::find(const c10::ivalue::Object& object) const {
   return {function, target};
 }
 
+SourceRange Code::origin(const Instruction* instruction) const {
+  const SourceRange& range = location(instruction).range;
+  if (!range) return range;
+  return range.source->origin(range).value_or(range);
+}
+
 std::string Code::attributeName(const Instruction* instruction) const {
   const auto index = static_cast<uint32_t>(instruction - instructions.data());
   const auto it = std::lower_bound(attributes.begin(), attributes.end(), index, [](const AttributeName& a, uint32_t i) {

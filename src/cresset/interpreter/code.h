@@ -148,10 +148,13 @@ class Code {
   std::vector<uint32_t> location_of;     // per instruction, into `locations`
   std::vector<Location> locations;
   std::vector<AttributeName> attributes;  // of GetSlot and SetSlot, in order of instructions
+  bool serial_forks = false;              // forks of this program stay on the thread of the call (see forks.h)
 
   const Location& location(const Instruction* instruction) const {
     return locations[location_of[static_cast<size_t>(instruction - instructions.data())]];
   }
+  /// Its place in the file that the author wrote, which archives remember; no range if nothing is known.
+  SourceRange origin(const Instruction* instruction) const;
   /// "__torch__.C.x" for the GetSlot or SetSlot `instruction`.
   std::string attributeName(const Instruction* instruction) const;
 };

@@ -1,29 +1,30 @@
-// Weights of values. See container_meter.h. Sizes are estimates from the layouts of c10's containers, rounded up.
+// Weights of values. See container_meter.h.
 #include "cresset/interpreter/container_meter.h"
 
 #include <ATen/core/Dict.h>
 #include <ATen/core/List.h>
+#include <ATen/core/Tensor.h>
 #include <ATen/core/ivalue_inl.h>
 
+#include <algorithm>
+#include <cstdint>
+#include <string_view>
+#include <unordered_map>
 #include <unordered_set>
 
 #include "cresset/interpreter/object_slots.h"
+#include "cresset/ops/operator.h"
 #include "cresset/ops/row_helpers.h"
 
 namespace cresset {
 
-namespace {
-
-constexpr size_t kHeader = 64;      // of a heap object with its allocation
-constexpr size_t kDictEntry = 128;  // key, value, links, and room in the table
-
-}  // namespace
-
 size_t ContainerMeter::ownWeight(const c10::IValue& value) {
+  if (value.isTensor()) return value.toTensor().defined() ? kTensor : 0;
   if (value.isString()) return kHeader + value.toStringRef().capacity();
   if (value.isList()) return kHeader + listOf(value).list.capacity() * sizeof(c10::IValue);
   if (value.isGenericDict()) return kHeader + dictOf(value).dict.size() * kDictEntry;
   if (value.isTuple()) return kHeader + value.toTupleRef().elements().size() * sizeof(c10::IValue);
+  if (value.isFuture()) return kFuture;
   if (value.isObject()) return kHeader + value.toObjectRef().slots().size() * sizeof(c10::IValue);
   return 0;
 }
@@ -44,9 +45,12 @@ void ContainerMeter::audit(const std::vector<const c10::IValue*>& roots, size_t 
   // Copies, since another thread may change an attribute that one points into.
   std::vector<c10::IValue> open;
   auto visit = [&](const c10::IValue& value) {
-    const bool is_container =
-        value.isString() || value.isList() || value.isGenericDict() || value.isTuple() || value.isObject();
-    if (is_container && seen.insert(value.internalToPointer()).second) open.push_back(value);
+    const bool is_container = value.isString() || value.isList() || value.isGenericDict() || value.isTuple() ||
+                              value.isObject() || value.isFuture();
+    if (value.isTensor()) {
+      if (seen.insert(value.toTensor().unsafeGetTensorImpl()).second) weight += ownWeight(value);
+    } else if (is_container && seen.insert(value.internalToPointer()).second)
+      open.push_back(value);
   };
   for (const c10::IValue* root : roots) {
     visit(*root);
@@ -63,6 +67,9 @@ void ContainerMeter::audit(const std::vector<const c10::IValue*>& roots, size_t 
         }
       } else if (value.isTuple()) {
         for (const c10::IValue& element : value.toTupleRef().elements()) visit(element);
+      } else if (value.isFuture()) {
+        const auto future = value.toFuture();
+        if (future->completed() && !future->hasError()) visit(future->value());
       } else if (value.isObject()) {
         const auto& object = value.toObjectRef();
         for (size_t slot = 0; slot < object.slots().size(); ++slot) visit(readSlot(object, slot));
@@ -72,6 +79,45 @@ void ContainerMeter::audit(const std::vector<const c10::IValue*>& roots, size_t 
   budget_->addContainers(static_cast<int64_t>(weight) - counted_);
   counted_ = static_cast<int64_t>(weight);
   if (budget_->isOver(/*by_a_sixteenth=*/false)) budget_->throwOverMemory();
+}
+
+namespace {
+
+/// How many tensors an operator gives that cuts its first argument into pieces, at most; 0 for others.
+size_t numPieces(const Operator& op, const std::vector<c10::IValue>& arguments) {
+  enum Cut { Unbind, Split, Count };  // arguments: (dim), (size of a piece, dim), (number of pieces, …)
+  static const std::unordered_map<std::string_view, Cut> kCuts = {
+      {"aten::unbind.int", Unbind},         {"aten::unbind_copy.int", Unbind},
+      {"aten::split.Tensor", Split},        {"aten::split_copy.Tensor", Split},
+      {"aten::unsafe_split.Tensor", Split}, {"aten::chunk", Count},
+      {"aten::unsafe_chunk", Count},        {"aten::tensor_split.sections", Count},
+      {"aten::hsplit.int", Count},          {"aten::vsplit.int", Count},
+      {"aten::dsplit.int", Count}};
+  const auto found = kCuts.find(op.fullName());
+  if (found == kCuts.end()) return 0;
+  const at::Tensor& tensor = arguments[0].toTensor();
+  if (found->second == Count) {
+    int64_t most = arguments[1].toInt();
+    // Empty pieces are given by the operator that is told their number, and by no other.
+    if (op.fullName() != "aten::tensor_split.sections") {
+      int64_t largest = 0;
+      for (int64_t size : tensor.sizes()) largest = std::max(largest, size);
+      most = std::min(most, largest);
+    }
+    return static_cast<size_t>(std::max<int64_t>(most, 0));
+  }
+  int64_t dim = arguments[found->second == Unbind ? 1 : 2].toInt();
+  if (dim < 0) dim += tensor.dim();
+  if (dim < 0 || dim >= tensor.dim()) return 0;  // an error, which is the operator's to tell
+  const int64_t piece = found->second == Unbind ? 1 : arguments[1].toInt();
+  return piece > 0 ? static_cast<size_t>(tensor.size(dim) / piece) : 0;
+}
+
+}  // namespace
+
+void ContainerMeter::requireResult(const Operator& op, const std::vector<c10::IValue>& arguments) const {
+  const size_t pieces = numPieces(op, arguments);
+  if (pieces > 1) budget_->require(std::min(pieces, SIZE_MAX / 2 / kTensor) * kTensor);
 }
 
 }  // namespace cresset

@@ -1,4 +1,5 @@
-// What a run's lists, dicts, strings, tuples and objects weigh, for runs with a memory limit.
+// What a run's lists, dicts, strings, tuples, objects and tensors (beside their data) weigh, for runs with a memory
+// limit.
 //
 // Counting every release would cost all runs; so growth is added up, which is cheap and never too little, and only when
 // the sum passes the limit (by a sixteenth, so that this stays rare) are the run's live values weighed. That weight
@@ -14,8 +15,16 @@
 
 namespace cresset {
 
+class Operator;
+
 class ContainerMeter {
  public:
+  // Estimates from the layouts of c10's containers, rounded up.
+  static constexpr size_t kHeader = 96;      // of a heap object with its allocation
+  static constexpr size_t kDictEntry = 128;  // key, value, links, and room in the table
+  static constexpr size_t kFuture = 256;
+  static constexpr size_t kTensor = 512;  // a tensor beside its data, with what autograd keeps of a view
+
   explicit ContainerMeter(std::shared_ptr<RunBudget> budget) : budget_(std::move(budget)) {}
   ~ContainerMeter() { budget_->addContainers(-counted_); }
   ContainerMeter(const ContainerMeter&) = delete;
@@ -31,8 +40,12 @@ class ContainerMeter {
 
   /// What a value holds itself, and its elements one level down: what an operator that made it has built.
   static size_t weightOfResult(const c10::IValue& value);
-  /// What a list, dict or string holds itself.
+  /// What a list, dict, string or tensor holds itself.
   static size_t ownWeight(const c10::IValue& value);
+
+  /// Refuses calls whose result is known to be larger than the limit: an operator that cuts a tensor into a million
+  /// pieces makes a million tensors at once.
+  void requireResult(const Operator& op, const std::vector<c10::IValue>& arguments) const;
 
   const std::shared_ptr<RunBudget>& budget() const { return budget_; }
 

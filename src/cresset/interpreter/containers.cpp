@@ -48,7 +48,10 @@ bool isInstanceOf(const c10::IValue& value, const c10::Type& type, c10::TypePtr&
     default:
       break;
   }
-  if (!value_type) value_type = value.type();
+  if (!value_type) {
+    requireShallow(value, "looking for the type of a value");  // a tuple's is made of its elements'
+    value_type = value.type();
+  }
   return value_type->isSubtypeOf(type);
 }
 
@@ -73,7 +76,10 @@ c10::IValue tupleElement(const c10::IValue& tuple, int64_t index) {
 void Run::setOutput(const Instruction& instruction, c10::IValue value) {
   const Frame& frame = frames_.back();
   const uint32_t reg = frame.code->pool[instruction.a];
-  if (reg != kNoRegister) new (&registers_.data()[frame.base + reg]) c10::IValue(std::move(value));
+  if (reg != kNoRegister)
+    new (&registers_.data()[frame.base + reg]) c10::IValue(std::move(value));
+  else
+    release(value);
 }
 
 void Run::makeTuple(const Instruction& instruction) {
@@ -105,7 +111,13 @@ void Run::makeDict(const Instruction& instruction) {
   dict.reserve(instruction.c / 2);
   for (uint32_t i = 0; i + 1 < instruction.c; i += 2) {
     c10::IValue key = take(inputs[i]);
-    dict.insert_or_assign(std::move(key), take(inputs[i + 1]));
+    c10::IValue item = take(inputs[i + 1]);
+    const auto [entry, is_new] = dict.insert(key, item);
+    if (!is_new) {
+      c10::IValue old = entry->value();
+      entry->setValue(std::move(item));
+      release(old);
+    }
   }
   setOutput(instruction, std::move(dict));
 }
@@ -119,7 +131,10 @@ void Run::unpackTuple(const Instruction& instruction) {
   const bool is_last = tuple.use_count() == 1;
   c10::IValue* regs = registers_.data() + frames_.back().base;
   for (uint32_t i = 0; i < instruction.n; ++i) {
-    if (outputs[i] == kNoRegister) continue;
+    if (outputs[i] == kNoRegister) {
+      if (is_last) release(elements[i]);
+      continue;
+    }
     if (is_last)
       new (&regs[outputs[i]]) c10::IValue(std::move(elements[i]));
     else
@@ -129,33 +144,36 @@ void Run::unpackTuple(const Instruction& instruction) {
 
 void Run::unpackList(const Instruction& instruction) {
   const uint32_t* outputs = frames_.back().code->pool.data() + instruction.a;
-  const c10::IValue list = take(outputs[instruction.n]);
+  c10::IValue list = take(outputs[instruction.n]);
   const auto elements = list.toListRef();
-  if (elements.size() != instruction.n) {
+  if (const size_t size = elements.size(); size != instruction.n) {
+    release(list);
     throw ScriptRaise(
-        "", "Expected " + std::to_string(instruction.n) + " elements in a list but found " +
-                std::to_string(elements.size()));
+        "", "Expected " + std::to_string(instruction.n) + " elements in a list but found " + std::to_string(size));
   }
   c10::IValue* regs = registers_.data() + frames_.back().base;
   for (uint32_t i = 0; i < instruction.n; ++i) {
     if (outputs[i] != kNoRegister) new (&regs[outputs[i]]) c10::IValue(elements[i]);
   }
+  release(list);
 }
 
 void Run::sliceTuple(const Instruction& instruction) {
   const uint32_t* operands = frames_.back().code->pool.data() + instruction.a;
-  const c10::IValue tuple = take(operands[1]);
+  c10::IValue tuple = take(operands[1]);
   const auto& elements = tuple.toTupleRef().elements();
   std::vector<c10::IValue> result;
   result.reserve(instruction.c - instruction.b);
   for (size_t i = instruction.b; i < instruction.c; ++i) result.push_back(elements.at(i));
+  release(tuple);
   setOutput(instruction, c10::ivalue::Tuple::create(std::move(result)));
 }
 
 void Run::setSlot(const Instruction& instruction) {
   const uint32_t* operands = frames_.back().code->pool.data() + instruction.a;
-  const c10::IValue object = take(operands[0]);
-  writeSlot(object.toObjectRef(), instruction.b, take(operands[1]));
+  c10::IValue object = take(operands[0]);
+  release(exchangeSlot(object.toObjectRef(), instruction.b, take(operands[1])));
+  release(object);
 }
 
 }  // namespace cresset

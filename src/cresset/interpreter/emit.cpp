@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "cresset/ir/constants.h"
+#include "cresset/ops/nesting.h"
 #include "cresset/support/error.h"
 
 namespace cresset {
@@ -172,6 +173,34 @@ void Emitter::emitPool(Op op, const Liveness::NodeInfo& info, uint32_t b, size_t
       static_cast<uint16_t>(outputs.size()));
 }
 
+void Emitter::emitOperatorCall(Op op, const Liveness::NodeInfo& info, uint32_t b) {
+  const Node& node = *info.node;
+  const InputRange inputs = node.inputs();
+  const auto outputs = node.outputs();
+  checkFitsCount(outputs.size(), node);
+  const size_t start = code_.pool.size();
+  code_.pool.resize(start + outputs.size());
+  std::vector<uint32_t> deep;
+  for (size_t k = 0; k < inputs.size(); ++k) {
+    const uint32_t flag = info.first_flag + static_cast<uint32_t>(k), variable = live_.variable(inputs[k]);
+    if (live_.isLastUse(flag) && mayNestDeeply(*inputs[k]->type())) {
+      code_.pool.push_back(borrowed(inputs[k]));
+      deep.push_back(variable);
+    } else {
+      code_.pool.push_back(operand(inputs[k], flag));
+    }
+  }
+  for (size_t k = 0; k < inputs.size(); ++k) {
+    const uint32_t variable = live_.variable(inputs[k]);
+    if (live_.isLastUse(info.first_flag + static_cast<uint32_t>(k)) &&
+        std::find(deep.begin(), deep.end(), variable) == deep.end())
+      registers_.release(variable);
+  }
+  for (size_t k = 0; k < outputs.size(); ++k) code_.pool[start + k] = defineOutput(outputs[k]);
+  add(op, static_cast<uint32_t>(start), b, static_cast<uint32_t>(inputs.size()), static_cast<uint16_t>(outputs.size()));
+  for (uint32_t variable : deep) drop(variable);
+}
+
 std::vector<uint32_t> Emitter::releaseScalars(const Liveness::NodeInfo& info) {
   const InputRange inputs = info.node->inputs();
   std::vector<uint32_t> owning;
@@ -297,7 +326,7 @@ void Emitter::emitOperator(const Liveness::NodeInfo& info) {
   if (op->kind() == kWarn) return emitPool(Op::Warn, info, 0);  // who is warned wants to know where
   const auto [it, is_new] = operator_index_.emplace(op, static_cast<uint32_t>(code_.operators.size()));
   if (is_new) code_.operators.push_back(op);
-  emitPool(
+  emitOperatorCall(
       op->kernel()                      ? Op::CallKernel
       : takesEnumerations(op->schema()) ? Op::CallChecked
                                         : Op::CallBoxed,
@@ -424,7 +453,10 @@ void Emitter::emitIsInstance(const Liveness::NodeInfo& info) {
 std::shared_ptr<const Code> emitCode(Graph& graph, std::string name, std::weak_ptr<Program> program) {
   auto code = std::make_shared<Code>();
   code->name = std::move(name);
-  if (auto owner = program.lock()) code->limits = owner->rules().limits;
+  if (auto owner = program.lock()) {
+    code->limits = owner->rules().limits;
+    code->serial_forks = owner->rules().policy != nullptr;
+  }
   code->program = std::move(program);
   Emitter(graph, *code).run();
   return code;

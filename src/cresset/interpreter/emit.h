@@ -44,6 +44,9 @@ class Emitter {
   /// Operands of inputs[first…] to the pool behind places for `num_outputs` outputs, then the outputs. What dies is
   /// released before the outputs get their registers.
   void emitPool(Op op, const Liveness::NodeInfo& info, uint32_t b, size_t first_input = 0);
+  /// emitPool for operators. Kernels destroy what was moved to them, by recursion; so values that may hold any number
+  /// of others are copied, and dropped behind the call.
+  void emitOperatorCall(Op op, const Liveness::NodeInfo& info, uint32_t b);
   /// For instructions that borrow their operands: ra = op(vb, vc). `owning` operands are dropped behind it.
   void emitBorrowing(Op op, const Liveness::NodeInfo& info, uint32_t b, uint32_t c, uint16_t n = 0);
   /// Releases the scalar operands that die here; gives the others, which must outlive the instruction.

@@ -1,12 +1,9 @@
 #include "cresset/interpreter/futures.h"
 
 #include <ATen/Parallel.h>
-#include <ATen/ThreadLocalState.h>
-#include <ATen/autocast_mode.h>
 #include <pthread.h>
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -16,9 +13,10 @@
 #include <utility>
 #include <vector>
 
-#include "cresset/interpreter/run.h"
+#include "cresset/interpreter/forks.h"
 #include "cresset/ops/limits.h"
 #include "cresset/ops/operator.h"
+#include "cresset/support/error.h"
 
 namespace cresset {
 
@@ -169,109 +167,6 @@ void setForkThreadStart(void (*start)()) {
   thread_start = start;
 }
 
-namespace {
-
-/// What a script inherits from the thread that forked it: grad and inference mode, dispatch keys, modes, the profiler;
-/// autocast's dtypes, which c10's snapshot lacks; limits.
-class ScriptState {
- public:
-  ScriptState() : budget_(RunBudget::currentShared()), caches_(at::autocast::is_autocast_cache_enabled()) {
-    for (size_t i = 0; i < kDevices.size(); ++i) dtypes_[i] = at::autocast::get_autocast_dtype(kDevices[i]);
-  }
-
-  class Guard;
-
- private:
-  static constexpr std::array kDevices{
-      c10::DeviceType::CPU, c10::DeviceType::CUDA, c10::DeviceType::XPU, c10::DeviceType::MPS,
-      c10::DeviceType::PrivateUse1};
-  void setAutocast() const {
-    at::autocast::set_autocast_cache_enabled(caches_);
-    for (size_t i = 0; i < kDevices.size(); ++i) at::autocast::set_autocast_dtype(kDevices[i], dtypes_[i]);
-  }
-
-  at::ThreadLocalState locals_;
-  std::shared_ptr<RunBudget> budget_;
-  bool caches_;
-  std::array<at::ScalarType, kDevices.size()> dtypes_{};
-};
-
-class ScriptState::Guard {
- public:
-  explicit Guard(const ScriptState& state) : guard_(state.locals_), budget_(state.budget_) { state.setAutocast(); }
-  ~Guard() { before_.setAutocast(); }
-  Guard(const Guard&) = delete;
-  Guard& operator=(const Guard&) = delete;
-
- private:
-  const ScriptState before_;
-  const at::ThreadLocalStateGuard guard_;
-  const BudgetScope budget_;
-};
-
-/// A forked run between two suspensions.
-struct ForkedRun {
-  std::shared_ptr<Run> run;
-  c10::intrusive_ptr<c10::ivalue::Future> future;
-  std::shared_ptr<const ScriptState> state;  // of the script at this point
-};
-
-void dropFork(ForkedRun fork) {
-  fork.run = nullptr;
-  fork.future->setErrorIfNeeded(
-      std::make_exception_ptr(ScriptError("the fork was dropped: the process is ending", "builtins.RuntimeError", {})));
-}
-
-void goOn(ForkedRun fork);
-
-void submitFork(ForkedRun fork) {
-  const bool submitted = ThreadPool::get().submit([fork]() mutable { goOn(std::move(fork)); });
-  if (!submitted) dropFork(std::move(fork));
-}
-
-void goOn(ForkedRun fork) {
-  c10::intrusive_ptr<c10::ivalue::Future> awaited;
-  c10::IValue result;
-  try {
-    const ScriptState::Guard guard(*fork.state);
-    InterruptPoll::current().budget = 1;
-    if (fork.run->resume()) {
-      result = fork.run->takeResult();
-    } else {
-      awaited = fork.run->awaited();
-      fork.state = std::make_shared<const ScriptState>();
-    }
-  } catch (...) {
-    fork.run = nullptr;
-    fork.future->setError(std::current_exception());
-    return;
-  }
-  if (!awaited) {
-    fork.run = nullptr;
-    fork.future->markCompleted(std::move(result));
-    return;
-  }
-  // The run is at rest now; from here on it belongs to the callback.
-  c10::ivalue::Future& future = *awaited;
-  future.addCallback(
-      [fork = std::move(fork)](c10::ivalue::Future&) mutable {
-        // As a task, since the thread that completes a future is in the middle of something else.
-        submitFork(std::move(fork));
-      },
-      /*uses_future=*/false);
-}
-
-}  // namespace
-
-c10::intrusive_ptr<c10::ivalue::Future> startFork(
-    std::shared_ptr<const Code> code, std::vector<c10::IValue> inputs, c10::TypePtr result_type) {
-  auto future = c10::make_intrusive<c10::ivalue::Future>(std::move(result_type));
-  ForkedRun fork{std::make_shared<Run>(), future, std::make_shared<const ScriptState>()};
-  fork.run->start(std::move(code), inputs);
-  submitFork(std::move(fork));
-  return future;
-}
-
 void blockOn(c10::ivalue::Future& future) {
   if (future.completed()) return;
   struct Event {
@@ -290,6 +185,10 @@ void blockOn(c10::ivalue::Future& future) {
   const bool helps = ThreadPool::onWorker() && stolen_depth < kMaxStolenDepth;
   auto& interrupt = InterruptPoll::current();
   while (true) {
+    if (auto* forks = SerialForks::current()) {
+      while (!future.completed() && (forks->runOne() || forks->breakCircle())) {
+      }
+    }
     if (helps) {
       ++stolen_depth;
       while (!future.completed() && ThreadPool::get().runOne()) {

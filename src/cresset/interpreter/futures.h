@@ -47,11 +47,12 @@ class ThreadPool {
   std::shared_ptr<Impl> impl_;
 };
 
-/// Starts `code` on another thread.
+/// Starts `code` on another thread, or, if its program's forks are serial, on this one when the call waits or ends.
 c10::intrusive_ptr<c10::ivalue::Future> startFork(
     std::shared_ptr<const Code> code, std::vector<c10::IValue> inputs, c10::TypePtr result_type);
 
-/// A fork that a host starts: a call from outside, with limits of its own. The program keeps the code alive.
+/// A fork that a host starts: a call from outside, with limits of its own, always on another thread. The program keeps
+/// the code alive.
 c10::intrusive_ptr<c10::ivalue::Future> startForkFromOutside(
     std::shared_ptr<const Code> code, std::vector<c10::IValue> inputs, c10::TypePtr result_type);
 

@@ -56,7 +56,7 @@ void Run::charge(size_t bytes) {
   meter_->audit(roots, bytes + registers_.size() * sizeof(c10::IValue) + frames_.capacity() * sizeof(Frame));
 }
 
-void Run::callObserved(const Instruction& instruction) {
+void Run::callOperator(const Instruction& instruction) {
   const Code& code = *frames_.back().code;
   const Operator& op = *code.operators[instruction.b];
   const uint32_t* operands = code.pool.data() + instruction.a;
@@ -65,6 +65,7 @@ void Run::callObserved(const Instruction& instruction) {
   // Containers that the operator may grow. Their elements are no matter: they were built, and charged, before.
   std::vector<std::pair<c10::IValue, size_t>> containers;
   if (meter_) {
+    meter_->requireResult(op, stack_);
     for (const c10::IValue& value : stack_) {
       if (value.isList() || value.isGenericDict()) containers.emplace_back(value, ContainerMeter::ownWeight(value));
     }
@@ -96,9 +97,7 @@ void Run::warn(const Instruction& instruction) {
   pushOperands(code.pool.data() + instruction.a + instruction.n, instruction.c);
   ScriptWarning warning{.message = stack_[0].toStringRef()};
   stack_.clear();
-  SourceRange range = code.location(&instruction).range;
-  if (range) {
-    if (auto origin = range.source->origin(range)) range = *origin;
+  if (const SourceRange range = code.origin(&instruction)) {
     warning.file = range.source->name();
     warning.line = range.source->lineNumber(range.begin);
   }

@@ -13,11 +13,9 @@ std::unique_ptr<at::RecordFunction> eventOf(const Code& code) {
   return event;
 }
 
-/// The place in the file that the author wrote: archives remember it.
 std::string lineName(const Code& code, const Instruction& instruction) {
-  SourceRange range = code.location(&instruction).range;
+  const SourceRange range = code.origin(&instruction);
   if (!range) return code.name;
-  if (auto origin = range.source->origin(range)) range = *origin;
   const std::string& file = range.source->name();
   return (file.empty() ? "<string>" : file) + "(" + std::to_string(range.source->lineNumber(range.begin)) +
          "): " + code.name;

@@ -13,8 +13,10 @@
 #include <new>
 #include <utility>
 
+#include "cresset/interpreter/container_meter.h"
 #include "cresset/interpreter/futures.h"
 #include "cresset/interpreter/object_slots.h"
+#include "cresset/ops/nesting.h"
 #include "cresset/ops/row_helpers.h"
 
 namespace cresset {
@@ -68,9 +70,6 @@ template <class T>
 [[gnu::always_inline]] inline bool getBool(const c10::IValue& value) {
   return value.isBool() ? payloadOf<bool>(value) : symbolicBool(value);
 }
-
-/// What containers weigh beside what their elements do, roughly.
-constexpr size_t kObjectBytes = 96, kDictEntryBytes = 128;
 
 bool isNone(const c10::IValue& value) {
   return value.isNone() || (value.isTensor() && !value.toTensor().defined());
@@ -163,7 +162,7 @@ bool Run::interpret() {
     NEXT();
   }
   CASE(Drop) {
-    regs[pc->a] = c10::IValue();
+    release(regs[pc->a]);
     NEXT();
   }
   CASE(Jump) {
@@ -232,7 +231,7 @@ bool Run::interpret() {
       else
         new (target) c10::IValue(READ(from));
     } else if (from & kMoveBit) {
-      regs[from & kIndexMask] = c10::IValue();
+      release(regs[from & kIndexMask]);
     }
     frames_.pop_back();
     LOAD();
@@ -243,7 +242,7 @@ bool Run::interpret() {
     SAVE();
     POLL();
     if OBSERVED {
-      callObserved(*pc);
+      callOperator(*pc);
       NEXT();
     }
     const uint32_t* operands = pool + pc->a;
@@ -258,7 +257,7 @@ bool Run::interpret() {
     budget -= InterruptPoll::kOperatorCost - 1;
     POLL();
     if OBSERVED {
-      callObserved(*pc);
+      callOperator(*pc);
       NEXT();
     }
     const uint32_t* operands = pool + pc->a;
@@ -276,15 +275,7 @@ bool Run::interpret() {
     SAVE();
     budget -= InterruptPoll::kOperatorCost - 1;
     POLL();
-    if OBSERVED {
-      callObserved(*pc);
-      NEXT();
-    }
-    const uint32_t* operands = pool + pc->a;
-    const uint32_t n = pc->n;
-    pushOperands(operands + n, pc->c);
-    frames_.back().code->operators[pc->b]->call(stack_, pc->c);
-    popResults(operands, n);
+    callOperator(*pc);
     NEXT();
   }
   CASE(Warn) {
@@ -358,7 +349,7 @@ bool Run::interpret() {
       const auto& type = frames_.back().code->types[pc->c];
       const auto& cls = type->expectRef<c10::ClassType>();
       if OBSERVED
-        charge(kObjectBytes + cls.numAttributes() * sizeof(c10::IValue));
+        charge(ContainerMeter::kHeader + cls.numAttributes() * sizeof(c10::IValue));
       auto object = c10::ivalue::Object::create(
           c10::StrongTypePtr(const_cast<c10::ClassType&>(cls).compilation_unit(), type), cls.numAttributes());
       if (pc->a != kNoRegister) WRITE(pc->a, std::move(object));
@@ -368,7 +359,7 @@ bool Run::interpret() {
   CASE(MakeTuple) {
     if OBSERVED {
       SAVE();
-      charge(kObjectBytes + pc->c * sizeof(c10::IValue));
+      charge(ContainerMeter::kHeader + pc->c * sizeof(c10::IValue));
     }
     makeTuple(*pc);
     NEXT();
@@ -376,7 +367,7 @@ bool Run::interpret() {
   CASE(MakeList) {
     if OBSERVED {
       SAVE();
-      charge(kObjectBytes + pc->c * sizeof(c10::IValue));
+      charge(ContainerMeter::kHeader + pc->c * sizeof(c10::IValue));
     }
     makeList(*pc);
     NEXT();
@@ -384,7 +375,7 @@ bool Run::interpret() {
   CASE(MakeDict) {
     SAVE();
     if OBSERVED
-      charge(kObjectBytes + pc->c * kDictEntryBytes / 2);
+      charge(ContainerMeter::kHeader + pc->c * ContainerMeter::kDictEntry / 2);
     makeDict(*pc);
     NEXT();
   }
@@ -459,7 +450,7 @@ bool Run::interpret() {
     if (i < 0 || i >= size) [[unlikely]]
       goto slow3;
     // What was there may be an object whose destruction runs anything, so it dies when the list is whole again.
-    { c10::IValue old = std::exchange(list[static_cast<size_t>(i)], READ(pc->c)); }
+    release(std::exchange(list[static_cast<size_t>(i)], READ(pc->c)));
     NEXT();
   }
   CASE(DictGet) {
@@ -480,8 +471,10 @@ bool Run::interpret() {
   CASE(DictSet) {
     SAVE();
     if OBSERVED
-      charge(kDictEntryBytes);
-    dictOf(READ(pc->a)).dict.insert_or_assign(READ(pc->b), READ(pc->c));
+      charge(ContainerMeter::kDictEntry);
+    if (auto [entry, is_new] = dictOf(READ(pc->a)).dict.emplace(READ(pc->b), READ(pc->c)); !is_new) {
+      release(std::exchange(entry->second, READ(pc->c)));
+    }
     NEXT();
   }
 

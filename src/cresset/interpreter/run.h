@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "cresset/interpreter/code.h"
+#include "cresset/ops/nesting.h"
 #include "cresset/support/error.h"
 
 namespace cresset {
@@ -83,7 +84,8 @@ class Run {
   void startObserving();
   void stopObserving();
   int poll(InterruptPoll& interrupt);
-  [[gnu::cold]] void callObserved(const Instruction& instruction);
+  /// For runs that are observed, and operators whose arguments are checked.
+  [[gnu::cold]] void callOperator(const Instruction& instruction);
   /// `bytes` of containers have been built, or are about to be.
   [[gnu::cold]] void charge(size_t bytes);
   [[gnu::cold]] void leaveObserved();
@@ -156,7 +158,10 @@ inline void Run::popResults(const uint32_t* outputs, uint32_t count) {
     reportResults(count);
   c10::IValue* regs = registers_.data() + frames_.back().base;
   for (uint32_t i = 0; i < count; ++i) {
-    if (outputs[i] != kNoRegister) new (&regs[outputs[i]]) c10::IValue(std::move(stack_[i]));
+    if (outputs[i] != kNoRegister)
+      new (&regs[outputs[i]]) c10::IValue(std::move(stack_[i]));
+    else
+      release(stack_[i]);
   }
   stack_.clear();
 }

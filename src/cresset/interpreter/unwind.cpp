@@ -76,7 +76,7 @@ std::exception_ptr Run::describe(const std::exception_ptr& error) const {
 
 void Run::clearRegisters(const Frame& frame) {
   c10::IValue* regs = registers_.data() + frame.base;
-  for (size_t i = 0; i < frame.code->num_registers; ++i) regs[i] = c10::IValue();
+  for (size_t i = 0; i < frame.code->num_registers; ++i) release(regs[i]);
 }
 
 void Run::enterExit(const c10::IValue& object) {

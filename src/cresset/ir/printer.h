@@ -7,6 +7,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cresset/ir/graph.h"
@@ -25,6 +26,8 @@ struct PrintOptions {
   ConstantTable* constants = nullptr;  // filled by the printer; without it such constants print as <Tensor>, <Object> …
   const Node* note_at = nullptr;       // a node, or an end of a block, that gets `note` on the line under it
   std::string note;
+  /// Gets, for each node that is printed, where in the text it starts.
+  std::vector<std::pair<size_t, const Node*>>* offsets = nullptr;
 };
 
 std::string toString(const Graph& graph, PrintOptions options = {});

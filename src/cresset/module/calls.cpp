@@ -7,6 +7,7 @@
 
 #include "cresset/module/module.h"
 #include "cresset/module/values.h"
+#include "cresset/ops/format.h"
 #include "cresset/support/error.h"
 
 namespace cresset {
@@ -22,9 +23,7 @@ std::string describe(const c10::FunctionSchema& schema) {
 /// A value for messages: short, and never a big tensor's contents.
 std::string describeValue(const IValue& value) {
   if (value.isTensor() && (!value.toTensor().defined() || value.toTensor().numel() > 8)) return "a tensor";
-  std::ostringstream text;
-  text << value;
-  std::string result = text.str();
+  std::string result = toPrinted(value);
   if (result.size() > 200) result = result.substr(0, 200) + "…";
   return result;
 }

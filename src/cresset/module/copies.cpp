@@ -10,6 +10,7 @@
 
 #include "cresset/interpreter/object_slots.h"
 #include "cresset/module/module.h"
+#include "cresset/ops/nesting.h"
 #include "cresset/support/error.h"
 
 namespace cresset {
@@ -29,7 +30,8 @@ void convertTensors(
   for (const at::Tensor& tensor : module.buffers()) convert(tensor);
 }
 
-/// Deep copies of values. Recursion is over the nesting of values; modules nest as deep as their author's classes do.
+/// Deep copies of values. Recursion is over the nesting of values: modules nest as deep as their author's classes do,
+/// but a script may have left a long chain of objects in an attribute.
 class DeepCopier {
  public:
   explicit DeepCopier(std::optional<c10::Device> device) : device_(device) {}
@@ -40,6 +42,7 @@ class DeepCopier {
     const void* key = value.internalToPointer();
     if (auto done = done_.find(key); done != done_.end()) return done->second;
     if (value.isObject()) return copyObject(value.toObject());
+    const Level level(*this);
     if (value.isList()) {
       auto list = value.toList();
       c10::impl::GenericList result(list.elementType());
@@ -71,6 +74,7 @@ class DeepCopier {
   }
 
   ObjectPtr copyObject(const ObjectPtr& object) {
+    const Level level(*this);
     auto type = object->type();
     if (programOf(*type)) {
       auto result =
@@ -87,6 +91,17 @@ class DeepCopier {
   }
 
  private:
+  struct Level {
+    explicit Level(DeepCopier& copier) : copier(copier) {
+      if (copier.depth_ == kMaxValueNesting) {
+        throw ScriptError("maximum recursion depth exceeded while copying a value", "builtins.RecursionError", {});
+      }
+      ++copier.depth_;
+    }
+    ~Level() { --copier.depth_; }
+    DeepCopier& copier;
+  };
+
   IValue copyTensor(const at::Tensor& tensor) {
     if (!tensor.defined()) return IValue(tensor);
     auto& done = done_[tensor.unsafeGetTensorImpl()];
@@ -99,6 +114,7 @@ class DeepCopier {
     return done;
   }
 
+  size_t depth_ = 0;
   std::optional<c10::Device> device_;
   std::unordered_map<const void*, IValue> done_;
 };

@@ -6,6 +6,7 @@
 #include "cresset/interpreter/object_slots.h"
 #include "cresset/ir/printer.h"
 #include "cresset/module/module.h"
+#include "cresset/ops/format.h"
 
 namespace cresset {
 
@@ -25,7 +26,7 @@ void appendValue(std::ostringstream& out, const IValue& value) {
     out << "<" << value.toObject()->type()->annotation_str() << ">";
     return;
   }
-  out << value;
+  out << toPrinted(value);
 }
 
 void dump(

@@ -119,6 +119,9 @@ constexpr Text kTexts[] = {
     {"aten::type(Tensor self, int dtype, bool non_blocking=False, bool copy=False) -> Tensor", toType},
     {"aten::__contains__(str self, str key) -> bool", containsSubstring},
 };
+#undef SWAPPED
+#undef SWAPPED_COMPLEX
+#undef NTUPLE
 
 }  // namespace
 

@@ -6,11 +6,14 @@
 #include <sstream>
 #include <stdexcept>
 
+#include "cresset/ops/nesting.h"
+
 namespace cresset {
 
 std::string toPrinted(const c10::IValue& value) {
   if (value.isString()) return value.toStringRef();
   if (value.isInt()) return std::to_string(value.toInt());
+  requireShallow(value, "printing a value");
   std::ostringstream out;
   out << value;
   return std::move(out).str();

@@ -58,7 +58,7 @@ constexpr bool has(Trait set, Trait t) {
 enum class Restriction : uint8_t {
   None,
   Files,      // opens, reads or writes files
-  Process,    // reaches beyond the program's own values: other processes, the debugger, code in Python
+  Crashes,    // ends the process for some numbers, without reaching beyond its arguments
   RawMemory,  // believes what its arguments say of memory: a wrong one reads or writes elsewhere
   Foreign,    // of a library that is not PyTorch's own; nothing is known of it
 };

@@ -40,6 +40,48 @@ constexpr NameRule kRules[] = {
     {"aten::_sparse_compressed_tensor_with_dims", Restriction::RawMemory},
     {"aten::_sparse_coo_tensor_with_dims_and_tensors", Restriction::RawMemory},
     {"aten::_coalesced*", Restriction::RawMemory},
+    // Indices, offsets and lengths that these take as their own forward operators give them, or from sparse tensors.
+    // tests/fuzz/wild_tensors.py finds such operators.
+    {"aten::max_pool2d_with_indices_backward*", Restriction::RawMemory},
+    {"aten::max_pool3d_with_indices_backward*", Restriction::RawMemory},
+    {"aten::adaptive_max_pool2d_backward*", Restriction::RawMemory},
+    {"aten::adaptive_max_pool3d_backward*", Restriction::RawMemory},
+    {"aten::fractional_max_pool2d_backward*", Restriction::RawMemory},
+    {"aten::fractional_max_pool3d_backward*", Restriction::RawMemory},
+    {"aten::nll_loss_backward*", Restriction::RawMemory},
+    {"aten::nll_loss2d_backward*", Restriction::RawMemory},
+    {"aten::_ctc_loss*", Restriction::RawMemory},
+    {"aten::ctc_loss*", Restriction::RawMemory},
+    {"aten::_pad_packed_sequence*", Restriction::RawMemory},
+    {"quantized::embedding_bag_*", Restriction::RawMemory},
+    {"aten::_embedding_bag_backward", Restriction::RawMemory},
+    {"aten::_embedding_bag_dense_backward*", Restriction::RawMemory},
+    {"aten::_embedding_bag_per_sample_weights_backward*", Restriction::RawMemory},
+    {"aten::_embedding_bag_sparse_backward", Restriction::RawMemory},
+    {"aten::_convert_indices_from_csr_to_coo*", Restriction::RawMemory},
+    {"aten::_convert_indices_from_coo_to_csr*", Restriction::RawMemory},
+    {"aten::_sparse_mm_reduce_impl*", Restriction::RawMemory},
+    // Tensors that are another's indices or sizes, and constructors that take such without a copy: what a program
+    // writes to them later nobody checks.
+    {"aten::_indices", Restriction::RawMemory},
+    {"aten::indices", Restriction::RawMemory},
+    {"aten::_values", Restriction::RawMemory},
+    {"aten::crow_indices", Restriction::RawMemory},
+    {"aten::col_indices", Restriction::RawMemory},
+    {"aten::ccol_indices", Restriction::RawMemory},
+    {"aten::row_indices", Restriction::RawMemory},
+    {"aten::sparse_coo_tensor.indices*", Restriction::RawMemory},
+    {"aten::sparse_compressed_tensor.*", Restriction::RawMemory},
+    {"aten::sparse_csr_tensor.*", Restriction::RawMemory},
+    {"aten::sparse_csc_tensor.*", Restriction::RawMemory},
+    {"aten::sparse_bsr_tensor.*", Restriction::RawMemory},
+    {"aten::sparse_bsc_tensor.*", Restriction::RawMemory},
+    {"aten::_nested_tensor_size", Restriction::RawMemory},
+    {"aten::_nested_tensor_strides", Restriction::RawMemory},
+    {"aten::_nested_tensor_storage_offsets", Restriction::RawMemory},
+    // Pivots that stand for those of a factorization.
+    {"aten::linalg_ldl_solve*", Restriction::RawMemory},
+    {"aten::lu_unpack*", Restriction::RawMemory},
     // Indices that stand for compiler-proven ones.
     {"aten::_unsafe_index*", Restriction::RawMemory},
     {"aten::_unsafe_masked_index*", Restriction::RawMemory},
@@ -51,6 +93,8 @@ constexpr NameRule kRules[] = {
     {"aten::_nested_view_from_jagged*", Restriction::RawMemory},
     {"aten::_nested_from_padded*", Restriction::RawMemory},
     {"aten::_reshape_alias*", Restriction::RawMemory},
+    // The smallest integer divided by -1 is a signal of the processor.
+    {"aten::lcm*", Restriction::Crashes},
     // Tensors whose bytes are taken for a pointer to a C++ object.
     {"aten::fbgemm_*", Restriction::RawMemory},
     {"aten::quantized_lstm*", Restriction::RawMemory},
@@ -87,8 +131,10 @@ Restriction restrictionOf(const c10::FunctionSchema& schema) {
   if (std::find(kKnownNamespaces.begin(), kKnownNamespaces.end(), space) == kKnownNamespaces.end()) {
     return Restriction::Foreign;
   }
+  const std::string full_name =
+      schema.overload_name().empty() ? schema.name() : schema.name() + "." + schema.overload_name();
   for (const NameRule& rule : kRules) {
-    if (rule.restriction != Restriction::None && matches(rule.name, name)) return rule.restriction;
+    if (matches(rule.name, full_name)) return rule.restriction;
   }
   // Overloads that take packed weights as tensors whose bytes are a pointer.
   if (schema.overload_name().find("legacy") != std::string::npos && space == "quantized") return Restriction::RawMemory;
@@ -108,10 +154,10 @@ std::string_view reasonOf(Restriction restriction) {
       return "";
     case Restriction::Files:
       return "it reads or writes files";
-    case Restriction::Process:
-      return "it reaches beyond the program's own values";
     case Restriction::RawMemory:
       return "it does not check what its arguments say of memory";
+    case Restriction::Crashes:
+      return "it ends the process for some arguments";
     case Restriction::Foreign:
       return "it is not one of PyTorch's own, so nothing is known of it";
   }

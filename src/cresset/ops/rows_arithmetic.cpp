@@ -123,7 +123,7 @@ struct Pow {
   template <typename A, typename B>
   auto operator()(A a, B b) const {
     if constexpr (kAnyComplex<A, B>)
-      return c10_complex_math::pow(complex(a), complex(b));
+      return c10_complex_math::pow(a, b);  // mixed: a real operand has no zero imaginary part
     else
       return powFloat(static_cast<double>(a), static_cast<double>(b));
   }
@@ -293,7 +293,7 @@ std::tuple<double, double> divmodFloat(A x, B y) {
   }
 }
 
-constexpr Row kRows[] = {
+constexpr Row kArithmeticRows[] = {
     WITH_COMPLEX("aten::add", Add),
     WITH_COMPLEX("aten::sub", Sub),
     WITH_COMPLEX("aten::mul", Mul),
@@ -406,11 +406,14 @@ constexpr Row kRows[] = {
        return wrap(static_cast<uint64_t>(start) + static_cast<uint64_t>(i) * static_cast<uint64_t>(step));
      })},
 };
+#undef PAIR
+#undef INT_FLOAT
+#undef WITH_COMPLEX
 
 }  // namespace
 
 std::span<const Row> arithmeticRows() {
-  return kRows;
+  return kArithmeticRows;
 }
 
 }  // namespace cresset

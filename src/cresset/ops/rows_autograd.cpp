@@ -23,7 +23,7 @@ std::optional<bool> optionalBool(const IValue& v) {
 }
 
 // Backward writes .grad of leaves that no argument names, so none of these is pure.
-constexpr Row kRows[] = {
+constexpr Row kAutogradRows[] = {
     {"aten::backward(Tensor self, Tensor? gradient=None, bool? retain_graph=None, bool create_graph=False) -> ()",
      kernel([](const Tensor& self, IValue& gradient, IValue& retain, bool create_graph) {
        std::vector<Tensor> gradients;
@@ -56,7 +56,7 @@ constexpr Row kRows[] = {
 }  // namespace
 
 std::span<const Row> autogradRows() {
-  return kRows;
+  return kAutogradRows;
 }
 
 }  // namespace cresset

@@ -109,7 +109,7 @@ bool sameEnum(const IValue& a, const IValue& b) {
     NAME ".str_list(str[] a, str[] b) -> bool", LIST<std::string>()                                                  \
   }
 
-constexpr Row kRows[] = {
+constexpr Row kComparisonRows[] = {
     EQUALITY("aten::eq", Eq, listEq),
     EQUALITY("aten::ne", Ne, listNe),
     ORDER("aten::lt", Lt),
@@ -119,11 +119,18 @@ constexpr Row kRows[] = {
     {"aten::__is__(t1 self, t2 obj) -> bool", kernel([](IValue& a, IValue& b) { return a.is(b); })},
     {"aten::__isnot__(t1 self, t2 obj) -> bool", kernel([](IValue& a, IValue& b) { return !a.is(b); })},
 };
+#undef COMPARISON
+#undef PAIR
+#undef NUMBERS
+#undef SCALARS
+#undef STRINGS
+#undef ORDER
+#undef EQUALITY
 
 }  // namespace
 
 std::span<const Row> comparisonRows() {
-  return kRows;
+  return kComparisonRows;
 }
 
 }  // namespace cresset

@@ -72,7 +72,7 @@ double real(const T& v) {
         kernel([](const CA& x, const CB& y) { return complex(real(x), real(y)); }) \
   }
 
-constexpr Row kRows[] = {
+constexpr Row kConversionRows[] = {
     {"aten::Bool.Tensor(Tensor a) -> bool", kernel([](const at::Tensor& a) { return a.is_nonzero(); })},
     {"aten::Bool.int(int a) -> bool", kernel([](int64_t a) { return a != 0; })},
     {"aten::Bool.float(float a) -> bool", kernel([](double a) { return a != 0; })},
@@ -149,11 +149,12 @@ constexpr Row kRows[] = {
      })},
     {"aten::Size(int[] sizes) -> int[]", kernel([](IValue& sizes) { return std::move(sizes); })},
 };
+#undef COMPLEX
 
 }  // namespace
 
 std::span<const Row> conversionRows() {
-  return kRows;
+  return kConversionRows;
 }
 
 }  // namespace cresset

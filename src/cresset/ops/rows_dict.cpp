@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "cresset/ops/format.h"
+#include "cresset/ops/nesting.h"
 #include "cresset/ops/row_helpers.h"
 #include "cresset/ops/rows.h"
 
@@ -40,6 +41,25 @@ IValue itemsOf(Dict& dict) {
   return newList(std::move(items), c10::TupleType::create({dict.elementTypes.keyType, dict.elementTypes.valueType}));
 }
 
+/// Whoever had the place before is let go of when the dict is whole again.
+void assign(Dict& dict, const IValue& key, const IValue& value) {
+  const auto [entry, is_new] = dict.dict.emplace(key, value);
+  if (!is_new) release(std::exchange(entry->second, value));
+}
+void erase(Dict& dict, decltype(Dict::dict)::iterator entry) {
+  IValue value = std::move(entry->second);
+  dict.dict.erase(entry);
+  release(value);
+}
+void clear(Dict& dict) {
+  std::vector<IValue> values;
+  for (auto& entry : dict.dict) {
+    if (holdsValues(entry.second)) values.push_back(std::move(entry.second));
+  }
+  dict.dict.clear();
+  releaseAll(values);
+}
+
 IValue newDict(c10::TypePtr key, c10::TypePtr value) {
   return IValue(c10::impl::GenericDict(std::move(key), std::move(value)));
 }
@@ -54,7 +74,7 @@ IValue fromPairs(List& pairs) {
   IValue result = newDict(types[0], types[1]);
   for (const IValue& pair : pairs.list) {
     const auto& elements = pair.toTupleRef().elements();
-    dictOf(result).dict.insert_or_assign(elements[0], elements[1]);
+    assign(dictOf(result), elements[0], elements[1]);
   }
   return result;
 }
@@ -63,13 +83,11 @@ IValue fromPairs(List& pairs) {
   {"aten::__getitem__.Dict_" K "(Dict(" K ", t) self, " K " key) -> t(*)",                                            \
    kernel([](Dict& dict, IValue& key) { return IValue(lookUp(dict, key)->second); })},                                \
       {"aten::_set_item." K "(Dict(" K ", t)(a!) l, " K "(b -> *) idx, t(c -> *) v) -> ()",                           \
-       kernel([](Dict& dict, IValue& key, IValue& value) {                                                            \
-         dict.dict.insert_or_assign(std::move(key), std::move(value));                                                \
-       })},                                                                                                           \
+       kernel([](Dict& dict, IValue& key, IValue& value) { assign(dict, key, value); })},                             \
       {"aten::__contains__." K "(Dict(" K ", t) dict, " K " key) -> bool",                                            \
        kernel([](Dict& dict, IValue& key) { return dict.dict.find(key) != dict.dict.end(); })},                       \
       {"aten::Delete.Dict_" K "(Dict(" K ", t)(a!) self, " K " key) -> ()",                                           \
-       kernel([](Dict& dict, IValue& key) { dict.dict.erase(lookUp(dict, key)); })},                                  \
+       kernel([](Dict& dict, IValue& key) { erase(dict, lookUp(dict, key)); })},                                      \
       {"aten::get." K "(Dict(" K ", t) self, " K " key) -> t(*)?", kernel([](Dict& dict, IValue& key) {               \
          auto it = dict.dict.find(key);                                                                               \
          return it == dict.dict.end() ? IValue() : IValue(it->second);                                                \
@@ -107,9 +125,9 @@ IValue fromPairs(List& pairs) {
       {"aten::update." K "(Dict(" K ", t)(a!) self, Dict(" K ", t)(a!) to_add) -> ()",                                \
        kernel([](Dict& dict, Dict& other) {                                                                           \
          if (&dict == &other) return;                                                                                 \
-         for (const auto& entry : other.dict) dict.dict.insert_or_assign(entry.first, entry.second);                  \
+         for (const auto& entry : other.dict) assign(dict, entry.first, entry.second);                                \
        })},                                                                                                           \
-      {"aten::clear." K "(Dict(" K ", t)(a!) self) -> ()", kernel([](Dict& dict) { dict.dict.clear(); })},            \
+      {"aten::clear." K "(Dict(" K ", t)(a!) self) -> ()", kernel([](Dict& dict) { clear(dict); })},                  \
       {"aten::len.Dict_" K "(Dict(" K ", t) self) -> int",                                                            \
        kernel([](Dict& dict) { return static_cast<int64_t>(dict.dict.size()); })},                                    \
       {"aten::keys." K "(Dict(" K ", t) self) -> " K "[](*)", kernel([](Dict& dict) { return keysOf(dict); })},       \
@@ -124,7 +142,7 @@ IValue fromPairs(List& pairs) {
         kernel([](List& pairs) { return fromPairs(pairs); })                                                          \
   }
 
-constexpr Row kRows[] = {
+constexpr Row kDictRows[] = {
     FAMILY("str"),
     FAMILY("int"),
     FAMILY("bool"),
@@ -134,11 +152,12 @@ constexpr Row kRows[] = {
     {"aten::dict() -> Dict(str, Tensor)",
      kernel([]() { return newDict(c10::StringType::get(), c10::TensorType::get()); })},
 };
+#undef FAMILY
 
 }  // namespace
 
 std::span<const Row> dictRows() {
-  return kRows;
+  return kDictRows;
 }
 
 }  // namespace cresset

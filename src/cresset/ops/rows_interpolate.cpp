@@ -54,23 +54,12 @@ std::vector<double> scalesOf(const IValue& scale, size_t dims) {
   return result;
 }
 
+/// A size that is given wins over a scale factor, as it is: ATen's operator checks how many numbers it has.
 std::vector<int64_t> outputSize(const Request& r, const std::vector<double>& scales, size_t dims) {
-  if (r.size.isNone() == scales.empty()) {
-    fail(
-        r.size.isNone() ? "either size or scale_factor should be defined"
-                        : "only one of size or scale_factor should be defined");
-  }
   if (r.size.isInt()) return std::vector<int64_t>(dims, r.size.toInt());
+  if (r.size.isList()) return r.size.toIntVector();
+  if (scales.empty()) fail("either size or scale_factor should be defined");
   std::vector<int64_t> result;
-  if (r.size.isList()) {
-    for (const IValue& v : listOf(r.size).list) result.push_back(v.toInt());
-    if (result.size() != dims) {
-      fail(
-          "size shape must match input shape. Input is " + std::to_string(dims) + "D, size is " +
-          std::to_string(result.size()));
-    }
-    return result;
-  }
   for (size_t i = 0; i < dims; ++i) {
     result.push_back(
         static_cast<int64_t>(std::floor(static_cast<double>(r.input.size(static_cast<int64_t>(i) + 2)) * scales[i])));
@@ -78,20 +67,34 @@ std::vector<int64_t> outputSize(const Request& r, const std::vector<double>& sca
   return result;
 }
 
-Tensor interpolate(const Request& r) {
-  int64_t dim = r.input.dim();
-  if (dim < 3 || dim > 5) {
-    fail(
-        "Input Error: Only 3D, 4D and 5D input Tensors supported (got " + std::to_string(dim) +
-        "D) for the modes: nearest | linear | bilinear | trilinear (got " + r.mode + ") ");
-  }
-  bool nearest = r.mode == "nearest" || r.mode == "nearest-exact" || r.mode == "area";
+/// The mode is checked first, against the number of dimensions, then the sizes.
+void checkMode(const Request& r) {
+  const std::string& mode = r.mode;
+  const int64_t dim = r.input.dim();
+  const bool nearest = mode == "nearest" || mode == "nearest-exact" || mode == "area";
   if (nearest && r.align_corners) {
     fail("align_corners option can only be set with the interpolating modes: linear | bilinear | bicubic | trilinear");
   }
-  if (r.antialias && !(dim == 4 && (r.mode == "bilinear" || r.mode == "bicubic"))) {
+  const int64_t needed = mode == "linear"                          ? 3
+                         : mode == "bilinear" || mode == "bicubic" ? 4
+                         : mode == "trilinear"                     ? 5
+                                                                   : 0;
+  if (dim < 3 || dim > 5 || (!nearest && needed == 0)) {
+    fail(
+        "Input Error: Only 3D, 4D and 5D input Tensors supported (got " + std::to_string(dim) +
+        "D) for the modes: nearest | linear | bilinear | trilinear (got " + mode + ") ");
+  }
+  if (needed != 0 && dim != needed) {
+    fail("Got " + std::to_string(dim) + "D input, but " + mode + " mode needs " + std::to_string(needed) + "D input");
+  }
+  if (r.antialias && mode != "bilinear" && mode != "bicubic") {
     fail("Anti-alias option is only supported for bilinear and bicubic modes");
   }
+}
+
+Tensor interpolate(const Request& r) {
+  checkMode(r);
+  const int64_t dim = r.input.dim();
   auto dims = static_cast<size_t>(dim - 2);
   auto scales = scalesOf(r.scale, dims);
   auto sizes = outputSize(r, scales, dims);
@@ -116,20 +119,16 @@ Tensor interpolate(const Request& r) {
     if (dim == 4) return ops::adaptive_avg_pool2d::call(r.input, out);
     return ops::adaptive_avg_pool3d::call(r.input, out);
   }
-  if (r.mode == "linear" && dim == 3) return ops::upsample_linear1d::call(r.input, out, corners, s(0));
-  if (r.mode == "bilinear" && dim == 4) {
+  if (r.mode == "linear") return ops::upsample_linear1d::call(r.input, out, corners, s(0));
+  if (r.mode == "bilinear") {
     if (r.antialias) return ops::_upsample_bilinear2d_aa::call(r.input, out, corners, s(0), s(1));
     return ops::upsample_bilinear2d::call(r.input, out, corners, s(0), s(1));
   }
-  if (r.mode == "bicubic" && dim == 4) {
+  if (r.mode == "bicubic") {
     if (r.antialias) return ops::_upsample_bicubic2d_aa::call(r.input, out, corners, s(0), s(1));
     return ops::upsample_bicubic2d::call(r.input, out, corners, s(0), s(1));
   }
-  if (r.mode == "trilinear" && dim == 5)
-    return ops::upsample_trilinear3d::call(r.input, out, corners, s(0), s(1), s(2));
-  fail(
-      "Input Error: Only 3D, 4D and 5D input Tensors supported (got " + std::to_string(dim) +
-      "D) for the modes: nearest | linear | bilinear | trilinear (got " + r.mode + ") ");
+  return ops::upsample_trilinear3d::call(r.input, out, corners, s(0), s(1), s(2));
 }
 
 std::optional<bool> optionalBool(const IValue& v) {
@@ -140,15 +139,16 @@ constexpr Kernel kInterpolate = kernel([](const Tensor& input, IValue& size, IVa
                                           IValue& corners, IValue& recompute, bool antialias) {
   return interpolate({input, size, scale, mode, optionalBool(corners), optionalBool(recompute), antialias});
 });
+// The older names never give the kernels a scale factor, only sizes.
 constexpr Kernel kUpsample =
     kernel([](const Tensor& input, IValue& size, IValue& scale, const std::string& mode, IValue& corners) {
-      return interpolate({input, size, scale, mode, optionalBool(corners), std::nullopt});
+      return interpolate({input, size, scale, mode, optionalBool(corners), true});
     });
 constexpr Kernel kUpsampleNearest = kernel([](const Tensor& input, IValue& size, IValue& scale) {
-  return interpolate({input, size, scale, "nearest", {}, {}});
+  return interpolate({input, size, scale, "nearest", {}, true});
 });
 constexpr Kernel kUpsampleBilinear = kernel([](const Tensor& input, IValue& size, IValue& scale) {
-  return interpolate({input, size, scale, "bilinear", true, {}});
+  return interpolate({input, size, scale, "bilinear", true, true});
 });
 
 #define INTERPOLATE(OVERLOAD, SIZE, SCALE)                                                                     \
@@ -159,7 +159,7 @@ constexpr Kernel kUpsampleBilinear = kernel([](const Tensor& input, IValue& size
         kInterpolate                                                                                           \
   }
 
-constexpr Row kRows[] = {
+constexpr Row kInterpolateRows[] = {
     INTERPOLATE(".scale_list", "int", "float[]"),
     INTERPOLATE(".size_list_scale_list", "int[]", "float[]"),
     INTERPOLATE("", "int", "float"),
@@ -182,11 +182,12 @@ constexpr Row kRows[] = {
      "Tensor",
      kUpsampleBilinear},
 };
+#undef INTERPOLATE
 
 }  // namespace
 
 std::span<const Row> interpolateRows() {
-  return kRows;
+  return kInterpolateRows;
 }
 
 }  // namespace cresset

@@ -13,6 +13,7 @@
 
 #include "cresset/ops/format.h"
 #include "cresset/ops/limits.h"
+#include "cresset/ops/nesting.h"
 #include "cresset/ops/row_helpers.h"
 #include "cresset/ops/rows.h"
 
@@ -72,8 +73,15 @@ void sortValues(std::vector<IValue>& values, bool reverse) {
 /// Tuples and objects of classes with __lt__.
 void sortAny(std::vector<IValue>& values, bool reverse) {
   if (values.empty()) return;
+  requireShallow(values[0], "comparing values");
   auto compare = reverse ? c10::getGreaterThanComparator(values[0]) : c10::getLessThanComparator(values[0]);
   std::stable_sort(values.begin(), values.end(), compare);
+}
+
+/// Without a look at numbers and the like, whose destruction does nothing.
+void clear(std::vector<IValue>& values) {
+  const bool plain = std::none_of(values.begin(), values.end(), holdsValues);
+  plain ? values.clear() : releaseAll(values);
 }
 
 IValue copyOf(const List& list) {
@@ -196,19 +204,22 @@ bool truth(const IValue& v) {
         kernel([](List& list) { return std::all_of(list.list.begin(), list.list.end(), truth<C>); }) \
   }
 
-constexpr Row kRows[] = {
+constexpr Row kListRows[] = {
     {"aten::__getitem__.t(t[](a) list, int idx) -> t(*)",
      kernel([](List& list, int64_t index) { return IValue(element(list, index)); })},
     {"aten::select.t(t[](a) list, int idx) -> t(*)",
      kernel([](List& list, int64_t index) { return IValue(element(list, index)); })},
     {"aten::_set_item.t(t[](a!) l, int idx, t(b -> *) el) -> t[](a!)",
      kernel([](IValue& list, int64_t index, IValue& el) {
-       element(listOf(list), index) = std::move(el);
+       release(std::exchange(element(listOf(list), index), std::move(el)));
        return std::move(list);
      })},
     {"aten::Delete.t(t[](a!) self, int idx) -> ()", kernel([](List& list, int64_t index) {
        if (list.list.empty()) raise("IndexError", "pop index out of range");
-       list.list.erase(list.list.begin() + (&element(list, index) - list.list.data()));
+       IValue& found = element(list, index);
+       IValue removed = std::move(found);
+       list.list.erase(list.list.begin() + (&found - list.list.data()));
+       release(removed);
      })},
     {"aten::append.t(t[](a!) self, t(c -> *) el) -> t[](a!)", kernel([](IValue& list, IValue& el) {
        listOf(list).list.push_back(std::move(el));
@@ -227,7 +238,7 @@ constexpr Row kRows[] = {
        list.list.erase(list.list.begin() + (&found - list.list.data()));
        return result;
      })},
-    {"aten::clear.t(t[](a!) self) -> ()", kernel([](List& list) { list.list.clear(); })},
+    {"aten::clear.t(t[](a!) self) -> ()", kernel([](List& list) { clear(list.list); })},
     {"aten::reverse.t(t[](a!) self) -> ()",
      kernel([](List& list) { std::reverse(list.list.begin(), list.list.end()); })},
     {"aten::copy.t(t[](a) self) -> t[]", kernel([](List& list) { return copyOf(list); })},
@@ -255,7 +266,8 @@ constexpr Row kRows[] = {
      kernel([](int64_t n, List& list) { return newList(repeated(list, n), list.elementType); })},
     {"aten::mul_.t(t[](a!) l, int n) -> t[](a!)", kernel([](IValue& list, int64_t n) {
        List& l = listOf(list);
-       l.list = repeated(l, n);
+       std::vector<IValue> old = std::exchange(l.list, repeated(l, n));
+       clear(old);
        return std::move(list);
      })},
     SEARCH("int", int64_t, "list_int"),
@@ -297,11 +309,16 @@ constexpr Row kRows[] = {
        return newList(std::move(result), c10::IntType::get());
      })},
 };
+#undef SEARCH
+#undef CONTAINS
+#undef EXTREMA
+#undef ANY
+#undef ALL
 
 }  // namespace
 
 std::span<const Row> listRows() {
-  return kRows;
+  return kListRows;
 }
 
 }  // namespace cresset

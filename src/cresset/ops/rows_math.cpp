@@ -91,7 +91,7 @@ IValue onScalar(const IValue& v) {
         kernel([](IValue& a) { return a.isDouble() ? IValue(toInteger(F(a.toDouble()))) : std::move(a); }) \
   }
 
-constexpr Row kRows[] = {
+constexpr Row kMathRows[] = {
     WITH_COMPLEX("sin", Sin),
     WITH_COMPLEX("cos", Cos),
     WITH_COMPLEX("tan", Tan),
@@ -150,11 +150,16 @@ constexpr Row kRows[] = {
     {"aten::ldexp(float x, int i) -> float",
      kernel([](double x, int64_t i) { return std::ldexp(x, static_cast<int>(std::clamp<int64_t>(i, -5000, 5000))); })},
 };
+#undef FUNCTION
+#undef COMPLEX_FUNCTION
+#undef REAL
+#undef WITH_COMPLEX
+#undef ROUNDING
 
 }  // namespace
 
 std::span<const Row> mathRows() {
-  return kRows;
+  return kMathRows;
 }
 
 }  // namespace cresset

@@ -5,11 +5,16 @@
 #include <ATen/core/Generator.h>
 #include <ATen/core/enum_type.h>
 #include <ATen/core/jit_type.h>
+#include <c10/core/InferenceMode.h>
 #include <c10/util/Exception.h>
 
 #include <chrono>
+#include <memory>
+#include <vector>
 
 #include "cresset/ops/format.h"
+#include "cresset/ops/host_callable.h"
+#include "cresset/ops/nesting.h"
 #include "cresset/ops/row_helpers.h"
 #include "cresset/ops/rows.h"
 #include "cresset/support/print_handler.h"
@@ -37,6 +42,7 @@ int64_t hashOf(const IValue& v) {
     }
   }
   if (v.isList() || v.isGenericDict()) fail("unhashable type: '" + v.type()->repr_str() + "'");
+  requireShallow(v, "hashing a value");
   return v.hash().toInt();
 }
 
@@ -52,7 +58,37 @@ at::Generator makeGenerator(const IValue& device, const IValue& seed) {
   return generator;
 }
 
-constexpr Row kRows[] = {
+/// The thread's autocast state of a device, and what it was before.
+std::vector<int64_t> enterAutocast(const std::string& type, const IValue& dtype, bool enabled, const IValue& caches) {
+  namespace autocast = at::autocast;
+  const c10::DeviceType device = c10::Device(type).type();
+  std::vector<int64_t> previous{
+      autocast::is_autocast_enabled(device), static_cast<int64_t>(autocast::get_autocast_dtype(device)),
+      autocast::is_autocast_cache_enabled()};
+  autocast::set_autocast_enabled(device, enabled);
+  if (!dtype.isNone()) autocast::set_autocast_dtype(device, static_cast<at::ScalarType>(dtype.toInt()));
+  if (!caches.isNone()) autocast::set_autocast_cache_enabled(caches.toBool());
+  autocast::increment_nesting();
+  return previous;
+}
+
+void exitAutocast(const std::string& type, const std::vector<int64_t>& previous) {
+  namespace autocast = at::autocast;
+  if (previous.size() != 3) fail("exit_autocast expects what enter_autocast gave");
+  if (autocast::decrement_nesting() == 0) autocast::clear_cache();
+  const c10::DeviceType device = c10::Device(type).type();
+  autocast::set_autocast_enabled(device, previous[0] != 0);
+  autocast::set_autocast_dtype(device, static_cast<at::ScalarType>(previous[1]));
+  autocast::set_autocast_cache_enabled(previous[2] != 0);
+}
+
+/// The inference modes that scripts have entered on this thread; each restores what was before when it goes.
+std::vector<std::unique_ptr<c10::InferenceMode>>& inferenceModes() {
+  thread_local std::vector<std::unique_ptr<c10::InferenceMode>> modes;
+  return modes;
+}
+
+constexpr Row kMiscRows[] = {
     {"prim::Print(...) -> ()",
      [](Stack& stack, size_t count) {
        printText(printedLine({stack.data() + (stack.size() - count), count}));
@@ -108,6 +144,14 @@ constexpr Row kRows[] = {
      kRandom},
     {"aten::initial_seed(Generator self) -> int",
      kernel([](IValue& self) { return static_cast<int64_t>(self.toGenerator().current_seed()); }), kRandom},
+    {"prim::PythonOp(Capsule host, ...) -> Any",
+     [](Stack& stack, size_t count) {
+       const auto host = c10::dynamic_intrusive_pointer_cast<HostCallable>(stack[stack.size() - count].toCapsule());
+       if (!host) fail("prim::PythonOp expects a function of the host");
+       stack.erase(stack.end() - static_cast<std::ptrdiff_t>(count));
+       host->call(stack, count - 1);
+     },
+     kEffect, Restriction::Process},
     {"aten::is_scripting() -> bool", kernel([]() { return true; })},
     {"aten::has_torch_function(...) -> bool",
      [](Stack& stack, size_t count) {
@@ -124,6 +168,22 @@ constexpr Row kRows[] = {
        return static_cast<int64_t>(at::autocast::get_autocast_dtype(c10::Device(type).type()));
      }),
      kEffect},
+    // What the prelude's torch.autocast and torch.inference_mode are made of.
+    {"cresset::enter_autocast(str device_type, int? dtype, bool enabled, bool? cache_enabled) -> int[]",
+     kernel([](const std::string& type, IValue& dtype, bool enabled, IValue& caches) {
+       return enterAutocast(type, dtype, enabled, caches);
+     }),
+     kEffect},
+    {"cresset::exit_autocast(str device_type, int[] previous) -> ()",
+     kernel([](const std::string& type, const std::vector<int64_t>& previous) { exitAutocast(type, previous); }),
+     kEffect},
+    {"cresset::enter_inference_mode(bool mode) -> ()",
+     kernel([](bool mode) { inferenceModes().push_back(std::make_unique<c10::InferenceMode>(mode)); }), kEffect},
+    {"cresset::exit_inference_mode() -> ()", kernel([]() {
+       if (inferenceModes().empty()) fail("exit_inference_mode without enter_inference_mode");
+       inferenceModes().pop_back();
+     }),
+     kEffect},
     {"prim::TimePoint() -> int", kernel([]() {
        auto now = std::chrono::steady_clock::now().time_since_epoch();
        return static_cast<int64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(now).count());
@@ -134,7 +194,7 @@ constexpr Row kRows[] = {
 }  // namespace
 
 std::span<const Row> miscRows() {
-  return kRows;
+  return kMiscRows;
 }
 
 }  // namespace cresset

@@ -131,57 +131,76 @@ string replace(const string& s, const string& from, const string& to, int64_t ma
   return result.append(s, begin);
 }
 
-std::vector<string> splitWhitespace(const string& s, int64_t max) {
-  std::vector<string> parts;
+/// A list of strings that a kernel makes. Short strings take many times their text, so a memory limit is looked at
+/// while the list grows.
+class Pieces {
+ public:
+  void add(string piece) {
+    if (pieces_.size() % 1024 == 1023) requireMemory(pieces_.size() * kPieceBytes + text_bytes_);
+    text_bytes_ += piece.size();
+    pieces_.emplace_back(std::move(piece));
+  }
+  size_t size() const { return pieces_.size(); }
+  void reverse() { std::reverse(pieces_.begin(), pieces_.end()); }
+  IValue list() && { return newList(std::move(pieces_), c10::StringType::get()); }
+
+ private:
+  static constexpr size_t kPieceBytes = 96 + sizeof(IValue);
+  std::vector<IValue> pieces_;
+  size_t text_bytes_ = 0;
+};
+
+Pieces splitWhitespace(const string& s, int64_t max) {
+  Pieces parts;
   for (size_t i = 0;;) {
     while (i < s.size() && isSpace(s[i])) ++i;
     if (i == s.size()) return parts;
     if (max >= 0 && static_cast<int64_t>(parts.size()) == max) {
-      parts.push_back(s.substr(i));
+      parts.add(s.substr(i));
       return parts;
     }
     size_t begin = i;
     while (i < s.size() && !isSpace(s[i])) ++i;
-    parts.push_back(s.substr(begin, i - begin));
+    parts.add(s.substr(begin, i - begin));
   }
 }
 IValue split(const string& s, const std::optional<string>& separator, int64_t max) {
-  if (!separator) return newStringList(splitWhitespace(s, max));
+  if (!separator) return splitWhitespace(s, max).list();
   if (separator->empty()) fail("ValueError: empty separator");
-  std::vector<string> parts;
+  Pieces parts;
   size_t begin = 0;
   for (size_t at; max != 0 && (at = s.find(*separator, begin)) != npos; begin = at + separator->size(), --max) {
-    parts.push_back(s.substr(begin, at - begin));
+    parts.add(s.substr(begin, at - begin));
   }
-  parts.push_back(s.substr(begin));
-  return newStringList(std::move(parts));
+  parts.add(s.substr(begin));
+  return std::move(parts).list();
 }
 IValue splitFromRight(const string& s, const string& separator, int64_t max) {
   if (separator.empty()) fail("ValueError: empty separator");
-  std::vector<string> parts;
+  Pieces parts;
   size_t end = s.size();
   while (max-- != 0 && end >= separator.size()) {
     size_t at = s.rfind(separator, end - separator.size());
     if (at == npos) break;
-    parts.push_back(s.substr(at + separator.size(), end - at - separator.size()));
+    parts.add(s.substr(at + separator.size(), end - at - separator.size()));
     end = at;
   }
-  parts.push_back(s.substr(0, end));
-  std::reverse(parts.begin(), parts.end());
-  return newStringList(std::move(parts));
+  parts.add(s.substr(0, end));
+  parts.reverse();
+  return std::move(parts).list();
 }
 
 /// At every line break character; "\r\n" counts as two. Kept ends are elements of their own.
 IValue splitLines(const string& s, bool keep_ends) {
   constexpr std::string_view kBreaks = "\n\r\v\f\x1c\x1d\x1e";
-  std::vector<string> parts;
+  Pieces parts;
   size_t begin = 0;
   for (size_t at; (at = s.find_first_of(kBreaks, begin)) != npos; begin = at + 1) {
-    parts.push_back(s.substr(begin, at - begin));
-    if (keep_ends) parts.push_back(s.substr(at, 1));
+    parts.add(s.substr(begin, at - begin));
+    if (keep_ends) parts.add(s.substr(at, 1));
   }
-  if (begin < s.size()) parts.push_back(s.substr(begin));
-  return newStringList(std::move(parts));
+  if (begin < s.size()) parts.add(s.substr(begin));
+  return std::move(parts).list();
 }
 
 string strip(const string& s, const string& chars, bool left, bool right) {
@@ -278,7 +297,7 @@ void format(Stack& stack, size_t count) {
         kernel([](const string& s, const string& chars) { return strip(s, chars, LEFT, RIGHT); }) \
   }
 
-constexpr Row kRows[] = {
+constexpr Row kStringRows[] = {
     {"aten::add.str(str a, str b) -> str", kernel([](const string& a, const string& b) { return a + b; })},
     {"aten::len.str(str s) -> int", kernel([](const string& s) { return static_cast<int64_t>(s.size()); })},
     {"aten::__getitem__.str(str s, int index) -> str",
@@ -290,9 +309,9 @@ constexpr Row kRows[] = {
        return sliceOf(s, start, end, step);
      })},
     {"aten::list(str t) -> str[]", kernel([](const string& s) {
-       std::vector<string> parts;
-       for (char c : s) parts.emplace_back(1, c);
-       return newStringList(std::move(parts));
+       Pieces parts;
+       for (char c : s) parts.add(string(1, c));
+       return std::move(parts).list();
      })},
     {"aten::upper(str self) -> str", mapped<toUpper>()},
     {"aten::lower(str self) -> str", mapped<toLower>()},
@@ -393,11 +412,14 @@ constexpr Row kRows[] = {
     {"aten::format(str self, ...) -> str", &format<formatBraces>},
     {"aten::percentFormat(str self, ...) -> str", &format<formatPercent>},
 };
+#undef TEST
+#undef BOUNDED
+#undef STRIP
 
 }  // namespace
 
 std::span<const Row> stringRows() {
-  return kRows;
+  return kStringRows;
 }
 
 }  // namespace cresset

@@ -22,6 +22,7 @@
 
 #include <algorithm>
 
+#include "cresset/ops/limits.h"
 #include "cresset/ops/row_helpers.h"
 #include "cresset/ops/rows.h"
 
@@ -59,14 +60,14 @@ Tensor toDeviceAndType(
   return self.to(type, non_blocking, copy);
 }
 
-/// The shape of `self`, a tensor whose first dimensions are normalized, with the last `normalized_ndim` of them kept.
+/// The shape of statistics over the last `normalized_ndim` dimensions of an input, kept as dimensions of size 1.
 std::vector<int64_t> ncfShape(at::IntArrayRef input, int64_t normalized_ndim) {
   if (normalized_ndim < 0 || normalized_ndim > static_cast<int64_t>(input.size())) {
     fail("_ncf_view: " + std::to_string(normalized_ndim) + " normalized dimensions of " + std::to_string(input.size()));
   }
   auto kept = input.size() - static_cast<size_t>(normalized_ndim);
   std::vector<int64_t> shape(input.begin(), input.begin() + static_cast<std::ptrdiff_t>(kept));
-  shape.push_back(-1);
+  shape.resize(input.size(), 1);
   return shape;
 }
 
@@ -74,9 +75,15 @@ std::vector<int64_t> ncfShape(at::IntArrayRef input, int64_t normalized_ndim) {
 Tensor einsumOfSublists(std::span<const IValue> args) {
   std::string equation;
   std::vector<Tensor> operands;
-  auto append = [&](const IValue& list) {
-    for (int64_t v : intsOf(list)) {
-      if (v < 0 || v >= 52) fail("einsum(): expected subscripts to be within range [0, 52), got " + std::to_string(v));
+  auto append = [&](size_t argument) {
+    const auto subscripts = intsOf(args[argument]);
+    for (size_t k = 0; k < subscripts.size(); ++k) {
+      const int64_t v = subscripts[k];
+      if (v < 0 || v >= 52) {
+        fail(
+            "einsum(): expected subscript " + std::to_string(k) + " in argument " + std::to_string(argument) +
+            " to be within the range [0, 52), but got " + std::to_string(v));
+      }
       equation += static_cast<char>(v < 26 ? 'A' + v : 'a' + (v - 26));
     }
   };
@@ -86,12 +93,12 @@ Tensor einsumOfSublists(std::span<const IValue> args) {
     if (!args[i].isTensor() || !args[i + 1].isIntList())
       fail("einsum(): expected operands and lists of subscripts in turn");
     operands.push_back(args[i].toTensor());
-    append(args[i + 1]);
+    append(i + 1);
   }
   if (i < args.size()) {
     if (!args[i].isIntList()) fail("einsum(): expected a list of subscripts for the result");
     equation += "->";
-    append(args[i]);
+    append(i);
   }
   return at::_ops::einsum::call(equation, operands, std::nullopt);
 }
@@ -148,6 +155,15 @@ void toNestedList(Stack& stack, size_t) {
                  : kind.dtype == at::kLong          ? c10::isIntegralType(found, false)
                                                     : found == at::kBool;
   if (!matches) fail("Output annotation element type and runtime tensor element type must match for tolist()");
+  // Lists at each depth and their elements; of empty lists there may be many.
+  constexpr double kElementBytes = 2 * sizeof(IValue), kListBytes = 96;
+  double lists = 1, bytes = 0;
+  for (int64_t size : t.sizes()) {
+    bytes += lists * kListBytes;
+    lists *= static_cast<double>(size);
+    bytes += lists * kElementBytes;
+  }
+  requireMemory(static_cast<size_t>(std::min(bytes, 1e18)));
   t = t.to(at::kCPU, kind.dtype).contiguous();
   std::vector<c10::TypePtr> types(static_cast<size_t>(depth));  // of the elements at each depth
   c10::TypePtr type = kind.type;
@@ -186,7 +202,7 @@ void joinVariadic(Stack& stack, size_t count) {
         TRAITS                                         \
   }
 
-constexpr Row kRows[] = {
+constexpr Row kTensorRows[] = {
     {"aten::size(Tensor self) -> int[]", kernel([](const Tensor& t) { return newIntList(t.sizes()); })},
     {"aten::stride(Tensor self) -> int[]", kernel([](const Tensor& t) { return newIntList(t.strides()); })},
     {"aten::sym_size(Tensor self) -> SymInt[]", kernel([](const Tensor& t) { return newIntList(t.sizes()); })},
@@ -285,16 +301,16 @@ constexpr Row kRows[] = {
     {"aten::dequantize.list(Tensor[] qtensors) -> Tensor[]",
      kernel([](List& tensors) { return at::_ops::dequantize_tensors::call(tensorsOf(tensors)); })},
     {"aten::dequantize.any(Any tensors) -> Any", kernel([](IValue& v) -> IValue {
-       if (v.isTensor()) return v.toTensor().dequantize();
        std::vector<IValue> elements;
        if (v.isTuple()) {
-         for (const IValue& e : v.toTupleRef().elements()) elements.emplace_back(e.toTensor().dequantize());
+         for (const IValue& e : v.toTupleRef().elements())
+           elements.push_back(e.isTensor() ? IValue(e.toTensor().dequantize()) : e);
          return c10::ivalue::Tuple::create(std::move(elements));
        }
        if (!v.isTensorList()) {
          fail(
              "Unsupported type in dequantize, only List[Tensor] and  Tuple[Tensor or other types] are supported, got type:" +
-             v.type()->repr_str());
+             v.type()->str());
        }
        for (const IValue& e : listOf(v).list) elements.emplace_back(e.toTensor().dequantize());
        return newList(std::move(elements), c10::TensorType::get());
@@ -339,11 +355,14 @@ constexpr Row kRows[] = {
        return t.reshape(at::IntArrayRef(dims.const_data_ptr<int64_t>(), static_cast<size_t>(dims.numel())));
      })},
 };
+#undef FLAG
+#undef FLAG_OF_TYPE
+#undef NO_GRAD
 
 }  // namespace
 
 std::span<const Row> tensorRows() {
-  return kRows;
+  return kTensorRows;
 }
 
 }  // namespace cresset

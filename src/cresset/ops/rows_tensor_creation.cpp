@@ -36,7 +36,14 @@ at::ScalarType inferType(const c10::Type& element) {
     case c10::TypeKind::ComplexType:
       return defaultComplexType();
     default:
-      fail("Input must be of ints, floats, or bools, got " + element.repr_str());
+      fail(
+          "Input must be of ints, floats, or bools, got " + element.repr_str() +
+          (element.kind() == c10::TypeKind::TensorType ? "\nEmpty lists default to List[Tensor]. Add a variable "
+                                                         "annotation to the assignment to create an empty "
+                                                         "list of another type (torch.jit.annotate(List[T, []]) where "
+                                                         "T is the type of elements in the list for "
+                                                         "Python 2)"
+                                                       : ""));
   }
 }
 
@@ -156,7 +163,7 @@ Tensor tensorOf(IValue& data, std::optional<int64_t> dtype, std::optional<c10::D
         })                                                                                                 \
   }
 
-constexpr Row kRows[] = {
+constexpr Row kTensorCreationRows[] = {
     TENSOR(".float", "float t"),
     TENSOR(".int", "int t"),
     TENSOR(".bool", "bool t"),
@@ -190,7 +197,7 @@ constexpr Row kRows[] = {
     {"aten::_tensor_to_list(Tensor self) -> int[]", kernel([](const Tensor& t) {
        // The inverse of _list_to_tensor: only what that makes.
        if (t.dim() == 0) fail("Dimension specified as 0 but tensor has no dimensions");
-       if (t.scalar_type() != at::kInt) {
+       if (t.numel() != 0 && t.scalar_type() != at::kInt) {
          fail(std::string("expected scalar type Int but found ") + c10::toString(t.scalar_type()));
        }
        Tensor flat = t.to(at::kCPU, at::kLong).contiguous();
@@ -202,11 +209,13 @@ constexpr Row kRows[] = {
        return result;
      })},
 };
+#undef TENSOR
+#undef AS_TENSOR
 
 }  // namespace
 
 std::span<const Row> tensorCreationRows() {
-  return kRows;
+  return kTensorCreationRows;
 }
 
 }  // namespace cresset

@@ -20,6 +20,7 @@
 #include <utility>
 
 #include "cresset/module/module.h"
+#include "cresset/ops/nesting.h"
 #include "cresset/support/error.h"
 
 namespace cresset::python {
@@ -36,6 +37,9 @@ class CastError : public std::runtime_error {
 /// A reference to a script object, as Python holds it (`_c` of ScriptModule and ScriptObject).
 struct ObjectHandle {
   ObjectPtr object;
+  ~ObjectHandle() {
+    if (object) release(IValue(std::move(object)));
+  }
 };
 
 // ---- convert_in.cpp
@@ -137,6 +141,7 @@ py::object schemaToPython(const c10::FunctionSchema& schema);
 py::object typeToPython(const TypePtr& type);
 /// The type of a cresset.Type. Throws a Python TypeError if it is something else.
 TypePtr typeFromPython(py::handle type);
+/// Python may edit the graph, so it must be one that nothing else has: a copy, if it is a function's.
 py::object graphToPython(const std::shared_ptr<Graph>& graph);
 
 }  // namespace cresset::python

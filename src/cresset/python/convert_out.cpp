@@ -10,6 +10,9 @@
 
 #include <unordered_map>
 
+#include "cresset/interpreter/object_slots.h"
+#include "cresset/python/script.h"
+
 namespace cresset::python {
 
 namespace {
@@ -51,7 +54,7 @@ py::object tupleToPython(const c10::ivalue::Tuple& tuple, const TypePtr& hint) {
   if (hinted && hinted->schema()) {
     named = hinted;
   } else {
-    own = tuple.type();
+    own = tuple.type();  // of its elements' types
     if (own->schema()) named = own.get();
   }
   const c10::TupleType* types = named ? named : hinted;
@@ -60,7 +63,10 @@ py::object tupleToPython(const c10::ivalue::Tuple& tuple, const TypePtr& hint) {
     PyTuple_SET_ITEM(
         result.ptr(), static_cast<Py_ssize_t>(i), toPython(elements[i], types ? types->elements()[i] : TypePtr()));
   }
-  if (named) return namedTupleClass(*named)(*result);
+  if (named) {
+    if (py::object cls = pythonClassOf(*named)) return cls(*result);
+    return namedTupleClass(*named)(*result);
+  }
   return result;
 }
 
@@ -75,6 +81,7 @@ struct EnumClasses {
 
 py::object enumToPython(const c10::ivalue::EnumHolder& holder) {
   auto type = holder.type();
+  if (py::object cls = pythonClassOf(*type)) return cls[stringToPython(holder.name())];
   auto& classes = EnumClasses::get();
   auto& entry = classes.by_type[type.get()];
   if (!entry.second) {
@@ -90,11 +97,74 @@ py::object enumToPython(const c10::ivalue::EnumHolder& holder) {
 
 }  // namespace
 
+namespace {
+
+/// An instance of the Python class that a script class was made from, with a copy of the object's attributes: objects
+/// of such classes are plain Python objects on both ways, as under torch.jit. Null if there is no such class.
+py::object plainInstance(const c10::ivalue::Object& object) {
+  const auto type = object.type();
+  if (type->is_module()) return {};
+  const py::object cls = pythonClassOf(*type);
+  if (!cls) return {};
+  py::object result = cls.attr("__new__")(cls);
+  for (size_t slot = 0; slot < type->numAttributes(); ++slot) {
+    const py::object value = toPyObject(readSlot(object, slot), type->getAttribute(slot));
+    // Past __setattr__, which frozen dataclasses refuse and others may watch.
+    const py::str name(type->getAttributeName(slot));
+    if (PyObject_GenericSetAttr(result.ptr(), name.ptr(), value.ptr()) != 0) throw py::error_already_set();
+  }
+  return result;
+}
+
+}  // namespace
+
 c10::EnumTypePtr enumTypeOf(PyObject* python_class) {
+  if (TypePtr type = knownTypeOfClass(python_class)) return type->cast<c10::EnumType>();
   auto& by_class = EnumClasses::get().by_class;
   auto it = by_class.find(python_class);
   return it == by_class.end() ? nullptr : it->second;
 }
+
+namespace {
+
+/// Python's own bound on recursion: values may contain themselves.
+class RecursionGuard {
+ public:
+  RecursionGuard() {
+    if (Py_EnterRecursiveCall(" while converting a script's value to Python")) throw py::error_already_set();
+  }
+  ~RecursionGuard() { Py_LeaveRecursiveCall(); }
+  RecursionGuard(const RecursionGuard&) = delete;
+  RecursionGuard& operator=(const RecursionGuard&) = delete;
+};
+
+PyObject* listToPython(const c10::List<IValue>& list) {
+  const RecursionGuard guard;
+  const TypePtr element = list.elementType();
+  // A copy, whose length nobody changes: converting an element may let another thread run.
+  const std::vector<IValue> elements = list.vec();
+  py::list result(elements.size());
+  for (size_t i = 0; i < elements.size(); ++i)
+    PyList_SET_ITEM(result.ptr(), static_cast<Py_ssize_t>(i), toPython(elements[i], element));
+  return result.release().ptr();
+}
+
+PyObject* dictToPython(const c10::Dict<IValue, IValue>& dict) {
+  const RecursionGuard guard;
+  const TypePtr key_type = dict.keyType(), value_type = dict.valueType();
+  std::vector<std::pair<IValue, IValue>> entries;
+  entries.reserve(dict.size());
+  for (const auto& entry : dict) entries.emplace_back(entry.key(), entry.value());
+  py::dict result;
+  for (auto& [entry_key, entry_value] : entries) {
+    py::object key = toPyObject(std::move(entry_key), key_type);
+    py::object item = toPyObject(std::move(entry_value), value_type);
+    if (PyDict_SetItem(result.ptr(), key.ptr(), item.ptr()) != 0) throw py::error_already_set();
+  }
+  return result.release().ptr();
+}
+
+}  // namespace
 
 PyObject* toPython(IValue value, const TypePtr& hint) {
   if (value.isTensor()) {
@@ -110,26 +180,24 @@ PyObject* toPython(IValue value, const TypePtr& hint) {
     return PyComplex_FromDoubles(number.real(), number.imag());
   }
   if (value.isString()) return stringToPython(value.toStringRef()).release().ptr();
-  if (value.isTuple()) return tupleToPython(value.toTupleRef(), hint).release().ptr();
+  if (value.isTuple()) {
+    const Releasing releasing(value);
+    const RecursionGuard guard;
+    requireShallow(value, "converting a script's value to Python");
+    return tupleToPython(value.toTupleRef(), hint).release().ptr();
+  }
   if (value.isList()) {
-    auto list = value.toList();
-    const TypePtr element = list.elementType();
-    py::list result(list.size());
-    for (size_t i = 0; i < list.size(); ++i)
-      PyList_SET_ITEM(result.ptr(), static_cast<Py_ssize_t>(i), toPython(list.get(i), element));
-    return result.release().ptr();
+    const Releasing releasing(value);
+    return listToPython(value.toList());
   }
   if (value.isGenericDict()) {
-    auto dict = value.toGenericDict();
-    py::dict result;
-    for (const auto& entry : dict) {
-      py::object key = toPyObject(entry.key(), dict.keyType());
-      py::object item = toPyObject(entry.value(), dict.valueType());
-      if (PyDict_SetItem(result.ptr(), key.ptr(), item.ptr()) != 0) throw py::error_already_set();
-    }
-    return result.release().ptr();
+    const Releasing releasing(value);
+    return dictToPython(value.toGenericDict());
   }
-  if (value.isObject()) return wrapObject(value.toObject()).release().ptr();
+  if (value.isObject()) {
+    if (py::object plain = plainInstance(value.toObjectRef())) return plain.release().ptr();
+    return wrapObject(value.toObject()).release().ptr();
+  }
   if (value.isDevice()) return THPDevice_New(value.toDevice());
   if (value.isEnum()) return enumToPython(*value.toEnumHolder()).release().ptr();
   if (value.isFuture()) return wrapFuture(value.toFuture()).release().ptr();

@@ -10,6 +10,8 @@
 
 #include <torch/csrc/Exceptions.h>
 
+#include "cresset/ops/operator.h"
+
 namespace cresset::python {
 
 namespace {
@@ -51,6 +53,8 @@ void translate() {
     error.restore();
   } catch (const ScriptError& error) {
     raiseScriptError(error);
+  } catch (const ScriptRaise& error) {
+    raiseScriptError(ScriptError(error.what(), error.pythonClass(), {}));
   } catch (const ArchiveError& error) {
     py::object offset =
         error.offset() == ArchiveError::kNoOffset ? py::object(py::none()) : py::object(py::int_(error.offset()));

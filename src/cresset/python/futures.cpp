@@ -11,6 +11,9 @@ namespace {
 
 struct FutureHandle {
   FuturePtr future;
+  ~FutureHandle() {
+    if (future) release(IValue(std::move(future)));
+  }
 };
 
 /// A Python object that C++ callbacks hold: its last reference may go away on a thread without the GIL.

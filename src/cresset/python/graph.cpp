@@ -1,196 +1,54 @@
-// Graphs, types and schemas as Python sees them: to read and print, not to rewrite.
-//
-// Nodes and values are handles that keep their graph alive. Each access checks that what it points to was not erased.
-#include "cresset/python/common.h"
-
-#include <ATen/core/function_schema.h>
-
-#include <sstream>
+// Graphs as Python reads them. What changes them is in graph_editing.cpp.
+#include <pybind11/stl.h>
 
 #include "cresset/ir/constants.h"
 #include "cresset/ir/parser.h"
 #include "cresset/ir/printer.h"
 #include "cresset/ir/verifier.h"
 #include "cresset/ops/operator.h"
+#include "cresset/passes/pass.h"
+#include "cresset/python/graph_handles.h"
 
 namespace cresset::python {
 
 namespace {
 
-struct TypeHandle {
-  TypePtr type;
-};
-struct SchemaHandle {
-  c10::FunctionSchema schema;
-};
-struct ArgumentHandle {
-  c10::Argument argument;
-};
-struct GraphHandle {
-  std::shared_ptr<Graph> graph;
-};
 template <typename T>
-struct Handle {
-  std::shared_ptr<Graph> graph;
-  T* pointer;
-  T* operator->() const {
-    if (pointer->isErased()) throw UserError("This part of the graph was erased.");
-    return pointer;
-  }
-};
-using NodeHandle = Handle<Node>;
-using ValueHandle = Handle<Value>;
-using BlockHandle = Handle<Block>;
-
-template <typename Range>
-py::list valueList(const std::shared_ptr<Graph>& graph, const Range& range) {
-  py::list result;
-  for (Value* value : range) result.append(py::cast(ValueHandle{graph, value}));
-  return result;
-}
-
-template <typename Range>
-py::list nodeList(const std::shared_ptr<Graph>& graph, const Range& range) {
-  py::list result;
-  for (Node* node : range) result.append(py::cast(NodeHandle{graph, node}));
-  return result;
-}
-
-/// All nodes below `block` of the kind, in program order. Recursion is over the nesting of blocks.
-void collect(Block* block, c10::Symbol kind, bool recurse, std::vector<Node*>& found) {
-  for (Node* node : block->nodes()) {
-    if (node->kind() == kind) found.push_back(node);
-    if (!recurse) continue;
-    for (Block* inner : node->blocks()) collect(inner, kind, recurse, found);
-  }
-}
-
-py::object attributeValue(const NodeHandle& self, const std::string& name) {
-  const Attribute& attribute = self->attribute(c10::Symbol::attr(name));
-  switch (attribute.kind()) {
-    case Attribute::Kind::Int:
-      return py::int_(attribute.asInt());
-    case Attribute::Kind::Float:
-      return py::float_(attribute.asFloat());
-    case Attribute::Kind::String:
-      return py::str(attribute.asString());
-    case Attribute::Kind::Complex:
-      return toPyObject(IValue(c10::complex<double>(attribute.asComplex())));
-    case Attribute::Kind::Tensor:
-      return toPyObject(IValue(attribute.asTensor()));
-    case Attribute::Kind::Value:
-      return toPyObject(attribute.asValue());
-    case Attribute::Kind::Graph:
-      return graphToPython(attribute.asGraph());
-    case Attribute::Kind::Type:
-      return typeToPython(attribute.asType());
-    case Attribute::Kind::Ints:
-      return toPyObject(IValue(attribute.asInts()));
-    case Attribute::Kind::Floats:
-      return toPyObject(IValue(attribute.asFloats()));
-    case Attribute::Kind::Strings:
-      return toPyObject(IValue(attribute.asStrings()));
-    case Attribute::Kind::Tensors:
-      return toPyObject(IValue(attribute.asTensors()));
-    case Attribute::Kind::Complexes: {
-      py::list result;
-      for (const auto& number : attribute.asComplexes())
-        result.append(toPyObject(IValue(c10::complex<double>(number))));
-      return result;
-    }
-    case Attribute::Kind::Graphs: {
-      py::list result;
-      for (const auto& graph : attribute.asGraphs()) result.append(graphToPython(graph));
-      return result;
-    }
-    case Attribute::Kind::Types: {
-      py::list result;
-      for (const auto& type : attribute.asTypes()) result.append(typeToPython(type));
-      return result;
-    }
-  }
-  return py::none();
-}
-
-void bindTypes(py::module_& module) {
-  py::class_<TypeHandle>(module, "Type", py::module_local(), "A type of TorchScript.")
-      .def("__str__", [](const TypeHandle& self) { return cresset::toString(*self.type); })
-      .def("__repr__", [](const TypeHandle& self) { return cresset::toString(*self.type); })
-      .def("str", [](const TypeHandle& self) { return cresset::toString(*self.type); })
-      .def_property_readonly("annotation_str", [](const TypeHandle& self) { return self.type->annotation_str(); })
-      .def("kind", [](const TypeHandle& self) { return std::string(c10::typeKindToString(self.type->kind())); })
+void bindItems(py::module_& module, const char* name) {
+  using List = Items<T>;
+  py::class_<List>(module, name, py::module_local(), "Parts of a graph: a sequence, which next() steps through too.")
+      .def("__len__", [](const List& self) { return self.items.size(); })
       .def(
-          "containedTypes",
-          [](const TypeHandle& self) {
+          "__getitem__",
+          [](const List& self, py::ssize_t index) {
+            const auto size = static_cast<py::ssize_t>(self.items.size());
+            if (index < 0) index += size;
+            if (index < 0 || index >= size) throw py::index_error("index out of range");
+            return self.items[index];
+          })
+      .def(
+          "__getitem__",
+          [](const List& self, const py::slice& slice) {
+            size_t start = 0, stop = 0, step = 0, length = 0;
+            if (!slice.compute(self.items.size(), &start, &stop, &step, &length)) throw py::error_already_set();
             py::list result;
-            for (const TypePtr& type : self.type->containedTypes()) result.append(typeToPython(type));
+            for (size_t i = 0; i < length; i++, start += step) result.append(self.items[start]);
             return result;
           })
       .def(
-          "isSubtypeOf",
-          [](const TypeHandle& self, const TypeHandle& other) { return self.type->isSubtypeOf(*other.type); })
+          "__iter__",
+          [](const List& self) { return py::make_iterator(self.items.begin() + self.position, self.items.end()); },
+          py::keep_alive<0, 1>())
       .def(
-          "__eq__", [](const TypeHandle& self, const TypeHandle& other) { return *self.type == *other.type; },
-          py::is_operator())
-      .def("__hash__", [](const TypeHandle& self) { return std::hash<std::string>()(cresset::toString(*self.type)); });
-
-  py::class_<ArgumentHandle>(module, "Argument", py::module_local())
-      .def_property_readonly("name", [](const ArgumentHandle& self) { return self.argument.name(); })
-      .def_property_readonly("type", [](const ArgumentHandle& self) { return typeToPython(self.argument.real_type()); })
-      .def_property_readonly(
-          "N",
-          [](const ArgumentHandle& self) -> py::object {
-            return self.argument.N() ? py::object(py::int_(*self.argument.N())) : py::object(py::none());
+          "__next__",
+          [](List& self) {
+            if (self.position == self.items.size()) throw py::stop_iteration();
+            return self.items[self.position++];
           })
-      .def_property_readonly(
-          "default_value",
-          [](const ArgumentHandle& self) -> py::object {
-            return self.argument.default_value() ? toPyObject(*self.argument.default_value(), self.argument.type())
-                                                 : py::object(py::none());
-          })
-      .def("has_default_value", [](const ArgumentHandle& self) { return self.argument.default_value().has_value(); })
-      .def_property_readonly("kwarg_only", [](const ArgumentHandle& self) { return self.argument.kwarg_only(); })
-      .def_property_readonly("is_out", [](const ArgumentHandle& self) { return self.argument.is_out(); })
-      .def("__repr__", [](const ArgumentHandle& self) {
-        std::ostringstream text;
-        text << self.argument;
-        return text.str();
-      });
-
-  py::class_<SchemaHandle>(module, "FunctionSchema", py::module_local(), "A function's name, arguments and results.")
-      .def_property_readonly("name", [](const SchemaHandle& self) { return self.schema.name(); })
-      .def_property_readonly("overload_name", [](const SchemaHandle& self) { return self.schema.overload_name(); })
-      .def_property_readonly(
-          "arguments",
-          [](const SchemaHandle& self) {
-            py::list result;
-            for (const auto& argument : self.schema.arguments()) result.append(py::cast(ArgumentHandle{argument}));
-            return result;
-          })
-      .def_property_readonly(
-          "returns",
-          [](const SchemaHandle& self) {
-            py::list result;
-            for (const auto& argument : self.schema.returns()) result.append(py::cast(ArgumentHandle{argument}));
-            return result;
-          })
-      .def_property_readonly("is_vararg", [](const SchemaHandle& self) { return self.schema.is_vararg(); })
-      .def_property_readonly("is_mutable", [](const SchemaHandle& self) { return self.schema.is_mutable(); })
       .def(
-          "__eq__", [](const SchemaHandle& self, const SchemaHandle& other) { return self.schema == other.schema; },
-          py::is_operator())
-      .def(
-          "__str__",
-          [](const SchemaHandle& self) {
-            std::ostringstream text;
-            text << self.schema;
-            return text.str();
-          })
-      .def("__repr__", [](const SchemaHandle& self) {
-        std::ostringstream text;
-        text << self.schema;
-        return text.str();
-      });
+          "__eq__",
+          [](const py::object& self, const py::object& other) { return py::list(self).equal(py::list(other)); })
+      .def("__repr__", [](const py::object& self) { return py::repr(py::list(self)); });
 }
 
 template <typename T>
@@ -202,31 +60,42 @@ void bindIdentity(py::class_<Handle<T>>& type) {
       .def("isErased", [](const Handle<T>& self) { return self.pointer->isErased(); });
 }
 
-}  // namespace
+/// findNode and findAllNodes, of a graph, a block, or what is inside a node.
+template <typename Class, typename Search>
+void bindSearch(Class& type, Search search) {
+  using Self = typename Class::type;
+  type.def(
+          "findAllNodes",
+          [search](const Self& self, const std::string& kind, bool recurse) {
+            std::vector<Node*> found;
+            search(self, c10::Symbol::fromQualString(kind), recurse, found);
+            return itemsOf<Node>(self.graph, found);
+          },
+          py::arg("kind"), py::arg("recurse") = true, "The nodes of a kind ('aten::add'), in program order.")
+      .def(
+          "findNode",
+          [search](const Self& self, const std::string& kind, bool recurse) -> py::object {
+            std::vector<Node*> found;
+            search(self, c10::Symbol::fromQualString(kind), recurse, found);
+            return found.empty() ? py::object(py::none()) : py::cast(NodeHandle{self.graph, found.front()});
+          },
+          py::arg("kind"), py::arg("recurse") = true, "The first node of a kind; None if there is none.");
+}
 
-py::object typeToPython(const TypePtr& type) {
-  return py::cast(TypeHandle{type});
-}
-TypePtr typeFromPython(py::handle type) {
-  return py::cast<const TypeHandle&>(type).type;
-}
-py::object schemaToPython(const c10::FunctionSchema& schema) {
-  return py::cast(SchemaHandle{schema});
-}
-py::object graphToPython(const std::shared_ptr<Graph>& graph) {
-  return py::cast(GraphHandle{graph});
+py::object operatorSchema(const NodeHandle& self) {
+  const Operator* op = operatorOf(*self.get());
+  return op ? schemaToPython(op->schema()) : py::object(py::none());
 }
 
-void bindGraph(py::module_& module) {
-  bindTypes(module);
-  py::class_<ValueHandle> value(module, "Value", py::module_local());
-  py::class_<NodeHandle> node(module, "Node", py::module_local());
-  py::class_<BlockHandle> block(module, "Block", py::module_local());
-  py::class_<GraphHandle> graph(module, "Graph", py::module_local(), "The body of a function.");
-  bindIdentity(value);
-  bindIdentity(node);
-  bindIdentity(block);
+Value* namedInput(const NodeHandle& self, const std::string& name) {
+  const Operator* op = operatorOf(*self.get());
+  if (!op) throw UserError("Nodes of kind " + std::string(self->kind().toQualString()) + " have no named inputs.");
+  const auto index = op->schema().argumentIndexWithName(name);
+  if (!index) throw UserError("The operator " + op->fullName() + " has no argument called '" + name + "'.");
+  return self->input(*index);
+}
 
+void bindReading(ValueClass& value) {
   value.def("debugName", [](const ValueHandle& self) { return self->debugName(); })
       .def("unique", [](const ValueHandle& self) { return self->unique(); })
       .def("offset", [](const ValueHandle& self) { return self->offset(); })
@@ -239,90 +108,175 @@ void bindGraph(py::module_& module) {
       .def(
           "uses",
           [](const ValueHandle& self) {
-            py::list result;
-            for (Use use : self->uses()) result.append(py::make_tuple(NodeHandle{self.graph, use.user}, use.offset));
+            Items<UseHandle> result;
+            for (Use use : self->uses()) result.items.push_back({NodeHandle{self.graph, use.user}, use.offset});
             return result;
           },
-          "Pairs of node and input number.")
+          "Where it is used: the nodes, and which of their inputs it is.")
+      .def(
+          "isCompleteTensor",
+          [](const ValueHandle& self) {
+            const auto type = self->type()->cast<c10::TensorType>();
+            return type && type->isComplete();
+          },
+          "Whether dtype, device and all sizes and strides are known.")
+      .def(
+          "requires_grad",
+          [](const ValueHandle& self) {
+            const auto type = self->type()->cast<c10::TensorType>();
+            return type && type->requiresGrad().value_or(true);
+          },
+          "Whether it is a tensor that may require a gradient.")
+      .def(
+          "requiresGrad",
+          [](const ValueHandle& self) {
+            const auto type = self->type()->cast<c10::TensorType>();
+            return type ? type->requiresGrad() : std::nullopt;
+          },
+          "Whether it requires a gradient; None if that isn't known.")
       .def(
           "toIValue",
           [](const ValueHandle& self) -> py::object {
-            auto constant = toIValue(self.operator->());
-            return constant ? toPyObject(*constant, self->type()) : py::object(py::none());
+            auto constant = toIValue(self.get());
+            return constant ? toPyObject(constant->deepcopy(), self->type()) : py::object(py::none());
           },
           "The value of a constant; None for anything else.")
       .def("__repr__", [](const ValueHandle& self) {
         return "%" + self->debugName() + " : " + cresset::toString(*self->type());
       });
+}
 
+void bindReading(NodeClass& node) {
   node.def("kind", [](const NodeHandle& self) { return std::string(self->kind().toQualString()); })
-      .def("inputs", [](const NodeHandle& self) { return valueList(self.graph, self->inputs()); })
-      .def("outputs", [](const NodeHandle& self) { return valueList(self.graph, self->outputs()); })
+      .def("inputs", [](const NodeHandle& self) { return itemsOf<Value>(self.graph, self->inputs()); })
+      .def("outputs", [](const NodeHandle& self) { return itemsOf<Value>(self.graph, self->outputs()); })
+      .def("inputsSize", [](const NodeHandle& self) { return self->inputs().size(); })
+      .def("outputsSize", [](const NodeHandle& self) { return self->outputs().size(); })
+      .def(
+          "inputsAt",
+          [](const NodeHandle& self, size_t i) {
+            return ValueHandle{self.graph, self->input(i)};
+          })
+      .def(
+          "outputsAt",
+          [](const NodeHandle& self, size_t i) {
+            return ValueHandle{self.graph, self->output(i)};
+          })
       .def(
           "input",
           [](const NodeHandle& self) {
             return ValueHandle{self.graph, self->input()};
-          })
+          },
+          "The only input; raises if there are more or none.")
       .def(
           "output",
           [](const NodeHandle& self) {
             return ValueHandle{self.graph, self->output()};
-          })
-      .def(
-          "blocks",
-          [](const NodeHandle& self) {
-            py::list result;
-            for (Block* inner : self->blocks()) result.append(py::cast(BlockHandle{self.graph, inner}));
-            return result;
-          })
-      .def(
-          "attributeNames",
-          [](const NodeHandle& self) {
-            py::list result;
-            for (const auto& entry : self->attributes()) result.append(std::string(entry.first.toUnqualString()));
-            return result;
-          })
-      .def(
-          "hasAttribute",
-          [](const NodeHandle& self, const std::string& name) { return self->hasAttribute(c10::Symbol::attr(name)); })
-      .def("attribute", attributeValue, "The value of an attribute.")
-      .def("__getitem__", attributeValue)
-      .def(
-          "schema",
-          [](const NodeHandle& self) -> py::object {
-            const Operator* op = operatorOf(*self.operator->());
-            return op ? schemaToPython(op->schema()) : py::object(py::none());
           },
+          "The only output; raises if there are more or none.")
+      .def(
+          "namedInput",
+          [](const NodeHandle& self, const std::string& name) {
+            return ValueHandle{self.graph, namedInput(self, name)};
+          },
+          "The input that the operator's schema calls so.")
+      .def("hasMultipleOutputs", [](const NodeHandle& self) { return self->outputs().size() > 1; })
+      .def(
+          "hasUses",
+          [](const NodeHandle& self) {
+            const auto outputs = self->outputs();
+            return std::any_of(outputs.begin(), outputs.end(), [](Value* output) { return output->hasUses(); });
+          },
+          "Whether some output is used.")
+      .def("blocks", [](const NodeHandle& self) { return itemsOf<Block>(self.graph, self->blocks()); })
+      .def(
+          "owningBlock",
+          [](const NodeHandle& self) -> py::object {
+            Block* block = self->owningBlock();
+            return block ? py::cast(BlockHandle{self.graph, block}) : py::object(py::none());
+          },
+          "The block that it stands in; None if it isn't inserted.")
+      .def(
+          "prev",
+          [](const NodeHandle& self) {
+            return NodeHandle{self.graph, self->prev()};
+          })
+      .def(
+          "next",
+          [](const NodeHandle& self) {
+            return NodeHandle{self.graph, self->next()};
+          })
+      .def("isBefore", [](const NodeHandle& self, const NodeHandle& other) { return self->isBefore(other.get()); })
+      .def("isAfter", [](const NodeHandle& self, const NodeHandle& other) { return self->isAfter(other.get()); })
+      .def(
+          "schema", operatorSchema,
           "The schema of the operator that the node calls; None for nodes that the IR itself defines.")
       .def(
+          "isNondeterministic",
+          [](const NodeHandle& self) {
+            const Operator* op = operatorOf(*self.get());
+            return op && !op->isDeterministic();
+          },
+          "Whether equal inputs may give other results.")
+      .def(
+          "mustBeNone",
+          [](const NodeHandle& self) { return self->outputs().size() == 1 && isNoneConstant(self->output()); })
+      .def(
           "sourceRange",
-          [](const NodeHandle& self) { return self->sourceRange() ? self->sourceRange().highlight() : std::string(); })
-      .def("__repr__", [](const NodeHandle& self) { return cresset::toString(*self.operator->()); });
+          [](const NodeHandle& self) { return self->sourceRange() ? self->sourceRange().highlight() : std::string(); },
+          "The lines of the source that it comes from.")
+      .def("__repr__", [](const NodeHandle& self) { return cresset::toString(*self.get()); });
+  bindSearch(node, [](const NodeHandle& self, c10::Symbol kind, bool recurse, std::vector<Node*>& found) {
+    for (Block* block : self->blocks()) collectNodes(block, kind, recurse, found);
+  });
+}
 
-  block.def("nodes", [](const BlockHandle& self) { return nodeList(self.graph, self->nodes()); })
-      .def("inputs", [](const BlockHandle& self) { return valueList(self.graph, self->inputs()); })
-      .def("outputs", [](const BlockHandle& self) { return valueList(self.graph, self->outputs()); });
+void bindReading(BlockClass& block) {
+  block.def("nodes", [](const BlockHandle& self) { return itemsOf<Node>(self.graph, self->nodes()); })
+      .def("inputs", [](const BlockHandle& self) { return itemsOf<Value>(self.graph, self->inputs()); })
+      .def("outputs", [](const BlockHandle& self) { return itemsOf<Value>(self.graph, self->outputs()); })
+      .def(
+          "paramNode",
+          [](const BlockHandle& self) {
+            return NodeHandle{self.graph, self->paramNode()};
+          })
+      .def(
+          "returnNode",
+          [](const BlockHandle& self) {
+            return NodeHandle{self.graph, self->returnNode()};
+          })
+      .def(
+          "owningNode",
+          [](const BlockHandle& self) -> py::object {
+            Node* owner = self->owningNode();
+            return owner ? py::cast(NodeHandle{self.graph, owner}) : py::object(py::none());
+          },
+          "The node that has this block; None for the graph's own.");
+  bindSearch(block, [](const BlockHandle& self, c10::Symbol kind, bool recurse, std::vector<Node*>& found) {
+    collectNodes(self.get(), kind, recurse, found);
+  });
+}
 
-  graph.def("nodes", [](const GraphHandle& self) { return nodeList(self.graph, self.graph->nodes()); })
-      .def("inputs", [](const GraphHandle& self) { return valueList(self.graph, self.graph->inputs()); })
-      .def("outputs", [](const GraphHandle& self) { return valueList(self.graph, self.graph->outputs()); })
+void bindReading(GraphClass& graph) {
+  graph.def("nodes", [](const GraphHandle& self) { return itemsOf<Node>(self.graph, self->nodes()); })
+      .def("inputs", [](const GraphHandle& self) { return itemsOf<Value>(self.graph, self->inputs()); })
+      .def("outputs", [](const GraphHandle& self) { return itemsOf<Value>(self.graph, self->outputs()); })
       .def(
-          "findAllNodes",
-          [](const GraphHandle& self, const std::string& kind, bool recurse) {
-            std::vector<Node*> found;
-            collect(self.graph->block(), c10::Symbol::fromQualString(kind), recurse, found);
-            return nodeList(self.graph, found);
-          },
-          py::arg("kind"), py::arg("recurse") = true)
+          "block",
+          [](const GraphHandle& self) {
+            return BlockHandle{self.graph, self->block()};
+          })
       .def(
-          "findNode",
-          [](const GraphHandle& self, const std::string& kind, bool recurse) -> py::object {
-            std::vector<Node*> found;
-            collect(self.graph->block(), c10::Symbol::fromQualString(kind), recurse, found);
-            return found.empty() ? py::object(py::none()) : py::cast(NodeHandle{self.graph, found.front()});
-          },
-          py::arg("kind"), py::arg("recurse") = true)
-      .def("copy", [](const GraphHandle& self) { return GraphHandle{self.graph->copy()}; })
+          "param_node",
+          [](const GraphHandle& self) {
+            return NodeHandle{self.graph, self->block()->paramNode()};
+          })
+      .def(
+          "return_node",
+          [](const GraphHandle& self) {
+            return NodeHandle{self.graph, self->block()->returnNode()};
+          })
+      .def("copy", [](const GraphHandle& self) { return GraphHandle{self->copy()}; })
       .def(
           "lint", [](const GraphHandle& self) { verify(*self.graph); }, "Raises if the graph is malformed.")
       .def(
@@ -333,17 +287,80 @@ void bindGraph(py::module_& module) {
           py::arg("print_source_ranges") = true)
       .def("__str__", [](const GraphHandle& self) { return toString(*self.graph); })
       .def("__repr__", [](const GraphHandle& self) { return toString(*self.graph); });
+  bindSearch(graph, [](const GraphHandle& self, c10::Symbol kind, bool recurse, std::vector<Node*>& found) {
+    collectNodes(self->block(), kind, recurse, found);
+  });
+}
+
+void bindPasses(py::module_& module) {
+  py::dict passes;
+  for (const PassInfo& pass : allPasses()) passes[py::str(std::string(pass.name))] = std::string(pass.description);
+  module.attr("_passes") = passes;
+  module.def(
+      "_run_pass",
+      [](const std::string& name, const GraphHandle& graph) {
+        const PassInfo* pass = findPass(name);
+        if (!pass) throw UserError("There is no pass called '" + name + "'.");
+        // Passes trust their input, and what was edited by hand may be anything.
+        verify(*graph.graph);
+        return pass->run(*graph.graph);
+      },
+      py::arg("name"), py::arg("graph"));
+}
+
+}  // namespace
+
+void collectNodes(Block* block, c10::Symbol kind, bool recurse, std::vector<Node*>& found) {
+  for (Node* node : block->nodes()) {
+    if (node->kind() == kind) found.push_back(node);
+    if (!recurse) continue;
+    for (Block* inner : node->blocks()) collectNodes(inner, kind, recurse, found);
+  }
+}
+
+py::object graphToPython(const std::shared_ptr<Graph>& graph) {
+  return py::cast(GraphHandle{graph});
+}
+
+void bindGraph(py::module_& module) {
+  bindTypes(module);
+  ValueClass value(module, "Value", py::module_local(), "What a node computes.");
+  NodeClass node(module, "Node", py::module_local(), "An operation of a graph.");
+  BlockClass block(module, "Block", py::module_local(), "A list of nodes, with inputs and outputs.");
+  GraphClass graph(module, "Graph", py::module_local(), "The body of a function. Nothing that runs shares it.");
+  py::class_<UseHandle>(module, "Use", py::module_local(), "An input of a node.")
+      .def_readonly("user", &UseHandle::user)
+      .def_readonly("offset", &UseHandle::offset)
+      .def("isAfter", [](const UseHandle& self, const UseHandle& other) {
+        return self.user.pointer == other.user.pointer ? self.offset > other.offset
+                                                       : self.user->isAfter(other.user.get());
+      });
+  bindItems<ValueHandle>(module, "Values");
+  bindItems<NodeHandle>(module, "Nodes");
+  bindItems<BlockHandle>(module, "Blocks");
+  bindItems<UseHandle>(module, "Uses");
+  bindIdentity(value);
+  bindIdentity(node);
+  bindIdentity(block);
+  bindReading(value);
+  bindReading(node);
+  bindReading(block);
+  bindReading(graph);
+  bindAttributes(node);
+  bindEditing(module, value, node, block, graph);
+  bindPasses(module);
 
   module.def(
-      "parse_ir", [](const std::string& text) { return graphToPython(parseGraph(text)); }, py::arg("text"));
+      "parse_ir", [](const std::string& text) { return graphToPython(parseGraph(text)); }, py::arg("text"),
+      "The Graph that the text form of the IR says. Raises, naming the line, if it is malformed.");
   module.def(
-      "_create_function_from_graph",
+      "function_from_graph",
       [](const std::string& name, const GraphHandle& graph) {
         auto program = Program::make();
         Function* function = nullptr;
         {
+          auto body = graph->copy();
           py::gil_scoped_release no_gil;
-          auto body = graph.graph->copy();
           verify(*body);
           verifyOperators(*body);
           function =
@@ -352,15 +369,6 @@ void bindGraph(py::module_& module) {
         return makeFunction(program, *function);
       },
       py::arg("name"), py::arg("graph"), "A function whose body is a copy of the graph.");
-  module.def("_get_all_schemas", [] {
-    py::list result;
-    for (const Operator* op : OperatorTable::get().all()) result.append(schemaToPython(op->schema()));
-    return result;
-  });
-  module.def(
-      "parse_schema", [](const std::string& text) { return schemaToPython(parseSchema(text)); }, py::arg("text"));
-  module.def(
-      "parse_type", [](const std::string& text) { return typeToPython(parseType(text)); }, py::arg("text"));
 }
 
 }  // namespace cresset::python

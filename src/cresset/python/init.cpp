@@ -1,7 +1,7 @@
 // The module cresset._C.
 #include "cresset/ops/operator.h"
 #include "cresset/python/common.h"
-#include "cresset/python/modules.h"
+#include "cresset/python/script.h"
 
 PYBIND11_MODULE(_C, module) {
   using namespace cresset::python;
@@ -17,6 +17,6 @@ PYBIND11_MODULE(_C, module) {
   bindGraph(module);
   bindProgram(module);
   bindHost(module);
-  bindModules(module);
+  bindScript(module);
   module.attr("__version__") = CRESSET_VERSION;
 }

@@ -61,9 +61,6 @@ const OperatorTable& operatorTable() {
 bool isNameStart(char c) {
   return std::isalpha(static_cast<unsigned char>(c)) || c == '_';
 }
-bool isNameChar(char c) {
-  return std::isalnum(static_cast<unsigned char>(c)) || c == '_';
-}
 bool isDigit(char c) {
   return c >= '0' && c <= '9';
 }
@@ -86,6 +83,10 @@ std::string describe(const Token& token) {
 }
 
 }  // namespace
+
+bool isNameCharacter(char c) {
+  return std::isalnum(static_cast<unsigned char>(c)) || c == '_';
+}
 
 std::string_view tokenNameView(int kind) {
   static const auto* characters = [] {
@@ -110,6 +111,7 @@ struct Lexer::Impl {
 
   std::shared_ptr<const Source> source;
   bool layout;
+  bool ends_at_dedent;
   std::string_view text;  // up to the end of the part
   size_t pos = 0;
   bool line_start = true;  // the next token is the first of a logical line
@@ -121,8 +123,12 @@ struct Lexer::Impl {
   Token ahead;
   bool has_ahead = false;
 
-  Impl(const SourceRange& part, bool layout)
-      : source(part.source), layout(layout), text(source->text().data(), part.end), pos(part.begin) {
+  Impl(const SourceRange& part, bool layout, bool ends_at_dedent)
+      : source(part.source),
+        layout(layout),
+        ends_at_dedent(ends_at_dedent),
+        text(source->text().data(), part.end),
+        pos(part.begin) {
     if (pos == 0 && text.substr(0, 3) == "\xef\xbb\xbf") pos = 3;  // a byte order mark
     current = lex();
   }
@@ -153,7 +159,7 @@ struct Lexer::Impl {
     size_t end = begin + 1 + body.find_last_not_of(" \t\f") + 1;
     std::string_view type = body.substr(i);
     if (type.empty()) return false;
-    if (type.substr(0, 6) == "ignore" && (type.size() == 6 || !isNameChar(type[6]))) return false;
+    if (type.substr(0, 6) == "ignore" && (type.size() == 6 || !isNameCharacter(type[6]))) return false;
     out = token(TK_TYPE_COMMENT, begin, end);
     return true;
   }
@@ -205,6 +211,11 @@ struct Lexer::Impl {
     while (indents.size() > 1 && indents.back().column > indent.column) {
       indents.pop_back();
       ++pending_dedents;
+    }
+    if (ends_at_dedent && indents.back().column > indent.column) {
+      text = text.substr(0, begin);
+      pos = begin;
+      return false;
     }
     if (indents.back().column != indent.column || indents.back().narrow != indent.narrow) {
       fail("this line's indentation matches no enclosing block", begin, pos);
@@ -288,7 +299,7 @@ struct Lexer::Impl {
 
   Token lexName() {
     size_t begin = pos;
-    while (pos < text.size() && isNameChar(text[pos])) ++pos;
+    while (pos < text.size() && isNameCharacter(text[pos])) ++pos;
     if (pos < text.size() && (text[pos] & 0x80)) badCharacter();
     auto it = keywordTable().find(text.substr(begin, pos - begin));
     if (it != keywordTable().end()) return token(it->second, begin, pos);
@@ -376,10 +387,10 @@ struct Lexer::Impl {
         fail("a decimal integer may not start with 0; an octal number is written 0o…", begin, int_end);
       }
     }
-    if (isNameChar(at(pos)) || (at(pos) & 0x80)) {
+    if (isNameCharacter(at(pos)) || (at(pos) & 0x80)) {
       // Python reads `1if x else y`, `0or x`: a keyword may follow at once.
       size_t end = pos;
-      while (isNameChar(at(end))) ++end;
+      while (isNameCharacter(at(end))) ++end;
       std::string_view word = text.substr(pos, end - pos);
       static constexpr std::string_view kAllowed[] = {"and", "else", "for", "if", "in", "is", "not", "or"};
       if (std::find(std::begin(kAllowed), std::end(kAllowed), word) == std::end(kAllowed)) {
@@ -435,7 +446,8 @@ struct Lexer::Impl {
 
 Lexer::Lexer(std::shared_ptr<const Source> source, bool layout)
     : Lexer(SourceRange{source, 0, static_cast<uint32_t>(source->text().size())}, layout) {}
-Lexer::Lexer(const SourceRange& part, bool layout) : impl_(std::make_unique<Impl>(part, layout)) {}
+Lexer::Lexer(const SourceRange& part, bool layout, bool ends_at_dedent)
+    : impl_(std::make_unique<Impl>(part, layout, ends_at_dedent)) {}
 Lexer::~Lexer() = default;
 
 const Token& Lexer::cur() const {

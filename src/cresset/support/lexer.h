@@ -122,6 +122,9 @@ struct Token {
   std::string_view text() const { return range.text(); }
 };
 
+/// Whether a name may go on with `c`.
+bool isNameCharacter(char c);
+
 /// A stateful walk over the tokens. Throws UserError, with a range, at text that is no token and at brackets that do
 /// not match. The first line's indentation is the base, so that a program may be an indented piece of a larger text.
 ///
@@ -131,8 +134,9 @@ struct Token {
 class Lexer {
  public:
   explicit Lexer(std::shared_ptr<const Source> source, bool layout = true);
-  /// The tokens of a part of a source; their ranges refer to the whole.
-  explicit Lexer(const SourceRange& part, bool layout = true);
+  /// The tokens of a part of a source; their ranges refer to the whole. With `ends_at_dedent`, the text ends before the
+  /// first line that is indented less than its first line.
+  explicit Lexer(const SourceRange& part, bool layout = true, bool ends_at_dedent = false);
   ~Lexer();
 
   const Token& cur() const;

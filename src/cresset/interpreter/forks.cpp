@@ -1,0 +1,293 @@
+// Starting forks and letting them go on. See forks.h.
+#include "cresset/interpreter/forks.h"
+
+#include <ATen/ThreadLocalState.h>
+#include <ATen/autocast_mode.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+#include <vector>
+
+#include "cresset/interpreter/futures.h"
+#include "cresset/interpreter/run.h"
+#include "cresset/ops/limits.h"
+
+namespace cresset {
+
+/// What a script inherits from the thread that forked it: grad and inference mode, dispatch keys, modes, the profiler;
+/// autocast's dtypes, which c10's snapshot lacks; limits.
+class ScriptState {
+ public:
+  ScriptState() : budget_(RunBudget::currentShared()), caches_(at::autocast::is_autocast_cache_enabled()) {
+    for (size_t i = 0; i < kDevices.size(); ++i) dtypes_[i] = at::autocast::get_autocast_dtype(kDevices[i]);
+  }
+
+  class Guard;
+
+ private:
+  static constexpr std::array kDevices{
+      c10::DeviceType::CPU, c10::DeviceType::CUDA, c10::DeviceType::XPU, c10::DeviceType::MPS,
+      c10::DeviceType::PrivateUse1};
+  void setAutocast() const {
+    at::autocast::set_autocast_cache_enabled(caches_);
+    for (size_t i = 0; i < kDevices.size(); ++i) at::autocast::set_autocast_dtype(kDevices[i], dtypes_[i]);
+  }
+
+  at::ThreadLocalState locals_;
+  std::shared_ptr<RunBudget> budget_;
+  bool caches_;
+  std::array<at::ScalarType, kDevices.size()> dtypes_{};
+};
+
+class ScriptState::Guard {
+ public:
+  explicit Guard(const ScriptState& state) : guard_(state.locals_), budget_(state.budget_) { state.setAutocast(); }
+  ~Guard() { before_.setAutocast(); }
+  Guard(const Guard&) = delete;
+  Guard& operator=(const Guard&) = delete;
+
+ private:
+  const ScriptState before_;
+  const at::ThreadLocalStateGuard guard_;
+  const BudgetScope budget_;
+};
+
+ForkCharge::ForkCharge(std::shared_ptr<RunBudget> budget, size_t bytes)
+    : budget_(std::move(budget)), bytes_(static_cast<int64_t>(bytes)) {
+  budget_->addContainers(bytes_);
+}
+
+ForkCharge::~ForkCharge() {
+  budget_->addContainers(-bytes_);
+}
+
+namespace {
+
+/// A run, its future, and the copy of the thread's state, without registers.
+constexpr size_t kForkBytes = 2048;
+
+void drop(c10::ivalue::Future& future, const char* why) {
+  future.setErrorIfNeeded(
+      std::make_exception_ptr(ScriptError(std::string("the fork was dropped: ") + why, "builtins.RuntimeError", {})));
+}
+
+void dropFork(ForkedRun fork, const char* why) {
+  fork.run = nullptr;
+  drop(*fork.future, why);
+}
+
+/// Lets the run go on on this thread. If it comes to wait for something, gives that; the run is at rest then.
+FuturePtr advance(ForkedRun& fork) {
+  c10::IValue result;
+  try {
+    const ScriptState::Guard guard(*fork.state);
+    InterruptPoll::current().budget = 1;
+    if (!fork.run->resume()) {
+      fork.state = std::make_shared<const ScriptState>();
+      return fork.run->awaited();
+    }
+    result = fork.run->takeResult();
+  } catch (...) {
+    fork.run = nullptr;
+    fork.charge = nullptr;
+    // A fork of a circle has its error already.
+    fork.future->setErrorIfNeeded(std::current_exception());
+    return nullptr;
+  }
+  fork.run = nullptr;
+  fork.charge = nullptr;
+  if (!fork.future->completed()) fork.future->markCompleted(std::move(result));
+  return nullptr;
+}
+
+void submitFork(ForkedRun fork);
+
+void goOn(ForkedRun fork) {
+  const FuturePtr awaited = advance(fork);
+  if (!awaited) return;
+  // From here on the run belongs to the callback. It goes on as a task, since the thread that completes a future is in
+  // the middle of something else.
+  awaited->addCallback(
+      [fork = std::move(fork)](c10::ivalue::Future&) mutable { submitFork(std::move(fork)); },
+      /*uses_future=*/false);
+}
+
+void submitFork(ForkedRun fork) {
+  const bool submitted = ThreadPool::get().submit([fork]() mutable { goOn(std::move(fork)); });
+  if (!submitted) dropFork(std::move(fork), "the process is ending");
+}
+
+/// Forks of the call that this thread is in, from its first fork on.
+thread_local std::shared_ptr<SerialForks> serial_forks;
+
+bool isInterrupt(const std::exception_ptr& error) {
+  try {
+    std::rethrow_exception(error);
+  } catch (const ScriptError& raised) {
+    return raised.pythonClass() == "builtins.KeyboardInterrupt";
+  } catch (...) {
+    return false;
+  }
+}
+
+}  // namespace
+
+FuturePtr startFork(std::shared_ptr<const Code> code, std::vector<c10::IValue> inputs, c10::TypePtr result_type) {
+  auto future = c10::make_intrusive<c10::ivalue::Future>(std::move(result_type));
+  ForkedRun fork;
+  fork.run = std::make_shared<Run>();
+  fork.future = future;
+  fork.state = std::make_shared<const ScriptState>();
+  if (RunBudget* budget = RunBudget::current(); budget && budget->limitsMemory()) {
+    fork.charge = std::make_shared<const ForkCharge>(
+        budget->shared_from_this(), kForkBytes + code->num_registers * sizeof(c10::IValue));
+  }
+  const bool serial = code->serial_forks;
+  fork.run->start(std::move(code), inputs);
+  if (serial)
+    SerialForks::start(std::move(fork));
+  else
+    submitFork(std::move(fork));
+  return future;
+}
+
+FuturePtr startForkFromOutside(
+    std::shared_ptr<const Code> code, std::vector<c10::IValue> inputs, c10::TypePtr result_type) {
+  const Limits limits = tightest(code->limits, threadLimits());
+  std::shared_ptr<RunBudget> budget = RunBudget::currentShared();
+  if (limits.any()) budget = std::make_shared<RunBudget>(limits, std::move(budget));
+  const BudgetScope scope(std::move(budget));
+  if (!code->serial_forks) return startFork(std::move(code), std::move(inputs), std::move(result_type));
+
+  // A call on a thread of the pool: it does not leave that thread, nor do its forks.
+  auto future = c10::make_intrusive<c10::ivalue::Future>(std::move(result_type));
+  auto program = code->program.lock();
+  auto state = std::make_shared<const ScriptState>();
+  const bool submitted = ThreadPool::get().submit([code, program, inputs, state, future]() mutable {
+    try {
+      const ScriptState::Guard guard(*state);
+      runCode(*code, inputs);
+    } catch (...) {
+      return future->setError(std::current_exception());
+    }
+    future->markCompleted(std::move(inputs.at(0)));
+  });
+  if (!submitted) drop(*future, "the process is ending");
+  return future;
+}
+
+SerialForks* SerialForks::current() {
+  return serial_forks.get();
+}
+
+void SerialForks::start(ForkedRun fork) {
+  if (!serial_forks) serial_forks = std::make_shared<SerialForks>();
+  serial_forks->add(std::move(fork));
+}
+
+void SerialForks::add(ForkedRun fork) {
+  const std::lock_guard lock(mutex_);
+  ready_.push_back(std::move(fork));
+}
+
+void SerialForks::addAwaited(ForkedRun fork) {
+  {
+    const std::lock_guard lock(mutex_);
+    waiting_.erase(fork.future.get());
+    if (!is_over_) {
+      ready_.push_back(std::move(fork));
+      return;
+    }
+  }
+  if (serial_forks) return serial_forks->add(std::move(fork));  // of a later call on this thread, which ends it
+  start(std::move(fork));
+  try {
+    finishCall();
+  } catch (...) {  // an interrupt, which is none of the business of who completes the future
+  }
+  endCall();
+}
+
+bool SerialForks::runOne() {
+  ForkedRun fork;
+  {
+    const std::lock_guard lock(mutex_);
+    if (ready_.empty()) return false;
+    fork = std::move(ready_.front());
+    ready_.pop_front();
+  }
+  const FuturePtr future = fork.future;
+  if (const FuturePtr awaited = advance(fork)) {
+    {
+      const std::lock_guard lock(mutex_);
+      waiting_[future.get()] = awaited.get();
+    }
+    awaited->addCallback(
+        [self = shared_from_this(), fork = std::move(fork)](c10::ivalue::Future&) mutable {
+          self->addAwaited(std::move(fork));
+        },
+        /*uses_future=*/false);
+  } else if (future->hasError() && isInterrupt(future->exception_ptr())) {
+    std::rethrow_exception(future->exception_ptr());
+  }
+  return true;
+}
+
+bool SerialForks::breakCircle() {
+  FuturePtr dead;
+  {
+    const std::lock_guard lock(mutex_);
+    // Each fork waits for one future, so the way from it either leaves the forks or comes back to itself.
+    std::unordered_map<const c10::ivalue::Future*, size_t> seen;
+    size_t walk = 0;
+    for (const auto& [first, awaited] : waiting_) {
+      ++walk;
+      const c10::ivalue::Future* at = first;
+      for (auto it = waiting_.find(at); it != waiting_.end() && !dead; it = waiting_.find(at)) {
+        const auto [mark, is_new] = seen.try_emplace(at, walk);
+        if (!is_new) {
+          if (mark->second == walk) dead = FuturePtr::reclaim_copy(const_cast<c10::ivalue::Future*>(at));
+          break;
+        }
+        at = it->second;
+      }
+      if (dead) break;
+    }
+  }
+  if (!dead) return false;
+  dead->setErrorIfNeeded(std::make_exception_ptr(
+      ScriptError("the fork waits for itself, or for forks that wait for it", "builtins.RuntimeError", {})));
+  return true;
+}
+
+void SerialForks::finish() {
+  while (runOne() || breakCircle()) {
+  }
+}
+
+void SerialForks::finishCall() {
+  const std::shared_ptr<SerialForks> forks = serial_forks;
+  if (forks) forks->finish();
+}
+
+void SerialForks::endCall() noexcept {
+  const std::shared_ptr<SerialForks> forks = std::exchange(serial_forks, nullptr);
+  if (!forks) return;
+  while (true) {
+    ForkedRun fork;
+    {
+      const std::lock_guard lock(forks->mutex_);
+      if (forks->ready_.empty()) {
+        forks->is_over_ = true;
+        return;
+      }
+      fork = std::move(forks->ready_.front());
+      forks->ready_.pop_front();
+    }
+    // Forks that wait for this one become ready, and are dropped in their turn.
+    dropFork(std::move(fork), "the call that started it has ended");
+  }
+}
+
+}  // namespace cresset

@@ -1,0 +1,159 @@
+// Depth of values, and taking them apart. See nesting.h.
+#include "cresset/ops/nesting.h"
+
+#include <ATen/core/Dict.h>
+#include <ATen/core/List.h>
+#include <ATen/core/class_type.h>
+#include <ATen/core/jit_type.h>
+
+#include <algorithm>
+#include <string>
+#include <unordered_map>
+
+#include "cresset/ops/operator.h"
+#include "cresset/ops/row_helpers.h"
+
+namespace cresset {
+
+namespace {
+
+template <typename Visit>
+void forEachElement(const IValue& value, const Visit& visit) {
+  if (value.isList()) {
+    for (const IValue& element : listOf(value).list) visit(element);
+  } else if (value.isGenericDict()) {
+    for (const auto& entry : dictOf(value).dict) {
+      visit(entry.first);
+      visit(entry.second);
+    }
+  } else if (value.isTuple()) {
+    for (const IValue& element : value.toTupleRef().elements()) visit(element);
+  }
+}
+
+bool isContainer(const IValue& value) {
+  return value.isList() || value.isTuple() || value.isGenericDict();
+}
+
+/// Elements of most lists are numbers, strings or tensors, as the list's own type says.
+bool hasPlainElements(const IValue& value) {
+  if (value.isList()) return !mayNestDeeply(*listOf(value).elementType);
+  if (value.isGenericDict()) return !mayNestDeeply(*dictOf(value).elementTypes.valueType);
+  return false;
+}
+
+class DepthCheck {
+ public:
+  explicit DepthCheck(const char* doing) : doing_(doing) {}
+
+  /// Levels of containers in the value, which lies in `level` others. What occurs twice is walked through once.
+  size_t heightOf(const IValue& value, size_t level) {
+    if (level >= kMaxValueNesting) raiseTooDeep();
+    auto [known, is_new] = heights_.try_emplace(value.internalToPointer(), 0);
+    if (!is_new) {
+      // One that is being walked through has height 0 still: it contains itself.
+      if (known->second == 0 || level + known->second > kMaxValueNesting) raiseTooDeep();
+      return known->second;
+    }
+    size_t height = 1;
+    if (!hasPlainElements(value)) {
+      forEachElement(value, [&](const IValue& element) {
+        if (isContainer(element)) height = std::max(height, 1 + heightOf(element, level + 1));
+      });
+    }
+    heights_[value.internalToPointer()] = height;
+    return height;
+  }
+
+ private:
+  [[noreturn]] void raiseTooDeep() const {
+    raise("RecursionError", std::string("maximum recursion depth exceeded while ") + doing_);
+  }
+  const char* doing_;
+  std::unordered_map<const void*, size_t> heights_;
+};
+
+}  // namespace
+
+void requireShallow(const IValue& value, const char* doing) {
+  if (!isContainer(value) || hasPlainElements(value)) return;
+  bool nests = false;
+  forEachElement(value, [&](const IValue& element) { nests |= isContainer(element); });
+  if (nests) DepthCheck(doing).heightOf(value, 0);
+}
+
+bool mayNestDeeply(const c10::Type& type) {
+  switch (type.kind()) {
+    case c10::TypeKind::ListType:
+    case c10::TypeKind::DictType:
+    case c10::TypeKind::TupleType:
+    case c10::TypeKind::OptionalType:
+    case c10::TypeKind::UnionType: {
+      const auto inner = type.containedTypes();
+      return std::any_of(inner.begin(), inner.end(), [](const c10::TypePtr& t) { return mayNestDeeply(*t); });
+    }
+    case c10::TypeKind::AnyType:
+    case c10::TypeKind::AnyListType:
+    case c10::TypeKind::AnyTupleType:
+    case c10::TypeKind::AnyClassType:
+    case c10::TypeKind::InterfaceType:
+    case c10::TypeKind::FutureType:
+    case c10::TypeKind::VarType:
+      return true;
+    case c10::TypeKind::ClassType: {
+      // Objects of C++ classes hold a capsule, and nothing else that could be seen.
+      const auto& cls = type.expectRef<c10::ClassType>();
+      return cls.numAttributes() != 1 || cls.getAttribute(0)->kind() != c10::TypeKind::CapsuleType;
+    }
+    default:
+      return false;
+  }
+}
+
+namespace {
+
+/// Copies what a value that is about to be destroyed holds to `open`, so that it is not destroyed with it. Copies,
+/// since tuples and objects give out their elements for reading only; also of what others seem to hold too: an object
+/// that refers to the next one twice must not be the one that destroys it.
+void takeElements(const IValue& value, std::vector<IValue>& open) {
+  const auto take = [&](const IValue& element) {
+    if (holdsValues(element)) open.push_back(element);
+  };
+  if (value.isObject()) {
+    for (const IValue& slot : value.toObjectRef().slots()) take(slot);
+  } else if (value.isFuture()) {
+    const auto& future = *value.toFuture();
+    if (future.completed() && !future.hasError()) take(future.constValue());
+  } else if (!hasPlainElements(value)) {
+    forEachElement(value, take);
+  }
+}
+
+void takeApartAll(std::vector<IValue>& open) {
+  while (!open.empty()) {
+    const IValue value = std::move(open.back());
+    open.pop_back();
+    if (value.use_count() == 1) takeElements(value, open);
+  }
+}
+
+}  // namespace
+
+void detail::takeApart(IValue value) {
+  if (value.use_count() > 1) return;
+  std::vector<IValue> open;
+  takeElements(value, open);
+  value = IValue();
+  takeApartAll(open);
+}
+
+void releaseAll(std::vector<IValue>& values) {
+  std::vector<IValue> open;
+  for (IValue& value : values) {
+    if (holdsValues(value)) open.push_back(std::move(value));
+  }
+  values.clear();
+  takeApartAll(open);
+}
+
+}  // namespace cresset
