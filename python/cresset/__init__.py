@@ -38,7 +38,7 @@ from ._runtime import (
     set_num_fork_threads,
     wait,
 )
-from ._script import interface, script
+from ._script import interface, script, script_method
 from ._serialization import load
 
 __version__ = _C.__version__
@@ -80,6 +80,7 @@ __all__ = [
     "passes",
     "script",
     "script_if_tracing",
+    "script_method",
     "set_num_fork_threads",
     "unused",
     "wait",

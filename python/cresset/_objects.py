@@ -7,6 +7,9 @@ the C++ object, so all of torch.nn.Module's own code works on it unchanged.
 
 import collections.abc
 import copy
+import sys
+import textwrap
+import types
 
 import torch
 
@@ -107,32 +110,59 @@ _MODULE_STATE = frozenset(torch.nn.Module().__dict__) - {"training"}
 _OWN = frozenset({"_c", "_parameters", "_buffers", "_modules"})
 
 
-class ScriptModule(torch.nn.Module):
-    """A module whose methods are scripts. Made by :func:`cresset.load`."""
+def _is_attribute(value):
+    """Whether `value` is an Attribute, ours or torch.jit's."""
+    return isinstance(value, tuple) and type(value).__name__ == "Attribute" and type(value)._fields == ("value", "type")
 
-    def __init__(self, handle=None):
-        if not isinstance(handle, _C._Object):
-            raise TypeError(f"{type(self).__name__} objects are made by cresset.load")
-        super().__init__()
-        state = self.__dict__
-        state["_c"] = handle
-        state["_parameters"] = _TensorView(handle, "parameters")
-        state["_buffers"] = _TensorView(handle, "buffers")
-        state["_modules"] = _ModuleView(handle)
-        if handle.has_slot("training"):
-            del state["training"]  # the script's own flag is the only one
-        forward = handle.method("forward")
-        if forward is not None:
-            state["forward"] = forward
-        _C._register_wrapper(handle, self)
-        _make_parameters(handle)
+
+class _ScriptMeta(type):
+    """Classes derived from ScriptModule: their objects become script modules when ``__init__`` is done."""
+
+    def __call__(cls, *args, **kwargs):
+        module = super().__call__(*args, **kwargs)
+        if isinstance(module, ScriptModule) and "_c" not in module.__dict__:
+            from ._modules import script_in_place
+
+            script_in_place(module)
+        return module
+
+
+def attach(module, handle):
+    """Makes the nn.Module ``module``, whose own state is empty or not needed, the wrapper of a C++ object."""
+    state = module.__dict__
+    state["_c"] = handle
+    state["_parameters"] = _TensorView(handle, "parameters")
+    state["_buffers"] = _TensorView(handle, "buffers")
+    state["_modules"] = _ModuleView(handle)
+    if handle.has_slot("training"):
+        state.pop("training", None)  # the script's own flag is the only one
+    forward = handle.method("forward")
+    if forward is not None:
+        state["forward"] = forward
+    _C._register_wrapper(handle, module)
+    _make_parameters(handle)
+
+
+class ScriptModule(torch.nn.Module, metaclass=_ScriptMeta):
+    """A module whose methods are scripts.
+
+    Derive from it to write one: methods decorated with :func:`cresset.script_method` are compiled when the object is
+    made; the other methods stay Python's. What :func:`cresset.script` and :func:`cresset.load` return is a ScriptModule too.
+
+    >>> class M(cresset.ScriptModule):
+    ...     @cresset.script_method
+    ...     def forward(self, x):
+    ...         return x + 1
+    """
 
     # ---- Attributes
 
     def __getattr__(self, name):
         handle = self.__dict__.get("_c")
         if handle is None:
-            raise RuntimeError("ScriptModule has not been initialized, did you forget to call super's init?")
+            if "_parameters" not in self.__dict__:
+                raise RuntimeError("ScriptModule has not been initialized, did you forget to call super's init?")
+            return super().__getattr__(name)
         if name in self._modules:
             return self._modules[name]
         if handle.hasattr(name):
@@ -148,6 +178,9 @@ class ScriptModule(torch.nn.Module):
     def __setattr__(self, name, value):
         handle = self.__dict__.get("_c")
         if handle is None:
+            if _is_attribute(value):
+                self.__dict__.setdefault("_attribute_types", {})[name] = value.type
+                value = value.value
             super().__setattr__(name, value)
         elif name in _MODULE_STATE:
             object.__setattr__(self, name, value)
@@ -165,13 +198,18 @@ class ScriptModule(torch.nn.Module):
             object.__setattr__(self, name, value)
 
     def __delattr__(self, name):
-        handle = self.__dict__["_c"]
-        if handle.hasattr(name):
+        handle = self.__dict__.get("_c")
+        if handle is None:
+            super().__delattr__(name)
+        elif handle.hasattr(name):
             raise AttributeError(f"Can't delete '{name}': the attributes of a ScriptModule are fixed.")
-        object.__delattr__(self, name)
+        else:
+            object.__delattr__(self, name)
 
     def __dir__(self):
-        handle = self.__dict__["_c"]
+        handle = self.__dict__.get("_c")
+        if handle is None:
+            return super().__dir__()
         names = set(object.__dir__(self))
         names.update(
             handle.names("attributes"), handle.method_names(), handle.property_names(), handle.constant_names()
@@ -179,13 +217,22 @@ class ScriptModule(torch.nn.Module):
         return sorted(name for name in names if not name[0].isdigit())
 
     def register_parameter(self, name, param):
-        self._parameters[name] = param
+        if "_c" in self.__dict__:
+            self._parameters[name] = param
+        else:
+            super().register_parameter(name, param)
 
     def register_buffer(self, name, tensor, persistent=True):
-        self._buffers[name] = tensor
+        if "_c" in self.__dict__:
+            self._buffers[name] = tensor
+        else:
+            super().register_buffer(name, tensor, persistent)
 
     def add_module(self, name, module):
-        self._modules[name] = module
+        if "_c" in self.__dict__:
+            self._modules[name] = module
+        else:
+            super().add_module(name, module)
 
     # ---- Code
 
@@ -215,8 +262,11 @@ class ScriptModule(torch.nn.Module):
         return self._c.class_name()
 
     def define(self, src):
-        """Compiles ``def``s that take self and adds them as methods."""
-        self._c.define(src)
+        """Compiles ``def``s that take self and adds them as methods. Names are the caller's."""
+        frame = sys._getframe(1)
+        scope = None if frame.f_locals is frame.f_globals else frame.f_locals
+        if not _C._define_text(self._c, textwrap.dedent(src), frame.f_globals, scope):
+            self._c.define(src)
         if "forward" not in self.__dict__ and self._c.method("forward") is not None:
             self.__dict__["forward"] = self._c.method("forward")
 
@@ -233,10 +283,17 @@ class ScriptModule(torch.nn.Module):
     # ---- Copies
 
     def __copy__(self):
-        return _wrap_new(self._c.copy())
+        result = _wrap_like(self, self._c.copy())
+        for name, value in self.__dict__.items():
+            if name in _OWN or isinstance(value, (_C.ScriptMethod, _C.ScriptFunction)):
+                continue
+            if isinstance(value, types.MethodType) and value.__self__ is self:
+                value = types.MethodType(value.__func__, result)
+            result.__dict__[name] = copy.copy(value) if name in _MODULE_STATE else value
+        return result
 
     def __deepcopy__(self, memo):
-        result = _wrap_new(self._c.deepcopy())
+        result = _wrap_like(self, self._c.deepcopy())
         memo[id(self)] = result
         _copy_python_state(self, result, memo)
         return result
@@ -276,7 +333,13 @@ class ScriptModule(torch.nn.Module):
 
 
 class RecursiveScriptModule(ScriptModule):
-    """What :func:`cresset.load` returns."""
+    """What :func:`cresset.script`, :func:`cresset.trace` and :func:`cresset.load` return."""
+
+    def __init__(self, handle=None):
+        if not isinstance(handle, _C._Object):
+            raise TypeError("RecursiveScriptModule objects are made by cresset.script, cresset.trace and cresset.load")
+        super().__init__()
+        attach(self, handle)
 
 
 def _nth(modules, index):
@@ -316,8 +379,17 @@ def _make_parameters(handle):
             tensor.__class__ = torch.nn.Parameter
 
 
-def _wrap_new(handle):
-    return RecursiveScriptModule(handle)
+def _wrap_like(module, handle):
+    """A wrapper of the same class as `module`, which may be one that the user derived from ScriptModule."""
+    if type(module) is RecursiveScriptModule:
+        return RecursiveScriptModule(handle)
+    result = type(module).__new__(type(module))
+    torch.nn.Module.__init__(result)
+    attach(result, handle)
+    for name, value in module.__dict__.items():
+        if isinstance(value, _C.ScriptMethod):
+            result.__dict__[name] = handle.method(name)
+    return result
 
 
 def _copy_python_state(old, new, memo):

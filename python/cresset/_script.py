@@ -31,7 +31,7 @@ def script(obj, optimize=None, _frames_up=0, _rcb=None, example_inputs=None):
     _refuse_other_compilers(obj)
     locals_of_caller = sys._getframe(_frames_up + 1).f_locals
     if isinstance(obj, torch.nn.Module):
-        return _script_module(obj)
+        return _script_module(obj, locals_of_caller)
     if inspect.isclass(obj):
         return _script_class(obj, locals_of_caller)
     if isinstance(obj, types.MethodType):
@@ -72,10 +72,10 @@ def _script_class(cls, locals_of_caller):
     return cls
 
 
-def _script_module(module):
+def _script_module(module, locals_of_caller):
     from . import _modules
 
-    return _modules.convert(module, compile_methods=True, share_types=True)
+    return _modules.convert(module, scope=_annotation_scope(locals_of_caller))
 
 
 def _refuse_other_compilers(obj):

@@ -281,6 +281,11 @@ bool isFinal(const Expr& annotation) {
 std::optional<std::pair<TypePtr, int32_t>> broadcastingList(
     const Expr& annotation, const std::function<TypePtr(const Expr&)>& read) {
   constexpr std::string_view kPrefix = "BroadcastingList";
+  if (annotation.kind() == '|' && BinOp(annotation.tree()).rhs().kind() == TK_NONE) {
+    auto found = broadcastingList(BinOp(annotation.tree()).lhs(), read);
+    if (found) found->first = c10::OptionalType::create(found->first);
+    return found;
+  }
   if (annotation.kind() != TK_SUBSCRIPT) return std::nullopt;
   const Subscript subscript(annotation.tree());
   const std::string name(withoutModule(dottedName(subscript.value())));

@@ -272,6 +272,10 @@ SugaredValuePtr SimpleValue::getItem(
     Value* dim = cx.graph.insertConstant(static_cast<int64_t>(0));
     return simple(insertOp(cx.graph, aten::select, positional(range, {value_, dim, index}), {}, range));
   }
+  if (auto cls = type->cast<c10::ClassType>();
+      cls && cls->is_module() && type_hint && !cls->findMethod("__getitem__")) {
+    return simple(insertModuleItem(range, cx, value_, index, type_hint));  // how archives write it
+  }
   if (type->cast<c10::ClassType>() || type->cast<c10::InterfaceType>()) {
     return simple(callSpecial(range, cx, value_, "__getitem__", {index}));
   }

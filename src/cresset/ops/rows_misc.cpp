@@ -3,6 +3,7 @@
 #include <ATen/Version.h>
 #include <ATen/autocast_mode.h>
 #include <ATen/core/Generator.h>
+#include <ATen/core/class_type.h>
 #include <ATen/core/enum_type.h>
 #include <ATen/core/jit_type.h>
 #include <c10/core/InferenceMode.h>
@@ -15,6 +16,7 @@
 #include "cresset/ops/format.h"
 #include "cresset/ops/host_callable.h"
 #include "cresset/ops/nesting.h"
+#include "cresset/ops/object_slots.h"
 #include "cresset/ops/row_helpers.h"
 #include "cresset/ops/rows.h"
 #include "cresset/support/print_handler.h"
@@ -88,6 +90,28 @@ std::vector<std::unique_ptr<c10::InferenceMode>>& inferenceModes() {
   return modes;
 }
 
+/// The submodule called `name` of a ModuleList or ModuleDict.
+IValue submodule(const IValue& container, const std::string& name) {
+  const auto& object = *container.toObject();
+  const auto slot = object.type()->findAttributeSlot(name);
+  if (slot && object.type()->getAttribute(*slot)->is_module()) return readSlot(object, *slot);
+  throw ScriptRaise("builtins.KeyError", "'" + name + "'");
+}
+
+/// By position; as in Python, a negative one counts from the end.
+IValue submoduleAt(const IValue& container, int64_t index) {
+  const auto& object = *container.toObject();
+  const auto type = object.type();
+  std::vector<size_t> slots;
+  for (size_t slot = 0; slot < type->numAttributes(); ++slot) {
+    if (type->getAttribute(slot)->is_module()) slots.push_back(slot);
+  }
+  const auto size = static_cast<int64_t>(slots.size());
+  if (index < -size || index >= size)
+    throw ScriptRaise("builtins.IndexError", "index " + std::to_string(index) + " is out of range");
+  return readSlot(object, slots[static_cast<size_t>(index < 0 ? index + size : index)]);
+}
+
 constexpr Row kMiscRows[] = {
     {"prim::Print(...) -> ()",
      [](Stack& stack, size_t count) {
@@ -111,6 +135,11 @@ constexpr Row kMiscRows[] = {
     {"prim::id(AnyClassType? x) -> int", kernel([](IValue& v) {
        return v.isNone() ? int64_t(0) : static_cast<int64_t>(std::hash<const void*>()(v.internalToPointer()));
      })},
+    // Attributes may be set between two reads, so that equal arguments need not give equal results.
+    {"prim::ModuleContainerIndex.list(Any self, int ind) -> Any",
+     kernel([](IValue& self, int64_t index) { return submoduleAt(self, index); }), Trait::Nondeterministic},
+    {"prim::ModuleContainerIndex.dict(Any self, str ind) -> Any",
+     kernel([](IValue& self, const std::string& key) { return submodule(self, key); }), Trait::Nondeterministic},
     {"prim::EnumName(AnyEnumType enum) -> str", kernel([](IValue& v) { return v.toEnumHolder()->name(); })},
     {"prim::EnumValue.int(AnyEnumType enum) -> int", kernel([](IValue& v) { return v.toEnumHolder()->value(); })},
     {"prim::EnumValue.float(AnyEnumType enum) -> float", kernel([](IValue& v) { return v.toEnumHolder()->value(); })},

@@ -16,7 +16,7 @@
 #include <torch/csrc/QScheme.h>
 #include <torch/csrc/Stream.h>
 
-#include "cresset/interpreter/object_slots.h"
+#include "cresset/ops/object_slots.h"
 #include "cresset/ir/parser.h"
 #include "cresset/python/script.h"
 

@@ -10,7 +10,7 @@
 
 #include <unordered_map>
 
-#include "cresset/interpreter/object_slots.h"
+#include "cresset/ops/object_slots.h"
 #include "cresset/python/script.h"
 
 namespace cresset::python {

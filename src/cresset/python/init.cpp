@@ -1,6 +1,7 @@
 // The module cresset._C.
 #include "cresset/ops/operator.h"
 #include "cresset/python/common.h"
+#include "cresset/python/modules.h"
 #include "cresset/python/script.h"
 
 PYBIND11_MODULE(_C, module) {
@@ -18,5 +19,6 @@ PYBIND11_MODULE(_C, module) {
   bindProgram(module);
   bindHost(module);
   bindScript(module);
+  bindModules(module);
   module.attr("__version__") = CRESSET_VERSION;
 }

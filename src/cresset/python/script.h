@@ -119,6 +119,8 @@ struct MethodOptions {
   SourceRange range;
   /// Null: that of the function itself.
   ResolverPtr resolver;
+  /// A function whose parameters and result are those of the method; empty: its own. For one of several overloads.
+  py::object overload;
   /// For classmethods: the first parameter is left out, and means this type in the body.
   TypePtr class_method_of;
 };
@@ -143,7 +145,10 @@ Function* functionBeingCompiled();
 
 /// What calls `callable` from a program: ^name(…) in graphs. The annotations of the Python function `signature_of`
 /// (usually the same object) say the types; `bound`: its first parameter is not passed, `callable` being bound to it.
-SugaredValuePtr pythonCallable(py::handle callable, py::handle signature_of, bool bound, const SourceRange& range);
+/// `self_type`: the type of the first parameter, for methods that are called with their receiver.
+SugaredValuePtr pythonCallable(
+    py::handle callable, py::handle signature_of, bool bound, const SourceRange& range,
+    const TypePtr& self_type = TypePtr());
 
 // ---- script_bind.cpp
 void bindScript(py::module_& module);

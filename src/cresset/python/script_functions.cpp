@@ -369,73 +369,6 @@ class UnusedNames : public WithName {
   py::object result_;
 };
 
-/// `def` without its first parameter, whose name `body.resolver` then gives a meaning.
-void bindClass(FunctionBody& body, const TypePtr& type) {
-  const Def def = body.def;
-  const ListView<Param> params = def.decl().params();
-  if (params.empty()) throw UserError("a classmethod must have a first parameter, cls", def.name().range());
-  std::vector<Param> rest;
-  for (size_t i = 1; i < params.size(); ++i) rest.push_back(params[i]);
-  body.resolver = std::make_shared<WithName>(body.resolver, params[0].name().name(), type);
-  const Decl decl =
-      Decl::make(def.decl().range(), ListView<Param>::make(params.range(), rest), def.decl().returnType());
-  body.def = Def::make(def.range(), def.name(), decl, def.body(), def.decorators());
-}
-
-}  // namespace
-
-Function& declareText(const Def& def, const MethodOptions& options) {
-  return declareBody(
-      options.name, FunctionBody{def, options.resolver, options.self_type, options.self}, {}, options.range);
-}
-
-Function& declareMethod(py::handle wrapped, const MethodOptions& options) {
-  const py::object function = unwrapFunction(wrapped);
-  const Mark mark = markOf(wrapped);
-  const bool unused = mark == Mark::Unused || mark == Mark::IgnoreDrop;
-  FunctionBody body{
-      unused ? unusedDef(function, options.self_type != nullptr) : readFunction(function), options.resolver,
-      options.self_type, unused ? nullptr : options.self};
-  if (!body.resolver) body.resolver = resolverOf(function);
-  if (unused) body.resolver = std::make_shared<UnusedNames>(body.resolver, function);
-  if (options.class_method_of) bindClass(body, options.class_method_of);
-  body.def = body.def.withName(options.name.name());
-  if (!function.is(wrapped)) noteWrapper(wrapped, function);
-  return declareBody(options.name, std::move(body), function, options.range);
-}
-
-// ---- overloads
-
-namespace {
-
-/// Several functions under one name: the first whose schema the arguments fit is meant.
-class OverloadedFunction : public SugaredValue {
- public:
-  OverloadedFunction(std::string name, std::vector<Function*> functions)
-      : name_(std::move(name)), functions_(std::move(functions)) {}
-  std::string kind() const override { return "overloaded function '" + name_ + "'"; }
-  SugaredValuePtr call(
-      const SourceRange& range, EmitContext& cx, const std::vector<NamedValue>& args,
-      const std::vector<NamedValue>& kwargs, size_t num_binders) override {
-    std::string failures;
-    for (const bool convert : {false, true}) {
-      for (Function* function : functions_) {
-        const c10::FunctionSchema& schema = schemaForCall(*function, range);
-        std::string why;
-        if (tryMatchSchema(schema, cx.graph, range, args, kwargs, std::nullopt, &why, convert))
-          return FunctionValue(function).call(range, cx, args, kwargs, num_binders);
-        if (convert) failures += "\n" + why;
-      }
-    }
-    throw UserError(
-        "Arguments for call are not valid: none of the overloads of '" + name_ + "' takes them:" + failures, range);
-  }
-
- private:
-  std::string name_;
-  std::vector<Function*> functions_;
-};
-
 /// The `def` of an implementation with the parameters' and result's types of one of its overloads, and its defaults.
 Def withSignature(const Def& implementation, const Def& overload) {
   std::vector<Param> params;
@@ -496,6 +429,77 @@ class OverloadNames : public Resolver {
 
  private:
   ResolverPtr implementation_, overload_;
+};
+
+/// `def` without its first parameter, whose name `body.resolver` then gives a meaning.
+void bindClass(FunctionBody& body, const TypePtr& type) {
+  const Def def = body.def;
+  const ListView<Param> params = def.decl().params();
+  if (params.empty()) throw UserError("a classmethod must have a first parameter, cls", def.name().range());
+  std::vector<Param> rest;
+  for (size_t i = 1; i < params.size(); ++i) rest.push_back(params[i]);
+  body.resolver = std::make_shared<WithName>(body.resolver, params[0].name().name(), type);
+  const Decl decl =
+      Decl::make(def.decl().range(), ListView<Param>::make(params.range(), rest), def.decl().returnType());
+  body.def = Def::make(def.range(), def.name(), decl, def.body(), def.decorators());
+}
+
+}  // namespace
+
+Function& declareText(const Def& def, const MethodOptions& options) {
+  return declareBody(
+      options.name, FunctionBody{def, options.resolver, options.self_type, options.self}, {}, options.range);
+}
+
+Function& declareMethod(py::handle wrapped, const MethodOptions& options) {
+  const py::object function = unwrapFunction(wrapped);
+  const Mark mark = markOf(wrapped);
+  const bool unused = mark == Mark::Unused || mark == Mark::IgnoreDrop;
+  FunctionBody body{
+      unused ? unusedDef(function, options.self_type != nullptr) : readFunction(function), options.resolver,
+      options.self_type, unused ? nullptr : options.self};
+  if (!body.resolver) body.resolver = resolverOf(function);
+  if (options.overload) {
+    body.def = withSignature(body.def, readFunction(options.overload));
+    body.resolver = std::make_shared<OverloadNames>(body.resolver, resolverOf(options.overload));
+  }
+  if (unused) body.resolver = std::make_shared<UnusedNames>(body.resolver, function);
+  if (options.class_method_of) bindClass(body, options.class_method_of);
+  body.def = body.def.withName(options.name.name());
+  if (!function.is(wrapped)) noteWrapper(wrapped, function);
+  return declareBody(options.name, std::move(body), function, options.range);
+}
+
+// ---- overloads
+
+namespace {
+
+/// Several functions under one name: the first whose schema the arguments fit is meant.
+class OverloadedFunction : public SugaredValue {
+ public:
+  OverloadedFunction(std::string name, std::vector<Function*> functions)
+      : name_(std::move(name)), functions_(std::move(functions)) {}
+  std::string kind() const override { return "overloaded function '" + name_ + "'"; }
+  SugaredValuePtr call(
+      const SourceRange& range, EmitContext& cx, const std::vector<NamedValue>& args,
+      const std::vector<NamedValue>& kwargs, size_t num_binders) override {
+    std::string failures;
+    for (const bool convert : {false, true}) {
+      for (Function* function : functions_) {
+        const c10::FunctionSchema& schema = schemaForCall(*function, range);
+        std::string why;
+        if (tryMatchSchema(schema, cx.graph, range, args, kwargs, std::nullopt, &why, convert))
+          return FunctionValue(function).call(range, cx, args, kwargs, num_binders);
+        if (convert) failures += "\n" + why;
+      }
+    }
+    throw UserError(
+        "Arguments for call are not valid: none of the overloads of '" + name_ + "' takes them:" + failures, range);
+  }
+
+ private:
+  std::string name_;
+  std::vector<Function*> functions_;
 };
 
 }  // namespace

@@ -82,7 +82,7 @@ class PythonCall : public SugaredValue {
 };
 
 /// The parameters and the result of a Python function by its annotations. No body is read: it need not be TorchScript.
-c10::FunctionSchema signatureOf(py::handle function, const SourceRange& range, bool skip_first) {
+c10::FunctionSchema signatureOf(py::handle function, const SourceRange& range, bool skip_first, const TypePtr& self_type) {
   const py::object plain = unwrapFunction(function);
   const ResolverPtr names = resolverOf(plain);
   py::object code = plain.attr("__code__");
@@ -105,7 +105,9 @@ c10::FunctionSchema signatureOf(py::handle function, const SourceRange& range, b
   if (py::len(annotations) == 0) {
     try {
       const Def def = readFunction(plain);
-      return schemaOf(def, *sharedProgram(), names, nullptr);
+      c10::FunctionSchema schema = schemaOf(def, *sharedProgram(), names, self_type);
+      if (!skip_first || schema.arguments().empty()) return schema;
+      return schema.cloneWithArguments({schema.arguments().begin() + 1, schema.arguments().end()});
     } catch (const UserError&) {
     }
   }
@@ -113,6 +115,10 @@ c10::FunctionSchema signatureOf(py::handle function, const SourceRange& range, b
   for (size_t i = skip_first ? 1 : 0; i < positional + keyword_only; ++i) {
     const auto parameter = py::cast<std::string>(varnames[i]);
     TypePtr type = c10::TensorType::getInferred();
+    if (i == 0 && self_type) {
+      arguments.emplace_back(parameter, self_type);
+      continue;
+    }
     if (annotations.contains(varnames[i])) type = requireTypeOfAnnotation(annotations[varnames[i]], place, names);
     auto default_value = names->resolveDefault(parameter, type, place);
     arguments.emplace_back(parameter, type, std::nullopt, std::move(default_value), i >= positional);
@@ -125,8 +131,9 @@ c10::FunctionSchema signatureOf(py::handle function, const SourceRange& range, b
 
 }  // namespace
 
-SugaredValuePtr pythonCallable(py::handle callable, py::handle signature_of, bool bound, const SourceRange& range) {
-  c10::FunctionSchema schema = signatureOf(signature_of, range, bound);
+SugaredValuePtr pythonCallable(
+    py::handle callable, py::handle signature_of, bool bound, const SourceRange& range, const TypePtr& self_type) {
+  c10::FunctionSchema schema = signatureOf(signature_of, range, bound, self_type);
   if (schema.returns().empty()) {
     // torch.jit takes a function without annotations for one that returns a Tensor.
     schema = schema.cloneWithReturns({c10::Argument("", c10::TensorType::get())});

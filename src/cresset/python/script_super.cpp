@@ -5,6 +5,7 @@
 #include <ATen/core/class_type.h>
 
 #include "cresset/frontend/calls.h"
+#include "cresset/python/modules_methods.h"
 #include "cresset/python/script_names.h"
 
 namespace cresset::python {
@@ -126,6 +127,7 @@ class SuperFunction : public SugaredValue {
 }  // namespace
 
 SugaredValuePtr superOf(py::handle cls) {
+  if (isModuleClass(cls)) return superOfModule(cls);
   return std::make_shared<SuperFunction>(cls.ptr());
 }
 
