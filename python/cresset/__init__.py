@@ -15,6 +15,15 @@ from ._C import (
     parse_schema,
     parse_type,
 )
+from ._decorators import (
+    Attribute,
+    Final,
+    _overload,  # noqa: F401
+    _overload_method,  # noqa: F401
+    export,
+    ignore,
+    unused,
+)
 from ._errors import ArchiveError, CompileError, Error, InternalError, LimitError, UserError
 from ._objects import RecursiveScriptModule, ScriptModule, ScriptObject
 from ._program import CompilationUnit
@@ -28,6 +37,7 @@ from ._runtime import (
     set_num_fork_threads,
     wait,
 )
+from ._script import interface, script, script_method
 from ._serialization import load, save
 from ._trace import TracerWarning, TracingCheckError, is_tracing, script_if_tracing, trace, trace_module
 
@@ -38,9 +48,11 @@ cmake_prefix_path = os.path.dirname(os.path.abspath(__file__))
 
 __all__ = [
     "ArchiveError",
+    "Attribute",
     "CompilationUnit",
     "CompileError",
     "Error",
+    "Final",
     "Future",
     "Graph",
     "InternalError",
@@ -55,9 +67,12 @@ __all__ = [
     "TracingCheckError",
     "UserError",
     "annotate",
+    "export",
     "fork",
     "function_from_graph",
     "get_num_fork_threads",
+    "ignore",
+    "interface",
     "is_scripting",
     "is_tracing",
     "isinstance",
@@ -67,15 +82,17 @@ __all__ = [
     "parse_type",
     "passes",
     "save",
+    "script",
     "script_if_tracing",
+    "script_method",
     "set_num_fork_threads",
     "trace",
     "trace_module",
+    "unused",
     "wait",
 ]
 
 _NOT_YET = {
-    "script": "compiling Python functions and modules",
     "freeze": "freezing modules",
     "optimize_for_inference": "optimizing modules",
 }
@@ -83,7 +100,5 @@ _NOT_YET = {
 
 def __getattr__(name):
     if name in _NOT_YET:
-        raise AttributeError(
-            f"cresset.{name} does not exist yet: this version loads archives and compiles text, {_NOT_YET[name]} is to come"
-        )
+        raise AttributeError(f"cresset.{name} does not exist yet: {_NOT_YET[name]} is to come")
     raise AttributeError(f"module 'cresset' has no attribute '{name}'")

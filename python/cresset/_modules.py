@@ -14,21 +14,15 @@ import warnings
 import torch
 
 from . import _C
-from ._objects import RecursiveScriptModule, ScriptModule, _is_attribute
-
-
-class Attribute(typing.NamedTuple):
-    """An attribute of a :class:`ScriptModule` whose type can't be seen from its value.
-
-    >>> self.names = cresset.Attribute([], List[str])
-    """
-
-    value: object
-    type: object
-
+from ._errors import UserError
+from ._objects import RecursiveScriptModule, ScriptModule, _is_attribute, attach
 
 # torch.nn.Module's own state: bookkeeping of Python's, which no script sees. `training` is an ordinary attribute.
-_NOT_ATTRIBUTES = frozenset(torch.nn.Module().__dict__) - {"training"} | {"_initializing", "dump_patches"}
+_NOT_ATTRIBUTES = frozenset(torch.nn.Module().__dict__) - {"training"} | {
+    "_initializing",
+    "dump_patches",
+    "_attribute_types",
+}
 
 _CONSTANT_TYPES = (bool, float, int, str, type(None), torch.device, torch.layout, torch.dtype, torch.qscheme)
 
@@ -48,18 +42,21 @@ class _Description:
         "cls",
         "constants",
         "container",
+        "facts",
         "failed",
         "functions",
         "hooks",
         "ignored",
         "items",
         "modules",
+        "overloads",
         "overrides",
         "pre_hooks",
     )
 
-    def __init__(self, module):
+    def __init__(self, module, facts):
         self.cls = type(module)
+        self.facts = facts
         self.container = next((kind for classes, kind in _CONTAINERS if isinstance(module, classes)), "")
         self.attributes = {}  # name: (type, "parameter", "buffer" or "")
         self.modules = {}  # name: the _C.Type of a module class or interface
@@ -67,6 +64,7 @@ class _Description:
         self.functions = {}
         self.failed = {}  # name: why no script can use it
         self.overrides = {}  # methods that this one object has in place of its class's
+        self.overloads = facts.overloads
         self.ignored = frozenset(getattr(module, "__jit_ignored_attributes__", ()))
         self.items = ()
         self.pre_hooks = tuple(module._forward_pre_hooks.values())
@@ -94,82 +92,144 @@ class _Description:
 class _ModuleType:
     """A class of the shared Program, made for a description."""
 
-    __slots__ = ("description", "info", "type")
+    __slots__ = ("description", "info", "methods_declared", "type")
 
     def __init__(self, description):
         self.description = description
         self.info = _C._define_module(
-            qualified_name(description.cls),
-            description.cls,
+            description,
             [(name, *attribute) for name, attribute in description.attributes.items()]
             + [(name, child, "") for name, child in description.modules.items()],
-            description.constants,
-            description.container,
-            list(description.items),
         )
         self.type = self.info.type
+        self.methods_declared = False
 
 
 _shared_types = {}  # key of a description: its _ModuleType
 
 
-def qualified_name(cls):
-    """The name of a Python class in scripts."""
-    override = getattr(cls, "_jit_override_qualname", None)
-    if override is not None:
-        return override
-    module = cls.__module__
-    if module is None:
-        raise RuntimeError(f"The class '{cls.__name__}' can't be scripted: its __module__ is None")
-    module = module.replace("<", "_").replace(">", "_")
-    return ("__torch__." if module == "__main__" else f"__torch__.{module}.") + cls.__name__
-
-
-def convert(module, compile_methods=True, share_types=True):
+def convert(module, compile_methods=True, share_types=True, scope=None):
     """``module`` as a RecursiveScriptModule that holds its parameters, buffers and attributes.
 
     Args:
         compile_methods: whether ``forward``, exported methods, properties and hooks are compiled. If not, the result has
             data only, and methods are added to its class.
         share_types: whether the class may be one that another module with an equal description uses, or will use.
+        scope: the local variables of the caller, which annotations may name.
     """
     if isinstance(module, ScriptModule):
         return module
-    if compile_methods:
-        raise NotImplementedError("methods are to come")
-    return _Conversion(share_types).convert(module)
+    return _C._in_session(lambda: _Conversion(compile_methods, share_types).convert(module), scope)
+
+
+def script_in_place(module):
+    """Makes an object of a class derived from ScriptModule, whose ``__init__`` is done, a script module."""
+
+    def body():
+        conversion = _Conversion(compile_methods=True, share_types=True)
+        return conversion.make(module, script_methods(type(module)))
+
+    handle, module_type = _C._in_session(body)
+    state = module.__dict__
+    for name in module_type.description.attributes:
+        state.pop(name, None)
+    non_persistent = state["_non_persistent_buffers_set"]
+    state.pop("_attribute_types", None)
+    attach(module, handle)
+    for name in script_methods(type(module)):
+        state[name] = handle.method(name)  # in front of the Python function that the class has
+    _take_python_state(module, module, module_type)
+    state["_non_persistent_buffers_set"] = non_persistent
+
+
+def script_methods(cls):
+    """The methods of a class derived from ScriptModule that are decorated with script_method, by name."""
+    found = {}
+    for base in reversed(cls.__mro__):
+        for name, member in vars(base).items():
+            original = getattr(member, "original_method", None)  # torch.jit's mark
+            if original is not None:
+                found[name] = original
+            elif getattr(member, "_cresset_script_method", False):
+                found[name] = member
+    return dict(sorted(found.items()))
 
 
 class _Conversion:
     """One call of convert: a module that occurs twice below the root is converted once."""
 
-    def __init__(self, share_types):
+    def __init__(self, compile_methods, share_types):
+        self._compile_methods = compile_methods
         self._share_types = share_types
         self._types = {}  # id of a module: its _ModuleType
         self._converted = {}  # id of a module: its script module
+        self._prepared = {}  # id of a module: what its __prepare_scriptable__ gave
+        self._facts = {}  # class: its _ClassFacts
         self._open = []  # the modules that are being described, outermost first
 
-    def convert(self, module):
+    def convert(self, module, interface=None):
+        """The script module of `module`. Of one that takes the place of an interface, the interface's methods count."""
+        module = self._prepare(module)
         if isinstance(module, ScriptModule):
             return module
         known = self._converted.get(id(module))
+        if known is not None and interface is None:
+            return known
+        methods = None if interface is None else _C._interface_methods(interface)
+        handle, module_type = self.make(module, methods)
         if known is not None:
             return known
+        result = RecursiveScriptModule(handle)
+        result._non_persistent_buffers_set = set(module._non_persistent_buffers_set)
+        _take_python_state(result, module, module_type)
+        self._converted[id(module)] = result
+        return result
+
+    def make(self, module, methods=None):
+        """The C++ object of a module, and its _ModuleType. `methods`, if given, are those to compile."""
         module_type = self.type_of(module)
-        handle = module_type.info.new_object()
         description = module_type.description
+        handle = module_type.info.new_object()
         for name, (_, kind) in description.attributes.items():
             value = _value_of(module, name, kind)
             try:
                 handle.setattr(name, value.value if _is_attribute(value) else value)
             except RuntimeError as error:
                 raise RuntimeError(f"In module '{description.cls.__name__}': {error}") from None
-        for name in description.modules:
-            handle.setattr(name, self.convert(module._modules[name]))
-        result = RecursiveScriptModule(handle)
-        result._non_persistent_buffers_set = set(module._non_persistent_buffers_set)
-        self._converted[id(module)] = result
-        return result
+        for name, child_type in description.modules.items():
+            is_interface = child_type.kind() == "InterfaceType"
+            handle.setattr(name, self.convert(module._modules[name], child_type if is_interface else None))
+        if self._compile_methods:
+            self._declare_methods(module, module_type, methods)
+        return handle, module_type
+
+    def _declare_methods(self, module, module_type, methods):
+        description = module_type.description
+        if isinstance(methods, dict):
+            chosen = list(methods.items())
+        else:
+            chosen = [] if module_type.methods_declared else _methods_to_compile(module, description)
+        if not module_type.methods_declared:
+            module_type.methods_declared = True
+            _C._on_rollback(lambda: setattr(module_type, "methods_declared", False))
+            facts = description.facts
+            for name, signatures in facts.overloads.items():
+                _C._declare_overloads(module_type.info, getattr(description.cls, name), signatures)
+            _C._declare_methods(
+                module_type.info, chosen, facts.properties, list(description.pre_hooks), list(description.hooks)
+            )
+            if description.pre_hooks or description.hooks:
+                _C._check_hooks(module_type.info)
+        if isinstance(methods, list):
+            _C._compile_methods(module_type.info, methods)
+
+    def _prepare(self, module):
+        prepare = getattr(module, "__prepare_scriptable__", None)
+        if prepare is None:
+            return module
+        if id(module) not in self._prepared:
+            self._prepared[id(module)] = (module, prepare())  # held, so that the id stays its
+        return self._prepared[id(module)][1]
 
     def type_of(self, module):
         """The _ModuleType of a module, which may be new."""
@@ -187,14 +247,18 @@ class _Conversion:
             module_type = _shared_types.get(key)
             if module_type is None:
                 module_type = _shared_types[key] = _ModuleType(description)
+                _C._on_rollback(lambda: _shared_types.pop(key, None))
         else:
             module_type = _ModuleType(description)
         self._types[id(module)] = module_type
         return module_type
 
     def _describe(self, module):
-        result = _Description(module)
-        annotations = _Annotations(type(module))
+        facts = self._facts.get(type(module))
+        if facts is None:
+            facts = self._facts[type(module)] = _ClassFacts(type(module))
+        result = _Description(module, facts)
+        annotations = facts.annotations
         for tensors, kind in ((module._parameters, "parameter"), (module._buffers, "buffer")):
             for name, tensor in tensors.items():
                 if name not in result.ignored:
@@ -217,6 +281,7 @@ class _Conversion:
         return result
 
     def _child_type(self, child):
+        child = self._prepare(child)
         return child._c.type() if isinstance(child, ScriptModule) else self.type_of(child).type
 
 
@@ -284,7 +349,13 @@ def _constant(name, value, owner):
     )
 
 
-_FUNCTIONS = (types.FunctionType, types.BuiltinFunctionType, _C.ScriptFunction, torch._ops.OpOverloadPacket)
+_FUNCTIONS = (
+    types.FunctionType,
+    types.BuiltinFunctionType,
+    _C.ScriptFunction,
+    torch._ops.OpOverloadPacket,
+    torch._ops.OpOverload,
+)
 
 
 def _add_attribute(result, module, annotations, name, value):
@@ -296,7 +367,8 @@ def _add_attribute(result, module, annotations, name, value):
         result.overrides[name] = value.__func__
         return
     try:
-        result.attributes[name] = (annotations.type_of(name, value), "")
+        attribute_types = module.__dict__.get("_attribute_types", {})
+        result.attributes[name] = (annotations.type_of(name, value, attribute_types), "")
     except RuntimeError as error:
         reason = str(error).rpartition("\n:")[2].rstrip(".")
         advice = (
@@ -321,6 +393,112 @@ def _items(module, description):
     return ()
 
 
+class _ClassFacts:
+    """What decides about all modules of a Python class."""
+
+    def __init__(self, cls):
+        self.annotations = _Annotations(cls)
+        self.exported = []  # names of methods
+        self.ignored = {}  # methods that stay Python's: name -> function
+        self.properties = []  # (name, getter, setter or None)
+        self.overloads = {}  # name: [(name of one signature, function that has it)]
+        ignored = getattr(cls, "__jit_ignored_attributes__", ())
+        unused = getattr(cls, "__jit_unused_properties__", ())
+        members, owners = {}, {}
+        for base in reversed(cls.__mro__):
+            if base is not object and base is not torch.nn.Module and base is not ScriptModule:
+                members.update(vars(base))
+                owners.update(dict.fromkeys(vars(base), base))
+        for name, member in sorted(members.items()):
+            if isinstance(member, property):
+                if name not in ignored and name not in unused and _mark(member.fget) not in _IGNORED:
+                    setter = member.fset if _mark(member.fset) not in _IGNORED else None
+                    self.properties.append((name, member.fget, setter))
+            elif isinstance(member, types.FunctionType):
+                self._add_method(owners[name], name, member)
+
+    def _add_method(self, owner, name, function):
+        mark = _mark(function)
+        if mark == "export":
+            self.exported.append(name)
+        elif mark in _IGNORED:
+            self.ignored[name] = function
+        signatures = _C._overloads_of_method(function, owner)
+        if signatures:
+            self.overloads[name] = [(f"{name}__{i}", signature) for i, signature in enumerate(signatures)]
+
+
+_IGNORED = ("unused", "ignore", "_drop")
+
+
+def _mark(function):
+    """The decorator that a function has: "export", "unused", "ignore", "_drop" or ""."""
+    modifier = getattr(function, "_torchscript_modifier", None)
+    return modifier.partition(" ")[0] if isinstance(modifier, str) else ""
+
+
+def _methods_to_compile(module, description):
+    """(name, function) of the methods that are compiled though no other method calls them."""
+    names = []
+    forward = _function_of(module, description, "forward")
+    if forward is not None and forward is not torch.nn.Module.forward and _mark(forward) not in _IGNORED:
+        names.append("forward")
+    names += description.facts.exported
+    names += [name for name, function in description.overrides.items() if _mark(function) == "export"]
+    methods = []
+    for name in dict.fromkeys(names):
+        if name not in description.overloads:
+            methods.append((name, _function_of(module, description, name)))
+    return methods
+
+
+def _function_of(module, description, name):
+    function = description.overrides.get(name)
+    return function if function is not None else getattr(type(module), name, None)
+
+
+def _take_python_state(scripted, module, module_type):
+    """Puts what stays Python's on a script module: ignored methods and attributes, hooks, documentation."""
+    description = module_type.description
+    state = scripted.__dict__
+    for name in description.modules:
+        scripted._modules[name]  # from now on held, with what is Python's of it
+    for name, function in description.facts.ignored.items():
+        state[name] = types.MethodType(function, scripted)
+    for name in description.ignored:
+        if hasattr(module, name) and not isinstance(getattr(type(module), name, None), property):
+            state[name] = getattr(module, name)
+    if description.pre_hooks or description.hooks:
+        # The wrapper calls them, as nn.Module does; from scripts the call of the module does.
+        scripted._forward_pre_hooks.clear()
+        scripted._forward_pre_hooks.update(enumerate(_C._pre_hooks(module_type.info)))
+        scripted._forward_hooks.clear()
+        scripted._forward_hooks.update(enumerate(_C._hooks(module_type.info)))
+    if "forward" in description.overloads:
+        names = [name for name, _ in description.overloads["forward"]]
+        state["forward"] = types.MethodType(_overloaded(names), scripted)
+    forward = state.get("forward")
+    original = _function_of(module, description, "forward")
+    if isinstance(forward, _C.ScriptMethod) and isinstance(original, types.FunctionType):
+        # For inspect.signature. Bound, so that `self` is left out; to the class, since to the module would be a cycle.
+        forward.__wrapped__ = types.MethodType(original, description.cls)
+
+
+def _overloaded(names):
+    """A method with several signatures, called from Python: the first that takes the arguments runs."""
+
+    def method(self, *args, **kwargs):
+        refusals = []
+        for name in names:
+            try:
+                return self._c.method(name)(*args, **kwargs)
+            except UserError as error:  # the arguments; what a script raises is of another class
+                refusals.append(str(error))
+        raise UserError("None of the overloads takes these arguments:\n" + "\n".join(refusals))
+
+    return method
+
+
 class _Annotations:
     """What the annotations of a class and its bases say about attributes.
 
@@ -330,6 +508,7 @@ class _Annotations:
     def __init__(self, cls):
         self._cls = cls
         self.found = {}  # name: (annotation, the class that has it)
+        self._types = {}  # name: what _annotated gave
         for base in reversed(cls.__mro__):
             if base is torch.nn.Module or base is object:
                 continue  # its annotations are about Python's bookkeeping
@@ -351,26 +530,28 @@ class _Annotations:
             return annotated
         return _C._infer_type(value)
 
-    def type_of(self, name, value):
+    def type_of(self, name, value, attribute_types):
         """The type of the attribute. Throws UserError if it can't be told."""
         if _is_attribute(value):
             return _type_of_annotation(value.type, self._cls)
-        if name in self.found and hasattr(_C, "_type_of_annotation"):
+        if name in attribute_types:
+            return _type_of_annotation(attribute_types[name], self._cls)
+        if name in self.found:
             return _type_of_annotation(*self.found[name])
         return _C._infer_type(value)
 
     def _annotated(self, name):
         if name not in self.found:
             return None
-        try:
-            return _type_of_annotation(*self.found[name])
-        except RuntimeError:
-            return None  # `layer: nn.Linear` is for readers; what is there counts
+        if name not in self._types:
+            try:
+                self._types[name] = _type_of_annotation(*self.found[name])
+            except RuntimeError:
+                self._types[name] = None  # `layer: nn.Linear` is for readers; what is there counts
+        return self._types[name]
 
 
 def _type_of_annotation(annotation, owner):
-    if not hasattr(_C, "_type_of_annotation"):
-        raise RuntimeError("annotations are to come")
     return _C._type_of_annotation(annotation, owner)
 
 

@@ -7,6 +7,9 @@ the C++ object, so all of torch.nn.Module's own code works on it unchanged.
 
 import collections.abc
 import copy
+import sys
+import textwrap
+import types
 
 import torch
 
@@ -259,8 +262,11 @@ class ScriptModule(torch.nn.Module, metaclass=_ScriptMeta):
         return self._c.class_name()
 
     def define(self, src):
-        """Compiles ``def``s that take self and adds them as methods."""
-        self._c.define(src)
+        """Compiles ``def``s that take self and adds them as methods. Names are the caller's."""
+        frame = sys._getframe(1)
+        scope = None if frame.f_locals is frame.f_globals else frame.f_locals
+        if not _C._define_text(self._c, textwrap.dedent(src), frame.f_globals, scope):
+            self._c.define(src)
         if "forward" not in self.__dict__ and self._c.method("forward") is not None:
             self.__dict__["forward"] = self._c.method("forward")
 
@@ -287,10 +293,17 @@ class ScriptModule(torch.nn.Module, metaclass=_ScriptMeta):
     # ---- Copies
 
     def __copy__(self):
-        return _wrap_new(self._c.copy())
+        result = _wrap_like(self, self._c.copy())
+        for name, value in self.__dict__.items():
+            if name in _OWN or isinstance(value, (_C.ScriptMethod, _C.ScriptFunction)):
+                continue
+            if isinstance(value, types.MethodType) and value.__self__ is self:
+                value = types.MethodType(value.__func__, result)
+            result.__dict__[name] = copy.copy(value) if name in _MODULE_STATE else value
+        return result
 
     def __deepcopy__(self, memo):
-        result = _wrap_new(self._c.deepcopy())
+        result = _wrap_like(self, self._c.deepcopy())
         memo[id(self)] = result
         _copy_python_state(self, result, memo)
         return result
@@ -376,8 +389,17 @@ def _make_parameters(handle):
             tensor.__class__ = torch.nn.Parameter
 
 
-def _wrap_new(handle):
-    return RecursiveScriptModule(handle)
+def _wrap_like(module, handle):
+    """A wrapper of the same class as `module`, which may be one that the user derived from ScriptModule."""
+    if type(module) is RecursiveScriptModule:
+        return RecursiveScriptModule(handle)
+    result = type(module).__new__(type(module))
+    torch.nn.Module.__init__(result)
+    attach(result, handle)
+    for name, value in module.__dict__.items():
+        if isinstance(value, _C.ScriptMethod):
+            result.__dict__[name] = handle.method(name)
+    return result
 
 
 def _copy_python_state(old, new, memo):

@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "cresset/interpreter/interpreter.h"
-#include "cresset/interpreter/object_slots.h"
+#include "cresset/ops/object_slots.h"
 #include "cresset/ir/parser.h"
 #include "cresset/program/program.h"
 #include "cresset/support/error.h"

@@ -458,7 +458,7 @@ def test_runtime_helpers():
 
 
 def test_what_is_to_come_says_so():
-    for name in ("script", "trace", "freeze"):
+    for name in ("freeze", "optimize_for_inference"):
         with pytest.raises(AttributeError, match=f"cresset.{name} does not exist yet"):
             getattr(cresset, name)
     with pytest.raises(AttributeError, match="module 'cresset' has no attribute 'nope'"):

@@ -119,6 +119,20 @@ const Constructor* findConstructor(std::string_view name) {
   return nullptr;
 }
 
+/// What to write instead of a constructor that Python has and TorchScript has not.
+std::string hintFor(std::string_view name) {
+  if (name == "Callable") return ": functions can't be passed as values";
+  for (std::string_view sequence :
+       {"Sequence", "Iterable", "Iterator", "Collection", "MutableSequence", "Set", "set", "frozenset", "FrozenSet",
+        "Deque", "deque"}) {
+    if (name == sequence) return ": write List";
+  }
+  if (name == "Mapping" || name == "MutableMapping" || name == "DefaultDict" || name == "OrderedDict")
+    return ": write Dict";
+  if (name == "Literal") return ": write the type of the values";
+  return "";
+}
+
 /// c10 refuses some types (keys of a Dict, unions of one type) with errors of its own.
 TypePtr construct(const Constructor& constructor, const Arguments& arguments, const SourceRange& range) {
   if (constructor.arity && arguments.size() != constructor.arity) {
@@ -153,6 +167,10 @@ class AnnotationReader {
         return readConstructor(Subscript(expr.tree()));
       case '|':
         return readUnion(expr);
+      case TK_ELLIPSIS:
+        throw UserError(
+            "Tuple[T, ...] has no fixed length: write List[T], or one type for each element (Tuple[T, T])",
+            expr.range());
       default:
         throw UserError(
             "Expression of type " + tokenName(expr.kind()) + " cannot be used in a type expression", expr.range());
@@ -185,8 +203,12 @@ class AnnotationReader {
   TypePtr readName(const Expr& expr) {
     const std::string name = dottedName(expr);
     if (name.empty()) throw UserError("a type expression may select from names only", expr.range());
+    const bool shadows = resolver_ && resolver_->shadowsTypes();
+    if (shadows) {
+      if (auto type = resolver_->resolveType(name, expr.range())) return type;
+    }
     if (auto it = namedTypes().find(name); it != namedTypes().end()) return it->second;
-    if (resolver_) {
+    if (resolver_ && !shadows) {
       if (auto type = resolver_->resolveType(name, expr.range())) return type;
     }
     if (auto type = program_.findType(c10::QualifiedName(name))) return type;
@@ -208,11 +230,13 @@ class AnnotationReader {
   TypePtr readConstructor(const Subscript& expr) {
     if (auto broadcasting = broadcastingList(expr, [this](const Expr& e) { return read(e); }))
       return broadcasting->first;
-    const std::string name = dottedName(expr.value());
+    std::string name = dottedName(expr.value());
+    if (resolver_ && !name.empty()) {
+      if (std::string known = resolver_->resolveConstructor(name); !known.empty()) name = std::move(known);
+    }
     const Constructor* constructor = findConstructor(name);
     if (!constructor) {
-      const std::string hint = withoutModule(name) == "Callable" ? ": functions can't be passed as values" : "";
-      throw UserError("Unknown type constructor " + name + hint, expr.range());
+      throw UserError("Unknown type constructor " + name + hintFor(withoutModule(name)), expr.range());
     }
     Arguments arguments;
     for (const Expr& argument : typeArguments(expr)) arguments.push_back(read(argument));
@@ -257,6 +281,11 @@ bool isFinal(const Expr& annotation) {
 std::optional<std::pair<TypePtr, int32_t>> broadcastingList(
     const Expr& annotation, const std::function<TypePtr(const Expr&)>& read) {
   constexpr std::string_view kPrefix = "BroadcastingList";
+  if (annotation.kind() == '|' && BinOp(annotation.tree()).rhs().kind() == TK_NONE) {
+    auto found = broadcastingList(BinOp(annotation.tree()).lhs(), read);
+    if (found) found->first = c10::OptionalType::create(found->first);
+    return found;
+  }
   if (annotation.kind() != TK_SUBSCRIPT) return std::nullopt;
   const Subscript subscript(annotation.tree());
   const std::string name(withoutModule(dottedName(subscript.value())));

@@ -1,5 +1,6 @@
 // Resolvers: the builtins, a program's own names, and chains.
 #include <ATen/core/class_type.h>
+#include <ATen/core/ivalue.h>
 
 #include "cresset/frontend/builtin_names.h"
 #include "cresset/frontend/resolver.h"
@@ -95,6 +96,10 @@ class ProgramResolver : public Resolver {
 };
 
 }  // namespace
+
+std::optional<c10::IValue> Resolver::resolveDefault(const std::string&, const TypePtr&, const SourceRange&) {
+  return std::nullopt;
+}
 
 ResolverPtr builtinResolver() {
   static const ResolverPtr resolver = std::make_shared<BuiltinResolver>();

@@ -89,6 +89,23 @@ Value* insertWait(
   return finishCall(range, cx, cx.graph.create(aten::wait), matchSchema(schema, cx.graph, range, args, kwargs, self));
 }
 
+Value* insertModuleItem(
+    const SourceRange& range, EmitContext& cx, Value* container, Value* index, const TypePtr& type) {
+  static const Symbol kind = Symbol::fromQualString("prim::ModuleContainerIndex");
+  const auto& cls = container->type()->expectRef<c10::ClassType>();
+  for (size_t slot = 0; slot < cls.numAttributes(); ++slot) {
+    std::ostringstream why;
+    const TypePtr& element = cls.getAttribute(slot);
+    if (!element->is_module() || element->isSubtypeOfExt(*type, &why)) continue;
+    throw UserError(
+        "Attribute " + cls.getAttributeName(slot) + " is not of annotated type " + typeName(*type) +
+            (why.str().empty() ? "" : ": " + why.str()),
+        range);
+  }
+  Value* item = insertOp(cx.graph, kind, {NamedValue(container, range), NamedValue(index, range)}, {}, range);
+  return item->setType(type);
+}
+
 void defineInit(const c10::ClassType& type, const SourceRange& range) {
   auto* init = dynamic_cast<Function*>(type.findMethod("__init__"));
   if (!init || init->isDefined() || init->isBeingDefined()) return;

@@ -32,6 +32,9 @@ Value* insertWait(
     const SourceRange& range, EmitContext& cx, const std::vector<NamedValue>& args,
     const std::vector<NamedValue>& kwargs, const std::optional<NamedValue>& self);
 
+/// The submodule of a ModuleList or ModuleDict that a value names, as the module interface `type`.
+Value* insertModuleItem(const SourceRange& range, EmitContext& cx, Value* container, Value* index, const TypePtr& type);
+
 /// Makes sure that the attributes which `__init__` assigns are declared (compiles it, unless it is being compiled now).
 void defineInit(const c10::ClassType& type, const SourceRange& range);
 

@@ -4,6 +4,7 @@
 // take TorchScript's default type), and the body is compiled when the function is first needed.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,19 @@ struct DefineOptions {
   /// Whether names already taken get a mangled name (importing) or are an error (a user's text).
   bool mangle = false;
 };
+
+/// A `def` and what it means by the names that it does not define.
+struct FunctionBody {
+  Def def;
+  ResolverPtr resolver;
+  /// Of the first parameter of a method; null for functions.
+  TypePtr self_type;
+  /// What the first parameter means in the body; null: a value of `self_type`.
+  std::function<SugaredValuePtr(Value* self)> self;
+};
+/// Compiles `body` and sets `function`'s graph; sets its schema too if it has none yet (the result's type is then
+/// inferred: the common type of all returns). For definers. Throws UserError.
+void compileBody(Function& function, const FunctionBody& body);
 
 /// Declares one function.
 Function& defineFunction(Program& program, const Def& def, const DefineOptions& options);

@@ -1,6 +1,10 @@
 // Conditions: what is known of them while compiling, what they tell about types, and short-circuit evaluation.
 // See emitter_impl.h, refinement.h.
+#include <algorithm>
+
+#include "cresset/frontend/calls.h"
 #include "cresset/frontend/emitter_impl.h"
+#include "cresset/frontend/iterables.h"
 
 namespace cresset {
 
@@ -80,7 +84,7 @@ Value* FunctionEmitter::toBool(const SourceRange& range, Value* value) {
       }
       [[fallthrough]];
     default:
-      throw UserError("Could not cast value of type " + type->repr_str() + " to bool", range);
+      throw UserError("Could not cast value of type " + typeName(*type) + " to bool", range);
   }
 }
 
@@ -203,6 +207,26 @@ Condition FunctionEmitter::emitIsNone(const BinOp& expr) {
   return result;
 }
 
+bool FunctionEmitter::gatherNamed(const Expr& name, std::vector<TypePtr>& classes) {
+  SugaredValuePtr value;
+  try {
+    value = findName(name.range(), Var(name.tree()).name());
+  } catch (const UserError&) {
+    return false;  // a name that means something in annotations only
+  }
+  const std::function<bool(const SugaredValuePtr&)> gather = [&](const SugaredValuePtr& v) {
+    if (auto* tuple = dynamic_cast<SugaredTuple*>(v.get())) {
+      return std::all_of(tuple->elements().begin(), tuple->elements().end(), gather);
+    }
+    auto* form = dynamic_cast<SpecialForm*>(v.get());
+    const bool several = v != value;
+    if (!v || !(form || several) || !v->asType()) return false;
+    classes.push_back(v->asType());
+    return true;
+  };
+  return gather(value);
+}
+
 Condition FunctionEmitter::emitIsInstance(const Apply& expr) {
   checkArity(expr, "isinstance", 2, 2);
   const Expr object = expr.inputs()[0];
@@ -213,14 +237,8 @@ Condition FunctionEmitter::emitIsInstance(const Apply& expr) {
       for (const Expr member : SequenceLiteral(e.tree()).elements()) gather(member);
       return;
     }
-    // `list`, `dict` and `tuple` by themselves are no annotations, but name a type here.
-    if (e.kind() == TK_VAR) {
-      const std::string& name = Var(e.tree()).name();
-      if (auto form = std::dynamic_pointer_cast<SpecialForm>(findName(e.range(), name)); form && form->asType()) {
-        classes.push_back(form->asType());
-        return;
-      }
-    }
+    // `list`, `dict` and `tuple` by themselves are no annotations, but name a type here; a name may mean several types.
+    if (e.kind() == TK_VAR && gatherNamed(e, classes)) return;
     classes.push_back(annotationType(e));
   };
   gather(expr.inputs()[1]);

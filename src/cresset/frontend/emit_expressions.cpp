@@ -186,6 +186,11 @@ Value* FunctionEmitter::emitBinary(const SourceRange& range, int op, Value* lhs,
   const BinaryOp* row = findBinaryOp(op);
   CRESSET_CHECK(row, "binary operator " + tokenName(op));
   if (auto method = magicMethod(range, lhs, row->method)) return callMethod(range, method, {NamedValue(rhs, range)});
+  if (op == TK_NE) {
+    // As Python has it: not equal is the opposite of equal, unless the class says otherwise.
+    if (auto equal = magicMethod(range, lhs, "__eq__"))
+      return builtin(range, aten::__not__, {callMethod(range, equal, {NamedValue(rhs, range)})});
+  }
   if (op == '%' && lhs->type()->kind() == c10::TypeKind::StringType) {
     return builtin(range, Symbol::aten("percentFormat"), {lhs, rhs});
   }

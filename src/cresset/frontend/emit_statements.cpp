@@ -199,7 +199,7 @@ Flow FunctionEmitter::emitWith(const With& stmt) {
     for (const char* name : {"__enter__", "__exit__"}) {
       if (!type->findMethod(name)) {
         throw UserError(
-            "Object of type '" + type->repr_str() + "' does not define " + name + ", which `with` calls", range);
+            "Object of type '" + typeName(*type) + "' does not define " + name + ", which `with` calls", range);
       }
     }
     const c10::FunctionSchema& enter = type->getMethod("__enter__").getSchema();

@@ -8,19 +8,23 @@ namespace cresset {
 
 void emitFunction(Function& function, const Def& def, const ResolverPtr& resolver, const TypePtr& self_type) {
   auto graph = Graph::make();
-  FunctionEmitter emitter(function, std::move(graph), def, resolver, self_type);
+  FunctionEmitter emitter(function, std::move(graph), FunctionBody{def, resolver, self_type, nullptr});
   emitter.run();
 }
 
-FunctionEmitter::FunctionEmitter(
-    Function& target, std::shared_ptr<Graph> graph, const Def& def, ResolverPtr resolver, TypePtr self_type)
+void compileBody(Function& function, const FunctionBody& body) {
+  FunctionEmitter(function, Graph::make(), body).run();
+}
+
+FunctionEmitter::FunctionEmitter(Function& target, std::shared_ptr<Graph> graph, const FunctionBody& body)
     : EmitContext(*graph, target.program(), target.qualname().name()),
       target_(target),
-      def_(def),
-      resolver_(std::move(resolver)),
+      def_(body.def),
+      resolver_(body.resolver),
       builtins_(builtinResolver()),
       type_resolver_(resolver_ ? resolver_ : builtins_),
-      self_type_(std::move(self_type)),
+      self_type_(body.self_type),
+      self_(body.self),
       owner_(std::move(graph)) {}
 
 void FunctionEmitter::run() {
@@ -77,7 +81,13 @@ void FunctionEmitter::emitParameters(const c10::FunctionSchema& schema) {
     if (env_.find(name)) throw UserError("the parameter '" + name + "' is given twice", param.range());
     const TypePtr& type = schema.arguments()[i].type();
     Value* input = graph.addInput(name)->setType(type);
-    env_.bind(name, Binding::of(input, type));
+    Binding binding;
+    if (i == 0 && self_) {
+      binding.sugared = self_(input);
+    } else {
+      binding = Binding::of(input, type);
+    }
+    env_.bind(name, std::move(binding));
   }
 }
 

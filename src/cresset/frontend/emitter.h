@@ -1,8 +1,7 @@
 // Compiles one `def` to a graph. Internal to frontend/: compiler.h is the entry.
 #pragma once
 
-#include "cresset/frontend/resolver.h"
-#include "cresset/frontend/tree_views.h"
+#include "cresset/frontend/compiler.h"
 
 namespace cresset {
 

@@ -53,8 +53,7 @@ inline constexpr int kFlatDepth = kMaxBlockDepth / 2;
 
 class FunctionEmitter final : public EmitContext {
  public:
-  FunctionEmitter(
-      Function& target, std::shared_ptr<Graph> graph, const Def& def, ResolverPtr resolver, TypePtr self_type);
+  FunctionEmitter(Function& target, std::shared_ptr<Graph> graph, const FunctionBody& body);
   void run();
 
  private:
@@ -123,6 +122,8 @@ class FunctionEmitter final : public EmitContext {
   Condition emitLogical(const Expr& expr);
   Condition emitIsNone(const BinOp& expr);
   Condition emitIsInstance(const Apply& expr);
+  /// Adds the types that a name means as a value; false if it means none so.
+  bool gatherNamed(const Expr& name, std::vector<TypePtr>& classes);
   Condition emitHasAttr(const Apply& expr);
   Condition emitCompareChain(const CompareChain& expr);
   Condition conditionOf(const Expr& expr, Value* value);
@@ -227,6 +228,7 @@ class FunctionEmitter final : public EmitContext {
   ResolverPtr builtins_;
   ResolverPtr type_resolver_;
   TypePtr self_type_;
+  std::function<SugaredValuePtr(Value*)> self_;  // what the first parameter means; null: its value
   std::shared_ptr<Graph> owner_;
   Environment env_;
   std::vector<Loop> loops_;

@@ -28,6 +28,11 @@ std::vector<TreeRef> SourceParser::parseStatements() {
 Def SourceParser::parseFunction() {
   return Parser(impl_->all(), true, 0).functionToEnd();
 }
+Def SourceParser::parseFunctionAt(size_t offset) {
+  SourceRange rest = impl_->all();
+  rest.begin = static_cast<uint32_t>(offset);
+  return Parser(rest, true, 0, /*in_place=*/true).functionInPlace();
+}
 ClassDef SourceParser::parseClass() {
   return Parser(impl_->all(), true, 0).classToEnd();
 }
@@ -47,8 +52,12 @@ Parser::Nesting::Nesting(Parser& parser) : parser_(parser) {
   }
 }
 
-Parser::Parser(const SourceRange& text, bool layout, int depth)
-    : source_(text.source), lexer_(text, layout), previous_end_(text.begin), depth_(depth) {
+Parser::Parser(const SourceRange& text, bool layout, int depth, bool in_place)
+    : source_(text.source),
+      lexer_(text, layout, in_place),
+      previous_end_(text.begin),
+      depth_(depth),
+      in_place_(in_place) {
   skipTypeComments();
 }
 
@@ -103,23 +112,24 @@ void Parser::rejectReserved() {
     const char* message;
   };
   static constexpr Row kRows[] = {
-      {"try", "'try' is not supported; test for the error's cause with 'if' before the call"},
-      {"except", "'except' is not supported; test for the error's cause with 'if' before the call"},
-      {"finally", "'finally' is not supported; write a class with __enter__ and __exit__ and use 'with'"},
+      {"try", "try blocks aren't supported; test for the error's cause with 'if' before the call"},
+      {"except", "try blocks aren't supported; test for the error's cause with 'if' before the call"},
+      {"finally", "try blocks aren't supported; write a class with __enter__ and __exit__ and use 'with'"},
       {"yield", "'yield' is not supported; append to a list and return it"},
-      {"async", "'async' is not supported; use torch.jit.fork"},
+      {"from", "import statements aren't supported inside a program; import outside of it"},
+      {"async", "async functions, loops and 'with' aren't supported; use torch.jit.fork"},
       {"await", "'await' is not supported; use torch.jit.wait"},
-      {"nonlocal", "'nonlocal' is not supported; pass the value as an argument and return it"},
+      {"nonlocal", "nonlocal variables aren't supported; pass the value as an argument and return it"},
   };
   switch (kind()) {
     case TK_GLOBAL:
-      failHere("'global' is not supported; pass the value as an argument, or keep it in an attribute");
+      failHere("global variables aren't supported; pass the value as an argument, or keep it in an attribute");
     case TK_LAMBDA:
       failHere("'lambda' is not supported; write a function with def");
     case TK_WALRUS:
       failHere("':=' is not supported; assign on a line of its own");
     case TK_IMPORT:
-      failHere("'import' is not supported inside a program; import outside of it");
+      failHere("import statements aren't supported inside a program; import outside of it");
     case TK_IDENT:
       for (const Row& row : kRows) {
         if (lexer_.cur().text() == row.word) failHere(row.message);
@@ -204,6 +214,16 @@ Def Parser::functionToEnd() {
   if (s.kind() != TK_DEF) fail("expected a function definition but found a class", s.range());
   expectEnd();
   return Def(s);
+}
+
+Def Parser::functionInPlace() {
+  while (nextIf('@')) {
+    while (!at(TK_NEWLINE) && !at(TK_EOF)) advance();
+    nextIf(TK_NEWLINE);
+  }
+  rejectReserved();
+  if (!at(TK_DEF)) expected("a function definition");
+  return function({});
 }
 
 ClassDef Parser::classToEnd() {

@@ -21,6 +21,9 @@ class SourceParser {
   /// long ago have them) are skipped.
   std::vector<TreeRef> parseFile();  // Def or ClassDef trees
   Def parseFunction();
+  /// The `def` of a Python function that begins, with its decorators, in the line at `offset`. Decorators are skipped
+  /// unread. What follows the `def` is not looked at, and need not be TorchScript.
+  Def parseFunctionAt(size_t offset);
   ClassDef parseClass();
   /// Line breaks and indentation mean nothing.
   Expr parseExpression();

@@ -12,10 +12,10 @@ Stmt Parser::definition() {
     const bool decorated = at('@');
     if (decorated) decorators();
     rejectReserved();
-    if (at(TK_CLASS_DEF)) failHere("a class inside a function is not supported; move it out");
+    if (at(TK_CLASS_DEF)) failHere("class definitions aren't supported inside a function; move it out");
     const char* unsupported =
-        "a function inside a function is not supported; move it out and pass what it uses as arguments";
-    if (decorated) failHere(unsupported);
+        "function definitions aren't supported inside a function; move it out and pass what it uses as arguments";
+    if (decorated || in_place_) failHere(unsupported);
     // Archives write what they fork as a function without parameters.
     SourceRange range = here();
     Nesting nesting(*this);
@@ -62,13 +62,21 @@ Decl Parser::parameters() {
   std::unordered_set<std::string> names;
   bool kwarg_only = false, had_default = false, bare_star = false;
   while (!at(')')) {
-    if (at(TK_POW)) failHere("'**' parameters are not supported; write the parameters one by one");
+    if (at(TK_POW)) {
+      failHere(
+          "Compiled functions can't take variable number of arguments: '**' parameters are not supported; write the "
+          "parameters one by one");
+    }
     if (at('/')) failHere("positional-only parameters are not supported; leave out the '/'");
     if (at('*')) {
       if (kwarg_only) failHere("only one '*' may stand among the parameters");
       SourceRange star = here();
       advance();
-      if (!at(',')) fail("'*' parameters are not supported; pass a list", SourceRange::cover(star, here()));
+      if (!at(',')) {
+        fail(
+            "Compiled functions can't take variable number of arguments: '*' parameters are not supported; pass a list",
+            SourceRange::cover(star, here()));
+      }
       kwarg_only = bare_star = true;
       had_default = false;
     } else {
@@ -133,11 +141,12 @@ ListView<Stmt> Parser::functionBody(Decl& decl) {
         statement(statements);
       }
       SourceRange range = since(start);
-      nextIf(TK_DEDENT);
+      if (!in_place_ || function_depth_ > 1) nextIf(TK_DEDENT);
       return ListView<Stmt>::make(range, statements);
     }
     expected("the end of the line");
   }
+  stops_here_ = in_place_ && function_depth_ == 1;
   return suite();
 }
 
@@ -150,7 +159,8 @@ Decl Parser::mergeTypeComment(const Decl& decl, const SourceRange& comment, bool
   std::vector<Param> merged;
   if (types) {
     // A method's comment leaves out `self`.
-    size_t first = is_method && types->size() + 1 == params.size() ? 1 : 0;
+    const bool has_self = is_method || (in_place_ && !params.empty() && params[0].name().name() == "self");
+    size_t first = has_self && types->size() + 1 == params.size() ? 1 : 0;
     if (types->size() + first != params.size()) {
       fail(
           "the type comment has " + std::to_string(types->size()) + " parameter types, but the function has " +

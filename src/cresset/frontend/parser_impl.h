@@ -34,11 +34,13 @@ enum Precedence : int {
 class Parser {
  public:
   /// `layout` false: line breaks mean nothing. `depth`: nesting around this text, for texts within a text.
-  Parser(const SourceRange& text, bool layout, int depth);
+  /// `in_place`: of one `def` in a Python file, where the text behind it is not looked at.
+  Parser(const SourceRange& text, bool layout, int depth, bool in_place = false);
 
   std::vector<TreeRef> file();
   std::vector<TreeRef> statementsToEnd();
   Def functionToEnd();
+  Def functionInPlace();
   ClassDef classToEnd();
   /// An expression or a tuple without parentheses, up to the end of the text.
   Expr expressionToEnd();
@@ -94,6 +96,8 @@ class Parser {
   Expr postfix(uint32_t begin, Expr value);
   Expr atom();
   Expr parenthesized();
+  /// `e for x in xs` behind `element`: a list comprehension, since there are no generators.
+  Expr generator(uint32_t begin, const Expr& element);
   Expr listOrComprehension();
   Expr dictOrSet();
   Expr call(uint32_t begin, const Expr& callee);
@@ -164,6 +168,8 @@ class Parser {
   Lexer lexer_;
   uint32_t previous_end_;
   int depth_;
+  bool in_place_;
+  bool stops_here_ = false;  // the line break that comes next is the last token to be read
   bool in_annotation_ = false;
   int function_depth_ = 0, class_depth_ = 0, loop_depth_ = 0;
   std::vector<SourceRange> type_comments_;  // between the last token and the current one

@@ -81,7 +81,7 @@ void Parser::simpleStatements(std::vector<Stmt>& out) {
     rejectMatch();
     expected("the end of the statement");
   }
-  nextIf(TK_NEWLINE);
+  if (!stops_here_) nextIf(TK_NEWLINE);
 }
 
 Stmt Parser::simpleStatement() {

@@ -43,6 +43,97 @@ class enable_grad:
   def __exit__(self, exc_type: Any, exc_value: Any, traceback: Any) -> None:
     torch.set_grad_enabled(self.prev)
 )"},
+    {"torch.autocast", "__torch__.torch.amp.autocast_mode", R"(
+class autocast:
+  device : str
+  enabled : bool
+  dtype : Optional[int]
+  cache_enabled : Optional[bool]
+  previous : List[int]
+  def __init__(self, device_type: str, dtype: Optional[int] = None, enabled: bool = True, cache_enabled: Optional[bool] = None) -> None:
+    self.device = device_type
+    self.enabled = enabled
+    self.dtype = dtype
+    self.cache_enabled = cache_enabled
+    self.previous = annotate(List[int], [])
+  def __enter__(self) -> None:
+    self.previous = ops.cresset.enter_autocast(self.device, self.dtype, self.enabled, self.cache_enabled)
+  def __exit__(self, exc_type: Any, exc_value: Any, traceback: Any) -> None:
+    ops.cresset.exit_autocast(self.device, self.previous)
+)"},
+    {"torch.cuda.amp.autocast", "__torch__.torch.cuda.amp.autocast_mode", R"(
+class autocast:
+  device : str
+  enabled : bool
+  dtype : Optional[int]
+  cache_enabled : Optional[bool]
+  previous : List[int]
+  def __init__(self, enabled: bool = True, dtype: Optional[int] = torch.float16, cache_enabled: bool = True) -> None:
+    self.device = "cuda"
+    self.enabled = enabled
+    self.dtype = dtype
+    self.cache_enabled = cache_enabled
+    self.previous = annotate(List[int], [])
+  def __enter__(self) -> None:
+    self.previous = ops.cresset.enter_autocast(self.device, self.dtype, self.enabled, self.cache_enabled)
+  def __exit__(self, exc_type: Any, exc_value: Any, traceback: Any) -> None:
+    ops.cresset.exit_autocast(self.device, self.previous)
+)"},
+    {"torch.cpu.amp.autocast", "__torch__.torch.cpu.amp.autocast_mode", R"(
+class autocast:
+  device : str
+  enabled : bool
+  dtype : Optional[int]
+  cache_enabled : Optional[bool]
+  previous : List[int]
+  def __init__(self, enabled: bool = True, dtype: Optional[int] = torch.bfloat16, cache_enabled: bool = True) -> None:
+    self.device = "cpu"
+    self.enabled = enabled
+    self.dtype = dtype
+    self.cache_enabled = cache_enabled
+    self.previous = annotate(List[int], [])
+  def __enter__(self) -> None:
+    self.previous = ops.cresset.enter_autocast(self.device, self.dtype, self.enabled, self.cache_enabled)
+  def __exit__(self, exc_type: Any, exc_value: Any, traceback: Any) -> None:
+    ops.cresset.exit_autocast(self.device, self.previous)
+)"},
+    {"torch.autograd.profiler.record_function", "__torch__.torch.autograd.profiler", R"(
+class record_function:
+  name : str
+  args : Optional[str]
+  record : Optional[__torch__.torch.classes.profiler._RecordFunction]
+  def __init__(self, name: str, args: Optional[str] = None) -> None:
+    self.name = name
+    self.args = args
+    self.record = None
+  def __enter__(self) -> record_function:
+    self.record = ops.profiler._record_function_enter_new(self.name, self.args)
+    return self
+  def __exit__(self, exc_type: Any, exc_value: Any, traceback: Any) -> None:
+    record = self.record
+    if record is not None:
+      ops.profiler._record_function_exit(record)
+)"},
+    {"torch.inference_mode", "__torch__.torch.autograd.grad_mode", R"(
+class inference_mode:
+  mode : bool
+  def __init__(self, mode: bool = True) -> None:
+    self.mode = mode
+  def __enter__(self) -> None:
+    ops.cresset.enter_inference_mode(self.mode)
+  def __exit__(self, exc_type: Any, exc_value: Any, traceback: Any) -> None:
+    ops.cresset.exit_inference_mode()
+)"},
+    {"torch.nn.modules.utils._list_with_default", "__torch__.torch.nn.modules.utils", R"(
+def _list_with_default(out_size: List[int], defaults: List[int]) -> List[int]:
+  if len(defaults) <= len(out_size):
+    raise ValueError(f"Input dimension should be at least {len(out_size) + 1}")
+  return out_size
+)"},
+    {"torch.nn.functional.assert_int_or_pair", "__torch__.torch.nn.functional", R"(
+def assert_int_or_pair(arg: List[int], arg_name: str, message: str) -> None:
+  pass
+)"},
     {"torch.nn.functional.relu", "__torch__.torch.nn.functional", R"(
 def relu(input: Tensor, inplace: bool = False) -> Tensor:
   if inplace:

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "cresset/frontend/sugared_value.h"
@@ -19,6 +20,17 @@ class Resolver {
   }
   /// The type called `name` (dotted for attributes of names: "torch.Tensor"); null if unknown.
   virtual TypePtr resolveType(const std::string& name, const SourceRange& range) { return nullptr; }
+
+  /// Whether resolveType is asked before TorchScript's own types, as where the text's names are those of a live Python
+  /// program, which may mean something else by `Device`.
+  virtual bool shadowsTypes() const { return false; }
+  /// What `name` is called where it is defined, if it constructs types from types: "List" for `t.List` after
+  /// `import typing as t`. "" if unknown.
+  virtual std::string resolveConstructor(const std::string& name) { return ""; }
+  /// The default of the parameter `name` of the function that is being declared, if it is known without the text:
+  /// Python evaluates defaults once, when the `def` runs. `type` is the parameter's. nullopt: the text says.
+  virtual std::optional<c10::IValue> resolveDefault(
+      const std::string& name, const TypePtr& type, const SourceRange& range);
 };
 using ResolverPtr = std::shared_ptr<Resolver>;
 

@@ -19,6 +19,22 @@ c10::IValue repeated(const c10::IValue& value, const TypePtr& list, int32_t coun
   return c10::IValue(std::move(values));
 }
 
+TypePtr listOf(const TypePtr& type) {
+  auto optional = type->cast<c10::OptionalType>();
+  return optional ? optional->getElementType() : type;
+}
+
+/// `Optional[BroadcastingList2[int]]`.
+std::optional<std::pair<TypePtr, int32_t>> optionalBroadcastingList(
+    const Expr& annotation, const std::function<TypePtr(const Expr&)>& read) {
+  if (annotation.kind() != TK_SUBSCRIPT) return std::nullopt;
+  const Subscript subscript(annotation.tree());
+  const std::string name = dottedName(subscript.value());
+  const auto arguments = typeArguments(subscript);
+  if (arguments.size() != 1 || name.substr(name.rfind('.') + 1) != "Optional") return std::nullopt;
+  return broadcastingList(arguments[0], read);
+}
+
 c10::Argument argumentOf(const Param& param, Program& program, const ResolverPtr& resolver) {
   TypePtr type = c10::TensorType::getInferred();
   std::optional<int32_t> repeat;
@@ -28,18 +44,26 @@ c10::Argument argumentOf(const Param& param, Program& program, const ResolverPtr
     if (auto broadcasting = broadcastingList(annotation, read)) {
       type = broadcasting->first;
       repeat = broadcasting->second;
+    } else if (auto optional = optionalBroadcastingList(annotation, read)) {
+      type = c10::OptionalType::create(optional->first);
+      repeat = optional->second;
     } else {
       type = read(annotation);
     }
   }
   std::optional<c10::IValue> default_value;
-  if (param.defaultValue().present()) {
+  if (resolver) default_value = resolver->resolveDefault(param.name().name(), type, param.range());
+  if (default_value && repeat && (default_value->isInt() || default_value->isDouble()))
+    default_value = repeated(*default_value, listOf(type), *repeat);
+  if (!default_value && param.defaultValue().present()) {
     const Expr expr = param.defaultValue().get();
     try {
-      const bool scalar = repeat && expr.kind() != TK_LIST_LITERAL && expr.kind() != TK_TUPLE_LITERAL;
+      const bool scalar =
+          repeat && expr.kind() != TK_LIST_LITERAL && expr.kind() != TK_TUPLE_LITERAL && expr.kind() != TK_NONE;
       if (scalar) {
-        const TypePtr element = type->expectRef<c10::ListType>().getElementType();
-        default_value = repeated(evaluateConstant(expr, element, program, resolver), type, *repeat);
+        const TypePtr list = listOf(type);
+        const TypePtr element = list->expectRef<c10::ListType>().getElementType();
+        default_value = repeated(evaluateConstant(expr, element, program, resolver), list, *repeat);
       } else {
         default_value = evaluateConstant(expr, type, program, resolver);
       }

@@ -64,9 +64,12 @@ SugaredValuePtr classAttr(
   return nullptr;
 }
 
-/// Whether this assignment is the first one to an attribute in the class's own __init__, which declares it.
+/// Whether this assignment is the first one to an attribute in the class's own __init__, which declares it; or in the
+/// part of it that dataclasses have for that.
 bool mayDeclare(EmitContext& cx, Value* self) {
-  if (cx.function != "__init__" && !cx.function.ends_with(".__init__")) return false;
+  const bool constructs =
+      cx.function == "__init__" || cx.function.ends_with(".__init__") || cx.function == "__post_init__";
+  if (!constructs) return false;
   return !cx.graph.inputs().empty() && self == cx.graph.inputs()[0];
 }
 
@@ -268,6 +271,10 @@ SugaredValuePtr SimpleValue::getItem(
   if (isTensor(*type)) {
     Value* dim = cx.graph.insertConstant(static_cast<int64_t>(0));
     return simple(insertOp(cx.graph, aten::select, positional(range, {value_, dim, index}), {}, range));
+  }
+  if (auto cls = type->cast<c10::ClassType>();
+      cls && cls->is_module() && type_hint && !cls->findMethod("__getitem__")) {
+    return simple(insertModuleItem(range, cx, value_, index, type_hint));  // how archives write it
   }
   if (type->cast<c10::ClassType>() || type->cast<c10::InterfaceType>()) {
     return simple(callSpecial(range, cx, value_, "__getitem__", {index}));

@@ -8,37 +8,11 @@
 #include "cresset/interpreter/container_meter.h"
 #include "cresset/interpreter/forks.h"
 #include "cresset/interpreter/futures.h"
-#include "cresset/interpreter/object_slots.h"
 #include "cresset/interpreter/profile.h"
 #include "cresset/interpreter/run.h"
-
-#if defined(__x86_64__)
-#include <immintrin.h>
-#endif
-#include <thread>
+#include "cresset/ops/object_slots.h"
 
 namespace cresset {
-
-namespace detail {
-
-SlotStripe slot_stripes[kSlotStripes];
-
-void SlotStripe::lockSlowly() {
-  for (int attempt = 0;; ++attempt) {
-    while (locked_.load(std::memory_order_relaxed)) {
-      if (attempt++ > 100) {
-        std::this_thread::yield();
-        continue;
-      }
-#if defined(__x86_64__)
-      _mm_pause();
-#endif
-    }
-    if (!locked_.exchange(true, std::memory_order_acquire)) return;
-  }
-}
-
-}  // namespace detail
 
 namespace {
 

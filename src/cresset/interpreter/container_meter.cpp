@@ -12,7 +12,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "cresset/interpreter/object_slots.h"
+#include "cresset/ops/object_slots.h"
 #include "cresset/ops/operator.h"
 #include "cresset/ops/row_helpers.h"
 

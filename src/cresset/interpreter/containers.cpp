@@ -6,8 +6,8 @@
 #include <new>
 #include <utility>
 
-#include "cresset/interpreter/object_slots.h"
 #include "cresset/interpreter/run.h"
+#include "cresset/ops/object_slots.h"
 
 namespace cresset {
 

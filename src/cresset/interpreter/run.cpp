@@ -15,8 +15,8 @@
 
 #include "cresset/interpreter/container_meter.h"
 #include "cresset/interpreter/futures.h"
-#include "cresset/interpreter/object_slots.h"
 #include "cresset/ops/nesting.h"
+#include "cresset/ops/object_slots.h"
 #include "cresset/ops/row_helpers.h"
 
 namespace cresset {

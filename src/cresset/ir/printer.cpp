@@ -121,10 +121,16 @@ class Printer {
     out_ += " = ";
     const Attribute* subgraph = node.findAttribute(attr::Subgraph);
     if (subgraph && subgraph->kind() != Kind::Graph) subgraph = nullptr;
-    out_ += subgraph ? section(node, subgraph->asGraph().get()) : std::string(node.kind().toQualString());
+    // A call of the host's is shown by its name, as no text means the function that its first input holds.
+    const Attribute* host = node.kind() == prim::PythonOp ? node.findAttribute(attr::name) : nullptr;
+    if (host) {
+      out_ += "^" + host->asString() + "()";
+    } else {
+      out_ += subgraph ? section(node, subgraph->asGraph().get()) : std::string(node.kind().toQualString());
+    }
     bool first = true;
     for (const auto& [name, value] : node.attributes()) {
-      if (&value == subgraph) continue;
+      if (&value == subgraph || &value == host) continue;
       out_ += first ? "[" : ", ";
       first = false;
       out_.append(name.toUnqualString()).append("=");
@@ -135,7 +141,7 @@ class Printer {
       }
     }
     if (!first) out_ += "]";
-    printUses(node.inputs());
+    printUses(node.inputs(), host ? 1 : 0);
     if (options_.source_ranges && node.sourceRange()) {
       std::string position = node.sourceRange().position();
       for (char& c : position)
@@ -298,13 +304,11 @@ class Printer {
     }
   }
 
-  void printUses(InputRange values) {
+  void printUses(InputRange values, size_t first = 0) {
     out_ += '(';
-    bool first = true;
-    for (const Value* value : values) {
-      if (!first) out_ += ", ";
-      first = false;
-      printName(value);
+    for (size_t i = first; i < values.size(); ++i) {
+      if (i > first) out_ += ", ";
+      printName(values[i]);
     }
     out_ += ')';
   }

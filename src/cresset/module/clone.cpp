@@ -7,9 +7,9 @@
 
 #include <unordered_map>
 
-#include "cresset/interpreter/object_slots.h"
 #include "cresset/ir/constants.h"
 #include "cresset/module/module.h"
+#include "cresset/ops/object_slots.h"
 #include "cresset/support/error.h"
 
 namespace cresset {

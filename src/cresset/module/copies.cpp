@@ -8,9 +8,9 @@
 
 #include <unordered_map>
 
-#include "cresset/interpreter/object_slots.h"
 #include "cresset/module/module.h"
 #include "cresset/ops/nesting.h"
+#include "cresset/ops/object_slots.h"
 #include "cresset/support/error.h"
 
 namespace cresset {
@@ -67,7 +67,8 @@ class DeepCopier {
       done_.emplace(key, result);
       return result;
     }
-    if (value.isString() || value.isEnum() || value.isGenerator()) return value;  // immutable, or shared by meaning
+    if (value.isString() || value.isEnum() || value.isGenerator() || value.isComplexDouble())
+      return value;  // immutable, or shared by meaning
     IValue result = value.deepcopy(device_);
     done_.emplace(key, result);
     return result;

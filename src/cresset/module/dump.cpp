@@ -3,10 +3,10 @@
 
 #include <sstream>
 
-#include "cresset/interpreter/object_slots.h"
 #include "cresset/ir/printer.h"
 #include "cresset/module/module.h"
 #include "cresset/ops/format.h"
+#include "cresset/ops/object_slots.h"
 
 namespace cresset {
 

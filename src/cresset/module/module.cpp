@@ -1,7 +1,7 @@
 // Module and Method: views of an object of a module class.
 //
 // The object is the only truth: a Module holds nothing but a reference to it, so copies of a Module, Python wrappers
-// and running scripts all see the same attributes. Slots are read and written through interpreter/object_slots.h, which
+// and running scripts all see the same attributes. Slots are read and written through ops/object_slots.h, which
 // makes each access atomic.
 #include "cresset/module/module.h"
 
@@ -13,8 +13,8 @@
 
 #include "cresset/frontend/compiler.h"
 #include "cresset/frontend/parser.h"
-#include "cresset/interpreter/object_slots.h"
 #include "cresset/module/values.h"
+#include "cresset/ops/object_slots.h"
 #include "cresset/support/error.h"
 
 namespace cresset {

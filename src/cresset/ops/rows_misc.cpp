@@ -3,14 +3,20 @@
 #include <ATen/Version.h>
 #include <ATen/autocast_mode.h>
 #include <ATen/core/Generator.h>
+#include <ATen/core/class_type.h>
 #include <ATen/core/enum_type.h>
 #include <ATen/core/jit_type.h>
+#include <c10/core/InferenceMode.h>
 #include <c10/util/Exception.h>
 
 #include <chrono>
+#include <memory>
+#include <vector>
 
 #include "cresset/ops/format.h"
+#include "cresset/ops/host_callable.h"
 #include "cresset/ops/nesting.h"
+#include "cresset/ops/object_slots.h"
 #include "cresset/ops/row_helpers.h"
 #include "cresset/ops/rows.h"
 #include "cresset/support/print_handler.h"
@@ -54,6 +60,58 @@ at::Generator makeGenerator(const IValue& device, const IValue& seed) {
   return generator;
 }
 
+/// The thread's autocast state of a device, and what it was before.
+std::vector<int64_t> enterAutocast(const std::string& type, const IValue& dtype, bool enabled, const IValue& caches) {
+  namespace autocast = at::autocast;
+  const c10::DeviceType device = c10::Device(type).type();
+  std::vector<int64_t> previous{
+      autocast::is_autocast_enabled(device), static_cast<int64_t>(autocast::get_autocast_dtype(device)),
+      autocast::is_autocast_cache_enabled()};
+  autocast::set_autocast_enabled(device, enabled);
+  if (!dtype.isNone()) autocast::set_autocast_dtype(device, static_cast<at::ScalarType>(dtype.toInt()));
+  if (!caches.isNone()) autocast::set_autocast_cache_enabled(caches.toBool());
+  autocast::increment_nesting();
+  return previous;
+}
+
+void exitAutocast(const std::string& type, const std::vector<int64_t>& previous) {
+  namespace autocast = at::autocast;
+  if (previous.size() != 3) fail("exit_autocast expects what enter_autocast gave");
+  if (autocast::decrement_nesting() == 0) autocast::clear_cache();
+  const c10::DeviceType device = c10::Device(type).type();
+  autocast::set_autocast_enabled(device, previous[0] != 0);
+  autocast::set_autocast_dtype(device, static_cast<at::ScalarType>(previous[1]));
+  autocast::set_autocast_cache_enabled(previous[2] != 0);
+}
+
+/// The inference modes that scripts have entered on this thread; each restores what was before when it goes.
+std::vector<std::unique_ptr<c10::InferenceMode>>& inferenceModes() {
+  thread_local std::vector<std::unique_ptr<c10::InferenceMode>> modes;
+  return modes;
+}
+
+/// The submodule called `name` of a ModuleList or ModuleDict.
+IValue submodule(const IValue& container, const std::string& name) {
+  const auto& object = *container.toObject();
+  const auto slot = object.type()->findAttributeSlot(name);
+  if (slot && object.type()->getAttribute(*slot)->is_module()) return readSlot(object, *slot);
+  throw ScriptRaise("builtins.KeyError", "'" + name + "'");
+}
+
+/// By position; as in Python, a negative one counts from the end.
+IValue submoduleAt(const IValue& container, int64_t index) {
+  const auto& object = *container.toObject();
+  const auto type = object.type();
+  std::vector<size_t> slots;
+  for (size_t slot = 0; slot < type->numAttributes(); ++slot) {
+    if (type->getAttribute(slot)->is_module()) slots.push_back(slot);
+  }
+  const auto size = static_cast<int64_t>(slots.size());
+  if (index < -size || index >= size)
+    throw ScriptRaise("builtins.IndexError", "index " + std::to_string(index) + " is out of range");
+  return readSlot(object, slots[static_cast<size_t>(index < 0 ? index + size : index)]);
+}
+
 constexpr Row kMiscRows[] = {
     {"prim::Print(...) -> ()",
      [](Stack& stack, size_t count) {
@@ -77,6 +135,11 @@ constexpr Row kMiscRows[] = {
     {"prim::id(AnyClassType? x) -> int", kernel([](IValue& v) {
        return v.isNone() ? int64_t(0) : static_cast<int64_t>(std::hash<const void*>()(v.internalToPointer()));
      })},
+    // Attributes may be set between two reads, so that equal arguments need not give equal results.
+    {"prim::ModuleContainerIndex.list(Any self, int ind) -> Any",
+     kernel([](IValue& self, int64_t index) { return submoduleAt(self, index); }), Trait::Nondeterministic},
+    {"prim::ModuleContainerIndex.dict(Any self, str ind) -> Any",
+     kernel([](IValue& self, const std::string& key) { return submodule(self, key); }), Trait::Nondeterministic},
     {"prim::EnumName(AnyEnumType enum) -> str", kernel([](IValue& v) { return v.toEnumHolder()->name(); })},
     {"prim::EnumValue.int(AnyEnumType enum) -> int", kernel([](IValue& v) { return v.toEnumHolder()->value(); })},
     {"prim::EnumValue.float(AnyEnumType enum) -> float", kernel([](IValue& v) { return v.toEnumHolder()->value(); })},
@@ -110,6 +173,14 @@ constexpr Row kMiscRows[] = {
      kRandom},
     {"aten::initial_seed(Generator self) -> int",
      kernel([](IValue& self) { return static_cast<int64_t>(self.toGenerator().current_seed()); }), kRandom},
+    {"prim::PythonOp(Capsule host, ...) -> Any",
+     [](Stack& stack, size_t count) {
+       const auto host = c10::dynamic_intrusive_pointer_cast<HostCallable>(stack[stack.size() - count].toCapsule());
+       if (!host) fail("prim::PythonOp expects a function of the host");
+       stack.erase(stack.end() - static_cast<std::ptrdiff_t>(count));
+       host->call(stack, count - 1);
+     },
+     kEffect, Restriction::Process},
     {"aten::is_scripting() -> bool", kernel([]() { return true; })},
     {"aten::has_torch_function(...) -> bool",
      [](Stack& stack, size_t count) {
@@ -124,6 +195,22 @@ constexpr Row kMiscRows[] = {
      kEffect},
     {"aten::get_autocast_dtype(str device_type) -> ScalarType", kernel([](const std::string& type) {
        return static_cast<int64_t>(at::autocast::get_autocast_dtype(c10::Device(type).type()));
+     }),
+     kEffect},
+    // What the prelude's torch.autocast and torch.inference_mode are made of.
+    {"cresset::enter_autocast(str device_type, int? dtype, bool enabled, bool? cache_enabled) -> int[]",
+     kernel([](const std::string& type, IValue& dtype, bool enabled, IValue& caches) {
+       return enterAutocast(type, dtype, enabled, caches);
+     }),
+     kEffect},
+    {"cresset::exit_autocast(str device_type, int[] previous) -> ()",
+     kernel([](const std::string& type, const std::vector<int64_t>& previous) { exitAutocast(type, previous); }),
+     kEffect},
+    {"cresset::enter_inference_mode(bool mode) -> ()",
+     kernel([](bool mode) { inferenceModes().push_back(std::make_unique<c10::InferenceMode>(mode)); }), kEffect},
+    {"cresset::exit_inference_mode() -> ()", kernel([]() {
+       if (inferenceModes().empty()) fail("exit_inference_mode without enter_inference_mode");
+       inferenceModes().pop_back();
      }),
      kEffect},
     {"prim::TimePoint() -> int", kernel([]() {

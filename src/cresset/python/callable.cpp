@@ -28,6 +28,7 @@ struct Parameter {
   std::optional<IValue> default_value;
   bool keyword_only;
   bool is_tensor;
+  std::optional<int32_t> count;  // of a list for which one number stands for so many (int[2])
 };
 
 /// A function's schema in the form that binding wants.
@@ -79,7 +80,7 @@ const Signature& signatureOf(Target& target) {
     if (!name) throw py::error_already_set();
     signature->parameters.push_back(
         {name, argument.type(), argument.default_value(), argument.kwarg_only(),
-         argument.type()->kind() == c10::TypeKind::TensorType});
+         argument.type()->kind() == c10::TypeKind::TensorType, argument.N()});
   }
   signature->return_type = schema.returns().empty() ? TypePtr(c10::NoneType::get()) : schema.returns()[0].type();
   target.signature = std::move(signature);
@@ -116,6 +117,12 @@ class StackLease {
   Stack stack_;
 };
 
+py::object repeated(PyObject* number, int32_t count) {
+  py::tuple numbers(static_cast<size_t>(count));
+  for (size_t i = 0; i < numbers.size(); ++i) numbers[i] = py::handle(number);
+  return numbers;
+}
+
 void pushArgument(Stack& stack, const Signature& signature, size_t index, PyObject* object) {
   const Parameter& parameter = signature.parameters[index];
   if (parameter.is_tensor && THPVariable_CheckExact(object)) {
@@ -127,6 +134,10 @@ void pushArgument(Stack& stack, const Signature& signature, size_t index, PyObje
         signature.schema->arguments()[index], typeName(object), index, shortRepr(object));
   };
   try {
+    if (parameter.count && (PyLong_Check(object) || PyFloat_Check(object))) {
+      stack.push_back(toIValue(repeated(object, *parameter.count).ptr(), parameter.type));
+      return;
+    }
     stack.push_back(toIValue(object, parameter.type));
   } catch (const CastError& error) {
     throw UserError(mismatch() + "\nCast error details: " + error.what());

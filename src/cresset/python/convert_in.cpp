@@ -16,8 +16,9 @@
 #include <torch/csrc/QScheme.h>
 #include <torch/csrc/Stream.h>
 
-#include "cresset/interpreter/object_slots.h"
+#include "cresset/ops/object_slots.h"
 #include "cresset/ir/parser.h"
+#include "cresset/python/script.h"
 
 namespace cresset::python {
 
@@ -486,6 +487,7 @@ TypePtr infer(PyObject* object, int nesting) {
   if (THPStream_Check(object)) return c10::StreamObjType::get();
   if (ObjectPtr found = unwrapObject(object)) return found->type();
   if (auto future = unwrapFuture(object)) return c10::FutureType::create(future->elementType());
+  if (TypePtr known = knownTypeOfClass(reinterpret_cast<PyObject*>(Py_TYPE(object)))) return known;
   if (PyTuple_Check(object)) {
     std::vector<TypePtr> elements;
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(object); ++i)

@@ -10,6 +10,9 @@
 
 #include <unordered_map>
 
+#include "cresset/ops/object_slots.h"
+#include "cresset/python/script.h"
+
 namespace cresset::python {
 
 namespace {
@@ -60,7 +63,10 @@ py::object tupleToPython(const c10::ivalue::Tuple& tuple, const TypePtr& hint) {
     PyTuple_SET_ITEM(
         result.ptr(), static_cast<Py_ssize_t>(i), toPython(elements[i], types ? types->elements()[i] : TypePtr()));
   }
-  if (named) return namedTupleClass(*named)(*result);
+  if (named) {
+    if (py::object cls = pythonClassOf(*named)) return cls(*result);
+    return namedTupleClass(*named)(*result);
+  }
   return result;
 }
 
@@ -75,6 +81,7 @@ struct EnumClasses {
 
 py::object enumToPython(const c10::ivalue::EnumHolder& holder) {
   auto type = holder.type();
+  if (py::object cls = pythonClassOf(*type)) return cls[stringToPython(holder.name())];
   auto& classes = EnumClasses::get();
   auto& entry = classes.by_type[type.get()];
   if (!entry.second) {
@@ -90,7 +97,29 @@ py::object enumToPython(const c10::ivalue::EnumHolder& holder) {
 
 }  // namespace
 
+namespace {
+
+/// An instance of the Python class that a script class was made from, with a copy of the object's attributes: objects
+/// of such classes are plain Python objects on both ways, as under torch.jit. Null if there is no such class.
+py::object plainInstance(const c10::ivalue::Object& object) {
+  const auto type = object.type();
+  if (type->is_module()) return {};
+  const py::object cls = pythonClassOf(*type);
+  if (!cls) return {};
+  py::object result = cls.attr("__new__")(cls);
+  for (size_t slot = 0; slot < type->numAttributes(); ++slot) {
+    const py::object value = toPyObject(readSlot(object, slot), type->getAttribute(slot));
+    // Past __setattr__, which frozen dataclasses refuse and others may watch.
+    const py::str name(type->getAttributeName(slot));
+    if (PyObject_GenericSetAttr(result.ptr(), name.ptr(), value.ptr()) != 0) throw py::error_already_set();
+  }
+  return result;
+}
+
+}  // namespace
+
 c10::EnumTypePtr enumTypeOf(PyObject* python_class) {
+  if (TypePtr type = knownTypeOfClass(python_class)) return type->cast<c10::EnumType>();
   auto& by_class = EnumClasses::get().by_class;
   auto it = by_class.find(python_class);
   return it == by_class.end() ? nullptr : it->second;
@@ -165,7 +194,10 @@ PyObject* toPython(IValue value, const TypePtr& hint) {
     const Releasing releasing(value);
     return dictToPython(value.toGenericDict());
   }
-  if (value.isObject()) return wrapObject(value.toObject()).release().ptr();
+  if (value.isObject()) {
+    if (py::object plain = plainInstance(value.toObjectRef())) return plain.release().ptr();
+    return wrapObject(value.toObject()).release().ptr();
+  }
   if (value.isDevice()) return THPDevice_New(value.toDevice());
   if (value.isEnum()) return enumToPython(*value.toEnumHolder()).release().ptr();
   if (value.isFuture()) return wrapFuture(value.toFuture()).release().ptr();

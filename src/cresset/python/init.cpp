@@ -3,6 +3,7 @@
 #include "cresset/python/common.h"
 #include "cresset/python/modules.h"
 #include "cresset/python/saving.h"
+#include "cresset/python/script.h"
 
 PYBIND11_MODULE(_C, module) {
   using namespace cresset::python;
@@ -19,6 +20,7 @@ PYBIND11_MODULE(_C, module) {
   bindProgram(module);
   bindHost(module);
   bindSaving(module);
+  bindScript(module);
   bindModules(module);
   bindTracing(module);
   module.attr("__version__") = CRESSET_VERSION;

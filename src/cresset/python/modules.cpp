@@ -6,6 +6,8 @@
 
 #include <unordered_map>
 
+#include "cresset/python/modules_methods.h"
+#include "cresset/python/script.h"
 #include "cresset/python/shared_program.h"
 
 namespace cresset::python {
@@ -27,19 +29,16 @@ ModuleInfo::Container containerOf(const std::string& name) {
   return ModuleInfo::Container::None;
 }
 
-/// A class of the shared Program. `name` is mangled if it is taken. Attributes are (name, type, kind), where kind is
-/// "parameter", "buffer" or "".
-std::shared_ptr<ModuleInfo> defineModule(
-    const std::string& name, py::object python_class, const py::list& attributes, const py::dict& constants,
-    const std::string& container, std::vector<std::string> items) {
+/// A class of the shared Program, for a _Description (cresset/_modules.py), under the name of the Python class, mangled
+/// if that is taken. Attributes are (name, type, kind), where kind is "parameter", "buffer" or "".
+std::shared_ptr<ModuleInfo> defineModule(const py::object& description, const py::list& attributes) {
   const std::shared_ptr<Program>& program = sharedProgram();
-  std::optional<DefinitionScope> scope;
-  {
-    py::gil_scoped_release no_gil;  // whoever holds the lock may need the GIL
-    scope.emplace(*program);
-  }
+  const py::object cls = description.attr("cls");
+  // A class that was made to stand for another says so.
+  const py::object name = py::getattr(cls, "_jit_override_qualname", py::none());
   auto type = c10::ClassType::create(
-      program->mangle(c10::QualifiedName(name)), program->asCompilationUnit(), /*is_module=*/true);
+      program->mangle(name.is_none() ? qualifiedNameOf(cls) : c10::QualifiedName(py::cast<std::string>(name))),
+      program->asCompilationUnit(), /*is_module=*/true);
   program->registerType(type);
   for (py::handle attribute : attributes) {
     const auto entry = py::cast<py::tuple>(attribute);
@@ -47,15 +46,29 @@ std::shared_ptr<ModuleInfo> defineModule(
     type->addAttribute(
         py::cast<std::string>(entry[0]), typeFromPython(entry[1]), kind == "parameter", kind == "buffer");
   }
-  for (auto [constant, value] : constants)
+  for (auto [constant, value] : py::cast<py::dict>(description.attr("constants")))
     type->addConstant(py::cast<std::string>(constant), toInferredIValue(value.ptr()));
+
   auto info = std::make_shared<ModuleInfo>();
   info->type = type;
-  info->python_class = std::move(python_class);
-  info->container = containerOf(container);
-  info->items = std::move(items);
+  info->python_class = cls;
+  info->container = containerOf(py::cast<std::string>(description.attr("container")));
+  for (py::handle item : description.attr("items")) info->items.push_back(py::cast<std::string>(item));
+  for (py::handle submodule : description.attr("modules")) info->submodules.push_back(py::cast<std::string>(submodule));
+  for (auto [key, function] : py::cast<py::dict>(description.attr("functions")))
+    info->functions.emplace(py::cast<std::string>(key), py::reinterpret_borrow<py::object>(function));
+  for (auto [key, function] : py::cast<py::dict>(description.attr("overrides")))
+    info->overrides.emplace(py::cast<std::string>(key), py::reinterpret_borrow<py::object>(function));
+  for (auto [key, signatures] : py::cast<py::dict>(description.attr("overloads"))) {
+    auto& names = info->overloads[py::cast<std::string>(key)];
+    for (py::handle signature : signatures) names.push_back(py::cast<std::string>(signature[py::int_(0)]));
+  }
+  for (auto [key, reason] : py::cast<py::dict>(description.attr("failed")))
+    info->failed.emplace(py::cast<std::string>(key), py::cast<std::string>(reason));
+  for (py::handle ignored : description.attr("ignored")) info->ignored.insert(py::cast<std::string>(ignored));
+
   infos().emplace(type.get(), info);
-  scope->commit();
+  ScriptSession::onRollback([type] { infos().erase(type.get()); });
   return info;
 }
 
@@ -76,9 +89,8 @@ void bindModules(py::module_& module) {
   py::class_<ModuleInfo, std::shared_ptr<ModuleInfo>>(module, "_ModuleInfo", py::module_local())
       .def_property_readonly("type", [](const ModuleInfo& self) { return typeToPython(self.type); })
       .def("new_object", newObject);
-  module.def(
-      "_define_module", defineModule, py::arg("name"), py::arg("python_class"), py::arg("attributes"),
-      py::arg("constants"), py::arg("container"), py::arg("items"));
+  module.def("_define_module", defineModule, py::arg("description"), py::arg("attributes"));
+  bindModuleMethods(module);
 }
 
 }  // namespace cresset::python

@@ -23,8 +23,12 @@ struct ModuleInfo {
   c10::ClassTypePtr type;
   py::object python_class;
   Container container = Container::None;
-  /// Names of the submodules, in order; for parameter containers, of the parameters.
+  /// What a container contains, in order.
   std::vector<std::string> items;
+  /// Names of the submodules, in order.
+  std::vector<std::string> submodules;
+  /// Methods that the one object that the class was made for has in place of its Python class's.
+  std::map<std::string, py::object> overrides;
   /// Functions that are attributes: Python's, scripted ones, builtin operators.
   std::map<std::string, py::object> functions;
   /// Methods with several signatures: the names under which each is compiled.

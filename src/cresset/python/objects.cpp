@@ -8,8 +8,8 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "cresset/interpreter/object_slots.h"
 #include "cresset/module/values.h"
+#include "cresset/ops/object_slots.h"
 
 namespace cresset::python {
 
@@ -187,6 +187,11 @@ void bindObjects(py::module_& module) {
       .def(
           "has_constant",
           [](const ObjectHandle& self, const std::string& name) { return self.object->type()->hasConstant(name); })
+      .def(
+          "attribute_type",
+          [](const ObjectHandle& self, const std::string& name) {
+            return typeToPython(self.object->type()->getAttribute(name));
+          })
       .def("getattr", getAttribute)
       .def("setattr", setAttribute)
       .def("method", findMethod)

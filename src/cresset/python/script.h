@@ -49,10 +49,10 @@ class ScriptSession {
 /// The `def` of a Python function, as its file has it now; decorators are left out. Throws UserError if the source
 /// can't be found, is no `def` (a lambda), or is outside the language.
 Def readFunction(py::handle function);
-/// The `class` statement of a Python class. With `header_only`, methods and other statements of the body are left out.
-ClassDef readClass(py::handle cls);
-/// Where a function's `def` or a class stands, for messages; an empty range if that is not known.
+/// Where a function's `def` line or a class stands, for messages; an empty range if that is not known.
 SourceRange placeOf(py::handle function_or_class);
+/// The function itself, without what functools.wraps put around it.
+py::object unwrapFunction(py::handle function);
 
 // ---- script_resolver.cpp: names
 
@@ -119,10 +119,16 @@ struct MethodOptions {
   SourceRange range;
   /// Null: that of the function itself.
   ResolverPtr resolver;
+  /// A function whose parameters and result are those of the method; empty: its own. For one of several overloads.
+  py::object overload;
+  /// For classmethods: the first parameter is left out, and means this type in the body.
+  TypePtr class_method_of;
 };
 /// Declares it and queues its body. The caller adds it to the class. @unused ones get a body that raises, @ignore ones
 /// a body that calls back into Python.
 Function& declareMethod(py::handle function, const MethodOptions& options);
+/// As that, for a text that was made; `options.resolver` must be given.
+Function& declareText(const Def& def, const MethodOptions& options);
 /// "__torch__.package.name" of a function or class, as torch.jit names it.
 c10::QualifiedName qualifiedNameOf(py::handle object);
 /// The signatures that were declared for `function` by @torch.jit._overload (or of a method, by _overload_method):
@@ -137,8 +143,12 @@ Function* functionBeingCompiled();
 
 // ---- script_ignored.cpp: calls back into Python
 
-/// A function that calls a Python function: ^name(…) in graphs. `signature_of` (usually the same function) says types.
-SugaredValuePtr pythonCallable(py::handle callable, const SourceRange& range);
+/// What calls `callable` from a program: ^name(…) in graphs. The annotations of the Python function `signature_of`
+/// (usually the same object) say the types; `bound`: its first parameter is not passed, `callable` being bound to it.
+/// `self_type`: the type of the first parameter, for methods that are called with their receiver.
+SugaredValuePtr pythonCallable(
+    py::handle callable, py::handle signature_of, bool bound, const SourceRange& range,
+    const TypePtr& self_type = TypePtr());
 
 // ---- script_bind.cpp
 void bindScript(py::module_& module);

@@ -25,6 +25,7 @@ std::string describe(const std::string& message, const SourceRange& range, const
   };
   addPicture(range);
   for (size_t i = 0; i < stack.size(); ++i) {
+    if (!stack[i].second) continue;  // only the name of the caller of the one before
     out += "\n'" + stack[i].first + "' is being compiled since it was called from";
     // The caller is the next entry; the outermost call comes from outside of all functions.
     out += i + 1 < stack.size() ? " '" + stack[i + 1].first + "'" : std::string(" here");

@@ -111,6 +111,7 @@ struct Lexer::Impl {
 
   std::shared_ptr<const Source> source;
   bool layout;
+  bool ends_at_dedent;
   std::string_view text;  // up to the end of the part
   size_t pos = 0;
   bool line_start = true;  // the next token is the first of a logical line
@@ -122,8 +123,12 @@ struct Lexer::Impl {
   Token ahead;
   bool has_ahead = false;
 
-  Impl(const SourceRange& part, bool layout)
-      : source(part.source), layout(layout), text(source->text().data(), part.end), pos(part.begin) {
+  Impl(const SourceRange& part, bool layout, bool ends_at_dedent)
+      : source(part.source),
+        layout(layout),
+        ends_at_dedent(ends_at_dedent),
+        text(source->text().data(), part.end),
+        pos(part.begin) {
     if (pos == 0 && text.substr(0, 3) == "\xef\xbb\xbf") pos = 3;  // a byte order mark
     current = lex();
   }
@@ -206,6 +211,11 @@ struct Lexer::Impl {
     while (indents.size() > 1 && indents.back().column > indent.column) {
       indents.pop_back();
       ++pending_dedents;
+    }
+    if (ends_at_dedent && indents.back().column > indent.column) {
+      text = text.substr(0, begin);
+      pos = begin;
+      return false;
     }
     if (indents.back().column != indent.column || indents.back().narrow != indent.narrow) {
       fail("this line's indentation matches no enclosing block", begin, pos);
@@ -436,7 +446,8 @@ struct Lexer::Impl {
 
 Lexer::Lexer(std::shared_ptr<const Source> source, bool layout)
     : Lexer(SourceRange{source, 0, static_cast<uint32_t>(source->text().size())}, layout) {}
-Lexer::Lexer(const SourceRange& part, bool layout) : impl_(std::make_unique<Impl>(part, layout)) {}
+Lexer::Lexer(const SourceRange& part, bool layout, bool ends_at_dedent)
+    : impl_(std::make_unique<Impl>(part, layout, ends_at_dedent)) {}
 Lexer::~Lexer() = default;
 
 const Token& Lexer::cur() const {

@@ -134,8 +134,9 @@ bool isNameCharacter(char c);
 class Lexer {
  public:
   explicit Lexer(std::shared_ptr<const Source> source, bool layout = true);
-  /// The tokens of a part of a source; their ranges refer to the whole.
-  explicit Lexer(const SourceRange& part, bool layout = true);
+  /// The tokens of a part of a source; their ranges refer to the whole. With `ends_at_dedent`, the text ends before the
+  /// first line that is indented less than its first line.
+  explicit Lexer(const SourceRange& part, bool layout = true, bool ends_at_dedent = false);
   ~Lexer();
 
   const Token& cur() const;

@@ -1,2 +1,2 @@
 # run: tree
-async def g(): pass  # error: 'async' is not supported
+async def g(): pass  # error: async functions, loops and 'with' aren't supported

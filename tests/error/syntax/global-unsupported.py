@@ -1,2 +1,2 @@
 # run: tree
-global x  # error: 'global' is not supported
+global x  # error: global variables aren't supported

@@ -1,2 +1,2 @@
 # run: tree
-import math  # error: 'import' is not supported inside
+import math  # error: import statements aren't supported inside

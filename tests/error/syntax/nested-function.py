@@ -1,5 +1,5 @@
 # run: tree
 def f(x):
-  def g(y):  # error: a function inside a function is not supported
+  def g(y):  # error: function definitions aren't supported inside a function
     return y
   return g(x)

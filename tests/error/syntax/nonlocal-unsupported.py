@@ -1,2 +1,2 @@
 # run: tree
-nonlocal x  # error: 'nonlocal' is not supported
+nonlocal x  # error: nonlocal variables aren't supported

@@ -1,3 +1,3 @@
 # run: tree
-try:  # error: 'try' is not supported
+try:  # error: try blocks aren't supported
   pass

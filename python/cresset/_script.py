@@ -1,0 +1,107 @@
+"""cresset.script: Python functions, classes and modules as programs."""
+
+import functools
+import inspect
+import sys
+import types
+
+import torch
+
+from . import _C, _builtins
+from ._objects import ScriptModule, ScriptObject
+
+_builtins.register()
+
+
+def is_tracing():
+    """Whether this thread records what it runs (:func:`cresset.trace`)."""
+    tracing = getattr(_C, "_is_tracing", None)
+    return tracing is not None and tracing()
+
+
+def script(obj, optimize=None, _frames_up=0, _rcb=None, example_inputs=None):
+    """Compiles a Python function, class or module.
+
+    A function becomes a :class:`cresset.ScriptFunction`; what it calls is compiled too. A class is made known to scripts
+    and returned as it is. A module becomes a :class:`cresset.ScriptModule` that shares its parameters. Usable as a
+    decorator. ``example_inputs`` is accepted for torch.jit's sake and not needed: types come from annotations.
+    """
+    if isinstance(obj, (_C.ScriptFunction, _C.ScriptMethod, ScriptModule, ScriptObject)):
+        return obj
+    _refuse_other_compilers(obj)
+    locals_of_caller = sys._getframe(_frames_up + 1).f_locals
+    if isinstance(obj, torch.nn.Module):
+        return _script_module(obj, locals_of_caller)
+    if inspect.isclass(obj):
+        return _script_class(obj, locals_of_caller)
+    if isinstance(obj, types.MethodType):
+        raise RuntimeError(
+            f"'{obj.__qualname__}' is a method bound to {type(obj.__self__).__name__}: script the module or the class that "
+            "it belongs to"
+        )
+    if not isinstance(obj, types.FunctionType):
+        if isinstance(obj, (list, dict)):
+            raise TypeError(f"a {type(obj).__name__} can't be scripted by itself: pass it to a scripted function")
+        if callable(obj) and not isinstance(obj, types.BuiltinFunctionType):
+            raise RuntimeError(
+                f"an object of class '{type(obj).__name__}' can't be scripted: script its class, or a function"
+            )
+        raise RuntimeError(f"{obj!r} can't be scripted: expected a Python function, a class or an nn.Module")
+    return _script_function(obj, locals_of_caller)
+
+
+def _script_function(fn, locals_of_caller):
+    if getattr(fn, "__script_if_tracing_wrapper", False):
+        fn = fn.__original_fn
+    compiled = _C._script_function(fn, _annotation_scope(locals_of_caller))
+    compiled.__wrapped__ = fn
+    return compiled
+
+
+def _annotation_scope(scope):
+    """The names of a calling function; of a module they are known anyway."""
+    return None if "__builtins__" in scope else dict(scope)
+
+
+def _script_class(cls, locals_of_caller):
+    if issubclass(cls, torch.nn.Module):
+        raise RuntimeError(
+            f"Type '{cls}' cannot be compiled since it inherits from nn.Module, consider passing an instance instead"
+        )
+    _C._script_class(cls, _annotation_scope(locals_of_caller))
+    return cls
+
+
+def _script_module(module, locals_of_caller):
+    from . import _modules
+
+    return _modules.convert(module, scope=_annotation_scope(locals_of_caller))
+
+
+def _refuse_other_compilers(obj):
+    kind = type(obj)
+    if kind.__module__.startswith("torch.jit") or isinstance(obj, (torch._C.ScriptFunction, torch._C.ScriptModule)):
+        raise RuntimeError(
+            f"this is a {kind.__module__}.{kind.__qualname__}, which torch.jit has compiled already. Pass the Python function "
+            "or the nn.Module that it was made from, or save it with torch.jit.save and load it with cresset.load"
+        )
+
+
+def interface(cls):
+    """Marks a class as an interface: a list of methods that other classes and modules may implement."""
+    if not inspect.isclass(cls):
+        raise RuntimeError("interface must be applied to a class")
+    cls.__torch_script_interface__ = True
+    _C._script_class(cls, _annotation_scope(sys._getframe(1).f_locals))
+    return cls
+
+
+def script_method(fn):
+    """Marks a method of a :class:`cresset.ScriptModule` subclass to be compiled."""
+    fn._cresset_script_method = True
+    return fn
+
+
+@functools.cache
+def _signature(compiled):
+    return inspect.signature(compiled.__wrapped__)

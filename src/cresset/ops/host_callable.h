@@ -1,0 +1,19 @@
+// Code of the program that embeds Cresset (a Python function, say), which a graph calls: a node `^name(…)` of kind
+// prim::PythonOp, whose first input is a constant that holds the callable. Such a call can run, but not be saved.
+#pragma once
+
+#include <ATen/core/ivalue.h>
+
+#include <string>
+#include <vector>
+
+namespace cresset {
+
+class HostCallable : public torch::CustomClassHolder {
+ public:
+  virtual std::string name() const = 0;
+  /// Pops `num_args` values from the end of the stack, pushes the result. Called from any thread that runs a script.
+  virtual void call(std::vector<c10::IValue>& stack, size_t num_args) const = 0;
+};
+
+}  // namespace cresset

@@ -1,0 +1,556 @@
+// Sessions, and the declaration of Python functions.
+//
+// A body is compiled after its declaration, from a queue, unless a caller needs the type of its result earlier: the C++
+// stack does not grow with the length of a chain of calls. The queue remembers from where each function was first
+// called, for the stack of compilation in errors.
+#include <ATen/core/class_type.h>
+
+#include <algorithm>
+#include <deque>
+#include <mutex>
+#include <unordered_map>
+#include <utility>
+
+#include "cresset/frontend/calls.h"
+#include "cresset/python/script_names.h"
+
+namespace cresset::python {
+
+namespace {
+
+/// From where a function was first called.
+struct CallSite {
+  Function* caller;  // null: from Python
+  SourceRange range;
+};
+
+/// What the thread that holds the definition lock is at. One for the process: the lock guards it.
+struct Compilation {
+  int depth = 0;
+  std::deque<Function*> queue;
+  std::unordered_map<Function*, CallSite> call_sites;
+  std::vector<std::function<void()>> undo;
+  std::vector<Function*> being_compiled;  // innermost last
+  std::vector<std::string> warnings;
+
+  static Compilation& get() {
+    static auto* instance = new Compilation;
+    return *instance;
+  }
+};
+
+/// The functions that were declared, by Python function. An entry lives as long as its key.
+struct KnownFunctions {
+  struct Entry {
+    py::object weak;
+    Function* function;
+  };
+  std::unordered_map<PyObject*, Entry> entries;
+  size_t next_sweep = 256;
+
+  static KnownFunctions& get() {
+    static auto* instance = new KnownFunctions;
+    return *instance;
+  }
+  Function* find(py::handle function) {
+    auto it = entries.find(function.ptr());
+    if (it == entries.end()) return nullptr;
+    if (it->second.weak().is(function)) return it->second.function;
+    entries.erase(it);  // another function at the address of one that is gone
+    return nullptr;
+  }
+  void add(py::handle function, Function* declared) {
+    if (entries.size() >= next_sweep) {
+      std::erase_if(entries, [](const auto& entry) { return entry.second.weak().is_none(); });
+      next_sweep = std::max<size_t>(256, 2 * entries.size());
+    }
+    py::object weak = py::reinterpret_steal<py::object>(PyWeakref_NewRef(function.ptr(), nullptr));
+    if (!weak) throw py::error_already_set();
+    entries.insert_or_assign(function.ptr(), Entry{std::move(weak), declared});
+    ScriptSession::onRollback([this, key = function.ptr()] { entries.erase(key); });
+  }
+};
+
+UserError withCallers(UserError error, Function* function) {
+  const auto& sites = Compilation::get().call_sites;
+  std::vector<Function*> seen;
+  for (auto it = sites.find(function); it != sites.end() && it->second.caller; it = sites.find(it->second.caller)) {
+    if (std::find(seen.begin(), seen.end(), it->first) != seen.end()) break;
+    seen.push_back(it->first);
+    error = error.withCaller(it->first->name(), it->second.range);
+  }
+  // The outermost function, as the caller of the one before it.
+  if (!error.compilationStack().empty()) {
+    Function* outermost = seen.empty() ? function : sites.at(seen.back()).caller;
+    error = error.withCaller(outermost->name(), {});
+  }
+  return error;
+}
+
+/// Whether the range is in a file of torch or of Python's library, which users don't write.
+bool isInLibrary(const SourceRange& range) {
+  static const auto* folders = new std::vector<std::string>([] {
+    std::vector<std::string> result;
+    for (const char* name : {"torch", "linecache"}) {
+      const auto file = py::cast<std::string>(py::str(py::module_::import(name).attr("__file__")));
+      result.push_back(file.substr(0, file.rfind('/') + 1));
+    }
+    return result;
+  }());
+  if (!range) return false;
+  const std::string& file = range.source->name();
+  if (file.find("/site-packages/") != std::string::npos) return file.starts_with(folders->front());
+  return std::any_of(folders->begin(), folders->end(), [&](const std::string& f) { return file.starts_with(f); });
+}
+
+/// An error inside of a library's code, as an error of the line that called it.
+UserError atUsersLine(const UserError& error) {
+  const auto& stack = error.compilationStack();
+  if (!isInLibrary(error.range())) return error;
+  size_t i = 0;
+  while (i < stack.size() && (!stack[i].second || isInLibrary(stack[i].second))) ++i;
+  if (i == stack.size()) return error;
+  std::string inner = error.range().highlight();
+  if (!inner.empty()) inner.pop_back();
+  UserError result("'" + stack[i].first + "' can't be compiled: " + error.message() + "\n" + inner, stack[i].second);
+  for (++i; i < stack.size(); ++i) result = result.withCaller(stack[i].first, stack[i].second);
+  return result;
+}
+
+void compileQueue() {
+  auto& state = Compilation::get();
+  while (!state.queue.empty()) {
+    Function* function = state.queue.front();
+    state.queue.pop_front();
+    if (function->isBeingDefined()) continue;
+    try {
+      function->ensure_defined();
+    } catch (const UserError& error) {
+      throw atUsersLine(withCallers(error, function));
+    }
+  }
+}
+
+void enqueue(Function& function, const SourceRange& range) {
+  auto& state = Compilation::get();
+  Function* caller = state.being_compiled.empty() ? nullptr : state.being_compiled.back();
+  state.call_sites.insert_or_assign(&function, CallSite{range ? caller : nullptr, range});
+  state.queue.push_back(&function);
+}
+
+/// A decorator that replaced the function (functools.wraps): it is left out, as torch.jit does, but not silently.
+void noteWrapper(py::handle wrapper, const py::object& function) {
+  if (!PyFunction_Check(wrapper.ptr()) || py::hasattr(wrapper, "__script_if_tracing_wrapper")) return;
+  Compilation::get().warnings.push_back(
+      "'" + py::cast<std::string>(function.attr("__qualname__")) +
+      "' is compiled without its decorator, which scripts can't run: what the decorator does before and after the call "
+      "is "
+      "left out");
+}
+
+struct NowCompiling {
+  explicit NowCompiling(Function& function) { Compilation::get().being_compiled.push_back(&function); }
+  ~NowCompiling() { Compilation::get().being_compiled.pop_back(); }
+};
+
+/// The annotation of a result whose text can't be read; UnusedNames knows what it means.
+constexpr const char* kLiveResult = "_live_result";
+
+/// The `def` of an @unused function: any arguments, and a body that raises. Nothing of it has to be TorchScript, so its
+/// parameters are taken from the live function if the text can't be read.
+Def unusedDef(py::handle function, bool is_method) {
+  SourceRange range = placeOf(function);
+  std::vector<Param> params;
+  Maybe<Expr> result = Maybe<Expr>::none(range);
+  const auto add = [&](const std::string& name, const SourceRange& at, bool keyword_only) {
+    const bool self = is_method && params.empty();
+    const Maybe<Expr> type = self ? Maybe<Expr>::none(at) : Maybe<Expr>::some(Var::make(Ident::make(at, "Any")));
+    params.push_back(Param::make(at, Ident::make(at, name), type, Maybe<Expr>::none(at), keyword_only));
+  };
+  std::string name = py::cast<std::string>(function.attr("__name__"));
+  try {
+    const Def def = readFunction(function);
+    for (const Param param : def.decl().params()) add(param.name().name(), param.range(), param.kwargOnly());
+    result = def.decl().returnType();
+  } catch (const UserError&) {
+    py::object code = function.attr("__code__");
+    py::tuple names = code.attr("co_varnames");
+    const auto positional = py::cast<size_t>(code.attr("co_argcount"));
+    const auto keyword_only = py::cast<size_t>(code.attr("co_kwonlyargcount"));
+    for (size_t i = 0; i < positional + keyword_only; ++i) add(py::cast<std::string>(names[i]), range, i >= positional);
+    if (py::object(function.attr("__annotations__")).contains("return"))
+      result = Maybe<Expr>::some(Var::make(Ident::make(range, kLiveResult)));
+  }
+  const Expr error = Apply::make(
+      range, Var::make(Ident::make(range, "RuntimeError")),
+      ListView<Expr>::make(range, {StringLiteral::make(range, "Cannot call @unused methods")}),
+      ListView<Attr>::make(range, {}));
+  return Def::make(
+      range, Ident::make(range, name), Decl::make(range, ListView<Param>::make(range, params), result),
+      ListView<Stmt>::make(range, {Raise::make(range, error)}), ListView<Expr>::make(range, {}));
+}
+
+Function& declareBody(const c10::QualifiedName& name, FunctionBody body, py::handle python, const SourceRange& range) {
+  Program& program = *sharedProgram();
+  const Def def = body.def;
+  const bool is_init = body.self_type && def.name().name() == "__init__";
+  // The schema comes first: reading annotations may lead back here, and what it declares must be complete by then.
+  std::optional<c10::FunctionSchema> schema;
+  if (def.decl().returnType().present() || is_init) {
+    schema = schemaOf(def, program, body.resolver, body.self_type);
+    if (is_init && schema->returns().empty())
+      schema = schema->cloneWithReturns({c10::Argument("", c10::NoneType::get())});
+    schema = c10::FunctionSchema(
+        name.name(), "", schema->arguments(), schema->returns(), schema->is_vararg(), schema->is_varret());
+  }
+  Function& function = program.declare(program.mangle(name), [body = std::move(body)](Function& f) {
+    NowCompiling now(f);
+    compileBody(f, body);
+  });
+  function.setSourceRange(def.range());
+  if (schema) function.setSchema(std::move(*schema));
+  if (python) {
+    py::object doc = py::getattr(python, "__doc__", py::none());
+    if (PyUnicode_Check(doc.ptr())) function.setDocString(py::cast<std::string>(doc));
+  }
+  enqueue(function, range);
+  return function;
+}
+
+}  // namespace
+
+struct ScriptSession::Impl {
+  std::optional<DefinitionScope> scope;
+  bool outermost = false;
+};
+
+ScriptSession::ScriptSession() : impl_(std::make_unique<Impl>()) {
+  {
+    // The lock before the GIL: whoever compiles has the lock and may be waiting for the GIL.
+    py::gil_scoped_release no_gil;
+    impl_->scope.emplace(*sharedProgram());
+  }
+  impl_->outermost = Compilation::get().depth++ == 0;
+}
+
+ScriptSession::~ScriptSession() {
+  auto& state = Compilation::get();
+  --state.depth;
+  if (impl_->outermost) {
+    for (size_t i = state.undo.size(); i-- > 0;) state.undo[i]();
+    state.undo.clear();
+    state.queue.clear();
+    state.call_sites.clear();
+    state.warnings.clear();
+  } else {
+    impl_->scope->commit();  // the outermost session decides
+  }
+}
+
+void ScriptSession::finish() {
+  compileQueue();
+  if (!impl_->outermost) return;
+  for (const std::string& warning : std::exchange(Compilation::get().warnings, {})) {
+    if (PyErr_WarnEx(PyExc_UserWarning, warning.c_str(), 2) != 0) throw py::error_already_set();
+  }
+  Compilation::get().undo.clear();
+  impl_->scope->commit();
+}
+
+void ScriptSession::onRollback(std::function<void()> undo) {
+  auto& state = Compilation::get();
+  if (state.depth > 0) state.undo.push_back(std::move(undo));
+}
+
+Function* functionBeingCompiled() {
+  auto& stack = Compilation::get().being_compiled;
+  return stack.empty() ? nullptr : stack.back();
+}
+
+Mark markOf(py::handle function) {
+  // The modifier is a sentence that begins with the decorator's name.
+  static constexpr std::pair<std::string_view, Mark> kModifiers[] = {
+      {"unused ", Mark::Unused}, {"ignore ", Mark::Ignore}, {"export ", Mark::Export}, {"_drop ", Mark::IgnoreDrop}};
+  py::object modifier = attributeOrNull(function, "_torchscript_modifier");
+  if (!modifier || !PyUnicode_Check(modifier.ptr())) return Mark::None;
+  const auto text = py::cast<std::string>(modifier);
+  for (const auto& [prefix, mark] : kModifiers) {
+    if (text.starts_with(prefix)) return mark;
+  }
+  return Mark::None;
+}
+
+c10::QualifiedName qualifiedNameOf(py::handle object) {
+  py::object name = attributeOrNull(object, "__name__");
+  std::string short_name = name ? py::cast<std::string>(py::str(name)) : typeName(object.ptr());
+  if (short_name == "<lambda>") short_name = "_lambda";
+  py::object module = attributeOrNull(object, "__module__");
+  std::string path = "__torch__";
+  if (module && PyUnicode_Check(module.ptr())) {
+    const auto text = py::cast<std::string>(module);
+    if (text != "__main__") path += "." + text;
+  }
+  // Names of modules that are no identifiers (`python -m a-b`, notebooks' cells) would make a name that no text can
+  // say.
+  for (char& c : path) {
+    if (c != '.' && c != '_' && !std::isalnum(static_cast<unsigned char>(c))) c = '_';
+  }
+  return c10::QualifiedName(c10::QualifiedName(path), short_name);
+}
+
+Function& declareFunction(py::handle wrapped, const SourceRange& range) {
+  const py::object function = unwrapFunction(wrapped);
+  if (Function* known = KnownFunctions::get().find(function)) return *known;
+  MethodOptions options;
+  options.name = qualifiedNameOf(function);
+  options.range = range;
+  try {
+    Function& declared = declareMethod(wrapped, options);
+    KnownFunctions::get().add(function, &declared);
+    return declared;
+  } catch (const UserError& error) {
+    if (!range) throw;
+    throw error.withCaller(options.name.name(), range);
+  }
+}
+
+namespace {
+
+/// The names that a function sees, and one more.
+class WithName : public Resolver {
+ public:
+  WithName(ResolverPtr names, std::string name, TypePtr type)
+      : names_(std::move(names)), name_(std::move(name)), type_(std::move(type)) {}
+  SugaredValuePtr resolveValue(const std::string& name, EmitContext& cx, const SourceRange& range) override {
+    return name == name_ ? valueOfType(type_) : names_->resolveValue(name, cx, range);
+  }
+  TypePtr resolveType(const std::string& name, const SourceRange& range) override {
+    return name == name_ ? type_ : names_->resolveType(name, range);
+  }
+  bool shadowsTypes() const override { return names_->shadowsTypes(); }
+  std::string resolveConstructor(const std::string& name) override { return names_->resolveConstructor(name); }
+  std::optional<IValue> resolveDefault(
+      const std::string& name, const TypePtr& type, const SourceRange& range) override {
+    return names_->resolveDefault(name, type, range);
+  }
+
+ private:
+  ResolverPtr names_;
+  std::string name_;
+  TypePtr type_;
+};
+
+/// The names that an @unused function sees. Defaults that scripts don't know are None: nothing reads them.
+class UnusedNames : public WithName {
+ public:
+  UnusedNames(ResolverPtr names, py::handle function) : WithName(std::move(names), "", nullptr) {
+    py::object annotations = py::getattr(function, "__annotations__", py::dict());
+    if (annotations.contains("return")) result_ = annotations["return"];
+  }
+  ~UnusedNames() override {
+    py::gil_scoped_acquire gil;
+    result_ = py::object();
+  }
+  TypePtr resolveType(const std::string& name, const SourceRange& range) override {
+    if (name != kLiveResult) return WithName::resolveType(name, range);
+    py::gil_scoped_acquire gil;
+    return requireTypeOfAnnotation(result_, range, nullptr);
+  }
+  std::optional<IValue> resolveDefault(
+      const std::string& name, const TypePtr& type, const SourceRange& range) override {
+    try {
+      return WithName::resolveDefault(name, type, range);
+    } catch (const UserError&) {
+      return IValue();
+    }
+  }
+
+ private:
+  py::object result_;
+};
+
+/// The `def` of an implementation with the parameters' and result's types of one of its overloads, and its defaults.
+Def withSignature(const Def& implementation, const Def& overload) {
+  std::vector<Param> params;
+  const ListView<Param> own = implementation.decl().params();
+  const ListView<Param> typed = overload.decl().params();
+  for (size_t i = 0; i < own.size(); ++i) {
+    const Param param = own[i];
+    if (i >= typed.size() || typed[i].name().name() != param.name().name()) {
+      throw UserError(
+          "Overload parameters must have the same names as those of the implementation: '" + param.name().name() +
+              "' is missing in the overload of '" + implementation.name().name() + "'",
+          overload.range());
+    }
+    // Defaults are the live ones, as far as they fit (see OverloadNames).
+    params.push_back(Param::make(
+        typed[i].range(), typed[i].name(), typed[i].type(), Maybe<Expr>::none(typed[i].range()), typed[i].kwargOnly()));
+  }
+  if (typed.size() != own.size()) {
+    throw UserError(
+        "Overload must have the same number of parameters as the implementation of '" + implementation.name().name() +
+            "'",
+        overload.range());
+  }
+  const Decl decl =
+      Decl::make(overload.decl().range(), ListView<Param>::make(typed.range(), params), overload.decl().returnType());
+  return Def::make(
+      implementation.range(), implementation.name(), decl, implementation.body(), implementation.decorators());
+}
+
+/// Defaults of the overload where it has some, of the implementation elsewhere; names as each sees them.
+class OverloadNames : public Resolver {
+ public:
+  OverloadNames(ResolverPtr implementation, ResolverPtr overload)
+      : implementation_(std::move(implementation)), overload_(std::move(overload)) {}
+  SugaredValuePtr resolveValue(const std::string& name, EmitContext& cx, const SourceRange& range) override {
+    return implementation_->resolveValue(name, cx, range);
+  }
+  TypePtr resolveType(const std::string& name, const SourceRange& range) override {
+    if (auto type = overload_->resolveType(name, range)) return type;
+    return implementation_->resolveType(name, range);
+  }
+  bool shadowsTypes() const override { return true; }
+  std::string resolveConstructor(const std::string& name) override {
+    const std::string known = overload_->resolveConstructor(name);
+    return known.empty() ? implementation_->resolveConstructor(name) : known;
+  }
+  std::optional<IValue> resolveDefault(
+      const std::string& name, const TypePtr& type, const SourceRange& range) override {
+    for (const ResolverPtr& names : {overload_, implementation_}) {
+      try {
+        if (auto value = names->resolveDefault(name, type, range)) return value;
+      } catch (const UserError&) {
+        // A default that fits another overload: this one has none.
+      }
+    }
+    return std::nullopt;
+  }
+
+ private:
+  ResolverPtr implementation_, overload_;
+};
+
+/// `def` without its first parameter, whose name `body.resolver` then gives a meaning.
+void bindClass(FunctionBody& body, const TypePtr& type) {
+  const Def def = body.def;
+  const ListView<Param> params = def.decl().params();
+  if (params.empty()) throw UserError("a classmethod must have a first parameter, cls", def.name().range());
+  std::vector<Param> rest;
+  for (size_t i = 1; i < params.size(); ++i) rest.push_back(params[i]);
+  body.resolver = std::make_shared<WithName>(body.resolver, params[0].name().name(), type);
+  const Decl decl =
+      Decl::make(def.decl().range(), ListView<Param>::make(params.range(), rest), def.decl().returnType());
+  body.def = Def::make(def.range(), def.name(), decl, def.body(), def.decorators());
+}
+
+}  // namespace
+
+Function& declareText(const Def& def, const MethodOptions& options) {
+  return declareBody(
+      options.name, FunctionBody{def, options.resolver, options.self_type, options.self}, {}, options.range);
+}
+
+Function& declareMethod(py::handle wrapped, const MethodOptions& options) {
+  const py::object function = unwrapFunction(wrapped);
+  const Mark mark = markOf(wrapped);
+  const bool unused = mark == Mark::Unused || mark == Mark::IgnoreDrop;
+  FunctionBody body{
+      unused ? unusedDef(function, options.self_type != nullptr) : readFunction(function), options.resolver,
+      options.self_type, unused ? nullptr : options.self};
+  if (!body.resolver) body.resolver = resolverOf(function);
+  if (options.overload) {
+    body.def = withSignature(body.def, readFunction(options.overload));
+    body.resolver = std::make_shared<OverloadNames>(body.resolver, resolverOf(options.overload));
+  }
+  if (unused) body.resolver = std::make_shared<UnusedNames>(body.resolver, function);
+  if (options.class_method_of) bindClass(body, options.class_method_of);
+  body.def = body.def.withName(options.name.name());
+  if (!function.is(wrapped)) noteWrapper(wrapped, function);
+  return declareBody(options.name, std::move(body), function, options.range);
+}
+
+// ---- overloads
+
+namespace {
+
+/// Several functions under one name: the first whose schema the arguments fit is meant.
+class OverloadedFunction : public SugaredValue {
+ public:
+  OverloadedFunction(std::string name, std::vector<Function*> functions)
+      : name_(std::move(name)), functions_(std::move(functions)) {}
+  std::string kind() const override { return "overloaded function '" + name_ + "'"; }
+  SugaredValuePtr call(
+      const SourceRange& range, EmitContext& cx, const std::vector<NamedValue>& args,
+      const std::vector<NamedValue>& kwargs, size_t num_binders) override {
+    std::string failures;
+    for (const bool convert : {false, true}) {
+      for (Function* function : functions_) {
+        const c10::FunctionSchema& schema = schemaForCall(*function, range);
+        std::string why;
+        if (tryMatchSchema(schema, cx.graph, range, args, kwargs, std::nullopt, &why, convert))
+          return FunctionValue(function).call(range, cx, args, kwargs, num_binders);
+        if (convert) failures += "\n" + why;
+      }
+    }
+    throw UserError(
+        "Arguments for call are not valid: none of the overloads of '" + name_ + "' takes them:" + failures, range);
+  }
+
+ private:
+  std::string name_;
+  std::vector<Function*> functions_;
+};
+
+}  // namespace
+
+std::vector<py::object> overloadsOf(py::handle function) {
+  std::vector<py::object> result;
+  // @_overload leaves its functions in this table.
+  py::handle table = known("torch._jit_internal", "_overloaded_fns");
+  if (!PyDict_Check(table.ptr()) || PyDict_Size(table.ptr()) == 0) return result;
+  py::object found = py::dict(py::reinterpret_borrow<py::dict>(table))
+                         .attr("get")(qualifiedNameOf(function).qualifiedName(), py::none());
+  if (!found.is_none()) {
+    for (py::handle overload : found) result.push_back(py::reinterpret_borrow<py::object>(overload));
+  }
+  return result;
+}
+
+std::vector<py::object> overloadsOfMethod(py::handle method, py::handle cls) {
+  std::vector<py::object> result;
+  py::handle table = known("torch._jit_internal", "_overloaded_methods");
+  if (!PyDict_Check(table.ptr()) || PyDict_Size(table.ptr()) == 0) return result;
+  py::object classes = table.attr("get")(qualifiedNameOf(unwrapFunction(method)).qualifiedName(), py::none());
+  if (classes.is_none()) return result;
+  py::object found = classes.attr("get")(cls.attr("__name__"), py::none());
+  if (found.is_none()) return result;
+  for (py::handle overload : found) result.push_back(py::reinterpret_borrow<py::object>(overload));
+  return result;
+}
+
+SugaredValuePtr overloadedFunction(py::handle wrapped) {
+  static auto* cache = new std::unordered_map<PyObject*, std::pair<py::object, std::vector<Function*>>>;
+  const py::object function = unwrapFunction(wrapped);
+  const auto overloads = overloadsOf(function);
+  if (overloads.empty()) return nullptr;
+  const c10::QualifiedName name = qualifiedNameOf(function);
+  if (auto it = cache->find(function.ptr()); it != cache->end())
+    return std::make_shared<OverloadedFunction>(name.name(), it->second.second);
+  std::vector<Function*> functions;
+  const Def implementation = readFunction(function);
+  size_t index = 0;
+  for (const py::object& overload : overloads) {
+    FunctionBody body{
+        withSignature(implementation, readFunction(overload)),
+        std::make_shared<OverloadNames>(resolverOf(function), resolverOf(overload)), nullptr, nullptr};
+    const c10::QualifiedName own(
+        c10::QualifiedName(name.prefix()), name.name() + "__overload_" + std::to_string(index++));
+    functions.push_back(&declareBody(own, std::move(body), function, {}));
+  }
+  cache->emplace(function.ptr(), std::make_pair(function, functions));
+  ScriptSession::onRollback([key = function.ptr()] { cache->erase(key); });
+  return std::make_shared<OverloadedFunction>(name.name(), std::move(functions));
+}
+
+}  // namespace cresset::python

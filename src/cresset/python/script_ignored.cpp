@@ -1,0 +1,149 @@
+// Calls from programs back into Python: what @ignore leaves. The call is a node ^name(…) whose operator holds the
+// Python callable. Types of arguments and result are those of its annotations, Tensor where there are none.
+#include <ATen/core/function_schema.h>
+
+#include "cresset/ops/host_callable.h"
+#include "cresset/python/script_names.h"
+
+namespace cresset::python {
+
+namespace {
+
+class PythonFunction final : public HostCallable {
+ public:
+  PythonFunction(py::object callable, std::string name, std::vector<TypePtr> arguments, TypePtr result)
+      : callable_(std::move(callable)),
+        name_(std::move(name)),
+        arguments_(std::move(arguments)),
+        result_(std::move(result)) {}
+  ~PythonFunction() override {
+    if (pythonIsGoingAway()) {
+      callable_.release();
+      return;
+    }
+    py::gil_scoped_acquire gil;
+    callable_ = py::object();
+  }
+  std::string name() const override { return name_; }
+
+  void call(Stack& stack, size_t num_args) const override {
+    if (pythonIsGoingAway()) throw std::runtime_error("The Python function '" + name_ + "' can't be called any more");
+    py::gil_scoped_acquire gil;
+    py::tuple args(num_args);
+    const size_t first = stack.size() - num_args;
+    for (size_t i = 0; i < num_args; ++i) {
+      PyTuple_SET_ITEM(
+          args.ptr(), static_cast<Py_ssize_t>(i),
+          toPython(std::move(stack[first + i]), i < arguments_.size() ? arguments_[i] : TypePtr()));
+    }
+    stack.resize(first);
+    py::object result = py::reinterpret_steal<py::object>(PyObject_CallObject(callable_.ptr(), args.ptr()));
+    if (!result) throw py::error_already_set();
+    try {
+      stack.push_back(toIValue(result.ptr(), result_));
+    } catch (const CastError& error) {
+      throw std::runtime_error(
+          "The Python function '" + name_ + "' was to return " + result_->repr_str() + ": " + error.what());
+    }
+  }
+
+ private:
+  py::object callable_;
+  std::string name_;
+  std::vector<TypePtr> arguments_;
+  TypePtr result_;
+};
+
+class PythonCall : public SugaredValue {
+ public:
+  PythonCall(c10::FunctionSchema schema, c10::intrusive_ptr<HostCallable> host)
+      : schema_(std::move(schema)), host_(std::move(host)) {}
+  std::string kind() const override { return "Python function '" + host_->name() + "'"; }
+  SugaredValuePtr call(
+      const SourceRange& range, EmitContext& cx, const std::vector<NamedValue>& args,
+      const std::vector<NamedValue>& kwargs, size_t) override {
+    MatchedSchema match = matchSchema(schema_, cx.graph, range, args, kwargs);
+    Node* constant = cx.graph.create(prim::Constant);
+    constant->setAttribute(attr::value, Attribute(IValue::make_capsule(host_)));
+    constant->setSourceRange(range);
+    constant->output()->setType(c10::CapsuleType::get());
+    cx.graph.insertNode(constant);
+    Node* node = cx.graph.create(prim::PythonOp, {constant->output()}, 1);
+    for (Value* input : match.inputs) node->addInput(input);
+    node->setAttribute(attr::name, host_->name());
+    node->setSourceRange(range);
+    node->output()->setType(match.return_types.empty() ? c10::NoneType::get() : match.return_types[0]);
+    return std::make_shared<SimpleValue>(cx.graph.insertNode(node)->output());
+  }
+
+ private:
+  c10::FunctionSchema schema_;
+  c10::intrusive_ptr<HostCallable> host_;
+};
+
+/// The parameters and the result of a Python function by its annotations. No body is read: it need not be TorchScript.
+c10::FunctionSchema signatureOf(py::handle function, const SourceRange& range, bool skip_first, const TypePtr& self_type) {
+  const py::object plain = unwrapFunction(function);
+  const ResolverPtr names = resolverOf(plain);
+  py::object code = plain.attr("__code__");
+  py::object annotations = py::getattr(plain, "__annotations__", py::dict());
+  py::tuple varnames = code.attr("co_varnames");
+  const auto positional = py::cast<size_t>(code.attr("co_argcount"));
+  const auto keyword_only = py::cast<size_t>(code.attr("co_kwonlyargcount"));
+  constexpr int kVarArgs = 0x04, kVarKeywords = 0x08;
+  const std::string name = py::cast<std::string>(plain.attr("__name__"));
+  const auto flags = py::cast<int>(code.attr("co_flags"));
+  SourceRange place = placeOf(plain);
+  if (!place) place = range;
+  if (flags & (kVarArgs | kVarKeywords)) {
+    throw UserError(
+        "the @ignore function '" + name +
+            "' takes a variable number of arguments: its calls can't be typed. List its parameters",
+        place);
+  }
+  // Type comments are read by our parser, if the `def` line is in the language.
+  if (py::len(annotations) == 0) {
+    try {
+      const Def def = readFunction(plain);
+      c10::FunctionSchema schema = schemaOf(def, *sharedProgram(), names, self_type);
+      if (!skip_first || schema.arguments().empty()) return schema;
+      return schema.cloneWithArguments({schema.arguments().begin() + 1, schema.arguments().end()});
+    } catch (const UserError&) {
+    }
+  }
+  std::vector<c10::Argument> arguments;
+  for (size_t i = skip_first ? 1 : 0; i < positional + keyword_only; ++i) {
+    const auto parameter = py::cast<std::string>(varnames[i]);
+    TypePtr type = c10::TensorType::getInferred();
+    if (i == 0 && self_type) {
+      arguments.emplace_back(parameter, self_type);
+      continue;
+    }
+    if (annotations.contains(varnames[i])) type = requireTypeOfAnnotation(annotations[varnames[i]], place, names);
+    auto default_value = names->resolveDefault(parameter, type, place);
+    arguments.emplace_back(parameter, type, std::nullopt, std::move(default_value), i >= positional);
+  }
+  std::vector<c10::Argument> returns;
+  if (annotations.contains("return"))
+    returns.emplace_back("", requireTypeOfAnnotation(annotations["return"], place, names));
+  return c10::FunctionSchema(name, "", std::move(arguments), std::move(returns));
+}
+
+}  // namespace
+
+SugaredValuePtr pythonCallable(
+    py::handle callable, py::handle signature_of, bool bound, const SourceRange& range, const TypePtr& self_type) {
+  c10::FunctionSchema schema = signatureOf(signature_of, range, bound, self_type);
+  if (schema.returns().empty()) {
+    // torch.jit takes a function without annotations for one that returns a Tensor.
+    schema = schema.cloneWithReturns({c10::Argument("", c10::TensorType::get())});
+  }
+  std::vector<TypePtr> types;
+  for (const c10::Argument& argument : schema.arguments()) types.push_back(argument.type());
+  const std::string name = schema.name();
+  auto host = c10::make_intrusive<PythonFunction>(
+      py::reinterpret_borrow<py::object>(callable), name, std::move(types), schema.returns()[0].type());
+  return std::make_shared<PythonCall>(std::move(schema), std::move(host));
+}
+
+}  // namespace cresset::python

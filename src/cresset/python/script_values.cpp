@@ -1,0 +1,464 @@
+// Python objects as values of a program.
+//
+// What an object means is decided by identity for what torch and Python define (tables in cresset/_builtins.py), and by
+// its kind for the rest. Numbers, strings, dtypes and the like that a function reaches through globals or closures
+// become constants: the program keeps what they were when it was compiled.
+#include <ATen/core/class_type.h>
+#include <ATen/core/enum_type.h>
+
+#include <unordered_map>
+
+#include "cresset/frontend/builtin_functions.h"
+#include "cresset/frontend/builtin_names.h"
+#include "cresset/frontend/calls.h"
+#include "cresset/frontend/exceptions.h"
+#include "cresset/frontend/iterables.h"
+#include "cresset/frontend/special_forms.h"
+#include "cresset/ir/constants.h"
+#include "cresset/python/script_names.h"
+
+#include <torch/csrc/Device.h>
+#include <torch/custom_class_detail.h>
+
+namespace cresset::python {
+
+namespace {
+
+SugaredValuePtr simple(Value* value) {
+  return std::make_shared<SimpleValue>(value);
+}
+
+SugaredValuePtr constantValue(EmitContext& cx, const IValue& value) {
+  return simple(cx.graph.insertConstant(value));
+}
+
+// ---- functions that are known by identity
+
+struct WellKnown {
+  std::string module, name;
+};
+std::unordered_map<PyObject*, WellKnown>& wellKnownTable() {
+  static auto* table = new std::unordered_map<PyObject*, WellKnown>;
+  return *table;
+}
+
+/// A function whose result is known before it runs, whatever its arguments: has_torch_function.
+class ConstantFunction : public SugaredValue {
+ public:
+  ConstantFunction(std::string name, bool value) : name_(std::move(name)), value_(value) {}
+  std::string kind() const override { return "function '" + name_ + "'"; }
+  bool takesSugared() const override { return true; }
+  SugaredValuePtr callSugared(
+      const SourceRange&, EmitContext& cx, const std::vector<SugaredValuePtr>&,
+      const std::vector<std::pair<std::string, SugaredValuePtr>>&) override {
+    return constantValue(cx, value_);
+  }
+  SugaredValuePtr call(
+      const SourceRange&, EmitContext& cx, const std::vector<NamedValue>&, const std::vector<NamedValue>&,
+      size_t) override {
+    return constantValue(cx, value_);
+  }
+
+ private:
+  std::string name_;
+  bool value_;
+};
+
+/// _pair(x) and its like: a list as it is, one number as a list of so many.
+class RepeatFunction : public SugaredValue {
+ public:
+  explicit RepeatFunction(size_t count) : count_(count) {}
+  std::string kind() const override { return "function"; }
+  SugaredValuePtr call(
+      const SourceRange& range, EmitContext& cx, const std::vector<NamedValue>& args,
+      const std::vector<NamedValue>& kwargs, size_t) override {
+    if (args.size() != 1 || !kwargs.empty()) throw UserError("expected one argument, a number or a list", range);
+    Value* value = args[0].get(cx.graph);
+    const TypePtr& type = value->type();
+    if (type->kind() == c10::TypeKind::ListType || type->kind() == c10::TypeKind::TupleType) return simple(value);
+    if (type->kind() != c10::TypeKind::IntType && type->kind() != c10::TypeKind::FloatType)
+      throw UserError("expected a number or a list, got " + cresset::typeName(*type), range);
+    Node* node = cx.graph.create(prim::ListConstruct, std::vector<Value*>(count_, value), 1);
+    node->setSourceRange(range);
+    node->output()->setType(c10::ListType::create(type));
+    return simple(cx.graph.insertNode(node)->output());
+  }
+
+ private:
+  size_t count_;
+};
+
+/// The operator that a function or method of C's stands for; "" if none.
+std::string operatorOfCFunction(py::handle object) {
+  PyObject* function = object.ptr();
+  if (PyCFunction_Check(function)) {
+    const std::string name = py::cast<std::string>(object.attr("__name__"));
+    py::object self = attributeOrNull(object, "__self__");
+    if (!self || self.is_none()) return "";
+    if (PyModule_Check(self.ptr())) {
+      const auto module = py::cast<std::string>(self.attr("__name__"));
+      if (module == "math") return operatorOfFunction("math", name);
+      static constexpr std::string_view kModules[] = {"torch._C._nn",     "torch._C._fft",    "torch._C._linalg",
+                                                      "torch._C._nested", "torch._C._sparse", "torch._C._special"};
+      for (std::string_view known : kModules) {
+        if (module == known) return "aten::" + name;
+      }
+      return "";
+    }
+    if (self.is(known("torch._C", "_VariableFunctionsClass"))) return "aten::" + name;
+    return "";
+  }
+  const bool method = Py_TYPE(function) == &PyMethodDescr_Type;
+  if (method && isSubclass(object.attr("__objclass__"), known("torch._C", "TensorBase")))
+    return "aten::" + py::cast<std::string>(object.attr("__name__"));
+  return "";
+}
+
+SugaredValuePtr operatorValue(const std::string& name) {
+  if (name.empty()) return nullptr;
+  const Symbol symbol = Symbol::fromQualString(name);
+  return isBuiltin(symbol) ? std::make_shared<BuiltinFunction>(symbol) : nullptr;
+}
+
+// ---- boolean dispatch: F.max_pool2d(…, return_indices=True) is another function than without
+
+class BooleanDispatch : public SugaredValue {
+ public:
+  BooleanDispatch(std::string name, py::object entry) : name_(std::move(name)), entry_(std::move(entry)) {}
+  ~BooleanDispatch() override {
+    py::gil_scoped_acquire gil;
+    entry_ = py::object();
+  }
+  std::string kind() const override { return "function '" + name_ + "'"; }
+  SugaredValuePtr call(
+      const SourceRange& range, EmitContext& cx, const std::vector<NamedValue>& args,
+      const std::vector<NamedValue>& kwargs, size_t num_binders) override {
+    py::gil_scoped_acquire gil;
+    const auto index = py::cast<size_t>(entry_["index"]);
+    const auto flag = py::cast<std::string>(entry_["arg_name"]);
+    const NamedValue* chosen = index < args.size() ? &args[index] : nullptr;
+    for (const NamedValue& kwarg : kwargs) {
+      if (kwarg.name == flag) chosen = &kwarg;
+    }
+    bool value = py::cast<bool>(entry_["default"]);
+    if (chosen) {
+      const auto constant = chosen->value ? toIValue(chosen->value) : std::optional<IValue>(*chosen->constant);
+      if (!constant || !constant->isBool()) {
+        throw UserError(
+            "the argument '" + flag + "' of " + name_ +
+                " decides how many results there are: it must be True or "
+                "False, written out or a constant (value for boolean dispatch was not constant)",
+            chosen->range ? chosen->range : range);
+      }
+      value = constant->toBool();
+    }
+    const py::object function = entry_[value ? "if_true" : "if_false"];
+    return sugarOf(function, cx, range, name_)->call(range, cx, args, kwargs, num_binders);
+  }
+
+ private:
+  std::string name_;
+  py::object entry_;
+};
+
+// ---- Python modules and other namespaces
+
+class Namespace : public SugaredValue {
+ public:
+  Namespace(py::object object, std::string name) : object_(std::move(object)), name_(std::move(name)) {}
+  ~Namespace() override {
+    py::gil_scoped_acquire gil;
+    object_ = py::object();
+  }
+  std::string kind() const override { return "module '" + name_ + "'"; }
+  std::string missingAttr(const std::string& attribute) const override {
+    py::gil_scoped_acquire gil;
+    std::string message = "module '" + name_ + "' has no attribute '" + attribute + "'";
+    try {
+      py::object similar = known("difflib", "get_close_matches")(attribute, object_.attr("__dir__")(), 1);
+      if (py::len(similar) > 0) message += "; did you mean '" + py::cast<std::string>(py::list(similar)[0]) + "'?";
+    } catch (py::error_already_set&) {
+      // A module that can't be listed; the message does without a suggestion.
+    }
+    return message;
+  }
+  SugaredValuePtr findAttr(const SourceRange& range, EmitContext& cx, const std::string& attribute) override {
+    py::gil_scoped_acquire gil;
+    static py::handle cpp_classes = known("torch._classes", "_ClassNamespace");
+    if (py::isinstance(object_, cpp_classes)) {
+      const auto space = py::cast<std::string>(object_.attr("name"));
+      c10::ClassTypePtr type = torch::getCustomClass("__torch__.torch.classes." + space + "." + attribute);
+      return type ? std::make_shared<ClassValue>(std::move(type)) : nullptr;
+    }
+    py::object member = py::reinterpret_steal<py::object>(PyObject_GetAttrString(object_.ptr(), attribute.c_str()));
+    if (!member) {
+      // torch.ops and torch.classes raise errors of their own for what no library has registered.
+      PyErr_Clear();
+      return nullptr;
+    }
+    return sugarOf(member, cx, range, name_ + "." + attribute);
+  }
+
+ private:
+  py::object object_;
+  std::string name_;
+};
+
+// ---- containers
+
+/// A Python list or dict that a program reads. Its elements are constants; as a value it is a copy, as is everything
+/// that passes from Python into a program.
+SugaredValuePtr containerValue(py::handle object, EmitContext& cx, const SourceRange& range, const std::string& name) {
+  if (PyTuple_Check(object.ptr())) {
+    std::vector<SugaredValuePtr> elements;
+    size_t index = 0;
+    for (py::handle element : py::reinterpret_borrow<py::tuple>(object)) {
+      auto value = trySugarOf(element, cx, range, name + "[" + std::to_string(index++) + "]");
+      if (!value) return nullptr;
+      elements.push_back(std::move(value));
+    }
+    return std::make_shared<SugaredTuple>(std::move(elements));
+  }
+  auto value = constantOf(object);
+  if (!value) return nullptr;
+  return constantValue(cx, *value);
+}
+
+bool isContainer(py::handle object) {
+  return PyTuple_Check(object.ptr()) || PyList_CheckExact(object.ptr()) || PyDict_CheckExact(object.ptr());
+}
+
+bool hasScalarType(py::handle object) {
+  PyObject* o = object.ptr();
+  return o == Py_None || PyBool_Check(o) || PyLong_CheckExact(o) || PyFloat_Check(o) || PyComplex_Check(o) ||
+         PyUnicode_Check(o) || THPDevice_Check(o) || enumLikeInt(o);
+}
+
+// ---- classes
+
+SugaredValuePtr classValue(py::handle cls, EmitContext& cx, const SourceRange& range) {
+  if (TypePtr type = knownTypeOfClass(cls)) return valueOfType(type);
+  if (TypePtr type = plainType(cls)) return std::make_shared<TypeValue>(type->annotation_str(), type, "");
+  if (isSubclass(cls, py::handle(PyExc_BaseException))) {
+    const auto module = py::cast<std::string>(py::str(cls.attr("__module__")));
+    const auto name = py::cast<std::string>(py::str(cls.attr("__qualname__")));
+    return std::make_shared<ExceptionClass>(module + "." + name);
+  }
+  if (isModuleClass(cls) || !isPythonClass(cls)) return nullptr;
+  return valueOfType(typeOfClass(cls, range));
+}
+
+std::vector<ObjectHandler>& handlers() {
+  static auto* list = new std::vector<ObjectHandler>;
+  return *list;
+}
+
+[[noreturn]] void refuse(py::handle object, const SourceRange& range, const std::string& name) {
+  if (PyCFunction_Check(object.ptr())) {
+    throw UserError(
+        "Python builtin '" + name +
+            "' is currently not supported in Torchscript: it is a function of C that is no "
+            "operator",
+        range);
+  }
+  std::string hint;
+  if (THPVariable_Check(object.ptr())) {
+    hint = " A tensor can be passed as an argument, or be a buffer of the module.";
+  } else if (py::isinstance(object, known("torch.nn", "Module"))) {
+    hint = " A module can be called from the methods of a module that holds it.";
+  } else if (isModuleClass(object)) {
+    hint = " Modules are made outside of scripts: make it in __init__ and keep it as an attribute.";
+  } else if (PyType_Check(object.ptr()) && !isPythonClass(object)) {
+    hint = " It is a class of C, which scripts can't make; they have lists, dicts and tuples.";
+  } else if (PyCallable_Check(object.ptr())) {
+    hint = " A script can call Python functions, classes that it can compile, and operators.";
+  }
+  throw UserError(
+      "'" + name + "': python value of type '" + typeName(object.ptr()) +
+          "' cannot be used as a value. Perhaps it is a closed over global variable? If so, please consider passing it "
+          "in as an argument or use a local varible instead." +
+          hint,
+      range);
+}
+
+thread_local int object_depth = 0;
+
+}  // namespace
+
+void addObjectHandler(ObjectHandler handler) {
+  handlers().push_back(std::move(handler));
+}
+
+std::optional<IValue> constantOf(py::handle object) {
+  PyObject* o = object.ptr();
+  if (!hasScalarType(object) && !isContainer(object) && !py::isinstance(object, known("enum", "Enum")))
+    return std::nullopt;
+  if (py::isinstance(object, known("enum", "Enum")) && !knownTypeOfClass(py::type::handle_of(object))) {
+    TypePtr type = typeOfClass(py::type::handle_of(object), {});
+    return toIValue(o, type);
+  }
+  if (isContainer(object)) {
+    if (PyDict_Check(o) ? PyDict_Size(o) == 0 : PyList_CheckExact(o) && PyList_GET_SIZE(o) == 0) {
+      // Nothing shows the type: what literals mean by default.
+      if (PyDict_Check(o)) return IValue(c10::impl::GenericDict(c10::StringType::get(), c10::TensorType::get()));
+      return IValue(c10::List<at::Tensor>());
+    }
+    if (++object_depth > 100) {
+      --object_depth;
+      return std::nullopt;
+    }
+    bool constant = true;
+    if (PyDict_Check(o)) {
+      for (auto [key, value] : py::reinterpret_borrow<py::dict>(object))
+        constant = constant && constantOf(key) && constantOf(value);
+    } else {
+      for (py::handle element : object) constant = constant && constantOf(element);
+    }
+    --object_depth;
+    if (!constant) return std::nullopt;
+  }
+  try {
+    return toInferredIValue(o);
+  } catch (const CastError&) {
+    return std::nullopt;
+  } catch (const UserError&) {
+    return std::nullopt;
+  }
+}
+
+SugaredValuePtr wellKnown(py::handle object, EmitContext& cx, const SourceRange& range) {
+  auto& table = wellKnownTable();
+  auto it = table.find(object.ptr());
+  if (it == table.end()) return nullptr;
+  const auto& [module, name] = it->second;
+  if (module == "builtins") return builtinGlobal(name, range, cx);
+  if (module == "repeat") return std::make_shared<RepeatFunction>(std::stoul(name));
+  if (module == "constant") return std::make_shared<ConstantFunction>(name, false);
+  if (module == "aten" || module == "prim") return operatorValue(module + "::" + name);
+  return BuiltinModule(module).findAttr(range, cx, name);
+}
+
+namespace {
+
+/// What @torch.jit.script, boolean dispatch, overloads and @ignore make of a Python function.
+SugaredValuePtr functionValue(py::handle object, const SourceRange& range, const std::string& name) {
+  static py::handle dispatched = known("torch._jit_internal", "boolean_dispatched");
+  py::object entry = dispatched.attr("get")(object, py::none());
+  if (!entry.is_none()) return std::make_shared<BooleanDispatch>(name, entry);
+  if (markOf(object) == Mark::Ignore) return pythonCallable(object, object, false, range);
+  if (auto overloaded = overloadedFunction(object)) return overloaded;
+  return std::make_shared<FunctionValue>(&declareFunction(object, range));
+}
+
+SugaredValuePtr scriptFunctionValue(Function* function, const SourceRange& range) {
+  if (&function->program() != sharedProgram().get()) {
+    throw UserError(
+        "the script function '" + function->qualname().qualifiedName() +
+            "' belongs to an archive or a CompilationUnit: a script can't call code of another program",
+        range);
+  }
+  return std::make_shared<FunctionValue>(function);
+}
+
+/// torch.ops.aten.add, which is all overloads, and whose attributes are each of them.
+class OperatorPacket : public BuiltinFunction {
+ public:
+  OperatorPacket(Symbol name, py::object packet) : BuiltinFunction(name), name_(name), packet_(std::move(packet)) {}
+  ~OperatorPacket() override {
+    py::gil_scoped_acquire gil;
+    packet_ = py::object();
+  }
+  std::string missingAttr(const std::string& name) const override {
+    return std::string("the operator ") + name_.toQualString() + " has no overload '" + name + "'";
+  }
+  SugaredValuePtr findAttr(const SourceRange&, EmitContext&, const std::string& name) override {
+    py::gil_scoped_acquire gil;
+    const bool known = packet_.attr("overloads")().contains(name);
+    // The arguments choose the overload again; another one can't fit better.
+    return known ? std::make_shared<BuiltinFunction>(name_) : nullptr;
+  }
+
+ private:
+  Symbol name_;
+  py::object packet_;
+};
+
+SugaredValuePtr operatorObject(py::handle object) {
+  static py::handle packet = known("torch._ops", "OpOverloadPacket"), overload = known("torch._ops", "OpOverload");
+  if (py::isinstance(object, packet)) {
+    const Symbol name = Symbol::fromQualString(py::cast<std::string>(object.attr("_qualified_op_name")));
+    if (!isBuiltin(name)) return nullptr;
+    return std::make_shared<OperatorPacket>(name, py::reinterpret_borrow<py::object>(object));
+  }
+  if (!py::isinstance(object, overload)) return nullptr;
+  const auto full = py::cast<std::string>(object.attr("_name"));
+  return operatorValue(full.substr(0, full.find('.', full.find("::"))));
+}
+
+}  // namespace
+
+SugaredValuePtr trySugarOf(py::handle object, EmitContext& cx, const SourceRange& range, const std::string& name) {
+  cx.graph.setLocation(range);
+  for (const ObjectHandler& handler : handlers()) {
+    if (auto value = handler(object, cx, range, name)) return value;
+  }
+  if (hasScalarType(object)) {
+    if (PyLong_CheckExact(object.ptr())) return constantValue(cx, toIValue(object.ptr(), c10::IntType::get()));
+    return constantValue(cx, toInferredIValue(object.ptr()));
+  }
+  if (auto value = wellKnown(object, cx, range)) return value;
+  if (auto value = operatorValue(operatorOfCFunction(object))) return value;
+  if (PyFunction_Check(object.ptr())) return functionValue(object, range, name);
+  static py::handle cpp_classes = known("torch._classes", "_ClassNamespace");
+  if (PyModule_Check(object.ptr()) || py::isinstance(object, cpp_classes))
+    return std::make_shared<Namespace>(py::reinterpret_borrow<py::object>(object), name);
+  if (PyType_Check(object.ptr())) return classValue(object, cx, range);
+  if (isContainer(object)) return containerValue(object, cx, range, name);
+  if (Function* function = functionOf(object.ptr())) return scriptFunctionValue(function, range);
+  static py::handle enum_class = known("enum", "Enum");
+  if (py::isinstance(object, enum_class)) {
+    TypePtr type = typeOfClass(py::type::handle_of(object), range);
+    return simple(cx.graph.insertConstant(toIValue(object.ptr(), type), type));
+  }
+  if (auto value = operatorObject(object)) return value;
+  static py::handle other_function = known("torch._C", "ScriptFunction");
+  if (py::isinstance(object, other_function)) {
+    // @torch.jit.script leaves the Python function here, for other tools to inline.
+    py::object original = attributeOrNull(object, "_torchdynamo_inline");
+    if (original && PyFunction_Check(original.ptr())) return trySugarOf(original, cx, range, name);
+    throw UserError(
+        "'" + name +
+            "' was compiled by torch.jit, whose functions can't be called from Cresset's: use the Python "
+            "function, or cresset.script",
+        range);
+  }
+  static py::handle cached_function = known("functools", "_lru_cache_wrapper");
+  if (py::isinstance(object, cached_function)) return trySugarOf(object.attr("__wrapped__"), cx, range, name);
+  if (PyMethod_Check(object.ptr())) {
+    // A classmethod, taken from its class.
+    py::object self = object.attr("__self__");
+    if (PyType_Check(self.ptr()) && !isModuleClass(self)) {
+      const std::string method = py::cast<std::string>(object.attr("__name__"));
+      if (auto cls = classValue(self, cx, range)) return cls->attr(range, cx, method);
+    }
+  }
+  return nullptr;
+}
+
+SugaredValuePtr sugarOf(py::handle object, EmitContext& cx, const SourceRange& range, const std::string& name) {
+  if (auto value = trySugarOf(object, cx, range, name)) return value;
+  refuse(object, range, name);
+}
+
+void bindWellKnown(py::module_& module) {
+  // Objects are kept for ever, so that their addresses stay taken.
+  module.def("_set_well_known", [](const py::list& rows) {
+    for (py::handle row : rows) {
+      py::tuple entry = py::reinterpret_borrow<py::tuple>(row);
+      py::object object = entry[0];
+      wellKnownTable()[object.inc_ref().ptr()] = {py::cast<std::string>(entry[1]), py::cast<std::string>(entry[2])};
+    }
+  });
+}
+
+}  // namespace cresset::python

@@ -1,0 +1,114 @@
+"""Several threads script at once: the definition lock is taken before the GIL, so that nobody waits for both."""
+
+import threading
+import types
+
+import torch
+
+import cresset
+
+SOURCE = """
+from torch import Tensor
+class Point:
+    def __init__(self, x: int):
+        self.x = x
+    def moved(self, n: int) -> "Point":
+        return Point(self.x + n)
+
+def leaf(x: Tensor, n: int) -> Tensor:
+    return x + Point(n).moved(1).x
+
+def inferred(x, y):
+    return leaf(x, 1) + y
+
+def root(x: Tensor) -> Tensor:
+    for i in range(3):
+        x = inferred(x, leaf(x, i))
+    return x
+
+def broken(x: Tensor) -> Tensor:
+    return leaf(x, 1) + nowhere
+"""
+
+
+def make_module(number, folder):
+    path = folder / f"generated_{number}.py"
+    path.write_text(SOURCE)
+    module = types.ModuleType(f"generated_{number}")
+    module.__file__ = str(path)
+    exec(compile(SOURCE, str(path), "exec"), module.__dict__)
+    return module
+
+
+def run_in_threads(works, seconds=120):
+    errors = []
+
+    def guarded(work):
+        try:
+            work()
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=guarded, args=(work,), daemon=True) for work in works]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(seconds)
+        assert not thread.is_alive(), "a deadlock"
+    if errors:
+        raise errors[0]
+
+
+def test_scripting_from_many_threads(tmp_path):
+    modules = [make_module(i, tmp_path) for i in range(4)]
+    x = torch.ones(2)
+    wanted = modules[0].root(x)
+
+    def work():
+        for module in modules:
+            for _ in range(3):
+                assert torch.equal(cresset.script(module.root)(x), wanted)
+                try:
+                    cresset.script(module.broken)
+                except cresset.CompileError as error:
+                    assert "nowhere" in str(error)
+                else:
+                    raise AssertionError("broken compiled")
+
+    run_in_threads([work] * 6)
+
+
+def test_lazy_compilation_by_calls_while_others_script(tmp_path):
+    """A first call compiles without the GIL and takes it for look-ups, while others hold it and want the lock."""
+    modules = [make_module(i, tmp_path) for i in range(8)]
+    x = torch.ones(2)
+    compiled = [cresset.script(module.leaf) for module in modules]
+
+    def call():
+        for function in compiled:
+            function(x, 1)
+            str(function.schema), str(function.graph)
+
+    def script():
+        for module in modules:
+            cresset.script(module.root)(x)
+
+    run_in_threads([call, script] * 4)
+
+
+def test_python_that_runs_while_compiling(tmp_path):
+    """Looking up a name may run Python code, which may script something itself."""
+    module = make_module(100, tmp_path)
+
+    class Lazy(types.ModuleType):
+        def __getattr__(self, name):
+            if name != "leaf":
+                raise AttributeError(name)
+            return cresset.script(module.leaf)
+
+    lazy = Lazy("lazy")
+
+    def f(x: torch.Tensor) -> torch.Tensor:
+        return lazy.leaf(x, 1)
+
+    assert torch.equal(cresset.script(f)(torch.ones(1)), torch.tensor([3.0]))

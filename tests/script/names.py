@@ -1,0 +1,216 @@
+"""Names that lead nowhere, or to Python objects that mean nothing in a program."""
+
+import collections
+import contextlib
+import functools
+import os
+import random
+
+import numpy
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+SCALE = torch.ones(3)
+LAYER = nn.Linear(2, 2)
+LAYERS = [nn.Linear(2, 2)]
+FUNCTIONS = {"relu": torch.relu}
+
+
+def bad_undefined(x: Tensor):
+    return x + yy  # error: undefined value yy  # noqa: F821
+
+
+def bad_undefined_function(x: Tensor):
+    return undefined_function(x)  # error: undefined value undefined_function  # noqa: F821
+
+
+def bad_member_of_torch(x: Tensor):
+    return torch.no_such_function(x)  # error: module 'torch' has no attribute 'no_such_function'; did you mean 'functional'?
+
+
+def bad_misspelled(x: Tensor):
+    return torch.sigmiod(x)  # error: module 'torch' has no attribute 'sigmiod'; did you mean 'sigmoid'?
+
+
+def bad_member_of_functional(x: Tensor):
+    return F.reluu(x)  # error: module 'F' has no attribute 'reluu'; did you mean 'relu'?
+
+
+def bad_tensor_method(x: Tensor):
+    return x.no_such_method()  # error: 'Tensor' object has no attribute or method 'no_such_method'.
+
+
+def bad_tensor_method_misspelled(x: Tensor):
+    return x.unsqueeeze(0)  # error: 'Tensor' object has no attribute or method 'unsqueeeze'.
+
+
+def bad_global_tensor(x: Tensor):
+    return x * SCALE  # error: 'SCALE': python value of type 'Tensor' cannot be used as a value. Perhaps it is a closed over global variable? If so, please consider passing it in as an argument or use a local varible instead. A tensor can be passed as an argument, or be a buffer of the module.
+
+
+def bad_global_module(x: Tensor):
+    return LAYER(x)  # error: 'LAYER': python value of type 'Linear' cannot be used as a value. Perhaps it is a closed over global variable? If so, please consider passing it in as an argument or use a local varible instead. A module can be called from the methods of a module that holds it.
+
+
+def bad_global_module_list(x: Tensor):
+    return LAYERS[0](x)  # error: 'LAYERS': python value of type 'list' cannot be used as a value. Perhaps it is a closed over global variable? If so, please consider passing it in as an argument or use a local varible instead.
+
+
+def bad_global_dict_of_functions(x: Tensor):
+    return FUNCTIONS["relu"](x)  # error: 'FUNCTIONS': python value of type 'dict' cannot be used as a value. Perhaps it is a closed over global variable? If so, please consider passing it in as an argument or use a local varible instead.
+
+
+def bad_make_module(x: Tensor):
+    return nn.Linear(2, 2)(x)  # error: 'nn.Linear': python value of type 'type' cannot be used as a value. Perhaps it is a closed over global variable? If so, please consider passing it in as an argument or use a local varible instead. Modules are made outside of scripts: make it in __init__ and keep it as an attribute.
+
+
+def bad_numpy(x: Tensor):
+    return numpy.zeros(3)  # error: Python builtin 'numpy.zeros' is currently not supported in Torchscript: it is a function of C that is no operator
+
+
+def bad_tensor_numpy(x: Tensor):
+    return x.numpy()  # error: 'Tensor' object has no attribute or method 'numpy'.
+
+
+def bad_os(x: Tensor):
+    return os.getcwd()  # error: Python builtin 'os.getcwd' is currently not supported in Torchscript: it is a function of C that is no operator
+
+
+def bad_open(path: str):
+    return open(path)  # error: Python builtin 'open' is currently not supported in Torchscript: it is a function of C that is no operator
+
+
+def bad_random(x: Tensor):
+    return x * random.random()  # error: Python builtin 'random.random' is currently not supported in Torchscript: it is a function of C that is no operator
+
+
+def bad_partial(x: Tensor):
+    return ADD_ONE(x)  # error: 'ADD_ONE': python value of type 'partial' cannot be used as a value. Perhaps it is a closed over global variable? If so, please consider passing it in as an argument or use a local varible instead. A script can call Python functions, classes that it can compile, and operators.
+
+
+ADD_ONE = functools.partial(torch.add, 1)
+
+
+def bad_counter(xs: list[int]):
+    return collections.Counter(xs)  # error: 'Counter' can't be compiled: class 'Counter' inherits from 'dict', which is no class of Python code: a script class can't be one (TorchScript classes does not support inheritance yet from builtin classes)
+
+
+def bad_deque(xs: list[int]):
+    return collections.deque(xs)  # error: 'collections.deque': python value of type 'type' cannot be used as a value. Perhaps it is a closed over global variable? If so, please consider passing it in as an argument or use a local varible instead. It is a class of C, which scripts can't make; they have lists, dicts and tuples.
+
+
+def bad_suppress(x: Tensor):
+    with contextlib.suppress(RuntimeError):  # error: 'suppress' can't be compiled: Compiled functions can't take variable number of arguments: '*' parameters are not supported; pass a list
+        return x
+    return x
+
+
+def bad_builtin(x: Tensor):
+    return vars(x)  # error: Python builtin 'vars' is currently not supported in Torchscript: it is a function of C that is no operator
+
+
+def bad_eval(x: Tensor):
+    return eval("x")  # error: Python builtin 'eval' is currently not supported in Torchscript: it is a function of C that is no operator
+
+
+def bad_map(xs: list[int]):
+    return map(str, xs)  # error: 'map': python value of type 'type' cannot be used as a value. Perhaps it is a closed over global variable? If so, please consider passing it in as an argument or use a local varible instead. It is a class of C, which scripts can't make; they have lists, dicts and tuples.
+
+
+def bad_filter(xs: list[int]):
+    return filter(None, xs)  # error: 'filter': python value of type 'type' cannot be used as a value. Perhaps it is a closed over global variable? If so, please consider passing it in as an argument or use a local varible instead. It is a class of C, which scripts can't make; they have lists, dicts and tuples.
+
+
+def bad_frozenset(xs: list[int]):
+    return frozenset(xs)  # error: 'frozenset': python value of type 'type' cannot be used as a value. Perhaps it is a closed over global variable? If so, please consider passing it in as an argument or use a local varible instead. It is a class of C, which scripts can't make; they have lists, dicts and tuples.
+
+
+def bad_set_call(xs: list[int]):
+    return set(xs)  # error: 'set': python value of type 'type' cannot be used as a value. Perhaps it is a closed over global variable? If so, please consider passing it in as an argument or use a local varible instead. It is a class of C, which scripts can't make; they have lists, dicts and tuples.
+
+
+def bad_callable(x: Tensor):
+    return callable(x)  # error: Python builtin 'callable' is currently not supported in Torchscript: it is a function of C that is no operator
+
+
+def bad_setattr(x: Tensor):
+    setattr(x, "y", 1)  # error: Python builtin 'setattr' is currently not supported in Torchscript: it is a function of C that is no operator
+    return x
+
+
+def bad_type_call(x: Tensor):
+    return type(x)  # error: type() is not supported in TorchScript; use isinstance to test what a value is
+
+
+def bad_super(x: Tensor):
+    return super().forward(x)  # error: super() is not supported in TorchScript; call the method of the base class by another name
+
+
+def bad_getattr_dynamic(x: Tensor, name: str):
+    return getattr(x, name)  # error: getattr's second argument must be a string literal
+
+
+def bad_op_namespace(x: Tensor):
+    return torch.ops.no_such_library.no_such_op(x)  # error: module 'torch.ops.no_such_library' has no attribute 'no_such_op'
+
+
+def bad_op_name(x: Tensor):
+    return torch.ops.aten.no_such_op(x)  # error: module 'torch.ops.aten' has no attribute 'no_such_op'
+
+
+def bad_custom_class(x: Tensor):
+    return torch.classes.no_such_library.NoSuchClass()  # error: module 'torch.classes.no_such_library' has no attribute 'NoSuchClass'
+
+
+def bad_function_as_value(x: Tensor):
+    f = torch.relu
+    g = [f, f]  # error: builtin cannot be used as a value
+    return x
+
+
+def bad_module_as_value(x: Tensor):
+    return torch  # error: module 'torch' cannot be used as a value
+
+
+def bad_class_as_value(x: Tensor):
+    return [int]  # error: type 'int' cannot be used as a value
+
+
+def bad_used_after_delete(x: Tensor):
+    y = x + 1
+    del y
+    return y  # error: undefined value y: it was deleted:
+
+
+def bad_defined_in_one_branch(x: Tensor, flag: bool):
+    if flag:
+        y = x
+    return y  # error: y is not defined in the false branch:
+
+
+def bad_defined_in_loop(x: Tensor, n: int):
+    for _i in range(n):
+        y = x
+    return y  # error: undefined value y
+
+
+def bad_loop_variable_after(n: int):
+    for i in range(n):
+        pass
+    return i  # error: undefined value i
+
+
+def bad_comprehension_variable_after(xs: list[int]):
+    ys = [v for v in xs]
+    return v  # error: undefined value v  # noqa: F821
+
+
+def callee_of_undefined(x: Tensor):
+    return x + missing  # error: undefined value missing  # noqa: F821
+
+
+def bad_callee(x: Tensor):
+    return callee_of_undefined(x)
+
+
