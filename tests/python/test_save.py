@@ -383,9 +383,12 @@ class HoldsMuch(nn.Module):
 
 def test_attributes_of_every_type():
     module = torch.jit.script(HoldsMuch())
-    saved = through_torch(module).save_to_buffer()
-    for loaded in both(saved):
-        same(loaded(), module(), "values")
+    mine, theirs = both(through_torch(module).save_to_buffer())
+    same(mine(), module(), "values")
+    own = io.BytesIO()
+    torch.jit.save(module, own)
+    # torch.jit forgets the names of named tuples in lists when it loads, from its own archives too.
+    same(theirs(), torch.jit.load(io.BytesIO(own.getvalue()))(), "values in torch.jit")
 
 
 def test_shared_values_stay_shared():
@@ -408,7 +411,7 @@ def test_shared_values_stay_shared():
     m = scripted(Shares)
     m.tie()  # torch.jit made two lists of one
     for loaded in both(m.save_to_buffer()):
-        assert loaded.a.weight is loaded.b[0].weight or loaded.a.weight.data_ptr() == loaded.b[0].weight.data_ptr()
+        assert loaded.a.weight.data_ptr() == getattr(loaded.b, "0").weight.data_ptr()
         assert loaded(torch.ones(1, 2))[1] == [1, 2, 3]
 
 
