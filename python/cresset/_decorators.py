@@ -4,7 +4,6 @@ They leave the marks that torch.jit's leave, so that code written for either wor
 stands in its ``_torchscript_modifier``.
 """
 
-import functools
 import typing
 
 from torch._jit_internal import FunctionModifiers as _Modifiers

@@ -13,12 +13,6 @@ from ._objects import ScriptModule, ScriptObject
 _builtins.register()
 
 
-def is_tracing():
-    """Whether this thread records what it runs (:func:`cresset.trace`)."""
-    tracing = getattr(_C, "_is_tracing", None)
-    return tracing is not None and tracing()
-
-
 def script(obj, optimize=None, _frames_up=0, _rcb=None, example_inputs=None):
     """Compiles a Python function, class or module.
 
