@@ -280,11 +280,8 @@ Expr Parser::call(uint32_t start, const Expr& callee) {
         }
         attributes.push_back(Attr::make(name, expression()));
       } else {
-        if (at(TK_FOR)) {
-          failHere("generator expressions are not supported; write a list comprehension: [… for … in …]");
-        }
         if (!attributes.empty()) fail("a positional argument may not follow a keyword argument", e.range());
-        inputs.push_back(e);
+        inputs.push_back(at(TK_FOR) ? generator(argument, e) : e);
       }
     }
     if (!nextIf(',')) break;
@@ -374,6 +371,13 @@ Expr Parser::atom() {
   }
 }
 
+Expr Parser::generator(uint32_t start, const Expr& element) {
+  if (element.kind() == TK_STARRED)
+    fail("a starred expression can't be the element of a comprehension", element.range());
+  Comprehension c = comprehension();
+  return ListComp::make(since(start), element, c.target, c.iter, c.conditions);
+}
+
 Expr Parser::parenthesized() {
   uint32_t start = begin();
   advance();
@@ -382,7 +386,11 @@ Expr Parser::parenthesized() {
     return SequenceLiteral::make(TK_TUPLE_LITERAL, range, list(range, {}));
   }
   Expr first = starredOrExpression();
-  if (at(TK_FOR)) failHere("generator expressions are not supported; write a list comprehension: [… for … in …]");
+  if (at(TK_FOR)) {
+    Expr all = generator(start, first);
+    expect(')');
+    return all;
+  }
   if (!at(',')) {
     rejectLoneStar(first);
     expect(')');

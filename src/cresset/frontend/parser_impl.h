@@ -96,6 +96,8 @@ class Parser {
   Expr postfix(uint32_t begin, Expr value);
   Expr atom();
   Expr parenthesized();
+  /// `e for x in xs` behind `element`: a list comprehension, since there are no generators.
+  Expr generator(uint32_t begin, const Expr& element);
   Expr listOrComprehension();
   Expr dictOrSet();
   Expr call(uint32_t begin, const Expr& callee);

@@ -71,7 +71,15 @@ bool isNamedTuple(py::handle cls) {
 }
 
 TypePtr namedTupleType(py::handle cls, const SourceRange& range) {
-  py::object annotations = attributeOrNull(cls, "__annotations__");
+  // The annotations may stand in a base: class P(NamedTuple('P_', …)).
+  py::object annotations;
+  for (py::handle base : cls.attr("__mro__")) {
+    py::dict own(base.attr("__dict__"));
+    if (own.contains("__annotations__") && py::len(own["__annotations__"]) > 0) {
+      annotations = own["__annotations__"];
+      break;
+    }
+  }
   py::object field_defaults = attributeOrNull(cls, "_field_defaults");
   const ResolverPtr names = resolverOfClass(cls);
   std::vector<std::string> fields;

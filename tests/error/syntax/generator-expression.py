@@ -1,2 +1,0 @@
-# run: tree
-f(x for x in y)  # error: generator expressions are not supported
