@@ -245,7 +245,12 @@ def builtins(xs: List[int]) -> Tuple[int, int, int, List[int], bool]:
     return min(xs), max(xs), abs(xs[0]), sorted(xs), any([x > 1 for x in xs])
 
 
+def generators(xs: List[int]) -> Tuple[bool, int, List[int]]:
+    return any(x > 2 for x in xs), sum(x for x in xs), list(x + 1 for x in xs)
+
+
 CASES = [
+    (generators, [1, 2, 3]),
     (tanh_sum, (X, X)),
     (with_loop, (X, 3), (X, 0)),
     (early, (X,), (X, True)),

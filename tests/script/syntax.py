@@ -37,10 +37,6 @@ def bad_yield_from(xs: list[int]):
     yield from xs  # error: 'yield' is not supported; append to a list and return it
 
 
-def bad_generator_expression(xs: list[int]):
-    return sum(x * x for x in xs)  # error: generator expressions are not supported; write a list comprehension: [… for … in …]
-
-
 async def bad_async(x: Tensor):  # error: async functions, loops and 'with' aren't supported; use torch.jit.fork
     return x
 
