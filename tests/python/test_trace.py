@@ -421,6 +421,8 @@ def test_vmap():
 def test_nested_vmap_at_other_sizes():
     mask = torch.func.vmap(torch.func.vmap(lambda q, k: k <= q, (None, 0)), (0, None))
     check(lambda x: mask(torch.arange(x.size(0)), torch.arange(x.size(1))) * x, [rand(4, 5)], [rand(7, 3)])
+    batched = torch.func.vmap(lambda b, x: mask(x, x), (0, None))
+    check(lambda x: batched(torch.arange(x.size(1)), x[:, 0]), [rand(4, 5)], [rand(7, 3)])
 
 
 class Cube(torch.autograd.Function):

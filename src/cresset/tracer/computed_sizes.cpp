@@ -79,20 +79,24 @@ Value* Recorder::shapeInBackward(at::IntArrayRef sizes) {
   return nullptr;
 }
 
-Value* Recorder::shapeInTransform(const at::Tensor& tensor, at::IntArrayRef sizes) {
+Value* Recorder::shapeInTransform(const at::Tensor& tensor, const IValue& list) {
   if (transforms_ == 0 || !tensor.defined() || tensor.is_nested() || tensor.dim() == 0) return nullptr;
+  const std::vector<IValue> sizes = list.toListRef().vec();
   const at::IntArrayRef whole = tensor.sizes();
-  std::vector<int64_t> origins;  // the dimension of `tensor` that each size is; -1 for a 1 between
-  int64_t dim = 0;
-  for (const int64_t size : sizes) {
-    const bool is_next = dim < tensor.dim() && whole[static_cast<size_t>(dim)] == size;
-    if (!is_next && size != 1) return nullptr;
-    origins.push_back(is_next ? dim++ : -1);
+  std::vector<int64_t> origins(sizes.size(), -1);  // the dimension of `tensor` that each size is
+  int64_t dim = tensor.dim() - 1;                  // shapes align at their ends
+  for (size_t i = sizes.size(); i-- > 0;) {
+    if (!sizes[i].isInt()) continue;  // symbolic already
+    if (dim >= 0 && whole[static_cast<size_t>(dim)] == sizes[i].toInt()) {
+      origins[i] = dim--;
+    } else if (sizes[i].toInt() != 1) {
+      return nullptr;
+    }
   }
-  if (dim != tensor.dim() || !findTensor(tensor)) return nullptr;
+  if (dim >= 0 || !findTensor(tensor)) return nullptr;
   std::vector<Value*> elements;
-  for (const int64_t origin : origins) {
-    elements.push_back(origin < 0 ? graph_->insertConstant(IValue(1)) : numberValue(size(tensor, origin)));
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    elements.push_back(origins[i] < 0 ? valueOf(sizes[i], c10::IntType::get()) : numberValue(size(tensor, origins[i])));
   }
   return listOf(std::move(elements), c10::IntType::get());
 }

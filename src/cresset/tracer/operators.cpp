@@ -92,6 +92,18 @@ IValue concrete(const IValue& value) {
   return value;
 }
 
+/// A list of ints, none of them symbolic.
+std::optional<std::vector<int64_t>> plainInts(const IValue& value) {
+  if (value.isIntList()) return value.toIntVector();
+  if (!value.isSymIntList()) return std::nullopt;
+  std::vector<int64_t> numbers;
+  for (const IValue& item : value.toListRef()) {
+    if (!item.isInt()) return std::nullopt;
+    numbers.push_back(item.toInt());
+  }
+  return numbers;
+}
+
 bool isTraced(const IValue& value) {
   return value.isSymInt() || value.isSymFloat();
 }
@@ -317,12 +329,11 @@ class Recorder::OperatorRecord {
     if (op_->kind() == aten::div && (value.isInt() || value.isDouble())) {
       if (Value* divisor = recorder_.divisorInBackward(value)) return divisor;
     }
-    if (value.isIntList()) {
-      if (Value* shape = recorder_.shapeInBackward(value.toIntVector())) return shape;
-      const IValue& first = stack_[first_];
-      if (i > 0 && first.isTensor()) {
-        if (Value* shape = recorder_.shapeInTransform(first.toTensor(), value.toIntVector())) return shape;
-      }
+    if (const auto sizes = plainInts(value)) {
+      if (Value* shape = recorder_.shapeInBackward(*sizes)) return shape;
+    }
+    if (i > 0 && (value.isIntList() || value.isSymIntList()) && stack_[first_].isTensor()) {
+      if (Value* shape = recorder_.shapeInTransform(stack_[first_].toTensor(), value)) return shape;
     }
     return recorder_.valueOf(value, argument.type());
   }

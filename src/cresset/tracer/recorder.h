@@ -173,8 +173,9 @@ class Recorder {
   const Gradient* currentGradient() const;
   /// `sizes` as the shape of a tensor of the forward pass; null if it is none, or if no backward pass runs.
   Value* shapeInBackward(at::IntArrayRef sizes);
-  /// `sizes` as the shape of `tensor` with dimensions of size 1 between; null if it is none, or if no transform runs.
-  Value* shapeInTransform(const at::Tensor& tensor, at::IntArrayRef sizes);
+  /// A list of sizes as the shape of `tensor` with 1s and symbolic sizes before and between; null if it is none, or if
+  /// no transform runs.
+  Value* shapeInTransform(const at::Tensor& tensor, const IValue& list);
   /// `number` as that by which the gradient of a mean is divided.
   Value* divisorInBackward(const IValue& number);
 
