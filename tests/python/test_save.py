@@ -679,7 +679,8 @@ def test_an_archive_of_pytorch_1_1():
     assert torch.equal(m(torch.ones(2)), torch.tensor([12.0, 14.0]) / 2)
     assert inner.seen == 8
     again = cresset.load(m.save_to_buffer())
-    assert torch.equal(again(torch.ones(2)), torch.tensor([13.0, 15.0]) / 2)
+    # In today's layout constants have storages of their own.
+    assert torch.equal(again(torch.ones(2)), torch.tensor([12.0, 14.0]) / 2)
 
 
 @pytest.mark.parametrize(
