@@ -180,7 +180,7 @@ constexpr Row kMiscRows[] = {
        stack.erase(stack.end() - static_cast<std::ptrdiff_t>(count));
        host->call(stack, count - 1);
      },
-     kEffect, Restriction::Process},
+     kEffect, Restriction::Foreign},
     {"aten::is_scripting() -> bool", kernel([]() { return true; })},
     {"aten::has_torch_function(...) -> bool",
      [](Stack& stack, size_t count) {
