@@ -11,8 +11,8 @@
 #include <charconv>
 
 #include "cresset/archive/json.h"
-#include "cresset/interpreter/object_slots.h"
 #include "cresset/ir/parser.h"
+#include "cresset/ops/object_slots.h"
 #include "cresset/support/error.h"
 
 namespace cresset {

@@ -15,8 +15,8 @@
 #include "cresset/archive/archive_writer.h"
 #include "cresset/archive/debug_writer.h"
 #include "cresset/archive/pickler.h"
-#include "cresset/interpreter/object_slots.h"
 #include "cresset/ir/parser.h"
+#include "cresset/ops/object_slots.h"
 #include "cresset/support/error.h"
 
 namespace cresset {

@@ -4,8 +4,8 @@
 #include <ATen/core/class_type.h>
 #include <ATen/core/enum_type.h>
 
-#include "cresset/interpreter/object_slots.h"
 #include "cresset/ir/parser.h"
+#include "cresset/ops/object_slots.h"
 #include "cresset/program/program.h"
 #include "cresset/support/error.h"
 

@@ -10,7 +10,7 @@
 #include <atomic>
 #include <sstream>
 
-#include "cresset/interpreter/object_slots.h"
+#include "cresset/ops/object_slots.h"
 #include "cresset/support/error.h"
 
 namespace cresset::tracer {
