@@ -46,10 +46,6 @@ std::string messageOf(const std::function<void()>& action) {
   return "no error";
 }
 
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
-
 Module makeModule(const std::string& name, const std::string& expression) {
   Module m(name);
   m.register_parameter("w", ones(3));

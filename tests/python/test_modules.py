@@ -415,6 +415,6 @@ def test_memory_goes_with_the_module(saved):
     assert alive[0]() is None and alive[1]() is None
 
 
-def test_made_by_load_only():
-    with pytest.raises(TypeError, match="cresset.load"):
-        cresset.ScriptModule()
+def test_an_empty_script_module():
+    module = cresset.ScriptModule()
+    assert isinstance(module, torch.nn.Module) and list(module.parameters()) == []

@@ -248,7 +248,7 @@ class Layer(nn.Module):
 
 
 def bad_module_class(x: Tensor):
-    return Layer()(x)  # error: 'Layer': python value of type 'type' cannot be used as a value. Perhaps it is a closed over global variable? If so, please consider passing it in as an argument or use a local varible instead. Modules are made outside of scripts: make it in __init__ and keep it as an attribute.
+    return Layer()(x)  # error: Cannot instantiate class 'Layer' in a script function: modules are made outside of scripts. Make it in __init__ and keep it as an attribute
 
 
 class MyError(Exception):

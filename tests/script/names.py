@@ -62,7 +62,7 @@ def bad_global_dict_of_functions(x: Tensor):
 
 
 def bad_make_module(x: Tensor):
-    return nn.Linear(2, 2)(x)  # error: 'nn.Linear': python value of type 'type' cannot be used as a value. Perhaps it is a closed over global variable? If so, please consider passing it in as an argument or use a local varible instead. Modules are made outside of scripts: make it in __init__ and keep it as an attribute.
+    return nn.Linear(2, 2)(x)  # error: Cannot instantiate class 'Linear' in a script function: modules are made outside of scripts. Make it in __init__ and keep it as an attribute
 
 
 def bad_numpy(x: Tensor):

@@ -18,7 +18,6 @@
 
 namespace cresset::tracer {
 
-using torch::autograd::Node;
 
 namespace {
 
@@ -28,12 +27,12 @@ constexpr size_t kMaxNodesOfOperator = 256;  // composite operators leave severa
 
 void Recorder::rememberGradient(const std::vector<at::Tensor>& inputs, const std::vector<at::Tensor>& outputs) {
   if (!c10::GradMode::is_enabled()) return;
-  std::vector<c10::intrusive_ptr<Node>> pending;
+  std::vector<c10::intrusive_ptr<torch::autograd::Node>> pending;
   for (const at::Tensor& output : outputs) {
     if (output.defined() && output.requires_grad() && output.grad_fn()) pending.push_back(output.grad_fn());
   }
   for (size_t count = 0; !pending.empty() && count < kMaxNodesOfOperator; ++count) {
-    c10::intrusive_ptr<Node> node = std::move(pending.back());
+    c10::intrusive_ptr<torch::autograd::Node> node = std::move(pending.back());
     pending.pop_back();
     // Nodes that are known belong to operators that ran before.
     auto [it, is_new] = gradients_.try_emplace(node.get());
