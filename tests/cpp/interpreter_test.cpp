@@ -18,8 +18,8 @@
 #include <vector>
 
 #include "cresset/interpreter/interpreter.h"
-#include "cresset/ops/object_slots.h"
 #include "cresset/ir/parser.h"
+#include "cresset/ops/object_slots.h"
 #include "cresset/program/program.h"
 #include "cresset/support/error.h"
 

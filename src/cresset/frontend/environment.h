@@ -42,7 +42,7 @@ struct Binding {
 
 struct Frame {
   std::unordered_map<std::string, Binding> bindings;
-  std::vector<std::string> order;  // of the names, as they were first bound
+  std::vector<std::string> order;                         // of the names, as they were first bound
   std::unordered_map<std::string, TypePtr> declarations;  // `x: T` without a value
   /// Variables bound here hide those of outer frames instead of being assignments to them (comprehensions).
   bool isolated = false;

@@ -16,8 +16,8 @@
 #include <torch/csrc/QScheme.h>
 #include <torch/csrc/Stream.h>
 
-#include "cresset/ops/object_slots.h"
 #include "cresset/ir/parser.h"
+#include "cresset/ops/object_slots.h"
 #include "cresset/python/script.h"
 
 namespace cresset::python {

@@ -82,7 +82,8 @@ class PythonCall : public SugaredValue {
 };
 
 /// The parameters and the result of a Python function by its annotations. No body is read: it need not be TorchScript.
-c10::FunctionSchema signatureOf(py::handle function, const SourceRange& range, bool skip_first, const TypePtr& self_type) {
+c10::FunctionSchema signatureOf(
+    py::handle function, const SourceRange& range, bool skip_first, const TypePtr& self_type) {
   const py::object plain = unwrapFunction(function);
   const ResolverPtr names = resolverOf(plain);
   py::object code = plain.attr("__code__");

@@ -18,7 +18,6 @@
 
 namespace cresset::tracer {
 
-
 namespace {
 
 constexpr size_t kMaxNodesOfOperator = 256;  // composite operators leave several
