@@ -116,8 +116,8 @@ def rows():
         module = _find(namespace)
         for name in names:
             yield getattr(module, name, None), namespace, name
-    for count, name in enumerate(("_single", "_pair", "_triple", "_quadruple"), 1):
-        yield _find("torch.nn.modules.utils." + name), "repeat", str(count)
+    for name in ("_single", "_pair", "_triple", "_quadruple"):
+        yield _find("torch.nn.modules.utils." + name), "aten", name
     for path in _FALSE:
         yield _find(path), "constant", path
     for name in ("annotate", "fork", "wait", "isinstance", "is_scripting"):
