@@ -64,30 +64,6 @@ class ConstantFunction : public SugaredValue {
   bool value_;
 };
 
-/// _pair(x) and its like: a list as it is, one number as a list of so many.
-class RepeatFunction : public SugaredValue {
- public:
-  explicit RepeatFunction(size_t count) : count_(count) {}
-  std::string kind() const override { return "function"; }
-  SugaredValuePtr call(
-      const SourceRange& range, EmitContext& cx, const std::vector<NamedValue>& args,
-      const std::vector<NamedValue>& kwargs, size_t) override {
-    if (args.size() != 1 || !kwargs.empty()) throw UserError("expected one argument, a number or a list", range);
-    Value* value = args[0].get(cx.graph);
-    const TypePtr& type = value->type();
-    if (type->kind() == c10::TypeKind::ListType || type->kind() == c10::TypeKind::TupleType) return simple(value);
-    if (type->kind() != c10::TypeKind::IntType && type->kind() != c10::TypeKind::FloatType)
-      throw UserError("expected a number or a list, got " + cresset::typeName(*type), range);
-    Node* node = cx.graph.create(prim::ListConstruct, std::vector<Value*>(count_, value), 1);
-    node->setSourceRange(range);
-    node->output()->setType(c10::ListType::create(type));
-    return simple(cx.graph.insertNode(node)->output());
-  }
-
- private:
-  size_t count_;
-};
-
 /// The operator that a function or method of C's stands for; "" if none.
 std::string operatorOfCFunction(py::handle object) {
   PyObject* function = object.ptr();
@@ -332,7 +308,6 @@ SugaredValuePtr wellKnown(py::handle object, EmitContext& cx, const SourceRange&
   if (it == table.end()) return nullptr;
   const auto& [module, name] = it->second;
   if (module == "builtins") return builtinGlobal(name, range, cx);
-  if (module == "repeat") return std::make_shared<RepeatFunction>(std::stoul(name));
   if (module == "constant") return std::make_shared<ConstantFunction>(name, false);
   if (module == "aten" || module == "prim") return operatorValue(module + "::" + name);
   return BuiltinModule(module).findAttr(range, cx, name);
