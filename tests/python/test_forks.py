@@ -8,6 +8,7 @@ import time
 
 import pytest
 import torch
+from timing import on_a_busy_machine
 
 import cresset
 
@@ -254,6 +255,7 @@ def test_arguments_are_bound_at_once(unit):
         cresset.fork(unit.fail)
 
 
+@on_a_busy_machine
 def test_waiting_is_interruptible(unit):
     import signal
 

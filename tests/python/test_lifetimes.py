@@ -6,6 +6,7 @@ import time
 
 import pytest
 import torch
+from timing import on_a_busy_machine
 
 import cresset
 
@@ -515,6 +516,7 @@ LOOPS = {
 
 
 @pytest.mark.parametrize("name", [n for n in LOOPS if n != "waiting"])
+@on_a_busy_machine
 def test_ctrl_c_stops_every_loop_within_100_ms(name):
     import signal
 
@@ -526,14 +528,10 @@ def test_ctrl_c_stops_every_loop_within_100_ms(name):
         sent.append(time.perf_counter())
         signal.raise_signal(signal.SIGINT)
 
-    best = 1.0
-    for _ in range(3):  # a machine may be busy; three times late is no accident
-        thread = threading.Thread(target=interrupt)
-        thread.start()
-        with pytest.raises(KeyboardInterrupt):
-            unit.f()
-        best = min(best, time.perf_counter() - sent[-1])
-        thread.join()
-        if best < 0.1:
-            break
-    assert best < 0.1
+    thread = threading.Thread(target=interrupt)
+    thread.start()
+    with pytest.raises(KeyboardInterrupt):
+        unit.f()
+    late = time.perf_counter() - sent[0]
+    thread.join()
+    assert late < 0.1

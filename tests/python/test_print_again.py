@@ -8,6 +8,7 @@ import pytest
 import torch
 from generator import programs
 from test_archives_vs_torchjit import ENTRIES
+from timing import on_a_busy_machine
 
 import cresset
 
@@ -276,6 +277,7 @@ def test_code_for_people_shows_literals():
     assert unit.f.code.endswith("  return ((1, 2), [1.5])\n")
 
 
+@on_a_busy_machine
 def test_long_programs_print_in_linear_time_and_no_stack():
     import time
 

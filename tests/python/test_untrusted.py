@@ -14,6 +14,7 @@ from typing import Dict, List
 
 import pytest
 import torch
+from timing import on_a_busy_machine
 
 import cresset
 
@@ -483,6 +484,7 @@ def unit():
 
 
 @pytest.mark.parametrize("name, args", [("forever", (1,)), ("forever_ops", (X,)), ("forever_forked", (1,))])
+@on_a_busy_machine
 def test_time(unit, name, args):
     getattr(unit, name)
     started = time.monotonic()
@@ -501,6 +503,7 @@ def test_each_call_has_the_time_for_itself(unit):
             unit.count(10)
 
 
+@on_a_busy_machine
 def test_expensive_operations_after_cheap_ones(unit):
     x = torch.eye(700)
     started = time.monotonic()

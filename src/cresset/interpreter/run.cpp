@@ -307,6 +307,8 @@ bool Run::interpret() {
   }
   CASE(Fork) {
     SAVE();
+    budget -= InterruptPoll::kOperatorCost - 1;
+    POLL();
     fork(*pc);
     NEXT();
   }
@@ -321,7 +323,7 @@ bool Run::interpret() {
           return false;
         }
         blockOn(*future);
-        budget = interrupt.budget;
+        budget = 1;  // Nobody knows how long that took.
       }
       WRITE(pc->a, future->value());
     }
