@@ -5,6 +5,7 @@
 #include <iostream>
 #include <sstream>
 
+#include "cresset/analysis/alias.h"
 #include "cresset/frontend/compiler.h"
 #include "cresset/interpreter/interpreter.h"
 #include "cresset/ir/parser.h"
@@ -26,6 +27,7 @@ struct Arguments {
   std::string file = "-";
   bool print_tokens = false, parse_ir = false, verify_only = false, compile = false, no_source_ranges = false;
   bool print_code = false;
+  bool print_alias = false;
   std::string tree_style;
   std::string function;
   std::vector<std::string> passes;
@@ -72,6 +74,10 @@ void rewriteAndPrint(
   if (arguments.verify_only) return;
   if (arguments.print_code) {
     std::cout << disassemble(*emitCode(graph, name));
+    return;
+  }
+  if (arguments.print_alias) {
+    std::cout << AliasDb(*graph).toString();
     return;
   }
   std::string text = toString(*graph, {.source_ranges = !arguments.no_source_ranges});
@@ -152,6 +158,9 @@ int main(int argc, char** argv) {
       ->delimiter(',');
   app.add_flag(
       "--print-code", arguments.print_code, "Instead of each graph, the instructions that the interpreter runs");
+  app.add_flag(
+      "--print-alias", arguments.print_alias,
+      "Instead of each graph, which memory each value may be, and what is written");
   app.add_flag(
       "--no-source-ranges", arguments.no_source_ranges, "Print graphs without the places their nodes come from");
   app.add_option("file", arguments.file, "The input; - is standard input")->type_name("FILE");

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <sstream>
 
+#include "cresset/analysis/alias.h"
 #include "cresset/frontend/compiler.h"
 #include "cresset/interpreter/interpreter.h"
 #include "cresset/ir/parser.h"
@@ -96,6 +97,12 @@ std::string printCode(const std::shared_ptr<Graph>& graph, const std::string& na
   return disassemble(*emitCode(graph, name));
 }
 
+/// Which memory the values of a graph may be, after the passes.
+std::string printAliases(const std::shared_ptr<Graph>& graph, const Command& command) {
+  for (const PassInfo* pass : command.passes) pass->run(*graph);
+  return AliasDb(*graph).toString();
+}
+
 std::string compileSource(const TestFile& test, const Command& command) {
   auto program = Program::make();
   defineSource(*program, sourceOf(test), {});
@@ -104,6 +111,10 @@ std::string compileSource(const TestFile& test, const Command& command) {
   for (Function* function : functions) {
     if (command.name == "code") {
       out += printCode(function->graph(), function->qualname().qualifiedName(), command);
+      continue;
+    }
+    if (command.name == "alias") {
+      out += "# " + function->qualname().qualifiedName() + "\n" + printAliases(function->graph(), command);
       continue;
     }
     if (functions.size() > 1) out += "# " + function->qualname().qualifiedName() + "\n";
@@ -223,7 +234,11 @@ Result execute(const TestFile& test) {
       auto graph = parseGraph(test.input, {.file = test.path.filename().string()});
       verify(*graph);
       result.output = printCode(graph, test.path.stem().string(), command);
-    } else if (command.name == "code") {
+    } else if (command.name == "alias" && test.path.extension() == ".ir") {
+      auto graph = parseGraph(test.input, {.file = test.path.filename().string()});
+      verify(*graph);
+      result.output = printAliases(graph, command);
+    } else if (command.name == "code" || command.name == "alias") {
       result.output = compileSource(test, command);
     } else if (command.name == "run") {
       result.output = runSource(test);
@@ -270,8 +285,9 @@ std::string describeCommands() {
          "  parse-ir      a graph: parsed, verified, printed\n"
          "  compile       a source: the graph of each function\n"
          "  code          a source, or the graph of a .ir file: the instructions that run\n"
+         "  alias         a source, or the graph of a .ir file: which memory each value may be, and what is written\n"
          "  run           a source: each line '# call: EXPR' is evaluated; results, errors and what was printed\n"
-         "Passes may follow parse-ir, compile and code (`# run: compile, inline`) or stand alone for a graph.\n"
+         "Passes may follow parse-ir, compile, code and alias (`# run: compile, inline`) or stand alone for a graph.\n"
          "--source-ranges and --no-source-ranges say whether graphs show them (parse-ir does, compile does not).\n";
 }
 

@@ -3,7 +3,7 @@
 #include "small_archive.h"
 #include "test.h"
 
-TEST_CASE("archives: mutations of a small archive are refused or load, within their limits") {
+TEST_CASE("archives: mutations of a small archive are refused or load, within their limits" * slow_under_threads) {
   archive_mutator::Options options;
   options.count = 400;
   archive_mutator::Report report = archive_mutator::run({archive_builder::smallArchive()}, options);

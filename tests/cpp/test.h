@@ -14,6 +14,13 @@
 
 #include <string_view>
 
+/// For tests in one thread that take minutes under ThreadSanitizer, which has nothing to see in them: `* slow_under_threads`.
+#ifdef __SANITIZE_THREAD__
+inline const doctest::skip slow_under_threads(true);
+#else
+inline const doctest::skip slow_under_threads(false);
+#endif
+
 inline bool contains(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
 }

@@ -306,4 +306,9 @@ TypePtr typeOfAnnotation(const Expr& annotation, Program& program, const Resolve
   return AnnotationReader(program, resolver).read(annotation);
 }
 
+const TypePtr& inferredTensorType() {
+  static const TypePtr type = c10::TensorType::getInferred();
+  return type;
+}
+
 }  // namespace cresset

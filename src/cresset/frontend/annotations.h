@@ -22,4 +22,8 @@ bool isFinal(const Expr& annotation);
 std::optional<std::pair<TypePtr, int32_t>> broadcastingList(
     const Expr& annotation, const std::function<TypePtr(const Expr&)>& read);
 
+/// The type of a parameter without annotation: a tensor, remembered as inferred. c10's own `TensorType::getInferred`
+/// writes to the type at each call, which is a race between threads.
+const TypePtr& inferredTensorType();
+
 }  // namespace cresset

@@ -36,7 +36,7 @@ std::optional<std::pair<TypePtr, int32_t>> optionalBroadcastingList(
 }
 
 c10::Argument argumentOf(const Param& param, Program& program, const ResolverPtr& resolver) {
-  TypePtr type = c10::TensorType::getInferred();
+  TypePtr type = inferredTensorType();
   std::optional<int32_t> repeat;
   if (param.type().present()) {
     const Expr annotation = param.type().get();

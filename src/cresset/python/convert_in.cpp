@@ -133,11 +133,11 @@ IValue toTensor(PyObject* object) {
 }
 
 /// A list or tuple with the elements of a sequence (numpy arrays and ranges count, text and tensors don't).
-py::object asFastSequence(PyObject* object, const std::string& wanted) {
+py::object asFastSequence(PyObject* object, const c10::Type& wanted) {
   if (PyList_CheckExact(object) || PyTuple_CheckExact(object)) return py::reinterpret_borrow<py::object>(object);
   if (!PySequence_Check(object) || PyUnicode_Check(object) || PyBytes_Check(object) || PyDict_Check(object) ||
       THPVariable_Check(object)) {
-    refuse(object, wanted);
+    refuse(object, wanted.repr_str());
   }
   py::object result = py::reinterpret_steal<py::object>(PySequence_Fast(object, ""));
   if (!result) throw py::error_already_set();
@@ -156,7 +156,7 @@ void forEachItem(const py::object& sequence, const Add& add) {
 
 IValue toList(PyObject* object, const c10::ListType& type) {
   const TypePtr& element = type.getElementType();
-  py::object sequence = asFastSequence(object, type.repr_str());
+  py::object sequence = asFastSequence(object, type);
   auto size = static_cast<size_t>(PySequence_Fast_GET_SIZE(sequence.ptr()));
   switch (element->kind()) {
     case TypeKind::IntType: {
@@ -201,20 +201,35 @@ IValue toDict(PyObject* object, const c10::DictType& type) {
     if (!py::isinstance(object, mapping)) refuse(object, type.repr_str());
   }
   c10::impl::GenericDict result(type.getKeyType(), type.getValueType());
-  // The items are copied out first, for the same reason as in forEachItem.
+  const auto add = [&](PyObject* key, PyObject* value) {
+    IValue converted = convert(key, type.getKeyType());
+    result.insert(std::move(converted), convert(value, type.getValueType()));
+  };
+  // Items are held, and a dict that changes is noticed, for the same reason as in forEachItem.
+  if (PyDict_CheckExact(object)) {
+    const Py_ssize_t size = PyDict_GET_SIZE(object);
+    result.reserve(static_cast<size_t>(size));
+    Py_ssize_t position = 0;
+    PyObject *key, *value;
+    while (PyDict_Next(object, &position, &key, &value)) {
+      const auto held_key = py::reinterpret_borrow<py::object>(key),
+                 held_value = py::reinterpret_borrow<py::object>(value);
+      add(key, value);
+      if (PyDict_GET_SIZE(object) != size)
+        throw CastError("Object " + shortRepr(object) + " changed while it was converted");
+    }
+    return IValue(std::move(result));
+  }
   py::object items = py::reinterpret_steal<py::object>(PyMapping_Items(object));
   if (!items) throw py::error_already_set();
   result.reserve(static_cast<size_t>(PyList_GET_SIZE(items.ptr())));
-  for (py::handle item : items) {
-    IValue key = convert(PyTuple_GET_ITEM(item.ptr(), 0), type.getKeyType());
-    result.insert(std::move(key), convert(PyTuple_GET_ITEM(item.ptr(), 1), type.getValueType()));
-  }
+  for (py::handle item : items) add(PyTuple_GET_ITEM(item.ptr(), 0), PyTuple_GET_ITEM(item.ptr(), 1));
   return IValue(std::move(result));
 }
 
 IValue toTuple(PyObject* object, const TypePtr& type) {
   const auto* tuple = type->castRaw<c10::TupleType>();
-  py::object sequence = asFastSequence(object, type->repr_str());
+  py::object sequence = asFastSequence(object, *type);
   auto size = static_cast<size_t>(PySequence_Fast_GET_SIZE(sequence.ptr()));
   if (size != tuple->elements().size()) {
     throw CastError(

@@ -8,6 +8,7 @@
 
 #include <unordered_map>
 
+#include "cresset/frontend/annotations.h"
 #include "cresset/frontend/user_exceptions.h"
 #include "cresset/ops/schema_matching.h"
 #include "cresset/python/script_names.h"
@@ -89,8 +90,7 @@ TypePtr namedTupleType(py::handle cls, const SourceRange& range) {
     fields.push_back(py::cast<std::string>(field));
     py::object annotation = annotations ? annotations.attr("get")(field, py::none()) : py::object(py::none());
     const bool annotated = annotations && annotations.contains(field);
-    types.push_back(
-        annotated ? requireTypeOfAnnotation(annotation, range, names) : TypePtr(c10::TensorType::getInferred()));
+    types.push_back(annotated ? requireTypeOfAnnotation(annotation, range, names) : inferredTensorType());
     if (field_defaults && field_defaults.contains(field)) {
       py::object value = field_defaults[field];
       try {

@@ -2,6 +2,7 @@
 // Python callable. Types of arguments and result are those of its annotations, Tensor where there are none.
 #include <ATen/core/function_schema.h>
 
+#include "cresset/frontend/annotations.h"
 #include "cresset/ops/host_callable.h"
 #include "cresset/python/script_names.h"
 
@@ -115,7 +116,7 @@ c10::FunctionSchema signatureOf(
   std::vector<c10::Argument> arguments;
   for (size_t i = skip_first ? 1 : 0; i < positional + keyword_only; ++i) {
     const auto parameter = py::cast<std::string>(varnames[i]);
-    TypePtr type = c10::TensorType::getInferred();
+    TypePtr type = inferredTensorType();
     if (i == 0 && self_type) {
       arguments.emplace_back(parameter, self_type);
       continue;

@@ -1,0 +1,341 @@
+#include "cresset/analysis/alias.h"
+
+#include <ATen/core/class_type.h>
+#include <ATen/core/jit_type.h>
+
+#include <algorithm>
+
+#include "cresset/ir/constants.h"
+#include "cresset/ops/operator.h"
+
+namespace cresset {
+
+using c10::AliasInfo;
+
+namespace {
+
+bool isNamed(const AliasInfo* info) {
+  return info && !info->beforeSets().empty() && !info->isWildcardBefore();
+}
+
+bool shareSet(const AliasInfo& a, const AliasInfo& b) {
+  const auto has = [](const AliasInfo& info, Symbol set) {
+    return info.beforeSets().contains(set) || info.afterSets().contains(set);
+  };
+  return std::any_of(b.beforeSets().begin(), b.beforeSets().end(), [&](Symbol set) {
+    return set != AliasInfo::wildcardSet() && has(a, set);
+  });
+}
+
+const AliasInfo* elementInfo(const AliasInfo* info) {
+  return info && info->containedTypes().size() == 1 ? &info->containedTypes()[0] : nullptr;
+}
+
+/// The slot of the attribute that prim::GetAttr or prim::SetAttr names.
+Field slotOf(const Node* node) {
+  const auto type = node->input(0)->type()->cast<c10::ClassType>();
+  if (!type) return 0;
+  const auto slot = type->findAttributeSlot(node->s(attr::name));
+  return slot ? static_cast<Field>(*slot) : 0;
+}
+
+std::optional<int64_t> constantInt(const Value* value) {
+  const auto constant = toIValue(value);
+  if (!constant || !constant->isInt()) return std::nullopt;
+  return constant->toInt();
+}
+
+}  // namespace
+
+AliasDb::AliasDb(Graph& graph) : graph_(graph) {
+  variables_.assign(graph.numValues(), PointsTo::kNone);
+  for (Value* input : graph.inputs()) memory_.addWorld(define(input));
+  analyze(graph.block());
+  memory_.solve();
+}
+
+AliasDb::~AliasDb() = default;
+
+Variable AliasDb::variableOf(const Value* value) const {
+  return value->unique() < variables_.size() ? variables_[value->unique()] : PointsTo::kNone;
+}
+
+Variable AliasDb::define(Value* value) {
+  if (variables_[value->unique()] == PointsTo::kNone) variables_[value->unique()] = memory_.newVariable(value->type());
+  return variables_[value->unique()];
+}
+
+void AliasDb::giveFresh(Value* value) {
+  const Variable variable = define(value);
+  if (variable == PointsTo::kNone) return;
+  const std::vector<ClassId> classes = memory_.classes().of(value->type());
+  for (ClassId id : classes) {
+    const Location location = memory_.newLocation(id);
+    sites_.emplace_back(location, value->debugName());
+    memory_.addLocation(variable, location);
+  }
+}
+
+void AliasDb::analyze(Block* block) {
+  for (Node* node : block->nodes()) analyzeNode(node);
+}
+
+void AliasDb::analyzeNode(Node* node) {
+  for (Value* output : node->outputs()) define(output);
+  for (Block* block : node->blocks()) {
+    for (Value* input : block->inputs()) define(input);
+  }
+  if (isStructural(node->kind())) return analyzeStructural(node);
+  const Operator* op = operatorOf(*node);
+  if (!op || op->schema().is_vararg() || op->schema().is_varret()) {
+    // prim::Print, aten::format: they read, and give nothing that is memory. Anything else is unknown.
+    const auto outputs = node->outputs();
+    const bool gives_memory = std::any_of(
+        outputs.begin(), outputs.end(), [&](const Value* output) { return variableOf(output) != PointsTo::kNone; });
+    if (op && op->kernel() && !gives_memory) return;
+    return analyzeUnknown(node);
+  }
+  if (op->kernel()) return analyzeRow(node, *op);
+  if (op->schema().aliasAnalysis() == c10::AliasAnalysisKind::CONSERVATIVE) return analyzeUnknown(node);
+  analyzeOperator(node, *op);
+}
+
+void AliasDb::analyzeUnknown(Node* node) {
+  for (Value* input : node->inputs()) memory_.addEscape(variableOf(input));
+  for (Value* output : node->outputs()) memory_.addWorld(variableOf(output));
+  for (Block* block : node->blocks()) {
+    for (Value* input : block->inputs()) memory_.addWorld(variableOf(input));
+    analyze(block);
+    for (Value* output : block->outputs()) memory_.addEscape(variableOf(output));
+  }
+}
+
+void AliasDb::analyzeStructural(Node* node) {
+  const Symbol kind = node->kind();
+  const auto inputs = node->inputs();
+  const auto copyAll = [&](auto&& from, size_t skip, auto&& to) {
+    for (size_t i = 0; i < to.size(); ++i) memory_.addCopy(variableOf(from[i + skip]), variableOf(to[i]));
+  };
+  if (kind == prim::Constant) {
+    memory_.addWorld(variableOf(node->output()));
+  } else if (kind == prim::If) {
+    for (Block* block : node->blocks()) {
+      analyze(block);
+      copyAll(block->outputs(), 0, node->outputs());
+    }
+  } else if (kind == prim::Loop) {
+    Block* body = node->blocks()[0];
+    for (size_t i = 0; i + 1 < body->inputs().size(); ++i)
+      memory_.addCopy(variableOf(inputs[i + 2]), variableOf(body->inputs()[i + 1]));
+    analyze(body);
+    for (size_t i = 0; i < node->outputs().size(); ++i) {
+      const Variable next = variableOf(body->outputs()[i + 1]);
+      memory_.addCopy(next, variableOf(body->inputs()[i + 1]));
+      memory_.addCopy(next, variableOf(node->outputs()[i]));
+      memory_.addCopy(variableOf(inputs[i + 2]), variableOf(node->outputs()[i]));
+    }
+  } else if (kind == prim::TupleConstruct) {
+    giveFresh(node->output());
+    for (size_t i = 0; i < inputs.size(); ++i)
+      memory_.addStore(variableOf(node->output()), static_cast<Field>(i), variableOf(inputs[i]));
+  } else if (kind == prim::TupleUnpack) {
+    for (size_t i = 0; i < node->outputs().size(); ++i)
+      memory_.addLoad(variableOf(inputs[0]), static_cast<Field>(i), variableOf(node->outputs()[i]));
+  } else if (kind == prim::TupleIndex) {
+    const auto tuple = inputs[0]->type()->cast<c10::TupleType>();
+    const auto index = constantInt(inputs[1]);
+    if (!tuple || !index) return analyzeUnknown(node);
+    const auto size = static_cast<int64_t>(tuple->elements().size());
+    memory_.addLoad(
+        variableOf(inputs[0]), static_cast<Field>(*index < 0 ? *index + size : *index), variableOf(node->output()));
+  } else if (kind == prim::TupleSlice) {
+    giveFresh(node->output());
+    const auto begin = node->i(attr::beg), end = node->i(attr::end);
+    for (int64_t i = begin; i < end; ++i) {
+      const auto element = inputs[0]->type()->cast<c10::TupleType>()->elements().at(static_cast<size_t>(i));
+      const Variable between = memory_.newVariable(element);
+      memory_.addLoad(variableOf(inputs[0]), static_cast<Field>(i), between);
+      memory_.addStore(variableOf(node->output()), static_cast<Field>(i - begin), between);
+    }
+  } else if (kind == prim::ListConstruct || kind == prim::EmptyListLiteral) {
+    giveFresh(node->output());
+    for (Value* input : inputs) memory_.addStore(variableOf(node->output()), 0, variableOf(input));
+  } else if (kind == prim::ListUnpack) {
+    for (Value* output : node->outputs()) memory_.addLoad(variableOf(inputs[0]), 0, variableOf(output));
+  } else if (kind == prim::DictConstruct) {
+    giveFresh(node->output());
+    for (size_t i = 0; i < inputs.size(); ++i)
+      memory_.addStore(variableOf(node->output()), static_cast<Field>(i % 2), variableOf(inputs[i]));
+  } else if (kind == prim::CreateObject) {
+    giveFresh(node->output());
+  } else if (kind == prim::GetAttr) {
+    memory_.addLoad(variableOf(inputs[0]), slotOf(node), variableOf(node->output()));
+  } else if (kind == prim::SetAttr) {
+    memory_.addStore(variableOf(inputs[0]), slotOf(node), variableOf(inputs[1]));
+  } else if (kind == prim::unchecked_cast) {
+    memory_.addCopy(variableOf(inputs[0]), variableOf(node->output()));
+  } else if (kind == prim::isinstance || kind == prim::Uninitialized) {
+    // Gives no memory.
+  } else {  // calls, with statements, forks and waits
+    analyzeUnknown(node);
+  }
+}
+
+void AliasDb::analyzeRow(Node* node, const Operator& op) {
+  const auto& arguments = op.schema().arguments();
+  const auto& returns = op.schema().returns();
+  const auto inputs = node->inputs();
+  // What a row gives or stores was reached from its arguments: it has no other source.
+  Variable reached = PointsTo::kNone;
+  const auto reach = [&] {
+    if (reached != PointsTo::kNone) return reached;
+    reached = memory_.newUntypedVariable();
+    for (Value* input : inputs) memory_.addReach(variableOf(input), reached);
+    return reached;
+  };
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const AliasInfo* info = arguments[i].alias_info();
+    if (info && info->isWrite()) memory_.addStoreAnywhere(variableOf(inputs[i]), reach());
+  }
+  for (size_t i = 0; i < returns.size() && i < node->outputs().size(); ++i) {
+    Value* output = node->outputs()[i];
+    const Variable variable = variableOf(output);
+    if (variable == PointsTo::kNone) continue;
+    const AliasInfo* info = returns[i].alias_info();
+    bool named = false;
+    for (size_t k = 0; k < arguments.size(); ++k) {
+      const AliasInfo* other = arguments[k].alias_info();
+      // `aten::add_(t[](a!) self, t[] b) -> t[]` gives self, though its schema does not say so.
+      const bool gives_written = other && other->isWrite() && *arguments[k].type() == *returns[i].type();
+      if (!(isNamed(info) && other && shareSet(*other, *info)) && !gives_written) continue;
+      memory_.addCopy(variableOf(inputs[k]), variable);
+      named = true;
+    }
+    if (named) continue;
+    if (info && info->isWildcardBefore()) {
+      memory_.addCopy(reach(), variable);
+      if (output->type()->kind() == c10::TypeKind::TensorType) continue;
+      // `aten::values(Dict(str, t) self) -> t[](*)` gives a new list of what it found.
+    }
+    giveFresh(output);
+    memory_.addStoreAnywhere(variable, reach());
+  }
+}
+
+void AliasDb::analyzeOperator(Node* node, const Operator& op) {
+  const auto& arguments = op.schema().arguments();
+  const auto& returns = op.schema().returns();
+  const auto inputs = node->inputs();
+  for (size_t i = 0; i < returns.size() && i < node->outputs().size(); ++i) {
+    Value* output = node->outputs()[i];
+    const Variable variable = variableOf(output);
+    if (variable == PointsTo::kNone) continue;
+    const AliasInfo* info = returns[i].alias_info();
+    const AliasInfo* element = elementInfo(info);
+    if (info && info->isWildcardBefore()) {
+      memory_.addWorld(variable);
+      continue;
+    }
+    // A named set is shared with arguments that are in it, or with the elements of lists that are.
+    bool named = false;
+    for (size_t k = 0; k < arguments.size(); ++k) {
+      const AliasInfo* own = arguments[k].alias_info();
+      if (!isNamed(info) || !own) continue;
+      if (shareSet(*own, *info)) {
+        memory_.addCopy(variableOf(inputs[k]), variable);
+        named = true;
+      } else if (const AliasInfo* own_element = elementInfo(own); own_element && shareSet(*own_element, *info)) {
+        memory_.addLoad(variableOf(inputs[k]), 0, variable);
+        named = true;
+      }
+    }
+    if (named) continue;
+    giveFresh(output);
+    if (output->type()->kind() != c10::TypeKind::ListType) {
+      if (output->type()->kind() != c10::TypeKind::TensorType) memory_.addWorld(variable);
+      continue;
+    }
+    // A new list: of new tensors, or of some that its elements' set names.
+    const c10::TypePtr element_type = output->type()->castRaw<c10::ListType>()->getElementType();
+    const Variable held = memory_.newVariable(element_type);
+    if (held == PointsTo::kNone) continue;
+    bool shared = false;
+    for (size_t k = 0; k < arguments.size() && element; ++k) {
+      const AliasInfo* own = arguments[k].alias_info();
+      if (!own) continue;
+      if (shareSet(*own, *element)) {
+        memory_.addCopy(variableOf(inputs[k]), held);
+        shared = true;
+      } else if (const AliasInfo* own_element = elementInfo(own); own_element && shareSet(*own_element, *element)) {
+        memory_.addLoad(variableOf(inputs[k]), 0, held);
+        shared = true;
+      }
+    }
+    if (!shared) {
+      for (ClassId id : std::vector<ClassId>(memory_.classes().of(element_type))) {
+        const Location location = memory_.newLocation(id);
+        sites_.emplace_back(location, output->debugName() + "[]");
+        memory_.addLocation(held, location);
+      }
+    }
+    memory_.addStore(variable, 0, held);
+  }
+  // What an argument is kept in.
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const AliasInfo* info = arguments[i].alias_info();
+    // Of `Tensor(a!)[]` only the tensors are written to.
+    if (!info || !info->isWrite() || elementInfo(info) || inputs[i]->type()->kind() == c10::TypeKind::TensorType)
+      continue;
+    for (Value* input : inputs) memory_.addStoreAnywhere(variableOf(inputs[i]), variableOf(input));
+  }
+}
+
+bool AliasDb::mayAlias(const Value* a, const Value* b) {
+  return memory_.overlap(memory_.locations(variableOf(a)), memory_.locations(variableOf(b)));
+}
+
+bool AliasDb::mayAlias(std::span<Value* const> a, std::span<Value* const> b) {
+  std::vector<Location> first, second;
+  for (const Value* value : a) addLocations(first, value);
+  for (const Value* value : b) addLocations(second, value);
+  return memory_.overlap(first, second);
+}
+
+bool AliasDb::mayContainAlias(const Value* a, const Value* b) {
+  return memory_.overlap(
+      memory_.reach(memory_.locations(variableOf(a))), memory_.reach(memory_.locations(variableOf(b))));
+}
+
+bool AliasDb::mayContainAlias(std::span<Value* const> a, std::span<Value* const> b) {
+  std::vector<Location> first, second;
+  for (const Value* value : a) addReached(first, value);
+  for (const Value* value : b) addReached(second, value);
+  return memory_.overlap(first, second);
+}
+
+bool AliasDb::mayAliasWorld(const Value* value) {
+  const auto& locations = memory_.locations(variableOf(value));
+  return std::any_of(
+      locations.begin(), locations.end(), [&](Location location) { return memory_.isEscaped(location); });
+}
+
+bool AliasDb::escapes(const Value* value) {
+  std::vector<Location> reached, returned;
+  addReached(reached, value);
+  if (std::any_of(reached.begin(), reached.end(), [&](Location location) { return memory_.isEscaped(location); }))
+    return true;
+  for (const Value* output : graph_.outputs()) addReached(returned, output);
+  return memory_.overlap(reached, returned);
+}
+
+void AliasDb::addLocations(std::vector<Location>& to, const Value* value) {
+  const auto& locations = memory_.locations(variableOf(value));
+  to.insert(to.end(), locations.begin(), locations.end());
+}
+
+void AliasDb::addReached(std::vector<Location>& to, const Value* value) {
+  const auto reached = memory_.reach(memory_.locations(variableOf(value)));
+  to.insert(to.end(), reached.begin(), reached.end());
+}
+
+}  // namespace cresset

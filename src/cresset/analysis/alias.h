@@ -1,0 +1,120 @@
+// What may share memory, and what may be moved: facts about one graph, for passes that change the order of nodes,
+// remove them or put others in their place.
+//
+// Two values *alias* if a write to one may show in the other: tensors that share storage, one list under two names.
+// They *contain* an alias if something reached from one (an element, an attribute) aliases something reached from the
+// other. Answers are about all executions of the graph at once (no order, no paths), and err on the side of "may".
+//
+// What operators do comes from their schemas: `(a)` on an argument and a result says that they may share memory, `(a!)`
+// that it is written to, and a result without annotation is fresh. Cresset's own rows only reach what their arguments
+// reach. Calls that are not inlined, forks and operators of which nothing is known may do anything to what they can
+// reach. Values from outside (inputs, attributes of inputs, constants) may all alias each other, as far as their types
+// allow.
+//
+// The analysis takes time in proportion to the graph (points_to.h says why). It describes the graph as it was; moves
+// made through it keep it true, other changes need a new one.
+//
+// Thread-safety: none.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "cresset/analysis/points_to.h"
+#include "cresset/ir/graph.h"
+
+namespace cresset {
+
+class Operator;
+
+class AliasDb {
+ public:
+  explicit AliasDb(Graph& graph);
+  ~AliasDb();
+
+  bool mayAlias(const Value* a, const Value* b);
+  bool mayAlias(std::span<Value* const> a, std::span<Value* const> b);
+  bool mayContainAlias(const Value* a, const Value* b);
+  bool mayContainAlias(std::span<Value* const> a, std::span<Value* const> b);
+  /// Whether the value may be memory that somebody outside of the graph holds too.
+  bool mayAliasWorld(const Value* value);
+  /// Whether the value, or something reached from it, may be returned or kept by somebody outside of the graph.
+  bool escapes(const Value* value);
+
+  /// Whether some node of the graph, or something outside of it that a node lets run, may write to the value's memory.
+  bool hasWriters(const Value* value);
+  /// Whether anything that the node takes, or gives, has writers.
+  bool hasInputWriters(const Node* node);
+  bool hasOutputWriters(const Node* node);
+  bool hasWriters(const Node* node) { return hasInputWriters(node) || hasOutputWriters(node); }
+  /// Whether the node, or a node in its blocks, writes to memory.
+  bool isMutable(const Node* node);
+  /// Whether it writes to the memory of one of these, or to what is reached from them.
+  bool writesToAlias(const Node* node, std::span<Value* const> values);
+  /// Whether the node does something that others can tell apart from its results: writes to memory from outside,
+  /// prints, draws random numbers, calls what nobody knows.
+  bool hasSideEffects(const Node* node);
+
+  /// Whether executing the two in the other order could be told apart: one writes what the other reads or writes, both
+  /// have effects that keep their order, or one may raise an exception and the other has effects that would show then.
+  bool conflict(const Node* a, const Node* b);
+
+  /// Moves `node` to directly after (before) `place`, in the same block, together with the nodes in between that depend
+  /// on it (on which it depends). False, and nothing moves, if that would change what the graph does.
+  bool moveAfterTopologicallyValid(Node* node, Node* place);
+  bool moveBeforeTopologicallyValid(Node* node, Node* place);
+  bool couldMoveAfterTopologically(Node* node, Node* place);
+  bool couldMoveBeforeTopologically(Node* node, Node* place);
+
+  /// One line per value and per writing node.
+  std::string toString();
+
+ private:
+  /// What executing a node does to memory and beyond.
+  struct Effects {
+    std::vector<Location> reads, writes;  // sorted
+    /// Slots of objects that are read or written, instead of the whole object.
+    std::vector<std::pair<Location, Field>> slot_reads, slot_writes;
+    bool anything = false;  // may read and write whatever has escaped
+    bool ordered = false;   // keeps its place among its like: prints, warnings, random numbers, calls
+    bool raises = false;    // may throw
+  };
+
+  Variable variableOf(const Value* value) const;
+  void analyze(Block* block);
+  void analyzeNode(Node* node);
+  void analyzeStructural(Node* node);
+  void analyzeRow(Node* node, const Operator& op);
+  void analyzeOperator(Node* node, const Operator& op);
+  void analyzeUnknown(Node* node);
+  void giveFresh(Value* value);
+  Variable define(Value* value);
+  const Effects& effects(const Node* node);
+  void collectEffects(const Node* node, Effects& into);
+  void collectOperatorEffects(const Node* node, const Operator& op, Effects& into);
+  void addLocations(std::vector<Location>& to, const Value* value);
+  void addReached(std::vector<Location>& to, const Value* value);
+  static void tidy(Effects& effects);
+  bool showsOutside(const Effects& effects);
+  void findWriters(Block* block);
+  bool isWritten(Location location);
+  bool tryMove(Node* node, Node* place, bool after, bool do_it);
+  void describe(const Block* block, std::string& text);
+  std::string describeLocations(const std::vector<Location>& locations);
+
+  Graph& graph_;
+  PointsTo memory_;
+  std::vector<Variable> variables_;  // by Value::unique()
+  std::unordered_map<const Node*, Effects> effects_;
+  std::vector<std::pair<Location, std::string>> sites_;  // where locations come from, for toString
+  std::unordered_set<Location> written_;
+  std::unordered_set<ClassId> written_worlds_, written_escaped_;
+  bool anything_written_ = false;
+  bool writers_known_ = false;
+};
+
+}  // namespace cresset

@@ -1,0 +1,230 @@
+// What nodes do to memory, and which memory is written to at all.
+#include <ATen/core/class_type.h>
+#include <ATen/core/jit_type.h>
+
+#include <algorithm>
+
+#include "cresset/analysis/alias.h"
+#include "cresset/ops/operator.h"
+
+namespace cresset {
+
+namespace {
+
+template <typename T>
+void sortUnique(std::vector<T>& items) {
+  std::sort(items.begin(), items.end());
+  items.erase(std::unique(items.begin(), items.end()), items.end());
+}
+
+Field attributeSlot(const Node* node) {
+  const auto type = node->input(0)->type()->cast<c10::ClassType>();
+  const auto slot = type ? type->findAttributeSlot(node->s(attr::name)) : std::nullopt;
+  return slot ? static_cast<Field>(*slot) : 0;
+}
+
+bool doesNothingToMemory(Symbol kind) {
+  return kind == prim::Constant || kind == prim::TupleConstruct || kind == prim::TupleUnpack ||
+         kind == prim::TupleIndex || kind == prim::TupleSlice || kind == prim::ListConstruct ||
+         kind == prim::EmptyListLiteral || kind == prim::DictConstruct || kind == prim::CreateObject ||
+         kind == prim::isinstance || kind == prim::unchecked_cast || kind == prim::Uninitialized;
+}
+
+}  // namespace
+
+void AliasDb::tidy(Effects& effects) {
+  sortUnique(effects.reads);
+  sortUnique(effects.writes);
+  sortUnique(effects.slot_reads);
+  sortUnique(effects.slot_writes);
+}
+
+const AliasDb::Effects& AliasDb::effects(const Node* node) {
+  const auto [entry, added] = effects_.try_emplace(node);
+  if (!added) return entry->second;
+  Effects found;
+  collectEffects(node, found);
+  tidy(found);
+  return effects_[node] = std::move(found);
+}
+
+void AliasDb::collectEffects(const Node* node, Effects& into) {
+  const Symbol kind = node->kind();
+  if (doesNothingToMemory(kind)) return;
+  if (kind == prim::If || kind == prim::Loop) {
+    for (const Block* block : node->blocks()) {
+      for (const Node* inner : block->nodes()) {
+        const Effects& theirs = effects(inner);
+        into.reads.insert(into.reads.end(), theirs.reads.begin(), theirs.reads.end());
+        into.writes.insert(into.writes.end(), theirs.writes.begin(), theirs.writes.end());
+        into.slot_reads.insert(into.slot_reads.end(), theirs.slot_reads.begin(), theirs.slot_reads.end());
+        into.slot_writes.insert(into.slot_writes.end(), theirs.slot_writes.begin(), theirs.slot_writes.end());
+        into.anything |= theirs.anything;
+        into.ordered |= theirs.ordered;
+        into.raises |= theirs.raises;
+      }
+    }
+    return;
+  }
+  if (kind == prim::GetAttr) {
+    for (Location location : memory_.locations(variableOf(node->input(0))))
+      into.slot_reads.emplace_back(location, attributeSlot(node));
+    return;
+  }
+  if (kind == prim::SetAttr) {
+    for (Location location : memory_.locations(variableOf(node->input(0))))
+      into.slot_writes.emplace_back(location, attributeSlot(node));
+    return;
+  }
+  if (kind == prim::ListUnpack) {
+    addLocations(into.reads, node->input(0));
+    into.raises = true;
+    return;
+  }
+  const Operator* op = isStructural(kind) ? nullptr : operatorOf(const_cast<Node&>(*node));
+  if (op && (op->kernel() || op->schema().aliasAnalysis() != c10::AliasAnalysisKind::CONSERVATIVE))
+    return collectOperatorEffects(node, *op, into);
+  into.anything = into.ordered = into.raises = true;
+}
+
+void AliasDb::collectOperatorEffects(const Node* node, const Operator& op, Effects& into) {
+  into.raises = true;
+  into.ordered |= op.hasSideEffects();
+  const auto& arguments = op.schema().arguments();
+  const auto inputs = node->inputs();
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (variableOf(inputs[i]) == PointsTo::kNone) continue;
+    const bool declared = i < arguments.size();
+    // Rows for elements of any type can't look into them.
+    if (declared && op.kernel() && arguments[i].type()->hasFreeVariables())
+      addLocations(into.reads, inputs[i]);
+    else
+      addReached(into.reads, inputs[i]);
+    const c10::AliasInfo* info = declared ? arguments[i].alias_info() : nullptr;
+    if (!info) continue;
+    const auto& contained = info->containedTypes();
+    if (std::any_of(contained.begin(), contained.end(), [](const auto& element) { return element.isWrite(); }))
+      addReached(into.writes, inputs[i]);
+    else if (info->isWrite())
+      addLocations(into.writes, inputs[i]);
+  }
+}
+
+bool AliasDb::showsOutside(const Effects& effects) {
+  if (effects.anything || effects.ordered) return true;
+  const auto escaped = [&](Location location) { return memory_.isEscaped(location); };
+  return std::any_of(effects.writes.begin(), effects.writes.end(), escaped) ||
+         std::any_of(effects.slot_writes.begin(), effects.slot_writes.end(), [&](const auto& slot) {
+           return escaped(slot.first);
+         });
+}
+
+bool AliasDb::hasSideEffects(const Node* node) {
+  return showsOutside(effects(node));
+}
+
+bool AliasDb::isMutable(const Node* node) {
+  const Effects& found = effects(node);
+  return found.anything || !found.writes.empty() || !found.slot_writes.empty();
+}
+
+bool AliasDb::writesToAlias(const Node* node, std::span<Value* const> values) {
+  std::vector<Location> reached;
+  for (const Value* value : values) addReached(reached, value);
+  const Effects& found = effects(node);
+  if (found.anything) {
+    for (Location location : reached) {
+      if (memory_.isEscaped(location)) return true;
+    }
+  }
+  if (memory_.overlap(found.writes, reached)) return true;
+  for (const auto& [object, slot] : found.slot_writes) {
+    for (Location location : reached) {
+      if (memory_.overlap(object, location)) return true;
+    }
+  }
+  return false;
+}
+
+bool AliasDb::conflict(const Node* a, const Node* b) {
+  const Effects first = effects(a);  // a copy: asking for b's may move it
+  const Effects& second = effects(b);
+  if (first.ordered && second.ordered) return true;
+  if ((first.raises && showsOutside(second)) || (second.raises && showsOutside(first))) return true;
+  const auto touchesEscaped = [&](const Effects& effects) {
+    const auto escaped = [&](Location location) { return memory_.isEscaped(location); };
+    const auto escapedSlot = [&](const auto& slot) { return memory_.isEscaped(slot.first); };
+    return effects.anything || std::any_of(effects.reads.begin(), effects.reads.end(), escaped) ||
+           std::any_of(effects.writes.begin(), effects.writes.end(), escaped) ||
+           std::any_of(effects.slot_reads.begin(), effects.slot_reads.end(), escapedSlot) ||
+           std::any_of(effects.slot_writes.begin(), effects.slot_writes.end(), escapedSlot);
+  };
+  if ((first.anything && touchesEscaped(second)) || (second.anything && touchesEscaped(first))) return true;
+  const auto slotsMeet = [&](const auto& left, const auto& right) {
+    for (const auto& [object, slot] : left) {
+      for (const auto& [other, other_slot] : right) {
+        if (slot == other_slot && memory_.overlap(object, other)) return true;
+      }
+    }
+    return false;
+  };
+  const auto slotsMeetWhole = [&](const auto& slots, const std::vector<Location>& whole) {
+    for (const auto& [object, slot] : slots) {
+      for (Location location : whole) {
+        if (memory_.overlap(object, location)) return true;
+      }
+    }
+    return false;
+  };
+  const auto hurts = [&](const Effects& writer, const Effects& other) {
+    return memory_.overlap(writer.writes, other.reads) || memory_.overlap(writer.writes, other.writes) ||
+           slotsMeet(writer.slot_writes, other.slot_reads) || slotsMeet(writer.slot_writes, other.slot_writes) ||
+           slotsMeetWhole(writer.slot_writes, other.reads) || slotsMeetWhole(writer.slot_writes, other.writes) ||
+           slotsMeetWhole(other.slot_reads, writer.writes);
+  };
+  return hurts(first, second) || hurts(second, first);
+}
+
+void AliasDb::findWriters(Block* block) {
+  for (const Node* node : block->nodes()) {
+    const Effects& found = effects(node);
+    anything_written_ |= found.anything;
+    const auto note = [&](Location location) {
+      written_.insert(location);
+      if (memory_.isEscaped(location)) written_escaped_.insert(memory_.classOf(location));
+      if (memory_.isWorld(location)) written_worlds_.insert(memory_.classOf(location));
+    };
+    for (Location location : found.writes) note(location);
+    for (const auto& [location, slot] : found.slot_writes) note(location);
+  }
+}
+
+bool AliasDb::isWritten(Location location) {
+  if (!writers_known_) {
+    findWriters(graph_.block());
+    writers_known_ = true;
+  }
+  if (written_.contains(location)) return true;
+  if (!memory_.isEscaped(location)) return false;
+  if (anything_written_) return true;
+  const auto& others = memory_.isWorld(location) ? written_escaped_ : written_worlds_;
+  const ClassId own = memory_.classOf(location);
+  return std::any_of(others.begin(), others.end(), [&](ClassId id) { return memory_.classes().compatible(own, id); });
+}
+
+bool AliasDb::hasWriters(const Value* value) {
+  const std::vector<Location> locations = memory_.locations(variableOf(value));
+  return std::any_of(locations.begin(), locations.end(), [&](Location location) { return isWritten(location); });
+}
+
+bool AliasDb::hasInputWriters(const Node* node) {
+  const auto inputs = node->inputs();
+  return std::any_of(inputs.begin(), inputs.end(), [&](const Value* value) { return hasWriters(value); });
+}
+
+bool AliasDb::hasOutputWriters(const Node* node) {
+  const auto outputs = node->outputs();
+  return std::any_of(outputs.begin(), outputs.end(), [&](const Value* value) { return hasWriters(value); });
+}
+
+}  // namespace cresset
