@@ -2,8 +2,9 @@
 //
 //   archive-mutations [--count N] [--seed S] [--only I] [--save FILE] [--no-calls] [--verbose] ARCHIVE…
 //
-// It works in an empty folder of its own, in which nothing may have appeared at the end. Build it with
-// -fsanitize=address,undefined to catch what does not crash by itself.
+// Each archive is tried in today's layout and, where that can hold it, in the older one. It works in an empty folder of
+// its own, in which nothing may have appeared at the end. Build it with -fsanitize=address,undefined to catch what does
+// not crash by itself.
 #include <signal.h>
 #include <unistd.h>
 
@@ -14,9 +15,13 @@
 #include <fstream>
 #include <iostream>
 #include <iterator>
+#include <sstream>
 #include <system_error>
 
 #include "archive_mutator.h"
+#include "cresset/archive/archive.h"
+#include "cresset/archive/save.h"
+#include "cresset/support/error.h"
 
 namespace {
 
@@ -59,6 +64,19 @@ class EmptyFolder {
   std::filesystem::path before_, folder_;
 };
 
+/// Adds each archive in the older layout too, if its module can be written so.
+void addOlderLayouts(std::vector<std::string>& archives) {
+  for (size_t i = 0, count = archives.size(); i < count; ++i) {
+    try {
+      const auto loaded = cresset::loadArchive(archives[i].data(), archives[i].size(), nullptr, {.trusted = true});
+      std::ostringstream out;
+      cresset::saveArchive(c10::IValue(loaded.root), out, {.layout = cresset::ArchiveLayout::ModelJson});
+      archives.push_back(out.str());
+    } catch (const cresset::UserError&) {  // has something that the layout can't hold
+    }
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -84,6 +102,7 @@ int main(int argc, char** argv) {
       archives.emplace_back(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>());
     }
   }
+  addOlderLayouts(archives);
   if (archives.empty()) {
     std::cerr << "usage: archive-mutations [--count N] [--seed S] [--only I] [--save FILE] [--no-calls]\n"
                  "                         [--verbose] ARCHIVE…\n";

@@ -268,6 +268,66 @@ std::string mutatePickle(Random& random, const std::string&, const Items& origin
   return writeZip(items);
 }
 
+// The tree of modules of the older layout.
+std::string mutateJson(Random& random, const std::string& archive, const Items& original) {
+  Items items = original;
+  Item* item = pickItem(random, items, "model.json");
+  if (!item || item->data.empty()) return mutatePickle(random, archive, original);
+  std::string& data = item->data;
+  const auto places = [&](const char* of) {
+    std::vector<size_t> found;
+    for (size_t at = data.find_first_of(of); at != std::string::npos; at = data.find_first_of(of, at + 1))
+      found.push_back(at);
+    return found.empty() ? std::vector<size_t>{0} : found;
+  };
+  switch (below(random, 7)) {
+    case 0:
+      flipBytes(random, data, 1 + below(random, 6));
+      break;
+    case 1:
+      cutShort(random, data);
+      break;
+    case 2:
+      movePiece(random, data);
+      break;
+    case 3: {  // wild numbers: ids, sizes, offsets
+      for (size_t i = 0; i < 1 + below(random, 3); ++i) {
+        const size_t at = pick(random, places("0123456789"));
+        const std::string number = std::to_string(static_cast<int64_t>(wildNumber(random)));
+        data.replace(at, 1, below(random, 4) == 0 ? number + "e300" : number);
+      }
+      break;
+    }
+    case 4: {  // deep
+      const size_t depth = size_t(1) << (4 + below(random, 17));
+      const std::string open = below(random, 2) ? "[" : "{\"\":";
+      std::string text;
+      for (size_t i = 0; i < depth; ++i) text += open;
+      data.insert(pick(random, places(":,[")) + 1, text);
+      break;
+    }
+    case 5: {  // long: a string, or many values
+      const size_t count = size_t(1) << (10 + below(random, 13));
+      std::string text = "\"";
+      if (below(random, 2)) {
+        text += std::string(count, below(random, 2) ? 'x' : '\\') + "\"";
+      } else {
+        text = "[0";
+        for (size_t i = 0; i < count; ++i) text += ",0";
+        text += "]";
+      }
+      data.insert(pick(random, places(":,[")) + 1, text + ",");
+      break;
+    }
+    default: {  // one member's value for another's
+      const size_t from = pick(random, places(":")), to = pick(random, places(":"));
+      const std::string value = data.substr(from, data.find_first_of(",}]", from) - from);
+      data.replace(to, data.find_first_of(",}]", to) - to, value);
+    }
+  }
+  return writeZip(items);
+}
+
 std::string mutateCode(Random& random, const std::string&, const Items& original) {
   Items items = original;
   Item* item = pickItem(random, items, ".py");
@@ -356,13 +416,10 @@ struct Kind {
   size_t weight;
 };
 constexpr Kind kKinds[] = {
-    {"raw bytes", mutateRaw, 15},
-    {"headers", mutateHeaders, 15},
-    {"entries", mutateEntries, 12},
-    {"pickles", mutatePickle, 30},
-    {"code", mutateCode, 20},
-    {"bombs", mutateBomb, 5},
-    {"version, byte order", mutateNumbers, 3},
+    {"raw bytes", mutateRaw, 15},   {"headers", mutateHeaders, 15},
+    {"entries", mutateEntries, 12}, {"pickles", mutatePickle, 30},
+    {"code", mutateCode, 20},       {"model.json", mutateJson, 12},
+    {"bombs", mutateBomb, 5},       {"version, byte order", mutateNumbers, 3},
 };
 
 // Compiles all functions of what was loaded, down to instructions.

@@ -686,7 +686,10 @@ def test_an_archive_of_pytorch_1_1():
 @pytest.mark.parametrize(
     "changes, message",
     [
-        ({"model.json": "{"}, "JSON is wrong: expected a string"),
+        ({"model.json": "{"}, "model.json at byte 1: this JSON is wrong: parse error"),
+        ({"model.json": '{"a": ' + "9" * 400 + "}"}, "number overflow"),
+        ({"model.json": '{"a": "\\xff"}'}, "JSON is wrong"),
+        ({"model.json": '{"tensors": 3}'}, "model.json at byte 12: 'tensors' is no list"),
         ({"model.json": "[" * 5000}, "nests deeper"),
         ({"model.json": "{}"}, "no mainModule"),
         ({"model.json": OLD_FILE["model.json"].replace('"protoVersion":"3"', '"protoVersion":"6"')}, "is unknown"),

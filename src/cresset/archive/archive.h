@@ -27,6 +27,8 @@ struct LoadOptions {
   /// In: names of extra files to read ("metadata.json"). Out: their contents; names that the archive lacks stay as they
   /// were.
   std::unordered_map<std::string, std::string>* extra_files = nullptr;
+  /// Whether errors in the archive's code point into the files that it was written in, as its debug records say.
+  bool debug_files = true;
   /// Whether to run the `__setstate__` that a scripted class of the archive may have: code of the archive, run once
   /// everything is loaded. Off, such an archive is an error (docs/decisions/0002-setstate.md). Classes that are
   /// registered from C++ restore their objects in any case: that is the user's own code.
@@ -61,5 +63,8 @@ LoadedArchive loadArchive(
 /// The value in a file that torch.save wrote: tensors, numbers, strings, and tuples, lists and dicts of them. Classes
 /// are an error, and nothing is executed. Throws ArchiveError.
 c10::IValue loadValue(const std::string& path, std::optional<c10::Device> device = std::nullopt);
+/// `keep_alive` is held as long as a tensor refers to the buffer.
+c10::IValue loadValue(
+    const void* data, size_t size, std::shared_ptr<void> keep_alive, std::optional<c10::Device> device = std::nullopt);
 
 }  // namespace cresset

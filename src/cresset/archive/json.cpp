@@ -1,5 +1,11 @@
 // See json.h.
+//
+// The reader calls back for each value. It keeps no stack of C++ frames, so depth costs nothing until the tree is
+// built; what it keeps of a token is charged for the whole text before it begins.
 #include "cresset/archive/json.h"
+
+#include <iterator>
+#include <nlohmann/json.hpp>
 
 #include "cresset/ir/parser.h"
 
@@ -14,153 +20,135 @@ const JsonValue* JsonValue::find(std::string_view name) const {
 
 namespace {
 
-class JsonParser {
+/// The text, with a count of how much of it was read: the reader tells positions of errors only.
+class CountingIterator {
  public:
-  JsonParser(std::string_view text, const ArchiveSite& site, LoadBudget& budget)
+  using iterator_category = std::input_iterator_tag;
+  using value_type = char;
+  using difference_type = std::ptrdiff_t;
+  using pointer = const char*;
+  using reference = const char&;
+
+  CountingIterator(const char* at, const char** reached) : at_(at), reached_(reached) {}
+  reference operator*() const { return *at_; }
+  CountingIterator& operator++() {
+    *reached_ = ++at_;
+    return *this;
+  }
+  CountingIterator operator++(int) {
+    CountingIterator before = *this;
+    ++*this;
+    return before;
+  }
+  bool operator==(const CountingIterator& other) const { return at_ == other.at_; }
+  bool operator!=(const CountingIterator& other) const { return at_ != other.at_; }
+
+ private:
+  const char* at_;
+  const char** reached_;
+};
+
+/// Makes the tree of what the reader reports. Errors are thrown through the reader.
+class TreeBuilder final : public nlohmann::json_sax<nlohmann::json> {
+ public:
+  TreeBuilder(std::string_view text, const ArchiveSite& site, LoadBudget& budget)
       : text_(text), site_(site), budget_(budget) {}
 
-  JsonValue parse() {
-    JsonValue value = parseValue(0);
-    skipSpace();
-    if (at_ != text_.size()) fail("there is more after the value");
-    return value;
+  JsonValue build() {
+    nlohmann::json::sax_parse(
+        CountingIterator(text_.data(), &reached_), CountingIterator(text_.data() + text_.size(), &reached_), this);
+    return std::move(root_);
+  }
+
+  bool null() override { return add(JsonValue::Null); }
+  bool boolean(bool value) override { return add(JsonValue::Bool, value ? "true" : "false"); }
+  bool number_integer(number_integer_t value) override { return add(JsonValue::Number, std::to_string(value)); }
+  bool number_unsigned(number_unsigned_t value) override { return add(JsonValue::Number, std::to_string(value)); }
+  bool number_float(number_float_t, const string_t& text) override { return add(JsonValue::Number, text); }
+  bool string(string_t& value) override {
+    charge(2 * value.size());
+    return add(JsonValue::String, std::move(value));
+  }
+  bool binary(binary_t&) override { return false; }  // has no form in texts
+  bool start_object(size_t) override { return open(JsonValue::Object); }
+  bool start_array(size_t) override { return open(JsonValue::Array); }
+  bool key(string_t& name) override {
+    charge(2 * name.size());
+    key_ = std::move(name);
+    last_end_ = offset();
+    return true;
+  }
+  bool end_object() override { return close(); }
+  bool end_array() override { return close(); }
+  bool parse_error(size_t position, const std::string&, const nlohmann::json::exception& error) override {
+    // "[json.exception.parse_error.101] parse error at line 1, column 2: syntax error while …", with what was read
+    // last.
+    constexpr size_t kLongest = 300;
+    std::string what = error.what();
+    if (const size_t end = what.find("] "); what.starts_with("[") && end != std::string::npos) what.erase(0, end + 2);
+    if (what.size() > kLongest) what = what.substr(0, kLongest) + "…";
+    site_.at(position == 0 ? 0 : position - 1).fail("this JSON is wrong: " + what);
   }
 
  private:
-  [[noreturn]] void fail(const std::string& what) const { site_.at(at_).fail("this JSON is wrong: " + what); }
+  size_t offset() const { return static_cast<size_t>(reached_ - text_.data()); }
+  /// Where the value begins that was read last: between it and what stood before is only what separates values.
+  size_t start() const {
+    const size_t found = text_.find_first_not_of(" \t\r\n,:", last_end_);
+    return found == std::string_view::npos ? last_end_ : found;
+  }
+  void charge(size_t bytes) { budget_.charge(bytes, site_.at(start()), "reading this JSON"); }
 
-  void skipSpace() {
-    while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\n' || text_[at_] == '\r' || text_[at_] == '\t'))
-      ++at_;
-  }
-  bool take(char c) {
-    skipSpace();
-    if (at_ >= text_.size() || text_[at_] != c) return false;
-    ++at_;
-    return true;
-  }
-  void expect(char c) {
-    if (!take(c)) fail(std::string("expected '") + c + "'");
-  }
-  bool takeWord(std::string_view word) {
-    if (text_.substr(at_, word.size()) != word) return false;
-    at_ += word.size();
-    return true;
-  }
-
-  JsonValue parseValue(int depth) {
-    if (depth > kMaxNesting) fail("it nests deeper than " + std::to_string(kMaxNesting) + " levels");
-    skipSpace();
+  JsonValue& append(JsonValue::Kind kind) {
     // Vectors that grow hold their elements up to three times for a moment.
-    budget_.charge(3 * (sizeof(JsonValue) + sizeof(std::string)), site_.at(at_), "reading this JSON");
-    JsonValue value;
-    value.offset = at_;
-    if (take('{')) {
-      value.kind = JsonValue::Object;
-      if (take('}')) return value;
-      do {
-        skipSpace();
-        std::string name = parseString();
-        expect(':');
-        value.members.emplace_back(std::move(name), parseValue(depth + 1));
-      } while (take(','));
-      expect('}');
-    } else if (take('[')) {
-      value.kind = JsonValue::Array;
-      if (take(']')) return value;
-      do value.items.push_back(parseValue(depth + 1));
-      while (take(','));
-      expect(']');
-    } else if (at_ < text_.size() && text_[at_] == '"') {
-      value.kind = JsonValue::String;
-      value.text = parseString();
-    } else if (takeWord("true")) {
-      value.kind = JsonValue::Bool;
-      value.text = "true";
-    } else if (takeWord("false")) {
-      value.kind = JsonValue::Bool;
-      value.text = "false";
-    } else if (!takeWord("null")) {
-      value.kind = JsonValue::Number;
-      const size_t start = at_;
-      while (at_ < text_.size() && std::string_view("+-.eE0123456789").find(text_[at_]) != std::string_view::npos)
-        ++at_;
-      value.text = std::string(text_.substr(start, at_ - start));
-      if (value.text.empty()) fail("expected a value");
+    charge(3 * (sizeof(JsonValue) + sizeof(std::string)));
+    JsonValue* value = &root_;
+    if (!open_.empty()) {
+      JsonValue& parent = *open_.back();
+      value = parent.kind == JsonValue::Array ? &parent.items.emplace_back()
+                                              : &parent.members.emplace_back(std::move(key_), JsonValue()).second;
     }
-    return value;
+    value->kind = kind;
+    value->offset = start();
+    last_end_ = offset();
+    return *value;
   }
-
-  std::string parseString() {
-    if (at_ >= text_.size() || text_[at_] != '"') fail("expected a string");
-    std::string result;
-    for (++at_; at_ < text_.size() && text_[at_] != '"'; ++at_) {
-      char c = text_[at_];
-      if (c == '\\') {
-        ++at_;
-        if (at_ >= text_.size()) break;
-        appendEscape(result);
-      } else {
-        result += c;
-      }
-    }
-    if (at_ >= text_.size()) fail("a string has no end");
-    ++at_;
-    budget_.charge(2 * result.size(), site_.at(at_), "reading this JSON");
-    return result;
+  bool add(JsonValue::Kind kind, std::string text = "") {
+    append(kind).text = std::move(text);
+    return true;
   }
-
-  void appendEscape(std::string& out) {
-    static constexpr std::string_view kLetters = "bfnrt\"\\/", kMeanings = "\b\f\n\r\t\"\\/";
-    const size_t letter = kLetters.find(text_[at_]);
-    if (letter != std::string_view::npos) {
-      out += kMeanings[letter];
-      return;
-    }
-    if (text_[at_] != 'u') fail("an unknown escape");
-    uint32_t code = hexDigits();
-    if (code >= 0xd800 && code < 0xdc00 && text_.substr(at_ + 1, 2) == "\\u") {
-      at_ += 2;
-      const uint32_t low = hexDigits();
-      if (low < 0xdc00 || low >= 0xe000) fail("half of a surrogate pair");
-      code = 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00);
-    }
-    if (code < 0x80) {
-      out += static_cast<char>(code);
-    } else {
-      const int more = code < 0x800 ? 1 : code < 0x10000 ? 2 : 3;
-      static constexpr uint8_t kLead[] = {0, 0xc0, 0xe0, 0xf0};
-      out += static_cast<char>(kLead[more] | code >> (6 * more));
-      for (int i = more - 1; i >= 0; --i) out += static_cast<char>(0x80 | (code >> (6 * i) & 0x3f));
-    }
+  bool open(JsonValue::Kind kind) {
+    if (open_.size() >= static_cast<size_t>(kMaxNesting))
+      site_.at(start()).fail("this JSON is wrong: it nests deeper than " + std::to_string(kMaxNesting) + " levels");
+    // A parent's vector does not grow while one of its elements is open, so the pointer stays good.
+    open_.push_back(&append(kind));
+    return true;
   }
-
-  /// The four digits behind the `u` at which this stands; leaves it at the last of them.
-  uint32_t hexDigits() {
-    uint32_t code = 0;
-    for (int i = 0; i < 4; ++i) {
-      ++at_;
-      const char c = at_ < text_.size() ? text_[at_] : ' ';
-      const int digit = c >= '0' && c <= '9'   ? c - '0'
-                        : c >= 'a' && c <= 'f' ? c - 'a' + 10
-                        : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                               : -1;
-      if (digit < 0) fail("an escape is cut off");
-      code = code * 16 + static_cast<uint32_t>(digit);
-    }
-    return code;
+  bool close() {
+    open_.pop_back();
+    last_end_ = offset();
+    return true;
   }
 
   std::string_view text_;
   ArchiveSite site_;
   LoadBudget& budget_;
-  size_t at_ = 0;
+  const char* reached_ = text_.data();
+  size_t last_end_ = 0;
+  JsonValue root_;
+  std::vector<JsonValue*> open_;
+  std::string key_;
 };
 
 }  // namespace
 
 JsonValue parseJson(std::string_view text, const ArchiveSite& site, LoadBudget& budget) {
-  return JsonParser(text, site, budget).parse();
+  // The reader holds a token twice, in strings that grow by doubling, and once more in a message about it.
+  const size_t reader_bytes = 6 * text.size();
+  budget.charge(reader_bytes, site, "reading this JSON");
+  JsonValue result = TreeBuilder(text, site, budget).build();
+  budget.release(reader_bytes);
+  return result;
 }
 
 }  // namespace cresset

@@ -1,4 +1,5 @@
-// JSON texts, as far as archives hold them. Nesting is limited, memory is charged, numbers are checked.
+// JSON texts, as far as archives hold them: a tree of values that know where they stand. nlohmann's reader does the
+// reading; nesting is limited, and memory is charged, before either can hurt.
 #pragma once
 
 #include <cstdint>

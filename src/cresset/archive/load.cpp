@@ -79,6 +79,8 @@ auto asArchiveError(const ZipReader& zip, const ArchiveSite* site, F&& f) {
       throw ArchiveError(zip.file(), source->name(), source->inWhole(error.range()).begin, error.what());
     if (site) site->fail(error.what());
     throw ArchiveError(zip.file(), "", ArchiveError::kNoOffset, error.what());
+  } catch (const Error&) {
+    throw;
   } catch (const c10::Error& error) {
     if (site) site->fail(error.what_without_backtrace());
     throw ArchiveError(zip.file(), "", ArchiveError::kNoOffset, error.what_without_backtrace());
@@ -129,6 +131,7 @@ LoadedArchive loadFrom(std::shared_ptr<ArchiveBytes> bytes, const LoadOptions& o
   if (options.limits.memory) countTensorMemory();
   auto importer =
       std::make_shared<SourceImporter>(zip, *result.program, result.version, model_json ? "libs/" : "code/");
+  importer->setDebugFiles(options.debug_files);
   TensorReader tensors(*zip, budget, options.device, swap_bytes);
   std::vector<PendingState> pending;
 
@@ -179,8 +182,9 @@ LoadedArchive loadArchive(const void* data, size_t size, std::shared_ptr<void> k
   return loadFrom(ArchiveBytes::wrap(data, size, std::move(keep_alive)), options);
 }
 
-c10::IValue loadValue(const std::string& path, std::optional<c10::Device> device) {
-  auto bytes = ArchiveBytes::map(path);
+namespace {
+
+c10::IValue valueFrom(std::shared_ptr<ArchiveBytes> bytes, std::optional<c10::Device> device) {
   LoadBudget budget(LoadBudget::defaultLimit(bytes->size()));
   ZipReader zip(std::move(bytes), budget);
   TensorReader tensors(zip, budget, device, isBigEndian(zip, budget));
@@ -195,6 +199,17 @@ c10::IValue loadValue(const std::string& path, std::optional<c10::Device> device
     });
   };
   return unpickle(context, "data");
+}
+
+}  // namespace
+
+c10::IValue loadValue(const std::string& path, std::optional<c10::Device> device) {
+  return valueFrom(ArchiveBytes::map(path), device);
+}
+
+c10::IValue loadValue(
+    const void* data, size_t size, std::shared_ptr<void> keep_alive, std::optional<c10::Device> device) {
+  return valueFrom(ArchiveBytes::wrap(data, size, std::move(keep_alive)), device);
 }
 
 }  // namespace cresset

@@ -81,21 +81,57 @@ void saveArchive(const c10::IValue& module, ZipWriter::Sink sink, const SaveOpti
     writeCurrent(zip, module, options);
 }
 
+namespace {
+
+ZipWriter::Sink sinkOf(FileWriter& file) {
+  return [&file](const void* data, size_t size) { file.write(data, size); };
+}
+
+ZipWriter::Sink sinkOf(std::ostream& stream) {
+  return [&stream](const void* data, size_t size) {
+    stream.write(static_cast<const char*>(data), static_cast<std::streamsize>(size));
+    if (!stream) throw UserError("Can't save: writing to the stream failed.");
+  };
+}
+
+void writeValue(ZipWriter::Sink sink, const c10::IValue& value) {
+  ZipWriter zip(std::move(sink), kFolder);
+  ArchiveNames names;
+  StorageTable storages;
+  Pickler data(storages, names);
+  data.push(value);
+  const std::string pickle = data.finish();
+  if (!names.definitions().empty()) {
+    throw UserError(
+        "A value of '" + names.definitions().front().name.qualifiedName() +
+        "' can't be saved by itself: its file would not hold the class. Make it an attribute of a module, and save "
+        "that.");
+  }
+  writeStorages(zip, storages, "data/");
+  zip.add("data.pkl", pickle);
+  finishArchive(zip, kLeastVersion);
+}
+
+}  // namespace
+
 void saveArchive(const c10::IValue& module, const std::string& path, const SaveOptions& options) {
   FileWriter file(path);
-  saveArchive(
-      module, [&](const void* data, size_t size) { file.write(data, size); }, options);
+  saveArchive(module, sinkOf(file), options);
   file.commit();
 }
 
 void saveArchive(const c10::IValue& module, std::ostream& stream, const SaveOptions& options) {
-  saveArchive(
-      module,
-      [&](const void* data, size_t size) {
-        stream.write(static_cast<const char*>(data), static_cast<std::streamsize>(size));
-        if (!stream) throw UserError("Can't save: writing to the stream failed.");
-      },
-      options);
+  saveArchive(module, sinkOf(stream), options);
+}
+
+void saveValue(const c10::IValue& value, const std::string& path) {
+  FileWriter file(path);
+  writeValue(sinkOf(file), value);
+  file.commit();
+}
+
+void saveValue(const c10::IValue& value, std::ostream& stream) {
+  writeValue(sinkOf(stream), value);
 }
 
 }  // namespace cresset

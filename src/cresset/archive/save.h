@@ -30,4 +30,9 @@ void saveArchive(const c10::IValue& module, const std::string& path, const SaveO
 void saveArchive(const c10::IValue& module, std::ostream& stream, const SaveOptions& options = {});
 void saveArchive(const c10::IValue& module, ZipWriter::Sink sink, const SaveOptions& options = {});
 
+/// A file that loadValue and torch.load(weights_only=False) read. Objects of classes are an error: a file without code
+/// says nothing of them.
+void saveValue(const c10::IValue& value, const std::string& path);
+void saveValue(const c10::IValue& value, std::ostream& stream);
+
 }  // namespace cresset

@@ -91,7 +91,8 @@ std::shared_ptr<const CodeFile> SourceImporter::readFile(
   std::string text = zip_->read(entry, budget).take();
   if (text.size() >= std::numeric_limits<uint32_t>::max()) zip_->site(entry).fail("the code file is larger than 4 GiB");
   budget.charge(CodeFile::tableBytes(text), zip_->site(entry), "the definitions of this code file");
-  return std::make_shared<CodeFile>(std::move(text), record, std::make_shared<DebugRecords>(zip_, debug_record));
+  auto debug = debug_files_ ? std::make_shared<const DebugRecords>(zip_, debug_record) : nullptr;
+  return std::make_shared<CodeFile>(std::move(text), record, std::move(debug));
 }
 
 void SourceImporter::declareMethods(

@@ -43,6 +43,8 @@ class SourceImporter final : public Resolver, public std::enable_shared_from_thi
   const std::vector<c10::IValue>& constants() const { return constants_; }
   int64_t version() const { return version_; }
 
+  /// Off, errors don't look for the files that the code was written in. To be called before anything is imported.
+  void setDebugFiles(bool on) { debug_files_ = on; }
   /// While this is set, code that is read and parsed is charged to it.
   void setBudget(LoadBudget* budget) { budget_ = budget; }
 
@@ -78,6 +80,7 @@ class SourceImporter final : public Resolver, public std::enable_shared_from_thi
   Program& program_;
   int64_t version_;
   std::string code_;
+  bool debug_files_ = true;
   LoadBudget* budget_ = nullptr;
   std::unordered_map<std::string, std::shared_ptr<const CodeFile>> files_;  // by prefix; null: no such file
   std::unordered_set<std::string> in_progress_;

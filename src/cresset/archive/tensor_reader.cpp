@@ -44,6 +44,8 @@ template <typename F>
 auto guarded(const ArchiveSite& site, F&& f) {
   try {
     return f();
+  } catch (const Error&) {
+    throw;
   } catch (const c10::Error& error) {
     site.fail(error.what_without_backtrace());
   }

@@ -460,6 +460,8 @@ auto readPickle(const UnpickleContext& context, const std::string& prefix, const
   Pickle pickle(bytes.bytes(), site, context.budget, judgePickleName);
   try {
     return make(ValueBuilder(context, pickle, prefix + "/"), pickle.root());
+  } catch (const Error&) {
+    throw;
   } catch (const c10::Error& error) {
     // Types and containers of c10 check what they are given, too.
     site.at(ArchiveError::kNoOffset).fail(error.what_without_backtrace());

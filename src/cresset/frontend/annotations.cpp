@@ -143,10 +143,10 @@ TypePtr construct(const Constructor& constructor, const Arguments& arguments, co
   }
   try {
     return constructor.make(arguments);
-  } catch (const c10::Error& error) {
-    throw UserError(error.msg(), range);
   } catch (const UserError& error) {
     throw UserError(error.message(), range);
+  } catch (const c10::Error& error) {
+    throw UserError(error.msg(), range);
   }
 }
 

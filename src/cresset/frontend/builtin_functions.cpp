@@ -141,6 +141,8 @@ SugaredValuePtr DeviceFunction::call(
           device.set_index(static_cast<c10::DeviceIndex>(index.toInt()));
         }
         return simple(cx.graph.insertConstant(c10::IValue(device)));
+      } catch (const Error&) {
+        throw;
       } catch (const c10::Error& error) {
         throw UserError(error.what_without_backtrace(), range);
       }

@@ -248,6 +248,8 @@ class ConstantEvaluator {
       return stack.at(value->offset());
     } catch (const ScriptRaise& error) {
       throw UserError(error.what(), range);
+    } catch (const Error&) {
+      throw;
     } catch (const c10::Error& error) {
       throw UserError(error.what_without_backtrace(), range);
     }

@@ -141,6 +141,8 @@ class ClassDefiner {
         case ClassKind::Exception:
           return defineException();
       }
+    } catch (const Error&) {
+      throw;
     } catch (const c10::Error& error) {
       throw UserError(error.msg(), def_.name().range());  // a rule of c10's types that nothing here checked before
     }

@@ -3,10 +3,12 @@
 #pragma once
 
 #include <ATen/core/function_schema.h>
+#include <ATen/core/operator_name.h>
 
 #include <functional>
 #include <memory>
 #include <string>
+#include <variant>
 
 #include "cresset/ir/graph.h"
 #include "cresset/ir/printer.h"
@@ -43,5 +45,10 @@ TypePtr parseType(const std::string& text, const TypeResolver& types = {}, bool 
 /// Parses "ns::name.overload(Tensor(a!) self, *, int[2] size=1) -> (Tensor(a!), ...)". The result prints and compares
 /// equal to the dispatcher's schema of the same text.
 c10::FunctionSchema parseSchema(const std::string& text, const TypeResolver& types = {});
+/// Parses the same, or only a name: "ns::name.overload".
+std::variant<c10::OperatorName, c10::FunctionSchema> parseSchemaOrName(
+    const std::string& text, const TypeResolver& types = {});
+/// Parses "ns::name.overload".
+c10::OperatorName parseName(const std::string& text);
 
 }  // namespace cresset

@@ -24,13 +24,10 @@ class SchemaParser {
  public:
   SchemaParser(IrScanner& scanner, const TypeResolver& types) : scanner_(scanner), types_(scanner, types, true, true) {}
 
-  c10::FunctionSchema parse() {
-    IrToken start = scanner_.cur();
+  c10::OperatorName parseName() {
     std::string name = std::string(scanner_.text(scanner_.expect(IrToken::Name)));
-    IrToken last = start;
     while (scanner_.nextIf(IrToken::Scope)) {
-      last = scanner_.expect(IrToken::Name);
-      name.append("::").append(scanner_.text(last));
+      name.append("::").append(scanner_.text(scanner_.expect(IrToken::Name)));
     }
     // Names of operators have no '.', so the first one begins the overload; a function's own name keeps them.
     std::string overload;
@@ -40,6 +37,12 @@ class SchemaParser {
       overload = name.substr(dot + 1);
       name.resize(dot);
     }
+    return {std::move(name), std::move(overload)};
+  }
+
+  c10::FunctionSchema parse() {
+    IrToken start = scanner_.cur();
+    auto [name, overload] = parseName();
     std::vector<c10::Argument> arguments;
     bool is_vararg = false;
     bool keyword_only = false;
@@ -265,6 +268,19 @@ class SchemaParser {
 c10::FunctionSchema parseSchema(const std::string& text, const TypeResolver& types) {
   IrScanner scanner(std::make_shared<Source>(text, "<schema>"));
   return SchemaParser(scanner, types).parse();
+}
+
+std::variant<c10::OperatorName, c10::FunctionSchema> parseSchemaOrName(
+    const std::string& text, const TypeResolver& types) {
+  if (text.find('(') != std::string::npos) return parseSchema(text, types);
+  return parseName(text);
+}
+
+c10::OperatorName parseName(const std::string& text) {
+  IrScanner scanner(std::make_shared<Source>(text, "<name>"));
+  auto name = SchemaParser(scanner, {}).parseName();
+  if (!scanner.at(IrToken::End)) scanner.reportExpected("the end of the name");
+  return name;
 }
 
 }  // namespace cresset

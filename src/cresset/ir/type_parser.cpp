@@ -204,6 +204,8 @@ ParsedType TypeParser::parseAtom() {
     if (types.size() != 2) scanner_.fail("Dict has two type arguments, key and value", open);
     try {
       return plain(c10::DictType::create(types[0], types[1]), parseAlias());
+    } catch (const Error&) {
+      throw;
     } catch (const c10::Error&) {
       scanner_.fail("'" + types[0]->repr_str() + "' can't be the key type of a Dict", open);
     }

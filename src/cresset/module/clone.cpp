@@ -1,4 +1,5 @@
-// Module::clone: a copy with classes of its own, so that its code can be changed without touching the original's.
+// Module::clone: a copy with classes of its own, so that its code can be changed without touching the original's; and
+// clone_method, which gives a module a method of another.
 //
 // Every module class below the root is copied once, under a mangled name in the same program; methods get a copy of
 // their graph in which the old classes are replaced by the new ones.
@@ -6,6 +7,7 @@
 #include <ATen/core/enum_type.h>
 
 #include <unordered_map>
+#include <unordered_set>
 
 #include "cresset/ir/constants.h"
 #include "cresset/module/module.h"
@@ -18,7 +20,31 @@ namespace {
 
 class Cloner {
  public:
-  Cloner(std::shared_ptr<Program> program, bool inplace) : program_(std::move(program)), inplace_(inplace) {}
+  struct Ignored {
+    std::unordered_set<std::string> methods, attributes;
+  };
+  Cloner(std::shared_ptr<Program> program, bool inplace, Ignored ignored = {})
+      : program_(std::move(program)), inplace_(inplace), ignored_(std::move(ignored)) {}
+
+  /// In what is copied, `to` stands for the class `from`, and for the classes of its submodules those of `to`'s.
+  void pair(const Module& from, const Module& to) {
+    if (!classes_.emplace(from.type().get(), to.type()).second) return;
+    copies_.insert(to.type().get());
+    for (const NameModule& child : from.named_children()) {
+      if (auto other = to.attr(child.name, IValue()); other.isObject() && other.toObject()->type()->is_module())
+        pair(child.value, Module(other.toObject()));
+    }
+  }
+
+  void cloneMethod(Function& method, c10::ClassType& to) {
+    methods_.push_back(cloneFunction(method, to));
+    to.addMethod(methods_.back());
+  }
+
+  /// When all methods are there. Throws UserError.
+  void requireMembers() const {
+    for (Function* method : methods_) requireMembers(*method->graph()->block());
+  }
 
   ObjectPtr cloneObject(const ObjectPtr& object) {
     if (auto done = objects_.find(object.get()); done != objects_.end()) return done->second;
@@ -26,8 +52,9 @@ class Cloner {
     auto result =
         c10::ivalue::Object::create(c10::StrongTypePtr(program_->asCompilationUnit(), type), type->numAttributes());
     objects_.emplace(object.get(), result);
+    const auto& original = *object->type();
     for (size_t slot = 0; slot < type->numAttributes(); ++slot) {
-      IValue value = readSlot(*object, slot);
+      IValue value = readSlot(*object, original.getAttributeSlot(type->getAttributeName(slot)));
       if (value.isObject() && value.toObject()->type()->is_module()) {
         value = IValue(cloneObject(value.toObject()));
       } else if (!inplace_) {
@@ -44,9 +71,10 @@ class Cloner {
       auto [from, to] = order_[i];
       for (torch::jit::Function* method : from->methods()) {
         auto* source = dynamic_cast<Function*>(method);
-        if (source) to->addMethod(cloneFunction(*source, *to));
+        if (source && !ignored_.methods.contains(source->name())) cloneMethod(*source, *to);
       }
       for (const auto& property : from->properties()) {
+        if (!to->findMethod(property.getter->name())) continue;
         to->addProperty(
             property.name, to->findMethod(property.getter->name()),
             property.setter ? to->findMethod(property.setter->name()) : nullptr);
@@ -60,8 +88,10 @@ class Cloner {
     auto result = c10::ClassType::create(
         program_->mangle(*type->name()), program_->asCompilationUnit(), type->is_module(), type->doc_string());
     classes_.emplace(type.get(), result);
+    copies_.insert(result.get());
     order_.emplace_back(type, result);
     for (size_t slot = 0; slot < type->numAttributes(); ++slot) {
+      if (ignored_.attributes.contains(type->getAttributeName(slot))) continue;
       result->addAttribute(
           type->getAttributeName(slot), mapType(type->getAttribute(slot)), type->is_parameter(slot),
           type->is_buffer(slot));
@@ -107,6 +137,23 @@ class Cloner {
     return &result;
   }
 
+  /// Members of the copies may be named only if they are there.
+  void requireMembers(Block& block) const {
+    for (Node* node : block.nodes()) {
+      for (Block* inner : node->blocks()) requireMembers(*inner);
+      const bool is_call = node->kind() == prim::CallMethod;
+      if (!is_call && node->kind() != prim::GetAttr && node->kind() != prim::SetAttr) continue;
+      auto type = node->input(0)->type()->cast<c10::ClassType>();
+      if (!type || !copies_.contains(type.get())) continue;
+      const std::string& name = node->s(attr::name);
+      if (is_call ? type->findMethod(name) != nullptr : type->hasAttribute(name) || type->hasConstant(name)) continue;
+      throw UserError(
+          "The copy '" + type->name()->qualifiedName() + "' has no '" + name +
+              "', which one of the copied methods needs; leave that method out too, or keep '" + name + "'.",
+          node->sourceRange());
+    }
+  }
+
   void mapBlock(Block& block) {
     for (Value* input : block.inputs()) input->setType(mapType(input->type()));
     for (Node* node : block.nodes()) {
@@ -129,18 +176,49 @@ class Cloner {
 
   std::shared_ptr<Program> program_;
   bool inplace_;
+  Ignored ignored_;
   std::unordered_map<const void*, ObjectPtr> objects_;
   std::unordered_map<const c10::ClassType*, c10::ClassTypePtr> classes_;
+  std::unordered_set<const c10::ClassType*> copies_;
   std::vector<std::pair<c10::ClassTypePtr, c10::ClassTypePtr>> order_;
+  std::vector<Function*> methods_;
 };
 
 }  // namespace
 
 Module Module::clone(bool inplace) const {
-  Cloner cloner(program(), inplace);
+  return clone(inplace, {}, {});
+}
+
+Module Module::clone(
+    bool inplace, const std::unordered_set<std::string>& ignored_methods,
+    const std::unordered_set<std::string>& ignored_attributes) const {
+  Cloner cloner(program(), inplace, {ignored_methods, ignored_attributes});
+  DefinitionScope scope(*program());
   Module result(cloner.cloneObject(_ivalue()));
   cloner.cloneMethods();
+  cloner.requireMembers();
+  scope.commit();
   return result;
+}
+
+void Module::clone_method(const Module& original, const std::string& name) {
+  // Its code refers to functions and classes that its program owns.
+  if (original.program() != program()) {
+    throw UserError(
+        "Can't copy the method '" + name +
+        "' from a module of another program: construct one module with the other's "
+        "program().");
+  }
+  const Method method = original.get_method(name);
+  if (type()->findMethod(name) || type()->hasAttribute(name))
+    throw UserError("Module '" + type()->name()->qualifiedName() + "' already has '" + name + "'.");
+  Cloner cloner(program(), /*inplace=*/true);
+  cloner.pair(original, *this);
+  DefinitionScope scope(*program());
+  cloner.cloneMethod(method.function(), *type());
+  cloner.requireMembers();
+  scope.commit();
 }
 
 }  // namespace cresset

@@ -1,28 +1,61 @@
-// CompilationUnit: a Program with the interface of torch::jit's; and load, which makes Modules of archives.
-#include "cresset/archive/archive.h"
+// CompilationUnit: a Program with the interface of torch::jit's.
+#include "cresset/module/compilation_unit.h"
+
+#include <ATen/core/class_type.h>
+
 #include "cresset/frontend/compiler.h"
+#include "cresset/ir/verifier.h"
 #include "cresset/module/module.h"
+#include "cresset/ops/operator.h"
 #include "cresset/support/error.h"
 
 namespace cresset {
 
-void CompilationUnit::define(const std::string& source, ResolverPtr resolver, const std::string& file) {
+namespace {
+
+std::vector<Function*> defineText(
+    Program& program, const std::string& source, const std::string& file, DefineOptions options) {
+  return defineSource(program, std::make_shared<const Source>(source, file.empty() ? "<string>" : file), options);
+}
+
+}  // namespace
+
+std::vector<Function*> CompilationUnit::define(
+    const std::string& source, ResolverPtr resolver, const std::string& file) {
   DefineOptions options;
   options.resolver = std::move(resolver);
-  defineSource(*program_, std::make_shared<const Source>(source, file.empty() ? "<string>" : file), options);
+  return defineText(*program_, source, file, std::move(options));
 }
 
-Function* CompilationUnit::find_function(const std::string& name) const {
-  return program_->findFunction(c10::QualifiedName(name));
+std::vector<Function*> CompilationUnit::define(
+    const std::optional<c10::QualifiedName>& prefix, const std::string& source, const ResolverPtr& resolver,
+    std::nullptr_t) {
+  DefineOptions options;
+  if (prefix) options.prefix = *prefix;
+  options.resolver = resolver;
+  return defineText(*program_, source, "", std::move(options));
 }
 
-Function& CompilationUnit::get_function(const std::string& name) const {
+Function* CompilationUnit::create_function(
+    c10::QualifiedName name, const std::shared_ptr<Graph>& graph, bool should_mangle) {
+  auto body = graph->copy();
+  verify(*body);
+  verifyOperators(*body);
+  if (should_mangle) name = program_->mangle(name);
+  return &program_->declare(std::move(name), [body](Function& declared) { declared.setGraph(body); });
+}
+
+Function* CompilationUnit::find_function(const c10::QualifiedName& name) const {
+  return program_->findFunction(name);
+}
+
+Function& CompilationUnit::get_function(const c10::QualifiedName& name) const {
   if (Function* function = find_function(name)) return *function;
   std::string known;
   for (Function* function : get_functions())
     known += (known.empty() ? "'" : ", '") + function->qualname().qualifiedName() + "'";
   throw UserError(
-      "There is no function '" + name + "' in this compilation unit. " +
+      "There is no function '" + name.qualifiedName() + "' in this compilation unit. " +
       (known.empty() ? "It has no functions." : "It has: " + known + "."));
 }
 
@@ -36,35 +69,38 @@ std::vector<Function*> CompilationUnit::get_functions() const {
   return result;
 }
 
-namespace {
-
-template <typename Input>
-Module loadFrom(Input& input, std::optional<c10::Device> device, ExtraFilesMap* extra_files) {
-  LoadOptions options;
-  options.device = device;
-  options.extra_files = extra_files;
-  return Module(loadArchive(input, options).root);
+c10::NamedTypePtr CompilationUnit::get_type(const c10::QualifiedName& name) const {
+  return program_->findType(name);
+}
+c10::ClassTypePtr CompilationUnit::get_class(const c10::QualifiedName& name) const {
+  auto type = get_type(name);
+  return type ? type->cast<c10::ClassType>() : nullptr;
+}
+c10::InterfaceTypePtr CompilationUnit::get_interface(const c10::QualifiedName& name) const {
+  auto type = get_type(name);
+  return type ? type->cast<c10::InterfaceType>() : nullptr;
+}
+c10::TupleTypePtr CompilationUnit::get_named_tuple(const c10::QualifiedName& name) const {
+  auto type = get_type(name);
+  return type ? type->cast<c10::TupleType>() : nullptr;
 }
 
-}  // namespace
+Object CompilationUnit::create_class(
+    const c10::QualifiedName& name, std::vector<IValue> args, const Kwargs& kwargs) const {
+  auto type = get_class(name);
+  if (!type) throw UserError("There is no class '" + name.qualifiedName() + "' in this compilation unit.");
+  Object object(
+      c10::ivalue::Object::create(c10::StrongTypePtr(program_->asCompilationUnit(), type), type->numAttributes()));
+  object.get_method("__init__")(std::move(args), kwargs);
+  return object;
+}
 
-Module load(const std::string& path, const LoadOptions& options) {
-  return Module(loadArchive(path, options).root);
+IValue CompilationUnit::call(Function& function, std::vector<IValue> inputs) {
+  return callFunction(function, std::move(inputs));
 }
-Module load(std::istream& in, const LoadOptions& options) {
-  return Module(loadArchive(in, options).root);
-}
-Module load(const std::string& path, std::optional<c10::Device> device) {
-  return loadFrom(path, device, nullptr);
-}
-Module load(const std::string& path, std::optional<c10::Device> device, ExtraFilesMap& extra_files) {
-  return loadFrom(path, device, &extra_files);
-}
-Module load(std::istream& in, std::optional<c10::Device> device) {
-  return loadFrom(in, device, nullptr);
-}
-Module load(std::istream& in, std::optional<c10::Device> device, ExtraFilesMap& extra_files) {
-  return loadFrom(in, device, &extra_files);
+
+std::shared_ptr<CompilationUnit> compile(const std::string& source) {
+  return std::make_shared<CompilationUnit>(source);
 }
 
 }  // namespace cresset

@@ -132,17 +132,25 @@ void Module::to(c10::Device device, bool non_blocking) const {
   convertTensors(*this, device, std::nullopt, non_blocking);
 }
 
-Module Module::copy() const {
+Object Object::copy() const {
   const ObjectPtr& object = _ivalue();
   auto type = object->type();
   auto result =
       c10::ivalue::Object::create(c10::StrongTypePtr(object->compilation_unit(), type), object->slots().size());
   for (size_t slot = 0; slot < object->slots().size(); ++slot) writeSlot(*result, slot, readSlot(*object, slot));
-  return Module(result);
+  return Object(result);
+}
+
+Object Object::deepcopy(std::optional<c10::Device> device) const {
+  return Object(DeepCopier(device).copyObject(_ivalue()));
+}
+
+Module Module::copy() const {
+  return Module(Object::copy()._ivalue());
 }
 
 Module Module::deepcopy(std::optional<c10::Device> device) const {
-  return Module(DeepCopier(device).copyObject(_ivalue()));
+  return Module(Object::deepcopy(device)._ivalue());
 }
 
 }  // namespace cresset

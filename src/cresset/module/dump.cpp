@@ -1,6 +1,7 @@
 // Module::dump_to_str: a module for people.
 #include <ATen/core/class_type.h>
 
+#include <iostream>
 #include <sstream>
 
 #include "cresset/ir/printer.h"
@@ -29,7 +30,7 @@ void appendValue(std::ostringstream& out, const IValue& value) {
   out << toPrinted(value);
 }
 
-void dump(
+void dumpInto(
     std::ostringstream& out, const Module& module, bool code, bool attributes, bool parameters,
     const std::string& indent) {
   auto type = module.type();
@@ -58,7 +59,7 @@ void dump(
   }
   for (const auto& child : module.named_children()) {
     out << inner << "submodule " << child.name << "\n";
-    dump(out, child.value, code, attributes, parameters, inner + "  ");
+    dumpInto(out, child.value, code, attributes, parameters, inner + "  ");
   }
   out << indent << "}\n";
 }
@@ -67,8 +68,12 @@ void dump(
 
 std::string Module::dump_to_str(bool code, bool attributes, bool parameters) const {
   std::ostringstream out;
-  dump(out, *this, code, attributes, parameters, "");
+  dumpInto(out, *this, code, attributes, parameters, "");
   return out.str();
+}
+
+void Module::dump(bool code, bool attributes, bool parameters) const {
+  std::cout << dump_to_str(code, attributes, parameters) << std::endl;
 }
 
 }  // namespace cresset

@@ -1,8 +1,4 @@
-// Module and Method: views of an object of a module class.
-//
-// The object is the only truth: a Module holds nothing but a reference to it, so copies of a Module, Python wrappers
-// and running scripts all see the same attributes. Slots are read and written through ops/object_slots.h, which
-// makes each access atomic.
+// Module: what it lists, registers and sets. Attributes and methods are Object's (object.cpp).
 #include "cresset/module/module.h"
 
 #include <ATen/core/class_type.h>
@@ -11,8 +7,6 @@
 
 #include <unordered_set>
 
-#include "cresset/frontend/compiler.h"
-#include "cresset/frontend/parser.h"
 #include "cresset/module/values.h"
 #include "cresset/ops/object_slots.h"
 #include "cresset/support/error.h"
@@ -23,6 +17,11 @@ namespace {
 
 std::string className(const c10::ClassType& type) {
   return type.name() ? type.name()->qualifiedName() : std::string("class");
+}
+
+/// Class names always have a prefix, so that a class and a builtin type never share a name.
+c10::QualifiedName nameOfClass(const c10::QualifiedName& name) {
+  return name.prefix().empty() ? c10::QualifiedName("__torch__", name.name()) : name;
 }
 
 bool isModuleObject(const IValue& value) {
@@ -82,28 +81,11 @@ std::vector<at::Tensor> valuesOf(std::vector<Named<at::Tensor>> named) {
   return result;
 }
 
-std::string join(const std::vector<std::string>& names) {
-  std::string text;
-  for (const auto& name : names) text += (text.empty() ? "'" : ", '") + name + "'";
-  return text;
-}
-
 }  // namespace
 
-Module Method::owner() const {
-  return Module(owner_);
-}
-
-IValue Method::operator()(std::vector<IValue> inputs, const Kwargs& kwargs) const {
-  inputs.insert(inputs.begin(), IValue(owner_));
-  return callFunction(*function_, std::move(inputs), kwargs);
-}
-
-Module::Module(const std::string& class_name, std::shared_ptr<Program> program) {
-  if (class_name.empty()) throw UserError("A module class needs a name, such as \"M\" or \"__torch__.M\".");
+Module::Module(const c10::QualifiedName& class_name, std::shared_ptr<Program> program) {
   if (!program) program = Program::make();
-  // Class names always have a prefix, so that a class and a builtin type never share a name.
-  c10::QualifiedName name(class_name.find('.') == std::string::npos ? "__torch__." + class_name : class_name);
+  const c10::QualifiedName name = nameOfClass(class_name);
   auto type = c10::ClassType::create(name, program->asCompilationUnit(), /*is_module=*/true);
   program->registerType(type);
   type->addAttribute("training", c10::BoolType::get());
@@ -111,85 +93,11 @@ Module::Module(const std::string& class_name, std::shared_ptr<Program> program) 
   writeSlot(*object_, type->getAttributeSlot("training"), IValue(true));
 }
 
-const ObjectPtr& Module::_ivalue() const {
-  if (!object_) throw UserError("This Module refers to nothing; load one, or construct it with the name of a class.");
-  return object_;
-}
-
-c10::ClassTypePtr Module::type() const {
-  return _ivalue()->type();
-}
-
-std::shared_ptr<Program> Module::program() const {
-  auto program = programOf(*type());
-  if (!program) throw UserError("The class '" + className(*type()) + "' belongs to no program.");
-  return program;
-}
+Module::Module(const c10::QualifiedName& class_name, const std::shared_ptr<CompilationUnit>& unit, bool should_mangle)
+    : Module(should_mangle ? unit->mangle(nameOfClass(class_name)) : class_name, unit->program()) {}
 
 IValue Module::forward(std::vector<IValue> inputs, const Kwargs& kwargs) const {
   return get_method("forward")(std::move(inputs), kwargs);
-}
-
-std::optional<Method> Module::find_method(const std::string& name) const {
-  auto* function = dynamic_cast<Function*>(type()->findMethod(name));
-  if (!function) return std::nullopt;
-  return Method(object_, function);
-}
-
-Method Module::get_method(const std::string& name) const {
-  if (auto method = find_method(name)) return *method;
-  std::vector<std::string> names;
-  for (const Method& method : get_methods()) names.push_back(method.name());
-  throw UserError(
-      "Method '" + name + "' is not defined in module '" + className(*type()) + "'. It has " +
-      (names.empty() ? "no methods." : "these methods: " + join(names) + "."));
-}
-
-std::vector<Method> Module::get_methods() const {
-  std::vector<Method> result;
-  for (torch::jit::Function* function : type()->methods()) {
-    if (auto* ours = dynamic_cast<Function*>(function)) result.emplace_back(object_, ours);
-  }
-  return result;
-}
-
-IValue Module::attr(const std::string& name) const {
-  auto type = this->type();
-  if (auto slot = type->findAttributeSlot(name)) return readSlot(*object_, *slot);
-  if (auto constant = type->findConstant(name)) return *constant;
-  throw UserError("Module '" + className(*type) + "' has no attribute '" + name + "'.");
-}
-
-IValue Module::attr(const std::string& name, IValue or_else) const {
-  auto type = this->type();
-  if (auto slot = type->findAttributeSlot(name)) return readSlot(*object_, *slot);
-  if (auto constant = type->findConstant(name)) return *constant;
-  return or_else;
-}
-
-bool Module::hasattr(const std::string& name) const {
-  auto type = this->type();
-  return type->hasAttribute(name) || type->hasConstant(name);
-}
-
-void Module::setattr(const std::string& name, IValue value) const {
-  auto type = this->type();
-  auto slot = type->findAttributeSlot(name);
-  if (!slot) {
-    if (type->hasConstant(name)) {
-      throw UserError(
-          "Can't set constant '" + name + "' of module '" + className(*type) + "'; constants never change.");
-    }
-    throw UserError("Module '" + className(*type) + "' has no attribute '" + name + "'.");
-  }
-  const c10::TypePtr& wanted = type->getAttribute(*slot);
-  auto converted = convertTo(value, wanted);
-  if (!converted) {
-    throw UserError(
-        "Expected a value of type '" + wanted->repr_str() + "' for field '" + name + "', but found '" +
-        describeType(value) + "'.");
-  }
-  writeSlot(*object_, *slot, std::move(*converted));
 }
 
 std::vector<Named<at::Tensor>> Module::named_parameters(bool recurse) const {
@@ -260,6 +168,12 @@ std::vector<Named<IValue>> Module::named_attributes(bool recurse) const {
   return result;
 }
 
+attribute_list Module::attributes(bool recurse) const {
+  attribute_list result;
+  for (NameValue& item : named_attributes(recurse)) result.push_back(std::move(item.value));
+  return result;
+}
+
 void Module::register_parameter(const std::string& name, at::Tensor value, bool is_buffer) {
   register_attribute(name, c10::TensorType::get(), IValue(std::move(value)), !is_buffer, is_buffer);
 }
@@ -297,29 +211,12 @@ void Module::register_attribute(
   writeSlot(*object_, slot, std::move(*converted));
 }
 
-void Module::define(const std::string& source, ResolverPtr resolver) {
-  auto text = std::make_shared<const Source>(source, "<string>");
-  auto self = type();
-  auto program = this->program();
-  DefineOptions options;
-  options.prefix = *self->name();
-  options.resolver = std::move(resolver);
-  std::vector<Def> defs;
-  for (const TreeRef& tree : SourceParser(text).parseFile()) {
-    if (tree->kind() != TK_DEF) throw UserError("A module's define() takes functions only.", tree->range());
-    Def def(tree);
-    if (self->hasMethod(def.name().name()) || self->hasAttribute(def.name().name())) {
-      throw UserError("Module '" + className(*self) + "' already has '" + def.name().name() + "'.", def.name().range());
-    }
-    defs.push_back(std::move(def));
-  }
-  // All are declared before one is compiled, so that they may call each other; if one is wrong, the scope takes back
-  // all.
-  DefinitionScope scope(*program);
-  std::vector<Function*> added;
-  for (const Def& def : defs) added.push_back(&defineMethod(*program, self, def, options));
-  for (Function* function : added) function->ensure_defined();
-  scope.commit();
+IValue Module::create_class(const c10::QualifiedName& name, std::vector<IValue> args) const {
+  return IValue(CompilationUnit(program()).create_class(name, std::move(args))._ivalue());
+}
+
+void Module::apply(const std::function<void(Module&)>& function) {
+  for (Module& module : modules()) function(module);
 }
 
 void Module::train(bool on) const {

@@ -1,11 +1,14 @@
-// What users hold: modules, methods, compilation units.
+// What users hold: modules, and the archives that they come from and go to.
 //
-// The names and behaviour are torch::jit's, so that programs move by changing a namespace.
-// Thread-safety: methods may be called from many threads at once, on one module too; an attribute is read and written
-// atomically. define, register_* and to() must not run while another thread uses the module.
+//   cresset::Module model = cresset::load("model.pt");
+//   model.eval();
+//   at::Tensor energy = model.forward({positions}, {{"cutoff", 5.}}).toTensor();
+//   std::vector<cresset::IValue> parts = model.run_method("split", energy).toListRef().vec();
+//
+// The names and behaviour are torch::jit's, so that programs move by changing a namespace (torch_jit.h,
+// docs/porting.md). Thread-safety: methods may be called from many threads at once, on one module too; an attribute is
+// read and written atomically. define, register_* and to() must not run while another thread uses the module.
 #pragma once
-
-#include <ATen/core/ivalue.h>
 
 #include <functional>
 #include <iosfwd>
@@ -13,133 +16,124 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
-#include "cresset/frontend/resolver.h"
-#include "cresset/program/program.h"
+#include "cresset/module/compilation_unit.h"
+#include "cresset/module/object.h"
+
+namespace caffe2::serialize {
+class ReadAdapterInterface;  // <caffe2/serialize/read_adapter_interface.h>: size() and read()
+}
 
 namespace cresset {
 
-using c10::IValue;
-using Kwargs = std::unordered_map<std::string, IValue>;
+/// Contents by name.
 using ExtraFilesMap = std::unordered_map<std::string, std::string>;
-using ObjectPtr = c10::intrusive_ptr<c10::ivalue::Object>;
 
 template <typename T>
 struct Named {
   std::string name;
   T value;
 };
+using NameModule = Named<Module>;
+using NameValue = Named<IValue>;
+using NameTensor = Named<at::Tensor>;
 
-class Module;
-
-/// A method bound to its object.
-class Method {
- public:
-  Method(ObjectPtr owner, Function* function) : owner_(std::move(owner)), function_(function) {}
-  const std::string& name() const { return function_->name(); }
-  Function& function() const { return *function_; }
-  Module owner() const;
-  const c10::FunctionSchema& getSchema() const { return function_->getSchema(); }
-  std::shared_ptr<Graph> graph() const { return function_->graph(); }
-  IValue operator()(std::vector<IValue> inputs, const Kwargs& kwargs = {}) const;
-
- private:
-  ObjectPtr owner_;
-  Function* function_;
-};
+// What a Module lists.
+using module_list = std::vector<Module>;
+using named_module_list = std::vector<NameModule>;
+using parameter_list = std::vector<at::Tensor>;
+using named_parameter_list = std::vector<NameTensor>;
+using buffer_list = std::vector<at::Tensor>;
+using named_buffer_list = std::vector<NameTensor>;
+using attribute_list = std::vector<IValue>;
+using named_attribute_list = std::vector<NameValue>;
 
 /// A reference to an object of a module class: copies share it.
-class Module {
+class Module : public Object {
  public:
-  Module() = default;  // refers to nothing; every use throws UserError
-  explicit Module(ObjectPtr object) : object_(std::move(object)) {}
-  /// An empty module class of this qualified name, in a new Program (or `program`).
-  explicit Module(const std::string& class_name, std::shared_ptr<Program> program = nullptr);
+  Module() = default;                                      // refers to nothing; every use throws UserError
+  Module(ObjectPtr object) : Object(std::move(object)) {}  // NOLINT: implicit, as in torch::jit
+  /// An empty module class of this qualified name, in a new Program (or `program`), and an object of it, in training
+  /// mode. A name without a dot is put below `__torch__`.
+  explicit Module(const c10::QualifiedName& class_name, std::shared_ptr<Program> program = nullptr);
+  Module(
+      const c10::QualifiedName& class_name, const std::shared_ptr<CompilationUnit>& unit, bool should_mangle = false);
+  /// A new object of a module class of `unit`; all attributes are None.
+  Module(const std::shared_ptr<CompilationUnit>& unit, const c10::ClassTypePtr& type) : Object(unit, type) {}
 
-  const ObjectPtr& _ivalue() const;
-  c10::ClassTypePtr type() const;
-  std::shared_ptr<Program> program() const;
-
-  /// Checks and normalizes arguments; throws UserError that names function, argument, expected and found type.
+  /// The method `forward`. Arguments are checked and converted; UserError names function, argument, expected and found
+  /// type. A ScriptError carries the program's own stack.
   IValue forward(std::vector<IValue> inputs, const Kwargs& kwargs = {}) const;
   IValue operator()(std::vector<IValue> inputs, const Kwargs& kwargs = {}) const {
     return forward(std::move(inputs), kwargs);
   }
-  template <typename... Args>
-  IValue run_method(const std::string& name, Args&&... args) const;
 
-  Method get_method(const std::string& name) const;
-  std::optional<Method> find_method(const std::string& name) const;
-  std::vector<Method> get_methods() const;
-  bool hasmethod(const std::string& name) const { return find_method(name).has_value(); }
+  // In order of declaration; names are dotted paths. A tensor or module that occurs twice is listed once, as nn.Module
+  // does. Without `recurse`, only the module's own.
+  parameter_list parameters(bool recurse = true) const;
+  named_parameter_list named_parameters(bool recurse = true) const;
+  buffer_list buffers(bool recurse = true) const;
+  named_buffer_list named_buffers(bool recurse = true) const;
+  /// The direct submodules.
+  module_list children() const;
+  named_module_list named_children() const;
+  /// This module (named "") and all below it, parents first.
+  module_list modules() const;
+  named_module_list named_modules() const;
+  /// Whatever an object holds: parameters, buffers, submodules, other attributes.
+  attribute_list attributes(bool recurse = true) const;
+  named_attribute_list named_attributes(bool recurse = true) const;
+  /// Calls `function` on each of modules().
+  void apply(const std::function<void(Module&)>& function);
 
-  IValue attr(const std::string& name) const;
-  IValue attr(const std::string& name, IValue or_else) const;
-  void setattr(const std::string& name, IValue value) const;
-  bool hasattr(const std::string& name) const;
-
-  // In order of declaration; names are dotted paths. A tensor that occurs twice is listed once, as nn.Module does.
-  std::vector<at::Tensor> parameters(bool recurse = true) const;
-  std::vector<Named<at::Tensor>> named_parameters(bool recurse = true) const;
-  std::vector<at::Tensor> buffers(bool recurse = true) const;
-  std::vector<Named<at::Tensor>> named_buffers(bool recurse = true) const;
-  std::vector<Module> children() const;
-  std::vector<Named<Module>> named_children() const;
-  std::vector<Module> modules() const;
-  std::vector<Named<Module>> named_modules() const;
-  std::vector<Named<IValue>> named_attributes(bool recurse = true) const;
-
+  // A name that the class has already must have been declared in the same way; then the value is set.
   void register_parameter(const std::string& name, at::Tensor value, bool is_buffer = false);
   void register_buffer(const std::string& name, at::Tensor value) { register_parameter(name, std::move(value), true); }
   void register_module(const std::string& name, const Module& module);
   void register_attribute(
       const std::string& name, const c10::TypePtr& type, IValue value, bool is_parameter = false,
       bool is_buffer = false);
-  /// Compiles `def`s that take self and adds them as methods.
-  void define(const std::string& source, ResolverPtr resolver = nullptr);
+  /// A new object of a class of the module's program, as `Name(args…)` makes it.
+  IValue create_class(const c10::QualifiedName& name, std::vector<IValue> args = {}) const;
 
+  /// Sets `training` in this module and in all below it.
   void train(bool on = true) const;
   void eval() const { train(false); }
   bool is_training() const { return attr("training", true).toBool(); }
+  /// Moves parameters and buffers, in place: whoever holds one of the tensors sees the move. Other tensors stay. A
+  /// dtype is applied to all of them, integers too.
   void to(c10::Device device, c10::ScalarType dtype, bool non_blocking = false) const;
   void to(c10::ScalarType dtype, bool non_blocking = false) const;
   void to(c10::Device device, bool non_blocking = false) const;
 
-  Module copy() const;  // shares tensors and attributes
+  /// Shares tensors and attributes.
+  Module copy() const;
+  /// Copies tensors and attributes, to `device` if it is given; the classes are the same.
   Module deepcopy(std::optional<c10::Device> device = std::nullopt) const;
-  Module clone(bool inplace = false) const;  // copies classes too
+  /// Copies the classes too, so that define on one does not change the other. `inplace` shares the attribute values.
+  Module clone(bool inplace = false) const;
+  /// Leaves out methods and attributes of these names, in this module and in all below it. Throws UserError if a method
+  /// that stays needs one of them.
+  Module clone(
+      bool inplace, const std::unordered_set<std::string>& ignored_methods,
+      const std::unordered_set<std::string>& ignored_attributes) const;
+  /// Gives this module the method `name` of `original`, which has the same submodules and is of the same program.
+  void clone_method(const Module& original, const std::string& name);
 
   /// Writes an archive that load and torch::jit::load read (archive/save.h). A file appears as a whole or not at all.
   void save(const std::string& path, const ExtraFilesMap& extra_files = {}) const;
   void save(std::ostream& out, const ExtraFilesMap& extra_files = {}) const;
 
-  /// Source, attributes and submodules for people.
+  /// Source, attributes and submodules for people; dump writes it to std::cout.
   std::string dump_to_str(bool code = true, bool attributes = true, bool parameters = true) const;
+  void dump(bool code = true, bool attributes = true, bool parameters = true) const;
 
- private:
-  ObjectPtr object_;
-};
-
-/// Functions and classes compiled from text.
-class CompilationUnit {
- public:
-  CompilationUnit() : program_(Program::make()) {}
-  explicit CompilationUnit(const std::string& source) : CompilationUnit() { define(source); }
-  explicit CompilationUnit(std::shared_ptr<Program> program) : program_(std::move(program)) {}
-
-  /// Compiles all definitions of `source`; nothing is added if one is wrong.
-  void define(const std::string& source, ResolverPtr resolver = nullptr, const std::string& file = "");
-  Function* find_function(const std::string& name) const;
-  Function& get_function(const std::string& name) const;
-  std::vector<Function*> get_functions() const;
-  template <typename... Args>
-  IValue run_method(const std::string& name, Args&&... args) const;
-  const std::shared_ptr<Program>& program() const { return program_; }
-
- private:
-  std::shared_ptr<Program> program_;
+  /// Without effect, as in torch::jit: programs are always optimized.
+  void set_optimized(bool) {}
+  bool is_optimized() const { return true; }
 };
 
 /// Checks arguments against a schema, converts what Python-like callers may pass, fills in defaults: what every door
@@ -152,20 +146,29 @@ IValue callFunction(Function& function, std::vector<IValue> inputs, const Kwargs
 Module moduleOfFunction(Function& function);
 
 struct LoadOptions;  // archive/archive.h: device, extra files, whom to trust, limits
+
+/// A module from an archive: a file, a stream (read from where it stands to its end), a buffer that is copied, or a
+/// reader. Tensors go to `device`, by default to where they were saved. `extra_files`: in, the names of those to read;
+/// out, their contents. Without `load_debug_files`, errors show the archive's code and not the file it was written in.
+///
+/// Loading runs nothing that the archive holds. Its code may not call operators that touch files, skip checks of memory
+/// or belong to other libraries, unless the overload with LoadOptions says so. Throws ArchiveError.
 Module load(const std::string& path, const LoadOptions& options);
 Module load(std::istream& in, const LoadOptions& options);
-Module load(const std::string& path, std::optional<c10::Device> device = std::nullopt);
-Module load(const std::string& path, std::optional<c10::Device> device, ExtraFilesMap& extra_files);
-Module load(std::istream& in, std::optional<c10::Device> device = std::nullopt);
-Module load(std::istream& in, std::optional<c10::Device> device, ExtraFilesMap& extra_files);
-
-template <typename... Args>
-IValue Module::run_method(const std::string& name, Args&&... args) const {
-  return get_method(name)({IValue(std::forward<Args>(args))...});
-}
-template <typename... Args>
-IValue CompilationUnit::run_method(const std::string& name, Args&&... args) const {
-  return callFunction(get_function(name), {IValue(std::forward<Args>(args))...});
-}
+Module load(const void* data, size_t size, const LoadOptions& options);
+Module load(std::shared_ptr<caffe2::serialize::ReadAdapterInterface> reader, const LoadOptions& options);
+Module load(const std::string& path, std::optional<c10::Device> device = std::nullopt, bool load_debug_files = true);
+Module load(
+    const std::string& path, std::optional<c10::Device> device, ExtraFilesMap& extra_files,
+    bool load_debug_files = true);
+Module load(std::istream& in, std::optional<c10::Device> device = std::nullopt, bool load_debug_files = true);
+Module load(
+    std::istream& in, std::optional<c10::Device> device, ExtraFilesMap& extra_files, bool load_debug_files = true);
+Module load(
+    std::shared_ptr<caffe2::serialize::ReadAdapterInterface> reader, std::optional<c10::Device> device = std::nullopt,
+    bool load_debug_files = true);
+Module load(
+    std::shared_ptr<caffe2::serialize::ReadAdapterInterface> reader, std::optional<c10::Device> device,
+    ExtraFilesMap& extra_files, bool load_debug_files = true);
 
 }  // namespace cresset

@@ -28,37 +28,6 @@ namespace cresset {
 
 namespace {
 
-using OverloadList = std::vector<const Operator*>;
-
-/// Atomic pointers by number; chunks are made on demand. A fixed directory suffices: a process that interned more
-/// symbols than it covers falls back to the locked index.
-class Published {
- public:
-  static constexpr size_t kChunk = 1024, kChunks = 4096;
-
-  const OverloadList* get(uint32_t number) const {
-    if (number / kChunk >= kChunks) return nullptr;
-    const Chunk* chunk = chunks_[number / kChunk].load(std::memory_order_acquire);
-    return chunk ? (*chunk)[number % kChunk].load(std::memory_order_acquire) : nullptr;
-  }
-  /// Under the index's lock.
-  void set(uint32_t number, const OverloadList* list) {
-    if (number / kChunk >= kChunks) return;
-    auto& slot = chunks_[number / kChunk];
-    Chunk* chunk = slot.load(std::memory_order_relaxed);
-    if (!chunk) {
-      if (!list) return;
-      chunk = new Chunk();
-      slot.store(chunk, std::memory_order_release);
-    }
-    (*chunk)[number % kChunk].store(list, std::memory_order_release);
-  }
-
- private:
-  using Chunk = std::array<std::atomic<const OverloadList*>, kChunk>;
-  std::array<std::atomic<Chunk*>, kChunks> chunks_{};
-};
-
 std::string_view nameOfSchema(std::string_view schema) {
   return schema.substr(0, schema.find_first_of(".("));
 }
@@ -84,6 +53,37 @@ size_t editDistance(std::string_view a, std::string_view b, size_t limit) {
 
 // Operator befriends the table, whose nested classes share that.
 struct OperatorTable::Impl : c10::OpRegistrationListener {
+  using OverloadList = std::vector<const Operator*>;
+
+  /// Atomic pointers by number; chunks are made on demand. A fixed directory suffices: a process that interned more
+  /// symbols than it covers falls back to the locked index.
+  class Published {
+   public:
+    static constexpr size_t kChunk = 1024, kChunks = 4096;
+
+    const OverloadList* get(uint32_t number) const {
+      if (number / kChunk >= kChunks) return nullptr;
+      const Chunk* chunk = chunks_[number / kChunk].load(std::memory_order_acquire);
+      return chunk ? (*chunk)[number % kChunk].load(std::memory_order_acquire) : nullptr;
+    }
+    /// Under the index's lock.
+    void set(uint32_t number, const OverloadList* list) {
+      if (number / kChunk >= kChunks) return;
+      auto& slot = chunks_[number / kChunk];
+      Chunk* chunk = slot.load(std::memory_order_relaxed);
+      if (!chunk) {
+        if (!list) return;
+        chunk = new Chunk();
+        slot.store(chunk, std::memory_order_release);
+      }
+      (*chunk)[number % kChunk].store(list, std::memory_order_release);
+    }
+
+   private:
+    using Chunk = std::array<std::atomic<const OverloadList*>, kChunk>;
+    std::array<std::atomic<Chunk*>, kChunks> chunks_{};
+  };
+
   struct Name {
     std::vector<c10::OperatorHandle> handles;
     std::vector<const Row*> rows;
@@ -203,7 +203,7 @@ OperatorTable& OperatorTable::get() {
 }
 
 std::span<const Operator* const> OperatorTable::overloads(Symbol kind) {
-  if (const OverloadList* list = impl_->published.get(static_cast<uint32_t>(kind))) return *list;
+  if (const auto* list = impl_->published.get(static_cast<uint32_t>(kind))) return *list;
   std::string_view text = kind.toQualString();
   std::lock_guard lock(impl_->mutex);
   return impl_->publish(impl_->at(text), text, kind);

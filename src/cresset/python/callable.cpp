@@ -143,6 +143,8 @@ void pushArgument(Stack& stack, const Signature& signature, size_t index, PyObje
     throw UserError(mismatch() + "\nCast error details: " + error.what());
   } catch (const UserError& error) {  // the object shows no type, where any type would do
     throw UserError(error.message() + "\n" + mismatch());
+  } catch (const Error&) {
+    throw;
   } catch (const c10::Error& error) {  // no such device, no key of a dict
     throw UserError(error.what_without_backtrace() + ("\n" + mismatch()));
   }

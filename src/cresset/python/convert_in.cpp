@@ -320,6 +320,8 @@ IValue toUnion(PyObject* object, const TypePtr& type) {
     try {
       return toIValue(object, member);
     } catch (const CastError&) {
+    } catch (const Error&) {
+      throw;
     } catch (const c10::Error&) {  // no key that a dict can have
     }
   }

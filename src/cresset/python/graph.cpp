@@ -356,17 +356,14 @@ void bindGraph(py::module_& module) {
   module.def(
       "function_from_graph",
       [](const std::string& name, const GraphHandle& graph) {
-        auto program = Program::make();
+        CompilationUnit unit;
         Function* function = nullptr;
         {
           auto body = graph->copy();
           py::gil_scoped_release no_gil;
-          verify(*body);
-          verifyOperators(*body);
-          function =
-              &program->declare(c10::QualifiedName(name), [body](Function& declared) { declared.setGraph(body); });
+          function = unit.create_function(name, body);
         }
-        return makeFunction(program, *function);
+        return makeFunction(unit.program(), *function);
       },
       py::arg("name"), py::arg("graph"), "A function whose body is a copy of the graph.");
 }

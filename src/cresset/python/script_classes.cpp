@@ -465,12 +465,14 @@ TypePtr typeOfClass(py::handle cls, const SourceRange& range) {
     py::dict own(cls.attr("__dict__"));
     if (own.contains("__torch_script_interface__")) return interfaceType(cls, range);
     return ClassScripter(cls, range).define();
-  } catch (const c10::Error& error) {
-    throw UserError(error.msg(), range);  // a rule of c10's types that nothing here checked before
   } catch (const UserError& error) {
     const bool elsewhere = range && error.range() && error.range().source != range.source;
     if (!elsewhere) throw;
     throw error.withCaller(shortName(cls), range);
+  } catch (const Error&) {
+    throw;
+  } catch (const c10::Error& error) {
+    throw UserError(error.msg(), range);  // a rule of c10's types that nothing here checked before
   }
 }
 

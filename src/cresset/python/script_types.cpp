@@ -155,8 +155,8 @@ py::handle known(const char* module, const char* name) {
   static auto* table = new std::unordered_map<std::string, py::object>;
   py::object& entry = (*table)[std::string(module) + "." + name];
   if (!entry) {
-    entry = importPath(module, name);
-    if (!entry) entry = py::none();
+    py::object found = importPath(module, name);
+    entry = found ? std::move(found) : py::object(py::none());
   }
   return entry;
 }

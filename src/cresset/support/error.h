@@ -1,4 +1,8 @@
-// The errors that Cresset throws. Everything derives from cresset::Error, which derives from std::runtime_error.
+// The errors that Cresset throws. Everything derives from cresset::Error.
+//
+// That is a c10::Error, because programs that load and call models catch c10::Error around what they do, and should not
+// end because another engine is behind the same calls. So a handler of c10::Error here, meant for what libtorch itself
+// throws, has a handler of Error before it.
 //
 //   UserError      a program, a schema, an IR text or an argument is wrong; says what, where and how to mend it
 //   ArchiveError   an archive is damaged, hostile or too new; names file, entry, byte offset and reason
@@ -7,17 +11,20 @@
 //   InternalError  a bug in Cresset; user input can never cause it
 #pragma once
 
-#include <stdexcept>
+#include <c10/util/Exception.h>
+
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cresset/support/source.h"
 
 namespace cresset {
 
-class Error : public std::runtime_error {
+class Error : public c10::Error {
  public:
-  using std::runtime_error::runtime_error;
+  /// No backtrace: what() is the message and nothing else.
+  explicit Error(std::string message) : c10::Error(std::move(message), /*backtrace=*/nullptr) {}
 };
 
 /// what(): the message and, from the next line on, the highlighted range if there is one.

@@ -1,0 +1,87 @@
+// torch::jit's C++ names for Cresset's.
+//
+//   #include <cresset/torch_jit.h>      // was <torch/script.h>
+//   namespace jit = cresset::jit;       // was torch::jit
+//
+//   jit::script::Module model = jit::load("model.pt");
+//
+// Using-declarations and nothing else: what a name means stands where cresset declares it. A name that is missing here
+// has no counterpart; docs/porting.md says what to write instead. <torch/script.h> also brought tensors' factories:
+// include <torch/types.h> and <torch/csrc/autograd/generated/variable_factories.h> where they are used.
+#pragma once
+
+#include <ATen/core/function_schema.h>
+#include <ATen/core/qualified_name.h>
+
+#include "cresset/cresset.h"
+#include "cresset/ir/graph.h"
+#include "cresset/ir/parser.h"
+
+namespace cresset::jit {
+
+// c10's, which torch::jit calls its own too.
+using ::c10::Argument;
+using ::c10::FunctionSchema;
+using ::c10::IValue;
+using ::c10::OperatorName;
+using ::c10::QualifiedName;
+using ::c10::Symbol;
+using ::c10::TypePtr;
+
+using ::cresset::ExtraFilesMap;
+using ::cresset::Kwargs;
+using ::cresset::ObjectPtr;
+using ModulePtr = ::cresset::ObjectPtr;
+using ::cresset::Stack;
+
+using ::cresset::CompilationUnit;
+using ::cresset::compile;
+using ::cresset::Function;
+using ::cresset::load;
+using ::cresset::Method;
+using ::cresset::Module;
+using ::cresset::Object;
+
+using ::cresset::attribute_list;
+using ::cresset::buffer_list;
+using ::cresset::module_list;
+using ::cresset::Named;
+using ::cresset::named_attribute_list;
+using ::cresset::named_buffer_list;
+using ::cresset::named_module_list;
+using ::cresset::named_parameter_list;
+using ::cresset::NameModule;
+using ::cresset::NameTensor;
+using ::cresset::NameValue;
+using ::cresset::parameter_list;
+
+using ::cresset::pickle_load;
+using ::cresset::pickle_save;
+
+using ::cresset::Block;
+using ::cresset::Graph;
+using ::cresset::Node;
+using ::cresset::parseName;
+using ::cresset::parseSchema;
+using ::cresset::parseSchemaOrName;
+using ::cresset::Use;
+using ::cresset::Value;
+
+using ::cresset::Resolver;
+using ::cresset::ResolverPtr;
+inline ResolverPtr nativeResolver() {
+  return ::cresset::builtinResolver();
+}
+
+using ErrorReport = ::cresset::UserError;
+using JITException = ::cresset::ScriptError;
+
+namespace script {
+using ::cresset::CompilationUnit;
+using ::cresset::ExtraFilesMap;
+using ::cresset::Method;
+using ::cresset::Module;
+using ::cresset::Object;
+}  // namespace script
+
+}  // namespace cresset::jit
