@@ -523,3 +523,18 @@ def test_references_do_not_leak():
 
 def test_names_match_torch_jit():
     assert re.match(r"<cresset.ScriptFunction f>", repr(cresset.CompilationUnit(SOURCE["f"]).f))
+
+
+def test_sizes_under_function_transforms():
+    """functorch's tensors answer what eager asks the tensor itself."""
+    cu = cresset.CompilationUnit("def f(x):\n  return x * x.dim() + x.size(0) + x.numel() + x.shape[-1] + x.ndim\n")
+    x = torch.randn(2, 3, 4)
+
+    def eager(x):
+        return x * x.dim() + x.size(0) + x.numel() + x.shape[-1] + x.ndim
+
+    assert torch.equal(torch.func.vmap(cu.f)(x), torch.func.vmap(eager)(x))
+    module = torch.nn.BatchNorm1d(4).eval()
+    assert torch.equal(torch.func.vmap(cresset.script(module))(x), torch.func.vmap(module)(x))
+    gradient = torch.func.grad(lambda x: cu.f(x).sum())
+    assert torch.equal(gradient(x), torch.func.grad(lambda x: eager(x).sum())(x))

@@ -161,8 +161,16 @@ struct OperatorTable::Impl : c10::OpRegistrationListener {
   const OverloadList& publish(Name& name, std::string_view text, Symbol symbol) {
     if (!name.list) {
       OverloadList list;
-      for (const auto& handle : name.handles) list.push_back(operatorFor(name, handle));
       for (const Row* row : name.rows) list.push_back(operatorFor(name, *row));
+      // A row stands for the dispatcher's operator of its name: what eager asks the tensor itself, functorch's tensors
+      // answer, but have no rule for (`aten::dim`).
+      const size_t num_rows = list.size();
+      for (const auto& handle : name.handles) {
+        const bool has_row = std::any_of(
+            list.begin(), list.begin() + static_cast<ptrdiff_t>(num_rows),
+            [&](const Operator* row) { return row->schema().overload_name() == handle.operator_name().overload_name; });
+        if (!has_row) list.push_back(operatorFor(name, handle));
+      }
       rankOverloads(text, list);
       name.list = &lists.emplace_back(std::move(list));
       name.symbol = symbol;
