@@ -219,4 +219,4 @@ def unused_class(text, theirs, mine):
 def settled_operand(text, theirs, mine):
     if theirs.kind != "rejected" or mine.kind == "rejected":
         return False
-    return bool(re.search(r"is (not None and|None or) ", _quoted(theirs.message)))
+    return bool(re.search(r"is (not None and|None or) |\bTrue or |\bFalse and ", _quoted(theirs.message)))
