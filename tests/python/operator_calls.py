@@ -129,6 +129,8 @@ def same(a, b):
         return len(a) == len(b) and all(map(same, a, b))
     if isinstance(a, dict):
         return len(a) == len(b) and all(map(same, a.items(), b.items()))
+    if isinstance(a, torch.ScriptObject):
+        return a._type() == b._type()
     if isinstance(a, torch.Generator):
         return a.initial_seed() == b.initial_seed()
     if isinstance(a, str):

@@ -252,6 +252,7 @@ OVERRIDES = {
     "aten::_ncf_view": [(tensor([[1.0, 2.0]]), [1, 2], 1), (tensor([1.0, 2.0]), [2, 3], 1), (Fresh(lambda: torch.arange(12.0).reshape(2, 2, 3)), [2, 2, 3], 2)],
     # An empty needle makes torch.jit loop forever.
     "aten::count": [(a, b, i, j) for a in WORDS for b in ["a", "b", ",", "日", "bc"] for i in [0, 1, -2] for j in [-1, 3, 100]],
+    "aten::split.str": [(a, b, n) for a in [*WORDS, "a b  c", " x "] for b in [None, "a", ",", " ", "bc"] for n in [-1, 0, 1, 2]],
     "aten::rsplit": [(a, b, n) for a in WORDS for b in ["a", ",", " ", "bc"] for n in [-1, 0, 1, 2]],
     "aten::replace": [(a, b, c, n) for a in WORDS for b in ["a", ",", "bc"] for c in ["", "a", "xyz"] for n in [-1, 0, 1, 2]],
     "aten::hash.generic": lambda types: [t for t in tuples_of(types) if types[0] not in ("Tensor", "int[]")],

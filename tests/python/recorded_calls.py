@@ -78,6 +78,34 @@ def cells():
     return [torch.ops.quantized.make_quantized_cell_params_dynamic(ih, hh, f32[12], f32[12], True)]
 
 
+def fbgemm_weight(*shape):
+    """What FBGEMM makes of a weight: its bytes, the offsets of its columns, scale and zero point."""
+    return torch.ops.aten.fbgemm_linear_quantize_weight(f32[shape])
+
+
+def fbgemm_packed(*shape):
+    return torch.ops.aten.fbgemm_pack_quantized_matrix(fbgemm_weight(*shape)[0])
+
+
+def cell_packed(*shape):
+    return torch.ops.quantized.linear_prepack(quantized(torch.qint8, *shape), f32[shape[0]])
+
+
+def conv_context():
+    prepack = torch.ops.mkldnn_prepacked.conv2d_prepack
+    return prepack(f32[2, 2, 3, 3], f32[2], [1, 1], [1, 1], [1, 1], 1, [1, 2, 4, 4], "none")
+
+
+def sparse_packed():
+    """QNNPACK alone has sparse quantized matrices."""
+    engine = torch.backends.quantized.engine
+    torch.backends.quantized.engine = "qnnpack"
+    try:
+        return torch.ops.sparse.qlinear_prepack(quantized(torch.qint8, 8, 4), f32[8], 1, 4)
+    finally:
+        torch.backends.quantized.engine = engine
+
+
 def process_group():
     """A group of this process alone, whose collectives do nothing."""
     import torch.distributed
@@ -114,6 +142,12 @@ NAMES = {
     "conv_packed": conv_packed,
     "embedding_packed": embedding_packed,
     "cells": cells,
+    "cell_packed": cell_packed,
+    "fbgemm_weight": fbgemm_weight,
+    "fbgemm_packed": fbgemm_packed,
+    "conv_context": conv_context,
+    "sparse_packed": sparse_packed,
+    "record": lambda: torch.ops.profiler._record_function_enter_new("recorded"),
     "group": process_group,
     "sum_of_ranks": lambda: torch.classes.c10d.ReduceOp(),
     "storage": lambda: f32[4].untyped_storage(),
@@ -163,6 +197,14 @@ OBJECTS = {
     "quantized.Conv3dPackedParamsBase": ["conv_packed(3)"], "quantized.EmbeddingPackedParamsBase": ["embedding_packed()"],
     "rnn.CellParamsBase[]": ["cells()"], "c10d.ProcessGroup": ["group()"], "c10d.ReduceOp": ["sum_of_ranks()"],
 }  # fmt: skip
+
+
+#: What trying does not find, or what crashes unless all of it fits together.
+BY_HAND = dict(
+    re.fullmatch(r"([\w:.]+)(\(.*\))", line).groups()
+    for line in (FILE.parent / "operator_calls_by_hand.txt").read_text().splitlines()
+    if not line.startswith("#")
+)
 
 
 def texts_of(argument, spec):
@@ -247,6 +289,9 @@ def inherited(name, schema, schemas, calls):
 
 
 def candidates(name, schema, schemas, calls):
+    if name in BY_HAND:
+        yield arguments_of(BY_HAND[name])
+        return
     with contextlib.suppress(Exception):  # what a relative gives may not even print
         yield from itertools.islice(inherited(name, schema, schemas, calls), 24)
     arguments = schema.arguments
@@ -301,6 +346,20 @@ def of_the_conversion(error):
     )
 
 
+def of_the_operator(error, name):
+    return name in BY_HAND or isinstance(error, RuntimeError) and not of_the_conversion(error)
+
+
+def says_it_again(operator, text, error):
+    """Some messages name sizes that are read from memory that nobody wrote."""
+    disturb()
+    try:
+        run(operator, text)
+    except Exception as again:
+        return str(again) == str(error)
+    return False
+
+
 def recorded(name, schemas, calls, crashed, say):
     """The line of an operator: of the first candidate that eager accepts, else of an error; None if there is neither."""
     from operator_calls import same
@@ -316,7 +375,7 @@ def recorded(name, schemas, calls, crashed, say):
         try:
             results = [run(operator, text)]
         except Exception as error:
-            if error_text is None and isinstance(error, RuntimeError) and not of_the_conversion(error):
+            if error_text is None and of_the_operator(error, name) and says_it_again(operator, text, error):
                 error_text = text
             continue
         try:

@@ -90,7 +90,8 @@ Tensor: x.is_cpu, x.is_cuda, x.is_meta
 Tensor: x.is_xpu, x.is_xla, x.is_ipu, x.is_mps, x.is_mtia, x.is_maia, x.is_vulkan
 Tensor: x.is_mkldnn, x.is_nested, x.is_sparse, x.is_sparse_csr, x.is_quantized
 Tensor: x.retains_grad
-Tensor: x.is_leaf, x.requires_grad, x.grad
+Tensor: x.is_leaf, x.requires_grad
+Tensor: x.grad
 Tensor: x.element_size()
 Tensor: x.data
 Tensor: torch.as_tensor(x.numel())

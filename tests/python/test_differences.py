@@ -44,6 +44,48 @@ ROWS = {
     ),
     "exception-class": ('def f(): raise ValueError("v")', (), error("ValueError: v"), error("ValueError: v")),
     "augmented-modulo": ("def f(x: int):\n  x %= 3\n  return x", (-7,), value(-1.0), value(2)),
+    "modulo-twice": (
+        "def g(x: List[int]) -> int:\n  x.append(1)\n  return 7\ndef f(x: List[int]):\n  return g(x) % 4, len(x)",
+        ([],),
+        value((3, 2)),
+        value((3, 1)),
+    ),
+    "dict-twice": (
+        "def g(x: List[int]) -> int:\n  x.append(1)\n  return 7\ndef f(x: List[int]):\n  return dict([('a', g(x))]), len(x)",
+        ([],),
+        value(({"a": 7}, 2)),
+        value(({"a": 7}, 1)),
+    ),
+    "float-into-double": (
+        "def f(y: float):\n  x = torch.ones([2], dtype=torch.float64)\n  x[0] = y\n  return float(x[0]) == y",
+        (0.1,),
+        value(False),
+        value(True),
+    ),
+    "dead-loop": (
+        "def f():\n  n = 0\n  while n < 3 and False:\n    n = 'a'\n  return n",
+        (),
+        refused("previously had type int"),
+        value(0),
+    ),
+    "refined-by-break": (
+        "def f(x: Optional[int]):\n  for i in [1]:\n    if x is None:\n      break\n    return x + 1\n  return 0",
+        (2,),
+        refused("Optional[int]"),
+        value(3),
+    ),
+    "augmented-subscript": (
+        "def g() -> int:\n  return [1][3]\ndef f(d: Dict[str, int]):\n  d['a'] += g()",
+        ({},),
+        error("list index out of range"),
+        error("KeyError"),
+    ),
+    "splitlines-bytes": (
+        "def f(s: str): return len(s.splitlines())",
+        ("xéy",),
+        value(2),
+        value(1),
+    ),
     "augmented-floor-division": ("def f(x: int):\n  x //= 2\n  return x", (7,), refused("expected ident"), value(3)),
     "slice-assignment": (
         "def f(x: List[int]):\n  x[1:2] = [7, 8]\n  return x",
@@ -194,6 +236,28 @@ def test_the_receiver_of_a_method_is_evaluated_once(capfd):
 def test_count_of_the_empty_text():
     """torch.jit never returns."""
     assert cresset.CompilationUnit("def f(s: str): return s.count('')").f("ab") == 3
+
+
+class Defaults:
+    def __init__(self):
+        self.x = 1
+
+    def m(self, y: int = 2) -> int:
+        return self.x + y
+
+    def n(self) -> int:
+        v = self
+        return v.m()
+
+
+def use_of_defaults() -> int:
+    return Defaults().n()
+
+
+def test_defaults_of_methods():
+    with pytest.raises(RuntimeError, match="Argument y not provided"):
+        torch.jit.script(use_of_defaults)
+    assert cresset.script(use_of_defaults)() == 3
 
 
 def test_math_is_known_in_a_text():

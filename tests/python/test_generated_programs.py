@@ -13,10 +13,7 @@ COUNT = int(os.environ.get("CRESSET_GENERATED_PROGRAMS", "1000"))
 PARTS = 10
 
 #: Seeds whose programs differ on purpose (docs/differences.md) in a way that the comparison can't tell from a fault.
-DIFFERENT = {
-    656: "torch.jit calls a function twice in `[k for k in {f(): …}]`",
-    968: "torch.jit drops `{…}[0.0]`, which raises, before `and math.isnan(-1.5)`",
-}
+DIFFERENT = {}
 
 
 def _part(part):

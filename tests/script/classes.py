@@ -50,7 +50,7 @@ def bad_method_arguments(c: Counter):
 
 
 def bad_operator(c: Counter, d: Counter):
-    return c + d  # error: Expected a value of type 'Tensor' for argument 'self' but instead found type '__torch__.bad_programs_classes.Counter
+    return c + d  # error: '__torch__.bad_programs_classes.Counter' object has no attribute or method '__add__'
 
 
 def bad_iterate_object(c: Counter):
@@ -71,7 +71,7 @@ def bad_call_object(c: Counter):
 
 
 def bad_with_object(c: Counter):
-    with c:  # error: Object of type '__torch__.bad_programs_classes.Counter' does not define __enter__, which `with` calls
+    with c:  # error: Object of type '__torch__.bad_programs_classes.Counter' does not define __enter__ and __exit__ methods, which `with` calls: __enter__ is missing
         return 1
 
 
@@ -167,7 +167,7 @@ class Color(enum.Enum):
 
 
 def bad_enum_member(x: int):
-    return Color.BLUE  # error: class '__torch__.bad_programs_classes.Color' has no member 'BLUE'
+    return Color.BLUE  # error: enum '__torch__.bad_programs_classes.Color' has no attribute 'BLUE'
 
 
 def bad_enum_call(x: int):

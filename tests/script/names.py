@@ -26,15 +26,15 @@ def bad_undefined_function(x: Tensor):
 
 
 def bad_member_of_torch(x: Tensor):
-    return torch.no_such_function(x)  # error: module 'torch' has no attribute 'no_such_function'; did you mean 'functional'?
+    return torch.no_such_function(x)  # error: module 'torch': object has no attribute no_such_function; did you mean 'functional'?
 
 
 def bad_misspelled(x: Tensor):
-    return torch.sigmiod(x)  # error: module 'torch' has no attribute 'sigmiod'; did you mean 'sigmoid'?
+    return torch.sigmiod(x)  # error: module 'torch': object has no attribute sigmiod; did you mean 'sigmoid'?
 
 
 def bad_member_of_functional(x: Tensor):
-    return F.reluu(x)  # error: module 'F' has no attribute 'reluu'; did you mean 'relu'?
+    return F.reluu(x)  # error: module 'F': object has no attribute reluu; did you mean 'relu'?
 
 
 def bad_tensor_method(x: Tensor):
@@ -50,7 +50,7 @@ def bad_global_tensor(x: Tensor):
 
 
 def bad_global_module(x: Tensor):
-    return LAYER(x)  # error: 'LAYER': python value of type 'Linear' cannot be used as a value. Perhaps it is a closed over global variable? If so, please consider passing it in as an argument or use a local varible instead. A module can be called from the methods of a module that holds it.
+    return LAYER(x)  # error: 'LAYER': python value of type 'Linear' cannot be used as a value. Perhaps it is a closed over global variable? If so, please consider passing it in as an argument or use a local varible instead. Cannot call a ScriptModule that is not a submodule of the caller: call it from a method of what holds it.
 
 
 def bad_global_module_list(x: Tensor):
@@ -152,15 +152,15 @@ def bad_getattr_dynamic(x: Tensor, name: str):
 
 
 def bad_op_namespace(x: Tensor):
-    return torch.ops.no_such_library.no_such_op(x)  # error: module 'torch.ops.no_such_library' has no attribute 'no_such_op'
+    return torch.ops.no_such_library.no_such_op(x)  # error: module 'torch.ops.no_such_library': object has no attribute no_such_op
 
 
 def bad_op_name(x: Tensor):
-    return torch.ops.aten.no_such_op(x)  # error: module 'torch.ops.aten' has no attribute 'no_such_op'
+    return torch.ops.aten.no_such_op(x)  # error: module 'torch.ops.aten': object has no attribute no_such_op
 
 
 def bad_custom_class(x: Tensor):
-    return torch.classes.no_such_library.NoSuchClass()  # error: module 'torch.classes.no_such_library' has no attribute 'NoSuchClass'
+    return torch.classes.no_such_library.NoSuchClass()  # error: module 'torch.classes.no_such_library': object has no attribute NoSuchClass
 
 
 def bad_function_as_value(x: Tensor):

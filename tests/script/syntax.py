@@ -137,7 +137,7 @@ def bad_bytes(x: Tensor):
 
 
 def bad_starred_dict(a: dict[str, int]):
-    return {**a, "b": 1}  # error: '**' in a dict literal is not supported; use dict.update
+    return {**a, "b": 1}  # error: Dict expansion ('**') is not supported; use dict.update
 
 
 def bad_double_star_call(x: Tensor, options: dict[str, float]):

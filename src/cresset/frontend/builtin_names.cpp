@@ -195,6 +195,7 @@ constexpr FormName kForms[] = {
     {"tuple", Form::Tuple},
     {"type", Form::TypeOf},
     {"super", Form::Super},
+    {"torch._check", Form::Check},
     {"torch.jit.is_scripting", Form::IsScripting},
     {"torch.jit.is_tracing", Form::IsTracing},
     {"torch.FloatTensor", Form::LegacyTensor},

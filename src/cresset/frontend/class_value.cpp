@@ -66,8 +66,8 @@ std::string ClassValue::kind() const {
 }
 
 std::string ClassValue::missingAttr(const std::string& name) const {
-  return "class '" + typeName(*type_) + "' has no " + (type_->cast<c10::EnumType>() ? "member '" : "attribute '") +
-         name + "'";
+  const char* kind = type_->cast<c10::EnumType>() ? "enum '" : "class '";
+  return kind + typeName(*type_) + "' has no attribute '" + name + "'";
 }
 
 SugaredValuePtr ClassValue::findAttr(const SourceRange& range, EmitContext& cx, const std::string& name) {

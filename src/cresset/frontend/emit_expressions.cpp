@@ -179,6 +179,8 @@ Value* FunctionEmitter::emitUnary(const UnaryOp& expr) {
   Value* value = emitExpr(operand);
   if (auto method = magicMethod(expr.range(), value, minus ? "__neg__" : "__invert__"))
     return callMethod(expr.range(), method, {});
+  if (value->type()->kind() == c10::TypeKind::ClassType)
+    SimpleValue(value).attr(expr.range(), *this, minus ? "__neg__" : "__invert__");  // the error that names the method
   return builtin(expr.range(), minus ? aten::neg : aten::bitwise_not, {value});
 }
 
@@ -194,6 +196,8 @@ Value* FunctionEmitter::emitBinary(const SourceRange& range, int op, Value* lhs,
   if (op == '%' && lhs->type()->kind() == c10::TypeKind::StringType) {
     return builtin(range, Symbol::aten("percentFormat"), {lhs, rhs});
   }
+  if (lhs->type()->kind() == c10::TypeKind::ClassType)
+    SimpleValue(lhs).attr(range, *this, row->method);  // the error that names the method
   return builtin(range, Symbol::fromQualString(row->kind), {lhs, rhs});
 }
 
@@ -270,7 +274,7 @@ std::vector<NamedValue> FunctionEmitter::emitKeywords(const ListView<Attr>& attr
   for (const Attr attribute : attributes) {
     const std::string& name = attribute.name().name();
     for (const NamedValue& other : kwargs) {
-      if (other.name == name) throw UserError("keyword argument '" + name + "' is given twice", attribute.range());
+      if (other.name == name) throw UserError("Keyword argument " + name + " specified twice", attribute.range());
     }
     kwargs.emplace_back(emitExpr(attribute.value()), attribute.range(), name);
   }

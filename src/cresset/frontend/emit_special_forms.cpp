@@ -2,6 +2,7 @@
 #include <unordered_map>
 
 #include "cresset/frontend/emitter_impl.h"
+#include "cresset/frontend/prelude.h"
 
 namespace cresset {
 
@@ -92,6 +93,8 @@ SugaredValuePtr FunctionEmitter::emitSpecialForm(const SpecialForm& form, const 
     case Form::IsTracing:
       checkArity(apply, form.name(), 0, 0);
       return simple(constant(range, false));
+    case Form::Check:
+      return emitCheck(apply);
     case Form::LegacyTensor:
       return simple(emitLegacyTensor(form, apply));
     case Form::ToList:
@@ -99,6 +102,30 @@ SugaredValuePtr FunctionEmitter::emitSpecialForm(const SpecialForm& form, const 
       return simple(emitToList(range, *this, form.receiver(), hint));
   }
   CRESSET_CHECK(false, "special form " + form.name());
+}
+
+/// torch._check(cond, message): the prelude's function of that name, once the arguments are known to be its own. The
+/// messages are those of torch.jit.
+SugaredValuePtr FunctionEmitter::emitCheck(const Apply& apply) {
+  const SourceRange& range = apply.range();
+  const size_t count = apply.inputs().size() + apply.attributes().size();
+  if (count < 1 || count > 2) {
+    throw UserError("torch._check() expects 1 or 2 arguments, got " + std::to_string(count), range);
+  }
+  bool has_condition = !apply.inputs().empty();
+  for (const Attr attribute : apply.attributes()) {
+    const std::string& name = attribute.name().name();
+    if (name != "cond" && name != "message") {
+      throw UserError("torch._check() got an unexpected keyword argument '" + name + "'", attribute.range());
+    }
+    if (name == "cond" && has_condition) {
+      throw UserError("torch._check() got multiple values for argument 'cond'", attribute.range());
+    }
+    has_condition |= name == "cond";
+  }
+  if (!has_condition) throw UserError("torch._check() missing required argument 'cond'", range);
+  return preludeMember("torch._check", range, *this)
+      ->call(range, *this, emitArguments(apply.inputs(), 0), emitKeywords(apply.attributes()), 1);
 }
 
 SugaredValuePtr FunctionEmitter::emitGetAttr(const Apply& apply) {
@@ -241,7 +268,12 @@ Value* FunctionEmitter::emitLegacyTensor(const SpecialForm& form, const Apply& a
   std::vector<Value*> sizes;
   for (const NamedValue& arg : args) {
     if (arg.type()->kind() != c10::TypeKind::IntType) {
-      throw UserError(form.name() + " takes sizes or one list of values, got " + arg.type()->repr_str(), range);
+      throw UserError(
+          form.name() +
+              " takes sizes or one list of values; multiple positional arguments that were not all integers, one of "
+              "them " +
+              arg.type()->repr_str() + ", have no meaning",
+          range);
     }
     sizes.push_back(arg.value);
   }

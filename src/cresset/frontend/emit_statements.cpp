@@ -199,7 +199,9 @@ Flow FunctionEmitter::emitWith(const With& stmt) {
     for (const char* name : {"__enter__", "__exit__"}) {
       if (!type->findMethod(name)) {
         throw UserError(
-            "Object of type '" + typeName(*type) + "' does not define " + name + ", which `with` calls", range);
+            "Object of type '" + typeName(*type) +
+                "' does not define __enter__ and __exit__ methods, which `with` calls: " + name + " is missing",
+            range);
       }
     }
     const c10::FunctionSchema& enter = type->getMethod("__enter__").getSchema();

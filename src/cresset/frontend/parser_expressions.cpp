@@ -275,7 +275,7 @@ Expr Parser::call(uint32_t start, const Expr& callee) {
         advance();
         for (const Attr& other : attributes) {
           if (other.name().name() == name.name()) {
-            fail("the keyword argument '" + name.name() + "' is given twice", name.range());
+            fail("Keyword argument " + name.name() + " specified twice", name.range());
           }
         }
         attributes.push_back(Attr::make(name, expression()));
@@ -432,7 +432,7 @@ Expr Parser::dictOrSet() {
   std::vector<Expr> keys, values;
   bool is_dict = false;
   while (!at('}')) {
-    if (at(TK_POW)) failHere("'**' in a dict literal is not supported; use dict.update");
+    if (at(TK_POW)) failHere("Dict expansion ('**') is not supported; use dict.update");
     keys.push_back(starredOrExpression());
     if (keys.size() == 1) is_dict = at(':');
     if (is_dict) {

@@ -124,6 +124,10 @@ class inference_mode:
   def __exit__(self, exc_type: Any, exc_value: Any, traceback: Any) -> None:
     ops.cresset.exit_inference_mode()
 )"},
+    {"torch._check", "__torch__.torch", R"(
+def _check(cond: bool, message: str = "") -> None:
+  assert cond, message
+)"},
     {"torch.nn.modules.utils._list_with_default", "__torch__.torch.nn.modules.utils", R"(
 def _list_with_default(out_size: List[int], defaults: List[int]) -> List[int]:
   if len(defaults) <= len(out_size):

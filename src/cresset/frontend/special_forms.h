@@ -22,6 +22,7 @@ enum class Form {
   Super,          // super(): an error
   IsScripting,    // torch.jit.is_scripting(): the constant True; likewise is_tracing False through IsTracing
   IsTracing,
+  Check,         // torch._check(condition, message)
   LegacyTensor,  // torch.FloatTensor(…) and friends
   ToList,        // x.tolist(), whose type is that of the annotation around it: see emitToList
 };

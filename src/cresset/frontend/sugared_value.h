@@ -104,6 +104,9 @@ class BuiltinFunction : public SugaredValue {
   explicit BuiltinFunction(Symbol name, std::optional<NamedValue> self = std::nullopt)
       : name_(name), self_(std::move(self)) {}
   std::string kind() const override { return "builtin"; }
+  std::string missingAttr(const std::string& name) const override {
+    return "attribute lookup is not defined on builtin: it has no '" + name + "'";
+  }
   SugaredValuePtr call(
       const SourceRange& range, EmitContext& cx, const std::vector<NamedValue>& args,
       const std::vector<NamedValue>& kwargs, size_t num_binders) override;

@@ -24,8 +24,7 @@ double itemAsDouble(const at::Tensor& t) {
   return t.item().toDouble();
 }
 int64_t itemAsInt(const at::Tensor& t) {
-  auto value = t.item();
-  return value.isFloatingPoint() ? truncate(value.toDouble()) : value.toLong();
+  return t.item().toLong();
 }
 
 void checkImplicit(const at::Tensor& t, bool to_int) {

@@ -152,9 +152,12 @@ void toNestedList(Stack& stack, size_t) {
   auto found = t.scalar_type();
   bool matches = kind.dtype == at::kDouble          ? c10::isFloatingType(found)
                  : kind.dtype == at::kComplexDouble ? c10::isComplexType(found)
-                 : kind.dtype == at::kLong          ? c10::isIntegralType(found, false)
-                                                    : found == at::kBool;
-  if (!matches) fail("Output annotation element type and runtime tensor element type must match for tolist()");
+                                                    : found == kind.dtype;
+  if (!matches) {
+    fail(
+        std::string("Output annotation element type and runtime tensor element type must match for tolist(): ") +
+        (kind.dtype == at::kDouble ? "Float" : c10::toString(kind.dtype)) + " vs " + c10::toString(found));
+  }
   // Lists at each depth and their elements; of empty lists there may be many.
   constexpr double kElementBytes = 2 * sizeof(IValue), kListBytes = 96;
   double lists = 1, bytes = 0;

@@ -45,6 +45,19 @@ py::object namedTupleClass(const c10::TupleType& type) {
   return entry;
 }
 
+/// The type that a tuple was made with; one made without gets that of its elements. An undefined tensor, as derivatives
+/// may be, has no type: then there is none, and the tuple is a plain one.
+std::shared_ptr<c10::TupleType> ownType(const c10::ivalue::Tuple& tuple) {
+  bool undefined = false;
+  for (const IValue& element : tuple.elements()) undefined |= element.isTensor() && !element.toTensor().defined();
+  if (!undefined) return tuple.type();
+  try {
+    return tuple.type();
+  } catch (const c10::Error&) {
+    return nullptr;
+  }
+}
+
 py::object tupleToPython(const c10::ivalue::Tuple& tuple, const TypePtr& hint) {
   const auto& elements = tuple.elements();
   const c10::TupleType* named = nullptr;
@@ -54,8 +67,8 @@ py::object tupleToPython(const c10::ivalue::Tuple& tuple, const TypePtr& hint) {
   if (hinted && hinted->schema()) {
     named = hinted;
   } else {
-    own = tuple.type();  // of its elements' types
-    if (own->schema()) named = own.get();
+    own = ownType(tuple);
+    if (own && own->schema()) named = own.get();
   }
   const c10::TupleType* types = named ? named : hinted;
   py::tuple result(elements.size());

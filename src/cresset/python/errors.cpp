@@ -27,6 +27,12 @@ void raise(const py::object& exception) {
   PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(exception.ptr())), exception.ptr());
 }
 
+/// A message as Python text. What a script cut inside of a character is shown as escapes: a message must always print.
+py::str textOf(const std::string& message) {
+  return py::reinterpret_steal<py::str>(
+      PyUnicode_DecodeUTF8(message.data(), static_cast<Py_ssize_t>(message.size()), "backslashreplace"));
+}
+
 void raiseScriptError(const ScriptError& error) {
   if (error.pythonClass() == "builtins.KeyboardInterrupt" && pending_interrupt) {
     pending_interrupt->restore();
@@ -39,9 +45,14 @@ void raiseScriptError(const ScriptError& error) {
     size_t line = frame.range ? frame.range.source->lineNumber(frame.range.begin) : 0;
     frames.append(py::make_tuple(frame.function, file, line));
   }
-  // Names of tensor types as Python has them ("torch.FloatTensor"), as for every error that torch itself raises.
+  // Names of tensor types as Python has them ("torch.FloatTensor"), as for every error that torch itself raises; what
+  // the script says stays as it says it.
+  const bool raised = !error.pythonClass().empty();
+  const auto shown = [&](const char* text) {
+    return textOf(raised ? std::string(text) : torch::processErrorMsg(text));
+  };
   raise(errorModule().attr("make_script_error")(
-      torch::processErrorMsg(error.what()), torch::processErrorMsg(error.message()), error.pythonClass(), frames));
+      shown(error.what()), shown(error.message().c_str()), error.pythonClass(), frames));
 }
 
 void translate() {
@@ -63,7 +74,7 @@ void translate() {
     py::object line = error.range() ? py::object(py::int_(error.range().source->lineNumber(error.range().begin)))
                                     : py::object(py::none());
     raise(errorModule().attr("make_user_error")(
-        error.what(), error.message(), error.range() ? error.range().source->name() : "", line));
+        textOf(error.what()), textOf(error.message()), error.range() ? error.range().source->name() : "", line));
   } catch (const CastError& error) {
     PyErr_SetString(PyExc_RuntimeError, error.what());
   } catch (const InternalError& error) {
@@ -75,7 +86,7 @@ void translate() {
   } catch (const c10::Error&) {
     torch::translate_exception_to_python(std::current_exception());
   } catch (const std::exception& error) {
-    PyErr_SetString(PyExc_RuntimeError, error.what());
+    PyErr_SetObject(PyExc_RuntimeError, textOf(error.what()).ptr());
   } catch (...) {
     PyErr_SetString(PyExc_RuntimeError, "an unknown C++ exception");
   }

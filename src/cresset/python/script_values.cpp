@@ -149,7 +149,7 @@ class Namespace : public SugaredValue {
   std::string kind() const override { return "module '" + name_ + "'"; }
   std::string missingAttr(const std::string& attribute) const override {
     py::gil_scoped_acquire gil;
-    std::string message = "module '" + name_ + "' has no attribute '" + attribute + "'";
+    std::string message = "module '" + name_ + "': object has no attribute " + attribute;
     try {
       py::object similar = known("difflib", "get_close_matches")(attribute, object_.attr("__dir__")(), 1);
       if (py::len(similar) > 0) message += "; did you mean '" + py::cast<std::string>(py::list(similar)[0]) + "'?";
@@ -234,14 +234,14 @@ std::vector<ObjectHandler>& handlers() {
     throw UserError(
         "Python builtin '" + name +
             "' is currently not supported in Torchscript: it is a function of C that is no "
-            "operator",
+            "operator. This op may not exist or may not be currently supported in TorchScript",
         range);
   }
   std::string hint;
   if (THPVariable_Check(object.ptr())) {
     hint = " A tensor can be passed as an argument, or be a buffer of the module.";
   } else if (py::isinstance(object, known("torch.nn", "Module"))) {
-    hint = " A module can be called from the methods of a module that holds it.";
+    hint = " Cannot call a ScriptModule that is not a submodule of the caller: call it from a method of what holds it.";
   } else if (isModuleClass(object)) {
     hint = " Modules are made outside of scripts: make it in __init__ and keep it as an attribute.";
   } else if (PyType_Check(object.ptr()) && !isPythonClass(object)) {

@@ -1,2 +1,2 @@
 # run: tree
-f(a=1, a=2)  # error: the keyword argument 'a' is given twice
+f(a=1, a=2)  # error: Keyword argument a specified twice

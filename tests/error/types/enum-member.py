@@ -3,4 +3,4 @@ class Color(Enum):
     RED = 1
 
 def f():
-    return Color.BLUE  # error: has no member 'BLUE'
+    return Color.BLUE  # error: has no attribute 'BLUE'

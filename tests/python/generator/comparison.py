@@ -132,33 +132,46 @@ def cut_character(text, theirs, mine):
     return theirs.kind == "error" and "codec can't decode byte" in theirs.message and mine.kind != "rejected"
 
 
-_NUMBER = re.compile(r"-?(?:\d+\.\d{6}(?:e[+-]\d+)?|inf)")
-
-
-@deliberate("%f and %e print the number; torch.jit rounds it to 32 bits first")
-def percent_format(text, theirs, mine):
-    """The same texts but for the digits that rounding to 32 bits changes."""
-    if not re.search(r"%[fe]", text) or theirs.kind != mine.kind:
-        return False
-
-    def close(a, b):
-        a, b = float(a), float(b)
-        return a == b or abs(b) > 3.4e38 or abs(a - b) <= 2e-6 + abs(b) * 2e-6
-
+@deliberate("0.0 and -0.0 are two constants; torch.jit merges them in a function")
+def negative_zero(text, theirs, mine):
     def texts(outcome):
-        return [outcome.printed, repr(outcome.value), last_line(outcome.message), repr(outcome.arguments)]
+        value = outcome.value if outcome.kind == "value" else None
+        shown = [outcome.printed, repr(value), last_line(outcome.message), repr(outcome.arguments)]
+        shown = [re.sub(r"(?<![\w.])-0(?![\w])", "0", s) for s in shown]
+        return [re.sub(r"00000080|0000000000000080", lambda m: "0" * len(m[0]), s) for s in shown]
 
-    for left, right in zip(texts(theirs), texts(mine)):
-        numbers = list(zip(_NUMBER.findall(left), _NUMBER.findall(right)))
-        if _NUMBER.sub("#", left) != _NUMBER.sub("#", right) or not all(close(a, b) for a, b in numbers):
-            return False
-    return True
+    return "0.0" in text and theirs.kind == mine.kind and texts(theirs) == texts(mine)
 
 
-@deliberate("the sum of a list of ints has 64 bits; torch.jit's has 32")
-def sum_of_ints(text, theirs, mine):
-    numbers = text + repr((theirs.arguments, theirs.printed, mine.printed))
-    return "sum(" in text and theirs.kind != "rejected" != mine.kind and bool(re.search(r"\d{10}", numbers))
+@deliberate("nan has no place in an order")
+def nan_order(text, theirs, mine):
+    shown = theirs.printed + repr(theirs.value) + repr(theirs.arguments)
+    if not re.search(r"\bsort(ed)?\(", text) or "nan" not in shown or theirs.kind != mine.kind:
+        return False
+    return sorted(shown) == sorted(mine.printed + repr(mine.value) + repr(mine.arguments))
+
+
+_PART_OF_A_LIST = re.compile(r"\)\[-?\d+\]|\)\[-?\d*:-?\d*\]")
+
+
+@deliberate("what is left out of a list that is indexed or sliced at once is computed; torch.jit drops it")
+def dropped_elements(text, theirs, mine):
+    return _stops_earlier(theirs, mine) and any(map(_PART_OF_A_LIST.search, _marked(mine.message)))
+
+
+@deliberate("the condition of a choice between equals is computed; torch.jit drops it")
+def dropped_condition(text, theirs, mine):
+    return _stops_earlier(theirs, mine) and any(re.search(r"\((\w+) if .* else \1\)", m) for m in _marked(mine.message))
+
+
+@deliberate("a class's own methods know the defaults of its methods; torch.jit refuses calls that rely on them")
+def default_of_a_method(text, theirs, mine):
+    refused = theirs.kind == "rejected" != mine.kind
+    return refused and bool(re.match(r"\s*m\d\(.*\nArgument p\d not provided", theirs.message))
+
+
+def _stops_earlier(theirs, mine):
+    return mine.kind == "error" and theirs.kind != "rejected" and theirs.printed.startswith(mine.printed)
 
 
 _LEAVES = r"(?:continue|break|return|raise)\b.*\n"
@@ -167,9 +180,13 @@ _ALWAYS_LEAVES = re.compile(rf"if \(*(?:not False|True)\)*:\n(?:.*\n){{1,4}}?\s+
 
 def _quoted(message):
     """The line of the program that an error points at: the one above the mark."""
+    return next(iter(_marked(message)), "no such line")
+
+
+def _marked(message):
+    """All such lines: the calls that led to the error have one each."""
     lines = message.splitlines()
-    marked = [lines[i - 1] for i, line in enumerate(lines) if i and "<--- HERE" in line]
-    return marked[0] if marked else "no such line"
+    return [lines[i - 1] for i, line in enumerate(lines) if i and "<--- HERE" in line]
 
 
 @deliberate("what follows a jump that is always taken is not compiled; torch.jit finds faults in it")
@@ -179,6 +196,11 @@ def unreachable(text, theirs, mine):
     place = text.rfind(_quoted(theirs.message))
     start = text.rfind("\ndef ", 0, place)
     return place >= 0 and bool(_ALWAYS_LEAVES.search(text, max(start, 0), text.find("\n", place)))
+
+
+@deliberate("the body of a loop whose condition is never true is not compiled")
+def dead_loop(text, theirs, mine):
+    return theirs.kind == "rejected" != mine.kind and bool(re.search(r"while .*\band False:", text))
 
 
 @deliberate("a number has no len(); torch.jit makes a tensor of it, which has none when it runs")
@@ -197,4 +219,4 @@ def unused_class(text, theirs, mine):
 def settled_operand(text, theirs, mine):
     if theirs.kind != "rejected" or mine.kind == "rejected":
         return False
-    return bool(re.search(r"is (not None and|None or) ", _quoted(theirs.message)))
+    return bool(re.search(r"is (not None and|None or) |\bTrue or |\bFalse and ", _quoted(theirs.message)))

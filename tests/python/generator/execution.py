@@ -6,6 +6,7 @@ what became of the arguments.
 
 import builtins
 import contextlib
+import enum
 import io
 import linecache
 import math
@@ -21,11 +22,13 @@ import torch
 import cresset
 
 NAMES = {name: getattr(typing, name) for name in "Any Dict List NamedTuple Optional Tuple Union".split()}
-NAMES.update(torch=torch, math=math, Tensor=torch.Tensor)
+NAMES.update(torch=torch, math=math, Tensor=torch.Tensor, Enum=enum.Enum)
 
 
 # What has no meaning is not compared: addresses of objects, and the sign of a nan.
 _OBJECT = re.compile(r"<[\w.]*?(\w+) object at 0x[0-9a-f]+>")
+# The module of an enum's name differs.
+_MEMBER = re.compile(r"__torch__\.(?:generated_\d+\.)?(?:___torch_mangle_\d+\.)?")
 
 
 @dataclass
@@ -60,7 +63,7 @@ class TorchJit:
         module.__file__ = f"<{name}>"
         module.__dict__.update(NAMES)
         sys.modules[name] = module
-        text = program.class_text()
+        text = program.python_class_text()
         linecache.cache[module.__file__] = (len(text), None, text.splitlines(True), module.__file__)
         exec(compile(text, module.__file__, "exec"), module.__dict__)
 
@@ -99,6 +102,7 @@ def call(function, arguments):
         except Exception as error:  # noqa: BLE001
             outcome = Outcome("error", [c.__name__ for c in type(error).__mro__], str(error))
     outcome.printed = _OBJECT.sub(r"<\1 object>", output.getvalue()).replace("-nan", "nan")
+    outcome.printed = _MEMBER.sub("", outcome.printed)
     outcome.arguments = seen(values, storages)
     if outcome.kind == "value":
         outcome.value = seen(outcome.value, storages)

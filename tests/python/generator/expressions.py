@@ -42,6 +42,8 @@ STRINGS = [
     "it's",
     "_id",
     "0",
+    "ß",
+    "日本x",
 ]
 COMPLEXES = ["1j", "2.5j", "0.5j", "1e308j"]
 LITERALS = {
@@ -55,6 +57,7 @@ LITERALS = {
     "cmp": ["<", "<=", ">", ">=", "==", "!="],
     "text": ['"a"', '","', '"ab"', '" "', '"X"'],
     "letter": ["a", "x", " ", "X", ","],
+    "short": ["0.5", "-1.5", "1024.0", "-0.25", "0.0"],
     "letter_code": ["65", "97", "48", "32"],
 }
 
@@ -119,7 +122,8 @@ class ExpressionGenerator:
         """A type that has no Optional or Union, for the variables of rules."""
         if self.scope and self.rng.random() < 0.6:
             known = self.rng.choice(self.scope).type
-            if not is_choice(known) and not nests_choice(known):
+            cls = self.library.class_of(known)
+            if not is_choice(known) and not nests_choice(known) and not (cls and cls.implementer):
                 return known
         while True:
             known = self.any_type()
@@ -217,6 +221,9 @@ class ExpressionGenerator:
             ]
             if members:
                 choices += [lambda: self.member(*rng.choice(members), depth)] * 3
+        enums = [c for c in self.library.classes if c.members]
+        if type_ == BOOL and enums:
+            choices.append(lambda: self.compare_members(rng.choice(enums), depth))
         if type_.name == "List" and not nests_choice(type_):
             choices.append(lambda: self.comprehension(type_, depth))
         if type_.name == "Dict" and not nests_choice(type_):
@@ -250,7 +257,15 @@ class ExpressionGenerator:
             return Expr(member[1], [f"{variable.name}.{member[0]}"])
         return Expr(member.result, [f"{variable.name}.{member.name}(", *self.arguments(member.parameters, depth), ")"])
 
+    def compare_members(self, enum, depth):
+        sides = [self.expression(enum.type, depth - 1) for _ in range(2)]
+        return Expr(BOOL, ["(", sides[0], self.rng.choice([" == ", " != "]), sides[1], ")"])
+
     def construct(self, cls, depth):
+        if cls.members:
+            return Expr(cls.type, [f"{cls.name}.{self.rng.choice(cls.members)[0]}"])
+        if cls.implementer:
+            return Expr(cls.type, [self.construct(cls.implementer, depth)])
         parts = []
         for _, type_ in cls.attributes:
             if parts:
@@ -327,6 +342,8 @@ class ExpressionGenerator:
             return Expr(type_, ["(", *self.separated(items), ",)" if len(items) == 1 else ")"])
         cls = self.library.class_of(type_)
         assert cls, type_
+        if not cls.is_plain and not cls.is_tuple:
+            return self.construct(cls, 0)
         items = [self.literal(t) for _, t in cls.attributes]
         return Expr(type_, [f"{cls.name}(", *self.separated(items), ")"])
 

@@ -4,7 +4,7 @@ import random
 
 from .expressions import Library
 from .statements import StatementGenerator
-from .tree import Call, Class, Function, Parameter, Program, Variable
+from .tree import Call, Class, Function, Parameter, Program, Variable, simple
 from .types import BOOL, FLOAT, INT, STR, TENSOR, UNIVERSE, parse
 
 ATTRIBUTE_TYPES = ["int", "float", "str", "List[int]", "Dict[str, int]", "Tensor", "Optional[int]", "bool"]
@@ -19,10 +19,39 @@ ARGUMENT_TENSORS = [
     "torch.ones(3, requires_grad=True)",
     "torch.zeros(0)",
     "torch.arange(6.0).reshape(3, 2).t()",
+    "torch.zeros(2, 0)",
+    "torch.tensor([9223372036854775807, -1])",
+    "torch.tensor([1, 255], dtype=torch.uint8)",
+    "torch.tensor([0.5, -0.0, 65504.0], dtype=torch.float16)",
+    "torch.tensor([1 + 2j, -1j])",
 ]
-ARGUMENT_INTS = ["0", "1", "2", "-1", "5", "-7", "9223372036854775807", "-9223372036854775808"]
-ARGUMENT_FLOATS = ["0.0", "1.5", "-2.0", "-0.0", "float('inf')", "float('nan')", "1e308", "3.0"]
-ARGUMENT_STRINGS = ["''", "'a'", "'Ab c'", "'x,y,z'", "'12'", "' pad '", "'1.5e3'"]
+ARGUMENT_INTS = [
+    "0",
+    "1",
+    "2",
+    "-1",
+    "5",
+    "-7",
+    "9223372036854775807",
+    "-9223372036854775808",
+    "2147483648",
+    "-4294967297",
+    "9007199254740993",
+]
+ARGUMENT_FLOATS = [
+    "0.0",
+    "1.5",
+    "-2.0",
+    "-0.0",
+    "float('inf')",
+    "float('nan')",
+    "1e308",
+    "3.0",
+    "float('-inf')",
+    "5e-324",
+    "-9.3e18",
+]
+ARGUMENT_STRINGS = ["''", "'a'", "'Ab c'", "'x,y,z'", "'12'", "' pad '", "'1.5e3'", "'ß日本'", "'naïve ü'"]
 DEFAULTS = {INT: ["1", "-3"], FLOAT: ["0.5", "2.0"], BOOL: ["True"], STR: ['"d"']}
 #: The share of programs that get one fault, so that both engines have something to refuse.
 FAULTY = 0.05
@@ -68,6 +97,11 @@ class ProgramGenerator:
         for index in range(rng.choice([0, 0, 1, 1, 2])):
             cls = self.make_class(index)
             classes.append(cls)
+        for cls in [c for c in classes if c.methods]:
+            if rng.random() < 0.5:
+                classes.append(self.interface(cls))
+        if rng.random() < 0.3:
+            classes.append(self.enum())
         self.library.classes = classes
         for index in range(rng.randint(1, 3)):
             self.library.functions = [*self.library.functions, self.function(f"f{index}")]
@@ -133,6 +167,20 @@ class ProgramGenerator:
             self.library.classes = []
             cls.methods.append(method)
         return cls
+
+    def interface(self, cls):
+        """What a class does, without its attributes. Its methods have no defaults, which an interface can't see."""
+        methods = []
+        for method in cls.methods:
+            parameters = [Parameter(p.name, p.type) for p in method.parameters]
+            methods.append(Function(method.name, parameters, method.result, [simple("pass")], is_method=True))
+        return Class(cls.name.replace("C", "I"), [], methods, implementer=cls)
+
+    def enum(self):
+        type_, values = self.rng.choice(
+            [(INT, ["1", "-2", "9223372036854775807"]), (FLOAT, ["0.5", "-1.0", "1e308"]), (STR, ['"a"', '"ß"', '""'])]
+        )
+        return Class("E0", [("name", STR), ("value", type_)], members=list(zip("ABC", values)))
 
     def spoil(self, program):
         """Puts one expression of the wrong type, or a name that does not exist, somewhere."""

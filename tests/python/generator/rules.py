@@ -4,7 +4,7 @@
 
 A hole <type> takes an expression; <type:var> a variable that may be assigned, <type:name> any name of that type.
 T, K, V and U stand for any type, the same one within a line. The other holes are literals: <small> (0 to 4), <index>
-(-3 to 3), <nonzero>, <cmp> (a comparison), <text>, <spec> (a format spec). A form that fails for many arguments has a
+(-3 to 3), <nonzero>, <short> (a float of 32 bits), <cmp> (a comparison), <text>, <spec> (a format spec). A form that fails for many arguments has a
 low weight, or every program would end in its first lines.
 """
 
@@ -38,7 +38,7 @@ int | ord("<letter>")
 int 0.3 | int(<str>)
 int 0.5 | <List[int]>[<index>]
 int 2 | (<List[int]> + [<int>, <int>])[<zero>]
-int | sum(<List[int]>)
+int | sum([e % 1000 for e in <List[int]>])
 int | min(<List[int]>)
 int | max(<List[int]>)
 int | <List[int]>.count(<int>)
@@ -196,8 +196,8 @@ str 1 | (<List[str]> + [<str>])[<zero>]
 str | "{}-{}".format(<int>, <str>)
 str | "<{}>".format(<T>)
 str 2 | ("%s|%d" % (<str>, <int>))
-str | ("%f %f" % (<float>, <float>))
-str 0.5 | ("%s %e %c" % (<bool>, <float>, "<letter>"))
+str | ("%f %f" % (<short>, <short>))
+str 0.5 | ("%s %e %c" % (<bool>, <short>, "<letter>"))
 str | ("%s" % <List[int]>)
 str 0.05 | ("%s %s" % (<T>, <V>, 1))
 str | hex(<int>)
@@ -251,7 +251,7 @@ List[str] | list(<str>)
 List[str] 0.5 | list([c for c in <str>])
 List[K] | list(<Dict[K, V]>.keys())
 List[V] | list(<Dict[K, V]>.values())
-List[K] | list([k for k in <Dict[K, V]>])
+List[K] | list([k for k in <Dict[K, V]:name>])
 List[int] | <Tensor>.size()
 List[int] | <Tensor>.shape
 List[Tensor] | torch.unbind(<Tensor>)
@@ -268,7 +268,7 @@ Dict[K, V] | {<K>: <V>}
 Dict[K, V] | torch.jit.annotate(Dict[K, V], {})
 Dict[K, V] | <Dict[K, V]>.copy()
 Dict[K, V] 0.5 | dict(<Dict[K, V]>)
-Dict[str, int] | dict([(<str>, <int>), (<str>, <int>)])
+Dict[str, int] | dict([(<text>, <int:name>), (<str:name>, <small>)])
 
 Tuple[T, V] 2 | (<T>, <V>)
 Tuple[T, V] 0.3 | <Tuple[T, V, U]:name>[:2]
@@ -389,7 +389,7 @@ STATEMENTS = r"""
 1 | <List[str]:name>.sort()
 0.5 | <List[int]:name>.remove(<int>)
 1 | <List[T]:name>[<index>] = <T>
-0.5 | <List[int]:name>[<index>] += <int>
+0.5 | <List[int]:name>[<index>] += <small>
 0.3 | <List[str]:name>[<index>] += <text>
 0.5 | <List[T]:name> += [<T>]
 0.2 | del <List[T]:name>[<index>]
@@ -398,7 +398,7 @@ STATEMENTS = r"""
 1 | <Dict[K, V]:name>.update(<Dict[K, V]>)
 0.1 | <Dict[K, V]:name>.pop(<K>)
 0.5 | <Dict[K, V]:name>.clear()
-0.2 | <Dict[K, int]:name>[<K>] += <int>
+0.2 | <Dict[K, int]:name>[<K>] += <small>
 0.2 | del <Dict[K, V]:name>[<K>]
 0.2 | <Dict[str, List[int]]:name>[<str>].append(<int>)
 0.3 | <List[List[int]]:name>[<index>].append(<int>)
@@ -450,6 +450,7 @@ LITERALS = {
     "text",
     "letter",
     "letter_code",
+    "short",
 }
 VARIABLE_IN_TEXT = re.compile(r"(?<![.\w])[TKVU]\b")
 _HOLE = re.compile(r"<([A-Za-z]\w*(?:\[[\w\[\], ]*\])?(?::\w+)?)>")

@@ -84,7 +84,7 @@ class StatementGenerator(ExpressionGenerator):
             value = self.comprehension(type_, 3, plain=True)
         else:
             value = self.bounded(self.expression(type_))
-        annotate = is_choice(type_) or nests_choice(type_) or self.rng.random() < 0.2
+        annotate = is_choice(type_) or nests_choice(type_) or self.rng.random() < 0.2 or bool(cls and cls.implementer)
         variable = Variable(name, type_)
         self.scope.append(variable)
         return [simple(f"{name}: {type_} = " if annotate else f"{name} = ", value, defines=[variable])]
@@ -127,7 +127,7 @@ class StatementGenerator(ExpressionGenerator):
             (v, a)
             for v in self.scope
             for c in [self.library.class_of(v.type)]
-            if c and not c.is_tuple
+            if c and c.is_plain
             for a in c.attributes
         ]
         if not objects:
@@ -173,7 +173,8 @@ class StatementGenerator(ExpressionGenerator):
             return [simple(f"assert {test}")]
         if form < 0.35 and other is None:
             leave = self.leaving()
-            self.refined(variable, inner)
+            if str(leave[-1].clauses[0]) not in ("break", "continue"):  # torch.jit does not refine after these
+                self.refined(variable, inner)
             return [Stmt([Clause([f"if {variable.name} is None:"], leave)])]
         body = self.refined_block(variable, inner)
         clauses = [Clause([f"if {test}:"], body)]
@@ -206,7 +207,7 @@ class StatementGenerator(ExpressionGenerator):
                 lambda: [str(self.rng.randint(0, 4))],
                 lambda: [str(self.rng.randint(0, 3)), ", ", str(self.rng.randint(-1, 6)), ", ", "2"],
                 lambda: ["4, 0, -1"],
-                lambda: ["abs(", self.expression(INT, 2), ") % 4"],
+                lambda: ["min(abs(", self.expression(INT, 2), "), 3)"],
                 lambda: ["len(", self.expression(list_of(self.value_type()), 1), ")"],
             ]
         )()

@@ -39,10 +39,12 @@ class Clause:
         return "".join(map(str, self.parts))
 
     def observation(self):
+        # An object would print its address, a member of an enum the name of its module; an interface has no attributes.
+        seen = {"C": ".x0", "E": ".name"}
         shown = [
-            f"{v.name}.shape" if v.type == TENSOR else v.name
+            v.name + (".shape" if v.type == TENSOR else seen.get(v.type.name[0], ""))
             for v in self.defines
-            if v.type.name[0] != "C"  # an object would print its address
+            if v.type.name[0] != "I"
         ]
         return f"print({', '.join(shown)})" if shown else None
 
@@ -115,18 +117,36 @@ class Function:
 
 @dataclass
 class Class:
-    """A class whose __init__ takes all attributes, or a named tuple."""
+    """A class whose __init__ takes all attributes, a named tuple, an enum, or an interface of one of the classes.
+
+    The attributes of an enum are what its members have: name and value.
+    """
 
     name: str
     attributes: list  # of (name, Type)
     methods: list = field(default_factory=list)
     is_tuple: bool = False
+    members: list = field(default_factory=list)  # of an enum: (name, literal)
+    implementer: "Class | None" = None  # of an interface
 
     @property
     def type(self):
         return Type(self.name)
 
+    @property
+    def is_plain(self):
+        return not (self.is_tuple or self.members or self.implementer)
+
     def lines(self):
+        if self.members:
+            yield f"class {self.name}(Enum):"
+            yield from (f"  {name} = {value}" for name, value in self.members)
+            return
+        if self.implementer:
+            yield f"class {self.name}(Interface):"
+            for method in self.methods:
+                yield from method.lines(1)
+            return
         yield f"class {self.name}{'(NamedTuple)' if self.is_tuple else ''}:"
         if self.is_tuple:
             yield from (f"  {name}: {type_}" for name, type_ in self.attributes)
@@ -164,6 +184,10 @@ class Program:
                 parts.insert(0, lines)
                 text += lines
         return "".join(parts)
+
+    def python_class_text(self):
+        """As Python declares interfaces."""
+        return re.sub(r"^class (\w+)\(Interface\):", r"@torch.jit.interface\nclass \1:", self.class_text(), flags=re.M)
 
     def function_text(self):
         return "\n".join("\n".join(f.lines()) + "\n" for f in self.functions)
