@@ -6,10 +6,31 @@ stands in its ``_torchscript_modifier``.
 
 import typing
 
+import torch._jit_internal as _shared
 from torch._jit_internal import FunctionModifiers as _Modifiers
 from torch._jit_internal import _overload, _overload_method
 
 Final = typing.Final
+
+
+class _Overloads(dict):
+    """The functions that ``@_overload`` marks, by the name that they overload. torch.jit takes away those that it has
+    compiled; for us they still count.
+    """
+
+    def __init__(self, functions):
+        super().__init__(functions)
+        self._taken = {}
+
+    def __delitem__(self, name):
+        self._taken.setdefault(name, []).extend(self[name])
+        super().__delitem__(name)
+
+    def all_of(self, name):
+        return [*self._taken.get(name, ()), *self.get(name, ())]
+
+
+_shared._overloaded_fns = _Overloads(_shared._overloaded_fns)
 
 
 class Attribute(typing.NamedTuple):

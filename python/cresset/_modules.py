@@ -6,10 +6,12 @@ attributes and their types, functions, and what is left out and why. All that is
 The converted module holds the very tensors of the original.
 """
 
+import enum
 import inspect
 import types
 import typing
 import warnings
+import weakref
 
 import torch
 
@@ -25,6 +27,20 @@ _NOT_ATTRIBUTES = frozenset(torch.nn.Module().__dict__) - {"training"} | {
 }
 
 _CONSTANT_TYPES = (bool, float, int, str, type(None), torch.device, torch.layout, torch.dtype, torch.qscheme)
+
+# Of what modules hold: classes that are types of the language already, or never can be.
+_NOT_COMPILED = frozenset({*_CONSTANT_TYPES, torch.Tensor, torch.nn.Parameter, torch.Size, types.FunctionType})
+_NO_SCRIPT_CLASSES = (
+    torch.nn.Module,
+    torch.Tensor,
+    tuple,
+    list,
+    dict,
+    BaseException,
+    type,
+    enum.Enum,
+    types.ModuleType,
+)
 
 _CONTAINERS = (
     (torch.nn.ModuleDict, "dict"),
@@ -119,7 +135,51 @@ def convert(module, compile_methods=True, share_types=True, scope=None):
     """
     if isinstance(module, ScriptModule):
         return module
+    if compile_methods:
+        _compile_classes(module)
     return _C._in_session(lambda: _Conversion(compile_methods, share_types).convert(module), scope)
+
+
+_compiled_classes = weakref.WeakSet()  # by _compile_classes
+_refused_classes = weakref.WeakSet()
+
+
+def _compile_classes(module):
+    """Compiles the classes of plain objects that modules hold, as far as they are in the language. As for torch.jit,
+    what isn't is no error: the attribute is then one that scripts can't use.
+
+    Each is a session of its own, before the module's, so that a class that is refused leaves nothing behind.
+    """
+    for part in module.modules():
+        if isinstance(part, ScriptModule):
+            continue
+        for name, value in part.__dict__.items():
+            if name not in _NOT_ATTRIBUTES:
+                _compile_class_of(value)
+
+
+def _class_within(value):
+    """The class of a value, or of what a container holds: what has no common type is no attribute, so one speaks for all."""
+    while isinstance(value, (dict, list, tuple)) and value:
+        value = next(iter(value.values() if isinstance(value, dict) else value))
+    return type(value)
+
+
+def _compile_class_of(value):
+    cls = _class_within(value)
+    if cls in _NOT_COMPILED or cls.__module__ == "builtins" or issubclass(cls, _NO_SCRIPT_CLASSES):
+        return
+    if cls in _refused_classes:
+        return
+    members = [getattr(cls, name) for name in cls.__dict__ if inspect.isroutine(getattr(cls, name, None))]
+    try:
+        if all(hasattr(member, "__code__") for member in members):
+            _C._script_class(cls)
+            _compiled_classes.add(cls)
+            return
+    except (RuntimeError, TypeError):
+        pass
+    _refused_classes.add(cls)
 
 
 def script_in_place(module):
@@ -503,16 +563,21 @@ class _Annotations:
     """What the annotations of a class and its bases say about attributes.
 
     torch.jit looks at the annotations of one class only, the first in the MRO that has any; here all count, as in Python.
+    What torch.jit does not see must not stop it, though: if the value is of another type, it counts.
     """
 
     def __init__(self, cls):
         self._cls = cls
         self.found = {}  # name: (annotation, the class that has it)
+        self._first = None  # the class that torch.jit looks at
         self._types = {}  # name: what _annotated gave
         for base in reversed(cls.__mro__):
             if base is torch.nn.Module or base is object:
                 continue  # its annotations are about Python's bookkeeping
-            for name, annotation in inspect.get_annotations(base).items():
+            own = inspect.get_annotations(base)
+            if own:
+                self._first = base
+            for name, annotation in own.items():
                 self.found[name] = (annotation, base)
 
     def finals(self):
@@ -537,8 +602,16 @@ class _Annotations:
         if name in attribute_types:
             return _type_of_annotation(attribute_types[name], self._cls)
         if name in self.found:
-            return _type_of_annotation(*self.found[name])
-        return _C._infer_type(value)
+            annotation, owner = self.found[name]
+            if owner is self._first:
+                return _type_of_annotation(annotation, owner)
+            annotated = self._annotated(name)
+            if annotated is not None and _C._fits(value, annotated):
+                return annotated
+        inferred = _C._infer_type(value)
+        if _class_within(value) in _compiled_classes and not _C._fits(value, inferred):
+            raise UserError(f"The object does not hold what its class declares in __init__ (type {inferred})")
+        return inferred
 
     def _annotated(self, name):
         if name not in self.found:

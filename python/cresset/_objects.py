@@ -310,8 +310,9 @@ class ScriptModule(torch.nn.Module, metaclass=_ScriptMeta):
 
     def __reduce_ex__(self, protocol):
         raise RuntimeError(
-            f"{type(self).__name__} can't be pickled: its code belongs to an archive. "
-            "Keep the archive, or its path, and load that instead."
+            f"Tried to serialize object {self._c.qualified_name()} which does not have a __getstate__ method defined! "
+            f"A {type(self).__name__} can't be pickled, because its code belongs to an archive: save it with cresset.save, "
+            "keep the archive, or its path, and load that instead."
         )
 
     # ---- Containers. Python looks special methods up on the class, so they are all here.

@@ -17,7 +17,17 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 from . import _C
-from ._traced_numbers import _DATAFLOW, ArgumentInt, Holder, TracedFloat, TracedInt, is_traced, plain, record
+from ._traced_numbers import (
+    _DATAFLOW,
+    ArgumentInt,
+    Holder,
+    TracedFloat,
+    TracedInt,
+    _Traced,
+    is_traced,
+    plain,
+    record,
+)
 
 __all__ = ["Holder", "TracerWarning", "Tracing", "warn"]
 
@@ -474,6 +484,7 @@ def _replace():
         if _running == 1:
             for owner, name, _, ours in _REPLACED:
                 setattr(owner, name, ours)
+            _C._trace_through_caches(_Traced, True)
 
 
 def _restore():
@@ -483,6 +494,7 @@ def _restore():
         if _running == 0:
             for owner, name, original, _ in _REPLACED:
                 setattr(owner, name, original)
+            _C._trace_through_caches(_Traced, False)
 
 
 class Tracing:

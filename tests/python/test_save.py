@@ -716,3 +716,62 @@ def test_an_archive_of_pytorch_1_1():
 def test_damaged_archives_of_the_older_layout(changes, message):
     with pytest.raises(cresset.ArchiveError, match=message):
         cresset.load(old_file(**changes))
+
+
+def in_autocast(x: Tensor):
+    with torch.autocast("cpu", torch.bfloat16):
+        y = x @ x
+    return y, x @ x
+
+
+def in_autocast_of_the_default(x: Tensor):
+    with torch.autocast("cpu"):
+        y = x @ x
+    return y, x @ x
+
+
+def in_cpu_autocast(x: Tensor, on: bool = True):
+    with torch.cpu.amp.autocast():
+        y = x @ x
+        with torch.cpu.amp.autocast(False):
+            z = x @ x
+    return y, z, x @ x
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("function", [in_autocast, in_autocast_of_the_default, in_cpu_autocast])
+def test_autocast_is_exchanged(function):
+    """Both engines know autocast by its class: what either saves, either runs in the dtypes of eager."""
+    x = torch.randn(2, 2)
+    expected = [t.dtype for t in function(x)]
+    assert expected[0] == torch.bfloat16
+    buffer = io.BytesIO()
+    cresset.save(cresset.script(function), buffer)
+    saved = [buffer.getvalue()]
+    buffer = io.BytesIO()
+    torch.jit.save(torch.jit.script(function), buffer)
+    saved.append(buffer.getvalue())
+    arguments = (x, True) if function is in_cpu_autocast else (x,)
+    for archive in saved:
+        assert [t.dtype for t in torch.jit.load(io.BytesIO(archive))(*arguments)] == expected
+        mine = cresset.load(io.BytesIO(archive))
+        assert [t.dtype for t in mine(*arguments)] == expected
+        again = io.BytesIO()
+        mine.save(again)
+        assert [t.dtype for t in torch.jit.load(io.BytesIO(again.getvalue()))(*arguments)] == expected
+
+
+def in_inference_mode(x: Tensor):
+    with torch.inference_mode():
+        y = x * 2
+    return y
+
+
+def test_inference_mode_is_no_grad_for_torch():
+    x = torch.ones(2, requires_grad=True)
+    buffer = io.BytesIO()
+    cresset.save(cresset.script(in_inference_mode), buffer)
+    assert cresset.load(io.BytesIO(buffer.getvalue()))(x).is_inference()
+    theirs = torch.jit.load(io.BytesIO(buffer.getvalue()))(x)
+    assert not theirs.requires_grad and torch.equal(theirs, x.detach() * 2)
+    assert torch.is_grad_enabled()

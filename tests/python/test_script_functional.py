@@ -77,3 +77,31 @@ def test_samples(name):
         compared += 1
         if compared == 6:
             break
+
+
+def asserting(x, n: int):
+    torch._assert(n > 0, f"{n} is not positive")
+    torch._assert((x > 0).all(), "not all positive")
+    return x + n
+
+
+def test_assert_of_torch():
+    scripted = cresset.script(asserting)
+    assert torch.equal(scripted(torch.ones(2), 1), torch.full((2,), 2.0))
+    for arguments, message in (((torch.ones(1), 0), "0 is not positive"), ((-torch.ones(1), 1), "not all positive")):
+        with pytest.raises(Exception, match=message):
+            scripted(*arguments)
+
+
+def resizing(x):
+    a = F.interpolate(x, size=(4, 5))
+    b = F.interpolate(x, scale_factor=2.0)
+    return a, b, F.interpolate(x, size=3), F.interpolate(x, size=[2, 2]), F.interpolate(x, scale_factor=[2.0, 1.0])
+
+
+def test_overloads_that_torch_has_compiled():
+    """torch.jit forgets the overloads of a function once it has compiled them."""
+    x = torch.randn(1, 1, 3, 3)
+    expected = torch.jit.script(resizing)(x)
+    for mine, theirs in zip(cresset.script(resizing)(x), expected, strict=True):
+        assert torch.equal(mine, theirs)

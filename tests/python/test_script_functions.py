@@ -328,7 +328,7 @@ def test_scripting_twice_gives_the_same_function():
         compiled.graph
     )
     assert copy.deepcopy(compiled) is compiled
-    with pytest.raises(RuntimeError, match="can't be pickled"):
+    with pytest.raises(pickle.PickleError, match="ScriptFunction cannot be pickled"):
         pickle.dumps(compiled)
 
 
@@ -513,3 +513,24 @@ def twice(fn):
 @twice
 def decorated(x: int) -> int:
     return x + 1
+
+
+class SizeError(ValueError):
+    def __init__(self, message, size=None):
+        super().__init__(message)
+        self.size = size
+
+
+def raising_with_details(x: torch.Tensor):
+    if x.dim() != 1:
+        raise SizeError("not a vector", size=x.dim())
+    return x
+
+
+def test_keyword_arguments_of_exceptions_are_no_message():
+    x = torch.ones(1, 1)
+    with pytest.raises(Exception, match="not a vector") as mine:
+        cresset.script(raising_with_details)(x)
+    with pytest.raises(Exception, match="not a vector"):
+        torch.jit.script(raising_with_details)(x)
+    assert "size" not in str(mine.value).rpartition("SizeError: ")[2]

@@ -307,3 +307,59 @@ def test_moves_and_copies():
     assert not scripted.training
     assert not scripted.layers[0].training
     assert module.training  # flags are values, and not shared
+
+
+class Recipe:
+    def __init__(self, sizes: List[int], scale: float):
+        self.sizes = sizes
+        self.scale = scale
+
+    def total(self) -> int:
+        return sum(self.sizes)
+
+
+class Untyped:
+    def __init__(self, thing):
+        self.thing = [lambda: thing]
+
+
+def test_objects_of_plain_classes_are_attributes():
+    """As for torch.jit: the class of an attribute is compiled if it is in the language."""
+
+    class Cook(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.recipes = {2: Recipe([1, 2], 0.5), 3: Recipe([4], 2.0)}
+            self.first = Recipe([7], 1.0)
+            self.python_only = Untyped(3)
+
+        def forward(self, x):
+            recipe = self.recipes[x.dim()]
+            return x * recipe.scale + recipe.total() + self.first.total()
+
+    x = torch.ones(2, 2)
+    assert torch.equal(cresset.script(Cook())(x), torch.jit.script(Cook())(x))
+    assert torch.equal(cresset.script(Cook())(x), torch.full((2, 2), 10.5))
+
+
+class Annotated(nn.Module):
+    plan: Optional[Dict[str, int]] = None
+    layers: List[int]
+
+    def __init__(self):
+        super().__init__()
+        self.plan = {"a": ([1], ["b"])}
+        self.layers = []
+
+
+class Inheriting(Annotated):
+    width: int = 3
+
+    def forward(self, x):
+        return x * self.width + len(self.layers)
+
+
+def test_annotations_of_bases_that_do_not_fit():
+    """torch.jit reads the annotations of one class only, so those of a base never stop it."""
+    scripted = cresset.script(Inheriting())
+    assert torch.equal(scripted(torch.ones(1)), torch.full((1,), 3.0))

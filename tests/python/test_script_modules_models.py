@@ -469,7 +469,7 @@ class Seq2Seq(nn.Module):
         token = target[0]
         logits = torch.jit.annotate(List[Tensor], [])
         for t in range(target.size(0)):
-            context, _ = self.attend(h.unsqueeze(0), memory, memory)
+            context, _weights = self.attend(h.unsqueeze(0), memory, memory)
             h = self.cell(torch.cat([self.embed(token), context[0]], -1), h)
             step = self.out(h)
             logits.append(step)

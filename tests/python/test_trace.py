@@ -1,5 +1,6 @@
 """Traces compared with eager PyTorch and with torch.jit.trace: at the traced size, at others, with gradients and writes."""
 
+import functools
 import math
 import threading
 import warnings
@@ -785,3 +786,20 @@ def test_sizes_that_outlive_the_trace_in_a_module():
     module = Cache()
     quietly(module, (rand(2, 3),))
     assert type(module.length) is int and type(module.shape[0]) is int
+
+
+@functools.lru_cache(64)
+def split_sizes(shape, parts, *, of=0):
+    return (shape[0] // parts, parts, *shape[1:])
+
+
+def test_caches_do_not_answer_for_traced_sizes():
+    def f(x):
+        return x.reshape(split_sizes(tuple(x.shape), 2)), x.reshape(split_sizes((x.size(0), 3), parts=2, of=x.size(1)))
+
+    f(torch.randn(4, 3))  # the cache knows the sizes of the trace now
+    check(f, [torch.randn(4, 3)], [torch.randn(8, 3)])
+    assert f(torch.randn(4, 3))[0].shape == (2, 2, 3)
+    hits = split_sizes.cache_info().hits
+    split_sizes((4, 3), 2)
+    assert split_sizes.cache_info().hits == hits + 1

@@ -9,6 +9,7 @@
 
 #include <set>
 
+#include "cresset/frontend/prelude.h"
 #include "cresset/support/error.h"
 #include "cresset/support/string_literal.h"
 
@@ -156,7 +157,12 @@ void printDefinition(
   if (auto tuple = type->cast<c10::TupleType>()) return printer.printTuple(*tuple);
   if (auto enumeration = type->cast<c10::EnumType>()) return printer.printEnum(*enumeration);
   if (auto interface = type->cast<c10::InterfaceType>()) return printer.printInterface(*interface);
-  if (auto cls = type->cast<c10::ClassType>()) return printer.printClass(*cls);
+  if (auto cls = type->cast<c10::ClassType>()) {
+    const std::string_view portable = portableClass(*cls->name());
+    if (portable.empty()) return printer.printClass(*cls);
+    out << "class " << name << ":\n" << portable;
+    return;
+  }
   throw UserError("The type '" + type->repr_str() + "' can't be saved.");
 }
 

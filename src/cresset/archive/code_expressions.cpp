@@ -7,6 +7,7 @@
 
 #include "cresset/archive/code_printer_impl.h"
 #include "cresset/frontend/builtin_names.h"
+#include "cresset/frontend/refinement.h"
 #include "cresset/ir/constants.h"
 #include "cresset/ops/operator.h"
 #include "cresset/support/error.h"
@@ -40,6 +41,16 @@ bool holdsDefault(const Value* value, const c10::Argument& argument) {
 bool isCompound(const Value* value) {
   const auto held = toIValue(value);
   return held && (held->isList() || held->isTuple() || held->isGenericDict());
+}
+
+/// Null if what is called has no schema to look at.
+const c10::FunctionSchema* schemaOfCallee(const Node* node) {
+  const TypePtr& type = node->input(0)->type();
+  if (auto function = type->cast<c10::FunctionType>()) return &function->function()->getSchema();
+  if (auto interface = type->cast<c10::InterfaceType>()) return interface->getMethod(node->s(attr::name));
+  const auto cls = type->cast<c10::ClassType>();
+  const torch::jit::Function* method = cls ? cls->findMethod(node->s(attr::name)) : nullptr;
+  return method ? &method->getSchema() : nullptr;
 }
 
 }  // namespace
@@ -89,10 +100,20 @@ void CodePrinter::writeList(InputRange inputs, size_t from) {
   }
 }
 
-void CodePrinter::writeArguments(InputRange inputs, size_t from) {
+void CodePrinter::writeCallOf(const c10::FunctionSchema* callee, const Node* node) {
+  // A method's schema has the object first, as the node's inputs do; a function is an input that its schema lacks.
+  const size_t shift = node->kind() == prim::CallFunction ? 1 : 0;
+  const auto inputs = node->inputs();
   out_ << "(";
-  writeList(inputs, from);
-  out_ << (inputs.size() > from ? ", )" : ")");
+  for (size_t i = 1; i < inputs.size(); ++i) {
+    if (i > 1) out_ << ", ";
+    if (callee && i - shift < callee->arguments().size()) {
+      const c10::Argument& argument = callee->arguments()[i - shift];
+      if (argument.kwarg_only()) out_ << argument.name() << "=";
+    }
+    write(inputs[i]);
+  }
+  out_ << (inputs.size() > 1 ? ", )" : ")");
 }
 
 void CodePrinter::writeReceiver(const Value* value) {
@@ -176,17 +197,21 @@ void CodePrinter::writeExpression(const Node* node) {
       return;
     case prim::CallFunction:
       write(node->input(0));
-      return writeArguments(node->inputs(), 1);
+      return writeCallOf(schemaOfCallee(node), node);
     case prim::CallMethod:
       out_ << "(";
       write(node->input(0));
       out_ << ")." << node->s(attr::name);
-      return writeArguments(node->inputs(), 1);
+      return writeCallOf(schemaOfCallee(node), node);
     case prim::isinstance:
       return writeIsInstance(node);
     case prim::unchecked_cast:
       out_ << "unchecked_cast(" << annotation(node->output()->type()) << ", ";
-      write(node->input(0));
+      // The compiler leaves out casts that change nothing, unless the value's static type is a wider one.
+      if (sameAnnotation(typeInCode(node->input(0)), node->output()->type()))
+        writeAnnotated(c10::AnyType::get(), node->input(0));
+      else
+        write(node->input(0));
       out_ << ")";
       return;
     case prim::Uninitialized:
@@ -240,7 +265,11 @@ void CodePrinter::writeExpression(const Node* node) {
 void CodePrinter::writeIsInstance(const Node* node) {
   const auto& types = node->tys(attr::types);
   out_ << "isinstance(";
-  write(node->input(0));
+  // A test that the compiler would decide is one of a variable that was declared to be more than what it holds.
+  if (testInstance(typeInCode(node->input(0)), types).known)
+    writeAnnotated(c10::AnyType::get(), node->input(0));
+  else
+    write(node->input(0));
   out_ << ", " << (types.size() == 1 ? "" : "(");
   for (size_t i = 0; i < types.size(); ++i) out_ << (i ? ", " : "") << annotation(types[i]);
   out_ << (types.size() == 1 ? ")" : "))");

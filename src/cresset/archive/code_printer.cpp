@@ -145,8 +145,10 @@ const Node* previous(const Node* node) {
 }  // namespace
 
 bool CodePrinter::isStatement(const Node* node) {
+  // An unpacking of one element has an assignment's form (`x, = pair`), as every other.
   return node->outputs().size() != 1 || !node->blocks().empty() || node->kind() == prim::Enter ||
-         node->kind() == prim::Exit || node->kind() == prim::fork || node->kind() == prim::Uninitialized;
+         node->kind() == prim::Exit || node->kind() == prim::fork || node->kind() == prim::Uninitialized ||
+         node->kind() == prim::TupleUnpack || node->kind() == prim::ListUnpack;
 }
 
 bool CodePrinter::canInline(const Value* value, const Node* user, size_t offset) {

@@ -89,7 +89,7 @@ class CodePrinter {
   void writeCall(const char* function, const Node* node);
   void writeAnnotated(const TypePtr& type, const Value* value);
   void writeList(InputRange inputs, size_t from = 0);
-  void writeArguments(InputRange inputs, size_t from);
+  void writeCallOf(const c10::FunctionSchema* callee, const Node* node);
   void writeReceiver(const Value* value);
   std::string constantText(const Value* value);
   std::string calleeName(const Node* node);

@@ -9,6 +9,7 @@
 
 #include "cresset/archive/archive_values.h"
 #include "cresset/frontend/emitter.h"
+#include "cresset/frontend/prelude.h"
 #include "cresset/ir/parser.h"
 #include "cresset/ops/policy.h"
 #include "cresset/support/error.h"
@@ -130,6 +131,7 @@ c10::TypePtr SourceImporter::findType(const std::string& name) {
   if (isUnder(name, kCustomClasses)) return torch::getCustomClass(name);
   c10::QualifiedName qualified(name);
   if (auto type = program_.findType(qualified)) return type;
+  if (auto type = classOfPortable(qualified, program_)) return type;
   const auto& file = fileOf(qualified.prefix());
   if (!file) return nullptr;
   const CodeBlock* block = file->find(qualified.name());

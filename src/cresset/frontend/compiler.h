@@ -32,8 +32,8 @@ struct FunctionBody {
   std::function<SugaredValuePtr(Value* self)> self;
 };
 /// Compiles `body` and sets `function`'s graph; sets its schema too if it has none yet (the result's type is then
-/// inferred: the common type of all returns). For definers. Throws UserError.
-void compileBody(Function& function, const FunctionBody& body);
+/// inferred: the common type of all returns). For definers; returns that graph. Throws UserError.
+Graph& compileBody(Function& function, const FunctionBody& body);
 
 /// Declares one function.
 Function& defineFunction(Program& program, const Def& def, const DefineOptions& options);

@@ -12,8 +12,10 @@ void emitFunction(Function& function, const Def& def, const ResolverPtr& resolve
   emitter.run();
 }
 
-void compileBody(Function& function, const FunctionBody& body) {
-  FunctionEmitter(function, Graph::make(), body).run();
+Graph& compileBody(Function& function, const FunctionBody& body) {
+  const std::shared_ptr<Graph> graph = Graph::make();
+  FunctionEmitter(function, graph, body).run();
+  return *graph;  // which the function holds by now
 }
 
 FunctionEmitter::FunctionEmitter(Function& target, std::shared_ptr<Graph> graph, const FunctionBody& body)

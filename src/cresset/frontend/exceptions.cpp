@@ -13,12 +13,9 @@
 namespace cresset {
 
 SugaredValuePtr ExceptionClass::call(
-    const SourceRange& range, EmitContext& cx, const std::vector<NamedValue>& args,
-    const std::vector<NamedValue>& kwargs, size_t) {
-  if (!kwargs.empty()) {
-    throw UserError(
-        "the exception class " + qualified_class_ + " takes no keyword arguments, got '" + kwargs[0].name + "'", range);
-  }
+    const SourceRange& range, EmitContext& cx, const std::vector<NamedValue>& args, const std::vector<NamedValue>&,
+    size_t) {
+  // Keyword arguments are state of the exception's own class, which no script sees.
   cx.graph.setLocation(range);
   Value* message = nullptr;
   if (args.empty()) {

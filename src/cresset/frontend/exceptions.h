@@ -27,7 +27,8 @@ class ExceptionClass : public SugaredValue {
   explicit ExceptionClass(std::string qualified_class) : qualified_class_(std::move(qualified_class)) {}
   std::string kind() const override { return "exception class"; }
   const std::string& qualifiedClass() const { return qualified_class_; }
-  /// The message is that of Python: the argument if it is a str, str() of it or of the tuple of all arguments.
+  /// The message is that of Python: the argument if it is a str, str() of it or of the tuple of all arguments. Keyword
+  /// arguments are evaluated and no part of it.
   SugaredValuePtr call(
       const SourceRange& range, EmitContext& cx, const std::vector<NamedValue>& args,
       const std::vector<NamedValue>& kwargs, size_t num_binders) override;

@@ -18,7 +18,43 @@ struct Entry {
   std::string_view name;  // as Python code calls it
   std::string_view home;  // prefix of its qualified name
   std::string_view code;
+  std::string_view portable = {};  // the body of the class in archives, if `code` has operators that torch.jit lacks
 };
+
+// torch.jit knows autocast by its class: it reads what __init__ stores and casts what runs between Enter and Exit.
+#define PORTABLE_AUTOCAST(parameters, device_type, dtype)                              \
+  "  _enabled : bool\n"                                                                \
+  "  device : str\n"                                                                   \
+  "  fast_dtype : int\n"                                                               \
+  "  def __init__(self, " parameters                                                   \
+  ") -> NoneType:\n"                                                                   \
+  "    self.fast_dtype = " dtype                                                       \
+  "\n"                                                                                 \
+  "    self._enabled = enabled\n"                                                      \
+  "    self.device = " device_type                                                     \
+  "\n"                                                                                 \
+  "    return None\n"                                                                  \
+  "  def __enter__(self) -> NoneType:\n"                                               \
+  "    return None\n"                                                                  \
+  "  def __exit__(self, exc_type: Any, exc_value: Any, traceback: Any) -> NoneType:\n" \
+  "    return None\n"
+
+// Gradient mode, the part of inference mode that torch.jit can set from a script.
+constexpr std::string_view kPortableInferenceMode = R"(
+  mode : bool
+  prev : bool
+  def __init__(self, mode: bool=True) -> NoneType:
+    self.mode = mode
+    self.prev = False
+    return None
+  def __enter__(self) -> NoneType:
+    self.prev = torch.is_grad_enabled()
+    torch.set_grad_enabled(torch.__and__(self.prev, torch.__not__(self.mode)))
+    return None
+  def __exit__(self, exc_type: Any, exc_value: Any, traceback: Any) -> NoneType:
+    torch.set_grad_enabled(self.prev)
+    return None
+)";
 
 constexpr Entry kEntries[] = {
     {"torch.no_grad", "__torch__.torch.autograd.grad_mode", R"(
@@ -60,7 +96,11 @@ class autocast:
     self.previous = ops.cresset.enter_autocast(self.device, self.dtype, self.enabled, self.cache_enabled)
   def __exit__(self, exc_type: Any, exc_value: Any, traceback: Any) -> None:
     ops.cresset.exit_autocast(self.device, self.previous)
-)"},
+)",
+     PORTABLE_AUTOCAST(
+         "device_type: str, dtype: Optional[int]=None, enabled: bool=True, cache_enabled: Optional[bool]=None",
+         "device_type",
+         "torch.get_autocast_dtype(device_type) if torch.__is__(dtype, None) else unchecked_cast(int, dtype)")},
     {"torch.cuda.amp.autocast", "__torch__.torch.cuda.amp.autocast_mode", R"(
 class autocast:
   device : str
@@ -78,7 +118,8 @@ class autocast:
     self.previous = ops.cresset.enter_autocast(self.device, self.dtype, self.enabled, self.cache_enabled)
   def __exit__(self, exc_type: Any, exc_value: Any, traceback: Any) -> None:
     ops.cresset.exit_autocast(self.device, self.previous)
-)"},
+)",
+     PORTABLE_AUTOCAST("enabled: bool=True, dtype: int=5, cache_enabled: bool=True", "\"cuda\"", "dtype")},
     {"torch.cpu.amp.autocast", "__torch__.torch.cpu.amp.autocast_mode", R"(
 class autocast:
   device : str
@@ -96,7 +137,8 @@ class autocast:
     self.previous = ops.cresset.enter_autocast(self.device, self.dtype, self.enabled, self.cache_enabled)
   def __exit__(self, exc_type: Any, exc_value: Any, traceback: Any) -> None:
     ops.cresset.exit_autocast(self.device, self.previous)
-)"},
+)",
+     PORTABLE_AUTOCAST("enabled: bool=True, dtype: int=15, cache_enabled: bool=True", "\"cpu\"", "dtype")},
     {"torch.autograd.profiler.record_function", "__torch__.torch.autograd.profiler", R"(
 class record_function:
   name : str
@@ -123,6 +165,14 @@ class inference_mode:
     ops.cresset.enter_inference_mode(self.mode)
   def __exit__(self, exc_type: Any, exc_value: Any, traceback: Any) -> None:
     ops.cresset.exit_inference_mode()
+)",
+     kPortableInferenceMode.substr(1)},
+    {"torch._assert", "__torch__.torch", R"(
+def _assert(condition: Union[bool, Tensor], message: str) -> None:
+  if isinstance(condition, Tensor):
+    assert bool(condition), message
+  else:
+    assert condition, message
 )"},
     {"torch._check", "__torch__.torch", R"(
 def _check(cond: bool, message: str = "") -> None:
@@ -206,11 +256,38 @@ def sigmoid(input: Tensor) -> Tensor:
 )"},
 };
 
+#undef PORTABLE_AUTOCAST
+
 const Entry* findEntry(const std::string& full_name) {
   for (const Entry& entry : kEntries) {
     if (entry.name == full_name) return &entry;
   }
   return nullptr;
+}
+
+c10::QualifiedName qualifiedName(const Entry& entry) {
+  return c10::QualifiedName(
+      c10::QualifiedName(std::string(entry.home)), std::string(entry.name.substr(entry.name.rfind('.') + 1)));
+}
+
+/// The entry whose class stands in archives under this name, which may be mangled, with a text of its own.
+const Entry* findPortable(const c10::QualifiedName& name) {
+  std::string plain;
+  for (const std::string& atom : name.atoms()) {
+    if (!atom.starts_with("___torch_mangle_")) plain += (plain.empty() ? "" : ".") + atom;
+  }
+  for (const Entry& entry : kEntries) {
+    if (!entry.portable.empty() && qualifiedName(entry).qualifiedName() == plain) return &entry;
+  }
+  return nullptr;
+}
+
+void define(const Entry& entry, Program& program) {
+  DefineOptions options;
+  options.prefix = c10::QualifiedName(std::string(entry.home));
+  // The leading line break of the raw string is left out, so that line numbers start at the text.
+  auto source = std::make_shared<Source>(std::string(entry.code.substr(1)), std::string(entry.name));
+  defineSource(program, std::move(source), options);
 }
 
 }  // namespace
@@ -219,19 +296,26 @@ bool isPreludeMember(const std::string& full_name) {
   return findEntry(full_name) != nullptr;
 }
 
+std::string_view portableClass(const c10::QualifiedName& name) {
+  const Entry* entry = findPortable(name);
+  return entry ? entry->portable : std::string_view();
+}
+
+c10::TypePtr classOfPortable(const c10::QualifiedName& name, Program& program) {
+  const Entry* entry = findPortable(name);
+  if (!entry) return nullptr;
+  if (!program.findType(qualifiedName(*entry))) define(*entry, program);
+  return program.findType(qualifiedName(*entry));
+}
+
 SugaredValuePtr preludeMember(const std::string& full_name, const SourceRange& range, EmitContext& cx) {
   const Entry* entry = findEntry(full_name);
   if (!entry) return nullptr;
-  const std::string short_name(entry->name.substr(entry->name.rfind('.') + 1));
-  const c10::QualifiedName name(c10::QualifiedName(std::string(entry->home)), short_name);
+  const c10::QualifiedName name = qualifiedName(*entry);
   for (int attempt = 0; attempt < 2; ++attempt) {
     if (auto type = cx.program.findType(name)) return valueOfType(type);
     if (Function* function = cx.program.findFunction(name)) return std::make_shared<FunctionValue>(function);
-    DefineOptions options;
-    options.prefix = c10::QualifiedName(std::string(entry->home));
-    // The leading line break of the raw string is left out, so that line numbers start at the text.
-    auto source = std::make_shared<Source>(std::string(entry->code.substr(1)), std::string(entry->name));
-    defineSource(cx.program, std::move(source), options);
+    define(*entry, cx.program);
   }
   CRESSET_CHECK(false, "the prelude's text for " + full_name + " does not define it");
   return nullptr;

@@ -417,7 +417,8 @@ PyObject* represent(PyObject* self) {
 }
 
 PyObject* reduce(PyObject*, PyObject*) {
-  PyErr_SetString(PyExc_RuntimeError, "Script functions can't be pickled");
+  const py::object error = py::module_::import("pickle").attr("PickleError");
+  PyErr_SetString(error.ptr(), "ScriptFunction cannot be pickled: save it with cresset.save");
   return nullptr;
 }
 

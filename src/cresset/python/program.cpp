@@ -6,6 +6,7 @@
 #include <pybind11/stl.h>
 
 #include "cresset/archive/archive.h"
+#include "cresset/python/graph_handles.h"
 
 namespace cresset::python {
 
@@ -124,6 +125,14 @@ void bindProgram(py::module_& module) {
           py::arg("memory"));
   module.def("_load_path", loadPath);
   module.def("_load_buffer", loadBuffer);
+  module.def("_fits", [](py::handle value, const TypeHandle& type) {
+    try {
+      toIValue(value.ptr(), type.type);
+      return true;
+    } catch (const CastError&) {
+      return false;
+    }
+  });
   module.def("_infer_type", [](const py::object& object) { return typeToPython(inferType(object.ptr())); });
 }
 

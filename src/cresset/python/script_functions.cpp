@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "cresset/frontend/calls.h"
+#include "cresset/passes/pass.h"
 #include "cresset/python/script_names.h"
 
 namespace cresset::python {
@@ -153,7 +154,7 @@ struct NowCompiling {
   ~NowCompiling() { Compilation::get().being_compiled.pop_back(); }
 };
 
-/// The annotation of a result whose text can't be read; UnusedNames knows what it means.
+/// The annotation of a result that has none which can be read; UnusedNames knows what it means.
 constexpr const char* kLiveResult = "_live_result";
 
 /// The `def` of an @unused function: any arguments, and a body that raises. Nothing of it has to be TorchScript, so its
@@ -178,9 +179,8 @@ Def unusedDef(py::handle function, bool is_method) {
     const auto positional = py::cast<size_t>(code.attr("co_argcount"));
     const auto keyword_only = py::cast<size_t>(code.attr("co_kwonlyargcount"));
     for (size_t i = 0; i < positional + keyword_only; ++i) add(py::cast<std::string>(names[i]), range, i >= positional);
-    if (py::object(function.attr("__annotations__")).contains("return"))
-      result = Maybe<Expr>::some(Var::make(Ident::make(range, kLiveResult)));
   }
+  if (!result.present()) result = Maybe<Expr>::some(Var::make(Ident::make(range, kLiveResult)));
   const Expr error = Apply::make(
       range, Var::make(Ident::make(range, "RuntimeError")),
       ListView<Expr>::make(range, {StringLiteral::make(range, "Cannot call @unused methods")}),
@@ -205,7 +205,7 @@ Function& declareBody(const c10::QualifiedName& name, FunctionBody body, py::han
   }
   Function& function = program.declare(program.mangle(name), [body = std::move(body)](Function& f) {
     NowCompiling now(f);
-    compileBody(f, body);
+    poolConstants(compileBody(f, body));  // as people know graphs from torch.jit
   });
   function.setSourceRange(def.range());
   if (schema) function.setSchema(std::move(*schema));
@@ -353,8 +353,9 @@ class UnusedNames : public WithName {
   }
   TypePtr resolveType(const std::string& name, const SourceRange& range) override {
     if (name != kLiveResult) return WithName::resolveType(name, range);
+    // As torch.jit: what does not say otherwise returns a Tensor.
     py::gil_scoped_acquire gil;
-    return requireTypeOfAnnotation(result_, range, nullptr);
+    return result_ ? requireTypeOfAnnotation(result_, range, nullptr) : c10::TensorType::get();
   }
   std::optional<IValue> resolveDefault(
       const std::string& name, const TypePtr& type, const SourceRange& range) override {
@@ -506,13 +507,10 @@ class OverloadedFunction : public SugaredValue {
 
 std::vector<py::object> overloadsOf(py::handle function) {
   std::vector<py::object> result;
-  // @_overload leaves its functions in this table.
-  py::handle table = known("torch._jit_internal", "_overloaded_fns");
-  if (!PyDict_Check(table.ptr()) || PyDict_Size(table.ptr()) == 0) return result;
-  py::object found = py::dict(py::reinterpret_borrow<py::dict>(table))
-                         .attr("get")(qualifiedNameOf(function).qualifiedName(), py::none());
-  if (!found.is_none()) {
-    for (py::handle overload : found) result.push_back(py::reinterpret_borrow<py::object>(overload));
+  // @_overload leaves its functions in a table, which cresset/_decorators.py keeps whole.
+  const py::handle table = known("torch._jit_internal", "_overloaded_fns");
+  for (py::handle overload : py::object(table.attr("all_of")(qualifiedNameOf(function).qualifiedName()))) {
+    result.push_back(py::reinterpret_borrow<py::object>(overload));
   }
   return result;
 }

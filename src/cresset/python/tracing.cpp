@@ -5,6 +5,8 @@
 #include <ATen/core/jit_type.h>
 #include <c10/core/SymInt.h>
 
+#include <utility>
+
 #include "cresset/python/common.h"
 #include "cresset/python/frames.h"
 #include "cresset/python/shared_program.h"
@@ -178,6 +180,55 @@ const at::Tensor& tensorOf(py::handle object) {
   return THPVariable_Unpack(object.ptr());
 }
 
+// functools.lru_cache answers by equality, and a traced size equals the plain number of an earlier call, whose answer
+// would be a constant of the trace. So a call that hands a traced number to a cached function runs the function itself.
+// The type of such functions has no hook for that but its slot.
+
+ternaryfunc cachedCall = nullptr;  // the slot's own value
+PyTypeObject* traced_number = nullptr;
+
+/// Recursion is over the nesting of containers.
+bool holdsTracedNumber(PyObject* object, int depth = 0) {
+  constexpr int kMaxDepth = 8;  // as deep as arguments that a cache can hash are in practice
+  if (PyObject_TypeCheck(object, traced_number)) return true;
+  if (!PyTuple_Check(object) || depth == kMaxDepth) return false;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(object); ++i) {
+    if (holdsTracedNumber(PyTuple_GET_ITEM(object, i), depth + 1)) return true;
+  }
+  return false;
+}
+
+PyObject* callCached(PyObject* function, PyObject* args, PyObject* kwargs) {
+  if (tracing()) {
+    bool traced = holdsTracedNumber(args);
+    PyObject *key, *value;
+    for (Py_ssize_t at = 0; !traced && kwargs && PyDict_Next(kwargs, &at, &key, &value);) {
+      traced = holdsTracedNumber(value);
+    }
+    if (traced) {
+      PyObject* wrapped = PyObject_GetAttrString(function, "__wrapped__");
+      if (!wrapped) return nullptr;
+      PyObject* result = PyObject_Call(wrapped, args, kwargs);
+      Py_DECREF(wrapped);
+      return result;
+    }
+  }
+  return cachedCall(function, args, kwargs);
+}
+
+/// Whether cached functions look for traced numbers. `number` is the class of those.
+void lookThroughCaches(py::handle number, bool on) {
+  const py::object cached = py::module_::import("functools").attr("_lru_cache_wrapper");
+  if (!PyType_Check(cached.ptr())) return;  // Python's own implementation in Python
+  auto* type = reinterpret_cast<PyTypeObject*>(cached.ptr());
+  traced_number = reinterpret_cast<PyTypeObject*>(number.ptr());
+  if (on && type->tp_call != callCached) {
+    cachedCall = std::exchange(type->tp_call, callCached);
+  } else if (!on && type->tp_call == callCached) {
+    type->tp_call = cachedCall;
+  }
+}
+
 }  // namespace
 
 void bindTracing(py::module_& module) {
@@ -256,6 +307,7 @@ void bindTracing(py::module_& module) {
     Value* value = recorder.tensorValue(tensorOf(other));
     recorder.recordResult(aten::detach, std::array{value}, IValue(tensorOf(tensor)));
   });
+  module.def("_trace_through_caches", lookThroughCaches);
   module.def("_trace_push", [](const std::vector<std::string>& path) { return current().pushScope(path); });
   module.def("_trace_pop", [] { current().popScope(); });
 }
