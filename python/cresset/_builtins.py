@@ -19,7 +19,7 @@ _NAMESPACES = {
     "torch": [
         "device", "Tensor", "Generator", "Stream", "Size", "no_grad", "enable_grad", "inference_mode", "autocast",
         "FloatTensor", "DoubleTensor", "HalfTensor", "BFloat16Tensor", "ByteTensor", "CharTensor", "ShortTensor", "IntTensor", "LongTensor",
-        "BoolTensor", "_check",
+        "BoolTensor", "_check", "_assert",
     ],
     "torch.jit": [
         "annotate", "fork", "_fork", "wait", "_wait", "isinstance", "is_scripting", "is_tracing", "_unwrap_optional",
@@ -43,7 +43,6 @@ _FALSE = [
 
 _OPERATORS = {
     "torch.backends.cudnn.is_acceptable": "cudnn_is_acceptable",
-    "torch._assert": "_assert",
     "torch._C._infer_size": "_infer_size",
     "torch.broadcast_shapes": "broadcast_shapes",
     "torch.nn.functional._no_grad_embedding_renorm_": "_no_grad_embedding_renorm_",

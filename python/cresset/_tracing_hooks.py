@@ -460,7 +460,21 @@ _original_from_numpy = torch.from_numpy
 _original_iterate = torch.Tensor.__iter__
 _original_call = torch.nn.Module.__call__
 
+_original_apply = torch.autograd.Function.__dict__["apply"]
+
+
+@classmethod
+def _apply(cls, *args, **kwargs):
+    if _C._tracing() and cls.backward is not torch.autograd.Function.backward:
+        warn(
+            f"The trace has the operators of {cls.__name__}.forward; its backward is lost. Gradients of the traced program "
+            "are those of the operators, which differ if the backward is no derivative of the forward."
+        )
+    return _original_apply.__get__(None, cls)(*args, **kwargs)
+
+
 _REPLACED = [
+    (torch.autograd.Function, "apply", _original_apply, _apply),
     (builtins, "len", _original_len, _len),
     (builtins, "min", builtins.min, _extreme("prim::min", builtins.min)),
     (builtins, "max", builtins.max, _extreme("prim::max", builtins.max)),

@@ -8,3 +8,16 @@ def foo(a: Tensor, b: Tensor):
   else:
     r = b[0]
   return c, r
+# ---- expect
+# foo
+%a.1: outside(Tensor); written
+%b: outside(Tensor); written
+%c: %c
+%a: outside(Tensor); written
+aten::add_ writes outside(Tensor)
+%7: %7
+%9: %9
+%r.1: outside(Tensor); written
+%r.2: outside(Tensor); written
+%r: outside(Tensor); written
+%18: %18; holds %c, outside(Tensor)

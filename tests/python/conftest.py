@@ -23,4 +23,4 @@ def pytest_collection_modifyitems(items):
     for item in items:
         name = item.nodeid.split("tests/python/")[-1]
         if name in listed:
-            item.add_marker(pytest.mark.xfail(reason=listed[name], strict=False))
+            item.add_marker(pytest.mark.xfail(reason=listed[name], strict=True))

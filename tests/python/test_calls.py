@@ -538,3 +538,20 @@ def test_sizes_under_function_transforms():
     assert torch.equal(torch.func.vmap(cresset.script(module))(x), torch.func.vmap(module)(x))
     gradient = torch.func.grad(lambda x: cu.f(x).sum())
     assert torch.equal(gradient(x), torch.func.grad(lambda x: eager(x).sum())(x))
+
+
+def test_named_results_of_operators_are_plain_tuples():
+    cu = cresset.CompilationUnit("def f(x):\n  return x.max(0)\ndef g(x):\n  return [torch.sort(x)]\n")
+    x = torch.randn(3, 2)
+    values, indices = cu.f(x)
+    assert type(cu.f(x)) is tuple
+    assert torch.equal(values, x.max(0).values) and torch.equal(indices, x.max(0).indices)
+    assert torch.equal(cu.g(x)[0][0], torch.sort(x).values)
+
+
+def test_index_by_a_tuple_in_parentheses():
+    cu = cresset.CompilationUnit("def f(x):\n  x[(0, 0)] = 5\n  return x[(0, 1)], x[(1,)]\n")
+    x = torch.randn(2, 3)
+    element, row = cu.f(x)
+    assert x[0, 0] == 5
+    assert torch.equal(element, x[0, 1]) and torch.equal(row, x[1])

@@ -288,3 +288,10 @@ def test_passes():
     assert graph.findNode("prim::CallFunction") is None
     assert torch.equal(run(graph, torch.ones(2)), torch.full((2,), 4.0))
     assert "inline" in dir(cresset.passes) and cresset.passes.inline.__doc__
+
+
+@pytest.mark.parametrize("outputs", ["()", "(%x, %x)"])
+def test_a_function_needs_one_output(outputs):
+    graph = cresset.parse_ir(f"graph(%x : Tensor):\n  return {outputs}")
+    with pytest.raises(RuntimeError, match="require a single output"):
+        cresset.function_from_graph("k", graph)

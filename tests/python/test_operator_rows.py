@@ -24,6 +24,9 @@ from operator_values import VARIABLES, argument_tuples, fresh, tensor
 import cresset
 from cresset import _C
 
+# In one process and in order: the last tests look at what the others saw.
+pytestmark = pytest.mark.xdist_group("operator_rows")
+
 DATA = Path(__file__).parent.parent / "data"
 SCHEMAS = {full_name(s): s for s in torch._C._jit_get_all_schemas()}
 DISPATCHER = set(torch._C._dispatch_get_all_op_names())

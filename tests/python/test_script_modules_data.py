@@ -363,3 +363,10 @@ def test_annotations_of_bases_that_do_not_fit():
     """torch.jit reads the annotations of one class only, so those of a base never stop it."""
     scripted = cresset.script(Inheriting())
     assert torch.equal(scripted(torch.ones(1)), torch.full((1,), 3.0))
+
+
+def test_a_parameter_is_never_none():
+    module = cresset.script(torch.nn.Linear(2, 2))
+    with pytest.raises(RuntimeError, match="Could not cast attribute 'weight' to type Tensor"):
+        module.weight = None
+    assert list(module.state_dict()) == ["weight", "bias"]

@@ -112,3 +112,34 @@ def test_python_that_runs_while_compiling(tmp_path):
         return lazy.leaf(x, 1)
 
     assert torch.equal(cresset.script(f)(torch.ones(1)), torch.tensor([3.0]))
+
+
+def test_scripts_and_traces_at_once():
+    """Both declare in the one program of Python code: its lock and the GIL have one order."""
+    x = torch.ones(1, 4)
+
+    class Module(torch.nn.Module):
+        def forward(self, x):
+            return torch.relu(x)
+
+    failures = []
+
+    def repeat(work):
+        try:
+            for _ in range(150):
+                work()
+        except Exception as error:
+            failures.append(error)
+
+    works = [
+        lambda: cresset.script(Module()),
+        lambda: cresset.trace(Module(), (x,), check_trace=False),
+        lambda: cresset.trace(lambda x: x + 1, (x,), check_trace=False),
+    ]
+    threads = [threading.Thread(target=repeat, args=(work,), daemon=True) for work in works]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(120)
+    assert not any(thread.is_alive() for thread in threads), "a deadlock"
+    assert not failures

@@ -440,10 +440,25 @@ class Cube(torch.autograd.Function):
 
 def test_autograd_function():
     # Its forward is what is differentiated later, so gradients round differently.
-    traced = quietly(lambda x: Cube.apply(x) + 1, (rand(3, grad=True),))
+    with pytest.warns(cresset.TracerWarning, match="backward is lost"):
+        traced = cresset.trace(lambda x: Cube.apply(x) + 1, (rand(3, grad=True),))
     x = rand(5, grad=True)
     torch.testing.assert_close(traced(x), x**3 + 1)
     torch.testing.assert_close(torch.autograd.grad(traced(x).sum(), x)[0], 3 * x * x)
+
+
+def test_a_lost_backward_is_warned_of():
+    class StraightThrough(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x.round()
+
+        @staticmethod
+        def backward(ctx, gradient):
+            return gradient
+
+    with pytest.warns(cresset.TracerWarning, match="StraightThrough.forward; its backward is lost"):
+        cresset.trace(lambda x: StraightThrough.apply(x), (rand(3),), check_trace=False)
 
 
 def test_backward_inside():

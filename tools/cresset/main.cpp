@@ -45,6 +45,20 @@ void save(const c10::IValue& value, const std::string& path) {
   }
 }
 
+/// Throws what save() would, before anything is written.
+void checkSavable(const c10::IValue& value) {
+  if (value.isTensor()) return;
+  if (value.isTuple()) {
+    for (const c10::IValue& element : value.toTupleRef().elements()) checkSavable(element);
+  } else if (value.isList()) {
+    for (const c10::IValue& element : value.toListRef()) checkSavable(element);
+  } else if (value.isGenericDict()) {
+    for (const auto& entry : value.toGenericDict()) checkSavable(entry.value());
+  } else {
+    throw cresset::UserError("--save: a result of type " + value.type()->annotation_str() + " cannot be saved as .npy");
+  }
+}
+
 struct RunOptions {
   std::string file, method = "forward", output, device;
   std::vector<std::string> words;
@@ -82,6 +96,7 @@ int runMethod(const RunOptions& options) {
   if (options.output.empty()) {
     std::cout << cresset::toPrinted(result) << "\n";
   } else {
+    checkSavable(result);
     save(result, options.output);
   }
   if (options.time) {

@@ -77,6 +77,14 @@ void PointsTo::accept(Variable to, Location location) {
     const std::vector<ClassId>& own = variables_[to].classes;
     if (std::find(own.begin(), own.end(), MemoryClasses::kAny) == own.end()) return addWorld(to);
   }
+  if (!given.world) {
+    const ClassId memory_class = given.memory_class;
+    for (const auto& [full_class, into] : std::vector(variables_[to].full)) {
+      if (full_class == memory_class) merge(into, location);
+    }
+    location = find(location);
+    to = findVariable(to);
+  }
   std::vector<Location>& all = variables_[to].locations;
   const auto place = std::lower_bound(all.begin(), all.end(), location);
   if (place != all.end() && *place == location) return;
@@ -128,8 +136,13 @@ void PointsTo::addReach(Variable from, Variable to) {
   if (!edges_.insert(uint64_t(1) << 63 | uint64_t(from) << 32 | to).second) return;
   variables_[from].reaches.push_back(to);
   const std::vector<Location> known = variables_[from].locations;
-  variables_[from].fresh.insert(variables_[from].fresh.end(), known.begin(), known.end());
-  if (!known.empty()) queue(from);
+  for (Location location : known) reachThrough(location, to);
+}
+
+void PointsTo::reachThrough(Location location, Variable to) {
+  accept(to, location);
+  const size_t fields = classes_.numFields(classOf(location));
+  for (size_t i = 0; i < fields; ++i) addReach(content(location, static_cast<Field>(i)), to);
 }
 
 void PointsTo::addStoreAnywhere(Variable container, Variable value) {
@@ -137,8 +150,12 @@ void PointsTo::addStoreAnywhere(Variable container, Variable value) {
   container = findVariable(container);
   variables_[container].stores_anywhere.push_back(value);
   const std::vector<Location> known = variables_[container].locations;
-  variables_[container].fresh.insert(variables_[container].fresh.end(), known.begin(), known.end());
-  if (!known.empty()) queue(container);
+  for (Location location : known) storeAnywhere(location, value);
+}
+
+void PointsTo::storeAnywhere(Location location, Variable value) {
+  const size_t fields = classes_.numFields(classOf(location));
+  for (size_t i = 0; i < fields; ++i) addCopy(value, content(location, static_cast<Field>(i)));
 }
 
 void PointsTo::addEscape(Variable value) {
@@ -187,15 +204,8 @@ void PointsTo::handOn(Variable variable) {
     for (Variable to : copies) accept(to, location);
     for (const auto& [field, to] : loads) addCopy(content(location, field), to);
     for (const auto& [field, value] : stores) addCopy(value, content(location, field));
-    if (!reaches.empty() || !anywhere.empty()) {
-      for (Variable to : reaches) accept(to, location);
-      const size_t fields = classes_.numFields(classOf(location));
-      for (size_t i = 0; i < fields; ++i) {
-        const Variable inner = content(location, static_cast<Field>(i));
-        for (Variable to : reaches) addReach(inner, to);
-        for (Variable value : anywhere) addCopy(value, inner);
-      }
-    }
+    for (Variable to : reaches) reachThrough(location, to);
+    for (Variable value : anywhere) storeAnywhere(location, value);
     if (escapes) escape(location);
   }
 }
@@ -218,7 +228,9 @@ void PointsTo::mergeLargest(Variable variable) {
       by_class.begin(), by_class.end(), [](const auto& a, const auto& b) { return a.second.size() < b.second.size(); });
   if (largest == by_class.end() || largest->second.size() < 2) return;
   const std::vector<Location> members = largest->second;
+  const ClassId memory_class = largest->first;
   for (size_t i = 1; i < members.size(); ++i) merge(members[0], members[i]);
+  state(variable).full.emplace_back(memory_class, members[0]);
   std::vector<Location>& all = state(variable).locations;
   for (Location& location : all) location = find(location);
   std::sort(all.begin(), all.end());
@@ -266,6 +278,7 @@ void PointsTo::mergeVariables(Variable a, Variable b) {
   append(into.stores, from.stores);
   append(into.reaches, from.reaches);
   append(into.stores_anywhere, from.stores_anywhere);
+  append(into.full, from.full);
   append(into.locations, from.locations);
   std::sort(into.locations.begin(), into.locations.end());
   into.locations.erase(std::unique(into.locations.begin(), into.locations.end()), into.locations.end());

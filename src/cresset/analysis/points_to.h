@@ -86,6 +86,9 @@ class PointsTo {
     std::vector<Variable> copies;
     std::vector<Access> loads, stores;
     std::vector<Variable> reaches, stores_anywhere;
+    /// What the set's locations of a class were merged into. Further ones join before they are handed on: else each
+    /// would travel all the way to be merged at its end.
+    std::vector<std::pair<ClassId, Location>> full;
   };
   struct LocationState {
     Location merged_into = 0;
@@ -107,6 +110,8 @@ class PointsTo {
   void merge(Location a, Location b);
   void mergeVariables(Variable a, Variable b);
   void handOn(Variable variable);
+  void reachThrough(Location location, Variable to);
+  void storeAnywhere(Location location, Variable value);
   bool takes(const VariableState& variable, ClassId memory_class) const;
 
   MemoryClasses classes_;

@@ -156,6 +156,8 @@ SugaredValuePtr FunctionEmitter::emitStaticSlice(
 }
 
 FunctionEmitter::View FunctionEmitter::emitView(const SourceRange& range, Value* tensor, const ListView<Expr>& exprs) {
+  if (exprs.size() == 1 && exprs[0].kind() == TK_TUPLE_LITERAL)  // x[(0, 1)] is x[0, 1]
+    return emitView(range, tensor, SequenceLiteral(exprs[0].tree()).elements());
   // First all indices are evaluated, in order, and find the dimension that each speaks of in the tensor as it is after
   // the indices before it were applied. Behind an ellipsis dimensions count from the end.
   const size_t n = exprs.size();

@@ -38,6 +38,12 @@ std::vector<Function*> CompilationUnit::define(
 
 Function* CompilationUnit::create_function(
     c10::QualifiedName name, const std::shared_ptr<Graph>& graph, bool should_mangle) {
+  if (graph->outputs().size() != 1) {
+    throw UserError(
+        "Method (but not graphs in general) require a single output. Use None/Tuple for 0 or 2+ outputs; the graph "
+        "has " +
+        std::to_string(graph->outputs().size()));
+  }
   auto body = graph->copy();
   verify(*body);
   verifyOperators(*body);

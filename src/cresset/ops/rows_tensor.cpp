@@ -207,6 +207,7 @@ void joinVariadic(Stack& stack, size_t count) {
 
 constexpr Row kTensorRows[] = {
     {"aten::dim(Tensor self) -> int", kernel([](const Tensor& t) { return t.dim(); })},
+    {"aten::numel(Tensor self) -> int", kernel([](const Tensor& t) { return t.numel(); })},
     {"aten::size(Tensor self) -> int[]", kernel([](const Tensor& t) { return newIntList(t.sizes()); })},
     {"aten::stride(Tensor self) -> int[]", kernel([](const Tensor& t) { return newIntList(t.strides()); })},
     {"aten::sym_size(Tensor self) -> SymInt[]", kernel([](const Tensor& t) { return newIntList(t.sizes()); })},

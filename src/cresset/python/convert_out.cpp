@@ -71,6 +71,9 @@ py::object tupleToPython(const c10::ivalue::Tuple& tuple, const TypePtr& hint) {
     if (own && own->schema()) named = own.get();
   }
   const c10::TupleType* types = named ? named : hinted;
+  // Operators that name their results (`max.dim`) have a tuple type of named fields that has no name itself: a plain
+  // one.
+  if (named && !named->name() && named->schema()->name().empty()) named = nullptr;
   py::tuple result(elements.size());
   for (size_t i = 0; i < elements.size(); ++i) {
     PyTuple_SET_ITEM(

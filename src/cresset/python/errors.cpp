@@ -69,16 +69,18 @@ void translate() {
   } catch (const ArchiveError& error) {
     py::object offset =
         error.offset() == ArchiveError::kNoOffset ? py::object(py::none()) : py::object(py::int_(error.offset()));
-    raise(errorModule().attr("make_archive_error")(error.what(), error.file(), error.entry(), offset, error.reason()));
+    raise(errorModule().attr("make_archive_error")(
+        textOf(error.what()), textOf(error.file()), textOf(error.entry()), offset, textOf(error.reason())));
   } catch (const UserError& error) {
     py::object line = error.range() ? py::object(py::int_(error.range().source->lineNumber(error.range().begin)))
                                     : py::object(py::none());
     raise(errorModule().attr("make_user_error")(
-        textOf(error.what()), textOf(error.message()), error.range() ? error.range().source->name() : "", line));
+        textOf(error.what()), textOf(error.message()), textOf(error.range() ? error.range().source->name() : ""),
+        line));
   } catch (const CastError& error) {
-    PyErr_SetString(PyExc_RuntimeError, error.what());
+    PyErr_SetObject(PyExc_RuntimeError, textOf(error.what()).ptr());
   } catch (const InternalError& error) {
-    raise(errorModule().attr("InternalError")(error.what()));
+    raise(errorModule().attr("InternalError")(textOf(error.what())));
   } catch (const py::builtin_exception& error) {
     error.set_error();
   } catch (const std::bad_alloc&) {

@@ -73,6 +73,10 @@ void setAttribute(const ObjectHandle& self, const std::string& name, const py::o
     throw py::attribute_error("'" + type->annotation_str() + "' object has no attribute '" + name + "'");
   }
   const TypePtr& wanted = type->getAttribute(*slot);
+  if (value.is_none() && wanted->kind() == c10::TypeKind::TensorType) {
+    throw UserError(
+        "Could not cast attribute '" + name + "' to type Tensor: it can't be None; declare it as Optional[Tensor]");
+  }
   IValue converted;
   try {
     converted = toIValue(value.ptr(), wanted);

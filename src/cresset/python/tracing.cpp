@@ -156,11 +156,14 @@ class PythonTrace {
   py::object graph() const { return graphToPython(graph_); }
 
   py::object declare(const std::string& name) {
-    if (self_) {
-      Function& function = tracer::declareTraced(*programOf(*self_->type()), self_->type(), name, graph_);
-      return makeMethod(self_, function);
+    Function* function = nullptr;
+    {
+      // The program's lock before the GIL, as in ScriptSession.
+      py::gil_scoped_release no_gil;
+      function = self_ ? &tracer::declareTraced(*programOf(*self_->type()), self_->type(), name, graph_)
+                       : &tracer::declareTraced(*sharedProgram(), nullptr, "__torch__." + name, graph_);
     }
-    return makeFunction(sharedProgram(), tracer::declareTraced(*sharedProgram(), nullptr, "__torch__." + name, graph_));
+    return self_ ? makeMethod(self_, *function) : makeFunction(sharedProgram(), *function);
   }
 
  private:
