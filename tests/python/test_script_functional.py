@@ -77,6 +77,8 @@ def test_samples(name):
         compared += 1
         if compared == 6:
             break
+    if not compared:
+        pytest.skip("torch.jit takes none of the samples")
 
 
 def asserting(x, n: int):

@@ -302,8 +302,21 @@ void CodePrinter::writeListLiteral(const Node* node) {
   const bool annotated = !inferable || inputs.empty();
   if (annotated) out_ << "annotate(" << annotation(type) << ", ";
   out_ << "[";
-  writeList(inputs);
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (i) out_ << ", ";
+    writeElement(element, inputs[i]);
+  }
   out_ << (annotated ? "])" : "]");
+}
+
+void CodePrinter::writeElement(const TypePtr& wanted, Value* value) {
+  // A literal takes its type from where it stands: of a list of a Union, from the first member that it fits.
+  const bool container =
+      value->type()->kind() == c10::TypeKind::ListType || value->type()->kind() == c10::TypeKind::DictType;
+  if (container && !sameAnnotation(value->type(), wanted))
+    writeAnnotated(value->type(), value);
+  else
+    write(value);
 }
 
 void CodePrinter::writeDictLiteral(const Node* node) {
@@ -321,7 +334,7 @@ void CodePrinter::writeDictLiteral(const Node* node) {
     if (i) out_ << ", ";
     write(inputs[i]);
     out_ << ": ";
-    write(inputs[i + 1]);
+    writeElement(type.getValueType(), inputs[i + 1]);
   }
   out_ << (inferable ? "}" : "})");
 }

@@ -83,6 +83,7 @@ class CodePrinter {
   void writeExpression(const Node* node);
   void writeOperatorCall(const Node* node);
   void writeListLiteral(const Node* node);
+  void writeElement(const TypePtr& wanted, Value* value);
   void writeDictLiteral(const Node* node);
   void writeIsInstance(const Node* node);
   void writePythonCall(const Node* node);
