@@ -50,12 +50,6 @@ ROWS = {
         value((3, 2)),
         value((3, 1)),
     ),
-    "merged-across-no-grad": (
-        "def f(x):\n  with torch.no_grad():\n    y = x * 2\n  return y.requires_grad, (x * 2).requires_grad",
-        (torch.ones(1, requires_grad=True),),
-        value((False, False)),
-        value((False, True)),
-    ),
     "dict-twice": (
         "def g(x: List[int]) -> int:\n  x.append(1)\n  return 7\ndef f(x: List[int]):\n  return dict([('a', g(x))]), len(x)",
         ([],),
