@@ -20,42 +20,37 @@ double milliseconds(Clock::time_point start) {
   return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
 }
 
-/// Saves a tensor to `path`; the tensors of a tuple, list or dict to PATH-0.npy, PATH-1.npy, … or PATH-key.npy.
-void save(const c10::IValue& value, const std::string& path) {
-  const std::string stem = path.ends_with(".npy") ? path.substr(0, path.size() - 4) : path;
-  auto saveAll = [&](const auto& elements) {
+/// What is saved, and where: a tensor at STEM.npy; the tensors of a tuple, list or dict at STEM-0.npy, STEM-1.npy, … or
+/// STEM-key.npy.
+void collectFiles(
+    const c10::IValue& value, const std::string& stem, std::vector<std::pair<std::string, at::Tensor>>& files) {
+  const auto collectAll = [&](const auto& elements) {
     size_t i = 0;
-    for (const c10::IValue& element : elements) save(element, stem + "-" + std::to_string(i++) + ".npy");
+    for (const c10::IValue& element : elements) collectFiles(element, stem + "-" + std::to_string(i++), files);
   };
   if (value.isTensor()) {
-    cresset::cli::writeNpy(stem + ".npy", value.toTensor());
-    std::cout << "saved " << stem << ".npy\n";
+    files.emplace_back(stem + ".npy", value.toTensor());
   } else if (value.isTuple()) {
-    saveAll(value.toTupleRef().elements());
+    collectAll(value.toTupleRef().elements());
   } else if (value.isList()) {
-    saveAll(value.toListRef());
+    collectAll(value.toListRef());
   } else if (value.isGenericDict()) {
     for (const auto& entry : value.toGenericDict()) {
-      save(
-          entry.value(),
-          stem + "-" + (entry.key().isString() ? entry.key().toStringRef() : cresset::toPrinted(entry.key())) + ".npy");
+      const std::string key = entry.key().isString() ? entry.key().toStringRef() : cresset::toPrinted(entry.key());
+      collectFiles(entry.value(), stem + "-" + key, files);
     }
   } else {
     throw cresset::UserError("--save: a result of type " + value.type()->annotation_str() + " cannot be saved as .npy");
   }
 }
 
-/// Throws what save() would, before anything is written.
-void checkSavable(const c10::IValue& value) {
-  if (value.isTensor()) return;
-  if (value.isTuple()) {
-    for (const c10::IValue& element : value.toTupleRef().elements()) checkSavable(element);
-  } else if (value.isList()) {
-    for (const c10::IValue& element : value.toListRef()) checkSavable(element);
-  } else if (value.isGenericDict()) {
-    for (const auto& entry : value.toGenericDict()) checkSavable(entry.value());
-  } else {
-    throw cresset::UserError("--save: a result of type " + value.type()->annotation_str() + " cannot be saved as .npy");
+/// Writes all of it, or nothing if a part can't be saved.
+void save(const c10::IValue& value, const std::string& path) {
+  std::vector<std::pair<std::string, at::Tensor>> files;
+  collectFiles(value, path.ends_with(".npy") ? path.substr(0, path.size() - 4) : path, files);
+  for (const auto& [file, tensor] : files) {
+    cresset::cli::writeNpy(file, tensor);
+    std::cout << "saved " << file << "\n";
   }
 }
 
@@ -96,7 +91,6 @@ int runMethod(const RunOptions& options) {
   if (options.output.empty()) {
     std::cout << cresset::toPrinted(result) << "\n";
   } else {
-    checkSavable(result);
     save(result, options.output);
   }
   if (options.time) {

@@ -14,10 +14,6 @@ using c10::AliasInfo;
 
 namespace {
 
-bool isNamed(const AliasInfo* info) {
-  return info && !info->beforeSets().empty() && !info->isWildcardBefore();
-}
-
 bool shareSet(const AliasInfo& a, const AliasInfo& b) {
   const auto has = [](const AliasInfo& info, Symbol set) {
     return info.beforeSets().contains(set) || info.afterSets().contains(set);
@@ -29,14 +25,6 @@ bool shareSet(const AliasInfo& a, const AliasInfo& b) {
 
 const AliasInfo* elementInfo(const AliasInfo* info) {
   return info && info->containedTypes().size() == 1 ? &info->containedTypes()[0] : nullptr;
-}
-
-/// The slot of the attribute that prim::GetAttr or prim::SetAttr names.
-Field slotOf(const Node* node) {
-  const auto type = node->input(0)->type()->cast<c10::ClassType>();
-  if (!type) return 0;
-  const auto slot = type->findAttributeSlot(node->s(attr::name));
-  return slot ? static_cast<Field>(*slot) : 0;
 }
 
 std::optional<int64_t> constantInt(const Value* value) {
@@ -66,14 +54,22 @@ Variable AliasDb::define(Value* value) {
 }
 
 void AliasDb::giveFresh(Value* value) {
-  const Variable variable = define(value);
-  if (variable == PointsTo::kNone) return;
-  const std::vector<ClassId> classes = memory_.classes().of(value->type());
-  for (ClassId id : classes) {
+  addFresh(define(value), value->type(), value->debugName());
+}
+
+void AliasDb::addFresh(Variable to, const c10::TypePtr& type, const std::string& site) {
+  if (to == PointsTo::kNone) return;
+  for (ClassId id : std::vector<ClassId>(memory_.classes().of(type))) {
     const Location location = memory_.newLocation(id);
-    sites_.emplace_back(location, value->debugName());
-    memory_.addLocation(variable, location);
+    sites_.emplace_back(location, site);
+    memory_.addLocation(to, location);
   }
+}
+
+Field AliasDb::attributeSlot(const Node* node) {
+  const auto type = node->input(0)->type()->cast<c10::ClassType>();
+  const auto slot = type ? type->findAttributeSlot(node->s(attr::name)) : std::nullopt;
+  return slot ? static_cast<Field>(*slot) : 0;
 }
 
 void AliasDb::analyze(Block* block) {
@@ -169,9 +165,9 @@ void AliasDb::analyzeStructural(Node* node) {
   } else if (kind == prim::CreateObject) {
     giveFresh(node->output());
   } else if (kind == prim::GetAttr) {
-    memory_.addLoad(variableOf(inputs[0]), slotOf(node), variableOf(node->output()));
+    memory_.addLoad(variableOf(inputs[0]), attributeSlot(node), variableOf(node->output()));
   } else if (kind == prim::SetAttr) {
-    memory_.addStore(variableOf(inputs[0]), slotOf(node), variableOf(inputs[1]));
+    memory_.addStore(variableOf(inputs[0]), attributeSlot(node), variableOf(inputs[1]));
   } else if (kind == prim::unchecked_cast) {
     memory_.addCopy(variableOf(inputs[0]), variableOf(node->output()));
   } else if (kind == prim::isinstance || kind == prim::Uninitialized) {
@@ -207,7 +203,7 @@ void AliasDb::analyzeRow(Node* node, const Operator& op) {
       const AliasInfo* other = arguments[k].alias_info();
       // `aten::add_(t[](a!) self, t[] b) -> t[]` gives self, though its schema does not say so.
       const bool gives_written = other && other->isWrite() && *arguments[k].type() == *returns[i].type();
-      if (!(isNamed(info) && other && shareSet(*other, *info)) && !gives_written) continue;
+      if (!(info && other && shareSet(*other, *info)) && !gives_written) continue;
       memory_.addCopy(variableOf(inputs[k]), variable);
       named = true;
     }
@@ -220,6 +216,24 @@ void AliasDb::analyzeRow(Node* node, const Operator& op) {
     giveFresh(output);
     memory_.addStoreAnywhere(variable, reach());
   }
+}
+
+bool AliasDb::shareWithArguments(const Node* node, const Operator& op, const AliasInfo& info, Variable to) {
+  const auto& arguments = op.schema().arguments();
+  bool shared = false;
+  for (size_t k = 0; k < arguments.size(); ++k) {
+    const AliasInfo* own = arguments[k].alias_info();
+    if (!own) continue;
+    const Variable argument = variableOf(node->input(k));
+    if (shareSet(*own, info)) {
+      memory_.addCopy(argument, to);
+      shared = true;
+    } else if (const AliasInfo* element = elementInfo(own); element && shareSet(*element, info)) {
+      memory_.addLoad(argument, 0, to);
+      shared = true;
+    }
+  }
+  return shared;
 }
 
 void AliasDb::analyzeOperator(Node* node, const Operator& op) {
@@ -236,20 +250,7 @@ void AliasDb::analyzeOperator(Node* node, const Operator& op) {
       memory_.addWorld(variable);
       continue;
     }
-    // A named set is shared with arguments that are in it, or with the elements of lists that are.
-    bool named = false;
-    for (size_t k = 0; k < arguments.size(); ++k) {
-      const AliasInfo* own = arguments[k].alias_info();
-      if (!isNamed(info) || !own) continue;
-      if (shareSet(*own, *info)) {
-        memory_.addCopy(variableOf(inputs[k]), variable);
-        named = true;
-      } else if (const AliasInfo* own_element = elementInfo(own); own_element && shareSet(*own_element, *info)) {
-        memory_.addLoad(variableOf(inputs[k]), 0, variable);
-        named = true;
-      }
-    }
-    if (named) continue;
+    if (info && shareWithArguments(node, op, *info, variable)) continue;
     giveFresh(output);
     if (output->type()->kind() != c10::TypeKind::ListType) {
       if (output->type()->kind() != c10::TypeKind::TensorType) memory_.addWorld(variable);
@@ -259,25 +260,8 @@ void AliasDb::analyzeOperator(Node* node, const Operator& op) {
     const c10::TypePtr element_type = output->type()->castRaw<c10::ListType>()->getElementType();
     const Variable held = memory_.newVariable(element_type);
     if (held == PointsTo::kNone) continue;
-    bool shared = false;
-    for (size_t k = 0; k < arguments.size() && element; ++k) {
-      const AliasInfo* own = arguments[k].alias_info();
-      if (!own) continue;
-      if (shareSet(*own, *element)) {
-        memory_.addCopy(variableOf(inputs[k]), held);
-        shared = true;
-      } else if (const AliasInfo* own_element = elementInfo(own); own_element && shareSet(*own_element, *element)) {
-        memory_.addLoad(variableOf(inputs[k]), 0, held);
-        shared = true;
-      }
-    }
-    if (!shared) {
-      for (ClassId id : std::vector<ClassId>(memory_.classes().of(element_type))) {
-        const Location location = memory_.newLocation(id);
-        sites_.emplace_back(location, output->debugName() + "[]");
-        memory_.addLocation(held, location);
-      }
-    }
+    if (!element || !shareWithArguments(node, op, *element, held))
+      addFresh(held, element_type, output->debugName() + "[]");
     memory_.addStore(variable, 0, held);
   }
   // What an argument is kept in.

@@ -17,6 +17,8 @@
 // Thread-safety: none.
 #pragma once
 
+#include <ATen/core/alias_info.h>
+
 #include <memory>
 #include <span>
 #include <string>
@@ -29,7 +31,7 @@
 
 namespace cresset {
 
-class Operator;
+class Operator;  // ops/operator.h
 
 class AliasDb {
  public:
@@ -92,6 +94,13 @@ class AliasDb {
   void analyzeOperator(Node* node, const Operator& op);
   void analyzeUnknown(Node* node);
   void giveFresh(Value* value);
+  /// A location of each of the type's classes, which `site` is the name of.
+  void addFresh(Variable to, const c10::TypePtr& type, const std::string& site);
+  /// Lets `to` be the arguments that share an alias set with `info`, or the elements of lists that do. False if none
+  /// does.
+  bool shareWithArguments(const Node* node, const Operator& op, const c10::AliasInfo& info, Variable to);
+  /// The slot of the attribute that prim::GetAttr or prim::SetAttr names.
+  static Field attributeSlot(const Node* node);
   Variable define(Value* value);
   const Effects& effects(const Node* node);
   void collectEffects(const Node* node, Effects& into);

@@ -17,12 +17,6 @@ void sortUnique(std::vector<T>& items) {
   items.erase(std::unique(items.begin(), items.end()), items.end());
 }
 
-Field attributeSlot(const Node* node) {
-  const auto type = node->input(0)->type()->cast<c10::ClassType>();
-  const auto slot = type ? type->findAttributeSlot(node->s(attr::name)) : std::nullopt;
-  return slot ? static_cast<Field>(*slot) : 0;
-}
-
 bool doesNothingToMemory(Symbol kind) {
   return kind == prim::Constant || kind == prim::TupleConstruct || kind == prim::TupleUnpack ||
          kind == prim::TupleIndex || kind == prim::TupleSlice || kind == prim::ListConstruct ||
@@ -41,11 +35,11 @@ void AliasDb::tidy(Effects& effects) {
 
 const AliasDb::Effects& AliasDb::effects(const Node* node) {
   const auto [entry, added] = effects_.try_emplace(node);
-  if (!added) return entry->second;
-  Effects found;
+  Effects& found = entry->second;  // stays where it is while others are added
+  if (!added) return found;
   collectEffects(node, found);
   tidy(found);
-  return effects_[node] = std::move(found);
+  return found;
 }
 
 void AliasDb::collectEffects(const Node* node, Effects& into) {
@@ -147,8 +141,7 @@ bool AliasDb::writesToAlias(const Node* node, std::span<Value* const> values) {
 }
 
 bool AliasDb::conflict(const Node* a, const Node* b) {
-  const Effects first = effects(a);  // a copy: asking for b's may move it
-  const Effects& second = effects(b);
+  const Effects &first = effects(a), &second = effects(b);
   if (first.ordered && second.ordered) return true;
   if ((first.raises && showsOutside(second)) || (second.raises && showsOutside(first))) return true;
   const auto touchesEscaped = [&](const Effects& effects) {

@@ -49,7 +49,7 @@ void AliasDb::describe(const Block* block, std::string& text) {
   };
   for (const Value* input : block->inputs()) line(input);
   for (const Node* node : block->nodes()) {
-    const Effects found = effects(node);
+    const Effects& found = effects(node);
     for (const Block* inner : node->blocks()) describe(inner, text);
     for (const Value* output : node->outputs()) line(output);
     std::vector<Location> written = found.writes;
