@@ -252,6 +252,12 @@ void AliasDb::analyzeOperator(Node* node, const Operator& op) {
     }
     if (info && shareWithArguments(node, op, *info, variable)) continue;
     giveFresh(output);
+    if (op.mayShareArguments()) {
+      const Variable reached = memory_.newUntypedVariable();
+      for (Value* input : inputs) memory_.addReach(variableOf(input), reached);
+      memory_.addCopy(reached, variable);
+      memory_.addStoreAnywhere(variable, reached);
+    }
     if (output->type()->kind() != c10::TypeKind::ListType) {
       if (output->type()->kind() != c10::TypeKind::TensorType) memory_.addWorld(variable);
       continue;
@@ -304,12 +310,23 @@ bool AliasDb::mayAliasWorld(const Value* value) {
 }
 
 bool AliasDb::escapes(const Value* value) {
-  std::vector<Location> reached, returned;
-  addReached(reached, value);
-  if (std::any_of(reached.begin(), reached.end(), [&](Location location) { return memory_.isEscaped(location); }))
-    return true;
-  for (const Value* output : graph_.outputs()) addReached(returned, output);
-  return memory_.overlap(reached, returned);
+  const std::vector<Location> locations = reached(value);
+  return std::any_of(locations.begin(), locations.end(), [&](Location location) {
+    return memory_.isEscaped(location) || returned().contains(location);
+  });
+}
+
+const std::unordered_set<Location>& AliasDb::returned() {
+  if (!returned_) {
+    std::vector<Location> locations;
+    for (const Value* output : graph_.outputs()) addReached(locations, output);
+    returned_.emplace(locations.begin(), locations.end());
+  }
+  return *returned_;
+}
+
+std::vector<Location> AliasDb::reached(const Value* value) {
+  return memory_.reach(memory_.locations(variableOf(value)));
 }
 
 void AliasDb::addLocations(std::vector<Location>& to, const Value* value) {

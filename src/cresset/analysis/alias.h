@@ -20,6 +20,7 @@
 #include <ATen/core/alias_info.h>
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -53,6 +54,8 @@ class AliasDb {
   bool hasInputWriters(const Node* node);
   bool hasOutputWriters(const Node* node);
   bool hasWriters(const Node* node) { return hasInputWriters(node) || hasOutputWriters(node); }
+  /// Whether something that the node, or a node in its blocks, reads may be written to by some node of the graph.
+  bool readsWritten(const Node* node);
   /// Whether the node, or a node in its blocks, writes to memory.
   bool isMutable(const Node* node);
   /// Whether it writes to the memory of one of these, or to what is reached from them.
@@ -71,6 +74,13 @@ class AliasDb {
   bool moveBeforeTopologicallyValid(Node* node, Node* place);
   bool couldMoveAfterTopologically(Node* node, Node* place);
   bool couldMoveBeforeTopologically(Node* node, Node* place);
+
+  // Memory itself, for passes that follow what of it is needed. Locations that may be the same memory are equal, or both
+  // have escaped.
+  /// What is reached from the value, its own memory included; sorted.
+  std::vector<Location> reached(const Value* value);
+  /// Memory that the node, or a node in its blocks, writes to; objects whose attributes it sets included.
+  std::vector<Location> written(const Node* node);
 
   /// One line per value and per writing node.
   std::string toString();
@@ -109,8 +119,11 @@ class AliasDb {
   void addReached(std::vector<Location>& to, const Value* value);
   static void tidy(Effects& effects);
   bool showsOutside(const Effects& effects);
+  void findWriters();
   void findWriters(Block* block);
+  bool isSlotWritten(Location object, Field slot);
   bool isWritten(Location location);
+  const std::unordered_set<Location>& returned();
   bool tryMove(Node* node, Node* place, bool after, bool do_it);
   void describe(const Block* block, std::string& text);
   std::string describeLocations(const std::vector<Location>& locations);
@@ -120,7 +133,9 @@ class AliasDb {
   std::vector<Variable> variables_;  // by Value::unique()
   std::unordered_map<const Node*, Effects> effects_;
   std::vector<std::pair<Location, std::string>> sites_;  // where locations come from, for toString
-  std::unordered_set<Location> written_;
+  std::unordered_set<Location> written_, written_wholes_;
+  std::unordered_map<Field, std::unordered_set<Location>> written_slots_;
+  std::optional<std::unordered_set<Location>> returned_;  // what is reached from the graph's outputs
   std::unordered_set<ClassId> written_worlds_, written_escaped_;
   bool anything_written_ = false;
   bool writers_known_ = false;

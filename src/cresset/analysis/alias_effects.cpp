@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "cresset/analysis/alias.h"
+#include "cresset/analysis/may_raise.h"
 #include "cresset/ops/operator.h"
 
 namespace cresset {
@@ -72,7 +73,7 @@ void AliasDb::collectEffects(const Node* node, Effects& into) {
   }
   if (kind == prim::ListUnpack) {
     addLocations(into.reads, node->input(0));
-    into.raises = true;
+    into.raises = mayRaise(*node);
     return;
   }
   const Operator* op = isStructural(kind) ? nullptr : operatorOf(const_cast<Node&>(*node));
@@ -82,7 +83,7 @@ void AliasDb::collectEffects(const Node* node, Effects& into) {
 }
 
 void AliasDb::collectOperatorEffects(const Node* node, const Operator& op, Effects& into) {
-  into.raises = true;
+  into.raises = mayRaise(*node);
   into.ordered |= op.hasSideEffects();
   const auto& arguments = op.schema().arguments();
   const auto inputs = node->inputs();
@@ -187,22 +188,58 @@ void AliasDb::findWriters(Block* block) {
       if (memory_.isEscaped(location)) written_escaped_.insert(memory_.classOf(location));
       if (memory_.isWorld(location)) written_worlds_.insert(memory_.classOf(location));
     };
-    for (Location location : found.writes) note(location);
-    for (const auto& [location, slot] : found.slot_writes) note(location);
+    for (Location location : found.writes) {
+      note(location);
+      written_wholes_.insert(location);
+    }
+    for (const auto& [location, slot] : found.slot_writes) {
+      note(location);
+      written_slots_[slot].insert(location);
+    }
   }
 }
 
+void AliasDb::findWriters() {
+  if (writers_known_) return;
+  findWriters(graph_.block());
+  writers_known_ = true;
+}
+
 bool AliasDb::isWritten(Location location) {
-  if (!writers_known_) {
-    findWriters(graph_.block());
-    writers_known_ = true;
-  }
+  findWriters();
   if (written_.contains(location)) return true;
   if (!memory_.isEscaped(location)) return false;
   if (anything_written_) return true;
   const auto& others = memory_.isWorld(location) ? written_escaped_ : written_worlds_;
   const ClassId own = memory_.classOf(location);
   return std::any_of(others.begin(), others.end(), [&](ClassId id) { return memory_.classes().compatible(own, id); });
+}
+
+bool AliasDb::readsWritten(const Node* node) {
+  const Effects& found = effects(node);
+  return found.anything ||
+         std::any_of(found.reads.begin(), found.reads.end(), [&](Location read) { return isWritten(read); }) ||
+         std::any_of(found.slot_reads.begin(), found.slot_reads.end(), [&](const auto& slot) {
+           return isSlotWritten(slot.first, slot.second);
+         });
+}
+
+bool AliasDb::isSlotWritten(Location object, Field slot) {
+  findWriters();
+  if (anything_written_ && memory_.isEscaped(object)) return true;
+  if (written_wholes_.contains(object)) return true;
+  const auto found = written_slots_.find(slot);
+  return found != written_slots_.end() && std::any_of(found->second.begin(), found->second.end(), [&](Location other) {
+           return memory_.overlap(object, other);
+         });
+}
+
+std::vector<Location> AliasDb::written(const Node* node) {
+  const Effects& found = effects(node);
+  std::vector<Location> locations = found.writes;
+  for (const auto& [object, slot] : found.slot_writes) locations.push_back(object);
+  sortUnique(locations);
+  return locations;
 }
 
 bool AliasDb::hasWriters(const Value* value) {

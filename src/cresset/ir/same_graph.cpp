@@ -58,47 +58,6 @@ bool sameValue(const c10::IValue& a, const c10::IValue& b) {
   return a == b;
 }
 
-bool sameAttribute(const Attribute& a, const Attribute& b, std::string* difference) {
-  if (a.kind() != b.kind()) return false;
-  switch (a.kind()) {
-    case Attribute::Kind::Int:
-      return a.asInt() == b.asInt();
-    case Attribute::Kind::Float:
-      return sameBits(a.asFloat(), b.asFloat());
-    case Attribute::Kind::Complex:
-      return a.asComplex() == b.asComplex();
-    case Attribute::Kind::String:
-      return a.asString() == b.asString();
-    case Attribute::Kind::Tensor:
-      return a.asTensor().is_same(b.asTensor());
-    case Attribute::Kind::Graph:
-      return sameGraph(*a.asGraph(), *b.asGraph(), difference);
-    case Attribute::Kind::Type:
-      return sameType(a.asType(), b.asType());
-    case Attribute::Kind::Value:
-      return sameValue(a.asValue(), b.asValue());
-    case Attribute::Kind::Ints:
-      return a.asInts() == b.asInts();
-    case Attribute::Kind::Floats:
-      return a.asFloats() == b.asFloats();
-    case Attribute::Kind::Complexes:
-      return a.asComplexes() == b.asComplexes();
-    case Attribute::Kind::Strings:
-      return a.asStrings() == b.asStrings();
-    case Attribute::Kind::Types: {
-      const auto &x = a.asTypes(), &y = b.asTypes();
-      if (x.size() != y.size()) return false;
-      for (size_t i = 0; i < x.size(); ++i) {
-        if (!sameType(x[i], y[i])) return false;
-      }
-      return true;
-    }
-    case Attribute::Kind::Tensors:
-    case Attribute::Kind::Graphs:
-      return false;  // no node that a program starts out with has them
-  }
-  return false;
-}
 
 class Comparison {
  public:
@@ -195,6 +154,48 @@ class Comparison {
 };
 
 }  // namespace
+
+bool sameAttribute(const Attribute& a, const Attribute& b, std::string* difference) {
+  if (a.kind() != b.kind()) return false;
+  switch (a.kind()) {
+    case Attribute::Kind::Int:
+      return a.asInt() == b.asInt();
+    case Attribute::Kind::Float:
+      return sameBits(a.asFloat(), b.asFloat());
+    case Attribute::Kind::Complex:
+      return a.asComplex() == b.asComplex();
+    case Attribute::Kind::String:
+      return a.asString() == b.asString();
+    case Attribute::Kind::Tensor:
+      return a.asTensor().is_same(b.asTensor());
+    case Attribute::Kind::Graph:
+      return sameGraph(*a.asGraph(), *b.asGraph(), difference);
+    case Attribute::Kind::Type:
+      return sameType(a.asType(), b.asType());
+    case Attribute::Kind::Value:
+      return sameValue(a.asValue(), b.asValue());
+    case Attribute::Kind::Ints:
+      return a.asInts() == b.asInts();
+    case Attribute::Kind::Floats:
+      return a.asFloats() == b.asFloats();
+    case Attribute::Kind::Complexes:
+      return a.asComplexes() == b.asComplexes();
+    case Attribute::Kind::Strings:
+      return a.asStrings() == b.asStrings();
+    case Attribute::Kind::Types: {
+      const auto &x = a.asTypes(), &y = b.asTypes();
+      if (x.size() != y.size()) return false;
+      for (size_t i = 0; i < x.size(); ++i) {
+        if (!sameType(x[i], y[i])) return false;
+      }
+      return true;
+    }
+    case Attribute::Kind::Tensors:
+    case Attribute::Kind::Graphs:
+      return false;  // no node that a program starts out with has them
+  }
+  return false;
+}
 
 bool sameGraph(const Graph& a, const Graph& b, std::string* difference) {
   return Comparison(difference).blocks(a.block(), b.block());

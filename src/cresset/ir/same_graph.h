@@ -12,4 +12,7 @@ namespace cresset {
 /// pass has noted on tensors don't count. If the graphs differ, `difference` (may be null) is told where.
 bool sameGraph(const Graph& a, const Graph& b, std::string* difference = nullptr);
 
+/// The same kind and the same value, floats by their bits. Tensors and objects must be the same one.
+bool sameAttribute(const Attribute& a, const Attribute& b, std::string* difference = nullptr);
+
 }  // namespace cresset

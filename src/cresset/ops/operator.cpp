@@ -42,6 +42,7 @@ Trait traitsOf(const c10::OperatorHandle& handle) {
   const auto& schema = handle.schema();
   if (handle.hasTag(at::Tag::nondeterministic_seeded)) traits = traits | Trait::SideEffect | Trait::Nondeterministic;
   if (handle.hasTag(at::Tag::nondeterministic_bitwise)) traits = traits | Trait::Nondeterministic;
+  if (handle.hasTag(at::Tag::pointwise)) traits = traits | Trait::Pointwise;
   // An operator that returns nothing and writes nothing is called for something else that it does; and a schema that
   // was inferred from a C++ signature says nothing about writes.
   bool conservative = schema.aliasAnalysis() == c10::AliasAnalysisKind::CONSERVATIVE;
@@ -62,6 +63,7 @@ Operator::Operator(c10::FunctionSchema schema, Kernel kernel, Trait traits, Rest
       restriction_(restriction),
       mutable_(writesArgument(schema_)) {
   if (schema_.returns().empty() && !schema_.is_varret() && !mutable_) traits_ = traits_ | Trait::SideEffect;
+  traits_ = traits_ | namedTraits(full_name_);
 }
 
 Operator::Operator(const c10::OperatorHandle& handle)
@@ -69,7 +71,7 @@ Operator::Operator(const c10::OperatorHandle& handle)
       kind_(Symbol::fromQualString(schema_.name())),
       full_name_(fullNameOf(schema_)),
       handle_(new c10::OperatorHandle(handle)),
-      traits_(traitsOf(handle)),
+      traits_(traitsOf(handle) | namedTraits(full_name_)),
       restriction_(restrictionOf(schema_)),
       mutable_(writesArgument(schema_)) {}
 
@@ -131,7 +133,8 @@ void Operator::throwUnregistered() const {
 }
 
 bool Operator::isPure() const {
-  return !mutable_ && traits_ == Trait::None && !returnsAlias(schema_);
+  return !mutable_ && !hasSideEffects() && isDeterministic() && !has(traits_, Trait::MayShareArguments) &&
+         !returnsAlias(schema_);
 }
 
 }  // namespace cresset

@@ -45,7 +45,11 @@ class ScriptRaise : public std::exception {
 enum class Trait : uint32_t {
   None = 0,
   SideEffect = 1,  // prints, warns, draws random numbers, changes global state: never removed, merged or reordered
-  Nondeterministic = 2,  // equal inputs may give other results
+  Nondeterministic = 2,   // equal inputs may give other results
+  NeverRaises = 4,        // gives a result for all arguments of its types, memory permitting
+  NeverRaisesOnFloats = 32,  // so for a dense tensor of floats as first argument, numbers as others
+  Pointwise = 8,          // each element of the result depends on the arguments' elements at its place only
+  MayShareArguments = 16,  // may give an argument itself or a view of it, though its schema says "fresh"
 };
 constexpr Trait operator|(Trait a, Trait b) {
   return Trait(uint32_t(a) | uint32_t(b));
@@ -53,6 +57,9 @@ constexpr Trait operator|(Trait a, Trait b) {
 constexpr bool has(Trait set, Trait t) {
   return (uint32_t(set) & uint32_t(t)) != 0;
 }
+
+/// What the table says of an operator by its name (traits.cpp).
+Trait namedTraits(std::string_view full_name);
 
 /// Why a program that nobody vouches for may not call an operator (see policy.h).
 enum class Restriction : uint8_t {
@@ -92,6 +99,11 @@ class Operator {
 
   bool hasSideEffects() const { return has(traits_, Trait::SideEffect); }
   bool isDeterministic() const { return !has(traits_, Trait::Nondeterministic); }
+  bool neverRaises() const { return has(traits_, Trait::NeverRaises); }
+  bool neverRaisesOnFloats() const { return has(traits_, Trait::NeverRaisesOnFloats); }
+  bool mayShareArguments() const { return has(traits_, Trait::MayShareArguments); }
+  /// Whether each element of the result depends on the elements of the arguments at its place only (PyTorch's tag).
+  bool isPointwise() const { return has(traits_, Trait::Pointwise); }
   /// Whether some argument is written to.
   bool isMutable() const { return mutable_; }
   /// No write, no side effect, deterministic, no alias annotation on a result.

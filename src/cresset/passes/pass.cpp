@@ -7,7 +7,7 @@ namespace cresset {
 
 std::span<const PassInfo> allPasses() {
   static constexpr PassInfo kPasses[] = {
-#define PASS(function, name, description) {name, description, function},
+#define PASS(function, name, preserves, description) {name, description, Preserves::preserves, function},
 #include "cresset/passes/passes.def"
 #undef PASS
   };

@@ -1,7 +1,7 @@
 // Passes: rewrites of a graph, one per file, listed in passes.def.
 //
 // A pass does one thing in deterministic order and returns whether it changed anything. It never times, dumps or
-// verifies: whoever runs it does.
+// verifies: whoever runs it does (pipeline.h).
 #pragma once
 
 #include <span>
@@ -11,13 +11,22 @@
 
 namespace cresset {
 
-#define PASS(function, name, description) bool function(Graph& graph);
+/// What stays the same for every execution of the graph, beside its meaning.
+enum class Preserves : uint8_t {
+  Nothing = 0,
+  Derivatives = 1,  // autograd can differentiate what comes out, with the same result; else only for regions without
+  Bits = 2,         // of results and, with Derivatives, of gradients
+  All = 3,
+};
+
+#define PASS(function, name, preserves, description) bool function(Graph& graph);
 #include "cresset/passes/passes.def"
 #undef PASS
 
 struct PassInfo {
   std::string_view name;  // "inline"
   std::string_view description;
+  Preserves preserves;
   bool (*run)(Graph& graph);
 };
 

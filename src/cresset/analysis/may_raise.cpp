@@ -1,0 +1,102 @@
+#include "cresset/analysis/may_raise.h"
+
+#include <ATen/core/jit_type.h>
+
+#include <algorithm>
+
+#include "cresset/ir/constants.h"
+#include "cresset/ops/operator.h"
+
+namespace cresset {
+
+namespace {
+
+/// A value of a type that is not Optional can be None for wrong casts only, which raise by themselves.
+bool isNeverNone(const c10::TypePtr& type) {
+  return type->kind() != c10::TypeKind::OptionalType && type->kind() != c10::TypeKind::NoneType &&
+         type->kind() != c10::TypeKind::AnyType && type->kind() != c10::TypeKind::UnionType;
+}
+
+/// Operators for which numbers and types decide: division by a number other than zero, the size of a known dimension.
+bool mayRaiseForConstants(const Node& node, const Operator& op) {
+  const std::string& name = op.fullName();
+  const auto isNonZero = [](const Value* value) {
+    const auto constant = toIValue(value);
+    return constant && ((constant->isInt() && constant->toInt() != 0) ||
+                        (constant->isDouble() && constant->toDouble() != 0));
+  };
+  if (name == "aten::floordiv.int" || name == "aten::remainder.int" || name == "aten::div.int" ||
+      name == "aten::div.float" || name == "aten::__round_to_zero_floordiv.int")
+    return !isNonZero(node.input(1));
+  if (name == "aten::__range_length") return !isNonZero(node.input(2));
+  if (name == "aten::slice.t") return !isNonZero(node.input(3));
+  if (name == "aten::_unwrap_optional") return !isNeverNone(node.input(0)->type());
+  if (name == "aten::size" || name == "aten::numel" || name == "aten::stride") {
+    // Nested tensors have no sizes; a tensor of known rank is not nested.
+    const auto tensor = node.input(0)->type()->cast<c10::TensorType>();
+    return !tensor || !tensor->dim();
+  }
+  if (name == "aten::size.int") {
+    const auto tensor = node.input(0)->type()->cast<c10::TensorType>();
+    const auto index = constantAs<int64_t>(node.input(1));
+    if (!tensor || !tensor->dim() || !index) return true;
+    const auto rank = static_cast<int64_t>(*tensor->dim());
+    return *index < -rank || *index >= rank;
+  }
+  return true;
+}
+
+/// An operator on one tensor of floating-point numbers, element by element, with numbers known: every element has a
+/// result.
+bool isTotalOnFloats(const Node& node, const Operator& op) {
+  if (!op.neverRaisesOnFloats()) return false;
+  const auto tensor = node.input(0)->type()->cast<c10::TensorType>();
+  if (!tensor || !tensor->dim() || !(tensor->scalarType() == at::kFloat || tensor->scalarType() == at::kDouble))
+    return false;
+  const auto inputs = node.inputs();
+  return std::all_of(++inputs.begin(), inputs.end(), [](const Value* input) {
+    const auto constant = toIValue(input);
+    return constant && (constant->isInt() || constant->isDouble());
+  });
+}
+
+}  // namespace
+
+bool mayRaise(const Node& node) {
+  switch (node.kind()) {
+    case prim::Constant:
+    case prim::Uninitialized:
+    case prim::TupleConstruct:
+    case prim::TupleUnpack:
+    case prim::TupleIndex:  // its index is constant, and the verifier looks at it
+    case prim::TupleSlice:
+    case prim::ListConstruct:
+    case prim::EmptyListLiteral:
+    case prim::CreateObject:
+    case prim::GetAttr:
+    case prim::SetAttr:
+    case prim::isinstance:
+    case prim::unchecked_cast:
+      return false;
+    case prim::DictConstruct:  // keys are hashed
+      return std::any_of(node.inputs().begin(), node.inputs().end(), [](const Value* input) {
+        return input->type()->kind() == c10::TypeKind::TensorType;
+      });
+    case prim::If:
+    case prim::Loop:
+      for (const Block* block : node.blocks()) {
+        for (const Node* inner : block->nodes()) {
+          if (mayRaise(*inner)) return true;
+        }
+      }
+      return false;
+    default:
+      break;
+  }
+  if (isStructural(node.kind())) return true;
+  const Operator* op = operatorOf(const_cast<Node&>(node));
+  if (!op) return true;
+  return !op->neverRaises() && mayRaiseForConstants(node, *op) && !isTotalOnFloats(node, *op);
+}
+
+}  // namespace cresset

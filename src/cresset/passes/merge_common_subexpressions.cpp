@@ -1,0 +1,138 @@
+// Common subexpression elimination: a node that computes what another, which runs before it on every way, has computed
+// gives way to that one's results. In nested blocks too.
+//
+// Two such nodes must read memory that nobody writes to, draw no random numbers and have no effects. If their results
+// are memory, then sharing must not show: nobody writes to it, at most one of the two leaves the graph. And no gradient
+// may flow into them: gradients of merged values are summed before, not after, they go through the operator, which gives
+// other bits.
+#include <ATen/core/jit_type.h>
+
+#include <algorithm>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "cresset/analysis/alias.h"
+#include "cresset/analysis/gradients.h"
+#include "cresset/ir/same_graph.h"
+#include "cresset/ops/operator.h"
+#include "cresset/passes/pass.h"
+
+namespace cresset {
+namespace {
+
+size_t mix(size_t seed, size_t value) {
+  return seed ^ (value + 0x9e3779b97f4a7c15 + (seed << 6) + (seed >> 2));
+}
+
+size_t hashOfNode(const Node* node) {
+  size_t hash = node->kind();
+  for (const Value* input : node->inputs()) hash = mix(hash, input->unique());
+  return mix(hash, node->attributes().size());
+}
+
+bool computesSame(const Node* a, const Node* b) {
+  if (a->kind() != b->kind() || a->inputs().size() != b->inputs().size() || a->outputs().size() != b->outputs().size() ||
+      a->attributes().size() != b->attributes().size())
+    return false;
+  for (size_t i = 0; i < a->inputs().size(); ++i) {
+    if (a->inputs()[i] != b->inputs()[i]) return false;
+  }
+  for (size_t i = 0; i < a->outputs().size(); ++i) {
+    if (*a->outputs()[i]->type() != *b->outputs()[i]->type()) return false;
+  }
+  return std::all_of(a->attributes().begin(), a->attributes().end(), [&](const auto& attribute) {
+    const Attribute* other = b->findAttribute(attribute.first);
+    return other && sameAttribute(attribute.second, *other);
+  });
+}
+
+class Merger {
+ public:
+  explicit Merger(Graph& graph) : memory_(graph) {}
+
+  bool run(Block* block) {
+    std::vector<size_t> added;  // hashes that this block put into the table
+    for (Node* node : block->nodesSafely()) {
+      for (Block* inner : node->blocks()) run(inner);
+      if (!isCandidate(node)) continue;
+      const size_t hash = hashOfNode(node);
+      auto& nodes = seen_[hash];
+      const auto found =
+          std::find_if(nodes.begin(), nodes.end(), [&](Node* earlier) { return computesSame(earlier, node); });
+      if (found == nodes.end()) {
+        nodes.push_back(node);
+        added.push_back(hash);
+      } else if (mayShareResults(*found, node)) {
+        merge(*found, node);
+      }
+    }
+    for (size_t hash : added) seen_[hash].pop_back();
+    return changed_;
+  }
+
+ private:
+  bool isCandidate(const Node* node) {
+    if (!node->blocks().empty() || node->outputs().empty()) return false;
+    bool computes = false;  // autograd sees a computation, not only a value that is handed on
+    switch (node->kind()) {
+      case prim::Constant:  // constants have a pool of their own
+      case prim::Uninitialized:
+      case prim::CreateObject:
+        return false;
+      case prim::TupleConstruct:
+      case prim::TupleUnpack:
+      case prim::TupleIndex:
+      case prim::TupleSlice:
+      case prim::ListConstruct:
+      case prim::ListUnpack:
+      case prim::isinstance:
+      case prim::unchecked_cast:
+      case prim::GetAttr:
+        break;
+      default: {
+        if (isStructural(node->kind())) return false;
+        const Operator* op = operatorOf(const_cast<Node&>(*node));
+        if (!op || op->isMutable() || op->hasSideEffects() || !op->isDeterministic()) return false;
+        computes = true;
+      }
+    }
+    if (memory_.isMutable(node) || memory_.hasSideEffects(node) || memory_.readsWritten(node)) return false;
+    return std::none_of(node->outputs().begin(), node->outputs().end(), [&](const Value* output) {
+      return (computes && mayRequireGrad(output->type())) || memory_.hasWriters(output);
+    });
+  }
+
+  bool leaves(const Value* value) { return leaving_.contains(value) || memory_.escapes(value); }
+
+  bool mayShareResults(const Node* kept, const Node* other) {
+    if (kept->kind() == prim::GetAttr || kept->kind() == prim::TupleUnpack || kept->kind() == prim::TupleIndex ||
+        kept->kind() == prim::ListUnpack || kept->kind() == prim::unchecked_cast)
+      return true;  // they give what was there before, the same one each time
+    for (size_t i = 0; i < kept->outputs().size(); ++i) {
+      if (leaves(kept->outputs()[i]) && leaves(other->outputs()[i])) return false;
+    }
+    return true;
+  }
+
+  void merge(Node* kept, Node* other) {
+    for (size_t i = 0; i < kept->outputs().size(); ++i) {
+      if (leaves(other->output(i))) leaving_.insert(kept->output(i));
+      other->output(i)->replaceAllUsesWith(kept->output(i));
+    }
+    other->destroy();
+    changed_ = true;
+  }
+
+  AliasDb memory_;
+  std::unordered_map<size_t, std::vector<Node*>> seen_;
+  std::unordered_set<const Value*> leaving_;  // stand for values that leave the graph
+  bool changed_ = false;
+};
+
+}  // namespace
+
+bool mergeCommonSubexpressions(Graph& graph) {
+  return Merger(graph).run(graph.block());
+}
+
+}  // namespace cresset

@@ -1,0 +1,149 @@
+// Constant propagation: nodes whose inputs are all constants are computed, branches whose condition is constant give
+// way to the block that runs, loops that run no turn vanish.
+//
+// Only values that can't change are folded (numbers, bools, strings, devices, None, tuples of them), by operators that
+// neither read nor write anything but their arguments. A computation that raises stays, since it raises where and when
+// it is reached. Results that a short program could make huge (strings, mostly) are left alone.
+#include <ATen/core/ivalue.h>
+#include <ATen/core/jit_type.h>
+
+#include <algorithm>
+
+#include "cresset/ir/constants.h"
+#include "cresset/ops/operator.h"
+#include "cresset/passes/pass.h"
+
+namespace cresset {
+namespace {
+
+constexpr int64_t kMaxLength = 4096;  // of strings, and of numbers that may be lengths of strings
+
+bool isImmutable(const c10::IValue& value) {
+  if (value.isTuple()) {
+    const auto& elements = value.toTupleRef().elements();
+    return std::all_of(elements.begin(), elements.end(), isImmutable);
+  }
+  return value.isInt() || value.isDouble() || value.isBool() || value.isString() || value.isNone() ||
+         value.isComplexDouble() || value.isDevice();
+}
+
+bool givesImmutable(const c10::Type& type) {
+  switch (type.kind()) {
+    case c10::TypeKind::IntType:
+    case c10::TypeKind::FloatType:
+    case c10::TypeKind::BoolType:
+    case c10::TypeKind::ComplexType:
+    case c10::TypeKind::NumberType:
+    case c10::TypeKind::StringType:
+    case c10::TypeKind::NoneType:
+    case c10::TypeKind::DeviceObjType:
+      return true;
+    case c10::TypeKind::TupleType:
+    case c10::TypeKind::OptionalType: {
+      const auto inner = type.containedTypes();
+      return std::all_of(inner.begin(), inner.end(), [](const c10::TypePtr& t) { return givesImmutable(*t); });
+    }
+    default:
+      return false;
+  }
+}
+
+bool isShort(const c10::IValue& value, bool may_be_length) {
+  if (value.isString()) return static_cast<int64_t>(value.toStringRef().size()) <= kMaxLength;
+  return !may_be_length || !value.isInt() || (value.toInt() <= kMaxLength && value.toInt() >= -kMaxLength);
+}
+
+class Propagator {
+ public:
+  bool run(Block* block) {
+    for (Node* node = block->nodes().front(); node != block->returnNode();) {
+      Node* next = node->next();
+      if (node->kind() == prim::If) {
+        next = visitIf(node);
+      } else if (node->kind() == prim::Loop && runsNoTurn(node)) {
+        for (size_t i = 0; i < node->outputs().size(); ++i) node->output(i)->replaceAllUsesWith(node->input(i + 2));
+        node->destroy();
+        changed_ = true;
+      } else if (node->blocks().empty()) {
+        fold(node);
+      } else {
+        for (Block* inner : node->blocks()) run(inner);
+      }
+      node = next;
+    }
+    return changed_;
+  }
+
+ private:
+  /// Gives the node to go on with.
+  Node* visitIf(Node* node) {
+    const auto condition = constantAs<bool>(node->input(0));
+    if (!condition) {
+      for (Block* inner : node->blocks()) run(inner);
+      return node->next();
+    }
+    changed_ = true;
+    Block* taken = node->blocks()[*condition ? 0 : 1];
+    Node* first = nullptr;
+    for (Node* inner : taken->nodesSafely()) {
+      inner->moveBefore(node);
+      if (!first) first = inner;
+    }
+    for (size_t i = 0; i < node->outputs().size(); ++i) node->output(i)->replaceAllUsesWith(taken->outputs()[i]);
+    Node* next = node->next();
+    node->destroy();
+    return first ? first : next;
+  }
+
+  static bool runsNoTurn(const Node* loop) {
+    const auto count = constantAs<int64_t>(loop->input(0));
+    const auto condition = constantAs<bool>(loop->input(1));
+    return (count && *count <= 0) || (condition && !*condition);
+  }
+
+  void fold(Node* node) {
+    if (isStructural(node->kind()) || node->outputs().empty()) return;
+    for (const Value* output : node->outputs()) {
+      if (!givesImmutable(*output->type())) return;
+    }
+    for (const Value* input : node->inputs()) {
+      if (!isConstant(input)) return;
+    }
+    const Operator* op = operatorOf(*node);
+    if (!op || !op->kernel() || !op->isPure() || op->schema().is_vararg() || op->schema().is_varret()) return;
+    const bool gives_string = node->output(0)->type()->kind() == c10::TypeKind::StringType;
+    Stack stack;
+    for (const Value* input : node->inputs()) {
+      auto value = toIValue(input);
+      if (!value || !isImmutable(*value) || !isShort(*value, gives_string)) return;
+      stack.push_back(std::move(*value));
+    }
+    try {
+      op->call(stack, stack.size());
+    } catch (const std::exception&) {
+      return;
+    }
+    if (stack.size() != node->outputs().size() || !std::all_of(stack.begin(), stack.end(), isImmutable)) return;
+    Graph& graph = node->graph();
+    const InsertPointGuard guard(graph, node);
+    for (size_t i = 0; i < stack.size(); ++i) {
+      const c10::TypePtr type = stack[i].isNone() ? node->output(i)->type() : c10::TypePtr();
+      Value* constant = graph.insertConstant(stack[i], type);
+      constant->node()->copyLocation(node);
+      if (node->output(i)->hasDebugName()) constant->setDebugName(node->output(i)->debugName());
+      node->output(i)->replaceAllUsesWith(constant);
+    }
+    node->destroy();
+    changed_ = true;
+  }
+
+  bool changed_ = false;
+};
+
+}  // namespace
+
+bool propagateConstants(Graph& graph) {
+  return Propagator().run(graph.block());
+}
+
+}  // namespace cresset
