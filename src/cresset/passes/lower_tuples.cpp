@@ -126,7 +126,7 @@ bool splitCarried(Node* node, size_t i) {
   {
     std::vector<Value*> elements;
     for (size_t k = 0; k < count; ++k) elements.push_back(body->insertInput(i + 2 + k)->setType(types[k]));
-    const InsertPointGuard guard(graph, body->paramNode()->next());
+    const InsertPointGuard guard(graph, body->nodes().front());
     carried->replaceAllUsesWith(construct(graph, carried->type(), elements));
     body->eraseInput(i + 1);
   }
