@@ -24,9 +24,10 @@ LAYERS = {
     "frontend": ["program"],
     "interpreter": ["program"],
     "passes": ["analysis", "interpreter"],
+    "executor": ["passes"],
     "tracer": ["passes"],
     "archive": ["frontend", "interpreter"],
-    "module": ["archive", "passes", "tracer"],
+    "module": ["archive", "executor", "tracer"],
     "python": ["module"],
 }
 # The umbrella headers of the public API stand beside the folders.

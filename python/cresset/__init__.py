@@ -26,6 +26,14 @@ from ._decorators import (
 )
 from ._errors import ArchiveError, CompileError, Error, InternalError, LimitError, UserError
 from ._objects import RecursiveScriptModule, ScriptModule, ScriptObject
+from ._optimization import (
+    explain,
+    get_execution_mode,
+    last_executed_optimized_graph,
+    optimized_execution,
+    set_fusion_strategy,
+    set_execution_mode,
+)
 from ._program import CompilationUnit
 from ._runtime import (
     Limits,
@@ -67,16 +75,20 @@ __all__ = [
     "TracingCheckError",
     "UserError",
     "annotate",
+    "explain",
     "export",
     "fork",
     "function_from_graph",
+    "get_execution_mode",
     "get_num_fork_threads",
     "ignore",
     "interface",
     "is_scripting",
     "is_tracing",
     "isinstance",
+    "last_executed_optimized_graph",
     "load",
+    "optimized_execution",
     "parse_ir",
     "parse_schema",
     "parse_type",
@@ -85,6 +97,8 @@ __all__ = [
     "script",
     "script_if_tracing",
     "script_method",
+    "set_execution_mode",
+    "set_fusion_strategy",
     "set_num_fork_threads",
     "trace",
     "trace_module",

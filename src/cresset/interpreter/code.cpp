@@ -77,16 +77,6 @@ struct ScalarTable {
   }
 };
 
-class CodeExecutable final : public Executable {
- public:
-  explicit CodeExecutable(std::shared_ptr<const Code> code) : code_(std::move(code)) {}
-  void run(Stack& stack) const override { runCode(*code_, stack); }
-  const Code* code() const override { return code_.get(); }
-
- private:
-  std::shared_ptr<const Code> code_;
-};
-
 }  // namespace
 
 const OpInfo& opInfo(Op op) {
@@ -150,12 +140,6 @@ std::string Code::attributeName(const Instruction* instruction) const {
   });
   if (it == attributes.end() || it->instruction != index) return "an attribute";
   return cresset::toString(*it->type) + "." + it->type->getAttributeName(it->slot);
-}
-
-std::shared_ptr<const Executable> compileFunction(Function& function) {
-  if (const auto& policy = function.program().rules().policy) policy->check(*function.graph());
-  return std::make_shared<CodeExecutable>(
-      emitCode(*function.graph(), function.name(), function.program().weak_from_this()));
 }
 
 }  // namespace cresset

@@ -9,7 +9,11 @@ namespace cresset {
 bool Pipeline::run(std::string_view name) {
   const PassInfo* pass = findPass(name);
   if (!pass) throw UserError("there is no pass '" + std::string(name) + "'");
-  const bool changed = pass->run(graph_);
+  return run(name, pass->run);
+}
+
+bool Pipeline::run(std::string_view, const std::function<bool(Graph&)>& with) {
+  const bool changed = with(graph_);
   changed_ |= changed;
   return changed;
 }

@@ -22,6 +22,8 @@ class Pipeline {
 
   /// Whether the pass changed anything. Throws UserError if there is no such pass.
   bool run(std::string_view pass);
+  /// Runs `with` in the pass's place: the pass with arguments of its own.
+  bool run(std::string_view pass, const std::function<bool(Graph&)>& with);
   /// Runs `passes` until none of them changes anything, at most `times` times.
   void repeat(int times, const std::function<void()>& passes);
 

@@ -40,10 +40,10 @@ bool simplifyIf(Node* node) {
       }
       replacement = a;
     } else if (output->hasUses()) {
-      const auto x = constantAs<bool>(a), y = constantAs<bool>(b);
-      const bool are_bools = output->type()->kind() == c10::TypeKind::BoolType && x && y && *x != *y;
+      const auto x = toIValue(a), y = toIValue(b);
+      const bool are_bools = x && y && x->isBool() && y->isBool() && x->toBool() != y->toBool();
       if (!are_bools) continue;
-      if (*x) {
+      if (x->toBool()) {
         replacement = node->input(0);
       } else {
         Graph& graph = node->graph();

@@ -1,4 +1,4 @@
-// What a Function runs as. Declared here, below the engines, and defined by interpreter/ (later executor/): this is the
+// What a Function runs as. Declared here, below the engines, and defined by executor/: this is the
 // one place where a lower layer reaches a higher one, at link time.
 #pragma once
 

@@ -15,6 +15,7 @@
 #include "cresset/archive/code_printer.h"
 #include "cresset/interpreter/futures.h"
 #include "cresset/interpreter/interpreter.h"
+#include "cresset/executor/executor.h"
 #include "cresset/passes/pass.h"
 #include "cresset/tracer/tracer.h"
 
@@ -394,6 +395,34 @@ PyObject* disassembleMethod(PyObject* self, PyObject*) {
   });
 }
 
+/// The optimized graph that a call with these arguments would run.
+PyObject* graphForArguments(PyObject* self, PyObject* args, PyObject* kwargs) {
+  return guarded([&] {
+    Target& target = *asCallable(self)->target;
+    const Signature& signature = signatureOf(target);
+    std::vector<PyObject*> values;
+    const auto count = static_cast<size_t>(PyTuple_GET_SIZE(args));
+    for (size_t i = 0; i < count; ++i) values.push_back(PyTuple_GET_ITEM(args, static_cast<Py_ssize_t>(i)));
+    py::list names;
+    if (kwargs) {
+      for (auto [name, value] : py::reinterpret_borrow<py::dict>(kwargs)) {
+        names.append(name);
+        values.push_back(value.ptr());
+      }
+    }
+    py::tuple keywords(names);
+    Stack stack;
+    if (target.self) stack.emplace_back(target.self);
+    bindArguments(stack, signature, values.data(), count, {values.data() + count, keywords.ptr()});
+    std::shared_ptr<Graph> graph;
+    {
+      py::gil_scoped_release no_gil;
+      graph = graphFor(*target.function, std::move(stack))->copy();
+    }
+    return graphToPython(graph).release().ptr();
+  });
+}
+
 /// cresset.save(self, …): the function becomes the forward of a module.
 PyObject* save(PyObject* self, PyObject* args, PyObject* kwargs, const char* function) {
   return guarded([&] {
@@ -445,6 +474,9 @@ PyGetSetDef getters[] = {
 
 PyMethodDef methods[] = {
     {"disassemble", disassembleMethod, METH_NOARGS, "The bytecode, one instruction per line."},
+    {"graph_for", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(graphForArguments)),
+     METH_VARARGS | METH_KEYWORDS,
+     "The optimized graph that a call with these arguments runs once plans are used; see cresset.explain."},
     {"save", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(saveFile)), METH_VARARGS | METH_KEYWORDS,
      "Saves a module whose forward is this function; see cresset.save."},
     {"save_to_buffer", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(saveToBuffer)),

@@ -119,6 +119,7 @@ void bindGraph(py::module_& module);
 void bindProgram(py::module_& module);
 void bindHost(py::module_& module);
 void bindTracing(py::module_& module);
+void bindExecuting(py::module_& module);
 /// Before scripts run on this thread: makes Ctrl-C reach them, and their operators' warnings reach Python.
 void prepareThread();
 /// Whether Python can no longer be called.

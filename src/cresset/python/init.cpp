@@ -23,5 +23,6 @@ PYBIND11_MODULE(_C, module) {
   bindScript(module);
   bindModules(module);
   bindTracing(module);
+  bindExecuting(module);
   module.attr("__version__") = CRESSET_VERSION;
 }

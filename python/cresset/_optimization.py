@@ -1,0 +1,110 @@
+"""How functions run: modes, and what the executor made of a function."""
+
+import contextlib
+from dataclasses import dataclass, field
+
+from . import _C
+from ._errors import UserError
+
+
+def set_execution_mode(mode):
+    """Chooses how calls run, for the whole process: `"interpret"` or `"optimize"`.
+
+    `"interpret"` runs programs as they were written. `"optimize"`, the default, runs plans from a function's second call
+    on: graphs that passes have rewritten for the kinds of arguments that calls bring. Results are the same, to the last
+    bit. Calls that run already are not affected.
+    """
+    _C._set_execution_mode(mode)
+
+
+def get_execution_mode():
+    """The mode that `set_execution_mode` chose."""
+    return _C._get_execution_mode()
+
+
+@contextlib.contextmanager
+def optimized_execution(should_optimize):
+    """Within this context, calls of this thread use plans (True) or run programs as they were written (False).
+
+    With `set_execution_mode("interpret")` no call uses plans. torch.jit's name.
+    """
+    before = _C._get_thread_optimizes()
+    _C._set_thread_optimizes(bool(should_optimize))
+    try:
+        yield
+    finally:
+        _C._set_thread_optimizes(before)
+
+
+def last_executed_optimized_graph():
+    """The graph of the plan that ran last on this thread, as a copy; None if no plan has run."""
+    return _C._last_executed_optimized_graph()
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One specialization of a function."""
+
+    #: The state of the thread that the plan is for: grad mode and inference mode.
+    ambient: str
+    #: What calls must bring to run it, one text per tensor, optional value or bool: `"x: Float(*, *)"`. Attributes of
+    #: modules that the plan reads when it is entered stand behind the arguments.
+    inputs: list
+    #: How many nodes its graph has.
+    nodes: int
+    #: The optimized graph.
+    graph: object = field(repr=False)
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """What the executor made of a function; printed, it is a text for people."""
+
+    function: str
+    #: Why calls don't use plans; empty if they do.
+    state: str
+    #: Nodes of the function's own graph with calls inlined; 0 before the first plan.
+    nodes: int
+    plans: list
+
+    def __str__(self):
+        lines = [f"{self.function}:" + (f" {self.state}" if self.state else "")]
+        if self.nodes:
+            lines.append(f"  {self.nodes} nodes as written, calls inlined")
+        for number, plan in enumerate(self.plans):
+            lines.append(f"  plan {number}: {plan.nodes} nodes, for {plan.ambient} and")
+            lines += [f"    {text}" for text in plan.inputs] or ["    any arguments"]
+        return "\n".join(lines)
+
+
+def explain(function):
+    """Which plans a script function, method or module (its `forward`) has, and what each was made for.
+
+    Returns an `Explanation`; `print(cresset.explain(f))` shows it.
+    """
+    if not isinstance(function, (_C.ScriptFunction, _C.ScriptMethod)):
+        function = getattr(function, "forward", None)
+    if not isinstance(function, (_C.ScriptFunction, _C.ScriptMethod)):
+        raise UserError("cresset.explain takes a script function, a script method or a module whose forward is one")
+    report = _C._explain(function)
+    return Explanation(
+        report["function"], report["state"], report["nodes"], [Plan(**plan) for plan in report["plans"]]
+    )
+
+
+_fusion_strategy = [("STATIC", 2), ("DYNAMIC", 10)]
+
+
+def set_fusion_strategy(strategy):
+    """Accepts torch.jit's list of `("STATIC" | "DYNAMIC", depth)` and returns the one before.
+
+    It says how often torch.jit may compile anew for new sizes. Cresset's plans hold for all sizes, so that it changes
+    nothing here.
+    """
+    global _fusion_strategy
+    strategy = [(str(kind), int(depth)) for kind, depth in strategy]
+    for kind, _ in strategy:
+        if kind not in ("STATIC", "DYNAMIC"):
+            raise UserError(f'A fusion strategy is a list of ("STATIC", depth) and ("DYNAMIC", depth), not "{kind}"')
+    before, _fusion_strategy = _fusion_strategy, strategy
+    return before

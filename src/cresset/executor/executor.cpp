@@ -1,0 +1,221 @@
+#include "cresset/executor/executor.h"
+
+#include <ATen/core/jit_type.h>
+
+#include <atomic>
+#include <mutex>
+
+#include "cresset/executor/mode.h"
+#include "cresset/interpreter/interpreter.h"
+#include "cresset/interpreter/profile.h"
+#include "cresset/ops/policy.h"
+#include "cresset/support/error.h"
+
+namespace cresset {
+
+namespace {
+
+/// Fewer nodes than this leave nothing to gain: choosing a plan would cost more than it saves.
+constexpr size_t kMinNodes = 4;
+
+thread_local const Plan* last_plan = nullptr;  // for comparing only
+thread_local std::weak_ptr<Graph> last_graph;
+
+bool isTooSmall(const Graph& graph) {
+  size_t count = 0;
+  for (const Node* node : graph.nodes()) {
+    if (node->kind() == prim::Constant) continue;
+    if (!node->blocks().empty() || node->kind() == prim::CallFunction || node->kind() == prim::CallMethod) return false;
+    ++count;
+  }
+  return count < kMinNodes;
+}
+
+class Executor final : public Executable {
+ public:
+  explicit Executor(Function& function)
+      : function_(function),
+        reference_(emitCode(*function.graph(), function.name(), function.program().weak_from_this())),
+        state_(isTooSmall(*function.graph()) ? State::TooSmall : State::Fresh) {}
+
+  ~Executor() override {
+    const Entry* entry = first_.load(std::memory_order_relaxed);
+    while (entry) delete std::exchange(entry, entry->next);
+  }
+
+  const Code* code() const override { return reference_.get(); }
+
+  void run(Stack& stack) const override {
+    const State state = state_.load(std::memory_order_acquire);
+    if (state == State::Fresh) {
+      State expected = State::Fresh;  // another thread may be further already
+      state_.compare_exchange_strong(expected, State::Used, std::memory_order_acq_rel);
+    } else if (state == State::Used || state == State::Prepared) {
+      if (const Plan* plan = planFor(stack)) {
+        if (last_.load(std::memory_order_relaxed) != plan) last_.store(plan, std::memory_order_relaxed);
+        if (last_plan != plan) {
+          last_plan = plan;
+          last_graph = plan->graph;
+        }
+        return runCode(*plan->code, stack);
+      }
+    }
+    runCode(*reference_, stack);
+  }
+
+  /// The plan for the arguments at the end of the stack; reads the plan's attributes onto it. Null, and the stack is as
+  /// it was, if the program is to run as it was written.
+  const Plan* planFor(Stack& stack) const {
+    if (executionMode() != ExecutionMode::Optimize || !getGraphExecutorOptimize()) return nullptr;
+    if (reference_->limits.any() || threadLimits().any() || ScriptProfile::isWanted()) return nullptr;
+    const PreparedFunction* prepared = preparedFunction();
+    if (!prepared || stack.size() < reference_->num_inputs) return nullptr;
+    Signature signature;
+    if (!prepared->reader.read(stack, signature)) return nullptr;
+    size_t count = 0;
+    const Entry* first = first_.load(std::memory_order_acquire);
+    for (const Entry* entry = first; entry; entry = entry->next, ++count) {
+      if (entry->plan->signature == signature) return entry->plan.get();
+    }
+    const Plan* made = count < kMaxPlans ? makePlanFor(signature) : nullptr;
+    if (!made) stack.resize(stack.size() - prepared->reader.attributes().size());
+    return made;
+  }
+
+  ExecutionReport report() const {
+    ExecutionReport report;
+    report.function = function_.qualname().qualifiedName();
+    switch (state_.load(std::memory_order_acquire)) {
+      case State::TooSmall:
+        report.state = "too small to gain from a plan";
+        break;
+      case State::Fresh:
+        report.state = "not called yet";
+        break;
+      case State::Used:
+        report.state = "called once: plans are made from the second call on";
+        break;
+      case State::Failed:
+        report.state = "plans are off: " + failure_;
+        break;
+      case State::Prepared:
+        break;
+    }
+    const PreparedFunction* prepared = prepared_ptr_.load(std::memory_order_acquire);
+    if (!prepared) return report;
+    report.num_nodes = prepared->num_nodes;
+    size_t count = 0;
+    for (const Entry* entry = first_.load(std::memory_order_acquire); entry; entry = entry->next, ++count)
+      report.plans.insert(report.plans.begin(), describePlan(*prepared, *entry->plan));
+    if (count >= kMaxPlans)
+      report.state = "there are " + std::to_string(count) + " plans; calls of other kinds run the program as written";
+    return report;
+  }
+
+  const Plan* last() const { return last_.load(std::memory_order_relaxed); }
+
+ private:
+  enum class State { TooSmall, Fresh, Used, Prepared, Failed };
+  struct Entry {
+    std::unique_ptr<const Plan> plan;
+    const Entry* next;
+  };
+
+  const PreparedFunction* preparedFunction() const {
+    if (const PreparedFunction* ready = prepared_ptr_.load(std::memory_order_acquire)) return ready;
+    const std::lock_guard lock(mutex_);
+    if (state_.load(std::memory_order_relaxed) == State::Failed) return nullptr;
+    if (!prepared_) {
+      try {
+        prepared_ = prepareFunction(function_);
+      } catch (const std::exception& error) {
+        fail(error);
+        return nullptr;
+      }
+      prepared_ptr_.store(prepared_.get(), std::memory_order_release);
+      state_.store(State::Prepared, std::memory_order_release);
+    }
+    return prepared_.get();
+  }
+
+  const Plan* makePlanFor(const Signature& signature) const {
+    const std::lock_guard lock(mutex_);
+    size_t count = 0;
+    for (const Entry* entry = first_.load(std::memory_order_relaxed); entry; entry = entry->next, ++count) {
+      if (entry->plan->signature == signature) return entry->plan.get();  // another thread was faster
+    }
+    if (count >= kMaxPlans || state_.load(std::memory_order_relaxed) == State::Failed) return nullptr;
+    try {
+      auto* entry = new Entry{makePlan(function_, *prepared_, signature), first_.load(std::memory_order_relaxed)};
+      first_.store(entry, std::memory_order_release);
+      return entry->plan.get();
+    } catch (const std::exception& error) {
+      fail(error);
+      return nullptr;
+    }
+  }
+
+  /// The program itself still runs, so a fault of the optimizer costs speed only. explain() tells; tests look for it.
+  void fail(const std::exception& error) const {
+    failure_ = error.what();
+    state_.store(State::Failed, std::memory_order_release);
+  }
+
+  static ExecutionReport::PlanReport describePlan(const PreparedFunction& prepared, const Plan& plan) {
+    ExecutionReport::PlanReport report;
+    report.ambient = AmbientState::of(plan.signature[0]).toString();
+    size_t word = 1;
+    const auto add = [&](const std::string& name, const c10::Type& type) {
+      for (size_t i = numWords(type); i > 0; --i)
+        report.inputs.push_back(name + ": " + InputKind::of(plan.signature[word++]).toString());
+    };
+    const auto inputs = prepared.graph->inputs();
+    for (size_t i = 0; i < prepared.reader.arguments().size(); ++i)
+      add(inputs[i]->debugName(), *prepared.reader.arguments()[i]);
+    for (const AttributePath& path : prepared.reader.attributes()) add(path.name, *path.type);
+    report.graph = plan.graph;
+    report.num_nodes = plan.graph->numNodes();
+    return report;
+  }
+
+  Function& function_;
+  std::shared_ptr<const Code> reference_;
+  mutable std::atomic<State> state_;
+  mutable std::mutex mutex_;  // held while something is prepared or made
+  mutable std::shared_ptr<const PreparedFunction> prepared_;
+  mutable std::atomic<const PreparedFunction*> prepared_ptr_{nullptr};
+  mutable std::atomic<const Entry*> first_{nullptr};  // newest first
+  mutable std::atomic<const Plan*> last_{nullptr};
+  mutable std::string failure_;  // written before the state is
+};
+
+const Executor& executorOf(Function& function) {
+  return static_cast<const Executor&>(function.executable());
+}
+
+}  // namespace
+
+std::shared_ptr<const Executable> compileFunction(Function& function) {
+  if (const auto& policy = function.program().rules().policy) policy->check(*function.graph());
+  return std::make_shared<Executor>(function);
+}
+
+ExecutionReport explain(Function& function) {
+  return executorOf(function).report();
+}
+
+std::shared_ptr<Graph> graphFor(Function& function, Stack arguments) {
+  const Plan* plan = executorOf(function).planFor(arguments);
+  return plan ? plan->graph : function.graph();
+}
+
+std::shared_ptr<Graph> lastExecutedOptimizedGraph(Function& function) {
+  const Plan* plan = executorOf(function).last();
+  return plan ? plan->graph : nullptr;
+}
+
+std::shared_ptr<Graph> lastExecutedOptimizedGraph() {
+  return last_graph.lock();
+}
+
+}  // namespace cresset

@@ -1,0 +1,49 @@
+// The executor: which code runs a call from outside.
+//
+// The first call of a function runs the program as it was written: many functions are called once, and compiling only
+// what runs keeps starts short. From the second call on, the signature of a call (signature.h) chooses a plan, which is
+// made when its signature is first met. Plans are found without a lock and published whole. Their number is bounded;
+// what comes beyond runs the program as it was written, as do calls that plans don't serve: see SignatureReader::read,
+// runs that a profiler watches or that have a memory limit, and all calls while the mode is Interpret.
+//
+// When plans and when the program itself run shows in nothing but speed.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cresset/executor/plan.h"
+#include "cresset/program/program.h"
+
+namespace cresset {
+
+/// Of one function. A script that takes more kinds of arguments than this would spend its time on compiling.
+inline constexpr size_t kMaxPlans = 16;
+
+/// What explain tells of a function.
+struct ExecutionReport {
+  struct PlanReport {
+    std::string ambient;                // "gradients on"
+    std::vector<std::string> inputs;    // "x: Float(*, *)", "self.weight: Float(*, requires_grad=1)"
+    std::shared_ptr<Graph> graph;       // optimized; must not be changed
+    size_t num_nodes = 0;
+  };
+  std::string function;  // qualified name
+  std::string state;     // why no plans are used, or empty
+  size_t num_nodes = 0;  // of the program's own graph with calls inlined; 0 before the first plan
+  std::vector<PlanReport> plans;
+};
+
+/// Safe to call while other threads call the function.
+ExecutionReport explain(Function& function);
+
+/// The optimized graph that a call with these arguments would run (it is made if needed); the function's own graph if
+/// such a call would run the program as it was written. Must not be changed.
+std::shared_ptr<Graph> graphFor(Function& function, Stack arguments);
+/// The graph of the plan that ran last on any thread; null if none has. Must not be changed.
+std::shared_ptr<Graph> lastExecutedOptimizedGraph(Function& function);
+/// The same for the last call of any function on this thread.
+std::shared_ptr<Graph> lastExecutedOptimizedGraph();
+
+}  // namespace cresset

@@ -1,0 +1,28 @@
+#include "cresset/executor/mode.h"
+
+#include <atomic>
+
+namespace cresset {
+
+namespace {
+std::atomic<ExecutionMode> process_mode{ExecutionMode::Optimize};
+thread_local bool thread_optimizes = true;
+}  // namespace
+
+void setExecutionMode(ExecutionMode mode) {
+  process_mode.store(mode, std::memory_order_relaxed);
+}
+
+ExecutionMode executionMode() {
+  return process_mode.load(std::memory_order_relaxed);
+}
+
+void setGraphExecutorOptimize(bool optimize) {
+  thread_optimizes = optimize;
+}
+
+bool getGraphExecutorOptimize() {
+  return thread_optimizes;
+}
+
+}  // namespace cresset

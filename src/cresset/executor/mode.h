@@ -1,0 +1,20 @@
+// How functions run: which of the engines' tiers a call may use. Results don't depend on it, to the last bit.
+#pragma once
+
+namespace cresset {
+
+enum class ExecutionMode {
+  Interpret,  // the program as it was written, instruction by instruction
+  Optimize,   // plans: graphs that passes have rewritten for the kinds of arguments that calls bring (the default)
+};
+
+/// Of the process. May be called from any thread; calls that run already are not affected.
+void setExecutionMode(ExecutionMode mode);
+ExecutionMode executionMode();
+
+/// Whether calls of the calling thread may use plans while the process's mode allows it; true at first. torch::jit's
+/// name for the same thing.
+void setGraphExecutorOptimize(bool optimize);
+bool getGraphExecutorOptimize();
+
+}  // namespace cresset

@@ -1,0 +1,236 @@
+#include "cresset/executor/plan.h"
+
+#include <ATen/core/class_type.h>
+#include <ATen/core/jit_type.h>
+
+#include <algorithm>
+#include <map>
+#include <unordered_map>
+
+#include "cresset/analysis/alias.h"
+#include "cresset/ops/operator.h"
+#include "cresset/ops/policy.h"
+#include "cresset/passes/pipeline.h"
+#include "cresset/passes/propagate_types.h"
+
+namespace cresset {
+
+namespace {
+
+/// What holds for every call: no types needed.
+void prepare(Pipeline& passes) {
+  passes.run("inline");
+  passes.repeat(4, [&] {
+    passes.run("lower-tuples");
+    passes.run("peephole");
+    passes.run("constant-propagation");
+    passes.run("simplify-branches");
+  });
+  passes.run("dce");
+}
+
+void optimize(Pipeline& passes, const TypeAssumptions& assumptions) {
+  const auto propagate = [&] {
+    passes.run("propagate-types", [&](Graph& graph) { return propagateTypes(graph, assumptions); });
+  };
+  propagate();
+  passes.repeat(4, [&] {
+    passes.run("peephole");
+    passes.run("constant-propagation");
+    passes.run("simplify-branches");
+    passes.run("lower-tuples");
+  });
+  propagate();  // branches that are gone no longer stand in its way
+  passes.run("cse");
+  passes.run("dce");
+  passes.run("pool-constants");
+}
+
+/// Finds the attributes that can be read when a plan is entered: those of arguments, through objects, that nothing in
+/// the graph writes.
+class AttributeLifter {
+ public:
+  explicit AttributeLifter(Graph& graph) : graph_(graph), memory_(graph) {
+    for (size_t i = 0; i < graph.inputs().size(); ++i) {
+      Value* input = graph.inputs()[i];
+      if (input->type()->kind() == c10::TypeKind::ClassType)
+        objects_[input] = {static_cast<uint32_t>(i), {}, input->type(), input->debugName()};
+    }
+  }
+
+  std::vector<AttributePath> run() {
+    visit(graph_.block());
+    std::vector<AttributePath> paths;
+    for (const auto& [key, reads] : found_) {  // in order of arguments and slots: those of one object together
+      paths.push_back(reads.path);
+      Value* input = graph_.addInput();
+      input->setType(reads.path.type);
+      if (isName(reads.path.name)) input->setDebugName(reads.path.name);
+      for (Value* read : reads.values) read->replaceAllUsesWith(input);
+    }
+    return paths;
+  }
+
+ private:
+  struct Reads {
+    AttributePath path;
+    std::vector<Value*> values;
+  };
+
+  static bool isName(const std::string& name) {
+    return std::all_of(name.begin(), name.end(), [](unsigned char c) { return std::isalnum(c) || c == '_' || c == '.'; });
+  }
+
+  void visit(Block* block) {
+    for (Node* node : block->nodes()) {
+      if (node->kind() == prim::GetAttr) visitRead(node);
+      for (Block* inner : node->blocks()) visit(inner);
+    }
+  }
+
+  void visitRead(Node* node) {
+    const auto holder = objects_.find(node->input(0));
+    if (holder == objects_.end() || memory_.readsWritten(node)) return;
+    const auto slot = node->input(0)->type()->expectRef<c10::ClassType>().findAttributeSlot(node->s(attr::name));
+    if (!slot) return;
+    AttributePath path = holder->second;
+    path.slots.push_back(static_cast<uint32_t>(*slot));
+    path.type = node->output()->type();
+    path.name += "." + node->s(attr::name);
+    if (path.type->kind() == c10::TypeKind::ClassType) {
+      objects_[node->output()] = std::move(path);
+    } else if (isSpecialized(*path.type) && path.type->kind() != c10::TypeKind::TupleType) {
+      auto& reads = found_[{path.argument, path.slots}];
+      reads.path = std::move(path);
+      reads.values.push_back(node->output());
+    }
+  }
+
+  Graph& graph_;
+  AliasDb memory_;
+  std::unordered_map<const Value*, AttributePath> objects_;  // and the way to them
+  std::map<std::pair<uint32_t, std::vector<uint32_t>>, Reads> found_;
+};
+
+/// Puts what a signature says into the types of a graph's inputs.
+class Specializer {
+ public:
+  Specializer(Graph& graph, const Signature& signature) : graph_(graph), memory_(graph), signature_(signature) {}
+
+  void run() {
+    const auto inputs = graph_.inputs();
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      Value* input = inputs[i];
+      if (!isSpecialized(*input->type())) continue;
+      const InsertPointGuard guard(graph_, graph_.nodes().front());
+      specialize(input);
+    }
+  }
+
+ private:
+  void specialize(Value* value) {
+    if (value->type()->kind() == c10::TypeKind::TupleType) return specializeTuple(value);
+    const InputKind kind = InputKind::of(signature_[word_++]);
+    switch (kind.kind) {
+      case InputKind::Kind::Tensor:
+        if (value->type()->kind() == c10::TypeKind::TensorType) {
+          value->setType(typeOf(kind, value));
+        } else {
+          replace(value, [&](Value* tensor) { tensor->setType(typeOf(kind, value)); });
+        }
+        return;
+      case InputKind::Kind::None:
+        if (value->hasUses()) value->replaceAllUsesWith(graph_.insertConstant(c10::IValue(), value->type()));
+        return;
+      case InputKind::Kind::True:
+      case InputKind::Kind::False:
+        if (value->hasUses())
+          value->replaceAllUsesWith(graph_.insertConstant(kind.kind == InputKind::Kind::True));
+        return;
+      case InputKind::Kind::Other:
+        if (value->type()->kind() == c10::TypeKind::OptionalType) {
+          replace(value, [&](Value* inner) {
+            inner->setType(value->type()->expectRef<c10::OptionalType>().getElementType());
+          });
+        }
+        return;
+    }
+  }
+
+  /// What an Optional holds takes its place.
+  template <typename F>
+  void replace(Value* value, F setType) {
+    if (!value->hasUses()) return;
+    Node* unwrap = graph_.create(prim::unchecked_unwrap_optional, {value});
+    graph_.insertNode(unwrap);
+    setType(unwrap->output());
+    operatorOf(*unwrap);
+    value->replaceAllUsesWith(unwrap->output());
+    unwrap->replaceInput(0, value);
+  }
+
+  void specializeTuple(Value* tuple) {
+    const auto types = tuple->type()->expectRef<c10::TupleType>().elements().vec();
+    Node* unpack = graph_.create(prim::TupleUnpack, {tuple}, types.size());
+    graph_.insertNode(unpack);
+    Node* made = graph_.create(prim::TupleConstruct, unpack->outputs());
+    graph_.insertNode(made);
+    made->output()->setType(tuple->type());
+    tuple->replaceAllUsesWith(made->output());
+    unpack->replaceInput(0, tuple);
+    const InsertPointGuard guard(graph_, made);
+    for (size_t i = 0; i < types.size(); ++i) {
+      unpack->output(i)->setType(types[i]);
+      if (isSpecialized(*types[i])) specialize(unpack->output(i));
+    }
+  }
+
+  /// Writing to a tensor may change its rank, and whether it requires grad; the dtype and the device stay.
+  c10::TypePtr typeOf(const InputKind& kind, const Value* value) {
+    const c10::Device device(kind.device, kind.device == c10::DeviceType::CPU ? -1 : 0);
+    const auto place = kind.device == c10::DeviceType::CPU ? std::optional(device) : std::nullopt;
+    if (value->unique() >= num_known_ || memory_.hasWriters(value))
+      return c10::TensorType::create(kind.dtype, place, std::nullopt, std::nullopt);
+    return c10::TensorType::create(kind.dtype, place, size_t(kind.rank), kind.requires_grad);
+  }
+
+  Graph& graph_;
+  AliasDb memory_;
+  const Signature& signature_;
+  size_t word_ = 1;
+  const size_t num_known_ = graph_.numValues();  // values that the analysis has seen
+};
+
+}  // namespace
+
+std::shared_ptr<const PreparedFunction> prepareFunction(Function& function) {
+  auto prepared = std::make_shared<PreparedFunction>();
+  prepared->graph = function.graph()->copy();
+  Graph& graph = *prepared->graph;
+  Pipeline passes(graph, function.qualname().qualifiedName());
+  prepare(passes);
+  // Functions that were inlined are called without being compiled by themselves.
+  if (const auto& policy = function.program().rules().policy) policy->check(graph);
+  std::vector<c10::TypePtr> arguments;
+  for (const Value* input : graph.inputs()) arguments.push_back(input->type());
+  std::vector<AttributePath> attributes = AttributeLifter(graph).run();
+  passes.run("dce");
+  prepared->num_nodes = graph.numNodes();
+  prepared->reader = SignatureReader(std::move(arguments), std::move(attributes));
+  return prepared;
+}
+
+std::unique_ptr<const Plan> makePlan(
+    Function& function, const PreparedFunction& prepared, const Signature& signature) {
+  auto plan = std::make_unique<Plan>();
+  plan->signature = signature;
+  plan->graph = prepared.graph->copy();
+  Specializer(*plan->graph, signature).run();
+  const AmbientState ambient = AmbientState::of(signature[0]);
+  Pipeline passes(*plan->graph, function.qualname().qualifiedName());
+  optimize(passes, {.grad_mode = ambient.grad_mode && !ambient.inference_mode, .plain = ambient.plain});
+  plan->code = emitCode(*plan->graph, function.name(), function.program().weak_from_this());
+  return plan;
+}
+
+}  // namespace cresset

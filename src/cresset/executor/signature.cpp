@@ -1,0 +1,203 @@
+#include "cresset/executor/signature.h"
+
+#include <ATen/Context.h>
+#include <ATen/autocast_mode.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/core/jit_type.h>
+#include <ATen/core/grad_mode.h>
+#include <c10/core/DefaultDtype.h>
+#include <c10/core/InferenceMode.h>
+#include <c10/core/impl/LocalDispatchKeySet.h>
+
+#include <algorithm>
+
+#include "cresset/ops/object_slots.h"
+
+namespace cresset {
+
+namespace {
+
+using Kind = InputKind::Kind;
+
+/// The keys that dense tensors on the CPU or a GPU have, and no others.
+bool isPlain(const at::Tensor& tensor) {
+  static constexpr auto kPlain =
+      c10::DispatchKeySet({c10::DispatchKey::CPU, c10::DispatchKey::CUDA, c10::DispatchKey::ADInplaceOrView}) |
+      c10::DispatchKeySet({c10::DispatchKey::AutogradCPU, c10::DispatchKey::AutogradCUDA}) |
+      c10::DispatchKeySet({c10::DispatchKey::AutocastCPU, c10::DispatchKey::AutocastCUDA});
+  // Not with `-`, which leaves the bits of devices.
+  return tensor.defined() && (tensor.key_set().raw_repr() & ~kPlain.raw_repr()) == 0;
+}
+
+uint64_t wordOf(const at::Tensor& tensor) {
+  return uint64_t(Kind::Tensor) | uint64_t(tensor.scalar_type()) << 8 | uint64_t(tensor.dim()) << 16 |
+         uint64_t(tensor.device().type()) << 24 | uint64_t(tensor.requires_grad()) << 32;
+}
+
+/// Appends the words of `value`, which is of `type`; false if it can't be described.
+bool describe(const c10::IValue& value, const c10::Type& type, Signature& signature) {
+  switch (type.kind()) {
+    case c10::TypeKind::TensorType:
+      if (!value.isTensor() || !isPlain(value.toTensor()) || value.toTensor().dim() > 255) return false;
+      signature.push_back(wordOf(value.toTensor()));
+      return true;
+    case c10::TypeKind::BoolType:
+      signature.push_back(uint64_t(value.toBool() ? Kind::True : Kind::False));
+      return true;
+    case c10::TypeKind::OptionalType: {
+      if (value.isNone()) {
+        signature.push_back(uint64_t(Kind::None));
+        return true;
+      }
+      const c10::Type& inner = *type.expectRef<c10::OptionalType>().getElementType();
+      if (inner.kind() == c10::TypeKind::TensorType) return describe(value, inner, signature);
+      signature.push_back(uint64_t(Kind::Other));
+      return true;
+    }
+    case c10::TypeKind::TupleType: {
+      const auto& types = type.expectRef<c10::TupleType>().elements();
+      const auto& elements = value.toTupleRef().elements();
+      for (size_t i = 0; i < types.size(); ++i) {
+        if (isSpecialized(*types[i]) && !describe(elements[i], *types[i], signature)) return false;
+      }
+      return true;
+    }
+    default:
+      return true;
+  }
+}
+
+}  // namespace
+
+bool isSpecialized(const c10::Type& type) {
+  switch (type.kind()) {
+    case c10::TypeKind::TensorType:
+    case c10::TypeKind::BoolType:
+    case c10::TypeKind::OptionalType:
+      return true;
+    case c10::TypeKind::TupleType: {
+      const auto& types = type.expectRef<c10::TupleType>().elements();
+      return std::any_of(types.begin(), types.end(), [](const auto& element) { return isSpecialized(*element); });
+    }
+    default:
+      return false;
+  }
+}
+
+size_t numWords(const c10::Type& type) {
+  if (!isSpecialized(type)) return 0;
+  if (type.kind() != c10::TypeKind::TupleType) return 1;
+  size_t count = 0;
+  for (const auto& element : type.expectRef<c10::TupleType>().elements()) count += numWords(*element);
+  return count;
+}
+
+uint64_t InputKind::word() const {
+  if (kind != Kind::Tensor) return uint64_t(kind);
+  return uint64_t(kind) | uint64_t(dtype) << 8 | uint64_t(rank) << 16 | uint64_t(device) << 24 |
+         uint64_t(requires_grad) << 32;
+}
+
+InputKind InputKind::of(uint64_t word) {
+  return {
+      Kind(word & 0xff), at::ScalarType(word >> 8 & 0xff), uint8_t(word >> 16 & 0xff), c10::DeviceType(word >> 24 & 0xff),
+      (word >> 32 & 1) != 0};
+}
+
+std::string InputKind::toString() const {
+  switch (kind) {
+    case Kind::None:
+      return "None";
+    case Kind::True:
+      return "True";
+    case Kind::False:
+      return "False";
+    case Kind::Tensor: {
+      std::string text = std::string(c10::toString(dtype)) + "(";
+      for (int i = 0; i < rank; ++i) text += i ? ", *" : "*";
+      if (device != c10::DeviceType::CPU) text += ", device=" + c10::DeviceTypeName(device, true);
+      if (requires_grad) text += rank ? ", requires_grad=1" : "requires_grad=1";
+      return text + ")";
+    }
+    default:
+      return "any value";
+  }
+}
+
+uint64_t AmbientState::word() const {
+  return uint64_t(grad_mode) | uint64_t(inference_mode) << 1 | uint64_t(plain) << 2;
+}
+
+AmbientState AmbientState::of(uint64_t word) {
+  return {(word & 1) != 0, (word & 2) != 0, (word & 4) != 0};
+}
+
+std::string AmbientState::toString() const {
+  std::string text = inference_mode ? "inference mode" : grad_mode ? "gradients on" : "gradients off";
+  return plain ? text : text + ", autocast or deterministic algorithms";
+}
+
+namespace {
+
+/// The ambient word; nothing if the thread records or transforms what it runs.
+std::optional<uint64_t> ambientWord() {
+  const auto local = c10::impl::tls_local_dispatch_key_set();
+  static constexpr auto kUsual = c10::DispatchKeySet({c10::DispatchKey::BackendSelect, c10::DispatchKey::ADInplaceOrView});
+  if (!(local.included_ - kUsual).empty()) return std::nullopt;
+  AmbientState state;
+  state.inference_mode = c10::InferenceMode::is_enabled();
+  state.grad_mode = c10::GradMode::is_enabled();
+  const bool usual = local.excluded_ == c10::default_excluded_set || state.inference_mode;
+  state.plain = usual && !at::autocast::is_autocast_enabled(at::kCPU) && !at::autocast::is_autocast_enabled(at::kCUDA) &&
+                !at::globalContext().deterministicAlgorithms();
+  const auto dtype = uint64_t(c10::typeMetaToScalarType(c10::get_default_dtype()));
+  return state.word() | dtype << 8;
+}
+
+}  // namespace
+
+SignatureReader::SignatureReader(std::vector<c10::TypePtr> arguments, std::vector<AttributePath> attributes)
+    : arguments_(std::move(arguments)), attributes_(std::move(attributes)) {}
+
+bool SignatureReader::read(Stack& stack, Signature& signature) const {
+  const auto ambient = ambientWord();
+  if (!ambient) return false;
+  signature.push_back(*ambient);
+  const size_t first = stack.size() - arguments_.size();
+  for (size_t i = 0; i < arguments_.size(); ++i) {
+    if (isSpecialized(*arguments_[i]) && !describe(stack[first + i], *arguments_[i], signature)) return false;
+  }
+  // The objects on the way to the attribute before, so that those of one object are found once.
+  c10::SmallVector<c10::IValue, 8> objects;
+  const AttributePath* previous = nullptr;
+  const size_t end = stack.size();
+  for (const AttributePath& path : attributes_) {
+    size_t shared = 0;
+    if (previous && previous->argument == path.argument) {
+      while (shared + 1 < path.slots.size() && shared + 1 < previous->slots.size() &&
+             path.slots[shared] == previous->slots[shared])
+        ++shared;
+    }
+    objects.resize(shared);
+    const auto holder = [&](size_t depth) -> const c10::ivalue::Object& {
+      return depth == 0 ? stack[first + path.argument].toObjectRef() : objects[depth - 1].toObjectRef();
+    };
+    bool readable = true;
+    for (size_t depth = shared; depth + 1 < path.slots.size() && readable; ++depth) {
+      objects.push_back(readSlot(holder(depth), path.slots[depth]));
+      readable = objects.back().isObject();
+    }
+    if (readable) {
+      stack.push_back(readSlot(holder(path.slots.size() - 1), path.slots.back()));
+      readable = describe(stack.back(), *path.type, signature);
+    }
+    if (!readable) {
+      stack.resize(end);
+      return false;
+    }
+    previous = &path;
+  }
+  return true;
+}
+
+}  // namespace cresset

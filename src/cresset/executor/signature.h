@@ -1,0 +1,90 @@
+// What a plan is specialized to: the kinds of the values that a call brings and the state of the thread around it.
+//
+// A signature is a row of words, cheap to read and to compare: one for the ambient state, then one per input, in the
+// order of the inputs; the elements of tuples follow each other. Sizes are never part of it.
+//
+//   Tensor                dtype, rank, device type, whether it requires grad
+//   Optional              None, or as what it holds
+//   bool                  its value
+//   attributes of `self`  those that the function reads and nothing in it writes, as inputs behind the others
+//   all else              nothing
+//
+// Thread-safety: SignatureReader is immutable.
+#pragma once
+
+#include <ATen/core/ivalue.h>
+#include <c10/util/SmallVector.h>
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "cresset/ir/graph.h"
+#include "cresset/program/executable.h"
+
+namespace cresset {
+
+using Signature = c10::SmallVector<uint64_t, 16>;
+
+/// What the word of one input says. `tensor` is meaningful for tensors only.
+struct InputKind {
+  enum class Kind : uint8_t { Other, None, True, False, Tensor } kind = Kind::Other;
+  at::ScalarType dtype = at::ScalarType::Undefined;
+  uint8_t rank = 0;
+  c10::DeviceType device = c10::DeviceType::CPU;
+  bool requires_grad = false;
+
+  uint64_t word() const;
+  static InputKind of(uint64_t word);
+  std::string toString() const;  // "Float(*, *)", "None"
+};
+
+/// The state of the calling thread that decides what operators do: grad mode, inference mode, autocast, default dtype,
+/// deterministic mode.
+struct AmbientState {
+  bool grad_mode = true;
+  bool inference_mode = false;
+  bool plain = true;  // else something is on (autocast, for one) under which types can't be told before running
+
+  uint64_t word() const;
+  static AmbientState of(uint64_t word);
+  std::string toString() const;
+};
+
+/// An attribute that is read when a plan is entered: through the objects in `slots` from an argument.
+struct AttributePath {
+  uint32_t argument = 0;
+  std::vector<uint32_t> slots;
+  c10::TypePtr type;
+  std::string name;  // "self.encoder.weight"
+};
+
+class SignatureReader {
+ public:
+  SignatureReader() = default;
+  /// For functions with arguments of these types; `attributes` in the order in which they are to be read, those of one
+  /// object behind each other.
+  SignatureReader(std::vector<c10::TypePtr> arguments, std::vector<AttributePath> attributes);
+
+  /// Reads the attributes behind the arguments onto the stack, and the signature of all. False, and the stack is as it
+  /// was, if the call must run the program as it was written: some tensor is no plain one (a subclass, sparse,
+  /// quantized, nested, conjugated, undefined, or on a device of unknown kind), or the thread records or transforms what
+  /// it runs (a trace, a dispatch mode, functorch).
+  bool read(Stack& stack, Signature& signature) const;
+
+  std::span<const c10::TypePtr> arguments() const { return arguments_; }
+  std::span<const AttributePath> attributes() const { return attributes_; }
+
+ private:
+  std::vector<c10::TypePtr> arguments_;
+  std::vector<AttributePath> attributes_;
+};
+
+/// Whether values of this type have words of their own in signatures.
+bool isSpecialized(const c10::Type& type);
+/// How many words an input of this type has.
+size_t numWords(const c10::Type& type);
+
+}  // namespace cresset

@@ -1,0 +1,479 @@
+#include "cresset/passes/propagate_types.h"
+
+#include <ATen/core/Tensor.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/core/jit_type.h>
+#include <ATen/ops/empty.h>
+#include <c10/core/DefaultDtype.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "cresset/analysis/alias.h"
+#include "cresset/ir/constants.h"
+#include "cresset/ops/operator.h"
+#include "cresset/passes/pass.h"
+
+namespace cresset {
+namespace {
+
+using c10::TypeKind;
+
+/// What is known of a tensor; nothing where absent.
+struct Facts {
+  std::optional<at::ScalarType> dtype;
+  std::optional<size_t> rank;
+  std::optional<c10::Device> device;
+  std::optional<bool> requires_grad;
+
+  bool operator==(const Facts&) const = default;
+
+  static Facts of(const c10::Type& type) {
+    const auto* tensor = type.castRaw<c10::TensorType>();
+    if (!tensor) return {};
+    return {tensor->scalarType(), tensor->dim(), tensor->device(), tensor->requiresGrad()};
+  }
+  static Facts common(const Facts& a, const Facts& b) {
+    const auto same = [](const auto& x, const auto& y) { return x == y ? x : std::nullopt; };
+    return {
+        same(a.dtype, b.dtype), same(a.rank, b.rank), same(a.device, b.device), same(a.requires_grad, b.requires_grad)};
+  }
+};
+
+constexpr int64_t kSize = 8;  // of all dimensions: a kernel or an index of a convolution or selection mostly fits
+
+enum class Rule {
+  SameAsFirst,   // dtype, rank and device of the first argument
+  RankOfList,    // the rank is the length of the second argument, a list
+  NewOfList,     // a new tensor whose rank is the length of the first argument
+  DtypeOnly,     // the rank depends on sizes
+  Detached,      // as the first, and requires no gradient
+};
+
+const std::unordered_map<std::string_view, Rule>& typeRules() {
+  static const auto* rules = new std::unordered_map<std::string_view, Rule>{
+      {"aten::layer_norm", Rule::SameAsFirst},
+      {"aten::group_norm", Rule::SameAsFirst},
+      {"aten::batch_norm", Rule::SameAsFirst},
+      {"aten::instance_norm", Rule::SameAsFirst},
+      {"aten::dropout", Rule::SameAsFirst},
+      {"aten::feature_dropout", Rule::SameAsFirst},
+      {"aten::alpha_dropout", Rule::SameAsFirst},
+      {"aten::contiguous", Rule::SameAsFirst},
+      {"aten::clone", Rule::SameAsFirst},
+      {"aten::slice.Tensor", Rule::SameAsFirst},
+      {"aten::narrow", Rule::SameAsFirst},
+      {"aten::scaled_dot_product_attention", Rule::SameAsFirst},
+      {"aten::view", Rule::RankOfList},
+      {"aten::reshape", Rule::RankOfList},
+      {"aten::_unsafe_view", Rule::RankOfList},
+      {"aten::expand", Rule::RankOfList},
+      {"aten::repeat", Rule::RankOfList},
+      {"aten::zeros", Rule::NewOfList},
+      {"aten::ones", Rule::NewOfList},
+      {"aten::empty.memory_format", Rule::NewOfList},
+      {"aten::rand", Rule::NewOfList},
+      {"aten::randn", Rule::NewOfList},
+      {"aten::squeeze", Rule::DtypeOnly},
+      {"aten::squeeze.dim", Rule::DtypeOnly},
+      {"aten::squeeze.dims", Rule::DtypeOnly},
+      {"aten::detach", Rule::Detached},
+  };
+  return *rules;
+}
+
+bool isTensor(const Value* value) {
+  return value->type()->kind() == TypeKind::TensorType;
+}
+
+/// Changes what operators do from its place on, for the rest of the graph.
+bool changesState(const Node* node) {
+  static const Symbol kinds[] = {
+      Symbol::fromQualString("aten::set_grad_enabled"), Symbol::fromQualString("cresset::enter_autocast"),
+      Symbol::fromQualString("cresset::enter_inference_mode"), prim::Enter};
+  return std::find(std::begin(kinds), std::end(kinds), node->kind()) != std::end(kinds);
+}
+
+class TypePropagator {
+ public:
+  TypePropagator(Graph& graph, const TypeAssumptions& assumptions)
+      : graph_(graph), memory_(graph), facts_(graph.numValues()), plain_(assumptions.plain) {
+    grad_mode_ = assumptions.grad_mode;
+    lookForState(graph.block());
+    for (Value* input : graph.inputs()) set(input, Facts::of(*input->type()));
+  }
+
+  bool run() {
+    visit(graph_.block());
+    return writeTypes(graph_.block());
+  }
+
+ private:
+  void lookForState(Block* block) {
+    for (Node* node : block->nodes()) {
+      if (changesState(node)) {
+        grad_mode_ = true;  // may be on somewhere
+        if (node->kind() != Symbol::fromQualString("aten::set_grad_enabled")) plain_ = false;
+      }
+      // What isn't inlined may do that too, and turn it on for what comes behind.
+      if (node->kind() == prim::CallMethod || node->kind() == prim::CallFunction) grad_mode_ = true;
+      for (Block* inner : node->blocks()) lookForState(inner);
+    }
+  }
+
+  Facts get(const Value* value) const { return facts_[value->unique()]; }
+
+  void set(Value* value, Facts facts) {
+    if (!isTensor(value)) return;
+    if (memory_.hasWriters(value)) facts.rank = std::nullopt, facts.requires_grad = std::nullopt;
+    facts_[value->unique()] = facts;
+  }
+
+  void visit(Block* block) {
+    for (Node* node : block->nodes()) visit(node);
+  }
+
+  void visit(Node* node) {
+    switch (node->kind()) {
+      case prim::If:
+        for (Block* block : node->blocks()) visit(block);
+        for (size_t i = 0; i < node->outputs().size(); ++i) {
+          const Value *a = node->blocks()[0]->outputs()[i], *b = node->blocks()[1]->outputs()[i];
+          // What a branch that raises gives never arrives.
+          const bool no_a = a->node()->kind() == prim::Uninitialized, no_b = b->node()->kind() == prim::Uninitialized;
+          set(node->output(i), no_a ? get(b) : no_b ? get(a) : Facts::common(get(a), get(b)));
+        }
+        return;
+      case prim::Loop:
+        return visitLoop(node);
+      case prim::Constant:
+        if (isTensor(node->output())) {
+          if (const auto value = toIValue(node->output()); value && value->isTensor() && value->toTensor().defined()) {
+            const at::Tensor& t = value->toTensor();
+            set(node->output(), {t.scalar_type(), static_cast<size_t>(t.dim()), t.device(), t.requires_grad()});
+          }
+        }
+        return;
+      case prim::unchecked_cast:
+        if (isTensor(node->output()) && isTensor(node->input(0))) set(node->output(), get(node->input(0)));
+        return;
+      case prim::TupleUnpack:
+      case prim::TupleIndex:
+        for (Value* output : node->outputs()) set(output, Facts::of(*output->type()));
+        return;
+      case prim::ListUnpack:
+        return visitListUnpack(node);
+      default:
+        for (Block* block : node->blocks()) visit(block);
+        if (!isStructural(node->kind())) visitOperator(node);
+    }
+  }
+
+  void visitLoop(Node* node) {
+    Block* body = node->blocks()[0];
+    const size_t count = node->outputs().size();
+    // Loops in loops in loops: assume nothing, rather than go around them again and again.
+    std::vector<Facts> carried(count);
+    if (loop_depth_ < 3) {
+      for (size_t i = 0; i < count; ++i) carried[i] = get(node->input(i + 2));
+    }
+    ++loop_depth_;
+    for (int turn = 0; turn < 3; ++turn) {
+      for (size_t i = 0; i < count; ++i) set(body->inputs()[i + 1], carried[i]);
+      visit(body);
+      bool changed = false;
+      for (size_t i = 0; i < count; ++i) {
+        const Facts next = turn < 2 ? Facts::common(carried[i], get(body->outputs()[i + 1])) : Facts();
+        const bool differs = Facts::common(carried[i], get(body->outputs()[i + 1])) != carried[i];
+        if (differs) carried[i] = next, changed = true;
+      }
+      if (!changed) break;
+      if (turn == 2) {  // the last word
+        for (size_t i = 0; i < count; ++i) carried[i] = Facts(), set(body->inputs()[i + 1], carried[i]);
+        visit(body);
+      }
+    }
+    --loop_depth_;
+    for (size_t i = 0; i < count; ++i) set(node->output(i), Facts::common(carried[i], get(node->input(i + 2))));
+  }
+
+  void visitListUnpack(Node* node) {
+    static const Symbol kUnbind = Symbol::fromQualString("aten::unbind");
+    static const Symbol kParts[] = {
+        Symbol::fromQualString("aten::chunk"), Symbol::fromQualString("aten::split"),
+        Symbol::fromQualString("aten::split_with_sizes"), Symbol::fromQualString("aten::tensor_split"),
+        Symbol::fromQualString("aten::unsafe_chunk")};
+    const Node* maker = node->input(0)->node();
+    if (memory_.hasWriters(node->input(0))) return;
+    Facts facts;
+    if (maker->kind() == prim::ListConstruct) {
+      if (maker->inputs().size() != node->outputs().size()) return;
+      for (size_t i = 0; i < node->outputs().size(); ++i) set(node->output(i), get(maker->input(i)));
+      return;
+    }
+    if (std::find(std::begin(kParts), std::end(kParts), maker->kind()) != std::end(kParts)) {
+      facts = get(maker->input(0));
+    } else if (maker->kind() == kUnbind) {
+      facts = get(maker->input(0));
+      if (facts.rank) facts.rank = *facts.rank > 0 ? std::optional(*facts.rank - 1) : std::nullopt;
+    } else {
+      return;
+    }
+    if (facts.requires_grad != std::optional(false)) facts.requires_grad = std::nullopt;
+    for (Value* output : node->outputs()) set(output, facts);
+  }
+
+  /// Whether no result of the node can require a gradient.
+  bool needsNoGrad(const Node* node) {
+    for (const Value* input : node->inputs()) {
+      if (isTensor(input)) {
+        if (get(input).requires_grad != std::optional(false)) return false;
+      } else if (input->type()->kind() == TypeKind::ListType || input->type()->kind() == TypeKind::OptionalType ||
+                 input->type()->kind() == TypeKind::TupleType || input->type()->kind() == TypeKind::AnyType ||
+                 input->type()->kind() == TypeKind::ClassType) {
+        if (isNoneConstant(input)) continue;
+        const Node* maker = input->node();
+        if (maker->kind() != prim::ListConstruct || memory_.hasWriters(input)) {
+          if (!mayHoldTensors(*input->type())) continue;
+          return false;
+        }
+        for (const Value* element : maker->inputs()) {
+          if (isTensor(element) ? get(element).requires_grad != std::optional(false) : mayHoldTensors(*element->type()))
+            return false;
+        }
+      }
+    }
+    return true;
+  }
+
+  static bool mayHoldTensors(const c10::Type& type) {
+    switch (type.kind()) {
+      case TypeKind::IntType:
+      case TypeKind::FloatType:
+      case TypeKind::BoolType:
+      case TypeKind::StringType:
+      case TypeKind::NumberType:
+      case TypeKind::ComplexType:
+      case TypeKind::NoneType:
+      case TypeKind::DeviceObjType:
+        return false;
+      case TypeKind::ListType:
+      case TypeKind::OptionalType:
+      case TypeKind::TupleType: {
+        const auto inner = type.containedTypes();
+        return std::any_of(inner.begin(), inner.end(), [](const auto& t) { return mayHoldTensors(*t); });
+      }
+      default:
+        return true;
+    }
+  }
+
+  std::optional<c10::Device> deviceOf(const Node* node) const {
+    std::optional<c10::Device> device;
+    for (const Value* input : node->inputs()) {
+      if (input->type()->kind() == TypeKind::ListType && input->node()->kind() == prim::ListConstruct) {
+        for (const Value* element : input->node()->inputs()) {
+          if (!isTensor(element)) continue;
+          const auto own = get(element).device;
+          if (!own || (device && *device != *own)) return std::nullopt;
+          device = own;
+        }
+      }
+      if (!isTensor(input)) continue;
+      const auto own = get(input).device;
+      if (!own || (device && *device != *own)) return std::nullopt;
+      device = own;
+    }
+    return device;
+  }
+
+  void visitOperator(Node* node) {
+    const auto outputs = node->outputs();
+    if (std::none_of(outputs.begin(), outputs.end(), isTensor)) return;
+    const Operator* op = operatorOf(*node);
+    if (!op) return;
+    if (op->fullName() == "prim::unchecked_unwrap_optional" || op->fullName() == "aten::_unwrap_optional") {
+      set(node->output(), isTensor(node->input(0)) ? get(node->input(0)) : Facts::of(*node->output()->type()));
+      return;
+    }
+    const bool known_namespace = op->fullName().starts_with("aten::");
+    if (!known_namespace || op->isMutable()) return;
+    // With gradients off, what is computed anew requires none; an argument that is handed on keeps its flag.
+    const bool no_grad = needsNoGrad(node) || (!grad_mode_ && op->isPure());
+    std::vector<Facts> results(outputs.size());
+    if (plain_) {
+      if (const auto rule = typeRules().find(op->fullName()); rule != typeRules().end()) {
+        results[0] = applyRule(rule->second, node, *op);
+      } else if (op->isOfDispatcher() && !op->hasSideEffects()) {
+        askOperator(node, *op, results);
+      }
+    }
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      if (!isTensor(outputs[i])) continue;
+      if (no_grad) results[i].requires_grad = false;
+      set(outputs[i], results[i]);
+    }
+  }
+
+  Facts applyRule(Rule rule, const Node* node, const Operator& op) {
+    Facts facts;
+    if (rule == Rule::NewOfList) {
+      facts.rank = lengthOf(node->input(0));
+      facts.requires_grad = false;
+      for (size_t i = 0; i < op.schema().arguments().size(); ++i) {
+        const std::string& name = op.schema().arguments()[i].name();
+        if (name == "dtype") {
+          if (isNoneConstant(node->input(i)))
+            facts.dtype = c10::typeMetaToScalarType(c10::get_default_dtype());
+          else if (const auto dtype = constantAs<int64_t>(node->input(i)))
+            facts.dtype = static_cast<at::ScalarType>(*dtype);
+        } else if (name == "device") {
+          if (isNoneConstant(node->input(i)))
+            facts.device = c10::Device(c10::kCPU);
+          else if (const auto device = constantAs<c10::Device>(node->input(i)))
+            facts.device = *device;
+          // torch.set_default_device acts through a mode, under which nothing is specialized.
+        }
+      }
+      return facts;
+    }
+    if (!isTensor(node->input(0))) return facts;
+    const Facts first = get(node->input(0));
+    facts = {first.dtype, std::nullopt, first.device, std::nullopt};
+    switch (rule) {
+      case Rule::SameAsFirst:
+        facts.rank = first.rank;
+        break;
+      case Rule::Detached:
+        facts.rank = first.rank;
+        facts.requires_grad = false;
+        break;
+      case Rule::RankOfList:
+        facts.rank = lengthOf(node->input(1));
+        break;
+      default:
+        break;
+    }
+    return facts;
+  }
+
+  std::optional<size_t> lengthOf(const Value* list) {
+    const Node* maker = list->node();
+    if (maker->kind() == prim::ListConstruct && !memory_.hasWriters(list)) return maker->inputs().size();
+    if (const auto constant = toIValue(list); constant && constant->isList()) return constant->toListRef().size();
+    return std::nullopt;
+  }
+
+  /// The argument that an operator is asked with; nothing if it is not known well enough.
+  std::optional<c10::IValue> standIn(const Value* value) {
+    if (isTensor(value)) {
+      const Facts facts = get(value);
+      if (!facts.dtype || !facts.rank) return std::nullopt;
+      auto& tensor = stand_ins_[{*facts.dtype, *facts.rank}];
+      if (!tensor.defined()) {
+        const std::vector<int64_t> sizes(*facts.rank, kSize);
+        tensor = at::empty(sizes, at::TensorOptions().dtype(*facts.dtype).device(c10::kMeta));
+      }
+      return tensor;
+    }
+    if (auto constant = toIValue(value)) {
+      if (constant->isTensor() || constant->isObject()) return std::nullopt;
+      return constant;
+    }
+    if (value->node()->kind() == prim::ListConstruct) {
+      if (memory_.hasWriters(value)) return std::nullopt;
+      c10::impl::GenericList list(value->type()->expectRef<c10::ListType>().getElementType());
+      for (const Value* element : value->node()->inputs()) {
+        auto known = standIn(element);
+        if (!known) return std::nullopt;
+        list.push_back(std::move(*known));
+      }
+      return c10::IValue(std::move(list));
+    }
+    return std::nullopt;
+  }
+
+  void askOperator(Node* node, const Operator& op, std::vector<Facts>& results) {
+    const auto device = deviceOf(node);
+    if (!device || !device->is_cpu()) return;
+    Stack stack;
+    std::string key = op.fullName();
+    for (size_t i = 0; i < node->inputs().size(); ++i) {
+      const Value* input = node->input(i);
+      std::optional<c10::IValue> known = standIn(input);
+      // Elements' values decide no type where each element of the result comes from the elements at its place.
+      if (!known && op.isPointwise()) {
+        if (input->type()->kind() == TypeKind::IntType && op.schema().arguments()[i].real_type()->kind() == TypeKind::NumberType)
+          known = int64_t(1);
+        else if (input->type()->kind() == TypeKind::FloatType)
+          known = 1.0;
+      }
+      if (!known && op.fullName() == "aten::select.int" && i == 2) known = int64_t(0);
+      if (!known) return;
+      stack.push_back(std::move(*known));
+    }
+    for (const c10::Argument& argument : op.schema().arguments()) {
+      // A dtype that a script computes; an operator that makes tensors elsewhere.
+      if (argument.name() == "device" && !isNoneConstant(node->input(static_cast<size_t>(&argument - op.schema().arguments().data()))))
+        return;
+    }
+    try {
+      const at::NoGradGuard no_grad;
+      op.call(stack, stack.size());
+    } catch (const std::exception&) {
+      return;  // sizes don't fit, or there is no kernel for the meta device
+    }
+    if (stack.size() != results.size()) return;
+    for (size_t i = 0; i < results.size(); ++i) {
+      if (!stack[i].isTensor() || !stack[i].toTensor().defined() || !stack[i].toTensor().is_meta()) continue;
+      const at::Tensor& tensor = stack[i].toTensor();
+      results[i] = {tensor.scalar_type(), static_cast<size_t>(tensor.dim()), *device, std::nullopt};
+    }
+  }
+
+  bool writeTypes(Block* block) {
+    bool changed = false;
+    const auto refine = [&](Value* value) {
+      if (!isTensor(value)) return;
+      const auto& old = value->type()->expectRef<c10::TensorType>();
+      const Facts found = get(value), known = Facts::of(old);
+      const Facts both = {
+          found.dtype ? found.dtype : known.dtype, found.rank ? found.rank : known.rank,
+          found.device ? found.device : known.device,
+          found.requires_grad ? found.requires_grad : known.requires_grad};
+      if (both == known) return;
+      value->setType(c10::TensorType::create(both.dtype, both.device, both.rank, both.requires_grad));
+      changed = true;
+    };
+    for (Node* node : block->nodes()) {
+      for (Value* output : node->outputs()) refine(output);
+      for (Block* inner : node->blocks()) {
+        for (Value* input : inner->inputs()) refine(input);
+        changed |= writeTypes(inner);
+      }
+    }
+    return changed;
+  }
+
+  Graph& graph_;
+  AliasDb memory_;
+  std::vector<Facts> facts_;  // by Value::unique()
+  std::map<std::pair<at::ScalarType, size_t>, at::Tensor> stand_ins_;
+  bool grad_mode_ = true, plain_ = true;
+  int loop_depth_ = 0;
+};
+
+}  // namespace
+
+bool propagateTypes(Graph& graph, const TypeAssumptions& assumptions) {
+  return TypePropagator(graph, assumptions).run();
+}
+
+bool propagateTypesOfPass(Graph& graph) {
+  return propagateTypes(graph, {});
+}
+
+}  // namespace cresset

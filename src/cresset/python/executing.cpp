@@ -1,0 +1,67 @@
+// Doors to the executor: modes, and what plans there are.
+#include "cresset/executor/executor.h"
+#include "cresset/executor/mode.h"
+#include "cresset/python/common.h"
+#include "cresset/python/graph_handles.h"
+#include "cresset/support/error.h"
+
+namespace cresset::python {
+
+namespace {
+
+Function& functionToExplain(const py::handle& callable) {
+  Function* function = functionOf(callable.ptr());
+  if (!function) throw UserError("Only script functions and methods have plans");
+  return *function;
+}
+
+py::object graphOrNone(const std::shared_ptr<Graph>& graph) {
+  return graph ? py::object(graphToPython(graph->copy())) : py::none();
+}
+
+py::dict explainCallable(const py::object& callable) {
+  Function& function = functionToExplain(callable);
+  ExecutionReport report;
+  {
+    py::gil_scoped_release no_gil;
+    report = explain(function);
+  }
+  py::list plans;
+  for (const auto& plan : report.plans) {
+    py::dict entry;
+    entry["ambient"] = plan.ambient;
+    entry["inputs"] = plan.inputs;
+    entry["nodes"] = plan.num_nodes;
+    entry["graph"] = graphOrNone(plan.graph);
+    plans.append(entry);
+  }
+  py::dict result;
+  result["function"] = report.function;
+  result["state"] = report.state;
+  result["nodes"] = report.num_nodes;
+  result["plans"] = plans;
+  return result;
+}
+
+}  // namespace
+
+void bindExecuting(py::module_& module) {
+  module.def("_explain", explainCallable);
+  module.def("_set_execution_mode", [](const std::string& mode) {
+    if (mode == "interpret") {
+      setExecutionMode(ExecutionMode::Interpret);
+    } else if (mode == "optimize") {
+      setExecutionMode(ExecutionMode::Optimize);
+    } else {
+      throw UserError("The modes of execution are 'interpret' and 'optimize', not '" + mode + "'");
+    }
+  });
+  module.def("_get_execution_mode", [] {
+    return executionMode() == ExecutionMode::Optimize ? "optimize" : "interpret";
+  });
+  module.def("_set_thread_optimizes", setGraphExecutorOptimize);
+  module.def("_get_thread_optimizes", getGraphExecutorOptimize);
+  module.def("_last_executed_optimized_graph", [] { return graphOrNone(lastExecutedOptimizedGraph()); });
+}
+
+}  // namespace cresset::python
