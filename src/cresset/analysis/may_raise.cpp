@@ -22,8 +22,8 @@ bool mayRaiseForConstants(const Node& node, const Operator& op) {
   const std::string& name = op.fullName();
   const auto isNonZero = [](const Value* value) {
     const auto constant = toIValue(value);
-    return constant && ((constant->isInt() && constant->toInt() != 0) ||
-                        (constant->isDouble() && constant->toDouble() != 0));
+    return constant &&
+           ((constant->isInt() && constant->toInt() != 0) || (constant->isDouble() && constant->toDouble() != 0));
   };
   if (name == "aten::floordiv.int" || name == "aten::remainder.int" || name == "aten::div.int" ||
       name == "aten::div.float" || name == "aten::__round_to_zero_floordiv.int")

@@ -36,7 +36,10 @@ class Executor final : public Executable {
   explicit Executor(Function& function)
       : function_(function),
         reference_(emitCode(*function.graph(), function.name(), function.program().weak_from_this())),
-        state_(isTooSmall(*function.graph()) ? State::TooSmall : State::Fresh) {}
+        state_(
+            plansAlways()                   ? State::Used
+            : isTooSmall(*function.graph()) ? State::TooSmall
+                                            : State::Fresh) {}
 
   ~Executor() override {
     const Entry* entry = first_.load(std::memory_order_relaxed);
@@ -157,6 +160,7 @@ class Executor final : public Executable {
 
   /// The program itself still runs, so a fault of the optimizer costs speed only. explain() tells; tests look for it.
   void fail(const std::exception& error) const {
+    if (plansAlways()) throw InternalError("no plan for " + function_.qualname().qualifiedName() + ": " + error.what());
     failure_ = error.what();
     state_.store(State::Failed, std::memory_order_release);
   }

@@ -24,9 +24,9 @@ inline constexpr size_t kMaxPlans = 16;
 /// What explain tells of a function.
 struct ExecutionReport {
   struct PlanReport {
-    std::string ambient;                // "gradients on"
-    std::vector<std::string> inputs;    // "x: Float(*, *)", "self.weight: Float(*, requires_grad=1)"
-    std::shared_ptr<Graph> graph;       // optimized; must not be changed
+    std::string ambient;              // "gradients on"
+    std::vector<std::string> inputs;  // "x: Float(*, *)", "self.weight: Float(*, requires_grad=1)"
+    std::shared_ptr<Graph> graph;     // optimized; must not be changed
     size_t num_nodes = 0;
   };
   std::string function;  // qualified name

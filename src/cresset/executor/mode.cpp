@@ -1,6 +1,8 @@
 #include "cresset/executor/mode.h"
 
 #include <atomic>
+#include <cstdlib>
+#include <string_view>
 
 namespace cresset {
 
@@ -23,6 +25,14 @@ void setGraphExecutorOptimize(bool optimize) {
 
 bool getGraphExecutorOptimize() {
   return thread_optimizes;
+}
+
+bool plansAlways() {
+  static const bool always = [] {
+    const char* wanted = std::getenv("CRESSET_PLANS");
+    return wanted && std::string_view(wanted) == "always";
+  }();
+  return always;
 }
 
 }  // namespace cresset

@@ -17,4 +17,8 @@ ExecutionMode executionMode();
 void setGraphExecutorOptimize(bool optimize);
 bool getGraphExecutorOptimize();
 
+/// For tests of the optimizer: if the environment says CRESSET_PLANS=always, plans are made for every function, the
+/// smallest too, from its first call on, and what goes wrong with that is an error of the call.
+bool plansAlways();
+
 }  // namespace cresset

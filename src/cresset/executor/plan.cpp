@@ -8,6 +8,8 @@
 #include <unordered_map>
 
 #include "cresset/analysis/alias.h"
+#include "cresset/autodiff/regions.h"
+#include "cresset/executor/differentiable.h"
 #include "cresset/ops/operator.h"
 #include "cresset/ops/policy.h"
 #include "cresset/passes/pipeline.h"
@@ -78,7 +80,8 @@ class AttributeLifter {
   };
 
   static bool isName(const std::string& name) {
-    return std::all_of(name.begin(), name.end(), [](unsigned char c) { return std::isalnum(c) || c == '_' || c == '.'; });
+    return std::all_of(
+        name.begin(), name.end(), [](unsigned char c) { return std::isalnum(c) || c == '_' || c == '.'; });
   }
 
   void visit(Block* block) {
@@ -144,8 +147,7 @@ class Specializer {
         return;
       case InputKind::Kind::True:
       case InputKind::Kind::False:
-        if (value->hasUses())
-          value->replaceAllUsesWith(graph_.insertConstant(kind.kind == InputKind::Kind::True));
+        if (value->hasUses()) value->replaceAllUsesWith(graph_.insertConstant(kind.kind == InputKind::Kind::True));
         return;
       case InputKind::Kind::Other:
         if (value->type()->kind() == c10::TypeKind::OptionalType) {
@@ -220,8 +222,7 @@ std::shared_ptr<const PreparedFunction> prepareFunction(Function& function) {
   return prepared;
 }
 
-std::unique_ptr<const Plan> makePlan(
-    Function& function, const PreparedFunction& prepared, const Signature& signature) {
+std::unique_ptr<const Plan> makePlan(Function& function, const PreparedFunction& prepared, const Signature& signature) {
   auto plan = std::make_unique<Plan>();
   plan->signature = signature;
   plan->graph = prepared.graph->copy();
@@ -229,7 +230,12 @@ std::unique_ptr<const Plan> makePlan(
   const AmbientState ambient = AmbientState::of(signature[0]);
   Pipeline passes(*plan->graph, function.qualname().qualifiedName());
   optimize(passes, {.grad_mode = ambient.grad_mode && !ambient.inference_mode, .plain = ambient.plain});
-  plan->code = emitCode(*plan->graph, function.name(), function.program().weak_from_this());
+  std::shared_ptr<Graph> runnable = plan->graph;
+  if (ambient.grad_mode && !ambient.inference_mode && ambient.plain && createDifferentiableRegions(*plan->graph)) {
+    runnable = plan->graph->copy();  // people read the regions, the interpreter calls them
+    lowerDifferentiableRegions(*runnable);
+  }
+  plan->code = emitCode(*runnable, function.name(), function.program().weak_from_this());
   return plan;
 }
 

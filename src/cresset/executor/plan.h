@@ -33,7 +33,6 @@ struct Plan {
 std::shared_ptr<const PreparedFunction> prepareFunction(Function& function);
 
 /// Optimizes for calls of this signature.
-std::unique_ptr<const Plan> makePlan(
-    Function& function, const PreparedFunction& prepared, const Signature& signature);
+std::unique_ptr<const Plan> makePlan(Function& function, const PreparedFunction& prepared, const Signature& signature);
 
 }  // namespace cresset

@@ -3,8 +3,8 @@
 #include <ATen/Context.h>
 #include <ATen/autocast_mode.h>
 #include <ATen/core/Tensor.h>
-#include <ATen/core/jit_type.h>
 #include <ATen/core/grad_mode.h>
+#include <ATen/core/jit_type.h>
 #include <c10/core/DefaultDtype.h>
 #include <c10/core/InferenceMode.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
@@ -100,8 +100,8 @@ uint64_t InputKind::word() const {
 
 InputKind InputKind::of(uint64_t word) {
   return {
-      Kind(word & 0xff), at::ScalarType(word >> 8 & 0xff), uint8_t(word >> 16 & 0xff), c10::DeviceType(word >> 24 & 0xff),
-      (word >> 32 & 1) != 0};
+      Kind(word & 0xff), at::ScalarType(word >> 8 & 0xff), uint8_t(word >> 16 & 0xff),
+      c10::DeviceType(word >> 24 & 0xff), (word >> 32 & 1) != 0};
 }
 
 std::string InputKind::toString() const {
@@ -142,14 +142,15 @@ namespace {
 /// The ambient word; nothing if the thread records or transforms what it runs.
 std::optional<uint64_t> ambientWord() {
   const auto local = c10::impl::tls_local_dispatch_key_set();
-  static constexpr auto kUsual = c10::DispatchKeySet({c10::DispatchKey::BackendSelect, c10::DispatchKey::ADInplaceOrView});
+  static constexpr auto kUsual =
+      c10::DispatchKeySet({c10::DispatchKey::BackendSelect, c10::DispatchKey::ADInplaceOrView});
   if (!(local.included_ - kUsual).empty()) return std::nullopt;
   AmbientState state;
   state.inference_mode = c10::InferenceMode::is_enabled();
   state.grad_mode = c10::GradMode::is_enabled();
   const bool usual = local.excluded_ == c10::default_excluded_set || state.inference_mode;
-  state.plain = usual && !at::autocast::is_autocast_enabled(at::kCPU) && !at::autocast::is_autocast_enabled(at::kCUDA) &&
-                !at::globalContext().deterministicAlgorithms();
+  state.plain = usual && !at::autocast::is_autocast_enabled(at::kCPU) &&
+                !at::autocast::is_autocast_enabled(at::kCUDA) && !at::globalContext().deterministicAlgorithms();
   const auto dtype = uint64_t(c10::typeMetaToScalarType(c10::get_default_dtype()));
   return state.word() | dtype << 8;
 }

@@ -70,8 +70,8 @@ class SignatureReader {
 
   /// Reads the attributes behind the arguments onto the stack, and the signature of all. False, and the stack is as it
   /// was, if the call must run the program as it was written: some tensor is no plain one (a subclass, sparse,
-  /// quantized, nested, conjugated, undefined, or on a device of unknown kind), or the thread records or transforms what
-  /// it runs (a trace, a dispatch mode, functorch).
+  /// quantized, nested, conjugated, undefined, or on a device of unknown kind), or the thread records or transforms
+  /// what it runs (a trace, a dispatch mode, functorch).
   bool read(Stack& stack, Signature& signature) const;
 
   std::span<const c10::TypePtr> arguments() const { return arguments_; }

@@ -34,7 +34,8 @@ std::vector<ScriptFrame> Run::stackOfFrames() const {
     std::string function = frame.code->name;
     while (!calls.empty()) {
       result.push_back({std::move(function), calls.back()->call_site});
-      function = calls.back()->function;
+      function = calls.back()->function;  // qualified, where frames have plain names
+      function.erase(0, function.rfind('.') + 1);
       calls.pop_back();
     }
     result.push_back({std::move(function), location.range});

@@ -73,7 +73,10 @@ Operator::Operator(const c10::OperatorHandle& handle)
       handle_(new c10::OperatorHandle(handle)),
       traits_(traitsOf(handle) | namedTraits(full_name_)),
       restriction_(restrictionOf(schema_)),
-      mutable_(writesArgument(schema_)) {}
+      mutable_(writesArgument(schema_)) {
+  // Operators of other libraries may count, print or talk to other processes, whatever their schemas say.
+  if (restriction_ == Restriction::Foreign) traits_ = traits_ | Trait::SideEffect | Trait::Nondeterministic;
+}
 
 Operator::~Operator() = default;
 

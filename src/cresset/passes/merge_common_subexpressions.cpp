@@ -3,8 +3,8 @@
 //
 // Two such nodes must read memory that nobody writes to, draw no random numbers and have no effects. If their results
 // are memory, then sharing must not show: nobody writes to it, at most one of the two leaves the graph. And no gradient
-// may flow into them: gradients of merged values are summed before, not after, they go through the operator, which gives
-// other bits.
+// may flow into them: gradients of merged values are summed before, not after, they go through the operator, which
+// gives other bits.
 #include <ATen/core/jit_type.h>
 
 #include <algorithm>
@@ -31,8 +31,8 @@ size_t hashOfNode(const Node* node) {
 }
 
 bool computesSame(const Node* a, const Node* b) {
-  if (a->kind() != b->kind() || a->inputs().size() != b->inputs().size() || a->outputs().size() != b->outputs().size() ||
-      a->attributes().size() != b->attributes().size())
+  if (a->kind() != b->kind() || a->inputs().size() != b->inputs().size() ||
+      a->outputs().size() != b->outputs().size() || a->attributes().size() != b->attributes().size())
     return false;
   for (size_t i = 0; i < a->inputs().size(); ++i) {
     if (a->inputs()[i] != b->inputs()[i]) return false;

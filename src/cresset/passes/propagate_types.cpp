@@ -46,11 +46,11 @@ struct Facts {
 constexpr int64_t kSize = 8;  // of all dimensions: a kernel or an index of a convolution or selection mostly fits
 
 enum class Rule {
-  SameAsFirst,   // dtype, rank and device of the first argument
-  RankOfList,    // the rank is the length of the second argument, a list
-  NewOfList,     // a new tensor whose rank is the length of the first argument
-  DtypeOnly,     // the rank depends on sizes
-  Detached,      // as the first, and requires no gradient
+  SameAsFirst,  // dtype, rank and device of the first argument
+  RankOfList,   // the rank is the length of the second argument, a list
+  NewOfList,    // a new tensor whose rank is the length of the first argument
+  DtypeOnly,    // the rank depends on sizes
+  Detached,     // as the first, and requires no gradient
 };
 
 const std::unordered_map<std::string_view, Rule>& typeRules() {
@@ -231,9 +231,10 @@ class TypePropagator {
     for (const Value* input : node->inputs()) {
       if (isTensor(input)) {
         if (get(input).requires_grad != std::optional(false)) return false;
-      } else if (input->type()->kind() == TypeKind::ListType || input->type()->kind() == TypeKind::OptionalType ||
-                 input->type()->kind() == TypeKind::TupleType || input->type()->kind() == TypeKind::AnyType ||
-                 input->type()->kind() == TypeKind::ClassType) {
+      } else if (
+          input->type()->kind() == TypeKind::ListType || input->type()->kind() == TypeKind::OptionalType ||
+          input->type()->kind() == TypeKind::TupleType || input->type()->kind() == TypeKind::AnyType ||
+          input->type()->kind() == TypeKind::ClassType) {
         if (isNoneConstant(input)) continue;
         const Node* maker = input->node();
         if (maker->kind() != prim::ListConstruct || memory_.hasWriters(input)) {
@@ -406,7 +407,8 @@ class TypePropagator {
       std::optional<c10::IValue> known = standIn(input);
       // Elements' values decide no type where each element of the result comes from the elements at its place.
       if (!known && op.isPointwise()) {
-        if (input->type()->kind() == TypeKind::IntType && op.schema().arguments()[i].real_type()->kind() == TypeKind::NumberType)
+        if (input->type()->kind() == TypeKind::IntType &&
+            op.schema().arguments()[i].real_type()->kind() == TypeKind::NumberType)
           known = int64_t(1);
         else if (input->type()->kind() == TypeKind::FloatType)
           known = 1.0;
@@ -417,7 +419,8 @@ class TypePropagator {
     }
     for (const c10::Argument& argument : op.schema().arguments()) {
       // A dtype that a script computes; an operator that makes tensors elsewhere.
-      if (argument.name() == "device" && !isNoneConstant(node->input(static_cast<size_t>(&argument - op.schema().arguments().data()))))
+      if (argument.name() == "device" &&
+          !isNoneConstant(node->input(static_cast<size_t>(&argument - op.schema().arguments().data()))))
         return;
     }
     try {
@@ -442,8 +445,7 @@ class TypePropagator {
       const Facts found = get(value), known = Facts::of(old);
       const Facts both = {
           found.dtype ? found.dtype : known.dtype, found.rank ? found.rank : known.rank,
-          found.device ? found.device : known.device,
-          found.requires_grad ? found.requires_grad : known.requires_grad};
+          found.device ? found.device : known.device, found.requires_grad ? found.requires_grad : known.requires_grad};
       if (both == known) return;
       value->setType(c10::TensorType::create(both.dtype, both.device, both.rank, both.requires_grad));
       changed = true;

@@ -17,8 +17,8 @@ struct TypeAssumptions {
   bool plain = true;      // no autocast: operators compute in the dtypes of their arguments
 };
 
-/// Refines the types of values; types that are there already (of inputs, mostly) are believed. Returns whether some type
-/// changed. Preserves everything: types only say what is so.
+/// Refines the types of values; types that are there already (of inputs, mostly) are believed. Returns whether some
+/// type changed. Preserves everything: types only say what is so.
 bool propagateTypes(Graph& graph, const TypeAssumptions& assumptions);
 
 }  // namespace cresset

@@ -114,8 +114,7 @@ const std::unordered_map<std::string_view, Rule>& rules() {
            return static_cast<int64_t>(*t.scalarType());
          });
        }},
-      {"prim::device",
-       [](Node* node) { return ofTensor(node, [](const c10::TensorType& t) { return t.device(); }); }},
+      {"prim::device", [](Node* node) { return ofTensor(node, [](const c10::TensorType& t) { return t.device(); }); }},
       {"aten::is_floating_point",
        [](Node* node) {
          return ofTensor(node, [](const c10::TensorType& t) -> std::optional<bool> {

@@ -13,9 +13,9 @@
 #include <sstream>
 
 #include "cresset/archive/code_printer.h"
+#include "cresset/executor/executor.h"
 #include "cresset/interpreter/futures.h"
 #include "cresset/interpreter/interpreter.h"
-#include "cresset/executor/executor.h"
 #include "cresset/passes/pass.h"
 #include "cresset/tracer/tracer.h"
 

@@ -1,4 +1,6 @@
 // Doors to the executor: modes, and what plans there are.
+#include "cresset/autodiff/derivatives.h"
+#include "cresset/executor/differentiable.h"
 #include "cresset/executor/executor.h"
 #include "cresset/executor/mode.h"
 #include "cresset/python/common.h"
@@ -56,11 +58,12 @@ void bindExecuting(py::module_& module) {
       throw UserError("The modes of execution are 'interpret' and 'optimize', not '" + mode + "'");
     }
   });
-  module.def("_get_execution_mode", [] {
-    return executionMode() == ExecutionMode::Optimize ? "optimize" : "interpret";
-  });
+  module.def(
+      "_get_execution_mode", [] { return executionMode() == ExecutionMode::Optimize ? "optimize" : "interpret"; });
   module.def("_set_thread_optimizes", setGraphExecutorOptimize);
   module.def("_get_thread_optimizes", getGraphExecutorOptimize);
+  module.def("_num_recorded_regions", numRecordedRegions);
+  module.def("_differentiable_operators", differentiableOperators);
   module.def("_last_executed_optimized_graph", [] { return graphOrNone(lastExecutedOptimizedGraph()); });
 }
 

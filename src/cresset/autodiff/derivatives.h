@@ -1,0 +1,32 @@
+// Derivative rules: how the gradient of each argument of an operator comes from the gradients of its results.
+//
+// The rules are data (derivatives.def): expressions in the script language over the operator's arguments, its results
+// and their gradients, with the formulas that PyTorch's own autograd uses, so that gradients have the same bits. They
+// are compiled when they are first needed.
+//
+// Thread-safety: all of this may be called from any thread; the graphs must not be changed.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "cresset/ops/operator.h"
+
+namespace cresset {
+
+/// Whether there is a rule for some argument of the operator.
+bool hasDerivative(const Operator& op);
+
+/// The gradient of one argument, as a graph. Its inputs are the operator's arguments, its results, and a gradient per
+/// result; its output is the argument's gradient. Null if the operator has no rule for the argument: then it is none
+/// that has a gradient (a mask, indices).
+std::shared_ptr<const Graph> gradientOf(const Operator& op, size_t argument);
+
+/// What the operator does by operators that have derivatives, as a graph from its arguments to its results; null if
+/// there is no such form.
+std::shared_ptr<const Graph> decompositionOf(const Operator& op);
+
+/// Full names of the operators with rules, sorted.
+std::vector<std::string> differentiableOperators();
+
+}  // namespace cresset

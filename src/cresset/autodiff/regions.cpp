@@ -1,0 +1,226 @@
+#include "cresset/autodiff/regions.h"
+
+#include <ATen/core/jit_type.h>
+
+#include <algorithm>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "cresset/analysis/alias.h"
+#include "cresset/analysis/gradients.h"
+#include "cresset/autodiff/derivatives.h"
+#include "cresset/ir/constants.h"
+#include "cresset/ops/operator.h"
+
+namespace cresset {
+
+namespace {
+
+bool isTensorValue(const Value* value) {
+  return value->type()->kind() == c10::TypeKind::TensorType;
+}
+
+bool isNumberLike(const c10::Type& type) {
+  switch (type.kind()) {
+    case c10::TypeKind::IntType:
+    case c10::TypeKind::FloatType:
+    case c10::TypeKind::BoolType:
+    case c10::TypeKind::NumberType:
+    case c10::TypeKind::NoneType:
+    case c10::TypeKind::DeviceObjType:
+      return true;
+    case c10::TypeKind::ListType:
+    case c10::TypeKind::OptionalType:
+      return isNumberLike(*type.containedTypes()[0]);
+    default:
+      return false;
+  }
+}
+
+enum class Part {
+  Outside,
+  Differentiable,  // gradients flow through it by rules
+  Inert,           // no gradient flows through it, and it may stand anywhere
+};
+
+class RegionBuilder {
+ public:
+  RegionBuilder(Graph& graph, size_t min_size) : graph_(graph), memory_(graph), min_size_(min_size) {}
+
+  bool run(Block* block) {
+    std::vector<Node*> group;
+    for (Node* node : std::vector<Node*>(block->nodes().begin(), block->nodes().end())) {
+      for (Block* inner : node->blocks()) run(inner);
+      if (node->kind() == prim::Constant) continue;
+      if (classify(node) != Part::Outside && fitsDtype(node)) {
+        group.push_back(node);
+      } else {
+        close(group);
+      }
+    }
+    close(group);
+    return found_;
+  }
+
+ private:
+  Part classify(Node* node) {
+    if (!node->blocks().empty()) return Part::Outside;
+    if (node->kind() == prim::ListConstruct) {
+      return isNumberLike(*node->output()->type()) && !memory_.hasWriters(node->output()) ? Part::Inert : Part::Outside;
+    }
+    if (isStructural(node->kind())) return Part::Outside;
+    const Operator* op = operatorOf(*node);
+    if (!op || op->isMutable() || op->hasSideEffects() || !op->isDeterministic() || op->mayShareArguments())
+      return Part::Outside;
+    if (memory_.readsWritten(node) || memory_.hasOutputWriters(node)) return Part::Outside;
+    const auto inputs = node->inputs();
+    const auto outputs = node->outputs();
+    const bool flows =
+        std::any_of(inputs.begin(), inputs.end(), [](const Value* input) { return mayRequireGrad(input->type()); }) &&
+        std::any_of(outputs.begin(), outputs.end(), [](const Value* output) { return mayRequireGrad(output->type()); });
+    if (!flows) {
+      // Numbers, and tensors that are as good as constants.
+      const bool takes_known = std::all_of(inputs.begin(), inputs.end(), [](const Value* input) {
+        return isTensorValue(input) || isNumberLike(*input->type()) || isConstant(input);
+      });
+      const bool gives_known = std::all_of(outputs.begin(), outputs.end(), [](const Value* output) {
+        return isTensorValue(output) ? !mayRequireGrad(output->type()) : isNumberLike(*output->type());
+      });
+      return op->isPure() && takes_known && gives_known ? Part::Inert : Part::Outside;
+    }
+    if (!hasDerivative(*op)) return Part::Outside;
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      if (!mayRequireGrad(inputs[i]->type())) continue;
+      if (!isTensorValue(inputs[i]) || !gradientOf(*op, i)) return Part::Outside;
+    }
+    return Part::Differentiable;
+  }
+
+  /// All tensors through which gradients flow have one dtype, so that gradients need no conversion.
+  bool fitsDtype(const Node* node) {
+    std::optional<at::ScalarType> dtype;
+    const auto check = [&](const Value* value) {
+      if (!isTensorValue(value) || !mayRequireGrad(value->type())) return true;
+      const auto& type = value->type()->expectRef<c10::TensorType>();
+      const auto own = type.scalarType();
+      if (!own || !(*own == at::kFloat || *own == at::kDouble) || !type.dim() || !type.device()) return false;
+      if (dtype && *dtype != *own) return false;
+      dtype = own;
+      return true;
+    };
+    return std::all_of(node->inputs().begin(), node->inputs().end(), check) &&
+           std::all_of(node->outputs().begin(), node->outputs().end(), check);
+  }
+
+  void close(std::vector<Node*>& group) {
+    std::vector<Node*> nodes = std::move(group);
+    group.clear();
+    const auto isDifferentiable = [&](Node* node) { return classify(node) == Part::Differentiable; };
+    while (!nodes.empty() && !isDifferentiable(nodes.back())) nodes.pop_back();
+    nodes.erase(nodes.begin(), std::find_if(nodes.begin(), nodes.end(), isDifferentiable));
+    if (static_cast<size_t>(std::count_if(nodes.begin(), nodes.end(), isDifferentiable)) < min_size_) return;
+    leaveViewsOutside(nodes);
+    outline(nodes);
+    found_ = true;
+  }
+
+  /// A view that is used behind the region must be autograd's view of its base: it is made again there.
+  static void leaveViewsOutside(std::vector<Node*>& nodes) {
+    const std::unordered_set<const Node*> inside(nodes.begin(), nodes.end());
+    Node* const behind = nodes.back()->next();
+    Node* place = behind;
+    std::vector<Node*> kept;
+    for (auto it = nodes.rbegin(); it != nodes.rend(); ++it) {
+      Node* node = *it;
+      const Operator* op = isStructural(node->kind()) ? nullptr : operatorOf(*node);
+      const bool is_view = op && !op->isPure();
+      std::vector<Use> outside;
+      if (is_view) {
+        for (Value* output : node->outputs()) {
+          for (const Use& use : output->uses()) {
+            if (!isInside(use.user, inside)) outside.push_back(use);
+          }
+        }
+      }
+      if (!outside.empty()) {
+        Node* copy = node->graph().createClone(node, [](Value* value) { return value; });
+        copy->insertBefore(place);
+        copy->bindOperator(op);
+        place = copy;  // bases come before the views of them
+        for (const Use& use : outside)
+          use.user->replaceInput(use.offset, copy->output(use.user->input(use.offset)->offset()));
+      }
+      const auto outputs = node->outputs();
+      if (is_view && std::none_of(outputs.begin(), outputs.end(), [](const Value* v) { return v->hasUses(); })) {
+        node->destroy();
+      } else {
+        kept.push_back(node);
+      }
+    }
+    std::reverse(kept.begin(), kept.end());
+    nodes = std::move(kept);
+  }
+
+  static bool isInside(const Node* user, const std::unordered_set<const Node*>& nodes) { return nodes.contains(user); }
+
+  void outline(const std::vector<Node*>& nodes) {
+    if (nodes.empty()) return;
+    const std::unordered_set<const Node*> inside(nodes.begin(), nodes.end());
+    auto subgraph = Graph::make();
+    std::unordered_map<Value*, Value*> copies;
+    std::vector<Value*> inputs;
+    const auto copyOf = [&](Value* value) -> Value* {
+      if (const auto found = copies.find(value); found != copies.end()) return found->second;
+      Value* copy = nullptr;
+      if (const auto constant = toIValue(value); constant && !constant->isTensor() && !constant->isObject()) {
+        const InsertPointGuard guard(*subgraph, subgraph->block());
+        copy = subgraph->insertConstant(*constant, value->type());
+      } else {
+        copy = subgraph->addInput(value->hasDebugName() ? value->debugName() : "")->setType(value->type());
+        inputs.push_back(value);
+      }
+      return copies[value] = copy;
+    };
+    for (Node* node : nodes) {
+      for (Value* input : node->inputs()) copyOf(input);  // constants before the node
+      Node* copy = subgraph->createClone(node, copyOf);
+      subgraph->block()->appendNode(copy);
+      copy->bindOperator(node->boundOperator());
+      for (size_t i = 0; i < node->outputs().size(); ++i) copies[node->output(i)] = copy->output(i);
+    }
+    std::vector<Value*> outputs;
+    for (Node* node : nodes) {
+      for (Value* output : node->outputs()) {
+        const auto uses = output->uses();
+        if (std::any_of(uses.begin(), uses.end(), [&](const Use& use) { return !isInside(use.user, inside); }))
+          outputs.push_back(output);
+      }
+    }
+    static const Symbol kSubgraph = Symbol::attr("Subgraph");
+    Node* region = graph_.create(Symbol::fromQualString("prim::DifferentiableGraph"), inputs, outputs.size());
+    region->setAttribute(kSubgraph, subgraph);
+    region->insertBefore(nodes.front());
+    region->copyLocation(nodes.front());
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      subgraph->registerOutput(copies.at(outputs[i]));
+      region->output(i)->setType(outputs[i]->type());
+      if (outputs[i]->hasDebugName()) region->output(i)->setDebugName(outputs[i]->debugName());
+      outputs[i]->replaceAllUsesWith(region->output(i));
+    }
+    for (auto it = nodes.rbegin(); it != nodes.rend(); ++it) (*it)->destroy();
+  }
+
+  Graph& graph_;
+  AliasDb memory_;
+  size_t min_size_;
+  bool found_ = false;
+};
+
+}  // namespace
+
+bool createDifferentiableRegions(Graph& graph, size_t min_size) {
+  return RegionBuilder(graph, min_size).run(graph.block());
+}
+
+}  // namespace cresset

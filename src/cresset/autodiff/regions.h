@@ -1,0 +1,17 @@
+// Differentiable regions: parts of a graph that are differentiated at compile time.
+//
+// A region is a run of nodes of one block through which gradients flow by rules; it becomes one node
+// prim::DifferentiableGraph, whose attribute `Subgraph` is what it does. The rest of the graph stays on autograd's
+// tape, to which the executor joins the regions.
+#pragma once
+
+#include "cresset/ir/graph.h"
+
+namespace cresset {
+
+/// Types must have been propagated (passes/propagate_types.h): a region takes and gives tensors of one known
+/// floating-point dtype. Regions of fewer than `min_size` operators that have gradients are not made: entering one
+/// costs about as much as recording a few operators. Returns whether there is a region.
+bool createDifferentiableRegions(Graph& graph, size_t min_size = 2);
+
+}  // namespace cresset

@@ -1,0 +1,363 @@
+#include "cresset/executor/differentiable.h"
+
+#include <ATen/core/LegacyTypeDispatch.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/core/jit_type.h>
+#include <torch/csrc/autograd/function.h>
+#include <torch/csrc/autograd/functions/utils.h>
+#include <torch/csrc/autograd/saved_variable.h>
+
+#include <algorithm>
+#include <atomic>
+#include <map>
+#include <mutex>
+#include <unordered_map>
+
+#include "cresset/analysis/gradients.h"
+#include "cresset/autodiff/differentiate.h"
+#include "cresset/interpreter/code.h"
+#include "cresset/ops/host_callable.h"
+#include "cresset/ops/operator.h"
+#include "cresset/program/program.h"
+#include "cresset/support/error.h"
+
+namespace cresset {
+
+namespace {
+
+namespace autograd = torch::autograd;
+
+std::atomic<size_t> recorded_regions{0};
+
+bool carriesGradient(const Value* value) {
+  return value->type()->kind() == c10::TypeKind::TensorType && mayRequireGrad(value->type());
+}
+
+/// A gradient function for some of the gradients that may come in and some of those that may be wanted.
+struct GradientFunction {
+  Function* function = nullptr;
+  std::vector<size_t> captured;  // indices into the region's captured values
+  std::vector<size_t> gives;     // which of the region's inputs its results belong to
+};
+
+class Region : public HostCallable {
+ public:
+  explicit Region(std::shared_ptr<Graph> forward) : forward_(std::move(forward)), program_(Program::make()) {
+    for (size_t i = 0; i < forward_->inputs().size(); ++i) {
+      if (carriesGradient(forward_->inputs()[i])) inputs_.push_back(i);
+    }
+    num_outputs_ = forward_->outputs().size();
+    std::vector<Value*> of, wanted;
+    for (Value* output : forward_->outputs()) {
+      if (carriesGradient(output)) of.push_back(output);
+    }
+    for (size_t i : inputs_) wanted.push_back(forward_->inputs()[i]);
+    // What the gradient of everything with respect to everything needs is kept. Kept values may get gradients too, in
+    // derivatives of higher order, and then their own derivatives need what else there is.
+    for (;;) {
+      const Gradient whole = differentiate(*forward_, of, wanted);
+      bool grown = false;
+      for (Value* value : whole.captured) {
+        if (std::find(captured_.begin(), captured_.end(), value) == captured_.end())
+          captured_.push_back(value), grown = true;
+        const bool is_input = value->node()->isParam();
+        if (carriesGradient(value) && !is_input && std::find(of.begin(), of.end(), value) == of.end())
+          of.push_back(value);
+      }
+      if (!grown) break;
+    }
+    differentiable_ = of;
+    for (Value* value : captured_) {
+      const auto outputs = forward_->outputs();
+      const auto output = std::find(outputs.begin(), outputs.end(), value);
+      if (value->node()->isParam()) {
+        sources_.push_back({Source::Input, value->offset()});
+      } else if (output != outputs.end()) {
+        sources_.push_back({Source::Output, static_cast<size_t>(output - outputs.begin())});
+      } else {
+        sources_.push_back({Source::Output, outputs.size()});
+        forward_->registerOutput(value);
+      }
+    }
+    for (const Value* value : differentiable_) {
+      const auto outputs = forward_->outputs();
+      differentiable_outputs_.push_back(
+          static_cast<size_t>(std::find(outputs.begin(), outputs.end(), value) - outputs.begin()));
+      depends_.push_back(dependencies(value));
+    }
+    code_ = emitCode(*forward_, "<differentiable region>", program_->weak_from_this());
+  }
+
+  std::string name() const override { return "differentiable region"; }
+  const std::shared_ptr<Graph>& forward() const { return forward_; }
+
+  void call(std::vector<c10::IValue>& stack, size_t num_args) const override;
+
+  size_t numOutputs() const { return num_outputs_; }
+  const std::vector<size_t>& inputs() const { return inputs_; }
+  size_t numGradients() const { return differentiable_.size(); }
+  Program& program() const { return *program_; }
+
+  const GradientFunction& gradientFor(const std::vector<bool>& incoming, const std::vector<bool>& wanted) const {
+    std::vector<bool> key = incoming;
+    key.insert(key.end(), wanted.begin(), wanted.end());
+    const std::lock_guard lock(mutex_);
+    auto& function = gradients_[key];
+    if (!function) function = makeGradient(incoming, wanted);
+    return *function;
+  }
+
+  struct Source {
+    enum Kind { Input, Output } kind;
+    size_t index;
+  };
+  const std::vector<Source>& sources() const { return sources_; }
+  bool isCapturedTensor(size_t i) const { return captured_[i]->type()->kind() == c10::TypeKind::TensorType; }
+  /// Whether a captured value that the region computes gets a gradient of its own.
+  bool isDifferentiable(size_t output) const {
+    return std::find(differentiable_outputs_.begin(), differentiable_outputs_.end(), output) !=
+           differentiable_outputs_.end();
+  }
+
+ private:
+  /// The inputs that carry gradients and from which the value is computed.
+  std::vector<size_t> dependencies(const Value* value) const {
+    std::vector<bool> seen(forward_->numValues());
+    std::vector<const Value*> queue = {value};
+    seen[value->unique()] = true;
+    std::vector<size_t> found;
+    while (!queue.empty()) {
+      const Value* next = queue.back();
+      queue.pop_back();
+      if (next->node()->isParam()) {
+        if (carriesGradient(next)) found.push_back(next->offset());
+        continue;
+      }
+      for (const Value* input : next->node()->inputs()) {
+        if (seen[input->unique()] || !carriesGradient(input)) continue;
+        seen[input->unique()] = true;
+        queue.push_back(input);
+      }
+    }
+    return found;
+  }
+
+  std::unique_ptr<GradientFunction> makeGradient(
+      const std::vector<bool>& incoming, const std::vector<bool>& wanted) const {
+    std::vector<Value*> of, with_respect_to;
+    for (size_t i = 0; i < incoming.size(); ++i) {
+      if (incoming[i]) of.push_back(differentiable_[i]);
+    }
+    for (size_t i = 0; i < wanted.size(); ++i) {
+      if (wanted[i]) with_respect_to.push_back(forward_->inputs()[inputs_[i]]);
+    }
+    const Gradient gradient = differentiate(*forward_, of, with_respect_to);
+    auto result = std::make_unique<GradientFunction>();
+    for (Value* value : gradient.captured) {
+      const auto found = std::find(captured_.begin(), captured_.end(), value);
+      CRESSET_CHECK(found != captured_.end(), "a gradient needs a value that its region has not kept");
+      result->captured.push_back(static_cast<size_t>(found - captured_.begin()));
+    }
+    for (Value* value : gradient.with_respect_to) {
+      const auto found = std::find(with_respect_to.begin(), with_respect_to.end(), value);
+      size_t nth = static_cast<size_t>(found - with_respect_to.begin());
+      for (size_t i = 0; i < wanted.size(); ++i) {
+        if (wanted[i] && nth-- == 0) result->gives.push_back(i);
+      }
+    }
+    Function& function = program_->declare(c10::QualifiedName("gradient" + std::to_string(gradients_.size())), {});
+    function.setGraph(gradient.graph);
+    result->function = &function;
+    return result;
+  }
+
+  std::shared_ptr<Graph> forward_;
+  std::shared_ptr<Program> program_;  // of the gradient functions
+  std::shared_ptr<const Code> code_;
+  std::vector<size_t> inputs_;  // those that carry gradients
+  size_t num_outputs_ = 0;      // behind them come kept values
+  std::vector<Value*> captured_;
+  std::vector<Source> sources_;                 // of captured_
+  std::vector<Value*> differentiable_;          // outputs and kept values that get gradients
+  std::vector<size_t> differentiable_outputs_;  // their places among the outputs of the forward graph
+  std::vector<std::vector<size_t>> depends_;    // per differentiable value, the inputs that it comes from
+  mutable std::mutex mutex_;
+  mutable std::map<std::vector<bool>, std::unique_ptr<GradientFunction>> gradients_;
+};
+
+using RegionPtr = c10::intrusive_ptr<Region>;
+
+/// Nodes of the tape are held by c10's intrusive pointers since PyTorch 2.13, by standard ones before.
+template <typename Pointer>
+struct NodePointers {
+  template <typename T, typename... Args>
+  static auto make(Args&&... args) {
+    return c10::make_intrusive<T>(std::forward<Args>(args)...);
+  }
+  template <typename T>
+  static Pointer self(T* node) {
+    return Pointer::reclaim_copy(node);
+  }
+};
+template <>
+struct NodePointers<std::shared_ptr<autograd::Node>> {
+  template <typename T, typename... Args>
+  static auto make(Args&&... args) {
+    return std::make_shared<T>(std::forward<Args>(args)...);
+  }
+  template <typename T>
+  static auto self(T* node) {
+    return node->shared_from_this();
+  }
+};
+using Pointers = NodePointers<decltype(autograd::Edge::function)>;
+
+/// A region on the tape.
+class RegionBackward : public autograd::Node {
+ public:
+  explicit RegionBackward(RegionPtr region) : region_(std::move(region)) {}
+
+  std::string name() const override { return "CressetBackward"; }
+
+  autograd::variable_list apply(autograd::variable_list&& gradients) override {
+    const std::lock_guard lock(mutex_);
+    TORCH_CHECK(!released_, autograd::ERR_BACKWARD_TWICE);
+    std::vector<bool> incoming, wanted;
+    for (const at::Tensor& gradient : gradients) incoming.push_back(gradient.defined());
+    for (size_t i = 0; i < region_->inputs().size(); ++i) wanted.push_back(task_should_compute_output(i));
+    autograd::variable_list results(region_->inputs().size());
+    if (std::none_of(incoming.begin(), incoming.end(), [](bool defined) { return defined; })) return results;
+    const GradientFunction& gradient = region_->gradientFor(incoming, wanted);
+    if (gradient.gives.empty()) return results;
+    Stack stack;
+    for (at::Tensor& incoming_gradient : gradients) {
+      if (incoming_gradient.defined()) stack.emplace_back(std::move(incoming_gradient));
+    }
+    for (size_t i : gradient.captured) {
+      const Kept& kept = kept_[i];
+      stack.push_back(
+          kept.is_tensor ? c10::IValue(kept.tensor.unpack(Pointers::self<autograd::Node>(this))) : kept.value);
+    }
+    gradient.function->run(stack);
+    const auto& elements = stack.back().toTupleRef().elements();
+    for (size_t i = 0; i < gradient.gives.size(); ++i) results[gradient.gives[i]] = elements[i].toTensor();
+    return results;
+  }
+
+  void release_variables() override {
+    const std::lock_guard lock(mutex_);
+    for (Kept& kept : kept_) {
+      kept.tensor.reset_data();
+      kept.value = c10::IValue();
+    }
+    released_ = true;
+  }
+
+  struct Kept {
+    bool is_tensor = false;
+    autograd::SavedVariable tensor;
+    c10::IValue value;
+  };
+  std::vector<Kept> kept_;
+
+ private:
+  RegionPtr region_;
+  std::mutex mutex_;
+  bool released_ = false;
+};
+
+void Region::call(std::vector<c10::IValue>& stack, size_t num_args) const {
+  const size_t first = stack.size() - num_args;
+  bool record = false, forward_mode = false;
+  for (size_t i : inputs_) {
+    const at::Tensor& tensor = stack[first + i].toTensor();
+    record |= tensor.requires_grad();
+    forward_mode |= tensor._fw_grad(0).defined();
+  }
+  record &= c10::GradMode::is_enabled();
+  if (!record || forward_mode) {
+    // Forward-mode gradients go through the operators themselves.
+    runCode(*code_, stack);
+    stack.resize(first + num_outputs_);
+    return;
+  }
+  std::vector<c10::IValue> inputs(stack.begin() + static_cast<std::ptrdiff_t>(first), stack.end());
+  {
+    const at::AutoDispatchBelowAutograd below;
+    runCode(*code_, stack);
+  }
+  recorded_regions.fetch_add(1, std::memory_order_relaxed);
+  auto node = Pointers::make<RegionBackward>(RegionPtr::reclaim_copy(const_cast<Region*>(this)));
+  autograd::edge_list edges;
+  for (size_t i : inputs_) {
+    const at::Tensor& tensor = inputs[i].toTensor();
+    edges.push_back(tensor.requires_grad() ? autograd::impl::gradient_edge(tensor) : autograd::Edge());
+  }
+  node->set_next_edges(std::move(edges));
+  for (size_t k = 0; k < differentiable_outputs_.size(); ++k) {
+    const bool requires_grad = std::any_of(
+        depends_[k].begin(), depends_[k].end(), [&](size_t i) { return inputs[i].toTensor().requires_grad(); });
+    if (requires_grad) {
+      autograd::set_history(stack[first + differentiable_outputs_[k]].toTensor(), node);
+    } else {
+      node->add_input_metadata(autograd::Node::undefined_input());
+    }
+  }
+  node->kept_.reserve(sources_.size());
+  for (size_t i = 0; i < sources_.size(); ++i) {
+    const Source& source = sources_[i];
+    const bool is_output = source.kind == Source::Output;
+    const c10::IValue& value = is_output ? stack[first + source.index] : inputs[source.index];
+    RegionBackward::Kept kept;
+    kept.is_tensor = value.isTensor();
+    if (kept.is_tensor) {
+      const at::Tensor& tensor = value.toTensor();
+      kept.tensor = autograd::SavedVariable(tensor, is_output && tensor.requires_grad());
+    } else {
+      kept.value = value;
+    }
+    node->kept_.push_back(std::move(kept));
+  }
+  stack.resize(first + num_outputs_);
+}
+
+bool lowerIn(Graph& graph, Block* block) {
+  static const Symbol kRegion = Symbol::fromQualString("prim::DifferentiableGraph");
+  static const Symbol kCall = Symbol::fromQualString("cresset::run_region");
+  static const Symbol kSubgraph = Symbol::attr("Subgraph");
+  bool found = false;
+  for (Node* node : block->nodesSafely()) {
+    for (Block* inner : node->blocks()) found |= lowerIn(graph, inner);
+    if (node->kind() != kRegion) continue;
+    found = true;
+    c10::intrusive_ptr<HostCallable> region = c10::make_intrusive<Region>(node->g(kSubgraph)->copy());
+    Node* constant = graph.create(prim::Constant);
+    constant->insertBefore(node);
+    constant->setAttribute(attr::value, Attribute(c10::IValue::make_capsule(region)));
+    constant->output()->setType(c10::CapsuleType::get());
+    std::vector<Value*> inputs = {constant->output()};
+    inputs.insert(inputs.end(), node->inputs().begin(), node->inputs().end());
+    Node* call = graph.create(kCall, inputs, node->outputs().size());
+    call->insertBefore(node);
+    call->copyLocation(node);
+    for (size_t i = 0; i < node->outputs().size(); ++i) {
+      call->output(i)->setType(node->output(i)->type());
+      node->output(i)->replaceAllUsesWith(call->output(i));
+    }
+    node->destroy();
+  }
+  return found;
+}
+
+}  // namespace
+
+bool lowerDifferentiableRegions(Graph& graph) {
+  return lowerIn(graph, graph.block());
+}
+
+size_t numRecordedRegions() {
+  return recorded_regions.load(std::memory_order_relaxed);
+}
+
+}  // namespace cresset
