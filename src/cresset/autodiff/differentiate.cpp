@@ -23,7 +23,10 @@ void removeUnused(Block* block) {
   for (Node* node = block->returnNode()->prev(); node != block->returnNode();) {
     Node* previous = node->prev();
     const auto outputs = node->outputs();
-    if (std::none_of(outputs.begin(), outputs.end(), [](const Value* output) { return output->hasUses(); })) {
+    const Operator* op = isStructural(node->kind()) ? nullptr : operatorOf(*node);
+    const bool writes = op && op->isMutable();  // to lists of a rule's own
+    if (!writes && node->kind() != prim::Loop && node->kind() != prim::If &&
+        std::none_of(outputs.begin(), outputs.end(), [](const Value* output) { return output->hasUses(); })) {
       node->destroy();
     } else {
       for (Block* inner : node->blocks()) removeUnused(inner);

@@ -104,7 +104,7 @@ class RegionBuilder {
       if (!isTensorValue(value) || !mayRequireGrad(value->type())) return true;
       const auto& type = value->type()->expectRef<c10::TensorType>();
       const auto own = type.scalarType();
-      if (!own || !(*own == at::kFloat || *own == at::kDouble) || !type.dim() || !type.device()) return false;
+      if (!own || !(*own == at::kFloat || *own == at::kDouble) || !type.device()) return false;
       if (dtype && *dtype != *own) return false;
       dtype = own;
       return true;
