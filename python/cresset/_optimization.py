@@ -87,9 +87,7 @@ def explain(function):
     if not isinstance(function, (_C.ScriptFunction, _C.ScriptMethod)):
         raise UserError("cresset.explain takes a script function, a script method or a module whose forward is one")
     report = _C._explain(function)
-    return Explanation(
-        report["function"], report["state"], report["nodes"], [Plan(**plan) for plan in report["plans"]]
-    )
+    return Explanation(report["function"], report["state"], report["nodes"], [Plan(**plan) for plan in report["plans"]])
 
 
 _fusion_strategy = [("STATIC", 2), ("DYNAMIC", 10)]

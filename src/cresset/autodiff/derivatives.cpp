@@ -32,7 +32,7 @@ constexpr Rule kRules[] = {
 #undef DECOMPOSITION
 };
 
-/// What rules share.
+/// What rules share. The gradient of a factor of a matrix product is laid out as the factor is (`left`, `right`).
 constexpr std::string_view kPrelude = R"(
 def reduced(grad: Tensor, like: Tensor) -> Tensor:
   return torch._grad_sum_to_size(grad, like.size())
@@ -55,6 +55,16 @@ def count(like: Tensor, dims: Optional[List[int]]) -> int:
   for d in dims:
     size *= like.size(d)
   return size
+
+def left(grad: Tensor, right: Tensor, like: Tensor) -> Tensor:
+  if like.stride(0) == 1 and like.stride(1) == like.size(0):
+    return right.mm(grad.t()).t()
+  return grad.mm(right.t())
+
+def right(grad: Tensor, left: Tensor, like: Tensor) -> Tensor:
+  if like.stride(0) == 1 and like.stride(1) == like.size(0):
+    return grad.t().mm(left).t()
+  return left.t().mm(grad)
 
 def inverse(dims: List[int]) -> List[int]:
   rank = len(dims)

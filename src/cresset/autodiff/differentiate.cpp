@@ -37,8 +37,8 @@ void removeUnused(Block* block) {
 
 class Differentiator {
  public:
-  Differentiator(Graph& forward, std::span<Value* const> wanted)
-      : forward_(forward), wanted_(wanted.begin(), wanted.end()), backward_(Graph::make()) {}
+  Differentiator(Graph& forward, std::span<Value* const> wanted, const std::vector<Value*>* kept)
+      : forward_(forward), wanted_(wanted.begin(), wanted.end()), kept_(kept), backward_(Graph::make()) {}
 
   Gradient run(std::span<Value* const> of) {
     for (Value* value : of) {
@@ -66,8 +66,9 @@ class Differentiator {
 
     simplify();
     takeSizesInstead();
+    for (Value* value : must_keep_) standFor(value);
     for (auto& [value, placeholder] : placeholders_) {
-      if (placeholder->hasUses()) result.captured.push_back(value);
+      if (placeholder->hasUses() || must_keep_.contains(value)) result.captured.push_back(value);
     }
     std::sort(result.captured.begin(), result.captured.end(), [](const Value* a, const Value* b) {
       return a->unique() < b->unique();
@@ -87,12 +88,11 @@ class Differentiator {
   void findNeeded() {
     needed_.insert(wanted_.begin(), wanted_.end());
     for (Node* node : forward_.nodes()) {
-      if (isStructural(node->kind())) continue;
+      if (isStructural(node->kind()) && node->kind() != prim::ListUnpack) continue;
       const auto inputs = node->inputs();
       if (std::none_of(inputs.begin(), inputs.end(), [&](Value* input) { return needed_.contains(input); })) continue;
       for (Value* output : node->outputs()) {
-        if (output->type()->kind() == c10::TypeKind::TensorType && mayRequireGrad(output->type()))
-          needed_.insert(output);
+        if (mayRequireGrad(output->type())) needed_.insert(output);
       }
     }
   }
@@ -135,10 +135,11 @@ class Differentiator {
   }
 
   void differentiateNode(Node* node) {
-    if (isStructural(node->kind())) return;
+    if (isStructural(node->kind()) && node->kind() != prim::ListUnpack) return;
     const auto outputs = node->outputs();
     if (std::none_of(outputs.begin(), outputs.end(), [&](Value* output) { return gradients_.contains(output); }))
       return;
+    if (node->kind() == prim::ListUnpack) return joinGradients(node);
     const Operator* op = operatorOf(*node);
     for (size_t i = 0; i < node->inputs().size(); ++i) {
       if (!needed_.contains(node->input(i))) continue;
@@ -148,6 +149,35 @@ class Differentiator {
       }
       accumulate(node->input(i), inlineRule(*rule, node));
     }
+  }
+
+  /// The gradient of a list whose elements are taken apart is the list of their gradients, zeros where there is none.
+  /// The sizes of all elements are kept, since only the backward pass knows which gradients come in.
+  void joinGradients(Node* unpack) {
+    Value* some = nullptr;
+    for (Value* output : unpack->outputs()) {
+      if (const auto found = gradients_.find(output); found != gradients_.end()) some = found->second;
+      if (!kept_) must_keep_.insert(sizeOf(output));
+    }
+    std::vector<Value*> elements;
+    for (Value* output : unpack->outputs()) {
+      if (const auto found = gradients_.find(output); found != gradients_.end()) {
+        elements.push_back(found->second);
+        continue;
+      }
+      Value* sizes = standFor(sizeOf(output));
+      const InsertPointGuard guard(*backward_, backward_->block());
+      Value* none = backward_->insertConstant(c10::IValue());
+      static const Symbol kNewZeros = Symbol::fromQualString("aten::new_zeros");
+      Node* zeros = backward_->create(kNewZeros, {some, sizes, none, none, none, none});
+      backward_->insertNode(zeros)->output()->setType(gradientType(output));
+      operatorOf(*zeros);
+      elements.push_back(zeros->output());
+    }
+    Node* list = backward_->create(prim::ListConstruct, elements);
+    backward_->block()->appendNode(list);
+    list->output()->setType(unpack->input(0)->type());
+    gradients_[unpack->input(0)] = list->output();
   }
 
   Value* inlineRule(const Graph& rule, Node* node) {
@@ -205,7 +235,7 @@ class Differentiator {
           }))
         continue;
       Value* size = sizeOf(value);
-      if (!size) continue;
+      if (kept_ && std::find(kept_->begin(), kept_->end(), size) == kept_->end()) continue;  // the tensor is kept
       Value* input = backward_->addInput()->setType(size->type());
       for (const Use& use : placeholder->uses().vec()) {
         use.user->output()->replaceAllUsesWith(input);
@@ -223,6 +253,7 @@ class Differentiator {
           use.user->owningBlock() == forward_.block())
         return use.user->output();
     }
+    if (kept_) return nullptr;
     Node* size = forward_.create(aten::size, {value});
     if (value->node()->isParam()) {
       forward_.block()->prependNode(size);
@@ -247,16 +278,19 @@ class Differentiator {
 
   Graph& forward_;
   std::vector<Value*> wanted_;
+  const std::vector<Value*>* kept_;
   std::unordered_set<const Value*> needed_;
   std::shared_ptr<Graph> backward_;
-  std::unordered_map<Value*, Value*> gradients_;     // of forward values, in the backward graph
+  std::unordered_map<Value*, Value*> gradients_;  // of forward values, in the backward graph
+  std::unordered_set<Value*> must_keep_;
   std::unordered_map<Value*, Value*> placeholders_;  // of forward values, in the backward graph
 };
 
 }  // namespace
 
-Gradient differentiate(Graph& graph, std::span<Value* const> of, std::span<Value* const> wanted) {
-  return Differentiator(graph, wanted).run(of);
+Gradient differentiate(
+    Graph& graph, std::span<Value* const> of, std::span<Value* const> wanted, const std::vector<Value*>* kept) {
+  return Differentiator(graph, wanted, kept).run(of);
 }
 
 }  // namespace cresset

@@ -53,7 +53,9 @@ class RegionBuilder {
     for (Node* node : std::vector<Node*>(block->nodes().begin(), block->nodes().end())) {
       for (Block* inner : node->blocks()) run(inner);
       if (node->kind() == prim::Constant) continue;
-      if (classify(node) != Part::Outside && fitsDtype(node)) {
+      if (node->kind() == prim::ListUnpack && !group.empty() && group.back() == node->input(0)->node()) {
+        group.push_back(node);  // of a list that the region makes
+      } else if (classify(node) != Part::Outside && fitsDtype(node) && (!givesList(node) || unpackOf(node))) {
         group.push_back(node);
       } else {
         close(group);
@@ -64,8 +66,28 @@ class RegionBuilder {
   }
 
  private:
+  static bool givesList(const Node* node) {
+    return node->outputs().size() == 1 && node->kind() != prim::ListConstruct &&
+           node->output()->type()->kind() == c10::TypeKind::ListType && !isNumberLike(*node->output()->type());
+  }
+
+  /// The node that takes apart the list that this node gives, if it follows at once and nobody else uses the list, and
+  /// its elements have one known dtype.
+  Node* unpackOf(const Node* node) {
+    const auto uses = node->output()->uses();
+    if (uses.size() != 1 || uses.front().user->kind() != prim::ListUnpack) return nullptr;
+    Node* unpack = uses.front().user;
+    const Node* next = node->next();
+    while (next->kind() == prim::Constant) next = next->next();
+    const auto outputs = unpack->outputs();
+    const bool written =
+        std::any_of(outputs.begin(), outputs.end(), [&](Value* output) { return memory_.hasWriters(output); });
+    return next == unpack && !written && fitsDtype(unpack) ? unpack : nullptr;
+  }
+
   Part classify(Node* node) {
     if (!node->blocks().empty()) return Part::Outside;
+    if (node->kind() == prim::ListUnpack) return Part::Differentiable;  // let in together with what it takes apart
     if (node->kind() == prim::ListConstruct) {
       return isNumberLike(*node->output()->type()) && !memory_.hasWriters(node->output()) ? Part::Inert : Part::Outside;
     }
@@ -119,8 +141,12 @@ class RegionBuilder {
     const auto isDifferentiable = [&](Node* node) { return classify(node) == Part::Differentiable; };
     while (!nodes.empty() && !isDifferentiable(nodes.back())) nodes.pop_back();
     nodes.erase(nodes.begin(), std::find_if(nodes.begin(), nodes.end(), isDifferentiable));
-    if (static_cast<size_t>(std::count_if(nodes.begin(), nodes.end(), isDifferentiable)) < min_size_) return;
+    const auto isSmall = [&] {
+      return static_cast<size_t>(std::count_if(nodes.begin(), nodes.end(), isDifferentiable)) < min_size_;
+    };
+    if (isSmall()) return;
     leaveViewsOutside(nodes);
+    if (isSmall()) return;
     outline(nodes);
     found_ = true;
   }
@@ -134,7 +160,7 @@ class RegionBuilder {
     for (auto it = nodes.rbegin(); it != nodes.rend(); ++it) {
       Node* node = *it;
       const Operator* op = isStructural(node->kind()) ? nullptr : operatorOf(*node);
-      const bool is_view = op && !op->isPure();
+      const bool is_view = (op && !op->isPure()) || node->kind() == prim::ListUnpack;
       std::vector<Use> outside;
       if (is_view) {
         for (Value* output : node->outputs()) {
@@ -143,11 +169,20 @@ class RegionBuilder {
           }
         }
       }
+      // Lists are only taken apart inside: their elements are what may leave.
       if (!outside.empty()) {
         Node* copy = node->graph().createClone(node, [](Value* value) { return value; });
         copy->insertBefore(place);
         copy->bindOperator(op);
         place = copy;  // bases come before the views of them
+        if (node->kind() == prim::ListUnpack) {
+          Node* maker = node->input(0)->node();
+          Node* made = node->graph().createClone(maker, [](Value* value) { return value; });
+          made->insertBefore(place);
+          made->bindOperator(maker->boundOperator());
+          copy->replaceInput(0, made->output());
+          place = made;
+        }
         for (const Use& use : outside)
           use.user->replaceInput(use.offset, copy->output(use.user->input(use.offset)->offset()));
       }

@@ -135,7 +135,7 @@ class Region : public HostCallable {
         continue;
       }
       for (const Value* input : next->node()->inputs()) {
-        if (seen[input->unique()] || !carriesGradient(input)) continue;
+        if (seen[input->unique()] || !mayRequireGrad(input->type())) continue;
         seen[input->unique()] = true;
         queue.push_back(input);
       }
@@ -152,7 +152,7 @@ class Region : public HostCallable {
     for (size_t i = 0; i < wanted.size(); ++i) {
       if (wanted[i]) with_respect_to.push_back(forward_->inputs()[inputs_[i]]);
     }
-    const Gradient gradient = differentiate(*forward_, of, with_respect_to);
+    const Gradient gradient = differentiate(*forward_, of, with_respect_to, &captured_);
     auto result = std::make_unique<GradientFunction>();
     for (Value* value : gradient.captured) {
       const auto found = std::find(captured_.begin(), captured_.end(), value);

@@ -35,14 +35,16 @@ void optimize(Pipeline& passes, const TypeAssumptions& assumptions) {
   const auto propagate = [&] {
     passes.run("propagate-types", [&](Graph& graph) { return propagateTypes(graph, assumptions); });
   };
-  propagate();
-  passes.repeat(4, [&] {
-    passes.run("peephole");
-    passes.run("constant-propagation");
-    passes.run("simplify-branches");
-    passes.run("lower-tuples");
+  // Branches that are gone no longer stand in the way of types, and types decide further branches.
+  passes.repeat(3, [&] {
+    propagate();
+    passes.repeat(4, [&] {
+      passes.run("peephole");
+      passes.run("constant-propagation");
+      passes.run("simplify-branches");
+      passes.run("lower-tuples");
+    });
   });
-  propagate();  // branches that are gone no longer stand in its way
   passes.run("cse");
   passes.run("dce");
   passes.run("pool-constants");

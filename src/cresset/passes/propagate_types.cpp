@@ -372,10 +372,12 @@ class TypePropagator {
   std::optional<c10::IValue> standIn(const Value* value) {
     if (isTensor(value)) {
       const Facts facts = get(value);
-      if (!facts.dtype || !facts.rank) return std::nullopt;
-      auto& tensor = stand_ins_[{*facts.dtype, *facts.rank}];
+      if (!facts.dtype) return std::nullopt;
+      if (!facts.rank) rank_known_ = false;
+      const size_t rank = facts.rank.value_or(1);
+      auto& tensor = stand_ins_[{*facts.dtype, rank}];
       if (!tensor.defined()) {
-        const std::vector<int64_t> sizes(*facts.rank, kSize);
+        const std::vector<int64_t> sizes(rank, kSize);
         tensor = at::empty(sizes, at::TensorOptions().dtype(*facts.dtype).device(c10::kMeta));
       }
       return tensor;
@@ -401,7 +403,7 @@ class TypePropagator {
     const auto device = deviceOf(node);
     if (!device || !device->is_cpu()) return;
     Stack stack;
-    std::string key = op.fullName();
+    rank_known_ = true;
     for (size_t i = 0; i < node->inputs().size(); ++i) {
       const Value* input = node->input(i);
       std::optional<c10::IValue> known = standIn(input);
@@ -423,6 +425,8 @@ class TypePropagator {
           !isNoneConstant(node->input(static_cast<size_t>(&argument - op.schema().arguments().data()))))
         return;
     }
+    // Element by element, tensors of one dtype give the same dtype for any ranks.
+    if (!rank_known_ && !(op.isPointwise() && haveOneDtype(node))) return;
     try {
       const at::NoGradGuard no_grad;
       op.call(stack, stack.size());
@@ -434,7 +438,18 @@ class TypePropagator {
       if (!stack[i].isTensor() || !stack[i].toTensor().defined() || !stack[i].toTensor().is_meta()) continue;
       const at::Tensor& tensor = stack[i].toTensor();
       results[i] = {tensor.scalar_type(), static_cast<size_t>(tensor.dim()), *device, std::nullopt};
+      if (!rank_known_) results[i].rank = std::nullopt;
     }
+  }
+
+  bool haveOneDtype(const Node* node) const {
+    std::optional<at::ScalarType> dtype;
+    for (const Value* input : node->inputs()) {
+      if (!isTensor(input)) continue;
+      if (dtype && dtype != get(input).dtype) return false;
+      dtype = get(input).dtype;
+    }
+    return dtype && at::isFloatingType(*dtype);
   }
 
   bool writeTypes(Block* block) {
@@ -466,6 +481,7 @@ class TypePropagator {
   std::map<std::pair<at::ScalarType, size_t>, at::Tensor> stand_ins_;
   bool grad_mode_ = true, plain_ = true;
   int loop_depth_ = 0;
+  bool rank_known_ = true;  // of all tensors that stand in for arguments
 };
 
 }  // namespace

@@ -1,0 +1,470 @@
+"""Plans: which calls get them, what they are keyed by, and that nothing but speed shows."""
+
+import threading
+import types
+from typing import Dict, List, Optional, Tuple
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+import cresset
+from cresset import _C
+
+
+def warm(function, *args):
+    """Calls until plans are used; gives the last result."""
+    function(*args)
+    return function(*args)
+
+
+def fresh(function):
+    """Scripted anew: `cresset.script` gives one script function per Python function."""
+    return cresset.script(
+        types.FunctionType(function.__code__, function.__globals__, function.__name__, function.__defaults__)
+    )
+
+
+def branchy(x: Tensor, w: Tensor, b: Optional[Tensor] = None, double: bool = False):
+    if x.dim() == 2:
+        y = torch.mm(x, w)
+    else:
+        y = torch.matmul(x, w)
+    if b is not None:
+        y = y + b
+    if double:
+        y = y * 2
+    return y, len(y.size())
+
+
+def test_plans_fold_what_the_signature_tells():
+    f = fresh(branchy)
+    x, w = torch.randn(3, 4), torch.randn(4, 5)
+    ignored = ("prim::Constant", "prim::unchecked_unwrap_optional")
+    kinds = lambda *a: [n.kind() for n in f.graph_for(*a).nodes() if n.kind() not in ignored]  # noqa: E731
+    warm(f, x, w)
+    assert kinds(x, w) == ["aten::mm", "prim::TupleConstruct"]
+    assert kinds(x, w, torch.randn(5)) == ["aten::mm", "aten::add", "prim::TupleConstruct"]
+    assert kinds(x, w, None, True) == ["aten::mm", "aten::mul", "prim::TupleConstruct"]
+    assert kinds(torch.randn(2, 3, 4), w) == ["aten::matmul", "prim::TupleConstruct"]
+    for arguments in [(x, w), (x, w, torch.randn(5)), (x, w, None, True), (torch.randn(2, 3, 4), w)]:
+        assert torch.equal(f(*arguments)[0], branchy(*arguments)[0])
+        assert f(*arguments)[1] == branchy(*arguments)[1]
+
+
+def test_sizes_make_no_plans_and_kinds_make_one_each():
+    f = fresh(branchy)
+    for n in range(1, 30):
+        f(torch.randn(n, 4), torch.randn(4, n))
+    assert len(cresset.explain(f).plans) == 1
+    f(torch.randn(3, 4).double(), torch.randn(4, 5).double())
+    f(torch.randn(2, 3, 4), torch.randn(4, 5))
+    with torch.no_grad():
+        f(torch.randn(3, 4), torch.randn(4, 5))
+    with torch.inference_mode():
+        f(torch.randn(3, 4), torch.randn(4, 5))
+    explanation = cresset.explain(f)
+    assert len(explanation.plans) == 5
+    assert {plan.ambient for plan in explanation.plans} == {"gradients on", "gradients off", "inference mode"}
+    assert "x: Float(*, *)" in explanation.plans[0].inputs
+    assert "plan 4" in str(explanation)
+
+
+def test_the_number_of_plans_is_bounded():
+    f = fresh(branchy)
+    w = torch.randn(4, 5)
+    for rank in range(40):
+        x = torch.randn([1] * rank + [3, 4])
+        assert torch.equal(f(x, w)[0], branchy(x, w)[0])
+    explanation = cresset.explain(f)
+    assert len(explanation.plans) == 16 and "run the program as written" in explanation.state
+
+
+def test_first_calls_and_small_functions_run_as_written():
+    f = fresh(branchy)
+    assert cresset.explain(f).state == "not called yet"
+    f(torch.randn(3, 4), torch.randn(4, 5))
+    assert "called once" in cresset.explain(f).state and not cresset.explain(f).plans
+
+    def small(x: Tensor):
+        return x + 1
+
+    g = cresset.script(small)
+    for _ in range(3):
+        g(torch.ones(2))
+    assert "too small" in cresset.explain(g).state
+
+
+def test_modes():
+    f = fresh(branchy)
+    x, w = torch.randn(3, 4), torch.randn(4, 5)
+    with cresset.optimized_execution(False):
+        for _ in range(3):
+            f(x, w)
+    assert not cresset.explain(f).plans
+    assert cresset.get_execution_mode() == "optimize"
+    cresset.set_execution_mode("interpret")
+    try:
+        for _ in range(3):
+            f(x, w)
+        assert not cresset.explain(f).plans
+    finally:
+        cresset.set_execution_mode("optimize")
+    warm(f, x, w)
+    assert len(cresset.explain(f).plans) == 1
+    assert [n.kind() for n in cresset.last_executed_optimized_graph().nodes()][-1] == "prim::TupleConstruct"
+    with pytest.raises(cresset.UserError, match="'interpret' and 'optimize'"):
+        cresset.set_execution_mode("fast")
+
+
+def test_fusion_strategy_is_accepted():
+    before = cresset.set_fusion_strategy([("DYNAMIC", 3)])
+    assert cresset.set_fusion_strategy(before) == [("DYNAMIC", 3)]
+    with pytest.raises(cresset.UserError):
+        cresset.set_fusion_strategy([("SOMETIMES", 3)])
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first = nn.Linear(4, 8)
+        self.second = nn.Linear(8, 2)
+        self.dropout = nn.Dropout(0.5)
+        self.scale = 2.0
+        self.count = 0
+
+    def forward(self, x):
+        self.count += 1
+        x = self.dropout(torch.relu(self.first(x)))
+        if self.scale > 1.5:
+            x = x * self.scale
+        return self.second(x)
+
+
+def test_attributes_are_read_when_a_plan_is_entered():
+    torch.manual_seed(0)
+    eager = Net().eval()
+    module = cresset.script(eager)
+    x = torch.randn(3, 4)
+    for turn in range(5):
+        assert torch.equal(module(x), eager(x))
+        assert module.count == turn + 1
+    inputs = cresset.explain(module).plans[0].inputs
+    assert "self.first.weight: Float(*, *, requires_grad=1)" in inputs
+    assert "self.dropout.training: False" in inputs
+    assert not any("count" in text for text in inputs)  # the function writes it
+    module.first.weight = nn.Parameter(torch.zeros(8, 4))
+    eager.first.weight = nn.Parameter(torch.zeros(8, 4))
+    assert torch.equal(module(x), eager(x))
+    module.scale = eager.scale = 1.0
+    assert torch.equal(module(x), eager(x))
+    module.double()
+    eager.double()
+    assert torch.equal(module(x.double()), eager(x.double()))
+    module.train()
+    eager.train()
+    torch.manual_seed(1)
+    found = module(x.double())
+    torch.manual_seed(1)
+    assert torch.equal(found, eager(x.double()))
+    assert len(cresset.explain(module).plans) == 3
+
+
+def test_ambient_state_between_calls():
+    def f(x: Tensor, w: Tensor):
+        y = torch.mm(x, w)
+        y = y * 2 + 1
+        z = torch.zeros([2])
+        return torch.relu(y), z
+
+    script = cresset.script(f)
+    x, w = torch.randn(3, 4, requires_grad=True), torch.randn(4, 5, requires_grad=True)
+
+    def check():
+        (a, b), (c, d) = script(x, w), f(x, w)
+        assert a.dtype == c.dtype and a.requires_grad == c.requires_grad and torch.equal(a, c)
+        assert a.is_inference() == c.is_inference() and b.dtype == d.dtype
+
+    for _ in range(3):
+        check()
+        with torch.no_grad():
+            check()
+        with torch.inference_mode():
+            check()
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            check()
+        torch.set_default_dtype(torch.float64)
+        try:
+            check()
+        finally:
+            torch.set_default_dtype(torch.float32)
+        torch.use_deterministic_algorithms(True)
+        try:
+            check()
+        finally:
+            torch.use_deterministic_algorithms(False)
+
+
+def test_what_plans_do_not_serve_runs_as_written():
+    def f(x: Tensor):
+        y = x * 2
+        y = y + 1
+        if y.dim() > 1:
+            y = y.sum(0)
+        return torch.relu(y)
+
+    script = cresset.script(f)
+    warm(script, torch.randn(3, 4))
+    plans = len(cresset.explain(script).plans)
+    sparse = torch.eye(3).to_sparse()
+    with pytest.raises(RuntimeError):
+        script(sparse)
+    assert torch.equal(
+        torch.func.vmap(script)(torch.arange(12.0).view(2, 2, 3)), torch.func.vmap(f)(torch.arange(12.0).view(2, 2, 3))
+    )
+    x = torch.randn(3)
+    assert torch.equal(torch.func.grad(lambda t: script(t).sum())(x), torch.func.grad(lambda t: f(t).sum())(x))
+    primal, tangent = torch.randn(3), torch.randn(3)
+    assert torch.equal(torch.func.jvp(script, (primal,), (tangent,))[1], torch.func.jvp(f, (primal,), (tangent,))[1])
+
+    class Subclass(torch.Tensor):
+        pass
+
+    assert torch.equal(script(torch.ones(3).as_subclass(Subclass)), f(torch.ones(3)))
+    assert script(torch.ones(2, 3, device="meta")).device.type == "meta"
+    traced = cresset.trace(lambda t: script(t) + 1, (torch.randn(3),))
+    assert torch.equal(traced(x), f(x) + 1)
+    assert len(cresset.explain(script).plans) == plans + (1 if plans == 1 else 0) or plans
+
+
+def test_containers_and_tuples():
+    def f(pair: Tuple[Tensor, Optional[Tensor]], xs: List[Tensor], table: Dict[str, Tensor]):
+        x, y = pair
+        if y is None:
+            y = x
+        total = x + y
+        for t in xs:
+            total = total + t
+        table["total"] = total
+        return total
+
+    script = cresset.script(f)
+    for other in (None, torch.ones(2)):
+        for _ in range(3):
+            first, second = {}, {}
+            a = script((torch.ones(2), other), [torch.ones(2)], first)
+            b = f((torch.ones(2), other), [torch.ones(2)], second)
+            assert torch.equal(a, b)
+    assert any("pair: None" in text for plan in cresset.explain(script).plans for text in plan.inputs)
+
+
+def test_errors_are_the_same_with_and_without_plans():
+    def helper(x: Tensor, n: int):
+        if x.sum() < n:
+            raise ValueError(f"too small: {n}")
+        return x.view(-1, n)
+
+    def f(x: Tensor, n: int):
+        y = x * 2
+        y = y + 1
+        return helper(y, n) * 2
+
+    script = cresset.script(f)
+    warm(script, torch.ones(6), 3)
+
+    def message(call):
+        with pytest.raises(Exception) as caught:
+            call()
+        return type(caught.value), str(caught.value)
+
+    for arguments in [(torch.ones(7), 3), (torch.ones(6), 100)]:
+        planned = message(lambda a=arguments: script(*a))
+        with cresset.optimized_execution(False):
+            assert message(lambda a=arguments: script(*a)) == planned
+
+
+def test_threads_share_plans():
+    f = fresh(branchy)
+    x, w = torch.randn(3, 4), torch.randn(4, 5)
+    expected = branchy(x, w)[0]
+    wrong = []
+
+    def work():
+        for i in range(50):
+            y = f(x.double() if i % 3 == 0 else x, w.double() if i % 3 == 0 else w)[0]
+            if not torch.equal(y.float(), expected) and i % 3:
+                wrong.append(i)
+
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert not wrong and len(cresset.explain(f).plans) == 2
+
+
+# ---- Gradients
+
+
+def cell(x: Tensor, h: Tensor, c: Tensor, w: Tensor, v: Tensor, b: Tensor):
+    gates = x.mm(w.t()) + h.mm(v.t()) + b
+    i, f, g, o = gates.chunk(4, 1)
+    c = torch.sigmoid(f) * c + torch.sigmoid(i) * torch.tanh(g)
+    return torch.sigmoid(o) * torch.tanh(c), c
+
+
+def cell_arguments(dtype=torch.float64):
+    torch.manual_seed(0)
+    sizes = [(3, 4), (3, 4), (3, 4), (16, 4), (16, 4), (16,)]
+    return [torch.randn(s, dtype=dtype, requires_grad=True) for s in sizes]
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("used", ["both", "first", "second"])
+def test_gradients_of_a_cell(dtype, used):
+    f = fresh(cell)
+    pick = {"both": lambda r: r[0].sum() + r[1].sum(), "first": lambda r: r[0].sum(), "second": lambda r: r[1].sum()}[
+        used
+    ]
+    warm(f, *cell_arguments(dtype))
+    a, b = cell_arguments(dtype), cell_arguments(dtype)
+    before = _C._num_recorded_regions()
+    found = torch.autograd.grad(pick(f(*a)), a, create_graph=True)
+    assert _C._num_recorded_regions() == before + 1
+    expected = torch.autograd.grad(pick(cell(*b)), b, create_graph=True)
+    assert all(torch.equal(p, q) for p, q in zip(found, expected, strict=True))
+    found = torch.autograd.grad(sum(g.pow(2).sum() for g in found), a)
+    expected = torch.autograd.grad(sum(g.pow(2).sum() for g in expected), b)
+    tolerance = 1e-12 if dtype == torch.float64 else 1e-4
+    for p, q in zip(found, expected, strict=True):
+        torch.testing.assert_close(p, q, rtol=tolerance, atol=tolerance)
+
+
+def test_gradients_with_respect_to_some():
+    f = fresh(cell)
+    for wanted in range(6):
+        for _ in range(3):
+            a = [t.detach().requires_grad_(i == wanted) for i, t in enumerate(cell_arguments())]
+            h, c = f(*a)
+            eh, ec = cell(*a)
+            assert h.requires_grad == eh.requires_grad and c.requires_grad == ec.requires_grad
+            assert torch.equal(torch.autograd.grad(h.sum(), a[wanted])[0], torch.autograd.grad(eh.sum(), a[wanted])[0])
+
+
+def test_the_tape_around_regions():
+    f = fresh(cell)
+    warm(f, *cell_arguments())
+    a = cell_arguments()
+    seen = []
+    a[3].register_hook(lambda g: seen.append(g.clone()))
+    h, c = f(*a)
+    h.register_hook(lambda g: g * 2)
+    h.sum().backward(retain_graph=True)
+    expected = cell_arguments()
+    eh, _ = cell(*expected)
+    (eh * 2).sum().backward()
+    assert torch.equal(seen[0], expected[3].grad) and torch.equal(a[3].grad, expected[3].grad)
+    h.sum().backward()
+    assert torch.equal(a[3].grad, expected[3].grad * 2)
+    with pytest.raises(RuntimeError, match="backward through the graph a second time"):
+        h.sum().backward()
+
+
+def test_what_is_kept_must_not_change():
+    f = fresh(cell)
+    warm(f, *cell_arguments())
+    a = cell_arguments()
+    h, _ = f(*a)
+    with torch.no_grad():
+        a[3].mul_(2)
+    h2 = h.sum()
+    # Autograd sees that mm's argument was changed, as it does for eager code.
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        torch.autograd.grad(h2, a[0])
+
+
+def test_views_and_writes_behind_regions():
+    def f(x: Tensor, w: Tensor):
+        y = torch.tanh(x.mm(w)) * 2
+        z = y.t()
+        y.add_(1)
+        return y, z
+
+    script = cresset.script(f)
+    for _ in range(3):
+        a = [torch.randn(3, 4, dtype=torch.float64, requires_grad=True) for _ in range(2)]
+        a[1] = torch.randn(4, 3, dtype=torch.float64, requires_grad=True)
+        (y, z), (ey, ez) = script(*a), f(*a)
+        assert torch.equal(y, ey) and torch.equal(z, ez) and z.data_ptr() == y.data_ptr() and z._base is not None
+        for p, q in zip(
+            torch.autograd.grad((y * z.t()).sum(), a), torch.autograd.grad((ey * ez.t()).sum(), a), strict=True
+        ):
+            assert torch.equal(p, q)
+
+
+def test_gradients_through_branches_and_loops():
+    def f(x: Tensor, w: Tensor, n: int):
+        for i in range(n):
+            if i % 2 == 0:
+                x = torch.tanh(x.mm(w)) * 0.5 + x
+            else:
+                x = torch.sigmoid(x * 2) - x * x
+        return x.sum()
+
+    script = cresset.script(f)
+    for n in (0, 1, 5, 8):
+        for _ in range(3):
+            a = [torch.randn(4, 4, dtype=torch.float64, requires_grad=True) for _ in range(2)]
+            found, expected = script(*a, n), f(*a, n)
+            assert torch.equal(found, expected)
+            p = torch.autograd.grad(found, a, create_graph=True, allow_unused=True)
+            q = torch.autograd.grad(expected, a, create_graph=True, allow_unused=True)
+            for one, other in zip(p, q, strict=True):
+                assert (one is None) == (other is None) and (one is None or torch.equal(one, other))
+            if n > 1:
+                p = torch.autograd.grad(sum(t.pow(2).sum() for t in p), a)
+                q = torch.autograd.grad(sum(t.pow(2).sum() for t in q), a)
+                for one, other in zip(p, q, strict=True):
+                    torch.testing.assert_close(one, other, rtol=1e-12, atol=1e-12)
+
+
+def test_forces_inside_a_script():
+    """energy, and forces as its derivative, inside the program; loss on the forces."""
+
+    class Potential(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.a = nn.Linear(3, 16)
+            self.b = nn.Linear(16, 1)
+
+        def energy(self, pos: Tensor) -> Tensor:
+            return self.b(torch.tanh(self.a(pos))).sum()
+
+        def forward(self, pos: Tensor) -> Tuple[Tensor, Tensor]:
+            energy = self.energy(pos)
+            grads = torch.autograd.grad([energy], [pos], create_graph=True)
+            force = grads[0]
+            assert force is not None
+            return energy, -force
+
+    torch.manual_seed(0)
+    eager = Potential().double()
+    script = cresset.script(eager)
+    plans = set()
+    for step in range(6):
+        pos = torch.randn(5 + step, 3, dtype=torch.float64)
+        results = []
+        for module in (script, eager):
+            eager.zero_grad()
+            p = pos.clone().requires_grad_()
+            if module is eager:
+                energy = eager.energy(p)
+                force = -torch.autograd.grad([energy], [p], create_graph=True)[0]
+            else:
+                energy, force = script(p)
+            (energy.pow(2) + force.pow(2).sum()).backward()
+            results.append([energy, force, *(q.grad.clone() for q in eager.parameters())])
+        for found, expected in zip(*results, strict=True):
+            torch.testing.assert_close(found, expected, rtol=1e-12, atol=1e-12)
+        plans.add(len(cresset.explain(script).plans))
+    assert plans == {0, 1}
