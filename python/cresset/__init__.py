@@ -31,8 +31,8 @@ from ._optimization import (
     get_execution_mode,
     last_executed_optimized_graph,
     optimized_execution,
-    set_fusion_strategy,
     set_execution_mode,
+    set_fusion_strategy,
 )
 from ._program import CompilationUnit
 from ._runtime import (
