@@ -160,7 +160,6 @@ class Sweeper {
     }
   }
 
-
   const Marker& marker_;
   std::vector<Value*> dead_inputs_;
   bool changed_ = false;

@@ -3,8 +3,8 @@
 //
 // Two such nodes must read memory that nobody writes to, draw no random numbers and have no effects. If their results
 // are memory, then sharing must not show: nobody writes to it, at most one of the two leaves the graph. And no gradient
-// may flow into them: gradients of merged values are summed before, not after, they go through the operator, which gives
-// other bits.
+// may flow into them: gradients of merged values are summed before, not after, they go through the operator, which
+// gives other bits.
 #include <ATen/core/jit_type.h>
 
 #include <algorithm>
@@ -31,8 +31,8 @@ size_t hashOfNode(const Node* node) {
 }
 
 bool computesSame(const Node* a, const Node* b) {
-  if (a->kind() != b->kind() || a->inputs().size() != b->inputs().size() || a->outputs().size() != b->outputs().size() ||
-      a->attributes().size() != b->attributes().size())
+  if (a->kind() != b->kind() || a->inputs().size() != b->inputs().size() ||
+      a->outputs().size() != b->outputs().size() || a->attributes().size() != b->attributes().size())
     return false;
   for (size_t i = 0; i < a->inputs().size(); ++i) {
     if (a->inputs()[i] != b->inputs()[i]) return false;
@@ -98,7 +98,16 @@ class Merger {
     }
     if (memory_.isMutable(node) || memory_.hasSideEffects(node) || memory_.readsWritten(node)) return false;
     return std::none_of(node->outputs().begin(), node->outputs().end(), [&](const Value* output) {
-      return (computes && mayRequireGrad(output->type())) || memory_.hasWriters(output);
+      return (computes && mayRequireGrad(output->type())) || memory_.hasWriters(output) || isCompared(output);
+    });
+  }
+
+  /// `a is b` tells two lists of equal elements apart.
+  static bool isCompared(const Value* value) {
+    if (value->type()->kind() != c10::TypeKind::ListType) return false;
+    const auto uses = value->uses();
+    return std::any_of(uses.begin(), uses.end(), [](const Use& use) {
+      return use.user->kind() == aten::__is__ || use.user->kind() == aten::__isnot__;
     });
   }
 

@@ -40,9 +40,9 @@ bool simplifyIf(Node* node) {
       }
       replacement = a;
     } else if (output->hasUses()) {
+      if (output->type()->kind() != c10::TypeKind::BoolType) continue;
       const auto x = constantAs<bool>(a), y = constantAs<bool>(b);
-      const bool are_bools = output->type()->kind() == c10::TypeKind::BoolType && x && y && *x != *y;
-      if (!are_bools) continue;
+      if (!x || !y || *x == *y) continue;
       if (*x) {
         replacement = node->input(0);
       } else {
