@@ -25,6 +25,7 @@ from ._decorators import (
     unused,
 )
 from ._errors import ArchiveError, CompileError, Error, InternalError, LimitError, UserError
+from ._freeze import freeze, optimize_for_inference, run_frozen_optimizations
 from ._objects import RecursiveScriptModule, ScriptModule, ScriptObject
 from ._program import CompilationUnit
 from ._runtime import (
@@ -69,6 +70,7 @@ __all__ = [
     "annotate",
     "export",
     "fork",
+    "freeze",
     "function_from_graph",
     "get_num_fork_threads",
     "ignore",
@@ -77,10 +79,12 @@ __all__ = [
     "is_tracing",
     "isinstance",
     "load",
+    "optimize_for_inference",
     "parse_ir",
     "parse_schema",
     "parse_type",
     "passes",
+    "run_frozen_optimizations",
     "save",
     "script",
     "script_if_tracing",
@@ -91,14 +95,3 @@ __all__ = [
     "unused",
     "wait",
 ]
-
-_NOT_YET = {
-    "freeze": "freezing modules",
-    "optimize_for_inference": "optimizing modules",
-}
-
-
-def __getattr__(name):
-    if name in _NOT_YET:
-        raise AttributeError(f"cresset.{name} does not exist yet: {_NOT_YET[name]} is to come")
-    raise AttributeError(f"module 'cresset' has no attribute '{name}'")
