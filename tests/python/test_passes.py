@@ -4,9 +4,14 @@ Random programs run as they are and after passes: each pass alone behind inlinin
 """
 
 import os
+import pathlib
 import random
+import subprocess
+import sys
 
+import model_programs
 import pytest
+import torch
 from generator import comparison, programs
 from generator.execution import Cresset, call
 
@@ -64,3 +69,128 @@ def test_random_programs(part):
             assert not found, f"seed {seed}\n{program}\n{found}"
         ran += 1
     assert ran > COUNT // 2
+
+
+# ---- programs of the kinds that people run
+
+
+def run_lowered(graph, module, inputs):
+    """The results' bits and the gradients of everything that can have one."""
+    lowered, attributes = cresset.passes.lower_graph(graph, module)
+    function = cresset._C.function_from_graph("forward", lowered)
+    inputs = [x.clone().requires_grad_() if x.is_floating_point() else x for x in inputs]
+    attributes = [x.detach().clone().requires_grad_(x.requires_grad) if torch.is_tensor(x) else x for x in attributes]
+    torch.manual_seed(0)
+    result = function(*inputs, *attributes)
+    wanted = [x for x in [*inputs, *attributes] if torch.is_tensor(x) and x.requires_grad]
+    gradients = torch.autograd.grad(result.square().sum(), wanted, create_graph=True, allow_unused=True)
+    second = torch.autograd.grad(
+        sum(g.square().sum() for g in gradients if g is not None and g.requires_grad), wanted, allow_unused=True
+    )
+    return [result, *gradients, *second]
+
+
+@pytest.fixture
+def one_thread():
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+@pytest.mark.parametrize("train", [False, True], ids=["eval", "train"])
+@pytest.mark.parametrize("name", model_programs.PROGRAMS)
+def test_models(name, train, one_thread):
+    torch.manual_seed(0)
+    module, inputs = model_programs.PROGRAMS[name]()
+    module.train(train)
+    scripted = cresset.script(module)
+    graph = scripted.forward.graph
+    plain = run_lowered(graph, scripted, inputs)
+    with cresset.passes.options(verify=True):
+        changes = model_programs.run_order(graph)
+    assert changes["inline"] and changes["constant-propagation"] and changes["dce"]
+    better = run_lowered(graph, scripted, inputs)
+    for a, b in zip(plain, better, strict=True):
+        assert (a is None and b is None) or (torch.equal(a, b) and a.stride() == b.stride())
+
+
+def test_every_pass_fires_on_some_model():
+    """A pass that never fires has no place (docs/passes.md says which were left out). In plans, where types are known, more
+    do: those are in OF_PLANS."""
+    of_plans = {"remove-tensor-mutation", "remove-dict-mutation", "licm", "cse", "fold-into-weights"}
+    fired = set(of_plans)
+    for make in model_programs.PROGRAMS.values():
+        changes = model_programs.run_order(cresset.script(make()[0].eval()).forward.graph)
+        fired |= {name for name, count in changes.items() if count}
+    assert fired >= {name.replace("_", "-") for name in cresset.passes.preserves}
+
+
+# ---- what passes.def, docs/passes.md and cresset.passes say
+
+
+def test_documented():
+    text = pathlib.Path(__file__).parents[2].joinpath("docs", "passes.md").read_text()
+    rows = {}
+    for line in text.splitlines():
+        if line.startswith("| `"):
+            name, keeps, description = [cell.strip() for cell in line.strip("|").split("|")][:3]
+            rows[name.strip("`")] = (description, keeps)
+    assert rows == {name: tuple(row) for name, row in cresset._C._passes.items()}
+
+
+def test_functions_and_options(capfd):
+    graph = cresset.parse_ir("graph(%x : int):\n  %1 : int = aten::neg(%x)\n  return (%x)\n")
+    assert cresset.passes.dce.__doc__.startswith("Remove what has no effect")
+    with cresset.passes.options(dump="dce", time=True, disable=["remove_list_mutation"]):
+        assert cresset.passes.dce(graph) is True and cresset.passes.dce(graph) is False
+        assert cresset.passes.remove_list_mutation(graph) is False
+        figures = cresset.passes.figures()
+    assert figures["dce"]["runs"] == 2 and figures["dce"]["changes"] == 1 and figures["dce"]["nodes_removed"] == 1
+    assert list(figures) == ["dce"] and cresset.passes.figures() == {}
+    assert capfd.readouterr().err.startswith("---- before dce on graph\ngraph(%x : int):")
+    with pytest.raises(cresset.UserError, match="there is no pass 'nope'"):
+        cresset.passes.options(disable="nope")
+
+
+def test_environment():
+    program = (
+        "import cresset; g = cresset.parse_ir('graph(%x : int):\\n  %1 : int = aten::neg(%x)\\n  return (%x)\\n');"
+        "print(cresset.passes.cse(g), cresset.passes.dce(g))"
+    )
+    for value, out, err in [
+        ("limit=1", "False False", "the last pass within the limit, 1: cse on graph"),
+        ("disable=dce", "False False", ""),
+        ("dump=dce", "False True", "---- after dce on graph"),
+        ("dump=nope", "False True", "CRESSET_PASSES: there is no pass 'nope'"),
+    ]:
+        env = dict(os.environ, CRESSET_PASSES=value)
+        done = subprocess.run([sys.executable, "-c", program], env=env, capture_output=True, text=True, check=True)
+        assert done.stdout.strip() == out and err in done.stderr, (value, done)
+
+
+def test_lower_graph():
+    module = cresset.script(torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.ReLU(), torch.nn.Linear(3, 1)))
+    graph, paths = cresset.passes.lower_graph(module.forward.graph)
+    assert paths == ["0.weight", "0.bias", "2.weight", "2.bias"]
+    function = cresset._C.function_from_graph("f", graph)
+    x = torch.randn(4, 2)
+    assert torch.equal(function(x, *module.parameters()), module(x))
+
+    class Counts(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.n = 0
+
+        def forward(self, x):
+            self.n += 1
+            return x
+
+    with pytest.raises(cresset.UserError, match="The attribute 'n' is set here"):
+        cresset.passes.lower_graph(cresset.script(Counts()).forward.graph)
+    with pytest.raises(cresset.UserError, match="Only the graph of a module's method"):
+        cresset.passes.lower_graph(cresset.script(lambda_free).graph)
+
+
+def lambda_free(x):
+    return x

@@ -307,14 +307,13 @@ class Freezer {
     return nullptr;
   }
 
-  Value* construct(
-      Symbol kind, const std::vector<IValue>& elements, Node* node, std::pair<const void*, size_t> place) {
+  Value* construct(Symbol kind, const std::vector<IValue>& elements, Node* node, std::pair<const void*, size_t> place) {
     std::vector<Value*> values;
     for (const IValue& element : elements) {
       // Numbers and tensors only: for what is nested deeper, the attribute stays.
-      if (element.isTensor() ? !element.toTensor().defined() || element.toTensor().requires_grad()
-                             : !(element.isInt() || element.isDouble() || element.isBool() || element.isString() ||
-                                 element.isNone()))
+      if (element.isTensor()
+              ? !element.toTensor().defined() || element.toTensor().requires_grad()
+              : !(element.isInt() || element.isDouble() || element.isBool() || element.isString() || element.isNone()))
         return nullptr;
       values.push_back(nullptr);
     }
@@ -371,7 +370,8 @@ class Freezer {
         if (!used.contains({type, name})) type->unsafeRemoveAttribute(name);
       }
       for (torch::jit::Function* method : std::vector<torch::jit::Function*>(type->methods())) {
-        const bool stays = type == root_->type().get() && std::find(methods_.begin(), methods_.end(), method) != methods_.end();
+        const bool stays =
+            type == root_->type().get() && std::find(methods_.begin(), methods_.end(), method) != methods_.end();
         if (!stays) type->unsafeRemoveMethod(method->name());
       }
     }

@@ -57,8 +57,8 @@ struct Layer {
 
 std::optional<Layer> layerOf(Node* node) {
   const std::string& name = operatorName(node);
-  const bool is_convolution = name.rfind("aten::conv1d", 0) == 0 || name.rfind("aten::conv2d", 0) == 0 ||
-                              name.rfind("aten::conv3d", 0) == 0;
+  const bool is_convolution =
+      name.rfind("aten::conv1d", 0) == 0 || name.rfind("aten::conv2d", 0) == 0 || name.rfind("aten::conv3d", 0) == 0;
   const bool is_general = name == "aten::_convolution";
   if (!is_convolution && !is_general && name != "aten::linear") return std::nullopt;
   if (is_general && constantAs<bool>(node->input(6)) != false) return std::nullopt;  // transposed
@@ -100,7 +100,8 @@ std::optional<Affine> batchNorm(Node* node, const Layer& layer) {
   return Affine{scale, shift.defined() ? shift.sub(moved) : moved.neg(), true};
 }
 
-/// `x + c`, `x - c`, `x * c`, `x / c`, where c is a number or one number per channel, in a shape that adds no dimension.
+/// `x + c`, `x - c`, `x * c`, `x / c`, where c is a number or one number per channel, in a shape that adds no
+/// dimension.
 std::optional<Affine> arithmetic(Node* node, const std::string& name, const Layer& layer) {
   static constexpr std::string_view kNames[] = {"aten::add.", "aten::sub.", "aten::mul.", "aten::div."};
   const auto found = std::find_if(std::begin(kNames), std::end(kNames), [&](std::string_view prefix) {
@@ -216,8 +217,8 @@ class Folder {
     node->replaceInput(2, new_bias);
   }
 
-  /// The layer becomes `if x.dim() == rank: folded layer; else: layer`, and `node` runs in the other case only. It stays
-  /// where it is: what it raises comes after what stands before it.
+  /// The layer becomes `if x.dim() == rank: folded layer; else: layer`, and `node` runs in the other case only. It
+  /// stays where it is: what it raises comes after what stands before it.
   void chooseByRank(const Layer& layer, int64_t rank, const at::Tensor& weight, const at::Tensor& bias, Node* node) {
     Value* is_batch = nullptr;
     const auto insert = [&](Node* made) { return graph_.insertNode(made)->copyLocation(node); };
