@@ -3,7 +3,7 @@ prints how often each pass changes each of them (docs/passes.md has the table).
 """
 
 import math
-import os
+import pathlib
 from typing import List, Optional, Tuple
 
 import torch
@@ -163,7 +163,7 @@ class GraphNetwork(nn.Module):
         super().__init__()
         self.edge = nn.ModuleList([nn.Linear(2 * width, width) for _ in range(3)])
         self.node = nn.ModuleList([nn.Linear(2 * width, width) for _ in range(3)])
-        self.norm = nn.BatchNorm1d(width)
+        self.norm, self.refine = nn.BatchNorm1d(width), nn.Linear(width, width)
 
     def aggregate(self, messages: Tensor, index: Tensor, size: int) -> Tensor:
         shape = [size]
@@ -178,7 +178,10 @@ class GraphNetwork(nn.Module):
             messages = F.relu(edge(torch.cat([x[edges[0]], x[edges[1]]], dim=1)))
             x = x + node(torch.cat([x, self.aggregate(messages, edges[1], x.size(0))], dim=1))
             outputs.append(x)
-        return self.norm(torch.stack(outputs).mean(0))
+        y = torch.stack(outputs).mean(0)
+        for _ in range(3):
+            y = y + torch.tanh(self.refine(y))
+        return self.norm(y)
 
 
 class LSTM(nn.Module):
@@ -228,12 +231,9 @@ ORDER = ["inline", "lower-tuples", "constant-propagation", "peephole", "simplify
 
 
 def silero():
-    """The archive that the package silero_vad brings; None if it is not there."""
-    import importlib.util
-
-    spec = importlib.util.find_spec("silero_vad")
-    path = spec and os.path.join(spec.submodule_search_locations[0], "data", "silero_vad.jit")
-    return path if path and os.path.exists(path) else None
+    """The archive of the package silero-vad, which `./dev` puts into .cache; None if it is not there."""
+    path = pathlib.Path(__file__).parents[2] / ".cache/silero-vad/silero_vad/data/silero_vad.jit"
+    return str(path) if path.exists() else None
 
 
 def run_order(graph, order=ORDER, times=4):
@@ -253,7 +253,7 @@ def run_order(graph, order=ORDER, times=4):
 
 
 def table():
-    """Per program and pass: by how many nodes the program became smaller (or in how many rounds it changed, if none)."""
+    """Per program and pass: in how many rounds it changed the program, and by how many nodes."""
     import cresset
 
     rows = {}
@@ -265,7 +265,7 @@ def table():
     print("| pass | " + " | ".join(rows) + " |")
     print("|---" * (len(rows) + 1) + "|")
     for one in ORDER:
-        cells = [f"{row[one]['changes']} ({row[one]['nodes_removed']:+d})" if row.get(one, {}).get("changes") else "0"
+        cells = [f"{row[one]['changes']} ({-row[one]['nodes_removed']:+d})" if row.get(one, {}).get("changes") else "0"
                  for row in rows.values()]
         print(f"| {one} | " + " | ".join(cells) + " |")
 

@@ -4,6 +4,7 @@ import copy
 import io
 from typing import List, Optional
 
+import model_programs
 import pytest
 import torch
 
@@ -393,3 +394,35 @@ def test_traced_modules_freeze():
     frozen = cresset.freeze(cresset.trace(module, x))
     torch.testing.assert_close(frozen(x), module(x))
     assert not list(frozen.parameters())
+
+
+@pytest.mark.parametrize("name", model_programs.PROGRAMS)
+def test_models(name):
+    torch.manual_seed(0)
+    module, inputs = model_programs.PROGRAMS[name]()
+    scripted = cresset.script(trained(module))
+    wanted = scripted(*inputs)
+    exact, folded = cresset.freeze(scripted, optimize_numerics=False), cresset.freeze(scripted)
+    for frozen in (exact, folded):
+        assert "GetAttr" not in str(frozen.graph) and "CallMethod" not in str(frozen.graph)
+        assert not list(frozen.named_parameters()) and not list(frozen.named_buffers())
+    assert torch.equal(exact(*inputs), wanted)
+    torch.testing.assert_close(folded(*inputs), wanted, rtol=1e-4, atol=1e-4)
+    if name == "ResNet-18":
+        assert "batch_norm" not in str(folded.graph)
+    for again in saved_and_loaded(folded):
+        assert torch.equal(again(*inputs), folded(*inputs))
+
+
+@pytest.mark.skipif(not model_programs.silero(), reason="the archive is not there")
+def test_silero():
+    mine, theirs = (load(model_programs.silero()) for load in (cresset.load, torch.jit.load))
+    mine.eval()
+    frozen = cresset.freeze(mine, preserved_attrs=["reset_states"])
+    torch.manual_seed(0)
+    for _ in range(4):
+        x = torch.randn(1, 512)
+        torch.testing.assert_close(frozen(x, 16000), theirs(x, 16000))
+    frozen.reset_states()
+    theirs.reset_states()
+    torch.testing.assert_close(frozen(x, 16000), theirs(x, 16000))

@@ -6,6 +6,7 @@ Random programs run as they are and after passes: each pass alone behind inlinin
 import os
 import pathlib
 import random
+import re
 import subprocess
 import sys
 
@@ -62,7 +63,7 @@ def test_random_programs(part):
         program = programs.generate(seed)
         try:
             Cresset(program)
-        except cresset.Error:
+        except (cresset.Error, cresset.CompileError):
             continue
         for passes in orders(seed):
             found = difference(program, passes)
@@ -74,8 +75,8 @@ def test_random_programs(part):
 # ---- programs of the kinds that people run
 
 
-def run_lowered(graph, module, inputs):
-    """The results' bits and the gradients of everything that can have one."""
+def run_lowered(graph, module, inputs, second_order):
+    """The result, and the gradients of everything that can have one."""
     lowered, attributes = cresset.passes.lower_graph(graph, module)
     function = cresset._C.function_from_graph("forward", lowered)
     inputs = [x.clone().requires_grad_() if x.is_floating_point() else x for x in inputs]
@@ -83,7 +84,9 @@ def run_lowered(graph, module, inputs):
     torch.manual_seed(0)
     result = function(*inputs, *attributes)
     wanted = [x for x in [*inputs, *attributes] if torch.is_tensor(x) and x.requires_grad]
-    gradients = torch.autograd.grad(result.square().sum(), wanted, create_graph=True, allow_unused=True)
+    gradients = torch.autograd.grad(result.square().sum(), wanted, create_graph=second_order, allow_unused=True)
+    if not second_order:
+        return [result, *gradients]
     second = torch.autograd.grad(
         sum(g.square().sum() for g in gradients if g is not None and g.requires_grad), wanted, allow_unused=True
     )
@@ -106,20 +109,20 @@ def test_models(name, train, one_thread):
     module.train(train)
     scripted = cresset.script(module)
     graph = scripted.forward.graph
-    plain = run_lowered(graph, scripted, inputs)
+    second_order = name != "BERT"  # the attention that torch fuses has no second derivative
+    plain = run_lowered(graph, scripted, inputs, second_order)
     with cresset.passes.options(verify=True):
         changes = model_programs.run_order(graph)
-    assert changes["inline"] and changes["constant-propagation"] and changes["dce"]
-    better = run_lowered(graph, scripted, inputs)
+    assert changes["inline"] and changes["dce"]
+    better = run_lowered(graph, scripted, inputs, second_order)
     for a, b in zip(plain, better, strict=True):
         assert (a is None and b is None) or (torch.equal(a, b) and a.stride() == b.stride())
 
 
 def test_every_pass_fires_on_some_model():
-    """A pass that never fires has no place (docs/passes.md says which were left out). In plans, where types are known, more
-    do: those are in OF_PLANS."""
-    of_plans = {"remove-tensor-mutation", "remove-dict-mutation", "licm", "cse", "fold-into-weights"}
-    fired = set(of_plans)
+    """A pass that never fires has no place (docs/passes.md says which were left out). One needs types that only plans
+    know, and one the constants of freezing."""
+    fired = {"remove-tensor-mutation", "fold-into-weights"}
     for make in model_programs.PROGRAMS.values():
         changes = model_programs.run_order(cresset.script(make()[0].eval()).forward.graph)
         fired |= {name for name, count in changes.items() if count}
@@ -133,7 +136,7 @@ def test_documented():
     text = pathlib.Path(__file__).parents[2].joinpath("docs", "passes.md").read_text()
     rows = {}
     for line in text.splitlines():
-        if line.startswith("| `"):
+        if re.match(r"\| `[a-z-]+` \| [A-Z]", line):
             name, keeps, description = [cell.strip() for cell in line.strip("|").split("|")][:3]
             rows[name.strip("`")] = (description, keeps)
     assert rows == {name: tuple(row) for name, row in cresset._C._passes.items()}
