@@ -12,6 +12,7 @@
 #include "cresset/ir/printer.h"
 #include "cresset/ir/verifier.h"
 #include "cresset/passes/pass.h"
+#include "cresset/passes/pipeline.h"
 #include "cresset/support/error.h"
 #include "syntax_printing.h"
 
@@ -31,6 +32,7 @@ struct Arguments {
   std::string tree_style;
   std::string function;
   std::vector<std::string> passes;
+  std::string pass_options;
 };
 
 std::string readText(const std::string& file) {
@@ -59,18 +61,17 @@ std::vector<const PassInfo*> findPasses(const std::vector<std::string>& names) {
   return passes;
 }
 
-/// Runs the passes, verifying after each, so that the pass that breaks a graph is the one that is named.
+/// What was asked for, and the graph verified after each pass, so that the pass that breaks one is named.
+PassOptions optionsOf(const Arguments& arguments) {
+  PassOptions options = arguments.pass_options.empty() ? passOptions() : parsePassOptions(arguments.pass_options);
+  options.verify = true;
+  return options;
+}
+
 void rewriteAndPrint(
     const std::shared_ptr<Graph>& graph, const std::string& name, const std::vector<const PassInfo*>& passes,
     const Arguments& arguments) {
-  for (const PassInfo* pass : passes) {
-    pass->run(*graph);
-    try {
-      verify(*graph);
-    } catch (const UserError& e) {
-      throw InternalError("the pass " + std::string(pass->name) + " broke the graph: " + e.what());
-    }
-  }
+  for (const PassInfo* pass : passes) runPass(*pass, *graph, name);
   if (arguments.verify_only) return;
   if (arguments.print_code) {
     std::cout << disassemble(*emitCode(graph, name));
@@ -108,6 +109,7 @@ void compileSource(const std::shared_ptr<const Source>& source, const Arguments&
 }
 
 void run(const Arguments& arguments) {
+  setPassOptions(optionsOf(arguments));
   std::string text = readText(arguments.file);
   std::string name = arguments.file == "-" ? "<stdin>" : arguments.file;
   if (arguments.print_tokens || !arguments.tree_style.empty() || arguments.compile) {
@@ -156,6 +158,9 @@ int main(int argc, char** argv) {
   app.add_option("--function", arguments.function, "With --compile: only this function, by name or qualified name");
   app.add_option("--passes", arguments.passes, "Passes to run, in this order: a,b,c; a wrong name lists them")
       ->delimiter(',');
+  app.add_option(
+      "--pass-options", arguments.pass_options,
+      "How passes are watched: dump=PASS+PASS, disable=PASS+PASS, limit=NUMBER, time, joined by commas");
   app.add_flag(
       "--print-code", arguments.print_code, "Instead of each graph, the instructions that the interpreter runs");
   app.add_flag(
@@ -168,6 +173,7 @@ int main(int argc, char** argv) {
   CLI11_PARSE(app, argc, argv);
   try {
     run(arguments);
+    if (passOptions().time) std::cerr << passFiguresText();
   } catch (const std::exception& e) {
     std::cerr << e.what() << "\n";
     return 1;

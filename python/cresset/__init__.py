@@ -25,6 +25,7 @@ from ._decorators import (
     unused,
 )
 from ._errors import ArchiveError, CompileError, Error, InternalError, LimitError, UserError
+from ._freeze import freeze, optimize_for_inference, run_frozen_optimizations
 from ._objects import RecursiveScriptModule, ScriptModule, ScriptObject
 from ._optimization import (
     explain,
@@ -78,6 +79,7 @@ __all__ = [
     "explain",
     "export",
     "fork",
+    "freeze",
     "function_from_graph",
     "get_execution_mode",
     "get_num_fork_threads",
@@ -88,11 +90,13 @@ __all__ = [
     "isinstance",
     "last_executed_optimized_graph",
     "load",
+    "optimize_for_inference",
     "optimized_execution",
     "parse_ir",
     "parse_schema",
     "parse_type",
     "passes",
+    "run_frozen_optimizations",
     "save",
     "script",
     "script_if_tracing",
@@ -105,14 +109,3 @@ __all__ = [
     "unused",
     "wait",
 ]
-
-_NOT_YET = {
-    "freeze": "freezing modules",
-    "optimize_for_inference": "optimizing modules",
-}
-
-
-def __getattr__(name):
-    if name in _NOT_YET:
-        raise AttributeError(f"cresset.{name} does not exist yet: {_NOT_YET[name]} is to come")
-    raise AttributeError(f"module 'cresset' has no attribute '{name}'")

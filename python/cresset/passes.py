@@ -1,6 +1,8 @@
 """Passes over graphs: ``cresset.passes.inline(graph)`` rewrites the graph in place and returns whether it changed.
 
 ``dir(cresset.passes)`` lists them; their names are those that ``cresset-opt --passes`` takes, with underscores.
+``preserves`` tells what each keeps. ``options`` watches all passes of the process: dumps, figures, bisection
+(docs/passes.md).
 """
 
 from . import _C
@@ -18,9 +20,60 @@ def _make(name, description):
     return run
 
 
-__all__ = []
-for _name, _description in _C._passes.items():
+class options:  # noqa: N801  (used as a function and in `with`, as torch.set_grad_enabled)
+    """Sets how passes are watched, for the whole process; ``with options(...):`` sets it back at the end.
+
+    dump: names of passes, or "all", whose graphs are written to stderr before and after they change them.
+    disable: names of passes that do nothing.
+    limit: after so many runs of passes, none runs any more; the last one that does is named on stderr.
+    verify: check the graph after each pass.
+    time: keep figures of every run; figures() returns them.
+
+    What is not given is off. The environment variable CRESSET_PASSES says the same: "dump=cse,time,verify,limit=120".
+    """
+
+    def __init__(self, *, dump=(), disable=(), limit=None, verify=False, time=False):
+        self._before = _C._pass_options()
+        names = [[one] if isinstance(one, str) else list(one) for one in (dump, disable)]
+        dashed = [[name.replace("_", "-") for name in one] for one in names]
+        _C._set_pass_options(*dashed, limit, verify, time)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exception):
+        _C._set_pass_options(**self._before)
+
+
+def figures():
+    """By pass: runs, changes (runs that changed their graph), nodes_removed, seconds; since options(time=True)."""
+    return _C._pass_figures()
+
+
+def lower_graph(graph, module=None):
+    """A method's graph as a function of tensors: the attributes that it reads become inputs behind its own.
+
+    Returns the new graph and the attributes: their paths, or their values in ``module`` if it is given. Raises if the
+    method sets an attribute, or uses a module for more than its attributes.
+    """
+    lowered, paths = _C._lower_graph(graph)
+    if module is None:
+        return lowered, paths
+    values = []
+    for path in paths:
+        value = module
+        for name in path.split("."):
+            value = getattr(value, name)
+        values.append(value)
+    return lowered, values
+
+
+#: What each pass keeps of every execution, beside its meaning: All; Bits (not derivatives); Derivatives (not bits).
+preserves = {name.replace("-", "_"): keeps for name, (_, keeps) in _C._passes.items()}
+
+__all__ = ["figures", "lower_graph", "options", "preserves"]
+for _name, (_description, _keeps) in _C._passes.items():
     _function = _make(_name, _description)
     globals()[_function.__name__] = _function
     __all__.append(_function.__name__)
-del _name, _description, _function
+del _name, _description, _keeps, _function

@@ -7,6 +7,7 @@
 #include "cresset/interpreter/interpreter.h"
 #include "cresset/ir/parser.h"
 #include "cresset/module/compilation_unit.h"
+#include "cresset/module/freeze.h"
 #include "cresset/module/module.h"
 #include "cresset/module/object.h"
 #include "cresset/module/pickle.h"

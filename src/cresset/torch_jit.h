@@ -36,11 +36,13 @@ using ::cresset::Stack;
 
 using ::cresset::CompilationUnit;
 using ::cresset::compile;
+using ::cresset::freeze;
 using ::cresset::Function;
 using ::cresset::load;
 using ::cresset::Method;
 using ::cresset::Module;
 using ::cresset::Object;
+using ::cresset::optimize_for_inference;
 
 using ::cresset::attribute_list;
 using ::cresset::buffer_list;

@@ -10,6 +10,7 @@
 #include <unordered_set>
 
 #include "cresset/ir/constants.h"
+#include "cresset/module/freeze.h"
 #include "cresset/module/module.h"
 #include "cresset/ops/object_slots.h"
 #include "cresset/support/error.h"
@@ -22,8 +23,9 @@ class Cloner {
  public:
   struct Ignored {
     std::unordered_set<std::string> methods, attributes;
+    bool properties = false;
   };
-  Cloner(std::shared_ptr<Program> program, bool inplace, Ignored ignored = {})
+  Cloner(std::shared_ptr<Program> program, bool inplace, Ignored ignored)
       : program_(std::move(program)), inplace_(inplace), ignored_(std::move(ignored)) {}
 
   /// In what is copied, `to` stands for the class `from`, and for the classes of its submodules those of `to`'s.
@@ -74,7 +76,7 @@ class Cloner {
         if (source && !ignored_.methods.contains(source->name())) cloneMethod(*source, *to);
       }
       for (const auto& property : from->properties()) {
-        if (!to->findMethod(property.getter->name())) continue;
+        if (ignored_.properties || !to->findMethod(property.getter->name())) continue;
         to->addProperty(
             property.name, to->findMethod(property.getter->name()),
             property.setter ? to->findMethod(property.setter->name()) : nullptr);
@@ -202,6 +204,13 @@ Module Module::clone(
   return result;
 }
 
+Module cloneWithoutProperties(const Module& module) {
+  Cloner cloner(module.program(), /*inplace=*/true, {.methods = {}, .attributes = {}, .properties = true});
+  Module result(cloner.cloneObject(module._ivalue()));
+  cloner.cloneMethods();
+  return result;
+}
+
 void Module::clone_method(const Module& original, const std::string& name) {
   // Its code refers to functions and classes that its program owns.
   if (original.program() != program()) {
@@ -213,7 +222,7 @@ void Module::clone_method(const Module& original, const std::string& name) {
   const Method method = original.get_method(name);
   if (type()->findMethod(name) || type()->hasAttribute(name))
     throw UserError("Module '" + type()->name()->qualifiedName() + "' already has '" + name + "'.");
-  Cloner cloner(program(), /*inplace=*/true);
+  Cloner cloner(program(), /*inplace=*/true, {});
   cloner.pair(original, *this);
   DefinitionScope scope(*program());
   cloner.cloneMethod(method.function(), *type());

@@ -4,6 +4,10 @@
 // Which method a call reaches is known from the static type because script classes have no subclasses; calls through
 // interfaces stay. Calls that lead back to a function that is being inlined stay too, so that recursion ends. Every
 // inlined node remembers through which calls it came (Node::inlinedCall), from which errors print the script's stack.
+//
+// A program of a few lines can stand for more nodes than any machine holds: f1 calls f2 twice, f2 calls f3 twice, and
+// so on. So a graph grows by a bounded number of nodes and calls are followed to a bounded depth; calls beyond stay
+// calls.
 #include <ATen/core/class_type.h>
 #include <ATen/core/jit_type.h>
 
@@ -16,6 +20,9 @@
 namespace cresset {
 namespace {
 
+constexpr size_t kMaxInserted = 250'000;  // nodes, by one run of the pass
+constexpr int kMaxDepth = 500;            // calls inside of each other
+
 /// The function that a call reaches; null if only the running program knows.
 Function* calleeOf(const Node* node) {
   torch::jit::Function* function = nullptr;
@@ -27,9 +34,11 @@ Function* calleeOf(const Node* node) {
   return dynamic_cast<Function*>(function);  // null for methods of custom C++ classes, which have no graph
 }
 
-bool isBeingInlined(const InlinedCallPtr& chain, const std::string& name) {
+/// Whether the function is being inlined already, or the call stands too deep.
+bool mustStay(const InlinedCallPtr& chain, const std::string& name) {
+  int depth = 0;
   for (const InlinedCall* call = chain.get(); call; call = call->caller.get()) {
-    if (call->function == name) return true;
+    if (call->function == name || ++depth >= kMaxDepth) return true;
   }
   return false;
 }
@@ -70,25 +79,39 @@ Node* inlineCall(Node* call, Function& callee) {
   return first ? first : next;
 }
 
-bool inlineIn(Block* block) {
-  bool changed = false;
-  for (Node* node = *block->nodes().begin(); node != block->returnNode();) {
-    for (Block* inner : node->blocks()) changed |= inlineIn(inner);
-    Function* callee = calleeOf(node);
-    if (callee && !isBeingInlined(node->inlinedCall(), callee->qualname().qualifiedName())) {
-      node = inlineCall(node, *callee);  // goes on with the callee's own calls
-      changed = true;
-    } else {
-      node = node->next();
+class Inliner {
+ public:
+  bool run(Block* block) {
+    bool changed = false;
+    for (Node* node = *block->nodes().begin(); node != block->returnNode();) {
+      for (Block* inner : node->blocks()) changed |= run(inner);
+      Function* callee = calleeOf(node);
+      if (callee && !mustStay(node->inlinedCall(), callee->qualname().qualifiedName()) && pay(*callee)) {
+        node = inlineCall(node, *callee);  // goes on with the callee's own calls
+        changed = true;
+      } else {
+        node = node->next();
+      }
     }
+    return changed;
   }
-  return changed;
-}
+
+ private:
+  /// Whether the graph may still grow by the callee's nodes; takes them off what is left.
+  bool pay(Function& callee) {
+    const size_t count = callee.graph()->numNodes() + 1;  // also bodies without nodes take time
+    if (count > left_) return false;
+    left_ -= count;
+    return true;
+  }
+
+  size_t left_ = kMaxInserted;
+};
 
 }  // namespace
 
 bool inlineCalls(Graph& graph) {
-  return inlineIn(graph.block());
+  return Inliner().run(graph.block());
 }
 
 }  // namespace cresset

@@ -98,7 +98,16 @@ class Merger {
     }
     if (memory_.isMutable(node) || memory_.hasSideEffects(node) || memory_.readsWritten(node)) return false;
     return std::none_of(node->outputs().begin(), node->outputs().end(), [&](const Value* output) {
-      return (computes && mayRequireGrad(output->type())) || memory_.hasWriters(output);
+      return (computes && mayRequireGrad(output->type())) || memory_.hasWriters(output) || isCompared(output);
+    });
+  }
+
+  /// `a is b` tells two lists of equal elements apart.
+  static bool isCompared(const Value* value) {
+    if (value->type()->kind() != c10::TypeKind::ListType) return false;
+    const auto uses = value->uses();
+    return std::any_of(uses.begin(), uses.end(), [](const Use& use) {
+      return use.user->kind() == aten::__is__ || use.user->kind() == aten::__isnot__;
     });
   }
 

@@ -20,4 +20,9 @@ const PassInfo* findPass(std::string_view name) {
   return it == passes.end() ? nullptr : &*it;
 }
 
+std::string_view nameOf(Preserves preserves) {
+  static constexpr std::string_view kNames[] = {"Nothing", "Derivatives", "Bits", "All"};
+  return kNames[static_cast<size_t>(preserves)];
+}
+
 }  // namespace cresset

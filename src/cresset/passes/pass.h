@@ -34,5 +34,7 @@ struct PassInfo {
 std::span<const PassInfo> allPasses();
 /// Null if there is no such pass.
 const PassInfo* findPass(std::string_view name);
+/// "All", as in passes.def.
+std::string_view nameOf(Preserves preserves);
 
 }  // namespace cresset

@@ -1,19 +1,195 @@
 #include "cresset/passes/pipeline.h"
 
+#include <algorithm>
+#include <atomic>
+#include <charconv>
+#include <chrono>
+#include <cstdlib>
+#include <iomanip>
+#include <iostream>
+#include <memory>
+#include <mutex>
+#include <sstream>
 #include <utility>
 
+#include "cresset/ir/printer.h"
+#include "cresset/ir/verifier.h"
 #include "cresset/support/error.h"
 
 namespace cresset {
+namespace {
 
-bool Pipeline::run(std::string_view name) {
-  const PassInfo* pass = findPass(name);
-  if (!pass) throw UserError("there is no pass '" + std::string(name) + "'");
-  return run(name, pass->run);
+const PassInfo& requirePass(std::string_view name) {
+  if (const PassInfo* pass = findPass(name)) return *pass;
+  std::string message = "there is no pass '" + std::string(name) + "'; the passes are:";
+  for (const PassInfo& pass : allPasses())
+    message += "\n  " + std::string(pass.name) + "  " + std::string(pass.description);
+  throw UserError(message);
 }
 
-bool Pipeline::run(std::string_view, const std::function<bool(Graph&)>& with) {
-  const bool changed = with(graph_);
+size_t indexOf(const PassInfo& pass) {
+  return static_cast<size_t>(&pass - allPasses().data());
+}
+
+/// Options and what was counted under them. Options are replaced as a whole, so that a pass sees one set of them.
+struct Watch {
+  explicit Watch(PassOptions given) : options(std::move(given)), figures(allPasses().size()) {}
+  const PassOptions options;
+  std::atomic<int64_t> runs{0};
+  std::mutex mutex;
+  std::vector<PassFigures> figures;  // under mutex
+};
+
+std::atomic<std::shared_ptr<Watch>>& currentWatch() {
+  static std::atomic<std::shared_ptr<Watch>> watch = [] {
+    const char* text = std::getenv("CRESSET_PASSES");
+    try {
+      return std::make_shared<Watch>(text ? parsePassOptions(text) : PassOptions());
+    } catch (const UserError& error) {
+      // Whoever runs a pass first must not be the one that fails; nor may the wish be dropped in silence.
+      std::cerr << "CRESSET_PASSES: " << error.message() << "\n";
+      return std::make_shared<Watch>(PassOptions());
+    }
+  }();
+  return watch;
+}
+
+bool names(const std::vector<std::string>& list, std::string_view pass) {
+  return std::any_of(list.begin(), list.end(), [&](const std::string& one) { return one == pass || one == "all"; });
+}
+
+void check(const PassOptions& options) {
+  for (const auto* list : {&options.dump, &options.disable}) {
+    for (const std::string& name : *list) {
+      if (name != "all") requirePass(name);
+    }
+  }
+  if (options.limit && *options.limit < 0) throw UserError("the limit of passes can't be negative");
+}
+
+/// Whether the run is within the limit; takes one off it.
+bool takeOne(Watch& watch, const PassInfo& pass, std::string_view graph_name) {
+  if (!watch.options.limit) return true;
+  const int64_t number = ++watch.runs;
+  if (number > *watch.options.limit) return false;
+  if (number == *watch.options.limit)
+    std::cerr << "the last pass within the limit, " + std::to_string(number) + ": " + std::string(pass.name) + " on " +
+                     std::string(graph_name) + "\n";
+  return true;
+}
+
+}  // namespace
+
+PassOptions parsePassOptions(std::string_view text) {
+  PassOptions options;
+  const auto splitAt = [](std::string_view& rest, char mark) {
+    const size_t end = std::min(rest.find(mark), rest.size());
+    const std::string_view part = rest.substr(0, end);
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+    return part;
+  };
+  while (!text.empty()) {
+    std::string_view value = splitAt(text, ',');
+    const std::string_view name = splitAt(value, '=');
+    if (name == "time") {
+      options.time = true;
+    } else if (name == "verify") {
+      options.verify = true;
+    } else if (name == "dump" || name == "disable") {
+      if (value.empty()) value = "all";
+      auto& list = name == "dump" ? options.dump : options.disable;
+      while (!value.empty()) list.emplace_back(splitAt(value, '+'));
+    } else if (name == "limit") {
+      int64_t limit = 0;
+      const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), limit);
+      if (error != std::errc() || end != value.data() + value.size())
+        throw UserError("limit takes a number, as in limit=120, not '" + std::string(value) + "'");
+      options.limit = limit;
+    } else if (!name.empty()) {
+      throw UserError(
+          "there is no option '" + std::string(name) +
+          "' of passes; write dump=PASS+PASS, disable=PASS+PASS, limit=NUMBER, time, verify, joined by commas");
+    }
+  }
+  check(options);
+  return options;
+}
+
+PassOptions passOptions() {
+  return currentWatch().load()->options;
+}
+
+void setPassOptions(PassOptions options) {
+  check(options);
+  currentWatch().store(std::make_shared<Watch>(std::move(options)));
+}
+
+std::vector<PassFigures> passFigures() {
+  const std::shared_ptr<Watch> watch = currentWatch().load();
+  const std::lock_guard lock(watch->mutex);
+  std::vector<PassFigures> ran;
+  for (const PassFigures& one : watch->figures) {
+    if (one.runs) ran.push_back(one);
+  }
+  return ran;
+}
+
+std::string passFiguresText() {
+  std::ostringstream text;
+  text << std::left << std::setw(24) << "pass" << std::right << std::setw(8) << "runs" << std::setw(9) << "changes"
+       << std::setw(14) << "nodes removed" << std::setw(12) << "ms"
+       << "\n";
+  for (const PassFigures& one : passFigures()) {
+    text << std::left << std::setw(24) << one.name << std::right << std::setw(8) << one.runs << std::setw(9)
+         << one.changes << std::setw(14) << one.nodes_removed << std::setw(12) << std::fixed << std::setprecision(3)
+         << one.seconds * 1e3 << "\n";
+  }
+  return text.str();
+}
+
+bool runPass(
+    const PassInfo& pass, Graph& graph, std::string_view graph_name, const std::function<bool(Graph&)>& with) {
+  const std::shared_ptr<Watch> watch = currentWatch().load();
+  const PassOptions& options = watch->options;
+  if (names(options.disable, pass.name) || !takeOne(*watch, pass, graph_name)) return false;
+  const bool dump = names(options.dump, pass.name);
+  const std::string before = dump ? toString(graph) : std::string();
+  const size_t nodes = graph.numNodes();
+  const auto start = std::chrono::steady_clock::now();
+  const bool changed = with ? with(graph) : pass.run(graph);
+  const std::chrono::duration<double> time = std::chrono::steady_clock::now() - start;
+  if (dump && changed) {
+    const std::string title = std::string(pass.name) + " on " + std::string(graph_name);
+    std::cerr << "---- before " + title + "\n" + before + "---- after " + title + "\n" + toString(graph);
+  }
+  if (options.time) {
+    const std::lock_guard lock(watch->mutex);
+    PassFigures& figures = watch->figures[indexOf(pass)];
+    figures.name = pass.name;
+    ++figures.runs;
+    figures.changes += changed;
+    figures.nodes_removed += static_cast<int64_t>(nodes) - static_cast<int64_t>(graph.numNodes());
+    figures.seconds += time.count();
+  }
+  if (options.verify) {
+    try {
+      verify(graph);
+    } catch (const UserError& error) {
+      throw InternalError(
+          "the pass " + std::string(pass.name) + " broke the graph of " + std::string(graph_name) + ": " +
+          error.what());
+    }
+  }
+  return changed;
+}
+
+bool Pipeline::run(std::string_view name) {
+  const PassInfo& pass = requirePass(name);
+  return run(name, pass.run);
+}
+
+bool Pipeline::run(std::string_view name, const std::function<bool(Graph&)>& with) {
+  const bool changed = runPass(requirePass(name), graph_, name_, with);
   changed_ |= changed;
   return changed;
 }

@@ -4,16 +4,61 @@
 //   passes.run("inline");
 //   passes.repeat(4, [&] { passes.run("constant-propagation"); passes.run("simplify-branches"); });
 //
-// Thread-safety: a Pipeline belongs to one thread, as its graph does; options may be set from any thread.
+// Every run of a pass, wherever it is asked for, goes through runPass, which the process-wide PassOptions rule: passes
+// can be dumped, timed, verified, disabled, and stopped after a number of runs to find the one that breaks a program.
+//
+// Thread-safety: a Pipeline belongs to one thread, as its graph does; options and figures may be used from any thread.
 #pragma once
 
+#include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "cresset/passes/pass.h"
 
 namespace cresset {
+
+struct PassOptions {
+  /// Passes ("all" for each) whose graphs are written to std::cerr before and after, if they change.
+  std::vector<std::string> dump;
+  /// These do nothing.
+  std::vector<std::string> disable;
+  /// After so many runs in this process, counted from when the options were set, passes do nothing. The last one that
+  /// runs is named on std::cerr.
+  std::optional<int64_t> limit;
+  /// Verify the graph after each pass: a pass that breaks it is an InternalError that names it.
+  bool verify = false;
+  /// Keep figures of every run (passFigures).
+  bool time = false;
+};
+
+/// "dump=cse,time,verify,disable=licm+dce,limit=120": what the environment variable CRESSET_PASSES and command lines
+/// say. Several passes are joined by '+'. Throws UserError, which lists what there is.
+PassOptions parsePassOptions(std::string_view text);
+/// The options in force; at first those of CRESSET_PASSES.
+PassOptions passOptions();
+/// Throws UserError if a pass that they name does not exist. Figures and the count of runs start anew.
+void setPassOptions(PassOptions options);
+
+/// What the runs of a pass came to since the options were set.
+struct PassFigures {
+  std::string_view name;
+  int64_t runs = 0, changes = 0;  // changes: runs that changed their graph
+  int64_t nodes_removed = 0;      // by all runs together; negative if there are more
+  double seconds = 0;
+};
+/// In the order of passes.def, those that ran; empty unless `time` is on.
+std::vector<PassFigures> passFigures();
+/// The same as a table, for people.
+std::string passFiguresText();
+
+/// Whether the pass changed the graph, which `graph_name` is the name of in what is shown. `with`, if there is one, runs
+/// in the pass's place.
+bool runPass(
+    const PassInfo& pass, Graph& graph, std::string_view graph_name, const std::function<bool(Graph&)>& with = nullptr);
 
 class Pipeline {
  public:

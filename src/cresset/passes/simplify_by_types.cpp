@@ -1,14 +1,18 @@
-// Peephole rules: what the types of values tell already. A test for None of a value that can't be None, the rank of a
-// tensor whose rank is known, a conversion to the type that the value has.
+// Peephole rules: what the types of values, or a node and the one before it, tell already. A test for None of a value
+// that can't be None, the rank of a tensor whose rank is known, a conversion to the type that the value has, dropout
+// outside of training, a number that was a tensor for a moment.
+//
+// Every rule keeps bits, memory and exceptions. So `x * 1` of a tensor stays: it makes a new one.
 //
 // A rule gives a value that stands for the node's output. Where the program says more than its types do (a tensor's
 // dtype is known only in a plan made for it), the same rules fold the dispatch on dtype and rank that libraries write.
 #include <ATen/core/ivalue.h>
 #include <ATen/core/jit_type.h>
 
-#include <algorithm>
+#include <optional>
 #include <unordered_map>
 
+#include "cresset/analysis/alias.h"
 #include "cresset/ir/constants.h"
 #include "cresset/ops/operator.h"
 #include "cresset/passes/pass.h"
@@ -58,6 +62,29 @@ Value* foldNoneTest(Node* node, bool negated) {
 
 using Rule = Value* (*)(Node* node);
 
+/// The first input if the second is this number, which changes nothing.
+template <int64_t kNeutral>
+Value* withoutNeutral(Node* node) {
+  return constantAs<int64_t>(node->input(1)) == kNeutral ? node->input(0) : nullptr;
+}
+
+/// `dropout(x, p, training)` gives x itself outside of training.
+Value* dropoutOfNothing(Node* node) {
+  const auto probability = toIValue(node->input(1));
+  if (constantAs<bool>(node->input(2)) != false || !probability || !probability->isDouble()) return nullptr;
+  const double p = probability->toDouble();
+  return p >= 0 && p <= 1 ? node->input(0) : nullptr;  // others raise
+}
+
+/// `x.to(dtype)` gives x itself if it has the dtype.
+Value* toSameType(Node* node) {
+  const auto* tensor = tensorType(node->input(0));
+  if (!tensor || !tensor->scalarType() || isNoneConstant(node->input(1))) return nullptr;
+  const auto dtype = constantAs<int64_t>(node->input(1));
+  const bool same = dtype == static_cast<int64_t>(*tensor->scalarType());
+  return same && constantAs<bool>(node->input(3)) == false && isNoneConstant(node->input(4)) ? node->input(0) : nullptr;
+}
+
 Value* sameValue(Node* node) {
   return node->input(0);
 }
@@ -79,6 +106,14 @@ const std::unordered_map<std::string_view, Rule>& rules() {
       {"prim::unchecked_unwrap_optional",
        [](Node* node) -> Value* { return noneness(node->input(0)) == Noneness::Never ? node->input(0) : nullptr; }},
       {"aten::Size", sameValue},
+      {"aten::add.int", withoutNeutral<0>},
+      {"aten::sub.int", withoutNeutral<0>},
+      {"aten::mul.int", withoutNeutral<1>},
+      {"aten::floordiv.int", withoutNeutral<1>},
+      {"aten::dropout", dropoutOfNothing},
+      {"aten::feature_dropout", dropoutOfNothing},
+      {"aten::alpha_dropout", dropoutOfNothing},
+      {"aten::to.dtype", toSameType},
       {"aten::__not__",
        [](Node* node) -> Value* {
          Node* inner = node->input(0)->node();
@@ -147,34 +182,71 @@ const std::unordered_map<std::string_view, Rule>& rules() {
   return *table;
 }
 
-Value* simplify(Node* node) {
-  if (node->outputs().size() != 1 || !node->blocks().empty()) return nullptr;
-  if (node->kind() == prim::unchecked_cast)
-    return *node->input(0)->type() == *node->output()->type() ? node->input(0) : nullptr;
-  if (isStructural(node->kind())) return nullptr;
-  const Operator* op = operatorOf(*node);
-  if (!op) return nullptr;
-  const auto rule = rules().find(op->fullName());
-  return rule == rules().end() ? nullptr : rule->second(node);
-}
+class Simplifier {
+ public:
+  explicit Simplifier(Graph& graph) : graph_(graph) {}
 
-bool simplifyTypesIn(Block* block) {
-  bool changed = false;
-  for (Node* node : block->nodesSafely()) {
-    for (Block* inner : node->blocks()) changed |= simplifyTypesIn(inner);
-    Value* known = simplify(node);
-    if (!known) continue;
-    node->output()->replaceAllUsesWith(known);
-    node->destroy();
-    changed = true;
+  bool run(Block* block) {
+    bool changed = false;
+    for (Node* node : block->nodesSafely()) {
+      for (Block* inner : node->blocks()) changed |= run(inner);
+      Value* known = simplify(node);
+      if (!known) continue;
+      node->output()->replaceAllUsesWith(known);
+      node->destroy();
+      changed = true;
+    }
+    return changed;
   }
-  return changed;
-}
+
+ private:
+  Value* simplify(Node* node) {
+    if (node->outputs().size() != 1 || !node->blocks().empty()) return nullptr;
+    if (node->kind() == prim::unchecked_cast)
+      return *node->input(0)->type() == *node->output()->type() ? node->input(0) : nullptr;
+    if (isStructural(node->kind())) return nullptr;
+    const Operator* op = operatorOf(*node);
+    if (!op) return nullptr;
+    if (op->fullName() == "aten::Int.Tensor") return numberOfTensor(node);
+    if (op->fullName() == "aten::__getitem__.t") return sizeOfDimension(node);
+    const auto rule = rules().find(op->fullName());
+    return rule == rules().end() ? nullptr : rule->second(node);
+  }
+
+  /// Traces make a tensor of each size, and a number of the tensor again.
+  Value* numberOfTensor(Node* node) {
+    Node* made = node->input(0)->node();
+    if (made->kind() != prim::NumToTensor || made->input(0)->type()->kind() != TypeKind::IntType) return nullptr;
+    return isWritten(made->output()) ? nullptr : made->input(0);
+  }
+
+  /// `x.shape[1]` needs no list of all sizes.
+  Value* sizeOfDimension(Node* node) {
+    Node* sizes = node->input(0)->node();
+    if (sizes->kind() != aten::size || sizes->inputs().size() != 1) return nullptr;
+    const auto* tensor = tensorType(sizes->input(0));
+    const auto index = constantAs<int64_t>(node->input(1));
+    if (!tensor || !tensor->dim() || !index) return nullptr;
+    const auto rank = static_cast<int64_t>(*tensor->dim());
+    if (*index >= rank || *index < -rank || isWritten(sizes->output()) || isWritten(sizes->input(0))) return nullptr;
+    Node* size = graph_.create(aten::size, {sizes->input(0), node->input(1)});
+    size->insertBefore(node)->copyLocation(node);
+    return size->output()->setType(c10::IntType::get());
+  }
+
+  bool isWritten(const Value* value) {
+    if (!memory_) memory_.emplace(graph_);
+    return memory_->hasWriters(value);
+  }
+
+  Graph& graph_;
+  std::optional<AliasDb> memory_;  // of the graph before the first change: the rules take no writer away
+};
 
 }  // namespace
 
 bool simplifyByTypes(Graph& graph) {
-  return simplifyTypesIn(graph.block());
+  return Simplifier(graph).run(graph.block());
 }
 
 }  // namespace cresset

@@ -6,7 +6,9 @@
 #include "cresset/ir/printer.h"
 #include "cresset/ir/verifier.h"
 #include "cresset/ops/operator.h"
+#include "cresset/passes/lower_graph.h"
 #include "cresset/passes/pass.h"
+#include "cresset/passes/pipeline.h"
 #include "cresset/python/graph_handles.h"
 
 namespace cresset::python {
@@ -292,9 +294,22 @@ void bindReading(GraphClass& graph) {
   });
 }
 
+py::dict optionsToPython(const PassOptions& options) {
+  py::dict result;
+  result["dump"] = options.dump;
+  result["disable"] = options.disable;
+  result["limit"] = options.limit;
+  result["verify"] = options.verify;
+  result["time"] = options.time;
+  return result;
+}
+
 void bindPasses(py::module_& module) {
   py::dict passes;
-  for (const PassInfo& pass : allPasses()) passes[py::str(std::string(pass.name))] = std::string(pass.description);
+  for (const PassInfo& pass : allPasses()) {
+    passes[py::str(std::string(pass.name))] =
+        py::make_tuple(std::string(pass.description), std::string(nameOf(pass.preserves)));
+  }
   module.attr("_passes") = passes;
   module.def(
       "_run_pass",
@@ -303,9 +318,36 @@ void bindPasses(py::module_& module) {
         if (!pass) throw UserError("There is no pass called '" + name + "'.");
         // Passes trust their input, and what was edited by hand may be anything.
         verify(*graph.graph);
-        return pass->run(*graph.graph);
+        return runPass(*pass, *graph.graph, "graph");
       },
       py::arg("name"), py::arg("graph"));
+  module.def("_pass_options", [] { return optionsToPython(passOptions()); });
+  module.def(
+      "_set_pass_options",
+      [](std::vector<std::string> dump, std::vector<std::string> disable, std::optional<int64_t> limit, bool verify,
+         bool time) {
+        setPassOptions({std::move(dump), std::move(disable), limit, verify, time});
+      },
+      py::arg("dump"), py::arg("disable"), py::arg("limit"), py::arg("verify"), py::arg("time"));
+  module.def("_pass_figures", [] {
+    py::dict result;
+    for (const PassFigures& figures : passFigures()) {
+      py::dict one;
+      one["runs"] = figures.runs;
+      one["changes"] = figures.changes;
+      one["nodes_removed"] = figures.nodes_removed;
+      one["seconds"] = figures.seconds;
+      result[py::str(std::string(figures.name))] = one;
+    }
+    return result;
+  });
+  module.def(
+      "_lower_graph",
+      [](const GraphHandle& graph) {
+        LoweredGraph lowered = lowerGraph(*graph.graph);
+        return py::make_tuple(graphToPython(lowered.graph), lowered.attributes);
+      },
+      py::arg("graph"));
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // The module cresset._C.
 #include "cresset/ops/operator.h"
 #include "cresset/python/common.h"
+#include "cresset/python/freezing.h"
 #include "cresset/python/modules.h"
 #include "cresset/python/saving.h"
 #include "cresset/python/script.h"
@@ -20,6 +21,7 @@ PYBIND11_MODULE(_C, module) {
   bindProgram(module);
   bindHost(module);
   bindSaving(module);
+  bindFreezing(module);
   bindScript(module);
   bindModules(module);
   bindTracing(module);

@@ -1,0 +1,438 @@
+#include "cresset/module/freeze.h"
+
+#include <ATen/core/class_type.h>
+#include <ATen/core/enum_type.h>
+#include <ATen/core/grad_mode.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "cresset/analysis/alias.h"
+#include "cresset/ops/object_slots.h"
+#include "cresset/ops/operator.h"
+#include "cresset/passes/pipeline.h"
+#include "cresset/support/error.h"
+
+namespace cresset {
+namespace {
+
+bool holdsModule(const IValue& value) {
+  return value.isObject() && value.toObject()->type()->is_module();
+}
+
+/// An attribute of all objects of a class: classes are shared, so what one object keeps, all of them keep.
+using AttributeKey = std::pair<const c10::ClassType*, std::string>;
+
+/// Adds what tells the memory of a value, and of all in it.
+void collectMemory(const IValue& value, std::unordered_set<const void*>& memory) {
+  if (value.isTensor()) {
+    const at::Tensor& tensor = value.toTensor();
+    if (!tensor.defined()) return;
+    memory.insert(tensor.unsafeGetTensorImpl());
+    if (tensor.has_storage()) memory.insert(tensor.storage().unsafeGetStorageImpl());
+    return;
+  }
+  if (!value.isPtrType() || value.isString() || value.isNone()) return;
+  const void* pointer = value.internalToPointer();
+  if (value.isTuple()) {
+    for (const IValue& element : value.toTupleRef().elements()) collectMemory(element, memory);
+    return;
+  }
+  if (!memory.insert(pointer).second) return;
+  if (value.isList()) {
+    for (const IValue& element : value.toListRef()) collectMemory(element, memory);
+  } else if (value.isGenericDict()) {
+    for (const auto& entry : value.toGenericDict()) {
+      collectMemory(entry.key(), memory);
+      collectMemory(entry.value(), memory);
+    }
+  } else if (value.isObject()) {
+    const auto object = value.toObject();
+    for (size_t i = 0; i < object->slots().size(); ++i) collectMemory(readSlot(*object, i), memory);
+  }
+}
+
+class Freezer {
+ public:
+  Freezer(const Module& module, const std::vector<std::string>& preserved)
+      : result_(cloneWithoutProperties(module)), root_(result_._ivalue()) {
+    methods_.push_back(requireMethod("forward"));
+    for (const std::string& name : preserved) preserve(name);
+    for (Function* method : methods_) graphs_.push_back(method->graph()->copy());
+    for (const Module& one : result_.modules()) modules_.push_back(one._ivalue());
+  }
+
+  Module run() {
+    // Folding an attribute decides branches, which takes away writes to other attributes, and so on.
+    for (bool changed = true; changed;) {
+      changed = false;
+      analyze();
+      for (const auto& graph : graphs_) {
+        Pipeline passes(*graph, "frozen");
+        bool rewritten = setConcreteTypes(graph->block());
+        rewritten |= passes.run("inline");
+        if (rewritten) {
+          changed = true;  // the calls' bodies are to be analyzed first
+          continue;
+        }
+        rewritten |= fold(graph->block());
+        rewritten |= passes.run("constant-propagation");
+        rewritten |= passes.run("simplify-branches");
+        rewritten |= passes.run("remove-list-mutation");
+        rewritten |= passes.run("peephole");
+        rewritten |= passes.run("dce");
+        changed |= rewritten;
+      }
+    }
+    refuseSelf();
+    for (const auto& graph : graphs_) {
+      Pipeline passes(*graph, "frozen");
+      passes.run("pool-constants");
+    }
+    prune();
+    for (size_t i = 0; i < methods_.size(); ++i) methods_[i]->setGraph(graphs_[i]);
+    return result_;
+  }
+
+ private:
+  Function* requireMethod(const std::string& name) {
+    auto* method = dynamic_cast<Function*>(root_->type()->findMethod(name));
+    if (!method) throw UserError("The module has no method '" + name + "', which freezing needs.");
+    return method;
+  }
+
+  /// "forward2", "scale" or "encoder.scale".
+  void preserve(const std::string& path) {
+    if (path == "forward") return;
+    if (root_->type()->findMethod(path)) {
+      methods_.push_back(requireMethod(path));
+      return;
+    }
+    ObjectPtr object = root_;
+    for (size_t begin = 0;;) {
+      const size_t dot = path.find('.', begin);
+      const std::string name = path.substr(begin, dot - begin);
+      const auto slot = object->type()->findAttributeSlot(name);
+      if (!slot) throw UserError("Unknown name: " + path + ". It is no attribute or method of the module.");
+      preserved_.insert({object->type().get(), name});
+      const IValue value = readSlot(*object, *slot);
+      if (dot == std::string::npos) {
+        if (holdsModule(value)) preserved_modules_.insert(value.toObject().get());
+        return;
+      }
+      if (!holdsModule(value)) throw UserError("Unknown name: " + path + ". '" + name + "' is no submodule.");
+      object = value.toObject();
+      begin = dot + 1;
+    }
+  }
+
+  // Which module each value is, and what must stay.
+
+  void analyze() {
+    objects_.clear();
+    kept_ = preserved_;
+    whole_.clear();
+    for (const auto& graph : graphs_) findAssigned(graph->block());
+    for (const auto& graph : graphs_) {
+      objects_[graph->inputs()[0]] = root_;
+      follow(graph->block());
+    }
+    for (const ObjectPtr& module : modules_) {
+      if (preserved_modules_.contains(module.get())) keepWhole(module);
+    }
+    for (const auto& graph : graphs_) {
+      AliasDb memory(*graph);
+      findWritten(graph->block(), memory);
+    }
+    keepWhatShares();
+  }
+
+  void findAssigned(Block* block) {
+    for (Node* node : block->nodes()) {
+      if (node->kind() == prim::SetAttr) {
+        if (const auto* type = node->input(0)->type()->castRaw<c10::ClassType>())
+          kept_.insert({type, node->s(attr::name)});
+      }
+      for (Block* inner : node->blocks()) findAssigned(inner);
+    }
+  }
+
+  void follow(Block* block) {
+    for (Node* node : block->nodes()) {
+      for (size_t i = 0; i < node->inputs().size(); ++i) {
+        const auto found = objects_.find(node->input(i));
+        if (found == objects_.end()) continue;
+        const ObjectPtr object = found->second;
+        const bool is_access = i == 0 && (node->kind() == prim::GetAttr || node->kind() == prim::SetAttr);
+        if (!is_access) {
+          keepWhole(object);
+        } else if (node->kind() == prim::GetAttr) {
+          const IValue value = valueOf(*object, node->s(attr::name));
+          if (!holdsModule(value)) continue;
+          if (kept_.contains({object->type().get(), node->s(attr::name)}) &&
+              !preserved_.contains({object->type().get(), node->s(attr::name)})) {
+            keepWhole(value.toObject());  // another module may be put in its place
+          } else {
+            objects_[node->output()] = value.toObject();
+          }
+        }
+      }
+      for (Block* inner : node->blocks()) follow(inner);
+    }
+    for (Value* output : block->outputs()) {
+      if (const auto found = objects_.find(output); found != objects_.end()) keepWhole(found->second);
+    }
+  }
+
+  static IValue valueOf(const c10::ivalue::Object& object, const std::string& name) {
+    const auto slot = object.type()->findAttributeSlot(name);
+    return slot ? readSlot(object, *slot) : IValue();
+  }
+
+  /// The module's attributes and methods stay, and those of the modules below it.
+  void keepWhole(const ObjectPtr& object) {
+    if (!whole_.insert(object->type().get()).second) return;
+    for (size_t slot = 0; slot < object->type()->numAttributes(); ++slot) {
+      kept_.insert({object->type().get(), object->type()->getAttributeName(slot)});
+      // All objects of the class keep what they hold.
+      for (const ObjectPtr& other : modules_) {
+        if (other->type() != object->type()) continue;
+        if (const IValue value = readSlot(*other, slot); holdsModule(value)) keepWhole(value.toObject());
+      }
+    }
+  }
+
+  void findWritten(Block* block, AliasDb& memory) {
+    for (Node* node : block->nodes()) {
+      for (Block* inner : node->blocks()) findWritten(inner, memory);
+      if (node->kind() != prim::GetAttr) continue;
+      const auto* type = node->input(0)->type()->castRaw<c10::ClassType>();
+      if (type && type->is_module() && !objects_.contains(node->output()) && memory.hasWriters(node->output()))
+        kept_.insert({type, node->s(attr::name)});
+    }
+  }
+
+  /// An attribute that shares memory with one that stays must stay too: as a constant it would be saved apart.
+  void keepWhatShares() {
+    std::unordered_set<const void*> memory;
+    std::set<AttributeKey> done;
+    for (bool changed = true; changed;) {
+      changed = false;
+      for (const ObjectPtr& module : modules_) {
+        const auto& type = *module->type();
+        for (size_t slot = 0; slot < type.numAttributes(); ++slot) {
+          const IValue value = readSlot(*module, slot);
+          if (holdsModule(value)) continue;
+          const AttributeKey key{&type, type.getAttributeName(slot)};
+          if (kept_.contains(key)) {
+            const size_t before = memory.size();
+            collectMemory(value, memory);
+            changed |= memory.size() != before;
+            continue;
+          }
+          std::unordered_set<const void*> own;
+          collectMemory(value, own);
+          if (std::none_of(own.begin(), own.end(), [&](const void* part) { return memory.contains(part); })) continue;
+          kept_.insert(key);
+          changed = true;
+        }
+      }
+    }
+  }
+
+  // Rewriting.
+
+  /// Attributes of interface types hold a module whose class is known here, so that calls of it can be inlined.
+  bool setConcreteTypes(Block* block) {
+    bool changed = false;
+    for (Node* node : block->nodes()) {
+      for (Block* inner : node->blocks()) changed |= setConcreteTypes(inner);
+      if (node->kind() != prim::GetAttr) continue;
+      const auto found = objects_.find(node->output());
+      if (found == objects_.end() || *node->output()->type() == *found->second->type()) continue;
+      node->output()->setType(found->second->type());
+      changed = true;
+    }
+    return changed;
+  }
+
+  bool fold(Block* block) {
+    bool changed = false;
+    for (Node* node : block->nodesSafely()) {
+      for (Block* inner : node->blocks()) changed |= fold(inner);
+      if (node->kind() != prim::GetAttr) continue;
+      const auto found = objects_.find(node->input(0));
+      if (found == objects_.end()) continue;
+      const auto& type = *found->second->type();
+      const auto slot = type.findAttributeSlot(node->s(attr::name));
+      if (!slot || kept_.contains({&type, node->s(attr::name)})) continue;
+      const IValue value = readSlot(*found->second, *slot);
+      Graph& graph = node->graph();
+      const InsertPointGuard guard(graph, node);
+      Value* constant = constantOf(value, node, {found->second.get(), *slot});
+      if (!constant) continue;
+      node->output()->replaceAllUsesWith(constant);
+      node->destroy();
+      changed = true;
+    }
+    return changed;
+  }
+
+  /// What stands for the value in a graph; null if nothing does.
+  Value* constantOf(const IValue& value, Node* node, std::pair<const void*, size_t> place) {
+    Graph& graph = node->graph();
+    const auto located = [&](Value* made) {
+      made->node()->copyLocation(node);
+      return made;
+    };
+    if (value.isTensor()) {
+      if (!value.toTensor().defined()) return nullptr;
+      at::Tensor& tensor = tensors_[place];
+      if (!tensor.defined()) tensor = value.toTensor().requires_grad() ? value.toTensor().detach() : value.toTensor();
+      return located(graph.insertConstant(tensor));
+    }
+    if (value.isInt() || value.isDouble() || value.isBool() || value.isString() || value.isNone() ||
+        value.isComplexDouble() || value.isDevice() || value.isEnum())
+      return located(graph.insertConstant(value, value.isNone() ? node->output()->type() : TypePtr()));
+    if (value.isTuple()) {
+      const auto* type = node->output()->type()->castRaw<c10::TupleType>();
+      return type ? construct(prim::TupleConstruct, value.toTupleRef().elements().vec(), node, place) : nullptr;
+    }
+    // Each run makes a new list, so nobody may hand it on.
+    if (value.isList() && isOnlyRead(node->output()))
+      return construct(prim::ListConstruct, value.toListRef().vec(), node, place);
+    return nullptr;
+  }
+
+  Value* construct(Symbol kind, const std::vector<IValue>& elements, Node* node, std::pair<const void*, size_t> place) {
+    std::vector<Value*> values;
+    for (const IValue& element : elements) {
+      // Numbers and tensors only: for what is nested deeper, the attribute stays.
+      if (element.isTensor()
+              ? !element.toTensor().defined() || element.toTensor().requires_grad()
+              : !(element.isInt() || element.isDouble() || element.isBool() || element.isString() || element.isNone()))
+        return nullptr;
+      values.push_back(nullptr);
+    }
+    (void)place;
+    Graph& graph = node->graph();
+    for (size_t i = 0; i < elements.size(); ++i) values[i] = graph.insertConstant(elements[i]);
+    Node* made = graph.insertNode(graph.create(kind, values))->copyLocation(node);
+    return made->output()->setType(node->output()->type());
+  }
+
+  static bool isOnlyRead(const Value* list) {
+    for (const Use& use : list->uses()) {
+      if (use.user->kind() == prim::ListUnpack) continue;
+      const Operator* op = isStructural(use.user->kind()) ? nullptr : operatorOf(*use.user);
+      if (!op || op->mayShareArguments()) return false;
+      if (op->fullName() != "aten::__getitem__.t" && !op->isPure()) return false;
+    }
+    return true;
+  }
+
+  void refuseSelf() {
+    if (whole_.contains(root_->type().get())) {
+      throw UserError(
+          "attempted to freeze a module that returns itself, or hands itself on to something that can't be inlined");
+    }
+  }
+
+  // What is left.
+
+  void findUsed(Block* block, std::set<AttributeKey>& used) {
+    for (Node* node : block->nodes()) {
+      for (Block* inner : node->blocks()) findUsed(inner, used);
+      if (node->kind() != prim::GetAttr && node->kind() != prim::SetAttr) continue;
+      if (const auto* type = node->input(0)->type()->castRaw<c10::ClassType>())
+        used.insert({type, node->s(attr::name)});
+    }
+  }
+
+  void prune() {
+    std::set<AttributeKey> used = preserved_;
+    for (const auto& graph : graphs_) findUsed(graph->block(), used);
+    std::set<c10::ClassType*> classes;
+    for (const ObjectPtr& module : modules_) {
+      c10::ClassType& type = *module->type();
+      if (whole_.contains(&type)) continue;
+      classes.insert(&type);
+      for (size_t slot = type.numAttributes(); slot-- > 0;) {
+        if (!used.contains({&type, type.getAttributeName(slot)})) module->unsafeRemoveSlot(slot);
+      }
+    }
+    for (c10::ClassType* type : classes) {
+      for (size_t slot = type->numAttributes(); slot-- > 0;) {
+        const std::string name = type->getAttributeName(slot);
+        if (!used.contains({type, name})) type->unsafeRemoveAttribute(name);
+      }
+      for (torch::jit::Function* method : std::vector<torch::jit::Function*>(type->methods())) {
+        const bool stays =
+            type == root_->type().get() && std::find(methods_.begin(), methods_.end(), method) != methods_.end();
+        if (!stays) type->unsafeRemoveMethod(method->name());
+      }
+    }
+  }
+
+  Module result_;
+  ObjectPtr root_;
+  std::vector<ObjectPtr> modules_;
+  std::vector<Function*> methods_;
+  std::vector<std::shared_ptr<Graph>> graphs_;
+  std::set<AttributeKey> preserved_, kept_;
+  std::unordered_set<const void*> preserved_modules_;
+  std::unordered_set<const c10::ClassType*> whole_;  // classes that lose nothing
+  std::unordered_map<const Value*, ObjectPtr> objects_;
+  std::map<std::pair<const void*, size_t>, at::Tensor> tensors_;  // one constant per attribute
+};
+
+}  // namespace
+
+Module freeze(
+    const Module& module, const std::optional<std::vector<std::string>>& preserved_attrs, bool optimize_numerics) {
+  if (module.hasattr("training") && module.is_training()) {
+    throw UserError(
+        "Freezing is currently only implemented for modules in eval mode. Please call .eval() on your module before "
+        "freezing.");
+  }
+  const std::vector<std::string> preserved = preserved_attrs.value_or(std::vector<std::string>());
+  DefinitionScope scope(*module.program());
+  Module frozen = Freezer(module, preserved).run();
+  std::vector<std::string> methods;
+  for (const std::string& name : preserved) {
+    if (frozen.find_method(name)) methods.push_back(name);
+  }
+  run_frozen_optimizations(frozen, optimize_numerics, methods);
+  scope.commit();
+  return frozen;
+}
+
+void run_frozen_optimizations(
+    const Module& module, bool optimize_numerics, const std::vector<std::string>& preserved_methods) {
+  std::vector<std::string> names = preserved_methods;
+  names.insert(names.begin(), "forward");
+  for (const std::string& name : names) {
+    Function& method = module.get_method(name).function();
+    auto graph = method.graph()->copy();
+    Pipeline passes(*graph, name);
+    if (optimize_numerics) {
+      while (passes.run("fold-into-weights")) passes.run("dce");
+    }
+    passes.run("constant-propagation");
+    passes.run("pool-constants");
+    passes.run("dce");
+    method.setGraph(graph);
+  }
+}
+
+Module optimize_for_inference(const Module& module, const std::vector<std::string>& other_methods) {
+  // A frozen module has no `training`, and nothing to fold.
+  if (!module.hasattr("training")) return module;
+  module.eval();
+  return freeze(module, other_methods);
+}
+
+}  // namespace cresset

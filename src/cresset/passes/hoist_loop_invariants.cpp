@@ -1,0 +1,127 @@
+// Loop-invariant code motion: what a loop computes anew in each turn, from values that do not change, is computed once
+// before it.
+//
+// A node moves only if nobody can tell: it does not read what the loop writes, has no effect, and can't raise, since
+// the loop may run no turn. In a loop that runs at least once, nodes that may raise move too, as long as nothing stays
+// before them that could be told apart from their exception. Memory that a node makes must stay within the loop and
+// unwritten, since all turns share it then; and no gradient may flow into it, which would be summed in another order.
+#include <ATen/core/ivalue.h>
+#include <ATen/core/jit_type.h>
+
+#include <algorithm>
+
+#include "cresset/analysis/alias.h"
+#include "cresset/analysis/gradients.h"
+#include "cresset/analysis/may_raise.h"
+#include "cresset/ir/constants.h"
+#include "cresset/ops/operator.h"
+#include "cresset/passes/pass.h"
+
+namespace cresset {
+namespace {
+
+bool runsOnce(const Node* loop) {
+  const auto count = constantAs<int64_t>(loop->input(0));
+  const auto first = constantAs<bool>(loop->input(1));
+  return count && *count > 0 && first && *first;
+}
+
+/// Whether it is defined in the block or in one inside of it.
+bool isInside(const Value* value, const Block* block) {
+  for (const Block* b = value->owningBlock(); b; b = b->owningNode() ? b->owningNode()->owningBlock() : nullptr) {
+    if (b == block) return true;
+  }
+  return false;
+}
+
+class Hoister {
+ public:
+  explicit Hoister(Graph& graph) : memory_(graph) {}
+
+  bool run(Block* block) {
+    for (Node* node : block->nodesSafely()) {
+      for (Block* inner : node->blocks()) run(inner);
+      if (node->kind() == prim::Loop) hoistFrom(node);
+    }
+    return changed_;
+  }
+
+ private:
+  void hoistFrom(Node* loop) {
+    Block* body = loop->blocks()[0];
+    bool may_raise_first = runsOnce(loop);
+    for (Node* node : body->nodesSafely()) {
+      if (isInvariant(node, loop) && (may_raise_first || !mayRaise(*node))) {
+        node->moveBefore(loop);
+        changed_ = true;
+      } else if (mayRaise(*node) || memory_.hasSideEffects(node) || memory_.isMutable(node)) {
+        may_raise_first = false;
+      }
+    }
+  }
+
+  bool isInvariant(const Node* node, const Node* loop) {
+    if (!node->blocks().empty() || node->outputs().empty()) return false;
+    const Block* body = loop->blocks()[0];
+    for (const Value* input : node->inputs()) {
+      if (isInside(input, body)) return false;
+    }
+    bool hands_on = true;  // gives what was there before, the same one each time
+    switch (node->kind()) {
+      case prim::Constant:
+        return std::none_of(node->outputs().begin(), node->outputs().end(), [&](const Value* output) {
+          return memory_.hasWriters(output) || memory_.escapes(output);
+        });
+      case prim::GetAttr:
+      case prim::TupleUnpack:
+      case prim::TupleIndex:
+      case prim::ListUnpack:
+      case prim::unchecked_cast:
+        break;
+      case prim::TupleConstruct:
+      case prim::TupleSlice:
+      case prim::ListConstruct:
+      case prim::isinstance:
+        hands_on = false;
+        break;
+      default: {
+        if (isStructural(node->kind())) return false;
+        const Operator* op = operatorOf(const_cast<Node&>(*node));
+        if (!op || op->isMutable() || op->hasSideEffects() || !op->isDeterministic()) return false;
+        hands_on = false;
+      }
+    }
+    if (memory_.isMutable(node) || memory_.hasSideEffects(node)) return false;
+    // Of a node that may raise, what comes before it in the body decides, not the loop as a whole.
+    if (mayRaise(*node) ? memory_.writesToAlias(loop, node->inputs().vec()) : memory_.conflict(node, loop))
+      return false;
+    if (hands_on) return true;
+    return std::none_of(node->outputs().begin(), node->outputs().end(), [&](const Value* output) {
+      return (mayRequireGrad(output->type()) && !isTuple(output)) || memory_.hasWriters(output) ||
+             memory_.escapes(output) || meetsOtherTurns(output);
+    });
+  }
+
+  /// A later turn could tell whether it has the same list as an earlier one.
+  static bool meetsOtherTurns(const Value* value) {
+    if (value->type()->kind() != c10::TypeKind::ListType) return false;
+    const auto uses = value->uses();
+    return std::any_of(uses.begin(), uses.end(), [](const Use& use) {
+      return use.user->isReturn() || use.user->kind() == aten::__is__ || use.user->kind() == aten::__isnot__;
+    });
+  }
+
+  /// Tuples only hold other values, which gradients reach as before.
+  static bool isTuple(const Value* value) { return value->type()->kind() == c10::TypeKind::TupleType; }
+
+  AliasDb memory_;
+  bool changed_ = false;
+};
+
+}  // namespace
+
+bool hoistLoopInvariants(Graph& graph) {
+  return Hoister(graph).run(graph.block());
+}
+
+}  // namespace cresset

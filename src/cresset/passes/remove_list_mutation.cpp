@@ -1,0 +1,154 @@
+// Lists that are filled after they were made: `l = []; l.append(x); l[0] = y` becomes one prim::ListConstruct, and what
+// is read of such a list (an element at a constant index, the length, all elements) is the value that was put there.
+//
+// The first rule follows each list from where it is made to the first node that does anything else with it: until then
+// nobody but this block knows of the list, so that a node which changes it in place may as well make it so from the
+// start. The second rule reads lists that nobody writes to.
+#include <ATen/core/ivalue.h>
+#include <ATen/core/jit_type.h>
+
+#include <optional>
+#include <unordered_set>
+
+#include "cresset/analysis/alias.h"
+#include "cresset/ir/constants.h"
+#include "cresset/ops/operator.h"
+#include "cresset/passes/pass.h"
+
+namespace cresset {
+namespace {
+
+/// The place that an index of a list of `size` elements means; nothing if it is not constant or there is none.
+std::optional<size_t> placeInList(const Value* index, size_t size) {
+  const auto constant = constantAs<int64_t>(index);
+  if (!constant) return std::nullopt;
+  const int64_t place = *constant < 0 ? *constant + static_cast<int64_t>(size) : *constant;
+  if (place < 0 || place >= static_cast<int64_t>(size)) return std::nullopt;
+  return static_cast<size_t>(place);
+}
+
+Value* insertInt(Node* before, int64_t number) {
+  Graph& graph = before->graph();
+  const InsertPointGuard guard(graph, before);
+  Value* constant = graph.insertConstant(number);
+  constant->node()->copyLocation(before);
+  return constant;
+}
+
+/// Replaces the outputs of a node that reads the elements of `made`. False if it reads something else.
+bool forwardElements(Node* node, const Node* made) {
+  const auto elements = made->inputs();
+  if (node->kind() == prim::ListUnpack) {
+    if (node->outputs().size() != elements.size()) return false;
+    for (size_t i = 0; i < elements.size(); ++i) node->output(i)->replaceAllUsesWith(elements[i]);
+  } else {
+    const Operator* op = isStructural(node->kind()) ? nullptr : operatorOf(*node);
+    if (!op || node->input(0) != made->output()) return false;
+    if (op->fullName() == "aten::len.t") {
+      node->output()->replaceAllUsesWith(insertInt(node, static_cast<int64_t>(elements.size())));
+    } else if (op->fullName() == "aten::__getitem__.t" || op->fullName() == "aten::select.t") {
+      const auto place = placeInList(node->input(1), elements.size());
+      if (!place) return false;
+      node->output()->replaceAllUsesWith(elements[*place]);
+    } else {
+      return false;
+    }
+  }
+  node->destroy();
+  return true;
+}
+
+class ListBuilder {
+ public:
+  bool run(Block* block) {
+    for (Node* node : block->nodesSafely()) {
+      if (absorb(node)) {
+        changed_ = true;
+        continue;
+      }
+      for (const Value* input : node->inputs()) untouched_.erase(input);
+      for (Block* inner : node->blocks()) run(inner);
+      if (node->kind() == prim::ListConstruct) untouched_.insert(node->output());
+    }
+    for (const Value* output : block->outputs()) untouched_.erase(output);
+    return changed_;
+  }
+
+ private:
+  /// The node that made the list, if all that happened to it since is known and happened in this block.
+  Node* madeBy(const Value* list, const Node* user) const {
+    return untouched_.contains(list) && list->owningBlock() == user->owningBlock() ? list->node() : nullptr;
+  }
+
+  /// Makes the list as `node` would leave it, or gives what `node` would read of it.
+  bool absorb(Node* node) {
+    if (node->inputs().empty()) return false;
+    Value* list = node->input(0);
+    Node* made = madeBy(list, node);
+    if (!made) return false;
+    if (forwardElements(node, made)) return true;
+    const Operator* op = isStructural(node->kind()) ? nullptr : operatorOf(*node);
+    if (!op) return false;
+    const std::string& name = op->fullName();
+    const auto inputs = node->inputs();
+    for (size_t i = 1; i < inputs.size(); ++i) {
+      if (inputs[i] == list) return false;
+    }
+    const size_t size = made->inputs().size();
+    // What is put in may have been computed after the list was made.
+    if (name == "aten::append.t") {
+      made->moveBefore(node);
+      made->addInput(inputs[1]);
+    } else if (name == "aten::extend.t" || name == "aten::add_.t") {
+      const Node* other = madeBy(inputs[1], node);
+      if (!other) return false;
+      made->moveBefore(node);
+      for (Value* element : other->inputs()) made->addInput(element);
+    } else if (name == "aten::_set_item.t") {
+      const auto place = placeInList(inputs[1], size);
+      if (!place) return false;
+      made->moveBefore(node);
+      made->replaceInput(*place, inputs[2]);
+    } else if (name == "aten::pop.t") {
+      const auto place = placeInList(inputs[1], size);
+      if (!place) return false;
+      node->output()->replaceAllUsesWith(made->input(*place));
+      made->removeInput(*place);
+      node->destroy();
+      return true;
+    } else if (name == "aten::clear.t") {
+      made->removeAllInputs();
+    } else {
+      return false;
+    }
+    if (!node->outputs().empty()) node->output()->replaceAllUsesWith(list);
+    node->destroy();
+    return true;
+  }
+
+  std::unordered_set<const Value*> untouched_;
+  bool changed_ = false;
+};
+
+bool readLists(Block* block, AliasDb& memory) {
+  bool changed = false;
+  for (Node* node : block->nodesSafely()) {
+    for (Block* inner : node->blocks()) changed |= readLists(inner, memory);
+    if (node->inputs().empty()) continue;
+    const Node* made = node->input(0)->node();
+    if (made->kind() == prim::ListConstruct && !memory.hasWriters(made->output()))
+      changed |= forwardElements(node, made);
+  }
+  return changed;
+}
+
+}  // namespace
+
+bool removeListMutation(Graph& graph) {
+  bool changed = ListBuilder().run(graph.block());
+  AliasDb memory(graph);
+  changed |= readLists(graph.block(), memory);
+  return changed;
+}
+
+}  // namespace cresset

@@ -1,0 +1,204 @@
+// What text tests can't say of passes: that each takes time in proportion to the graph, that programs which stand for too
+// many nodes stay small, and how passes are watched.
+#include <ATen/ops/ones_ops.h>
+
+#include <chrono>
+#include <iostream>
+#include <sstream>
+
+#include "cresset/frontend/compiler.h"
+#include "cresset/ir/parser.h"
+#include "cresset/ir/verifier.h"
+#include "cresset/module/freeze.h"
+#include "cresset/passes/pipeline.h"
+#include "cresset/support/error.h"
+#include "test.h"
+
+namespace {
+
+using namespace cresset;
+
+/// A graph with about `count` nodes of what every pass looks for.
+std::shared_ptr<Graph> manyNodes(size_t count) {
+  std::string text =
+      "graph(%x : Float(*, *, requires_grad=0), %k : int, %c : bool):\n"
+      "  %true : bool = prim::Constant[value=1]()\n  %zero : int = prim::Constant[value=0]()\n"
+      "  %l : int[] = prim::ListConstruct()\n  %d : Dict(int, int) = prim::DictConstruct()\n"
+      "  %t0 : Float(*, *, requires_grad=0) = aten::tanh(%x)\n  %n0 : int = aten::neg(%k)\n";
+  std::string tensor = "t0", number = "n0";
+  const auto replaceAll = [](std::string part, const std::string& from, const std::string& to) {
+    for (size_t at = part.find(from); at != std::string::npos; at = part.find(from, at + to.size()))
+      part.replace(at, from.size(), to);
+    return part;
+  };
+  const size_t turns = count / 20;
+  for (size_t i = 1; i <= turns; ++i) {
+    std::string part = R"(  %two# : int = prim::Constant[value=2]()
+  %key# : int = prim::Constant[value=#]()
+  %f# : int = aten::add(%two#, %key#)
+  %a# : int[] = aten::append(%l, %N)
+   = aten::_set_item(%d, %key#, %N)
+  %u# : (int, int) = prim::TupleConstruct(%N, %f#)
+  %v# : int, %w# : int = prim::TupleUnpack(%u#)
+  %s# : int = aten::mul(%v#, %k)
+  %r# : int = aten::mul(%v#, %k)
+  %q# : int = aten::add(%s#, %r#)
+  %e# : Float(*, *, requires_grad=0) = aten::relu_(%T)
+  %t# : Float(*, *, requires_grad=0) = aten::tanh(%T)
+  %i# : int = prim::If(%c)
+    block0():
+      -> (%q#)
+    block1():
+      %j# : int = aten::sub(%q#, %two#)
+      -> (%j#)
+  %n# : int = prim::Loop(%two#, %true, %i#)
+    block0(%m# : int, %o# : int):
+      %p# : int = aten::mul(%k, %k)
+      %z# : int = aten::add(%o#, %p#)
+      -> (%true, %z#)
+)";
+    part = replaceAll(replaceAll(part, "%N", "%" + number), "%T", "%" + tensor);
+    text += replaceAll(part, "#", std::to_string(i));
+    number = "n" + std::to_string(i);
+    tensor = "t" + std::to_string(i);
+  }
+  return parseGraph(text + "  return (%l, %d, %" + number + ", %" + tensor + ")\n");
+}
+
+TEST_CASE("passes: each takes time in proportion to the graph") {
+  const auto small = manyNodes(2'000), large = manyNodes(40'000);
+  // Operators are looked up once per process.
+  for (const PassInfo& pass : allPasses()) pass.run(*manyNodes(200));
+  const auto seconds = [](const PassInfo& pass, const Graph& graph) {
+    const auto copy = graph.copy();
+    const auto start = std::chrono::steady_clock::now();
+    pass.run(*copy);
+    const std::chrono::duration<double> time = std::chrono::steady_clock::now() - start;
+    verify(*copy);
+    return time.count();
+  };
+  for (const PassInfo& pass : allPasses()) {
+    CAPTURE(pass.name);
+    CHECK(seconds(pass, *large) < 20 * 4 * seconds(pass, *small) + 0.5);
+  }
+}
+
+TEST_CASE("passes: all of them on 100,000 nodes") {
+  const auto graph = manyNodes(100'000);
+  Pipeline passes(*graph, "many");
+  const auto start = std::chrono::steady_clock::now();
+  for (const PassInfo& pass : allPasses()) passes.run(pass.name);
+  const std::chrono::duration<double> time = std::chrono::steady_clock::now() - start;
+  verify(*graph);
+  MESSAGE(time.count(), " s");
+  CHECK(time.count() < 30);
+}
+
+TEST_CASE("passes: a program of a few lines that stands for more nodes than fit") {
+  auto program = Program::make();
+  std::string text = "def f0(x: int) -> int:\n  return x + 1\n";
+  for (int i = 1; i <= 60; ++i) {
+    const std::string callee = "f" + std::to_string(i - 1);
+    text += "def f" + std::to_string(i) + "(x: int) -> int:\n  return " + callee + "(" + callee + "(x))\n";
+  }
+  defineSource(*program, std::make_shared<const Source>(text, "hostile.py"), {});
+  const auto graph = program->findFunction(c10::QualifiedName("f60"))->graph()->copy();
+  CHECK(findPass("inline")->run(*graph));
+  CHECK(graph->numNodes() < 600'000);
+  verify(*graph);
+}
+
+TEST_CASE("passes: a long chain of calls") {
+  auto program = Program::make();
+  std::string text = "def f0(x: int) -> int:\n  return x + 1\n";
+  for (int i = 1; i <= 2'000; ++i)
+    text += "def f" + std::to_string(i) + "(x: int) -> int:\n  return f" + std::to_string(i - 1) + "(x) + 1\n";
+  defineSource(*program, std::make_shared<const Source>(text, "chain.py"), {});
+  const auto graph = program->findFunction(c10::QualifiedName("f2000"))->graph()->copy();
+  CHECK(findPass("inline")->run(*graph));
+  verify(*graph);
+}
+
+/// Restores the options, and what std::cerr writes to.
+struct Watching {
+  explicit Watching(const char* text) {
+    setPassOptions(parsePassOptions(text));
+    std::cerr.rdbuf(written.rdbuf());
+  }
+  ~Watching() {
+    std::cerr.rdbuf(before_);
+    setPassOptions(options_);
+  }
+  std::ostringstream written;
+
+ private:
+  PassOptions options_ = passOptions();
+  std::streambuf* before_ = std::cerr.rdbuf();
+};
+
+const char* const kFoldable = R"(graph():
+  %1 : int = prim::Constant[value=2]()
+  %2 : int = aten::mul(%1, %1)
+  %3 : int = aten::neg(%1)
+  return (%2)
+)";
+
+TEST_CASE("passes: what changes is dumped, what is disabled does nothing") {
+  const Watching watching("dump=constant-propagation,disable=dce,verify,time");
+  const auto graph = parseGraph(kFoldable);
+  Pipeline passes(*graph, "small");
+  CHECK(passes.run("constant-propagation"));
+  CHECK_FALSE(passes.run("dce"));
+  CHECK_FALSE(passes.run("constant-propagation"));
+  const std::string text = watching.written.str();
+  CHECK(text.find("---- before constant-propagation on small\ngraph():") == 0);
+  CHECK(text.find("aten::mul") < text.find("---- after constant-propagation on small"));
+  CHECK(text.find("---- before", 10) == std::string::npos);
+  const auto figures = passFigures();
+  REQUIRE(figures.size() == 1);
+  CHECK(figures[0].name == "constant-propagation");
+  CHECK(figures[0].runs == 2);
+  CHECK(figures[0].changes == 1);
+}
+
+TEST_CASE("passes: after the limit none runs") {
+  const Watching watching("limit=1");
+  const auto graph = parseGraph(kFoldable);
+  Pipeline passes(*graph, "small");
+  CHECK_FALSE(passes.run("cse"));
+  CHECK_FALSE(passes.run("constant-propagation"));
+  CHECK(watching.written.str() == "the last pass within the limit, 1: cse on small\n");
+}
+
+TEST_CASE("passes: options that mean nothing are refused") {
+  for (const char* text : {"dump=nope", "disable=cse+nope", "limit=x", "limit=-1", "nope"}) {
+    CAPTURE(text);
+    CHECK_THROWS_AS(parsePassOptions(text), UserError);
+  }
+  const PassOptions options = parsePassOptions("dump,disable=cse+dce,limit=12,verify,time");
+  CHECK(options.dump == std::vector<std::string>{"all"});
+  CHECK(options.disable == std::vector<std::string>{"cse", "dce"});
+  CHECK(*options.limit == 12);
+  const auto graph = parseGraph(kFoldable);
+  Pipeline passes(*graph, "small");
+  CHECK_THROWS_AS(passes.run("nope"), UserError);
+}
+
+TEST_CASE("freeze: a module from C++") {
+  Module model("Scale");
+  model.register_parameter("weight", at::_ops::ones::call({2}, at::kFloat, {}, {}, {}));
+  model.register_attribute("by", c10::IntType::get(), IValue(3));
+  model.define("def forward(self, x: Tensor):\n  return x * self.weight * self.by\n");
+  CHECK_THROWS_WITH_AS(freeze(model), doctest::Contains("eval mode"), UserError);
+  model.eval();
+  const Module frozen = freeze(model);
+  CHECK(frozen.num_slots() == 0);
+  CHECK_FALSE(frozen.hasattr("training"));
+  const at::Tensor x = at::_ops::ones::call({2}, at::kFloat, {}, {}, {});
+  CHECK(frozen.run_method("forward", x).toTensor().equal(model.run_method("forward", x).toTensor()));
+  const Module kept = freeze(model, std::vector<std::string>{"by"});
+  kept.setattr("by", IValue(4));
+  CHECK(kept.run_method("forward", x).toTensor().sum().item<float>() == 8);
+}
+
+}  // namespace
