@@ -13,6 +13,7 @@ import math
 import re
 import struct
 import sys
+import traceback
 import types
 import typing
 from dataclasses import dataclass
@@ -100,13 +101,49 @@ def call(function, arguments):
         try:
             outcome = Outcome("value", function(*values))
         except Exception as error:  # noqa: BLE001
-            outcome = Outcome("error", [c.__name__ for c in type(error).__mro__], str(error))
-    outcome.printed = _OBJECT.sub(r"<\1 object>", output.getvalue()).replace("-nan", "nan")
-    outcome.printed = _MEMBER.sub("", outcome.printed)
+            outcome = Outcome("error", [c.__name__ for c in type(error).__mro__], _meaningful(str(error)))
+    outcome.printed = _MEMBER.sub("", _meaningful(output.getvalue()))
     outcome.arguments = seen(values, storages)
     if outcome.kind == "value":
         outcome.value = seen(outcome.value, storages)
     return outcome
+
+
+def _meaningful(text):
+    return _OBJECT.sub(r"<\1 object>", text).replace("-nan", "nan")
+
+
+class _Math:
+    """Python's math, where what has no result is nan or inf, as in scripts."""
+
+    def __getattr__(self, name):
+        function = getattr(math, name)
+
+        def quiet(*values):
+            try:
+                return function(*values)
+            except ValueError:
+                return math.nan
+            except OverflowError:
+                return math.inf
+
+        return quiet if callable(function) else function
+
+
+def error_line_in_python(program, call):
+    """The line of the program that Python stops at with an exception; None if it reaches the end."""
+    names = dict(NAMES, math=_Math(), Interface=object, print=lambda *values: None)
+    try:
+        exec(compile(str(program), "<program>", "exec"), names)
+        values = eval(f"({', '.join(call.arguments)}{',' if call.arguments else ''})", dict(NAMES))
+    except Exception:  # noqa: BLE001  (Python can't say)
+        return None
+    try:
+        names[call.function](*values)
+    except Exception as error:  # noqa: BLE001
+        frames = [f for f in traceback.extract_tb(error.__traceback__) if f.filename == "<program>"]
+        return frames[-1].lineno if frames else None
+    return None
 
 
 def bits(x):
@@ -129,7 +166,7 @@ def seen(value, storages):
             kind = "list"
         fields = list(getattr(value, "_fields", ()))
         return (kind, fields, [seen(item, storages) for item in value])
-    return (type(value).__name__, repr(value).replace("-nan", "nan"))
+    return (type(value).__name__, _meaningful(repr(value)))
 
 
 def tensor_seen(value, storages):

@@ -216,3 +216,22 @@ def _holders(holder):
     for part in holder.parts:
         if isinstance(part, Expr):
             yield from _holders(part)
+
+
+class ForksAsCalls:
+    """A program that calls at once what the other forks."""
+
+    def __init__(self, program):
+        self.program = program
+        self.calls = program.calls
+
+    def python_class_text(self):
+        return _without_forks(self.program.python_class_text())
+
+    def function_text(self):
+        return _without_forks(self.program.function_text())
+
+
+def _without_forks(text):
+    text = re.sub(r"torch\.jit\.fork\((\w+)(?:, )?", r"\1(", text)
+    return re.sub(r"torch\.jit\.wait\((\w+)\)", r"\1", text)
