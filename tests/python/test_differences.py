@@ -269,7 +269,8 @@ def test_literals_of_a_forked_function():
         "def f(k: int):\n  u = torch.jit.fork(g, k)\n  x = torch.jit.wait(u)\n  x[0] += 4\n  return x[0]\n"
     )
     theirs, ours = torch.jit.CompilationUnit(source).f, cresset.CompilationUnit(source).f
-    assert [theirs(1), theirs(1)] == [5, 9]
+    with torch.jit.optimized_execution(False):
+        assert [theirs(1), theirs(1)] == [5, 9]
     assert [ours(1), ours(1)] == [5, 5]
 
 
