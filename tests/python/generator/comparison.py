@@ -11,7 +11,7 @@ program in other words.
 import os
 import re
 
-from .execution import TorchJit, error_line_in_python, execute
+from .execution import TorchJit, execute, in_python
 from .tree import ForksAsCalls
 
 #: (why, does a pair of outcomes show it?). Each entry is a row of docs/differences.md.
@@ -72,11 +72,17 @@ def _is_deliberate(program, theirs, mine):
 
 
 def _is_settled(program, index, theirs, mine):
+    call = program.calls[index]
+    python = in_python(program, call)
     # torch.jit drops computations that would raise, where nothing uses their values or no value of theirs matters. What
     # Cresset says must be what Python says: that the program ends there.
     if mine.kind == "error" and theirs.printed.startswith(mine.printed):
         lines = re.findall(r'File "<string>", line (\d+)', mine.message)
-        if lines and int(lines[-1]) == error_line_in_python(program, program.calls[index]):
+        if python and python.kind == "error" and lines and int(lines[-1]) == python.message:
+            return True
+    # A float that is assigned into a tensor goes through 32 bits. What Cresset stores must be what eager stores.
+    if python and mine.kind == "value" and re.search(r"^ *\w+\[.*\] = ", str(program), re.M):
+        if (python.kind, python.value, python.arguments) == (mine.kind, mine.value, mine.arguments):
             return True
     # A list that a forked function makes of literals is one list for all calls to torch.jit, whoever changes it.
     if "torch.jit.fork(" in str(program):
@@ -160,9 +166,7 @@ def negative_zero(text, theirs, mine):
         shown = [outcome.printed, repr(value), last_line(outcome.message), repr(outcome.arguments)]
         shown = [re.sub(r"(?<![\w.])-(0(?!\w)|inf)", r"\1", s) for s in shown]
         shown = [re.sub(r"00000080|0000000000000080", lambda m: "0" * len(m[0]), s) for s in shown]
-        return [
-            re.sub(r" +", " ", s.replace("000000000000f0ff", "000000000000f07f")).replace("\n ", "\n") for s in shown
-        ]
+        return [s.replace("000000000000f0ff", "000000000000f07f").replace(" ", "") for s in shown]
 
     return "0.0" in text and theirs.kind == mine.kind and texts(theirs) == texts(mine)
 

@@ -130,20 +130,34 @@ class _Math:
         return quiet if callable(function) else function
 
 
-def error_line_in_python(program, call):
-    """The line of the program that Python stops at with an exception; None if it reaches the end."""
+def _as_script_argument(value):
+    """Scripts get lists and dicts as copies of their own."""
+    if isinstance(value, dict):
+        return {k: _as_script_argument(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return type(value)(map(_as_script_argument, value))
+    return value
+
+
+def in_python(program, call):
+    """What Python makes of a call: an Outcome whose message is the line of the program that raised; None if Python can't
+    run it."""
     names = dict(NAMES, math=_Math(), Interface=object, print=lambda *values: None)
     try:
         exec(compile(str(program), "<program>", "exec"), names)
         values = eval(f"({', '.join(call.arguments)}{',' if call.arguments else ''})", dict(NAMES))
-    except Exception:  # noqa: BLE001  (Python can't say)
+    except Exception:  # noqa: BLE001
         return None
+    storages = {}
     try:
-        names[call.function](*values)
+        outcome = Outcome("value", names[call.function](*map(_as_script_argument, values)))
     except Exception as error:  # noqa: BLE001
-        frames = [f for f in traceback.extract_tb(error.__traceback__) if f.filename == "<program>"]
-        return frames[-1].lineno if frames else None
-    return None
+        lines = [f.lineno for f in traceback.extract_tb(error.__traceback__) if f.filename == "<program>"]
+        outcome = Outcome("error", message=lines[-1] if lines else 0)
+    outcome.arguments = seen(values, storages)
+    if outcome.kind == "value":
+        outcome.value = seen(outcome.value, storages)
+    return outcome
 
 
 def bits(x):
