@@ -274,6 +274,19 @@ def test_literals_of_a_forked_function():
     assert [ours(1), ours(1)] == [5, 5]
 
 
+def test_floor_of_a_float_just_beyond_an_int():
+    source = "import math\ndef f(x: float) -> int:\n  return math.floor(x)\n"
+    names = {}
+    exec(source, names)
+    theirs = torch.jit.CompilationUnit()
+    theirs.define(source.split("\n", 1)[1], lambda name: names.get(name))
+    ours = cresset.CompilationUnit(source.split("\n", 1)[1])
+    assert theirs.f(2.0**63) == -(2**63) and theirs.f(-(2.0**63)) == ours.f(-(2.0**63)) == -(2**63)
+    for engine, number in ((theirs, 2.0**64), (ours, 2.0**64), (ours, 2.0**63)):
+        with pytest.raises(RuntimeError, match="Cannot convert float .* to integer"):
+            engine.f(number)
+
+
 def test_update_of_a_dict_by_itself():
     """torch.jit adds nan keys while it walks over them, and may crash."""
     f = cresset.CompilationUnit("def f(x: Dict[float, int]):\n  x.update(x)\n  return x\n").f

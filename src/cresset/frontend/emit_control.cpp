@@ -213,7 +213,10 @@ void FunctionEmitter::mergeVariable(
   if (!unified) {
     const std::string message = "Type mismatch: " + name + " is set to type " + in_a->type->repr_str() +
                                 " in the true branch and type " + in_b->type->repr_str() + " in the false branch";
-    if (outer_value) throw UserError(message, range);
+    // After a statement that may leave the list, an assignment may change the type of what the list bound; nothing
+    // follows there that could use the name.
+    const bool of_this_list = (a.frame->continues || b.frame->continues) && !env_.findOuter(name);
+    if (outer_value && !of_this_list) throw UserError(message, range);
     env_.bind(name, Binding::unusable(message, range));
     return;
   }
