@@ -48,6 +48,12 @@ Flow FunctionEmitter::emitIf(const If& stmt, const ListView<Stmt>& list, size_t 
   if (next < end && block_depth_ < kFlatDepth) {
     Branch* other = a.flow.leaves() && !b.flow.ends() ? &b : b.flow.leaves() && !a.flow.ends() ? &a : nullptr;
     if (other) {
+      if (!(other == &a ? b : a).flow.forgets()) {
+        for (auto& [name, binding] : other->frame->bindings) {
+          const Binding* outer = binding.refines ? env_.find(name) : nullptr;
+          if (outer && outer->root() == binding.refines) binding.declared = outer->takes();
+        }
+      }
       resumeBranch(*other, [&](const Flow& flow) { return emitStatements(list, next, end, flow); });
       *consumed = end;
     }
@@ -207,7 +213,7 @@ void FunctionEmitter::mergeVariable(
     if (in_a != outer || in_b != outer) env_.bind(name, *in_a);
     return;
   }
-  const TypePtr hint = outer_value ? outer->type : TypePtr();
+  const TypePtr hint = outer_value ? outer->takes() : TypePtr();
   const bool to_union = hint && hint->kind() == c10::TypeKind::UnionType;
   auto unified = c10::unifyTypes(in_a->type, in_b->type, to_union, hint ? hint : TypePtr());
   if (!unified) {

@@ -64,9 +64,10 @@ Flow FunctionEmitter::emitLoop(
     Binding* before = env_.find(name);
     if (!before || !before->value) continue;
     loop->addInput(before->value);
-    Value* input = block->addInput(name)->setType(before->type);
-    outside->bindings[name] = Binding::of(input, before->type);
-    carried.push_back({name, before->type, input});
+    const TypePtr type = before->takes();
+    Value* input = block->addInput(name)->setType(type);
+    outside->bindings[name] = Binding::of(input, type);
+    carried.push_back({name, type, input});
   }
 
   Flow flow;
