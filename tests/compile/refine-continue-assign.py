@@ -15,6 +15,11 @@ def g(x: Optional[int], n: int):
     print(x + 1)
     for j in range(n):
       x = None
+def h(x: Optional[int], n: int):
+  while x is not None:
+    print(x + 1)
+    if x > n:
+      x = None
 # ---- expect
 # f
 graph(%x.1 : Union(int[], float),
@@ -70,3 +75,27 @@ graph(%x.1 : int?,
       -> (%19, %x.7)
   %21 : NoneType = prim::Constant()
   return (%21)
+# h
+graph(%x.1 : int?,
+      %n : int):
+  %2 : int = prim::Constant[value=9223372036854775807]()
+  %3 : NoneType = prim::Constant()
+  %4 : bool = aten::__isnot__(%x.1, %3)
+  %x : int? = prim::Loop(%2, %4, %x.1)
+    block0(%5 : int, %x.2 : int?):
+      %x.3 : int = prim::unchecked_cast(%x.2)
+      %8 : int = prim::Constant[value=1]()
+      %9 : int = aten::add(%x.3, %8)
+       = prim::Print(%9)
+      %11 : bool = aten::gt(%x.3, %n)
+      %x.5 : int? = prim::If(%11)
+        block0():
+          %x.4 : NoneType = prim::Constant()
+          -> (%x.4)
+        block1():
+          -> (%x.3)
+      %14 : NoneType = prim::Constant()
+      %15 : bool = aten::__isnot__(%x.5, %14)
+      -> (%15, %x.5)
+  %17 : NoneType = prim::Constant()
+  return (%17)

@@ -109,6 +109,13 @@ ROWS = {
         error("stod"),
         error("could not convert string to float"),
     ),
+    "float-of-tiny-text": ("def f(s: str): return float(s)", ("5e-324",), error("stod"), value(5e-324)),
+    "refined-by-while": (
+        "def f(x: Optional[int]):\n  n = 0\n  while x is not None:\n    n = x + 1\n    x = None\n  return n",
+        (2,),
+        refused("Optional[int]"),
+        value(3),
+    ),
     "sum-of-ints": ("def f(x: List[int]): return sum(x)", ([1, BIG - 1],), value(-1), value(BIG)),
     "replace-empty": ('def f(s: str): return s.replace("", "-", 2)', ("ab",), value("--ab"), value("-a-b")),
     "enable-grad": (

@@ -48,12 +48,7 @@ Flow FunctionEmitter::emitIf(const If& stmt, const ListView<Stmt>& list, size_t 
   if (next < end && block_depth_ < kFlatDepth) {
     Branch* other = a.flow.leaves() && !b.flow.ends() ? &b : b.flow.leaves() && !a.flow.ends() ? &a : nullptr;
     if (other) {
-      if (!(other == &a ? b : a).flow.forgets()) {
-        for (auto& [name, binding] : other->frame->bindings) {
-          const Binding* outer = binding.refines ? env_.find(name) : nullptr;
-          if (outer && outer->root() == binding.refines) binding.declared = outer->takes();
-        }
-      }
+      if (!(other == &a ? b : a).flow.forgets()) keepDeclared(*other->frame);
       resumeBranch(*other, [&](const Flow& flow) { return emitStatements(list, next, end, flow); });
       *consumed = end;
     }

@@ -79,6 +79,9 @@ Flow FunctionEmitter::emitLoop(
     env_.push(std::move(outside));
     env_.push();
     refine(range, refinements);
+    FramePtr body = env_.pop();
+    keepDeclared(*body);
+    env_.push(std::move(body));
     bind(index);
     flow = emit_body();
     graph.setLocation(range);

@@ -22,8 +22,7 @@ struct Binding {
   /// The value that `value` is a refined view of (prim::unchecked_cast). A refinement is no assignment: where branches
   /// meet it needs no output.
   Value* refines = nullptr;
-  /// What may be assigned to the name, if that is more than `type`: a `break` or `continue` refined it, after which
-  /// torch.jit's programs assign what they were declared to take.
+  /// What may be assigned to the name, if that is more than `type`: see FunctionEmitter::keepDeclared.
   TypePtr declared;
   std::string error;  // why the name may not be used
   SourceRange error_range;

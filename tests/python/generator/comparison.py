@@ -11,8 +11,8 @@ program in other words.
 import os
 import re
 
-from .execution import TorchJit, execute, in_python
-from .tree import ForksAsCalls
+from .execution import Cresset, TorchJit, execute, in_python
+from .tree import ForksAsCalls, OpaqueConditions
 
 #: (why, does a pair of outcomes show it?). Each entry is a row of docs/differences.md.
 DELIBERATE = []
@@ -56,7 +56,7 @@ def difference(program, theirs, mine):
         if theirs[0].kind == mine[0].kind:
             return None
         found = _rejection(theirs[0], mine[0])
-        return None if _is_deliberate(program, theirs[0], mine[0]) else found
+        return None if _is_deliberate(program, theirs[0], mine[0]) or _is_dead(program, theirs[0]) else found
     for index, (call, a, b) in enumerate(zip(program.calls, theirs, mine)):
         if any(bug in a.message for bug in TORCH_JIT_BUGS):
             continue
@@ -69,6 +69,15 @@ def difference(program, theirs, mine):
 def _is_deliberate(program, theirs, mine):
     text = str(program)
     return any(predicate(text, theirs, mine) for _, predicate in DELIBERATE)
+
+
+def _is_dead(program, theirs):
+    """Whether torch.jit refuses code that Cresset does not compile, because it can't be reached, and else would refuse."""
+    if theirs.kind != "rejected":
+        return False
+    opaque = OpaqueConditions(program)
+    mine = execute(Cresset, opaque)  # has no outcomes if it compiles
+    return bool(mine) and opaque.rewritten(_quoted(theirs.message)) == _quoted(mine[0].message)
 
 
 def _is_settled(program, index, theirs, mine):
@@ -134,6 +143,8 @@ def _shown(outcome):
 
 @deliberate("int() and float() of a text that is no number say so; torch.jit says stoll, stod")
 def number_of_text(text, theirs, mine):
+    if "stod" in theirs.message and theirs.kind == "error":  # of a number that is no normal one, too
+        return mine.kind == "value" or "could not convert string to float" in mine.message
     says = {"stoll": "invalid literal for int()", "stod": "could not convert string to float"}
     phrase = says.get(last_line(theirs.message)) if theirs.kind == "error" else None
     return phrase is not None and mine.kind == "error" and phrase in mine.message

@@ -232,6 +232,26 @@ class ForksAsCalls:
         return _without_forks(self.program.function_text())
 
 
+class OpaqueConditions:
+    """A program whose conditions no compiler knows."""
+
+    calls = ()
+
+    def __init__(self, program):
+        self.program = program
+
+    def __str__(self):
+        return "".join(self.rewritten(line) for line in str(self.program).splitlines(True))
+
+    @staticmethod
+    def rewritten(line):
+        line = re.sub(r"\bTrue\b", "torch.is_grad_enabled()", line)
+        line = re.sub(r"\bFalse\b", "(not torch.is_grad_enabled())", line)
+        if re.match(r" *while ", line):
+            line = re.sub(r"\w+ is not None", "torch.is_grad_enabled()", line)
+        return line
+
+
 def _without_forks(text):
     text = re.sub(r"torch\.jit\.fork\((\w+)(?:, )?", r"\1(", text)
     return re.sub(r"torch\.jit\.wait\((\w+)\)", r"\1", text)
