@@ -189,10 +189,14 @@ def negative_zero(text, theirs, mine):
 
 @deliberate("nan has no place in an order")
 def nan_order(text, theirs, mine):
-    shown = theirs.printed + repr(theirs.value) + repr(theirs.arguments)
-    if not re.search(r"\bsort(ed)?\(", text) or "nan" not in shown or theirs.kind != mine.kind:
+    if not re.search(r"\bsort(ed)?\(", text) or theirs.kind != mine.kind:
         return False
-    return sorted(shown) == sorted(mine.printed + repr(mine.value) + repr(mine.arguments))
+
+    def shown(outcome):
+        return [*outcome.printed.splitlines(), repr(outcome.value), repr(outcome.arguments)]
+
+    first = next((pair for pair in zip(shown(theirs), shown(mine)) if pair[0] != pair[1]), ("", ""))
+    return "nan" in first[0] and sorted(first[0]) == sorted(first[1])
 
 
 @deliberate("torch.jit's reader of Python's text, which only classes go through, runs beyond its end")
