@@ -241,15 +241,15 @@ class OpaqueConditions:
         self.program = program
 
     def __str__(self):
-        return "".join(self.rewritten(line) for line in str(self.program).splitlines(True))
+        return "".join(map(_with_opaque_conditions, str(self.program).splitlines(True)))
 
-    @staticmethod
-    def rewritten(line):
-        line = re.sub(r"\bTrue\b", "torch.is_grad_enabled()", line)
-        line = re.sub(r"\bFalse\b", "(not torch.is_grad_enabled())", line)
-        if re.match(r" *while ", line):
-            line = re.sub(r"\w+ is not None", "torch.is_grad_enabled()", line)
-        return line
+
+def _with_opaque_conditions(line):
+    line = re.sub(r"\bTrue\b", "torch.is_grad_enabled()", line)
+    line = re.sub(r"\bFalse\b", "(not torch.is_grad_enabled())", line)
+    if re.match(r" *while ", line):
+        line = re.sub(r"\w+ is not None", "torch.is_grad_enabled()", line)
+    return line
 
 
 def _without_forks(text):
