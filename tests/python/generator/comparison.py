@@ -240,10 +240,10 @@ def dead_loop(text, theirs, mine):
 
 
 @deliberate(
-    "a number, an Optional or a Union has no len(); torch.jit takes it for a list of one or makes a tensor of it"
+    "a number, None, an Optional or a Union has no len(); torch.jit takes it for a list of one or makes a tensor of it"
 )
 def len_of_number(text, theirs, mine):
-    types = r"int|float|bool|complex|Optional\[.*\]|Union\[.*\]"
+    types = r"int|float|bool|complex|NoneType|Optional\[.*\]|Union\[.*\]"
     return mine.kind == "rejected" and bool(re.search(rf"'({types})' object has no len", mine.message))
 
 
