@@ -239,6 +239,16 @@ TEST_CASE("containers that are damaged or lie") {
   CHECK(contains(error(writeZip(bomb)), "which deflate can't do"));
   bomb[0].data = std::string(4 << 20, '\0');
   CHECK(contains(error(writeZip(bomb)), "LoadOptions::memory_limit"));
+  // The tree of a type takes more than its text.
+  std::string type = "List[[0";
+  for (int i = 0; i < 1'000'000; ++i) type += ",0";
+  type += "]]";
+  std::string pickle =
+      "\x80\x02"
+      "ctorch.jit._pickle\nrestore_type_tag\n(]X";
+  put(pickle, type.size(), 4);
+  bomb[0] = {"a/data.pkl", pickle + type + "tR."};
+  CHECK(contains(error(writeZip(bomb)), "LoadOptions::memory_limit"));
 }
 
 TEST_CASE("what is no TorchScript archive says what it is") {

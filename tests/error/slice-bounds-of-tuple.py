@@ -1,3 +1,3 @@
 # run: compile
 def f(x: Tuple[int, str], i: int):
-  return x[i:] # error: the bounds of a slice of a tuple must be integer literals
+  return x[i:] # error: tuple slice indices must be integer constants

@@ -109,6 +109,13 @@ ROWS = {
         error("stod"),
         error("could not convert string to float"),
     ),
+    "float-of-tiny-text": ("def f(s: str): return float(s)", ("5e-324",), error("stod"), value(5e-324)),
+    "refined-by-while": (
+        "def f(x: Optional[int]):\n  n = 0\n  while x is not None:\n    n = x + 1\n    x = None\n  return n",
+        (2,),
+        refused("Optional[int]"),
+        value(3),
+    ),
     "sum-of-ints": ("def f(x: List[int]): return sum(x)", ([1, BIG - 1],), value(-1), value(BIG)),
     "replace-empty": ('def f(s: str): return s.replace("", "-", 2)', ("ab",), value("--ab"), value("-a-b")),
     "enable-grad": (
@@ -149,6 +156,31 @@ ROWS = {
         value(2),
     ),
     "len-of-number": ("def f(): return len(3)", (), value(1), refused("has no len()")),
+    "len-of-union": (
+        "def f(x: Union[List[int], List[str]]): return len(x)",
+        ([1, 2],),
+        value(1),
+        refused("has no len()"),
+    ),
+    "index-twice": (
+        "def g(x: List[int]) -> int:\n  x.append(1)\n  return 0\n"
+        "def f(y: List[int]):\n  x = torch.zeros([1])\n  z = x[g(y)]\n  x[g(y)] = 1.0\n  return len(y)",
+        ([],),
+        value(5),
+        value(2),
+    ),
+    "dead-operand-raises": (
+        "def f(x: List[int]):\n  return max(x) > 1 or True",
+        ([],),
+        value(True),
+        error("max() arg is an empty sequence"),
+    ),
+    "dead-deletion": (
+        "def f(x: List[int]):\n  x = x[:]\n  del x[3]\n  return 2",
+        ([1],),
+        value(2),
+        error("list index out of range"),
+    ),
     "slice-from-largest": ("def f(x: List[int], n: int): return x[n:]", ([1, 2], BIG), value([1, 2]), value([])),
     "find-past-end": ("def f(s: str): return s.find('', 5), s.rfind('', 5)", ("ab",), value((5, 5)), value((-1, -1))),
     "count-in-range": ("def f(s: str): return s.count('ab', 1, 3)", ("ababab",), value(1), value(0)),
@@ -236,6 +268,36 @@ def test_the_receiver_of_a_method_is_evaluated_once(capfd):
 def test_count_of_the_empty_text():
     """torch.jit never returns."""
     assert cresset.CompilationUnit("def f(s: str): return s.count('')").f("ab") == 3
+
+
+def test_literals_of_a_forked_function():
+    source = (
+        "def g(k: int) -> List[int]:\n  return [1, 2]\n"
+        "def f(k: int):\n  u = torch.jit.fork(g, k)\n  x = torch.jit.wait(u)\n  x[0] += 4\n  return x[0]\n"
+    )
+    theirs, ours = torch.jit.CompilationUnit(source).f, cresset.CompilationUnit(source).f
+    with torch.jit.optimized_execution(False):
+        assert [theirs(1), theirs(1)] == [5, 9]
+    assert [ours(1), ours(1)] == [5, 5]
+
+
+def test_floor_of_a_float_just_beyond_an_int():
+    source = "import math\ndef f(x: float) -> int:\n  return math.floor(x)\n"
+    names = {}
+    exec(source, names)
+    theirs = torch.jit.CompilationUnit()
+    theirs.define(source.split("\n", 1)[1], lambda name: names.get(name))
+    ours = cresset.CompilationUnit(source.split("\n", 1)[1])
+    assert theirs.f(2.0**63) == -(2**63) and theirs.f(-(2.0**63)) == ours.f(-(2.0**63)) == -(2**63)
+    for engine, number in ((theirs, 2.0**64), (ours, 2.0**64), (ours, 2.0**63)):
+        with pytest.raises(RuntimeError, match="Cannot convert float .* to integer"):
+            engine.f(number)
+
+
+def test_update_of_a_dict_by_itself():
+    """torch.jit adds nan keys while it walks over them, and may crash."""
+    f = cresset.CompilationUnit("def f(x: Dict[float, int]):\n  x.update(x)\n  return x\n").f
+    assert list(f({float("nan"): 1, 2.0: 3}).values()) == [1, 3]
 
 
 class Defaults:

@@ -8,7 +8,7 @@ perhaps calls, with the `script` of one engine; phrases that torch.jit itself no
 import io
 import re
 from enum import Enum
-from typing import Any, Dict, List, Optional, Tuple, Union
+from typing import Any, Callable, Dict, List, Optional, Tuple, Union
 
 import pytest
 import torch
@@ -969,6 +969,206 @@ def class_with_another_method(script):
 
         def f():
             return use_theirs(NotMember2())
+
+    script(f)
+
+
+# ---- what the language lacks
+
+
+@case("Lambda aren't supported")
+def lambda_in_a_function(script):
+    def f(x):
+        g = lambda y: y
+        return g(x)
+
+    script(f)
+
+
+@case("Set aren't supported")
+def set_literal(script):
+    def f():
+        return {1, 2}
+
+    script(f)
+
+
+@case("Yield aren't supported")
+def generator(script):
+    def f(x):
+        yield x
+
+    script(f)
+
+
+@case("NamedExpr aren't supported")
+def assignment_expression(script):
+    def f(x: int):
+        if (y := x) > 1:
+            return y
+        return 2
+
+    script(f)
+
+
+@case("keyword-arg expansion is not supported")
+def keywords_from_a_dict(script):
+    def f(x: Dict[str, int]):
+        return max(**x)
+
+    script(f)
+
+
+@case("Only a single generator is currently supported")
+def two_loops_in_a_comprehension(script):
+    def f(x: List[int]):
+        return [i + j for i in x for j in x]
+
+    script(f)
+
+
+@case("else branches of for loops aren't supported")
+def else_of_a_loop(script):
+    def f(x: int):
+        for _ in range(x):
+            pass
+        else:
+            x = 3
+        return x
+
+    script(f)
+
+
+@case("Python builtin <built-in function open> is currently not supported in Torchscript")
+def builtin_of_python(script):
+    def f(x: str):
+        return open(x)
+
+    script(f)
+
+
+class TwoLayers(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.ModuleList([nn.Linear(1, 1), nn.ReLU()])
+
+    def forward(self, x):
+        return self.layers[5](x)
+
+
+@case("Index 5 out of range of length 2")
+def index_beyond_a_module_list(script):
+    script(TwoLayers())
+
+
+@case("tuple slice indices must be integer constants")
+def slice_of_a_tuple(script):
+    def f(x: Tuple[int, str], i: int):
+        return x[:i]
+
+    script(f)
+
+
+@case("Unknown type name 'Callable'")
+def callable_as_type(script):
+    def f(x: Callable):
+        return x
+
+    script(f)
+
+
+@case("Attempted to use Dict without contained types. Please add contained type, e.g. Dict[int, int]")
+def dict_of_nothing(script):
+    def f(x: Dict):
+        return x
+
+    script(f)
+
+
+class ReadOnly(nn.Module):
+    @property
+    def p(self) -> int:
+        return 1
+
+    def forward(self, x):
+        self.p = 3
+        return x
+
+
+@case("Tried to set read-only attribute: p")
+def property_without_a_setter(script):
+    script(ReadOnly())
+
+
+class WithoutSelf:
+    def __init__(self):
+        self.x = 1
+
+    def f():
+        return 1
+
+
+@case("methods must have a self argument")
+def method_without_self(script):
+    script(WithoutSelf)
+
+
+class Deletes(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.x = 1
+
+    def forward(self, x):
+        del self.x
+        return x
+
+
+@case("del statements are only supported for deleting list and dict items and variables")
+def deletion_of_an_attribute(script):
+    script(Deletes())
+
+
+@case("enumerate expected at most 2 arguments, got 3")
+def enumerate_of_three(script):
+    def f(x: List[int]):
+        for _ in enumerate(x, 1, 2):
+            pass
+
+    script(f)
+
+
+@case("all inputs of range must be ints, found float in argument 0")
+def range_of_a_float(script):
+    def f(x: float):
+        for _ in range(x):
+            pass
+
+    script(f)
+
+
+@case("range expected at most 3 arguments, got 4")
+def range_of_four(script):
+    def f(x: int):
+        for _ in range(0, 3, x, 4):
+            pass
+
+    script(f)
+
+
+@case("Number of type annotations (1) did not match the number of function parameters (2)")
+def type_comment_of_fewer(script):
+    def f(x, y):
+        # type: (int) -> int
+        return x
+
+    script(f)
+
+
+@case("With item expression must return an object")
+def with_of_a_tensor(script):
+    def f(x):
+        with x:
+            return 1
 
     script(f)
 

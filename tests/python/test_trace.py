@@ -223,6 +223,8 @@ PROGRAMS = {
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_programs(name):
+    if name == "out_tuple" and torch.__version__.startswith("2.11."):
+        pytest.skip("torch.max(…, out=(…)) of this torch frees its results twice, under torch.jit too")
     function, grad = PROGRAMS[name]
     check(function, [rand(4, 4, grad=grad), rand(4, 4, grad=grad)], [rand(4, 4, grad=grad), rand(4, 4, grad=grad)])
 

@@ -23,7 +23,7 @@ def bad_bare_list(xs: List):  # error: Attempted to use List without a contained
     return xs
 
 
-def bad_bare_dict(xs: Dict):  # error: Attempted to use Dict without a contained type. Please add a contained type, e.g. Dict[int]
+def bad_bare_dict(xs: Dict):  # error: Attempted to use Dict without contained types. Please add contained type, e.g. Dict[int, int]
     return xs
 
 
@@ -96,7 +96,7 @@ def bad_result(x: Tensor) -> "Missing":  # error: Unknown type name 'Missing'  #
 
 
 def bad_type_comment(x, y):
-    # type: (Tensor) -> Tensor  # error: the type comment has 1 parameter types, but the function has 2 parameters
+    # type: (Tensor) -> Tensor  # error: Number of type annotations (1) did not match the number of function parameters (2)
     return x
 
 

@@ -151,7 +151,7 @@ def bad_assert_tuple(x: Tensor):
 
 
 def bad_with_tensor(x: Tensor):
-    with x:  # error: With item expression must be an object, got Tensor instead
+    with x:  # error: With item expression must return an object, got Tensor instead
         return x
 
 

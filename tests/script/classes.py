@@ -107,7 +107,7 @@ class bad_method_without_self:
     def __init__(self, x: int):
         self.x = x
 
-    def f():  # error: method 'f' must have a first parameter, self
+    def f():  # error: methods must have a self argument: 'f' has none
         return 1
 
 
@@ -142,7 +142,7 @@ class Stateful:
 
 
 def bad_set_property(s: Stateful):
-    s.value = torch.ones(1)  # error: property 'value' has no setter
+    s.value = torch.ones(1)  # error: Tried to set read-only attribute: value, a property that has no setter
     return s
 
 

@@ -66,7 +66,7 @@ def bad_make_module(x: Tensor):
 
 
 def bad_numpy(x: Tensor):
-    return numpy.zeros(3)  # error: Python builtin 'numpy.zeros' is currently not supported in Torchscript: it is a function of C that is no operator
+    return numpy.zeros(3)  # error: Python builtin <built-in function zeros> is currently not supported in Torchscript: 'numpy.zeros' is a function of C that is no operator
 
 
 def bad_tensor_numpy(x: Tensor):
@@ -74,15 +74,15 @@ def bad_tensor_numpy(x: Tensor):
 
 
 def bad_os(x: Tensor):
-    return os.getcwd()  # error: Python builtin 'os.getcwd' is currently not supported in Torchscript: it is a function of C that is no operator
+    return os.getcwd()  # error: Python builtin <built-in function getcwd> is currently not supported in Torchscript: 'os.getcwd' is a function of C that is no operator
 
 
 def bad_open(path: str):
-    return open(path)  # error: Python builtin 'open' is currently not supported in Torchscript: it is a function of C that is no operator
+    return open(path)  # error: Python builtin <built-in function open> is currently not supported in Torchscript: 'open' is a function of C that is no operator
 
 
 def bad_random(x: Tensor):
-    return x * random.random()  # error: Python builtin 'random.random' is currently not supported in Torchscript: it is a function of C that is no operator
+    return x * random.random()  # error: Python builtin <built-in function random> is currently not supported in Torchscript: 'random.random' is a function of C that is no operator
 
 
 def bad_partial(x: Tensor):
@@ -107,11 +107,11 @@ def bad_suppress(x: Tensor):
 
 
 def bad_builtin(x: Tensor):
-    return vars(x)  # error: Python builtin 'vars' is currently not supported in Torchscript: it is a function of C that is no operator
+    return vars(x)  # error: Python builtin <built-in function vars> is currently not supported in Torchscript: 'vars' is a function of C that is no operator
 
 
 def bad_eval(x: Tensor):
-    return eval("x")  # error: Python builtin 'eval' is currently not supported in Torchscript: it is a function of C that is no operator
+    return eval("x")  # error: Python builtin <built-in function eval> is currently not supported in Torchscript: 'eval' is a function of C that is no operator
 
 
 def bad_map(xs: list[int]):
@@ -131,11 +131,11 @@ def bad_set_call(xs: list[int]):
 
 
 def bad_callable(x: Tensor):
-    return callable(x)  # error: Python builtin 'callable' is currently not supported in Torchscript: it is a function of C that is no operator
+    return callable(x)  # error: Python builtin <built-in function callable> is currently not supported in Torchscript: 'callable' is a function of C that is no operator
 
 
 def bad_setattr(x: Tensor):
-    setattr(x, "y", 1)  # error: Python builtin 'setattr' is currently not supported in Torchscript: it is a function of C that is no operator
+    setattr(x, "y", 1)  # error: Python builtin <built-in function setattr> is currently not supported in Torchscript: 'setattr' is a function of C that is no operator
     return x
 
 

@@ -21,20 +21,20 @@ def bad_try_finally(x: Tensor):
 
 
 def bad_lambda(x: Tensor):
-    f = lambda y: y + 1  # error: 'lambda' is not supported; write a function with def  # noqa: E731
+    f = lambda y: y + 1  # error: Lambda aren't supported; write a function with def  # noqa: E731
     return f(x)
 
 
 def bad_lambda_argument(xs: list[int]):
-    return sorted(xs, key=lambda v: -v)  # error: 'lambda' is not supported; write a function with def
+    return sorted(xs, key=lambda v: -v)  # error: Lambda aren't supported; write a function with def
 
 
 def bad_yield(x: Tensor):
-    yield x  # error: 'yield' is not supported; append to a list and return it
+    yield x  # error: Yield aren't supported; append to a list and return it
 
 
 def bad_yield_from(xs: list[int]):
-    yield from xs  # error: 'yield' is not supported; append to a list and return it
+    yield from xs  # error: Yield aren't supported; append to a list and return it
 
 
 async def bad_async(x: Tensor):  # error: async functions, loops and 'with' aren't supported; use torch.jit.fork
@@ -98,7 +98,7 @@ bad_nonlocal = make_nonlocal()
 
 
 def bad_walrus(x: int):
-    if (y := x + 1) > 2:  # error: ':=' is not supported; assign on a line of its own
+    if (y := x + 1) > 2:  # error: NamedExpr aren't supported; assign on a line of its own
         return y
     return x
 
@@ -123,7 +123,7 @@ def bad_positional_only(x: Tensor, /, y: Tensor):  # error: positional-only para
 
 
 def bad_set(x: int):
-    s = {1, 2, x}  # error: sets are not supported in TorchScript; use a list or a dict
+    s = {1, 2, x}  # error: Set aren't supported; use a list or a dict
     return x in s
 
 
@@ -141,14 +141,14 @@ def bad_starred_dict(a: dict[str, int]):
 
 
 def bad_double_star_call(x: Tensor, options: dict[str, float]):
-    return torch.add(x, x, **options)  # error: '**' arguments are not supported; write the keyword arguments one by one
+    return torch.add(x, x, **options)  # error: keyword-arg expansion is not supported; write the keyword arguments one by one
 
 
 def bad_for_else(xs: list[int]):
     for x in xs:
         if x > 1:
             break
-    else:  # error: 'else' of a 'for' loop is not supported; set a variable before 'break' and test it
+    else:  # error: else branches of for loops aren't supported; set a variable before 'break' and test it
         return 0
     return 1
 
@@ -156,13 +156,13 @@ def bad_for_else(xs: list[int]):
 def bad_while_else(x: int):
     while x > 0:
         x -= 1
-    else:  # error: 'else' of a 'while' loop is not supported; set a variable before 'break' and test it
+    else:  # error: else branches of while loops aren't supported; set a variable before 'break' and test it
         x = 1
     return x
 
 
 def bad_nested_comprehension(xs: list[list[int]]):
-    return [y for x in xs for y in x]  # error: a comprehension with several 'for' is not supported; write the outer loop as a statement
+    return [y for x in xs for y in x]  # error: Only a single generator is currently supported; write the outer loop as a statement
 
 
 def bad_bare_raise(x: int):
@@ -172,7 +172,7 @@ def bad_bare_raise(x: int):
 
 
 def bad_delete_attribute(x: Tensor):
-    del x.grad  # error: del statements are only supported for deleting from lists and dicts, and for variables
+    del x.grad  # error: del statements are only supported for deleting list and dict items and variables
     return x
 
 

@@ -226,7 +226,7 @@ def bad_len_int(x: int):
 
 
 def bad_range_float(x: float):
-    for i in range(x):  # error: range() expects int arguments but got float
+    for i in range(x):  # error: all inputs of range must be ints, found float in argument 0
         print(i)
 
 

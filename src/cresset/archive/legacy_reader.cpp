@@ -200,7 +200,8 @@ class ModelReader {
     for (const JsonValue& attribute : list(json, "attributes")) {
       // Some writers list a buffer here too.
       if (type->findAttributeSlot(text(attribute, "name"))) continue;
-      addAttribute(*type, attribute, importer_->parseType(text(attribute, "type")), false, false);
+      addAttribute(
+          *type, attribute, importer_->parseType(text(attribute, "type"), site(attribute.offset)), false, false);
       ids.emplace_back(text(attribute, "name"), integer(attribute, "id", 0));
     }
     if (const std::string code = key(json, "torchscriptArena"); !code.empty()) {

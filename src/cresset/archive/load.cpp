@@ -140,7 +140,7 @@ LoadedArchive loadFrom(std::shared_ptr<ArchiveBytes> bytes, const LoadOptions& o
     return asArchiveError(*zip, &site, [&] { return importer->resolveType(name, {}); });
   };
   context.parse_type = [&](const std::string& annotation, const ArchiveSite& site) {
-    return asArchiveError(*zip, &site, [&] { return importer->parseType(annotation); });
+    return asArchiveError(*zip, &site, [&] { return importer->parseType(annotation, site); });
   };
 
   {
@@ -193,6 +193,7 @@ c10::IValue valueFrom(std::shared_ptr<ArchiveBytes> bytes, std::optional<c10::De
   UnpickleContext context{zip, budget, tensors, nullptr, nullptr, nullptr};
   context.parse_type = [&](const std::string& annotation, const ArchiveSite& site) {
     return asArchiveError(zip, &site, [&] {
+      const SourceImporter::ParsingCharge charge(&budget, site, annotation.size());
       auto source = std::make_shared<Source>(annotation, "<type>");
       std::lock_guard lock(program->definitionMutex());
       return typeOfAnnotation(SourceParser(source).parseType(), *program, nullptr);

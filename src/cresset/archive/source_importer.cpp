@@ -232,7 +232,8 @@ bool SourceImporter::isNamespace(const std::string& name) {
   return namespaces_.contains(name);
 }
 
-c10::TypePtr SourceImporter::parseType(const std::string& annotation) {
+c10::TypePtr SourceImporter::parseType(const std::string& annotation, const ArchiveSite& site) {
+  const ParsingCharge charge(budget_, site, annotation.size());
   auto source = std::make_shared<Source>(annotation, "<type>");
   return typeOfAnnotation(SourceParser(source).parseType(), program_, shared_from_this());
 }

@@ -33,7 +33,21 @@ class SourceImporter final : public Resolver, public std::enable_shared_from_thi
   /// Whether some name of the archive starts with this.
   bool isNamespace(const std::string& qualified_name);
   /// The type that an annotation means; throws UserError.
-  c10::TypePtr parseType(const std::string& annotation);
+  c10::TypePtr parseType(const std::string& annotation, const ArchiveSite& site);
+
+  /// Charges the budget for parsing a piece of code; when it goes away, only what definitions keep stays charged.
+  class ParsingCharge {
+   public:
+    ParsingCharge(LoadBudget* budget, const ArchiveSite& site, size_t size);
+    ~ParsingCharge();
+    ParsingCharge(const ParsingCharge&) = delete;
+    ParsingCharge& operator=(const ParsingCharge&) = delete;
+    void keepTrees() { released_ = 0; }  // of functions that are compiled later
+
+   private:
+    LoadBudget* budget_;
+    size_t released_ = 0;
+  };
 
   /// Gives a module class the functions of a file, the first parameter of which is `self`: the older layout.
   void declareMethods(const c10::ClassTypePtr& cls, const std::string& record, const std::string& debug_record);
@@ -59,19 +73,6 @@ class SourceImporter final : public Resolver, public std::enable_shared_from_thi
   void declareMethod(
       const c10::ClassTypePtr& cls, const std::shared_ptr<const CodeFile>& file, const CodeBlock& block,
       size_t signature_end);
-  // Charges the budget for parsing a piece of code; when it goes away, only what definitions keep stays charged.
-  class ParsingCharge {
-   public:
-    ParsingCharge(LoadBudget* budget, const ArchiveSite& site, size_t size);
-    ~ParsingCharge();
-    ParsingCharge(const ParsingCharge&) = delete;
-    ParsingCharge& operator=(const ParsingCharge&) = delete;
-    void keepTrees() { released_ = 0; }  // of functions that are compiled later
-
-   private:
-    LoadBudget* budget_;
-    size_t released_ = 0;
-  };
   std::shared_ptr<const CodeFile> readFile(
       const ZipEntry& entry, const std::string& record, const std::string& debug_record);
   ParsingCharge chargeParsing(const CodeFile& file, size_t begin, size_t end);

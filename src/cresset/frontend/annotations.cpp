@@ -217,12 +217,15 @@ class AnnotationReader {
     }
     if (findConstructor(name)) {
       const std::string base(withoutModule(name));
+      const bool two = base == "Dict" || base == "dict";
       throw UserError(
-          "Attempted to use " + base + " without a contained type. Please add a contained type, e.g. " + base + "[int]",
+          "Attempted to use " + base +
+              (two ? " without contained types. Please add contained type, e.g. " + base + "[int, int]"
+                   : " without a contained type. Please add a contained type, e.g. " + base + "[int]"),
           expr.range());
     }
     if (withoutModule(name) == "Callable") {
-      throw UserError("Callable is no TorchScript type: functions can't be passed as values", expr.range());
+      throw UserError("Unknown type name 'Callable': functions can't be passed as values", expr.range());
     }
     throw UserError("Unknown type name '" + name + "'", expr.range());
   }

@@ -84,7 +84,7 @@ void FunctionEmitter::assignVariable(
               " is not a first-class value.  Only reassignments to first-class values are allowed",
           range);
     }
-    const TypePtr type = outer->type;
+    const TypePtr type = outer->takes();
     if (Value* converted = tryConvertTo(graph, range, value, type, /*allow_conversions=*/true)) value = converted;
     if (!value->type()->isSubtypeOf(*type)) {
       std::string message = "Variable '" + name + "' previously had type " + type->repr_str() +

@@ -101,6 +101,13 @@ void FunctionEmitter::refine(const SourceRange& range, const Refinements& refine
   }
 }
 
+void FunctionEmitter::keepDeclared(Frame& frame) {
+  for (auto& [name, binding] : frame.bindings) {
+    const Binding* outer = binding.refines ? env_.find(name) : nullptr;
+    if (outer && outer->root() == binding.refines) binding.declared = outer->takes();
+  }
+}
+
 Value* FunctionEmitter::emitInBlock(
     Node* node, const Refinements& refinements, const SourceRange& range, const std::function<Value*()>& emit) {
   enterBlock(range);

@@ -48,6 +48,7 @@ Flow FunctionEmitter::emitIf(const If& stmt, const ListView<Stmt>& list, size_t 
   if (next < end && block_depth_ < kFlatDepth) {
     Branch* other = a.flow.leaves() && !b.flow.ends() ? &b : b.flow.leaves() && !a.flow.ends() ? &a : nullptr;
     if (other) {
+      if (!(other == &a ? b : a).flow.forgets()) keepDeclared(*other->frame);
       resumeBranch(*other, [&](const Flow& flow) { return emitStatements(list, next, end, flow); });
       *consumed = end;
     }
@@ -207,13 +208,16 @@ void FunctionEmitter::mergeVariable(
     if (in_a != outer || in_b != outer) env_.bind(name, *in_a);
     return;
   }
-  const TypePtr hint = outer_value ? outer->type : TypePtr();
+  const TypePtr hint = outer_value ? outer->takes() : TypePtr();
   const bool to_union = hint && hint->kind() == c10::TypeKind::UnionType;
   auto unified = c10::unifyTypes(in_a->type, in_b->type, to_union, hint ? hint : TypePtr());
   if (!unified) {
     const std::string message = "Type mismatch: " + name + " is set to type " + in_a->type->repr_str() +
                                 " in the true branch and type " + in_b->type->repr_str() + " in the false branch";
-    if (outer_value) throw UserError(message, range);
+    // After a statement that may leave the list, an assignment may change the type of what the list bound; nothing
+    // follows there that could use the name.
+    const bool of_this_list = (a.frame->continues || b.frame->continues) && !env_.findOuter(name);
+    if (outer_value && !of_this_list) throw UserError(message, range);
     env_.bind(name, Binding::unusable(message, range));
     return;
   }

@@ -106,7 +106,7 @@ SugaredValuePtr FunctionEmitter::emitLeaf(const TreeRef& tree, const TypePtr& hi
     case TK_DICT_COMP:
       return simple(emitDictComp(DictComp(tree), hint));
     case TK_SET_LITERAL:
-      throw UserError("sets are not supported in TorchScript; use a list or a dict", range);
+      throw UserError("Set aren't supported; use a list or a dict", range);
     case TK_STARRED:
       throw UserError("Unexpected starred expansion: it can only stand in a call, a list, a tuple or a target", range);
     case TK_ELLIPSIS:

@@ -64,9 +64,10 @@ Flow FunctionEmitter::emitLoop(
     Binding* before = env_.find(name);
     if (!before || !before->value) continue;
     loop->addInput(before->value);
-    Value* input = block->addInput(name)->setType(before->type);
-    outside->bindings[name] = Binding::of(input, before->type);
-    carried.push_back({name, before->type, input});
+    const TypePtr type = before->takes();
+    Value* input = block->addInput(name)->setType(type);
+    outside->bindings[name] = Binding::of(input, type);
+    carried.push_back({name, type, input});
   }
 
   Flow flow;
@@ -78,6 +79,9 @@ Flow FunctionEmitter::emitLoop(
     env_.push(std::move(outside));
     env_.push();
     refine(range, refinements);
+    FramePtr body = env_.pop();
+    keepDeclared(*body);
+    env_.push(std::move(body));
     bind(index);
     flow = emit_body();
     graph.setLocation(range);

@@ -195,7 +195,8 @@ Flow FunctionEmitter::emitWith(const With& stmt) {
     Value* object = emitExpr(item.context());
     auto type = object->type()->cast<c10::ClassType>();
     if (!type)
-      throw UserError("With item expression must be an object, got " + object->type()->repr_str() + " instead", range);
+      throw UserError(
+          "With item expression must return an object, got " + object->type()->repr_str() + " instead", range);
     for (const char* name : {"__enter__", "__exit__"}) {
       if (!type->findMethod(name)) {
         throw UserError(
@@ -246,7 +247,7 @@ void FunctionEmitter::emitDelete(const Delete& stmt) {
       env_.bind(name, Binding::unusable("undefined value " + name + ": it was deleted", target.range()));
     } else {
       throw UserError(
-          "del statements are only supported for deleting from lists and dicts, and for variables", target.range());
+          "del statements are only supported for deleting list and dict items and variables", target.range());
     }
   }
 }

@@ -123,8 +123,7 @@ SugaredValuePtr FunctionEmitter::emitStaticSlice(
     auto known = staticInt(expr.get());
     if (!known)
       throw UserError(
-          "the bounds of a slice of a tuple must be integer literals, because its type depends on them",
-          expr.get().range());
+          "tuple slice indices must be integer constants, because the type depends on them", expr.get().range());
     return known;
   };
   const auto start = bound(slice.start()), stop = bound(slice.stop());

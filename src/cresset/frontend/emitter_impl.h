@@ -130,6 +130,9 @@ class FunctionEmitter final : public EmitContext {
   Value* valueOf(const SourceRange& range, const Condition& condition);
   Value* toBool(const SourceRange& range, Value* value);
   void refine(const SourceRange& range, const Refinements& refinements);
+  /// The refined names of a closed frame may still be assigned what they were declared to take: torch.jit does not
+  /// refine there, so its programs do.
+  void keepDeclared(Frame& frame);
   SugaredValuePtr emitTernary(const Ternary& expr, const TypePtr& hint);
   /// An `if` between two expressions of type bool.
   Value* emitBoolIf(

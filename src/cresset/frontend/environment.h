@@ -22,6 +22,8 @@ struct Binding {
   /// The value that `value` is a refined view of (prim::unchecked_cast). A refinement is no assignment: where branches
   /// meet it needs no output.
   Value* refines = nullptr;
+  /// What may be assigned to the name, if that is more than `type`: see FunctionEmitter::keepDeclared.
+  TypePtr declared;
   std::string error;  // why the name may not be used
   SourceRange error_range;
 
@@ -38,6 +40,7 @@ struct Binding {
     return b;
   }
   Value* root() const { return refines ? refines : value; }
+  const TypePtr& takes() const { return declared ? declared : type; }
 };
 
 struct Frame {

@@ -179,13 +179,25 @@ class ReversedValue : public SugaredValue {
   SugaredValuePtr base_;
 };
 
-Value* intArgument(const SourceRange& range, EmitContext& cx, const char* function, const SugaredValuePtr& arg) {
+Value* intArgument(
+    const SourceRange& range, EmitContext& cx, const char* function, const SugaredValuePtr& arg, size_t position) {
   Value* value = arg->asValue(range, cx);
   Value* converted = tryConvertTo(cx.graph, range, value, c10::IntType::get(), /*allow_conversions=*/true);
   if (!converted || converted->type()->kind() != c10::TypeKind::IntType) {
-    throw UserError(std::string(function) + "() expects int arguments but got " + typeName(*value->type()), range);
+    throw UserError(
+        std::string("all inputs of ") + function + " must be ints, found " + typeName(*value->type()) +
+            " in argument " + std::to_string(position),
+        range);
   }
   return converted;
+}
+
+void requireCount(const SourceRange& range, const char* function, size_t count, size_t most) {
+  if (count >= 1 && count <= most) return;
+  throw UserError(
+      std::string(function) + (count ? " expected at most " + std::to_string(most) : " expected at least 1") +
+          " arguments, got " + std::to_string(count),
+      range);
 }
 
 }  // namespace
@@ -237,13 +249,10 @@ SugaredValuePtr IterableFunction::callSugared(
     const std::vector<std::pair<std::string, SugaredValuePtr>>& kwargs) {
   switch (kind_) {
     case Kind::Range: {
-      if (args.empty() || args.size() > 3 || !kwargs.empty()) {
-        throw UserError(
-            "range() expects 1, 2 or 3 positional arguments but got " + std::to_string(args.size() + kwargs.size()),
-            range);
-      }
+      requireCount(range, "range", args.size() + kwargs.size(), 3);
+      if (!kwargs.empty()) throw UserError("range doesn't accept any keyword arguments", range);
       std::vector<Value*> values;
-      for (const auto& arg : args) values.push_back(intArgument(range, cx, "range", arg));
+      for (const auto& arg : args) values.push_back(intArgument(range, cx, "range", arg, values.size()));
       if (values.size() == 1) return std::make_shared<RangeValue>(nullptr, values[0], nullptr);
       return std::make_shared<RangeValue>(values[0], values[1], values.size() == 3 ? values[2] : nullptr);
     }
@@ -254,9 +263,8 @@ SugaredValuePtr IterableFunction::callSugared(
           throw UserError("enumerate() got an unexpected keyword argument '" + name + "'", range);
         start = value;
       }
-      if (args.empty() || args.size() > 2)
-        throw UserError("enumerate() expects an iterable and perhaps a start", range);
-      Value* first = start ? intArgument(range, cx, "enumerate", start) : nullptr;
+      requireCount(range, "enumerate", args.size(), 2);
+      Value* first = start ? intArgument(range, cx, "enumerate", start, 1) : nullptr;
       if (first && toIValue(first) && *toIValue(first) == c10::IValue(static_cast<int64_t>(0))) first = nullptr;
       auto counter = std::make_shared<RangeElements>(first, nullptr, nullptr);
       return std::make_shared<ZipValue>("enumerate", std::vector<SugaredValuePtr>{std::move(counter), args[0]});

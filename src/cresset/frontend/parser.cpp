@@ -115,7 +115,7 @@ void Parser::rejectReserved() {
       {"try", "try blocks aren't supported; test for the error's cause with 'if' before the call"},
       {"except", "try blocks aren't supported; test for the error's cause with 'if' before the call"},
       {"finally", "try blocks aren't supported; write a class with __enter__ and __exit__ and use 'with'"},
-      {"yield", "'yield' is not supported; append to a list and return it"},
+      {"yield", "Yield aren't supported; append to a list and return it"},
       {"from", "import statements aren't supported inside a program; import outside of it"},
       {"async", "async functions, loops and 'with' aren't supported; use torch.jit.fork"},
       {"await", "'await' is not supported; use torch.jit.wait"},
@@ -125,9 +125,9 @@ void Parser::rejectReserved() {
     case TK_GLOBAL:
       failHere("global variables aren't supported; pass the value as an argument, or keep it in an attribute");
     case TK_LAMBDA:
-      failHere("'lambda' is not supported; write a function with def");
+      failHere("Lambda aren't supported; write a function with def");
     case TK_WALRUS:
-      failHere("':=' is not supported; assign on a line of its own");
+      failHere("NamedExpr aren't supported; assign on a line of its own");
     case TK_IMPORT:
       failHere("import statements aren't supported inside a program; import outside of it");
     case TK_IDENT:

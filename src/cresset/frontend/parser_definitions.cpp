@@ -163,8 +163,8 @@ Decl Parser::mergeTypeComment(const Decl& decl, const SourceRange& comment, bool
     size_t first = has_self && types->size() + 1 == params.size() ? 1 : 0;
     if (types->size() + first != params.size()) {
       fail(
-          "the type comment has " + std::to_string(types->size()) + " parameter types, but the function has " +
-              std::to_string(params.size()) + " parameters",
+          "Number of type annotations (" + std::to_string(types->size()) +
+              ") did not match the number of function parameters (" + std::to_string(params.size()) + ")",
           comment);
     }
     for (size_t i = 0; i < params.size(); ++i) {

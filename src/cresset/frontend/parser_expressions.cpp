@@ -261,7 +261,7 @@ Expr Parser::call(uint32_t start, const Expr& callee) {
   std::vector<Attr> attributes;
   while (!at(')')) {
     uint32_t argument = begin();
-    if (at(TK_POW)) failHere("'**' arguments are not supported; write the keyword arguments one by one");
+    if (at(TK_POW)) failHere("keyword-arg expansion is not supported; write the keyword arguments one by one");
     if (at('*')) {
       inputs.push_back(starredOrExpression());
     } else {
@@ -462,7 +462,7 @@ Parser::Comprehension Parser::comprehension() {
   std::vector<Expr> conditions;
   uint32_t start = begin();
   while (nextIf(TK_IF)) conditions.push_back(parse(kOr));
-  if (at(TK_FOR)) failHere("a comprehension with several 'for' is not supported; write the outer loop as a statement");
+  if (at(TK_FOR)) failHere("Only a single generator is currently supported; write the outer loop as a statement");
   if (atName("async")) rejectReserved();
   return {target, iter, list(since(start), conditions)};
 }

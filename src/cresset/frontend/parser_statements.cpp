@@ -268,7 +268,7 @@ Stmt Parser::ifStatement() {
 void Parser::rejectElse(const char* loop) {
   if (at(TK_ELSE)) {
     failHere(
-        std::string("'else' of a '") + loop + "' loop is not supported; set a variable before 'break' and test it");
+        std::string("else branches of ") + loop + " loops aren't supported; set a variable before 'break' and test it");
   }
 }
 

@@ -98,7 +98,7 @@ c10::FunctionSchema schemaOf(const Def& def, Program& program, const ResolverPtr
     }
   }
   if (self_type && arguments.empty()) {
-    throw UserError("method '" + def.name().name() + "' must have a first parameter, self", def.range());
+    throw UserError("methods must have a self argument: '" + def.name().name() + "' has none", def.range());
   }
   std::vector<c10::Argument> returns;
   if (def.decl().returnType().present()) {

@@ -152,7 +152,8 @@ void SimpleValue::setAttr(const SourceRange& range, EmitContext& cx, const std::
     throw UserError("Tried to set an attribute: " + name + " on a non-class: " + typeName(*value_->type()), range);
   }
   if (auto property = cls->getProperty(name)) {
-    if (!property->setter) throw UserError("property '" + name + "' has no setter", range);
+    if (!property->setter)
+      throw UserError("Tried to set read-only attribute: " + name + ", a property that has no setter", range);
     insertMethodCall(range, cx, value_, property->setter->name(), positional(range, {value}), {});
     return;
   }

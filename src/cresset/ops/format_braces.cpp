@@ -15,6 +15,7 @@
 #include <limits>
 #include <optional>
 #include <stdexcept>
+#include <string_view>
 
 #include "cresset/ops/format.h"
 
@@ -215,9 +216,10 @@ std::string formatInt(const Spec& spec, int64_t value) {
   const bool decimal = type == 'd' || type == 'n';
   const unsigned base = decimal ? 10 : type == 'b' ? 2 : type == 'o' ? 8 : 16;
   uint64_t rest = value < 0 ? -static_cast<uint64_t>(value) : static_cast<uint64_t>(value);
+  const std::string_view alphabet = type == 'X' ? "0123456789ABCDEF" : "0123456789abcdef";
   std::string digits;
   do {
-    digits.insert(digits.begin(), (type == 'X' ? "0123456789ABCDEF" : "0123456789abcdef")[rest % base]);
+    digits.insert(digits.begin(), alphabet[rest % base]);
     rest /= base;
   } while (rest);
   const char* prefix = !spec.alternate || decimal ? ""

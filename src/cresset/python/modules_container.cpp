@@ -176,8 +176,7 @@ SugaredValuePtr ModuleValue::getItem(
   const int64_t i = known->toInt();
   if (i < -size || i >= size) {
     throw UserError(
-        "index " + std::to_string(i) + " is out of range: the " + kind() + " has " + std::to_string(size) + " elements",
-        range);
+        "Index " + std::to_string(i) + " out of range of length " + std::to_string(size) + " of the " + kind(), range);
   }
   return member(range, cx, info_.items[static_cast<size_t>(i < 0 ? i + size : i)]);
 }

@@ -232,9 +232,10 @@ std::vector<ObjectHandler>& handlers() {
 [[noreturn]] void refuse(py::handle object, const SourceRange& range, const std::string& name) {
   if (PyCFunction_Check(object.ptr())) {
     throw UserError(
-        "Python builtin '" + name +
-            "' is currently not supported in Torchscript: it is a function of C that is no "
-            "operator. This op may not exist or may not be currently supported in TorchScript",
+        "Python builtin <built-in function " + py::cast<std::string>(object.attr("__name__")) + ">" +
+            " is currently not supported in Torchscript: '" + name +
+            "' is a function of C that is no operator. This op may not exist or may not be currently supported in "
+            "TorchScript",
         range);
   }
   std::string hint;

@@ -8,7 +8,7 @@
 // formula computed from sizes stay constants, as under torch.jit, but for the divisor of a mean.
 //
 // vmap's rules align the dimensions of their operands by views that put dimensions of size 1 between.
-#include <torch/csrc/autograd/node.h>
+#include <torch/csrc/autograd/function.h>
 
 #include <ATen/core/grad_mode.h>
 
@@ -26,12 +26,12 @@ constexpr size_t kMaxNodesOfOperator = 256;  // composite operators leave severa
 
 void Recorder::rememberGradient(const std::vector<at::Tensor>& inputs, const std::vector<at::Tensor>& outputs) {
   if (!c10::GradMode::is_enabled()) return;
-  std::vector<c10::intrusive_ptr<torch::autograd::Node>> pending;
+  std::vector<GradientNodePtr> pending;
   for (const at::Tensor& output : outputs) {
     if (output.defined() && output.requires_grad() && output.grad_fn()) pending.push_back(output.grad_fn());
   }
   for (size_t count = 0; !pending.empty() && count < kMaxNodesOfOperator; ++count) {
-    c10::intrusive_ptr<torch::autograd::Node> node = std::move(pending.back());
+    GradientNodePtr node = std::move(pending.back());
     pending.pop_back();
     // Nodes that are known belong to operators that ran before.
     auto [it, is_new] = gradients_.try_emplace(node.get());
@@ -106,8 +106,9 @@ Value* Recorder::divisorInBackward(const IValue& number) {
     return nullptr;
   const int64_t divisor = gradient->inputs[0].numel() / gradient->outputs[0].numel();
   if (number.toScalar().toDouble() != static_cast<double>(divisor)) return nullptr;
-  Value* all = insert(aten::numel, std::array{tensorValue(gradient->inputs[0])}, c10::IntType::get());
-  Value* kept = insert(aten::numel, std::array{tensorValue(gradient->outputs[0])}, c10::IntType::get());
+  static const Symbol kNumel = Symbol::fromQualString("aten::numel");
+  Value* all = insert(kNumel, std::array{tensorValue(gradient->inputs[0])}, c10::IntType::get());
+  Value* kept = insert(kNumel, std::array{tensorValue(gradient->outputs[0])}, c10::IntType::get());
   return insert(aten::floordiv, std::array{all, kept}, c10::IntType::get());
 }
 

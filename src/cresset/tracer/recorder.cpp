@@ -1,7 +1,7 @@
 // What each tensor, number and container is in the graph. See recorder.h.
 #include "cresset/tracer/recorder.h"
 
-#include <torch/csrc/autograd/node.h>
+#include <torch/csrc/autograd/function.h>
 
 #include <ATen/core/Formatting.h>
 #include <ATen/core/jit_type.h>

@@ -18,8 +18,10 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "cresset/ir/graph.h"
@@ -36,6 +38,8 @@ namespace cresset::tracer {
 using c10::IValue;
 using ObjectPtr = c10::intrusive_ptr<c10::ivalue::Object>;
 using AttributePath = std::vector<std::string>;
+/// Autograd's own pointer to a node: a shared_ptr before torch 2.13.
+using GradientNodePtr = std::decay_t<decltype(std::declval<at::Tensor>().grad_fn())>;
 
 /// What a trace asks of the language that it runs in. All may be empty.
 struct Environment {
@@ -147,7 +151,7 @@ class Recorder {
   };
   /// Where an autograd node comes from.
   struct Gradient {
-    c10::intrusive_ptr<torch::autograd::Node> node;
+    GradientNodePtr node;
     std::vector<at::Tensor> inputs, outputs;
   };
   class OperatorRecord;

@@ -1,2 +1,2 @@
 # run: tree
-f(**a)  # error: '**' arguments are not supported
+f(**a)  # error: keyword-arg expansion is not supported

@@ -1,5 +1,5 @@
 # run: tree
 for x in y:
   pass
-else:  # error: 'else' of a 'for' loop is not supported
+else:  # error: else branches of for loops aren't supported
   pass

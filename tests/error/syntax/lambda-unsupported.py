@@ -1,2 +1,2 @@
 # run: tree
-x = lambda y: y  # error: 'lambda' is not supported
+x = lambda y: y  # error: Lambda aren't supported

@@ -1,2 +1,2 @@
 # run: tree
-[x for y in z for x in y]  # error: a comprehension with several 'for'
+[x for y in z for x in y]  # error: Only a single generator

@@ -1,4 +1,4 @@
 # run: tree
 def f(a, b):
-  # type: (int) -> int  # error: the type comment has 1 parameter types, but the function has 2 parameters
+  # type: (int) -> int  # error: Number of type annotations (1) did not match the number of function parameters (2)
   pass

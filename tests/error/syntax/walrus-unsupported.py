@@ -1,2 +1,2 @@
 # run: tree
-x = (y := 1)  # error: ':=' is not supported
+x = (y := 1)  # error: NamedExpr aren't supported

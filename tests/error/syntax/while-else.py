@@ -1,5 +1,5 @@
 # run: tree
 while x:
   pass
-else:  # error: 'else' of a 'while' loop is not supported
+else:  # error: else branches of while loops aren't supported
   pass

@@ -1,2 +1,2 @@
 # run: tree
-yield x  # error: 'yield' is not supported
+yield x  # error: Yield aren't supported

@@ -7,4 +7,4 @@ class A:
         return self.y
 
 def f(a: A):
-    a.x = 3  # error: property 'x' has no setter
+    a.x = 3  # error: Tried to set read-only attribute: x, a property that has no setter

@@ -13,6 +13,7 @@ import math
 import re
 import struct
 import sys
+import traceback
 import types
 import typing
 from dataclasses import dataclass
@@ -100,9 +101,59 @@ def call(function, arguments):
         try:
             outcome = Outcome("value", function(*values))
         except Exception as error:  # noqa: BLE001
-            outcome = Outcome("error", [c.__name__ for c in type(error).__mro__], str(error))
-    outcome.printed = _OBJECT.sub(r"<\1 object>", output.getvalue()).replace("-nan", "nan")
-    outcome.printed = _MEMBER.sub("", outcome.printed)
+            outcome = Outcome("error", [c.__name__ for c in type(error).__mro__], _meaningful(str(error)))
+    outcome.printed = _MEMBER.sub("", _meaningful(output.getvalue()))
+    outcome.arguments = seen(values, storages)
+    if outcome.kind == "value":
+        outcome.value = seen(outcome.value, storages)
+    return outcome
+
+
+def _meaningful(text):
+    return _OBJECT.sub(r"<\1 object>", text).replace("-nan", "nan")
+
+
+class _Math:
+    """Python's math, where what has no result is nan or inf, as in scripts."""
+
+    def __getattr__(self, name):
+        function = getattr(math, name)
+
+        def quiet(*values):
+            try:
+                return function(*values)
+            except ValueError:
+                return math.nan
+            except OverflowError:
+                return math.inf
+
+        return quiet if callable(function) else function
+
+
+def _as_script_argument(value):
+    """Scripts get lists and dicts as copies of their own."""
+    if isinstance(value, dict):
+        return {k: _as_script_argument(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return type(value)(map(_as_script_argument, value))
+    return value
+
+
+def in_python(program, call):
+    """What Python makes of a call: an Outcome whose message is the line of the program that raised; None if Python can't
+    run it."""
+    names = dict(NAMES, math=_Math(), Interface=object, print=lambda *values: None)
+    try:
+        exec(compile(str(program), "<program>", "exec"), names)
+        values = eval(f"({', '.join(call.arguments)}{',' if call.arguments else ''})", dict(NAMES))
+    except Exception:  # noqa: BLE001
+        return None
+    storages = {}
+    try:
+        outcome = Outcome("value", names[call.function](*map(_as_script_argument, values)))
+    except Exception as error:  # noqa: BLE001
+        lines = [f.lineno for f in traceback.extract_tb(error.__traceback__) if f.filename == "<program>"]
+        outcome = Outcome("error", message=lines[-1] if lines else 0)
     outcome.arguments = seen(values, storages)
     if outcome.kind == "value":
         outcome.value = seen(outcome.value, storages)
@@ -129,7 +180,7 @@ def seen(value, storages):
             kind = "list"
         fields = list(getattr(value, "_fields", ()))
         return (kind, fields, [seen(item, storages) for item in value])
-    return (type(value).__name__, repr(value).replace("-nan", "nan"))
+    return (type(value).__name__, _meaningful(repr(value)))
 
 
 def tensor_seen(value, storages):

@@ -157,10 +157,15 @@ class ExpressionGenerator:
         parts = self.fill_parts(rule, binding, depth)
         if parts is None:
             return None
-        made = Expr(type_, parts)
         # torch.jit evaluates the receiver of a method twice where the call is a condition.
+        if " and " in parts:
+            parts = [Expr(BOOL, ["bool(", p, ")"]) if isinstance(p, Expr) and p.type != BOOL else p for p in parts]
+        made = Expr(type_, parts)
         if type_ == BOOL and isinstance(parts[0], Expr) and _EFFECT.search(str(made)):
             return Expr(type_, ["bool(", made, ")"])
+        # It evaluates the index of a tensor more than once.
+        if type_ == TENSOR and parts[1:2] == ["["] and _EFFECT.search(str(parts[2])):
+            return Expr(type_, ["torch.where(", parts[2], " > 0, ", parts[0], ", 0)"])
         return made
 
     def fill_parts(self, rule, binding, depth):

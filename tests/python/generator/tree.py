@@ -216,3 +216,42 @@ def _holders(holder):
     for part in holder.parts:
         if isinstance(part, Expr):
             yield from _holders(part)
+
+
+class ForksAsCalls:
+    """A program that calls at once what the other forks."""
+
+    def __init__(self, program):
+        self.program = program
+        self.calls = program.calls
+
+    def python_class_text(self):
+        return _without_forks(self.program.python_class_text())
+
+    def function_text(self):
+        return _without_forks(self.program.function_text())
+
+
+class OpaqueConditions:
+    """A program whose conditions no compiler knows."""
+
+    calls = ()
+
+    def __init__(self, program):
+        self.program = program
+
+    def __str__(self):
+        return "".join(map(_with_opaque_conditions, str(self.program).splitlines(True)))
+
+
+def _with_opaque_conditions(line):
+    line = re.sub(r"\bTrue\b", "torch.is_grad_enabled()", line)
+    line = re.sub(r"\bFalse\b", "(not torch.is_grad_enabled())", line)
+    if re.match(r" *while ", line):
+        line = re.sub(r"\w+ is not None", "torch.is_grad_enabled()", line)
+    return line
+
+
+def _without_forks(text):
+    text = re.sub(r"torch\.jit\.fork\((\w+)(?:, )?", r"\1(", text)
+    return re.sub(r"torch\.jit\.wait\((\w+)\)", r"\1", text)
