@@ -59,6 +59,9 @@ void bindWellKnown(py::module_& module);
 /// `super`, as a method that was written in the body of `cls` sees it.
 SugaredValuePtr superOf(py::handle cls);
 
+/// Throws UserError if the function changes a container that is a constant of it. What it calls must be compiled.
+void checkOnlyReadsContainers(Function& function);
+
 /// Whether a class was written in Python.
 bool isPythonClass(py::handle cls);
 /// Whether nn.Module is among the bases.
