@@ -24,7 +24,7 @@ from ._decorators import (
     ignore,
     unused,
 )
-from ._errors import ArchiveError, CompileError, Error, InternalError, LimitError, UserError
+from ._errors import ArchiveError, CompileError, Error, InternalError, LimitError, ScriptError, UserError
 from ._objects import RecursiveScriptModule, ScriptModule, ScriptObject
 from ._program import CompilationUnit
 from ._runtime import (
@@ -59,6 +59,7 @@ __all__ = [
     "LimitError",
     "Limits",
     "RecursiveScriptModule",
+    "ScriptError",
     "ScriptFunction",
     "ScriptMethod",
     "ScriptModule",

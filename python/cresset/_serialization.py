@@ -5,6 +5,7 @@ import os
 import torch
 
 from . import _C
+from ._errors import missing_file, not_a_file
 
 
 def _device(map_location):
@@ -57,9 +58,9 @@ def load(f, map_location=None, _extra_files=None, *, trusted=False, allow_ops=()
         path = os.fspath(f)
         path = os.fsdecode(path)
         if not os.path.exists(path):
-            raise ValueError(f"The provided filename {path} does not exist")
+            raise missing_file(path)
         if os.path.isdir(path):
-            raise ValueError(f"The provided filename {path} is a directory")
+            raise not_a_file(path)
         return _C._load_path(path, options)
     if hasattr(f, "read"):
         return _C._load_buffer(f.read(), options)
