@@ -48,7 +48,7 @@ LoadOptions optionsOf(const Wanted& wanted, ExtraFiles& extra_files) {
   options.device = deviceOf(wanted.device);
   options.extra_files = extra_files.contents();
   options.trusted = wanted.trusted;
-  options.run_setstate = wanted.trusted;
+  options.door = Door::Python;
   options.allow_ops = wanted.allow_ops;
   options.limits = wanted.limits;
   return options;
