@@ -22,7 +22,7 @@ def _device(map_location):
     return device
 
 
-def load(f, map_location=None, _extra_files=None, *, trusted=False, allow_ops=(), limits=None):
+def load(f, map_location=None, _extra_files=None, *, trusted=False, allow_ops=(), limits=None, verify=False):
     """Loads a ``.pt`` archive that ``torch.jit.save`` (or torch::jit in C++) wrote.
 
     Nothing that the archive holds runs before a method is called, and its code is compiled when it is first called.
@@ -40,6 +40,8 @@ def load(f, map_location=None, _extra_files=None, *, trusted=False, allow_ops=()
         allow_ops: names of what an untrusted archive may use nevertheless: ``"aten::from_file"``, ``"torchvision::*"``,
             ``"torch.classes.mylib.Store"``.
         limits: a :class:`cresset.Limits` on the time and memory of each call of the archive's code.
+        verify: whether to compare the checksums of all that the archive holds, which reads the whole file. Without it,
+            a tensor whose bytes were damaged has other values.
 
     Returns:
         RecursiveScriptModule, which is a ``torch.nn.Module``.
@@ -53,6 +55,7 @@ def load(f, map_location=None, _extra_files=None, *, trusted=False, allow_ops=()
         allow_ops=list(allow_ops),
         seconds=limits.seconds if limits is not None else None,
         memory=limits.memory if limits is not None else None,
+        verify=verify,
     )
     if isinstance(f, (str, os.PathLike)):
         path = os.fspath(f)

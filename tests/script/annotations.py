@@ -23,7 +23,7 @@ def bad_bare_list(xs: List):  # error: Attempted to use List without a contained
     return xs
 
 
-def bad_bare_dict(xs: Dict):  # error: Attempted to use Dict without a contained type. Please add a contained type, e.g. Dict[int]
+def bad_bare_dict(xs: Dict):  # error: Attempted to use Dict without contained types. Please add contained type, e.g. Dict[int, int]
     return xs
 
 

@@ -62,13 +62,14 @@ std::string describe(const IValue& value) {
 
 class Inspector {
  public:
-  Inspector(const std::string& path, bool trusted) {
+  Inspector(const std::string& path, bool trusted, bool verify) {
     result_.file = path;
     readFiles(path);
     LoadOptions options;
     // No method runs, so what the operators of the archive may do is of no concern; they are to be shown.
     options.allow_ops = {"*"};
     options.trusted = trusted;
+    options.verify = verify;
     options.door = Door::Command;
     archive_ = loadArchive(path, options);
     result_.version = archive_.version;
@@ -307,8 +308,8 @@ class Inspector {
 
 }  // namespace
 
-Inspection inspect(const std::string& path, bool trusted) {
-  return Inspector(path, trusted).run();
+Inspection inspect(const std::string& path, bool trusted, bool verify) {
+  return Inspector(path, trusted, verify).run();
 }
 
 }  // namespace cresset::cli

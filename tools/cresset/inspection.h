@@ -86,7 +86,7 @@ struct Inspection {
 };
 
 /// `trusted`: whether code of the archive may restore its objects. Throws ArchiveError if it can't be loaded.
-Inspection inspect(const std::string& path, bool trusted);
+Inspection inspect(const std::string& path, bool trusted, bool verify);
 
 /// As JSON. Text that is not UTF-8 has its bad bytes replaced.
 std::string toJson(const Inspection& inspection);

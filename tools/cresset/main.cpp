@@ -60,7 +60,7 @@ struct RunOptions {
   std::vector<std::string> words;
   int repeat = 1;
   bool time = false;
-  bool trusted = false;
+  bool trusted = false, verify = false;
   std::vector<std::string> allow_ops;
   std::optional<double> limit_seconds;
   std::optional<size_t> limit_memory;
@@ -70,6 +70,7 @@ cresset::LoadOptions loadOptions(const RunOptions& options) {
   cresset::LoadOptions result;
   if (!options.device.empty()) result.device = c10::Device(options.device);
   result.trusted = options.trusted;
+  result.verify = options.verify;
   result.door = cresset::Door::Command;
   result.allow_ops = options.allow_ops;
   result.limits = {options.limit_seconds, options.limit_memory};
@@ -108,7 +109,7 @@ int runMethod(const RunOptions& options) {
 
 struct ShowOptions {
   std::string file, function, html, json;
-  bool trusted = false;
+  bool trusted = false, verify = false;
   std::vector<std::string> sections;
 };
 
@@ -125,7 +126,7 @@ void writeFile(const std::string& path, const std::string& text) {
 }
 
 int show(const ShowOptions& options) {
-  const cresset::cli::Inspection inspection = cresset::cli::inspect(options.file, options.trusted);
+  const cresset::cli::Inspection inspection = cresset::cli::inspect(options.file, options.trusted, options.verify);
   if (!options.html.empty()) writeFile(options.html, toHtml(inspection));
   if (!options.json.empty()) writeFile(options.json, toJson(inspection));
   if (!options.html.empty() || !options.json.empty()) return 0;
@@ -136,6 +137,8 @@ int show(const ShowOptions& options) {
   std::cout << toText(inspection, sections, options.function);
   return 0;
 }
+
+constexpr const char* kVerifyHelp = "compare the checksums of all tensors too, before anything else";
 
 constexpr const char* kRunHelp = R"(
 Arguments are given in the method's order, or as name=VALUE. A value is
@@ -208,6 +211,7 @@ int main(int argc, char** argv) {
       });
   run->add_option("--limit-memory", options.limit_memory, "end a call that takes more bytes; 512MB, 2GiB")
       ->transform(CLI::AsSizeValue(false));
+  run->add_flag("--verify", options.verify, kVerifyHelp);
   ShowOptions shown;
   CLI::App* show_command = app.add_subcommand("show", "Tells what is in an archive");
   show_command->footer(kShowHelp);
@@ -217,6 +221,7 @@ int main(int argc, char** argv) {
           {"overview", "modules", "parameters", "types", "files", "source", "code", "ir", "inlined", "bytecode"}));
   show_command->add_option("-f,--function", shown.function, "only functions whose qualified name ends so");
   show_command->add_flag("--trusted", shown.trusted, "let objects restore themselves by code of the archive");
+  show_command->add_flag("--verify", shown.verify, kVerifyHelp);
   show_command->add_option("--html", shown.html, "write one page that shows everything; - is standard output");
   show_command->add_option("--json", shown.json, "write everything as JSON; - is standard output");
   const std::vector<std::string> commands{"run", "show"};

@@ -44,6 +44,9 @@ struct LoadOptions {
   /// How much memory loading may take beside the mapped file; by default 4 times the file's size and 48 MiB, and
   /// anything if the archive is trusted.
   std::optional<size_t> memory_limit;
+  /// Whether to compare the checksums of all records first, those of tensors too, which reads the whole file. Without
+  /// it, tensors are mapped and not looked at.
+  bool verify = false;
   /// Whose options messages name.
   Door door = Door::Cpp;
 };

@@ -121,6 +121,7 @@ LoadedArchive loadFrom(std::shared_ptr<ArchiveBytes> bytes, const LoadOptions& o
       options.memory_limit.value_or(limit),
       "If you trust where it comes from, load it with " + howToTrust(options.door));
   auto zip = std::make_shared<const ZipReader>(std::move(bytes), budget);
+  if (options.verify) zip->verify(budget);
   const bool model_json = zip->find("model.json");  // the layout of PyTorch 1.0 to 1.2
   if (!model_json && (!zip->find("constants.pkl") || !zip->find("data.pkl"))) failNotTorchScript(*zip);
 

@@ -218,7 +218,10 @@ class AnnotationReader {
     if (findConstructor(name)) {
       const std::string base(withoutModule(name));
       throw UserError(
-          "Attempted to use " + base + " without a contained type. Please add a contained type, e.g. " + base + "[int]",
+          base == "Dict"
+              ? "Attempted to use Dict without contained types. Please add contained type, e.g. Dict[int, int]"
+              : "Attempted to use " + base + " without a contained type. Please add a contained type, e.g. " + base +
+                    "[int]",
           expr.range());
     }
     if (withoutModule(name) == "Callable") {

@@ -41,6 +41,7 @@ struct Wanted {
   bool trusted;
   std::vector<std::string> allow_ops;
   Limits limits;
+  bool verify;
 };
 
 LoadOptions optionsOf(const Wanted& wanted, ExtraFiles& extra_files) {
@@ -51,6 +52,7 @@ LoadOptions optionsOf(const Wanted& wanted, ExtraFiles& extra_files) {
   options.door = Door::Python;
   options.allow_ops = wanted.allow_ops;
   options.limits = wanted.limits;
+  options.verify = wanted.verify;
   return options;
 }
 
@@ -118,11 +120,12 @@ void bindProgram(py::module_& module) {
   py::class_<Wanted>(module, "_LoadOptions", py::module_local())
       .def(
           py::init([](py::object device, py::object extra_files, bool trusted, std::vector<std::string> allow_ops,
-                      std::optional<double> seconds, std::optional<size_t> memory) {
-            return Wanted{std::move(device), std::move(extra_files), trusted, std::move(allow_ops), {seconds, memory}};
+                      std::optional<double> seconds, std::optional<size_t> memory, bool verify) {
+            return Wanted{std::move(device),    std::move(extra_files), trusted,
+                          std::move(allow_ops), {seconds, memory},      verify};
           }),
           py::arg("device"), py::arg("extra_files"), py::arg("trusted"), py::arg("allow_ops"), py::arg("seconds"),
-          py::arg("memory"));
+          py::arg("memory"), py::arg("verify"));
   module.def("_load_path", loadPath);
   module.def("_load_buffer", loadBuffer);
   module.def("_fits", [](py::handle value, const TypeHandle& type) {

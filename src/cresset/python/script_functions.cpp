@@ -342,6 +342,7 @@ class WithName : public Resolver {
   TypePtr resolveType(const std::string& name, const SourceRange& range) override {
     return name == name_ ? type_ : names_->resolveType(name, range);
   }
+  std::vector<std::string> names() override { return names_->names(); }
   bool shadowsTypes() const override { return names_->shadowsTypes(); }
   std::string resolveConstructor(const std::string& name) override { return names_->resolveConstructor(name); }
   std::optional<IValue> resolveDefault(

@@ -30,6 +30,7 @@ class PythonNames final : public Resolver, public std::enable_shared_from_this<P
 
   SugaredValuePtr resolveValue(const std::string& name, EmitContext& cx, const SourceRange& range) override;
   TypePtr resolveType(const std::string& name, const SourceRange& range) override;
+  std::vector<std::string> names() override;
   bool shadowsTypes() const override { return true; }
   std::string resolveConstructor(const std::string& name) override;
   std::optional<IValue> resolveDefault(const std::string& name, const TypePtr& type, const SourceRange& range) override;
@@ -46,6 +47,11 @@ class PythonNames final : public Resolver, public std::enable_shared_from_this<P
 
   py::object function_, globals_, extra_;
 };
+
+/// A list or dict of a module's globals whose name is annotated there (`CACHE: Dict[str, int] = {}`), as a constant of
+/// that type; null for other values, or if that is no type of scripts.
+SugaredValuePtr annotatedContainer(
+    py::handle object, py::handle globals, EmitContext& cx, const SourceRange& range, const std::string& name);
 
 /// "List" for typing.List and list, …: what constructs types from types. "" for other objects.
 std::string constructorName(py::handle object);

@@ -24,7 +24,7 @@ size_t editDistance(std::string_view a, std::string_view b, size_t limit) {
   return std::min(row[b.size()], limit + 1);
 }
 
-std::string didYouMean(std::string_view name, std::span<const std::string> candidates) {
+std::string similarName(std::string_view name, std::span<const std::string> candidates) {
   // Of a short name every other short one is like it.
   const size_t limit = std::min<size_t>(2, (name.size() + 1) / 3);
   const std::string* best = nullptr;
@@ -35,7 +35,12 @@ std::string didYouMean(std::string_view name, std::span<const std::string> candi
     best = &candidate;
     least = distance;
   }
-  return best ? "; did you mean '" + *best + "'?" : "";
+  return best ? *best : "";
+}
+
+std::string didYouMean(std::string_view name, std::span<const std::string> candidates) {
+  const std::string similar = similarName(name, candidates);
+  return similar.empty() ? "" : "; did you mean '" + similar + "'?";
 }
 
 }  // namespace cresset

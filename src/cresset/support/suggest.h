@@ -11,7 +11,9 @@ namespace cresset {
 /// if it is more than `limit`.
 size_t editDistance(std::string_view a, std::string_view b, size_t limit);
 
-/// "; did you mean 'append'?" for `name` "apend"; "" if no candidate is like it.
+/// "append" for "apend"; "" if no candidate is like it.
+std::string similarName(std::string_view name, std::span<const std::string> candidates);
+/// "; did you mean 'append'?", or "".
 std::string didYouMean(std::string_view name, std::span<const std::string> candidates);
 
 }  // namespace cresset
