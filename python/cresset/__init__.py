@@ -24,22 +24,27 @@ from ._decorators import (
     ignore,
     unused,
 )
-from ._errors import ArchiveError, CompileError, Error, InternalError, LimitError, ScriptError, UserError
+from ._errors import ArchiveError, CompileError, Error, InternalError, LimitError, ScriptError, ScriptWarning, UserError
 from ._objects import RecursiveScriptModule, ScriptModule, ScriptObject
 from ._program import CompilationUnit
 from ._runtime import (
     Limits,
     annotate,
+    enable_onednn_fusion,
     fork,
     get_num_fork_threads,
     is_scripting,
     isinstance,
+    onednn_fusion_enabled,
     set_num_fork_threads,
     wait,
 )
 from ._script import interface, script, script_method
-from ._serialization import load, save
+from ._serialization import export_opnames, load, save
 from ._trace import TracerWarning, TracingCheckError, is_tracing, script_if_tracing, trace, trace_module
+
+#: torch.jit's name of it.
+RecursiveScriptClass = ScriptObject
 
 __version__ = _C.__version__
 
@@ -58,17 +63,21 @@ __all__ = [
     "InternalError",
     "LimitError",
     "Limits",
+    "RecursiveScriptClass",
     "RecursiveScriptModule",
     "ScriptError",
     "ScriptFunction",
     "ScriptMethod",
     "ScriptModule",
     "ScriptObject",
+    "ScriptWarning",
     "TracerWarning",
     "TracingCheckError",
     "UserError",
     "annotate",
+    "enable_onednn_fusion",
     "export",
+    "export_opnames",
     "fork",
     "function_from_graph",
     "get_num_fork_threads",
@@ -78,6 +87,7 @@ __all__ = [
     "is_tracing",
     "isinstance",
     "load",
+    "onednn_fusion_enabled",
     "parse_ir",
     "parse_schema",
     "parse_type",

@@ -47,6 +47,10 @@ class CompileError(UserError):
     line = None
 
 
+class ScriptWarning(UserWarning):
+    """A script does something else than the Python code that it was made from."""
+
+
 class ArchiveError(Error):
     """An archive is damaged, hostile, or newer than this version knows.
 
@@ -144,5 +148,5 @@ def make_archive_error(what, file, entry, offset, reason):
     return error
 
 
-for _class in (Error, ScriptError, LimitError, UserError, CompileError, ArchiveError, InternalError):
+for _class in (Error, ScriptError, ScriptWarning, LimitError, UserError, CompileError, ArchiveError, InternalError):
     _class.__module__ = "cresset"

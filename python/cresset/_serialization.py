@@ -99,3 +99,21 @@ def save(m, f, _extra_files=None, *, layout="current"):
 def save_to_buffer(m, _extra_files=None, *, layout="current"):
     """As :func:`save`, but returns the archive as bytes."""
     return _C._save_bytes(m, _files(_extra_files), layout)
+
+
+def export_opnames(m):
+    """The operators that a script module's methods call, those of other modules and functions that they call included:
+    a sorted list of names such as ``"aten::add.Tensor"``."""
+    names = set()
+
+    def collect(block):
+        for node in block.nodes():
+            schema = node.schema()
+            if schema is not None:
+                names.add(f"{schema.name}.{schema.overload_name}" if schema.overload_name else schema.name)
+            for inner in node.blocks():
+                collect(inner)
+
+    for name in m._c.method_names():
+        collect(m._c.method(name).inlined_graph)
+    return sorted(names)

@@ -95,6 +95,10 @@ struct UnitHandle {
   CompilationUnit unit;
 };
 
+py::object orNone(const TypePtr& type) {
+  return type ? typeToPython(type) : py::object(py::none());
+}
+
 }  // namespace
 
 void bindProgram(py::module_& module) {
@@ -112,6 +116,18 @@ void bindProgram(py::module_& module) {
             Function* function = self.unit.find_function(name);
             return function ? makeFunction(self.unit.program(), *function) : py::object(py::none());
           })
+      .def(
+          "create_function",
+          [](UnitHandle& self, const std::string& name, const GraphHandle& graph, bool should_mangle) {
+            Function* function = self.unit.create_function(c10::QualifiedName(name), graph.graph, should_mangle);
+            return makeFunction(self.unit.program(), *function);
+          })
+      .def(
+          "get_class",
+          [](const UnitHandle& self, const std::string& name) { return orNone(self.unit.get_class(name)); })
+      .def(
+          "get_interface",
+          [](const UnitHandle& self, const std::string& name) { return orNone(self.unit.get_interface(name)); })
       .def("function_names", [](const UnitHandle& self) {
         py::list names;
         for (Function* function : self.unit.get_functions()) names.append(function->qualname().qualifiedName());

@@ -266,7 +266,8 @@ void ScriptSession::finish() {
   if (!impl_->outermost) return;
   checkCompiled();
   for (const std::string& warning : std::exchange(Compilation::get().warnings, {})) {
-    if (PyErr_WarnEx(PyExc_UserWarning, warning.c_str(), 2) != 0) throw py::error_already_set();
+    if (PyErr_WarnEx(known("cresset._errors", "ScriptWarning").ptr(), warning.c_str(), 2) != 0)
+      throw py::error_already_set();
   }
   Compilation::get().undo.clear();
   impl_->scope->commit();
