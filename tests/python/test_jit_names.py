@@ -57,13 +57,13 @@ def test_alias_analysis(unit):
         aliases = g.alias_db()
         x, xs = list(g.inputs())
         y, relu = g.findNode("aten::add").output(), g.findNode("aten::relu")
-        assert aliases.has_writers(g.findNode("aten::add_"))
+        assert aliases.has_writers(y) and not aliases.has_writers(relu.output())
         assert aliases.may_contain_alias(y, xs) and not aliases.may_contain_alias(y, relu.output())
-        assert aliases.may_contain_alias([x, y], [xs]) and not aliases.may_contain_alias([relu.output()], [x, y])
+        assert aliases.may_contain_alias(x, xs) and not aliases.may_contain_alias(relu.output(), x)
         assert not aliases.move_before_topologically_valid(relu, g.findNode("aten::add_"))
     assert "aten::append writes" in str(graph.alias_db())
     with pytest.raises(cresset.UserError, match="no part of the graph"):
-        graph.alias_db().has_writers(unit.f.graph.findNode("aten::add"))
+        graph.alias_db().has_writers(unit.f.graph.findNode("aten::add").output())
 
 
 def test_schemas_say_what_is_written():
@@ -75,11 +75,7 @@ def test_schemas_say_what_is_written():
 
 
 def test_schemas_are_compared():
-    texts = [
-        "t::f(Tensor a) -> Tensor",
-        "t::f(Tensor a, int b=1) -> Tensor",
-        "t::f(Tensor a, *, Tensor(a!) out) -> Tensor",
-    ]
+    texts = ["t::f(Tensor a) -> Tensor", "t::f(Tensor a, int b=1) -> Tensor", "t::f(Tensor a, int b) -> Tensor"]
     results = {}
     for parse in (cresset.parse_schema, torch._C.parse_schema):
         schemas = [parse(text) for text in texts]

@@ -289,17 +289,6 @@ void bindAliases(py::module_& module, GraphClass& graph) {
             return self.aliases->mayContainAlias(self.own(a), self.own(b));
           })
       .def(
-          "may_contain_alias",
-          [](const AliasHandle& self, const std::vector<ValueHandle>& a, const std::vector<ValueHandle>& b) {
-            std::vector<Value*> first, second;
-            for (const ValueHandle& value : a) first.push_back(self.own(value));
-            for (const ValueHandle& value : b) second.push_back(self.own(value));
-            return self.aliases->mayContainAlias(first, second);
-          })
-      .def(
-          "has_writers",
-          [](const AliasHandle& self, const NodeHandle& node) { return self.aliases->hasWriters(self.own(node)); })
-      .def(
           "has_writers",
           [](const AliasHandle& self, const ValueHandle& value) { return self.aliases->hasWriters(self.own(value)); })
       .def(
