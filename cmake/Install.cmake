@@ -12,8 +12,14 @@ install(TARGETS cresset EXPORT CressetTargets LIBRARY DESTINATION ${CMAKE_INSTAL
 install(DIRECTORY src/cresset DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT cresset
   FILES_MATCHING PATTERN "*.h" PATTERN python EXCLUDE)
 install(EXPORT CressetTargets NAMESPACE Cresset:: DESTINATION ${config_dir} COMPONENT cresset)
+# Where the configuration looks for libtorch in the end: in a wheel, beside the package.
+if(CRESSET_WHEEL)
+  set(libtorch_hint ../torch)
+else()
+  set(libtorch_hint ${Libtorch_ROOT})
+endif()
 configure_package_config_file(cmake/CressetConfig.cmake.in ${CMAKE_CURRENT_BINARY_DIR}/CressetConfig.cmake
-  INSTALL_DESTINATION ${config_dir})
+  INSTALL_DESTINATION ${config_dir} PATH_VARS libtorch_hint)
 write_basic_package_version_file(${CMAKE_CURRENT_BINARY_DIR}/CressetConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/CressetConfig.cmake ${CMAKE_CURRENT_BINARY_DIR}/CressetConfigVersion.cmake
   cmake/FindLibtorch.cmake DESTINATION ${config_dir} COMPONENT cresset)

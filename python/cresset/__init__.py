@@ -24,7 +24,7 @@ from ._decorators import (
     ignore,
     unused,
 )
-from ._errors import ArchiveError, CompileError, Error, InternalError, LimitError, UserError
+from ._errors import ArchiveError, CompileError, Error, InternalError, LimitError, ScriptError, ScriptWarning, UserError
 from ._freeze import freeze, optimize_for_inference, run_frozen_optimizations
 from ._objects import RecursiveScriptModule, ScriptModule, ScriptObject
 from ._optimization import (
@@ -39,16 +39,21 @@ from ._program import CompilationUnit
 from ._runtime import (
     Limits,
     annotate,
+    enable_onednn_fusion,
     fork,
     get_num_fork_threads,
     is_scripting,
     isinstance,
+    onednn_fusion_enabled,
     set_num_fork_threads,
     wait,
 )
 from ._script import interface, script, script_method
-from ._serialization import load, save
+from ._serialization import export_opnames, load, save
 from ._trace import TracerWarning, TracingCheckError, is_tracing, script_if_tracing, trace, trace_module
+
+#: torch.jit's name of it.
+RecursiveScriptClass = ScriptObject
 
 __version__ = _C.__version__
 
@@ -67,17 +72,22 @@ __all__ = [
     "InternalError",
     "LimitError",
     "Limits",
+    "RecursiveScriptClass",
     "RecursiveScriptModule",
+    "ScriptError",
     "ScriptFunction",
     "ScriptMethod",
     "ScriptModule",
     "ScriptObject",
+    "ScriptWarning",
     "TracerWarning",
     "TracingCheckError",
     "UserError",
     "annotate",
+    "enable_onednn_fusion",
     "explain",
     "export",
+    "export_opnames",
     "fork",
     "freeze",
     "function_from_graph",
@@ -90,6 +100,7 @@ __all__ = [
     "isinstance",
     "last_executed_optimized_graph",
     "load",
+    "onednn_fusion_enabled",
     "optimize_for_inference",
     "optimized_execution",
     "parse_ir",

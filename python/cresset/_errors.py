@@ -1,9 +1,22 @@
 """The exception classes, and what the extension calls to make instances of them."""
 
 import builtins
+import errno
 
 
 class Error(RuntimeError):
+    """What Cresset raises by itself: :class:`ScriptError`, :class:`UserError`, :class:`ArchiveError` and their like.
+
+    What an operator throws is the ``RuntimeError`` that eager mode would raise.
+    """
+
+    message = ""
+
+    # KeyError would show the repr of a message that is a picture of several lines.
+    __str__ = RuntimeError.__str__
+
+
+class ScriptError(Error):
     """A script raised. What ``torch.jit.Error`` is under torch.jit.
 
     If the script named a builtin exception class (``raise ValueError(…)``), the instance is one of that class too, so
@@ -15,22 +28,16 @@ class Error(RuntimeError):
         frames: the script's stack, outermost first: (function, file, line).
     """
 
-    message = ""
     python_class = ""
     frames = ()
 
-    # KeyError would show the repr of a message that is a picture of several lines.
-    __str__ = RuntimeError.__str__
 
-
-class LimitError(Error):
+class LimitError(ScriptError):
     """A script took more time or memory than its limits allow (:class:`cresset.Limits`)."""
 
 
-class UserError(RuntimeError):
+class UserError(Error):
     """A program, an argument or an attribute is wrong. ``message`` is the text without the picture of the place."""
-
-    message = ""
 
 
 class CompileError(UserError):
@@ -40,7 +47,11 @@ class CompileError(UserError):
     line = None
 
 
-class ArchiveError(RuntimeError):
+class ScriptWarning(UserWarning):
+    """A script does something else than the Python code that it was made from."""
+
+
+class ArchiveError(Error):
     """An archive is damaged, hostile, or newer than this version knows.
 
     Attributes: ``file``, ``entry`` (the name inside the archive), ``offset`` (a byte in the entry, or None), ``reason``.
@@ -52,7 +63,19 @@ class ArchiveError(RuntimeError):
     reason = ""
 
 
-class InternalError(RuntimeError):
+class _MissingFile(FileNotFoundError, ArchiveError, ValueError):
+    """There is no file where an archive should be: Python's error for that, and the one that torch.jit.load raises."""
+
+    __str__ = FileNotFoundError.__str__
+
+
+class _IsFolder(IsADirectoryError, ArchiveError, ValueError):
+    """A folder where an archive should be."""
+
+    __str__ = IsADirectoryError.__str__
+
+
+class InternalError(Error):
     """A bug in Cresset."""
 
 
@@ -62,14 +85,14 @@ _combined = {}
 def _class_for(python_class):
     module, _, name = python_class.rpartition(".")
     base = getattr(builtins, name, None) if module == "builtins" else None
-    if not (isinstance(base, type) and issubclass(base, Exception)) or issubclass(Error, base):
-        return Error
+    if not (isinstance(base, type) and issubclass(base, Exception)) or issubclass(ScriptError, base):
+        return ScriptError
     if base not in _combined:
         try:
-            # Pickles refer to classes by name, and this one has none that could be imported: __reduce__ goes by Error.
-            _combined[base] = type("Error", (Error, base), {"__module__": "cresset", "__reduce__": _reduce})
+            # Pickles refer to classes by name, and this one has none that could be imported: __reduce__ goes by ScriptError.
+            _combined[base] = type("ScriptError", (ScriptError, base), {"__module__": "cresset", "__reduce__": _reduce})
         except TypeError:  # the layouts of the two classes can't be combined
-            _combined[base] = Error
+            _combined[base] = ScriptError
     return _combined[base]
 
 
@@ -77,7 +100,7 @@ def _reduce(self):
     return (make_script_error, (self.args[0], self.message, self.python_class, self.frames))
 
 
-Error.__reduce__ = _reduce
+ScriptError.__reduce__ = _reduce
 
 
 def make_script_error(what, message, python_class, frames):
@@ -108,6 +131,14 @@ def make_user_error(what, message, file, line):
     return error
 
 
+def missing_file(path):
+    return _MissingFile(errno.ENOENT, f"The provided filename {path} does not exist", path)
+
+
+def not_a_file(path):
+    return _IsFolder(errno.EISDIR, f"The provided filename {path} is a directory", path)
+
+
 def make_archive_error(what, file, entry, offset, reason):
     error = ArchiveError(what)
     error.file = file
@@ -117,5 +148,5 @@ def make_archive_error(what, file, entry, offset, reason):
     return error
 
 
-for _class in (Error, LimitError, UserError, CompileError, ArchiveError, InternalError):
+for _class in (Error, ScriptError, ScriptWarning, LimitError, UserError, CompileError, ArchiveError, InternalError):
     _class.__module__ = "cresset"

@@ -35,6 +35,21 @@ class CompilationUnit:
         """All functions, in order of definition."""
         return [self._c.find_function(name) for name in self._c.function_names()]
 
+    def create_function(self, name, graph, shouldMangle=False):
+        """Adds a function whose body is a copy of ``graph``; under another name if its own is taken and it may be."""
+        return self._c.create_function(name, graph, shouldMangle)
+
+    def get_class(self, name):
+        """The type of a class; None if there is none of that (qualified) name."""
+        return self._c.get_class(name)
+
+    def get_interface(self, name):
+        """The type of an interface; None if there is none of that (qualified) name."""
+        return self._c.get_interface(name)
+
+    def set_optimized(self, optimized):
+        """Without effect, as in torch.jit: programs are always optimized."""
+
     @property
     def functions(self):
         return self.get_functions()

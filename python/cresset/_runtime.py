@@ -154,3 +154,12 @@ Future = _C.Future
 
 for _public in (Limits, fork, wait, set_num_fork_threads, get_num_fork_threads):
     _public.__module__ = "cresset"
+
+
+def enable_onednn_fusion(enabled):
+    """Without effect: what is fused, Cresset compiles itself."""
+
+
+def onednn_fusion_enabled():
+    """False, whatever :func:`enable_onednn_fusion` was told."""
+    return False

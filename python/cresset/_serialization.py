@@ -5,6 +5,7 @@ import os
 import torch
 
 from . import _C
+from ._errors import missing_file, not_a_file
 
 
 def _device(map_location):
@@ -21,7 +22,7 @@ def _device(map_location):
     return device
 
 
-def load(f, map_location=None, _extra_files=None, *, trusted=False, allow_ops=(), limits=None):
+def load(f, map_location=None, _extra_files=None, *, trusted=False, allow_ops=(), limits=None, verify=False):
     """Loads a ``.pt`` archive that ``torch.jit.save`` (or torch::jit in C++) wrote.
 
     Nothing that the archive holds runs before a method is called, and its code is compiled when it is first called.
@@ -39,6 +40,8 @@ def load(f, map_location=None, _extra_files=None, *, trusted=False, allow_ops=()
         allow_ops: names of what an untrusted archive may use nevertheless: ``"aten::from_file"``, ``"torchvision::*"``,
             ``"torch.classes.mylib.Store"``.
         limits: a :class:`cresset.Limits` on the time and memory of each call of the archive's code.
+        verify: whether to compare the checksums of all that the archive holds, which reads the whole file. Without it,
+            a tensor whose bytes were damaged has other values.
 
     Returns:
         RecursiveScriptModule, which is a ``torch.nn.Module``.
@@ -52,14 +55,15 @@ def load(f, map_location=None, _extra_files=None, *, trusted=False, allow_ops=()
         allow_ops=list(allow_ops),
         seconds=limits.seconds if limits is not None else None,
         memory=limits.memory if limits is not None else None,
+        verify=verify,
     )
     if isinstance(f, (str, os.PathLike)):
         path = os.fspath(f)
         path = os.fsdecode(path)
         if not os.path.exists(path):
-            raise ValueError(f"The provided filename {path} does not exist")
+            raise missing_file(path)
         if os.path.isdir(path):
-            raise ValueError(f"The provided filename {path} is a directory")
+            raise not_a_file(path)
         return _C._load_path(path, options)
     if hasattr(f, "read"):
         return _C._load_buffer(f.read(), options)
@@ -95,3 +99,21 @@ def save(m, f, _extra_files=None, *, layout="current"):
 def save_to_buffer(m, _extra_files=None, *, layout="current"):
     """As :func:`save`, but returns the archive as bytes."""
     return _C._save_bytes(m, _files(_extra_files), layout)
+
+
+def export_opnames(m):
+    """The operators that a script module's methods call, those of other modules and functions that they call included:
+    a sorted list of names such as ``"aten::add.Tensor"``."""
+    names = set()
+
+    def collect(block):
+        for node in block.nodes():
+            schema = node.schema()
+            if schema is not None:
+                names.add(f"{schema.name}.{schema.overload_name}" if schema.overload_name else schema.name)
+            for inner in node.blocks():
+                collect(inner)
+
+    for name in m._c.method_names():
+        collect(m._c.method(name).inlined_graph)
+    return sorted(names)

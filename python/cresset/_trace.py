@@ -124,6 +124,16 @@ def _in_order(names, kwargs):
 # ---- The interface
 
 
+def _check_inputs_by_name(inputs):
+    if inputs is None:
+        raise RuntimeError(
+            "trace() needs inputs to run the function with: a tensor or a tuple as example_inputs, or example_kwarg_inputs, "
+            "which should be a dict"
+        )
+    if not isinstance(inputs, dict):
+        raise RuntimeError("example_kwarg_inputs should be a dict")
+
+
 def trace(
     func,
     example_inputs=None,
@@ -168,8 +178,7 @@ def trace(
         isinstance(owner, torch.nn.Module) and getattr(func, "__name__", "") == "forward"
     ):
         if example_inputs is None:
-            if not isinstance(example_kwarg_inputs, dict):
-                raise RuntimeError("example_kwarg_inputs should be a dict")
+            _check_inputs_by_name(example_kwarg_inputs)
             example_inputs = example_kwarg_inputs
         return trace_module(
             func if isinstance(func, torch.nn.Module) else owner,
@@ -185,8 +194,8 @@ def trace(
     if isinstance(owner, torch.nn.Module):
         raise AttributeError("trace doesn't support compiling individual module's functions.\nPlease use trace_module")
     by_name = example_inputs is None
-    if by_name and not isinstance(example_kwarg_inputs, dict):
-        raise RuntimeError("example_kwarg_inputs should be a dict")
+    if by_name:
+        _check_inputs_by_name(example_kwarg_inputs)
     example = example_kwarg_inputs if by_name else _as_tuple(example_inputs)
 
     def make(inputs):

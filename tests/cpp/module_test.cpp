@@ -55,7 +55,7 @@ TEST_CASE("arguments are checked by the schema, in torch::jit's words") {
       messageOf([&] {
         m.forward({ones(1), 1, 2});
       }),
-      "forward() expected at most 3 argument(s) but received 4 argument(s)."));
+      "forward() expected at most 2 argument(s) but received 3 argument(s)."));
   CHECK(contains(
       messageOf([&] {
         m.forward({ones(1)}, {{"z", IValue(1)}});

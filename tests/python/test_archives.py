@@ -14,6 +14,8 @@ import torch
 
 import cresset
 
+COMMAND = os.environ.get("CRESSET_COMMAND", "cresset")
+
 warnings.filterwarnings("ignore")
 
 
@@ -296,3 +298,21 @@ def test_large_archive_costs_memory_only_when_touched(tmp_path):
     size = os.path.getsize(path)
     assert int(out[0]) < 0.1 * size
     assert int(out[1]) < 1.05 * size + (16 << 20)
+
+
+def test_verify_compares_the_checksums_of_tensors(tmp_path):
+    """Tensors are mapped: without `verify`, a flipped bit in one is another value."""
+    module = torch.nn.Linear(64, 64)
+    path = tmp_path / "m.pt"
+    torch.jit.script(module).save(path)
+    cresset.load(path, verify=True)
+    data = bytearray(path.read_bytes())
+    weight = module.weight.detach().numpy().tobytes()
+    data[data.index(weight) + 3] ^= 1
+    path.write_bytes(data)
+    assert not torch.equal(cresset.load(path).weight, module.weight)
+    for source in (path, bytes(data)):
+        with pytest.raises(cresset.ArchiveError, match="data/.*checksum"):
+            cresset.load(source, verify=True)
+    done = subprocess.run([COMMAND, "show", path, "--verify"], capture_output=True, text=True)
+    assert done.returncode == 1 and "checksum" in done.stderr

@@ -327,7 +327,7 @@ def check(x):
   return x
 def mm(x): return torch.mm(x, x)
 """)
-    with pytest.raises(cresset.Error) as caught:
+    with pytest.raises(cresset.ScriptError) as caught:
         cu.outer(X)
     error = caught.value
     assert isinstance(error, ValueError) and isinstance(error, RuntimeError)
@@ -341,6 +341,15 @@ def mm(x): return torch.mm(x, x)
     with pytest.raises(RuntimeError, match="self must be a matrix") as caught:
         cu.mm(X)
     assert not isinstance(caught.value, cresset.Error)
+
+
+def test_errors_have_one_base():
+    for name in ("ScriptError", "LimitError", "UserError", "CompileError", "ArchiveError", "InternalError"):
+        assert issubclass(getattr(cresset, name), cresset.Error), name
+    assert issubclass(cresset.Error, RuntimeError)
+    assert not issubclass(cresset.UserError, cresset.ScriptError)
+    with pytest.raises(cresset.Error):
+        cresset.CompilationUnit("def f(:")
 
 
 def test_compile_errors():

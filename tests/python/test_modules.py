@@ -128,10 +128,12 @@ def test_extra_files_and_map_location(saved):
 
 
 def test_files_that_are_no_archives(tmp_path, saved):
-    with pytest.raises(ValueError, match="does not exist"):
-        cresset.load(tmp_path / "nope.pt")
-    with pytest.raises(ValueError, match="is a directory"):
-        cresset.load(tmp_path)
+    for kind in (ValueError, FileNotFoundError, cresset.ArchiveError):
+        with pytest.raises(kind, match="does not exist"):
+            cresset.load(tmp_path / "nope.pt")
+    for kind in (ValueError, IsADirectoryError, cresset.ArchiveError):
+        with pytest.raises(kind, match="is a directory"):
+            cresset.load(tmp_path)
     with pytest.raises(cresset.ArchiveError):
         cresset.load(b"nothing of the kind")
     with pytest.raises(cresset.ArchiveError) as caught:

@@ -775,3 +775,29 @@ def test_inference_mode_is_no_grad_for_torch():
     theirs = torch.jit.load(io.BytesIO(buffer.getvalue()))(x)
     assert not theirs.requires_grad and torch.equal(theirs, x.detach() * 2)
     assert torch.is_grad_enabled()
+
+
+class Chain(torch.nn.Module):
+    def __init__(self, inner):
+        super().__init__()
+        self.inner = inner
+
+    def forward(self, x):
+        return self.inner(x) + 1
+
+
+def test_nesting_is_limited(tmp_path):
+    def chain(depth):
+        module = torch.nn.ReLU()
+        for _ in range(depth):
+            module = Chain(module)
+        return cresset.script(module)
+
+    path = tmp_path / "deep.pt"
+    chain(150).save(path)
+    x = torch.zeros(1)
+    assert cresset.load(path)(x) == torch.jit.load(path)(x) == 150
+    deeper = chain(210)
+    assert deeper(x) == 210
+    with pytest.raises(cresset.UserError, match="nest more than 200 levels deep in it, which archives can't hold"):
+        deeper.save(path)

@@ -46,19 +46,19 @@ def bad_tensor_method_misspelled(x: Tensor):
 
 
 def bad_global_tensor(x: Tensor):
-    return x * SCALE  # error: 'SCALE': python value of type 'Tensor' cannot be used as a value. Perhaps it is a closed over global variable? If so, please consider passing it in as an argument or use a local varible instead. A tensor can be passed as an argument, or be a buffer of the module.
+    return x * SCALE  # error: 'SCALE': python value of type 'Tensor' cannot be used as a value. Perhaps it is a closed over global variable? If so, please consider passing it in as an argument or use a local variable instead. A tensor can be passed as an argument, or be a buffer of the module.
 
 
 def bad_global_module(x: Tensor):
-    return LAYER(x)  # error: 'LAYER': python value of type 'Linear' cannot be used as a value. Perhaps it is a closed over global variable? If so, please consider passing it in as an argument or use a local varible instead. Cannot call a ScriptModule that is not a submodule of the caller: call it from a method of what holds it.
+    return LAYER(x)  # error: 'LAYER': python value of type 'Linear' cannot be used as a value. Perhaps it is a closed over global variable? If so, please consider passing it in as an argument or use a local variable instead. Cannot call a ScriptModule that is not a submodule of the caller: call it from a method of what holds it.
 
 
 def bad_global_module_list(x: Tensor):
-    return LAYERS[0](x)  # error: 'LAYERS': python value of type 'list' cannot be used as a value. Perhaps it is a closed over global variable? If so, please consider passing it in as an argument or use a local varible instead.
+    return LAYERS[0](x)  # error: 'LAYERS': python value of type 'list' cannot be used as a value. Perhaps it is a closed over global variable? If so, please consider passing it in as an argument or use a local variable instead.
 
 
 def bad_global_dict_of_functions(x: Tensor):
-    return FUNCTIONS["relu"](x)  # error: 'FUNCTIONS': python value of type 'dict' cannot be used as a value. Perhaps it is a closed over global variable? If so, please consider passing it in as an argument or use a local varible instead.
+    return FUNCTIONS["relu"](x)  # error: 'FUNCTIONS': python value of type 'dict' cannot be used as a value. Perhaps it is a closed over global variable? If so, please consider passing it in as an argument or use a local variable instead.
 
 
 def bad_make_module(x: Tensor):
@@ -86,7 +86,7 @@ def bad_random(x: Tensor):
 
 
 def bad_partial(x: Tensor):
-    return ADD_ONE(x)  # error: 'ADD_ONE': python value of type 'partial' cannot be used as a value. Perhaps it is a closed over global variable? If so, please consider passing it in as an argument or use a local varible instead. A script can call Python functions, classes that it can compile, and operators.
+    return ADD_ONE(x)  # error: 'ADD_ONE': python value of type 'partial' cannot be used as a value. Perhaps it is a closed over global variable? If so, please consider passing it in as an argument or use a local variable instead. A script can call Python functions, classes that it can compile, and operators.
 
 
 ADD_ONE = functools.partial(torch.add, 1)
@@ -97,7 +97,7 @@ def bad_counter(xs: list[int]):
 
 
 def bad_deque(xs: list[int]):
-    return collections.deque(xs)  # error: 'collections.deque': python value of type 'type' cannot be used as a value. Perhaps it is a closed over global variable? If so, please consider passing it in as an argument or use a local varible instead. It is a class of C, which scripts can't make; they have lists, dicts and tuples.
+    return collections.deque(xs)  # error: 'collections.deque': python value of type 'type' cannot be used as a value. Perhaps it is a closed over global variable? If so, please consider passing it in as an argument or use a local variable instead. It is a class of C, which scripts can't make; they have lists, dicts and tuples.
 
 
 def bad_suppress(x: Tensor):
@@ -115,19 +115,19 @@ def bad_eval(x: Tensor):
 
 
 def bad_map(xs: list[int]):
-    return map(str, xs)  # error: 'map': python value of type 'type' cannot be used as a value. Perhaps it is a closed over global variable? If so, please consider passing it in as an argument or use a local varible instead. It is a class of C, which scripts can't make; they have lists, dicts and tuples.
+    return map(str, xs)  # error: 'map': python value of type 'type' cannot be used as a value. Perhaps it is a closed over global variable? If so, please consider passing it in as an argument or use a local variable instead. It is a class of C, which scripts can't make; they have lists, dicts and tuples.
 
 
 def bad_filter(xs: list[int]):
-    return filter(None, xs)  # error: 'filter': python value of type 'type' cannot be used as a value. Perhaps it is a closed over global variable? If so, please consider passing it in as an argument or use a local varible instead. It is a class of C, which scripts can't make; they have lists, dicts and tuples.
+    return filter(None, xs)  # error: 'filter': python value of type 'type' cannot be used as a value. Perhaps it is a closed over global variable? If so, please consider passing it in as an argument or use a local variable instead. It is a class of C, which scripts can't make; they have lists, dicts and tuples.
 
 
 def bad_frozenset(xs: list[int]):
-    return frozenset(xs)  # error: 'frozenset': python value of type 'type' cannot be used as a value. Perhaps it is a closed over global variable? If so, please consider passing it in as an argument or use a local varible instead. It is a class of C, which scripts can't make; they have lists, dicts and tuples.
+    return frozenset(xs)  # error: 'frozenset': python value of type 'type' cannot be used as a value. Perhaps it is a closed over global variable? If so, please consider passing it in as an argument or use a local variable instead. It is a class of C, which scripts can't make; they have lists, dicts and tuples.
 
 
 def bad_set_call(xs: list[int]):
-    return set(xs)  # error: 'set': python value of type 'type' cannot be used as a value. Perhaps it is a closed over global variable? If so, please consider passing it in as an argument or use a local varible instead. It is a class of C, which scripts can't make; they have lists, dicts and tuples.
+    return set(xs)  # error: 'set': python value of type 'type' cannot be used as a value. Perhaps it is a closed over global variable? If so, please consider passing it in as an argument or use a local variable instead. It is a class of C, which scripts can't make; they have lists, dicts and tuples.
 
 
 def bad_callable(x: Tensor):

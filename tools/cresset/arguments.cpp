@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "cresset/archive/archive.h"
+#include "cresset/archive/zip_reader.h"
 #include "cresset/module/module.h"
 #include "cresset/support/error.h"
 #ifdef CRESSET_HAS_SNDFILE
@@ -16,10 +17,12 @@
 namespace cresset::cli {
 namespace {
 
-at::Tensor readSound(const std::string& path) {
+/// The samples, or the sampling rate.
+c10::IValue readSound(const std::string& path, bool rate) {
 #ifdef CRESSET_HAS_SNDFILE
   SndfileHandle file(path);
   if (file.error()) throw UserError(path + ": " + file.strError());
+  if (rate) return int64_t(file.samplerate());
   at::Tensor sound = at::_ops::empty_memory_format::call(
       {file.frames(), file.channels()}, c10::kFloat, std::nullopt, std::nullopt, std::nullopt, std::nullopt);
   const sf_count_t read = file.readf(sound.mutable_data_ptr<float>(), file.frames());
@@ -30,14 +33,36 @@ at::Tensor readSound(const std::string& path) {
 #endif
 }
 
-c10::IValue readFile(const std::string& path) {
+/// A file that is no value but a program; torch.save writes the same container, without that record.
+bool isProgram(const std::string& path) {
+  try {
+    auto bytes = ArchiveBytes::map(path);
+    LoadBudget budget(LoadBudget::defaultLimit(bytes->size()));
+    return ZipReader(std::move(bytes), budget).find("constants.pkl") != nullptr;
+  } catch (const Error&) {
+    return false;  // loadValue says what is wrong
+  }
+}
+
+c10::IValue readFile(std::string path) {
+  constexpr std::string_view kRate = ":rate";
+  const bool rate = path.ends_with(kRate);
+  if (rate) path.resize(path.size() - kRate.size());
   if (!std::filesystem::exists(path)) throw UserError(path + ": there is no such file");
   std::string extension = std::filesystem::path(path).extension();
   for (char& c : extension) c = static_cast<char>(std::tolower(c));
-  if (extension == ".npy") return readNpy(path);
-  if (extension == ".pt" || extension == ".pth") return loadValue(path);
   if (extension == ".wav" || extension == ".flac" || extension == ".ogg" || extension == ".aiff")
-    return readSound(path);
+    return readSound(path, rate);
+  if (rate) throw UserError(path + ": only sounds have a rate");
+  if (extension == ".npy") return readNpy(path);
+  if (extension == ".pt" || extension == ".pth") {
+    if (isProgram(path)) {
+      throw UserError(
+          path + ": is a program, which can't be an argument; `cresset run " + path +
+          "` calls it. An argument is a value that torch.save wrote.");
+    }
+    return loadValue(path);
+  }
   throw UserError(path + ": files of type '" + extension + "' are not read; give .npy, .pt or .wav");
 }
 

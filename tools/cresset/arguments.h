@@ -13,6 +13,7 @@ namespace cresset::cli {
 /// `words` as the arguments of `schema` (whose first argument, self, is left out): `name=word` is by keyword. A word is
 ///   @file.npy  a NumPy array            @file.pt   a tensor or other value saved by torch.save
 ///   @file.wav  a sound: float32 of shape [frames], or [channels, frames]; other formats of libsndfile too
+///   @file.wav:rate  the sound's sampling rate, an int
 ///   anything else: an expression of the script language ("[1, 2.5]", "{'a': 1}", "torch.ones([2, 3])"); where the
 ///   method takes a str, a word that is no quoted literal is taken as it is.
 /// Throws UserError that names the argument.

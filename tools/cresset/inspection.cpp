@@ -62,12 +62,15 @@ std::string describe(const IValue& value) {
 
 class Inspector {
  public:
-  explicit Inspector(const std::string& path) {
+  Inspector(const std::string& path, bool trusted, bool verify) {
     result_.file = path;
     readFiles(path);
     LoadOptions options;
-    // Nothing runs, so what the operators of the archive may do is of no concern; they are to be shown.
-    options.trusted = true;
+    // No method runs, so what the operators of the archive may do is of no concern; they are to be shown.
+    options.allow_ops = {"*"};
+    options.trusted = trusted;
+    options.verify = verify;
+    options.door = Door::Command;
     archive_ = loadArchive(path, options);
     result_.version = archive_.version;
   }
@@ -305,8 +308,8 @@ class Inspector {
 
 }  // namespace
 
-Inspection inspect(const std::string& path) {
-  return Inspector(path).run();
+Inspection inspect(const std::string& path, bool trusted, bool verify) {
+  return Inspector(path, trusted, verify).run();
 }
 
 }  // namespace cresset::cli

@@ -85,8 +85,8 @@ struct Inspection {
   std::vector<Place> places;
 };
 
-/// Throws ArchiveError if the archive can't be loaded.
-Inspection inspect(const std::string& path);
+/// `trusted`: whether code of the archive may restore its objects. Throws ArchiveError if it can't be loaded.
+Inspection inspect(const std::string& path, bool trusted, bool verify);
 
 /// As JSON. Text that is not UTF-8 has its bad bytes replaced.
 std::string toJson(const Inspection& inspection);

@@ -9,6 +9,7 @@
 #include "arguments.h"
 #include "cresset/cresset.h"
 #include "cresset/ops/format.h"
+#include "cresset/support/suggest.h"
 #include "inspection.h"
 
 namespace {
@@ -59,19 +60,20 @@ struct RunOptions {
   std::vector<std::string> words;
   int repeat = 1;
   bool time = false;
-  bool trusted = false;
+  bool trusted = false, verify = false;
   std::vector<std::string> allow_ops;
-  double limit_seconds = 0;
-  uint64_t limit_memory = 0;
+  std::optional<double> limit_seconds;
+  std::optional<size_t> limit_memory;
 };
 
 cresset::LoadOptions loadOptions(const RunOptions& options) {
   cresset::LoadOptions result;
   if (!options.device.empty()) result.device = c10::Device(options.device);
   result.trusted = options.trusted;
+  result.verify = options.verify;
+  result.door = cresset::Door::Command;
   result.allow_ops = options.allow_ops;
-  if (options.limit_seconds > 0) result.limits.seconds = options.limit_seconds;
-  if (options.limit_memory > 0) result.limits.memory = options.limit_memory;
+  result.limits = {options.limit_seconds, options.limit_memory};
   return result;
 }
 
@@ -107,6 +109,7 @@ int runMethod(const RunOptions& options) {
 
 struct ShowOptions {
   std::string file, function, html, json;
+  bool trusted = false, verify = false;
   std::vector<std::string> sections;
 };
 
@@ -123,7 +126,7 @@ void writeFile(const std::string& path, const std::string& text) {
 }
 
 int show(const ShowOptions& options) {
-  const cresset::cli::Inspection inspection = cresset::cli::inspect(options.file);
+  const cresset::cli::Inspection inspection = cresset::cli::inspect(options.file, options.trusted, options.verify);
   if (!options.html.empty()) writeFile(options.html, toHtml(inspection));
   if (!options.json.empty()) writeFile(options.json, toJson(inspection));
   if (!options.html.empty() || !options.json.empty()) return 0;
@@ -135,6 +138,8 @@ int show(const ShowOptions& options) {
   return 0;
 }
 
+constexpr const char* kVerifyHelp = "compare the checksums of all tensors too, before anything else";
+
 constexpr const char* kRunHelp = R"(
 Arguments are given in the method's order, or as name=VALUE. A value is
   3, 2.5, True, None, [1, 2], {'a': 1}, (1, 'x')   a literal, or any expression of the script language
@@ -142,9 +147,11 @@ Arguments are given in the method's order, or as name=VALUE. A value is
   @x.npy                                           a NumPy array
   @x.pt                                            what torch.save wrote: a tensor, list, dict, …
   @x.wav                                           a sound: float32, shape [frames] or [channels, frames]
+  @x.wav:rate                                      its sampling rate, an int
+Words that begin with a dash and are no numbers go behind `--`.
 Examples:
   cresset run model.pt @input.npy
-  cresset run vad.jit --method audio_forward @speech.wav sr=16000 --save probabilities.npy
+  cresset run vad.jit --method audio_forward @speech.wav sr=@speech.wav:rate --save probabilities.npy
   cresset run model.pt 'torch.ones([1, 3, 8, 8])' --repeat 100 --time)";
 
 constexpr const char* kShowHelp = R"(
@@ -154,13 +161,24 @@ SECTIONS, any of
   files       what the archive is made of           source      functions in the file that their author wrote
   code        functions as the archive has them     ir          their graphs
   inlined     their graphs, calls inlined           bytecode    the instructions that run
-Without any: overview and modules; of one --function, source and ir. Nothing of the archive runs.
+Without any: overview and modules; of one --function, source and ir. Nothing of the archive runs, unless it is --trusted
+and its objects restore themselves.
 Examples:
   cresset show model.pt                             what it is
   cresset show model.pt parameters files            what is large in it
   cresset show model.pt -f forward inlined          one function
   cresset show model.pt --html model.html           all of it, to look around in
   cresset show model.pt --json -                    all of it, for other programs)";
+
+/// CLI11 takes a word in brackets for a list, and splits it at commas. A blank in front of it prevents that.
+void shield(std::string& word) {
+  const size_t begin = word.find_first_not_of(' ');
+  if (begin != std::string::npos && word[begin] == '[') word.insert(0, 1, ' ');
+}
+void unshield(std::string& word) {
+  const size_t begin = word.find_first_not_of(' ');
+  if (begin != std::string::npos && begin > 0 && word[begin] == '[') word.erase(0, 1);
+}
 
 }  // namespace
 
@@ -178,13 +196,22 @@ int main(int argc, char** argv) {
   run->add_option("--device", options.device, "move the archive's tensors there while loading");
   run->add_option("--repeat", options.repeat, "call so many times")->check(CLI::PositiveNumber);
   run->add_flag("--time", options.time, "tell how long loading and calls took");
-  run->add_flag("--trusted", options.trusted, "let the archive call any operator, those that touch files too");
+  run->add_flag(
+      "--trusted", options.trusted,
+      "let the archive call any operator, those that touch files too, and restore its "
+      "objects by code of its own");
   run->add_option("--allow-op", options.allow_ops, "let it call this one: NAMESPACE::NAME, or NAMESPACE::*")
       ->expected(1)
       ->take_all();
-  run->add_option("--limit-seconds", options.limit_seconds, "end a call that runs longer")->check(CLI::PositiveNumber);
+  run->add_option("--limit-seconds", options.limit_seconds, "end a call that runs longer; more than 0")
+      ->check([](const std::string& text) {
+        double seconds = 0;
+        const bool number = CLI::detail::lexical_cast(text, seconds);
+        return number && seconds > 0 ? std::string() : "'" + text + "' is no number of seconds above 0";
+      });
   run->add_option("--limit-memory", options.limit_memory, "end a call that takes more bytes; 512MB, 2GiB")
       ->transform(CLI::AsSizeValue(false));
+  run->add_flag("--verify", options.verify, kVerifyHelp);
   ShowOptions shown;
   CLI::App* show_command = app.add_subcommand("show", "Tells what is in an archive");
   show_command->footer(kShowHelp);
@@ -193,9 +220,23 @@ int main(int argc, char** argv) {
       ->check(CLI::IsMember(
           {"overview", "modules", "parameters", "types", "files", "source", "code", "ir", "inlined", "bytecode"}));
   show_command->add_option("-f,--function", shown.function, "only functions whose qualified name ends so");
+  show_command->add_flag("--trusted", shown.trusted, "let objects restore themselves by code of the archive");
+  show_command->add_flag("--verify", shown.verify, kVerifyHelp);
   show_command->add_option("--html", shown.html, "write one page that shows everything; - is standard output");
   show_command->add_option("--json", shown.json, "write everything as JSON; - is standard output");
-  CLI11_PARSE(app, argc, argv);
+  const std::vector<std::string> commands{"run", "show"};
+  if (argc > 1 && argv[1][0] != '-' && std::find(commands.begin(), commands.end(), argv[1]) == commands.end()) {
+    std::cerr << "cresset: there is no command '" << argv[1] << "'" << cresset::didYouMean(argv[1], commands)
+              << "\nThe commands are run and show: `cresset run FILE ARGS`, `cresset show FILE`.\n";
+    return 2;
+  }
+  std::vector<std::string> shielded(argv, argv + argc);
+  for (std::string& word : shielded) shield(word);
+  std::vector<const char*> arguments;
+  for (const std::string& word : shielded) arguments.push_back(word.c_str());
+  CLI11_PARSE(app, argc, arguments.data());
+  for (std::string* word : {&options.file, &options.output, &shown.file, &shown.html, &shown.json}) unshield(*word);
+  for (std::string& word : options.words) unshield(word);
   try {
     if (show_command->parsed()) return show(shown);
     return runMethod(options);

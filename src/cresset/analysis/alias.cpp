@@ -66,6 +66,23 @@ void AliasDb::addFresh(Variable to, const c10::TypePtr& type, const std::string&
   }
 }
 
+void AliasDb::addFreshInside(Variable holder, const c10::TypePtr& type, Variable reached, const std::string& site) {
+  if (auto optional = type->cast<c10::OptionalType>())
+    return addFreshInside(holder, optional->getElementType(), reached, site);
+  if (!type->cast<c10::ListType>() && !type->cast<c10::DictType>() && !type->cast<c10::TupleType>()) return;
+  Field field = 0;
+  for (const c10::TypePtr& inner : type->containedTypes()) {
+    const Variable held = inner->kind() == c10::TypeKind::TensorType ? PointsTo::kNone : memory_.newVariable(inner);
+    if (held != PointsTo::kNone) {
+      addFresh(held, inner, site + "[]");
+      memory_.addStoreAnywhere(held, reached);
+      memory_.addStore(holder, field, held);
+      addFreshInside(held, inner, reached, site + "[]");
+    }
+    ++field;
+  }
+}
+
 Field AliasDb::attributeSlot(const Node* node) {
   const auto type = node->input(0)->type()->cast<c10::ClassType>();
   const auto slot = type ? type->findAttributeSlot(node->s(attr::name)) : std::nullopt;
@@ -215,6 +232,7 @@ void AliasDb::analyzeRow(Node* node, const Operator& op) {
     }
     giveFresh(output);
     memory_.addStoreAnywhere(variable, reach());
+    addFreshInside(variable, output->type(), reach(), output->debugName());
   }
 }
 
@@ -301,6 +319,14 @@ bool AliasDb::mayContainAlias(std::span<Value* const> a, std::span<Value* const>
   for (const Value* value : a) addReached(first, value);
   for (const Value* value : b) addReached(second, value);
   return memory_.overlap(first, second);
+}
+
+bool AliasDb::mayBe(const Value* value, const Value* made) {
+  const std::vector<Location> own = memory_.locations(variableOf(made));
+  const std::vector<Location>& others = memory_.locations(variableOf(value));
+  return std::any_of(own.begin(), own.end(), [&](Location location) {
+    return std::binary_search(others.begin(), others.end(), location);
+  });
 }
 
 bool AliasDb::mayAliasWorld(const Value* value) {

@@ -43,6 +43,9 @@ class AliasDb {
   bool mayAlias(std::span<Value* const> a, std::span<Value* const> b);
   bool mayContainAlias(const Value* a, const Value* b);
   bool mayContainAlias(std::span<Value* const> a, std::span<Value* const> b);
+  /// Whether `value` may be the very memory that the node of `made` makes, as far as the graph shows: not by a way
+  /// through what is outside of it, on which mayAlias has to suspect everything.
+  bool mayBe(const Value* value, const Value* made);
   /// Whether the value may be memory that somebody outside of the graph holds too.
   bool mayAliasWorld(const Value* value);
   /// Whether the value, or something reached from it, may be returned or kept by somebody outside of the graph.
@@ -106,6 +109,9 @@ class AliasDb {
   void giveFresh(Value* value);
   /// A location of each of the type's classes, which `site` is the name of.
   void addFresh(Variable to, const c10::TypePtr& type, const std::string& site);
+  /// Containers that a row makes inside of the container that it gives: the tuples of `d.items()`, the inner lists of
+  /// `x.tolist()`. What they hold was reached from the row's arguments.
+  void addFreshInside(Variable holder, const c10::TypePtr& type, Variable reached, const std::string& site);
   /// Lets `to` be the arguments that share an alias set with `info`, or the elements of lists that do. False if none
   /// does.
   bool shareWithArguments(const Node* node, const Operator& op, const c10::AliasInfo& info, Variable to);

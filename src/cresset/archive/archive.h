@@ -16,6 +16,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "cresset/ops/policy.h"
 #include "cresset/program/program.h"
 
 namespace cresset {
@@ -29,20 +30,25 @@ struct LoadOptions {
   std::unordered_map<std::string, std::string>* extra_files = nullptr;
   /// Whether errors in the archive's code point into the files that it was written in, as its debug records say.
   bool debug_files = true;
-  /// Whether to run the `__setstate__` that a scripted class of the archive may have: code of the archive, run once
-  /// everything is loaded. Off, such an archive is an error (docs/decisions/0002-setstate.md). Classes that are
-  /// registered from C++ restore their objects in any case: that is the user's own code.
-  bool run_setstate = false;
   /// Whether the archive comes from somebody whom you would let run code on this machine. If not, its code is refused
   /// operators that touch files or the process, trust their arguments' claims about memory, or come from other
-  /// libraries than PyTorch (docs/decisions/0003-untrusted-programs.md), when a method that calls one is compiled.
+  /// libraries than PyTorch (docs/decisions/0003-untrusted-programs.md), when a method that calls one is compiled. And
+  /// an archive whose scripted classes restore their objects by a `__setstate__` of their own is an error: that is code
+  /// of the archive, run once everything is loaded (docs/decisions/0002-setstate.md). Classes that are registered from
+  /// C++ restore their objects in any case: that is the user's own code.
   bool trusted = false;
   /// What an untrusted archive may use nevertheless: "aten::from_file", "torchvision::*", "torch.classes.mylib.Store".
   std::vector<std::string> allow_ops;
   /// Of each call of the archive's code from outside.
   Limits limits;
-  /// How much memory loading may take beside the mapped file; by default 4 times the file's size and 48 MiB.
+  /// How much memory loading may take beside the mapped file; by default 4 times the file's size and 48 MiB, and
+  /// anything if the archive is trusted.
   std::optional<size_t> memory_limit;
+  /// Whether to compare the checksums of all records first, those of tensors too, which reads the whole file. Without
+  /// it, tensors are mapped and not looked at.
+  bool verify = false;
+  /// Whose options messages name.
+  Door door = Door::Cpp;
 };
 
 /// The root object of an archive and the program that its code was declared in.

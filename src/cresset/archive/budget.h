@@ -9,6 +9,7 @@
 #include <limits>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace cresset {
 
@@ -25,7 +26,8 @@ struct ArchiveSite {
 
 class LoadBudget {
  public:
-  explicit LoadBudget(size_t limit) : limit_(limit) {}
+  /// `advice`: what the message of the error says in the end.
+  explicit LoadBudget(size_t limit, std::string advice = "") : limit_(limit), advice_(std::move(advice)) {}
 
   /// Throws ArchiveError if `bytes` more would exceed the limit.
   void charge(size_t bytes, const ArchiveSite& site, std::string_view what) {
@@ -53,6 +55,7 @@ class LoadBudget {
  private:
   [[noreturn]] void refuse(size_t bytes, const ArchiveSite& site, std::string_view what) const;
   size_t limit_, used_ = 0;
+  std::string advice_;
 };
 
 }  // namespace cresset

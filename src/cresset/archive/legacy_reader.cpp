@@ -241,10 +241,7 @@ class ModelReader {
     if (!setstate || setstate->getSchema().arguments().size() != 2)
       fail(json, "a module has a state and no method __setstate__ that takes it");
     if (!cx_.pending) {
-      fail(
-          json, "module '" + type.name()->qualifiedName() +
-                    "' restores itself by its own __setstate__, which is code of the archive; loading runs none "
-                    "unless LoadOptions::run_setstate allows it");
+      fail(json, "module '" + type.name()->qualifiedName() + "' restores itself" + setstateRefusal(cx_.door));
     }
     const TypePtr& wanted = setstate->getSchema().arguments()[1].type();
     states_.push_back({object, 0, noteType(json, integer(json, "getStateAttributeId", 0), wanted)});

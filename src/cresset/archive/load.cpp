@@ -116,8 +116,12 @@ void readExtraFiles(const ZipReader& zip, LoadBudget& budget, std::unordered_map
 }
 
 LoadedArchive loadFrom(std::shared_ptr<ArchiveBytes> bytes, const LoadOptions& options) {
-  LoadBudget budget(options.memory_limit.value_or(LoadBudget::defaultLimit(bytes->size())));
+  const size_t limit = options.trusted ? std::numeric_limits<size_t>::max() : LoadBudget::defaultLimit(bytes->size());
+  LoadBudget budget(
+      options.memory_limit.value_or(limit),
+      "If you trust where it comes from, load it with " + howToTrust(options.door));
   auto zip = std::make_shared<const ZipReader>(std::move(bytes), budget);
+  if (options.verify) zip->verify(budget);
   const bool model_json = zip->find("model.json");  // the layout of PyTorch 1.0 to 1.2
   if (!model_json && (!zip->find("constants.pkl") || !zip->find("data.pkl"))) failNotTorchScript(*zip);
 
@@ -126,7 +130,7 @@ LoadedArchive loadFrom(std::shared_ptr<ArchiveBytes> bytes, const LoadOptions& o
   bool swap_bytes = isBigEndian(*zip, budget);
   result.program = Program::make();
   ProgramRules rules{.policy = nullptr, .limits = options.limits};
-  if (!options.trusted) rules.policy = std::make_shared<const OperatorPolicy>(options.allow_ops);
+  if (!options.trusted) rules.policy = std::make_shared<const OperatorPolicy>(options.allow_ops, options.door);
   result.program->setRules(std::move(rules));
   if (options.limits.memory) countTensorMemory();
   auto importer =
@@ -135,7 +139,8 @@ LoadedArchive loadFrom(std::shared_ptr<ArchiveBytes> bytes, const LoadOptions& o
   TensorReader tensors(*zip, budget, options.device, swap_bytes);
   std::vector<PendingState> pending;
 
-  UnpickleContext context{*zip, budget, tensors, nullptr, nullptr, options.run_setstate ? &pending : nullptr};
+  UnpickleContext context{*zip, budget, tensors, nullptr, nullptr, options.trusted ? &pending : nullptr};
+  context.door = options.door;
   context.find_type = [&](const std::string& name, const ArchiveSite& site) {
     return asArchiveError(*zip, &site, [&] { return importer->resolveType(name, {}); });
   };

@@ -47,7 +47,11 @@ constexpr const char* kPickleModule = "torch.jit._pickle";
 
 void Pickler::fail(const std::string& what) const {
   std::string place;
-  for (const std::string& name : path_) place += (place.empty() ? "" : ".") + name;
+  constexpr size_t kShown = 6;  // of the names at either end
+  for (size_t i = 0; i < path_.size(); ++i) {
+    const bool skipped = i >= kShown && i + kShown < path_.size();
+    if (!skipped || i == kShown) place += (place.empty() ? "" : ".") + (skipped ? "…" : path_[i]);
+  }
   throw UserError((place.empty() ? "This value" : "The attribute '" + place + "'") + " can't be saved: " + what);
 }
 
@@ -57,7 +61,9 @@ void Pickler::push(const c10::IValue& value) {
   if (auto it = memo_.find(identity); it != memo_.end()) return out_.get(it->second);
   if (!open_.insert(identity).second) fail("it contains itself.");
   if (open_.size() > static_cast<size_t>(kMaxNesting))
-    fail("values nest more than " + std::to_string(kMaxNesting) + " levels deep in it.");
+    fail(
+        "values (modules, lists, …) nest more than " + std::to_string(kMaxNesting) +
+        " levels deep in it, which archives can't hold.");
   pushShared(value);
   open_.erase(identity);
   kept_.push_back(value);

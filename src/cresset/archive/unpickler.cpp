@@ -376,10 +376,7 @@ class ValueBuilder {
         c10::ivalue::Object::create(c10::StrongTypePtr(program->asCompilationUnit(), cls), cls->numAttributes());
     if (setstate) {
       if (!cx_.pending)
-        site(n).fail(
-            "class '" + cls->name()->qualifiedName() +
-            "' restores its objects by its own __setstate__, which is code of "
-            "the archive; loading runs none unless LoadOptions::run_setstate allows it");
+        site(n).fail("class '" + cls->name()->qualifiedName() + "' restores its objects" + setstateRefusal(cx_.door));
       const auto& arguments = setstate->getSchema().arguments();
       if (arguments.size() != 2)
         site(n).fail("__setstate__ of '" + cls->name()->qualifiedName() + "' does not take one state");
@@ -469,6 +466,13 @@ auto readPickle(const UnpickleContext& context, const std::string& prefix, const
 }
 
 }  // namespace
+
+std::string setstateRefusal(Door door) {
+  return " by its own __setstate__, which is code of the archive: loading runs none of that, unless you trust where "
+         "the "
+         "archive comes from and say so with " +
+         howToTrust(door);
+}
 
 c10::IValue unpickle(const UnpickleContext& context, const std::string& prefix, const c10::TypePtr& type) {
   return readPickle(context, prefix, [&](ValueBuilder builder, uint32_t root) { return builder.build(root, type); });

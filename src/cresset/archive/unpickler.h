@@ -16,6 +16,7 @@
 
 #include "cresset/archive/tensor_reader.h"
 #include "cresset/archive/zip_reader.h"
+#include "cresset/ops/policy.h"
 
 namespace cresset {
 
@@ -35,9 +36,13 @@ struct UnpickleContext {
   std::function<c10::TypePtr(const std::string& annotation, const ArchiveSite& site)> parse_type;
   /// Where objects with a scripted `__setstate__` go; null if the archive's code must not run.
   std::vector<PendingState>* pending = nullptr;
+  Door door = Door::Cpp;
   /// The tensors that a pickle of the older layout refers to by number; null in others.
   const std::vector<at::Tensor>* tensor_table = nullptr;
 };
+
+/// Why an archive is refused whose objects restore themselves: what follows "class 'C' restores its objects".
+std::string setstateRefusal(Door door);
 
 /// The value of record `prefix`.pkl, whose tensors are records under `prefix`/. `type` is what it must be (null: any).
 /// Throws ArchiveError.

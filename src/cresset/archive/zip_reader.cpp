@@ -244,4 +244,11 @@ Record ZipReader::read(const ZipEntry& entry, LoadBudget& budget) const {
   return Record(bytes, {}, offset);
 }
 
+void ZipReader::verify(LoadBudget& budget) const {
+  for (const ZipEntry& entry : entries_) {
+    read(entry, budget);
+    if (entry.compressed()) budget.release(entry.size);
+  }
+}
+
 }  // namespace cresset

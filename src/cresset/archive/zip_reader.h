@@ -67,6 +67,9 @@ class ZipReader {
   size_t dataOffset(const ZipEntry& entry) const;
   /// The record's bytes, inflated if need be, and their checksum compared. Inflated bytes are charged to `budget`.
   Record read(const ZipEntry& entry, LoadBudget& budget) const;
+  /// Compares the checksums of all records, of which reading compares only those that it reads whole: tensors are
+  /// mapped. Throws ArchiveError.
+  void verify(LoadBudget& budget) const;
   /// Inflates into `out`, which has entry.size bytes.
   void inflateTo(const ZipEntry& entry, void* out) const;
   ArchiveSite site(const ZipEntry& entry, size_t offset = static_cast<size_t>(-1)) const {

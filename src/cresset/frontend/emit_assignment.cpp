@@ -208,6 +208,14 @@ void FunctionEmitter::emitAugAssign(const AugAssign& stmt) {
   switch (target.kind()) {
     case TK_VAR: {
       Value* current = emitExpr(target);
+      const std::string name = Var(target.tree()).name();
+      if (!env_.find(name)) {
+        throw UserError(
+            "'" + name +
+                "' is assigned to, but has no value in this function: a script can't change names outside of it. Pass "
+                "it as an argument and return its new value, or make it an attribute of the module",
+            target.range());
+      }
       const auto [value, in_place] = augment(stmt.range(), stmt.op(), current, stmt.rhs());
       assignVariable(target.range(), Var(target.tree()).name(), simple(value), {});
       return;

@@ -1,6 +1,7 @@
 // Expressions: names, operators, calls. See emitter_impl.h.
 #include "cresset/frontend/emitter_impl.h"
 #include "cresset/frontend/exceptions.h"
+#include "cresset/support/suggest.h"
 
 namespace cresset {
 
@@ -159,7 +160,12 @@ SugaredValuePtr FunctionEmitter::findName(const SourceRange& range, const std::s
 
 SugaredValuePtr FunctionEmitter::emitName(const SourceRange& range, const std::string& name) {
   if (auto value = findName(range, name)) return value;
-  throw UserError("undefined value " + name, range);
+  std::vector<std::string> known = env_.names();
+  if (resolver_) {
+    const std::vector<std::string> others = resolver_->names();
+    known.insert(known.end(), others.begin(), others.end());
+  }
+  throw UserError("undefined value " + name + didYouMean(name, known), range);
 }
 
 Value* FunctionEmitter::emitNumber(const Const& number, bool negative) {

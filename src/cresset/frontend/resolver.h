@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "cresset/frontend/sugared_value.h"
 
@@ -20,6 +21,9 @@ class Resolver {
   }
   /// The type called `name` (dotted for attributes of names: "torch.Tensor"); null if unknown.
   virtual TypePtr resolveType(const std::string& name, const SourceRange& range) { return nullptr; }
+
+  /// The names that resolveValue knows, or some of them, for "did you mean".
+  virtual std::vector<std::string> names() { return {}; }
 
   /// Whether resolveType is asked before TorchScript's own types, as where the text's names are those of a live Python
   /// program, which may mean something else by `Device`.

@@ -13,7 +13,9 @@
 #include "cresset/frontend/special_forms.h"
 #include "cresset/frontend/value_attributes.h"
 #include "cresset/ir/constants.h"
+#include "cresset/ops/operator.h"
 #include "cresset/support/error.h"
+#include "cresset/support/suggest.h"
 
 namespace cresset {
 
@@ -125,6 +127,18 @@ std::string SimpleValue::kind() const {
 std::string SimpleValue::missingAttr(const std::string& name) const {
   const TypePtr& type = value_->type();
   std::string message = "'" + typeName(*type) + "' object has no attribute or method '" + name + "'.";
+  if (isTensor(*type) && name == "numpy") return message + " Scripts have no NumPy.";
+  std::vector<std::string> known;
+  if (auto cls = type->cast<c10::ClassType>()) {
+    known = namesOf(*cls);
+  } else {
+    const std::string prefix = "aten::";
+    for (const std::string& other : OperatorTable::get().similarNames(Symbol::aten(name))) {
+      if (isBuiltinMethod(Symbol::fromQualString(other), type)) known.push_back(other.substr(prefix.size()));
+    }
+  }
+  if (const std::string similar = similarName(name, known); !similar.empty())
+    return message + " Did you mean '" + similar + "'?";
   if (type->cast<c10::ClassType>()) message += " Did you forget to initialize an attribute in __init__()?";
   if (type->cast<c10::OptionalType>()) message += " It may be None: test it with `is not None` first.";
   return message;

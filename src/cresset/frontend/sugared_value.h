@@ -98,6 +98,9 @@ class SimpleValue : public SugaredValue {
   Value* value_;
 };
 
+/// The names of a class's attributes, methods, properties and constants, for "did you mean".
+std::vector<std::string> namesOf(const c10::ClassType& type);
+
 /// An operator by name, perhaps bound to a receiver: `torch.add`, `x.add`.
 class BuiltinFunction : public SugaredValue {
  public:

@@ -130,7 +130,45 @@ SugaredValuePtr enumField(
   return std::make_shared<SimpleValue>(cx.graph.insertNode(node)->output());
 }
 
+/// `x.__getitem__(i)` and `x.__len__()` of what has no methods of its own.
+class SpecialMethod : public SugaredValue {
+ public:
+  SpecialMethod(Value* self, bool item) : self_(self), item_(item) {}
+  std::string kind() const override { return "method"; }
+  SugaredValuePtr call(
+      const SourceRange& range, EmitContext& cx, const std::vector<NamedValue>& args,
+      const std::vector<NamedValue>& kwargs, size_t) override {
+    SimpleValue self(self_);
+    if (!kwargs.empty() || args.size() != (item_ ? 1 : 0)) {
+      throw UserError(item_ ? "__getitem__() takes one argument, the index" : "__len__() takes no arguments", range);
+    }
+    if (!item_) return std::make_shared<SimpleValue>(self.len(range, cx));
+    Value* index = args[0].get(cx.graph);
+    if (!self_->type()->isSubtypeOf(*c10::TensorType::get()) || index->type()->kind() == c10::TypeKind::IntType)
+      return self.getItem(range, cx, index);
+    throw UserError("__getitem__() of a Tensor takes an int here; write x[…] for other indices", range);
+  }
+
+ private:
+  Value* self_;
+  bool item_;
+};
+
+bool hasItems(const c10::Type& type) {
+  return type.isSubtypeOf(*c10::TensorType::get()) || type.castRaw<c10::ListType>() || type.castRaw<c10::DictType>() ||
+         type.castRaw<c10::StringType>() || type.castRaw<c10::TupleType>();
+}
+
 }  // namespace
+
+std::vector<std::string> namesOf(const c10::ClassType& type) {
+  std::vector<std::string> names;
+  for (size_t i = 0; i < type.numAttributes(); ++i) names.push_back(type.getAttributeName(i));
+  for (size_t i = 0; i < type.numConstants(); ++i) names.push_back(type.getConstantName(i));
+  for (const auto* method : type.methods()) names.push_back(method->name());
+  for (const auto& property : type.properties()) names.push_back(property.name);
+  return names;
+}
 
 SugaredValuePtr attributeOfValue(const SourceRange& range, EmitContext& cx, Value* value, const std::string& name) {
   const TypePtr& type = value->type();
@@ -153,6 +191,8 @@ SugaredValuePtr attributeOfValue(const SourceRange& range, EmitContext& cx, Valu
   }
   const Symbol method = Symbol::aten(name);
   if (takesReceiver(method, type)) return std::make_shared<BuiltinFunction>(method, NamedValue(value, range, "self"));
+  const bool item = name == "__getitem__";
+  if ((item || name == "__len__") && hasItems(*type)) return std::make_shared<SpecialMethod>(value, item);
   return nullptr;
 }
 

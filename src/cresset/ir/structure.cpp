@@ -369,9 +369,48 @@ void checkIsinstance(const Node& n) {
     complain("prim::isinstance needs types");
 }
 
+/// The types that a value of the type may have: the members of a Union, what is optional and None.
+std::vector<TypePtr> membersOf(const TypePtr& type) {
+  if (auto optional = type->cast<c10::OptionalType>()) {
+    std::vector<TypePtr> members = membersOf(optional->getElementType());
+    members.push_back(c10::NoneType::get());
+    return members;
+  }
+  if (auto all = type->cast<c10::UnionType>()) return {all->containedTypes().begin(), all->containedTypes().end()};
+  return {type};
+}
+
+/// Whether some value may be of both types, as far as types can tell.
+bool mayMeet(const TypePtr& a, const TypePtr& b) {
+  if (a->isSubtypeOf(*b) || b->isSubtypeOf(*a)) return true;
+  const auto first = membersOf(a), second = membersOf(b);
+  if (first.size() > 1 || second.size() > 1) {
+    return std::any_of(first.begin(), first.end(), [&](const TypePtr& x) {
+      return std::any_of(second.begin(), second.end(), [&](const TypePtr& y) { return mayMeet(x, y); });
+    });
+  }
+  if (a->kind() != b->kind()) return a->hasFreeVariables() || b->hasFreeVariables();
+  switch (a->kind()) {
+    case TypeKind::ListType:
+    case TypeKind::DictType:
+    case TypeKind::TupleType:
+    case TypeKind::FutureType: {
+      const auto of_a = a->containedTypes(), of_b = b->containedTypes();
+      return std::equal(of_a.begin(), of_a.end(), of_b.begin(), of_b.end(), mayMeet);
+    }
+    case TypeKind::ClassType:
+    case TypeKind::EnumType:
+      return false;  // two names
+    default:
+      return true;  // tensors of which different things are known, interfaces
+  }
+}
+
 void checkUncheckedCast(const Node& n) {
   expectInputs(n, 1);
   expectOutputs(n, 1);
+  const TypePtr &from = n.inputs()[0]->type(), &to = n.outputs()[0]->type();
+  if (!mayMeet(from, to)) complain("a value of type " + from->repr_str() + " can never be of type " + to->repr_str());
 }
 
 void checkUninitialized(const Node& n) {

@@ -34,9 +34,12 @@ std::string describeValue(const IValue& value) {
 void checkAndNormalizeInputs(const c10::FunctionSchema& schema, std::vector<IValue>& inputs, const Kwargs& kwargs) {
   const auto& arguments = schema.arguments();
   if (inputs.size() > arguments.size() && !schema.is_vararg()) {
+    // People don't count the object of a method.
+    const size_t self = !arguments.empty() && arguments[0].name() == "self" && inputs[0].isObject() ? 1 : 0;
     throw UserError(
-        schema.name() + "() expected at most " + std::to_string(arguments.size()) + " argument(s) but received " +
-        std::to_string(inputs.size()) + " argument(s). Declaration: " + describe(schema));
+        schema.name() + "() expected at most " + std::to_string(arguments.size() - self) +
+        " argument(s) but received " + std::to_string(inputs.size() - self) +
+        " argument(s). Declaration: " + describe(schema));
   }
   size_t positional = std::min(inputs.size(), arguments.size());
   for (size_t i = 0; i < positional; ++i) {
@@ -77,8 +80,8 @@ void checkAndNormalizeInputs(const c10::FunctionSchema& schema, std::vector<IVal
     for (const auto& [name, value] : kwargs) {
       if (!schema.argumentIndexWithName(name)) {
         throw UserError(
-            "Unknown keyword argument '" + name + "' for operator '" + schema.name() +
-            "'. Schema: " + describe(schema));
+            "Unknown keyword argument '" + name + "' for operator '" + schema.name() + "'" +
+            similarArgument(schema, name) + ". Schema: " + describe(schema));
       }
     }
   }

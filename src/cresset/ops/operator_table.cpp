@@ -23,6 +23,7 @@
 #include "cresset/ops/operator.h"
 #include "cresset/ops/rows.h"
 #include "cresset/support/error.h"
+#include "cresset/support/suggest.h"
 
 namespace cresset {
 
@@ -30,23 +31,6 @@ namespace {
 
 std::string_view nameOfSchema(std::string_view schema) {
   return schema.substr(0, schema.find_first_of(".("));
-}
-
-/// Levenshtein distance, given up (as `limit + 1`) once it must exceed `limit`.
-size_t editDistance(std::string_view a, std::string_view b, size_t limit) {
-  if (std::max(a.size(), b.size()) - std::min(a.size(), b.size()) > limit) return limit + 1;
-  std::vector<size_t> row(b.size() + 1);
-  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
-  for (size_t i = 0; i < a.size(); ++i) {
-    size_t diagonal = row[0], best = row[0] = i + 1;
-    for (size_t j = 0; j < b.size(); ++j) {
-      size_t cost = std::min({row[j] + 1, row[j + 1] + 1, diagonal + (a[i] != b[j])});
-      diagonal = std::exchange(row[j + 1], cost);
-      best = std::min(best, cost);
-    }
-    if (best > limit) return limit + 1;
-  }
-  return std::min(row[b.size()], limit + 1);
 }
 
 }  // namespace

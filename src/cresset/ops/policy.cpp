@@ -164,7 +164,32 @@ std::string_view reasonOf(Restriction restriction) {
   return "";
 }
 
-OperatorPolicy::OperatorPolicy(std::vector<std::string> allowed) : allowed_(std::move(allowed)) {
+std::string howToTrust(Door door) {
+  switch (door) {
+    case Door::Cpp:
+      return "LoadOptions{.trusted = true}";
+    case Door::Python:
+      return "trusted=True";
+    case Door::Command:
+      return "--trusted";
+  }
+  return "";
+}
+
+std::string howToAllow(Door door, string_view name) {
+  switch (door) {
+    case Door::Cpp:
+      return "LoadOptions{.allow_ops = {\"" + std::string(name) + "\"}}";
+    case Door::Python:
+      return "allow_ops=['" + std::string(name) + "']";
+    case Door::Command:
+      return "--allow-op " + std::string(name);
+  }
+  return "";
+}
+
+OperatorPolicy::OperatorPolicy(std::vector<std::string> allowed, Door door)
+    : allowed_(std::move(allowed)), door_(door) {
   for (const std::string& pattern : allowed_) {
     const size_t star = pattern.find('*');
     const bool is_name =
@@ -193,10 +218,8 @@ void OperatorPolicy::checkBlock(Block& block) const {
       const std::string name = node->kind().toQualString();
       throw UserError(
           "This program was loaded as untrusted, and may not call " + op->fullName() + ": " +
-              std::string(reasonOf(op->restriction())) +
-              ". If you trust where it comes from, load it with trusted=True, "
-              "or allow this operator with allow_ops=['" +
-              name + "'].",
+              std::string(reasonOf(op->restriction())) + ". If you trust where it comes from, load it with " +
+              howToTrust(door_) + ", or allow this operator with " + howToAllow(door_, name) + ".",
           node->sourceRange());
     }
     for (Block* inner : node->blocks()) checkBlock(*inner);
@@ -220,9 +243,8 @@ void OperatorPolicy::checkClass(string_view qualified_name, const SourceRange& r
   throw UserError(
       "This archive was loaded as untrusted, and may not use the C++ class " + std::string(qualified_name) +
           ": it is not one of PyTorch's own, so nothing is known of it. If you trust where the archive comes from, "
-          "load "
-          "it with trusted=True, or allow this class with allow_ops=['" +
-          std::string(qualified_name) + "'].",
+          "load it with " +
+          howToTrust(door_) + ", or allow this class with " + howToAllow(door_, qualified_name) + ".",
       range);
 }
 

@@ -16,6 +16,12 @@
 
 namespace cresset {
 
+/// By which way a program was loaded: messages name the options of that way.
+enum class Door : uint8_t { Cpp, Python, Command };
+/// What says there that the program is trusted, and that an operator or class is allowed.
+std::string howToTrust(Door door);
+std::string howToAllow(Door door, std::string_view name);
+
 /// The restriction of an operator of the dispatcher.
 Restriction restrictionOf(const c10::FunctionSchema& schema);
 /// "it reads or writes files", for messages; "" for None.
@@ -25,7 +31,7 @@ class OperatorPolicy {
  public:
   /// `allowed` are names of operators ("aten::from_file", all overloads, or one: "aten::set_.source_Storage") and of
   /// C++ classes ("torch.classes.mylib.Store"); a `*` at the end stands for any rest. Throws UserError on other text.
-  explicit OperatorPolicy(std::vector<std::string> allowed);
+  explicit OperatorPolicy(std::vector<std::string> allowed, Door door = Door::Cpp);
 
   bool allows(const Operator& op) const;
   /// Throws UserError that points to the first node that calls a refused operator, in forked graphs too.
@@ -37,6 +43,7 @@ class OperatorPolicy {
   bool isNamed(std::string_view name) const;
   void checkBlock(Block& block) const;
   std::vector<std::string> allowed_;
+  Door door_;
 };
 
 }  // namespace cresset

@@ -10,12 +10,14 @@
 
 #include <algorithm>
 #include <sstream>
+#include <unordered_map>
 
 #include "cresset/ir/constants.h"
 #include "cresset/ops/composites.h"
 #include "cresset/ops/implicit_conversions.h"
 #include "cresset/ops/operator.h"
 #include "cresset/support/error.h"
+#include "cresset/support/suggest.h"
 
 namespace cresset {
 
@@ -54,6 +56,11 @@ struct Plan {
   std::vector<TypePtr> return_types;
 };
 
+bool isObject(const c10::Argument& argument) {
+  const auto kind = argument.type()->kind();
+  return argument.name() == "self" && (kind == c10::TypeKind::ClassType || kind == c10::TypeKind::InterfaceType);
+}
+
 /// Plans one schema. A failed one appends its reason to `*why`, if there is one.
 class Planner {
  public:
@@ -78,7 +85,12 @@ class Planner {
   bool matchArgument(const c10::Argument& arg, const NamedValue& actual, Slot& slot);
   bool takesVarargs(size_t index) const;
   const NamedValue* findKeyword(const c10::Argument& arg, const std::vector<NamedValue>& kwargs, size_t& index) const;
+  /// Of keyword arguments, so that many of them in another order than the schema's take no quadratic time.
+  std::unordered_map<std::string_view, size_t> keyword_index_;
+  static constexpr size_t kManyKeywords = 16;
   bool fillReturns(Plan& plan);
+  /// A keyword argument that the schema lacks, if its name is like one that it has.
+  std::string misspelled(const std::vector<NamedValue>& kwargs) const;
   std::string mismatch(const c10::Argument& arg, const TypePtr& found, const std::string& reason) const;
 
   const c10::FunctionSchema& schema_;
@@ -86,6 +98,15 @@ class Planner {
   bool allow_conversions_;
   c10::TypeEnv type_env_;
 };
+
+std::string Planner::misspelled(const std::vector<NamedValue>& kwargs) const {
+  for (const NamedValue& kwarg : kwargs) {
+    if (schema_.argumentIndexWithName(kwarg.name)) continue;
+    const std::string similar = similarArgument(schema_, kwarg.name);
+    if (!similar.empty()) return " Keyword argument " + kwarg.name + " unknown" + similar;
+  }
+  return "";
+}
 
 std::string Planner::mismatch(const c10::Argument& arg, const TypePtr& found, const std::string& reason) const {
   std::string message = arg.formatTypeMismatchMsg(found->repr_str());
@@ -159,6 +180,13 @@ const NamedValue* Planner::findKeyword(
     const c10::Argument& arg, const std::vector<NamedValue>& kwargs, size_t& index) const {
   // Python calls the first argument of functions `input` where the schema calls it `self`.
   bool is_self = arg.name() == "self" && schema_.name().starts_with("aten::");
+  if (kwargs.size() > kManyKeywords) {
+    auto found = keyword_index_.find(arg.name());
+    if (found == keyword_index_.end() && is_self) found = keyword_index_.find("input");
+    if (found == keyword_index_.end()) return nullptr;
+    index = found->second;
+    return &kwargs[index];
+  }
   for (index = 0; index < kwargs.size(); ++index) {
     if (kwargs[index].name == arg.name() || (is_self && kwargs[index].name == "input")) return &kwargs[index];
   }
@@ -179,6 +207,9 @@ bool Planner::run(
     const std::vector<NamedValue>& args, const std::vector<NamedValue>& kwargs, const NamedValue* self, Plan& plan) {
   const auto& arguments = schema_.arguments();
   std::vector<bool> used_keywords(kwargs.size(), false);
+  if (kwargs.size() > kManyKeywords) {
+    for (size_t i = 0; i < kwargs.size(); ++i) keyword_index_.emplace(kwargs[i].name, i);
+  }
   size_t used = 0;
   size_t self_index = 0;
   if (self) {
@@ -217,7 +248,7 @@ bool Planner::run(
       // A default of None or 0 fits by construction, but a default that decides a type variable must be matched.
       if (arg.type()->hasFreeVariables()) c10::matchTypeVariables(arg.type(), arg.default_value()->type(), type_env_);
     } else {
-      return refuse("Argument ", arg.name(), " not provided.\n");
+      return refuse("Argument ", arg.name(), " not provided.", why_ ? misspelled(kwargs) : "", "\n");
     }
   }
   if (self) return refuse("Provided self argument not used in schema.\n");
@@ -225,12 +256,19 @@ bool Planner::run(
     for (; used < args.size(); ++used) plan.rest.push_back(&args[used]);
   }
   if (used < args.size()) {
-    return refuse("Expected at most ", used, " arguments but found ", args.size(), " positional arguments.\n");
+    // People don't count the object of a method.
+    const size_t receiver = !arguments.empty() && isObject(arguments[0]) ? 1 : 0;
+    return refuse(
+        "Expected at most ", used - receiver, " arguments but found ", args.size() - receiver,
+        " positional arguments.\n");
   }
   for (size_t i = 0; i < kwargs.size(); ++i) {
     if (used_keywords[i]) continue;
-    bool known = schema_.argumentIndexWithName(kwargs[i].name).has_value();
-    return refuse("Keyword argument ", kwargs[i].name, known ? " specified twice.\n" : " unknown.\n");
+    if (!why_) return false;
+    if (schema_.argumentIndexWithName(kwargs[i].name))
+      return refuse("Keyword argument ", kwargs[i].name, " specified twice.\n");
+    const std::string similar = similarArgument(schema_, kwargs[i].name);
+    return refuse("Keyword argument ", kwargs[i].name, " unknown", similar.empty() ? "." : similar, "\n");
   }
   return fillReturns(plan);
 }
@@ -320,6 +358,27 @@ bool choose(
   return false;
 }
 
+/// Says so if what an element is put into was made as `[]` or `{}`, without a word about its type.
+std::string emptyContainerHint(const std::vector<NamedValue>& args, const NamedValue* receiver) {
+  const NamedValue* container = receiver ? receiver : args.empty() ? nullptr : &args[0];
+  if (!container || !container->value) return "";
+  const Node* maker = container->value->node();
+  const bool list = maker->kind() == prim::ListConstruct || maker->kind() == prim::EmptyListLiteral;
+  if ((!list && maker->kind() != prim::DictConstruct) || !maker->inputs().empty()) return "";
+  const std::string type = container->type()->repr_str();
+  if (type != "List[Tensor]" && type != "Dict[str, Tensor]") return "";
+  const size_t first = receiver ? 0 : 1;
+  std::string wanted = list ? "List[T]" : "Dict[K, V]";
+  if (list && args.size() > first) wanted = "List[" + args.back().type()->annotation_str() + "]";
+  if (!list && args.size() == first + 2) {
+    wanted = "Dict[" + args[first].type()->annotation_str() + ", " + args[first + 1].type()->annotation_str() + "]";
+  }
+  const std::string name = container->value->hasDebugName() ? container->value->debugName() : "xs";
+  return std::string("An empty ") + (list ? "list" : "dict") + " is a " + type +
+         " unless it is annotated where it is made: " + name.substr(0, name.find('.')) + ": " + wanted + " = " +
+         (list ? "[]" : "{}") + "\n";
+}
+
 std::string indented(const std::string& text) {
   std::string result;
   std::istringstream lines(text);
@@ -380,6 +439,12 @@ MatchedSchema matchSchema(
   throw UserError(why, range);
 }
 
+std::string similarArgument(const c10::FunctionSchema& schema, std::string_view name) {
+  std::vector<std::string> names;
+  for (const c10::Argument& argument : schema.arguments()) names.push_back(argument.name());
+  return didYouMean(name, names);
+}
+
 bool isBuiltin(Symbol name) {
   return !OperatorTable::get().overloads(name).empty() || !compositesOf(name).empty();
 }
@@ -415,6 +480,7 @@ Value* insertOp(
     if (candidates == 0) throwUnknown(name, range);
     std::string why;
     choose(name, args, kwargs, receiver, &why, true, choice);
+    why += emptyContainerHint(args, receiver);
     if (candidates == 1) throw UserError(why, range);
     throw UserError(
         "Arguments for call are not valid.\nThe following variants are available:\n" + indented(why) +

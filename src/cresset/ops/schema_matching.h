@@ -50,6 +50,9 @@ MatchedSchema matchSchema(
     const c10::FunctionSchema& schema, Graph& graph, const SourceRange& range, const std::vector<NamedValue>& args,
     const std::vector<NamedValue>& kwargs, const std::optional<NamedValue>& self = std::nullopt);
 
+/// "; did you mean 'dim'?" if the schema has an argument whose name is like `name`; or "".
+std::string similarArgument(const c10::FunctionSchema& schema, std::string_view name);
+
 /// Whether `name` is a builtin at all, so that a caller may fall back to something else.
 bool isBuiltin(Symbol name);
 /// Whether some overload of `name` takes a receiver of type `self`, so that `x.name(…)` may be tried.

@@ -173,8 +173,8 @@ struct Keywords {
     std::string name = py::cast<std::string>(py::handle(keywords.name(i)));
     if (!signature.schema->argumentIndexWithName(name)) {
       throw UserError(
-          "Unknown keyword argument '" + name + "' for operator '" + signature.schema->name() +
-          "'. Schema: " + describe(*signature.schema));
+          "Unknown keyword argument '" + name + "' for operator '" + signature.schema->name() + "'" +
+          similarArgument(*signature.schema, name) + ". Schema: " + describe(*signature.schema));
     }
   }
   for (size_t i = 0; i < keywords.size(); ++i) {
@@ -200,16 +200,16 @@ void bindArguments(
   const size_t count = signature.parameters.size();
   if (bound_self + nargs + keywords.size() > count) {
     throw UserError(
-        signature.schema->name() + "() expected at most " + std::to_string(count) + " argument(s) but received " +
-        std::to_string(bound_self + nargs + keywords.size()) +
+        signature.schema->name() + "() expected at most " + std::to_string(count - bound_self) +
+        " argument(s) but received " + std::to_string(nargs + keywords.size()) +
         " argument(s). Declaration: " + describe(*signature.schema));
   }
   for (size_t i = 0; i < nargs; ++i) {
     size_t index = bound_self + i;
     if (signature.parameters[index].keyword_only) {
       throw UserError(
-          signature.schema->name() + "() takes " + std::to_string(index) + " positional argument(s) but " +
-          std::to_string(bound_self + nargs) + " was/were given.  Declaration: " + describe(*signature.schema));
+          signature.schema->name() + "() takes " + std::to_string(index - bound_self) + " positional argument(s) but " +
+          std::to_string(nargs) + " was/were given.  Declaration: " + describe(*signature.schema));
     }
     pushArgument(stack, signature, index, args[i]);
   }

@@ -1,10 +1,12 @@
 // C++ exceptions to Python's.
 //
-//   UserError      cresset.UserError, or cresset.CompileError if it points into a program; both are RuntimeErrors
+//   UserError      cresset.UserError, or cresset.CompileError if it points into a program
 //   ArchiveError   cresset.ArchiveError
-//   ScriptError    cresset.Error if the script named a Python class (and then an instance of that class too, if it is a
-//                  builtin one); RuntimeError if an operator threw
+//   ScriptError    cresset.ScriptError if the script named a Python class (and then an instance of that class too, if
+//   it
+//                  is a builtin one); RuntimeError if an operator threw
 //   anything else  what torch makes of it
+// Cresset's own are cresset.Errors, which are RuntimeErrors.
 // The classes are Python's (cresset/_errors.py), so that this file only fetches and fills them.
 #include "cresset/python/common.h"
 

@@ -1,6 +1,7 @@
 // Graphs as Python reads them. What changes them is in graph_editing.cpp.
 #include <pybind11/stl.h>
 
+#include "cresset/analysis/alias.h"
 #include "cresset/ir/constants.h"
 #include "cresset/ir/parser.h"
 #include "cresset/ir/printer.h"
@@ -150,6 +151,16 @@ void bindReading(ValueClass& value) {
 
 void bindReading(NodeClass& node) {
   node.def("kind", [](const NodeHandle& self) { return std::string(self->kind().toQualString()); })
+      .def(
+          "scopeName", [](const NodeHandle&) { return ""; },
+          "\"\": a trace of a module calls the methods of its submodules, so that no node is of another scope.")
+      .def(
+          "matches",
+          [](const NodeHandle& self, const std::string& schema) {
+            const Operator* op = isStructural(self->kind()) ? nullptr : operatorOf(*self.get());
+            return op && op->schema() == parseSchema(schema);
+          },
+          py::arg("schema"))
       .def("inputs", [](const NodeHandle& self) { return itemsOf<Value>(self.graph, self->inputs()); })
       .def("outputs", [](const NodeHandle& self) { return itemsOf<Value>(self.graph, self->outputs()); })
       .def("inputsSize", [](const NodeHandle& self) { return self->inputs().size(); })
@@ -259,7 +270,51 @@ void bindReading(BlockClass& block) {
   });
 }
 
+/// What may share memory in a graph. It holds the graph, and describes it as it was.
+struct AliasHandle {
+  std::shared_ptr<Graph> graph;
+  std::shared_ptr<AliasDb> aliases;
+
+  template <typename T>
+  T* own(const Handle<T>& part) const {
+    if (part.graph != graph) throw UserError("This is no part of the graph that the AliasDb was made of.");
+    return part.get();
+  }
+};
+
+void bindAliases(py::module_& module, GraphClass& graph) {
+  py::class_<AliasHandle>(
+      module, "AliasDb", py::module_local(), "What may share memory in a graph, and what is written.")
+      .def(
+          "may_contain_alias",
+          [](const AliasHandle& self, const ValueHandle& a, const ValueHandle& b) {
+            return self.aliases->mayContainAlias(self.own(a), self.own(b));
+          })
+      .def(
+          "has_writers",
+          [](const AliasHandle& self, const ValueHandle& value) { return self.aliases->hasWriters(self.own(value)); })
+      .def(
+          "move_after_topologically_valid",
+          [](const AliasHandle& self, const NodeHandle& node, const NodeHandle& place) {
+            return self.aliases->moveAfterTopologicallyValid(self.own(node), self.own(place));
+          })
+      .def(
+          "move_before_topologically_valid",
+          [](const AliasHandle& self, const NodeHandle& node, const NodeHandle& place) {
+            return self.aliases->moveBeforeTopologicallyValid(self.own(node), self.own(place));
+          })
+      .def("dump", [](const AliasHandle& self) { py::print(self.aliases->toString()); })
+      .def("__str__", [](const AliasHandle& self) { return self.aliases->toString(); });
+  const auto make = [](const GraphHandle& self) {
+    verify(*self.graph);  // what was edited by hand may be anything
+    return AliasHandle{self.graph, std::make_shared<AliasDb>(*self.graph)};
+  };
+  graph.def("alias_db", make);
+  graph.def("dump_alias_db", [make](const GraphHandle& self) { py::print(make(self).aliases->toString()); });
+}
+
 void bindReading(GraphClass& graph) {
+  graph.def(py::init([] { return GraphHandle{Graph::make()}; }), "An empty graph.");
   graph.def("nodes", [](const GraphHandle& self) { return itemsOf<Node>(self.graph, self->nodes()); })
       .def("inputs", [](const GraphHandle& self) { return itemsOf<Value>(self.graph, self->inputs()); })
       .def("outputs", [](const GraphHandle& self) { return itemsOf<Value>(self.graph, self->outputs()); })
@@ -388,6 +443,7 @@ void bindGraph(py::module_& module) {
   bindReading(node);
   bindReading(block);
   bindReading(graph);
+  bindAliases(module, graph);
   bindAttributes(node);
   bindEditing(module, value, node, block, graph);
   bindPasses(module);

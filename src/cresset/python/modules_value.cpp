@@ -8,6 +8,7 @@
 #include "cresset/frontend/calls.h"
 #include "cresset/python/modules_methods.h"
 #include "cresset/python/script.h"
+#include "cresset/support/suggest.h"
 
 namespace cresset::python {
 
@@ -83,7 +84,12 @@ std::string ModuleValue::missingAttr(const std::string& name) const {
   std::string message = "Module '" + info_.type->name()->name() + "' has no attribute '" + name + "' ";
   if (auto it = info_.failed.find(name); it != info_.failed.end()) return message + it->second;
   if (info_.ignored.contains(name)) return message + "(It is one of the __jit_ignored_attributes__ of the class.)";
-  return message;
+  std::vector<std::string> known = namesOf(*info_.type);
+  py::gil_scoped_acquire gil;
+  for (py::handle other : cresset::python::known("builtins", "dir")(info_.python_class))
+    known.push_back(py::cast<std::string>(other));
+  const std::string similar = similarName(name, known);
+  return similar.empty() ? message : message + "(did you mean '" + similar + "'?)";
 }
 
 SugaredValuePtr ModuleValue::findAttr(const SourceRange& range, EmitContext& cx, const std::string& name) {

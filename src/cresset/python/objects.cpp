@@ -125,6 +125,12 @@ py::object findMethod(const ObjectHandle& self, const std::string& name) {
   return makeMethod(self.object, *function);
 }
 
+py::list namesOfMethods(const ObjectHandle& self) {
+  py::list names;
+  for (auto* function : self.object->type()->methods()) names.append(function->name());
+  return names;
+}
+
 py::object readProperty(const ObjectHandle& self, const std::string& name) {
   auto property = self.object->type()->getProperty(name);
   auto* getter = property ? dynamic_cast<Function*>(property->getter) : nullptr;
@@ -199,12 +205,19 @@ void bindObjects(py::module_& module) {
       .def("getattr", getAttribute)
       .def("setattr", setAttribute)
       .def("method", findMethod)
+      .def("method_names", namesOfMethods)
+      // What programs reach for in torch.jit's `module._c`.
+      .def("_method_names", namesOfMethods)
+      .def("_type", [](const ObjectHandle& self) { return typeToPython(self.object->type()); })
       .def(
-          "method_names",
-          [](const ObjectHandle& self) {
-            py::list names;
-            for (auto* function : self.object->type()->methods()) names.append(function->name());
-            return names;
+          "_has_method", [](const ObjectHandle& self,
+                            const std::string& name) { return self.object->type()->findMethod(name) != nullptr; })
+      .def(
+          "_get_method",
+          [](const ObjectHandle& self, const std::string& name) {
+            py::object method = findMethod(self, name);
+            if (method.is_none()) throw py::attribute_error("Method '" + name + "' is not defined.");
+            return method;
           })
       .def(
           "has_property", [](const ObjectHandle& self,

@@ -41,6 +41,7 @@ struct Wanted {
   bool trusted;
   std::vector<std::string> allow_ops;
   Limits limits;
+  bool verify;
 };
 
 LoadOptions optionsOf(const Wanted& wanted, ExtraFiles& extra_files) {
@@ -48,9 +49,10 @@ LoadOptions optionsOf(const Wanted& wanted, ExtraFiles& extra_files) {
   options.device = deviceOf(wanted.device);
   options.extra_files = extra_files.contents();
   options.trusted = wanted.trusted;
-  options.run_setstate = wanted.trusted;
+  options.door = Door::Python;
   options.allow_ops = wanted.allow_ops;
   options.limits = wanted.limits;
+  options.verify = wanted.verify;
   return options;
 }
 
@@ -93,6 +95,10 @@ struct UnitHandle {
   CompilationUnit unit;
 };
 
+py::object orNone(const TypePtr& type) {
+  return type ? typeToPython(type) : py::object(py::none());
+}
+
 }  // namespace
 
 void bindProgram(py::module_& module) {
@@ -110,6 +116,18 @@ void bindProgram(py::module_& module) {
             Function* function = self.unit.find_function(name);
             return function ? makeFunction(self.unit.program(), *function) : py::object(py::none());
           })
+      .def(
+          "create_function",
+          [](UnitHandle& self, const std::string& name, const GraphHandle& graph, bool should_mangle) {
+            Function* function = self.unit.create_function(c10::QualifiedName(name), graph.graph, should_mangle);
+            return makeFunction(self.unit.program(), *function);
+          })
+      .def(
+          "get_class",
+          [](const UnitHandle& self, const std::string& name) { return orNone(self.unit.get_class(name)); })
+      .def(
+          "get_interface",
+          [](const UnitHandle& self, const std::string& name) { return orNone(self.unit.get_interface(name)); })
       .def("function_names", [](const UnitHandle& self) {
         py::list names;
         for (Function* function : self.unit.get_functions()) names.append(function->qualname().qualifiedName());
@@ -118,11 +136,12 @@ void bindProgram(py::module_& module) {
   py::class_<Wanted>(module, "_LoadOptions", py::module_local())
       .def(
           py::init([](py::object device, py::object extra_files, bool trusted, std::vector<std::string> allow_ops,
-                      std::optional<double> seconds, std::optional<size_t> memory) {
-            return Wanted{std::move(device), std::move(extra_files), trusted, std::move(allow_ops), {seconds, memory}};
+                      std::optional<double> seconds, std::optional<size_t> memory, bool verify) {
+            return Wanted{std::move(device),    std::move(extra_files), trusted,
+                          std::move(allow_ops), {seconds, memory},      verify};
           }),
           py::arg("device"), py::arg("extra_files"), py::arg("trusted"), py::arg("allow_ops"), py::arg("seconds"),
-          py::arg("memory"));
+          py::arg("memory"), py::arg("verify"));
   module.def("_load_path", loadPath);
   module.def("_load_buffer", loadBuffer);
   module.def("_fits", [](py::handle value, const TypeHandle& type) {

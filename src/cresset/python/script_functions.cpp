@@ -29,6 +29,7 @@ struct CallSite {
 struct Compilation {
   int depth = 0;
   std::deque<Function*> queue;
+  std::vector<Function*> compiled;  // in this session
   std::unordered_map<Function*, CallSite> call_sites;
   std::vector<std::function<void()>> undo;
   std::vector<Function*> being_compiled;  // innermost last
@@ -126,6 +127,18 @@ void compileQueue() {
     if (function->isBeingDefined()) continue;
     try {
       function->ensure_defined();
+    } catch (const UserError& error) {
+      throw atUsersLine(withCallers(error, function));
+    }
+    state.compiled.push_back(function);
+  }
+}
+
+/// What can be said of functions only when those that they call are compiled too.
+void checkCompiled() {
+  for (Function* function : std::exchange(Compilation::get().compiled, {})) {
+    try {
+      checkOnlyReadsContainers(*function);
     } catch (const UserError& error) {
       throw atUsersLine(withCallers(error, function));
     }
@@ -240,6 +253,7 @@ ScriptSession::~ScriptSession() {
     for (size_t i = state.undo.size(); i-- > 0;) state.undo[i]();
     state.undo.clear();
     state.queue.clear();
+    state.compiled.clear();
     state.call_sites.clear();
     state.warnings.clear();
   } else {
@@ -250,8 +264,10 @@ ScriptSession::~ScriptSession() {
 void ScriptSession::finish() {
   compileQueue();
   if (!impl_->outermost) return;
+  checkCompiled();
   for (const std::string& warning : std::exchange(Compilation::get().warnings, {})) {
-    if (PyErr_WarnEx(PyExc_UserWarning, warning.c_str(), 2) != 0) throw py::error_already_set();
+    if (PyErr_WarnEx(known("cresset._errors", "ScriptWarning").ptr(), warning.c_str(), 2) != 0)
+      throw py::error_already_set();
   }
   Compilation::get().undo.clear();
   impl_->scope->commit();
@@ -327,6 +343,7 @@ class WithName : public Resolver {
   TypePtr resolveType(const std::string& name, const SourceRange& range) override {
     return name == name_ ? type_ : names_->resolveType(name, range);
   }
+  std::vector<std::string> names() override { return names_->names(); }
   bool shadowsTypes() const override { return names_->shadowsTypes(); }
   std::string resolveConstructor(const std::string& name) override { return names_->resolveConstructor(name); }
   std::optional<IValue> resolveDefault(

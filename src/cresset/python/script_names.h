@@ -30,6 +30,7 @@ class PythonNames final : public Resolver, public std::enable_shared_from_this<P
 
   SugaredValuePtr resolveValue(const std::string& name, EmitContext& cx, const SourceRange& range) override;
   TypePtr resolveType(const std::string& name, const SourceRange& range) override;
+  std::vector<std::string> names() override;
   bool shadowsTypes() const override { return true; }
   std::string resolveConstructor(const std::string& name) override;
   std::optional<IValue> resolveDefault(const std::string& name, const TypePtr& type, const SourceRange& range) override;
@@ -47,6 +48,11 @@ class PythonNames final : public Resolver, public std::enable_shared_from_this<P
   py::object function_, globals_, extra_;
 };
 
+/// A list or dict of a module's globals whose name is annotated there (`CACHE: Dict[str, int] = {}`), as a constant of
+/// that type; null for other values, or if that is no type of scripts.
+SugaredValuePtr annotatedContainer(
+    py::handle object, py::handle globals, EmitContext& cx, const SourceRange& range, const std::string& name);
+
 /// "List" for typing.List and list, …: what constructs types from types. "" for other objects.
 std::string constructorName(py::handle object);
 /// The type that an object which is no class of the user's stands for: int, torch.Tensor, torch.device, typing.Any.
@@ -58,6 +64,9 @@ void bindWellKnown(py::module_& module);
 
 /// `super`, as a method that was written in the body of `cls` sees it.
 SugaredValuePtr superOf(py::handle cls);
+
+/// Throws UserError if the function changes a container that is a constant of it. What it calls must be compiled.
+void checkOnlyReadsContainers(Function& function);
 
 /// Whether a class was written in Python.
 bool isPythonClass(py::handle cls);

@@ -149,7 +149,22 @@ SugaredValuePtr PythonNames::resolveValue(const std::string& name, EmitContext& 
     }
     if (auto known = builtinGlobal(name, range, cx)) return known;
   }
+  if (auto typed = annotatedContainer(found, globals_, cx, range, name)) return typed;
   return sugarOf(found, cx, range, name);
+}
+
+std::vector<std::string> PythonNames::names() {
+  py::gil_scoped_acquire gil;
+  std::vector<std::string> all;
+  const auto add = [&](py::handle names) {
+    for (py::handle name : names) {
+      if (PyUnicode_Check(name.ptr())) all.push_back(py::cast<std::string>(name));
+    }
+  };
+  if (function_) add(function_.attr("__code__").attr("co_freevars"));
+  add(globals_);
+  add(builtinsOf(globals_));
+  return all;
 }
 
 TypePtr PythonNames::resolveType(const std::string& name, const SourceRange& range) {

@@ -172,6 +172,9 @@ class Namespace : public SugaredValue {
       PyErr_Clear();
       return nullptr;
     }
+    if (PyModule_Check(object_.ptr())) {
+      if (auto typed = annotatedContainer(member, object_.attr("__dict__"), cx, range, attribute)) return typed;
+    }
     return sugarOf(member, cx, range, name_ + "." + attribute);
   }
 
@@ -231,15 +234,26 @@ std::vector<ObjectHandler>& handlers() {
 
 [[noreturn]] void refuse(py::handle object, const SourceRange& range, const std::string& name) {
   if (PyCFunction_Check(object.ptr())) {
+    std::string hint;
+    if (object.is(known("builtins", "open"))) {
+      hint = ". Scripts can't open files: read the file outside of the script and pass what is in it";
+    } else if (name.starts_with("np.") || name.starts_with("numpy.")) {
+      hint = ". Scripts have no NumPy: torch has functions for most of what NumPy's do";
+    }
     throw UserError(
         "Python builtin <built-in function " + py::cast<std::string>(object.attr("__name__")) + ">" +
             " is currently not supported in Torchscript: '" + name +
             "' is a function of C that is no operator. This op may not exist or may not be currently supported in "
-            "TorchScript",
+            "TorchScript" +
+            hint,
         range);
   }
   std::string hint;
-  if (THPVariable_Check(object.ptr())) {
+  py::object module = attributeOrNull(object, "__module__");
+  const std::string path = module && PyUnicode_Check(module.ptr()) ? py::cast<std::string>(module) : "";
+  if (path == "numpy" || path.starts_with("numpy.")) {
+    hint = " Scripts have no NumPy: torch has functions for most of what NumPy's do.";
+  } else if (THPVariable_Check(object.ptr())) {
     hint = " A tensor can be passed as an argument, or be a buffer of the module.";
   } else if (py::isinstance(object, known("torch.nn", "Module"))) {
     hint = " Cannot call a ScriptModule that is not a submodule of the caller: call it from a method of what holds it.";
@@ -253,7 +267,7 @@ std::vector<ObjectHandler>& handlers() {
   throw UserError(
       "'" + name + "': python value of type '" + typeName(object.ptr()) +
           "' cannot be used as a value. Perhaps it is a closed over global variable? If so, please consider passing it "
-          "in as an argument or use a local varible instead." +
+          "in as an argument or use a local variable instead." +
           hint,
       range);
 }
@@ -300,6 +314,29 @@ std::optional<IValue> constantOf(py::handle object) {
     return std::nullopt;
   } catch (const UserError&) {
     return std::nullopt;
+  }
+}
+
+SugaredValuePtr annotatedContainer(
+    py::handle object, py::handle globals, EmitContext& cx, const SourceRange& range, const std::string& name) {
+  if (!PyList_CheckExact(object.ptr()) && !PyDict_CheckExact(object.ptr())) return nullptr;
+  if (!PyDict_Check(globals.ptr())) return nullptr;
+  py::dict space = py::reinterpret_borrow<py::dict>(globals);
+  if (!space.contains("__annotations__") || !space.contains(name.c_str()) ||
+      !py::object(space[name.c_str()]).is(object))
+    return nullptr;
+  py::object annotations = space["__annotations__"];
+  if (!PyDict_Check(annotations.ptr()) || !py::dict(annotations).contains(name.c_str())) return nullptr;
+  try {
+    const auto names = std::make_shared<PythonNames>(py::object(), space, py::object());
+    const TypePtr type = typeOfAnnotationObject(annotations[name.c_str()], range, names);
+    if (!type) return nullptr;
+    cx.graph.setLocation(range);
+    return simple(cx.graph.insertConstant(toIValue(object.ptr(), type), type));
+  } catch (const CastError&) {
+    return nullptr;
+  } catch (const UserError&) {
+    return nullptr;
   }
 }
 

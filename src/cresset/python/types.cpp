@@ -178,7 +178,17 @@ void bindStructuredTypes(py::class_<TypeHandle>& type) {
       });
 }
 
+py::set namesOfSets(const std::unordered_set<c10::Symbol>& sets) {
+  py::set names;
+  for (c10::Symbol set : sets) names.add(py::str(set.toUnqualString()));
+  return names;
+}
+
 void bindSchemas(py::module_& module) {
+  py::class_<c10::AliasInfo>(module, "AliasInfo", py::module_local(), "What a schema says of an argument's memory.")
+      .def_property_readonly("is_write", [](const c10::AliasInfo& self) { return self.isWrite(); })
+      .def_property_readonly("before_set", [](const c10::AliasInfo& self) { return namesOfSets(self.beforeSets()); })
+      .def_property_readonly("after_set", [](const c10::AliasInfo& self) { return namesOfSets(self.afterSets()); });
   py::class_<ArgumentHandle>(module, "Argument", py::module_local())
       .def_property_readonly("name", [](const ArgumentHandle& self) { return self.argument.name(); })
       .def_property_readonly("type", [](const ArgumentHandle& self) { return typeToPython(self.argument.type()); })
@@ -194,6 +204,12 @@ void bindSchemas(py::module_& module) {
       .def("has_default_value", [](const ArgumentHandle& self) { return self.argument.default_value().has_value(); })
       .def_property_readonly("kwarg_only", [](const ArgumentHandle& self) { return self.argument.kwarg_only(); })
       .def_property_readonly("is_out", [](const ArgumentHandle& self) { return self.argument.is_out(); })
+      .def_property_readonly(
+          "alias_info",
+          [](const ArgumentHandle& self) -> py::object {
+            const c10::AliasInfo* info = self.argument.alias_info();
+            return info ? py::cast(*info) : py::object(py::none());
+          })
       .def_property_readonly(
           "is_write",
           [](const ArgumentHandle& self) {
@@ -220,6 +236,18 @@ void bindSchemas(py::module_& module) {
           })
       .def_property_readonly("is_vararg", [](const SchemaHandle& self) { return self.schema.is_vararg(); })
       .def_property_readonly("is_mutable", [](const SchemaHandle& self) { return self.schema.is_mutable(); })
+      .def(
+          "is_backward_compatible_with",
+          [](const SchemaHandle& self, const SchemaHandle& old) {
+            return self.schema.isBackwardCompatibleWith(old.schema);
+          })
+      .def(
+          "check_forward_compatible_with",
+          [](const SchemaHandle& self, const SchemaHandle& old) {
+            std::ostringstream why;
+            const bool fits = self.schema.isForwardCompatibleWith(old.schema, why);
+            return std::make_pair(fits, why.str());
+          })
       .def(
           "__eq__", [](const SchemaHandle& self, const SchemaHandle& other) { return self.schema == other.schema; },
           py::is_operator())

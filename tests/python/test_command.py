@@ -1,0 +1,135 @@
+"""`cresset run`: what words mean, and what is said about wrong ones. `cresset show` has a file of its own."""
+
+import os
+import subprocess
+import wave
+from typing import Dict, List
+
+import pytest
+import torch
+
+import cresset
+
+COMMAND = os.environ.get("CRESSET_COMMAND", "cresset")
+
+
+class Takes(torch.nn.Module):
+    def forward(self, xs: List[int], n: int = 0):
+        return xs, n
+
+    @cresset.export
+    def table(self, d: Dict[str, int]):
+        return d
+
+    @cresset.export
+    def number(self, x: float):
+        return x
+
+    @cresset.export
+    def text(self, s: str):
+        return s
+
+    @cresset.export
+    def sound(self, x: torch.Tensor, rate: int):
+        return x.shape, rate
+
+
+class Counter:
+    def __init__(self, n: int):
+        self.n = n
+
+    @cresset.export
+    def __getstate__(self) -> int:
+        return self.n
+
+    @cresset.export
+    def __setstate__(self, n: int) -> None:
+        self.n = n + 1
+
+
+class Restores(torch.nn.Module):
+    counter: Counter
+
+    def __init__(self):
+        super().__init__()
+        self.counter = Counter(1)
+
+    def forward(self):
+        return self.counter.n
+
+
+@pytest.fixture(scope="module")
+def takes(tmp_path_factory):
+    path = tmp_path_factory.mktemp("command") / "takes.pt"
+    cresset.script(Takes()).save(path)
+    return path
+
+
+def command(*words):
+    done = subprocess.run([COMMAND, *map(str, words)], capture_output=True, text=True, timeout=60)
+    return done.returncode, done.stdout.strip(), done.stderr.strip()
+
+
+@pytest.mark.parametrize(
+    "words, printed",
+    [
+        (["[1, 2]"], "([1, 2], 0)"),
+        (["[1, 2]", "n=3"], "([1, 2], 3)"),
+        (["xs=[1, 2]"], "([1, 2], 0)"),
+        (["[]", "-3"], "([], -3)"),
+        (["[[1, 2], [3]][0]", "4"], "([1, 2], 4)"),
+        (["-m", "table", "{'a': 1, 'b': 2}"], "{a: 1, b: 2}"),
+        (["-m", "number", "-2.5"], "-2.5"),
+        (["-m", "number", "--", "-2.5"], "-2.5"),
+        (["-m", "text", "[a, b]"], "[a, b]"),
+        (["-m", "text", "--", "-x"], "-x"),
+    ],
+    ids=str,
+)
+def test_words_arrive_whole(takes, words, printed):
+    assert command("run", takes, *words) == (0, printed, "")
+
+
+def test_a_sound_and_its_rate(takes, tmp_path):
+    path = tmp_path / "x.wav"
+    with wave.open(str(path), "wb") as sound:
+        sound.setnchannels(1)
+        sound.setsampwidth(2)
+        sound.setframerate(8000)
+        sound.writeframes(bytes(20))
+    assert command("run", takes, "-m", "sound", f"@{path}", f"@{path}:rate") == (0, "([10], 8000)", "")
+    code, _, error = command("run", takes, "-m", "sound", f"@{path}", f"@{takes}:rate")
+    assert code == 1 and "only sounds have a rate" in error
+
+
+@pytest.mark.parametrize(
+    "words, said",
+    [
+        (["bogus"], ["no command 'bogus'", "cresset run FILE ARGS"]),
+        (["shwo", "x.pt"], ["no command 'shwo'; did you mean 'show'?"]),
+        (["run", "FILE", "[1]", "--limit-seconds", "0"], ["--limit-seconds", "'0' is no number of seconds above 0"]),
+        (["run", "FILE", "@FILE"], ["takes.pt: is a program, which can't be an argument"]),
+        (["run", "FILE", "@none.pt"], ["none.pt: there is no such file"]),
+    ],
+    ids=str,
+)
+def test_wrong_words(takes, words, said):
+    code, _, error = command(*[word.replace("FILE", str(takes)) for word in words])
+    assert code != 0
+    for part in said:
+        assert part in error, error
+
+
+def test_objects_that_restore_themselves(tmp_path):
+    """Whoever loads it, by whatever door, allows it by the same word, and is told so by that door's name of it."""
+    path = tmp_path / "restores.pt"
+    cresset.script(Restores()).save(path)
+    assert command("run", path, "--trusted") == (0, "2", "")
+    assert cresset.load(path, trusted=True)() == 2
+    assert command("show", path, "--trusted")[0] == 0
+    for words in (["run"], ["show"]):
+        code, _, error = command(*words, path)
+        assert code == 1
+        assert "__setstate__" in error and "say so with --trusted" in error
+    with pytest.raises(cresset.ArchiveError, match="__setstate__, .*say so with trusted=True"):
+        cresset.load(path)
