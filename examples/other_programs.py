@@ -9,8 +9,9 @@ rotary-embedding-torch vector-quantize-pytorch`. No weights are downloaded. docs
 
 import copy
 import fnmatch
-import importlib
+import importlib.util
 import io
+import os
 import sys
 import time
 import warnings
@@ -26,7 +27,26 @@ class Missing(Exception):
     pass
 
 
+_torchvision = None
+
+
+def define_nms():
+    """torchvision's wheel on PyPI is built for CUDA, and its library does not load beside a torch without it. What is used
+    of it here only needs two of its operators to have schemas."""
+    global _torchvision
+    if _torchvision is not None or not importlib.util.find_spec("torchvision"):
+        return
+    folder = importlib.util.find_spec("torchvision").submodule_search_locations[0]
+    try:
+        torch.ops.load_library(os.path.join(folder, "_C.so"))
+    except OSError:
+        _torchvision = torch.library.Library("torchvision", "DEF")
+        for name in ("nms", "qnms"):
+            _torchvision.define(name + "(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
+
+
 def package(name):
+    define_nms()
     try:
         return importlib.import_module(name)
     except Exception as error:
@@ -42,6 +62,17 @@ class Function(nn.Module):
 
     def forward(self, *inputs):
         return self.function(*inputs)
+
+
+class OneOutput(nn.Module):
+    """One of the results of a model that returns an object."""
+
+    def __init__(self, model, output, options):
+        super().__init__()
+        self.model, self.output, self.options = model, output, options
+
+    def forward(self, *inputs):
+        return getattr(self.model(*inputs, **self.options), self.output)
 
 
 def image(size=64):
@@ -96,16 +127,13 @@ def einops_functions():
     return Function(f), [(torch.randn(2, 4, 6, 6),), (torch.randn(3, 4, 8, 5),)]
 
 
-def transformer(name, output, **options):
+def transformer(name, output, **sizes):
     def make():
         library = package("transformers")
-        config = getattr(library, name.partition("/")[0])(vocab_size=50, **options)
+        config = getattr(library, name.partition("/")[0])(vocab_size=50, **sizes)
         model = getattr(library, name.partition("/")[2])(config).eval()
-        program = Function(
-            lambda ids: getattr(model(ids, **({"use_cache": False} if output == "logits" else {})), output)
-        )
-        program.model = model
-        return program.eval(), [(tokens(1, 7),), (tokens(3, 11),)]
+        options = {"use_cache": False} if output == "logits" else {}
+        return OneOutput(model, output, options).eval(), [(tokens(1, 7),), (tokens(3, 11),)]
 
     return make
 
