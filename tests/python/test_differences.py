@@ -111,6 +111,12 @@ ROWS = {
     ),
     "sum-of-ints": ("def f(x: List[int]): return sum(x)", ([1, BIG - 1],), value(-1), value(BIG)),
     "replace-empty": ('def f(s: str): return s.replace("", "-", 2)', ("ab",), value("--ab"), value("-a-b")),
+    "empty-list-argument": (
+        "def f(a: List[List[int]], d: Dict[str, List[str]]):\n  a.append([])\n  d['x'] = []\n  return a + [], d",
+        ([[1]], {}),
+        refused("Type variable 't' previously matched to type List[int]"),
+        value(([[1], []], {"x": []})),
+    ),
     "several-loops": (
         "def f(a: List[List[int]]): return [y for x in a for y in x]",
         ([[1], [2, 3]],),

@@ -284,3 +284,46 @@ def test_numbers_that_scripted_functions_return_follow():
         for size in (inputs, tuple(n + 2 for n in inputs)):
             ours, theirs = traced(torch.ones(size)), function(torch.ones(size))
             torch.testing.assert_close(ours, theirs, rtol=0, atol=0)
+
+
+# ---- Exchange with torch.jit
+
+
+def test_numbers_in_traces_of_torchjit_stay_numbers():
+    """They are tensors without dimensions in the archive, which promote types as the numbers did."""
+
+    def f(x):
+        return x * 2.5, x + 1, x - 0.5, (x / 3) * 2, x.float() * 2.5, x % 2, 1.5 - x, x * (1 + 2j)
+
+    for dtype in (torch.int64, torch.uint8, torch.float32, torch.bool):
+        x = torch.ones(3, dtype=dtype)
+        function = f if dtype != torch.bool else lambda x: (x * 2.5, x + 1, x / 3)
+        theirs = torch.jit.trace(function, x, check_trace=False)
+        buffer = io.BytesIO()
+        torch.jit.save(theirs, buffer)
+        loaded = cresset.load(io.BytesIO(buffer.getvalue()))
+        again = cresset.load(io.BytesIO(loaded.save_to_buffer()))
+        torch.testing.assert_close(loaded(x), function(x), rtol=0, atol=0)
+        torch.testing.assert_close(again(x), function(x), rtol=0, atol=0)
+
+
+class DefaultTensor(nn.Module):
+    def forward(self, x: Tensor, scale: Tensor = torch.full((2,), 3.0), sizes: Tuple[int, int] = (1, 2)):  # noqa: B008
+        return x * scale, (3, 4), sizes
+
+
+def test_defaults_that_are_tensors():
+    module, x = DefaultTensor(), torch.ones(2)
+    saved = cresset.script(module).save_to_buffer()
+    for loaded in (cresset.load(saved), torch.jit.load(io.BytesIO(saved))):
+        torch.testing.assert_close(loaded(x), module(x))
+        torch.testing.assert_close(loaded(x, x), module(x, x))
+
+
+def test_attention_saved_and_run_by_torchjit():
+    """torch.jit evaluates casts of constants: one of None, behind the test that raises on None, must not be there."""
+    attention, x = nn.MultiheadAttention(8, 2, batch_first=True), torch.randn(2, 5, 8)
+    for module in (attention, attention.eval()):
+        loaded = torch.jit.load(io.BytesIO(cresset.script(module).save_to_buffer()))
+        for _ in range(3):
+            torch.testing.assert_close(loaded(x, x, x), module(x, x, x))

@@ -89,6 +89,10 @@ Value* FunctionEmitter::emitList(const SequenceLiteral& expr, const TypePtr& hin
     }
     if (!wanted) element = unified;
   }
+  if (!hint && values.empty()) {
+    // As an argument it may become a list of another type.
+    return insert(expr.range(), prim::EmptyListLiteral, {}, c10::ListType::create(element));
+  }
   return makeList(expr.range(), values, element);
 }
 
