@@ -2,15 +2,16 @@
 
 Each is run, saved by either tool and loaded by the other; traces run at further sizes. What is not installed is left
 out: `pip install timm torchvision segmentation-models-pytorch kornia einops transformers x-transformers
-rotary-embedding-torch vector-quantize-pytorch`. No weights are downloaded. docs/modules.md has the results.
+rotary-embedding-torch vector-quantize-pytorch torch_geometric`. No weights are downloaded. docs/modules.md has the results.
 
     python examples/other_programs.py [NAME…]        a NAME may end in *
 """
 
 import copy
 import fnmatch
-import importlib
+import importlib.util
 import io
+import os
 import sys
 import time
 import warnings
@@ -26,7 +27,26 @@ class Missing(Exception):
     pass
 
 
+_torchvision = None
+
+
+def define_nms():
+    """torchvision's wheel on PyPI is built for CUDA, and its library does not load beside a torch without it. What is used
+    of it here only needs two of its operators to have schemas."""
+    global _torchvision
+    if _torchvision is not None or not importlib.util.find_spec("torchvision"):
+        return
+    folder = importlib.util.find_spec("torchvision").submodule_search_locations[0]
+    try:
+        torch.ops.load_library(os.path.join(folder, "_C.so"))
+    except OSError:
+        _torchvision = torch.library.Library("torchvision", "DEF")
+        for name in ("nms", "qnms"):
+            _torchvision.define(name + "(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
+
+
 def package(name):
+    define_nms()
     try:
         return importlib.import_module(name)
     except Exception as error:
@@ -42,6 +62,17 @@ class Function(nn.Module):
 
     def forward(self, *inputs):
         return self.function(*inputs)
+
+
+class OneOutput(nn.Module):
+    """One of the results of a model that returns an object."""
+
+    def __init__(self, model, output, options):
+        super().__init__()
+        self.model, self.output, self.options = model, output, options
+
+    def forward(self, *inputs):
+        return getattr(self.model(*inputs, **self.options), self.output)
 
 
 def image(size=64):
@@ -96,16 +127,13 @@ def einops_functions():
     return Function(f), [(torch.randn(2, 4, 6, 6),), (torch.randn(3, 4, 8, 5),)]
 
 
-def transformer(name, output, **options):
+def transformer(name, output, **sizes):
     def make():
         library = package("transformers")
-        config = getattr(library, name.partition("/")[0])(vocab_size=50, **options)
+        config = getattr(library, name.partition("/")[0])(vocab_size=50, **sizes)
         model = getattr(library, name.partition("/")[2])(config).eval()
-        program = Function(
-            lambda ids: getattr(model(ids, **({"use_cache": False} if output == "logits" else {})), output)
-        )
-        program.model = model
-        return program.eval(), [(tokens(1, 7),), (tokens(3, 11),)]
+        options = {"use_cache": False} if output == "logits" else {}
+        return OneOutput(model, output, options).eval(), [(tokens(1, 7),), (tokens(3, 11),)]
 
     return make
 
@@ -129,6 +157,19 @@ def quantizer(name, **options):
     def make():
         model = getattr(package("vector_quantize_pytorch"), name)(dim=8, codebook_size=16, **options)
         return model.eval(), [(torch.randn(1, 7, 8),), (torch.randn(3, 11, 8),)]
+
+    return make
+
+
+def graph_layer(name, **options):
+    def graph(nodes, edges):
+        return torch.randn(nodes, 4), torch.randint(0, nodes, (2, edges))
+
+    def make():
+        layers = package("torch_geometric.nn")
+        first = nn.Sequential(nn.Linear(4, 6), nn.ReLU()) if name == "GINConv" else 4
+        layer = getattr(layers, name)(first, **({} if name == "GINConv" else {"out_channels": 6}), **options)
+        return layer.eval(), [graph(5, 9), graph(8, 20)]
 
     return make
 
@@ -162,6 +203,10 @@ SCRIPTED = {
             ("enhance.adjust_gamma", (0.3,)),
             ("geometry.transform.warp_affine", (torch.eye(2, 3)[None], (8, 8))),
         )
+    },
+    **{
+        "torch_geometric/" + name: graph_layer(name)
+        for name in ("GCNConv", "SAGEConv", "GINConv", "GraphConv", "TAGConv")
     },
     "einops/Rearrange": einops_layer("Rearrange", "b c (h p) (w q) -> b (c p q) h w", p=2, q=2),
     "einops/Reduce": einops_layer("Reduce", "b c (h 2) (w 2) -> b c h w", "max"),
@@ -232,7 +277,8 @@ def compare(make, traced):
         if not isinstance(program, nn.Module) and reader is cresset:
             continue  # torch.jit saves functions without their defaults
         try:
-            loaded = reader.load(saved(torch.jit if writer == "torch.jit" else cresset, made[writer]))
+            options = {"trusted": True} if reader is cresset else {}
+            loaded = reader.load(saved(torch.jit if writer == "torch.jit" else cresset, made[writer]), **options)
             results[name] = judge(loaded, calls, expected)
         except Exception as error:
             results[name] = " ".join(str(error).split())[:300]

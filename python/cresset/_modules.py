@@ -7,6 +7,7 @@ The converted module holds the very tensors of the original.
 """
 
 import enum
+import functools
 import inspect
 import types
 import typing
@@ -95,7 +96,7 @@ class _Description:
             tuple(self.modules.items()),
             # repr tells 1 from 1.0 and True, and is equal for equal nans.
             frozenset((name, repr(value)) for name, value in self.constants.items()),
-            frozenset((name, id(function)) for name, function in self.functions.items()),
+            frozenset((name, _identity(function)) for name, function in self.functions.items()),
             frozenset((name, id(function)) for name, function in self.overrides.items()),
             frozenset(self.failed),
             self.ignored,
@@ -103,6 +104,21 @@ class _Description:
             tuple(map(id, self.pre_hooks)),
             tuple(map(id, self.hooks)),
         )
+
+
+def _identity(function):
+    """Equal for functions that mean the same: each module may have made its own ``functools.partial``."""
+    if not isinstance(function, functools.partial):
+        return id(function)
+    if not all(map(_is_plain, (*function.args, *function.keywords.values()))):
+        return id(function)
+    return _identity(function.func), repr(function.args), repr(function.keywords)
+
+
+def _is_plain(value):
+    if type(value) in (list, tuple):
+        return all(map(_is_plain, value))
+    return type(value) in _CONSTANT_TYPES
 
 
 class _ModuleType:
@@ -412,6 +428,7 @@ def _constant(name, value, owner):
 _FUNCTIONS = (
     types.FunctionType,
     types.BuiltinFunctionType,
+    functools.partial,
     _C.ScriptFunction,
     torch._ops.OpOverloadPacket,
     torch._ops.OpOverload,

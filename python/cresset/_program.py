@@ -1,5 +1,7 @@
 """CompilationUnit: functions and classes compiled from text."""
 
+import sys
+
 from . import _C
 
 
@@ -11,14 +13,18 @@ class CompilationUnit:
     tensor([1., 1.])
     """
 
-    def __init__(self, lang=None):
+    def __init__(self, lang=None, _frames_up=0):
         self.__dict__["_c"] = _C._CompilationUnit()
         if lang is not None:
-            self.define(lang)
+            self.define(lang, _frames_up=_frames_up + 1)
 
-    def define(self, lang, file=""):
-        """Compiles all definitions of the text; adds none of them if one is wrong."""
-        self._c.define(_dedent(lang), file)
+    def define(self, lang, file="", _frames_up=0):
+        """Compiles all definitions of the text; adds none of them if one is wrong.
+
+        Names that neither the text nor the unit defines are those of the calling code: functions and classes that they
+        lead to are compiled as :func:`cresset.script` does it.
+        """
+        self._c.define(_dedent(lang), file, _names_of(sys._getframe(_frames_up + 1)))
 
     def __getattr__(self, name):
         function = self._c.find_function(name) if not name.startswith("__") else None
@@ -59,6 +65,12 @@ class CompilationUnit:
 
     def __repr__(self):
         return f"<cresset.CompilationUnit: {', '.join(self._c.function_names()) or 'empty'}>"
+
+
+def _names_of(frame):
+    if frame.f_locals is frame.f_globals:
+        return frame.f_globals
+    return {**frame.f_globals, **frame.f_locals}
 
 
 def _dedent(text):

@@ -8,7 +8,7 @@ def f(x: Union[int, str, None]):
 # ---- expect
 graph(%x.1 : Union(int, NoneType, str)):
   %1 : bool = prim::isinstance[types=[int]](%x.1)
-  %18 : int = prim::If(%1)
+  %19 : int = prim::If(%1)
     block0():
       %x.2 : int = prim::unchecked_cast(%x.1)
       %3 : int = prim::Constant[value=1]()
@@ -17,21 +17,21 @@ graph(%x.1 : Union(int, NoneType, str)):
     block1():
       %x.3 : str? = prim::unchecked_cast(%x.1)
       %6 : bool = prim::isinstance[types=[str]](%x.3)
-      %13 : bool, %15 : int = prim::If(%6)
+      %14 : bool, %16 : int = prim::If(%6)
         block0():
           %x.4 : str = prim::unchecked_cast(%x.3)
           %8 : int = aten::len(%x.4)
-          %11 : bool = prim::Constant[value=0]()
-          -> (%11, %8)
+          %12 : bool = prim::Constant[value=0]()
+          -> (%12, %8)
         block1():
-          %12 : bool = prim::Constant[value=1]()
-          %14 : int = prim::Uninitialized()
-          -> (%12, %14)
-      %17 : int = prim::If(%13)
+          %13 : bool = prim::Constant[value=1]()
+          %15 : int = prim::Uninitialized()
+          -> (%13, %15)
+      %18 : int = prim::If(%14)
         block0():
-          %16 : int = prim::Constant[value=0]()
-          -> (%16)
+          %17 : int = prim::Constant[value=0]()
+          -> (%17)
         block1():
-          -> (%15)
-      -> (%17)
-  return (%18)
+          -> (%16)
+      -> (%18)
+  return (%19)

@@ -118,6 +118,24 @@ ROWS = {
     ),
     "sum-of-ints": ("def f(x: List[int]): return sum(x)", ([1, BIG - 1],), value(-1), value(BIG)),
     "replace-empty": ('def f(s: str): return s.replace("", "-", 2)', ("ab",), value("--ab"), value("-a-b")),
+    "empty-list-argument": (
+        "def f(a: List[List[int]], d: Dict[str, List[str]]):\n  a.append([])\n  d['x'] = []\n  return a + [], d",
+        ([[1]], {}),
+        refused("Type variable 't' previously matched to type List[int]"),
+        value(([[1], []], {"x": []})),
+    ),
+    "several-loops": (
+        "def f(a: List[List[int]]): return [y for x in a for y in x]",
+        ([[1], [2, 3]],),
+        refused("undefined value x"),
+        value([1, 2, 3]),
+    ),
+    "zip-strict": (
+        "def f(a: List[int], b: List[int]): return [x + y for x, y in zip(a, b, strict=True)]",
+        ([1], [2, 3]),
+        refused("strict"),
+        error("zip() argument 2 is longer than argument 1"),
+    ),
     "enable-grad": (
         "def f(x):\n  with torch.no_grad():\n    with torch.enable_grad():\n      return torch.is_grad_enabled()",
         (torch.ones(1),),

@@ -246,11 +246,10 @@ class Expected:
         if t is ast.Dict:
             return self.node(n, "dict literal", self.exprs(n.keys), self.exprs(n.values))
         if t in (ast.ListComp, ast.DictComp):
-            (g,) = n.generators
-            tail = [self.target(g.target), self.expr(g.iter), self.exprs(g.ifs)]
+            loops = [["for", None, self.target(g.target), self.expr(g.iter), self.exprs(g.ifs)] for g in n.generators]
             if t is ast.ListComp:
-                return self.node(n, "list comprehension", self.expr(n.elt), *tail)
-            return self.node(n, "dict comprehension", self.expr(n.key), self.expr(n.value), *tail)
+                return self.node(n, "list comprehension", self.expr(n.elt), self.list(loops))
+            return self.node(n, "dict comprehension", self.expr(n.key), self.expr(n.value), self.list(loops))
         raise NotImplementedError(ast.dump(n))
 
     def stmt(self, n):

@@ -161,10 +161,6 @@ def bad_while_else(x: int):
     return x
 
 
-def bad_nested_comprehension(xs: list[list[int]]):
-    return [y for x in xs for y in x]  # error: Only a single generator is currently supported; write the outer loop as a statement
-
-
 def bad_bare_raise(x: int):
     if x > 0:
         raise  # error: a 'raise' without an exception is not supported; write raise and the exception

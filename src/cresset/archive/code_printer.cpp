@@ -12,6 +12,14 @@ namespace cresset {
 
 namespace {
 
+/// Recursion is over the nesting of the literal that a default was.
+bool holdsTensors(const c10::IValue& value) {
+  if (value.isTensor()) return value.toTensor().defined();
+  if (!value.isTuple()) return false;
+  const auto& elements = value.toTupleRef().elements();
+  return std::any_of(elements.begin(), elements.end(), holdsTensors);
+}
+
 constexpr int kMaxInlineDepth = 20;
 
 const std::unordered_set<std::string>& keywords() {
@@ -106,9 +114,10 @@ void CodePrinter::print(const std::string& name) {
     out_ << parameter;
     if (i > 0 || options_.type_of_first) out_ << ": " << annotation(argument.type());
     if (argument.default_value()) {
-      // A default is evaluated once, so a list in it may be written as one.
+      // A default is evaluated once, so a list in it may be written as one. Tensors have no literals.
       CodeOptions literals = options_;
-      literals.constants = nullptr;
+      literals.literal_containers = true;
+      if (!holdsTensors(*argument.default_value())) literals.constants = nullptr;
       out_ << "=" << printConstant(*argument.default_value(), literals);
     }
   }

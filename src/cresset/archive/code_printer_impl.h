@@ -65,6 +65,8 @@ class CodePrinter {
   void printSetAttr(const Node* node);
   void printIf(const Node* node);
   void printBranch(const Node* node, size_t branch);
+  /// Whether an output of a prim::If has the type that its branches have in common in code.
+  bool isTypeOfBranches(const Node* node, size_t output) const;
   void printLoop(const Node* node);
   void printFork(const Node* node);
   void printEnter(const Node* node);

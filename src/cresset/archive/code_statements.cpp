@@ -162,6 +162,13 @@ void CodePrinter::printIf(const Node* node) {
     write(condition);
     out_ << "\n";
   }
+  for (size_t i = 0; i < node->outputs().size(); ++i) {
+    const std::string& name = assignName(node->outputs()[i]);
+    // torch.jit joins branches to a Union only for a variable that had this type before.
+    if (node->outputs()[i]->type()->kind() != c10::TypeKind::UnionType || isTypeOfBranches(node, i)) continue;
+    startLine();
+    out_ << name << " = uninitialized(" << annotation(node->outputs()[i]->type()) << ")\n";
+  }
   startLine();
   out_ << "if ";
   if (variable.empty())
@@ -169,11 +176,17 @@ void CodePrinter::printIf(const Node* node) {
   else
     out_ << variable;
   out_ << ":\n";
-  for (const Value* output : node->outputs()) assignName(output);
   printBranch(node, 0);
   startLine();
   out_ << "else:\n";
   printBranch(node, 1);
+}
+
+bool CodePrinter::isTypeOfBranches(const Node* node, size_t output) const {
+  const auto& blocks = node->blocks();
+  const auto unified =
+      c10::unifyTypes(typeInCode(blocks[0]->outputs()[output]), typeInCode(blocks[1]->outputs()[output]));
+  return unified && sameAnnotation(*unified, node->outputs()[output]->type());
 }
 
 void CodePrinter::printBranch(const Node* node, size_t branch) {
@@ -183,11 +196,8 @@ void CodePrinter::printBranch(const Node* node, size_t branch) {
   printBlock(block);
   for (size_t i = 0; i < node->outputs().size(); ++i) {
     const TypePtr& type = node->outputs()[i]->type();
-    const auto unified =
-        c10::unifyTypes(typeInCode(node->blocks()[0]->outputs()[i]), typeInCode(node->blocks()[1]->outputs()[i]));
-    const bool inferred = unified && sameAnnotation(*unified, type);
     const Value* value = block->outputs()[i];
-    printAssignment(expressions_.at(node->outputs()[i]), value, inferred ? typeInCode(value) : type);
+    printAssignment(expressions_.at(node->outputs()[i]), value, isTypeOfBranches(node, i) ? typeInCode(value) : type);
   }
   if (out_.size() == start) {
     startLine();

@@ -298,8 +298,26 @@ class ClassNamespace : public SugaredValue {
   std::string path_;
 };
 
+/// torch.chalf is a dtype, and in archives an operator too.
+class ConstantAndOperator : public SimpleValue {
+ public:
+  ConstantAndOperator(Value* value, SugaredValuePtr op) : SimpleValue(value), op_(std::move(op)) {}
+  SugaredValuePtr call(
+      const SourceRange& range, EmitContext& cx, const std::vector<NamedValue>& args,
+      const std::vector<NamedValue>& kwargs, size_t num_binders) override {
+    return op_->call(range, cx, args, kwargs, num_binders);
+  }
+
+ private:
+  SugaredValuePtr op_;
+};
+
 SugaredValuePtr torchMember(EmitContext& cx, const std::string& name) {
-  if (auto* row = find(kTorchInts, name, &IntConstant::name)) return constant(cx, row->value);
+  if (auto* row = find(kTorchInts, name, &IntConstant::name)) {
+    Value* value = cx.graph.insertConstant(row->value);
+    if (auto op = operatorIfAny("aten::" + name)) return std::make_shared<ConstantAndOperator>(value, std::move(op));
+    return std::make_shared<SimpleValue>(value);
+  }
   if (name == "device") return std::make_shared<DeviceFunction>();
   if (name == "Tensor") return std::make_shared<TypeValue>("torch.Tensor", c10::TensorType::get(), "");
   if (name == "Generator")

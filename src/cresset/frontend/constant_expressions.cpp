@@ -228,7 +228,7 @@ class ConstantEvaluator {
     Node* node = value->node();
     std::vector<IValue> inputs;
     for (Value* input : node->inputs()) inputs.push_back(compute(input, range));
-    if (node->kind() == prim::ListConstruct) {
+    if (node->kind() == prim::ListConstruct || node->kind() == prim::EmptyListLiteral) {
       return makeList(inputs, value->type()->expectRef<c10::ListType>().getElementType(), range);
     }
     if (node->kind() == prim::TupleConstruct) {

@@ -1,5 +1,6 @@
 // Assignment: to variables with their types, attributes, subscripts, and unpacking. See emitter_impl.h.
 #include "cresset/frontend/emitter_impl.h"
+#include "cresset/ops/implicit_conversions.h"
 
 namespace cresset {
 
@@ -104,6 +105,7 @@ void FunctionEmitter::assignVariable(
     env_.bind(name, std::move(binding));
     return;
   }
+  if (isEmptyListLiteral(value)) value->node()->setKind(prim::ListConstruct);  // now it has its type
   if (!value->hasDebugName() && value->owningBlock() == graph.insertBlock()) value->setDebugName(name);
   if (annotation && !value->type()->isSubtypeOf(*annotation)) {
     std::string message = "Variable '" + name + "' is annotated with type " + annotation->repr_str() +

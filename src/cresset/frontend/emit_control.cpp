@@ -165,13 +165,14 @@ void FunctionEmitter::mergeVariable(
     output->setDebugName(name);
     env_.bind(name, Binding::of(output, type));
   };
-  /// Both sides hold the outer value, perhaps refined: the outer binding takes what they agree on.
-  auto refineOuter = [&](const TypePtr& type) {
+  /// Both sides hold the outer value, perhaps refined: the name has the type that they agree on. What they cast is an
+  /// output, as in torch.jit's graphs: a cast behind the node would be of None where the other side raises on None, and
+  /// torch.jit fails when it evaluates such a cast of a constant.
+  auto bindRefined = [&](Value* va, Value* vb, const TypePtr& type) {
     if (sameType(type, outer->type) || !type->isSubtypeOf(*outer->type)) return;
-    Binding binding = Binding::of(cast(range, outer->value, type), type);
-    binding.value->setDebugName(name);
-    binding.refines = outer->root();
-    env_.bind(name, std::move(binding));
+    Value* const root = outer->root();
+    bindOutput(va, vb, type);
+    env_.find(name)->refines = root;
   };
 
   const bool a_counts = counts(a), b_counts = counts(b);
@@ -183,8 +184,10 @@ void FunctionEmitter::mergeVariable(
       return;
     }
     if (kept == outer) return;
-    if (outer_value && kept->root() == outer->root()) return refineOuter(kept->type);
-    return bindOutput(a_counts ? kept->value : nullptr, b_counts ? kept->value : nullptr, kept->type);
+    Value* const va = a_counts ? kept->value : nullptr;
+    Value* const vb = b_counts ? kept->value : nullptr;
+    if (outer_value && kept->root() == outer->root()) return bindRefined(va, vb, kept->type);
+    return bindOutput(va, vb, kept->type);
   }
   if (!usable(in_a) || !usable(in_b)) {
     const Binding* sugared = in_a && in_a->sugared ? in_a : in_b && in_b->sugared ? in_b : nullptr;
@@ -221,7 +224,8 @@ void FunctionEmitter::mergeVariable(
     env_.bind(name, Binding::unusable(message, range));
     return;
   }
-  if (outer_value && in_a->root() == outer->root() && in_b->root() == outer->root()) return refineOuter(*unified);
+  if (outer_value && in_a->root() == outer->root() && in_b->root() == outer->root())
+    return bindRefined(in_a->value, in_b->value, *unified);
   bindOutput(in_a->value, in_b->value, *unified);
 }
 

@@ -89,6 +89,10 @@ Value* FunctionEmitter::emitList(const SequenceLiteral& expr, const TypePtr& hin
     }
     if (!wanted) element = unified;
   }
+  if (!hint && values.empty()) {
+    // As an argument it may become a list of another type.
+    return insert(expr.range(), prim::EmptyListLiteral, {}, c10::ListType::create(element));
+  }
   return makeList(expr.range(), values, element);
 }
 
@@ -202,6 +206,19 @@ void FunctionEmitter::emitWhere(const ListView<Expr>& conditions, size_t i, cons
   emitBranch(node, {}, [] { return Flow(); });
 }
 
+void FunctionEmitter::emitLoops(
+    const ListView<CompFor>& loops, size_t i, const SugaredValuePtr& iterable, const std::function<void()>& each) {
+  const CompFor loop = loops[i];
+  const SourceRange& range = loop.iter().range();
+  emitItems(range, iterable, [&](const SugaredValuePtr& item) {
+    assign(loop.target(), item, range);
+    emitWhere(loop.conditions(), 0, [&] {
+      if (i + 1 == loops.size()) return each();
+      emitLoops(loops, i + 1, emitSugared(loops[i + 1].iter()), each);
+    });
+  });
+}
+
 void FunctionEmitter::append(const SourceRange& range, Value* list, Value* element, const TypePtr& element_type) {
   if (!element->type()->isSubtypeOf(*element_type)) {
     throw UserError(
@@ -214,19 +231,15 @@ void FunctionEmitter::append(const SourceRange& range, Value* list, Value* eleme
 
 Value* FunctionEmitter::emitListComp(const ListComp& expr, const TypePtr& hint) {
   TypePtr element_type = elementHint(hint);
-  const Expr iter = expr.iter();
-  const SugaredValuePtr iterable = emitSugared(iter);
+  const SugaredValuePtr iterable = emitSugared(expr.loops()[0].iter());
   Value* list = makeList(expr.range(), {}, element_type ? element_type : TypePtr(c10::TensorType::get()));
-  emitItems(iter.range(), iterable, [&](const SugaredValuePtr& item) {
-    assign(expr.target(), item, iter.range());
-    emitWhere(expr.conditions(), 0, [&] {
-      Value* element = emitExpr(expr.element(), element_type);
-      if (!element_type) {
-        element_type = element->type();
-        list->setType(c10::ListType::create(element_type));
-      }
-      append(expr.element().range(), list, element, element_type);
-    });
+  emitLoops(expr.loops(), 0, iterable, [&] {
+    Value* element = emitExpr(expr.element(), element_type);
+    if (!element_type) {
+      element_type = element->type();
+      list->setType(c10::ListType::create(element_type));
+    }
+    append(expr.element().range(), list, element, element_type);
   });
   return list;
 }
@@ -255,18 +268,14 @@ void FunctionEmitter::insertItem(const SourceRange& range, Value* dict, Value* k
 
 Value* FunctionEmitter::emitDictComp(const DictComp& expr, const TypePtr& hint) {
   const c10::DictTypePtr wanted = dictHint(hint);
-  const Expr iter = expr.iter();
-  const SugaredValuePtr iterable = emitSugared(iter);
+  const SugaredValuePtr iterable = emitSugared(expr.loops()[0].iter());
   Value* dict = insert(
       expr.range(), prim::DictConstruct, {},
       wanted ? TypePtr(wanted) : TypePtr(c10::DictType::create(c10::StringType::get(), c10::TensorType::get())));
-  emitItems(iter.range(), iterable, [&](const SugaredValuePtr& item) {
-    assign(expr.target(), item, iter.range());
-    emitWhere(expr.conditions(), 0, [&] {
-      Value* key = emitExpr(expr.key(), wanted ? wanted->getKeyType() : TypePtr());
-      Value* value = emitExpr(expr.value(), wanted ? wanted->getValueType() : TypePtr());
-      insertItem(expr.range(), dict, key, value, wanted ? TypePtr(wanted) : TypePtr());
-    });
+  emitLoops(expr.loops(), 0, iterable, [&] {
+    Value* key = emitExpr(expr.key(), wanted ? wanted->getKeyType() : TypePtr());
+    Value* value = emitExpr(expr.value(), wanted ? wanted->getValueType() : TypePtr());
+    insertItem(expr.range(), dict, key, value, wanted ? TypePtr(wanted) : TypePtr());
   });
   return dict;
 }

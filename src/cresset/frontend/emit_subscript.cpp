@@ -4,6 +4,7 @@
 // other (aten::select, slice, unsqueeze); tensors, lists and bools among the indices remain and become one aten::index,
 // or aten::index_put_ when the subscript is assigned to. All other containers take one index.
 #include "cresset/frontend/emitter_impl.h"
+#include "cresset/ops/implicit_conversions.h"
 #include "cresset/frontend/iterables.h"
 
 namespace cresset {
@@ -299,8 +300,8 @@ void FunctionEmitter::assignListSlice(
     throw UserError("a list slice with a step can't be assigned to or deleted", range);
   }
   const Node* literal = replacement ? replacement->node() : nullptr;
-  if (literal && literal->kind() == prim::ListConstruct && literal->inputs().empty())
-    replacement = nullptr;  // [] is of any type
+  const bool is_list = literal && (literal->kind() == prim::ListConstruct || isEmptyListLiteral(replacement));
+  if (is_list && literal->inputs().empty()) replacement = nullptr;  // [] is of any type
   if (replacement && !replacement->type()->isSubtypeOf(*list->type())) {
     throw UserError(
         "a slice of a " + list->type()->repr_str() + " is being assigned a value of type " +

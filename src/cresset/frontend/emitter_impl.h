@@ -172,6 +172,9 @@ class FunctionEmitter final : public EmitContext {
       const SourceRange& range, const SugaredValuePtr& iterable,
       const std::function<void(const SugaredValuePtr&)>& each);
   void emitWhere(const ListView<Expr>& conditions, size_t i, const std::function<void()>& each);
+  /// The loops of a comprehension from the one at `i`, which goes over `iterable`.
+  void emitLoops(
+      const ListView<CompFor>& loops, size_t i, const SugaredValuePtr& iterable, const std::function<void()>& each);
   void append(const SourceRange& range, Value* list, Value* element, const TypePtr& element_type);
   void insertItem(const SourceRange& range, Value* dict, Value* key, Value* value, const TypePtr& hint);
   Value* makeTuple(const SourceRange& range, const std::vector<Value*>& elements);

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "cresset/frontend/calls.h"
+#include "cresset/frontend/prelude.h"
 #include "cresset/ir/constants.h"
 #include "cresset/support/error.h"
 
@@ -81,11 +82,16 @@ class RangeValue : public SugaredValue {
 /// Several iterables in step, each element a tuple.
 class ZipElements : public Elements {
  public:
-  ZipElements(std::string name, std::vector<SugaredValuePtr> parts, const SourceRange& range)
-      : name_(std::move(name)), parts_(std::move(parts)) {
+  ZipElements(std::string name, std::vector<SugaredValuePtr> parts, bool strict, const SourceRange& range)
+      : name_(std::move(name)), parts_(std::move(parts)), strict_(strict) {
     bool has_dynamic = false;
     for (const auto& part : parts_) {
       if (auto size = part->staticLen()) {
+        if (strict && static_len_ && *static_len_ != *size) {
+          throw UserError(
+              "zip(…, strict=True) of " + std::to_string(*static_len_) + " and " + std::to_string(*size) + " elements",
+              range);
+        }
         static_len_ = std::min(static_len_.value_or(*size), *size);
       } else {
         auto* elements = dynamic_cast<Elements*>(part.get());
@@ -111,7 +117,12 @@ class ZipElements : public Elements {
     Node* list = cx.graph.create(prim::ListConstruct, lengths, 1);
     list->setSourceRange(range);
     list->output()->setType(c10::ListType::ofInts());
-    return insertCall(range, cx, "prim::min", {cx.graph.insertNode(list)->output()});
+    cx.graph.insertNode(list);
+    if (strict_) {
+      const NamedValue checked(list->output(), range);
+      return preludeMember("cresset.equal_length", range, cx)->call(range, cx, {checked}, {}, 1)->asValue(range, cx);
+    }
+    return insertCall(range, cx, "prim::min", {list->output()});
   }
   SugaredValuePtr getItem(const SourceRange& range, EmitContext& cx, Value* index, const TypePtr& type_hint) override {
     auto hints = type_hint ? type_hint->cast<c10::TupleType>() : nullptr;
@@ -126,23 +137,26 @@ class ZipElements : public Elements {
  private:
   std::string name_;
   std::vector<SugaredValuePtr> parts_;
+  bool strict_;  // lengths must be equal
   std::optional<size_t> static_len_;
 };
 
 /// zip and enumerate before iteration; enumerate's counter is its first part.
 class ZipValue : public SugaredValue {
  public:
-  ZipValue(std::string name, std::vector<SugaredValuePtr> parts) : name_(std::move(name)), parts_(std::move(parts)) {}
+  ZipValue(std::string name, std::vector<SugaredValuePtr> parts, bool strict = false)
+      : name_(std::move(name)), parts_(std::move(parts)), strict_(strict) {}
   std::string kind() const override { return name_; }
   SugaredValuePtr iter(const SourceRange& range, EmitContext& cx) override {
     std::vector<SugaredValuePtr> parts;
     for (const auto& part : parts_) parts.push_back(part->iter(range, cx));
-    return std::make_shared<ZipElements>(name_, std::move(parts), range);
+    return std::make_shared<ZipElements>(name_, std::move(parts), strict_, range);
   }
 
  private:
   std::string name_;
   std::vector<SugaredValuePtr> parts_;
+  bool strict_;
 };
 
 class ReversedElements : public Elements {
@@ -198,6 +212,18 @@ void requireCount(const SourceRange& range, const char* function, size_t count, 
       std::string(function) + (count ? " expected at most " + std::to_string(most) : " expected at least 1") +
           " arguments, got " + std::to_string(count),
       range);
+}
+
+bool isStrictZip(
+    const SourceRange& range, EmitContext& cx, const std::vector<std::pair<std::string, SugaredValuePtr>>& kwargs) {
+  bool strict = false;
+  for (const auto& [name, value] : kwargs) {
+    if (name != "strict") throw UserError("zip() got an unexpected keyword argument '" + name + "'", range);
+    const auto constant = toIValue(value->asValue(range, cx));
+    if (!constant || !constant->isBool()) throw UserError("zip() expects `strict` to be True or False", range);
+    strict = constant->toBool();
+  }
+  return strict;
 }
 
 }  // namespace
@@ -270,9 +296,8 @@ SugaredValuePtr IterableFunction::callSugared(
       return std::make_shared<ZipValue>("enumerate", std::vector<SugaredValuePtr>{std::move(counter), args[0]});
     }
     case Kind::Zip:
-      if (args.empty() || !kwargs.empty())
-        throw UserError("zip() expects one or more iterables and no keyword arguments", range);
-      return std::make_shared<ZipValue>("zip", args);
+      if (args.empty()) throw UserError("zip() expects one or more iterables", range);
+      return std::make_shared<ZipValue>("zip", args, isStrictZip(range, cx, kwargs));
     case Kind::Reversed:
       requireArgs(range, "reversed()", 1, args.size(), kwargs.size());
       return std::make_shared<ReversedValue>(args[0]);

@@ -374,8 +374,8 @@ Expr Parser::atom() {
 Expr Parser::generator(uint32_t start, const Expr& element) {
   if (element.kind() == TK_STARRED)
     fail("a starred expression can't be the element of a comprehension", element.range());
-  Comprehension c = comprehension();
-  return ListComp::make(since(start), element, c.target, c.iter, c.conditions);
+  const auto loops = compLoops();
+  return ListComp::make(since(start), element, loops);
 }
 
 Expr Parser::parenthesized() {
@@ -415,9 +415,9 @@ Expr Parser::listOrComprehension() {
     if (at(TK_FOR) && items.size() == 1) {
       if (items[0].kind() == TK_STARRED)
         fail("a starred expression can't be the element of a comprehension", items[0].range());
-      Comprehension c = comprehension();
+      const auto loops = compLoops();
       expect(']');
-      return ListComp::make(since(start), items[0], c.target, c.iter, c.conditions);
+      return ListComp::make(since(start), items[0], loops);
     }
     if (!nextIf(',')) break;
   }
@@ -442,9 +442,9 @@ Expr Parser::dictOrSet() {
     }
     if (at(TK_FOR) && keys.size() == 1) {
       if (!is_dict) failHere("set comprehensions are not supported; write a list comprehension: [… for … in …]");
-      Comprehension c = comprehension();
+      const auto loops = compLoops();
       expect('}');
-      return DictComp::make(since(start), keys[0], values[0], c.target, c.iter, c.conditions);
+      return DictComp::make(since(start), keys[0], values[0], loops);
     }
     if (!nextIf(',')) break;
   }
@@ -454,17 +454,25 @@ Expr Parser::dictOrSet() {
   return SequenceLiteral::make(TK_SET_LITERAL, range, list(range, keys));
 }
 
-Parser::Comprehension Parser::comprehension() {
-  expect(TK_FOR);
-  Expr target = loopTarget();
-  expect(TK_IN);
-  Expr iter = parse(kOr);
-  std::vector<Expr> conditions;
-  uint32_t start = begin();
-  while (nextIf(TK_IF)) conditions.push_back(parse(kOr));
-  if (at(TK_FOR)) failHere("Only a single generator is currently supported; write the outer loop as a statement");
-  if (atName("async")) rejectReserved();
-  return {target, iter, list(since(start), conditions)};
+ListView<CompFor> Parser::compLoops() {
+  const uint32_t all = begin();
+  std::vector<CompFor> loops;
+  while (at(TK_FOR)) {
+    // The emitter nests as deep as the loops do.
+    if (loops.size() >= static_cast<size_t>(kMaxNesting)) failHere("a comprehension with too many 'for'");
+    const uint32_t start = begin();
+    advance();
+    Expr target = loopTarget();
+    expect(TK_IN);
+    Expr iter = parse(kOr);
+    std::vector<Expr> conditions;
+    const uint32_t first_condition = begin();
+    while (nextIf(TK_IF)) conditions.push_back(parse(kOr));
+    const auto tests = list(since(first_condition), conditions);
+    loops.push_back(CompFor::make(since(start), target, iter, tests));
+    if (atName("async")) rejectReserved();
+  }
+  return ListView<CompFor>::make(since(all), loops);
 }
 
 Expr Parser::loopTarget() {

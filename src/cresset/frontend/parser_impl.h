@@ -105,11 +105,8 @@ class Parser {
   Expr index();
   Ident ident(const char* what = "a name");
   bool startsExpression() const;
-  struct Comprehension {
-    Expr target, iter;
-    ListView<Expr> conditions;
-  };
-  Comprehension comprehension();
+  /// The `for … in … if …` of a comprehension.
+  ListView<CompFor> compLoops();
   /// `a` or `a, *b` before `in`.
   Expr loopTarget();
   /// Checks that `e` can be assigned to and gives its canonical form.

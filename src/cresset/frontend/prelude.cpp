@@ -246,6 +246,15 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool 
     return torch.dropout_(input, p, training)
   return torch.dropout(input, p, training)
 )"},
+    {"cresset.equal_length", "__torch__.cresset", R"(
+def equal_length(lengths: List[int]) -> int:
+  for i in range(1, len(lengths)):
+    if lengths[i] != lengths[0]:
+      relation = "shorter" if lengths[i] < lengths[0] else "longer"
+      others = "argument 1" if i == 1 else "arguments 1-" + str(i)
+      raise ValueError("zip() argument " + str(i + 1) + " is " + relation + " than " + others)
+  return lengths[0]
+)"},
     {"torch.nn.functional.tanh", "__torch__.torch.nn.functional", R"(
 def tanh(input: Tensor) -> Tensor:
   return torch.tanh(input)

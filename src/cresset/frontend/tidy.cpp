@@ -19,6 +19,7 @@ bool isLeftover(const Node* node) {
     case prim::Constant:
     case prim::Uninitialized:
     case prim::TupleConstruct:
+    case prim::EmptyListLiteral:
     case prim::ListConstruct:
     case prim::DictConstruct:
     case prim::TupleUnpack:
@@ -83,6 +84,8 @@ void tidyBlock(Block* block) {
       tidyLoop(node);
     } else if (isLeftover(node) && isUnused(node)) {
       node->destroy();
+    } else if (node->kind() == prim::EmptyListLiteral) {
+      node->setKind(prim::ListConstruct);
     }
     node = previous;
   }

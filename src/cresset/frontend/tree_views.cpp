@@ -198,16 +198,17 @@ DictLiteral DictLiteral::make(const SourceRange& range, const ListView<Expr>& ke
   return DictLiteral(Tree::make(TK_DICT_LITERAL, range, {keys, values}));
 }
 
-ListComp ListComp::make(
-    const SourceRange& range, const Expr& element, const Expr& target, const Expr& iter,
-    const ListView<Expr>& conditions) {
-  return ListComp(Tree::make(TK_LIST_COMP, range, {element, target, iter, conditions}));
+CompFor CompFor::make(
+    const SourceRange& range, const Expr& target, const Expr& iter, const ListView<Expr>& conditions) {
+  return CompFor(Tree::make(TK_FOR, range, {target, iter, conditions}));
 }
 
-DictComp DictComp::make(
-    const SourceRange& range, const Expr& key, const Expr& value, const Expr& target, const Expr& iter,
-    const ListView<Expr>& conditions) {
-  return DictComp(Tree::make(TK_DICT_COMP, range, {key, value, target, iter, conditions}));
+ListComp ListComp::make(const SourceRange& range, const Expr& element, const ListView<CompFor>& loops) {
+  return ListComp(Tree::make(TK_LIST_COMP, range, {element, loops}));
+}
+
+DictComp DictComp::make(const SourceRange& range, const Expr& key, const Expr& value, const ListView<CompFor>& loops) {
+  return DictComp(Tree::make(TK_DICT_COMP, range, {key, value, loops}));
 }
 
 Starred Starred::make(const SourceRange& range, const Expr& value) {

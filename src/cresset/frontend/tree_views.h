@@ -216,31 +216,33 @@ class DictLiteral : public Expr {
   static DictLiteral make(const SourceRange& range, const ListView<Expr>& keys, const ListView<Expr>& values);
 };
 
-/// (list comprehension elt target iter (list cond …)): [elt for target in iter if cond …]
+/// (for target iter (list cond …)) in a comprehension.
+class CompFor : public TreeView {
+ public:
+  explicit CompFor(TreeRef tree) : TreeView(std::move(tree)) { require(TK_FOR); }
+  Expr target() const { return Expr(sub(0)); }
+  Expr iter() const { return Expr(sub(1)); }
+  ListView<Expr> conditions() const { return ListView<Expr>(sub(2)); }
+  static CompFor make(const SourceRange& range, const Expr& target, const Expr& iter, const ListView<Expr>& conditions);
+};
+
+/// (list comprehension elt (list for …)): [elt for target in iter if cond … for …]
 class ListComp : public Expr {
  public:
   explicit ListComp(TreeRef tree) : Expr(std::move(tree)) { require(TK_LIST_COMP); }
   Expr element() const { return Expr(sub(0)); }
-  Expr target() const { return Expr(sub(1)); }
-  Expr iter() const { return Expr(sub(2)); }
-  ListView<Expr> conditions() const { return ListView<Expr>(sub(3)); }
-  static ListComp make(
-      const SourceRange& range, const Expr& element, const Expr& target, const Expr& iter,
-      const ListView<Expr>& conditions);
+  ListView<CompFor> loops() const { return ListView<CompFor>(sub(1)); }
+  static ListComp make(const SourceRange& range, const Expr& element, const ListView<CompFor>& loops);
 };
 
-/// (dict comprehension key value target iter (list cond …))
+/// (dict comprehension key value (list for …))
 class DictComp : public Expr {
  public:
   explicit DictComp(TreeRef tree) : Expr(std::move(tree)) { require(TK_DICT_COMP); }
   Expr key() const { return Expr(sub(0)); }
   Expr value() const { return Expr(sub(1)); }
-  Expr target() const { return Expr(sub(2)); }
-  Expr iter() const { return Expr(sub(3)); }
-  ListView<Expr> conditions() const { return ListView<Expr>(sub(4)); }
-  static DictComp make(
-      const SourceRange& range, const Expr& key, const Expr& value, const Expr& target, const Expr& iter,
-      const ListView<Expr>& conditions);
+  ListView<CompFor> loops() const { return ListView<CompFor>(sub(2)); }
+  static DictComp make(const SourceRange& range, const Expr& key, const Expr& value, const ListView<CompFor>& loops);
 };
 
 /// (starred e)

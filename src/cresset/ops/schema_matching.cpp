@@ -6,7 +6,9 @@
 // formatting their complaints would cost more than compiling the rest of the statement.
 #include "cresset/ops/schema_matching.h"
 
+#include <ATen/core/Tensor.h>
 #include <ATen/core/jit_type.h>
+#include <ATen/ops/detach_ops.h>
 
 #include <algorithm>
 #include <sstream>
@@ -140,8 +142,13 @@ bool Planner::matchArgument(const c10::Argument& arg, const NamedValue& actual, 
     }
   }
 
+  const bool literal = isEmptyListLiteral(actual.value);
   TypePtr wanted = formal;
-  if (formal->hasFreeVariables()) {
+  // `rows.append([])`: the arguments before it say what the list holds.
+  TypePtr known = literal && formal->hasFreeVariables() ? c10::tryEvalTypeVariables(formal, type_env_) : TypePtr();
+  if (known && known->kind() == c10::TypeKind::ListType) {
+    wanted = known;
+  } else if (formal->hasFreeVariables()) {
     auto matched = c10::matchTypeVariables(formal, type, type_env_);
     if (!matched.success()) {
       return refuse(
@@ -156,7 +163,6 @@ bool Planner::matchArgument(const c10::Argument& arg, const NamedValue& actual, 
     }
   }
 
-  bool literal = isEmptyListLiteral(actual.value);
   if (!literal && type == wanted) return true;
   slot.conversion = planConversion(type, wanted, literal, allow_conversions_);
   const TypePtr& converted = slot.conversion.type ? slot.conversion.type : type;
@@ -469,6 +475,29 @@ bool isBuiltinMethod(Symbol name, const TypePtr& self) {
   return false;
 }
 
+namespace {
+
+/// torch.jit's traces hold the number of `x * 2.5` as a tensor without dimensions, in archives as one that no longer
+/// says that it was a number, and torch.jit takes such constants of these operators for numbers again: the product of
+/// int64 is float32. Only code of archives has constant tensors here.
+void takeForNumber(Graph& graph, Symbol name, std::vector<Value*>& inputs) {
+  const bool takes = name == aten::add || name == aten::sub || name == aten::mul || name == aten::div;
+  if (!takes || inputs.size() < 2 || inputs[1]->node()->kind() != prim::Constant) return;
+  const auto constant = toIValue(inputs[1]);
+  if (!constant || !constant->isTensor()) return;
+  const at::Tensor& tensor = constant->toTensor();
+  if (!tensor.defined() || tensor.dim() != 0 || tensor.unsafeGetTensorImpl()->is_wrapped_number()) return;
+  const c10::ScalarType dtype = tensor.scalar_type();
+  const bool may_be_number =
+      dtype == c10::kDouble || dtype == c10::kLong || dtype == c10::kBool || dtype == c10::kComplexDouble;
+  if (!may_be_number) return;
+  at::Tensor number = at::_ops::detach::call(tensor);
+  number.unsafeGetTensorImpl()->set_wrapped_number(true);
+  inputs[1] = graph.insertConstant(c10::IValue(std::move(number)), inputs[1]->type());
+}
+
+}  // namespace
+
 Value* insertOp(
     Graph& graph, Symbol name, const std::vector<NamedValue>& args, const std::vector<NamedValue>& kwargs,
     const SourceRange& range, const std::optional<NamedValue>& self) {
@@ -492,6 +521,7 @@ Value* insertOp(
     return choice.composite->expand(graph, range, matched.inputs);
   }
   auto matched = insertPlan(graph, range, choice.op->schema(), choice.plan);
+  takeForNumber(graph, name, matched.inputs);
   Node* node = graph.insertNode(graph.create(name, matched.inputs, matched.return_types.size()));
   if (range) node->setSourceRange(range);
   for (size_t i = 0; i < matched.return_types.size(); ++i) node->output(i)->setType(matched.return_types[i]);

@@ -118,6 +118,62 @@ class StackLease {
   Stack stack_;
 };
 
+c10::SymNode tracedNode(PyObject* object) {
+  if (THPVariable_Check(object) || PyLong_CheckExact(object) || PyFloat_CheckExact(object) || PyTuple_Check(object) ||
+      PyList_Check(object) || PyUnicode_Check(object)) {
+    return {};
+  }
+  py::object node = py::getattr(object, "_cresset_node", py::none());
+  return node.is_none() ? c10::SymNode() : py::cast<c10::SymNode>(node);
+}
+
+/// While this thread traces: an argument that is, or holds, a size or a number computed from sizes stays what it is,
+/// so that the recorded call has it computed again. Nothing for other arguments. Recursion is over the nesting of
+/// types.
+std::optional<IValue> tracedArgument(PyObject* object, const TypePtr& type) {
+  const c10::TypeKind kind = type->kind();
+  if (kind == c10::TypeKind::OptionalType) {
+    return object == Py_None ? std::nullopt
+                             : tracedArgument(object, type->expectRef<c10::OptionalType>().getElementType());
+  }
+  if (c10::SymNode node = tracedNode(object)) {
+    if (kind == c10::TypeKind::FloatType && node->is_int()) node = node->sym_float();
+    const bool fits = node->is_int() ? kind == c10::TypeKind::IntType || kind == c10::TypeKind::NumberType
+                                     : kind == c10::TypeKind::FloatType || kind == c10::TypeKind::NumberType;
+    if (!fits) return std::nullopt;
+    return node->is_int() ? IValue(c10::SymInt(std::move(node))) : IValue(c10::SymFloat(std::move(node)));
+  }
+  if (!PyTuple_Check(object) && !PyList_CheckExact(object)) return std::nullopt;
+  const auto items = py::reinterpret_steal<py::object>(PySequence_Fast(object, ""));
+  const auto size = static_cast<size_t>(PySequence_Fast_GET_SIZE(items.ptr()));
+  const auto item = [&](size_t i) { return PySequence_Fast_GET_ITEM(items.ptr(), static_cast<Py_ssize_t>(i)); };
+  if (kind == c10::TypeKind::ListType && type->containedType(0)->kind() == c10::TypeKind::IntType) {
+    bool any = false;
+    std::vector<c10::SymInt> numbers;
+    for (size_t i = 0; i < size; ++i) {
+      if (c10::SymNode node = tracedNode(item(i)); node && node->is_int()) {
+        any = true;
+        numbers.push_back(c10::SymInt(std::move(node)));
+      } else if (PyLong_Check(item(i))) {
+        numbers.push_back(c10::SymInt(PyLong_AsLongLong(item(i))));
+      } else {
+        return std::nullopt;
+      }
+    }
+    return any ? std::optional<IValue>(std::move(numbers)) : std::nullopt;
+  }
+  const auto* tuple = type->castRaw<c10::TupleType>();
+  if (!tuple || tuple->elements().size() != size || tuple->schema()) return std::nullopt;
+  bool any = false;
+  std::vector<IValue> elements;
+  for (size_t i = 0; i < size; ++i) {
+    auto traced = tracedArgument(item(i), tuple->elements()[i]);
+    any = any || traced;
+    elements.push_back(traced ? std::move(*traced) : toIValue(item(i), tuple->elements()[i]));
+  }
+  return any ? std::optional<IValue>(c10::ivalue::Tuple::create(std::move(elements))) : std::nullopt;
+}
+
 py::object repeated(PyObject* number, int32_t count) {
   py::tuple numbers(static_cast<size_t>(count));
   for (size_t i = 0; i < numbers.size(); ++i) numbers[i] = py::handle(number);
@@ -126,6 +182,12 @@ py::object repeated(PyObject* number, int32_t count) {
 
 void pushArgument(Stack& stack, const Signature& signature, size_t index, PyObject* object) {
   const Parameter& parameter = signature.parameters[index];
+  if (tracing()) [[unlikely]] {
+    if (auto traced = tracedArgument(object, parameter.type)) {
+      stack.push_back(std::move(*traced));
+      return;
+    }
+  }
   if (parameter.is_tensor && THPVariable_CheckExact(object)) {
     stack.emplace_back(THPVariable_Unpack(object));
     return;

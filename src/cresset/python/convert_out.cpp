@@ -220,6 +220,13 @@ PyObject* toPython(IValue value, const TypePtr& hint) {
   if (value.isGenerator()) return THPGenerator_Wrap(value.toGenerator());
   if (value.isStream()) return THPStream_Wrap(value.toStream());
   if (value.isStorage()) return torch::createPyObject(value.toStorage());
+  if (value.isSymInt() || value.isSymFloat()) {
+    // A number that a script function returned to a trace.
+    c10::SymNode node = value.isSymInt() ? value.toSymInt().toSymNode() : value.toSymFloat().toSymNodeImpl();
+    py::object number = value.isSymInt() ? py::cast(node->guard_int("", 0)) : py::cast(node->guard_float("", 0));
+    const char* name = value.isSymInt() ? "TracedInt" : "TracedFloat";
+    return py::module_::import("cresset._traced_numbers").attr(name)(number, std::move(node)).release().ptr();
+  }
   if (value.isPyObject()) {
     PyObject* object = value.toPyObject();
     Py_INCREF(object);

@@ -110,6 +110,10 @@ class ModuleSuper final : public SugaredValue {
     py::gil_scoped_acquire gil;
     py::object found = rawAttribute(info_.python_class, name, owner_);
     if (!found) return nullptr;
+    if (PyObject_TypeCheck(found.ptr(), &PyProperty_Type)) {
+      const std::string getter = hiddenMethod(info_, py::object(found.attr("fget")), range).name();
+      return MethodValue(self_, getter).call(range, cx, {}, {}, 1);
+    }
     if (!PyFunction_Check(found.ptr())) return valueOfClassAttribute(found, cx, range, "super()." + name);
     return std::make_shared<MethodValue>(self_, hiddenMethod(info_, found, range).name());
   }

@@ -7,6 +7,7 @@
 
 #include "cresset/archive/archive.h"
 #include "cresset/python/graph_handles.h"
+#include "cresset/python/script_names.h"
 
 namespace cresset::python {
 
@@ -106,10 +107,18 @@ void bindProgram(py::module_& module) {
       .def(py::init([] { return UnitHandle{CompilationUnit()}; }))
       .def(
           "define",
-          [](UnitHandle& self, const std::string& source, const std::string& file) {
-            self.unit.define(source, nullptr, file);
+          [](UnitHandle& self, const std::string& source, const std::string& file, py::object names) {
+            if (names.is_none()) {
+              py::gil_scoped_release no_gil;
+              self.unit.define(source, nullptr, file);
+              return;
+            }
+            // What the text calls of Python's is compiled into the shared program, which lives for ever.
+            ScriptSession session;
+            self.unit.define(source, std::make_shared<PythonNames>(py::object(), std::move(names), py::object()), file);
+            session.finish();
           },
-          py::arg("source"), py::arg("file") = "", py::call_guard<py::gil_scoped_release>())
+          py::arg("source"), py::arg("file") = "", py::arg("names") = py::none())
       .def(
           "find_function",
           [](const UnitHandle& self, const std::string& name) -> py::object {

@@ -137,6 +137,45 @@ class BooleanDispatch : public SugaredValue {
   py::object entry_;
 };
 
+// ---- functools.partial
+
+/// A callee some of whose arguments are given, which are constants of the program.
+class PartialCall : public SugaredValue {
+ public:
+  PartialCall(py::object partial, std::string name) : partial_(std::move(partial)), name_(std::move(name)) {}
+  ~PartialCall() override {
+    py::gil_scoped_acquire gil;
+    partial_ = py::object();
+  }
+  std::string kind() const override { return "functools.partial '" + name_ + "'"; }
+  SugaredValuePtr call(
+      const SourceRange& range, EmitContext& cx, const std::vector<NamedValue>& args,
+      const std::vector<NamedValue>& kwargs, size_t num_binders) override {
+    py::gil_scoped_acquire gil;
+    const auto given = [&](py::handle value, const std::string& what) {
+      return sugarOf(value, cx, range, name_ + "'s argument " + what)->asValue(range, cx);
+    };
+    std::vector<NamedValue> all, named;
+    const py::tuple positional = partial_.attr("args");
+    for (size_t i = 0; i < positional.size(); ++i) all.emplace_back(given(positional[i], std::to_string(i + 1)), range);
+    all.insert(all.end(), args.begin(), args.end());
+    for (auto [key, value] : py::dict(partial_.attr("keywords"))) {
+      const auto keyword = py::cast<std::string>(key);
+      const bool replaced =
+          std::any_of(kwargs.begin(), kwargs.end(), [&](const NamedValue& kwarg) { return kwarg.name == keyword; });
+      if (replaced) continue;
+      named.emplace_back(given(value, keyword), range);
+      named.back().name = keyword;
+    }
+    named.insert(named.end(), kwargs.begin(), kwargs.end());
+    return sugarOf(partial_.attr("func"), cx, range, name_)->call(range, cx, all, named, num_binders);
+  }
+
+ private:
+  py::object partial_;
+  std::string name_;
+};
+
 // ---- Python modules and other namespaces
 
 class Namespace : public SugaredValue {
@@ -447,6 +486,9 @@ SugaredValuePtr trySugarOf(py::handle object, EmitContext& cx, const SourceRange
   }
   static py::handle cached_function = known("functools", "_lru_cache_wrapper");
   if (py::isinstance(object, cached_function)) return trySugarOf(object.attr("__wrapped__"), cx, range, name);
+  static py::handle partial = known("functools", "partial");
+  if (py::isinstance(object, partial))
+    return std::make_shared<PartialCall>(py::reinterpret_borrow<py::object>(object), name);
   if (PyMethod_Check(object.ptr())) {
     // A classmethod, taken from its class.
     py::object self = object.attr("__self__");

@@ -89,6 +89,17 @@ IValue concrete(const IValue& value) {
       numbers.push_back(item.isInt() ? item.toInt() : concrete(item).toInt());
     return IValue(std::move(numbers));
   }
+  if (value.isTuple()) {
+    // Arguments of script functions; recursion is over the nesting of tuples.
+    std::vector<IValue> elements = value.toTupleRef().elements().vec();
+    bool changed = false;
+    for (IValue& element : elements) {
+      IValue plain = concrete(element);
+      changed = changed || !plain.is(element);
+      element = std::move(plain);
+    }
+    if (changed) return IValue(c10::ivalue::Tuple::create(std::move(elements)));
+  }
   return value;
 }
 
@@ -452,6 +463,42 @@ void Recorder::runFunction(Function& function, Stack& stack) {
   graph_->insertNode(node);
   setValue(stack.back(), node->output());
   noteEscape(stack.back());
+  stack.back() = withTracedNumbers(stack.back(), node->output());
+}
+
+/// Recursion is over the nesting of tuples.
+IValue Recorder::withTracedNumbers(const IValue& value, Value* computed) {
+  const auto traced = [&](Number number, Value* from) -> c10::SymNode {
+    return c10::make_intrusive<TracedNumber>(number, from, serial_);
+  };
+  if (value.isInt()) return IValue(c10::SymInt(traced(value.toInt(), computed)));
+  if (value.isDouble()) return IValue(c10::SymFloat(traced(value.toDouble(), computed)));
+  const auto part = [&](Symbol kind, size_t i, const TypePtr& type) {
+    Value* index = graph_->insertConstant(IValue(static_cast<int64_t>(i)));
+    return insert(kind, std::array{computed, index}, type);
+  };
+  if (value.isIntList()) {
+    std::vector<c10::SymInt> numbers;
+    const auto plain = value.toIntVector();
+    for (size_t i = 0; i < plain.size(); ++i)
+      numbers.push_back(c10::SymInt(traced(plain[i], part(aten::__getitem__, i, c10::IntType::get()))));
+    return IValue(std::move(numbers));
+  }
+  if (!value.isTuple()) return value;
+  const auto type = computed->type()->cast<c10::TupleType>();
+  const auto& elements = value.toTupleRef().elements();
+  const auto isNumber = [](const IValue& element) {
+    return element.isInt() || element.isDouble() || element.isIntList() || element.isTuple();
+  };
+  if (!type || !std::any_of(elements.begin(), elements.end(), isNumber)) return value;
+  std::vector<IValue> result;
+  for (size_t i = 0; i < elements.size(); ++i) {
+    const bool number = isNumber(elements[i]);
+    result.push_back(
+        number ? withTracedNumbers(elements[i], part(prim::TupleIndex, i, type->elements()[i])) : elements[i]);
+  }
+  if (type->schema()) return IValue(c10::ivalue::Tuple::createNamed(std::move(result), type));
+  return IValue(c10::ivalue::Tuple::create(std::move(result)));
 }
 
 }  // namespace cresset::tracer

@@ -361,7 +361,7 @@ void Recorder::recordResult(Symbol kind, std::span<Value* const> inputs, const I
 // ---- Memory that is written where the tracer can't see
 
 bool Recorder::hasUnseenContents(const at::Tensor& tensor) const {
-  return tensor.defined() && uninitialized_.contains(storageOf(tensor)) && storageOf(tensor);
+  return tensor.defined() && tensor.numel() != 0 && storageOf(tensor) && uninitialized_.contains(storageOf(tensor));
 }
 
 Value* Recorder::makeLiteral(const at::Tensor& tensor) {

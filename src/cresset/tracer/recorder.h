@@ -164,6 +164,8 @@ class Recorder {
   Value* insert(Symbol kind, std::span<Value* const> inputs, const TypePtr& type);
   Value* listOf(std::vector<Value*> elements, const TypePtr& element_type);
   Value* plainNumberIn(const at::Tensor& tensor);
+  /// The numbers in what a script function returned, as numbers of this trace: `computed` is the value in the graph.
+  IValue withTracedNumbers(const IValue& value, Value* computed);
   void nameValue(Value* value, const at::Tensor& tensor);
   void registerObject(const IValue& value, AttributePath path);
   void bindContainer(const IValue& value, Value* container);
