@@ -55,6 +55,18 @@ CALLS = {
         ("torch.addmm(a, b, c)", randn(5), X, randn(4, 5)),
         ("torch.addmm(a, b, c, beta=2, alpha=0.5)", randn(5), X, randn(4, 5)),
     ],
+    "aten::linear": [
+        ("torch.nn.functional.linear(a, b, c)", X, randn(5, 4), randn(5)),
+        ("torch.nn.functional.linear(a, b)", X, randn(5, 4)),
+        ("torch.nn.functional.linear(a, b, c)", randn(2, 3, 4), randn(5, 4), randn(5)),
+        ("torch.nn.functional.linear(a.transpose(0, 1), b, c)", randn(2, 3, 4), randn(5, 4), randn(5)),
+    ],
+    "aten::softmax.int": [("torch.softmax(a, 1)", X)],
+    "aten::log_softmax.int": [("torch.log_softmax(a, -1)", X)],
+    "aten::native_layer_norm": [
+        ("torch.nn.functional.layer_norm(a, [4], b, c)", X, Z, randn(4, seed=6)),
+        ("torch.nn.functional.layer_norm(a, [4])", X),
+    ],
     "aten::mv": [("a.mv(b)", X, Z)],
     "aten::dot": [("a.dot(b)", Z, randn(4, seed=5))],
     "aten::t": [("a.t()", X)],
@@ -80,7 +92,7 @@ CALLS = {
     "aten::mean.dim": [("a.mean(1)", X), ("a.mean([0, -1])", randn(2, 3, 4)), ("a.mean(-1, keepdim=True)", X)],
     "aten::_softmax": [("torch._softmax(a, 1, False)", X)],
     "aten::_log_softmax": [("torch._log_softmax(a, -1, False)", X)],
-    "aten::mse_loss": [("torch.nn.functional.mse_loss(a, b)", X, Y)],
+    "aten::mse_loss": [("torch.ops.aten.mse_loss(a, b)", X, Y), ("torch.ops.aten.mse_loss(a, b, 2)", X, Y)],
     "aten::index_select": [("a.index_select(0, i)", X)],
     "aten::gather": [("a.gather(0, i.unsqueeze(1))", X)],
     "aten::index_add": [

@@ -1019,14 +1019,6 @@ def keywords_from_a_dict(script):
     script(f)
 
 
-@case("Only a single generator is currently supported")
-def two_loops_in_a_comprehension(script):
-    def f(x: List[int]):
-        return [i + j for i in x for j in x]
-
-    script(f)
-
-
 @case("else branches of for loops aren't supported")
 def else_of_a_loop(script):
     def f(x: int):

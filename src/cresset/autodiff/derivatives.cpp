@@ -66,6 +66,9 @@ def right(grad: Tensor, left: Tensor, like: Tensor) -> Tensor:
     return grad.t().mm(left).t()
   return left.t().mm(grad)
 
+def rows(x: Tensor) -> Tensor:
+  return x.reshape([-1, x.size(-1)])
+
 def inverse(dims: List[int]) -> List[int]:
   rank = len(dims)
   result = [0] * rank

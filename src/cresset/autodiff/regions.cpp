@@ -252,7 +252,34 @@ class RegionBuilder {
   bool found_ = false;
 };
 
+bool decomposeIn(Block* block) {
+  bool changed = false;
+  for (Node* node : block->nodesSafely()) {
+    for (Block* inner : node->blocks()) changed |= decomposeIn(inner);
+    if (isStructural(node->kind()) || node->outputs().size() != 1 || !mayRequireGrad(node->output()->type())) continue;
+    const Operator* op = operatorOf(*node);
+    const auto form = op ? decompositionOf(*op) : nullptr;
+    if (!form) continue;
+    std::unordered_map<const Value*, Value*> copies;
+    for (size_t i = 0; i < node->inputs().size(); ++i) copies[form->inputs()[i]] = node->input(i);
+    for (Node* inner : form->nodes()) {
+      Node* copy = node->graph().createClone(inner, [&](Value* value) { return copies.at(value); });
+      copy->insertBefore(node);
+      copy->copyLocation(node);
+      for (size_t i = 0; i < inner->outputs().size(); ++i) copies[inner->output(i)] = copy->output(i);
+    }
+    node->output()->replaceAllUsesWith(copies.at(form->outputs()[0]));
+    node->destroy();
+    changed = true;
+  }
+  return changed;
+}
+
 }  // namespace
+
+bool decomposeForGradients(Graph& graph) {
+  return decomposeIn(graph.block());
+}
 
 bool createDifferentiableRegions(Graph& graph, size_t min_size) {
   return RegionBuilder(graph, min_size).run(graph.block());

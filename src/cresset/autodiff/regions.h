@@ -9,6 +9,10 @@
 
 namespace cresset {
 
+/// Takes operators through which gradients flow apart, where the table of derivatives has a decomposition
+/// (autodiff/derivatives.h). Returns whether it did.
+bool decomposeForGradients(Graph& graph);
+
 /// Types must have been propagated (passes/propagate_types.h): a region takes and gives tensors of one known
 /// floating-point dtype. Regions of fewer than `min_size` operators that have gradients are not made: entering one
 /// costs about as much as recording a few operators. Returns whether there is a region.

@@ -231,9 +231,13 @@ std::unique_ptr<const Plan> makePlan(Function& function, const PreparedFunction&
   Specializer(*plan->graph, signature).run();
   const AmbientState ambient = AmbientState::of(signature[0]);
   Pipeline passes(*plan->graph, function.qualname().qualifiedName());
-  optimize(passes, {.grad_mode = ambient.grad_mode && !ambient.inference_mode, .plain = ambient.plain});
+  const TypeAssumptions assumptions = {
+      .grad_mode = ambient.grad_mode && !ambient.inference_mode, .plain = ambient.plain};
+  optimize(passes, assumptions);
   std::shared_ptr<Graph> runnable = plan->graph;
-  if (ambient.grad_mode && !ambient.inference_mode && ambient.plain && createDifferentiableRegions(*plan->graph)) {
+  const bool differentiable = ambient.grad_mode && !ambient.inference_mode && ambient.plain;
+  if (differentiable && decomposeForGradients(*plan->graph)) optimize(passes, assumptions);
+  if (differentiable && createDifferentiableRegions(*plan->graph)) {
     runnable = plan->graph->copy();  // people read the regions, the interpreter calls them
     lowerDifferentiableRegions(*runnable);
   }

@@ -56,6 +56,7 @@ enum class Rule {
 const std::unordered_map<std::string_view, Rule>& typeRules() {
   static const auto* rules = new std::unordered_map<std::string_view, Rule>{
       {"aten::layer_norm", Rule::SameAsFirst},
+      {"aten::native_layer_norm", Rule::SameAsFirst},
       {"aten::group_norm", Rule::SameAsFirst},
       {"aten::batch_norm", Rule::SameAsFirst},
       {"aten::instance_norm", Rule::SameAsFirst},
@@ -308,6 +309,11 @@ class TypePropagator {
     if (plain_) {
       if (const auto rule = typeRules().find(op->fullName()); rule != typeRules().end()) {
         results[0] = applyRule(rule->second, node, *op);
+        // Statistics that come beside the result are of its dtype, for floats, and have no gradients.
+        for (size_t i = 1; i < results.size(); ++i) {
+          if (results[0].dtype == at::kFloat || results[0].dtype == at::kDouble)
+            results[i] = {results[0].dtype, std::nullopt, results[0].device, false};
+        }
       } else if (op->isOfDispatcher() && !op->hasSideEffects()) {
         askOperator(node, *op, results);
       }
