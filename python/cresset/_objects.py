@@ -264,7 +264,7 @@ class ScriptModule(torch.nn.Module, metaclass=_ScriptMeta):
     def define(self, src):
         """Compiles ``def``s that take self and adds them as methods. Names are the caller's."""
         frame = sys._getframe(1)
-        scope = None if frame.f_locals is frame.f_globals else frame.f_locals
+        scope = None if frame.f_locals is frame.f_globals else dict(frame.f_locals)
         if not _C._define_text(self._c, textwrap.dedent(src), frame.f_globals, scope):
             self._c.define(src)
         if "forward" not in self.__dict__ and self._c.method("forward") is not None:

@@ -151,6 +151,8 @@ def test_builtin(line):
     program = f"def f(x: {kind}):\n  return {expression}\n"
     for x in VALUES[kind]:
         theirs, mine = outcome(torch.jit, program, x), outcome(cresset, program, x)
+        if "Unknown builtin op" in str(theirs[1]) and not torch.__version__.startswith("2.13"):
+            pytest.skip("torch.jit of this torch lacks it")
         assert theirs[0] == mine[0], f"{x}: {mine} instead of {theirs}"
         if theirs[0] == "value":
             assert same(theirs[1], mine[1]), f"{x}: {mine[1]!r} instead of {theirs[1]!r}"

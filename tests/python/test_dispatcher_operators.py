@@ -90,6 +90,7 @@ def difference(name):
         return f"{mark}{name}{text} (as {chosen})\n      Cresset: {shorten(left)}\n      eager:   {shorten(right)}"
 
 
+@pytest.mark.skipif(not torch.__version__.startswith("2.13"), reason="the calls fit the schemas of torch 2.13")
 @pytest.mark.parametrize("group", range(GROUPS))
 def test_calls(group):
     names = [n for n in sorted(CALLS)[group::GROUPS] if n in SCHEMAS and n not in SHADOWED]

@@ -144,7 +144,8 @@ def test_forks_nobody_waits_for_are_dropped_at_exit():
 
 def test_a_forked_process_gets_its_own_threads():
     out = in_process("""
-        import os, sys, cresset
+        import os, sys, warnings, cresset
+        warnings.simplefilter("ignore")  # Python 3.12 warns of forks in a process that has threads
         cu = cresset.CompilationUnit("def f(x: int) -> int:\\n  return x + 1\\ndef g(x: int) -> int:\\n"
                                      "  return torch.jit.wait(torch.jit.fork(f, x))\\n")
         assert cu.g(1) == 2  # the parent's threads run

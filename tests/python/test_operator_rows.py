@@ -25,7 +25,8 @@ import cresset
 from cresset import _C
 
 DATA = Path(__file__).parent.parent / "data"
-SCHEMAS = {full_name(s): s for s in torch._C._jit_get_all_schemas()}
+# Builds of torch with CUDA have operators of its streams, too.
+SCHEMAS = {full_name(s): s for s in torch._C._jit_get_all_schemas() if not s.name.startswith("cuda::")}
 DISPATCHER = set(torch._C._dispatch_get_all_op_names())
 REFUSED = dict(
     line.split(": ", 1)
@@ -137,6 +138,8 @@ def check(name, types, results, tuples, chosen):
 
 @pytest.mark.parametrize("name", [n for n in OWN if n not in BY_SCRIPT and n not in STRUCTURAL and n not in ELSEWHERE])
 def test_own_row(name):
+    if name in ("prim::max.float_list", "prim::min.float_list") and torch.__version__.startswith("2.11"):
+        pytest.skip("torch.jit of this torch compares lists with nan in another way")
     with plain_torchjit():
         if name in VARIADIC:
             for types, results, tuples in VARIADIC[name]:

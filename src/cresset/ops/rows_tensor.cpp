@@ -213,6 +213,12 @@ constexpr Row kTensorRows[] = {
     {"aten::sym_size(Tensor self) -> SymInt[]", kernel([](const Tensor& t) { return newIntList(t.sizes()); })},
     {"aten::sym_stride(Tensor self) -> SymInt[]", kernel([](const Tensor& t) { return newIntList(t.strides()); })},
     {"prim::abs(Tensor x) -> Tensor", kernel([](const Tensor& t) { return t.abs(); })},
+    // The dispatcher has these since torch 2.13.
+    {"aten::is_contiguous(Tensor self) -> bool", kernel([](const Tensor& t) { return t.is_contiguous(); })},
+    {"aten::is_contiguous.memory_format(Tensor self, MemoryFormat memory_format) -> bool",
+     kernel([](const Tensor& t, int64_t format) { return t.is_contiguous(static_cast<at::MemoryFormat>(format)); })},
+    {"aten::storage_offset(Tensor self) -> int", kernel([](const Tensor& t) { return t.storage_offset(); })},
+    {"aten::get_device(Tensor self) -> int", kernel([](const Tensor& t) { return static_cast<int64_t>(t.get_device()); })},
     {"aten::element_size(Tensor self) -> int", kernel([](const Tensor& t) { return static_cast<int64_t>(t.element_size()); })},
     {"aten::len.Tensor(Tensor t) -> int", kernel([](const Tensor& t) {
        if (t.dim() == 0) fail("len() of a 0-d tensor");

@@ -185,8 +185,11 @@ SourceRange placeOf(py::handle object) {
       for (auto [key, value] : py::dict(object.attr("__dict__"))) {
         if (!isFunction(value)) continue;
         const CodePlace place = placeOfCode(value);
-        // Not what others put there: @dataclass makes methods by exec and takes some from its own file.
-        if (!textOf(place.file, place.globals) || place.file.ends_with("/dataclasses.py")) continue;
+        // Not what others put there: @dataclass makes methods by exec and takes some from its own file and its
+        // helper's.
+        if (!textOf(place.file, place.globals) || place.file.ends_with("/dataclasses.py") ||
+            place.file.ends_with("/reprlib.py"))
+          continue;
         if (last == 0 || place.line < last) {
           last = place.line;
           filename = py::str(place.file);

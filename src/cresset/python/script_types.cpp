@@ -167,7 +167,10 @@ bool isSubclass(py::handle cls, py::handle base) {
 }
 
 bool isPythonClass(py::handle cls) {
-  return PyType_Check(cls.ptr()) && (reinterpret_cast<PyTypeObject*>(cls.ptr())->tp_flags & Py_TPFLAGS_HEAPTYPE) &&
+  if (!PyType_Check(cls.ptr())) return false;
+  // Classes of C may be made at run time too, but can't be changed then.
+  const unsigned long flags = reinterpret_cast<PyTypeObject*>(cls.ptr())->tp_flags;
+  return (flags & Py_TPFLAGS_HEAPTYPE) && !(flags & Py_TPFLAGS_IMMUTABLETYPE) &&
          !isSubclass(cls, py::handle(reinterpret_cast<PyObject*>(&PyType_Type)));
 }
 
