@@ -16,17 +16,6 @@
 namespace cresset {
 namespace {
 
-/// The function that a call reaches; null if only the running program knows.
-Function* calleeOf(const Node* node) {
-  torch::jit::Function* function = nullptr;
-  if (node->kind() == prim::CallFunction) {
-    if (auto type = node->input(0)->type()->cast<c10::FunctionType>()) function = type->function();
-  } else if (node->kind() == prim::CallMethod) {
-    if (auto type = node->input(0)->type()->cast<c10::ClassType>()) function = type->findMethod(node->s(attr::name));
-  }
-  return dynamic_cast<Function*>(function);  // null for methods of custom C++ classes, which have no graph
-}
-
 bool isBeingInlined(const InlinedCallPtr& chain, const std::string& name) {
   for (const InlinedCall* call = chain.get(); call; call = call->caller.get()) {
     if (call->function == name) return true;
@@ -86,6 +75,16 @@ bool inlineIn(Block* block) {
 }
 
 }  // namespace
+
+Function* calleeOf(const Node* node) {
+  torch::jit::Function* function = nullptr;
+  if (node->kind() == prim::CallFunction) {
+    if (auto type = node->input(0)->type()->cast<c10::FunctionType>()) function = type->function();
+  } else if (node->kind() == prim::CallMethod) {
+    if (auto type = node->input(0)->type()->cast<c10::ClassType>()) function = type->findMethod(node->s(attr::name));
+  }
+  return dynamic_cast<Function*>(function);  // null for methods of custom C++ classes, which have no graph
+}
 
 bool inlineCalls(Graph& graph) {
   return inlineIn(graph.block());
