@@ -7,6 +7,7 @@ from typing import Dict, List, Optional
 
 import pytest
 import torch
+from script_helpers import without_self
 
 import cresset
 
@@ -283,8 +284,10 @@ AS_EAGER = {
 
 @pytest.mark.parametrize("name", [n for n in ACTIONS if n not in AS_EAGER])
 def test_as_in_torch_jit(both, name):
-    results = [plain(ACTIONS[name](m)) for m in both]
-    assert results[0] == results[1]
+    ours, theirs = (plain(ACTIONS[name](m)) for m in both)
+    if name in ("too many arguments", "an unknown argument"):
+        theirs = type(theirs)(without_self(part) if isinstance(part, str) else part for part in theirs)
+    assert ours == theirs
 
 
 @pytest.mark.parametrize("name", sorted(AS_EAGER))

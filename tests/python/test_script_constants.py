@@ -91,7 +91,31 @@ def passes_on_once(xs: List[int], n: int):
     appender(xs, n)
 
 
+def gives() -> List[int]:
+    return NUMBERS
+
+
+def gives_on(n: int) -> List[int]:
+    if n > 0:
+        return gives()
+    return [n]
+
+
+def changes_what_it_is_given(n: int):
+    gives_on(n).append(n)  # error: NUMBERS
+
+
+def gives_and_changes(n: int) -> List[int]:
+    NUMBERS.append(n)  # error: NUMBERS
+    return NUMBERS
+
+
+def calls_what_changes(n: int):
+    return gives_and_changes(n)
+
+
 WRONG = [
+    changes_what_it_is_given,
     appends,
     sets,
     extends,
@@ -127,6 +151,10 @@ def test_changes_are_refused(function):
         lines = file.read().splitlines()[code.co_firstlineno - 1 :]
     name = next(line for line in lines if "# error: " in line).split("# error: ")[1]
     assert_refused(lambda: cresset.script(function), name)
+
+
+def test_the_line_is_that_of_the_change():
+    assert_refused(lambda: cresset.script(calls_what_changes), "NUMBERS")
 
 
 def test_changes_of_captured_lists_are_refused():

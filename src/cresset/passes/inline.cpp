@@ -23,17 +23,6 @@ namespace {
 constexpr size_t kMaxInserted = 250'000;  // nodes, by one run of the pass
 constexpr int kMaxDepth = 500;            // calls inside of each other
 
-/// The function that a call reaches; null if only the running program knows.
-Function* calleeOf(const Node* node) {
-  torch::jit::Function* function = nullptr;
-  if (node->kind() == prim::CallFunction) {
-    if (auto type = node->input(0)->type()->cast<c10::FunctionType>()) function = type->function();
-  } else if (node->kind() == prim::CallMethod) {
-    if (auto type = node->input(0)->type()->cast<c10::ClassType>()) function = type->findMethod(node->s(attr::name));
-  }
-  return dynamic_cast<Function*>(function);  // null for methods of custom C++ classes, which have no graph
-}
-
 /// Whether the function is being inlined already, or the call stands too deep.
 bool mustStay(const InlinedCallPtr& chain, const std::string& name) {
   int depth = 0;
@@ -109,6 +98,16 @@ class Inliner {
 };
 
 }  // namespace
+
+Function* calleeOf(const Node* node) {
+  torch::jit::Function* function = nullptr;
+  if (node->kind() == prim::CallFunction) {
+    if (auto type = node->input(0)->type()->cast<c10::FunctionType>()) function = type->function();
+  } else if (node->kind() == prim::CallMethod) {
+    if (auto type = node->input(0)->type()->cast<c10::ClassType>()) function = type->findMethod(node->s(attr::name));
+  }
+  return dynamic_cast<Function*>(function);  // null for methods of custom C++ classes, which have no graph
+}
 
 bool inlineCalls(Graph& graph) {
   return Inliner().run(graph.block());

@@ -23,6 +23,10 @@ enum class Preserves : uint8_t {
 #include "cresset/passes/passes.def"
 #undef PASS
 
+/// The function that a call reaches; null if only the running program knows, or if it is none of a Program's.
+class Function;
+Function* calleeOf(const Node* node);
+
 struct PassInfo {
   std::string_view name;  // "inline"
   std::string_view description;

@@ -6,6 +6,7 @@
 #include <ATen/core/jit_type.h>
 
 #include <algorithm>
+#include <unordered_set>
 
 #include "cresset/analysis/alias.h"
 #include "cresset/ops/operator.h"
@@ -81,12 +82,19 @@ Value* build(const TypePtr& type, Node* place, std::vector<Value*>& made) {
 
 struct Container {
   std::string name;
+  const InlinedCall* call;  // of the function under check, through which it came; null if it is its own
   std::vector<Value*> made;
 };
 
-[[noreturn]] void refuseWrite(const Node* node, const std::string& name) {
+/// The call in the function under check that the node was inlined from; null if it is one of its own.
+const InlinedCall* outermostCall(const Node* node) {
   const InlinedCall* call = node->inlinedCall().get();
   while (call && call->caller) call = call->caller.get();
+  return call;
+}
+
+[[noreturn]] void refuseWrite(const Node* node, const std::string& name) {
+  const InlinedCall* call = outermostCall(node);
   std::string through;
   if (call) through = ", which '" + call->function.substr(call->function.rfind('.') + 1) + "' does,";
   throw UserError(
@@ -106,6 +114,8 @@ void checkWrites(const Block* block, AliasDb& aliases, const std::vector<Contain
     for (size_t i = 0; op && i < node->inputs().size(); ++i) {
       if (!writesArgument(*op, i)) continue;
       for (const Container& container : containers) {
+        // What a function does to its own containers is said when it is checked.
+        if (container.call && container.call == outermostCall(node)) continue;
         for (const Value* made : container.made) {
           if (aliases.mayBe(node->input(i), made)) refuseWrite(node, container.name);
         }
@@ -114,23 +124,41 @@ void checkWrites(const Block* block, AliasDb& aliases, const std::vector<Contain
   }
 }
 
+/// Whether a call in the block may give a container of the function that it calls. `seen`: functions asked already.
+bool callsForContainers(const Block* block, std::unordered_set<Function*>& seen) {
+  for (const Node* node : block->nodes()) {
+    for (const Block* inner : node->blocks()) {
+      if (callsForContainers(inner, seen)) return true;
+    }
+    const bool call = node->kind() == prim::CallFunction || node->kind() == prim::CallMethod;
+    if (!call || !holdsMemory(*node->output()->type())) continue;
+    Function* callee = calleeOf(node);
+    if (!callee || !seen.insert(callee).second) continue;
+    std::vector<Node*> found;
+    findContainers(callee->graph()->block(), found);
+    if (!found.empty() || callsForContainers(callee->graph()->block(), seen)) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 void checkOnlyReadsContainers(Function& function) {
   std::vector<Node*> found;
   findContainers(function.graph()->block(), found);
-  if (found.empty()) return;
+  std::unordered_set<Function*> seen{&function};
+  if (found.empty() && !callsForContainers(function.graph()->block(), seen)) return;
   const std::shared_ptr<Graph> graph = function.graph()->copy();
+  inlineCalls(*graph);
   found.clear();
   findContainers(graph->block(), found);
   std::vector<Container> containers;
   for (Node* constant : found) {
-    Container container{std::string(constant->sourceRange().text()), {}};
+    Container container{std::string(constant->sourceRange().text()), outermostCall(constant), {}};
     Value* value = build(constant->output()->type(), constant, container.made);
     constant->output()->replaceAllUsesWith(value);
     containers.push_back(std::move(container));
   }
-  inlineCalls(*graph);
   AliasDb aliases(*graph);
   checkWrites(graph->block(), aliases, containers);
 }
