@@ -401,7 +401,8 @@ def test_models(name):
     torch.manual_seed(0)
     module, inputs = model_programs.PROGRAMS[name]()
     scripted = cresset.script(trained(module))
-    wanted = scripted(*inputs)
+    with torch.no_grad():  # torch's transformer layers compute in another way where a gradient may be wanted
+        wanted = scripted(*inputs)
     exact, folded = cresset.freeze(scripted, optimize_numerics=False), cresset.freeze(scripted)
     for frozen in (exact, folded):
         assert "GetAttr" not in str(frozen.graph) and "CallMethod" not in str(frozen.graph)
