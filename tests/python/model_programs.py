@@ -3,6 +3,7 @@ prints how often each pass changes each of them (docs/passes.md has the table).
 """
 
 import math
+import os
 import pathlib
 from typing import List, Optional, Tuple
 
@@ -247,7 +248,8 @@ ORDER = [
 
 def silero():
     """The archive of the package silero-vad, which `./dev` puts into .cache; None if it is not there."""
-    path = pathlib.Path(__file__).parents[2] / ".cache/silero-vad/silero_vad/data/silero_vad.jit"
+    kept = pathlib.Path(__file__).parents[2] / ".cache/silero-vad/silero_vad/data/silero_vad.jit"
+    path = pathlib.Path(os.environ.get("CRESSET_SILERO") or kept)
     return str(path) if path.exists() else None
 
 

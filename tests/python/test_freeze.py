@@ -2,7 +2,7 @@
 
 import copy
 import io
-from typing import List, Optional
+from typing import List, Optional, Tuple
 
 import model_programs
 import pytest
@@ -259,6 +259,32 @@ def test_errors():
 
     with pytest.raises(RuntimeError, match="attempted to freeze a module that return"):
         cresset.freeze(cresset.script(ReturnsItself().eval()))
+
+
+def ten_times(self, inputs: Tuple[torch.Tensor], output: torch.Tensor):
+    return output * 10
+
+
+def test_hooks():
+    """Those of submodules are inlined; those of what is called from outside would be lost, as by torch.jit."""
+
+    class Calls(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inner = Doubles()
+            self.inner.register_forward_hook(ten_times)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return self.inner(x)
+
+    module, x = Calls().eval(), torch.ones(2)
+    assert torch.equal(cresset.freeze(cresset.script(module))(x), x * 20)
+    with pytest.raises(RuntimeError, match="has forward hooks, which freezing would lose"):
+        cresset.freeze(cresset.script(module), preserved_attrs=["inner"])
+    module.register_forward_hook(ten_times)
+    with pytest.raises(RuntimeError, match="has forward hooks, which freezing would lose"):
+        cresset.freeze(cresset.script(module))
+    assert torch.equal(torch.jit.freeze(torch.jit.script(module))(x), x * 20)  # and not 200
 
 
 def test_optimize_for_inference():
