@@ -1,5 +1,5 @@
-// What text tests can't say of passes: that each takes time in proportion to the graph, that programs which stand for too
-// many nodes stay small, and how passes are watched.
+// What text tests can't say of passes: that each takes time in proportion to the graph, that programs which stand for
+// too many nodes stay small, and how passes are watched.
 #include <ATen/ops/ones_ops.h>
 
 #include <chrono>

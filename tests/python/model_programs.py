@@ -3,6 +3,7 @@ prints how often each pass changes each of them (docs/passes.md has the table).
 """
 
 import math
+import os
 import pathlib
 from typing import List, Optional, Tuple
 
@@ -134,11 +135,13 @@ class SchNet(nn.Module):
     def __init__(self, width: int = 16, steps: int = 2):
         super().__init__()
         self.embedding = nn.Embedding(10, width)
-        self.filters = nn.ModuleList([nn.Sequential(nn.Linear(8, width), nn.Softplus(), nn.Linear(width, width))
-                                      for _ in range(steps)])
+        self.filters = nn.ModuleList(
+            [nn.Sequential(nn.Linear(8, width), nn.Softplus(), nn.Linear(width, width)) for _ in range(steps)]
+        )
         self.into = nn.ModuleList([nn.Linear(width, width, bias=False) for _ in range(steps)])
-        self.out = nn.ModuleList([nn.Sequential(nn.Linear(width, width), nn.Softplus(), nn.Linear(width, width))
-                                  for _ in range(steps)])
+        self.out = nn.ModuleList(
+            [nn.Sequential(nn.Linear(width, width), nn.Softplus(), nn.Linear(width, width)) for _ in range(steps)]
+        )
         self.readout = nn.Linear(width, 1)
         self.register_buffer("centers", torch.linspace(0, 5, 8))
         self.gamma, self.cutoff = 10.0, 5.0
@@ -226,13 +229,27 @@ PROGRAMS = {
 }
 
 #: What an optimizer runs over a program whose bits and gradients must stay.
-ORDER = ["inline", "lower-tuples", "constant-propagation", "peephole", "simplify-branches", "unroll",
-         "remove-list-mutation", "remove-dict-mutation", "remove-tensor-mutation", "pool-constants", "cse", "licm", "dce"]
+ORDER = [
+    "inline",
+    "lower-tuples",
+    "constant-propagation",
+    "peephole",
+    "simplify-branches",
+    "unroll",
+    "remove-list-mutation",
+    "remove-dict-mutation",
+    "remove-tensor-mutation",
+    "pool-constants",
+    "cse",
+    "licm",
+    "dce",
+]
 
 
 def silero():
     """The archive of the package silero-vad, which `./dev` puts into .cache; None if it is not there."""
-    path = pathlib.Path(__file__).parents[2] / ".cache/silero-vad/silero_vad/data/silero_vad.jit"
+    kept = pathlib.Path(__file__).parents[2] / ".cache/silero-vad/silero_vad/data/silero_vad.jit"
+    path = pathlib.Path(os.environ.get("CRESSET_SILERO") or kept)
     return str(path) if path.exists() else None
 
 
@@ -265,8 +282,10 @@ def table():
     print("| pass | " + " | ".join(rows) + " |")
     print("|---" * (len(rows) + 1) + "|")
     for one in ORDER:
-        cells = [f"{row[one]['changes']} ({-row[one]['nodes_removed']:+d})" if row.get(one, {}).get("changes") else "0"
-                 for row in rows.values()]
+        cells = [
+            f"{row[one]['changes']} ({-row[one]['nodes_removed']:+d})" if row.get(one, {}).get("changes") else "0"
+            for row in rows.values()
+        ]
         print(f"| {one} | " + " | ".join(cells) + " |")
 
 

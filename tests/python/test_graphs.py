@@ -1,5 +1,8 @@
 """Graphs in Python: reading and editing under torch.jit's names, and functions made of edited graphs."""
 
+import gc
+import io
+
 import pytest
 import torch
 
@@ -295,3 +298,22 @@ def test_a_function_needs_one_output(outputs):
     graph = cresset.parse_ir(f"graph(%x : Tensor):\n  return {outputs}")
     with pytest.raises(RuntimeError, match="require a single output"):
         cresset.function_from_graph("k", graph)
+
+
+def test_a_graph_keeps_its_program():
+    """The functions and classes that a graph names belong to the program of its module, which may be gone."""
+    inner = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.ReLU())
+    data = io.BytesIO()
+    cresset.save(cresset.script(torch.nn.Sequential(inner, inner)), data)
+
+    def load():
+        return cresset.load(io.BytesIO(data.getvalue()), trusted=True)
+
+    graph, inlined = load().forward.graph, load().forward.inlined_graph
+    copy = load().forward.graph.copy()
+    node = next(iter(load().forward.graph.nodes()))
+    gc.collect()
+    for one in (graph, copy):
+        assert cresset.passes.inline(one)
+        assert str(one).count("aten::linear") == str(inlined).count("aten::linear") == 2
+    assert "Sequential" in str(node)

@@ -197,3 +197,33 @@ def test_lower_graph():
 
 def lambda_free(x):
     return x
+
+
+@pytest.mark.parametrize(
+    "made", ["aten::tanh(%x)", "aten::mul(%x, %x)", "aten::mm(%x, %w)", "aten::linear(%x, %x, %none)"]
+)
+@pytest.mark.parametrize("change", ["relu_(%y)", "mul_(%y, %one)", "clamp_(%y, %one, %none)", "sigmoid_(%y)"])
+def test_tensor_mutation_keeps_strides(made, change):
+    kind = "Float(*, *, requires_grad=0)"
+    graph = cresset.parse_ir(
+        f"graph(%x : {kind}, %w : {kind}):\n  %one : int = prim::Constant[value=1]()\n  %none : NoneType = prim::Constant()\n"
+        f"  %y : {kind} = {made}\n  %z : {kind} = aten::{change}\n  return (%y)\n"
+    )
+    plain = cresset.function_from_graph("f", graph)
+    # An elementwise operator gives dimensions of size 1 strides that the next one makes up anew.
+    assert cresset.passes.remove_tensor_mutation(graph) == ("mm" in made or "linear" in made)
+    better = cresset.function_from_graph("f", graph)
+    for x in (
+        torch.randn(3, 4),
+        torch.randn(4, 3).t(),
+        torch.randn(1, 4),
+        torch.randn(4, 1),
+        torch.randn(0, 4),
+        torch.randn(3, 8)[:, ::2],
+        torch.randn(3, 4)[:1],
+        torch.randn(4, 3)[:, :1].t(),
+        torch.randn(1, 4).expand(3, 4),
+    ):
+        w = torch.randn(x.shape[1], 2)
+        a, b = plain(x, w), better(x, w)
+        assert torch.equal(a, b) and a.stride() == b.stride(), (x.shape, x.stride())

@@ -389,6 +389,27 @@ class Freezer {
   std::map<std::pair<const void*, size_t>, at::Tensor> tensors_;  // one constant per attribute
 };
 
+/// Hooks of submodules are part of the code that calls them; those of what is called from outside would be lost.
+void refuseHooks(const Module& module) {
+  const auto type = module.type();
+  if (type->getForwardHooks().empty() && type->getForwardPreHooks().empty()) return;
+  throw UserError(
+      "The module '" + type->name()->qualifiedName() +
+      "' has forward hooks, which freezing would lose. Remove them, or put the module into another one.");
+}
+
+/// The value at "encoder.scale"; None if there is none.
+IValue valueAt(const Module& module, const std::string& path) {
+  Module object = module;
+  for (size_t begin = 0;;) {
+    const size_t dot = path.find('.', begin);
+    IValue value = object.attr(path.substr(begin, dot - begin), IValue());
+    if (dot == std::string::npos || !holdsModule(value)) return value;
+    object = Module(value.toObject());
+    begin = dot + 1;
+  }
+}
+
 }  // namespace
 
 Module freeze(
@@ -399,6 +420,12 @@ Module freeze(
         "freezing.");
   }
   const std::vector<std::string> preserved = preserved_attrs.value_or(std::vector<std::string>());
+  refuseHooks(module);
+  for (const std::string& path : preserved) {
+    const IValue value = valueAt(module, path);
+    if (!holdsModule(value)) continue;
+    for (const Module& kept : Module(value.toObject()).modules()) refuseHooks(kept);
+  }
   DefinitionScope scope(*module.program());
   Module frozen = Freezer(module, preserved).run();
   std::vector<std::string> methods;

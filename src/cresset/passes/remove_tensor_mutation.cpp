@@ -1,12 +1,11 @@
-// Tensors that are changed right after they were made: `y = x + 1; y.relu_()` becomes `y = x + 1; z = y.relu()`, so
+// Tensors that are changed right after they were made: `y = x @ w; y.relu_()` becomes `y = x @ w; z = y.relu()`, so
 // that fusion and other passes see values only.
 //
 // The memory must be known to this block alone: the tensor is fresh, and what used it before the change only read it.
 // The operator without underscore must give the same tensor: dtype float or double, all other arguments numbers, so
-// that size and dtype stay; and the tensor comes from an elementwise operator or from one whose results are contiguous,
-// so that its strides are those that a further elementwise operator gives (a copy keeps strides that others make up
-// anew, those of dimensions of size 1). And no gradient may flow through: autograd has errors for tensors that were
-// changed after they were saved.
+// that size and dtype stay; and the tensor comes from an operator whose results are contiguous: others may give a
+// dimension of size 1 any stride, which the next elementwise operator makes up anew. And no gradient may flow through:
+// autograd has errors for tensors that were changed after they were saved.
 #include <ATen/core/ivalue.h>
 #include <ATen/core/jit_type.h>
 
@@ -29,7 +28,7 @@ bool isPlainFloat(const Value* value) {
          !mayRequireGrad(value->type());
 }
 
-bool givesUsualStrides(Node* node) {
+bool givesContiguous(Node* node) {
   if (isStructural(node->kind()) || node->outputs().size() != 1) return false;
   const Operator* op = operatorOf(*node);
   if (!op || op->mayShareArguments() || op->schema().returns().size() != 1 ||
@@ -37,12 +36,7 @@ bool givesUsualStrides(Node* node) {
     return false;
   static constexpr std::string_view kContiguous[] = {"aten::mm",   "aten::addmm", "aten::bmm",  "aten::linear",
                                                      "aten::rand", "aten::randn", "aten::ones", "aten::zeros"};
-  static constexpr std::string_view kCopies[] = {"aten::clone", "aten::copy", "aten::_to_copy", "aten::contiguous"};
-  if (op->fullName().find("_like") != std::string::npos ||
-      std::find(std::begin(kCopies), std::end(kCopies), op->fullName()) != std::end(kCopies))
-    return false;
-  return (op->isPointwise() && op->isPure()) ||
-         std::find(std::begin(kContiguous), std::end(kContiguous), op->fullName()) != std::end(kContiguous);
+  return std::find(std::begin(kContiguous), std::end(kContiguous), op->fullName()) != std::end(kContiguous);
 }
 
 bool holdsNumbers(const c10::TypePtr& type) {
@@ -118,7 +112,7 @@ class Rewriter {
         if (unshared_.contains(node->input(i)) && !onlyReads({node, i})) unshared_.erase(node->input(i));
       }
       for (Block* inner : node->blocks()) run(inner);
-      if (givesUsualStrides(node) && isPlainFloat(node->output())) unshared_.insert(node->output());
+      if (givesContiguous(node) && isPlainFloat(node->output())) unshared_.insert(node->output());
     }
     useCurrent(block->returnNode());
     for (const Value* output : block->outputs()) unshared_.erase(output);

@@ -17,6 +17,7 @@
 #include "cresset/interpreter/futures.h"
 #include "cresset/interpreter/interpreter.h"
 #include "cresset/passes/pass.h"
+#include "cresset/python/graph_handles.h"
 #include "cresset/tracer/tracer.h"
 
 namespace cresset::python {
@@ -386,7 +387,7 @@ PyObject* getGraph(PyObject* self, void*) {
     std::shared_ptr<Graph> graph;
     {
       py::gil_scoped_release no_gil;
-      graph = functionRef(self).graph()->copy();
+      graph = keptWith(functionRef(self).graph()->copy(), functionRef(self).program().shared_from_this());
     }
     return graphToPython(graph).release().ptr();
   });
@@ -396,7 +397,7 @@ PyObject* getInlinedGraph(PyObject* self, void*) {
     std::shared_ptr<Graph> graph;
     {
       py::gil_scoped_release no_gil;
-      graph = functionRef(self).graph()->copy();
+      graph = keptWith(functionRef(self).graph()->copy(), functionRef(self).program().shared_from_this());
       inlineCalls(*graph);
     }
     return graphToPython(graph).release().ptr();

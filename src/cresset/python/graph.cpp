@@ -333,7 +333,7 @@ void bindReading(GraphClass& graph) {
           [](const GraphHandle& self) {
             return NodeHandle{self.graph, self->block()->returnNode()};
           })
-      .def("copy", [](const GraphHandle& self) { return GraphHandle{self->copy()}; })
+      .def("copy", [](const GraphHandle& self) { return GraphHandle{keptWith(self->copy(), self.graph)}; })
       .def(
           "lint", [](const GraphHandle& self) { verify(*self.graph); }, "Raises if the graph is malformed.")
       .def(
@@ -400,7 +400,7 @@ void bindPasses(py::module_& module) {
       "_lower_graph",
       [](const GraphHandle& graph) {
         LoweredGraph lowered = lowerGraph(*graph.graph);
-        return py::make_tuple(graphToPython(lowered.graph), lowered.attributes);
+        return py::make_tuple(graphToPython(keptWith(lowered.graph, graph.graph)), lowered.attributes);
       },
       py::arg("graph"));
 }

@@ -8,7 +8,9 @@
 #include <ATen/core/function_schema.h>
 
 #include <algorithm>
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cresset/ir/graph.h"
@@ -26,6 +28,14 @@ struct GraphHandle {
   std::shared_ptr<Graph> graph;
   Graph* operator->() const { return graph.get(); }
 };
+
+/// A graph that keeps `owner` alive: the program whose functions and classes it names.
+inline std::shared_ptr<Graph> keptWith(std::shared_ptr<Graph> graph, std::shared_ptr<const void> owner) {
+  Graph* const pointer = graph.get();
+  auto both = std::make_shared<std::pair<std::shared_ptr<const void>, std::shared_ptr<Graph>>>(
+      std::move(owner), std::move(graph));
+  return {both, pointer};
+}
 
 template <typename T>
 struct Handle {
