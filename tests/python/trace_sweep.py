@@ -10,8 +10,6 @@ import itertools
 import warnings
 
 import torch
-from torch.testing._internal.common_methods_invocations import op_db
-from torch.testing._internal.common_modules import module_db
 from torch.utils._pytree import tree_flatten, tree_map, tree_unflatten
 
 import cresset
