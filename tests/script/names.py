@@ -2,7 +2,6 @@
 
 import collections
 import contextlib
-import functools
 import os
 import random
 
@@ -83,13 +82,6 @@ def bad_open(path: str):
 
 def bad_random(x: Tensor):
     return x * random.random()  # error: Python builtin 'random.random' is currently not supported in Torchscript: it is a function of C that is no operator
-
-
-def bad_partial(x: Tensor):
-    return ADD_ONE(x)  # error: 'ADD_ONE': python value of type 'partial' cannot be used as a value. Perhaps it is a closed over global variable? If so, please consider passing it in as an argument or use a local varible instead. A script can call Python functions, classes that it can compile, and operators.
-
-
-ADD_ONE = functools.partial(torch.add, 1)
 
 
 def bad_counter(xs: list[int]):
