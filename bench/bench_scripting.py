@@ -1,9 +1,10 @@
 """Time to script a transformer: Cresset as a ratio to torch.jit, and how it grows with the program.
 
 Each measurement is the first scripting in a process of its own, Cresset and torch.jit in turn; the median counts.
-`--layers 12 24 48` makes each layer of another width, so that no two layers share a class and all has to be compiled.
+`--layers 12 24 48` makes each layer of another width, so that no two layers share a class and all has to be compiled;
+`--statements` makes one Python function of so many statements.
 
-    python bench/bench_scripting.py [--repeat 5] [--layers 12 24 48]
+    python bench/bench_scripting.py [--repeat 5] [--layers 12 24 48] [--statements 1000 10000 100000]
 """
 
 import argparse
@@ -96,9 +97,45 @@ def measure(tool, model, layers, distinct):
     return times
 
 
+def measure_statements(tool, statements):
+    """Milliseconds to script a Python function of that many statements."""
+    import importlib.util
+    import tempfile
+
+    import torch
+    from bench_scale import program
+
+    import cresset
+
+    script = {"cresset": cresset.script, "torch.jit": torch.jit.script}[tool]
+    script(torch.nn.ReLU())
+    with tempfile.NamedTemporaryFile("w", suffix=".py") as file:
+        file.write(program(statements))
+        file.flush()
+        spec = importlib.util.spec_from_file_location("long_program", file.name)
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        start = time.perf_counter()
+        script(module.f)
+        return 1e3 * (time.perf_counter() - start)
+
+
 def in_fresh_process(*arguments):
     command = [sys.executable, __file__, "--measure", json.dumps(arguments)]
     return json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+
+
+def compare_sizes(sizes, repeat):
+    """us per statement of a Python function; torch.jit where it survives (it recurses)."""
+    for statements in sizes:
+        shown = []
+        for tool in ("cresset", "torch.jit"):
+            try:
+                times = [in_fresh_process(tool, statements) for _ in range(repeat)]
+                shown.append(f"{tool} {1e3 * statistics.median(times) / statements:8.2f} us")
+            except subprocess.CalledProcessError as error:
+                shown.append(f"{tool}: ends with status {error.returncode}")
+        print(f"a function of {statements:7} statements, each    " + "   ".join(shown), flush=True)
 
 
 def compare(model, layers, distinct, repeat):
@@ -122,11 +159,14 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repeat", type=int, default=5)
     parser.add_argument("--layers", type=int, nargs="*", default=[12, 24, 48])
+    parser.add_argument("--statements", type=int, nargs="*", default=[1_000, 10_000, 100_000])
     parser.add_argument("--measure", help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.measure:
-        print(json.dumps(measure(*json.loads(args.measure))))
+        arguments = json.loads(args.measure)
+        print(json.dumps(measure(*arguments) if len(arguments) == 4 else measure_statements(*arguments)))
         return
+    compare_sizes(args.statements, args.repeat)
     compare("own", 12, False, args.repeat)
     compare("nn.TransformerEncoder", 12, False, args.repeat)
     for layers in args.layers:

@@ -1,10 +1,9 @@
 """Every module of PyTorch (its own table of them, module_db), scripted: what torch.jit.script handles, Cresset must.
 
-One configuration per module by default; CRESSET_MODULE_DB=all runs all of them, in float32 and float64, train and eval.
+The first configuration of each; sweep.py runs and counts all of them.
 """
 
 import copy
-import os
 import warnings
 
 import pytest
@@ -16,29 +15,30 @@ import cresset
 
 warnings.filterwarnings("ignore")
 
-ALL = os.environ.get("CRESSET_MODULE_DB") == "all"
-
-
-def configurations(info, dtype, training):
-    torch.manual_seed(1)
-    inputs = info.module_inputs_func(info, device="cpu", dtype=dtype, requires_grad=True, training=training)
-    return inputs if ALL else inputs[:1]
+# What neither torch.jit nor Cresset scripts of them, with the reason. The list only shrinks.
+LAZY = "lazy modules have no parameters before their first call"
+PADDING = "its value is an int, and torch.nn.functional.pad takes a float"
+NOT_SCRIPTED = {
+    **{f"nn_LazyConv{kind}{n}d": LAZY for kind in ("", "Transpose") for n in (1, 2, 3)},
+    **{f"nn_ConstantPad{n}d": PADDING for n in (1, 2, 3)},
+    "nn_LinearCrossEntropyLoss": "its function imports",
+    "nn_CTCLoss": "the table gives lengths as tuples, and the annotations say tensors",
+}
 
 
 def modules(info):
-    """(module, args, kwargs) of the entry, those that eager PyTorch itself can't run left out."""
-    for dtype in (torch.float32, torch.float64) if ALL else (torch.float32,):
-        if dtype not in info.dtypes:
-            continue
-        for training in (False, True) if ALL or info.train_and_eval_differ else (True,):
-            for sample in configurations(info, dtype, training):
-                torch.manual_seed(2)
-                made = sample.constructor_input
-                module = info.module_cls(*made.args, **made.kwargs)
-                module.to(dtype).train(training)
-                call = sample.forward_input
-                if call is not None:
-                    yield module, call.args, call.kwargs
+    """(module, args, kwargs) of the entry."""
+    for training in (False, True) if info.train_and_eval_differ else (True,):
+        torch.manual_seed(1)
+        inputs = info.module_inputs_func(info, device="cpu", dtype=torch.float32, requires_grad=True, training=training)
+        for sample in inputs[:1]:
+            torch.manual_seed(2)
+            made = sample.constructor_input
+            module = info.module_cls(*made.args, **made.kwargs)
+            module.to(torch.float32).train(training)
+            call = sample.forward_input
+            if call is not None:
+                yield module, call.args, call.kwargs
 
 
 @pytest.mark.parametrize("info", module_db, ids=lambda info: info.formatted_name)
@@ -60,5 +60,4 @@ def test_module(info):
             raise
         compare(ours, eager)
         compared += 1
-    if not compared:
-        pytest.skip("torch.jit does not script it either")
+    assert bool(compared) == (info.formatted_name not in NOT_SCRIPTED)

@@ -1,19 +1,15 @@
 """Every entry of PyTorch's op_db and module_db, traced and compared with eager and with torch.jit.trace.
 
 An op is traced as a function of the tensors among its arguments; everything else is a constant of the function. The
-first sample is traced; if the op has a later sample that differs in sizes only, the same trace must fit that too. As a program: `python tests/python/trace_sweep.py
-[--all] [NAME…]` prints what fails and why; --all takes every sample of every dtype.
+first sample is traced; if the op has a later sample that differs in sizes only, the same trace must fit that too. sweep.py
+takes every sample of every dtype.
 """
 
-import argparse
 import copy
 import itertools
-import sys
 import warnings
 
 import torch
-from torch.testing._internal.common_methods_invocations import op_db
-from torch.testing._internal.common_modules import module_db
 from torch.utils._pytree import tree_flatten, tree_map, tree_unflatten
 
 import cresset
@@ -172,48 +168,3 @@ def check_module(info, tracer=cresset.trace, limit=1):
         if checked == limit:
             return True
     return checked > 0
-
-
-def run_all(names, every):
-    failures = {}
-    done = 0
-
-    def attempt(name, check):
-        nonlocal done
-        if names and not any(part in name for part in names):
-            return
-        done += 1
-        try:
-            check(cresset.trace)
-        except Exception as ours:  # noqa: BLE001
-            text = f"{type(ours).__name__}: {str(ours).strip()[:300]}"
-            try:
-                check(torch.jit.trace)
-                failures[name] = (text, None)
-            except Exception as theirs:  # noqa: BLE001
-                failures[name] = (text, f"{type(theirs).__name__}: {str(theirs).strip()[:100]}")
-            print(f"{name}\n    {text}\n    torch.jit: {failures[name][1] or 'passes'}", flush=True)
-
-    for op in op_db:
-        if not every:
-            attempt(op_name(op), lambda tracer, op=op: check_op(op, tracer))
-            continue
-        for dtype in dtypes_of(op):
-            for number, sample in enumerate(samples_of(op, dtype)):
-                if tensors_in((sample.input, sample.args, sample.kwargs)):
-                    name = f"{op_name(op)} {dtype} {number}"
-                    attempt(name, lambda tracer, op=op, sample=sample: trace_op(tracer, op, sample))
-    for info in module_db:
-        attempt(info.name, lambda tracer, info=info: check_module(info, tracer, 1000 if every else 1))
-    passes = sum(theirs is None for _, theirs in failures.values())
-    print(f"{done} tried, {len(failures)} fail, {passes} of these pass under torch.jit.trace")
-    return passes
-
-
-if __name__ == "__main__":
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--all", action="store_true")
-    parser.add_argument("names", nargs="*")
-    arguments = parser.parse_args()
-    warnings.simplefilter("ignore")
-    sys.exit(run_all(arguments.names, arguments.all) != 0)

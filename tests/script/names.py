@@ -2,7 +2,6 @@
 
 import collections
 import contextlib
-import functools
 import os
 import random
 
