@@ -14,7 +14,8 @@
 
 #include <string_view>
 
-/// For tests in one thread that take minutes under ThreadSanitizer, which has nothing to see in them: `* slow_under_threads`.
+/// For tests in one thread that take minutes under ThreadSanitizer, which has nothing to see in them: `*
+/// slow_under_threads`.
 #ifdef __SANITIZE_THREAD__
 inline const doctest::skip slow_under_threads(true);
 #else

@@ -84,13 +84,6 @@ def bad_random(x: Tensor):
     return x * random.random()  # error: Python builtin <built-in function random> is currently not supported in Torchscript: 'random.random' is a function of C that is no operator
 
 
-def bad_partial(x: Tensor):
-    return ADD_ONE(x)  # error: 'ADD_ONE': python value of type 'partial' cannot be used as a value. Perhaps it is a closed over global variable? If so, please consider passing it in as an argument or use a local variable instead. A script can call Python functions, classes that it can compile, and operators.
-
-
-ADD_ONE = functools.partial(torch.add, 1)
-
-
 def bad_counter(xs: list[int]):
     return collections.Counter(xs)  # error: 'Counter' can't be compiled: class 'Counter' inherits from 'dict', which is no class of Python code: a script class can't be one (TorchScript classes does not support inheritance yet from builtin classes)
 

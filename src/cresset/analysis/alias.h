@@ -78,8 +78,8 @@ class AliasDb {
   bool couldMoveAfterTopologically(Node* node, Node* place);
   bool couldMoveBeforeTopologically(Node* node, Node* place);
 
-  // Memory itself, for passes that follow what of it is needed. Locations that may be the same memory are equal, or both
-  // have escaped.
+  // Memory itself, for passes that follow what of it is needed. Locations that may be the same memory are equal, or
+  // both have escaped.
   /// What is reached from the value, its own memory included; sorted.
   std::vector<Location> reached(const Value* value);
   /// Memory that the node, or a node in its blocks, writes to; objects whose attributes it sets included.

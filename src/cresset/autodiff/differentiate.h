@@ -27,9 +27,10 @@ struct Gradient {
 /// in the order in which autograd's engine adds them up.
 ///
 /// Where only the sizes of a tensor are needed, they are captured instead of it: nodes that take them are added to
-/// `graph`. If `kept` is given, the gradient captures nothing else, and the graph stays as it is: for gradients of less,
-/// or with respect to less, once a gradient of everything has told what to keep.
+/// `graph`. If `kept` is given, the gradient captures nothing else, and the graph stays as it is: for gradients of
+/// less, or with respect to less, once a gradient of everything has told what to keep.
 Gradient differentiate(
-    Graph& graph, std::span<Value* const> of, std::span<Value* const> wanted, const std::vector<Value*>* kept = nullptr);
+    Graph& graph, std::span<Value* const> of, std::span<Value* const> wanted,
+    const std::vector<Value*>* kept = nullptr);
 
 }  // namespace cresset

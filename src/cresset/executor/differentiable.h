@@ -1,11 +1,11 @@
 // Differentiable regions at run time: where a plan's compiled gradients join autograd's tape.
 //
-// A region runs its forward code with autograd off, then puts one node on the tape for all of it, which holds the values
-// that the gradient needs. In the backward pass the node runs the region's gradient, an ordinary function with plans of
-// its own; which gradients come in, and which are wanted, chooses the function (it is made when first needed). With
-// create_graph the gradient function itself is recorded, by regions of its own, so gradients of any order are compiled.
-// Intermediate values that the gradient needs are results of the node too: that is how second derivatives find their
-// way through them.
+// A region runs its forward code with autograd off, then puts one node on the tape for all of it, which holds the
+// values that the gradient needs. In the backward pass the node runs the region's gradient, an ordinary function with
+// plans of its own; which gradients come in, and which are wanted, chooses the function (it is made when first needed).
+// With create_graph the gradient function itself is recorded, by regions of its own, so gradients of any order are
+// compiled. Intermediate values that the gradient needs are results of the node too: that is how second derivatives
+// find their way through them.
 #pragma once
 
 #include <memory>

@@ -4,8 +4,8 @@
 // other (aten::select, slice, unsqueeze); tensors, lists and bools among the indices remain and become one aten::index,
 // or aten::index_put_ when the subscript is assigned to. All other containers take one index.
 #include "cresset/frontend/emitter_impl.h"
-#include "cresset/ops/implicit_conversions.h"
 #include "cresset/frontend/iterables.h"
+#include "cresset/ops/implicit_conversions.h"
 
 namespace cresset {
 

@@ -15,8 +15,8 @@ SugaredValuePtr preludeMember(const std::string& full_name, const SourceRange& r
 /// The body of the class of this qualified name as archives hold it, if the prelude's own text has operators that
 /// torch.jit lacks: autocast and inference mode. Else empty.
 std::string_view portableClass(const c10::QualifiedName& name);
-/// The prelude's class that an archive means by a class of this qualified name, whose own text is for torch.jit; null if
-/// the archive's text counts.
+/// The prelude's class that an archive means by a class of this qualified name, whose own text is for torch.jit; null
+/// if the archive's text counts.
 c10::TypePtr classOfPortable(const c10::QualifiedName& name, Program& program);
 
 /// Whether the prelude has it.

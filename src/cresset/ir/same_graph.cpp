@@ -58,7 +58,6 @@ bool sameValue(const c10::IValue& a, const c10::IValue& b) {
   return a == b;
 }
 
-
 class Comparison {
  public:
   explicit Comparison(std::string* difference) : difference_(difference) {}

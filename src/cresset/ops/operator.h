@@ -45,11 +45,11 @@ class ScriptRaise : public std::exception {
 enum class Trait : uint32_t {
   None = 0,
   SideEffect = 1,  // prints, warns, draws random numbers, changes global state: never removed, merged or reordered
-  Nondeterministic = 2,   // equal inputs may give other results
-  NeverRaises = 4,        // gives a result for all arguments of its types, memory permitting
+  Nondeterministic = 2,      // equal inputs may give other results
+  NeverRaises = 4,           // gives a result for all arguments of its types, memory permitting
   NeverRaisesOnFloats = 32,  // so for a dense tensor of floats as first argument, numbers as others
-  Pointwise = 8,          // each element of the result depends on the arguments' elements at its place only
-  MayShareArguments = 16,  // may give an argument itself or a view of it, though its schema says "fresh"
+  Pointwise = 8,             // each element of the result depends on the arguments' elements at its place only
+  MayShareArguments = 16,    // may give an argument itself or a view of it, though its schema says "fresh"
 };
 constexpr Trait operator|(Trait a, Trait b) {
   return Trait(uint32_t(a) | uint32_t(b));

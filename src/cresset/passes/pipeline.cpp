@@ -147,8 +147,7 @@ std::string passFiguresText() {
   return text.str();
 }
 
-bool runPass(
-    const PassInfo& pass, Graph& graph, std::string_view graph_name, const std::function<bool(Graph&)>& with) {
+bool runPass(const PassInfo& pass, Graph& graph, std::string_view graph_name, const std::function<bool(Graph&)>& with) {
   const std::shared_ptr<Watch> watch = currentWatch().load();
   const PassOptions& options = watch->options;
   if (names(options.disable, pass.name) || !takeOne(*watch, pass, graph_name)) return false;

@@ -55,8 +55,8 @@ std::vector<PassFigures> passFigures();
 /// The same as a table, for people.
 std::string passFiguresText();
 
-/// Whether the pass changed the graph, which `graph_name` is the name of in what is shown. `with`, if there is one, runs
-/// in the pass's place.
+/// Whether the pass changed the graph, which `graph_name` is the name of in what is shown. `with`, if there is one,
+/// runs in the pass's place.
 bool runPass(
     const PassInfo& pass, Graph& graph, std::string_view graph_name, const std::function<bool(Graph&)>& with = nullptr);
 
