@@ -209,7 +209,10 @@ class Namespace : public SugaredValue {
     if (!member) {
       // torch.ops and torch.classes raise errors of their own for what no library has registered.
       PyErr_Clear();
-      return nullptr;
+      // Names that only scripts have: torch.warn.
+      const bool is_torch =
+          PyModule_Check(object_.ptr()) && std::string_view(PyModule_GetName(object_.ptr())) == "torch";
+      return is_torch ? BuiltinModule("torch").findAttr(range, cx, attribute) : nullptr;
     }
     if (PyModule_Check(object_.ptr())) {
       if (auto typed = annotatedContainer(member, object_.attr("__dict__"), cx, range, attribute)) return typed;
