@@ -233,6 +233,7 @@ ORDER = [
     "inline",
     "lower-tuples",
     "constant-propagation",
+    "propagate-types",
     "peephole",
     "simplify-branches",
     "unroll",

@@ -284,7 +284,7 @@ class GraphNetwork(nn.Module):
 
 def test_graph_network():
     edges = torch.tensor([[0, 1, 2, 3, 0], [1, 2, 3, 0, 2]])
-    check(GraphNetwork(), torch.tensor([0, 1, 2, 3]), torch.randn(4, 3, requires_grad=True), edges)
+    check(GraphNetwork(), torch.tensor([0, 1, 2, 3]), torch.randn(4, 3, requires_grad=True), edges, exact=False)
 
 
 # ---- detection: dicts in, dicts out

@@ -217,10 +217,32 @@ class RegionBuilder {
       }
       return copies[value] = copy;
     };
+    // Autograd's engine adds up the gradients of a value in the reverse order of its uses, those behind the region
+    // first. So each use of an outer value is an input of its own, later uses first: the engine then adds in the same
+    // order.
+    std::unordered_map<const Node*, std::vector<Value*>> own_inputs;  // by offset; null for shared ones
+    for (auto it = nodes.rbegin(); it != nodes.rend(); ++it) {
+      auto& own = own_inputs[*it];
+      own.assign((*it)->inputs().size(), nullptr);
+      for (size_t i = 0; i < own.size(); ++i) {
+        Value* value = (*it)->input(i);
+        if (inside.contains(value->node()) || !isTensorValue(value) || isConstant(value) ||
+            !mayRequireGrad(value->type()))
+          continue;
+        own[i] = subgraph->addInput()->setType(value->type());
+        inputs.push_back(value);
+        copies[value] = own[i];
+      }
+    }
     for (Node* node : nodes) {
       for (Value* input : node->inputs()) copyOf(input);  // constants before the node
       Node* copy = subgraph->createClone(node, copyOf);
       subgraph->block()->appendNode(copy);
+      copy->bindOperator(node->boundOperator());
+      const auto& own = own_inputs[node];
+      for (size_t i = 0; i < own.size(); ++i) {
+        if (own[i]) copy->replaceInput(i, own[i]);
+      }
       copy->bindOperator(node->boundOperator());
       for (size_t i = 0; i < node->outputs().size(); ++i) copies[node->output(i)] = copy->output(i);
     }

@@ -1,7 +1,9 @@
 #include "cresset/executor/executor.h"
 
+#include <ATen/core/grad_mode.h>
 #include <ATen/core/jit_type.h>
 
+#include <algorithm>
 #include <atomic>
 #include <mutex>
 
@@ -50,10 +52,10 @@ class Executor final : public Executable {
 
   void run(Stack& stack) const override {
     const State state = state_.load(std::memory_order_acquire);
-    if (state == State::Fresh) {
+    if (state == State::Fresh && !differentiatesArguments(stack)) {
       State expected = State::Fresh;  // another thread may be further already
       state_.compare_exchange_strong(expected, State::Used, std::memory_order_acq_rel);
-    } else if (state == State::Used || state == State::Prepared) {
+    } else if (state == State::Fresh || state == State::Used || state == State::Prepared) {
       if (const Plan* plan = planFor(stack)) {
         if (last_.load(std::memory_order_relaxed) != plan) last_.store(plan, std::memory_order_relaxed);
         if (last_plan != plan) {
@@ -123,6 +125,15 @@ class Executor final : public Executable {
     std::unique_ptr<const Plan> plan;
     const Entry* next;
   };
+
+  /// Derivatives of higher order add in another order than autograd alone would, so they come from plans from the first
+  /// call on: calls must not differ in their bits. They need an argument that requires a gradient, mostly.
+  bool differentiatesArguments(const Stack& stack) const {
+    if (!c10::GradMode::is_enabled() || stack.size() < reference_->num_inputs) return false;
+    return std::any_of(
+        stack.end() - static_cast<std::ptrdiff_t>(reference_->num_inputs), stack.end(),
+        [](const c10::IValue& value) { return value.isTensor() && value.toTensor().requires_grad(); });
+  }
 
   const PreparedFunction* preparedFunction() const {
     if (const PreparedFunction* ready = prepared_ptr_.load(std::memory_order_acquire)) return ready;
