@@ -78,6 +78,7 @@ class Region : public HostCallable {
       } else {
         sources_.push_back({Source::Output, outputs.size()});
         forward_->registerOutput(value);
+        if (mayBeView(value)) views_.push_back(outputs.size());
       }
     }
     for (const Value* value : differentiable_) {
@@ -121,6 +122,14 @@ class Region : public HostCallable {
   }
 
  private:
+  /// Whether the tensor may be another one, or a view of it (`x.contiguous()`, a part of a list).
+  static bool mayBeView(const Value* value) {
+    if (value->type()->kind() != c10::TypeKind::TensorType) return false;
+    if (isStructural(value->node()->kind())) return true;
+    const Operator* op = operatorOf(*value->node());
+    return !op || !op->isPure();
+  }
+
   /// The inputs that carry gradients and from which the value is computed.
   std::vector<size_t> dependencies(const Value* value) const {
     std::vector<bool> seen(forward_->numValues());
@@ -177,6 +186,7 @@ class Region : public HostCallable {
   std::shared_ptr<const Code> code_;
   std::vector<size_t> inputs_;  // those that carry gradients
   size_t num_outputs_ = 0;      // behind them come kept values
+  std::vector<size_t> views_;   // kept values that may be views of others, by their places among the outputs
   std::vector<Value*> captured_;
   std::vector<Source> sources_;                 // of captured_
   std::vector<Value*> differentiable_;          // outputs and kept values that get gradients
@@ -288,6 +298,8 @@ void Region::call(std::vector<c10::IValue>& stack, size_t num_args) const {
     runCode(*code_, stack);
   }
   recorded_regions.fetch_add(1, std::memory_order_relaxed);
+  // What goes on the tape must be a tensor of its own, with the version counter of the memory that it shares.
+  for (size_t i : views_) stack[first + i] = stack[first + i].toTensor().tensor_data();
   auto node = Pointers::make<RegionBackward>(RegionPtr::reclaim_copy(const_cast<Region*>(this)));
   autograd::edge_list edges;
   for (size_t i : inputs_) {

@@ -219,6 +219,8 @@ constexpr NamedTrait kNamedTraits[] = {
     {"aten::atleast_2d", kShares},
     {"aten::atleast_3d", kShares},
     {"aten::einsum", kShares},
+    {"aten::_unsafe_view", kShares},
+    {"aten::_reshape_alias", kShares},
     {"aten::sum_to_size", kShares},
     {"aten::chain_matmul", kShares},
 };
