@@ -38,7 +38,10 @@ CALLS = {
     "aten::addcmul": [("torch.addcmul(a, b, c, value=0.5)", X, Y, Z)],
     "aten::lerp.Scalar": [("torch.lerp(a, b, 0.3)", X, Y)],
     "aten::where.self": [("torch.where(m, a, b)", X, Z)],
-    "aten::masked_fill.Scalar": [("a.masked_fill(m, 2.0)", X)],
+    "aten::masked_fill.Scalar": [
+        ("a.masked_fill(m, 2.0)", X),
+        ("torch.softmax(a, 1).masked_fill(m, 2.0)", randn(1, 4)),
+    ],
     "aten::pow.Tensor_Scalar": [("a ** 3", X), ("a ** 2", X), ("a ** 0", X), ("a ** 0.5", X.abs() + 1), ("a ** 1", X)],
     "aten::gelu": [("torch.nn.functional.gelu(a)", X), ("torch.nn.functional.gelu(a, approximate='tanh')", X)],
     "aten::softplus": [("torch.nn.functional.softplus(a)", X), ("torch.nn.functional.softplus(a, 2.0, 0.5)", X)],
@@ -58,6 +61,8 @@ CALLS = {
     "aten::linear": [
         ("torch.nn.functional.linear(a, b, c)", X, randn(5, 4), randn(5)),
         ("torch.nn.functional.linear(a, b)", X, randn(5, 4)),
+        ("torch.nn.functional.linear(a, b)", randn(3, 0), randn(5, 0)),
+        ("torch.nn.functional.linear(a, b)", randn(4), randn(5, 4)),
         ("torch.nn.functional.linear(a, b, c)", randn(2, 3, 4), randn(5, 4), randn(5)),
         ("torch.nn.functional.linear(a.transpose(0, 1), b, c)", randn(2, 3, 4), randn(5, 4), randn(5)),
     ],
@@ -82,7 +87,11 @@ CALLS = {
     "aten::split_with_sizes": [("p, q = torch.split_with_sizes(a, [1, 3], 1); p * q[:, :1]", X)],
     "aten::unbind.int": [("p, q, s = a.unbind(0); p * q + s", X)],
     "aten::clone": [("a.clone()", X)],
-    "aten::contiguous": [("a.contiguous()", X), ("a.contiguous() * b.contiguous()", X, Y), ("b.contiguous() * b", X, Y)],
+    "aten::contiguous": [
+        ("a.contiguous()", X),
+        ("a.contiguous() * b.contiguous()", X, Y),
+        ("b.contiguous() * b", X, Y),
+    ],
     "aten::select.int": [("a[1]", X), ("a.select(1, -1)", X)],
     "aten::slice.Tensor": [("a[1:]", X), ("a[:, 1:3]", X), ("a[::2]", X)],
     "aten::sum": [("a.sum()", X)],
@@ -91,7 +100,11 @@ CALLS = {
     "aten::mean.dim": [("a.mean(1)", X), ("a.mean([0, -1])", randn(2, 3, 4)), ("a.mean(-1, keepdim=True)", X)],
     "aten::_softmax": [("torch._softmax(a, 1, False)", X)],
     "aten::_log_softmax": [("torch._log_softmax(a, -1, False)", X)],
-    "aten::mse_loss": [("torch.ops.aten.mse_loss(a, b)", X, Y), ("torch.ops.aten.mse_loss(a, b, 2)", X, Y)],
+    "aten::mse_loss": [
+        ("torch.ops.aten.mse_loss(a, b)", X, Y),
+        ("torch.ops.aten.mse_loss(a, b, 2)", X, Y),
+        ("torch.ops.aten.mse_loss(torch.softmax(a, 1), b)", randn(1, 4), Y),
+    ],
     "aten::index_select": [("a.index_select(0, i)", X)],
     "aten::gather": [("a.gather(0, i.unsqueeze(1))", X)],
     "aten::index_add": [

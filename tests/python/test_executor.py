@@ -283,6 +283,28 @@ def test_errors_are_the_same_with_and_without_plans():
             assert message(lambda a=arguments: script(*a)) == planned
 
 
+def test_errors_in_regions_have_the_stack_of_the_program():
+    def helper(x: Tensor, w: Tensor):
+        y = torch.tanh(x)
+        return torch.mm(y, w)
+
+    def f(x: Tensor, w: Tensor):
+        y = x * 2 + 1
+        y = helper(y, w)
+        return torch.sigmoid(y).sum()
+
+    script = cresset.script(f)
+    warm(script, torch.randn(2, 3, requires_grad=True), torch.randn(3, 2))
+    bad = (torch.randn(2, 3, requires_grad=True), torch.randn(4, 2))
+    texts = []
+    for optimize in (True, False):
+        with cresset.optimized_execution(optimize), pytest.raises(RuntimeError) as caught:
+            script(*bad)
+        texts.append(str(caught.value))
+    assert texts[0] == texts[1] and "in helper" in texts[0]
+    assert any(n.kind() == "prim::DifferentiableGraph" for n in script.graph_for(*bad).nodes())
+
+
 def test_threads_share_plans():
     f = fresh(branchy)
     x, w = torch.randn(3, 4), torch.randn(4, 5)
@@ -468,3 +490,84 @@ def test_forces_inside_a_script():
             torch.testing.assert_close(found, expected, rtol=1e-12, atol=1e-12)
         plans.add(len(cresset.explain(script).plans))
     assert plans == {1}  # one for all sizes, from the first call on
+
+
+def test_lists_that_come_from_outside_of_a_region():
+    def f(x: Tensor, w: Tensor, h: Tensor):
+        i, g = torch.nn.functional.linear(x, w).split([2, 2], 1)
+        return torch.sigmoid(i) * torch.tanh(g) + h
+
+    script = cresset.script(f)
+    for _ in range(3):
+        a = [torch.randn(3, 5), torch.randn(4, 5), torch.randn(3, 2)]
+        a = [t.double().requires_grad_() for t in a]
+        found, expected = torch.autograd.grad(script(*a).sum(), a), torch.autograd.grad(f(*a).sum(), a)
+        assert all(torch.equal(p, q) for p, q in zip(found, expected, strict=True))
+
+
+def test_backward_twice_where_nothing_is_kept():
+    def f(x: Tensor, y: Tensor):
+        z = x + y
+        w = z + 1.0
+        v = w - x
+        return v + w + 3.0
+
+    script = cresset.script(f)
+    for _ in range(3):
+        x, y = torch.ones(3, requires_grad=True), torch.ones(3, requires_grad=True)
+        r = script(x, y)
+        r.sum().backward()
+        r.sum().backward()
+        assert torch.equal(x.grad, torch.full((3,), 2.0)) and torch.equal(y.grad, torch.full((3,), 4.0))
+
+
+def test_attributes_that_python_changes_in_the_middle():
+    class Poked(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.t = torch.zeros(2)
+            self.flag = True
+
+        @torch.jit.ignore
+        def poke(self, x: Tensor) -> Tensor:
+            holder[0].t = torch.ones(2, dtype=torch.float64)
+            holder[0].flag = False
+            return x + 1
+
+        def forward(self, x: Tensor):
+            before, flag = self.t, self.flag
+            x = self.poke(x)
+            return before, flag, self.t, self.flag, x
+
+    holder = []
+    module = cresset.script(Poked())
+    holder.append(module)
+    for _ in range(3):
+        module.t, module.flag = torch.zeros(2), True
+        before, flag, after, later, _ = module(torch.ones(2))
+        assert torch.equal(before, torch.zeros(2)) and flag is True
+        assert after.dtype == torch.float64 and later is False
+
+
+def test_exceptions_of_dead_code_stay():
+    def f(x: Tensor):
+        y = torch.celu(x, 0.0)  # noqa: F841
+        z = x * 2 + 1
+        return torch.relu(z)
+
+    script = cresset.script(f)
+    for _ in range(3):
+        with pytest.raises(RuntimeError, match="ZeroDivisionError|alpha cannot be 0"):
+            script(torch.ones(2))
+
+
+def test_data_may_be_replaced():
+    def f(x: Tensor, y: Tensor):
+        z = y + 1
+        torch.ops.aten.set_data(x, z)
+        return x.is_floating_point(), x.to(torch.float32) * 2
+
+    script = cresset.script(f)
+    for _ in range(3):
+        floating, result = script(torch.ones(2), torch.ones(2, dtype=torch.int64))
+        assert not floating and result.dtype == torch.float32

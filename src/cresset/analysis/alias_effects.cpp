@@ -77,7 +77,9 @@ void AliasDb::collectEffects(const Node* node, Effects& into) {
     return;
   }
   const Operator* op = isStructural(kind) ? nullptr : operatorOf(const_cast<Node&>(*node));
-  if (op && (op->kernel() || op->schema().aliasAnalysis() != c10::AliasAnalysisKind::CONSERVATIVE))
+  // A function of the host may do anything to what it can reach.
+  const bool calls_host = op && op->kernel() && op->restriction() == Restriction::Foreign;
+  if (op && !calls_host && (op->kernel() || op->schema().aliasAnalysis() != c10::AliasAnalysisKind::CONSERVATIVE))
     return collectOperatorEffects(node, *op, into);
   into.anything = into.ordered = into.raises = true;
 }

@@ -3,6 +3,7 @@
 #include <ATen/core/jit_type.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "cresset/ir/constants.h"
 #include "cresset/ops/operator.h"
@@ -54,9 +55,11 @@ bool isTotalOnFloats(const Node& node, const Operator& op) {
   if (!tensor || !tensor->dim() || !(tensor->scalarType() == at::kFloat || tensor->scalarType() == at::kDouble))
     return false;
   const auto inputs = node.inputs();
+  // Numbers that no float holds are an error.
   return std::all_of(++inputs.begin(), inputs.end(), [](const Value* input) {
     const auto constant = toIValue(input);
-    return constant && (constant->isInt() || constant->isDouble());
+    if (!constant || !(constant->isInt() || constant->isDouble())) return false;
+    return std::abs(constant->isInt() ? static_cast<double>(constant->toInt()) : constant->toDouble()) < 1e30;
   });
 }
 

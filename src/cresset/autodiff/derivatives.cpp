@@ -32,6 +32,15 @@ constexpr Rule kRules[] = {
 #undef DECOMPOSITION
 };
 
+struct RequiredRank {
+  std::string_view op, argument;
+  size_t rank;
+};
+
+constexpr RequiredRank kRequiredRanks[] = {
+    {"aten::linear", "weight", 2},
+};
+
 /// What rules share. The gradient of a factor of a matrix product is laid out as the factor is (`left`, `right`).
 constexpr std::string_view kPrelude = R"(
 def reduced(grad: Tensor, like: Tensor) -> Tensor:
@@ -67,7 +76,11 @@ def right(grad: Tensor, left: Tensor, like: Tensor) -> Tensor:
   return left.t().mm(grad)
 
 def rows(x: Tensor) -> Tensor:
-  return x.reshape([-1, x.size(-1)])
+  if x.dim() == 2:
+    return x
+  if x.dim() == 1:
+    return x.unsqueeze(0)
+  return x.flatten(0, -2)
 
 def inverse(dims: List[int]) -> List[int]:
   rank = len(dims)
@@ -152,6 +165,15 @@ bool hasDerivative(const Operator& op) {
   return found != rules.end() && std::any_of(found->second.begin(), found->second.end(), [](const Rule* rule) {
            return !rule->argument.empty();
          });
+}
+
+bool hasRequiredRanks(const Operator& op, const Node& node) {
+  return std::all_of(std::begin(kRequiredRanks), std::end(kRequiredRanks), [&](const RequiredRank& required) {
+    if (required.op != op.fullName()) return true;
+    const auto index = op.schema().argumentIndexWithName(std::string(required.argument));
+    const auto type = node.input(static_cast<size_t>(index.value()))->type()->cast<c10::TensorType>();
+    return type && type->dim() == required.rank;
+  });
 }
 
 std::shared_ptr<const Graph> gradientOf(const Operator& op, size_t argument) {

@@ -17,6 +17,9 @@ namespace cresset {
 /// Whether there is a rule for some argument of the operator.
 bool hasDerivative(const Operator& op);
 
+/// Whether the rules hold for the node's arguments: some are for tensors of certain ranks.
+bool hasRequiredRanks(const Operator& op, const Node& node);
+
 /// The gradient of one argument, as a graph. Its inputs are the operator's arguments, its results, and a gradient per
 /// result; its output is the argument's gradient. Null if the operator has no rule for the argument: then it is none
 /// that has a gradient (a mask, indices).

@@ -55,7 +55,9 @@ class RegionBuilder {
       if (node->kind() == prim::Constant) continue;
       if (node->kind() == prim::ListUnpack && !group.empty() && group.back() == node->input(0)->node()) {
         group.push_back(node);  // of a list that the region makes
-      } else if (classify(node) != Part::Outside && fitsDtype(node) && (!givesList(node) || unpackOf(node))) {
+      } else if (
+          node->kind() != prim::ListUnpack && classify(node) != Part::Outside && fitsDtype(node) &&
+          (!givesList(node) || unpackOf(node))) {
         group.push_back(node);
       } else {
         close(group);
@@ -111,7 +113,7 @@ class RegionBuilder {
       });
       return op->isPure() && takes_known && gives_known ? Part::Inert : Part::Outside;
     }
-    if (!hasDerivative(*op)) return Part::Outside;
+    if (!hasDerivative(*op) || !hasRequiredRanks(*op, *node)) return Part::Outside;
     for (size_t i = 0; i < inputs.size(); ++i) {
       if (!mayRequireGrad(inputs[i]->type())) continue;
       if (!isTensorValue(inputs[i]) || !gradientOf(*op, i)) return Part::Outside;

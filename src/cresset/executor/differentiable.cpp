@@ -45,7 +45,10 @@ class Region : public HostCallable {
  public:
   explicit Region(std::shared_ptr<Graph> forward) : forward_(std::move(forward)), program_(Program::make()) {
     for (size_t i = 0; i < forward_->inputs().size(); ++i) {
-      if (carriesGradient(forward_->inputs()[i])) inputs_.push_back(i);
+      const Value* input = forward_->inputs()[i];
+      CRESSET_CHECK(
+          carriesGradient(input) || !mayRequireGrad(input->type()), "gradients flow into a region through a container");
+      if (carriesGradient(input)) inputs_.push_back(i);
     }
     num_outputs_ = forward_->outputs().size();
     std::vector<Value*> of, wanted;
@@ -232,7 +235,6 @@ class RegionBackward : public autograd::Node {
 
   autograd::variable_list apply(autograd::variable_list&& gradients) override {
     const std::lock_guard lock(mutex_);
-    TORCH_CHECK(!released_, autograd::ERR_BACKWARD_TWICE);
     std::vector<bool> incoming, wanted;
     for (const at::Tensor& gradient : gradients) incoming.push_back(gradient.defined());
     for (size_t i = 0; i < region_->inputs().size(); ++i) wanted.push_back(task_should_compute_output(i));
@@ -257,11 +259,7 @@ class RegionBackward : public autograd::Node {
 
   void release_variables() override {
     const std::lock_guard lock(mutex_);
-    for (Kept& kept : kept_) {
-      kept.tensor.reset_data();
-      kept.value = c10::IValue();
-    }
-    released_ = true;
+    for (Kept& kept : kept_) kept.tensor.reset_data();  // unpacking one again is autograd's own error
   }
 
   struct Kept {
@@ -274,8 +272,16 @@ class RegionBackward : public autograd::Node {
  private:
   RegionPtr region_;
   std::mutex mutex_;
-  bool released_ = false;
 };
+
+/// A region is a part of its function, also in the stack of an error.
+void runPart(const Code& code, Stack& stack) {
+  try {
+    runCode(code, stack);
+  } catch (const ScriptError&) {
+    throw ErrorInPlace{std::current_exception()};
+  }
+}
 
 void Region::call(std::vector<c10::IValue>& stack, size_t num_args) const {
   const size_t first = stack.size() - num_args;
@@ -288,14 +294,14 @@ void Region::call(std::vector<c10::IValue>& stack, size_t num_args) const {
   record &= c10::GradMode::is_enabled();
   if (!record || forward_mode) {
     // Forward-mode gradients go through the operators themselves.
-    runCode(*code_, stack);
+    runPart(*code_, stack);
     stack.resize(first + num_outputs_);
     return;
   }
   std::vector<c10::IValue> inputs(stack.begin() + static_cast<std::ptrdiff_t>(first), stack.end());
   {
     const at::AutoDispatchBelowAutograd below;
-    runCode(*code_, stack);
+    runPart(*code_, stack);
   }
   recorded_regions.fetch_add(1, std::memory_order_relaxed);
   // What goes on the tape must be a tensor of its own, with the version counter of the memory that it shares.

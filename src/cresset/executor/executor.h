@@ -1,10 +1,11 @@
 // The executor: which code runs a call from outside.
 //
 // The first call of a function runs the program as it was written: many functions are called once, and compiling only
-// what runs keeps starts short (unless an argument requires a gradient). From the second call on, the signature of a call (signature.h) chooses a plan, which is
-// made when its signature is first met. Plans are found without a lock and published whole. Their number is bounded;
-// what comes beyond runs the program as it was written, as do calls that plans don't serve: see SignatureReader::read,
-// runs that a profiler watches or that have a memory limit, and all calls while the mode is Interpret.
+// what runs keeps starts short (unless an argument requires a gradient). From the second call on, the signature of a
+// call (signature.h) chooses a plan, which is made when its signature is first met. Plans are found without a lock and
+// published whole. Their number is bounded; what comes beyond runs the program as it was written, as do calls that
+// plans don't serve: see SignatureReader::read, runs that a profiler watches or that have a memory limit, and all calls
+// while the mode is Interpret.
 //
 // When plans and when the program itself run shows in nothing but speed.
 #pragma once

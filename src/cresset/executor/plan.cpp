@@ -193,14 +193,16 @@ class Specializer {
   c10::TypePtr typeOf(const InputKind& kind, const Value* value) {
     const c10::Device device(kind.device, kind.device == c10::DeviceType::CPU ? -1 : 0);
     const auto place = kind.device == c10::DeviceType::CPU ? std::optional(device) : std::nullopt;
-    if (value->unique() >= num_known_ || memory_.hasWriters(value))
-      return c10::TensorType::create(kind.dtype, place, std::nullopt, std::nullopt);
+    const bool written = value->unique() >= num_known_ || memory_.hasWriters(value);
+    if (written && replaces_data_) return c10::TensorType::get();
+    if (written) return c10::TensorType::create(kind.dtype, place, std::nullopt, std::nullopt);
     return c10::TensorType::create(kind.dtype, place, size_t(kind.rank), kind.requires_grad);
   }
 
   Graph& graph_;
   AliasDb memory_;
   const Signature& signature_;
+  const bool replaces_data_ = mayReplaceData(graph_);
   size_t word_ = 1;
   const size_t num_known_ = graph_.numValues();  // values that the analysis has seen
 };

@@ -115,7 +115,8 @@ class Run {
   /// Leaves frames until an `__exit__` is to run; if none is left, the error leaves the run.
   void unwind(std::exception_ptr error);
   void enterExit(const c10::IValue& object);
-  std::vector<ScriptFrame> stackOfFrames() const;
+  /// Of the first `count` frames.
+  std::vector<ScriptFrame> stackOfFrames(size_t count) const;
   std::exception_ptr describe(const std::exception_ptr& error) const;
   void clearRegisters(const Frame& frame);
 

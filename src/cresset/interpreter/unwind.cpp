@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "cresset/interpreter/run.h"
+#include "cresset/ops/host_callable.h"
 
 namespace cresset {
 
@@ -24,9 +25,10 @@ void shorten(std::vector<ScriptFrame>& frames) {
 
 }  // namespace
 
-std::vector<ScriptFrame> Run::stackOfFrames() const {
+std::vector<ScriptFrame> Run::stackOfFrames(size_t count) const {
   std::vector<ScriptFrame> result;
-  for (const Frame& frame : frames_) {
+  for (size_t i = 0; i < count; ++i) {
+    const Frame& frame = frames_[i];
     const Code::Location& location = frame.code->location(frame.pc);
     // The chain of inlined calls is innermost first; each names the function that it went into.
     std::vector<const InlinedCall*> calls;
@@ -44,8 +46,9 @@ std::vector<ScriptFrame> Run::stackOfFrames() const {
 }
 
 std::exception_ptr Run::describe(const std::exception_ptr& error) const {
-  auto make = [&](const std::string& message, const std::string& python_class, const std::vector<ScriptFrame>& inner) {
-    std::vector<ScriptFrame> frames = stackOfFrames();
+  auto make = [&](const std::string& message, const std::string& python_class, const std::vector<ScriptFrame>& inner,
+                  bool in_place = false) {
+    std::vector<ScriptFrame> frames = stackOfFrames(frames_.size() - in_place);
     frames.insert(frames.end(), inner.begin(), inner.end());
     shorten(frames);
     if (python_class == kLimitErrorClass)
@@ -56,6 +59,14 @@ std::exception_ptr Run::describe(const std::exception_ptr& error) const {
     std::rethrow_exception(error);
   } catch (const ScriptError& e) {  // of a run inside this one, or of a fork
     return make(e.message(), e.pythonClass(), e.frames());
+  } catch (const ErrorInPlace& part) {
+    try {
+      std::rethrow_exception(part.error);
+    } catch (const ScriptError& e) {
+      std::vector<ScriptFrame> inner = e.frames();
+      if (!inner.empty()) inner.front().function = frames_.back().code->name;
+      return make(e.message(), e.pythonClass(), inner, true);
+    }
   } catch (const ScriptRaise& e) {
     return make(e.what(), e.pythonClass(), {});
   } catch (const Error&) {  // a callee does not compile, an archive is damaged, a bug: not the script's doing

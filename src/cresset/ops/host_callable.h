@@ -4,6 +4,7 @@
 
 #include <ATen/core/ivalue.h>
 
+#include <exception>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,12 @@ class HostCallable : public torch::CustomClassHolder {
   virtual std::string name() const = 0;
   /// Pops `num_args` values from the end of the stack, pushes the result. Called from any thread that runs a script.
   virtual void call(std::vector<c10::IValue>& stack, size_t num_args) const = 0;
+};
+
+/// Thrown by a callable that stands for a part of the calling function itself: the frames of the error that it carries
+/// take the place of the caller's.
+struct ErrorInPlace {
+  std::exception_ptr error;  // a ScriptError
 };
 
 }  // namespace cresset

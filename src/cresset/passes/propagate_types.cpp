@@ -129,7 +129,10 @@ class TypePropagator {
 
   void set(Value* value, Facts facts) {
     if (!isTensor(value)) return;
-    if (memory_.hasWriters(value)) facts.rank = std::nullopt, facts.requires_grad = std::nullopt;
+    if (memory_.hasWriters(value)) {
+      if (replaces_data_) return;
+      facts.rank = std::nullopt, facts.requires_grad = std::nullopt;
+    }
     facts_[value->unique()] = facts;
   }
 
@@ -486,11 +489,38 @@ class TypePropagator {
   std::vector<Facts> facts_;  // by Value::unique()
   std::map<std::pair<at::ScalarType, size_t>, at::Tensor> stand_ins_;
   bool grad_mode_ = true, plain_ = true;
+  const bool replaces_data_ = mayReplaceData(graph_);
   int loop_depth_ = 0;
   bool rank_known_ = true;  // of all tensors that stand in for arguments
 };
 
 }  // namespace
+
+namespace {
+
+bool mayReplaceDataIn(const Block* block) {
+  static const Symbol kinds[] = {
+      Symbol::fromQualString("aten::set_data"),
+      prim::CallMethod,
+      prim::CallFunction,
+      prim::PythonOp,
+      prim::Enter,
+      prim::Exit,
+      prim::fork};
+  for (const Node* node : block->nodes()) {
+    if (std::find(std::begin(kinds), std::end(kinds), node->kind()) != std::end(kinds)) return true;
+    for (const Block* inner : node->blocks()) {
+      if (mayReplaceDataIn(inner)) return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+bool mayReplaceData(const Graph& graph) {
+  return mayReplaceDataIn(graph.block());
+}
 
 bool propagateTypes(Graph& graph, const TypeAssumptions& assumptions) {
   return TypePropagator(graph, assumptions).run();

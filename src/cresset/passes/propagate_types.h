@@ -17,6 +17,10 @@ struct TypeAssumptions {
   bool plain = true;      // no autocast: operators compute in the dtypes of their arguments
 };
 
+/// Whether something in the graph may give a tensor another dtype or device: set_data does, and what calls outside of
+/// the graph do nobody knows.
+bool mayReplaceData(const Graph& graph);
+
 /// Refines the types of values; types that are there already (of inputs, mostly) are believed. Returns whether some
 /// type changed. Preserves everything: types only say what is so.
 bool propagateTypes(Graph& graph, const TypeAssumptions& assumptions);

@@ -17,7 +17,8 @@ namespace cresset::python {
 
 namespace {
 
-/// Whether a constant of the type holds a list or dict. Objects are no constants, and their types may contain themselves.
+/// Whether a constant of the type holds a list or dict. Objects are no constants, and their types may contain
+/// themselves.
 bool holdsMemory(const c10::Type& type) {
   if (type.castRaw<c10::ListType>() || type.castRaw<c10::DictType>()) return true;
   if (type.castRaw<c10::NamedType>() && !type.castRaw<c10::TupleType>()) return false;
