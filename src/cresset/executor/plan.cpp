@@ -14,14 +14,17 @@
 #include "cresset/ops/policy.h"
 #include "cresset/passes/pipeline.h"
 #include "cresset/passes/propagate_types.h"
+#include "cresset/support/error.h"
 
 namespace cresset {
 
 namespace {
 
+/// Larger programs would make callers wait for many seconds.
+constexpr size_t kMaxNodes = 100'000;
+
 /// What holds for every call: no types needed.
 void prepare(Pipeline& passes) {
-  passes.run("inline");
   passes.repeat(4, [&] {
     passes.run("lower-tuples");
     passes.run("peephole");
@@ -214,6 +217,12 @@ std::shared_ptr<const PreparedFunction> prepareFunction(Function& function) {
   prepared->graph = function.graph()->copy();
   Graph& graph = *prepared->graph;
   Pipeline passes(graph, function.qualname().qualifiedName());
+  passes.run("inline");
+  if (graph.numNodes() > kMaxNodes) {
+    throw UserError(
+        "the program has " + std::to_string(graph.numNodes()) + " nodes with calls inlined; plans are made of up to " +
+        std::to_string(kMaxNodes));
+  }
   prepare(passes);
   // Functions that were inlined are called without being compiled by themselves.
   if (const auto& policy = function.program().rules().policy) policy->check(graph);

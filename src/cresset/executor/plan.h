@@ -2,7 +2,7 @@
 //
 // What all plans of a function share is prepared once: its graph with calls inlined, and with the attributes that
 // nothing in it writes as inputs of their own. A plan is a copy of that, with types that its signature tells, rewritten
-// by the passes (pipeline in specialize.cpp) and emitted as code.
+// by the passes (plan.cpp) and emitted as code.
 //
 // Thread-safety: immutable once made.
 #pragma once
@@ -26,7 +26,6 @@ struct Plan {
   Signature signature;
   std::shared_ptr<Graph> graph;
   std::shared_ptr<const Code> code;
-  size_t number = 0;  // in order of making
 };
 
 /// The prepared form of a defined function.

@@ -29,17 +29,12 @@ bool isPlain(const at::Tensor& tensor) {
   return tensor.defined() && (tensor.key_set().raw_repr() & ~kPlain.raw_repr()) == 0;
 }
 
-uint64_t wordOf(const at::Tensor& tensor) {
-  return uint64_t(Kind::Tensor) | uint64_t(tensor.scalar_type()) << 8 | uint64_t(tensor.dim()) << 16 |
-         uint64_t(tensor.device().type()) << 24 | uint64_t(tensor.requires_grad()) << 32;
-}
-
 /// Appends the words of `value`, which is of `type`; false if it can't be described.
 bool describe(const c10::IValue& value, const c10::Type& type, Signature& signature) {
   switch (type.kind()) {
     case c10::TypeKind::TensorType:
       if (!value.isTensor() || !isPlain(value.toTensor()) || value.toTensor().dim() > 255) return false;
-      signature.push_back(wordOf(value.toTensor()));
+      signature.push_back(InputKind::of(value.toTensor()).word());
       return true;
     case c10::TypeKind::BoolType:
       signature.push_back(uint64_t(value.toBool() ? Kind::True : Kind::False));
@@ -96,6 +91,12 @@ uint64_t InputKind::word() const {
   if (kind != Kind::Tensor) return uint64_t(kind);
   return uint64_t(kind) | uint64_t(dtype) << 8 | uint64_t(rank) << 16 | uint64_t(device) << 24 |
          uint64_t(requires_grad) << 32;
+}
+
+InputKind InputKind::of(const at::Tensor& tensor) {
+  return {
+      Kind::Tensor, tensor.scalar_type(), static_cast<uint8_t>(tensor.dim()), tensor.device().type(),
+      tensor.requires_grad()};
 }
 
 InputKind InputKind::of(uint64_t word) {

@@ -38,6 +38,7 @@ struct InputKind {
 
   uint64_t word() const;
   static InputKind of(uint64_t word);
+  static InputKind of(const at::Tensor& tensor);
   std::string toString() const;  // "Float(*, *)", "None"
 };
 
