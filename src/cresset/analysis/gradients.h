@@ -3,6 +3,9 @@
 
 #include <ATen/core/jit_type.h>
 
+#include <algorithm>
+
+#include "cresset/analysis/plain_types.h"
 #include "cresset/ir/graph.h"
 
 namespace cresset {
@@ -15,23 +18,14 @@ inline bool mayRequireGrad(const c10::TypePtr& type) {
     if (dtype && !at::isFloatingType(*dtype) && !at::isComplexType(*dtype)) return false;
     return tensor->requiresGrad().value_or(true);
   }
+  if (!mayHoldTensors(*type)) return false;
   switch (type->kind()) {
-    case c10::TypeKind::IntType:
-    case c10::TypeKind::FloatType:
-    case c10::TypeKind::BoolType:
-    case c10::TypeKind::ComplexType:
-    case c10::TypeKind::NumberType:
-    case c10::TypeKind::StringType:
-    case c10::TypeKind::NoneType:
-    case c10::TypeKind::DeviceObjType:
-      return false;
     case c10::TypeKind::ListType:
     case c10::TypeKind::TupleType:
-    case c10::TypeKind::OptionalType:
-      for (const c10::TypePtr& inner : type->containedTypes()) {
-        if (mayRequireGrad(inner)) return true;
-      }
-      return false;
+    case c10::TypeKind::OptionalType: {
+      const auto inner = type->containedTypes();
+      return std::any_of(inner.begin(), inner.end(), mayRequireGrad);
+    }
     default:
       return true;
   }

@@ -116,4 +116,12 @@ Value* Graph::insertConstant(const c10::IValue& value, TypePtr type) {
   return insertNode(node)->output();
 }
 
+Value* insertConstantBefore(Node* node, const c10::IValue& value, TypePtr type) {
+  Graph& graph = node->graph();
+  const InsertPointGuard guard(graph, node);
+  Value* constant = graph.insertConstant(value, std::move(type));
+  constant->node()->copyLocation(node);
+  return constant;
+}
+
 }  // namespace cresset

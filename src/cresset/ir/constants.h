@@ -25,5 +25,7 @@ bool isConstant(const Value* value);
 bool isNoneConstant(const Value* value);
 /// Sets the attribute of a prim::Constant node and its output's type. False if the value can't be a constant.
 bool setConstant(Node* node, const c10::IValue& value, TypePtr type = TypePtr());
+/// A new constant in front of a node, with the node's place in the source.
+Value* insertConstantBefore(Node* node, const c10::IValue& value, TypePtr type = TypePtr());
 
 }  // namespace cresset

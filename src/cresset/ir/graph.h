@@ -275,6 +275,8 @@ class Node {
   /// nearest common block; a node is before the nodes in its own blocks. Amortized O(nesting depth).
   bool isBefore(const Node* other) const;
   bool isAfter(const Node* other) const { return other->isBefore(this); }
+  /// Whether this node is `ancestor` or in a block of it, at any depth. Time grows with the depth of this node.
+  bool isInside(const Node* ancestor) const;
 
   Node* insertBefore(Node* other);
   Node* insertAfter(Node* other);
@@ -337,7 +339,6 @@ class Node {
   void checkOperand(const Value* value, const char* action) const;
   void checkTarget(const Node* other, const char* action) const;
   void checkInnerUses(const std::vector<Node*>& subtree) const;
-  bool isInside(const Node* ancestor) const;
   void leaveList();
   void linkUse(detail::Operand& operand);
   void unlinkUse(detail::Operand& operand);

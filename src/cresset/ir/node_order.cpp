@@ -98,7 +98,6 @@ void Node::leaveList() {
   block_ = nullptr;
 }
 
-/// Whether this node is `ancestor` or in a block of it, at any depth.
 bool Node::isInside(const Node* ancestor) const {
   for (const Node* n = this; n; n = n->block_ ? n->block_->owningNode() : nullptr) {
     if (n == ancestor) return true;

@@ -26,14 +26,6 @@ bool runsOnce(const Node* loop) {
   return count && *count > 0 && first && *first;
 }
 
-/// Whether it is defined in the block or in one inside of it.
-bool isInside(const Value* value, const Block* block) {
-  for (const Block* b = value->owningBlock(); b; b = b->owningNode() ? b->owningNode()->owningBlock() : nullptr) {
-    if (b == block) return true;
-  }
-  return false;
-}
-
 class Hoister {
  public:
   explicit Hoister(Graph& graph) : memory_(graph) {}
@@ -64,7 +56,7 @@ class Hoister {
     if (!node->blocks().empty() || node->outputs().empty()) return false;
     const Block* body = loop->blocks()[0];
     for (const Value* input : node->inputs()) {
-      if (isInside(input, body)) return false;
+      if (input->node()->isInside(loop)) return false;
     }
     bool hands_on = true;  // gives what was there before, the same one each time
     switch (node->kind()) {

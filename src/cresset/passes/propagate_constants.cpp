@@ -9,6 +9,7 @@
 
 #include <algorithm>
 
+#include "cresset/analysis/plain_types.h"
 #include "cresset/ir/constants.h"
 #include "cresset/ops/operator.h"
 #include "cresset/passes/pass.h"
@@ -25,27 +26,6 @@ bool isImmutable(const c10::IValue& value) {
   }
   return value.isInt() || value.isDouble() || value.isBool() || value.isString() || value.isNone() ||
          value.isComplexDouble() || value.isDevice();
-}
-
-bool givesImmutable(const c10::Type& type) {
-  switch (type.kind()) {
-    case c10::TypeKind::IntType:
-    case c10::TypeKind::FloatType:
-    case c10::TypeKind::BoolType:
-    case c10::TypeKind::ComplexType:
-    case c10::TypeKind::NumberType:
-    case c10::TypeKind::StringType:
-    case c10::TypeKind::NoneType:
-    case c10::TypeKind::DeviceObjType:
-      return true;
-    case c10::TypeKind::TupleType:
-    case c10::TypeKind::OptionalType: {
-      const auto inner = type.containedTypes();
-      return std::all_of(inner.begin(), inner.end(), [](const c10::TypePtr& t) { return givesImmutable(*t); });
-    }
-    default:
-      return false;
-  }
 }
 
 bool isShort(const c10::IValue& value, bool may_be_length) {
@@ -104,7 +84,7 @@ class Propagator {
   void fold(Node* node) {
     if (isStructural(node->kind()) || node->outputs().empty()) return;
     for (const Value* output : node->outputs()) {
-      if (!givesImmutable(*output->type())) return;
+      if (!isImmutableType(*output->type())) return;
     }
     for (const Value* input : node->inputs()) {
       if (!isConstant(input)) return;
@@ -124,12 +104,9 @@ class Propagator {
       return;
     }
     if (stack.size() != node->outputs().size() || !std::all_of(stack.begin(), stack.end(), isImmutable)) return;
-    Graph& graph = node->graph();
-    const InsertPointGuard guard(graph, node);
     for (size_t i = 0; i < stack.size(); ++i) {
       const c10::TypePtr type = stack[i].isNone() ? node->output(i)->type() : c10::TypePtr();
-      Value* constant = graph.insertConstant(stack[i], type);
-      constant->node()->copyLocation(node);
+      Value* constant = insertConstantBefore(node, stack[i], type);
       if (node->output(i)->hasDebugName()) constant->setDebugName(node->output(i)->debugName());
       node->output(i)->replaceAllUsesWith(constant);
     }

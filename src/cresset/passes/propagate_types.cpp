@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "cresset/analysis/alias.h"
+#include "cresset/analysis/plain_types.h"
 #include "cresset/ir/constants.h"
 #include "cresset/ops/operator.h"
 #include "cresset/passes/pass.h"
@@ -252,28 +253,6 @@ class TypePropagator {
       }
     }
     return true;
-  }
-
-  static bool mayHoldTensors(const c10::Type& type) {
-    switch (type.kind()) {
-      case TypeKind::IntType:
-      case TypeKind::FloatType:
-      case TypeKind::BoolType:
-      case TypeKind::StringType:
-      case TypeKind::NumberType:
-      case TypeKind::ComplexType:
-      case TypeKind::NoneType:
-      case TypeKind::DeviceObjType:
-        return false;
-      case TypeKind::ListType:
-      case TypeKind::OptionalType:
-      case TypeKind::TupleType: {
-        const auto inner = type.containedTypes();
-        return std::any_of(inner.begin(), inner.end(), [](const auto& t) { return mayHoldTensors(*t); });
-      }
-      default:
-        return true;
-    }
   }
 
   std::optional<c10::Device> deviceOf(const Node* node) const {

@@ -50,22 +50,15 @@ bool forwardEntry(Node* node, const Node* made, const Places& places) {
   const Operator* op = isStructural(node->kind()) ? nullptr : operatorOf(*node);
   if (!op || node->input(0) != made->output()) return false;
   const std::string& name = op->fullName();
-  const auto insertKnown = [&](const c10::IValue& value) {
-    Graph& graph = node->graph();
-    const InsertPointGuard guard(graph, node);
-    Value* constant = graph.insertConstant(value);
-    constant->node()->copyLocation(node);
-    return constant;
-  };
   Value* known = nullptr;
   if (startsWith(name, "aten::len.Dict_")) {
-    known = insertKnown(static_cast<int64_t>(places.size()));
+    known = insertConstantBefore(node, static_cast<int64_t>(places.size()));
   } else if (startsWith(name, "aten::__getitem__.Dict_") || startsWith(name, "aten::__contains__.")) {
     const auto key = knownKey(node->input(1));
     if (!key) return false;
     const auto place = places.find(*key);
     if (startsWith(name, "aten::__contains__.")) {
-      known = insertKnown(place != places.end());
+      known = insertConstantBefore(node, place != places.end());
     } else if (place != places.end()) {
       known = made->input(place->second);
     }

@@ -27,14 +27,6 @@ std::optional<size_t> placeInList(const Value* index, size_t size) {
   return static_cast<size_t>(place);
 }
 
-Value* insertInt(Node* before, int64_t number) {
-  Graph& graph = before->graph();
-  const InsertPointGuard guard(graph, before);
-  Value* constant = graph.insertConstant(number);
-  constant->node()->copyLocation(before);
-  return constant;
-}
-
 /// Replaces the outputs of a node that reads the elements of `made`. False if it reads something else.
 bool forwardElements(Node* node, const Node* made) {
   const auto elements = made->inputs();
@@ -45,7 +37,7 @@ bool forwardElements(Node* node, const Node* made) {
     const Operator* op = isStructural(node->kind()) ? nullptr : operatorOf(*node);
     if (!op || node->input(0) != made->output()) return false;
     if (op->fullName() == "aten::len.t") {
-      node->output()->replaceAllUsesWith(insertInt(node, static_cast<int64_t>(elements.size())));
+      node->output()->replaceAllUsesWith(insertConstantBefore(node, static_cast<int64_t>(elements.size())));
     } else if (op->fullName() == "aten::__getitem__.t" || op->fullName() == "aten::select.t") {
       const auto place = placeInList(node->input(1), elements.size());
       if (!place) return false;

@@ -15,6 +15,7 @@
 #include <unordered_set>
 
 #include "cresset/analysis/gradients.h"
+#include "cresset/analysis/plain_types.h"
 #include "cresset/ir/constants.h"
 #include "cresset/ops/operator.h"
 #include "cresset/passes/pass.h"
@@ -39,28 +40,14 @@ bool givesContiguous(Node* node) {
   return std::find(std::begin(kContiguous), std::end(kContiguous), op->fullName()) != std::end(kContiguous);
 }
 
-bool holdsNumbers(const c10::TypePtr& type) {
-  switch (type->kind()) {
-    case c10::TypeKind::IntType:
-    case c10::TypeKind::FloatType:
-    case c10::TypeKind::BoolType:
-    case c10::TypeKind::DeviceObjType:
-      return true;
-    case c10::TypeKind::ListType:
-      return holdsNumbers(type->containedTypes()[0]);
-    default:
-      return false;
-  }
-}
-
 /// Whether the node only reads this input, and nothing that it gives is memory of it.
 bool onlyReads(const Use& use) {
   if (isStructural(use.user->kind())) return false;
   const Operator* op = operatorOf(*use.user);
   if (op && op->kernel() && op->isPure()) {  // aten::size, prim::dtype: what comes out holds no tensor
     const auto outputs = use.user->outputs();
-    return std::all_of(
-        outputs.begin(), outputs.end(), [](const Value* output) { return holdsNumbers(output->type()); });
+    return std::none_of(
+        outputs.begin(), outputs.end(), [](const Value* output) { return mayHoldTensors(*output->type()); });
   }
   if (!op || !op->isOfDispatcher() || op->mayShareArguments() || op->schema().is_vararg() ||
       op->schema().aliasAnalysis() == c10::AliasAnalysisKind::CONSERVATIVE)
@@ -87,16 +74,8 @@ const Operator* withoutUnderscore(const Operator& op) {
   return twin;
 }
 
-bool isNumber(const Value* value) {
-  switch (value->type()->kind()) {
-    case c10::TypeKind::IntType:
-    case c10::TypeKind::FloatType:
-    case c10::TypeKind::BoolType:
-    case c10::TypeKind::NoneType:
-      return true;
-    default:
-      return false;
-  }
+bool isScalar(const Value* value) {
+  return isScalarType(*value->type());
 }
 
 class Rewriter {
@@ -140,7 +119,7 @@ class Rewriter {
     const Operator* op = operatorOf(*node);
     const Operator* twin = op ? withoutUnderscore(*op) : nullptr;
     const auto inputs = node->inputs();
-    if (!twin || !std::all_of(++inputs.begin(), inputs.end(), isNumber)) return false;
+    if (!twin || !std::all_of(++inputs.begin(), inputs.end(), isScalar)) return false;
     node->setKind(twin->kind());
     node->bindOperator(twin);
     current_[tensor] = node->output()->setType(tensor->type());

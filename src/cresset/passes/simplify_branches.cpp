@@ -20,13 +20,6 @@ bool isSameValue(const Value* a, const Value* b) {
          (x->isString() && y->isString() && x->toStringRef() == y->toStringRef()) || (x->isNone() && y->isNone());
 }
 
-bool isInside(const Value* value, const Block* block) {
-  for (const Block* b = value->owningBlock(); b; b = b->owningNode() ? b->owningNode()->owningBlock() : nullptr) {
-    if (b == block) return true;
-  }
-  return false;
-}
-
 bool simplifyIf(Node* node) {
   Block *then = node->blocks()[0], *otherwise = node->blocks()[1];
   bool changed = false;
@@ -34,7 +27,7 @@ bool simplifyIf(Node* node) {
     Value *a = then->outputs()[i], *b = otherwise->outputs()[i], *output = node->output(i);
     Value* replacement = nullptr;
     if (isSameValue(a, b)) {
-      if (isInside(a, then)) {
+      if (a->node()->isInside(node)) {
         if (!isConstant(a)) continue;
         a->node()->moveBefore(node);
       }

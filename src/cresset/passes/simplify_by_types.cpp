@@ -26,14 +26,6 @@ const c10::TensorType* tensorType(const Value* value) {
   return value->type()->castRaw<c10::TensorType>();
 }
 
-Value* insertKnown(Node* node, const c10::IValue& value) {
-  Graph& graph = node->graph();
-  const InsertPointGuard guard(graph, node);
-  Value* constant = graph.insertConstant(value);
-  constant->node()->copyLocation(node);
-  return constant;
-}
-
 enum class Noneness { Never, Always, Unknown };
 
 Noneness noneness(const Value* value) {
@@ -55,7 +47,7 @@ Value* foldNoneTest(Node* node, bool negated) {
   for (const size_t none : {size_t(1), size_t(0)}) {
     if (noneness(node->input(none)) != Noneness::Always) continue;
     const Noneness other = noneness(node->input(1 - none));
-    if (other != Noneness::Unknown) return insertKnown(node, (other == Noneness::Always) != negated);
+    if (other != Noneness::Unknown) return insertConstantBefore(node, (other == Noneness::Always) != negated);
   }
   return nullptr;
 }
@@ -94,7 +86,7 @@ Value* ofTensor(Node* node, F answer) {
   const auto* tensor = tensorType(node->input(0));
   if (!tensor) return nullptr;
   const auto known = answer(*tensor);
-  return known ? insertKnown(node, *known) : nullptr;
+  return known ? insertConstantBefore(node, *known) : nullptr;
 }
 
 const std::unordered_map<std::string_view, Rule>& rules() {
@@ -140,7 +132,7 @@ const std::unordered_map<std::string_view, Rule>& rules() {
            const Operator* op = isStructural(use.user->kind()) ? nullptr : operatorOf(*use.user);
            if (!op || op->isMutable() || op->hasSideEffects()) return nullptr;
          }
-         return insertKnown(node, static_cast<int64_t>(*tensor->dim()));
+         return insertConstantBefore(node, static_cast<int64_t>(*tensor->dim()));
        }},
       {"prim::dtype",
        [](Node* node) {
