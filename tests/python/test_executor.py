@@ -1,5 +1,7 @@
 """Plans: which calls get them, what they are keyed by, and that nothing but speed shows."""
 
+import subprocess
+import sys
 import threading
 import types
 from typing import Dict, List, Optional, Tuple
@@ -581,3 +583,23 @@ def test_data_may_be_replaced():
     for _ in range(3):
         floating, result = script(torch.ones(2), torch.ones(2, dtype=torch.int64))
         assert not floating and result.dtype == torch.float32
+
+
+def test_making_a_plan_imports_nothing():
+    program = """
+import sys
+import torch, cresset
+f = cresset.CompilationUnit('''
+def f(x: Tensor, y: Tensor) -> Tensor:
+  a = x * y + x.mm(y)
+  return torch.tanh(a).sum(1) / y[0].exp()
+''').f
+x = torch.randn(4, 4)
+f(x, x)
+before = set(sys.modules)
+f(x, x)
+assert len(f.graph_for(x, x).findAllNodes("aten::mm")) == 1
+print(sorted(set(sys.modules) - before))
+"""
+    out = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert out.stdout == "[]\n", out.stderr

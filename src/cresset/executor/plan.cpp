@@ -25,12 +25,22 @@ constexpr size_t kMaxNodes = 100'000;
 
 /// What holds for every call: no types needed.
 void prepare(Pipeline& passes) {
-  passes.repeat(4, [&] {
-    passes.run("lower-tuples");
-    passes.run("peephole");
-    passes.run("constant-propagation");
-    passes.run("simplify-branches");
+  const auto simplify = [&] {
+    passes.repeat(4, [&] {
+      passes.run("lower-tuples");
+      passes.run("peephole");
+      passes.run("constant-propagation");
+      passes.run("simplify-branches");
+    });
+  };
+  simplify();
+  // Turns of a loop, then elements of the lists that they filled, become values of their own.
+  passes.repeat(3, [&] {
+    if (passes.run("unroll")) simplify();
+    passes.run("remove-list-mutation");
+    passes.run("remove-dict-mutation");
   });
+  simplify();
   passes.run("dce");
 }
 
@@ -48,6 +58,8 @@ void optimize(Pipeline& passes, const TypeAssumptions& assumptions) {
       passes.run("lower-tuples");
     });
   });
+  passes.run("remove-tensor-mutation");
+  passes.run("licm");
   passes.run("cse");
   passes.run("dce");
   passes.run("pool-constants");

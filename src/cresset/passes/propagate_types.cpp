@@ -3,8 +3,10 @@
 #include <ATen/core/Tensor.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/core/jit_type.h>
-#include <ATen/ops/empty.h>
+#include <ATen/ops/zeros.h>
+#include <ATen/record_function.h>
 #include <c10/core/DefaultDtype.h>
+#include <c10/util/Exception.h>
 
 #include <algorithm>
 #include <map>
@@ -44,47 +46,176 @@ struct Facts {
   }
 };
 
-constexpr int64_t kSize = 8;  // of all dimensions: a kernel or an index of a convolution or selection mostly fits
+/// Of all dimensions of the small tensors that operators are asked with: a kernel or an index of a selection mostly
+/// fits.
+constexpr int64_t kSize = 8;
+constexpr size_t kMaxRank = 6;
 
 enum class Rule {
+  Asked,        // what the operator gives for small tensors of zeros: it checks them, and its results are small, too
   SameAsFirst,  // dtype, rank and device of the first argument
   RankOfList,   // the rank is the length of the second argument, a list
   NewOfList,    // a new tensor whose rank is the length of the first argument
   DtypeOnly,    // the rank depends on sizes
   Detached,     // as the first, and requires no gradient
+  Joined,       // as the elements of the first argument, a list, which are all alike
+  Stacked,      // the same with one dimension more
 };
 
-const std::unordered_map<std::string_view, Rule>& typeRules() {
-  static const auto* rules = new std::unordered_map<std::string_view, Rule>{
-      {"aten::layer_norm", Rule::SameAsFirst},
-      {"aten::native_layer_norm", Rule::SameAsFirst},
-      {"aten::group_norm", Rule::SameAsFirst},
-      {"aten::batch_norm", Rule::SameAsFirst},
-      {"aten::instance_norm", Rule::SameAsFirst},
-      {"aten::dropout", Rule::SameAsFirst},
-      {"aten::feature_dropout", Rule::SameAsFirst},
-      {"aten::alpha_dropout", Rule::SameAsFirst},
-      {"aten::contiguous", Rule::SameAsFirst},
-      {"aten::clone", Rule::SameAsFirst},
-      {"aten::slice.Tensor", Rule::SameAsFirst},
-      {"aten::narrow", Rule::SameAsFirst},
-      {"aten::scaled_dot_product_attention", Rule::SameAsFirst},
-      {"aten::view", Rule::RankOfList},
-      {"aten::reshape", Rule::RankOfList},
-      {"aten::_unsafe_view", Rule::RankOfList},
-      {"aten::expand", Rule::RankOfList},
-      {"aten::repeat", Rule::RankOfList},
-      {"aten::zeros", Rule::NewOfList},
-      {"aten::ones", Rule::NewOfList},
-      {"aten::empty.memory_format", Rule::NewOfList},
-      {"aten::rand", Rule::NewOfList},
-      {"aten::randn", Rule::NewOfList},
-      {"aten::squeeze", Rule::DtypeOnly},
-      {"aten::squeeze.dim", Rule::DtypeOnly},
-      {"aten::squeeze.dims", Rule::DtypeOnly},
-      {"aten::detach", Rule::Detached},
-  };
-  return *rules;
+struct NamedRule {
+  std::string_view name;  // with an overload, or without for all overloads
+  Rule rule;
+};
+
+/// Operators that work element by element may be asked, too, and are not listed.
+constexpr NamedRule kTypeRules[] = {
+    // Matrices.
+    {"aten::mm", Rule::Asked},
+    {"aten::bmm", Rule::Asked},
+    {"aten::mv", Rule::Asked},
+    {"aten::dot", Rule::Asked},
+    {"aten::addmm", Rule::Asked},
+    {"aten::baddbmm", Rule::Asked},
+    {"aten::addmv", Rule::Asked},
+    {"aten::matmul", Rule::Asked},
+    {"aten::linear", Rule::Asked},
+    {"aten::outer", Rule::Asked},
+    {"aten::tril", Rule::Asked},
+    {"aten::triu", Rule::Asked},
+    {"aten::diagonal", Rule::Asked},
+    {"aten::trace", Rule::Asked},
+    {"aten::cross", Rule::Asked},
+    {"aten::linalg_norm", Rule::Asked},
+    {"aten::linalg_vector_norm", Rule::Asked},
+    {"aten::norm", Rule::Asked},
+    {"aten::cdist", Rule::Asked},
+    {"aten::scaled_dot_product_attention", Rule::SameAsFirst},
+    // Reductions and scans.
+    {"aten::sum", Rule::Asked},
+    {"aten::mean", Rule::Asked},
+    {"aten::prod", Rule::Asked},
+    {"aten::amax", Rule::Asked},
+    {"aten::amin", Rule::Asked},
+    {"aten::max", Rule::Asked},
+    {"aten::min", Rule::Asked},
+    {"aten::std", Rule::Asked},
+    {"aten::var", Rule::Asked},
+    {"aten::var_mean", Rule::Asked},
+    {"aten::std_mean", Rule::Asked},
+    {"aten::all", Rule::Asked},
+    {"aten::any", Rule::Asked},
+    {"aten::argmax", Rule::Asked},
+    {"aten::argmin", Rule::Asked},
+    {"aten::logsumexp", Rule::Asked},
+    {"aten::cumsum", Rule::Asked},
+    {"aten::cumprod", Rule::Asked},
+    {"aten::sort", Rule::Asked},
+    {"aten::argsort", Rule::Asked},
+    {"aten::topk", Rule::Asked},
+    {"aten::softmax", Rule::Asked},
+    {"aten::log_softmax", Rule::Asked},
+    {"aten::_softmax", Rule::Asked},
+    {"aten::_log_softmax", Rule::Asked},
+    {"aten::glu", Rule::Asked},
+    // Views, copies and conversions.
+    {"aten::unsqueeze", Rule::Asked},
+    {"aten::transpose", Rule::Asked},
+    {"aten::permute", Rule::Asked},
+    {"aten::movedim", Rule::Asked},
+    {"aten::t", Rule::Asked},
+    {"aten::numpy_T", Rule::Asked},
+    {"aten::select", Rule::Asked},
+    {"aten::flatten", Rule::Asked},
+    {"aten::unflatten", Rule::Asked},
+    {"aten::expand_as", Rule::Asked},
+    {"aten::view_as", Rule::Asked},
+    {"aten::reshape_as", Rule::Asked},
+    {"aten::flip", Rule::Asked},
+    {"aten::roll", Rule::Asked},
+    {"aten::to", Rule::Asked},
+    {"aten::type_as", Rule::Asked},
+    {"aten::zeros_like", Rule::Asked},
+    {"aten::ones_like", Rule::Asked},
+    {"aten::full_like", Rule::Asked},
+    {"aten::empty_like", Rule::Asked},
+    {"aten::view_as_real", Rule::Asked},
+    {"aten::view_as_complex", Rule::Asked},
+    {"aten::contiguous", Rule::SameAsFirst},
+    {"aten::clone", Rule::SameAsFirst},
+    {"aten::slice.Tensor", Rule::SameAsFirst},
+    {"aten::narrow", Rule::SameAsFirst},
+    {"aten::view", Rule::RankOfList},
+    {"aten::reshape", Rule::RankOfList},
+    {"aten::_unsafe_view", Rule::RankOfList},
+    {"aten::expand", Rule::RankOfList},
+    {"aten::repeat", Rule::RankOfList},
+    {"aten::squeeze", Rule::DtypeOnly},
+    {"aten::detach", Rule::Detached},
+    // Several to one, and one by indices.
+    {"aten::cat", Rule::Joined},
+    {"aten::stack", Rule::Stacked},
+    {"aten::index_select", Rule::Asked},
+    {"aten::index", Rule::Asked},
+    {"aten::index_put", Rule::Asked},
+    {"aten::index_add", Rule::Asked},
+    {"aten::gather", Rule::Asked},
+    {"aten::scatter", Rule::Asked},
+    {"aten::scatter_add", Rule::Asked},
+    {"aten::masked_select", Rule::Asked},
+    {"aten::embedding", Rule::Asked},
+    // New ones.
+    {"aten::zeros", Rule::NewOfList},
+    {"aten::ones", Rule::NewOfList},
+    {"aten::empty.memory_format", Rule::NewOfList},
+    {"aten::rand", Rule::NewOfList},
+    {"aten::randn", Rule::NewOfList},
+    // Layers and losses.
+    {"aten::layer_norm", Rule::SameAsFirst},
+    {"aten::native_layer_norm", Rule::SameAsFirst},
+    {"aten::group_norm", Rule::SameAsFirst},
+    {"aten::batch_norm", Rule::SameAsFirst},
+    {"aten::instance_norm", Rule::SameAsFirst},
+    {"aten::dropout", Rule::SameAsFirst},
+    {"aten::feature_dropout", Rule::SameAsFirst},
+    {"aten::alpha_dropout", Rule::SameAsFirst},
+    {"aten::conv1d", Rule::SameAsFirst},
+    {"aten::conv2d", Rule::SameAsFirst},
+    {"aten::conv3d", Rule::SameAsFirst},
+    {"aten::conv_transpose1d", Rule::SameAsFirst},
+    {"aten::conv_transpose2d", Rule::SameAsFirst},
+    {"aten::conv_transpose3d", Rule::SameAsFirst},
+    {"aten::_convolution", Rule::SameAsFirst},
+    {"aten::convolution", Rule::SameAsFirst},
+    {"aten::max_pool1d", Rule::SameAsFirst},
+    {"aten::max_pool2d", Rule::SameAsFirst},
+    {"aten::max_pool3d", Rule::SameAsFirst},
+    {"aten::avg_pool1d", Rule::SameAsFirst},
+    {"aten::avg_pool2d", Rule::SameAsFirst},
+    {"aten::avg_pool3d", Rule::SameAsFirst},
+    {"aten::adaptive_avg_pool1d", Rule::SameAsFirst},
+    {"aten::adaptive_avg_pool2d", Rule::SameAsFirst},
+    {"aten::adaptive_avg_pool3d", Rule::SameAsFirst},
+    {"aten::pad", Rule::SameAsFirst},
+    {"aten::constant_pad_nd", Rule::SameAsFirst},
+    {"aten::mse_loss", Rule::Asked},
+    {"aten::l1_loss", Rule::Asked},
+    {"aten::smooth_l1_loss", Rule::Asked},
+    {"aten::huber_loss", Rule::Asked},
+    {"aten::nll_loss", Rule::Asked},
+    {"aten::cross_entropy_loss", Rule::Asked},
+    {"aten::binary_cross_entropy", Rule::Asked},
+    {"aten::binary_cross_entropy_with_logits", Rule::Asked},
+};
+
+std::optional<Rule> typeRule(const Operator& op) {
+  static const auto* rules = [] {
+    auto* map = new std::unordered_map<std::string_view, Rule>;
+    for (const auto& [name, rule] : kTypeRules) map->emplace(name, rule);
+    return map;
+  }();
+  if (const auto found = rules->find(op.fullName()); found != rules->end()) return found->second;
+  if (const auto found = rules->find(op.schema().name()); found != rules->end()) return found->second;
+  return op.isPointwise() ? std::optional(Rule::Asked) : std::nullopt;
 }
 
 bool isTensor(const Value* value) {
@@ -98,6 +229,11 @@ bool changesState(const Node* node) {
       Symbol::fromQualString("cresset::enter_inference_mode"), prim::Enter};
   return std::find(std::begin(kinds), std::end(kinds), node->kind()) != std::end(kinds);
 }
+
+/// What an operator has to say of tensors that nobody gave it.
+struct SilentWarnings final : c10::WarningHandler {
+  void process(const c10::Warning&) override {}
+};
 
 class TypePropagator {
  public:
@@ -289,15 +425,16 @@ class TypePropagator {
     const bool no_grad = needsNoGrad(node) || (!grad_mode_ && op->isPure());
     std::vector<Facts> results(outputs.size());
     if (plain_) {
-      if (const auto rule = typeRules().find(op->fullName()); rule != typeRules().end()) {
-        results[0] = applyRule(rule->second, node, *op);
+      const auto rule = typeRule(*op);
+      if (rule == Rule::Asked) {
+        if (op->isOfDispatcher() && op->isDeterministic() && !op->hasSideEffects()) askOperator(node, *op, results);
+      } else if (rule) {
+        results[0] = applyRule(*rule, node, *op);
         // Statistics that come beside the result are of its dtype, for floats, and have no gradients.
         for (size_t i = 1; i < results.size(); ++i) {
           if (results[0].dtype == at::kFloat || results[0].dtype == at::kDouble)
             results[i] = {results[0].dtype, std::nullopt, results[0].device, false};
         }
-      } else if (op->isOfDispatcher() && !op->hasSideEffects()) {
-        askOperator(node, *op, results);
       }
     }
     for (size_t i = 0; i < outputs.size(); ++i) {
@@ -329,6 +466,7 @@ class TypePropagator {
       }
       return facts;
     }
+    if (rule == Rule::Joined || rule == Rule::Stacked) return applyToElements(rule, node->input(0));
     if (!isTensor(node->input(0))) return facts;
     const Facts first = get(node->input(0));
     facts = {first.dtype, std::nullopt, first.device, std::nullopt};
@@ -349,6 +487,16 @@ class TypePropagator {
     return facts;
   }
 
+  Facts applyToElements(Rule rule, const Value* list) {
+    const Node* maker = list->node();
+    if (maker->kind() != prim::ListConstruct || maker->inputs().empty() || memory_.hasWriters(list)) return {};
+    Facts all = get(maker->input(0));
+    for (const Value* element : maker->inputs()) all = Facts::common(all, get(element));
+    if (rule == Rule::Stacked && all.rank) ++*all.rank;
+    all.requires_grad = std::nullopt;
+    return all;
+  }
+
   std::optional<size_t> lengthOf(const Value* list) {
     const Node* maker = list->node();
     if (maker->kind() == prim::ListConstruct && !memory_.hasWriters(list)) return maker->inputs().size();
@@ -363,10 +511,11 @@ class TypePropagator {
       if (!facts.dtype) return std::nullopt;
       if (!facts.rank) rank_known_ = false;
       const size_t rank = facts.rank.value_or(1);
+      if (rank > kMaxRank) return std::nullopt;
       auto& tensor = stand_ins_[{*facts.dtype, rank}];
       if (!tensor.defined()) {
-        const std::vector<int64_t> sizes(rank, kSize);
-        tensor = at::empty(sizes, at::TensorOptions().dtype(*facts.dtype).device(c10::kMeta));
+        const std::vector<int64_t> sizes(rank, rank > 4 ? 2 : kSize);
+        tensor = at::zeros(sizes, at::TensorOptions().dtype(*facts.dtype).device(c10::kCPU));
       }
       return tensor;
     }
@@ -395,6 +544,7 @@ class TypePropagator {
     for (size_t i = 0; i < node->inputs().size(); ++i) {
       const Value* input = node->input(i);
       std::optional<c10::IValue> known = standIn(input);
+      if (op.fullName() == "aten::select.int" && i == 2) known = int64_t(0);  // all are alike
       // Elements' values decide no type where each element of the result comes from the elements at its place.
       if (!known && op.isPointwise()) {
         if (input->type()->kind() == TypeKind::IntType &&
@@ -403,7 +553,6 @@ class TypePropagator {
         else if (input->type()->kind() == TypeKind::FloatType)
           known = 1.0;
       }
-      if (!known && op.fullName() == "aten::select.int" && i == 2) known = int64_t(0);
       if (!known) return;
       stack.push_back(std::move(*known));
     }
@@ -417,14 +566,18 @@ class TypePropagator {
     if (!rank_known_ && !(op.isPointwise() && haveOneDtype(node))) return;
     try {
       const at::NoGradGuard no_grad;
+      const at::DisableRecordFunctionGuard no_records;
+      SilentWarnings no_warnings;
+      const c10::WarningUtils::WarningHandlerGuard warnings(&no_warnings);
       op.call(stack, stack.size());
     } catch (const std::exception&) {
-      return;  // sizes don't fit, or there is no kernel for the meta device
+      return;  // sizes or values don't fit
     }
     if (stack.size() != results.size()) return;
     for (size_t i = 0; i < results.size(); ++i) {
-      if (!stack[i].isTensor() || !stack[i].toTensor().defined() || !stack[i].toTensor().is_meta()) continue;
+      if (!stack[i].isTensor() || !stack[i].toTensor().defined()) continue;
       const at::Tensor& tensor = stack[i].toTensor();
+      if (!tensor.is_cpu() || tensor.layout() != c10::kStrided || tensor.is_quantized()) continue;
       results[i] = {tensor.scalar_type(), static_cast<size_t>(tensor.dim()), *device, std::nullopt};
       if (!rank_known_) results[i].rank = std::nullopt;
     }
