@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "cresset/analysis/alias.h"
+#include "cresset/analysis/plain_types.h"
 #include "cresset/autodiff/regions.h"
 #include "cresset/executor/differentiable.h"
 #include "cresset/ops/operator.h"
@@ -119,7 +120,8 @@ class AttributeLifter {
     path.name += "." + node->s(attr::name);
     if (path.type->kind() == c10::TypeKind::ClassType) {
       objects_[node->output()] = std::move(path);
-    } else if (isSpecialized(*path.type) && path.type->kind() != c10::TypeKind::TupleType) {
+    } else if (
+        isScalarType(*path.type) || (isSpecialized(*path.type) && path.type->kind() != c10::TypeKind::TupleType)) {
       auto& reads = found_[{path.argument, path.slots}];
       reads.path = std::move(path);
       reads.values.push_back(node->output());

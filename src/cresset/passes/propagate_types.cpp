@@ -60,6 +60,8 @@ enum class Rule {
   Detached,     // as the first, and requires no gradient
   Joined,       // as the elements of the first argument, a list, which are all alike
   Stacked,      // the same with one dimension more
+  Like,         // as Asked, and requires no gradient
+  NewAsFirst,   // a new tensor of the first argument's dtype, whose rank is the length of the second argument
 };
 
 struct NamedRule {
@@ -134,10 +136,6 @@ constexpr NamedRule kTypeRules[] = {
     {"aten::roll", Rule::Asked},
     {"aten::to", Rule::Asked},
     {"aten::type_as", Rule::Asked},
-    {"aten::zeros_like", Rule::Asked},
-    {"aten::ones_like", Rule::Asked},
-    {"aten::full_like", Rule::Asked},
-    {"aten::empty_like", Rule::Asked},
     {"aten::view_as_real", Rule::Asked},
     {"aten::view_as_complex", Rule::Asked},
     {"aten::contiguous", Rule::SameAsFirst},
@@ -164,6 +162,14 @@ constexpr NamedRule kTypeRules[] = {
     {"aten::masked_select", Rule::Asked},
     {"aten::embedding", Rule::Asked},
     // New ones.
+    {"aten::zeros_like", Rule::Like},
+    {"aten::ones_like", Rule::Like},
+    {"aten::full_like", Rule::Like},
+    {"aten::empty_like", Rule::Like},
+    {"aten::new_zeros", Rule::NewAsFirst},
+    {"aten::new_ones", Rule::NewAsFirst},
+    {"aten::new_full", Rule::NewAsFirst},
+    {"aten::new_empty", Rule::NewAsFirst},
     {"aten::zeros", Rule::NewOfList},
     {"aten::ones", Rule::NewOfList},
     {"aten::empty.memory_format", Rule::NewOfList},
@@ -426,8 +432,9 @@ class TypePropagator {
     std::vector<Facts> results(outputs.size());
     if (plain_) {
       const auto rule = typeRule(*op);
-      if (rule == Rule::Asked) {
+      if (rule == Rule::Asked || rule == Rule::Like) {
         if (op->isOfDispatcher() && op->isDeterministic() && !op->hasSideEffects()) askOperator(node, *op, results);
+        if (rule == Rule::Like) results[0].requires_grad = false;
       } else if (rule) {
         results[0] = applyRule(*rule, node, *op);
         // Statistics that come beside the result are of its dtype, for floats, and have no gradients.
@@ -446,26 +453,7 @@ class TypePropagator {
 
   Facts applyRule(Rule rule, const Node* node, const Operator& op) {
     Facts facts;
-    if (rule == Rule::NewOfList) {
-      facts.rank = lengthOf(node->input(0));
-      facts.requires_grad = false;
-      for (size_t i = 0; i < op.schema().arguments().size(); ++i) {
-        const std::string& name = op.schema().arguments()[i].name();
-        if (name == "dtype") {
-          if (isNoneConstant(node->input(i)))
-            facts.dtype = c10::typeMetaToScalarType(c10::get_default_dtype());
-          else if (const auto dtype = constantAs<int64_t>(node->input(i)))
-            facts.dtype = static_cast<at::ScalarType>(*dtype);
-        } else if (name == "device") {
-          if (isNoneConstant(node->input(i)))
-            facts.device = c10::Device(c10::kCPU);
-          else if (const auto device = constantAs<c10::Device>(node->input(i)))
-            facts.device = *device;
-          // torch.set_default_device acts through a mode, under which nothing is specialized.
-        }
-      }
-      return facts;
-    }
+    if (rule == Rule::NewOfList || rule == Rule::NewAsFirst) return newTensor(rule, node, op);
     if (rule == Rule::Joined || rule == Rule::Stacked) return applyToElements(rule, node->input(0));
     if (!isTensor(node->input(0))) return facts;
     const Facts first = get(node->input(0));
@@ -483,6 +471,32 @@ class TypePropagator {
         break;
       default:
         break;
+    }
+    return facts;
+  }
+
+  Facts newTensor(Rule rule, const Node* node, const Operator& op) {
+    const Facts first = rule == Rule::NewAsFirst && isTensor(node->input(0)) ? get(node->input(0)) : Facts();
+    Facts facts;
+    facts.rank = lengthOf(node->input(rule == Rule::NewAsFirst ? 1 : 0));
+    facts.requires_grad = false;
+    const auto usual_dtype =
+        rule == Rule::NewAsFirst ? first.dtype : std::optional(c10::typeMetaToScalarType(c10::get_default_dtype()));
+    // torch.set_default_device acts through a mode, under which nothing is specialized.
+    const auto usual_device = rule == Rule::NewAsFirst ? first.device : std::optional(c10::Device(c10::kCPU));
+    for (size_t i = 0; i < op.schema().arguments().size(); ++i) {
+      const std::string& name = op.schema().arguments()[i].name();
+      if (name == "dtype") {
+        if (isNoneConstant(node->input(i)))
+          facts.dtype = usual_dtype;
+        else if (const auto dtype = constantAs<int64_t>(node->input(i)))
+          facts.dtype = static_cast<at::ScalarType>(*dtype);
+      } else if (name == "device") {
+        if (isNoneConstant(node->input(i)))
+          facts.device = usual_device;
+        else if (const auto device = constantAs<c10::Device>(node->input(i)))
+          facts.device = *device;
+      }
     }
     return facts;
   }

@@ -196,6 +196,9 @@ class Simplifier {
     if (node->outputs().size() != 1 || !node->blocks().empty()) return nullptr;
     if (node->kind() == prim::unchecked_cast)
       return *node->input(0)->type() == *node->output()->type() ? node->input(0) : nullptr;
+    if (node->kind() == prim::GetAttr && node->output()->type()->kind() == TypeKind::NoneType &&
+        node->output()->hasUses())
+      return insertConstantBefore(node, c10::IValue());
     if (isStructural(node->kind())) return nullptr;
     const Operator* op = operatorOf(*node);
     if (!op) return nullptr;
