@@ -50,6 +50,9 @@ class Plan:
     #: What calls must bring to run it, one text per tensor, optional value or bool: `"x: Float(*, *)"`. Attributes of
     #: modules that the plan reads when it is entered stand behind the arguments.
     inputs: list
+    #: What the plan looks at on its way, tensors from lists, dicts, attributes and calls: `"h: Float(*, *)"`. A tensor of
+    #: another kind sends the call back to the program as it was written, at that point.
+    guards: list
     #: How many nodes its graph has.
     nodes: int
     #: The optimized graph.
@@ -74,6 +77,7 @@ class Explanation:
         for number, plan in enumerate(self.plans):
             lines.append(f"  plan {number}: {plan.nodes} nodes, for {plan.ambient} and")
             lines += [f"    {text}" for text in plan.inputs] or ["    any arguments"]
+            lines += [f"    guard {text}" for text in plan.guards]
         return "\n".join(lines)
 
 

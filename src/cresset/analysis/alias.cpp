@@ -187,6 +187,9 @@ void AliasDb::analyzeStructural(Node* node) {
     memory_.addStore(variableOf(inputs[0]), attributeSlot(node), variableOf(inputs[1]));
   } else if (kind == prim::unchecked_cast) {
     memory_.addCopy(variableOf(inputs[0]), variableOf(node->output()));
+  } else if (kind == prim::BailOut) {
+    memory_.addCopy(variableOf(inputs[0]), variableOf(node->output()));
+    handed_on_.insert(handed_on_.end(), inputs.begin(), inputs.end());
   } else if (kind == prim::isinstance || kind == prim::Uninitialized) {
     // Gives no memory.
   } else {  // calls, with statements, forks and waits
@@ -346,6 +349,7 @@ const std::unordered_set<Location>& AliasDb::returned() {
   if (!returned_) {
     std::vector<Location> locations;
     for (const Value* output : graph_.outputs()) addReached(locations, output);
+    for (const Value* value : handed_on_) addReached(locations, value);
     returned_.emplace(locations.begin(), locations.end());
   }
   return *returned_;

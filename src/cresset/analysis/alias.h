@@ -141,7 +141,8 @@ class AliasDb {
   std::vector<std::pair<Location, std::string>> sites_;  // where locations come from, for toString
   std::unordered_set<Location> written_, written_wholes_;
   std::unordered_map<Field, std::unordered_set<Location>> written_slots_;
-  std::optional<std::unordered_set<Location>> returned_;  // what is reached from the graph's outputs
+  std::vector<const Value*> handed_on_;                   // to the program as it was, which prim::BailOut goes on with
+  std::optional<std::unordered_set<Location>> returned_;  // what is reached from the graph's outputs and from these
   std::unordered_set<ClassId> written_worlds_, written_escaped_;
   bool anything_written_ = false;
   bool writers_known_ = false;

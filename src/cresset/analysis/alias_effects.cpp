@@ -71,6 +71,11 @@ void AliasDb::collectEffects(const Node* node, Effects& into) {
       into.slot_writes.emplace_back(location, attributeSlot(node));
     return;
   }
+  if (kind == prim::BailOut) {  // the rest of the program finds memory as it is here
+    for (const Value* input : node->inputs()) addReached(into.reads, input);
+    into.raises = true;
+    return;
+  }
   if (kind == prim::ListUnpack) {
     addLocations(into.reads, node->input(0));
     into.raises = mayRaise(*node);

@@ -77,12 +77,10 @@ class Executor final : public Executable {
     if (!prepared || stack.size() < reference_->num_inputs) return nullptr;
     Signature signature;
     if (!prepared->reader.read(stack, signature)) return nullptr;
-    size_t count = 0;
-    const Entry* first = first_.load(std::memory_order_acquire);
-    for (const Entry* entry = first; entry; entry = entry->next, ++count) {
-      if (entry->plan->signature == signature) return entry->plan.get();
-    }
-    const Plan* made = count < kMaxPlans ? makePlanFor(signature) : nullptr;
+    const Plan* known = find(signature);
+    if (known && !known->revise->load(std::memory_order_acquire)) [[likely]]
+      return known;
+    const Plan* made = known || numSignatures() < kMaxPlans ? makePlanFor(signature) : nullptr;
     if (!made) stack.resize(stack.size() - prepared->reader.attributes().size());
     return made;
   }
@@ -109,9 +107,11 @@ class Executor final : public Executable {
     const PreparedFunction* prepared = prepared_ptr_.load(std::memory_order_acquire);
     if (!prepared) return report;
     report.num_nodes = prepared->num_nodes;
-    size_t count = 0;
-    for (const Entry* entry = first_.load(std::memory_order_acquire); entry; entry = entry->next, ++count)
-      report.plans.insert(report.plans.begin(), describePlan(*prepared, *entry->plan));
+    for (const Entry* entry = first_.load(std::memory_order_acquire); entry; entry = entry->next) {
+      if (find(entry->plan->signature) == entry->plan.get())
+        report.plans.insert(report.plans.begin(), describePlan(*prepared, *entry->plan));
+    }
+    const size_t count = numSignatures();
     if (count >= kMaxPlans)
       report.state = "there are " + std::to_string(count) + " plans; calls of other kinds run the program as written";
     return report;
@@ -152,15 +152,31 @@ class Executor final : public Executable {
     return prepared_.get();
   }
 
+  /// The newest plan for it.
+  const Plan* find(const Signature& signature) const {
+    for (const Entry* entry = first_.load(std::memory_order_acquire); entry; entry = entry->next) {
+      if (entry->plan->signature == signature) return entry->plan.get();
+    }
+    return nullptr;
+  }
+
+  size_t numSignatures() const {
+    size_t count = 0;
+    for (const Entry* entry = first_.load(std::memory_order_acquire); entry; entry = entry->next)
+      count += entry->plan->version == 0;
+    return count;
+  }
+
+  /// A plan for a new signature, or the next version of one that asks to be revised.
   const Plan* makePlanFor(const Signature& signature) const {
     const std::lock_guard lock(mutex_);
-    size_t count = 0;
-    for (const Entry* entry = first_.load(std::memory_order_relaxed); entry; entry = entry->next, ++count) {
-      if (entry->plan->signature == signature) return entry->plan.get();  // another thread was faster
-    }
-    if (count >= kMaxPlans || state_.load(std::memory_order_relaxed) == State::Failed) return nullptr;
+    const Plan* earlier = find(signature);
+    if (earlier && !earlier->revise->load(std::memory_order_acquire)) return earlier;  // another thread was faster
+    if (!earlier && numSignatures() >= kMaxPlans) return nullptr;
+    if (state_.load(std::memory_order_relaxed) == State::Failed) return nullptr;
     try {
-      auto* entry = new Entry{makePlan(function_, *prepared_, signature), first_.load(std::memory_order_relaxed)};
+      auto* entry =
+          new Entry{makePlan(function_, *prepared_, signature, earlier), first_.load(std::memory_order_relaxed)};
       first_.store(entry, std::memory_order_release);
       return entry->plan.get();
     } catch (const std::exception& error) {
@@ -182,12 +198,19 @@ class Executor final : public Executable {
     size_t word = 1;
     const auto add = [&](const std::string& name, const c10::Type& type) {
       for (size_t i = numWords(type); i > 0; --i)
-        report.inputs.push_back(name + ": " + InputKind::of(plan.signature[word++]).toString());
+        report.inputs.push_back(name + ": " + ValueKind::of(plan.signature[word++]).toString());
     };
     const auto inputs = prepared.graph->inputs();
     for (size_t i = 0; i < prepared.reader.arguments().size(); ++i)
       add(inputs[i]->debugName(), *prepared.reader.arguments()[i]);
     for (const AttributePath& path : prepared.reader.attributes()) add(path.name, *path.type);
+    for (const auto& site : plan.sites) {
+      if (!site) continue;
+      const auto kind = site->promised();
+      report.guards.push_back(
+          site->value() + ": " + (kind ? kind->toString() : "watched") +
+          (site->numFailures() ? ", failed " + std::to_string(site->numFailures()) + " times" : ""));
+    }
     report.graph = plan.graph;
     report.num_nodes = plan.graph->numNodes();
     return report;

@@ -21,6 +21,9 @@ namespace cresset {
 
 namespace {
 
+/// After so many plans for one signature there are no more guards in it.
+constexpr int kMaxVersions = 4;
+
 /// Larger programs would make callers wait for many seconds.
 constexpr size_t kMaxNodes = 100'000;
 
@@ -152,23 +155,23 @@ class Specializer {
  private:
   void specialize(Value* value) {
     if (value->type()->kind() == c10::TypeKind::TupleType) return specializeTuple(value);
-    const InputKind kind = InputKind::of(signature_[word_++]);
+    const ValueKind kind = ValueKind::of(signature_[word_++]);
     switch (kind.kind) {
-      case InputKind::Kind::Tensor:
+      case ValueKind::Kind::Tensor:
         if (value->type()->kind() == c10::TypeKind::TensorType) {
           value->setType(typeOf(kind, value));
         } else {
           replace(value, [&](Value* tensor) { tensor->setType(typeOf(kind, value)); });
         }
         return;
-      case InputKind::Kind::None:
+      case ValueKind::Kind::None:
         if (value->hasUses()) value->replaceAllUsesWith(graph_.insertConstant(c10::IValue(), value->type()));
         return;
-      case InputKind::Kind::True:
-      case InputKind::Kind::False:
-        if (value->hasUses()) value->replaceAllUsesWith(graph_.insertConstant(kind.kind == InputKind::Kind::True));
+      case ValueKind::Kind::True:
+      case ValueKind::Kind::False:
+        if (value->hasUses()) value->replaceAllUsesWith(graph_.insertConstant(kind.kind == ValueKind::Kind::True));
         return;
-      case InputKind::Kind::Other:
+      case ValueKind::Kind::Other:
         if (value->type()->kind() == c10::TypeKind::OptionalType) {
           replace(value, [&](Value* inner) {
             inner->setType(value->type()->expectRef<c10::OptionalType>().getElementType());
@@ -207,13 +210,12 @@ class Specializer {
   }
 
   /// Writing to a tensor may change its rank, and whether it requires grad; the dtype and the device stay.
-  c10::TypePtr typeOf(const InputKind& kind, const Value* value) {
-    const c10::Device device(kind.device, kind.device == c10::DeviceType::CPU ? -1 : 0);
-    const auto place = kind.device == c10::DeviceType::CPU ? std::optional(device) : std::nullopt;
+  c10::TypePtr typeOf(const ValueKind& kind, const Value* value) {
     const bool written = value->unique() >= num_known_ || memory_.hasWriters(value);
     if (written && replaces_data_) return c10::TensorType::get();
-    if (written) return c10::TensorType::create(kind.dtype, place, std::nullopt, std::nullopt);
-    return c10::TensorType::create(kind.dtype, place, size_t(kind.rank), kind.requires_grad);
+    const auto type = typeOfKind(kind);
+    if (written) return c10::TensorType::create(kind.dtype, type->device(), std::nullopt, std::nullopt);
+    return type;
   }
 
   Graph& graph_;
@@ -245,14 +247,22 @@ std::shared_ptr<const PreparedFunction> prepareFunction(Function& function) {
   std::vector<AttributePath> attributes = AttributeLifter(graph).run();
   passes.run("dce");
   prepared->num_nodes = graph.numNodes();
+  prepared->guards = insertGuards(graph, function);
   prepared->reader = SignatureReader(std::move(arguments), std::move(attributes));
   return prepared;
 }
 
-std::unique_ptr<const Plan> makePlan(Function& function, const PreparedFunction& prepared, const Signature& signature) {
+std::unique_ptr<const Plan> makePlan(
+    Function& function, const PreparedFunction& prepared, const Signature& signature, const Plan* earlier) {
   auto plan = std::make_unique<Plan>();
   plan->signature = signature;
+  plan->version = earlier ? earlier->version + 1 : 0;
+  plan->revise = std::make_shared<std::atomic<bool>>(!earlier && !prepared.guards.empty());
   plan->graph = prepared.graph->copy();
+  std::vector<std::shared_ptr<BailOutSite>> known;
+  if (earlier) known = earlier->sites;
+  if (plan->version > kMaxVersions) known.assign(known.size(), nullptr);
+  plan->sites = armGuards(*plan->graph, prepared.guards, known, plan->revise);
   Specializer(*plan->graph, signature).run();
   const AmbientState ambient = AmbientState::of(signature[0]);
   Pipeline passes(*plan->graph, function.qualname().qualifiedName());
@@ -266,7 +276,7 @@ std::unique_ptr<const Plan> makePlan(Function& function, const PreparedFunction&
     runnable = plan->graph->copy();  // people read the regions, the interpreter calls them
     lowerDifferentiableRegions(*runnable);
   }
-  plan->code = emitCode(*runnable, function.name(), function.program().weak_from_this());
+  plan->code = emitCode(*runnable, function.name(), function.program().weak_from_this(), plan->sites);
   return plan;
 }
 

@@ -7,9 +7,12 @@
 // Thread-safety: immutable once made.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <string>
+#include <vector>
 
+#include "cresset/executor/guards.h"
 #include "cresset/executor/signature.h"
 #include "cresset/interpreter/code.h"
 #include "cresset/program/program.h"
@@ -19,19 +22,26 @@ namespace cresset {
 struct PreparedFunction {
   std::shared_ptr<Graph> graph;
   SignatureReader reader;
-  size_t num_nodes = 0;  // of the graph
+  std::vector<GuardPoint> guards;
+  size_t num_nodes = 0;  // of the graph, guards not counted
 };
 
 struct Plan {
   Signature signature;
   std::shared_ptr<Graph> graph;
   std::shared_ptr<const Code> code;
+  /// Of the guards, by index; some are null.
+  std::vector<std::shared_ptr<BailOutSite>> sites;
+  int version = 0;  // how many plans for the signature came before it
+  /// Set when another version should be made: this one only watches, or its guards fail.
+  std::shared_ptr<std::atomic<bool>> revise;
 };
 
 /// The prepared form of a defined function.
 std::shared_ptr<const PreparedFunction> prepareFunction(Function& function);
 
-/// Optimizes for calls of this signature.
-std::unique_ptr<const Plan> makePlan(Function& function, const PreparedFunction& prepared, const Signature& signature);
+/// Optimizes for calls of this signature. `earlier` is the plan for it that asked to be revised, if there is one.
+std::unique_ptr<const Plan> makePlan(
+    Function& function, const PreparedFunction& prepared, const Signature& signature, const Plan* earlier = nullptr);
 
 }  // namespace cresset

@@ -17,24 +17,14 @@ namespace cresset {
 
 namespace {
 
-using Kind = InputKind::Kind;
-
-/// The keys that dense tensors on the CPU or a GPU have, and no others.
-bool isPlain(const at::Tensor& tensor) {
-  static constexpr auto kPlain =
-      c10::DispatchKeySet({c10::DispatchKey::CPU, c10::DispatchKey::CUDA, c10::DispatchKey::ADInplaceOrView}) |
-      c10::DispatchKeySet({c10::DispatchKey::AutogradCPU, c10::DispatchKey::AutogradCUDA}) |
-      c10::DispatchKeySet({c10::DispatchKey::AutocastCPU, c10::DispatchKey::AutocastCUDA});
-  // Not with `-`, which leaves the bits of devices.
-  return tensor.defined() && (tensor.key_set().raw_repr() & ~kPlain.raw_repr()) == 0;
-}
+using Kind = ValueKind::Kind;
 
 /// Appends the words of `value`, which is of `type`; false if it can't be described.
 bool describe(const c10::IValue& value, const c10::Type& type, Signature& signature) {
   switch (type.kind()) {
     case c10::TypeKind::TensorType:
       if (!value.isTensor() || !isPlain(value.toTensor()) || value.toTensor().dim() > 255) return false;
-      signature.push_back(InputKind::of(value.toTensor()).word());
+      signature.push_back(ValueKind::of(value.toTensor()).word());
       return true;
     case c10::TypeKind::BoolType:
       signature.push_back(uint64_t(value.toBool() ? Kind::True : Kind::False));
@@ -85,44 +75,6 @@ size_t numWords(const c10::Type& type) {
   size_t count = 0;
   for (const auto& element : type.expectRef<c10::TupleType>().elements()) count += numWords(*element);
   return count;
-}
-
-uint64_t InputKind::word() const {
-  if (kind != Kind::Tensor) return uint64_t(kind);
-  return uint64_t(kind) | uint64_t(dtype) << 8 | uint64_t(rank) << 16 | uint64_t(device) << 24 |
-         uint64_t(requires_grad) << 32;
-}
-
-InputKind InputKind::of(const at::Tensor& tensor) {
-  return {
-      Kind::Tensor, tensor.scalar_type(), static_cast<uint8_t>(tensor.dim()), tensor.device().type(),
-      tensor.requires_grad()};
-}
-
-InputKind InputKind::of(uint64_t word) {
-  return {
-      Kind(word & 0xff), at::ScalarType(word >> 8 & 0xff), uint8_t(word >> 16 & 0xff),
-      c10::DeviceType(word >> 24 & 0xff), (word >> 32 & 1) != 0};
-}
-
-std::string InputKind::toString() const {
-  switch (kind) {
-    case Kind::None:
-      return "None";
-    case Kind::True:
-      return "True";
-    case Kind::False:
-      return "False";
-    case Kind::Tensor: {
-      std::string text = std::string(c10::toString(dtype)) + "(";
-      for (int i = 0; i < rank; ++i) text += i ? ", *" : "*";
-      if (device != c10::DeviceType::CPU) text += ", device=" + c10::DeviceTypeName(device, true);
-      if (requires_grad) text += rank ? ", requires_grad=1" : "requires_grad=1";
-      return text + ")";
-    }
-    default:
-      return "any value";
-  }
 }
 
 uint64_t AmbientState::word() const {

@@ -21,26 +21,13 @@
 #include <string>
 #include <vector>
 
+#include "cresset/interpreter/value_kind.h"
 #include "cresset/ir/graph.h"
 #include "cresset/program/executable.h"
 
 namespace cresset {
 
 using Signature = c10::SmallVector<uint64_t, 16>;
-
-/// What the word of one input says. `tensor` is meaningful for tensors only.
-struct InputKind {
-  enum class Kind : uint8_t { Other, None, True, False, Tensor } kind = Kind::Other;
-  at::ScalarType dtype = at::ScalarType::Undefined;
-  uint8_t rank = 0;
-  c10::DeviceType device = c10::DeviceType::CPU;
-  bool requires_grad = false;
-
-  uint64_t word() const;
-  static InputKind of(uint64_t word);
-  static InputKind of(const at::Tensor& tensor);
-  std::string toString() const;  // "Float(*, *)", "None"
-};
 
 /// The state of the calling thread that decides what operators do: grad mode, inference mode, autocast, default dtype,
 /// deterministic mode.

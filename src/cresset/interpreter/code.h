@@ -52,6 +52,7 @@ enum class Format : uint8_t {
   PoolFunction,
   PoolMethod,
   PoolFork,
+  PoolGuard,
   PoolSlot,
   PoolType,
   PoolSlice,
@@ -116,6 +117,8 @@ class MethodSite {
   mutable std::atomic<const Target*> first_{nullptr};  // a list that only grows, at its head
 };
 
+class BailOutSite;  // bailout.h
+
 class Code {
  public:
   /// Where an instruction comes from.
@@ -144,6 +147,7 @@ class Code {
   std::vector<c10::TypePtr> types;
   std::vector<std::vector<c10::TypePtr>> type_lists;  // of isinstance
   std::vector<std::shared_ptr<const Code>> forks;
+  std::vector<std::shared_ptr<BailOutSite>> guards;
   std::vector<c10::TypePtr> fork_types;  // what their futures hold
   std::vector<uint32_t> location_of;     // per instruction, into `locations`
   std::vector<Location> locations;
@@ -159,7 +163,10 @@ class Code {
   std::string attributeName(const Instruction* instruction) const;
 };
 
-/// As emitCode; `program` owns the functions that the graph calls.
-std::shared_ptr<const Code> emitCode(Graph& graph, std::string name, std::weak_ptr<Program> program);
+/// As emitCode; `program` owns the functions that the graph calls. `sites` are those of the graph's prim::BailOut
+/// nodes, by index.
+std::shared_ptr<const Code> emitCode(
+    Graph& graph, std::string name, std::weak_ptr<Program> program,
+    std::vector<std::shared_ptr<BailOutSite>> sites = {});
 
 }  // namespace cresset

@@ -159,6 +159,7 @@ class Listing {
         pool(i, name + ' ' + code_.methods[i.b]->name());
         break;
       case Format::PoolFork:
+      case Format::PoolGuard:
         pool(i, name + ' ' + std::to_string(i.b));
         break;
       case Format::PoolSlot:

@@ -302,6 +302,8 @@ void Emitter::emitNode(const Liveness::NodeInfo& info) {
       return emitExit(info);
     case prim::fork:
       return emitFork(info);
+    case prim::BailOut:
+      return emitBailOut(info);
     case aten::wait:
       return emitBorrowing(Op::Wait, info, borrowed(node.input()), 0);
     default:
@@ -415,6 +417,20 @@ void Emitter::emitFork(const Liveness::NodeInfo& info) {
   emitPool(Op::Fork, info, static_cast<uint32_t>(code_.forks.size() - 1));
 }
 
+void Emitter::emitBailOut(const Liveness::NodeInfo& info) {
+  const Node& node = *info.node;
+  const auto index = static_cast<size_t>(node.i(attr::index));
+  if (index >= code_.guards.size() || !code_.guards[index])
+    throw UserError("prim::BailOut belongs to the plan that it was made in", node.sourceRange());
+  const auto start = static_cast<uint32_t>(code_.pool.size());
+  code_.pool.push_back(kNoRegister);
+  for (const Value* input : node.inputs()) code_.pool.push_back(borrowed(input));
+  const std::vector<uint32_t> owning = releaseScalars(info);
+  code_.pool[start] = defineOutput(node.output());
+  add(Op::BailOut, start, static_cast<uint32_t>(index), static_cast<uint32_t>(node.inputs().size()), 1);
+  for (uint32_t variable : owning) drop(variable);
+}
+
 void Emitter::emitEnter(const Liveness::NodeInfo& info) {
   // The object stays in its register for PushExit even if this is the last that the graph does with it.
   const Node& node = *info.node;
@@ -450,8 +466,10 @@ void Emitter::emitIsInstance(const Liveness::NodeInfo& info) {
   emitBorrowing(Op::IsInstance, info, borrowed(info.node->input()), static_cast<uint32_t>(code_.type_lists.size() - 1));
 }
 
-std::shared_ptr<const Code> emitCode(Graph& graph, std::string name, std::weak_ptr<Program> program) {
+std::shared_ptr<const Code> emitCode(
+    Graph& graph, std::string name, std::weak_ptr<Program> program, std::vector<std::shared_ptr<BailOutSite>> sites) {
   auto code = std::make_shared<Code>();
+  code->guards = std::move(sites);
   code->name = std::move(name);
   if (auto owner = program.lock()) {
     code->limits = owner->rules().limits;

@@ -36,6 +36,7 @@ class Emitter {
   void emitGetAttr(const Liveness::NodeInfo& info);
   void emitSetAttr(const Liveness::NodeInfo& info);
   void emitCallFunction(const Liveness::NodeInfo& info);
+  void emitBailOut(const Liveness::NodeInfo& info);
   void emitFork(const Liveness::NodeInfo& info);
   void emitEnter(const Liveness::NodeInfo& info);
   void emitExit(const Liveness::NodeInfo& info);

@@ -4,6 +4,7 @@
 // gives the processor's branch predictor one place per instruction to learn. pc, the registers and the constants live
 // in local variables; whatever may throw or look at the frame stores pc first.
 #include "cresset/interpreter/run.h"
+#include "cresset/interpreter/bailout.h"
 
 #include <ATen/core/class_type.h>
 #include <ATen/core/dispatch/Dispatcher.h>
@@ -304,6 +305,18 @@ bool Run::interpret() {
   CASE(PopExit) {
     handlers_.pop_back();
     NEXT();
+  }
+  CASE(BailOut) {
+    const uint32_t* operands = pool + pc->a;
+    const c10::IValue& tensor = READ(operands[1]);
+    if (frames_.back().code->guards[pc->b]->passes(tensor)) [[likely]] {
+      if (operands[0] != kNoRegister) WRITE(operands[0], tensor);
+      NEXT();
+    }
+    SAVE();
+    bailOut(*pc);
+    LOAD();
+    DISPATCH();
   }
   CASE(Fork) {
     SAVE();

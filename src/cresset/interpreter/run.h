@@ -97,6 +97,8 @@ class Run {
   void callFunction(const Instruction& instruction);
   void callMethod(const Instruction& instruction);
   void fork(const Instruction& instruction);
+  /// Lets the continuation take the innermost frame's place.
+  [[gnu::cold]] void bailOut(const Instruction& instruction);
   /// The operand of the innermost frame.
   c10::IValue take(uint32_t operand);
   void pushOperands(const uint32_t* operands, uint32_t count);

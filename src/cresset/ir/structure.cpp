@@ -458,6 +458,12 @@ void checkWait(const Node& n) {
 
 using Check = void (*)(const Node&);
 
+void checkBailOut(const Node& n) {
+  if (n.inputs().empty() || n.outputs().size() != 1) complain("prim::BailOut takes a tensor and gives it");
+  expectKind(n.inputs()[0], TypeKind::TensorType, "what prim::BailOut looks at, a tensor");
+  if (!n.hasAttribute(attr::index)) complain("prim::BailOut needs its index");
+}
+
 struct Structure {
   Check check;
   bool has_blocks;
@@ -486,6 +492,7 @@ const std::unordered_map<Symbol, Structure>& structures() {
       {prim::Enter, {checkEnter, false}},
       {prim::Exit, {checkEnter, false}},
       {prim::fork, {checkFork, false}},
+      {prim::BailOut, {checkBailOut, false}},
       {aten::wait, {checkWait, false}},
   };
   return table;

@@ -58,7 +58,7 @@ const std::unordered_set<Symbol>& structuralKinds() {
       prim::Constant, prim::If, prim::Loop, prim::TupleConstruct, prim::TupleUnpack, prim::TupleIndex, prim::TupleSlice,
       prim::ListConstruct, prim::ListUnpack, prim::DictConstruct, prim::CreateObject, prim::GetAttr, prim::SetAttr,
       prim::CallFunction, prim::CallMethod, prim::isinstance, prim::unchecked_cast, prim::Uninitialized, prim::Enter,
-      prim::Exit, prim::fork, prim::Param, prim::Return, aten::wait,
+      prim::Exit, prim::fork, prim::BailOut, prim::Param, prim::Return, aten::wait,
       // Only while a function is being compiled:
       prim::EmptyListLiteral};
   return *kinds;

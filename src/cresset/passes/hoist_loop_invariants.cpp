@@ -54,7 +54,6 @@ class Hoister {
 
   bool isInvariant(const Node* node, const Node* loop) {
     if (!node->blocks().empty() || node->outputs().empty()) return false;
-    const Block* body = loop->blocks()[0];
     for (const Value* input : node->inputs()) {
       if (input->node()->isInside(loop)) return false;
     }

@@ -309,6 +309,7 @@ class TypePropagator {
         return;
       case prim::TupleUnpack:
       case prim::TupleIndex:
+      case prim::BailOut:
         for (Value* output : node->outputs()) set(output, Facts::of(*output->type()));
         return;
       case prim::ListUnpack:

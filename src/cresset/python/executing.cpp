@@ -3,6 +3,7 @@
 #include "cresset/executor/differentiable.h"
 #include "cresset/executor/executor.h"
 #include "cresset/executor/mode.h"
+#include "cresset/interpreter/bailout.h"
 #include "cresset/python/common.h"
 #include "cresset/python/graph_handles.h"
 #include "cresset/support/error.h"
@@ -33,6 +34,7 @@ py::dict explainCallable(const py::object& callable) {
     py::dict entry;
     entry["ambient"] = plan.ambient;
     entry["inputs"] = plan.inputs;
+    entry["guards"] = plan.guards;
     entry["nodes"] = plan.num_nodes;
     entry["graph"] = graphOrNone(plan.graph);
     plans.append(entry);
@@ -62,6 +64,7 @@ void bindExecuting(py::module_& module) {
       "_get_execution_mode", [] { return executionMode() == ExecutionMode::Optimize ? "optimize" : "interpret"; });
   module.def("_set_thread_optimizes", setGraphExecutorOptimize);
   module.def("_get_thread_optimizes", getGraphExecutorOptimize);
+  module.def("_set_failing_guard", [](int index, int every) { setFailingGuard({index, every}); });
   module.def("_num_recorded_regions", numRecordedRegions);
   module.def("_differentiable_operators", differentiableOperators);
   module.def("_last_executed_optimized_graph", [] { return graphOrNone(lastExecutedOptimizedGraph()); });

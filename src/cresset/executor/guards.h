@@ -1,0 +1,39 @@
+// Guards: where plans look at tensors whose kind no signature tells, those that come from lists, dicts, attributes that
+// the program writes, and calls.
+//
+// They stand in a function's prepared graph as prim::BailOut nodes, each with a continuation: the rest of the program
+// behind it, unspecialized. The first plan for a signature watches what comes by; the next one promises it, and
+// specializes what stands behind. Guards that fail again and again are left out of the one after that.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cresset/interpreter/bailout.h"
+#include "cresset/ir/graph.h"
+#include "cresset/program/program.h"
+
+namespace cresset {
+
+struct GuardPoint {
+  std::string value;  // what the program calls the tensor
+  std::shared_ptr<const Continuation> continuation;
+};
+
+/// Puts prim::BailOut nodes into a graph that is ready to be copied for plans; their indices are places in the result.
+/// Continuations take time and memory in proportion to the graph, so there are at most kMaxGuards.
+std::vector<GuardPoint> insertGuards(Graph& graph, const Function& function);
+
+inline constexpr size_t kMaxGuards = 16;
+
+/// Sites for the guards of one plan, by index; null where there is none. Guards that neither watch nor promise are
+/// taken out of the graph. `earlier` are those of the plan that this one takes the place of, if it does.
+std::vector<std::shared_ptr<BailOutSite>> armGuards(
+    Graph& graph, std::span<const GuardPoint> points, std::span<const std::shared_ptr<BailOutSite>> earlier,
+    const std::shared_ptr<std::atomic<bool>>& revise);
+
+/// The type of tensors of a kind.
+c10::TensorTypePtr typeOfKind(const ValueKind& kind);
+
+}  // namespace cresset

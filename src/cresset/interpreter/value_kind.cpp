@@ -1,0 +1,54 @@
+#include "cresset/interpreter/value_kind.h"
+
+#include <ATen/core/Tensor.h>
+
+namespace cresset {
+
+bool isPlain(const at::Tensor& tensor) {
+  static constexpr auto kPlain =
+      c10::DispatchKeySet({c10::DispatchKey::CPU, c10::DispatchKey::CUDA, c10::DispatchKey::ADInplaceOrView}) |
+      c10::DispatchKeySet({c10::DispatchKey::AutogradCPU, c10::DispatchKey::AutogradCUDA}) |
+      c10::DispatchKeySet({c10::DispatchKey::AutocastCPU, c10::DispatchKey::AutocastCUDA});
+  // Not with `-`, which leaves the bits of devices.
+  return tensor.defined() && (tensor.key_set().raw_repr() & ~kPlain.raw_repr()) == 0;
+}
+
+uint64_t ValueKind::word() const {
+  if (kind != Kind::Tensor) return uint64_t(kind);
+  return uint64_t(kind) | uint64_t(dtype) << 8 | uint64_t(rank) << 16 | uint64_t(device) << 24 |
+         uint64_t(requires_grad) << 32;
+}
+
+ValueKind ValueKind::of(const at::Tensor& tensor) {
+  return {
+      Kind::Tensor, tensor.scalar_type(), static_cast<uint8_t>(tensor.dim()), tensor.device().type(),
+      tensor.requires_grad()};
+}
+
+ValueKind ValueKind::of(uint64_t word) {
+  return {
+      Kind(word & 0xff), at::ScalarType(word >> 8 & 0xff), uint8_t(word >> 16 & 0xff),
+      c10::DeviceType(word >> 24 & 0xff), (word >> 32 & 1) != 0};
+}
+
+std::string ValueKind::toString() const {
+  switch (kind) {
+    case Kind::None:
+      return "None";
+    case Kind::True:
+      return "True";
+    case Kind::False:
+      return "False";
+    case Kind::Tensor: {
+      std::string text = std::string(c10::toString(dtype)) + "(";
+      for (int i = 0; i < rank; ++i) text += i ? ", *" : "*";
+      if (device != c10::DeviceType::CPU) text += ", device=" + c10::DeviceTypeName(device, true);
+      if (requires_grad) text += rank ? ", requires_grad=1" : "requires_grad=1";
+      return text + ")";
+    }
+    default:
+      return "any value";
+  }
+}
+
+}  // namespace cresset

@@ -1,0 +1,29 @@
+// Kinds of values: what plans are specialized to and what guards look at. Sizes are no part of a kind.
+#pragma once
+
+#include <ATen/core/TensorBody.h>
+
+#include <cstdint>
+#include <string>
+
+namespace cresset {
+
+/// Whether a tensor is a dense one on the CPU or a GPU and no more than that: no subclass, none that is sparse,
+/// quantized, nested, conjugated, or wrapped by a transformation.
+bool isPlain(const at::Tensor& tensor);
+
+/// A kind as a word. The fields behind the first are meaningful for tensors only.
+struct ValueKind {
+  enum class Kind : uint8_t { Other, None, True, False, Tensor } kind = Kind::Other;
+  at::ScalarType dtype = at::ScalarType::Undefined;
+  uint8_t rank = 0;
+  c10::DeviceType device = c10::DeviceType::CPU;
+  bool requires_grad = false;
+
+  uint64_t word() const;
+  static ValueKind of(uint64_t word);
+  static ValueKind of(const at::Tensor& tensor);
+  std::string toString() const;  // "Float(*, *)", "None"
+};
+
+}  // namespace cresset
