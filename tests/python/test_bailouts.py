@@ -140,17 +140,6 @@ def f(xs: List[Tensor], n: int):
     t = (a + b, k + 1)
   return t
 """,
-    "no_grad": """
-def f(xs: List[Tensor], n: int):
-  own = [torch.ones(3) * n, torch.ones(3)]
-  x = own[n % 2]
-  with torch.no_grad():
-    y = own[(n + 1) % 2]
-    print(torch.is_grad_enabled())
-    z = x * y
-  print(torch.is_grad_enabled())
-  return z + x
-""",
 }
 
 

@@ -14,6 +14,9 @@ namespace cresset {
 
 namespace {
 
+/// All continuations together have at most so many times the nodes of the graph.
+constexpr size_t kMaxContinuations = 4;
+
 /// Writes the rest of a program behind a node, from the block that it stands in outwards.
 class ContinuationWriter {
  public:
@@ -135,6 +138,9 @@ std::vector<GuardPoint> insertGuards(Graph& graph, const Function& function) {
         if (candidates.size() >= kMaxGuards) return;
         for (Block* inner : node->blocks()) visit(inner);
         if (!readsTensors(node)) continue;
+        // What the program has put into a container of its own it knows already.
+        const bool is_call = node->kind() == prim::CallMethod || node->kind() == prim::CallFunction;
+        if (!is_call && !node->inputs().empty() && !memory.mayAliasWorld(node->input(0))) continue;
         // The elements of an argument that is a tuple are in the signature.
         if (!node->inputs().empty() && node->input(0)->node()->isParam() &&
             node->input(0)->type()->kind() == c10::TypeKind::TupleType)
@@ -150,6 +156,7 @@ std::vector<GuardPoint> insertGuards(Graph& graph, const Function& function) {
   }
   std::vector<GuardPoint> points;
   std::vector<std::vector<Value*>> taken;
+  size_t budget = kMaxContinuations * graph.numNodes();
   for (Value* value : candidates) {
     ContinuationWriter writer;
     writer.take(value);
@@ -158,8 +165,10 @@ std::vector<GuardPoint> insertGuards(Graph& graph, const Function& function) {
         {value->debugName(),
          std::make_shared<Continuation>(rest, function.name(), function.program().weak_from_this())});
     taken.push_back(writer.taken());
+    if (rest->numNodes() > budget) break;
+    budget -= rest->numNodes();
   }
-  for (size_t i = 0; i < candidates.size(); ++i) {
+  for (size_t i = 0; i < points.size(); ++i) {
     Value* value = candidates[i];
     Node* node = value->node();
     Node* place = node->next();

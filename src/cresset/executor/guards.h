@@ -22,7 +22,7 @@ struct GuardPoint {
 };
 
 /// Puts prim::BailOut nodes into a graph that is ready to be copied for plans; their indices are places in the result.
-/// Continuations take time and memory in proportion to the graph, so there are at most kMaxGuards.
+/// Continuations take time and memory, so there are at most kMaxGuards, and fewer in large graphs.
 std::vector<GuardPoint> insertGuards(Graph& graph, const Function& function);
 
 inline constexpr size_t kMaxGuards = 16;
