@@ -215,6 +215,11 @@ constexpr NamedTrait kNamedTraits[] = {
     {"aten::_reshape_alias", kShares},
     {"aten::sum_to_size", kShares},
     {"aten::chain_matmul", kShares},
+    {"aten::conj_physical", kShares},
+    {"aten::histogramdd", kShares},
+    {"aten::unsafe_chunk", kShares},
+    {"aten::unsafe_split", kShares},
+    {"aten::unsafe_split_with_sizes", kShares},
 };
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include "cresset/executor/executor.h"
 #include "cresset/executor/mode.h"
 #include "cresset/interpreter/bailout.h"
+#include "cresset/ops/operator.h"
 #include "cresset/python/common.h"
 #include "cresset/python/graph_handles.h"
 #include "cresset/support/error.h"
@@ -64,6 +65,11 @@ void bindExecuting(py::module_& module) {
       "_get_execution_mode", [] { return executionMode() == ExecutionMode::Optimize ? "optimize" : "interpret"; });
   module.def("_set_thread_optimizes", setGraphExecutorOptimize);
   module.def("_get_thread_optimizes", getGraphExecutorOptimize);
+  module.def("_may_share_arguments", [](const std::string& full_name) {
+    const Operator* op = OperatorTable::get().find(full_name);
+    if (!op) throw UserError("There is no operator " + full_name);
+    return op->mayShareArguments();
+  });
   module.def("_set_failing_guard", [](int index, int every) { setFailingGuard({index, every}); });
   module.def("_num_recorded_regions", numRecordedRegions);
   module.def("_differentiable_operators", differentiableOperators);

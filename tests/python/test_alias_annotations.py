@@ -1,0 +1,84 @@
+"""The alias analysis believes schemas, so it must know which operators give memory of an argument that their schema calls fresh.
+
+Every operator that op_db has samples for is called, and what its results share with its arguments is compared with the
+annotations of its schema. Operators that share without saying so carry the trait MayShareArguments (src/cresset/ops/traits.cpp).
+"""
+
+import warnings
+
+import pytest
+import torch
+from torch.testing._internal.common_methods_invocations import op_db
+
+from cresset import _C
+
+#: As many as show what an operator does; some have hundreds.
+SAMPLES = 12
+
+
+def tensors_in(value):
+    if isinstance(value, torch.Tensor):
+        yield value
+    elif isinstance(value, (list, tuple)):
+        for one in value:
+            yield from tensors_in(one)
+
+
+def memory_of(value):
+    found = set()
+    for tensor in tensors_in(value):
+        if tensor.layout == torch.strided and tensor.numel():
+            found.add(tensor.untyped_storage().data_ptr())
+    return found
+
+
+def overloads(name):
+    packet = getattr(torch.ops.aten, name, None)
+    return [getattr(packet, one) for one in packet.overloads()] if packet else []
+
+
+def hidden_sharing(overload, args, kwargs):
+    """Whether results share memory with an argument without an annotation; None if the overload takes other arguments."""
+    schema = overload._schema
+    if schema.is_mutable or any(a.alias_info and a.alias_info.is_write for a in schema.arguments):
+        return None
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            result = overload(*args, **kwargs)
+    except (RuntimeError, TypeError, NotImplementedError, IndexError, ValueError):
+        return None
+    given = memory_of(result)
+    values = [*args, *[None] * len(schema.arguments)]
+    for i, argument in enumerate(schema.arguments):
+        value = kwargs.get(argument.name, values[i])
+        if not argument.alias_info and given & memory_of(value):
+            return True
+    return False
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_what_operators_share(part):
+    wrong, called = [], 0
+    for op in op_db[part::4]:
+        dtype = torch.float32 if torch.float32 in op.dtypes else next(iter(op.dtypes), None)
+        names = {op.aten_name, op.name.split(".")[-1], op.name.replace(".", "_")}
+        candidates = [one for name in names for one in overloads(name)]
+        if dtype is None or not candidates:
+            continue
+        shares = {}
+        for number, sample in enumerate(op.sample_inputs("cpu", dtype, requires_grad=False)):
+            if number >= SAMPLES:
+                break
+            for overload in candidates:
+                found = hidden_sharing(overload, (sample.input, *sample.args), sample.kwargs)
+                if found is not None:
+                    shares[overload] = shares.get(overload, False) or found
+        called += len(shares)
+        for overload, found in shares.items():
+            if found and not _C._may_share_arguments(
+                overload._schema.name + ("." + overload._schema.overload_name).rstrip(".")
+            ):
+                wrong.append(str(overload))
+    assert not wrong
+    assert called > 80
