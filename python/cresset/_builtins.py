@@ -19,7 +19,7 @@ _NAMESPACES = {
     "torch": [
         "device", "Tensor", "Generator", "Stream", "Size", "no_grad", "enable_grad", "inference_mode", "autocast",
         "FloatTensor", "DoubleTensor", "HalfTensor", "BFloat16Tensor", "ByteTensor", "CharTensor", "ShortTensor", "IntTensor", "LongTensor",
-        "BoolTensor", "_check", "_assert",
+        "BoolTensor", "_check", "_assert", "finfo", "iinfo",
     ],
     "torch.jit": [
         "annotate", "fork", "_fork", "wait", "_wait", "isinstance", "is_scripting", "is_tracing", "_unwrap_optional",

@@ -104,7 +104,9 @@ void FunctionEmitter::refine(const SourceRange& range, const Refinements& refine
 void FunctionEmitter::keepDeclared(Frame& frame) {
   for (auto& [name, binding] : frame.bindings) {
     const Binding* outer = binding.refines ? env_.find(name) : nullptr;
-    if (outer && outer->root() == binding.refines) binding.declared = outer->takes();
+    if (!outer || outer->root() != binding.refines) continue;
+    binding.declared = outer->takes();
+    declared_of_[binding.value] = binding.declared;
   }
 }
 
