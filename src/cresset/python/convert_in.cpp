@@ -492,6 +492,7 @@ TypePtr infer(PyObject* object, int nesting) {
   if (py::isinstance(object, enum_class)) {
     if (auto type = enumTypeOf(reinterpret_cast<PyObject*>(Py_TYPE(object)))) return type;
     if (PyLong_Check(object)) return c10::IntType::get();  // a member of an IntEnum is an int
+    if (PyUnicode_Check(object)) return c10::StringType::get();
     cannotInfer(
         object, "An enum whose class belongs to no script can only be passed where a script declares its type.");
   }
