@@ -165,6 +165,8 @@ def _compile_classes(module):
 
     Each is a session of its own, before the module's, so that a class that is refused leaves nothing behind.
     """
+    if "_modules" not in module.__dict__:
+        return  # its __init__ was not run, which is said later
     for part in module.modules():
         if isinstance(part, ScriptModule):
             continue

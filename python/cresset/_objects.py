@@ -215,7 +215,10 @@ class ScriptModule(torch.nn.Module, metaclass=_ScriptMeta):
         if handle is None:
             super().__delattr__(name)
         elif handle.hasattr(name):
-            raise AttributeError(f"Can't delete '{name}': the attributes of a ScriptModule are fixed.")
+            raise AttributeError(
+                f"'{type(self).__name__}' object has no attribute '{name}' that could be deleted: the attributes of its "
+                "class are fixed."
+            )
         else:
             object.__delattr__(self, name)
 
