@@ -1160,6 +1160,43 @@ def messages(x: Tensor, pattern: str, n: int) -> str:
     return f"{text}|{n}|{n / 2}" + "|%d|%s|%i" % (n, "s", 7)
 
 
+@function(lambda: (randn(2, 6), 0.9, 1.0), lambda: (randn(1, 4), 0.1, 0.5), lambda: (randn(1, 4), 0.0, 0.0))
+def nucleus(logits: Tensor, p: float, temperature: float) -> Tuple[Tensor, List[int]]:
+    if temperature <= 0.0:
+        raise ValueError("the temperature must be positive")
+    ordered, index = torch.sort(logits / temperature, dim=-1, descending=True)
+    drop = ordered.softmax(-1).cumsum(-1) > p
+    drop[..., 1:] = drop[..., :-1].clone()
+    drop[..., 0] = False
+    kept = logits.masked_fill(drop.scatter(-1, index, drop), float("-inf"))
+    counts: List[int] = []
+    for row in kept:
+        counts.append(int(torch.isfinite(row).sum()))
+    return kept.softmax(-1), counts
+
+
+@function(lambda: (randn(3, 2), torch.eye(2), 0.1), lambda: (randn(1, 2), torch.eye(2) * 2, 0.5))
+def kalman(measured: Tensor, start: Tensor, noise: float) -> Tuple[Tensor, Tensor]:
+    x, p = torch.zeros(2), start
+    a = torch.tensor([[1.0, 0.1], [0.0, 1.0]])
+    for z in measured:
+        x, p = a @ x, a @ p @ a.t() + 0.01 * torch.eye(2)
+        gain = p @ torch.linalg.inv(p + noise * torch.eye(2))
+        x = x + gain @ (z - x)
+        p = (torch.eye(2) - gain) @ p
+    return x, p
+
+
+@function(lambda: ([3, 1, 2], "mean"), lambda: ([], "sum"), lambda: ([1], "none"))
+def reduce_list(xs: List[int], how: str) -> Union[int, float]:
+    table = {"sum": 0, "mean": 1}
+    assert how in table, "no reduction is called " + how
+    total = sum(xs)
+    if table[how] == 0:
+        return total
+    return total / len(xs)
+
+
 #: What torch.jit refuses, or gets wrong: compared with eager PyTorch only.
 BEYOND_TORCH_JIT = {
     "use_config",  # a dataclass that is not decorated
