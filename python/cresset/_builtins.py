@@ -1,8 +1,9 @@
 """What torch's and Python's own functions mean in programs, by identity.
 
 A row is an object and what it stands for: a name in one of the compiler's namespaces ("aten" for operators, "torch.jit"
-and the like for what the compiler gives meaning to itself, "builtins" for Python's), or "constant" for a function that is
-False in every program. Functions of C that are operators need no row: they say what they are.
+and the like for what the compiler gives meaning to itself, "builtins" for Python's), "constant" for a function that is
+False in every program, or "is_tensor" for one that the type of its argument settles. Functions of C that are operators
+need no row: they say what they are.
 """
 
 import builtins
@@ -19,7 +20,7 @@ _NAMESPACES = {
     "torch": [
         "device", "Tensor", "Generator", "Stream", "Size", "no_grad", "enable_grad", "inference_mode", "autocast",
         "FloatTensor", "DoubleTensor", "HalfTensor", "BFloat16Tensor", "ByteTensor", "CharTensor", "ShortTensor", "IntTensor", "LongTensor",
-        "BoolTensor", "_check", "_assert",
+        "BoolTensor", "_check", "_assert", "finfo", "iinfo",
     ],
     "torch.jit": [
         "annotate", "fork", "_fork", "wait", "_wait", "isinstance", "is_scripting", "is_tracing", "_unwrap_optional",
@@ -36,7 +37,7 @@ _NAMESPACES = {
 # Python functions of torch that ask whether somebody else wants to take over. In a program nobody does.
 _FALSE = [
     "torch.overrides.has_torch_function", "torch.overrides.has_torch_function_unary",
-    "torch.overrides.has_torch_function_variadic", "torch.overrides.is_tensor_like", "torch.compiler.is_compiling",
+    "torch.overrides.has_torch_function_variadic", "torch.compiler.is_compiling",
     "torch.compiler.is_dynamo_compiling", "torch.compiler.is_exporting", "torch._utils.is_compiling",
     "torch.compiler._is_compiling",
 ]  # fmt: skip
@@ -119,6 +120,7 @@ def rows():
         yield _find("torch.nn.modules.utils." + name), "aten", name
     for path in _FALSE:
         yield _find(path), "constant", path
+    yield _find("torch.overrides.is_tensor_like"), "is_tensor", "is_tensor_like"
     for name in ("annotate", "fork", "wait", "isinstance", "is_scripting"):
         yield getattr(_runtime, name), "torch.jit", name
 

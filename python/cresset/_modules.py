@@ -39,7 +39,6 @@ _NO_SCRIPT_CLASSES = (
     dict,
     BaseException,
     type,
-    enum.Enum,
     types.ModuleType,
 )
 
@@ -166,6 +165,8 @@ def _compile_classes(module):
 
     Each is a session of its own, before the module's, so that a class that is refused leaves nothing behind.
     """
+    if "_modules" not in module.__dict__:
+        return  # its __init__ was not run, which is said later
     for part in module.modules():
         if isinstance(part, ScriptModule):
             continue
@@ -187,9 +188,12 @@ def _compile_class_of(value):
         return
     if cls in _refused_classes:
         return
+    is_enum = issubclass(cls, enum.Enum)
+    if is_enum and issubclass(cls, _CONSTANT_TYPES):
+        return  # a member is a number or a text
     members = [getattr(cls, name) for name in cls.__dict__ if inspect.isroutine(getattr(cls, name, None))]
     try:
-        if all(hasattr(member, "__code__") for member in members):
+        if is_enum or all(hasattr(member, "__code__") for member in members):
             _C._script_class(cls)
             _compiled_classes.add(cls)
             return

@@ -143,6 +143,16 @@ def attach(module, handle):
     _make_parameters(handle)
 
 
+# What torch.jit's modules have besides.
+_LEFT_OUT = {
+    "get_debug_state": "graph_for(…) and cresset.explain(…) tell what a call runs",
+    "_save_for_lite_interpreter": "Cresset writes no files for torch's mobile interpreter; torch.jit can, of what save() wrote",
+    "_save_to_buffer_for_lite_interpreter": (
+        "Cresset writes no files for torch's mobile interpreter; torch.jit can, of what save() wrote"
+    ),
+}
+
+
 class ScriptModule(torch.nn.Module, metaclass=_ScriptMeta):
     """A module whose methods are scripts.
 
@@ -173,7 +183,10 @@ class ScriptModule(torch.nn.Module, metaclass=_ScriptMeta):
         if method is not None:
             self.__dict__[name] = method  # later look-ups don't come here
             return method
-        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+        reason = _LEFT_OUT.get(name)
+        raise AttributeError(
+            f"'{type(self).__name__}' object has no attribute '{name}'" + (f": {reason}" if reason else "")
+        )
 
     def __setattr__(self, name, value):
         handle = self.__dict__.get("_c")
@@ -202,7 +215,10 @@ class ScriptModule(torch.nn.Module, metaclass=_ScriptMeta):
         if handle is None:
             super().__delattr__(name)
         elif handle.hasattr(name):
-            raise AttributeError(f"Can't delete '{name}': the attributes of a ScriptModule are fixed.")
+            raise AttributeError(
+                f"'{type(self).__name__}' object has no attribute '{name}' that could be deleted: the attributes of its "
+                "class are fixed."
+            )
         else:
             object.__delattr__(self, name)
 
@@ -255,6 +271,10 @@ class ScriptModule(torch.nn.Module, metaclass=_ScriptMeta):
     def code_with_constants(self):
         """The code of ``forward``, and a dict of the constants that it names."""
         return self.forward.code_with_constants
+
+    def graph_for(self, *args, **kwargs):
+        """The optimized graph that a call of ``forward`` with these arguments runs; see :func:`cresset.explain`."""
+        return self.forward.graph_for(*args, **kwargs)
 
     @property
     def original_name(self):

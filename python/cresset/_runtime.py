@@ -27,6 +27,8 @@ def fork(func, *args, **kwargs):
     (:func:`cresset.set_num_fork_threads`), with this thread's grad mode, inference mode, autocast and limits. Any other
     callable runs at once, as under torch.jit: Python code may depend on the thread that it is on.
     """
+    if not callable(func):
+        raise TypeError(f"Object of type '{type(func).__name__}' is not an instance of 'function'")
     script = func
     if builtins.isinstance(func, torch.nn.Module) and hasattr(func, "_c") and not _has_hooks(func):
         script = func.forward

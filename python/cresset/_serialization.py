@@ -18,7 +18,7 @@ def _device(map_location):
             f"map_location should be either None, string or torch.device, but got type: {type(map_location)}"
         )
     if device is not None and device.type == "cuda" and not torch.cuda.is_available():
-        raise RuntimeError("Attempting to load onto a CUDA device but torch.cuda.is_available() is False.")
+        raise RuntimeError("Attempting to deserialize object on a CUDA device but torch.cuda.is_available() is False.")
     return device
 
 
@@ -71,10 +71,12 @@ def load(f, map_location=None, _extra_files=None, *, trusted=False, allow_ops=()
 
 
 def _files(extra_files):
-    return {
-        name: contents.encode() if isinstance(contents, str) else bytes(contents)
-        for name, contents in (extra_files or {}).items()
-    }
+    files = {}
+    for name, contents in (extra_files or {}).items():
+        if not isinstance(contents, (str, bytes, bytearray, memoryview)):
+            raise TypeError(f"the extra file '{name}' must be str or bytes, not {type(contents).__name__}")
+        files[name] = contents.encode() if isinstance(contents, str) else bytes(contents)
+    return files
 
 
 def save(m, f, _extra_files=None, *, layout="current"):

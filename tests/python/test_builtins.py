@@ -1,6 +1,8 @@
 """Builtins one by one against torch.jit: the same small program by both, on many values."""
 
+import io
 import math
+import re
 
 import pytest
 import torch
@@ -186,3 +188,73 @@ def test_conversions_that_torch_jit_lacks():
 
 def test_is_tracing_is_false():
     assert cresset.CompilationUnit("def f(): return torch.jit.is_tracing()").f() is False
+
+
+# Of four bits PyTorch knows no limits itself.
+DTYPES = [dtype for dtype in vars(torch).values() if isinstance(dtype, torch.dtype) and "float4" not in str(dtype)]
+
+
+@pytest.mark.parametrize("kind", [torch.finfo, torch.iinfo], ids=["finfo", "iinfo"])
+def test_limits_of_dtypes(kind):
+    """Of a dtype that is written out, and of one that only the call knows; also after torch.jit has read the archive."""
+    name = kind.__name__
+    fields = ["bits", "max", "min"] + (["eps", "tiny", "smallest_normal", "resolution"] if name == "finfo" else [])
+    checked = 0
+    for field in fields:
+        unit = cresset.CompilationUnit(f"def f(dtype: int): return torch.{name}(dtype).{field}")
+        buffer = io.BytesIO()
+        cresset.save(unit.f, buffer)
+        loaded = torch.jit.load(io.BytesIO(buffer.getvalue()))
+        for dtype in dict.fromkeys(DTYPES):
+            constant = f"def f(): return torch.{name}({dtype}).{field}"
+            try:
+                expected = getattr(kind(dtype), field)
+            except TypeError as error:
+                said = "torch.iinfo" if dtype is torch.bool else re.escape(str(error))
+                with pytest.raises(TypeError, match=said):
+                    unit.f(dtype)
+                if dtype in (torch.int32, torch.float32):
+                    with pytest.raises(cresset.CompileError, match=re.escape(str(error))):
+                        cresset.CompilationUnit(constant).f.graph  # noqa: B018
+                continue
+            if expected > 2**63 and name == "iinfo":
+                with pytest.raises(ValueError, match="does not fit into an int"):
+                    unit.f(dtype)
+                continue
+            got = (unit.f(dtype), cresset.CompilationUnit(constant).f(), loaded(dtype))
+            assert got == (expected,) * 3 and type(got[0]) is type(expected), dtype
+            checked += 1
+    assert checked >= 20
+
+
+def test_limits_are_kept_in_variables():
+    @cresset.script
+    def f(x: torch.Tensor, mask: torch.Tensor):
+        info = torch.finfo(x.dtype)
+        if bool(mask.any()):
+            x = x.masked_fill(mask, info.min)
+        return x.clamp(max=info.max / 2), torch.finfo(type=x.dtype).eps
+
+    x, mask = torch.ones(3, dtype=torch.bfloat16), torch.tensor([True, False, False])
+    filled, eps = f(x, mask)
+    assert filled[0] == torch.finfo(torch.bfloat16).min and eps == torch.finfo(torch.bfloat16).eps
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    ["", "2", "dim=-1", "dim=(0, 1)", "dim=[1]", '"fro"', '"fro", dim=0', '"nuc"', '"nuc", (0, 1)', "2, -1, True"]
+    + ["p=1, dim=0", "dim=0, keepdim=True", "dim=0, dtype=torch.float64", "dtype=torch.float64", 'float("inf"), 0']
+    + ["p=0.5, dim=1, keepdim=True, dtype=torch.float64", "keepdim=True", "p=None, dim=0"],
+)
+def test_norm_as_in_eager(arguments):
+    x = torch.arange(6.0).reshape(2, 3) - 2
+    expected = eval(f"x.norm({arguments})")
+    got = cresset.CompilationUnit(f"def f(x): return x.norm({arguments})").f(x)
+    assert got.dtype == expected.dtype
+    torch.testing.assert_close(got, expected)
+
+
+def test_wrong_norms():
+    for arguments, said in (('"max"', 'must be a number, "fro" or "nuc"'), ("dims=1", "Keyword argument dims unknown")):
+        with pytest.raises(cresset.CompileError, match=said):
+            cresset.CompilationUnit(f"def f(x): return x.norm({arguments})").f.graph  # noqa: B018

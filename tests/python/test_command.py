@@ -3,7 +3,7 @@
 import os
 import subprocess
 import wave
-from typing import Dict, List
+from typing import Dict, List, Tuple
 
 import pytest
 import torch
@@ -28,6 +28,14 @@ class Takes(torch.nn.Module):
     @cresset.export
     def text(self, s: str):
         return s
+
+    @cresset.export
+    def rows(self, rows: List[List[float]]):
+        return rows
+
+    @cresset.export
+    def nested(self, d: Dict[str, List[Tuple[int, str]]]):
+        return d
 
     @cresset.export
     def sound(self, x: torch.Tensor, rate: int):
@@ -67,7 +75,7 @@ def takes(tmp_path_factory):
 
 def command(*words):
     done = subprocess.run([COMMAND, *map(str, words)], capture_output=True, text=True, timeout=60)
-    return done.returncode, done.stdout.strip(), done.stderr.strip()
+    return done.returncode, done.stdout.removesuffix("\n"), done.stderr.strip()
 
 
 @pytest.mark.parametrize(
@@ -81,7 +89,13 @@ def command(*words):
         (["-m", "table", "{'a': 1, 'b': 2}"], "{a: 1, b: 2}"),
         (["-m", "number", "-2.5"], "-2.5"),
         (["-m", "number", "--", "-2.5"], "-2.5"),
+        (["-m", "number", "-.5"], "-0.5"),
+        (["-m", "rows", "[[1.0, 2.0], [3.0, 4.0]]"], "[[1., 2.], [3., 4.]]"),
+        (["-m", "rows", "rows=[[1.0,2.0],[]]"], "[[1., 2.], []]"),
+        (["-m", "nested", "{'a': [(1, 'x, [y]')], 'b': []}"], "{a: [(1, x, [y])], b: []}"),
         (["-m", "text", "[a, b]"], "[a, b]"),
+        (["-m", "text", "[[a, b], "], "[[a, b], "),
+        (["-m", "text", ""], ""),
         (["-m", "text", "--", "-x"], "-x"),
     ],
     ids=str,
@@ -109,6 +123,7 @@ def test_a_sound_and_its_rate(takes, tmp_path):
         (["shwo", "x.pt"], ["no command 'shwo'; did you mean 'show'?"]),
         (["run", "FILE", "[1]", "--limit-seconds", "0"], ["--limit-seconds", "'0' is no number of seconds above 0"]),
         (["run", "FILE", "@FILE"], ["takes.pt: is a program, which can't be an argument"]),
+        (["run", "FILE", ""], ["argument 'xs': there is nothing in it"]),
         (["run", "FILE", "@none.pt"], ["none.pt: there is no such file"]),
     ],
     ids=str,

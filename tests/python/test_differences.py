@@ -30,6 +30,31 @@ def refused(phrase):
 ROWS = {
     "format-fields": ('def f(x: int): return "{:>3}|{0}".format(x)', (5,), value("{:>3}|{0}"), error("manual field")),
     "format-spec": ('def f(x: int): return "{:>3}".format(x)', (5,), value("{:>3}"), value("  5")),
+    "tensor-unpacking": (
+        "def f(x: Tensor):\n  a, (b, c) = x\n  return [int(a[0]), int(b), int(c)]",
+        (torch.tensor([[1, 2], [3, 4]]),),
+        refused("Tensor cannot be used as a tuple"),
+        value([1, 3, 4]),
+    ),
+    "norm-of-dim": (
+        "def f(x: Tensor):\n  return float(x.norm(dim=-1)[0])",
+        (torch.tensor([[3.0, 4.0]]),),
+        refused("Keyword argument dim unknown"),
+        value(5.0),
+    ),
+    "embedding-max-norm": (
+        "def f(i: Tensor, x: Tensor):\n  return float(torch.nn.functional.embedding(i, x, max_norm=1.0).norm())",
+        (torch.tensor([0]), torch.tensor([[3.0, 4.0]])),
+        value(5.0),
+        value(1.0),
+    ),
+    "nothing-returned": ("def f(x: List[int]): return x.sort()", ([2, 1],), value(()), value(None)),
+    "finfo": (
+        "def f(x: Tensor): return torch.finfo(x.dtype).max, torch.iinfo(torch.int8).min",
+        (torch.zeros(1, dtype=torch.float16),),
+        refused("Unknown builtin op: aten::finfo"),
+        value((65504.0, -128)),
+    ),
     "percent-float": (
         'def f(x: float): return "%f" % x',
         (123456.7891,),

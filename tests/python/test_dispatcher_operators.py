@@ -18,7 +18,10 @@ from cresset import _C
 
 SCHEMAS = {full_name(s): s for s in torch._C._jit_get_all_schemas()}
 CALLS = recorded_calls.read()
-DISPATCHER = sorted(set(torch._C._dispatch_get_all_op_names()) & set(SCHEMAS))
+# torch's Python package registers `_native::` operators where it finds Triton.
+DISPATCHER = sorted(
+    name for name in set(torch._C._dispatch_get_all_op_names()) & set(SCHEMAS) if not name.startswith("_native::")
+)
 GROUPS = 40
 
 #: Operators whose `out` a graph can only give in a place where another overload takes it.

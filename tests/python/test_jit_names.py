@@ -149,3 +149,44 @@ def test_names_without_effect():
     cresset.enable_onednn_fusion(True)
     assert not cresset.onednn_fusion_enabled()
     assert cresset.RecursiveScriptClass is cresset.ScriptObject
+
+
+class Doubles(torch.nn.Module):
+    def forward(self, x, n: int = 2):
+        return x * n
+
+
+@pytest.mark.parametrize("make", ["script", "trace", "load"])
+def test_graph_for_of_modules(make, tmp_path):
+    module = cresset.trace(Doubles(), torch.ones(2)) if make == "trace" else cresset.script(Doubles())
+    if make == "load":
+        module.save(tmp_path / "m.pt")
+        module = cresset.load(tmp_path / "m.pt")
+    graph = module.graph_for(torch.ones(2))
+    assert graph.findNode("aten::mul") is not None
+    assert str(graph) == str(module.forward.graph_for(torch.ones(2)))
+    if make != "trace":
+        module.graph_for(torch.ones(2), n=3)
+        with pytest.raises(RuntimeError, match="missing value for argument 'x'"):
+            module.graph_for()
+
+
+def test_left_out_of_modules():
+    module = cresset.script(Doubles())
+    for name, said in (("get_debug_state", "graph_for"), ("_save_for_lite_interpreter", "mobile interpreter")):
+        assert not hasattr(module, name) and hasattr(torch.jit.script(Doubles()), name)
+        with pytest.raises(AttributeError, match=f"has no attribute '{name}': .*{said}"):
+            getattr(module, name)
+
+
+def test_public_names_of_modules_and_functions():
+    """torch.jit's objects have no public name that ours lack, but those that the test above names."""
+    ours, theirs = cresset.script(Doubles()), torch.jit.script(Doubles())
+    added = {"forward_magic_method", "get_debug_state"}
+    for mine, other in ((ours, theirs), (ours.forward, theirs.forward), (cresset.script(free), torch.jit.script(free))):
+        public = {name for name in dir(other) if not name.startswith("_")}
+        assert {name for name in public if not hasattr(mine, name)} <= added | {"raw_owner"}
+
+
+def free(x):
+    return x + 1

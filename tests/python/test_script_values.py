@@ -310,3 +310,12 @@ def test_constants_are_taken_when_compiling():
 
 
 CHANGING = 0
+
+
+def asks_for_tensors(x: torch.Tensor, n: int):
+    return torch.overrides.is_tensor_like(x), torch.overrides.is_tensor_like(n)
+
+
+def test_is_tensor_like():
+    x = torch.ones(1)
+    assert cresset.script(asks_for_tensors)(x, 1) == asks_for_tensors(x, 1) == (True, False)

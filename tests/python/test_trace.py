@@ -1,6 +1,7 @@
 """Traces compared with eager PyTorch and with torch.jit.trace: at the traced size, at others, with gradients and writes."""
 
 import functools
+import io
 import math
 import threading
 import warnings
@@ -820,3 +821,30 @@ def test_caches_do_not_answer_for_traced_sizes():
     hits = split_sizes.cache_info().hits
     split_sizes((4, 3), 2)
     assert split_sizes.cache_info().hits == hits + 1
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.complex128])
+def test_a_constant_without_dimensions_is_a_number_in_archives(dtype):
+    """torch.jit takes it for one in its traces too, and in what it loads; only an unsaved trace of ours has eager's dtype."""
+    factor = torch.tensor(2.5, dtype=dtype)
+
+    def f(x):
+        return x * factor
+
+    def loaded(writer, reader, program):
+        buffer = io.BytesIO()
+        writer.save(program, buffer)
+        return reader.load(io.BytesIO(buffer.getvalue()))
+
+    x = torch.tensor([1, 2])
+    ours, theirs = quietly(f, (x,)), jit_trace(f, (x,))
+    assert ours(x).dtype is f(x).dtype is dtype
+    number = torch.float32 if dtype is torch.float64 else torch.complex64
+    assert theirs(x).dtype is number
+    for writer, program in ((cresset, ours), (torch.jit, theirs)):
+        for reader in (cresset, torch.jit):
+            assert loaded(writer, reader, program)(x).dtype is number
+    # Of floats the dtype is theirs either way.
+    for floats in (torch.rand(2), torch.rand(2, dtype=torch.float64)):
+        program = loaded(cresset, cresset, ours)
+        assert torch.equal(program(floats), f(floats)) and program(floats).dtype is f(floats).dtype

@@ -79,6 +79,8 @@ c10::IValue parseArgument(const std::string& word, const c10::TypePtr& type, con
   if (!word.empty() && word[0] == '@') return readFile(word.substr(1));
   const bool quoted = !word.empty() && (word[0] == '"' || word[0] == '\'');
   if (wantsString(type) && !quoted && word != "None") return word;
+  if (word.find_first_not_of(" \t\n") == std::string::npos)
+    throw UserError("argument '" + name + "': there is nothing in it");
   try {
     const std::string annotation = type ? " -> " + type->annotation_str() : "";
     CompilationUnit unit;

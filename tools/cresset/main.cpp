@@ -2,9 +2,12 @@
 #include <ATen/core/Tensor.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cctype>
 #include <chrono>
 #include <fstream>
 #include <iostream>
+#include <string_view>
 
 #include "arguments.h"
 #include "cresset/cresset.h"
@@ -170,14 +173,17 @@ Examples:
   cresset show model.pt --html model.html           all of it, to look around in
   cresset show model.pt --json -                    all of it, for other programs)";
 
-/// CLI11 takes a word in brackets for a list, and splits it at commas. A blank in front of it prevents that.
+/// CLI11 takes a word in brackets for a list, which it splits at commas, and `-.5` for an option. A blank in front of
+/// them prevents that.
+bool needsShield(std::string_view word) {
+  word.remove_prefix(std::min(word.find_first_not_of(' '), word.size()));
+  return word.starts_with('[') || (word.size() > 2 && word.starts_with("-.") && std::isdigit(word[2]));
+}
 void shield(std::string& word) {
-  const size_t begin = word.find_first_not_of(' ');
-  if (begin != std::string::npos && word[begin] == '[') word.insert(0, 1, ' ');
+  if (needsShield(word)) word.insert(0, 1, ' ');
 }
 void unshield(std::string& word) {
-  const size_t begin = word.find_first_not_of(' ');
-  if (begin != std::string::npos && begin > 0 && word[begin] == '[') word.erase(0, 1);
+  if (word.starts_with(' ') && needsShield(word)) word.erase(0, 1);
 }
 
 }  // namespace

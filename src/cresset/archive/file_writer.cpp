@@ -55,6 +55,7 @@ FileWriter::FileWriter(const std::string& path) : path_(path), target_(followLin
     temporary_ = stem + std::to_string(serial++);
     descriptor_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
   } while (descriptor_ < 0 && errno == EEXIST);
+  if (descriptor_ < 0 && errno == ENOENT) fail("Parent directory " + target_.substr(0, slash) + " does not exist.");
   if (descriptor_ < 0) fail("no file can be made in its folder");
   // What is replaced hands on its own; where the system forbids that, those of a new file do.
   if (exists) static_cast<void>(::fchmod(descriptor_, old.st_mode & 07777));

@@ -30,8 +30,11 @@ using caffe2::serialize::kMinSupportedFileFormatVersion;
     fail("this was written by torch.package, and holds Python code instead of TorchScript");
   if (zip.find("data.pkl"))
     fail(
-        "this was written by torch.save and holds no TorchScript (failed locating file constants.pkl); use torch.load");
-  site.fail("not a TorchScript archive: it has no record constants.pkl (failed locating file constants.pkl)");
+        "this was written by torch.save and holds no TorchScript (PytorchStreamReader failed locating file "
+        "constants.pkl); use torch.load");
+  site.fail(
+      "not a TorchScript archive: it has no record constants.pkl (PytorchStreamReader failed locating file "
+      "constants.pkl)");
 }
 
 // The decimal number in a record.

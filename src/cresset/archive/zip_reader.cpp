@@ -47,9 +47,12 @@ std::string describeNonZip(const ArchiveBytes& bytes) {
   if (startsWith(bytes, "ustar"sv, 257))
     return "this is a tar file, not a TorchScript archive; if an old torch.save wrote it, use torch.load";
   if (startsWith(bytes, "PK\x03\x04"sv))
-    return "the zip archive has no central directory at its end: the file is truncated (failed finding central "
-           "directory)";
-  return "not a zip archive: it has no central directory (failed finding central directory)";
+    return "the zip archive has no central directory at its end: the file is truncated (PytorchStreamReader failed "
+           "reading "
+           "zip archive: failed finding central directory)";
+  return "not a zip archive: it has no central directory (PytorchStreamReader failed reading zip archive: failed "
+         "finding "
+         "central directory)";
 }
 
 }  // namespace

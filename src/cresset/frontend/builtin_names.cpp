@@ -19,6 +19,7 @@
 
 #include "cresset/frontend/builtin_functions.h"
 #include "cresset/frontend/exceptions.h"
+#include "cresset/frontend/number_limits.h"
 #include "cresset/frontend/prelude.h"
 #include "cresset/frontend/special_forms.h"
 #include "cresset/ops/operator.h"
@@ -326,6 +327,7 @@ SugaredValuePtr torchMember(EmitContext& cx, const std::string& name) {
   if (name == "Size") return std::make_shared<TypeValue>("torch.Size", c10::ListType::ofInts(), "aten::Size");
   if (name == "ops") return std::make_shared<OpsRoot>();
   if (name == "classes") return std::make_shared<ClassNamespace>("torch.classes");
+  if (name == "finfo" || name == "iinfo") return limitsFunction(name == "finfo");
   if (name == "newaxis") return constant(cx, c10::IValue());
   if (name == "__version__") return constant(cx, c10::IValue(std::string(TORCH_VERSION)));
   return nullptr;
@@ -345,8 +347,8 @@ std::string operatorOfFunction(const std::string& module, const std::string& nam
 }
 
 bool isOperatorOfTorch(const std::string& name) {
-  static constexpr std::string_view kTypes[] = {"device", "Tensor",  "Generator", "Stream",     "Size",
-                                                "ops",    "classes", "newaxis",   "__version__"};
+  static constexpr std::string_view kTypes[] = {"device",  "Tensor",  "Generator",   "Stream", "Size", "ops",
+                                                "classes", "newaxis", "__version__", "finfo",  "iinfo"};
   const std::string full_name = "torch." + name;
   return std::find(std::begin(kTypes), std::end(kTypes), name) == std::end(kTypes) &&
          !find(kTorchInts, name, &IntConstant::name) && !find(kFloats, full_name, &FloatConstant::name) &&

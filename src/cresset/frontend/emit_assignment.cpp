@@ -117,7 +117,11 @@ void FunctionEmitter::assignVariable(
     }
     throw UserError(message, range);
   }
-  env_.bind(name, Binding::of(value, annotation ? annotation : value->type()));
+  Binding binding = Binding::of(value, annotation ? annotation : value->type());
+  if (!annotation) {
+    if (auto it = declared_of_.find(value); it != declared_of_.end()) binding.declared = it->second;
+  }
+  env_.bind(name, std::move(binding));
 }
 
 void FunctionEmitter::assignUnpacked(const Expr& target, const SugaredValuePtr& value, const SourceRange& value_range) {

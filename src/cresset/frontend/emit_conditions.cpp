@@ -104,7 +104,9 @@ void FunctionEmitter::refine(const SourceRange& range, const Refinements& refine
 void FunctionEmitter::keepDeclared(Frame& frame) {
   for (auto& [name, binding] : frame.bindings) {
     const Binding* outer = binding.refines ? env_.find(name) : nullptr;
-    if (outer && outer->root() == binding.refines) binding.declared = outer->takes();
+    if (!outer || outer->root() != binding.refines) continue;
+    binding.declared = outer->takes();
+    declared_of_[binding.value] = binding.declared;
   }
 }
 
@@ -199,7 +201,10 @@ Condition FunctionEmitter::emitIsNone(const BinOp& expr) {
     result.known = !is;
     return result;
   }
-  result.value = builtin(expr.range(), is ? aten::__is__ : aten::__isnot__, {a, b});
+  // Members of an enum are one object each in Python; here equal ones may be several.
+  const bool members = a->type()->kind() == c10::TypeKind::EnumType && b->type()->kind() == c10::TypeKind::EnumType;
+  const Symbol test = members ? (is ? aten::eq : aten::ne) : (is ? aten::__is__ : aten::__isnot__);
+  result.value = builtin(expr.range(), test, {a, b});
   const bool none_left = lhs.kind() == TK_NONE;
   const Expr& tested = none_left ? rhs : lhs;
   if ((none_left || rhs.kind() == TK_NONE) && tested.kind() == TK_VAR) {

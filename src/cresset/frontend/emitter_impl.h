@@ -131,7 +131,7 @@ class FunctionEmitter final : public EmitContext {
   Value* toBool(const SourceRange& range, Value* value);
   void refine(const SourceRange& range, const Refinements& refinements);
   /// The refined names of a closed frame may still be assigned what they were declared to take: torch.jit does not
-  /// refine there, so its programs do.
+  /// refine there, so its programs do. A name that gets such a value takes the same.
   void keepDeclared(Frame& frame);
   SugaredValuePtr emitTernary(const Ternary& expr, const TypePtr& hint);
   /// An `if` between two expressions of type bool.
@@ -239,9 +239,10 @@ class FunctionEmitter final : public EmitContext {
   std::shared_ptr<Graph> owner_;
   Environment env_;
   std::vector<Loop> loops_;
-  TypePtr declared_result_;       // null: inferred
-  TypePtr merged_result_;         // of the returns so far
-  std::vector<Node*> widenings_;  // casts to supertypes, which finish() takes out again
+  TypePtr declared_result_;                                // null: inferred
+  TypePtr merged_result_;                                  // of the returns so far
+  std::unordered_map<const Value*, TypePtr> declared_of_;  // of refined values: see keepDeclared
+  std::vector<Node*> widenings_;                           // casts to supertypes, which finish() takes out again
   int block_depth_ = 0;
 };
 

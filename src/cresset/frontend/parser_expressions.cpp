@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "cresset/frontend/parser_impl.h"
+#include "cresset/ir/parser.h"
 
 namespace cresset {
 namespace {

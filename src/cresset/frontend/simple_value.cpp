@@ -230,6 +230,10 @@ std::vector<SugaredValuePtr> SimpleValue::asTuple(
     if (!size_hint) throw UserError("cannot statically infer the expected size of a list in this context", range);
     element_types.assign(*size_hint, list->getElementType());
     kind = prim::ListUnpack;
+  } else if (isTensor(*type) && size_hint) {
+    Value* dim = cx.graph.insertConstant(static_cast<int64_t>(0));
+    Value* rows = insertOp(cx.graph, aten::unbind, positional(range, {value_, dim}), {}, range);
+    return SimpleValue(rows).asTuple(range, cx, size_hint);
   } else if (type->kind() == c10::TypeKind::AnyTupleType) {
     throw UserError(
         "Provided tuple is not fully defined/refined including its element types, please provide a value of type "

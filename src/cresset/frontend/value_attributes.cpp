@@ -6,10 +6,13 @@
 #include <ATen/core/enum_type.h>
 #include <c10/core/ScalarType.h>
 
+#include <algorithm>
+#include <array>
 #include <string_view>
 
 #include "cresset/frontend/calls.h"
 #include "cresset/frontend/special_forms.h"
+#include "cresset/ir/constants.h"
 #include "cresset/ops/operator.h"
 #include "cresset/support/error.h"
 
@@ -90,6 +93,48 @@ class TensorCast : public SugaredValue {
  private:
   Value* self_;
   const Cast& cast_;
+};
+
+/// x.norm, whose Python form takes more than the operator: `p` has a default behind which `dim` can be named, and may
+/// be the name of a norm.
+class NormMethod : public BuiltinFunction {
+ public:
+  explicit NormMethod(Value* self) : BuiltinFunction(aten::norm, NamedValue(self, {}, "self")), self_(self) {}
+  SugaredValuePtr call(
+      const SourceRange& range, EmitContext& cx, const std::vector<NamedValue>& args,
+      const std::vector<NamedValue>& kwargs, size_t num_binders) override {
+    constexpr std::string_view kNames[] = {"p", "dim", "keepdim", "dtype"};
+    std::array<const NamedValue*, 4> given{};
+    for (size_t i = 0; i < std::min(args.size(), given.size()); ++i) given[i] = &args[i];
+    for (const NamedValue& kwarg : kwargs) {
+      const auto* name = std::find(std::begin(kNames), std::end(kNames), kwarg.name);
+      if (name != std::end(kNames)) given[static_cast<size_t>(name - std::begin(kNames))] = &kwarg;
+    }
+    const auto [p, dim, keepdim, dtype] = given;
+    const bool by_name = p && p->type()->kind() == c10::TypeKind::StringType;
+    if (args.size() > given.size() || !(by_name || (!p && (dim || keepdim || dtype))))
+      return BuiltinFunction::call(range, cx, args, kwargs, num_binders);
+    std::string name = "fro";
+    if (by_name) {
+      const auto constant = p->value ? toIValue(p->value) : std::optional<c10::IValue>(*p->constant);
+      name = constant && constant->isString() ? constant->toStringRef() : "";
+    }
+    if (name != "fro" && name != "nuc")
+      throw UserError("the norm must be a number, \"fro\" or \"nuc\", written out", p->range ? p->range : range);
+    std::vector<NamedValue> options;
+    auto pass = [&](const NamedValue* value, const char* as) {
+      if (value) options.emplace_back(value->get(cx.graph), range, as);
+    };
+    pass(dim, "dim");
+    pass(keepdim, "keepdim");
+    const char* op = name == "nuc" ? "aten::nuclear_norm" : "aten::linalg_vector_norm";
+    if (name == "fro") pass(dtype, "dtype");
+    const Symbol symbol = Symbol::fromQualString(op);
+    return std::make_shared<SimpleValue>(insertOp(cx.graph, symbol, {NamedValue(self_, range)}, options, range));
+  }
+
+ private:
+  Value* self_;
 };
 
 /// Whether some overload of `op` has a parameter `self` that takes a value of this type as it is.
@@ -179,6 +224,7 @@ SugaredValuePtr attributeOfValue(const SourceRange& range, EmitContext& cx, Valu
       if (cast.name == name) return std::make_shared<TensorCast>(value, cast);
     }
     if (name == "tolist") return std::make_shared<SpecialForm>(Form::ToList, "tolist", value);
+    if (name == "norm") return std::make_shared<NormMethod>(value);
     // x.type(dtype) is x.to(dtype).
     if (name == "type") return std::make_shared<BuiltinFunction>(aten::to, NamedValue(value, range, "self"));
   } else if (type->kind() == c10::TypeKind::DeviceObjType) {

@@ -53,7 +53,8 @@ void Program::checkNameIsFree(const c10::QualifiedName& name) const {
   const char* what = function_index_.contains(name) ? "a function" : type_index_.contains(name) ? "a type" : nullptr;
   if (what) {
     throw UserError(
-        "'" + name.qualifiedName() + "' is already defined as " + what + " in this program; choose another name");
+        "method '" + name.qualifiedName() + "' already defined. It is " + what +
+        " of this program; choose another name");
   }
 }
 

@@ -474,12 +474,13 @@ namespace {
   throw UserError("Tracer cannot infer type of " + (utf8 ? std::string(utf8) : shortRepr(object)) + "\n:" + reason);
 }
 
-TypePtr unifyElements(PyObject* container, const TypePtr& a, const TypePtr& b, const char* what) {
+TypePtr unifyElements(PyObject* container, const TypePtr& a, const TypePtr& b, bool dict) {
   if (!a || *a == *b) return b;
   if (auto unified = c10::unifyTypes(a, b)) return *unified;
   cannotInfer(
-      container,
-      std::string(what) + " must have consistent element type. Found " + a->repr_str() + " and " + b->repr_str());
+      container, (dict ? "Dictionary inputs to traced functions must have consistent type. Found "
+                       : "List inputs to traced functions must have consistent element type. Found ") +
+                     a->repr_str() + " and " + b->repr_str());
 }
 
 TypePtr infer(PyObject* object, int nesting) {
@@ -492,6 +493,7 @@ TypePtr infer(PyObject* object, int nesting) {
   if (py::isinstance(object, enum_class)) {
     if (auto type = enumTypeOf(reinterpret_cast<PyObject*>(Py_TYPE(object)))) return type;
     if (PyLong_Check(object)) return c10::IntType::get();  // a member of an IntEnum is an int
+    if (PyUnicode_Check(object)) return c10::StringType::get();
     cannotInfer(
         object, "An enum whose class belongs to no script can only be passed where a script declares its type.");
   }
@@ -524,9 +526,8 @@ TypePtr infer(PyObject* object, int nesting) {
     TypePtr key_type, value_type;
     PyObject *key = nullptr, *value = nullptr;
     for (Py_ssize_t position = 0; PyDict_Next(object, &position, &key, &value);) {
-      key_type = unifyElements(object, key_type, infer(key, nesting + 1), "Dictionary inputs to traced functions");
-      value_type =
-          unifyElements(object, value_type, infer(value, nesting + 1), "Dictionary inputs to traced functions");
+      key_type = unifyElements(object, key_type, infer(key, nesting + 1), true);
+      value_type = unifyElements(object, value_type, infer(value, nesting + 1), true);
     }
     if (!key_type) cannotInfer(object, "Dictionary inputs must have entries");
     return c10::DictType::create(key_type, value_type);

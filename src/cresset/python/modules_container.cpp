@@ -192,7 +192,8 @@ SugaredValuePtr ModuleValue::dynamicItem(
               "example, 'i = \"a\"; self.layers[i](x)' will fail because i is not a literal. Enumeration of ModuleDict "
               "is supported, e.g. 'for k, v in self.items(): ...'. Or annotate the variable that takes the element "
               "with the module interface of all elements"
-            : "Expected integer literal for index. ModuleList/Sequential indexing is only supported with integer "
+            : "Expected integer literal for index but got a variable or non-integer. ModuleList/Sequential indexing is "
+              "only supported with integer "
               "literals. For example, 'i = 4; self.layers[i](x)' will fail because i is not a literal. Enumeration is "
               "supported, e.g. 'for index, v in enumerate(self): out = v(inp)'. Or annotate the variable that takes "
               "the element with the module interface of all elements",

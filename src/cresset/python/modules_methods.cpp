@@ -32,7 +32,8 @@ void requireFree(const ModuleInfo& info, const std::string& name, const SourceRa
                                                    : nullptr;
   if (!what) return;
   throw UserError(
-      "The method '" + name + "' of '" + cls.name()->name() + "' can't be compiled: " + what + " has that name", place);
+      "Can't redefine method: " + name + " on class: " + cls.name()->qualifiedName() + ": " + what + " has that name",
+      place);
 }
 
 MethodOptions methodOptions(const ModuleInfo& info, const std::string& name, const SourceRange& range) {

@@ -68,7 +68,9 @@ void setAttribute(const ObjectHandle& self, const std::string& name, const py::o
   if (!slot) {
     if (type->hasConstant(name)) {
       throw py::attribute_error(
-          "Cannot mutate TorchScript constant value: '" + name + "'. Value: '" + shortRepr(value.ptr()) + "'");
+          "Cannot mutate TorchScript constant value: '" + name + "'. Value: '" + shortRepr(value.ptr()) +
+          "'. Can't set constant '" + name +
+          "' which has value:" + shortRepr(toPyObject(*type->findConstant(name)).ptr()));
     }
     throw py::attribute_error("'" + type->annotation_str() + "' object has no attribute '" + name + "'");
   }

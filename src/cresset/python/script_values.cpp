@@ -64,6 +64,22 @@ class ConstantFunction : public SugaredValue {
   bool value_;
 };
 
+/// A function that tells whether its argument is a tensor: is_tensor_like.
+class TensorTest : public SugaredValue {
+ public:
+  explicit TensorTest(std::string name) : name_(std::move(name)) {}
+  std::string kind() const override { return "function '" + name_ + "'"; }
+  SugaredValuePtr call(
+      const SourceRange& range, EmitContext& cx, const std::vector<NamedValue>& args,
+      const std::vector<NamedValue>& kwargs, size_t) override {
+    requireArgs(range, name_ + "()", 1, args.size(), kwargs.size());
+    return constantValue(cx, args[0].type()->isSubtypeOf(*c10::TensorType::get()));
+  }
+
+ private:
+  std::string name_;
+};
+
 /// The operator that a function or method of C's stands for; "" if none.
 std::string operatorOfCFunction(py::handle object) {
   PyObject* function = object.ptr();
@@ -389,6 +405,7 @@ SugaredValuePtr wellKnown(py::handle object, EmitContext& cx, const SourceRange&
   const auto& [module, name] = it->second;
   if (module == "builtins") return builtinGlobal(name, range, cx);
   if (module == "constant") return std::make_shared<ConstantFunction>(name, false);
+  if (module == "is_tensor") return std::make_shared<TensorTest>(name);
   if (module == "aten" || module == "prim") return operatorValue(module + "::" + name);
   return BuiltinModule(module).findAttr(range, cx, name);
 }
