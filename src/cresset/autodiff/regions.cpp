@@ -190,7 +190,8 @@ class RegionBuilder {
       }
       const auto outputs = node->outputs();
       // A view that nobody has used all along may raise: it stays.
-      if (!outside.empty() && std::none_of(outputs.begin(), outputs.end(), [](const Value* v) { return v->hasUses(); })) {
+      if (!outside.empty() &&
+          std::none_of(outputs.begin(), outputs.end(), [](const Value* v) { return v->hasUses(); })) {
         node->destroy();
       } else {
         kept.push_back(node);
