@@ -573,6 +573,29 @@ def test_exceptions_of_dead_code_stay():
             script(torch.ones(2))
 
 
+def test_exceptions_of_dead_views_stay_where_gradients_flow():
+    def f(a: Tensor, b: Tensor):
+        last = a[-1]  # noqa: F841
+        return b * 2.0 + b.sin().mean()
+
+    script = cresset.script(f)
+    b = torch.ones(2, requires_grad=True)
+    for _ in range(3):
+        with pytest.raises(RuntimeError, match="out of range"):
+            script(torch.zeros(0, 3, requires_grad=True), b)
+    assert torch.equal(script(torch.zeros(1, 3, requires_grad=True), b), f(torch.zeros(1, 3), b))
+
+
+def test_gradients_keep_the_sign_of_zero():
+    def f(x: Tensor):
+        return torch.zeros([]) * x.mean()
+
+    x = torch.ones(3, requires_grad=True)
+    for function in (f, cresset.script(f)):
+        (gradient,) = torch.autograd.grad(function(x), x, torch.tensor(-1.0))
+        assert torch.equal(gradient, torch.zeros(3)) and gradient.signbit().all()
+
+
 def test_data_may_be_replaced():
     def f(x: Tensor, y: Tensor):
         z = y + 1

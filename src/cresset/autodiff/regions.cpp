@@ -189,7 +189,9 @@ class RegionBuilder {
           use.user->replaceInput(use.offset, copy->output(use.user->input(use.offset)->offset()));
       }
       const auto outputs = node->outputs();
-      if (is_view && std::none_of(outputs.begin(), outputs.end(), [](const Value* v) { return v->hasUses(); })) {
+      // A view that nobody has used all along may raise: it stays.
+      if (!outside.empty() &&
+          std::none_of(outputs.begin(), outputs.end(), [](const Value* v) { return v->hasUses(); })) {
         node->destroy();
       } else {
         kept.push_back(node);

@@ -345,7 +345,8 @@ constexpr Row kTensorRows[] = {
        return intsOf(a) == intsOf(b) ? IValue() : std::move(a);
      })},
     {"aten::_grad_sum_to_size(Tensor(a) self, int[]? size) -> Tensor(a)", kernel([](IValue& self, IValue& size) -> IValue {
-       if (size.isNone()) return std::move(self);
+       // A tensor without dimensions would be summed even so, which makes 0.0 of -0.0.
+       if (size.isNone() || self.toTensor().sizes() == intsOf(size)) return std::move(self);
        return at::sum_to(self.toTensor(), intsOf(size));
      })},
     {"aten::_ncf_unsqueeze(Tensor(a) self, int ndim) -> Tensor(a)", kernel([](const Tensor& t, int64_t ndim) {

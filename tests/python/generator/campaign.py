@@ -6,6 +6,7 @@ torch.jit is its own affair and only counted; one of Cresset is a difference.
 
 import argparse
 import faulthandler
+import functools
 import os
 import pickle
 import re
@@ -15,12 +16,14 @@ import signal
 import struct
 import sys
 import time
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import torch
 
+from . import programs, tensor_execution, tensor_programs
 from .comparison import difference
 from .execution import ENGINES, Cresset, TorchJit, execute
-from .programs import generate
 from .shrink import shrink
 
 TIMEOUT = 8  # seconds that one engine may take for one program
@@ -65,8 +68,9 @@ def _limit_resources():
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-def _in_child(work):
-    """Runs work(send) in a forked process; gives its messages and its pid."""
+def _in_child(work, plans=""):
+    """Runs work(send) in a forked process; gives its messages and its pid. Cresset looks at CRESSET_PLANS when it first
+    calls something, so this process has to leave that to its children."""
     reading, writing = os.pipe()
     pid = os.fork()
     if pid == 0:
@@ -75,6 +79,8 @@ def _in_child(work):
             os.close(reading)
             faulthandler.disable()
             _limit_resources()
+            if plans:
+                os.environ["CRESSET_PLANS"] = plans
             os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # warnings of both engines
             work(lambda message: _send(writing, message))
             status = 0
@@ -102,13 +108,25 @@ def check(program, send=lambda message: None):
     return difference(program, theirs, mine), [o.kind for o in theirs]
 
 
-def check_safely(program):
+@dataclass
+class Profile:
+    """A kind of programs, and what is compared."""
+
+    generate: Callable  # the program of a seed
+    check: Callable  # of (program, send): the difference in words, or None, and how its calls ended
+    family: Callable  # what must stay the same while a failure shrinks: how it differs, not the values
+    #: What CRESSET_PLANS says; each program runs once with each.
+    plans: tuple = ("",)
+
+
+def check_safely(program, profile=None, plans=""):
     """check() in a process of its own; a crash or hang of Cresset is a difference too."""
+    profile = profile or PROGRAMS
 
     def work(send):
-        send(("done", *check(program, send)))
+        send(("done", *profile.check(program, send)))
 
-    messages, pid = _in_child(work)
+    messages, pid = _in_child(work, plans)
     stage = None
     try:
         while True:
@@ -131,23 +149,31 @@ def report(seed, what, program):
     return "\n".join(lines) + "\n"
 
 
-def run(first, count, on_failure, on_progress=lambda done, kinds: None, shrinking=True):
+def run(first, count, on_failure, on_progress=lambda done, kinds: None, shrinking=True, profile=None):
     """Checks the programs of the seeds first … first + count - 1."""
     kinds = {}
-    seed, end = first, first + count
-    while seed < end:
-        last = min(end, seed + PER_WORKER)
+    profile = profile or PROGRAMS
+    for start in range(first, first + count, PER_WORKER):
+        end = min(first + count, start + PER_WORKER)
+        for plans in profile.plans:
+            failure = functools.partial(_fail, profile=profile, plans=plans, on_failure=on_failure, shrinking=shrinking)
+            _run_some(start, end, profile, plans, kinds, failure, lambda seed: on_progress(seed - first, kinds))
+    return kinds
 
-        def work(send, seeds=range(seed, last)):
+
+def _run_some(seed, end, profile, plans, kinds, failure, on_progress):
+    while seed < end:
+
+        def work(send, seeds=range(seed, end)):
             for number in seeds:
                 send(("begin", number))
-                send(("done", *check(generate(number), send)))
+                send(("done", *profile.check(profile.generate(number), send)))
 
-        messages, pid = _in_child(work)
+        messages, pid = _in_child(work, plans)
         stage = "begin"
         problem = None
         try:
-            while seed < last:
+            while seed < end:
                 message = messages.next(TIMEOUT)
                 if message is None:
                     problem = f"{stage} crashed"
@@ -159,9 +185,9 @@ def run(first, count, on_failure, on_progress=lambda done, kinds: None, shrinkin
                     for kind in ended:
                         kinds[kind] = kinds.get(kind, 0) + 1
                     if found:
-                        _fail(seed, found, on_failure, shrinking)
+                        failure(seed, found)
                     seed += 1
-                    on_progress(seed - first, kinds)
+                    on_progress(seed)
         except TimeoutError:
             problem = f"{stage} did not end"
         status = _end(messages, pid)
@@ -169,15 +195,13 @@ def run(first, count, on_failure, on_progress=lambda done, kinds: None, shrinkin
             if stage == Cresset.name:
                 if os.WIFSIGNALED(status):
                     problem += f" (signal {os.WTERMSIG(status)})"
-                _fail(seed, problem, on_failure, shrinking)
+                failure(seed, problem)
             else:
                 kinds[f"{stage} crashed or hung"] = kinds.get(f"{stage} crashed or hung", 0) + 1
             seed += 1
-    return kinds
 
 
 def _family(what):
-    """What must stay the same while a failure shrinks: how it differs, not the values."""
     for mark in ("only torch.jit refuses", "only Cresset refuses"):
         if mark in what:
             first = next((line for line in what.split("program: ", 1)[-1].split("\n") if line.strip()), "")
@@ -191,22 +215,39 @@ def _family(what):
     return what
 
 
-def _fail(seed, what, on_failure, shrinking):
-    program = generate(seed)
+def _tensor_family(what):
+    """Which comparison failed, in what, and the words of an error without its place."""
+    for mark in ("crashed", "did not end"):
+        if mark in what:
+            return mark
+    found = re.match(r"(as written|by plans)[^:]*: (\w+)", what)
+    if not found:
+        return re.sub(r"'[^']*'|\d+", "", what.split("\n")[0])[:60]
+    message = re.sub(r"[\d\[\]., ]+", " ", what.split(" instead of ")[0].split("\\n")[-1])
+    return (*found.groups(), message[:50] if "Error" in what else "")
+
+
+PROGRAMS = Profile(programs.generate, check, _family)
+#: Plans are made from the second call on, then from the first.
+GRADIENTS = Profile(tensor_programs.generate, tensor_execution.check, _tensor_family, ("", "always"))
+
+
+def _fail(seed, what, profile, plans, on_failure, shrinking):
+    program = profile.generate(seed)
     if shrinking:
-        program, what = _shrunk(program, what)
-    on_failure(seed, what, program)
+        program, what = _shrunk(program, what, profile, plans)
+    on_failure(seed, f"with CRESSET_PLANS={plans}: {what}" if plans else what, program)
 
 
-def _shrunk(program, what):
+def _shrunk(program, what, profile, plans):
     """A small program with the same kind of difference. Candidates share one process as long as it lives."""
-    family = _family(what)
+    family = profile.family(what)
 
-    def work(send, check_one=lambda program: check(program)[0]):
+    def work(send, check_one=lambda program: profile.check(program, lambda message: None)[0]):
         def holds(candidate):
             send(("trying",))  # a sign of life
             found = check_one(candidate)
-            if bool(found) and _family(found) == family:
+            if bool(found) and profile.family(found) == family:
                 send(("smaller", candidate, found))
                 return True
             return False
@@ -215,9 +256,10 @@ def _shrunk(program, what):
 
     if family in ("crashed", "did not end"):  # then each candidate needs a process of its own
         best = [(program, what)]
-        work(lambda message: best.append(message[1:]) if message[0] == "smaller" else None, check_safely)
+        safely = functools.partial(check_safely, profile=profile, plans=plans)
+        work(lambda message: best.append(message[1:]) if message[0] == "smaller" else None, safely)
         return best[-1]
-    messages, pid = _in_child(work)
+    messages, pid = _in_child(work, plans)
     try:
         while message := messages.next(TIMEOUT):
             if message[0] == "smaller":
@@ -229,15 +271,17 @@ def _shrunk(program, what):
 
 
 def main():
-    parser = argparse.ArgumentParser(description="Random programs by Cresset and torch.jit, compared.")
+    parser = argparse.ArgumentParser(description="Random programs by Cresset and by others, compared.")
+    parser.add_argument("--gradients", action="store_true", help="programs over tensors, by eager PyTorch and by plans")
     parser.add_argument("--count", type=int, default=1000)
     parser.add_argument("--first", type=int, default=0, help="the first seed")
     parser.add_argument("--no-shrink", action="store_true")
     parser.add_argument("--most-failures", type=int, default=20)
     parser.add_argument("--show", type=int, metavar="SEED", help="print the program of a seed and what both make of it")
     args = parser.parse_args()
+    profile = GRADIENTS if args.gradients else PROGRAMS
     if args.show is not None:
-        show(args.show)
+        show(args.show, profile)
         return
     failures = 0
     start = time.time()
@@ -258,15 +302,16 @@ def main():
             print(f"stopped after {failures} differences")
             sys.exit(1)
 
-    run(args.first, args.count, failed, progress, not args.no_shrink)
+    run(args.first, args.count, failed, progress, not args.no_shrink, profile)
     print(f"{args.count} programs from seed {args.first} in {time.time() - start:.0f} s: {failures} differ")
     sys.exit(1 if failures else 0)
 
 
-def show(seed):
-    program = generate(seed)
-    print(report(seed, check_safely(program) or "no difference", program))
-    for name, engine in ENGINES.items():
+def show(seed, profile):
+    program = profile.generate(seed)
+    found = [check_safely(program, profile, plans) for plans in profile.plans]
+    print(report(seed, next(filter(None, found), "no difference"), program))
+    for name, engine in ENGINES.items() if profile is PROGRAMS else []:
         for outcome in execute(engine, program):
             print(f"{name}: {outcome.kind} {outcome.value} {outcome.message} {outcome.printed!r}")
 

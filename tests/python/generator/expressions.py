@@ -6,7 +6,7 @@ import random
 import re
 from dataclasses import dataclass, field
 
-from .rules import EXPRESSION_RULES, PYTHON_RULES, VARIABLE_IN_TEXT, Hole
+from .rules import EXPRESSION_RULES, PYTHON_RULES, STATEMENT_RULES, VARIABLE_IN_TEXT, Hole
 from .tree import Expr, Variable
 from .types import (
     BOOL,
@@ -58,6 +58,8 @@ LITERALS = {
     "text": ['"a"', '","', '"ab"', '" "', '"X"'],
     "letter": ["a", "x", " ", "X", ","],
     "short": ["0.5", "-1.5", "1024.0", "-0.25", "0.0"],
+    "letter_b": ["a", "b"],
+    "plain_float": ["0.5", "-1.5", "2.0", "-0.25", "0.1", "1.0"],
     "letter_code": ["65", "97", "48", "32"],
 }
 
@@ -75,10 +77,23 @@ def is_choice(type_):
 
 
 @functools.cache
-def rules_for(type_, python):
-    """The rules that make a value of the type, and their cumulative weights."""
-    rules = [rule for rule in (PYTHON_RULES if python else EXPRESSION_RULES) if rule.bindings(type_) is not None]
+def rules_for(type_, language):
+    """The rules of a language that make a value of the type, and their cumulative weights."""
+    rules = [rule for rule in language.expressions if rule.bindings(type_) is not None]
     return rules, list(itertools.accumulate(rule.weight for rule in rules))
+
+
+@dataclass(eq=False)
+class Language:
+    """What programs are made of."""
+
+    expressions: list  # of Rule
+    statements: list  # of Rule
+    universe: list  # of (type, weight): what variables, parameters and results are
+
+
+TEXT = Language(EXPRESSION_RULES, STATEMENT_RULES, UNIVERSE)
+PYTHON = Language(PYTHON_RULES, STATEMENT_RULES, UNIVERSE)
 
 
 @dataclass
@@ -96,7 +111,7 @@ class ExpressionGenerator:
     def __init__(self, rng: random.Random, library: Library, python=False):
         self.rng = rng
         self.library = library
-        self.python = python  # whether torch.jit reads the code as Python
+        self.language = PYTHON if python else TEXT  # whether torch.jit reads the code as Python
         self.scope: list[Variable] = []
         self.names = 0
         self.calls_allowed = True
@@ -112,10 +127,18 @@ class ExpressionGenerator:
         found = [v for v in self.scope if (v.assignable or not assignable) and unify(pattern, v.type, {}) is not None]
         return self.rng.choice(found[-6:]) if found else None
 
+    def local(self, pattern, assignable=False):
+        """A variable that the function may write to, mostly."""
+        return self.named(pattern, assignable)
+
+    def bind(self, variable):
+        """What a variable of a rule means that nothing else decides."""
+        return self.rng.choice(KEYS) if variable == "K" else self.value_type()
+
     def any_type(self, classes=False):
         if classes and self.library.classes and self.rng.random() < 0.15:
             return self.rng.choice(self.library.classes).type
-        types, weights = zip(*UNIVERSE)
+        types, weights = zip(*self.language.universe)
         return self.rng.choices(types, weights)[0]
 
     def value_type(self):
@@ -143,7 +166,7 @@ class ExpressionGenerator:
         special = self.special(type_, depth)
         if special:
             return special
-        candidates, weights = rules_for(type_, self.python)
+        candidates, weights = rules_for(type_, self.language)
         for _ in range(6 if candidates else 0):
             made = self.fill(rng.choices(candidates, cum_weights=weights)[0], type_, depth)
             if made:
@@ -175,9 +198,10 @@ class ExpressionGenerator:
         # Named holes bind first: what is in scope decides what the variables mean.
         chosen = {}
         for hole in sorted(holes, key=lambda h: h.kind == "expression"):
-            if hole.kind in ("name", "variable"):
+            if hole.kind in ("name", "variable", "local"):
                 pattern = self.partly(hole.type, binding)
-                variable = self.named(pattern, assignable=hole.kind == "variable")
+                find = self.local if hole.kind == "local" else self.named
+                variable = find(pattern, assignable=hole.kind == "variable")
                 if variable is None:
                     return None
                 binding.update(unify(hole.type, variable.type, dict(binding)) or {})
@@ -186,7 +210,7 @@ class ExpressionGenerator:
                 chosen[id(hole)] = variable.name
         for name in rule.free_variables:
             if name not in binding:
-                binding[name] = self.rng.choice(KEYS) if name == "K" else self.value_type()
+                binding[name] = self.bind(name)
         if "K" in binding and binding["K"] not in KEYS:
             return None
         for part in rule.parts:

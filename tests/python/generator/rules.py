@@ -2,7 +2,8 @@
 
     result [weight] | template
 
-A hole <type> takes an expression; <type:var> a variable that may be assigned, <type:name> any name of that type.
+A hole <type> takes an expression; <type:var> a variable that may be assigned, <type:name> any name of that type,
+<type:local> one whose value may be written to, mostly; <type:same> is the name before.
 T, K, V and U stand for any type, the same one within a line. The other holes are literals: <small> (0 to 4), <index>
 (-3 to 3), <nonzero>, <short> (a float of 32 bits), <cmp> (a comparison), <text>, <spec> (a format spec). A form that fails for many arguments has a
 low weight, or every program would end in its first lines.
@@ -451,6 +452,8 @@ LITERALS = {
     "letter",
     "letter_code",
     "short",
+    "letter_b",
+    "plain_float",
 }
 VARIABLE_IN_TEXT = re.compile(r"(?<![.\w])[TKVU]\b")
 _HOLE = re.compile(r"<([A-Za-z]\w*(?:\[[\w\[\], ]*\])?(?::\w+)?)>")
@@ -484,6 +487,16 @@ def _expression_rules(table):
         yield Rule(parse(match[1]), float(match[2] or 1), parts)
 
 
-EXPRESSION_RULES = list(_expression_rules(EXPRESSIONS))
+def expression_rules(table):
+    """The rules of a table like EXPRESSIONS."""
+    return list(_expression_rules(table))
+
+
+def statement_rules(table):
+    """The rules of a table like STATEMENTS."""
+    return [Rule(None, float(head), parts) for head, parts in _read(table)]
+
+
+EXPRESSION_RULES = expression_rules(EXPRESSIONS)
 PYTHON_RULES = [*EXPRESSION_RULES, *_expression_rules(PYTHON_EXPRESSIONS)]
-STATEMENT_RULES = [Rule(None, float(head), parts) for head, parts in _read(STATEMENTS)]
+STATEMENT_RULES = statement_rules(STATEMENTS)

@@ -49,6 +49,10 @@ def _candidates(program):
             other = copy.deepcopy(program)
             other.calls = [other.calls[index]]
             yield other
+            if len(program.calls) > 2:
+                other = copy.deepcopy(program)
+                del other.calls[index]
+                yield other
     for kind in ("functions", "classes"):
         for index in reversed(range(len(getattr(program, kind)))):
             other = copy.deepcopy(program)
@@ -56,10 +60,15 @@ def _candidates(program):
             if other.functions and other.calls:
                 yield other
     for index, cls in enumerate(program.classes):
-        for number in range(len(cls.methods)):
+        for number, method in enumerate(cls.methods):
             other = copy.deepcopy(program)
             del other.classes[index].methods[number]
             yield other
+            for parameter in reversed(range(len(method.parameters))):
+                other = copy.deepcopy(program)
+                del other.classes[index].methods[number].parameters[parameter]
+                _drop_argument(other, method.name, parameter)
+                yield other
     bodies = list(program.bodies())
     for length in (8, 4, 2, 1):
         for number, body in enumerate(bodies):
@@ -92,14 +101,18 @@ def _candidates(program):
         for number in reversed(range(len(function.parameters))):
             other = copy.deepcopy(program)
             del other.functions[index].parameters[number]
-            for call in other.calls:
-                if call.function == function.name and len(call.arguments) > number:
-                    del call.arguments[number]
+            _drop_argument(other, function.name, number)
             yield other
         if function.result is not None and function.body:
             other = copy.deepcopy(program)
             other.functions[index].annotated = False
             yield other
+
+
+def _drop_argument(program, function, number):
+    for call in program.calls:
+        if call.function == function and len(call.arguments) > number:
+            del call.arguments[number]
 
 
 def _smaller(expression):

@@ -5,7 +5,7 @@ twice, and what grows in a loop is cut to a length, so that programs end soon an
 """
 
 from .expressions import ExpressionGenerator, is_choice, nests_choice
-from .rules import STATEMENT_RULES, Hole
+from .rules import Hole
 from .tree import Clause, Expr, Stmt, Variable, simple
 from .types import BOOL, INT, STR, TENSOR, Type, list_of, parse
 
@@ -98,7 +98,7 @@ class StatementGenerator(ExpressionGenerator):
         return [simple(f"{variable.name} = ", self.bounded(self.expression(variable.type)), defines=[variable])]
 
     def from_rule(self):
-        rules = STATEMENT_RULES
+        rules = self.language.statements
         rule = self.rng.choices(rules, [r.weight for r in rules])[0]
         parts = self.fill_parts(rule, {}, 3)
         if parts is None:

@@ -63,28 +63,29 @@ class Stmt:
     clauses: list
     pinned: bool = False  # without it the program would not end: a shrinker must leave it
 
-    def lines(self, indent):
+    def lines(self, indent, observed=True):
         for clause in self.clauses:
             yield "  " * indent + str(clause)
-            observation = clause.observation()
+            observation = clause.observation() if observed else None
             if clause.body is None:
                 if observation:
                     yield "  " * indent + observation
             else:
-                yield "  " * (indent + 1) + (observation or 'print("-")')
-                if clause.body:
-                    yield from block_lines(clause.body, indent + 1)
+                if observed:
+                    yield "  " * (indent + 1) + (observation or 'print("-")')
+                if clause.body or not observed:
+                    yield from block_lines(clause.body, indent + 1, observed)
 
 
 def simple(*parts, pinned=False, defines=()):
     return Stmt([Clause(list(parts), defines=list(defines))], pinned)
 
 
-def block_lines(body, indent):
+def block_lines(body, indent, observed=True):
     if not body:
         yield "  " * indent + "pass"
     for statement in body:
-        yield from statement.lines(indent)
+        yield from statement.lines(indent, observed)
 
 
 @dataclass
@@ -107,12 +108,13 @@ class Function:
     body: list = field(default_factory=list)
     annotated: bool = True  # whether the result type is written
     is_method: bool = False
+    observed: bool = True  # whether it prints what it computes; prints keep computations in their places
 
     def lines(self, indent=0):
         parameters = ", ".join((["self"] if self.is_method else []) + [str(p) for p in self.parameters])
         arrow = f" -> {self.result or 'None'}" if self.annotated else ""
         yield "  " * indent + f"def {self.name}({parameters}){arrow}:"
-        yield from block_lines(self.body, indent + 1)
+        yield from block_lines(self.body, indent + 1, self.observed)
 
 
 @dataclass
@@ -166,6 +168,29 @@ class Call:
 
     def __str__(self):
         return f"{self.function}({', '.join(self.arguments)})"
+
+
+@dataclass
+class TensorCall(Call):
+    """A call whose arguments may share tensors, made before, in a state of the thread, and what is asked of the result."""
+
+    tensors: dict = field(default_factory=dict)  # name -> text
+    state: str = ""  # a context manager as text
+    order: int = 1  # of the highest derivatives
+    writes: bool = False  # whether the results are written to before gradients are asked for
+
+    def needed(self):
+        """The tensors that the arguments name, in order."""
+        return {
+            name: text for name, text in self.tensors.items() if any(name in argument for argument in self.arguments)
+        }
+
+    def __str__(self):
+        made = "".join(f"{name} = {text}; " for name, text in self.needed().items())
+        ends = (
+            [self.state] * bool(self.state) + ["then written to"] * self.writes + [f"derivatives of order {self.order}"]
+        )
+        return f"{made}{super().__str__()}  # {', '.join(ends)}"
 
 
 @dataclass

@@ -1,9 +1,16 @@
-"""The types of generated values: as annotations print them, and as patterns whose variables T, K, V, U match anything."""
+"""The types of generated values: as annotations print them, and as patterns whose variables T, K, V, U match anything.
+
+The tensors of tensor programs (tensor_programs.py) have their sizes in their types: Tensor[n, m] has two dimensions, of the
+sizes n and m, whatever those are in a call. Variables A, B, C of patterns match a size, X matches any such tensor.
+Annotations print them all as Tensor."""
 
 import re
 from dataclasses import dataclass
 
-VARIABLES = {"T", "K", "V", "U"}
+SIZE_VARIABLES = {"A", "B", "C"}
+VARIABLES = {"T", "K", "V", "U", "X"} | SIZE_VARIABLES
+#: What annotations call Tensor: tensors of numbers, and of indices below a size.
+TENSORS = {"Tensor", "Index"}
 
 
 @dataclass(frozen=True)
@@ -12,6 +19,8 @@ class Type:
     args: tuple = ()
 
     def __str__(self):
+        if self.name in TENSORS:
+            return "Tensor"
         return f"{self.name}[{', '.join(map(str, self.args))}]" if self.args else self.name
 
     def walk(self):
@@ -44,6 +53,8 @@ def _parse(tokens):
 def unify(pattern, type_, binding):
     """The binding of the pattern's variables, extended so that the pattern means `type_`; None if it can't."""
     if pattern.name in VARIABLES:
+        if pattern.name == "X" and type_.name != "Tensor":
+            return None
         known = binding.get(pattern.name)
         if known is None:
             return {**binding, pattern.name: type_}

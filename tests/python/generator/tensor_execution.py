@@ -1,0 +1,361 @@
+"""A tensor program run by eager PyTorch, by Cresset as it was written, and by Cresset's plans: outcomes with gradients, and
+what counts as a difference between them.
+
+Values, strides, aliasing, effects on arguments and on the module, printed text and first derivatives have equal bits.
+Second derivatives go through kept values in another order (docs/decisions/0008-gradients.md): they differ by at most
+SECOND_ORDER of the largest number among them. Cresset's two modes have the same exceptions to the last letter; eager's
+have another class at times, and the same last line.
+"""
+
+import contextlib
+import io
+import linecache
+import math
+import os
+import re
+import sys
+import types
+from dataclasses import dataclass, field
+
+import torch
+
+import cresset
+
+from .execution import NAMES, seen
+from .tree import TensorCall
+
+#: How far derivatives of higher order may be apart, relative to the largest number of them.
+SECOND_ORDER = {torch.float64: 1e-10, torch.float32: 1e-3}
+
+
+def values(seed, shape, dtype="float64", requires_grad=False):
+    """A tensor made of its seed."""
+    made = torch.randn(shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+    made = (made * 2).round().to(torch.int64) if dtype == "int64" else made.to(getattr(torch, dtype))
+    return made.requires_grad_(requires_grad)
+
+
+@dataclass
+class TensorOutcome:
+    kind: str  # "value", "error", "rejected"
+    value: object = None
+    message: str = ""
+    printed: str = ""
+    effects: object = None  # on arguments and the module
+    gradients: object = None  # as seen, or the text of an error
+    higher: list = field(default_factory=list)  # derivatives of higher order: tensors
+
+
+class _Engine:
+    count = 0
+
+    def __init__(self, program):
+        _Engine.count += 1
+        name = f"tensors_{_Engine.count}"
+        text = str(program)
+        module = types.ModuleType(name)
+        module.__file__ = f"<{name}>"
+        module.__dict__.update(NAMES, values=values)
+        linecache.cache[module.__file__] = (len(text), None, text.splitlines(True), module.__file__)
+        sys.modules[name] = module
+        try:
+            exec(compile(text, module.__file__, "exec"), module.__dict__)
+            self.names = module.__dict__
+            self.module = self.names["M"]()
+            self.compile()
+        finally:
+            del sys.modules[name], linecache.cache[module.__file__]
+
+    def compile(self):
+        pass
+
+    def function(self, name):
+        return self.module if name == "forward" else self.names[name]
+
+
+class Eager(_Engine):
+    name = "eager"
+
+
+class Interpreted(_Engine):
+    name = "cresset as written"
+    mode = "interpret"
+
+    def compile(self):
+        self.module = cresset.script(self.module)
+        for name in [n for n in self.names if re.fullmatch(r"f\d", n)]:
+            self.names[name] = cresset.script(self.names[name])
+
+
+class Planned(Interpreted):
+    name = "cresset"
+    mode = "optimize"
+
+
+def execute(engine, program):
+    """The outcomes of all calls; one "rejected" outcome if the engine does not compile the program."""
+    try:
+        unit = engine(program)
+    except Exception as error:  # noqa: BLE001
+        return [TensorOutcome("rejected", type(error).__name__, str(error))]
+    mode = cresset.get_execution_mode()
+    cresset.set_execution_mode(getattr(engine, "mode", mode))
+    by_bound = "torch.autograd.grad(" in str(program)  # then gradients of results are of higher order
+    try:
+        outcomes = [call(unit, one, by_bound) for one in program.calls]
+    finally:
+        cresset.set_execution_mode(mode)
+    if engine is Planned and (failure := _failure_of_plans(unit, program)):
+        return [TensorOutcome("rejected", "no plan", failure)]
+    return outcomes
+
+
+def _failure_of_plans(unit, program):
+    """Why the optimizer gave up on a function that is called, if it did."""
+    for name in {call.function for call in program.calls}:
+        with contextlib.suppress(cresset.UserError, KeyError):  # not of a program that lost its methods while it shrank
+            if "plans are off" in (text := str(cresset.explain(unit.function(name)))):
+                return text
+    return None
+
+
+def call(unit, one: TensorCall, by_bound=False):
+    torch.manual_seed(0)
+    names = {"torch": torch, "values": values}
+    for name, text in one.needed().items():
+        names[name] = eval(text, names)
+    bases = [names[name] for name in one.needed()]
+    arguments = eval(f"({', '.join(one.arguments)}{',' if one.arguments else ''})", names)
+    output = io.StringIO()
+    result = None
+    state = eval(one.state, names) if one.state else contextlib.nullcontext()
+    with contextlib.redirect_stdout(output), state:
+        try:
+            result = unit.function(one.function)(*_copied(arguments))
+            outcome = TensorOutcome("value")
+        except Exception as error:  # noqa: BLE001
+            outcome = TensorOutcome("error", [c.__name__ for c in type(error).__mro__], _without_numbers(str(error)))
+    outcome.printed = output.getvalue()
+    results = list(_tensors(result))
+    storages = {}
+    everything = [*bases, *_tensors(arguments)]
+    outcome.effects = [_seen(t, storages) for t in everything]
+    outcome.effects += [(name, _seen(t, storages)) for name, t in unit.module.state_dict(keep_vars=True).items()]
+    outcome.effects += [_seen(getattr(unit.module, name, None), storages) for name in ("o0", "c0")]
+    if outcome.kind == "value":
+        outcome.value = _seen(result, storages)
+        # Which result is a view of what, for autograd.
+        parents = [*everything, *results]
+        outcome.value = (outcome.value, [_parent(t, parents) for t in results])
+    wanted = _unique(t for t in [*everything, *unit.module.parameters()] if t.requires_grad)
+    if not one.state and wanted:
+        if one.writes:
+            outcome.gradients = [_written(results)]
+        _differentiate(outcome, results, wanted, one.order, by_bound)
+    return outcome
+
+
+def _copied(value):
+    """Scripts get lists and dicts as copies of their own."""
+    if isinstance(value, dict):
+        return {k: _copied(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return type(value)(map(_copied, value))
+    return value
+
+
+def _tensors(value):
+    if isinstance(value, torch.Tensor):
+        yield value
+    elif isinstance(value, dict):
+        for item in value.values():
+            yield from _tensors(item)
+    elif isinstance(value, (list, tuple)):
+        for item in value:
+            yield from _tensors(item)
+
+
+def _unique(tensors):
+    return list({id(t): t for t in tensors}.values())
+
+
+def _parent(tensor, parents):
+    if not tensor._is_view():
+        return None
+    return next((i for i, other in enumerate(parents) if other is tensor._base), "other")
+
+
+def _seen(value, storages):
+    data = seen(value, storages)
+    return (data, [_is_leaf(t) for t in _tensors(value)])
+
+
+def _is_leaf(tensor):
+    try:
+        return tensor.is_leaf
+    except RuntimeError as error:  # of a view that autograd forbids to use
+        return str(error)
+
+
+def _written(results):
+    """Writes to all results, as callers may."""
+    said = []
+    for result in _unique(results):
+        try:
+            result.mul_(2)
+        except RuntimeError as error:
+            said.append(_without_numbers(str(error)))
+    return said
+
+
+def _weighted_sum(tensors):
+    total = torch.zeros((), dtype=torch.float64)
+    for index, tensor in enumerate(tensors):
+        weight = values(1000 + index, tensor.shape).to(tensor.dtype)
+        total = total + (tensor * weight).sum().double()
+    return total
+
+
+def _differentiate(outcome, results, wanted, order, by_bound):
+    outcome.gradients = list(outcome.gradients or [])
+    for _ in range(order):
+        results = [t for t in results if t.requires_grad]
+        if not results:
+            return
+        try:
+            results = torch.autograd.grad(_weighted_sum(results), wanted, create_graph=order > 1, allow_unused=True)
+        except Exception as error:  # noqa: BLE001
+            outcome.gradients.append(_without_numbers(str(error)))
+            return
+        if by_bound:
+            outcome.higher += results
+        else:
+            outcome.gradients.append([None if g is None else _gradient_seen(g) for g in results])
+        results = [g for g in results if g is not None]
+        by_bound = True
+
+
+def _gradient_seen(gradient):
+    data = seen(gradient.detach(), {})
+    return (*data[1:4], data[7], data[8])
+
+
+def _without_numbers(text):
+    """A message without what differs from run to run, and without names of autograd's nodes."""
+    text = re.sub(r"\b\w+Backward\w*\b|(?<=output )\d+ of [\w:]+|(?<=at version )\d+|0x[0-9a-f]+", "…", text)
+    return re.sub(r"___torch_mangle_\d+\.|(?<=tensors_)\d+", "", text)
+
+
+# ---- comparison
+
+
+def difference(call, theirs, mine, exact):
+    """How the outcomes of one call differ, in words; None if they don't."""
+    if theirs.kind != mine.kind:
+        return f"{_shown(mine)} instead of {_shown(theirs)}"
+    if theirs.printed != mine.printed:
+        return f"printed {mine.printed!r} instead of {theirs.printed!r}"
+    if theirs.kind == "error":
+        if (
+            exact
+            and (theirs.value, theirs.message) != (mine.value, mine.message)
+            and not _of_other_places(theirs, mine)
+        ):
+            return f"says {mine.value[0]} {mine.message!r} instead of {theirs.value[0]} {theirs.message!r}"
+        if not exact and not _says_as_eager(theirs.message, mine.message):
+            return f"says {mine.message!r} instead of {theirs.message!r}"
+    if theirs.value != mine.value and theirs.kind == "value":
+        return f"gives {_apart(theirs.value, mine.value)}"
+    if theirs.effects != mine.effects:
+        return f"leaves {_apart(theirs.effects, mine.effects)}"
+    if theirs.gradients != mine.gradients:
+        return f"has gradients {_apart(theirs.gradients, mine.gradients)}"
+    return _higher_difference(theirs.higher, mine.higher)
+
+
+def _of_other_places(theirs, mine):
+    """Whether two operators raise; which of them is first is not kept (docs/decisions/0006-alias-analysis.md)."""
+    return all("RuntimeError" in o.value and "stop" not in o.message for o in (theirs, mine)) and (
+        _marked_lines(theirs.message) != _marked_lines(mine.message)
+    )
+
+
+def _marked_lines(message):
+    lines = message.split("\n")
+    return [line for i, line in enumerate(lines) if i and "<--- HERE" in line]
+
+
+def _apart(theirs, mine, path=""):
+    """The first place where plain data differs."""
+    both = (list, tuple)
+    if isinstance(theirs, both) and isinstance(mine, both) and len(theirs) == len(mine):
+        for index, (a, b) in enumerate(zip(theirs, mine)):
+            if a != b:
+                return _apart(a, b, f"{path}[{index}]")
+    return f"{mine} instead of {theirs}, at {path or 'the top'}"
+
+
+def _says_as_eager(theirs, mine):
+    # Python's own indexing of tensors has words of its own.
+    if "is out of bounds for dimension" in theirs or "invalid index of a 0-dim tensor" in theirs:
+        return "out of range" in mine or "cannot be applied to a 0-dim tensor" in mine
+    if "only Tensors of floating point dtype can require gradients" in theirs:
+        theirs = "Only Tensors of floating point and complex dtype can require gradients"
+    if "leaf Variable that requires grad is being used in an in-place operation" in theirs:
+        theirs = theirs.replace("a view of ", "")
+    return theirs.strip().split("\n")[-1].strip().strip("'").rstrip(".") in mine
+
+
+def _shown(outcome):
+    if outcome.kind == "value":
+        return f"value {outcome.value}"
+    return f"{outcome.value if outcome.kind == 'rejected' else outcome.value[0]} {outcome.message!r}"
+
+
+def _higher_difference(theirs, mine):
+    if len(theirs) != len(mine):
+        return f"has {len(mine)} derivatives of higher order instead of {len(theirs)}"
+    for a, b in zip(theirs, mine):
+        if (a is None) != (b is None) or a is not None and (a.dtype, a.shape) != (b.dtype, b.shape):
+            return f"has a derivative of higher order {b} instead of {a}"
+    known = [t.detach().abs().max().item() for t in [*theirs, *mine] if t is not None and t.numel()]
+    scale = max([1.0, *[k for k in known if not math.isnan(k)]])
+    if scale > 1e30 or any(map(math.isnan, known)):
+        return None  # what overflows depends on the order of additions
+    bound = SECOND_ORDER[
+        torch.float32 if any(t is not None and t.dtype == torch.float32 for t in theirs) else torch.float64
+    ]
+    for a, b in zip(theirs, mine):
+        if a is not None and a.numel() and (a.detach() - b.detach()).abs().max().item() > bound * scale:
+            return f"has a derivative of higher order {b} instead of {a}"
+    return None
+
+
+def check(program, send=lambda message: None):
+    """Runs a program by all engines; the first difference in words, or None, and how its calls ended. Where all functions
+    have plans from their first call on, they are the only engine beside eager PyTorch."""
+    send(("stage", Eager.name))
+    eager = execute(Eager, program)
+    if eager[0].kind == "rejected":
+        return f"is no Python: {eager[0].message}", ["rejected"]
+    send(("stage", "cresset"))
+    kinds = [o.kind for o in eager]
+    if os.environ.get("CRESSET_PLANS") == "always":
+        return _first(program, eager, execute(Planned, program), False, "by plans"), kinds
+    plain = execute(Interpreted, program)
+    if plain[0].kind == "rejected":
+        return f"only Cresset refuses the program: {plain[0].message}", ["rejected"]
+    found = _first(program, eager, plain, False, "as written")
+    if found:
+        return found, kinds
+    return _first(program, plain, execute(Planned, program), True, "by plans"), kinds
+
+
+def _first(program, theirs, mine, exact, how):
+    if mine[0].kind == "rejected":
+        return f"{how}: {mine[0].value}: {mine[0].message}"
+    for index, (one, a, b) in enumerate(zip(program.calls, theirs, mine)):
+        found = difference(one, a, b, exact)
+        if found:
+            return f"{how}, call {index}: {found}"
+    return None

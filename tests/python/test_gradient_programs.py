@@ -1,0 +1,108 @@
+"""Random programs over tensors, by eager PyTorch, by Cresset as they are written, and by plans: values, layouts, aliasing,
+effects, exceptions and gradients agree."""
+
+import concurrent.futures
+import multiprocessing
+import os
+import re
+
+import pytest
+from generator import campaign, shrink, tensor_execution, tensor_programs
+from generator.tree import TensorCall, simple
+
+import cresset
+
+#: `./dev fuzz gradients` runs more.
+COUNT = int(os.environ.get("CRESSET_GRADIENT_PROGRAMS", "300"))
+PARTS = 4
+
+
+def _part(part):
+    reports = {}
+    size = COUNT // PARTS
+
+    def failed(seed, *rest):
+        reports[seed] = campaign.report(seed, *rest)
+
+    kinds = campaign.run(part * size, size, failed, profile=campaign.GRADIENTS)
+    return kinds, reports
+
+
+@pytest.fixture(scope="module")
+def fresh_processes():
+    """Workers are forked by processes in which Cresset has not yet looked at CRESSET_PLANS."""
+    context = multiprocessing.get_context("spawn")
+    with concurrent.futures.ProcessPoolExecutor(2, mp_context=context) as pool:
+        yield [pool.submit(_part, part) for part in range(PARTS)]
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_programs(part, fresh_processes):
+    kinds, reports = fresh_processes[part].result()
+    assert not reports, "\n".join(reports.values())
+    assert kinds["value"] > 2 * kinds["error"], f"most calls should end with a value: {kinds}"
+
+
+def test_programs_have_gradients():
+    """Not all is dead or an error: most programs have calls with gradients, and many of higher order."""
+    first = second = 0
+    before = cresset._C._num_recorded_regions()
+    for seed in range(30):
+        program = tensor_programs.generate(seed)
+        outcomes = tensor_execution.execute(tensor_execution.Planned, program)
+        first += any(
+            isinstance(o.gradients, list) and o.gradients and not isinstance(o.gradients[-1], str) for o in outcomes
+        )
+        second += any(o.higher for o in outcomes)
+    assert first > 15 and second > 8, (first, second)
+    assert cresset._C._num_recorded_regions() > before + 30
+
+
+def test_a_seed_always_gives_the_same_program():
+    for seed in range(20):
+        one, other = tensor_programs.generate(seed), tensor_programs.generate(seed)
+        assert str(one) == str(other) and list(map(str, one.calls)) == list(map(str, other.calls))
+
+
+class Script:
+    """A program as text: `wrong` where it is a script, `right` where it is Python."""
+
+    def __init__(self, wrong, right):
+        made = f"({wrong}) if torch.jit.is_scripting() else ({right})"
+        self.text = f"class M(torch.nn.Module):\n  def forward(self, x: Tensor):\n    return {made}\n"
+        self.calls = [TensorCall("forward", ["t0"], {"t0": 'values(1, (2, 3), "float64", True)'}, order=2)]
+
+    def __str__(self):
+        return self.text
+
+
+@pytest.mark.parametrize(
+    "wrong, right, what",
+    [
+        ("x.sin()", "x.sin()", None),
+        ("x.sin() * 1.0000000000000002", "x.sin()", "gives"),
+        ("x.sin().t().contiguous().t()", "x.sin()", "gives"),
+        ("x.sin().detach()", "x.sin()", "gives"),
+        ("x.view(-1).view(2, 3)", "x.detach().view(2, 3)", "gives"),
+        ("x * x.sin()", "x * x.sin().detach()", "has gradients"),
+        ("x * x * x", "x * x * (3 * x).detach() - (2 * x * x * x).detach()", "gives|has gradients"),
+        ("x[7]", "x.sin()", "instead of value"),
+        ("x.detach().mul_(2.0)", "x.detach() * 2.0", "gives|leaves"),
+    ],
+)
+def test_what_is_a_difference(wrong, right, what):
+    found, _ = tensor_execution.check(Script(wrong, right))
+    assert re.search(what, found) if what else not found, found
+
+
+def test_a_difference_shrinks():
+    program = tensor_programs.generate(7)
+    program.classes[0].methods[-1].body.insert(0, simple("a0 = a0 * 2.0 if torch.jit.is_scripting() else a0 * 3.0"))
+    first = tensor_execution.check(program)[0]
+    assert first
+
+    def holds(candidate):
+        return campaign.GRADIENTS.family(tensor_execution.check(candidate)[0] or "") == campaign.GRADIENTS.family(first)
+
+    small = shrink.shrink(program, holds)
+    assert len(small.calls) == 1 and len(list(small.classes[0].methods[-1].lines())) <= 6, str(small)
