@@ -156,8 +156,7 @@ class RegionBuilder {
   /// A view that is used behind the region must be autograd's view of its base: it is made again there.
   static void leaveViewsOutside(std::vector<Node*>& nodes) {
     const std::unordered_set<const Node*> inside(nodes.begin(), nodes.end());
-    Node* const behind = nodes.back()->next();
-    Node* place = behind;
+    Node* place = nodes.back()->next();
     std::vector<Node*> kept;
     for (auto it = nodes.rbegin(); it != nodes.rend(); ++it) {
       Node* node = *it;
@@ -167,7 +166,7 @@ class RegionBuilder {
       if (is_view) {
         for (Value* output : node->outputs()) {
           for (const Use& use : output->uses()) {
-            if (!isInside(use.user, inside)) outside.push_back(use);
+            if (!inside.contains(use.user)) outside.push_back(use);
           }
         }
       }
@@ -198,8 +197,6 @@ class RegionBuilder {
     std::reverse(kept.begin(), kept.end());
     nodes = std::move(kept);
   }
-
-  static bool isInside(const Node* user, const std::unordered_set<const Node*>& nodes) { return nodes.contains(user); }
 
   void outline(const std::vector<Node*>& nodes) {
     if (nodes.empty()) return;
@@ -240,7 +237,6 @@ class RegionBuilder {
       for (Value* input : node->inputs()) copyOf(input);  // constants before the node
       Node* copy = subgraph->createClone(node, copyOf);
       subgraph->block()->appendNode(copy);
-      copy->bindOperator(node->boundOperator());
       const auto& own = own_inputs[node];
       for (size_t i = 0; i < own.size(); ++i) {
         if (own[i]) copy->replaceInput(i, own[i]);
@@ -252,7 +248,7 @@ class RegionBuilder {
     for (Node* node : nodes) {
       for (Value* output : node->outputs()) {
         const auto uses = output->uses();
-        if (std::any_of(uses.begin(), uses.end(), [&](const Use& use) { return !isInside(use.user, inside); }))
+        if (std::any_of(uses.begin(), uses.end(), [&](const Use& use) { return !inside.contains(use.user); }))
           outputs.push_back(output);
       }
     }
