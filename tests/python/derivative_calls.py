@@ -201,7 +201,7 @@ CALLS = {
         ("torch.prelu(a, b)", randn(2, 3, 4), randn(3)),
     ],
     "aten::to.dtype": [("a.to(torch.float64).sin().to(b.dtype) * b", X, Y)],
-    "aten::to.dtype_layout": [("a.to(dtype=torch.float64, device=a.device, layout=torch.strided).sin()", X)],
+    "aten::to.dtype_layout": [("torch.ops.aten.to(a, dtype=torch.float64, layout=torch.strided).sin()", X)],
     "aten::_to_copy": [("torch.ops.aten._to_copy(a, dtype=torch.float64).sin()", X)],
     # Second derivatives of kernels.
     "aten::gelu_backward": [
@@ -219,7 +219,7 @@ CALLS = {
     "aten::softshrink_backward": [("torch.ops.aten.softshrink_backward(a, b, 0.3)", X, Y)],
     "aten::hardshrink_backward": [("torch.ops.aten.hardshrink_backward(a, b, 0.3)", X, Y)],
     "aten::log_sigmoid_backward": [("torch.ops.aten.log_sigmoid_backward(a, b, torch.exp(-b.detach().abs()))", X, Y)],
-    "aten::glu_backward": [("torch.ops.aten.glu_backward(a, b, 1)", randn(3, 2), Y)],
+    "aten::glu_backward": [("torch.ops.aten.glu_backward(a, b, 1)", randn(3, 2), randn(3, 4))],
     # Matrices.
     "aten::baddbmm": [
         ("torch.baddbmm(a, b, c)", randn(2, 3, 5), randn(2, 3, 4), randn(2, 4, 5)),
@@ -240,8 +240,6 @@ CALLS = {
         ("torch.matmul(a, b)", randn(2, 1, 3, 4), randn(6, 4, 5)),
         ("torch.matmul(a, b)", randn(2, 3, 4), randn(2, 2, 4, 5)),
         ("torch.matmul(a, b.transpose(-2, -1))", randn(2, 3, 4), randn(2, 5, 4)),
-        ("torch.matmul(a, b)", X, randn(2, 4, 5)),
-        ("torch.matmul(a, b)", Z, randn(2, 4, 5)),
     ],
     "aten::tril": [("torch.tril(a)", X), ("torch.tril(a, 1)", randn(2, 3, 4))],
     "aten::triu": [("torch.triu(a, -1)", X)],
@@ -249,13 +247,13 @@ CALLS = {
     "aten::diagonal_backward": [("torch.ops.aten.diagonal_backward(a, [3, 4], 1, 0, 1)", randn(3))],
     "aten::diag_embed": [("torch.diag_embed(a)", X), ("torch.diag_embed(a, 1, 0, 2)", X)],
     "aten::diag": [("torch.diag(a)", X), ("torch.diag(a, 1)", Z)],
-    "aten::linalg_cross": [("torch.linalg.cross(a, b)", randn(2, 3), randn(4, 1, 3))],
+    "aten::linalg_cross": [("torch.linalg.cross(a, b)", randn(2, 3), randn(1, 3))],
     "aten::inverse": [("torch.inverse(a)", SQUARE), ("torch.inverse(a)", SQUARES)],
     "aten::linalg_inv": [("torch.linalg.inv(a)", SQUARE)],
     "aten::linalg_inv_ex": [("torch.linalg.inv_ex(a)[0]", SQUARES)],
-    "aten::linalg_cholesky": [("torch.linalg.cholesky(a @ a.t() + torch.eye(3))", SQUARE)],
-    "aten::cholesky": [("torch.cholesky(a @ a.t() + torch.eye(3), upper=True)", SQUARE)],
-    "aten::linalg_cholesky_ex": [("torch.linalg.cholesky_ex(a @ a.t() + torch.eye(3))[0]", SQUARE)],
+    "aten::linalg_cholesky": [("torch.linalg.cholesky(a.mm(a.t()))", SQUARE)],
+    "aten::cholesky": [("torch.cholesky(a.mm(a.t()), upper=True)", SQUARE)],
+    "aten::linalg_cholesky_ex": [("torch.linalg.cholesky_ex(a.mm(a.t()))[0]", SQUARE)],
     "aten::_linalg_solve_ex": [
         ("torch.linalg.solve(a, b)", SQUARE, randn(3, 2)),
         ("torch.linalg.solve(a, b)", SQUARE, randn(3)),
@@ -333,6 +331,7 @@ CALLS = {
     "aten::select_backward": [("torch.ops.aten.select_backward(a, [5, 4], 0, 1)", Z)],
     "aten::slice_scatter": [("torch.slice_scatter(a, b, 0, 1, 3)", X, randn(2, 4))],
     "aten::select_scatter": [("torch.select_scatter(a, b, 0, 1)", X, Z)],
+    "aten::broadcast_tensors": [("p, q = torch.broadcast_tensors(a, b); p * q", X, Z)],
     # Indices.
     "aten::_unsafe_index.Tensor": [("torch.ops.aten._unsafe_index(a, [None, i])", X)],
     "aten::index.Tensor_hacked_twin": [("torch.ops.aten.index(a, [i, i])", X)],
@@ -342,7 +341,7 @@ CALLS = {
     "aten::_unsafe_index_put.hacked_twin": [("torch.ops.aten._unsafe_index_put(a, [i[:2]], b)", X, randn(2, 4))],
     "aten::masked_select": [("torch.masked_select(a, m)", X)],
     "aten::masked_scatter": [("a.masked_scatter(m, b)", X, randn(20))],
-    "aten::scatter.src": [("a.scatter(0, i[:2].unsqueeze(1).expand([2, 4]), b)", randn(5, 4), X)],
+    "aten::scatter.src": [("a.scatter(0, i[:2].unsqueeze(1).expand([2, 4]), b)", randn(5, 4), randn(2, 4))],
     "aten::scatter.value": [("a.scatter(0, i.unsqueeze(1), 2.0)", X)],
     "aten::scatter_reduce.two": [
         (f"a.scatter_reduce(0, i.unsqueeze(1).expand([3, 4]), b, '{r}', include_self={s})", randn(5, 4), X)
@@ -463,7 +462,7 @@ CALLS = {
     # Losses.
     "aten::smooth_l1_loss": [(f"torch.ops.aten.smooth_l1_loss(a, b, {r}, 0.7)", X, Y) for r in range(3)],
     "aten::huber_loss": [(f"torch.ops.aten.huber_loss(a, b, {r}, 0.7)", X, Y) for r in range(3)],
-    "aten::soft_margin_loss": [("torch.ops.aten.soft_margin_loss(a, b.sign())", X, Y)],
+    "aten::soft_margin_loss": [("torch.ops.aten.soft_margin_loss(a, d)", X, None, None, plain(Y.sign()))],
     "aten::binary_cross_entropy": [
         ("torch.nn.functional.binary_cross_entropy(torch.sigmoid(a), torch.sigmoid(b))", X, Y),
         ("torch.nn.functional.binary_cross_entropy(torch.sigmoid(a), torch.sigmoid(b), reduction='none')", X, Y),
@@ -545,16 +544,64 @@ CALLS = {
         )
     ],
     "aten::nll_loss_backward": [
-        ("torch.ops.aten.nll_loss_backward(a, b, i, None, 2, -100, torch.ones([]))", randn(), X)
+        ("torch.ops.aten.nll_loss_backward(a, b, i, None, 2, -100, d)", randn(), X, None, plain(randn()))
     ],
     "aten::nll_loss2d_backward": [
         (
-            "torch.ops.aten.nll_loss2d_backward(a, b, i.view([1, 1, 3]), None, 2, -100, torch.ones([]))",
+            "torch.ops.aten.nll_loss2d_backward(a, b, i.view([1, 1, 3]), None, 2, -100, d)",
             randn(),
             randn(1, 4, 1, 3),
+            None,
+            plain(randn()),
         )
     ],
 }
+
+#: Calls of composite operators that are taken apart into operators with rules.
+COMPOSITES = [
+    ("torch.matmul(a, b)", X, randn(2, 4, 5)),
+    ("torch.matmul(a, b)", Z, randn(2, 4, 5)),
+    ("torch.matmul(a, b)", randn(2, 3, 4), randn(4, 5)),
+    ("torch.matmul(a.transpose(0, 1), b)", randn(3, 2, 4), Z),
+    ("torch.linalg.matmul(a, b)", X, randn(4, 5)),
+    ("torch.inner(a, b)", Z, randn(4, seed=3)),
+    ("torch.vdot(a, b)", Z, randn(4, seed=3)),
+    ("torch.selu(a)", X),
+    ("torch.nn.functional.relu6(a * 9)", X),
+    ("a.type_as(b) * b", X, Y),
+    ("torch.float_power(a, 2)", P),
+    ("torch.float_power(a, b)", P, X),
+    ("torch.multiply(a, b) - torch.divide(a, b) + torch.true_divide(b, a)", P, P + 1),
+    ("torch.subtract(a, b, alpha=2)", X, Z),
+    ("torch.arctan2(a, b)", X, Z),
+    ("torch.absolute(a) + torch.negative(a) * torch.fix(a)", X),
+    ("torch.arccos(a) + torch.arcsin(a) + torch.arctan(a) + torch.arctanh(a) + torch.arcsinh(a)", X / 8),
+    ("torch.arccosh(a)", P + 2),
+    ("torch.special.expit(a) + torch.special.erf(a) * torch.special.erfc(a) + torch.special.exp2(a)", X),
+    ("torch.special.expm1(a) + torch.special.log1p(a) * torch.special.sinc(a) + torch.special.i0(a)", P),
+    ("torch.special.gammaln(a) + torch.special.digamma(a) * torch.special.psi(a)", P),
+    ("torch.special.erfinv(a)", X / 8),
+    ("torch.clip(a, -0.1, 0.1)", X),
+    ("torch.linalg.diagonal(a)", X),
+    ("torch.cross(a, b, dim=1)", randn(2, 3), randn(2, 3, seed=3)),
+    ("torch.linalg.norm(a)", X),
+    ("a.view_as(b) + a.reshape_as(b) * b", X, randn(2, 6)),
+    ("a.expand_as(b) * b", Z, X),
+    ("torch.moveaxis(a, 0, 1)", X),
+    ("torch.fliplr(a) + torch.flipud(a)", X),
+    ("torch.concat([a, b], 1)", X, Y),
+    ("torch.hstack([a, b]) * torch.vstack([a, b]).view([3, 8])", X, Y),
+    ("torch.max(a, b) + torch.min(a, b)", X, Z),
+    ("torch.special.logsumexp(a, [1])", X),
+    ("torch.special.softmax(a, 1) + torch.special.log_softmax(a, 1)", X),
+    ("torch.rms_norm(a, [4], b)", X, Z),
+    ("torch.rms_norm(a, [3, 4], None, 1e-5)", randn(2, 3, 4)),
+    ("torch.nn.functional.l1_loss(a, b)", X, Y),
+    ("torch.nn.functional.l1_loss(a, b, reduction='none')", X, Y),
+    ("torch.nn.functional.kl_div(a, torch.sigmoid(b), reduction='batchmean')", X, Y),
+    ("torch.nn.functional.kl_div(a, b, log_target=True, reduction='sum')", X, Y),
+    ("torch.margin_ranking_loss(a, b, c, 0.5, 1)", X, Y, Z),
+]
 
 for n, sizes in ((1, [6]), (2, [4, 5]), (3, [3, 4, 3])):
     pad = [1, 2] + [1, 1] * (n - 1)

@@ -219,8 +219,13 @@ std::shared_ptr<const Graph> gradientOf(const Operator& op, size_t argument) {
 }
 
 std::shared_ptr<const Graph> decompositionOf(const Operator& op, const Node& node) {
-  const Rule* rule = RuleBook::get().find(op, "");
-  return rule && rule->condition(Call(op, node)) ? RuleBook::get().compileRule(op, *rule) : nullptr;
+  const auto& rules = RuleBook::get().rules();
+  const auto of_op = rules.find(op.fullName());
+  if (of_op == rules.end()) return nullptr;
+  for (const Rule* rule : of_op->second) {
+    if (rule->argument.empty() && rule->condition(Call(op, node))) return RuleBook::get().compileRule(op, *rule);
+  }
+  return nullptr;
 }
 
 std::vector<std::string> derivativesThatDoNotCompile() {

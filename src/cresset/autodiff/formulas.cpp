@@ -310,17 +310,20 @@ def matmul_right_batched(grad: Tensor, a: Tensor, b: Tensor) -> Tensor:
   return reduced(result, b2).reshape(b.size())
 
 def folded(a: Tensor, b: Tensor) -> Tensor:
-  sizes = a.size()
-  flat = a.reshape([-1, sizes[-1]]) if a.numel() != 0 else a.reshape([rows_of(sizes), sizes[-1]])
+  sizes: List[int] = []
+  rows = 1
+  for d in range(a.dim() - 1):
+    sizes.append(a.size(d))
+    rows *= a.size(d)
+  flat = a.reshape([rows, a.size(-1)])
   if b.dim() == 1:
-    return torch._unsafe_view(flat.mv(b), sizes[:-1])
-  return torch._unsafe_view(flat.mm(b), sizes[:-1] + [b.size(1)])
+    return torch._unsafe_view(flat.mv(b), sizes)
+  sizes.append(b.size(1))
+  return torch._unsafe_view(flat.mm(b), sizes)
 
-def rows_of(sizes: List[int]) -> int:
-  product = 1
-  for n in sizes[:-1]:
-    product *= n
-  return product
+def folded_from_right(a: Tensor, b: Tensor) -> Tensor:
+  result = folded(b.mT, a.t() if a.dim() == 2 else a)
+  return result.mT.contiguous() if a.dim() == 2 else result
 
 def cholesky_gradient(grad: Tensor, result: Tensor, upper: bool) -> Tensor:
   l = result.mT if upper else result
@@ -341,7 +344,7 @@ def solved(a: Tensor, b: Tensor, left: bool) -> Tensor:
 def solve_matrix(grad: Tensor, a: Tensor, lu: Tensor, pivots: Tensor, left: bool) -> Tensor:
   if torch.is_grad_enabled():
     return torch.linalg_solve(a.mT, grad, left=left)
-  return torch.linalg_lu_solve(lu, pivots, grad, left=left, adjoint=not a.is_contiguous())
+  return torch.linalg_lu_solve(lu, pivots, grad, left=left, adjoint=True)
 
 def solve_right(grad: Tensor, a: Tensor, b: Tensor, lu: Tensor, pivots: Tensor, left: bool) -> Tensor:
   if is_vector(a, b):
@@ -410,6 +413,12 @@ def lengths(tensors: List[Tensor], dim: int) -> List[int]:
   result: List[int] = []
   for x in tensors:
     result.append(x.size(dim))
+  return result
+
+def broadcast_gradients(grads: List[Tensor], tensors: List[Tensor]) -> List[Tensor]:
+  result: List[Tensor] = []
+  for i in range(len(tensors)):
+    result.append(reduced(grads[i], tensors[i]))
   return result
 
 def repeat_gradient(grad: Tensor, sizes: List[int], repeats: List[int]) -> Tensor:
@@ -499,12 +508,14 @@ def embedding_second(grad: Tensor, indices: Tensor, padding_idx: int) -> Tensor:
 R"(
 # Layers
 def instances(input: Tensor, weight: Optional[Tensor], bias: Optional[Tensor], momentum: float, eps: float, cudnn_enabled: bool) -> Tensor:
-  sizes = input.size()
-  n, c = sizes[0], sizes[1]
+  n, c = input.size(0), input.size(1)
+  sizes = [1, n * c]
+  for d in range(2, input.dim()):
+    sizes.append(input.size(d))
   w = weight.repeat([n]) if weight is not None else None
   b = bias.repeat([n]) if bias is not None else None
-  flat = input.contiguous().view([1, n * c] + sizes[2:])
-  return torch._batch_norm_impl_index(flat, w, b, None, None, True, momentum, eps, cudnn_enabled)[0].view(sizes)
+  flat = input.contiguous().view(sizes)
+  return torch._batch_norm_impl_index(flat, w, b, None, None, True, momentum, eps, cudnn_enabled)[0].view(input.size())
 
 # The memory format that PyTorch suggests for a tensor: 2 and 3 are those with the channels last.
 def laid_out_as(x: Tensor, like: Tensor) -> Tensor:
@@ -515,13 +526,39 @@ def laid_out_as(x: Tensor, like: Tensor) -> Tensor:
   return x.contiguous()
 
 def groups_normalized(input: Tensor, groups: int, weight: Optional[Tensor], bias: Optional[Tensor], eps: float) -> Tensor:
-  sizes = input.size()
   n = 1
-  for size in sizes[2:]:
-    n *= size
+  for d in range(2, input.dim()):
+    n *= input.size(d)
   w = weight.contiguous() if weight is not None else None
   b = bias.contiguous() if bias is not None else None
-  return torch.native_group_norm(laid_out_as(input, input), w, b, sizes[0], sizes[1], n, groups, eps)[0]
+  return torch.native_group_norm(laid_out_as(input, input), w, b, input.size(0), input.size(1), n, groups, eps)[0]
+
+# The kernel has no derivative, so gradients that are differentiated again are composed.
+def group_input(grad: Tensor, x: Tensor, mean: Tensor, rstd: Tensor, weight: Optional[Tensor], n: int, c: int, size: int, groups: int, eps: float) -> Tensor:
+  if not torch.is_grad_enabled():
+    return torch.native_group_norm_backward(laid_out_as(grad, x), x, mean, rstd, weight, n, c, size, groups, [True, False, False])[0]
+  r, normal = group_statistics(x, n, groups, eps)
+  g = grad.reshape([n, c, size])
+  if weight is not None:
+    g = g * weight.reshape([c, 1])
+  g = g.reshape(normal.size())
+  return (r * (g - g.mean(-1, True) - normal * (g * normal).mean(-1, True))).reshape(x.size())
+
+def group_statistics(x: Tensor, n: int, groups: int, eps: float) -> Tuple[Tensor, Tensor]:
+  flat = x.reshape([n, groups, x.numel() // max(n * groups, 1)])
+  r = (flat.var(-1, False, True) + eps).rsqrt()
+  return r, (flat - flat.mean(-1, True)) * r
+
+def group_weight(grad: Tensor, x: Tensor, mean: Tensor, rstd: Tensor, weight: Optional[Tensor], n: int, c: int, size: int, groups: int, eps: float, with_bias: bool) -> Tensor:
+  if not torch.is_grad_enabled():
+    return torch.native_group_norm_backward(laid_out_as(grad, x), x, mean, rstd, weight, n, c, size, groups, [False, True, with_bias])[1]
+  normal = group_statistics(x, n, groups, eps)[1]
+  return (grad.reshape([n, c, size]) * normal.reshape([n, c, size])).sum([0, 2])
+
+def group_bias(grad: Tensor, x: Tensor, mean: Tensor, rstd: Tensor, weight: Optional[Tensor], n: int, c: int, size: int, groups: int) -> Tensor:
+  if not torch.is_grad_enabled():
+    return torch.native_group_norm_backward(laid_out_as(grad, x), x, mean, rstd, weight, n, c, size, groups, [False, weight is not None, True])[2]
+  return grad.reshape([n, c, size]).sum([0, 2])
 
 def rms_normalized(input: Tensor, sizes: List[int], weight: Optional[Tensor], eps: Optional[float]) -> Tensor:
   if eps is not None:
@@ -571,6 +608,14 @@ def averaged(loss: Tensor, reduction: int) -> Tensor:
     return loss.sum()
   return loss
 
+# The order of operations decides in which order gradients are added up.
+def divergence(x: Tensor, target: Tensor, reduction: int, log_target: bool) -> Tensor:
+  if log_target:
+    difference = target - x
+    return averaged(torch.exp(target) * difference, reduction)
+  product = target * x
+  return averaged(torch.xlogy(target, target) - product, reduction)
+
 def averaged_slope(grad: Tensor, reduction: int) -> Tensor:
   return grad / grad.numel() if reduction == 1 else grad
 
@@ -591,7 +636,7 @@ def softmax_second(grad: Tensor, grad_output: Tensor, output: Tensor, dim: int) 
   return grad_output * grad - (output * grad_output).sum(dim, True) * grad - grad_output * (output * grad).sum(dim, True)
 
 def bce_target(grad: Tensor, x: Tensor, target: Tensor, weight: Optional[Tensor], reduction: int) -> Tensor:
-  result = (1.0 - x).log().sub(x.log())
+  result = torch.logit(x).neg()
   if weight is not None:
     result = result.mul(weight)
   result = result.mul(grad)

@@ -13,6 +13,7 @@
 #include "cresset/autodiff/derivatives.h"
 #include "cresset/ir/constants.h"
 #include "cresset/ops/operator.h"
+#include "cresset/passes/pipeline.h"
 
 namespace cresset {
 
@@ -350,6 +351,14 @@ class RegionBuilder {
   bool found_ = false;
 };
 
+/// Errors in the parts point to the whole.
+void setLocation(Node* copy, const Node* original) {
+  copy->copyLocation(original);
+  for (Block* block : copy->blocks()) {
+    for (Node* inner : block->nodes()) setLocation(inner, original);
+  }
+}
+
 bool decomposeIn(Block* block) {
   bool changed = false;
   for (Node* node : block->nodesSafely()) {
@@ -363,7 +372,7 @@ bool decomposeIn(Block* block) {
     for (Node* inner : form->nodes()) {
       Node* copy = node->graph().createClone(inner, [&](Value* value) { return copies.at(value); });
       copy->insertBefore(node);
-      copy->copyLocation(node);
+      setLocation(copy, node);
       for (size_t i = 0; i < inner->outputs().size(); ++i) copies[inner->output(i)] = copy->output(i);
     }
     node->output()->replaceAllUsesWith(copies.at(form->outputs()[0]));
@@ -376,7 +385,18 @@ bool decomposeIn(Block* block) {
 }  // namespace
 
 bool decomposeForGradients(Graph& graph) {
-  return decomposeIn(graph.block());
+  if (!decomposeIn(graph.block())) return false;
+  // The parts are written for any rank.
+  Pipeline passes(graph, "decomposition");
+  passes.repeat(4, [&] {
+    passes.run("propagate-types");
+    passes.run("peephole");
+    passes.run("constant-propagation");
+    passes.run("simplify-branches");
+    passes.run("unroll");
+    passes.run("remove-list-mutation");
+  });
+  return true;
 }
 
 bool createDifferentiableRegions(Graph& graph, size_t min_size) {

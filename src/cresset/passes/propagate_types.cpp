@@ -99,6 +99,32 @@ const std::unordered_map<std::string_view, Rule>& typeRules() {
       {"aten::_unsafe_index_put.hacked_twin", Rule::SameAsFirst},
       {"aten::roll", Rule::SameAsFirst},
       {"aten::flip", Rule::SameAsFirst},
+      {"aten::grid_sampler_2d", Rule::SameAsFirst},
+      {"aten::glu_backward", Rule::SameAsFirst},
+      {"aten::linalg_cross", Rule::SameAsFirst},
+      {"aten::native_group_norm", Rule::SameAsFirst},
+      {"aten::reflection_pad1d_backward", Rule::SameAsFirst},
+      {"aten::replication_pad1d_backward", Rule::SameAsFirst},
+      {"aten::upsample_nearest1d_backward", Rule::SameAsFirst},
+      {"aten::_upsample_nearest_exact1d_backward", Rule::SameAsFirst},
+      {"aten::reflection_pad2d_backward", Rule::SameAsFirst},
+      {"aten::replication_pad2d_backward", Rule::SameAsFirst},
+      {"aten::upsample_nearest2d_backward", Rule::SameAsFirst},
+      {"aten::_upsample_nearest_exact2d_backward", Rule::SameAsFirst},
+      {"aten::reflection_pad3d_backward", Rule::SameAsFirst},
+      {"aten::replication_pad3d_backward", Rule::SameAsFirst},
+      {"aten::upsample_nearest3d_backward", Rule::SameAsFirst},
+      {"aten::_upsample_nearest_exact3d_backward", Rule::SameAsFirst},
+      {"aten::upsample_linear1d_backward", Rule::SameAsFirst},
+      {"aten::upsample_bilinear2d_backward", Rule::SameAsFirst},
+      {"aten::upsample_bicubic2d_backward", Rule::SameAsFirst},
+      {"aten::upsample_trilinear3d_backward", Rule::SameAsFirst},
+      {"aten::avg_pool2d_backward", Rule::SameAsFirst},
+      {"aten::avg_pool3d_backward", Rule::SameAsFirst},
+      {"aten::_adaptive_avg_pool2d_backward", Rule::SameAsFirst},
+      {"aten::_adaptive_avg_pool3d_backward", Rule::SameAsFirst},
+      {"aten::max_pool2d_with_indices_backward", Rule::SameAsFirst},
+      {"aten::max_pool3d_with_indices_backward", Rule::SameAsFirst},
       {"aten::contiguous", Rule::SameAsFirst},
       {"aten::clone", Rule::SameAsFirst},
       {"aten::slice.Tensor", Rule::SameAsFirst},
@@ -109,6 +135,7 @@ const std::unordered_map<std::string_view, Rule>& typeRules() {
       {"aten::_unsafe_view", Rule::RankOfList},
       {"aten::expand", Rule::RankOfList},
       {"aten::repeat", Rule::RankOfList},
+      {"aten::broadcast_to", Rule::RankOfList},
       {"aten::zeros", Rule::NewOfList},
       {"aten::ones", Rule::NewOfList},
       {"aten::empty.memory_format", Rule::NewOfList},
@@ -117,6 +144,11 @@ const std::unordered_map<std::string_view, Rule>& typeRules() {
       {"aten::index.Tensor_hacked_twin", Rule::DtypeOnly},
       {"aten::_unsafe_index.Tensor_hacked_twin", Rule::DtypeOnly},
       {"aten::masked_select", Rule::DtypeOnly},
+      {"aten::repeat_interleave.self_Tensor", Rule::DtypeOnly},
+      {"aten::unflatten.int", Rule::DtypeOnly},
+      {"aten::unfold_backward", Rule::DtypeOnly},
+      {"aten::im2col", Rule::DtypeOnly},
+      {"aten::col2im", Rule::DtypeOnly},
       {"aten::squeeze", Rule::DtypeOnly},
       {"aten::squeeze.dim", Rule::DtypeOnly},
       {"aten::squeeze.dims", Rule::DtypeOnly},
@@ -243,12 +275,30 @@ class TypePropagator {
     for (size_t i = 0; i < count; ++i) set(node->output(i), Facts::common(carried[i], get(node->input(i + 2))));
   }
 
+  /// Tensors broadcast together keep their dtypes.
+  void visitBroadcast(Node* unpack, const Node* list) {
+    if (list->kind() != prim::ListConstruct || list->inputs().size() != unpack->outputs().size()) return;
+    std::optional<size_t> rank = 0;
+    for (const Value* element : list->inputs()) {
+      const auto own = get(element).rank;
+      rank = rank && own ? std::optional(std::max(*rank, *own)) : std::nullopt;
+    }
+    for (size_t i = 0; i < unpack->outputs().size(); ++i) {
+      Facts facts = get(list->input(i));
+      facts.rank = rank;
+      if (facts.requires_grad != std::optional(false)) facts.requires_grad = std::nullopt;
+      set(unpack->output(i), facts);
+    }
+  }
+
   void visitListUnpack(Node* node) {
     static const Symbol kUnbind = Symbol::fromQualString("aten::unbind");
+    static const Symbol kBroadcast = Symbol::fromQualString("aten::broadcast_tensors");
     static const Symbol kParts[] = {
         Symbol::fromQualString("aten::chunk"), Symbol::fromQualString("aten::split"),
         Symbol::fromQualString("aten::split_with_sizes"), Symbol::fromQualString("aten::tensor_split"),
-        Symbol::fromQualString("aten::unsafe_chunk")};
+        Symbol::fromQualString("aten::unsafe_chunk"),     Symbol::fromQualString("aten::unsafe_split"),
+        Symbol::fromQualString("aten::unsafe_split_with_sizes")};
     const Node* maker = node->input(0)->node();
     if (memory_.hasWriters(node->input(0))) return;
     Facts facts;
@@ -257,6 +307,7 @@ class TypePropagator {
       for (size_t i = 0; i < node->outputs().size(); ++i) set(node->output(i), get(maker->input(i)));
       return;
     }
+    if (maker->kind() == kBroadcast) return visitBroadcast(node, maker->input(0)->node());
     if (std::find(std::begin(kParts), std::end(kParts), maker->kind()) != std::end(kParts)) {
       facts = get(maker->input(0));
     } else if (maker->kind() == kUnbind) {
