@@ -25,6 +25,7 @@ class NotDifferentiated:
 
 X, Y, Z = randn(3, 4), randn(3, 4, seed=1), randn(4, seed=2)
 MASK = randn(3, 4, seed=3) > 0
+Q, K, V = randn(2, 2, 3, 5), randn(2, 2, 4, 5), randn(2, 2, 4, 5, seed=4)
 P = X.abs() + 0.5
 SQUARE = randn(3, 3) + 3 * torch.eye(3)
 SQUARES = randn(2, 3, 3) + 3 * torch.eye(3)
@@ -412,6 +413,13 @@ CALLS = {
         ("torch.nn.functional.group_norm(a, 2, b, c)", randn(2, 4, 3), randn(4), randn(4, seed=5)),
         ("torch.nn.functional.group_norm(a, 2)", randn(2, 4, 3, 2)),
     ],
+    "aten::native_dropout": [("torch.native_dropout(a, 0.4, True)[0]", X)],
+    "cresset::attention": [
+        ("torch.nn.functional.scaled_dot_product_attention(a, b, c)", Q, K, V),
+        ("torch.nn.functional.scaled_dot_product_attention(a, b, c, is_causal=True, scale=0.3)", Q, K, V),
+        ("torch.nn.functional.scaled_dot_product_attention(a, b, c, attn_mask=d)", Q, K, V, plain(randn(3, 4))),
+        ("torch.nn.functional.scaled_dot_product_attention(a, b, c, attn_mask=m)", Q, K, V),
+    ],
     "aten::convolution": [
         ("torch.convolution(a, b, None, [1], [1], [1], False, [0], 1)", randn(2, 3, 6), randn(4, 3, 3)),
         ("torch.convolution(a, b, None, [2], [1], [1], True, [1], 1)", randn(2, 4, 6), randn(4, 3, 3)),
@@ -564,6 +572,9 @@ COMPOSITES = [
     ("torch.matmul(a, b)", randn(2, 3, 4), randn(4, 5)),
     ("torch.matmul(a.transpose(0, 1), b)", randn(3, 2, 4), Z),
     ("torch.linalg.matmul(a, b)", X, randn(4, 5)),
+    ("torch.nn.functional.dropout(a, 0.3)", X),
+    ("torch.nn.functional.dropout(a.t(), 0.3)", X),
+    ("torch.nn.functional.dropout2d(a, 0.3)", randn(2, 3, 4, 5)),
     ("torch.inner(a, b)", Z, randn(4, seed=3)),
     ("torch.vdot(a, b)", Z, randn(4, seed=3)),
     ("torch.selu(a)", X),

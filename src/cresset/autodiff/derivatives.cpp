@@ -42,6 +42,36 @@ class Call {
   bool mayRequireGrad(std::string_view argument) const { return cresset::mayRequireGrad(value(argument)->type()); }
   bool isNone(std::string_view argument) const { return isNoneConstant(value(argument)); }
 
+  /// Whether the equation of an einsum is known, has an arrow, and each letter once in each operand, of one or two; and
+  /// the operands' ranks are known.
+  bool isSimpleEinsum(std::string_view equation, std::string_view tensors) const {
+    const auto text = constant<std::string>(equation);
+    const Node* list = value(tensors)->node();
+    if (!text || list->kind() != prim::ListConstruct || list->inputs().size() < 1 || list->inputs().size() > 2)
+      return false;
+    const size_t arrow = text->find("->");
+    if (arrow == std::string::npos || text->find('.') != std::string::npos) return false;
+    size_t operand = 0;
+    std::string seen;
+    const auto ends = [&] {
+      const auto rank = operand < list->inputs().size() ? rankOf(list->input(operand)) : std::nullopt;
+      ++operand;
+      return rank == seen.size();
+    };
+    for (const char c : text->substr(0, arrow)) {
+      if (c == ' ') continue;
+      if (c == ',') {
+        if (!ends()) return false;
+        seen.clear();
+      } else if (seen.find(c) != std::string::npos) {
+        return false;
+      } else {
+        seen += c;
+      }
+    }
+    return ends() && operand == list->inputs().size();
+  }
+
   template <typename T>
   std::optional<T> constant(std::string_view argument) const {
     const auto known = toIValue(value(argument));

@@ -252,8 +252,14 @@ def rows(x: Tensor) -> Tensor:
     return x.unsqueeze(0)
   return x.flatten(0, -2)
 
+def product(sizes: List[int]) -> int:
+  result = 1
+  for n in sizes:
+    result *= n
+  return result
+
 def batched(x: Tensor, batch: List[int]) -> Tensor:
-  return x.expand(batch + x.size()[-2:]).reshape([-1, x.size(-2), x.size(-1)])
+  return x.expand(batch + x.size()[-2:]).reshape([product(batch), x.size(-2), x.size(-1)])
 
 def matmul_left(grad: Tensor, a: Tensor, b: Tensor) -> Tensor:
   if a.dim() == 1 and b.dim() == 1:
@@ -279,7 +285,7 @@ def matmul_left_batched(grad: Tensor, a: Tensor, b: Tensor) -> Tensor:
     b2 = b
   batch = grad.size()[:-2]
   n, m, k = a2.size(-2), a2.size(-1), b2.size(-1)
-  result = grad.reshape([-1, n, k]).bmm(batched(b2, batch).transpose(1, 2)).reshape(batch + [n, m])
+  result = grad.reshape([product(batch), n, k]).bmm(batched(b2, batch).transpose(1, 2)).reshape(batch + [n, m])
   return reduced(result, a2).reshape(a.size())
 
 def matmul_right(grad: Tensor, a: Tensor, b: Tensor) -> Tensor:
@@ -306,7 +312,7 @@ def matmul_right_batched(grad: Tensor, a: Tensor, b: Tensor) -> Tensor:
     b2 = b
   batch = grad.size()[:-2]
   n, m, k = a2.size(-2), a2.size(-1), b2.size(-1)
-  result = batched(a2, batch).transpose(1, 2).bmm(grad.reshape([-1, n, k])).reshape(batch + [m, k])
+  result = batched(a2, batch).transpose(1, 2).bmm(grad.reshape([product(batch), n, k])).reshape(batch + [m, k])
   return reduced(result, b2).reshape(b.size())
 
 def folded(a: Tensor, b: Tensor) -> Tensor:
@@ -572,6 +578,36 @@ def rms_normalized(input: Tensor, sizes: List[int], weight: Optional[Tensor], ep
   if weight is not None:
     result = result.mul(weight)
   return result
+
+# The fused kernel's own gradient, where it ran.
+def attention_gradients(grad: Tensor, query: Tensor, key: Tensor, value: Tensor, mask: Optional[Tensor], causal: bool, scale: Optional[float], grouped: bool, result: Tensor, sums: Tensor) -> Tuple[Tensor, Tensor, Tensor]:
+  if sums.numel() != 0 or result.numel() == 0:
+    added = mask
+    if mask is not None:
+      if mask.dtype == torch.bool:
+        added = torch.zeros_like(mask, dtype=query.dtype).masked_fill(mask.logical_not(), -float("inf"))
+    return torch._scaled_dot_product_flash_attention_for_cpu_backward(grad, query, key, value, result, sums, 0.0, causal, attn_mask=added, scale=scale)
+  factor = 1.0 / float(query.size(-1)) ** 0.5 if scale is None else scale
+  group = query.size(-3) // key.size(-3) if grouped else 1
+  k, v = key, value
+  if group != 1:
+    k, v = key.repeat_interleave(group, -3), value.repeat_interleave(group, -3)
+  scores = torch.matmul(query, k.mT) * factor
+  if causal:
+    seen = torch.ones([query.size(-2), key.size(-2)], dtype=torch.bool).tril()
+    scores = scores.masked_fill(seen.logical_not(), -float("inf"))
+  if mask is not None:
+    if mask.dtype == torch.bool:
+      scores = scores.masked_fill(mask.logical_not(), -float("inf"))
+    else:
+      scores = scores + mask
+  weights = torch.softmax(scores, -1).nan_to_num(0.0)
+  of_weights = torch.matmul(grad, v.mT)
+  of_scores = weights * (of_weights - (of_weights * weights).sum(-1, True)) * factor
+  of_query, of_key, of_value = torch.matmul(of_scores, k), torch.matmul(of_scores.mT, query), torch.matmul(weights.mT, grad)
+  if group != 1:
+    of_key, of_value = of_key.unflatten(-3, [-1, group]).sum(-3), of_value.unflatten(-3, [-1, group]).sum(-3)
+  return reduced(of_query, query), reduced(of_key, key), reduced(of_value, value)
 
 def conv_input(grad: Tensor, input: Tensor, weight: Tensor, stride: List[int], padding: List[int], dilation: List[int], transposed: bool, output_padding: List[int], groups: int) -> Tensor:
   if input.dim() == weight.dim():

@@ -44,7 +44,7 @@ std::vector<Value*> elementsOf(Value* operand) {
 
 /// Draws random numbers, and does nothing else.
 bool isRandom(const Operator& op) {
-  return !op.isDeterministic() && op.isOfDispatcher() && !op.isMutable() && op.restriction() != Restriction::Foreign;
+  return !op.isDeterministic() && !op.isMutable() && op.restriction() != Restriction::Foreign;
 }
 
 /// Whether the results may be arguments, or views of them.

@@ -153,6 +153,8 @@ const std::unordered_map<std::string_view, Rule>& typeRules() {
       {"aten::squeeze.dim", Rule::DtypeOnly},
       {"aten::squeeze.dims", Rule::DtypeOnly},
       {"aten::detach", Rule::Detached},
+      {"cresset::dropout_noise", Rule::Detached},
+      {"cresset::attention", Rule::SameAsFirst},
   };
   return *rules;
 }
@@ -394,7 +396,7 @@ class TypePropagator {
       set(node->output(), isTensor(node->input(0)) ? get(node->input(0)) : Facts::of(*node->output()->type()));
       return;
     }
-    const bool known_namespace = op->fullName().starts_with("aten::");
+    const bool known_namespace = op->fullName().starts_with("aten::") || typeRules().contains(op->fullName());
     if (!known_namespace || op->isMutable()) return;
     // With gradients off, what is computed anew requires none; an argument that is handed on keeps its flag.
     const bool no_grad = needsNoGrad(node) || (!grad_mode_ && op->isPure());
