@@ -9,7 +9,10 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "cresset/analysis/gradients.h"
+#include "cresset/autodiff/formulas.h"
 #include "cresset/frontend/compiler.h"
+#include "cresset/ir/constants.h"
 #include "cresset/passes/pipeline.h"
 #include "cresset/program/program.h"
 #include "cresset/support/error.h"
@@ -18,78 +21,130 @@ namespace cresset {
 
 namespace {
 
+/// What conditions ask of a call.
+class Call {
+ public:
+  Call(const Operator& op, const Node& node) : op_(op), node_(node) {}
+
+  /// The rank of a tensor, if it is known.
+  std::optional<size_t> rank(std::string_view argument) const { return rankOf(value(argument)); }
+
+  /// Whether the operand is a list that the graph makes, of tensors of one known rank.
+  bool haveOneRank(std::string_view argument, size_t at_least = 0) const {
+    const Node* list = value(argument)->node();
+    if (list->kind() != prim::ListConstruct || list->inputs().empty() || !rankOf(list->input(0))) return false;
+    if (*rankOf(list->input(0)) < at_least) return false;
+    const auto elements = list->inputs();
+    return std::all_of(
+        elements.begin(), elements.end(), [&](const Value* e) { return rankOf(e) == rankOf(list->input(0)); });
+  }
+
+  bool mayRequireGrad(std::string_view argument) const { return cresset::mayRequireGrad(value(argument)->type()); }
+  bool isNone(std::string_view argument) const { return isNoneConstant(value(argument)); }
+
+  /// Whether the equation of an einsum is known, has an arrow, and each letter once in each operand, of one or two; and
+  /// the operands' ranks are known.
+  bool isSimpleEinsum(std::string_view equation, std::string_view tensors) const {
+    const auto text = constant<std::string>(equation);
+    const Node* list = value(tensors)->node();
+    if (!text || list->kind() != prim::ListConstruct || list->inputs().size() < 1 || list->inputs().size() > 2)
+      return false;
+    const size_t arrow = text->find("->");
+    if (arrow == std::string::npos || text->find('.') != std::string::npos) return false;
+    size_t operand = 0;
+    std::string seen;
+    const auto ends = [&] {
+      const auto rank = operand < list->inputs().size() ? rankOf(list->input(operand)) : std::nullopt;
+      ++operand;
+      return rank == seen.size();
+    };
+    for (const char c : text->substr(0, arrow)) {
+      if (c == ' ') continue;
+      if (c == ',') {
+        if (!ends()) return false;
+        seen.clear();
+      } else if (seen.find(c) != std::string::npos) {
+        return false;
+      } else {
+        seen += c;
+      }
+    }
+    return ends() && operand == list->inputs().size();
+  }
+
+  template <typename T>
+  std::optional<T> constant(std::string_view argument) const {
+    const auto known = toIValue(value(argument));
+    return known && !known->isNone() ? std::optional<T>(known->to<T>()) : std::nullopt;
+  }
+
+ private:
+  const Value* value(std::string_view argument) const {
+    return node_.input(static_cast<size_t>(op_.schema().argumentIndexWithName(std::string(argument)).value()));
+  }
+  static std::optional<size_t> rankOf(const Value* value) {
+    const auto type = value->type()->cast<c10::TensorType>();
+    return type ? type->dim() : std::nullopt;
+  }
+
+  const Operator& op_;
+  const Node& node_;
+};
+
+using Condition = bool (*)(const Call& call);
+
 struct Rule {
   std::string_view op;        // full name
   std::string_view argument;  // whose gradient it is; "" for a decomposition
   std::string_view expression;
+  Condition condition = nullptr;  // of a decomposition
 };
 
 constexpr Rule kRules[] = {
 #define GRADIENT(op, argument, expression) {op, #argument, expression},
-#define DECOMPOSITION(op, expression) {op, "", expression},
+#define DECOMPOSITION(op, condition, expression) {op, "", expression, [](const Call& call) -> bool { return condition; }},
+#define CONDITION(op, condition)
+#define RESULTS(op, count)
 #include "cresset/autodiff/derivatives.def"
 #undef GRADIENT
 #undef DECOMPOSITION
+#undef CONDITION
+#undef RESULTS
 };
 
-struct RequiredRank {
-  std::string_view op, argument;
-  size_t rank;
+struct ConditionOfRules {
+  std::string_view op;
+  Condition holds;
 };
 
-constexpr RequiredRank kRequiredRanks[] = {
-    {"aten::linear", "weight", 2},
+constexpr ConditionOfRules kConditions[] = {
+#define GRADIENT(op, argument, expression)
+#define DECOMPOSITION(op, condition, expression)
+#define CONDITION(op, condition) {op, [](const Call& call) -> bool { return condition; }},
+#define RESULTS(op, count)
+#include "cresset/autodiff/derivatives.def"
+#undef GRADIENT
+#undef DECOMPOSITION
+#undef CONDITION
+#undef RESULTS
 };
 
-/// What rules share. The gradient of a factor of a matrix product is laid out as the factor is (`left`, `right`).
-constexpr std::string_view kPrelude = R"(
-def reduced(grad: Tensor, like: Tensor) -> Tensor:
-  return torch._grad_sum_to_size(grad, like.size())
+struct ResultsWithGradients {
+  std::string_view op;
+  size_t count;
+};
 
-def unreduced(grad: Tensor, like: Tensor, dims: Optional[List[int]], keepdim: bool) -> Tensor:
-  if not keepdim and like.dim() != 0 and dims is not None:
-    rank = like.dim()
-    kept: List[int] = []
-    for d in dims:
-      kept.append(d + rank if d < 0 else d)
-    for d in range(rank):
-      if d in kept:
-        grad = grad.unsqueeze(d)
-  return grad.expand(like.size())
-
-def count(like: Tensor, dims: Optional[List[int]]) -> int:
-  if dims is None or len(dims) == 0 or like.dim() == 0:
-    return like.numel()
-  size = 1
-  for d in dims:
-    size *= like.size(d)
-  return size
-
-def left(grad: Tensor, right: Tensor, like: Tensor) -> Tensor:
-  if like.stride(0) == 1 and like.stride(1) == like.size(0):
-    return right.mm(grad.t()).t()
-  return grad.mm(right.t())
-
-def right(grad: Tensor, left: Tensor, like: Tensor) -> Tensor:
-  if like.stride(0) == 1 and like.stride(1) == like.size(0):
-    return grad.t().mm(left).t()
-  return left.t().mm(grad)
-
-def rows(x: Tensor) -> Tensor:
-  if x.dim() == 2:
-    return x
-  if x.dim() == 1:
-    return x.unsqueeze(0)
-  return x.flatten(0, -2)
-
-def inverse(dims: List[int]) -> List[int]:
-  rank = len(dims)
-  result = [0] * rank
-  for i in range(rank):
-    d = dims[i]
-    result[d + rank if d < 0 else d] = i
-  return result
-)";
+constexpr ResultsWithGradients kResults[] = {
+#define GRADIENT(op, argument, expression)
+#define DECOMPOSITION(op, condition, expression)
+#define CONDITION(op, condition)
+#define RESULTS(op, count) {op, count},
+#include "cresset/autodiff/derivatives.def"
+#undef GRADIENT
+#undef DECOMPOSITION
+#undef CONDITION
+#undef RESULTS
+};
 
 class RuleBook {
  public:
@@ -100,18 +155,18 @@ class RuleBook {
 
   const std::unordered_map<std::string_view, std::vector<const Rule*>>& rules() const { return rules_; }
 
-  std::shared_ptr<const Graph> find(const Operator& op, std::string_view argument) {
+  const Rule* find(const Operator& op, std::string_view argument) const {
     const auto rules = rules_.find(op.fullName());
     if (rules == rules_.end()) return nullptr;
-    for (const Rule* rule : rules->second) {
-      if (rule->argument == argument) return compileRule(op, *rule);
-    }
-    return nullptr;
+    const auto& of_op = rules->second;
+    const auto found =
+        std::find_if(of_op.begin(), of_op.end(), [&](const Rule* rule) { return rule->argument == argument; });
+    return found == of_op.end() ? nullptr : *found;
   }
 
- private:
-  RuleBook() {
-    for (const Rule& rule : kRules) rules_[rule.op].push_back(&rule);
+  Condition condition(const Operator& op) const {
+    const auto found = conditions_.find(op.fullName());
+    return found == conditions_.end() ? nullptr : found->second;
   }
 
   std::shared_ptr<const Graph> compileRule(const Operator& op, const Rule& rule) {
@@ -120,14 +175,16 @@ class RuleBook {
     if (graph) return graph;
     if (!program_) {
       program_ = Program::make();
-      defineSource(*program_, std::make_shared<const Source>(std::string(kPrelude), "<derivatives>"), {});
+      defineSource(*program_, std::make_shared<const Source>(std::string(kFormulas), "<derivatives>"), {});
     }
     const bool is_gradient = !rule.argument.empty();
     std::string text = "def rule" + std::to_string(graphs_.size()) + "(";
     const auto& schema = op.schema();
     for (size_t i = 0; i < schema.arguments().size(); ++i) {
       const c10::Argument& argument = schema.arguments()[i];
-      text += (i ? ", " : "") + argument.name() + ": " + argument.type()->annotation_str();
+      // An operator that computes a gradient has one among its own arguments.
+      const std::string name = argument.name() == "grad" ? "grad_argument" : argument.name();
+      text += (i ? ", " : "") + name + ": " + argument.type()->annotation_str();
     }
     if (is_gradient) {
       const size_t count = schema.returns().size();
@@ -151,7 +208,14 @@ class RuleBook {
     return graph;
   }
 
+ private:
+  RuleBook() {
+    for (const Rule& rule : kRules) rules_[rule.op].push_back(&rule);
+    for (const ConditionOfRules& entry : kConditions) conditions_[entry.op] = entry.holds;
+  }
+
   std::unordered_map<std::string_view, std::vector<const Rule*>> rules_;
+  std::unordered_map<std::string_view, Condition> conditions_;
   std::mutex mutex_;
   std::shared_ptr<Program> program_;
   std::map<const Rule*, std::shared_ptr<Graph>> graphs_;
@@ -167,21 +231,58 @@ bool hasDerivative(const Operator& op) {
          });
 }
 
-bool hasRequiredRanks(const Operator& op, const Node& node) {
-  return std::all_of(std::begin(kRequiredRanks), std::end(kRequiredRanks), [&](const RequiredRank& required) {
-    if (required.op != op.fullName()) return true;
-    const auto index = op.schema().argumentIndexWithName(std::string(required.argument));
-    const auto type = node.input(static_cast<size_t>(index.value()))->type()->cast<c10::TensorType>();
-    return type && type->dim() == required.rank;
-  });
+bool rulesHold(const Operator& op, const Node& node) {
+  const Condition condition = RuleBook::get().condition(op);
+  return !condition || condition(Call(op, node));
+}
+
+size_t resultsWithGradients(const Operator& op) {
+  const auto found = std::find_if(
+      std::begin(kResults), std::end(kResults),
+      [&](const ResultsWithGradients& entry) { return entry.op == op.fullName(); });
+  return found == std::end(kResults) ? op.schema().returns().size() : found->count;
 }
 
 std::shared_ptr<const Graph> gradientOf(const Operator& op, size_t argument) {
-  return RuleBook::get().find(op, op.schema().arguments().at(argument).name());
+  const Rule* rule = RuleBook::get().find(op, op.schema().arguments().at(argument).name());
+  return rule ? RuleBook::get().compileRule(op, *rule) : nullptr;
 }
 
-std::shared_ptr<const Graph> decompositionOf(const Operator& op) {
-  return RuleBook::get().find(op, "");
+std::shared_ptr<const Graph> decompositionOf(const Operator& op, const Node& node) {
+  const auto& rules = RuleBook::get().rules();
+  const auto of_op = rules.find(op.fullName());
+  if (of_op == rules.end()) return nullptr;
+  for (const Rule* rule : of_op->second) {
+    if (rule->argument.empty() && rule->condition(Call(op, node))) return RuleBook::get().compileRule(op, *rule);
+  }
+  return nullptr;
+}
+
+std::vector<std::string> derivativesThatDoNotCompile() {
+  std::vector<std::string> errors;
+  for (const auto& [name, rules] : RuleBook::get().rules()) {
+    const Operator* op = OperatorTable::get().find(name);
+    for (const Rule* rule : rules) {
+      const std::string of = std::string(name) + "(" + std::string(rule->argument) + "): ";
+      const auto& schema_arguments = op ? op->schema().arguments() : std::vector<c10::Argument>();
+      if (!op) {
+        errors.push_back(of + "there is no such operator");
+      } else if (
+          !rule->argument.empty() &&
+          std::none_of(schema_arguments.begin(), schema_arguments.end(), [&](const c10::Argument& argument) {
+            return argument.name() == rule->argument;
+          })) {
+        errors.push_back(of + "the operator has no such argument");
+      } else {
+        try {
+          RuleBook::get().compileRule(*op, *rule);
+        } catch (const std::exception& error) {
+          errors.push_back(of + error.what());
+        }
+      }
+    }
+  }
+  return errors;
 }
 
 std::vector<std::string> differentiableOperators() {

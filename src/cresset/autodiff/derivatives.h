@@ -17,8 +17,11 @@ namespace cresset {
 /// Whether there is a rule for some argument of the operator.
 bool hasDerivative(const Operator& op);
 
-/// Whether the rules hold for the node's arguments: some are for tensors of certain ranks.
-bool hasRequiredRanks(const Operator& op, const Node& node);
+/// Whether the rules hold for the node's arguments: some are for tensors of known or certain ranks.
+bool rulesHold(const Operator& op, const Node& node);
+
+/// How many of its results have gradients, the first ones; the others never require one.
+size_t resultsWithGradients(const Operator& op);
 
 /// The gradient of one argument, as a graph. Its inputs are the operator's arguments, its results, and a gradient per
 /// result; its output is the argument's gradient. Null if the operator has no rule for the argument: then it is none
@@ -26,8 +29,11 @@ bool hasRequiredRanks(const Operator& op, const Node& node);
 std::shared_ptr<const Graph> gradientOf(const Operator& op, size_t argument);
 
 /// What the operator does by operators that have derivatives, as a graph from its arguments to its results; null if
-/// there is no such form.
-std::shared_ptr<const Graph> decompositionOf(const Operator& op);
+/// there is no such form for the node's arguments.
+std::shared_ptr<const Graph> decompositionOf(const Operator& op, const Node& node);
+
+/// What is wrong with the table: a message per rule that names no operator or does not compile.
+std::vector<std::string> derivativesThatDoNotCompile();
 
 /// Full names of the operators with rules, sorted.
 std::vector<std::string> differentiableOperators();

@@ -88,7 +88,7 @@ class Differentiator {
   void findNeeded() {
     needed_.insert(wanted_.begin(), wanted_.end());
     for (Node* node : forward_.nodes()) {
-      if (isStructural(node->kind()) && node->kind() != prim::ListUnpack) continue;
+      if (isStructural(node->kind()) && node->kind() != prim::ListUnpack && node->kind() != prim::ListConstruct) continue;
       const auto inputs = node->inputs();
       if (std::none_of(inputs.begin(), inputs.end(), [&](Value* input) { return needed_.contains(input); })) continue;
       for (Value* output : node->outputs()) {
@@ -121,7 +121,7 @@ class Differentiator {
       const InsertPointGuard guard(*backward_, backward_->block());
       return backward_->insertConstant(*constant, value->type());
     }
-    if (value->node()->kind() == prim::ListConstruct) {  // of numbers, which are cheaper captured one by one
+    if (value->node()->kind() == prim::ListConstruct) {  // its elements are captured one by one
       std::vector<Value*> elements;
       for (Value* element : value->node()->inputs()) elements.push_back(standFor(element));
       Node* list = backward_->create(prim::ListConstruct, elements);
@@ -147,8 +147,58 @@ class Differentiator {
       if (!rule) {
         throw InternalError("there is no derivative of " + op->fullName() + " for its argument " + std::to_string(i));
       }
-      accumulate(node->input(i), inlineRule(*rule, node));
+      Value* gradient = inlineRule(*rule, node);
+      if (node->input(i)->type()->kind() == c10::TypeKind::ListType) {
+        accumulateElements(node->input(i)->node(), gradient, node);
+      } else {
+        accumulate(node->input(i), convert(gradient, node, node->input(i)));
+      }
     }
+  }
+
+  /// The gradient of a list is the list of its elements' gradients.
+  void accumulateElements(const Node* list, Value* gradient, const Node* user) {
+    Node* unpack = backward_->create(prim::ListUnpack, {gradient}, list->inputs().size());
+    backward_->block()->appendNode(unpack);
+    unpack->copyLocation(user);
+    for (size_t i = 0; i < list->inputs().size(); ++i) {
+      Value* element = list->input(i);
+      if (needed_.contains(element)) accumulate(element, convert(unpack->output(i), user, element));
+    }
+  }
+
+  /// A gradient has the dtype of what it is the gradient of; rules give the dtype of their results' gradients.
+  Value* convert(Value* gradient, const Node* node, const Value* operand) {
+    const auto dtypeOf = [](const Value* value) {
+      const auto type = value->type()->cast<c10::TensorType>();
+      return type ? type->scalarType() : std::nullopt;
+    };
+    const auto dtype = dtypeOf(operand);
+    const auto outputs = node->outputs();
+    const bool differs = dtype && std::any_of(outputs.begin(), outputs.end(), [&](const Value* output) {
+                           return mayRequireGrad(output->type()) && dtypeOf(output) != dtype;
+                         });
+    if (!differs || outputs[0]->type()->kind() == c10::TypeKind::ListType) return gradient;
+    const InsertPointGuard guard(*backward_, backward_->block());
+    Value* to = backward_->insertConstant(static_cast<int64_t>(*dtype));
+    Value *no = backward_->insertConstant(false), *none = backward_->insertConstant(c10::IValue());
+    Node* conversion = backward_->create(aten::to, {gradient, to, no, no, none});
+    backward_->insertNode(conversion)->output()->setType(gradientType(operand));
+    conversion->copyLocation(node);
+    operatorOf(*conversion);
+    return conversion->output();
+  }
+
+  /// The gradient of a value that has none, beside one that has.
+  Value* zerosFor(Value* value, Value* some) {
+    Value* sizes = standFor(factOf(value, aten::size));
+    const InsertPointGuard guard(*backward_, backward_->block());
+    Value* none = backward_->insertConstant(c10::IValue());
+    static const Symbol kNewZeros = Symbol::fromQualString("aten::new_zeros");
+    Node* zeros = backward_->create(kNewZeros, {some, sizes, none, none, none, none});
+    backward_->insertNode(zeros)->output()->setType(gradientType(value));
+    operatorOf(*zeros);
+    return zeros->output();
   }
 
   /// The gradient of a list whose elements are taken apart is the list of their gradients, zeros where there is none.
@@ -157,7 +207,7 @@ class Differentiator {
     Value* some = nullptr;
     for (Value* output : unpack->outputs()) {
       if (const auto found = gradients_.find(output); found != gradients_.end()) some = found->second;
-      if (!kept_) must_keep_.insert(sizeOf(output));
+      if (!kept_) must_keep_.insert(factOf(output, aten::size));
     }
     std::vector<Value*> elements;
     for (Value* output : unpack->outputs()) {
@@ -165,19 +215,24 @@ class Differentiator {
         elements.push_back(found->second);
         continue;
       }
-      Value* sizes = standFor(sizeOf(output));
-      const InsertPointGuard guard(*backward_, backward_->block());
-      Value* none = backward_->insertConstant(c10::IValue());
-      static const Symbol kNewZeros = Symbol::fromQualString("aten::new_zeros");
-      Node* zeros = backward_->create(kNewZeros, {some, sizes, none, none, none, none});
-      backward_->insertNode(zeros)->output()->setType(gradientType(output));
-      operatorOf(*zeros);
-      elements.push_back(zeros->output());
+      elements.push_back(zerosFor(output, some));
     }
     Node* list = backward_->create(prim::ListConstruct, elements);
     backward_->block()->appendNode(list);
     list->output()->setType(unpack->input(0)->type());
     gradients_[unpack->input(0)] = list->output();
+  }
+
+  /// Rules take gradients of all results that they name: zeros where there is none.
+  Value* gradientOfOutput(Node* node, size_t i) {
+    Value* output = node->output(i);
+    if (node->outputs().size() > 1 && !kept_ && mayRequireGrad(output->type()))
+      must_keep_.insert(factOf(output, aten::size));
+    if (const auto found = gradients_.find(output); found != gradients_.end()) return found->second;
+    for (Value* other : node->outputs()) {
+      if (const auto found = gradients_.find(other); found != gradients_.end()) return zerosFor(output, found->second);
+    }
+    throw InternalError("a derivative of what has no gradient");
   }
 
   Value* inlineRule(const Graph& rule, Node* node) {
@@ -190,10 +245,7 @@ class Differentiator {
       if (i < num_inputs + num_outputs) {
         copies[input] = standFor(i < num_inputs ? node->input(i) : node->output(i - num_inputs));
       } else {
-        const auto found = gradients_.find(node->output(i - num_inputs - num_outputs));
-        CRESSET_CHECK(
-            found != gradients_.end(), "a derivative rule for several results, of which some have no gradient");
-        copies[input] = found->second;
+        copies[input] = gradientOfOutput(node, i - num_inputs - num_outputs);
       }
     }
     const auto copyOf = [&](Value* value) { return copies.at(value); };
@@ -216,53 +268,98 @@ class Differentiator {
 
   void simplify() {
     Pipeline passes(*backward_, "gradient");
-    passes.repeat(4, [&] {
+    passes.repeat(6, [&] {
       passes.run("peephole");
       passes.run("constant-propagation");
       passes.run("simplify-branches");
+      if (hasLoops()) passes.run("unroll");
+      passes.run("remove-list-mutation");
     });
     removeUnused(backward_->block());
     passes.run("pool-constants");
   }
 
-  /// `x.size()` of a value that nothing else needs becomes a captured list of ints.
-  void takeSizesInstead() {
-    std::vector<std::pair<Value*, Value*>> sizes;
-    for (auto& [value, placeholder] : placeholders_) {
-      const auto uses = placeholder->uses();
-      if (uses.empty() || !std::all_of(uses.begin(), uses.end(), [](const Use& use) {
-            return use.user->kind() == aten::size && use.user->inputs().size() == 1;
-          }))
-        continue;
-      Value* size = sizeOf(value);
-      if (kept_ && std::find(kept_->begin(), kept_->end(), size) == kept_->end()) continue;  // the tensor is kept
-      Value* input = backward_->addInput()->setType(size->type());
-      for (const Use& use : placeholder->uses().vec()) {
-        use.user->output()->replaceAllUsesWith(input);
-        use.user->destroy();
-      }
-      sizes.emplace_back(size, input);
-    }
-    for (const auto& [size, input] : sizes) placeholders_[size] = input;
+  bool hasLoops() const {
+    const auto nodes = backward_->nodes();
+    return std::any_of(nodes.begin(), nodes.end(), [](const Node* node) { return node->kind() == prim::Loop; });
   }
 
-  /// The node of the forward graph that gives the sizes; it is added if there is none.
-  Value* sizeOf(Value* value) {
+  /// What is asked of a tensor without its elements.
+  static bool isFact(const Node* node) {
+    static const Symbol kNumel = Symbol::fromQualString("aten::numel");
+    return node->inputs().size() == 1 && (node->kind() == aten::size || node->kind() == kNumel);
+  }
+
+  /// Sizes (`x.size()`, `x.numel()`) of a value that nothing else needs are captured instead of it.
+  void takeSizesInstead() {
+    std::vector<std::pair<Value*, Value*>> facts;
+    for (auto& [value, placeholder] : placeholders_) {
+      takeSizesApart(placeholder);
+      const auto uses = placeholder->uses();
+      if (uses.empty() ||
+          !std::all_of(uses.begin(), uses.end(), [](const Use& use) { return isFact(use.user); }))
+        continue;
+      std::unordered_map<Symbol, Value*> kinds;
+      for (const Use& use : uses) kinds[use.user->kind()] = factOf(value, use.user->kind());
+      if (kept_ && std::any_of(kinds.begin(), kinds.end(), [&](const auto& fact) {
+            return std::find(kept_->begin(), kept_->end(), fact.second) == kept_->end();
+          }))
+        continue;  // the tensor is kept
+      std::unordered_map<Symbol, Value*> inputs;
+      for (const auto& [kind, fact] : kinds) {
+        Value* input = inputs[kind] = backward_->addInput()->setType(fact->type());
+        facts.emplace_back(fact, input);
+      }
+      for (const Use& use : placeholder->uses().vec()) {
+        use.user->output()->replaceAllUsesWith(inputs.at(use.user->kind()));
+        use.user->destroy();
+      }
+    }
+    for (const auto& [fact, input] : facts) {
+      Value*& placeholder = placeholders_[fact];
+      if (placeholder) {
+        input->replaceAllUsesWith(placeholder);
+      } else {
+        placeholder = input;
+      }
+    }
+  }
+
+  /// `x.size(d)` becomes `x.size()[d]`.
+  void takeSizesApart(Value* placeholder) {
+    for (const Use& use : placeholder->uses().vec()) {
+      Node* node = use.user;
+      if (node->kind() != aten::size || node->inputs().size() != 2) continue;
+      Node* sizes = backward_->create(aten::size, {placeholder});
+      sizes->insertBefore(node)->output()->setType(c10::ListType::ofInts());
+      sizes->copyLocation(node);
+      operatorOf(*sizes);
+      static const Symbol kGetItem = Symbol::fromQualString("aten::__getitem__");
+      Node* element = backward_->create(kGetItem, {sizes->output(), node->input(1)});
+      element->insertBefore(node)->output()->setType(c10::IntType::get());
+      element->copyLocation(node);
+      operatorOf(*element);
+      node->output()->replaceAllUsesWith(element->output());
+      node->destroy();
+    }
+  }
+
+  /// The result of the node of the forward graph that asks for a fact; it is added if there is none.
+  Value* factOf(Value* value, Symbol kind) {
     for (const Use& use : value->uses()) {
-      if (use.user->kind() == aten::size && use.user->inputs().size() == 1 &&
-          use.user->owningBlock() == forward_.block())
+      if (use.user->kind() == kind && use.user->inputs().size() == 1 && use.user->owningBlock() == forward_.block())
         return use.user->output();
     }
     if (kept_) return nullptr;
-    Node* size = forward_.create(aten::size, {value});
+    Node* fact = forward_.create(kind, {value});
     if (value->node()->isParam()) {
-      forward_.block()->prependNode(size);
+      forward_.block()->prependNode(fact);
     } else {
-      size->insertAfter(value->node());
+      fact->insertAfter(value->node());
     }
-    size->output()->setType(c10::ListType::ofInts());
-    operatorOf(*size);
-    return size->output();
+    fact->output()->setType(kind == aten::size ? c10::TypePtr(c10::ListType::ofInts()) : c10::IntType::get());
+    operatorOf(*fact);
+    return fact->output();
   }
 
   /// Gradients first, then the captured values in order, and nothing else.

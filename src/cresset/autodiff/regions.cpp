@@ -3,6 +3,7 @@
 #include <ATen/core/jit_type.h>
 
 #include <algorithm>
+#include <map>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "cresset/autodiff/derivatives.h"
 #include "cresset/ir/constants.h"
 #include "cresset/ops/operator.h"
+#include "cresset/passes/pipeline.h"
 
 namespace cresset {
 
@@ -19,6 +21,35 @@ namespace {
 
 bool isTensorValue(const Value* value) {
   return value->type()->kind() == c10::TypeKind::TensorType;
+}
+
+/// A list of tensors, some perhaps None. A region makes its own of the elements.
+bool isTensorList(const c10::Type& type) {
+  if (type.kind() != c10::TypeKind::ListType) return false;
+  const c10::Type* element = type.containedTypes()[0].get();
+  if (element->kind() == c10::TypeKind::OptionalType) element = element->containedTypes()[0].get();
+  return element->kind() == c10::TypeKind::TensorType;
+}
+
+bool isTensorListConstruct(const Node* node) {
+  return node->kind() == prim::ListConstruct && isTensorList(*node->output()->type());
+}
+
+/// The tensors that an operand stands for: itself, or the elements of a list that the graph makes.
+std::vector<Value*> elementsOf(Value* operand) {
+  if (!isTensorListConstruct(operand->node())) return {operand};
+  const auto elements = operand->node()->inputs();
+  return {elements.begin(), elements.end()};
+}
+
+/// Draws random numbers, and does nothing else.
+bool isRandom(const Operator& op) {
+  return !op.isDeterministic() && !op.isMutable() && op.restriction() != Restriction::Foreign;
+}
+
+/// Whether the results may be arguments, or views of them.
+bool mayGiveViews(const Operator& op) {
+  return !op.isPure() && op.isDeterministic();
 }
 
 bool isNumberLike(const c10::Type& type) {
@@ -53,6 +84,7 @@ class RegionBuilder {
     for (Node* node : std::vector<Node*>(block->nodes().begin(), block->nodes().end())) {
       for (Block* inner : node->blocks()) run(inner);
       if (node->kind() == prim::Constant) continue;
+      if (node->outputs().size() > 1) markResults(node);
       if (node->kind() == prim::ListUnpack && !group.empty() && group.back() == node->input(0)->node()) {
         group.push_back(node);  // of a list that the region makes
       } else if (
@@ -68,6 +100,19 @@ class RegionBuilder {
   }
 
  private:
+  /// Results that never have gradients are said to require none.
+  static void markResults(Node* node) {
+    const Operator* op = isStructural(node->kind()) ? nullptr : operatorOf(*node);
+    if (!op) return;
+    for (size_t i = resultsWithGradients(*op); i < node->outputs().size(); ++i) {
+      const auto type = node->output(i)->type()->cast<c10::TensorType>();
+      if (type) {
+        node->output(i)->setType(
+            c10::TensorType::create(type->scalarType(), type->device(), type->dim(), /*requires_grad=*/false));
+      }
+    }
+  }
+
   static bool givesList(const Node* node) {
     return node->outputs().size() == 1 && node->kind() != prim::ListConstruct &&
            node->output()->type()->kind() == c10::TypeKind::ListType && !isNumberLike(*node->output()->type());
@@ -91,50 +136,66 @@ class RegionBuilder {
     if (!node->blocks().empty()) return Part::Outside;
     if (node->kind() == prim::ListUnpack) return Part::Differentiable;  // let in together with what it takes apart
     if (node->kind() == prim::ListConstruct) {
-      return isNumberLike(*node->output()->type()) && !memory_.hasWriters(node->output()) ? Part::Inert : Part::Outside;
+      const auto& type = *node->output()->type();
+      return (isNumberLike(type) || isTensorList(type)) && !memory_.hasWriters(node->output()) ? Part::Inert
+                                                                                                : Part::Outside;
     }
     if (isStructural(node->kind())) return Part::Outside;
     const Operator* op = operatorOf(*node);
-    if (!op || op->isMutable() || op->hasSideEffects() || !op->isDeterministic() || op->mayShareArguments())
+    // Random numbers are drawn in the same order: a region stands where its nodes stood.
+    if (!op || op->isMutable() || (!isRandom(*op) && (op->hasSideEffects() || !op->isDeterministic())))
       return Part::Outside;
     if (memory_.readsWritten(node) || memory_.hasOutputWriters(node)) return Part::Outside;
     const auto inputs = node->inputs();
     const auto outputs = node->outputs();
     const bool flows =
-        std::any_of(inputs.begin(), inputs.end(), [](const Value* input) { return mayRequireGrad(input->type()); }) &&
+        std::any_of(inputs.begin(), inputs.end(), [](Value* input) { return carriesGradient(input); }) &&
         std::any_of(outputs.begin(), outputs.end(), [](const Value* output) { return mayRequireGrad(output->type()); });
     if (!flows) {
       // Numbers, and tensors that are as good as constants.
       const bool takes_known = std::all_of(inputs.begin(), inputs.end(), [](const Value* input) {
-        return isTensorValue(input) || isNumberLike(*input->type()) || isConstant(input);
+        return isTensorValue(input) || isNumberLike(*input->type()) || isConstant(input) ||
+               isTensorListConstruct(input->node());
       });
       const bool gives_known = std::all_of(outputs.begin(), outputs.end(), [](const Value* output) {
         return isTensorValue(output) ? !mayRequireGrad(output->type()) : isNumberLike(*output->type());
       });
-      return op->isPure() && takes_known && gives_known ? Part::Inert : Part::Outside;
+      return (op->isPure() || isRandom(*op)) && takes_known && gives_known ? Part::Inert : Part::Outside;
     }
-    if (!hasDerivative(*op) || !hasRequiredRanks(*op, *node)) return Part::Outside;
+    if (!hasDerivative(*op) || !rulesHold(*op, *node)) return Part::Outside;
     for (size_t i = 0; i < inputs.size(); ++i) {
-      if (!mayRequireGrad(inputs[i]->type())) continue;
-      if (!isTensorValue(inputs[i]) || !gradientOf(*op, i)) return Part::Outside;
+      if (isTensorList(*inputs[i]->type())) {
+        if (!isTensorListConstruct(inputs[i]->node()) || memory_.hasWriters(inputs[i])) return Part::Outside;
+      } else if (mayRequireGrad(inputs[i]->type()) && !isTensorValue(inputs[i])) {
+        return Part::Outside;
+      }
+      if (carriesGradient(inputs[i]) && !gradientOf(*op, i)) return Part::Outside;
     }
     return Part::Differentiable;
   }
 
-  /// All tensors through which gradients flow have one dtype, so that gradients need no conversion.
-  bool fitsDtype(const Node* node) {
-    std::optional<at::ScalarType> dtype;
-    const auto check = [&](const Value* value) {
+  static bool carriesGradient(Value* operand) {
+    const auto elements = elementsOf(operand);
+    return std::any_of(
+        elements.begin(), elements.end(), [](const Value* element) { return mayRequireGrad(element->type()); });
+  }
+
+  /// The rules are for real numbers of known precision.
+  static bool fitsDtype(const Node* node) {
+    const auto fits = [](const Value* value) {
       if (!isTensorValue(value) || !mayRequireGrad(value->type())) return true;
       const auto& type = value->type()->expectRef<c10::TensorType>();
-      const auto own = type.scalarType();
-      if (!own || !(*own == at::kFloat || *own == at::kDouble) || !type.device()) return false;
-      if (dtype && *dtype != *own) return false;
-      dtype = own;
-      return true;
+      const auto dtype = type.scalarType();
+      return (dtype == at::kFloat || dtype == at::kDouble) && type.device();
     };
-    return std::all_of(node->inputs().begin(), node->inputs().end(), check) &&
-           std::all_of(node->outputs().begin(), node->outputs().end(), check);
+    const auto inputs = node->inputs();
+    return std::all_of(
+               inputs.begin(), inputs.end(),
+               [&](Value* input) {
+                 const auto elements = elementsOf(input);
+                 return std::all_of(elements.begin(), elements.end(), fits);
+               }) &&
+           std::all_of(node->outputs().begin(), node->outputs().end(), fits);
   }
 
   void close(std::vector<Node*>& group) {
@@ -156,22 +217,21 @@ class RegionBuilder {
   /// A view that is used behind the region must be autograd's view of its base: it is made again there.
   static void leaveViewsOutside(std::vector<Node*>& nodes) {
     const std::unordered_set<const Node*> inside(nodes.begin(), nodes.end());
-    Node* const behind = nodes.back()->next();
-    Node* place = behind;
+    Node* place = nodes.back()->next();
     std::vector<Node*> kept;
     for (auto it = nodes.rbegin(); it != nodes.rend(); ++it) {
       Node* node = *it;
       const Operator* op = isStructural(node->kind()) ? nullptr : operatorOf(*node);
-      const bool is_view = (op && !op->isPure()) || node->kind() == prim::ListUnpack;
+      const bool is_view = (op && mayGiveViews(*op)) || node->kind() == prim::ListUnpack || isTensorListConstruct(node);
       std::vector<Use> outside;
       if (is_view) {
         for (Value* output : node->outputs()) {
           for (const Use& use : output->uses()) {
-            if (!isInside(use.user, inside)) outside.push_back(use);
+            if (!inside.contains(use.user)) outside.push_back(use);
           }
         }
       }
-      // Lists are only taken apart inside: their elements are what may leave.
+      // Lists are only made and taken apart inside: their elements are what may leave.
       if (!outside.empty()) {
         Node* copy = node->graph().createClone(node, [](Value* value) { return value; });
         copy->insertBefore(place);
@@ -201,8 +261,6 @@ class RegionBuilder {
     nodes = std::move(kept);
   }
 
-  static bool isInside(const Node* user, const std::unordered_set<const Node*>& nodes) { return nodes.contains(user); }
-
   void outline(const std::vector<Node*>& nodes) {
     if (nodes.empty()) return;
     const std::unordered_set<const Node*> inside(nodes.begin(), nodes.end());
@@ -222,39 +280,56 @@ class RegionBuilder {
       return copies[value] = copy;
     };
     // Autograd's engine adds up the gradients of a value in the reverse order of its uses, those behind the region
-    // first. So each use of an outer value is an input of its own, later uses first: the engine then adds in the same
-    // order.
-    std::unordered_map<const Node*, std::vector<Value*>> own_inputs;  // by offset; null for shared ones
+    // first. So each use of an outer value is an input of the region of its own, later uses first: the engine then adds
+    // in the same order. Lists are no inputs: each use of one makes it of its elements.
+    std::map<std::pair<const Node*, size_t>, std::vector<Value*>> own_inputs;  // per operand, its elements' inputs
     for (auto it = nodes.rbegin(); it != nodes.rend(); ++it) {
-      auto& own = own_inputs[*it];
-      own.assign((*it)->inputs().size(), nullptr);
-      for (size_t i = 0; i < own.size(); ++i) {
-        Value* value = (*it)->input(i);
-        if (inside.contains(value->node()) || !isTensorValue(value) || isConstant(value) ||
-            !mayRequireGrad(value->type()))
-          continue;
-        own[i] = subgraph->addInput()->setType(value->type());
-        inputs.push_back(value);
-        copies[value] = own[i];
+      if (isTensorListConstruct(*it)) continue;
+      for (size_t i = 0; i < (*it)->inputs().size(); ++i) {
+        const auto elements = elementsOf((*it)->input(i));
+        std::vector<Value*>& own = own_inputs[{*it, i}];
+        for (Value* element : elements) {
+          own.push_back(nullptr);
+          if (inside.contains(element->node()) || !isTensorValue(element) || isConstant(element) ||
+              !mayRequireGrad(element->type()))
+            continue;
+          own.back() = subgraph->addInput()->setType(element->type());
+          inputs.push_back(element);
+          copies[element] = own.back();
+        }
       }
     }
     for (Node* node : nodes) {
-      for (Value* input : node->inputs()) copyOf(input);  // constants before the node
-      Node* copy = subgraph->createClone(node, copyOf);
-      subgraph->block()->appendNode(copy);
-      copy->bindOperator(node->boundOperator());
-      const auto& own = own_inputs[node];
-      for (size_t i = 0; i < own.size(); ++i) {
-        if (own[i]) copy->replaceInput(i, own[i]);
+      if (isTensorListConstruct(node)) continue;
+      std::vector<Value*> operands;
+      for (size_t i = 0; i < node->inputs().size(); ++i) {
+        Value* operand = node->input(i);
+        const auto& own = own_inputs[{node, i}];
+        if (!isTensorListConstruct(operand->node())) {
+          operands.push_back(own[0] ? own[0] : copyOf(operand));
+          continue;
+        }
+        std::vector<Value*> elements;
+        for (size_t k = 0; k < own.size(); ++k)
+          elements.push_back(own[k] ? own[k] : copyOf(operand->node()->input(k)));
+        Node* list = subgraph->create(prim::ListConstruct, elements);
+        subgraph->block()->appendNode(list);
+        list->output()->setType(operand->type());
+        list->copyLocation(operand->node());
+        operands.push_back(list->output());
       }
+      size_t next = 0;
+      Node* copy = subgraph->createClone(node, [&](Value*) { return operands[next++]; });
+      subgraph->block()->appendNode(copy);
       copy->bindOperator(node->boundOperator());
       for (size_t i = 0; i < node->outputs().size(); ++i) copies[node->output(i)] = copy->output(i);
     }
     std::vector<Value*> outputs;
     for (Node* node : nodes) {
+      if (isTensorListConstruct(node)) continue;  // used inside only (leaveViewsOutside)
       for (Value* output : node->outputs()) {
         const auto uses = output->uses();
-        if (std::any_of(uses.begin(), uses.end(), [&](const Use& use) { return !isInside(use.user, inside); }))
+        if (std::any_of(uses.begin(), uses.end(), [&](const Use& use) { return !inside.contains(use.user); }))
           outputs.push_back(output);
       }
     }
@@ -278,20 +353,28 @@ class RegionBuilder {
   bool found_ = false;
 };
 
+/// Errors in the parts point to the whole.
+void setLocation(Node* copy, const Node* original) {
+  copy->copyLocation(original);
+  for (Block* block : copy->blocks()) {
+    for (Node* inner : block->nodes()) setLocation(inner, original);
+  }
+}
+
 bool decomposeIn(Block* block) {
   bool changed = false;
   for (Node* node : block->nodesSafely()) {
     for (Block* inner : node->blocks()) changed |= decomposeIn(inner);
     if (isStructural(node->kind()) || node->outputs().size() != 1 || !mayRequireGrad(node->output()->type())) continue;
     const Operator* op = operatorOf(*node);
-    const auto form = op ? decompositionOf(*op) : nullptr;
+    const auto form = op ? decompositionOf(*op, *node) : nullptr;
     if (!form) continue;
     std::unordered_map<const Value*, Value*> copies;
     for (size_t i = 0; i < node->inputs().size(); ++i) copies[form->inputs()[i]] = node->input(i);
     for (Node* inner : form->nodes()) {
       Node* copy = node->graph().createClone(inner, [&](Value* value) { return copies.at(value); });
       copy->insertBefore(node);
-      copy->copyLocation(node);
+      setLocation(copy, node);
       for (size_t i = 0; i < inner->outputs().size(); ++i) copies[inner->output(i)] = copy->output(i);
     }
     node->output()->replaceAllUsesWith(copies.at(form->outputs()[0]));
@@ -304,7 +387,18 @@ bool decomposeIn(Block* block) {
 }  // namespace
 
 bool decomposeForGradients(Graph& graph) {
-  return decomposeIn(graph.block());
+  if (!decomposeIn(graph.block())) return false;
+  // The parts are written for any rank.
+  Pipeline passes(graph, "decomposition");
+  passes.repeat(4, [&] {
+    passes.run("propagate-types");
+    passes.run("peephole");
+    passes.run("constant-propagation");
+    passes.run("simplify-branches");
+    passes.run("unroll");
+    passes.run("remove-list-mutation");
+  });
+  return true;
 }
 
 bool createDifferentiableRegions(Graph& graph, size_t min_size) {

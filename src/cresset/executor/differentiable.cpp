@@ -94,15 +94,10 @@ class Region : public HostCallable {
   }
 
   std::string name() const override { return "differentiable region"; }
-  const std::shared_ptr<Graph>& forward() const { return forward_; }
 
   void call(std::vector<c10::IValue>& stack, size_t num_args) const override;
 
-  size_t numOutputs() const { return num_outputs_; }
   const std::vector<size_t>& inputs() const { return inputs_; }
-  size_t numGradients() const { return differentiable_.size(); }
-  Program& program() const { return *program_; }
-
   const GradientFunction& gradientFor(const std::vector<bool>& incoming, const std::vector<bool>& wanted) const {
     std::vector<bool> key = incoming;
     key.insert(key.end(), wanted.begin(), wanted.end());
@@ -112,19 +107,12 @@ class Region : public HostCallable {
     return *function;
   }
 
+ private:
   struct Source {
     enum Kind { Input, Output } kind;
     size_t index;
   };
-  const std::vector<Source>& sources() const { return sources_; }
-  bool isCapturedTensor(size_t i) const { return captured_[i]->type()->kind() == c10::TypeKind::TensorType; }
-  /// Whether a captured value that the region computes gets a gradient of its own.
-  bool isDifferentiable(size_t output) const {
-    return std::find(differentiable_outputs_.begin(), differentiable_outputs_.end(), output) !=
-           differentiable_outputs_.end();
-  }
 
- private:
   /// Whether the tensor may be another one, or a view of it (`x.contiguous()`, a part of a list).
   static bool mayBeView(const Value* value) {
     if (value->type()->kind() != c10::TypeKind::TensorType) return false;
@@ -171,12 +159,9 @@ class Region : public HostCallable {
       CRESSET_CHECK(found != captured_.end(), "a gradient needs a value that its region has not kept");
       result->captured.push_back(static_cast<size_t>(found - captured_.begin()));
     }
-    for (Value* value : gradient.with_respect_to) {
-      const auto found = std::find(with_respect_to.begin(), with_respect_to.end(), value);
-      size_t nth = static_cast<size_t>(found - with_respect_to.begin());
-      for (size_t i = 0; i < wanted.size(); ++i) {
-        if (wanted[i] && nth-- == 0) result->gives.push_back(i);
-      }
+    for (const Value* value : gradient.with_respect_to) {
+      const auto found = std::find(inputs_.begin(), inputs_.end(), value->offset());
+      result->gives.push_back(static_cast<size_t>(found - inputs_.begin()));
     }
     Function& function = program_->declare(c10::QualifiedName("gradient" + std::to_string(gradients_.size())), {});
     function.setGraph(gradient.graph);

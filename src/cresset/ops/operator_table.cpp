@@ -170,7 +170,7 @@ OperatorTable::OperatorTable() : impl_(std::make_unique<Impl>()) {
   impl_->names.reserve(4096);
   for (auto rows :
        {listRows(), dictRows(), stringRows(), arithmeticRows(), comparisonRows(), mathRows(), conversionRows(),
-        tensorRows(), tensorCreationRows(), interpolateRows(), autogradRows(), miscRows()}) {
+        tensorRows(), tensorCreationRows(), interpolateRows(), autogradRows(), trainingRows(), miscRows()}) {
     impl_->addRows(rows);
   }
 }

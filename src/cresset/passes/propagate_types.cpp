@@ -69,8 +69,25 @@ struct NamedRule {
   Rule rule;
 };
 
-/// Operators that work element by element may be asked, too, and are not listed.
+/// Those that PyTorch tags as working element by element may be asked, too, and are not listed.
 constexpr NamedRule kTypeRules[] = {
+    // Element by element.
+    {"aten::where", Rule::Asked},
+    {"aten::masked_fill", Rule::Asked},
+    {"aten::hardswish", Rule::Asked},
+    {"aten::log_sigmoid_forward", Rule::Asked},
+    {"aten::prelu", Rule::Asked},
+    {"aten::softplus_backward", Rule::Asked},
+    {"aten::elu_backward", Rule::Asked},
+    {"aten::leaky_relu_backward", Rule::Asked},
+    {"aten::hardtanh_backward", Rule::Asked},
+    {"aten::hardswish_backward", Rule::Asked},
+    {"aten::softshrink_backward", Rule::Asked},
+    {"aten::hardshrink_backward", Rule::Asked},
+    {"aten::log_sigmoid_backward", Rule::Asked},
+    {"aten::rsub", Rule::Asked},
+    {"aten::silu_backward", Rule::Asked},
+    {"aten::gelu_backward", Rule::Asked},
     // Matrices.
     {"aten::mm", Rule::Asked},
     {"aten::bmm", Rule::Asked},
@@ -91,6 +108,20 @@ constexpr NamedRule kTypeRules[] = {
     {"aten::linalg_vector_norm", Rule::Asked},
     {"aten::norm", Rule::Asked},
     {"aten::cdist", Rule::Asked},
+    {"aten::addbmm", Rule::Asked},
+    {"aten::addr", Rule::Asked},
+    {"aten::ger", Rule::Asked},
+    {"aten::linalg_inv_ex", Rule::Asked},
+    {"aten::linalg_cholesky_ex", Rule::Asked},
+    {"aten::_linalg_solve_ex", Rule::Asked},
+    {"aten::linalg_solve_triangular", Rule::Asked},
+    {"aten::_linalg_det", Rule::Asked},
+    {"aten::_linalg_slogdet", Rule::Asked},
+    {"aten::dist", Rule::Asked},
+    {"aten::inverse", Rule::SameAsFirst},
+    {"aten::linalg_inv", Rule::SameAsFirst},
+    {"aten::linalg_cholesky", Rule::SameAsFirst},
+    {"aten::cholesky", Rule::SameAsFirst},
     {"aten::scaled_dot_product_attention", Rule::SameAsFirst},
     // Reductions and scans.
     {"aten::sum", Rule::Asked},
@@ -119,6 +150,14 @@ constexpr NamedRule kTypeRules[] = {
     {"aten::_softmax", Rule::Asked},
     {"aten::_log_softmax", Rule::Asked},
     {"aten::glu", Rule::Asked},
+    {"aten::median", Rule::Asked},
+    {"aten::nanmedian", Rule::Asked},
+    {"aten::kthvalue", Rule::Asked},
+    {"aten::mode", Rule::Asked},
+    {"aten::cummax", Rule::Asked},
+    {"aten::cummin", Rule::Asked},
+    {"aten::logcumsumexp", Rule::Asked},
+    {"aten::nansum", Rule::Asked},
     // Views, copies and conversions.
     {"aten::unsqueeze", Rule::Asked},
     {"aten::transpose", Rule::Asked},
@@ -128,16 +167,28 @@ constexpr NamedRule kTypeRules[] = {
     {"aten::numpy_T", Rule::Asked},
     {"aten::select", Rule::Asked},
     {"aten::flatten", Rule::Asked},
-    {"aten::unflatten", Rule::Asked},
     {"aten::expand_as", Rule::Asked},
     {"aten::view_as", Rule::Asked},
     {"aten::reshape_as", Rule::Asked},
-    {"aten::flip", Rule::Asked},
-    {"aten::roll", Rule::Asked},
+    {"aten::flip", Rule::SameAsFirst},
+    {"aten::roll", Rule::SameAsFirst},
     {"aten::to", Rule::Asked},
     {"aten::type_as", Rule::Asked},
     {"aten::view_as_real", Rule::Asked},
     {"aten::view_as_complex", Rule::Asked},
+    {"aten::swapaxes", Rule::Asked},
+    {"aten::swapdims", Rule::Asked},
+    {"aten::mT", Rule::Asked},
+    {"aten::mH", Rule::Asked},
+    {"aten::adjoint", Rule::Asked},
+    {"aten::matrix_H", Rule::Asked},
+    {"aten::unfold", Rule::Asked},
+    {"aten::rot90", Rule::Asked},
+    {"aten::ravel", Rule::Asked},
+    {"aten::_to_copy", Rule::Asked},
+    {"aten::slice_scatter", Rule::SameAsFirst},
+    {"aten::select_scatter", Rule::SameAsFirst},
+    {"aten::alias", Rule::SameAsFirst},
     {"aten::contiguous", Rule::SameAsFirst},
     {"aten::clone", Rule::SameAsFirst},
     {"aten::slice.Tensor", Rule::SameAsFirst},
@@ -147,6 +198,23 @@ constexpr NamedRule kTypeRules[] = {
     {"aten::_unsafe_view", Rule::RankOfList},
     {"aten::expand", Rule::RankOfList},
     {"aten::repeat", Rule::RankOfList},
+    {"aten::broadcast_to", Rule::RankOfList},
+    {"aten::_reshape_alias", Rule::RankOfList},
+    {"aten::diagonal_backward", Rule::RankOfList},
+    {"aten::slice_backward", Rule::RankOfList},
+    {"aten::select_backward", Rule::RankOfList},
+    {"aten::diag", Rule::DtypeOnly},
+    {"aten::diag_embed", Rule::DtypeOnly},
+    {"aten::repeat_interleave.self_int", Rule::DtypeOnly},
+    {"aten::take", Rule::DtypeOnly},
+    {"aten::embedding_dense_backward", Rule::DtypeOnly},
+    {"aten::masked_select", Rule::DtypeOnly},
+    {"aten::repeat_interleave.self_Tensor", Rule::DtypeOnly},
+    {"aten::unflatten.int", Rule::DtypeOnly},
+    {"aten::unfold_backward", Rule::DtypeOnly},
+    {"aten::value_selecting_reduction_backward", Rule::DtypeOnly},
+    {"aten::im2col", Rule::DtypeOnly},
+    {"aten::col2im", Rule::DtypeOnly},
     {"aten::squeeze", Rule::DtypeOnly},
     {"aten::detach", Rule::Detached},
     // Several to one, and one by indices.
@@ -154,13 +222,20 @@ constexpr NamedRule kTypeRules[] = {
     {"aten::stack", Rule::Stacked},
     {"aten::index_select", Rule::Asked},
     {"aten::index", Rule::Asked},
-    {"aten::index_put", Rule::Asked},
+    {"aten::index_put", Rule::SameAsFirst},
+    {"aten::index.Tensor_hacked_twin", Rule::DtypeOnly},
+    {"aten::_unsafe_index.Tensor_hacked_twin", Rule::DtypeOnly},
     {"aten::index_add", Rule::Asked},
     {"aten::gather", Rule::Asked},
     {"aten::scatter", Rule::Asked},
     {"aten::scatter_add", Rule::Asked},
-    {"aten::masked_select", Rule::Asked},
     {"aten::embedding", Rule::Asked},
+    {"aten::masked_scatter", Rule::SameAsFirst},
+    {"aten::scatter_reduce", Rule::SameAsFirst},
+    {"aten::put", Rule::SameAsFirst},
+    {"aten::index_fill", Rule::SameAsFirst},
+    {"aten::index_copy", Rule::SameAsFirst},
+    {"aten::_unsafe_index", Rule::Asked},
     // New ones.
     {"aten::zeros_like", Rule::Like},
     {"aten::ones_like", Rule::Like},
@@ -176,6 +251,31 @@ constexpr NamedRule kTypeRules[] = {
     {"aten::rand", Rule::NewOfList},
     {"aten::randn", Rule::NewOfList},
     // Layers and losses.
+    {"aten::native_dropout", Rule::SameAsFirst},
+    {"aten::native_batch_norm", Rule::SameAsFirst},
+    {"aten::_batch_norm_impl_index", Rule::SameAsFirst},
+    {"aten::_softmax_backward_data", Rule::SameAsFirst},
+    {"aten::_log_softmax_backward_data", Rule::SameAsFirst},
+    {"aten::max_pool1d_with_indices", Rule::SameAsFirst},
+    {"aten::max_pool2d_with_indices", Rule::SameAsFirst},
+    {"aten::max_pool3d_with_indices", Rule::SameAsFirst},
+    {"aten::_adaptive_avg_pool2d", Rule::SameAsFirst},
+    {"aten::_adaptive_avg_pool3d", Rule::SameAsFirst},
+    {"aten::adaptive_max_pool1d", Rule::SameAsFirst},
+    {"aten::adaptive_max_pool2d", Rule::SameAsFirst},
+    {"aten::adaptive_max_pool3d", Rule::SameAsFirst},
+    {"aten::upsample_nearest1d", Rule::SameAsFirst},
+    {"aten::upsample_nearest2d", Rule::SameAsFirst},
+    {"aten::upsample_nearest3d", Rule::SameAsFirst},
+    {"aten::_upsample_nearest_exact1d", Rule::SameAsFirst},
+    {"aten::_upsample_nearest_exact2d", Rule::SameAsFirst},
+    {"aten::_upsample_nearest_exact3d", Rule::SameAsFirst},
+    {"aten::upsample_linear1d", Rule::SameAsFirst},
+    {"aten::upsample_bilinear2d", Rule::SameAsFirst},
+    {"aten::upsample_trilinear3d", Rule::SameAsFirst},
+    {"aten::upsample_bicubic2d", Rule::SameAsFirst},
+    {"aten::_upsample_bilinear2d_aa", Rule::SameAsFirst},
+    {"aten::_upsample_bicubic2d_aa", Rule::SameAsFirst},
     {"aten::layer_norm", Rule::SameAsFirst},
     {"aten::native_layer_norm", Rule::SameAsFirst},
     {"aten::group_norm", Rule::SameAsFirst},
@@ -203,14 +303,63 @@ constexpr NamedRule kTypeRules[] = {
     {"aten::adaptive_avg_pool3d", Rule::SameAsFirst},
     {"aten::pad", Rule::SameAsFirst},
     {"aten::constant_pad_nd", Rule::SameAsFirst},
+    {"aten::pixel_shuffle", Rule::SameAsFirst},
+    {"aten::pixel_unshuffle", Rule::SameAsFirst},
+    {"aten::channel_shuffle", Rule::SameAsFirst},
+    {"aten::reflection_pad1d", Rule::SameAsFirst},
+    {"aten::reflection_pad2d", Rule::SameAsFirst},
+    {"aten::reflection_pad3d", Rule::SameAsFirst},
+    {"aten::replication_pad1d", Rule::SameAsFirst},
+    {"aten::replication_pad2d", Rule::SameAsFirst},
+    {"aten::replication_pad3d", Rule::SameAsFirst},
+    {"aten::_unsafe_index_put", Rule::SameAsFirst},
+    {"aten::grid_sampler_2d", Rule::SameAsFirst},
+    {"aten::glu_backward", Rule::SameAsFirst},
+    {"aten::linalg_cross", Rule::SameAsFirst},
+    {"aten::native_group_norm", Rule::SameAsFirst},
+    {"cresset::attention", Rule::SameAsFirst},
+    {"cresset::dropout_noise", Rule::Detached},
     {"aten::mse_loss", Rule::Asked},
     {"aten::l1_loss", Rule::Asked},
     {"aten::smooth_l1_loss", Rule::Asked},
     {"aten::huber_loss", Rule::Asked},
-    {"aten::nll_loss", Rule::Asked},
+    {"aten::nll_loss", Rule::DtypeOnly},
+    {"aten::nll_loss_forward", Rule::DtypeOnly},
+    {"aten::nll_loss2d_forward", Rule::DtypeOnly},
+    {"aten::nll_loss2d", Rule::DtypeOnly},
+    {"aten::nll_loss_nd", Rule::DtypeOnly},
+    {"aten::nll_loss_backward", Rule::DtypeOnly},
+    {"aten::nll_loss2d_backward", Rule::DtypeOnly},
+    {"aten::soft_margin_loss", Rule::Asked},
+    {"aten::mse_loss_backward", Rule::Asked},
+    {"aten::smooth_l1_loss_backward", Rule::Asked},
+    {"aten::huber_loss_backward", Rule::Asked},
     {"aten::cross_entropy_loss", Rule::Asked},
     {"aten::binary_cross_entropy", Rule::Asked},
     {"aten::binary_cross_entropy_with_logits", Rule::Asked},
+    // What derivative rules call.
+    {"aten::reflection_pad1d_backward", Rule::SameAsFirst},
+    {"aten::replication_pad1d_backward", Rule::SameAsFirst},
+    {"aten::upsample_nearest1d_backward", Rule::SameAsFirst},
+    {"aten::_upsample_nearest_exact1d_backward", Rule::SameAsFirst},
+    {"aten::reflection_pad2d_backward", Rule::SameAsFirst},
+    {"aten::replication_pad2d_backward", Rule::SameAsFirst},
+    {"aten::upsample_nearest2d_backward", Rule::SameAsFirst},
+    {"aten::_upsample_nearest_exact2d_backward", Rule::SameAsFirst},
+    {"aten::reflection_pad3d_backward", Rule::SameAsFirst},
+    {"aten::replication_pad3d_backward", Rule::SameAsFirst},
+    {"aten::upsample_nearest3d_backward", Rule::SameAsFirst},
+    {"aten::_upsample_nearest_exact3d_backward", Rule::SameAsFirst},
+    {"aten::upsample_linear1d_backward", Rule::SameAsFirst},
+    {"aten::upsample_bilinear2d_backward", Rule::SameAsFirst},
+    {"aten::upsample_bicubic2d_backward", Rule::SameAsFirst},
+    {"aten::upsample_trilinear3d_backward", Rule::SameAsFirst},
+    {"aten::avg_pool2d_backward", Rule::SameAsFirst},
+    {"aten::avg_pool3d_backward", Rule::SameAsFirst},
+    {"aten::_adaptive_avg_pool2d_backward", Rule::SameAsFirst},
+    {"aten::_adaptive_avg_pool3d_backward", Rule::SameAsFirst},
+    {"aten::max_pool2d_with_indices_backward", Rule::SameAsFirst},
+    {"aten::max_pool3d_with_indices_backward", Rule::SameAsFirst},
 };
 
 std::optional<Rule> typeRule(const Operator& op) {
@@ -348,12 +497,33 @@ class TypePropagator {
     for (size_t i = 0; i < count; ++i) set(node->output(i), Facts::common(carried[i], get(node->input(i + 2))));
   }
 
+  /// Tensors broadcast together keep their dtypes.
+  void visitBroadcast(Node* unpack, const Node* list) {
+    if (list->kind() != prim::ListConstruct || list->inputs().size() != unpack->outputs().size()) return;
+    std::optional<size_t> rank = 0;
+    for (const Value* element : list->inputs()) {
+      const auto own = get(element).rank;
+      rank = rank && own ? std::optional(std::max(*rank, *own)) : std::nullopt;
+    }
+    for (size_t i = 0; i < unpack->outputs().size(); ++i) {
+      Facts facts = get(list->input(i));
+      facts.rank = rank;
+      if (facts.requires_grad != std::optional(false)) facts.requires_grad = std::nullopt;
+      set(unpack->output(i), facts);
+    }
+  }
+
   void visitListUnpack(Node* node) {
     static const Symbol kUnbind = Symbol::fromQualString("aten::unbind");
+    static const Symbol kBroadcast = Symbol::fromQualString("aten::broadcast_tensors");
     static const Symbol kParts[] = {
-        Symbol::fromQualString("aten::chunk"), Symbol::fromQualString("aten::split"),
-        Symbol::fromQualString("aten::split_with_sizes"), Symbol::fromQualString("aten::tensor_split"),
-        Symbol::fromQualString("aten::unsafe_chunk")};
+        Symbol::fromQualString("aten::chunk"),
+        Symbol::fromQualString("aten::split"),
+        Symbol::fromQualString("aten::split_with_sizes"),
+        Symbol::fromQualString("aten::tensor_split"),
+        Symbol::fromQualString("aten::unsafe_chunk"),
+        Symbol::fromQualString("aten::unsafe_split"),
+        Symbol::fromQualString("aten::unsafe_split_with_sizes")};
     const Node* maker = node->input(0)->node();
     if (memory_.hasWriters(node->input(0))) return;
     Facts facts;
@@ -362,6 +532,7 @@ class TypePropagator {
       for (size_t i = 0; i < node->outputs().size(); ++i) set(node->output(i), get(maker->input(i)));
       return;
     }
+    if (maker->kind() == kBroadcast) return visitBroadcast(node, maker->input(0)->node());
     if (std::find(std::begin(kParts), std::end(kParts), maker->kind()) != std::end(kParts)) {
       facts = get(maker->input(0));
     } else if (maker->kind() == kUnbind) {
@@ -426,29 +597,46 @@ class TypePropagator {
       set(node->output(), isTensor(node->input(0)) ? get(node->input(0)) : Facts::of(*node->output()->type()));
       return;
     }
-    const bool known_namespace = op->fullName().starts_with("aten::");
-    if (!known_namespace || op->isMutable()) return;
+    const auto rule = typeRule(*op);
+    if ((!op->fullName().starts_with("aten::") && !rule) || op->isMutable()) return;
     // With gradients off, what is computed anew requires none; an argument that is handed on keeps its flag.
     const bool no_grad = needsNoGrad(node) || (!grad_mode_ && op->isPure());
     std::vector<Facts> results(outputs.size());
     if (plain_) {
-      const auto rule = typeRule(*op);
       if (rule == Rule::Asked || rule == Rule::Like) {
         if (op->isOfDispatcher() && op->isDeterministic() && !op->hasSideEffects()) askOperator(node, *op, results);
+        // Masks among the indices make the sizes depend on values.
+        if (!results[0].dtype && (op->schema().name() == "aten::index" || op->schema().name() == "aten::_unsafe_index"))
+          results[0] = applyRule(Rule::DtypeOnly, node, *op);
         if (rule == Rule::Like) results[0].requires_grad = false;
       } else if (rule) {
         results[0] = applyRule(*rule, node, *op);
-        // Statistics that come beside the result are of its dtype, for floats, and have no gradients.
-        for (size_t i = 1; i < results.size(); ++i) {
-          if (results[0].dtype == at::kFloat || results[0].dtype == at::kDouble)
-            results[i] = {results[0].dtype, std::nullopt, results[0].device, false};
-        }
+        addSecondResults(*op, results);
       }
     }
     for (size_t i = 0; i < outputs.size(); ++i) {
       if (!isTensor(outputs[i])) continue;
       if (no_grad) results[i].requires_grad = false;
       set(outputs[i], results[i]);
+    }
+  }
+
+  /// What operators of the rule SameAsFirst give beside their result; none of it has a gradient.
+  static void addSecondResults(const Operator& op, std::vector<Facts>& results) {
+    const std::string& name = op.schema().name();
+    if (results.size() < 2 || !results[0].dtype) return;
+    const auto is = [&](std::initializer_list<std::string_view> names) {
+      return std::find(names.begin(), names.end(), name) != names.end();
+    };
+    if (is({"aten::native_layer_norm", "aten::native_group_norm", "aten::native_batch_norm"})) {
+      // Statistics are of the result's dtype, for these.
+      if (results[0].dtype != at::kFloat && results[0].dtype != at::kDouble) return;
+      for (size_t i = 1; i < results.size(); ++i)
+        results[i] = {results[0].dtype, std::nullopt, results[0].device, false};
+    } else if (name == "aten::native_dropout") {
+      results[1] = {at::kBool, results[0].rank, results[0].device, false};
+    } else if (name.ends_with("_with_indices") || name.starts_with("aten::adaptive_max_pool")) {
+      results[1] = {at::kLong, results[0].rank, results[0].device, false};
     }
   }
 
@@ -506,7 +694,13 @@ class TypePropagator {
     const Node* maker = list->node();
     if (maker->kind() != prim::ListConstruct || maker->inputs().empty() || memory_.hasWriters(list)) return {};
     Facts all = get(maker->input(0));
-    for (const Value* element : maker->inputs()) all = Facts::common(all, get(element));
+    auto dtype = all.dtype;
+    for (const Value* element : maker->inputs()) {
+      const Facts own = get(element);
+      all = Facts::common(all, own);
+      dtype = dtype && own.dtype ? std::optional(c10::promoteTypes(*dtype, *own.dtype)) : std::nullopt;
+    }
+    all.dtype = dtype;
     if (rule == Rule::Stacked && all.rank) ++*all.rank;
     all.requires_grad = std::nullopt;
     return all;

@@ -1,0 +1,716 @@
+#include "cresset/autodiff/formulas.h"
+
+namespace cresset {
+
+// Loops over dimensions are unrolled where ranks are known, which they mostly are; what is asked of a tensor by size()
+// or numel() only is kept instead of the tensor.
+const std::string_view kFormulas = R"(
+def reduced(grad: Tensor, like: Tensor) -> Tensor:
+  return torch._grad_sum_to_size(grad, like.size())
+
+def times(grad: Tensor, factor: number) -> Tensor:
+  return grad if factor == 1 else grad * factor
+
+def negated(numbers: List[int]) -> List[int]:
+  result: List[int] = []
+  for n in numbers:
+    result.append(-n)
+  return result
+)"
+R"(
+# Reductions: what has fewer dimensions than `like` gets them back, of size 1.
+def spread(x: Tensor, like: Tensor, dims: Optional[List[int]], keepdim: bool) -> Tensor:
+  rank = like.dim()
+  if not keepdim and rank != 0 and dims is not None:
+    gone: List[bool] = []
+    for d in range(rank):
+      gone.append(False)
+    for d in dims:
+      gone[d] = True
+    for d in range(rank):
+      if gone[d]:
+        x = x.unsqueeze(d)
+  return x
+
+def unreduced(grad: Tensor, like: Tensor, dims: Optional[List[int]], keepdim: bool) -> Tensor:
+  return spread(grad, like, dims, keepdim).expand(like.size())
+
+def count(like: Tensor, dims: Optional[List[int]]) -> int:
+  if dims is None or len(dims) == 0 or like.dim() == 0:
+    return like.numel()
+  size = 1
+  for d in dims:
+    size *= like.size(d)
+  return size
+
+def var_gradient(grad: Tensor, x: Tensor, dims: Optional[List[int]], correction: number, keepdim: bool) -> Tensor:
+  if x.dim() == 0 or dims is None:
+    freedom = x.numel() - float(correction)
+    if freedom <= 0:
+      return grad * torch.where(x == x.mean(), float("nan"), float("inf"))
+    return (2.0 / freedom) * grad * (x - x.mean())
+  return (2.0 / (count(x, dims) - float(correction))) * spread(grad, x, dims, keepdim) * (x - x.mean(dims, True))
+
+def std_gradient(grad: Tensor, result: Tensor, x: Tensor, dims: Optional[List[int]], correction: number, keepdim: bool) -> Tensor:
+  return var_gradient((grad / (result * 2)).masked_fill(result == 0, 0), x, dims, correction, keepdim)
+
+# The elements that are the extreme value share its gradient.
+def evenly(grad: Tensor, x: Tensor, result: Tensor) -> Tensor:
+  mask = torch.where(result.isnan(), x.isnan(), x == result)
+  return grad.new_zeros(x.size()).masked_fill(mask, grad / mask.sum())
+
+def extremes(grad: Tensor, x: Tensor, result: Tensor, dims: List[int], keepdim: bool) -> Tensor:
+  mask = spread(result, x, dims, keepdim) == x
+  return spread(grad, x, dims, keepdim) * mask / mask.sum(dims, True)
+
+def reversed_cumsum(x: Tensor, dim: int) -> Tensor:
+  return x.flip(dim).cumsum(dim).flip(dim)
+
+def cumsum_gradient(grad: Tensor, dim: int) -> Tensor:
+  if grad.numel() <= 1:
+    return grad
+  return reversed_cumsum(grad, dim)
+
+def cumprod_gradient(grad: Tensor, x: Tensor, result: Tensor, dim: int) -> Tensor:
+  if x.numel() <= 1:
+    return grad
+  w = result * grad
+  zero = x == 0
+  if not bool(zero.any()):
+    return reversed_cumsum(w, dim).div(x)
+  # With zeros: each element's gradient is a sum of products that leave it out.
+  rank = x.dim()
+  dim = dim + rank if dim < 0 else dim
+  n = x.size(dim)
+  a = x.movedim(dim, -1)
+  g = grad.movedim(dim, -1)
+  rows = a.unsqueeze(-2).expand(a.size() + [n]).clone()
+  rows = rows.masked_fill(torch.eye(n, dtype=torch.bool), 1.0)
+  products = rows.cumprod(-1) * g.unsqueeze(-2)
+  kept = torch.ones([n, n], dtype=torch.bool).triu()
+  return products.masked_fill(kept.logical_not(), 0.0).sum(-1).movedim(-1, dim)
+
+def logcumsumexp_gradient(grad: Tensor, x: Tensor, result: Tensor, dim: int) -> Tensor:
+  if grad.dim() == 0 or x.numel() == 0:
+    return grad
+  low = -1.7976931348623157e308 if grad.dtype == torch.float64 else -3.4028234663852886e38
+  positive = torch.where(grad > 0, grad.log(), low)
+  negative = torch.where(grad < 0, (-grad).log(), low)
+  up = (((positive - result).flip(dim).logcumsumexp(dim).flip(dim)) + x).exp()
+  down = (((negative - result).flip(dim).logcumsumexp(dim).flip(dim)) + x).exp()
+  return up - down
+
+# The product of all other elements along a dimension, times grad.
+def others(grad: Tensor, x: Tensor, dim: int) -> Tensor:
+  if x.numel() == 0:
+    return torch.zeros_like(x)
+  if x.size(dim) == 1:
+    return grad
+  n = x.size(dim)
+  before = torch.cat([torch.ones_like(x.narrow(dim, 0, 1)), x.narrow(dim, 0, n - 1)], dim).cumprod(dim)
+  behind = torch.cat([torch.ones_like(x.narrow(dim, 0, 1)), x.narrow(dim, 1, n - 1).flip(dim)], dim).cumprod(dim).flip(dim)
+  return grad * (before * behind)
+
+def prod_gradient(grad: Tensor, x: Tensor, result: Tensor) -> Tensor:
+  if x.dim() == 0:
+    return grad.clone()
+  zeros = int((x == 0).sum())
+  if zeros == 0:
+    return grad * (result / x)
+  if zeros > 1:
+    return torch.zeros_like(x)
+  return others(grad, x.contiguous().view(-1), 0).view_as(x)
+
+def prod_gradient_of(grad: Tensor, x: Tensor, result: Tensor, dim: int, keepdim: bool) -> Tensor:
+  if x.dim() == 0:
+    return grad.clone()
+  dim = dim + x.dim() if dim < 0 else dim
+  grad = spread(grad, x, [dim], keepdim)
+  if not bool((x == 0).any()):
+    return grad * (spread(result, x, [dim], keepdim) / x)
+  return others(grad, x, dim)
+)"
+R"(
+# Elements
+def powers(grad: Tensor, base: number, exponent: Tensor, result: Tensor) -> Tensor:
+  b = float(base)
+  if b == 0:
+    return grad * torch.where(exponent >= 0, 0.0, result * -float("inf"))
+  return grad * (result * torch.log(torch.tensor(b, dtype=torch.float64)))
+
+def within(grad: Tensor, x: Tensor, min: Optional[number], max: Optional[number]) -> Tensor:
+  if min is not None and max is not None:
+    return torch.where((x >= min).logical_and(x <= max), grad, 0.0)
+  if min is not None:
+    return torch.where(x >= min, grad, 0.0)
+  if max is not None:
+    return torch.where(x <= max, grad, 0.0)
+  return grad
+
+def within_tensors(grad: Tensor, x: Tensor, min: Optional[Tensor], max: Optional[Tensor]) -> Tensor:
+  if min is not None and max is not None:
+    return torch.where((x >= min).logical_and(x <= max), grad, 0.0)
+  if min is not None:
+    return torch.where(x >= min, grad, 0.0)
+  if max is not None:
+    return torch.where(x <= max, grad, 0.0)
+  return grad
+
+def below(grad: Tensor, x: Tensor, min: Optional[Tensor], max: Optional[Tensor]) -> Tensor:
+  low = torch._unwrap_optional(min)
+  if max is not None:
+    return torch.where((low < max).logical_and(x < low), grad, 0.0)
+  return torch.where(x < low, grad, 0.0)
+
+def above(grad: Tensor, x: Tensor, min: Optional[Tensor], max: Optional[Tensor]) -> Tensor:
+  high = torch._unwrap_optional(max)
+  if min is not None:
+    return torch.where((x > high).logical_or(high < min), grad, 0.0)
+  return torch.where(x > high, grad, 0.0)
+
+def sinc_gradient(grad: Tensor, x: Tensor) -> Tensor:
+  a = x * 3.141592653589793
+  b = x * x * 3.141592653589793
+  return torch.where(b == 0.0, 0.0, grad * ((a * a.cos() - a.sin()) / b))
+
+def logit_gradient(grad: Tensor, x: Tensor, eps: Optional[float]) -> Tensor:
+  if eps is not None:
+    return torch.where(torch.logical_and(x >= eps, x <= 1.0 - eps), grad / (x * (1.0 - x)), 0.0)
+  return torch.where(torch.logical_and(x >= 0.0, x <= 1.0), grad / (x * (1.0 - x)), float("nan"))
+
+def mish_gradient(grad: Tensor, x: Tensor) -> Tensor:
+  s = x.sigmoid()
+  t = torch.softplus(x).tanh()
+  return grad * (t + x * s * (1 - t * t))
+
+# PyTorch reads this number as a float of 32 bits.
+def inverse_of_float(alpha: number) -> float:
+  return 1.0 / float(torch.tensor(float(alpha), dtype=torch.float32))
+
+def slopes(weight: Tensor, like: Tensor) -> Tensor:
+  if weight.dim() == like.dim():
+    return weight
+  sizes: List[int] = []
+  for d in range(like.dim()):
+    sizes.append(weight.numel() if d == 1 else 1)
+  return weight.reshape(sizes)
+
+def sigmoid_slope(grad: Tensor, x: Tensor) -> Tensor:
+  s = x.sigmoid()
+  return grad * (1 - s) * s
+
+def gelu_second(grad: Tensor, x: Tensor, approximate: str) -> Tensor:
+  if approximate == "tanh":
+    b = 0.7978845608028654
+    k = 0.044715
+    t = torch.tanh(b * (x + k * x.pow(3)))
+    inner = b * (1 + 3 * k * x.pow(2))
+    slope = (1 - t * t) * inner
+    return grad * (slope + 0.5 * x * ((1 - t * t) * (6 * b * k * x) - 2 * t * slope * inner))
+  return grad * (2 - x.pow(2)) * (0.3989422804014327 * torch.exp(x.pow(2) * -0.5))
+
+def softplus_second(grad: Tensor, x: Tensor, beta: number, threshold: number) -> Tensor:
+  s = (x * beta).sigmoid()
+  return torch.where(x * beta > threshold, 0.0, grad * s * (1 - s) * beta)
+
+def elu_second(grad: Tensor, alpha: number, scale: number, input_scale: number, is_result: bool, x: Tensor) -> Tensor:
+  if is_result:
+    return torch.where(x < 0, grad * input_scale, 0.0)
+  return torch.where(x < 0, grad * (float(alpha) * float(scale) * float(input_scale) * float(input_scale)) * (x * input_scale).exp(), 0.0)
+
+def glu_second_of_grad(grad: Tensor, x: Tensor, dim: int) -> Tensor:
+  half = x.size(dim) // 2
+  a, b = x.narrow(dim, 0, half), x.narrow(dim, half, half)
+  s = b.sigmoid()
+  return grad.narrow(dim, 0, half) * s + grad.narrow(dim, half, half) * a * s * (1 - s)
+
+def glu_second(grad: Tensor, grad_output: Tensor, x: Tensor, dim: int) -> Tensor:
+  half = x.size(dim) // 2
+  a, b = x.narrow(dim, 0, half), x.narrow(dim, half, half)
+  s = b.sigmoid()
+  slope = s * (1 - s) * grad_output
+  first = grad.narrow(dim, half, half) * slope
+  second = grad.narrow(dim, 0, half) * slope + grad.narrow(dim, half, half) * a * slope * (1 - 2 * s)
+  return torch.cat([first, second], dim)
+)"
+R"(
+# Matrices. The gradient of a factor of a product is laid out as the factor is.
+def left(grad: Tensor, right: Tensor, like: Tensor) -> Tensor:
+  if like.stride(0) == 1 and like.stride(1) == like.size(0):
+    return right.mm(grad.t()).t()
+  return grad.mm(right.t())
+
+def right(grad: Tensor, left: Tensor, like: Tensor) -> Tensor:
+  if like.stride(0) == 1 and like.stride(1) == like.size(0):
+    return grad.t().mm(left).t()
+  return left.t().mm(grad)
+
+def rows(x: Tensor) -> Tensor:
+  if x.dim() == 2:
+    return x
+  if x.dim() == 1:
+    return x.unsqueeze(0)
+  return x.flatten(0, -2)
+
+def product(sizes: List[int]) -> int:
+  result = 1
+  for n in sizes:
+    result *= n
+  return result
+
+def batched(x: Tensor, batch: List[int]) -> Tensor:
+  return x.expand(batch + x.size()[-2:]).reshape([product(batch), x.size(-2), x.size(-1)])
+
+def matmul_left(grad: Tensor, a: Tensor, b: Tensor) -> Tensor:
+  if a.dim() == 1 and b.dim() == 1:
+    return grad * b
+  if a.dim() == 2 and b.dim() == 1:
+    return grad.ger(b)
+  if a.dim() == 1 and b.dim() == 2:
+    return left(grad.unsqueeze(0), b, a.unsqueeze(0)).squeeze(0)
+  if a.dim() == 2 and b.dim() == 2:
+    return left(grad, b, a)
+  return matmul_left_batched(grad, a, b)
+
+def matmul_left_batched(grad: Tensor, a: Tensor, b: Tensor) -> Tensor:
+  if a.dim() == 1:
+    grad = grad.unsqueeze(-2)
+    a2 = a.unsqueeze(0)
+  else:
+    a2 = a
+  if b.dim() == 1:
+    grad = grad.unsqueeze(-1)
+    b2 = b.unsqueeze(1)
+  else:
+    b2 = b
+  batch = grad.size()[:-2]
+  n, m, k = a2.size(-2), a2.size(-1), b2.size(-1)
+  result = grad.reshape([product(batch), n, k]).bmm(batched(b2, batch).transpose(1, 2)).reshape(batch + [n, m])
+  return reduced(result, a2).reshape(a.size())
+
+def matmul_right(grad: Tensor, a: Tensor, b: Tensor) -> Tensor:
+  if a.dim() == 1 and b.dim() == 1:
+    return grad * a
+  if a.dim() == 2 and b.dim() == 1:
+    return a.t().mv(grad)
+  if a.dim() == 1 and b.dim() == 2:
+    return right(grad.unsqueeze(0), a.unsqueeze(0), b)
+  if a.dim() == 2 and b.dim() == 2:
+    return right(grad, a, b)
+  return matmul_right_batched(grad, a, b)
+
+def matmul_right_batched(grad: Tensor, a: Tensor, b: Tensor) -> Tensor:
+  if a.dim() == 1:
+    grad = grad.unsqueeze(-2)
+    a2 = a.unsqueeze(0)
+  else:
+    a2 = a
+  if b.dim() == 1:
+    grad = grad.unsqueeze(-1)
+    b2 = b.unsqueeze(1)
+  else:
+    b2 = b
+  batch = grad.size()[:-2]
+  n, m, k = a2.size(-2), a2.size(-1), b2.size(-1)
+  result = batched(a2, batch).transpose(1, 2).bmm(grad.reshape([product(batch), n, k])).reshape(batch + [m, k])
+  return reduced(result, b2).reshape(b.size())
+
+def folded(a: Tensor, b: Tensor) -> Tensor:
+  sizes: List[int] = []
+  rows = 1
+  for d in range(a.dim() - 1):
+    sizes.append(a.size(d))
+    rows *= a.size(d)
+  flat = a.reshape([rows, a.size(-1)])
+  if b.dim() == 1:
+    return torch._unsafe_view(flat.mv(b), sizes)
+  sizes.append(b.size(1))
+  return torch._unsafe_view(flat.mm(b), sizes)
+
+def folded_from_right(a: Tensor, b: Tensor) -> Tensor:
+  result = folded(b.mT, a.t() if a.dim() == 2 else a)
+  return result.mT.contiguous() if a.dim() == 2 else result
+
+def cholesky_gradient(grad: Tensor, result: Tensor, upper: bool) -> Tensor:
+  l = result.mT if upper else result
+  g = grad.mT if upper else grad
+  a = torch.matmul(l.mT, g).tril()
+  a = 0.5 * (a + a.tril(-1).mT)
+  a = torch.linalg_solve_triangular(l.mT, a, upper=True, left=True)
+  return torch.linalg_solve_triangular(l, a, upper=False, left=False)
+
+def is_vector(a: Tensor, b: Tensor) -> bool:
+  return b.dim() == 1 or (a.dim() - 1 == b.dim() and b.size() == a.size()[:-1])
+
+def solved(a: Tensor, b: Tensor, left: bool) -> Tensor:
+  x, lu, pivots, info = torch._linalg_solve_ex(a, b, left=left)
+  torch._linalg_check_errors(info, "torch.linalg.solve", is_matrix=a.dim() == 2)
+  return x
+
+def solve_matrix(grad: Tensor, a: Tensor, lu: Tensor, pivots: Tensor, left: bool) -> Tensor:
+  if torch.is_grad_enabled():
+    return torch.linalg_solve(a.mT, grad, left=left)
+  return torch.linalg_lu_solve(lu, pivots, grad, left=left, adjoint=True)
+
+def solve_right(grad: Tensor, a: Tensor, b: Tensor, lu: Tensor, pivots: Tensor, left: bool) -> Tensor:
+  if is_vector(a, b):
+    return reduced(solve_matrix(grad.unsqueeze(-1), a, lu, pivots, left).squeeze(-1), b)
+  return reduced(solve_matrix(grad, a, lu, pivots, left), b)
+
+def solve_left(grad: Tensor, result: Tensor, a: Tensor, b: Tensor, lu: Tensor, pivots: Tensor, left: bool) -> Tensor:
+  if is_vector(a, b):
+    g, x = solve_matrix(grad.unsqueeze(-1), a, lu, pivots, left), result.unsqueeze(-1)
+  else:
+    g, x = solve_matrix(grad, a, lu, pivots, left), result
+  return reduced(-torch.matmul(g, x.mT) if left else -torch.matmul(x.mT, g), a)
+
+def triangular_left(grad: Tensor, a: Tensor, x: Tensor, upper: bool, left: bool, unitriangular: bool) -> Tensor:
+  g = torch.linalg_solve_triangular(a.mT, grad, upper=not upper, left=left, unitriangular=unitriangular)
+  result = -torch.matmul(g, x.mT) if left else -torch.matmul(x.mT, g)
+  skip = 1 if unitriangular else 0
+  return reduced(result.triu(skip) if upper else result.tril(-skip), a)
+
+# `scaled` is what the identity is multiplied by before the system is solved.
+def det_gradient(scaled: Tensor, a: Tensor, lu: Tensor, pivots: Tensor) -> Tensor:
+  d = torch.diag_embed(scaled.unsqueeze(-1).expand(pivots.size()))
+  if torch.is_grad_enabled():
+    return torch.linalg_solve(a.mT, d)
+  eps = 2.220446049250313e-16 if a.dtype == torch.float64 else 1.1920928955078125e-07
+  safe = lu + torch.diag_embed(torch.where(lu.diagonal(0, -2, -1) == 0.0, eps, 0.0))
+  return torch.linalg_lu_solve(safe, pivots, d, left=True, adjoint=not a.is_contiguous())
+
+def log_of_determinant(a: Tensor) -> Tensor:
+  sign, logabsdet, lu, pivots = torch._linalg_slogdet(a)
+  return torch.where(sign == -1.0, float("nan"), logabsdet)
+
+def norm_gradient(grad: Tensor, x: Tensor, p: float, norm: Tensor, dims: Optional[List[int]], keepdim: bool) -> Tensor:
+  grad = spread(grad, x, dims, keepdim)
+  norm = spread(norm, x, dims, keepdim)
+  if p == 0.0:
+    return torch.zeros_like(x)
+  if p == 1.0:
+    return x.sgn() * grad
+  if p == 2.0:
+    return grad * (x / norm).masked_fill(norm == 0, 0)
+  size = x.abs()
+  if p == float("inf") or p == -float("inf"):
+    mask = size.eq(norm).logical_or(size.isnan())
+    total = mask.sum() if dims is None else mask.sum(dims, True)
+    return x.sgn() * ((grad / total) * mask)
+  if p < 1.0:
+    return x.sgn() * size.pow(p - 1).masked_fill(x == 0, 0) * grad * norm.pow(1 - p)
+  scale = (grad / norm.pow(p - 1)).masked_fill(norm == 0, 0)
+  if p < 2.0:
+    return x.sgn() * size.pow(p - 1) * scale
+  return x * size.pow(p - 2) * scale
+)"
+R"(
+# Shapes and indices
+def inverse(dims: List[int]) -> List[int]:
+  rank = len(dims)
+  result = [0] * rank
+  for i in range(rank):
+    d = dims[i]
+    result[d + rank if d < 0 else d] = i
+  return result
+
+# The sizes of the parts that were joined, which have one rank.
+def lengths(tensors: List[Tensor], dim: int) -> List[int]:
+  result: List[int] = []
+  for x in tensors:
+    result.append(x.size(dim))
+  return result
+
+def broadcast_gradients(grads: List[Tensor], tensors: List[Tensor]) -> List[Tensor]:
+  result: List[Tensor] = []
+  for i in range(len(tensors)):
+    result.append(reduced(grads[i], tensors[i]))
+  return result
+
+def repeat_gradient(grad: Tensor, sizes: List[int], repeats: List[int]) -> Tensor:
+  for n in repeats:
+    if n == 0:
+      return grad.new_zeros(sizes)
+  more = len(repeats) - len(sizes)
+  for d in range(more):
+    grad = grad.sum(0)
+  split: List[int] = []
+  summed: List[int] = []
+  for d in range(len(sizes)):
+    if repeats[more + d] != 1:
+      summed.append(len(split))
+      split.append(repeats[more + d])
+    split.append(sizes[d])
+  if len(summed) > 0:
+    grad = grad.reshape(split).sum(summed)
+  return grad
+
+def interleave_gradient(grad: Tensor, sizes: List[int], repeats: int, dim: Optional[int]) -> Tensor:
+  if dim is None:
+    return grad.reshape([-1, repeats]).sum(1).reshape(sizes) if repeats != 0 else grad.new_zeros(sizes)
+  d = dim + len(sizes) if dim < 0 else dim
+  return grad.reshape(sizes[:d + 1] + [repeats] + sizes[d + 1:]).sum(d + 1)
+
+def interleave_gradient_of(grad: Tensor, sizes: List[int], repeats: Tensor, dim: Optional[int]) -> Tensor:
+  if dim is None:
+    n = 1
+    for size in sizes:
+      n *= size
+    return torch.index_select_backward(grad, [n], 0, torch.repeat_interleave(repeats.expand([n]) if repeats.numel() == 1 else repeats)).reshape(sizes)
+  n = sizes[dim]
+  return torch.index_select_backward(grad, sizes, dim, torch.repeat_interleave(repeats.expand([n]) if repeats.numel() == 1 else repeats))
+
+def pad_gradient(grad: Tensor, x: Tensor, pad: List[int], mode: str) -> Tensor:
+  if mode == "constant":
+    return torch.constant_pad_nd(grad, negated(pad), 0)
+  n = len(pad) // 2
+  if mode == "reflect":
+    if n == 1:
+      return torch.reflection_pad1d_backward(grad, x, pad)
+    if n == 2:
+      return torch.reflection_pad2d_backward(grad, x, pad)
+    return torch.reflection_pad3d_backward(grad, x, pad)
+  if n == 1:
+    return torch.replication_pad1d_backward(grad, x, pad)
+  if n == 2:
+    return torch.replication_pad2d_backward(grad, x, pad)
+  return torch.replication_pad3d_backward(grad, x, pad)
+
+def scatter_reduce_self(grad: Tensor, x: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, include_self: bool, result: Tensor) -> Tensor:
+  if reduce == "sum":
+    grad_self = grad
+  elif reduce == "mean":
+    n = torch.ones_like(grad) if include_self else torch.zeros_like(grad)
+    n = n.scatter_add(dim, index, torch.ones_like(src))
+    grad_self = grad / n.masked_fill(n == 0, 1)
+  else:
+    value = result.gather(dim, index)
+    same, chosen = (x == result).to(x.dtype), (src == value).to(x.dtype)
+    n = torch.scatter_add(same, dim, index, chosen)
+    grad_self = same * (grad / n)
+  if not include_self:
+    grad_self = grad_self.scatter(dim, index, 0)
+  return grad_self
+
+def scatter_reduce_source(grad: Tensor, x: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, include_self: bool, result: Tensor) -> Tensor:
+  if reduce == "sum":
+    return grad.gather(dim, index)
+  if reduce == "mean":
+    n = torch.ones_like(grad) if include_self else torch.zeros_like(grad)
+    n = n.scatter_add(dim, index, torch.ones_like(src))
+    n = n.masked_fill(n == 0, 1)
+    return (grad / n).gather(dim, index)
+  value = result.gather(dim, index)
+  same, chosen = (x == result).to(x.dtype), (src == value).to(x.dtype)
+  n = torch.scatter_add(same, dim, index, chosen)
+  return chosen * (grad / n).gather(dim, index)
+
+def embedding_second(grad: Tensor, indices: Tensor, padding_idx: int) -> Tensor:
+  result = grad.index_select(0, indices.reshape([-1]))
+  if padding_idx >= 0:
+    result = result.masked_fill((indices == padding_idx).reshape([-1, 1]), 0)
+  return result.view(indices.size() + [-1])
+)"
+R"(
+# Layers
+def instances(input: Tensor, weight: Optional[Tensor], bias: Optional[Tensor], momentum: float, eps: float, cudnn_enabled: bool) -> Tensor:
+  n, c = input.size(0), input.size(1)
+  sizes = [1, n * c]
+  for d in range(2, input.dim()):
+    sizes.append(input.size(d))
+  w = weight.repeat([n]) if weight is not None else None
+  b = bias.repeat([n]) if bias is not None else None
+  flat = input.contiguous().view(sizes)
+  return torch._batch_norm_impl_index(flat, w, b, None, None, True, momentum, eps, cudnn_enabled)[0].view(input.size())
+
+# The memory format that PyTorch suggests for a tensor: 2 and 3 are those with the channels last.
+def laid_out_as(x: Tensor, like: Tensor) -> Tensor:
+  if like.dim() == 4:
+    return x.contiguous(memory_format=2 * int(torch.is_strides_like_format(like, 2)))
+  if like.dim() == 5:
+    return x.contiguous(memory_format=3 * int(torch.is_strides_like_format(like, 3)))
+  return x.contiguous()
+
+def groups_normalized(input: Tensor, groups: int, weight: Optional[Tensor], bias: Optional[Tensor], eps: float) -> Tensor:
+  n = 1
+  for d in range(2, input.dim()):
+    n *= input.size(d)
+  w = weight.contiguous() if weight is not None else None
+  b = bias.contiguous() if bias is not None else None
+  return torch.native_group_norm(laid_out_as(input, input), w, b, input.size(0), input.size(1), n, groups, eps)[0]
+
+# The kernel has no derivative, so gradients that are differentiated again are composed.
+def group_input(grad: Tensor, x: Tensor, mean: Tensor, rstd: Tensor, weight: Optional[Tensor], n: int, c: int, size: int, groups: int, eps: float) -> Tensor:
+  if not torch.is_grad_enabled():
+    return torch.native_group_norm_backward(laid_out_as(grad, x), x, mean, rstd, weight, n, c, size, groups, [True, False, False])[0]
+  r, normal = group_statistics(x, n, groups, eps)
+  g = grad.reshape([n, c, size])
+  if weight is not None:
+    g = g * weight.reshape([c, 1])
+  g = g.reshape(normal.size())
+  return (r * (g - g.mean(-1, True) - normal * (g * normal).mean(-1, True))).reshape(x.size())
+
+def group_statistics(x: Tensor, n: int, groups: int, eps: float) -> Tuple[Tensor, Tensor]:
+  flat = x.reshape([n, groups, x.numel() // max(n * groups, 1)])
+  r = (flat.var(-1, False, True) + eps).rsqrt()
+  return r, (flat - flat.mean(-1, True)) * r
+
+def group_weight(grad: Tensor, x: Tensor, mean: Tensor, rstd: Tensor, weight: Optional[Tensor], n: int, c: int, size: int, groups: int, eps: float, with_bias: bool) -> Tensor:
+  if not torch.is_grad_enabled():
+    return torch.native_group_norm_backward(laid_out_as(grad, x), x, mean, rstd, weight, n, c, size, groups, [False, True, with_bias])[1]
+  normal = group_statistics(x, n, groups, eps)[1]
+  return (grad.reshape([n, c, size]) * normal.reshape([n, c, size])).sum([0, 2])
+
+def group_bias(grad: Tensor, x: Tensor, mean: Tensor, rstd: Tensor, weight: Optional[Tensor], n: int, c: int, size: int, groups: int) -> Tensor:
+  if not torch.is_grad_enabled():
+    return torch.native_group_norm_backward(laid_out_as(grad, x), x, mean, rstd, weight, n, c, size, groups, [False, weight is not None, True])[2]
+  return grad.reshape([n, c, size]).sum([0, 2])
+
+def rms_normalized(input: Tensor, sizes: List[int], weight: Optional[Tensor], eps: Optional[float]) -> Tensor:
+  if eps is not None:
+    e = eps
+  else:
+    e = 2.220446049250313e-16 if input.dtype == torch.float64 else 1.1920928955078125e-07
+  dims: List[int] = []
+  for d in range(len(sizes)):
+    dims.append(input.dim() - d - 1)
+  result = input.mul(torch.rsqrt(torch.pow(input, 2).mean(dims, True).add(e)))
+  if weight is not None:
+    result = result.mul(weight)
+  return result
+
+# The fused kernel's own gradient, where it ran.
+def attention_gradients(grad: Tensor, query: Tensor, key: Tensor, value: Tensor, mask: Optional[Tensor], causal: bool, scale: Optional[float], grouped: bool, result: Tensor, sums: Tensor) -> Tuple[Tensor, Tensor, Tensor]:
+  if sums.numel() != 0 or result.numel() == 0:
+    added = mask
+    if mask is not None:
+      if mask.dtype == torch.bool:
+        added = torch.zeros_like(mask, dtype=query.dtype).masked_fill(mask.logical_not(), -float("inf"))
+    return torch._scaled_dot_product_flash_attention_for_cpu_backward(grad, query, key, value, result, sums, 0.0, causal, attn_mask=added, scale=scale)
+  factor = 1.0 / float(query.size(-1)) ** 0.5 if scale is None else scale
+  group = query.size(-3) // key.size(-3) if grouped else 1
+  k, v = key, value
+  if group != 1:
+    k, v = key.repeat_interleave(group, -3), value.repeat_interleave(group, -3)
+  scores = torch.matmul(query, k.mT) * factor
+  if causal:
+    seen = torch.ones([query.size(-2), key.size(-2)], dtype=torch.bool).tril()
+    scores = scores.masked_fill(seen.logical_not(), -float("inf"))
+  if mask is not None:
+    if mask.dtype == torch.bool:
+      scores = scores.masked_fill(mask.logical_not(), -float("inf"))
+    else:
+      scores = scores + mask
+  weights = torch.softmax(scores, -1).nan_to_num(0.0)
+  of_weights = torch.matmul(grad, v.mT)
+  of_scores = weights * (of_weights - (of_weights * weights).sum(-1, True)) * factor
+  of_query, of_key, of_value = torch.matmul(of_scores, k), torch.matmul(of_scores.mT, query), torch.matmul(weights.mT, grad)
+  if group != 1:
+    of_key, of_value = of_key.unflatten(-3, [-1, group]).sum(-3), of_value.unflatten(-3, [-1, group]).sum(-3)
+  return reduced(of_query, query), reduced(of_key, key), reduced(of_value, value)
+
+def conv_input(grad: Tensor, input: Tensor, weight: Tensor, stride: List[int], padding: List[int], dilation: List[int], transposed: bool, output_padding: List[int], groups: int) -> Tensor:
+  if input.dim() == weight.dim():
+    return torch.convolution_backward(grad, input, weight, None, stride, padding, dilation, transposed, output_padding, groups, [True, False, False])[0]
+  return torch.convolution_backward(grad.unsqueeze(0), input.unsqueeze(0), weight, None, stride, padding, dilation, transposed, output_padding, groups, [True, False, False])[0].squeeze(0)
+
+# Gradients of the weight and the bias, which kernels compute together.
+def conv_parameters(grad: Tensor, input: Tensor, weight: Tensor, stride: List[int], padding: List[int], dilation: List[int], transposed: bool, output_padding: List[int], groups: int, with_bias: bool) -> Tuple[Tensor, Tensor]:
+  if input.dim() != weight.dim():
+    grad = grad.unsqueeze(0)
+    input = input.unsqueeze(0)
+  _, w, b = torch.convolution_backward(grad, input, weight, [grad.size(1)], stride, padding, dilation, transposed, output_padding, groups, [False, True, with_bias])
+  return w, b
+
+def adaptive_gradient(grad: Tensor, x: Tensor, output_size: List[int]) -> Tensor:
+  if output_size[0] == 1:
+    return grad.expand(x.size()) / x.size(-1)
+  return torch._adaptive_avg_pool2d_backward(grad.unsqueeze(-2), x.unsqueeze(-2)).squeeze(-2)
+
+def pooled_at(grad: Tensor, indices: Tensor, rank: int) -> Tensor:
+  return grad.flatten(-rank).gather(-1, indices.flatten(-rank)).view(indices.size())
+
+def scale(factors: Optional[List[float]], i: int) -> Optional[float]:
+  if factors is None:
+    return None
+  return factors[i]
+)"
+R"(
+# Losses: reduction is 0 for none, 1 for the mean, 2 for the sum.
+def averaged(loss: Tensor, reduction: int) -> Tensor:
+  if reduction == 1:
+    return loss.mean()
+  if reduction == 2:
+    return loss.sum()
+  return loss
+
+# The order of operations decides in which order gradients are added up.
+def divergence(x: Tensor, target: Tensor, reduction: int, log_target: bool) -> Tensor:
+  if log_target:
+    difference = target - x
+    return averaged(torch.exp(target) * difference, reduction)
+  product = target * x
+  return averaged(torch.xlogy(target, target) - product, reduction)
+
+def averaged_slope(grad: Tensor, reduction: int) -> Tensor:
+  return grad / grad.numel() if reduction == 1 else grad
+
+def loss_second_of_grad(x: Tensor, grad_output: Tensor, reduction: int) -> Tensor:
+  if reduction == 0:
+    return reduced(x, grad_output)
+  return averaged(x, reduction).reshape(grad_output.size())
+
+def smooth_l1_second(grad: Tensor, x: Tensor, target: Tensor, reduction: int, beta: float) -> Tensor:
+  if beta == 0.0:
+    return torch.zeros_like(grad)
+  return averaged_slope(grad * ((x - target).abs() < beta) / beta, reduction)
+
+def huber_second(grad: Tensor, x: Tensor, target: Tensor, reduction: int, delta: float) -> Tensor:
+  return averaged_slope(grad * ((x - target).abs() < delta), reduction)
+
+def softmax_second(grad: Tensor, grad_output: Tensor, output: Tensor, dim: int) -> Tensor:
+  return grad_output * grad - (output * grad_output).sum(dim, True) * grad - grad_output * (output * grad).sum(dim, True)
+
+def bce_target(grad: Tensor, x: Tensor, target: Tensor, weight: Optional[Tensor], reduction: int) -> Tensor:
+  result = torch.logit(x).neg()
+  if weight is not None:
+    result = result.mul(weight)
+  result = result.mul(grad)
+  return result.div(target.numel()) if reduction == 1 else result
+
+def bce_logits(grad: Tensor, x: Tensor, target: Tensor, weight: Optional[Tensor], pos_weight: Optional[Tensor], reduction: int) -> Tensor:
+  if pos_weight is not None:
+    t = pos_weight.mul(target)
+    result = t.add(1).sub(target).mul(x.sigmoid()).sub(t)
+  else:
+    result = x.sigmoid() - target
+  result = result.mul(grad)
+  if weight is not None:
+    result = result.mul(weight)
+  return result.div(x.numel()) if reduction == 1 else result
+
+def bce_logits_target(grad: Tensor, x: Tensor, target: Tensor, weight: Optional[Tensor], pos_weight: Optional[Tensor], reduction: int) -> Tensor:
+  if pos_weight is not None:
+    result = torch.log_sigmoid(-x).sub(torch.log_sigmoid(x).mul(pos_weight)).mul(grad)
+  else:
+    result = -x * grad
+  if weight is not None:
+    result = result.mul(weight)
+  return result.div(target.numel()) if reduction == 1 else result
+
+def nll_gradient(grad: Tensor, x: Tensor, target: Tensor, weight: Optional[Tensor], reduction: int, ignore_index: int) -> Tensor:
+  if x.dim() <= 2:
+    total = torch.nll_loss_forward(x, target, weight, reduction, ignore_index)[1]
+    return torch.nll_loss_backward(grad, x, target, weight, reduction, ignore_index, total)
+  if x.dim() == 4:
+    total = torch.nll_loss2d_forward(x, target, weight, reduction, ignore_index)[1]
+    return torch.nll_loss2d_backward(grad, x, target, weight, reduction, ignore_index, total)
+  n, c = x.size(0), x.size(1)
+  flat = x.contiguous().view([n, c, 1, -1])
+  to = target.contiguous().view([n, 1, -1])
+  total = torch.nll_loss2d_forward(flat, to, weight, reduction, ignore_index)[1]
+  g = grad.reshape([n, 1, -1]) if reduction == 0 else grad
+  return torch.nll_loss2d_backward(g, flat, to, weight, reduction, ignore_index, total).view(x.size())
+)";
+
+}  // namespace cresset

@@ -1,0 +1,87 @@
+// Parts of composite operators that gradients need one by one, and that the dispatcher does not have: decompositions
+// for gradients (autodiff/derivatives.def) are made of them.
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/_fused_sdp_choice_ops.h>
+#include <ATen/ops/_scaled_dot_product_flash_attention_for_cpu_ops.h>
+#include <ATen/ops/bernoulli_ops.h>
+#include <ATen/ops/div_ops.h>
+#include <ATen/ops/empty_like_ops.h>
+#include <ATen/ops/full_like_ops.h>
+#include <ATen/ops/masked_fill_ops.h>
+#include <ATen/ops/new_empty_ops.h>
+#include <ATen/ops/scaled_dot_product_attention_ops.h>
+#include <ATen/ops/zeros_ops.h>
+
+#include "cresset/ops/row_helpers.h"
+#include "cresset/ops/rows.h"
+
+namespace cresset {
+
+namespace {
+
+using at::Tensor;
+
+/// What dropout multiplies its input by, drawn as PyTorch's dropout draws it: zeros and 1 / (1 - p), per element or per
+/// channel.
+Tensor dropoutNoise(const Tensor& input, double p, bool channels) {
+  Tensor noise;
+  if (channels) {
+    std::vector<c10::SymInt> sizes(static_cast<size_t>(std::max<int64_t>(input.dim(), 2)), 1);
+    sizes[0] = input.sym_size(0);
+    sizes[1] = input.sym_size(1);
+    noise = at::_ops::new_empty::call(input, sizes, std::nullopt, std::nullopt, std::nullopt, std::nullopt);
+  } else {
+    noise = at::_ops::empty_like::call(input, std::nullopt, std::nullopt, std::nullopt, std::nullopt, std::nullopt);
+  }
+  at::_ops::bernoulli__float::call(noise, 1 - p, std::nullopt);
+  at::_ops::div__Scalar::call(noise, 1 - p);
+  return noise;
+}
+
+/// A mask as the number that is added to the scores.
+std::optional<Tensor> additiveMask(const std::optional<Tensor>& mask, at::ScalarType dtype) {
+  if (!mask || mask->scalar_type() != at::kBool) return mask;
+  const Tensor zeros =
+      at::_ops::zeros::call(mask->sym_sizes(), dtype, std::nullopt, mask->device(), std::nullopt);
+  Tensor hidden = at::_ops::full_like::call(
+      zeros, -std::numeric_limits<double>::infinity(), std::nullopt, std::nullopt, std::nullopt, std::nullopt,
+      std::nullopt);
+  return at::_ops::masked_fill_Tensor::call(hidden, *mask, at::_ops::zeros::call({}, dtype, {}, mask->device(), {}));
+}
+
+/// Attention, and the logarithms of the sums of its weights where the fused kernel computes it; they are empty where it
+/// does not.
+std::tuple<Tensor, Tensor> attention(
+    const Tensor& query, const Tensor& key, const Tensor& value, const std::optional<Tensor>& mask, bool causal,
+    const std::optional<double>& scale, bool grouped) {
+  constexpr int64_t kFused = 1;  // sdp::SDPBackend::flash_attention
+  const int64_t choice =
+      at::_ops::_fused_sdp_choice::call(query, key, value, mask, /*dropout_p=*/0.0, causal, scale, grouped);
+  if (query.is_cpu() && choice == kFused) {
+    return at::_ops::_scaled_dot_product_flash_attention_for_cpu::call(
+        query, key, value, 0.0, causal, additiveMask(mask, query.scalar_type()), scale);
+  }
+  const Tensor result =
+      at::_ops::scaled_dot_product_attention::call(query, key, value, mask, 0.0, causal, scale, grouped);
+  return {result, at::_ops::new_empty::call(result, {0}, std::nullopt, std::nullopt, std::nullopt, std::nullopt)};
+}
+
+constexpr Row kTrainingRows[] = {
+    {"cresset::dropout_noise(Tensor input, float p, bool channels) -> Tensor",
+     kernel([](const Tensor& input, double p, bool channels) { return dropoutNoise(input, p, channels); }),
+     Trait::SideEffect | Trait::Nondeterministic},
+    {"cresset::attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask, bool is_causal, float? scale, "
+     "bool enable_gqa) -> (Tensor, Tensor)",
+     kernel([](const Tensor& query, const Tensor& key, const Tensor& value, std::optional<Tensor> mask, bool causal,
+               std::optional<double> scale, bool grouped) {
+       return attention(query, key, value, mask, causal, scale, grouped);
+     })},
+};
+
+}  // namespace
+
+std::span<const Row> trainingRows() {
+  return kTrainingRows;
+}
+
+}  // namespace cresset
