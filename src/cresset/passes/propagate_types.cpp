@@ -51,6 +51,7 @@ enum class Rule {
   NewOfList,    // a new tensor whose rank is the length of the first argument
   DtypeOnly,    // the rank depends on sizes
   Detached,     // as the first, and requires no gradient
+  Stacked,      // tensors of one kind in a new dimension
 };
 
 const std::unordered_map<std::string_view, Rule>& typeRules() {
@@ -147,6 +148,14 @@ const std::unordered_map<std::string_view, Rule>& typeRules() {
       {"aten::repeat_interleave.self_Tensor", Rule::DtypeOnly},
       {"aten::unflatten.int", Rule::DtypeOnly},
       {"aten::unfold_backward", Rule::DtypeOnly},
+      {"aten::nll_loss", Rule::DtypeOnly},
+      {"aten::nll_loss2d", Rule::DtypeOnly},
+      {"aten::nll_loss_nd", Rule::DtypeOnly},
+      {"aten::nll_loss_forward", Rule::DtypeOnly},
+      {"aten::nll_loss2d_forward", Rule::DtypeOnly},
+      {"aten::cross_entropy_loss", Rule::DtypeOnly},
+      {"aten::stack", Rule::Stacked},
+      {"aten::value_selecting_reduction_backward", Rule::DtypeOnly},
       {"aten::im2col", Rule::DtypeOnly},
       {"aten::col2im", Rule::DtypeOnly},
       {"aten::squeeze", Rule::DtypeOnly},
@@ -297,9 +306,12 @@ class TypePropagator {
     static const Symbol kUnbind = Symbol::fromQualString("aten::unbind");
     static const Symbol kBroadcast = Symbol::fromQualString("aten::broadcast_tensors");
     static const Symbol kParts[] = {
-        Symbol::fromQualString("aten::chunk"), Symbol::fromQualString("aten::split"),
-        Symbol::fromQualString("aten::split_with_sizes"), Symbol::fromQualString("aten::tensor_split"),
-        Symbol::fromQualString("aten::unsafe_chunk"),     Symbol::fromQualString("aten::unsafe_split"),
+        Symbol::fromQualString("aten::chunk"),
+        Symbol::fromQualString("aten::split"),
+        Symbol::fromQualString("aten::split_with_sizes"),
+        Symbol::fromQualString("aten::tensor_split"),
+        Symbol::fromQualString("aten::unsafe_chunk"),
+        Symbol::fromQualString("aten::unsafe_split"),
         Symbol::fromQualString("aten::unsafe_split_with_sizes")};
     const Node* maker = node->input(0)->node();
     if (memory_.hasWriters(node->input(0))) return;
@@ -412,7 +424,8 @@ class TypePropagator {
       } else if (op->isOfDispatcher() && !op->hasSideEffects()) {
         askOperator(node, *op, results);
         // Masks among the indices make the sizes depend on values.
-        if (!results[0].dtype && op->fullName() == "aten::index.Tensor") results[0] = applyRule(Rule::DtypeOnly, node, *op);
+        if (!results[0].dtype && op->fullName() == "aten::index.Tensor")
+          results[0] = applyRule(Rule::DtypeOnly, node, *op);
       }
     }
     for (size_t i = 0; i < outputs.size(); ++i) {
@@ -442,6 +455,16 @@ class TypePropagator {
           // torch.set_default_device acts through a mode, under which nothing is specialized.
         }
       }
+      return facts;
+    }
+    if (rule == Rule::Stacked) {
+      const Node* list = node->input(0)->node();
+      if (list->kind() != prim::ListConstruct || list->inputs().empty() || memory_.hasWriters(list->output()))
+        return facts;
+      facts = get(list->input(0));
+      for (const Value* element : list->inputs()) facts = Facts::common(facts, get(element));
+      if (facts.rank) ++*facts.rank;
+      facts.requires_grad = std::nullopt;
       return facts;
     }
     if (!isTensor(node->input(0))) return facts;
