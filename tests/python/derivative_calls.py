@@ -332,6 +332,27 @@ CALLS = {
     "aten::select_backward": [("torch.ops.aten.select_backward(a, [5, 4], 0, 1)", Z)],
     "aten::slice_scatter": [("torch.slice_scatter(a, b, 0, 1, 3)", X, randn(2, 4))],
     "aten::select_scatter": [("torch.select_scatter(a, b, 0, 1)", X, Z)],
+    "aten::index_select_backward": [("torch.ops.aten.index_select_backward(a, [5, 4], 0, i)", X)],
+    "aten::gather_backward": [
+        ("torch.ops.aten.gather_backward(a, b.detach(), 0, i.unsqueeze(1), False)", randn(3, 1), Y)
+    ],
+    "aten::masked_select_backward": [
+        ("torch.ops.aten.masked_select_backward(a, b.detach(), m)", randn(int(MASK.sum())), Y)
+    ],
+    "aten::masked_scatter_backward": [("torch.ops.aten.masked_scatter_backward(a, m, [20])", X)],
+    "aten::embedding_backward": [("torch.ops.aten.embedding_backward(a, i, 5, 2, False, False)", X)],
+    "aten::value_selecting_reduction_backward": [
+        ("torch.ops.aten.value_selecting_reduction_backward(a, 0, i[:2].unsqueeze(1), [3, 1], True)", randn(2, 1)),
+        ("torch.ops.aten.value_selecting_reduction_backward(a, 1, i, [3, 4], False)", randn(3)),
+    ],
+    "aten::einsum": [
+        ("torch.einsum('ij,jk->ik', a, b)", X, randn(4, 5)),
+        ("torch.einsum('bij, bjk -> bik', a, b)", randn(2, 3, 4), randn(2, 4, 5)),
+        ("torch.einsum('bhqd,bhkd->bhqk', a, b)", Q, K),
+        ("torch.einsum('ijk->ki', a)", randn(2, 3, 4)),
+        ("torch.einsum('i,j->ij', a, b)", Z, randn(3)),
+        ("torch.einsum('ij,kj->i', a, b)", X, randn(5, 4)),
+    ],
     "aten::broadcast_tensors": [("p, q = torch.broadcast_tensors(a, b); p * q", X, Z)],
     # Indices.
     "aten::_unsafe_index.Tensor": [("torch.ops.aten._unsafe_index(a, [None, i])", X)],
@@ -413,7 +434,6 @@ CALLS = {
         ("torch.nn.functional.group_norm(a, 2, b, c)", randn(2, 4, 3), randn(4), randn(4, seed=5)),
         ("torch.nn.functional.group_norm(a, 2)", randn(2, 4, 3, 2)),
     ],
-    "aten::native_dropout": [("torch.native_dropout(a, 0.4, True)[0]", X)],
     "cresset::attention": [
         ("torch.nn.functional.scaled_dot_product_attention(a, b, c)", Q, K, V),
         ("torch.nn.functional.scaled_dot_product_attention(a, b, c, is_causal=True, scale=0.3)", Q, K, V),

@@ -27,10 +27,10 @@ CLOSE = {
 }
 
 #: The same where the derivatives are differentiated again.
-CLOSE_IN_GRAPHS = {"aten::native_group_norm"}
+CLOSE_IN_GRAPHS = {"aten::native_group_norm", "aten::mish"}
 
 #: Their gradients are laid out in another way than autograd's.
-STRIDES_DIFFER = set()
+STRIDES_DIFFER = {"aten::einsum"}
 
 LETTERS = "abcde"
 

@@ -102,7 +102,8 @@ struct Rule {
 
 constexpr Rule kRules[] = {
 #define GRADIENT(op, argument, expression) {op, #argument, expression},
-#define DECOMPOSITION(op, condition, expression) {op, "", expression, [](const Call& call) -> bool { return condition; }},
+#define DECOMPOSITION(op, condition, expression) \
+  {op, "", expression, [](const Call& call) -> bool { return condition; }},
 #define CONDITION(op, condition)
 #define RESULTS(op, count)
 #include "cresset/autodiff/derivatives.def"
@@ -237,9 +238,9 @@ bool rulesHold(const Operator& op, const Node& node) {
 }
 
 size_t resultsWithGradients(const Operator& op) {
-  const auto found = std::find_if(
-      std::begin(kResults), std::end(kResults),
-      [&](const ResultsWithGradients& entry) { return entry.op == op.fullName(); });
+  const auto found = std::find_if(std::begin(kResults), std::end(kResults), [&](const ResultsWithGradients& entry) {
+    return entry.op == op.fullName();
+  });
   return found == std::end(kResults) ? op.schema().returns().size() : found->count;
 }
 

@@ -88,7 +88,8 @@ class Differentiator {
   void findNeeded() {
     needed_.insert(wanted_.begin(), wanted_.end());
     for (Node* node : forward_.nodes()) {
-      if (isStructural(node->kind()) && node->kind() != prim::ListUnpack && node->kind() != prim::ListConstruct) continue;
+      if (isStructural(node->kind()) && node->kind() != prim::ListUnpack && node->kind() != prim::ListConstruct)
+        continue;
       const auto inputs = node->inputs();
       if (std::none_of(inputs.begin(), inputs.end(), [&](Value* input) { return needed_.contains(input); })) continue;
       for (Value* output : node->outputs()) {
@@ -296,8 +297,7 @@ class Differentiator {
     for (auto& [value, placeholder] : placeholders_) {
       takeSizesApart(placeholder);
       const auto uses = placeholder->uses();
-      if (uses.empty() ||
-          !std::all_of(uses.begin(), uses.end(), [](const Use& use) { return isFact(use.user); }))
+      if (uses.empty() || !std::all_of(uses.begin(), uses.end(), [](const Use& use) { return isFact(use.user); }))
         continue;
       std::unordered_map<Symbol, Value*> kinds;
       for (const Use& use : uses) kinds[use.user->kind()] = factOf(value, use.user->kind());

@@ -17,7 +17,7 @@ def negated(numbers: List[int]) -> List[int]:
     result.append(-n)
   return result
 )"
-R"(
+                                   R"(
 # Reductions: what has fewer dimensions than `like` gets them back, of size 1.
 def spread(x: Tensor, like: Tensor, dims: Optional[List[int]], keepdim: bool) -> Tensor:
   rank = like.dim()
@@ -62,6 +62,13 @@ def evenly(grad: Tensor, x: Tensor, result: Tensor) -> Tensor:
 def extremes(grad: Tensor, x: Tensor, result: Tensor, dims: List[int], keepdim: bool) -> Tensor:
   mask = spread(result, x, dims, keepdim) == x
   return spread(grad, x, dims, keepdim) * mask / mask.sum(dims, True)
+
+def selected(grad: Tensor, dim: int, indices: Tensor, keepdim: bool) -> Tensor:
+  if grad.dim() == 0:
+    return grad
+  if keepdim:
+    return grad.gather(dim, indices)
+  return grad.gather(dim, indices.unsqueeze(dim)).squeeze(dim)
 
 def reversed_cumsum(x: Tensor, dim: int) -> Tensor:
   return x.flip(dim).cumsum(dim).flip(dim)
@@ -130,7 +137,7 @@ def prod_gradient_of(grad: Tensor, x: Tensor, result: Tensor, dim: int, keepdim:
     return grad * (spread(result, x, [dim], keepdim) / x)
   return others(grad, x, dim)
 )"
-R"(
+                                   R"(
 # Elements
 def powers(grad: Tensor, base: number, exponent: Tensor, result: Tensor) -> Tensor:
   b = float(base)
@@ -233,7 +240,7 @@ def glu_second(grad: Tensor, grad_output: Tensor, x: Tensor, dim: int) -> Tensor
   second = grad.narrow(dim, 0, half) * slope + grad.narrow(dim, half, half) * a * slope * (1 - 2 * s)
   return torch.cat([first, second], dim)
 )"
-R"(
+                                   R"(
 # Matrices. The gradient of a factor of a product is laid out as the factor is.
 def left(grad: Tensor, right: Tensor, like: Tensor) -> Tensor:
   if like.stride(0) == 1 and like.stride(1) == like.size(0):
@@ -404,7 +411,7 @@ def norm_gradient(grad: Tensor, x: Tensor, p: float, norm: Tensor, dims: Optiona
     return x.sgn() * size.pow(p - 1) * scale
   return x * size.pow(p - 2) * scale
 )"
-R"(
+                                   R"(
 # Shapes and indices
 def inverse(dims: List[int]) -> List[int]:
   rank = len(dims)
@@ -510,8 +517,41 @@ def embedding_second(grad: Tensor, indices: Tensor, padding_idx: int) -> Tensor:
   if padding_idx >= 0:
     result = result.masked_fill((indices == padding_idx).reshape([-1, 1]), 0)
   return result.view(indices.size() + [-1])
+
+# An equation of one or two operands, each letter once in each.
+def einsum_gradients(grad: Tensor, equation: str, tensors: List[Tensor]) -> List[Tensor]:
+  sides = equation.replace(" ", "").split("->")
+  parts = sides[0].split(",")
+  result: List[Tensor] = []
+  for i in range(len(tensors)):
+    if len(tensors) == 1:
+      result.append(spread_letters(grad, sides[1], parts[i], tensors[i]))
+    else:
+      other = parts[1 - i]
+      known = ""
+      for k in range(len(parts[i])):
+        letter = parts[i][k]
+        if letter in sides[1] or letter in other:
+          known += letter
+      product = torch.einsum(sides[1] + "," + other + "->" + known, [grad, tensors[1 - i]])
+      result.append(spread_letters(product, known, parts[i], tensors[i]))
+  return result
+
+# A tensor with dimensions of some of the letters gets all of them, in their order.
+def spread_letters(x: Tensor, have: str, want: str, like: Tensor) -> Tensor:
+  order: List[int] = []
+  sizes: List[int] = []
+  for k in range(len(want)):
+    letter = want[k]
+    place = have.find(letter)
+    if place >= 0:
+      order.append(place)
+      sizes.append(x.size(place))
+    else:
+      sizes.append(1)
+  return reduced(x.permute(order).reshape(sizes).expand(like.size()) if like.numel() != 0 else x.permute(order).reshape(sizes), like)
 )"
-R"(
+                                   R"(
 # Layers
 def instances(input: Tensor, weight: Optional[Tensor], bias: Optional[Tensor], momentum: float, eps: float, cudnn_enabled: bool) -> Tensor:
   n, c = input.size(0), input.size(1)
@@ -635,7 +675,7 @@ def scale(factors: Optional[List[float]], i: int) -> Optional[float]:
     return None
   return factors[i]
 )"
-R"(
+                                   R"(
 # Losses: reduction is 0 for none, 1 for the mean, 2 for the sum.
 def averaged(loss: Tensor, reduction: int) -> Tensor:
   if reduction == 1:

@@ -138,7 +138,7 @@ class RegionBuilder {
     if (node->kind() == prim::ListConstruct) {
       const auto& type = *node->output()->type();
       return (isNumberLike(type) || isTensorList(type)) && !memory_.hasWriters(node->output()) ? Part::Inert
-                                                                                                : Part::Outside;
+                                                                                               : Part::Outside;
     }
     if (isStructural(node->kind())) return Part::Outside;
     const Operator* op = operatorOf(*node);
@@ -310,8 +310,7 @@ class RegionBuilder {
           continue;
         }
         std::vector<Value*> elements;
-        for (size_t k = 0; k < own.size(); ++k)
-          elements.push_back(own[k] ? own[k] : copyOf(operand->node()->input(k)));
+        for (size_t k = 0; k < own.size(); ++k) elements.push_back(own[k] ? own[k] : copyOf(operand->node()->input(k)));
         Node* list = subgraph->create(prim::ListConstruct, elements);
         subgraph->block()->appendNode(list);
         list->output()->setType(operand->type());

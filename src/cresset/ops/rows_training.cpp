@@ -41,8 +41,7 @@ Tensor dropoutNoise(const Tensor& input, double p, bool channels) {
 /// A mask as the number that is added to the scores.
 std::optional<Tensor> additiveMask(const std::optional<Tensor>& mask, at::ScalarType dtype) {
   if (!mask || mask->scalar_type() != at::kBool) return mask;
-  const Tensor zeros =
-      at::_ops::zeros::call(mask->sym_sizes(), dtype, std::nullopt, mask->device(), std::nullopt);
+  const Tensor zeros = at::_ops::zeros::call(mask->sym_sizes(), dtype, std::nullopt, mask->device(), std::nullopt);
   Tensor hidden = at::_ops::full_like::call(
       zeros, -std::numeric_limits<double>::infinity(), std::nullopt, std::nullopt, std::nullopt, std::nullopt,
       std::nullopt);
@@ -73,9 +72,8 @@ constexpr Row kTrainingRows[] = {
     {"cresset::attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask, bool is_causal, float? scale, "
      "bool enable_gqa) -> (Tensor, Tensor)",
      kernel([](const Tensor& query, const Tensor& key, const Tensor& value, std::optional<Tensor> mask, bool causal,
-               std::optional<double> scale, bool grouped) {
-       return attention(query, key, value, mask, causal, scale, grouped);
-     })},
+               std::optional<double> scale,
+               bool grouped) { return attention(query, key, value, mask, causal, scale, grouped); })},
 };
 
 }  // namespace

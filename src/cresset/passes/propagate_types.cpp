@@ -334,7 +334,7 @@ constexpr NamedRule kTypeRules[] = {
     {"aten::mse_loss_backward", Rule::Asked},
     {"aten::smooth_l1_loss_backward", Rule::Asked},
     {"aten::huber_loss_backward", Rule::Asked},
-    {"aten::cross_entropy_loss", Rule::Asked},
+    {"aten::cross_entropy_loss", Rule::DtypeOnly},
     {"aten::binary_cross_entropy", Rule::Asked},
     {"aten::binary_cross_entropy_with_logits", Rule::Asked},
     // What derivative rules call.
