@@ -75,6 +75,9 @@ enum class Part {
   Inert,           // no gradient flows through it, and it may stand anywhere
 };
 
+/// What a region's outputs depend on takes time in proportion to the square of its size.
+constexpr size_t kMaxRegion = 500;
+
 class RegionBuilder {
  public:
   RegionBuilder(Graph& graph, size_t min_size) : graph_(graph), memory_(graph), min_size_(min_size) {}
@@ -94,6 +97,7 @@ class RegionBuilder {
       } else {
         close(group);
       }
+      if (group.size() >= kMaxRegion && !givesList(group.back())) close(group);
     }
     close(group);
     return found_;
