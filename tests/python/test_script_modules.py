@@ -778,6 +778,7 @@ def test_data_parallel():
         expected = torch.autograd.grad(module(x23()).sum(), module.weight)[0]
         torch.testing.assert_close(gradient, expected)
     finally:
+        parallel = None  # if it goes after the group, torch may wait for a thread that waits for Python's lock
         dist.destroy_process_group()
 
 

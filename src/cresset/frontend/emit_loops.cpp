@@ -9,13 +9,61 @@
 
 namespace cresset {
 
+namespace {
+
+/// Whether one of the statements, or of those within them, is `name = None`.
+bool setsToNone(const ListView<Stmt>& list, const std::string& name) {
+  for (const Stmt stmt : list) {
+    bool found = false;
+    switch (stmt.kind()) {
+      case TK_ASSIGN: {
+        const Assign assign(stmt.tree());
+        if (!assign.rhs().present() || assign.rhs().get().kind() != TK_NONE) break;
+        for (const Expr target : assign.targets())
+          found = found || (target.kind() == TK_VAR && Var(target.tree()).name() == name);
+        break;
+      }
+      case TK_IF: {
+        // The links of an `elif` chain are followed without recursion.
+        If branch(stmt.tree());
+        for (;;) {
+          found = found || setsToNone(branch.thenBranch(), name);
+          const auto rest = branch.elseBranch();
+          if (found || rest.size() != 1 || rest[0].kind() != TK_IF) {
+            found = found || setsToNone(rest, name);
+            break;
+          }
+          branch = If(rest[0].tree());
+        }
+        break;
+      }
+      case TK_WHILE:
+        found = setsToNone(While(stmt.tree()).body(), name);
+        break;
+      case TK_FOR:
+        found = setsToNone(For(stmt.tree()).body(), name);
+        break;
+      case TK_WITH:
+        found = setsToNone(With(stmt.tree()).body(), name);
+        break;
+      default:
+        break;
+    }
+    if (found) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
 Flow FunctionEmitter::emitWhile(const While& stmt) {
   NameList assigned;
   collectAssigned(stmt.body(), assigned);
   const Expr condition = stmt.cond();
   const ListView<Stmt> body = stmt.body();
   return emitLoop(
-      stmt.range(), nullptr, &condition, std::move(assigned), [](Value*) {}, [&] { return emitStatements(body); });
+      stmt.range(), nullptr, &condition, body, std::move(assigned), [](Value*) {},
+      [&] { return emitStatements(body); });
 }
 
 Flow FunctionEmitter::emitFor(const For& stmt) {
@@ -28,11 +76,12 @@ Flow FunctionEmitter::emitFor(const For& stmt) {
   Value* trip_count = items->len(range, *this);
   const ListView<Stmt> body = stmt.body();
   auto bind = [&](Value* index) { assign(stmt.target(), items->getItem(range, *this, index), range); };
-  return emitLoop(stmt.range(), trip_count, nullptr, std::move(assigned), bind, [&] { return emitStatements(body); });
+  return emitLoop(
+      stmt.range(), trip_count, nullptr, body, std::move(assigned), bind, [&] { return emitStatements(body); });
 }
 
 Flow FunctionEmitter::emitLoop(
-    const SourceRange& range, Value* trip_count, const Expr* condition, NameList assigned,
+    const SourceRange& range, Value* trip_count, const Expr* condition, const ListView<Stmt>& body, NameList assigned,
     const std::function<void(Value* index)>& bind, const std::function<Flow()>& emit_body) {
   Value* entry = nullptr;
   bool endless = false;
@@ -64,7 +113,9 @@ Flow FunctionEmitter::emitLoop(
     Binding* before = env_.find(name);
     if (!before || !before->value) continue;
     loop->addInput(before->value);
-    const TypePtr type = before->takes();
+    // A copy of a refined value keeps its type through a loop that never sets it to None.
+    const bool narrow = before->declared && !before->refines && !setsToNone(body, name);
+    const TypePtr type = narrow ? before->type : before->takes();
     Value* input = block->addInput(name)->setType(type);
     outside->bindings[name] = Binding::of(input, type);
     carried.push_back({name, type, input});
@@ -79,9 +130,9 @@ Flow FunctionEmitter::emitLoop(
     env_.push(std::move(outside));
     env_.push();
     refine(range, refinements);
-    FramePtr body = env_.pop();
-    keepDeclared(*body);
-    env_.push(std::move(body));
+    FramePtr frame = env_.pop();
+    keepDeclared(*frame);
+    env_.push(std::move(frame));
     bind(index);
     flow = emit_body();
     graph.setLocation(range);

@@ -113,8 +113,8 @@ class FunctionEmitter final : public EmitContext {
   Flow emitFor(const For& stmt);
   /// `condition` null: a loop over `trip_count` items. `bind` starts each iteration.
   Flow emitLoop(
-      const SourceRange& range, Value* trip_count, const Expr* condition, NameList assigned,
-      const std::function<void(Value* index)>& bind, const std::function<Flow()>& body);
+      const SourceRange& range, Value* trip_count, const Expr* condition, const ListView<Stmt>& body, NameList assigned,
+      const std::function<void(Value* index)>& bind, const std::function<Flow()>& emit_body);
   Flow emitUnrolled(const For& stmt, const SugaredValuePtr& items, size_t count);
 
   // ---- conditions (emit_conditions.cpp) ----
