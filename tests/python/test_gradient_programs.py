@@ -40,7 +40,7 @@ def fresh_processes():
 def test_programs(part, fresh_processes):
     kinds, reports = fresh_processes[part].result()
     assert not reports, "\n".join(reports.values())
-    assert kinds["value"] > 2 * kinds["error"], f"most calls should end with a value: {kinds}"
+    assert kinds["value"] > kinds.get("error", 0), f"most calls should end with a value: {kinds}"
 
 
 def test_programs_have_gradients():

@@ -61,8 +61,8 @@ void optimize(Pipeline& passes, const TypeAssumptions& assumptions) {
       passes.run("simplify-branches");
       passes.run("lower-tuples");
     });
+    passes.run("remove-tensor-mutation");  // what nothing writes to has better types
   });
-  passes.run("remove-tensor-mutation");
   passes.run("licm");
   passes.run("cse");
   passes.run("dce");

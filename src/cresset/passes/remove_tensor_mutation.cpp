@@ -2,8 +2,8 @@
 // that fusion and other passes see values only.
 //
 // The memory must be known to this block alone: the tensor is fresh, and what used it before the change only read it.
-// The operator without underscore must give the same tensor: dtype float or double, all other arguments numbers, so
-// that size and dtype stay; and the tensor comes from an operator whose results are contiguous: others may give a
+// The operator without underscore must give the same tensor: dtype float or double, all other arguments real numbers,
+// so that size and dtype stay; and the tensor comes from an operator whose results are contiguous: others may give a
 // dimension of size 1 any stride, which the next elementwise operator makes up anew. And no gradient may flow through:
 // autograd has errors for tensors that were changed after they were saved.
 #include <ATen/core/ivalue.h>
@@ -23,10 +23,14 @@
 namespace cresset {
 namespace {
 
-bool isPlainFloat(const Value* value) {
-  const auto* tensor = value->type()->castRaw<c10::TensorType>();
-  return tensor && (tensor->scalarType() == at::kFloat || tensor->scalarType() == at::kDouble) && tensor->dim() &&
-         !mayRequireGrad(value->type());
+/// Whether what the node makes is of float or double, and no gradient flows into it. The types of tensors that
+/// something writes to keep quiet about gradients: there, what goes into the node tells.
+bool givesPlainFloat(const Node* node) {
+  const auto* tensor = node->output()->type()->castRaw<c10::TensorType>();
+  if (!tensor || (tensor->scalarType() != at::kFloat && tensor->scalarType() != at::kDouble)) return false;
+  const auto inputs = node->inputs();
+  return !mayRequireGrad(node->output()->type()) ||
+         std::none_of(inputs.begin(), inputs.end(), [](const Value* input) { return mayRequireGrad(input->type()); });
 }
 
 bool givesContiguous(Node* node) {
@@ -61,6 +65,7 @@ const Operator* withoutUnderscore(const Operator& op) {
   const auto& schema = op.schema();
   const std::string& name = schema.name();
   if (name.empty() || name.back() != '_' || !op.isPointwise() || schema.returns().size() != 1) return nullptr;
+  if (name == "aten::logical_not_") return nullptr;  // its twin gives bools
   const std::string overload = schema.overload_name().empty() ? "" : "." + schema.overload_name();
   const Operator* twin = OperatorTable::get().find(name.substr(0, name.size() - 1) + overload);
   if (!twin || !twin->isPure() || twin->schema().arguments().size() != schema.arguments().size() ||
@@ -74,8 +79,10 @@ const Operator* withoutUnderscore(const Operator& op) {
   return twin;
 }
 
+/// A number that a tensor of floats takes; complex ones would make a new tensor complex.
 bool isScalar(const Value* value) {
-  return isScalarType(*value->type());
+  const c10::TypeKind kind = value->type()->kind();
+  return isScalarType(*value->type()) && kind != c10::TypeKind::ComplexType && kind != c10::TypeKind::NumberType;
 }
 
 class Rewriter {
@@ -91,7 +98,7 @@ class Rewriter {
         if (unshared_.contains(node->input(i)) && !onlyReads({node, i})) unshared_.erase(node->input(i));
       }
       for (Block* inner : node->blocks()) run(inner);
-      if (givesContiguous(node) && isPlainFloat(node->output())) unshared_.insert(node->output());
+      if (givesContiguous(node) && givesPlainFloat(node)) unshared_.insert(node->output());
     }
     useCurrent(block->returnNode());
     for (const Value* output : block->outputs()) unshared_.erase(output);

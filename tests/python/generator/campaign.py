@@ -117,6 +117,7 @@ class Profile:
     family: Callable  # what must stay the same while a failure shrinks: how it differs, not the values
     #: What CRESSET_PLANS says; each program runs once with each.
     plans: tuple = ("",)
+    timeout: float = TIMEOUT  # that one engine may take; programs that always end may wait for a busy machine
 
 
 def check_safely(program, profile=None, plans=""):
@@ -130,7 +131,7 @@ def check_safely(program, profile=None, plans=""):
     stage = None
     try:
         while True:
-            message = messages.next(TIMEOUT)
+            message = messages.next(profile.timeout)
             if message is None:
                 return f"{stage} crashed" if stage == Cresset.name else None
             if message[0] == "done":
@@ -174,7 +175,7 @@ def _run_some(seed, end, profile, plans, kinds, failure, on_progress):
         problem = None
         try:
             while seed < end:
-                message = messages.next(TIMEOUT)
+                message = messages.next(profile.timeout)
                 if message is None:
                     problem = f"{stage} crashed"
                     break
@@ -229,7 +230,7 @@ def _tensor_family(what):
 
 PROGRAMS = Profile(programs.generate, check, _family)
 #: Plans are made from the second call on, then from the first.
-GRADIENTS = Profile(tensor_programs.generate, tensor_execution.check, _tensor_family, ("", "always"))
+GRADIENTS = Profile(tensor_programs.generate, tensor_execution.check, _tensor_family, ("", "always"), 60)
 
 
 def _fail(seed, what, profile, plans, on_failure, shrinking):
@@ -261,7 +262,7 @@ def _shrunk(program, what, profile, plans):
         return best[-1]
     messages, pid = _in_child(work, plans)
     try:
-        while message := messages.next(TIMEOUT):
+        while message := messages.next(profile.timeout):
             if message[0] == "smaller":
                 _, program, what = message
     except TimeoutError:

@@ -9,7 +9,7 @@ meaning: `execution` of tensor programs runs it as both.
 import random
 from dataclasses import dataclass
 
-from .expressions import Language, Library
+from .expressions import Language, Library, is_choice
 from .rules import expression_rules, statement_rules
 from .statements import StatementGenerator
 from .tree import Class, Clause, Expr, Function, Parameter, Program, Stmt, TensorCall, Variable, simple
@@ -260,14 +260,14 @@ STATEMENTS = r"""
 0.5 | <X:local>.detach().add_(<plain_float>)
 1 | <Tensor[A, B]:local>[0] = <Tensor[B]>
 1 | <Tensor[A, B]:local>[:, 0] = <Tensor[A]>
-1 | <Tensor[A, B]:local>[:, :1] += <Tensor[A, 1]>
+1 | <Tensor[A, B]:local>[:, :1].add_(<Tensor[A, 1]>)
 1 | <Tensor[A, B]:local>[-1].mul_(<plain_float>)
 1 | <Tensor[A, B]:local>.t().add_(<Tensor[B, A]>)
 0.5 | <Tensor[A, B]:local>.add_(<Tensor[B]>)
 0.5 | <Tensor[A, B]:local>.addmm_(<Tensor[A, C]>, <Tensor[C, B]>)
 0.5 | <Tensor[A, B]:local>.select(0, 0).copy_(<Tensor[B]>)
 1 | <Tensor[A]:local>[0] = <Tensor>
-0.5 | <Tensor[A]:local>[0] += <plain_float>
+0.5 | <Tensor[A]:local>[0].sub_(<plain_float>)
 0.5 | <Tensor[A]:local>[<Index[B, A]>] = <Tensor[B]>
 0.5 | <Tensor[A]:local>.unsqueeze(0).mul_(<Tensor[A]>)
 3 | <List[T]:local>.append(<T>)
@@ -377,9 +377,7 @@ class TensorStatements(StatementGenerator):
         found = [v for v in self.scope if v.name in self.fresh_values and unify(pattern, v.type, {}) is not None]
         if found:
             return self.rng.choice(found[-6:])
-        # Elements of a tensor are results of one unbind to Python, of a select each to a script.
-        other = self.named(pattern, assignable) if self.rng.random() < 0.08 else None
-        return None if other is not None and other.name[0] == "e" else other
+        return self.named(pattern, assignable) if self.rng.random() < 0.08 else None
 
     def declare(self):
         made = super().declare()
@@ -403,7 +401,7 @@ class TensorStatements(StatementGenerator):
 
     def assign(self):
         variable = self.named(parse("X")) if self.rng.random() < 0.7 else self.named(Type("T"))
-        if variable is None or not variable.assignable or "." in variable.name:
+        if variable is None or is_choice(variable.type) or not variable.assignable or "." in variable.name:
             return None
         return [simple(f"{variable.name} = ", self.bounded(self.expression(variable.type)))]
 
@@ -426,8 +424,11 @@ class TensorStatements(StatementGenerator):
             return self.loop([f"for {a}, {b} in ", self.expression(dict_, 2), ".items():"],
                              [Variable(a, Type("str")), Variable(b, first)])  # fmt: skip
         if form == 3:
-            return self.loop([f"for {a} in ", self.expression(parse("Tensor[n, m]"), 2), ".clone():"],
-                             [Variable(a, parse("Tensor[m]"))])  # fmt: skip
+            # Elements of a tensor are results of one unbind to Python, of a select each to a script.
+            rows = self.expression(parse("Tensor[n, m]"), 2)
+            made = self.loop([f"for {a} in ", rows, ":"], [Variable(a, parse("Tensor[m]"))])
+            made[0].clauses[0].body.insert(0, simple(f"{a} = {a}.clone()", pinned=True))
+            return made
         return self.loop([f"for {a} in ", sequence(first), ":"], [Variable(a, first)])
 
     def set_attribute(self):
@@ -460,6 +461,12 @@ class TensorStatements(StatementGenerator):
         variable = self.named(type_)
         return Expr(type_, [variable.name]) if variable and self.rng.random() < 0.95 else self.literal(type_)
 
+    def layer(self, type_):
+        """What the module's layer makes of something, in methods."""
+        if len(type_.args) != 2 or type_.args[1] != SIZES[2] or not any(v.name == "self" for v in self.scope):
+            return None
+        return Expr(type_, ["self.l0(", self.leaf(type_), ")"])
+
     def derived(self, type_):
         """Something small that comes from a name in scope; None if there is nothing that fits."""
         found = []
@@ -485,6 +492,9 @@ class TensorStatements(StatementGenerator):
     def literal(self, type_):
         rng = self.rng
         if type_.name == "Tensor":
+            made = self.layer(type_) if rng.random() < 0.3 else None
+            if made:
+                return made
             made = self.derived(type_) if rng.random() < 0.8 else None
             if made:
                 return made
@@ -511,7 +521,16 @@ class TensorStatements(StatementGenerator):
     # ---- statements ----
 
     def statement(self):
-        forms = [(self.inner_gradient, 0.6), (self.chunks, 0.4), (self.leaf_of_its_own, 0.4), (self.cond_raise, 0.3)]
+        forms = [
+            (self.inner_gradient, 0.5),
+            (self.inner_backward, 0.2),
+            (self.chunks, 0.3),
+            (self.leaf_of_its_own, 0.3),
+            (self.cond_raise, 0.3),
+            (self.guarded_write, 1.2),
+            (self.enable_grad, 0.2),
+            (self.written_product, 0.8),
+        ]
         draw = self.rng.random() * 12
         for form, weight in forms:
             if draw < weight:
@@ -542,6 +561,65 @@ class TensorStatements(StatementGenerator):
         first = simple(f"{name} = {variable.name} * 2.0")
         return [first, Stmt([Clause([f"if {variable.name}.requires_grad and torch.is_grad_enabled():"], inner)])]
 
+    def inner_backward(self):
+        """A backward pass in the middle, which adds to the gradients of leaves."""
+        variable = self.rng.choice([v for v in self.scope if v.type.name == "Tensor"])
+        made = ["(", self.expression(variable.type, 2), f" * {variable.name}).sum().backward("]
+        backward = simple(*made, self.rng.choice([")", "retain_graph=True)"]))
+        return [Stmt([Clause([f"if {variable.name}.requires_grad and torch.is_grad_enabled():"], [backward])])]
+
+    def guarded_write(self):
+        """A write to anything, where autograd allows it: to arguments, their views, the module's tensors."""
+        variable = self.rng.choice([v for v in self.scope if v.type.name == "Tensor" and v.name[0] != "e"])
+        rules = [r for r in self.language.statements if getattr(r.parts[0], "kind", "") == "local"]
+        rules = [r for r in rules if unify(r.parts[0].type, variable.type, {}) is not None]
+        rule = self.rng.choices(rules, [r.weight for r in rules])[0]
+        parts = self.fill_parts(rule, unify(rule.parts[0].type, variable.type, {}), 2)
+        if parts is None:
+            return None
+        parts[0] = variable.name
+        guard = f"if not {variable.name}.requires_grad:" if self.rng.random() < 0.7 else "with torch.no_grad():"
+        return [Stmt([Clause([guard], [simple(*parts)])])]
+
+    def written_product(self):
+        """What is fresh and contiguous, and written to at once."""
+        type_ = weighted(
+            self.rng, [(parse(t), 1) for t in ("Tensor[n, m]", "Tensor[n, k]", "Tensor[m, n]", "Tensor[n, n]")]
+        )
+        rows, columns = type_.args
+        inner = self.rng.choice(SIZES)
+        left, right = (self.leaf(Type("Tensor", sizes)) for sizes in ((rows, inner), (inner, columns)))
+        end = self.rng.choice(["", ".detach()", ".detach()"])
+        name = self.fresh()
+        made = [
+            [f"{name} = torch.mm(", left, f"{end}, ", right, f"{end})"],
+            [f"{name} = torch.nn.functional.linear(", left, f"{end}, ", right, f".t(){end})"],
+            [f"{name} = torch.ones([{self.size_of(rows)}, {self.size_of(columns)}], dtype=torch.float64)"],
+        ]
+        writes = [
+            "relu_()",
+            "mul_(0.5)",
+            "add_(1)",
+            "sigmoid_()",
+            "clamp_(min=-0.5)",
+            "neg_()",
+            "sub_(0.25)",
+            "tanh_()",
+        ]
+        body = [simple(*self.rng.choice(made))]
+        for write in self.rng.sample(writes, self.rng.randint(1, 2)):
+            if self.rng.random() < 0.3:
+                body += [simple(f"{(view := self.fresh())} = {name}{self.rng.choice(['.t()', '[0]', '.exp()', ''])}")]
+                if str(body[-1].clauses[0]).endswith(("exp()", name)):
+                    self.scope.append(Variable(view, type_))
+            body.append(simple(f"{name}.{write}"))
+        self.scope.append(Variable(name, type_))
+        self.fresh_values.add(name)
+        return body
+
+    def enable_grad(self):
+        return [Stmt([Clause(["with torch.enable_grad():"], self.block(2))])]
+
     def chunks(self):
         """Both halves of something, by names of their own."""
         type_ = weighted(self.rng, [(parse(t), 1) for t in ("Tensor[n]", "Tensor[n, m]", "Tensor[k]")])
@@ -562,8 +640,10 @@ class TensorStatements(StatementGenerator):
         if self.result is None or self.result.name != "Tensor":
             return super().return_()
         made = self.expression(self.result, 2)
-        known = [v for v in self.scope if v.type.name == "Tensor" and v.name[0] == "v"]
-        for variable in self.rng.sample(known, min(len(known), self.rng.randint(0, 4))):
+        own = [v for v in self.scope if v.type.name == "Tensor" and v.name[0] == "v"]
+        others = [v for v in self.scope if v.type.name == "Tensor" and v.name[0] != "v"]
+        used = self.rng.sample(own, min(len(own), self.rng.randint(0, 4)))
+        for variable in used + self.rng.sample(others, self.rng.randint(0, min(2, len(others)))):
             end = self.rng.choice([".sum()", ".mean()", ".sum().tanh()", ".max()"])
             made = Expr(self.result, ["(", made, f" + {variable.name}{end})"])
         return simple("return ", made)
@@ -576,6 +656,8 @@ class TensorStatements(StatementGenerator):
         return [Stmt([Clause(["if ", condition, f" and {rare}:"], [simple(f'raise {kind}("stop")')])])]
 
     def raise_(self):
+        if self.rng.random() < 0.6:
+            return [self.return_()]
         return [simple(f'raise {self.rng.choice(["ValueError", "RuntimeError", "IndexError"])}("stop")')]
 
     def fork(self):
@@ -591,6 +673,9 @@ class ModuleClass(Class):
         yield "  o0: Optional[Tensor]"
         yield "  def __init__(self):"
         yield "    super().__init__()"
+        yield "    self.l0 = torch.nn.Linear(3, 3, dtype=torch.float64)"
+        yield "    self.l0.weight = torch.nn.Parameter(values(106, (3, 3)))"
+        yield "    self.l0.bias = torch.nn.Parameter(values(107, (3,)))"
         for name, _, made, _ in ATTRIBUTES:
             if name[0] == "b":
                 yield f'    self.register_buffer("{name}", {made})'
@@ -674,7 +759,7 @@ class Calls:
             made.append(self.call(kind, rng.choice(sizes)))
         other = self.kind()
         made += [self.call(other, rng.choice(sizes)) for _ in range(2)]
-        state = rng.choice(["torch.no_grad()", "torch.inference_mode()", "torch.no_grad()"])
+        state = rng.choice(["torch.no_grad()", "torch.no_grad()", "torch.inference_mode()", 'torch.autocast("cpu")'])
         made.append(self.call(kind, rng.choice(sizes), state))
         made.append(self.call(self.kind(), rng.choice(sizes)))
         made.append(self.call(kind, rng.choice(sizes)))
