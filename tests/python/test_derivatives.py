@@ -134,7 +134,7 @@ def test_rule(case):
         outside, inside = operators(script.graph_for(*arguments_of(tensors, dtype)[0], MASK, INDEX))
         seen_inside |= inside
         assert name not in outside or may_stay_outside(name)
-        for order in (2, 3):
+        for order in (2, 3) if dtype == torch.float64 else (2,):
             try:
                 _, wanted = run(eager, tensors, dtype, order)
             except RuntimeError as error:
