@@ -61,6 +61,7 @@ enum class Rule {
   Joined,       // as the elements of the first argument, a list, which are all alike
   Stacked,      // the same with one dimension more
   Like,         // as Asked, and requires no gradient
+  Equation,     // as the elements of the second argument; the first one, a text, tells the rank
   NewAsFirst,   // a new tensor of the first argument's dtype, whose rank is the length of the second argument
 };
 
@@ -99,6 +100,7 @@ constexpr NamedRule kTypeRules[] = {
     {"aten::matmul", Rule::Asked},
     {"aten::linear", Rule::Asked},
     {"aten::outer", Rule::Asked},
+    {"aten::einsum", Rule::Equation},
     {"aten::tril", Rule::Asked},
     {"aten::triu", Rule::Asked},
     {"aten::diagonal", Rule::Asked},
@@ -201,6 +203,11 @@ constexpr NamedRule kTypeRules[] = {
     {"aten::broadcast_to", Rule::RankOfList},
     {"aten::_reshape_alias", Rule::RankOfList},
     {"aten::diagonal_backward", Rule::RankOfList},
+    {"aten::index_select_backward", Rule::RankOfList},
+    {"aten::gather_backward", Rule::DtypeOnly},
+    {"aten::masked_select_backward", Rule::DtypeOnly},
+    {"aten::masked_scatter_backward", Rule::DtypeOnly},
+    {"aten::embedding_backward", Rule::DtypeOnly},
     {"aten::slice_backward", Rule::RankOfList},
     {"aten::select_backward", Rule::RankOfList},
     {"aten::diag", Rule::DtypeOnly},
@@ -644,6 +651,17 @@ class TypePropagator {
     Facts facts;
     if (rule == Rule::NewOfList || rule == Rule::NewAsFirst) return newTensor(rule, node, op);
     if (rule == Rule::Joined || rule == Rule::Stacked) return applyToElements(rule, node->input(0));
+    if (rule == Rule::Equation) {
+      facts = applyToElements(Rule::Joined, node->input(1));
+      const auto equation = constantAs<std::string>(node->input(0));
+      const size_t arrow = equation ? equation->find("->") : std::string::npos;
+      facts.rank = std::nullopt;
+      if (arrow != std::string::npos && equation->find('.', arrow) == std::string::npos)
+        facts.rank = std::count_if(
+            equation->begin() + static_cast<std::ptrdiff_t>(arrow) + 2, equation->end(),
+            [](char c) { return c != ' '; });
+      return facts;
+    }
     if (!isTensor(node->input(0))) return facts;
     const Facts first = get(node->input(0));
     facts = {first.dtype, std::nullopt, first.device, std::nullopt};
