@@ -116,7 +116,12 @@ def test_models(name, train, one_thread):
     assert changes["inline"] and changes["dce"]
     better = run_lowered(graph, scripted, inputs, second_order)
     for a, b in zip(plain, better, strict=True):
-        assert (a is None and b is None) or (torch.equal(a, b) and a.stride() == b.stride())
+        assert (a is None and b is None) or (torch.equal(a, b) and strides(a) == strides(b))
+
+
+def strides(tensor):
+    """Those that mean something: what sums of gradients give dimensions of size 1 depends on the order of the sum."""
+    return [stride for stride, size in zip(tensor.stride(), tensor.shape, strict=True) if size != 1]
 
 
 def test_every_pass_fires_on_some_model():
