@@ -626,3 +626,35 @@ print(sorted(set(sys.modules) - before))
 """
     out = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert out.stdout == "[]\n", out.stderr
+
+
+@pytest.mark.parametrize(
+    "order", [[(0, 0), (1, 1)], [(0, 0), (1, 0)], [(1, 1), (0, 0)], [(0, 0), (0, 0)], [(1, 1), (1, 0)]]
+)
+def test_what_a_backward_frees(order):
+    """As in autograd, a second backward may go through what the first one did not."""
+
+    def apart(a: Tensor, b: Tensor):
+        return torch.sin(torch.cos(a)), torch.tanh(torch.exp(b))
+
+    def shared(a: Tensor, b: Tensor):
+        h = torch.cos(a)
+        return torch.sin(h), torch.tanh(h) * b
+
+    def shared_sum(a: Tensor, b: Tensor):
+        h = a + b
+        return torch.sin(h), torch.tanh(h) * a
+
+    def attempt(function):
+        leaves = [torch.linspace(1, 2, 3, dtype=torch.float64, requires_grad=True) for _ in range(2)]
+        results = function(*leaves)
+        found = []
+        for result, leaf in order:
+            try:
+                found.append(torch.autograd.grad(results[result].sum(), leaves[leaf], allow_unused=True)[0])
+            except RuntimeError as error:
+                found.append(str(error))
+        return [one.tolist() if isinstance(one, Tensor) else one for one in found]
+
+    for function in (apart, shared, shared_sum):
+        assert attempt(cresset.script(function)) == attempt(function)

@@ -12,9 +12,12 @@
 #include <atomic>
 #include <map>
 #include <mutex>
+#include <span>
 #include <unordered_map>
 
 #include "cresset/analysis/gradients.h"
+#include "cresset/analysis/plain_types.h"
+#include "cresset/autodiff/derivatives.h"
 #include "cresset/autodiff/differentiate.h"
 #include "cresset/interpreter/code.h"
 #include "cresset/ops/host_callable.h"
@@ -39,6 +42,10 @@ struct GradientFunction {
   Function* function = nullptr;
   std::vector<size_t> captured;  // indices into the region's captured values
   std::vector<size_t> gives;     // which of the region's inputs its results belong to
+  /// Operators of the region that autograd would have gone through for this, of those that keep tensors: their places
+  /// among the region's nodes.
+  std::vector<size_t> passes;
+  bool is_whole = false;  // gradients of all outputs come in
 };
 
 class Region : public HostCallable {
@@ -143,6 +150,52 @@ class Region : public HostCallable {
     return found;
   }
 
+  /// Whether autograd's node for an operator would keep tensors, and so could be gone through only once.
+  static bool keepsTensors(Node* node) {
+    const Operator* op = isStructural(node->kind()) ? nullptr : operatorOf(*node);
+    if (!op) return false;
+    const size_t num_operands = node->inputs().size() + node->outputs().size();
+    for (size_t i = 0; i < node->inputs().size(); ++i) {
+      const auto rule = mayRequireGrad(node->input(i)->type()) ? gradientOf(*op, i) : nullptr;
+      if (!rule) continue;
+      for (size_t k = 0; k < num_operands && k < rule->inputs().size(); ++k) {
+        const Value* operand = rule->inputs()[k];
+        if (operand->type()->kind() != c10::TypeKind::TensorType) continue;
+        for (const Use& use : operand->uses()) {
+          const auto outputs = use.user->outputs();
+          const bool only_asks = std::none_of(
+              outputs.begin(), outputs.end(), [](const Value* output) { return mayHoldTensors(*output->type()); });
+          if (!only_asks || use.user->isReturn()) return true;
+        }
+      }
+    }
+    return false;
+  }
+
+  /// Nodes on the ways from inputs that are wanted to values whose gradients come in, of those that keep tensors.
+  std::vector<size_t> nodesBetween(std::span<Value* const> wanted, std::span<Value* const> of) const {
+    std::vector<bool> reached(forward_->numValues()), needed(forward_->numValues());
+    for (const Value* value : wanted) reached[value->unique()] = true;
+    for (const Value* value : of) needed[value->unique()] = true;
+    std::vector<Node*> nodes(forward_->nodes().begin(), forward_->nodes().end());
+    const auto any = [](const auto& values, const std::vector<bool>& set) {
+      return std::any_of(values.begin(), values.end(), [&](const Value* value) { return set[value->unique()]; });
+    };
+    for (Node* node : nodes) {
+      if (!any(node->inputs(), reached)) continue;
+      for (const Value* output : node->outputs()) reached[output->unique()] = mayRequireGrad(output->type());
+    }
+    std::vector<size_t> found;
+    for (size_t i = nodes.size(); i-- > 0;) {
+      if (!any(nodes[i]->outputs(), needed) || !any(nodes[i]->outputs(), reached)) continue;
+      for (const Value* input : nodes[i]->inputs()) {
+        if (reached[input->unique()]) needed[input->unique()] = true;
+      }
+      if (keepsTensors(nodes[i])) found.push_back(i);
+    }
+    return found;
+  }
+
   std::unique_ptr<GradientFunction> makeGradient(
       const std::vector<bool>& incoming, const std::vector<bool>& wanted) const {
     std::vector<Value*> of, with_respect_to;
@@ -163,6 +216,10 @@ class Region : public HostCallable {
       const auto found = std::find(inputs_.begin(), inputs_.end(), value->offset());
       result->gives.push_back(static_cast<size_t>(found - inputs_.begin()));
     }
+    result->passes = nodesBetween(with_respect_to, of);
+    result->is_whole = true;
+    for (size_t i = 0; i < incoming.size(); ++i)
+      result->is_whole &= incoming[i] || differentiable_outputs_[i] >= num_outputs_;
     Function& function = program_->declare(c10::QualifiedName("gradient" + std::to_string(gradients_.size())), {});
     function.setGraph(gradient.graph);
     result->function = &function;
@@ -227,6 +284,11 @@ class RegionBackward : public autograd::Node {
     if (std::none_of(incoming.begin(), incoming.end(), [](bool defined) { return defined; })) return results;
     const GradientFunction& gradient = region_->gradientFor(incoming, wanted);
     if (gradient.gives.empty()) return results;
+    // As autograd, which keeps and frees by operator, and not by region.
+    const bool again = std::any_of(
+        gradient.passes.begin(), gradient.passes.end(), [&](size_t i) { return i < passed_.size() && passed_[i]; });
+    TORCH_CHECK(!again, autograd::ERR_BACKWARD_TWICE);
+    last_ = &gradient;
     Stack stack;
     for (at::Tensor& incoming_gradient : gradients) {
       if (incoming_gradient.defined()) stack.emplace_back(std::move(incoming_gradient));
@@ -244,6 +306,13 @@ class RegionBackward : public autograd::Node {
 
   void release_variables() override {
     const std::lock_guard lock(mutex_);
+    if (last_ && !last_->is_whole) {
+      for (size_t i : last_->passes) {
+        if (passed_.size() <= i) passed_.resize(i + 1);
+        passed_[i] = true;
+      }
+      return;
+    }
     for (Kept& kept : kept_) kept.tensor.reset_data();  // unpacking one again is autograd's own error
   }
 
@@ -257,6 +326,8 @@ class RegionBackward : public autograd::Node {
  private:
   RegionPtr region_;
   std::mutex mutex_;
+  const GradientFunction* last_ = nullptr;  // what ran last
+  std::vector<bool> passed_;                // operators whose tensors autograd would have freed
 };
 
 /// A region is a part of its function, also in the stack of an error.
