@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "cresset/analysis/alias.h"
+#include "cresset/interpreter/liveness.h"
 #include "cresset/ir/constants.h"
 #include "cresset/ops/operator.h"
 
@@ -34,7 +35,7 @@ class ContinuationWriter {
   Value* standFor(Value* value) {
     Value*& mine = values_[value];
     if (mine) return mine;
-    if (isConstantNode(value->node())) {
+    if (isConstantNode(*value->node())) {
       Node* copy = graph_->createClone(value->node(), [](Value* input) { return input; });
       graph_->block()->prependNode(copy);
       return mine = copy->output();
@@ -42,10 +43,6 @@ class ContinuationWriter {
     taken_.push_back(value);
     mine = graph_->addInput()->setType(value->type());
     return mine;
-  }
-
-  static bool isConstantNode(const Node* node) {
-    return node->kind() == prim::Constant || node->kind() == prim::Uninitialized;
   }
 
   /// What stands behind `place` in its block; then what stands behind that block's owner.
@@ -67,7 +64,7 @@ class ContinuationWriter {
 
   void copyUpTo(const Node* end, Node* first) {
     for (Node* node = first; node != end; node = node->next()) {
-      if (isConstantNode(node)) continue;
+      if (isConstantNode(*node)) continue;
       Node* copy = graph_->createClone(node, [&](Value* value) { return standFor(value); });
       graph_->insertNode(copy);
       for (size_t i = 0; i < node->outputs().size(); ++i) values_[node->output(i)] = copy->output(i);
