@@ -1,5 +1,6 @@
 """Plans: which calls get them, what they are keyed by, and that nothing but speed shows."""
 
+import copy
 import subprocess
 import sys
 import threading
@@ -658,3 +659,109 @@ def test_what_a_backward_frees(order):
 
     for function in (apart, shared, shared_sum):
         assert attempt(cresset.script(function)) == attempt(function)
+
+
+def overlapping_buffers():
+    """Two tensors over one buffer that do not share a storage."""
+    buffer = bytearray(8 * 12)
+    return torch.frombuffer(buffer, dtype=torch.float64), torch.frombuffer(buffer, dtype=torch.float64, offset=32)
+
+
+@pytest.mark.parametrize(
+    "make, shares",
+    [
+        (lambda: (torch.ones(4), torch.ones(4)), False),
+        (lambda: (lambda x: (x, x))(torch.ones(4)), True),
+        (lambda: (lambda x: (x[:4], x[2:6]))(torch.ones(8)), True),
+        (lambda: (lambda x: (x[:4], x[4:]))(torch.ones(8)), True),
+        (lambda: (lambda a, b: (a[4:8], b[:4]))(*overlapping_buffers()), True),
+        (lambda: (torch.ones(0), torch.ones(0)), False),
+    ],
+    ids=["apart", "the same", "views that overlap", "views that do not", "one buffer", "empty"],
+)
+def test_tensors_that_share_memory_have_plans_of_their_own(make, shares):
+    def f(x: Tensor, pair: Tuple[Tensor, int]):
+        y, n = pair
+        before = y * 2
+        x.add_(n)
+        after = y * 2
+        return before.sum() + after.sum() * 3, y.view(-1)
+
+    script = fresh(f)
+    for _ in range(3):
+        script(torch.ones(4), (torch.ones(4), 1))
+    assert len(cresset.explain(script).plans) == 1
+    x, y = make()
+    ex, ey = make()
+    results, expected = script(x, (y, 2)), f(ex, (ey, 2))
+    assert all(torch.equal(a, b) for a, b in zip(results, expected, strict=True)) and torch.equal(x, ex)
+    assert results[1].data_ptr() == y.data_ptr()
+    # Only where nothing is shared is `y * 2` the same before and after.
+    assert str(script.graph_for(x, (y, 2))).count("aten::mul(") == (3 if shares else 2)
+    plans = cresset.explain(script).plans
+    double = x.dtype == torch.float64
+    assert len(plans) == (2 if shares or double else 1)
+    assert ("shares memory with x" in str(cresset.explain(script))) == shares
+
+
+def test_memory_is_looked_at_where_something_writes():
+    def f(x: Tensor, y: Tensor):
+        z = torch.relu(x) + y
+        z.mul_(2)
+        return torch.sin(z) - torch.cos(y)
+
+    script = fresh(f)
+    x = torch.ones(4)
+    for y in (x, torch.ones(4), x.view(2, 2)[0].repeat(2), x):
+        warm(script, x, y)
+    assert len(cresset.explain(script).plans) == 1
+
+
+class Normalized(nn.Module):
+    def __init__(self, inplace: bool):
+        super().__init__()
+        self.layers = nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.ReLU(inplace), nn.Conv2d(4, 4, 1))
+        self.layers.append(nn.BatchNorm2d(4))
+
+    def forward(self, x):
+        return torch.tanh(self.layers(x))
+
+
+@pytest.mark.parametrize("inplace", [False, True])
+def test_checks_and_counters_stand_in_regions(inplace):
+    torch.manual_seed(0)
+    eager = Normalized(inplace)
+    script = cresset.script(copy.deepcopy(eager))
+    x = torch.randn(4, 3, 6, 6)
+    for _ in range(3):
+        for module in (eager, script):
+            module.zero_grad()
+            module(x).square().sum().backward()
+        for (name, p), q in zip(eager.named_parameters(), script.parameters(), strict=True):
+            assert torch.equal(p.grad, q.grad), name
+        for (name, p), q in zip(eager.named_buffers(), script.buffers(), strict=True):
+            assert torch.equal(p, q), name
+    regions = [n for n in script.graph_for(x).nodes() if n.kind() == "prim::DifferentiableGraph"]
+    inside = [n.kind() for region in regions for n in region.g("Subgraph").nodes()]
+    assert len(regions) == (2 if inplace else 1)
+    assert inside.count("aten::conv2d") == 2 and inside.count("prim::If") == 2 and inside.count("aten::add_") == 2
+    # One value per channel, in the second layer: the check raises, and the counters have counted as far.
+    assert script.layers[1].num_batches_tracked == 3
+    with pytest.raises(RuntimeError, match=r"Expected more than 1 value per channel.*\[1, 4, 1, 1\]") as caught:
+        script(torch.randn(1, 3, 3, 3))
+    assert "_verify_batch_size" in str(caught.value) and "in forward" in str(caught.value)
+    assert script.layers[1].num_batches_tracked == 4 and script.layers[4].num_batches_tracked == 3
+
+
+def test_what_a_region_keeps_is_not_written_in_it():
+    def f(x: Tensor, count: Tensor):
+        y = torch.tanh(x) * count
+        count.add_(1.0)
+        return torch.sin(y * 2).sum()
+
+    script = fresh(f)
+    for function in (script, script, script, f):
+        x, count = torch.ones(3, requires_grad=True), torch.ones(3)
+        y = function(x, count)
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            y.backward()

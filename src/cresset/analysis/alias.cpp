@@ -14,6 +14,8 @@ using c10::AliasInfo;
 
 namespace {
 
+const Symbol kMemory = Symbol::attr("memory");
+
 bool shareSet(const AliasInfo& a, const AliasInfo& b) {
   const auto has = [](const AliasInfo& info, Symbol set) {
     return info.beforeSets().contains(set) || info.afterSets().contains(set);
@@ -35,9 +37,16 @@ std::optional<int64_t> constantInt(const Value* value) {
 
 }  // namespace
 
+void setMemory(Node& node, const std::vector<int64_t>& numbers) {
+  node.setAttribute(kMemory, Attribute(numbers));
+}
+
 AliasDb::AliasDb(Graph& graph) : graph_(graph) {
   variables_.assign(graph.numValues(), PointsTo::kNone);
-  for (Value* input : graph.inputs()) memory_.addWorld(define(input));
+  for (Value* input : graph.inputs()) {
+    const Variable variable = define(input);
+    if (!giveKnownMemory(input)) memory_.addWorld(variable);
+  }
   analyze(graph.block());
   memory_.solve();
 }
@@ -55,6 +64,20 @@ Variable AliasDb::define(Value* value) {
 
 void AliasDb::giveFresh(Value* value) {
   addFresh(define(value), value->type(), value->debugName());
+}
+
+bool AliasDb::giveKnownMemory(const Value* value) {
+  const Node* node = value->node();
+  const int64_t number = node->hasAttribute(kMemory) ? node->is(kMemory).at(value->offset()) : -1;
+  if (number < 0) return false;
+  const auto [entry, added] = known_memory_.try_emplace(number);
+  if (added) {
+    entry->second = memory_.newLocation(memory_.classes().of(c10::TensorType::get()).at(0));
+    sites_.emplace_back(entry->second, value->debugName());
+  }
+  memory_.addLocation(variableOf(value), entry->second);
+  memory_.addEscape(variableOf(value));  // the world holds it, too
+  return true;
 }
 
 void AliasDb::addFresh(Variable to, const c10::TypePtr& type, const std::string& site) {
@@ -130,7 +153,8 @@ void AliasDb::analyzeStructural(Node* node) {
     for (size_t i = 0; i < to.size(); ++i) memory_.addCopy(variableOf(from[i + skip]), variableOf(to[i]));
   };
   if (kind == prim::Constant) {
-    memory_.addWorld(variableOf(node->output()));
+    const auto constant = toIValue(node->output());
+    if (!constant || !constant->isNone()) memory_.addWorld(variableOf(node->output()));
   } else if (kind == prim::If) {
     for (Block* block : node->blocks()) {
       analyze(block);
@@ -152,8 +176,10 @@ void AliasDb::analyzeStructural(Node* node) {
     for (size_t i = 0; i < inputs.size(); ++i)
       memory_.addStore(variableOf(node->output()), static_cast<Field>(i), variableOf(inputs[i]));
   } else if (kind == prim::TupleUnpack) {
-    for (size_t i = 0; i < node->outputs().size(); ++i)
-      memory_.addLoad(variableOf(inputs[0]), static_cast<Field>(i), variableOf(node->outputs()[i]));
+    for (size_t i = 0; i < node->outputs().size(); ++i) {
+      Value* output = node->outputs()[i];
+      if (!giveKnownMemory(output)) memory_.addLoad(variableOf(inputs[0]), static_cast<Field>(i), variableOf(output));
+    }
   } else if (kind == prim::TupleIndex) {
     const auto tuple = inputs[0]->type()->cast<c10::TupleType>();
     const auto index = constantInt(inputs[1]);

@@ -9,7 +9,7 @@
 // that it is written to, and a result without annotation is fresh. Cresset's own rows only reach what their arguments
 // reach. Calls that are not inlined, forks and operators of which nothing is known may do anything to what they can
 // reach. Values from outside (inputs, attributes of inputs, constants) may all alias each other, as far as their types
-// allow.
+// allow, unless setMemory says of inputs that they don't.
 //
 // The analysis takes time in proportion to the graph (points_to.h says why). It describes the graph as it was; moves
 // made through it keep it true, other changes need a new one.
@@ -33,6 +33,12 @@
 namespace cresset {
 
 class Operator;  // ops/operator.h
+
+/// Tells the analysis that tensors from outside share no memory with each other: of those that `node` gives (inputs of
+/// the graph, for `graph.block()->paramNode()`; elements, for prim::TupleUnpack), the i-th is in memory of this number,
+/// -1 where nothing is known or it is no tensor. Tensors of different numbers in one graph share nothing; any of them
+/// may share memory with all else from outside.
+void setMemory(Node& node, const std::vector<int64_t>& numbers);
 
 class AliasDb {
  public:
@@ -118,6 +124,8 @@ class AliasDb {
   /// The slot of the attribute that prim::GetAttr or prim::SetAttr names.
   static Field attributeSlot(const Node* node);
   Variable define(Value* value);
+  /// What setMemory has said of the value's memory; false if nothing.
+  bool giveKnownMemory(const Value* value);
   const Effects& effects(const Node* node);
   void collectEffects(const Node* node, Effects& into);
   void collectOperatorEffects(const Node* node, const Operator& op, Effects& into);
@@ -136,7 +144,8 @@ class AliasDb {
 
   Graph& graph_;
   PointsTo memory_;
-  std::vector<Variable> variables_;  // by Value::unique()
+  std::vector<Variable> variables_;                     // by Value::unique()
+  std::unordered_map<int64_t, Location> known_memory_;  // by setMemory's numbers
   std::unordered_map<const Node*, Effects> effects_;
   std::vector<std::pair<Location, std::string>> sites_;  // where locations come from, for toString
   std::unordered_set<Location> written_, written_wholes_;

@@ -14,6 +14,7 @@
 #include "cresset/ir/constants.h"
 #include "cresset/ops/operator.h"
 #include "cresset/passes/pipeline.h"
+#include "cresset/passes/propagate_types.h"
 
 namespace cresset {
 
@@ -21,6 +22,12 @@ namespace {
 
 bool isTensorValue(const Value* value) {
   return value->type()->kind() == c10::TypeKind::TensorType;
+}
+
+/// None for an Optional argument.
+bool isNone(const Value* value) {
+  const auto constant = toIValue(value);
+  return constant && constant->isNone();
 }
 
 /// A list of tensors, some perhaps None. A region makes its own of the elements.
@@ -69,6 +76,14 @@ bool isNumberLike(const c10::Type& type) {
   }
 }
 
+/// The node of `block` that a use belongs to: the user, or the owner of the blocks that it stands in. Null if the use
+/// is outside of `block`.
+const Node* userIn(const Block* block, const Use& use) {
+  const Node* node = use.user;
+  while (node && node->owningBlock() != block) node = node->owningBlock()->owningNode();
+  return node;
+}
+
 enum class Part {
   Outside,
   Differentiable,  // gradients flow through it by rules
@@ -80,19 +95,28 @@ constexpr size_t kMaxRegion = 500;
 
 class RegionBuilder {
  public:
-  RegionBuilder(Graph& graph, size_t min_size) : graph_(graph), memory_(graph), min_size_(min_size) {}
+  RegionBuilder(Graph& graph, size_t min_size)
+      : graph_(graph),
+        memory_(graph),
+        replaces_data_(tensorWrites(graph) == TensorWrites::Anything),
+        min_size_(min_size) {}
 
   bool run(Block* block) {
     std::vector<Node*> group;
     for (Node* node : std::vector<Node*>(block->nodes().begin(), block->nodes().end())) {
-      for (Block* inner : node->blocks()) run(inner);
       if (node->kind() == prim::Constant) continue;
       if (node->outputs().size() > 1) markResults(node);
+      // The analysis does not know the regions that are made in blocks.
+      if (node->blocks().empty() || classify(node) == Part::Inert) {
+        if (readsAndWrites(group, node)) close(group);
+      } else {
+        close(group);
+        for (Block* inner : node->blocks()) run(inner);
+        continue;
+      }
       if (node->kind() == prim::ListUnpack && !group.empty() && group.back() == node->input(0)->node()) {
         group.push_back(node);  // of a list that the region makes
-      } else if (
-          node->kind() != prim::ListUnpack && classify(node) != Part::Outside && fitsDtype(node) &&
-          (!givesList(node) || unpackOf(node))) {
+      } else if (node->kind() != prim::ListUnpack && isPart(node) && (!givesList(node) || unpackOf(node))) {
         group.push_back(node);
       } else {
         close(group);
@@ -136,8 +160,61 @@ class RegionBuilder {
     return next == unpack && !written && fitsDtype(unpack) ? unpack : nullptr;
   }
 
+  /// Branches and loops that only decide about numbers, or raise: a check of sizes, for one.
+  bool isInertControl(Node* node) {
+    if (node->kind() == prim::Constant || node->kind() == prim::RaiseException) return true;
+    if (node->kind() != prim::If && node->kind() != prim::Loop) {
+      const Operator* op = isStructural(node->kind()) ? nullptr : operatorOf(*node);
+      const auto outputs = node->outputs();
+      const bool gives_text =
+          op && op->isPure() && std::all_of(outputs.begin(), outputs.end(), [](const Value* output) {
+            return isScalarType(*output->type());
+          });
+      return gives_text || classify(node) == Part::Inert;
+    }
+    const auto isNumber = [](const Value* value) { return isNumberLike(*value->type()); };
+    if (!std::all_of(node->outputs().begin(), node->outputs().end(), isNumber)) return false;
+    return std::all_of(node->blocks().begin(), node->blocks().end(), [&](Block* block) {
+      const auto nodes = block->nodes();
+      return std::all_of(block->inputs().begin(), block->inputs().end(), isNumber) &&
+             std::all_of(nodes.begin(), nodes.end(), [&](Node* inner) { return isInertControl(inner); });
+    });
+  }
+
+  bool isWrite(Node* node) {
+    return !isStructural(node->kind()) && node->kind() != prim::RaiseException && operatorOf(*node) &&
+           operatorOf(*node)->isMutable();
+  }
+
+  /// Whether the group with the node would write to what it reads: what it keeps for gradients would be what it is at
+  /// its end. Others may write to what the group reads or gives: they stand before or behind it, and autograd's
+  /// counters of versions see them.
+  bool readsAndWrites(const std::vector<Node*>& group, Node* node) {
+    const auto writes = [&](Node* writer, Node* other) {
+      return !other->blocks().empty() || memory_.writesToAlias(writer, other->inputs().vec()) ||
+             memory_.writesToAlias(writer, other->outputs());
+    };
+    if (isWrite(node)) {
+      return std::any_of(
+          group.begin(), group.end(), [&](Node* other) { return memory_.readsWritten(other) && writes(node, other); });
+    }
+    return memory_.readsWritten(node) &&
+           std::any_of(group.begin(), group.end(), [&](Node* other) { return isWrite(other) && writes(other, node); });
+  }
+
+  /// A write to a tensor that no gradient has to do with: a counter of batches.
+  bool isInertWrite(Node* node, const Operator& op) const {
+    const auto isInert = [](const Value* value) {
+      return isTensorValue(value) ? !mayRequireGrad(value->type()) : isNumberLike(*value->type());
+    };
+    return op.isMutable() && !op.kernel() && !op.hasSideEffects() && op.isDeterministic() && !replaces_data_ &&
+           std::all_of(node->inputs().begin(), node->inputs().end(), isInert) &&
+           std::none_of(
+               node->outputs().begin(), node->outputs().end(), [](const Value* output) { return output->hasUses(); });
+  }
+
   Part classify(Node* node) {
-    if (!node->blocks().empty()) return Part::Outside;
+    if (!node->blocks().empty()) return isInertControl(node) ? Part::Inert : Part::Outside;
     if (node->kind() == prim::ListUnpack) return Part::Differentiable;  // let in together with what it takes apart
     if (node->kind() == prim::ListConstruct) {
       const auto& type = *node->output()->type();
@@ -147,9 +224,9 @@ class RegionBuilder {
     if (isStructural(node->kind())) return Part::Outside;
     const Operator* op = operatorOf(*node);
     // Random numbers are drawn in the same order: a region stands where its nodes stood.
+    if (op && isInertWrite(node, *op)) return Part::Inert;
     if (!op || op->isMutable() || (!isRandom(*op) && (op->hasSideEffects() || !op->isDeterministic())))
       return Part::Outside;
-    if (memory_.readsWritten(node) || memory_.hasOutputWriters(node)) return Part::Outside;
     const auto inputs = node->inputs();
     const auto outputs = node->outputs();
     const bool flows =
@@ -168,6 +245,7 @@ class RegionBuilder {
     }
     if (!hasDerivative(*op) || !rulesHold(*op, *node)) return Part::Outside;
     for (size_t i = 0; i < inputs.size(); ++i) {
+      if (isNone(inputs[i])) continue;
       if (isTensorList(*inputs[i]->type())) {
         if (!isTensorListConstruct(inputs[i]->node()) || memory_.hasWriters(inputs[i])) return Part::Outside;
       } else if (mayRequireGrad(inputs[i]->type()) && !isTensorValue(inputs[i])) {
@@ -180,8 +258,14 @@ class RegionBuilder {
 
   static bool carriesGradient(Value* operand) {
     const auto elements = elementsOf(operand);
-    return std::any_of(
-        elements.begin(), elements.end(), [](const Value* element) { return mayRequireGrad(element->type()); });
+    return std::any_of(elements.begin(), elements.end(), [](const Value* element) {
+      return !isNone(element) && mayRequireGrad(element->type());
+    });
+  }
+
+  bool isPart(Node* node) {
+    const Part part = classify(node);
+    return part != Part::Outside && (isWrite(node) || fitsDtype(node));
   }
 
   /// The rules are for real numbers of known precision.
@@ -231,7 +315,7 @@ class RegionBuilder {
       if (is_view) {
         for (Value* output : node->outputs()) {
           for (const Use& use : output->uses()) {
-            if (!inside.contains(use.user)) outside.push_back(use);
+            if (!inside.contains(userIn(node->owningBlock(), use))) outside.push_back(use);
           }
         }
       }
@@ -321,8 +405,9 @@ class RegionBuilder {
         list->copyLocation(operand->node());
         operands.push_back(list->output());
       }
-      size_t next = 0;
-      Node* copy = subgraph->createClone(node, [&](Value*) { return operands[next++]; });
+      size_t next = 0;  // behind the operands come the values that nodes in blocks take
+      Node* copy = subgraph->createClone(
+          node, [&](Value* value) { return next < operands.size() ? operands[next++] : copyOf(value); });
       subgraph->block()->appendNode(copy);
       copy->bindOperator(node->boundOperator());
       for (size_t i = 0; i < node->outputs().size(); ++i) copies[node->output(i)] = copy->output(i);
@@ -332,7 +417,9 @@ class RegionBuilder {
       if (isTensorListConstruct(node)) continue;  // used inside only (leaveViewsOutside)
       for (Value* output : node->outputs()) {
         const auto uses = output->uses();
-        if (std::any_of(uses.begin(), uses.end(), [&](const Use& use) { return !inside.contains(use.user); }))
+        if (std::any_of(uses.begin(), uses.end(), [&](const Use& use) {
+              return !inside.contains(userIn(node->owningBlock(), use));
+            }))
           outputs.push_back(output);
       }
     }
@@ -352,6 +439,7 @@ class RegionBuilder {
 
   Graph& graph_;
   AliasDb memory_;
+  bool replaces_data_;
   size_t min_size_;
   bool found_ = false;
 };

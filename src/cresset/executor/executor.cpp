@@ -196,9 +196,18 @@ class Executor final : public Executable {
     ExecutionReport::PlanReport report;
     report.ambient = AmbientState::of(plan.signature[0]).toString();
     size_t word = 1;
+    const std::vector<int64_t> shared = prepared.reader.sharedMemory(plan.signature);
+    std::vector<std::string> tensors;
     const auto add = [&](const std::string& name, const c10::Type& type) {
-      for (size_t i = numWords(type); i > 0; --i)
-        report.inputs.push_back(name + ": " + ValueKind::of(plan.signature[word++]).toString());
+      for (size_t i = numWords(type); i > 0; --i) {
+        const ValueKind kind = ValueKind::of(plan.signature[word++]);
+        report.inputs.push_back(name + ": " + kind.toString());
+        if (kind.kind != ValueKind::Kind::Tensor) continue;
+        const size_t tensor = tensors.size();
+        tensors.push_back(name);
+        if (!shared.empty() && shared[tensor] != static_cast<int64_t>(tensor))
+          report.inputs.back() += ", shares memory with " + tensors[static_cast<size_t>(shared[tensor])];
+      }
     };
     const auto inputs = prepared.graph->inputs();
     for (size_t i = 0; i < prepared.reader.arguments().size(); ++i)

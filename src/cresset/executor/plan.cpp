@@ -137,33 +137,76 @@ class AttributeLifter {
   std::map<std::pair<uint32_t, std::vector<uint32_t>>, Reads> found_;
 };
 
-/// Puts what a signature says into the types of a graph's inputs.
+/// Puts what a signature says into the types of a graph's inputs, and what it says of their memory beside them.
 class Specializer {
  public:
-  Specializer(Graph& graph, const Signature& signature) : graph_(graph), memory_(graph), signature_(signature) {}
+  Specializer(Graph& graph, const Signature& signature, const std::vector<int64_t>& shared)
+      : graph_(graph), signature_(signature), shared_(shared) {}
 
   void run() {
-    const auto inputs = graph_.inputs();
-    for (size_t i = 0; i < inputs.size(); ++i) {
-      Value* input = inputs[i];
-      if (!isSpecialized(*input->type())) continue;
-      const InsertPointGuard guard(graph_, graph_.nodes().front());
-      specialize(input);
+    for (Value* input : graph_.inputs()) {
+      if (isSpecialized(*input->type())) findWords(input);
+    }
+    if (!shared_.empty()) tellMemory();
+    const TensorWrites writes = tensorWrites(graph_);
+    AliasDb memory(graph_);
+    for (size_t i = 0; i < described_.size(); ++i) {
+      Value* value = described_[i];
+      const bool written = memory.hasWriters(value);
+      const InsertPointGuard guard(graph_, value->node()->isParam() ? graph_.nodes().front() : value->node()->next());
+      specialize(value, ValueKind::of(signature_[i + 1]), written ? std::optional(writes) : std::nullopt);
     }
   }
 
  private:
-  void specialize(Value* value) {
-    if (value->type()->kind() == c10::TypeKind::TupleType) return specializeTuple(value);
-    const ValueKind kind = ValueKind::of(signature_[word_++]);
+  /// Elements of tuples become values of their own, so that there is a word for each value.
+  void findWords(Value* value) {
+    if (value->type()->kind() != c10::TypeKind::TupleType) {
+      described_.push_back(value);
+      return;
+    }
+    const auto types = value->type()->expectRef<c10::TupleType>().elements().vec();
+    Node* unpack = graph_.create(prim::TupleUnpack, {value}, types.size());
+    for (size_t i = 0; i < types.size(); ++i) unpack->output(i)->setType(types[i]);
+    Node* made = graph_.create(prim::TupleConstruct, unpack->outputs());
+    made->output()->setType(value->type());
+    if (value->node()->isParam()) {
+      graph_.block()->prependNode(made);
+    } else {
+      made->insertAfter(value->node());
+    }
+    value->replaceAllUsesWith(made->output());
+    unpack->insertBefore(made);
+    unpack->replaceInput(0, value);
+    for (size_t i = 0; i < types.size(); ++i) {
+      if (isSpecialized(*types[i])) findWords(unpack->output(i));
+    }
+  }
+
+  void tellMemory() {
+    std::unordered_map<Node*, std::vector<int64_t>> numbers;
+    size_t tensor = 0;
+    for (size_t i = 0; i < described_.size(); ++i) {
+      if (ValueKind::of(signature_[i + 1]).kind != ValueKind::Kind::Tensor) continue;
+      Node* node = described_[i]->node();
+      auto& known = numbers[node];
+      known.resize(node->outputs().size(), -1);
+      known[described_[i]->offset()] = shared_[tensor++];
+    }
+    for (const auto& [node, known] : numbers) setMemory(*node, known);
+  }
+
+  void specialize(Value* value, const ValueKind& kind, std::optional<TensorWrites> writes) {
     switch (kind.kind) {
-      case ValueKind::Kind::Tensor:
+      case ValueKind::Kind::Tensor: {
+        const c10::TypePtr type = typeOf(kind, writes);
         if (value->type()->kind() == c10::TypeKind::TensorType) {
-          value->setType(typeOf(kind, value));
+          value->setType(type);
         } else {
-          replace(value, [&](Value* tensor) { tensor->setType(typeOf(kind, value)); });
+          replace(value, [&](Value* tensor) { tensor->setType(type); });
         }
         return;
+      }
       case ValueKind::Kind::None:
         if (value->hasUses()) value->replaceAllUsesWith(graph_.insertConstant(c10::IValue(), value->type()));
         return;
@@ -193,37 +236,19 @@ class Specializer {
     unwrap->replaceInput(0, value);
   }
 
-  void specializeTuple(Value* tuple) {
-    const auto types = tuple->type()->expectRef<c10::TupleType>().elements().vec();
-    Node* unpack = graph_.create(prim::TupleUnpack, {tuple}, types.size());
-    graph_.insertNode(unpack);
-    Node* made = graph_.create(prim::TupleConstruct, unpack->outputs());
-    graph_.insertNode(made);
-    made->output()->setType(tuple->type());
-    tuple->replaceAllUsesWith(made->output());
-    unpack->replaceInput(0, tuple);
-    const InsertPointGuard guard(graph_, made);
-    for (size_t i = 0; i < types.size(); ++i) {
-      unpack->output(i)->setType(types[i]);
-      if (isSpecialized(*types[i])) specialize(unpack->output(i));
-    }
-  }
-
-  /// Writing to a tensor may change its rank, and whether it requires grad; the dtype and the device stay.
-  c10::TypePtr typeOf(const ValueKind& kind, const Value* value) {
-    const bool written = value->unique() >= num_known_ || memory_.hasWriters(value);
-    if (written && replaces_data_) return c10::TensorType::get();
+  /// What holds of the tensor at all times, though the graph writes to it in this way.
+  static c10::TypePtr typeOf(const ValueKind& kind, std::optional<TensorWrites> writes) {
     const auto type = typeOfKind(kind);
-    if (written) return c10::TensorType::create(kind.dtype, type->device(), std::nullopt, std::nullopt);
-    return type;
+    if (!writes) return type;
+    if (*writes == TensorWrites::Anything) return c10::TensorType::get();
+    const auto rank = *writes == TensorWrites::Elements ? type->dim() : std::nullopt;
+    return c10::TensorType::create(kind.dtype, type->device(), rank, std::nullopt);
   }
 
   Graph& graph_;
-  AliasDb memory_;
   const Signature& signature_;
-  const bool replaces_data_ = mayReplaceData(graph_);
-  size_t word_ = 1;
-  const size_t num_known_ = graph_.numValues();  // values that the analysis has seen
+  const std::vector<int64_t>& shared_;
+  std::vector<Value*> described_;  // one per word of the signature
 };
 
 }  // namespace
@@ -248,7 +273,10 @@ std::shared_ptr<const PreparedFunction> prepareFunction(Function& function) {
   passes.run("dce");
   prepared->num_nodes = graph.numNodes();
   prepared->guards = insertGuards(graph, function);
-  prepared->reader = SignatureReader(std::move(arguments), std::move(attributes));
+  AliasDb memory(graph);
+  const auto inputs = graph.inputs();
+  const bool writes = std::any_of(inputs.begin(), inputs.end(), [&](Value* input) { return memory.hasWriters(input); });
+  prepared->reader = SignatureReader(std::move(arguments), std::move(attributes), writes);
   return prepared;
 }
 
@@ -263,7 +291,8 @@ std::unique_ptr<const Plan> makePlan(
   if (earlier) known = earlier->sites;
   if (plan->version > kMaxVersions) known.assign(known.size(), nullptr);
   plan->sites = armGuards(*plan->graph, prepared.guards, known, plan->revise);
-  Specializer(*plan->graph, signature).run();
+  const auto shared = prepared.reader.sharedMemory(signature);
+  Specializer(*plan->graph, signature, shared).run();
   const AmbientState ambient = AmbientState::of(signature[0]);
   Pipeline passes(*plan->graph, function.qualname().qualifiedName());
   const TypeAssumptions assumptions = {

@@ -10,6 +10,7 @@
 #include <c10/core/impl/LocalDispatchKeySet.h>
 
 #include <algorithm>
+#include <tuple>
 
 #include "cresset/ops/object_slots.h"
 
@@ -19,12 +20,15 @@ namespace {
 
 using Kind = ValueKind::Kind;
 
-/// Appends the words of `value`, which is of `type`; false if it can't be described.
-bool describe(const c10::IValue& value, const c10::Type& type, Signature& signature) {
+using Tensors = c10::SmallVector<const c10::TensorImpl*, 16>;
+
+/// Appends the words of `value`, which is of `type`, and its tensors; false if it can't be described.
+bool describe(const c10::IValue& value, const c10::Type& type, Signature& signature, Tensors& tensors) {
   switch (type.kind()) {
     case c10::TypeKind::TensorType:
       if (!value.isTensor() || !isPlain(value.toTensor()) || value.toTensor().dim() > 255) return false;
       signature.push_back(ValueKind::of(value.toTensor()).word());
+      tensors.push_back(value.toTensor().unsafeGetTensorImpl());
       return true;
     case c10::TypeKind::BoolType:
       signature.push_back(uint64_t(value.toBool() ? Kind::True : Kind::False));
@@ -35,7 +39,7 @@ bool describe(const c10::IValue& value, const c10::Type& type, Signature& signat
         return true;
       }
       const c10::Type& inner = *type.expectRef<c10::OptionalType>().getElementType();
-      if (inner.kind() == c10::TypeKind::TensorType) return describe(value, inner, signature);
+      if (inner.kind() == c10::TypeKind::TensorType) return describe(value, inner, signature, tensors);
       signature.push_back(uint64_t(Kind::Other));
       return true;
     }
@@ -43,12 +47,51 @@ bool describe(const c10::IValue& value, const c10::Type& type, Signature& signat
       const auto& types = type.expectRef<c10::TupleType>().elements();
       const auto& elements = value.toTupleRef().elements();
       for (size_t i = 0; i < types.size(); ++i) {
-        if (isSpecialized(*types[i]) && !describe(elements[i], *types[i], signature)) return false;
+        if (isSpecialized(*types[i]) && !describe(elements[i], *types[i], signature, tensors)) return false;
       }
       return true;
     }
     default:
       return true;
+  }
+}
+
+/// Appends 0 if no two of the tensors share memory; else 1 and, for each, the first that it shares memory with.
+void describeMemory(const Tensors& tensors, Signature& signature) {
+  struct Range {
+    uintptr_t begin, end;
+    const c10::StorageImpl* storage;
+    size_t tensor;
+  };
+  // Storages may overlap: several can be made of one buffer. Empty ones are the same if they are one.
+  c10::SmallVector<Range, 16> ranges;
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    const c10::StorageImpl* storage = tensors[i]->unsafe_storage().unsafeGetStorageImpl();
+    const auto begin = reinterpret_cast<uintptr_t>(storage ? storage->data() : nullptr);
+    ranges.push_back({begin, begin + (storage ? storage->nbytes() : 0), storage, i});
+  }
+  std::sort(ranges.begin(), ranges.end(), [](const Range& a, const Range& b) {
+    return std::tie(a.begin, a.storage, a.tensor) < std::tie(b.begin, b.storage, b.tensor);
+  });
+  bool shares = false;
+  c10::SmallVector<uint64_t, 16> first(tensors.size());
+  size_t group = 0;
+  uintptr_t end = 0;
+  for (size_t i = 0; i < ranges.size(); ++i) {
+    if (i > 0 && (ranges[i].begin < end || ranges[i].storage == ranges[i - 1].storage)) {
+      shares = true;
+    } else {
+      group = i;
+    }
+    end = std::max(end, ranges[i].end);
+    first[ranges[i].tensor] = ranges[group].tensor;
+  }
+  signature.push_back(uint64_t(shares));
+  if (!shares) return;
+  // The first of a group by order of memory stands for it; make it the first by order of tensors.
+  for (size_t i = 0; i < first.size(); ++i) {
+    const auto same = std::find(first.begin(), first.begin() + static_cast<std::ptrdiff_t>(i), first[i]);
+    signature.push_back(static_cast<uint64_t>(same - first.begin()));
   }
 }
 
@@ -110,16 +153,32 @@ std::optional<uint64_t> ambientWord() {
 
 }  // namespace
 
-SignatureReader::SignatureReader(std::vector<c10::TypePtr> arguments, std::vector<AttributePath> attributes)
-    : arguments_(std::move(arguments)), attributes_(std::move(attributes)) {}
+SignatureReader::SignatureReader(
+    std::vector<c10::TypePtr> arguments, std::vector<AttributePath> attributes, bool looks_at_memory)
+    : arguments_(std::move(arguments)), attributes_(std::move(attributes)), looks_at_memory_(looks_at_memory) {}
+
+std::vector<int64_t> SignatureReader::sharedMemory(const Signature& signature) const {
+  std::vector<int64_t> first;
+  if (!looks_at_memory_) return first;
+  size_t num_words = 1;
+  for (const auto& type : arguments_) num_words += numWords(*type);
+  for (const AttributePath& path : attributes_) num_words += numWords(*path.type);
+  for (size_t i = 1; i < num_words; ++i) {
+    if (ValueKind::of(signature[i]).kind != Kind::Tensor) continue;
+    const size_t tensor = first.size();
+    first.push_back(static_cast<int64_t>(signature[num_words] ? signature[num_words + 1 + tensor] : tensor));
+  }
+  return first;
+}
 
 bool SignatureReader::read(Stack& stack, Signature& signature) const {
   const auto ambient = ambientWord();
   if (!ambient) return false;
   signature.push_back(*ambient);
+  Tensors tensors;
   const size_t first = stack.size() - arguments_.size();
   for (size_t i = 0; i < arguments_.size(); ++i) {
-    if (isSpecialized(*arguments_[i]) && !describe(stack[first + i], *arguments_[i], signature)) return false;
+    if (isSpecialized(*arguments_[i]) && !describe(stack[first + i], *arguments_[i], signature, tensors)) return false;
   }
   // The objects on the way to the attribute before, so that those of one object are found once.
   c10::SmallVector<c10::IValue, 8> objects;
@@ -143,7 +202,7 @@ bool SignatureReader::read(Stack& stack, Signature& signature) const {
     }
     if (readable) {
       stack.push_back(readSlot(holder(path.slots.size() - 1), path.slots.back()));
-      readable = describe(stack.back(), *path.type, signature);
+      readable = describe(stack.back(), *path.type, signature, tensors);
     }
     if (!readable) {
       stack.resize(end);
@@ -151,6 +210,7 @@ bool SignatureReader::read(Stack& stack, Signature& signature) const {
     }
     previous = &path;
   }
+  if (looks_at_memory_) describeMemory(tensors, signature);
   return true;
 }
 

@@ -9,6 +9,8 @@
 //   attributes of `self`  those that the function reads and nothing in it writes, as inputs behind the others
 //   all else              nothing
 //
+// For functions that write to what comes in, the words end with which of the tensors share memory: 0 if none do.
+//
 // Thread-safety: SignatureReader is immutable.
 #pragma once
 
@@ -53,8 +55,8 @@ class SignatureReader {
  public:
   SignatureReader() = default;
   /// For functions with arguments of these types; `attributes` in the order in which they are to be read, those of one
-  /// object behind each other.
-  SignatureReader(std::vector<c10::TypePtr> arguments, std::vector<AttributePath> attributes);
+  /// object behind each other. `looks_at_memory`: whether it is of interest which tensors share memory.
+  SignatureReader(std::vector<c10::TypePtr> arguments, std::vector<AttributePath> attributes, bool looks_at_memory);
 
   /// Reads the attributes behind the arguments onto the stack, and the signature of all. False, and the stack is as it
   /// was, if the call must run the program as it was written: some tensor is no plain one (a subclass, sparse,
@@ -64,10 +66,14 @@ class SignatureReader {
 
   std::span<const c10::TypePtr> arguments() const { return arguments_; }
   std::span<const AttributePath> attributes() const { return attributes_; }
+  /// For each tensor of a signature, the first one that shares memory with it, by their order among the tensors.
+  /// Nothing if the signature does not tell.
+  std::vector<int64_t> sharedMemory(const Signature& signature) const;
 
  private:
   std::vector<c10::TypePtr> arguments_;
   std::vector<AttributePath> attributes_;
+  bool looks_at_memory_ = false;
 };
 
 /// Whether values of this type have words of their own in signatures.

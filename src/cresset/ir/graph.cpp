@@ -307,6 +307,8 @@ std::shared_ptr<Graph> Graph::copyNested(int depth) const {
     throw UserError("Can't copy the graph: %" + value->debugName() + " is used where it is not in scope.");
   };
   copy->cloneContents(block_, copy->block_, outer, true, depth);
+  const Node* inputs = block_->paramNode();
+  for (const auto& [name, value] : inputs->attributes()) copy->block_->paramNode()->setAttribute(name, value);
   copy->next_unique_ = next_unique_;
   copy->name_suffixes_ = name_suffixes_;
   copy->current_range_ = current_range_;

@@ -82,6 +82,7 @@ class Propagator {
   }
 
   void fold(Node* node) {
+    if (node->kind() == prim::TupleUnpack) return unpack(node);
     if (isStructural(node->kind()) || node->outputs().empty()) return;
     for (const Value* output : node->outputs()) {
       if (!isImmutableType(*output->type())) return;
@@ -103,10 +104,21 @@ class Propagator {
     } catch (const std::exception&) {
       return;
     }
-    if (stack.size() != node->outputs().size() || !std::all_of(stack.begin(), stack.end(), isImmutable)) return;
-    for (size_t i = 0; i < stack.size(); ++i) {
-      const c10::TypePtr type = stack[i].isNone() ? node->output(i)->type() : c10::TypePtr();
-      Value* constant = insertConstantBefore(node, stack[i], type);
+    if (stack.size() == node->outputs().size() && std::all_of(stack.begin(), stack.end(), isImmutable))
+      replaceByConstants(node, stack);
+  }
+
+  void unpack(Node* node) {
+    const auto tuple = toIValue(node->input(0));
+    if (!tuple || !tuple->isTuple() || !isImmutable(*tuple)) return;
+    const std::vector<c10::IValue> elements = tuple->toTupleRef().elements().vec();
+    if (elements.size() == node->outputs().size()) replaceByConstants(node, elements);
+  }
+
+  void replaceByConstants(Node* node, const std::vector<c10::IValue>& values) {
+    for (size_t i = 0; i < values.size(); ++i) {
+      const c10::TypePtr type = values[i].isNone() ? node->output(i)->type() : c10::TypePtr();
+      Value* constant = insertConstantBefore(node, values[i], type);
       if (node->output(i)->hasDebugName()) constant->setDebugName(node->output(i)->debugName());
       node->output(i)->replaceAllUsesWith(constant);
     }

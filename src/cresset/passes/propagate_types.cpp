@@ -11,7 +11,9 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "cresset/analysis/alias.h"
@@ -429,8 +431,9 @@ class TypePropagator {
   void set(Value* value, Facts facts) {
     if (!isTensor(value)) return;
     if (memory_.hasWriters(value)) {
-      if (replaces_data_) return;
-      facts.rank = std::nullopt, facts.requires_grad = std::nullopt;
+      if (writes_ == TensorWrites::Anything) return;
+      if (writes_ != TensorWrites::Elements) facts.rank = std::nullopt;
+      facts.requires_grad = std::nullopt;
     }
     facts_[value->unique()] = facts;
   }
@@ -602,6 +605,10 @@ class TypePropagator {
     if (!op) return;
     if (op->fullName() == "prim::unchecked_unwrap_optional" || op->fullName() == "aten::_unwrap_optional") {
       set(node->output(), isTensor(node->input(0)) ? get(node->input(0)) : Facts::of(*node->output()->type()));
+      return;
+    }
+    if (op->isOfDispatcher() && op->isMutable() && op->schema().name().ends_with('_') && isTensor(node->input(0))) {
+      if (outputs.size() == 1) set(node->output(), get(node->input(0)));  // which has writers: set() knows what stays
       return;
     }
     const auto rule = typeRule(*op);
@@ -848,7 +855,7 @@ class TypePropagator {
   std::vector<Facts> facts_;  // by Value::unique()
   std::map<std::pair<at::ScalarType, size_t>, at::Tensor> stand_ins_;
   bool grad_mode_ = true, plain_ = true;
-  const bool replaces_data_ = mayReplaceData(graph_);
+  const TensorWrites writes_ = tensorWrites(graph_);
   int loop_depth_ = 0;
   bool rank_known_ = true;  // of all tensors that stand in for arguments
 };
@@ -857,8 +864,35 @@ class TypePropagator {
 
 namespace {
 
-bool mayReplaceDataIn(const Block* block) {
-  static const Symbol kinds[] = {
+/// Whether an operator that writes leaves the sizes of what it writes to.
+bool keepsSizes(const Operator& op) {
+  // Rows write to lists and dicts.
+  if (!op.isMutable() || op.kernel()) return true;
+  const std::string& name = op.schema().name();
+  if (!name.ends_with('_')) return false;  // results as arguments
+  if (op.isPointwise()) return true;
+  static const std::unordered_set<std::string_view> kKeep = {
+      "aten::copy_",          "aten::zero_",          "aten::fill_",
+      "aten::fill_diagonal_", "aten::index_put_",     "aten::_index_put_impl_",
+      "aten::index_add_",     "aten::index_copy_",    "aten::index_fill_",
+      "aten::index_reduce_",  "aten::masked_fill_",   "aten::masked_scatter_",
+      "aten::scatter_",       "aten::scatter_add_",   "aten::scatter_reduce_",
+      "aten::put_",           "aten::addmm_",         "aten::addmv_",
+      "aten::addr_",          "aten::baddbmm_",       "aten::addbmm_",
+      "aten::dropout_",       "aten::alpha_dropout_", "aten::feature_dropout_",
+      "aten::normal_",        "aten::uniform_",       "aten::random_",
+      "aten::bernoulli_",     "aten::exponential_",   "aten::geometric_",
+      "aten::cauchy_",        "aten::log_normal_",    "aten::cumsum_",
+      "aten::cumprod_",       "aten::tril_",          "aten::triu_",
+      "aten::relu_",          "aten::relu6_",         "aten::rrelu_",
+      "aten::requires_grad_", "aten::detach_",        "aten::lerp_",
+      "aten::renorm_",        "aten::clamp_",         "aten::sub_",
+      "aten::add_",           "aten::mul_",           "aten::div_"};
+  return kKeep.contains(name);
+}
+
+TensorWrites tensorWritesIn(const Block* block) {
+  static const Symbol kAnything[] = {
       Symbol::fromQualString("aten::set_data"),
       prim::CallMethod,
       prim::CallFunction,
@@ -866,19 +900,22 @@ bool mayReplaceDataIn(const Block* block) {
       prim::Enter,
       prim::Exit,
       prim::fork};
-  for (const Node* node : block->nodes()) {
-    if (std::find(std::begin(kinds), std::end(kinds), node->kind()) != std::end(kinds)) return true;
-    for (const Block* inner : node->blocks()) {
-      if (mayReplaceDataIn(inner)) return true;
-    }
+  TensorWrites most = TensorWrites::Elements;
+  for (Node* node : block->nodes()) {
+    if (std::find(std::begin(kAnything), std::end(kAnything), node->kind()) != std::end(kAnything))
+      return TensorWrites::Anything;
+    const Operator* op = isStructural(node->kind()) ? nullptr : operatorOf(*node);
+    if (op && !keepsSizes(*op)) most = std::max(most, TensorWrites::Sizes);
+    for (const Block* inner : node->blocks()) most = std::max(most, tensorWritesIn(inner));
+    if (most == TensorWrites::Anything) return most;
   }
-  return false;
+  return most;
 }
 
 }  // namespace
 
-bool mayReplaceData(const Graph& graph) {
-  return mayReplaceDataIn(graph.block());
+TensorWrites tensorWrites(const Graph& graph) {
+  return tensorWritesIn(graph.block());
 }
 
 bool propagateTypes(Graph& graph, const TypeAssumptions& assumptions) {

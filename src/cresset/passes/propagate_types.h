@@ -1,10 +1,10 @@
 // Types of tensors: dtype, rank, device and whether they require gradients, from the graph's inputs to all that is
 // computed from them.
 //
-// Sizes are not told: the result holds for all sizes. What an operator gives is asked of the operator itself, on the
-// meta device, with tensors of the known kinds and of one size in all dimensions (an operator for which the rank of the
+// Sizes are not told: the result holds for all sizes. What an operator gives is asked of the operator itself, with
+// small tensors of zeros of the known kinds and of one size in all dimensions (an operator for which the rank of the
 // result depends on sizes, or that wants certain sizes, has a rule instead). So the answer is PyTorch's own, type
-// promotion included. Values that are written to keep what writing can't change: dtype and device.
+// promotion included. Values that are written to keep what writing can't change: dtype and device, mostly the rank.
 #pragma once
 
 #include "cresset/ir/graph.h"
@@ -17,9 +17,14 @@ struct TypeAssumptions {
   bool plain = true;      // no autocast: operators compute in the dtypes of their arguments
 };
 
-/// Whether something in the graph may give a tensor another dtype or device: set_data does, and what calls outside of
-/// the graph do nobody knows.
-bool mayReplaceData(const Graph& graph);
+/// What writes to a tensor may change besides its elements, and whether it requires a gradient.
+enum class TensorWrites {
+  Elements,  // nothing: all that write are operators such as `add_` and `copy_`
+  Sizes,     // sizes and rank: `resize_`, `unsqueeze_`, a result that is given as an argument
+  Anything,  // dtype and device, too: set_data does, and what calls outside of the graph do nobody knows
+};
+/// The most that something in the graph does.
+TensorWrites tensorWrites(const Graph& graph);
 
 /// Refines the types of values; types that are there already (of inputs, mostly) are believed. Returns whether some
 /// type changed. Preserves everything: types only say what is so.
