@@ -8,6 +8,7 @@ from contextlib import redirect_stdout
 import pytest
 import torch
 from torch.profiler import ProfilerActivity, profile
+from torch.utils.checkpoint import checkpoint
 
 import cresset
 
@@ -207,3 +208,79 @@ def test_a_deregistered_operator_is_an_error_at_the_next_call():
         cu.f(X)
     assert torch.equal(unit("def f(x):\n  return torch.ops.cresset_test.twice(x)\n").f(X), X * 4)
     lib._destroy()
+
+
+# ---- exceptions of Python's hooks ----
+
+
+def chain():
+    torch.manual_seed(0)
+    layers = torch.nn.Linear(4, 4), torch.nn.Tanh(), torch.nn.Linear(4, 4), torch.nn.Sigmoid()
+    return torch.nn.Sequential(*layers)
+
+
+@pytest.mark.parametrize(
+    "make", [cresset.script, lambda m: cresset.trace(m, X.new_ones(2, 4))], ids=["script", "trace"]
+)
+def test_checkpoints_without_reentrance(make):
+    """They stop the recomputation by an exception of a hook, and count what is saved, whichever call it is."""
+    eager = chain()
+    module = make(eager)
+    for _ in range(4):
+        x = torch.randn(2, 4, requires_grad=True)
+        checkpoint(module, x, use_reentrant=False).square().sum().backward()
+        mine, x.grad = x.grad, None
+        eager(x).square().sum().backward()
+        assert torch.equal(mine, x.grad)
+
+
+class Subclass(torch.Tensor):
+    @classmethod
+    def __torch_dispatch__(cls, function, types, args=(), kwargs=None):
+        raise IndexError("in dispatch")
+
+
+def test_an_exception_of_a_hook_is_itself():
+    module = cresset.script(chain())
+
+    class Own(Exception):
+        pass
+
+    raised = Own("mine")
+
+    def pack(tensor):
+        raise raised
+
+    for _ in range(3):
+        x = torch.ones(2, 4, requires_grad=True)
+        with torch.autograd.graph.saved_tensors_hooks(pack, lambda t: t), pytest.raises(Own) as caught:
+            module(x)
+        assert caught.value is raised
+        module(x).sum().backward()
+    with pytest.raises(IndexError, match="in dispatch"):
+        module(torch.Tensor._make_subclass(Subclass, torch.ones(2, 4)))
+
+
+def test_an_exception_of_a_hook_goes_through_with_statements():
+    cu = unit("""
+def inner(x):
+    return torch.tanh(x)
+def f(x):
+    with torch.no_grad():
+        y = x + 1
+    return inner(x) + y
+def g(x):
+    with torch.enable_grad():
+        return torch.tanh(x)
+""")
+    x = torch.Tensor._make_subclass(Subclass, torch.ones(2))
+    for function in (cu.inner, cu.f, cu.g):
+        for _ in range(2):
+            with pytest.raises(IndexError, match="in dispatch"):
+                function(x)
+    assert torch.is_grad_enabled()
+    # A fork's thread is not Python's: there it is lost, and an error all the same.
+    future = cresset.fork(cu.inner, x)
+    for _ in range(2):
+        with pytest.raises(RuntimeError, match="a Python exception, which was lost"):
+            future.wait()

@@ -646,3 +646,58 @@ def test_the_command(tmp_path):
     assert code == 1 and "may not call aten::from_file" in error
     assert run(str(file), "--trusted")[0] == 0
     assert run(str(file), "--allow-op", "aten::from_file")[0] == 0
+
+
+# ---- few values that stand for many ----
+
+
+def doubling(levels, end, element="[{0}, {0}]", start="[1, 1]"):
+    lines = [f"    t{i} = {element.format(f't{i - 1}')}" for i in range(1, levels + 1)]
+    return "\n".join(["def f():", f"    t0 = {start}", *lines, "    " + end.format(f"t{levels}")])
+
+
+@pytest.mark.parametrize(
+    "end",
+    ["return len(str({0}))", "return f'{{{0}}}'", "print({0})", "return {0}", "return [{0}]", "return '%s' % {0}"],
+)
+@pytest.mark.parametrize("element", ["[{0}, {0}]", "{{1: {0}, 2: {0}}}"], ids=["list", "dict"])
+def test_values_that_share_parts_are_within_limits(end, element):
+    start = time.perf_counter()
+    with cresset.Limits(seconds=5, memory=100 * MB), pytest.raises(cresset.LimitError, match="parts of it occur"):
+        cresset.CompilationUnit(doubling(40, end, element)).f()
+    assert time.perf_counter() - start < 60  # nobody walks through 2**40 elements
+
+
+def test_large_values_that_share_little_are_printed_under_limits():
+    with cresset.Limits(seconds=600):
+        assert cresset.CompilationUnit(doubling(12, "return len(str({0}))")).f() > 2**13
+        assert (
+            len(cresset.CompilationUnit("def f(n: int):\n    return [[i, i] for i in range(n)]").f(100_000)) == 100_000
+        )
+
+
+@pytest.mark.parametrize("end", ["return {0}", "return len(str({0}))", "x = {0}", "return {0} == {0}"])
+def test_types_that_share_parts_are_refused(end):
+    with pytest.raises(cresset.CompileError, match="the type of this tuple has more than 32768 parts") as caught:
+        cresset.CompilationUnit(doubling(60, end, "({0}, {0})", "(1, 1)"))
+    assert len(str(caught.value)) < 5000
+    flat = ", ".join(["x"] * 40_000)
+    assert len(cresset.CompilationUnit(f"def f(x: int):\n    return ({flat})").f(1)) == 40_000
+
+
+def test_errors_about_large_types_are_short():
+    with pytest.raises(cresset.CompileError) as caught:
+        cresset.CompilationUnit(doubling(13, "return {0} == {0}", "({0}, {0})", "(1, 1)")).f()
+    assert len(str(caught.value)) < 30_000
+
+
+def test_compiling_for_a_call_is_within_its_limits():
+    module = cresset.ScriptModule()
+    module.define("def forward(self, x: int):\n" + "    x = x * 3 + 1\n" * 50_000 + "    return x\n")
+    stream = io.BytesIO()
+    module.save(stream)
+    stream.seek(0)
+    loaded = cresset.load(stream)
+    with cresset.Limits(seconds=0.02), pytest.raises(cresset.LimitError):
+        loaded(1)
+    assert loaded(0) == module(0)  # it can be compiled later

@@ -1,6 +1,7 @@
 #include "cresset/executor/signature.h"
 
 #include <ATen/Context.h>
+#include <ATen/SavedTensorHooks.h>
 #include <ATen/autocast_mode.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/core/grad_mode.h>
@@ -141,6 +142,8 @@ std::optional<uint64_t> ambientWord() {
   static constexpr auto kUsual =
       c10::DispatchKeySet({c10::DispatchKey::BackendSelect, c10::DispatchKey::ADInplaceOrView});
   if (!(local.included_ - kUsual).empty()) return std::nullopt;
+  // Hooks see each tensor that operators save, and count them: regions save others.
+  if (!at::SavedTensorDefaultHooks::get_tls_state().stack.empty()) return std::nullopt;
   AmbientState state;
   state.inference_mode = c10::InferenceMode::is_enabled();
   state.grad_mode = c10::GradMode::is_enabled();

@@ -4,6 +4,7 @@
 #include "cresset/frontend/calls.h"
 #include "cresset/frontend/emitter_impl.h"
 #include "cresset/frontend/exceptions.h"
+#include "cresset/ops/limits.h"
 
 namespace cresset {
 
@@ -48,6 +49,7 @@ Flow FunctionEmitter::emitStatements(const ListView<Stmt>& list, size_t begin, s
       i = stop;
       continue;
     }
+    checkTimeLimit();
     const Stmt stmt = list[i];
     if (stmt.kind() == TK_IF) {
       size_t consumed = i + 1;

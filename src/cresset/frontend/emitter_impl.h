@@ -177,6 +177,10 @@ class FunctionEmitter final : public EmitContext {
       const ListView<CompFor>& loops, size_t i, const SugaredValuePtr& iterable, const std::function<void()>& each);
   void append(const SourceRange& range, Value* list, Value* element, const TypePtr& element_type);
   void insertItem(const SourceRange& range, Value* dict, Value* key, Value* value, const TypePtr& hint);
+  /// How many types a tree of the type has.
+  size_t numParts(const TypePtr& type);
+  /// Types of tuples are walked through as trees: `(t, t)` twenty times over would be a million of types.
+  void checkTupleSize(const SourceRange& range, const TypePtr& tuple);
   Value* makeTuple(const SourceRange& range, const std::vector<Value*>& elements);
   Value* makeList(const SourceRange& range, const std::vector<Value*>& elements, const TypePtr& element_type);
 
@@ -243,6 +247,7 @@ class FunctionEmitter final : public EmitContext {
   TypePtr merged_result_;                                  // of the returns so far
   std::unordered_map<const Value*, TypePtr> declared_of_;  // of refined values: see keepDeclared
   std::vector<Node*> widenings_;                           // casts to supertypes, which finish() takes out again
+  std::unordered_map<const c10::Type*, std::pair<TypePtr, size_t>> tuple_parts_;
   int block_depth_ = 0;
 };
 

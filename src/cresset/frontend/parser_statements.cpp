@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "cresset/frontend/parser_impl.h"
+#include "cresset/ops/limits.h"
 
 namespace cresset {
 namespace {
@@ -43,6 +44,7 @@ int augmentedOperator(int kind) {
 }  // namespace
 
 void Parser::statement(std::vector<Stmt>& out) {
+  checkTimeLimit();
   switch (kind()) {
     case TK_IF:
       out.push_back(ifStatement());

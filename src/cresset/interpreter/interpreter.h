@@ -5,6 +5,7 @@
 // Thread-safety: Code is immutable; a Run belongs to one thread at a time.
 #pragma once
 
+#include <exception>
 #include <memory>
 #include <string>
 
@@ -40,5 +41,10 @@ void setForkThreadStart(void (*start)());
 /// ("builtins.KeyboardInterrupt") at the next call or loop turn. `check` is called every few milliseconds while scripts
 /// run on this thread, and returns true to interrupt (the Python extension asks PyErr_CheckSignals). Null to remove.
 void setInterruptCheck(bool (*check)());
+/// Makes of an exception that an operator threw the one that goes on as a HostException (ops/host_callable.h). Null for
+/// what is none of the host's; `message` is what the script's error will say then, and may be changed.
+using HostExceptionFilter = std::exception_ptr (*)(const std::exception_ptr& exception, std::string& message);
+/// For all threads, before scripts run.
+void setHostExceptionFilter(HostExceptionFilter filter);
 
 }  // namespace cresset

@@ -2,6 +2,7 @@
 #include <ATen/core/class_type.h>
 #include <c10/util/Exception.h>
 
+#include <atomic>
 #include <new>
 #include <utility>
 
@@ -14,6 +15,8 @@ namespace {
 
 /// Of a deep stack, the outermost and innermost frames tell what happened.
 constexpr size_t kShownOutermost = 20, kShownInnermost = 80;
+
+std::atomic<HostExceptionFilter> host_exception_filter{nullptr};
 
 void shorten(std::vector<ScriptFrame>& frames) {
   if (frames.size() <= kShownOutermost + kShownInnermost + 1) return;
@@ -43,6 +46,10 @@ std::vector<ScriptFrame> Run::stackOfFrames(size_t count) const {
     result.push_back({std::move(function), location.range});
   }
   return result;
+}
+
+void setHostExceptionFilter(HostExceptionFilter filter) {
+  host_exception_filter.store(filter, std::memory_order_release);
 }
 
 std::exception_ptr Run::describe(const std::exception_ptr& error) const {
@@ -79,8 +86,14 @@ std::exception_ptr Run::describe(const std::exception_ptr& error) const {
     return make(e.what_without_backtrace(), "", {});
   } catch (const std::bad_alloc&) {
     return make("out of memory", "builtins.MemoryError", {});
+  } catch (const HostException&) {
+    return error;
   } catch (const std::exception& e) {
-    return make(e.what(), "", {});
+    std::string message = e.what();
+    if (const auto filter = host_exception_filter.load(std::memory_order_acquire)) {
+      if (auto of_host = filter(error, message)) return std::make_exception_ptr(HostException(std::move(of_host)));
+    }
+    return make(message, "", {});
   } catch (...) {
     return make("an operator threw something that is no std::exception", "", {});
   }

@@ -6,6 +6,7 @@
 
 #include <exception>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace cresset {
@@ -15,6 +16,18 @@ class HostCallable : public torch::CustomClassHolder {
   virtual std::string name() const = 0;
   /// Pops `num_args` values from the end of the stack, pushes the result. Called from any thread that runs a script.
   virtual void call(std::vector<c10::IValue>& stack, size_t num_args) const = 0;
+};
+
+/// An exception of the embedding program's own that went through an operator: a hook of autograd threw it, say. It goes
+/// through scripts as it is.
+class HostException : public std::exception {
+ public:
+  explicit HostException(std::exception_ptr error) : error_(std::move(error)) {}
+  const std::exception_ptr& error() const { return error_; }
+  const char* what() const noexcept override { return "an exception of the program that runs the script"; }
+
+ private:
+  std::exception_ptr error_;
 };
 
 /// Thrown by a callable that stands for a part of the calling function itself: the frames of the error that it carries

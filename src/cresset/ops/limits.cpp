@@ -128,6 +128,12 @@ Limits tightest(const Limits& a, const Limits& b) {
   return {lesser(a.seconds, b.seconds), lesser(a.memory, b.memory)};
 }
 
+void CallLimits::enter(const Limits& of_program) {
+  auto outer = RunBudget::currentShared();
+  const Limits limits = outer ? of_program : tightest(of_program, threadLimits());
+  if (limits.any()) scope_.emplace(std::make_shared<RunBudget>(limits, std::move(outer)));
+}
+
 LimitScope::LimitScope(const Limits& limits) : previous_(threadLimits()) {
   // Early, so that the arguments that the caller is about to make are counted too if the script resizes them.
   if (limits.memory) countTensorMemory();

@@ -1,8 +1,9 @@
 // Limits of time and memory on running scripts.
 //
 // A limit holds for one call from outside: the outermost run on its thread, the forks that it starts, and the scripts
-// that its operators call. It comes from the program (an archive's load options) or from a LimitScope; of several, the
-// tightest counts. A run that passes one ends with LimitError.
+// that its operators call; also what is compiled for the call, and what becomes of its result on the way to Python. It
+// comes from the program (an archive's load options) or from a LimitScope; of several, the tightest counts. A run that
+// passes one ends with LimitError.
 //
 // Time is looked at between operations and loop turns, so one long operation ends first. Memory is that of tensors that
 // the run allocates, less what it frees, plus what its frames, arguments and forks hold: lists, dicts, strings, tuples,
@@ -67,6 +68,12 @@ class RunBudget : public std::enable_shared_from_this<RunBudget> {
   std::shared_ptr<RunBudget> outer_;
 };
 
+/// For what takes long beside running scripts: compiling, converting.
+inline void checkTimeLimit() {
+  if (const RunBudget* budget = RunBudget::current()) [[unlikely]]
+    budget->checkTime();
+}
+
 /// Makes a budget the calling thread's for a while.
 class BudgetScope {
  public:
@@ -95,6 +102,19 @@ class LimitScope {
 /// What LimitScopes say for the calling thread.
 Limits& threadLimits();
 Limits tightest(const Limits& a, const Limits& b);
+
+/// Around all that one call from outside does: the thread's limits and these hold for the whole of it.
+class CallLimits {
+ public:
+  explicit CallLimits(const Limits& of_program) {
+    if (of_program.any() || threadLimits().any()) [[unlikely]]
+      enter(of_program);
+  }
+
+ private:
+  void enter(const Limits& of_program);
+  std::optional<BudgetScope> scope_;
+};
 
 inline constexpr const char* kLimitErrorClass = "cresset.LimitError";
 

@@ -10,6 +10,7 @@
 #include <string>
 #include <unordered_map>
 
+#include "cresset/ops/limits.h"
 #include "cresset/ops/operator.h"
 #include "cresset/ops/row_helpers.h"
 
@@ -42,27 +43,60 @@ bool hasPlainElements(const IValue& value) {
   return false;
 }
 
+/// Elements that hold nothing.
+bool hasLeaves(const IValue& value) {
+  const auto isLeaf = [](const c10::Type& type) { return type.containedTypes().empty() && !mayNestDeeply(type); };
+  if (value.isList()) return isLeaf(*listOf(value).elementType);
+  return value.isGenericDict() && isLeaf(*dictOf(value).elementTypes.valueType);
+}
+
+/// Where a limit holds: what a walk that meets shared parts again and again may meet in all.
+constexpr double kMaxExpanded = 1 << 22;
+
 class DepthCheck {
  public:
   explicit DepthCheck(const char* doing) : doing_(doing) {}
 
-  /// Levels of containers in the value, which lies in `level` others. What occurs twice is walked through once.
-  size_t heightOf(const IValue& value, size_t level) {
+  struct Extent {
+    size_t height = 0;    // levels of containers
+    double elements = 0;  // that a walk meets, those of shared parts each time; a text counts by its length
+  };
+
+  void run(const IValue& value) {
+    const Extent extent = extentOf(value, 0);
+    if (extent.elements > kMaxExpanded && extent.elements > 8 * static_cast<double>(num_elements_) && counts_) {
+      throw ScriptRaise(
+          kLimitErrorClass,
+          std::string(doing_) + " would take too long under limits: parts of it occur in it too many times");
+    }
+  }
+
+  /// Of the value, which lies in `level` others. What occurs twice is walked through once.
+  Extent extentOf(const IValue& value, size_t level) {
     if (level >= kMaxValueNesting) raiseTooDeep();
-    auto [known, is_new] = heights_.try_emplace(value.internalToPointer(), 0);
+    auto [known, is_new] = extents_.try_emplace(value.internalToPointer());
     if (!is_new) {
       // One that is being walked through has height 0 still: it contains itself.
-      if (known->second == 0 || level + known->second > kMaxValueNesting) raiseTooDeep();
+      if (known->second.height == 0 || level + known->second.height > kMaxValueNesting) raiseTooDeep();
       return known->second;
     }
-    size_t height = 1;
-    if (!hasPlainElements(value)) {
+    Extent extent{1, 0};
+    if (counts_ ? hasLeaves(value) : hasPlainElements(value)) {
+      const size_t size = value.isList() ? listOf(value).list.size() : dictOf(value).dict.size();
+      num_elements_ += size;
+      extent.elements = static_cast<double>(size);
+    } else {
       forEachElement(value, [&](const IValue& element) {
-        if (isContainer(element)) height = std::max(height, 1 + heightOf(element, level + 1));
+        ++num_elements_;
+        extent.elements += element.isString() ? 1 + static_cast<double>(element.toStringRef().size()) / 16 : 1;
+        if (!isContainer(element)) return;
+        const Extent inner = extentOf(element, level + 1);
+        extent.height = std::max(extent.height, 1 + inner.height);
+        extent.elements += inner.elements;
       });
     }
-    heights_[value.internalToPointer()] = height;
-    return height;
+    extents_[value.internalToPointer()] = extent;
+    return extent;
   }
 
  private:
@@ -70,16 +104,18 @@ class DepthCheck {
     raise("RecursionError", std::string("maximum recursion depth exceeded while ") + doing_);
   }
   const char* doing_;
-  std::unordered_map<const void*, size_t> heights_;
+  const bool counts_ = RunBudget::current() != nullptr;
+  size_t num_elements_ = 0;  // shared ones once
+  std::unordered_map<const void*, Extent> extents_;
 };
 
 }  // namespace
 
 void requireShallow(const IValue& value, const char* doing) {
-  if (!isContainer(value) || hasPlainElements(value)) return;
+  if (!isContainer(value) || (RunBudget::current() ? hasLeaves(value) : hasPlainElements(value))) return;
   bool nests = false;
   forEachElement(value, [&](const IValue& element) { nests |= isContainer(element); });
-  if (nests) DepthCheck(doing).heightOf(value, 0);
+  if (nests) DepthCheck(doing).run(value);
 }
 
 bool mayNestDeeply(const c10::Type& type) {

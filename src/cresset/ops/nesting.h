@@ -16,8 +16,9 @@ namespace cresset {
 /// How deep lists, dicts and tuples may nest in what is printed, hashed, copied, or asked for its type.
 inline constexpr size_t kMaxValueNesting = 1000;
 
-/// Throws ScriptRaise RecursionError if the value's lists, dicts and tuples nest deeper, or contain themselves.
-/// `doing` completes the message: "… while printing a value".
+/// Throws ScriptRaise RecursionError if the value's lists, dicts and tuples nest deeper, or contain themselves; where a
+/// limit holds (limits.h), LimitError if they are few that occur so often in each other that walking through them would
+/// not end. `doing` completes the message: "… while printing a value".
 void requireShallow(const c10::IValue& value, const char* doing);
 
 namespace detail {

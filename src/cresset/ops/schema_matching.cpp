@@ -39,6 +39,13 @@ TypePtr NamedValue::type() const {
 
 namespace {
 
+/// A type for a message that may list many.
+std::string shortened(std::string type) {
+  constexpr size_t kMaxLength = 400;
+  if (type.size() > kMaxLength) type = type.substr(0, kMaxLength) + "…";
+  return type;
+}
+
 /// What one schema argument gets.
 struct Slot {
   const NamedValue* from = nullptr;
@@ -111,7 +118,7 @@ std::string Planner::misspelled(const std::vector<NamedValue>& kwargs) const {
 }
 
 std::string Planner::mismatch(const c10::Argument& arg, const TypePtr& found, const std::string& reason) const {
-  std::string message = arg.formatTypeMismatchMsg(found->repr_str());
+  std::string message = arg.formatTypeMismatchMsg(shortened(found->repr_str()));
   if (auto tensor = found->castRaw<c10::TensorType>(); tensor && tensor->isInferredType()) {
     message += "Inferred the value for argument '" + arg.name() +
                "' to be of type 'Tensor' because it was not annotated with an explicit type.\n";
@@ -152,14 +159,14 @@ bool Planner::matchArgument(const c10::Argument& arg, const NamedValue& actual, 
     auto matched = c10::matchTypeVariables(formal, type, type_env_);
     if (!matched.success()) {
       return refuse(
-          "Could not match type ", type->repr_str(), " to ", formal->repr_str(), " in argument '", arg.name(),
-          "': ", matched.reason(), ".\n");
+          "Could not match type ", shortened(type->repr_str()), " to ", formal->repr_str(), " in argument '",
+          arg.name(), "': ", matched.reason(), ".\n");
     }
     wanted = c10::tryEvalTypeVariables(formal, type_env_);
     if (!wanted) {
       return refuse(
-          "Type variables in type ", formal->repr_str(), " could not be inferred from actual type ", type->repr_str(),
-          "\n");
+          "Type variables in type ", formal->repr_str(), " could not be inferred from actual type ",
+          shortened(type->repr_str()), "\n");
     }
   }
 

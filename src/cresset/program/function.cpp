@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "cresset/ops/operator.h"
 #include "cresset/support/error.h"
 
 namespace cresset {
@@ -148,7 +149,15 @@ const Executable& Function::executable() {
 }
 
 void Function::run(Stack& stack) {
-  executable().run(stack);
+  if (const Executable* ready = executable_ptr_.load(std::memory_order_acquire)) [[likely]]
+    return ready->run(stack);
+  const CallLimits limits(program_->rules().limits);  // for compiling, too
+  try {
+    executable().run(stack);
+  } catch (const ScriptRaise& error) {
+    if (error.pythonClass() != kLimitErrorClass) throw;
+    throw LimitError(error.what(), error.pythonClass(), {});
+  }
 }
 
 }  // namespace cresset

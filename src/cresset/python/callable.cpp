@@ -16,6 +16,8 @@
 #include "cresset/executor/executor.h"
 #include "cresset/interpreter/futures.h"
 #include "cresset/interpreter/interpreter.h"
+#include "cresset/ops/limits.h"
+#include "cresset/ops/nesting.h"
 #include "cresset/passes/pass.h"
 #include "cresset/python/graph_handles.h"
 #include "cresset/tracer/tracer.h"
@@ -297,6 +299,7 @@ void bindArguments(
 PyObject* callVector(PyObject* callable, PyObject* const* args, size_t nargsf, PyObject* names) {
   return guarded([&] {
     Target& target = *asCallable(callable)->target;
+    const CallLimits limits(target.program->rules().limits);
     const Signature& signature = signatureOf(target);
     const auto nargs = static_cast<size_t>(PyVectorcall_NARGS(nargsf));
     StackLease lease;
@@ -312,6 +315,7 @@ PyObject* callVector(PyObject* callable, PyObject* const* args, size_t nargsf, P
     warnings.raisePending();
     IValue result = std::move(stack.back());
     stack.pop_back();
+    if (RunBudget::current()) requireShallow(result, "converting the result to Python");
     return toPython(std::move(result), signature.return_type);
   });
 }

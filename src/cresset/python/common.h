@@ -137,6 +137,8 @@ class WarningErrors {
  private:
   bool outer_;
 };
+/// What a script passes on as it is: a Python error that an operator threw, of a hook, say. Null if it is none.
+std::exception_ptr pythonErrorOf(const std::exception_ptr& exception, std::string& message);
 /// Keeps a Python error that an interrupt check met until the script has unwound.
 void rememberInterrupt(py::error_already_set error);
 py::object schemaToPython(const c10::FunctionSchema& schema);

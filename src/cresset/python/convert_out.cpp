@@ -148,6 +148,10 @@ class RecursionGuard {
  public:
   RecursionGuard() {
     if (Py_EnterRecursiveCall(" while converting a script's value to Python")) throw py::error_already_set();
+    if (PyErr_CheckSignals() != 0) {
+      Py_LeaveRecursiveCall();
+      throw py::error_already_set();
+    }
   }
   ~RecursionGuard() { Py_LeaveRecursiveCall(); }
   RecursionGuard(const RecursionGuard&) = delete;

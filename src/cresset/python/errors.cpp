@@ -5,6 +5,7 @@
 //   ScriptError    cresset.ScriptError if the script named a Python class (and then an instance of that class too, if
 //   it
 //                  is a builtin one); RuntimeError if an operator threw
+//   HostException  the Python exception that it was
 //   anything else  what torch makes of it
 // Cresset's own are cresset.Errors, which are RuntimeErrors.
 // The classes are Python's (cresset/_errors.py), so that this file only fetches and fills them.
@@ -12,6 +13,7 @@
 
 #include <torch/csrc/Exceptions.h>
 
+#include "cresset/ops/host_callable.h"
 #include "cresset/ops/operator.h"
 
 namespace cresset::python {
@@ -64,6 +66,12 @@ void translate() {
     error.restore();
   } catch (python_error& error) {
     error.restore();
+  } catch (const HostException& error) {
+    try {
+      std::rethrow_exception(error.error());
+    } catch (const py::error_already_set& own) {  // others may hold it, too: a future has many readers
+      PyErr_Restore(own.type().inc_ref().ptr(), own.value().inc_ref().ptr(), own.trace().inc_ref().ptr());
+    }
   } catch (const ScriptError& error) {
     raiseScriptError(error);
   } catch (const ScriptRaise& error) {
@@ -108,6 +116,28 @@ void translateCurrentException() noexcept {
   }
 }
 
+std::exception_ptr pythonErrorOf(const std::exception_ptr& exception, std::string& message) {
+  try {
+    std::rethrow_exception(exception);
+  } catch (python_error& error) {
+    if (pythonIsGoingAway()) return nullptr;
+    py::gil_scoped_acquire gil;
+    error.persist();  // it may still be Python's current error
+    if (!error.type) {
+      message = "a Python exception, which was lost with the state that Python had of this thread of a fork";
+      return nullptr;
+    }
+    // Without `error.restore()`, which empties it: others may hold it, too.
+    Py_XINCREF(error.type);
+    Py_XINCREF(error.value);
+    Py_XINCREF(error.traceback);
+    PyErr_Restore(error.type, error.value, error.traceback);
+    return std::make_exception_ptr(py::error_already_set());
+  } catch (...) {
+    return nullptr;
+  }
+}
+
 void rememberInterrupt(py::error_already_set error) {
   pending_interrupt.emplace(std::move(error));
 }
@@ -120,6 +150,8 @@ void bindErrors(py::module_& module) {
     } catch (const Error&) {
       translateCurrentException();
     } catch (const CastError&) {
+      translateCurrentException();
+    } catch (const HostException&) {
       translateCurrentException();
     } catch (const c10::Error&) {
       translateCurrentException();

@@ -160,6 +160,7 @@ void bindHost(py::module_& module) {
   main_thread = py::cast<unsigned long>(py::module_::import("threading").attr("main_thread")().attr("ident"));
   setPrintHandler(printToPython);
   setWarningHandler(warnInPython);
+  setHostExceptionFilter(pythonErrorOf);
   setForkThreadStart(OperatorWarnings::install);
   // While there is a Python that forks can call, and that what they hold can be given back to.
   py::module_::import("atexit").attr("register")(
