@@ -3,11 +3,14 @@
 import copy
 import inspect
 import io
+import os
 import re
+import subprocess
 import warnings
 from collections import OrderedDict
 from typing import Dict, List, NamedTuple, Optional, Tuple
 
+import numpy
 import pytest
 import torch
 import torch.nn.functional as F
@@ -626,6 +629,32 @@ def test_python_hooks_on_the_wrapper():
     scripted.register_forward_hook(lambda module, args, result: seen.append(result))
     scripted(x23())
     assert len(seen) == 1
+
+
+@pytest.mark.parametrize("engine", [cresset, torch.jit])
+@pytest.mark.parametrize("nested", [False, True])
+def test_hooks_in_archives(engine, nested, tmp_path):
+    inner = Outer()
+    inner.inner.register_forward_hook(hook)
+    inner.register_forward_pre_hook(pre_hook)
+    inner.register_forward_hook(hook)
+    module = nn.Sequential(inner, nn.Tanh()) if nested else inner
+    expected = module(x23())
+    path, again = str(tmp_path / "hooks.pt"), str(tmp_path / "again.pt")
+    engine.script(module).save(path)
+    loaded = cresset.load(path)
+    loaded.save(again)
+    for one in (loaded, copy.deepcopy(loaded), torch.jit.load(path), cresset.load(again), torch.jit.load(again)):
+        torch.testing.assert_close(one(x23()), expected, rtol=0, atol=0)
+    out = str(tmp_path / "out.npy")
+    numbers = tmp_path / "x.pt"
+    torch.save(x23(), numbers)
+    subprocess.run(
+        [os.environ.get("CRESSET_COMMAND", "cresset"), "run", path, f"@{numbers}", "--save", out], check=True
+    )
+    torch.testing.assert_close(torch.from_numpy(numpy.load(out)), expected)
+    loaded.register_forward_hook(lambda module, args, result: result + 1)  # besides those that it has
+    torch.testing.assert_close(loaded(x23()), expected + 1, rtol=0, atol=0)
 
 
 # ---- errors
