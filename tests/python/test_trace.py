@@ -87,6 +87,7 @@ SIZES = {
     "integer_power": lambda x: torch.zeros(x.size(0) ** 2),
     "true_division": lambda x: x * (x.size(0) / 2),
     "ceil": lambda x: x[: math.ceil(x.size(0) / 2)],
+    "round": lambda x: x[: round(x.size(0) / 2)] + round(x.size(0) * 0.5 - 1) + ~x.size(1),
     "modulo": lambda x: torch.zeros(x.size(0) % 3 + 1),
     "times_tensor": lambda x: x * x.size(0),
     "tensor_times": lambda x: x.size(0) * x,
