@@ -762,6 +762,14 @@ def test_names_and_printing():
     assert isinstance(scripted, cresset.ScriptModule)
 
 
+def test_a_deep_copy_shares_with_what_is_copied_beside_it():
+    scripted = cresset.script(nn.Linear(2, 2))
+    module, weight = copy.deepcopy([scripted, scripted.weight])
+    assert module.weight is weight and weight is not scripted.weight
+    weight, module = copy.deepcopy([scripted.weight, scripted])
+    assert module.weight is weight and weight is not scripted.weight
+
+
 def test_copies():
     scripted = cresset.script(Outer())
     twin = copy.deepcopy(scripted)
