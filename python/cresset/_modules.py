@@ -18,7 +18,7 @@ import torch
 
 from . import _C
 from ._errors import UserError
-from ._objects import RecursiveScriptModule, ScriptModule, _is_attribute, attach
+from ._objects import RecursiveScriptModule, ScriptModule, _is_attribute, attach, take_hooks
 
 # torch.nn.Module's own state: bookkeeping of Python's, which no script sees. `training` is an ordinary attribute.
 _NOT_ATTRIBUTES = frozenset(torch.nn.Module().__dict__) - {"training"} | {
@@ -550,11 +550,9 @@ def _take_python_state(scripted, module, module_type):
         if hasattr(module, name) and not isinstance(getattr(type(module), name, None), property):
             state[name] = getattr(module, name)
     if description.pre_hooks or description.hooks:
-        # The wrapper calls them, as nn.Module does; from scripts the call of the module does.
         scripted._forward_pre_hooks.clear()
-        scripted._forward_pre_hooks.update(enumerate(_C._pre_hooks(module_type.info)))
         scripted._forward_hooks.clear()
-        scripted._forward_hooks.update(enumerate(_C._hooks(module_type.info)))
+        take_hooks(scripted, scripted._c)
     if "forward" in description.overloads:
         names = [name for name, _ in description.overloads["forward"]]
         state["forward"] = types.MethodType(_overloaded(names), scripted)

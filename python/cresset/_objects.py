@@ -141,6 +141,15 @@ def attach(module, handle):
         state["forward"] = forward
     _C._register_wrapper(handle, module)
     _make_parameters(handle)
+    take_hooks(module, handle)
+
+
+def take_hooks(module, handle):
+    """The wrapper calls the forward hooks that the module was compiled with, as nn.Module does; from scripts, the call of it."""
+    for hook in handle.hooks(pre=True):
+        module.register_forward_pre_hook(hook)
+    for hook in handle.hooks(pre=False):
+        module.register_forward_hook(hook)
 
 
 # What torch.jit's modules have besides.

@@ -228,7 +228,7 @@ class TracedInt(_Traced):
         return self._number
 
     def __invert__(self):
-        return ~self._number
+        return -self - 1
 
     def __round__(self, digits=None):
         return self if digits is None or plain(digits) >= 0 else round(self._number, plain(digits))
@@ -265,8 +265,11 @@ class TracedFloat(_Traced):
         return record("aten::Int", math.trunc(self._number), self)
 
     def __round__(self, digits=None):
+        if digits is None:
+            result = round(self._number)
+            return record("aten::Int", result, record("aten::round", float(result), self))
         self._decide("float")
-        return round(self._number) if digits is None else round(self._number, plain(digits))
+        return round(self._number, plain(digits))
 
 
 def forget(value):

@@ -487,6 +487,25 @@ def f(x: Tensor, flag: bool):
             same(loaded(torch.ones(2), flag), unit.f(torch.ones(2), flag), "result")
 
 
+class WithDefaults(NamedTuple):
+    a: int
+    b: int = 2
+    c: Optional[str] = None
+    d: float = 2.5
+    e: str = "é"
+
+
+class MakesDefaults(nn.Module):
+    def forward(self, n: int):
+        return WithDefaults(n), WithDefaults(n, c="x", d=1.0)
+
+
+def test_defaults_of_named_tuples():
+    m = cresset.script(MakesDefaults())
+    for loaded in both(m.save_to_buffer()):
+        same(loaded(3), m(3), "result")
+
+
 def test_constants():
     class M(nn.Module):
         K: torch.jit.Final[List[int]]

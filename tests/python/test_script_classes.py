@@ -143,6 +143,23 @@ def use_dataclass(n: int) -> Tuple[float, str, bool, bool]:
     return o.area(), o.name, o == Options(n, "abc"), o == Options(n)
 
 
+@dataclasses.dataclass(order=True)
+class Release:
+    number: int
+    name: Optional[str] = None
+    size: Optional[int] = None
+
+
+def optional_fields(a: Optional[str], b: Optional[str]) -> Tuple[bool, bool, bool, Optional[str]]:
+    x, y = Release(1, a, 3), Release(1, b, 3)
+    return x == y, x == Release(1, a), x != Release(2, a, 3), x.name
+
+
+def ordered_optional_fields(a: Optional[int], b: Optional[int]) -> Tuple[bool, bool, bool, bool]:
+    x, y = Release(1, None, a), Release(1, None, b)
+    return x < y, x <= y, x > y, x >= y
+
+
 def order_dataclass(a: int, b: int) -> Tuple[bool, bool, bool, bool, int]:
     x, y = Version(a, 1, "left"), Version(b, 1)
     return x < y, x <= y, x > y, x >= y, x.key
@@ -335,6 +352,8 @@ PYTHON_CASES = [
     (linked, 3),
     (use_dataclass, 3),
     (order_dataclass, (1, 2), (2, 2), (3, 2)),
+    (optional_fields, ("a", "a"), ("a", None), (None, None), (None, "b"), ("a", "b")),
+    (ordered_optional_fields, (1, 2), (2, 2), (3, 2), (None, None), (None, 1), (1, None)),
     (total_area, 2.0),
     (use_derived, 2),
     (use_class_method, "abc"),

@@ -3,11 +3,14 @@
 import copy
 import inspect
 import io
+import os
 import re
+import subprocess
 import warnings
 from collections import OrderedDict
 from typing import Dict, List, NamedTuple, Optional, Tuple
 
+import numpy
 import pytest
 import torch
 import torch.nn.functional as F
@@ -628,6 +631,32 @@ def test_python_hooks_on_the_wrapper():
     assert len(seen) == 1
 
 
+@pytest.mark.parametrize("engine", [cresset, torch.jit])
+@pytest.mark.parametrize("nested", [False, True])
+def test_hooks_in_archives(engine, nested, tmp_path):
+    inner = Outer()
+    inner.inner.register_forward_hook(hook)
+    inner.register_forward_pre_hook(pre_hook)
+    inner.register_forward_hook(hook)
+    module = nn.Sequential(inner, nn.Tanh()) if nested else inner
+    expected = module(x23())
+    path, again = str(tmp_path / "hooks.pt"), str(tmp_path / "again.pt")
+    engine.script(module).save(path)
+    loaded = cresset.load(path)
+    loaded.save(again)
+    for one in (loaded, copy.deepcopy(loaded), torch.jit.load(path), cresset.load(again), torch.jit.load(again)):
+        torch.testing.assert_close(one(x23()), expected, rtol=0, atol=0)
+    out = str(tmp_path / "out.npy")
+    numbers = tmp_path / "x.pt"
+    torch.save(x23(), numbers)
+    subprocess.run(
+        [os.environ.get("CRESSET_COMMAND", "cresset"), "run", path, f"@{numbers}", "--save", out], check=True
+    )
+    torch.testing.assert_close(torch.from_numpy(numpy.load(out)), expected)
+    loaded.register_forward_hook(lambda module, args, result: result + 1)  # besides those that it has
+    torch.testing.assert_close(loaded(x23()), expected + 1, rtol=0, atol=0)
+
+
 # ---- errors
 
 
@@ -731,6 +760,14 @@ def test_names_and_printing():
     assert scripted.original_name == "Sequential"
     assert isinstance(scripted, nn.Module)
     assert isinstance(scripted, cresset.ScriptModule)
+
+
+def test_a_deep_copy_shares_with_what_is_copied_beside_it():
+    scripted = cresset.script(nn.Linear(2, 2))
+    module, weight = copy.deepcopy([scripted, scripted.weight])
+    assert module.weight is weight and weight is not scripted.weight
+    weight, module = copy.deepcopy([scripted.weight, scripted])
+    assert module.weight is weight and weight is not scripted.weight
 
 
 def test_copies():

@@ -87,6 +87,7 @@ SIZES = {
     "integer_power": lambda x: torch.zeros(x.size(0) ** 2),
     "true_division": lambda x: x * (x.size(0) / 2),
     "ceil": lambda x: x[: math.ceil(x.size(0) / 2)],
+    "round": lambda x: x[: round(x.size(0) / 2)] + round(x.size(0) * 0.5 - 1) + ~x.size(1),
     "modulo": lambda x: torch.zeros(x.size(0) % 3 + 1),
     "times_tensor": lambda x: x * x.size(0),
     "tensor_times": lambda x: x.size(0) * x,
@@ -124,6 +125,7 @@ SIZES = {
     "softmax_of_sizes": lambda x: F.softmax(x.view(-1, x.shape[-1]), dim=-1).view(x.shape),
     "sum_of_shape": lambda x: torch.zeros(sum(x.shape)),
     "divmod": lambda x: torch.zeros(divmod(x.size(0), 2)),
+    "divmod_reflected": lambda x: torch.zeros(divmod(50, x.size(0))),
 }
 
 
@@ -542,6 +544,7 @@ WARNINGS = {
     "size_boolean": (lambda x: x if x.shape[0] == 3 else -x, "Converting a tensor to a Python boolean"),
     "size_integer": (lambda x: x * int(x.shape[0]), "Converting a tensor to a Python integer"),
     "size_float": (lambda x: x * float(x.shape[0]), "Converting a tensor to a Python float"),
+    "size_complex": (lambda x: x * complex(x.shape[0]).real, "Converting a tensor to a Python complex"),
     "literal": (lambda x: x + torch.tensor([1.0, 2.0]), "torch.tensor results are registered as constants"),
     "as_tensor": (lambda x: x + torch.as_tensor([1.0, 2.0]), "torch.as_tensor results are registered as constants"),
 }
@@ -603,6 +606,30 @@ def test_check_finds_constants_that_differ():
 def test_check_finds_random_operators():
     with pytest.warns(cresset.TracerWarning, match="Trace had nondeterministic nodes"):
         cresset.trace(lambda x: x + torch.rand(3), (torch.ones(3),))
+
+
+def test_check_compares_with_a_repeated_trace():
+    runs = 0
+
+    def function(x):
+        nonlocal runs
+        runs += 1
+        return x + 1 if runs == 2 else x  # the first is traced, the second is the repeated trace
+
+    with (
+        pytest.raises(cresset.TracingCheckError),
+        pytest.warns(cresset.TracerWarning, match="does not match the corresponding output of the repeated trace"),
+    ):
+        cresset.trace(function, (torch.ones(3),))
+
+
+def test_tolerance_of_the_check():
+    def function(x):
+        return x + 1e-3 * torch.rand_like(x)
+
+    quietly(function, (torch.ones(1000),), check_tolerance=1e-2)
+    with pytest.warns(cresset.TracerWarning, match="Trace had nondeterministic nodes"):
+        cresset.trace(function, (torch.ones(1000),))
 
 
 def test_check_inputs():

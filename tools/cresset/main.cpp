@@ -90,7 +90,9 @@ int runMethod(const RunOptions& options) {
   std::vector<double> calls;
   for (int i = 0; i < options.repeat; ++i) {
     start = Clock::now();
-    result = method(arguments.positional, arguments.keywords);
+    // A call of the module, as Python's: with the forward hooks that it may have.
+    result = options.method == "forward" ? module(arguments.positional, arguments.keywords)
+                                         : method(arguments.positional, arguments.keywords);
     calls.push_back(milliseconds(start));
   }
   if (options.output.empty()) {

@@ -31,13 +31,8 @@ class DefinitionPrinter {
             "The named tuple '" + type.name()->qualifiedName() + "' can't be saved: its field '" + field.name() +
             "' has no name that code may use.");
       }
-      out_ << "  " << field.name() << " : " << names_.annotation(field.type());
-      if (field.default_value()) {
-        CodeOptions literals = options_;
-        literals.constants = nullptr;
-        out_ << " = " << printConstant(*field.default_value(), literals);
-      }
-      out_ << "\n";
+      // No defaults: code gives all fields, and torch.jit can't read them.
+      out_ << "  " << field.name() << " : " << names_.annotation(field.type()) << "\n";
     }
   }
 

@@ -53,6 +53,15 @@ const c10::FunctionSchema* schemaOfCallee(const Node* node) {
   return method ? &method->getSchema() : nullptr;
 }
 
+/// The forward hook that a call of a method calls; null if it calls any other method.
+torch::jit::Function* calledHook(const Node* node) {
+  const auto cls = node->input(0)->type()->cast<c10::ClassType>();
+  if (!cls) return nullptr;
+  torch::jit::Function* hook = cls->findHook(node->s(attr::name));
+  torch::jit::Function* method = cls->findMethod(node->s(attr::name));
+  return hook && (!method || method == hook) ? hook : nullptr;
+}
+
 }  // namespace
 
 void CodePrinter::write(const Value* value) {
@@ -199,6 +208,13 @@ void CodePrinter::writeExpression(const Node* node) {
       write(node->input(0));
       return writeCallOf(schemaOfCallee(node), node);
     case prim::CallMethod:
+      // In archives hooks are no methods: code calls them as functions, which the archive defines once more.
+      if (torch::jit::Function* hook = calledHook(node)) {
+        out_ << names_.ofFunction(*hook) << "(";
+        writeList(node->inputs());
+        out_ << ", )";
+        return;
+      }
       out_ << "(";
       write(node->input(0));
       out_ << ")." << node->s(attr::name);

@@ -100,6 +100,23 @@ IValue Module::forward(std::vector<IValue> inputs, const Kwargs& kwargs) const {
   return get_method("forward")(std::move(inputs), kwargs);
 }
 
+IValue Module::operator()(std::vector<IValue> inputs, const Kwargs& kwargs) const {
+  const auto type = this->type();
+  for (torch::jit::Function* hook : type->getForwardPreHooks()) {
+    const IValue result = Method(_ivalue(), hook)({c10::ivalue::Tuple::create(inputs)});
+    if (result.isNone()) continue;
+    inputs = result.isTuple() ? result.toTupleRef().elements().vec() : std::vector<IValue>{result};
+  }
+  const auto& hooks = type->getForwardHooks();
+  if (hooks.empty()) return forward(std::move(inputs), kwargs);
+  IValue output = forward(inputs, kwargs);
+  for (torch::jit::Function* hook : hooks) {
+    IValue result = Method(_ivalue(), hook)({c10::ivalue::Tuple::create(inputs), output});
+    if (!result.isNone()) output = std::move(result);
+  }
+  return output;
+}
+
 std::vector<Named<at::Tensor>> Module::named_parameters(bool recurse) const {
   return collectTensors(_ivalue(), recurse, [](const c10::ClassType& type, size_t slot) {
     return type.is_module() && type.is_parameter(slot);

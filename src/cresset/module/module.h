@@ -67,9 +67,8 @@ class Module : public Object {
   /// The method `forward`. Arguments are checked and converted; UserError names function, argument, expected and found
   /// type. A ScriptError carries the program's own stack.
   IValue forward(std::vector<IValue> inputs, const Kwargs& kwargs = {}) const;
-  IValue operator()(std::vector<IValue> inputs, const Kwargs& kwargs = {}) const {
-    return forward(std::move(inputs), kwargs);
-  }
+  /// forward with the forward hooks around it that the module was compiled with, as nn.Module's call.
+  IValue operator()(std::vector<IValue> inputs, const Kwargs& kwargs = {}) const;
 
   // In order of declaration; names are dotted paths. A tensor or module that occurs twice is listed once, as nn.Module
   // does. Without `recurse`, only the module's own.

@@ -127,12 +127,6 @@ void checkHooks(const ModuleInfo& info) {
   for (torch::jit::Function* hook : cls.getForwardHooks()) cls.checkForwardHookSchema(index++, hook->getSchema());
 }
 
-py::list hookFunctions(const std::vector<torch::jit::Function*>& hooks) {
-  py::list result;
-  for (torch::jit::Function* hook : hooks) result.append(makeFunction(sharedProgram(), dynamic_cast<Function&>(*hook)));
-  return result;
-}
-
 /// Runs `body` in a session: what it and the compilation that follows define stays only if neither throws. `locals`:
 /// the variables of the function that asked for it, or None.
 py::object inSession(const py::function& body, const py::object& locals) {
@@ -249,8 +243,6 @@ void bindModuleMethods(py::module_& module) {
   module.def("_interface_methods", interfaceMethods, py::arg("type"));
   module.def("_compile_methods", compileMethods, py::arg("info"), py::arg("names"));
   module.def("_check_hooks", checkHooks, py::arg("info"));
-  module.def("_pre_hooks", [](const ModuleInfo& info) { return hookFunctions(info.type->getForwardPreHooks()); });
-  module.def("_hooks", [](const ModuleInfo& info) { return hookFunctions(info.type->getForwardHooks()); });
 }
 
 }  // namespace cresset::python

@@ -127,6 +127,16 @@ py::object findMethod(const ObjectHandle& self, const std::string& name) {
   return makeMethod(self.object, *function);
 }
 
+py::list hooksOf(const ObjectHandle& self, bool pre) {
+  const auto type = self.object->type();
+  py::list result;
+  for (torch::jit::Function* hook : pre ? type->getForwardPreHooks() : type->getForwardHooks()) {
+    if (auto* ours = dynamic_cast<Function*>(hook))
+      result.append(makeFunction(ours->program().shared_from_this(), *ours));
+  }
+  return result;
+}
+
 py::list namesOfMethods(const ObjectHandle& self) {
   py::list names;
   for (auto* function : self.object->type()->methods()) names.append(function->name());
@@ -207,6 +217,7 @@ void bindObjects(py::module_& module) {
       .def("getattr", getAttribute)
       .def("setattr", setAttribute)
       .def("method", findMethod)
+      .def("hooks", hooksOf, py::arg("pre"), "The forward hooks, or pre-hooks, that the module was compiled with.")
       .def("method_names", namesOfMethods)
       // What programs reach for in torch.jit's `module._c`.
       .def("_method_names", namesOfMethods)

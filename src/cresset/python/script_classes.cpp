@@ -250,14 +250,19 @@ class DataclassMethods {
     for (const Field& f : fields_) {
       if (f.compare) compared.push_back(&f);
     }
-    if (op == "==") {
-      for (const Field* f : compared) text += "  if self." + f->name + " != other." + f->name + ":\n    return False\n";
-      return text + "  return True\n";
-    }
     // Lexicographic: the first field that differs decides.
     for (const Field* f : compared) {
-      text += "  if self." + f->name + " != other." + f->name + ":\n    return self." + f->name + " " +
-              op.substr(0, 1) + " other." + f->name + "\n";
+      const std::string a = "_self_" + f->name, b = "_other_" + f->name;
+      text += "  " + a + " = self." + f->name + "\n  " + b + " = other." + f->name + "\n";
+      const bool optional = names_->resolveType("_type_of_" + f->name, range_)->kind() == c10::TypeKind::OptionalType;
+      const std::string indent = optional ? "    " : "  ";
+      if (optional) text += "  if " + a + " is not None and " + b + " is not None:\n";
+      text += indent + "if " + a + " != " + b + ":\n" + indent + "  return ";
+      text += op == "==" ? "False\n" : a + " " + op.substr(0, 1) + " " + b + "\n";
+      if (!optional) continue;
+      text += "  elif (" + a + " is None) != (" + b + " is None):\n    ";
+      text += op == "==" ? "return False\n"
+                         : "raise TypeError(\"'" + op + "' not supported for None, in the field '" + f->name + "'\")\n";
     }
     return text + "  return " + (op.size() == 2 ? "True" : "False") + "\n";
   }
