@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <string_view>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
@@ -47,6 +48,14 @@ std::vector<Value*> elementsOf(Value* operand) {
   if (!isTensorListConstruct(operand->node())) return {operand};
   const auto elements = operand->node()->inputs();
   return {elements.begin(), elements.end()};
+}
+
+/// What a tensor tells of its place in autograd is another thing inside of a region, which runs below autograd.
+bool asksAutograd(const Operator& op) {
+  static constexpr std::string_view kNames[] = {"prim::requires_grad", "aten::requires_grad", "aten::is_leaf",
+                                                "aten::retains_grad",  "aten::output_nr",     "aten::_version",
+                                                "aten::is_inference",  "prim::grad"};
+  return std::find(std::begin(kNames), std::end(kNames), op.schema().name()) != std::end(kNames);
 }
 
 /// Draws random numbers, and does nothing else.
@@ -166,10 +175,10 @@ class RegionBuilder {
     if (node->kind() != prim::If && node->kind() != prim::Loop) {
       const Operator* op = isStructural(node->kind()) ? nullptr : operatorOf(*node);
       const auto outputs = node->outputs();
-      const bool gives_text =
-          op && op->isPure() && std::all_of(outputs.begin(), outputs.end(), [](const Value* output) {
-            return isScalarType(*output->type());
-          });
+      const bool gives_text = op && op->isPure() && !asksAutograd(*op) &&
+                              std::all_of(outputs.begin(), outputs.end(), [](const Value* output) {
+                                return isScalarType(*output->type());
+                              });
       return gives_text || classify(node) == Part::Inert;
     }
     const auto isNumber = [](const Value* value) { return isNumberLike(*value->type()); };
@@ -225,6 +234,7 @@ class RegionBuilder {
     const Operator* op = operatorOf(*node);
     // Random numbers are drawn in the same order: a region stands where its nodes stood.
     if (op && isInertWrite(node, *op)) return Part::Inert;
+    if (op && asksAutograd(*op)) return Part::Outside;
     if (!op || op->isMutable() || (!isRandom(*op) && (op->hasSideEffects() || !op->isDeterministic())))
       return Part::Outside;
     const auto inputs = node->inputs();
@@ -296,10 +306,47 @@ class RegionBuilder {
       return static_cast<size_t>(std::count_if(nodes.begin(), nodes.end(), isDifferentiable)) < min_size_;
     };
     if (isSmall()) return;
+    if (const auto view = viewOfBothSides(nodes); view != nodes.end()) {
+      // Its gradient is the sum of those from inside and outside, before it goes to its base: only the tape adds so.
+      const bool is_unpack = (*view)->kind() == prim::ListUnpack;
+      std::vector<Node*> before(nodes.begin(), view - is_unpack), behind(view + 1, nodes.end());
+      close(before);
+      close(behind);
+      return;
+    }
     leaveViewsOutside(nodes);
     if (isSmall()) return;
     outline(nodes);
     found_ = true;
+  }
+
+  static bool givesViews(const Node* node) {
+    const Operator* op = isStructural(node->kind()) ? nullptr : operatorOf(const_cast<Node&>(*node));
+    return (op && mayGiveViews(*op)) || node->kind() == prim::ListUnpack || isTensorListConstruct(node);
+  }
+
+  /// The first view through which gradients come from nodes of the group and from others.
+  static std::vector<Node*>::iterator viewOfBothSides(std::vector<Node*>& nodes) {
+    const std::unordered_set<const Node*> inside(nodes.begin(), nodes.end());
+    return std::find_if(nodes.begin(), nodes.end(), [&](Node* node) {
+      if (!givesViews(node) || isTensorListConstruct(node)) return false;
+      const auto outputs = node->outputs();
+      return std::any_of(outputs.begin(), outputs.end(), [&](const Value* output) {
+        if (!mayRequireGrad(output->type()) || !isTensorValue(output)) return false;
+        bool from_inside = false, from_outside = false;
+        for (const Use& use : output->uses()) {
+          const Node* user = userIn(node->owningBlock(), use);
+          const bool is_inside = inside.contains(user);
+          const auto results = user ? user->outputs() : std::span<Value* const>();
+          const bool flows = !is_inside || std::any_of(results.begin(), results.end(), [](const Value* result) {
+            return mayRequireGrad(result->type());
+          });
+          from_inside |= is_inside && flows;
+          from_outside |= !is_inside;
+        }
+        return from_inside && from_outside;
+      });
+    });
   }
 
   /// A view that is used behind the region must be autograd's view of its base: it is made again there.
@@ -310,9 +357,8 @@ class RegionBuilder {
     for (auto it = nodes.rbegin(); it != nodes.rend(); ++it) {
       Node* node = *it;
       const Operator* op = isStructural(node->kind()) ? nullptr : operatorOf(*node);
-      const bool is_view = (op && mayGiveViews(*op)) || node->kind() == prim::ListUnpack || isTensorListConstruct(node);
       std::vector<Use> outside;
-      if (is_view) {
+      if (givesViews(node)) {
         for (Value* output : node->outputs()) {
           for (const Use& use : output->uses()) {
             if (!inside.contains(userIn(node->owningBlock(), use))) outside.push_back(use);

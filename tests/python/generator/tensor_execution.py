@@ -246,6 +246,7 @@ def _gradient_seen(gradient):
 
 def _without_numbers(text):
     """A message without what differs from run to run, and without names of autograd's nodes."""
+    text = re.sub(r", which is output \d+ of [\w:]+,", "", text)
     text = re.sub(r"\b\w+Backward\w*\b|(?<=output )\d+ of [\w:]+|(?<= version )\d+|0x[0-9a-f]+", "…", text)
     return re.sub(r"___torch_mangle_\d+\.|(?<=tensors_)\d+", "", text)
 
