@@ -16,12 +16,13 @@ import signal
 import struct
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
 
-from . import programs, tensor_execution, tensor_programs
+from . import graph_execution, programs, tensor_execution, tensor_programs
 from .comparison import difference
 from .execution import ENGINES, Cresset, TorchJit, execute
 from .shrink import shrink
@@ -113,7 +114,8 @@ class Profile:
     """A kind of programs, and what is compared."""
 
     generate: Callable  # the program of a seed
-    check: Callable  # of (program, send): the difference in words, or None, and how its calls ended
+    #: Of (program, send): the difference in words, or None, and what to count: how its calls ended, or figures.
+    check: Callable
     family: Callable  # what must stay the same while a failure shrinks: how it differs, not the values
     #: What CRESSET_PLANS says; each program runs once with each.
     plans: tuple = ("",)
@@ -152,7 +154,7 @@ def report(seed, what, program):
 
 def run(first, count, on_failure, on_progress=lambda done, kinds: None, shrinking=True, profile=None):
     """Checks the programs of the seeds first … first + count - 1."""
-    kinds = {}
+    kinds = Counter()
     profile = profile or PROGRAMS
     for start in range(first, first + count, PER_WORKER):
         end = min(first + count, start + PER_WORKER)
@@ -183,8 +185,7 @@ def _run_some(seed, end, profile, plans, kinds, failure, on_progress):
                     stage = message[1]
                 elif message[0] == "done":
                     _, found, ended = message
-                    for kind in ended:
-                        kinds[kind] = kinds.get(kind, 0) + 1
+                    kinds.update(ended)
                     if found:
                         failure(seed, found)
                     seed += 1
@@ -198,7 +199,7 @@ def _run_some(seed, end, profile, plans, kinds, failure, on_progress):
                     problem += f" (signal {os.WTERMSIG(status)})"
                 failure(seed, problem)
             else:
-                kinds[f"{stage} crashed or hung"] = kinds.get(f"{stage} crashed or hung", 0) + 1
+                kinds[f"{stage} crashed or hung"] += 1
             seed += 1
 
 
@@ -228,9 +229,20 @@ def _tensor_family(what):
     return (*found.groups(), message[:50] if "Error" in what else "")
 
 
+def _graph_family(what):
+    """What was done to the graph, and what kind of difference that made."""
+    done = what.split(":")[0]
+    if done not in ("moved", "rewritten"):
+        return done, re.sub(r"%\S+|^.*? call \d+|#.*", "", what.split("\n")[0])
+    return done, re.split(r"call \d+: ", what, maxsplit=1)[-1].split(" ")[0]
+
+
 PROGRAMS = Profile(programs.generate, check, _family)
 #: Plans are made from the second call on, then from the first.
 GRADIENTS = Profile(tensor_programs.generate, tensor_execution.check, _tensor_family, ("", "always"), 60)
+#: Graphs observed, with nodes moved, and rewritten by single passes.
+GRAPHS = Profile(tensor_programs.generate, graph_execution.check, _graph_family, timeout=60)
+PROFILES = {"programs": PROGRAMS, "gradients": GRADIENTS, "graphs": GRAPHS}
 
 
 def _fail(seed, what, profile, plans, on_failure, shrinking):
@@ -273,14 +285,18 @@ def _shrunk(program, what, profile, plans):
 
 def main():
     parser = argparse.ArgumentParser(description="Random programs by Cresset and by others, compared.")
-    parser.add_argument("--gradients", action="store_true", help="programs over tensors, by eager PyTorch and by plans")
+    parser.add_argument(
+        "what", nargs="?", default="programs", choices=PROFILES,
+        help="programs: by torch.jit; gradients: over tensors, by eager PyTorch and by plans; graphs: of these, as passes "
+        "handle them",
+    )  # fmt: skip
     parser.add_argument("--count", type=int, default=1000)
     parser.add_argument("--first", type=int, default=0, help="the first seed")
     parser.add_argument("--no-shrink", action="store_true")
     parser.add_argument("--most-failures", type=int, default=20)
     parser.add_argument("--show", type=int, metavar="SEED", help="print the program of a seed and what both make of it")
     args = parser.parse_args()
-    profile = GRADIENTS if args.gradients else PROGRAMS
+    profile = PROFILES[args.what]
     if args.show is not None:
         show(args.show, profile)
         return

@@ -119,16 +119,21 @@ def _failure_of_plans(unit, program):
     return None
 
 
-def call(unit, one: TensorCall, by_bound=False):
+def arguments_of(one: TensorCall):
+    """The tensors that a call is made of, its arguments, and the state to enter around it."""
     torch.manual_seed(0)
     names = {"torch": torch, "values": values}
     for name, text in one.needed().items():
         names[name] = eval(text, names)
     bases = [names[name] for name in one.needed()]
     arguments = eval(f"({', '.join(one.arguments)}{',' if one.arguments else ''})", names)
+    return bases, arguments, eval(one.state, names) if one.state else contextlib.nullcontext()
+
+
+def call(unit, one: TensorCall, by_bound=False):
+    bases, arguments, state = arguments_of(one)
     output = io.StringIO()
     result = None
-    state = eval(one.state, names) if one.state else contextlib.nullcontext()
     with contextlib.redirect_stdout(output), state:
         try:
             result = unit.function(one.function)(*_copied(arguments))
