@@ -14,7 +14,7 @@ import cresset
 
 #: `./dev fuzz gradients` runs more.
 COUNT = int(os.environ.get("CRESSET_GRADIENT_PROGRAMS", "2000"))
-PARTS = 4
+PARTS = 2
 
 
 def _part(part):
