@@ -562,6 +562,25 @@ def test_attributes_that_python_changes_in_the_middle():
         assert after.dtype == torch.float64 and later is False
 
 
+def test_what_functions_of_the_host_get_may_be_written_to():
+    @torch.jit.ignore
+    def bump(x: Tensor) -> None:
+        x.add_(1)
+
+    def f(x: Tensor):
+        y = torch.mul(x, x)
+        z = y.sum()
+        bump(y)
+        return z + y.sum()
+
+    script = cresset.script(f)
+    graph = script.graph
+    made = graph.findNode("aten::mul").output()
+    assert graph.alias_db().has_writers(made)
+    for _ in range(3):
+        assert script(torch.ones(2)) == f(torch.ones(2)) == 6
+
+
 def test_exceptions_of_dead_code_stay():
     def f(x: Tensor):
         y = torch.celu(x, 0.0)  # noqa: F841

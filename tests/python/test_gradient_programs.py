@@ -13,8 +13,8 @@ from generator.tree import TensorCall, simple
 import cresset
 
 #: `./dev fuzz gradients` runs more.
-COUNT = int(os.environ.get("CRESSET_GRADIENT_PROGRAMS", "300"))
-PARTS = 4
+COUNT = int(os.environ.get("CRESSET_GRADIENT_PROGRAMS", "2000"))
+PARTS = 2
 
 
 def _part(part):
@@ -30,7 +30,7 @@ def _part(part):
 
 @pytest.fixture(scope="module")
 def fresh_processes():
-    """Workers are forked by processes in which Cresset has not yet looked at CRESSET_PLANS."""
+    """Workers are forked by fresh processes: autograd's threads do not survive os.fork()."""
     context = multiprocessing.get_context("spawn")
     with concurrent.futures.ProcessPoolExecutor(2, mp_context=context) as pool:
         yield [pool.submit(_part, part) for part in range(PARTS)]

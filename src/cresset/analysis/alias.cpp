@@ -124,11 +124,12 @@ void AliasDb::analyzeNode(Node* node) {
   if (isStructural(node->kind())) return analyzeStructural(node);
   const Operator* op = operatorOf(*node);
   if (!op || op->schema().is_vararg() || op->schema().is_varret()) {
-    // prim::Print, aten::format: they read, and give nothing that is memory. Anything else is unknown.
+    // prim::Print, aten::format: they read, and give nothing that is memory. Anything else is unknown, functions of the
+    // host before all.
     const auto outputs = node->outputs();
     const bool gives_memory = std::any_of(
         outputs.begin(), outputs.end(), [&](const Value* output) { return variableOf(output) != PointsTo::kNone; });
-    if (op && op->kernel() && !gives_memory) return;
+    if (op && op->kernel() && op->restriction() != Restriction::Foreign && !gives_memory) return;
     return analyzeUnknown(node);
   }
   if (op->kernel()) return analyzeRow(node, *op);

@@ -27,12 +27,24 @@ bool getGraphExecutorOptimize() {
   return thread_optimizes;
 }
 
-bool plansAlways() {
-  static const bool always = [] {
-    const char* wanted = std::getenv("CRESSET_PLANS");
-    return wanted && std::string_view(wanted) == "always";
+namespace {
+
+std::atomic<bool>& always() {
+  static std::atomic<bool> wanted = [] {
+    const char* text = std::getenv("CRESSET_PLANS");
+    return text && std::string_view(text) == "always";
   }();
-  return always;
+  return wanted;
+}
+
+}  // namespace
+
+bool plansAlways() {
+  return always();
+}
+
+void setPlansAlways(bool wanted) {
+  always() = wanted;
 }
 
 }  // namespace cresset

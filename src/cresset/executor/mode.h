@@ -20,5 +20,7 @@ bool getGraphExecutorOptimize();
 /// For tests of the optimizer: if the environment says CRESSET_PLANS=always, plans are made for every function, the
 /// smallest too, from its first call on, and what goes wrong with that is an error of the call.
 bool plansAlways();
+/// The same for functions that have not been called yet, whatever the environment says.
+void setPlansAlways(bool wanted);
 
 }  // namespace cresset

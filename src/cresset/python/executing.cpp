@@ -70,6 +70,7 @@ void bindExecuting(py::module_& module) {
     if (!op) throw UserError("There is no operator " + full_name);
     return op->mayShareArguments();
   });
+  module.def("_set_plans_always", setPlansAlways);
   module.def("_set_failing_guard", [](int index, int every) { setFailingGuard({index, every}); });
   module.def("_num_recorded_regions", numRecordedRegions);
   module.def("_differentiable_operators", differentiableOperators);

@@ -26,5 +26,6 @@ PYBIND11_MODULE(_C, module) {
   bindModules(module);
   bindTracing(module);
   bindExecuting(module);
+  bindObserving(module);
   module.attr("__version__") = CRESSET_VERSION;
 }

@@ -7,6 +7,7 @@ torch.jit is its own affair and only counted; one of Cresset is a difference.
 import argparse
 import faulthandler
 import functools
+import gc
 import os
 import pickle
 import re
@@ -16,18 +17,18 @@ import signal
 import struct
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
 
-from . import programs, tensor_execution, tensor_programs
+from . import graph_execution, programs, tensor_execution, tensor_programs
 from .comparison import difference
 from .execution import ENGINES, Cresset, TorchJit, execute
 from .shrink import shrink
 
 TIMEOUT = 8  # seconds that one engine may take for one program
-PER_WORKER = 400  # programs until a fresh worker: torch.jit keeps every class for the life of the process
 MEMORY = 12 << 30
 
 
@@ -68,9 +69,8 @@ def _limit_resources():
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-def _in_child(work, plans=""):
-    """Runs work(send) in a forked process; gives its messages and its pid. Cresset looks at CRESSET_PLANS when it first
-    calls something, so this process has to leave that to its children."""
+def _in_child(work):
+    """Runs work(send) in a forked process; gives its messages and its pid."""
     reading, writing = os.pipe()
     pid = os.fork()
     if pid == 0:
@@ -79,8 +79,6 @@ def _in_child(work, plans=""):
             os.close(reading)
             faulthandler.disable()
             _limit_resources()
-            if plans:
-                os.environ["CRESSET_PLANS"] = plans
             os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # warnings of both engines
             work(lambda message: _send(writing, message))
             status = 0
@@ -113,21 +111,22 @@ class Profile:
     """A kind of programs, and what is compared."""
 
     generate: Callable  # the program of a seed
-    check: Callable  # of (program, send): the difference in words, or None, and how its calls ended
+    #: Of (program, send): the difference in words, or None, and what to count: how its calls ended, or figures.
+    check: Callable
     family: Callable  # what must stay the same while a failure shrinks: how it differs, not the values
-    #: What CRESSET_PLANS says; each program runs once with each.
-    plans: tuple = ("",)
     timeout: float = TIMEOUT  # that one engine may take; programs that always end may wait for a busy machine
+    per_worker: int = 400  # programs until a fresh worker: torch.jit keeps every class for the life of the process
+    prepare: Callable = lambda: None  # before workers are forked
 
 
-def check_safely(program, profile=None, plans=""):
+def check_safely(program, profile=None):
     """check() in a process of its own; a crash or hang of Cresset is a difference too."""
     profile = profile or PROGRAMS
 
     def work(send):
         send(("done", *profile.check(program, send)))
 
-    messages, pid = _in_child(work, plans)
+    messages, pid = _in_child(work)
     stage = None
     try:
         while True:
@@ -152,17 +151,18 @@ def report(seed, what, program):
 
 def run(first, count, on_failure, on_progress=lambda done, kinds: None, shrinking=True, profile=None):
     """Checks the programs of the seeds first … first + count - 1."""
-    kinds = {}
+    kinds = Counter()
     profile = profile or PROGRAMS
-    for start in range(first, first + count, PER_WORKER):
-        end = min(first + count, start + PER_WORKER)
-        for plans in profile.plans:
-            failure = functools.partial(_fail, profile=profile, plans=plans, on_failure=on_failure, shrinking=shrinking)
-            _run_some(start, end, profile, plans, kinds, failure, lambda seed: on_progress(seed - first, kinds))
+    profile.prepare()
+    gc.freeze()  # what is there already is none of the workers' garbage
+    for start in range(first, first + count, profile.per_worker):
+        end = min(first + count, start + profile.per_worker)
+        failure = functools.partial(_fail, profile=profile, on_failure=on_failure, shrinking=shrinking)
+        _run_some(start, end, profile, kinds, failure, lambda seed: on_progress(seed - first, kinds))
     return kinds
 
 
-def _run_some(seed, end, profile, plans, kinds, failure, on_progress):
+def _run_some(seed, end, profile, kinds, failure, on_progress):
     while seed < end:
 
         def work(send, seeds=range(seed, end)):
@@ -170,7 +170,7 @@ def _run_some(seed, end, profile, plans, kinds, failure, on_progress):
                 send(("begin", number))
                 send(("done", *profile.check(profile.generate(number), send)))
 
-        messages, pid = _in_child(work, plans)
+        messages, pid = _in_child(work)
         stage = "begin"
         problem = None
         try:
@@ -183,8 +183,7 @@ def _run_some(seed, end, profile, plans, kinds, failure, on_progress):
                     stage = message[1]
                 elif message[0] == "done":
                     _, found, ended = message
-                    for kind in ended:
-                        kinds[kind] = kinds.get(kind, 0) + 1
+                    kinds.update(ended)
                     if found:
                         failure(seed, found)
                     seed += 1
@@ -198,7 +197,7 @@ def _run_some(seed, end, profile, plans, kinds, failure, on_progress):
                     problem += f" (signal {os.WTERMSIG(status)})"
                 failure(seed, problem)
             else:
-                kinds[f"{stage} crashed or hung"] = kinds.get(f"{stage} crashed or hung", 0) + 1
+                kinds[f"{stage} crashed or hung"] += 1
             seed += 1
 
 
@@ -221,26 +220,38 @@ def _tensor_family(what):
     for mark in ("crashed", "did not end"):
         if mark in what:
             return mark
-    found = re.match(r"(as written|by plans)[^:]*: (\w+)", what)
+    found = re.match(r"(as written|by plans at once|by plans)[^:]*: (\w+)", what)
     if not found:
         return re.sub(r"'[^']*'|\d+", "", what.split("\n")[0])[:60]
     message = re.sub(r"[\d\[\]., ]+", " ", what.split(" instead of ")[0].split("\\n")[-1])
     return (*found.groups(), message[:50] if "Error" in what else "")
 
 
+def _graph_family(what):
+    """What was done to the graph, and what kind of difference that made."""
+    done = what.split(":")[0]
+    if done not in ("moved", "rewritten"):
+        return done, re.sub(r"%\S+|^.*? call \d+|#.*", "", what.split("\n")[0])
+    return done, re.split(r"call \d+: ", what, maxsplit=1)[-1].split(" ")[0]
+
+
 PROGRAMS = Profile(programs.generate, check, _family)
-#: Plans are made from the second call on, then from the first.
-GRADIENTS = Profile(tensor_programs.generate, tensor_execution.check, _tensor_family, ("", "always"), 60)
+GRADIENTS = Profile(
+    tensor_programs.generate, tensor_execution.check, _tensor_family, 60, 1000, tensor_execution.prepare
+)
+#: Graphs observed, with nodes moved, and rewritten by single passes.
+GRAPHS = Profile(tensor_programs.generate, graph_execution.check, _graph_family, 60, 1000, tensor_execution.prepare)
+PROFILES = {"programs": PROGRAMS, "gradients": GRADIENTS, "graphs": GRAPHS}
 
 
-def _fail(seed, what, profile, plans, on_failure, shrinking):
+def _fail(seed, what, profile, on_failure, shrinking):
     program = profile.generate(seed)
     if shrinking:
-        program, what = _shrunk(program, what, profile, plans)
-    on_failure(seed, f"with CRESSET_PLANS={plans}: {what}" if plans else what, program)
+        program, what = _shrunk(program, what, profile)
+    on_failure(seed, what, program)
 
 
-def _shrunk(program, what, profile, plans):
+def _shrunk(program, what, profile):
     """A small program with the same kind of difference. Candidates share one process as long as it lives."""
     family = profile.family(what)
 
@@ -257,10 +268,10 @@ def _shrunk(program, what, profile, plans):
 
     if family in ("crashed", "did not end"):  # then each candidate needs a process of its own
         best = [(program, what)]
-        safely = functools.partial(check_safely, profile=profile, plans=plans)
+        safely = functools.partial(check_safely, profile=profile)
         work(lambda message: best.append(message[1:]) if message[0] == "smaller" else None, safely)
         return best[-1]
-    messages, pid = _in_child(work, plans)
+    messages, pid = _in_child(work)
     try:
         while message := messages.next(profile.timeout):
             if message[0] == "smaller":
@@ -273,14 +284,18 @@ def _shrunk(program, what, profile, plans):
 
 def main():
     parser = argparse.ArgumentParser(description="Random programs by Cresset and by others, compared.")
-    parser.add_argument("--gradients", action="store_true", help="programs over tensors, by eager PyTorch and by plans")
+    parser.add_argument(
+        "what", nargs="?", default="programs", choices=PROFILES,
+        help="programs: by torch.jit; gradients: over tensors, by eager PyTorch and by plans; graphs: of these, as passes "
+        "handle them",
+    )  # fmt: skip
     parser.add_argument("--count", type=int, default=1000)
     parser.add_argument("--first", type=int, default=0, help="the first seed")
     parser.add_argument("--no-shrink", action="store_true")
     parser.add_argument("--most-failures", type=int, default=20)
     parser.add_argument("--show", type=int, metavar="SEED", help="print the program of a seed and what both make of it")
     args = parser.parse_args()
-    profile = GRADIENTS if args.gradients else PROGRAMS
+    profile = PROFILES[args.what]
     if args.show is not None:
         show(args.show, profile)
         return
@@ -310,8 +325,7 @@ def main():
 
 def show(seed, profile):
     program = profile.generate(seed)
-    found = [check_safely(program, profile, plans) for plans in profile.plans]
-    print(report(seed, next(filter(None, found), "no difference"), program))
+    print(report(seed, check_safely(program, profile) or "no difference", program))
     for name, engine in ENGINES.items() if profile is PROGRAMS else []:
         for outcome in execute(engine, program):
             print(f"{name}: {outcome.kind} {outcome.value} {outcome.message} {outcome.printed!r}")

@@ -18,6 +18,7 @@ import types
 import typing
 from dataclasses import dataclass
 
+import numpy
 import torch
 
 import cresset
@@ -183,12 +184,19 @@ def seen(value, storages):
     return (type(value).__name__, _meaningful(repr(value)))
 
 
+def _bits_of_all(tensor):
+    """The bytes of its numbers; all nans have the same."""
+    if tensor.dtype == torch.bfloat16:
+        tensor = tensor.float()  # which numpy knows
+    numbers = tensor.resolve_conj().resolve_neg().numpy()
+    missing = numpy.isnan(numbers)
+    return (numpy.where(missing, numbers.dtype.type(math.nan), numbers) if missing.any() else numbers).tobytes()
+
+
 def tensor_seen(value, storages):
     plain = value.detach()
     if plain.is_floating_point() or plain.is_complex():
-        plain = torch.where(plain != plain, torch.full((), math.nan, dtype=plain.dtype), plain)
-        data = plain.contiguous().reshape(-1).view(torch.uint8).tolist() if plain.numel() else []
-        data = bytes(data).hex()
+        data = _bits_of_all(plain).hex()
     else:
         data = plain.tolist()
     memory = value.untyped_storage().data_ptr()
