@@ -14,6 +14,7 @@
 #include <pybind11/stl.h>
 
 #include <cstring>
+#include <map>
 #include <set>
 #include <unordered_map>
 #include <unordered_set>
