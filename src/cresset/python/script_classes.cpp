@@ -52,8 +52,9 @@ TypePtr enumType(py::handle cls, const SourceRange& range) {
     }
     if (value_type && *value_type != *type) {
       throw UserError(
-          "Enum class '" + name + "' must have values of one type: could not unify " + value_type->repr_str() +
-              " and " + type->repr_str(),
+          "Enum class '" + name + "' must have values of one type. Could not unify type list since element " +
+              std::to_string(members.size()) + " of type " + type->repr_str() + " did not match the types before it (" +
+              value_type->repr_str() + ")",
           range);
     }
     value_type = type;
