@@ -46,7 +46,7 @@ int main(int argc, char** argv) try {
       if (begin < 0 && p >= 0.5) begin = double(at) / rate;
       if (begin >= 0 && p < 0.35) std::printf("  speech from %.2f s to %.2f s\n", begin, double(at) / rate), begin = -1;
     }
-    if (begin >= 0) std::printf("  speech from %.2f s to the end\n", begin);
+    if (begin >= 0) std::printf("  speech from %.2f s to %.2f s\n", begin, double(times.size()) * chunk / rate);
     std::sort(times.begin() + 1, times.end());
     std::printf(
         "%d Hz: load %.2f ms, first call %.2f ms, later calls %.3f ms\n", rate, load, times[0],

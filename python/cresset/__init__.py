@@ -24,7 +24,18 @@ from ._decorators import (
     ignore,
     unused,
 )
-from ._errors import ArchiveError, CompileError, Error, InternalError, LimitError, ScriptError, ScriptWarning, UserError
+from ._errors import (
+    ArchiveError,
+    ArchiveIsADirectoryError,
+    ArchiveNotFoundError,
+    CompileError,
+    Error,
+    InternalError,
+    LimitError,
+    ScriptError,
+    ScriptWarning,
+    UserError,
+)
 from ._freeze import freeze, optimize_for_inference, run_frozen_optimizations
 from ._objects import RecursiveScriptModule, ScriptModule, ScriptObject
 from ._optimization import (
@@ -62,6 +73,8 @@ cmake_prefix_path = os.path.dirname(os.path.abspath(__file__))
 
 __all__ = [
     "ArchiveError",
+    "ArchiveIsADirectoryError",
+    "ArchiveNotFoundError",
     "Attribute",
     "CompilationUnit",
     "CompileError",

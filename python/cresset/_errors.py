@@ -63,13 +63,13 @@ class ArchiveError(Error):
     reason = ""
 
 
-class _MissingFile(FileNotFoundError, ArchiveError, ValueError):
+class ArchiveNotFoundError(FileNotFoundError, ArchiveError, ValueError):
     """There is no file where an archive should be: Python's error for that, and the one that torch.jit.load raises."""
 
     __str__ = FileNotFoundError.__str__
 
 
-class _IsFolder(IsADirectoryError, ArchiveError, ValueError):
+class ArchiveIsADirectoryError(IsADirectoryError, ArchiveError, ValueError):
     """A folder where an archive should be."""
 
     __str__ = IsADirectoryError.__str__
@@ -132,11 +132,11 @@ def make_user_error(what, message, file, line):
 
 
 def missing_file(path):
-    return _MissingFile(errno.ENOENT, f"The provided filename {path} does not exist", path)
+    return ArchiveNotFoundError(errno.ENOENT, f"The provided filename {path} does not exist", path)
 
 
 def not_a_file(path):
-    return _IsFolder(errno.EISDIR, f"The provided filename {path} is a directory", path)
+    return ArchiveIsADirectoryError(errno.EISDIR, f"The provided filename {path} is a directory", path)
 
 
 def make_archive_error(what, file, entry, offset, reason):
@@ -148,5 +148,16 @@ def make_archive_error(what, file, entry, offset, reason):
     return error
 
 
-for _class in (Error, ScriptError, ScriptWarning, LimitError, UserError, CompileError, ArchiveError, InternalError):
+for _class in (
+    Error,
+    ScriptError,
+    ScriptWarning,
+    LimitError,
+    UserError,
+    CompileError,
+    ArchiveError,
+    ArchiveNotFoundError,
+    ArchiveIsADirectoryError,
+    InternalError,
+):
     _class.__module__ = "cresset"

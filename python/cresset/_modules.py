@@ -19,6 +19,7 @@ import torch
 from . import _C
 from ._errors import UserError
 from ._objects import RecursiveScriptModule, ScriptModule, _is_attribute, attach, take_hooks
+from ._script import refuse_compiled_module
 
 # torch.nn.Module's own state: bookkeeping of Python's, which no script sees. `training` is an ordinary attribute.
 _NOT_ATTRIBUTES = frozenset(torch.nn.Module().__dict__) - {"training"} | {
@@ -304,6 +305,7 @@ class _Conversion:
             _C._compile_methods(module_type.info, methods)
 
     def _prepare(self, module):
+        refuse_compiled_module(module)
         prepare = getattr(module, "__prepare_scriptable__", None)
         if prepare is None:
             return module
@@ -457,10 +459,21 @@ def _add_attribute(result, module, annotations, name, value):
             if name in annotations.found
             else " Its type was inferred; try adding a type annotation for the attribute."
         )
+        if container := _container_of_modules(value):
+            advice = f" Modules in a {type(value).__name__} are none of this module's: put them into an nn.{container}."
         result.failed[name] = (
             "(This attribute exists on the Python module, but we failed to convert Python type: "
             f"'{torch.typename(type(value))}' to a TorchScript type. {reason}.{advice})"
         )
+
+
+def _container_of_modules(value):
+    """What Python code should have written for a list or dict of modules; None for other values."""
+    if isinstance(value, dict):
+        return "ModuleDict" if any(isinstance(item, torch.nn.Module) for item in value.values()) else None
+    if isinstance(value, (list, tuple)):
+        return "ModuleList" if any(isinstance(item, torch.nn.Module) for item in value) else None
+    return None
 
 
 def _items(module, description):

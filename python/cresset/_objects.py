@@ -434,7 +434,9 @@ def _wrap_like(module, handle):
 
 def _copy_python_state(old, new, memo):
     """Hooks and attributes of the user's go along with a deep copy, as they do for nn.Module."""
-    for name in (*old._parameters, *old._buffers):
+    # What __setstate__ has put into the copy is not what the original holds under the same name.
+    restored = old._c.method("__getstate__") is not None and old._c.method("__setstate__") is not None
+    for name in () if restored else (*old._parameters, *old._buffers):
         before, after = old._c.getattr(name), new._c.getattr(name)
         if before is None or after is None:
             continue
@@ -445,7 +447,7 @@ def _copy_python_state(old, new, memo):
     for name, value in old.__dict__.items():
         if name not in _OWN and not isinstance(value, (_C.ScriptMethod, _C.ScriptFunction)):
             new.__dict__[name] = copy.deepcopy(value, memo)
-    for name, child in old._modules.items():
+    for name, child in () if restored else old._modules.items():
         memo.setdefault(id(child), new._modules[name])
         _copy_python_state(child, new._modules[name], memo)
 

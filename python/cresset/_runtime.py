@@ -2,6 +2,7 @@
 
 import builtins
 import operator
+import re
 import types
 import typing
 
@@ -58,9 +59,27 @@ def wait(future):
     return future.wait()
 
 
+_SIZE = re.compile(r"\s*(\d+)\s*([kmgtpe]?)(?:i?b|i)?\s*", re.IGNORECASE)
+
+
+def _bytes(memory):
+    """A number of bytes from a number, or from text as the shell's ``--limit-memory`` takes it."""
+    size = memory
+    if builtins.isinstance(memory, str):
+        match = _SIZE.fullmatch(memory)
+        size = int(match[1]) << 10 * " kmgtpe".index(match[2].lower() or " ") if match else 0
+    elif builtins.isinstance(memory, float):
+        raise TypeError(f"memory is a whole number of bytes, or text such as '2GB', not {memory!r}")
+    else:
+        size = operator.index(memory)
+    if not 0 < size < 1 << 64:
+        raise ValueError(f"memory is a number of bytes, or text such as '512MB' or '2GiB', not {memory!r}")
+    return size
+
+
 class Limits:
-    """What each call of a script may take: ``seconds`` of time, ``memory`` in bytes. Passing one is a
-    :class:`cresset.LimitError`.
+    """What each call of a script may take: ``seconds`` of time, ``memory`` in bytes (or ``"512MB"``, ``"2GiB"``: units are
+    powers of 1024). Passing one is a :class:`cresset.LimitError`.
 
     As an argument of :func:`cresset.load`, for every call of the archive's code from Python. As a context manager, for
     every call that the block makes on its thread:
@@ -79,10 +98,8 @@ class Limits:
     def __init__(self, seconds=None, memory=None):
         if seconds is not None and not seconds > 0:
             raise ValueError(f"seconds must be positive, not {seconds!r}")
-        if memory is not None and operator.index(memory) <= 0:
-            raise ValueError(f"memory is a number of bytes, not {memory!r}")
         self.seconds = None if seconds is None else float(seconds)
-        self.memory = None if memory is None else operator.index(memory)
+        self.memory = None if memory is None else _bytes(memory)
 
     def __enter__(self):
         _C._enter_limits(self.seconds, self.memory)

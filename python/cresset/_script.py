@@ -79,6 +79,17 @@ def _refuse_other_compilers(obj):
             f"this is a {kind.__module__}.{kind.__qualname__}, which torch.jit has compiled already. Pass the Python function "
             "or the nn.Module that it was made from, or save it with torch.jit.save and load it with cresset.load"
         )
+    if isinstance(obj, torch.nn.Module):
+        refuse_compiled_module(obj)
+
+
+def refuse_compiled_module(module):
+    """torch.compile's wrapper of a module has the module inside, and a forward that no script can call."""
+    if type(module).__module__.startswith("torch._dynamo") and hasattr(module, "_orig_mod"):
+        raise RuntimeError(
+            f"this is what torch.compile made of a '{type(module._orig_mod).__name__}', and can't be scripted: script the "
+            "original module (its _orig_mod)"
+        )
 
 
 def interface(cls):

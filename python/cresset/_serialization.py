@@ -6,6 +6,7 @@ import torch
 
 from . import _C
 from ._errors import missing_file, not_a_file
+from ._runtime import Limits
 
 
 def _device(map_location):
@@ -48,6 +49,8 @@ def load(f, map_location=None, _extra_files=None, *, trusted=False, allow_ops=()
     """
     if isinstance(allow_ops, str):
         raise TypeError(f"allow_ops is a list of names, not one: write [{allow_ops!r}]")
+    if limits is not None and not isinstance(limits, Limits):
+        raise TypeError(f"limits is a cresset.Limits, such as Limits(seconds=2, memory='1GB'), not {limits!r}")
     options = _C._LoadOptions(
         device=_device(map_location),
         extra_files=_extra_files,

@@ -5,17 +5,36 @@
 //
 //   jit::script::Module model = jit::load("model.pt");
 //
-// Using-declarations and nothing else: what a name means stands where cresset declares it. A name that is missing here
-// has no counterpart; docs/porting.md says what to write instead. <torch/script.h> also brought tensors' factories:
-// include <torch/types.h> and <torch/csrc/autograd/generated/variable_factories.h> where they are used.
+// Using-declarations, and graphs that print themselves: what a name means stands where cresset declares it. A name that
+// is missing here has no counterpart; docs/porting.md says what to write instead. <torch/script.h> also brought
+// tensors' factories: include <torch/types.h> and <torch/csrc/autograd/generated/variable_factories.h> where they are
+// used.
 #pragma once
 
 #include <ATen/core/function_schema.h>
 #include <ATen/core/qualified_name.h>
 
+#include <ostream>
+
 #include "cresset/cresset.h"
 #include "cresset/ir/graph.h"
 #include "cresset/ir/parser.h"
+#include "cresset/ir/printer.h"
+
+namespace cresset {
+
+// `std::cout << *graph`. As text, also in other forms: toString(*graph, options), ir/printer.h.
+inline std::ostream& operator<<(std::ostream& out, const Graph& graph) {
+  return out << toString(graph);
+}
+inline std::ostream& operator<<(std::ostream& out, const Block& block) {
+  return out << toString(block);
+}
+inline std::ostream& operator<<(std::ostream& out, const Node& node) {
+  return out << toString(node);
+}
+
+}  // namespace cresset
 
 namespace cresset::jit {
 
@@ -66,6 +85,8 @@ using ::cresset::Node;
 using ::cresset::parseName;
 using ::cresset::parseSchema;
 using ::cresset::parseSchemaOrName;
+using ::cresset::PrintOptions;
+using ::cresset::toString;
 using ::cresset::Use;
 using ::cresset::Value;
 

@@ -196,6 +196,22 @@ TEST_CASE("api: to, in all its forms") {
   CHECK(other.attr("w").toTensor().is_cpu());
 }
 
+TEST_CASE("api: graphs print") {
+  jit::Module m("M");
+  m.define("def forward(self, x: Tensor) -> Tensor:\n  return x + 1\n");
+  const std::shared_ptr<jit::Graph> graph = m.get_method("forward").graph();
+  std::ostringstream out;
+  out << *graph;
+  CHECK(out.str() == jit::toString(*graph));
+  CHECK(contains(out.str(), "aten::add"));
+  CHECK(contains(out.str(), " # "));
+  CHECK(!contains(jit::toString(*graph, {.source_ranges = false}), " # "));
+  std::ostringstream nodes;
+  for (jit::Node* node : graph->nodes()) nodes << *node;
+  nodes << *graph->block();
+  CHECK(contains(nodes.str(), "aten::add"));
+}
+
 TEST_CASE("api: copies") {
   jit::Module m = makeSample();
   const at::Tensor w = m.attr("w").toTensor();

@@ -352,11 +352,14 @@ TEST_CASE("methods are found by the object's own class") {
 }
 
 TEST_CASE("comparisons of floats that a jump is fused with hold for nan") {
-  for (const char* op : {"lt", "le", "gt", "ge"}) {
-    auto text = std::string("graph(%x : float, %y : float):\n  %one : int = prim::Constant[value=1]()\n") +
-                "  %two : int = prim::Constant[value=2]()\n  %c : bool = aten::" + op +
-                "(%x, %y)\n  %r : int = prim::If(%c)\n    block0():\n      %a : int = aten::add(%one, %two)\n" +
-                "      -> (%a)\n    block1():\n      %b : int = aten::mul(%two, %two)\n      -> (%b)\n  return (%r)\n";
+  const std::string head =
+      "graph(%x : float, %y : float):\n  %one : int = prim::Constant[value=1]()\n"
+      "  %two : int = prim::Constant[value=2]()\n  %c : bool = aten::";
+  const std::string tail =
+      "(%x, %y)\n  %r : int = prim::If(%c)\n    block0():\n      %a : int = aten::add(%one, %two)\n"
+      "      -> (%a)\n    block1():\n      %b : int = aten::mul(%two, %two)\n      -> (%b)\n  return (%r)\n";
+  for (const std::string op : {"lt", "le", "gt", "ge"}) {
+    const std::string text = head + op + tail;
     CHECK(run(text, {std::nan(""), 1.0}).toInt() == 4);
     CHECK(run(text, {1.0, std::nan("")}).toInt() == 4);
     CHECK(run(text, {1.0, 2.0}).toInt() == (op[0] == 'l' ? 3 : 4));

@@ -146,6 +146,24 @@ TEST_CASE("clone has a class and methods of its own") {
   CHECK(m.attr("n").toInt() == 0);
 }
 
+// What torch::jit does, top-level objects of deepcopy included.
+TEST_CASE("copies of modules that save and restore themselves") {
+  Module m("M");
+  m.register_attribute("k", c10::IntType::get(), IValue(1));
+  m.define("def __getstate__(self) -> int:\n  return self.k * 3\n");
+  m.define("def __setstate__(self, s: int):\n  self.k = s + 1\n");
+  Module outer("Outer");
+  outer.register_module("m", m);
+  const auto inner = [](const Module& module) { return module.attr("m").toObject()->getAttr("k").toInt(); };
+  CHECK(m.deepcopy().attr("k").toInt() == 1);
+  CHECK(inner(outer.deepcopy()) == 4);
+  CHECK(deepCopy(IValue(m._ivalue())).toObject()->getAttr("k").toInt() == 4);
+  CHECK(m.copy().attr("k").toInt() == 1);
+  CHECK(m.clone().attr("k").toInt() == 4);
+  CHECK(inner(outer.clone()) == 4);
+  CHECK(inner(outer) == 1);
+}
+
 TEST_CASE("define is all or nothing") {
   Module m = makeCounter();
   CHECK_THROWS_AS(m.define("def good(self): return 1\ndef bad(self): return nothing_here\n"), UserError);

@@ -5,6 +5,7 @@ import subprocess
 import wave
 from typing import Dict, List, Tuple
 
+import numpy
 import pytest
 import torch
 
@@ -36,6 +37,14 @@ class Takes(torch.nn.Module):
     @cresset.export
     def nested(self, d: Dict[str, List[Tuple[int, str]]]):
         return d
+
+    @cresset.export
+    def parts(self, x: torch.Tensor):
+        return x, 3, [x + 1], {"a": x, "b": x}
+
+    @cresset.export
+    def nothing(self, x: torch.Tensor) -> List[torch.Tensor]:
+        return []
 
     @cresset.export
     def sound(self, x: torch.Tensor, rate: int):
@@ -125,6 +134,14 @@ def test_a_sound_and_its_rate(takes, tmp_path):
         (["run", "FILE", "@FILE"], ["takes.pt: is a program, which can't be an argument"]),
         (["run", "FILE", ""], ["argument 'xs': there is nothing in it"]),
         (["run", "FILE", "@none.pt"], ["none.pt: there is no such file"]),
+        (["run", "FILE", "xt=[1]"], ["unknown argument 'xt'; did you mean 'xs'?: forward takes xs, n"]),
+        (["run", "FILE", "[1]", "blk=@x.pt"], ["unknown argument 'blk': forward takes xs, n"]),
+        (["run", "FILE", "self=[1]"], ["unknown argument 'self': forward takes xs, n"]),
+        (["run", "FILE", "[1]", "--device", "foo"], ["--device: 'foo' is no device"]),
+        (
+            ["run", "FILE", "[1]", "--save", "x.npy"],
+            ["--save: forward returns Tuple[List[int], int], in which there are no"],
+        ),
     ],
     ids=str,
 )
@@ -133,6 +150,32 @@ def test_wrong_words(takes, words, said):
     assert code != 0
     for part in said:
         assert part in error, error
+
+
+def test_the_equal_sign_of_text_and_comparisons(takes):
+    assert command("run", takes, "-m", "text", "a=b") == (0, "a=b", "")
+    assert command("run", takes, "[1]", "n==3")[2].count("unknown argument") == 0
+
+
+def test_no_backtraces(takes):
+    error = command("run", takes, "[1]", "--device", "foo")[2]
+    assert "\n" not in error, error
+
+
+def test_saving_what_is_partly_tensors(takes, tmp_path):
+    code, out, error = command("run", takes, "-m", "parts", "torch.ones([2])", "--save", tmp_path / "r.npy", "--time")
+    assert code == 0
+    names = ["r-0", "r-2-0", "r-3-a", "r-3-b"]
+    assert out.splitlines() == [f"saved {tmp_path}/{name}.npy" for name in names]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [f"{name}.npy" for name in names]
+    assert numpy.load(tmp_path / "r-2-0.npy").tolist() == [2, 2]
+    assert "load " in error and f"not saved, being no tensor: {tmp_path}/r-1 (int)" in error
+
+
+def test_nothing_to_save(takes, tmp_path):
+    """Where the type does not tell, the time that the call took is told in any case."""
+    code, out, error = command("run", takes, "-m", "nothing", "torch.ones([2])", "--save", tmp_path / "r", "--time")
+    assert (code, out) == (1, "") and "first call" in error and "there were no tensors in the result" in error
 
 
 def test_objects_that_restore_themselves(tmp_path):

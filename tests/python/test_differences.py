@@ -373,6 +373,16 @@ def test_math_is_known_in_a_text():
     assert cresset.CompilationUnit(source).f(4.0) == 2.0
 
 
+def rows_by_bools(x: torch.Tensor):
+    return x[[True, False, True]]
+
+
+def test_a_list_of_bools_as_index():
+    x = torch.tensor([10, 11, 12])
+    assert torch.jit.script(rows_by_bools)(x).tolist() == [11, 10, 11]
+    assert cresset.script(rows_by_bools)(x).tolist() == rows_by_bools(x).tolist() == [10, 12]
+
+
 def test_bool_of_containers_is_as_in_torchjit():
     for annotation, values in (("str", ["", "a"]), ("List[int]", [[], [0]]), ("Dict[str, int]", [{}, {"a": 1}])):
         source = f"def f(x: {annotation}): return bool(x)\n"

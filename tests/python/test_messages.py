@@ -1,6 +1,6 @@
 """What a new user's mistakes are answered with: the way out, in words of the program that they wrote."""
 
-from typing import Dict, List, Tuple
+from typing import Any, Dict, List, Tuple
 
 import numpy as np
 import pytest
@@ -205,3 +205,143 @@ def test_special_methods():
     assert cresset.script(items)(*args) == items(*args)
     with pytest.raises(cresset.CompileError, match=r"write x\[…\] for other indices"):
         cresset.CompilationUnit("def f(x: Tensor):\n  return x.__getitem__(x)")
+
+
+def new_holder(value):
+    """Of a class of its own: torch.jit can't compile one again that it refused."""
+
+    class Holds(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.held = value
+
+        def forward(self, x):
+            return x + len(self.held)
+
+    return Holds()
+
+
+class CallsHeld(nn.Module):
+    def __init__(self, value):
+        super().__init__()
+        self.held = value
+
+    def forward(self, x):
+        for layer in self.held:
+            x = layer(x)
+        return x
+
+
+class SetsHeld(nn.Module):
+    def __init__(self, value):
+        super().__init__()
+        self.held = value
+
+    def forward(self, x):
+        self.held = x
+        return x
+
+
+def takes_any(x: Any) -> int:
+    return 1
+
+
+LIST = "List inputs to traced functions must have consistent element type. Found int and str"
+DICT = "Dictionary inputs to traced functions must have consistent type. Found int and str"
+
+
+@pytest.mark.parametrize(
+    "value, theirs, ours",
+    [
+        ([1, "a"], LIST, "the elements of a list are of one type in scripts"),
+        ({"a": 1, "b": "c"}, DICT, "the values of a dict are of one type in scripts"),
+        ({"a": 1, 2: 2}, DICT.replace("int and str", "str and int"), "the keys of a dict are of one type in scripts"),
+        ([], "List trace inputs must have elements", "an empty list does not show what type its elements have"),
+        ({}, "Dictionary inputs must have entries", "an empty dict does not show the types of keys and values"),
+        ({1, 2}, "but instead got value of type set", "scripts have no type for an object of class 'set'"),
+    ],
+    ids=repr,
+)
+def test_values_that_show_no_type(value, theirs, ours):
+    """torch.jit's phrases speak of traces where nothing is traced; what is meant stands behind them."""
+    for jit in (torch.jit, cresset):
+        said = [message_of(lambda: jit.script(new_holder(value))), message_of(lambda: jit.script(takes_any)(value))]
+        for message in said:
+            assert theirs in message, message
+            assert (ours in message) == (jit is cresset), message
+
+
+def message_of(action):
+    with pytest.raises(RuntimeError) as caught:
+        action()
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "value, container",
+    [
+        ([nn.Linear(1, 1)], "ModuleList"),
+        ((nn.Linear(1, 1), nn.ReLU()), "ModuleList"),
+        ({"a": nn.Linear(1, 1)}, "ModuleDict"),
+    ],
+)
+def test_modules_in_python_containers(value, container):
+    message = message_of(lambda: cresset.script(CallsHeld(value)))
+    assert f"put them into an nn.{container}." in message and "failed to convert Python type" in message
+
+
+def test_attributes_that_were_none():
+    for jit in (torch.jit, cresset):
+        message = message_of(lambda: jit.script(SetsHeld(None)))
+        assert "Wrong type for attribute assignment. Expected NoneType but got Tensor" in message
+    assert "annotate it in the class's body, `held: Optional[Tensor]`" in message
+
+    source = "class Box:\n  def __init__(self):\n    self.held = None\n  def put(self, x: Tensor):\n    self.held = x\n"
+    message = message_of(lambda: cresset.CompilationUnit(source))
+    assert "annotate it there, `self.held: Optional[Tensor] = None`" in message
+
+
+def test_what_torch_compile_made():
+    compiled = torch.compile(nn.Linear(1, 1))
+    with pytest.raises((RuntimeError, ValueError)):
+        torch.jit.script(compiled)
+    for module in (compiled, nn.Sequential(nn.ReLU(), compiled)):
+        message = message_of(lambda: cresset.script(module))
+        assert "torch.compile made of a 'Linear'" in message and "script the original module" in message
+
+
+def unlike(f):
+    return f
+
+
+@unlike
+def wrong_at_its_end(x: int):
+    y = x
+    return y + "a"
+
+
+@unlike
+def next_one():
+    pass
+
+
+def test_pictures_end_where_functions_do():
+    """As torch.jit's, which is given the function's text alone."""
+    for jit in (torch.jit, cresset):
+        message = message_of(lambda: jit.script(wrong_at_its_end))
+        assert "y + " in message and "unlike" not in message and "next_one" not in message, message
+    source = "def f(x: int):\n  y = (\n    x)\n\n  return y + 'a'\n\ndef g(x: int):\n  return x\n"
+    message = message_of(lambda: cresset.CompilationUnit(source))
+    assert "    x)" in message and "def g" not in message
+    source = "def g(x: int):\n  return x\ndef f(\n  x: Nothing,\n) -> int:\n  return x\ndef h():\n  pass\n"
+    message = message_of(lambda: cresset.CompilationUnit(source))
+    assert "def g" not in message and ") -> int:" in message and "return x" in message and "def h" not in message
+
+
+def test_files_that_are_not_there(tmp_path):
+    with pytest.raises(FileNotFoundError) as caught:
+        cresset.load(tmp_path / "none.pt")
+    assert type(caught.value) is cresset.ArchiveNotFoundError and isinstance(caught.value, cresset.ArchiveError)
+    with pytest.raises(IsADirectoryError) as caught:
+        cresset.load(tmp_path)
+    assert type(caught.value) is cresset.ArchiveIsADirectoryError and isinstance(caught.value, cresset.ArchiveError)

@@ -411,3 +411,79 @@ def test_wrong_attributes_of_instances():
 def test_modules_classes_are_refused():
     with pytest.raises(RuntimeError, match="inherits from nn.Module, consider passing an instance"):
         cresset.script(torch.nn.Linear)
+
+
+@pytest.mark.parametrize("jit", (torch.jit, cresset), ids=("torch.jit", "cresset"))
+def test_a_decorated_class_names_itself(jit):
+    """Python binds the name when the decorator is done; methods are compiled before."""
+
+    @jit.script
+    class Timer:
+        def __init__(self, n: int):
+            self.n = n
+
+        def __eq__(self, other: "Timer") -> bool:
+            return self.n == other.n
+
+        def doubled(self) -> "Timer":
+            return Timer(self.n * 2)
+
+    def use(n: int) -> Tuple[bool, bool, int]:
+        t = Timer(n)
+        return t == Timer(3), t == t.doubled(), t.doubled().n
+
+    assert jit.script(use)(3) == (True, False, 6)
+
+
+def test_a_decorated_class_names_itself_in_other_members():
+    """Further than torch.jit: in static methods, classmethods, properties and types with arguments."""
+
+    @cresset.script
+    class Node:
+        def __init__(self, n: int):
+            self.n = n
+            self.next: Optional[Node] = None
+
+        @staticmethod
+        def pair(a: "Node", b: "Node") -> "List[Node]":
+            return [a, b]
+
+        @classmethod
+        def one(cls) -> "Node":
+            return Node(1)
+
+        @property
+        def copied(self) -> "Optional[Node]":
+            return Node(self.n)
+
+    def use(n: int) -> Tuple[int, int, int]:
+        node = Node(n).copied
+        assert node is not None
+        node.next = Node.one()
+        after = node.next
+        assert after is not None
+        return node.n, after.n, len(Node.pair(node, after))
+
+    assert cresset.script(use)(5) == (5, 1, 2)
+
+
+def test_a_class_inside_of_a_class_and_a_global_of_its_name():
+    """In Python the global is meant: bodies of classes are no scopes for what is inside."""
+    assert cresset.script(Inner) is Inner
+    assert cresset.script(use_around)(4) == 4
+
+
+class Around:
+    class Counter:
+        def __init__(self, n: int):
+            self.n = n
+
+        def of_global(self) -> int:
+            return Counter(self.n).count
+
+
+Inner = Around.Counter
+
+
+def use_around(n: int) -> int:
+    return Inner(n).of_global()

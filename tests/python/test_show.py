@@ -80,6 +80,14 @@ def test_sections(archive):
     assert "CallFunction" in show(archive, "bytecode", "-f", "Model.forward")
 
 
+def test_a_method_by_the_path_of_its_module(archive):
+    assert show(archive, "-f", "block.forward") == show(archive, "-f", "Block.forward")
+    linear = show(archive, "ir", "-f", "block.linear.forward")
+    assert "aten::linear" in linear and linear.count("graph(") == 1
+    assert "prim::CallMethod" in show(archive, "ir", "-f", "again.forward")
+    assert "no module at a path" in show(archive, "ir", "-f", "block.backward", code=1)
+
+
 def test_every_operator_leads_to_its_source_line(everything):
     f = function(everything, "Block.forward")
     texts, places = everything["texts"], everything["places"]

@@ -587,9 +587,39 @@ def test_the_tightest_of_nested_limits_counts(unit):
             with pytest.raises(cresset.LimitError, match="1.0 MiB"):
                 unit.zeros(10 * MB)
     assert unit.zeros(10 * MB).numel() == 10 * MB
-    for wrong in ({"seconds": 0}, {"seconds": -1.0}, {"memory": 0}):
+    for wrong in (
+        {"seconds": 0},
+        {"seconds": -1.0},
+        {"memory": 0},
+        {"memory": "much"},
+        {"memory": "0MB"},
+        {"memory": ""},
+    ):
         with pytest.raises(ValueError):
             cresset.Limits(**wrong)
+    with pytest.raises(TypeError, match="whole number of bytes"):
+        cresset.Limits(memory=1.5)
+
+
+def test_memory_in_units():
+    """As --limit-memory of the command takes it."""
+    sizes = {
+        "1000": 1000,
+        "1GB": 1 << 30,
+        "100mb": 100 << 20,
+        "2GiB": 2 << 30,
+        " 3 k ": 3 << 10,
+        "7b": 7,
+        "1Ki": 1 << 10,
+    }
+    assert {text: cresset.Limits(memory=text).memory for text in sizes} == sizes
+
+
+def test_limits_of_another_type(tmp_path):
+    path = tmp_path / "m.pt"
+    cresset.script(torch.nn.Linear(1, 1)).save(path)
+    with pytest.raises(TypeError, match=r"limits is a cresset.Limits, .*not 3"):
+        cresset.load(path, limits=3)
 
 
 class Grows(torch.nn.Module):

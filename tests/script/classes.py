@@ -187,7 +187,7 @@ class Mixed(enum.Enum):
     B = "b"
 
 
-def bad_enum_mixed(c: Mixed):  # error: Enum class 'Mixed' must have values of one type: could not unify int and str
+def bad_enum_mixed(c: Mixed):  # error: Enum class 'Mixed' must have values of one type. Could not unify type list since element 1 of type str did not match the types before it (int)
     return c
 
 

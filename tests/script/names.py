@@ -89,7 +89,7 @@ def bad_counter(xs: list[int]):
 
 
 def bad_deque(xs: list[int]):
-    return collections.deque(xs)  # error: 'collections.deque': python value of type 'type' cannot be used as a value. Perhaps it is a closed over global variable? If so, please consider passing it in as an argument or use a local variable instead. It is a class of C, which scripts can't make; they have lists, dicts and tuples.
+    return collections.deque(xs)  # error: 'collections.deque': python value of type 'type' cannot be used as a value. Perhaps it is a closed over global variable? If so, please consider passing it in as an argument or use a local variable instead. It is a builtin class of Python that scripts don't have; they have lists, dicts and tuples.
 
 
 def bad_suppress(x: Tensor):
@@ -107,19 +107,19 @@ def bad_eval(x: Tensor):
 
 
 def bad_map(xs: list[int]):
-    return map(str, xs)  # error: 'map': python value of type 'type' cannot be used as a value. Perhaps it is a closed over global variable? If so, please consider passing it in as an argument or use a local variable instead. It is a class of C, which scripts can't make; they have lists, dicts and tuples.
+    return map(str, xs)  # error: 'map': python value of type 'type' cannot be used as a value. Perhaps it is a closed over global variable? If so, please consider passing it in as an argument or use a local variable instead. It is a builtin class of Python that scripts don't have; they have lists, dicts and tuples.
 
 
 def bad_filter(xs: list[int]):
-    return filter(None, xs)  # error: 'filter': python value of type 'type' cannot be used as a value. Perhaps it is a closed over global variable? If so, please consider passing it in as an argument or use a local variable instead. It is a class of C, which scripts can't make; they have lists, dicts and tuples.
+    return filter(None, xs)  # error: 'filter': python value of type 'type' cannot be used as a value. Perhaps it is a closed over global variable? If so, please consider passing it in as an argument or use a local variable instead. It is a builtin class of Python that scripts don't have; they have lists, dicts and tuples.
 
 
 def bad_frozenset(xs: list[int]):
-    return frozenset(xs)  # error: 'frozenset': python value of type 'type' cannot be used as a value. Perhaps it is a closed over global variable? If so, please consider passing it in as an argument or use a local variable instead. It is a class of C, which scripts can't make; they have lists, dicts and tuples.
+    return frozenset(xs)  # error: 'frozenset': python value of type 'type' cannot be used as a value. Perhaps it is a closed over global variable? If so, please consider passing it in as an argument or use a local variable instead. Scripts have no sets: a dict's keys can stand for one, as in {x: True for x in xs}.
 
 
 def bad_set_call(xs: list[int]):
-    return set(xs)  # error: 'set': python value of type 'type' cannot be used as a value. Perhaps it is a closed over global variable? If so, please consider passing it in as an argument or use a local variable instead. It is a class of C, which scripts can't make; they have lists, dicts and tuples.
+    return set(xs)  # error: 'set': python value of type 'type' cannot be used as a value. Perhaps it is a closed over global variable? If so, please consider passing it in as an argument or use a local variable instead. Scripts have no sets: a dict's keys can stand for one, as in {x: True for x in xs}.
 
 
 def bad_callable(x: Tensor):

@@ -191,7 +191,7 @@ def bad_ellipsis_value(x: Tensor):
 
 
 def bad_slice_value(x: Tensor):
-    y = slice(0, 1)  # error: 'slice': python value of type 'type' cannot be used as a value. Perhaps it is a closed over global variable? If so, please consider passing it in as an argument or use a local variable instead. It is a class of C, which scripts can't make; they have lists, dicts and tuples.
+    y = slice(0, 1)  # error: 'slice': python value of type 'type' cannot be used as a value. Perhaps it is a closed over global variable? If so, please consider passing it in as an argument or use a local variable instead. It is a builtin class of Python that scripts don't have; they have lists, dicts and tuples.
     return x[y]
 
 

@@ -4,12 +4,15 @@
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/empty_ops.h>
 
+#include <algorithm>
+#include <cctype>
 #include <filesystem>
 
 #include "cresset/archive/archive.h"
 #include "cresset/archive/zip_reader.h"
 #include "cresset/module/module.h"
 #include "cresset/support/error.h"
+#include "cresset/support/suggest.h"
 #ifdef CRESSET_HAS_SNDFILE
 #include <sndfile.hh>
 #endif
@@ -97,6 +100,28 @@ c10::IValue parseArgument(const std::string& word, const c10::TypePtr& type, con
   }
 }
 
+namespace {
+
+bool isIdentifier(const std::string& text) {
+  const auto fits = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; };
+  return !text.empty() && !std::isdigit(static_cast<unsigned char>(text[0])) &&
+         std::all_of(text.begin(), text.end(), fits);
+}
+
+[[noreturn]] void refuseName(const std::string& name, const c10::FunctionSchema& schema) {
+  std::vector<std::string> known;
+  std::string list;
+  for (size_t i = 1; i < schema.arguments().size(); ++i) {
+    known.push_back(schema.arguments()[i].name());
+    list += (list.empty() ? "" : ", ") + known.back();
+  }
+  throw UserError(
+      "unknown argument '" + name + "'" + didYouMean(name, known) + ": " + schema.name() + " takes " +
+      (known.empty() ? "no arguments" : list));
+}
+
+}  // namespace
+
 Arguments parseArguments(const std::vector<std::string>& words, const c10::FunctionSchema& schema) {
   Arguments result;
   const auto& declared = schema.arguments();
@@ -110,6 +135,10 @@ Arguments parseArguments(const std::vector<std::string>& words, const c10::Funct
     }
     const size_t position = result.positional.size() + 1;  // behind self
     const bool known = position < declared.size();
+    // No value of the language begins like that; text may.
+    const bool is_comparison = equals + 1 < word.size() && word[equals + 1] == '=';
+    if (isIdentifier(key) && !is_comparison && !(known && wantsString(declared[position].type())))
+      refuseName(key, schema);
     const std::string name = known ? declared[position].name() : std::to_string(position);
     result.positional.push_back(parseArgument(word, known ? declared[position].type() : c10::TypePtr(), name));
   }

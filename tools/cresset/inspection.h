@@ -93,7 +93,8 @@ std::string toJson(const Inspection& inspection);
 /// One page that needs nothing else.
 std::string toHtml(const Inspection& inspection);
 /// For a terminal. `sections`: of "overview", "modules", "parameters", "types", "files", "code", "source", "ir",
-/// "inlined", "bytecode"; `function` selects functions whose qualified name ends in it ("" for all).
+/// "inlined", "bytecode"; `function` selects functions whose qualified name ends in it ("" for all), or the method of a
+/// module that it is the path of ("encoder.gru.forward").
 std::string toText(const Inspection& inspection, const std::vector<std::string>& sections, const std::string& function);
 
 }  // namespace cresset::cli

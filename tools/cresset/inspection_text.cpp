@@ -63,7 +63,9 @@ size_t lastLineOfBlock(const std::map<size_t, std::string>& lines, std::map<size
 
 class Writer {
  public:
-  Writer(const Inspection& inspection, std::string function) : in_(inspection), function_(std::move(function)) {}
+  Writer(const Inspection& inspection, std::string function) : in_(inspection), function_(std::move(function)) {
+    findByPath(in_.root);
+  }
 
   void section(const std::string& name) {
     if (name == "overview") return overview();
@@ -86,7 +88,8 @@ class Writer {
     if (!found)
       throw UserError(
           function_.empty() ? "The archive has no function."
-                            : "The archive has no function whose name ends in '" + function_ + "'.");
+                            : "The archive has no function whose name ends in '" + function_ +
+                                  "', and no module at a path with a method of that name.");
   }
 
   std::string text() const { return out_.str(); }
@@ -94,7 +97,15 @@ class Writer {
  private:
   void title(const std::string& text) { out_ << (out_.tellp() > 0 ? "\n" : "") << text << "\n"; }
 
+  /// What the tree of modules calls `gru.forward` is a method of the class of `gru`.
+  void findByPath(const ModuleEntry& module) {
+    if (!module.path.empty() && function_.starts_with(module.path + "."))
+      by_path_.push_back(module.type + function_.substr(module.path.size()));
+    for (const ModuleEntry& child : module.children) findByPath(child);
+  }
+
   bool isSelected(const FunctionEntry& function) const {
+    if (std::find(by_path_.begin(), by_path_.end(), function.name) != by_path_.end()) return true;
     if (!function.name.ends_with(function_)) return false;
     const size_t rest = function.name.size() - function_.size();
     return function_.empty() || rest == 0 || function.name[rest - 1] == '.';
@@ -228,6 +239,7 @@ class Writer {
 
   const Inspection& in_;
   std::string function_;
+  std::vector<std::string> by_path_;  // qualified names of what function_ means as a path of modules
   std::ostringstream out_;
 };
 

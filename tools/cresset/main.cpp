@@ -11,6 +11,7 @@
 
 #include "arguments.h"
 #include "cresset/cresset.h"
+#include "cresset/module/values.h"
 #include "cresset/ops/format.h"
 #include "cresset/support/suggest.h"
 #include "inspection.h"
@@ -25,15 +26,18 @@ double milliseconds(Clock::time_point start) {
 }
 
 /// What is saved, and where: a tensor at STEM.npy; the tensors of a tuple, list or dict at STEM-0.npy, STEM-1.npy, … or
-/// STEM-key.npy.
-void collectFiles(
-    const c10::IValue& value, const std::string& stem, std::vector<std::pair<std::string, at::Tensor>>& files) {
+/// STEM-key.npy. What is no tensor is left out.
+struct Files {
+  std::vector<std::pair<std::string, at::Tensor>> tensors;
+  std::vector<std::string> left_out;  // "STEM-1 (int)"
+};
+void collectFiles(const c10::IValue& value, const std::string& stem, Files& files) {
   const auto collectAll = [&](const auto& elements) {
     size_t i = 0;
     for (const c10::IValue& element : elements) collectFiles(element, stem + "-" + std::to_string(i++), files);
   };
-  if (value.isTensor()) {
-    files.emplace_back(stem + ".npy", value.toTensor());
+  if (value.isTensor() && value.toTensor().defined()) {
+    files.tensors.emplace_back(stem + ".npy", value.toTensor());
   } else if (value.isTuple()) {
     collectAll(value.toTupleRef().elements());
   } else if (value.isList()) {
@@ -44,18 +48,52 @@ void collectFiles(
       collectFiles(entry.value(), stem + "-" + key, files);
     }
   } else {
-    throw cresset::UserError("--save: a result of type " + value.type()->annotation_str() + " cannot be saved as .npy");
+    files.left_out.push_back(stem + " (" + (value.isTensor() ? "undefined" : cresset::describeType(value)) + ")");
   }
 }
 
-/// Writes all of it, or nothing if a part can't be saved.
+/// Whether a result of this type may have something to save.
+bool mayHoldTensors(const c10::TypePtr& type) {
+  switch (type->kind()) {
+    case c10::TypeKind::TensorType:
+    case c10::TypeKind::AnyType:
+    case c10::TypeKind::AnyListType:
+    case c10::TypeKind::AnyTupleType:
+      return true;
+    case c10::TypeKind::ListType:
+    case c10::TypeKind::DictType:
+    case c10::TypeKind::TupleType:
+    case c10::TypeKind::OptionalType:
+    case c10::TypeKind::UnionType: {
+      const auto inner = type->containedTypes();
+      return std::any_of(inner.begin(), inner.end(), mayHoldTensors);
+    }
+    default:
+      return false;
+  }
+}
+
+void requireSavable(const c10::FunctionSchema& schema) {
+  for (const c10::Argument& result : schema.returns()) {
+    if (mayHoldTensors(result.type())) return;
+  }
+  const std::string type = schema.returns().empty() ? "None" : schema.returns()[0].type()->annotation_str();
+  throw cresset::UserError(
+      "--save: " + schema.name() + " returns " + type +
+      ", in which there are no tensors to save as .npy; without --save the result is printed");
+}
+
+/// Writes the tensors, and says what is left out.
 void save(const c10::IValue& value, const std::string& path) {
-  std::vector<std::pair<std::string, at::Tensor>> files;
+  Files files;
   collectFiles(value, path.ends_with(".npy") ? path.substr(0, path.size() - 4) : path, files);
-  for (const auto& [file, tensor] : files) {
+  for (const auto& [file, tensor] : files.tensors) {
     cresset::cli::writeNpy(file, tensor);
     std::cout << "saved " << file << "\n";
   }
+  for (const std::string& part : files.left_out) std::cerr << "not saved, being no tensor: " << part << "\n";
+  if (files.tensors.empty())
+    throw cresset::UserError("--save: there were no tensors in the result of type " + cresset::describeType(value));
 }
 
 struct RunOptions {
@@ -69,9 +107,17 @@ struct RunOptions {
   std::optional<size_t> limit_memory;
 };
 
+c10::Device deviceOf(const std::string& name) {
+  try {
+    return c10::Device(name);
+  } catch (const c10::Error&) {
+    throw cresset::UserError("--device: '" + name + "' is no device; say cpu, cuda, cuda:1, meta or the like");
+  }
+}
+
 cresset::LoadOptions loadOptions(const RunOptions& options) {
   cresset::LoadOptions result;
-  if (!options.device.empty()) result.device = c10::Device(options.device);
+  if (!options.device.empty()) result.device = deviceOf(options.device);
   result.trusted = options.trusted;
   result.verify = options.verify;
   result.door = cresset::Door::Command;
@@ -86,6 +132,7 @@ int runMethod(const RunOptions& options) {
   const double load_ms = milliseconds(start);
   const cresset::Method method = module.get_method(options.method);
   const Arguments arguments = cresset::cli::parseArguments(options.words, method.getSchema());
+  if (!options.output.empty()) requireSavable(method.getSchema());
   c10::IValue result;
   std::vector<double> calls;
   for (int i = 0; i < options.repeat; ++i) {
@@ -95,11 +142,6 @@ int runMethod(const RunOptions& options) {
                                          : method(arguments.positional, arguments.keywords);
     calls.push_back(milliseconds(start));
   }
-  if (options.output.empty()) {
-    std::cout << cresset::toPrinted(result) << "\n";
-  } else {
-    save(result, options.output);
-  }
   if (options.time) {
     std::cerr << "load " << load_ms << " ms, first call " << calls.front() << " ms";
     if (calls.size() > 1) {
@@ -108,6 +150,12 @@ int runMethod(const RunOptions& options) {
                 << ")";
     }
     std::cerr << "\n";
+  }
+  // Last, since it may fail: the time has been told by then.
+  if (options.output.empty()) {
+    std::cout << cresset::toPrinted(result) << "\n";
+  } else {
+    save(result, options.output);
   }
   return 0;
 }
@@ -171,7 +219,8 @@ and its objects restore themselves.
 Examples:
   cresset show model.pt                             what it is
   cresset show model.pt parameters files            what is large in it
-  cresset show model.pt -f forward inlined          one function
+  cresset show model.pt -f forward inlined          the functions of this name
+  cresset show model.pt -f encoder.gru.forward      one method, by the path of its module
   cresset show model.pt --html model.html           all of it, to look around in
   cresset show model.pt --json -                    all of it, for other programs)";
 
@@ -200,7 +249,7 @@ int main(int argc, char** argv) {
   run->add_option("FILE", options.file, "an archive made by torch.jit.save")->required();
   run->add_option("ARGS", options.words, "the method's arguments");
   run->add_option("-m,--method", options.method, "the method to call")->capture_default_str();
-  run->add_option("-o,--save", options.output, "save the result's tensors as .npy instead of printing");
+  run->add_option("-o,--save", options.output, "save the result's tensors as .npy instead of printing it");
   run->add_option("--device", options.device, "move the archive's tensors there while loading");
   run->add_option("--repeat", options.repeat, "call so many times")->check(CLI::PositiveNumber);
   run->add_flag("--time", options.time, "tell how long loading and calls took");
@@ -227,7 +276,9 @@ int main(int argc, char** argv) {
   show_command->add_option("SECTIONS", shown.sections, "what to tell")
       ->check(CLI::IsMember(
           {"overview", "modules", "parameters", "types", "files", "source", "code", "ir", "inlined", "bytecode"}));
-  show_command->add_option("-f,--function", shown.function, "only functions whose qualified name ends so");
+  show_command->add_option(
+      "-f,--function", shown.function,
+      "only functions whose qualified name ends so, or a module's method: encoder.gru.forward");
   show_command->add_flag("--trusted", shown.trusted, "let objects restore themselves by code of the archive");
   show_command->add_flag("--verify", shown.verify, kVerifyHelp);
   show_command->add_option("--html", shown.html, "write one page that shows everything; - is standard output");
@@ -248,6 +299,12 @@ int main(int argc, char** argv) {
   try {
     if (show_command->parsed()) return show(shown);
     return runMethod(options);
+  } catch (const cresset::Error& error) {
+    std::cerr << "cresset: " << error.what() << "\n";
+    return 1;
+  } catch (const c10::Error& error) {
+    std::cerr << "cresset: " << error.what_without_backtrace() << "\n";
+    return 1;
   } catch (const std::exception& error) {
     std::cerr << "cresset: " << error.what() << "\n";
     return 1;

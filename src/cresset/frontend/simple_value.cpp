@@ -192,8 +192,19 @@ void SimpleValue::setAttr(const SourceRange& range, EmitContext& cx, const std::
   const TypePtr& expected = cls->getAttribute(name);
   Value* converted = tryConvertTo(cx.graph, range, value, expected, /*allow_conversions=*/true);
   if (!converted || !converted->type()->isSubtypeOf(*expected)) {
+    std::string advice;
+    if (expected->kind() == c10::TypeKind::NoneType) {
+      const bool tensor = value->type()->kind() == c10::TypeKind::TensorType;
+      const std::string wanted = name + ": Optional[" + (tensor ? "Tensor" : typeName(*value->type())) + "]";
+      advice =
+          cls->is_module()
+              ? ". '" + name + "' was None, which shows no other type; annotate it in the class's body, `" + wanted +
+                    "`"
+              : ". '" + name + "' is None where __init__ assigns it; annotate it there, `self." + wanted + " = None`";
+    }
     throw UserError(
-        "Wrong type for attribute assignment. Expected " + typeName(*expected) + " but got " + typeName(*value->type()),
+        "Wrong type for attribute assignment. Expected " + typeName(*expected) + " but got " +
+            typeName(*value->type()) + advice,
         range);
   }
   Node* node = cx.graph.create(prim::SetAttr, {value_, converted}, 0);

@@ -64,7 +64,17 @@ class Cloner {
       }
       writeSlot(*result, slot, std::move(value));
     }
+    finished_.push_back(result);
     return result;
+  }
+
+  /// As torch::jit does it; when all methods are there. Submodules come before those that hold them.
+  void restoreStates() const {
+    for (const ObjectPtr& object : finished_) {
+      torch::jit::Function* getstate = object->type()->findMethod("__getstate__");
+      torch::jit::Function* setstate = object->type()->findMethod("__setstate__");
+      if (getstate && setstate) Method(object, setstate)({Method(object, getstate)({})});
+    }
   }
 
   /// Copies the methods of all copied classes; when every class that a graph can name is known.
@@ -180,6 +190,7 @@ class Cloner {
   bool inplace_;
   Ignored ignored_;
   std::unordered_map<const void*, ObjectPtr> objects_;
+  std::vector<ObjectPtr> finished_;  // the same, in the order in which they were done
   std::unordered_map<const c10::ClassType*, c10::ClassTypePtr> classes_;
   std::unordered_set<const c10::ClassType*> copies_;
   std::vector<std::pair<c10::ClassTypePtr, c10::ClassTypePtr>> order_;
@@ -201,6 +212,7 @@ Module Module::clone(
   cloner.cloneMethods();
   cloner.requireMembers();
   scope.commit();
+  cloner.restoreStates();
   return result;
 }
 

@@ -1,6 +1,8 @@
 // Moving and copying modules: to, copy, deepcopy, clone.
 //
 // Tensors keep their sharing: a tensor that occurs twice in a module occurs twice, as one tensor, in its deep copy.
+// Objects whose class says by __getstate__ and __setstate__ how they are saved and restored are deeply copied in that
+// way, as torch::jit does it: the state goes from one method to the other as it is, and what it holds is then shared.
 #include <ATen/core/Dict.h>
 #include <ATen/core/List.h>
 #include <ATen/core/Tensor.h>
@@ -9,6 +11,7 @@
 #include <unordered_map>
 
 #include "cresset/module/module.h"
+#include "cresset/module/values.h"
 #include "cresset/ops/nesting.h"
 #include "cresset/ops/object_slots.h"
 #include "cresset/support/error.h"
@@ -41,7 +44,7 @@ class DeepCopier {
     if (!value.isPtrType()) return value;
     const void* key = value.internalToPointer();
     if (auto done = done_.find(key); done != done_.end()) return done->second;
-    if (value.isObject()) return copyObject(value.toObject());
+    if (value.isObject()) return copyByState(value.toObject());
     const Level level(*this);
     if (value.isList()) {
       auto list = value.toList();
@@ -74,6 +77,7 @@ class DeepCopier {
     return result;
   }
 
+  /// Attribute by attribute, whatever methods the class has.
   ObjectPtr copyObject(const ObjectPtr& object) {
     const Level level(*this);
     auto type = object->type();
@@ -85,8 +89,7 @@ class DeepCopier {
         writeSlot(*result, slot, copy(readSlot(*object, slot)));
       return result;
     }
-    // A custom C++ class: its own __getstate__ and __setstate__ do it.
-    auto result = object->deepcopy(device_);
+    auto result = object->deepcopy(device_);  // a custom C++ class
     done_.emplace(object.get(), IValue(result));
     return result;
   }
@@ -102,6 +105,18 @@ class DeepCopier {
     ~Level() { --copier.depth_; }
     DeepCopier& copier;
   };
+
+  IValue copyByState(const ObjectPtr& object) {
+    auto type = object->type();
+    torch::jit::Function* getstate = type->findMethod("__getstate__");
+    torch::jit::Function* setstate = type->findMethod("__setstate__");
+    if (!getstate || !setstate) return IValue(copyObject(object));
+    auto result =
+        c10::ivalue::Object::create(c10::StrongTypePtr(object->compilation_unit(), type), object->slots().size());
+    done_.emplace(object.get(), IValue(result));
+    Method(result, setstate)({Method(object, getstate)({})});
+    return IValue(result);
+  }
 
   IValue copyTensor(const at::Tensor& tensor) {
     if (!tensor.defined()) return IValue(tensor);
@@ -121,6 +136,10 @@ class DeepCopier {
 };
 
 }  // namespace
+
+IValue deepCopy(const IValue& value, std::optional<c10::Device> device) {
+  return DeepCopier(device).copy(value);
+}
 
 void Module::to(c10::Device device, c10::ScalarType dtype, bool non_blocking) const {
   convertTensors(*this, device, dtype, non_blocking);

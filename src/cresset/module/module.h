@@ -110,9 +110,11 @@ class Module : public Object {
 
   /// Shares tensors and attributes.
   Module copy() const;
-  /// Copies tensors and attributes, to `device` if it is given; the classes are the same.
+  /// Copies tensors and attributes, to `device` if it is given; the classes are the same. As in torch::jit, submodules
+  /// that have __getstate__ and __setstate__ are copied by these; this module itself is not.
   Module deepcopy(std::optional<c10::Device> device = std::nullopt) const;
   /// Copies the classes too, so that define on one does not change the other. `inplace` shares the attribute values.
+  /// Copies that have __getstate__ and __setstate__ are restored by the second from what the first returns.
   Module clone(bool inplace = false) const;
   /// Leaves out methods and attributes of these names, in this module and in all below it. Throws UserError if a method
   /// that stays needs one of them.

@@ -105,7 +105,8 @@ class Object {
 
   /// An object with the same attribute values.
   Object copy() const;
-  /// Copies what attributes hold too, tensors included; what is shared inside stays shared.
+  /// Copies what attributes hold too, tensors included; what is shared inside stays shared. As in torch::jit, objects
+  /// below this one that have __getstate__ and __setstate__ are copied by these; this one is not.
   Object deepcopy(std::optional<c10::Device> device = std::nullopt) const;
 
   bool operator==(const Object& other) const { return object_ == other.object_; }

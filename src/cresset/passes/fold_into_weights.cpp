@@ -108,7 +108,6 @@ std::optional<Affine> arithmetic(Node* node, const std::string& name, const Laye
     return name == std::string(prefix) + "Tensor" || name == std::string(prefix) + "Scalar";
   });
   if (found == std::end(kNames)) return std::nullopt;
-  const auto options = layer.weight.options();
   const auto numberOf = [](const Value* value) -> std::optional<double> {
     const auto constant = toIValue(value);
     if (!constant || !(constant->isInt() || constant->isDouble())) return std::nullopt;

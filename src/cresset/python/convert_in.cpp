@@ -474,13 +474,12 @@ namespace {
   throw UserError("Tracer cannot infer type of " + (utf8 ? std::string(utf8) : shortRepr(object)) + "\n:" + reason);
 }
 
-TypePtr unifyElements(PyObject* container, const TypePtr& a, const TypePtr& b, bool dict) {
+/// `what` in torch.jit's words, which speak of traces even where nothing is traced.
+TypePtr unifyElements(
+    PyObject* container, const TypePtr& a, const TypePtr& b, const std::string& what, const std::string& rule) {
   if (!a || *a == *b) return b;
   if (auto unified = c10::unifyTypes(a, b)) return *unified;
-  cannotInfer(
-      container, (dict ? "Dictionary inputs to traced functions must have consistent type. Found "
-                       : "List inputs to traced functions must have consistent element type. Found ") +
-                     a->repr_str() + " and " + b->repr_str());
+  cannotInfer(container, what + ". Found " + a->repr_str() + " and " + b->repr_str() + " (" + rule + ")");
 }
 
 TypePtr infer(PyObject* object, int nesting) {
@@ -517,27 +516,37 @@ TypePtr infer(PyObject* object, int nesting) {
     TypePtr element;
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(object); ++i) {
       element = unifyElements(
-          object, element, infer(PyList_GET_ITEM(object, i), nesting + 1), "List inputs to traced functions");
+          object, element, infer(PyList_GET_ITEM(object, i), nesting + 1),
+          "List inputs to traced functions must have consistent element type",
+          "the elements of a list are of one type in scripts; a tuple's need not be");
     }
-    if (!element) cannotInfer(object, "List trace inputs must have elements");
+    if (!element) {
+      cannotInfer(
+          object, "List trace inputs must have elements (an empty list does not show what type its elements have)");
+    }
     return c10::ListType::create(element);
   }
   if (PyDict_Check(object)) {
     TypePtr key_type, value_type;
     PyObject *key = nullptr, *value = nullptr;
     for (Py_ssize_t position = 0; PyDict_Next(object, &position, &key, &value);) {
-      key_type = unifyElements(object, key_type, infer(key, nesting + 1), true);
-      value_type = unifyElements(object, value_type, infer(value, nesting + 1), true);
+      static const std::string kWhat = "Dictionary inputs to traced functions must have consistent type";
+      key_type = unifyElements(
+          object, key_type, infer(key, nesting + 1), kWhat, "the keys of a dict are of one type in scripts");
+      value_type = unifyElements(
+          object, value_type, infer(value, nesting + 1), kWhat, "the values of a dict are of one type in scripts");
     }
-    if (!key_type) cannotInfer(object, "Dictionary inputs must have entries");
+    if (!key_type) {
+      cannotInfer(
+          object, "Dictionary inputs must have entries (an empty dict does not show the types of keys and values)");
+    }
     return c10::DictType::create(key_type, value_type);
   }
   cannotInfer(
       object,
       "Only tensors and (possibly nested) tuples of tensors, lists, or dicts are supported as inputs or outputs of "
-      "traced "
-      "functions, but instead got value of type " +
-          typeName(object) + ".");
+      "traced functions, but instead got value of type " +
+          typeName(object) + " (scripts have no type for an object of class '" + typeName(object) + "').");
 }
 
 }  // namespace

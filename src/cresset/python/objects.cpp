@@ -274,7 +274,10 @@ void bindObjects(py::module_& module) {
             return slot && type->is_module() && type->is_parameter(*slot);
           })
       .def("copy", [](const ObjectHandle& self) { return ObjectHandle{Module(self.object).copy()._ivalue()}; })
-      .def("deepcopy", [](const ObjectHandle& self) { return ObjectHandle{Module(self.object).deepcopy()._ivalue()}; })
+      .def(
+          "deepcopy", [](const ObjectHandle& self) { return ObjectHandle{deepCopy(self.object).toObject()}; },
+          py::call_guard<py::gil_scoped_release>(),
+          "As copy.deepcopy: by __getstate__ and __setstate__ if it has them.")
       .def(
           "define", [](const ObjectHandle& self, const std::string& source) { Module(self.object).define(source); },
           py::call_guard<py::gil_scoped_release>())

@@ -57,8 +57,9 @@ py::object unwrapFunction(py::handle function);
 // ---- script_resolver.cpp: names
 
 /// Names as code at a place of a Python program sees them: closure cells, globals, builtins; and, for annotations, what
-/// they mean as types. Defaults of parameters are the function's live ones.
-ResolverPtr resolverOf(py::handle function);
+/// they mean as types. Defaults of parameters are the function's live ones. `owner`: the class that it is a method of,
+/// which it can name even if Python has not bound the name yet, since decorators of the class still run.
+ResolverPtr resolverOf(py::handle function, py::handle owner = py::handle());
 /// As seen by the body of a class: the globals of its module, and the class itself by its name.
 ResolverPtr resolverOfClass(py::handle cls);
 /// The Python object that the dotted name means there; null if there is none.

@@ -52,8 +52,9 @@ TypePtr enumType(py::handle cls, const SourceRange& range) {
     }
     if (value_type && *value_type != *type) {
       throw UserError(
-          "Enum class '" + name + "' must have values of one type: could not unify " + value_type->repr_str() +
-              " and " + type->repr_str(),
+          "Enum class '" + name + "' must have values of one type. Could not unify type list since element " +
+              std::to_string(members.size()) + " of type " + type->repr_str() + " did not match the types before it (" +
+              value_type->repr_str() + ")",
           range);
     }
     value_type = type;
@@ -120,7 +121,7 @@ TypePtr interfaceType(py::handle cls, const SourceRange& range) {
       throw UserError(
           "the interface method '" + def.name().name() + "' needs an annotation of its result", def.range());
     }
-    type->addMethod(schemaOf(def, *sharedProgram(), resolverOf(value), type));
+    type->addMethod(schemaOf(def, *sharedProgram(), resolverOf(value, cls), type));
   }
   return type;
 }
@@ -355,6 +356,7 @@ class ClassScripter {
       for (auto [key, value] : py::dict(base.attr("__dict__"))) {
         const auto name = py::cast<std::string>(py::str(key));
         if (!seen.emplace(name, true).second) continue;
+        owner_ = base;
         addMember(name, value);
       }
     }
@@ -374,6 +376,7 @@ class ClassScripter {
       options.name = c10::QualifiedName(*type_->name(), name);
       options.range = range_;
       options.class_method_of = type_;
+      options.resolver = resolverOf(function, owner_);
       type_->addStaticMethod(&declareMethod(function, options));
     } else if (py::isinstance(member, py::handle(reinterpret_cast<PyObject*>(&PyProperty_Type)))) {
       addProperty(name, member);
@@ -413,6 +416,7 @@ class ClassScripter {
     options.name = c10::QualifiedName(*type_->name(), name);
     options.self_type = self;
     options.range = range_;
+    options.resolver = resolverOf(function, owner_);
     return declareMethod(function, options);
   }
 
@@ -430,6 +434,7 @@ class ClassScripter {
   }
 
   py::handle cls_;
+  py::handle owner_;  // the class in whose body the member stands that is being added: this one, or a base
   SourceRange range_, place_;
   c10::ClassTypePtr type_;
   std::optional<DataclassMethods> dataclass_;

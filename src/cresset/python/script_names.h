@@ -24,8 +24,9 @@ class CallingScope {
 
 class PythonNames final : public Resolver, public std::enable_shared_from_this<PythonNames> {
  public:
-  /// `function` may be null (code of a class's body). `extra`: more names, or null.
-  PythonNames(py::object function, py::object globals, py::object extra);
+  /// `function` may be null (code of a class's body). `extra`: more names, or null. `owner`: the class whose body holds
+  /// the function, or null; the function can name it before Python has bound the name, as decorators of it must.
+  PythonNames(py::object function, py::object globals, py::object extra, py::object owner = py::object());
   ~PythonNames() override;
 
   SugaredValuePtr resolveValue(const std::string& name, EmitContext& cx, const SourceRange& range) override;
@@ -40,12 +41,14 @@ class PythonNames final : public Resolver, public std::enable_shared_from_this<P
 
  private:
   py::object findCaptured(const py::str& name) const;
+  /// The owner, if that is its name.
+  py::object findOwner(const py::str& name) const;
   /// The object, and whether it is one of Python's builtins.
   std::pair<py::object, bool> findValue(const std::string& name) const;
   py::object findAnnotated(const std::string& wanted) const;
   py::object defaultOf(const std::string& parameter) const;
 
-  py::object function_, globals_, extra_;
+  py::object function_, globals_, extra_, owner_;
 };
 
 /// A list or dict of a module's globals whose name is annotated there (`CACHE: Dict[str, int] = {}`), as a constant of

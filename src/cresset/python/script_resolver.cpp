@@ -60,8 +60,8 @@ CallingScope::~CallingScope() {
   calling_scopes = outer_;
 }
 
-PythonNames::PythonNames(py::object function, py::object globals, py::object extra)
-    : function_(std::move(function)), globals_(std::move(globals)), extra_(std::move(extra)) {
+PythonNames::PythonNames(py::object function, py::object globals, py::object extra, py::object owner)
+    : function_(std::move(function)), globals_(std::move(globals)), extra_(std::move(extra)), owner_(std::move(owner)) {
   if (extra_ || !function_ || !calling_scopes || calling_scopes->empty()) return;
   // Only what was defined in a function can name the variables of one.
   const auto qualified = py::cast<std::string>(py::str(function_.attr("__qualname__")));
@@ -73,10 +73,11 @@ PythonNames::~PythonNames() {
     function_.release();
     globals_.release();
     extra_.release();
+    owner_.release();
     return;
   }
   py::gil_scoped_acquire gil;
-  function_ = globals_ = extra_ = py::object();
+  function_ = globals_ = extra_ = owner_ = py::object();
 }
 
 py::object PythonNames::findCaptured(const py::str& name) const {
@@ -92,9 +93,19 @@ py::object PythonNames::findCaptured(const py::str& name) const {
   return {};
 }
 
+py::object PythonNames::findOwner(const py::str& name) const {
+  if (!owner_ || !name.equal(owner_.attr("__name__"))) return {};
+  // Python's scopes pass over the body of a class: there, the name of a class inside means a global first.
+  const auto path = py::cast<std::string>(py::str(owner_.attr("__qualname__")));
+  const size_t dot = path.rfind('.');
+  const bool in_class = dot != std::string::npos && !path.substr(0, dot).ends_with("<locals>");
+  return in_class && itemOf(globals_, name) ? py::object() : owner_;
+}
+
 std::pair<py::object, bool> PythonNames::findValue(const std::string& text) const {
   const py::str name(text);
   if (auto found = findCaptured(name)) return {found, false};
+  if (auto found = findOwner(name)) return {found, false};
   if (auto found = itemOf(globals_, name)) return {found, false};
   if (auto found = itemOf(builtinsOf(globals_), name)) return {found, true};
   if (extra_) return {itemOf(extra_, name), false};
@@ -125,6 +136,7 @@ py::object PythonNames::findForType(const std::string& dotted) const {
   const size_t dot = dotted.find('.');
   const py::str first(dotted.substr(0, dot));
   py::object found = findCaptured(first);
+  if (!found) found = findOwner(first);
   if (!found && extra_) found = itemOf(extra_, first);
   if (!found) found = itemOf(globals_, first);
   if (!found) found = itemOf(builtinsOf(globals_), first);
@@ -238,10 +250,11 @@ py::object PythonNames::defaultOf(const std::string& name) const {
   return {};
 }
 
-ResolverPtr resolverOf(py::handle wrapped) {
+ResolverPtr resolverOf(py::handle wrapped, py::handle owner) {
   py::object function = unwrapFunction(wrapped);
   py::object globals = function.attr("__globals__");
-  return std::make_shared<PythonNames>(std::move(function), std::move(globals), py::object());
+  return std::make_shared<PythonNames>(
+      std::move(function), std::move(globals), py::object(), py::reinterpret_borrow<py::object>(owner));
 }
 
 ResolverPtr resolverOfClass(py::handle cls) {

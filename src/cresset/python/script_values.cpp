@@ -318,7 +318,10 @@ std::vector<ObjectHandler>& handlers() {
   } else if (isModuleClass(object)) {
     hint = " Modules are made outside of scripts: make it in __init__ and keep it as an attribute.";
   } else if (PyType_Check(object.ptr()) && !isPythonClass(object)) {
-    hint = " It is a class of C, which scripts can't make; they have lists, dicts and tuples.";
+    const bool is_set = object.is(py::handle(reinterpret_cast<PyObject*>(&PySet_Type))) ||
+                        object.is(py::handle(reinterpret_cast<PyObject*>(&PyFrozenSet_Type)));
+    hint = is_set ? " Scripts have no sets: a dict's keys can stand for one, as in {x: True for x in xs}."
+                  : " It is a builtin class of Python that scripts don't have; they have lists, dicts and tuples.";
   } else if (PyCallable_Check(object.ptr())) {
     hint = " A script can call Python functions, classes that it can compile, and operators.";
   }

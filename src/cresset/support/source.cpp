@@ -121,6 +121,59 @@ std::pair<size_t, size_t> shownPart(const std::string& text, size_t begin, size_
   return {from, to};
 }
 
+size_t indentOf(std::string_view line) {
+  return std::min(line.find_first_not_of(" \t\r"), line.size());
+}
+
+bool isBlank(std::string_view line) {
+  return indentOf(line) == line.size();
+}
+
+bool isDefinition(std::string_view line) {
+  line.remove_prefix(indentOf(line));
+  return line.starts_with("def ") || line.starts_with("class ") || line.starts_with("async def ");
+}
+
+/// The function or class whose text a line stands in, as far as its lines tell: a picture shows nothing around it.
+class Definition {
+ public:
+  Definition(const std::string& text, size_t line_start) : text_(text) {
+    constexpr size_t kFurthest = 2000;  // lines
+    size_t indent = indentOf(lineAt(line_start));
+    for (size_t start = line_start, steps = 0; steps < kFurthest; ++steps) {
+      const std::string_view line = lineAt(start);
+      if (!isBlank(line) && (start == line_start || indentOf(line) < indent)) {
+        indent = indentOf(line);
+        if (isDefinition(line)) {
+          begin_ = start;
+          indent_ = indent;
+          return;
+        }
+      }
+      if (start == 0 || indent == 0) return;
+      start = linesBefore(text_, start, 1);
+    }
+  }
+
+  size_t begin() const { return begin_; }
+  /// Whether the line, which comes later, is behind its end. Blank lines belong to what follows them.
+  bool endsBefore(size_t line_start) const {
+    if (!indent_) return false;
+    while (line_start < text_.size() && isBlank(lineAt(line_start))) line_start = lineEnd(text_, line_start) + 1;
+    if (line_start >= text_.size()) return true;
+    const std::string_view line = lineAt(line_start);
+    return indentOf(line) <= *indent_ && line[indentOf(line)] != ')';
+  }
+
+ private:
+  std::string_view lineAt(size_t start) const {
+    return std::string_view(text_).substr(start, lineEnd(text_, start) - start);
+  }
+  const std::string& text_;
+  size_t begin_ = 0;
+  std::optional<size_t> indent_;  // none if it is in no definition
+};
+
 /// Appends the shown part of a line; gives how much further right it stands than in the text.
 size_t appendLine(std::string& out, const std::string& text, size_t begin, size_t end, std::pair<size_t, size_t> part) {
   if (part.first > begin) out += "…";
@@ -146,7 +199,8 @@ std::string highlightItself(const SourceRange& range, size_t context, std::strin
   size_t first = std::min<size_t>(begin, text.size());
   size_t last = std::clamp<size_t>(end, first, text.size());
   size_t line_start = first == 0 ? 0 : text.rfind('\n', first - 1) + 1;  // npos + 1 is 0
-  size_t before = linesBefore(text, line_start, context);
+  const Definition definition(text, line_start);
+  size_t before = std::max(linesBefore(text, line_start, context), definition.begin());
   while (before < line_start) {
     size_t line_end = lineEnd(text, before);
     appendLine(out, text, before, line_end, shownPart(text, before, line_end, before));
@@ -171,7 +225,7 @@ std::string highlightItself(const SourceRange& range, size_t context, std::strin
     line_start = line_end + 1;
     if (is_last) break;
   }
-  for (; context > 0 && line_start < text.size(); --context) {
+  for (; context > 0 && line_start < text.size() && !definition.endsBefore(line_start); --context) {
     size_t line_end = lineEnd(text, line_start);
     appendLine(out, text, line_start, line_end, shownPart(text, line_start, line_end, line_start));
     line_start = line_end + 1;

@@ -7,7 +7,6 @@ def g(x: int):
 # ---- expect
 'int' object has no attribute or method 'foo'.
   File "compilation-stack.py", line 6
-
 def g(x: int):
     return x.foo
            ~~~~~ <--- HERE
@@ -16,5 +15,3 @@ def g(x: int):
 def f(x: int):
     return g(x)
            ~~~~ <--- HERE
-
-def g(x: int):
