@@ -1,7 +1,12 @@
-"""Training steps with compiled gradients, beside eager PyTorch and torch.jit: forward, backward, and the optimizer's step."""
+"""Training steps with compiled gradients, beside eager PyTorch and torch.jit: forward, backward, and the optimizer's step;
+and the most memory that a step takes, in fresh processes.
+"""
 
 import copy
+import os
 import statistics
+import subprocess
+import sys
 import time
 
 import torch
@@ -40,17 +45,25 @@ def mlp():
     return nn.Sequential(nn.Linear(32, 64), nn.ReLU(), nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 8))
 
 
-def mlp_step(module, data):
+def transformer():
+    layer = nn.TransformerEncoderLayer(64, 4, 128, dropout=0.0, batch_first=True)
+    return nn.TransformerEncoder(layer, 4, enable_nested_tensor=False)
+
+
+def square_step(module, data):
     return module(data).pow(2).mean()
 
 
-def measure(name, make, step, data):
-    eager = make()
-    modules = {
-        "eager": eager,
-        "torch.jit": torch.jit.script(copy.deepcopy(eager)),
-        "cresset": cresset.script(copy.deepcopy(eager)),
+def engines(eager):
+    return {
+        "eager": lambda: eager,
+        "torch.jit": lambda: torch.jit.script(copy.deepcopy(eager)),
+        "cresset": lambda: cresset.script(copy.deepcopy(eager)),
     }
+
+
+def measure(name, make, step, data):
+    modules = {key: made() for key, made in engines(make()).items()}
     optimizers = {key: torch.optim.SGD(module.parameters(), 1e-3) for key, module in modules.items()}
 
     def run(key):
@@ -78,8 +91,61 @@ def measure(name, make, step, data):
     )
 
 
+#: Of each: how to make it, a step, and data of a size at which a step's tensors are most of the process's memory.
+LARGE = {
+    "LSTM cell": (lambda: Cell(256), cell_step, (8192, 256)),
+    "MLP": (mlp, square_step, (200_000, 32)),
+    "transformer": (transformer, square_step, (64, 128, 64)),
+}
+
+
+def memory_of_a_step(name, engine):
+    """MB that the process's memory grows by at most during a step, behind five."""
+    make, step, size = LARGE[name]
+    torch.manual_seed(0)
+    module, data = engines(make())[engine](), torch.randn(size)
+    optimizer = torch.optim.SGD(module.parameters(), 1e-3)
+
+    def run():
+        optimizer.zero_grad()
+        step(module, data).backward()
+        optimizer.step()
+
+    def megabytes(what):
+        line = next(line for line in open("/proc/self/status") if line.startswith(what))
+        return int(line.split()[1]) / 1024
+
+    for _ in range(5):
+        run()
+    before = megabytes("VmRSS")
+    with open("/proc/self/clear_refs", "w") as out:
+        out.write("5")  # the highest is counted from here
+    run()
+    print(megabytes("VmHWM") - before)
+
+
+def compare_memory(name):
+    # Tensors' memory goes back to the system as soon as it is free.
+    environment = os.environ | {"MALLOC_MMAP_THRESHOLD_": "65536"}
+    most = {}
+    for engine in ("eager", "torch.jit", "cresset"):
+        command = [sys.executable, __file__, "memory", name, engine]
+        out = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+        most[engine] = float(out.stdout.splitlines()[-1])
+    print(
+        f"{name:12} most memory of a step: eager {most['eager']:6.0f} MB   torch.jit {most['torch.jit']:6.0f} MB   cresset"
+        f" {most['cresset']:6.0f} MB   of eager's {most['cresset'] / most['eager']:.2f}"
+    )
+
+
 if __name__ == "__main__":
+    if sys.argv[1:2] == ["memory"]:
+        memory_of_a_step(*sys.argv[2:])
+        sys.exit()
     torch.manual_seed(0)
     torch.set_num_threads(1)
     measure("LSTM cell", lambda: Cell(64), cell_step, torch.randn(16, 64))
-    measure("MLP", mlp, mlp_step, torch.randn(32, 32))
+    measure("MLP", mlp, square_step, torch.randn(32, 32))
+    measure("transformer", transformer, square_step, torch.randn(4, 16, 64))
+    for name in LARGE:
+        compare_memory(name)

@@ -14,6 +14,7 @@
 #include <mutex>
 #include <span>
 #include <unordered_map>
+#include <utility>
 
 #include "cresset/analysis/gradients.h"
 #include "cresset/analysis/plain_types.h"
@@ -298,11 +299,15 @@ class RegionBackward : public autograd::Node {
       stack.push_back(
           kept.is_tensor ? c10::IValue(kept.tensor.unpack(Pointers::self<autograd::Node>(this))) : kept.value);
     }
+    // Nobody asks again: what is kept can go when the gradient function no longer needs it.
+    if (std::exchange(releases_, false) && gradient.is_whole) releaseKept();
     gradient.function->run(stack);
     const auto& elements = stack.back().toTupleRef().elements();
     for (size_t i = 0; i < gradient.gives.size(); ++i) results[gradient.gives[i]] = elements[i].toTensor();
     return results;
   }
+
+  void will_release_variables() override { releases_ = true; }
 
   void release_variables() override {
     const std::lock_guard lock(mutex_);
@@ -313,7 +318,7 @@ class RegionBackward : public autograd::Node {
       }
       return;
     }
-    for (Kept& kept : kept_) kept.tensor.reset_data();  // unpacking one again is autograd's own error
+    releaseKept();
   }
 
   struct Kept {
@@ -324,8 +329,13 @@ class RegionBackward : public autograd::Node {
   std::vector<Kept> kept_;
 
  private:
+  void releaseKept() {
+    for (Kept& kept : kept_) kept.tensor.reset_data();  // unpacking one again is autograd's own error
+  }
+
   RegionPtr region_;
   std::mutex mutex_;
+  bool releases_ = false;                   // after this gradient
   const GradientFunction* last_ = nullptr;  // what ran last
   std::vector<bool> passed_;                // operators whose tensors autograd would have freed
 };
