@@ -182,12 +182,11 @@ size_t appendLine(std::string& out, const std::string& text, size_t begin, size_
   return part.first > begin ? 1 : 0;
 }
 
-}  // namespace
-
-std::string highlightItself(const SourceRange& range, size_t context, std::string_view function) {
+std::string picture(const SourceRange& range, size_t context, std::string_view function, bool in_archive) {
   if (!range) return "";
+  // Files of archives are shown with whatever stands around, as torch.jit shows them.
   if (const auto* part = dynamic_cast<const SourcePart*>(range.source.get()))
-    return highlightItself(part->inWhole(range), context, function);
+    return picture(part->inWhole(range), context, function, true);
   const auto& [source, begin, end] = range;
   const std::string& text = source->text();
   std::string name = source->name().empty() ? "<string>" : source->name();
@@ -200,7 +199,8 @@ std::string highlightItself(const SourceRange& range, size_t context, std::strin
   size_t last = std::clamp<size_t>(end, first, text.size());
   size_t line_start = first == 0 ? 0 : text.rfind('\n', first - 1) + 1;  // npos + 1 is 0
   const Definition definition(text, line_start);
-  size_t before = std::max(linesBefore(text, line_start, context), definition.begin());
+  size_t before = linesBefore(text, line_start, context);
+  if (!in_archive) before = std::max(before, definition.begin());
   while (before < line_start) {
     size_t line_end = lineEnd(text, before);
     appendLine(out, text, before, line_end, shownPart(text, before, line_end, before));
@@ -225,12 +225,19 @@ std::string highlightItself(const SourceRange& range, size_t context, std::strin
     line_start = line_end + 1;
     if (is_last) break;
   }
-  for (; context > 0 && line_start < text.size() && !definition.endsBefore(line_start); --context) {
+  for (; context > 0 && line_start < text.size(); --context) {
+    if (!in_archive && definition.endsBefore(line_start)) break;
     size_t line_end = lineEnd(text, line_start);
     appendLine(out, text, line_start, line_end, shownPart(text, line_start, line_end, line_start));
     line_start = line_end + 1;
   }
   return out;
+}
+
+}  // namespace
+
+std::string highlightItself(const SourceRange& range, size_t context, std::string_view function) {
+  return picture(range, context, function, /*in_archive=*/false);
 }
 
 InlinedCall::~InlinedCall() {
