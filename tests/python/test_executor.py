@@ -784,3 +784,25 @@ def test_what_a_region_keeps_is_not_written_in_it():
         y = function(x, count)
         with pytest.raises(RuntimeError, match="modified by an inplace operation"):
             y.backward()
+
+
+def test_tensors_that_come_to_share_memory():
+    def f(x: Tensor, y: Tensor, z: Tensor):
+        before = y * 2
+        x.set_(y)
+        x.add_(1)
+        after = y * 2
+        return before.sum() + after.sum() * 3, z + 1
+
+    script = fresh(f)
+    for _ in range(3):
+        mine, eager = (function(torch.ones(4), torch.ones(4), torch.ones(4)) for function in (script, f))
+        assert torch.equal(mine[0], eager[0]) and torch.equal(mine[1], eager[1])
+
+
+def test_counters_in_regions_count_their_versions():
+    module = cresset.script(Normalized(False))
+    for turn in range(4):
+        before = module.layers[1].num_batches_tracked._version
+        module(torch.randn(4, 3, 6, 6)).sum().backward()
+        assert module.layers[1].num_batches_tracked._version == before + 1, turn

@@ -275,7 +275,9 @@ std::shared_ptr<const PreparedFunction> prepareFunction(Function& function) {
   prepared->guards = insertGuards(graph, function);
   AliasDb memory(graph);
   const auto inputs = graph.inputs();
-  const bool writes = std::any_of(inputs.begin(), inputs.end(), [&](Value* input) { return memory.hasWriters(input); });
+  // Tensors that share no memory at the entry may do so later where something gives them another's.
+  const bool writes = tensorWrites(graph) != TensorWrites::Anything &&
+                      std::any_of(inputs.begin(), inputs.end(), [&](Value* input) { return memory.hasWriters(input); });
   prepared->reader = SignatureReader(std::move(arguments), std::move(attributes), writes);
   return prepared;
 }

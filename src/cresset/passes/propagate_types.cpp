@@ -894,6 +894,7 @@ bool keepsSizes(const Operator& op) {
 TensorWrites tensorWritesIn(const Block* block) {
   static const Symbol kAnything[] = {
       Symbol::fromQualString("aten::set_data"),
+      Symbol::fromQualString("aten::set_"),
       prim::CallMethod,
       prim::CallFunction,
       prim::PythonOp,

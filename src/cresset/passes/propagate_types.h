@@ -21,7 +21,7 @@ struct TypeAssumptions {
 enum class TensorWrites {
   Elements,  // nothing: all that write are operators such as `add_` and `copy_`
   Sizes,     // sizes and rank: `resize_`, `unsqueeze_`, a result that is given as an argument
-  Anything,  // dtype and device, too: set_data does, and what calls outside of the graph do nobody knows
+  Anything,  // dtype, device and memory, too: set_data and set_ do, and what calls outside of the graph do nobody knows
 };
 /// The most that something in the graph does.
 TensorWrites tensorWrites(const Graph& graph);
