@@ -1009,3 +1009,13 @@ def test_older_style_inherits():
 
     module = Child(1)
     assert torch.equal(module(x23()), module.lin(x23()) * module.weight + 1 + x23() * 3)
+
+
+def test_methods_as_text_at_the_top_of_a_file():
+    namespace = {"__name__": "made_up", "cresset": cresset, "torch": torch}
+    exec(  # where locals are globals
+        "factor = 3\nmodule = cresset.ScriptModule()\n"
+        "module.define('def forward(self, x: Tensor):\\n    return x * factor\\n')",
+        namespace,
+    )
+    assert torch.equal(namespace["module"](torch.ones(2)), torch.full((2,), 3.0))

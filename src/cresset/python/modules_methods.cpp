@@ -221,7 +221,7 @@ void bindModuleMethods(py::module_& module) {
         const ModuleInfo* info = infoOf(*self.object->type());
         if (!info) return false;
         ScriptSession session;
-        defineText(*info, source, std::move(globals), std::move(locals));
+        defineText(*info, source, std::move(globals), locals.is_none() ? py::object() : std::move(locals));
         session.finish();
         return true;
       },
