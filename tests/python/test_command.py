@@ -191,3 +191,12 @@ def test_objects_that_restore_themselves(tmp_path):
         assert "__setstate__" in error and "say so with --trusted" in error
     with pytest.raises(cresset.ArchiveError, match="__setstate__, .*say so with trusted=True"):
         cresset.load(path)
+
+
+def test_limits_hold_for_what_is_printed(tmp_path):
+    module = cresset.ScriptModule()
+    lines = "".join(f"    t{i} = [t{i - 1}, t{i - 1}]\n" for i in range(1, 41))
+    module.define("def forward(self, n: int):\n    t0 = [n, n]\n" + lines + "    return t40\n")
+    module.save(tmp_path / "m.pt")
+    status, out, error = command("run", tmp_path / "m.pt", "1", "--limit-seconds", "5")
+    assert status != 0 and out == "" and "too long under limits" in error

@@ -13,6 +13,7 @@
 #include "cresset/cresset.h"
 #include "cresset/module/values.h"
 #include "cresset/ops/format.h"
+#include "cresset/ops/limits.h"
 #include "cresset/support/suggest.h"
 #include "inspection.h"
 
@@ -153,6 +154,7 @@ int runMethod(const RunOptions& options) {
   }
   // Last, since it may fail: the time has been told by then.
   if (options.output.empty()) {
+    const cresset::CallLimits limits({options.limit_seconds, options.limit_memory});
     std::cout << cresset::toPrinted(result) << "\n";
   } else {
     save(result, options.output);
