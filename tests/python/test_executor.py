@@ -806,3 +806,23 @@ def test_counters_in_regions_count_their_versions():
         before = module.layers[1].num_batches_tracked._version
         module(torch.randn(4, 3, 6, 6)).sum().backward()
         assert module.layers[1].num_batches_tracked._version == before + 1, turn
+
+
+def test_a_failing_backward_reaches_what_does_not_depend_on_the_failure():
+    """A dead view of `x` stands in the region of `y`; the gradient of `x` does not wait for that region's."""
+
+    def f(x: Tensor, y: Tensor):
+        parts = [x.t(), torch.ones([2, 3])]
+        z = torch.tanh(torch.exp(y) * 2.0)
+        z.sigmoid_()
+        z.clamp_(min=-0.5)
+        total = ((x + z) * (x + z)).sum()
+        total.backward(retain_graph=True)
+        return parts
+
+    script = fresh(f)
+    for function in (f, script, script, script):
+        x, y = (torch.randn(2, 2, requires_grad=True) for _ in range(2))
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            function(x, y)
+        assert x.grad is not None and y.grad is None

@@ -14,6 +14,7 @@
 #include <mutex>
 #include <span>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 #include "cresset/analysis/gradients.h"
@@ -63,6 +64,13 @@ class Region : public HostCallable {
     for (Value* output : forward_->outputs()) {
       if (carriesGradient(output)) of.push_back(output);
     }
+    // Those from which nothing is computed that leaves the region are none to autograd: it would wait for their
+    // gradients.
+    std::unordered_set<size_t> needed;
+    for (const Value* value : of) {
+      for (size_t i : dependencies(value)) needed.insert(i);
+    }
+    std::erase_if(inputs_, [&](size_t i) { return !needed.contains(i); });
     for (size_t i : inputs_) wanted.push_back(forward_->inputs()[i]);
     // What the gradient of everything with respect to everything needs is kept. Kept values may get gradients too, in
     // derivatives of higher order, and then their own derivatives need what else there is.
