@@ -1014,7 +1014,7 @@ def test_older_style_inherits():
 def test_methods_as_text_at_the_top_of_a_file():
     namespace = {"__name__": "made_up", "cresset": cresset, "torch": torch}
     exec(  # where locals are globals
-        "factor = 3\nmodule = cresset.ScriptModule()\n"
+        "factor = 3\nclass Text(cresset.ScriptModule):\n    pass\nmodule = Text()\n"
         "module.define('def forward(self, x: Tensor):\\n    return x * factor\\n')",
         namespace,
     )
