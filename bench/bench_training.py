@@ -50,6 +50,13 @@ def transformer():
     return nn.TransformerEncoder(layer, 4, enable_nested_tensor=False)
 
 
+def resnet():
+    sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "tests", "python"))
+    import model_programs
+
+    return model_programs.ResNet()
+
+
 def square_step(module, data):
     return module(data).pow(2).mean()
 
@@ -147,5 +154,6 @@ if __name__ == "__main__":
     measure("LSTM cell", lambda: Cell(64), cell_step, torch.randn(16, 64))
     measure("MLP", mlp, square_step, torch.randn(32, 32))
     measure("transformer", transformer, square_step, torch.randn(4, 16, 64))
+    measure("ResNet-18", resnet, square_step, torch.randn(2, 3, 32, 32))
     for name in LARGE:
         compare_memory(name)
