@@ -154,8 +154,7 @@ void AliasDb::analyzeStructural(Node* node) {
     for (size_t i = 0; i < to.size(); ++i) memory_.addCopy(variableOf(from[i + skip]), variableOf(to[i]));
   };
   if (kind == prim::Constant) {
-    const auto constant = toIValue(node->output());
-    if (!constant || !constant->isNone()) memory_.addWorld(variableOf(node->output()));
+    if (!isNoneConstant(node->output())) memory_.addWorld(variableOf(node->output()));
   } else if (kind == prim::If) {
     for (Block* block : node->blocks()) {
       analyze(block);

@@ -259,6 +259,13 @@ std::shared_ptr<const Graph> decompositionOf(const Operator& op, const Node& nod
   return nullptr;
 }
 
+void copyLocationThroughout(Node* copy, const Node* original) {
+  copy->copyLocation(original);
+  for (Block* block : copy->blocks()) {
+    for (Node* inner : block->nodes()) copyLocationThroughout(inner, original);
+  }
+}
+
 std::vector<std::string> derivativesThatDoNotCompile() {
   std::vector<std::string> errors;
   for (const auto& [name, rules] : RuleBook::get().rules()) {

@@ -32,6 +32,9 @@ std::shared_ptr<const Graph> gradientOf(const Operator& op, size_t argument);
 /// there is no such form for the node's arguments.
 std::shared_ptr<const Graph> decompositionOf(const Operator& op, const Node& node);
 
+/// Errors in `copy`, a node of a rule that stands for `original`, point to it; those in its blocks, too.
+void copyLocationThroughout(Node* copy, const Node* original);
+
 /// What is wrong with the table: a message per rule that names no operator or does not compile.
 std::vector<std::string> derivativesThatDoNotCompile();
 

@@ -253,18 +253,10 @@ class Differentiator {
     for (Node* inner : rule.nodes()) {
       Node* copy = backward_->createClone(inner, copyOf);
       backward_->block()->appendNode(copy);
-      setLocation(copy, node);
+      copyLocationThroughout(copy, node);
       for (size_t i = 0; i < inner->outputs().size(); ++i) copies[inner->output(i)] = copy->output(i);
     }
     return copyOf(rule.outputs()[0]);
-  }
-
-  /// Errors in a gradient point to what was differentiated.
-  static void setLocation(Node* copy, const Node* original) {
-    copy->copyLocation(original);
-    for (Block* block : copy->blocks()) {
-      for (Node* inner : block->nodes()) setLocation(inner, original);
-    }
   }
 
   void simplify() {

@@ -25,12 +25,6 @@ bool isTensorValue(const Value* value) {
   return value->type()->kind() == c10::TypeKind::TensorType;
 }
 
-/// None for an Optional argument.
-bool isNone(const Value* value) {
-  const auto constant = toIValue(value);
-  return constant && constant->isNone();
-}
-
 /// A list of tensors, some perhaps None. A region makes its own of the elements.
 bool isTensorList(const c10::Type& type) {
   if (type.kind() != c10::TypeKind::ListType) return false;
@@ -68,21 +62,12 @@ bool mayGiveViews(const Operator& op) {
   return !op.isPure() && op.isDeterministic();
 }
 
+/// Real numbers, bools, None, devices, and lists and optionals of them.
 bool isNumberLike(const c10::Type& type) {
-  switch (type.kind()) {
-    case c10::TypeKind::IntType:
-    case c10::TypeKind::FloatType:
-    case c10::TypeKind::BoolType:
-    case c10::TypeKind::NumberType:
-    case c10::TypeKind::NoneType:
-    case c10::TypeKind::DeviceObjType:
-      return true;
-    case c10::TypeKind::ListType:
-    case c10::TypeKind::OptionalType:
-      return isNumberLike(*type.containedTypes()[0]);
-    default:
-      return false;
-  }
+  const c10::TypeKind kind = type.kind();
+  if (kind == c10::TypeKind::ListType || kind == c10::TypeKind::OptionalType)
+    return isNumberLike(*type.containedTypes()[0]);
+  return isScalarType(type) && kind != c10::TypeKind::ComplexType && kind != c10::TypeKind::StringType;
 }
 
 /// The node of `block` that a use belongs to: the user, or the owner of the blocks that it stands in. Null if the use
@@ -232,9 +217,9 @@ class RegionBuilder {
     }
     if (isStructural(node->kind())) return Part::Outside;
     const Operator* op = operatorOf(*node);
-    // Random numbers are drawn in the same order: a region stands where its nodes stood.
     if (op && isInertWrite(node, *op)) return Part::Inert;
     if (op && asksAutograd(*op)) return Part::Outside;
+    // Random numbers are drawn in the same order: a region stands where its nodes stood.
     if (!op || op->isMutable() || (!isRandom(*op) && (op->hasSideEffects() || !op->isDeterministic())))
       return Part::Outside;
     const auto inputs = node->inputs();
@@ -255,7 +240,7 @@ class RegionBuilder {
     }
     if (!hasDerivative(*op) || !rulesHold(*op, *node)) return Part::Outside;
     for (size_t i = 0; i < inputs.size(); ++i) {
-      if (isNone(inputs[i])) continue;
+      if (isNoneConstant(inputs[i])) continue;
       if (isTensorList(*inputs[i]->type())) {
         if (!isTensorListConstruct(inputs[i]->node()) || memory_.hasWriters(inputs[i])) return Part::Outside;
       } else if (mayRequireGrad(inputs[i]->type()) && !isTensorValue(inputs[i])) {
@@ -269,7 +254,7 @@ class RegionBuilder {
   static bool carriesGradient(Value* operand) {
     const auto elements = elementsOf(operand);
     return std::any_of(elements.begin(), elements.end(), [](const Value* element) {
-      return !isNone(element) && mayRequireGrad(element->type());
+      return !isNoneConstant(element) && mayRequireGrad(element->type());
     });
   }
 
@@ -490,14 +475,6 @@ class RegionBuilder {
   bool found_ = false;
 };
 
-/// Errors in the parts point to the whole.
-void setLocation(Node* copy, const Node* original) {
-  copy->copyLocation(original);
-  for (Block* block : copy->blocks()) {
-    for (Node* inner : block->nodes()) setLocation(inner, original);
-  }
-}
-
 bool decomposeIn(Block* block) {
   bool changed = false;
   for (Node* node : block->nodesSafely()) {
@@ -511,7 +488,7 @@ bool decomposeIn(Block* block) {
     for (Node* inner : form->nodes()) {
       Node* copy = node->graph().createClone(inner, [&](Value* value) { return copies.at(value); });
       copy->insertBefore(node);
-      setLocation(copy, node);
+      copyLocationThroughout(copy, node);
       for (size_t i = 0; i < inner->outputs().size(); ++i) copies[inner->output(i)] = copy->output(i);
     }
     node->output()->replaceAllUsesWith(copies.at(form->outputs()[0]));

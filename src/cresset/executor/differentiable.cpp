@@ -13,6 +13,7 @@
 #include <map>
 #include <mutex>
 #include <span>
+#include <thread>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
@@ -308,14 +309,17 @@ class RegionBackward : public autograd::Node {
           kept.is_tensor ? c10::IValue(kept.tensor.unpack(Pointers::self<autograd::Node>(this))) : kept.value);
     }
     // Nobody asks again: what is kept can go when the gradient function no longer needs it.
-    if (std::exchange(releases_, false) && gradient.is_whole) releaseKept();
+    if (std::exchange(releasing_, {}) == std::this_thread::get_id() && gradient.is_whole) releaseKept();
     gradient.function->run(stack);
     const auto& elements = stack.back().toTupleRef().elements();
     for (size_t i = 0; i < gradient.gives.size(); ++i) results[gradient.gives[i]] = elements[i].toTensor();
     return results;
   }
 
-  void will_release_variables() override { releases_ = true; }
+  void will_release_variables() override {
+    const std::lock_guard lock(mutex_);
+    releasing_ = std::this_thread::get_id();
+  }
 
   void release_variables() override {
     const std::lock_guard lock(mutex_);
@@ -343,7 +347,7 @@ class RegionBackward : public autograd::Node {
 
   RegionPtr region_;
   std::mutex mutex_;
-  bool releases_ = false;                   // after this gradient
+  std::thread::id releasing_;               // the thread whose next gradient is the last, if there is one
   const GradientFunction* last_ = nullptr;  // what ran last
   std::vector<bool> passed_;                // operators whose tensors autograd would have freed
 };

@@ -90,9 +90,11 @@ void describeMemory(const Tensors& tensors, Signature& signature) {
   signature.push_back(uint64_t(shares));
   if (!shares) return;
   // The first of a group by order of memory stands for it; make it the first by order of tensors.
+  c10::SmallVector<uint64_t, 16> by_order(tensors.size(), tensors.size());
   for (size_t i = 0; i < first.size(); ++i) {
-    const auto same = std::find(first.begin(), first.begin() + static_cast<std::ptrdiff_t>(i), first[i]);
-    signature.push_back(static_cast<uint64_t>(same - first.begin()));
+    uint64_t& found = by_order[first[i]];
+    found = std::min<uint64_t>(found, i);
+    signature.push_back(found);
   }
 }
 

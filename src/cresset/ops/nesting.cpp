@@ -36,18 +36,21 @@ bool isContainer(const IValue& value) {
   return value.isList() || value.isTuple() || value.isGenericDict();
 }
 
+/// The type of a list's elements or of a dict's values; null for other values.
+const c10::Type* elementTypeOf(const IValue& value) {
+  if (value.isList()) return listOf(value).elementType.get();
+  return value.isGenericDict() ? dictOf(value).elementTypes.valueType.get() : nullptr;
+}
+
 /// Elements of most lists are numbers, strings or tensors, as the list's own type says.
 bool hasPlainElements(const IValue& value) {
-  if (value.isList()) return !mayNestDeeply(*listOf(value).elementType);
-  if (value.isGenericDict()) return !mayNestDeeply(*dictOf(value).elementTypes.valueType);
-  return false;
+  const c10::Type* type = elementTypeOf(value);
+  return type && !mayNestDeeply(*type);
 }
 
 /// Elements that hold nothing.
 bool hasLeaves(const IValue& value) {
-  const auto isLeaf = [](const c10::Type& type) { return type.containedTypes().empty() && !mayNestDeeply(type); };
-  if (value.isList()) return isLeaf(*listOf(value).elementType);
-  return value.isGenericDict() && isLeaf(*dictOf(value).elementTypes.valueType);
+  return hasPlainElements(value) && elementTypeOf(value)->containedTypes().empty();
 }
 
 /// Where a limit holds: what a walk that meets shared parts again and again may meet in all.
