@@ -84,6 +84,32 @@ enum class Part {
   Inert,           // no gradient flows through it, and it may stand anywhere
 };
 
+/// Whether somebody may hold the tensor, to ask for a gradient with respect to it, or to watch its gradient: it is
+/// returned, put into a container that is, or goes where nobody knows what becomes of it. Operators only compute.
+bool mayBeHeld(const Value* value, int depth = 0) {
+  static const Symbol kGrad = Symbol::fromQualString("aten::grad"),
+                      kRetain = Symbol::fromQualString("aten::retain_grad");
+  constexpr int kMaxDepth = 8;  // of branches, loops and containers that a value is handed through
+  if (depth > kMaxDepth) return true;
+  const auto uses = value->uses();
+  return std::any_of(uses.begin(), uses.end(), [&](const Use& use) {
+    Node* user = use.user;
+    if (user->isReturn()) {
+      const Node* owner = user->owningBlock()->owningNode();
+      if (!owner) return true;
+      if (owner->kind() == prim::If) return mayBeHeld(owner->output(use.offset), depth + 1);
+      if (owner->kind() == prim::Loop) return use.offset > 0 && mayBeHeld(owner->output(use.offset - 1), depth + 1);
+      return true;
+    }
+    if (isTensorListConstruct(user) || user->kind() == prim::TupleConstruct)
+      return mayBeHeld(user->output(), depth + 1);
+    if (isStructural(user->kind()) || user->kind() == kGrad || user->kind() == kRetain) return true;
+    const Operator* op = operatorOf(*user);
+    const bool puts_away = op && op->kernel() && op->isMutable();  // into a container
+    return !op || puts_away || op->restriction() == Restriction::Foreign;
+  });
+}
+
 /// What a region's outputs depend on takes time in proportion to the square of its size.
 constexpr size_t kMaxRegion = 500;
 
@@ -291,6 +317,12 @@ class RegionBuilder {
       return static_cast<size_t>(std::count_if(nodes.begin(), nodes.end(), isDifferentiable)) < min_size_;
     };
     if (isSmall()) return;
+    if (const auto held = heldAndUsed(nodes); held != nodes.end()) {
+      std::vector<Node*> behind = takeDependents(nodes, held);
+      close(nodes);
+      close(behind);
+      return;
+    }
     if (const auto view = viewOfBothSides(nodes); view != nodes.end()) {
       // Its gradient is the sum of those from inside and outside, before it goes to its base: only the tape adds so.
       const bool is_unpack = (*view)->kind() == prim::ListUnpack;
@@ -303,6 +335,78 @@ class RegionBuilder {
     if (isSmall()) return;
     outline(nodes);
     found_ = true;
+  }
+
+  /// The first node of the group with a result that somebody may hold and from which the group computes more. To
+  /// autograd a region is one node: the gradient of such a result would lack what comes from the region's other
+  /// results.
+  static std::vector<Node*>::iterator heldAndUsed(std::vector<Node*>& nodes) {
+    const std::unordered_set<const Node*> inside(nodes.begin(), nodes.end());
+    return std::find_if(nodes.begin(), nodes.end(), [&](Node* node) {
+      const auto outputs = node->outputs();
+      return std::any_of(outputs.begin(), outputs.end(), [&](const Value* output) {
+        if (!isTensorValue(output) || !mayRequireGrad(output->type())) return false;
+        const auto uses = output->uses();
+        return std::any_of(
+                   uses.begin(), uses.end(),
+                   [&](const Use& use) {
+                     const Node* user = userIn(node->owningBlock(), use);
+                     return inside.contains(user) && givesGradients(user);
+                   }) &&
+               mayBeHeld(output);
+      });
+    });
+  }
+
+  static bool givesGradients(const Node* node) {
+    const auto outputs = node->outputs();
+    return std::any_of(outputs.begin(), outputs.end(), [](const Value* v) { return mayRequireGrad(v->type()); });
+  }
+
+  /// Takes those nodes out of the group that depend on the results of `held`, and puts them behind the others.
+  static std::vector<Node*> takeDependents(std::vector<Node*>& nodes, std::vector<Node*>::iterator held) {
+    std::unordered_set<const Node*> dependent;
+    const auto dependsOnHeld = [&](const Node* node) {
+      const auto inputs = node->inputs();
+      return std::any_of(inputs.begin(), inputs.end(), [&](const Value* input) {
+        return input->node() == *held || dependent.contains(input->node());
+      });
+    };
+    for (auto it = held + 1; it != nodes.end(); ++it) {
+      if (!(*it)->blocks().empty() || dependsOnHeld(*it)) dependent.insert(*it);
+    }
+    if (!mayMoveBehind(nodes, dependent)) {
+      std::vector<Node*> behind(held + 1, nodes.end());
+      nodes.erase(held + 1, nodes.end());
+      return behind;
+    }
+    std::vector<Node*> behind;
+    for (Node* node : nodes) {
+      if (dependent.contains(node)) behind.push_back(node);
+    }
+    Node* end = nodes.back()->next();
+    std::erase_if(nodes, [&](Node* node) { return dependent.contains(node); });
+    for (Node* node : behind) node->moveBefore(end);
+    return behind;
+  }
+
+  /// Whether nobody can tell if `moved` stand behind the others of the group: no random numbers are drawn in another
+  /// order, and no three gradients are added up in another order.
+  static bool mayMoveBehind(const std::vector<Node*>& nodes, const std::unordered_set<const Node*>& moved) {
+    std::unordered_set<const Value*> passed;  // operands of those that are moved
+    for (Node* node : nodes) {
+      const Operator* op = isStructural(node->kind()) ? nullptr : operatorOf(*node);
+      if (!node->blocks().empty() || (op && (op->isMutable() || !op->isDeterministic()))) return false;
+      for (const Value* input : node->inputs()) {
+        if (!mayRequireGrad(input->type())) continue;
+        if (moved.contains(node)) {
+          passed.insert(input);
+        } else if (passed.contains(input) && input->uses().size() > 2) {
+          return false;
+        }
+      }
+    }
+    return true;
   }
 
   static bool givesViews(const Node* node) {

@@ -188,7 +188,7 @@ def call(unit, one: TensorCall, by_bound=False):
         # Which result is a view of what, for autograd.
         parents = [*everything, *results]
         outcome.value = (outcome.value, [_parent(t, parents) for t in results])
-    wanted = _unique(t for t in [*everything, *unit.module.parameters()] if t.requires_grad)
+    wanted = _unique(t for t in [*everything, *unit.module.parameters(), *results] if t.requires_grad)
     if wanted and (not one.state or "autocast" in one.state):
         if one.writes:
             outcome.gradients = [_written(results)]
