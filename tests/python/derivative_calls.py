@@ -89,6 +89,11 @@ CALLS = {
     "aten::reshape": [("a.reshape([2, 6])", X)],
     "aten::unsqueeze": [("a.unsqueeze(1)", X), ("a.unsqueeze(-1)", X)],
     "aten::squeeze.dim": [("a.squeeze(1)", randn(3, 1, 2)), ("a.squeeze(0)", X)],
+    "aten::_grad_sum_to_size": [
+        ("torch._grad_sum_to_size(a, [1, 4])", X),
+        ("torch._grad_sum_to_size(a, [3, 4]) * b", X, Z),
+        ("torch._grad_sum_to_size(a, [3]) * b", randn(2, 4, 3), randn(3)),
+    ],
     "aten::expand": [("a.expand([2, 3, 4])", X), ("a.expand([3, 4])", randn(3, 1))],
     "aten::chunk": [("p, q = a.chunk(2, 1); p * q", X), ("p, q = a.chunk(2, 1); q * 3", X)],
     "aten::split.Tensor": [("p, q = a.split(3, 1); torch.mm(p, p) * q", randn(3, 4))],
@@ -488,8 +493,16 @@ CALLS = {
     "aten::adaptive_max_pool3d": [("torch.ops.aten.adaptive_max_pool3d(a, [2, 3, 1])[0]", randn(1, 2, 4, 5, 2))],
     "aten::grid_sampler_2d": [("torch.grid_sampler_2d(a, b, 0, 0, False)", randn(1, 2, 4, 5), randn(1, 3, 3, 2) / 3)],
     # Losses.
-    "aten::smooth_l1_loss": [(f"torch.ops.aten.smooth_l1_loss(a, b, {r}, 0.7)", X, Y) for r in range(3)],
-    "aten::huber_loss": [(f"torch.ops.aten.huber_loss(a, b, {r}, 0.7)", X, Y) for r in range(3)],
+    "aten::smooth_l1_loss": [
+        *[(f"torch.ops.aten.smooth_l1_loss(a, b, {r}, 0.7)", X, Y) for r in range(3)],
+        ("torch.ops.aten.smooth_l1_loss(torch.softmax(a, 1), b)", randn(1, 4), Y),
+        ("torch.ops.aten.smooth_l1_loss(torch.softmax(a, 1), b)", X, Z),
+    ],
+    "aten::huber_loss": [
+        *[(f"torch.ops.aten.huber_loss(a, b, {r}, 0.7)", X, Y) for r in range(3)],
+        ("torch.ops.aten.huber_loss(torch.softmax(a, 1), b)", randn(1, 4), Y),
+        ("torch.ops.aten.huber_loss(torch.softmax(a, 1), b)", X, Z),
+    ],
     "aten::soft_margin_loss": [("torch.ops.aten.soft_margin_loss(a, d)", X, None, None, plain(Y.sign()))],
     "aten::binary_cross_entropy": [
         ("torch.nn.functional.binary_cross_entropy(torch.sigmoid(a), torch.sigmoid(b))", X, Y),

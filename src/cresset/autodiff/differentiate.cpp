@@ -99,6 +99,11 @@ class Differentiator {
   }
 
   void accumulate(Value* value, Value* gradient) {
+    // The rule's operators may not tell that a gradient is of the rank of its value.
+    if (const auto type = gradient->type()->cast<c10::TensorType>(); type && !type->dim()) {
+      gradient->setType(c10::TensorType::create(
+          type->scalarType(), type->device(), value->type()->expectRef<c10::TensorType>().dim(), type->requiresGrad()));
+    }
     Value*& sum = gradients_[value];
     if (!sum) {
       sum = gradient;

@@ -692,21 +692,22 @@ def divergence(x: Tensor, target: Tensor, reduction: int, log_target: bool) -> T
   product = target * x
   return averaged(torch.xlogy(target, target) - product, reduction)
 
-def averaged_slope(grad: Tensor, reduction: int) -> Tensor:
-  return grad / grad.numel() if reduction == 1 else grad
+# Backward kernels of means divide by the number of elements of one operand, though others may broadcast it.
+def averaged_slope(grad: Tensor, like: Tensor, reduction: int) -> Tensor:
+  return grad / like.numel() if reduction == 1 else grad
 
-def loss_second_of_grad(x: Tensor, grad_output: Tensor, reduction: int) -> Tensor:
+def loss_second_of_grad(x: Tensor, grad_output: Tensor, like: Tensor, reduction: int) -> Tensor:
   if reduction == 0:
     return reduced(x, grad_output)
-  return averaged(x, reduction).reshape(grad_output.size())
+  return averaged_slope(x.sum(), like, reduction).reshape(grad_output.size())
 
 def smooth_l1_second(grad: Tensor, x: Tensor, target: Tensor, reduction: int, beta: float) -> Tensor:
   if beta == 0.0:
     return torch.zeros_like(grad)
-  return averaged_slope(grad * ((x - target).abs() < beta) / beta, reduction)
+  return averaged_slope(grad * ((x - target).abs() < beta) / beta, x, reduction)
 
 def huber_second(grad: Tensor, x: Tensor, target: Tensor, reduction: int, delta: float) -> Tensor:
-  return averaged_slope(grad * ((x - target).abs() < delta), reduction)
+  return averaged_slope(grad * ((x - target).abs() < delta), x, reduction)
 
 def softmax_second(grad: Tensor, grad_output: Tensor, output: Tensor, dim: int) -> Tensor:
   return grad_output * grad - (output * grad_output).sum(dim, True) * grad - grad_output * (output * grad).sum(dim, True)

@@ -44,14 +44,6 @@ std::vector<Value*> elementsOf(Value* operand) {
   return {elements.begin(), elements.end()};
 }
 
-/// What a tensor tells of its place in autograd is another thing inside of a region, which runs below autograd.
-bool asksAutograd(const Operator& op) {
-  static constexpr std::string_view kNames[] = {"prim::requires_grad", "aten::requires_grad", "aten::is_leaf",
-                                                "aten::retains_grad",  "aten::output_nr",     "aten::_version",
-                                                "aten::is_inference",  "prim::grad"};
-  return std::find(std::begin(kNames), std::end(kNames), op.schema().name()) != std::end(kNames);
-}
-
 /// Draws random numbers, and does nothing else.
 bool isRandom(const Operator& op) {
   return !op.isDeterministic() && !op.isMutable() && op.restriction() != Restriction::Foreign;
@@ -262,7 +254,8 @@ class RegionBuilder {
       const bool gives_known = std::all_of(outputs.begin(), outputs.end(), [](const Value* output) {
         return isTensorValue(output) ? !mayRequireGrad(output->type()) : isNumberLike(*output->type());
       });
-      return (op->isPure() || isRandom(*op)) && takes_known && gives_known ? Part::Inert : Part::Outside;
+      const bool is_view = op->isOfDispatcher() && mayGiveViews(*op);  // made again behind the region if it leaves it
+      return (op->isPure() || isRandom(*op) || is_view) && takes_known && gives_known ? Part::Inert : Part::Outside;
     }
     if (!hasDerivative(*op) || !rulesHold(*op, *node)) return Part::Outside;
     for (size_t i = 0; i < inputs.size(); ++i) {
@@ -426,11 +419,8 @@ class RegionBuilder {
         for (const Use& use : output->uses()) {
           const Node* user = userIn(node->owningBlock(), use);
           const bool is_inside = inside.contains(user);
-          const auto results = user ? user->outputs() : std::span<Value* const>();
-          const bool flows = !is_inside || std::any_of(results.begin(), results.end(), [](const Value* result) {
-            return mayRequireGrad(result->type());
-          });
-          from_inside |= is_inside && flows;
+          if (user && user->blocks().empty() && !isStructural(user->kind()) && !givesGradients(user)) continue;
+          from_inside |= is_inside;
           from_outside |= !is_inside;
         }
         return from_inside && from_outside;
@@ -603,6 +593,13 @@ bool decomposeIn(Block* block) {
 }
 
 }  // namespace
+
+bool asksAutograd(const Operator& op) {
+  static constexpr std::string_view kNames[] = {"prim::requires_grad", "aten::requires_grad", "aten::is_leaf",
+                                                "aten::retains_grad",  "aten::output_nr",     "aten::_version",
+                                                "aten::is_inference",  "prim::grad"};
+  return std::find(std::begin(kNames), std::end(kNames), op.schema().name()) != std::end(kNames);
+}
 
 bool decomposeForGradients(Graph& graph) {
   if (!decomposeIn(graph.block())) return false;

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "cresset/ir/graph.h"
+#include "cresset/ops/operator.h"
 
 namespace cresset {
 
@@ -17,5 +18,9 @@ bool decomposeForGradients(Graph& graph);
 /// floating-point dtype. Regions of fewer than `min_size` operators that have gradients are not made: entering one
 /// costs about as much as recording a few operators. Returns whether there is a region.
 bool createDifferentiableRegions(Graph& graph, size_t min_size = 2);
+
+/// Whether the operator asks a tensor for its place in autograd: another thing inside of a region, which runs below
+/// autograd.
+bool asksAutograd(const Operator& op);
 
 }  // namespace cresset

@@ -25,6 +25,7 @@
 #include "cresset/interpreter/code.h"
 #include "cresset/ops/host_callable.h"
 #include "cresset/ops/operator.h"
+#include "cresset/ops/tape.h"
 #include "cresset/program/program.h"
 #include "cresset/support/error.h"
 
@@ -279,7 +280,7 @@ struct NodePointers<std::shared_ptr<autograd::Node>> {
 using Pointers = NodePointers<decltype(autograd::Edge::function)>;
 
 /// A region on the tape.
-class RegionBackward : public autograd::Node {
+class RegionBackward : public autograd::Node, public PartlyReleased {
  public:
   explicit RegionBackward(RegionPtr region) : region_(std::move(region)) {}
 
@@ -323,14 +324,15 @@ class RegionBackward : public autograd::Node {
 
   void release_variables() override {
     const std::lock_guard lock(mutex_);
-    if (last_ && !last_->is_whole) {
-      for (size_t i : last_->passes) {
-        if (passed_.size() <= i) passed_.resize(i + 1);
-        passed_[i] = true;
-      }
-      return;
-    }
+    if (last_ && !last_->is_whole) return markPassed(*last_);
     releaseKept();
+  }
+
+  void releaseFor(const std::vector<bool>& incoming, const std::vector<bool>& wanted) override {
+    const std::lock_guard lock(mutex_);
+    const GradientFunction& gradient = region_->gradientFor(incoming, wanted);
+    if (gradient.is_whole) return releaseKept();
+    markPassed(gradient);
   }
 
   struct Kept {
@@ -341,6 +343,13 @@ class RegionBackward : public autograd::Node {
   std::vector<Kept> kept_;
 
  private:
+  void markPassed(const GradientFunction& gradient) {
+    for (size_t i : gradient.passes) {
+      if (passed_.size() <= i) passed_.resize(i + 1);
+      passed_[i] = true;
+    }
+  }
+
   void releaseKept() {
     for (Kept& kept : kept_) kept.tensor.reset_data();  // unpacking one again is autograd's own error
   }

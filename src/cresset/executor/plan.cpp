@@ -9,6 +9,7 @@
 
 #include "cresset/analysis/alias.h"
 #include "cresset/analysis/plain_types.h"
+#include "cresset/autodiff/inline_gradients.h"
 #include "cresset/autodiff/regions.h"
 #include "cresset/executor/differentiable.h"
 #include "cresset/ops/operator.h"
@@ -23,6 +24,9 @@ namespace {
 
 /// After so many plans for one signature there are no more guards in it.
 constexpr int kMaxVersions = 4;
+
+/// Gradients of gradients of gradients that are compiled.
+constexpr int kMaxOrders = 8;
 
 /// Larger programs would make callers wait for many seconds.
 constexpr size_t kMaxNodes = 100'000;
@@ -251,6 +255,21 @@ class Specializer {
   std::vector<Value*> described_;  // one per word of the signature
 };
 
+/// What a graph's text says of its tensors need not hold for a call.
+void forgetTypes(Block* block) {
+  for (Node* node : block->nodes()) {
+    for (Value* output : node->outputs()) {
+      if (output->type()->kind() == c10::TypeKind::TensorType) output->setType(c10::TensorType::get());
+    }
+    for (Block* inner : node->blocks()) {
+      for (Value* input : inner->inputs()) {
+        if (input->type()->kind() == c10::TypeKind::TensorType) input->setType(c10::TensorType::get());
+      }
+      forgetTypes(inner);
+    }
+  }
+}
+
 }  // namespace
 
 std::shared_ptr<const PreparedFunction> prepareFunction(Function& function) {
@@ -264,6 +283,7 @@ std::shared_ptr<const PreparedFunction> prepareFunction(Function& function) {
         "the program has " + std::to_string(graph.numNodes()) + " nodes with calls inlined; plans are made of up to " +
         std::to_string(kMaxNodes));
   }
+  forgetTypes(graph.block());
   prepare(passes);
   // Functions that were inlined are called without being compiled by themselves.
   if (const auto& policy = function.program().rules().policy) policy->check(graph);
@@ -278,7 +298,8 @@ std::shared_ptr<const PreparedFunction> prepareFunction(Function& function) {
   // Tensors that share no memory at the entry may do so later where something gives them another's.
   const bool writes = tensorWrites(graph) != TensorWrites::Anything &&
                       std::any_of(inputs.begin(), inputs.end(), [&](Value* input) { return memory.hasWriters(input); });
-  prepared->reader = SignatureReader(std::move(arguments), std::move(attributes), writes);
+  prepared->differentiates = differentiates(graph);
+  prepared->reader = SignatureReader(std::move(arguments), std::move(attributes), writes, prepared->differentiates);
   return prepared;
 }
 
@@ -303,6 +324,10 @@ std::unique_ptr<const Plan> makePlan(
   std::shared_ptr<Graph> runnable = plan->graph;
   const bool differentiable = ambient.grad_mode && !ambient.inference_mode && ambient.plain;
   if (differentiable && decomposeForGradients(*plan->graph)) optimize(passes, assumptions);
+  if (differentiable && prepared.reader.hasPlainLeaves(signature)) {
+    for (int order = 0; order < kMaxOrders && inlineGradients(*plan->graph); ++order) optimize(passes, assumptions);
+    if (decomposeForGradients(*plan->graph)) optimize(passes, assumptions);
+  }
   if (differentiable && createDifferentiableRegions(*plan->graph)) {
     runnable = plan->graph->copy();  // people read the regions, the interpreter calls them
     lowerDifferentiableRegions(*runnable);

@@ -23,7 +23,8 @@ struct PreparedFunction {
   std::shared_ptr<Graph> graph;
   SignatureReader reader;
   std::vector<GuardPoint> guards;
-  size_t num_nodes = 0;  // of the graph, guards not counted
+  size_t num_nodes = 0;         // of the graph, guards not counted
+  bool differentiates = false;  // asks for gradients itself
 };
 
 struct Plan {

@@ -9,8 +9,11 @@
 #include <c10/core/DefaultDtype.h>
 #include <c10/core/InferenceMode.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
+#include <torch/csrc/autograd/function.h>
+#include <torch/csrc/autograd/variable.h>
 
 #include <algorithm>
+#include <functional>
 #include <tuple>
 
 #include "cresset/ops/object_slots.h"
@@ -98,6 +101,26 @@ void describeMemory(const Tensors& tensors, Signature& signature) {
   }
 }
 
+/// Whether gradients that come to the tensor show nowhere but in a call that asks for them.
+bool isPlainLeaf(const c10::TensorImpl& tensor) {
+  const auto* meta = static_cast<torch::autograd::AutogradMeta*>(tensor.autograd_meta());
+  if (!meta || !meta->requires_grad()) return true;
+  const auto* view = meta->is_view_ ? static_cast<const torch::autograd::DifferentiableViewMeta*>(meta) : nullptr;
+  if (meta->grad_fn_ || (view && view->has_bw_view()) || !meta->hooks_.empty() || meta->post_acc_grad_hooks_)
+    return false;
+  const auto accumulator = meta->grad_accumulator_.lock();
+  return !accumulator || (accumulator->pre_hooks().empty() && accumulator->post_hooks().empty() &&
+                          accumulator->tensor_pre_hooks().empty());
+}
+
+bool havePlainLeaves(const Tensors& tensors) {
+  Tensors sorted = tensors;
+  std::sort(sorted.begin(), sorted.end(), std::less<>());
+  return std::adjacent_find(sorted.begin(), sorted.end()) == sorted.end() &&
+         std::all_of(
+             tensors.begin(), tensors.end(), [](const c10::TensorImpl* tensor) { return isPlainLeaf(*tensor); });
+}
+
 }  // namespace
 
 bool isSpecialized(const c10::Type& type) {
@@ -159,8 +182,12 @@ std::optional<uint64_t> ambientWord() {
 }  // namespace
 
 SignatureReader::SignatureReader(
-    std::vector<c10::TypePtr> arguments, std::vector<AttributePath> attributes, bool looks_at_memory)
-    : arguments_(std::move(arguments)), attributes_(std::move(attributes)), looks_at_memory_(looks_at_memory) {}
+    std::vector<c10::TypePtr> arguments, std::vector<AttributePath> attributes, bool looks_at_memory,
+    bool looks_at_tape)
+    : arguments_(std::move(arguments)),
+      attributes_(std::move(attributes)),
+      looks_at_memory_(looks_at_memory),
+      looks_at_tape_(looks_at_tape) {}
 
 std::vector<int64_t> SignatureReader::sharedMemory(const Signature& signature) const {
   std::vector<int64_t> first;
@@ -216,6 +243,7 @@ bool SignatureReader::read(Stack& stack, Signature& signature) const {
     previous = &path;
   }
   if (looks_at_memory_) describeMemory(tensors, signature);
+  if (looks_at_tape_) signature.push_back(uint64_t(havePlainLeaves(tensors)));
   return true;
 }
 

@@ -9,7 +9,9 @@
 //   attributes of `self`  those that the function reads and nothing in it writes, as inputs behind the others
 //   all else              nothing
 //
-// For functions that write to what comes in, the words end with which of the tensors share memory: 0 if none do.
+// For functions that write to what comes in, the words go on with which of the tensors share memory: 0 if none do. For
+// functions that differentiate, the last word is whether autograd knows no more of the tensors than the words say: no
+// two are one tensor, and those that require gradients are leaves without hooks.
 //
 // Thread-safety: SignatureReader is immutable.
 #pragma once
@@ -55,8 +57,11 @@ class SignatureReader {
  public:
   SignatureReader() = default;
   /// For functions with arguments of these types; `attributes` in the order in which they are to be read, those of one
-  /// object behind each other. `looks_at_memory`: whether it is of interest which tensors share memory.
-  SignatureReader(std::vector<c10::TypePtr> arguments, std::vector<AttributePath> attributes, bool looks_at_memory);
+  /// object behind each other. `looks_at_memory`: whether it is of interest which tensors share memory;
+  /// `looks_at_tape`: where they stand on autograd's tape.
+  SignatureReader(
+      std::vector<c10::TypePtr> arguments, std::vector<AttributePath> attributes, bool looks_at_memory,
+      bool looks_at_tape);
 
   /// Reads the attributes behind the arguments onto the stack, and the signature of all. False, and the stack is as it
   /// was, if the call must run the program as it was written: some tensor is no plain one (a subclass, sparse,
@@ -69,11 +74,14 @@ class SignatureReader {
   /// For each tensor of a signature, the first one that shares memory with it, by their order among the tensors.
   /// Nothing if the signature does not tell.
   std::vector<int64_t> sharedMemory(const Signature& signature) const;
+  /// Whether no two tensors are one, and those that require gradients are leaves without hooks. False if the signature
+  /// does not tell.
+  bool hasPlainLeaves(const Signature& signature) const { return looks_at_tape_ && signature.back() != 0; }
 
  private:
   std::vector<c10::TypePtr> arguments_;
   std::vector<AttributePath> attributes_;
-  bool looks_at_memory_ = false;
+  bool looks_at_memory_ = false, looks_at_tape_ = false;
 };
 
 /// Whether values of this type have words of their own in signatures.

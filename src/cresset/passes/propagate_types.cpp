@@ -211,6 +211,7 @@ constexpr NamedRule kTypeRules[] = {
     {"aten::masked_scatter_backward", Rule::DtypeOnly},
     {"aten::embedding_backward", Rule::DtypeOnly},
     {"aten::slice_backward", Rule::RankOfList},
+    {"aten::_grad_sum_to_size", Rule::RankOfList},
     {"aten::select_backward", Rule::RankOfList},
     {"aten::diag", Rule::DtypeOnly},
     {"aten::diag_embed", Rule::DtypeOnly},
@@ -430,6 +431,11 @@ class TypePropagator {
 
   void set(Value* value, Facts facts) {
     if (!isTensor(value)) return;
+    const Facts known = Facts::of(*value->type());
+    if (!facts.dtype) facts.dtype = known.dtype;
+    if (!facts.rank) facts.rank = known.rank;
+    if (!facts.device) facts.device = known.device;
+    if (!facts.requires_grad) facts.requires_grad = known.requires_grad;
     if (memory_.hasWriters(value)) {
       if (writes_ == TensorWrites::Anything) return;
       if (writes_ != TensorWrites::Elements) facts.rank = std::nullopt;
@@ -733,6 +739,8 @@ class TypePropagator {
 
   std::optional<size_t> lengthOf(const Value* list) {
     const Node* maker = list->node();
+    if (maker->kind() == aten::size && maker->inputs().size() == 1 && !memory_.hasWriters(list))
+      return get(maker->input(0)).rank;
     if (maker->kind() == prim::ListConstruct && !memory_.hasWriters(list)) return maker->inputs().size();
     if (const auto constant = toIValue(list); constant && constant->isList()) return constant->toListRef().size();
     return std::nullopt;
