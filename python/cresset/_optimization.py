@@ -53,6 +53,8 @@ class Plan:
     #: What the plan looks at on its way, tensors from lists, dicts, attributes and calls: `"h: Float(*, *)"`. A tensor of
     #: another kind sends the call back to the program as it was written, at that point.
     guards: list
+    #: Calls of `torch.autograd.grad` and `backward` that run autograd's engine instead of nodes of the graph, and why.
+    notes: list
     #: How many nodes its graph has.
     nodes: int
     #: The optimized graph.
@@ -78,6 +80,7 @@ class Explanation:
             lines.append(f"  plan {number}: {plan.nodes} nodes, for {plan.ambient} and")
             lines += [f"    {text}" for text in plan.inputs] or ["    any arguments"]
             lines += [f"    guard {text}" for text in plan.guards]
+            lines += [f"    {text}" for text in plan.notes]
         return "\n".join(lines)
 
 

@@ -60,7 +60,14 @@ CALLS = {
     "aten::tanh_backward": [("torch.ops.aten.tanh_backward(a, b)", X, Y)],
     "aten::sigmoid_backward": [("torch.ops.aten.sigmoid_backward(a, b)", X, Y)],
     "aten::threshold_backward": [("torch.ops.aten.threshold_backward(a, b, 0)", X, Y)],
-    "aten::mm": [("a.mm(b)", X, randn(4, 5)), ("a.mm(b.t())", X, randn(5, 4)), ("a.t().mm(b)", X, randn(3, 5))],
+    "aten::mm": [
+        ("a.mm(b)", X, randn(4, 5)),
+        ("a.mm(b.t())", X, randn(5, 4)),
+        ("a.t().mm(b)", X, randn(3, 5)),
+        ("a.t().mm(b.t())", X, randn(5, 3)),
+        ("a.mm(b)", randn(1, 4), randn(4, 1)),
+        ("a.mm(b)", randn(3, 1), randn(1, 4)),
+    ],
     "aten::bmm": [("a.bmm(b)", randn(2, 3, 4), randn(2, 4, 5))],
     "aten::addmm": [
         ("torch.addmm(a, b, c)", randn(5), X, randn(4, 5)),
@@ -439,6 +446,7 @@ CALLS = {
         ("torch.nn.functional.group_norm(a, 2, b, c)", randn(2, 4, 3), randn(4), randn(4, seed=5)),
         ("torch.nn.functional.group_norm(a, 2)", randn(2, 4, 3, 2)),
     ],
+    "cresset::mm": [],  # the gradient of aten::mm, whose second and third derivatives go through it
     "cresset::attention": [
         ("torch.nn.functional.scaled_dot_product_attention(a, b, c)", Q, K, V),
         ("torch.nn.functional.scaled_dot_product_attention(a, b, c, is_causal=True, scale=0.3)", Q, K, V),

@@ -91,7 +91,7 @@ def both(expression, tensors):
     """The program by Cresset and as Python."""
     text = program(expression, tensors)
     namespace = {"torch": torch}
-    # Scripts have more names than Python.
+    # Scripts have this operator only.
     exec(text.replace(": Tensor", "").replace("torch._grad_sum_to_size", "torch.Tensor.sum_to_size"), namespace)
     return cresset.CompilationUnit(text).f, namespace["f"]
 

@@ -3,6 +3,7 @@
 #include <ATen/core/jit_type.h>
 
 #include <algorithm>
+#include <array>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -284,8 +285,10 @@ class Differentiator {
 
   /// What is asked of a tensor without its elements.
   static bool isFact(const Node* node) {
-    static const Symbol kNumel = Symbol::fromQualString("aten::numel");
-    return node->inputs().size() == 1 && (node->kind() == aten::size || node->kind() == kNumel);
+    static const std::array kFacts = {aten::size, Symbol::fromQualString("aten::numel"),
+                                      Symbol::fromQualString("cresset::is_column_major"),
+                                      Symbol::fromQualString("cresset::is_row_major")};
+    return node->inputs().size() == 1 && std::find(kFacts.begin(), kFacts.end(), node->kind()) != kFacts.end();
   }
 
   /// Sizes (`x.size()`, `x.numel()`) of a value that nothing else needs are captured instead of it.
@@ -354,8 +357,7 @@ class Differentiator {
     } else {
       fact->insertAfter(value->node());
     }
-    fact->output()->setType(kind == aten::size ? c10::TypePtr(c10::ListType::ofInts()) : c10::IntType::get());
-    operatorOf(*fact);
+    fact->output()->setType(operatorOf(*fact)->schema().returns()[0].type());
     return fact->output();
   }
 

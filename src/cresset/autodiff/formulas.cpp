@@ -243,14 +243,14 @@ def glu_second(grad: Tensor, grad_output: Tensor, x: Tensor, dim: int) -> Tensor
                                    R"(
 # Matrices. The gradient of a factor of a product is laid out as the factor is.
 def left(grad: Tensor, right: Tensor, like: Tensor) -> Tensor:
-  if like.stride(0) == 1 and like.stride(1) == like.size(0):
-    return right.mm(grad.t()).t()
-  return grad.mm(right.t())
+  return torch.ops.cresset.mm(grad, right.t(), torch.ops.cresset.is_column_major(like))
 
 def right(grad: Tensor, left: Tensor, like: Tensor) -> Tensor:
-  if like.stride(0) == 1 and like.stride(1) == like.size(0):
-    return grad.t().mm(left).t()
-  return left.t().mm(grad)
+  return torch.ops.cresset.mm(left.t(), grad, torch.ops.cresset.is_column_major(like))
+
+# How the gradient of a factor is computed if the product itself was computed transposed.
+def mm_order(like: Tensor, transposed: bool) -> bool:
+  return not torch.ops.cresset.is_row_major(like) if transposed else torch.ops.cresset.is_column_major(like)
 
 def rows(x: Tensor) -> Tensor:
   if x.dim() == 2:

@@ -68,34 +68,59 @@ class GradientInliner {
   explicit GradientInliner(Graph& graph) : graph_(graph), memory_(graph) {}
 
   bool run() {
-    if (tensorWrites(graph_) == TensorWrites::Anything || !survey(graph_.block())) return false;
+    const bool is_plain = survey(graph_.block());
     bool changed = false;
-    for (Node* call : calls_) changed |= compile(call);
+    for (Node* call : calls_) {
+      if (!is_plain) {
+        stays("the program turns gradients on or off");
+      } else if (tensorWrites(graph_) == TensorWrites::Anything) {
+        stays("the program calls what is not inlined, or replaces the data of tensors");
+      } else if (compile(call)) {
+        changed = true;
+        continue;
+      }
+      notes_.push_back(
+          call->sourceRange().position() + ": " + std::string(call->kind().toUnqualString()) +
+          " runs autograd's engine: " + reason_);
+    }
     return changed;
   }
 
+  /// Why calls were left as they are.
+  std::vector<std::string> notes() { return std::move(notes_); }
+
  private:
+  /// Remembers why a call is left; false.
+  bool stays(std::string reason) {
+    reason_ = std::move(reason);
+    return false;
+  }
+
+  static std::string describe(const Value* value) {
+    const std::string name = value->hasDebugName() ? "'" + value->debugName() + "'" : "a tensor";
+    return name + " (" + std::string(value->node()->kind().toQualString()) + ")";
+  }
+
   /// Numbers the nodes in program order and finds those that matter. False if something turns gradients on or off, or
   /// the flags of tensors.
   bool survey(Block* block) {
+    bool plain = true;
     const Kinds& kinds = Kinds::get();
     for (Node* node : block->nodes()) {
       order_.emplace(node, order_.size());
-      if (std::find(kinds.stateful.begin(), kinds.stateful.end(), node->kind()) != kinds.stateful.end()) return false;
+      if (std::find(kinds.stateful.begin(), kinds.stateful.end(), node->kind()) != kinds.stateful.end()) plain = false;
       if (isGradientCall(node)) {
         calls_.push_back(node);
       } else if (node->kind() == kinds.mark) {
-        if (node->inputs().size() != 2 || constantAs<bool>(node->input(1)) != std::optional(true)) return false;
+        if (node->inputs().size() != 2 || constantAs<bool>(node->input(1)) != std::optional(true)) plain = false;
         marks_.push_back(node);
       } else if (const Operator* op = isStructural(node->kind()) ? nullptr : operatorOf(*node);
                  op && op->isMutable() && op->isOfDispatcher()) {
         writers_.push_back(node);
       }
-      for (Block* inner : node->blocks()) {
-        if (!survey(inner)) return false;
-      }
+      for (Block* inner : node->blocks()) plain &= survey(inner);
     }
-    return true;
+    return plain;
   }
 
   // ---- what the call says
@@ -287,22 +312,27 @@ class GradientInliner {
       if (isConstant(value)) continue;
       Value* root = canonical(value);
       if (!seen.insert(root).second) continue;
-      if (isWanted(root, way) && !way.depends.contains(root)) {
+      const bool is_cut_off = root->node()->kind() == Kinds::get().detach && markOf(root);
+      if (isWanted(root, way) && (is_cut_off || !way.depends.contains(root))) {
         way.sources.insert(root);
         continue;
       }
-      if (!isKnown(root)) return false;  // of another call, just compiled
+      if (!isKnown(root)) return stays("it comes behind others");
       if (!way.depends.contains(root) || !mayRequireGrad(root->type())) {
         way.free.insert(root);
         continue;
       }
       Node* node = root->node();
-      if (node->isParam() || markOf(root) || !hasRules(node)) return false;
+      if (node->isParam() || !node->blocks().empty())
+        return stays("the way leads through a branch or a loop: " + describe(root));
+      if (markOf(root) || !hasRules(node))
+        return stays(
+            "an operator on the way has no derivative rule for what is known of its arguments: " + describe(root));
       way.nodes.insert(node);
       if (node->kind() == prim::ListUnpack) {
-        if (node->input(0)->node()->kind() == prim::ListConstruct) return false;
         node = node->input(0)->node();
-        if (memory_.hasWriters(node->output())) return false;
+        if (node->kind() == prim::ListConstruct || memory_.hasWriters(node->output()))
+          return stays("the way leads through a list: " + describe(root));
         way.nodes.insert(node);
       }
       for (Value* operand : node->inputs()) {
@@ -388,20 +418,21 @@ class GradientInliner {
 
   bool compile(Node* node) {
     const auto call = read(node);
-    if (!call) return false;
+    if (!call)
+      return stays("its lists are made elsewhere, or a gradient is missing for an output of unknown or higher rank");
     Way way;
     for (Value* input : call->inputs) {
       Value* root = canonical(input);
-      if (!isDistinct(root)) return false;
+      if (!isDistinct(root)) return stays(describe(root) + " may be another tensor under a second name");
       if (!isWanted(root, way)) way.wanted.push_back(root);
     }
     if (call->accumulates) {
       const auto leaves = leavesOf(*call);
-      if (!leaves) return false;
+      if (!leaves) return stays("not all leaves that it reaches are known");
       way.wanted = *leaves;
     }
     if (std::any_of(way.wanted.begin(), way.wanted.end(), [&](const Value* root) { return !isKnown(root); }))
-      return false;
+      return stays("it comes behind others");
     findDependent(graph_.block(), way);
     for (Value* output : call->outputs) {
       if (!follow(output, way)) return false;
@@ -409,18 +440,19 @@ class GradientInliner {
     std::unordered_set<const Value*> known;
     std::vector<Value*> touched(way.sources.begin(), way.sources.end());
     for (Value* value : way.free) {
-      if (!originIsKnown(value, known)) return false;
+      if (!originIsKnown(value, known)) return stays("it is not known where " + describe(value) + " comes from");
       if (value->type()->kind() == c10::TypeKind::TensorType) touched.push_back(value);
     }
     for (Node* inner : way.nodes) {
       for (Value* output : inner->outputs()) touched.push_back(output);
     }
-    if (!isUnwritten(touched)) return false;
+    if (!isUnwritten(touched)) return stays("the program writes to tensors on the way");
     for (Value* root : way.wanted) {
-      if (!surelyRequiresGrad(root) || !isMarkedInTime(root, way, node)) return false;
+      if (!surelyRequiresGrad(root) || !isMarkedInTime(root, way, node))
+        return stays(describe(root) + " may require no gradient");
     }
     for (Value* output : call->outputs) {
-      if (!surelyRequiresGrad(output)) return false;
+      if (!surelyRequiresGrad(output)) return stays(describe(output) + " may require no gradient");
     }
     return write(node, *call, way);
   }
@@ -506,14 +538,15 @@ class GradientInliner {
     for (Node* inner : nodes) copyNode(inner, copy);
     for (Value* root : way.wanted) {
       if (!copy.copies.contains(root)) {
-        if (!call.allow_unused) return false;
+        if (!call.allow_unused) return stays(describe(root) + " is not used for the output");
         continue;
       }
       wanted.push_back(copy.copies.at(root));
     }
     for (Value* output : call.outputs) of.push_back(copyOf(output, copy));
     const Gradient gradient = differentiate(*copy.graph, of, wanted);
-    if (gradient.with_respect_to.size() != wanted.size() && !call.allow_unused) return false;
+    if (gradient.with_respect_to.size() != wanted.size() && !call.allow_unused)
+      return stays("an input is not used for the output");
 
     const bool stays = call.create_graph || isUsedElsewhere(node, way);
     if (!stays) detachSources(way, nodes);
@@ -721,6 +754,8 @@ class GradientInliner {
   AliasDb memory_;
   std::unordered_map<const Node*, size_t> order_;  // of the nodes that were there at the start
   std::vector<Node*> calls_, marks_, writers_;
+  std::string reason_;
+  std::vector<std::string> notes_;
 };
 
 bool differentiatesIn(Block* block, std::unordered_set<const Function*>& seen) {
@@ -737,8 +772,11 @@ bool differentiatesIn(Block* block, std::unordered_set<const Function*>& seen) {
 
 }  // namespace
 
-bool inlineGradients(Graph& graph) {
-  if (!GradientInliner(graph).run()) return false;
+bool inlineGradients(Graph& graph, std::vector<std::string>& left) {
+  GradientInliner inliner(graph);
+  const bool changed = inliner.run();
+  left = inliner.notes();
+  if (!changed) return false;
   // Rules are written for any rank.
   Pipeline passes(graph, "gradients");
   passes.repeat(4, [&] {

@@ -6,6 +6,9 @@
 // call would have used it.
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "cresset/ir/graph.h"
 
 namespace cresset {
@@ -16,8 +19,8 @@ namespace cresset {
 ///
 /// Expects propagated types, gradients on, and that all tensors from outside that require gradients are leaves
 /// without hooks, no two of them one tensor. Returns whether it compiled a call: then calls on what has just become
-/// visible can be compiled next.
-bool inlineGradients(Graph& graph);
+/// visible can be compiled next. `left` tells for each call that stays where it stands and why.
+bool inlineGradients(Graph& graph, std::vector<std::string>& left);
 
 /// Whether the graph, or one that it calls, differentiates.
 bool differentiates(Graph& graph);

@@ -220,6 +220,7 @@ class Executor final : public Executable {
           site->value() + ": " + (kind ? kind->toString() : "watched") +
           (site->numFailures() ? ", failed " + std::to_string(site->numFailures()) + " times" : ""));
     }
+    report.notes = plan.notes;
     report.graph = plan.graph;
     report.num_nodes = plan.graph->numNodes();
     return report;

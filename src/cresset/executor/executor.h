@@ -28,6 +28,7 @@ struct ExecutionReport {
     std::string ambient;              // "gradients on"
     std::vector<std::string> inputs;  // "x: Float(*, *)", "self.weight: Float(*, requires_grad=1)"
     std::vector<std::string> guards;  // inside: "h: Float(*, *)", "h: Float(*, *), failed 2 times", "h: watched"
+    std::vector<std::string> notes;   // calls of autograd that were not compiled into the graph, and why
     std::shared_ptr<Graph> graph;     // optimized; must not be changed
     size_t num_nodes = 0;
   };

@@ -325,8 +325,13 @@ std::unique_ptr<const Plan> makePlan(
   const bool differentiable = ambient.grad_mode && !ambient.inference_mode && ambient.plain;
   if (differentiable && decomposeForGradients(*plan->graph)) optimize(passes, assumptions);
   if (differentiable && prepared.reader.hasPlainLeaves(signature)) {
-    for (int order = 0; order < kMaxOrders && inlineGradients(*plan->graph); ++order) optimize(passes, assumptions);
+    for (int order = 0; order < kMaxOrders && inlineGradients(*plan->graph, plan->notes); ++order)
+      optimize(passes, assumptions);
     if (decomposeForGradients(*plan->graph)) optimize(passes, assumptions);
+  } else if (differentiable && prepared.differentiates) {
+    plan->notes = {
+        "gradients inside of the function run autograd's engine: a tensor that comes in has a hook or is computed from "
+        "others, or one comes in twice"};
   }
   if (differentiable && createDifferentiableRegions(*plan->graph)) {
     runnable = plan->graph->copy();  // people read the regions, the interpreter calls them

@@ -33,6 +33,8 @@ struct Plan {
   std::shared_ptr<const Code> code;
   /// Of the guards, by index; some are null.
   std::vector<std::shared_ptr<BailOutSite>> sites;
+  /// Calls of autograd that were not compiled into the graph, and why.
+  std::vector<std::string> notes;
   int version = 0;  // how many plans for the signature came before it
   /// Set when another version should be made: this one only watches, or its guards fail.
   std::shared_ptr<std::atomic<bool>> revise;

@@ -69,6 +69,16 @@ constexpr Row kTrainingRows[] = {
     {"cresset::dropout_noise(Tensor input, float p, bool channels) -> Tensor",
      kernel([](const Tensor& input, double p, bool channels) { return dropoutNoise(input, p, channels); }),
      Trait::SideEffect | Trait::Nondeterministic},
+    {"cresset::mm(Tensor self, Tensor mat2, bool transposed) -> Tensor",
+     kernel([](const Tensor& self, const Tensor& mat2, bool transposed) {
+       return transposed ? mat2.t().mm(self.t()).t() : self.mm(mat2);
+     })},
+    {"cresset::is_column_major(Tensor self) -> bool", kernel([](const Tensor& self) {
+       return self.dim() == 2 && self.stride(0) == 1 && self.stride(1) == self.size(0);
+     })},
+    {"cresset::is_row_major(Tensor self) -> bool", kernel([](const Tensor& self) {
+       return self.dim() == 2 && self.stride(1) == 1 && self.stride(0) == self.size(1);
+     })},
     {"cresset::attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask, bool is_causal, float? scale, "
      "bool enable_gqa) -> (Tensor, Tensor)",
      kernel([](const Tensor& query, const Tensor& key, const Tensor& value, std::optional<Tensor> mask, bool causal,

@@ -328,6 +328,7 @@ constexpr NamedRule kTypeRules[] = {
     {"aten::linalg_cross", Rule::SameAsFirst},
     {"aten::native_group_norm", Rule::SameAsFirst},
     {"cresset::attention", Rule::SameAsFirst},
+    {"cresset::mm", Rule::SameAsFirst},
     {"cresset::dropout_noise", Rule::Detached},
     {"aten::mse_loss", Rule::Asked},
     {"aten::l1_loss", Rule::Asked},
@@ -470,7 +471,8 @@ class TypePropagator {
         }
         return;
       case prim::unchecked_cast:
-        if (isTensor(node->output()) && isTensor(node->input(0))) set(node->output(), get(node->input(0)));
+        if (!isTensor(node->output())) return;
+        set(node->output(), isTensor(node->input(0)) ? get(node->input(0)) : factsOfGradient(node->input(0)->node()));
         return;
       case prim::TupleUnpack:
       case prim::TupleIndex:
@@ -483,6 +485,23 @@ class TypePropagator {
         for (Block* block : node->blocks()) visit(block);
         if (!isStructural(node->kind())) visitOperator(node);
     }
+  }
+
+  /// What `torch.autograd.grad(...)[i]` is like: the i-th input.
+  Facts factsOfGradient(const Node* element) {
+    static const Symbol kGetItem = Symbol::fromQualString("aten::__getitem__");
+    static const Symbol kGrad = Symbol::fromQualString("aten::grad");
+    if (element->kind() != kGetItem || element->input(0)->node()->kind() != kGrad) return {};
+    const Node* call = element->input(0)->node();
+    const Node* inputs = call->input(1)->node();
+    const auto index = constantAs<int64_t>(element->input(1));
+    if (!index || inputs->kind() != prim::ListConstruct || memory_.hasWriters(call->input(1)) ||
+        memory_.hasWriters(call->output()) || *index < 0 || static_cast<size_t>(*index) >= inputs->inputs().size())
+      return {};
+    Facts facts = get(inputs->input(static_cast<size_t>(*index)));
+    const auto create_graph = constantAs<bool>(call->input(4));
+    facts.requires_grad = create_graph == std::optional(false) ? create_graph : std::nullopt;
+    return facts;
   }
 
   void visitLoop(Node* node) {

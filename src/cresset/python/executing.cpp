@@ -36,6 +36,7 @@ py::dict explainCallable(const py::object& callable) {
     entry["ambient"] = plan.ambient;
     entry["inputs"] = plan.inputs;
     entry["guards"] = plan.guards;
+    entry["notes"] = plan.notes;
     entry["nodes"] = plan.num_nodes;
     entry["graph"] = graphOrNone(plan.graph);
     plans.append(entry);
