@@ -167,7 +167,6 @@ class GradientInliner {
     const auto isTensor = [](const Value* value) { return value->type()->kind() == c10::TypeKind::TensorType; };
     for (size_t i = 0; i < call.outputs.size(); ++i) {
       if (!isTensor(call.outputs[i]) || (call.gradients[i] && !isTensor(call.gradients[i]))) return std::nullopt;
-      if (!fits(call.outputs[i], call.gradients[i])) return std::nullopt;
     }
     if (!std::all_of(call.inputs.begin(), call.inputs.end(), isTensor)) return std::nullopt;
     return call;
@@ -367,10 +366,24 @@ class GradientInliner {
     return true;
   }
 
-  /// Whether nothing in the graph writes to these, and so autograd would not complain either.
-  bool isUnwritten(const std::vector<Value*>& values) {
-    return std::none_of(
-        writers_.begin(), writers_.end(), [&](Node* writer) { return memory_.writesToAlias(writer, values); });
+  /// Whether nothing writes to these between their use on the way and the call: autograd would complain, mostly.
+  bool isUnwritten(const std::vector<Value*>& values, const Way& way, const Node* call) {
+    size_t first = order_.at(call);
+    bool in_one_turn = true;
+    for (const Node* node : way.nodes) {
+      first = std::min(first, order_.at(node));
+      in_one_turn &= node->owningBlock() == call->owningBlock();
+    }
+    for (const Block* block = call->owningBlock(); block->owningNode() && !in_one_turn;
+         block = block->owningNode()->owningBlock()) {
+      if (block->owningNode()->kind() == prim::Loop)
+        first = 0;  // what stands behind the call comes before the next one
+    }
+    return std::none_of(writers_.begin(), writers_.end(), [&](Node* writer) {
+      const size_t place = order_.at(writer);
+      const bool between = first == 0 || (place > first && place < order_.at(call));
+      return between && memory_.writesToAlias(writer, values);
+    });
   }
 
   /// Whether a tensor on a way surely requires a gradient: only then is it known what the call gives.
@@ -418,8 +431,14 @@ class GradientInliner {
 
   bool compile(Node* node) {
     const auto call = read(node);
-    if (!call)
-      return stays("its lists are made elsewhere, or a gradient is missing for an output of unknown or higher rank");
+    if (!call) return stays("its arguments are no lists made in place, or not constant");
+    for (size_t i = 0; i < call->outputs.size(); ++i) {
+      if (fits(call->outputs[i], call->gradients[i])) continue;
+      const std::string output = describe(call->outputs[i]);
+      return stays(
+          call->gradients[i] ? "a gradient is not known to be like its output, " + output
+                             : "no gradient is given for " + output + ", which may be no number");
+    }
     Way way;
     for (Value* input : call->inputs) {
       Value* root = canonical(input);
@@ -446,13 +465,13 @@ class GradientInliner {
     for (Node* inner : way.nodes) {
       for (Value* output : inner->outputs()) touched.push_back(output);
     }
-    if (!isUnwritten(touched)) return stays("the program writes to tensors on the way");
+    if (!isUnwritten(touched, way, node)) return stays("the program writes to tensors on the way");
     for (Value* root : way.wanted) {
       if (!surelyRequiresGrad(root) || !isMarkedInTime(root, way, node))
-        return stays(describe(root) + " may require no gradient");
+        return stays(describe(root) + " is not known to require a gradient");
     }
     for (Value* output : call->outputs) {
-      if (!surelyRequiresGrad(output)) return stays(describe(output) + " may require no gradient");
+      if (!surelyRequiresGrad(output)) return stays(describe(output) + " is not known to require a gradient");
     }
     return write(node, *call, way);
   }
@@ -765,7 +784,8 @@ bool differentiatesIn(Block* block, std::unordered_set<const Function*>& seen) {
       if (differentiatesIn(inner, seen)) return true;
     }
     Function* callee = calleeOf(node);
-    if (callee && seen.insert(callee).second && differentiatesIn(callee->graph()->block(), seen)) return true;
+    if (callee && callee->isDefined() && seen.insert(callee).second && differentiatesIn(callee->graph()->block(), seen))
+      return true;
   }
   return false;
 }

@@ -22,7 +22,7 @@ namespace cresset {
 /// visible can be compiled next. `left` tells for each call that stays where it stands and why.
 bool inlineGradients(Graph& graph, std::vector<std::string>& left);
 
-/// Whether the graph, or one that it calls, differentiates.
+/// Whether the graph, or one that it calls, differentiates. Does not compile what it calls.
 bool differentiates(Graph& graph);
 
 }  // namespace cresset

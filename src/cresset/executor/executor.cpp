@@ -7,6 +7,7 @@
 #include <atomic>
 #include <mutex>
 
+#include "cresset/autodiff/inline_gradients.h"
 #include "cresset/executor/mode.h"
 #include "cresset/interpreter/interpreter.h"
 #include "cresset/interpreter/profile.h"
@@ -52,7 +53,7 @@ class Executor final : public Executable {
 
   void run(Stack& stack) const override {
     const State state = state_.load(std::memory_order_acquire);
-    if (state == State::Fresh && !differentiatesArguments(stack)) {
+    if (state == State::Fresh && !needsPlanAtOnce(stack)) {
       State expected = State::Fresh;  // another thread may be further already
       state_.compare_exchange_strong(expected, State::Used, std::memory_order_acq_rel);
     } else if (state == State::Fresh || state == State::Used || state == State::Prepared) {
@@ -127,12 +128,14 @@ class Executor final : public Executable {
   };
 
   /// Derivatives of higher order add in another order than autograd alone would, so they come from plans from the first
-  /// call on: calls must not differ in their bits. They need an argument that requires a gradient, mostly.
-  bool differentiatesArguments(const Stack& stack) const {
+  /// call on: calls must not differ in their bits. They need an argument that requires a gradient, or a program that
+  /// asks for gradients itself.
+  bool needsPlanAtOnce(const Stack& stack) const {
     if (!c10::GradMode::is_enabled() || stack.size() < reference_->num_inputs) return false;
-    return std::any_of(
+    const bool takes_leaf = std::any_of(
         stack.end() - static_cast<std::ptrdiff_t>(reference_->num_inputs), stack.end(),
         [](const c10::IValue& value) { return value.isTensor() && value.toTensor().requires_grad(); });
+    return takes_leaf || differentiates(*function_.graph());
   }
 
   const PreparedFunction* preparedFunction() const {
