@@ -855,3 +855,46 @@ def test_a_failing_backward_reaches_what_does_not_depend_on_the_failure():
         with pytest.raises(RuntimeError, match="modified by an inplace operation"):
             function(x, y)
         assert x.grad is not None and y.grad is None
+
+
+def sums_of_products(n: int):
+    a = torch.ones([n, n])
+    b = (a @ a).sum()
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        c = (a @ a).sum()
+        with torch.autocast("cpu", enabled=False):
+            d = (a @ a).sum()
+        e = (a @ a).sum()
+    kinds = [0]
+    for i in range(n):
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            kinds.append((a @ a).dtype)
+        kinds.append((a @ a).dtype)
+    return b, c, d, e, kinds
+
+
+def test_computations_stay_in_their_state():
+    f = fresh(sums_of_products)
+    found = [f(3) for _ in range(3)]
+    dtypes = [torch.float32, torch.bfloat16, torch.float32, torch.bfloat16]
+    for *sums, kinds in found:
+        assert [s.dtype for s in sums] == dtypes
+        assert kinds == found[0][-1] and len(set(kinds[1:])) == 2
+
+
+def weights_without_gradients(x, w):
+    y = (x * w).relu()
+    with torch.no_grad():
+        scale = (x * w).relu().mean() + 1
+    return y / scale, scale
+
+
+def test_plans_see_through_contexts():
+    f = fresh(weights_without_gradients)
+    for _ in range(3):
+        x, w = (torch.linspace(-1, 1, 4).requires_grad_() for _ in range(2))
+        ex, ew = (torch.linspace(-1, 1, 4).requires_grad_() for _ in range(2))
+        (y, scale), (ey, escale) = f(x, w), weights_without_gradients(ex, ew)
+        assert torch.equal(y, ey) and not scale.requires_grad and y.requires_grad
+        assert all(map(torch.equal, torch.autograd.grad(y.sum(), [x, w]), torch.autograd.grad(ey.sum(), [ex, ew])))
+    assert "Tensor = " not in str(f.graph_for(x, w)).split("return")[0].replace("TensorType", "")

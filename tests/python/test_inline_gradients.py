@@ -288,7 +288,18 @@ def backward_of_vector(pos, w):
     y.backward(torch.ones_like(y) * 2)
     return y.detach()
 
-# engine: the program calls what is not inlined
+# engine: the program turns gradients or autocast on or off on the way
+def partly_without_gradients(pos, w):
+    h = pos.exp()
+    with torch.no_grad():
+        k = h * pos
+    e = (h + k).sum()
+    with torch.no_grad():
+        g = torch.autograd.grad([e], [pos], retain_graph=True)[0]
+    assert g is not None
+    return e, g, k
+
+# compiled
 def without_gradients_between(pos, w):
     e = energy(pos, w)
     with torch.no_grad():

@@ -82,7 +82,11 @@ def run_lowered(graph, module, inputs, second_order):
     inputs = [x.clone().requires_grad_() if x.is_floating_point() else x for x in inputs]
     attributes = [x.detach().clone().requires_grad_(x.requires_grad) if torch.is_tensor(x) else x for x in attributes]
     torch.manual_seed(0)
-    result = function(*inputs, *attributes)
+    cresset.set_execution_mode("interpret")  # plans would run all passes
+    try:
+        result = function(*inputs, *attributes)
+    finally:
+        cresset.set_execution_mode("optimize")
     wanted = [x for x in [*inputs, *attributes] if torch.is_tensor(x) and x.requires_grad]
     gradients = torch.autograd.grad(result.square().sum(), wanted, create_graph=second_order, allow_unused=True)
     if not second_order:

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "cresset/analysis/ambient_state.h"
 #include "cresset/ir/constants.h"
 #include "cresset/ops/operator.h"
 
@@ -216,7 +217,7 @@ void AliasDb::analyzeStructural(Node* node) {
   } else if (kind == prim::BailOut) {
     memory_.addCopy(variableOf(inputs[0]), variableOf(node->output()));
     handed_on_.insert(handed_on_.end(), inputs.begin(), inputs.end());
-  } else if (kind == prim::isinstance || kind == prim::Uninitialized) {
+  } else if (kind == prim::isinstance || kind == prim::Uninitialized || changesStateOnly(*node)) {
     // Gives no memory.
   } else {  // calls, with statements, forks and waits
     analyzeUnknown(node);

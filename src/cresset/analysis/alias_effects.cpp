@@ -5,7 +5,9 @@
 #include <algorithm>
 
 #include "cresset/analysis/alias.h"
+#include "cresset/analysis/ambient_state.h"
 #include "cresset/analysis/may_raise.h"
+#include "cresset/analysis/plain_types.h"
 #include "cresset/ops/operator.h"
 
 namespace cresset {
@@ -23,6 +25,14 @@ bool doesNothingToMemory(Symbol kind) {
          kind == prim::TupleIndex || kind == prim::TupleSlice || kind == prim::ListConstruct ||
          kind == prim::EmptyListLiteral || kind == prim::DictConstruct || kind == prim::CreateObject ||
          kind == prim::isinstance || kind == prim::unchecked_cast || kind == prim::Uninitialized;
+}
+
+/// Whether the node computes with tensors.
+bool dependsOnState(const Node* node) {
+  const auto takesOrGives = [](const Value* value) { return mayHoldTensors(*value->type()); };
+  return !node->blocks().empty() ||
+         (!isStructural(node->kind()) && (std::any_of(node->inputs().begin(), node->inputs().end(), takesOrGives) ||
+                                          std::any_of(node->outputs().begin(), node->outputs().end(), takesOrGives)));
 }
 
 }  // namespace
@@ -74,6 +84,11 @@ void AliasDb::collectEffects(const Node* node, Effects& into) {
   if (kind == prim::BailOut) {  // the rest of the program finds memory as it is here
     for (const Value* input : node->inputs()) addReached(into.reads, input);
     into.raises = true;
+    return;
+  }
+  if (changesStateOnly(*node)) {  // remembers in the object what the state was
+    addLocations(into.writes, node->input(0));
+    into.ordered = true;
     return;
   }
   if (kind == prim::ListUnpack) {
@@ -149,6 +164,7 @@ bool AliasDb::writesToAlias(const Node* node, std::span<Value* const> values) {
 }
 
 bool AliasDb::conflict(const Node* a, const Node* b) {
+  if ((changesState(*a) && dependsOnState(b)) || (changesState(*b) && dependsOnState(a))) return true;
   const Effects &first = effects(a), &second = effects(b);
   if (first.ordered && second.ordered) return true;
   if ((first.raises && showsOutside(second)) || (second.raises && showsOutside(first))) return true;

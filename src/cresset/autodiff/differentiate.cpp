@@ -285,9 +285,9 @@ class Differentiator {
 
   /// What is asked of a tensor without its elements.
   static bool isFact(const Node* node) {
-    static const std::array kFacts = {aten::size, Symbol::fromQualString("aten::numel"),
-                                      Symbol::fromQualString("cresset::is_column_major"),
-                                      Symbol::fromQualString("cresset::is_row_major")};
+    static const std::array kFacts = {
+        aten::size, Symbol::fromQualString("aten::numel"), Symbol::fromQualString("cresset::is_column_major"),
+        Symbol::fromQualString("cresset::is_row_major")};
     return node->inputs().size() == 1 && std::find(kFacts.begin(), kFacts.end(), node->kind()) != kFacts.end();
   }
 

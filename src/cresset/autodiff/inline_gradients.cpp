@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "cresset/analysis/alias.h"
+#include "cresset/analysis/ambient_state.h"
 #include "cresset/analysis/gradients.h"
 #include "cresset/autodiff/derivatives.h"
 #include "cresset/autodiff/differentiate.h"
@@ -36,11 +37,8 @@ struct Kinds {
   Symbol zeros_like = Symbol::fromQualString("aten::zeros_like");
   Symbol full_like = Symbol::fromQualString("aten::full_like");
   Symbol is_grad_enabled = Symbol::fromQualString("aten::is_grad_enabled");
-  /// Change what gradients there are, for all that comes behind.
-  std::array<Symbol, 5> stateful = {
-      Symbol::fromQualString("aten::set_grad_enabled"), Symbol::fromQualString("cresset::enter_autocast"),
-      Symbol::fromQualString("cresset::enter_inference_mode"), Symbol::fromQualString("aten::retain_grad"),
-      Symbol::fromQualString("aten::detach_")};
+  Symbol retain_grad = Symbol::fromQualString("aten::retain_grad");
+  Symbol detach_in_place = Symbol::fromQualString("aten::detach_");
 
   static const Kinds& get() {
     static const Kinds kinds;
@@ -65,14 +63,14 @@ struct GradientCall {
 
 class GradientInliner {
  public:
-  explicit GradientInliner(Graph& graph) : graph_(graph), memory_(graph) {}
+  explicit GradientInliner(Graph& graph) : graph_(graph), memory_(graph), scopes_(graph) {}
 
   bool run() {
     const bool is_plain = survey(graph_.block());
     bool changed = false;
     for (Node* call : calls_) {
       if (!is_plain) {
-        stays("the program turns gradients on or off");
+        stays("the program changes how tensors take part in autograd");
       } else if (tensorWrites(graph_) == TensorWrites::Anything) {
         stays("the program calls what is not inlined, or replaces the data of tensors");
       } else if (compile(call)) {
@@ -108,7 +106,7 @@ class GradientInliner {
     const Kinds& kinds = Kinds::get();
     for (Node* node : block->nodes()) {
       order_.emplace(node, order_.size());
-      if (std::find(kinds.stateful.begin(), kinds.stateful.end(), node->kind()) != kinds.stateful.end()) plain = false;
+      if (node->kind() == kinds.retain_grad || node->kind() == kinds.detach_in_place) plain = false;
       if (isGradientCall(node)) {
         calls_.push_back(node);
       } else if (node->kind() == kinds.mark) {
@@ -466,6 +464,9 @@ class GradientInliner {
       for (Value* output : inner->outputs()) touched.push_back(output);
     }
     if (!isUnwritten(touched, way, node)) return stays("the program writes to tensors on the way");
+    const auto isElsewhere = [&](const Node* inner) { return scopes_.of(inner) != 0; };
+    if (isElsewhere(node) || std::any_of(way.nodes.begin(), way.nodes.end(), isElsewhere))
+      return stays("the program turns gradients or autocast on or off on the way");
     for (Value* root : way.wanted) {
       if (!surelyRequiresGrad(root) || !isMarkedInTime(root, way, node))
         return stays(describe(root) + " is not known to require a gradient");
@@ -771,6 +772,7 @@ class GradientInliner {
 
   Graph& graph_;
   AliasDb memory_;
+  StateScopes scopes_;
   std::unordered_map<const Node*, size_t> order_;  // of the nodes that were there at the start
   std::vector<Node*> calls_, marks_, writers_;
   std::string reason_;

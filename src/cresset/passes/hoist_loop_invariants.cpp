@@ -1,16 +1,18 @@
 // Loop-invariant code motion: what a loop computes anew in each turn, from values that do not change, is computed once
 // before it.
 //
-// A node moves only if nobody can tell: it does not read what the loop writes, has no effect, and can't raise, since
-// the loop may run no turn. In a loop that runs at least once, nodes that may raise move too, as long as nothing stays
-// before them that could be told apart from their exception. Memory that a node makes must stay within the loop and
-// unwritten, since all turns share it then; and no gradient may flow into it, which would be summed in another order.
+// A node moves only if nobody can tell: it does not read what the loop writes, runs in the state of the thread that the
+// loop is entered in, has no effect, and can't raise, since the loop may run no turn. In a loop that runs at least
+// once, nodes that may raise move too, as long as nothing stays before them that could be told apart from their
+// exception. Memory that a node makes must stay within the loop and unwritten, since all turns share it then; and no
+// gradient may flow into it, which would be summed in another order.
 #include <ATen/core/ivalue.h>
 #include <ATen/core/jit_type.h>
 
 #include <algorithm>
 
 #include "cresset/analysis/alias.h"
+#include "cresset/analysis/ambient_state.h"
 #include "cresset/analysis/gradients.h"
 #include "cresset/analysis/may_raise.h"
 #include "cresset/ir/constants.h"
@@ -28,7 +30,7 @@ bool runsOnce(const Node* loop) {
 
 class Hoister {
  public:
-  explicit Hoister(Graph& graph) : memory_(graph) {}
+  explicit Hoister(Graph& graph) : memory_(graph), scopes_(graph) {}
 
   bool run(Block* block) {
     for (Node* node : block->nodesSafely()) {
@@ -53,7 +55,7 @@ class Hoister {
   }
 
   bool isInvariant(const Node* node, const Node* loop) {
-    if (!node->blocks().empty() || node->outputs().empty()) return false;
+    if (!node->blocks().empty() || node->outputs().empty() || scopes_.of(node) != scopes_.of(loop)) return false;
     for (const Value* input : node->inputs()) {
       if (input->node()->isInside(loop)) return false;
     }
@@ -106,6 +108,7 @@ class Hoister {
   static bool isTuple(const Value* value) { return value->type()->kind() == c10::TypeKind::TupleType; }
 
   AliasDb memory_;
+  StateScopes scopes_;
   bool changed_ = false;
 };
 

@@ -13,7 +13,10 @@
 
 #include <unordered_map>
 
+#include "cresset/analysis/ambient_state.h"
+#include "cresset/analysis/plain_types.h"
 #include "cresset/ir/constants.h"
+#include "cresset/ops/operator.h"
 #include "cresset/passes/pass.h"
 #include "cresset/program/program.h"
 
@@ -97,6 +100,43 @@ class Inliner {
   size_t left_ = kMaxInserted;
 };
 
+/// Whether nothing but attributes of the object and the thread's state may be other ones behind the method.
+bool isStateOnly(const Graph& method) {
+  const auto nodes = method.nodes();
+  const auto holdsTensors = [](const Value* value) { return mayHoldTensors(*value->type()); };
+  return method.outputs()[0]->type()->kind() == c10::TypeKind::NoneType &&
+         std::all_of(nodes.begin(), nodes.end(), [&](Node* node) {
+           if (node->kind() == prim::Constant) return true;
+           const auto inputs = node->inputs();
+           if (std::any_of(++inputs.begin(), inputs.end(), holdsTensors) ||
+               std::any_of(node->outputs().begin(), node->outputs().end(), holdsTensors))
+             return false;
+           if (node->kind() == prim::SetAttr || node->kind() == prim::GetAttr)
+             return node->input(0) == method.inputs()[0];
+           const Operator* op = isStructural(node->kind()) ? nullptr : operatorOf(*node);
+           return op && op->kernel() && !op->isMutable() && op->restriction() != Restriction::Foreign &&
+                  (inputs.empty() || !holdsTensors(node->input(0)));
+         });
+}
+
+bool markContexts(Block* block) {
+  bool changed = false;
+  for (Node* node : block->nodes()) {
+    for (Block* inner : node->blocks()) changed |= markContexts(inner);
+    if ((node->kind() != prim::Enter && node->kind() != prim::Exit) || changesStateOnly(*node)) continue;
+    const auto type = node->input(0)->type()->cast<c10::ClassType>();
+    auto* method = dynamic_cast<Function*>(
+        type ? type->findMethod(node->kind() == prim::Enter ? "__enter__" : "__exit__") : nullptr);
+    if (!method || !isStateOnly(*method->graph())) continue;
+    const auto nodes = method->graph()->nodes();
+    markChangesStateOnly(*node, std::all_of(nodes.begin(), nodes.end(), [](const Node* inner) {
+      return !changesState(*inner) || changesGradModeOnly(*inner);
+    }));
+    changed = true;
+  }
+  return changed;
+}
+
 }  // namespace
 
 Function* calleeOf(const Node* node) {
@@ -110,7 +150,8 @@ Function* calleeOf(const Node* node) {
 }
 
 bool inlineCalls(Graph& graph) {
-  return Inliner().run(graph.block());
+  const bool changed = Inliner().run(graph.block());
+  return markContexts(graph.block()) || changed;
 }
 
 }  // namespace cresset

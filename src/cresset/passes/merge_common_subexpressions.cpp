@@ -1,10 +1,10 @@
 // Common subexpression elimination: a node that computes what another, which runs before it on every way, has computed
 // gives way to that one's results. In nested blocks too.
 //
-// Two such nodes must read memory that nobody writes to, draw no random numbers and have no effects. If their results
-// are memory, then sharing must not show: nobody writes to it, at most one of the two leaves the graph. And no gradient
-// may flow into them: gradients of merged values are summed before, not after, they go through the operator, which
-// gives other bits.
+// Two such nodes must run in one state of the thread (grad mode, autocast), read memory that nobody writes to, draw no
+// random numbers and have no effects. If their results are memory, then sharing must not show: nobody writes to it, at
+// most one of the two leaves the graph. And no gradient may flow into them: gradients of merged values are summed
+// before, not after, they go through the operator, which gives other bits.
 #include <ATen/core/jit_type.h>
 
 #include <algorithm>
@@ -12,6 +12,7 @@
 #include <unordered_set>
 
 #include "cresset/analysis/alias.h"
+#include "cresset/analysis/ambient_state.h"
 #include "cresset/analysis/gradients.h"
 #include "cresset/ir/same_graph.h"
 #include "cresset/ops/operator.h"
@@ -48,7 +49,7 @@ bool computesSame(const Node* a, const Node* b) {
 
 class Merger {
  public:
-  explicit Merger(Graph& graph) : memory_(graph) {}
+  explicit Merger(Graph& graph) : memory_(graph), scopes_(graph) {}
 
   bool run(Block* block) {
     std::vector<size_t> added;  // hashes that this block put into the table
@@ -57,8 +58,9 @@ class Merger {
       if (!isCandidate(node)) continue;
       const size_t hash = hashOfNode(node);
       auto& nodes = seen_[hash];
-      const auto found =
-          std::find_if(nodes.begin(), nodes.end(), [&](Node* earlier) { return computesSame(earlier, node); });
+      const auto found = std::find_if(nodes.begin(), nodes.end(), [&](Node* earlier) {
+        return scopes_.of(earlier) == scopes_.of(node) && computesSame(earlier, node);
+      });
       if (found == nodes.end()) {
         nodes.push_back(node);
         added.push_back(hash);
@@ -133,6 +135,7 @@ class Merger {
   }
 
   AliasDb memory_;
+  StateScopes scopes_;
   std::unordered_map<size_t, std::vector<Node*>> seen_;
   std::unordered_set<const Value*> leaving_;  // stand for values that leave the graph
   bool changed_ = false;

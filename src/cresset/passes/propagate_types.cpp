@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "cresset/analysis/alias.h"
+#include "cresset/analysis/ambient_state.h"
 #include "cresset/analysis/plain_types.h"
 #include "cresset/ir/constants.h"
 #include "cresset/ops/operator.h"
@@ -388,14 +389,6 @@ bool isTensor(const Value* value) {
   return value->type()->kind() == TypeKind::TensorType;
 }
 
-/// Changes what operators do from its place on, for the rest of the graph.
-bool changesState(const Node* node) {
-  static const Symbol kinds[] = {
-      Symbol::fromQualString("aten::set_grad_enabled"), Symbol::fromQualString("cresset::enter_autocast"),
-      Symbol::fromQualString("cresset::enter_inference_mode"), prim::Enter};
-  return std::find(std::begin(kinds), std::end(kinds), node->kind()) != std::end(kinds);
-}
-
 /// What an operator has to say of tensors that nobody gave it.
 struct SilentWarnings final : c10::WarningHandler {
   void process(const c10::Warning&) override {}
@@ -418,12 +411,11 @@ class TypePropagator {
  private:
   void lookForState(Block* block) {
     for (Node* node : block->nodes()) {
-      if (changesState(node)) {
+      if (changesState(*node)) {
         grad_mode_ = true;  // may be on somewhere
-        if (node->kind() != Symbol::fromQualString("aten::set_grad_enabled")) plain_ = false;
+        const bool is_call = node->kind() == prim::CallMethod || node->kind() == prim::CallFunction;
+        if (!is_call && !changesGradModeOnly(*node)) plain_ = false;
       }
-      // What isn't inlined may do that too, and turn it on for what comes behind.
-      if (node->kind() == prim::CallMethod || node->kind() == prim::CallFunction) grad_mode_ = true;
       for (Block* inner : node->blocks()) lookForState(inner);
     }
   }
@@ -930,7 +922,8 @@ TensorWrites tensorWritesIn(const Block* block) {
       prim::fork};
   TensorWrites most = TensorWrites::Elements;
   for (Node* node : block->nodes()) {
-    if (std::find(std::begin(kAnything), std::end(kAnything), node->kind()) != std::end(kAnything))
+    if (std::find(std::begin(kAnything), std::end(kAnything), node->kind()) != std::end(kAnything) &&
+        !changesStateOnly(*node))
       return TensorWrites::Anything;
     const Operator* op = isStructural(node->kind()) ? nullptr : operatorOf(*node);
     if (op && !keepsSizes(*op)) most = std::max(most, TensorWrites::Sizes);

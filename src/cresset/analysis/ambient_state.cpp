@@ -1,0 +1,101 @@
+#include "cresset/analysis/ambient_state.h"
+
+#include <algorithm>
+#include <vector>
+
+namespace cresset {
+
+namespace {
+
+const Symbol kStateOnly = Symbol::attr("state_only");
+
+bool changesStateWithin(const Block* block) {
+  const auto nodes = block->nodes();
+  return std::any_of(nodes.begin(), nodes.end(), [](const Node* node) {
+    return changesState(*node) || std::any_of(node->blocks().begin(), node->blocks().end(), changesStateWithin);
+  });
+}
+
+}  // namespace
+
+bool changesState(const Node& node) {
+  static const Symbol kKinds[] = {
+      prim::Enter,
+      prim::Exit,
+      prim::CallFunction,
+      prim::CallMethod,
+      prim::PythonOp,
+      Symbol::fromQualString("aten::set_grad_enabled"),
+      Symbol::fromQualString("cresset::enter_autocast"),
+      Symbol::fromQualString("cresset::exit_autocast"),
+      Symbol::fromQualString("cresset::enter_inference_mode"),
+      Symbol::fromQualString("cresset::exit_inference_mode")};
+  return std::find(std::begin(kKinds), std::end(kKinds), node.kind()) != std::end(kKinds);
+}
+
+StateScopes::StateScopes(const Graph& graph) {
+  if (!changesStateWithin(graph.block())) return;
+  findUnbalanced(graph.block());
+  visit(graph.block());
+}
+
+/// Blocks that may leave the thread in another state than they find it in.
+bool StateScopes::findUnbalanced(const Block* block) {
+  int entered = 0;
+  bool balanced = true;
+  for (const Node* node : block->nodes()) {
+    for (const Block* inner : node->blocks()) balanced &= !findUnbalanced(inner);
+    if (node->kind() == prim::Enter) {
+      ++entered;
+    } else if (node->kind() == prim::Exit) {
+      balanced &= --entered >= 0;
+    } else {
+      balanced &= !changesState(*node);
+    }
+  }
+  balanced &= entered == 0;
+  if (!balanced) unbalanced_.insert(block);
+  return !balanced;
+}
+
+void StateScopes::visit(const Block* block) {
+  std::vector<uint32_t> entered;
+  for (const Node* node : block->nodes()) {
+    if (now_ != 0) scopes_[node] = now_;
+    if (!node->blocks().empty()) {
+      const uint32_t before = now_;
+      bool same = true;
+      for (const Block* inner : node->blocks()) {
+        // A turn of a loop may begin in the state in which the one before has left off.
+        const bool is_balanced = !unbalanced_.contains(inner);
+        now_ = is_balanced || node->kind() != prim::Loop ? before : ++last_;
+        visit(inner);
+        same &= is_balanced;
+      }
+      now_ = same ? before : ++last_;
+    } else if (node->kind() == prim::Enter) {
+      entered.push_back(now_);
+      now_ = ++last_;
+    } else if (node->kind() == prim::Exit && !entered.empty()) {
+      now_ = entered.back();
+      entered.pop_back();
+    } else if (changesState(*node)) {
+      now_ = ++last_;
+    }
+  }
+}
+
+void markChangesStateOnly(Node& node, bool of_gradients) {
+  node.setAttribute(kStateOnly, Attribute(of_gradients ? "gradients" : "any"));
+}
+
+bool changesStateOnly(const Node& node) {
+  return node.hasAttribute(kStateOnly);
+}
+
+bool changesGradModeOnly(const Node& node) {
+  static const Symbol kSet = Symbol::fromQualString("aten::set_grad_enabled");
+  return node.kind() == kSet || (changesStateOnly(node) && node.s(kStateOnly) == "gradients");
+}
+
+}  // namespace cresset

@@ -1,0 +1,44 @@
+// The state of the thread that decides what operators do: whether gradients are recorded, inference mode, autocast.
+// Some nodes change it on their way: `with torch.no_grad()`, `with torch.autocast(...)`.
+#pragma once
+
+#include <cstdint>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "cresset/ir/graph.h"
+
+namespace cresset {
+
+/// Whether the node may change the state, until another one changes it back.
+bool changesState(const Node& node);
+
+/// Which nodes of a graph run in one state. Takes time in proportion to the graph. Describes the graph as it was.
+class StateScopes {
+ public:
+  explicit StateScopes(const Graph& graph);
+
+  /// Nodes of the same number surely run in the same state; 0 is the one in which the graph is entered. A node that
+  /// changes the state has the number of the state before it.
+  uint32_t of(const Node* node) const {
+    const auto found = scopes_.find(node);
+    return found == scopes_.end() ? 0 : found->second;
+  }
+
+ private:
+  bool findUnbalanced(const Block* block);
+  void visit(const Block* block);
+
+  std::unordered_map<const Node*, uint32_t> scopes_;  // those that are not 0
+  std::unordered_set<const Block*> unbalanced_;
+  uint32_t now_ = 0, last_ = 0;
+};
+
+/// Says of a node prim::Enter or prim::Exit that the object's method does no more than change the state, and remember
+/// what it was in attributes of the object; `of_gradients`: of the state, no more than whether gradients are recorded.
+void markChangesStateOnly(Node& node, bool of_gradients);
+bool changesStateOnly(const Node& node);
+/// Whether the node changes, of the state, no more than whether gradients are recorded.
+bool changesGradModeOnly(const Node& node);
+
+}  // namespace cresset
