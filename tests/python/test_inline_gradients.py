@@ -282,6 +282,32 @@ def backward_twice(pos, w):
     e.backward()
     return e
 
+# engine: an earlier call frees a part of the way
+def freed_twice(pos, w):
+    h = pos.exp()
+    e = (h * w).sum()
+    g = torch.autograd.grad([e], [pos])[0]
+    k = torch.autograd.grad([h.sum()], [pos])[0]
+    assert g is not None and k is not None
+    return g, k
+
+# engine: an earlier call frees a part of the way
+def freed_by_the_turn_before(pos, w):
+    h = pos.exp()
+    total = torch.zeros_like(pos)
+    for i in range(4):
+        g = torch.autograd.grad([(h[i] * w).sum()], [pos])[0]
+        assert g is not None
+        total = total + g
+    return total
+
+# engine: an earlier call frees a part of the way
+def freed_by_a_turn_of_many(pos, w):
+    h = pos.exp()
+    for row in h:
+        (row * row).sum().backward()
+    return h
+
 # compiled
 def backward_of_vector(pos, w):
     y = pos.exp() * w

@@ -36,6 +36,7 @@ struct Kinds {
   Symbol ones_like = Symbol::fromQualString("aten::ones_like");
   Symbol zeros_like = Symbol::fromQualString("aten::zeros_like");
   Symbol full_like = Symbol::fromQualString("aten::full_like");
+  Symbol release = Symbol::fromQualString("cresset::release_graph");
   Symbol is_grad_enabled = Symbol::fromQualString("aten::is_grad_enabled");
   Symbol retain_grad = Symbol::fromQualString("aten::retain_grad");
   Symbol detach_in_place = Symbol::fromQualString("aten::detach_");
@@ -61,6 +62,9 @@ struct GradientCall {
   bool allow_unused = false;
 };
 
+/// Where more calls stay than these, no more are looked at: each costs time in proportion to the graph.
+constexpr size_t kMaxCalls = 64;
+
 class GradientInliner {
  public:
   explicit GradientInliner(Graph& graph) : graph_(graph), memory_(graph), scopes_(graph) {}
@@ -69,6 +73,7 @@ class GradientInliner {
     const bool is_plain = survey(graph_.block());
     bool changed = false;
     for (Node* call : calls_) {
+      if (notes_.size() >= kMaxCalls) break;
       if (!is_plain) {
         stays("the program changes how tensors take part in autograd");
       } else if (tensorWrites(graph_) == TensorWrites::Anything) {
@@ -109,6 +114,10 @@ class GradientInliner {
       if (node->kind() == kinds.retain_grad || node->kind() == kinds.detach_in_place) plain = false;
       if (isGradientCall(node)) {
         calls_.push_back(node);
+        const auto call = read(node);
+        if (!call || !call->retain_graph) freers_.push_back(node);
+      } else if (node->kind() == kinds.release) {
+        freers_.push_back(node);
       } else if (node->kind() == kinds.mark) {
         if (node->inputs().size() != 2 || constantAs<bool>(node->input(1)) != std::optional(true)) plain = false;
         marks_.push_back(node);
@@ -130,7 +139,7 @@ class GradientInliner {
   }
 
   /// Nothing if it is not a plain call.
-  std::optional<GradientCall> read(Node* node) {
+  std::optional<GradientCall> read(const Node* node) {
     GradientCall call;
     call.accumulates = node->kind() == Kinds::get().backward;
     const auto inputs = node->inputs();
@@ -384,6 +393,46 @@ class GradientInliner {
     });
   }
 
+  /// Whether an earlier call, or this one in an earlier turn of a loop, has freed a part of the way: then the engine
+  /// raises.
+  bool isFreed(const Way& way, const Node* call) {
+    for (const Node* freer : freers_) {
+      if (order_.at(freer) > order_.at(call)) continue;
+      if (freer != call) {
+        const auto& behind = nodesBehind(freer);
+        if (std::any_of(way.nodes.begin(), way.nodes.end(), [&](Node* node) { return behind.contains(node); }))
+          return true;
+        continue;
+      }
+      for (const Node* loop = call->owningBlock()->owningNode(); loop; loop = loop->owningBlock()->owningNode()) {
+        if (loop->kind() == prim::Loop &&
+            std::any_of(way.nodes.begin(), way.nodes.end(), [&](Node* node) { return !node->isInside(loop); }))
+          return true;
+      }
+    }
+    return false;
+  }
+
+  /// What the outputs of a call are computed from.
+  const std::unordered_set<const Node*>& nodesBehind(const Node* call) {
+    const auto [entry, added] = behind_.try_emplace(call);
+    std::unordered_set<const Node*>& found = entry->second;
+    if (!added) return found;
+    std::vector<const Value*> queue = {call->input(0)};
+    while (!queue.empty()) {
+      const Node* node = queue.back()->node();
+      queue.pop_back();
+      if (!found.insert(node).second) continue;
+      for (const Value* input : node->inputs()) queue.push_back(input);
+      for (const Block* block : node->blocks())
+        queue.insert(queue.end(), block->outputs().begin(), block->outputs().end());
+      if (node->isParam() && node->owningBlock()->owningNode()) {
+        for (const Value* input : node->owningBlock()->owningNode()->inputs()) queue.push_back(input);
+      }
+    }
+    return found;
+  }
+
   /// Whether a tensor on a way surely requires a gradient: only then is it known what the call gives.
   bool surelyRequiresGrad(Value* value) {
     std::vector<Value*> queue = {value};
@@ -463,6 +512,7 @@ class GradientInliner {
     for (Node* inner : way.nodes) {
       for (Value* output : inner->outputs()) touched.push_back(output);
     }
+    if (isFreed(way, node)) return stays("an earlier call frees a part of the way");
     if (!isUnwritten(touched, way, node)) return stays("the program writes to tensors on the way");
     const auto isElsewhere = [&](const Node* inner) { return scopes_.of(inner) != 0; };
     if (isElsewhere(node) || std::any_of(way.nodes.begin(), way.nodes.end(), isElsewhere))
@@ -474,6 +524,7 @@ class GradientInliner {
     for (Value* output : call->outputs) {
       if (!surelyRequiresGrad(output)) return stays(describe(output) + " is not known to require a gradient");
     }
+    if (!call->retain_graph) nodesBehind(node);  // the call itself goes
     return write(node, *call, way);
   }
 
@@ -774,7 +825,8 @@ class GradientInliner {
   AliasDb memory_;
   StateScopes scopes_;
   std::unordered_map<const Node*, size_t> order_;  // of the nodes that were there at the start
-  std::vector<Node*> calls_, marks_, writers_;
+  std::vector<Node*> calls_, marks_, writers_, freers_;
+  std::unordered_map<const Node*, std::unordered_set<const Node*>> behind_;
   std::string reason_;
   std::vector<std::string> notes_;
 };
