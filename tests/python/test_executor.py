@@ -866,7 +866,7 @@ def sums_of_products(n: int):
             d = (a @ a).sum()
         e = (a @ a).sum()
     kinds = [0]
-    for i in range(n):
+    for _i in range(n):
         with torch.autocast("cpu", dtype=torch.bfloat16):
             kinds.append((a @ a).dtype)
         kinds.append((a @ a).dtype)
@@ -894,7 +894,45 @@ def test_plans_see_through_contexts():
     for _ in range(3):
         x, w = (torch.linspace(-1, 1, 4).requires_grad_() for _ in range(2))
         ex, ew = (torch.linspace(-1, 1, 4).requires_grad_() for _ in range(2))
-        (y, scale), (ey, escale) = f(x, w), weights_without_gradients(ex, ew)
+        (y, scale), (ey, _escale) = f(x, w), weights_without_gradients(ex, ew)
         assert torch.equal(y, ey) and not scale.requires_grad and y.requires_grad
         assert all(map(torch.equal, torch.autograd.grad(y.sum(), [x, w]), torch.autograd.grad(ey.sum(), [ex, ew])))
     assert "Tensor = " not in str(f.graph_for(x, w)).split("return")[0].replace("TensorType", "")
+
+
+def copies(x, y: Optional[Tensor] = None):
+    a = x.contiguous()
+    if x.is_contiguous():
+        a = a * 2
+    b = x.contiguous(memory_format=torch.channels_last)
+    z = y.contiguous() + 1 if y is not None else x
+    return x.contiguous(), a, b, x.is_contiguous(memory_format=torch.channels_last), z
+
+
+def test_layouts_are_part_of_signatures():
+    f = fresh(copies)
+    base = torch.arange(120.0).view(2, 3, 4, 5)
+    layouts = {
+        "contiguous": base,
+        "channels last": base.contiguous(memory_format=torch.channels_last),
+        "not contiguous": base.transpose(2, 3),
+        "contiguous, of one channel": base[:, :1].contiguous(),
+    }
+    for x in layouts.values():
+        for y in (None, base, base.mT):
+            for _ in range(3):
+                found, expected = f(x, y), copies(x, y)
+                assert (found[0] is x) == (expected[0] is x) and found[3] == expected[3]
+                for a, b in zip(found, expected, strict=True):
+                    if isinstance(a, Tensor):
+                        assert torch.equal(a, b) and a.stride() == b.stride()
+                        assert (a.data_ptr() == x.data_ptr()) == (b.data_ptr() == x.data_ptr())
+    report = str(cresset.explain(f))
+    assert "), contiguous" in report and "), channels last" in report and "), not contiguous" in report
+    assert "aten::is_contiguous(%x)" not in str(f.graph_for(base, None))
+    # Who does not ask has one plan for all.
+    g = fresh(weights_without_gradients)
+    for x in layouts.values():
+        for _ in range(2):
+            g(x, x)
+    assert len(cresset.explain(g).plans) == 1

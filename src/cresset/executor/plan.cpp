@@ -12,6 +12,7 @@
 #include "cresset/autodiff/inline_gradients.h"
 #include "cresset/autodiff/regions.h"
 #include "cresset/executor/differentiable.h"
+#include "cresset/ir/constants.h"
 #include "cresset/ops/operator.h"
 #include "cresset/ops/policy.h"
 #include "cresset/passes/pipeline.h"
@@ -141,6 +142,17 @@ class AttributeLifter {
   std::map<std::pair<uint32_t, std::vector<uint32_t>>, Reads> found_;
 };
 
+bool asksForLayout(const Node* node) {
+  return node->kind() == aten::contiguous || node->kind() == aten::is_contiguous;
+}
+
+bool looksAtLayout(const Block* block) {
+  const auto nodes = block->nodes();
+  return std::any_of(nodes.begin(), nodes.end(), [](const Node* node) {
+    return asksForLayout(node) || std::any_of(node->blocks().begin(), node->blocks().end(), looksAtLayout);
+  });
+}
+
 /// Puts what a signature says into the types of a graph's inputs, and what it says of their memory beside them.
 class Specializer {
  public:
@@ -204,10 +216,15 @@ class Specializer {
     switch (kind.kind) {
       case ValueKind::Kind::Tensor: {
         const c10::TypePtr type = typeOf(kind, writes);
+        const bool keeps_layout = !writes || *writes == TensorWrites::Elements;
+        const auto set = [&](Value* tensor) {
+          tensor->setType(type);
+          if (keeps_layout) answerAboutLayout(tensor, kind.layout);
+        };
         if (value->type()->kind() == c10::TypeKind::TensorType) {
-          value->setType(type);
+          set(value);
         } else {
-          replace(value, [&](Value* tensor) { tensor->setType(type); });
+          replace(value, set);
         }
         return;
       }
@@ -234,10 +251,32 @@ class Specializer {
     if (!value->hasUses()) return;
     Node* unwrap = graph_.create(prim::unchecked_unwrap_optional, {value});
     graph_.insertNode(unwrap);
-    setType(unwrap->output());
     operatorOf(*unwrap);
     value->replaceAllUsesWith(unwrap->output());
     unwrap->replaceInput(0, value);
+    setType(unwrap->output());
+  }
+
+  /// `x.contiguous()` of a contiguous tensor is x itself; `x.is_contiguous()` is known.
+  static void answerAboutLayout(Value* value, Layout layout) {
+    if (layout == Layout::Unknown) return;
+    for (const Use& use : value->uses().vec()) {
+      Node* user = use.user;
+      if (use.offset != 0 || !asksForLayout(user)) continue;
+      const auto format = user->inputs().size() == 2 ? constantAs<int64_t>(user->input(1)) : std::optional<int64_t>(0);
+      const Layout wanted = format == static_cast<int64_t>(at::MemoryFormat::Contiguous)     ? Layout::Contiguous
+                            : format == static_cast<int64_t>(at::MemoryFormat::ChannelsLast) ? Layout::ChannelsLast
+                                                                                             : Layout::Unknown;
+      // A contiguous tensor of one channel is of channels last, too.
+      if (wanted == Layout::Unknown || (layout == Layout::Contiguous && wanted == Layout::ChannelsLast)) continue;
+      if (user->kind() == aten::is_contiguous) {
+        user->output()->replaceAllUsesWith(insertConstantBefore(user, layout == wanted));
+        user->destroy();
+      } else if (layout == wanted) {
+        user->output()->replaceAllUsesWith(value);
+        user->destroy();
+      }
+    }
   }
 
   /// What holds of the tensor at all times, though the graph writes to it in this way.
@@ -299,7 +338,9 @@ std::shared_ptr<const PreparedFunction> prepareFunction(Function& function) {
   const bool writes = tensorWrites(graph) != TensorWrites::Anything &&
                       std::any_of(inputs.begin(), inputs.end(), [&](Value* input) { return memory.hasWriters(input); });
   prepared->differentiates = differentiates(graph);
-  prepared->reader = SignatureReader(std::move(arguments), std::move(attributes), writes, prepared->differentiates);
+  prepared->reader = SignatureReader(
+      std::move(arguments), std::move(attributes),
+      {.memory = writes, .tape = prepared->differentiates, .layout = looksAtLayout(graph.block())});
   return prepared;
 }
 

@@ -27,11 +27,16 @@ using Kind = ValueKind::Kind;
 using Tensors = c10::SmallVector<const c10::TensorImpl*, 16>;
 
 /// Appends the words of `value`, which is of `type`, and its tensors; false if it can't be described.
-bool describe(const c10::IValue& value, const c10::Type& type, Signature& signature, Tensors& tensors) {
+bool describe(
+    const c10::IValue& value, const c10::Type& type, bool with_layout, Signature& signature, Tensors& tensors) {
   switch (type.kind()) {
     case c10::TypeKind::TensorType:
       if (!value.isTensor() || !isPlain(value.toTensor()) || value.toTensor().dim() > 255) return false;
-      signature.push_back(ValueKind::of(value.toTensor()).word());
+      {
+        ValueKind kind = ValueKind::of(value.toTensor());
+        if (with_layout) kind.layout = layoutOf(value.toTensor());
+        signature.push_back(kind.word());
+      }
       tensors.push_back(value.toTensor().unsafeGetTensorImpl());
       return true;
     case c10::TypeKind::BoolType:
@@ -43,7 +48,7 @@ bool describe(const c10::IValue& value, const c10::Type& type, Signature& signat
         return true;
       }
       const c10::Type& inner = *type.expectRef<c10::OptionalType>().getElementType();
-      if (inner.kind() == c10::TypeKind::TensorType) return describe(value, inner, signature, tensors);
+      if (inner.kind() == c10::TypeKind::TensorType) return describe(value, inner, with_layout, signature, tensors);
       signature.push_back(uint64_t(Kind::Other));
       return true;
     }
@@ -51,7 +56,8 @@ bool describe(const c10::IValue& value, const c10::Type& type, Signature& signat
       const auto& types = type.expectRef<c10::TupleType>().elements();
       const auto& elements = value.toTupleRef().elements();
       for (size_t i = 0; i < types.size(); ++i) {
-        if (isSpecialized(*types[i]) && !describe(elements[i], *types[i], signature, tensors)) return false;
+        if (isSpecialized(*types[i]) && !describe(elements[i], *types[i], with_layout, signature, tensors))
+          return false;
       }
       return true;
     }
@@ -182,16 +188,12 @@ std::optional<uint64_t> ambientWord() {
 }  // namespace
 
 SignatureReader::SignatureReader(
-    std::vector<c10::TypePtr> arguments, std::vector<AttributePath> attributes, bool looks_at_memory,
-    bool looks_at_tape)
-    : arguments_(std::move(arguments)),
-      attributes_(std::move(attributes)),
-      looks_at_memory_(looks_at_memory),
-      looks_at_tape_(looks_at_tape) {}
+    std::vector<c10::TypePtr> arguments, std::vector<AttributePath> attributes, SignatureInterest interest)
+    : arguments_(std::move(arguments)), attributes_(std::move(attributes)), interest_(interest) {}
 
 std::vector<int64_t> SignatureReader::sharedMemory(const Signature& signature) const {
   std::vector<int64_t> first;
-  if (!looks_at_memory_) return first;
+  if (!interest_.memory) return first;
   size_t num_words = 1;
   for (const auto& type : arguments_) num_words += numWords(*type);
   for (const AttributePath& path : attributes_) num_words += numWords(*path.type);
@@ -210,7 +212,9 @@ bool SignatureReader::read(Stack& stack, Signature& signature) const {
   Tensors tensors;
   const size_t first = stack.size() - arguments_.size();
   for (size_t i = 0; i < arguments_.size(); ++i) {
-    if (isSpecialized(*arguments_[i]) && !describe(stack[first + i], *arguments_[i], signature, tensors)) return false;
+    if (isSpecialized(*arguments_[i]) &&
+        !describe(stack[first + i], *arguments_[i], interest_.layout, signature, tensors))
+      return false;
   }
   // The objects on the way to the attribute before, so that those of one object are found once.
   c10::SmallVector<c10::IValue, 8> objects;
@@ -234,7 +238,7 @@ bool SignatureReader::read(Stack& stack, Signature& signature) const {
     }
     if (readable) {
       stack.push_back(readSlot(holder(path.slots.size() - 1), path.slots.back()));
-      readable = describe(stack.back(), *path.type, signature, tensors);
+      readable = describe(stack.back(), *path.type, interest_.layout, signature, tensors);
     }
     if (!readable) {
       stack.resize(end);
@@ -242,8 +246,8 @@ bool SignatureReader::read(Stack& stack, Signature& signature) const {
     }
     previous = &path;
   }
-  if (looks_at_memory_) describeMemory(tensors, signature);
-  if (looks_at_tape_) signature.push_back(uint64_t(havePlainLeaves(tensors)));
+  if (interest_.memory) describeMemory(tensors, signature);
+  if (interest_.tape) signature.push_back(uint64_t(havePlainLeaves(tensors)));
   return true;
 }
 

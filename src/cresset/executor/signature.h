@@ -3,7 +3,7 @@
 // A signature is a row of words, cheap to read and to compare: one for the ambient state, then one per input, in the
 // order of the inputs; the elements of tuples follow each other. Sizes are never part of it.
 //
-//   Tensor                dtype, rank, device type, whether it requires grad
+//   Tensor                dtype, rank, device type, whether it requires grad; for functions that ask, the layout
 //   Optional              None, or as what it holds
 //   bool                  its value
 //   attributes of `self`  those that the function reads and nothing in it writes, as inputs behind the others
@@ -53,15 +53,20 @@ struct AttributePath {
   std::string name;  // "self.encoder.weight"
 };
 
+/// What functions may want to know of tensors beyond their kinds.
+struct SignatureInterest {
+  bool memory = false;  // which ones share memory
+  bool tape = false;    // where they stand on autograd's tape
+  bool layout = false;
+};
+
 class SignatureReader {
  public:
   SignatureReader() = default;
   /// For functions with arguments of these types; `attributes` in the order in which they are to be read, those of one
-  /// object behind each other. `looks_at_memory`: whether it is of interest which tensors share memory;
-  /// `looks_at_tape`: where they stand on autograd's tape.
+  /// object behind each other.
   SignatureReader(
-      std::vector<c10::TypePtr> arguments, std::vector<AttributePath> attributes, bool looks_at_memory,
-      bool looks_at_tape);
+      std::vector<c10::TypePtr> arguments, std::vector<AttributePath> attributes, SignatureInterest interest);
 
   /// Reads the attributes behind the arguments onto the stack, and the signature of all. False, and the stack is as it
   /// was, if the call must run the program as it was written: some tensor is no plain one (a subclass, sparse,
@@ -76,12 +81,12 @@ class SignatureReader {
   std::vector<int64_t> sharedMemory(const Signature& signature) const;
   /// Whether no two tensors are one, and those that require gradients are leaves without hooks. False if the signature
   /// does not tell.
-  bool hasPlainLeaves(const Signature& signature) const { return looks_at_tape_ && signature.back() != 0; }
+  bool hasPlainLeaves(const Signature& signature) const { return interest_.tape && signature.back() != 0; }
 
  private:
   std::vector<c10::TypePtr> arguments_;
   std::vector<AttributePath> attributes_;
-  bool looks_at_memory_ = false, looks_at_tape_ = false;
+  SignatureInterest interest_;
 };
 
 /// Whether values of this type have words of their own in signatures.

@@ -13,10 +13,16 @@ bool isPlain(const at::Tensor& tensor) {
   return tensor.defined() && (tensor.key_set().raw_repr() & ~kPlain.raw_repr()) == 0;
 }
 
+Layout layoutOf(const at::Tensor& tensor) {
+  if (tensor.is_contiguous()) return Layout::Contiguous;
+  return tensor.dim() == 4 && tensor.is_contiguous(at::MemoryFormat::ChannelsLast) ? Layout::ChannelsLast
+                                                                                   : Layout::Strided;
+}
+
 uint64_t ValueKind::word() const {
   if (kind != Kind::Tensor) return uint64_t(kind);
   return uint64_t(kind) | uint64_t(dtype) << 8 | uint64_t(rank) << 16 | uint64_t(device) << 24 |
-         uint64_t(requires_grad) << 32;
+         uint64_t(requires_grad) << 32 | uint64_t(layout) << 40;
 }
 
 ValueKind ValueKind::of(const at::Tensor& tensor) {
@@ -26,9 +32,9 @@ ValueKind ValueKind::of(const at::Tensor& tensor) {
 }
 
 ValueKind ValueKind::of(uint64_t word) {
-  return {
-      Kind(word & 0xff), at::ScalarType(word >> 8 & 0xff), uint8_t(word >> 16 & 0xff),
-      c10::DeviceType(word >> 24 & 0xff), (word >> 32 & 1) != 0};
+  return {Kind(word & 0xff),          at::ScalarType(word >> 8 & 0xff),
+          uint8_t(word >> 16 & 0xff), c10::DeviceType(word >> 24 & 0xff),
+          (word >> 32 & 1) != 0,      Layout(word >> 40 & 0xff)};
 }
 
 std::string ValueKind::toString() const {
@@ -44,7 +50,11 @@ std::string ValueKind::toString() const {
       for (int i = 0; i < rank; ++i) text += i ? ", *" : "*";
       if (device != c10::DeviceType::CPU) text += ", device=" + c10::DeviceTypeName(device, true);
       if (requires_grad) text += rank ? ", requires_grad=1" : "requires_grad=1";
-      return text + ")";
+      text += ")";
+      if (layout == Layout::Contiguous) text += ", contiguous";
+      if (layout == Layout::ChannelsLast) text += ", channels last";
+      if (layout == Layout::Strided) text += ", not contiguous";
+      return text;
     }
     default:
       return "any value";

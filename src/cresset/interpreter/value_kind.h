@@ -12,6 +12,15 @@ namespace cresset {
 /// quantized, nested, conjugated, or wrapped by a transformation.
 bool isPlain(const at::Tensor& tensor);
 
+/// How the elements of a tensor lie in memory.
+enum class Layout : uint8_t {
+  Unknown,       // nobody has looked
+  Contiguous,    // row after row
+  ChannelsLast,  // of four dimensions, images with the channels innermost (torch.channels_last), and not contiguous
+  Strided,       // in another way
+};
+Layout layoutOf(const at::Tensor& tensor);
+
 /// A kind as a word. The fields behind the first are meaningful for tensors only.
 struct ValueKind {
   enum class Kind : uint8_t { Other, None, True, False, Tensor } kind = Kind::Other;
@@ -19,11 +28,12 @@ struct ValueKind {
   uint8_t rank = 0;
   c10::DeviceType device = c10::DeviceType::CPU;
   bool requires_grad = false;
+  Layout layout = Layout::Unknown;
 
   uint64_t word() const;
   static ValueKind of(uint64_t word);
-  static ValueKind of(const at::Tensor& tensor);
-  std::string toString() const;  // "Float(*, *)", "None"
+  static ValueKind of(const at::Tensor& tensor);  // of unknown layout
+  std::string toString() const;                   // "Float(*, *)", "None"
 };
 
 }  // namespace cresset

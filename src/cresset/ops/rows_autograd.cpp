@@ -126,7 +126,7 @@ constexpr Row kAutogradRows[] = {
            return newList(std::move(values), c10::OptionalType::ofTensor());
          }),
      kEffect},
-    {"cresset::root_gradient(Tensor gradient, Tensor output) -> Tensor",
+    {"cresset::root_gradient(Tensor(a) gradient, Tensor output) -> Tensor(a)",
      kernel([](const Tensor& gradient, const Tensor& output) {
        if (gradient.sizes() == output.sizes()) return gradient;
        return torch::autograd::InputMetadata(output).maybe_reduce(
