@@ -854,3 +854,18 @@ def test_a_failing_backward_reaches_what_does_not_depend_on_the_failure():
         with pytest.raises(RuntimeError, match="modified by an inplace operation"):
             function(x, y)
         assert x.grad is not None and y.grad is None
+
+
+def test_what_autograd_keeps_is_no_result():
+    """The two sums are one value, but callers may write to the one, and autograd keeps the other."""
+
+    def f(x: Tensor, y: Tensor):
+        return x.sum(1), x.sum(1) * y, x.sum(1).view(-1) * y
+
+    script = cresset.script(f)
+    for function in (f, script, script, script):
+        y = torch.ones(2, requires_grad=True)
+        first, second, third = function(torch.ones(2, 3), y)
+        first.zero_()
+        (second + third).sum().backward()
+        assert y.grad.tolist() == [6, 6]
