@@ -856,6 +856,36 @@ def test_a_failing_backward_reaches_what_does_not_depend_on_the_failure():
         assert x.grad is not None and y.grad is None
 
 
+def test_what_a_backward_frees_with_indices():
+    def f(x: Tensor, i: Tensor):
+        y = x[i]
+        return y * y, y.unsqueeze(1).expand(-1, 2)
+
+    script = cresset.script(f)
+    for function in (f, script, script, script):
+        first, second = function(torch.ones(3, requires_grad=True), torch.tensor([0, 2]))
+        first.sum().backward()
+        with pytest.raises(RuntimeError, match="a second time"):
+            second.sum().backward()
+
+
+def test_results_of_regions_are_views_of_what_eager_says():
+    """The kernel of repeat makes a view of memory of its own."""
+
+    def f(x: Tensor, y: Tensor):
+        return torch.tanh(x).unsqueeze(1).expand(-1, 1).repeat(1, y.size(0))
+
+    script = cresset.script(f)
+    for function in (f, script, script, script):
+        x = torch.ones(3, requires_grad=True)
+        result = function(x, x)
+        assert not result._is_view()
+        with torch.no_grad():
+            result.mul_(2)
+        result.sum().backward()
+        assert torch.allclose(x.grad, 3 * (1 - torch.tanh(torch.ones(3)) ** 2))
+
+
 def test_what_autograd_keeps_is_no_result():
     """The two sums are one value, but callers may write to the one, and autograd keeps the other."""
 
