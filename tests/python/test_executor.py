@@ -856,6 +856,57 @@ def test_a_failing_backward_reaches_what_does_not_depend_on_the_failure():
         assert x.grad is not None and y.grad is None
 
 
+def views_at_both_ends(x: Tensor):
+    return [x[:, 0], x.sum(1), x.mean(1), x[:, 1]]
+
+
+def view_before_a_reduction(x: Tensor):
+    return [x.t(), x.mean(-1)]
+
+
+def view_of_a_view_that_is_used(x: Tensor):
+    y = x.transpose(0, 1)
+    return [y.transpose(0, 1).t(), y * x.sum(), y * x.mean(), x.sum(0)]
+
+
+def view_in_the_middle(x: Tensor):
+    y = torch.tanh(x) * x
+    rows = x.unsqueeze(0)
+    return [y.sum() * x.sum(1), rows.flip([1])[0], rows, (x * 2.0).exp().sum(0)]
+
+
+def halves_in_the_middle(x: Tensor):
+    y = torch.tanh(x) * x
+    a, b = x.chunk(2)
+    return [y, a, torch.sigmoid(x) * x.sum(), b]
+
+
+def outer_of_one(x: Tensor):
+    v = x.sum(1) * 0.3
+    return [torch.outer(v, v).mean(-1) * v, torch.ger(v, v).sum() * v]
+
+
+@pytest.mark.parametrize(
+    "f",
+    [views_at_both_ends, view_before_a_reduction, view_of_a_view_that_is_used, view_in_the_middle]
+    + [halves_in_the_middle, outer_of_one],
+)
+def test_gradients_are_added_up_in_the_order_of_their_uses(f):
+    """Views that leave a region are made outside of it, and where there is a difference in the order of additions, that
+    is to say in the last bits, or in the strides of the sum, not on its other side."""
+    script = cresset.script(f)
+    for seed in range(20):
+        found = []
+        for function in (f, script):
+            torch.manual_seed(seed)
+            x = torch.randn(6, 4, dtype=torch.float64).transpose(0, 1).requires_grad_()
+            results = function(x)
+            total = sum((r * torch.randn_like(r)).sum() for r in results)
+            found.append([*results, *torch.autograd.grad(total, x)])
+        for mine, eager in zip(*found, strict=True):
+            assert torch.equal(mine, eager) and mine.stride() == eager.stride()
+
+
 def test_what_a_backward_frees_with_indices():
     def f(x: Tensor, i: Tensor):
         y = x[i]
@@ -899,3 +950,21 @@ def test_what_autograd_keeps_is_no_result():
         first.zero_()
         (second + third).sum().backward()
         assert y.grad.tolist() == [6, 6]
+
+
+def test_a_result_that_is_asked_for_its_size_only():
+    """Autograd does not go through what it was computed from."""
+
+    def f(x: Tensor, y: Tensor):
+        z = torch.tanh(x) * 2.0
+        z.add_(z.sin())
+        z.add_(z.cos())  # what sin has kept is written to
+        a = torch.exp(y) * y
+        b = z.cos()
+        return a * torch.full([b.size(0)], 2.0, dtype=y.dtype).sum()
+
+    script = cresset.script(f)
+    for function in (f, script, script, script):
+        x, y = (torch.ones(3, requires_grad=True) for _ in range(2))
+        function(x, y).sum().backward()
+        assert x.grad is None and y.grad is not None
