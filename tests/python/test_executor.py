@@ -881,6 +881,10 @@ def halves_in_the_middle(x: Tensor):
     return [y, a, torch.sigmoid(x) * x.sum(), b]
 
 
+def norm_of_a_transposed(x: Tensor):
+    return [torch.linalg.vector_norm(x.transpose(0, 1)).sum().tanh()]
+
+
 def outer_of_one(x: Tensor):
     v = x.sum(1) * 0.3
     return [torch.outer(v, v).mean(-1) * v, torch.ger(v, v).sum() * v]
@@ -889,7 +893,7 @@ def outer_of_one(x: Tensor):
 @pytest.mark.parametrize(
     "f",
     [views_at_both_ends, view_before_a_reduction, view_of_a_view_that_is_used, view_in_the_middle]
-    + [halves_in_the_middle, outer_of_one],
+    + [halves_in_the_middle, outer_of_one, norm_of_a_transposed],
 )
 def test_gradients_are_added_up_in_the_order_of_their_uses(f):
     """Views that leave a region are made outside of it, and where there is a difference in the order of additions, that
@@ -968,3 +972,41 @@ def test_a_result_that_is_asked_for_its_size_only():
         x, y = (torch.ones(3, requires_grad=True) for _ in range(2))
         function(x, y).sum().backward()
         assert x.grad is None and y.grad is not None
+
+
+def test_what_has_nothing_to_do_with_each_other_is_in_no_region_together():
+    """Else a backward pass from the one would go through what the other comes from, where all is freed."""
+
+    def f(x: Tensor, y: Tensor):
+        a = torch.tanh(x) * 2.0
+        b = torch.sigmoid(y).exp()
+        return a, b
+
+    script = cresset.script(f)
+    for function in (f, script, script, script):
+        x, y = (torch.ones(3, requires_grad=True) for _ in range(2))
+        z = y.exp()
+        z.sum().backward()
+        a, b = function(x, z)
+        a.sum().backward()
+        assert x.grad is not None
+        with pytest.raises(RuntimeError, match="a second time"):
+            b.sum().backward()
+    assert str(script.graph_for(x, z)).count("prim::DifferentiableGraph_") == 4  # each where it is, and below
+
+
+def test_a_weight_of_which_only_the_layout_is_needed_may_be_written_to():
+    def f(x: Tensor, w: Tensor):
+        v = torch.tanh(w) * 0.5
+        y = torch.nn.functional.linear(x, v)
+        v.mul_(2.0)
+        return (y * y).sum() + v.sum()
+
+    script = cresset.script(f)
+    for layout in (lambda w: w, lambda w: w.t().contiguous().t()):
+        found = []
+        for function in (f, script, script):
+            x, w = torch.linspace(0, 1, 6).view(2, 3), layout(torch.linspace(0, 2, 12).view(4, 3)).requires_grad_()
+            function(x, w).backward()
+            found.append(w.grad)
+        assert all(torch.equal(g, found[0]) and g.stride() == found[0].stride() for g in found)

@@ -277,16 +277,22 @@ class Differentiator {
     return std::any_of(nodes.begin(), nodes.end(), [](const Node* node) { return node->kind() == prim::Loop; });
   }
 
+  static bool isSizesOrStrides(const Node* node) {
+    static const Symbol kStride = Symbol::fromQualString("aten::stride");
+    return node->kind() == aten::size || node->kind() == kStride;
+  }
+
   /// What is asked of a tensor without its elements.
   static bool isFact(const Node* node) {
     static const Symbol kNumel = Symbol::fromQualString("aten::numel");
-    return node->inputs().size() == 1 && (node->kind() == aten::size || node->kind() == kNumel);
+    return node->inputs().size() == 1 && (isSizesOrStrides(node) || node->kind() == kNumel);
   }
 
-  /// Sizes (`x.size()`, `x.numel()`) of a value that nothing else needs are captured instead of it.
+  /// Sizes and strides of a value that nothing else needs are captured instead of it.
   void takeSizesInstead() {
     std::vector<std::pair<Value*, Value*>> facts;
     for (auto& [value, placeholder] : placeholders_) {
+      askBehindTranspose(placeholder);
       takeSizesApart(placeholder);
       const auto uses = placeholder->uses();
       if (uses.empty() || !std::all_of(uses.begin(), uses.end(), [](const Use& use) { return isFact(use.user); }))
@@ -317,12 +323,35 @@ class Differentiator {
     }
   }
 
-  /// `x.size(d)` becomes `x.size()[d]`.
+  /// `x.t().size(0)` becomes `x.size(1)`, and the like.
+  void askBehindTranspose(Value* placeholder) {
+    const auto type = placeholder->type()->cast<c10::TensorType>();
+    if (!type || type->dim() != 2) return;
+    static const Symbol kTranspose = Symbol::fromQualString("aten::t");
+    const auto isPlain = [](const Use& use) {
+      if (!isSizesOrStrides(use.user) || use.user->inputs().size() != 2) return false;
+      const auto dim = constantAs<int64_t>(use.user->input(1));
+      return dim == 0 || dim == 1;
+    };
+    for (const Use& transposed : placeholder->uses().vec()) {
+      if (transposed.user->kind() != kTranspose) continue;
+      const auto uses = transposed.user->output()->uses().vec();
+      if (!std::all_of(uses.begin(), uses.end(), isPlain)) continue;
+      for (const Use& use : uses) {
+        const int64_t dim = 1 - *constantAs<int64_t>(use.user->input(1));
+        use.user->replaceInput(1, insertConstantBefore(use.user, dim));
+        use.user->replaceInput(0, placeholder);
+      }
+      transposed.user->destroy();
+    }
+  }
+
+  /// `x.size(d)` becomes `x.size()[d]`, and `x.stride(d)` `x.stride()[d]`.
   void takeSizesApart(Value* placeholder) {
     for (const Use& use : placeholder->uses().vec()) {
       Node* node = use.user;
-      if (node->kind() != aten::size || node->inputs().size() != 2) continue;
-      Node* sizes = backward_->create(aten::size, {placeholder});
+      if (!isSizesOrStrides(node) || node->inputs().size() != 2) continue;
+      Node* sizes = backward_->create(node->kind(), {placeholder});
       sizes->insertBefore(node)->output()->setType(c10::ListType::ofInts());
       sizes->copyLocation(node);
       operatorOf(*sizes);
@@ -349,7 +378,7 @@ class Differentiator {
     } else {
       fact->insertAfter(value->node());
     }
-    fact->output()->setType(kind == aten::size ? c10::TypePtr(c10::ListType::ofInts()) : c10::IntType::get());
+    fact->output()->setType(isSizesOrStrides(fact) ? c10::TypePtr(c10::ListType::ofInts()) : c10::IntType::get());
     operatorOf(*fact);
     return fact->output();
   }

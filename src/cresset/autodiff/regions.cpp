@@ -324,6 +324,13 @@ class RegionBuilder {
       return static_cast<size_t>(std::count_if(nodes.begin(), nodes.end(), isDifferentiable)) < min_size_;
     };
     if (isSmall()) return;
+    if (const auto cut = endOfConnected(nodes); cut != nodes.end()) {
+      std::vector<Node*> behind(cut, nodes.end());
+      nodes.erase(cut, nodes.end());
+      close(nodes);
+      close(behind);
+      return;
+    }
     takeSizes(nodes);
     if (const auto held = heldAndUsed(nodes); held != nodes.end()) {
       std::vector<Node*> behind = takeDependents(nodes, held);
@@ -350,6 +357,28 @@ class RegionBuilder {
     if (isSmall()) return;
     outline(nodes);
     found_ = true;
+  }
+
+  /// Where the group can be cut so that no gradient flows from one part to the other. To autograd a region is one node:
+  /// a backward pass from results of the one part would go through what the other was computed from.
+  static std::vector<Node*>::iterator endOfConnected(std::vector<Node*>& nodes) {
+    std::unordered_map<const Node*, size_t> places;
+    for (size_t i = 0; i < nodes.size(); ++i) places[nodes[i]] = i;
+    size_t last = 0;  // user of what stands before
+    bool flows = false;
+    for (size_t i = 0; i < nodes.size(); ++i) {
+      if (!givesGradients(nodes[i])) continue;
+      if (flows && last < i) return nodes.begin() + static_cast<std::ptrdiff_t>(i);
+      flows = true;
+      for (const Value* output : nodes[i]->outputs()) {
+        if (!mayRequireGrad(output->type())) continue;
+        for (const Use& use : output->uses()) {
+          const auto place = places.find(userIn(nodes[i]->owningBlock(), use));
+          if (place != places.end() && givesGradients(place->first)) last = std::max(last, place->second);
+        }
+      }
+    }
+    return nodes.end();
   }
 
   /// Lets nodes into the group that ask for sizes of a result of which nothing else is used outside. It is no output of
