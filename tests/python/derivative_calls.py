@@ -241,8 +241,6 @@ CALLS = {
     "aten::addbmm": [("torch.addbmm(a, b, c, beta=0.3, alpha=2)", randn(3, 5), randn(2, 3, 4), randn(2, 4, 5))],
     "aten::addmv": [("torch.addmv(a, b, c, alpha=2)", randn(3), X, Z)],
     "aten::addr": [("torch.addr(a, b, c, beta=2)", X, randn(3), Z)],
-    "aten::outer": [("torch.outer(a, b)", randn(3), Z)],
-    "aten::ger": [("torch.ger(a, b)", randn(3), Z)],
     "aten::matmul": [
         ("torch.matmul(a, b)", Z, randn(4, seed=9)),
         ("torch.matmul(a, b)", X, Z),
@@ -617,6 +615,9 @@ COMPOSITES = [
     ("torch.nn.functional.dropout(a.t(), 0.3)", X),
     ("torch.nn.functional.dropout2d(a, 0.3)", randn(2, 3, 4, 5)),
     ("torch.inner(a, b)", Z, randn(4, seed=3)),
+    ("torch.outer(a, b)", randn(3), Z),
+    ("torch.outer(a, a).mean(-1) * a", Z),
+    ("torch.ger(a, b)", randn(3), Z),
     ("torch.vdot(a, b)", Z, randn(4, seed=3)),
     ("torch.selu(a)", X),
     ("torch.nn.functional.relu6(a * 9)", X),

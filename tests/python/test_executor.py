@@ -936,3 +936,159 @@ def test_layouts_are_part_of_signatures():
         for _ in range(2):
             g(x, x)
     assert len(cresset.explain(g).plans) == 1
+
+
+def views_at_both_ends(x: Tensor):
+    return [x[:, 0], x.sum(1), x.mean(1), x[:, 1]]
+
+
+def view_before_a_reduction(x: Tensor):
+    return [x.t(), x.mean(-1)]
+
+
+def view_of_a_view_that_is_used(x: Tensor):
+    y = x.transpose(0, 1)
+    return [y.transpose(0, 1).t(), y * x.sum(), y * x.mean(), x.sum(0)]
+
+
+def view_in_the_middle(x: Tensor):
+    y = torch.tanh(x) * x
+    rows = x.unsqueeze(0)
+    return [y.sum() * x.sum(1), rows.flip([1])[0], rows, (x * 2.0).exp().sum(0)]
+
+
+def halves_in_the_middle(x: Tensor):
+    y = torch.tanh(x) * x
+    a, b = x.chunk(2)
+    return [y, a, torch.sigmoid(x) * x.sum(), b]
+
+
+def norm_of_a_transposed(x: Tensor):
+    return [torch.linalg.vector_norm(x * 0.5).sum().tanh()]
+
+
+def outer_of_one(x: Tensor):
+    v = x.sum(1) * 0.3
+    return [torch.outer(v, v).mean(-1) * v, torch.ger(v, v).sum() * v]
+
+
+@pytest.mark.parametrize(
+    "f",
+    [views_at_both_ends, view_before_a_reduction, view_of_a_view_that_is_used, view_in_the_middle]
+    + [halves_in_the_middle, outer_of_one, norm_of_a_transposed],
+)
+def test_gradients_are_added_up_in_the_order_of_their_uses(f):
+    """Views that leave a region are made outside of it, and where there is a difference in the order of additions, that
+    is to say in the last bits, or in the strides of the sum, not on its other side."""
+    script = cresset.script(f)
+    for seed in range(20):
+        found = []
+        for function in (f, script):
+            torch.manual_seed(seed)
+            x = torch.randn(6, 4, dtype=torch.float64).transpose(0, 1).requires_grad_()
+            results = function(x)
+            total = sum((r * torch.randn_like(r)).sum() for r in results)
+            found.append([*results, *torch.autograd.grad(total, x)])
+        for mine, eager in zip(*found, strict=True):
+            assert torch.equal(mine, eager) and mine.stride() == eager.stride()
+
+
+def test_what_a_backward_frees_with_indices():
+    def f(x: Tensor, i: Tensor):
+        y = x[i]
+        return y * y, y.unsqueeze(1).expand(-1, 2)
+
+    script = cresset.script(f)
+    for function in (f, script, script, script):
+        first, second = function(torch.ones(3, requires_grad=True), torch.tensor([0, 2]))
+        first.sum().backward()
+        with pytest.raises(RuntimeError, match="a second time"):
+            second.sum().backward()
+
+
+def test_results_of_regions_are_views_of_what_eager_says():
+    """The kernel of repeat makes a view of memory of its own."""
+
+    def f(x: Tensor, y: Tensor):
+        return torch.tanh(x).unsqueeze(1).expand(-1, 1).repeat(1, y.size(0))
+
+    script = cresset.script(f)
+    for function in (f, script, script, script):
+        x = torch.ones(3, requires_grad=True)
+        result = function(x, x)
+        assert not result._is_view()
+        with torch.no_grad():
+            result.mul_(2)
+        result.sum().backward()
+        assert torch.allclose(x.grad, 3 * (1 - torch.tanh(torch.ones(3)) ** 2))
+
+
+def test_what_autograd_keeps_is_no_result():
+    """The two sums are one value, but callers may write to the one, and autograd keeps the other."""
+
+    def f(x: Tensor, y: Tensor):
+        return x.sum(1), x.sum(1) * y, x.sum(1).view(-1) * y
+
+    script = cresset.script(f)
+    for function in (f, script, script, script):
+        y = torch.ones(2, requires_grad=True)
+        first, second, third = function(torch.ones(2, 3), y)
+        first.zero_()
+        (second + third).sum().backward()
+        assert y.grad.tolist() == [6, 6]
+
+
+def test_a_result_that_is_asked_for_its_size_only():
+    """Autograd does not go through what it was computed from."""
+
+    def f(x: Tensor, y: Tensor):
+        z = torch.tanh(x) * 2.0
+        z.add_(z.sin())
+        z.add_(z.cos())  # what sin has kept is written to
+        a = torch.exp(y) * y
+        b = z.cos()
+        return a * torch.full([b.size(0)], 2.0, dtype=y.dtype).sum()
+
+    script = cresset.script(f)
+    for function in (f, script, script, script):
+        x, y = (torch.ones(3, requires_grad=True) for _ in range(2))
+        function(x, y).sum().backward()
+        assert x.grad is None and y.grad is not None
+
+
+def test_what_has_nothing_to_do_with_each_other_is_in_no_region_together():
+    """Else a backward pass from the one would go through what the other comes from, where all is freed."""
+
+    def f(x: Tensor, y: Tensor):
+        a = torch.tanh(x) * 2.0
+        b = torch.sigmoid(y).exp()
+        return a, b
+
+    script = cresset.script(f)
+    for function in (f, script, script, script):
+        x, y = (torch.ones(3, requires_grad=True) for _ in range(2))
+        z = y.exp()
+        z.sum().backward()
+        a, b = function(x, z)
+        a.sum().backward()
+        assert x.grad is not None
+        with pytest.raises(RuntimeError, match="a second time"):
+            b.sum().backward()
+    assert str(script.graph_for(x, z)).count("prim::DifferentiableGraph_") == 4  # each where it is, and below
+
+
+def test_a_weight_of_which_only_the_layout_is_needed_may_be_written_to():
+    def f(x: Tensor, w: Tensor):
+        v = torch.tanh(w) * 0.5
+        y = torch.nn.functional.linear(x, v)
+        v.mul_(2.0)
+        return (y * y).sum() + v.sum()
+
+    script = cresset.script(f)
+    for layout in (lambda w: w, lambda w: w.t().contiguous().t()):
+        found = []
+        for function in (f, script, script):
+            x, w = torch.linspace(0, 1, 6).view(2, 3), layout(torch.linspace(0, 2, 12).view(4, 3)).requires_grad_()
+            function(x, w).backward()
+            found.append(w.grad)
+        assert all(torch.equal(g, found[0]) and g.stride() == found[0].stride() for g in found)

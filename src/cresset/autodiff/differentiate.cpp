@@ -3,7 +3,6 @@
 #include <ATen/core/jit_type.h>
 
 #include <algorithm>
-#include <array>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -284,17 +283,28 @@ class Differentiator {
   }
 
   /// What is asked of a tensor without its elements.
+  struct Facts {
+    Symbol numel = Symbol::fromQualString("aten::numel");
+    Symbol is_column_major = Symbol::fromQualString("cresset::is_column_major");
+    Symbol is_row_major = Symbol::fromQualString("cresset::is_row_major");
+
+    static const Facts& get() {
+      static const Facts facts;
+      return facts;
+    }
+    bool isMajor(const Node* node) const { return node->kind() == is_column_major || node->kind() == is_row_major; }
+  };
   static bool isFact(const Node* node) {
-    static const std::array kFacts = {
-        aten::size, Symbol::fromQualString("aten::numel"), Symbol::fromQualString("cresset::is_column_major"),
-        Symbol::fromQualString("cresset::is_row_major")};
-    return node->inputs().size() == 1 && std::find(kFacts.begin(), kFacts.end(), node->kind()) != kFacts.end();
+    const Facts& facts = Facts::get();
+    return node->inputs().size() == 1 &&
+           (node->kind() == aten::size || node->kind() == facts.numel || facts.isMajor(node));
   }
 
-  /// Sizes (`x.size()`, `x.numel()`) of a value that nothing else needs are captured instead of it.
+  /// The sizes and the layout of a value of which nothing else is needed are captured instead of it.
   void takeSizesInstead() {
     std::vector<std::pair<Value*, Value*>> facts;
     for (auto& [value, placeholder] : placeholders_) {
+      askBehindTranspose(placeholder);
       takeSizesApart(placeholder);
       const auto uses = placeholder->uses();
       if (uses.empty() || !std::all_of(uses.begin(), uses.end(), [](const Use& use) { return isFact(use.user); }))
@@ -322,6 +332,36 @@ class Differentiator {
       } else {
         placeholder = input;
       }
+    }
+  }
+
+  /// `x.t().size(0)` becomes `x.size(1)`, and the like.
+  void askBehindTranspose(Value* placeholder) {
+    const auto type = placeholder->type()->cast<c10::TensorType>();
+    if (!type || type->dim() != 2) return;
+    static const Symbol kTranspose = Symbol::fromQualString("aten::t");
+    const Facts& facts = Facts::get();
+    const auto isPlain = [&](const Use& use) {
+      if (facts.isMajor(use.user)) return true;
+      if (use.user->kind() != aten::size || use.user->inputs().size() != 2) return false;
+      const auto dim = constantAs<int64_t>(use.user->input(1));
+      return dim == 0 || dim == 1;
+    };
+    for (const Use& transposed : placeholder->uses().vec()) {
+      if (transposed.user->kind() != kTranspose) continue;
+      const auto uses = transposed.user->output()->uses().vec();
+      if (!std::all_of(uses.begin(), uses.end(), isPlain)) continue;
+      for (const Use& use : uses) {
+        if (facts.isMajor(use.user)) {
+          use.user->setKind(use.user->kind() == facts.is_row_major ? facts.is_column_major : facts.is_row_major);
+          operatorOf(*use.user);
+        } else {
+          const int64_t dim = 1 - *constantAs<int64_t>(use.user->input(1));
+          use.user->replaceInput(1, insertConstantBefore(use.user, dim));
+        }
+        use.user->replaceInput(0, placeholder);
+      }
+      transposed.user->destroy();
     }
   }
 

@@ -398,7 +398,7 @@ def norm_gradient(grad: Tensor, x: Tensor, p: float, norm: Tensor, dims: Optiona
   if p == 1.0:
     return x.sgn() * grad
   if p == 2.0:
-    return grad * (x / norm).masked_fill(norm == 0, 0)
+    return grad * torch.where(norm == 0, 0.0, x / norm)
   size = x.abs()
   if p == float("inf") or p == -float("inf"):
     mask = size.eq(norm).logical_or(size.isnan())

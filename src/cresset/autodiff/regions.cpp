@@ -21,6 +21,11 @@ namespace cresset {
 
 namespace {
 
+Symbol regionKind() {
+  static const Symbol kRegion = Symbol::fromQualString("prim::DifferentiableGraph");
+  return kRegion;
+}
+
 bool isTensorValue(const Value* value) {
   return value->type()->kind() == c10::TypeKind::TensorType;
 }
@@ -116,11 +121,12 @@ class RegionBuilder {
   bool run(Block* block) {
     std::vector<Node*> group;
     for (Node* node : std::vector<Node*>(block->nodes().begin(), block->nodes().end())) {
-      if (node->kind() == prim::Constant) continue;
+      if (taken_.contains(node) || node->kind() == prim::Constant) continue;
       if (node->outputs().size() > 1) markResults(node);
       // The analysis does not know the regions that are made in blocks.
       if (node->blocks().empty() || classify(node) == Part::Inert) {
         if (readsAndWrites(group, node)) close(group);
+        if (taken_.contains(node)) continue;
       } else {
         close(group);
         for (Block* inner : node->blocks()) run(inner);
@@ -303,6 +309,7 @@ class RegionBuilder {
   void close(std::vector<Node*>& group) {
     std::vector<Node*> nodes = std::move(group);
     group.clear();
+    std::erase_if(nodes, [&](const Node* node) { return taken_.contains(node); });
     const auto isDifferentiable = [&](Node* node) { return classify(node) == Part::Differentiable; };
     while (!nodes.empty() && !isDifferentiable(nodes.back())) nodes.pop_back();
     nodes.erase(nodes.begin(), std::find_if(nodes.begin(), nodes.end(), isDifferentiable));
@@ -310,6 +317,14 @@ class RegionBuilder {
       return static_cast<size_t>(std::count_if(nodes.begin(), nodes.end(), isDifferentiable)) < min_size_;
     };
     if (isSmall()) return;
+    if (const auto cut = endOfConnected(nodes); cut != nodes.end()) {
+      std::vector<Node*> behind(cut, nodes.end());
+      nodes.erase(cut, nodes.end());
+      close(nodes);
+      close(behind);
+      return;
+    }
+    takeSizes(nodes);
     if (const auto held = heldAndUsed(nodes); held != nodes.end()) {
       std::vector<Node*> behind = takeDependents(nodes, held);
       close(nodes);
@@ -324,10 +339,70 @@ class RegionBuilder {
       close(behind);
       return;
     }
+    if (const auto view = viewInTheMiddle(nodes); view != nodes.end()) {
+      std::vector<Node*> behind(view + 1, nodes.end());
+      nodes.erase(view - ((*view)->kind() == prim::ListUnpack), nodes.end());
+      close(nodes);
+      close(behind);
+      return;
+    }
     leaveViewsOutside(nodes);
     if (isSmall()) return;
     outline(nodes);
     found_ = true;
+  }
+
+  /// Where the group can be cut so that no gradient flows from one part to the other. To autograd a region is one node:
+  /// a backward pass from results of the one part would go through what the other was computed from.
+  static std::vector<Node*>::iterator endOfConnected(std::vector<Node*>& nodes) {
+    std::unordered_map<const Node*, size_t> places;
+    for (size_t i = 0; i < nodes.size(); ++i) places[nodes[i]] = i;
+    size_t last = 0;  // user of what stands before
+    bool flows = false;
+    for (size_t i = 0; i < nodes.size(); ++i) {
+      if (!givesGradients(nodes[i])) continue;
+      if (flows && last < i) return nodes.begin() + static_cast<std::ptrdiff_t>(i);
+      flows = true;
+      for (const Value* output : nodes[i]->outputs()) {
+        if (!mayRequireGrad(output->type())) continue;
+        for (const Use& use : output->uses()) {
+          const auto place = places.find(userIn(nodes[i]->owningBlock(), use));
+          if (place != places.end() && givesGradients(place->first)) last = std::max(last, place->second);
+        }
+      }
+    }
+    return nodes.end();
+  }
+
+  /// Lets nodes into the group that ask for sizes of a result of which nothing else is used outside. It is no output of
+  /// the region then, and backward passes don't go through what it was computed from.
+  void takeSizes(std::vector<Node*>& nodes) {
+    static const std::unordered_set<Symbol> kKinds = {
+        aten::size, Symbol::fromQualString("aten::numel"), Symbol::fromQualString("aten::dim"), aten::len};
+    const std::unordered_set<const Node*> inside(nodes.begin(), nodes.end());
+    std::vector<Node*> taken;
+    for (Node* node : nodes) {
+      for (Value* output : node->outputs()) {
+        if (!isTensorValue(output) || !mayRequireGrad(output->type()) || memory_.hasWriters(output)) continue;
+        std::vector<Node*> outside;
+        for (const Use& use : output->uses()) {
+          if (!inside.contains(userIn(node->owningBlock(), use))) outside.push_back(use.user);
+        }
+        const bool only_sizes = std::all_of(outside.begin(), outside.end(), [&](const Node* user) {
+          const auto inputs = user->inputs();
+          return kKinds.contains(user->kind()) && user->owningBlock() == node->owningBlock() &&
+                 std::all_of(inputs.begin() + 1, inputs.end(), [](Value* input) { return isConstant(input); });
+        });
+        if (only_sizes) taken.insert(taken.end(), outside.begin(), outside.end());
+      }
+    }
+    Node* end = nodes.back()->next();
+    for (Node* node : taken) {
+      if (node == end) end = end->next();
+      node->moveBefore(end);
+      nodes.push_back(node);
+      taken_.insert(node);
+    }
   }
 
   /// The first node of the group with a result that somebody may hold and from which the group computes more. To
@@ -357,7 +432,7 @@ class RegionBuilder {
   }
 
   /// Takes those nodes out of the group that depend on the results of `held`, and puts them behind the others.
-  static std::vector<Node*> takeDependents(std::vector<Node*>& nodes, std::vector<Node*>::iterator held) {
+  std::vector<Node*> takeDependents(std::vector<Node*>& nodes, std::vector<Node*>::iterator held) {
     std::unordered_set<const Node*> dependent;
     const auto dependsOnHeld = [&](const Node* node) {
       const auto inputs = node->inputs();
@@ -384,22 +459,83 @@ class RegionBuilder {
   }
 
   /// Whether nobody can tell if `moved` stand behind the others of the group: no random numbers are drawn in another
-  /// order, and no three gradients are added up in another order.
-  static bool mayMoveBehind(const std::vector<Node*>& nodes, const std::unordered_set<const Node*>& moved) {
-    std::unordered_set<const Value*> passed;  // operands of those that are moved
+  /// order, and no gradients of one tensor are added up in another order.
+  bool mayMoveBehind(const std::vector<Node*>& nodes, const std::unordered_set<const Node*>& moved) {
+    GradientOperands passed(memory_);
     for (Node* node : nodes) {
       const Operator* op = isStructural(node->kind()) ? nullptr : operatorOf(*node);
       if (!node->blocks().empty() || (op && (op->isMutable() || !op->isDeterministic()))) return false;
-      for (const Value* input : node->inputs()) {
-        if (!mayRequireGrad(input->type())) continue;
-        if (moved.contains(node)) {
-          passed.insert(input);
-        } else if (passed.contains(input) && input->uses().size() > 2) {
-          return false;
-        }
+      if (moved.contains(node)) {
+        passed.add(node);
+      } else if (passed.meets(node)) {
+        return false;
       }
     }
     return true;
+  }
+
+  /// Tensors through which gradients leave nodes. Autograd adds up the gradients of one tensor in the reverse order of
+  /// the nodes that give them: another order gives other bits where there are more than two, and other strides where
+  /// their layouts differ.
+  class GradientOperands {
+   public:
+    explicit GradientOperands(AliasDb& memory) : memory_(memory) {}
+
+    void add(const Node* node) {
+      forEach(node, [&](Value* value) {
+        if (!isMadeHere(value)) outer_.push_back(value);
+        values_.insert(value);
+        return false;
+      });
+    }
+
+    /// Whether the node gives a gradient to what may be one of them.
+    bool meets(const Node* node) {
+      return forEach(node, [&](Value* value) {
+        return values_.contains(value) ||
+               (!isMadeHere(value) &&
+                std::any_of(outer_.begin(), outer_.end(), [&](Value* v) { return memory_.mayAlias(v, value); }));
+      });
+    }
+
+   private:
+    template <typename Visit>
+    static bool forEach(const Node* node, const Visit& visit) {
+      if (node->kind() == prim::ListUnpack) node = node->input(0)->node();  // its elements are those of one operator
+      if (!givesGradients(node) || isTensorListConstruct(node)) return false;
+      for (Value* input : node->inputs()) {
+        for (Value* element : elementsOf(input)) {
+          if (isTensorValue(element) && mayRequireGrad(element->type()) && visit(handedOn(element))) return true;
+        }
+      }
+      return false;
+    }
+
+    /// Values that are not may be one tensor under two names.
+    static bool isMadeHere(const Value* value) {
+      if (value->node()->kind() == regionKind()) return true;
+      const Operator* op = isStructural(value->node()->kind()) ? nullptr : operatorOf(*value->node());
+      return op && !op->kernel();
+    }
+
+    AliasDb& memory_;
+    std::unordered_set<const Value*> values_;
+    std::vector<Value*> outer_;
+  };
+
+  /// What an operator that may return its argument as it is has got; else the value itself.
+  static Value* handedOn(Value* value) {
+    static const std::unordered_set<Symbol> kNames = [] {
+      std::unordered_set<Symbol> names;
+      for (const char* name :
+           {"contiguous", "to", "type_as", "flatten", "dropout", "feature_dropout", "alpha_dropout", "resolve_conj",
+            "resolve_neg", "float", "double", "cpu", "movedim", "moveaxis"})
+        names.insert(Symbol::fromQualString(std::string("aten::") + name));
+      return names;
+    }();
+    while (kNames.contains(value->node()->kind()) && isTensorValue(value->node()->input(0)))
+      value = value->node()->input(0);
+    return value;
   }
 
   static bool givesViews(const Node* node) {
@@ -407,25 +543,84 @@ class RegionBuilder {
     return (op && mayGiveViews(*op)) || node->kind() == prim::ListUnpack || isTensorListConstruct(node);
   }
 
+  /// Views, and lists of tensors, that are used outside of the group, by nodes there or by such views, with the
+  /// operators whose lists they take apart.
+  static std::unordered_set<const Node*> leavingViews(const std::vector<Node*>& nodes) {
+    const std::unordered_set<const Node*> inside(nodes.begin(), nodes.end());
+    std::unordered_set<const Node*> leaving;
+    for (auto it = nodes.rbegin(); it != nodes.rend(); ++it) {
+      const Node* node = *it;
+      if (!givesViews(node)) continue;
+      const auto outputs = node->outputs();
+      const bool leaves = std::any_of(outputs.begin(), outputs.end(), [&](const Value* output) {
+        const auto uses = output->uses();
+        return std::any_of(uses.begin(), uses.end(), [&](const Use& use) {
+          const Node* user = userIn(node->owningBlock(), use);
+          return !inside.contains(user) || leaving.contains(user);
+        });
+      });
+      if (!leaves) continue;
+      leaving.insert(node);
+      if (node->kind() == prim::ListUnpack) leaving.insert(node->input(0)->node());
+    }
+    return leaving;
+  }
+
   /// The first view through which gradients come from nodes of the group and from others.
   static std::vector<Node*>::iterator viewOfBothSides(std::vector<Node*>& nodes) {
-    const std::unordered_set<const Node*> inside(nodes.begin(), nodes.end());
+    const std::unordered_set<const Node*> inside(nodes.begin(), nodes.end()), leaving = leavingViews(nodes);
     return std::find_if(nodes.begin(), nodes.end(), [&](Node* node) {
-      if (!givesViews(node) || isTensorListConstruct(node)) return false;
+      if (!leaving.contains(node) || isTensorListConstruct(node) || givesList(node)) return false;
       const auto outputs = node->outputs();
       return std::any_of(outputs.begin(), outputs.end(), [&](const Value* output) {
         if (!mayRequireGrad(output->type()) || !isTensorValue(output)) return false;
         bool from_inside = false, from_outside = false;
         for (const Use& use : output->uses()) {
           const Node* user = userIn(node->owningBlock(), use);
-          const bool is_inside = inside.contains(user);
           if (user && user->blocks().empty() && !isStructural(user->kind()) && !givesGradients(user)) continue;
-          from_inside |= is_inside;
+          const bool is_inside = inside.contains(user) && !leaving.contains(user);
+          from_inside |= is_inside && givesGradients(user);
           from_outside |= !is_inside;
         }
         return from_inside && from_outside;
       });
     });
+  }
+
+  /// A view that is used behind the region stands behind it (leaveViewsOutside), or else before it. This puts those
+  /// before it that must not pass what follows them, and gives the first that must not pass what stands before it
+  /// either.
+  std::vector<Node*>::iterator viewInTheMiddle(std::vector<Node*>& nodes) {
+    const std::unordered_set<const Node*> leaving = leavingViews(nodes);
+    const auto meets = [&](const Node* view, auto first, auto last) {
+      GradientOperands operands(memory_);
+      operands.add(view);
+      return std::any_of(
+          first, last, [&](const Node* other) { return !leaving.contains(other) && operands.meets(other); });
+    };
+    for (auto it = nodes.begin(); it != nodes.end();) {
+      Node* view = *it;
+      if (!leaving.contains(view) || !meets(view, it + 1, nodes.end())) {
+        ++it;
+        continue;
+      }
+      const auto inputs = view->inputs();
+      const bool is_unpack = view->kind() == prim::ListUnpack;
+      const bool must_stay =
+          is_unpack || std::any_of(nodes.begin(), it, [&](const Node* other) {
+            return memory_.conflict(other, view) || std::any_of(inputs.begin(), inputs.end(), [&](const Value* input) {
+                     return input->node() == other;
+                   });
+          });
+      if (givesList(view)) {
+        ++it;  // together with the node that takes it apart
+        continue;
+      }
+      if (must_stay || meets(view, nodes.begin(), it)) return it;
+      view->moveBefore(nodes.front());
+      it = nodes.erase(it);
+    }
+    return nodes.end();
   }
 
   /// A view that is used behind the region must be autograd's view of its base: it is made again there.
@@ -549,7 +744,7 @@ class RegionBuilder {
       }
     }
     static const Symbol kSubgraph = Symbol::attr("Subgraph");
-    Node* region = graph_.create(Symbol::fromQualString("prim::DifferentiableGraph"), inputs, outputs.size());
+    Node* region = graph_.create(regionKind(), inputs, outputs.size());
     region->setAttribute(kSubgraph, subgraph);
     region->insertBefore(nodes.front());
     region->copyLocation(nodes.front());
@@ -566,6 +761,7 @@ class RegionBuilder {
   AliasDb memory_;
   bool replaces_data_;
   size_t min_size_;
+  std::unordered_set<const Node*> taken_;  // by regions before their turn came (takeSizes); perhaps gone
   bool found_ = false;
 };
 

@@ -171,7 +171,7 @@ class Region : public HostCallable {
       if (!rule) continue;
       for (size_t k = 0; k < num_operands && k < rule->inputs().size(); ++k) {
         const Value* operand = rule->inputs()[k];
-        if (operand->type()->kind() != c10::TypeKind::TensorType) continue;
+        if (!mayHoldTensors(*operand->type())) continue;
         for (const Use& use : operand->uses()) {
           const auto outputs = use.user->outputs();
           const bool only_asks = std::none_of(
@@ -393,6 +393,10 @@ void Region::call(std::vector<c10::IValue>& stack, size_t num_args) const {
   recorded_regions.fetch_add(1, std::memory_order_relaxed);
   // What goes on the tape must be a tensor of its own, with the version counter of the memory that it shares.
   for (size_t i : views_) stack[first + i] = stack[first + i].toTensor().tensor_data();
+  // Results that are no views of anything in the graph: some kernels make a view of memory of their own (aten::repeat).
+  for (size_t i = first; i < stack.size(); ++i) {
+    if (stack[i].isTensor() && stack[i].toTensor().is_view()) stack[i] = stack[i].toTensor().tensor_data();
+  }
   auto node = Pointers::make<RegionBackward>(RegionPtr::reclaim_copy(const_cast<Region*>(this)));
   autograd::edge_list edges;
   for (size_t i : inputs_) {

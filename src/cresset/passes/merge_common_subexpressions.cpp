@@ -3,8 +3,9 @@
 //
 // Two such nodes must run in one state of the thread (grad mode, autocast), read memory that nobody writes to, draw no
 // random numbers and have no effects. If their results are memory, then sharing must not show: nobody writes to it, at
-// most one of the two leaves the graph. And no gradient may flow into them: gradients of merged values are summed
-// before, not after, they go through the operator, which gives other bits.
+// most one of the two leaves the graph, and if one does, where callers may write to it, autograd keeps nothing of the
+// other for a backward pass. And no gradient may flow into them: gradients of merged values are summed before, not
+// after, they go through the operator, which gives other bits.
 #include <ATen/core/jit_type.h>
 
 #include <algorithm>
@@ -115,12 +116,32 @@ class Merger {
 
   bool leaves(const Value* value) { return leaving_.contains(value) || memory_.escapes(value); }
 
+  /// Whether autograd may keep the tensor, or a view of it, for a backward pass.
+  static bool mayBeKept(const Value* value, int depth = 0) {
+    constexpr int kMaxDepth = 8;
+    if (!mayHoldTensors(*value->type())) return false;
+    if (depth > kMaxDepth) return true;
+    const auto uses = value->uses();
+    return std::any_of(uses.begin(), uses.end(), [&](const Use& use) {
+      if (use.user->isReturn() && !use.user->owningBlock()->owningNode()) return false;  // it leaves
+      const auto outputs = use.user->outputs();
+      const Operator* op = isStructural(use.user->kind()) ? nullptr : operatorOf(*use.user);
+      if (!op) return use.user->kind() != prim::ListConstruct || mayBeKept(outputs[0], depth + 1);
+      return std::any_of(outputs.begin(), outputs.end(), [&](const Value* output) {
+        return mayHoldTensors(*output->type()) &&
+               (mayRequireGrad(output->type()) || (!op->isPure() && mayBeKept(output, depth + 1)));
+      });
+    });
+  }
+
   bool mayShareResults(const Node* kept, const Node* other) {
     if (kept->kind() == prim::GetAttr || kept->kind() == prim::TupleUnpack || kept->kind() == prim::TupleIndex ||
         kept->kind() == prim::ListUnpack || kept->kind() == prim::unchecked_cast)
       return true;  // they give what was there before, the same one each time
     for (size_t i = 0; i < kept->outputs().size(); ++i) {
-      if (leaves(kept->outputs()[i]) && leaves(other->outputs()[i])) return false;
+      const Value *one = kept->outputs()[i], *two = other->outputs()[i];
+      const bool one_leaves = leaves(one), two_leaves = leaves(two);
+      if ((one_leaves && two_leaves) || (one_leaves && mayBeKept(two)) || (two_leaves && mayBeKept(one))) return false;
     }
     return true;
   }

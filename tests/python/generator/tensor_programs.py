@@ -426,7 +426,8 @@ class TensorStatements(StatementGenerator):
         if form == 3:
             # Elements of a tensor are results of one unbind to Python, of a select each to a script.
             rows = self.expression(parse("Tensor[n, m]"), 2)
-            made = self.loop([f"for {a} in ", rows, ":"], [Variable(a, parse("Tensor[m]"))])
+            # That shows where a turn writes to the tensor, so these are of a copy.
+            made = self.loop([f"for {a} in (", rows, ").clone():"], [Variable(a, parse("Tensor[m]"))])
             made[0].clauses[0].body.insert(0, simple(f"{a} = {a}.clone()", pinned=True))
             return made
         return self.loop([f"for {a} in ", sequence(first), ":"], [Variable(a, first)])
@@ -436,7 +437,8 @@ class TensorStatements(StatementGenerator):
             return None
         name, type_, _, _ = self.rng.choice([a for a in ATTRIBUTES if a[3]])
         if type_ == INT:
-            return [simple(f"self.{name} += ", self.expression(INT, 1))]
+            made = self.expression(INT, 1)
+            return [simple(f"self.{name} = (self.{name} + ", made, ") % 997")]  # Python's ints have no bounds
         if name == "b0" and self.rng.random() < 0.5:
             return [simple("self.b0.add_(", self.expression(type_, 2), ".detach())")]
         made = ["(", self.expression(parse("Tensor[k]"), 2), ")[None][0]"]  # no parameter: Python would register it
