@@ -31,6 +31,9 @@ SQUARE = randn(3, 3) + 3 * torch.eye(3)
 SQUARES = randn(2, 3, 3) + 3 * torch.eye(3)
 INDEX = torch.tensor([2, 0, 2])
 
+LAYER = "t, u, v = torch.native_layer_norm(b, [4], c, d, 1e-5)"
+BATCH = "t, u, v = torch.native_batch_norm(b, c, None, None, None, True, 0.1, 1e-5)"
+
 #: The expression of each rule's call, and its arguments; tensors of floats among them are differentiated.
 CALLS = {
     "aten::add.Tensor": [("a + b", X, Z), ("torch.add(a, b, alpha=3)", Z, X), ("torch.add(a, b, alpha=0.5)", X, Y)],
@@ -582,6 +585,97 @@ CALLS = {
             None,
             plain(randn()),
         )
+    ],
+    # Second derivatives of layers.
+    "aten::native_layer_norm_backward": [
+        (
+            f"{LAYER}; p, q, s = torch.ops.aten.native_layer_norm_backward(a, b, [4], u, v, c, d, [True, True, True]); "
+            "p * q + s",
+            X,
+            Y,
+            Z,
+            randn(4, seed=6),
+        ),
+        (
+            "t, u, v = torch.native_layer_norm(b, [3, 4], None, None, 1e-5); p, q, s = "
+            "torch.ops.aten.native_layer_norm_backward(a, b, [3, 4], u, v, None, None, [True, False, False]); p",
+            randn(2, 3, 4),
+            randn(2, 3, 4, seed=1),
+        ),
+        *(
+            (
+                f"{LAYER}; p, q, s = torch.ops.aten.native_layer_norm_backward(a, b, [4], u, v, c, d, {mask}); "
+                f"{result} * a",
+                X,
+                Y,
+                Z,
+                randn(4, seed=6),
+            )
+            for mask, result in (([False, True, True], "q * s"), ([False, False, True], "s"))
+        ),
+    ],
+    "aten::native_batch_norm_backward": [
+        (
+            f"{BATCH}; p, q, s = torch.ops.aten.native_batch_norm_backward("
+            "a, b, c, None, None, u, v, True, 1e-5, [True, True, True]); p * q.unsqueeze(1) + s.unsqueeze(1)",
+            randn(2, 3, 4),
+            randn(2, 3, 4, seed=1),
+            randn(3),
+        ),
+        (
+            "p, q, s = torch.ops.aten.native_batch_norm_backward("
+            "a, b, c, d, e, None, None, False, 1e-5, [True, True, True]); p * q + s",
+            X,
+            Y,
+            Z,
+            plain(randn(4)),
+            plain(P[0]),
+        ),
+        (
+            f"{BATCH.replace(' c,', ' None,')}; p, q, s = torch.ops.aten.native_batch_norm_backward("
+            "a, b, None, None, None, u, v, True, 1e-5, [True, False, False]); p",
+            randn(2, 3, 4),
+            randn(2, 3, 4, seed=1),
+        ),
+        (
+            f"{BATCH}; p, q, s = torch.ops.aten.native_batch_norm_backward("
+            "a, b, c, None, None, u, v, True, 1e-5, [False, True, True]); a * (q * s).unsqueeze(1)",
+            randn(2, 3, 4),
+            randn(2, 3, 4, seed=1),
+            randn(3),
+        ),
+    ],
+    "aten::_batch_norm_impl_index_backward": [
+        (
+            f"{BATCH}; p, q, s = torch.ops.aten._batch_norm_impl_index_backward("
+            "0, b, a, c, None, None, u, v, True, 1e-5, [True, True, True], i); p * q.unsqueeze(1) + s.unsqueeze(1)",
+            randn(2, 3, 4),
+            randn(2, 3, 4, seed=1),
+            randn(3),
+        ),
+    ],
+    "aten::convolution_backward": [
+        (
+            "p, q, s = torch.ops.aten.convolution_backward("
+            "a, b, c, [4], [1], [1], [1], False, [0], 1, [True, True, True]); p.sum() * q.sum([1, 2]) + s",
+            randn(2, 4, 6),
+            randn(2, 3, 6),
+            randn(4, 3, 3),
+        ),
+        (
+            "p, q, s = torch.ops.aten.convolution_backward("
+            "a, b, c, None, [2], [1], [1], True, [0], 2, [False, True, False]); q * c",
+            randn(1, 4, 11),
+            randn(1, 4, 6),
+            randn(4, 2, 3),
+        ),
+        (
+            "p, q, s = torch.ops.aten.convolution_backward("
+            "a, b, c, None, [1, 1], [0, 0], [1, 1], False, [0, 0], 1, [True, False, False]); p * b",
+            randn(1, 3, 2, 3),
+            randn(1, 2, 4, 5),
+            randn(3, 2, 3, 3),
+        ),
     ],
 }
 

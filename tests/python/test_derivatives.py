@@ -6,13 +6,21 @@ call stands in a differentiable region; the tape must not have recorded the oper
 
 import pytest
 import torch
-from derivative_calls import CALLS, COMPOSITES, INDEX, MASK, OPERATORS, NotDifferentiated
+from derivative_calls import CALLS, COMPOSITES, INDEX, MASK, OPERATORS, NotDifferentiated, randn
 
 import cresset
 from cresset import _C
 
-#: PyTorch has no second derivative of them.
-NOT_TWICE = {"aten::cdist", "aten::hardsigmoid", "cresset::attention"}
+#: The first derivatives of fused kernels for normalizations. Their own derivatives are those of autograd, which takes the
+#: means and deviations that the first kernel saved for constants, and so are not right.
+NORMALIZATIONS = {
+    "aten::native_layer_norm_backward",
+    "aten::native_batch_norm_backward",
+    "aten::_batch_norm_impl_index_backward",
+}
+
+#: PyTorch has no second derivative of them, or not the right one.
+NOT_TWICE = {"aten::cdist", "aten::hardsigmoid", "cresset::attention"} | NORMALIZATIONS
 
 #: Their first derivatives may differ from autograd's in the last bits.
 CLOSE = {
@@ -24,7 +32,7 @@ CLOSE = {
     "aten::smooth_l1_loss_backward",
     "aten::huber_loss_backward",
     "aten::cumprod",
-}
+} | NORMALIZATIONS
 
 #: The same where the derivatives are differentiated again.
 CLOSE_IN_GRAPHS = {"aten::native_group_norm", "aten::mish"}
@@ -184,6 +192,41 @@ def test_composite(case):
         tolerance = 1e-11 if dtype == torch.float64 else 1e-3
         for a, b in zip(found, wanted, strict=True):
             torch.testing.assert_close(a, b, rtol=tolerance, atol=tolerance)
+
+
+#: Layers between operators, and the sizes of their arguments.
+LAYERS = {
+    "convolution": ("torch.conv2d(a, b, c, padding=1)", (2, 3, 4, 5), (4, 3, 3, 3), (4,)),
+    "transposed convolution": ("torch.conv_transpose1d(a, b, c, stride=2)", (2, 3, 4), (3, 2, 3), (2,)),
+    "layer norm": ("torch.nn.functional.layer_norm(a, [5], b, c)", (3, 5), (5,), (5,)),
+    "batch norm": ("torch.nn.functional.batch_norm(a, None, None, b, c, True)", (3, 5), (5,), (5,)),
+}
+
+
+def on_tape(tensor):
+    """Names of the nodes of the tape that a tensor's gradient goes through."""
+    seen, names, waiting = set(), set(), [tensor.grad_fn]
+    while waiting:
+        node = waiting.pop()
+        if node is not None and node not in seen:
+            seen.add(node)
+            names.add(node.name())
+            waiting += [following for following, _ in node.next_functions]
+    return names
+
+
+@pytest.mark.parametrize("layer", LAYERS)
+def test_gradients_of_layers_leave_no_layers_on_the_tape(layer):
+    expression, *sizes = LAYERS[layer]
+    script = cresset.CompilationUnit(program(f"torch.tanh({expression})", sizes)).f
+    arguments = [randn(*each).requires_grad_() for each in sizes]
+    for _ in range(3):
+        result = script(*arguments, MASK, INDEX)
+        gradients = torch.autograd.grad((result**2).sum(), arguments, create_graph=True)
+        torch.autograd.grad(sum((gradient**2).sum() for gradient in gradients), arguments)
+    names = set.union(*(on_tape(gradient) for gradient in gradients))
+    assert "CressetBackward" in names
+    assert not any("Conv" in name or "Norm" in name or "Mean" in name for name in names), names
 
 
 def test_every_rule_compiles():

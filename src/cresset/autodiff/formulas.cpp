@@ -279,20 +279,21 @@ def matmul_left(grad: Tensor, a: Tensor, b: Tensor) -> Tensor:
     return left(grad, b, a)
   return matmul_left_batched(grad, a, b)
 
-def matmul_left_batched(grad: Tensor, a: Tensor, b: Tensor) -> Tensor:
+# A product with operands of any rank as one of stacks of matrices: the gradient and both operands, and the sizes of the
+# stack.
+def as_stacks(grad: Tensor, a: Tensor, b: Tensor) -> Tuple[Tensor, Tensor, Tensor, List[int]]:
   if a.dim() == 1:
     grad = grad.unsqueeze(-2)
-    a2 = a.unsqueeze(0)
-  else:
-    a2 = a
+    a = a.unsqueeze(0)
   if b.dim() == 1:
     grad = grad.unsqueeze(-1)
-    b2 = b.unsqueeze(1)
-  else:
-    b2 = b
+    b = b.unsqueeze(1)
   batch = grad.size()[:-2]
-  n, m, k = a2.size(-2), a2.size(-1), b2.size(-1)
-  result = grad.reshape([product(batch), n, k]).bmm(batched(b2, batch).transpose(1, 2)).reshape(batch + [n, m])
+  return grad.reshape([product(batch), a.size(-2), b.size(-1)]), a, b, batch
+
+def matmul_left_batched(grad: Tensor, a: Tensor, b: Tensor) -> Tensor:
+  g, a2, b2, batch = as_stacks(grad, a, b)
+  result = g.bmm(batched(b2, batch).transpose(1, 2)).reshape(batch + [a2.size(-2), a2.size(-1)])
   return reduced(result, a2).reshape(a.size())
 
 def matmul_right(grad: Tensor, a: Tensor, b: Tensor) -> Tensor:
@@ -307,19 +308,8 @@ def matmul_right(grad: Tensor, a: Tensor, b: Tensor) -> Tensor:
   return matmul_right_batched(grad, a, b)
 
 def matmul_right_batched(grad: Tensor, a: Tensor, b: Tensor) -> Tensor:
-  if a.dim() == 1:
-    grad = grad.unsqueeze(-2)
-    a2 = a.unsqueeze(0)
-  else:
-    a2 = a
-  if b.dim() == 1:
-    grad = grad.unsqueeze(-1)
-    b2 = b.unsqueeze(1)
-  else:
-    b2 = b
-  batch = grad.size()[:-2]
-  n, m, k = a2.size(-2), a2.size(-1), b2.size(-1)
-  result = batched(a2, batch).transpose(1, 2).bmm(grad.reshape([product(batch), n, k])).reshape(batch + [m, k])
+  g, a2, b2, batch = as_stacks(grad, a, b)
+  result = batched(a2, batch).transpose(1, 2).bmm(g).reshape(batch + [a2.size(-1), b2.size(-1)])
   return reduced(result, b2).reshape(b.size())
 
 def folded(a: Tensor, b: Tensor) -> Tensor:
@@ -578,6 +568,96 @@ def groups_normalized(input: Tensor, groups: int, weight: Optional[Tensor], bias
   w = weight.contiguous() if weight is not None else None
   b = bias.contiguous() if bias is not None else None
   return torch.native_group_norm(laid_out_as(input, input), w, b, input.size(0), input.size(1), n, groups, eps)[0]
+
+# What is normalized is `normal`, (x - mean) * r, over some dimensions; or, if `fixed`, by a mean and a deviation that are
+# given. Its derivative with respect to x, times a gradient; the derivative is symmetric.
+def through_normal(grad: Tensor, normal: Tensor, r: Tensor, dims: List[int], fixed: bool) -> Tensor:
+  if fixed:
+    return r * grad
+  return r * (grad - grad.mean(dims, True) - normal * (grad * normal).mean(dims, True))
+
+def weighted(x: Tensor, weight: Optional[Tensor]) -> Tensor:
+  if weight is not None:
+    return x * weight
+  return x
+
+# Second derivatives of normalizations. Of the first ones there are those that `mask` tells, of the input, the weight and
+# the bias; their gradients are g0, g1 and g2. Means and deviations that the first kernel saved are taken for constants
+# where this is differentiated itself, as autograd does.
+def normal_second(g0: Tensor, g1: Tensor, grad: Tensor, normal: Tensor, r: Tensor, weight: Optional[Tensor], dims: List[int], fixed: bool, mask: List[bool]) -> Tensor:
+  of_normal = grad * g1 if mask[1] else None
+  if mask[0] and not fixed:
+    g = weighted(grad, weight)
+    p, q = (g0 * normal).mean(dims, True), (g * normal).mean(dims, True)
+    of_both = -r * (g0 * q + g * p)
+    if of_normal is not None:
+      of_both = of_normal + of_both
+    rest = (g0 * g).mean(dims, True) - g0.mean(dims, True) * g.mean(dims, True) - p * q
+    return through_normal(of_both, normal, r, dims, False) - r * r * normal * rest
+  if of_normal is not None:
+    return through_normal(of_normal, normal, r, dims, fixed)
+  return torch.zeros_like(grad)
+
+def normal_second_of_grad(g0: Tensor, g1: Tensor, g2: Tensor, grad: Tensor, normal: Tensor, r: Tensor, weight: Optional[Tensor], dims: List[int], fixed: bool, mask: List[bool]) -> Tensor:
+  if mask[0]:
+    result = weighted(through_normal(g0, normal, r, dims, fixed), weight)
+    if mask[1]:
+      result = result + g1 * normal
+    return result + g2 if mask[2] else result
+  if mask[1]:
+    result = g1 * normal
+    return result + g2 if mask[2] else result
+  return g2.expand(grad.size()) if mask[2] else torch.zeros_like(grad)
+
+def normal_second_of_weight(g0: Tensor, grad: Tensor, normal: Tensor, r: Tensor, like: Tensor, dims: List[int], fixed: bool, mask: List[bool]) -> Tensor:
+  if mask[0]:
+    return reduced(grad * through_normal(g0, normal, r, dims, fixed), like)
+  return torch.zeros_like(like)
+
+# The last dimensions, as many as there are sizes.
+def last(sizes: List[int]) -> List[int]:
+  dims: List[int] = []
+  for d in range(len(sizes)):
+    dims.append(d - len(sizes))
+  return dims
+
+def layer_second(g0: Tensor, g1: Tensor, grad: Tensor, x: Tensor, sizes: List[int], mean: Tensor, r: Tensor, weight: Optional[Tensor], mask: List[bool]) -> Tensor:
+  return normal_second(g0, g1, grad, (x - mean) * r, r, weight, last(sizes), False, mask)
+
+def layer_second_of_grad(g0: Tensor, g1: Tensor, g2: Tensor, grad: Tensor, x: Tensor, sizes: List[int], mean: Tensor, r: Tensor, weight: Optional[Tensor], mask: List[bool]) -> Tensor:
+  return normal_second_of_grad(g0, g1, g2, grad, (x - mean) * r, r, weight, last(sizes), False, mask)
+
+def layer_second_of_weight(g0: Tensor, grad: Tensor, x: Tensor, sizes: List[int], mean: Tensor, r: Tensor, weight: Optional[Tensor], mask: List[bool]) -> Tensor:
+  return normal_second_of_weight(g0, grad, (x - mean) * r, r, torch._unwrap_optional(weight), last(sizes), False, mask)
+
+def all_but_channels(x: Tensor) -> List[int]:
+  dims = [0]
+  for d in range(2, x.dim()):
+    dims.append(d)
+  return dims
+
+# What a batch norm gave without its weight and bias, and by what it divided.
+def batch_normal(x: Tensor, running_mean: Optional[Tensor], running_var: Optional[Tensor], mean: Optional[Tensor], r: Optional[Tensor], train: bool, eps: float) -> Tuple[Tensor, Tensor]:
+  if train:
+    m, d = slopes(torch._unwrap_optional(mean), x), slopes(torch._unwrap_optional(r), x)
+  else:
+    m, d = slopes(torch._unwrap_optional(running_mean), x), slopes((torch._unwrap_optional(running_var) + eps).rsqrt(), x)
+  return (x - m) * d, d
+
+def batch_second(g0: Tensor, g1: Tensor, grad: Tensor, x: Tensor, weight: Optional[Tensor], running_mean: Optional[Tensor], running_var: Optional[Tensor], mean: Optional[Tensor], rstd: Optional[Tensor], train: bool, eps: float, mask: List[bool]) -> Tensor:
+  normal, r = batch_normal(x, running_mean, running_var, mean, rstd, train, eps)
+  w = slopes(weight, x) if weight is not None else None
+  return normal_second(g0, slopes(g1, x), grad, normal, r, w, all_but_channels(x), not train, mask)
+
+def batch_second_of_grad(g0: Tensor, g1: Tensor, g2: Tensor, grad: Tensor, x: Tensor, weight: Optional[Tensor], running_mean: Optional[Tensor], running_var: Optional[Tensor], mean: Optional[Tensor], rstd: Optional[Tensor], train: bool, eps: float, mask: List[bool]) -> Tensor:
+  normal, r = batch_normal(x, running_mean, running_var, mean, rstd, train, eps)
+  w = slopes(weight, x) if weight is not None else None
+  return normal_second_of_grad(g0, slopes(g1, x), slopes(g2, x), grad, normal, r, w, all_but_channels(x), not train, mask)
+
+def batch_second_of_weight(g0: Tensor, grad: Tensor, x: Tensor, weight: Optional[Tensor], running_mean: Optional[Tensor], running_var: Optional[Tensor], mean: Optional[Tensor], rstd: Optional[Tensor], train: bool, eps: float, mask: List[bool]) -> Tensor:
+  normal, r = batch_normal(x, running_mean, running_var, mean, rstd, train, eps)
+  w = torch._unwrap_optional(weight)
+  return normal_second_of_weight(g0, grad, normal, r, slopes(w, x), all_but_channels(x), not train, mask).reshape(w.size())
 
 # The kernel has no derivative, so gradients that are differentiated again are composed.
 def group_input(grad: Tensor, x: Tensor, mean: Tensor, rstd: Tensor, weight: Optional[Tensor], n: int, c: int, size: int, groups: int, eps: float) -> Tensor:

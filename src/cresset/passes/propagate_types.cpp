@@ -65,6 +65,7 @@ enum class Rule {
   Like,         // as Asked, and requires no gradient
   Equation,     // as the elements of the second argument; the first one, a text, tells the rank
   NewAsFirst,   // a new tensor of the first argument's dtype, whose rank is the length of the second argument
+  Gradients,    // of the arguments `input`, `weight` and a bias: of those that `output_mask` tells
 };
 
 struct NamedRule {
@@ -369,6 +370,11 @@ constexpr NamedRule kTypeRules[] = {
     {"aten::_adaptive_avg_pool3d_backward", Rule::SameAsFirst},
     {"aten::max_pool2d_with_indices_backward", Rule::SameAsFirst},
     {"aten::max_pool3d_with_indices_backward", Rule::SameAsFirst},
+    {"aten::native_layer_norm_backward", Rule::Gradients},
+    {"aten::native_batch_norm_backward", Rule::Gradients},
+    {"aten::_batch_norm_impl_index_backward", Rule::Gradients},
+    {"aten::native_group_norm_backward", Rule::Gradients},
+    {"aten::convolution_backward", Rule::Gradients},
 };
 
 std::optional<Rule> typeRule(const Operator& op) {
@@ -623,6 +629,8 @@ class TypePropagator {
         if (!results[0].dtype && (op->schema().name() == "aten::index" || op->schema().name() == "aten::_unsafe_index"))
           results[0] = applyRule(Rule::DtypeOnly, node, *op);
         if (rule == Rule::Like) results[0].requires_grad = false;
+      } else if (rule == Rule::Gradients) {
+        addGradients(node, *op, results);
       } else if (rule) {
         results[0] = applyRule(*rule, node, *op);
         addSecondResults(*op, results);
@@ -652,6 +660,33 @@ class TypePropagator {
     } else if (name.ends_with("_with_indices") || name.starts_with("aten::adaptive_max_pool")) {
       results[1] = {at::kLong, results[0].rank, results[0].device, false};
     }
+  }
+
+  /// What is not computed is undefined, and requires no gradient.
+  void addGradients(const Node* node, const Operator& op, std::vector<Facts>& results) {
+    const auto argument = [&](const char* name) {
+      const auto index = op.schema().argumentIndexWithName(name);
+      return index ? node->input(static_cast<size_t>(*index)) : nullptr;
+    };
+    const Value *input = argument("input"), *weight = argument("weight"), *mask = argument("output_mask");
+    if (!input || !mask || lengthOf(mask) != results.size()) return;
+    const Facts given = get(input);
+    // With numbers of 16 bits, parameters may have another dtype than the input.
+    if (given.dtype != at::kFloat && given.dtype != at::kDouble) return;
+    for (size_t i = 0; i < results.size(); ++i) {
+      results[i] = {given.dtype, std::nullopt, given.device, std::nullopt};
+      if (i == 0) results[i].rank = given.rank;
+      if (i == 1 && weight && isTensor(weight)) results[i].rank = get(weight).rank;
+      const auto computed = elementOf(mask, i);
+      if (!computed) results[i] = {};
+      if (computed == false) results[i] = {std::nullopt, std::nullopt, std::nullopt, false};
+    }
+  }
+
+  /// An element of a list of bools of known length, if it is constant.
+  static std::optional<bool> elementOf(const Value* list, size_t i) {
+    if (list->node()->kind() == prim::ListConstruct) return constantAs<bool>(list->node()->input(i));
+    return toIValue(list)->toListRef()[i].toBool();
   }
 
   Facts applyRule(Rule rule, const Node* node, const Operator& op) {
