@@ -35,7 +35,7 @@ CLOSE = {
 } | NORMALIZATIONS
 
 #: The same where the derivatives are differentiated again.
-CLOSE_IN_GRAPHS = {"aten::native_group_norm", "aten::mish"}
+CLOSE_IN_GRAPHS = {"aten::native_group_norm", "aten::mish", "aten::linalg_svd", "aten::_linalg_svd"}
 
 #: Their gradients are laid out in another way than autograd's.
 STRIDES_DIFFER = {"aten::einsum"}
@@ -227,6 +227,51 @@ def test_gradients_of_layers_leave_no_layers_on_the_tape(layer):
     names = set.union(*(on_tape(gradient) for gradient in gradients))
     assert "CressetBackward" in names
     assert not any("Conv" in name or "Norm" in name or "Mean" in name for name in names), names
+
+
+def assert_first_gradients_are_eagers(expression, *tensors):
+    script, eager = both(expression, tensors)
+    for create_graph in (True, True, True, False):
+        result, gradients = run(script, tensors, torch.float64, 1, create_graph)
+        expected, expected_gradients = run(eager, tensors, torch.float64, 1, create_graph)
+        assert torch.equal(result, expected)
+        for found, wanted in zip(gradients, expected_gradients, strict=True):
+            assert torch.equal(found, wanted)
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "v, q = torch.linalg.eigh(a); v",
+        "torch.linalg.eigvalsh(a)",
+        "u, v, w = torch.linalg.svd(a); v",
+        "torch.linalg.svdvals(a)",
+    ],
+)
+def test_equal_eigenvalues_have_gradients(expression):
+    assert_first_gradients_are_eagers(expression, torch.eye(3, dtype=torch.float64) * 4)
+
+
+def test_cosine_of_short_vectors():
+    assert_first_gradients_are_eagers("torch.cosine_similarity(a, b, 0, 2.5)", randn(3, 4), randn(3, 4, seed=1))
+
+
+@pytest.mark.parametrize(
+    "sizes", [((5, 6), (5, 9)), ((4, 7), (5, 9)), ((5, 7), (5, 8)), ((5, 7), (1, 9))], ids=lambda sizes: str(sizes)
+)
+def test_cells_check_sizes(sizes):
+    weights = [randn(9, 7).requires_grad_(), randn(9, 9).requires_grad_()]
+    script = cresset.CompilationUnit(
+        "def f(x: Tensor, h: Tensor, v: Tensor, w: Tensor):\n    return torch.tanh(torch.rnn_tanh_cell(x, h, v, w)) * 2"
+    ).f
+    for _ in range(3):
+        script(randn(5, 7), randn(5, 9), *weights).sum().backward()
+    x, h = (randn(*each) for each in sizes)
+    with pytest.raises(RuntimeError) as expected:
+        torch.rnn_tanh_cell(x, h, *weights)
+    with pytest.raises(RuntimeError) as found:
+        script(x, h, *weights)
+    assert str(expected.value) in str(found.value)
 
 
 def test_every_rule_compiles():

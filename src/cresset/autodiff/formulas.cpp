@@ -190,6 +190,16 @@ def mish_gradient(grad: Tensor, x: Tensor) -> Tensor:
   t = torch.softplus(x).tanh()
   return grad * (t + x * s * (1 - t * t))
 
+def bessel_gradient(grad: Tensor, x: Tensor, result: Tensor, scaled: bool) -> Tensor:
+  eps = 2.220446049250313e-16 if x.dtype == torch.float64 else 1.1920928955078125e-07
+  apart = x.abs() > eps
+  safe = torch.where(apart, x, eps)
+  if scaled:
+    slope = torch.special_i0e(safe) - result * (safe.sgn() + safe.reciprocal())
+  else:
+    slope = torch.i0(safe) - result * safe.reciprocal()
+  return grad * torch.where(apart, slope, 0.5)
+
 # PyTorch reads this number as a float of 32 bits.
 def inverse_of_float(alpha: number) -> float:
   return 1.0 / float(torch.tensor(float(alpha), dtype=torch.float32))
@@ -376,6 +386,60 @@ def det_gradient(scaled: Tensor, a: Tensor, lu: Tensor, pivots: Tensor) -> Tenso
   safe = lu + torch.diag_embed(torch.where(lu.diagonal(0, -2, -1) == 0.0, eps, 0.0))
   return torch.linalg_lu_solve(safe, pivots, d, left=True, adjoint=not a.is_contiguous())
 
+def slogdet_gradient(grad: Tensor, a: Tensor) -> Tensor:
+  sign, logabsdet, lu, pivots = torch._linalg_slogdet(a)
+  return det_gradient(grad, a, lu, pivots)
+
+def qr_gradient(of_q: Tensor, of_r: Tensor, q: Tensor, r: Tensor) -> Tensor:
+  m, n = q.size(-2), r.size(-1)
+  g = torch.matmul(of_r, r.mT) - torch.matmul(q.mT, of_q)
+  if m >= n:
+    u = g.triu()
+    return torch.linalg_solve_triangular(r.mT, torch.matmul(q, u + u.triu(1).mT) + of_q, upper=False, left=False)
+  g = torch.matmul(q, (g.mT - g).tril())
+  g = torch.linalg_solve_triangular(r.narrow(-1, 0, m).mT, g, upper=False, left=False)
+  return torch.cat([g, torch.zeros_like(r.narrow(-1, 0, n - m))], -1) + torch.matmul(q, of_r)
+
+# The differences of all pairs, and 1 for those that don't matter: of one number with itself and, if no gradient comes
+# in that they divide, of equal numbers.
+def gaps(x: Tensor, grad: Tensor) -> Tensor:
+  gap = x.unsqueeze(-2) - x.unsqueeze(-1)
+  return (gap + torch.diag_embed(torch.ones_like(x))).masked_fill((gap == 0).logical_and((grad == 0).all()), 1)
+
+def eigh_gradient(of_values: Tensor, of_vectors: Tensor, values: Tensor, vectors: Tensor) -> Tensor:
+  turn = torch.matmul(vectors.mT, of_vectors)
+  turn = (turn - turn.mT) * 0.5
+  g = turn / gaps(values, of_vectors) + torch.diag_embed(of_values)
+  return torch.matmul(vectors, torch.matmul(g, vectors.mT))
+
+def matters(grad: Tensor) -> bool:
+  return torch.is_grad_enabled() or bool(grad.any())
+
+def svd_gradient(of_u: Tensor, of_s: Tensor, of_vh: Tensor, u: Tensor, s: Tensor, vh: Tensor, full: bool) -> Tensor:
+  m, n, k = u.size(-2), vh.size(-1), s.size(-1)
+  if full:
+    of_u, u = of_u.narrow(-1, 0, k), u.narrow(-1, 0, k)
+    of_vh, vh = of_vh.narrow(-2, 0, k), vh.narrow(-2, 0, k)
+  if not matters(of_u) and not matters(of_vh):
+    return torch.matmul(u, of_s.unsqueeze(-1) * vh) if m >= n else torch.matmul(u * of_s.unsqueeze(-2), vh)
+  turn_u, turn_v = torch.matmul(u.mT, of_u), torch.matmul(vh, of_vh.mT)
+  turn_u, turn_v = turn_u - turn_u.mT, turn_v - turn_v.mT
+  gap = gaps(s * s, torch.cat([of_u.flatten(), of_vh.flatten()]))
+  if not matters(of_vh):
+    g = (turn_u / gap) * s.unsqueeze(-2)
+  elif not matters(of_u):
+    g = s.unsqueeze(-1) * (turn_v / gap)
+  else:
+    g = (turn_u * s.unsqueeze(-2) + s.unsqueeze(-1) * turn_v) / gap
+  g = g + torch.diag_embed(of_s)
+  if m > k and matters(of_u):
+    scaled = of_u / s.unsqueeze(-2)
+    return torch.matmul(torch.matmul(u, g) + scaled - torch.matmul(u, torch.matmul(u.mT, scaled)), vh)
+  if n > k and matters(of_vh):
+    scaled = of_vh / s.unsqueeze(-1)
+    return torch.matmul(u, torch.matmul(g, vh) + scaled - torch.matmul(torch.matmul(scaled, vh.mT), vh))
+  return torch.matmul(u, torch.matmul(g, vh)) if m >= n else torch.matmul(torch.matmul(u, g), vh)
+
 def log_of_determinant(a: Tensor) -> Tensor:
   sign, logabsdet, lu, pivots = torch._linalg_slogdet(a)
   return torch.where(sign == -1.0, float("nan"), logabsdet)
@@ -441,6 +505,12 @@ def repeat_gradient(grad: Tensor, sizes: List[int], repeats: List[int]) -> Tenso
   if len(summed) > 0:
     grad = grad.reshape(split).sum(summed)
   return grad
+
+def tiled(x: Tensor, dims: List[int]) -> Tensor:
+  repeats: List[int] = []
+  for d in range(x.dim() - len(dims)):
+    repeats.append(1)
+  return x.repeat(repeats + dims)
 
 def interleave_gradient(grad: Tensor, sizes: List[int], repeats: int, dim: Optional[int]) -> Tensor:
   if dim is None:
@@ -552,6 +622,30 @@ def instances(input: Tensor, weight: Optional[Tensor], bias: Optional[Tensor], m
   b = bias.repeat([n]) if bias is not None else None
   flat = input.contiguous().view(sizes)
   return torch._batch_norm_impl_index(flat, w, b, None, None, True, momentum, eps, cudnn_enabled)[0].view(input.size())
+
+# One step of a recurrent layer.
+def check_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor):
+  if input.size(1) != w_ih.size(1):
+    raise RuntimeError("input has inconsistent input_size: got " + str(input.size(1)) + " expected " + str(w_ih.size(1)))
+  if input.size(0) != hx.size(0):
+    raise RuntimeError("Input batch size " + str(input.size(0)) + " doesn't match hidden0 batch size " + str(hx.size(0)))
+  if hx.size(1) != w_hh.size(1):
+    raise RuntimeError("hidden0 has inconsistent hidden_size: got " + str(hx.size(1)) + ", expected " + str(w_hh.size(1)))
+
+def simple_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Optional[Tensor], b_hh: Optional[Tensor]) -> Tensor:
+  check_cell(input, hx, w_ih, w_hh)
+  hidden = torch.linear(hx, w_hh, b_hh)
+  return hidden + torch.linear(input, w_ih, b_ih)
+
+# Both sigmoids are parts of one tensor, and laid out so, as PyTorch's kernel has them.
+def gru_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Optional[Tensor], b_hh: Optional[Tensor]) -> Tensor:
+  check_cell(input, hx, w_ih, w_hh)
+  n = w_hh.size(0) // 3
+  i, i_new = torch.unsafe_split_with_sizes(torch.linear(input, w_ih, b_ih), [2 * n, n], 1)
+  h, h_new = torch.unsafe_split_with_sizes(torch.linear(hx, w_hh, b_hh), [2 * n, n], 1)
+  reset, update = torch.unsafe_chunk(h + i, 2, 1)
+  new = torch.tanh(i_new + h_new * torch.sigmoid(reset))
+  return (hx - new) * torch.sigmoid(update) + new
 
 # The memory format that PyTorch suggests for a tensor: 2 and 3 are those with the channels last.
 def laid_out_as(x: Tensor, like: Tensor) -> Tensor:
@@ -742,6 +836,29 @@ def conv_parameters(grad: Tensor, input: Tensor, weight: Tensor, stride: List[in
   _, w, b = torch.convolution_backward(grad, input, weight, [grad.size(1)], stride, padding, dilation, transposed, output_padding, groups, [False, True, with_bias])
   return w, b
 
+# The same, where the result has the input's sizes or nothing is padded. Where the two sides differ the input is padded
+# before.
+def sides(weight: Tensor, dilation: List[int], padding: str) -> Tuple[List[int], List[int]]:
+  both: List[int] = []
+  behind: List[int] = []
+  for d in range(2, weight.dim()):
+    total = 0 if padding == "valid" else dilation[min(d - 2, len(dilation) - 1)] * (weight.size(d) - 1)
+    both.append(total // 2)
+    behind = [0, total % 2] + behind
+  return both, behind
+
+def conv_named_input(grad: Tensor, input: Tensor, weight: Tensor, stride: List[int], padding: str, dilation: List[int], groups: int) -> Tensor:
+  both, behind = sides(weight, dilation, padding)
+  if sum(behind) == 0:
+    return conv_input(grad, input, weight, stride, both, dilation, False, [0], groups)
+  padded = torch.constant_pad_nd(input, behind, 0)
+  return torch.constant_pad_nd(conv_input(grad, padded, weight, stride, both, dilation, False, [0], groups), negated(behind), 0)
+
+def conv_named_parameters(grad: Tensor, input: Tensor, weight: Tensor, stride: List[int], padding: str, dilation: List[int], groups: int, with_bias: bool) -> Tuple[Tensor, Tensor]:
+  both, behind = sides(weight, dilation, padding)
+  padded = input if sum(behind) == 0 else torch.constant_pad_nd(input, behind, 0)
+  return conv_parameters(grad, padded, weight, stride, both, dilation, False, [0], groups, with_bias)
+
 def adaptive_gradient(grad: Tensor, x: Tensor, output_size: List[int]) -> Tensor:
   if output_size[0] == 1:
     return grad.expand(x.size()) / x.size(-1)
@@ -771,6 +888,47 @@ def divergence(x: Tensor, target: Tensor, reduction: int, log_target: bool) -> T
     return averaged(torch.exp(target) * difference, reduction)
   product = target * x
   return averaged(torch.xlogy(target, target) - product, reduction)
+
+def distance(x: Tensor, y: Tensor, p: float, eps: float, keepdim: bool) -> Tensor:
+  return torch.linalg_vector_norm(x - y + eps, p, [-1], keepdim)
+
+def triplet(anchor: Tensor, positive: Tensor, negative: Tensor, margin: float, p: float, eps: float, swap: bool, reduction: int) -> Tensor:
+  to_positive, to_negative = distance(anchor, positive, p, eps, False), distance(anchor, negative, p, eps, False)
+  if swap:
+    to_negative = torch.minimum(to_negative, distance(positive, negative, p, eps, False))
+  return averaged(torch.clamp_min(to_positive + margin - to_negative, 0), reduction)
+
+def angle_loss(x: Tensor, y: Tensor, target: Tensor, margin: float, reduction: int) -> Tensor:
+  d = target.dim()
+  product = (x * y).sum(d)
+  size_x, size_y = (x * x).sum(d) + 9.999999960041972e-13, (y * y).sum(d) + 9.999999960041972e-13
+  cos = product / (size_x * size_y).sqrt()
+  zeros = torch.zeros_like(cos)
+  alike, unlike = torch.where(target == 1, 1 - cos, zeros), torch.where(target == -1, (cos - margin).clamp_min(0), zeros)
+  return averaged(alike + unlike, reduction)
+
+def hinge(x: Tensor, target: Tensor, margin: float, reduction: int) -> Tensor:
+  zeros = torch.zeros_like(x)
+  outside = torch.where(target != 1, (margin - x).clamp_min(0), zeros)
+  return averaged(outside + torch.where(target != -1, x, zeros), reduction)
+
+def poisson(x: Tensor, target: Tensor, log_input: bool, full: bool, eps: float, reduction: int) -> Tensor:
+  loss = torch.exp(x) - target * x if log_input else x - target * torch.log(x + eps)
+  if full:
+    rest = torch.log(target * 6.283185307179586) * 0.5
+    stirling = target * torch.log(target) - target + rest
+    loss = loss + stirling.masked_fill(target <= 1, 0)
+  return averaged(loss, reduction)
+
+# Of the cosine of the angle between two tensors, with respect to the first. Lengths below `eps` count as that in all
+# other ways, but have their own gradients.
+def cosine_gradient(grad: Tensor, x: Tensor, y: Tensor, dim: int, eps: float) -> Tensor:
+  a, b = torch.broadcast_tensors([x, y])
+  norm = torch.linalg_vector_norm(a, 2, [dim], True)
+  length, other = norm.clamp_min(eps), torch.linalg_vector_norm(b, 2, [dim], True).clamp_min(eps)
+  g = grad.unsqueeze(dim).expand(a.size()) * (b / other)
+  of_length = (-g * ((a / length) / length)).sum(dim, True)
+  return reduced(g / length + norm_gradient(of_length, a, 2.0, norm, [dim], True), x)
 
 def averaged_slope(grad: Tensor, reduction: int) -> Tensor:
   return grad / grad.numel() if reduction == 1 else grad
