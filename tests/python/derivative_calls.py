@@ -274,10 +274,13 @@ CALLS = {
         ("q, s = torch.linalg.qr(a); s", SQUARES),
         ("q, s = torch.linalg.qr(a); q.mm(s * s)", randn(3, 4)),
     ],
+    "aten::qr": [("q, s = torch.qr(a); q.mm(s)", randn(4, 3))],
+    "aten::svd": [("u, v, w = torch.svd(a); u.mm(v.diag()).mm(w.mT)", randn(3, 4))],
     "aten::linalg_eigh": [
         ("v, q = torch.linalg.eigh(a + a.mT); (q * q) * v", SQUARE),
         ("v, q = torch.linalg.eigh(a + a.mT); v", SQUARES),
         ("v, q = torch.linalg.eigh(a); q * q", SQUARE),
+        ("v, q = torch.linalg.eigh(a, 'U'); v", SQUARES + SQUARES.mT),
     ],
     "aten::_linalg_eigh": [("torch.linalg.eigvalsh(a + a.mT)", SQUARES)],
     "aten::linalg_svd": [
@@ -531,7 +534,10 @@ CALLS = {
     "aten::adaptive_max_pool1d": [("torch.adaptive_max_pool1d(a, 3)[0]", randn(2, 3, 7))],
     "aten::adaptive_max_pool2d": [("torch.ops.aten.adaptive_max_pool2d(a, [2, 3])[0]", randn(2, 3, 4, 5))],
     "aten::adaptive_max_pool3d": [("torch.ops.aten.adaptive_max_pool3d(a, [2, 3, 1])[0]", randn(1, 2, 4, 5, 2))],
-    "aten::grid_sampler_2d": [("torch.grid_sampler_2d(a, b, 0, 0, False)", randn(1, 2, 4, 5), randn(1, 3, 3, 2) / 3)],
+    "aten::grid_sampler_2d": [
+        ("torch.nn.functional.grid_sample(a, b, 'bicubic')", randn(1, 2, 4, 5), randn(1, 3, 3, 2) / 3),
+        ("torch.grid_sampler_2d(a, b, 0, 0, False)", randn(1, 2, 4, 5), randn(1, 3, 3, 2) / 3),
+    ],
     "aten::grid_sampler_3d": [
         ("torch.nn.functional.grid_sample(a, b, align_corners=False)", randn(1, 2, 3, 4, 5), randn(1, 2, 3, 3, 3) / 3)
     ],

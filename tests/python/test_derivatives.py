@@ -35,7 +35,15 @@ CLOSE = {
 } | NORMALIZATIONS
 
 #: The same where the derivatives are differentiated again.
-CLOSE_IN_GRAPHS = {"aten::native_group_norm", "aten::mish", "aten::linalg_svd", "aten::_linalg_svd"}
+CLOSE_IN_GRAPHS = {
+    "aten::native_group_norm",
+    "aten::mish",
+    "aten::svd",
+    "aten::linalg_svd",
+    "aten::_linalg_svd",
+    "aten::linalg_eigh",
+    "aten::_linalg_eigh",
+}
 
 #: Their gradients are laid out in another way than autograd's.
 STRIDES_DIFFER = {"aten::einsum"}

@@ -406,14 +406,16 @@ def gaps(x: Tensor, grad: Tensor) -> Tensor:
   gap = x.unsqueeze(-2) - x.unsqueeze(-1)
   return (gap + torch.diag_embed(torch.ones_like(x))).masked_fill((gap == 0).logical_and((grad == 0).all()), 1)
 
+def matters(grad: Tensor) -> bool:
+  return torch.is_grad_enabled() or bool(grad.any())
+
 def eigh_gradient(of_values: Tensor, of_vectors: Tensor, values: Tensor, vectors: Tensor) -> Tensor:
+  if not matters(of_vectors):
+    return torch.matmul(vectors * of_values.unsqueeze(-2), vectors.mT)
   turn = torch.matmul(vectors.mT, of_vectors)
   turn = (turn - turn.mT) * 0.5
   g = turn / gaps(values, of_vectors) + torch.diag_embed(of_values)
   return torch.matmul(vectors, torch.matmul(g, vectors.mT))
-
-def matters(grad: Tensor) -> bool:
-  return torch.is_grad_enabled() or bool(grad.any())
 
 def svd_gradient(of_u: Tensor, of_s: Tensor, of_vh: Tensor, u: Tensor, s: Tensor, vh: Tensor, full: bool) -> Tensor:
   m, n, k = u.size(-2), vh.size(-1), s.size(-1)
