@@ -6,7 +6,7 @@ call stands in a differentiable region; the tape must not have recorded the oper
 
 import pytest
 import torch
-from derivative_calls import CALLS, COMPOSITES, INDEX, MASK, OPERATORS, NotDifferentiated, randn
+from derivative_calls import CALLS, COMPOSITES, INDEX, MASK, OPERATORS, NotDifferentiated, X, Z, randn
 
 import cresset
 from cresset import _C
@@ -44,6 +44,12 @@ CLOSE_IN_GRAPHS = {
     "aten::linalg_eigh",
     "aten::_linalg_eigh",
 }
+
+#: The same with numbers of 16 bits.
+CLOSE_IF_NARROW = {"aten::einsum", "aten::mse_loss_backward"}
+
+#: Calls with such numbers are not taken into regions.
+WIDE_ONLY = NORMALIZATIONS
 
 #: Their gradients are laid out in another way than autograd's.
 STRIDES_DIFFER = {"aten::einsum"}
@@ -163,6 +169,41 @@ def test_rule(case):
     assert name in seen_inside, f"{name} is not in a region"
 
 
+def assert_gradients_of_16_bits(name, expression, tensors, dtype):
+    """Whether PyTorch has kernels for the call. If so, it stands in a region, and its first gradients are autograd's."""
+    script, eager = both(expression, tensors)
+    try:
+        run(eager, tensors, dtype, 1)
+    except RuntimeError as error:
+        assert "not implemented for" in str(error) or "Low precision" in str(error), error
+        return False
+    for _ in range(3):
+        run(script, tensors, dtype, 1)
+    for create_graph in (True, False):
+        before = _C._num_recorded_regions()
+        result, gradients = run(script, tensors, dtype, 1, create_graph)
+        assert _C._num_recorded_regions() > before or name in WIDE_ONLY, "no region was recorded"
+        expected, expected_gradients = run(eager, tensors, dtype, 1, create_graph)
+        assert torch.equal(result, expected) and result.stride() == expected.stride()
+        is_close = name in CLOSE | CLOSE_IF_NARROW or (create_graph and name in CLOSE_IN_GRAPHS)
+        tolerance = 16 * torch.finfo(dtype).eps if is_close else 0
+        for found, wanted in zip(gradients, expected_gradients, strict=True):
+            assert found.dtype == wanted.dtype
+            scale = wanted.abs().max().item() if is_close else 0
+            torch.testing.assert_close(found, wanted, rtol=0, atol=tolerance * max(scale, 1), equal_nan=True)
+    return True
+
+
+@pytest.mark.parametrize("case", range(len(CASES)), ids=[f"{c[0]}-{c[1]}" for c in CASES])
+def test_rule_with_16_bits(case):
+    name, expression, *tensors = CASES[case]
+    has_kernels = [
+        assert_gradients_of_16_bits(name, expression, tensors, dtype) for dtype in (torch.bfloat16, torch.float16)
+    ]
+    if not any(has_kernels):
+        pytest.skip("PyTorch has no kernels for it")
+
+
 @pytest.mark.parametrize("name", sorted({c[0] for c in CASES}))
 def test_rule_by_finite_differences(name):
     _, expression, *tensors = next(c for c in CASES if c[0] == name)
@@ -235,6 +276,36 @@ def test_gradients_of_layers_leave_no_layers_on_the_tape(layer):
     names = set.union(*(on_tape(gradient) for gradient in gradients))
     assert "CressetBackward" in names
     assert not any("Conv" in name or "Norm" in name or "Mean" in name for name in names), names
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "torch.tanh(a.to(D).mm(b.to(D))).to(a.dtype) * c",
+        "torch.tanh(a.to(D).mm(b.to(D))) * c",
+        "torch.softmax(torch.nn.functional.linear(a.to(D), b.t().to(D)), 1, torch.float32) * c + a.to(D).sum()",
+        "torch.log_softmax(a.to(D), 1, torch.float32) * c",
+        "torch.sum(a.to(D), 1, dtype=torch.float32).unsqueeze(1) * torch.cumsum(b.to(D)[0], 0, dtype=torch.float32)",
+        "torch.cumprod(a.to(D), 1, dtype=torch.float32) * torch.prod(b.to(D), dtype=torch.float32)",
+        "torch.mean(a.to(D), 1, dtype=torch.float32).unsqueeze(1) * torch.linalg.vector_norm(b.to(D), dtype=torch.float32)",
+        "torch.norm(a.to(D), 2, [1], dtype=torch.float32).unsqueeze(1) * c * torch.nansum(b.to(D), dtype=torch.float32)",
+        "torch.cat([a.to(D), b.t().to(D)], 0).float().mean(0) * a",
+        "torch.cat([a.to(D), b, c.double().unsqueeze(0)], 0) * 2",
+        "torch.where(m, a.to(D), c) + torch.lerp(a, c, 0.3).to(D)",
+        "torch.stack([a.to(D), a.to(D)]).float() * torch.nn.functional.layer_norm(a.to(D), [4]).float()",
+    ],
+)
+def test_regions_of_several_dtypes(expression, dtype):
+    script, eager = both(expression.replace("D", str(dtype)), [X, randn(4, 4), Z])
+    for create_graph in (True, True, True, False):
+        before = _C._num_recorded_regions()
+        result, gradients = run(script, [X, randn(4, 4), Z], torch.float32, 1, create_graph)
+        assert _C._num_recorded_regions() > before
+        expected, expected_gradients = run(eager, [X, randn(4, 4), Z], torch.float32, 1, create_graph)
+        assert torch.equal(result, expected) and result.dtype == expected.dtype
+        for found, wanted in zip(gradients, expected_gradients, strict=True):
+            assert torch.equal(found, wanted) and found.dtype == wanted.dtype
 
 
 def assert_first_gradients_are_eagers(expression, *tensors):

@@ -11,6 +11,17 @@ def reduced(grad: Tensor, like: Tensor) -> Tensor:
 def times(grad: Tensor, factor: number) -> Tensor:
   return grad if factor == 1 else grad * factor
 
+# Kernels for numbers of 16 bits compute with 32 where they are composed of others.
+def wide(x: Tensor) -> Tensor:
+  if x.dtype == torch.bfloat16 or x.dtype == torch.float16:
+    return x.to(torch.float32)
+  return x
+
+def narrowed(x: Tensor, like: Tensor) -> Tensor:
+  if like.dtype == torch.bfloat16 or like.dtype == torch.float16:
+    return x.to(like.dtype)
+  return x
+
 def negated(numbers: List[int]) -> List[int]:
   result: List[int] = []
   for n in numbers:
@@ -760,14 +771,14 @@ def group_input(grad: Tensor, x: Tensor, mean: Tensor, rstd: Tensor, weight: Opt
   if not torch.is_grad_enabled():
     return torch.native_group_norm_backward(laid_out_as(grad, x), x, mean, rstd, weight, n, c, size, groups, [True, False, False])[0]
   r, normal = group_statistics(x, n, groups, eps)
-  g = grad.reshape([n, c, size])
+  g = wide(grad).reshape([n, c, size])
   if weight is not None:
     g = g * weight.reshape([c, 1])
   g = g.reshape(normal.size())
-  return (r * (g - g.mean(-1, True) - normal * (g * normal).mean(-1, True))).reshape(x.size())
+  return narrowed((r * (g - g.mean(-1, True) - normal * (g * normal).mean(-1, True))).reshape(x.size()), x)
 
 def group_statistics(x: Tensor, n: int, groups: int, eps: float) -> Tuple[Tensor, Tensor]:
-  flat = x.reshape([n, groups, x.numel() // max(n * groups, 1)])
+  flat = wide(x).reshape([n, groups, x.numel() // max(n * groups, 1)])
   r = (flat.var(-1, False, True) + eps).rsqrt()
   return r, (flat - flat.mean(-1, True)) * r
 
@@ -775,14 +786,15 @@ def group_weight(grad: Tensor, x: Tensor, mean: Tensor, rstd: Tensor, weight: Op
   if not torch.is_grad_enabled():
     return torch.native_group_norm_backward(laid_out_as(grad, x), x, mean, rstd, weight, n, c, size, groups, [False, True, with_bias])[1]
   normal = group_statistics(x, n, groups, eps)[1]
-  return (grad.reshape([n, c, size]) * normal.reshape([n, c, size])).sum([0, 2])
+  return narrowed((grad.reshape([n, c, size]) * normal.reshape([n, c, size])).sum([0, 2]), x)
 
 def group_bias(grad: Tensor, x: Tensor, mean: Tensor, rstd: Tensor, weight: Optional[Tensor], n: int, c: int, size: int, groups: int) -> Tensor:
   if not torch.is_grad_enabled():
     return torch.native_group_norm_backward(laid_out_as(grad, x), x, mean, rstd, weight, n, c, size, groups, [False, weight is not None, True])[2]
   return grad.reshape([n, c, size]).sum([0, 2])
 
-def rms_normalized(input: Tensor, sizes: List[int], weight: Optional[Tensor], eps: Optional[float]) -> Tensor:
+def rms_normalized(x: Tensor, sizes: List[int], weight: Optional[Tensor], eps: Optional[float]) -> Tensor:
+  input = wide(x)
   if eps is not None:
     e = eps
   else:
@@ -793,7 +805,7 @@ def rms_normalized(input: Tensor, sizes: List[int], weight: Optional[Tensor], ep
   result = input.mul(torch.rsqrt(torch.pow(input, 2).mean(dims, True).add(e)))
   if weight is not None:
     result = result.mul(weight)
-  return result
+  return narrowed(result, x)
 
 # The fused kernel's own gradient, where it ran.
 def attention_gradients(grad: Tensor, query: Tensor, key: Tensor, value: Tensor, mask: Optional[Tensor], causal: bool, scale: Optional[float], grouped: bool, result: Tensor, sums: Tensor) -> Tuple[Tensor, Tensor, Tensor]:

@@ -682,8 +682,9 @@ class TypePropagator {
     const Value *input = argument("input"), *weight = argument("weight"), *mask = argument("output_mask");
     if (!input || !mask || lengthOf(mask) != results.size()) return;
     const Facts given = get(input);
-    // With numbers of 16 bits, parameters may have another dtype than the input.
-    if (given.dtype != at::kFloat && given.dtype != at::kDouble) return;
+    // Normalizations of numbers of 16 bits may have parameters of 32.
+    const bool is_wide = given.dtype == at::kFloat || given.dtype == at::kDouble;
+    if (!given.dtype || (!is_wide && op.schema().name() != "aten::convolution_backward")) return;
     for (size_t i = 0; i < results.size(); ++i) {
       results[i] = {given.dtype, std::nullopt, given.device, std::nullopt};
       if (i == 0) results[i].rank = given.rank;
