@@ -335,22 +335,33 @@ def test_cosine_of_short_vectors():
     assert_first_gradients_are_eagers("torch.cosine_similarity(a, b, 0, 2.5)", randn(3, 4), randn(3, 4, seed=1))
 
 
-@pytest.mark.parametrize(
-    "sizes", [((5, 6), (5, 9)), ((4, 7), (5, 9)), ((5, 7), (5, 8)), ((5, 7), (1, 9))], ids=lambda sizes: str(sizes)
-)
-def test_cells_check_sizes(sizes):
-    weights = [randn(9, 7).requires_grad_(), randn(9, 9).requires_grad_()]
-    script = cresset.CompilationUnit(
-        "def f(x: Tensor, h: Tensor, v: Tensor, w: Tensor):\n    return torch.tanh(torch.rnn_tanh_cell(x, h, v, w)) * 2"
-    ).f
+CELLS = {
+    "rnn_tanh_cell": ("torch.rnn_tanh_cell(x, h, v, w)", 1),
+    "gru_cell": ("torch.gru_cell(x, h, v, w)", 3),
+}
+
+
+@pytest.mark.parametrize("cell", CELLS)
+def test_cells_check_sizes(cell):
+    call, gates = CELLS[cell]
+    weights = [randn(9 * gates, 7).requires_grad_(), randn(9 * gates, 9).requires_grad_()]
+    names = "x, h, v, w"
+    text = f"def f({names}):\n    x = x * 0.5\n    return torch.tanh({call}) * 2.0 + 1.0\n"
+    script = cresset.CompilationUnit(text).f
     for _ in range(3):
+        before = _C._num_recorded_regions()
         script(randn(5, 7), randn(5, 9), *weights).sum().backward()
-    x, h = (randn(*each) for each in sizes)
-    with pytest.raises(RuntimeError) as expected:
-        torch.rnn_tanh_cell(x, h, *weights)
-    with pytest.raises(RuntimeError) as found:
-        script(x, h, *weights)
-    assert str(expected.value) in str(found.value)
+    assert _C._num_recorded_regions() > before
+    eager = {"torch": torch}
+    exec(text, eager)
+    right = ((5, 7), (5, 9))
+    for place, sizes in ((0, (5, 6)), (0, (4, 7)), (1, (5, 8)), (1, (1, 9))):
+        arguments = [randn(*(sizes if i == place else each)) for i, each in enumerate(right)]
+        with pytest.raises(RuntimeError) as expected:
+            eager["f"](*arguments, *weights)
+        with pytest.raises(RuntimeError) as found:
+            script(*arguments, *weights)
+        assert str(expected.value) in str(found.value)
 
 
 def test_every_rule_compiles():

@@ -637,13 +637,16 @@ def instances(input: Tensor, weight: Optional[Tensor], bias: Optional[Tensor], m
   return torch._batch_norm_impl_index(flat, w, b, None, None, True, momentum, eps, cudnn_enabled)[0].view(input.size())
 
 # One step of a recurrent layer.
-def check_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor):
+def check_cell(input: Tensor, hidden: Tensor, w_ih: Tensor, w_hh: Tensor):
   if input.size(1) != w_ih.size(1):
     raise RuntimeError("input has inconsistent input_size: got " + str(input.size(1)) + " expected " + str(w_ih.size(1)))
-  if input.size(0) != hx.size(0):
-    raise RuntimeError("Input batch size " + str(input.size(0)) + " doesn't match hidden0 batch size " + str(hx.size(0)))
-  if hx.size(1) != w_hh.size(1):
-    raise RuntimeError("hidden0 has inconsistent hidden_size: got " + str(hx.size(1)) + ", expected " + str(w_hh.size(1)))
+  check_hidden(input, hidden, w_hh, "hidden0")
+
+def check_hidden(input: Tensor, hidden: Tensor, w_hh: Tensor, name: str):
+  if input.size(0) != hidden.size(0):
+    raise RuntimeError("Input batch size " + str(input.size(0)) + " doesn't match " + name + " batch size " + str(hidden.size(0)))
+  if hidden.size(1) != w_hh.size(1):
+    raise RuntimeError(name + " has inconsistent hidden_size: got " + str(hidden.size(1)) + ", expected " + str(w_hh.size(1)))
 
 def simple_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Optional[Tensor], b_hh: Optional[Tensor]) -> Tensor:
   check_cell(input, hx, w_ih, w_hh)

@@ -270,6 +270,9 @@ constexpr NamedRule kTypeRules[] = {
     {"aten::rand", Rule::NewOfList},
     {"aten::randn", Rule::NewOfList},
     // Layers and losses.
+    {"aten::rnn_tanh_cell", Rule::SameAsFirst},
+    {"aten::rnn_relu_cell", Rule::SameAsFirst},
+    {"aten::gru_cell", Rule::SameAsFirst},
     {"aten::native_dropout", Rule::SameAsFirst},
     {"aten::native_batch_norm", Rule::SameAsFirst},
     {"aten::_batch_norm_impl_index", Rule::SameAsFirst},
