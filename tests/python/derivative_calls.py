@@ -31,6 +31,9 @@ SQUARE = randn(3, 3) + 3 * torch.eye(3)
 SQUARES = randn(2, 3, 3) + 3 * torch.eye(3)
 INDEX = torch.tensor([2, 0, 2])
 
+LAYER = "t, u, v = torch.native_layer_norm(b, [4], c, d, 1e-5)"
+BATCH = "t, u, v = torch.native_batch_norm(b, c, None, None, None, True, 0.1, 1e-5)"
+
 #: The expression of each rule's call, and its arguments; tensors of floats among them are differentiated.
 CALLS = {
     "aten::add.Tensor": [("a + b", X, Z), ("torch.add(a, b, alpha=3)", Z, X), ("torch.add(a, b, alpha=0.5)", X, Y)],
@@ -110,7 +113,7 @@ CALLS = {
     "aten::contiguous": [
         ("a.contiguous()", X),
         ("a.contiguous() * b.contiguous()", X, Y),
-        ("b.contiguous() * b", X, Y),
+        ("(b * 2.0).contiguous() * b", X, Y),
     ],
     "aten::select.int": [("a[1]", X), ("a.select(1, -1)", X)],
     "aten::slice.Tensor": [("a[1:]", X), ("a[:, 1:3]", X), ("a[::2]", X)],
@@ -161,7 +164,7 @@ CALLS = {
         ("torch.div(a, 0.3, rounding_mode='floor')", X),
         ("torch.div(a, 0.3, rounding_mode=None)", X),
     ],
-    "aten::addcdiv": [("torch.addcdiv(a, b, c, value=0.5)", X, Y, P), ("torch.addcdiv(a, b, c)", Z, X, P)],
+    "aten::addcdiv": [("torch.addcdiv(a, b, c, value=0.5)", X, Y, P), ("torch.addcdiv(a, b, c, value=3.14)", Z, X, P)],
     "aten::lerp.Tensor": [("torch.lerp(a, b, c)", X, Y, Z)],
     "aten::where.ScalarSelf": [("torch.where(m, 2.0, a)", X)],
     "aten::where.ScalarOther": [("torch.where(m, a, 2.0)", X)],
@@ -178,6 +181,9 @@ CALLS = {
     "aten::xlogy.Scalar_Self": [("torch.xlogy(2.0, a)", P)],
     "aten::xlogy.Scalar_Other": [("torch.xlogy(a, 2.0)", X)],
     "aten::pow.Tensor_Tensor": [("torch.pow(a, b)", P, X), ("torch.pow(a, b)", P, Z)],
+    "aten::special_xlog1py": [("torch.special.xlog1py(a, b)", X, P), ("torch.special.xlog1py(a, b)", X, P[0])],
+    "aten::special_xlog1py.self_scalar": [("torch.special.xlog1py(2.0, a)", P)],
+    "aten::special_xlog1py.other_scalar": [("torch.special.xlog1py(a, 2.0)", X)],
     "aten::pow.Scalar": [("torch.pow(2.5, a)", X), ("torch.pow(2, a)", X)],
     "aten::copysign.Tensor": [("torch.copysign(a, b)", X, Y)],
     "aten::copysign.Scalar": [("torch.copysign(a, -2.0)", X)],
@@ -271,6 +277,35 @@ CALLS = {
         ("torch.linalg.solve(a.transpose(-2, -1), b)", SQUARES, randn(2, 3, 2)),
         ("torch.linalg.solve(a, b, left=False)", SQUARE, randn(2, 3)),
     ],
+    "aten::linalg_slogdet": [("s, d = torch.linalg.slogdet(a); d", SQUARES)],
+    "aten::slogdet": [("s, d = torch.slogdet(a); d", SQUARE)],
+    "aten::linalg_qr": [
+        ("q, s = torch.linalg.qr(a); q.mm(s * s)", randn(4, 3)),
+        ("q, s = torch.linalg.qr(a); s", SQUARES),
+        ("q, s = torch.linalg.qr(a); q.mm(s * s)", randn(3, 4)),
+    ],
+    "aten::qr": [("q, s = torch.qr(a); q.mm(s)", randn(4, 3))],
+    "aten::svd": [("u, v, w = torch.svd(a); u.mm(v.diag()).mm(w.mT)", randn(3, 4))],
+    "aten::linalg_eigh": [
+        ("v, q = torch.linalg.eigh(a + a.mT); (q * q) * v", SQUARE),
+        ("v, q = torch.linalg.eigh(a + a.mT); v", SQUARES),
+        ("v, q = torch.linalg.eigh(a); q * q", SQUARE),
+        ("v, q = torch.linalg.eigh(a, 'U'); v", SQUARES + SQUARES.mT),
+    ],
+    "aten::_linalg_eigh": [("torch.linalg.eigvalsh(a + a.mT)", SQUARES)],
+    "aten::linalg_svd": [
+        (
+            f"u, v, w = torch.linalg.svd(a, full_matrices={full}); (u * u)[:, :3].mm((w * w)[:3] * v.unsqueeze(1))",
+            randn(*sizes),
+        )
+        for full, sizes in ((False, (4, 3)), (False, (3, 4)), (True, (3, 3)))
+    ]
+    + [
+        ("u, v, w = torch.linalg.svd(a, full_matrices=False); v", randn(4, 3)),
+        ("u, v, w = torch.linalg.svd(a, full_matrices=False); u * u", randn(4, 3)),
+        ("u, v, w = torch.linalg.svd(a, full_matrices=False); w * w", randn(4, 3)),
+    ],
+    "aten::_linalg_svd": [("torch.linalg.svdvals(a)", randn(4, 3)), ("torch.linalg.svdvals(a)", randn(2, 3, 4))],
     "aten::linalg_solve_triangular": [
         ("torch.linalg.solve_triangular(a, b, upper=True)", SQUARE, randn(3, 2)),
         ("torch.linalg.solve_triangular(a, b, upper=False, left=False)", SQUARE, randn(2, 3)),
@@ -330,6 +365,7 @@ CALLS = {
     ],
     "aten::pixel_shuffle": [("torch.pixel_shuffle(a, 2)", randn(1, 4, 2, 3))],
     "aten::pixel_unshuffle": [("torch.pixel_unshuffle(a, 2)", randn(1, 1, 4, 6))],
+    "aten::channel_shuffle": [("torch.channel_shuffle(a, 2)", randn(1, 6, 2, 3))],
     "aten::im2col": [("torch.nn.functional.unfold(a, [2, 2], padding=1)", randn(1, 2, 3, 4))],
     "aten::col2im": [("torch.nn.functional.fold(a, [3, 4], [2, 2])", randn(1, 8, 6))],
     "aten::unsafe_chunk": [("p, q = torch.unsafe_chunk(a, 2, 1); p * q", X)],
@@ -466,6 +502,18 @@ CALLS = {
         ("torch.conv2d(a, b)", randn(1, 2, 4, 5), randn(3, 2, 3, 3)),
     ],
     "aten::conv3d": [("torch.conv3d(a, b, c)", randn(1, 2, 3, 3, 4), randn(2, 2, 2, 2, 2), randn(2))],
+    "aten::conv1d.padding": [
+        ("torch.conv1d(a, b, c, padding='same')", randn(2, 3, 6), randn(4, 3, 3), randn(4)),
+        ("torch.conv1d(a, b, padding='same', dilation=3)", randn(3, 6), randn(4, 3, 2)),
+        ("torch.conv1d(a, b, c, stride=2, padding='valid')", randn(2, 3, 6), randn(4, 3, 3), randn(4)),
+    ],
+    "aten::conv2d.padding": [
+        ("torch.conv2d(a, b, c, padding='same')", randn(1, 2, 4, 5), randn(3, 2, 3, 2), randn(3)),
+        ("torch.conv2d(a, b, padding='same', groups=2)", randn(1, 2, 4, 5), randn(2, 1, 3, 3)),
+    ],
+    "aten::conv3d.padding": [
+        ("torch.conv3d(a, b, c, padding='same')", randn(1, 2, 3, 3, 4), randn(2, 2, 2, 1, 3), randn(2))
+    ],
     "aten::conv_transpose1d": [("torch.conv_transpose1d(a, b, c, stride=2)", randn(2, 3, 4), randn(3, 2, 3), randn(2))],
     "aten::conv_transpose2d.input": [
         ("torch.conv_transpose2d(a, b, c, 2, 1, 1)", randn(1, 3, 3, 4), randn(3, 2, 3, 3), randn(2)),
@@ -497,8 +545,19 @@ CALLS = {
     "aten::adaptive_max_pool1d": [("torch.adaptive_max_pool1d(a, 3)[0]", randn(2, 3, 7))],
     "aten::adaptive_max_pool2d": [("torch.ops.aten.adaptive_max_pool2d(a, [2, 3])[0]", randn(2, 3, 4, 5))],
     "aten::adaptive_max_pool3d": [("torch.ops.aten.adaptive_max_pool3d(a, [2, 3, 1])[0]", randn(1, 2, 4, 5, 2))],
-    "aten::grid_sampler_2d": [("torch.grid_sampler_2d(a, b, 0, 0, False)", randn(1, 2, 4, 5), randn(1, 3, 3, 2) / 3)],
+    "aten::grid_sampler_2d": [
+        ("torch.nn.functional.grid_sample(a, b, 'bicubic')", randn(1, 2, 4, 5), randn(1, 3, 3, 2) / 3),
+        ("torch.grid_sampler_2d(a, b, 0, 0, False)", randn(1, 2, 4, 5), randn(1, 3, 3, 2) / 3),
+    ],
+    "aten::grid_sampler_3d": [
+        ("torch.nn.functional.grid_sample(a, b, align_corners=False)", randn(1, 2, 3, 4, 5), randn(1, 2, 3, 3, 3) / 3)
+    ],
     # Losses.
+    "aten::cosine_similarity": [
+        ("torch.cosine_similarity(a, b)", X, Y),
+        ("torch.cosine_similarity(a, b, -1)", randn(2, 3, 4), Z),
+        ("torch.cosine_similarity(a, b, 0)", Z, randn(4, seed=9)),
+    ],
     "aten::smooth_l1_loss": [
         *[(f"torch.ops.aten.smooth_l1_loss(a, b, {r}, 0.7)", X, Y) for r in range(3)],
         ("torch.ops.aten.smooth_l1_loss(torch.softmax(a, 1), b)", randn(1, 4), Y),
@@ -602,6 +661,97 @@ CALLS = {
             plain(randn()),
         )
     ],
+    # Second derivatives of layers.
+    "aten::native_layer_norm_backward": [
+        (
+            f"{LAYER}; p, q, s = torch.ops.aten.native_layer_norm_backward(a, b, [4], u, v, c, d, [True, True, True]); "
+            "p * q + s",
+            X,
+            Y,
+            Z,
+            randn(4, seed=6),
+        ),
+        (
+            "t, u, v = torch.native_layer_norm(b, [3, 4], None, None, 1e-5); p, q, s = "
+            "torch.ops.aten.native_layer_norm_backward(a, b, [3, 4], u, v, None, None, [True, False, False]); p",
+            randn(2, 3, 4),
+            randn(2, 3, 4, seed=1),
+        ),
+        *(
+            (
+                f"{LAYER}; p, q, s = torch.ops.aten.native_layer_norm_backward(a, b, [4], u, v, c, d, {mask}); "
+                f"{result} * a",
+                X,
+                Y,
+                Z,
+                randn(4, seed=6),
+            )
+            for mask, result in (([False, True, True], "q * s"), ([False, False, True], "s"))
+        ),
+    ],
+    "aten::native_batch_norm_backward": [
+        (
+            f"{BATCH}; p, q, s = torch.ops.aten.native_batch_norm_backward("
+            "a, b, c, None, None, u, v, True, 1e-5, [True, True, True]); p * q.unsqueeze(1) + s.unsqueeze(1)",
+            randn(2, 3, 4),
+            randn(2, 3, 4, seed=1),
+            randn(3),
+        ),
+        (
+            "p, q, s = torch.ops.aten.native_batch_norm_backward("
+            "a, b, c, d, e, None, None, False, 1e-5, [True, True, True]); p * q + s",
+            X,
+            Y,
+            Z,
+            plain(randn(4)),
+            plain(P[0]),
+        ),
+        (
+            f"{BATCH.replace(' c,', ' None,')}; p, q, s = torch.ops.aten.native_batch_norm_backward("
+            "a, b, None, None, None, u, v, True, 1e-5, [True, False, False]); p",
+            randn(2, 3, 4),
+            randn(2, 3, 4, seed=1),
+        ),
+        (
+            f"{BATCH}; p, q, s = torch.ops.aten.native_batch_norm_backward("
+            "a, b, c, None, None, u, v, True, 1e-5, [False, True, True]); a * (q * s).unsqueeze(1)",
+            randn(2, 3, 4),
+            randn(2, 3, 4, seed=1),
+            randn(3),
+        ),
+    ],
+    "aten::_batch_norm_impl_index_backward": [
+        (
+            f"{BATCH}; p, q, s = torch.ops.aten._batch_norm_impl_index_backward("
+            "0, b, a, c, None, None, u, v, True, 1e-5, [True, True, True], i); p * q.unsqueeze(1) + s.unsqueeze(1)",
+            randn(2, 3, 4),
+            randn(2, 3, 4, seed=1),
+            randn(3),
+        ),
+    ],
+    "aten::convolution_backward": [
+        (
+            "p, q, s = torch.ops.aten.convolution_backward("
+            "a, b, c, [4], [1], [1], [1], False, [0], 1, [True, True, True]); p.sum() * q.sum([1, 2]) + s",
+            randn(2, 4, 6),
+            randn(2, 3, 6),
+            randn(4, 3, 3),
+        ),
+        (
+            "p, q, s = torch.ops.aten.convolution_backward("
+            "a, b, c, None, [2], [1], [1], True, [0], 2, [False, True, False]); q * c",
+            randn(1, 4, 11),
+            randn(1, 4, 6),
+            randn(4, 2, 3),
+        ),
+        (
+            "p, q, s = torch.ops.aten.convolution_backward("
+            "a, b, c, None, [1, 1], [0, 0], [1, 1], False, [0, 0], 1, [True, False, False]); p * b",
+            randn(1, 3, 2, 3),
+            randn(1, 2, 4, 5),
+            randn(3, 2, 3, 3),
+        ),
+    ],
 }
 
 #: Calls of composite operators that are taken apart into operators with rules.
@@ -654,6 +804,29 @@ COMPOSITES = [
     ("torch.nn.functional.kl_div(a, torch.sigmoid(b), reduction='batchmean')", X, Y),
     ("torch.nn.functional.kl_div(a, b, log_target=True, reduction='sum')", X, Y),
     ("torch.margin_ranking_loss(a, b, c, 0.5, 1)", X, Y, Z),
+    ("torch.pairwise_distance(a, b)", X, Y),
+    ("torch.pairwise_distance(a, b, 1.0, keepdim=True)", X, Z),
+    ("torch.triplet_margin_loss(a, b, c, swap=True, reduction=1)", X, Y, randn(3, 4, seed=8)),
+    ("torch.cosine_embedding_loss(a, b, d, 0.1, 1)", X, Y, None, plain(randn(3).sign())),
+    ("torch.hinge_embedding_loss(a, d, 1.0, 2)", X, None, None, plain(Y.sign())),
+    ("torch.poisson_nll_loss(a, b, True, True, 1e-8, 1)", X, P * 2),
+    ("torch.poisson_nll_loss(a, b, False, False, 1e-8, 2)", P, P * 2),
+    ("torch.nn.functional.grid_sample(a, b, align_corners=False)", randn(1, 2, 4, 5), randn(1, 3, 3, 2) / 3),
+    ("torch.special.ndtr(a)", X),
+    ("torch.msort(a)", X),
+    ("torch.nanmean(a, [1])", X),
+    ("torch.tile(a, [2, 1, 3])", X),
+    ("torch.column_stack([a, b]) * torch.dstack([a.unsqueeze(2), b.unsqueeze(2)]).view([3, 8])", X, Y),
+    ("torch.diagflat(a, 1)", X),
+]
+
+CELL = randn(5, 7), randn(5, 9), randn(9, 7), randn(9, 9), randn(9)
+GRU_CELL = randn(5, 7), randn(5, 9), randn(27, 7), randn(27, 9), randn(27)
+COMPOSITES += [
+    ("torch.rnn_tanh_cell(a, b, c, d, e, e)", *CELL),
+    ("torch.rnn_relu_cell(a, b, c, d)", *CELL[:-1]),
+    ("torch.gru_cell(a, b, c, d, e, e)", *GRU_CELL),
+    ("torch.gru_cell(a, b, c, d)", *GRU_CELL[:-1]),
 ]
 
 for n, sizes in ((1, [6]), (2, [4, 5]), (3, [3, 4, 3])):

@@ -6,13 +6,21 @@ call stands in a differentiable region; the tape must not have recorded the oper
 
 import pytest
 import torch
-from derivative_calls import CALLS, COMPOSITES, INDEX, MASK, OPERATORS, NotDifferentiated
+from derivative_calls import CALLS, COMPOSITES, INDEX, MASK, OPERATORS, NotDifferentiated, X, Z, randn
 
 import cresset
 from cresset import _C
 
-#: PyTorch has no second derivative of them.
-NOT_TWICE = {"aten::cdist", "aten::hardsigmoid", "cresset::attention"}
+#: The first derivatives of fused kernels for normalizations. Their own derivatives are those of autograd, which takes the
+#: means and deviations that the first kernel saved for constants, and so are not right.
+NORMALIZATIONS = {
+    "aten::native_layer_norm_backward",
+    "aten::native_batch_norm_backward",
+    "aten::_batch_norm_impl_index_backward",
+}
+
+#: PyTorch has no second derivative of them, or not the right one.
+NOT_TWICE = {"aten::cdist", "aten::hardsigmoid", "cresset::attention"} | NORMALIZATIONS
 
 #: Their first derivatives may differ from autograd's in the last bits.
 CLOSE = {
@@ -24,10 +32,24 @@ CLOSE = {
     "aten::smooth_l1_loss_backward",
     "aten::huber_loss_backward",
     "aten::cumprod",
-}
+} | NORMALIZATIONS
 
 #: The same where the derivatives are differentiated again.
-CLOSE_IN_GRAPHS = {"aten::native_group_norm", "aten::mish"}
+CLOSE_IN_GRAPHS = {
+    "aten::native_group_norm",
+    "aten::mish",
+    "aten::svd",
+    "aten::linalg_svd",
+    "aten::_linalg_svd",
+    "aten::linalg_eigh",
+    "aten::_linalg_eigh",
+}
+
+#: The same with numbers of 16 bits.
+CLOSE_IF_NARROW = {"aten::einsum", "aten::mse_loss_backward"}
+
+#: Calls with such numbers are not taken into regions.
+WIDE_ONLY = NORMALIZATIONS
 
 #: Their gradients are laid out in another way than autograd's.
 STRIDES_DIFFER = {"aten::einsum"}
@@ -150,6 +172,41 @@ def test_rule(case):
     assert name in seen_inside, f"{name} is not in a region"
 
 
+def assert_gradients_of_16_bits(name, expression, tensors, dtype):
+    """Whether PyTorch has kernels for the call. If so, it stands in a region, and its first gradients are autograd's."""
+    script, eager = both(expression, tensors)
+    try:
+        run(eager, tensors, dtype, 1)
+    except RuntimeError as error:
+        assert "not implemented for" in str(error) or "Low precision" in str(error), error
+        return False
+    for _ in range(3):
+        run(script, tensors, dtype, 1)
+    for create_graph in (True, False):
+        before = _C._num_recorded_regions()
+        result, gradients = run(script, tensors, dtype, 1, create_graph)
+        assert _C._num_recorded_regions() > before or name in WIDE_ONLY, "no region was recorded"
+        expected, expected_gradients = run(eager, tensors, dtype, 1, create_graph)
+        assert torch.equal(result, expected) and result.stride() == expected.stride()
+        is_close = name in CLOSE | CLOSE_IF_NARROW or (create_graph and name in CLOSE_IN_GRAPHS)
+        tolerance = 16 * torch.finfo(dtype).eps if is_close else 0
+        for found, wanted in zip(gradients, expected_gradients, strict=True):
+            assert found.dtype == wanted.dtype
+            scale = wanted.abs().max().item() if is_close else 0
+            torch.testing.assert_close(found, wanted, rtol=0, atol=tolerance * max(scale, 1), equal_nan=True)
+    return True
+
+
+@pytest.mark.parametrize("case", range(len(CASES)), ids=[f"{c[0]}-{c[1]}" for c in CASES])
+def test_rule_with_16_bits(case):
+    name, expression, *tensors = CASES[case]
+    has_kernels = [
+        assert_gradients_of_16_bits(name, expression, tensors, dtype) for dtype in (torch.bfloat16, torch.float16)
+    ]
+    if not any(has_kernels):
+        pytest.skip("PyTorch has no kernels for it")
+
+
 @pytest.mark.parametrize("name", sorted({c[0] for c in CASES}))
 def test_rule_by_finite_differences(name):
     _, expression, *tensors = next(c for c in CASES if c[0] == name)
@@ -187,6 +244,127 @@ def test_composite(case):
         tolerance = 1e-11 if dtype == torch.float64 else 1e-3
         for a, b in zip(found, wanted, strict=True):
             torch.testing.assert_close(a, b, rtol=tolerance, atol=tolerance)
+
+
+#: Layers between operators, and the sizes of their arguments.
+LAYERS = {
+    "convolution": ("torch.conv2d(a, b, c, padding=1)", (2, 3, 4, 5), (4, 3, 3, 3), (4,)),
+    "transposed convolution": ("torch.conv_transpose1d(a, b, c, stride=2)", (2, 3, 4), (3, 2, 3), (2,)),
+    "layer norm": ("torch.nn.functional.layer_norm(a, [5], b, c)", (3, 5), (5,), (5,)),
+    "batch norm": ("torch.nn.functional.batch_norm(a, None, None, b, c, True)", (3, 5), (5,), (5,)),
+}
+
+
+def on_tape(tensor):
+    """Names of the nodes of the tape that a tensor's gradient goes through."""
+    seen, names, waiting = set(), set(), [tensor.grad_fn]
+    while waiting:
+        node = waiting.pop()
+        if node is not None and node not in seen:
+            seen.add(node)
+            names.add(node.name())
+            waiting += [following for following, _ in node.next_functions]
+    return names
+
+
+@pytest.mark.parametrize("layer", LAYERS)
+def test_gradients_of_layers_leave_no_layers_on_the_tape(layer):
+    expression, *sizes = LAYERS[layer]
+    script = cresset.CompilationUnit(program(f"torch.tanh({expression})", sizes)).f
+    arguments = [randn(*each).requires_grad_() for each in sizes]
+    for _ in range(3):
+        result = script(*arguments, MASK, INDEX)
+        gradients = torch.autograd.grad((result**2).sum(), arguments, create_graph=True)
+        torch.autograd.grad(sum((gradient**2).sum() for gradient in gradients), arguments)
+    names = set.union(*(on_tape(gradient) for gradient in gradients))
+    assert "CressetBackward" in names
+    assert not any("Conv" in name or "Norm" in name or "Mean" in name for name in names), names
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "torch.tanh(a.to(D).mm(b.to(D))).to(a.dtype) * c",
+        "torch.tanh(a.to(D).mm(b.to(D))) * c",
+        "torch.softmax(torch.nn.functional.linear(a.to(D), b.t().to(D)), 1, torch.float32) * c + a.to(D).sum()",
+        "torch.log_softmax(a.to(D), 1, torch.float32) * c",
+        "torch.sum(a.to(D), 1, dtype=torch.float32).unsqueeze(1) * torch.cumsum(b.to(D)[0], 0, dtype=torch.float32)",
+        "torch.cumprod(a.to(D), 1, dtype=torch.float32) * torch.prod(b.to(D), dtype=torch.float32)",
+        "torch.mean(a.to(D), 1, dtype=torch.float32).unsqueeze(1) * torch.linalg.vector_norm(b.to(D), dtype=torch.float32)",
+        "torch.norm(a.to(D), 2, [1], dtype=torch.float32).unsqueeze(1) * c * torch.nansum(b.to(D), dtype=torch.float32)",
+        "torch.cat([a.to(D), b.t().to(D)], 0).float().mean(0) * a",
+        "torch.cat([a.to(D), b, c.double().unsqueeze(0)], 0) * 2",
+        "torch.where(m, a.to(D), c) + torch.lerp(a, c, 0.3).to(D)",
+        "torch.stack([a.to(D), a.to(D)]).float() * torch.nn.functional.layer_norm(a.to(D), [4]).float()",
+    ],
+)
+def test_regions_of_several_dtypes(expression, dtype):
+    script, eager = both(expression.replace("D", str(dtype)), [X, randn(4, 4), Z])
+    for create_graph in (True, True, True, False):
+        before = _C._num_recorded_regions()
+        result, gradients = run(script, [X, randn(4, 4), Z], torch.float32, 1, create_graph)
+        assert _C._num_recorded_regions() > before
+        expected, expected_gradients = run(eager, [X, randn(4, 4), Z], torch.float32, 1, create_graph)
+        assert torch.equal(result, expected) and result.dtype == expected.dtype
+        for found, wanted in zip(gradients, expected_gradients, strict=True):
+            assert torch.equal(found, wanted) and found.dtype == wanted.dtype
+
+
+def assert_first_gradients_are_eagers(expression, *tensors):
+    script, eager = both(expression, tensors)
+    for create_graph in (True, True, True, False):
+        result, gradients = run(script, tensors, torch.float64, 1, create_graph)
+        expected, expected_gradients = run(eager, tensors, torch.float64, 1, create_graph)
+        assert torch.equal(result, expected)
+        for found, wanted in zip(gradients, expected_gradients, strict=True):
+            assert torch.equal(found, wanted)
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "v, q = torch.linalg.eigh(a); v",
+        "torch.linalg.eigvalsh(a)",
+        "u, v, w = torch.linalg.svd(a); v",
+        "torch.linalg.svdvals(a)",
+    ],
+)
+def test_equal_eigenvalues_have_gradients(expression):
+    assert_first_gradients_are_eagers(expression, torch.eye(3, dtype=torch.float64) * 4)
+
+
+def test_cosine_of_short_vectors():
+    assert_first_gradients_are_eagers("torch.cosine_similarity(a, b, 0, 2.5)", randn(3, 4), randn(3, 4, seed=1))
+
+
+CELLS = {
+    "rnn_tanh_cell": ("torch.rnn_tanh_cell(x, h, v, w)", 1),
+    "gru_cell": ("torch.gru_cell(x, h, v, w)", 3),
+}
+
+
+@pytest.mark.parametrize("cell", CELLS)
+def test_cells_check_sizes(cell):
+    call, gates = CELLS[cell]
+    weights = [randn(9 * gates, 7).requires_grad_(), randn(9 * gates, 9).requires_grad_()]
+    names = "x, h, v, w"
+    text = f"def f({names}):\n    x = x * 0.5\n    return torch.tanh({call}) * 2.0 + 1.0\n"
+    script = cresset.CompilationUnit(text).f
+    for _ in range(3):
+        before = _C._num_recorded_regions()
+        script(randn(5, 7), randn(5, 9), *weights).sum().backward()
+    assert _C._num_recorded_regions() > before
+    eager = {"torch": torch}
+    exec(text, eager)
+    right = ((5, 7), (5, 9))
+    for place, sizes in ((0, (5, 6)), (0, (4, 7)), (1, (5, 8)), (1, (1, 9))):
+        arguments = [randn(*(sizes if i == place else each)) for i, each in enumerate(right)]
+        with pytest.raises(RuntimeError) as expected:
+            eager["f"](*arguments, *weights)
+        with pytest.raises(RuntimeError) as found:
+            script(*arguments, *weights)
+        assert str(expected.value) in str(found.value)
 
 
 def test_every_rule_compiles():

@@ -11,6 +11,17 @@ def reduced(grad: Tensor, like: Tensor) -> Tensor:
 def times(grad: Tensor, factor: number) -> Tensor:
   return grad if factor == 1 else grad * factor
 
+# Kernels for numbers of 16 bits compute with 32 where they are composed of others.
+def wide(x: Tensor) -> Tensor:
+  if x.dtype == torch.bfloat16 or x.dtype == torch.float16:
+    return x.to(torch.float32)
+  return x
+
+def narrowed(x: Tensor, like: Tensor) -> Tensor:
+  if like.dtype == torch.bfloat16 or like.dtype == torch.float16:
+    return x.to(like.dtype)
+  return x
+
 def negated(numbers: List[int]) -> List[int]:
   result: List[int] = []
   for n in numbers:
@@ -190,6 +201,16 @@ def mish_gradient(grad: Tensor, x: Tensor) -> Tensor:
   t = torch.softplus(x).tanh()
   return grad * (t + x * s * (1 - t * t))
 
+def bessel_gradient(grad: Tensor, x: Tensor, result: Tensor, scaled: bool) -> Tensor:
+  eps = 2.220446049250313e-16 if x.dtype == torch.float64 else 1.1920928955078125e-07
+  apart = x.abs() > eps
+  safe = torch.where(apart, x, eps)
+  if scaled:
+    slope = torch.special_i0e(safe) - result * (safe.sgn() + safe.reciprocal())
+  else:
+    slope = torch.i0(safe) - result * safe.reciprocal()
+  return grad * torch.where(apart, slope, 0.5)
+
 # PyTorch reads this number as a float of 32 bits.
 def inverse_of_float(alpha: number) -> float:
   return 1.0 / float(torch.tensor(float(alpha), dtype=torch.float32))
@@ -279,20 +300,21 @@ def matmul_left(grad: Tensor, a: Tensor, b: Tensor) -> Tensor:
     return left(grad, b, a)
   return matmul_left_batched(grad, a, b)
 
-def matmul_left_batched(grad: Tensor, a: Tensor, b: Tensor) -> Tensor:
+# A product with operands of any rank as one of stacks of matrices: the gradient and both operands, and the sizes of the
+# stack.
+def as_stacks(grad: Tensor, a: Tensor, b: Tensor) -> Tuple[Tensor, Tensor, Tensor, List[int]]:
   if a.dim() == 1:
     grad = grad.unsqueeze(-2)
-    a2 = a.unsqueeze(0)
-  else:
-    a2 = a
+    a = a.unsqueeze(0)
   if b.dim() == 1:
     grad = grad.unsqueeze(-1)
-    b2 = b.unsqueeze(1)
-  else:
-    b2 = b
+    b = b.unsqueeze(1)
   batch = grad.size()[:-2]
-  n, m, k = a2.size(-2), a2.size(-1), b2.size(-1)
-  result = grad.reshape([product(batch), n, k]).bmm(batched(b2, batch).transpose(1, 2)).reshape(batch + [n, m])
+  return grad.reshape([product(batch), a.size(-2), b.size(-1)]), a, b, batch
+
+def matmul_left_batched(grad: Tensor, a: Tensor, b: Tensor) -> Tensor:
+  g, a2, b2, batch = as_stacks(grad, a, b)
+  result = g.bmm(batched(b2, batch).transpose(1, 2)).reshape(batch + [a2.size(-2), a2.size(-1)])
   return reduced(result, a2).reshape(a.size())
 
 def matmul_right(grad: Tensor, a: Tensor, b: Tensor) -> Tensor:
@@ -307,19 +329,8 @@ def matmul_right(grad: Tensor, a: Tensor, b: Tensor) -> Tensor:
   return matmul_right_batched(grad, a, b)
 
 def matmul_right_batched(grad: Tensor, a: Tensor, b: Tensor) -> Tensor:
-  if a.dim() == 1:
-    grad = grad.unsqueeze(-2)
-    a2 = a.unsqueeze(0)
-  else:
-    a2 = a
-  if b.dim() == 1:
-    grad = grad.unsqueeze(-1)
-    b2 = b.unsqueeze(1)
-  else:
-    b2 = b
-  batch = grad.size()[:-2]
-  n, m, k = a2.size(-2), a2.size(-1), b2.size(-1)
-  result = batched(a2, batch).transpose(1, 2).bmm(grad.reshape([product(batch), n, k])).reshape(batch + [m, k])
+  g, a2, b2, batch = as_stacks(grad, a, b)
+  result = batched(a2, batch).transpose(1, 2).bmm(g).reshape(batch + [a2.size(-1), b2.size(-1)])
   return reduced(result, b2).reshape(b.size())
 
 def folded(a: Tensor, b: Tensor) -> Tensor:
@@ -386,6 +397,62 @@ def det_gradient(scaled: Tensor, a: Tensor, lu: Tensor, pivots: Tensor) -> Tenso
   safe = lu + torch.diag_embed(torch.where(lu.diagonal(0, -2, -1) == 0.0, eps, 0.0))
   return torch.linalg_lu_solve(safe, pivots, d, left=True, adjoint=not a.is_contiguous())
 
+def slogdet_gradient(grad: Tensor, a: Tensor) -> Tensor:
+  sign, logabsdet, lu, pivots = torch._linalg_slogdet(a)
+  return det_gradient(grad, a, lu, pivots)
+
+def qr_gradient(of_q: Tensor, of_r: Tensor, q: Tensor, r: Tensor) -> Tensor:
+  m, n = q.size(-2), r.size(-1)
+  g = torch.matmul(of_r, r.mT) - torch.matmul(q.mT, of_q)
+  if m >= n:
+    u = g.triu()
+    return torch.linalg_solve_triangular(r.mT, torch.matmul(q, u + u.triu(1).mT) + of_q, upper=False, left=False)
+  g = torch.matmul(q, (g.mT - g).tril())
+  g = torch.linalg_solve_triangular(r.narrow(-1, 0, m).mT, g, upper=False, left=False)
+  return torch.cat([g, torch.zeros_like(r.narrow(-1, 0, n - m))], -1) + torch.matmul(q, of_r)
+
+# The differences of all pairs, and 1 for those that don't matter: of one number with itself and, if no gradient comes
+# in that they divide, of equal numbers.
+def gaps(x: Tensor, grad: Tensor) -> Tensor:
+  gap = x.unsqueeze(-2) - x.unsqueeze(-1)
+  return (gap + torch.diag_embed(torch.ones_like(x))).masked_fill((gap == 0).logical_and((grad == 0).all()), 1)
+
+def matters(grad: Tensor) -> bool:
+  return torch.is_grad_enabled() or bool(grad.any())
+
+def eigh_gradient(of_values: Tensor, of_vectors: Tensor, values: Tensor, vectors: Tensor) -> Tensor:
+  if not matters(of_vectors):
+    return torch.matmul(vectors * of_values.unsqueeze(-2), vectors.mT)
+  turn = torch.matmul(vectors.mT, of_vectors)
+  turn = (turn - turn.mT) * 0.5
+  g = turn / gaps(values, of_vectors) + torch.diag_embed(of_values)
+  return torch.matmul(vectors, torch.matmul(g, vectors.mT))
+
+def svd_gradient(of_u: Tensor, of_s: Tensor, of_vh: Tensor, u: Tensor, s: Tensor, vh: Tensor, full: bool) -> Tensor:
+  m, n, k = u.size(-2), vh.size(-1), s.size(-1)
+  if full:
+    of_u, u = of_u.narrow(-1, 0, k), u.narrow(-1, 0, k)
+    of_vh, vh = of_vh.narrow(-2, 0, k), vh.narrow(-2, 0, k)
+  if not matters(of_u) and not matters(of_vh):
+    return torch.matmul(u, of_s.unsqueeze(-1) * vh) if m >= n else torch.matmul(u * of_s.unsqueeze(-2), vh)
+  turn_u, turn_v = torch.matmul(u.mT, of_u), torch.matmul(vh, of_vh.mT)
+  turn_u, turn_v = turn_u - turn_u.mT, turn_v - turn_v.mT
+  gap = gaps(s * s, torch.cat([of_u.flatten(), of_vh.flatten()]))
+  if not matters(of_vh):
+    g = (turn_u / gap) * s.unsqueeze(-2)
+  elif not matters(of_u):
+    g = s.unsqueeze(-1) * (turn_v / gap)
+  else:
+    g = (turn_u * s.unsqueeze(-2) + s.unsqueeze(-1) * turn_v) / gap
+  g = g + torch.diag_embed(of_s)
+  if m > k and matters(of_u):
+    scaled = of_u / s.unsqueeze(-2)
+    return torch.matmul(torch.matmul(u, g) + scaled - torch.matmul(u, torch.matmul(u.mT, scaled)), vh)
+  if n > k and matters(of_vh):
+    scaled = of_vh / s.unsqueeze(-1)
+    return torch.matmul(u, torch.matmul(g, vh) + scaled - torch.matmul(torch.matmul(scaled, vh.mT), vh))
+  return torch.matmul(u, torch.matmul(g, vh)) if m >= n else torch.matmul(torch.matmul(u, g), vh)
+
 def log_of_determinant(a: Tensor) -> Tensor:
   sign, logabsdet, lu, pivots = torch._linalg_slogdet(a)
   return torch.where(sign == -1.0, float("nan"), logabsdet)
@@ -451,6 +518,12 @@ def repeat_gradient(grad: Tensor, sizes: List[int], repeats: List[int]) -> Tenso
   if len(summed) > 0:
     grad = grad.reshape(split).sum(summed)
   return grad
+
+def tiled(x: Tensor, dims: List[int]) -> Tensor:
+  repeats: List[int] = []
+  for d in range(x.dim() - len(dims)):
+    repeats.append(1)
+  return x.repeat(repeats + dims)
 
 def interleave_gradient(grad: Tensor, sizes: List[int], repeats: int, dim: Optional[int]) -> Tensor:
   if dim is None:
@@ -563,6 +636,33 @@ def instances(input: Tensor, weight: Optional[Tensor], bias: Optional[Tensor], m
   flat = input.contiguous().view(sizes)
   return torch._batch_norm_impl_index(flat, w, b, None, None, True, momentum, eps, cudnn_enabled)[0].view(input.size())
 
+# One step of a recurrent layer.
+def check_cell(input: Tensor, hidden: Tensor, w_ih: Tensor, w_hh: Tensor):
+  if input.size(1) != w_ih.size(1):
+    raise RuntimeError("input has inconsistent input_size: got " + str(input.size(1)) + " expected " + str(w_ih.size(1)))
+  check_hidden(input, hidden, w_hh, "hidden0")
+
+def check_hidden(input: Tensor, hidden: Tensor, w_hh: Tensor, name: str):
+  if input.size(0) != hidden.size(0):
+    raise RuntimeError("Input batch size " + str(input.size(0)) + " doesn't match " + name + " batch size " + str(hidden.size(0)))
+  if hidden.size(1) != w_hh.size(1):
+    raise RuntimeError(name + " has inconsistent hidden_size: got " + str(hidden.size(1)) + ", expected " + str(w_hh.size(1)))
+
+def simple_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Optional[Tensor], b_hh: Optional[Tensor]) -> Tensor:
+  check_cell(input, hx, w_ih, w_hh)
+  hidden = torch.linear(hx, w_hh, b_hh)
+  return hidden + torch.linear(input, w_ih, b_ih)
+
+# Both sigmoids are parts of one tensor, and laid out so, as PyTorch's kernel has them.
+def gru_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Optional[Tensor], b_hh: Optional[Tensor]) -> Tensor:
+  check_cell(input, hx, w_ih, w_hh)
+  n = w_hh.size(0) // 3
+  i, i_new = torch.unsafe_split_with_sizes(torch.linear(input, w_ih, b_ih), [2 * n, n], 1)
+  h, h_new = torch.unsafe_split_with_sizes(torch.linear(hx, w_hh, b_hh), [2 * n, n], 1)
+  reset, update = torch.unsafe_chunk(h + i, 2, 1)
+  new = torch.tanh(i_new + h_new * torch.sigmoid(reset))
+  return (hx - new) * torch.sigmoid(update) + new
+
 # The memory format that PyTorch suggests for a tensor: 2 and 3 are those with the channels last.
 def laid_out_as(x: Tensor, like: Tensor) -> Tensor:
   if like.dim() == 4:
@@ -579,19 +679,109 @@ def groups_normalized(input: Tensor, groups: int, weight: Optional[Tensor], bias
   b = bias.contiguous() if bias is not None else None
   return torch.native_group_norm(laid_out_as(input, input), w, b, input.size(0), input.size(1), n, groups, eps)[0]
 
+# What is normalized is `normal`, (x - mean) * r, over some dimensions; or, if `fixed`, by a mean and a deviation that are
+# given. Its derivative with respect to x, times a gradient; the derivative is symmetric.
+def through_normal(grad: Tensor, normal: Tensor, r: Tensor, dims: List[int], fixed: bool) -> Tensor:
+  if fixed:
+    return r * grad
+  return r * (grad - grad.mean(dims, True) - normal * (grad * normal).mean(dims, True))
+
+def weighted(x: Tensor, weight: Optional[Tensor]) -> Tensor:
+  if weight is not None:
+    return x * weight
+  return x
+
+# Second derivatives of normalizations. Of the first ones there are those that `mask` tells, of the input, the weight and
+# the bias; their gradients are g0, g1 and g2. Means and deviations that the first kernel saved are taken for constants
+# where this is differentiated itself, as autograd does.
+def normal_second(g0: Tensor, g1: Tensor, grad: Tensor, normal: Tensor, r: Tensor, weight: Optional[Tensor], dims: List[int], fixed: bool, mask: List[bool]) -> Tensor:
+  of_normal = grad * g1 if mask[1] else None
+  if mask[0] and not fixed:
+    g = weighted(grad, weight)
+    p, q = (g0 * normal).mean(dims, True), (g * normal).mean(dims, True)
+    of_both = -r * (g0 * q + g * p)
+    if of_normal is not None:
+      of_both = of_normal + of_both
+    rest = (g0 * g).mean(dims, True) - g0.mean(dims, True) * g.mean(dims, True) - p * q
+    return through_normal(of_both, normal, r, dims, False) - r * r * normal * rest
+  if of_normal is not None:
+    return through_normal(of_normal, normal, r, dims, fixed)
+  return torch.zeros_like(grad)
+
+def normal_second_of_grad(g0: Tensor, g1: Tensor, g2: Tensor, grad: Tensor, normal: Tensor, r: Tensor, weight: Optional[Tensor], dims: List[int], fixed: bool, mask: List[bool]) -> Tensor:
+  if mask[0]:
+    result = weighted(through_normal(g0, normal, r, dims, fixed), weight)
+    if mask[1]:
+      result = result + g1 * normal
+    return result + g2 if mask[2] else result
+  if mask[1]:
+    result = g1 * normal
+    return result + g2 if mask[2] else result
+  return g2.expand(grad.size()) if mask[2] else torch.zeros_like(grad)
+
+def normal_second_of_weight(g0: Tensor, grad: Tensor, normal: Tensor, r: Tensor, like: Tensor, dims: List[int], fixed: bool, mask: List[bool]) -> Tensor:
+  if mask[0]:
+    return reduced(grad * through_normal(g0, normal, r, dims, fixed), like)
+  return torch.zeros_like(like)
+
+# The last dimensions, as many as there are sizes.
+def last(sizes: List[int]) -> List[int]:
+  dims: List[int] = []
+  for d in range(len(sizes)):
+    dims.append(d - len(sizes))
+  return dims
+
+def layer_second(g0: Tensor, g1: Tensor, grad: Tensor, x: Tensor, sizes: List[int], mean: Tensor, r: Tensor, weight: Optional[Tensor], mask: List[bool]) -> Tensor:
+  return normal_second(g0, g1, grad, (x - mean) * r, r, weight, last(sizes), False, mask)
+
+def layer_second_of_grad(g0: Tensor, g1: Tensor, g2: Tensor, grad: Tensor, x: Tensor, sizes: List[int], mean: Tensor, r: Tensor, weight: Optional[Tensor], mask: List[bool]) -> Tensor:
+  return normal_second_of_grad(g0, g1, g2, grad, (x - mean) * r, r, weight, last(sizes), False, mask)
+
+def layer_second_of_weight(g0: Tensor, grad: Tensor, x: Tensor, sizes: List[int], mean: Tensor, r: Tensor, weight: Optional[Tensor], mask: List[bool]) -> Tensor:
+  return normal_second_of_weight(g0, grad, (x - mean) * r, r, torch._unwrap_optional(weight), last(sizes), False, mask)
+
+def all_but_channels(x: Tensor) -> List[int]:
+  dims = [0]
+  for d in range(2, x.dim()):
+    dims.append(d)
+  return dims
+
+# What a batch norm gave without its weight and bias, and by what it divided.
+def batch_normal(x: Tensor, running_mean: Optional[Tensor], running_var: Optional[Tensor], mean: Optional[Tensor], r: Optional[Tensor], train: bool, eps: float) -> Tuple[Tensor, Tensor]:
+  if train:
+    m, d = slopes(torch._unwrap_optional(mean), x), slopes(torch._unwrap_optional(r), x)
+  else:
+    m, d = slopes(torch._unwrap_optional(running_mean), x), slopes((torch._unwrap_optional(running_var) + eps).rsqrt(), x)
+  return (x - m) * d, d
+
+def batch_second(g0: Tensor, g1: Tensor, grad: Tensor, x: Tensor, weight: Optional[Tensor], running_mean: Optional[Tensor], running_var: Optional[Tensor], mean: Optional[Tensor], rstd: Optional[Tensor], train: bool, eps: float, mask: List[bool]) -> Tensor:
+  normal, r = batch_normal(x, running_mean, running_var, mean, rstd, train, eps)
+  w = slopes(weight, x) if weight is not None else None
+  return normal_second(g0, slopes(g1, x), grad, normal, r, w, all_but_channels(x), not train, mask)
+
+def batch_second_of_grad(g0: Tensor, g1: Tensor, g2: Tensor, grad: Tensor, x: Tensor, weight: Optional[Tensor], running_mean: Optional[Tensor], running_var: Optional[Tensor], mean: Optional[Tensor], rstd: Optional[Tensor], train: bool, eps: float, mask: List[bool]) -> Tensor:
+  normal, r = batch_normal(x, running_mean, running_var, mean, rstd, train, eps)
+  w = slopes(weight, x) if weight is not None else None
+  return normal_second_of_grad(g0, slopes(g1, x), slopes(g2, x), grad, normal, r, w, all_but_channels(x), not train, mask)
+
+def batch_second_of_weight(g0: Tensor, grad: Tensor, x: Tensor, weight: Optional[Tensor], running_mean: Optional[Tensor], running_var: Optional[Tensor], mean: Optional[Tensor], rstd: Optional[Tensor], train: bool, eps: float, mask: List[bool]) -> Tensor:
+  normal, r = batch_normal(x, running_mean, running_var, mean, rstd, train, eps)
+  w = torch._unwrap_optional(weight)
+  return normal_second_of_weight(g0, grad, normal, r, slopes(w, x), all_but_channels(x), not train, mask).reshape(w.size())
+
 # The kernel has no derivative, so gradients that are differentiated again are composed.
 def group_input(grad: Tensor, x: Tensor, mean: Tensor, rstd: Tensor, weight: Optional[Tensor], n: int, c: int, size: int, groups: int, eps: float) -> Tensor:
   if not torch.is_grad_enabled():
     return torch.native_group_norm_backward(laid_out_as(grad, x), x, mean, rstd, weight, n, c, size, groups, [True, False, False])[0]
   r, normal = group_statistics(x, n, groups, eps)
-  g = grad.reshape([n, c, size])
+  g = wide(grad).reshape([n, c, size])
   if weight is not None:
     g = g * weight.reshape([c, 1])
   g = g.reshape(normal.size())
-  return (r * (g - g.mean(-1, True) - normal * (g * normal).mean(-1, True))).reshape(x.size())
+  return narrowed((r * (g - g.mean(-1, True) - normal * (g * normal).mean(-1, True))).reshape(x.size()), x)
 
 def group_statistics(x: Tensor, n: int, groups: int, eps: float) -> Tuple[Tensor, Tensor]:
-  flat = x.reshape([n, groups, x.numel() // max(n * groups, 1)])
+  flat = wide(x).reshape([n, groups, x.numel() // max(n * groups, 1)])
   r = (flat.var(-1, False, True) + eps).rsqrt()
   return r, (flat - flat.mean(-1, True)) * r
 
@@ -599,14 +789,15 @@ def group_weight(grad: Tensor, x: Tensor, mean: Tensor, rstd: Tensor, weight: Op
   if not torch.is_grad_enabled():
     return torch.native_group_norm_backward(laid_out_as(grad, x), x, mean, rstd, weight, n, c, size, groups, [False, True, with_bias])[1]
   normal = group_statistics(x, n, groups, eps)[1]
-  return (grad.reshape([n, c, size]) * normal.reshape([n, c, size])).sum([0, 2])
+  return narrowed((grad.reshape([n, c, size]) * normal.reshape([n, c, size])).sum([0, 2]), x)
 
 def group_bias(grad: Tensor, x: Tensor, mean: Tensor, rstd: Tensor, weight: Optional[Tensor], n: int, c: int, size: int, groups: int) -> Tensor:
   if not torch.is_grad_enabled():
     return torch.native_group_norm_backward(laid_out_as(grad, x), x, mean, rstd, weight, n, c, size, groups, [False, weight is not None, True])[2]
   return grad.reshape([n, c, size]).sum([0, 2])
 
-def rms_normalized(input: Tensor, sizes: List[int], weight: Optional[Tensor], eps: Optional[float]) -> Tensor:
+def rms_normalized(x: Tensor, sizes: List[int], weight: Optional[Tensor], eps: Optional[float]) -> Tensor:
+  input = wide(x)
   if eps is not None:
     e = eps
   else:
@@ -617,7 +808,7 @@ def rms_normalized(input: Tensor, sizes: List[int], weight: Optional[Tensor], ep
   result = input.mul(torch.rsqrt(torch.pow(input, 2).mean(dims, True).add(e)))
   if weight is not None:
     result = result.mul(weight)
-  return result
+  return narrowed(result, x)
 
 # The fused kernel's own gradient, where it ran.
 def attention_gradients(grad: Tensor, query: Tensor, key: Tensor, value: Tensor, mask: Optional[Tensor], causal: bool, scale: Optional[float], grouped: bool, result: Tensor, sums: Tensor) -> Tuple[Tensor, Tensor, Tensor]:
@@ -662,6 +853,29 @@ def conv_parameters(grad: Tensor, input: Tensor, weight: Tensor, stride: List[in
   _, w, b = torch.convolution_backward(grad, input, weight, [grad.size(1)], stride, padding, dilation, transposed, output_padding, groups, [False, True, with_bias])
   return w, b
 
+# The same, where the result has the input's sizes or nothing is padded. Where the two sides differ the input is padded
+# before.
+def sides(weight: Tensor, dilation: List[int], padding: str) -> Tuple[List[int], List[int]]:
+  both: List[int] = []
+  behind: List[int] = []
+  for d in range(2, weight.dim()):
+    total = 0 if padding == "valid" else dilation[min(d - 2, len(dilation) - 1)] * (weight.size(d) - 1)
+    both.append(total // 2)
+    behind = [0, total % 2] + behind
+  return both, behind
+
+def conv_named_input(grad: Tensor, input: Tensor, weight: Tensor, stride: List[int], padding: str, dilation: List[int], groups: int) -> Tensor:
+  both, behind = sides(weight, dilation, padding)
+  if sum(behind) == 0:
+    return conv_input(grad, input, weight, stride, both, dilation, False, [0], groups)
+  padded = torch.constant_pad_nd(input, behind, 0)
+  return torch.constant_pad_nd(conv_input(grad, padded, weight, stride, both, dilation, False, [0], groups), negated(behind), 0)
+
+def conv_named_parameters(grad: Tensor, input: Tensor, weight: Tensor, stride: List[int], padding: str, dilation: List[int], groups: int, with_bias: bool) -> Tuple[Tensor, Tensor]:
+  both, behind = sides(weight, dilation, padding)
+  padded = input if sum(behind) == 0 else torch.constant_pad_nd(input, behind, 0)
+  return conv_parameters(grad, padded, weight, stride, both, dilation, False, [0], groups, with_bias)
+
 def adaptive_gradient(grad: Tensor, x: Tensor, output_size: List[int]) -> Tensor:
   if output_size[0] == 1:
     return grad.expand(x.size()) / x.size(-1)
@@ -691,6 +905,47 @@ def divergence(x: Tensor, target: Tensor, reduction: int, log_target: bool) -> T
     return averaged(torch.exp(target) * difference, reduction)
   product = target * x
   return averaged(torch.xlogy(target, target) - product, reduction)
+
+def distance(x: Tensor, y: Tensor, p: float, eps: float, keepdim: bool) -> Tensor:
+  return torch.linalg_vector_norm(x - y + eps, p, [-1], keepdim)
+
+def triplet(anchor: Tensor, positive: Tensor, negative: Tensor, margin: float, p: float, eps: float, swap: bool, reduction: int) -> Tensor:
+  to_positive, to_negative = distance(anchor, positive, p, eps, False), distance(anchor, negative, p, eps, False)
+  if swap:
+    to_negative = torch.minimum(to_negative, distance(positive, negative, p, eps, False))
+  return averaged(torch.clamp_min(to_positive + margin - to_negative, 0), reduction)
+
+def angle_loss(x: Tensor, y: Tensor, target: Tensor, margin: float, reduction: int) -> Tensor:
+  d = target.dim()
+  product = (x * y).sum(d)
+  size_x, size_y = (x * x).sum(d) + 9.999999960041972e-13, (y * y).sum(d) + 9.999999960041972e-13
+  cos = product / (size_x * size_y).sqrt()
+  zeros = torch.zeros_like(cos)
+  alike, unlike = torch.where(target == 1, 1 - cos, zeros), torch.where(target == -1, (cos - margin).clamp_min(0), zeros)
+  return averaged(alike + unlike, reduction)
+
+def hinge(x: Tensor, target: Tensor, margin: float, reduction: int) -> Tensor:
+  zeros = torch.zeros_like(x)
+  outside = torch.where(target != 1, (margin - x).clamp_min(0), zeros)
+  return averaged(outside + torch.where(target != -1, x, zeros), reduction)
+
+def poisson(x: Tensor, target: Tensor, log_input: bool, full: bool, eps: float, reduction: int) -> Tensor:
+  loss = torch.exp(x) - target * x if log_input else x - target * torch.log(x + eps)
+  if full:
+    rest = torch.log(target * 6.283185307179586) * 0.5
+    stirling = target * torch.log(target) - target + rest
+    loss = loss + stirling.masked_fill(target <= 1, 0)
+  return averaged(loss, reduction)
+
+# Of the cosine of the angle between two tensors, with respect to the first. Lengths below `eps` count as that in all
+# other ways, but have their own gradients.
+def cosine_gradient(grad: Tensor, x: Tensor, y: Tensor, dim: int, eps: float) -> Tensor:
+  a, b = torch.broadcast_tensors([x, y])
+  norm = torch.linalg_vector_norm(a, 2, [dim], True)
+  length, other = norm.clamp_min(eps), torch.linalg_vector_norm(b, 2, [dim], True).clamp_min(eps)
+  g = grad.unsqueeze(dim).expand(a.size()) * (b / other)
+  of_length = (-g * ((a / length) / length)).sum(dim, True)
+  return reduced(g / length + norm_gradient(of_length, a, 2.0, norm, [dim], True), x)
 
 # Backward kernels of means divide by the number of elements of one operand, though others may broadcast it.
 def averaged_slope(grad: Tensor, like: Tensor, reduction: int) -> Tensor:

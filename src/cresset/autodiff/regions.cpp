@@ -294,7 +294,8 @@ class RegionBuilder {
       if (!isTensorValue(value) || !mayRequireGrad(value->type())) return true;
       const auto& type = value->type()->expectRef<c10::TensorType>();
       const auto dtype = type.scalarType();
-      return (dtype == at::kFloat || dtype == at::kDouble) && type.device();
+      static constexpr at::ScalarType kDtypes[] = {at::kFloat, at::kDouble, at::kBFloat16, at::kHalf};
+      return dtype && std::find(std::begin(kDtypes), std::end(kDtypes), *dtype) != std::end(kDtypes) && type.device();
     };
     const auto inputs = node->inputs();
     return std::all_of(

@@ -66,6 +66,7 @@ enum class Rule {
   Like,         // as Asked, and requires no gradient
   Equation,     // as the elements of the second argument; the first one, a text, tells the rank
   NewAsFirst,   // a new tensor of the first argument's dtype, whose rank is the length of the second argument
+  Gradients,    // of the arguments `input`, `weight` and a bias: of those that `output_mask` tells
 };
 
 struct NamedRule {
@@ -123,6 +124,15 @@ constexpr NamedRule kTypeRules[] = {
     {"aten::_linalg_det", Rule::Asked},
     {"aten::_linalg_slogdet", Rule::Asked},
     {"aten::dist", Rule::Asked},
+    {"aten::linalg_slogdet", Rule::Asked},
+    {"aten::slogdet", Rule::Asked},
+    {"aten::linalg_qr", Rule::Asked},
+    {"aten::qr", Rule::Asked},
+    {"aten::linalg_eigh", Rule::Asked},
+    {"aten::_linalg_eigh", Rule::Asked},
+    {"aten::svd", Rule::Asked},
+    {"aten::linalg_svd", Rule::Asked},
+    {"aten::_linalg_svd", Rule::Asked},
     {"aten::inverse", Rule::SameAsFirst},
     {"aten::linalg_inv", Rule::SameAsFirst},
     {"aten::linalg_cholesky", Rule::SameAsFirst},
@@ -262,6 +272,9 @@ constexpr NamedRule kTypeRules[] = {
     {"aten::rand", Rule::NewOfList},
     {"aten::randn", Rule::NewOfList},
     // Layers and losses.
+    {"aten::rnn_tanh_cell", Rule::SameAsFirst},
+    {"aten::rnn_relu_cell", Rule::SameAsFirst},
+    {"aten::gru_cell", Rule::SameAsFirst},
     {"aten::native_dropout", Rule::SameAsFirst},
     {"aten::native_batch_norm", Rule::SameAsFirst},
     {"aten::_batch_norm_impl_index", Rule::SameAsFirst},
@@ -325,6 +338,7 @@ constexpr NamedRule kTypeRules[] = {
     {"aten::replication_pad3d", Rule::SameAsFirst},
     {"aten::_unsafe_index_put", Rule::SameAsFirst},
     {"aten::grid_sampler_2d", Rule::SameAsFirst},
+    {"aten::grid_sampler_3d", Rule::SameAsFirst},
     {"aten::glu_backward", Rule::SameAsFirst},
     {"aten::linalg_cross", Rule::SameAsFirst},
     {"aten::native_group_norm", Rule::SameAsFirst},
@@ -333,6 +347,7 @@ constexpr NamedRule kTypeRules[] = {
     {"cresset::dropout_noise", Rule::Detached},
     {"aten::mse_loss", Rule::Asked},
     {"aten::l1_loss", Rule::Asked},
+    {"aten::cosine_similarity", Rule::Asked},
     {"aten::smooth_l1_loss", Rule::Asked},
     {"aten::huber_loss", Rule::Asked},
     {"aten::nll_loss", Rule::DtypeOnly},
@@ -372,6 +387,11 @@ constexpr NamedRule kTypeRules[] = {
     {"aten::_adaptive_avg_pool3d_backward", Rule::SameAsFirst},
     {"aten::max_pool2d_with_indices_backward", Rule::SameAsFirst},
     {"aten::max_pool3d_with_indices_backward", Rule::SameAsFirst},
+    {"aten::native_layer_norm_backward", Rule::Gradients},
+    {"aten::native_batch_norm_backward", Rule::Gradients},
+    {"aten::_batch_norm_impl_index_backward", Rule::Gradients},
+    {"aten::native_group_norm_backward", Rule::Gradients},
+    {"aten::convolution_backward", Rule::Gradients},
 };
 
 std::optional<Rule> typeRule(const Operator& op) {
@@ -640,6 +660,8 @@ class TypePropagator {
         if (!results[0].dtype && (op->schema().name() == "aten::index" || op->schema().name() == "aten::_unsafe_index"))
           results[0] = applyRule(Rule::DtypeOnly, node, *op);
         if (rule == Rule::Like) results[0].requires_grad = false;
+      } else if (rule == Rule::Gradients) {
+        addGradients(node, *op, results);
       } else if (rule) {
         results[0] = applyRule(*rule, node, *op);
         addSecondResults(*op, results);
@@ -669,6 +691,34 @@ class TypePropagator {
     } else if (name.ends_with("_with_indices") || name.starts_with("aten::adaptive_max_pool")) {
       results[1] = {at::kLong, results[0].rank, results[0].device, false};
     }
+  }
+
+  /// What is not computed is undefined, and requires no gradient.
+  void addGradients(const Node* node, const Operator& op, std::vector<Facts>& results) {
+    const auto argument = [&](const char* name) {
+      const auto index = op.schema().argumentIndexWithName(name);
+      return index ? node->input(static_cast<size_t>(*index)) : nullptr;
+    };
+    const Value *input = argument("input"), *weight = argument("weight"), *mask = argument("output_mask");
+    if (!input || !mask || lengthOf(mask) != results.size()) return;
+    const Facts given = get(input);
+    // Normalizations of numbers of 16 bits may have parameters of 32.
+    const bool is_wide = given.dtype == at::kFloat || given.dtype == at::kDouble;
+    if (!given.dtype || (!is_wide && op.schema().name() != "aten::convolution_backward")) return;
+    for (size_t i = 0; i < results.size(); ++i) {
+      results[i] = {given.dtype, std::nullopt, given.device, std::nullopt};
+      if (i == 0) results[i].rank = given.rank;
+      if (i == 1 && weight && isTensor(weight)) results[i].rank = get(weight).rank;
+      const auto computed = elementOf(mask, i);
+      if (!computed) results[i] = {};
+      if (computed == false) results[i] = {std::nullopt, std::nullopt, std::nullopt, false};
+    }
+  }
+
+  /// An element of a list of bools of known length, if it is constant.
+  static std::optional<bool> elementOf(const Value* list, size_t i) {
+    if (list->node()->kind() == prim::ListConstruct) return constantAs<bool>(list->node()->input(i));
+    return toIValue(list)->toListRef()[i].toBool();
   }
 
   Facts applyRule(Rule rule, const Node* node, const Operator& op) {
