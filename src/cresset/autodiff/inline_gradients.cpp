@@ -132,7 +132,7 @@ class GradientInliner {
 
   // ---- what the call says
 
-  static std::optional<std::vector<Value*>> elementsOf(AliasDb& memory, Value* list) {
+  static std::optional<std::vector<Value*>> listElements(AliasDb& memory, Value* list) {
     if (list->node()->kind() != prim::ListConstruct || memory.hasWriters(list)) return std::nullopt;
     const auto elements = list->node()->inputs();
     return std::vector<Value*>(elements.begin(), elements.end());
@@ -145,12 +145,12 @@ class GradientInliner {
     const auto inputs = node->inputs();
     if (inputs.size() != (call.accumulates ? 4 : 6)) return std::nullopt;
     const bool is_list = inputs[0]->type()->kind() == c10::TypeKind::ListType;
-    const auto outputs = is_list ? elementsOf(memory_, inputs[0]) : std::vector<Value*>{inputs[0]};
+    const auto outputs = is_list ? listElements(memory_, inputs[0]) : std::vector<Value*>{inputs[0]};
     if (!outputs || outputs->empty()) return std::nullopt;
     call.outputs = *outputs;
     size_t next = 1;
     if (!call.accumulates) {
-      const auto wanted = elementsOf(memory_, inputs[next++]);
+      const auto wanted = listElements(memory_, inputs[next++]);
       if (!wanted || wanted->empty()) return std::nullopt;
       call.inputs = *wanted;
     }
@@ -158,7 +158,7 @@ class GradientInliner {
     if (isNoneConstant(gradients)) {
       call.gradients.resize(call.outputs.size());
     } else if (is_list) {
-      const auto given = elementsOf(memory_, gradients);
+      const auto given = listElements(memory_, gradients);
       if (!given || given->size() != call.outputs.size()) return std::nullopt;
       for (Value* value : *given) call.gradients.push_back(isNoneConstant(value) ? nullptr : value);
     } else {
@@ -228,35 +228,17 @@ class GradientInliner {
     return nullptr;
   }
 
-  static bool isTensorList(const c10::Type& type) {
-    if (type.kind() != c10::TypeKind::ListType) return false;
-    const c10::Type* element = type.containedTypes()[0].get();
-    if (element->kind() == c10::TypeKind::OptionalType) element = element->containedTypes()[0].get();
-    return element->kind() == c10::TypeKind::TensorType;
-  }
-
-  /// What an operand consists of: itself, or the elements of a list.
-  static std::vector<Value*> partsOf(Value* operand) {
-    if (operand->node()->kind() != prim::ListConstruct || !isTensorList(*operand->type())) return {operand};
-    const auto elements = operand->node()->inputs();
-    return {elements.begin(), elements.end()};
-  }
-
   /// Whether gradients go through the node by rules.
   bool hasRules(Node* node) {
     if (node->kind() == prim::ListUnpack) return hasRules(node->input(0)->node());
     if (!node->blocks().empty() || isStructural(node->kind())) return false;
     const Operator* op = operatorOf(*node);
     if (!op || op->isMutable() || !hasDerivative(*op) || !rulesHold(*op, *node)) return false;
-    const auto fits = [](const Value* value) {
-      const auto type = value->type()->cast<c10::TensorType>();
-      if (!type || !mayRequireGrad(value->type())) return true;
-      return (type->scalarType() == at::kFloat || type->scalarType() == at::kDouble) && type->device();
-    };
+    const auto fits = [](const Value* value) { return rulesFit(value->type()); };
     for (size_t i = 0; i < node->inputs().size(); ++i) {
       Value* operand = node->input(i);
       if (isNoneConstant(operand) || !mayRequireGrad(operand->type())) continue;
-      const auto parts = partsOf(operand);
+      const auto parts = elementsOf(operand);
       if (parts.size() == 1 && parts[0] == operand && operand->type()->kind() != c10::TypeKind::TensorType)
         return false;
       if (isTensorList(*operand->type()) && memory_.hasWriters(operand)) return false;
@@ -342,7 +324,7 @@ class GradientInliner {
         way.nodes.insert(node);
       }
       for (Value* operand : node->inputs()) {
-        for (Value* part : partsOf(operand)) queue.push_back(part);
+        for (Value* part : elementsOf(operand)) queue.push_back(part);
       }
     }
     return true;
@@ -448,7 +430,7 @@ class GradientInliner {
       if (isStructural(node->kind()) || !hasRules(node)) continue;
       for (Value* operand : node->inputs()) {
         if (!mayRequireGrad(operand->type())) continue;
-        for (Value* part : partsOf(operand)) {
+        for (Value* part : elementsOf(operand)) {
           if (mayRequireGrad(part->type()) && part->type()->kind() == c10::TypeKind::TensorType) queue.push_back(part);
         }
       }
@@ -547,7 +529,7 @@ class GradientInliner {
       if (!hasRules(node)) return std::nullopt;
       for (Value* operand : node->inputs()) {
         if (!mayRequireGrad(operand->type())) continue;
-        for (Value* part : partsOf(operand)) queue.push_back(part);
+        for (Value* part : elementsOf(operand)) queue.push_back(part);
       }
     }
     return leaves;
@@ -793,7 +775,7 @@ class GradientInliner {
     for (Node* node : nodes) {
       for (size_t i = 0; i < node->inputs().size(); ++i) {
         Value* operand = node->input(i);
-        if (operand->node()->kind() != prim::ListConstruct || !isTensorList(*operand->type())) {
+        if (!isTensorListConstruct(operand->node())) {
           node->replaceInput(i, detach(operand));
           continue;
         }

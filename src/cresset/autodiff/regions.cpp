@@ -19,18 +19,6 @@
 
 namespace cresset {
 
-namespace {
-
-Symbol regionKind() {
-  static const Symbol kRegion = Symbol::fromQualString("prim::DifferentiableGraph");
-  return kRegion;
-}
-
-bool isTensorValue(const Value* value) {
-  return value->type()->kind() == c10::TypeKind::TensorType;
-}
-
-/// A list of tensors, some perhaps None. A region makes its own of the elements.
 bool isTensorList(const c10::Type& type) {
   if (type.kind() != c10::TypeKind::ListType) return false;
   const c10::Type* element = type.containedTypes()[0].get();
@@ -42,11 +30,21 @@ bool isTensorListConstruct(const Node* node) {
   return node->kind() == prim::ListConstruct && isTensorList(*node->output()->type());
 }
 
-/// The tensors that an operand stands for: itself, or the elements of a list that the graph makes.
 std::vector<Value*> elementsOf(Value* operand) {
   if (!isTensorListConstruct(operand->node())) return {operand};
   const auto elements = operand->node()->inputs();
   return {elements.begin(), elements.end()};
+}
+
+namespace {
+
+Symbol regionKind() {
+  static const Symbol kRegion = Symbol::fromQualString("prim::DifferentiableGraph");
+  return kRegion;
+}
+
+bool isTensorValue(const Value* value) {
+  return value->type()->kind() == c10::TypeKind::TensorType;
 }
 
 /// Draws random numbers, and does nothing else.
@@ -290,13 +288,7 @@ class RegionBuilder {
 
   /// The rules are for real numbers of known precision.
   static bool fitsDtype(const Node* node) {
-    const auto fits = [](const Value* value) {
-      if (!isTensorValue(value) || !mayRequireGrad(value->type())) return true;
-      const auto& type = value->type()->expectRef<c10::TensorType>();
-      const auto dtype = type.scalarType();
-      static constexpr at::ScalarType kDtypes[] = {at::kFloat, at::kDouble, at::kBFloat16, at::kHalf};
-      return dtype && std::find(std::begin(kDtypes), std::end(kDtypes), *dtype) != std::end(kDtypes) && type.device();
-    };
+    const auto fits = [](const Value* value) { return rulesFit(value->type()); };
     const auto inputs = node->inputs();
     return std::all_of(
                inputs.begin(), inputs.end(),
@@ -790,6 +782,14 @@ bool decomposeIn(Block* block) {
 }
 
 }  // namespace
+
+bool rulesFit(const c10::TypePtr& type) {
+  const auto* tensor = type->castRaw<c10::TensorType>();
+  if (!tensor || !mayRequireGrad(type)) return true;
+  static constexpr at::ScalarType kDtypes[] = {at::kFloat, at::kDouble, at::kBFloat16, at::kHalf};
+  return tensor->device() && tensor->scalarType() &&
+         std::find(std::begin(kDtypes), std::end(kDtypes), *tensor->scalarType()) != std::end(kDtypes);
+}
 
 bool asksAutograd(const Operator& op) {
   static constexpr std::string_view kNames[] = {"prim::requires_grad", "aten::requires_grad", "aten::is_leaf",
