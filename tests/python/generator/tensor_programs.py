@@ -13,7 +13,7 @@ from .expressions import Language, Library, is_choice
 from .rules import expression_rules, statement_rules
 from .statements import StatementGenerator
 from .tree import Class, Clause, Expr, Function, Parameter, Program, Stmt, TensorCall, Variable, simple
-from .types import BOOL, FLOAT, INT, SIZE_VARIABLES, TENSOR, Type, list_of, parse, unify
+from .types import BOOL, FLOAT, INT, SIZE_VARIABLES, STR, TENSOR, Type, parse, unify
 
 EXPRESSIONS = r"""
 int 2 | (<int> + <int>)
@@ -405,32 +405,20 @@ class TensorStatements(StatementGenerator):
             return None
         return [simple(f"{variable.name} = ", self.bounded(self.expression(variable.type)))]
 
-    def for_each(self):
-        first, second = self.value_type(), self.value_type()
-        a, b = self.fresh("e"), self.fresh("e")
+    loop_forms = 5
 
-        def sequence(t):
-            return Expr(list_of(t), [self.expression(list_of(t), 2), "[:4]"])
+    def dict_type(self, value):
+        return Type("Dict", (STR, value))
 
-        form = self.rng.randint(0, 4)
-        if form == 0:
-            return self.loop([f"for {a}, {b} in zip(", sequence(first), ", ", sequence(second), "):"],
-                             [Variable(a, first), Variable(b, second)])  # fmt: skip
-        if form == 1:
-            return self.loop([f"for {a}, {b} in enumerate(", sequence(first), "):"],
-                             [Variable(a, INT), Variable(b, first)])  # fmt: skip
-        if form == 2:
-            dict_ = Type("Dict", (Type("str"), first))
-            return self.loop([f"for {a}, {b} in ", self.expression(dict_, 2), ".items():"],
-                             [Variable(a, Type("str")), Variable(b, first)])  # fmt: skip
-        if form == 3:
-            # Elements of a tensor are results of one unbind to Python, of a select each to a script.
-            rows = self.expression(parse("Tensor[n, m]"), 2)
-            # That shows where a turn writes to the tensor, so these are of a copy.
-            made = self.loop([f"for {a} in (", rows, ").clone():"], [Variable(a, parse("Tensor[m]"))])
-            made[0].clauses[0].body.insert(0, simple(f"{a} = {a}.clone()", pinned=True))
-            return made
-        return self.loop([f"for {a} in ", sequence(first), ":"], [Variable(a, first)])
+    def for_other(self, form, name):
+        if form != 3:
+            return None
+        # Elements of a tensor are results of one unbind to Python, of a select each to a script. That shows where a turn
+        # writes to the tensor, so these are of a copy.
+        rows = self.expression(parse("Tensor[n, m]"), 2)
+        made = self.loop([f"for {name} in (", rows, ").clone():"], [Variable(name, parse("Tensor[m]"))])
+        made[0].clauses[0].body.insert(0, simple(f"{name} = {name}.clone()", pinned=True))
+        return made
 
     def set_attribute(self):
         if not any(v.name == "self" for v in self.scope):
