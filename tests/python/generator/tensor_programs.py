@@ -627,6 +627,8 @@ class TensorStatements(StatementGenerator):
 
     def return_(self):
         """The result uses more than one of the variables, so that less of a program is dead."""
+        if self.result is not None and self.result.name == "Tuple" and self.result.args[0] == TENSOR:
+            return self.return_on_the_way()
         if self.result is None or self.result.name != "Tensor":
             return super().return_()
         made = self.expression(self.result, 2)
@@ -637,6 +639,20 @@ class TensorStatements(StatementGenerator):
             end = self.rng.choice([".sum()", ".mean()", ".sum().tanh()", ".max()"])
             made = Expr(self.result, ["(", made, f" + {variable.name}{end})"])
         return simple("return ", made)
+
+    def return_on_the_way(self):
+        """A number and what it, perhaps, was computed from."""
+        results, total = [], self.expression(TENSOR, 1)
+        for type_ in self.result.args[1:]:
+            known = [v.name for v in self.scope if v.type == type_ and v.name[0] == "v"]
+            if known and self.rng.random() < 0.9:
+                results += [", ", name := self.rng.choice(known)]
+                if self.rng.random() < 0.7:
+                    end = self.rng.choice([".sum()", ".mean()", ".sum().tanh()", ".max()"])
+                    total = Expr(TENSOR, ["(", total, f" + {name}{end})"])
+            else:
+                results += [", ", self.expression(type_, 2)]
+        return simple("return (", total, *results, ")")
 
     def cond_raise(self):
         condition = self.expression(BOOL, 1)
@@ -712,6 +728,8 @@ class TensorProgramGenerator:
         result = weighted(rng, UNIVERSE) if rng.random() < 0.5 else weighted(rng, TENSOR_CHOICES)
         if name == "forward" and result in (INT, FLOAT, BOOL):
             result = TENSOR
+        if rng.random() < 0.2:
+            result = Type("Tuple", (TENSOR, *(weighted(rng, TENSOR_CHOICES) for _ in range(rng.randint(1, 3)))))
         function = Function(name, parameters, result, is_method=is_method, observed=False)
         body = TensorStatements(rng, self.library, result)
         body.scope = [Variable(p.name, p.type) for p in parameters]
@@ -772,7 +790,8 @@ class Calls:
         arguments = [self.argument(p.type) for p in self.function.parameters]
         order = self.rng.choice([1, 1, 2])
         writes = self.rng.random() < 0.15
-        return TensorCall(self.function.name, arguments, dict(self.tensors), state, order, writes)
+        watched = not writes and self.rng.random() < 0.2
+        return TensorCall(self.function.name, arguments, dict(self.tensors), state, order, writes, watched)
 
     def argument(self, type_):
         choose = self.choose
@@ -834,7 +853,7 @@ class Calls:
 
     def base(self, shape):
         choose = self.choose
-        dtype = self.dtype or choose.choice(["float64", "float64", "float32", "int64"])
+        dtype = self.dtype or choose.choice(["float64", "float64", "float32", "int64", "bfloat16"])
         gradient = self.gradients and dtype != "int64" and choose.random() < 0.6
         name = f"t{len(self.tensors)}"
         self.tensors[name] = f'values({len(self.tensors) + 1}, {tuple(shape)}, "{dtype}"{", True" if gradient else ""})'
