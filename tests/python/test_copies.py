@@ -1,6 +1,7 @@
 """copy.copy and copy.deepcopy of what saves and restores itself by __getstate__ and __setstate__, beside torch.jit."""
 
 import copy
+import inspect
 from typing import List, Tuple
 
 import pytest
@@ -137,14 +138,8 @@ def test_objects_of_classes_are_copied_by_their_states(jit):
 
 def test_script_objects():
     unit = cresset.CompilationUnit(
-        """
-class Box:
-  def __init__(self, n: int):
-    self.n = n
-  def __getstate__(self) -> int:
-    return self.n * 10
-  def __setstate__(self, n: int) -> None:
-    self.n = n + 1
+        inspect.getsource(Box)
+        + """
 def make(n: int):
   return Box(n)
 """

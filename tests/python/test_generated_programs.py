@@ -1,7 +1,5 @@
 """Random programs, run by Cresset and by torch.jit: values, exceptions, printed output and effects on arguments agree."""
 
-import concurrent.futures
-import multiprocessing
 import os
 
 import pytest
@@ -16,24 +14,15 @@ PARTS = 10
 DIFFERENT = {}
 
 
-def _part(part):
-    reports = {}
-    size = COUNT // PARTS
-    kinds = campaign.run(part * size, size, lambda seed, *rest: reports.update({seed: campaign.report(seed, *rest)}))
-    return kinds, reports
-
-
 @pytest.fixture(scope="module")
-def fresh_processes():
-    """torch.jit's thread pool does not survive os.fork(), by which workers start: they start from fresh processes."""
-    context = multiprocessing.get_context("spawn")
-    with concurrent.futures.ProcessPoolExecutor(2, mp_context=context) as pool:
-        yield [pool.submit(_part, part) for part in range(PARTS)]
+def parts():
+    with campaign.parts("programs", COUNT, PARTS) as parts:
+        yield parts
 
 
 @pytest.mark.parametrize("part", range(PARTS))
-def test_programs(part, fresh_processes):
-    kinds, reports = fresh_processes[part].result()
+def test_programs(part, parts):
+    kinds, reports = parts[part].result()
     size = COUNT // PARTS
     known = {seed for seed in DIFFERENT if part * size <= seed < (part + 1) * size}
     unknown = [report for seed, report in reports.items() if seed not in known]

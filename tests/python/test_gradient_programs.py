@@ -1,8 +1,6 @@
 """Random programs over tensors, by eager PyTorch, by Cresset as they are written, and by plans: values, layouts, aliasing,
 effects, exceptions and gradients agree."""
 
-import concurrent.futures
-import multiprocessing
 import os
 import re
 
@@ -17,28 +15,15 @@ COUNT = int(os.environ.get("CRESSET_GRADIENT_PROGRAMS", "2000"))
 PARTS = 2
 
 
-def _part(part):
-    reports = {}
-    size = COUNT // PARTS
-
-    def failed(seed, *rest):
-        reports[seed] = campaign.report(seed, *rest)
-
-    kinds = campaign.run(part * size, size, failed, profile=campaign.GRADIENTS)
-    return kinds, reports
-
-
 @pytest.fixture(scope="module")
-def fresh_processes():
-    """Workers are forked by fresh processes: autograd's threads do not survive os.fork()."""
-    context = multiprocessing.get_context("spawn")
-    with concurrent.futures.ProcessPoolExecutor(2, mp_context=context) as pool:
-        yield [pool.submit(_part, part) for part in range(PARTS)]
+def parts():
+    with campaign.parts("gradients", COUNT, PARTS) as parts:
+        yield parts
 
 
 @pytest.mark.parametrize("part", range(PARTS))
-def test_programs(part, fresh_processes):
-    kinds, reports = fresh_processes[part].result()
+def test_programs(part, parts):
+    kinds, reports = parts[part].result()
     assert not reports, "\n".join(reports.values())
     assert kinds["value"] > kinds.get("error", 0), f"most calls should end with a value: {kinds}"
 

@@ -1,10 +1,8 @@
 """Graphs of random programs, handled as passes handle them (generator/graph_execution.py): what happened to memory was
 reported by the alias analysis, valid moves of nodes change nothing, and no pass does, alone or in a random order."""
 
-import concurrent.futures
 import contextlib
 import io
-import multiprocessing
 import os
 from collections import Counter
 
@@ -24,21 +22,10 @@ PARTS = 2
 NEVER_SEEN = {"aliases": 0.62, "contained": 0.66, "writes": 0.73}
 
 
-def _part(part):
-    reports = {}
-    size = COUNT // PARTS
-
-    def failed(seed, *rest):
-        reports[seed] = campaign.report(seed, *rest)
-
-    return campaign.run(part * size, size, failed, profile=campaign.GRAPHS), reports
-
-
 @pytest.fixture(scope="module")
 def results():
-    context = multiprocessing.get_context("spawn")
-    with concurrent.futures.ProcessPoolExecutor(2, mp_context=context) as pool:
-        yield [future.result() for future in [pool.submit(_part, part) for part in range(PARTS)]]
+    with campaign.parts("graphs", COUNT, PARTS) as parts:
+        yield [part.result() for part in parts]
 
 
 @pytest.mark.parametrize("part", range(PARTS))

@@ -5,9 +5,12 @@ torch.jit is its own affair and only counted; one of Cresset is a difference.
 """
 
 import argparse
+import concurrent.futures
+import contextlib
 import faulthandler
 import functools
 import gc
+import multiprocessing
 import os
 import pickle
 import re
@@ -160,6 +163,25 @@ def run(first, count, on_failure, on_progress=lambda done, kinds: None, shrinkin
         failure = functools.partial(_fail, profile=profile, on_failure=on_failure, shrinking=shrinking)
         _run_some(start, end, profile, kinds, failure, lambda seed: on_progress(seed - first, kinds))
     return kinds
+
+
+def _run_part(first, count, what):
+    reports = {}
+
+    def failed(seed, *rest):
+        reports[seed] = report(seed, *rest)
+
+    return run(first, count, failed, profile=PROFILES[what]), reports
+
+
+@contextlib.contextmanager
+def parts(what, count, number):
+    """Futures of so many parts of a campaign from seed 0: how calls ended, or figures, and a report for each seed that
+    failed. Workers are forked by fresh processes: neither torch.jit's threads nor autograd's survive os.fork()."""
+    size = count // number
+    context = multiprocessing.get_context("spawn")
+    with concurrent.futures.ProcessPoolExecutor(2, mp_context=context) as pool:
+        yield [pool.submit(_run_part, part * size, size, what) for part in range(number)]
 
 
 def _run_some(seed, end, profile, kinds, failure, on_progress):

@@ -213,6 +213,8 @@ class StatementGenerator(ExpressionGenerator):
         )()
         return self.loop([f"for {name} in range(", *bounds, "):"], [Variable(name, INT)])
 
+    loop_forms = 7  # of for_each; the last ones are over lists
+
     def for_each(self):
         first, second = self.value_type(), self.value_type()
         a, b = self.fresh("e"), self.fresh("e")
@@ -220,7 +222,7 @@ class StatementGenerator(ExpressionGenerator):
         def sequence(t):
             return Expr(list_of(t), [self.expression(list_of(t), 2), "[:4]"])
 
-        form = self.rng.randint(0, 6)
+        form = self.rng.randrange(self.loop_forms)
         if form == 0:
             return self.loop([f"for {a}, {b} in zip(", sequence(first), ", ", sequence(second), "):"],
                              [Variable(a, first), Variable(b, second)])  # fmt: skip
@@ -228,13 +230,22 @@ class StatementGenerator(ExpressionGenerator):
             return self.loop([f"for {a}, {b} in enumerate(", sequence(first), "):"],
                              [Variable(a, INT), Variable(b, first)])  # fmt: skip
         if form == 2:
-            return self.loop([f"for {a}, {b} in ", self.expression(parse("Dict[str, int]"), 2), ".items():"],
-                             [Variable(a, STR), Variable(b, INT)])  # fmt: skip
+            items = self.dict_type(first)
+            return self.loop([f"for {a}, {b} in ", self.expression(items, 2), ".items():"],
+                             [Variable(a, STR), Variable(b, items.args[1])])  # fmt: skip
+        return self.for_other(form, a) or self.loop([f"for {a} in ", sequence(first), ":"], [Variable(a, first)])
+
+    def dict_type(self, value):
+        """The type of a dict to go through, of such values if there are expressions for it."""
+        return parse("Dict[str, int]")
+
+    def for_other(self, form, name):
+        """A loop over what is no list; None for forms that are."""
         if form == 3:
-            return self.loop([f"for {a} in ", self.expression(STR, 2), "[:4]:"], [Variable(a, STR)])
+            return self.loop([f"for {name} in ", self.expression(STR, 2), "[:4]:"], [Variable(name, STR)])
         if form == 4:
-            return self.loop([f"for {a} in ", self.expression(TENSOR, 2), ":"], [Variable(a, TENSOR)])
-        return self.loop([f"for {a} in ", sequence(first), ":"], [Variable(a, first)])
+            return self.loop([f"for {name} in ", self.expression(TENSOR, 2), ":"], [Variable(name, TENSOR)])
+        return None
 
     def while_loop(self):
         counter = self.fresh("n")

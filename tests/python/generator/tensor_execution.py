@@ -31,7 +31,7 @@ from .tree import TensorCall
 PLANS_ALWAYS = os.environ.get("CRESSET_PLANS") == "always"
 
 #: How far derivatives of higher order may be apart, relative to the largest number of them.
-SECOND_ORDER = {torch.float64: 1e-10, torch.float32: 1e-3}
+SECOND_ORDER = {torch.float64: 1e-10, torch.float32: 1e-3, torch.bfloat16: 0.1}
 
 
 def values(seed, shape, dtype="float64", requires_grad=False):
@@ -195,7 +195,12 @@ def call(unit, one: TensorCall, by_bound=False):
     if wanted and (not one.state or "autocast" in one.state):
         if one.writes:
             outcome.gradients = [_written(results)]
-        _differentiate(outcome, results, wanted, one.order, by_bound)
+        if one.watched and not by_bound:
+            _watch(outcome, results, [t for t in wanted if t.is_leaf])
+        else:
+            _differentiate(outcome, results, wanted, one.order, by_bound)
+    for leaf in unit.module.parameters():
+        leaf.grad = None
     return outcome
 
 
@@ -284,6 +289,29 @@ def _differentiate(outcome, results, wanted, order, by_bound):
             outcome.gradients.append([None if g is None else _gradient_seen(g) for g in results])
         results = [g for g in results if g is not None]
         by_bound = True
+
+
+def _watch(outcome, results, leaves):
+    """A backward pass to the leaves, with hooks on results, some of which change gradients, and results that keep theirs."""
+    seen_by_hooks = [[] for _ in results]
+    for index, result in enumerate(results):
+        if result.requires_grad:
+
+            def hook(gradient, index=index):
+                seen_by_hooks[index].append(_gradient_seen(gradient))
+                return gradient * 1.5 if index % 2 else None
+
+            result.register_hook(hook)
+            result.retain_grad()
+    outcome.gradients = list(outcome.gradients or [])
+    try:
+        _weighted_sum([r for r in results if r.requires_grad]).backward()
+    except RuntimeError as error:
+        outcome.gradients.append(_without_numbers(str(error)))
+        return
+    ends = _unique([*leaves, *(r for r in results if r.requires_grad)])
+    outcome.gradients.append([None if t.grad is None else _gradient_seen(t.grad) for t in ends])
+    outcome.gradients += seen_by_hooks
 
 
 def _gradient_seen(gradient):
@@ -419,9 +447,7 @@ def _higher_difference(theirs, mine):
     scale = max([1.0, *[k for k in known if not math.isnan(k)]])
     if scale > 1e30 or any(map(math.isnan, known)):
         return None  # what overflows depends on the order of additions
-    bound = SECOND_ORDER[
-        torch.float32 if any(t is not None and t.dtype == torch.float32 for t in theirs) else torch.float64
-    ]
+    bound = max([SECOND_ORDER[t.dtype] for t in theirs if t is not None], default=0.0)
     for a, b in zip(theirs, mine):
         if a is not None and a.numel() and (a.detach() - b.detach()).abs().max().item() > bound * scale:
             return f"has a derivative of higher order {b} instead of {a}"

@@ -13,7 +13,7 @@ from .expressions import Language, Library, is_choice
 from .rules import expression_rules, statement_rules
 from .statements import StatementGenerator
 from .tree import Class, Clause, Expr, Function, Parameter, Program, Stmt, TensorCall, Variable, simple
-from .types import BOOL, FLOAT, INT, SIZE_VARIABLES, TENSOR, Type, list_of, parse, unify
+from .types import BOOL, FLOAT, INT, SIZE_VARIABLES, STR, TENSOR, Type, parse, unify
 
 EXPRESSIONS = r"""
 int 2 | (<int> + <int>)
@@ -405,32 +405,20 @@ class TensorStatements(StatementGenerator):
             return None
         return [simple(f"{variable.name} = ", self.bounded(self.expression(variable.type)))]
 
-    def for_each(self):
-        first, second = self.value_type(), self.value_type()
-        a, b = self.fresh("e"), self.fresh("e")
+    loop_forms = 5
 
-        def sequence(t):
-            return Expr(list_of(t), [self.expression(list_of(t), 2), "[:4]"])
+    def dict_type(self, value):
+        return Type("Dict", (STR, value))
 
-        form = self.rng.randint(0, 4)
-        if form == 0:
-            return self.loop([f"for {a}, {b} in zip(", sequence(first), ", ", sequence(second), "):"],
-                             [Variable(a, first), Variable(b, second)])  # fmt: skip
-        if form == 1:
-            return self.loop([f"for {a}, {b} in enumerate(", sequence(first), "):"],
-                             [Variable(a, INT), Variable(b, first)])  # fmt: skip
-        if form == 2:
-            dict_ = Type("Dict", (Type("str"), first))
-            return self.loop([f"for {a}, {b} in ", self.expression(dict_, 2), ".items():"],
-                             [Variable(a, Type("str")), Variable(b, first)])  # fmt: skip
-        if form == 3:
-            # Elements of a tensor are results of one unbind to Python, of a select each to a script.
-            rows = self.expression(parse("Tensor[n, m]"), 2)
-            # That shows where a turn writes to the tensor, so these are of a copy.
-            made = self.loop([f"for {a} in (", rows, ").clone():"], [Variable(a, parse("Tensor[m]"))])
-            made[0].clauses[0].body.insert(0, simple(f"{a} = {a}.clone()", pinned=True))
-            return made
-        return self.loop([f"for {a} in ", sequence(first), ":"], [Variable(a, first)])
+    def for_other(self, form, name):
+        if form != 3:
+            return None
+        # Elements of a tensor are results of one unbind to Python, of a select each to a script. That shows where a turn
+        # writes to the tensor, so these are of a copy.
+        rows = self.expression(parse("Tensor[n, m]"), 2)
+        made = self.loop([f"for {name} in (", rows, ").clone():"], [Variable(name, parse("Tensor[m]"))])
+        made[0].clauses[0].body.insert(0, simple(f"{name} = {name}.clone()", pinned=True))
+        return made
 
     def set_attribute(self):
         if not any(v.name == "self" for v in self.scope):
@@ -639,6 +627,8 @@ class TensorStatements(StatementGenerator):
 
     def return_(self):
         """The result uses more than one of the variables, so that less of a program is dead."""
+        if self.result is not None and self.result.name == "Tuple" and self.result.args[0] == TENSOR:
+            return self.return_on_the_way()
         if self.result is None or self.result.name != "Tensor":
             return super().return_()
         made = self.expression(self.result, 2)
@@ -649,6 +639,20 @@ class TensorStatements(StatementGenerator):
             end = self.rng.choice([".sum()", ".mean()", ".sum().tanh()", ".max()"])
             made = Expr(self.result, ["(", made, f" + {variable.name}{end})"])
         return simple("return ", made)
+
+    def return_on_the_way(self):
+        """A number and what it, perhaps, was computed from."""
+        results, total = [], self.expression(TENSOR, 1)
+        for type_ in self.result.args[1:]:
+            known = [v.name for v in self.scope if v.type == type_ and v.name[0] == "v"]
+            if known and self.rng.random() < 0.9:
+                results += [", ", name := self.rng.choice(known)]
+                if self.rng.random() < 0.7:
+                    end = self.rng.choice([".sum()", ".mean()", ".sum().tanh()", ".max()"])
+                    total = Expr(TENSOR, ["(", total, f" + {name}{end})"])
+            else:
+                results += [", ", self.expression(type_, 2)]
+        return simple("return (", total, *results, ")")
 
     def cond_raise(self):
         condition = self.expression(BOOL, 1)
@@ -724,6 +728,8 @@ class TensorProgramGenerator:
         result = weighted(rng, UNIVERSE) if rng.random() < 0.5 else weighted(rng, TENSOR_CHOICES)
         if name == "forward" and result in (INT, FLOAT, BOOL):
             result = TENSOR
+        if rng.random() < 0.2:
+            result = Type("Tuple", (TENSOR, *(weighted(rng, TENSOR_CHOICES) for _ in range(rng.randint(1, 3)))))
         function = Function(name, parameters, result, is_method=is_method, observed=False)
         body = TensorStatements(rng, self.library, result)
         body.scope = [Variable(p.name, p.type) for p in parameters]
@@ -784,7 +790,8 @@ class Calls:
         arguments = [self.argument(p.type) for p in self.function.parameters]
         order = self.rng.choice([1, 1, 2])
         writes = self.rng.random() < 0.15
-        return TensorCall(self.function.name, arguments, dict(self.tensors), state, order, writes)
+        watched = not writes and self.rng.random() < 0.2
+        return TensorCall(self.function.name, arguments, dict(self.tensors), state, order, writes, watched)
 
     def argument(self, type_):
         choose = self.choose
@@ -846,7 +853,7 @@ class Calls:
 
     def base(self, shape):
         choose = self.choose
-        dtype = self.dtype or choose.choice(["float64", "float64", "float32", "int64"])
+        dtype = self.dtype or choose.choice(["float64", "float64", "float32", "int64", "bfloat16"])
         gradient = self.gradients and dtype != "int64" and choose.random() < 0.6
         name = f"t{len(self.tensors)}"
         self.tensors[name] = f'values({len(self.tensors) + 1}, {tuple(shape)}, "{dtype}"{", True" if gradient else ""})'

@@ -178,6 +178,7 @@ class TensorCall(Call):
     state: str = ""  # a context manager as text
     order: int = 1  # of the highest derivatives
     writes: bool = False  # whether the results are written to before gradients are asked for
+    watched: bool = False  # whether results have hooks and keep their gradients
 
     def needed(self):
         """The tensors that the arguments name, in order."""
@@ -187,9 +188,8 @@ class TensorCall(Call):
 
     def __str__(self):
         made = "".join(f"{name} = {text}; " for name, text in self.needed().items())
-        ends = (
-            [self.state] * bool(self.state) + ["then written to"] * self.writes + [f"derivatives of order {self.order}"]
-        )
+        ends = [self.state] * bool(self.state) + ["then written to"] * self.writes + ["watched"] * self.watched
+        ends.append(f"derivatives of order {self.order}")
         return f"{made}{super().__str__()}  # {', '.join(ends)}"
 
 
