@@ -4,6 +4,8 @@ Each operator of the table of rules is called by a script with arguments from op
 call stands in a differentiable region; the tape must not have recorded the operator itself.
 """
 
+import copy
+
 import pytest
 import torch
 from derivative_calls import CALLS, COMPOSITES, INDEX, MASK, OPERATORS, NotDifferentiated, X, Z, randn
@@ -241,6 +243,26 @@ def test_composite(case):
         tolerance = 1e-11 if dtype == torch.float64 else 1e-3
         for a, b in zip(found, wanted, strict=True):
             torch.testing.assert_close(a, b, rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_training_of_a_transformer_layer(dtype):
+    torch.manual_seed(0)
+    eager = torch.nn.TransformerEncoderLayer(16, 4, 32, dropout=0.1, batch_first=True).to(dtype)
+    script = cresset.script(copy.deepcopy(eager))
+    x = torch.randn(2, 5, 16, dtype=dtype)
+    for _ in range(4):
+        outcomes = []
+        before = _C._num_recorded_regions()
+        for module in (script, eager):
+            torch.manual_seed(1)
+            module.zero_grad()
+            result = module(x)
+            (result**2).sum().backward()
+            outcomes.append([result, *(parameter.grad for parameter in module.parameters())])
+        for found, wanted in zip(*outcomes, strict=True):
+            assert torch.equal(found, wanted)
+    assert _C._num_recorded_regions() > before
 
 
 #: Layers between operators, and the sizes of their arguments.
