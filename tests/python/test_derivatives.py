@@ -8,7 +8,7 @@ import copy
 
 import pytest
 import torch
-from derivative_calls import CALLS, COMPOSITES, INDEX, MASK, OPERATORS, NotDifferentiated, X, Z, randn
+from derivative_calls import CALLS, COMPOSITES, INDEX, MASK, OPERATORS, NotDifferentiated, P, X, Y, Z, randn
 
 import cresset
 from cresset import _C
@@ -384,6 +384,27 @@ def test_cells_check_sizes(cell):
         with pytest.raises(RuntimeError) as found:
             script(*arguments, *weights)
         assert str(expected.value) in str(found.value)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [(randn(3, 1), P[0]), (randn(1, 4), P[0]), (randn(3, 4), P[0, :1]), (INDEX.view(3, 1).expand(3, 4), P[0])],
+)
+def test_cross_entropy_of_probabilities_checks_its_arguments(arguments):
+    text = "def f(x, t, w):\n    return torch.nn.functional.cross_entropy(torch.tanh(x * 2), t, w) * 2.0\n"
+    script = cresset.CompilationUnit(text).f
+    leaf = X.clone().requires_grad_()
+    for _ in range(3):
+        before = _C._num_recorded_regions()
+        script(leaf, Y.abs(), P[0]).backward()
+    assert _C._num_recorded_regions() > before
+    eager = {"torch": torch}
+    exec(text, eager)
+    with pytest.raises((RuntimeError, ValueError)) as expected:
+        eager["f"](leaf, *arguments)
+    with pytest.raises((RuntimeError, ValueError)) as found:
+        script(leaf, *arguments)
+    assert str(expected.value) in str(found.value)
 
 
 def test_every_rule_compiles():
