@@ -804,6 +804,26 @@ COMPOSITES = [
     ("torch.nn.functional.kl_div(a, torch.sigmoid(b), reduction='batchmean')", X, Y),
     ("torch.nn.functional.kl_div(a, b, log_target=True, reduction='sum')", X, Y),
     ("torch.margin_ranking_loss(a, b, c, 0.5, 1)", X, Y, Z),
+    *(
+        (f"torch.nn.functional.cross_entropy(a, i, {weight}, reduction='{r}', label_smoothing=0.2, ignore_index=2)", X)
+        + more
+        for r in ("mean", "sum", "none")
+        for weight, more in (("None", ()), ("d", (None, None, plain(P[0]))))
+    ),
+    *(
+        (f"torch.nn.functional.cross_entropy(a, b, {weight}, reduction='{r}', label_smoothing={s})", randn(5, 4)) + more
+        for r in ("mean", "sum", "none")
+        for s, weight, more in (
+            (0.0, "None", (randn(5, 4, seed=1),)),
+            (0.1, "d", (randn(5, 4, seed=1), None, plain(P[0]))),
+        )
+    ),
+    ("torch.linalg.norm(a, 3, 1)", X),
+    ("torch.linalg.norm(a, 1)", Z),
+    ("torch.linalg.matrix_norm(a)", X),
+    ("torch.linalg.vecdot(a, b)", X, Y),
+    ("torch.linalg.vecdot(a, b)", Z, randn(4, seed=3)),
+    ("torch.ldexp(a, i.unsqueeze(1))", X),
     ("torch.pairwise_distance(a, b)", X, Y),
     ("torch.pairwise_distance(a, b, 1.0, keepdim=True)", X, Z),
     ("torch.triplet_margin_loss(a, b, c, swap=True, reduction=1)", X, Y, randn(3, 4, seed=8)),

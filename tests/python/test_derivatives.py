@@ -4,9 +4,11 @@ Each operator of the table of rules is called by a script with arguments from op
 call stands in a differentiable region; the tape must not have recorded the operator itself.
 """
 
+import copy
+
 import pytest
 import torch
-from derivative_calls import CALLS, COMPOSITES, INDEX, MASK, OPERATORS, NotDifferentiated, X, Z, randn
+from derivative_calls import CALLS, COMPOSITES, INDEX, MASK, OPERATORS, NotDifferentiated, P, X, Y, Z, randn
 
 import cresset
 from cresset import _C
@@ -246,6 +248,26 @@ def test_composite(case):
             torch.testing.assert_close(a, b, rtol=tolerance, atol=tolerance)
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_training_of_a_transformer_layer(dtype):
+    torch.manual_seed(0)
+    eager = torch.nn.TransformerEncoderLayer(16, 4, 32, dropout=0.1, batch_first=True).to(dtype)
+    script = cresset.script(copy.deepcopy(eager))
+    x = torch.randn(2, 5, 16, dtype=dtype)
+    for _ in range(4):
+        outcomes = []
+        before = _C._num_recorded_regions()
+        for module in (script, eager):
+            torch.manual_seed(1)
+            module.zero_grad()
+            result = module(x)
+            (result**2).sum().backward()
+            outcomes.append([result, *(parameter.grad for parameter in module.parameters())])
+        for found, wanted in zip(*outcomes, strict=True):
+            assert torch.equal(found, wanted)
+    assert _C._num_recorded_regions() > before
+
+
 #: Layers between operators, and the sizes of their arguments.
 LAYERS = {
     "convolution": ("torch.conv2d(a, b, c, padding=1)", (2, 3, 4, 5), (4, 3, 3, 3), (4,)),
@@ -365,6 +387,27 @@ def test_cells_check_sizes(cell):
         with pytest.raises(RuntimeError) as found:
             script(*arguments, *weights)
         assert str(expected.value) in str(found.value)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [(randn(3, 1), P[0]), (randn(1, 4), P[0]), (randn(3, 4), P[0, :1]), (INDEX.view(3, 1).expand(3, 4), P[0])],
+)
+def test_cross_entropy_of_probabilities_checks_its_arguments(arguments):
+    text = "def f(x, t, w):\n    return torch.nn.functional.cross_entropy(torch.tanh(x * 2), t, w) * 2.0\n"
+    script = cresset.CompilationUnit(text).f
+    leaf = X.clone().requires_grad_()
+    for _ in range(3):
+        before = _C._num_recorded_regions()
+        script(leaf, Y.abs(), P[0]).backward()
+    assert _C._num_recorded_regions() > before
+    eager = {"torch": torch}
+    exec(text, eager)
+    with pytest.raises((RuntimeError, ValueError)) as expected:
+        eager["f"](leaf, *arguments)
+    with pytest.raises((RuntimeError, ValueError)) as found:
+        script(leaf, *arguments)
+    assert str(expected.value) in str(found.value)
 
 
 def test_every_rule_compiles():

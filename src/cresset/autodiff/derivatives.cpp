@@ -42,6 +42,18 @@ class Call {
   bool mayRequireGrad(std::string_view argument) const { return cresset::mayRequireGrad(value(argument)->type()); }
   bool isNone(std::string_view argument) const { return isNoneConstant(value(argument)); }
 
+  bool isFloatingPoint(std::string_view argument) const {
+    const auto type = value(argument)->type()->cast<c10::TensorType>();
+    return type && type->scalarType() && at::isFloatingType(*type->scalarType());
+  }
+
+  /// The length of a list, if it is known.
+  std::optional<size_t> length(std::string_view argument) const {
+    if (value(argument)->node()->kind() == prim::ListConstruct) return value(argument)->node()->inputs().size();
+    const auto known = toIValue(value(argument));
+    return known && known->isList() ? std::optional<size_t>(known->toListRef().size()) : std::nullopt;
+  }
+
   /// Whether the equation of an einsum is known, has an arrow, and each letter once in each operand, of one or two; and
   /// the operands' ranks are known.
   bool isSimpleEinsum(std::string_view equation, std::string_view tensors) const {

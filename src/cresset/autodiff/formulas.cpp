@@ -947,6 +947,47 @@ def cosine_gradient(grad: Tensor, x: Tensor, y: Tensor, dim: int, eps: float) ->
   of_length = (-g * ((a / length) / length)).sum(dim, True)
   return reduced(g / length + norm_gradient(of_length, a, 2.0, norm, [dim], True), x)
 
+def of_classes(weight: Tensor, like: Tensor) -> Tensor:
+  sizes: List[int] = []
+  for d in range(like.dim()):
+    sizes.append(weight.size(0) if d == (0 if like.dim() == 1 else 1) else 1)
+  return weight.view(sizes)
+
+# The target is a probability per class, in two dimensions.
+def cross_entropy_of_probabilities(x: Tensor, target: Tensor, weight: Optional[Tensor], reduction: int, smoothing: float) -> Tensor:
+  n = x.size(1)
+  if x.size(0) != target.size(0):
+    raise ValueError("Expected input batch_size (" + str(x.size(0)) + ") to match target batch_size (" + str(target.size(0)) + ").")
+  if n != target.size(1):
+    raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
+  if weight is not None:
+    if weight.numel() != n:
+      raise RuntimeError("cross_entropy: weight tensor should be defined either for all " + str(n) + " classes or no classes but got weight tensor of shape: " + str(weight.size()))
+  input = torch.log_softmax(x, 1, dtype=x.dtype)
+  t = target * (1 - smoothing) + smoothing / n if smoothing > 0.0 else target
+  losses = input * t if weight is None else input * t * of_classes(torch._unwrap_optional(weight), input)
+  if reduction == 1:
+    return -(losses.sum()) / (input.numel() // n)
+  return -(losses.sum()) if reduction == 2 else -(losses.sum(1))
+
+# The target is a class.
+def smooth_cross_entropy(x: Tensor, target: Tensor, weight: Optional[Tensor], reduction: int, ignore_index: int, smoothing: float) -> Tensor:
+  classes = 0 if x.dim() == 1 else 1
+  input = torch.log_softmax(x, classes, dtype=x.dtype)
+  loss = torch.nll_loss_nd(input, target, weight, reduction, ignore_index)
+  ignored = target == ignore_index
+  smooth = -(input if weight is None else input * of_classes(torch._unwrap_optional(weight), input)).sum(classes)
+  smooth = smooth.masked_fill(ignored, 0.0)
+  if reduction == 1:
+    if weight is None:
+      smooth = smooth.sum() / ignored.logical_not().sum()
+    else:
+      counted = target.masked_select(ignored.logical_not()).flatten()
+      smooth = smooth.sum() / torch._unwrap_optional(weight).gather(0, counted).sum()
+  elif reduction == 2:
+    smooth = smooth.sum()
+  return loss * (1 - smoothing) + smooth * (smoothing / input.size(classes))
+
 # Backward kernels of means divide by the number of elements of one operand, though others may broadcast it.
 def averaged_slope(grad: Tensor, like: Tensor, reduction: int) -> Tensor:
   return grad / like.numel() if reduction == 1 else grad

@@ -66,6 +66,7 @@ enum class Rule {
   Like,         // as Asked, and requires no gradient
   Equation,     // as the elements of the second argument; the first one, a text, tells the rank
   NewAsFirst,   // a new tensor of the first argument's dtype, whose rank is the length of the second argument
+  Unflattened,  // as the first, with one dimension taken apart into as many as the third argument has elements
   Gradients,    // of the arguments `input`, `weight` and a bias: of those that `output_mask` tells
 };
 
@@ -231,7 +232,7 @@ constexpr NamedRule kTypeRules[] = {
     {"aten::embedding_dense_backward", Rule::DtypeOnly},
     {"aten::masked_select", Rule::DtypeOnly},
     {"aten::repeat_interleave.self_Tensor", Rule::DtypeOnly},
-    {"aten::unflatten.int", Rule::DtypeOnly},
+    {"aten::unflatten.int", Rule::Unflattened},
     {"aten::unfold_backward", Rule::DtypeOnly},
     {"aten::value_selecting_reduction_backward", Rule::DtypeOnly},
     {"aten::im2col", Rule::DtypeOnly},
@@ -656,9 +657,7 @@ class TypePropagator {
     if (plain_) {
       if (rule == Rule::Asked || rule == Rule::Like) {
         if (op->isOfDispatcher() && op->isDeterministic() && !op->hasSideEffects()) askOperator(node, *op, results);
-        // Masks among the indices make the sizes depend on values.
-        if (!results[0].dtype && (op->schema().name() == "aten::index" || op->schema().name() == "aten::_unsafe_index"))
-          results[0] = applyRule(Rule::DtypeOnly, node, *op);
+        if (!results[0].dtype && keepsDtype(*op)) results[0] = applyRule(Rule::DtypeOnly, node, *op);
         if (rule == Rule::Like) results[0].requires_grad = false;
       } else if (rule == Rule::Gradients) {
         addGradients(node, *op, results);
@@ -672,6 +671,15 @@ class TypePropagator {
       if (no_grad) results[i].requires_grad = false;
       set(outputs[i], results[i]);
     }
+  }
+
+  /// Operators that give the first argument's dtype whatever its rank is. Masks among indices make the sizes depend on
+  /// values.
+  static bool keepsDtype(const Operator& op) {
+    static const std::unordered_set<std::string_view> kKeep = {
+        "aten::index", "aten::_unsafe_index", "aten::select",   "aten::unsqueeze", "aten::transpose", "aten::permute",
+        "aten::t",     "aten::movedim",       "aten::swapaxes", "aten::swapdims",  "aten::mT",        "aten::flatten"};
+    return kKeep.contains(op.schema().name());
   }
 
   /// What operators of the rule SameAsFirst give beside their result; none of it has a gradient.
@@ -749,6 +757,9 @@ class TypePropagator {
         break;
       case Rule::RankOfList:
         facts.rank = lengthOf(node->input(1));
+        break;
+      case Rule::Unflattened:
+        if (const auto length = lengthOf(node->input(2)); length && first.rank) facts.rank = *first.rank + *length - 1;
         break;
       default:
         break;

@@ -1,6 +1,6 @@
 // Peephole rules: what the types of values, or a node and the one before it, tell already. A test for None of a value
-// that can't be None, the rank of a tensor whose rank is known, a conversion to the type that the value has, dropout
-// outside of training, a number that was a tensor for a moment.
+// that can't be None, whether a tensor is itself, the rank of a tensor whose rank is known, a conversion to the type
+// that the value has, dropout outside of training, a number that was a tensor for a moment.
 //
 // Every rule keeps bits, memory and exceptions. So `x * 1` of a tensor stays: it makes a new one.
 //
@@ -43,7 +43,9 @@ Noneness noneness(const Value* value) {
   }
 }
 
-Value* foldNoneTest(Node* node, bool negated) {
+Value* foldIdentityTest(Node* node, bool negated) {
+  if (node->input(0) == node->input(1) && node->input(0)->type()->kind() == TypeKind::TensorType)
+    return insertConstantBefore(node, !negated);
   for (const size_t none : {size_t(1), size_t(0)}) {
     if (noneness(node->input(none)) != Noneness::Always) continue;
     const Noneness other = noneness(node->input(1 - none));
@@ -60,12 +62,13 @@ Value* withoutNeutral(Node* node) {
   return constantAs<int64_t>(node->input(1)) == kNeutral ? node->input(0) : nullptr;
 }
 
-/// `dropout(x, p, training)` gives x itself outside of training.
+/// `dropout(x, p, training)` gives x itself outside of training, and if p is 0.
 Value* dropoutOfNothing(Node* node) {
   const auto probability = toIValue(node->input(1));
-  if (constantAs<bool>(node->input(2)) != false || !probability || !probability->isDouble()) return nullptr;
+  if (!probability || !probability->isDouble()) return nullptr;
   const double p = probability->toDouble();
-  return p >= 0 && p <= 1 ? node->input(0) : nullptr;  // others raise
+  const bool is_off = constantAs<bool>(node->input(2)) == false && p > 0 && p <= 1;  // others raise
+  return is_off || p == 0 ? node->input(0) : nullptr;
 }
 
 /// `x.to(dtype)` gives x itself if it has the dtype.
@@ -91,8 +94,8 @@ Value* ofTensor(Node* node, F answer) {
 
 const std::unordered_map<std::string_view, Rule>& rules() {
   static const auto* table = new std::unordered_map<std::string_view, Rule>{
-      {"aten::__is__", [](Node* node) { return foldNoneTest(node, false); }},
-      {"aten::__isnot__", [](Node* node) { return foldNoneTest(node, true); }},
+      {"aten::__is__", [](Node* node) { return foldIdentityTest(node, false); }},
+      {"aten::__isnot__", [](Node* node) { return foldIdentityTest(node, true); }},
       {"aten::_unwrap_optional",
        [](Node* node) -> Value* { return noneness(node->input(0)) == Noneness::Never ? node->input(0) : nullptr; }},
       {"prim::unchecked_unwrap_optional",
@@ -182,6 +185,10 @@ class Simplifier {
     bool changed = false;
     for (Node* node : block->nodesSafely()) {
       for (Block* inner : node->blocks()) changed |= run(inner);
+      if (node->kind() == prim::ListUnpack) {
+        changed |= takeElements(node);
+        continue;
+      }
       Value* known = simplify(node);
       if (!known) continue;
       node->output()->replaceAllUsesWith(known);
@@ -206,6 +213,17 @@ class Simplifier {
     if (op->fullName() == "aten::__getitem__.t") return sizeOfDimension(node);
     const auto rule = rules().find(op->fullName());
     return rule == rules().end() ? nullptr : rule->second(node);
+  }
+
+  /// The elements of a list that was just made are what it was made of.
+  bool takeElements(Node* unpack) {
+    const Value* list = unpack->input(0);
+    const auto elements = list->node()->inputs();
+    if (list->node()->kind() != prim::ListConstruct || elements.size() != unpack->outputs().size() || isWritten(list))
+      return false;
+    for (size_t i = 0; i < elements.size(); ++i) unpack->output(i)->replaceAllUsesWith(elements[i]);
+    unpack->destroy();
+    return true;
   }
 
   /// Traces make a tensor of each size, and a number of the tensor again.
