@@ -1010,3 +1010,25 @@ def test_a_weight_of_which_only_the_layout_is_needed_may_be_written_to():
             function(x, w).backward()
             found.append(w.grad)
         assert all(torch.equal(g, found[0]) and g.stride() == found[0].stride() for g in found)
+
+
+def test_a_region_keeps_what_the_gradients_of_a_call_need():
+    """Only the gradient of z needs y, and z requires none here, which no type tells."""
+
+    def f(x: Tensor, z: Tensor):
+        if x.size(0) > 5:
+            z.mul_(x.sum())
+        y = x.sum(0) * 2.0
+        r = torch.addcmul(z, y, z).sum()
+        y.mul_(2.0)
+        return r
+
+    script = cresset.script(f)
+    for function in (f, script, script, script):
+        x = torch.ones(3, requires_grad=True)
+        function(x, torch.ones(3)).backward()
+        assert x.grad.tolist() == [6, 6, 6]
+    assert "prim::DifferentiableGraph_" in str(script.graph_for(x, torch.ones(3)))
+    y = torch.ones(6, requires_grad=True)  # and here it does
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        script(y, torch.ones(3)).backward()
