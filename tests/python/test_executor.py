@@ -1032,3 +1032,16 @@ def test_a_region_keeps_what_the_gradients_of_a_call_need():
     y = torch.ones(6, requires_grad=True)  # and here it does
     with pytest.raises(RuntimeError, match="modified by an inplace operation"):
         script(y, torch.ones(3)).backward()
+
+
+def test_parts_of_one_list_have_one_gradient():
+    def f(x: Tensor):
+        a, b = (torch.tanh(x) * 2.0).chunk(2)
+        return a, torch.sin(b) * torch.cos(b)
+
+    script = cresset.script(f)
+    for function in (f, script, script, script):
+        x = torch.ones(4, requires_grad=True)
+        a, b = function(x)
+        gradient = torch.autograd.grad((a * -0.0).sum() + b.sum(), x)[0]
+        assert gradient.signbit()[:2].all(), gradient

@@ -578,18 +578,17 @@ class RegionBuilder {
     const std::unordered_set<const Node*> inside(nodes.begin(), nodes.end()), leaving = leavingViews(nodes);
     return std::find_if(nodes.begin(), nodes.end(), [&](Node* node) {
       if (!leaving.contains(node) || isTensorListConstruct(node) || givesList(node)) return false;
-      const auto outputs = node->outputs();
-      return std::any_of(outputs.begin(), outputs.end(), [&](const Value* output) {
-        if (!mayRequireGrad(output->type()) || !isTensorValue(output)) return false;
-        bool from_inside = false, from_outside = false;
+      bool from_inside = false, from_outside = false;
+      for (const Value* output : node->outputs()) {  // several are parts of one list, whose gradient is one
+        if (!mayRequireGrad(output->type()) || !isTensorValue(output)) continue;
         for (const Use& use : output->uses()) {
           const Node* user = userIn(node->owningBlock(), use);
           const bool is_inside = inside.contains(user) && !leaving.contains(user);
           from_inside |= is_inside && givesGradients(user);
           from_outside |= !is_inside;
         }
-        return from_inside && from_outside;
-      });
+      }
+      return from_inside && from_outside;
     });
   }
 
