@@ -22,6 +22,7 @@
 #include "cresset/analysis/plain_types.h"
 #include "cresset/autodiff/derivatives.h"
 #include "cresset/autodiff/differentiate.h"
+#include "cresset/autodiff/gradient_flow.h"
 #include "cresset/interpreter/code.h"
 #include "cresset/ops/host_callable.h"
 #include "cresset/ops/operator.h"
@@ -462,13 +463,12 @@ void Region::call(std::vector<c10::IValue>& stack, size_t num_args) const {
 }
 
 bool lowerIn(Graph& graph, Block* block) {
-  static const Symbol kRegion = Symbol::fromQualString("prim::DifferentiableGraph");
   static const Symbol kCall = Symbol::fromQualString("cresset::run_region");
   static const Symbol kSubgraph = Symbol::attr("Subgraph");
   bool found = false;
   for (Node* node : block->nodesSafely()) {
     for (Block* inner : node->blocks()) found |= lowerIn(graph, inner);
-    if (node->kind() != kRegion) continue;
+    if (node->kind() != regionKind()) continue;
     found = true;
     c10::intrusive_ptr<HostCallable> region = c10::make_intrusive<Region>(node->g(kSubgraph)->copy());
     Node* constant = graph.create(prim::Constant);
