@@ -1092,3 +1092,38 @@ def test_a_weight_of_which_only_the_layout_is_needed_may_be_written_to():
             function(x, w).backward()
             found.append(w.grad)
         assert all(torch.equal(g, found[0]) and g.stride() == found[0].stride() for g in found)
+
+
+def test_a_region_keeps_what_the_gradients_of_a_call_need():
+    """Only the gradient of z needs y, and z requires none here, which no type tells."""
+
+    def f(x: Tensor, z: Tensor):
+        if x.size(0) > 5:
+            z.mul_(x.sum())
+        y = x.sum(0) * 2.0
+        r = torch.addcmul(z, y, z).sum()
+        y.mul_(2.0)
+        return r
+
+    script = cresset.script(f)
+    for function in (f, script, script, script):
+        x = torch.ones(3, requires_grad=True)
+        function(x, torch.ones(3)).backward()
+        assert x.grad.tolist() == [6, 6, 6]
+    assert "prim::DifferentiableGraph_" in str(script.graph_for(x, torch.ones(3)))
+    y = torch.ones(6, requires_grad=True)  # and here it does
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        script(y, torch.ones(3)).backward()
+
+
+def test_parts_of_one_list_have_one_gradient():
+    def f(x: Tensor):
+        a, b = (torch.tanh(x) * 2.0).chunk(2)
+        return a, torch.sin(b) * torch.cos(b)
+
+    script = cresset.script(f)
+    for function in (f, script, script, script):
+        x = torch.ones(4, requires_grad=True)
+        a, b = function(x)
+        gradient = torch.autograd.grad((a * -0.0).sum() + b.sum(), x)[0]
+        assert gradient.signbit()[:2].all(), gradient

@@ -52,10 +52,12 @@ def test_a_seed_always_gives_the_same_program():
 class Script:
     """A program as text: `wrong` where it is a script, `right` where it is Python."""
 
-    def __init__(self, wrong, right):
+    def __init__(self, wrong, right, watched=False):
         made = f"({wrong}) if torch.jit.is_scripting() else ({right})"
         self.text = f"class M(torch.nn.Module):\n  def forward(self, x: Tensor):\n    return {made}\n"
-        self.calls = [TensorCall("forward", ["t0"], {"t0": 'values(1, (2, 3), "float64", True)'}, order=2)]
+        self.calls = [
+            TensorCall("forward", ["t0"], {"t0": 'values(1, (2, 3), "float64", True)'}, order=2, watched=watched)
+        ]
 
     def __str__(self):
         return self.text
@@ -78,6 +80,14 @@ class Script:
 def test_what_is_a_difference(wrong, right, what):
     found, _ = tensor_execution.check(Script(wrong, right))
     assert re.search(what, found) if what else not found, found
+
+
+@pytest.mark.parametrize("second, differs", [("y + x", False), ("x.sin() + x", True)])
+def test_what_hooks_see_is_a_difference(second, differs):
+    """The gradient of the first result, of which the second is computed, or of its like."""
+    wrong, right = (f"[(y, {text}) for y in [x.sin()]]" for text in (second, "y + x"))
+    found, _ = tensor_execution.check(Script(wrong, right, watched=True))
+    assert bool(found) == differs and (not differs or "has gradients" in found), found
 
 
 def test_a_difference_shrinks():

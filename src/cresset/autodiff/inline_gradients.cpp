@@ -14,6 +14,7 @@
 #include "cresset/analysis/gradients.h"
 #include "cresset/autodiff/derivatives.h"
 #include "cresset/autodiff/differentiate.h"
+#include "cresset/autodiff/gradient_flow.h"
 #include "cresset/autodiff/regions.h"
 #include "cresset/ir/constants.h"
 #include "cresset/ops/operator.h"

@@ -12,6 +12,8 @@
 #include "cresset/analysis/alias.h"
 #include "cresset/analysis/gradients.h"
 #include "cresset/autodiff/derivatives.h"
+#include "cresset/autodiff/gradient_flow.h"
+#include "cresset/autodiff/region_views.h"
 #include "cresset/ir/constants.h"
 #include "cresset/ops/operator.h"
 #include "cresset/passes/pipeline.h"
@@ -19,42 +21,11 @@
 
 namespace cresset {
 
-bool isTensorList(const c10::Type& type) {
-  if (type.kind() != c10::TypeKind::ListType) return false;
-  const c10::Type* element = type.containedTypes()[0].get();
-  if (element->kind() == c10::TypeKind::OptionalType) element = element->containedTypes()[0].get();
-  return element->kind() == c10::TypeKind::TensorType;
-}
-
-bool isTensorListConstruct(const Node* node) {
-  return node->kind() == prim::ListConstruct && isTensorList(*node->output()->type());
-}
-
-std::vector<Value*> elementsOf(Value* operand) {
-  if (!isTensorListConstruct(operand->node())) return {operand};
-  const auto elements = operand->node()->inputs();
-  return {elements.begin(), elements.end()};
-}
-
 namespace {
-
-Symbol regionKind() {
-  static const Symbol kRegion = Symbol::fromQualString("prim::DifferentiableGraph");
-  return kRegion;
-}
-
-bool isTensorValue(const Value* value) {
-  return value->type()->kind() == c10::TypeKind::TensorType;
-}
 
 /// Draws random numbers, and does nothing else.
 bool isRandom(const Operator& op) {
   return !op.isDeterministic() && !op.isMutable() && op.restriction() != Restriction::Foreign;
-}
-
-/// Whether the results may be arguments, or views of them.
-bool mayGiveViews(const Operator& op) {
-  return !op.isPure() && op.isDeterministic();
 }
 
 /// Real numbers, bools, None, devices, and lists and optionals of them.
@@ -63,14 +34,6 @@ bool isNumberLike(const c10::Type& type) {
   if (kind == c10::TypeKind::ListType || kind == c10::TypeKind::OptionalType)
     return isNumberLike(*type.containedTypes()[0]);
   return isScalarType(type) && kind != c10::TypeKind::ComplexType && kind != c10::TypeKind::StringType;
-}
-
-/// The node of `block` that a use belongs to: the user, or the owner of the blocks that it stands in. Null if the use
-/// is outside of `block`.
-const Node* userIn(const Block* block, const Use& use) {
-  const Node* node = use.user;
-  while (node && node->owningBlock() != block) node = node->owningBlock()->owningNode();
-  return node;
 }
 
 enum class Part {
@@ -258,7 +221,7 @@ class RegionBuilder {
       const bool gives_known = std::all_of(outputs.begin(), outputs.end(), [](const Value* output) {
         return isTensorValue(output) ? !mayRequireGrad(output->type()) : isNumberLike(*output->type());
       });
-      const bool is_view = op->isOfDispatcher() && mayGiveViews(*op);  // made again behind the region if it leaves it
+      const bool is_view = op->isOfDispatcher() && op->isDeterministic();  // made again behind the region if it leaves
       return (op->isPure() || isRandom(*op) || is_view) && takes_known && gives_known ? Part::Inert : Part::Outside;
     }
     if (!hasDerivative(*op) || !rulesHold(*op, *node)) return Part::Outside;
@@ -332,7 +295,7 @@ class RegionBuilder {
       close(behind);
       return;
     }
-    if (const auto view = viewInTheMiddle(nodes); view != nodes.end()) {
+    if (const auto view = viewInTheMiddle(nodes, memory_); view != nodes.end()) {
       std::vector<Node*> behind(view + 1, nodes.end());
       nodes.erase(view - ((*view)->kind() == prim::ListUnpack), nodes.end());
       close(nodes);
@@ -419,11 +382,6 @@ class RegionBuilder {
     });
   }
 
-  static bool givesGradients(const Node* node) {
-    const auto outputs = node->outputs();
-    return std::any_of(outputs.begin(), outputs.end(), [](const Value* v) { return mayRequireGrad(v->type()); });
-  }
-
   /// Takes those nodes out of the group that depend on the results of `held`, and puts them behind the others.
   std::vector<Node*> takeDependents(std::vector<Node*>& nodes, std::vector<Node*>::iterator held) {
     std::unordered_set<const Node*> dependent;
@@ -465,201 +423,6 @@ class RegionBuilder {
       }
     }
     return true;
-  }
-
-  /// Tensors through which gradients leave nodes. Autograd adds up the gradients of one tensor in the reverse order of
-  /// the nodes that give them: another order gives other bits where there are more than two, and other strides where
-  /// their layouts differ.
-  class GradientOperands {
-   public:
-    explicit GradientOperands(AliasDb& memory) : memory_(memory) {}
-
-    void add(const Node* node) {
-      forEach(node, [&](Value* value) {
-        if (!isMadeHere(value)) outer_.push_back(value);
-        values_.insert(value);
-        return false;
-      });
-    }
-
-    /// Whether the node gives a gradient to what may be one of them.
-    bool meets(const Node* node) {
-      return forEach(node, [&](Value* value) {
-        return values_.contains(value) ||
-               (!isMadeHere(value) &&
-                std::any_of(outer_.begin(), outer_.end(), [&](Value* v) { return memory_.mayAlias(v, value); }));
-      });
-    }
-
-   private:
-    template <typename Visit>
-    static bool forEach(const Node* node, const Visit& visit) {
-      if (node->kind() == prim::ListUnpack) node = node->input(0)->node();  // its elements are those of one operator
-      if (!givesGradients(node) || isTensorListConstruct(node)) return false;
-      for (Value* input : node->inputs()) {
-        for (Value* element : elementsOf(input)) {
-          if (isTensorValue(element) && mayRequireGrad(element->type()) && visit(handedOn(element))) return true;
-        }
-      }
-      return false;
-    }
-
-    /// Values that are not may be one tensor under two names.
-    static bool isMadeHere(const Value* value) {
-      if (value->node()->kind() == regionKind()) return true;
-      const Operator* op = isStructural(value->node()->kind()) ? nullptr : operatorOf(*value->node());
-      return op && !op->kernel();
-    }
-
-    AliasDb& memory_;
-    std::unordered_set<const Value*> values_;
-    std::vector<Value*> outer_;
-  };
-
-  /// What an operator that may return its argument as it is has got; else the value itself.
-  static Value* handedOn(Value* value) {
-    static const std::unordered_set<Symbol> kNames = [] {
-      std::unordered_set<Symbol> names;
-      for (const char* name :
-           {"contiguous", "to", "type_as", "flatten", "dropout", "feature_dropout", "alpha_dropout", "resolve_conj",
-            "resolve_neg", "float", "double", "cpu", "movedim", "moveaxis"})
-        names.insert(Symbol::fromQualString(std::string("aten::") + name));
-      return names;
-    }();
-    while (kNames.contains(value->node()->kind()) && isTensorValue(value->node()->input(0)))
-      value = value->node()->input(0);
-    return value;
-  }
-
-  static bool givesViews(const Node* node) {
-    const Operator* op = isStructural(node->kind()) ? nullptr : operatorOf(const_cast<Node&>(*node));
-    return (op && mayGiveViews(*op)) || node->kind() == prim::ListUnpack || isTensorListConstruct(node);
-  }
-
-  /// Views, and lists of tensors, that are used outside of the group, by nodes there or by such views, with the
-  /// operators whose lists they take apart.
-  static std::unordered_set<const Node*> leavingViews(const std::vector<Node*>& nodes) {
-    const std::unordered_set<const Node*> inside(nodes.begin(), nodes.end());
-    std::unordered_set<const Node*> leaving;
-    for (auto it = nodes.rbegin(); it != nodes.rend(); ++it) {
-      const Node* node = *it;
-      if (!givesViews(node)) continue;
-      const auto outputs = node->outputs();
-      const bool leaves = std::any_of(outputs.begin(), outputs.end(), [&](const Value* output) {
-        const auto uses = output->uses();
-        return std::any_of(uses.begin(), uses.end(), [&](const Use& use) {
-          const Node* user = userIn(node->owningBlock(), use);
-          return !inside.contains(user) || leaving.contains(user);
-        });
-      });
-      if (!leaves) continue;
-      leaving.insert(node);
-      if (node->kind() == prim::ListUnpack) leaving.insert(node->input(0)->node());
-    }
-    return leaving;
-  }
-
-  /// The first view through which gradients come from nodes of the group and from others.
-  static std::vector<Node*>::iterator viewOfBothSides(std::vector<Node*>& nodes) {
-    const std::unordered_set<const Node*> inside(nodes.begin(), nodes.end()), leaving = leavingViews(nodes);
-    return std::find_if(nodes.begin(), nodes.end(), [&](Node* node) {
-      if (!leaving.contains(node) || isTensorListConstruct(node) || givesList(node)) return false;
-      const auto outputs = node->outputs();
-      return std::any_of(outputs.begin(), outputs.end(), [&](const Value* output) {
-        if (!mayRequireGrad(output->type()) || !isTensorValue(output)) return false;
-        bool from_inside = false, from_outside = false;
-        for (const Use& use : output->uses()) {
-          const Node* user = userIn(node->owningBlock(), use);
-          if (user && user->blocks().empty() && !isStructural(user->kind()) && !givesGradients(user)) continue;
-          const bool is_inside = inside.contains(user) && !leaving.contains(user);
-          from_inside |= is_inside && givesGradients(user);
-          from_outside |= !is_inside;
-        }
-        return from_inside && from_outside;
-      });
-    });
-  }
-
-  /// A view that is used behind the region stands behind it (leaveViewsOutside), or else before it. This puts those
-  /// before it that must not pass what follows them, and gives the first that must not pass what stands before it
-  /// either.
-  std::vector<Node*>::iterator viewInTheMiddle(std::vector<Node*>& nodes) {
-    const std::unordered_set<const Node*> leaving = leavingViews(nodes);
-    const auto meets = [&](const Node* view, auto first, auto last) {
-      GradientOperands operands(memory_);
-      operands.add(view);
-      return std::any_of(
-          first, last, [&](const Node* other) { return !leaving.contains(other) && operands.meets(other); });
-    };
-    for (auto it = nodes.begin(); it != nodes.end();) {
-      Node* view = *it;
-      if (!leaving.contains(view) || !meets(view, it + 1, nodes.end())) {
-        ++it;
-        continue;
-      }
-      const auto inputs = view->inputs();
-      const bool is_unpack = view->kind() == prim::ListUnpack;
-      const bool must_stay =
-          is_unpack || std::any_of(nodes.begin(), it, [&](const Node* other) {
-            return memory_.conflict(other, view) || std::any_of(inputs.begin(), inputs.end(), [&](const Value* input) {
-                     return input->node() == other;
-                   });
-          });
-      if (givesList(view)) {
-        ++it;  // together with the node that takes it apart
-        continue;
-      }
-      if (must_stay || meets(view, nodes.begin(), it)) return it;
-      view->moveBefore(nodes.front());
-      it = nodes.erase(it);
-    }
-    return nodes.end();
-  }
-
-  /// A view that is used behind the region must be autograd's view of its base: it is made again there.
-  static void leaveViewsOutside(std::vector<Node*>& nodes) {
-    const std::unordered_set<const Node*> inside(nodes.begin(), nodes.end());
-    Node* place = nodes.back()->next();
-    std::vector<Node*> kept;
-    for (auto it = nodes.rbegin(); it != nodes.rend(); ++it) {
-      Node* node = *it;
-      const Operator* op = isStructural(node->kind()) ? nullptr : operatorOf(*node);
-      std::vector<Use> outside;
-      if (givesViews(node)) {
-        for (Value* output : node->outputs()) {
-          for (const Use& use : output->uses()) {
-            if (!inside.contains(userIn(node->owningBlock(), use))) outside.push_back(use);
-          }
-        }
-      }
-      // Lists are only made and taken apart inside: their elements are what may leave.
-      if (!outside.empty()) {
-        Node* copy = node->graph().createClone(node, [](Value* value) { return value; });
-        copy->insertBefore(place);
-        copy->bindOperator(op);
-        place = copy;  // bases come before the views of them
-        if (node->kind() == prim::ListUnpack) {
-          Node* maker = node->input(0)->node();
-          Node* made = node->graph().createClone(maker, [](Value* value) { return value; });
-          made->insertBefore(place);
-          made->bindOperator(maker->boundOperator());
-          copy->replaceInput(0, made->output());
-          place = made;
-        }
-        for (const Use& use : outside)
-          use.user->replaceInput(use.offset, copy->output(use.user->input(use.offset)->offset()));
-      }
-      const auto outputs = node->outputs();
-      // A view that nobody has used all along may raise: it stays.
-      if (!outside.empty() &&
-          std::none_of(outputs.begin(), outputs.end(), [](const Value* v) { return v->hasUses(); })) {
-        node->destroy();
-      } else {
-        kept.push_back(node);
-      }
-    }
-    std::reverse(kept.begin(), kept.end());
-    nodes = std::move(kept);
   }
 
   void outline(const std::vector<Node*>& nodes) {

@@ -5,8 +5,6 @@
 // tape, to which the executor joins the regions.
 #pragma once
 
-#include <vector>
-
 #include "cresset/ir/graph.h"
 #include "cresset/ops/operator.h"
 
@@ -20,12 +18,6 @@ bool decomposeForGradients(Graph& graph);
 /// floating-point dtype. Regions of fewer than `min_size` operators that have gradients are not made: entering one
 /// costs about as much as recording a few operators. Returns whether there is a region.
 bool createDifferentiableRegions(Graph& graph, size_t min_size = 2);
-
-/// Whether it is a list of tensors, some perhaps None.
-bool isTensorList(const c10::Type& type);
-bool isTensorListConstruct(const Node* node);
-/// The tensors that an operand stands for: itself, or the elements of a list that the graph makes.
-std::vector<Value*> elementsOf(Value* operand);
 
 /// Whether derivative rules are right for tensors of this type: through which no gradient flows, or of real numbers of
 /// known dtype, on a known device.

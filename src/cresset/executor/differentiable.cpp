@@ -22,6 +22,7 @@
 #include "cresset/analysis/plain_types.h"
 #include "cresset/autodiff/derivatives.h"
 #include "cresset/autodiff/differentiate.h"
+#include "cresset/autodiff/gradient_flow.h"
 #include "cresset/interpreter/code.h"
 #include "cresset/ops/host_callable.h"
 #include "cresset/ops/operator.h"
@@ -36,6 +37,15 @@ namespace {
 namespace autograd = torch::autograd;
 
 std::atomic<size_t> recorded_regions{0};
+
+/// The same tensor, or list of tensors, that requires no gradient.
+c10::TypePtr withoutGradient(const c10::TypePtr& type) {
+  if (const auto tensor = type->cast<c10::TensorType>())
+    return c10::TensorType::create(tensor->scalarType(), tensor->device(), tensor->dim(), /*requires_grad=*/false);
+  if (const auto list = type->cast<c10::ListType>())
+    return c10::ListType::create(withoutGradient(list->getElementType()));
+  return type;
+}
 
 bool carriesGradient(const Value* value) {
   return value->type()->kind() == c10::TypeKind::TensorType && mayRequireGrad(value->type());
@@ -130,6 +140,29 @@ class Region : public HostCallable {
     enum Kind { Input, Output } kind;
     size_t index;
   };
+
+  /// This region for calls in which only some of its inputs require gradients: it keeps what their gradients need, as
+  /// autograd does. Null if there are too many such.
+  c10::intrusive_ptr<Region> variantFor(const std::vector<bool>& requiring) const {
+    constexpr size_t kMaxVariants = 8;
+    const std::lock_guard lock(mutex_);
+    const auto found = variants_.find(requiring);
+    if (found != variants_.end()) return found->second;
+    if (variants_.size() >= kMaxVariants) return {};
+    std::shared_ptr<Graph> graph = forward_->copy();
+    for (size_t i = graph->outputs().size(); i-- > num_outputs_;) graph->block()->eraseOutput(i);
+    for (size_t i = 0; i < inputs_.size(); ++i) {
+      Value* input = graph->inputs()[inputs_[i]];
+      if (!requiring[i]) input->setType(withoutGradient(input->type()));
+    }
+    for (Node* node : graph->nodes()) {
+      const auto inputs = node->inputs();
+      if (std::any_of(inputs.begin(), inputs.end(), [](const Value* input) { return mayRequireGrad(input->type()); }))
+        continue;
+      for (Value* output : node->outputs()) output->setType(withoutGradient(output->type()));
+    }
+    return variants_[requiring] = c10::make_intrusive<Region>(std::move(graph));
+  }
 
   /// Whether the tensor may be another one, or a view of it (`x.contiguous()`, a part of a list).
   static bool mayBeView(const Value* value) {
@@ -250,6 +283,7 @@ class Region : public HostCallable {
   std::vector<std::vector<size_t>> depends_;    // per differentiable value, the inputs that it comes from
   mutable std::mutex mutex_;
   mutable std::map<std::vector<bool>, std::unique_ptr<GradientFunction>> gradients_;
+  mutable std::map<std::vector<bool>, c10::intrusive_ptr<Region>> variants_;
 };
 
 using RegionPtr = c10::intrusive_ptr<Region>;
@@ -372,10 +406,11 @@ void runPart(const Code& code, Stack& stack) {
 
 void Region::call(std::vector<c10::IValue>& stack, size_t num_args) const {
   const size_t first = stack.size() - num_args;
-  bool record = false, forward_mode = false;
+  bool record = false, forward_mode = false, all = true;
   for (size_t i : inputs_) {
     const at::Tensor& tensor = stack[first + i].toTensor();
     record |= tensor.requires_grad();
+    all &= tensor.requires_grad();
     forward_mode |= tensor._fw_grad(0).defined();
   }
   record &= c10::GradMode::is_enabled();
@@ -384,6 +419,11 @@ void Region::call(std::vector<c10::IValue>& stack, size_t num_args) const {
     runPart(*code_, stack);
     stack.resize(first + num_outputs_);
     return;
+  }
+  if (!all) {
+    std::vector<bool> requiring;
+    for (size_t i : inputs_) requiring.push_back(stack[first + i].toTensor().requires_grad());
+    if (const auto variant = variantFor(requiring)) return variant->call(stack, num_args);
   }
   std::vector<c10::IValue> inputs(stack.begin() + static_cast<std::ptrdiff_t>(first), stack.end());
   {
@@ -432,13 +472,12 @@ void Region::call(std::vector<c10::IValue>& stack, size_t num_args) const {
 }
 
 bool lowerIn(Graph& graph, Block* block) {
-  static const Symbol kRegion = Symbol::fromQualString("prim::DifferentiableGraph");
   static const Symbol kCall = Symbol::fromQualString("cresset::run_region");
   static const Symbol kSubgraph = Symbol::attr("Subgraph");
   bool found = false;
   for (Node* node : block->nodesSafely()) {
     for (Block* inner : node->blocks()) found |= lowerIn(graph, inner);
-    if (node->kind() != kRegion) continue;
+    if (node->kind() != regionKind()) continue;
     found = true;
     c10::intrusive_ptr<HostCallable> region = c10::make_intrusive<Region>(node->g(kSubgraph)->copy());
     Node* constant = graph.create(prim::Constant);

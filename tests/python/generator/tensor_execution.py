@@ -293,7 +293,7 @@ def _differentiate(outcome, results, wanted, order, by_bound):
 
 def _watch(outcome, results, leaves):
     """A backward pass to the leaves, with hooks on results, some of which change gradients, and results that keep theirs."""
-    seen_by_hooks = [[] for _ in results]
+    seen_by_hooks, hooks = [[] for _ in results], []
     for index, result in enumerate(results):
         if result.requires_grad:
 
@@ -301,7 +301,7 @@ def _watch(outcome, results, leaves):
                 seen_by_hooks[index].append(_gradient_seen(gradient))
                 return gradient * 1.5 if index % 2 else None
 
-            result.register_hook(hook)
+            hooks.append(result.register_hook(hook))
             result.retain_grad()
     outcome.gradients = list(outcome.gradients or [])
     try:
@@ -309,6 +309,9 @@ def _watch(outcome, results, leaves):
     except RuntimeError as error:
         outcome.gradients.append(_without_numbers(str(error)))
         return
+    finally:
+        for hook in hooks:  # also of the module's parameters
+            hook.remove()
     ends = _unique([*leaves, *(r for r in results if r.requires_grad)])
     outcome.gradients.append([None if t.grad is None else _gradient_seen(t.grad) for t in ends])
     outcome.gradients += seen_by_hooks

@@ -1,0 +1,104 @@
+#include "cresset/autodiff/gradient_flow.h"
+
+#include <ATen/core/jit_type.h>
+
+#include <algorithm>
+#include <string>
+
+#include "cresset/analysis/gradients.h"
+#include "cresset/ops/operator.h"
+
+namespace cresset {
+
+Symbol regionKind() {
+  static const Symbol kRegion = Symbol::fromQualString("prim::DifferentiableGraph");
+  return kRegion;
+}
+
+bool isTensorValue(const Value* value) {
+  return value->type()->kind() == c10::TypeKind::TensorType;
+}
+
+bool isTensorList(const c10::Type& type) {
+  if (type.kind() != c10::TypeKind::ListType) return false;
+  const c10::Type* element = type.containedTypes()[0].get();
+  if (element->kind() == c10::TypeKind::OptionalType) element = element->containedTypes()[0].get();
+  return element->kind() == c10::TypeKind::TensorType;
+}
+
+bool isTensorListConstruct(const Node* node) {
+  return node->kind() == prim::ListConstruct && isTensorList(*node->output()->type());
+}
+
+std::vector<Value*> elementsOf(Value* operand) {
+  if (!isTensorListConstruct(operand->node())) return {operand};
+  const auto elements = operand->node()->inputs();
+  return {elements.begin(), elements.end()};
+}
+
+const Node* userIn(const Block* block, const Use& use) {
+  const Node* node = use.user;
+  while (node && node->owningBlock() != block) node = node->owningBlock()->owningNode();
+  return node;
+}
+
+bool givesGradients(const Node* node) {
+  const auto outputs = node->outputs();
+  return std::any_of(outputs.begin(), outputs.end(), [](const Value* v) { return mayRequireGrad(v->type()); });
+}
+
+namespace {
+
+/// What an operator that may return its argument as it is has got; else the value itself.
+Value* handedOn(Value* value) {
+  static const std::unordered_set<Symbol> kNames = [] {
+    std::unordered_set<Symbol> names;
+    for (const char* name :
+         {"contiguous", "to", "type_as", "flatten", "dropout", "feature_dropout", "alpha_dropout", "resolve_conj",
+          "resolve_neg", "float", "double", "cpu", "movedim", "moveaxis"})
+      names.insert(Symbol::fromQualString(std::string("aten::") + name));
+    return names;
+  }();
+  while (kNames.contains(value->node()->kind()) && isTensorValue(value->node()->input(0)))
+    value = value->node()->input(0);
+  return value;
+}
+
+/// Other values may be one tensor under two names.
+bool isMadeHere(const Value* value) {
+  if (value->node()->kind() == regionKind()) return true;
+  const Operator* op = isStructural(value->node()->kind()) ? nullptr : operatorOf(*value->node());
+  return op && !op->kernel();
+}
+
+/// Whether `visit` holds for a tensor to which the node gives a gradient.
+template <typename Visit>
+bool anyGradientOperand(const Node* node, const Visit& visit) {
+  if (node->kind() == prim::ListUnpack) node = node->input(0)->node();  // its elements are those of one operator
+  if (!givesGradients(node) || isTensorListConstruct(node)) return false;
+  for (Value* input : node->inputs()) {
+    for (Value* element : elementsOf(input)) {
+      if (isTensorValue(element) && mayRequireGrad(element->type()) && visit(handedOn(element))) return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+void GradientOperands::add(const Node* node) {
+  anyGradientOperand(node, [&](Value* value) {
+    if (!isMadeHere(value)) outer_.push_back(value);
+    values_.insert(value);
+    return false;
+  });
+}
+
+bool GradientOperands::meets(const Node* node) {
+  return anyGradientOperand(node, [&](Value* value) {
+    const auto mayBe = [&](const Value* other) { return memory_.mayAlias(other, value); };
+    return values_.contains(value) || (!isMadeHere(value) && std::any_of(outer_.begin(), outer_.end(), mayBe));
+  });
+}
+
+}  // namespace cresset

@@ -1,0 +1,23 @@
+// Views in regions. What leaves a region must be autograd's view of its base, and gradients of a base are added up
+// where autograd adds them: so a view that is used outside of a region is made outside.
+#pragma once
+
+#include <vector>
+
+#include "cresset/analysis/alias.h"
+#include "cresset/ir/graph.h"
+
+namespace cresset {
+
+/// The first view through which gradients come from nodes of the group and from others.
+std::vector<Node*>::iterator viewOfBothSides(std::vector<Node*>& nodes);
+
+/// A view that is used behind the region stands behind it (leaveViewsOutside), or else before it. This puts those
+/// before it that must not pass what follows them, and gives the first that must not pass what stands before it
+/// either.
+std::vector<Node*>::iterator viewInTheMiddle(std::vector<Node*>& nodes, AliasDb& memory);
+
+/// A view that is used behind the region must be autograd's view of its base: it is made again there.
+void leaveViewsOutside(std::vector<Node*>& nodes);
+
+}  // namespace cresset
