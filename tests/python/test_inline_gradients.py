@@ -165,7 +165,7 @@ def written(pos, w):
     g = torch.autograd.grad([e], [pos])[0]
     return e
 
-# engine: 'pos' (prim::Param) is not known to require a gradient
+# engine: it is not known what was written to 'pos' (prim::Param)
 def gradient_written_to(pos, w):
     h = pos.exp()
     e = (h * h).sum()
@@ -196,6 +196,74 @@ def written_in_the_last_turn(pos, w):
         if i == 0:
             table.mul_(1)
     return e, total
+
+# engine: it is not known where 'out' (aten::zeros) comes from
+def parts_written(pos, w):
+    out = torch.zeros([4, 3], dtype=pos.dtype)
+    out[0] = pos[0] * w
+    out[1] = pos[1].sin()
+    e = (out * pos).sum()
+    g = torch.autograd.grad([e], [pos])[0]
+    assert g is not None
+    return e, g
+
+# engine: it is not known where
+def messages(pos, w):
+    density = torch.ones([4], dtype=pos.dtype)
+    density.index_add_(0, torch.tensor([0, 1, 1, 3]), pos.exp().sum(1) * w)
+    e = ((density * density + 1).sqrt() * pos.sum(1)).sum()
+    g = torch.autograd.grad([e], [pos], create_graph=True)[0]
+    assert g is not None
+    return e, g
+
+# engine: not all leaves that it reaches are known
+def backward_through_a_write(pos, w):
+    t = pos.detach().clone()
+    t.mul_(w)
+    (t * w).sum().backward()
+    return t.detach()
+
+# engine: it is not known
+def leaf_that_was_written_to(pos, w):
+    p = pos.detach().clone()
+    p.add_(w)
+    p.requires_grad_()
+    g = torch.autograd.grad([(p * p).sum()], [p, w], retain_graph=True)
+    a, b = g[0], g[1]
+    assert a is not None and b is not None
+    return a, b
+
+# engine: not all leaves that it reaches are known
+def backward_to_a_computed_tensor(pos, w):
+    y = pos * 2
+    y.requires_grad_()
+    (y * y).sum().backward()
+    return y
+
+# engine: is not known to require a gradient
+def made_without_gradients(pos, w):
+    with torch.no_grad():
+        h = pos * w
+    g = torch.autograd.grad([(h * pos).sum()], [h])[0]
+    assert g is not None
+    return g
+
+# compiled
+def freed_up_to_a_step_between(pos, w):
+    v = w.exp()
+    h = pos * v
+    e = (h * pos).sum()
+    g = torch.autograd.grad([e], [v])[0]
+    assert g is not None
+    return g, (h * w).sum()
+
+# compiled
+def backward_to_be_differentiated(pos, w):
+    p = pos.detach().requires_grad_()
+    (p.exp() * w).sum().backward(create_graph=True)
+    g = p.grad
+    assert g is not None
+    return g
 
 # compiled
 def leaf_of_its_own(pos, w):
@@ -383,10 +451,18 @@ def arguments(kind):
         return pos, pos.sum() * 0.1
     if kind == "with a hook":
         pos.register_hook(lambda g: g * 2)
+    if kind == "with a hook on what is accumulated":
+        pos.register_post_accumulate_grad_hook(lambda p: p.grad.mul_(2))
+    if kind == "with a hook on the accumulator":
+        accumulator = pos.expand_as(pos).grad_fn.next_functions[0][0]
+        accumulator.register_hook(lambda *_: pos.grad.mul_(2))
+        HELD.append(accumulator)
     return pos, w
 
 
 KINDS = ["leaves", "one leaf", "computed", "one from the other", "with a hook", "no gradients"]
+KINDS += ["with a hook on what is accumulated", "with a hook on the accumulator"]
+HELD = []  # accumulators with hooks
 
 
 def run(function, kind):

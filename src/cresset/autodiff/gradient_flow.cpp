@@ -47,20 +47,25 @@ bool givesGradients(const Node* node) {
   return std::any_of(outputs.begin(), outputs.end(), [](const Value* v) { return mayRequireGrad(v->type()); });
 }
 
+bool mayHandOn(const Node* node) {
+  static const std::unordered_set<Symbol> kNames = [] {
+    std::unordered_set<Symbol> names;
+    for (const char* name :
+         {"contiguous",        "to",           "type_as",     "flatten",    "dropout",       "feature_dropout",
+          "alpha_dropout",     "resolve_conj", "resolve_neg", "float",      "double",        "cpu",
+          "movedim",           "moveaxis",     "positive",    "conj",       "real",          "sum_to_size",
+          "_grad_sum_to_size", "atleast_1d",   "atleast_2d",  "atleast_3d", "requires_grad_"})
+      names.insert(Symbol::fromQualString(std::string("aten::") + name));
+    return names;
+  }();
+  return kNames.contains(node->kind()) && isTensorValue(node->input(0));
+}
+
 namespace {
 
 /// What an operator that may return its argument as it is has got; else the value itself.
 Value* handedOn(Value* value) {
-  static const std::unordered_set<Symbol> kNames = [] {
-    std::unordered_set<Symbol> names;
-    for (const char* name :
-         {"contiguous", "to", "type_as", "flatten", "dropout", "feature_dropout", "alpha_dropout", "resolve_conj",
-          "resolve_neg", "float", "double", "cpu", "movedim", "moveaxis"})
-      names.insert(Symbol::fromQualString(std::string("aten::") + name));
-    return names;
-  }();
-  while (kNames.contains(value->node()->kind()) && isTensorValue(value->node()->input(0)))
-    value = value->node()->input(0);
+  while (mayHandOn(value->node())) value = value->node()->input(0);
   return value;
 }
 

@@ -26,6 +26,9 @@ std::vector<Value*> elementsOf(Value* operand);
 /// is outside of `block`.
 const Node* userIn(const Block* block, const Use& use);
 
+/// Whether the result may be the first argument itself, and not a view or a copy of it.
+bool mayHandOn(const Node* node);
+
 /// Whether some result may require a gradient.
 bool givesGradients(const Node* node);
 

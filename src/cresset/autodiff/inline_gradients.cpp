@@ -122,8 +122,7 @@ class GradientInliner {
       } else if (node->kind() == kinds.mark) {
         if (node->inputs().size() != 2 || constantAs<bool>(node->input(1)) != std::optional(true)) plain = false;
         marks_.push_back(node);
-      } else if (const Operator* op = isStructural(node->kind()) ? nullptr : operatorOf(*node);
-                 op && op->isMutable() && op->isOfDispatcher()) {
+      } else if (const Operator* op = isStructural(node->kind()) ? nullptr : operatorOf(*node); op && op->isMutable()) {
         writers_.push_back(node);
       }
       for (Block* inner : node->blocks()) plain &= survey(inner);
@@ -332,15 +331,24 @@ class GradientInliner {
   }
 
   /// Whether no gradient can come to a wanted tensor through `value` on a way that the graph does not show: what it is
-  /// computed from is described by the signature, or requires no gradient.
-  bool originIsKnown(Value* value, std::unordered_set<const Value*>& seen) {
+  /// computed from, and what has been written to it, is described by the signature and does not come from a wanted
+  /// tensor, or requires no gradient.
+  bool originIsKnown(Value* value, const Way& way, std::unordered_set<const Value*>& seen) {
     std::vector<Value*> queue = {value};
     while (!queue.empty()) {
       Value* next = queue.back();
       queue.pop_back();
       if (isConstant(next) || !mayRequireGrad(next->type()) || !seen.insert(next).second) continue;
-      if (isDescribed(next)) continue;
+      for (Node* writer : writers_) {
+        if (!memory_.writesToAlias(writer, std::span<Value* const>(&next, 1))) continue;
+        for (Value* input : writer->inputs()) {
+          const bool is_wanted = way.depends.contains(input) || isWanted(canonical(input), way);
+          if (is_wanted && mayRequireGrad(input->type()) && input != next) return false;
+          queue.push_back(input);
+        }
+      }
       Node* node = next->node();
+      if (isDescribed(next) || node->kind() == Kinds::get().detach) continue;
       if (node->isParam() || !node->blocks().empty() || !order_.contains(node)) return false;
       if (isStructural(node->kind())) {
         const bool shown = node->kind() == prim::ListUnpack || node->kind() == prim::ListConstruct ||
@@ -348,8 +356,8 @@ class GradientInliner {
         if (!shown || (node->kind() == prim::ListConstruct && memory_.hasWriters(next))) return false;
       } else {
         const Operator* op = operatorOf(*node);
-        if (!op || op->restriction() == Restriction::Foreign || op->isMutable()) return false;
-        if (!op->isOfDispatcher() && !hasDerivative(*op) && canonical(next) == next) return false;
+        if (!op || op->restriction() == Restriction::Foreign) return false;
+        if (!op->isOfDispatcher() && !hasDerivative(*op) && !op->isMutable() && canonical(next) == next) return false;
       }
       for (Value* input : node->inputs()) queue.push_back(input);
     }
@@ -426,7 +434,7 @@ class GradientInliner {
       if (!seen.insert(root).second) continue;
       const auto type = root->type()->cast<c10::TensorType>();
       if ((type && type->requiresGrad() == std::optional(true)) || markOf(root)) return true;
-      if (root->node()->isParam() || !order_.contains(root->node())) continue;
+      if (root->node()->isParam() || !order_.contains(root->node()) || scopes_.of(root->node()) != 0) continue;
       Node* node = root->node()->kind() == prim::ListUnpack ? root->node()->input(0)->node() : root->node();
       if (isStructural(node->kind()) || !hasRules(node)) continue;
       for (Value* operand : node->inputs()) {
@@ -488,8 +496,11 @@ class GradientInliner {
     }
     std::unordered_set<const Value*> known;
     std::vector<Value*> touched(way.sources.begin(), way.sources.end());
+    for (Value* value : way.sources) {
+      if (!originIsKnown(value, way, known)) return stays("it is not known what was written to " + describe(value));
+    }
     for (Value* value : way.free) {
-      if (!originIsKnown(value, known)) return stays("it is not known where " + describe(value) + " comes from");
+      if (!originIsKnown(value, way, known)) return stays("it is not known where " + describe(value) + " comes from");
       if (value->type()->kind() == c10::TypeKind::TensorType) touched.push_back(value);
     }
     for (Node* inner : way.nodes) {
@@ -511,6 +522,22 @@ class GradientInliner {
     return write(node, *call, way);
   }
 
+  /// Whether autograd made the tensor nowhere: a tensor that `requires_grad_()` is called on may be computed all the
+  /// same.
+  static bool isLeaf(const Value* root) {
+    const auto inputs = root->node()->inputs();
+    return isDescribed(root) || root->node()->kind() == Kinds::get().detach ||
+           std::none_of(inputs.begin(), inputs.end(), [](const Value* input) {
+             return !isNoneConstant(input) && mayRequireGrad(input->type());
+           });
+  }
+
+  bool isWritten(Value* value) {
+    return std::any_of(writers_.begin(), writers_.end(), [&](Node* writer) {
+      return memory_.writesToAlias(writer, std::span<Value* const>(&value, 1));
+    });
+  }
+
   /// The leaves that `backward` reaches; nothing if the graph does not show them all.
   std::optional<std::vector<Value*>> leavesOf(const GradientCall& call) {
     std::vector<Value*> leaves, queue = call.outputs;
@@ -519,8 +546,9 @@ class GradientInliner {
       Value* root = canonical(queue.back());
       queue.pop_back();
       if (isConstant(root) || !mayRequireGrad(root->type()) || !seen.insert(root).second) continue;
+      if (isWritten(root)) return std::nullopt;
       if (markOf(root) || isDescribed(root)) {
-        if (!isDistinct(root)) return std::nullopt;
+        if (!isDistinct(root) || !isLeaf(root)) return std::nullopt;
         leaves.push_back(root);
         continue;
       }

@@ -44,28 +44,37 @@ enum class Part {
 
 /// Whether somebody may hold the tensor, to ask for a gradient with respect to it, or to watch its gradient: it is
 /// returned, put into a container that is, or goes where nobody knows what becomes of it. Operators only compute.
-bool mayBeHeld(const Value* value, int depth = 0) {
-  static const Symbol kGrad = Symbol::fromQualString("aten::grad"),
-                      kRetain = Symbol::fromQualString("aten::retain_grad");
-  constexpr int kMaxDepth = 8;  // of branches, loops and containers that a value is handed through
-  if (depth > kMaxDepth) return true;
-  const auto uses = value->uses();
-  return std::any_of(uses.begin(), uses.end(), [&](const Use& use) {
-    Node* user = use.user;
-    if (user->isReturn()) {
-      const Node* owner = user->owningBlock()->owningNode();
-      if (!owner) return true;
-      if (owner->kind() == prim::If) return mayBeHeld(owner->output(use.offset), depth + 1);
-      if (owner->kind() == prim::Loop) return use.offset > 0 && mayBeHeld(owner->output(use.offset - 1), depth + 1);
-      return true;
+bool mayBeHeld(const Value* value) {
+  static const Symbol kHolders[] = {
+      Symbol::fromQualString("aten::grad"), Symbol::fromQualString("aten::retain_grad"),
+      Symbol::fromQualString("cresset::release_graph")};
+  std::vector<const Value*> names = {value};  // it, and what hands it on
+  std::unordered_set<const Value*> seen(names.begin(), names.end());
+  const auto add = [&](const Value* name) {
+    if (seen.insert(name).second) names.push_back(name);
+  };
+  for (size_t i = 0; i < names.size(); ++i) {
+    for (const Use& use : names[i]->uses()) {
+      const Node* user = use.user;
+      if (user->isReturn()) {
+        const Node* owner = user->owningBlock()->owningNode();
+        if (!owner || (owner->kind() != prim::If && owner->kind() != prim::Loop)) return true;
+        const size_t skip = owner->kind() == prim::Loop ? 1 : 0;  // whether to go on
+        if (use.offset >= skip) add(owner->output(use.offset - skip));
+      } else if (isTensorListConstruct(user) || user->kind() == prim::TupleConstruct || mayHandOn(user)) {
+        add(user->output());
+      } else if (
+          isStructural(user->kind()) ||
+          std::find(std::begin(kHolders), std::end(kHolders), user->kind()) != std::end(kHolders)) {
+        return true;
+      } else {
+        const Operator* op = operatorOf(*use.user);
+        const bool puts_away = op && op->kernel() && op->isMutable();  // into a container
+        if (!op || puts_away || op->restriction() == Restriction::Foreign) return true;
+      }
     }
-    if (isTensorListConstruct(user) || user->kind() == prim::TupleConstruct)
-      return mayBeHeld(user->output(), depth + 1);
-    if (isStructural(user->kind()) || user->kind() == kGrad || user->kind() == kRetain) return true;
-    const Operator* op = operatorOf(*user);
-    const bool puts_away = op && op->kernel() && op->isMutable();  // into a container
-    return !op || puts_away || op->restriction() == Restriction::Foreign;
-  });
+  }
+  return false;
 }
 
 /// What a region's outputs depend on takes time in proportion to the square of its size.

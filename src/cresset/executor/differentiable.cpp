@@ -59,7 +59,7 @@ struct GradientFunction {
   /// Operators of the region that autograd would have gone through for this, of those that keep tensors: their places
   /// among the region's nodes.
   std::vector<size_t> passes;
-  bool is_whole = false;  // gradients of all outputs come in
+  bool all_come_in = false;  // gradients of all outputs
 };
 
 class Region : public HostCallable {
@@ -118,6 +118,8 @@ class Region : public HostCallable {
           static_cast<size_t>(std::find(outputs.begin(), outputs.end(), value) - outputs.begin()));
       depends_.push_back(dependencies(value));
     }
+    for (size_t k = 0; k < depends_.size(); ++k)
+      is_uneven_ |= differentiable_outputs_[k] < num_outputs_ && depends_[k].size() < inputs_.size();
     code_ = emitCode(*forward_, "<differentiable region>", program_->weak_from_this());
   }
 
@@ -261,9 +263,9 @@ class Region : public HostCallable {
       result->gives.push_back(static_cast<size_t>(found - inputs_.begin()));
     }
     result->passes = nodesBetween(with_respect_to, of);
-    result->is_whole = true;
+    result->all_come_in = true;
     for (size_t i = 0; i < incoming.size(); ++i)
-      result->is_whole &= incoming[i] || differentiable_outputs_[i] >= num_outputs_;
+      result->all_come_in &= incoming[i] || differentiable_outputs_[i] >= num_outputs_;
     Function& function = program_->declare(c10::QualifiedName("gradient" + std::to_string(gradients_.size())), {});
     function.setGraph(gradient.graph);
     result->function = &function;
@@ -281,6 +283,7 @@ class Region : public HostCallable {
   std::vector<Value*> differentiable_;          // outputs and kept values that get gradients
   std::vector<size_t> differentiable_outputs_;  // their places among the outputs of the forward graph
   std::vector<std::vector<size_t>> depends_;    // per differentiable value, the inputs that it comes from
+  bool is_uneven_ = false;                      // some output does not come from all inputs
   mutable std::mutex mutex_;
   mutable std::map<std::vector<bool>, std::unique_ptr<GradientFunction>> gradients_;
   mutable std::map<std::vector<bool>, c10::intrusive_ptr<Region>> variants_;
@@ -328,12 +331,13 @@ class RegionBackward : public autograd::Node, public PartlyReleased {
     autograd::variable_list results(region_->inputs().size());
     if (std::none_of(incoming.begin(), incoming.end(), [](bool defined) { return defined; })) return results;
     const GradientFunction& gradient = region_->gradientFor(incoming, wanted);
+    last_ = &gradient;
+    last_is_whole_ = isWhole(gradient, wanted);
     if (gradient.gives.empty()) return results;
     // As autograd, which keeps and frees by operator, and not by region.
     const bool again = std::any_of(
         gradient.passes.begin(), gradient.passes.end(), [&](size_t i) { return i < passed_.size() && passed_[i]; });
     TORCH_CHECK(!again, autograd::ERR_BACKWARD_TWICE);
-    last_ = &gradient;
     Stack stack;
     for (at::Tensor& incoming_gradient : gradients) {
       if (incoming_gradient.defined()) stack.emplace_back(std::move(incoming_gradient));
@@ -344,7 +348,7 @@ class RegionBackward : public autograd::Node, public PartlyReleased {
           kept.is_tensor ? c10::IValue(kept.tensor.unpack(Pointers::self<autograd::Node>(this))) : kept.value);
     }
     // Nobody asks again: what is kept can go when the gradient function no longer needs it.
-    if (std::exchange(releasing_, {}) == std::this_thread::get_id() && gradient.is_whole) releaseKept();
+    if (std::exchange(releasing_, {}) == std::this_thread::get_id() && last_is_whole_) releaseKept();
     gradient.function->run(stack);
     const auto& elements = stack.back().toTupleRef().elements();
     for (size_t i = 0; i < gradient.gives.size(); ++i) results[gradient.gives[i]] = elements[i].toTensor();
@@ -358,14 +362,14 @@ class RegionBackward : public autograd::Node, public PartlyReleased {
 
   void release_variables() override {
     const std::lock_guard lock(mutex_);
-    if (last_ && !last_->is_whole) return markPassed(*last_);
+    if (last_ && !last_is_whole_) return markPassed(*last_);
     releaseKept();
   }
 
   void releaseFor(const std::vector<bool>& incoming, const std::vector<bool>& wanted) override {
     const std::lock_guard lock(mutex_);
     const GradientFunction& gradient = region_->gradientFor(incoming, wanted);
-    if (gradient.is_whole) return releaseKept();
+    if (isWhole(gradient, wanted)) return releaseKept();
     markPassed(gradient);
   }
 
@@ -377,6 +381,15 @@ class RegionBackward : public autograd::Node, public PartlyReleased {
   std::vector<Kept> kept_;
 
  private:
+  /// Whether autograd would have gone through all operators of the region.
+  bool isWhole(const GradientFunction& gradient, const std::vector<bool>& wanted) const {
+    if (!gradient.all_come_in) return false;
+    for (size_t i = 0; i < wanted.size(); ++i) {
+      if (!wanted[i] && next_edge(i).is_valid()) return false;
+    }
+    return true;
+  }
+
   void markPassed(const GradientFunction& gradient) {
     for (size_t i : gradient.passes) {
       if (passed_.size() <= i) passed_.resize(i + 1);
@@ -392,7 +405,8 @@ class RegionBackward : public autograd::Node, public PartlyReleased {
   std::mutex mutex_;
   std::thread::id releasing_;               // the thread whose next gradient is the last, if there is one
   const GradientFunction* last_ = nullptr;  // what ran last
-  std::vector<bool> passed_;                // operators whose tensors autograd would have freed
+  bool last_is_whole_ = false;
+  std::vector<bool> passed_;  // operators whose tensors autograd would have freed
 };
 
 /// A region is a part of its function, also in the stack of an error.
@@ -402,6 +416,15 @@ void runPart(const Code& code, Stack& stack) {
   } catch (const ScriptError&) {
     throw ErrorInPlace{std::current_exception()};
   }
+}
+
+/// Whether hooks see the gradient of the tensor.
+bool isWatched(const at::Tensor& tensor) {
+  const auto* meta = static_cast<autograd::AutogradMeta*>(tensor.unsafeGetTensorImpl()->autograd_meta());
+  if (!meta) return false;
+  if (!meta->hooks_.empty() || meta->post_acc_grad_hooks_) return true;
+  const auto node = meta->grad_fn_ ? meta->grad_fn_ : meta->grad_accumulator_.lock();
+  return node && (!node->pre_hooks().empty() || !node->post_hooks().empty() || !node->tensor_pre_hooks().empty());
 }
 
 void Region::call(std::vector<c10::IValue>& stack, size_t num_args) const {
@@ -414,8 +437,10 @@ void Region::call(std::vector<c10::IValue>& stack, size_t num_args) const {
     forward_mode |= tensor._fw_grad(0).defined();
   }
   record &= c10::GradMode::is_enabled();
-  if (!record || forward_mode) {
-    // Forward-mode gradients go through the operators themselves.
+  const auto hasHooks = [&](size_t i) { return first + i < stack.size() && isWatched(stack[first + i].toTensor()); };
+  if (!record || forward_mode || (is_uneven_ && std::any_of(inputs_.begin(), inputs_.end(), hasHooks))) {
+    // Forward-mode gradients go through the operators themselves. So do those that somebody watches, if results of the
+    // region come from some of its inputs only: to autograd all come from all, and it calls hooks without a gradient.
     runPart(*code_, stack);
     stack.resize(first + num_outputs_);
     return;

@@ -9,6 +9,7 @@
 #include <c10/core/DefaultDtype.h>
 #include <c10/core/InferenceMode.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
+#include <torch/csrc/autograd/anomaly_mode.h>
 #include <torch/csrc/autograd/function.h>
 #include <torch/csrc/autograd/variable.h>
 
@@ -175,6 +176,8 @@ std::optional<uint64_t> ambientWord() {
   if (!(local.included_ - kUsual).empty()) return std::nullopt;
   // Hooks see each tensor that operators save, and count them: regions save others.
   if (!at::SavedTensorDefaultHooks::get_tls_state().stack.empty()) return std::nullopt;
+  // It names the operators of the tape that give NaN.
+  if (torch::autograd::AnomalyMode::is_enabled()) return std::nullopt;
   AmbientState state;
   state.inference_mode = c10::InferenceMode::is_enabled();
   state.grad_mode = c10::GradMode::is_enabled();
