@@ -144,6 +144,21 @@ TEST_CASE("alias: prints and random numbers keep their order") {
   CHECK_FALSE(db.couldMoveBeforeTopologically(f.node("c"), f.node("n")));
 }
 
+TEST_CASE("alias: computations do not pass changes of the thread's state") {
+  Fixture f(R"(graph(%x : Float(*, *, device=cpu), %i : int):
+  %off : bool = prim::Constant[value=0]()
+  %a : Float(*, *, device=cpu) = aten::relu(%x)
+   = aten::set_grad_enabled(%off)
+  %n : int = aten::add(%i, %i)
+  return (%a, %n)
+)");
+  AliasDb db(*f.graph);
+  const Node* change = f.node("a")->next();
+  CHECK(db.conflict(f.node("a"), change));
+  CHECK_FALSE(db.couldMoveAfterTopologically(f.node("a"), f.node("n")));
+  CHECK_FALSE(db.conflict(f.node("n"), change));
+}
+
 TEST_CASE("alias: cost grows with the size of the graph, not faster") {
   const auto seconds = [](size_t count) {
     // Views of views, lists that grow, and a loop that carries: what makes sets large.

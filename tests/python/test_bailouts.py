@@ -17,6 +17,24 @@ import cresset
 from cresset import _C
 
 PROGRAMS = {
+    "an error in a context": """
+def f(xs: List[Tensor], n: int):
+    with torch.no_grad():
+        a = xs[0] * 2.0
+        b = (xs[1] * a.sum()).view([n, n, n, n])
+    return a, b
+""",
+    "contexts": """
+def f(xs: List[Tensor], n: int):
+    s = xs[0] * 2.0
+    with torch.no_grad():
+        t = (xs[1] * 3.0).sum()
+        u = (xs[0] + t).exp()
+        for i in range(n):
+            with torch.enable_grad():
+                u = u + xs[-1].sum() * s.sum()
+    return [s, u, xs[1] * s.sum()]
+""",
     "loop": """
 def f(xs: List[Tensor], n: int):
   out = torch.zeros(3)
@@ -155,7 +173,7 @@ def outcome(function, args):
             result = function(*args)
         except Exception as error:
             result = (type(error), re.sub(r"0x[0-9a-f]+", "", str(error)))
-    return repr(result), repr(args), printed.getvalue()
+    return repr(result), repr(args), printed.getvalue(), torch.is_grad_enabled()
 
 
 @pytest.fixture

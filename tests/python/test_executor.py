@@ -957,6 +957,13 @@ def view_in_the_middle(x: Tensor):
     return [y.sum() * x.sum(1), rows.flip([1])[0], rows, (x * 2.0).exp().sum(0)]
 
 
+def held_in_the_middle(x: Tensor):
+    h = torch.tanh(x) * 2.0
+    a = (h * x).exp()
+    b = torch.sigmoid(x) * x
+    return [h, a * 0.3, b, (x * 0.7).exp().sum(0)]
+
+
 def halves_in_the_middle(x: Tensor):
     y = torch.tanh(x) * x
     a, b = x.chunk(2)
@@ -975,7 +982,7 @@ def outer_of_one(x: Tensor):
 @pytest.mark.parametrize(
     "f",
     [views_at_both_ends, view_before_a_reduction, view_of_a_view_that_is_used, view_in_the_middle]
-    + [halves_in_the_middle, outer_of_one, norm_of_a_transposed],
+    + [halves_in_the_middle, held_in_the_middle, outer_of_one, norm_of_a_transposed],
 )
 def test_gradients_are_added_up_in_the_order_of_their_uses(f):
     """Views that leave a region are made outside of it, and where there is a difference in the order of additions, that

@@ -131,13 +131,8 @@ std::vector<GuardPoint> insertGuards(Graph& graph, const Function& function) {
   {
     AliasDb memory(graph);
     const std::function<void(Block*)> visit = [&](Block* block) {
-      int contexts = 0;
       for (Node* node : block->nodes()) {
         if (candidates.size() >= kMaxGuards) return;
-        // The rest of a program can't leave what it has not entered.
-        if (node->kind() == prim::Enter) ++contexts;
-        if (node->kind() == prim::Exit) --contexts;
-        if (contexts > 0) continue;
         for (Block* inner : node->blocks()) visit(inner);
         if (!readsTensors(node)) continue;
         // What the program has put into a container of its own it knows already.
