@@ -91,6 +91,7 @@ class ListBuilder {
     if (name == "aten::append.t") {
       made->moveBefore(node);
       made->addInput(inputs[1]);
+      untouched_.erase(inputs[1]);  // a list that another one holds
     } else if (name == "aten::extend.t" || name == "aten::add_.t") {
       const Node* other = madeBy(inputs[1], node);
       if (!other) return false;
@@ -101,6 +102,7 @@ class ListBuilder {
       if (!place) return false;
       made->moveBefore(node);
       made->replaceInput(*place, inputs[2]);
+      untouched_.erase(inputs[2]);
     } else if (name == "aten::pop.t") {
       const auto place = placeInList(inputs[1], size);
       if (!place) return false;

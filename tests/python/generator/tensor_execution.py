@@ -181,7 +181,7 @@ def call(unit, one: TensorCall, by_bound=False):
     everything = [*bases, *_tensors(arguments)]
     outcome.effects = [_seen(t, storages) for t in everything]
     leaves = [*(t for t in everything if t.is_leaf and t.requires_grad), *unit.module.parameters()]
-    outcome.leaves = [_seen(t.grad, storages) for t in leaves]
+    outcome.leaves = [_sum_seen(t.grad, storages) for t in leaves]
     for parameter in unit.module.parameters():
         parameter.grad = None
     outcome.effects += [(name, _seen(t, storages)) for name, t in unit.module.state_dict(keep_vars=True).items()]
@@ -323,6 +323,15 @@ def _gradient_seen(gradient):
     # Any stride of a dimension of size 1 means the same; a gradient gets one from whatever operator comes last.
     meant = tuple(stride for stride, length in zip(strides, size, strict=True) if length != 1)
     return (dtype, size, meant, data[7], data[8])
+
+
+def _sum_seen(gradient, storages):
+    """What is accumulated in a leaf, strides of dimensions of size 1 aside."""
+    data, *rest = _seen(gradient, storages)
+    if gradient is not None:
+        meant = tuple(None if length == 1 else stride for stride, length in zip(data[3], data[2], strict=True))
+        data = (*data[:3], meant, *data[4:])
+    return (data, *rest)
 
 
 def _without_numbers(text):
