@@ -1134,3 +1134,31 @@ def test_parts_of_one_list_have_one_gradient():
         a, b = function(x)
         gradient = torch.autograd.grad((a * -0.0).sum() + b.sum(), x)[0]
         assert gradient.signbit()[:2].all(), gradient
+
+
+def outer_product_of_two_dtypes(x, y):
+    return torch.einsum("ab,bc->abc", [x, y]).relu().sum() * 2
+
+
+def test_einsum_of_two_dtypes():
+    f = fresh(outer_product_of_two_dtypes)
+    for _ in range(3):
+        x, ex = (torch.ones(2, 3).requires_grad_() for _ in range(2))
+        y, ey = (torch.ones(3, 4, dtype=torch.float64).requires_grad_() for _ in range(2))
+        found = torch.autograd.grad(f(x, y), [x, y])
+        assert all(map(torch.equal, found, torch.autograd.grad(outer_product_of_two_dtypes(ex, ey), [ex, ey])))
+
+
+def factor_written_to(x):
+    ones = torch.ones([x.size(1), x.size(1)], dtype=x.dtype)
+    y = (x @ ones).sum()
+    ones.clamp_(min=-1.0)
+    return y
+
+
+def test_writes_to_what_autograd_keeps_are_errors():
+    f = fresh(factor_written_to)
+    for function in (factor_written_to, f, f, f):
+        result = function(torch.ones(2, 3, requires_grad=True))
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            result.backward()

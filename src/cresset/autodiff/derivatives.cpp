@@ -39,6 +39,21 @@ class Call {
         elements.begin(), elements.end(), [&](const Value* e) { return rankOf(e) == rankOf(list->input(0)); });
   }
 
+  /// Whether the operand is a list that the graph makes, of tensors of one known dtype.
+  bool haveOneDtype(std::string_view argument) const {
+    const Node* list = value(argument)->node();
+    if (list->kind() != prim::ListConstruct || list->inputs().empty()) return false;
+    const auto dtypeOf = [](const Value* element) {
+      const auto type = element->type()->cast<c10::TensorType>();
+      return type ? type->scalarType() : std::nullopt;
+    };
+    const auto elements = list->inputs();
+    const auto first = dtypeOf(list->input(0));
+    return first && std::all_of(elements.begin(), elements.end(), [&](const Value* element) {
+             return dtypeOf(element) == first;
+           });
+  }
+
   bool mayRequireGrad(std::string_view argument) const { return cresset::mayRequireGrad(value(argument)->type()); }
   bool isNone(std::string_view argument) const { return isNoneConstant(value(argument)); }
 
