@@ -396,7 +396,6 @@ CALLS = {
         ("torch.einsum('bij, bjk -> bik', a, b)", randn(2, 3, 4), randn(2, 4, 5)),
         ("torch.einsum('bhqd,bhkd->bhqk', a, b)", Q, K),
         ("torch.einsum('ijk->ki', a)", randn(2, 3, 4)),
-        ("torch.einsum('i,j->ij', a, b)", Z, randn(3)),
         ("torch.einsum('ij,kj->i', a, b)", X, randn(5, 4)),
     ],
     "aten::broadcast_tensors": [("p, q = torch.broadcast_tensors(a, b); p * q", X, Z)],

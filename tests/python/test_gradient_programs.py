@@ -91,7 +91,7 @@ def test_what_hooks_see_is_a_difference(second, differs):
 
 
 def test_a_difference_shrinks():
-    program = tensor_programs.generate(7)
+    program = tensor_programs.generate(22)
     program.classes[0].methods[-1].body.insert(0, simple("a0 = a0 * 2.0 if torch.jit.is_scripting() else a0 * 3.0"))
     first = tensor_execution.check(program)[0]
     assert first

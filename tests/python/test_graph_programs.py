@@ -198,7 +198,7 @@ def differences(seeds):
 
 def test_wrong_moves_are_found(monkeypatch):
     monkeypatch.setattr(graph_execution, "aliases_of", BlindDb)
-    found = [text for text in differences(range(12)) if text]
+    found = [text for text in differences(range(30)) if text]
     assert len(found) > 1 and all(text.startswith("moved: call") and "of these moves:" in text for text in found), found
 
 
@@ -212,5 +212,5 @@ def test_wrong_passes_are_found(monkeypatch):
         return changed
 
     monkeypatch.setattr(cresset.passes, "dce", forget_writes)
-    found = [text for text in differences(range(12)) if text]
+    found = [text for text in differences(range(30)) if text]
     assert len(found) > 1 and all(text.startswith("rewritten: ") and "after dce, call" in text for text in found), found

@@ -70,7 +70,7 @@ class Call {
   }
 
   /// Whether the equation of an einsum is known, has an arrow, and each letter once in each operand, of one or two; and
-  /// the operands' ranks are known.
+  /// the operands' ranks are known; of two operands, that some letter is summed over.
   bool isSimpleEinsum(std::string_view equation, std::string_view tensors) const {
     const auto text = constant<std::string>(equation);
     const Node* list = value(tensors)->node();
@@ -96,7 +96,12 @@ class Call {
         seen += c;
       }
     }
-    return ends() && operand == list->inputs().size();
+    if (!ends() || operand != list->inputs().size()) return false;
+    if (operand == 1) return true;
+    // Operands of which no letter is summed over are multiplied, and their gradients summed behind that: other bits.
+    const std::string left = text->substr(0, arrow), right = text->substr(arrow + 2);
+    return std::any_of(
+        left.begin(), left.end(), [&](char c) { return c != ' ' && c != ',' && right.find(c) == std::string::npos; });
   }
 
   template <typename T>

@@ -150,7 +150,7 @@ def moved_difference(graphs, calls, plain, seed, limit=MOVES):
         ):
             after.value, after.message = before.value, before.message
         if graphs.inner_gradients:
-            for part in ("value", "effects", "gradients"):
+            for part in ("value", "effects", "leaves", "gradients"):
                 if _near(getattr(before, part), getattr(after, part)):
                     setattr(after, part, getattr(before, part))
         if found := difference(one, before, after, True):
@@ -224,7 +224,8 @@ def with_types(graph, arguments, is_method):
     aliases = graph.alias_db()
     for value, argument in zip(list(graph.inputs())[is_method:], arguments):
         if str(value.type()) == "Tensor" and torch.is_tensor(argument) and not aliases.has_writers(value):
-            dtype = {torch.float64: "Double", torch.float32: "Float", torch.int64: "Long"}[argument.dtype]
+            names = {torch.float64: "Double", torch.float32: "Float", torch.int64: "Long", torch.bfloat16: "BFloat16"}
+            dtype = names[argument.dtype]
             known = ["*"] * argument.dim() + [f"requires_grad={int(argument.requires_grad)}"]
             value.setType(cresset.parse_type(f"{dtype}({', '.join(known)}, device=cpu)"))
     return graph

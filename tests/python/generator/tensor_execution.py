@@ -502,6 +502,8 @@ def _first(program, theirs, mine, exact, how):
     if mine[0].kind == "rejected":
         return f"{how}: {mine[0].value}: {mine[0].message}"
     for index, (one, a, b) in enumerate(zip(program.calls, theirs, mine)):
+        if not exact and "dictionary changed size during iteration" in a.message:
+            continue  # scripts go through the keys that were there
         found = difference(one, a, b, exact)
         if found and not exact and _keeps_numbers(program, a, b):
             return None  # the module may be another one from here on
