@@ -42,11 +42,6 @@ const Node* userIn(const Block* block, const Use& use) {
   return node;
 }
 
-bool givesGradients(const Node* node) {
-  const auto outputs = node->outputs();
-  return std::any_of(outputs.begin(), outputs.end(), [](const Value* v) { return mayRequireGrad(v->type()); });
-}
-
 bool mayHandOn(const Node* node) {
   static const std::unordered_set<Symbol> kNames = [] {
     std::unordered_set<Symbol> names;

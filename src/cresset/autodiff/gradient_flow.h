@@ -29,9 +29,6 @@ const Node* userIn(const Block* block, const Use& use);
 /// Whether the result may be the first argument itself, and not a view or a copy of it.
 bool mayHandOn(const Node* node);
 
-/// Whether some result may require a gradient.
-bool givesGradients(const Node* node);
-
 /// Tensors through which gradients leave nodes. Autograd adds up the gradients of one tensor in the reverse order of
 /// the nodes that give them: another order gives other bits where there are more than two, and other strides where
 /// their layouts differ.

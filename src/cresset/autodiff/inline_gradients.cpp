@@ -3,7 +3,6 @@
 #include <ATen/core/jit_type.h>
 
 #include <algorithm>
-#include <array>
 #include <optional>
 #include <unordered_map>
 #include <unordered_set>
@@ -19,7 +18,6 @@
 #include "cresset/ir/constants.h"
 #include "cresset/ops/operator.h"
 #include "cresset/passes/pass.h"
-#include "cresset/passes/pipeline.h"
 #include "cresset/passes/propagate_types.h"
 #include "cresset/program/program.h"
 
@@ -72,12 +70,13 @@ class GradientInliner {
 
   bool run() {
     const bool is_plain = survey(graph_.block());
+    const bool writes_anything = tensorWrites(graph_) == TensorWrites::Anything;
     bool changed = false;
     for (Node* call : calls_) {
       if (notes_.size() >= kMaxCalls) break;
       if (!is_plain) {
         stays("the program changes how tensors take part in autograd");
-      } else if (tensorWrites(graph_) == TensorWrites::Anything) {
+      } else if (writes_anything) {
         stays("the program calls what is not inlined, or replaces the data of tensors");
       } else if (compile(call)) {
         changed = true;
@@ -105,8 +104,8 @@ class GradientInliner {
     return name + " (" + std::string(value->node()->kind().toQualString()) + ")";
   }
 
-  /// Numbers the nodes in program order and finds those that matter. False if something turns gradients on or off, or
-  /// the flags of tensors.
+  /// Numbers the nodes in program order and finds those that matter. False if something takes tensors off the tape, or
+  /// watches them there.
   bool survey(Block* block) {
     bool plain = true;
     const Kinds& kinds = Kinds::get();
@@ -780,10 +779,7 @@ class GradientInliner {
     if (isStructural(user->kind()) || !user->blocks().empty()) return false;
     if (user->kind() == Kinds::get().detach) return true;
     const Operator* op = operatorOf(*user);
-    if (!op || !op->isPure() || asksAutograd(*op)) return false;
-    const auto outputs = user->outputs();
-    return std::none_of(
-        outputs.begin(), outputs.end(), [](const Value* output) { return mayRequireGrad(output->type()); });
+    return op && op->isPure() && !asksAutograd(*op) && !givesGradients(user);
   }
 
   /// Nobody sees the tape: the way starts from tensors that require no gradients.
@@ -861,18 +857,8 @@ bool inlineGradients(Graph& graph, std::vector<std::string>& left) {
   GradientInliner inliner(graph);
   const bool changed = inliner.run();
   left = inliner.notes();
-  if (!changed) return false;
-  // Rules are written for any rank.
-  Pipeline passes(graph, "gradients");
-  passes.repeat(4, [&] {
-    passes.run("propagate-types");
-    passes.run("peephole");
-    passes.run("constant-propagation");
-    passes.run("simplify-branches");
-    passes.run("unroll");
-    passes.run("remove-list-mutation");
-  });
-  return true;
+  if (changed) fitRulesToRanks(graph, "gradients");
+  return changed;
 }
 
 bool differentiates(Graph& graph) {

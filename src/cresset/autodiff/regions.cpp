@@ -572,8 +572,12 @@ bool asksAutograd(const Operator& op) {
 
 bool decomposeForGradients(Graph& graph) {
   if (!decomposeIn(graph.block())) return false;
-  // The parts are written for any rank.
-  Pipeline passes(graph, "decomposition");
+  fitRulesToRanks(graph, "decomposition");
+  return true;
+}
+
+void fitRulesToRanks(Graph& graph, const char* name) {
+  Pipeline passes(graph, name);
   passes.repeat(4, [&] {
     passes.run("propagate-types");
     passes.run("peephole");
@@ -582,7 +586,6 @@ bool decomposeForGradients(Graph& graph) {
     passes.run("unroll");
     passes.run("remove-list-mutation");
   });
-  return true;
 }
 
 bool createDifferentiableRegions(Graph& graph, size_t min_size) {

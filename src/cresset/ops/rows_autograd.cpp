@@ -2,11 +2,11 @@
 #include <ATen/core/jit_type.h>
 #include <c10/core/GradMode.h>
 #include <torch/csrc/autograd/autograd.h>
-
 #include <torch/csrc/autograd/function.h>
 #include <torch/csrc/autograd/input_metadata.h>
 #include <torch/csrc/autograd/variable.h>
 
+#include <algorithm>
 #include <unordered_map>
 #include <utility>
 #include <vector>

@@ -60,13 +60,6 @@ bool onlyReads(const Use& use) {
   return use.offset < arguments.size() && !arguments[use.offset].alias_info();
 }
 
-/// Whether autograd may keep what the node takes for a backward pass, which fails if it was written to.
-bool mayBeKept(const Node* node) {
-  const auto outputs = node->outputs();
-  return std::any_of(
-      outputs.begin(), outputs.end(), [](const Value* output) { return mayRequireGrad(output->type()); });
-}
-
 /// aten::relu for aten::relu_, with the same arguments; null if there is none.
 const Operator* withoutUnderscore(const Operator& op) {
   const auto& schema = op.schema();
@@ -102,7 +95,8 @@ class Rewriter {
         continue;
       }
       for (size_t i = 0; i < node->inputs().size(); ++i) {
-        if (unshared_.contains(node->input(i)) && (mayBeKept(node) || !onlyReads({node, i})))
+        // Autograd may keep the tensor for a backward pass, which fails if it was written to.
+        if (unshared_.contains(node->input(i)) && (givesGradients(node) || !onlyReads({node, i})))
           unshared_.erase(node->input(i));
       }
       for (Block* inner : node->blocks()) run(inner);
