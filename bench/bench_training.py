@@ -69,6 +69,25 @@ def force_step(module, cluster):
     return forces.pow(2).mean() + energy * 0
 
 
+def compare_forces(cluster):
+    """Energy and forces alone, without a loss on them."""
+    positions, species, edges = cluster
+    modules = {key: made() for key, made in engines(potential()).items()}
+    times = {key: [] for key in modules}
+    for round_number in range(ROUNDS + 10):
+        for key, module in modules.items():
+            start = time.process_time()
+            for _ in range(5):
+                module(positions.detach().requires_grad_(), species, edges)
+            if round_number >= 10:
+                times[key].append(time.process_time() - start)
+    medians = {key: statistics.median(values) for key, values in times.items()}
+    print(
+        f"energy and forces: cresset to eager {medians['cresset'] / medians['eager']:.2f}, to torch.jit"
+        f" {medians['cresset'] / medians['torch.jit']:.2f}"
+    )
+
+
 def square_step(module, data):
     return module(data).pow(2).mean()
 
@@ -171,5 +190,6 @@ if __name__ == "__main__":
     torch.set_default_dtype(torch.float64)
     cluster = importlib.import_module("potential").cluster(torch.Generator().manual_seed(0))
     measure("forces", potential, force_step, cluster)
+    compare_forces(cluster)
     for name in LARGE:
         compare_memory(name)
