@@ -63,6 +63,23 @@ CALLS = {
     "aten::tanh_backward": [("torch.ops.aten.tanh_backward(a, b)", X, Y)],
     "aten::sigmoid_backward": [("torch.ops.aten.sigmoid_backward(a, b)", X, Y)],
     "aten::threshold_backward": [("torch.ops.aten.threshold_backward(a, b, 0)", X, Y)],
+    "cresset::copy": [
+        ("t = b.clone(); t.copy_(c); t + b", X, Y, Z),
+        ("t = torch.zeros_like(b); t.copy_(c); t", X, Y, Z),
+    ],
+    "cresset::zero": [("t = b + c; t.zero_(); t + b", X, Y, Z)],
+    "cresset::fill.Scalar": [("t = b + c; t.fill_(2.0); t + b", X, Y, Z)],
+    "cresset::fill.Tensor": [("t = b + c; t.fill_(c[1]); t + b", X, Y, Z)],
+    "cresset::select_assign": [
+        ("t = b.clone(); t[1] = c; t", X, Y, Z),
+        ("t = b.clone(); t[:, -1] = c.sum(); t", X, Y, Z),
+        ("t = torch.zeros_like(b); t[0, 2] = b[1, 1] * c[0]; t[2] += c; t", X, Y, Z),
+    ],
+    "cresset::slice_assign": [
+        ("t = b.clone(); t[1:] = c; t", X, Y, Z),
+        ("t = b + c; t[:, ::2] = b[:, :2]; t[:] = t * 2.0 + c; t", X, Y, Z),
+        ("t = torch.zeros(3, 4, dtype=b.dtype); t[:2, 1:3] = c[:2]; t[1:] *= 3; t", X, Y, Z),
+    ],
     "aten::mm": [
         ("a.mm(b)", X, randn(4, 5)),
         ("a.mm(b.t())", X, randn(5, 4)),

@@ -205,7 +205,7 @@ def written_in_the_last_turn(pos, w):
             table.mul_(1)
     return e, total
 
-# engine: it is not known where 'out' (aten::zeros) comes from
+# compiled
 def parts_written(pos, w):
     out = torch.zeros([4, 3], dtype=pos.dtype)
     out[0] = pos[0] * w
@@ -215,7 +215,7 @@ def parts_written(pos, w):
     assert g is not None
     return e, g
 
-# engine: it is not known where
+# compiled
 def messages(pos, w):
     density = torch.ones([4], dtype=pos.dtype)
     density.index_add_(0, torch.tensor([0, 1, 1, 3]), pos.exp().sum(1) * w)
@@ -224,14 +224,14 @@ def messages(pos, w):
     assert g is not None
     return e, g
 
-# engine: not all leaves that it reaches are known
+# compiled
 def backward_through_a_write(pos, w):
     t = pos.detach().clone()
     t.mul_(w)
     (t * w).sum().backward()
     return t.detach()
 
-# engine: it is not known
+# engine: has no derivative rule for what is known of its arguments
 def leaf_that_was_written_to(pos, w):
     p = pos.detach().clone()
     p.add_(w)

@@ -219,8 +219,7 @@ def test_tensor_mutation_keeps_strides(made, change):
         f"  %y : {kind} = {made}\n  %z : {kind} = aten::{change}\n  return (%y)\n"
     )
     plain = cresset.function_from_graph("f", graph)
-    # An elementwise operator gives dimensions of size 1 strides that the next one makes up anew.
-    assert cresset.passes.remove_tensor_mutation(graph) == ("mm" in made or "linear" in made)
+    assert cresset.passes.remove_tensor_mutation(graph)
     better = cresset.function_from_graph("f", graph)
     for x in (
         torch.randn(3, 4),

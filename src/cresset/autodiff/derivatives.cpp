@@ -10,6 +10,7 @@
 #include <unordered_map>
 
 #include "cresset/analysis/gradients.h"
+#include "cresset/analysis/plain_types.h"
 #include "cresset/autodiff/formulas.h"
 #include "cresset/frontend/compiler.h"
 #include "cresset/ir/constants.h"
@@ -52,6 +53,15 @@ class Call {
     return first && std::all_of(elements.begin(), elements.end(), [&](const Value* element) {
              return dtypeOf(element) == first;
            });
+  }
+
+  /// Whether both tensors are known to be on one device.
+  bool haveOneDevice(std::string_view a, std::string_view b) const {
+    const auto deviceOf = [&](std::string_view argument) {
+      const auto type = value(argument)->type()->cast<c10::TensorType>();
+      return type ? type->device() : std::nullopt;
+    };
+    return deviceOf(a) && deviceOf(a) == deviceOf(b);
   }
 
   bool mayRequireGrad(std::string_view argument) const { return cresset::mayRequireGrad(value(argument)->type()); }
@@ -189,16 +199,23 @@ class RuleBook {
   const std::unordered_map<std::string_view, std::vector<const Rule*>>& rules() const { return rules_; }
 
   const Rule* find(const Operator& op, std::string_view argument) const {
-    const auto rules = rules_.find(op.fullName());
-    if (rules == rules_.end()) return nullptr;
-    const auto& of_op = rules->second;
+    const auto& rules = rulesOf(op);
     const auto found =
-        std::find_if(of_op.begin(), of_op.end(), [&](const Rule* rule) { return rule->argument == argument; });
-    return found == of_op.end() ? nullptr : *found;
+        std::find_if(rules.begin(), rules.end(), [&](const Rule* rule) { return rule->argument == argument; });
+    return found == rules.end() ? nullptr : *found;
+  }
+
+  /// Updates without rules of their own have those of the operators that give a new tensor.
+  const std::vector<const Rule*>& rulesOf(const Operator& op) const {
+    static const std::vector<const Rule*> kNone;
+    auto found = rules_.find(op.fullName());
+    if (found == rules_.end() && op.isUpdate()) found = rules_.find(op.functionalName());
+    return found == rules_.end() ? kNone : found->second;
   }
 
   Condition condition(const Operator& op) const {
-    const auto found = conditions_.find(op.fullName());
+    auto found = conditions_.find(op.fullName());
+    if (found == conditions_.end() && op.isUpdate()) found = conditions_.find(op.functionalName());
     return found == conditions_.end() ? nullptr : found->second;
   }
 
@@ -257,16 +274,30 @@ class RuleBook {
 }  // namespace
 
 bool hasDerivative(const Operator& op) {
-  const auto& rules = RuleBook::get().rules();
-  const auto found = rules.find(op.fullName());
-  return found != rules.end() && std::any_of(found->second.begin(), found->second.end(), [](const Rule* rule) {
-           return !rule->argument.empty();
-         });
+  const auto& rules = RuleBook::get().rulesOf(op);
+  return std::any_of(rules.begin(), rules.end(), [](const Rule* rule) { return !rule->argument.empty(); });
 }
+
+namespace {
+
+/// Whether the tensors that have gradients are of one dtype: rules take the result's dtype for the promoted one, and an
+/// update has that of its first argument.
+bool haveOneDtype(const Operator& op, const Node& node) {
+  std::optional<at::ScalarType> dtype;
+  for (size_t i = 0; i < node.inputs().size(); ++i) {
+    const auto type = node.input(i)->type()->cast<c10::TensorType>();
+    if (!type || !RuleBook::get().find(op, op.schema().arguments()[i].name())) continue;
+    if (!type->scalarType() || (dtype && dtype != type->scalarType())) return false;
+    dtype = type->scalarType();
+  }
+  return true;
+}
+
+}  // namespace
 
 bool rulesHold(const Operator& op, const Node& node) {
   const Condition condition = RuleBook::get().condition(op);
-  return !condition || condition(Call(op, node));
+  return (!condition || condition(Call(op, node))) && (!op.isUpdate() || haveOneDtype(op, node));
 }
 
 size_t resultsWithGradients(const Operator& op) {
@@ -282,13 +313,49 @@ std::shared_ptr<const Graph> gradientOf(const Operator& op, size_t argument) {
 }
 
 std::shared_ptr<const Graph> decompositionOf(const Operator& op, const Node& node) {
-  const auto& rules = RuleBook::get().rules();
-  const auto of_op = rules.find(op.fullName());
-  if (of_op == rules.end()) return nullptr;
-  for (const Rule* rule : of_op->second) {
+  if (op.isUpdate()) return nullptr;  // the parts would give other strides
+  for (const Rule* rule : RuleBook::get().rulesOf(op)) {
     if (rule->argument.empty() && rule->condition(Call(op, node))) return RuleBook::get().compileRule(op, *rule);
   }
   return nullptr;
+}
+
+bool ruleKeeps(const Graph& rule, size_t operand) {
+  if (operand >= rule.inputs().size() || !mayHoldTensors(*rule.inputs()[operand]->type())) return false;
+  const auto uses = rule.inputs()[operand]->uses();
+  return std::any_of(uses.begin(), uses.end(), [](const Use& use) {
+    const auto outputs = use.user->outputs();
+    const bool only_asks = std::none_of(
+        outputs.begin(), outputs.end(), [](const Value* output) { return mayHoldTensors(*output->type()); });
+    return !only_asks || use.user->isReturn();
+  });
+}
+
+namespace {
+
+/// Whether the operator makes a tensor like its first argument, and no gradient flows through it.
+bool takesSizesOnly(const Operator& op) {
+  static constexpr std::string_view kNames[] = {"aten::zeros_like", "aten::ones_like", "aten::full_like",
+                                                "aten::empty_like", "aten::new_zeros", "aten::new_ones",
+                                                "aten::new_full",   "aten::new_empty"};
+  return std::find(std::begin(kNames), std::end(kNames), op.schema().name()) != std::end(kNames);
+}
+
+}  // namespace
+
+bool mayBeKept(Node* node, size_t operand) {
+  if (!givesGradients(node)) return false;
+  const Operator* op = isStructural(node->kind()) ? nullptr : operatorOf(*node);
+  if (!op) return true;
+  if (takesSizesOnly(*op)) return false;
+  const bool has_rules = hasDerivative(*op);
+  for (size_t i = 0; i < node->inputs().size(); ++i) {
+    if (!mayRequireGrad(node->input(i)->type()) || isNoneConstant(node->input(i))) continue;
+    if (!has_rules) return true;
+    const auto rule = gradientOf(*op, i);
+    if (rule && ruleKeeps(*rule, operand)) return true;
+  }
+  return false;
 }
 
 void copyLocationThroughout(Node* copy, const Node* original) {

@@ -32,6 +32,13 @@ std::shared_ptr<const Graph> gradientOf(const Operator& op, size_t argument);
 /// there is no such form for the node's arguments.
 std::shared_ptr<const Graph> decompositionOf(const Operator& op, const Node& node);
 
+/// Whether a rule needs the elements of one of the operator's arguments or, behind them, results; not only its sizes.
+bool ruleKeeps(const Graph& rule, size_t operand);
+
+/// Whether autograd may keep an argument of the node or, behind them, a result, for a backward pass, which fails if the
+/// tensor was written to meanwhile.
+bool mayBeKept(Node* node, size_t operand);
+
 /// Errors in `copy`, a node of a rule that stands for `original`, point to it; those in its blocks, too.
 void copyLocationThroughout(Node* copy, const Node* original);
 

@@ -68,7 +68,7 @@ Value* handedOn(Value* value) {
 bool isMadeHere(const Value* value) {
   if (value->node()->kind() == regionKind()) return true;
   const Operator* op = isStructural(value->node()->kind()) ? nullptr : operatorOf(*value->node());
-  return op && !op->kernel();
+  return op && (!op->kernel() || op->isPure());
 }
 
 /// Whether `visit` holds for a tensor to which the node gives a gradient.

@@ -277,7 +277,14 @@ class RegionBuilder {
     std::erase_if(nodes, [&](const Node* node) { return taken_.contains(node); });
     const auto isDifferentiable = [&](Node* node) { return classify(node) == Part::Differentiable; };
     while (!nodes.empty() && !isDifferentiable(nodes.back())) nodes.pop_back();
-    nodes.erase(nodes.begin(), std::find_if(nodes.begin(), nodes.end(), isDifferentiable));
+    const auto first = std::find_if(nodes.begin(), nodes.end(), isDifferentiable);
+    const std::vector<Node*> before(nodes.begin(), first);
+    nodes.erase(nodes.begin(), first);
+    for (auto it = before.rbegin(); it != before.rend(); ++it) {
+      if (!isUpdatedIn(nodes, *it)) continue;
+      (*it)->moveBefore(nodes.front());
+      nodes.insert(nodes.begin(), *it);
+    }
     const auto isSmall = [&] {
       return static_cast<size_t>(std::count_if(nodes.begin(), nodes.end(), isDifferentiable)) < min_size_;
     };
@@ -315,6 +322,21 @@ class RegionBuilder {
     if (isSmall()) return;
     outline(nodes);
     found_ = true;
+  }
+
+  /// Whether the node makes memory for the group alone, which is written with what the group computes: made there, it
+  /// need not be copied.
+  static bool isUpdatedIn(const std::vector<Node*>& nodes, Node* maker) {
+    const Operator* op = maker->outputs().size() == 1 && !isStructural(maker->kind()) ? operatorOf(*maker) : nullptr;
+    if (!op || !op->isPure() || !isTensorValue(maker->output())) return false;
+    const auto uses = maker->output()->uses();
+    const bool stays_inside = std::all_of(uses.begin(), uses.end(), [&](const Use& use) {
+      return std::find(nodes.begin(), nodes.end(), use.user) != nodes.end();
+    });
+    return stays_inside && std::any_of(uses.begin(), uses.end(), [](const Use& use) {
+             const Operator* user = operatorOf(*use.user);
+             return use.offset == 0 && user && user->reusesFirst();
+           });
   }
 
   /// Where the group can be cut so that no gradient flows from one part to the other. To autograd a region is one node:

@@ -203,16 +203,8 @@ class Region : public HostCallable {
     const size_t num_operands = node->inputs().size() + node->outputs().size();
     for (size_t i = 0; i < node->inputs().size(); ++i) {
       const auto rule = mayRequireGrad(node->input(i)->type()) ? gradientOf(*op, i) : nullptr;
-      if (!rule) continue;
-      for (size_t k = 0; k < num_operands && k < rule->inputs().size(); ++k) {
-        const Value* operand = rule->inputs()[k];
-        if (!mayHoldTensors(*operand->type())) continue;
-        for (const Use& use : operand->uses()) {
-          const auto outputs = use.user->outputs();
-          const bool only_asks = std::none_of(
-              outputs.begin(), outputs.end(), [](const Value* output) { return mayHoldTensors(*output->type()); });
-          if (!only_asks || use.user->isReturn()) return true;
-        }
+      for (size_t k = 0; rule && k < num_operands; ++k) {
+        if (ruleKeeps(*rule, k)) return true;
       }
     }
     return false;

@@ -78,6 +78,35 @@ Operator::Operator(const c10::OperatorHandle& handle)
   if (restriction_ == Restriction::Foreign) traits_ = traits_ | Trait::SideEffect | Trait::Nondeterministic;
 }
 
+namespace {
+
+/// The schema of an in-place operator as that of an update: it writes nothing and gives a new tensor.
+c10::FunctionSchema updateSchema(const c10::FunctionSchema& in_place, const c10::FunctionSchema& functional) {
+  const auto withoutAlias = [](const c10::Argument& of) {
+    return c10::Argument(
+        of.name(), of.type(), of.real_type(), of.N(), of.default_value(), of.kwarg_only(), std::nullopt);
+  };
+  std::vector<c10::Argument> arguments, results;
+  for (const auto& argument : in_place.arguments()) arguments.push_back(withoutAlias(argument));
+  for (const auto& result : in_place.returns()) results.push_back(withoutAlias(result));
+  c10::FunctionSchema schema(
+      "cresset::" + functional.name().substr(std::string_view("aten::").size()), in_place.overload_name(),
+      std::move(arguments), std::move(results));
+  schema.setAliasAnalysis(c10::AliasAnalysisKind::FROM_SCHEMA);
+  return schema;
+}
+
+}  // namespace
+
+Operator::Operator(const c10::OperatorHandle& in_place, const Operator& functional)
+    : schema_(updateSchema(in_place.schema(), functional.schema())),
+      kind_(Symbol::fromQualString(schema_.name())),
+      full_name_(fullNameOf(schema_)),
+      functional_name_(functional.fullName()),
+      handle_(new c10::OperatorHandle(in_place)),
+      traits_(traitsOf(in_place) | Trait::ReusesFirst),
+      restriction_(restrictionOf(in_place.schema())) {}
+
 Operator::~Operator() = default;
 
 namespace {
@@ -121,11 +150,19 @@ void Operator::call(Stack& stack, size_t num_args) const {
   if (kernel_) {
     kernel_(stack, num_args);
   } else if (const c10::OperatorHandle* registered = handle()) {
+    if (isUpdate()) makeOwn(stack[stack.size() - num_args]);
     checkEnumerations(schema_, stack.data() + (stack.size() - schema_.arguments().size()));
     registered->callBoxed(&stack);
   } else {
     throwUnregistered();
   }
+}
+
+void makeOwn(c10::IValue& value) {
+  const at::Tensor& tensor = value.toTensor();
+  const bool is_own = tensor.use_count() == 1 && tensor.has_storage() && tensor.storage().use_count() == 1 &&
+                      !(tensor.requires_grad() && tensor.is_leaf());
+  if (!is_own) value = tensor.clone();
 }
 
 void Operator::throwUnregistered() const {

@@ -49,6 +49,7 @@ enum class Trait : uint32_t {
   NeverRaises = 4,           // gives a result for all arguments of its types, memory permitting
   NeverRaisesOnFloats = 32,  // so for a dense tensor of floats as first argument, numbers as others
   Pointwise = 8,             // each element of the result depends on the arguments' elements at its place only
+  ReusesFirst = 64,          // gives a new tensor, in the memory of the first argument if nobody else holds that
   MayShareArguments = 16,    // may give an argument itself or a view of it, though its schema says "fresh"
 };
 constexpr Trait operator|(Trait a, Trait b) {
@@ -96,11 +97,19 @@ class Operator {
   /// What a call of an operator of the dispatcher that has no handle any more ends in.
   [[noreturn]] void throwUnregistered() const;
   Restriction restriction() const { return restriction_; }
+  /// Whether this is an update: `cresset::add.Tensor(self, other)` gives what `aten::add_.Tensor` would make of its
+  /// first argument, with its sizes, strides, dtype and errors, and leaves the argument as it is. Memory that nobody
+  /// else holds is used again: then it costs what the in-place operator costs. There is one for each in-place operator
+  /// of PyTorch that has a form without underscore.
+  bool isUpdate() const { return !functional_name_.empty(); }
+  /// Of an update: "aten::add.Tensor", which has its derivatives.
+  const std::string& functionalName() const { return functional_name_; }
 
   bool hasSideEffects() const { return has(traits_, Trait::SideEffect); }
   bool isDeterministic() const { return !has(traits_, Trait::Nondeterministic); }
   bool neverRaises() const { return has(traits_, Trait::NeverRaises); }
   bool neverRaisesOnFloats() const { return has(traits_, Trait::NeverRaisesOnFloats); }
+  bool reusesFirst() const { return has(traits_, Trait::ReusesFirst); }
   bool mayShareArguments() const { return has(traits_, Trait::MayShareArguments); }
   /// Whether each element of the result depends on the elements of the arguments at its place only (PyTorch's tag).
   bool isPointwise() const { return has(traits_, Trait::Pointwise); }
@@ -117,10 +126,12 @@ class Operator {
   friend class OperatorTable;
   Operator(c10::FunctionSchema schema, Kernel kernel, Trait traits, Restriction restriction);
   explicit Operator(const c10::OperatorHandle& handle);
+  Operator(const c10::OperatorHandle& in_place, const Operator& functional);
 
   c10::FunctionSchema schema_;
   Symbol kind_;
   std::string full_name_;
+  std::string functional_name_;
   Kernel kernel_ = nullptr;
   /// Compiled code holds this operator for ever, but an operator of the dispatcher lives as long as the library that
   /// registered it: the table takes the handle away then, and gives a new one if the same operator comes back.
@@ -143,7 +154,7 @@ class OperatorTable {
   const Operator* find(std::string_view full_name);
   /// All names ("aten::add") that look like `kind`, best first, for messages.
   std::vector<std::string> similarNames(Symbol kind);
-  /// Every operator of Cresset's own rows and of the dispatcher.
+  /// Every operator of Cresset's own rows and of the dispatcher; not the updates.
   std::vector<const Operator*> all();
 
  private:
@@ -155,6 +166,8 @@ class OperatorTable {
 /// The operator that `node` calls, chosen by the types of its inputs and bound to the node; null if the node is
 /// structural (see isStructural). Throws UserError, listing the candidates, if nothing matches.
 const Operator* operatorOf(Node& node);
+/// Makes the tensor one that may be written to without anybody noticing: a copy, unless nobody else holds its memory.
+void makeOwn(c10::IValue& tensor);
 /// prim::Constant, If, Loop, TupleConstruct, CallMethod, … : nodes whose meaning is defined by the IR, not by a schema.
 bool isStructural(Symbol kind);
 /// Whether some argument is a dtype, layout or memory format: an int to scripts. Operator::call checks those.

@@ -15,6 +15,7 @@
 #include <array>
 #include <atomic>
 #include <deque>
+#include <iterator>
 #include <map>
 #include <mutex>
 #include <unordered_map>
@@ -141,6 +142,37 @@ struct OperatorTable::Impl : c10::OpRegistrationListener {
     return name.operators.emplace_back(new Operator(handle)).get();
   }
 
+  /// The updates `cresset::add` for the in-place operators `aten::add_`: those with a form `aten::add` of the same
+  /// arguments.
+  void addUpdates(Name& name, std::string_view text) {
+    const std::string base = "aten::" + std::string(text.substr(std::string_view("cresset::").size()));
+    const auto functional = names.find(base), in_place = names.find(base + "_");
+    if (functional == names.end() || in_place == names.end()) return;
+    for (const auto& handle : in_place->second.handles) {
+      for (const auto& other : functional->second.handles) {
+        if (isUpdateOf(handle.schema(), other.schema()))
+          name.operators.emplace_back(new Operator(handle, *operatorFor(functional->second, other)));
+      }
+    }
+  }
+
+  static bool isUpdateOf(const c10::FunctionSchema& in_place, const c10::FunctionSchema& functional) {
+    const auto &mine = in_place.arguments(), &theirs = functional.arguments();
+    if (in_place.overload_name() != functional.overload_name() || mine.size() != theirs.size()) return false;
+    const auto isTensor = [](const c10::Argument& argument) {
+      return argument.type()->kind() == c10::TypeKind::TensorType;
+    };
+    for (size_t i = 0; i < mine.size(); ++i) {
+      const bool is_written = mine[i].alias_info() && mine[i].alias_info()->isWrite();
+      if (mine[i].name() != theirs[i].name() || *mine[i].type() != *theirs[i].type() || theirs[i].alias_info() ||
+          is_written != (i == 0) || (i == 0 && !isTensor(mine[i])))
+        return false;
+    }
+    return in_place.returns().size() == 1 && isTensor(in_place.returns()[0]) && in_place.returns()[0].alias_info() &&
+           functional.returns().size() == 1 && isTensor(functional.returns()[0]) &&
+           !functional.returns()[0].alias_info();
+  }
+
   /// The list of `name`, made and published if it is not. Under the lock.
   const OverloadList& publish(Name& name, std::string_view text, Symbol symbol) {
     if (!name.list) {
@@ -154,6 +186,10 @@ struct OperatorTable::Impl : c10::OpRegistrationListener {
             list.begin(), list.begin() + static_cast<ptrdiff_t>(num_rows),
             [&](const Operator* row) { return row->schema().overload_name() == handle.operator_name().overload_name; });
         if (!has_row) list.push_back(operatorFor(name, handle));
+      }
+      if (list.empty() && text.starts_with("cresset::")) {
+        if (name.operators.empty()) addUpdates(name, text);
+        for (const auto& update : name.operators) list.push_back(update.get());
       }
       rankOverloads(text, list);
       name.list = &lists.emplace_back(std::move(list));
@@ -240,7 +276,8 @@ std::vector<const Operator*> OperatorTable::all() {
   std::vector<const Operator*> result;
   for (const auto& name : names) {
     auto ops = overloads(Symbol::fromQualString(name));
-    result.insert(result.end(), ops.begin(), ops.end());
+    std::copy_if(
+        ops.begin(), ops.end(), std::back_inserter(result), [](const Operator* op) { return !op->isUpdate(); });
   }
   return result;
 }

@@ -206,6 +206,23 @@ void joinVariadic(Stack& stack, size_t count) {
   }
 
 constexpr Row kTensorRows[] = {
+    // The first argument with another content in a part of it, as `self[...] = src` leaves it behind. They are updates
+    // (operator.h): memory that nobody else holds is used again.
+    {"cresset::select_assign(Tensor self, Tensor src, int dim, int index) -> Tensor",
+     kernel([](IValue& self, const Tensor& src, int64_t dim, int64_t index) {
+       makeOwn(self);
+       self.toTensor().select(dim, index).copy_(src);
+       return std::move(self);
+     }),
+     Trait::ReusesFirst},
+    {"cresset::slice_assign(Tensor self, Tensor src, int dim, int? start, int? end, int step) -> Tensor",
+     kernel([](IValue& self, const Tensor& src, int64_t dim, std::optional<int64_t> start, std::optional<int64_t> end,
+               int64_t step) {
+       makeOwn(self);
+       self.toTensor().slice(dim, start, end, step).copy_(src);
+       return std::move(self);
+     }),
+     Trait::ReusesFirst},
     {"aten::dim(Tensor self) -> int", kernel([](const Tensor& t) { return t.dim(); })},
     {"aten::numel(Tensor self) -> int", kernel([](const Tensor& t) { return t.numel(); })},
     {"aten::size(Tensor self) -> int[]", kernel([](const Tensor& t) { return newIntList(t.sizes()); })},

@@ -346,6 +346,8 @@ constexpr NamedRule kTypeRules[] = {
     {"cresset::attention", Rule::SameAsFirst},
     {"cresset::mm", Rule::SameAsFirst},
     {"cresset::dropout_noise", Rule::Detached},
+    {"cresset::select_assign", Rule::SameAsFirst},
+    {"cresset::slice_assign", Rule::SameAsFirst},
     {"aten::mse_loss", Rule::Asked},
     {"aten::l1_loss", Rule::Asked},
     {"aten::cosine_similarity", Rule::Asked},
@@ -403,6 +405,7 @@ std::optional<Rule> typeRule(const Operator& op) {
   }();
   if (const auto found = rules->find(op.fullName()); found != rules->end()) return found->second;
   if (const auto found = rules->find(op.schema().name()); found != rules->end()) return found->second;
+  if (op.isUpdate()) return Rule::SameAsFirst;
   return op.isPointwise() ? std::optional(Rule::Asked) : std::nullopt;
 }
 

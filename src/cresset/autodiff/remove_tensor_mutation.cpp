@@ -1,0 +1,267 @@
+// In-place operators on memory that only the graph knows: `y = x @ w; y.relu_()` becomes `y = x @ w; z =
+// cresset::relu(y)`, so that derivative rules, fusion and other passes see values only. What a part of it is written
+// with, `y[i] = z` or `y[:, i] += z`, becomes a new value of all of it (`cresset::select_assign`). These operators
+// (updates, ops/operator.h) use the memory of what they take again where nobody else holds it, so nothing is copied
+// that was not before.
+//
+// The tensor must be fresh, and what used it before the change only have read it: itself, or views of it that nobody
+// uses behind the change. And autograd must not have kept it: it has errors for tensors that were changed meanwhile.
+// The derivative rules tell what it keeps, which is why the pass stands here.
+#include <ATen/core/ivalue.h>
+#include <ATen/core/jit_type.h>
+
+#include <algorithm>
+#include <limits>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "cresset/analysis/ambient_state.h"
+#include "cresset/analysis/gradients.h"
+#include "cresset/analysis/plain_types.h"
+#include "cresset/autodiff/derivatives.h"
+#include "cresset/autodiff/gradient_flow.h"
+#include "cresset/ir/constants.h"
+#include "cresset/ops/operator.h"
+#include "cresset/passes/pass.h"
+
+namespace cresset {
+namespace {
+
+const Operator* plainOperatorOf(Node* node) {
+  const Operator* op = isStructural(node->kind()) ? nullptr : operatorOf(*node);
+  const bool is_plain = op && op->isOfDispatcher() && !op->schema().is_vararg() &&
+                        op->restriction() != Restriction::Foreign &&
+                        op->schema().aliasAnalysis() != c10::AliasAnalysisKind::CONSERVATIVE;
+  return is_plain ? op : nullptr;
+}
+
+/// `cresset::select_assign` for a node `aten::select`: what the operator is called that assigns to such a part.
+const char* assignmentTo(const Node* part) {
+  static const Symbol kSelect = Symbol::fromQualString("aten::select"), kSlice = Symbol::fromQualString("aten::slice");
+  if (part->kind() == kSelect && part->inputs().size() == 3) return "cresset::select_assign";
+  if (part->kind() == kSlice && part->inputs().size() == 5) return "cresset::slice_assign";
+  return nullptr;
+}
+
+/// Whether the node makes one tensor, in memory of its own that autograd keeps nothing of.
+bool givesFresh(Node* node) {
+  if (node->outputs().size() != 1 || !isTensorValue(node->output()) || !node->blocks().empty()) return false;
+  const Operator* op = isStructural(node->kind()) ? nullptr : operatorOf(*node);
+  if (op && !op->reusesFirst()) op = plainOperatorOf(node);
+  return op && !op->isMutable() && !op->mayShareArguments() && op->schema().returns().size() == 1 &&
+         !op->schema().returns()[0].alias_info() && !mayBeKept(node, node->inputs().size());
+}
+
+/// Whether the node only reads this input, and keeps nothing of it.
+bool onlyReads(const Use& use) {
+  if (isStructural(use.user->kind()) || mayBeKept(use.user, use.offset)) return false;
+  const Operator* op = operatorOf(*use.user);
+  if (op && op->kernel() && op->isPure()) {  // aten::size, prim::dtype: what comes out holds no tensor
+    const auto outputs = use.user->outputs();
+    return std::none_of(
+        outputs.begin(), outputs.end(), [](const Value* output) { return mayHoldTensors(*output->type()); });
+  }
+  op = plainOperatorOf(use.user);
+  if (!op || op->mayShareArguments() || op->hasSideEffects()) return false;
+  const auto& arguments = op->schema().arguments();
+  return use.offset < arguments.size() && !arguments[use.offset].alias_info();
+}
+
+/// Whether the node makes a view of its first input that is only read, before `end`.
+bool isViewReadBefore(const Use& use, const Node* end) {
+  Node* view = use.user;
+  const Operator* op = plainOperatorOf(view);
+  if (!op || use.offset != 0 || op->isMutable() || op->hasSideEffects() || view->outputs().size() != 1 ||
+      !isTensorValue(view->output()) || mayBeKept(view, 0) || mayBeKept(view, view->inputs().size()))
+    return false;
+  const auto uses = view->output()->uses();
+  return std::all_of(uses.begin(), uses.end(), [&](const Use& next) {
+    return next.user->isBefore(end) && (onlyReads(next) || isViewReadBefore(next, end));
+  });
+}
+
+/// The update for an in-place operator; null if there is none.
+const Operator* updateFor(Node* node) {
+  const Operator* op = plainOperatorOf(node);
+  if (!op || !op->isMutable() || node->outputs().size() != 1) return nullptr;
+  const auto& schema = op->schema();
+  const std::string& name = schema.name();
+  if (!name.starts_with("aten::") || name.back() != '_') return nullptr;
+  const std::string overload = schema.overload_name().empty() ? "" : "." + schema.overload_name();
+  const Operator* update = OperatorTable::get().find("cresset::" + name.substr(6, name.size() - 7) + overload);
+  return update && update->isUpdate() && update->isPure() ? update : nullptr;
+}
+
+/// The in-place operator that all of these parts of parts are made for; null if there is another reason.
+Node* updateThrough(Node* part) {
+  for (;;) {
+    if (!assignmentTo(part)) return nullptr;
+    const auto uses = part->output()->uses();
+    if (uses.size() != 1 || uses.front().offset != 0) return nullptr;
+    Node* user = uses.front().user;
+    if (user->owningBlock() != part->owningBlock()) return nullptr;
+    if (updateFor(user)) return user->output()->hasUses() ? nullptr : user;
+    part = user;
+  }
+}
+
+class Rewriter {
+ public:
+  explicit Rewriter(Graph& graph) : graph_(graph), scopes_(graph) {}
+
+  bool run(Block* block) {
+    for (Node* node : block->nodesSafely()) {
+      useCurrent(node);
+      const uint32_t scope = scopes_.of(node);
+      if (Node* now = rewrite(node)) {
+        changed_ = true;
+        if (givesFresh(now)) fresh_[now->output()] = {scope, {}};
+        continue;
+      }
+      for (size_t i = 0; i < node->inputs().size(); ++i) readInput({node, i});
+      for (Block* inner : node->blocks()) run(inner);
+      if (givesFresh(node)) fresh_[node->output()] = {scope, {}};
+    }
+    useCurrent(block->returnNode());
+    for (const Value* output : block->outputs()) fresh_.erase(output);
+    return changed_;
+  }
+
+ private:
+  /// What is known of a tensor whose memory only this block knows, and that was only read so far.
+  struct Fresh {
+    uint32_t scope = 0;        // where it was made
+    std::vector<Node*> views;  // of it, which must not be used behind a change
+  };
+
+  /// Lets the node use what the tensors that it names have become.
+  void useCurrent(Node* node) {
+    for (size_t i = 0; i < node->inputs().size(); ++i) {
+      Value* now = node->input(i);
+      for (auto found = current_.find(now); found != current_.end(); found = current_.find(now)) {
+        // Halves the way, so that a tensor that is changed many times is found at once.
+        if (const auto next = current_.find(found->second); next != current_.end()) found->second = next->second;
+        now = found->second;
+      }
+      if (now != node->input(i)) node->replaceInput(i, now);
+    }
+  }
+
+  void readInput(const Use& use) {
+    const Value* tensor = use.user->input(use.offset);
+    const auto found = fresh_.find(tensor);
+    if (found == fresh_.end() || onlyReads(use)) return;
+    const bool is_here = use.user->owningBlock() == tensor->owningBlock();
+    if (is_here && use.offset == 0 && !mayBeKept(use.user, 0) && isView(use.user)) {
+      found->second.views.push_back(use.user);
+    } else {
+      fresh_.erase(found);
+    }
+  }
+
+  static bool isView(Node* node) {
+    const Operator* op = plainOperatorOf(node);
+    return op && !op->isMutable() && node->outputs().size() == 1 && isTensorValue(node->output());
+  }
+
+  /// Replaces an in-place operator; gives what stands for it, or null.
+  Node* rewrite(Node* node) {
+    const Operator* update = updateFor(node);
+    if (!update) return nullptr;
+    std::vector<Node*> parts;  // of the tensor, the innermost first
+    Value* tensor = node->input(0);
+    for (; assignmentTo(tensor->node()) && updateThrough(tensor->node()) == node; tensor = tensor->node()->input(0))
+      parts.push_back(tensor->node());
+    const auto found = fresh_.find(tensor);
+    if (found == fresh_.end() || tensor->owningBlock() != node->owningBlock() ||
+        found->second.scope != scopes_.of(node))
+      return nullptr;
+    for (Node* view : found->second.views) {
+      const bool is_part = std::find(parts.begin(), parts.end(), view) != parts.end();
+      if (!is_part && !isViewReadBefore({view, 0}, node)) return nullptr;
+    }
+    const auto inputs = node->inputs();
+    const bool reads_itself = std::find(++inputs.begin(), inputs.end(), tensor) != inputs.end();
+    const bool flows = std::any_of(inputs.begin(), inputs.end(), [](const Value* input) {
+      return !isNoneConstant(input) && mayRequireGrad(input->type());
+    });
+    if (reads_itself || (flows && !hasDerivative(*update))) return nullptr;
+    Node* now = parts.empty() ? updated(node, *update, flows) : assigned(node, *update, parts, flows);
+    current_[tensor] = now->output();
+    return now;
+  }
+
+  /// The type of a tensor behind a change.
+  static c10::TypePtr typeOf(const Value* before, bool flows) {
+    const auto type = before->type()->expect<c10::TensorType>();
+    if (!flows) return type;
+    return c10::TensorType::create(type->scalarType(), type->device(), type->dim(), /*requires_grad=*/std::nullopt);
+  }
+
+  static Node* updated(Node* node, const Operator& update, bool flows) {
+    node->setKind(update.kind());
+    node->bindOperator(&update);
+    node->output()->setType(typeOf(node->input(0), flows));
+    return node;
+  }
+
+  /// The parts are computed as before: it is there that an index is found to be wrong.
+  Node* assigned(Node* node, const Operator& update, const std::vector<Node*>& parts, bool flows) {
+    static const Symbol kCopy = Symbol::fromQualString("aten::copy_");
+    const InsertPointGuard guard(graph_, node);
+    Value* content = nullptr;
+    const bool copies = node->kind() == kCopy;
+    if (copies) {
+      content = node->input(1);
+    } else {
+      content = updated(node, update, flows)->output();
+      graph_.setInsertPoint(node->next());
+    }
+    Node* assignment = nullptr;
+    for (size_t i = 0; i < parts.size(); ++i) {
+      const bool is_last = i + 1 == parts.size();
+      if (isWhole(parts[i]) && !(is_last && !assignment)) continue;
+      size_t outer = i + 1;  // of which it is a part
+      while (outer < parts.size() && isWhole(parts[outer])) ++outer;
+      Value* whole = parts[outer - 1]->input(0);
+      assignment = assign(node, parts[i], whole, content, flows);
+      content = assignment->output();
+    }
+    if (copies) node->destroy();
+    return assignment;
+  }
+
+  /// `x[:]`.
+  static bool isWhole(const Node* view) {
+    if (view->inputs().size() != 5 || constantAs<int64_t>(view->input(4)) != std::optional<int64_t>(1)) return false;
+    const auto isOpen = [](const Value* bound, int64_t open) {
+      return isNoneConstant(bound) || constantAs<int64_t>(bound) == std::optional(open);
+    };
+    return isOpen(view->input(2), 0) && isOpen(view->input(3), std::numeric_limits<int64_t>::max());
+  }
+
+  Node* assign(const Node* place, const Node* view, Value* whole, Value* content, bool flows) {
+    std::vector<Value*> inputs = {whole, content};
+    for (size_t i = 1; i < view->inputs().size(); ++i) inputs.push_back(view->input(i));
+    Node* node = graph_.create(Symbol::fromQualString(assignmentTo(view)), inputs);
+    graph_.insertNode(node)->copyLocation(place);
+    node->output()->setType(typeOf(whole, flows));
+    operatorOf(*node);
+    return node;
+  }
+
+  Graph& graph_;
+  const StateScopes scopes_;
+  std::unordered_map<const Value*, Fresh> fresh_;
+  std::unordered_map<const Value*, Value*> current_;
+  bool changed_ = false;
+};
+
+}  // namespace
+
+bool removeTensorMutation(Graph& graph) {
+  return Rewriter(graph).run(graph.block());
+}
+
+}  // namespace cresset

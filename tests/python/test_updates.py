@@ -1,0 +1,331 @@
+"""In-place operators on memory of the program's own (updates): where plans make new values of them, and where they must not."""
+
+import copy
+import linecache
+
+import pytest
+import torch
+from derivative_calls import CALLS, INDEX, MASK
+from test_derivatives import LETTERS, arguments_of
+
+import cresset
+
+#: Above each program: the operators that its plan has, and, behind "not", those that it must not have.
+PROGRAMS = """
+# cresset::index_add, not index_add_
+def messages(x, w, i: Tensor, n: int):
+    out = torch.zeros_like(x)
+    out.index_add_(0, i, x[i] * w)
+    return out * x
+
+# cresset::add cresset::relu, not add_ relu_
+def chain(x, w, i: Tensor, n: int):
+    y = x @ w.t()
+    y += 1
+    y.relu_()
+    return y.sum() * w
+
+# cresset::select_assign, not copy_
+def rows(x, w, i: Tensor, n: int):
+    out = torch.zeros(4, x.size(1), dtype=x.dtype)
+    out[n] = x[0] * w[0]
+    out[0] = x.sum(0)
+    out[:, n] = w[0, 0] * 2
+    return out.exp()
+
+# cresset::slice_assign cresset::select_assign cresset::add, not add_ copy_
+def parts_of_parts(x, w, i: Tensor, n: int):
+    out = x.clone()
+    out[1:, n] += w[0, :1] * x[0, 0]
+    out[0, :2] = w[1, 1:3]
+    out[0][:] *= 3
+    out[:] = out * 2
+    return out
+
+# cresset::index_put, not index_put_
+def by_index(x, w, i: Tensor, n: int):
+    out = x * 2
+    out[i] = x[i] * w
+    out[out > 1] = 0.5
+    return out
+
+# cresset::masked_fill cresset::scatter_add cresset::index_copy, not masked_fill_
+def by_masks(x, w, i: Tensor, n: int):
+    out = (x + w[0]).masked_fill_(x > 0.5, 2.0)
+    out.scatter_add_(0, torch.zeros(1, 3, dtype=torch.long), w[:1])
+    out.index_copy_(0, torch.tensor([1]), w[1:2] * 2)
+    return out
+
+# cresset::select_assign, not copy_
+def reads_between(x, w, i: Tensor, n: int):
+    out = torch.zeros_like(x)
+    for k in range(1, 4):
+        out[k] = out[k - 1] * 0.5 + x[k]
+    return out
+
+# aten::mul_, not cresset::mul
+def returned_view(x, w, i: Tensor, n: int):
+    y = x + 1
+    v = y[0]
+    y.mul_(2)
+    return y, v
+
+# aten::mul_, not cresset::mul
+def kept_by_exp(x, w, i: Tensor, n: int):
+    y = x.exp()
+    y.mul_(2)
+    return y
+
+# aten::mul_, not cresset::mul
+def kept_by_a_reader(x, w, i: Tensor, n: int):
+    y = x + 1
+    z = y * w[0]
+    y.mul_(2)
+    return y + z
+
+# aten::mul_, not cresset::mul
+def view_kept_by_a_reader(x, w, i: Tensor, n: int):
+    y = x + 1
+    z = y[0] * w[0]
+    y.mul_(2)
+    return y + z
+
+# cresset::mul, not mul_
+def only_sizes_are_kept(x, w, i: Tensor, n: int):
+    y = x + 1
+    z = y.sum(0) + y[0] + y.t().sum(1)
+    y.mul_(2)
+    return y + z
+
+# aten::add_, not cresset::add
+def in_a_list(x, w, i: Tensor, n: int):
+    y = x + 1
+    l = [y]
+    y.add_(w[0])
+    return l, y
+
+# aten::add_, not cresset::add
+def in_a_branch(x, w, i: Tensor, n: int):
+    y = x + 1
+    if n > 0:
+        y.add_(w[0])
+    return y * 2
+
+# aten::add_, not cresset::add
+def part_is_used_again(x, w, i: Tensor, n: int):
+    y = x + 1
+    v = y[0]
+    v.add_(w[0])
+    return y * 2, v * 3
+
+# aten::add_, not cresset::add
+def part_through_another_change(x, w, i: Tensor, n: int):
+    y = x + 1
+    v = y[n]
+    y.mul_(2)
+    v.add_(w[0])
+    return y
+
+# aten::add_, not cresset::add
+def of_an_argument(x, w, i: Tensor, n: int):
+    y = x.detach()
+    y.add_(w[0].detach())
+    return y * w[0]
+
+# aten::add_, not cresset::add
+def of_itself(x, w, i: Tensor, n: int):
+    y = x + 1
+    y.add_(y)
+    return y * 2
+
+# aten::add_ cresset::mul, not cresset::add
+def no_gradients_in_between(x, w, i: Tensor, n: int):
+    y = x + 1
+    with torch.no_grad():
+        y.add_(w[0])
+        z = x * 2
+        z.mul_(3)
+    z.add_(w[0])
+    return y * z
+
+# aten::add_, not cresset::add
+def with_no_grad(x, w, i: Tensor, n: int):
+    y = x + 1
+    with torch.no_grad():
+        y.add_(w[0])
+    return y * 2
+
+# aten::index_add_, not cresset::index_add
+def written_by_itself(x, w, i: Tensor, n: int):
+    y = x + 1
+    y.index_add_(0, torch.arange(4), y)
+    return y
+
+# cresset::add, not add_
+def too_large(x, w, i: Tensor, n: int):
+    y = x[:1] + 1
+    y += x
+    return y
+
+# cresset::select_assign
+def no_such_row(x, w, i: Tensor, n: int):
+    y = torch.zeros_like(x)
+    y[n + 7] = w[0]
+    return y
+
+# cresset::add, not add_
+def ints(x, w, i: Tensor, n: int):
+    y = i + 1
+    y += 2
+    y[0] = 5
+    return y, (x * y.sum()).sum()
+
+# cresset::add
+def wrong_dtype(x, w, i: Tensor, n: int):
+    y = i + 1
+    y.add_(0.5)
+    return y
+
+# cresset::div, not div_
+def transposed(x, w, i: Tensor, n: int):
+    y = (x.t() * 2)
+    y.div_(w[0].unsqueeze(1))
+    return y
+
+# cresset::mul, not mul_
+def needs_the_old_one(x, w, i: Tensor, n: int):
+    y = x + 1
+    y.mul_(w[0])
+    y.pow_(2)
+    return y.sum(0)
+"""
+
+
+def compile_programs(text, name):
+    linecache.cache[name] = (len(text), None, text.splitlines(True), name)
+    return cresset.CompilationUnit(text)
+
+
+NAMES = [line.split("(")[0].removeprefix("def ") for line in PROGRAMS.splitlines() if line.startswith("def ")]
+HEADS = dict(zip(NAMES, [line[2:] for line in PROGRAMS.splitlines() if line.startswith("# ")], strict=True))
+
+
+@pytest.fixture(scope="module")
+def unit():
+    return compile_programs(PROGRAMS, "<updates>")
+
+
+def arguments(dtype, requires_grad, sizes):
+    generator = torch.Generator().manual_seed(3)
+    x = torch.randn(sizes, dtype=dtype, generator=generator)
+    w = torch.randn(4, 3, dtype=dtype, generator=generator)
+    return [x.requires_grad_("x" in requires_grad), w.requires_grad_("w" in requires_grad), torch.tensor([0, 2]), 1]
+
+
+def flattened(value):
+    return [inner for part in value for inner in flattened(part)] if isinstance(value, (tuple, list)) else [value]
+
+
+def outcome(function, dtype, requires_grad, sizes):
+    """Results and gradients of the first and second order, or the error."""
+    given = arguments(dtype, requires_grad, sizes)
+    leaves = [value for value in given if isinstance(value, torch.Tensor) and value.requires_grad]
+    try:
+        results = flattened(function(*given))
+        found = [*results, *given[:3]]
+        grads = [r for r in results if r.requires_grad]
+        for _ in range(2):
+            if not grads or not leaves:
+                break
+            total = sum((g * (g.detach() + 1)).sum() for g in grads)
+            grads = torch.autograd.grad(total, leaves, create_graph=True, allow_unused=True)
+            found += grads
+            grads = [g for g in grads if g is not None and g.requires_grad]
+    except Exception as error:
+        lines = str(error).splitlines()
+        # Which of several tensors autograd names depends on the order in which it looks.
+        return "modified by an inplace" if "modified by an inplace" in str(error) else lines[-1]
+    return found
+
+
+def assert_same(found, expected):
+    if isinstance(expected, str) or isinstance(found, str):
+        assert found == expected
+        return
+    assert len(found) == len(expected)
+    for a, b in zip(found, expected, strict=True):
+        assert (a is None) == (b is None)
+        if b is None:
+            continue
+        assert a.dtype == b.dtype and a.stride() == b.stride() and a.requires_grad == b.requires_grad
+        if b.dtype.is_floating_point:
+            torch.testing.assert_close(a, b, rtol=1e-13 if b.dtype == torch.float64 else 1e-5, atol=1e-6)
+        else:
+            assert torch.equal(a, b)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_program(unit, name):
+    function = getattr(unit, name)
+    has, _, has_not = HEADS[name].partition(", not ")
+    for dtype in (torch.float64, torch.float32):
+        for requires_grad in ("xw", "x", "w", ""):
+            for sizes in ((4, 3), (1, 3), (4, 1)):
+                cresset.set_execution_mode("interpret")
+                expected = outcome(function, dtype, requires_grad, sizes)
+                cresset.set_execution_mode("optimize")
+                for _ in range(3):
+                    assert_same(outcome(function, dtype, requires_grad, sizes), expected)
+    graph = str(function.graph_for(*arguments(torch.float64, "xw", (4, 3))))
+    for operator in has.split():
+        assert f"{operator}(" in graph, graph
+    for operator in has_not.split():
+        assert f"{operator}(" not in graph, graph
+
+
+CASES = [
+    (name, call[0], call[1:], which)
+    for name, calls in CALLS.items()
+    for call in calls[:1]
+    for which in range(-1, sum(tensor is not None for tensor in call[1:]))
+]
+
+
+@pytest.mark.parametrize(
+    "case", range(len(CASES)), ids=[f"{c[0]}-{LETTERS[c[3]] if c[3] >= 0 else 'r'}" for c in CASES]
+)
+def test_what_autograd_keeps(case):
+    """A write to a result or to an operand behind the operator: an error in the backward pass if autograd kept it."""
+    _, expression, tensors, which = CASES[case]
+    *statements, last = expression.split("; ")
+    letters = [letter for letter, tensor in zip(LETTERS, tensors, strict=False) if tensor is not None]
+    changed = letters[which] if which >= 0 else "r"
+    before = [] if which < 0 else [f"{changed} = torch.add({changed}, 0)"]
+    lines = [*before, *statements, f"r = {last}", f"{changed}.mul_(2)", f"return r * 2, {changed} + 1"]
+    text = f"def f({', '.join(letters)}, m: Tensor, i: Tensor):\n" + "".join(f"    {line}\n" for line in lines)
+    function = cresset.CompilationUnit(text).f
+
+    def run():
+        given, leaves = arguments_of(tensors, torch.float64)
+        given = [copy.copy(value) for value in given]
+        torch.manual_seed(0)
+        try:
+            results = [r for r in function(*given, MASK, INDEX) if r.requires_grad]
+            total = sum((r * (r.detach() + 1)).sum() for r in results)
+            return [*results, *torch.autograd.grad(total, leaves, allow_unused=True)]
+        except Exception as error:
+            return "modified by an inplace" if "modified by an inplace" in str(error) else str(error).splitlines()[-1]
+
+    cresset.set_execution_mode("interpret")
+    expected = run()
+    cresset.set_execution_mode("optimize")
+    for _ in range(3):
+        found = run()
+        assert isinstance(found, str) == isinstance(expected, str), (found, expected)
+        if isinstance(expected, str):
+            assert found == expected
+            continue
+        for a, b in zip(found, expected, strict=True):
+            assert (a is None) == (b is None)
+            if b is not None:
+                torch.testing.assert_close(a, b, rtol=1e-12, atol=1e-12, equal_nan=True)
