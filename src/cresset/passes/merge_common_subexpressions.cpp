@@ -50,7 +50,7 @@ bool computesSame(const Node* a, const Node* b) {
 
 class Merger {
  public:
-  explicit Merger(Graph& graph) : memory_(graph), scopes_(graph) {}
+  explicit Merger(Graph& graph) : memory_(graph), scopes_(graph) { findCompared(graph.block()); }
 
   bool run(Block* block) {
     std::vector<size_t> added;  // hashes that this block put into the table
@@ -100,18 +100,26 @@ class Merger {
       }
     }
     if (memory_.isMutable(node) || memory_.hasSideEffects(node) || memory_.readsWritten(node)) return false;
-    return std::none_of(node->outputs().begin(), node->outputs().end(), [&](const Value* output) {
+    return std::none_of(node->outputs().begin(), node->outputs().end(), [&](Value* output) {
       return (computes && mayRequireGrad(output->type())) || memory_.hasWriters(output) || isCompared(output);
     });
   }
 
-  /// `a is b` tells two lists of equal elements apart.
-  static bool isCompared(const Value* value) {
-    if (value->type()->kind() != c10::TypeKind::ListType) return false;
-    const auto uses = value->uses();
-    return std::any_of(uses.begin(), uses.end(), [](const Use& use) {
-      return use.user->kind() == aten::__is__ || use.user->kind() == aten::__isnot__;
-    });
+  /// `a is b` tells two tensors or lists of equal elements apart.
+  void findCompared(Block* block) {
+    for (Node* node : block->nodes()) {
+      for (Block* inner : node->blocks()) findCompared(inner);
+      if (node->kind() != aten::__is__ && node->kind() != aten::__isnot__) continue;
+      const auto inputs = node->inputs();
+      if (std::none_of(inputs.begin(), inputs.end(), [](const Value* input) {
+            return input->type()->kind() == c10::TypeKind::NoneType;
+          }))
+        compared_.insert(compared_.end(), inputs.begin(), inputs.end());
+    }
+  }
+
+  bool isCompared(Value* value) {
+    return std::any_of(compared_.begin(), compared_.end(), [&](Value* other) { return memory_.mayAlias(value, other); });
   }
 
   bool leaves(const Value* value) { return leaving_.contains(value) || memory_.escapes(value); }
@@ -158,6 +166,7 @@ class Merger {
   AliasDb memory_;
   StateScopes scopes_;
   std::unordered_map<size_t, std::vector<Node*>> seen_;
+  std::vector<Value*> compared_;
   std::unordered_set<const Value*> leaving_;  // stand for values that leave the graph
   bool changed_ = false;
 };
