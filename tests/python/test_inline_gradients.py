@@ -257,6 +257,12 @@ def made_without_gradients(pos, w):
     return g
 
 # compiled
+def rules_that_ask_for_the_mode(pos, w):
+    y = torch.nn.functional.silu(pos) * pos
+    (torch.nn.functional.softplus(y) * torch.nn.functional.gelu(pos * 3) * w).sum().backward()
+    return y.detach()
+
+# compiled
 def freed_up_to_a_step_between(pos, w):
     v = w.exp()
     h = pos * v

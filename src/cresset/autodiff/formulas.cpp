@@ -85,7 +85,7 @@ def reversed_cumsum(x: Tensor, dim: int) -> Tensor:
   return x.flip(dim).cumsum(dim).flip(dim)
 
 def cumsum_gradient(grad: Tensor, dim: int) -> Tensor:
-  if grad.numel() <= 1:
+  if grad.numel() <= 1 or grad.size(dim) == 1:
     return grad
   return reversed_cumsum(grad, dim)
 

@@ -651,10 +651,14 @@ class GradientInliner {
         tuple = inner;
         continue;
       }
+      if (inner->kind() == Kinds::get().is_grad_enabled) {
+        values[inner->output()] = graph_.insertConstant(call.create_graph);
+        continue;
+      }
       Node* made = graph_.insertNode(graph_.createClone(inner, valueOf));
       copyLocationThroughout(made, node);
       for (size_t i = 0; i < inner->outputs().size(); ++i) values[inner->output(i)] = made->output(i);
-      setGradMode(made, call.create_graph);
+      for (Block* block : made->blocks()) setGradMode(block, call.create_graph);
     }
     std::unordered_map<const Value*, Value*> results;
     for (size_t i = 0; i < gradient.with_respect_to.size(); ++i)
@@ -668,11 +672,12 @@ class GradientInliner {
   }
 
   /// Rules ask whether gradients are on while the engine computes.
-  void setGradMode(Node* node, bool on) {
-    if (node->kind() == Kinds::get().is_grad_enabled)
+  void setGradMode(Block* block, bool on) {
+    for (Node* node : block->nodesSafely()) {
+      for (Block* inner : node->blocks()) setGradMode(inner, on);
+      if (node->kind() != Kinds::get().is_grad_enabled) continue;
       node->output()->replaceAllUsesWith(insertConstantBefore(node, on));
-    for (Block* block : node->blocks()) {
-      for (Node* inner : block->nodes()) setGradMode(inner, on);
+      node->destroy();
     }
   }
 
