@@ -20,6 +20,7 @@
 #include "cresset/passes/pass.h"
 #include "cresset/passes/propagate_types.h"
 #include "cresset/program/program.h"
+#include "cresset/support/error.h"
 
 namespace cresset {
 
@@ -580,10 +581,19 @@ class GradientInliner {
       const InsertPointGuard guard(*to.graph, to.graph->block());
       copy = to.graph->insertConstant(*constant, root->type());
     } else {
+      if (value->type()->kind() == c10::TypeKind::OptionalType) value = takenOut(value);
       copy = to.graph->addInput()->setType(value->type());
       to.originals[copy] = value;
     }
     return to.copies[root] = copy;
+  }
+
+  /// The tensor that an Optional argument holds: plans take it out at their start.
+  static Value* takenOut(Value* value) {
+    for (const Use& use : value->uses()) {
+      if (use.user->kind() == prim::unchecked_unwrap_optional) return use.user->output();
+    }
+    throw InternalError("nothing takes a tensor out of the Optional that holds it");
   }
 
   void copyNode(Node* node, Copy& to) {

@@ -126,6 +126,11 @@ bool readsTensors(const Node* node) {
 
 }  // namespace
 
+Symbol entryAttribute() {
+  static const Symbol kEntry = Symbol::attr("entry");
+  return kEntry;
+}
+
 std::vector<GuardPoint> insertGuards(Graph& graph, const Function& function) {
   std::vector<Value*> candidates;
   {
@@ -134,7 +139,8 @@ std::vector<GuardPoint> insertGuards(Graph& graph, const Function& function) {
       for (Node* node : block->nodes()) {
         if (candidates.size() >= kMaxGuards) return;
         for (Block* inner : node->blocks()) visit(inner);
-        if (!readsTensors(node)) continue;
+        // Entries of arguments are in the signature, too.
+        if (!readsTensors(node) || node->hasAttribute(entryAttribute())) continue;
         // What the program has put into a container of its own it knows already.
         const bool is_call = node->kind() == prim::CallMethod || node->kind() == prim::CallFunction;
         if (!is_call && !node->inputs().empty() && !memory.mayAliasWorld(node->input(0))) continue;

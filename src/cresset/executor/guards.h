@@ -21,6 +21,9 @@ struct GuardPoint {
   std::shared_ptr<const Continuation> continuation;
 };
 
+/// Of nodes that read an entry of an argument which the signature describes: the graph's input that stands for it.
+Symbol entryAttribute();
+
 /// Puts prim::BailOut nodes into a graph that is ready to be copied for plans; their indices are places in the result.
 /// Continuations take time and memory, so there are at most kMaxGuards, and fewer in large graphs.
 std::vector<GuardPoint> insertGuards(Graph& graph, const Function& function);

@@ -8,10 +8,12 @@
 #include <unordered_map>
 
 #include "cresset/analysis/alias.h"
+#include "cresset/analysis/containers.h"
 #include "cresset/analysis/plain_types.h"
 #include "cresset/autodiff/inline_gradients.h"
 #include "cresset/autodiff/regions.h"
 #include "cresset/executor/differentiable.h"
+#include "cresset/executor/guards.h"
 #include "cresset/ir/constants.h"
 #include "cresset/ops/operator.h"
 #include "cresset/ops/policy.h"
@@ -142,6 +144,100 @@ class AttributeLifter {
   std::map<std::pair<uint32_t, std::vector<uint32_t>>, Reads> found_;
 };
 
+/// `key in d`, of a dict.
+bool asksForKey(const Node* node) {
+  static const Symbol kContains = Symbol::fromQualString("aten::__contains__");
+  return node->kind() == kContains && node->inputs().size() == 2 &&
+         node->input(0)->type()->kind() == c10::TypeKind::DictType;
+}
+
+/// Finds the entries of arguments that can be read when a plan is entered: of dicts and lists of tensors, at constant
+/// keys that nothing has changed when they are read. Each read, and each question whether there is such a key, is
+/// marked with the input that stands for the entry. If the entry is not there, what a read raises belongs where it
+/// stands.
+class EntryLifter {
+ public:
+  explicit EntryLifter(Graph& graph) : graph_(graph), memory_(graph) {}
+
+  std::vector<AttributePath> run() {
+    visit(graph_.block());
+    std::vector<AttributePath> paths;
+    for (const auto& [key, nodes] : reads_) {
+      const Node* first = nodes.front();
+      AttributePath path;
+      path.argument = key.first;
+      path.type = c10::OptionalType::ofTensor();
+      path.key = toIValue(first->input(1));
+      path.name =
+          first->input(0)->debugName() + (path.key->isString() ? "['" + key.second + "']" : "[" + key.second + "]");
+      const auto index = static_cast<int64_t>(graph_.inputs().size());
+      Value* input = graph_.addInput()->setType(path.type);
+      for (Node* node : nodes) node->setAttribute(entryAttribute(), Attribute(index));
+      paths.push_back(std::move(path));
+    }
+    return paths;
+  }
+
+ private:
+  /// Each call looks at each entry, each read at each change.
+  static constexpr size_t kMaxEntries = 64, kMaxChanges = 256;
+
+  void visit(Block* block) {
+    for (Node* node : block->nodes()) {
+      for (Block* inner : node->blocks()) visit(inner);
+      if (mayChangeEntries(node)) changes_.push_back(node);
+    }
+    if (block->owningNode()) return;
+    if (changes_.size() <= kMaxChanges) visitReads(block);
+  }
+
+  void visitReads(Block* block) {
+    for (Node* node : block->nodes()) {
+      for (Block* inner : node->blocks()) visitReads(inner);
+      if (!looksAtTensor(node)) continue;
+      Value* container = node->input(0);
+      const auto key = constantKey(node->input(1));
+      if (!key || !container->node()->isParam() || container->node()->owningBlock() != graph_.block()) continue;
+      if (std::any_of(changes_.begin(), changes_.end(), [&](Node* change) { return mayReach(change, node, *key); }))
+        continue;
+      const std::pair<uint32_t, std::string> place(static_cast<uint32_t>(container->offset()), *key);
+      if (reads_.size() < kMaxEntries || reads_.contains(place)) reads_[place].push_back(node);
+    }
+  }
+
+  /// `data["cell"]`, `"cell" in data`, of a container of tensors.
+  static bool looksAtTensor(const Node* node) {
+    if (!readsEntry(node) && !asksForKey(node)) return false;
+    const auto contained = node->input(0)->type()->containedTypes();
+    return contained.back()->kind() == c10::TypeKind::TensorType;
+  }
+
+  /// Whether the change may come before the read, and be of what it reads.
+  bool mayReach(Node* change, const Node* read, const std::string& key) {
+    if (!change->isBefore(read) && !haveLoopInCommon(change, read)) return false;
+    Value* const container[] = {const_cast<Value*>(read->input(0))};
+    const auto changed = changedKey(change);
+    return changed ? *changed == key && memory_.mayAlias(change->input(0), container[0])
+                   : memory_.writesToAlias(change, container);
+  }
+
+  static bool haveLoopInCommon(const Node* a, const Node* b) {
+    const auto ownerOf = [](const Node* node) { return node->owningBlock()->owningNode(); };
+    for (const Node* loop = ownerOf(a); loop; loop = ownerOf(loop)) {
+      if (loop->kind() != prim::Loop) continue;
+      for (const Node* other = ownerOf(b); other; other = ownerOf(other)) {
+        if (other == loop) return true;
+      }
+    }
+    return false;
+  }
+
+  Graph& graph_;
+  AliasDb memory_;
+  std::vector<Node*> changes_;
+  std::map<std::pair<uint32_t, std::string>, std::vector<Node*>> reads_;
+};
+
 bool asksForLayout(const Node* node) {
   return node->kind() == aten::contiguous || node->kind() == aten::is_contiguous;
 }
@@ -163,6 +259,7 @@ class Specializer {
     for (Value* input : graph_.inputs()) {
       if (isSpecialized(*input->type())) findWords(input);
     }
+    useEntries(graph_.block());
     if (!shared_.empty()) tellMemory();
     const TensorWrites writes = tensorWrites(graph_);
     AliasDb memory(graph_);
@@ -196,6 +293,21 @@ class Specializer {
     unpack->replaceInput(0, value);
     for (size_t i = 0; i < types.size(); ++i) {
       if (isSpecialized(*types[i])) findWords(unpack->output(i));
+    }
+  }
+
+  /// Reads of entries that are there become the inputs that stand for them; whether they are there is known.
+  void useEntries(Block* block) {
+    for (Node* node : block->nodesSafely()) {
+      for (Block* inner : node->blocks()) useEntries(inner);
+      if (!node->hasAttribute(entryAttribute())) continue;
+      Value* input = graph_.inputs()[static_cast<size_t>(node->i(entryAttribute()))];
+      const auto word =
+          static_cast<size_t>(std::find(described_.begin(), described_.end(), input) - described_.begin());
+      const bool is_there = ValueKind::of(signature_[word + 1]).kind == ValueKind::Kind::Tensor;
+      if (!is_there && !asksForKey(node)) continue;
+      node->output()->replaceAllUsesWith(asksForKey(node) ? insertConstantBefore(node, is_there) : input);
+      node->destroy();
     }
   }
 
@@ -329,6 +441,7 @@ std::shared_ptr<const PreparedFunction> prepareFunction(Function& function) {
   std::vector<c10::TypePtr> arguments;
   for (const Value* input : graph.inputs()) arguments.push_back(input->type());
   std::vector<AttributePath> attributes = AttributeLifter(graph).run();
+  for (AttributePath& entry : EntryLifter(graph).run()) attributes.push_back(std::move(entry));
   passes.run("dce");
   prepared->num_nodes = graph.numNodes();
   prepared->guards = insertGuards(graph, function);

@@ -18,6 +18,7 @@
 #include <tuple>
 
 #include "cresset/ops/object_slots.h"
+#include "cresset/ops/row_helpers.h"
 
 namespace cresset {
 
@@ -188,6 +189,19 @@ std::optional<uint64_t> ambientWord() {
   return state.word() | dtype << 8;
 }
 
+/// What stands at a key of a dict or at an index of a list; None if nothing does.
+c10::IValue entryOf(const c10::IValue& container, const c10::IValue& key) {
+  if (container.isGenericDict()) {
+    const auto& entries = dictOf(container).dict;
+    const auto found = entries.find(key);
+    return found == entries.end() ? c10::IValue() : found->second;
+  }
+  const auto& elements = listOf(container).list;
+  const auto size = static_cast<int64_t>(elements.size());
+  const int64_t index = key.toInt() < 0 ? key.toInt() + size : key.toInt();
+  return index >= 0 && index < size ? elements[static_cast<size_t>(index)] : c10::IValue();
+}
+
 }  // namespace
 
 SignatureReader::SignatureReader(
@@ -224,6 +238,12 @@ bool SignatureReader::read(Stack& stack, Signature& signature) const {
   const AttributePath* previous = nullptr;
   const size_t end = stack.size();
   for (const AttributePath& path : attributes_) {
+    if (path.key) {
+      stack.push_back(entryOf(stack[first + path.argument], *path.key));
+      if (describe(stack.back(), *path.type, interest_.layout, signature, tensors)) continue;
+      stack.resize(end);
+      return false;
+    }
     size_t shared = 0;
     if (previous && previous->argument == path.argument) {
       while (shared + 1 < path.slots.size() && shared + 1 < previous->slots.size() &&

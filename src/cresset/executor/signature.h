@@ -7,6 +7,7 @@
 //   Optional              None, or as what it holds
 //   bool                  its value
 //   attributes of `self`  those that the function reads and nothing in it writes, as inputs behind the others
+//   entries               tensors in dicts and lists that are arguments, at constant keys, likewise; None if there is none
 //   all else              nothing
 //
 // For functions that write to what comes in, the words go on with which of the tensors share memory: 0 if none do. For
@@ -45,12 +46,14 @@ struct AmbientState {
   std::string toString() const;
 };
 
-/// An attribute that is read when a plan is entered: through the objects in `slots` from an argument.
+/// An attribute that is read when a plan is entered: through the objects in `slots` from an argument. Or, with a key, an
+/// entry of the dict or list that the argument is, of type Optional[Tensor].
 struct AttributePath {
   uint32_t argument = 0;
   std::vector<uint32_t> slots;
   c10::TypePtr type;
-  std::string name;  // "self.encoder.weight"
+  std::string name;  // "self.encoder.weight", "data['pos']"
+  std::optional<c10::IValue> key;
 };
 
 /// What functions may want to know of tensors beyond their kinds.
@@ -64,7 +67,7 @@ class SignatureReader {
  public:
   SignatureReader() = default;
   /// For functions with arguments of these types; `attributes` in the order in which they are to be read, those of one
-  /// object behind each other.
+  /// object behind each other, entries last.
   SignatureReader(
       std::vector<c10::TypePtr> arguments, std::vector<AttributePath> attributes, SignatureInterest interest);
 

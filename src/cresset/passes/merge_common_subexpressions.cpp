@@ -119,7 +119,8 @@ class Merger {
   }
 
   bool isCompared(Value* value) {
-    return std::any_of(compared_.begin(), compared_.end(), [&](Value* other) { return memory_.mayAlias(value, other); });
+    return std::any_of(
+        compared_.begin(), compared_.end(), [&](Value* other) { return memory_.mayAlias(value, other); });
   }
 
   bool leaves(const Value* value) { return leaving_.contains(value) || memory_.escapes(value); }

@@ -4,14 +4,20 @@
 // As for lists (remove_list_mutation.cpp): a dict is followed from where it is made to the first node that does
 // anything else with it, and dicts that nobody writes to are read anywhere. Only keys that are constant strings, ints
 // and bools are followed, each once in the dict.
+//
+// Of other dicts, arguments for one, an entry is known from where it was read or set to where something may change it:
+// `data["energy"] = e; data["energy"].sum()` becomes `data["energy"] = e; e.sum()`.
 #include <ATen/core/ivalue.h>
 #include <ATen/core/jit_type.h>
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <vector>
 
 #include "cresset/analysis/alias.h"
+#include "cresset/analysis/containers.h"
 #include "cresset/ir/constants.h"
 #include "cresset/ops/operator.h"
 #include "cresset/passes/pass.h"
@@ -19,23 +25,13 @@
 namespace cresset {
 namespace {
 
-/// Different for different keys of one dict; nothing if the key is not known.
-std::optional<std::string> knownKey(const Value* value) {
-  const auto constant = toIValue(value);
-  if (!constant) return std::nullopt;
-  if (constant->isString()) return constant->toStringRef();
-  if (constant->isInt()) return std::to_string(constant->toInt());
-  if (constant->isBool()) return constant->toBool() ? "True" : "False";
-  return std::nullopt;
-}
-
 /// Where the values of a dict's keys stand among the inputs of the node that makes it.
 using Places = std::unordered_map<std::string, size_t>;
 
 std::optional<Places> placesOf(const Node* made) {
   Places places;
   for (size_t i = 0; i < made->inputs().size(); i += 2) {
-    const auto key = knownKey(made->input(i));
+    const auto key = constantKey(made->input(i));
     if (!key || !places.emplace(*key, i + 1).second) return std::nullopt;
   }
   return places;
@@ -54,7 +50,7 @@ bool forwardEntry(Node* node, const Node* made, const Places& places) {
   if (startsWith(name, "aten::len.Dict_")) {
     known = insertConstantBefore(node, static_cast<int64_t>(places.size()));
   } else if (startsWith(name, "aten::__getitem__.Dict_") || startsWith(name, "aten::__contains__.")) {
-    const auto key = knownKey(node->input(1));
+    const auto key = constantKey(node->input(1));
     if (!key) return false;
     const auto place = places.find(*key);
     if (startsWith(name, "aten::__contains__.")) {
@@ -97,7 +93,7 @@ class DictBuilder {
     if (forwardEntry(node, made, places)) return true;
     const Operator* op = isStructural(node->kind()) ? nullptr : operatorOf(*node);
     if (!op || !startsWith(op->fullName(), "aten::_set_item.") || node->input(2) == dict) return false;
-    const auto key = knownKey(node->input(1));
+    const auto key = constantKey(node->input(1));
     if (!key) return false;
     // What is put in may have been computed after the dict was made.
     made->moveBefore(node);
@@ -139,11 +135,99 @@ class DictReader {
   bool changed_ = false;
 };
 
+class EntryForwarder {
+ public:
+  explicit EntryForwarder(Graph& graph) : memory_(graph) {}
+
+  bool run(Block* block) {
+    std::vector<Entry*> added;
+    for (Node* node : block->nodesSafely()) {
+      if (node->kind() == prim::Loop) forgetWhatChangesIn(node->blocks()[0]);  // in the turns before
+      for (Block* inner : node->blocks()) run(inner);
+      if (forward(node)) continue;
+      if (mayChangeEntries(node)) forgetWhatChanges(node);
+      const bool reads = readsEntry(node) && node->input(0)->type()->kind() == c10::TypeKind::DictType;
+      const bool sets = changedKey(node).has_value();
+      if (!reads && !sets) continue;
+      const auto key = constantKey(node->input(1));
+      if (!key) continue;
+      if (known_.size() >= kMaxDicts && !known_.contains(node->input(0))) continue;
+      Entries& of_dict = known_[node->input(0)];
+      Entry& entry = of_dict.entries[*key];
+      entry = {sets ? node->input(2) : node->output(), of_dict.time};
+      added.push_back(&entry);
+    }
+    // It did not happen on every way.
+    if (block->owningNode()) {
+      for (Entry* entry : added) entry->time = 0;
+    }
+    return changed_;
+  }
+
+ private:
+  struct Entry {
+    Value* value = nullptr;
+    size_t time = 0;
+  };
+  struct Entries {
+    std::unordered_map<std::string, Entry> entries;  // those hold that are of now
+    size_t time = 1;
+  };
+
+  /// Each node that changes entries is looked at for each dict.
+  static constexpr size_t kMaxDicts = 32;
+
+  bool forward(Node* node) {
+    if (!readsEntry(node) || node->input(0)->type()->kind() != c10::TypeKind::DictType) return false;
+    const auto key = constantKey(node->input(1));
+    const auto entries = key ? known_.find(node->input(0)) : known_.end();
+    if (entries == known_.end()) return false;
+    const auto found = entries->second.entries.find(*key);
+    if (found == entries->second.entries.end() || found->second.time != entries->second.time) return false;
+    node->output()->replaceAllUsesWith(found->second.value);
+    node->destroy();
+    return changed_ = true;
+  }
+
+  void forgetWhatChangesIn(Block* block) {
+    for (Node* node : block->nodes()) {
+      for (Block* inner : node->blocks()) forgetWhatChangesIn(inner);
+      if (mayChangeEntries(node)) forgetWhatChanges(node);
+    }
+  }
+
+  void forgetWhatChanges(Node* node) {
+    const auto changed = changedKey(node);
+    for (auto& [dict, known] : known_) {
+      Value* const values[] = {dict};
+      if (!changed) {
+        known.time += memory_.writesToAlias(node, values);
+      } else if (const auto found = known.entries.find(*changed);
+                 found != known.entries.end() && memory_.mayAlias(node->input(0), dict)) {
+        found->second.time = 0;
+      }
+    }
+  }
+
+  AliasDb memory_;
+  std::unordered_map<Value*, Entries> known_;
+  bool changed_ = false;
+};
+
+bool readsEntries(Block* block) {
+  const auto nodes = block->nodes();
+  return std::any_of(nodes.begin(), nodes.end(), [](Node* node) {
+    return readsEntry(node) || std::any_of(node->blocks().begin(), node->blocks().end(), readsEntries);
+  });
+}
+
 }  // namespace
 
 bool removeDictMutation(Graph& graph) {
-  const bool built = DictBuilder().run(graph.block());
-  return DictReader(graph).run(graph.block()) || built;
+  bool changed = DictBuilder().run(graph.block());
+  changed |= DictReader(graph).run(graph.block());
+  if (readsEntries(graph.block())) changed |= EntryForwarder(graph).run(graph.block());
+  return changed;
 }
 
 }  // namespace cresset
