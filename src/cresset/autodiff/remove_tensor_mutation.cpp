@@ -113,28 +113,17 @@ class Rewriter {
   bool run(Block* block) {
     for (Node* node : block->nodesSafely()) {
       useCurrent(node);
-      const uint32_t scope = scopes_.of(node);
-      if (Node* now = rewrite(node)) {
+      if (rewrite(node)) {
         changed_ = true;
-        if (givesFresh(now)) fresh_[now->output()] = {scope, {}};
         continue;
       }
-      for (size_t i = 0; i < node->inputs().size(); ++i) readInput({node, i});
       for (Block* inner : node->blocks()) run(inner);
-      if (givesFresh(node)) fresh_[node->output()] = {scope, {}};
     }
     useCurrent(block->returnNode());
-    for (const Value* output : block->outputs()) fresh_.erase(output);
     return changed_;
   }
 
  private:
-  /// What is known of a tensor whose memory only this block knows, and that was only read so far.
-  struct Fresh {
-    uint32_t scope = 0;        // where it was made
-    std::vector<Node*> views;  // of it, which must not be used behind a change
-  };
-
   /// Lets the node use what the tensors that it names have become.
   void useCurrent(Node* node) {
     for (size_t i = 0; i < node->inputs().size(); ++i) {
@@ -148,21 +137,21 @@ class Rewriter {
     }
   }
 
-  void readInput(const Use& use) {
-    const Value* tensor = use.user->input(use.offset);
-    const auto found = fresh_.find(tensor);
-    if (found == fresh_.end() || onlyReads(use)) return;
-    const bool is_here = use.user->owningBlock() == tensor->owningBlock();
-    if (is_here && use.offset == 0 && !mayBeKept(use.user, 0) && isView(use.user)) {
-      found->second.views.push_back(use.user);
-    } else {
-      fresh_.erase(found);
-    }
+  uint32_t scopeOf(const Node* node) const {
+    const auto found = new_scopes_.find(node);
+    return found == new_scopes_.end() ? scopes_.of(node) : found->second;
   }
 
-  static bool isView(Node* node) {
-    const Operator* op = plainOperatorOf(node);
-    return op && !op->isMutable() && node->outputs().size() == 1 && isTensorValue(node->output());
+  /// Whether only this block knows the tensor's memory, and before `node` it was only read.
+  bool isUnshared(const Value* tensor, const Node* node, const std::vector<Node*>& parts) const {
+    Node* maker = const_cast<Node*>(tensor->node());
+    if (tensor->owningBlock() != node->owningBlock() || scopeOf(maker) != scopeOf(node) || !givesFresh(maker))
+      return false;
+    const auto uses = tensor->uses();
+    return std::all_of(uses.begin(), uses.end(), [&](const Use& use) {
+      return use.user == node || !use.user->isBefore(node) || onlyReads(use) || isViewReadBefore(use, node) ||
+             std::find(parts.begin(), parts.end(), use.user) != parts.end();
+    });
   }
 
   /// Replaces an in-place operator; gives what stands for it, or null.
@@ -173,21 +162,15 @@ class Rewriter {
     Value* tensor = node->input(0);
     for (; assignmentTo(tensor->node()) && updateThrough(tensor->node()) == node; tensor = tensor->node()->input(0))
       parts.push_back(tensor->node());
-    const auto found = fresh_.find(tensor);
-    if (found == fresh_.end() || tensor->owningBlock() != node->owningBlock() ||
-        found->second.scope != scopes_.of(node))
-      return nullptr;
-    for (Node* view : found->second.views) {
-      const bool is_part = std::find(parts.begin(), parts.end(), view) != parts.end();
-      if (!is_part && !isViewReadBefore({view, 0}, node)) return nullptr;
-    }
     const auto inputs = node->inputs();
     const bool reads_itself = std::find(++inputs.begin(), inputs.end(), tensor) != inputs.end();
     const bool flows = std::any_of(inputs.begin(), inputs.end(), [](const Value* input) {
       return !isNoneConstant(input) && mayRequireGrad(input->type());
     });
-    if (reads_itself || (flows && !hasDerivative(*update))) return nullptr;
+    if (reads_itself || (flows && !hasDerivative(*update)) || !isUnshared(tensor, node, parts)) return nullptr;
+    const uint32_t scope = scopeOf(node);
     Node* now = parts.empty() ? updated(node, *update, flows) : assigned(node, *update, parts, flows);
+    new_scopes_[now] = scope;
     current_[tensor] = now->output();
     return now;
   }
@@ -253,14 +236,22 @@ class Rewriter {
 
   Graph& graph_;
   const StateScopes scopes_;
-  std::unordered_map<const Value*, Fresh> fresh_;
+  std::unordered_map<const Node*, uint32_t> new_scopes_;  // of nodes that were not there at the start
   std::unordered_map<const Value*, Value*> current_;
   bool changed_ = false;
 };
 
+bool hasUpdates(Block* block) {
+  const auto nodes = block->nodes();
+  return std::any_of(nodes.begin(), nodes.end(), [](Node* node) {
+    return updateFor(node) || std::any_of(node->blocks().begin(), node->blocks().end(), hasUpdates);
+  });
+}
+
 }  // namespace
 
 bool removeTensorMutation(Graph& graph) {
+  if (!hasUpdates(graph.block())) return false;
   return Rewriter(graph).run(graph.block());
 }
 

@@ -441,7 +441,12 @@ std::shared_ptr<const PreparedFunction> prepareFunction(Function& function) {
   std::vector<c10::TypePtr> arguments;
   for (const Value* input : graph.inputs()) arguments.push_back(input->type());
   std::vector<AttributePath> attributes = AttributeLifter(graph).run();
-  for (AttributePath& entry : EntryLifter(graph).run()) attributes.push_back(std::move(entry));
+  const auto holdsEntries = [](const c10::TypePtr& type) {
+    return type->kind() == c10::TypeKind::DictType || type->kind() == c10::TypeKind::ListType;
+  };
+  if (std::any_of(arguments.begin(), arguments.end(), holdsEntries)) {
+    for (AttributePath& entry : EntryLifter(graph).run()) attributes.push_back(std::move(entry));
+  }
   passes.run("dce");
   prepared->num_nodes = graph.numNodes();
   prepared->guards = insertGuards(graph, function);
