@@ -44,13 +44,16 @@ const char* assignmentTo(const Node* part) {
   return nullptr;
 }
 
-/// Whether the node makes one tensor, in memory of its own that autograd keeps nothing of.
-bool givesFresh(Node* node) {
-  if (node->outputs().size() != 1 || !isTensorValue(node->output()) || !node->blocks().empty()) return false;
+/// Whether its node makes the tensor, in memory of its own that autograd keeps nothing of.
+bool isFresh(const Value* tensor) {
+  Node* node = const_cast<Node*>(tensor->node());
+  if (!isTensorValue(tensor) || !node->blocks().empty()) return false;
   const Operator* op = isStructural(node->kind()) ? nullptr : operatorOf(*node);
   if (op && !op->reusesFirst()) op = plainOperatorOf(node);
-  return op && !op->isMutable() && !op->mayShareArguments() && op->schema().returns().size() == 1 &&
-         !op->schema().returns()[0].alias_info() && !mayBeKept(node, node->inputs().size());
+  const size_t result = tensor->offset();
+  return op && !op->isMutable() && !op->mayShareArguments() &&
+         op->schema().returns().size() == node->outputs().size() && !op->schema().returns()[result].alias_info() &&
+         !mayBeKept(node, node->inputs().size() + result);
 }
 
 /// Whether the node only reads this input, and keeps nothing of it.
@@ -144,8 +147,7 @@ class Rewriter {
 
   /// Whether only this block knows the tensor's memory, and before `node` it was only read.
   bool isUnshared(const Value* tensor, const Node* node, const std::vector<Node*>& parts) const {
-    Node* maker = const_cast<Node*>(tensor->node());
-    if (tensor->owningBlock() != node->owningBlock() || scopeOf(maker) != scopeOf(node) || !givesFresh(maker))
+    if (tensor->owningBlock() != node->owningBlock() || scopeOf(tensor->node()) != scopeOf(node) || !isFresh(tensor))
       return false;
     const auto uses = tensor->uses();
     return std::all_of(uses.begin(), uses.end(), [&](const Use& use) {
