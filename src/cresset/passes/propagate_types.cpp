@@ -55,19 +55,20 @@ constexpr int64_t kSize = 8;
 constexpr size_t kMaxRank = 6;
 
 enum class Rule {
-  Asked,        // what the operator gives for small tensors of zeros: it checks them, and its results are small, too
-  SameAsFirst,  // dtype, rank and device of the first argument
-  RankOfList,   // the rank is the length of the second argument, a list
-  NewOfList,    // a new tensor whose rank is the length of the first argument
-  DtypeOnly,    // the rank depends on sizes
-  Detached,     // as the first, and requires no gradient
-  Joined,       // as the elements of the first argument, a list, which are all alike
-  Stacked,      // the same with one dimension more
-  Like,         // as Asked, and requires no gradient
-  Equation,     // as the elements of the second argument; the first one, a text, tells the rank
-  NewAsFirst,   // a new tensor of the first argument's dtype, whose rank is the length of the second argument
-  Unflattened,  // as the first, with one dimension taken apart into as many as the third argument has elements
-  Gradients,    // of the arguments `input`, `weight` and a bias: of those that `output_mask` tells
+  Asked,         // what the operator gives for small tensors of zeros: it checks them, and its results are small, too
+  SameAsFirst,   // dtype, rank and device of the first argument
+  RankOfList,    // the rank is the length of the second argument, a list
+  NewOfList,     // a new tensor whose rank is the length of the first argument
+  DtypeOnly,     // the rank depends on sizes
+  Detached,      // as the first, and requires no gradient
+  Joined,        // as the elements of the first argument, a list, which are all alike
+  Stacked,       // the same with one dimension more
+  Like,          // as Asked, and requires no gradient
+  Equation,      // as the elements of the second argument; the first one, a text, tells the rank
+  NewAsFirst,    // a new tensor of the first argument's dtype, whose rank is the length of the second argument
+  NewLikeFirst,  // a new tensor of the first argument's dtype and rank
+  Unflattened,   // as the first, with one dimension taken apart into as many as the third argument has elements
+  Gradients,     // of the arguments `input`, `weight` and a bias: of those that `output_mask` tells
 };
 
 struct NamedRule {
@@ -263,6 +264,8 @@ constexpr NamedRule kTypeRules[] = {
     {"aten::ones_like", Rule::Like},
     {"aten::full_like", Rule::Like},
     {"aten::empty_like", Rule::Like},
+    {"aten::rand_like", Rule::NewLikeFirst},
+    {"aten::randn_like", Rule::NewLikeFirst},
     {"aten::new_zeros", Rule::NewAsFirst},
     {"aten::new_ones", Rule::NewAsFirst},
     {"aten::new_full", Rule::NewAsFirst},
@@ -676,6 +679,14 @@ class TypePropagator {
     }
   }
 
+  /// Operators that give one number for a tensor of any rank.
+  static bool isOfAllElements(const Operator& op) {
+    static const std::unordered_set<std::string_view> kNames = {
+        "aten::sum", "aten::mean", "aten::prod", "aten::max", "aten::min",
+        "aten::std", "aten::var",  "aten::all",  "aten::any", "aten::norm.Scalar"};
+    return kNames.contains(op.fullName());
+  }
+
   /// Operators that give the first argument's dtype whatever its rank is. Masks among indices make the sizes depend on
   /// values.
   static bool keepsDtype(const Operator& op) {
@@ -734,7 +745,8 @@ class TypePropagator {
 
   Facts applyRule(Rule rule, const Node* node, const Operator& op) {
     Facts facts;
-    if (rule == Rule::NewOfList || rule == Rule::NewAsFirst) return newTensor(rule, node, op);
+    if (rule == Rule::NewOfList || rule == Rule::NewAsFirst || rule == Rule::NewLikeFirst)
+      return newTensor(rule, node, op);
     if (rule == Rule::Joined || rule == Rule::Stacked) return applyToElements(rule, node->input(0));
     if (rule == Rule::Equation) {
       facts = applyToElements(Rule::Joined, node->input(1));
@@ -771,14 +783,15 @@ class TypePropagator {
   }
 
   Facts newTensor(Rule rule, const Node* node, const Operator& op) {
-    const Facts first = rule == Rule::NewAsFirst && isTensor(node->input(0)) ? get(node->input(0)) : Facts();
+    const bool has_first = rule != Rule::NewOfList;
+    const Facts first = has_first && isTensor(node->input(0)) ? get(node->input(0)) : Facts();
     Facts facts;
-    facts.rank = lengthOf(node->input(rule == Rule::NewAsFirst ? 1 : 0));
+    facts.rank = rule == Rule::NewLikeFirst ? first.rank : lengthOf(node->input(has_first ? 1 : 0));
     facts.requires_grad = false;
     const auto usual_dtype =
-        rule == Rule::NewAsFirst ? first.dtype : std::optional(c10::typeMetaToScalarType(c10::get_default_dtype()));
+        has_first ? first.dtype : std::optional(c10::typeMetaToScalarType(c10::get_default_dtype()));
     // torch.set_default_device acts through a mode, under which nothing is specialized.
-    const auto usual_device = rule == Rule::NewAsFirst ? first.device : std::optional(c10::Device(c10::kCPU));
+    const auto usual_device = has_first ? first.device : std::optional(c10::Device(c10::kCPU));
     for (size_t i = 0; i < op.schema().arguments().size(); ++i) {
       const std::string& name = op.schema().arguments()[i].name();
       if (name == "dtype") {
@@ -880,7 +893,8 @@ class TypePropagator {
         return;
     }
     // Element by element, tensors of one dtype give the same dtype for any ranks.
-    if (!rank_known_ && !(op.isPointwise() && haveOneDtype(node))) return;
+    const bool gives_number = isOfAllElements(op);
+    if (!rank_known_ && !gives_number && !(op.isPointwise() && haveOneDtype(node))) return;
     try {
       const at::NoGradGuard no_grad;
       const at::DisableRecordFunctionGuard no_records;
@@ -896,7 +910,7 @@ class TypePropagator {
       const at::Tensor& tensor = stack[i].toTensor();
       if (!tensor.is_cpu() || tensor.layout() != c10::kStrided || tensor.is_quantized()) continue;
       results[i] = {tensor.scalar_type(), static_cast<size_t>(tensor.dim()), *device, std::nullopt};
-      if (!rank_known_) results[i].rank = std::nullopt;
+      if (!rank_known_ && !gives_number) results[i].rank = std::nullopt;
     }
   }
 
