@@ -791,7 +791,7 @@ def test_checks_and_counters_stand_in_regions(inplace):
             assert torch.equal(p, q), name
     regions = [n for n in script.graph_for(x).nodes() if n.kind() == "prim::DifferentiableGraph"]
     inside = [n.kind() for region in regions for n in region.g("Subgraph").nodes()]
-    assert len(regions) == (2 if inplace else 1)
+    assert len(regions) == 1
     assert inside.count("aten::conv2d") == 2 and inside.count("prim::If") == 2 and inside.count("aten::add_") == 2
     # One value per channel, in the second layer: the check raises, and the counters have counted as far.
     assert script.layers[1].num_batches_tracked == 3
