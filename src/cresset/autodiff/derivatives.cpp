@@ -3,6 +3,7 @@
 #include <ATen/core/jit_type.h>
 
 #include <algorithm>
+#include <cctype>
 #include <map>
 #include <mutex>
 #include <string>
@@ -341,6 +342,36 @@ bool takesSizesOnly(const Operator& op) {
   return std::find(std::begin(kNames), std::end(kNames), op.schema().name()) != std::end(kNames);
 }
 
+/// What rules call one of the operator's arguments or, behind them, results.
+std::string nameInRules(const Operator& op, size_t operand) {
+  const auto& arguments = op.schema().arguments();
+  if (operand < arguments.size())
+    return arguments[operand].name() == "grad" ? "grad_argument" : arguments[operand].name();
+  const bool is_only_one = op.schema().returns().size() == 1;
+  return "result" + (is_only_one ? "" : std::to_string(operand - arguments.size()));
+}
+
+/// Whether the text of a rule shows that it asks for sizes of the tensor at most; it spares compiling the rule.
+bool onlyAsksForSizes(std::string_view text, std::string_view name) {
+  const auto isPartOfName = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; };
+  for (size_t at = text.find(name); at != std::string_view::npos; at = text.find(name, at + 1)) {
+    const std::string_view behind = text.substr(at + name.size());
+    if ((at > 0 && (isPartOfName(text[at - 1]) || text[at - 1] == '.')) || (!behind.empty() && isPartOfName(behind[0])))
+      continue;
+    static constexpr std::string_view kQuestions[] = {".size(", ".numel()", ".dim()", ".dtype"};
+    const bool asks = std::any_of(std::begin(kQuestions), std::end(kQuestions), [&](std::string_view question) {
+      return behind.starts_with(question);
+    });
+    // The last argument of `reduced`.
+    size_t open = at;
+    for (int depth = 0; open > 0 && depth <= 0;) depth += text[--open] == '(' ? 1 : text[open] == ')' ? -1 : 0;
+    const bool reduces =
+        behind.starts_with(")") && text.substr(0, at).ends_with(", ") && text.substr(0, open).ends_with("reduced");
+    if (!asks && !reduces) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 bool mayBeKept(Node* node, size_t operand) {
@@ -352,8 +383,10 @@ bool mayBeKept(Node* node, size_t operand) {
   for (size_t i = 0; i < node->inputs().size(); ++i) {
     if (!mayRequireGrad(node->input(i)->type()) || isNoneConstant(node->input(i))) continue;
     if (!has_rules) return true;
-    const auto rule = gradientOf(*op, i);
-    if (rule && ruleKeeps(*rule, operand)) return true;
+    const Rule* rule = RuleBook::get().find(*op, op->schema().arguments().at(i).name());
+    if (rule && !onlyAsksForSizes(rule->expression, nameInRules(*op, operand)) &&
+        ruleKeeps(*gradientOf(*op, i), operand))
+      return true;
   }
   return false;
 }

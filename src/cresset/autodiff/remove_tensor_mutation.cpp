@@ -88,12 +88,8 @@ bool isViewReadBefore(const Use& use, const Node* end) {
 const Operator* updateFor(Node* node) {
   const Operator* op = plainOperatorOf(node);
   if (!op || !op->isMutable() || node->outputs().size() != 1) return nullptr;
-  const auto& schema = op->schema();
-  const std::string& name = schema.name();
-  if (!name.starts_with("aten::") || name.back() != '_') return nullptr;
-  const std::string overload = schema.overload_name().empty() ? "" : "." + schema.overload_name();
-  const Operator* update = OperatorTable::get().find("cresset::" + name.substr(6, name.size() - 7) + overload);
-  return update && update->isUpdate() && update->isPure() ? update : nullptr;
+  const Operator* update = op->update();
+  return update && update->isPure() ? update : nullptr;
 }
 
 /// The in-place operator that all of these parts of parts are made for; null if there is another reason.

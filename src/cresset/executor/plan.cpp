@@ -171,7 +171,7 @@ class EntryLifter {
       path.name =
           first->input(0)->debugName() + (path.key->isString() ? "['" + key.second + "']" : "[" + key.second + "]");
       const auto index = static_cast<int64_t>(graph_.inputs().size());
-      Value* input = graph_.addInput()->setType(path.type);
+      graph_.addInput()->setType(path.type);
       for (Node* node : nodes) node->setAttribute(entryAttribute(), Attribute(index));
       paths.push_back(std::move(path));
     }

@@ -104,6 +104,8 @@ class Operator {
   bool isUpdate() const { return !functional_name_.empty(); }
   /// Of an update: "aten::add.Tensor", which has its derivatives.
   const std::string& functionalName() const { return functional_name_; }
+  /// The update for this in-place operator; null if there is none.
+  const Operator* update() const;
 
   bool hasSideEffects() const { return has(traits_, Trait::SideEffect); }
   bool isDeterministic() const { return !has(traits_, Trait::Nondeterministic); }
@@ -140,6 +142,7 @@ class Operator {
   Trait traits_ = Trait::None;
   Restriction restriction_ = Restriction::None;
   bool mutable_ = false;
+  mutable std::atomic<const Operator*> update_{nullptr};  // once somebody has asked; itself if there is none
 };
 
 class OperatorTable {

@@ -247,6 +247,23 @@ const Operator* OperatorTable::find(std::string_view full_name) {
   return nullptr;
 }
 
+const Operator* Operator::update() const {
+  const Operator* known = update_.load(std::memory_order_acquire);
+  if (!known) {
+    const std::string& name = schema_.name();
+    if (name.starts_with("aten::") && name.ends_with('_')) {
+      const std::string& overload = schema_.overload_name();
+      const std::string base = name.substr(std::string_view("aten::").size());
+      const Operator* found = OperatorTable::get().find(
+          "cresset::" + base.substr(0, base.size() - 1) + (overload.empty() ? "" : "." + overload));
+      if (found && found->isUpdate()) known = found;
+    }
+    if (!known) known = this;
+    update_.store(known, std::memory_order_release);
+  }
+  return known == this ? nullptr : known;
+}
+
 std::vector<std::string> OperatorTable::similarNames(Symbol kind) {
   constexpr size_t kLimit = 2;
   std::string_view wanted = kind.toQualString();
