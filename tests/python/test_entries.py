@@ -29,6 +29,21 @@ def optional(d: Dict[str, Tensor], l: List[Tensor], i: int):
         r = r * d["scale"]
     return r, "cell" in d
 
+# 4 entries
+def gotten(d: Dict[str, Tensor], l: List[Tensor], i: int):
+    cell = d.get("cell")
+    x = d.get("pos", l[0])
+    if cell is not None:
+        x = x + cell
+    return x * d.get("scale", x), cell is None
+
+# 0 entries
+def gotten_behind_a_change(d: Dict[str, Tensor], l: List[Tensor], i: int):
+    d["cell"] = l[i - 1]
+    cell = d.get("cell")
+    assert cell is not None
+    return cell * 2, d.get("cell", l[i]), "cell" in d
+
 # 1 entries
 def missing(d: Dict[str, Tensor], l: List[Tensor], i: int):
     d["new"] = torch.ones(2)

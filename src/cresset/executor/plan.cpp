@@ -144,11 +144,24 @@ class AttributeLifter {
   std::map<std::pair<uint32_t, std::vector<uint32_t>>, Reads> found_;
 };
 
-/// `key in d`, of a dict.
-bool asksForKey(const Node* node) {
-  static const Symbol kContains = Symbol::fromQualString("aten::__contains__");
-  return node->kind() == kContains && node->inputs().size() == 2 &&
-         node->input(0)->type()->kind() == c10::TypeKind::DictType;
+/// How a node looks at an entry of a container.
+enum class Look {
+  None,
+  Read,        // d[key], l[index]
+  Ask,         // key in d
+  Get,         // d.get(key)
+  GetDefault,  // d.get(key, default)
+};
+
+Look lookOf(const Node* node) {
+  static const Symbol kContains = Symbol::fromQualString("aten::__contains__"),
+                      kGet = Symbol::fromQualString("aten::get");
+  if (readsEntry(node)) return Look::Read;
+  const size_t count = node->inputs().size();
+  if (count < 2 || node->input(0)->type()->kind() != c10::TypeKind::DictType) return Look::None;
+  if (node->kind() == kContains && count == 2) return Look::Ask;
+  if (node->kind() == kGet) return count == 2 ? Look::Get : Look::GetDefault;
+  return Look::None;
 }
 
 /// Finds the entries of arguments that can be read when a plan is entered: of dicts and lists of tensors, at constant
@@ -205,9 +218,8 @@ class EntryLifter {
     }
   }
 
-  /// `data["cell"]`, `"cell" in data`, of a container of tensors.
   static bool looksAtTensor(const Node* node) {
-    if (!readsEntry(node) && !asksForKey(node)) return false;
+    if (lookOf(node) == Look::None) return false;
     const auto contained = node->input(0)->type()->containedTypes();
     return contained.back()->kind() == c10::TypeKind::TensorType;
   }
@@ -296,7 +308,7 @@ class Specializer {
     }
   }
 
-  /// Reads of entries that are there become the inputs that stand for them; whether they are there is known.
+  /// Entries that are there are the inputs that stand for them; whether they are there is known.
   void useEntries(Block* block) {
     for (Node* node : block->nodesSafely()) {
       for (Block* inner : node->blocks()) useEntries(inner);
@@ -305,8 +317,13 @@ class Specializer {
       const auto word =
           static_cast<size_t>(std::find(described_.begin(), described_.end(), input) - described_.begin());
       const bool is_there = ValueKind::of(signature_[word + 1]).kind == ValueKind::Kind::Tensor;
-      if (!is_there && !asksForKey(node)) continue;
-      node->output()->replaceAllUsesWith(asksForKey(node) ? insertConstantBefore(node, is_there) : input);
+      const Look look = lookOf(node);
+      if (!is_there && look == Look::Read) continue;
+      const InsertPointGuard guard(graph_, node);
+      Value* known = is_there ? input : look == Look::GetDefault ? node->input(2) : nullptr;
+      if (look == Look::Ask) known = graph_.insertConstant(is_there);
+      if (!known) known = graph_.insertConstant(c10::IValue(), node->output()->type());
+      node->output()->replaceAllUsesWith(known);
       node->destroy();
     }
   }
