@@ -133,9 +133,11 @@ constexpr Row kAutogradRows[] = {
            0, gradient, [](const std::string& message) { return message; });
      })},
     {"cresset::accumulate_gradient(Tensor leaf, Tensor gradient, bool create_graph) -> ()",
-     kernel([](const Tensor& leaf, const Tensor& gradient, bool create_graph) {
+     kernel([](const Tensor& leaf, IValue& gradient, bool create_graph) {
        const at::AutoGradMode mode(create_graph);
-       (*torch::autograd::impl::grad_accumulator(leaf))({gradient});
+       std::vector<Tensor> gradients;  // a tensor that nobody else holds is not copied
+       gradients.push_back(std::move(gradient).toTensor());
+       (*torch::autograd::impl::grad_accumulator(leaf))(std::move(gradients));
      }),
      kEffect},
     {"cresset::release_graph(Tensor[] outputs, Tensor[] inputs) -> ()",
