@@ -21,6 +21,7 @@
 #include "cresset/analysis/plain_types.h"
 #include "cresset/autodiff/derivatives.h"
 #include "cresset/autodiff/gradient_flow.h"
+#include "cresset/autodiff/remove_tensor_mutation.h"
 #include "cresset/ir/constants.h"
 #include "cresset/ops/operator.h"
 #include "cresset/passes/pass.h"
@@ -107,7 +108,7 @@ Node* updateThrough(Node* part) {
 
 class Rewriter {
  public:
-  explicit Rewriter(Graph& graph) : graph_(graph), scopes_(graph) {}
+  Rewriter(Graph& graph, bool with_parts) : graph_(graph), scopes_(graph), with_parts_(with_parts) {}
 
   bool run(Block* block) {
     for (Node* node : block->nodesSafely()) {
@@ -165,7 +166,9 @@ class Rewriter {
     const bool flows = std::any_of(inputs.begin(), inputs.end(), [](const Value* input) {
       return !isNoneConstant(input) && mayRequireGrad(input->type());
     });
-    if (reads_itself || (flows && !hasDerivative(*update)) || !isUnshared(tensor, node, parts)) return nullptr;
+    if (reads_itself || (!parts.empty() && !with_parts_) || (flows && !hasDerivative(*update)) ||
+        !isUnshared(tensor, node, parts))
+      return nullptr;
     const uint32_t scope = scopeOf(node);
     Node* now = parts.empty() ? updated(node, *update, flows) : assigned(node, *update, parts, flows);
     new_scopes_[now] = scope;
@@ -234,6 +237,7 @@ class Rewriter {
 
   Graph& graph_;
   const StateScopes scopes_;
+  const bool with_parts_;
   std::unordered_map<const Node*, uint32_t> new_scopes_;  // of nodes that were not there at the start
   std::unordered_map<const Value*, Value*> current_;
   bool changed_ = false;
@@ -249,8 +253,11 @@ bool hasUpdates(Block* block) {
 }  // namespace
 
 bool removeTensorMutation(Graph& graph) {
-  if (!hasUpdates(graph.block())) return false;
-  return Rewriter(graph).run(graph.block());
+  return removeTensorMutation(graph, /*with_parts=*/true);
+}
+
+bool removeTensorMutation(Graph& graph, bool with_parts) {
+  return hasUpdates(graph.block()) && Rewriter(graph, with_parts).run(graph.block());
 }
 
 }  // namespace cresset

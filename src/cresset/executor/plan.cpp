@@ -12,6 +12,7 @@
 #include "cresset/analysis/plain_types.h"
 #include "cresset/autodiff/inline_gradients.h"
 #include "cresset/autodiff/regions.h"
+#include "cresset/autodiff/remove_tensor_mutation.h"
 #include "cresset/executor/differentiable.h"
 #include "cresset/executor/guards.h"
 #include "cresset/ir/constants.h"
@@ -68,7 +69,9 @@ void optimize(Pipeline& passes, const TypeAssumptions& assumptions) {
       passes.run("simplify-branches");
       passes.run("lower-tuples");
     });
-    passes.run("remove-tensor-mutation");  // what nothing writes to has better types
+    passes.run("remove-tensor-mutation", [&](Graph& graph) {  // what nothing writes to has better types
+      return removeTensorMutation(graph, /*with_parts=*/assumptions.grad_mode);
+    });
   });
   passes.run("licm");
   passes.run("cse");
