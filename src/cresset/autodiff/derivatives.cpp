@@ -210,8 +210,17 @@ class RuleBook {
   const std::vector<const Rule*>& rulesOf(const Operator& op) const {
     static const std::vector<const Rule*> kNone;
     auto found = rules_.find(op.fullName());
-    if (found == rules_.end() && op.isUpdate()) found = rules_.find(op.functionalName());
+    if (found == rules_.end() && op.isUpdate() && !hasOtherDerivative(op)) found = rules_.find(op.functionalName());
     return found == rules_.end() ? kNone : found->second;
+  }
+
+  /// In-place operators that autograd differentiates in another way than those that give a new tensor, or not at all.
+  static bool hasOtherDerivative(const Operator& op) {
+    static constexpr std::string_view kNames[] = {
+        "cresset::acosh",     "cresset::asinh",      "cresset::atanh",           "cresset::celu",
+        "cresset::elu",       "cresset::leaky_relu", "cresset::polygamma",       "cresset::selu",
+        "cresset::threshold", "cresset::rrelu",      "cresset::rrelu_with_noise"};
+    return std::find(std::begin(kNames), std::end(kNames), op.schema().name()) != std::end(kNames);
   }
 
   Condition condition(const Operator& op) const {
@@ -372,6 +381,25 @@ bool onlyAsksForSizes(std::string_view text, std::string_view name) {
   return true;
 }
 
+/// Whether autograd keeps more of what the operator takes than its rules read.
+bool keepsMoreThanRules(const Operator& op) {
+  const std::string& name = op.isUpdate() ? op.functionalName() : op.fullName();
+  static constexpr std::string_view kNames[] = {
+      "aten::scatter_reduce.two",
+      "aten::put",
+      "aten::lerp.Tensor",
+      "aten::pow.Scalar",
+      "aten::copysign.Tensor",
+      "aten::sgn",
+      "aten::layer_norm",
+      "aten::native_layer_norm",
+      "aten::group_norm",
+      "aten::batch_norm",
+      "aten::binary_cross_entropy_with_logits"};
+  return op.schema().name().ends_with("_backward") || op.schema().name().ends_with("_backward_data") ||
+         std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames);
+}
+
 }  // namespace
 
 bool mayBeKept(Node* node, size_t operand) {
@@ -379,14 +407,18 @@ bool mayBeKept(Node* node, size_t operand) {
   const Operator* op = isStructural(node->kind()) ? nullptr : operatorOf(*node);
   if (!op) return true;
   if (takesSizesOnly(*op)) return false;
-  const bool has_rules = hasDerivative(*op);
-  for (size_t i = 0; i < node->inputs().size(); ++i) {
-    if (!mayRequireGrad(node->input(i)->type()) || isNoneConstant(node->input(i))) continue;
-    if (!has_rules) return true;
-    const Rule* rule = RuleBook::get().find(*op, op->schema().arguments().at(i).name());
-    if (rule && !onlyAsksForSizes(rule->expression, nameInRules(*op, operand)) &&
-        ruleKeeps(*gradientOf(*op, i), operand))
-      return true;
+  const auto& rules = RuleBook::get().rulesOf(*op);
+  const auto inputs = node->inputs();
+  if (std::none_of(inputs.begin(), inputs.end(), [](const Value* input) {
+        return !isNoneConstant(input) && mayRequireGrad(input->type());
+      }))
+    return false;
+  if (!hasDerivative(*op) || keepsMoreThanRules(*op)) return true;
+  // What several formulas share autograd keeps for each of them, and for those of several arguments all they name.
+  const std::string name = nameInRules(*op, operand);
+  for (const Rule* rule : rules) {
+    if (rule->argument.empty() || onlyAsksForSizes(rule->expression, name)) continue;
+    if (ruleKeeps(*RuleBook::get().compileRule(*op, *rule), operand)) return true;
   }
   return false;
 }

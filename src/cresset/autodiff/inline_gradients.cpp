@@ -20,7 +20,6 @@
 #include "cresset/passes/pass.h"
 #include "cresset/passes/propagate_types.h"
 #include "cresset/program/program.h"
-#include "cresset/support/error.h"
 
 namespace cresset {
 
@@ -432,7 +431,8 @@ class GradientInliner {
       Value* root = canonical(queue.back());
       queue.pop_back();
       if (!seen.insert(root).second) continue;
-      const auto type = root->type()->cast<c10::TensorType>();
+      const bool is_optional = root->type()->kind() == c10::TypeKind::OptionalType && isDescribed(root);
+      const auto type = (is_optional ? takenOut(root) : root)->type()->cast<c10::TensorType>();
       if ((type && type->requiresGrad() == std::optional(true)) || markOf(root)) return true;
       if (root->node()->isParam() || !order_.contains(root->node()) || scopes_.of(root->node()) != 0) continue;
       Node* node = root->node()->kind() == prim::ListUnpack ? root->node()->input(0)->node() : root->node();
@@ -588,12 +588,12 @@ class GradientInliner {
     return to.copies[root] = copy;
   }
 
-  /// The tensor that an Optional argument holds: plans take it out at their start.
+  /// The tensor that an Optional argument holds: plans take it out at their start. The argument itself if they did not.
   static Value* takenOut(Value* value) {
     for (const Use& use : value->uses()) {
       if (use.user->kind() == prim::unchecked_unwrap_optional) return use.user->output();
     }
-    throw InternalError("nothing takes a tensor out of the Optional that holds it");
+    return value;
   }
 
   void copyNode(Node* node, Copy& to) {

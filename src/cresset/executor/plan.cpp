@@ -167,6 +167,18 @@ Look lookOf(const Node* node) {
   return Look::None;
 }
 
+/// Whether a node may run before another that stands before it.
+bool haveLoopInCommon(const Node* a, const Node* b) {
+  const auto ownerOf = [](const Node* node) { return node->owningBlock()->owningNode(); };
+  for (const Node* loop = ownerOf(a); loop; loop = ownerOf(loop)) {
+    if (loop->kind() != prim::Loop) continue;
+    for (const Node* other = ownerOf(b); other; other = ownerOf(other)) {
+      if (other == loop) return true;
+    }
+  }
+  return false;
+}
+
 /// Finds the entries of arguments that can be read when a plan is entered: of dicts and lists of tensors, at constant
 /// keys that nothing has changed when they are read. Each read, and each question whether there is such a key, is
 /// marked with the input that stands for the entry. If the entry is not there, what a read raises belongs where it
@@ -236,17 +248,6 @@ class EntryLifter {
                    : memory_.writesToAlias(change, container);
   }
 
-  static bool haveLoopInCommon(const Node* a, const Node* b) {
-    const auto ownerOf = [](const Node* node) { return node->owningBlock()->owningNode(); };
-    for (const Node* loop = ownerOf(a); loop; loop = ownerOf(loop)) {
-      if (loop->kind() != prim::Loop) continue;
-      for (const Node* other = ownerOf(b); other; other = ownerOf(other)) {
-        if (other == loop) return true;
-      }
-    }
-    return false;
-  }
-
   Graph& graph_;
   AliasDb memory_;
   std::vector<Node*> changes_;
@@ -278,9 +279,11 @@ class Specializer {
     if (!shared_.empty()) tellMemory();
     const TensorWrites writes = tensorWrites(graph_);
     AliasDb memory(graph_);
+    findAsked(graph_.block());
     for (size_t i = 0; i < described_.size(); ++i) {
       Value* value = described_[i];
       const bool written = memory.hasWriters(value);
+      if (!asked_.empty()) answerAboutGradient(value, ValueKind::of(signature_[i + 1]), memory);
       const InsertPointGuard guard(graph_, value->node()->isParam() ? graph_.nodes().front() : value->node()->next());
       specialize(value, ValueKind::of(signature_[i + 1]), written ? std::optional(writes) : std::nullopt);
     }
@@ -342,6 +345,32 @@ class Specializer {
       known[described_[i]->offset()] = shared_[tensor++];
     }
     for (const auto& [node, known] : numbers) setMemory(*node, known);
+  }
+
+  void findAsked(Block* block) {
+    static const Symbol kAsk = Symbol::fromQualString("prim::requires_grad");
+    for (Node* node : block->nodes()) {
+      for (Block* inner : node->blocks()) findAsked(inner);
+      if (node->kind() == kAsk) asked_.push_back(node);
+      const Operator* op = isStructural(node->kind()) ? nullptr : operatorOf(*node);
+      if (!op || op->isMutable()) writers_.push_back(node);
+    }
+  }
+
+  /// `x.requires_grad` before anything may have changed it: `if not x.requires_grad: x.requires_grad_()`.
+  void answerAboutGradient(Value* value, const ValueKind& kind, AliasDb& memory) {
+    if (kind.kind != ValueKind::Kind::Tensor) return;
+    for (Node*& ask : asked_) {
+      if (!ask || ask->input(0) != value) continue;
+      const bool may_have_changed = std::any_of(writers_.begin(), writers_.end(), [&](Node* writer) {
+        return (writer->isBefore(ask) || haveLoopInCommon(writer, ask)) &&
+               memory.writesToAlias(writer, std::span<Value* const>(&value, 1));
+      });
+      if (may_have_changed) continue;
+      ask->output()->replaceAllUsesWith(insertConstantBefore(ask, kind.requires_grad));
+      ask->destroy();
+      ask = nullptr;
+    }
   }
 
   void specialize(Value* value, const ValueKind& kind, std::optional<TensorWrites> writes) {
@@ -424,7 +453,35 @@ class Specializer {
   const Signature& signature_;
   const std::vector<int64_t>& shared_;
   std::vector<Value*> described_;  // one per word of the signature
+  std::vector<Node*> asked_;       // questions whether tensors require gradients
+  std::vector<Node*> writers_;     // nodes that may write to tensors
 };
+
+/// Says of arguments that nothing writes to any more, since branches are gone, whether they require gradients.
+bool refineArguments(Graph& graph, const Signature& signature) {
+  bool changed = false;
+  std::optional<AliasDb> memory;
+  size_t word = 1;
+  for (Value* input : graph.inputs()) {
+    const size_t num_words = numWords(*input->type());
+    if (num_words == 0) continue;
+    const ValueKind kind = ValueKind::of(signature[word]);
+    word += num_words;
+    Value* tensor = input;
+    if (input->type()->kind() == c10::TypeKind::OptionalType) {
+      const auto uses = input->uses();
+      if (uses.size() != 1 || uses.front().user->kind() != prim::unchecked_unwrap_optional) continue;
+      tensor = uses.front().user->output();
+    }
+    const auto type = tensor->type()->cast<c10::TensorType>();
+    if (!type || type->requiresGrad() || kind.kind != ValueKind::Kind::Tensor) continue;
+    if (!memory) memory.emplace(graph);
+    if (memory->hasWriters(tensor)) continue;
+    tensor->setType(typeOfKind(kind));
+    changed = true;
+  }
+  return changed;
+}
 
 /// What a graph's text says of its tensors need not hold for a call.
 void forgetTypes(Block* block) {
@@ -500,6 +557,7 @@ std::unique_ptr<const Plan> makePlan(
   const TypeAssumptions assumptions = {
       .grad_mode = ambient.grad_mode && !ambient.inference_mode, .plain = ambient.plain};
   optimize(passes, assumptions);
+  if (prepared.differentiates && refineArguments(*plan->graph, signature)) optimize(passes, assumptions);
   std::shared_ptr<Graph> runnable = plan->graph;
   const bool differentiable = ambient.grad_mode && !ambient.inference_mode && ambient.plain;
   if (differentiable && decomposeForGradients(*plan->graph)) optimize(passes, assumptions);
