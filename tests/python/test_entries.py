@@ -204,6 +204,18 @@ def test_dicts_that_may_be_one():
     assert [line.split(":")[0] for line in described] == ["b['x']"]
 
 
+def test_entries_that_forks_change():
+    function = cresset.CompilationUnit(
+        "def put(d: Dict[str, Tensor], x: Tensor):\n  d['a'] = x\n  return x\n"
+        "def f(d: Dict[str, Tensor], x: Tensor):\n  before = d['a']\n"
+        "  torch.jit.wait(torch.jit.fork(put, d, x))\n  return before, d['a'], 'a' in d\n"
+    ).f
+    for _ in range(3):
+        x = torch.zeros(2)
+        before, after, _ = function({"a": torch.ones(2)}, x)
+        assert torch.equal(before, torch.ones(2)) and torch.equal(after, x)
+
+
 def test_keys_that_are_ints():
     function = cresset.CompilationUnit("def f(d: Dict[int, Tensor]):\n  return d[1] * 2, 2 in d\n").f
     for _ in range(3):

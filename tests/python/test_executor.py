@@ -1162,3 +1162,54 @@ def test_writes_to_what_autograd_keeps_are_errors():
         result = function(torch.ones(2, 3, requires_grad=True))
         with pytest.raises(RuntimeError, match="modified by an inplace operation"):
             result.backward()
+
+
+class Mode(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.mode = "sum"
+
+    def forward(self, x: Tensor) -> Tensor:
+        if self.mode == "sum":
+            return x.sum()
+        return x.mean() * len(self.mode)
+
+
+def test_text_of_attributes_is_in_the_signature():
+    module = cresset.script(Mode())
+    x = torch.arange(4.0)
+    for mode in ("sum", "mean", "sum", "an unusually long name " * 5):
+        module.mode = mode
+        for _ in range(3):
+            assert module(x) == (x.sum() if mode == "sum" else x.mean() * len(mode))
+    report = str(cresset.explain(module))
+    assert "self.mode: 'sum'" in report and "self.mode: 'mean'" in report and "self.mode: any value" in report
+    module.mode = "sum"
+    assert "prim::If" not in str(module.graph_for(x))
+
+
+def test_texts_without_number():
+    module = cresset.script(Mode())
+    x = torch.arange(4.0)
+    for i in range(5_000):
+        module.mode = f"mode {i}"
+        assert module(x) == x.mean() * len(module.mode)
+    assert len(cresset.explain(module).plans) == 16
+
+
+def test_tensors_that_are_asked_whether_they_require_gradients():
+    def f(x: Tensor):
+        if not x.requires_grad:
+            x.requires_grad_(True)
+        was = x.requires_grad
+        g = torch.autograd.grad([(x * x).sum()], [x], create_graph=True)[0]
+        return g, was
+
+    script = fresh(f)
+    for step in range(6):
+        x = torch.ones(3, requires_grad=step % 2 == 0)
+        gradient, was = script(x)
+        assert was and x.requires_grad and torch.equal(gradient, torch.full((3,), 2.0))
+    assert "aten::grad(" not in str(script.graph_for(torch.ones(3))) + str(
+        script.graph_for(torch.ones(3, requires_grad=True))
+    )

@@ -201,8 +201,8 @@ class Executor final : public Executable {
     size_t word = 1;
     const std::vector<int64_t> shared = prepared.reader.sharedMemory(plan.signature);
     std::vector<std::string> tensors;
-    const auto add = [&](const std::string& name, const c10::Type& type) {
-      for (size_t i = numWords(type); i > 0; --i) {
+    const auto add = [&](const std::string& name, size_t num_words) {
+      for (size_t i = num_words; i > 0; --i) {
         const ValueKind kind = ValueKind::of(plan.signature[word++]);
         report.inputs.push_back(name + ": " + kind.toString());
         if (kind.kind != ValueKind::Kind::Tensor) continue;
@@ -214,8 +214,8 @@ class Executor final : public Executable {
     };
     const auto inputs = prepared.graph->inputs();
     for (size_t i = 0; i < prepared.reader.arguments().size(); ++i)
-      add(inputs[i]->debugName(), *prepared.reader.arguments()[i]);
-    for (const AttributePath& path : prepared.reader.attributes()) add(path.name, *path.type);
+      add(inputs[i]->debugName(), numWords(*prepared.reader.arguments()[i]));
+    for (const AttributePath& path : prepared.reader.attributes()) add(path.name, numWordsOfAttribute(*path.type));
     for (const auto& site : plan.sites) {
       if (!site) continue;
       const auto kind = site->promised();

@@ -268,12 +268,13 @@ bool looksAtLayout(const Block* block) {
 /// Puts what a signature says into the types of a graph's inputs, and what it says of their memory beside them.
 class Specializer {
  public:
-  Specializer(Graph& graph, const Signature& signature, const std::vector<int64_t>& shared)
-      : graph_(graph), signature_(signature), shared_(shared) {}
+  Specializer(Graph& graph, size_t num_arguments, const Signature& signature, const std::vector<int64_t>& shared)
+      : graph_(graph), num_arguments_(num_arguments), signature_(signature), shared_(shared) {}
 
   void run() {
     for (Value* input : graph_.inputs()) {
-      if (isSpecialized(*input->type())) findWords(input);
+      const bool is_attribute = input->offset() >= num_arguments_;
+      if (is_attribute ? numWordsOfAttribute(*input->type()) > 0 : isSpecialized(*input->type())) findWords(input);
     }
     useEntries(graph_.block());
     if (!shared_.empty()) tellMemory();
@@ -396,6 +397,9 @@ class Specializer {
       case ValueKind::Kind::False:
         if (value->hasUses()) value->replaceAllUsesWith(graph_.insertConstant(kind.kind == ValueKind::Kind::True));
         return;
+      case ValueKind::Kind::Text:
+        if (value->hasUses()) value->replaceAllUsesWith(graph_.insertConstant(kind.textOfNumber()));
+        return;
       case ValueKind::Kind::Other:
         if (value->type()->kind() == c10::TypeKind::OptionalType) {
           replace(value, [&](Value* inner) {
@@ -450,6 +454,7 @@ class Specializer {
   }
 
   Graph& graph_;
+  const size_t num_arguments_;
   const Signature& signature_;
   const std::vector<int64_t>& shared_;
   std::vector<Value*> described_;  // one per word of the signature
@@ -458,12 +463,13 @@ class Specializer {
 };
 
 /// Says of arguments that nothing writes to any more, since branches are gone, whether they require gradients.
-bool refineArguments(Graph& graph, const Signature& signature) {
+bool refineArguments(Graph& graph, size_t num_arguments, const Signature& signature) {
   bool changed = false;
   std::optional<AliasDb> memory;
   size_t word = 1;
   for (Value* input : graph.inputs()) {
-    const size_t num_words = numWords(*input->type());
+    const bool is_attribute = input->offset() >= num_arguments;
+    const size_t num_words = is_attribute ? numWordsOfAttribute(*input->type()) : numWords(*input->type());
     if (num_words == 0) continue;
     const ValueKind kind = ValueKind::of(signature[word]);
     word += num_words;
@@ -551,13 +557,14 @@ std::unique_ptr<const Plan> makePlan(
   if (plan->version > kMaxVersions) known.assign(known.size(), nullptr);
   plan->sites = armGuards(*plan->graph, prepared.guards, known, plan->revise);
   const auto shared = prepared.reader.sharedMemory(signature);
-  Specializer(*plan->graph, signature, shared).run();
+  Specializer(*plan->graph, prepared.reader.arguments().size(), signature, shared).run();
   const AmbientState ambient = AmbientState::of(signature[0]);
   Pipeline passes(*plan->graph, function.qualname().qualifiedName());
   const TypeAssumptions assumptions = {
       .grad_mode = ambient.grad_mode && !ambient.inference_mode, .plain = ambient.plain};
   optimize(passes, assumptions);
-  if (prepared.differentiates && refineArguments(*plan->graph, signature)) optimize(passes, assumptions);
+  if (prepared.differentiates && refineArguments(*plan->graph, prepared.reader.arguments().size(), signature))
+    optimize(passes, assumptions);
   std::shared_ptr<Graph> runnable = plan->graph;
   const bool differentiable = ambient.grad_mode && !ambient.inference_mode && ambient.plain;
   if (differentiable && decomposeForGradients(*plan->graph)) optimize(passes, assumptions);

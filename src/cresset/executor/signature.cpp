@@ -44,6 +44,9 @@ bool describe(
     case c10::TypeKind::BoolType:
       signature.push_back(uint64_t(value.toBool() ? Kind::True : Kind::False));
       return true;
+    case c10::TypeKind::StringType:
+      signature.push_back(ValueKind::ofText(value.toStringRef()).word());
+      return true;
     case c10::TypeKind::OptionalType: {
       if (value.isNone()) {
         signature.push_back(uint64_t(Kind::None));
@@ -154,6 +157,10 @@ size_t numWords(const c10::Type& type) {
   return count;
 }
 
+size_t numWordsOfAttribute(const c10::Type& type) {
+  return type.kind() == c10::TypeKind::StringType ? 1 : numWords(type);
+}
+
 uint64_t AmbientState::word() const {
   return uint64_t(grad_mode) | uint64_t(inference_mode) << 1 | uint64_t(plain) << 2;
 }
@@ -213,7 +220,7 @@ std::vector<int64_t> SignatureReader::sharedMemory(const Signature& signature) c
   if (!interest_.memory) return first;
   size_t num_words = 1;
   for (const auto& type : arguments_) num_words += numWords(*type);
-  for (const AttributePath& path : attributes_) num_words += numWords(*path.type);
+  for (const AttributePath& path : attributes_) num_words += numWordsOfAttribute(*path.type);
   for (size_t i = 1; i < num_words; ++i) {
     if (ValueKind::of(signature[i]).kind != Kind::Tensor) continue;
     const size_t tensor = first.size();

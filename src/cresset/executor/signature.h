@@ -6,7 +6,8 @@
 //   Tensor                dtype, rank, device type, whether it requires grad; for functions that ask, the layout
 //   Optional              None, or as what it holds
 //   bool                  its value
-//   attributes of `self`  those that the function reads and nothing in it writes, as inputs behind the others
+//   attributes of `self`  those that the function reads and nothing in it writes, as inputs behind the others; strings
+//                         among them, too, by their text
 //   entries               tensors in dicts and lists that are arguments, at constant keys, likewise; None if there is none
 //   all else              nothing
 //
@@ -94,7 +95,9 @@ class SignatureReader {
 
 /// Whether values of this type have words of their own in signatures.
 bool isSpecialized(const c10::Type& type);
-/// How many words an input of this type has.
+/// How many words an argument of this type has.
 size_t numWords(const c10::Type& type);
+/// How many an attribute has.
+size_t numWordsOfAttribute(const c10::Type& type);
 
 }  // namespace cresset

@@ -2,7 +2,55 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <deque>
+#include <mutex>
+#include <shared_mutex>
+#include <unordered_map>
+
 namespace cresset {
+
+namespace {
+
+/// Numbers of texts, for the life of the process.
+struct Texts {
+  static constexpr size_t kMaxTexts = 4096, kMaxLength = 64;
+  std::shared_mutex mutex;
+  std::unordered_map<std::string, uint32_t> numbers;
+  std::deque<std::string> texts;  // by number
+
+  static Texts& get() {
+    static auto* texts = new Texts;
+    return *texts;
+  }
+};
+
+}  // namespace
+
+ValueKind ValueKind::ofText(const std::string& text) {
+  ValueKind kind;
+  if (text.size() > Texts::kMaxLength) return kind;
+  Texts& all = Texts::get();
+  const auto known = [&](const auto& found) {
+    kind.kind = Kind::Text;
+    kind.text = found->second;
+    return kind;
+  };
+  {
+    const std::shared_lock lock(all.mutex);
+    if (const auto found = all.numbers.find(text); found != all.numbers.end()) return known(found);
+  }
+  const std::unique_lock lock(all.mutex);
+  if (const auto found = all.numbers.find(text); found != all.numbers.end()) return known(found);
+  if (all.texts.size() >= Texts::kMaxTexts) return kind;
+  all.texts.push_back(text);
+  return known(all.numbers.emplace(text, static_cast<uint32_t>(all.texts.size() - 1)).first);
+}
+
+const std::string& ValueKind::textOfNumber() const {
+  Texts& all = Texts::get();
+  const std::shared_lock lock(all.mutex);
+  return all.texts.at(text);
+}
 
 bool isPlain(const at::Tensor& tensor) {
   static constexpr auto kPlain =
@@ -20,6 +68,7 @@ Layout layoutOf(const at::Tensor& tensor) {
 }
 
 uint64_t ValueKind::word() const {
+  if (kind == Kind::Text) return uint64_t(kind) | uint64_t(text) << 8;
   if (kind != Kind::Tensor) return uint64_t(kind);
   return uint64_t(kind) | uint64_t(dtype) << 8 | uint64_t(rank) << 16 | uint64_t(device) << 24 |
          uint64_t(requires_grad) << 32 | uint64_t(layout) << 40;
@@ -32,6 +81,12 @@ ValueKind ValueKind::of(const at::Tensor& tensor) {
 }
 
 ValueKind ValueKind::of(uint64_t word) {
+  if (Kind(word & 0xff) == Kind::Text) {
+    ValueKind kind;
+    kind.kind = Kind::Text;
+    kind.text = static_cast<uint32_t>(word >> 8);
+    return kind;
+  }
   return {Kind(word & 0xff),          at::ScalarType(word >> 8 & 0xff),
           uint8_t(word >> 16 & 0xff), c10::DeviceType(word >> 24 & 0xff),
           (word >> 32 & 1) != 0,      Layout(word >> 40 & 0xff)};
@@ -56,6 +111,8 @@ std::string ValueKind::toString() const {
       if (layout == Layout::Strided) text += ", not contiguous";
       return text;
     }
+    case Kind::Text:
+      return "'" + textOfNumber() + "'";
     default:
       return "any value";
   }

@@ -23,12 +23,18 @@ Layout layoutOf(const at::Tensor& tensor);
 
 /// A kind as a word. The fields behind the first are meaningful for tensors only.
 struct ValueKind {
-  enum class Kind : uint8_t { Other, None, True, False, Tensor } kind = Kind::Other;
+  enum class Kind : uint8_t { Other, None, True, False, Tensor, Text } kind = Kind::Other;
   at::ScalarType dtype = at::ScalarType::Undefined;
   uint8_t rank = 0;
   c10::DeviceType device = c10::DeviceType::CPU;
   bool requires_grad = false;
   Layout layout = Layout::Unknown;
+  uint32_t text = 0;  // of a Text: its number
+
+  /// A string as a kind: the same number for the same text, in this process. Of kind Other if the text is long, or if
+  /// there are thousands of others: kinds are for texts that programs choose by, which are few.
+  static ValueKind ofText(const std::string& text);
+  const std::string& textOfNumber() const;
 
   uint64_t word() const;
   static ValueKind of(uint64_t word);
