@@ -154,7 +154,6 @@ def take_hooks(module, handle):
 
 # What torch.jit's modules have besides.
 _LEFT_OUT = {
-    "get_debug_state": "graph_for(…) and cresset.explain(…) tell what a call runs",
     "_save_for_lite_interpreter": "Cresset writes no files for torch's mobile interpreter; torch.jit can, of what save() wrote",
     "_save_to_buffer_for_lite_interpreter": (
         "Cresset writes no files for torch's mobile interpreter; torch.jit can, of what save() wrote"
@@ -284,6 +283,10 @@ class ScriptModule(torch.nn.Module, metaclass=_ScriptMeta):
     def graph_for(self, *args, **kwargs):
         """The optimized graph that a call of ``forward`` with these arguments runs; see :func:`cresset.explain`."""
         return self.forward.graph_for(*args, **kwargs)
+
+    def get_debug_state(self):
+        """The graph of ``forward`` and its plans, under torch.jit's names; see :func:`cresset.explain`."""
+        return self.forward.get_debug_state()
 
     @property
     def original_name(self):

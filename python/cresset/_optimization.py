@@ -97,6 +97,33 @@ def explain(function):
     return Explanation(report["function"], report["state"], report["nodes"], [Plan(**plan) for plan in report["plans"]])
 
 
+@dataclass(frozen=True)
+class ExecutionPlan:
+    """What a call runs, as torch.jit shows it."""
+
+    graph: object = field(repr=False)
+
+
+@dataclass(frozen=True)
+class GraphExecutorState:
+    """What `get_debug_state()` of a function returns, under torch.jit's names."""
+
+    #: The graph as it was written.
+    graph: object = field(repr=False)
+    #: What runs where no plan holds: the same graph.
+    fallback: ExecutionPlan
+    #: Plans by what they were made for: `"gradients on; x: Float(*, *)"`.
+    execution_plans: dict
+
+
+def get_debug_state(function):
+    """The plans of a script function, method or module (its `forward`) under torch.jit's names; `explain` tells more."""
+    explanation = explain(function)
+    written = function.graph
+    plans = {"; ".join([plan.ambient, *plan.inputs]): ExecutionPlan(plan.graph) for plan in explanation.plans}
+    return GraphExecutorState(written, ExecutionPlan(written), plans)
+
+
 _fusion_strategy = [("STATIC", 2), ("DYNAMIC", 10)]
 
 

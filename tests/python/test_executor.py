@@ -1213,3 +1213,21 @@ def test_tensors_that_are_asked_whether_they_require_gradients():
     assert "aten::grad(" not in str(script.graph_for(torch.ones(3))) + str(
         script.graph_for(torch.ones(3, requires_grad=True))
     )
+
+
+def test_debug_state():
+    def f(x: Tensor):
+        return ((x.sin() * 2).exp() + x).tanh().sum() * 3 - 1
+
+    script = fresh(f)
+    assert script.get_debug_state().execution_plans == {}
+    for _ in range(2):
+        script(torch.ones(2))
+    state = script.get_debug_state()
+    (kind,) = state.execution_plans
+    assert "x: Float(*)" in kind and "aten::sin" in str(state.execution_plans[kind].graph)
+    assert str(state.graph) == str(script.graph) == str(state.fallback.graph)
+    module = cresset.script(nn.Sequential(*[nn.Linear(2, 2) for _ in range(8)]))
+    for _ in range(2):
+        module(torch.ones(1, 2))
+    assert len(module.get_debug_state().execution_plans) == 1

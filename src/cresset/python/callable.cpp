@@ -505,6 +505,13 @@ PyObject* saveToBuffer(PyObject* self, PyObject* args, PyObject* kwargs) {
   return save(self, args, kwargs, "save_to_buffer");
 }
 
+PyObject* getDebugState(PyObject* self, PyObject*) {
+  return guarded([&] {
+    const py::object state = py::module_::import("cresset._optimization").attr("get_debug_state");
+    return state(py::reinterpret_borrow<py::object>(self)).release().ptr();
+  });
+}
+
 PyObject* represent(PyObject* self) {
   return guarded([&] {
     const char* kind = asCallable(self)->target->self ? "ScriptMethod " : "ScriptFunction ";
@@ -544,6 +551,8 @@ PyMethodDef methods[] = {
     {"graph_for", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(graphForArguments)),
      METH_VARARGS | METH_KEYWORDS,
      "The optimized graph that a call with these arguments runs once plans are used; see cresset.explain."},
+    {"get_debug_state", getDebugState, METH_NOARGS,
+     "The graph and its plans, under torch.jit's names; see cresset.explain."},
     {"save", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(saveFile)), METH_VARARGS | METH_KEYWORDS,
      "Saves a module whose forward is this function; see cresset.save."},
     {"save_to_buffer", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(saveToBuffer)),
