@@ -4,6 +4,7 @@
 
 #include "cresset/archive/archive.h"
 #include "cresset/archive/save.h"
+#include "cresset/executor/mode.h"
 #include "cresset/interpreter/interpreter.h"
 #include "cresset/ir/parser.h"
 #include "cresset/module/compilation_unit.h"

@@ -486,3 +486,21 @@ TEST_CASE("api: the names of torch::jit and of torch::jit::script") {
   static_assert(std::is_base_of_v<c10::Error, jit::JITException>);
   static_assert(std::is_base_of_v<c10::Error, jit::ErrorReport>);
 }
+
+TEST_CASE("api: how calls run") {
+  CHECK(jit::getGraphExecutorOptimize());
+  {
+    const jit::GraphOptimizerEnabledGuard guard(false);
+    CHECK(!jit::getGraphExecutorOptimize());
+  }
+  CHECK(jit::getGraphExecutorOptimize());
+  jit::FusionStrategy strategy = {{jit::FusionBehavior::DYNAMIC, 3}};
+  const jit::FusionStrategy before = jit::setFusionStrategy(strategy);
+  CHECK((jit::getFusionStrategy().size() == 1 && jit::getFusionStrategy()[0].second == 3));
+  strategy = before;
+  CHECK(jit::setFusionStrategy(strategy).front().second == 3);
+  CHECK(jit::getProfilingMode());
+  jit::getExecutorMode() = false;
+  CHECK(!jit::getExecutorMode());
+  jit::getExecutorMode() = true;
+}

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cstdlib>
+#include <mutex>
 #include <string_view>
 
 namespace cresset {
@@ -25,6 +26,40 @@ void setGraphExecutorOptimize(bool optimize) {
 
 bool getGraphExecutorOptimize() {
   return thread_optimizes;
+}
+
+namespace {
+
+struct Strategy {
+  std::mutex mutex;
+  FusionStrategy value = {{FusionBehavior::STATIC, 2}, {FusionBehavior::DYNAMIC, 10}};
+
+  static Strategy& get() {
+    static auto* strategy = new Strategy;
+    return *strategy;
+  }
+};
+
+}  // namespace
+
+FusionStrategy getFusionStrategy() {
+  const std::lock_guard lock(Strategy::get().mutex);
+  return Strategy::get().value;
+}
+
+FusionStrategy setFusionStrategy(FusionStrategy& strategy) {
+  const std::lock_guard lock(Strategy::get().mutex);
+  return std::exchange(Strategy::get().value, strategy);
+}
+
+std::atomic<bool>& getProfilingMode() {
+  static std::atomic<bool> mode{true};
+  return mode;
+}
+
+std::atomic<bool>& getExecutorMode() {
+  static std::atomic<bool> mode{true};
+  return mode;
 }
 
 namespace {

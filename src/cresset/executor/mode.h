@@ -1,6 +1,11 @@
 // How functions run: which of the engines' tiers a call may use. Results don't depend on it, to the last bit.
 #pragma once
 
+#include <atomic>
+#include <cstddef>
+#include <utility>
+#include <vector>
+
 namespace cresset {
 
 enum class ExecutionMode {
@@ -16,6 +21,30 @@ ExecutionMode executionMode();
 /// name for the same thing.
 void setGraphExecutorOptimize(bool optimize);
 bool getGraphExecutorOptimize();
+
+/// The same while it lives.
+class GraphOptimizerEnabledGuard {
+ public:
+  explicit GraphOptimizerEnabledGuard(bool optimize) : before_(getGraphExecutorOptimize()) {
+    setGraphExecutorOptimize(optimize);
+  }
+  ~GraphOptimizerEnabledGuard() { setGraphExecutorOptimize(before_); }
+  GraphOptimizerEnabledGuard(const GraphOptimizerEnabledGuard&) = delete;
+  GraphOptimizerEnabledGuard& operator=(const GraphOptimizerEnabledGuard&) = delete;
+
+ private:
+  bool before_;
+};
+
+/// torch::jit's switches of its profiling runs and of how often it compiles anew for new sizes. They keep what they are
+/// given and change nothing: plans need no profiling runs and hold for all sizes.
+enum class FusionBehavior { STATIC, DYNAMIC };
+using FusionStrategy = std::vector<std::pair<FusionBehavior, size_t>>;
+FusionStrategy getFusionStrategy();
+/// Returns the one before.
+FusionStrategy setFusionStrategy(FusionStrategy& strategy);
+std::atomic<bool>& getProfilingMode();
+std::atomic<bool>& getExecutorMode();
 
 /// For tests of the optimizer: if the environment says CRESSET_PLANS=always, plans are made for every function, the
 /// smallest too, from its first call on, and what goes wrong with that is an error of the call.
