@@ -4,6 +4,7 @@
 #include <ATen/core/jit_type.h>
 
 #include <algorithm>
+#include <span>
 #include <string_view>
 
 #include "cresset/analysis/ambient_state.h"
@@ -60,6 +61,11 @@ std::optional<std::string> changedKey(const Node* node) {
   const Operator* op = operatorOf(const_cast<Node&>(*node));
   if (!op || !op->fullName().starts_with("aten::_set_item.")) return std::nullopt;
   return node->input(0)->type()->kind() == c10::TypeKind::DictType ? constantKey(node->input(1)) : std::nullopt;
+}
+
+bool mayChangeEntriesOf(AliasDb& memory, const Node* node, Value* container) {
+  return changedKey(node) ? memory.mayAlias(node->input(0), container)
+                          : memory.writesToAlias(node, std::span<Value* const>(&container, 1));
 }
 
 }  // namespace cresset

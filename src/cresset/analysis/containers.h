@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "cresset/analysis/alias.h"
 #include "cresset/ir/graph.h"
 
 namespace cresset {
@@ -21,5 +22,8 @@ bool mayChangeEntries(const Node* node);
 /// The key of the only entry that the node changes: `d[key] = value`, with a constant key. Nothing if it may change
 /// others, too: to set an element of a list counts as that, since an index may be negative.
 std::optional<std::string> changedKey(const Node* node);
+
+/// Whether the node, one that may change entries, may change those of this dict or list.
+bool mayChangeEntriesOf(AliasDb& memory, const Node* node, Value* container);
 
 }  // namespace cresset

@@ -374,8 +374,9 @@ bool onlyAsksForSizes(std::string_view text, std::string_view name) {
     // The last argument of `reduced`.
     size_t open = at;
     for (int depth = 0; open > 0 && depth <= 0;) depth += text[--open] == '(' ? 1 : text[open] == ')' ? -1 : 0;
-    const bool reduces =
-        behind.starts_with(")") && text.substr(0, at).ends_with(", ") && text.substr(0, open).ends_with("reduced");
+    const std::string_view function = text.substr(0, open);
+    const bool reduces = behind.starts_with(")") && text.substr(0, at).ends_with(", ") &&
+                         function.ends_with("reduced") && !function.ends_with("unreduced");
     if (!asks && !reduces) return false;
   }
   return true;

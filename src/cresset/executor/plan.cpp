@@ -240,12 +240,10 @@ class EntryLifter {
   }
 
   /// Whether the change may come before the read, and be of what it reads.
-  bool mayReach(Node* change, const Node* read, const std::string& key) {
+  bool mayReach(const Node* change, Node* read, const std::string& key) {
     if (!change->isBefore(read) && !haveLoopInCommon(change, read)) return false;
-    Value* const container[] = {const_cast<Value*>(read->input(0))};
     const auto changed = changedKey(change);
-    return changed ? *changed == key && memory_.mayAlias(change->input(0), container[0])
-                   : memory_.writesToAlias(change, container);
+    return (!changed || *changed == key) && mayChangeEntriesOf(memory_, change, read->input(0));
   }
 
   Graph& graph_;

@@ -196,15 +196,15 @@ class EntryForwarder {
     }
   }
 
-  void forgetWhatChanges(Node* node) {
+  void forgetWhatChanges(const Node* node) {
     const auto changed = changedKey(node);
     for (auto& [dict, known] : known_) {
-      Value* const values[] = {dict};
-      if (!changed) {
-        known.time += memory_.writesToAlias(node, values);
-      } else if (const auto found = known.entries.find(*changed);
-                 found != known.entries.end() && memory_.mayAlias(node->input(0), dict)) {
+      const auto found = changed ? known.entries.find(*changed) : known.entries.end();
+      if ((changed && found == known.entries.end()) || !mayChangeEntriesOf(memory_, node, dict)) continue;
+      if (changed) {
         found->second.time = 0;
+      } else {
+        ++known.time;
       }
     }
   }
