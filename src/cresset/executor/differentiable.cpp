@@ -23,6 +23,7 @@
 #include "cresset/autodiff/derivatives.h"
 #include "cresset/autodiff/differentiate.h"
 #include "cresset/autodiff/gradient_flow.h"
+#include "cresset/executor/fact_checks.h"
 #include "cresset/interpreter/code.h"
 #include "cresset/ops/host_callable.h"
 #include "cresset/ops/operator.h"
@@ -120,7 +121,10 @@ class Region : public HostCallable {
     }
     for (size_t k = 0; k < depends_.size(); ++k)
       is_uneven_ |= differentiable_outputs_[k] < num_outputs_ && depends_[k].size() < inputs_.size();
-    code_ = emitCode(*forward_, "<differentiable region>", program_->weak_from_this());
+    const bool checked = factChecks() != FactChecks::Off;
+    const std::shared_ptr<Graph> runnable = checked ? forward_->copy() : forward_;
+    if (checked) insertFactChecks(*runnable, /*with_requires_grad=*/false);
+    code_ = emitCode(*runnable, "<differentiable region>", program_->weak_from_this());
   }
 
   std::string name() const override { return "differentiable region"; }

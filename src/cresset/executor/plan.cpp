@@ -14,6 +14,7 @@
 #include "cresset/autodiff/regions.h"
 #include "cresset/autodiff/remove_tensor_mutation.h"
 #include "cresset/executor/differentiable.h"
+#include "cresset/executor/fact_checks.h"
 #include "cresset/executor/guards.h"
 #include "cresset/ir/constants.h"
 #include "cresset/ops/operator.h"
@@ -502,6 +503,13 @@ void forgetTypes(Block* block) {
   }
 }
 
+/// Emits a copy of the graph with assertions, so that people who read the plan's graph don't meet them.
+void emitChecked(Plan& plan, Graph& graph, Function& function) {
+  const std::shared_ptr<Graph> checked = graph.copy();
+  insertFactChecks(*checked, /*with_requires_grad=*/true);
+  plan.code = emitCode(*checked, function.name(), function.program().weak_from_this(), plan.sites);
+}
+
 }  // namespace
 
 std::shared_ptr<const PreparedFunction> prepareFunction(Function& function) {
@@ -560,6 +568,12 @@ std::unique_ptr<const Plan> makePlan(
   Pipeline passes(*plan->graph, function.qualname().qualifiedName());
   const TypeAssumptions assumptions = {
       .grad_mode = ambient.grad_mode && !ambient.inference_mode, .plain = ambient.plain};
+  const FactChecks checks = factChecks();
+  if (checks == FactChecks::Unoptimized) {
+    passes.run("propagate-types", [&](Graph& graph) { return propagateTypes(graph, assumptions); });
+    emitChecked(*plan, *plan->graph, function);
+    return plan;
+  }
   optimize(passes, assumptions);
   if (prepared.differentiates && refineArguments(*plan->graph, prepared.reader.arguments().size(), signature))
     optimize(passes, assumptions);
@@ -579,7 +593,11 @@ std::unique_ptr<const Plan> makePlan(
     runnable = plan->graph->copy();  // people read the regions, the interpreter calls them
     lowerDifferentiableRegions(*runnable);
   }
-  plan->code = emitCode(*runnable, function.name(), function.program().weak_from_this(), plan->sites);
+  if (checks == FactChecks::InPlans) {
+    emitChecked(*plan, *runnable, function);
+  } else {
+    plan->code = emitCode(*runnable, function.name(), function.program().weak_from_this(), plan->sites);
+  }
   return plan;
 }
 

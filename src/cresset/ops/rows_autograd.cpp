@@ -27,10 +27,6 @@ std::vector<Tensor> tensorsOf(const IValue& list) {
   for (const IValue& v : listOf(list).list) result.push_back(v.isNone() ? Tensor() : v.toTensor());
   return result;
 }
-std::optional<bool> optionalBool(const IValue& v) {
-  return v.isNone() ? std::nullopt : std::optional<bool>(v.toBool());
-}
-
 /// Frees what the engine would free, had it gone from the outputs to the inputs: what the nodes on the ways keep.
 void releaseGraph(const std::vector<Tensor>& outputs, const std::vector<Tensor>& inputs) {
   using torch::autograd::Edge;
@@ -105,13 +101,13 @@ constexpr Row kAutogradRows[] = {
      kernel([](const Tensor& self, IValue& gradient, IValue& retain, bool create_graph) {
        std::vector<Tensor> gradients;
        if (!gradient.isNone()) gradients.push_back(gradient.toTensor());
-       torch::autograd::backward({self}, gradients, optionalBool(retain), create_graph);
+       torch::autograd::backward({self}, gradients, Arg<std::optional<bool>>::get(retain), create_graph);
      }),
      kEffect},
     {"aten::backward.TensorList(Tensor[] tensors, Tensor?[]? grad_tensors=None, bool? retain_graph=None, bool "
      "create_graph=False) -> ()",
      kernel([](IValue& tensors, IValue& gradients, IValue& retain, bool create_graph) {
-       torch::autograd::backward(tensorsOf(tensors), tensorsOf(gradients), optionalBool(retain), create_graph);
+       torch::autograd::backward(tensorsOf(tensors), tensorsOf(gradients), Arg<std::optional<bool>>::get(retain), create_graph);
      }),
      kEffect},
     {"aten::grad(Tensor[] outputs, Tensor[] inputs, Tensor?[]? grad_outputs=None, bool? retain_graph=None, bool "
@@ -119,7 +115,7 @@ constexpr Row kAutogradRows[] = {
      kernel(
          [](IValue& outputs, IValue& inputs, IValue& gradients, IValue& retain, bool create_graph, bool allow_unused) {
            auto grads = torch::autograd::grad(
-               tensorsOf(outputs), tensorsOf(inputs), tensorsOf(gradients), optionalBool(retain), create_graph,
+               tensorsOf(outputs), tensorsOf(inputs), tensorsOf(gradients), Arg<std::optional<bool>>::get(retain), create_graph,
                allow_unused);
            std::vector<IValue> values;
            for (Tensor& g : grads) values.push_back(g.defined() ? IValue(std::move(g)) : IValue());

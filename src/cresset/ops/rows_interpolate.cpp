@@ -131,18 +131,14 @@ Tensor interpolate(const Request& r) {
   return ops::upsample_trilinear3d::call(r.input, out, corners, s(0), s(1), s(2));
 }
 
-std::optional<bool> optionalBool(const IValue& v) {
-  return v.isNone() ? std::nullopt : std::optional<bool>(v.toBool());
-}
-
 constexpr Kernel kInterpolate = kernel([](const Tensor& input, IValue& size, IValue& scale, const std::string& mode,
                                           IValue& corners, IValue& recompute, bool antialias) {
-  return interpolate({input, size, scale, mode, optionalBool(corners), optionalBool(recompute), antialias});
+  return interpolate({input, size, scale, mode, Arg<std::optional<bool>>::get(corners), Arg<std::optional<bool>>::get(recompute), antialias});
 });
 // The older names never give the kernels a scale factor, only sizes.
 constexpr Kernel kUpsample =
     kernel([](const Tensor& input, IValue& size, IValue& scale, const std::string& mode, IValue& corners) {
-      return interpolate({input, size, scale, mode, optionalBool(corners), true});
+      return interpolate({input, size, scale, mode, Arg<std::optional<bool>>::get(corners), true});
     });
 constexpr Kernel kUpsampleNearest = kernel([](const Tensor& input, IValue& size, IValue& scale) {
   return interpolate({input, size, scale, "nearest", {}, true});

@@ -19,6 +19,7 @@
 #include "cresset/ops/object_slots.h"
 #include "cresset/ops/row_helpers.h"
 #include "cresset/ops/rows.h"
+#include "cresset/support/error.h"
 #include "cresset/support/print_handler.h"
 
 namespace cresset {
@@ -110,6 +111,21 @@ IValue submoduleAt(const IValue& container, int64_t index) {
   if (index < -size || index >= size)
     throw ScriptRaise("builtins.IndexError", "index " + std::to_string(index) + " is out of range");
   return readSlot(object, slots[static_cast<size_t>(index < 0 ? index + size : index)]);
+}
+
+void checkFacts(
+    const at::Tensor& value, int64_t dtype, int64_t rank, std::optional<c10::Device> device, int64_t requires_grad,
+    const std::string& what) {
+  std::string found;
+  if (!value.defined()) {
+    if (dtype >= 0 || rank >= 0 || device) found = "an undefined tensor";
+  } else if (
+      (dtype >= 0 && value.scalar_type() != static_cast<at::ScalarType>(dtype)) || (rank >= 0 && value.dim() != rank) ||
+      (device && value.device() != *device) || (requires_grad >= 0 && value.requires_grad() != (requires_grad != 0))) {
+    found = std::string(c10::toString(value.scalar_type())) + " of rank " + std::to_string(value.dim()) + " on " +
+            value.device().str() + ", requires_grad=" + std::to_string(int(value.requires_grad()));
+  }
+  if (!found.empty()) throw InternalError("a plan assumed " + what + "; it is " + found);
 }
 
 constexpr Row kMiscRows[] = {
@@ -220,6 +236,15 @@ constexpr Row kMiscRows[] = {
     {"cresset::exit_inference_mode() -> ()", kernel([]() {
        if (inferenceModes().empty()) fail("exit_inference_mode without enter_inference_mode");
        inferenceModes().pop_back();
+     }),
+     kEffect},
+    // What plans assume of a tensor, asserted (executor/fact_checks.h); -1 and None stand for what is not known.
+    {"cresset::check_facts(Tensor? value, int dtype, int rank, Device? device, int requires_grad, str what) -> ()",
+     kernel([](IValue& value, int64_t dtype, int64_t rank, std::optional<c10::Device> device, int64_t requires_grad,
+               const std::string& what) {
+       // What a branch that was left by a `return` gives arrives, but nothing reads it.
+       if (value.isTensor() || value.isNone())
+         checkFacts(value.isNone() ? at::Tensor() : value.toTensor(), dtype, rank, device, requires_grad, what);
      }),
      kEffect},
     {"prim::TimePoint() -> int", kernel([]() {

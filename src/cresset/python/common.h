@@ -120,6 +120,7 @@ void bindProgram(py::module_& module);
 void bindHost(py::module_& module);
 void bindTracing(py::module_& module);
 void bindExecuting(py::module_& module);
+void bindFacts(py::module_& module);
 void bindObserving(py::module_& module);
 /// Before scripts run on this thread: makes Ctrl-C reach them, and their operators' warnings reach Python.
 void prepareThread();

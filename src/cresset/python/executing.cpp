@@ -2,6 +2,7 @@
 #include "cresset/autodiff/derivatives.h"
 #include "cresset/executor/differentiable.h"
 #include "cresset/executor/executor.h"
+#include "cresset/executor/fact_checks.h"
 #include "cresset/executor/mode.h"
 #include "cresset/interpreter/bailout.h"
 #include "cresset/ops/operator.h"
@@ -72,6 +73,14 @@ void bindExecuting(py::module_& module) {
     return op->mayShareArguments();
   });
   module.def("_set_plans_always", setPlansAlways);
+  module.def("_set_fact_checks", [](const std::string& checks) {
+    if (checks != "off" && checks != "plans" && checks != "unoptimized")
+      throw UserError("Fact checks are 'off', 'plans' or 'unoptimized', not '" + checks + "'");
+    setFactChecks(
+        checks == "off"     ? FactChecks::Off
+        : checks == "plans" ? FactChecks::InPlans
+                            : FactChecks::Unoptimized);
+  });
   module.def("_set_failing_guard", [](int index, int every) { setFailingGuard({index, every}); });
   module.def("_num_recorded_regions", numRecordedRegions);
   module.def("_differentiable_operators", differentiableOperators);

@@ -26,6 +26,7 @@ PYBIND11_MODULE(_C, module) {
   bindModules(module);
   bindTracing(module);
   bindExecuting(module);
+  bindFacts(module);
   bindObserving(module);
   module.attr("__version__") = CRESSET_VERSION;
 }

@@ -1,0 +1,52 @@
+// Rules for facts: a small expression language over what is known of an operator's arguments.
+//
+//   rule    = [name "=" expr ";"]* expr ["," expr]*          one expression per result
+//   expr    = cond ["if" expr "else" expr]
+//   cond    = sum [("=="|"!="|"<"|">"|"<="|">="|"is"|"is not"|"and"|"or") cond]
+//
+// with numbers, lists, calls, subscripts, slices and + - * // as in Python. `a or b` is b where a is None. Names are
+// the arguments of the operator's schema; the names of dtypes (`int64`), `default` (torch.get_default_dtype()), `cpu`,
+// and `unknown`. Where a dtype is expected, a tensor stands for its dtype; where sizes are, for its sizes. Functions
+// are those of fact_functions.cpp. What depends on an unknown is unknown; an `if` of unknown condition is what both
+// sides have in common. An expression that makes no sense for its arguments (a dimension out of range) is unknown,
+// since the operator raises.
+//
+// Thread-safety: rules are immutable.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cresset/analysis/fact.h"
+
+namespace cresset {
+
+class Operator;
+
+class FactRule {
+ public:
+  /// The rule in the table; null if the operator has none.
+  static const FactRule* of(const Operator& op);
+  /// Throws std::invalid_argument, with the place in the text.
+  explicit FactRule(std::string_view text);
+  ~FactRule();
+
+  /// One fact per result; `arguments` in the order of the operator's schema.
+  std::vector<Fact> evaluate(const Operator& op, std::span<const Fact> arguments) const;
+
+  /// Names that are not arguments, constants or functions, for the table test.
+  std::vector<std::string> unknownNames(const Operator& op) const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<const Impl> impl_;
+};
+
+/// What the functions of rules compute; null if there is none of this name.
+using FactFunction = Fact (*)(std::span<const Fact> arguments);
+FactFunction factFunction(std::string_view name);
+
+}  // namespace cresset

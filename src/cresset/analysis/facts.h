@@ -1,0 +1,39 @@
+// Facts about the values of a graph: dtype, rank, device and requires_grad of its tensors, from the types of its inputs
+// to all that is computed from them.
+//
+// What an operator's results are like is said by the fact column of the operator table (ops/fact_rules.h), overload by
+// overload; of an operator without a rule nothing is known. Sizes are not told: facts hold for all sizes. Values that
+// are written to keep what writing can't change: dtype and device, mostly the rank.
+//
+// executor/fact_checks.h asserts facts while programs run.
+#pragma once
+
+#include <vector>
+
+#include "cresset/analysis/fact.h"
+#include "cresset/ir/graph.h"
+
+namespace cresset {
+
+class AliasDb;
+
+/// What holds while the graph runs.
+struct TypeAssumptions {
+  bool grad_mode = true;  // as it is when the graph is entered
+  bool plain = true;      // no autocast: operators compute in the dtypes of their arguments
+};
+
+/// What writes to a tensor may change besides its elements, and whether it requires a gradient.
+enum class TensorWrites {
+  Elements,  // nothing: all that write are operators such as `add_` and `copy_`
+  Sizes,     // sizes and rank: `resize_`, `unsqueeze_`, a result that is given as an argument
+  Anything,  // dtype, device and memory, too: set_data and set_ do, and what calls outside of the graph do is unknown
+};
+/// The most that something in the graph does.
+TensorWrites tensorWrites(const Graph& graph);
+
+/// Of each value by Value::unique(); empty facts for values that are no tensors. Types that are there already are
+/// believed.
+std::vector<TensorFacts> computeFacts(Graph& graph, const TypeAssumptions& assumptions);
+
+}  // namespace cresset

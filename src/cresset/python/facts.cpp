@@ -1,0 +1,130 @@
+// Doors to the fact column of the operator table, for the test that proves it: what a rule says of a call's results.
+#include "cresset/analysis/fact_rule.h"
+#include "cresset/ops/fact_rules.h"
+#include "cresset/ops/operator.h"
+#include "cresset/python/common.h"
+#include "cresset/support/error.h"
+
+#include <unordered_set>
+
+namespace cresset::python {
+
+namespace {
+
+const Operator& operatorNamed(const std::string& name) {
+  const Operator* op = OperatorTable::get().find(name);
+  if (!op) throw UserError("There is no operator " + name);
+  return *op;
+}
+
+/// What is left of a fact if numbers and sizes are not known before the program runs.
+Fact withoutNumbers(Fact fact, bool without_ranks) {
+  using Kind = Fact::Kind;
+  for (Fact& element : fact.elements) element = withoutNumbers(std::move(element), without_ranks);
+  if (fact.kind == Kind::Int || fact.kind == Kind::Bool) fact.number = std::nullopt;
+  if (fact.kind == Kind::Device) return {};
+  if (fact.isTensor() && without_ranks) fact.elements.clear(), fact.has_sizes = false;
+  if (fact.kind == Kind::List && without_ranks) return {};
+  return fact;
+}
+
+py::object toPython(const Fact& fact) {
+  switch (fact.kind) {
+    case Fact::Kind::None:
+      return py::str("none");
+    case Fact::Kind::Tensor: {
+      py::dict result;
+      if (fact.dtype) result["dtype"] = py::str(c10::toString(*fact.dtype));
+      if (fact.has_sizes) {
+        py::list sizes;
+        for (const Fact& size : fact.elements)
+          sizes.append(size.number ? py::object(py::int_(*size.number)) : py::none());
+        result["sizes"] = sizes;
+      }
+      if (fact.device) result["device"] = fact.device->str();
+      if (fact.requires_grad) result["requires_grad"] = *fact.requires_grad;
+      return result;
+    }
+    case Fact::Kind::List: {
+      py::list elements;
+      for (const Fact& element : fact.elements) elements.append(toPython(element));
+      return elements;
+    }
+    case Fact::Kind::ListOf: {
+      py::tuple each(1);
+      each[0] = toPython(fact.elements.at(0));
+      return each;
+    }
+    default:
+      return py::none();
+  }
+}
+
+/// Of a call with these arguments, of which `hide` says what is unknown: "nothing", "numbers" or "ranks" (and numbers).
+py::object factsOfCall(const std::string& name, const py::sequence& arguments, const std::string& hide) {
+  const Operator& op = operatorNamed(name);
+  const FactRule* rule = FactRule::of(op);
+  if (!rule) return py::none();
+  const auto& schema = op.schema().arguments();
+  std::vector<Fact> facts;
+  for (size_t i = 0; i < schema.size(); ++i) {
+    const auto value = i < arguments.size() ? toIValue(py::object(arguments[i]).ptr(), schema[i].type())
+                                            : schema[i].default_value().value_or(c10::IValue());
+    Fact fact = Fact::of(value);
+    facts.push_back(hide == "nothing" ? std::move(fact) : withoutNumbers(std::move(fact), hide == "ranks"));
+  }
+  py::list results;
+  for (const Fact& fact : rule->evaluate(op, facts)) results.append(toPython(fact));
+  return results;
+}
+
+/// A message per row that names no operator, names one twice, does not parse, or uses a name that its schema lacks.
+std::vector<std::string> factRowErrors() {
+  std::vector<std::string> errors;
+  std::unordered_set<std::string_view> seen;
+  for (const FactRow& row : factRows()) {
+    const std::string name(row.operator_name);
+    const Operator* op = OperatorTable::get().find(row.operator_name);
+    if (!op) {
+      errors.push_back(name + ": no such operator");
+      continue;
+    }
+    if (!seen.insert(row.operator_name).second) errors.push_back(name + ": two rows");
+    try {
+      for (const std::string& unknown : FactRule(row.rule).unknownNames(*op))
+        errors.push_back(name + ": '" + unknown + "' is no argument");
+    } catch (const std::invalid_argument& error) {
+      errors.push_back(name + ": " + error.what());
+    }
+  }
+  return errors;
+}
+
+}  // namespace
+
+void bindFacts(py::module_& module) {
+  module.def("_facts_of_call", factsOfCall, py::arg("name"), py::arg("arguments"), py::arg("hide") = "nothing");
+  module.def("_fact_row_errors", factRowErrors);
+  module.def(
+      "_evaluate_fact_rule", [](const std::string& name, const std::string& text, const py::sequence& arguments) {
+        const Operator& op = operatorNamed(name);
+        const FactRule rule(text);
+        const auto& schema = op.schema().arguments();
+        std::vector<Fact> facts;
+        for (size_t i = 0; i < schema.size(); ++i) {
+          facts.push_back(Fact::of(
+              i < arguments.size() ? toIValue(py::object(arguments[i]).ptr(), schema[i].type())
+                                   : schema[i].default_value().value_or(c10::IValue())));
+        }
+        py::list results;
+        for (const Fact& fact : rule.evaluate(op, facts)) results.append(toPython(fact));
+        return results;
+      });
+  module.def("_fact_rows", [] {
+    py::dict rows;
+    for (const FactRow& row : factRows()) rows[py::str(std::string(row.operator_name))] = std::string(row.rule);
+    return rows;
+  });
+}
+
+}  // namespace cresset::python
