@@ -74,7 +74,7 @@ class CheckInserter {
         type->dim() ? static_cast<int64_t>(*type->dim()) : -1,
         type->device() ? c10::IValue(*type->device()) : c10::IValue(),
         knows_grad ? int64_t(*type->requiresGrad()) : int64_t(-1),
-        "%" + value->debugName() + " : " + toString(*type) + ", " + where};
+        "%" + value->debugName() + " : " + cresset::toString(*type) + ", " + where};
     Node* check = graph_.create(checkKind(), {value}, 0);
     check->copyLocation(value->node());
     return check;

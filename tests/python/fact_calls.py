@@ -1,0 +1,205 @@
+"""Calls of ATen operators, as metadata: what PyTorch's own samples of operators (op_db) reach, forward and backward.
+
+A `Call` remembers the arguments and the results as descriptions: ("T", dtype, sizes) of a tensor, ("L", …) of a list, ("V", value) of the rest. Calls
+are made again from descriptions, also with one of them replaced (`variants`): another dtype, rank or size, an int for a float.
+"""
+
+import functools
+import warnings
+from dataclasses import dataclass
+
+import torch
+from torch.testing._internal.common_methods_invocations import op_db
+from torch.utils._python_dispatch import TorchDispatchMode
+
+DTYPES = [torch.float32, torch.int64, torch.bool, torch.complex64, torch.bfloat16]
+#: Not the operators of TorchScript's own, for numbers and containers.
+DISPATCHER = set(torch._C._dispatch_get_all_op_names())
+ALL_DTYPES = [*DTYPES, torch.float64, torch.int32, torch.uint8, torch.float16]
+
+
+class NoDescription(Exception):
+    """Sparse, quantized and nested tensors, generators and the like: rules say nothing of them."""
+
+
+def describe(value):
+    if isinstance(value, torch.Tensor):
+        if value.layout != torch.strided or value.is_nested or value.is_quantized:
+            raise NoDescription
+        return "T", value.dtype, tuple(value.shape)
+    if isinstance(value, (list, tuple)):
+        return "L", *map(describe, value)
+    if value is None or isinstance(value, (int, float, complex, str, torch.dtype, torch.device, torch.memory_format)):
+        return "V", value, type(value)
+    raise NoDescription
+
+
+def make(description):
+    kind = description[0]
+    if kind == "L":
+        return [make(item) for item in description[1:]]
+    if kind == "V":
+        return description[1]
+    _, dtype, sizes = description
+    # Indices must be in range, and numbers in the domains of functions.
+    if dtype.is_floating_point or dtype.is_complex:
+        return torch.full(sizes, 0.5, dtype=dtype)
+    return torch.zeros(sizes, dtype=dtype)
+
+
+@dataclass(frozen=True)
+class Call:
+    name: str  # "aten::add.Tensor"
+    arguments: tuple
+    results: tuple
+
+    def replaced(self, i, description):
+        return Call(self.name, (*self.arguments[:i], description, *self.arguments[i + 1 :]), ())
+
+    def text(self):
+        return f"{self.name}({', '.join(map(str, self.arguments))})"
+
+
+def full_name(op):
+    schema = op._schema
+    return f"{schema.name}.{schema.overload_name}" if schema.overload_name else schema.name
+
+
+@functools.cache
+def overload(name):
+    namespace, rest = name.split("::")
+    packet, _, overload_name = rest.partition(".")
+    return getattr(getattr(getattr(torch.ops, namespace), packet), overload_name or "default")
+
+
+def bind(op, args, kwargs):
+    """The arguments in the order of the schema; ints for lists of ints, and numbers for tensors, as PyTorch's dispatcher gets them."""
+    bound = []
+    for i, argument in enumerate(op._schema.arguments):
+        if i < len(args) and not argument.kwarg_only:
+            value = args[i]
+        elif argument.name in kwargs:
+            value = kwargs[argument.name]
+        else:
+            value = argument.default_value
+        kind = str(argument.type)
+        if kind in ("List[int]", "Optional[List[int]]") and isinstance(value, int):
+            value = [int(value)]
+        if kind == "Tensor" and isinstance(value, (int, float, complex)):
+            value = torch.scalar_tensor(value)
+        if isinstance(value, torch.Tensor) and "Tensor" not in kind:
+            raise NoDescription  # a number, for PyTorch's Python bindings
+        bound.append(value)
+    return bound
+
+
+def call(op, arguments):
+    """The results, as a tuple."""
+    schema = op._schema.arguments
+    positional = [value for value, argument in zip(arguments, schema) if not argument.kwarg_only]
+    named = {argument.name: value for value, argument in zip(arguments, schema) if argument.kwarg_only}
+    result = op(*positional, **named)
+    return result if isinstance(result, tuple) else (result,)
+
+
+class Recorder(TorchDispatchMode):
+    """Records the calls that reach the dispatcher below autograd."""
+
+    def __init__(self, calls):
+        super().__init__()
+        self.calls = calls
+
+    def __torch_dispatch__(self, op, types, args=(), kwargs=None):
+        result = op(*args, **(kwargs or {}))
+        record(self.calls, op, args, kwargs or {}, result)
+        return result
+
+
+def record(calls, op, args, kwargs, result):
+    if op._schema.is_mutable or full_name(op) not in DISPATCHER:
+        return
+    try:
+        arguments = tuple(map(describe, bind(op, args, kwargs)))
+        results = tuple(map(describe, result if isinstance(result, tuple) else (result,)))
+    except NoDescription:
+        return
+    calls[arguments, full_name(op)] = Call(full_name(op), arguments, results)
+
+
+def composites(entry):
+    """The operators that an entry of op_db is made for, all overloads; tracers and scripts see these."""
+    names = {entry.aten_name, entry.name.split(".")[-1], entry.name.replace(".", "_")}
+    packets = [getattr(torch.ops.aten, name) for name in names if hasattr(torch.ops.aten, name)]
+    return [op for packet in packets for op in (getattr(packet, o) for o in packet.overloads())]
+
+
+def recorded(entries, dtypes=DTYPES, samples=12):
+    """The calls of some entries of op_db."""
+    calls = {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for entry in entries:
+            for dtype in dtypes:
+                if entry.supports_dtype(dtype, "cpu"):
+                    record_samples(calls, entry, dtype, samples)
+    return list(calls.values())
+
+
+def record_samples(calls, entry, dtype, samples):
+    requires_grad = dtype == torch.float32 and entry.supports_autograd
+    for number, sample in enumerate(entry.sample_inputs("cpu", dtype, requires_grad=requires_grad)):
+        if number == samples:
+            return
+        args = (sample.input, *sample.args)
+        for op in composites(entry):
+            try:
+                record(calls, op, args, sample.kwargs, op(*args, **sample.kwargs))
+            except Exception:  # another overload's arguments
+                continue
+        with Recorder(calls):
+            try:
+                results = entry(*args, **sample.kwargs)
+                results = results if isinstance(results, (list, tuple)) else [results]
+                roots = [r.sum() for r in results if isinstance(r, torch.Tensor) and r.requires_grad]
+                if roots and number < 4:
+                    torch.autograd.backward(roots)
+            except Exception:  # no gradient, for one
+                continue
+
+
+def entries(part, of):
+    return op_db[part::of]
+
+
+def variants(description):
+    """Descriptions of other values that the argument might have."""
+    kind = description[0]
+    if kind == "T":
+        yield from tensor_variants(*description[1:])
+    elif kind == "L":
+        items = description[1:]
+        for i, item in enumerate(items):
+            for other in variants(item):
+                yield ("L", *items[:i], other, *items[i + 1 :])
+        yield ("L",)
+        yield description[:2]
+    elif isinstance(description[1], bool):
+        yield "V", not description[1], bool
+    elif isinstance(description[1], int):
+        yield from (("V", n, int) for n in (0, 1, -1, 2))
+        yield "V", 2.5, float
+    elif isinstance(description[1], float):
+        yield "V", 2, int
+        yield "V", True, bool
+    elif isinstance(description[1], torch.dtype):
+        yield from (("V", dtype, torch.dtype) for dtype in ALL_DTYPES)
+
+
+def tensor_variants(dtype, sizes):
+    yield from (("T", other, sizes) for other in ALL_DTYPES if other != dtype)
+    shapes = [(1, *sizes), (2, *sizes), sizes[1:], sizes[:-1], (), (3,)]
+    shapes += [(*sizes[:i], n, *sizes[i + 1 :]) for i in range(len(sizes)) for n in (0, 1)]
+    yield from (("T", dtype, other) for other in shapes if other != sizes)
+    for other in (torch.float64, torch.int64):
+        yield "T", other, ()
+        yield "T", other, (2, *sizes)

@@ -1,0 +1,396 @@
+"""What Cresset knows of operators' results before a program runs, against what eager PyTorch gives.
+
+Rules first: of each call that PyTorch's own samples reach, and of the same calls with one argument of another dtype, rank, size or kind, the rule must
+say nothing that is not so, whatever is unknown of the arguments. Then programs: around each operator, large enough that they have plans, which assert
+while they run all that was assumed (CRESSET_CHECK_FACTS). `python tests/python/test_facts.py` runs all dtypes and more samples, and prints what has no rule.
+"""
+
+import os
+import pickle
+import random
+import sys
+import time
+import warnings
+from collections import Counter
+
+import fact_calls
+import pytest
+import torch
+from fact_calls import Call, describe
+
+import cresset
+from cresset import _C
+
+RULES = _C._fact_rows()
+PARTS = 8
+#: Operators that end the process for some of the arguments that are tried here; they are called with the samples' arguments only.
+FRAGILE = {"aten::as_strided", "aten::to.dtype", "aten::randint", "aten::randint.low", "aten::native_batch_norm"}
+
+NAMES = {
+    torch.float32: "Float",
+    torch.float64: "Double",
+    torch.int64: "Long",
+    torch.int32: "Int",
+    torch.int16: "Short",
+    torch.int8: "Char",
+    torch.uint8: "Byte",
+    torch.bool: "Bool",
+    torch.float16: "Half",
+    torch.bfloat16: "BFloat16",
+    torch.complex32: "ComplexHalf",
+    torch.complex64: "ComplexFloat",
+    torch.complex128: "ComplexDouble",
+}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def one_thread():
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+def contradiction(fact, result):
+    """How a fact is not so of a result; None if it is."""
+    kind = result[0]
+    if fact is None:
+        return None
+    if kind == "T":
+        return tensor_contradiction(fact, *result[1:])
+    if kind == "L":
+        if isinstance(fact, tuple):  # of each element
+            return next((c for item in result[1:] if (c := contradiction(fact[0], item))), None)
+        if len(fact) != len(result) - 1:
+            return f"{len(fact)} elements of {len(result) - 1}"
+        return next((c for f, item in zip(fact, result[1:]) if (c := contradiction(f, item))), None)
+    return None if result[1] is not None or fact == "none" else f"{fact} of None"
+
+
+def tensor_contradiction(fact, dtype, sizes):
+    if not isinstance(fact, dict):
+        return f"{fact} of a tensor"
+    if fact.get("dtype", NAMES[dtype]) != NAMES[dtype]:
+        return f"dtype {fact['dtype']} of {NAMES[dtype]}"
+    known = fact.get("sizes", sizes)
+    if len(known) != len(sizes) or any(k is not None and k != s for k, s in zip(known, sizes)):
+        return f"sizes {known} of {list(sizes)}"
+    return None
+
+
+def false_facts(call):
+    arguments = [fact_calls.make(a) for a in call.arguments]
+    for hidden in ("nothing", "numbers", "ranks"):
+        facts = _C._facts_of_call(call.name, arguments, hidden)
+        if len(facts) != len(call.results):
+            yield f"{call.text()}: {len(facts)} facts of {len(call.results)} results"
+            return
+        for fact, result in zip(facts, call.results):
+            if wrong := contradiction(fact, result):
+                yield f"{call.text()}, {hidden} unknown: {wrong}"
+
+
+def test_rows():
+    assert _C._fact_row_errors() == []
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_rules_of_samples(part):
+    calls = fact_calls.recorded(fact_calls.entries(part, PARTS), dtypes=fact_calls.DTYPES[:3], samples=6)
+    assert len(calls) > 300
+    wrong = [fact for call in calls if call.name in RULES for fact in false_facts(call)]
+    assert not wrong, "\n".join(wrong[:20])
+
+
+def called_again(call):
+    """The call with the results that eager PyTorch gives for its arguments; None if it raises."""
+    try:
+        results = fact_calls.call(fact_calls.overload(call.name), [fact_calls.make(a) for a in call.arguments])
+        return Call(call.name, call.arguments, tuple(map(describe, results)))
+    except Exception:
+        return None
+
+
+def varied(calls, seed, per_operator):
+    """Calls with one argument replaced; of the same operator at most so many."""
+    generator = random.Random(seed)
+    by_name = {}
+    for call in calls:
+        if call.name not in RULES or call.name in FRAGILE:
+            continue
+        # Kernels of backward passes believe the sizes of their arguments.
+        only_dtypes = "_backward" in call.name
+        for i, argument in enumerate(call.arguments):
+            for other in fact_calls.variants(argument):
+                if only_dtypes and not (argument[0] == other[0] == "T" and argument[2] == other[2]):
+                    continue
+                by_name.setdefault(call.name, set()).add(call.replaced(i, other))
+    for name in sorted(by_name):
+        found = sorted(by_name[name], key=Call.text)
+        yield from generator.sample(found, min(per_operator, len(found)))
+
+
+def in_child(function, items):
+    """The results of function(item) from a forked process; what ends the process is a result "crash" of its item."""
+    items = list(items)
+    while items:
+        reader, writer = os.pipe()
+        child = os.fork()
+        if child == 0:
+            status = 1
+            try:
+                with os.fdopen(writer, "wb") as out:
+                    for item in items:
+                        out.write(b"+")
+                        out.flush()
+                        pickle.dump(function(item), out)
+                status = 0
+            finally:
+                os._exit(status)
+        os.close(writer)
+        finished = 0
+        with os.fdopen(reader, "rb") as results:
+            while results.read(1):
+                try:
+                    yield pickle.load(results)
+                except EOFError:
+                    yield [f"crash: {items[finished].text()}"]
+                finished += 1
+        os.waitpid(child, 0)
+        items = items[finished:]
+
+
+def facts_of_varied(call):
+    again = called_again(call)
+    return None if again is None else list(false_facts(again))
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_rules_of_other_arguments(part):
+    calls = fact_calls.recorded(fact_calls.entries(part, PARTS), dtypes=fact_calls.DTYPES[:2], samples=3)
+    results = list(in_child(facts_of_varied, varied(calls, part, per_operator=60)))
+    answered = [result for result in results if result is not None]
+    assert len(answered) > 1000
+    wrong = [fact for result in answered for fact in result]
+    assert not wrong, "\n".join(wrong[:20])
+
+
+# ---- Programs ----
+
+
+def constant(value):
+    """The IR that makes a value; None if there is none for it."""
+    if value is None:
+        return "NoneType", "prim::Constant()"
+    if isinstance(value, bool):
+        return "bool", f"prim::Constant[value={int(value)}]()"
+    if isinstance(value, int):
+        return "int", f"prim::Constant[value={value}]()"
+    if isinstance(value, float) and value == value and abs(value) != float("inf"):
+        return "float", f"prim::Constant[value={value!r}]()"
+    if isinstance(value, str):
+        return "str", f'prim::Constant[value="{value}"]()'
+    return None
+
+
+def program(name, arguments, schema):
+    """An operator with some dozen others behind it that ask what its results are; and the indices of the arguments that are inputs."""
+    heads, lines, operands, inputs = [], [], [], []
+    for i, (value, argument) in enumerate(zip(arguments, schema.arguments)):
+        known = constant(value)
+        if known:
+            lines.append(f"  %a{i} : {known[0]} = {known[1]}")
+        else:
+            heads.append(f"%a{i} : {argument.type.str()}")
+            inputs.append(i)
+        operands.append(f"%a{i}")
+    results = [r.type.str() for r in schema.returns]
+    left = ", ".join(f"%r{i} : {t}" for i, t in enumerate(results))
+    lines.append(f"  {left} = {name}({', '.join(operands)})")
+    outputs, types = [f"%r{i}" for i in range(len(results))], list(results)
+    lines += [
+        "  %zero : int = prim::Constant[value=0]()",
+        "  %no : bool = prim::Constant[value=0]()",
+        "  %none : NoneType = prim::Constant()",
+    ]
+    for i, kind in enumerate(results):
+        if kind != "Tensor":
+            continue
+        lines += [
+            f"  %dim{i} : int = aten::dim(%r{i})",
+            f"  %dtype{i} : int = prim::dtype(%r{i})",
+            f"  %shape{i} : int[] = aten::size(%r{i})",
+            f"  %len{i} : int = aten::len(%shape{i})",
+            f"  %requires{i} : bool = prim::requires_grad(%r{i})",
+            f"  %x{i} : Tensor = aten::unsqueeze(%r{i}, %zero)",
+            f"  %both{i} : Tensor[] = prim::ListConstruct(%x{i}, %x{i})",
+            f"  %y{i} : Tensor = aten::cat(%both{i}, %zero)",
+            f"  %z{i} : Tensor = aten::to(%y{i}, %dtype{i}, %no, %no, %none)",
+            f"  %e{i} : Tensor = aten::eq(%z{i}, %y{i})",
+            f"  %f{i} : int = prim::dtype(%z{i})",
+            f"  %g{i} : int = aten::dim(%e{i})",
+        ]
+        numbers = [f"%dim{i}", f"%dtype{i}", f"%len{i}", f"%f{i}", f"%g{i}"]
+        outputs += [*numbers, f"%requires{i}", f"%shape{i}", f"%z{i}"]
+        types += ["int"] * 5 + ["bool", "int[]", "Tensor"]
+    lines.append(f"  %out : ({', '.join(types)}) = prim::TupleConstruct({', '.join(outputs)})")
+    return f"graph({', '.join(heads)}):\n" + "\n".join(lines) + "\n  return (%out)", inputs
+
+
+def metadata(value):
+    if isinstance(value, torch.Tensor):
+        return value.dtype, tuple(value.shape), value.device, value.layout
+    return [metadata(v) for v in value] if isinstance(value, (list, tuple)) else value
+
+
+def plan_faults(call):
+    """What the plans of programs around a call assert wrongly; None if eager PyTorch raises, or the operator can't stand in a text."""
+    op = fact_calls.overload(call.name)
+    arguments = [fact_calls.make(a) for a in call.arguments]
+    for argument in arguments:
+        if isinstance(argument, torch.Tensor) and argument.is_floating_point():
+            argument.requires_grad_()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            expected = fact_calls.call(op, arguments)
+        except Exception:
+            return None
+        expected += tuple(
+            number
+            for r in expected
+            if isinstance(r, torch.Tensor)
+            for number in (
+                r.dim(),
+                None,
+                r.dim(),
+                None,
+                r.dim() + 1,
+                r.requires_grad,
+                list(r.shape),
+                torch.cat([r[None], r[None]]),
+            )
+        )
+        try:
+            text, inputs = program(call.name, arguments, op._schema)
+            graph = _C.parse_ir(text)
+            graph.nodes()
+        except Exception:
+            return None
+        faults = []
+        for checks in ("plans", "unoptimized"):
+            _C._set_fact_checks(checks)
+            try:
+                f = _C.function_from_graph("f", graph)
+                for _ in range(2):
+                    found = f(*(arguments[i] for i in inputs))
+                    pairs = zip(metadata(list(found)), metadata(list(expected)))
+                    faults += [f"{call.text()}: {a} of {b}" for a, b in pairs if b is not None and a != b]
+            except Exception as error:
+                if "a plan assumed" in str(error):
+                    faults.append(f"{call.text()}: {error}")
+            finally:
+                _C._set_fact_checks("off")
+        return faults
+
+
+@pytest.fixture
+def plans_always():
+    _C._set_plans_always(True)
+    yield
+    _C._set_plans_always(False)
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_plans(part, plans_always):
+    entries = fact_calls.entries(part, PARTS)
+    calls = fact_calls.recorded(entries, dtypes=fact_calls.DTYPES[:2], samples=2)
+    calls = [call for call in calls if call.name not in FRAGILE]
+    others = [call for call in varied(calls, part, per_operator=4) if "_backward" not in call.name]
+    results = list(in_child(plan_faults, calls + others))
+    answered = [result for result in results if result is not None]
+    assert len(answered) > 200
+    wrong = [fault for result in answered for fault in result]
+    assert not wrong, "\n".join(wrong[:20])
+
+
+#: What eager PyTorch calls it, what scripts do, and arguments.
+RANKS = [
+    (torch.masked_scatter, "masked_scatter", (torch.zeros(3), torch.ones(2, 3).bool(), torch.arange(6.0))),
+    (
+        torch.nn.functional.scaled_dot_product_attention,
+        "scaled_dot_product_attention",
+        (torch.randn(4, 8), torch.randn(2, 5, 8), torch.randn(2, 5, 8)),
+    ),
+    (torch.linalg.solve, "linalg_solve", (torch.eye(3).repeat(5, 1, 1).requires_grad_(), torch.randn(3, 4))),
+]
+
+
+@pytest.mark.parametrize("eager, name, arguments", RANKS, ids=[name for _, name, _ in RANKS])
+def test_ranks_that_depend_on_several_arguments(eager, name, arguments, plans_always):
+    names = ", ".join("abc"[: len(arguments)])
+    f = cresset.CompilationUnit(
+        f"def f({names}):\n  y = torch.{name}({names})\n  z = y * 2 + 1\n  return z - 1, y.dim(), len(y.shape), y.dtype"
+    ).f
+    expected = eager(*arguments)
+    for _ in range(3):
+        found, dim, length, dtype = f(*arguments)
+        assert (dim, length) == (expected.dim(), expected.dim())
+        torch.testing.assert_close(found, expected * 2)
+
+
+def test_conversions_behind_views_of_other_dtypes_stay():
+    g = cresset.trace(lambda x: ((x.view(torch.int32) + 1) * 2 - 3).to(torch.float32), (torch.randn(4),))
+    for _ in range(3):
+        assert g(torch.ones(4)).dtype == torch.float32
+
+
+def test_false_facts_are_found(plans_always):
+    """The oracle itself: a graph whose text says what is not so."""
+    _C._set_fact_checks("plans")
+    try:
+        graph = _C.parse_ir(
+            "graph(%x : Tensor):\n  %y : Float(*, *) = aten::relu(%x)\n  %z : Tensor = aten::relu(%y)\n  return (%z)"
+        )
+        _C.function_from_graph("f", graph)(torch.ones(3))  # types of texts are not believed
+    finally:
+        _C._set_fact_checks("off")
+
+
+def long_run(seconds):
+    """All dtypes, all samples, varied arguments; prints what is wrong and which operators have no rule."""
+    _C._set_plans_always(True)
+    without, counts, start = Counter(), Counter(), time.time()
+    parts = 64
+    for part in range(parts):
+        calls = fact_calls.recorded(fact_calls.entries(part, parts), dtypes=fact_calls.ALL_DTYPES, samples=100)
+        for call in calls:
+            without[call.name] += call.name not in RULES
+        others = list(varied(calls, part, per_operator=2000))
+        tried = [call for call in calls if call.name not in FRAGILE]
+        jobs = [
+            ("rules", facts_of_varied, [call for call in tried if call.name in RULES] + others),
+            (
+                "programs",
+                plan_faults,
+                tried + [call for call in others if "_backward" not in call.name][:: max(1, len(others) // 2000)],
+            ),
+        ]
+        for what, function, items in jobs:
+            for result in in_child(function, items):
+                counts[what] += result is not None
+                for fault in result or []:
+                    counts["false"] += 1
+                    print(fault, flush=True)
+        print(f"part {part + 1} of {parts}: {dict(counts)}, {time.time() - start:.0f} s", flush=True)
+        if time.time() - start > seconds:
+            break
+    missing = sorted(name for name, n in without.items() if n)
+    print(
+        f"{len(RULES)} operators have rules; of those that the samples reach, {len(missing)} have none: {' '.join(missing)}"
+    )
+    return counts["false"]
+
+
+if __name__ == "__main__":
+    sys.exit(1 if long_run(float(sys.argv[1]) if len(sys.argv) > 1 else 1e9) else 0)
