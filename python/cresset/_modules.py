@@ -610,7 +610,8 @@ class _Annotations:
             if own:
                 self._first = base
             for name, annotation in own.items():
-                self.found[name] = (annotation, base)
+                if not _is_class_var(annotation):
+                    self.found[name] = (annotation, base)
 
     def finals(self):
         return [name for name, (annotation, _) in self.found.items() if _is_final(annotation)]
@@ -658,6 +659,12 @@ class _Annotations:
 
 def _type_of_annotation(annotation, owner):
     return _C._type_of_annotation(annotation, owner)
+
+
+def _is_class_var(annotation):
+    if isinstance(annotation, str):
+        return annotation.replace("typing.", "").startswith("ClassVar")
+    return annotation is typing.ClassVar or typing.get_origin(annotation) is typing.ClassVar
 
 
 def _is_final(annotation):

@@ -186,13 +186,11 @@ def bad_imaginary_float(x: float):
 
 
 def bad_ellipsis_value(x: Tensor):
-    y = ...  # error: '...' can only stand in a subscript
-    return x
+    return ...  # error: '...' can't be used as a value
 
 
 def bad_slice_value(x: Tensor):
-    y = slice(0, 1)  # error: 'slice': python value of type 'type' cannot be used as a value. Perhaps it is a closed over global variable? If so, please consider passing it in as an argument or use a local variable instead. It is a builtin class of Python that scripts don't have; they have lists, dicts and tuples.
-    return x[y]
+    return slice(0, 1)  # error: a slice can't be used as a value
 
 
 def bad_print_keyword(x: Tensor):

@@ -19,6 +19,7 @@
 
 #include "cresset/frontend/builtin_functions.h"
 #include "cresset/frontend/exceptions.h"
+#include "cresset/frontend/indices.h"
 #include "cresset/frontend/number_limits.h"
 #include "cresset/frontend/prelude.h"
 #include "cresset/frontend/special_forms.h"
@@ -393,6 +394,8 @@ SugaredValuePtr builtinGlobal(const std::string& name, const SourceRange& range,
   if (auto form = findForm(name)) return form;
   if (auto cast = castFunction(name)) return cast;
   if (name == "print") return std::make_shared<PrintFunction>();
+  if (name == "slice") return std::make_shared<SliceFunction>();
+  if (name == "Ellipsis") return std::make_shared<EllipsisValue>();
   if (auto* row = find(kFunctions, name, &Alias::function))
     return std::make_shared<OperatorFunction>(name, std::string(row->op));
   if (auto exception = builtinException(name)) return exception;

@@ -38,6 +38,12 @@ Value* insertModuleItem(const SourceRange& range, EmitContext& cx, Value* contai
 /// Makes sure that the attributes which `__init__` assigns are declared (compiles it, unless it is being compiled now).
 void defineInit(const c10::ClassType& type, const SourceRange& range);
 
+/// The constant of a class that keeps the class attribute `name` where the objects have an attribute of that name: code
+/// that reads it through the class means it. A ClassType has one thing of a name.
+inline std::string hiddenConstant(const std::string& name) {
+  return "__cresset_class_attribute__" + name;
+}
+
 /// Nodes for tuples; `index` is in range.
 Value* insertTupleIndex(const SourceRange& range, EmitContext& cx, Value* tuple, size_t index);
 Value* insertTuple(

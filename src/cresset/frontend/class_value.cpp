@@ -85,9 +85,9 @@ SugaredValuePtr ClassValue::findAttr(const SourceRange& range, EmitContext& cx, 
   if (!function) function = type->findMethod(name);
   if (auto* ours = dynamic_cast<Function*>(function)) return std::make_shared<FunctionValue>(ours);
   if (function) return std::make_shared<ForeignFunction>(function);
-  if (auto constant = type->findConstant(name))
-    return std::make_shared<SimpleValue>(cx.graph.insertConstant(*constant));
-  return nullptr;
+  auto constant = type->findConstant(name);
+  if (!constant) constant = type->findConstant(hiddenConstant(name));
+  return constant ? std::make_shared<SimpleValue>(cx.graph.insertConstant(*constant)) : nullptr;
 }
 
 SugaredValuePtr ClassValue::call(

@@ -200,7 +200,12 @@ std::pair<Value*, bool> FunctionEmitter::augment(
   }
   const bool tensor = type->isSubtypeOf(*c10::TensorType::get());
   const bool list = type->kind() == c10::TypeKind::ListType;
-  Value* rhs = emitExpr(rhs_expr, list && op == '+' ? type : TypePtr());
+  const SugaredValuePtr operand = emitSugared(rhs_expr, list && op == '+' ? type : TypePtr());
+  if (op == '+' || op == '*') {
+    if (auto tuple = emitTupleArithmetic(range, op, simple(current), operand))
+      return {tuple->asValue(range, *this), false};
+  }
+  Value* rhs = operand->asValue(rhs_expr.range(), *this);
   if (row->in_place && (tensor || (list && row->list))) {
     const Symbol kind = Symbol::fromQualString(row->in_place);
     graph.setLocation(range);

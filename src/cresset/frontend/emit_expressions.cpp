@@ -1,6 +1,8 @@
 // Expressions: names, operators, calls. See emitter_impl.h.
 #include "cresset/frontend/emitter_impl.h"
 #include "cresset/frontend/exceptions.h"
+#include "cresset/frontend/indices.h"
+#include "cresset/frontend/iterables.h"
 #include "cresset/support/suggest.h"
 
 namespace cresset {
@@ -99,7 +101,7 @@ SugaredValuePtr FunctionEmitter::emitLeaf(const TreeRef& tree, const TypePtr& hi
     case TK_LIST_LITERAL:
       return simple(emitList(SequenceLiteral(tree), hint));
     case TK_TUPLE_LITERAL:
-      return simple(emitTuple(SequenceLiteral(tree), hint));
+      return emitTuple(SequenceLiteral(tree), hint);
     case TK_DICT_LITERAL:
       return simple(emitDict(DictLiteral(tree), hint));
     case TK_LIST_COMP:
@@ -111,9 +113,14 @@ SugaredValuePtr FunctionEmitter::emitLeaf(const TreeRef& tree, const TypePtr& hi
     case TK_STARRED:
       throw UserError("Unexpected starred expansion: it can only stand in a call, a list, a tuple or a target", range);
     case TK_ELLIPSIS:
-      throw UserError("'...' can only stand in a subscript", range);
-    case TK_SLICE_EXPR:
-      throw UserError("a slice can only stand in a subscript", range);
+      return std::make_shared<EllipsisValue>();
+    case TK_SLICE_EXPR: {
+      const SliceExpr slice(tree);
+      auto bound = [&](const Maybe<Expr>& expr) { return expr.present() ? emitExpr(expr.get()) : nullptr; };
+      Value* start = bound(slice.start());
+      Value* stop = bound(slice.stop());
+      return std::make_shared<SliceValue>(start, stop, bound(slice.step()));
+    }
     default:
       throw UserError("expressions of kind '" + tokenName(tree->kind()) + "' can't be compiled", range);
   }
@@ -136,8 +143,15 @@ SugaredValuePtr FunctionEmitter::emitStep(
       return simple(tree->kind() == TK_IN ? found : builtin(range, aten::__not__, {found}));
     }
     default: {
+      const Expr rhs_expr(tree->tree(1));
+      if (tree->kind() == '+' || tree->kind() == '*') {
+        const SugaredValuePtr rhs = emitSugared(rhs_expr);
+        if (auto tuple = emitTupleArithmetic(range, tree->kind(), operand, rhs)) return tuple;
+        Value* lhs = operand->asValue(tree->tree(0)->range(), *this);
+        return simple(emitBinary(range, tree->kind(), lhs, rhs->asValue(rhs_expr.range(), *this)));
+      }
       Value* lhs = operand->asValue(tree->tree(0)->range(), *this);
-      Value* rhs = emitExpr(Expr(tree->tree(1)));
+      Value* rhs = emitExpr(rhs_expr);
       return simple(emitBinary(range, tree->kind(), lhs, rhs));
     }
   }

@@ -3,7 +3,10 @@
 // The type of a list or dict comes from the annotation that it is to satisfy, if there is one, else from its elements.
 #include "cresset/frontend/emitter_impl.h"
 
+#include <algorithm>
 #include <sstream>
+
+#include "cresset/frontend/iterables.h"
 
 namespace cresset {
 
@@ -118,24 +121,66 @@ Value* FunctionEmitter::emitList(const SequenceLiteral& expr, const TypePtr& hin
   return makeList(expr.range(), values, element);
 }
 
-Value* FunctionEmitter::emitTuple(const SequenceLiteral& expr, const TypePtr& hint) {
+SugaredValuePtr FunctionEmitter::emitTuple(const SequenceLiteral& expr, const TypePtr& hint) {
   const TypePtr wanted = findKind(hint, c10::TypeKind::TupleType);
   const auto elements = expr.elements();
   c10::ArrayRef<TypePtr> hints;
   if (wanted && wanted->containedTypes().size() == elements.size()) hints = wanted->containedTypes();
-  std::vector<Value*> values;
-  values.reserve(elements.size());
+  std::vector<SugaredValuePtr> parts;
+  parts.reserve(elements.size());
+  const auto add = [&](const SugaredValuePtr& part, const SourceRange& range) {
+    parts.push_back(isIndexOnly(part) ? part : simple(part->asValue(range, *this)));
+  };
   for (size_t i = 0; i < elements.size(); ++i) {
     const Expr e = elements[i];
     if (e.kind() == TK_STARRED) {
       const Expr inner = Starred(e.tree()).value();
-      for (const auto& item : emitSugared(inner)->asTuple(inner.range(), *this))
-        values.push_back(item->asValue(inner.range(), *this));
+      for (const auto& item : emitSugared(inner)->asTuple(inner.range(), *this)) add(item, inner.range());
     } else {
-      values.push_back(emitExpr(e, hints.empty() ? TypePtr() : hints[i]));
+      add(emitSugared(e, hints.empty() ? TypePtr() : hints[i]), e.range());
     }
   }
-  return makeTuple(expr.range(), values);
+  return tupleOf(expr.range(), std::move(parts));
+}
+
+SugaredValuePtr FunctionEmitter::tupleOf(const SourceRange& range, std::vector<SugaredValuePtr> parts) {
+  if (std::any_of(parts.begin(), parts.end(), isIndexOnly)) return std::make_shared<SugaredTuple>(std::move(parts));
+  std::vector<Value*> values;
+  values.reserve(parts.size());
+  for (const SugaredValuePtr& part : parts) values.push_back(part->asValue(range, *this));
+  return simple(makeTuple(range, values));
+}
+
+SugaredValuePtr FunctionEmitter::emitTupleArithmetic(
+    const SourceRange& range, int op, const SugaredValuePtr& lhs, const SugaredValuePtr& rhs) {
+  const auto isTuple = [](const SugaredValuePtr& operand) {
+    Value* value = simpleValueOf(operand);
+    return value ? value->type()->kind() == c10::TypeKind::TupleType : dynamic_cast<SugaredTuple*>(operand.get()) != nullptr;
+  };
+  const bool left = isTuple(lhs), right = isTuple(rhs);
+  constexpr size_t kMaxElements = 1 << 15;
+  const auto checkSize = [&](size_t size) {
+    if (size > kMaxElements)
+      throw UserError("this tuple has more than " + std::to_string(kMaxElements) + " elements; a list can have more", range);
+  };
+  if (op == '+') {
+    if (!left || !right) return nullptr;
+    std::vector<SugaredValuePtr> parts = lhs->asTuple(range, *this), others = rhs->asTuple(range, *this);
+    checkSize(parts.size() + others.size());
+    parts.insert(parts.end(), others.begin(), others.end());
+    return tupleOf(range, std::move(parts));
+  }
+  if (left == right) return nullptr;
+  // How often is part of the type, so it must be known; `(1,) * x.dim()` is a list.
+  Value* factor = simpleValueOf(left ? rhs : lhs);
+  const auto times = factor ? toIValue(factor) : std::nullopt;
+  if (!times || !times->isInt()) return nullptr;
+  const std::vector<SugaredValuePtr> unit = (left ? lhs : rhs)->asTuple(range, *this);
+  const auto count = static_cast<size_t>(std::clamp<int64_t>(times->toInt(), 0, kMaxElements + 1));
+  checkSize(unit.empty() ? 0 : unit.size() * count);
+  std::vector<SugaredValuePtr> parts;
+  for (size_t i = 0; i < count && !unit.empty(); ++i) parts.insert(parts.end(), unit.begin(), unit.end());
+  return tupleOf(range, std::move(parts));
 }
 
 Value* FunctionEmitter::emitDict(const DictLiteral& expr, const TypePtr& hint) {

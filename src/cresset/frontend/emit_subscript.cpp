@@ -32,18 +32,43 @@ Bounds normalize(std::optional<int64_t> start, std::optional<int64_t> stop, int6
 
 }  // namespace
 
-std::optional<int64_t> FunctionEmitter::staticInt(const Expr& expr) {
-  const auto value = toIValue(emitExpr(expr));
-  if (!value || !value->isInt()) return std::nullopt;
-  return value->toInt();
+std::vector<FunctionEmitter::Index> FunctionEmitter::emitIndices(const ListView<Expr>& exprs, bool of_tensor) {
+  if (of_tensor && exprs.size() == 1 && exprs[0].kind() == TK_TUPLE_LITERAL)  // x[(0, 1)] is x[0, 1]
+    return emitIndices(SequenceLiteral(exprs[0].tree()).elements(), false);
+  std::vector<Index> indices;
+  const auto add = [&](const SugaredValuePtr& index, const SourceRange& range) {
+    indices.push_back({range, index, dynamic_cast<SliceValue*>(index.get())});
+  };
+  const auto addAll = [&](const SugaredValuePtr& tuple, const SourceRange& range) {
+    for (const SugaredValuePtr& element : tuple->asTuple(range, *this)) add(element, range);
+  };
+  for (const Expr expr : exprs) {
+    if (expr.kind() == TK_STARRED) {
+      const Expr inner = Starred(expr.tree()).value();
+      if (!of_tensor) throw UserError("starred indices are those of a tensor; write the indices one by one", expr.range());
+      addAll(emitSugared(inner), inner.range());
+      continue;
+    }
+    const SugaredValuePtr index = emitSugared(expr);
+    Value* value = simpleValueOf(index);
+    const bool tuple = value ? value->type()->kind() == c10::TypeKind::TupleType
+                             : dynamic_cast<SugaredTuple*>(index.get()) != nullptr;
+    if (of_tensor && exprs.size() == 1 && tuple) {
+      addAll(index, expr.range());
+    } else {
+      add(index, expr.range());
+    }
+  }
+  return indices;
 }
 
 SugaredValuePtr FunctionEmitter::emitSubscript(
     const Subscript& expr, const SugaredValuePtr& base, const TypePtr& hint) {
   const SourceRange& range = expr.range();
-  const ListView<Expr> indices = expr.indices();
   Value* value = simpleValueOf(base);
-  if (value && isTensor(value)) {
+  const bool of_tensor = value && isTensor(value);
+  const std::vector<Index> indices = emitIndices(expr.indices(), of_tensor);
+  if (of_tensor) {
     const View view = emitView(range, value, indices);
     return simple(view.indices ? builtin(range, aten::index, {view.tensor, view.indices}) : view.tensor);
   }
@@ -55,26 +80,25 @@ SugaredValuePtr FunctionEmitter::emitSubscript(
           range);
     }
     std::vector<Value*> parts;
-    for (const Expr index : indices) parts.push_back(emitExpr(index));
+    for (const Index& index : indices) parts.push_back(index.sugared->asValue(index.range, *this));
     return base->getItem(range, *this, makeTuple(range, parts), hint);
   }
-  const Expr index = indices[0];
-  if (index.kind() == TK_SLICE_EXPR) {
-    const SliceExpr slice(index.tree());
-    if (!value || value->type()->kind() == c10::TypeKind::TupleType) return emitStaticSlice(range, base, slice);
+  const Index& index = indices[0];
+  if (const SliceValue* slice = index.slice) {
+    if (!value || value->type()->kind() == c10::TypeKind::TupleType) return emitStaticSlice(range, base, *slice);
     const auto kind = value->type()->kind();
     if (kind != c10::TypeKind::ListType && kind != c10::TypeKind::StringType) {
       throw UserError(
           "'" + value->type()->repr_str() + "' object can't be sliced; a list, a str, a tuple or a Tensor can", range);
     }
-    return simple(emitSlice(range, value, std::nullopt, slice));
+    return simple(emitSlice(range, value, std::nullopt, *slice));
   }
-  if (value && value->type()->kind() == c10::TypeKind::TupleType) return emitTupleIndex(range, value, index);
-  return base->getItem(range, *this, emitExpr(index), hint);
+  Value* at = index.sugared->asValue(index.range, *this);
+  if (value && value->type()->kind() == c10::TypeKind::TupleType) return emitTupleIndex(range, value, at);
+  return base->getItem(range, *this, at, hint);
 }
 
-SugaredValuePtr FunctionEmitter::emitTupleIndex(const SourceRange& range, Value* tuple, const Expr& index_expr) {
-  Value* index = emitExpr(index_expr);
+SugaredValuePtr FunctionEmitter::emitTupleIndex(const SourceRange& range, Value* tuple, Value* index) {
   const auto elements = tuple->type()->expectRef<c10::TupleType>().elements();
   const auto size = static_cast<int64_t>(elements.size());
   TypePtr type;
@@ -104,28 +128,25 @@ SugaredValuePtr FunctionEmitter::emitTupleIndex(const SourceRange& range, Value*
 }
 
 Value* FunctionEmitter::emitSlice(
-    const SourceRange& range, Value* sliceable, std::optional<int64_t> dim, const SliceExpr& slice) {
+    const SourceRange& range, Value* sliceable, std::optional<int64_t> dim, const SliceValue& slice) {
   std::vector<NamedValue> args{NamedValue(sliceable, range)};
   if (dim) args.emplace_back(constant(range, *dim), range);
-  auto bound = [&](const Maybe<Expr>& expr) {
-    args.emplace_back(expr.present() ? emitExpr(expr.get()) : none(range), range);
-  };
-  bound(slice.start());
-  bound(slice.stop());
-  args.emplace_back(slice.step().present() ? emitExpr(slice.step().get()) : constant(range, int64_t(1)), range);
+  args.emplace_back(slice.start() ? slice.start() : none(range), range);
+  args.emplace_back(slice.stop() ? slice.stop() : none(range), range);
+  const bool steps = slice.step() && slice.step()->type()->kind() != c10::TypeKind::NoneType;
+  args.emplace_back(steps ? slice.step() : constant(range, int64_t(1)), range);
   graph.setLocation(range);
   return insertOp(graph, aten::slice, args, {}, range);
 }
 
 SugaredValuePtr FunctionEmitter::emitStaticSlice(
-    const SourceRange& range, const SugaredValuePtr& base, const SliceExpr& slice) {
-  auto bound = [&](const Maybe<Expr>& expr) -> std::optional<int64_t> {
-    if (!expr.present() || expr.get().kind() == TK_NONE) return std::nullopt;
-    auto known = staticInt(expr.get());
-    if (!known)
-      throw UserError(
-          "tuple slice indices must be integer constants, because the type depends on them", expr.get().range());
-    return known;
+    const SourceRange& range, const SugaredValuePtr& base, const SliceValue& slice) {
+  auto bound = [&](Value* value) -> std::optional<int64_t> {
+    if (!value || value->type()->kind() == c10::TypeKind::NoneType) return std::nullopt;
+    const auto known = toIValue(value);
+    if (!known || !known->isInt())
+      throw UserError("tuple slice indices must be integer constants, because the type depends on them", range);
+    return known->toInt();
   };
   const auto start = bound(slice.start()), stop = bound(slice.stop());
   const int64_t step = bound(slice.step()).value_or(1);
@@ -155,23 +176,21 @@ SugaredValuePtr FunctionEmitter::emitStaticSlice(
   return simple(makeTuple(range, picked));
 }
 
-FunctionEmitter::View FunctionEmitter::emitView(const SourceRange& range, Value* tensor, const ListView<Expr>& exprs) {
-  if (exprs.size() == 1 && exprs[0].kind() == TK_TUPLE_LITERAL)  // x[(0, 1)] is x[0, 1]
-    return emitView(range, tensor, SequenceLiteral(exprs[0].tree()).elements());
-  // First all indices are evaluated, in order, and find the dimension that each speaks of in the tensor as it is after
-  // the indices before it were applied. Behind an ellipsis dimensions count from the end.
-  const size_t n = exprs.size();
+FunctionEmitter::View FunctionEmitter::emitView(
+    const SourceRange& range, Value* tensor, const std::vector<Index>& indices) {
+  // First all indices find the dimension that each speaks of in the tensor as it is after the indices before it were
+  // applied. Behind an ellipsis dimensions count from the end.
+  const size_t n = indices.size();
   std::vector<Value*> index(n, nullptr);
   std::optional<size_t> ellipsis;
   for (size_t i = 0; i < n; ++i) {
-    const Expr expr = exprs[i];
-    if (expr.kind() == TK_ELLIPSIS) {
-      if (ellipsis) throw UserError("An index can only have a single ellipsis ('...')", expr.range());
+    if (indices[i].isEllipsis()) {
+      if (ellipsis) throw UserError("An index can only have a single ellipsis ('...')", indices[i].range);
       ellipsis = i;
       continue;
     }
-    if (expr.kind() == TK_SLICE_EXPR) continue;
-    Value* value = emitExpr(expr);
+    if (indices[i].slice) continue;
+    Value* value = indices[i].sugared->asValue(indices[i].range, *this);
     const TypePtr& type = value->type();
     if (type->kind() == c10::TypeKind::ListType) {
       // Eager takes a list of numbers as a tensor of positions; a list of bools is a mask.
@@ -213,7 +232,7 @@ FunctionEmitter::View FunctionEmitter::emitView(const SourceRange& range, Value*
   auto apply = [&](size_t i) {
     if (ellipsis == i) return;
     if (!index[i]) {
-      view.tensor = emitSlice(range, view.tensor, dim[i], SliceExpr(exprs[i].tree()));
+      view.tensor = emitSlice(range, view.tensor, dim[i], *indices[i].slice);
     } else if (isNone(i)) {
       view.tensor = builtin(range, aten::unsqueeze, {view.tensor, constant(range, dim[i])});
     } else if (isInt(i)) {
@@ -262,10 +281,11 @@ Value* FunctionEmitter::tensorLike(const SourceRange& range, Value* value, Value
 void FunctionEmitter::assignSubscript(const Subscript& target, const SugaredValuePtr& sugared) {
   const SourceRange& range = target.range();
   const SugaredValuePtr base = emitSugared(target.value());
-  const ListView<Expr> indices = target.indices();
   Value* object = simpleValueOf(base);
+  const bool of_tensor = object && isTensor(object);
   Value* value = sugared->asValue(range, *this);
-  if (object && isTensor(object)) {
+  const std::vector<Index> indices = emitIndices(target.indices(), of_tensor);
+  if (of_tensor) {
     const View view = emitView(range, object, indices);
     value = tensorLike(range, value, view.tensor);
     if (view.indices) {
@@ -277,27 +297,30 @@ void FunctionEmitter::assignSubscript(const Subscript& target, const SugaredValu
   }
   if (indices.size() != 1)
     throw UserError("Sliced expression not yet supported for subscripted assignment with several indices", range);
-  const Expr index = indices[0];
-  if (index.kind() == TK_SLICE_EXPR) {
+  const Index& index = indices[0];
+  if (index.slice) {
     if (!object || object->type()->kind() != c10::TypeKind::ListType) {
       throw UserError(
-          "Sliced expression not yet supported for subscripted assignment to a " + base->kind(), index.range());
+          "Sliced expression not yet supported for subscripted assignment to a " + base->kind(), index.range);
     }
-    return assignListSlice(range, object, SliceExpr(index.tree()), value);
+    return assignListSlice(range, object, *index.slice, value);
   }
   if (object &&
       (object->type()->kind() == c10::TypeKind::TupleType || object->type()->kind() == c10::TypeKind::StringType)) {
     throw UserError(object->type()->repr_str() + " does not support subscripted assignment", target.range());
   }
-  base->setItem(range, *this, emitExpr(index), value);
+  base->setItem(range, *this, index.sugared->asValue(index.range, *this), value);
 }
 
 void FunctionEmitter::assignListSlice(
-    const SourceRange& range, Value* list, const SliceExpr& slice, Value* replacement) {
+    const SourceRange& range, Value* list, const SliceValue& slice, Value* replacement) {
   // x[a:b] = r replaces all of x by x[:a] + r + x[b:], in place. The bounds are what slicing makes of them: the lengths
   // of x[:a] and x[:b].
-  if (slice.step().present() && slice.step().get().kind() != TK_NONE && staticInt(slice.step().get()) != 1) {
-    throw UserError("a list slice with a step can't be assigned to or deleted", range);
+  const auto given = [](Value* bound) { return bound && bound->type()->kind() != c10::TypeKind::NoneType; };
+  if (given(slice.step())) {
+    const auto step = toIValue(slice.step());
+    if (!step || !step->isInt() || step->toInt() != 1)
+      throw UserError("a list slice with a step can't be assigned to or deleted", range);
   }
   const Node* literal = replacement ? replacement->node() : nullptr;
   const bool is_list = literal && (literal->kind() == prim::ListConstruct || isEmptyListLiteral(replacement));
@@ -310,11 +333,9 @@ void FunctionEmitter::assignListSlice(
   }
   Value* one = constant(range, int64_t(1));
   auto slices = [&](Value* from, Value* to) { return builtin(range, aten::slice, {list, from, to, one}); };
-  auto clamped = [&](const Maybe<Expr>& bound) -> Value* {
-    return builtin(range, aten::len, {slices(none(range), emitExpr(bound.get()))});
-  };
-  Value* low = slice.start().present() ? clamped(slice.start()) : constant(range, int64_t(0));
-  Value* high = slice.stop().present() ? clamped(slice.stop()) : builtin(range, aten::len, {list});
+  auto clamped = [&](Value* bound) { return builtin(range, aten::len, {slices(none(range), bound)}); };
+  Value* low = given(slice.start()) ? clamped(slice.start()) : constant(range, int64_t(0));
+  Value* high = given(slice.stop()) ? clamped(slice.stop()) : builtin(range, aten::len, {list});
   high = builtin(range, prim::max, {low, high});
   Value* all = slices(none(range), low);
   Value* tail = slices(high, none(range));
@@ -327,9 +348,10 @@ void FunctionEmitter::assignListSlice(
 void FunctionEmitter::augmentSubscript(const AugAssign& stmt, const Subscript& target) {
   const SourceRange& range = stmt.range();
   const SugaredValuePtr base = emitSugared(target.value());
-  const ListView<Expr> indices = target.indices();
   Value* object = simpleValueOf(base);
-  if (object && isTensor(object)) {
+  const bool of_tensor = object && isTensor(object);
+  const std::vector<Index> indices = emitIndices(target.indices(), of_tensor);
+  if (of_tensor) {
     const View view = emitView(target.range(), object, indices);
     if (!view.indices) {
       const auto [value, in_place] = augment(range, stmt.op(), view.tensor, stmt.rhs());
@@ -341,13 +363,13 @@ void FunctionEmitter::augmentSubscript(const AugAssign& stmt, const Subscript& t
     builtin(range, aten::index_put_, {view.tensor, view.indices, tensorLike(range, value, view.tensor)});
     return;
   }
-  if (indices.size() != 1 || indices[0].kind() == TK_SLICE_EXPR) {
+  if (indices.size() != 1 || indices[0].slice) {
     throw UserError("augmented assignment to a slice of a " + base->kind() + " is not supported", range);
   }
   if (object && object->type()->kind() == c10::TypeKind::TupleType) {
     throw UserError(object->type()->repr_str() + " does not support augmented assignment through an index", range);
   }
-  Value* index = emitExpr(indices[0]);
+  Value* index = indices[0].sugared->asValue(indices[0].range, *this);
   Value* current = base->getItem(target.range(), *this, index)->asValue(target.range(), *this);
   const auto [value, in_place] = augment(range, stmt.op(), current, stmt.rhs());
   if (!in_place) base->setItem(range, *this, index, value);
@@ -356,16 +378,16 @@ void FunctionEmitter::augmentSubscript(const AugAssign& stmt, const Subscript& t
 void FunctionEmitter::deleteSubscript(const Subscript& target) {
   const SourceRange& range = target.range();
   const SugaredValuePtr base = emitSugared(target.value());
-  if (target.indices().size() != 1) throw UserError("del takes one index", range);
-  const Expr index = target.indices()[0];
-  if (index.kind() == TK_SLICE_EXPR) {
+  const std::vector<Index> indices = emitIndices(target.indices(), /*of_tensor=*/false);
+  if (indices.size() != 1) throw UserError("del takes one index", range);
+  if (const SliceValue* slice = indices[0].slice) {
     Value* list = simpleValueOf(base);
     if (!list || list->type()->kind() != c10::TypeKind::ListType) {
       throw UserError("only slices of lists can be deleted, not of a " + base->kind(), range);
     }
-    return assignListSlice(range, list, SliceExpr(index.tree()), nullptr);
+    return assignListSlice(range, list, *slice, nullptr);
   }
-  base->delItem(range, *this, emitExpr(index));
+  base->delItem(range, *this, indices[0].sugared->asValue(indices[0].range, *this));
 }
 
 }  // namespace cresset

@@ -24,6 +24,7 @@
 #include "cresset/frontend/emitter.h"
 #include "cresset/frontend/environment.h"
 #include "cresset/frontend/flow.h"
+#include "cresset/frontend/indices.h"
 #include "cresset/frontend/refinement.h"
 #include "cresset/frontend/special_forms.h"
 #include "cresset/ir/constants.h"
@@ -164,7 +165,12 @@ class FunctionEmitter final : public EmitContext {
   // ---- literals and comprehensions (emit_literals.cpp) ----
   Value* emitList(const SequenceLiteral& expr, const TypePtr& hint);
   Value* emitDict(const DictLiteral& expr, const TypePtr& hint);
-  Value* emitTuple(const SequenceLiteral& expr, const TypePtr& hint);
+  SugaredValuePtr emitTuple(const SequenceLiteral& expr, const TypePtr& hint);
+  /// A value of the graph, unless slices are among the parts.
+  SugaredValuePtr tupleOf(const SourceRange& range, std::vector<SugaredValuePtr> parts);
+  /// `tuple + tuple` and `tuple * 2`; null if the operands are no such.
+  SugaredValuePtr emitTupleArithmetic(
+      const SourceRange& range, int op, const SugaredValuePtr& lhs, const SugaredValuePtr& rhs);
   Value* emitListComp(const ListComp& expr, const TypePtr& hint);
   Value* emitDictComp(const DictComp& expr, const TypePtr& hint);
   /// Runs `each` for every item, in a frame of its own.
@@ -186,21 +192,28 @@ class FunctionEmitter final : public EmitContext {
 
   // ---- subscripts (emit_subscript.cpp) ----
   SugaredValuePtr emitSubscript(const Subscript& expr, const SugaredValuePtr& base, const TypePtr& hint);
-  Value* emitSlice(const SourceRange& range, Value* sliceable, std::optional<int64_t> dim, const SliceExpr& slice);
-  SugaredValuePtr emitStaticSlice(const SourceRange& range, const SugaredValuePtr& base, const SliceExpr& slice);
-  SugaredValuePtr emitTupleIndex(const SourceRange& range, Value* tuple, const Expr& index);
+  Value* emitSlice(const SourceRange& range, Value* sliceable, std::optional<int64_t> dim, const SliceValue& slice);
+  SugaredValuePtr emitStaticSlice(const SourceRange& range, const SugaredValuePtr& base, const SliceValue& slice);
+  SugaredValuePtr emitTupleIndex(const SourceRange& range, Value* tuple, Value* index);
+  /// What stands between the brackets. `x[t]` takes the elements of a tuple one by one if `x` is a tensor.
+  struct Index {
+    SourceRange range;
+    SugaredValuePtr sugared;
+    const SliceValue* slice = nullptr;  // `sugared`, if it is one
+    bool isEllipsis() const { return dynamic_cast<EllipsisValue*>(sugared.get()) != nullptr; }
+  };
+  std::vector<Index> emitIndices(const ListView<Expr>& exprs, bool of_tensor);
   /// Applies ints, slices, None and the ellipsis; returns the view and what is left for aten::index.
   struct View {
     Value* tensor = nullptr;
     Value* indices = nullptr;  // List[Optional[Tensor]]; null if there are none
   };
-  View emitView(const SourceRange& range, Value* tensor, const ListView<Expr>& indices);
+  View emitView(const SourceRange& range, Value* tensor, const std::vector<Index>& indices);
   void assignSubscript(const Subscript& target, const SugaredValuePtr& value);
-  void assignListSlice(const SourceRange& range, Value* list, const SliceExpr& slice, Value* replacement);
+  void assignListSlice(const SourceRange& range, Value* list, const SliceValue& slice, Value* replacement);
   void augmentSubscript(const AugAssign& stmt, const Subscript& target);
   void deleteSubscript(const Subscript& target);
   Value* tensorLike(const SourceRange& range, Value* value, Value* like);
-  std::optional<int64_t> staticInt(const Expr& expr);
 
   // ---- special forms (emit_special_forms.cpp) ----
   SugaredValuePtr emitSpecialForm(const SpecialForm& form, const Apply& apply, const TypePtr& hint);

@@ -314,7 +314,6 @@ Expr Parser::subscript(uint32_t start, const Expr& value) {
   // x[i,] takes a tuple of one; in an annotation, where a tuple means no more than its elements, List[int,] is
   // List[int].
   if (trailing_comma && indices.size() == 1 && !in_annotation_) {
-    if (indices[0].kind() == TK_SLICE_EXPR) fail("a tuple of one slice is not supported as an index", inner);
     indices = {SequenceLiteral::make(TK_TUPLE_LITERAL, inner, list(inner, indices))};
   }
   return Subscript::make(since(start), value, list(since(open), indices));
@@ -322,7 +321,6 @@ Expr Parser::subscript(uint32_t start, const Expr& value) {
 
 Expr Parser::index() {
   uint32_t start = begin();
-  if (at('*')) failHere("starred indices are not supported; write the indices one by one");
   Maybe<Expr> first = none<Expr>();
   if (!at(':')) {
     Expr e = starredOrExpression();

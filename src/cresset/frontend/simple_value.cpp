@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 
 #include "cresset/frontend/calls.h"
 #include "cresset/frontend/iterables.h"
@@ -73,6 +74,84 @@ bool mayDeclare(EmitContext& cx, Value* self) {
       cx.function == "__init__" || cx.function.ends_with(".__init__") || cx.function == "__post_init__";
   if (!constructs) return false;
   return !cx.graph.inputs().empty() && self == cx.graph.inputs()[0];
+}
+
+/// Whether a method that __init__ calls was compiled before __init__ was done, and read the class attribute `name`.
+bool wasReadAsConstant(EmitContext& cx, const c10::ClassType& cls, const std::string& name) {
+  const std::function<bool(const Block*)> reads = [&](const Block* block) {
+    for (const Node* node : block->nodes()) {
+      if (node->kind() == prim::Constant && node->sourceRange().text().find(name) != std::string_view::npos) return true;
+      for (const Block* inner : node->blocks()) {
+        if (reads(inner)) return true;
+      }
+    }
+    return false;
+  };
+  for (torch::jit::Function* method : cls.methods()) {
+    auto* ours = dynamic_cast<Function*>(method);
+    if (!ours || ours->name() == "__init__") continue;
+    if (ours->isBeingDefined() || (ours->isDefined() && reads(ours->graph()->block()))) return true;
+  }
+  return false;
+}
+
+/// Whether anything else than this function may have seen `self` by now.
+bool isShared(const Value* self) {
+  return std::any_of(self->uses().begin(), self->uses().end(), [](const Use& use) {
+    return use.user->kind() != prim::GetAttr && use.user->kind() != prim::SetAttr;
+  });
+}
+
+/// `name` becomes an attribute of the class, whose __init__ is being compiled and assigns it for the first time. If the
+/// class has a class attribute of that name, that is what Python finds on the object until then.
+void declareAttribute(
+    const SourceRange& range, EmitContext& cx, Value* self, c10::ClassType& cls, const std::string& name,
+    TypePtr type) {
+  const auto otherwise = cls.findConstant(name);
+  if (!mayDeclare(cx, self)) {
+    if (otherwise) {
+      throw UserError(
+          "Can't set constant '" + name + "' of class '" + typeName(cls) +
+              "'; a class attribute that __init__ assigns too can be set",
+          range);
+    }
+    throw UserError(
+        "Tried to set nonexistent attribute: " + name + ". Did you forget to initialize it in __init__()?", range);
+  }
+  const bool top_level = cx.graph.insertBlock() == cx.graph.block();
+  const bool fits = otherwise && otherwise->type()->isSubtypeOf(*type);
+  if (!top_level && !fits) {
+    throw UserError(
+        "First assignment cannot be in a control-flow block. Initialize the field at the top level first", range);
+  }
+  if (cls.findMethod(name) || cls.findStaticMethod(name)) {
+    throw UserError("attribute '" + name + "' has the name of a method", range);
+  }
+  if (otherwise && wasReadAsConstant(cx, cls, name)) {
+    throw UserError(
+        "the class attribute '" + name +
+            "' is assigned here after a method that reads it was called; assign it before the call, or annotate the "
+            "method's result",
+        range);
+  }
+  const bool needs_default = otherwise && (!top_level || isShared(self));
+  if (needs_default && !fits) {
+    throw UserError(
+        "the class attribute '" + name + "' is assigned a value of another type here, " + typeName(*type) +
+            ", after `self` was passed on; assign it before that",
+        range);
+  }
+  if (otherwise) {
+    cls.unsafeRemoveConstant(name);
+    cls.addConstant(hiddenConstant(name), *otherwise);
+  }
+  cls.addAttribute(name, std::move(type));
+  if (!needs_default) return;
+  InsertPointGuard at(cx.graph, *cx.graph.block()->nodes().begin());
+  Node* node = cx.graph.create(prim::SetAttr, {self, cx.graph.insertConstant(*otherwise)}, 0);
+  node->setAttribute(attr::name, name);
+  node->setSourceRange(range);
+  cx.graph.insertNode(node);
 }
 
 /// The position that a constant tuple index means; UserError if out of range.
@@ -172,23 +251,7 @@ void SimpleValue::setAttr(const SourceRange& range, EmitContext& cx, const std::
     return;
   }
   if (!cls->findAttributeSlot(name)) defineInit(*cls, range);
-  if (!cls->findAttributeSlot(name)) {
-    if (cls->findConstant(name)) {
-      throw UserError("Can't set constant '" + name + "' of class '" + typeName(*cls) + "'", range);
-    }
-    if (!mayDeclare(cx, value_)) {
-      throw UserError(
-          "Tried to set nonexistent attribute: " + name + ". Did you forget to initialize it in __init__()?", range);
-    }
-    if (cx.graph.insertBlock() != cx.graph.block()) {
-      throw UserError(
-          "First assignment cannot be in a control-flow block. Initialize the field at the top level first", range);
-    }
-    if (cls->findMethod(name) || cls->findStaticMethod(name)) {
-      throw UserError("attribute '" + name + "' has the name of a method", range);
-    }
-    cls->addAttribute(name, value->type());
-  }
+  if (!cls->findAttributeSlot(name)) declareAttribute(range, cx, value_, *cls, name, value->type());
   const TypePtr& expected = cls->getAttribute(name);
   Value* converted = tryConvertTo(cx.graph, range, value, expected, /*allow_conversions=*/true);
   if (!converted || !converted->type()->isSubtypeOf(*expected)) {

@@ -209,7 +209,9 @@ bool hasItems(const c10::Type& type) {
 std::vector<std::string> namesOf(const c10::ClassType& type) {
   std::vector<std::string> names;
   for (size_t i = 0; i < type.numAttributes(); ++i) names.push_back(type.getAttributeName(i));
-  for (size_t i = 0; i < type.numConstants(); ++i) names.push_back(type.getConstantName(i));
+  for (size_t i = 0; i < type.numConstants(); ++i) {
+    if (!type.getConstantName(i).starts_with("__cresset")) names.push_back(type.getConstantName(i));
+  }
   for (const auto* method : type.methods()) names.push_back(method->name());
   for (const auto& property : type.properties()) names.push_back(property.name);
   return names;

@@ -6,9 +6,11 @@
 #include <ATen/core/class_type.h>
 #include <ATen/core/enum_type.h>
 
+#include <set>
 #include <unordered_map>
 
 #include "cresset/frontend/annotations.h"
+#include "cresset/frontend/calls.h"
 #include "cresset/frontend/user_exceptions.h"
 #include "cresset/ops/schema_matching.h"
 #include "cresset/python/script_names.h"
@@ -337,12 +339,18 @@ class ClassScripter {
 
   /// `x: Final[int] = 3` and `x = 3` of the body: what Python finds on the class.
   void addConstants() {
-    py::object fields = attributeOrNull(cls_, "__dataclass_fields__");
+    std::set<std::string> fields;
+    if (py::hasattr(cls_, "__dataclass_fields__")) {
+      for (py::handle field : known("dataclasses", "fields")(cls_))
+        fields.insert(py::cast<std::string>(field.attr("name")));
+    }
     for (py::handle base : cls_.attr("__mro__")) {
       if (isPlainBase(base)) continue;
       for (auto [key, value] : py::dict(base.attr("__dict__"))) {
-        const auto name = py::cast<std::string>(py::str(key));
-        if (name.starts_with("__") || (fields && fields.contains(key)) || type_->findConstant(name)) continue;
+        auto name = py::cast<std::string>(py::str(key));
+        if (name.starts_with("__")) continue;
+        if (fields.contains(name)) name = hiddenConstant(name);  // the default, which the class has
+        if (type_->findConstant(name)) continue;
         if (auto constant = constantOf(value)) type_->addConstant(name, *constant);
       }
     }

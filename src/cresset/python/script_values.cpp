@@ -12,6 +12,7 @@
 #include "cresset/frontend/builtin_names.h"
 #include "cresset/frontend/calls.h"
 #include "cresset/frontend/exceptions.h"
+#include "cresset/frontend/indices.h"
 #include "cresset/frontend/iterables.h"
 #include "cresset/frontend/special_forms.h"
 #include "cresset/ir/constants.h"
@@ -261,6 +262,17 @@ SugaredValuePtr containerValue(py::handle object, EmitContext& cx, const SourceR
   return constantValue(cx, *value);
 }
 
+/// A slice that Python made: its bounds are constants.
+SugaredValuePtr sliceValue(py::handle object, EmitContext& cx, const SourceRange& range, const std::string& name) {
+  const auto bound = [&](const char* part) -> Value* {
+    py::object value = object.attr(part);
+    return value.is_none() ? nullptr : sugarOf(value, cx, range, name + "." + part)->asValue(range, cx);
+  };
+  Value* start = bound("start");
+  Value* stop = bound("stop");
+  return std::make_shared<SliceValue>(start, stop, bound("step"));
+}
+
 bool isContainer(py::handle object) {
   return PyTuple_Check(object.ptr()) || PyList_CheckExact(object.ptr()) || PyDict_CheckExact(object.ptr());
 }
@@ -489,6 +501,8 @@ SugaredValuePtr trySugarOf(py::handle object, EmitContext& cx, const SourceRange
     return std::make_shared<Namespace>(py::reinterpret_borrow<py::object>(object), name);
   if (PyType_Check(object.ptr())) return classValue(object, cx, range);
   if (isContainer(object)) return containerValue(object, cx, range, name);
+  if (object.is(py::handle(Py_Ellipsis))) return std::make_shared<EllipsisValue>();
+  if (PySlice_Check(object.ptr())) return sliceValue(object, cx, range, name);
   if (Function* function = functionOf(object.ptr())) return scriptFunctionValue(function, range);
   static py::handle enum_class = known("enum", "Enum");
   if (py::isinstance(object, enum_class)) {

@@ -1,2 +1,0 @@
-# run: tree
-x[*y]  # error: starred indices are not supported
