@@ -15,6 +15,7 @@ from ._C import (
     parse_schema,
     parse_type,
 )
+from ._containers import ScriptDict, ScriptList
 from ._decorators import (
     Attribute,
     Final,
@@ -87,8 +88,10 @@ __all__ = [
     "Limits",
     "RecursiveScriptClass",
     "RecursiveScriptModule",
+    "ScriptDict",
     "ScriptError",
     "ScriptFunction",
+    "ScriptList",
     "ScriptMethod",
     "ScriptModule",
     "ScriptObject",

@@ -1,5 +1,6 @@
 """cresset.script: Python functions, classes and modules as programs."""
 
+import enum
 import functools
 import inspect
 import sys
@@ -8,7 +9,8 @@ import types
 import torch
 
 from . import _C, _builtins
-from ._objects import ScriptModule, ScriptObject
+from ._containers import ScriptDict, ScriptList
+from ._objects import ScriptModule, ScriptObject, wrap
 
 _builtins.register()
 
@@ -17,10 +19,11 @@ def script(obj, optimize=None, _frames_up=0, _rcb=None, example_inputs=None):
     """Compiles a Python function, class or module.
 
     A function becomes a :class:`cresset.ScriptFunction`; what it calls is compiled too. A class is made known to scripts
-    and returned as it is. A module becomes a :class:`cresset.ScriptModule` that shares its parameters. Usable as a
-    decorator. ``example_inputs`` is accepted for torch.jit's sake and not needed: types come from annotations.
+    and returned as it is. A module becomes a :class:`cresset.ScriptModule` that shares its parameters. A list or dict
+    becomes a :class:`cresset.ScriptList` or :class:`cresset.ScriptDict`, which scripts don't copy. Usable as a decorator.
+    ``example_inputs`` is accepted for torch.jit's sake and not needed: types come from annotations.
     """
-    if isinstance(obj, (_C.ScriptFunction, _C.ScriptMethod, ScriptModule, ScriptObject)):
+    if isinstance(obj, (_C.ScriptFunction, _C.ScriptMethod, ScriptModule, ScriptObject, ScriptList, ScriptDict)):
         return obj
     _refuse_other_compilers(obj)
     locals_of_caller = sys._getframe(_frames_up + 1).f_locals
@@ -35,11 +38,10 @@ def script(obj, optimize=None, _frames_up=0, _rcb=None, example_inputs=None):
         )
     if not isinstance(obj, types.FunctionType):
         if isinstance(obj, (list, dict)):
-            raise TypeError(f"a {type(obj).__name__} can't be scripted by itself: pass it to a scripted function")
-        if callable(obj) and not isinstance(obj, types.BuiltinFunctionType):
-            raise RuntimeError(
-                f"an object of class '{type(obj).__name__}' can't be scripted: script its class, or a function"
-            )
+            return (ScriptList if isinstance(obj, list) else ScriptDict)(obj)
+        if _is_instance(obj):
+            _script_class(type(obj), locals_of_caller)
+            return wrap(_C._object_of(obj))
         raise RuntimeError(f"{obj!r} can't be scripted: expected a Python function, a class or an nn.Module")
     return _script_function(obj, locals_of_caller)
 
@@ -50,6 +52,14 @@ def _script_function(fn, locals_of_caller):
     compiled = _C._script_function(fn, _annotation_scope(locals_of_caller))
     compiled.__wrapped__ = fn
     return compiled
+
+
+def _is_instance(obj):
+    """Whether it is an object of a class that Python code defines, rather than a value or something of torch's."""
+    cls = type(obj)
+    return not isinstance(obj, enum.Enum) and hasattr(obj, "__dict__") and cls.__module__.partition(".")[0] not in (
+        "builtins", "torch", "cresset", "functools", "types",
+    )  # fmt: skip
 
 
 def _annotation_scope(scope):

@@ -89,6 +89,13 @@ FuturePtr unwrapFuture(PyObject* object);  // null if it is none
 FuturePtr futureOf(FuturePtr future, const TypePtr& element);
 void bindFutures(py::module_& module);
 
+// ---- containers.cpp
+/// Whether `object` is a cresset.ScriptList or ScriptDict: a reference to a list or dict of scripts.
+bool isScriptContainer(PyObject* object);
+/// What it refers to, and its type.
+std::pair<IValue, TypePtr> unwrapContainer(PyObject* object);
+void bindContainers(py::module_& module);
+
 // ---- callable.cpp
 py::object makeFunction(std::shared_ptr<Program> program, Function& function);
 py::object makeMethod(ObjectPtr self, Function& function);

@@ -227,6 +227,17 @@ IValue toDict(PyObject* object, const c10::DictType& type) {
   return IValue(std::move(result));
 }
 
+/// The list or dict itself. One of another type is no copy of it: a script that changes it would be heard by nobody.
+IValue toShared(PyObject* object, const TypePtr& type) {
+  auto [value, own] = unwrapContainer(object);
+  if (*own != *type) {
+    throw CastError(
+        "A " + typeName(object) + " of type " + own->repr_str() + " is no " + type->repr_str() +
+        "; a copy can be passed, list(…) or dict(…)");
+  }
+  return std::move(value);
+}
+
 IValue toTuple(PyObject* object, const TypePtr& type) {
   const auto* tuple = type->castRaw<c10::TupleType>();
   py::object sequence = asFastSequence(object, *type);
@@ -291,7 +302,10 @@ IValue toObject(PyObject* object, const TypePtr& type) {
   ObjectPtr found = unwrapObject(object);
   if (!found) {
     if (auto class_type = type->cast<c10::ClassType>()) return copyPlainObject(object, class_type);
-    refuse(object, type->repr_str());
+    const TypePtr known = knownTypeOfClass(reinterpret_cast<PyObject*>(Py_TYPE(object)));
+    auto implementation = known ? known->cast<c10::ClassType>() : nullptr;
+    if (!implementation) refuse(object, type->repr_str());
+    found = copyPlainObject(object, implementation).toObject();
   }
   std::ostringstream why;
   if (!found->type()->isSubtypeOfExt(*type, &why)) {
@@ -432,8 +446,10 @@ IValue convert(PyObject* object, const TypePtr& type) {
       if (object == Py_None) return IValue();
       return convert(object, type->castRaw<c10::OptionalType>()->getElementType());
     case TypeKind::ListType:
+      if (!PyList_CheckExact(object) && isScriptContainer(object)) return toShared(object, type);
       return toList(object, *type->castRaw<c10::ListType>());
     case TypeKind::DictType:
+      if (!PyDict_CheckExact(object) && isScriptContainer(object)) return toShared(object, type);
       return toDict(object, *type->castRaw<c10::DictType>());
     case TypeKind::TupleType:
       return toTuple(object, type);
@@ -506,6 +522,7 @@ TypePtr infer(PyObject* object, int nesting) {
   if (ObjectPtr found = unwrapObject(object)) return found->type();
   if (auto future = unwrapFuture(object)) return c10::FutureType::create(future->elementType());
   if (TypePtr known = knownTypeOfClass(reinterpret_cast<PyObject*>(Py_TYPE(object)))) return known;
+  if (isScriptContainer(object)) return unwrapContainer(object).second;
   if (PyTuple_Check(object)) {
     std::vector<TypePtr> elements;
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(object); ++i)

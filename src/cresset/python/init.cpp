@@ -17,6 +17,7 @@ PYBIND11_MODULE(_C, module) {
   bindFutures(module);
   bindObjects(module);
   bindForeign(module);
+  bindContainers(module);
   bindGraph(module);
   bindProgram(module);
   bindHost(module);

@@ -67,7 +67,7 @@ void setAttribute(const ObjectHandle& self, const std::string& name, const py::o
   auto slot = type->findAttributeSlot(name);
   if (!slot) {
     if (type->hasConstant(name)) {
-      throw py::attribute_error(
+      throw UserError(
           "Cannot mutate TorchScript constant value: '" + name + "'. Value: '" + shortRepr(value.ptr()) +
           "'. Can't set constant '" + name +
           "' which has value:" + shortRepr(toPyObject(*type->findConstant(name)).ptr()));
@@ -191,6 +191,16 @@ void bindObjects(py::module_& module) {
     wrapper_classes = classes.release().ptr();
   });
   module.def("_register_wrapper", registerWrapper);
+  module.def(
+      "_object_of",
+      [](const py::object& instance) {
+        try {
+          return ObjectHandle{toInferredIValue(instance.ptr()).toObject()};
+        } catch (const CastError& error) {
+          throw UserError(error.what());
+        }
+      },
+      "A script object with a copy of the attributes of a Python object, whose class scripts know.");
   py::class_<ObjectHandle>(module, "_Object", py::module_local())
       .def("is_module", [](const ObjectHandle& self) { return self.object->type()->is_module(); })
       .def("class_name", shortClassName)
