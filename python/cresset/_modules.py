@@ -6,9 +6,11 @@ attributes and their types, functions, and what is left out and why. All that is
 The converted module holds the very tensors of the original.
 """
 
+import ast
 import enum
 import functools
 import inspect
+import textwrap
 import types
 import typing
 import warnings
@@ -17,6 +19,7 @@ import weakref
 import torch
 
 from . import _C
+from ._containers import ScriptDict, ScriptList
 from ._errors import UserError
 from ._objects import RecursiveScriptModule, ScriptModule, _is_attribute, attach, take_hooks
 from ._script import refuse_compiled_module
@@ -31,7 +34,9 @@ _NOT_ATTRIBUTES = frozenset(torch.nn.Module().__dict__) - {"training"} | {
 _CONSTANT_TYPES = (bool, float, int, str, type(None), torch.device, torch.layout, torch.dtype, torch.qscheme)
 
 # Of what modules hold: classes that are types of the language already, or never can be.
-_NOT_COMPILED = frozenset({*_CONSTANT_TYPES, torch.Tensor, torch.nn.Parameter, torch.Size, types.FunctionType})
+_NOT_COMPILED = frozenset(
+    {*_CONSTANT_TYPES, torch.Tensor, torch.nn.Parameter, torch.Size, types.FunctionType, ScriptList, ScriptDict}
+)
 _NO_SCRIPT_CLASSES = (
     torch.nn.Module,
     torch.Tensor,
@@ -67,6 +72,7 @@ class _Description:
         "items",
         "modules",
         "overloads",
+        "overridden",
         "overrides",
         "pre_hooks",
     )
@@ -84,6 +90,7 @@ class _Description:
         self.overloads = facts.overloads
         self.ignored = frozenset(getattr(module, "__jit_ignored_attributes__", ()))
         self.items = ()
+        self.overridden = ()  # what it defines otherwise than nn.Module or its container: see _overridden
         self.pre_hooks = tuple(module._forward_pre_hooks.values())
         self.hooks = tuple(module._forward_hooks.values())
 
@@ -101,6 +108,7 @@ class _Description:
             frozenset(self.failed),
             self.ignored,
             self.items,
+            self.overridden,
             tuple(map(id, self.pre_hooks)),
             tuple(map(id, self.hooks)),
         )
@@ -153,7 +161,11 @@ def convert(module, compile_methods=True, share_types=True, scope=None):
         return module
     if compile_methods:
         _compile_classes(module)
-    return _C._in_session(lambda: _Conversion(compile_methods, share_types).convert(module), scope)
+    result = _C._in_session(lambda: _Conversion(compile_methods, share_types).convert(module), scope)
+    forward = module.__dict__.get("forward")
+    if compile_methods and isinstance(forward, types.FunctionType):
+        result.__dict__["forward"] = _C._script_function(forward, scope)
+    return result
 
 
 _compiled_classes = weakref.WeakSet()  # by _compile_classes
@@ -168,12 +180,22 @@ def _compile_classes(module):
     """
     if "_modules" not in module.__dict__:
         return  # its __init__ was not run, which is said later
-    for part in module.modules():
+    for part in _modules_of(module, {}).values():
         if isinstance(part, ScriptModule):
             continue
         for name, value in part.__dict__.items():
             if name not in _NOT_ATTRIBUTES:
                 _compile_class_of(value)
+
+
+def _modules_of(module, found):
+    """The modules below, itself included, by id: a class may define __eq__ without __hash__."""
+    if id(module) not in found:
+        found[id(module)] = module
+        for child in module.__dict__.get("_modules", {}).values():
+            if child is not None:
+                _modules_of(child, found)
+    return found
 
 
 def _class_within(value):
@@ -207,7 +229,8 @@ def script_in_place(module):
     """Makes an object of a class derived from ScriptModule, whose ``__init__`` is done, a script module."""
 
     def body():
-        conversion = _Conversion(compile_methods=True, share_types=True)
+        # What define() gave __init__ is this object's: objects of its class may have been given something else.
+        conversion = _Conversion(compile_methods=True, share_types="_texts" not in module.__dict__)
         return conversion.make(module, script_methods(type(module)))
 
     handle, module_type = _C._in_session(body)
@@ -216,11 +239,14 @@ def script_in_place(module):
         state.pop(name, None)
     non_persistent = state["_non_persistent_buffers_set"]
     state.pop("_attribute_types", None)
+    texts = state.pop("_texts", ())
     attach(module, handle)
     for name in script_methods(type(module)):
         state[name] = handle.method(name)  # in front of the Python function that the class has
     _take_python_state(module, module, module_type)
     state["_non_persistent_buffers_set"] = non_persistent
+    for text, names, scope in texts:
+        module._define(text, names, scope)
 
 
 def script_methods(cls):
@@ -360,6 +386,7 @@ class _Conversion:
             if not hidden and name not in taken and name not in result.constants:
                 _add_attribute(result, module, annotations, name, value)
         result.items = _items(module, result)
+        result.overridden = _overridden(module, result)
         return result
 
     def _child_type(self, child):
@@ -481,10 +508,84 @@ def _items(module, description):
     if description.container in ("list", "dict"):
         return tuple(description.modules)
     if description.container == "parameter_list":
-        return tuple(str(i) for i in range(len(module)))
+        return tuple(str(i) for i in range(torch.nn.ParameterList.__len__(module)))
     if description.container == "parameter_dict":
-        return tuple(module.keys())
+        return tuple(torch.nn.ParameterDict.keys(module))
     return ()
+
+
+# What scripts take from the contents of a container; and of every module, from what is below it.
+_OF_CONTAINERS = ("__contains__", "__getitem__", "__iter__", "__len__", "items", "keys", "values")
+_OF_MODULES = (
+    "buffers", "children", "modules", "named_buffers", "named_children", "named_modules", "named_parameters", "parameters",
+)  # fmt: skip
+
+
+def _overridden(module, description):
+    """The methods that scripts would know the results of, if the module's class did not define them otherwise.
+
+    A container's own methods are asked: one that does what nn.ModuleList does is none that scripts have to compile.
+    """
+    cls = description.cls
+    names = [name for name in _OF_MODULES if _is_users(cls, name)]
+    if _is_users(cls, "__call__") and not _passes_on(cls.__call__):
+        names.append("__call__")
+    if description.container and any(_is_users(cls, name) for name in _OF_CONTAINERS):
+        names += [
+            name for name in _OF_CONTAINERS if hasattr(cls, name) and not _is_plain_container(module, description, name)
+        ]
+    return tuple(sorted(names))
+
+
+def _is_users(cls, name):
+    """Whether a class defines the method that is neither torch's nor ours."""
+    owner = next((base for base in cls.__mro__ if name in vars(base)), object)
+    function = vars(owner).get(name)
+    modules = (owner.__module__, getattr(function, "__module__", None) or "")  # torch.fx puts its __call__ on classes
+    return owner is not object and not any(module.partition(".")[0] in ("torch", "cresset") for module in modules)
+
+
+def _passes_on(call):
+    """Whether a ``__call__`` only hands its arguments on to nn.Module's, for the sake of annotations."""
+    try:
+        body = ast.parse(textwrap.dedent(inspect.getsource(call))).body[0].body
+    except (OSError, TypeError, SyntaxError):
+        return False
+    statement = body[-1]
+    return (
+        all(isinstance(other, ast.Expr) and isinstance(other.value, ast.Constant) for other in body[:-1])
+        and isinstance(statement, ast.Return)
+        and isinstance(statement.value, ast.Call)
+        and ast.unparse(statement.value.func) == "super().__call__"
+    )
+
+
+def _is_plain_container(module, description, name):
+    """Whether the method `name` does what that of torch's container does."""
+    keys = list(description.items)
+    held = module._modules if description.container in ("list", "dict") else None
+    values = [held[key] if held is not None else getattr(module, key) for key in keys]
+    keyed = description.container in ("dict", "parameter_dict")
+
+    def same(found, expected):
+        found = list(found)
+        return len(found) == len(expected) and all(a is b for a, b in zip(found, expected, strict=True))
+
+    try:
+        if name == "__len__":
+            return len(module) == len(keys)
+        if name == "__getitem__":
+            return same((module[key] for key in (keys if keyed else range(len(keys)))), values)
+        if name == "__contains__":
+            return not keyed or (all(key in module for key in keys) and "\0" not in module)
+        if name == "__iter__":
+            return list(module) == keys if keyed else same(module, values)
+        found = list(getattr(module, name)())
+        if name == "items":
+            return [key for key, _ in found] == keys and same((value for _, value in found), values)
+        return found == keys if name == "keys" else same(found, values)
+    except Exception:
+        return False
 
 
 class _ClassFacts:
@@ -538,6 +639,7 @@ def _methods_to_compile(module, description):
     if forward is not None and forward is not torch.nn.Module.forward and _mark(forward) not in _IGNORED:
         names.append("forward")
     names += description.facts.exported
+    names = [name for name in names if name not in description.functions]
     names += [name for name, function in description.overrides.items() if _mark(function) == "export"]
     methods = []
     for name in dict.fromkeys(names):
@@ -558,7 +660,8 @@ def _take_python_state(scripted, module, module_type):
     for name in description.modules:
         scripted._modules[name]  # from now on held, with what is Python's of it
     for name, function in description.facts.ignored.items():
-        state[name] = types.MethodType(function, scripted)
+        own = description.functions.get(name)
+        state[name] = types.MethodType(function, scripted) if own is None else own
     for name in description.ignored:
         if hasattr(module, name) and not isinstance(getattr(type(module), name, None), property):
             state[name] = getattr(module, name)

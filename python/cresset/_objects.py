@@ -294,10 +294,18 @@ class ScriptModule(torch.nn.Module, metaclass=_ScriptMeta):
         return self._c.class_name()
 
     def define(self, src):
-        """Compiles ``def``s that take self and adds them as methods. Names are the caller's."""
+        """Compiles ``def``s that take self and adds them as methods. Names are the caller's. In ``__init__`` of a class
+        derived from this one, the methods are there when it is done.
+        """
         frame = sys._getframe(1)
         scope = None if frame.f_locals is frame.f_globals else dict(frame.f_locals)
-        if not _C._define_text(self._c, textwrap.dedent(src), frame.f_globals, scope):
+        if "_c" in self.__dict__:
+            self._define(src, frame.f_globals, scope)
+        else:
+            self.__dict__.setdefault("_texts", []).append((src, frame.f_globals, scope))
+
+    def _define(self, src, names, scope):
+        if not _C._define_text(self._c, textwrap.dedent(src), names, scope):
             self._c.define(src)
         if "forward" not in self.__dict__ and self._c.method("forward") is not None:
             self.__dict__["forward"] = self._c.method("forward")

@@ -65,6 +65,7 @@ std::shared_ptr<ModuleInfo> defineModule(const py::object& description, const py
   }
   for (auto [key, reason] : py::cast<py::dict>(description.attr("failed")))
     info->failed.emplace(py::cast<std::string>(key), py::cast<std::string>(reason));
+  for (py::handle method : description.attr("overridden")) info->overridden.insert(py::cast<std::string>(method));
   for (py::handle ignored : description.attr("ignored")) info->ignored.insert(py::cast<std::string>(ignored));
 
   infos().emplace(type.get(), info);

@@ -31,6 +31,9 @@ struct ModuleInfo {
   std::map<std::string, py::object> overrides;
   /// Functions that are attributes: Python's, scripted ones, builtin operators.
   std::map<std::string, py::object> functions;
+  /// Methods that the Python class defines otherwise than nn.Module or its container does: what scripts know of those
+  /// does not hold.
+  std::set<std::string> overridden;
   /// Methods with several signatures: the names under which each is compiled.
   std::map<std::string, std::vector<std::string>> overloads;
   /// Attributes that no script can hold, and why.

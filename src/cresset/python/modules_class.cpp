@@ -95,6 +95,22 @@ class ModuleClassValue final : public SugaredValue {
   py::object cls_;
 };
 
+/// `super().__call__`: nn.Module's, which calls forward and the hooks.
+class CallOfModule final : public SugaredValue {
+ public:
+  CallOfModule(Value* self, const ModuleInfo& info) : self_(self), info_(info) {}
+  std::string kind() const override { return "method '__call__'"; }
+  SugaredValuePtr call(
+      const SourceRange& range, EmitContext& cx, const std::vector<NamedValue>& args,
+      const std::vector<NamedValue>& kwargs, size_t num_binders) override {
+    return std::make_shared<ModuleValue>(self_, info_)->callForward(range, cx, args, kwargs, num_binders);
+  }
+
+ private:
+  Value* self_;
+  const ModuleInfo& info_;
+};
+
 /// `super()`, bound.
 class ModuleSuper final : public SugaredValue {
  public:
@@ -110,6 +126,8 @@ class ModuleSuper final : public SugaredValue {
     py::gil_scoped_acquire gil;
     py::object found = rawAttribute(info_.python_class, name, owner_);
     if (!found) return nullptr;
+    if (name == "__call__" && found.is(rawAttribute(moduleClass(), name)))
+      return std::make_shared<CallOfModule>(self_, info_);
     if (PyObject_TypeCheck(found.ptr(), &PyProperty_Type)) {
       const std::string getter = hiddenMethod(info_, py::object(found.attr("fget")), range).name();
       return MethodValue(self_, getter).call(range, cx, {}, {}, 1);

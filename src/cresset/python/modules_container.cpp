@@ -66,6 +66,10 @@ bool ModuleValue::isKeyed() const {
   return info_.container == Container::Dict || info_.container == Container::ParameterDict;
 }
 
+bool ModuleValue::isPlain(const std::string& name) const {
+  return info_.container != Container::None && !info_.overridden.contains(name);
+}
+
 void ModuleValue::requireContainer(const SourceRange& range) const {
   if (info_.container != Container::None) return;
   throw UserError(
@@ -140,7 +144,7 @@ std::vector<SugaredValuePtr> ModuleValue::asTuple(
 }
 
 Value* ModuleValue::len(const SourceRange& range, EmitContext& cx) {
-  if (info_.container == Container::None) {
+  if (!isPlain("__len__")) {
     if (auto method = findAttr(range, cx, "__len__")) return method->call(range, cx, {}, {}, 1)->asValue(range, cx);
     requireContainer(range);
   }
@@ -149,13 +153,20 @@ Value* ModuleValue::len(const SourceRange& range, EmitContext& cx) {
 
 SugaredValuePtr ModuleValue::iter(const SourceRange& range, EmitContext& cx) {
   requireContainer(range);
+  if (!isPlain("__iter__")) {
+    throw UserError(
+        "the class of " + kind() +
+            " says in Python what it iterates over, which scripts have no iterators for. Give it a method that returns "
+            "a list, and iterate over that",
+        range);
+  }
   const Members members = items(range, cx);
   return isKeyed() ? keysOf(cx, members) : valuesOf(members);
 }
 
 SugaredValuePtr ModuleValue::getItem(
     const SourceRange& range, EmitContext& cx, Value* index, const TypePtr& type_hint) {
-  if (info_.container == Container::None) {
+  if (!isPlain("__getitem__")) {
     if (auto method = findAttr(range, cx, "__getitem__"))
       return method->call(range, cx, {NamedValue(index, range)}, {}, 1);
     throw UserError(
@@ -203,7 +214,7 @@ SugaredValuePtr ModuleValue::dynamicItem(
 }
 
 bool ModuleValue::contains(const SourceRange& range, EmitContext& cx, Value*& result, Value* element) {
-  if (info_.container == Container::None) {
+  if (!isPlain("__contains__")) {
     if (auto method = findAttr(range, cx, "__contains__")) {
       result = method->call(range, cx, {NamedValue(element, range)}, {}, 1)->asValue(range, cx);
       return true;

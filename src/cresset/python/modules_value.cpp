@@ -94,13 +94,19 @@ std::string ModuleValue::missingAttr(const std::string& name) const {
 
 SugaredValuePtr ModuleValue::findAttr(const SourceRange& range, EmitContext& cx, const std::string& name) {
   if (auto found = attributeOfClass(range, cx, name)) return found;
-  if (auto found = walker(range, cx, name)) return found;
-  if (auto it = info_.overloads.find(name); it != info_.overloads.end()) {
-    return std::make_shared<OverloadedMethod>(self_, name, it->second);
-  }
   if (auto it = info_.functions.find(name); it != info_.functions.end()) {
     py::gil_scoped_acquire gil;
+    // In place of an @ignore method: what is called is Python's, and the method says the types.
+    py::object method = methodOfModule(info_, name);
+    if (method && PyFunction_Check(method.ptr()) && markOf(method) == Mark::Ignore)
+      return pythonCallable(it->second, method, /*bound=*/true, range);
     return sugarOf(it->second, cx, range, name);
+  }
+  if (!info_.overridden.contains(name)) {
+    if (auto found = walker(range, cx, name)) return found;
+  }
+  if (auto it = info_.overloads.find(name); it != info_.overloads.end()) {
+    return std::make_shared<OverloadedMethod>(self_, name, it->second);
   }
   return pythonAttribute(range, cx, name);
 }
@@ -143,6 +149,14 @@ void ModuleValue::setAttr(const SourceRange& range, EmitContext& cx, const std::
 }
 
 SugaredValuePtr ModuleValue::call(
+    const SourceRange& range, EmitContext& cx, const std::vector<NamedValue>& args,
+    const std::vector<NamedValue>& kwargs, size_t num_binders) {
+  if (info_.overridden.contains("__call__"))
+    return attr(range, cx, "__call__")->call(range, cx, args, kwargs, num_binders);
+  return callForward(range, cx, args, kwargs, num_binders);
+}
+
+SugaredValuePtr ModuleValue::callForward(
     const SourceRange& range, EmitContext& cx, const std::vector<NamedValue>& args,
     const std::vector<NamedValue>& kwargs, size_t num_binders) {
   const c10::ClassType& cls = *info_.type;

@@ -25,6 +25,11 @@ class ModuleValue final : public SugaredValue {
       const SourceRange& range, EmitContext& cx, const std::vector<NamedValue>& args,
       const std::vector<NamedValue>& kwargs, size_t num_binders) override;
 
+  /// As `call`, whatever __call__ the class defines.
+  SugaredValuePtr callForward(
+      const SourceRange& range, EmitContext& cx, const std::vector<NamedValue>& args,
+      const std::vector<NamedValue>& kwargs, size_t num_binders);
+
   // Containers.
   std::vector<SugaredValuePtr> asTuple(
       const SourceRange& range, EmitContext& cx, std::optional<size_t> size_hint = {}) override;
@@ -46,6 +51,8 @@ class ModuleValue final : public SugaredValue {
   void collectModules(const SourceRange& range, EmitContext& cx, const std::string& prefix, Members& found);
   Members tensors(const SourceRange& range, EmitContext& cx, bool parameters);
   bool isKeyed() const;
+  /// Whether the contents are those of torch's container, as far as the method `name` tells.
+  bool isPlain(const std::string& name) const;
   void requireContainer(const SourceRange& range) const;
   SugaredValuePtr dynamicItem(const SourceRange& range, EmitContext& cx, Value* index, const TypePtr& type);
 

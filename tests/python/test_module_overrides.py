@@ -1,0 +1,216 @@
+"""Every method that a subclass of a module class, or one module, can have in place of torch's: in a script it does what it
+does in Python, or compiling says why not. Where torch.jit gives what Python gives, so must Cresset.
+"""
+
+import importlib.util
+import itertools
+import sys
+import warnings
+
+import pytest
+import torch
+
+import cresset
+
+CONTAINERS = {
+    "Module": ("nn.Module", "super().__init__(); self.a = nn.ReLU(); self.b = nn.Tanh()"),
+    "ModuleList": ("nn.ModuleList", "super().__init__([nn.ReLU(), nn.Tanh()])"),
+    "Sequential": ("nn.Sequential", "super().__init__(nn.ReLU(), nn.Tanh())"),
+    "ModuleDict": ("nn.ModuleDict", 'super().__init__({"a": nn.ReLU(), "b": nn.Tanh()})'),
+    "ParameterList": ("nn.ParameterList", "super().__init__([torch.ones(1), torch.ones(1) * 2])"),
+    "ParameterDict": ("nn.ParameterDict", 'super().__init__({"a": torch.ones(1), "b": torch.ones(1) * 2})'),
+}
+
+# Of a subclass: the members, and what a script says to the module `self.c`.
+MEMBERS = {
+    "len": ("def __len__(self) -> int: return 7", "len(self.c)"),
+    "len_same": ("def __len__(self) -> int: return len(self._modules)", "len(self.c)"),
+    "iter": ("def __iter__(self): return iter([1, 2, 3])", "[y for y in self.c]"),
+    "iter_same": ("def __iter__(self): return super().__iter__()", "[y for y in self.c]"),
+    "getitem_int": ("def __getitem__(self, i: int) -> int: return i + 10", "self.c[0]"),
+    "getitem_str": ('def __getitem__(self, i: str) -> str: return i + "q"', 'self.c["a"]'),
+    "getitem_loop": (
+        'def __getitem__(self, i: int) -> int:\n        if i > 2: raise IndexError("end")\n        return i + 10',
+        "[y for y in self.c]",
+    ),
+    "getitem_same": ("def __getitem__(self, i): return super().__getitem__(i)", "self.c[0]"),
+    "contains": ('def __contains__(self, k: str) -> bool: return k == "z"', '("z" in self.c, "a" in self.c)'),
+    "call": ("def __call__(self, x): return x + 100", "self.c(x)"),
+    "call_super": ("def __call__(self, x): return super().__call__(x) + 100", "self.c(x)"),
+    "call_passes_on": ("def __call__(self, *args, **kwargs): return super().__call__(*args, **kwargs)", "self.c(x)"),
+    "forward": ("def forward(self, x): return x + 50", "self.c(x)"),
+    "forward_by_name": ("def forward(self, x): return x + 50", "self.c.forward(x)"),
+    "getattr": (
+        'def __getattr__(self, n):\n        if n == "foo": return 5\n        return super().__getattr__(n)',
+        "self.c.foo",
+    ),
+    "keys": ('def keys(self) -> List[str]: return ["k"]', "[k for k in self.c.keys()]"),
+    "values": ("def values(self) -> List[int]: return [5]", "[k for k in self.c.values()]"),
+    "items": ('def items(self) -> List[Tuple[str, int]]: return [("k", 3)]', "[k for k, v in self.c.items()]"),
+    "property": ("@property\n    def p(self) -> int: return 9", "self.c.p"),
+    "children": ("def children(self) -> List[int]: return [4]", "[k for k in self.c.children()]"),
+    "parameters": (
+        "def parameters(self, recurse: bool = True) -> List[int]: return [4]",
+        "[k for k in self.c.parameters()]",
+    ),
+    "add": ("def __add__(self, o: int) -> int: return o + 1", "self.c + 1"),
+    "eq": ("def __eq__(self, o: object) -> bool: return True\n    __hash__ = None", "self.c == self.c"),
+    "eq_unused": ("def __eq__(self, o: object) -> bool: return True\n    __hash__ = None", "x + 1"),
+    "bool": ("def __bool__(self) -> bool: return False", "bool(self.c)"),
+    "condition": ("def __bool__(self) -> bool: return False", "1 if self.c else 2"),
+    "len_condition": ("def __len__(self) -> int: return 0", "1 if self.c else 2"),
+    "neg": ("def __neg__(self) -> int: return 3", "-self.c"),
+    "str": ('def __str__(self) -> str: return "S"', "str(self.c)"),
+    "int": ("def __int__(self) -> int: return 3", "int(self.c)"),
+    "extra": ("def extra(self, x): return x * 3", "self.c.extra(x)"),
+    "none_iter": ("pass", "[y for y in self.c]"),
+    "none_len": ("pass", "len(self.c)"),
+    "none_contains": ("pass", '"a" in self.c'),
+    "none_condition": ("pass", "1 if self.c else 2"),
+}
+
+# Of one module: the attribute, its value, and what a script says.
+ATTRIBUTES = {
+    "forward_lambda": ("forward", "lambda x: x + 50", "self.c(x)"),
+    "forward_function": ("forward", "function", "self.c(x)"),
+    "forward_by_name": ("forward", "function", "self.c.forward(x)"),
+    "new_lambda": ("tag", "lambda x: x + 51", "self.c.tag(x)"),
+    "new_function": ("tag", "function", "self.c.tag(x)"),
+    "ignored_lambda": ("ignored", "lambda x: x + 52", "self.c.ignored(x)"),
+    "ignored_function": ("ignored", "function", "self.c.ignored(x)"),
+    "keys": ("keys", 'lambda: ["k"]', "[k for k in self.c.keys()]"),
+    "len": ("__len__", "lambda: 3", "len(self.c)"),
+    "call": ("__call__", "lambda x: x + 3", "self.c(x)"),
+    "children": ("children", "lambda: [3]", "[k for k in self.c.children()]"),
+    "method": ("extra", "function", "self.c.extra(x)"),
+    "exported": ("exported", "function", "self.c.exported(x)"),
+    "bound": ("extra", "types.MethodType(bound, self)", "self.c.extra(x)"),
+    "bound_forward": ("forward", "types.MethodType(bound, self)", "self.c(x)"),
+}
+
+HEAD = """
+import types
+import torch
+from torch import nn
+from typing import *
+CASES = []
+def function(x): return x + 77
+def bound(self, x): return x + 78
+"""
+
+CASE = """
+class C_{name}({base}):
+    def __init__(self):
+        {init}
+        {set}
+    @torch.jit.ignore
+    def ignored(self, x): return x + 1
+    @torch.jit.export
+    def exported(self, x): return x * 4
+    {members}
+class M_{name}(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.c = C_{name}()
+    def forward(self, x):
+        return {use}
+CASES.append(M_{name})
+"""
+
+# torch's containers refuse to be called, and Python does not look for __call__ or __len__ on the object.
+NOT_AS_PYTHON = {
+    "ParameterList_object_forward_function",
+    "ParameterDict_object_forward_function",
+    "ParameterList_object_bound_forward",
+    "ParameterDict_object_bound_forward",
+    "ParameterList_class_forward",
+    "ParameterDict_class_forward",
+}
+
+
+def names():
+    for base, member in itertools.product(CONTAINERS, MEMBERS):
+        yield f"{base}_class_{member}"
+    for base, attribute in itertools.product(CONTAINERS, ATTRIBUTES):
+        yield f"{base}_object_{attribute}"
+
+
+@pytest.fixture(scope="module")
+def modules(tmp_path_factory):
+    text = HEAD
+    for name in names():
+        base, kind, what = name.split("_", 2)
+        cls, init = CONTAINERS[base]
+        if kind == "class":
+            members, use = MEMBERS[what]
+            text += CASE.format(name=name, base=cls, init=init, set="pass", members=members, use=use)
+        else:
+            attribute, value, use = ATTRIBUTES[what]
+            members = "def extra(self, x): return x * 3"
+            text += CASE.format(
+                name=name, base=cls, init=init, set=f"self.{attribute} = {value}", members=members, use=use
+            )
+    path = tmp_path_factory.mktemp("overrides") / "overriding_modules.py"
+    path.write_text(text)
+    spec = importlib.util.spec_from_file_location("overriding_modules", path)
+    module = sys.modules["overriding_modules"] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    yield {cls.__name__.removeprefix("M_"): cls for cls in module.CASES}
+    del sys.modules["overriding_modules"]
+
+
+def result_of(cls, script):
+    """What the module gives, or an exception."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            return plain(script(cls())(torch.ones(1)))
+        except Exception as error:
+            return error
+
+
+def plain(value):
+    """Without the identity of modules, and with tensors that can be compared."""
+    if isinstance(value, torch.Tensor):
+        return value.tolist()
+    if isinstance(value, (list, tuple)):
+        return [plain(element) for element in value]
+    return value if isinstance(value, (int, float, str)) else "a module"
+
+
+@pytest.mark.parametrize("name", names())
+def test_override(name, modules):
+    python = result_of(modules[name], lambda module: module)
+    ours = result_of(modules[name], cresset.script)
+    if not isinstance(ours, Exception):
+        assert ours == python or (isinstance(python, Exception) and name in NOT_AS_PYTHON)
+        return
+    if type(ours) is type(python):
+        return  # Python can't make or call it either
+    assert isinstance(ours, cresset.UserError), ours
+    theirs = result_of(modules[name], torch.jit.script)
+    assert isinstance(theirs, Exception) or theirs != python, f"torch.jit gives {theirs}; ours: {ours}"
+
+
+def test_an_attribute_over_an_ignored_method_in_python():
+    class M(torch.nn.Module):
+        @torch.jit.ignore
+        def tag(self) -> str:
+            return "class"
+
+        def forward(self, x):
+            return x
+
+    m = M()
+    m.tag = lambda: "object"
+    assert cresset.script(m).tag() == "object"
+    assert cresset.script(M()).tag() == "class"
+
+
+def test_forward_of_the_object_in_python():
+    def forward(x):
+        return x + 3
+
+    m = torch.nn.Sequential(torch.nn.ReLU())
+    m.forward = forward
+    assert cresset.script(m)(torch.ones(1)) == 4
