@@ -499,5 +499,7 @@ def _difference(a, b):
     return "".join(difflib.ndiff(a.splitlines(True), b.splitlines(True)))
 
 
+_C._set_well_known([(is_tracing, "torch.jit", "is_tracing")])
+
 for _public in (TracerWarning, TracingCheckError, is_tracing, script_if_tracing, trace, trace_module):
     _public.__module__ = "cresset"

@@ -18,19 +18,32 @@ from script_helpers import check
 from sweep import op_name
 from torch import nn
 from torch.testing._internal.common_methods_invocations import op_db
-from trace_sweep import as_function, outcome, samples_of
+from trace_sweep import as_function, outcome, samples_of, without_contents
 
 import cresset
 
 # ---- Operators
 
-_ARITIES = {
-    1: lambda f: lambda a: f(a),
-    2: lambda f: lambda a, b: f(a, b),
-    3: lambda f: lambda a, b, c: f(a, b, c),
-    4: lambda f: lambda a, b, c, d: f(a, b, c, d),
-    5: lambda f: lambda a, b, c, d, e: f(a, b, c, d, e),
-}
+
+def of_arity(function, count):
+    """As `function`, but with its arguments one by one: torch.fx takes no *args. No lambda: linecache loses their code."""
+
+    def one(a):
+        return function(a)
+
+    def two(a, b):
+        return function(a, b)
+
+    def three(a, b, c):
+        return function(a, b, c)
+
+    def four(a, b, c, d):
+        return function(a, b, c, d)
+
+    def five(a, b, c, d, e):
+        return function(a, b, c, d, e)
+
+    return [one, two, three, four, five][count - 1]
 
 
 def traced_sample(op):
@@ -38,10 +51,10 @@ def traced_sample(op):
     dtypes = [dtype for dtype in (torch.float32, torch.int64, torch.bool) if dtype in op.supported_dtypes("cpu")]
     for sample in itertools.islice(samples_of(op, dtypes[0]), 3) if dtypes else ():
         function, tensors = as_function(op, sample)
-        if len(tensors) not in _ARITIES:
+        if not 1 <= len(tensors) <= 5:
             continue
         try:
-            return torch.fx.symbolic_trace(_ARITIES[len(tensors)](function)), tensors
+            return torch.fx.symbolic_trace(of_arity(function, len(tensors))), tensors
         except Exception:
             continue  # op_db's function looks at values, or asks for more than a Proxy has
     return None
@@ -66,6 +79,8 @@ def test_operator(op):
         except Exception:
             pytest.skip(f"torch.jit can't either: {error}")
         raise
+    if "empty" in op.name:
+        ours, expected = without_contents(ours), without_contents(expected)
     torch.testing.assert_close(ours, expected, equal_nan=True)
 
 
@@ -169,11 +184,6 @@ def joined(x):
     return x[(slice(None),) * 2 + (0,)], x[(0,) + (slice(1, 2), ...)]
 
 
-def starred(x, t: tuple[int, int]):
-    rest = (slice(0, 1), 2)
-    return x[*t], x[0, *t], x[0, *rest]
-
-
 def tuple_value(x, t: tuple[int, int]):
     return x[t]
 
@@ -208,12 +218,23 @@ def test_slices_of_tensors(function):
         (of_maybe, (None, 1)),
         (of_maybe, (1, None)),
         (of_tensors, (torch.tensor(2),)),
-        (starred, ((1, 2),)),
         (tuple_value, ((1, 2),)),
     ],
 )
 def test_slices_of_values(function, args):
     torch.testing.assert_close(cresset.script(function)(X, *args), function(X, *args), rtol=0, atol=0)
+
+
+def test_starred():
+    """Python has it since 3.11, so it stands in text."""
+    unit = cresset.CompilationUnit(
+        """
+        def f(x, t: Tuple[int, int]):
+            rest = (slice(0, 1), 2)
+            return x[*t], x[0, *t], x[0, *rest]
+        """
+    )
+    torch.testing.assert_close(unit.f(X, (1, 2)), (X[1, 2], X[0, 1, 2], X[0, 0:1, 2]), rtol=0, atol=0)
 
 
 def slices_of_a_list(x: list[int], a: int):

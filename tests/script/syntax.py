@@ -222,5 +222,5 @@ bad_lambda_itself = lambda x: x + 1  # error: Expected a single top-level functi
 def bad_augmented_tuple(x: int):
     a = (1, 2)
     a += (x,)
-    a -= (x,)  # error: Expected a value of type 'Tensor' for argument 'self' but instead found type 'List[int]'.
+    a -= (x,)  # error: Expected a value of type 'Tensor' for argument 'self' but instead found type 'Tuple[int, int, int]'.
     return a

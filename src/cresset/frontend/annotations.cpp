@@ -76,7 +76,9 @@ TypePtr makeUnion(const Arguments& types) {
   const TypePtr none = c10::NoneType::get();
   if (types.size() == 2 && (*types[0] == *none || *types[1] == *none)) {
     const TypePtr& other = *types[0] == *none ? types[1] : types[0];
-    return *other == *none ? none : TypePtr(c10::OptionalType::create(other));
+    // Of a Union it is the Union with None: types have one form.
+    if (other->kind() != c10::TypeKind::UnionType)
+      return *other == *none ? none : TypePtr(c10::OptionalType::create(other));
   }
   try {
     return c10::UnionType::create(types);
@@ -92,7 +94,11 @@ constexpr Constructor kConstructors[] = {
     {"dict", 2, [](const Arguments& a) -> TypePtr { return c10::DictType::create(a[0], a[1]); }},
     {"Tuple", 0, [](const Arguments& a) -> TypePtr { return c10::TupleType::create(a); }},
     {"tuple", 0, [](const Arguments& a) -> TypePtr { return c10::TupleType::create(a); }},
-    {"Optional", 1, [](const Arguments& a) -> TypePtr { return c10::OptionalType::create(a[0]); }},
+    {"Optional", 1,
+     [](const Arguments& a) -> TypePtr {
+       if (a[0]->kind() == c10::TypeKind::UnionType) return makeUnion({a[0], c10::NoneType::get()});
+       return c10::OptionalType::create(a[0]);
+     }},
     {"Union", 0, makeUnion},
     {"Future", 1, [](const Arguments& a) -> TypePtr { return c10::FutureType::create(a[0]); }},
     {"RRef", 1, [](const Arguments& a) -> TypePtr { return c10::RRefType::create(a[0]); }},

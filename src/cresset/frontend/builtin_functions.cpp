@@ -58,6 +58,9 @@ class CastFunction : public SugaredValue {
       if (auto method = specialMethod(range, cx, args[0], name_)) return method->call(range, cx, {}, {}, num_binders);
       Value* value = args[0].get(cx.graph);
       if (value->type()->isSubtypeOf(*type_)) return simple(value);
+      if (auto cls = value->type()->cast<c10::ClassType>(); cls && cls->is_module()) {
+        throw UserError("a module can't be converted to " + name_ + " in a script", range);
+      }
       if (type_->kind() == c10::TypeKind::BoolType && hasLength(*value->type())) {
         Value* length = insertOp(cx.graph, aten::len, {NamedValue(value, range)}, {}, range);
         const NamedValue zero(cx.graph.insertConstant(static_cast<int64_t>(0)), range);
@@ -129,6 +132,21 @@ SugaredValuePtr PrintFunction::call(
 SugaredValuePtr DeviceFunction::call(
     const SourceRange& range, EmitContext& cx, const std::vector<NamedValue>& args,
     const std::vector<NamedValue>& kwargs, size_t num_binders) {
+  // torch.device(type='cpu', index=0): the operators have other names for them.
+  const auto named = [&](const char* name) {
+    return std::find_if(kwargs.begin(), kwargs.end(), [&](const NamedValue& kwarg) { return kwarg.name == name; });
+  };
+  if (!kwargs.empty() && args.size() + kwargs.size() <= 2) {
+    std::vector<NamedValue> ordered = args;
+    for (const char* name : {"type", "index"}) {
+      const bool next = ordered.size() == (name == std::string_view("type") ? 0u : 1u);
+      if (auto kwarg = named(name); kwarg != kwargs.end() && next) {
+        ordered.push_back(*kwarg);
+        ordered.back().name.clear();
+      }
+    }
+    if (ordered.size() == args.size() + kwargs.size()) return call(range, cx, ordered, {}, num_binders);
+  }
   if (!args.empty() && args.size() <= 2 && kwargs.empty()) {
     c10::IValue type, index;
     const bool constant = readConstant(args[0], type) && (args.size() == 1 || readConstant(args[1], index));

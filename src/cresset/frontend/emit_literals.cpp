@@ -121,6 +121,21 @@ Value* FunctionEmitter::emitList(const SequenceLiteral& expr, const TypePtr& hin
   return makeList(expr.range(), values, element);
 }
 
+namespace {
+
+/// Elements of a tuple that a program does not write out: `t = t + t`, line by line, would be as many as there are.
+constexpr size_t kMaxJoined = 1024;
+
+void checkJoinedSize(const SourceRange& range, size_t size) {
+  if (size <= kMaxJoined) return;
+  throw UserError(
+      "a tuple that is joined from others has at most " + std::to_string(kMaxJoined) +
+          " elements; a list can have more",
+      range);
+}
+
+}  // namespace
+
 SugaredValuePtr FunctionEmitter::emitTuple(const SequenceLiteral& expr, const TypePtr& hint) {
   const TypePtr wanted = findKind(hint, c10::TypeKind::TupleType);
   const auto elements = expr.elements();
@@ -136,6 +151,7 @@ SugaredValuePtr FunctionEmitter::emitTuple(const SequenceLiteral& expr, const Ty
     if (e.kind() == TK_STARRED) {
       const Expr inner = Starred(e.tree()).value();
       for (const auto& item : emitSugared(inner)->asTuple(inner.range(), *this)) add(item, inner.range());
+      checkJoinedSize(inner.range(), parts.size());
     } else {
       add(emitSugared(e, hints.empty() ? TypePtr() : hints[i]), e.range());
     }
@@ -144,7 +160,14 @@ SugaredValuePtr FunctionEmitter::emitTuple(const SequenceLiteral& expr, const Ty
 }
 
 SugaredValuePtr FunctionEmitter::tupleOf(const SourceRange& range, std::vector<SugaredValuePtr> parts) {
-  if (std::any_of(parts.begin(), parts.end(), isIndexOnly)) return std::make_shared<SugaredTuple>(std::move(parts));
+  if (std::any_of(parts.begin(), parts.end(), isIndexOnly)) {
+    for (const SugaredValuePtr& part : parts) {
+      // What holds slices is bound by nothing that a graph or a type is bound by.
+      if (isIndexOnly(part) && dynamic_cast<SugaredTuple*>(part.get()))
+        throw UserError("a tuple that holds slices can't stand in a tuple; it can be used in a subscript", range);
+    }
+    return std::make_shared<SugaredTuple>(std::move(parts));
+  }
   std::vector<Value*> values;
   values.reserve(parts.size());
   for (const SugaredValuePtr& part : parts) values.push_back(part->asValue(range, *this));
@@ -155,18 +178,14 @@ SugaredValuePtr FunctionEmitter::emitTupleArithmetic(
     const SourceRange& range, int op, const SugaredValuePtr& lhs, const SugaredValuePtr& rhs) {
   const auto isTuple = [](const SugaredValuePtr& operand) {
     Value* value = simpleValueOf(operand);
-    return value ? value->type()->kind() == c10::TypeKind::TupleType : dynamic_cast<SugaredTuple*>(operand.get()) != nullptr;
+    return value ? value->type()->kind() == c10::TypeKind::TupleType
+                 : dynamic_cast<SugaredTuple*>(operand.get()) != nullptr;
   };
   const bool left = isTuple(lhs), right = isTuple(rhs);
-  constexpr size_t kMaxElements = 1 << 15;
-  const auto checkSize = [&](size_t size) {
-    if (size > kMaxElements)
-      throw UserError("this tuple has more than " + std::to_string(kMaxElements) + " elements; a list can have more", range);
-  };
   if (op == '+') {
     if (!left || !right) return nullptr;
     std::vector<SugaredValuePtr> parts = lhs->asTuple(range, *this), others = rhs->asTuple(range, *this);
-    checkSize(parts.size() + others.size());
+    checkJoinedSize(range, parts.size() + others.size());
     parts.insert(parts.end(), others.begin(), others.end());
     return tupleOf(range, std::move(parts));
   }
@@ -176,8 +195,8 @@ SugaredValuePtr FunctionEmitter::emitTupleArithmetic(
   const auto times = factor ? toIValue(factor) : std::nullopt;
   if (!times || !times->isInt()) return nullptr;
   const std::vector<SugaredValuePtr> unit = (left ? lhs : rhs)->asTuple(range, *this);
-  const auto count = static_cast<size_t>(std::clamp<int64_t>(times->toInt(), 0, kMaxElements + 1));
-  checkSize(unit.empty() ? 0 : unit.size() * count);
+  const auto count = static_cast<size_t>(std::clamp<int64_t>(times->toInt(), 0, kMaxJoined + 1));
+  checkJoinedSize(range, unit.size() * count);
   std::vector<SugaredValuePtr> parts;
   for (size_t i = 0; i < count && !unit.empty(); ++i) parts.insert(parts.end(), unit.begin(), unit.end());
   return tupleOf(range, std::move(parts));

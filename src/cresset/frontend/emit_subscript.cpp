@@ -45,14 +45,15 @@ std::vector<FunctionEmitter::Index> FunctionEmitter::emitIndices(const ListView<
   for (const Expr expr : exprs) {
     if (expr.kind() == TK_STARRED) {
       const Expr inner = Starred(expr.tree()).value();
-      if (!of_tensor) throw UserError("starred indices are those of a tensor; write the indices one by one", expr.range());
+      if (!of_tensor)
+        throw UserError("starred indices are those of a tensor; write the indices one by one", expr.range());
       addAll(emitSugared(inner), inner.range());
       continue;
     }
     const SugaredValuePtr index = emitSugared(expr);
     Value* value = simpleValueOf(index);
-    const bool tuple = value ? value->type()->kind() == c10::TypeKind::TupleType
-                             : dynamic_cast<SugaredTuple*>(index.get()) != nullptr;
+    const bool tuple =
+        value ? value->type()->kind() == c10::TypeKind::TupleType : dynamic_cast<SugaredTuple*>(index.get()) != nullptr;
     if (of_tensor && exprs.size() == 1 && tuple) {
       addAll(index, expr.range());
     } else {

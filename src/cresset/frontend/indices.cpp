@@ -10,7 +10,8 @@ namespace cresset {
 
 Value* SliceValue::asValue(const SourceRange& range, EmitContext&) {
   throw UserError(
-      "a slice can't be used as a value: it can be assigned to a variable, stand in a tuple, and be used in a subscript",
+      "a slice can't be used as a value: it can be assigned to a variable, stand in a tuple, and be used in a "
+      "subscript",
       range);
 }
 

@@ -1,7 +1,7 @@
 // Indices that are no values of the graph: slices and the ellipsis.
 //
-// `slice(a, b)` and `...` may be bound to variables and stand in tuples, as torch.fx writes them, but a graph has no type
-// for them: what takes them as a subscript makes nodes of their bounds.
+// `slice(a, b)` and `...` may be bound to variables and stand in tuples, as torch.fx writes them, but a graph has no
+// type for them: what takes them as a subscript makes nodes of their bounds.
 #pragma once
 
 #include <string>

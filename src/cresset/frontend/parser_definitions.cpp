@@ -178,10 +178,10 @@ Decl Parser::mergeTypeComment(const Decl& decl, const SourceRange& comment, bool
     }
     params = ListView<Param>::make(params.range(), merged);
   }
-  return Decl::make(decl.range(), params, Maybe<Expr>::some(result));
+  return Decl::make(decl.range(), params, result ? Maybe<Expr>::some(*result) : decl.returnType());
 }
 
-std::pair<std::optional<std::vector<Expr>>, Expr> Parser::signatureComment() {
+std::pair<std::optional<std::vector<Expr>>, std::optional<Expr>> Parser::signatureComment() {
   std::vector<Expr> types;
   bool each = false;  // (...) -> T: the parameters have comments of their own
   if (!at('(')) failHere("the type comment of a function is written '# type: (int, Tensor) -> Tensor'");
@@ -197,9 +197,8 @@ std::pair<std::optional<std::vector<Expr>>, Expr> Parser::signatureComment() {
     }
   }
   expect(')');
-  if (!at(TK_ARROW)) failHere("the type comment of a function is written '# type: (int, Tensor) -> Tensor'");
-  advance();
-  Expr result = expressionList();
+  std::optional<Expr> result;  // without an arrow it is inferred
+  if (nextIf(TK_ARROW)) result = expressionList();
   in_annotation_ = false;
   expectEnd();
   if (each) return {std::nullopt, result};

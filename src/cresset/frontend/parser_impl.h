@@ -148,7 +148,7 @@ class Parser {
   Param parameter(bool kwarg_only);
   Decl mergeTypeComment(const Decl& decl, const SourceRange& comment, bool is_method);
   /// `(int, Tensor) -> Tensor`, to the end of the text; no list if it is written `(...)`.
-  std::pair<std::optional<std::vector<Expr>>, Expr> signatureComment();
+  std::pair<std::optional<std::vector<Expr>>, std::optional<Expr>> signatureComment();
   ListView<Stmt> functionBody(Decl& decl);
   void skipImport();
   Expr commentType(const SourceRange& comment);

@@ -80,7 +80,8 @@ bool mayDeclare(EmitContext& cx, Value* self) {
 bool wasReadAsConstant(EmitContext& cx, const c10::ClassType& cls, const std::string& name) {
   const std::function<bool(const Block*)> reads = [&](const Block* block) {
     for (const Node* node : block->nodes()) {
-      if (node->kind() == prim::Constant && node->sourceRange().text().find(name) != std::string_view::npos) return true;
+      if (node->kind() == prim::Constant && node->sourceRange().text().find(name) != std::string_view::npos)
+        return true;
       for (const Block* inner : node->blocks()) {
         if (reads(inner)) return true;
       }

@@ -126,6 +126,11 @@ void bindFutures(py::module_& module) {
   py::class_<FutureHandle>(
       module, "Future", py::module_local(), "The result of a fork: a value that may not be there yet.")
       .def(py::init([] { return makeFuture(); }), "A Future that is done when set_result or set_exception is called.")
+      .def_static(
+          "__class_getitem__",
+          [](const py::object& element) {
+            return py::module_::import("types").attr("GenericAlias")(py::type::of<FutureHandle>(), element);
+          })
       .def("wait", waitFor, "The value; waits for it, and raises what the forked code raised.")
       .def("done", [](const FutureHandle& self) { return self.future->completed(); })
       .def("value", valueOf, "The value of a Future that is done; raises what the forked code raised.")

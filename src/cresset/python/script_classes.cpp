@@ -180,8 +180,11 @@ class DataclassMethods {
     order_ = py::cast<bool>(parameters.attr("order"));
     eq_ = py::cast<bool>(parameters.attr("eq"));
     names_ = std::make_shared<MadeNames>(cls);
-    for (py::handle field : known("dataclasses", "fields")(cls)) {
+    for (auto [key, field] : py::dict(cls.attr("__dataclass_fields__"))) {
+      const py::object kind = field.attr("_field_type");
+      if (kind.is(known("dataclasses", "_FIELD_CLASSVAR"))) continue;
       Field f;
+      f.init_only = kind.is(known("dataclasses", "_FIELD_INITVAR"));
       f.name = py::cast<std::string>(field.attr("name"));
       f.init = py::cast<bool>(field.attr("init"));
       f.compare = py::cast<bool>(field.attr("compare"));
@@ -194,14 +197,18 @@ class DataclassMethods {
       }
       f.has_default = field.attr("default").ptr() != missing.ptr();
       if (f.has_default) names_->addDefault(f.name, field.attr("default"));
-      names_->addType("_type_of_" + f.name, field.attr("type"));
+      py::object type = field.attr("type");
+      if (f.init_only && py::hasattr(type, "type")) type = type.attr("type");  // InitVar[T]
+      names_->addType("_type_of_" + f.name, type);
       fields_.push_back(std::move(f));
     }
   }
 
   /// Fields are attributes whether __init__ sets them or not.
   void addFields(c10::ClassType& type) const {
-    for (const Field& f : fields_) type.addAttribute(f.name, names_->resolveType("_type_of_" + f.name, range_));
+    for (const Field& f : fields_) {
+      if (!f.init_only) type.addAttribute(f.name, names_->resolveType("_type_of_" + f.name, range_));
+    }
   }
 
   /// The method's text; "" if the dataclass does not generate it.
@@ -221,6 +228,7 @@ class DataclassMethods {
   struct Field {
     std::string name;
     bool init, compare, keyword_only, has_default;
+    bool init_only;  // InitVar: a parameter of __init__ and __post_init__, and no attribute
   };
 
   std::string initText() const {
@@ -237,11 +245,16 @@ class DataclassMethods {
         if (f.has_default) parameters += " = 0";  // the value is the live one
       }
     }
+    std::string passed_on;
     for (const Field& f : fields_) {
+      if (f.init_only) {
+        passed_on += (passed_on.empty() ? "" : ", ") + f.name;
+        continue;
+      }
       if (f.init) body += "  self." + f.name + " = " + f.name + "\n";
       if (!f.init && f.has_default) body += "  self." + f.name + " = _default_of_" + f.name + "\n";
     }
-    if (attributeOrNull(cls_, "__post_init__")) body += "  self.__post_init__()\n";
+    if (attributeOrNull(cls_, "__post_init__")) body += "  self.__post_init__(" + passed_on + ")\n";
     if (body.empty()) body = "  pass\n";
     return "def __init__(" + parameters + ") -> None:\n" + body;
   }
@@ -251,7 +264,7 @@ class DataclassMethods {
     names_->addType("_type_of_self", py::reinterpret_borrow<py::object>(cls_));
     std::vector<const Field*> compared;
     for (const Field& f : fields_) {
-      if (f.compare) compared.push_back(&f);
+      if (f.compare && !f.init_only) compared.push_back(&f);
     }
     // Lexicographic: the first field that differs decides.
     for (const Field* f : compared) {
@@ -261,7 +274,7 @@ class DataclassMethods {
       const std::string indent = optional ? "    " : "  ";
       if (optional) text += "  if " + a + " is not None and " + b + " is not None:\n";
       text += indent + "if " + a + " != " + b + ":\n" + indent + "  return ";
-      text += op == "==" ? "False\n" : a + " " + op.substr(0, 1) + " " + b + "\n";
+      text += op == "==" ? "False\n" : "bool(" + a + " " + op.substr(0, 1) + " " + b + ")\n";  // of a tensor too
       if (!optional) continue;
       text += "  elif (" + a + " is None) != (" + b + " is None):\n    ";
       text += op == "==" ? "return False\n"

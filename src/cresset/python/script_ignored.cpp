@@ -97,14 +97,14 @@ c10::FunctionSchema signatureOf(
   const auto flags = py::cast<int>(code.attr("co_flags"));
   SourceRange place = placeOf(plain);
   if (!place) place = range;
-  if (flags & (kVarArgs | kVarKeywords)) {
+  if (flags & kVarKeywords) {
     throw UserError(
-        "the @ignore function '" + name +
-            "' takes a variable number of arguments: its calls can't be typed. List its parameters",
+        "the @ignore function '" + name + "' takes any keyword arguments, which scripts don't pass. List its parameters",
         place);
   }
+  const bool is_vararg = flags & kVarArgs;
   // Type comments are read by our parser, if the `def` line is in the language.
-  if (py::len(annotations) == 0) {
+  if (py::len(annotations) == 0 && !is_vararg) {
     try {
       const Def def = readFunction(plain);
       c10::FunctionSchema schema = schemaOf(def, *sharedProgram(), names, self_type);
@@ -128,7 +128,7 @@ c10::FunctionSchema signatureOf(
   std::vector<c10::Argument> returns;
   if (annotations.contains("return"))
     returns.emplace_back("", requireTypeOfAnnotation(annotations["return"], place, names));
-  return c10::FunctionSchema(name, "", std::move(arguments), std::move(returns));
+  return c10::FunctionSchema(name, "", std::move(arguments), std::move(returns), is_vararg);
 }
 
 }  // namespace
