@@ -662,6 +662,12 @@ def _take_python_state(scripted, module, module_type):
     for name, function in description.facts.ignored.items():
         own = description.functions.get(name)
         state[name] = types.MethodType(function, scripted) if own is None else own
+    for name in description.facts.exported:
+        # nn.Module has it too, and calls it: extra_repr, _save_to_state_dict. Python's own protocols are the wrapper's.
+        if hasattr(torch.nn.Module, name) and not name.startswith("__") and name not in state:
+            method = scripted._c.method(name)
+            if method is not None:
+                state[name] = method
     for name in description.ignored:
         if hasattr(module, name) and not isinstance(getattr(type(module), name, None), property):
             state[name] = getattr(module, name)

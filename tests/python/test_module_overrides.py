@@ -2,10 +2,13 @@
 does in Python, or compiling says why not. Where torch.jit gives what Python gives, so must Cresset.
 """
 
+import functools
 import importlib.util
+import io
 import itertools
 import sys
 import warnings
+from typing import Dict
 
 import pytest
 import torch
@@ -214,3 +217,74 @@ def test_forward_of_the_object_in_python():
     m = torch.nn.Sequential(torch.nn.ReLU())
     m.forward = forward
     assert cresset.script(m)(torch.ones(1)) == 4
+
+
+class Exported(torch.nn.Module):
+    """Methods that nn.Module has, and calls."""
+
+    def __init__(self):
+        super().__init__()
+        self.saved = 0
+
+    @torch.jit.export
+    def _save_to_state_dict(self, destination: Dict[str, torch.Tensor], prefix: str, keep_vars: bool):
+        self.saved += 1
+
+    @torch.jit.export
+    def extra_repr(self) -> str:
+        return "seen: " + str(self.saved)
+
+    def forward(self, x):
+        return x
+
+
+def test_exported_methods_that_nn_module_calls():
+    for engine in (torch.jit, cresset):
+        scripted = engine.script(Exported())
+        scripted.state_dict()
+        assert scripted.saved == 1
+        assert scripted.extra_repr() == "seen: 1"
+    assert "seen: 1" in repr(scripted)
+
+
+class WithState(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.scale = 2.0
+        self.sizes = (1, 2)
+        self.weight = torch.ones(2)
+
+    @torch.jit.export
+    def __getstate__(self):
+        return self.scale + 1, self.sizes, self.weight * 2, self.training
+
+    @torch.jit.export
+    def __setstate__(self, state):
+        self.scale = state[0]
+        self.sizes = state[1]
+        self.weight = state[2]
+        self.training = state[3]
+
+    def forward(self, x):
+        return x * self.scale * self.weight + self.sizes[1]
+
+
+def test_setstate_takes_what_getstate_gives():
+    x = torch.ones(2)
+    for engine in (torch.jit, cresset):
+        buffer = io.BytesIO()
+        scripted = engine.script(WithState())
+        assert scripted(x).tolist() == [4, 4]
+        engine.save(scripted, buffer)
+        for load in (torch.jit.load, functools.partial(cresset.load, trusted=True)):
+            buffer.seek(0)
+            assert load(buffer)(x).tolist() == [8, 8]
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_quantized_modules():
+    import torch.ao.nn.quantized
+
+    module = torch.ao.nn.quantized.Conv2d(3, 4, 3)
+    x = torch.quantize_per_tensor(torch.rand(1, 3, 5, 5), 0.1, 0, torch.quint8)
+    assert torch.equal(cresset.script(module)(x).int_repr(), module(x).int_repr())

@@ -74,6 +74,18 @@ c10::Argument argumentOf(const Param& param, Program& program, const ResolverPtr
   return c10::Argument(param.name().name(), std::move(type), repeat, std::move(default_value), param.kwargOnly());
 }
 
+/// What a __setstate__ without annotations takes: what __getstate__ gives.
+void deriveState(const Def& def, const TypePtr& self_type, std::vector<c10::Argument>& arguments) {
+  const auto params = def.decl().params();
+  const bool derived =
+      def.name().name() == "__setstate__" && self_type && params.size() == 2 && !params[1].type().present();
+  auto cls = derived ? self_type->cast<c10::ClassType>() : nullptr;
+  torch::jit::Function* getter = cls ? cls->findMethod("__getstate__") : nullptr;
+  if (!getter) return;
+  const auto& returns = schemaForCall(*getter, def.range()).returns();
+  if (returns.size() == 1) arguments[1] = arguments[1].cloneWithType(returns[0].type());
+}
+
 }  // namespace
 
 c10::FunctionSchema schemaOf(const Def& def, Program& program, const ResolverPtr& resolver, const TypePtr& self_type) {
@@ -100,6 +112,7 @@ c10::FunctionSchema schemaOf(const Def& def, Program& program, const ResolverPtr
   if (self_type && arguments.empty()) {
     throw UserError("methods must have a self argument: '" + def.name().name() + "' has none", def.range());
   }
+  deriveState(def, self_type, arguments);
   std::vector<c10::Argument> returns;
   if (def.decl().returnType().present()) {
     returns.emplace_back("", typeOfAnnotation(def.decl().returnType().get(), program, resolver));

@@ -234,6 +234,8 @@ List[T] | <List[T]>[<small>:]
 List[T] | <List[T]>[<index>:<index>]
 List[T] | <List[T]>[::<step>]
 List[T] | <List[T]>[<index>:<index>:<step>]
+List[T] 0.5 | <List[T]>[slice(<index>, <index>)]
+List[T] 0.3 | <List[T]>[slice(<small>, None, <step>)]
 List[T] | <List[T]>.copy()
 List[T] | list(<List[T]>)
 List[T] 0.5 | ([<T>] * <small>)
@@ -273,6 +275,9 @@ Dict[str, int] | dict([(<text>, <int:name>), (<str:name>, <small>)])
 
 Tuple[T, V] 2 | (<T>, <V>)
 Tuple[T, V] 0.3 | <Tuple[T, V, U]:name>[:2]
+Tuple[T, V] 0.3 | <Tuple[T, V, U]:name>[slice(0, 2)]
+Tuple[T, V] 0.5 | ((<T>,) + (<V>,))
+Tuple[int, int, int] 0.5 | (<Tuple[int, int, int]:name>[:1] + (<int>, <int>))
 Tuple[int, int, int] 2 | (<int>, <int>, <int>)
 Tuple[int, str] | (<Tuple[int, str]> if <bool> else <Tuple[int, str]>)
 Tuple[int, str] 0.5 | <Dict[int, str]:var>.popitem()
