@@ -107,6 +107,11 @@ void FunctionEmitter::assignVariable(
   }
   if (isEmptyListLiteral(value)) value->node()->setKind(prim::ListConstruct);  // now it has its type
   if (!value->hasDebugName() && value->owningBlock() == graph.insertBlock()) value->setDebugName(name);
+  if (annotation && annotation->kind() == c10::TypeKind::ListType &&
+      value->type()->kind() == c10::TypeKind::TupleType) {
+    // `sizes: List[int] = (1,) * 4`: where a list is wanted a tuple is one, as it is for arguments and results.
+    if (Value* list = tryConvertTo(graph, range, value, annotation, /*allow_conversions=*/true)) value = list;
+  }
   if (annotation && !value->type()->isSubtypeOf(*annotation)) {
     std::string message = "Variable '" + name + "' is annotated with type " + annotation->repr_str() +
                           " but is being assigned to a value of type " + value->type()->repr_str();
