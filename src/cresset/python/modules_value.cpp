@@ -7,7 +7,7 @@
 
 #include "cresset/frontend/calls.h"
 #include "cresset/python/modules_methods.h"
-#include "cresset/python/script.h"
+#include "cresset/python/script_names.h"
 #include "cresset/support/suggest.h"
 
 namespace cresset::python {
