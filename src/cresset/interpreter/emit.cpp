@@ -329,9 +329,9 @@ void Emitter::emitOperator(const Liveness::NodeInfo& info) {
   const auto [it, is_new] = operator_index_.emplace(op, static_cast<uint32_t>(code_.operators.size()));
   if (is_new) code_.operators.push_back(op);
   emitOperatorCall(
-      op->kernel()                                        ? Op::CallKernel
-      : op->isUpdate() || takesEnumerations(op->schema()) ? Op::CallChecked
-                                                          : Op::CallBoxed,
+      op->kernel()             ? Op::CallKernel
+      : op->isCalledWithCare() ? Op::CallChecked
+                               : Op::CallBoxed,
       info, it->second);
 }
 

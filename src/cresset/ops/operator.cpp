@@ -73,6 +73,7 @@ Operator::Operator(const c10::OperatorHandle& handle)
       handle_(new c10::OperatorHandle(handle)),
       traits_(traitsOf(handle) | namedTraits(full_name_)),
       restriction_(restrictionOf(schema_)),
+      argument_check_(argumentCheckOf(full_name_)),
       mutable_(writesArgument(schema_)) {
   // Operators of other libraries may count, print or talk to other processes, whatever their schemas say.
   if (restriction_ == Restriction::Foreign) traits_ = traits_ | Trait::SideEffect | Trait::Nondeterministic;
@@ -142,8 +143,9 @@ void checkEnumerations(const c10::FunctionSchema& schema, const c10::IValue* arg
 
 }  // namespace
 
-bool takesEnumerations(const c10::FunctionSchema& schema) {
-  return std::any_of(schema.arguments().begin(), schema.arguments().end(), enumerationSize);
+bool Operator::isCalledWithCare() const {
+  return isUpdate() || argument_check_ ||
+         std::any_of(schema_.arguments().begin(), schema_.arguments().end(), enumerationSize);
 }
 
 void Operator::call(Stack& stack, size_t num_args) const {
@@ -151,7 +153,9 @@ void Operator::call(Stack& stack, size_t num_args) const {
     kernel_(stack, num_args);
   } else if (const c10::OperatorHandle* registered = handle()) {
     if (isUpdate()) makeOwn(stack[stack.size() - num_args]);
-    checkEnumerations(schema_, stack.data() + (stack.size() - schema_.arguments().size()));
+    c10::IValue* arguments = stack.data() + (stack.size() - schema_.arguments().size());
+    checkEnumerations(schema_, arguments);
+    if (argument_check_) argument_check_(arguments);
     registered->callBoxed(&stack);
   } else {
     throwUnregistered();

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "cresset/ir/graph.h"
+#include "cresset/ops/argument_checks.h"
 
 namespace c10 {
 class OperatorHandle;
@@ -68,6 +69,7 @@ enum class Restriction : uint8_t {
   Files,      // opens, reads or writes files
   Crashes,    // ends the process for some numbers, without reaching beyond its arguments
   RawMemory,  // believes what its arguments say of memory: a wrong one reads or writes elsewhere
+  Internal,   // a kernel that PyTorch's own operators call, with arguments that they have checked
   Foreign,    // of a library that is not PyTorch's own; nothing is known of it
 };
 
@@ -87,7 +89,7 @@ class Operator {
   const std::string& fullName() const { return full_name_; }
 
   /// Calls on `num_args` values at the end of the stack (the number matters for variadic operators only). The values
-  /// must have the schema's types; nothing is checked.
+  /// must have the schema's types: that is not checked.
   void call(Stack& stack, size_t num_args) const;
   /// Null if the operator belongs to the dispatcher.
   Kernel kernel() const { return kernel_; }
@@ -97,6 +99,10 @@ class Operator {
   /// What a call of an operator of the dispatcher that has no handle any more ends in.
   [[noreturn]] void throwUnregistered() const;
   Restriction restriction() const { return restriction_; }
+  /// What `call` looks at before the kernel runs: null for most operators.
+  ArgumentCheck argumentCheck() const { return argument_check_; }
+  /// Whether `call` does more than to call the kernel: it checks arguments, or makes one its own.
+  bool isCalledWithCare() const;
   /// Whether this is an update: `cresset::add.Tensor(self, other)` gives what `aten::add_.Tensor` would make of its
   /// first argument, with its sizes, strides, dtype and errors, and leaves the argument as it is. Memory that nobody
   /// else holds is used again: then it costs what the in-place operator costs. There is one for each in-place operator
@@ -141,6 +147,7 @@ class Operator {
   std::atomic<const c10::OperatorHandle*> handle_{nullptr};
   Trait traits_ = Trait::None;
   Restriction restriction_ = Restriction::None;
+  ArgumentCheck argument_check_ = nullptr;
   bool mutable_ = false;
   mutable std::atomic<const Operator*> update_{nullptr};  // once somebody has asked; itself if there is none
 };
@@ -173,8 +180,6 @@ const Operator* operatorOf(Node& node);
 void makeOwn(c10::IValue& tensor);
 /// prim::Constant, If, Loop, TupleConstruct, CallMethod, … : nodes whose meaning is defined by the IR, not by a schema.
 bool isStructural(Symbol kind);
-/// Whether some argument is a dtype, layout or memory format: an int to scripts. Operator::call checks those.
-bool takesEnumerations(const c10::FunctionSchema& schema);
 /// Checks every operator node of `graph` against its schema. Throws UserError in verify()'s form.
 void verifyOperators(Graph& graph);
 

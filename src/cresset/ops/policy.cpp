@@ -30,37 +30,9 @@ struct NameRule {
 constexpr NameRule kRules[] = {
     {"aten::from_file", Restriction::Files},
     {"aten::save", Restriction::Files},
-    // Sparse tensors whose indices nobody checks against their sizes, and what claims that they are in order.
-    {"aten::_sparse_coo_tensor_unsafe", Restriction::RawMemory},
-    {"aten::_sparse_compressed_tensor_unsafe", Restriction::RawMemory},
-    {"aten::_sparse_csr_tensor_unsafe", Restriction::RawMemory},
-    {"aten::_sparse_csc_tensor_unsafe", Restriction::RawMemory},
-    {"aten::_sparse_bsr_tensor_unsafe", Restriction::RawMemory},
-    {"aten::_sparse_bsc_tensor_unsafe", Restriction::RawMemory},
-    {"aten::_sparse_compressed_tensor_with_dims", Restriction::RawMemory},
-    {"aten::_sparse_coo_tensor_with_dims_and_tensors", Restriction::RawMemory},
-    {"aten::_coalesced*", Restriction::RawMemory},
-    // Indices, offsets and lengths that these take as their own forward operators give them, or from sparse tensors.
-    // tests/fuzz/wild_tensors.py finds such operators.
-    {"aten::max_pool2d_with_indices_backward*", Restriction::RawMemory},
-    {"aten::max_pool3d_with_indices_backward*", Restriction::RawMemory},
-    {"aten::adaptive_max_pool2d_backward*", Restriction::RawMemory},
-    {"aten::adaptive_max_pool3d_backward*", Restriction::RawMemory},
-    {"aten::fractional_max_pool2d_backward*", Restriction::RawMemory},
-    {"aten::fractional_max_pool3d_backward*", Restriction::RawMemory},
-    {"aten::nll_loss_backward*", Restriction::RawMemory},
-    {"aten::nll_loss2d_backward*", Restriction::RawMemory},
-    {"aten::_ctc_loss*", Restriction::RawMemory},
+    // Indices and lengths that nobody checks.
     {"aten::ctc_loss*", Restriction::RawMemory},
-    {"aten::_pad_packed_sequence*", Restriction::RawMemory},
     {"quantized::embedding_bag_*", Restriction::RawMemory},
-    {"aten::_embedding_bag_backward", Restriction::RawMemory},
-    {"aten::_embedding_bag_dense_backward*", Restriction::RawMemory},
-    {"aten::_embedding_bag_per_sample_weights_backward*", Restriction::RawMemory},
-    {"aten::_embedding_bag_sparse_backward", Restriction::RawMemory},
-    {"aten::_convert_indices_from_csr_to_coo*", Restriction::RawMemory},
-    {"aten::_convert_indices_from_coo_to_csr*", Restriction::RawMemory},
-    {"aten::_sparse_mm_reduce_impl*", Restriction::RawMemory},
     // Tensors that are another's indices or sizes, and constructors that take such without a copy: what a program
     // writes to them later nobody checks.
     {"aten::_indices", Restriction::RawMemory},
@@ -82,25 +54,156 @@ constexpr NameRule kRules[] = {
     // Pivots that stand for those of a factorization.
     {"aten::linalg_ldl_solve*", Restriction::RawMemory},
     {"aten::lu_unpack*", Restriction::RawMemory},
-    // Indices that stand for compiler-proven ones.
-    {"aten::_unsafe_index*", Restriction::RawMemory},
-    {"aten::_unsafe_masked_index*", Restriction::RawMemory},
-    {"aten::_index_put_impl*", Restriction::RawMemory},
     {"aten::segment_reduce*", Restriction::RawMemory},
-    {"aten::_segment_reduce_backward*", Restriction::RawMemory},
-    // Views of a buffer whose offsets and sizes are tensors, not checked against it.
-    {"aten::_nested_view_from_buffer*", Restriction::RawMemory},
-    {"aten::_nested_view_from_jagged*", Restriction::RawMemory},
-    {"aten::_nested_from_padded*", Restriction::RawMemory},
-    {"aten::_reshape_alias*", Restriction::RawMemory},
+    // What autograd keeps gets a second name, under which nobody sees it written to: its kernels believe kept indices.
+    {"aten::set_.source_Tensor*", Restriction::RawMemory},
+    {"aten::set.source_Tensor*", Restriction::RawMemory},
+    {"aten::set_data", Restriction::RawMemory},
+    // Kernels that believe the sizes of what they write to, or are given, and lengths of lists.
+    {"aten::copy", Restriction::RawMemory},
+    {"aten::_foreach_copy", Restriction::RawMemory},
+    {"aten::col2im.out", Restriction::RawMemory},
+    {"aten::reflection_pad3d.out", Restriction::RawMemory},
+    {"aten::replication_pad3d.out", Restriction::RawMemory},
+    {"aten::batch_norm_*", Restriction::RawMemory},
+    {"mkldnn_prepacked::conv2d_run", Restriction::RawMemory},
+    {"quantized::linear_prepack_fp16", Restriction::RawMemory},
+    {"quantized::make_quantized_cell_params", Restriction::RawMemory},
     // The smallest integer divided by -1 is a signal of the processor.
     {"aten::lcm*", Restriction::Crashes},
     // Tensors whose bytes are taken for a pointer to a C++ object.
-    {"aten::fbgemm_*", Restriction::RawMemory},
     {"aten::quantized_lstm*", Restriction::RawMemory},
     {"aten::quantized_gru*", Restriction::RawMemory},
     {"aten::quantized_rnn*", Restriction::RawMemory},
     {"profiler::_record_function_exit", Restriction::RawMemory},
+};
+
+/// What names a kernel that PyTorch's own operators call, and not a function of its Python modules: its schema says
+/// nothing of what must hold of its arguments, and the kernel believes them.
+constexpr string_view kInternalPrefixes[] = {"_",      "native_",   "mkldnn_", "miopen_",
+                                             "cudnn_", "slow_conv", "thnn_",   "fbgemm_"};
+constexpr string_view kInternalParts[] = {"_backward", "_forward"};
+
+/// Kernels named so that programs call all the same: functions of `torch` and its modules, and what torch.jit's traces,
+/// scripts and frozen modules contain for such functions. Each has stood tests/fuzz/wild_arguments.py, some with a
+/// check.
+constexpr string_view kCalledByPrograms[] = {
+    // Layers of torch.nn and torch.nn.functional.
+    "aten::_convolution",
+    "aten::_convolution_mode",
+    "aten::_native_multi_head_attention",
+    "aten::_transformer_encoder_layer_fwd",
+    "aten::_nested_tensor_from_mask",
+    "aten::_nested_tensor_from_mask_left_aligned",
+    "aten::_weight_norm",
+    "aten::_pack_padded_sequence",
+    "aten::_pad_packed_sequence",
+    "aten::_batch_norm_impl_index",
+    "aten::_native_batch_norm_legit",
+    "aten::_native_batch_norm_legit.no_stats",
+    "aten::native_batch_norm",
+    "aten::native_layer_norm",
+    "aten::native_group_norm",
+    "aten::native_dropout",
+    "aten::native_channel_shuffle",
+    "aten::_embedding_bag",
+    "aten::_adaptive_avg_pool2d",
+    "aten::_adaptive_avg_pool3d",
+    "aten::_upsample_bilinear2d_aa",
+    "aten::_upsample_bicubic2d_aa",
+    "aten::_upsample_lanczos2d_aa",
+    "aten::_upsample_nearest_exact1d",
+    "aten::_upsample_nearest_exact2d",
+    "aten::_upsample_nearest_exact3d",
+    "aten::_pad_circular",
+    "aten::_pad_enum",
+    "aten::_scaled_dot_product_attention_math",
+    "aten::_use_cudnn_rnn_flatten_weight",
+    "aten::_nnpack_available",
+    "aten::thnn_conv2d",
+    "aten::slow_conv3d",
+    "aten::_thnn_fused_lstm_cell",
+    "aten::_thnn_fused_gru_cell",
+    // Softmax and its like.
+    "aten::_softmax",
+    "aten::_log_softmax",
+    "aten::_safe_softmax",
+    "aten::_masked_softmax",
+    "aten::_trilinear",
+    "aten::_euclidean_dist",
+    "aten::_cdist_forward",
+    "aten::_prelu_kernel",
+    // Shapes, dtypes and views.
+    "aten::_shape_as_tensor",
+    "aten::_reshape_from_tensor",
+    "aten::_dim_arange",
+    "aten::_cast_*",
+    "aten::_to_copy",
+    "aten::_unsafe_view",
+    "aten::_reshape_copy",
+    "aten::_conj",
+    "aten::_conj_physical",
+    "aten::_neg_view",
+    "aten::_local_scalar_dense",
+    "aten::_version",
+    "aten::_unique",
+    "aten::_unique2",
+    "aten::_aminmax",
+    "aten::_is_all_true",
+    "aten::_is_any_true",
+    "aten::_assert_async",
+    "aten::_assert_scalar",
+    "aten::_assert_tensor_metadata",
+    "aten::_autocast_to_reduced_precision",
+    "aten::_autocast_to_full_precision",
+    "aten::_foreach_*",
+    "aten::_efficientzerotensor",
+    "aten::_is_zerotensor",
+    "aten::_backward",
+    // Sparse tensors.
+    "aten::_nnz",
+    "aten::_dimI",
+    "aten::_dimV",
+    "aten::_to_dense",
+    "aten::_to_sparse",
+    "aten::_to_sparse_csr",
+    "aten::_to_sparse_csc",
+    "aten::_to_sparse_bsr",
+    "aten::_to_sparse_bsc",
+    "aten::_sparse_mm",
+    "aten::_sparse_sum",
+    "aten::_sparse_softmax",
+    "aten::_sparse_log_softmax",
+    "aten::_sparse_addmm",
+    "aten::_sparse_sparse_matmul",
+    "aten::_indices_copy",
+    "aten::_values_copy",
+    "aten::_spdiags",
+    // Linear algebra.
+    "aten::_linalg_det",
+    "aten::_linalg_slogdet",
+    "aten::_linalg_eigh",
+    "aten::_linalg_svd",
+    "aten::_linalg_solve_ex",
+    "aten::_lu_with_info",
+    "aten::_int_mm",
+    "aten::_addmm_activation",
+    // Random numbers.
+    "aten::_standard_gamma",
+    "aten::_standard_gamma_grad",
+    "aten::_sample_dirichlet",
+    "aten::_dirichlet_grad",
+    // Quantization.
+    "aten::_empty_affine_quantized",
+    "aten::_empty_per_channel_affine_quantized",
+    "aten::_make_per_tensor_quantized_tensor",
+    "aten::_make_per_channel_quantized_tensor",
+    "aten::_choose_qparams_per_tensor",
+    "aten::_saturate_weight_to_fp16",
+    "aten::_fake_quantize_learnable_per_tensor_affine",
+    "aten::_fake_quantize_learnable_per_channel_affine",
+    "profiler::_record_function_enter",
+    "profiler::_record_function_enter_new",
 };
 
 bool matches(string_view pattern, string_view full_name) {
@@ -116,6 +219,25 @@ bool mentions(const c10::Type& type, c10::TypeKind kind) {
     if (mentions(*inner, kind)) return true;
   }
   return false;
+}
+
+bool isInternal(const c10::FunctionSchema& schema, string_view full_name) {
+  const string_view name = string_view(schema.name()).substr(schema.name().find("::") + 2);
+  // `__and__` and its like are Python's operators.
+  const bool is_named_so = !name.starts_with("__") &&
+                           (std::any_of(
+                                std::begin(kInternalPrefixes), std::end(kInternalPrefixes),
+                                [&](string_view prefix) { return name.starts_with(prefix); }) ||
+                            std::any_of(std::begin(kInternalParts), std::end(kInternalParts), [&](string_view part) {
+                              return name.find(part) != string_view::npos;
+                            }));
+  if (!is_named_so) return false;
+  // Results that are written to are believed, too, in these.
+  const bool has_out = std::any_of(
+      schema.arguments().begin(), schema.arguments().end(), [](const c10::Argument& a) { return a.is_out(); });
+  return has_out || std::none_of(std::begin(kCalledByPrograms), std::end(kCalledByPrograms), [&](string_view known) {
+           return matches(known, full_name);
+         });
 }
 
 /// What an argument is for, by its name: no operator of PyTorch takes such a string for another purpose.
@@ -145,7 +267,7 @@ Restriction restrictionOf(const c10::FunctionSchema& schema) {
     if (mentions(*argument.type(), c10::TypeKind::StorageType)) return Restriction::RawMemory;
     if (mentions(*argument.type(), c10::TypeKind::StringType) && namesFile(argument.name())) return Restriction::Files;
   }
-  return Restriction::None;
+  return isInternal(schema, full_name) ? Restriction::Internal : Restriction::None;
 }
 
 std::string_view reasonOf(Restriction restriction) {
@@ -158,6 +280,8 @@ std::string_view reasonOf(Restriction restriction) {
       return "it does not check what its arguments say of memory";
     case Restriction::Crashes:
       return "it ends the process for some arguments";
+    case Restriction::Internal:
+      return "it is a kernel that PyTorch calls for itself, which does not check its arguments";
     case Restriction::Foreign:
       return "it is not one of PyTorch's own, so nothing is known of it";
   }

@@ -96,6 +96,7 @@ void releaseGraph(const std::vector<Tensor>& outputs, const std::vector<Tensor>&
 }
 
 // Backward writes .grad of leaves that no argument names, so none of these is pure.
+// What compiled gradients call, cresset::…, is not for programs.
 constexpr Row kAutogradRows[] = {
     {"aten::backward(Tensor self, Tensor? gradient=None, bool? retain_graph=None, bool create_graph=False) -> ()",
      kernel([](const Tensor& self, IValue& gradient, IValue& retain, bool create_graph) {
@@ -107,7 +108,8 @@ constexpr Row kAutogradRows[] = {
     {"aten::backward.TensorList(Tensor[] tensors, Tensor?[]? grad_tensors=None, bool? retain_graph=None, bool "
      "create_graph=False) -> ()",
      kernel([](IValue& tensors, IValue& gradients, IValue& retain, bool create_graph) {
-       torch::autograd::backward(tensorsOf(tensors), tensorsOf(gradients), Arg<std::optional<bool>>::get(retain), create_graph);
+       torch::autograd::backward(
+           tensorsOf(tensors), tensorsOf(gradients), Arg<std::optional<bool>>::get(retain), create_graph);
      }),
      kEffect},
     {"aten::grad(Tensor[] outputs, Tensor[] inputs, Tensor?[]? grad_outputs=None, bool? retain_graph=None, bool "
@@ -115,8 +117,8 @@ constexpr Row kAutogradRows[] = {
      kernel(
          [](IValue& outputs, IValue& inputs, IValue& gradients, IValue& retain, bool create_graph, bool allow_unused) {
            auto grads = torch::autograd::grad(
-               tensorsOf(outputs), tensorsOf(inputs), tensorsOf(gradients), Arg<std::optional<bool>>::get(retain), create_graph,
-               allow_unused);
+               tensorsOf(outputs), tensorsOf(inputs), tensorsOf(gradients), Arg<std::optional<bool>>::get(retain),
+               create_graph, allow_unused);
            std::vector<IValue> values;
            for (Tensor& g : grads) values.push_back(g.defined() ? IValue(std::move(g)) : IValue());
            return newList(std::move(values), c10::OptionalType::ofTensor());
@@ -127,7 +129,8 @@ constexpr Row kAutogradRows[] = {
        if (gradient.sizes() == output.sizes()) return gradient;
        return torch::autograd::InputMetadata(output).maybe_reduce(
            0, gradient, [](const std::string& message) { return message; });
-     })},
+     }),
+     Trait::None, Restriction::Internal},
     {"cresset::accumulate_gradient(Tensor leaf, Tensor gradient, bool create_graph) -> ()",
      kernel([](const Tensor& leaf, IValue& gradient, bool create_graph) {
        const at::AutoGradMode mode(create_graph);
@@ -135,9 +138,10 @@ constexpr Row kAutogradRows[] = {
        gradients.push_back(std::move(gradient).toTensor());
        (*torch::autograd::impl::grad_accumulator(leaf))(std::move(gradients));
      }),
-     kEffect},
+     kEffect, Restriction::Internal},
     {"cresset::release_graph(Tensor[] outputs, Tensor[] inputs) -> ()",
-     kernel([](IValue& outputs, IValue& inputs) { releaseGraph(tensorsOf(outputs), tensorsOf(inputs)); }), kEffect},
+     kernel([](IValue& outputs, IValue& inputs) { releaseGraph(tensorsOf(outputs), tensorsOf(inputs)); }), kEffect,
+     Restriction::Internal},
     {"aten::is_grad_enabled() -> bool", kernel([]() { return c10::GradMode::is_enabled(); }), kEffect},
     {"aten::set_grad_enabled(bool val) -> ()", kernel([](bool on) { c10::GradMode::set_enabled(on); }), kEffect},
 };

@@ -246,7 +246,7 @@ constexpr Row kMiscRows[] = {
        if (value.isTensor() || value.isNone())
          checkFacts(value.isNone() ? at::Tensor() : value.toTensor(), dtype, rank, device, requires_grad, what);
      }),
-     kEffect},
+     kEffect, Restriction::Internal},
     {"prim::TimePoint() -> int", kernel([]() {
        auto now = std::chrono::steady_clock::now().time_since_epoch();
        return static_cast<int64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(now).count());

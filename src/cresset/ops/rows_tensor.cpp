@@ -245,7 +245,11 @@ constexpr Row kTensorRows[] = {
     {"prim::dtype(Tensor a) -> int", kernel([](const Tensor& t) { return static_cast<int64_t>(t.scalar_type()); })},
     {"prim::layout(Tensor a) -> Layout", kernel([](const Tensor& t) { return static_cast<int64_t>(t.layout()); })},
     {"prim::requires_grad(Tensor a) -> bool", kernel([](const Tensor& t) { return t.requires_grad(); })},
-    {"prim::data(Tensor(a) a) -> Tensor(a)", kernel([](const Tensor& t) { return t.variable_data(); })},
+    // Autograd keeps integer tensors as indices, and its kernels believe them: a write to one has to be seen.
+    {"prim::data(Tensor(a) a) -> Tensor(a)", kernel([](const Tensor& t) {
+       const bool is_number = !t.defined() || t.is_floating_point() || t.is_complex();
+       return is_number ? t.variable_data() : t.detach();
+     })},
     {"prim::grad(Tensor a) -> Tensor(*)", kernel([](const Tensor& t) { return IValue(t.grad()); })},
     {"prim::itemsize(Tensor a) -> int", kernel([](const Tensor& t) { return static_cast<int64_t>(t.itemsize()); })},
     {"prim::nbytes(Tensor a) -> int", kernel([](const Tensor& t) { return static_cast<int64_t>(t.nbytes()); })},

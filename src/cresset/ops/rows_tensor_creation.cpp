@@ -201,7 +201,7 @@ constexpr Row kTensorCreationRows[] = {
          fail(std::string("expected scalar type Int but found ") + c10::toString(t.scalar_type()));
        }
        Tensor flat = t.to(at::kCPU, at::kLong).contiguous();
-       return newIntList({flat.const_data_ptr<int64_t>(), static_cast<size_t>(flat.size(0))});
+       return newIntList({flat.const_data_ptr<int64_t>(), static_cast<size_t>(std::min(flat.size(0), flat.numel()))});
      })},
     {"onnx::Shape(Tensor t) -> Tensor", kernel([](const Tensor& t) {
        Tensor result = emptyTensor({t.dim()}, at::kLong);

@@ -6,6 +6,7 @@
 #include "cresset/ir/parser.h"
 #include "cresset/ir/printer.h"
 #include "cresset/ops/operator.h"
+#include "cresset/ops/policy.h"
 #include "cresset/python/graph_handles.h"
 
 namespace cresset::python {
@@ -267,6 +268,20 @@ void bindSchemas(py::module_& module) {
         return op && op->restriction() != Restriction::None;
       },
       py::arg("full_name"), "Whether programs that nobody vouches for may not call the operator.");
+  module.def(
+      "_restriction",
+      [](const std::string& full_name) {
+        const Operator* op = OperatorTable::get().find(full_name);
+        return op ? std::string(reasonOf(op->restriction())) : std::string();
+      },
+      py::arg("full_name"), "Why programs that nobody vouches for may not call the operator; empty if they may.");
+  module.def(
+      "_has_argument_check",
+      [](const std::string& full_name) {
+        const Operator* op = OperatorTable::get().find(full_name);
+        return op && op->argumentCheck();
+      },
+      py::arg("full_name"), "Whether Cresset checks the operator's arguments before its kernel sees them.");
   module.def(
       "parse_schema", [](const std::string& text) { return schemaToPython(parseSchema(text)); }, py::arg("text"),
       "The FunctionSchema that a text like 'aten::add(Tensor a, Tensor b) -> Tensor' says.");
