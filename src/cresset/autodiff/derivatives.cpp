@@ -136,14 +136,14 @@ class Call {
 
 using Condition = bool (*)(const Call& call);
 
-struct Rule {
-  std::string_view op;        // full name
-  std::string_view argument;  // whose gradient it is; "" for a decomposition
+struct RuleText {
+  std::string_view op;         // full name
+  std::string_view arguments;  // whose gradients it gives: "self", "(input, weight)"; "" for a decomposition
   std::string_view expression;
   Condition condition = nullptr;  // of a decomposition
 };
 
-constexpr Rule kRules[] = {
+constexpr RuleText kRules[] = {
 #define GRADIENT(op, argument, expression) {op, #argument, expression},
 #define DECOMPOSITION(op, condition, expression) \
   {op, "", expression, [](const Call& call) -> bool { return condition; }},
@@ -190,6 +190,26 @@ constexpr ResultsWithGradients kResults[] = {
 #undef RESULTS
 };
 
+struct Rule {
+  const RuleText* text;
+  std::vector<std::string_view> arguments;
+
+  explicit Rule(const RuleText& rule) : text(&rule) {
+    std::string_view rest = rule.arguments;
+    while (!rest.empty()) {
+      const size_t begin = std::min(rest.find_first_not_of("(, "), rest.size());
+      const size_t end = std::min(rest.find_first_of("), ", begin), rest.size());
+      if (end > begin) arguments.push_back(rest.substr(begin, end - begin));
+      rest.remove_prefix(end);
+      if (begin == end) break;
+    }
+  }
+  bool isGradient() const { return !arguments.empty(); }
+  bool gives(std::string_view argument) const {
+    return std::find(arguments.begin(), arguments.end(), argument) != arguments.end();
+  }
+};
+
 class RuleBook {
  public:
   static RuleBook& get() {
@@ -199,10 +219,11 @@ class RuleBook {
 
   const std::unordered_map<std::string_view, std::vector<const Rule*>>& rules() const { return rules_; }
 
+  /// The rule that gives the argument's gradient; null if there is none.
   const Rule* find(const Operator& op, std::string_view argument) const {
     const auto& rules = rulesOf(op);
     const auto found =
-        std::find_if(rules.begin(), rules.end(), [&](const Rule* rule) { return rule->argument == argument; });
+        std::find_if(rules.begin(), rules.end(), [&](const Rule* rule) { return rule->gives(argument); });
     return found == rules.end() ? nullptr : *found;
   }
 
@@ -229,24 +250,50 @@ class RuleBook {
     return found == conditions_.end() ? nullptr : found->second;
   }
 
-  std::shared_ptr<const Graph> compileRule(const Operator& op, const Rule& rule) {
+  const GradientRule& compileRule(const Operator& op, const Rule& rule) {
     const std::lock_guard lock(mutex_);
-    std::shared_ptr<Graph>& graph = graphs_[&rule];
-    if (graph) return graph;
+    GradientRule& compiled = compiled_[&rule];
+    if (compiled.graph) return compiled;
     if (!program_) {
       program_ = Program::make();
       defineSource(*program_, std::make_shared<const Source>(std::string(kFormulas), "<derivatives>"), {});
     }
-    const bool is_gradient = !rule.argument.empty();
-    std::string text = "def rule" + std::to_string(graphs_.size()) + "(";
+    const std::string text = textOf(op, rule, "rule" + std::to_string(compiled_.size()));
+    try {
+      auto functions =
+          defineSource(*program_, std::make_shared<const Source>(text, "<derivative of " + op.fullName() + ">"), {});
+      auto graph = functions.at(0)->graph()->copy();
+      Pipeline passes(*graph, op.fullName());
+      passes.run("inline");
+      if (rule.arguments.size() > 1) giveElements(*graph, rule.arguments.size());
+      compiled.arguments.clear();
+      for (const std::string_view argument : rule.arguments)
+        compiled.arguments.push_back(
+            static_cast<size_t>(op.schema().argumentIndexWithName(std::string(argument)).value()));
+      compiled.graph = std::move(graph);
+    } catch (const std::exception& error) {
+      throw InternalError("the derivative of " + op.fullName() + " does not compile: " + error.what());
+    }
+    return compiled;
+  }
+
+ private:
+  RuleBook() : all_(std::begin(kRules), std::end(kRules)) {
+    for (const Rule& rule : all_) rules_[rule.text->op].push_back(&rule);
+    for (const ConditionOfRules& entry : kConditions) conditions_[entry.op] = entry.holds;
+  }
+
+  /// The source of a function that evaluates the rule.
+  static std::string textOf(const Operator& op, const Rule& rule, const std::string& name) {
+    std::string text = "def " + name + "(";
     const auto& schema = op.schema();
     for (size_t i = 0; i < schema.arguments().size(); ++i) {
       const c10::Argument& argument = schema.arguments()[i];
       // An operator that computes a gradient has one among its own arguments.
-      const std::string name = argument.name() == "grad" ? "grad_argument" : argument.name();
-      text += (i ? ", " : "") + name + ": " + argument.type()->annotation_str();
+      const std::string parameter = argument.name() == "grad" ? "grad_argument" : argument.name();
+      text += (i ? ", " : "") + parameter + ": " + argument.type()->annotation_str();
     }
-    if (is_gradient) {
+    if (rule.isGradient()) {
       const size_t count = schema.returns().size();
       const auto number = [&](size_t i) { return count > 1 ? std::to_string(i) : std::string(); };
       for (size_t i = 0; i < count; ++i)
@@ -254,38 +301,41 @@ class RuleBook {
       for (size_t i = 0; i < count; ++i)
         text += ", grad" + number(i) + ": " + schema.returns()[i].type()->annotation_str();
     }
-    text += "):\n  return " + std::string(rule.expression) + "\n";
-    try {
-      auto functions =
-          defineSource(*program_, std::make_shared<const Source>(text, "<derivative of " + op.fullName() + ">"), {});
-      auto compiled = functions.at(0)->graph()->copy();
-      Pipeline passes(*compiled, op.fullName());
-      passes.run("inline");
-      graph = std::move(compiled);
-    } catch (const std::exception& error) {
-      throw InternalError("the derivative of " + op.fullName() + " does not compile: " + error.what());
+    if (rule.arguments.size() > 1) text += ", wanted: List[bool]";
+    return text + "):\n  return " + std::string(rule.text->expression) + "\n";
+  }
+
+  /// A graph that gives a tuple becomes one that gives its elements.
+  static void giveElements(Graph& graph, size_t count) {
+    Value* tuple = graph.outputs()[0];
+    const auto type = tuple->type()->cast<c10::TupleType>();
+    if (!type || type->elements().size() != count)
+      throw UserError("the rule gives " + tuple->type()->repr_str() + ", not " + std::to_string(count) + " gradients");
+    graph.block()->eraseOutput(0);
+    Node* made = tuple->node();
+    if (made->kind() == prim::TupleConstruct) {
+      for (Value* element : made->inputs()) graph.registerOutput(element);
+      if (!tuple->hasUses()) made->destroy();
+      return;
     }
-    return graph;
+    Node* unpack = graph.create(prim::TupleUnpack, {tuple}, count);
+    graph.block()->appendNode(unpack);
+    for (size_t i = 0; i < count; ++i) graph.registerOutput(unpack->output(i)->setType(type->elements()[i]));
   }
 
- private:
-  RuleBook() {
-    for (const Rule& rule : kRules) rules_[rule.op].push_back(&rule);
-    for (const ConditionOfRules& entry : kConditions) conditions_[entry.op] = entry.holds;
-  }
-
+  const std::vector<Rule> all_;
   std::unordered_map<std::string_view, std::vector<const Rule*>> rules_;
   std::unordered_map<std::string_view, Condition> conditions_;
   std::mutex mutex_;
   std::shared_ptr<Program> program_;
-  std::map<const Rule*, std::shared_ptr<Graph>> graphs_;
+  std::map<const Rule*, GradientRule> compiled_;
 };
 
 }  // namespace
 
 bool hasDerivative(const Operator& op) {
   const auto& rules = RuleBook::get().rulesOf(op);
-  return std::any_of(rules.begin(), rules.end(), [](const Rule* rule) { return !rule->argument.empty(); });
+  return std::any_of(rules.begin(), rules.end(), [](const Rule* rule) { return rule->isGradient(); });
 }
 
 namespace {
@@ -317,15 +367,20 @@ size_t resultsWithGradients(const Operator& op) {
   return found == std::end(kResults) ? op.schema().returns().size() : found->count;
 }
 
-std::shared_ptr<const Graph> gradientOf(const Operator& op, size_t argument) {
+bool hasGradient(const Operator& op, size_t argument) {
+  return RuleBook::get().find(op, op.schema().arguments().at(argument).name()) != nullptr;
+}
+
+const GradientRule* gradientOf(const Operator& op, size_t argument) {
   const Rule* rule = RuleBook::get().find(op, op.schema().arguments().at(argument).name());
-  return rule ? RuleBook::get().compileRule(op, *rule) : nullptr;
+  return rule ? &RuleBook::get().compileRule(op, *rule) : nullptr;
 }
 
 std::shared_ptr<const Graph> decompositionOf(const Operator& op, const Node& node) {
   if (op.isUpdate()) return nullptr;  // the parts would give other strides
   for (const Rule* rule : RuleBook::get().rulesOf(op)) {
-    if (rule->argument.empty() && rule->condition(Call(op, node))) return RuleBook::get().compileRule(op, *rule);
+    if (!rule->isGradient() && rule->text->condition(Call(op, node)))
+      return RuleBook::get().compileRule(op, *rule).graph;
   }
   return nullptr;
 }
@@ -422,8 +477,8 @@ bool mayBeKept(Node* node, size_t operand) {
   // What several formulas share autograd keeps for each of them, and for those of several arguments all they name.
   const std::string name = nameInRules(*op, operand);
   for (const Rule* rule : rules) {
-    if (rule->argument.empty() || onlyAsksForSizes(rule->expression, name)) continue;
-    if (ruleKeeps(*RuleBook::get().compileRule(*op, *rule), operand)) return true;
+    if (!rule->isGradient() || onlyAsksForSizes(rule->text->expression, name)) continue;
+    if (ruleKeeps(*RuleBook::get().compileRule(*op, *rule).graph, operand)) return true;
   }
   return false;
 }
@@ -440,15 +495,13 @@ std::vector<std::string> derivativesThatDoNotCompile() {
   for (const auto& [name, rules] : RuleBook::get().rules()) {
     const Operator* op = OperatorTable::get().find(name);
     for (const Rule* rule : rules) {
-      const std::string of = std::string(name) + "(" + std::string(rule->argument) + "): ";
-      const auto& schema_arguments = op ? op->schema().arguments() : std::vector<c10::Argument>();
+      const std::string of = std::string(name) + "(" + std::string(rule->text->arguments) + "): ";
+      const auto isArgument = [&](std::string_view argument) {
+        return op->schema().argumentIndexWithName(std::string(argument)).has_value();
+      };
       if (!op) {
         errors.push_back(of + "there is no such operator");
-      } else if (
-          !rule->argument.empty() &&
-          std::none_of(schema_arguments.begin(), schema_arguments.end(), [&](const c10::Argument& argument) {
-            return argument.name() == rule->argument;
-          })) {
+      } else if (!std::all_of(rule->arguments.begin(), rule->arguments.end(), isArgument)) {
         errors.push_back(of + "the operator has no such argument");
       } else {
         try {
@@ -465,7 +518,7 @@ std::vector<std::string> derivativesThatDoNotCompile() {
 std::vector<std::string> differentiableOperators() {
   std::vector<std::string> names;
   for (const auto& [name, rules] : RuleBook::get().rules()) {
-    if (std::any_of(rules.begin(), rules.end(), [](const Rule* rule) { return !rule->argument.empty(); }))
+    if (std::any_of(rules.begin(), rules.end(), [](const Rule* rule) { return rule->isGradient(); }))
       names.emplace_back(name);
   }
   std::sort(names.begin(), names.end());

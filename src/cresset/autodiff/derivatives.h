@@ -23,10 +23,21 @@ bool rulesHold(const Operator& op, const Node& node);
 /// How many of its results have gradients, the first ones; the others never require one.
 size_t resultsWithGradients(const Operator& op);
 
-/// The gradient of one argument, as a graph. Its inputs are the operator's arguments, its results, and a gradient per
-/// result; its output is the argument's gradient. Null if the operator has no rule for the argument: then it is none
-/// that has a gradient (a mask, indices).
-std::shared_ptr<const Graph> gradientOf(const Operator& op, size_t argument);
+/// How the gradients of some of an operator's arguments are computed: those that one formula gives together.
+struct GradientRule {
+  /// Its inputs are the operator's arguments, its results, a gradient per result and, if it is for several arguments, a
+  /// list of bools: which of their gradients are wanted. Its outputs are the gradients, in the order of `arguments`; one
+  /// that is not wanted may be None or undefined.
+  std::shared_ptr<const Graph> graph;
+  std::vector<size_t> arguments;
+};
+
+/// Whether there is a rule for the argument: if not, it is none that has a gradient (a mask, indices).
+bool hasGradient(const Operator& op, size_t argument);
+
+/// The rule for the argument; null if there is none. Arguments that share a formula have one rule, which is evaluated
+/// once for all of them. Lives as long as the process.
+const GradientRule* gradientOf(const Operator& op, size_t argument);
 
 /// What the operator does by operators that have derivatives, as a graph from its arguments to its results; null if
 /// there is no such form for the node's arguments.

@@ -147,13 +147,17 @@ class Differentiator {
       return;
     if (node->kind() == prim::ListUnpack) return joinGradients(node);
     const Operator* op = operatorOf(*node);
+    std::unordered_map<const GradientRule*, std::vector<Value*>> evaluated;
     for (size_t i = 0; i < node->inputs().size(); ++i) {
       if (!needed_.contains(node->input(i))) continue;
-      const auto rule = gradientOf(*op, i);
+      const GradientRule* rule = gradientOf(*op, i);
       if (!rule) {
         throw InternalError("there is no derivative of " + op->fullName() + " for its argument " + std::to_string(i));
       }
-      Value* gradient = inlineRule(*rule, node);
+      auto& gradients = evaluated[rule];
+      if (gradients.empty()) gradients = inlineRule(*rule, node);
+      const auto place = std::find(rule->arguments.begin(), rule->arguments.end(), i) - rule->arguments.begin();
+      Value* gradient = unwrap(gradients[static_cast<size_t>(place)], node);
       if (node->input(i)->type()->kind() == c10::TypeKind::ListType) {
         accumulateElements(node->input(i)->node(), gradient, node);
       } else {
@@ -241,27 +245,52 @@ class Differentiator {
     throw InternalError("a derivative of what has no gradient");
   }
 
-  Value* inlineRule(const Graph& rule, Node* node) {
+  /// A gradient that is wanted is there, where a rule for several arguments may give None.
+  Value* unwrap(Value* gradient, const Node* node) {
+    if (gradient->type()->kind() != c10::TypeKind::OptionalType) return gradient;
+    Node* there = backward_->create(prim::unchecked_unwrap_optional, {gradient});
+    backward_->block()->appendNode(there)->copyLocation(node);
+    operatorOf(*there);
+    return there->output()->setType(gradient->type()->expectRef<c10::OptionalType>().getElementType());
+  }
+
+  /// Which of the gradients that a rule gives are wanted.
+  Value* wantedOf(const GradientRule& rule, const Node* node) {
+    c10::List<bool> wanted;
+    for (size_t i : rule.arguments) wanted.push_back(needed_.contains(node->input(i)));
+    const InsertPointGuard guard(*backward_, backward_->block());
+    return backward_->insertConstant(wanted);
+  }
+
+  /// The gradients that the rule gives.
+  std::vector<Value*> inlineRule(const GradientRule& rule, Node* node) {
     std::unordered_map<const Value*, Value*> copies;
     const size_t num_inputs = node->inputs().size(), num_outputs = node->outputs().size();
-    CRESSET_CHECK(rule.inputs().size() == num_inputs + 2 * num_outputs, "a derivative rule of another operator");
-    for (size_t i = 0; i < rule.inputs().size(); ++i) {
-      Value* input = rule.inputs()[i];
+    const auto inputs = rule.graph->inputs();
+    CRESSET_CHECK(
+        inputs.size() == num_inputs + 2 * num_outputs + (rule.arguments.size() > 1),
+        "a derivative rule of another operator");
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      Value* input = inputs[i];
       if (!input->hasUses()) continue;
       if (i < num_inputs + num_outputs) {
         copies[input] = standFor(i < num_inputs ? node->input(i) : node->output(i - num_inputs));
-      } else {
+      } else if (i < num_inputs + 2 * num_outputs) {
         copies[input] = gradientOfOutput(node, i - num_inputs - num_outputs);
+      } else {
+        copies[input] = wantedOf(rule, node);
       }
     }
     const auto copyOf = [&](Value* value) { return copies.at(value); };
-    for (Node* inner : rule.nodes()) {
+    for (Node* inner : rule.graph->nodes()) {
       Node* copy = backward_->createClone(inner, copyOf);
       backward_->block()->appendNode(copy);
       copyLocationThroughout(copy, node);
       for (size_t i = 0; i < inner->outputs().size(); ++i) copies[inner->output(i)] = copy->output(i);
     }
-    return copyOf(rule.outputs()[0]);
+    std::vector<Value*> gradients;
+    for (Value* output : rule.graph->outputs()) gradients.push_back(copyOf(output));
+    return gradients;
   }
 
   void simplify() {

@@ -223,6 +223,11 @@ def slopes(weight: Tensor, like: Tensor) -> Tensor:
     sizes.append(weight.numel() if d == 1 else 1)
   return weight.reshape(sizes)
 
+def prelu_gradients(grad: Tensor, x: Tensor, weight: Tensor) -> Tuple[Tensor, Tensor]:
+  w = slopes(weight, x)
+  of_x, of_w = torch._prelu_kernel_backward(grad, x, w)
+  return of_x, reduced(of_w, w).reshape(weight.size())
+
 def sigmoid_slope(grad: Tensor, x: Tensor) -> Tensor:
   s = x.sigmoid()
   return grad * (1 - s) * s
@@ -731,14 +736,13 @@ def last(sizes: List[int]) -> List[int]:
     dims.append(d - len(sizes))
   return dims
 
-def layer_second(g0: Tensor, g1: Tensor, grad: Tensor, x: Tensor, sizes: List[int], mean: Tensor, r: Tensor, weight: Optional[Tensor], mask: List[bool]) -> Tensor:
-  return normal_second(g0, g1, grad, (x - mean) * r, r, weight, last(sizes), False, mask)
-
-def layer_second_of_grad(g0: Tensor, g1: Tensor, g2: Tensor, grad: Tensor, x: Tensor, sizes: List[int], mean: Tensor, r: Tensor, weight: Optional[Tensor], mask: List[bool]) -> Tensor:
-  return normal_second_of_grad(g0, g1, g2, grad, (x - mean) * r, r, weight, last(sizes), False, mask)
-
-def layer_second_of_weight(g0: Tensor, grad: Tensor, x: Tensor, sizes: List[int], mean: Tensor, r: Tensor, weight: Optional[Tensor], mask: List[bool]) -> Tensor:
-  return normal_second_of_weight(g0, grad, (x - mean) * r, r, torch._unwrap_optional(weight), last(sizes), False, mask)
+# Of the first gradient's arguments: the gradient that came in, the input and the weight.
+def layer_second(g0: Tensor, g1: Tensor, g2: Tensor, grad: Tensor, x: Tensor, sizes: List[int], mean: Tensor, r: Tensor, weight: Optional[Tensor], mask: List[bool], wanted: List[bool]) -> Tuple[Optional[Tensor], Optional[Tensor], Optional[Tensor]]:
+  normal, dims = (x - mean) * r, last(sizes)
+  of_grad = normal_second_of_grad(g0, g1, g2, grad, normal, r, weight, dims, False, mask) if wanted[0] else None
+  of_x = normal_second(g0, g1, grad, normal, r, weight, dims, False, mask) if wanted[1] else None
+  of_weight = normal_second_of_weight(g0, grad, normal, r, torch._unwrap_optional(weight), dims, False, mask) if wanted[2] else None
+  return of_grad, of_x, of_weight
 
 def all_but_channels(x: Tensor) -> List[int]:
   dims = [0]
@@ -754,47 +758,36 @@ def batch_normal(x: Tensor, running_mean: Optional[Tensor], running_var: Optiona
     m, d = slopes(torch._unwrap_optional(running_mean), x), slopes((torch._unwrap_optional(running_var) + eps).rsqrt(), x)
   return (x - m) * d, d
 
-def batch_second(g0: Tensor, g1: Tensor, grad: Tensor, x: Tensor, weight: Optional[Tensor], running_mean: Optional[Tensor], running_var: Optional[Tensor], mean: Optional[Tensor], rstd: Optional[Tensor], train: bool, eps: float, mask: List[bool]) -> Tensor:
+def batch_second(g0: Tensor, g1: Tensor, g2: Tensor, grad: Tensor, x: Tensor, weight: Optional[Tensor], running_mean: Optional[Tensor], running_var: Optional[Tensor], mean: Optional[Tensor], rstd: Optional[Tensor], train: bool, eps: float, mask: List[bool], wanted: List[bool]) -> Tuple[Optional[Tensor], Optional[Tensor], Optional[Tensor]]:
   normal, r = batch_normal(x, running_mean, running_var, mean, rstd, train, eps)
+  dims = all_but_channels(x)
   w = slopes(weight, x) if weight is not None else None
-  return normal_second(g0, slopes(g1, x), grad, normal, r, w, all_but_channels(x), not train, mask)
-
-def batch_second_of_grad(g0: Tensor, g1: Tensor, g2: Tensor, grad: Tensor, x: Tensor, weight: Optional[Tensor], running_mean: Optional[Tensor], running_var: Optional[Tensor], mean: Optional[Tensor], rstd: Optional[Tensor], train: bool, eps: float, mask: List[bool]) -> Tensor:
-  normal, r = batch_normal(x, running_mean, running_var, mean, rstd, train, eps)
-  w = slopes(weight, x) if weight is not None else None
-  return normal_second_of_grad(g0, slopes(g1, x), slopes(g2, x), grad, normal, r, w, all_but_channels(x), not train, mask)
-
-def batch_second_of_weight(g0: Tensor, grad: Tensor, x: Tensor, weight: Optional[Tensor], running_mean: Optional[Tensor], running_var: Optional[Tensor], mean: Optional[Tensor], rstd: Optional[Tensor], train: bool, eps: float, mask: List[bool]) -> Tensor:
-  normal, r = batch_normal(x, running_mean, running_var, mean, rstd, train, eps)
-  w = torch._unwrap_optional(weight)
-  return normal_second_of_weight(g0, grad, normal, r, slopes(w, x), all_but_channels(x), not train, mask).reshape(w.size())
+  of_grad = normal_second_of_grad(g0, slopes(g1, x), slopes(g2, x), grad, normal, r, w, dims, not train, mask) if wanted[0] else None
+  of_x = normal_second(g0, slopes(g1, x), grad, normal, r, w, dims, not train, mask) if wanted[1] else None
+  if wanted[2]:
+    like = torch._unwrap_optional(weight)
+    return of_grad, of_x, normal_second_of_weight(g0, grad, normal, r, slopes(like, x), dims, not train, mask).reshape(like.size())
+  return of_grad, of_x, None
 
 # The kernel has no derivative, so gradients that are differentiated again are composed.
-def group_input(grad: Tensor, x: Tensor, mean: Tensor, rstd: Tensor, weight: Optional[Tensor], n: int, c: int, size: int, groups: int, eps: float) -> Tensor:
-  if not torch.is_grad_enabled():
-    return torch.native_group_norm_backward(laid_out_as(grad, x), x, mean, rstd, weight, n, c, size, groups, [True, False, False])[0]
-  r, normal = group_statistics(x, n, groups, eps)
-  g = wide(grad).reshape([n, c, size])
-  if weight is not None:
-    g = g * weight.reshape([c, 1])
-  g = g.reshape(normal.size())
-  return narrowed((r * (g - g.mean(-1, True) - normal * (g * normal).mean(-1, True))).reshape(x.size()), x)
-
 def group_statistics(x: Tensor, n: int, groups: int, eps: float) -> Tuple[Tensor, Tensor]:
   flat = wide(x).reshape([n, groups, x.numel() // max(n * groups, 1)])
   r = (flat.var(-1, False, True) + eps).rsqrt()
   return r, (flat - flat.mean(-1, True)) * r
 
-def group_weight(grad: Tensor, x: Tensor, mean: Tensor, rstd: Tensor, weight: Optional[Tensor], n: int, c: int, size: int, groups: int, eps: float, with_bias: bool) -> Tensor:
+def group_gradients(grad: Tensor, x: Tensor, mean: Tensor, rstd: Tensor, weight: Optional[Tensor], n: int, c: int, size: int, groups: int, eps: float, wanted: List[bool]) -> Tuple[Optional[Tensor], Optional[Tensor], Optional[Tensor]]:
   if not torch.is_grad_enabled():
-    return torch.native_group_norm_backward(laid_out_as(grad, x), x, mean, rstd, weight, n, c, size, groups, [False, True, with_bias])[1]
-  normal = group_statistics(x, n, groups, eps)[1]
-  return narrowed((grad.reshape([n, c, size]) * normal.reshape([n, c, size])).sum([0, 2]), x)
-
-def group_bias(grad: Tensor, x: Tensor, mean: Tensor, rstd: Tensor, weight: Optional[Tensor], n: int, c: int, size: int, groups: int) -> Tensor:
-  if not torch.is_grad_enabled():
-    return torch.native_group_norm_backward(laid_out_as(grad, x), x, mean, rstd, weight, n, c, size, groups, [False, weight is not None, True])[2]
-  return grad.reshape([n, c, size]).sum([0, 2])
+    return torch.native_group_norm_backward(laid_out_as(grad, x), x, mean, rstd, weight, n, c, size, groups, wanted)
+  r, normal = group_statistics(x, n, groups, eps)
+  of_x: Optional[Tensor] = None
+  if wanted[0]:
+    g = wide(grad).reshape([n, c, size])
+    if weight is not None:
+      g = g * weight.reshape([c, 1])
+    g = g.reshape(normal.size())
+    of_x = narrowed((r * (g - g.mean(-1, True) - normal * (g * normal).mean(-1, True))).reshape(x.size()), x)
+  of_weight = narrowed((grad.reshape([n, c, size]) * normal.reshape([n, c, size])).sum([0, 2]), x) if wanted[1] else None
+  return of_x, of_weight, grad.reshape([n, c, size]).sum([0, 2]) if wanted[2] else None
 
 def rms_normalized(x: Tensor, sizes: List[int], weight: Optional[Tensor], eps: Optional[float]) -> Tensor:
   input = wide(x)
@@ -840,18 +833,19 @@ def attention_gradients(grad: Tensor, query: Tensor, key: Tensor, value: Tensor,
     of_key, of_value = of_key.unflatten(-3, [-1, group]).sum(-3), of_value.unflatten(-3, [-1, group]).sum(-3)
   return reduced(of_query, query), reduced(of_key, key), reduced(of_value, value)
 
-def conv_input(grad: Tensor, input: Tensor, weight: Tensor, stride: List[int], padding: List[int], dilation: List[int], transposed: bool, output_padding: List[int], groups: int) -> Tensor:
-  if input.dim() == weight.dim():
-    return torch.convolution_backward(grad, input, weight, None, stride, padding, dilation, transposed, output_padding, groups, [True, False, False])[0]
-  return torch.convolution_backward(grad.unsqueeze(0), input.unsqueeze(0), weight, None, stride, padding, dilation, transposed, output_padding, groups, [True, False, False])[0].squeeze(0)
-
-# Gradients of the weight and the bias, which kernels compute together.
-def conv_parameters(grad: Tensor, input: Tensor, weight: Tensor, stride: List[int], padding: List[int], dilation: List[int], transposed: bool, output_padding: List[int], groups: int, with_bias: bool) -> Tuple[Tensor, Tensor]:
-  if input.dim() != weight.dim():
+# Gradients of the input, the weight and the bias, which kernels compute together.
+def conv_gradients(grad: Tensor, input: Tensor, weight: Tensor, stride: List[int], padding: List[int], dilation: List[int], transposed: bool, output_padding: List[int], groups: int, with_bias: bool, wanted: List[bool]) -> Tuple[Tensor, Tensor, Tensor]:
+  batched = input.dim() == weight.dim()
+  if not batched:
     grad = grad.unsqueeze(0)
     input = input.unsqueeze(0)
-  _, w, b = torch.convolution_backward(grad, input, weight, [grad.size(1)], stride, padding, dilation, transposed, output_padding, groups, [False, True, with_bias])
-  return w, b
+  x, w, b = torch.convolution_backward(grad, input, weight, [grad.size(1)] if with_bias else None, stride, padding, dilation, transposed, output_padding, groups, wanted)
+  return x if batched or not wanted[0] else x.squeeze(0), w, b
+
+# Of the first gradient's arguments: the gradient that came in, the input and the weight.
+def conv_second(g0: Tensor, g1: Tensor, g2: Tensor, grad: Tensor, input: Tensor, weight: Tensor, stride: List[int], padding: List[int], dilation: List[int], transposed: bool, output_padding: List[int], groups: int, mask: List[bool], wanted: List[bool]) -> Tuple[Tensor, Tensor, Tensor]:
+  of_grad, of_input, of_weight = torch._convolution_double_backward(g0 if mask[0] else None, g1 if mask[1] else None, g2 if mask[2] else None, grad, weight, input, stride, padding, dilation, transposed, output_padding, groups, wanted)
+  return of_grad, of_input if mask[1] else torch.zeros_like(input), of_weight if mask[0] else torch.zeros_like(weight)
 
 # The same, where the result has the input's sizes or nothing is padded. Where the two sides differ the input is padded
 # before.
@@ -864,17 +858,12 @@ def sides(weight: Tensor, dilation: List[int], padding: str) -> Tuple[List[int],
     behind = [0, total % 2] + behind
   return both, behind
 
-def conv_named_input(grad: Tensor, input: Tensor, weight: Tensor, stride: List[int], padding: str, dilation: List[int], groups: int) -> Tensor:
+def conv_named_gradients(grad: Tensor, input: Tensor, weight: Tensor, stride: List[int], padding: str, dilation: List[int], groups: int, with_bias: bool, wanted: List[bool]) -> Tuple[Tensor, Tensor, Tensor]:
   both, behind = sides(weight, dilation, padding)
   if sum(behind) == 0:
-    return conv_input(grad, input, weight, stride, both, dilation, False, [0], groups)
-  padded = torch.constant_pad_nd(input, behind, 0)
-  return torch.constant_pad_nd(conv_input(grad, padded, weight, stride, both, dilation, False, [0], groups), negated(behind), 0)
-
-def conv_named_parameters(grad: Tensor, input: Tensor, weight: Tensor, stride: List[int], padding: str, dilation: List[int], groups: int, with_bias: bool) -> Tuple[Tensor, Tensor]:
-  both, behind = sides(weight, dilation, padding)
-  padded = input if sum(behind) == 0 else torch.constant_pad_nd(input, behind, 0)
-  return conv_parameters(grad, padded, weight, stride, both, dilation, False, [0], groups, with_bias)
+    return conv_gradients(grad, input, weight, stride, both, dilation, False, [0], groups, with_bias, wanted)
+  x, w, b = conv_gradients(grad, torch.constant_pad_nd(input, behind, 0), weight, stride, both, dilation, False, [0], groups, with_bias, wanted)
+  return torch.constant_pad_nd(x, negated(behind), 0) if wanted[0] else x, w, b
 
 def adaptive_gradient(grad: Tensor, x: Tensor, output_size: List[int]) -> Tensor:
   if output_size[0] == 1:

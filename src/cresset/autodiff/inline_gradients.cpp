@@ -243,7 +243,7 @@ class GradientInliner {
       if (isTensorList(*operand->type()) && memory_.hasWriters(operand)) return false;
       for (Value* part : parts) {
         if (isNoneConstant(part) || !mayRequireGrad(part->type())) continue;
-        if (!fits(part) || !gradientOf(*op, i)) return false;
+        if (!fits(part) || !hasGradient(*op, i)) return false;
       }
     }
     const auto outputs = node->outputs();

@@ -241,7 +241,7 @@ class RegionBuilder {
       } else if (mayRequireGrad(inputs[i]->type()) && !isTensorValue(inputs[i])) {
         return Part::Outside;
       }
-      if (carriesGradient(inputs[i]) && !gradientOf(*op, i)) return Part::Outside;
+      if (carriesGradient(inputs[i]) && !hasGradient(*op, i)) return Part::Outside;
     }
     return Part::Differentiable;
   }

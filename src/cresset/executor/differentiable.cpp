@@ -208,7 +208,7 @@ class Region : public HostCallable {
     for (size_t i = 0; i < node->inputs().size(); ++i) {
       const auto rule = mayRequireGrad(node->input(i)->type()) ? gradientOf(*op, i) : nullptr;
       for (size_t k = 0; rule && k < num_operands; ++k) {
-        if (ruleKeeps(*rule, k)) return true;
+        if (ruleKeeps(*rule->graph, k)) return true;
       }
     }
     return false;
