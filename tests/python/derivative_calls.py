@@ -603,17 +603,7 @@ CALLS = {
     "aten::nll_loss2d_forward": [
         ("torch.ops.aten.nll_loss2d_forward(a, i.view([1, 1, 3]), None, 1, -100)[0]", randn(1, 4, 1, 3))
     ],
-    "aten::nll_loss": [
-        ("torch.ops.aten.nll_loss(torch.log_softmax(a, 1), i)", X),
-        ("torch.ops.aten.nll_loss(a, i, d)", X, None, None, plain(P[0])),
-    ],
-    "aten::nll_loss2d": [("torch.ops.aten.nll_loss2d(a, i.view([1, 1, 3]))", randn(1, 4, 1, 3))],
-    "aten::nll_loss_nd": [
-        ("torch.nn.functional.cross_entropy(a, i)", X),
-        ("torch.nn.functional.cross_entropy(a, i, d, reduction='sum')", X, None, None, plain(P[0])),
-        ("torch.nn.functional.nll_loss(a, i.view([1, 3]), reduction='none')", randn(1, 4, 3)),
-        ("torch.nn.functional.cross_entropy(a, i[0])", Z),
-    ],
+    "aten::nll_loss_nd": [("torch.nn.functional.nll_loss(a, i.view([1, 3]), reduction='none')", randn(1, 4, 3))],
     "aten::_softmax_backward_data": [("torch._softmax_backward_data(a, b.softmax(1), 1, b.dtype)", X, Y)],
     "aten::_log_softmax_backward_data": [("torch._log_softmax_backward_data(a, b, 1, b.dtype)", X, Y)],
     "aten::mse_loss_backward": [
@@ -772,6 +762,13 @@ CALLS = {
 
 #: Calls of composite operators that are taken apart into operators with rules.
 COMPOSITES = [
+    ("torch.ops.aten.nll_loss(torch.log_softmax(a, 1), i)", X),
+    ("torch.ops.aten.nll_loss(a, i, d)", X, None, None, plain(P[0])),
+    ("torch.ops.aten.nll_loss2d(a, i.view([1, 1, 3]))", randn(1, 4, 1, 3)),
+    ("torch.nn.functional.cross_entropy(a, i)", X),
+    ("torch.nn.functional.cross_entropy(a, i, d, reduction='sum')", X, None, None, plain(P[0])),
+    ("torch.nn.functional.cross_entropy(a, i[0])", Z),
+    ("torch.nn.functional.cross_entropy(a, i.view([1, 1, 3]))", randn(1, 4, 1, 3)),
     ("torch.matmul(a, b)", X, randn(2, 4, 5)),
     ("torch.matmul(a, b)", Z, randn(2, 4, 5)),
     ("torch.matmul(a, b)", randn(2, 3, 4), randn(4, 5)),

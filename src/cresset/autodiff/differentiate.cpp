@@ -254,12 +254,13 @@ class Differentiator {
     return there->output()->setType(gradient->type()->expectRef<c10::OptionalType>().getElementType());
   }
 
-  /// Which of the gradients that a rule gives are wanted.
+  /// Which of the gradients that a rule gives are wanted. A list that is put together here: passes read its elements.
   Value* wantedOf(const GradientRule& rule, const Node* node) {
-    c10::List<bool> wanted;
-    for (size_t i : rule.arguments) wanted.push_back(needed_.contains(node->input(i)));
+    std::vector<Value*> wanted;
     const InsertPointGuard guard(*backward_, backward_->block());
-    return backward_->insertConstant(wanted);
+    for (size_t i : rule.arguments) wanted.push_back(backward_->insertConstant(needed_.contains(node->input(i))));
+    Node* list = backward_->insertNode(backward_->create(prim::ListConstruct, wanted));
+    return list->output()->setType(c10::ListType::ofBools());
   }
 
   /// The gradients that the rule gives.
@@ -296,6 +297,7 @@ class Differentiator {
   void simplify() {
     Pipeline passes(*backward_, "gradient");
     passes.repeat(6, [&] {
+      passes.run("lower-tuples");
       passes.run("peephole");
       passes.run("constant-propagation");
       passes.run("simplify-branches");

@@ -186,6 +186,10 @@ def above(grad: Tensor, x: Tensor, min: Optional[Tensor], max: Optional[Tensor])
     return torch.where((x > high).logical_or(high < min), grad, 0.0)
   return torch.where(x > high, grad, 0.0)
 
+def angle_gradients(grad: Tensor, y: Tensor, x: Tensor) -> Tuple[Tensor, Tensor]:
+  factor = (y * y + x * x).reciprocal()
+  return reduced(grad * x * factor, y), reduced(grad * -y * factor, x)
+
 def sinc_gradient(grad: Tensor, x: Tensor) -> Tensor:
   a = x * 3.141592653589793
   b = x * x * 3.141592653589793
@@ -285,6 +289,12 @@ def rows(x: Tensor) -> Tensor:
     return x.unsqueeze(0)
   return x.flatten(0, -2)
 
+def linear_gradients(grad: Tensor, input: Tensor, weight: Tensor, bias: Optional[Tensor], wanted: List[bool]) -> Tuple[Optional[Tensor], Optional[Tensor], Optional[Tensor]]:
+  g, x = rows(grad), rows(input)
+  of_input = left(g, weight.t(), x).reshape(input.size()) if wanted[0] else None
+  of_weight = right(g, x, weight.t()).t() if wanted[1] else None
+  return of_input, of_weight, reduced(g, torch._unwrap_optional(bias)) if wanted[2] else None
+
 def product(sizes: List[int]) -> int:
   result = 1
   for n in sizes:
@@ -375,23 +385,21 @@ def solve_matrix(grad: Tensor, a: Tensor, lu: Tensor, pivots: Tensor, left: bool
     return torch.linalg_solve(a.mT, grad, left=left)
   return torch.linalg_lu_solve(lu, pivots, grad, left=left, adjoint=True)
 
-def solve_right(grad: Tensor, a: Tensor, b: Tensor, lu: Tensor, pivots: Tensor, left: bool) -> Tensor:
-  if is_vector(a, b):
-    return reduced(solve_matrix(grad.unsqueeze(-1), a, lu, pivots, left).squeeze(-1), b)
-  return reduced(solve_matrix(grad, a, lu, pivots, left), b)
+def solve_gradients(grad: Tensor, result: Tensor, a: Tensor, b: Tensor, lu: Tensor, pivots: Tensor, left: bool, wanted: List[bool]) -> Tuple[Optional[Tensor], Optional[Tensor]]:
+  vector = is_vector(a, b)
+  g = solve_matrix(grad.unsqueeze(-1) if vector else grad, a, lu, pivots, left)
+  x = result.unsqueeze(-1) if vector else result
+  of_a = reduced(-torch.matmul(g, x.mT) if left else -torch.matmul(x.mT, g), a) if wanted[0] else None
+  return of_a, reduced(g.squeeze(-1) if vector else g, b) if wanted[1] else None
 
-def solve_left(grad: Tensor, result: Tensor, a: Tensor, b: Tensor, lu: Tensor, pivots: Tensor, left: bool) -> Tensor:
-  if is_vector(a, b):
-    g, x = solve_matrix(grad.unsqueeze(-1), a, lu, pivots, left), result.unsqueeze(-1)
-  else:
-    g, x = solve_matrix(grad, a, lu, pivots, left), result
-  return reduced(-torch.matmul(g, x.mT) if left else -torch.matmul(x.mT, g), a)
-
-def triangular_left(grad: Tensor, a: Tensor, x: Tensor, upper: bool, left: bool, unitriangular: bool) -> Tensor:
+def triangular_gradients(grad: Tensor, a: Tensor, b: Tensor, x: Tensor, upper: bool, left: bool, unitriangular: bool, wanted: List[bool]) -> Tuple[Optional[Tensor], Optional[Tensor]]:
   g = torch.linalg_solve_triangular(a.mT, grad, upper=not upper, left=left, unitriangular=unitriangular)
-  result = -torch.matmul(g, x.mT) if left else -torch.matmul(x.mT, g)
-  skip = 1 if unitriangular else 0
-  return reduced(result.triu(skip) if upper else result.tril(-skip), a)
+  of_a: Optional[Tensor] = None
+  if wanted[0]:
+    result = -torch.matmul(g, x.mT) if left else -torch.matmul(x.mT, g)
+    skip = 1 if unitriangular else 0
+    of_a = reduced(result.triu(skip) if upper else result.tril(-skip), a)
+  return of_a, reduced(g, b) if wanted[1] else None
 
 # `scaled` is what the identity is multiplied by before the system is solved.
 def det_gradient(scaled: Tensor, a: Tensor, lu: Tensor, pivots: Tensor) -> Tensor:
@@ -500,6 +508,12 @@ def lengths(tensors: List[Tensor], dim: int) -> List[int]:
     result.append(x.size(dim))
   return result
 
+# All of a tensor is the tensor itself.
+def slice_gradient(grad: Tensor, sizes: List[int], dim: int, start: Optional[int], end: Optional[int], step: int) -> Tensor:
+  if start is None and end is None and step == 1:
+    return grad
+  return torch.slice_backward(grad, sizes, dim, 0 if start is None else start, 9223372036854775807 if end is None else end, step)
+
 def broadcast_gradients(grads: List[Tensor], tensors: List[Tensor]) -> List[Tensor]:
   result: List[Tensor] = []
   for i in range(len(tensors)):
@@ -561,34 +575,22 @@ def pad_gradient(grad: Tensor, x: Tensor, pad: List[int], mode: str) -> Tensor:
     return torch.replication_pad2d_backward(grad, x, pad)
   return torch.replication_pad3d_backward(grad, x, pad)
 
-def scatter_reduce_self(grad: Tensor, x: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, include_self: bool, result: Tensor) -> Tensor:
+def scatter_reduce_gradients(grad: Tensor, x: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, include_self: bool, result: Tensor) -> Tuple[Tensor, Tensor]:
   if reduce == "sum":
-    grad_self = grad
+    of_x, of_src = grad, grad.gather(dim, index)
   elif reduce == "mean":
     n = torch.ones_like(grad) if include_self else torch.zeros_like(grad)
     n = n.scatter_add(dim, index, torch.ones_like(src))
-    grad_self = grad / n.masked_fill(n == 0, 1)
+    of_x = grad / n.masked_fill(n == 0, 1)
+    of_src = of_x.gather(dim, index)
   else:
     value = result.gather(dim, index)
     same, chosen = (x == result).to(x.dtype), (src == value).to(x.dtype)
-    n = torch.scatter_add(same, dim, index, chosen)
-    grad_self = same * (grad / n)
+    share = grad / torch.scatter_add(same, dim, index, chosen)
+    of_x, of_src = same * share, chosen * share.gather(dim, index)
   if not include_self:
-    grad_self = grad_self.scatter(dim, index, 0)
-  return grad_self
-
-def scatter_reduce_source(grad: Tensor, x: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, include_self: bool, result: Tensor) -> Tensor:
-  if reduce == "sum":
-    return grad.gather(dim, index)
-  if reduce == "mean":
-    n = torch.ones_like(grad) if include_self else torch.zeros_like(grad)
-    n = n.scatter_add(dim, index, torch.ones_like(src))
-    n = n.masked_fill(n == 0, 1)
-    return (grad / n).gather(dim, index)
-  value = result.gather(dim, index)
-  same, chosen = (x == result).to(x.dtype), (src == value).to(x.dtype)
-  n = torch.scatter_add(same, dim, index, chosen)
-  return chosen * (grad / n).gather(dim, index)
+    of_x = of_x.scatter(dim, index, 0)
+  return of_x, of_src
 
 def embedding_second(grad: Tensor, indices: Tensor, padding_idx: int) -> Tensor:
   result = grad.index_select(0, indices.reshape([-1]))
@@ -926,15 +928,20 @@ def poisson(x: Tensor, target: Tensor, log_input: bool, full: bool, eps: float, 
     loss = loss + stirling.masked_fill(target <= 1, 0)
   return averaged(loss, reduction)
 
-# Of the cosine of the angle between two tensors, with respect to the first. Lengths below `eps` count as that in all
+# Of the cosine of the angle between two tensors. Lengths below `eps` count as that in all
 # other ways, but have their own gradients.
-def cosine_gradient(grad: Tensor, x: Tensor, y: Tensor, dim: int, eps: float) -> Tensor:
+def cosine_gradients(grad: Tensor, x: Tensor, y: Tensor, dim: int, eps: float, wanted: List[bool]) -> Tuple[Optional[Tensor], Optional[Tensor]]:
   a, b = torch.broadcast_tensors([x, y])
-  norm = torch.linalg_vector_norm(a, 2, [dim], True)
-  length, other = norm.clamp_min(eps), torch.linalg_vector_norm(b, 2, [dim], True).clamp_min(eps)
-  g = grad.unsqueeze(dim).expand(a.size()) * (b / other)
-  of_length = (-g * ((a / length) / length)).sum(dim, True)
-  return reduced(g / length + norm_gradient(of_length, a, 2.0, norm, [dim], True), x)
+  norm_a, norm_b = torch.linalg_vector_norm(a, 2, [dim], True), torch.linalg_vector_norm(b, 2, [dim], True)
+  length_a, length_b = norm_a.clamp_min(eps), norm_b.clamp_min(eps)
+  unit_a, unit_b = a / length_a, b / length_b
+  g = grad.unsqueeze(dim).expand(a.size())
+  of_x = reduced(cosine_gradient(g * unit_b, a, unit_a, norm_a, length_a, dim), x) if wanted[0] else None
+  return of_x, reduced(cosine_gradient(g * unit_a, b, unit_b, norm_b, length_b, dim), y) if wanted[1] else None
+
+def cosine_gradient(grad: Tensor, x: Tensor, unit: Tensor, norm: Tensor, length: Tensor, dim: int) -> Tensor:
+  of_length = (-grad * (unit / length)).sum(dim, True)
+  return grad / length + norm_gradient(of_length, x, 2.0, norm, [dim], True)
 
 def of_classes(weight: Tensor, like: Tensor) -> Tensor:
   sizes: List[int] = []
@@ -963,7 +970,7 @@ def cross_entropy_of_probabilities(x: Tensor, target: Tensor, weight: Optional[T
 def smooth_cross_entropy(x: Tensor, target: Tensor, weight: Optional[Tensor], reduction: int, ignore_index: int, smoothing: float) -> Tensor:
   classes = 0 if x.dim() == 1 else 1
   input = torch.log_softmax(x, classes, dtype=x.dtype)
-  loss = torch.nll_loss_nd(input, target, weight, reduction, ignore_index)
+  loss = loss_of_classes(input, target, weight, reduction, ignore_index)
   ignored = target == ignore_index
   smooth = -(input if weight is None else input * of_classes(torch._unwrap_optional(weight), input)).sum(classes)
   smooth = smooth.masked_fill(ignored, 0.0)
@@ -1024,13 +1031,19 @@ def bce_logits_target(grad: Tensor, x: Tensor, target: Tensor, weight: Optional[
     result = result.mul(weight)
   return result.div(target.numel()) if reduction == 1 else result
 
-def nll_gradient(grad: Tensor, x: Tensor, target: Tensor, weight: Optional[Tensor], reduction: int, ignore_index: int) -> Tensor:
-  if x.dim() <= 2:
-    total = torch.nll_loss_forward(x, target, weight, reduction, ignore_index)[1]
-    return torch.nll_loss_backward(grad, x, target, weight, reduction, ignore_index, total)
+# The target is a class.
+def loss_of_classes(x: Tensor, target: Tensor, weight: Optional[Tensor], reduction: int, ignore_index: int) -> Tensor:
+  if x.dim() != 1 and x.dim() != 2 and x.dim() != 4:
+    return torch.nll_loss_nd(x, target, weight, reduction, ignore_index)
+  if x.dim() != 1:
+    if x.size(0) != target.size(0):
+      raise ValueError("Expected input batch_size (" + str(x.size(0)) + ") to match target batch_size (" + str(target.size(0)) + ").")
   if x.dim() == 4:
-    total = torch.nll_loss2d_forward(x, target, weight, reduction, ignore_index)[1]
-    return torch.nll_loss2d_backward(grad, x, target, weight, reduction, ignore_index, total)
+    return torch.nll_loss2d_forward(x, target, weight, reduction, ignore_index)[0]
+  return torch.nll_loss_forward(x, target, weight, reduction, ignore_index)[0]
+
+# Where the input has other than one, two or four dimensions.
+def nll_gradient(grad: Tensor, x: Tensor, target: Tensor, weight: Optional[Tensor], reduction: int, ignore_index: int) -> Tensor:
   n, c = x.size(0), x.size(1)
   flat = x.contiguous().view([n, c, 1, -1])
   to = target.contiguous().view([n, 1, -1])
