@@ -17,16 +17,25 @@ namespace cresset {
 
 namespace {
 
+/// Whether the node, or one in its blocks, writes: to lists of a rule's own.
+bool writes(Node* node) {
+  const Operator* op = isStructural(node->kind()) ? nullptr : operatorOf(*node);
+  if (op && op->isMutable()) return true;
+  const auto blocks = node->blocks();
+  return std::any_of(blocks.begin(), blocks.end(), [](const Block* block) {
+    const auto nodes = block->nodes();
+    return std::any_of(nodes.begin(), nodes.end(), [](Node* inner) { return writes(inner); });
+  });
+}
+
 /// Removes what nobody uses. Nothing in a gradient has an effect, and an exception that a gradient nobody wants would
 /// have raised is no loss.
 void removeUnused(Block* block) {
   for (Node* node = block->returnNode()->prev(); node != block->returnNode();) {
     Node* previous = node->prev();
     const auto outputs = node->outputs();
-    const Operator* op = isStructural(node->kind()) ? nullptr : operatorOf(*node);
-    const bool writes = op && op->isMutable();  // to lists of a rule's own
-    if (!writes && node->kind() != prim::Loop && node->kind() != prim::If &&
-        std::none_of(outputs.begin(), outputs.end(), [](const Value* output) { return output->hasUses(); })) {
+    if (std::none_of(outputs.begin(), outputs.end(), [](const Value* output) { return output->hasUses(); }) &&
+        !writes(node)) {
       node->destroy();
     } else {
       for (Block* inner : node->blocks()) removeUnused(inner);

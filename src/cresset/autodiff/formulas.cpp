@@ -598,23 +598,32 @@ def embedding_second(grad: Tensor, indices: Tensor, padding_idx: int) -> Tensor:
     result = result.masked_fill((indices == padding_idx).reshape([-1, 1]), 0)
   return result.view(indices.size() + [-1])
 
-# An equation of one or two operands, each letter once in each.
+# An equation of one or two operands, each letter once in each. It is known, and so is all that is computed of texts and
+# numbers; lists would be read again in each call.
+def letters_of(equation: str, operand: int) -> str:
+  left = equation[:equation.find("->")]
+  comma = left.find(",")
+  if comma < 0:
+    return left
+  return left[:comma] if operand == 0 else left[comma + 1:]
+
 def einsum_gradients(grad: Tensor, equation: str, tensors: List[Tensor]) -> List[Tensor]:
-  sides = equation.replace(" ", "").split("->")
-  parts = sides[0].split(",")
+  text = equation.replace(" ", "")
+  out = text[text.find("->") + 2:]
   result: List[Tensor] = []
   for i in range(len(tensors)):
+    own = letters_of(text, i)
     if len(tensors) == 1:
-      result.append(spread_letters(grad, sides[1], parts[i], tensors[i]))
+      result.append(spread_letters(grad, out, own, tensors[i]))
     else:
-      other = parts[1 - i]
+      other = letters_of(text, 1 - i)
       known = ""
-      for k in range(len(parts[i])):
-        letter = parts[i][k]
-        if letter in sides[1] or letter in other:
+      for k in range(len(own)):
+        letter = own[k]
+        if out.find(letter) >= 0 or other.find(letter) >= 0:
           known += letter
-      product = torch.einsum(sides[1] + "," + other + "->" + known, [grad, tensors[1 - i]])
-      result.append(spread_letters(product, known, parts[i], tensors[i]))
+      product = torch.einsum(out + "," + other + "->" + known, [grad, tensors[1 - i]])
+      result.append(spread_letters(product, known, own, tensors[i]))
   return result
 
 # A tensor with dimensions of some of the letters gets all of them, in their order.
@@ -629,6 +638,8 @@ def spread_letters(x: Tensor, have: str, want: str, like: Tensor) -> Tensor:
       sizes.append(x.size(place))
     else:
       sizes.append(1)
+  if len(order) == len(want):
+    return reduced(x.permute(order), like)
   return reduced(x.permute(order).reshape(sizes).expand(like.size()) if like.numel() != 0 else x.permute(order).reshape(sizes), like)
 )"
                                    R"(

@@ -124,25 +124,42 @@ class ListBuilder {
   bool changed_ = false;
 };
 
-bool readLists(Block* block, AliasDb& memory) {
-  bool changed = false;
-  for (Node* node : block->nodesSafely()) {
-    for (Block* inner : node->blocks()) changed |= readLists(inner, memory);
-    if (node->inputs().empty()) continue;
-    const Node* made = node->input(0)->node();
-    if (made->kind() == prim::ListConstruct && !memory.hasWriters(made->output()))
-      changed |= forwardElements(node, made);
-  }
-  return changed;
+/// Whether the node may read elements, or the number of elements, of a list that the graph makes.
+bool readsMadeList(const Node* node) {
+  static const Symbol kLen = Symbol::fromQualString("aten::len"),
+                      kGetItem = Symbol::fromQualString("aten::__getitem__"),
+                      kSelect = Symbol::fromQualString("aten::select");
+  if (node->inputs().empty() || node->input(0)->node()->kind() != prim::ListConstruct) return false;
+  return node->kind() == prim::ListUnpack || node->kind() == kLen || node->kind() == kGetItem || node->kind() == kSelect;
 }
+
+/// Reads lists that nothing writes to. The analysis is made when there is the first.
+class ListReader {
+ public:
+  explicit ListReader(Graph& graph) : graph_(graph) {}
+
+  bool run(Block* block) {
+    bool changed = false;
+    for (Node* node : block->nodesSafely()) {
+      for (Block* inner : node->blocks()) changed |= run(inner);
+      if (!readsMadeList(node)) continue;
+      const Node* made = node->input(0)->node();
+      if (!memory_) memory_.emplace(graph_);
+      if (!memory_->hasWriters(made->output())) changed |= forwardElements(node, made);
+    }
+    return changed;
+  }
+
+ private:
+  Graph& graph_;
+  std::optional<AliasDb> memory_;
+};
 
 }  // namespace
 
 bool removeListMutation(Graph& graph) {
-  bool changed = ListBuilder().run(graph.block());
-  AliasDb memory(graph);
-  changed |= readLists(graph.block(), memory);
-  return changed;
+  const bool changed = ListBuilder().run(graph.block());
+  return ListReader(graph).run(graph.block()) || changed;
 }
 
 }  // namespace cresset
