@@ -617,13 +617,9 @@ def einsum_gradients(grad: Tensor, equation: str, tensors: List[Tensor]) -> List
       result.append(spread_letters(grad, out, own, tensors[i]))
     else:
       other = letters_of(text, 1 - i)
-      known = ""
-      for k in range(len(own)):
-        letter = own[k]
-        if out.find(letter) >= 0 or other.find(letter) >= 0:
-          known += letter
+      known = torch.ops.cresset.letters_in(own, out + other)
       product = torch.einsum(out + "," + other + "->" + known, [grad, tensors[1 - i]])
-      result.append(spread_letters(product, known, own, tensors[i]))
+      result.append(reduced(product, tensors[i]) if known == own else spread_letters(product, known, own, tensors[i]))
   return result
 
 # A tensor with dimensions of some of the letters gets all of them, in their order.

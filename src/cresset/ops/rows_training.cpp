@@ -73,6 +73,11 @@ constexpr Row kTrainingRows[] = {
      kernel([](const Tensor& self, const Tensor& mat2, bool transposed) {
        return transposed ? mat2.t().mm(self.t()).t() : self.mm(mat2);
      })},
+    {"cresset::letters_in(str letters, str others) -> str", kernel([](std::string letters, const std::string& others) {
+       std::erase_if(letters, [&](char letter) { return others.find(letter) == std::string::npos; });
+       return letters;
+     }),
+     Trait::NeverRaises},
     {"cresset::is_column_major(Tensor self) -> bool", kernel([](const Tensor& self) {
        return self.dim() == 2 && self.stride(0) == 1 && self.stride(1) == self.size(0);
      })},

@@ -112,10 +112,18 @@ class Hoister {
   bool changed_ = false;
 };
 
+bool hasLoop(const Block* block) {
+  const auto nodes = block->nodes();
+  return std::any_of(nodes.begin(), nodes.end(), [](const Node* node) {
+    const auto blocks = node->blocks();
+    return node->kind() == prim::Loop || std::any_of(blocks.begin(), blocks.end(), hasLoop);
+  });
+}
+
 }  // namespace
 
 bool hoistLoopInvariants(Graph& graph) {
-  return Hoister(graph).run(graph.block());
+  return hasLoop(graph.block()) && Hoister(graph).run(graph.block());
 }
 
 }  // namespace cresset

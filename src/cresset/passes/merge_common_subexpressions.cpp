@@ -9,6 +9,7 @@
 #include <ATen/core/jit_type.h>
 
 #include <algorithm>
+#include <optional>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -50,7 +51,7 @@ bool computesSame(const Node* a, const Node* b) {
 
 class Merger {
  public:
-  explicit Merger(Graph& graph) : memory_(graph), scopes_(graph) { findCompared(graph.block()); }
+  explicit Merger(Graph& graph) : graph_(graph), scopes_(graph) { findCompared(graph.block()); }
 
   bool run(Block* block) {
     std::vector<size_t> added;  // hashes that this block put into the table
@@ -59,14 +60,19 @@ class Merger {
       if (!isCandidate(node)) continue;
       const size_t hash = hashOfNode(node);
       auto& nodes = seen_[hash];
-      const auto found = std::find_if(nodes.begin(), nodes.end(), [&](Node* earlier) {
+      const auto found = std::find_if(nodes.rbegin(), nodes.rend(), [&](Node* earlier) {
         return scopes_.of(earlier) == scopes_.of(node) && computesSame(earlier, node);
       });
-      if (found == nodes.end()) {
+      if (found == nodes.rend()) {
         nodes.push_back(node);
         added.push_back(hash);
-      } else if (mayShareResults(*found, node)) {
-        merge(*found, node);
+      } else if (isUntouched(*found)) {
+        if (isUntouched(node) && mayShareResults(*found, node)) merge(*found, node);
+      } else if ((*found)->owningBlock() == block) {
+        *found = node;  // later nodes can't have the other's results
+      } else {
+        nodes.push_back(node);
+        added.push_back(hash);
       }
     }
     for (size_t hash : added) seen_[hash].pop_back();
@@ -99,9 +105,22 @@ class Merger {
         computes = true;
       }
     }
-    if (memory_.isMutable(node) || memory_.hasSideEffects(node) || memory_.readsWritten(node)) return false;
+    return std::none_of(node->outputs().begin(), node->outputs().end(), [&](const Value* output) {
+      return computes && mayRequireGrad(output->type());
+    });
+  }
+
+  /// The analysis of the graph as it was, made when two nodes compute the same.
+  AliasDb& memory() {
+    if (!memory_) memory_.emplace(graph_);
+    return *memory_;
+  }
+
+  /// Whether nothing writes to what the node takes and gives, and nothing tells its results apart from equal ones.
+  bool isUntouched(Node* node) {
+    if (memory().isMutable(node) || memory().hasSideEffects(node) || memory().readsWritten(node)) return false;
     return std::none_of(node->outputs().begin(), node->outputs().end(), [&](Value* output) {
-      return (computes && mayRequireGrad(output->type())) || memory_.hasWriters(output) || isCompared(output);
+      return memory().hasWriters(output) || isCompared(output);
     });
   }
 
@@ -120,10 +139,10 @@ class Merger {
 
   bool isCompared(Value* value) {
     return std::any_of(
-        compared_.begin(), compared_.end(), [&](Value* other) { return memory_.mayAlias(value, other); });
+        compared_.begin(), compared_.end(), [&](Value* other) { return memory().mayAlias(value, other); });
   }
 
-  bool leaves(const Value* value) { return leaving_.contains(value) || memory_.escapes(value); }
+  bool leaves(const Value* value) { return leaving_.contains(value) || memory().escapes(value); }
 
   /// Whether autograd may keep the tensor, or a view of it, for a backward pass.
   static bool mayBeKept(const Value* value, int depth = 0) {
@@ -164,7 +183,8 @@ class Merger {
     changed_ = true;
   }
 
-  AliasDb memory_;
+  Graph& graph_;
+  std::optional<AliasDb> memory_;
   StateScopes scopes_;
   std::unordered_map<size_t, std::vector<Node*>> seen_;
   std::vector<Value*> compared_;

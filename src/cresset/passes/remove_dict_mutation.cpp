@@ -114,14 +114,16 @@ class DictBuilder {
 
 class DictReader {
  public:
-  explicit DictReader(Graph& graph) : memory_(graph) {}
+  explicit DictReader(Graph& graph) : graph_(graph) {}
 
   bool run(Block* block) {
     for (Node* node : block->nodesSafely()) {
       for (Block* inner : node->blocks()) run(inner);
       if (node->inputs().empty()) continue;
       const Node* made = node->input(0)->node();
-      if (made->kind() != prim::DictConstruct || memory_.hasWriters(made->output())) continue;
+      if (made->kind() != prim::DictConstruct) continue;
+      if (!memory_) memory_.emplace(graph_);
+      if (memory_->hasWriters(made->output())) continue;
       auto known = places_.find(made);
       if (known == places_.end()) known = places_.emplace(made, placesOf(made)).first;
       if (known->second) changed_ |= forwardEntry(node, made, *known->second);
@@ -130,7 +132,8 @@ class DictReader {
   }
 
  private:
-  AliasDb memory_;
+  Graph& graph_;
+  std::optional<AliasDb> memory_;  // made when there is a dict to read
   std::unordered_map<const Node*, std::optional<Places>> places_;
   bool changed_ = false;
 };
