@@ -7,6 +7,7 @@
 #include <ATen/core/ivalue.h>
 #include <ATen/core/jit_type.h>
 
+#include <algorithm>
 #include <optional>
 #include <unordered_set>
 
@@ -133,7 +134,17 @@ bool readsMadeList(const Node* node) {
   return node->kind() == prim::ListUnpack || node->kind() == kLen || node->kind() == kGetItem || node->kind() == kSelect;
 }
 
-/// Reads lists that nothing writes to. The analysis is made when there is the first.
+/// Whether all that uses the list reads it: then nothing can write to it.
+bool isOnlyRead(const Value* list) {
+  const auto uses = list->uses();
+  return std::all_of(uses.begin(), uses.end(), [](const Use& use) {
+    if (use.offset == 0 && readsMadeList(use.user)) return true;
+    const Operator* op = isStructural(use.user->kind()) ? nullptr : operatorOf(*use.user);
+    return op && op->isOfDispatcher() && op->isPure();
+  });
+}
+
+/// Reads lists that nothing writes to. The analysis is made when there is the first that it has to tell of.
 class ListReader {
  public:
   explicit ListReader(Graph& graph) : graph_(graph) {}
@@ -144,13 +155,17 @@ class ListReader {
       for (Block* inner : node->blocks()) changed |= run(inner);
       if (!readsMadeList(node)) continue;
       const Node* made = node->input(0)->node();
-      if (!memory_) memory_.emplace(graph_);
-      if (!memory_->hasWriters(made->output())) changed |= forwardElements(node, made);
+      if (isOnlyRead(made->output()) || !hasWriters(made->output())) changed |= forwardElements(node, made);
     }
     return changed;
   }
 
  private:
+  bool hasWriters(const Value* list) {
+    if (!memory_) memory_.emplace(graph_);
+    return memory_->hasWriters(list);
+  }
+
   Graph& graph_;
   std::optional<AliasDb> memory_;
 };
