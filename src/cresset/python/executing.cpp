@@ -83,6 +83,7 @@ void bindExecuting(py::module_& module) {
   });
   module.def("_set_failing_guard", [](int index, int every) { setFailingGuard({index, every}); });
   module.def("_num_recorded_regions", numRecordedRegions);
+  module.def("_num_gradient_functions", numGradientFunctions);
   module.def("_differentiable_operators", differentiableOperators);
   module.def("_derivatives_that_do_not_compile", derivativesThatDoNotCompile);
   module.def("_last_executed_optimized_graph", [] { return graphOrNone(lastExecutedOptimizedGraph()); });

@@ -1,0 +1,72 @@
+"""Caches that callers' data can grow stay bounded (docs/caches.md), and what they forget is made again."""
+
+import gc
+import random
+import threading
+
+import torch
+
+import cresset
+from cresset import _C
+
+NAMES = [f"x{i}" for i in range(16)]
+
+
+def products():
+    """A function of 16 tensors, whose gradients differ."""
+    lines = [f"    {name} = torch.tanh({name}) * {i + 1}.0" for i, name in enumerate(NAMES)]
+    text = f"def f({', '.join(NAMES)}):\n" + "\n".join(lines) + f"\n    return {' + '.join(f'{n} * {n}' for n in NAMES)}\n"
+    return cresset.CompilationUnit(text).f
+
+
+def masks(count, seed=0):
+    generator = random.Random(seed)
+    return [sorted(generator.sample(range(16), generator.randint(1, 15))) for _ in range(count)]
+
+
+def check(function, leaves, wanted):
+    found = torch.autograd.grad(function(*leaves).sum(), [leaves[i] for i in wanted])
+    for i, gradient in zip(wanted, found, strict=True):
+        t = torch.tanh(leaves[i])
+        torch.testing.assert_close(gradient, 2 * (i + 1) ** 2 * t * (1 - t * t))
+
+
+def test_gradient_functions_per_mask():
+    gc.collect()
+    before = _C._num_gradient_functions()
+    function = products()
+    leaves = [torch.randn(3, requires_grad=True) for _ in NAMES]
+    for wanted in masks(150):
+        check(function, leaves, wanted)
+    assert 16 <= _C._num_gradient_functions() - before <= 32
+    del function
+    gc.collect()
+    assert _C._num_gradient_functions() == before
+
+
+def test_regions_per_inputs_that_require_gradients():
+    function = products()
+    for n, requiring in enumerate(masks(80, seed=1)):
+        leaves = [torch.randn(3, requires_grad=i in requiring) for i in range(16)]
+        wanted = [i for i in requiring if n % 2 or i % 2] or requiring
+        check(function, leaves, wanted)
+
+
+def test_gradient_functions_are_forgotten_while_others_run_them():
+    function = products()
+    failures = []
+
+    def work(seed):
+        try:
+            leaves = [torch.randn(3, requires_grad=True) for _ in NAMES]
+            for wanted in masks(40, seed):
+                check(function, leaves, wanted)
+        except Exception as error:  # noqa: BLE001: whatever it is, the test fails by it
+            failures.append(error)
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures
