@@ -70,3 +70,51 @@ def test_gradient_functions_are_forgotten_while_others_run_them():
     for thread in threads:
         thread.join()
     assert not failures
+
+
+def ranks(function):
+    """The ranks of the first arguments that there are plans for."""
+    return {plan.inputs[0].count("*") for plan in cresset.explain(function).plans}
+
+
+def test_plans_make_room_for_kinds_that_come_often():
+    text = "def f(x: Tensor):\n    y = torch.tanh(x) * 2\n    z = torch.sigmoid(y) + x\n    return z * y - x\n"
+    function = cresset.CompilationUnit(text).f
+
+    def call(rank):
+        x = torch.randn([1] * rank)
+        y = torch.tanh(x) * 2
+        torch.testing.assert_close(function(x), (torch.sigmoid(y) + x) * y - x)
+
+    for rank in (0, *range(16)):
+        call(rank)
+    assert ranks(function) == set(range(16))
+    for rank in range(16, 20):
+        call(0)
+        for _ in range(32):
+            call(rank)
+        assert rank in ranks(function)
+    assert ranks(function) == {0, *range(5, 20)}
+    assert len(cresset.explain(function).plans) == 16
+
+
+def test_plans_are_forgotten_while_others_run_them():
+    text = "def f(x: Tensor, n: int):\n    for i in range(n):\n        x = torch.tanh(x) * 2 + i\n    return x\n"
+    function = cresset.CompilationUnit(text).f
+    failures = []
+
+    def work(seed):
+        try:
+            for i in range(600):
+                x = torch.ones([1] * ((i * 7 + seed * 5) % 23))
+                assert function(x, 20).dim() == x.dim()
+        except Exception as error:  # noqa: BLE001: whatever it is, the test fails by it
+            failures.append(error)
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures
+    assert len(cresset.explain(function).plans) == 16

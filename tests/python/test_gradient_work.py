@@ -152,11 +152,8 @@ def excess(expression, tensors, dtype=torch.float32):
 
 @pytest.mark.parametrize("name", sorted({case[0] for case in CASES}))
 def test_backward_runs_no_more_operators_than_eager(name):
-    found = {}
-    for of, expression, *tensors in CASES:
-        if of == name:
-            found[expression] = excess(expression, tensors)
-    most = max((more for subsets in found.values() for more, *_ in subsets.values()), default=0)
+    found = [(expression, excess(expression, tensors)) for of, expression, *tensors in CASES if of == name]
+    most = max((more for _, subsets in found for more, *_ in subsets.values()), default=0)
     assert most == MORE.get(name, (0, ""))[0], found
 
 

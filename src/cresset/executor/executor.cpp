@@ -13,6 +13,7 @@
 #include "cresset/interpreter/profile.h"
 #include "cresset/ops/policy.h"
 #include "cresset/support/error.h"
+#include "cresset/support/recent_map.h"
 
 namespace cresset {
 
@@ -21,7 +22,7 @@ namespace {
 /// Fewer nodes than this leave nothing to gain: choosing a plan would cost more than it saves.
 constexpr size_t kMinNodes = 4;
 
-thread_local const Plan* last_plan = nullptr;  // for comparing only
+thread_local uint64_t last_plan = 0;
 thread_local std::weak_ptr<Graph> last_graph;
 
 bool isTooSmall(const Graph& graph) {
@@ -34,6 +35,8 @@ bool isTooSmall(const Graph& graph) {
   return count < kMinNodes;
 }
 
+using PlanPtr = std::shared_ptr<const Plan>;
+
 class Executor final : public Executable {
  public:
   explicit Executor(Function& function)
@@ -44,11 +47,6 @@ class Executor final : public Executable {
             : isTooSmall(*function.graph()) ? State::TooSmall
                                             : State::Fresh) {}
 
-  ~Executor() override {
-    const Entry* entry = first_.load(std::memory_order_relaxed);
-    while (entry) delete std::exchange(entry, entry->next);
-  }
-
   const Code* code() const override { return reference_.get(); }
 
   void run(Stack& stack) const override {
@@ -57,10 +55,10 @@ class Executor final : public Executable {
       State expected = State::Fresh;  // another thread may be further already
       state_.compare_exchange_strong(expected, State::Used, std::memory_order_acq_rel);
     } else if (state == State::Fresh || state == State::Used || state == State::Prepared) {
-      if (const Plan* plan = planFor(stack)) {
-        if (last_.load(std::memory_order_relaxed) != plan) last_.store(plan, std::memory_order_relaxed);
-        if (last_plan != plan) {
-          last_plan = plan;
+      if (const PlanPtr plan = planFor(stack)) {
+        if (last_.load(std::memory_order_relaxed) != plan->id) last_.store(plan->id, std::memory_order_relaxed);
+        if (last_plan != plan->id) {
+          last_plan = plan->id;
           last_graph = plan->graph;
         }
         return runCode(*plan->code, stack);
@@ -71,19 +69,19 @@ class Executor final : public Executable {
 
   /// The plan for the arguments at the end of the stack; reads the plan's attributes onto it. Null, and the stack is as
   /// it was, if the program is to run as it was written.
-  const Plan* planFor(Stack& stack) const {
+  PlanPtr planFor(Stack& stack) const {
     if (executionMode() != ExecutionMode::Optimize || !getGraphExecutorOptimize()) return nullptr;
     if (reference_->limits.any() || threadLimits().any() || ScriptProfile::isWanted()) return nullptr;
     const PreparedFunction* prepared = preparedFunction();
     if (!prepared || stack.size() < reference_->num_inputs) return nullptr;
     Signature signature;
     if (!prepared->reader.read(stack, signature)) return nullptr;
-    const Plan* known = find(signature);
-    if (known && !known->revise->load(std::memory_order_acquire)) [[likely]]
-      return known;
-    const Plan* made = known || numSignatures() < kMaxPlans ? makePlanFor(signature) : nullptr;
-    if (!made) stack.resize(stack.size() - prepared->reader.attributes().size());
-    return made;
+    PlanPtr plan = find(signature);
+    if (plan && !plan->revise->load(std::memory_order_acquire)) [[likely]]
+      return plan;
+    plan = makePlanFor(signature);
+    if (!plan) stack.resize(stack.size() - prepared->reader.attributes().size());
+    return plan;
   }
 
   ExecutionReport report() const {
@@ -108,24 +106,36 @@ class Executor final : public Executable {
     const PreparedFunction* prepared = prepared_ptr_.load(std::memory_order_acquire);
     if (!prepared) return report;
     report.num_nodes = prepared->num_nodes;
-    for (const Entry* entry = first_.load(std::memory_order_acquire); entry; entry = entry->next) {
-      if (find(entry->plan->signature) == entry->plan.get())
-        report.plans.insert(report.plans.begin(), describePlan(*prepared, *entry->plan));
+    const auto plans = plans_.load(std::memory_order_acquire);
+    const size_t count = plans ? plans->size() : 0;
+    for (size_t i = count; i-- > 0;) report.plans.push_back(describePlan(*prepared, (*plans)[i]->plan));
+    if (count >= kMaxPlans) {
+      report.state = "there are " + std::to_string(count) +
+                     " plans; calls of other kinds run the program as written, and one in " +
+                     std::to_string(Admission::kOneIn) + " of them has a plan in place of the one longest unused";
     }
-    const size_t count = numSignatures();
-    if (count >= kMaxPlans)
-      report.state = "there are " + std::to_string(count) + " plans; calls of other kinds run the program as written";
     return report;
   }
 
-  const Plan* last() const { return last_.load(std::memory_order_relaxed); }
+  std::shared_ptr<Graph> lastGraph() const {
+    const uint64_t id = last_.load(std::memory_order_relaxed);
+    if (const auto plans = plans_.load(std::memory_order_acquire)) {
+      for (const auto& entry : *plans) {
+        if (entry->plan.id == id) return entry->plan.graph;
+      }
+    }
+    return nullptr;
+  }
 
  private:
   enum class State { TooSmall, Fresh, Used, Prepared, Failed };
   struct Entry {
-    std::unique_ptr<const Plan> plan;
-    const Entry* next;
+    Entry(Plan made, uint64_t now) : plan(std::move(made)), used(now) {}
+    const Plan plan;
+    mutable std::atomic<uint64_t> used;  // when it ran last, by clock_
   };
+  /// One per signature, newest first. Replaced as a whole: calls hold what they found.
+  using Plans = std::vector<std::shared_ptr<const Entry>>;
 
   /// Derivatives of higher order add in another order than autograd alone would, so they come from plans from the first
   /// call on: calls must not differ in their bits. They need an argument that requires a gradient, or a program that
@@ -155,37 +165,57 @@ class Executor final : public Executable {
     return prepared_.get();
   }
 
-  /// The newest plan for it.
-  const Plan* find(const Signature& signature) const {
-    for (const Entry* entry = first_.load(std::memory_order_acquire); entry; entry = entry->next) {
-      if (entry->plan->signature == signature) return entry->plan.get();
+  PlanPtr find(const Signature& signature) const {
+    auto plans = plans_.load(std::memory_order_acquire);
+    if (!plans) return nullptr;
+    for (const auto& entry : *plans) {
+      if (entry->plan.signature != signature) continue;
+      const uint64_t now = clock_.load(std::memory_order_relaxed);
+      if (entry->used.load(std::memory_order_relaxed) != now) entry->used.store(now, std::memory_order_relaxed);
+      const Plan* plan = &entry->plan;
+      return {std::move(plans), plan};
     }
     return nullptr;
   }
 
-  size_t numSignatures() const {
-    size_t count = 0;
-    for (const Entry* entry = first_.load(std::memory_order_acquire); entry; entry = entry->next)
-      count += entry->plan->version == 0;
-    return count;
-  }
-
-  /// A plan for a new signature, or the next version of one that asks to be revised.
-  const Plan* makePlanFor(const Signature& signature) const {
-    const std::lock_guard lock(mutex_);
-    const Plan* earlier = find(signature);
+  /// A plan for a new signature, or the next version of one that asks to be revised; null if there are enough.
+  PlanPtr makePlanFor(const Signature& signature) const {
+    std::unique_lock lock(mutex_, std::defer_lock);
+    const auto now_known = plans_.load(std::memory_order_acquire);
+    if (!now_known || now_known->size() < kMaxPlans || find(signature)) {
+      lock.lock();
+    } else if (!lock.try_lock()) {
+      return nullptr;  // a call of a further kind does not wait while a plan is made
+    }
+    const PlanPtr earlier = find(signature);
     if (earlier && !earlier->revise->load(std::memory_order_acquire)) return earlier;  // another thread was faster
-    if (!earlier && numSignatures() >= kMaxPlans) return nullptr;
     if (state_.load(std::memory_order_relaxed) == State::Failed) return nullptr;
+    const auto known = plans_.load(std::memory_order_relaxed);
+    const bool full = !earlier && known && known->size() >= kMaxPlans;
+    if (full && !admission_.admits()) return nullptr;
     try {
-      auto* entry =
-          new Entry{makePlan(function_, *prepared_, signature, earlier), first_.load(std::memory_order_relaxed)};
-      first_.store(entry, std::memory_order_release);
-      return entry->plan.get();
+      const uint64_t now = clock_.fetch_add(1, std::memory_order_relaxed) + 1;
+      auto entry = std::make_shared<const Entry>(
+          std::move(*makePlan(function_, *prepared_, signature, earlier.get())), now);
+      auto plans = std::make_shared<Plans>(known ? *known : Plans());
+      if (full) plans->erase(longestUnused(*plans));
+      std::erase_if(*plans, [&](const auto& other) { return other->plan.signature == signature; });
+      const Plan* plan = &plans->emplace(plans->begin(), std::move(entry))->get()->plan;
+      plans_.store(plans, std::memory_order_release);
+      return {std::move(plans), plan};
     } catch (const std::exception& error) {
       fail(error);
       return nullptr;
     }
+  }
+
+  /// Of those that ran last before the same plan was made, the oldest.
+  static Plans::const_iterator longestUnused(const Plans& plans) {
+    auto found = plans.end() - 1;
+    for (auto it = plans.end(); it-- != plans.begin();) {
+      if ((*it)->used.load(std::memory_order_relaxed) < (*found)->used.load(std::memory_order_relaxed)) found = it;
+    }
+    return found;
   }
 
   /// The program itself still runs, so a fault of the optimizer costs speed only. explain() tells; tests look for it.
@@ -235,8 +265,10 @@ class Executor final : public Executable {
   mutable std::mutex mutex_;  // held while something is prepared or made
   mutable std::shared_ptr<const PreparedFunction> prepared_;
   mutable std::atomic<const PreparedFunction*> prepared_ptr_{nullptr};
-  mutable std::atomic<const Entry*> first_{nullptr};  // newest first
-  mutable std::atomic<const Plan*> last_{nullptr};
+  mutable std::atomic<std::shared_ptr<const Plans>> plans_;  // null until the first
+  mutable std::atomic<uint64_t> clock_{0};                   // how many plans were made
+  mutable std::atomic<uint64_t> last_{0};                    // which plan ran last
+  mutable Admission admission_;
   mutable std::string failure_;  // written before the state is
 };
 
@@ -256,13 +288,12 @@ ExecutionReport explain(Function& function) {
 }
 
 std::shared_ptr<Graph> graphFor(Function& function, Stack arguments) {
-  const Plan* plan = executorOf(function).planFor(arguments);
+  const auto plan = executorOf(function).planFor(arguments);
   return plan ? plan->graph : function.graph();
 }
 
 std::shared_ptr<Graph> lastExecutedOptimizedGraph(Function& function) {
-  const Plan* plan = executorOf(function).last();
-  return plan ? plan->graph : nullptr;
+  return executorOf(function).lastGraph();
 }
 
 std::shared_ptr<Graph> lastExecutedOptimizedGraph() {

@@ -3,8 +3,8 @@
 // The first call of a function runs the program as it was written: many functions are called once, and compiling only
 // what runs keeps starts short (unless an argument requires a gradient). From the second call on, the signature of a
 // call (signature.h) chooses a plan, which is made when its signature is first met. Plans are found without a lock and
-// published whole. Their number is bounded; what comes beyond runs the program as it was written, as do calls that
-// plans don't serve: see SignatureReader::read, runs that a profiler watches or that have a memory limit, and all calls
+// published whole. Their number is bounded: calls of further kinds run the program as it was written, but for one in
+// many, which gets a plan in place of the one that nobody has used for longest. So do calls that plans don't serve: see SignatureReader::read, runs that a profiler watches or that have a memory limit, and all calls
 // while the mode is Interpret.
 //
 // When plans and when the program itself run shows in nothing but speed.
@@ -19,7 +19,7 @@
 
 namespace cresset {
 
-/// Of one function. A script that takes more kinds of arguments than this would spend its time on compiling.
+/// Of one function, at a time. A script that takes more kinds of arguments than this would spend its time on compiling.
 inline constexpr size_t kMaxPlans = 16;
 
 /// What explain tells of a function.

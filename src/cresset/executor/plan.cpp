@@ -551,9 +551,11 @@ std::shared_ptr<const PreparedFunction> prepareFunction(Function& function) {
   return prepared;
 }
 
-std::unique_ptr<const Plan> makePlan(
+std::unique_ptr<Plan> makePlan(
     Function& function, const PreparedFunction& prepared, const Signature& signature, const Plan* earlier) {
+  static std::atomic<uint64_t> num_made{0};
   auto plan = std::make_unique<Plan>();
+  plan->id = num_made.fetch_add(1, std::memory_order_relaxed) + 1;
   plan->signature = signature;
   plan->version = earlier ? earlier->version + 1 : 0;
   plan->revise = std::make_shared<std::atomic<bool>>(!earlier && !prepared.guards.empty());

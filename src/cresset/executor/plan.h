@@ -28,6 +28,7 @@ struct PreparedFunction {
 };
 
 struct Plan {
+  uint64_t id = 0;  // of no other in the process, from 1
   Signature signature;
   std::shared_ptr<Graph> graph;
   std::shared_ptr<const Code> code;
@@ -44,7 +45,7 @@ struct Plan {
 std::shared_ptr<const PreparedFunction> prepareFunction(Function& function);
 
 /// Optimizes for calls of this signature. `earlier` is the plan for it that asked to be revised, if there is one.
-std::unique_ptr<const Plan> makePlan(
+std::unique_ptr<Plan> makePlan(
     Function& function, const PreparedFunction& prepared, const Signature& signature, const Plan* earlier = nullptr);
 
 }  // namespace cresset
