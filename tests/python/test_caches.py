@@ -2,6 +2,8 @@
 
 import gc
 import random
+import subprocess
+import sys
 import threading
 
 import torch
@@ -118,3 +120,37 @@ def test_plans_are_forgotten_while_others_run_them():
         thread.join()
     assert not failures
     assert len(cresset.explain(function).plans) == 16
+
+
+TEXTS = """
+import torch, cresset
+
+class Module(torch.nn.Module):
+    def __init__(self, mode: str):
+        super().__init__()
+        self.mode = mode
+    def forward(self, x):
+        y = torch.tanh(x) * 2
+        if self.mode == "m0" or self.mode == "m4999":
+            y = y + 1
+        return y * x - torch.sigmoid(y)
+
+module = cresset.script(Module("m0"))
+x = torch.ones(2)
+expected = {}
+for plus in (0, 1):
+    y = torch.tanh(x) * 2 + plus
+    expected[plus] = y * x - torch.sigmoid(y)
+for i in range(5000):
+    module.mode = f"m{i}"
+    assert torch.equal(module(x), expected[i in (0, 4999)]), i
+module.mode = "m0"
+assert torch.equal(module(x), expected[1])
+"""
+
+
+def test_texts_of_attributes(tmp_path):
+    """In a process of its own: it uses up the table."""
+    file = tmp_path / "texts.py"
+    file.write_text(TEXTS)
+    subprocess.run([sys.executable, file], check=True)
