@@ -51,7 +51,9 @@ def convnext():
         if i:
             layers += [Norm(widths[i - 1]), nn.Conv2d(widths[i - 1], width, 2, stride=2)]
         layers += [Block(width) for _ in range(depth)]
-    model = nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.LayerNorm(widths[-1]), nn.Linear(widths[-1], 10))
+    model = nn.Sequential(
+        *layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.LayerNorm(widths[-1]), nn.Linear(widths[-1], 10)
+    )
     return model, (torch.randn(2, 3, 64, 64),)
 
 
@@ -66,7 +68,9 @@ def equivariant():
         def forward(self, v: torch.Tensor) -> list[torch.Tensor]:
             v = v / torch.linalg.norm(v, dim=-1, keepdim=True)
             x, y, z = v[:, 0], v[:, 1], v[:, 2]
-            second = torch.stack([x * y, y * z, (3 * z * z - 1) * 0.2886751345948129, x * z, (x * x - y * y) * 0.5], dim=-1)
+            second = torch.stack(
+                [x * y, y * z, (3 * z * z - 1) * 0.2886751345948129, x * z, (x * x - y * y) * 0.5], dim=-1
+            )
             return [torch.ones_like(v[:, :1]), v, second]
 
     class Product(nn.Module):
@@ -134,7 +138,9 @@ def equivariant():
             self.readout = nn.Linear(channels, 1)
             self.register_buffer("centers", torch.linspace(0.0, 3.0, 8))
 
-        def forward(self, pos: torch.Tensor, kind: torch.Tensor, source: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
+        def forward(
+            self, pos: torch.Tensor, kind: torch.Tensor, source: torch.Tensor, target: torch.Tensor
+        ) -> torch.Tensor:
             edges = pos.index_select(0, target) - pos.index_select(0, source)
             lengths = torch.linalg.norm(edges, dim=-1)
             radial = torch.exp(-((lengths.unsqueeze(-1) - self.centers) ** 2))

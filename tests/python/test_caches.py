@@ -17,7 +17,9 @@ NAMES = [f"x{i}" for i in range(16)]
 def products():
     """A function of 16 tensors, whose gradients differ."""
     lines = [f"    {name} = torch.tanh({name}) * {i + 1}.0" for i, name in enumerate(NAMES)]
-    text = f"def f({', '.join(NAMES)}):\n" + "\n".join(lines) + f"\n    return {' + '.join(f'{n} * {n}' for n in NAMES)}\n"
+    text = (
+        f"def f({', '.join(NAMES)}):\n" + "\n".join(lines) + f"\n    return {' + '.join(f'{n} * {n}' for n in NAMES)}\n"
+    )
     return cresset.CompilationUnit(text).f
 
 

@@ -56,6 +56,18 @@ WIDE_ONLY = NORMALIZATIONS
 #: Their gradients are laid out in another way than autograd's.
 STRIDES_DIFFER = {"aten::einsum"}
 
+#: PyTorch's gradients of these calls, and so ours, are no limits of differences: means of operands that are broadcast, rows
+#: that are padding, what has no second derivative at zero, one triangle of a matrix that is taken for both.
+OTHERWISE = {
+    "torch.ops.aten.mse_loss(torch.softmax(a, 1), b)",
+    "torch.ops.aten.smooth_l1_loss(torch.softmax(a, 1), b)",
+    "torch.ops.aten.huber_loss(torch.softmax(a, 1), b)",
+    "torch.embedding(a, i, 2)",
+    "torch.sinc(a)",
+    "v, q = torch.linalg.eigh(a); q * q",
+    "v, q = torch.linalg.eigh(a, 'U'); v",
+}
+
 LETTERS = "abcde"
 
 
@@ -209,23 +221,33 @@ def test_rule_with_16_bits(case):
         pytest.skip("PyTorch has no kernels for it")
 
 
-@pytest.mark.parametrize("name", sorted({c[0] for c in CASES}))
-def test_rule_by_finite_differences(name):
-    _, expression, *tensors = next(c for c in CASES if c[0] == name)
-    text = program(expression, tensors)
-    script = cresset.CompilationUnit(text).f
+@pytest.mark.parametrize("case", range(len(CASES)), ids=[f"{c[0]}-{c[1]}" for c in CASES])
+def test_rule_by_finite_differences(case):
+    """Each element of each argument by itself; second derivatives along one direction where that would take long."""
+    name, expression, *tensors = CASES[case]
+    script, eager = both(expression, tensors)
     arguments, wanted = arguments_of(tensors, torch.float64)
     for _ in range(2):
         script(*arguments, MASK, INDEX)
 
-    def function(*differentiated):
+    def called(function, differentiated):
         torch.manual_seed(0)
         given = iter(differentiated)
-        return script(*(next(given) if a.requires_grad else a for a in arguments), MASK, INDEX)
+        return function(*(next(given) if a.requires_grad else a for a in arguments), MASK, INDEX)
 
-    assert torch.autograd.gradcheck(function, wanted, fast_mode=True)
-    if name not in NOT_TWICE:
-        assert torch.autograd.gradgradcheck(function, wanted, fast_mode=True)
+    def agrees(of, **options):
+        if not torch.autograd.gradcheck(lambda *given: called(of, given), wanted, **options):
+            return False
+        is_first = case == 0 or CASES[case - 1][0] != name
+        is_small = sum(argument.numel() for argument in wanted) <= 24
+        return name in NOT_TWICE or torch.autograd.gradgradcheck(
+            lambda *given: called(of, given), wanted, fast_mode=not (is_first and is_small), **options
+        )
+
+    if expression in OTHERWISE:
+        assert agrees(script, raise_exception=False) == agrees(eager, raise_exception=False)
+    else:
+        assert agrees(script)
 
 
 @pytest.mark.parametrize("case", range(len(COMPOSITES)), ids=[c[0] for c in COMPOSITES])

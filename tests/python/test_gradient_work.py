@@ -74,7 +74,9 @@ def is_computing(name, known={}):  # noqa: B006: a cache
         packet = getattr(torch.ops.aten, name.removeprefix("aten::"), None)
         overloads = [getattr(packet, overload) for overload in packet.overloads()] if packet else []
         overloads = [o for o in overloads if torch._C._dispatch_has_kernel(o.name())]  # the others are TorchScript's
-        views = any(r.alias_info is not None and not r.alias_info.is_write for o in overloads for r in o._schema.returns)
+        views = any(
+            r.alias_info is not None and not r.alias_info.is_write for o in overloads for r in o._schema.returns
+        )
         composed = any(
             torch._C._dispatch_has_kernel_for_dispatch_key(o.name(), "CompositeImplicitAutograd") for o in overloads
         )
@@ -165,7 +167,10 @@ def f(x, a, b, c, w):
     return torch.nn.functional.layer_norm(torch.nn.functional.scaled_dot_product_attention(q, k, v), [8], w, w)
 """
     script = cresset.CompilationUnit(text).f
-    arguments = [torch.randn(2, 4, 6, 8, requires_grad=True), *(torch.randn(8, 8, requires_grad=True) for _ in range(3))]
+    arguments = [
+        torch.randn(2, 4, 6, 8, requires_grad=True),
+        *(torch.randn(8, 8, requires_grad=True) for _ in range(3)),
+    ]
     arguments.append(torch.randn(8, requires_grad=True))
     for wanted in (arguments, arguments[1:2], arguments[1::2]):
         for _ in range(3):

@@ -44,6 +44,7 @@ void setMemory(Node& node, const std::vector<int64_t>& numbers) {
 
 AliasDb::AliasDb(Graph& graph) : graph_(graph) {
   variables_.assign(graph.numValues(), PointsTo::kNone);
+  memory_.reserve(graph.numNodes());
   for (Value* input : graph.inputs()) {
     const Variable variable = define(input);
     if (!giveKnownMemory(input)) memory_.addWorld(variable);

@@ -33,6 +33,9 @@ class PointsTo {
  public:
   static constexpr size_t kMaxLocations = 24;
 
+  /// About how many variables there will be.
+  void reserve(size_t count) { variables_.reserve(count); }
+
   /// A variable that takes only locations of the type's classes. kNone if the type is no memory.
   Variable newVariable(const c10::TypePtr& type);
   static constexpr Variable kNone = UINT32_MAX;

@@ -26,8 +26,8 @@ size_t resultsWithGradients(const Operator& op);
 /// How the gradients of some of an operator's arguments are computed: those that one formula gives together.
 struct GradientRule {
   /// Its inputs are the operator's arguments, its results, a gradient per result and, if it is for several arguments, a
-  /// list of bools: which of their gradients are wanted. Its outputs are the gradients, in the order of `arguments`; one
-  /// that is not wanted may be None or undefined.
+  /// list of bools: which of their gradients are wanted. Its outputs are the gradients, in the order of `arguments`;
+  /// one that is not wanted may be None or undefined.
   std::shared_ptr<const Graph> graph;
   std::vector<size_t> arguments;
 };

@@ -99,17 +99,15 @@ class Region : public HostCallable {
     for (size_t i : inputs_) wanted.push_back(forward_->inputs()[i]);
     // What the gradient of everything with respect to everything needs is kept. Kept values may get gradients too, in
     // derivatives of higher order, and then their own derivatives need what else there is.
-    for (;;) {
+    for (size_t num_before = 0; num_before != of.size();) {
+      num_before = of.size();
       const Gradient whole = differentiate(*forward_, of, wanted);
-      bool grown = false;
       for (Value* value : whole.captured) {
-        if (std::find(captured_.begin(), captured_.end(), value) == captured_.end())
-          captured_.push_back(value), grown = true;
+        if (std::find(captured_.begin(), captured_.end(), value) == captured_.end()) captured_.push_back(value);
         const bool is_input = value->node()->isParam();
         if (carriesGradient(value) && !is_input && std::find(of.begin(), of.end(), value) == of.end())
           of.push_back(value);
       }
-      if (!grown) break;
     }
     differentiable_ = of;
     for (Value* value : captured_) {

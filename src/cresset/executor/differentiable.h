@@ -21,8 +21,8 @@ bool lowerDifferentiableRegions(Graph& graph);
 /// gradients were compiled.
 size_t numRecordedRegions();
 
-/// How many gradient functions regions and the tape hold in this process; for tests, which want to know whether they grow
-/// with what callers ask for.
+/// How many gradient functions regions and the tape hold in this process; for tests, which want to know whether they
+/// grow with what callers ask for.
 size_t numGradientFunctions();
 
 }  // namespace cresset

@@ -195,8 +195,8 @@ class Executor final : public Executable {
     if (full && !admission_.admits()) return nullptr;
     try {
       const uint64_t now = clock_.fetch_add(1, std::memory_order_relaxed) + 1;
-      auto entry = std::make_shared<const Entry>(
-          std::move(*makePlan(function_, *prepared_, signature, earlier.get())), now);
+      auto entry =
+          std::make_shared<const Entry>(std::move(*makePlan(function_, *prepared_, signature, earlier.get())), now);
       auto plans = std::make_shared<Plans>(known ? *known : Plans());
       if (full) plans->erase(longestUnused(*plans));
       std::erase_if(*plans, [&](const auto& other) { return other->plan.signature == signature; });

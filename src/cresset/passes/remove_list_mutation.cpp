@@ -131,7 +131,8 @@ bool readsMadeList(const Node* node) {
                       kGetItem = Symbol::fromQualString("aten::__getitem__"),
                       kSelect = Symbol::fromQualString("aten::select");
   if (node->inputs().empty() || node->input(0)->node()->kind() != prim::ListConstruct) return false;
-  return node->kind() == prim::ListUnpack || node->kind() == kLen || node->kind() == kGetItem || node->kind() == kSelect;
+  return node->kind() == prim::ListUnpack || node->kind() == kLen || node->kind() == kGetItem ||
+         node->kind() == kSelect;
 }
 
 /// Whether all that uses the list reads it: then nothing can write to it.

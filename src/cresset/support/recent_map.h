@@ -1,8 +1,8 @@
-// A small map that forgets: what was asked for the longest time ago makes room for what is new. For caches that the data of
-// callers would make grow without end otherwise.
+// A small map that forgets: what was asked for the longest time ago makes room for what is new. For caches that the
+// data of callers would make grow without end otherwise.
 //
-// Looking something up takes time in proportion to the number of entries. Whoever uses a value while others may add some
-// holds it by a pointer of its own: forgetting drops the map's only.
+// Looking something up takes time in proportion to the number of entries. Whoever uses a value while others may add
+// some holds it by a pointer of its own: forgetting drops the map's only.
 //
 // Thread-safety: none.
 #pragma once
@@ -44,8 +44,8 @@ class RecentMap {
   std::vector<std::pair<Key, T>> entries_;  // the last that was asked for first
 };
 
-/// Which of the things that a full cache does not hold are worth making and holding instead of another: one in many, so that
-/// callers who bring ever new ones do not pay for making each.
+/// Which of the things that a full cache does not hold are worth making and holding instead of another: one in many, so
+/// that callers who bring ever new ones do not pay for making each.
 class Admission {
  public:
   static constexpr uint32_t kOneIn = 32;
