@@ -26,15 +26,6 @@ def _warn_conversion(kind):
     warn("Converting a tensor to a Python " + kind + _DATAFLOW)
 
 
-class Holder:
-    """Carries a node back to the extension."""
-
-    __slots__ = ("_cresset_node",)
-
-    def __init__(self, node):
-        self._cresset_node = node
-
-
 def plain(value):
     """The number behind a traced number; anything else as it is."""
     return value._number if is_traced(value) else value

@@ -20,7 +20,6 @@ from . import _C
 from ._traced_numbers import (
     _DATAFLOW,
     ArgumentInt,
-    Holder,
     TracedFloat,
     TracedInt,
     _Traced,
@@ -29,7 +28,7 @@ from ._traced_numbers import (
     record,
 )
 
-__all__ = ["Holder", "TracerWarning", "Tracing", "warn"]
+__all__ = ["TracerWarning", "Tracing", "warn"]
 
 
 class TracerWarning(Warning):
@@ -46,29 +45,43 @@ _OWN = __file__[: -len("_tracing_hooks.py")]
 _TORCH = torch.__file__[: -len("__init__.py")]
 
 
-def warn(message):
-    """Warns at the line of the user's that runs; says nothing if that is PyTorch's own code."""
-    frame = sys._getframe(1)
+def place_of(frame):
+    """Where a warning about what this frame does points: the line of the user's; None if that is PyTorch's own code."""
     while frame is not None and frame.f_code.co_filename.startswith(_OWN):
         frame = frame.f_back
     if frame is None or frame.f_code.co_filename.startswith(_TORCH):
+        return None
+    return frame.f_code.co_filename, frame.f_lineno, frame.f_globals
+
+
+def warn_at(place, message):
+    if place is None:
         return
+    filename, line, scope = place
     warnings.warn_explicit(
         message,
         TracerWarning,
-        frame.f_code.co_filename,
-        frame.f_lineno,
-        module=frame.f_globals.get("__name__", "<unknown>"),
-        registry=frame.f_globals.setdefault("__warningregistry__", {}),
+        filename,
+        line,
+        module=scope.get("__name__", "<unknown>"),
+        registry=scope.setdefault("__warningregistry__", {}),
     )
+
+
+def warn(message):
+    """Warns at the line of the user's that runs; says nothing if that is PyTorch's own code."""
+    warn_at(place_of(sys._getframe(1)), message)
 
 
 # ---- Arguments
 
 _CONTAINERS = (tuple, list, torch.Size)
+_plain_numel = torch._C.TensorBase.numel
+_plain_dim = torch._C.TensorBase.dim
 
 
 def _hides_number(value):
+    """Whether there is a traced number in it."""
     kind = type(value)
     if kind is TracedInt or kind is TracedFloat:
         return True
@@ -79,32 +92,55 @@ def _hides_number(value):
     return kind is slice and (_hides_number(value.start) or _hides_number(value.stop) or _hides_number(value.step))
 
 
-class _Arguments:
-    """Arguments in the form that PyTorch takes, and which plain numbers among them are traced."""
+def _is_element(value):
+    """Whether it is a tensor that PyTorch would take for a number."""
+    return isinstance(value, torch.Tensor) and _plain_numel(value) == 1
 
-    __slots__ = ("numbers", "position", "keyword")
+
+def _may_be_number(value):
+    kind = type(value)
+    if kind in _CONTAINERS:
+        return any(map(_may_be_number, value))
+    return _is_element(value) or _hides_number(value)
+
+
+class _Arguments:
+    """Arguments in the form that PyTorch takes, and which of them may reach operators as plain numbers: traced ones, and
+    tensors where the operator wants a number."""
+
+    __slots__ = ("element", "keyword", "numbers", "position")
 
     def __init__(self):
         self.numbers = []
         self.position = -1
         self.keyword = ""
+        self.element = -1
+
+    def note(self, value):
+        self.numbers.append((value, self.position, self.keyword, self.element))
 
     def convert(self, value):
         kind = type(value)
         if kind is TracedInt:
-            self.numbers.append((value, self.position, self.keyword))
+            self.note(value)
             return ArgumentInt(value._number, value._cresset_node)
         if kind is TracedFloat:
-            self.numbers.append((value, self.position, self.keyword))
+            self.note(value)
             return value._number
-        if kind is tuple or kind is torch.Size:
-            return tuple(self.convert(item) for item in value)
-        if kind is list:
-            return [self.convert(item) for item in value]
+        if kind in _CONTAINERS:
+            if not _may_be_number(value):
+                return value
+            items = []
+            for self.element, item in enumerate(value):
+                items.append(self.convert(item))
+            self.element = -1
+            return items if kind is list else tuple(items)
         if kind is dict:
             return {key: self.convert(item) for key, item in value.items()}
         if kind is slice:
             return slice(self.convert(value.start), self.convert(value.stop), self.convert(value.step))
+        if _is_element(value):
+            self.note(value)
         return value
 
     def positional(self, args):
@@ -123,7 +159,7 @@ class _Arguments:
 
 def _call(function, args, kwargs):
     """Calls a function of PyTorch's that is written in C++."""
-    if not any(map(_hides_number, args)) and not (kwargs and any(map(_hides_number, kwargs.values()))):
+    if not any(map(_may_be_number, args)) and not (kwargs and any(map(_may_be_number, kwargs.values()))):
         return function(*args, **kwargs) if kwargs else function(*args)
     arguments = _Arguments()
     args = arguments.positional(args)
@@ -132,11 +168,14 @@ def _call(function, args, kwargs):
 
 
 def _call_with(numbers, function, args, kwargs):
-    before = _C._trace_plain_numbers(numbers)
+    outer = _C._trace_begin_call(numbers)
     try:
-        return function(*args, **kwargs)
+        result = function(*args, **kwargs)
     finally:
-        _C._trace_plain_numbers(before)
+        complete = _C._trace_end_call(outer)
+    if not complete:
+        warn("Converting a tensor to a Python number" + _DATAFLOW)
+    return result
 
 
 # ---- Functions that mean something else while a trace runs
@@ -146,10 +185,13 @@ def _size(mode, function, args, kwargs):
     tensor, dim = args[0], (args[1] if len(args) > 1 else kwargs.get("dim") if kwargs else None)
     if dim is None:
         return _shape(mode, function, args, kwargs)
+    if _is_int_element(dim):
+        dim = _number_of(dim, int)
     if not isinstance(dim, int):
         return function(*args, **(kwargs or {}))
-    dim = plain(dim)
-    size, node = _plain_size(tensor, dim), _C._trace_size(tensor, dim)
+    size = _plain_size(tensor, plain(dim))
+    # A trace fixes the rank anyway.
+    node = _C._trace_size(tensor, dim if is_traced(dim) and not dim._quiet else plain(dim))
     return size if node is None else TracedInt(size, node)
 
 
@@ -188,24 +230,120 @@ def _converting(what, python=False):
     return handler
 
 
-class _Index(_Arguments):
-    """An index: the bounds of its slices become symbolic ints, so that PyTorch leaves no slice out that covers the whole
-    dimension at this size."""
+def _to_index(mode, function, args, kwargs):
+    # PyTorch's parser of arguments asks tensors in lists for their index before the mode sees the call. If this was it,
+    # that call comes next, from the same instruction.
+    caller = sys._getframe(2)
+    if mode.index is None or not mode.index.comes_from(caller):
+        mode.settle_index()
+        mode.index = _PendingIndex(args[0], caller)
+    return function(*args, **(kwargs or {}))
+
+
+class _PendingIndex:
+    """A tensor was asked for its index: by Python (`items[t]`, `range(t)`), where a warning is due, or by PyTorch."""
+
+    def __init__(self, tensor, frame):
+        self.tensor = tensor
+        self.instruction = id(frame), frame.f_lasti
+        self.place = place_of(frame)
+
+    def comes_from(self, frame):
+        return self.instruction == (id(frame), frame.f_lasti)
+
+    def is_argument(self, args, kwargs):
+        def within(value):
+            return value is self.tensor or (type(value) in _CONTAINERS and any(map(within, value)))
+
+        return within(args) or (kwargs is not None and any(map(within, kwargs.values())))
+
+    def warn(self):
+        warn_at(self.place, "Converting a tensor to a Python index" + _DATAFLOW)
+
+
+def _number_of(value, kind=None):
+    """The number in a tensor as a traced one, of its own kind or converted; the value itself if it is no tensor of one
+    element, or a constant of the trace."""
+    found = _C._trace_item(value, kind) if isinstance(value, torch.Tensor) else None
+    if found is None:
+        return value
+    return (TracedFloat if type(found[0]) is float else TracedInt)(*found)
+
+
+def _item(mode, function, args, kwargs):
+    number = _number_of(args[0])
+    if number is args[0]:
+        warn("Converting a tensor to a Python number" + _DATAFLOW)
+        return _plain_item(number)
+    return number
+
+
+def _to_list(mode, function, args, kwargs):
+    if _plain_dim(args[0]) == 0:
+        return _item(mode, function, args, kwargs)
+    warn("Converting a tensor to a Python list" + _DATAFLOW)
+    return function(*args)
+
+
+def _is_int_element(value):
+    return _is_element(value) and not value.dtype.is_floating_point and not value.dtype.is_complex
+
+
+class _Index:
+    """An index in the form that PyTorch takes. The bounds of slices become symbolic ints, so that PyTorch leaves no slice
+    out that covers the whole dimension at this size. The ints become plain ones; `numbers` tells which they were."""
+
+    __slots__ = ("is_traced", "numbers")
+
+    def __init__(self):
+        self.numbers = []
+        self.is_traced = False
+
+    def whole(self, value):
+        # A list that holds tensors is taken for a tuple (python_variable_indexing.cpp: treatSequenceAsTuple).
+        if type(value) is list and len(value) < 32 and any(isinstance(item, torch.Tensor) for item in value):
+            value = tuple(value)
+        return self.convert(value)
 
     def convert(self, value):
         kind = type(value)
+        if kind is tuple:
+            return tuple(map(self.convert, value))
         if kind is slice:
-            return slice(_bound(value.start), _bound(value.stop), value.step and _bound(value.step))
+            return slice(_bound(value.start), _bound(value.stop), _bound(value.step))
         if kind is list:
-            return [plain(item) for item in value]
+            return self.convert_list(value)
+        if isinstance(value, torch.Tensor) and _plain_dim(value) == 0 and value.dtype in _INDEX_TYPES:
+            value = _number_of(value, int)
+            kind = type(value)
         if kind is TracedInt:
-            # To PyTorch it is a plain int, which select takes as `index`.
-            self.numbers.append((value, -1, "index"))
-            return value._number
-        return super().convert(value)
+            self.is_traced = True
+        elif kind is not int:
+            return value
+        self.numbers.append((value, -1, "", -1))
+        return plain(value)
+
+    def convert_list(self, items):
+        """PyTorch makes a tensor of a list of ints."""
+        numbers = [_number_of(item, int) if _is_int_element(item) else item for item in items]
+        if not any(map(is_traced, numbers)) or not all(type(number) in (int, TracedInt) for number in numbers):
+            return items
+        result = torch.tensor([plain(number) for number in numbers])
+        _C._trace_tensor_of(numbers, result)
+        return result
+
+    def call(self, function, args, numbers=()):
+        if self.is_traced or numbers:
+            return _call_with([*self.numbers, *numbers], function, args, {})
+        return function(*args)
+
+
+_INDEX_TYPES = (torch.int64, torch.int32, torch.int16, torch.int8)  # bool and uint8 are masks
 
 
 def _bound(value):
+    if _is_int_element(value):
+        value = _number_of(value, int)
     if type(value) is TracedInt:
         return torch.SymInt(value._cresset_node)
     if type(value) is int and value != 0:
@@ -216,25 +354,26 @@ def _bound(value):
 def _get_item(mode, function, args, kwargs):
     tensor, given = args
     index = _Index()
-    given = index.convert(given)
-    return _call_with(index.numbers, function, (tensor, given), {}) if index.numbers else function(tensor, given)
+    return index.call(function, (tensor, index.whole(given)))
 
 
 def _set_item(mode, function, args, kwargs):
     tensor, given, value = args
     index = _Index()
-    given = index.convert(given)
+    numbers = ()
     if is_traced(value):
-        index.numbers.append((value, -1, "value"))
+        numbers = [(value, -1, "value", -1)]
         value = value._number
-    if index.numbers:
-        return _call_with(index.numbers, function, (tensor, given, value), {})
-    return function(tensor, given, value)
+    return index.call(function, (tensor, index.whole(given), value), numbers)
 
 
 def _constructor(name):
     def handler(mode, function, args, kwargs):
         data = args[0] if args else (kwargs or {}).get("data")
+        if type(data) in (list, tuple):
+            data = [_number_of(item) if _is_element(item) and _plain_dim(item) == 0 else item for item in data]
+            if any(map(is_traced, data)):
+                args, kwargs = (data, *args[1:]), {k: v for k, v in (kwargs or {}).items() if k != "data"}
         if not _hides_number(data):
             if type(data) is not torch.Tensor:
                 warn(name + _CONSTRUCTOR)
@@ -245,14 +384,20 @@ def _constructor(name):
         if numbers is None:
             _C._trace_tensor_of(data, result)
         elif all(is_traced(item) or type(item) in (int, float) for item in numbers):
-            kinds = {type(plain(item)) for item in numbers}
-            if len(kinds) == 1:
-                _C._trace_tensor_of(list(numbers), result)
+            if any(type(plain(item)) is float for item in numbers):
+                numbers = [_as_float(item) for item in numbers]
+            _C._trace_tensor_of(list(numbers), result)
         else:
             warn(name + _CONSTRUCTOR)
         return result
 
     return handler
+
+
+def _as_float(number):
+    if type(number) is TracedInt:
+        return record("aten::Float", float(number._number), number)
+    return float(number) if type(number) is int else number
 
 
 def _contiguous(mode, function, args, kwargs):
@@ -281,6 +426,7 @@ def _resize(mode, function, args, kwargs):
 
 _Tensor = torch.Tensor
 _plain_size = torch._C.TensorBase.size
+_plain_item = torch._C.TensorBase.item
 _HANDLERS = {
     _Tensor.shape.__get__: _shape,
     _Tensor.size: _size,
@@ -295,9 +441,9 @@ _HANDLERS = {
     _Tensor.__int__: _converting("Python integer"),
     _Tensor.__float__: _converting("Python float"),
     _Tensor.__complex__: _converting("Python complex"),
-    _Tensor.__index__: _converting("Python index"),
-    _Tensor.item: _converting("Python number"),
-    _Tensor.tolist: _converting("Python list"),
+    _Tensor.__index__: _to_index,
+    _Tensor.item: _item,
+    _Tensor.tolist: _to_list,
     _Tensor.numpy: _converting("NumPy array"),
     _Tensor.__array__: _converting("NumPy array", python=True),
     _Tensor.__contains__: _converting("Python boolean", python=True),
@@ -317,6 +463,32 @@ _OFF = {
 }
 
 
+class _Conversion(type):
+    def __instancecheck__(cls, value):
+        return isinstance(value, cls.__base__)
+
+    def __call__(cls, *args):
+        if len(args) == 1 and (is_traced(args[0]) or isinstance(args[0], torch.Tensor)):
+            number = cls.of(args[0])
+            if is_traced(number):
+                return number
+        return cls.__base__(*args)
+
+
+class _Int(int, metaclass=_Conversion):
+    """What ``int`` is in PyTorch's own functions: ``int(n)`` stays a traced number."""
+
+    @staticmethod
+    def of(value):
+        return math.trunc(value) if is_traced(value) else _number_of(value, int)
+
+
+class _Float(float, metaclass=_Conversion):
+    @staticmethod
+    def of(value):
+        return _as_float(value) if is_traced(value) else _number_of(value, float)
+
+
 def _pass_by(operator):
     """Lets an operator of PyTorch's that is written in Python, dispatch included, overlook the tracer's key. What it calls
     is traced."""
@@ -333,11 +505,22 @@ class _Mode(TorchFunctionMode):
         self.inner = {}  # functions of PyTorch's written in Python -> what runs in their place
         self.globals = {}
         self.running = []
+        self.index = None
+
+    def settle_index(self):
+        """Warns of the tensor that was asked for its index last."""
+        if self.index is not None:
+            self.index.warn()
+            self.index = None
 
     def __torch_function__(self, function, types_, args=(), kwargs=None):
         if not _C._tracing():
             return function(*args, **(kwargs or {}))
         handler = _HANDLERS.get(function)
+        if self.index is not None and handler is not _to_index:
+            if self.index.comes_from(sys._getframe(1)) and self.index.is_argument(args, kwargs):
+                self.index = None
+            self.settle_index()
         if handler is not None:
             return handler(self, function, args, kwargs)
         if type(function) is types.FunctionType:
@@ -378,7 +561,8 @@ class _Mode(TorchFunctionMode):
         if twin is None:
             scope = function.__globals__
             if id(scope) not in self.globals:
-                self.globals[id(scope)] = {**scope, **{name: off for name, off in _OFF.items() if name in scope}}
+                off = {name: off for name, off in _OFF.items() if name in scope}
+                self.globals[id(scope)] = {**scope, **off, "int": _Int, "float": _Float}
             twin = types.FunctionType(
                 code, self.globals[id(scope)], function.__name__, function.__defaults__, function.__closure__
             )
@@ -419,9 +603,21 @@ def _extreme(kind, original):
 
 def _of_math(kind, original):
     def function(*args):
-        if _C._tracing() and any(map(is_traced, args)):
-            return record(kind, original(*map(plain, args)), *args)
+        if _C._tracing():
+            numbers = list(map(_number_of, args))
+            if any(map(is_traced, numbers)):
+                return record(kind, original(*map(plain, numbers)), *numbers)
         return original(*args)
+
+    function.__name__ = original.__name__
+    return function
+
+
+def _rounding(original):
+    """`math.floor` and its like, which ask any number but a tensor for a method of that name."""
+
+    def function(number, /):
+        return original(_number_of(number) if _C._tracing() else number)
 
     function.__name__ = original.__name__
     return function
@@ -485,6 +681,7 @@ _REPLACED = [
         (math, name, getattr(math, name), _of_math("aten::" + name, getattr(math, name)))
         for name in ("sqrt", "exp", "log", "log1p", "log10", "sin", "cos", "tan", "pow", "fmod", "gcd")
     ),
+    *((math, name, getattr(math, name), _rounding(getattr(math, name))) for name in ("floor", "ceil")),
 ]
 
 _lock = threading.Lock()
@@ -525,5 +722,6 @@ class Tracing:
 
     def __exit__(self, *error):
         self.mode.__exit__(*error)
+        self.mode.settle_index()
         _local.paths = None
         _restore()

@@ -183,6 +183,11 @@ const at::Tensor& tensorOf(py::handle object) {
   return THPVariable_Unpack(object.ptr());
 }
 
+/// What the call around the one that runs was given.
+struct OuterCall {
+  std::vector<tracer::PlainNumber> numbers;
+};
+
 // functools.lru_cache answers by equality, and a traced size equals the plain number of an earlier call, whose answer
 // would be a constant of the trace. So a call that hands a traced number to a cached function runs the function itself.
 // The type of such functions has no hook for that but its slot.
@@ -252,13 +257,28 @@ void bindTracing(py::module_& module) {
     for (int64_t dim = 0; dim < value.dim(); ++dim) nodes.append(toPythonNode(current().size(value, dim)));
     return nodes;
   });
-  module.def("_trace_size", [](py::handle tensor, int64_t dim) -> py::object {
+  module.def("_trace_size", [](py::handle tensor, py::handle dim) -> py::object {
     const at::Tensor& value = tensorOf(tensor);
-    return current().findTensor(value) ? toPythonNode(current().size(value, dim)) : py::none();
+    return current().findTensor(value) ? toPythonNode(current().size(value, toNode(dim))) : py::none();
   });
   module.def("_trace_int_of", [](const std::string& kind, py::handle tensor, int64_t number) -> py::object {
     if (!current().findTensor(tensorOf(tensor))) return py::none();
     return toPythonNode(current().intOf(c10::Symbol::fromQualString(kind), tensorOf(tensor), number));
+  });
+  // The number in a tensor of one element: of its own kind, or converted to `kind`, int or float. Gives number and node;
+  // None if there is no such number.
+  module.def("_trace_item", [](py::handle tensor, py::handle kind) -> py::object {
+    const at::Tensor& value = tensorOf(tensor);
+    const at::ScalarType type = value.scalar_type();
+    const bool is_float = at::isFloatingType(type);
+    if (value.layout() != at::kStrided || value.is_nested() || value.sym_numel() != 1) return py::none();
+    if (!is_float && !at::isIntegralType(type, /*includeBool=*/!kind.is_none())) return py::none();
+    if (!current().findTensor(value)) return py::none();
+    const bool as_float = kind.is_none() ? is_float : kind.ptr() == reinterpret_cast<PyObject*>(&PyFloat_Type);
+    c10::SymNode node = current().item(value, as_float);
+    py::object number = as_float ? py::object(py::float_(node->guard_float("", 0)))
+                                 : py::object(py::int_(node->guard_int("", 0)));
+    return py::make_tuple(std::move(number), toPythonNode(std::move(node)));
   });
   module.def("_trace_arithmetic", [](const std::string& kind, const py::args& operands_and_result) {
     std::vector<c10::SymNode> operands;
@@ -270,20 +290,20 @@ void bindTracing(py::module_& module) {
   module.def("_trace_constant", [](int64_t number) {
     return toPythonNode(c10::make_intrusive<tracer::TracedNumber>(number, nullptr, 0));
   });
-  // Takes a list of (number, position, keyword); gives the one before.
-  module.def("_trace_plain_numbers", [](const py::list& numbers) {
+  py::class_<OuterCall>(module, "_OuterCall", py::module_local());
+  // A function of PyTorch's is called with what may become plain numbers: (number or tensor, position, keyword, element).
+  module.def("_trace_begin_call", [](const py::list& numbers) {
     std::vector<tracer::PlainNumber> plain;
     for (py::handle item : numbers) {
       auto entry = py::reinterpret_borrow<py::tuple>(item);
-      plain.push_back({toNode(entry[0]), py::cast<int>(entry[1]), py::cast<std::string>(entry[2])});
+      const bool is_tensor = THPVariable_Check(entry[0].ptr());
+      plain.push_back({is_tensor ? c10::SymNode() : toNode(entry[0]), is_tensor ? tensorOf(entry[0]) : at::Tensor(),
+                       py::cast<int>(entry[1]), py::cast<std::string>(entry[2]), py::cast<int>(entry[3]), IValue()});
     }
-    py::list before;
-    for (const auto& item : current().exchangePlainNumbers(std::move(plain))) {
-      py::object holder = tracingModule().attr("Holder")(toPythonNode(item.number));
-      before.append(py::make_tuple(holder, item.position, item.keyword));
-    }
-    return before;
+    return OuterCall{current().beginCall(std::move(plain))};
   });
+  // False if one became a constant.
+  module.def("_trace_end_call", [](OuterCall& outer) { return current().endCall(std::move(outer.numbers)); });
   // `tensor` was made of numbers: torch.tensor(n) or torch.tensor([n, …]).
   module.def("_trace_tensor_of", [](const py::object& numbers, py::handle tensor) {
     Recorder& recorder = current();

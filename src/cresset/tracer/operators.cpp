@@ -1,8 +1,7 @@
 // Recording one operator: its arguments become inputs of a node, then it runs, then its results become known.
 //
-// A number may reach an operator as a tensor (`x * 2` is mul.Tensor on a wrapped number) or as a plain int that was a
-// traced size. The node gets the number as a number, through the overload that takes a Scalar, so that types promote as
-// they did, and the size keeps its origin.
+// A number may reach an operator as a tensor (`x * 2` is mul.Tensor on a wrapped number). The node gets the number as a
+// number, through the overload that takes a Scalar, so that types promote as they did.
 #include <ATen/core/class_type.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/jit_type.h>
@@ -65,20 +64,6 @@ IValue numberIn(const at::Tensor& tensor) {
   return IValue(tensor.item());
 }
 
-/// Whether a number that stands among an operator's arguments may be the traced number `b`. In a tensor it has the
-/// tensor's type.
-bool equalNumbers(const IValue& a, const Number& b, bool in_tensor) {
-  if (in_tensor && !a.isBool() && !a.isComplexDouble() && !std::holds_alternative<bool>(b)) {
-    return a.toScalar().toDouble() == std::visit([](auto v) { return static_cast<double>(v); }, b);
-  }
-  if (a.isInt() && std::holds_alternative<int64_t>(b)) return a.toInt() == std::get<int64_t>(b);
-  if (a.isDouble() && std::holds_alternative<double>(b)) {
-    const double x = a.toDouble(), y = std::get<double>(b);
-    return x == y || (std::isnan(x) && std::isnan(y));
-  }
-  return false;
-}
-
 /// A SymInt or SymFloat as the plain number that kernels take.
 IValue concrete(const IValue& value) {
   if (value.isSymInt()) return IValue(value.toSymInt().guard_int(__FILE__, __LINE__));
@@ -115,6 +100,12 @@ std::optional<std::vector<int64_t>> plainInts(const IValue& value) {
   return numbers;
 }
 
+TypePtr elementType(const c10::Argument& argument) {
+  TypePtr type = argument.type();
+  if (const auto optional = type->cast<c10::OptionalType>()) type = optional->getElementType();
+  return type->expectRef<c10::ListType>().getElementType();
+}
+
 bool isTraced(const IValue& value) {
   return value.isSymInt() || value.isSymFloat();
 }
@@ -135,7 +126,8 @@ class Recorder::OperatorRecord {
   void begin() {
     graph_.setLocation(recorder_.location());
     const auto& arguments = op_->schema().arguments();
-    const auto substitutes = placePlainNumbers();
+    const auto substitutes =
+        recorder_.placePlainNumbers(*op_, std::span(stack_).subspan(first_, arguments.size()));
     readUnseenContents(substitutes);
     chooseOverload();
     std::vector<Value*> inputs;
@@ -238,73 +230,14 @@ class Recorder::OperatorRecord {
     }
   }
 
-  struct Place {
-    size_t argument;
-    int element;  // of a list; -1 for the argument itself
-    IValue value;
-  };
-
-  /// Where plain numbers stand among the arguments.
-  std::vector<Place> places() {
-    std::vector<Place> result;
-    for (size_t i = 0; i < op_->schema().arguments().size(); ++i) {
-      const IValue& value = stack_[first_ + i];
-      if (value.isInt() || value.isDouble()) {
-        result.push_back({i, -1, value});
-      } else if (
-          value.isTensor() && value.toTensor().defined() && value.toTensor().dim() == 0 &&
-          value.toTensor().device().is_cpu() && !value.toTensor().requires_grad() &&
-          !recorder_.isKnown(value.toTensor())) {
-        result.push_back({i, -1, numberIn(value.toTensor())});
-      } else if (value.isIntList()) {
-        int element = 0;
-        for (int64_t number : value.toIntVector()) result.push_back({i, element++, IValue(number)});
-      }
-    }
-    return result;
-  }
-
-  using Substitutes = std::vector<std::pair<Place, c10::SymNode>>;
-
-  /// Which of them are traced numbers that were given as plain ones. Told apart by their values; where several
-  /// arguments have that value, by position and name.
-  Substitutes placePlainNumbers() {
-    Substitutes result;
-    if (recorder_.plain_numbers_.empty()) return result;
-    const auto& arguments = op_->schema().arguments();
-    std::vector<Place> open = places();
-    for (const PlainNumber& plain : recorder_.plain_numbers_) {
-      const TracedNumber* traced = asTraced(plain.number);
-      if (!traced || !traced->valueIn(recorder_.serial())) continue;
-      const auto hasValue = [&](const Place& place) {
-        return equalNumbers(place.value, traced->number(), stack_[first_ + place.argument].isTensor());
-      };
-      const auto alike = std::count_if(
-          recorder_.plain_numbers_.begin(), recorder_.plain_numbers_.end(), [&](const PlainNumber& other) {
-            const TracedNumber* second = asTraced(other.number);
-            return second && second->number() == traced->number();
-          });
-      auto found = std::find_if(open.begin(), open.end(), [&](const Place& place) {
-        if (!hasValue(place)) return false;
-        return plain.position >= 0 ? place.argument == static_cast<size_t>(plain.position)
-                                   : arguments[place.argument].name() == plain.keyword;
-      });
-      if (found == open.end() && std::count_if(open.begin(), open.end(), hasValue) <= alike) {
-        found = std::find_if(open.begin(), open.end(), hasValue);
-      }
-      if (found == open.end()) continue;
-      result.emplace_back(*found, plain.number);
-      open.erase(found);
-    }
-    return result;
-  }
+  using Substitutes = std::vector<PlacedNumber>;
 
   /// Arguments that are read now, and whose contents came from elsewhere. A view of such memory may yet be filled by
   /// the program, so views wait.
   void readUnseenContents(const Substitutes& substitutes) {
     const auto& arguments = op_->schema().arguments();
     for (size_t i = 0; i < arguments.size(); ++i) {
-      const auto isHere = [&](const auto& substitute) { return substitute.first.argument == i; };
+      const auto isHere = [&](const PlacedNumber& placed) { return placed.argument == i; };
       if (arguments[i].alias_info() || std::any_of(substitutes.begin(), substitutes.end(), isHere)) continue;
       visitTensors(stack_[first_ + i], [&](const at::Tensor& tensor) { recorder_.readContents(tensor); });
     }
@@ -314,8 +247,8 @@ class Recorder::OperatorRecord {
     const c10::Argument& argument = op_->schema().arguments()[i];
     const IValue& value = stack_[first_ + i];
     const auto substitute = [&](int element) -> Value* {
-      for (const auto& [place, number] : substitutes) {
-        if (place.argument == i && place.element == element) return recorder_.numberValue(number);
+      for (const PlacedNumber& placed : substitutes) {
+        if (placed.argument == i && placed.element == element) return recorder_.plainNumberValue(placed);
       }
       return nullptr;
     };
@@ -328,14 +261,15 @@ class Recorder::OperatorRecord {
       Value* divisor = op_->kind() == aten::div ? recorder_.divisorInBackward(number) : nullptr;
       return divisor ? divisor : graph_.insertConstant(number);
     }
-    if (value.isIntList() && !substitutes.empty()) {
+    const auto isElement = [&](const PlacedNumber& placed) { return placed.argument == i; };
+    if (value.isList() && std::any_of(substitutes.begin(), substitutes.end(), isElement)) {
+      const TypePtr type = elementType(argument);
       std::vector<Value*> elements;
-      int element = 0;
-      for (int64_t item : value.toIntVector()) {
-        Value* number = substitute(element++);
-        elements.push_back(number ? number : graph_.insertConstant(IValue(item)));
+      for (const IValue& item : value.toListRef()) {
+        Value* number = substitute(static_cast<int>(elements.size()));
+        elements.push_back(number ? number : recorder_.valueOf(item, type));
       }
-      return recorder_.listOf(std::move(elements), c10::IntType::get());
+      return recorder_.listOf(std::move(elements), type);
     }
     if (op_->kind() == aten::div && (value.isInt() || value.isDouble())) {
       if (Value* divisor = recorder_.divisorInBackward(value)) return divisor;
@@ -380,19 +314,6 @@ class Recorder::OperatorRecord {
   Node* node_ = nullptr;
 };
 
-/// The traced number that was given to the PyTorch function that runs, if it is what this tensor was made of.
-Value* Recorder::plainNumberIn(const at::Tensor& tensor) {
-  if (plain_numbers_.empty() || tensor.dim() != 0 || !tensor.device().is_cpu()) return nullptr;
-  const IValue contents = numberIn(tensor);
-  for (const PlainNumber& plain : plain_numbers_) {
-    const TracedNumber* traced = asTraced(plain.number);
-    if (traced && traced->valueIn(serial_) && equalNumbers(contents, traced->number(), /*in_tensor=*/true)) {
-      return numberValue(plain.number);
-    }
-  }
-  return nullptr;
-}
-
 void Recorder::runOperator(const c10::OperatorHandle& op, c10::DispatchKeySet keys, Stack& stack) {
   const std::string& name = op.operator_name().name;
   const auto run = [&] {
@@ -400,6 +321,12 @@ void Recorder::runOperator(const c10::OperatorHandle& op, c10::DispatchKeySet ke
     op.redispatchBoxed(keys, &stack);
   };
   if (name.starts_with("profiler::")) return run();
+  if (name == "aten::item" || name == "aten::_local_scalar_dense" || name == "aten::is_nonzero") {
+    // The tensor becomes a number of Python's or C++'s.
+    const at::Tensor tensor = stack.back().toTensor();
+    run();
+    return noteConversion(tensor, stack.back());
+  }
   if (name == "aten::lift_fresh") {  // what torch.tensor and its like end with
     const at::Tensor literal = stack.back().toTensor();
     run();

@@ -340,11 +340,14 @@ Value* Recorder::valueOf(const IValue& value, const TypePtr& type) {
 }
 
 c10::SymNode Recorder::size(const at::Tensor& tensor, int64_t dim) {
+  return size(tensor, c10::SymNode(c10::make_intrusive<TracedNumber>(dim, nullptr, serial_)));
+}
+
+c10::SymNode Recorder::size(const at::Tensor& tensor, const c10::SymNode& dim) {
   Value* value = tensorValue(tensor);
   graph_->setLocation(location());
-  Value* index = graph_->insertConstant(IValue(dim));
-  Value* size = insert(aten::size, std::array{value, index}, c10::IntType::get());
-  return c10::make_intrusive<TracedNumber>(tensor.size(dim), size, serial_);
+  Value* size = insert(aten::size, std::array{value, numberValue(dim)}, c10::IntType::get());
+  return c10::make_intrusive<TracedNumber>(tensor.size(dim->guard_int(__FILE__, __LINE__)), size, serial_);
 }
 
 c10::SymNode Recorder::intOf(Symbol kind, const at::Tensor& tensor, int64_t number) {
@@ -459,10 +462,6 @@ void Recorder::popScope() {
   CRESSET_CHECK(scopes_.size() > 1, "a module ends that began");
   scopes_.pop_back();
   graph_->setInsertPoint(scopes_.back().block);
-}
-
-std::vector<PlainNumber> Recorder::exchangePlainNumbers(std::vector<PlainNumber> numbers) {
-  return std::exchange(plain_numbers_, std::move(numbers));
 }
 
 }  // namespace cresset::tracer

@@ -17,6 +17,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <type_traits>
 #include <unordered_map>
@@ -50,12 +51,26 @@ struct Environment {
   std::function<void(const std::string& message)> warn;
 };
 
-/// A traced number that was given to a PyTorch function as a plain one: arguments of type int, Scalar and Tensor hide
-/// which number they were. `position` counts from 0, self included; -1 for a keyword argument.
+/// An argument of a PyTorch function that its operators may get as a plain number, which hides where it came from: a
+/// traced number, or a tensor of one element that PyTorch's parser of arguments turned into a number.
 struct PlainNumber {
-  c10::SymNode number;
-  int position;
-  std::string keyword;
+  c10::SymNode number;  // null for a tensor
+  at::Tensor tensor;
+  int position;         // counts from 0, self included; -1 for a keyword argument
+  std::string keyword;  // if neither, an int of an index (`x[i, j]`): of those, each becomes the index of one select
+  int element;          // within a list; -1 for the argument itself
+  IValue contents;      // what the tensor was read as; None if it was not read
+  bool placed = false;  // an operator has it as an argument
+
+  bool isIndex() const { return position < 0 && keyword.empty(); }
+};
+
+/// A PlainNumber as an argument of an operator.
+struct PlacedNumber {
+  PlainNumber plain;
+  size_t argument;
+  int element;         // of a list; -1 for the argument itself
+  c10::TypeKind kind;  // of the number that the operator wants there
 };
 
 class Recorder {
@@ -97,16 +112,22 @@ class Recorder {
   bool isKnown(const at::Tensor& tensor) const;
   /// `tensor.size(dim)` as a number of this trace.
   c10::SymNode size(const at::Tensor& tensor, int64_t dim);
+  c10::SymNode size(const at::Tensor& tensor, const c10::SymNode& dim);
   /// `kind(tensor)` that gives an int: aten::numel, aten::dim.
   c10::SymNode intOf(Symbol kind, const at::Tensor& tensor, int64_t number);
+  /// The int or float in a tensor of one element.
+  c10::SymNode item(const at::Tensor& tensor, bool as_float);
 
   // ---- Events
   /// Runs the operator on the stack and records it.
   void runOperator(const c10::OperatorHandle& op, c10::DispatchKeySet keys, Stack& stack);
   /// Runs a program's function on arguments that fit its schema, and records the call.
   void runFunction(Function& function, Stack& stack);
-  /// The arguments of the PyTorch function that is about to be called which hide traced numbers.
-  std::vector<PlainNumber> exchangePlainNumbers(std::vector<PlainNumber> numbers);
+  /// A PyTorch function is about to be called with arguments that may become plain numbers. Returns those of the call
+  /// around it, for endCall.
+  std::vector<PlainNumber> beginCall(std::vector<PlainNumber> numbers);
+  /// Whether all that became plain numbers were seen to be arguments of operators. The others are constants.
+  bool endCall(std::vector<PlainNumber> outer);
   /// A node whose results Python computed itself: `kind(inputs) -> result`.
   void recordResult(Symbol kind, std::span<Value* const> inputs, const IValue& result);
 
@@ -163,6 +184,11 @@ class Recorder {
   Value* attributeValue(const AttributePath& path);
   Value* insert(Symbol kind, std::span<Value* const> inputs, const TypePtr& type);
   Value* listOf(std::vector<Value*> elements, const TypePtr& element_type);
+  // Arguments that came as plain numbers (plain_numbers.cpp)
+  void noteConversion(const at::Tensor& tensor, const IValue& number);
+  std::vector<PlacedNumber> placePlainNumbers(const Operator& op, std::span<const IValue> arguments);
+  std::vector<PlacedNumber> placeIndex(const Operator& op, std::span<const IValue> arguments);
+  Value* plainNumberValue(const PlacedNumber& placed);
   Value* plainNumberIn(const at::Tensor& tensor);
   /// The numbers in what a script function returned, as numbers of this trace: `computed` is the value in the graph.
   IValue withTracedNumbers(const IValue& value, Value* computed);
