@@ -58,21 +58,31 @@ def _argument_names(function):
     return [p.name for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.POSITIONAL_ONLY)]
 
 
-def _distinct(value, seen):
-    """Inputs in which every tensor is an object of its own: an alias stands in for one that occurs again, or the graph
-    could not tell its inputs apart."""
+def _distinct(value, recording, seen):
+    """Inputs in which every tensor has memory of its own: a copy stands in for one that is read like another input, or like
+    a parameter or buffer of the module, or the graph could not tell them apart."""
     if isinstance(value, torch.Tensor):
-        if id(value) in seen:
-            return value.view_as(value)
-        seen.add(id(value))
+        memory = _memory(value)
+        if memory in seen or recording.holds(value):
+            requires_grad = value.requires_grad
+            return value.detach().clone().requires_grad_(requires_grad) if value.is_leaf else value.clone()
+        seen.add(memory)
         return value
     if type(value) in (tuple, list):
-        return type(value)([_distinct(item, seen) for item in value])
+        return type(value)([_distinct(item, recording, seen) for item in value])
     if isinstance(value, tuple):
-        return type(value)(*(_distinct(item, seen) for item in value))
+        return type(value)(*(_distinct(item, recording, seen) for item in value))
     if type(value) is dict:
-        return {key: _distinct(item, seen) for key, item in value.items()}
+        return {key: _distinct(item, recording, seen) for key, item in value.items()}
     return value
+
+
+def _memory(tensor):
+    """What two tensors share that are the same part of the same memory."""
+    if tensor.layout is not torch.strided or tensor.is_nested:
+        return id(tensor)
+    place = tensor.untyped_storage()._cdata, tensor.storage_offset(), tensor.dtype
+    return *place, tuple(tensor.shape), tensor.stride()
 
 
 def _run(context, function, args, kwargs):
@@ -86,8 +96,8 @@ def _record(function, names, args, kwargs, *, module=None, paths=None, strict, f
     if module is not None:
         recording.set_self(module)
     seen = set()
-    args = tuple(_distinct(value, seen) for value in args)
-    kwargs = {name: _distinct(value, seen) for name, value in kwargs.items()}
+    args = tuple(_distinct(value, recording, seen) for value in args)
+    kwargs = {name: _distinct(value, recording, seen) for name, value in kwargs.items()}
     taken = {"self"}
     for position, value in enumerate(args):
         name = names[position] if position < len(names) else f"argument_{position + 1}"

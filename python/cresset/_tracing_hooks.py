@@ -23,6 +23,7 @@ from ._traced_numbers import (
     TracedFloat,
     TracedInt,
     _Traced,
+    forget,
     is_traced,
     plain,
     record,
@@ -367,19 +368,18 @@ def _set_item(mode, function, args, kwargs):
     return index.call(function, (tensor, index.whole(given), value), numbers)
 
 
-def _constructor(name):
+def _constructor(name, position=0):
     def handler(mode, function, args, kwargs):
-        data = args[0] if args else (kwargs or {}).get("data")
+        kwargs = dict(kwargs or {})
+        data = args[position] if len(args) > position else kwargs.get("data")
         if type(data) in (list, tuple):
             data = [_number_of(item) if _is_element(item) and _plain_dim(item) == 0 else item for item in data]
-            if any(map(is_traced, data)):
-                args, kwargs = (data, *args[1:]), {k: v for k, v in (kwargs or {}).items() if k != "data"}
         if not _hides_number(data):
             if type(data) is not torch.Tensor:
                 warn(name + _CONSTRUCTOR)
-            return function(*args, **(kwargs or {}))
-        arguments = _Arguments()
-        result = function(*arguments.positional(args), **arguments.keywords(kwargs or {}))
+            return function(*args, **kwargs)
+        kwargs.pop("data", None)
+        result = function(*args[:position], forget(data), *args[position + 1 :], **kwargs)
         numbers = data if type(data) in _CONTAINERS else None
         if numbers is None:
             _C._trace_tensor_of(data, result)
@@ -455,6 +455,7 @@ _HANDLERS = {
     torch.tensor: _constructor("torch.tensor"),
     torch.as_tensor: _constructor("torch.as_tensor"),
     torch.sparse_coo_tensor: _constructor("torch.sparse_coo_tensor"),
+    _Tensor.new_tensor: _constructor("new_tensor", 1),
 }
 
 _OFF = {
@@ -495,6 +496,11 @@ def _pass_by(operator):
     key = torch._C._dispatch_tls_local_include_set().highestPriorityTypeId()  # the tracer's is above all others
     if operator.non_fallthrough_keys.has(key):
         operator.non_fallthrough_keys = operator.non_fallthrough_keys.remove(key)
+
+
+# They ask for a mode in a way that a twin can't answer.
+_HANDLERS[torch.sym_int] = lambda mode, function, args, kwargs: _Int(*args, **(kwargs or {}))
+_HANDLERS[torch.sym_float] = lambda mode, function, args, kwargs: _Float(*args, **(kwargs or {}))
 
 
 class _Mode(TorchFunctionMode):

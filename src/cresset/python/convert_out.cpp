@@ -12,6 +12,7 @@
 
 #include "cresset/ops/object_slots.h"
 #include "cresset/python/script.h"
+#include "cresset/tracer/numbers.h"
 
 namespace cresset::python {
 
@@ -227,7 +228,7 @@ PyObject* toPython(IValue value, const TypePtr& hint) {
   if (value.isSymInt() || value.isSymFloat()) {
     // A number that a script function returned to a trace.
     c10::SymNode node = value.isSymInt() ? value.toSymInt().toSymNode() : value.toSymFloat().toSymNodeImpl();
-    py::object number = value.isSymInt() ? py::cast(node->guard_int("", 0)) : py::cast(node->guard_float("", 0));
+    py::object number = std::visit([](auto plain) { return py::cast(plain); }, tracer::numberOf(node));
     const char* name = value.isSymInt() ? "TracedInt" : "TracedFloat";
     return py::module_::import("cresset._traced_numbers").attr(name)(number, std::move(node)).release().ptr();
   }

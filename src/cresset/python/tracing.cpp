@@ -137,6 +137,9 @@ class PythonTrace {
     recorder_.setSelf(self_);
   }
 
+  /// Whether the tensor, or another that reads the same memory in the same way, is part of the traced module.
+  bool holds(const py::object& tensor) const { return recorder_.hasMemoryOf(THPVariable_Unpack(tensor.ptr())); }
+
   void addInput(const std::string& name, const py::object& value) {
     TypePtr type = inferType(value.ptr());
     recorder_.addInput(name, toIValue(value.ptr(), type), type);
@@ -244,6 +247,7 @@ void bindTracing(py::module_& module) {
       .def(py::init<py::object, bool>(), py::arg("outermost"), py::arg("force_outplace"))
       .def("set_self", &PythonTrace::setSelf)
       .def("add_input", &PythonTrace::addInput)
+      .def("holds", &PythonTrace::holds)
       .def("run", &PythonTrace::run)
       .def("finish", &PythonTrace::finish)
       .def("graph", &PythonTrace::graph)
@@ -276,8 +280,7 @@ void bindTracing(py::module_& module) {
     if (!current().findTensor(value)) return py::none();
     const bool as_float = kind.is_none() ? is_float : kind.ptr() == reinterpret_cast<PyObject*>(&PyFloat_Type);
     c10::SymNode node = current().item(value, as_float);
-    py::object number = as_float ? py::object(py::float_(node->guard_float("", 0)))
-                                 : py::object(py::int_(node->guard_int("", 0)));
+    py::object number = std::visit([](auto plain) { return py::cast(plain); }, tracer::numberOf(node));
     return py::make_tuple(std::move(number), toPythonNode(std::move(node)));
   });
   module.def("_trace_arithmetic", [](const std::string& kind, const py::args& operands_and_result) {

@@ -23,13 +23,6 @@ double asDouble(const Number& number) {
   return std::visit([](auto v) { return static_cast<double>(v); }, number);
 }
 
-Number numberOf(const c10::SymNode& node) {
-  if (const TracedNumber* traced = asTraced(node)) return traced->number();
-  if (node->is_int()) return node->guard_int(__FILE__, __LINE__);
-  if (node->is_float()) return node->guard_float(__FILE__, __LINE__);
-  return node->guard_bool(__FILE__, __LINE__);
-}
-
 /// `ints` if both are ints, else `floats`.
 template <typename Ints, typename Floats>
 Number combine(const Number& a, const c10::SymNode& other, const Ints& ints, const Floats& floats) {
@@ -58,6 +51,19 @@ bool truth(const c10::SymNode& node) {
   return std::visit([](auto v) { return v != 0; }, numberOf(node));
 }
 
+/// The operator that gives what Python gives: 2 ** -1 is a float, aten::pow on ints gives one always.
+const Operator* operatorOn(std::span<Value* const> inputs, Symbol kind, const TypePtr& result) {
+  for (const Operator* candidate : OperatorTable::get().overloads(kind)) {
+    const auto& schema = candidate->schema();
+    if (schema.arguments().size() != inputs.size() || schema.returns().size() != 1) continue;
+    if (*schema.returns()[0].type() != *result) continue;
+    bool fits = true;
+    for (size_t i = 0; i < inputs.size(); ++i) fits &= *schema.arguments()[i].type() == *inputs[i]->type();
+    if (fits) return candidate;
+  }
+  return nullptr;
+}
+
 /// The c10 node of `self`, which the base class hands out as a plain reference.
 c10::SymNode share(TracedNumber* self) {
   return c10::SymNode::reclaim_copy(self);
@@ -69,6 +75,13 @@ TracedNumber* asTraced(const c10::SymNode& node) {
   return dynamic_cast<TracedNumber*>(node.get());
 }
 
+Number numberOf(const c10::SymNode& node) {
+  if (const TracedNumber* traced = asTraced(node)) return traced->number();
+  if (node->is_int()) return node->guard_int(__FILE__, __LINE__);
+  if (node->is_float()) return node->guard_float(__FILE__, __LINE__);
+  return node->guard_bool(__FILE__, __LINE__);
+}
+
 c10::SymNode recordArithmetic(Symbol kind, std::span<const c10::SymNode> operands, Number number) {
   Recorder* recorder = Recorder::current();
   const auto isTraced = [&](const c10::SymNode& node) {
@@ -77,26 +90,26 @@ c10::SymNode recordArithmetic(Symbol kind, std::span<const c10::SymNode> operand
   };
   if (!recorder || std::none_of(operands.begin(), operands.end(), isTraced)) return constant(number);
   Graph& graph = recorder->graph();
+  graph.setLocation(recorder->location());
   std::vector<Value*> inputs;
   for (const c10::SymNode& operand : operands) inputs.push_back(recorder->numberValue(operand));
-  graph.setLocation(recorder->location());
-  Node* node = graph.create(kind, inputs);
-  const TypePtr type =
-      std::holds_alternative<int64_t>(number) ? TypePtr(c10::IntType::get()) : TypePtr(c10::FloatType::get());
-  // The operator must give what Python gives: 2 ** -1 is a float, aten::pow on ints gives one always.
-  const Operator* op = nullptr;
-  for (const Operator* candidate : OperatorTable::get().overloads(kind)) {
-    const auto& schema = candidate->schema();
-    if (schema.arguments().size() != inputs.size() || schema.returns().size() != 1) continue;
-    if (*schema.returns()[0].type() != *type) continue;
-    bool fits = true;
-    for (size_t i = 0; i < inputs.size(); ++i) fits &= *schema.arguments()[i].type() == *inputs[i]->type();
-    if (fits) {
-      op = candidate;
-      break;
+  const bool is_int = std::holds_alternative<int64_t>(number);
+  const TypePtr type = is_int ? TypePtr(c10::IntType::get()) : TypePtr(c10::FloatType::get());
+  const Operator* op = operatorOn(inputs, kind, type);
+  if (!op && !is_int) {
+    // Of ints and floats mixed.
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      if (operands[i]->is_float()) continue;
+      Node* node = graph.insertNode(graph.create(aten::Float, {inputs[i]}));
+      inputs[i] = node->output()->setType(type);
     }
+    op = operatorOn(inputs, kind, type);
   }
-  if (!op) return constant(number);
+  if (!op) {
+    recorder->warn(kFrozenNumber);
+    return constant(number);
+  }
+  Node* node = graph.create(kind, inputs);
   node->bindOperator(op);
   node->output()->setType(type);
   graph.insertNode(node);
@@ -196,6 +209,7 @@ c10::SymNode TracedNumber::wrap_bool(bool number) {
 }
 
 int64_t TracedNumber::guard_int(const char*, int64_t) {
+  if (Recorder* recorder = Recorder::current(); recorder && valueIn(recorder->serial())) recorder->noteRead(*this);
   return std::visit([](auto v) { return static_cast<int64_t>(v); }, number_);
 }
 double TracedNumber::guard_float(const char*, int64_t) {

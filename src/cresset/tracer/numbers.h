@@ -19,6 +19,13 @@
 namespace cresset::tracer {
 
 class Recorder;
+
+/// What torch.jit says where a number becomes a constant of the trace.
+inline constexpr const char* kFrozenNumber =
+    "Converting a tensor to a Python number might cause the trace to be incorrect. We can't record the data flow of Python "
+    "values, so this value will be treated as a constant in the future. This means that the trace might not generalize to "
+    "other inputs!";
+
 using Number = std::variant<int64_t, double, bool>;
 
 class TracedNumber final : public c10::SymNodeImpl {
@@ -77,6 +84,9 @@ using TracedNumberPtr = c10::intrusive_ptr<TracedNumber>;
 
 /// The TracedNumber behind a SymNode; null if it is of another kind.
 TracedNumber* asTraced(const c10::SymNode& node);
+
+/// The number behind a SymNode. Unlike its guards, this does not warn.
+Number numberOf(const c10::SymNode& node);
 
 /// `kind` (aten::mul, …) on numbers: `number` is its result. Records a node if an operand belongs to the trace that
 /// runs on this thread and the operator table has the operator; gives a constant otherwise.

@@ -66,8 +66,11 @@ IValue numberIn(const at::Tensor& tensor) {
 
 /// A SymInt or SymFloat as the plain number that kernels take.
 IValue concrete(const IValue& value) {
-  if (value.isSymInt()) return IValue(value.toSymInt().guard_int(__FILE__, __LINE__));
-  if (value.isSymFloat()) return IValue(value.toSymFloat().guard_float(__FILE__, __LINE__));
+  const auto plain = [](const c10::SymNode& node) {
+    return std::visit([](auto number) { return IValue(number); }, numberOf(node));
+  };
+  if (value.isSymInt()) return plain(value.toSymInt().toSymNode());
+  if (value.isSymFloat()) return plain(value.toSymFloat().toSymNodeImpl());
   if (value.isSymIntList()) {
     c10::List<int64_t> numbers;
     for (const IValue& item : value.toListRef())

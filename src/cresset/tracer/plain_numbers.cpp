@@ -117,12 +117,22 @@ std::vector<Place> placesIn(
 }  // namespace
 
 std::vector<PlainNumber> Recorder::beginCall(std::vector<PlainNumber> numbers) {
+  // Of a float PyTorch gets the plain number.
+  for (PlainNumber& plain : numbers) plain.read = plain.number && plain.number->is_float();
   return std::exchange(plain_numbers_, std::move(numbers));
+}
+
+void Recorder::noteRead(const TracedNumber& number) {
+  bool found = false;
+  for (PlainNumber& plain : plain_numbers_) {
+    if (plain.number.get() == &number) found = plain.read = true;
+  }
+  if (!found) warn(kFrozenNumber);
 }
 
 bool Recorder::endCall(std::vector<PlainNumber> outer) {
   const auto isLost = [&](const PlainNumber& plain) {
-    if (plain.placed || (plain.number ? !plain.number->is_float() : plain.contents.isNone())) return false;
+    if (plain.placed || (plain.number ? !plain.read : plain.contents.isNone())) return false;
     // A tensor that is several arguments (`add(x, n, alpha=n)`) may be a number in one of them only.
     return std::none_of(plain_numbers_.begin(), plain_numbers_.end(), [&](const PlainNumber& other) {
       return other.placed && plain.tensor.defined() && other.tensor.is_same(plain.tensor);

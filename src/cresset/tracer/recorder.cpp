@@ -148,6 +148,15 @@ bool Recorder::isKnown(const at::Tensor& tensor) const {
   return known_.contains(identityOf(tensor)) || attributes_.contains(identityOf(tensor));
 }
 
+bool Recorder::hasMemoryOf(const at::Tensor& tensor) const {
+  if (isKnown(tensor)) return true;
+  const auto it = storages_.find(storageOf(tensor));
+  if (it == storages_.end()) return false;
+  return std::any_of(it->second.begin(), it->second.end(), [&](const at::Tensor& other) {
+    return storageOf(other) == storageOf(tensor) && sameGeometry(other, tensor);
+  });
+}
+
 void Recorder::setValue(const IValue& value, Value* computed) {
   if (value.isTensor()) return setTensorValue(value.toTensor(), computed);
   if (value.isTuple() || value.isList() || value.isGenericDict()) bindContainer(value, computed);
@@ -281,14 +290,10 @@ Value* Recorder::constantValue(const IValue& value, const TypePtr& type) {
 }
 
 Value* Recorder::numberValue(const c10::SymNode& number) {
-  const TracedNumber* traced = asTraced(number);
-  if (traced) {
+  if (const TracedNumber* traced = asTraced(number)) {
     if (Value* value = traced->valueIn(serial_)) return value;
-    return std::visit([&](auto v) { return graph_->insertConstant(IValue(v)); }, traced->number());
   }
-  if (number->is_float()) return graph_->insertConstant(IValue(number->guard_float(__FILE__, __LINE__)));
-  if (number->is_bool()) return graph_->insertConstant(IValue(number->guard_bool(__FILE__, __LINE__)));
-  return graph_->insertConstant(IValue(number->guard_int(__FILE__, __LINE__)));
+  return std::visit([&](auto v) { return graph_->insertConstant(IValue(v)); }, numberOf(number));
 }
 
 Value* Recorder::valueOf(const IValue& value, const TypePtr& type) {
@@ -347,7 +352,7 @@ c10::SymNode Recorder::size(const at::Tensor& tensor, const c10::SymNode& dim) {
   Value* value = tensorValue(tensor);
   graph_->setLocation(location());
   Value* size = insert(aten::size, std::array{value, numberValue(dim)}, c10::IntType::get());
-  return c10::make_intrusive<TracedNumber>(tensor.size(dim->guard_int(__FILE__, __LINE__)), size, serial_);
+  return c10::make_intrusive<TracedNumber>(tensor.size(std::get<int64_t>(numberOf(dim))), size, serial_);
 }
 
 c10::SymNode Recorder::intOf(Symbol kind, const at::Tensor& tensor, int64_t number) {

@@ -60,6 +60,7 @@ struct PlainNumber {
   std::string keyword;  // if neither, an int of an index (`x[i, j]`): of those, each becomes the index of one select
   int element;          // within a list; -1 for the argument itself
   IValue contents;      // what the tensor was read as; None if it was not read
+  bool read = false;    // the traced number was made a plain one
   bool placed = false;  // an operator has it as an argument
 
   bool isIndex() const { return position < 0 && keyword.empty(); }
@@ -110,6 +111,8 @@ class Recorder {
   /// Binds the tensors within `value` to what `computed` holds, unpacking containers.
   void setValue(const IValue& value, Value* computed);
   bool isKnown(const at::Tensor& tensor) const;
+  /// Whether the tensor is known, or another that reads the same memory in the same way.
+  bool hasMemoryOf(const at::Tensor& tensor) const;
   /// `tensor.size(dim)` as a number of this trace.
   c10::SymNode size(const at::Tensor& tensor, int64_t dim);
   c10::SymNode size(const at::Tensor& tensor, const c10::SymNode& dim);
@@ -126,6 +129,8 @@ class Recorder {
   /// A PyTorch function is about to be called with arguments that may become plain numbers. Returns those of the call
   /// around it, for endCall.
   std::vector<PlainNumber> beginCall(std::vector<PlainNumber> numbers);
+  /// PyTorch makes a plain number of a traced one. Warns if that belongs to no call.
+  void noteRead(const TracedNumber& number);
   /// Whether all that became plain numbers were seen to be arguments of operators. The others are constants.
   bool endCall(std::vector<PlainNumber> outer);
   /// A node whose results Python computed itself: `kind(inputs) -> result`.
