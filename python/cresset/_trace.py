@@ -272,6 +272,9 @@ def _inputs_of(example, by_name):
 def _trace_methods(mod, inputs, *, strict, force_outplace, by_name):
     from ._modules import convert
 
+    for child in mod.modules():
+        if child._backward_hooks or child._backward_pre_hooks:
+            raise ValueError(f"Modules that have backward hooks assigned can't be compiled: {child}")
     module = convert(mod, compile_methods=False, share_types=False)
     paths = {}
     for path, child in mod.named_modules():

@@ -50,6 +50,8 @@ def place_of(frame):
     """Where a warning about what this frame does points: the line of the user's; None if that is PyTorch's own code."""
     while frame is not None and frame.f_code.co_filename.startswith(_OWN):
         frame = frame.f_back
+    if frame is not None and frame.f_code is torch.overrides.handle_torch_function.__code__:
+        frame = frame.f_back.f_back  # past the function of PyTorch's that asked for the mode
     if frame is None or frame.f_code.co_filename.startswith(_TORCH):
         return None
     return frame.f_code.co_filename, frame.f_lineno, frame.f_globals
@@ -168,8 +170,8 @@ def _call(function, args, kwargs):
     return _call_with(arguments.numbers, function, args, kwargs)
 
 
-def _call_with(numbers, function, args, kwargs):
-    outer = _C._trace_begin_call(numbers)
+def _call_with(numbers, function, args, kwargs, assigns=False):
+    outer = _C._trace_begin_call(numbers, assigns)
     try:
         result = function(*args, **kwargs)
     finally:
@@ -333,11 +335,6 @@ class _Index:
         _C._trace_tensor_of(numbers, result)
         return result
 
-    def call(self, function, args, numbers=()):
-        if self.is_traced or numbers:
-            return _call_with([*self.numbers, *numbers], function, args, {})
-        return function(*args)
-
 
 _INDEX_TYPES = (torch.int64, torch.int32, torch.int16, torch.int8)  # bool and uint8 are masks
 
@@ -355,17 +352,18 @@ def _bound(value):
 def _get_item(mode, function, args, kwargs):
     tensor, given = args
     index = _Index()
-    return index.call(function, (tensor, index.whole(given)))
+    given = index.whole(given)
+    return _call_with(index.numbers, function, (tensor, given), {}) if index.is_traced else function(tensor, given)
 
 
 def _set_item(mode, function, args, kwargs):
     tensor, given, value = args
     index = _Index()
-    numbers = ()
+    given = index.whole(given)
     if is_traced(value):
-        numbers = [(value, -1, "value", -1)]
+        index.numbers.append((value, -1, "value", -1))
         value = value._number
-    return index.call(function, (tensor, index.whole(given), value), numbers)
+    return _call_with(index.numbers, function, (tensor, given, value), {}, assigns=True)
 
 
 def _constructor(name, position=0):
@@ -425,6 +423,14 @@ def _resize(mode, function, args, kwargs):
 
 
 _Tensor = torch.Tensor
+def _losing_hook(mode, function, args, kwargs):
+    warn(
+        f"The hook that Tensor.{function.__name__} is given is no part of the trace. Gradients of the traced program won't "
+        "go through it."
+    )
+    return mode.call_python(function, args, kwargs)
+
+
 _plain_size = torch._C.TensorBase.size
 _plain_item = torch._C.TensorBase.item
 _HANDLERS = {
@@ -452,6 +458,8 @@ _HANDLERS = {
     _Tensor.contiguous: _contiguous,
     _Tensor.data.__set__: _set_data,
     _Tensor.resize_: _resize,
+    _Tensor.register_hook: _losing_hook,
+    _Tensor.register_post_accumulate_grad_hook: _losing_hook,
     torch.tensor: _constructor("torch.tensor"),
     torch.as_tensor: _constructor("torch.as_tensor"),
     torch.sparse_coo_tensor: _constructor("torch.sparse_coo_tensor"),

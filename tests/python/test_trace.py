@@ -536,7 +536,7 @@ WARNINGS = {
     "boolean": (lambda x: x if x.sum() > 0 else -x, "Converting a tensor to a Python boolean"),
     "integer": (lambda x: x * int(x.sum()), "Converting a tensor to a Python integer"),
     "float": (lambda x: x * float(x.sum()), "Converting a tensor to a Python float"),
-    "number": (lambda x: x * x.sum().item(), "Converting a tensor to a Python number"),
+    "number": (lambda x: x * (x.sum() > 0).item(), "Converting a tensor to a Python number"),
     "numpy": (lambda x: x * float(x.numpy().sum()), "Converting a tensor to a NumPy array"),
     "list": (lambda x: x * x.tolist()[0][0], "Converting a tensor to a Python list"),
     "iteration": (lambda x: sum(list(x)), "Iterating over a tensor might cause the trace to be incorrect"),

@@ -75,10 +75,12 @@ IValue toOutput(py::handle object, bool strict, const Recorder& recorder) {
   if (PyList_Check(raw)) {
     if (strict) recorder.warn(std::string("Encountering a list") + kStrict);
     std::vector<IValue> elements = convertAll();
-    const TypePtr type = elements.empty() ? TypePtr(c10::TensorType::get()) : elements[0].type();
-    c10::impl::GenericList list(elements.empty() || elements[0].isTensor() ? TypePtr(c10::TensorType::get()) : type);
+    // Tensors of any sizes are of one type.
+    const bool of_tensors = elements.empty() || elements[0].isTensor();
+    const TypePtr type = of_tensors ? TypePtr(c10::TensorType::get()) : elements[0].type();
+    c10::impl::GenericList list(type);
     for (IValue& element : elements) {
-      if (!elements[0].isTensor() && *element.type() != *type) {
+      if (of_tensors ? !element.isTensor() : *element.type() != *type) {
         throw UserError("The traced function returned a list of elements of different types. Return a tuple instead.");
       }
       list.push_back(std::move(element));
@@ -186,9 +188,9 @@ const at::Tensor& tensorOf(py::handle object) {
   return THPVariable_Unpack(object.ptr());
 }
 
-/// What the call around the one that runs was given.
+/// The call around the one that runs.
 struct OuterCall {
-  std::vector<tracer::PlainNumber> numbers;
+  tracer::LibraryCall call;
 };
 
 // functools.lru_cache answers by equality, and a traced size equals the plain number of an earlier call, whose answer
@@ -295,18 +297,18 @@ void bindTracing(py::module_& module) {
   });
   py::class_<OuterCall>(module, "_OuterCall", py::module_local());
   // A function of PyTorch's is called with what may become plain numbers: (number or tensor, position, keyword, element).
-  module.def("_trace_begin_call", [](const py::list& numbers) {
-    std::vector<tracer::PlainNumber> plain;
+  module.def("_trace_begin_call", [](const py::list& numbers, bool assigns) {
+    tracer::LibraryCall call{{}, assigns};
     for (py::handle item : numbers) {
       auto entry = py::reinterpret_borrow<py::tuple>(item);
       const bool is_tensor = THPVariable_Check(entry[0].ptr());
-      plain.push_back({is_tensor ? c10::SymNode() : toNode(entry[0]), is_tensor ? tensorOf(entry[0]) : at::Tensor(),
+      call.numbers.push_back({is_tensor ? c10::SymNode() : toNode(entry[0]), is_tensor ? tensorOf(entry[0]) : at::Tensor(),
                        py::cast<int>(entry[1]), py::cast<std::string>(entry[2]), py::cast<int>(entry[3]), IValue()});
     }
-    return OuterCall{current().beginCall(std::move(plain))};
+    return OuterCall{current().beginCall(std::move(call))};
   });
   // False if one became a constant.
-  module.def("_trace_end_call", [](OuterCall& outer) { return current().endCall(std::move(outer.numbers)); });
+  module.def("_trace_end_call", [](OuterCall& outer) { return current().endCall(std::move(outer.call)); });
   // `tensor` was made of numbers: torch.tensor(n) or torch.tensor([n, …]).
   module.def("_trace_tensor_of", [](const py::object& numbers, py::handle tensor) {
     Recorder& recorder = current();

@@ -1,5 +1,5 @@
-// Sizes that PyTorch itself computed: in a backward pass, and in functorch's transforms, that run inside a traced
-// program.
+// Sizes that PyTorch itself computed: in a backward pass, in functorch's transforms, and in assignments to parts of
+// tensors, that run inside a traced program.
 //
 // Autograd saves the sizes of what it saw in the forward pass as plain ints, and its formulas give them to operators:
 // the gradient of a sum is expanded to the size of what was summed. Whoever traces forces from an energy wants that for
@@ -96,6 +96,16 @@ Value* Recorder::shapeInTransform(const at::Tensor& tensor, const IValue& list) 
   for (size_t i = 0; i < sizes.size(); ++i) {
     elements.push_back(origins[i] < 0 ? valueOf(sizes[i], c10::IntType::get()) : numberValue(size(tensor, origins[i])));
   }
+  return listOf(std::move(elements), c10::IntType::get());
+}
+
+/// What is assigned to a part of a tensor (`x[:n] = y`) goes through a view that drops its leading 1s.
+Value* Recorder::shapeInAssignment(const at::Tensor& tensor, at::IntArrayRef sizes) {
+  const auto count = static_cast<int64_t>(sizes.size()), dropped = tensor.dim() - count;
+  if (count == 0 || dropped < 0 || tensor.sizes().slice(static_cast<size_t>(dropped)) != sizes) return nullptr;
+  if (!findTensor(tensor)) return nullptr;
+  std::vector<Value*> elements;
+  for (int64_t dim = dropped; dim < tensor.dim(); ++dim) elements.push_back(numberValue(size(tensor, dim)));
   return listOf(std::move(elements), c10::IntType::get());
 }
 

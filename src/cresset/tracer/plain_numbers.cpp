@@ -116,35 +116,35 @@ std::vector<Place> placesIn(
 
 }  // namespace
 
-std::vector<PlainNumber> Recorder::beginCall(std::vector<PlainNumber> numbers) {
+LibraryCall Recorder::beginCall(LibraryCall call) {
   // Of a float PyTorch gets the plain number.
-  for (PlainNumber& plain : numbers) plain.read = plain.number && plain.number->is_float();
-  return std::exchange(plain_numbers_, std::move(numbers));
+  for (PlainNumber& plain : call.numbers) plain.read = plain.number && plain.number->is_float();
+  return std::exchange(call_, std::move(call));
 }
 
 void Recorder::noteRead(const TracedNumber& number) {
   bool found = false;
-  for (PlainNumber& plain : plain_numbers_) {
+  for (PlainNumber& plain : call_.numbers) {
     if (plain.number.get() == &number) found = plain.read = true;
   }
   if (!found) warn(kFrozenNumber);
 }
 
-bool Recorder::endCall(std::vector<PlainNumber> outer) {
+bool Recorder::endCall(LibraryCall outer) {
   const auto isLost = [&](const PlainNumber& plain) {
     if (plain.placed || (plain.number ? !plain.read : plain.contents.isNone())) return false;
     // A tensor that is several arguments (`add(x, n, alpha=n)`) may be a number in one of them only.
-    return std::none_of(plain_numbers_.begin(), plain_numbers_.end(), [&](const PlainNumber& other) {
+    return std::none_of(call_.numbers.begin(), call_.numbers.end(), [&](const PlainNumber& other) {
       return other.placed && plain.tensor.defined() && other.tensor.is_same(plain.tensor);
     });
   };
-  const bool lost = std::any_of(plain_numbers_.begin(), plain_numbers_.end(), isLost);
-  plain_numbers_ = std::move(outer);
+  const bool lost = std::any_of(call_.numbers.begin(), call_.numbers.end(), isLost);
+  call_ = std::move(outer);
   return !lost;
 }
 
 void Recorder::noteConversion(const at::Tensor& tensor, const IValue& number) {
-  for (PlainNumber& plain : plain_numbers_) {
+  for (PlainNumber& plain : call_.numbers) {
     if (plain.tensor.is_same(tensor)) plain.contents = number;
   }
 }
@@ -252,12 +252,12 @@ bool isAmong(std::span<const IValue> arguments, const c10::SymNode& number) {
 }  // namespace
 
 std::vector<PlacedNumber> Recorder::placePlainNumbers(const Operator& op, std::span<const IValue> arguments) {
-  if (plain_numbers_.empty()) return {};
+  if (call_.numbers.empty()) return {};
   if (op.kind() == aten::select) {
     if (auto placed = placeIndex(op, arguments); !placed.empty()) return placed;
   }
   std::vector<PlainNumber*> waiting;
-  for (PlainNumber& plain : plain_numbers_) {
+  for (PlainNumber& plain : call_.numbers) {
     if (plain.isIndex()) continue;
     const TracedNumber* traced = plain.number ? asTraced(plain.number) : nullptr;
     if (plain.number && isAmong(arguments, plain.number)) {
@@ -274,11 +274,11 @@ std::vector<PlacedNumber> Recorder::placePlainNumbers(const Operator& op, std::s
 
 /// The next of the ints that an index was made of.
 std::vector<PlacedNumber> Recorder::placeIndex(const Operator& op, std::span<const IValue> arguments) {
-  const auto next = std::find_if(plain_numbers_.begin(), plain_numbers_.end(), [](const PlainNumber& plain) {
+  const auto next = std::find_if(call_.numbers.begin(), call_.numbers.end(), [](const PlainNumber& plain) {
     return plain.isIndex() && !plain.placed;
   });
   const auto index = op.schema().argumentIndexWithName("index");
-  if (next == plain_numbers_.end() || !index) return {};
+  if (next == call_.numbers.end() || !index) return {};
   next->placed = true;
   return {{*next, static_cast<size_t>(*index), -1, TypeKind::IntType}};
 }
@@ -316,9 +316,9 @@ c10::SymNode Recorder::item(const at::Tensor& tensor, bool as_float) {
 
 /// The traced number that was given to the PyTorch function that runs, if it is what this tensor was made of.
 Value* Recorder::plainNumberIn(const at::Tensor& tensor) {
-  if (plain_numbers_.empty() || tensor.dim() != 0 || !tensor.device().is_cpu()) return nullptr;
+  if (call_.numbers.empty() || tensor.dim() != 0 || !tensor.device().is_cpu()) return nullptr;
   const Place place{0, -1, TypeKind::TensorType, numberIn(tensor), tensor.scalar_type()};
-  for (PlainNumber& plain : plain_numbers_) {
+  for (PlainNumber& plain : call_.numbers) {
     const TracedNumber* traced = plain.number ? asTraced(plain.number) : nullptr;
     if (traced && traced->valueIn(serial_) && holds(place, traced->number())) {
       plain.placed = true;

@@ -66,6 +66,12 @@ struct PlainNumber {
   bool isIndex() const { return position < 0 && keyword.empty(); }
 };
 
+/// A function of PyTorch's that the program calls.
+struct LibraryCall {
+  std::vector<PlainNumber> numbers;
+  bool assigns = false;  // `x[…] = y`
+};
+
 /// A PlainNumber as an argument of an operator.
 struct PlacedNumber {
   PlainNumber plain;
@@ -126,13 +132,12 @@ class Recorder {
   void runOperator(const c10::OperatorHandle& op, c10::DispatchKeySet keys, Stack& stack);
   /// Runs a program's function on arguments that fit its schema, and records the call.
   void runFunction(Function& function, Stack& stack);
-  /// A PyTorch function is about to be called with arguments that may become plain numbers. Returns those of the call
-  /// around it, for endCall.
-  std::vector<PlainNumber> beginCall(std::vector<PlainNumber> numbers);
+  /// A PyTorch function is about to be called. Returns the call around it, for endCall.
+  LibraryCall beginCall(LibraryCall call);
   /// PyTorch makes a plain number of a traced one. Warns if that belongs to no call.
   void noteRead(const TracedNumber& number);
   /// Whether all that became plain numbers were seen to be arguments of operators. The others are constants.
-  bool endCall(std::vector<PlainNumber> outer);
+  bool endCall(LibraryCall outer);
   /// A node whose results Python computed itself: `kind(inputs) -> result`.
   void recordResult(Symbol kind, std::span<Value* const> inputs, const IValue& result);
 
@@ -213,6 +218,8 @@ class Recorder {
   /// A list of sizes as the shape of `tensor` with 1s and symbolic sizes before and between; null if it is none, or if
   /// no transform runs.
   Value* shapeInTransform(const at::Tensor& tensor, const IValue& list);
+  /// `sizes` as the shape of `tensor` without its leading 1s; null if it is not.
+  Value* shapeInAssignment(const at::Tensor& tensor, at::IntArrayRef sizes);
   /// `number` as that by which the gradient of a mean is divided.
   Value* divisorInBackward(const IValue& number);
 
@@ -232,7 +239,7 @@ class Recorder {
   std::unordered_map<const void*, Literal> literals_;                             // by StorageImpl
   std::unordered_map<const torch::autograd::Node*, Gradient> gradients_;
   int transforms_ = 0;
-  std::vector<PlainNumber> plain_numbers_;
+  LibraryCall call_;
   std::unordered_set<const Value*> asked_for_name_;
 
   friend class Recording;
