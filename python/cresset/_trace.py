@@ -296,9 +296,11 @@ def _trace_methods(mod, inputs, *, strict, force_outplace, by_name):
         recording = _record(
             function, names, args, kwargs, module=module, paths=paths, strict=strict, force_outplace=force_outplace
         )
-        method = recording.declare(name)
-        if name == "forward":
-            module.__dict__["forward"] = method
+        recording.declare(name)
+    for child in module.modules():
+        forward = child._c.method("forward")
+        if forward is not None:
+            child.__dict__["forward"] = forward
     _forget_numbers(mod)
     return module
 
