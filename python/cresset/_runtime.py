@@ -33,17 +33,23 @@ def fork(func, *args, **kwargs):
     script = func
     if builtins.isinstance(func, torch.nn.Module) and hasattr(func, "_c") and not _has_hooks(func):
         script = func.forward
-    # A trace records what its own thread does, in that order.
-    future = None if _C._tracing() else _C._fork(script, args, kwargs)
+    # A trace records what its own thread does, in that order, and that it was forked.
+    tracing = _C._tracing()
+    future = None if tracing else _C._fork(script, args, kwargs)
     if future is not None:
         return future
     future = _C.Future()
+    if tracing:
+        _C._trace_fork()
     try:
         result = func(*args, **kwargs)
     except Exception as error:
         future.set_exception(error)
     else:
         future.set_result(result)
+    finally:
+        if tracing:
+            _C._trace_pop()
     return future
 
 

@@ -423,6 +423,8 @@ def _resize(mode, function, args, kwargs):
 
 
 _Tensor = torch.Tensor
+
+
 def _losing_hook(mode, function, args, kwargs):
     warn(
         f"The hook that Tensor.{function.__name__} is given is no part of the trace. Gradients of the traced program won't "

@@ -12,7 +12,6 @@ from trace_sweep import check_module, check_op, op_name
 NO_TENSOR = "its result is a Python number, which no trace returns"
 CUDA_ONLY = "needs a GPU"
 FAILURES = {
-    "item": NO_TENSOR,
     "allclose": NO_TENSOR,
     "equal": NO_TENSOR,
     "jiterator_unary": CUDA_ONLY,

@@ -205,7 +205,9 @@ SIZES = {
     "new_tensor": lambda x: x.new_tensor(x.size(0)),
     "mixed_literal": lambda x: torch.tensor([x.size(0), 2.5]),
     "interpolate_scale": lambda x: F.interpolate(x[None], scale_factor=1.7, recompute_scale_factor=True),
-    "stft": lambda x: torch.stft(x.flatten(), n_fft=x.size(0) * 2, return_complex=True, window=torch.ones(x.size(0) * 2)),
+    "stft": lambda x: torch.stft(
+        x.flatten(), n_fft=x.size(0) * 2, return_complex=True, window=torch.ones(x.size(0) * 2)
+    ),
 }
 
 

@@ -271,8 +271,8 @@ void bindTracing(py::module_& module) {
     if (!current().findTensor(tensorOf(tensor))) return py::none();
     return toPythonNode(current().intOf(c10::Symbol::fromQualString(kind), tensorOf(tensor), number));
   });
-  // The number in a tensor of one element: of its own kind, or converted to `kind`, int or float. Gives number and node;
-  // None if there is no such number.
+  // The number in a tensor of one element: of its own kind, or converted to `kind`, int or float. Gives number and
+  // node; None if there is no such number.
   module.def("_trace_item", [](py::handle tensor, py::handle kind) -> py::object {
     const at::Tensor& value = tensorOf(tensor);
     const at::ScalarType type = value.scalar_type();
@@ -296,14 +296,16 @@ void bindTracing(py::module_& module) {
     return toPythonNode(c10::make_intrusive<tracer::TracedNumber>(number, nullptr, 0));
   });
   py::class_<OuterCall>(module, "_OuterCall", py::module_local());
-  // A function of PyTorch's is called with what may become plain numbers: (number or tensor, position, keyword, element).
+  // A function of PyTorch's is called with what may become plain numbers: (number or tensor, position, keyword,
+  // element).
   module.def("_trace_begin_call", [](const py::list& numbers, bool assigns) {
     tracer::LibraryCall call{{}, assigns};
     for (py::handle item : numbers) {
       auto entry = py::reinterpret_borrow<py::tuple>(item);
       const bool is_tensor = THPVariable_Check(entry[0].ptr());
-      call.numbers.push_back({is_tensor ? c10::SymNode() : toNode(entry[0]), is_tensor ? tensorOf(entry[0]) : at::Tensor(),
-                       py::cast<int>(entry[1]), py::cast<std::string>(entry[2]), py::cast<int>(entry[3]), IValue()});
+      call.numbers.push_back(
+          {is_tensor ? c10::SymNode() : toNode(entry[0]), is_tensor ? tensorOf(entry[0]) : at::Tensor(),
+           py::cast<int>(entry[1]), py::cast<std::string>(entry[2]), py::cast<int>(entry[3]), IValue()});
     }
     return OuterCall{current().beginCall(std::move(call))};
   });
@@ -337,6 +339,7 @@ void bindTracing(py::module_& module) {
   });
   module.def("_trace_through_caches", lookThroughCaches);
   module.def("_trace_push", [](const std::vector<std::string>& path) { return current().pushScope(path); });
+  module.def("_trace_fork", [] { current().pushFork(); });
   module.def("_trace_pop", [] { current().popScope(); });
 }
 

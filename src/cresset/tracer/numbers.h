@@ -22,8 +22,10 @@ class Recorder;
 
 /// What torch.jit says where a number becomes a constant of the trace.
 inline constexpr const char* kFrozenNumber =
-    "Converting a tensor to a Python number might cause the trace to be incorrect. We can't record the data flow of Python "
-    "values, so this value will be treated as a constant in the future. This means that the trace might not generalize to "
+    "Converting a tensor to a Python number might cause the trace to be incorrect. We can't record the data flow of "
+    "Python "
+    "values, so this value will be treated as a constant in the future. This means that the trace might not generalize "
+    "to "
     "other inputs!";
 
 using Number = std::variant<int64_t, double, bool>;

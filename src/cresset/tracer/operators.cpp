@@ -129,8 +129,7 @@ class Recorder::OperatorRecord {
   void begin() {
     graph_.setLocation(recorder_.location());
     const auto& arguments = op_->schema().arguments();
-    const auto substitutes =
-        recorder_.placePlainNumbers(*op_, std::span(stack_).subspan(first_, arguments.size()));
+    const auto substitutes = recorder_.placePlainNumbers(*op_, std::span(stack_).subspan(first_, arguments.size()));
     readUnseenContents(substitutes);
     chooseOverload();
     std::vector<Value*> inputs;

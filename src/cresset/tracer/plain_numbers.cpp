@@ -1,9 +1,10 @@
 // Arguments of operators that came as plain numbers: traced numbers that PyTorch's parser of arguments took apart, and
 // tensors of one element that it read because a number was wanted (`x.narrow(0, 0, n)`, `add(x, y, alpha=a)`).
 //
-// Whoever calls a function of PyTorch's tells which of its arguments may be such. Which argument of an operator each one
-// became is told by position and name, with the value as a condition; only where those don't fit (the function renames
-// its arguments, or calls an operator of another form) by the value alone, and then only if no other argument has it.
+// Whoever calls a function of PyTorch's tells which of its arguments may be such. Which argument of an operator each
+// one became is told by position and name, with the value as a condition; only where those don't fit (the function
+// renames its arguments, or calls an operator of another form) by the value alone, and then only if no other argument
+// has it.
 #include <ATen/core/function_schema.h>
 #include <ATen/core/jit_type.h>
 
@@ -102,9 +103,10 @@ std::vector<Place> placesIn(
       int element = 0;
       for (const IValue& item : value.toListRef()) {
         if (isNumber(item)) {
-          const TypeKind kind = item.isInt() ? TypeKind::IntType : item.isDouble() ? TypeKind::FloatType
-                                : item.isBool()                                    ? TypeKind::BoolType
-                                                                                   : TypeKind::NumberType;
+          const TypeKind kind = item.isInt()      ? TypeKind::IntType
+                                : item.isDouble() ? TypeKind::FloatType
+                                : item.isBool()   ? TypeKind::BoolType
+                                                  : TypeKind::NumberType;
           result.push_back({i, element, kind, item});
         }
         ++element;
@@ -267,8 +269,7 @@ std::vector<PlacedNumber> Recorder::placePlainNumbers(const Operator& op, std::s
     }
   }
   if (waiting.empty()) return {};
-  std::vector<Place> open =
-      placesIn(op.schema(), arguments, [&](const at::Tensor& tensor) { return isKnown(tensor); });
+  std::vector<Place> open = placesIn(op.schema(), arguments, [&](const at::Tensor& tensor) { return isKnown(tensor); });
   return Placement(op.schema().arguments(), std::move(open), std::move(waiting)).run();
 }
 
@@ -285,8 +286,8 @@ std::vector<PlacedNumber> Recorder::placeIndex(const Operator& op, std::span<con
 
 Value* Recorder::plainNumberValue(const PlacedNumber& placed) {
   if (placed.plain.number) return numberValue(placed.plain.number);
-  // No ScalarImplicit and its like: those refuse tensors that require grad, which these may where the traced program was
-  // in no_grad.
+  // No ScalarImplicit and its like: those refuse tensors that require grad, which these may where the traced program
+  // was in no_grad.
   readContents(placed.plain.tensor);
   Value* tensor = tensorValue(placed.plain.tensor);
   switch (placed.kind) {
@@ -306,9 +307,9 @@ c10::SymNode Recorder::item(const at::Tensor& tensor, bool as_float) {
   graph_->setLocation(location());
   Value* value = tensorValue(tensor);
   const c10::Scalar number = numberIn(tensor).toScalar();
-  const Number converted = as_float ? Number(number.toDouble())
-                                    : Number(number.isFloatingPoint() ? static_cast<int64_t>(number.toDouble())
-                                                                      : number.toLong());
+  const Number converted =
+      as_float ? Number(number.toDouble())
+               : Number(number.isFloatingPoint() ? static_cast<int64_t>(number.toDouble()) : number.toLong());
   Value* read = as_float ? insert(aten::Float, std::array{value}, c10::FloatType::get())
                          : insert(aten::Int, std::array{value}, c10::IntType::get());
   return c10::make_intrusive<TracedNumber>(converted, read, serial_);

@@ -463,6 +463,14 @@ bool Recorder::pushScope(const AttributePath& path) {
   return true;
 }
 
+void Recorder::pushFork() {
+  graph_->setLocation(location());
+  Node* node = graph_->insertNode(graph_->create(prim::fork, 0));
+  Block* block = node->addBlock();
+  scopes_.push_back({scopes_.back().path, node, block, scopes_.back().self, {}});
+  graph_->setInsertPoint(block);
+}
+
 void Recorder::popScope() {
   CRESSET_CHECK(scopes_.size() > 1, "a module ends that began");
   scopes_.pop_back();

@@ -156,6 +156,8 @@ class Recorder {
   // ---- Scopes (scopes.cpp)
   /// The program calls the submodule at `path` of self. False if there is no such submodule.
   bool pushScope(const AttributePath& path);
+  /// What runs until popScope is forked.
+  void pushFork();
   void popScope();
 
   // ---- The end (finish.cpp)
@@ -172,10 +174,10 @@ class Recorder {
     Node* clone;
     bool escapes = false;  // written to, or visible outside
   };
-  /// A module whose code runs. The first is the traced function itself.
+  /// A module whose code runs, or what it forked. The first is the traced function itself.
   struct Scope {
     AttributePath path;
-    Node* node;  // prim::TracedModuleForward; null for the first
+    Node* node;  // prim::TracedModuleForward, prim::fork; null for the first
     Block* block;
     Value* self;
     std::unordered_map<std::string, Value*> attributes;  // by dotted path from the root
@@ -277,7 +279,7 @@ class Pause {
 std::string textOf(const at::Tensor& tensor);
 /// Removes nodes whose results nobody uses and that do nothing else.
 void removeDeadNodes(Graph& graph);
-/// Makes methods of prim::TracedModuleForward nodes, and calls of the nodes.
+/// Makes methods of prim::TracedModuleForward nodes, and calls of the nodes. Blocks of prim::fork become its subgraphs.
 void outlineScopes(Graph& graph);
 
 }  // namespace cresset::tracer

@@ -3,7 +3,8 @@
 // each block becomes a method of the submodule's class: `forward`, then `forward1` and so on for further calls; what it
 // uses from outside become arguments, what is used outside results.
 //
-// That is the form of torch.jit's traces, so that the code of a traced module reads like the module.
+// That is the form of torch.jit's traces, so that the code of a traced module reads like the module. What a program
+// forks stands in the block of a prim::fork node in the same way.
 #include <ATen/core/class_type.h>
 #include <ATen/core/function_schema.h>
 #include <ATen/core/jit_type.h>
@@ -128,12 +129,146 @@ class Outline {
   std::vector<Value*> captured_, returned_;
 };
 
+/// Whether a node neither writes nor draws random numbers. Recursion is over the nesting of modules.
+bool onlyComputes(const Node* node) {
+  if (node->kind() == prim::CallFunction || node->kind() == prim::CallMethod) return false;
+  const Operator* op = node->boundOperator();
+  if (op && (op->isMutable() || op->hasSideEffects() || !op->isDeterministic())) return false;
+  for (const Block* block : node->blocks()) {
+    for (const Node* inner : block->nodes()) {
+      if (!onlyComputes(inner)) return false;
+    }
+  }
+  return true;
+}
+
+/// What a trace forked. It stays a fork if it only computes, and nothing else happens until its value is used, which is
+/// where it is waited for. Otherwise it runs where it was forked, as it did in the trace.
+class OutlineFork {
+ public:
+  explicit OutlineFork(Node* node) : node_(node), block_(node->blocks()[0]), graph_(node->graph()) { collect(); }
+
+  /// Asked before modules inside have become calls.
+  bool canStay() const {
+    const Node* end = firstUser();
+    for (const Node* node = node_; node != end; node = node->next()) {
+      if (!onlyComputes(node)) return false;
+    }
+    return true;
+  }
+
+  void dissolve() {
+    for (Node* inner : block_->nodesSafely()) inner->moveBefore(node_);
+    node_->destroy();
+  }
+
+  void run() {
+    if (returned_.empty()) return node_->destroy();
+    Node* wait = insertWait();
+    const std::vector<Value*> results = unpack(wait);
+    for (size_t i = 0; i < returned_.size(); ++i) {
+      const auto live = returned_[i]->uses();
+      for (Use use : std::vector<Use>(live.begin(), live.end())) {
+        if (!isWithin(use.user->owningBlock(), block_)) use.user->replaceInput(use.offset, results[i]);
+      }
+    }
+    moveIntoSubgraph();
+  }
+
+ private:
+  void collect() {
+    for (Node* inner : block_->nodes()) {
+      for (Value* output : inner->outputs()) {
+        const auto uses = output->uses();
+        if (std::any_of(
+                uses.begin(), uses.end(), [&](Use use) { return !isWithin(use.user->owningBlock(), block_); })) {
+          returned_.push_back(output);
+        }
+      }
+    }
+  }
+
+  /// The node of the fork's own block that uses one of the values first, or is the way to it.
+  Node* firstUser() const {
+    std::unordered_set<const Node*> users;
+    for (const Value* value : returned_) {
+      for (Use use : value->uses()) {
+        const Node* user = use.user;
+        while (user && user->owningBlock() != node_->owningBlock()) {
+          user = user->owningBlock() ? user->owningBlock()->owningNode() : nullptr;
+        }
+        if (user) users.insert(user);
+      }
+    }
+    Node* node = node_->next();
+    while (node != node_->owningBlock()->returnNode() && !users.contains(node)) node = node->next();
+    return node;
+  }
+
+  Node* insertWait() {
+    Value* result = returned_[0];
+    if (returned_.size() > 1) {
+      Node* tuple = graph_.create(prim::TupleConstruct, returned_);
+      std::vector<TypePtr> types;
+      for (const Value* value : returned_) types.push_back(value->type());
+      tuple->output()->setType(c10::TupleType::create(std::move(types)));
+      block_->appendNode(tuple);
+      result = tuple->output();
+    }
+    block_->registerOutput(result);
+    Value* future = node_->addOutput()->setType(c10::FutureType::create(result->type()));
+    InsertPointGuard guard(graph_, firstUser());
+    graph_.setLocation(node_->sourceRange());
+    Node* wait = graph_.insertNode(graph_.create(aten::wait, {future}));
+    wait->output()->setType(result->type());
+    return wait;
+  }
+
+  std::vector<Value*> unpack(Node* wait) {
+    if (returned_.size() == 1) return {wait->output()->copyMetadata(returned_[0])};
+    InsertPointGuard guard(graph_, wait->next());
+    Node* node = graph_.insertNode(graph_.create(prim::TupleUnpack, {wait->output()}, returned_.size()));
+    std::vector<Value*> results;
+    for (size_t i = 0; i < returned_.size(); ++i) results.push_back(node->output(i)->copyMetadata(returned_[i]));
+    return results;
+  }
+
+  void moveIntoSubgraph() {
+    auto subgraph = Graph::make();
+    std::unordered_map<Value*, Value*> captured;
+    std::vector<Value*> inputs;
+    subgraph->block()->cloneFrom(block_, [&](Value* outer) -> Value* {
+      Value*& inner = captured[outer];
+      if (inner) return inner;
+      inputs.push_back(outer);
+      return inner = subgraph->addInput()->copyMetadata(outer);
+    });
+    node_->eraseBlock(0);
+    for (Value* input : inputs) node_->addInput(input);
+    node_->setAttribute(Symbol::attr("Subgraph"), std::move(subgraph));
+  }
+
+  Node* node_;
+  Block* block_;
+  Graph& graph_;
+  std::vector<Value*> returned_;
+};
+
 /// Recursion is over the nesting of modules. Inner ones first: then a block is flat when its turn comes.
 void outlineIn(Block* block) {
   for (Node* node : block->nodesSafely()) {
-    if (node->kind() != prim::TracedModuleForward) continue;
-    outlineIn(node->blocks()[0]);
-    Outline(node).run();
+    if (node->kind() == prim::TracedModuleForward) {
+      outlineIn(node->blocks()[0]);
+      Outline(node).run();
+    } else if (node->kind() == prim::fork && !node->blocks().empty()) {
+      const bool stays = OutlineFork(node).canStay();
+      outlineIn(node->blocks()[0]);
+      if (stays) {
+        OutlineFork(node).run();
+      } else {
+        OutlineFork(node).dissolve();
+      }
+    }
   }
 }
 
