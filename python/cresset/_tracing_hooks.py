@@ -170,8 +170,8 @@ def _call(function, args, kwargs):
     return _call_with(arguments.numbers, function, args, kwargs)
 
 
-def _call_with(numbers, function, args, kwargs, assigns=False):
-    outer = _C._trace_begin_call(numbers, assigns)
+def _call_with(numbers, function, args, kwargs, target=None):
+    outer = _C._trace_begin_call(numbers, target)
     try:
         result = function(*args, **kwargs)
     finally:
@@ -322,6 +322,8 @@ class _Index:
         if kind is TracedInt:
             self.is_traced = True
         elif kind is not int:
+            if isinstance(value, torch.Tensor) and _plain_dim(value) == 0 and value.dtype in (torch.bool, torch.uint8):
+                warn("Converting a tensor to a Python boolean" + _DATAFLOW)  # PyTorch takes it for True or False
             return value
         self.numbers.append((value, -1, "", -1))
         return plain(value)
@@ -363,7 +365,7 @@ def _set_item(mode, function, args, kwargs):
     if is_traced(value):
         index.numbers.append((value, -1, "value", -1))
         value = value._number
-    return _call_with(index.numbers, function, (tensor, given, value), {}, assigns=True)
+    return _call_with(index.numbers, function, (tensor, given, value), {}, target=tensor)
 
 
 def _constructor(name, position=0):

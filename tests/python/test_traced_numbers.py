@@ -62,6 +62,14 @@ def set_slice(x, n):
     x[n : n + 1, :n] = x[0, :n] * 2
 
 
+def set_row(x, n):
+    x[:n] = x[0]
+
+
+def set_with_leading_ones(x, n):
+    x[:n, 0] = x[None, None, 1, :n]
+
+
 def set_number(x, n):
     x[0] = n
 
@@ -106,6 +114,8 @@ CARRIED = {
     "set_item": (written(set_item), 2, 3),
     "set_both": (written(set_both), 2, 3),
     "set_slice": (written(set_slice), 2, 3),
+    "set_row": (written(set_row), 2, 3),
+    "set_with_leading_ones": (written(set_with_leading_ones), 2, 3),
     "set_number": (written(set_number), 2, 3),
     "add_to_slice": (written(add_to_slice), 2, 3),
     "add_in_loop": (written(add_in_loop), 3, 2),
@@ -118,6 +128,7 @@ CARRIED = {
     "leaky_relu_int": (lambda x, n: F.leaky_relu(x - 5, n), 2, 3),
     "layer_norm_eps": (lambda x, n: F.layer_norm(x, [6], None, None, n), 0.1, 0.2),
     "sum_dim": (lambda x, n: x.sum(n), 0, 1),
+    "sum_axis": (lambda x, n: x.sum(axis=n), 0, 1),
     "sum_dims": (lambda x, n: x[None].sum(dim=(n, 0)), 1, 2),
     "select_dim": (lambda x, n: x.select(n, 0), 0, 1),
     "topk": (lambda x, n: x.topk(n)[0], 2, 3),
@@ -232,6 +243,7 @@ WARNED = {
     "item_of_bool": (lambda x, n: x * (n > 2).item(), "Python number"),
     "legacy_constructor": (lambda x, n: x[0, :1] + torch.LongTensor([n]), "Python index"),
     "legacy_constructor_of_size": (lambda x, n: x[0, :1] + torch.LongTensor([x.size(0)]), "Python number"),
+    "mask": (lambda x, n: x[n > 2].sum() + x, "Python boolean"),
     "nested_literal": (lambda x, n: torch.tensor([[n, 1.0]]) + x[0, 0], "torch.tensor results"),
 }
 

@@ -298,8 +298,8 @@ void bindTracing(py::module_& module) {
   py::class_<OuterCall>(module, "_OuterCall", py::module_local());
   // A function of PyTorch's is called with what may become plain numbers: (number or tensor, position, keyword,
   // element).
-  module.def("_trace_begin_call", [](const py::list& numbers, bool assigns) {
-    tracer::LibraryCall call{{}, assigns};
+  module.def("_trace_begin_call", [](const py::list& numbers, py::handle target) {
+    tracer::LibraryCall call{{}, target.is_none() ? at::Tensor() : tensorOf(target)};
     for (py::handle item : numbers) {
       auto entry = py::reinterpret_borrow<py::tuple>(item);
       const bool is_tensor = THPVariable_Check(entry[0].ptr());

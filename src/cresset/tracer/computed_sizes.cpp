@@ -99,13 +99,16 @@ Value* Recorder::shapeInTransform(const at::Tensor& tensor, const IValue& list) 
   return listOf(std::move(elements), c10::IntType::get());
 }
 
-/// What is assigned to a part of a tensor (`x[:n] = y`) goes through a view that drops its leading 1s.
-Value* Recorder::shapeInAssignment(const at::Tensor& tensor, at::IntArrayRef sizes) {
-  const auto count = static_cast<int64_t>(sizes.size()), dropped = tensor.dim() - count;
-  if (count == 0 || dropped < 0 || tensor.sizes().slice(static_cast<size_t>(dropped)) != sizes) return nullptr;
-  if (!findTensor(tensor)) return nullptr;
+/// What is assigned to a part of a tensor (`x[:n] = y`) goes through a view that drops its leading 1s, and is expanded to
+/// the part.
+Value* Recorder::shapeInAssignment(Symbol kind, const at::Tensor& value, at::IntArrayRef sizes) {
+  const at::Tensor& whole = kind == aten::expand ? call_.target : value;
+  if (!whole.defined() || sizes.empty() || (kind != aten::expand && kind != aten::view)) return nullptr;
+  const auto count = static_cast<int64_t>(sizes.size()), dropped = whole.dim() - count;
+  if (dropped < 0 || whole.sizes().slice(static_cast<size_t>(dropped)) != sizes) return nullptr;
+  if (!findTensor(whole)) return nullptr;
   std::vector<Value*> elements;
-  for (int64_t dim = dropped; dim < tensor.dim(); ++dim) elements.push_back(numberValue(size(tensor, dim)));
+  for (int64_t dim = dropped; dim < whole.dim(); ++dim) elements.push_back(numberValue(size(whole, dim)));
   return listOf(std::move(elements), c10::IntType::get());
 }
 

@@ -172,6 +172,10 @@ class Recorder::OperatorRecord {
       }
     }
     recorder_.rememberGradient(inputs, outputs);
+    if (recorder_.call_.target.defined() && !inputs.empty() && outputs.size() == 1 &&
+        inputs[0].is_same(recorder_.call_.target)) {
+      recorder_.call_.target = outputs[0];
+    }
   }
 
  private:
@@ -278,8 +282,8 @@ class Recorder::OperatorRecord {
     }
     if (const auto sizes = plainInts(value)) {
       if (Value* shape = recorder_.shapeInBackward(*sizes)) return shape;
-      if (recorder_.call_.assigns && op_->kind() == aten::view) {
-        if (Value* shape = recorder_.shapeInAssignment(stack_[first_].toTensor(), *sizes)) return shape;
+      if (i == 1 && recorder_.call_.target.defined() && stack_[first_].isTensor()) {
+        if (Value* shape = recorder_.shapeInAssignment(op_->kind(), stack_[first_].toTensor(), *sizes)) return shape;
       }
     }
     if (i > 0 && (value.isIntList() || value.isSymIntList()) && stack_[first_].isTensor()) {
@@ -342,17 +346,6 @@ void Recorder::runOperator(const c10::OperatorHandle& op, c10::DispatchKeySet ke
     }
     if (!stack.back().toTensor().is_same(literal)) setTensorValue(stack.back().toTensor(), tensorValue(literal));
     return;
-  }
-  if (call_.assigns && (name == "aten::expand" || name == "aten::view")) {
-    // What `x[…] = y` does before aten::copy_, which broadcasts on its own, to sizes that hold for these tensors only.
-    const size_t count = op.schema().arguments().size();
-    const at::Tensor source = stack[stack.size() - count].toTensor();
-    const auto sizes = plainInts(stack[stack.size() - count + 1]);
-    if (name == "aten::expand" || (sizes && source.sizes() == at::IntArrayRef(*sizes))) {
-      readContents(source);
-      run();
-      return setTensorValue(stack.back().toTensor(), tensorValue(source));
-    }
   }
   if (name == "aten::detach_" && !stack.back().toTensor().requires_grad()) return run();  // so does torch.tensor
   OperatorRecord record(*this, *operatorOfHandle(op), stack);

@@ -64,7 +64,7 @@ bool holds(const Place& place, const Number& number) {
 /// Whether a tensor that was read as `contents` may stand here.
 bool holds(const Place& place, const at::Tensor& tensor, const IValue& contents) {
   if (place.kind == TypeKind::TensorType) return false;
-  if (contents.isBool() && tensor.scalar_type() != at::kBool && !place.value.isBool()) return false;
+  if (place.value.isBool() ? !contents.isBool() : contents.isBool() && tensor.scalar_type() != at::kBool) return false;
   const c10::Scalar number = contents.toScalar();
   if (place.value.isComplexDouble()) {
     return place.value.toComplexDouble() == number.toComplexDouble();
@@ -73,6 +73,13 @@ bool holds(const Place& place, const at::Tensor& tensor, const IValue& contents)
   if (place.value.isBool()) return place.value.toBool() == number.toBool();
   if (place.value.isDouble()) return equalDoubles(place.value.toDouble(), number.toDouble());
   return equalDoubles(static_cast<double>(place.value.toInt()), std::trunc(number.toDouble()));
+}
+
+/// Python's functions have NumPy's names too.
+std::string nameInSchemas(const std::string& keyword) {
+  if (keyword == "axis") return "dim";
+  if (keyword == "keepdims") return "keepdim";
+  return keyword == "input" ? "self" : keyword;
 }
 
 TypeKind kindOf(const TypePtr& type) {
@@ -181,7 +188,7 @@ class Placement {
 
   bool isArgument(const Place& place, const PlainNumber& plain) const {
     return plain.position >= 0 ? place.argument == static_cast<size_t>(plain.position)
-                               : formal_[place.argument].name() == plain.keyword;
+                               : formal_[place.argument].name() == nameInSchemas(plain.keyword);
   }
 
   void put(PlainNumber& plain, const Place& place) {

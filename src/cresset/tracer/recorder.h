@@ -69,7 +69,7 @@ struct PlainNumber {
 /// A function of PyTorch's that the program calls.
 struct LibraryCall {
   std::vector<PlainNumber> numbers;
-  bool assigns = false;  // `x[…] = y`
+  at::Tensor target;  // of `x[…] = y`: the part of x that the index has led to so far
 };
 
 /// A PlainNumber as an argument of an operator.
@@ -220,8 +220,8 @@ class Recorder {
   /// A list of sizes as the shape of `tensor` with 1s and symbolic sizes before and between; null if it is none, or if
   /// no transform runs.
   Value* shapeInTransform(const at::Tensor& tensor, const IValue& list);
-  /// `sizes` as the shape of `tensor` without its leading 1s; null if it is not.
-  Value* shapeInAssignment(const at::Tensor& tensor, at::IntArrayRef sizes);
+  /// `sizes`, to which what is assigned is brought by this operator, as the shape of a tensor; null if it is not.
+  Value* shapeInAssignment(Symbol kind, const at::Tensor& value, at::IntArrayRef sizes);
   /// `number` as that by which the gradient of a mean is divided.
   Value* divisorInBackward(const IValue& number);
 
