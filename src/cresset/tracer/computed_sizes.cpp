@@ -99,8 +99,8 @@ Value* Recorder::shapeInTransform(const at::Tensor& tensor, const IValue& list) 
   return listOf(std::move(elements), c10::IntType::get());
 }
 
-/// What is assigned to a part of a tensor (`x[:n] = y`) goes through a view that drops its leading 1s, and is expanded to
-/// the part.
+/// What is assigned to a part of a tensor (`x[:n] = y`) goes through a view that drops its leading 1s, and is expanded
+/// to the part.
 Value* Recorder::shapeInAssignment(Symbol kind, const at::Tensor& value, at::IntArrayRef sizes) {
   const at::Tensor& whole = kind == aten::expand ? call_.target : value;
   if (!whole.defined() || sizes.empty() || (kind != aten::expand && kind != aten::view)) return nullptr;
