@@ -229,7 +229,11 @@ def test_values(value):
         assert other == value and type(other) is type(shared) and other is not shared
 
 
-@pytest.mark.parametrize("value", [[1, "a"], [1, 2.0], {"a": 1, 2: 3}, [object()], {"a": object()}], ids=repr)
+@pytest.mark.parametrize(
+    "value",
+    [[1, "a"], [1, 2.0], {"a": 1, 2: 3}, [object()], {"a": object()}],
+    ids=["int and str", "int and float", "keys of two types", "object", "object in a dict"],
+)
 def test_what_has_no_type(value):
     with pytest.raises(Exception, match="Unable to infer type"):
         torch.jit.script(value)

@@ -252,6 +252,7 @@ class FactPropagator {
       results = rule->evaluate(op, arguments);
     } else {  // an update is what its first argument becomes
       results.push_back(arguments[0]);
+      results[0].requires_grad = std::nullopt;
     }
     const auto device = deviceOf(arguments);
     const auto inherit = [&](Fact& fact) {
