@@ -73,7 +73,7 @@ def overload(name):
 
 
 def bind(op, args, kwargs):
-    """The arguments in the order of the schema; ints for lists of ints, and numbers for tensors, as PyTorch's dispatcher gets them."""
+    """The arguments in the order of the schema; a list for an int, as PyTorch's dispatcher gets it."""
     bound = []
     for i, argument in enumerate(op._schema.arguments):
         if i < len(args) and not argument.kwarg_only:
@@ -85,10 +85,8 @@ def bind(op, args, kwargs):
         kind = str(argument.type)
         if kind in ("List[int]", "Optional[List[int]]") and isinstance(value, int):
             value = [int(value)]
-        if kind == "Tensor" and isinstance(value, (int, float, complex)):
-            value = torch.scalar_tensor(value)
-        if isinstance(value, torch.Tensor) and "Tensor" not in kind:
-            raise NoDescription  # a number, for PyTorch's Python bindings
+        if isinstance(value, torch.Tensor) != ("Tensor" in kind) and not isinstance(value, (list, tuple, type(None))):
+            raise NoDescription  # PyTorch's Python bindings take tensors for numbers, and numbers for tensors
         bound.append(value)
     return bound
 

@@ -124,7 +124,12 @@ ROWS = {
         value([1, 2, 3]),
         value((1, 2, 3)),
     ),
-    "tuple-repetition": ("def f(t: Tuple[int, int]): return t * 2", ((1, 2),), value([1, 2, 1, 2]), value((1, 2, 1, 2))),
+    "tuple-repetition": (
+        "def f(t: Tuple[int, int]): return t * 2",
+        ((1, 2),),
+        value([1, 2, 1, 2]),
+        value((1, 2, 1, 2)),
+    ),
     "comparison-chain": ("def f(x: float): return 0.0 > x >= 0.0", (1.0,), value(True), value(False)),
     "comprehension-in-list": (
         "def f(x: List[int]): return [[i for i in x], x]",

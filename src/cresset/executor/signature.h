@@ -8,8 +8,8 @@
 //   bool                  its value
 //   attributes of `self`  those that the function reads and nothing in it writes, as inputs behind the others; strings
 //                         among them, too, by their text
-//   entries               tensors in dicts and lists that are arguments, at constant keys, likewise; None if there is none
-//   all else              nothing
+//   entries               tensors in dicts and lists that are arguments, at constant keys, likewise; None if there is
+//   none all else              nothing
 //
 // For functions that write to what comes in, the words go on with which of the tensors share memory: 0 if none do. For
 // functions that differentiate, the last word is whether autograd knows no more of the tensors than the words say: no
@@ -47,8 +47,8 @@ struct AmbientState {
   std::string toString() const;
 };
 
-/// An attribute that is read when a plan is entered: through the objects in `slots` from an argument. Or, with a key, an
-/// entry of the dict or list that the argument is, of type Optional[Tensor].
+/// An attribute that is read when a plan is entered: through the objects in `slots` from an argument. Or, with a key,
+/// an entry of the dict or list that the argument is, of type Optional[Tensor].
 struct AttributePath {
   uint32_t argument = 0;
   std::vector<uint32_t> slots;

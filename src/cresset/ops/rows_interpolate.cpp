@@ -133,7 +133,9 @@ Tensor interpolate(const Request& r) {
 
 constexpr Kernel kInterpolate = kernel([](const Tensor& input, IValue& size, IValue& scale, const std::string& mode,
                                           IValue& corners, IValue& recompute, bool antialias) {
-  return interpolate({input, size, scale, mode, Arg<std::optional<bool>>::get(corners), Arg<std::optional<bool>>::get(recompute), antialias});
+  return interpolate(
+      {input, size, scale, mode, Arg<std::optional<bool>>::get(corners), Arg<std::optional<bool>>::get(recompute),
+       antialias});
 });
 // The older names never give the kernels a scale factor, only sizes.
 constexpr Kernel kUpsample =

@@ -99,7 +99,8 @@ c10::FunctionSchema signatureOf(
   if (!place) place = range;
   if (flags & kVarKeywords) {
     throw UserError(
-        "the @ignore function '" + name + "' takes any keyword arguments, which scripts don't pass. List its parameters",
+        "the @ignore function '" + name +
+            "' takes any keyword arguments, which scripts don't pass. List its parameters",
         place);
   }
   const bool is_vararg = flags & kVarArgs;
