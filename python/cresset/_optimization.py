@@ -71,11 +71,17 @@ class Explanation:
     #: Nodes of the function's own graph with calls inlined; 0 before the first plan.
     nodes: int
     plans: list
+    #: How many calls from outside ran the unoptimized program, by reason.
+    without_plan: dict = field(default_factory=dict)
+    #: Errors of the optimizer: calls of the kinds of arguments that they belong to run the unoptimized program.
+    errors: list = field(default_factory=list)
 
     def __str__(self):
         lines = [f"{self.function}:" + (f" {self.state}" if self.state else "")]
         if self.nodes:
-            lines.append(f"  {self.nodes} nodes as written, calls inlined")
+            lines.append(f"  {self.nodes} nodes unoptimized, calls inlined")
+        lines += [f"  {count} calls without a plan: {reason}" for reason, count in self.without_plan.items()]
+        lines += [f"  an error of the optimizer: {error}" for error in self.errors]
         for number, plan in enumerate(self.plans):
             lines.append(f"  plan {number}: {plan.nodes} nodes, for {plan.ambient} and")
             lines += [f"    {text}" for text in plan.inputs] or ["    any arguments"]
@@ -94,7 +100,7 @@ def explain(function):
     if not isinstance(function, (_C.ScriptFunction, _C.ScriptMethod)):
         raise UserError("cresset.explain takes a script function, a script method or a module whose forward is one")
     report = _C._explain(function)
-    return Explanation(report["function"], report["state"], report["nodes"], [Plan(**plan) for plan in report["plans"]])
+    return Explanation(report["function"], report["state"], report["nodes"], [Plan(**plan) for plan in report["plans"]], report["without_plan"], report["errors"])
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <atomic>
 #include <mutex>
+#include <numeric>
 
 #include "cresset/autodiff/inline_gradients.h"
 #include "cresset/executor/mode.h"
@@ -51,10 +52,13 @@ class Executor final : public Executable {
 
   void run(Stack& stack) const override {
     const State state = state_.load(std::memory_order_acquire);
-    if (state == State::Fresh && !needsPlanAtOnce(stack)) {
+    if (state == State::TooSmall) {
+      // Not counted: what such a function costs is the call.
+    } else if (state == State::Fresh && !needsPlanAtOnce(stack)) {
       State expected = State::Fresh;  // another thread may be further already
       state_.compare_exchange_strong(expected, State::Used, std::memory_order_acq_rel);
-    } else if (state == State::Fresh || state == State::Used || state == State::Prepared) {
+      count(WithoutPlan::FirstCall);
+    } else {
       if (const PlanPtr plan = planFor(stack)) {
         if (last_.load(std::memory_order_relaxed) != plan->id) last_.store(plan->id, std::memory_order_relaxed);
         if (last_plan != plan->id) {
@@ -68,25 +72,32 @@ class Executor final : public Executable {
   }
 
   /// The plan for the arguments at the end of the stack; reads the plan's attributes onto it. Null, and the stack is as
-  /// it was, if the program is to run as it was written.
+  /// it was, if the unoptimized program is to run.
   PlanPtr planFor(Stack& stack) const {
-    if (executionMode() != ExecutionMode::Optimize || !getGraphExecutorOptimize()) return nullptr;
-    if (reference_->limits.any() || threadLimits().any() || ScriptProfile::isWanted()) return nullptr;
+    if (executionMode() != ExecutionMode::Optimize || !getGraphExecutorOptimize())
+      return without(WithoutPlan::Interpreted);
+    if (reference_->limits.any() || threadLimits().any()) return without(WithoutPlan::Limited);
+    if (ScriptProfile::isWanted()) return without(WithoutPlan::Profiled);
     const PreparedFunction* prepared = preparedFunction();
-    if (!prepared || stack.size() < reference_->num_inputs) return nullptr;
+    if (!prepared) return without(WithoutPlan::Failed);
+    if (stack.size() < reference_->num_inputs) return nullptr;
     Signature signature;
-    if (!prepared->reader.read(stack, signature)) return nullptr;
+    if (const auto why = prepared->reader.read(stack, signature)) return without(reasonOf(*why));
     PlanPtr plan = find(signature);
-    if (plan && !plan->revise->load(std::memory_order_acquire)) [[likely]]
+    if (!plan || plan->revise->load(std::memory_order_acquire)) [[unlikely]] {
+      plan = makePlanFor(signature);
+    }
+    if (plan && plan->code) [[likely]]
       return plan;
-    plan = makePlanFor(signature);
-    if (!plan) stack.resize(stack.size() - prepared->reader.attributes().size());
-    return plan;
+    stack.resize(stack.size() - prepared->reader.attributes().size());
+    return without(plan ? WithoutPlan::Failed : WithoutPlan::TooManyKinds);
   }
 
   ExecutionReport report() const {
     ExecutionReport report;
     report.function = function_.qualname().qualifiedName();
+    for (size_t i = 0; i < kNumWithoutPlan; ++i)
+      report.without_plan[i] = without_plan_[i].load(std::memory_order_relaxed);
     switch (state_.load(std::memory_order_acquire)) {
       case State::TooSmall:
         report.state = "too small to gain from a plan";
@@ -94,11 +105,13 @@ class Executor final : public Executable {
       case State::Fresh:
         report.state = "not called yet";
         break;
-      case State::Used:
-        report.state = "called once: plans are made from the second call on";
-        break;
       case State::Failed:
         report.state = "plans are off: " + failure_;
+        report.errors.push_back(failure_);
+        break;
+      case State::Used:
+        if (std::accumulate(report.without_plan.begin(), report.without_plan.end(), uint64_t(0)) <= 1)
+          report.state = "called once: plans are made from the second call on";
         break;
       case State::Prepared:
         break;
@@ -108,7 +121,14 @@ class Executor final : public Executable {
     report.num_nodes = prepared->num_nodes;
     const auto plans = plans_.load(std::memory_order_acquire);
     const size_t count = plans ? plans->size() : 0;
-    for (size_t i = count; i-- > 0;) report.plans.push_back(describePlan(*prepared, (*plans)[i]->plan));
+    for (size_t i = count; i-- > 0;) {
+      const Plan& plan = (*plans)[i]->plan;
+      if (plan.code) {
+        report.plans.push_back(describePlan(*prepared, plan));
+      } else {
+        report.errors.insert(report.errors.end(), plan.notes.begin(), plan.notes.end());
+      }
+    }
     if (count >= kMaxPlans) {
       report.state = "there are " + std::to_string(count) +
                      " plans; calls of other kinds run the program as written, and one in " +
@@ -136,6 +156,23 @@ class Executor final : public Executable {
   };
   /// One per signature, newest first. Replaced as a whole: calls hold what they found.
   using Plans = std::vector<std::shared_ptr<const Entry>>;
+
+  void count(WithoutPlan reason) const { without_plan_[size_t(reason)].fetch_add(1, std::memory_order_relaxed); }
+  PlanPtr without(WithoutPlan reason) const {
+    count(reason);
+    return nullptr;
+  }
+  static WithoutPlan reasonOf(Unreadable why) {
+    switch (why) {
+      case Unreadable::Transformed:
+        return WithoutPlan::Transformed;
+      case Unreadable::Hooked:
+        return WithoutPlan::Hooked;
+      case Unreadable::NotPlain:
+        break;
+    }
+    return WithoutPlan::NotPlain;
+  }
 
   /// Derivatives of higher order add in another order than autograd alone would, so they come from plans from the first
   /// call on: calls must not differ in their bits. They need an argument that requires a gradient, or a program that
@@ -193,19 +230,29 @@ class Executor final : public Executable {
     const auto known = plans_.load(std::memory_order_relaxed);
     const bool full = !earlier && known && known->size() >= kMaxPlans;
     if (full && !admission_.admits()) return nullptr;
-    try {
+    {
       const uint64_t now = clock_.fetch_add(1, std::memory_order_relaxed) + 1;
-      auto entry =
-          std::make_shared<const Entry>(std::move(*makePlan(function_, *prepared_, signature, earlier.get())), now);
+      auto entry = std::make_shared<const Entry>(std::move(*planOrError(signature, earlier.get())), now);
       auto plans = std::make_shared<Plans>(known ? *known : Plans());
       if (full) plans->erase(longestUnused(*plans));
       std::erase_if(*plans, [&](const auto& other) { return other->plan.signature == signature; });
       const Plan* plan = &plans->emplace(plans->begin(), std::move(entry))->get()->plan;
       plans_.store(plans, std::memory_order_release);
       return {std::move(plans), plan};
+    }
+  }
+
+  /// A fault of the optimizer costs speed only, and only calls of this kind: it is remembered as a plan without code.
+  std::unique_ptr<const Plan> planOrError(const Signature& signature, const Plan* earlier) const {
+    try {
+      return makePlan(function_, *prepared_, signature, earlier);
     } catch (const std::exception& error) {
-      fail(error);
-      return nullptr;
+      throwIfAlways(error);
+      auto failed = std::make_unique<Plan>();
+      failed->signature = signature;
+      failed->revise = std::make_shared<std::atomic<bool>>(false);
+      failed->notes = {error.what()};
+      return failed;
     }
   }
 
@@ -218,9 +265,13 @@ class Executor final : public Executable {
     return found;
   }
 
-  /// The program itself still runs, so a fault of the optimizer costs speed only. explain() tells; tests look for it.
-  void fail(const std::exception& error) const {
+  void throwIfAlways(const std::exception& error) const {
     if (plansAlways()) throw InternalError("no plan for " + function_.qualname().qualifiedName() + ": " + error.what());
+  }
+
+  /// What plans are made of could not be: the unoptimized program still runs. explain() tells; tests look for it.
+  void fail(const std::exception& error) const {
+    throwIfAlways(error);
     failure_ = error.what();
     state_.store(State::Failed, std::memory_order_release);
   }
@@ -270,6 +321,7 @@ class Executor final : public Executable {
   mutable std::atomic<uint64_t> last_{0};                    // which plan ran last
   mutable Admission admission_;
   mutable std::string failure_;  // written before the state is
+  mutable std::array<std::atomic<uint64_t>, kNumWithoutPlan> without_plan_{};
 };
 
 const Executor& executorOf(Function& function) {
@@ -281,6 +333,30 @@ const Executor& executorOf(Function& function) {
 std::shared_ptr<const Executable> compileFunction(Function& function) {
   if (const auto& policy = function.program().rules().policy) policy->check(*function.graph());
   return std::make_shared<Executor>(function);
+}
+
+std::string_view toString(WithoutPlan reason) {
+  switch (reason) {
+    case WithoutPlan::FirstCall:
+      return "the first call: plans are made from the second call on";
+    case WithoutPlan::Interpreted:
+      return "the execution mode of the process or of the thread";
+    case WithoutPlan::Limited:
+      return "limits of time or memory";
+    case WithoutPlan::Profiled:
+      return "a profiler";
+    case WithoutPlan::Transformed:
+      return "a trace, a dispatch mode or functorch";
+    case WithoutPlan::Hooked:
+      return "hooks for saved tensors, or autograd's anomaly mode";
+    case WithoutPlan::NotPlain:
+      return "a tensor that is a subclass, sparse, quantized, nested, conjugated or undefined";
+    case WithoutPlan::TooManyKinds:
+      return "more kinds of arguments than there may be plans";
+    case WithoutPlan::Failed:
+      return "an error of the optimizer";
+  }
+  return "";
 }
 
 ExecutionReport explain(Function& function) {

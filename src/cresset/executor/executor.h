@@ -11,8 +11,11 @@
 // When plans and when the program itself run shows in nothing but speed.
 #pragma once
 
+#include <array>
+#include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cresset/executor/plan.h"
@@ -22,6 +25,20 @@ namespace cresset {
 
 /// Of one function, at a time. A script that takes more kinds of arguments than this would spend its time on compiling.
 inline constexpr size_t kMaxPlans = 16;
+
+/// Why a call ran the unoptimized program.
+enum class WithoutPlan : uint8_t {
+  FirstCall,    // plans are made from the second call on
+  Interpreted,  // the execution mode, or the thread, asks for it
+  Limited,      // limits of time or memory
+  Profiled,
+  Transformed,  // Unreadable's
+  Hooked,
+  NotPlain,
+  TooManyKinds,  // there are kMaxPlans plans for other kinds of arguments
+  Failed,        // an error of the optimizer
+};
+inline constexpr size_t kNumWithoutPlan = size_t(WithoutPlan::Failed) + 1;
 
 /// What explain tells of a function.
 struct ExecutionReport {
@@ -37,7 +54,12 @@ struct ExecutionReport {
   std::string state;     // why no plans are used, or empty
   size_t num_nodes = 0;  // of the program's own graph with calls inlined; 0 before the first plan
   std::vector<PlanReport> plans;
+  std::array<uint64_t, kNumWithoutPlan> without_plan = {};  // calls from outside, by reason
+  std::vector<std::string> errors;                          // of the optimizer
 };
+
+/// "limits of time or memory", for people.
+std::string_view toString(WithoutPlan reason);
 
 /// Safe to call while other threads call the function.
 ExecutionReport explain(Function& function);

@@ -176,16 +176,21 @@ std::string AmbientState::toString() const {
 
 namespace {
 
-/// The ambient word; nothing if the thread records or transforms what it runs.
-std::optional<uint64_t> ambientWord() {
+/// Why calls of the thread have no signature, whatever they are given.
+std::optional<Unreadable> unreadableState() {
   const auto local = c10::impl::tls_local_dispatch_key_set();
   static constexpr auto kUsual =
       c10::DispatchKeySet({c10::DispatchKey::BackendSelect, c10::DispatchKey::ADInplaceOrView});
-  if (!(local.included_ - kUsual).empty()) return std::nullopt;
+  if (!(local.included_ - kUsual).empty()) return Unreadable::Transformed;
   // Hooks see each tensor that operators save, and count them: regions save others.
-  if (!at::SavedTensorDefaultHooks::get_tls_state().stack.empty()) return std::nullopt;
+  if (!at::SavedTensorDefaultHooks::get_tls_state().stack.empty()) return Unreadable::Hooked;
   // It names the operators of the tape that give NaN.
-  if (torch::autograd::AnomalyMode::is_enabled()) return std::nullopt;
+  if (torch::autograd::AnomalyMode::is_enabled()) return Unreadable::Hooked;
+  return std::nullopt;
+}
+
+uint64_t ambientWord() {
+  const auto local = c10::impl::tls_local_dispatch_key_set();
   AmbientState state;
   state.inference_mode = c10::InferenceMode::is_enabled();
   state.grad_mode = c10::GradMode::is_enabled();
@@ -229,16 +234,15 @@ std::vector<int64_t> SignatureReader::sharedMemory(const Signature& signature) c
   return first;
 }
 
-bool SignatureReader::read(Stack& stack, Signature& signature) const {
-  const auto ambient = ambientWord();
-  if (!ambient) return false;
-  signature.push_back(*ambient);
+std::optional<Unreadable> SignatureReader::read(Stack& stack, Signature& signature) const {
+  if (const auto why = unreadableState()) return why;
+  signature.push_back(ambientWord());
   Tensors tensors;
   const size_t first = stack.size() - arguments_.size();
   for (size_t i = 0; i < arguments_.size(); ++i) {
     if (isSpecialized(*arguments_[i]) &&
         !describe(stack[first + i], *arguments_[i], interest_.layout, signature, tensors))
-      return false;
+      return Unreadable::NotPlain;
   }
   // The objects on the way to the attribute before, so that those of one object are found once.
   c10::SmallVector<c10::IValue, 8> objects;
@@ -249,7 +253,7 @@ bool SignatureReader::read(Stack& stack, Signature& signature) const {
       stack.push_back(entryOf(stack[first + path.argument], *path.key));
       if (describe(stack.back(), *path.type, interest_.layout, signature, tensors)) continue;
       stack.resize(end);
-      return false;
+      return Unreadable::NotPlain;
     }
     size_t shared = 0;
     if (previous && previous->argument == path.argument) {
@@ -272,13 +276,13 @@ bool SignatureReader::read(Stack& stack, Signature& signature) const {
     }
     if (!readable) {
       stack.resize(end);
-      return false;
+      return Unreadable::NotPlain;
     }
     previous = &path;
   }
   if (interest_.memory) describeMemory(tensors, signature);
   if (interest_.tape) signature.push_back(uint64_t(havePlainLeaves(tensors)));
-  return true;
+  return std::nullopt;
 }
 
 }  // namespace cresset

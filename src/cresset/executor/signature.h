@@ -64,6 +64,13 @@ struct SignatureInterest {
   bool layout = false;
 };
 
+/// Why a call has no signature.
+enum class Unreadable : uint8_t {
+  Transformed,  // the thread records or transforms what it runs: a trace, a dispatch mode, functorch
+  Hooked,       // hooks look at the tensors that autograd saves, or it looks for NaN
+  NotPlain,     // a tensor is a subclass, sparse, quantized, nested, conjugated, undefined, or on a device of unknown kind
+};
+
 class SignatureReader {
  public:
   SignatureReader() = default;
@@ -72,11 +79,9 @@ class SignatureReader {
   SignatureReader(
       std::vector<c10::TypePtr> arguments, std::vector<AttributePath> attributes, SignatureInterest interest);
 
-  /// Reads the attributes behind the arguments onto the stack, and the signature of all. False, and the stack is as it
-  /// was, if the call must run the program as it was written: some tensor is no plain one (a subclass, sparse,
-  /// quantized, nested, conjugated, undefined, or on a device of unknown kind), or the thread records or transforms
-  /// what it runs (a trace, a dispatch mode, functorch).
-  bool read(Stack& stack, Signature& signature) const;
+  /// Reads the attributes after the arguments onto the stack, and the signature of all. If it says why not, the stack is
+  /// as it was, and the call must run the unoptimized program.
+  std::optional<Unreadable> read(Stack& stack, Signature& signature) const;
 
   std::span<const c10::TypePtr> arguments() const { return arguments_; }
   std::span<const AttributePath> attributes() const { return attributes_; }

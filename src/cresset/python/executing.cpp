@@ -47,6 +47,12 @@ py::dict explainCallable(const py::object& callable) {
   result["state"] = report.state;
   result["nodes"] = report.num_nodes;
   result["plans"] = plans;
+  py::dict without_plan;
+  for (size_t i = 0; i < report.without_plan.size(); ++i) {
+    if (report.without_plan[i]) without_plan[py::str(std::string(toString(WithoutPlan(i))))] = report.without_plan[i];
+  }
+  result["without_plan"] = without_plan;
+  result["errors"] = report.errors;
   return result;
 }
 
