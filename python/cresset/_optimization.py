@@ -59,6 +59,8 @@ class Plan:
     nodes: int
     #: The optimized graph.
     graph: object = field(repr=False)
+    #: "from the loop at model.py:7 on", of the rest of a function; empty for the whole function.
+    where: str = ""
 
 
 @dataclass(frozen=True)
@@ -75,15 +77,20 @@ class Explanation:
     without_plan: dict = field(default_factory=dict)
     #: Errors of the optimizer: calls of the kinds of arguments that they belong to run the unoptimized program.
     errors: list = field(default_factory=list)
+    #: How often a call that began unoptimized went on in a plan, from a hot loop on.
+    entered_from_loops: int = 0
 
     def __str__(self):
         lines = [f"{self.function}:" + (f" {self.state}" if self.state else "")]
         if self.nodes:
             lines.append(f"  {self.nodes} nodes unoptimized, calls inlined")
         lines += [f"  {count} calls without a plan: {reason}" for reason, count in self.without_plan.items()]
+        if self.entered_from_loops:
+            lines.append(f"  {self.entered_from_loops} calls went on in a plan from a loop on")
         lines += [f"  an error of the optimizer: {error}" for error in self.errors]
         for number, plan in enumerate(self.plans):
-            lines.append(f"  plan {number}: {plan.nodes} nodes, for {plan.ambient} and")
+            where = f" {plan.where}" if plan.where else ""
+            lines.append(f"  plan {number}{where}: {plan.nodes} nodes, for {plan.ambient} and")
             lines += [f"    {text}" for text in plan.inputs] or ["    any arguments"]
             lines += [f"    guard {text}" for text in plan.guards]
             lines += [f"    {text}" for text in plan.notes]
@@ -100,7 +107,7 @@ def explain(function):
     if not isinstance(function, (_C.ScriptFunction, _C.ScriptMethod)):
         raise UserError("cresset.explain takes a script function, a script method or a module whose forward is one")
     report = _C._explain(function)
-    return Explanation(report["function"], report["state"], report["nodes"], [Plan(**plan) for plan in report["plans"]], report["without_plan"], report["errors"])
+    return Explanation(report["function"], report["state"], report["nodes"], [Plan(**plan) for plan in report["plans"]], report["without_plan"], report["errors"], report["entered_from_loops"])
 
 
 @dataclass(frozen=True)

@@ -5,16 +5,16 @@
 
 #include <algorithm>
 #include <atomic>
-#include <mutex>
 #include <numeric>
 
 #include "cresset/autodiff/inline_gradients.h"
+#include "cresset/executor/loop_plans.h"
 #include "cresset/executor/mode.h"
+#include "cresset/executor/plan_set.h"
 #include "cresset/interpreter/interpreter.h"
 #include "cresset/interpreter/profile.h"
 #include "cresset/ops/policy.h"
 #include "cresset/support/error.h"
-#include "cresset/support/recent_map.h"
 
 namespace cresset {
 
@@ -36,13 +36,14 @@ bool isTooSmall(const Graph& graph) {
   return count < kMinNodes;
 }
 
-using PlanPtr = std::shared_ptr<const Plan>;
-
 class Executor final : public Executable {
  public:
   explicit Executor(Function& function)
       : function_(function),
-        reference_(emitCode(*function.graph(), function.name(), function.program().weak_from_this())),
+        loops_(function),
+        reference_(emitCode(
+            *function.graph(), function.name(), function.program().weak_from_this(), {}, &loops_)),
+        plans_(function, [&function] { return prepareFunction(function); }, kMaxPlans),
         state_(
             plansAlways()                   ? State::Used
             : isTooSmall(*function.graph()) ? State::TooSmall
@@ -52,13 +53,10 @@ class Executor final : public Executable {
 
   void run(Stack& stack) const override {
     const State state = state_.load(std::memory_order_acquire);
-    if (state == State::TooSmall) {
-      // Not counted: what such a function costs is the call.
-    } else if (state == State::Fresh && !needsPlanAtOnce(stack)) {
-      State expected = State::Fresh;  // another thread may be further already
-      state_.compare_exchange_strong(expected, State::Used, std::memory_order_acq_rel);
+    if (state == State::Fresh && !needsPlanAtOnce(stack)) {
+      state_.store(State::Used, std::memory_order_release);
       count(WithoutPlan::FirstCall);
-    } else {
+    } else if (state != State::TooSmall) {
       if (const PlanPtr plan = planFor(stack)) {
         if (last_.load(std::memory_order_relaxed) != plan->id) last_.store(plan->id, std::memory_order_relaxed);
         if (last_plan != plan->id) {
@@ -74,23 +72,19 @@ class Executor final : public Executable {
   /// The plan for the arguments at the end of the stack; reads the plan's attributes onto it. Null, and the stack is as
   /// it was, if the unoptimized program is to run.
   PlanPtr planFor(Stack& stack) const {
-    if (executionMode() != ExecutionMode::Optimize || !getGraphExecutorOptimize())
-      return without(WithoutPlan::Interpreted);
-    if (reference_->limits.any() || threadLimits().any()) return without(WithoutPlan::Limited);
-    if (ScriptProfile::isWanted()) return without(WithoutPlan::Profiled);
-    const PreparedFunction* prepared = preparedFunction();
-    if (!prepared) return without(WithoutPlan::Failed);
-    if (stack.size() < reference_->num_inputs) return nullptr;
-    Signature signature;
-    if (const auto why = prepared->reader.read(stack, signature)) return without(reasonOf(*why));
-    PlanPtr plan = find(signature);
-    if (!plan || plan->revise->load(std::memory_order_acquire)) [[unlikely]] {
-      plan = makePlanFor(signature);
-    }
-    if (plan && plan->code) [[likely]]
+    if (executionMode() != ExecutionMode::Optimize || !getGraphExecutorOptimize()) {
+      count(WithoutPlan::Interpreted);
+    } else if (reference_->limits.any() || threadLimits().any()) {
+      count(WithoutPlan::Limited);
+    } else if (ScriptProfile::isWanted()) {
+      count(WithoutPlan::Profiled);
+    } else {
+      WithoutPlan why;
+      PlanPtr plan = plans_.planFor(stack, why);
+      if (!plan) count(why);
       return plan;
-    stack.resize(stack.size() - prepared->reader.attributes().size());
-    return without(plan ? WithoutPlan::Failed : WithoutPlan::TooManyKinds);
+    }
+    return nullptr;
   }
 
   ExecutionReport report() const {
@@ -98,37 +92,32 @@ class Executor final : public Executable {
     report.function = function_.qualname().qualifiedName();
     for (size_t i = 0; i < kNumWithoutPlan; ++i)
       report.without_plan[i] = without_plan_[i].load(std::memory_order_relaxed);
+    report.entered_from_loops = loops_.numEntered();
     switch (state_.load(std::memory_order_acquire)) {
       case State::TooSmall:
         report.state = "too small to gain from a plan";
-        break;
+        return report;
       case State::Fresh:
         report.state = "not called yet";
-        break;
-      case State::Failed:
-        report.state = "plans are off: " + failure_;
-        report.errors.push_back(failure_);
-        break;
+        return report;
       case State::Used:
-        if (std::accumulate(report.without_plan.begin(), report.without_plan.end(), uint64_t(0)) <= 1)
-          report.state = "called once: plans are made from the second call on";
-        break;
-      case State::Prepared:
         break;
     }
-    const PreparedFunction* prepared = prepared_ptr_.load(std::memory_order_acquire);
-    if (!prepared) return report;
-    report.num_nodes = prepared->num_nodes;
-    const auto plans = plans_.load(std::memory_order_acquire);
-    const size_t count = plans ? plans->size() : 0;
-    for (size_t i = count; i-- > 0;) {
-      const Plan& plan = (*plans)[i]->plan;
-      if (plan.code) {
-        report.plans.push_back(describePlan(*prepared, plan));
-      } else {
-        report.errors.insert(report.errors.end(), plan.notes.begin(), plan.notes.end());
-      }
+    if (const std::string failure = plans_.failure(); !failure.empty()) {
+      report.state = "plans are off: " + failure;
+      return report;
     }
+    addPlans(report, plans_, "");
+    for (const auto& [loop, plans] : loops_.loops()) {
+      const SourceRange& range = loop->sourceRange();
+      addPlans(report, *plans, "from the loop at " + range.position() + " on");
+    }
+    const PreparedFunction* prepared = plans_.prepared();
+    if (!prepared && report.plans.empty() &&
+        std::accumulate(report.without_plan.begin(), report.without_plan.end(), uint64_t(0)) <= 1)
+      report.state = "called once: plans are made from the second call on";
+    if (prepared) report.num_nodes = prepared->num_nodes;
+    const size_t count = plans_.plans().size();
     if (count >= kMaxPlans) {
       report.state = "there are " + std::to_string(count) +
                      " plans; calls of other kinds run the program as written, and one in " +
@@ -139,40 +128,16 @@ class Executor final : public Executable {
 
   std::shared_ptr<Graph> lastGraph() const {
     const uint64_t id = last_.load(std::memory_order_relaxed);
-    if (const auto plans = plans_.load(std::memory_order_acquire)) {
-      for (const auto& entry : *plans) {
-        if (entry->plan.id == id) return entry->plan.graph;
-      }
+    for (const PlanPtr& plan : plans_.plans()) {
+      if (plan->id == id) return plan->graph;
     }
     return nullptr;
   }
 
  private:
-  enum class State { TooSmall, Fresh, Used, Prepared, Failed };
-  struct Entry {
-    Entry(Plan made, uint64_t now) : plan(std::move(made)), used(now) {}
-    const Plan plan;
-    mutable std::atomic<uint64_t> used;  // when it ran last, by clock_
-  };
-  /// One per signature, newest first. Replaced as a whole: calls hold what they found.
-  using Plans = std::vector<std::shared_ptr<const Entry>>;
+  enum class State { TooSmall, Fresh, Used };
 
   void count(WithoutPlan reason) const { without_plan_[size_t(reason)].fetch_add(1, std::memory_order_relaxed); }
-  PlanPtr without(WithoutPlan reason) const {
-    count(reason);
-    return nullptr;
-  }
-  static WithoutPlan reasonOf(Unreadable why) {
-    switch (why) {
-      case Unreadable::Transformed:
-        return WithoutPlan::Transformed;
-      case Unreadable::Hooked:
-        return WithoutPlan::Hooked;
-      case Unreadable::NotPlain:
-        break;
-    }
-    return WithoutPlan::NotPlain;
-  }
 
   /// Derivatives of higher order add in another order than autograd alone would, so they come from plans from the first
   /// call on: calls must not differ in their bits. They need an argument that requires a gradient, or a program that
@@ -185,95 +150,18 @@ class Executor final : public Executable {
     return takes_leaf || differentiates(*function_.graph());
   }
 
-  const PreparedFunction* preparedFunction() const {
-    if (const PreparedFunction* ready = prepared_ptr_.load(std::memory_order_acquire)) return ready;
-    const std::lock_guard lock(mutex_);
-    if (state_.load(std::memory_order_relaxed) == State::Failed) return nullptr;
-    if (!prepared_) {
-      try {
-        prepared_ = prepareFunction(function_);
-      } catch (const std::exception& error) {
-        fail(error);
-        return nullptr;
+  static void addPlans(ExecutionReport& report, const PlanSet& set, const std::string& where) {
+    const PreparedFunction* prepared = set.prepared();
+    if (!prepared) return;
+    const std::vector<PlanPtr> plans = set.plans();
+    for (size_t i = plans.size(); i-- > 0;) {
+      if (plans[i]->code) {
+        report.plans.push_back(describePlan(*prepared, *plans[i]));
+        report.plans.back().where = where;
+      } else {
+        report.errors.insert(report.errors.end(), plans[i]->notes.begin(), plans[i]->notes.end());
       }
-      prepared_ptr_.store(prepared_.get(), std::memory_order_release);
-      state_.store(State::Prepared, std::memory_order_release);
     }
-    return prepared_.get();
-  }
-
-  PlanPtr find(const Signature& signature) const {
-    auto plans = plans_.load(std::memory_order_acquire);
-    if (!plans) return nullptr;
-    for (const auto& entry : *plans) {
-      if (entry->plan.signature != signature) continue;
-      const uint64_t now = clock_.load(std::memory_order_relaxed);
-      if (entry->used.load(std::memory_order_relaxed) != now) entry->used.store(now, std::memory_order_relaxed);
-      const Plan* plan = &entry->plan;
-      return {std::move(plans), plan};
-    }
-    return nullptr;
-  }
-
-  /// A plan for a new signature, or the next version of one that asks to be revised; null if there are enough.
-  PlanPtr makePlanFor(const Signature& signature) const {
-    std::unique_lock lock(mutex_, std::defer_lock);
-    const auto now_known = plans_.load(std::memory_order_acquire);
-    if (!now_known || now_known->size() < kMaxPlans || find(signature)) {
-      lock.lock();
-    } else if (!lock.try_lock()) {
-      return nullptr;  // a call of a further kind does not wait while a plan is made
-    }
-    const PlanPtr earlier = find(signature);
-    if (earlier && !earlier->revise->load(std::memory_order_acquire)) return earlier;  // another thread was faster
-    if (state_.load(std::memory_order_relaxed) == State::Failed) return nullptr;
-    const auto known = plans_.load(std::memory_order_relaxed);
-    const bool full = !earlier && known && known->size() >= kMaxPlans;
-    if (full && !admission_.admits()) return nullptr;
-    {
-      const uint64_t now = clock_.fetch_add(1, std::memory_order_relaxed) + 1;
-      auto entry = std::make_shared<const Entry>(std::move(*planOrError(signature, earlier.get())), now);
-      auto plans = std::make_shared<Plans>(known ? *known : Plans());
-      if (full) plans->erase(longestUnused(*plans));
-      std::erase_if(*plans, [&](const auto& other) { return other->plan.signature == signature; });
-      const Plan* plan = &plans->emplace(plans->begin(), std::move(entry))->get()->plan;
-      plans_.store(plans, std::memory_order_release);
-      return {std::move(plans), plan};
-    }
-  }
-
-  /// A fault of the optimizer costs speed only, and only calls of this kind: it is remembered as a plan without code.
-  std::unique_ptr<const Plan> planOrError(const Signature& signature, const Plan* earlier) const {
-    try {
-      return makePlan(function_, *prepared_, signature, earlier);
-    } catch (const std::exception& error) {
-      throwIfAlways(error);
-      auto failed = std::make_unique<Plan>();
-      failed->signature = signature;
-      failed->revise = std::make_shared<std::atomic<bool>>(false);
-      failed->notes = {error.what()};
-      return failed;
-    }
-  }
-
-  /// Of those that ran last before the same plan was made, the oldest.
-  static Plans::const_iterator longestUnused(const Plans& plans) {
-    auto found = plans.end() - 1;
-    for (auto it = plans.end(); it-- != plans.begin();) {
-      if ((*it)->used.load(std::memory_order_relaxed) < (*found)->used.load(std::memory_order_relaxed)) found = it;
-    }
-    return found;
-  }
-
-  void throwIfAlways(const std::exception& error) const {
-    if (plansAlways()) throw InternalError("no plan for " + function_.qualname().qualifiedName() + ": " + error.what());
-  }
-
-  /// What plans are made of could not be: the unoptimized program still runs. explain() tells; tests look for it.
-  void fail(const std::exception& error) const {
-    throwIfAlways(error);
-    failure_ = error.what();
-    state_.store(State::Failed, std::memory_order_release);
   }
 
   static ExecutionReport::PlanReport describePlan(const PreparedFunction& prepared, const Plan& plan) {
@@ -311,16 +199,11 @@ class Executor final : public Executable {
   }
 
   Function& function_;
+  LoopPlans loops_;
   std::shared_ptr<const Code> reference_;
+  PlanSet plans_;
   mutable std::atomic<State> state_;
-  mutable std::mutex mutex_;  // held while something is prepared or made
-  mutable std::shared_ptr<const PreparedFunction> prepared_;
-  mutable std::atomic<const PreparedFunction*> prepared_ptr_{nullptr};
-  mutable std::atomic<std::shared_ptr<const Plans>> plans_;  // null until the first
-  mutable std::atomic<uint64_t> clock_{0};                   // how many plans were made
-  mutable std::atomic<uint64_t> last_{0};                    // which plan ran last
-  mutable Admission admission_;
-  mutable std::string failure_;  // written before the state is
+  mutable std::atomic<uint64_t> last_{0};  // which plan ran last
   mutable std::array<std::atomic<uint64_t>, kNumWithoutPlan> without_plan_{};
 };
 

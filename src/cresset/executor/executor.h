@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "cresset/executor/plan.h"
+#include "cresset/executor/plan_set.h"
 #include "cresset/program/program.h"
 
 namespace cresset {
@@ -26,23 +27,10 @@ namespace cresset {
 /// Of one function, at a time. A script that takes more kinds of arguments than this would spend its time on compiling.
 inline constexpr size_t kMaxPlans = 16;
 
-/// Why a call ran the unoptimized program.
-enum class WithoutPlan : uint8_t {
-  FirstCall,    // plans are made from the second call on
-  Interpreted,  // the execution mode, or the thread, asks for it
-  Limited,      // limits of time or memory
-  Profiled,
-  Transformed,  // Unreadable's
-  Hooked,
-  NotPlain,
-  TooManyKinds,  // there are kMaxPlans plans for other kinds of arguments
-  Failed,        // an error of the optimizer
-};
-inline constexpr size_t kNumWithoutPlan = size_t(WithoutPlan::Failed) + 1;
-
 /// What explain tells of a function.
 struct ExecutionReport {
   struct PlanReport {
+    std::string where;                // "from the loop at model.py:7 on"; empty for the whole function
     std::string ambient;              // "gradients on"
     std::vector<std::string> inputs;  // "x: Float(*, *)", "self.weight: Float(*, requires_grad=1)"
     std::vector<std::string> guards;  // inside: "h: Float(*, *)", "h: Float(*, *), failed 2 times", "h: watched"
@@ -56,6 +44,7 @@ struct ExecutionReport {
   std::vector<PlanReport> plans;
   std::array<uint64_t, kNumWithoutPlan> without_plan = {};  // calls from outside, by reason
   std::vector<std::string> errors;                          // of the optimizer
+  uint64_t entered_from_loops = 0;                          // how often a first call went on in a plan from a loop on
 };
 
 /// "limits of time or memory", for people.

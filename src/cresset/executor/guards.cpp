@@ -4,10 +4,9 @@
 
 #include <algorithm>
 #include <functional>
-#include <unordered_map>
 
 #include "cresset/analysis/alias.h"
-#include "cresset/interpreter/liveness.h"
+#include "cresset/executor/continuation.h"
 #include "cresset/ir/constants.h"
 #include "cresset/ops/operator.h"
 
@@ -17,91 +16,6 @@ namespace {
 
 /// All continuations together have at most so many times the nodes of the graph.
 constexpr size_t kMaxContinuations = 4;
-
-/// Writes the rest of a program behind a node, from the block that it stands in outwards.
-class ContinuationWriter {
- public:
-  std::shared_ptr<Graph> write(const Node* place) {
-    rest(place);
-    return graph_;
-  }
-
-  /// Values of the program that the continuation takes, in the order of its inputs.
-  const std::vector<Value*>& taken() const { return taken_; }
-  /// What becomes the first input in any case.
-  void take(Value* value) { standFor(value); }
-
- private:
-  Value* standFor(Value* value) {
-    Value*& mine = values_[value];
-    if (mine) return mine;
-    if (isConstantNode(*value->node())) {
-      Node* copy = graph_->createClone(value->node(), [](Value* input) { return input; });
-      graph_->block()->prependNode(copy);
-      return mine = copy->output();
-    }
-    taken_.push_back(value);
-    mine = graph_->addInput()->setType(value->type());
-    return mine;
-  }
-
-  /// What stands behind `place` in its block; then what stands behind that block's owner.
-  void rest(const Node* place) {
-    const Block* block = place->owningBlock();
-    copyUpTo(block->returnNode(), place->next());
-    Node* owner = block->owningNode();
-    if (!owner) {
-      for (Value* output : block->outputs()) graph_->registerOutput(standFor(output));
-      return;
-    }
-    if (owner->kind() == prim::If) {
-      for (size_t i = 0; i < owner->outputs().size(); ++i) values_[owner->output(i)] = standFor(block->outputs()[i]);
-    } else {
-      remainingTurns(owner);
-    }
-    rest(owner);
-  }
-
-  void copyUpTo(const Node* end, Node* first) {
-    for (Node* node = first; node != end; node = node->next()) {
-      if (isConstantNode(*node)) continue;
-      Node* copy = graph_->createClone(node, [&](Value* value) { return standFor(value); });
-      graph_->insertNode(copy);
-      for (size_t i = 0; i < node->outputs().size(); ++i) values_[node->output(i)] = copy->output(i);
-    }
-  }
-
-  Value* arithmetic(Symbol kind, Value* a, Value* b) {
-    Node* node = graph_->insertNode(graph_->create(kind, {a, b}));
-    node->output()->setType(c10::IntType::get());
-    operatorOf(*node);
-    return node->output();
-  }
-
-  /// The loop again, without the turns that were taken, this one included.
-  void remainingTurns(Node* loop) {
-    const Block* body = loop->blocks()[0];
-    Value* done = arithmetic(aten::add, standFor(body->inputs()[0]), graph_->insertConstant(int64_t(1)));
-    std::vector<Value*> inputs = {arithmetic(aten::sub, standFor(loop->input(0)), done)};
-    for (Value* output : body->outputs()) inputs.push_back(standFor(output));
-    Node* again = graph_->insertNode(graph_->create(prim::Loop, inputs, loop->outputs().size()));
-    again->copyLocation(loop);
-    Block* turn = again->addBlock();
-    const InsertPointGuard guard(*graph_, turn);
-    Value* count = turn->addInput()->setType(c10::IntType::get());
-    values_[body->inputs()[0]] = arithmetic(aten::add, count, done);
-    for (size_t i = 1; i < body->inputs().size(); ++i)
-      values_[body->inputs()[i]] = turn->addInput()->setType(body->inputs()[i]->type());
-    copyUpTo(body->returnNode(), body->nodes().front());
-    for (Value* output : body->outputs()) turn->registerOutput(standFor(output));
-    for (size_t i = 0; i < loop->outputs().size(); ++i)
-      values_[loop->output(i)] = again->output(i)->setType(loop->output(i)->type());
-  }
-
-  std::shared_ptr<Graph> graph_ = Graph::make();
-  std::unordered_map<const Value*, Value*> values_;
-  std::vector<Value*> taken_;
-};
 
 /// Whether the node reads its tensors from where nobody knows what they are.
 bool readsTensors(const Node* node) {
@@ -161,13 +75,11 @@ std::vector<GuardPoint> insertGuards(Graph& graph, const Function& function) {
   std::vector<std::vector<Value*>> taken;
   size_t budget = kMaxContinuations * graph.numNodes();
   for (Value* value : candidates) {
-    ContinuationWriter writer;
-    writer.take(value);
-    auto rest = writer.write(value->node());
+    auto [rest, needed] = restOfProgram(value->node(), value);
     points.push_back(
         {value->debugName(),
          std::make_shared<Continuation>(rest, function.name(), function.program().weak_from_this())});
-    taken.push_back(writer.taken());
+    taken.push_back(std::move(needed));
     if (rest->numNodes() > budget) break;
     budget -= rest->numNodes();
   }

@@ -513,8 +513,12 @@ void emitChecked(Plan& plan, Graph& graph, Function& function) {
 }  // namespace
 
 std::shared_ptr<const PreparedFunction> prepareFunction(Function& function) {
+  return prepareGraph(function, function.graph()->copy());
+}
+
+std::shared_ptr<const PreparedFunction> prepareGraph(Function& function, std::shared_ptr<Graph> program) {
   auto prepared = std::make_shared<PreparedFunction>();
-  prepared->graph = function.graph()->copy();
+  prepared->graph = std::move(program);
   Graph& graph = *prepared->graph;
   Pipeline passes(graph, function.qualname().qualifiedName());
   passes.run("inline");

@@ -43,6 +43,8 @@ struct Plan {
 
 /// The prepared form of a defined function.
 std::shared_ptr<const PreparedFunction> prepareFunction(Function& function);
+/// Of a part of it, which becomes the prepared form.
+std::shared_ptr<const PreparedFunction> prepareGraph(Function& function, std::shared_ptr<Graph> program);
 
 /// Optimizes for calls of this signature. `earlier` is the plan for it that asked to be revised, if there is one.
 std::unique_ptr<Plan> makePlan(

@@ -77,6 +77,7 @@ void Run::start(const Code& code, Stack& stack) {
         std::to_string(stack.size()) + " are on the stack");
   }
   registers_.require(code.num_registers);
+  entered_.clear();
   const size_t first = stack.size() - code.num_inputs;
   for (size_t i = 0; i < code.num_inputs; ++i) new (&registers_.data()[i]) c10::IValue(std::move(stack[first + i]));
   stack.resize(first);

@@ -17,6 +17,7 @@
 #include <string>
 #include <vector>
 
+#include "cresset/interpreter/hot_loops.h"
 #include "cresset/interpreter/interpreter.h"
 #include "cresset/ops/operator.h"
 
@@ -152,6 +153,9 @@ class Code {
   std::vector<uint32_t> location_of;     // per instruction, into `locations`
   std::vector<Location> locations;
   std::vector<AttributeName> attributes;  // of GetSlot and SetSlot, in order of instructions
+  /// Of code that may be left for a plan.
+  const HotLoops* hot_loops = nullptr;
+  std::vector<LoopEntry> loops;
   bool serial_forks = false;              // forks of this program stay on the thread of the call (see forks.h)
 
   const Location& location(const Instruction* instruction) const {
@@ -164,9 +168,9 @@ class Code {
 };
 
 /// As emitCode; `program` owns the functions that the graph calls. `sites` are those of the graph's prim::BailOut
-/// nodes, by index.
+/// nodes, by index. `hot_loops` must outlive the code, and the graph too if it is given.
 std::shared_ptr<const Code> emitCode(
     Graph& graph, std::string name, std::weak_ptr<Program> program,
-    std::vector<std::shared_ptr<BailOutSite>> sites = {});
+    std::vector<std::shared_ptr<BailOutSite>> sites = {}, const HotLoops* hot_loops = nullptr);
 
 }  // namespace cresset

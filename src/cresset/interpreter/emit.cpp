@@ -467,8 +467,10 @@ void Emitter::emitIsInstance(const Liveness::NodeInfo& info) {
 }
 
 std::shared_ptr<const Code> emitCode(
-    Graph& graph, std::string name, std::weak_ptr<Program> program, std::vector<std::shared_ptr<BailOutSite>> sites) {
+    Graph& graph, std::string name, std::weak_ptr<Program> program, std::vector<std::shared_ptr<BailOutSite>> sites,
+    const HotLoops* hot_loops) {
   auto code = std::make_shared<Code>();
+  code->hot_loops = hot_loops;
   code->guards = std::move(sites);
   code->name = std::move(name);
   if (auto owner = program.lock()) {

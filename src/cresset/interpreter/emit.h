@@ -59,6 +59,8 @@ class Emitter {
   void emitBlock(uint32_t block);
   void emitIf(const Liveness::NodeInfo& info);
   void emitLoop(const Liveness::NodeInfo& info);
+  /// Remembers what is held at the start of an iteration.
+  void addLoopEntry(const Node& loop, size_t start);
   void emitReturn();
   void emitBranchEnd(uint32_t block, const Node& node, std::span<const uint32_t> targets);
   void emitAssignments(std::vector<Assignment> assignments);

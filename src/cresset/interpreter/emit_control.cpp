@@ -272,6 +272,7 @@ void Emitter::emitLoop(const Liveness::NodeInfo& info) {
     if (!live_.isConstant(v) && registers_.of(v) == Registers::kNone) registers_.setHint(v, targets[k]);
   }
   const size_t start = here();
+  if (code_.hot_loops) addLoopEntry(node, start);
   emitEntryDrops(info.blocks[0]);
   emitBlock(info.blocks[0]);
   setLocation(node);
@@ -319,6 +320,14 @@ void Emitter::emitLoop(const Liveness::NodeInfo& info) {
     if (!live_.isConstant(v) && dies(v) && registers_.holder(registers_.of(v)) == v) registers_.release(v);
   }
   for (uint32_t v : live_.deaths(info)) drop(v);
+}
+
+void Emitter::addLoopEntry(const Node& loop, size_t start) {
+  LoopEntry entry{&loop, static_cast<uint32_t>(start), {}};
+  for (uint32_t reg = 0; reg < registers_.count(); ++reg) {
+    if (registers_.holder(reg) != Registers::kNone) entry.held.emplace_back(registers_.holder(reg), reg);
+  }
+  code_.loops.push_back(std::move(entry));
 }
 
 /// Assigns all at once: no assignment sees another's result.

@@ -122,7 +122,14 @@ bool isNone(const c10::IValue& value) {
 #define JUMP_TO(Target)                                       \
   do {                                                        \
     const Instruction* jump_target = instructions + (Target); \
-    if (jump_target <= pc) POLL();                            \
+    if (jump_target <= pc && --budget <= 0) [[unlikely]] {    \
+      SAVE();                                                 \
+      budget = poll(interrupt);                               \
+      if (frames_.back().code->hot_loops && enterPlan(Target)) { \
+        LOAD();                                               \
+        DISPATCH();                                           \
+      }                                                       \
+    }                                                         \
     pc = jump_target;                                         \
     DISPATCH();                                               \
   } while (false)
@@ -204,7 +211,7 @@ bool Run::interpret() {
     const int64_t i = getInt(regs[pc->b]) + 1;
     WRITE(pc->b, i);
     if (i < getInt(READ(pc->c))) {
-      POLL();
+      JUMP_TO(pc->a);
       pc = instructions + pc->a;
       DISPATCH();
     }

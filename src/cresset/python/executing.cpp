@@ -34,6 +34,7 @@ py::dict explainCallable(const py::object& callable) {
   py::list plans;
   for (const auto& plan : report.plans) {
     py::dict entry;
+    entry["where"] = plan.where;
     entry["ambient"] = plan.ambient;
     entry["inputs"] = plan.inputs;
     entry["guards"] = plan.guards;
@@ -53,6 +54,7 @@ py::dict explainCallable(const py::object& callable) {
   }
   result["without_plan"] = without_plan;
   result["errors"] = report.errors;
+  result["entered_from_loops"] = report.entered_from_loops;
   return result;
 }
 

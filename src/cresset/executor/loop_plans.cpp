@@ -1,0 +1,75 @@
+#include "cresset/executor/loop_plans.h"
+
+#include <algorithm>
+
+#include "cresset/executor/continuation.h"
+#include "cresset/executor/mode.h"
+#include "cresset/interpreter/profile.h"
+#include "cresset/ops/limits.h"
+
+namespace cresset {
+
+const std::vector<uint32_t>* LoopPlans::needed(const LoopEntry& entry) const {
+  if (executionMode() != ExecutionMode::Optimize || !getGraphExecutorOptimize()) return nullptr;
+  if (threadLimits().any() || ScriptProfile::isWanted()) return nullptr;
+  const Loop* loop = loopOf(entry);
+  return loop && loop->enterable ? &loop->registers : nullptr;
+}
+
+std::shared_ptr<const Code> LoopPlans::enter(const LoopEntry& entry, Stack& values) const {
+  const Loop* loop = loopOf(entry);
+  WithoutPlan why;
+  const PlanPtr plan = loop->plans->planFor(values, why);
+  if (!plan) return nullptr;
+  entered_.fetch_add(1, std::memory_order_relaxed);
+  return plan->code;
+}
+
+const LoopPlans::Loop* LoopPlans::loopOf(const LoopEntry& entry) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = loops_.find(entry.loop);
+  if (found != loops_.end()) return found->second.get();
+  if (loops_.size() >= kMaxLoops) return nullptr;
+  return (loops_[entry.loop] = make(entry)).get();
+}
+
+std::unique_ptr<LoopPlans::Loop> LoopPlans::make(const LoopEntry& entry) const {
+  auto loop = std::make_unique<Loop>();
+  const Block* body = entry.loop->blocks()[0];
+  const RestOfProgram rest = restOfProgram(body->paramNode());
+  std::vector<size_t> absent;
+  for (size_t i = 0; i < rest.taken.size(); ++i) {
+    const Value* value = rest.taken[i];
+    while (value->node()->kind() == prim::unchecked_cast) value = value->node()->input(size_t(0));  // one variable
+    const auto held = std::find_if(
+        entry.held.begin(), entry.held.end(), [&](const auto& pair) { return pair.first == value->unique(); });
+    if (held != entry.held.end()) {
+      loop->registers.push_back(held->second);
+    } else if (value == body->inputs()[0]) {
+      absent.push_back(i);  // a loop without a bound, whose count nothing reads, does not count
+    } else {
+      return loop;
+    }
+  }
+  for (size_t i : absent) {
+    Value* count = rest.graph->inputs()[i];
+    const InsertPointGuard guard(*rest.graph, rest.graph->nodes().front());
+    count->replaceAllUsesWith(rest.graph->insertConstant(int64_t(0)));
+    rest.graph->block()->eraseInput(i);
+  }
+  loop->enterable = true;
+  loop->plans = std::make_unique<PlanSet>(
+      function_, [this, graph = rest.graph] { return prepareGraph(function_, graph->copy()); }, kMaxPlans);
+  return loop;
+}
+
+std::vector<std::pair<const Node*, const PlanSet*>> LoopPlans::loops() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<std::pair<const Node*, const PlanSet*>> all;
+  for (const auto& [node, loop] : loops_) {
+    if (loop->enterable) all.emplace_back(node, loop->plans.get());
+  }
+  return all;
+}
+
+}  // namespace cresset
