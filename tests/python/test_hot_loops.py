@@ -16,7 +16,7 @@ def entered(script):
     return cresset.explain(script).entered_from_loops
 
 
-def both(function, *arguments):
+def both(function, arguments):
     """The results of a first call that may go on in a plan, and of one that may not."""
     script = cresset.script(function)
     hot = script(*arguments())
