@@ -348,16 +348,37 @@ def test_conversions_behind_views_of_other_dtypes_stay():
         assert g(torch.ones(4)).dtype == torch.float32
 
 
-def test_false_facts_are_found(plans_always):
-    """The oracle itself: a graph whose text says what is not so."""
-    _C._set_fact_checks("plans")
-    try:
-        graph = _C.parse_ir(
-            "graph(%x : Tensor):\n  %y : Float(*, *) = aten::relu(%x)\n  %z : Tensor = aten::relu(%y)\n  return (%z)"
-        )
-        _C.function_from_graph("f", graph)(torch.ones(3))  # types of texts are not believed
-    finally:
-        _C._set_fact_checks("off")
+CHECKED = """
+graph(%x : Tensor):
+  %dtype : int = prim::Constant[value={}]()
+  %rank : int = prim::Constant[value={}]()
+  %device : NoneType = prim::Constant()
+  %requires_grad : int = prim::Constant[value={}]()
+  %what : str = prim::Constant[value="the argument"]()
+   = cresset::check_facts(%x, %dtype, %rank, %device, %requires_grad, %what)
+  return (%x)
+"""
+
+
+@pytest.mark.parametrize(
+    "facts, holds",
+    [
+        ((6, 1, 0), True),
+        ((-1, -1, -1), True),
+        ((7, -1, -1), False),
+        ((-1, 2, -1), False),
+        ((-1, -1, 1), False),
+    ],
+    ids=["all", "none", "dtype", "rank", "requires_grad"],
+)
+def test_false_facts_are_found(facts, holds):
+    """The oracle itself, asked about a float32 vector that requires no gradient."""
+    check = _C.function_from_graph("f", _C.parse_ir(CHECKED.format(*facts)))
+    if holds:
+        check(torch.ones(3))
+    else:
+        with pytest.raises(Exception, match="a plan assumed the argument; it is Float of rank 1"):
+            check(torch.ones(3))
 
 
 def long_run(seconds):

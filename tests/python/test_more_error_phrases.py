@@ -499,13 +499,16 @@ def module_as_arg(t):
 
 @case("Unknown type name 'Module'")
 def append_modulelist(t):
+    class Own(nn.ReLU):  # not a class that another test may have compiled before: torch.jit's message would differ
+        pass
+
     class M(nn.Module):
         def __init__(s):
             super().__init__()
             s.ls = nn.ModuleList([nn.ReLU()])
 
         def forward(s, x):
-            s.ls.append(nn.ReLU())
+            s.ls.append(Own())
             return x
 
     t.script(M())

@@ -4,7 +4,7 @@
 // what runs keeps starts short (unless an argument requires a gradient). From the second call on, the signature of a
 // call (signature.h) chooses a plan, which is made when its signature is first met. Plans are found without a lock and
 // published whole. Their number is bounded: calls of further kinds run the program as it was written, but for one in
-// many, which gets a plan in place of the one that nobody has used for longest. So do calls that plans don't serve: see
+// many, which gets a plan in place of the one unused for longest. So do calls that plans don't serve: see
 // SignatureReader::read, runs that a profiler watches or that have a memory limit, and all calls while the mode is
 // Interpret.
 //

@@ -274,7 +274,7 @@ void bindSchemas(py::module_& module) {
         const Operator* op = OperatorTable::get().find(full_name);
         return op ? std::string(reasonOf(op->restriction())) : std::string();
       },
-      py::arg("full_name"), "Why programs that nobody vouches for may not call the operator; empty if they may.");
+      py::arg("full_name"), "Why untrusted programs may not call the operator; empty if they may.");
   module.def(
       "_has_argument_check",
       [](const std::string& full_name) {
