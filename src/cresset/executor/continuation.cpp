@@ -33,14 +33,14 @@ class ContinuationWriter {
       return mine = copy->output();
     }
     taken_.push_back(value);
-    mine = graph_->addInput()->setType(value->type());
+    mine = graph_->addInput()->copyMetadata(value);
     return mine;
   }
 
   /// What comes after `place` in its block; then what comes after that block's owner.
   void rest(const Node* place) {
     const Block* block = place->owningBlock();
-    copyUpTo(block->returnNode(), place->next());
+    copyUpTo(block->returnNode(), place == block->paramNode() ? block->nodes().front() : place->next());
     Node* owner = block->owningNode();
     if (!owner) {
       for (Value* output : block->outputs()) graph_->registerOutput(standFor(output));

@@ -111,6 +111,7 @@ class Executor final : public Executable {
     for (const auto& [loop, plans] : loops_.loops()) {
       const SourceRange& range = loop->sourceRange();
       addPlans(report, *plans, "from the loop at " + range.position() + " on");
+      if (std::string failure = plans->failure(); !failure.empty()) report.errors.push_back(std::move(failure));
     }
     const PreparedFunction* prepared = plans_.prepared();
     if (!prepared && report.plans.empty() &&

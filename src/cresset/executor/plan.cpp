@@ -112,6 +112,7 @@ class AttributeLifter {
   };
 
   static bool isName(const std::string& name) {
+    if (name.empty() || std::isdigit(static_cast<unsigned char>(name[0]))) return false;  // of an object without a name
     return std::all_of(
         name.begin(), name.end(), [](unsigned char c) { return std::isalnum(c) || c == '_' || c == '.'; });
   }

@@ -8,22 +8,22 @@ namespace cresset {
 
 namespace {
 
-/// The back-edges of one loop at which the clock was looked at before a plan is asked for: each stands for 8 operators
-/// of the dispatcher or 256 scalar instructions, so that making a plan costs about as much as was spent already.
+/// How often the clock is looked at before a plan is asked for: each time stands for 8 operators of the dispatcher or
+/// 256 scalar instructions, so that making a plan costs about as much as was spent already.
 constexpr uint32_t kHotPolls = 64;
 
 }  // namespace
 
+int Run::countHotPoll(int budget) {
+  // The next back-edge is to come here at once.
+  return ++hot_polls_ >= kHotPolls && !frames_.back().code->loops.empty() ? 1 : budget;
+}
+
 bool Run::enterPlan(uint32_t target) {
+  if (hot_polls_ < kHotPolls) return false;
+  hot_polls_ = 0;
   Frame& frame = frames_.back();
   const Code& code = *frame.code;
-  if (hot_target_ != target || hot_code_ != &code) {
-    hot_target_ = target;
-    hot_code_ = &code;
-    hot_polls_ = 0;
-  }
-  if (++hot_polls_ < kHotPolls) return false;
-  hot_polls_ = 0;
   // Open `with`s of the frame are not part of its code's values; runs that are observed look at each operator.
   if (observed_ || handlers_.size() > frame.num_handlers) return false;
   const auto entry = std::find_if(
@@ -43,7 +43,7 @@ bool Run::enterPlan(uint32_t target) {
   for (size_t i = 0; i < values.size(); ++i) new (&regs[i]) c10::IValue(std::move(values[i]));
   frame.code = plan.get();
   frame.pc = plan->instructions.data();
-  entered_.push_back(plan);
+  if (std::find(entered_.begin(), entered_.end(), plan) == entered_.end()) entered_.push_back(plan);
   return true;
 }
 

@@ -32,7 +32,7 @@ void Run::leaveObserved() {
 }
 
 int Run::poll(InterruptPoll& interrupt) {
-  const int next = interrupt.poll();
+  const int next = countHotPoll(interrupt.poll());
   // Tensors count where they are allocated, so the sum may have grown since a container was last charged.
   if (meter_) [[unlikely]]
     charge(0);

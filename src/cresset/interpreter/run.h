@@ -97,6 +97,8 @@ class Run {
   void callFunction(const Instruction& instruction);
   void callMethod(const Instruction& instruction);
   void fork(const Instruction& instruction);
+  /// Counts a poll towards hot loops; returns the budget until the next.
+  [[gnu::cold]] int countHotPoll(int budget);
   /// At a back-edge to the instruction `target`: whether a plan for the rest of the function has taken the innermost
   /// frame's place (hot_loops.h).
   [[gnu::cold]] bool enterPlan(uint32_t target);
@@ -132,8 +134,7 @@ class Run {
   std::vector<std::exception_ptr> pending_;  // exceptions that wait for an __exit__
   std::vector<c10::IValue> results_;
   std::vector<std::shared_ptr<const Code>> entered_;  // plans that took a frame's place
-  const Code* hot_code_ = nullptr;                    // the loop that runs, and how often it was looked at
-  uint32_t hot_target_ = 0, hot_polls_ = 0;
+  uint32_t hot_polls_ = 0;                            // since a plan for a loop was last asked for
   c10::intrusive_ptr<c10::ivalue::Future> awaited_;
   std::shared_ptr<const Code> kept_code_;
   std::shared_ptr<Program> kept_program_;
