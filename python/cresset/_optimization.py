@@ -1,6 +1,7 @@
 """How functions run: modes, and what the executor made of a function."""
 
 import contextlib
+from collections import Counter
 from dataclasses import dataclass, field
 
 from . import _C
@@ -10,7 +11,7 @@ from ._errors import UserError
 def set_execution_mode(mode):
     """Chooses how calls run, for the whole process: `"interpret"` or `"optimize"`.
 
-    `"interpret"` runs programs as they were written. `"optimize"`, the default, runs plans from a function's second call
+    `"interpret"` runs the unoptimized programs. `"optimize"`, the default, runs plans from a function's second call
     on: graphs that passes have rewritten for the kinds of arguments that calls bring. Results are the same, to the last
     bit. Calls that run already are not affected.
     """
@@ -24,7 +25,7 @@ def get_execution_mode():
 
 @contextlib.contextmanager
 def optimized_execution(should_optimize):
-    """Within this context, calls of this thread use plans (True) or run programs as they were written (False).
+    """Within this context, calls of this thread use plans (True) or run the unoptimized program (False).
 
     With `set_execution_mode("interpret")` no call uses plans. torch.jit's name.
     """
@@ -47,12 +48,16 @@ class Plan:
 
     #: The state of the thread that the plan is for: grad mode and inference mode.
     ambient: str
-    #: What calls must bring to run it, one text per tensor, optional value or bool: `"x: Float(*, *)"`. Attributes of
-    #: modules that the plan reads when it is entered stand behind the arguments.
+    #: What calls must bring to run it, one text per tensor, optional value or bool: `"x: Float(*, *)"`.
     inputs: list
+    #: The same of what the plan reads when it is entered: attributes of modules, entries of dicts and lists.
+    attributes: list
     #: What the plan looks at on its way, tensors from lists, dicts, attributes and calls: `"h: Float(*, *)"`. A tensor of
-    #: another kind sends the call back to the program as it was written, at that point.
+    #: another kind sends the call back to the unoptimized program, at that point.
     guards: list
+    #: How gradients of its results are computed: how many nodes have compiled gradients; which operators are left to
+    #: autograd's tape, and why.
+    gradients: list
     #: Calls of `torch.autograd.grad` and `backward` that run autograd's engine instead of nodes of the graph, and why.
     notes: list
     #: How many nodes its graph has.
@@ -65,7 +70,10 @@ class Plan:
 
 @dataclass(frozen=True)
 class Explanation:
-    """What the executor made of a function; printed, it is a text for people."""
+    """What the executor made of a function; printed, it is a text for people.
+
+    The text says what tells plans apart and folds what they have in common; the fields have all of it.
+    """
 
     function: str
     #: Why calls don't use plans; empty if they do.
@@ -81,20 +89,47 @@ class Explanation:
     entered_from_loops: int = 0
 
     def __str__(self):
-        lines = [f"{self.function}:" + (f" {self.state}" if self.state else "")]
+        head = [_count(len(self.plans), "plan")] if self.plans else []
         if self.nodes:
-            lines.append(f"  {self.nodes} nodes unoptimized, calls inlined")
-        lines += [f"  {count} calls without a plan: {reason}" for reason, count in self.without_plan.items()]
-        if self.entered_from_loops:
-            lines.append(f"  {self.entered_from_loops} calls went on in a plan from a loop on")
-        lines += [f"  an error of the optimizer: {error}" for error in self.errors]
+            head.append(f"{self.nodes} nodes unoptimized, calls inlined")
+        lines = [f"{self.function}: " + "; ".join(filter(None, [self.state, *head]))]
+        lines += [f"  {text}" for text in self._in_common()]
+        common = self._common()
         for number, plan in enumerate(self.plans):
+            own = [text for text in [plan.ambient, *plan.inputs, *plan.attributes] if text not in common]
             where = f" {plan.where}" if plan.where else ""
-            lines.append(f"  plan {number}{where}: {plan.nodes} nodes, for {plan.ambient} and")
-            lines += [f"    {text}" for text in plan.inputs] or ["    any arguments"]
+            lines.append(f"  plan {number}{where}: {plan.nodes} nodes" + (", for " + "; ".join(own) if own else ""))
+            lines += [f"    {text}" for text in plan.gradients + plan.notes]
             lines += [f"    guard {text}" for text in plan.guards]
-            lines += [f"    {text}" for text in plan.notes]
+        lines += [f"  {_count(count, 'call')} without a plan: {reason}" for reason, count in self.without_plan.items()]
+        if self.entered_from_loops:
+            lines.append(f"  {_count(self.entered_from_loops, 'call')} went on in a plan, from a hot loop on")
+        lines += [f"  an error of the optimizer: {error}" for error in self.errors]
         return "\n".join(lines)
+
+    def _common(self):
+        """What all plans ask for."""
+        texts = [{plan.ambient, *plan.inputs, *plan.attributes} for plan in self.plans]
+        return set.intersection(*texts) if texts else set()
+
+    def _in_common(self):
+        if not self.plans:
+            return []
+        common = self._common()
+        first = self.plans[0]
+        lines = []
+        inputs = [text for text in [first.ambient, *first.inputs] if text in common]
+        if inputs:
+            lines.append(("all: " if len(self.plans) > 1 else "for ") + "; ".join(inputs))
+        folded = Counter(text.partition(": ")[2] for text in first.attributes if text in common)
+        if folded:
+            kinds = ", ".join(f"{count} {kind}" for kind, count in folded.most_common())
+            lines.append(f"and {_count(sum(folded.values()), 'attribute')}: {kinds}")
+        return lines
+
+
+def _count(number, noun):
+    return f"{number} {noun}" + ("" if number == 1 else "s")
 
 
 def explain(function):
@@ -107,7 +142,8 @@ def explain(function):
     if not isinstance(function, (_C.ScriptFunction, _C.ScriptMethod)):
         raise UserError("cresset.explain takes a script function, a script method or a module whose forward is one")
     report = _C._explain(function)
-    return Explanation(report["function"], report["state"], report["nodes"], [Plan(**plan) for plan in report["plans"]], report["without_plan"], report["errors"], report["entered_from_loops"])
+    report["plans"] = [Plan(**plan) for plan in report["plans"]]
+    return Explanation(**report)
 
 
 @dataclass(frozen=True)
@@ -121,7 +157,7 @@ class ExecutionPlan:
 class GraphExecutorState:
     """What `get_debug_state()` of a function returns, under torch.jit's names."""
 
-    #: The graph as it was written.
+    #: The unoptimized graph.
     graph: object = field(repr=False)
     #: What runs where no plan holds: the same graph.
     fallback: ExecutionPlan
@@ -133,7 +169,10 @@ def get_debug_state(function):
     """The plans of a script function, method or module (its `forward`) under torch.jit's names; `explain` tells more."""
     explanation = explain(function)
     written = function.graph
-    plans = {"; ".join([plan.ambient, *plan.inputs]): ExecutionPlan(plan.graph) for plan in explanation.plans}
+    plans = {
+        "; ".join([plan.ambient, *plan.inputs, *plan.attributes]): ExecutionPlan(plan.graph)
+        for plan in explanation.plans
+    }
     return GraphExecutorState(written, ExecutionPlan(written), plans)
 
 

@@ -25,6 +25,7 @@ class options:  # noqa: N801  (used as a function and in `with`, as torch.set_gr
 
     dump: names of passes, or "all", whose graphs are written to stderr before and after they change them.
     disable: names of passes that do nothing.
+    fail: names of passes that raise an error: calls run the unoptimized program then, and explain says so.
     limit: after so many runs of passes, none runs any more; the last one that does is named on stderr.
     verify: check the graph after each pass.
     time: keep figures of every run; figures() returns them.
@@ -32,9 +33,9 @@ class options:  # noqa: N801  (used as a function and in `with`, as torch.set_gr
     What is not given is off. The environment variable CRESSET_PASSES says the same: "dump=cse,time,verify,limit=120".
     """
 
-    def __init__(self, *, dump=(), disable=(), limit=None, verify=False, time=False):
+    def __init__(self, *, dump=(), disable=(), fail=(), limit=None, verify=False, time=False):
         self._before = _C._pass_options()
-        names = [[one] if isinstance(one, str) else list(one) for one in (dump, disable)]
+        names = [[one] if isinstance(one, str) else list(one) for one in (dump, disable, fail)]
         dashed = [[name.replace("_", "-") for name in one] for one in names]
         _C._set_pass_options(*dashed, limit, verify, time)
 

@@ -1,7 +1,7 @@
 """Guards inside plans: what they promise, and that a failing one goes on with the program as it was, at that point.
 
 Every guard of every program is made to fail, each time or some times that it is met: results, prints, effects on
-arguments, and exceptions with their script stacks stay those of the program as it was written.
+arguments, and exceptions with their script stacks stay those of the unoptimized program.
 """
 
 import contextlib

@@ -121,7 +121,9 @@ def test_plans_are_forgotten_while_others_run_them():
     for thread in threads:
         thread.join()
     assert not failures
-    assert len(cresset.explain(function).plans) == 16
+    plans = cresset.explain(function).plans
+    assert len([plan for plan in plans if not plan.where]) == 16
+    assert len([plan for plan in plans if plan.where]) <= 4  # of its loop
 
 
 TEXTS = """

@@ -188,7 +188,7 @@ def test_program(unit, name):
         for _ in range(3):
             assert_same(outcome(function, kind), expected)
     report = cresset.explain(function)
-    described = [line for line in report.plans[0].inputs if line.startswith(("d[", "l["))]
+    described = [line for line in report.plans[0].attributes if line.startswith(("d[", "l["))]
     assert f"{len(described)} entries" == HEADS[name].split(",")[0], report
     if "compiled" in HEADS[name]:
         assert "aten::grad(" not in str(function.graph_for(*arguments("plain"))), report
@@ -200,7 +200,7 @@ def test_dicts_that_may_be_one():
     ).f
     for _ in range(3):
         assert torch.equal(function({"x": torch.ones(2)}, {"x": torch.zeros(2)}), torch.full((2,), 2.0))
-    described = cresset.explain(function).plans[0].inputs
+    described = cresset.explain(function).plans[0].attributes
     assert [line.split(":")[0] for line in described] == ["b['x']"]
 
 

@@ -80,10 +80,10 @@ def test_the_number_of_plans_is_bounded():
         x = torch.randn([1] * rank + [3, 4])
         assert torch.equal(f(x, w)[0], branchy(x, w)[0])
     explanation = cresset.explain(f)
-    assert len(explanation.plans) == 16 and "run the program as written" in explanation.state
+    assert len(explanation.plans) == 16 and "run the unoptimized program" in explanation.state
 
 
-def test_first_calls_and_small_functions_run_as_written():
+def test_first_calls_and_small_functions_run_unoptimized():
     f = fresh(branchy)
     assert cresset.explain(f).state == "not called yet"
     f(torch.randn(3, 4), torch.randn(4, 5))
@@ -98,7 +98,7 @@ def test_first_calls_and_small_functions_run_as_written():
     assert "too small" in cresset.explain(g).state
 
 
-def test_programs_that_are_too_large_run_as_written():
+def test_programs_that_are_too_large_run_unoptimized():
     lines = "".join(f"    x = x * 2 - {i}\n" for i in range(30000))
     text = f"def g(x: Tensor):\n{lines}    return x\ndef f(x: Tensor):\n    return g(g(x)) + g(x)\n"
     f = cresset.CompilationUnit(text).f
@@ -159,13 +159,13 @@ def test_attributes_are_read_when_a_plan_is_entered():
     eager = Net().eval()
     module = cresset.script(eager)
     x = torch.randn(3, 4)
-    for turn in range(5):
+    for step in range(5):
         assert torch.equal(module(x), eager(x))
-        assert module.count == turn + 1
-    inputs = cresset.explain(module).plans[0].inputs
-    assert "self.first.weight: Float(*, *, requires_grad=1)" in inputs
-    assert "self.dropout.training: False" in inputs
-    assert not any("count" in text for text in inputs)  # the function writes it
+        assert module.count == step + 1
+    attributes = cresset.explain(module).plans[0].attributes
+    assert "self.first.weight: Float(*, *, requires_grad=1)" in attributes
+    assert "self.dropout.training: False" in attributes
+    assert not any("count" in text for text in attributes)  # the function writes it
     module.first.weight = nn.Parameter(torch.zeros(8, 4))
     eager.first.weight = nn.Parameter(torch.zeros(8, 4))
     assert torch.equal(module(x), eager(x))
@@ -834,10 +834,10 @@ def test_tensors_that_come_to_share_memory():
 
 def test_counters_in_regions_count_their_versions():
     module = cresset.script(Normalized(False))
-    for turn in range(4):
+    for step in range(4):
         before = module.layers[1].num_batches_tracked._version
         module(torch.randn(4, 3, 6, 6)).sum().backward()
-        assert module.layers[1].num_batches_tracked._version == before + 1, turn
+        assert module.layers[1].num_batches_tracked._version == before + 1, step
 
 
 def test_a_failing_backward_reaches_what_does_not_depend_on_the_failure():

@@ -73,15 +73,19 @@ class ContinuationWriter {
   /// The loop again, without the iterations that have begun.
   void remainingIterations(Node* loop) {
     const Block* body = loop->blocks()[0];
-    Value* done = arithmetic(aten::add, standFor(body->inputs()[0]), graph_->insertConstant(int64_t(1)));
-    std::vector<Value*> inputs = {arithmetic(aten::sub, standFor(loop->input(0)), done)};
+    const bool unlimited = isUnlimited(loop->input(0));
+    const bool counts = !unlimited || body->inputs()[0]->hasUses();
+    Value* done =
+        counts ? arithmetic(aten::add, standFor(body->inputs()[0]), graph_->insertConstant(int64_t(1))) : nullptr;
+    Value* limit = standFor(loop->input(0));
+    std::vector<Value*> inputs = {unlimited ? limit : arithmetic(aten::sub, limit, done)};
     for (Value* output : body->outputs()) inputs.push_back(standFor(output));
     Node* again = graph_->insertNode(graph_->create(prim::Loop, inputs, loop->outputs().size()));
     again->copyLocation(loop);
     Block* next = again->addBlock();
     const InsertPointGuard guard(*graph_, next);
     Value* count = next->addInput()->setType(c10::IntType::get());
-    values_[body->inputs()[0]] = arithmetic(aten::add, count, done);
+    if (counts) values_[body->inputs()[0]] = arithmetic(aten::add, count, done);
     for (size_t i = 1; i < body->inputs().size(); ++i)
       values_[body->inputs()[i]] = next->addInput()->setType(body->inputs()[i]->type());
     copyUpTo(body->returnNode(), body->nodes().front());

@@ -11,6 +11,7 @@
 #include "cresset/executor/loop_plans.h"
 #include "cresset/executor/mode.h"
 #include "cresset/executor/plan_set.h"
+#include "cresset/executor/report.h"
 #include "cresset/interpreter/interpreter.h"
 #include "cresset/interpreter/profile.h"
 #include "cresset/ops/policy.h"
@@ -41,9 +42,9 @@ class Executor final : public Executable {
   explicit Executor(Function& function)
       : function_(function),
         loops_(function),
-        reference_(emitCode(
-            *function.graph(), function.name(), function.program().weak_from_this(), {}, &loops_)),
-        plans_(function, [&function] { return prepareFunction(function); }, kMaxPlans),
+        reference_(emitCode(*function.graph(), function.name(), function.program().weak_from_this(), {}, &loops_)),
+        plans_(
+            function, [&function] { return prepareFunction(function); }, kMaxPlans),
         state_(
             plansAlways()                   ? State::Used
             : isTooSmall(*function.graph()) ? State::TooSmall
@@ -53,8 +54,9 @@ class Executor final : public Executable {
 
   void run(Stack& stack) const override {
     const State state = state_.load(std::memory_order_acquire);
-    if (state == State::Fresh && !needsPlanAtOnce(stack)) {
-      state_.store(State::Used, std::memory_order_release);
+    const bool is_first = state == State::Fresh;
+    if (is_first) state_.store(State::Used, std::memory_order_release);
+    if (is_first && !needsPlanAtOnce(stack)) {
       count(WithoutPlan::FirstCall);
     } else if (state != State::TooSmall) {
       if (const PlanPtr plan = planFor(stack)) {
@@ -116,12 +118,12 @@ class Executor final : public Executable {
     const PreparedFunction* prepared = plans_.prepared();
     if (!prepared && report.plans.empty() &&
         std::accumulate(report.without_plan.begin(), report.without_plan.end(), uint64_t(0)) <= 1)
-      report.state = "called once: plans are made from the second call on";
+      report.state = "called once; plans are made from the second call on";
     if (prepared) report.num_nodes = prepared->num_nodes;
     const size_t count = plans_.plans().size();
     if (count >= kMaxPlans) {
       report.state = "there are " + std::to_string(count) +
-                     " plans; calls of other kinds run the program as written, and one in " +
+                     " plans; calls of other kinds run the unoptimized program, and one in " +
                      std::to_string(Admission::kOneIn) + " of them has a plan in place of the one longest unused";
     }
     return report;
@@ -165,40 +167,6 @@ class Executor final : public Executable {
     }
   }
 
-  static ExecutionReport::PlanReport describePlan(const PreparedFunction& prepared, const Plan& plan) {
-    ExecutionReport::PlanReport report;
-    report.ambient = AmbientState::of(plan.signature[0]).toString();
-    size_t word = 1;
-    const std::vector<int64_t> shared = prepared.reader.sharedMemory(plan.signature);
-    std::vector<std::string> tensors;
-    const auto add = [&](const std::string& name, size_t num_words) {
-      for (size_t i = num_words; i > 0; --i) {
-        const ValueKind kind = ValueKind::of(plan.signature[word++]);
-        report.inputs.push_back(name + ": " + kind.toString());
-        if (kind.kind != ValueKind::Kind::Tensor) continue;
-        const size_t tensor = tensors.size();
-        tensors.push_back(name);
-        if (!shared.empty() && shared[tensor] != static_cast<int64_t>(tensor))
-          report.inputs.back() += ", shares memory with " + tensors[static_cast<size_t>(shared[tensor])];
-      }
-    };
-    const auto inputs = prepared.graph->inputs();
-    for (size_t i = 0; i < prepared.reader.arguments().size(); ++i)
-      add(inputs[i]->debugName(), numWords(*prepared.reader.arguments()[i]));
-    for (const AttributePath& path : prepared.reader.attributes()) add(path.name, numWordsOfAttribute(*path.type));
-    for (const auto& site : plan.sites) {
-      if (!site) continue;
-      const auto kind = site->promised();
-      report.guards.push_back(
-          site->value() + ": " + (kind ? kind->toString() : "watched") +
-          (site->numFailures() ? ", failed " + std::to_string(site->numFailures()) + " times" : ""));
-    }
-    report.notes = plan.notes;
-    report.graph = plan.graph;
-    report.num_nodes = plan.graph->numNodes();
-    return report;
-  }
-
   Function& function_;
   LoopPlans loops_;
   std::shared_ptr<const Code> reference_;
@@ -217,30 +185,6 @@ const Executor& executorOf(Function& function) {
 std::shared_ptr<const Executable> compileFunction(Function& function) {
   if (const auto& policy = function.program().rules().policy) policy->check(*function.graph());
   return std::make_shared<Executor>(function);
-}
-
-std::string_view toString(WithoutPlan reason) {
-  switch (reason) {
-    case WithoutPlan::FirstCall:
-      return "the first call: plans are made from the second call on";
-    case WithoutPlan::Interpreted:
-      return "the execution mode of the process or of the thread";
-    case WithoutPlan::Limited:
-      return "limits of time or memory";
-    case WithoutPlan::Profiled:
-      return "a profiler";
-    case WithoutPlan::Transformed:
-      return "a trace, a dispatch mode or functorch";
-    case WithoutPlan::Hooked:
-      return "hooks for saved tensors, or autograd's anomaly mode";
-    case WithoutPlan::NotPlain:
-      return "a tensor that is a subclass, sparse, quantized, nested, conjugated or undefined";
-    case WithoutPlan::TooManyKinds:
-      return "more kinds of arguments than there may be plans";
-    case WithoutPlan::Failed:
-      return "an error of the optimizer";
-  }
-  return "";
 }
 
 ExecutionReport explain(Function& function) {

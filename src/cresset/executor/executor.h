@@ -1,9 +1,9 @@
 // The executor: which code runs a call from outside.
 //
-// The first call of a function runs the program as it was written: many functions are called once, and compiling only
+// The first call of a function runs the unoptimized program: many functions are called once, and compiling only
 // what runs keeps starts short (unless an argument requires a gradient). From the second call on, the signature of a
 // call (signature.h) chooses a plan, which is made when its signature is first met. Plans are found without a lock and
-// published whole. Their number is bounded: calls of further kinds run the program as it was written, but for one in
+// published whole. Their number is bounded: calls of further kinds run the unoptimized program, but for one in
 // many, which gets a plan in place of the one unused for longest. So do calls that plans don't serve: see
 // SignatureReader::read, runs that a profiler watches or that have a memory limit, and all calls while the mode is
 // Interpret.
@@ -30,12 +30,14 @@ inline constexpr size_t kMaxPlans = 16;
 /// What explain tells of a function.
 struct ExecutionReport {
   struct PlanReport {
-    std::string where;                // "from the loop at model.py:7 on"; empty for the whole function
-    std::string ambient;              // "gradients on"
-    std::vector<std::string> inputs;  // "x: Float(*, *)", "self.weight: Float(*, requires_grad=1)"
-    std::vector<std::string> guards;  // inside: "h: Float(*, *)", "h: Float(*, *), failed 2 times", "h: watched"
-    std::vector<std::string> notes;   // calls of autograd that were not compiled into the graph, and why
-    std::shared_ptr<Graph> graph;     // optimized; must not be changed
+    std::string where;                    // "from the loop at model.py:7 on"; empty for the whole function
+    std::string ambient;                  // "gradients on"
+    std::vector<std::string> inputs;      // "x: Float(*, *)"
+    std::vector<std::string> attributes;  // that it reads when it is entered: "self.weight: Float(*, requires_grad=1)"
+    std::vector<std::string> guards;      // inside: "h: Float(*, *)", "h: Float(*, *), failed 2 times", "h: watched"
+    std::vector<std::string> gradients;   // regions with compiled gradients, operators that are left to autograd's tape
+    std::vector<std::string> notes;       // calls of autograd that were not compiled into the graph, and why
+    std::shared_ptr<Graph> graph;         // optimized; must not be changed
     size_t num_nodes = 0;
   };
   std::string function;  // qualified name
@@ -54,7 +56,7 @@ std::string_view toString(WithoutPlan reason);
 ExecutionReport explain(Function& function);
 
 /// The optimized graph that a call with these arguments would run (it is made if needed); the function's own graph if
-/// such a call would run the program as it was written. Must not be changed.
+/// such a call would run the unoptimized program. Must not be changed.
 std::shared_ptr<Graph> graphFor(Function& function, Stack arguments);
 /// The graph of the plan that ran last on any thread; null if none has. Must not be changed.
 std::shared_ptr<Graph> lastExecutedOptimizedGraph(Function& function);

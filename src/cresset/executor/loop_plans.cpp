@@ -37,25 +37,12 @@ std::unique_ptr<LoopPlans::Loop> LoopPlans::make(const LoopEntry& entry) const {
   auto loop = std::make_unique<Loop>();
   const Block* body = entry.loop->blocks()[0];
   const RestOfProgram rest = restOfProgram(body->paramNode());
-  std::vector<size_t> absent;
-  for (size_t i = 0; i < rest.taken.size(); ++i) {
-    const Value* value = rest.taken[i];
+  for (const Value* value : rest.taken) {
     while (value->node()->kind() == prim::unchecked_cast) value = value->node()->input(size_t(0));  // one variable
     const auto held = std::find_if(
         entry.held.begin(), entry.held.end(), [&](const auto& pair) { return pair.first == value->unique(); });
-    if (held != entry.held.end()) {
-      loop->registers.push_back(held->second);
-    } else if (value == body->inputs()[0]) {
-      absent.push_back(i);  // a loop without a bound, whose count nothing reads, does not count
-    } else {
-      return loop;
-    }
-  }
-  for (size_t i : absent) {
-    Value* count = rest.graph->inputs()[i];
-    const InsertPointGuard guard(*rest.graph, rest.graph->nodes().front());
-    count->replaceAllUsesWith(rest.graph->insertConstant(int64_t(0)));
-    rest.graph->block()->eraseInput(i);
+    if (held == entry.held.end()) return loop;
+    loop->registers.push_back(held->second);
   }
   loop->enterable = true;
   loop->plans = std::make_unique<PlanSet>(

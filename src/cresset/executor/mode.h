@@ -9,7 +9,7 @@
 namespace cresset {
 
 enum class ExecutionMode {
-  Interpret,  // the program as it was written, instruction by instruction
+  Interpret,  // the unoptimized program, instruction by instruction
   Optimize,   // plans: graphs that passes have rewritten for the kinds of arguments that calls bring (the default)
 };
 

@@ -68,7 +68,7 @@ struct SignatureInterest {
 enum class Unreadable : uint8_t {
   Transformed,  // the thread records or transforms what it runs: a trace, a dispatch mode, functorch
   Hooked,       // hooks look at the tensors that autograd saves, or it looks for NaN
-  NotPlain,     // a tensor is a subclass, sparse, quantized, nested, conjugated, undefined, or on a device of unknown kind
+  NotPlain,  // a tensor is a subclass, sparse, quantized, nested, conjugated, undefined, or on a device of unknown kind
 };
 
 class SignatureReader {
@@ -79,8 +79,8 @@ class SignatureReader {
   SignatureReader(
       std::vector<c10::TypePtr> arguments, std::vector<AttributePath> attributes, SignatureInterest interest);
 
-  /// Reads the attributes after the arguments onto the stack, and the signature of all. If it says why not, the stack is
-  /// as it was, and the call must run the unoptimized program.
+  /// Reads the attributes after the arguments onto the stack, and the signature of all. If it says why not, the stack
+  /// is as it was, and the call must run the unoptimized program.
   std::optional<Unreadable> read(Stack& stack, Signature& signature) const;
 
   std::span<const c10::TypePtr> arguments() const { return arguments_; }

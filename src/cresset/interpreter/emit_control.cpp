@@ -1,6 +1,5 @@
 // Emission of blocks, branches, loops and the moves at their ends.
 #include <cstdint>
-#include <limits>
 #include <utility>
 
 #include "cresset/interpreter/emit.h"
@@ -57,11 +56,6 @@ Op jumpOf(Op op) {
 bool isTrue(const Value* value) {
   const auto constant = toIValue(value);
   return constant && constant->isBool() && constant->toBool();
-}
-
-bool isUnlimited(const Value* trip_count) {
-  const auto constant = toIValue(trip_count);
-  return constant && constant->isInt() && constant->toInt() == std::numeric_limits<int64_t>::max();
 }
 
 }  // namespace

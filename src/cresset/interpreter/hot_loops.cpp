@@ -26,8 +26,8 @@ bool Run::enterPlan(uint32_t target) {
   const Code& code = *frame.code;
   // Open `with`s of the frame are not part of its code's values; runs that are observed look at each operator.
   if (observed_ || handlers_.size() > frame.num_handlers) return false;
-  const auto entry = std::find_if(
-      code.loops.begin(), code.loops.end(), [&](const LoopEntry& loop) { return loop.start == target; });
+  const auto entry =
+      std::find_if(code.loops.begin(), code.loops.end(), [&](const LoopEntry& loop) { return loop.start == target; });
   if (entry == code.loops.end()) return false;
   const auto* needed = code.hot_loops->needed(*entry);
   if (!needed) return false;

@@ -119,19 +119,19 @@ bool isNone(const c10::IValue& value) {
 /// What runs that nobody observes pay for the others.
 #define OBSERVED (observed_) [[unlikely]]
 /// Jumps; backwards only at the end of a loop.
-#define JUMP_TO(Target)                                       \
-  do {                                                        \
-    const Instruction* jump_target = instructions + (Target); \
-    if (jump_target <= pc && --budget <= 0) [[unlikely]] {    \
-      SAVE();                                                 \
-      budget = poll(interrupt);                               \
+#define JUMP_TO(Target)                                          \
+  do {                                                           \
+    const Instruction* jump_target = instructions + (Target);    \
+    if (jump_target <= pc && --budget <= 0) [[unlikely]] {       \
+      SAVE();                                                    \
+      budget = poll(interrupt);                                  \
       if (frames_.back().code->hot_loops && enterPlan(Target)) { \
-        LOAD();                                               \
-        DISPATCH();                                           \
-      }                                                       \
-    }                                                         \
-    pc = jump_target;                                         \
-    DISPATCH();                                               \
+        LOAD();                                                  \
+        DISPATCH();                                              \
+      }                                                          \
+    }                                                            \
+    pc = jump_target;                                            \
+    DISPATCH();                                                  \
   } while (false)
 
 bool Run::interpret() {

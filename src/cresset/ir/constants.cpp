@@ -5,6 +5,8 @@
 #include <ATen/core/enum_type.h>
 #include <ATen/core/jit_type.h>
 
+#include <limits>
+
 #include "cresset/support/error.h"
 
 namespace cresset {
@@ -77,6 +79,11 @@ std::optional<c10::IValue> toIValue(const Value* value) {
     default:
       return std::nullopt;
   }
+}
+
+bool isUnlimited(const Value* trip_count) {
+  const auto constant = toIValue(trip_count);
+  return constant && constant->isInt() && constant->toInt() == std::numeric_limits<int64_t>::max();
 }
 
 bool setConstant(Node* node, const c10::IValue& value, TypePtr type) {

@@ -23,6 +23,8 @@ std::optional<T> constantAs(const Value* value) {
 }
 bool isConstant(const Value* value);
 bool isNoneConstant(const Value* value);
+/// Whether a loop with this trip count is a `while`: it is the largest int.
+bool isUnlimited(const Value* trip_count);
 /// Sets the attribute of a prim::Constant node and its output's type. False if the value can't be a constant.
 bool setConstant(Node* node, const c10::IValue& value, TypePtr type = TypePtr());
 /// A new constant in front of a node, with the node's place in the source.

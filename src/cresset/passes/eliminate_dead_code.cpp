@@ -53,8 +53,7 @@ class Marker {
   /// A `for`: the condition never changes, so the trip count ends it.
   static bool hasBound(const Node* loop) {
     const auto first = constantAs<bool>(loop->input(1)), next = constantAs<bool>(loop->blocks()[0]->outputs()[0]);
-    const auto count = constantAs<int64_t>(loop->input(0));
-    return (next && (!*next || !count || *count != std::numeric_limits<int64_t>::max())) || (first && !*first);
+    return (next && (!*next || !isUnlimited(loop->input(0)))) || (first && !*first);
   }
 
   void need(Value* value) {

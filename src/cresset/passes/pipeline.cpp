@@ -59,7 +59,7 @@ bool names(const std::vector<std::string>& list, std::string_view pass) {
 }
 
 void check(const PassOptions& options) {
-  for (const auto* list : {&options.dump, &options.disable}) {
+  for (const auto* list : {&options.dump, &options.disable, &options.fail}) {
     for (const std::string& name : *list) {
       if (name != "all") requirePass(name);
     }
@@ -95,9 +95,9 @@ PassOptions parsePassOptions(std::string_view text) {
       options.time = true;
     } else if (name == "verify") {
       options.verify = true;
-    } else if (name == "dump" || name == "disable") {
+    } else if (name == "dump" || name == "disable" || name == "fail") {
       if (value.empty()) value = "all";
-      auto& list = name == "dump" ? options.dump : options.disable;
+      auto& list = name == "dump" ? options.dump : name == "disable" ? options.disable : options.fail;
       while (!value.empty()) list.emplace_back(splitAt(value, '+'));
     } else if (name == "limit") {
       int64_t limit = 0;
@@ -108,7 +108,8 @@ PassOptions parsePassOptions(std::string_view text) {
     } else if (!name.empty()) {
       throw UserError(
           "there is no option '" + std::string(name) +
-          "' of passes; write dump=PASS+PASS, disable=PASS+PASS, limit=NUMBER, time, verify, joined by commas");
+          "' of passes; write dump=PASS+PASS, disable=PASS+PASS, fail=PASS, limit=NUMBER, time, verify, joined by "
+          "commas");
     }
   }
   check(options);
@@ -151,6 +152,8 @@ bool runPass(const PassInfo& pass, Graph& graph, std::string_view graph_name, co
   const std::shared_ptr<Watch> watch = currentWatch().load();
   const PassOptions& options = watch->options;
   if (names(options.disable, pass.name) || !takeOne(*watch, pass, graph_name)) return false;
+  if (names(options.fail, pass.name))
+    throw InternalError("the pass '" + std::string(pass.name) + "' fails: the options of passes say so");
   const bool dump = names(options.dump, pass.name);
   const std::string before = dump ? toString(graph) : std::string();
   const size_t nodes = graph.numNodes();

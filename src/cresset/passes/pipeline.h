@@ -26,6 +26,8 @@ struct PassOptions {
   std::vector<std::string> dump;
   /// These do nothing.
   std::vector<std::string> disable;
+  /// These throw an InternalError: what becomes of a program when the optimizer fails can be seen.
+  std::vector<std::string> fail;
   /// After so many runs in this process, counted from when the options were set, passes do nothing. The last one that
   /// runs is named on std::cerr.
   std::optional<int64_t> limit;
@@ -35,8 +37,8 @@ struct PassOptions {
   bool time = false;
 };
 
-/// "dump=cse,time,verify,disable=licm+dce,limit=120": what the environment variable CRESSET_PASSES and command lines
-/// say. Several passes are joined by '+'. Throws UserError, which lists what there is.
+/// "dump=cse,time,verify,disable=licm+dce,fail=unroll,limit=120": what the environment variable CRESSET_PASSES and
+/// command lines say. Several passes are joined by '+'. Throws UserError, which lists what there is.
 PassOptions parsePassOptions(std::string_view text);
 /// The options in force; at first those of CRESSET_PASSES.
 PassOptions passOptions();

@@ -37,6 +37,8 @@ py::dict explainCallable(const py::object& callable) {
     entry["where"] = plan.where;
     entry["ambient"] = plan.ambient;
     entry["inputs"] = plan.inputs;
+    entry["attributes"] = plan.attributes;
+    entry["gradients"] = plan.gradients;
     entry["guards"] = plan.guards;
     entry["notes"] = plan.notes;
     entry["nodes"] = plan.num_nodes;

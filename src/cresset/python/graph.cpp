@@ -353,6 +353,7 @@ py::dict optionsToPython(const PassOptions& options) {
   py::dict result;
   result["dump"] = options.dump;
   result["disable"] = options.disable;
+  result["fail"] = options.fail;
   result["limit"] = options.limit;
   result["verify"] = options.verify;
   result["time"] = options.time;
@@ -379,11 +380,11 @@ void bindPasses(py::module_& module) {
   module.def("_pass_options", [] { return optionsToPython(passOptions()); });
   module.def(
       "_set_pass_options",
-      [](std::vector<std::string> dump, std::vector<std::string> disable, std::optional<int64_t> limit, bool verify,
-         bool time) {
-        setPassOptions({std::move(dump), std::move(disable), limit, verify, time});
+      [](std::vector<std::string> dump, std::vector<std::string> disable, std::vector<std::string> fail,
+         std::optional<int64_t> limit, bool verify, bool time) {
+        setPassOptions({std::move(dump), std::move(disable), std::move(fail), limit, verify, time});
       },
-      py::arg("dump"), py::arg("disable"), py::arg("limit"), py::arg("verify"), py::arg("time"));
+      py::arg("dump"), py::arg("disable"), py::arg("fail"), py::arg("limit"), py::arg("verify"), py::arg("time"));
   module.def("_pass_figures", [] {
     py::dict result;
     for (const PassFigures& figures : passFigures()) {

@@ -1,0 +1,140 @@
+#include "cresset/executor/report.h"
+
+#include <map>
+
+#include "cresset/analysis/gradients.h"
+#include "cresset/autodiff/derivatives.h"
+#include "cresset/autodiff/gradient_flow.h"
+#include "cresset/autodiff/regions.h"
+#include "cresset/ops/operator.h"
+
+namespace cresset {
+
+namespace {
+
+bool isReached(Node* node) {
+  const auto requires_grad = [](const Value* value) {
+    return isTensorValue(value) && !isNoneConstant(value) && mayRequireGrad(value->type());
+  };
+  const auto takes = [&](Value* input) {
+    const std::vector<Value*> elements = elementsOf(input);
+    return std::any_of(elements.begin(), elements.end(), requires_grad);
+  };
+  const auto inputs = node->inputs();
+  const auto outputs = node->outputs();
+  return std::any_of(inputs.begin(), inputs.end(), takes) && std::any_of(outputs.begin(), outputs.end(), requires_grad);
+}
+
+/// Why a node through which gradients flow is in no differentiable region.
+const char* whyOnTape(const Operator& op, const Node& node) {
+  if (op.isMutable()) return "it writes to a tensor";
+  if (!hasDerivative(op)) return "it has no derivative rule";
+  if (!rulesHold(op, node)) return "its derivative rule does not hold for these arguments";
+  const auto fits = [](const Value* value) { return rulesFit(value->type()); };
+  const auto inputs = node.inputs();
+  const auto outputs = node.outputs();
+  if (!std::all_of(inputs.begin(), inputs.end(), fits) || !std::all_of(outputs.begin(), outputs.end(), fits))
+    return "a dtype or device is unknown, or complex";
+  return "too few operators beside it, or its result is used in a way that only autograd's tape knows";
+}
+
+class GradientReport {
+ public:
+  std::vector<std::string> write(Block* block) {
+    visit(block);
+    std::vector<std::string> lines;
+    if (num_regions_) {
+      lines.push_back(
+          "compiled gradients: " + std::to_string(num_nodes_) + " nodes in " + std::to_string(num_regions_) +
+          (num_regions_ == 1 ? " region" : " regions"));
+    }
+    for (const auto& [what, count] : on_tape_) {
+      lines.push_back(
+          "autograd's tape: " + what.first + (count > 1 ? " (" + std::to_string(count) + " times)" : "") + ": " +
+          what.second);
+    }
+    return lines;
+  }
+
+ private:
+  void visit(Block* block) {
+    for (Node* node : block->nodes()) {
+      if (node->kind() == prim::DifferentiableGraph) {
+        ++num_regions_;
+        num_nodes_ += node->g(attr::Subgraph)->numNodes();
+        continue;
+      }
+      for (Block* inner : node->blocks()) visit(inner);
+      const Operator* op = isStructural(node->kind()) ? nullptr : operatorOf(*node);
+      if (op && op->isOfDispatcher() && isReached(node)) ++on_tape_[{op->schema().name(), whyOnTape(*op, *node)}];
+    }
+  }
+
+  size_t num_regions_ = 0, num_nodes_ = 0;
+  std::map<std::pair<std::string, std::string>, size_t> on_tape_;
+};
+
+}  // namespace
+
+ExecutionReport::PlanReport describePlan(const PreparedFunction& prepared, const Plan& plan) {
+  ExecutionReport::PlanReport report;
+  report.ambient = AmbientState::of(plan.signature[0]).toString();
+  size_t word = 1;
+  const std::vector<int64_t> shared = prepared.reader.sharedMemory(plan.signature);
+  std::vector<std::string> tensors;
+  const auto add = [&](std::vector<std::string>& to, const std::string& name, size_t num_words) {
+    for (size_t i = num_words; i > 0; --i) {
+      const ValueKind kind = ValueKind::of(plan.signature[word++]);
+      to.push_back(name + ": " + kind.toString());
+      if (kind.kind != ValueKind::Kind::Tensor) continue;
+      const size_t tensor = tensors.size();
+      tensors.push_back(name);
+      if (!shared.empty() && shared[tensor] != static_cast<int64_t>(tensor))
+        to.back() += ", shares memory with " + tensors[static_cast<size_t>(shared[tensor])];
+    }
+  };
+  const auto inputs = prepared.graph->inputs();
+  for (size_t i = 0; i < prepared.reader.arguments().size(); ++i)
+    add(report.inputs, inputs[i]->debugName(), numWords(*prepared.reader.arguments()[i]));
+  for (const AttributePath& path : prepared.reader.attributes())
+    add(report.attributes, path.name, numWordsOfAttribute(*path.type));
+  for (const auto& site : plan.sites) {
+    if (!site) continue;
+    const auto kind = site->promised();
+    report.guards.push_back(
+        site->value() + ": " + (kind ? kind->toString() : "watched") +
+        (site->numFailures() ? ", failed " + std::to_string(site->numFailures()) + " times" : ""));
+  }
+  report.notes = plan.notes;
+  report.graph = plan.graph;
+  report.num_nodes = plan.graph->numNodes();
+  const AmbientState ambient = AmbientState::of(plan.signature[0]);
+  if (ambient.grad_mode && !ambient.inference_mode) report.gradients = GradientReport().write(plan.graph->block());
+  return report;
+}
+
+std::string_view toString(WithoutPlan reason) {
+  switch (reason) {
+    case WithoutPlan::FirstCall:
+      return "the first call: plans are made from the second call on";
+    case WithoutPlan::Interpreted:
+      return "the execution mode of the process or of the thread";
+    case WithoutPlan::Limited:
+      return "limits of time or memory";
+    case WithoutPlan::Profiled:
+      return "a profiler";
+    case WithoutPlan::Transformed:
+      return "a trace, a dispatch mode or functorch";
+    case WithoutPlan::Hooked:
+      return "hooks for saved tensors, or autograd's anomaly mode";
+    case WithoutPlan::NotPlain:
+      return "a tensor that is a subclass, sparse, quantized, nested, conjugated or undefined";
+    case WithoutPlan::TooManyKinds:
+      return "more kinds of arguments than there may be plans";
+    case WithoutPlan::Failed:
+      return "an error of the optimizer";
+  }
+  return "";
+}
+
+}  // namespace cresset
