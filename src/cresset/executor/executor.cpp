@@ -56,7 +56,7 @@ class Executor final : public Executable {
     const State state = state_.load(std::memory_order_acquire);
     const bool is_first = state == State::Fresh;
     if (is_first) state_.store(State::Used, std::memory_order_release);
-    if (is_first && !needsPlanAtOnce(stack)) {
+    if ((is_first || loopsAlways()) && !needsPlanAtOnce(stack)) {
       count(WithoutPlan::FirstCall);
     } else if (state != State::TooSmall) {
       if (const PlanPtr plan = planFor(stack)) {

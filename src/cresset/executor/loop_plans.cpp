@@ -9,6 +9,10 @@
 
 namespace cresset {
 
+LoopPlans::LoopPlans(Function& function) : function_(function) {
+  if (loopsAlways()) num_polls = 1;
+}
+
 const std::vector<uint32_t>* LoopPlans::needed(const LoopEntry& entry) const {
   if (executionMode() != ExecutionMode::Optimize || !getGraphExecutorOptimize()) return nullptr;
   if (threadLimits().any() || ScriptProfile::isWanted()) return nullptr;

@@ -16,7 +16,7 @@ namespace cresset {
 class LoopPlans final : public HotLoops {
  public:
   /// The function's graph is the one that its unoptimized code was emitted from.
-  explicit LoopPlans(Function& function) : function_(function) {}
+  explicit LoopPlans(Function& function);
 
   const std::vector<uint32_t>* needed(const LoopEntry& entry) const override;
   std::shared_ptr<const Code> enter(const LoopEntry& entry, Stack& values) const override;

@@ -64,11 +64,13 @@ std::atomic<bool>& getExecutorMode() {
 
 namespace {
 
+bool isInEnvironment(std::string_view value) {
+  const char* text = std::getenv("CRESSET_PLANS");
+  return text && value == text;
+}
+
 std::atomic<bool>& always() {
-  static std::atomic<bool> wanted = [] {
-    const char* text = std::getenv("CRESSET_PLANS");
-    return text && std::string_view(text) == "always";
-  }();
+  static std::atomic<bool> wanted = isInEnvironment("always");
   return wanted;
 }
 
@@ -80,6 +82,11 @@ bool plansAlways() {
 
 void setPlansAlways(bool wanted) {
   always() = wanted;
+}
+
+bool loopsAlways() {
+  static const bool wanted = isInEnvironment("loops");
+  return wanted;
 }
 
 }  // namespace cresset

@@ -6,24 +6,18 @@
 
 namespace cresset {
 
-namespace {
-
-/// How often the clock is looked at before a plan is asked for: each time stands for 8 operators of the dispatcher or
-/// 256 scalar instructions, so that making a plan costs about as much as was spent already.
-constexpr uint32_t kHotPolls = 64;
-
-}  // namespace
-
 int Run::countHotPoll(int budget) {
   // The next back-edge is to come here at once.
-  return ++hot_polls_ >= kHotPolls && !frames_.back().code->loops.empty() ? 1 : budget;
+  ++hot_polls_;
+  const Code& code = *frames_.back().code;
+  return !code.loops.empty() && hot_polls_ >= code.hot_loops->num_polls ? 1 : budget;
 }
 
 bool Run::enterPlan(uint32_t target) {
-  if (hot_polls_ < kHotPolls) return false;
-  hot_polls_ = 0;
   Frame& frame = frames_.back();
   const Code& code = *frame.code;
+  if (hot_polls_ < code.hot_loops->num_polls) return false;
+  hot_polls_ = 0;
   // Open `with`s of the frame are not part of its code's values; runs that are observed look at each operator.
   if (observed_ || handlers_.size() > frame.num_handlers) return false;
   const auto entry =

@@ -27,6 +27,9 @@ struct LoopEntry {
 class HotLoops {
  public:
   virtual ~HotLoops() = default;
+  /// How often the clock is looked at before a plan is asked for: each time stands for 8 operators of the dispatcher or
+  /// 256 scalar instructions, so that making a plan costs about as much as was spent already.
+  uint32_t num_polls = 64;
   /// The registers whose values the rest of the function needs at the start of an iteration; null if it can't go on
   /// elsewhere.
   virtual const std::vector<uint32_t>* needed(const LoopEntry& entry) const = 0;
