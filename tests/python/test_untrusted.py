@@ -159,6 +159,26 @@ def test_strides_that_overflow(method, sizes, strides, offset):
     assert torch.equal(cu.f(torch.arange(4.0), [2, 2], [1, 2], 0), torch.tensor([[0.0, 2.0], [1.0, 3.0]]))
 
 
+BELIEVED = [
+    ("torch.max_pool1d(x, [9223372036854775807], [1], [0], [1], True)", (1, 2, 6), "out of range"),
+    ("torch.max_pool1d(x, [1099511627776], [4611686018427387904], [0], [1], True)", (1, 2, 6), "out of range"),
+    ("torch.adaptive_avg_pool1d(x, [-1])", (0, 8, 1), "must not be negative"),
+    ("torch._adaptive_avg_pool2d(x, [1, -1])", (0, 8, 1, 1), "must not be negative"),
+    ("torch.thnn_conv2d(x, torch.ones([3, 2, 3, 3]), [3, 3], None, [1, 1], [1, 1])", (1, 0, 4, 4), "is for 2 channels"),
+    ("torch.range(0, 3, 0.5, dtype=torch.int64) + x", (1,), "is 0 as an integer"),
+    ("torch.ops.aten.rrelu_with_noise(x, x.clone(), 2, 2, True, None, out=torch.ones([1]))", (3, 3), "out must have the sizes"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "text, sizes, message", BELIEVED, ids=[text.split("(")[0] + str(i) for i, (text, _, _) in enumerate(BELIEVED)]
+)
+def test_numbers_that_kernels_would_believe(text, sizes, message):
+    f = cresset.CompilationUnit(f"def f(x):\n  return {text}\n").f
+    with pytest.raises(RuntimeError, match=message):
+        f(torch.ones(sizes))
+
+
 class SharedIndices(torch.nn.Module):
     """Tensors of one storage, of which autograd keeps one as indices."""
 
