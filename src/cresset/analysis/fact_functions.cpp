@@ -262,7 +262,8 @@ Fact isFloating(Facts a) {
   return Fact::boolean(dtype ? std::optional(c10::isFloatingType(*dtype)) : std::nullopt);
 }
 
-/// Of a tensor of unknown dtype: no. Those that are quantized come from arguments, or from operators whose rules say so.
+/// Of a tensor of unknown dtype: no. Those that are quantized come from arguments, or from operators whose rules say
+/// so.
 Fact isQuantized(Facts a) {
   const auto dtype = dtypeOf(argument(a, 0));
   return Fact::boolean(dtype && c10::isQIntType(*dtype));

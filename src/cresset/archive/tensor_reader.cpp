@@ -246,7 +246,8 @@ at::Tensor TensorReader::sparseCoo(
   for (const at::Tensor& part : {indices, values}) requireStored(part, site);
   return guarded(site, [&] {
     return at::_ops::sparse_coo_tensor_indices_size::call(
-        indices.clone(), values, sizes, values.scalar_type(), c10::kSparse, values.device(), std::nullopt, std::nullopt);
+        indices.clone(), values, sizes, values.scalar_type(), c10::kSparse, values.device(), std::nullopt,
+        std::nullopt);
   });
 }
 
@@ -256,8 +257,8 @@ at::Tensor TensorReader::sparseCompressed(
   for (const at::Tensor& part : {compressed, plain, values}) requireStored(part, site);
   return guarded(site, [&] {
     return at::_ops::sparse_compressed_tensor_comp_plain_value_size::call(
-        compressed.clone(), plain.clone(), values, c10::fromIntArrayRefSlow(sizes), values.scalar_type(), layout, values.device(),
-        std::nullopt);
+        compressed.clone(), plain.clone(), values, c10::fromIntArrayRefSlow(sizes), values.scalar_type(), layout,
+        values.device(), std::nullopt);
   });
 }
 

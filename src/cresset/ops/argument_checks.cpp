@@ -306,8 +306,8 @@ void checkStrided(IValue* arguments) {
   bool overflows = false;
   for (size_t i = 0; i < std::min(sizes.size(), strides.size()); ++i) {
     int64_t distance = 0;
-    overflows |= __builtin_mul_overflow(sizes[i] - 1, strides[i], &distance) ||
-                 __builtin_add_overflow(last, distance, &last);
+    overflows |=
+        __builtin_mul_overflow(sizes[i] - 1, strides[i], &distance) || __builtin_add_overflow(last, distance, &last);
   }
   int64_t bytes = 0;
   overflows |= __builtin_add_overflow(last, 1, &last) ||
@@ -359,7 +359,8 @@ void checkStep(IValue* arguments) {
   if (arguments[3].isNone()) return;
   const auto dtype = static_cast<at::ScalarType>(arguments[3].toInt());
   if (c10::isIntegralType(dtype, /*includeBool=*/true) && arguments[2].isDouble())
-    TORCH_CHECK(std::abs(arguments[2].toDouble()) >= 1, "range: the step ", arguments[2].toDouble(), " is 0 as an integer");
+    TORCH_CHECK(
+        std::abs(arguments[2].toDouble()) >= 1, "range: the step ", arguments[2].toDouble(), " is 0 as an integer");
 }
 
 struct NamedCheck {
