@@ -3,8 +3,10 @@
 Each operator of the table is called with valid arguments (tests/data/operator_calls.txt, the values of the rows' tests, and what
 PyTorch's own samples call) of which some are replaced: other numbers, shapes, ranks, strides, dtypes and layouts, None, empty and
 misfit lists, arguments that share memory, undefined tensors. Calls go through Cresset, so that an operator's check sees them, in
-child processes under an allocator with guard pages (guard_allocator.cpp). A call that ends its process is a fault: the operator
-needs a check or a restriction (ops/policy.cpp, ops/argument_checks.cpp).
+child processes under an allocator with guard pages (guard_allocator.cpp); some through plans, whose gradients and decompositions
+call other kernels. Some results are differentiated, with gradients of any shape, and after what a program may do to any tensor of
+the call between the two (`TAMPERING`). A call that ends its process is a fault, and so is a result that lies outside of its memory:
+the operator needs a check or a restriction (ops/policy.cpp, ops/argument_checks.cpp).
 
     python wild_arguments.py [--calls N] [--seed S] [--only NAME] [--restricted] [--samples N] [--share A/B] [--results FILE]
 
@@ -43,11 +45,13 @@ import recorded_calls  # noqa: E402
 from operator_calls import full_name, substitute  # noqa: E402
 from operator_values import VARIABLES, argument_tuples, fresh  # noqa: E402
 
+import cresset  # noqa: E402
 from cresset import _C  # noqa: E402
 
 CPU_SECONDS, SECONDS = 5, 60  # of one call
 BYTES = 1 << 30  # of all blocks that a call holds; more is an error of the allocation
 SLOW = "does not end"
+OUTSIDE = 77  # the status of a process that found a result outside of its memory
 FAULTS = 2  # of one operator: then it is not tried any more
 AT_END, AT_START = 1, 2
 
@@ -213,8 +217,12 @@ def add_samples(table, per_operator):
                         backward(op(sample.input, *sample.args, **sample.kwargs))
 
 
+def tensors_of(value):
+    return [leaf for leaf in tree_flatten(value)[0] if isinstance(leaf, torch.Tensor)]
+
+
 def backward(result):
-    leaves = [t for t in tree_flatten(result)[0] if isinstance(t, torch.Tensor) and t.requires_grad]
+    leaves = [t for t in tensors_of(result) if t.requires_grad]
     if leaves:
         torch.autograd.backward(leaves, [torch.ones_like(t) for t in leaves])
 
@@ -427,37 +435,141 @@ def variant(subject, seed, number):
             undefined = at
         else:
             arguments[at] = changed
-    return arguments, kinds, undefined, rng.random() < 0.3
+    return arguments, kinds, undefined, rng
+
+
+# ---- gradients ----
+
+#: What a program may do to a tensor that autograd may have kept: each is the body of a function of a tensor, another one, and a number.
+TAMPERING = [
+    "t.fill_(n)",
+    "t.detach().fill_(n)",
+    "t.data.fill_(n)",
+    "t.detach().data.view([-1]).fill_(n)",
+    "t.data.random_()",
+    "t.detach().copy_(other)",
+    "t.data.copy_(other)",
+    "t.detach().resize_([n % 1000])",
+    "t.resize_([0])",
+    "t.resize_([7, n % 100])",
+    "t.data.resize_([n % 1000])",
+    "t.resize_as_(other)",
+    "t.as_strided_([1], [1])",
+    "t.as_strided_([t.numel()], [0])",
+    "t.unsqueeze_(0)",
+    "t.squeeze_()",
+    "t.transpose_(0, -1)",
+    "t.swapaxes_(0, 1)",
+    "t.t_()",
+    "t.detach_()",
+    "t.zero_()",
+    "t.data.zero_()",
+    "t.set_data(other)",
+    "torch.arange(n % 1000, out=t)",
+    "torch.full([5, n % 100], n, out=t)",
+    "torch.neg(other, out=t)",
+]
+
+
+def tampering(table):
+    """The functions of TAMPERING that an untrusted program may contain, and one that asks for gradients."""
+    functions = []
+    for body in TAMPERING:
+        try:
+            unit = cresset.CompilationUnit(f"def f(t, other, n: int):\n  with torch.no_grad():\n    {body}\n")
+        except cresset.Error:
+            continue  # not in the language
+        names = [str(node.schema()).split("(")[0] for node in unit.f.graph.nodes()]
+        if not any(name in table and _C._is_restricted(name) for name in names):
+            functions.append(unit.f)
+    unit = cresset.CompilationUnit(
+        "def f(y: List[Tensor], x: List[Tensor], g: List[Optional[Tensor]], again: bool):\n"
+        "  return torch.autograd.grad(y, x, g, retain_graph=again, allow_unused=True, create_graph=again)\n"
+    )
+    return functions, unit.f
+
+
+def differentiated(arguments, result, rng, tools):
+    """Gradients of the results with respect to the arguments, as a program may ask for them."""
+    functions, gradients = tools
+    tensors = tensors_of([arguments, result])
+    if tensors and rng.random() < 0.6:
+        for _ in range(rng.choice([1, 1, 2, 4])):
+            with contextlib.suppress(Exception):
+                rng.choice(functions)(rng.choice(tensors), rng.choice(tensors), rng.choice(INTS))
+    wanted = [t for t in tensors_of(arguments) if t.requires_grad]
+    roots = [t for t in tensors_of(result) if t.requires_grad]
+    if not roots or not wanted:
+        return
+    given = [torch.ones_like(t) for t in roots]
+    if rng.random() < 0.5:
+        at = rng.randrange(len(given))
+        with contextlib.suppress(Exception):
+            given[at] = wild_tensor(given[at], rng, tensors)
+    again = rng.random() < 0.3
+    found = gradients(roots, wanted, given, again)
+    roots = [t for t in tensors_of(found) if t.requires_grad]
+    if again and roots:
+        gradients(roots, wanted, [torch.ones_like(t) for t in roots], False)
+
+
+class OutsideOfMemory(BaseException):
+    """A result whose elements are not all in its storage, or with sizes that no tensor has."""
+
+
+def look_at(result):
+    for t in tensors_of(result):
+        if (
+            t.is_nested
+            or t.is_quantized  # some have less than a byte for an element
+            or t.layout != torch.strided
+            or t.device.type != "cpu"
+            or torch._C._functorch.is_functorch_wrapped_tensor(t)
+        ):
+            continue
+        if min(t.shape, default=0) < 0 or min(t.stride(), default=0) < 0 or t.storage_offset() < 0:
+            raise OutsideOfMemory
+        last = sum((n - 1) * s for n, s in zip(t.shape, t.stride()))
+        if t.numel() and (t.storage_offset() + last + 1) * t.element_size() > t.untyped_storage().nbytes():
+            raise OutsideOfMemory
 
 
 # ---- running them ----
 
 
-def run_call(subject, seed, number, guard, describe=None):
+def run_call(subject, seed, number, guard, tools, describe=None):
     guard(AT_END if number % 2 else AT_START, BYTES)
     try:
-        arguments, kinds, undefined, differentiate = variant(subject, seed, number)
+        arguments, kinds, undefined, rng = variant(subject, seed, number)
+        differentiate = rng.random() < 0.5
+        by_plan = number % 4 == 3
+        _C._set_plans_always(by_plan)
         if describe:
             guard(0, 0)
             describe(shown(arguments, undefined))
             guard(AT_END if number % 2 else AT_START, BYTES)
-        function = subject.function(kinds, undefined)
+        # Plans are dropped with their function: each of their small blocks has pages here.
+        function = (subject.compiled if by_plan else subject.function)(kinds, undefined)
         if differentiate:
             for t in tree_flatten(arguments)[0]:
                 if isinstance(t, torch.Tensor) and t.is_leaf and t.dtype.is_floating_point:
                     t.requires_grad_()
         result = function(*arguments)
-        for leaf in tree_flatten(result)[0]:
-            if isinstance(leaf, torch.Tensor) and leaf.numel() < 100_000:
+        _C._set_plans_always(False)
+        look_at([result, arguments])
+        for leaf in tensors_of(result):
+            if leaf.numel() < 100_000:
                 # What is wrong with the result itself shows when it is used.
                 leaf.dequantize() if leaf.is_quantized else leaf.to_dense() if leaf.layout != torch.strided else leaf.clone()
         if differentiate:
-            backward(result)
+            differentiated(arguments, result, rng, tools)
         return True
+    except OutsideOfMemory:
+        os._exit(OUTSIDE)
     except Exception:  # noqa: BLE001
         return False
     finally:
-        result = arguments = None
+        result = arguments = function = None
         guard(0, 0)
 
 
@@ -510,14 +622,15 @@ def child(body):
         if number in (signal.SIGPROF, signal.SIGALRM):
             return SLOW
         return "writes beside a block" if number == signal.SIGILL else signal.Signals(number).name
-    return "" if os.WEXITSTATUS(status) == 0 else f"exits with {os.WEXITSTATUS(status)}"
+    code = os.WEXITSTATUS(status)
+    return {0: "", OUTSIDE: "a result outside of its memory"}.get(code, f"exits with {code}")
 
 
 class Faults:
     """Finds calls that end their process, operator by operator."""
 
-    def __init__(self, guard, seed, calls, say):
-        self.guard, self.seed, self.calls, self.say = guard, seed, calls, say
+    def __init__(self, guard, seed, calls, say, tools):
+        self.guard, self.seed, self.calls, self.say, self.tools = guard, seed, calls, say, tools
         self.shared = Shared()
         self.found = collections.defaultdict(list)
         self.tried, self.answered = collections.Counter(), collections.Counter()
@@ -547,7 +660,7 @@ class Faults:
                 self.shared.tell(at, k, made, answered)
                 signal.setitimer(signal.ITIMER_PROF, CPU_SECONDS)
                 signal.setitimer(signal.ITIMER_REAL, SECONDS)
-                answered += run_call(batch[at], self.seed, k, self.guard)
+                answered += run_call(batch[at], self.seed, k, self.guard, self.tools)
                 made += 1
             signal.setitimer(signal.ITIMER_REAL, 0)
             number = 0
@@ -565,7 +678,7 @@ class Faults:
         def again(first):
             signal.setitimer(signal.ITIMER_PROF, CPU_SECONDS * 4)
             for k in range(first, number + 1):
-                run_call(subject, self.seed, k, self.guard, describe if k == number else None)
+                run_call(subject, self.seed, k, self.guard, self.tools, describe if k == number else None)
 
         end = child(lambda: again(number)) or child(lambda: again(0))
         os.close(write)
@@ -578,9 +691,9 @@ class Faults:
             self.say(f"{subject.name}: {how} after calls of other operators, and not by itself")
 
 
-def hunt(table, guard, seed, calls, say, batch_size=24):
+def hunt(table, guard, seed, calls, say, tools, batch_size=24):
     """What faults the operators of the table have: name → [(how, arguments)]; calls, and those that gave a result, by name."""
-    faults = Faults(guard, seed, calls, say)
+    faults = Faults(guard, seed, calls, say, tools)
     read, faults.log = os.pipe()
     os.set_blocking(read, False)
     wanted = [s for s in table.values() if s.calls]
@@ -750,7 +863,7 @@ def main():
     chosen = {n: table[n] for n in names}
     prepared = time.monotonic()
     say = lambda text: print(text, flush=True)  # noqa: E731
-    faults = hunt(chosen, guard, args.seed, args.calls, say)
+    faults = hunt(chosen, guard, args.seed, args.calls, say, tampering(table))
     for name in names:
         if not chosen[name].calls:
             faults.tried[name] += 0

@@ -16,19 +16,40 @@ DTYPES = [torch.float32, torch.int64, torch.bool, torch.complex64, torch.bfloat1
 #: Not the operators of TorchScript's own, for numbers and containers.
 DISPATCHER = set(torch._C._dispatch_get_all_op_names())
 ALL_DTYPES = [*DTYPES, torch.float64, torch.int32, torch.uint8, torch.float16]
+#: Only in the place of another, in long runs.
+RARE_DTYPES = [torch.complex128, torch.int8, torch.complex32, torch.uint16, torch.float8_e4m3fn]
+
+
+#: Tensors that are no plain ones, made of plain ones. Not those of other devices and MKL-DNN's: eager kernels end the process for some.
+KINDS = {
+    "sparse": lambda t: t.to_sparse(),
+    "csr": lambda t: t.to_sparse_csr(),
+    "quantized": lambda t: torch.quantize_per_tensor(t.float(), 0.1, 1, torch.quint8),
+    "nested": lambda t: torch.nested.nested_tensor([t, t]),
+    "zeros": lambda t: torch._efficientzerotensor(t.shape, dtype=t.dtype),
+    "conjugate": lambda t: t.to(torch.complex64).conj(),
+    "expanded": lambda t: t[..., :1].expand(t.shape),
+}
+
+
+#: Whether variants are also of rare dtypes and of these kinds: in long runs.
+all_kinds = False
 
 
 class NoDescription(Exception):
-    """Sparse, quantized and nested tensors, generators and the like: rules say nothing of them."""
+    """Sparse, quantized and nested tensors of samples, generators and the like."""
 
 
-def describe(value):
+def describe(value, any_kind=False):
+    """With `any_kind` also of what is no plain tensor: its dtype and sizes, which are None where there is no such number."""
     if isinstance(value, torch.Tensor):
-        if value.layout != torch.strided or value.is_nested or value.is_quantized:
+        if value.is_nested and any_kind:
+            return "T", value.dtype, (None,) * value.dim()
+        if not any_kind and (value.layout != torch.strided or value.is_nested or value.is_quantized):
             raise NoDescription
         return "T", value.dtype, tuple(value.shape)
     if isinstance(value, (list, tuple)):
-        return "L", *map(describe, value)
+        return "L", *(describe(item, any_kind) for item in value)
     if value is None or isinstance(value, (int, float, complex, str, torch.dtype, torch.device, torch.memory_format)):
         return "V", value, type(value)
     raise NoDescription
@@ -40,6 +61,8 @@ def make(description):
         return [make(item) for item in description[1:]]
     if kind == "V":
         return description[1]
+    if kind == "K":
+        return KINDS[description[1]](make(("T", *description[2:])))
     _, dtype, sizes = description
     # Indices must be in range, and numbers in the domains of functions.
     if dtype.is_floating_point or dtype.is_complex:
@@ -195,6 +218,9 @@ def variants(description):
 
 def tensor_variants(dtype, sizes):
     yield from (("T", other, sizes) for other in ALL_DTYPES if other != dtype)
+    if all_kinds:
+        yield from (("T", other, sizes) for other in RARE_DTYPES if other != dtype)
+        yield from (("K", kind, dtype, sizes) for kind in KINDS)
     shapes = [(1, *sizes), (2, *sizes), sizes[1:], sizes[:-1], (), (3,)]
     shapes += [(*sizes[:i], n, *sizes[i + 1 :]) for i in range(len(sizes)) for n in (0, 1)]
     yield from (("T", dtype, other) for other in shapes if other != sizes)

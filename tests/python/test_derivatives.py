@@ -438,3 +438,63 @@ def test_every_rule_compiles():
 
 def test_every_rule_is_tested():
     assert set(CALLS) == set(OPERATORS)
+
+
+#: Decompositions are for real numbers: of complex ones PyTorch's kernels conjugate some, and powers keep them.
+COMPLEX = [
+    ("torch.vdot(x, y)", (4,), torch.complex64, torch.complex64),
+    ("torch.linalg.vecdot(x, y)", (4,), torch.complex64, torch.complex64),
+    ("torch.linalg.vecdot(x, y)", (3, 4), torch.complex64, torch.complex64),
+    ("torch.float_power(x, y)", (4,), torch.complex64, torch.complex64),
+    ("torch.float_power(x, y)", (4,), torch.float32, torch.complex64),
+    ("torch.float_power(x, y)", (4,), torch.complex64, torch.float32),
+    ("torch.float_power(x, 2.0) + y", (4,), torch.complex64, torch.complex64),
+    ("torch.float_power(x, 2j) + y", (4,), torch.float32, torch.complex64),
+    ("torch.ldexp(x, y.abs().detach()) + y", (4,), torch.complex64, torch.complex64),
+    ("torch.logdet(x) + y", (3, 3), torch.complex64, torch.complex64),
+    ("torch.det(x) + y", (3, 3), torch.complex64, torch.complex64),
+    ("torch.linalg.norm(x) + y", (3, 3), torch.complex64, torch.complex64),
+    ("torch.linalg.solve(x, y)", (3, 3), torch.complex64, torch.complex64),
+    ("torch.sinc(x) * y", (3,), torch.complex64, torch.complex64),
+]
+
+
+@pytest.mark.parametrize("text, sizes, first, second", COMPLEX, ids=[f"{c[0]} of {c[2]}, {c[3]}" for c in COMPLEX])
+def test_decompositions_are_for_real_numbers(text, sizes, first, second):
+    source = f"def f(x, y):\n  x, y = x * 1.5, y * 0.5\n  r = {text}\n  z = r * 2\n  return r, z + r, z.sum()\n"
+    names = {"torch": torch}
+    exec(source, names)
+    torch.manual_seed(3)
+    arguments = [torch.randn(sizes, dtype=dtype).requires_grad_() for dtype in (first, second)]
+    expected = names["f"](*arguments)
+    wanted = torch.autograd.grad([r.abs().sum() for r in expected], arguments)
+    _C._set_plans_always(True)
+    try:
+        f = cresset.CompilationUnit(source).f
+        for _ in range(3):
+            found = f(*arguments)
+            torch.testing.assert_close(found, expected)
+            gradients = torch.autograd.grad([r.abs().sum() for r in found], arguments)
+            torch.testing.assert_close(gradients, wanted)
+    finally:
+        _C._set_plans_always(False)
+
+
+@pytest.mark.parametrize(
+    "sizes, shape, weight",
+    [((4, 5, 1), [5], None), ((), [5], None), ((4, 5), [5], (1, 5)), ((4, 5), [], None), ((4, 5), [4, 5], (5,)), ((4, 5, 7), [5, 6], None), ((5,), [4, 5], None)],
+)  # fmt: skip
+def test_the_parts_of_rms_norm_refuse_what_it_refuses(sizes, shape, weight):
+    source = f"def f(x, w: Optional[Tensor]):\n  y = torch.rms_norm(x * 2, {shape or 'torch.jit.annotate(List[int], [])'}, w)\n  return y + y * y - 1\n"
+    x, w = torch.randn(sizes, requires_grad=True), None if weight is None else torch.ones(weight)
+    with pytest.raises((RuntimeError, ValueError)) as expected:
+        torch.rms_norm(x, shape, w)
+    _C._set_plans_always(True)
+    try:
+        f = cresset.CompilationUnit(source).f
+        for _ in range(2):
+            with pytest.raises((RuntimeError, ValueError)) as found:
+                f(x, w)
+            assert str(expected.value) in str(found.value)
+    finally:
+        _C._set_plans_always(False)

@@ -9,6 +9,7 @@ import sys
 import tempfile
 import textwrap
 import time
+import zipfile
 from pathlib import Path
 from typing import Dict, List
 
@@ -134,6 +135,125 @@ def test_as_strided_is_checked_by_aten():
             call()
     # set_ on a tensor makes its storage larger, or says that it can't.
     assert cu.h(torch.ones(1), torch.ones(2), 2).untyped_storage().nbytes() >= 24
+
+
+@pytest.mark.parametrize(
+    "method, sizes, strides, offset",
+    [
+        ("as_strided_", [3], [1 << 61], None),  # whose last element is the first again, modulo 2**64
+        ("as_strided_", [2], [(1 << 62) - 1000], None),  # before its memory
+        ("as_strided_", [2, 2], [1, 1], 1 << 62),
+        ("as_strided", [3], [1 << 61], None),
+        ("as_strided", [2, 2], [1, 1], 1 << 62),
+        ("as_strided", [-5, 0], [1, 1], None),
+        ("as_strided_", [-5, 0], [1, 1], None),
+    ],
+)
+def test_strides_that_overflow(method, sizes, strides, offset):
+    cu = cresset.CompilationUnit(
+        f"def f(x, n: List[int], s: List[int], o: Optional[int]):\n  return torch.{method}(x, n, s, o)\n"
+    )
+    with pytest.raises(RuntimeError, match="overflow|negative"):
+        cu.f(torch.ones(4), sizes, strides, offset)
+    assert torch.equal(cu.f(torch.arange(4.0), [0, 3], [1 << 62, 1 << 62], None), torch.empty(0, 3))
+    assert torch.equal(cu.f(torch.arange(4.0), [2, 2], [1, 2], 0), torch.tensor([[0.0, 2.0], [1.0, 3.0]]))
+
+
+BELIEVED = [
+    ("torch.max_pool1d(x, [9223372036854775807], [1], [0], [1], True)", (1, 2, 6), "out of range"),
+    ("torch.max_pool1d(x, [1099511627776], [4611686018427387904], [0], [1], True)", (1, 2, 6), "out of range"),
+    ("torch.adaptive_avg_pool1d(x, [-1])", (0, 8, 1), "must not be negative"),
+    ("torch._adaptive_avg_pool2d(x, [1, -1])", (0, 8, 1, 1), "must not be negative"),
+    ("torch.thnn_conv2d(x, torch.ones([3, 2, 3, 3]), [3, 3], None, [1, 1], [1, 1])", (1, 0, 4, 4), "is for 2 channels"),
+    ("torch.range(0, 3, 0.5, dtype=torch.int64) + x", (1,), "is 0 as an integer"),
+    ("torch.ops.aten.rrelu_with_noise(x, x.clone(), 2, 2, True, None, out=torch.ones([1]))", (3, 3), "out must have the sizes"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "text, sizes, message", BELIEVED, ids=[text.split("(")[0] + str(i) for i, (text, _, _) in enumerate(BELIEVED)]
+)
+def test_numbers_that_kernels_would_believe(text, sizes, message):
+    f = cresset.CompilationUnit(f"def f(x):\n  return {text}\n").f
+    with pytest.raises(RuntimeError, match=message):
+        f(torch.ones(sizes))
+
+
+class SharedIndices(torch.nn.Module):
+    """Tensors of one storage, of which autograd keeps one as indices."""
+
+    def __init__(self):
+        super().__init__()
+        self.indices = torch.zeros(6, dtype=torch.int64)
+        self.second = self.indices.data
+
+    def forward(self, weight):
+        y = torch.embedding(weight, self.indices)
+        self.second.fill_(1 << 40)
+        y.sum().backward()
+        return y
+
+
+def test_indices_that_an_archive_names_twice():
+    # Each is a tensor of its own, and autograd must see what is written to the other.
+    module = cresset.load(save(SharedIndices()))
+    assert module.indices.data_ptr() == module.second.data_ptr()
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        module(torch.randn(5, 3, requires_grad=True))
+
+
+class Numbers(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.indices = torch.zeros(6, dtype=torch.int64)
+        self.numbers = torch.zeros(6, dtype=torch.float64)
+
+    def forward(self, weight):
+        y = torch.embedding(weight, self.indices)
+        self.numbers.data.fill_(1e300)
+        y.sum().backward()
+        return y
+
+
+def with_one_storage(data):
+    """The archive with its second storage in the place of the first."""
+    source, out = zipfile.ZipFile(io.BytesIO(data)), io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_STORED) as target:
+        for name in source.namelist():
+            text = source.read(name)
+            if name.endswith("/data.pkl"):
+                assert text.count(b"X\x01\x00\x00\x001") == 1  # the name of the second
+                text = text.replace(b"X\x01\x00\x00\x001", b"X\x01\x00\x00\x000")
+            target.writestr(name, text)
+    return out.getvalue()
+
+
+def test_indices_in_the_memory_of_other_numbers():
+    # Whose .data has a version of its own, which autograd does not look at.
+    data = with_one_storage(save(Numbers()))
+    with pytest.raises(cresset.ArchiveError, match="integers and for other numbers"):
+        cresset.load(data)
+    module = cresset.load(data, trusted=True)
+    assert module.indices.data_ptr() == module.numbers.data_ptr()
+
+
+class SharedSparse(torch.nn.Module):
+    """A sparse tensor, whose indices are also a tensor."""
+
+    def __init__(self):
+        super().__init__()
+        self.indices = torch.zeros(1, 3, dtype=torch.int64)
+        self.sparse = torch.sparse_coo_tensor(self.indices, torch.ones(3), (4,), check_invariants=False)
+
+    def forward(self):
+        self.indices.fill_(1 << 40)
+        return self.sparse.to_dense()
+
+
+def test_indices_of_a_sparse_tensor_that_an_archive_names_twice():
+    module = SharedSparse()
+    assert module.sparse._indices().data_ptr() == module.indices.data_ptr()
+    assert torch.equal(cresset.load(save(module))(), torch.tensor([3.0, 0, 0, 0]))
 
 
 FUZZ = Path(__file__).parents[1] / "fuzz"

@@ -262,6 +262,13 @@ Fact isFloating(Facts a) {
   return Fact::boolean(dtype ? std::optional(c10::isFloatingType(*dtype)) : std::nullopt);
 }
 
+/// Of a tensor of unknown dtype: no. Those that are quantized come from arguments, or from operators whose rules say
+/// so.
+Fact isQuantized(Facts a) {
+  const auto dtype = dtypeOf(argument(a, 0));
+  return Fact::boolean(dtype && c10::isQIntType(*dtype));
+}
+
 Fact isComplex(Facts a) {
   const auto dtype = dtypeOf(argument(a, 0));
   return Fact::boolean(dtype ? std::optional(c10::isComplexType(*dtype)) : std::nullopt);
@@ -566,6 +573,7 @@ FactFunction factFunction(std::string_view name) {
       {"complex", complexOf},
       {"is_floating", isFloating},
       {"is_complex", isComplex},
+      {"is_quantized", isQuantized},
       {"is_integral", isIntegral},
       {"same", sameDtype},
       {"rank", rankOf},

@@ -139,7 +139,7 @@ LoadedArchive loadFrom(std::shared_ptr<ArchiveBytes> bytes, const LoadOptions& o
   auto importer =
       std::make_shared<SourceImporter>(zip, *result.program, result.version, model_json ? "libs/" : "code/");
   importer->setDebugFiles(options.debug_files);
-  TensorReader tensors(*zip, budget, options.device, swap_bytes);
+  TensorReader tensors(*zip, budget, options.device, swap_bytes, options.trusted);
   std::vector<PendingState> pending;
 
   UnpickleContext context{*zip, budget, tensors, nullptr, nullptr, options.trusted ? &pending : nullptr};
@@ -195,7 +195,7 @@ namespace {
 c10::IValue valueFrom(std::shared_ptr<ArchiveBytes> bytes, std::optional<c10::Device> device) {
   LoadBudget budget(LoadBudget::defaultLimit(bytes->size()));
   ZipReader zip(std::move(bytes), budget);
-  TensorReader tensors(zip, budget, device, isBigEndian(zip, budget));
+  TensorReader tensors(zip, budget, device, isBigEndian(zip, budget), /*trusted=*/true);
   // Only types without classes: tags that C++ writers leave.
   auto program = Program::make();
   UnpickleContext context{zip, budget, tensors, nullptr, nullptr, nullptr};

@@ -91,7 +91,7 @@ TensorReader::StorageView TensorReader::storage(
         std::to_string(loaded.bytes));
   if (loaded.swapped_unit != 0 && loaded.swapped_unit != swapUnit(dtype))
     site.fail("record '" + record + "' of the other byte order is used with element sizes that differ");
-  return {loaded.storage, dtype, loaded.device, bytes};
+  return {loaded.storage, dtype, loaded.device, bytes, loaded.sharers};
 }
 
 TensorReader::Loaded TensorReader::load(
@@ -178,6 +178,22 @@ void TensorReader::check(const StorageView& storage, const Geometry& g, const Ar
 }
 
 at::Tensor TensorReader::strided(const StorageView& storage, const Geometry& g, const ArchiveSite& site) {
+  const at::Tensor tensor = view(storage, g, site);
+  shareVersion(tensor, *storage.sharers, site);
+  return tensor;
+}
+
+void TensorReader::shareVersion(const at::Tensor& tensor, Sharers& sharers, const ArchiveSite& site) const {
+  const bool is_integer = c10::isIntegralType(tensor.scalar_type(), /*includeBool=*/true);
+  (is_integer ? sharers.hold_integers : sharers.hold_others) = true;
+  if (sharers.hold_integers && sharers.hold_others && !trusted_)
+    site.fail(
+        "a storage is used for integers and for other numbers, so that indices could be changed unseen; only a trusted "
+        "archive may do that");
+  if (is_integer && !tensor.is_inference()) tensor.unsafeGetTensorImpl()->set_version_counter(sharers.version);
+}
+
+at::Tensor TensorReader::view(const StorageView& storage, const Geometry& g, const ArchiveSite& site) {
   check(storage, g, site);
   if (storage.device.is_cpu() && !c10::isQIntType(storage.dtype)) return overStorage(storage.storage, storage.dtype, g);
   if (c10::isQIntType(storage.dtype)) site.fail("a quantized storage is used for a tensor that is not quantized");
@@ -230,7 +246,8 @@ at::Tensor TensorReader::sparseCoo(
   for (const at::Tensor& part : {indices, values}) requireStored(part, site);
   return guarded(site, [&] {
     return at::_ops::sparse_coo_tensor_indices_size::call(
-        indices, values, sizes, values.scalar_type(), c10::kSparse, values.device(), std::nullopt, std::nullopt);
+        indices.clone(), values, sizes, values.scalar_type(), c10::kSparse, values.device(), std::nullopt,
+        std::nullopt);
   });
 }
 
@@ -240,8 +257,8 @@ at::Tensor TensorReader::sparseCompressed(
   for (const at::Tensor& part : {compressed, plain, values}) requireStored(part, site);
   return guarded(site, [&] {
     return at::_ops::sparse_compressed_tensor_comp_plain_value_size::call(
-        compressed, plain, values, c10::fromIntArrayRefSlow(sizes), values.scalar_type(), layout, values.device(),
-        std::nullopt);
+        compressed.clone(), plain.clone(), values, c10::fromIntArrayRefSlow(sizes), values.scalar_type(), layout,
+        values.device(), std::nullopt);
   });
 }
 

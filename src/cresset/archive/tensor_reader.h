@@ -11,6 +11,7 @@
 #include <c10/core/ScalarType.h>
 #include <c10/core/Storage.h>
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -23,14 +24,23 @@ namespace cresset {
 class TensorReader {
  public:
   /// `device`: where all tensors go; by default where they were saved.
-  TensorReader(const ZipReader& zip, LoadBudget& budget, std::optional<c10::Device> device, bool swap_bytes)
-      : zip_(zip), budget_(budget), device_(device), swap_bytes_(swap_bytes) {}
+  /// `trusted`: whether integers may lie in the memory of other numbers, whose `.data` autograd does not watch.
+  TensorReader(
+      const ZipReader& zip, LoadBudget& budget, std::optional<c10::Device> device, bool swap_bytes, bool trusted)
+      : zip_(zip), budget_(budget), device_(device), swap_bytes_(swap_bytes), trusted_(trusted) {}
 
+  /// Tensors over one storage. Those of integers have one version counter: autograd keeps integers as indices, and its
+  /// kernels believe them, so it has to see a write through any of the tensors.
+  struct Sharers {
+    c10::VariableVersion version{0};
+    bool hold_integers = false, hold_others = false;
+  };
   struct StorageView {
     c10::Storage storage;
     c10::ScalarType dtype;
     c10::Device device = c10::Device(c10::kCPU);  // where it is now
     uint64_t bytes = 0;                           // what a tensor may use
+    std::shared_ptr<Sharers> sharers;
   };
   struct Geometry {
     std::vector<int64_t> sizes, strides;
@@ -49,7 +59,8 @@ class TensorReader {
   at::Tensor perChannelQuantized(
       const StorageView& storage, const Geometry& geometry, const at::Tensor& scales, const at::Tensor& zero_points,
       int64_t axis, const ArchiveSite& site);
-  /// The constructor checks the indices, so a hostile archive can't make a sparse tensor that points outside itself.
+  /// The constructor checks the indices, so a hostile archive can't make a sparse tensor that points outside itself;
+  /// they are copied, so that nobody can write to them later through another tensor of their storage.
   at::Tensor sparseCoo(
       const std::vector<int64_t>& sizes, const at::Tensor& indices, const at::Tensor& values, const ArchiveSite& site);
   at::Tensor sparseCompressed(
@@ -62,15 +73,18 @@ class TensorReader {
     c10::Device device;
     uint64_t bytes;
     size_t swapped_unit;  // 0 if bytes were not swapped
+    std::shared_ptr<Sharers> sharers = std::make_shared<Sharers>();
   };
   Loaded load(
       const std::string& record, c10::ScalarType dtype, c10::Device target, uint64_t bytes, const ArchiveSite& site);
+  void shareVersion(const at::Tensor& tensor, Sharers& sharers, const ArchiveSite& site) const;
+  at::Tensor view(const StorageView& storage, const Geometry& geometry, const ArchiveSite& site);
   c10::Storage onCpu(const ZipEntry& entry, size_t unit, const ArchiveSite& site);
 
   const ZipReader& zip_;
   LoadBudget& budget_;
   std::optional<c10::Device> device_;
-  bool swap_bytes_;
+  bool swap_bytes_, trusted_;
   std::unordered_map<std::string, Loaded> storages_;
 };
 

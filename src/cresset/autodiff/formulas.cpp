@@ -759,6 +759,13 @@ def all_but_channels(x: Tensor) -> List[int]:
     dims.append(d)
   return dims
 
+# Without elements PyTorch's batch norm takes any number of weights, and its gradient is undefined.
+def batch_index_gradients(impl: int, x: Tensor, grad: Tensor, weight: Optional[Tensor], running_mean: Optional[Tensor], running_var: Optional[Tensor], mean: Optional[Tensor], rstd: Optional[Tensor], train: bool, eps: float, wanted: List[bool], reserved: Tensor) -> Tuple[Tensor, Tensor, Tensor]:
+  if x.numel() == 0:
+    none = torch.zeros_like(weight) if weight is not None else x
+    return torch.zeros_like(x), none, none
+  return torch._batch_norm_impl_index_backward(impl, x, grad, weight, running_mean, running_var, mean, rstd, train, eps, wanted, reserved)
+
 # What a batch norm gave without its weight and bias, and by what it divided.
 def batch_normal(x: Tensor, running_mean: Optional[Tensor], running_var: Optional[Tensor], mean: Optional[Tensor], r: Optional[Tensor], train: bool, eps: float) -> Tuple[Tensor, Tensor]:
   if train:
@@ -804,9 +811,7 @@ def rms_normalized(x: Tensor, sizes: List[int], weight: Optional[Tensor], eps: O
     e = eps
   else:
     e = 2.220446049250313e-16 if input.dtype == torch.float64 else 1.1920928955078125e-07
-  dims: List[int] = []
-  for d in range(len(sizes)):
-    dims.append(input.dim() - d - 1)
+  dims = torch.ops.cresset.normalized_dims(x, sizes, weight)
   result = input.mul(torch.rsqrt(torch.pow(input, 2).mean(dims, True).add(e)))
   if weight is not None:
     result = result.mul(weight)

@@ -552,13 +552,24 @@ class RegionBuilder {
   bool found_ = false;
 };
 
+/// Decompositions are for real numbers, as the rules are that they prepare for: others conjugate what PyTorch's own
+/// kernels conjugate.
+bool isOfRealNumbers(const Node& node) {
+  const auto inputs = node.inputs();
+  return std::all_of(inputs.begin(), inputs.end(), [](const Value* input) {
+    if (input->type()->kind() == c10::TypeKind::ComplexType) return false;
+    const auto* tensor = input->type()->castRaw<c10::TensorType>();
+    return !tensor || (rulesFit(input->type()) && tensor->scalarType() && !at::isComplexType(*tensor->scalarType()));
+  });
+}
+
 bool decomposeIn(Block* block) {
   bool changed = false;
   for (Node* node : block->nodesSafely()) {
     for (Block* inner : node->blocks()) changed |= decomposeIn(inner);
     if (isStructural(node->kind()) || node->outputs().size() != 1 || !mayRequireGrad(node->output()->type())) continue;
     const Operator* op = operatorOf(*node);
-    const auto form = op ? decompositionOf(*op, *node) : nullptr;
+    const auto form = op && isOfRealNumbers(*node) ? decompositionOf(*op, *node) : nullptr;
     if (!form) continue;
     std::unordered_map<const Value*, Value*> copies;
     for (size_t i = 0; i < node->inputs().size(); ++i) copies[form->inputs()[i]] = node->input(i);

@@ -8,6 +8,7 @@
 #include <c10/core/GradMode.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <utility>
 #include <vector>
@@ -289,6 +290,79 @@ void checkDistancesBackward(IValue* arguments) {
       !self.defined() || self.dim() == 0 || self.size(0) > 0, "pdist: there is no gradient for a tensor without rows");
 }
 
+// ---- views and pooling ----
+
+/// (self, size, stride, storage_offset?, …), or these after the source: what PyTorch adds up to see whether the view is
+/// inside of its memory overflows in place; and beside a size of 0, negative ones pass.
+template <size_t first>
+void checkStrided(IValue* arguments) {
+  const Tensor self = optionalTensor(arguments[0]);
+  if (!self.defined() || !self.has_storage()) return;
+  const std::vector<int64_t> sizes = arguments[first].toIntVector(), strides = arguments[first + 1].toIntVector();
+  int64_t last = arguments[first + 2].isNone() ? self.storage_offset() : arguments[first + 2].toInt();
+  TORCH_CHECK(last >= 0, "as_strided: the storage offset must not be negative, as ", last, " is");
+  for (const int64_t size : sizes) TORCH_CHECK(size >= 0, "as_strided: sizes must not be negative, as ", size, " is");
+  if (std::find(sizes.begin(), sizes.end(), 0) != sizes.end()) return;
+  bool overflows = false;
+  for (size_t i = 0; i < std::min(sizes.size(), strides.size()); ++i) {
+    int64_t distance = 0;
+    overflows |=
+        __builtin_mul_overflow(sizes[i] - 1, strides[i], &distance) || __builtin_add_overflow(last, distance, &last);
+  }
+  int64_t bytes = 0;
+  overflows |= __builtin_add_overflow(last, 1, &last) ||
+               __builtin_mul_overflow(last, static_cast<int64_t>(self.itemsize()), &bytes);
+  TORCH_CHECK(
+      !overflows, "Storage size calculation overflowed with sizes=", at::IntArrayRef(sizes),
+      " and strides=", at::IntArrayRef(strides));
+}
+
+/// (self, kernel_size, stride, padding, dilation, …): sizes of windows whose sums overflow.
+void checkWindows(IValue* arguments) {
+  for (size_t i = 1; i <= 4; ++i) {
+    for (const int64_t size : arguments[i].toIntVector()) {
+      TORCH_CHECK(
+          size <= std::numeric_limits<int32_t>::max(), "max_pool1d: the size of a window or step, ", size,
+          ", is out of range");
+    }
+  }
+}
+
+/// (self, noise, lower, upper, training, generator, out): the kernel for training believes the size of `out`.
+void checkNoiseInto(IValue* arguments) {
+  const Tensor self = optionalTensor(arguments[0]);
+  if (arguments[4].toBool() && self.defined())
+    requireSizes("rrelu_with_noise", "out", optionalTensor(arguments[6]), self.sizes());
+}
+
+/// (input, output_size): a negative size passes where the input has no elements.
+void checkPooledSize(IValue* arguments) {
+  for (const int64_t size : arguments[1].toIntVector())
+    TORCH_CHECK(size >= 0, "adaptive_avg_pool: elements of output_size must not be negative, as ", size, " is");
+}
+
+/// (input, weight, …): the kernel takes the channels from the weight.
+void checkChannelsOfConvolution(IValue* arguments) {
+  const Tensor input = optionalTensor(arguments[0]), weight = optionalTensor(arguments[1]);
+  requireStrided("thnn_conv2d", "the input", input);
+  requireStrided("thnn_conv2d", "the weight", weight);
+  TORCH_CHECK(
+      (input.dim() == 3 || input.dim() == 4) && (weight.dim() == 2 || weight.dim() == 4),
+      "thnn_conv2d: the input must have 3 or 4 dimensions, and the weight 2 or 4");
+  TORCH_CHECK(
+      weight.dim() == 2 || weight.size(1) == input.size(-3), "thnn_conv2d: the weight is for ", weight.size(1),
+      " channels, and the input has ", input.size(-3));
+}
+
+/// (start, end, step, dtype, …): the kernel divides by the step as a number of the dtype.
+void checkStep(IValue* arguments) {
+  if (arguments[3].isNone()) return;
+  const auto dtype = static_cast<at::ScalarType>(arguments[3].toInt());
+  if (c10::isIntegralType(dtype, /*includeBool=*/true) && arguments[2].isDouble())
+    TORCH_CHECK(
+        std::abs(arguments[2].toDouble()) >= 1, "range: the step ", arguments[2].toDouble(), " is 0 as an integer");
+}
+
 struct NamedCheck {
   std::string_view name;
   ArgumentCheck check;
@@ -324,6 +398,19 @@ constexpr NamedCheck kChecks[] = {
     {"aten::mv.out", checkProductInto},
     {"aten::embedding", checkEmbedding},
     {"quantized::quantized_lstm_cell_dynamic", checkCell},
+    {"aten::as_strided", checkStrided<1>},
+    {"aten::as_strided_", checkStrided<1>},
+    {"aten::as_strided_scatter", checkStrided<2>},
+    {"aten::as_strided_scatter.out", checkStrided<2>},
+    {"aten::max_pool1d", checkWindows},
+    {"aten::_adaptive_avg_pool2d", checkPooledSize},
+    {"aten::_adaptive_avg_pool3d", checkPooledSize},
+    {"aten::adaptive_avg_pool1d", checkPooledSize},
+    {"aten::adaptive_avg_pool2d", checkPooledSize},
+    {"aten::adaptive_avg_pool3d", checkPooledSize},
+    {"aten::thnn_conv2d", checkChannelsOfConvolution},
+    {"aten::range.step", checkStep},
+    {"aten::rrelu_with_noise.out", checkNoiseInto},
 };
 
 }  // namespace

@@ -63,7 +63,11 @@ constexpr NameRule kRules[] = {
     {"aten::copy", Restriction::RawMemory},
     {"aten::_foreach_copy", Restriction::RawMemory},
     {"aten::col2im.out", Restriction::RawMemory},
+    {"aten::reflection_pad1d.out", Restriction::RawMemory},
+    {"aten::reflection_pad2d.out", Restriction::RawMemory},
     {"aten::reflection_pad3d.out", Restriction::RawMemory},
+    {"aten::replication_pad1d.out", Restriction::RawMemory},
+    {"aten::replication_pad2d.out", Restriction::RawMemory},
     {"aten::replication_pad3d.out", Restriction::RawMemory},
     {"aten::batch_norm_*", Restriction::RawMemory},
     {"mkldnn_prepacked::conv2d_run", Restriction::RawMemory},
@@ -76,6 +80,8 @@ constexpr NameRule kRules[] = {
     {"aten::quantized_gru*", Restriction::RawMemory},
     {"aten::quantized_rnn*", Restriction::RawMemory},
     {"profiler::_record_function_exit", Restriction::RawMemory},
+    {"profiler::_record_function_enter", Restriction::RawMemory},
+    {"_quantized::wrapped_*", Restriction::RawMemory},
 };
 
 /// What names a kernel that PyTorch's own operators call, and not a function of its Python modules: its schema says
@@ -157,7 +163,6 @@ constexpr string_view kCalledByPrograms[] = {
     "aten::_autocast_to_reduced_precision",
     "aten::_autocast_to_full_precision",
     "aten::_foreach_*",
-    "aten::_efficientzerotensor",
     "aten::_is_zerotensor",
     "aten::_backward",
     // Sparse tensors.
@@ -199,7 +204,6 @@ constexpr string_view kCalledByPrograms[] = {
     "aten::_make_per_tensor_quantized_tensor",
     "aten::_make_per_channel_quantized_tensor",
     "aten::_choose_qparams_per_tensor",
-    "aten::_saturate_weight_to_fp16",
     "aten::_fake_quantize_learnable_per_tensor_affine",
     "aten::_fake_quantize_learnable_per_channel_affine",
     "profiler::_record_function_enter",

@@ -38,6 +38,34 @@ Tensor dropoutNoise(const Tensor& input, double p, bool channels) {
   return noise;
 }
 
+/// The dimensions that rms_norm takes means over, the last first, or its errors: none of its parts would see sizes that
+/// differ where one is 1.
+c10::List<int64_t> normalizedDims(
+    const Tensor& input, const std::vector<int64_t>& sizes, const std::optional<Tensor>& weight) {
+  const auto count = static_cast<int64_t>(sizes.size());
+  TORCH_CHECK(
+      count >= 1,
+      "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but got "
+      "normalized_shape = ",
+      at::IntArrayRef(sizes));
+  TORCH_CHECK(
+      !weight || !weight->defined() || weight->sizes() == at::IntArrayRef(sizes),
+      "Expected weight to be of same shape as normalized_shape, but got weight of shape ", weight->sizes(),
+      " and normalized_shape = ", at::IntArrayRef(sizes));
+  TORCH_CHECK_VALUE(
+      input.dim() >= count, "Input tensor must have at least ", count, " dimensions, but got ", input.dim());
+  if (input.sizes().slice(static_cast<size_t>(input.dim() - count)) != at::IntArrayRef(sizes)) {
+    std::string text;
+    for (const int64_t size : sizes) text += (text.empty() ? "" : ", ") + std::to_string(size);
+    TORCH_CHECK(
+        false, "Given normalized_shape=", at::IntArrayRef(sizes), ", expected input with shape [*", text,
+        "], but got input of size", input.sizes());
+  }
+  c10::List<int64_t> dims;
+  for (int64_t d = 1; d <= count; ++d) dims.push_back(input.dim() - d);
+  return dims;
+}
+
 /// A mask as the number that is added to the scores.
 std::optional<Tensor> additiveMask(const std::optional<Tensor>& mask, at::ScalarType dtype) {
   if (!mask || mask->scalar_type() != at::kBool) return mask;
@@ -69,6 +97,10 @@ constexpr Row kTrainingRows[] = {
     {"cresset::dropout_noise(Tensor input, float p, bool channels) -> Tensor",
      kernel([](const Tensor& input, double p, bool channels) { return dropoutNoise(input, p, channels); }),
      Trait::SideEffect | Trait::Nondeterministic},
+    {"cresset::normalized_dims(Tensor input, int[] normalized_shape, Tensor? weight) -> int[]",
+     kernel([](const Tensor& input, const std::vector<int64_t>& sizes, const std::optional<Tensor>& weight) {
+       return normalizedDims(input, sizes, weight);
+     })},
     {"cresset::mm(Tensor self, Tensor mat2, bool transposed) -> Tensor",
      kernel([](const Tensor& self, const Tensor& mat2, bool transposed) {
        return transposed ? mat2.t().mm(self.t()).t() : self.mm(mat2);

@@ -83,9 +83,9 @@ bool takeOne(Watch& watch, const PassInfo& pass, std::string_view graph_name) {
 PassOptions parsePassOptions(std::string_view text) {
   PassOptions options;
   const auto splitAt = [](std::string_view& rest, char mark) {
-    const size_t end = std::min(rest.find(mark), rest.size());
-    const std::string_view part = rest.substr(0, end);
-    rest.remove_prefix(std::min(end + 1, rest.size()));
+    const auto end = std::find(rest.begin(), rest.end(), mark);
+    const std::string_view part(rest.begin(), end);
+    rest = std::string_view(end == rest.end() ? end : end + 1, rest.end());
     return part;
   };
   while (!text.empty()) {

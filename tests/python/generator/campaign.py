@@ -26,6 +26,8 @@ from dataclasses import dataclass
 
 import torch
 
+import cresset
+
 from . import graph_execution, programs, tensor_execution, tensor_programs
 from .comparison import difference
 from .execution import ENGINES, Cresset, TorchJit, execute
@@ -257,13 +259,40 @@ def _graph_family(what):
     return done, re.split(r"call \d+: ", what, maxsplit=1)[-1].split(" ")[0]
 
 
+def _check_facts(program, send=lambda message: None):
+    """A program by plans from its first calls on, which assert all that they assume of their tensors; once more without what
+    the optimizer does with it."""
+    send(("stage", Cresset.name))
+    kinds = []
+    for checks in ("plans", "unoptimized"):
+        cresset._C._set_fact_checks(checks)
+        try:
+            outcomes = tensor_execution.execute(tensor_execution.PlannedAtOnce, program)
+        finally:
+            cresset._C._set_fact_checks("off")
+        for one, outcome in zip(program.calls, outcomes):
+            kinds.append(outcome.kind)
+            for text in (outcome.message, str(outcome.gradients), str(outcome.leaves)):
+                if found := re.search(r"a plan assumed[^\n]*?(?=\\n|\n|$)", text):
+                    return f"{checks}: {one.function}: {found[0]}", kinds
+    return None, kinds
+
+
 PROGRAMS = Profile(programs.generate, check, _family)
 GRADIENTS = Profile(
     tensor_programs.generate, tensor_execution.check, _tensor_family, 60, 1000, tensor_execution.prepare
 )
 #: Graphs observed, with nodes moved, and rewritten by single passes.
 GRAPHS = Profile(tensor_programs.generate, graph_execution.check, _graph_family, 60, 1000, tensor_execution.prepare)
-PROFILES = {"programs": PROGRAMS, "gradients": GRADIENTS, "graphs": GRAPHS}
+FACTS = Profile(
+    tensor_programs.generate,
+    _check_facts,
+    lambda what: re.sub(r"%\S+|\d+", "", what),
+    60,
+    1000,
+    tensor_execution.prepare,
+)
+PROFILES = {"programs": PROGRAMS, "gradients": GRADIENTS, "graphs": GRAPHS, "facts": FACTS}
 
 
 def _fail(seed, what, profile, on_failure, shrinking):
@@ -309,7 +338,7 @@ def main():
     parser.add_argument(
         "what", nargs="?", default="programs", choices=PROFILES,
         help="programs: by torch.jit; gradients: over tensors, by eager PyTorch and by plans; graphs: of these, as passes "
-        "handle them",
+        "handle them; facts: of these, what plans assume",
     )  # fmt: skip
     parser.add_argument("--count", type=int, default=1000)
     parser.add_argument("--first", type=int, default=0, help="the first seed")

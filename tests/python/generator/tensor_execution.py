@@ -328,7 +328,7 @@ def _gradient_seen(gradient):
 def _sum_seen(gradient, storages):
     """What is accumulated in a leaf, strides of dimensions of size 1 aside."""
     data, *rest = _seen(gradient, storages)
-    if gradient is not None:
+    if gradient is not None and data[3] is not None:  # without elements there are no strides
         meant = tuple(None if length == 1 else stride for stride, length in zip(data[3], data[2], strict=True))
         data = (*data[:3], meant, *data[4:])
     return (data, *rest)
