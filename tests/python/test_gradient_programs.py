@@ -5,6 +5,7 @@ import math
 import os
 import re
 
+import numpy
 import pytest
 import torch
 from generator import campaign, shrink, tensor_comparison, tensor_execution, tensor_programs
@@ -139,6 +140,17 @@ def test_a_program_that_retains_its_graphs(call, retained):
     program = Script("x", "x")
     program.text = f"class A:\n  def f(self):\n    a = {call}\n"
     assert str(tensor_execution.Retained(program)) == program.text.replace(call, retained or call)
+
+
+@pytest.mark.parametrize("text, differs", [("x.mul_(1.0)", False), ("x * 1.0", True)])
+def test_signs_of_zeros_in_gradients_of_what_is_computed_in_place(text, differs):
+    def outcome(number, dtype="torch.float64"):
+        gradient = (dtype, (1,), (), numpy.array([number], "f8" if "64" in dtype else "f4").tobytes().hex(), "")
+        return tensor_execution.TensorOutcome("value", gradients=[[gradient, None]])
+
+    assert bool(tensor_comparison.difference(text, outcome(0.0), outcome(-0.0), True)) == differs
+    assert tensor_comparison.difference(text, outcome(0.0), outcome(1e-300), True)
+    assert tensor_comparison.difference(text, outcome(-0.5, "torch.bfloat16"), outcome(0.5, "torch.bfloat16"), True)
 
 
 def numbers(*values, dtype=torch.float64):

@@ -148,7 +148,7 @@ def moved_difference(graphs, calls, plain, seed, limit=MOVES):
     otherwise = functools.cache(
         lambda: [graphs.outcomes(graphs.graphs, calls, by_bound=True, rounding=seed) for seed in range(ROUNDINGS)]
     )
-    for index, (one, before, after) in enumerate(zip(calls, plain, outcomes)):
+    for index, (before, after) in enumerate(zip(plain, outcomes)):
         if before.kind == after.kind == "error" and not any(
             mark in outcome.message or mark in outcome.value for outcome in (before, after) for mark in RAISED
         ):
@@ -161,7 +161,7 @@ def moved_difference(graphs, calls, plain, seed, limit=MOVES):
                 ):
                     setattr(after, part, before_part)
         others = lambda index=index: [run[index].higher for run in otherwise()]  # noqa: E731
-        if found := difference(one, before, after, True, others):
+        if found := difference(graphs.program, before, after, True, others):
             return f"call {index}: {found}", done
     return None, done
 
@@ -265,8 +265,8 @@ def _rewrites(graphs, starts, calls, rng, figures):
         if not any([run_passes(graph, passes) for graph in better.values()]):
             continue
         figures["rewrites"] += 1
-        for index, (one, before, after) in enumerate(zip(calls, plain, graphs.outcomes(better, calls))):
-            if found := difference(one, before, after, True):
+        for index, (before, after) in enumerate(zip(plain, graphs.outcomes(better, calls))):
+            if found := difference(graphs.program, before, after, True):
                 return f"after {', '.join(passes)}, call {index}: {found}"
     return None
 
