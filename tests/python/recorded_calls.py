@@ -208,6 +208,26 @@ def read():
     return calls
 
 
+#: Dispatch keys whose kernels run on CPU tensors of some kind.
+CPU_KEYS = [
+    "CPU", "QuantizedCPU", "SparseCPU", "SparseCsrCPU", "MkldnnCPU", "NestedTensorCPU", "BackendSelect", "CompositeImplicitAutograd",
+    "CompositeExplicitAutograd", "CompositeExplicitAutogradNonFunctional", "CompositeImplicitAutogradNestedTensor",
+]  # fmt: skip
+NO_KERNEL = "no kernel for CPU"
+RAISING = FILE.parent / "operators_that_raise.txt"
+
+
+def has_kernel(name):
+    """Whether a kernel for CPU is registered."""
+    return any(torch._C._dispatch_has_kernel_for_dispatch_key(name, key) for key in CPU_KEYS)
+
+
+def reasons():
+    """Why operators only raise, by name."""
+    listed = RAISING.read_text().splitlines() if RAISING.exists() else []
+    return dict(line.split(": ", 1) for line in listed if line and not line.startswith("#"))
+
+
 def raising():
     """The operators of which no call is answered."""
     return sorted(name for name, (mark, _) in read().items() if mark == "!")
