@@ -219,6 +219,7 @@ def main():
         "python imports": check_python_imports,
         "stray text": check_stray_text,
         "docs/language.md": check_language,
+        "docs/CLAIMS.md": check_claims,
     }
     if args.build:
         checks["symbols"] = lambda: check_symbols(args.build)
