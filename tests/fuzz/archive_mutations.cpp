@@ -132,7 +132,8 @@ int main(int argc, char** argv) {
               << " functions of them refused; calls: " << tally.returned << " returned, " << tally.raised << " raised, "
               << tally.interrupted << " were interrupted), " << tally.refused << " refused\n";
   }
-  std::cout << loaded + refused << " archives, " << loaded << " loaded, " << refused << " refused: slowest load " << report.slowest_load * 1e3 << " ms, largest allocation "
-            << report.largest_allocation * 100 << " % of the limit, " << report.failures.size() << " failures\n";
+  std::cout << loaded + refused << " archives, " << loaded << " loaded, " << refused << " refused: slowest load "
+            << report.slowest_load * 1e3 << " ms, largest allocation " << report.largest_allocation * 100
+            << " % of the limit, " << report.failures.size() << " failures\n";
   return report.failures.empty() ? 0 : 1;
 }
