@@ -198,6 +198,17 @@ def check_language():
     return language.complaints()
 
 
+def check_claims():
+    """docs/CLAIMS.md, once measured, has a row of figures for each claim, and none that failed."""
+    path = ROOT / "docs" / "CLAIMS.md"
+    if not path.exists():
+        return []
+    rows = {line.split(" | ")[0].strip("| "): line for line in path.read_text().splitlines() if line.startswith("| ")}
+    names = re.findall(r'(?:Claim|campaign|tests)\(\s*"([^"]+)"', (ROOT / "tools" / "claims.py").read_text())
+    bad = [f"docs/CLAIMS.md lacks {name!r}: ./dev claims" for name in names if name not in rows]
+    return bad + [f"docs/CLAIMS.md: {name} failed" for name, line in rows.items() if "**status" in line]
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--build", type=Path, help="a build folder whose libraries are checked too")
@@ -208,6 +219,7 @@ def main():
         "python imports": check_python_imports,
         "stray text": check_stray_text,
         "docs/language.md": check_language,
+        "docs/CLAIMS.md": check_claims,
     }
     if args.build:
         checks["symbols"] = lambda: check_symbols(args.build)

@@ -588,27 +588,18 @@ graph(%n : int):
   return (%r)
 )";
   setInterruptCheck([] { return interrupt_now.load(); });
-  // Other work may take the processor away: a run that stops in time once keeps the promise.
-  auto late = std::chrono::nanoseconds::max();
-  for (int i = 0; i < 10 && late >= std::chrono::milliseconds(100); ++i) {
-    interrupt_now = false;
-    std::chrono::steady_clock::time_point asked;
-    std::jthread later([&] {
-      std::this_thread::sleep_for(std::chrono::milliseconds(50));
-      asked = std::chrono::steady_clock::now();
-      interrupt_now = true;
-    });
-    try {
-      run(forever, {int64_t(0)});
-      FAIL("no error");
-    } catch (const ScriptError& e) {
-      const auto end = std::chrono::steady_clock::now();
-      CHECK(e.pythonClass() == "builtins.KeyboardInterrupt");
-      later.join();
-      late = end - asked;
-    }
+  interrupt_now = false;
+  std::jthread later([] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    interrupt_now = true;
+  });
+  try {
+    run(forever, {int64_t(0)});  // never ends by itself
+    FAIL("no error");
+  } catch (const ScriptError& e) {
+    CHECK(e.pythonClass() == "builtins.KeyboardInterrupt");
   }
-  CHECK(late < std::chrono::milliseconds(100));
+  later.join();
   setInterruptCheck(nullptr);
   interrupt_now = false;
 }

@@ -124,11 +124,16 @@ int main(int argc, char** argv) {
   }
   for (const std::string& name : folder.contents()) report.failures.push_back("the file '" + name + "' was written");
   for (const std::string& failure : report.failures) std::cerr << failure << '\n';
-  for (const auto& [name, tally] : report.tallies)
+  size_t loaded = 0, refused = 0;
+  for (const auto& [name, tally] : report.tallies) {
+    loaded += tally.loaded;
+    refused += tally.refused;
     std::cout << name << ": " << tally.loaded << " loaded (" << tally.compile_errors
               << " functions of them refused; calls: " << tally.returned << " returned, " << tally.raised << " raised, "
               << tally.interrupted << " were interrupted), " << tally.refused << " refused\n";
-  std::cout << "slowest load " << report.slowest_load * 1e3 << " ms, largest allocation "
-            << report.largest_allocation * 100 << " % of the limit, " << report.failures.size() << " failures\n";
+  }
+  std::cout << loaded + refused << " archives, " << loaded << " loaded, " << refused << " refused: slowest load "
+            << report.slowest_load * 1e3 << " ms, largest allocation " << report.largest_allocation * 100
+            << " % of the limit, " << report.failures.size() << " failures\n";
   return report.failures.empty() ? 0 : 1;
 }

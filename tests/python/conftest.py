@@ -1,5 +1,6 @@
 """Allowed failures: tests named in known_failures.txt, each with its reason, may fail. The list only shrinks."""
 
+import faulthandler
 import signal
 from pathlib import Path
 
@@ -24,3 +25,11 @@ def pytest_collection_modifyitems(items):
         name = item.nodeid.split("tests/python/")[-1]
         if name in listed:
             item.add_marker(pytest.mark.xfail(reason=listed[name], strict=True))
+
+
+@pytest.fixture
+def must_end():
+    """For tests of what stops endless loops: if nothing does, the process ends."""
+    faulthandler.dump_traceback_later(60, exit=True)
+    yield
+    faulthandler.cancel_dump_traceback_later()

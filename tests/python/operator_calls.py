@@ -157,9 +157,15 @@ def same_tensor(a, b):
     if a.device.type == "meta":
         return a.stride() == b.stride()
     if a.layout != torch.strided:
+        if a.layout == torch.sparse_coo and a.is_coalesced() != b.is_coalesced():
+            return False
         return same_tensor(a.to_dense(), b.to_dense())
     if a.is_quantized:
-        return a.qscheme() == b.qscheme() and torch.equal(a.int_repr(), b.int_repr())
+        return (
+            a.qscheme() == b.qscheme()
+            and torch.equal(a.int_repr(), b.int_repr())
+            and same_tensor(a.dequantize(), b.dequantize())
+        )
     if a.numel() > 0 and a.stride() != b.stride():
         return False
     a, b = (t.detach().resolve_conj().resolve_neg() for t in (a, b))

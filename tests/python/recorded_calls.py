@@ -1,6 +1,7 @@
 """tests/data/operator_calls.txt: for every operator of the dispatcher, a call that eager PyTorch answers.
 
-A line is `aten::add.Tensor(f32[2,3], f32[2,3], 1)`: `f32[2,3]` is a tensor of that dtype and shape with fixed contents.
+A line is `aten::add.Tensor(f32[2,3], f32[2,3], 1)`: `f32[2,3]` is a tensor of that dtype and shape with fixed contents,
+`i64([3,1])` one of these numbers. An operator may have several calls, of other dtypes, ranks and strides.
 What the line begins with tells what the answer is:
 - nothing: a result, the same each time;
 - `~`: a result that differs each time (memory that nobody wrote, clocks), of which only metadata is compared;
@@ -48,6 +49,9 @@ class Filled:
         else:
             flat = (flat - 3) / 4
         return flat.to(self.dtype).reshape(shape)
+
+    def __call__(self, numbers):
+        return torch.tensor(numbers, dtype=self.dtype)
 
 
 def quantized(dtype, *shape, per_channel=False):
@@ -116,6 +120,30 @@ def process_group():
     return torch.distributed.group.WORLD.boxed()
 
 
+def whole_channels(*shape):
+    """Quantized by channel, with zero points that are integers."""
+    count = shape[0]
+    return torch.quantize_per_channel(
+        f32[shape], torch.full((count,), 0.25), torch.zeros(count, dtype=torch.int64), 0, torch.qint8
+    )
+
+
+def conv1d_packed():
+    return torch.ops.quantized.conv1d_prepack(quantized(torch.qint8, 2, 2, 3), f32[2], [1], [1], [1], 1)
+
+
+def gru_cells():
+    ih, hh = (torch.ops.quantized.linear_prepack(quantized(torch.qint8, 9, n), f32[9]) for n in (4, 3))
+    return [torch.ops.quantized.make_quantized_cell_params_dynamic(ih, hh, f32[9], f32[9], True)]
+
+
+def group_name():
+    import torch.distributed
+
+    process_group()
+    return torch.distributed.group.WORLD.group_name
+
+
 f32 = Filled("f32", torch.float32)
 NAMES = {
     "f32": f32,
@@ -137,10 +165,17 @@ NAMES = {
     "sparse": lambda *shape: f32[shape].to_sparse(),
     "csr": lambda *shape: f32[shape].to_sparse_csr(),
     "mkldnn": lambda *shape: f32[shape].to_mkldnn(),
+    "coo": lambda *shape: f32[shape].to_sparse().coalesce(),
+    "hybrid": lambda *shape: f32[shape].to_sparse(1),
     "nested": lambda: torch.nested.nested_tensor([f32[2, 4], f32[3, 4]]),
+    "needs_grad": lambda tensor: tensor.requires_grad_(),
     "linear_packed": linear_packed,
     "conv_packed": conv_packed,
     "embedding_packed": embedding_packed,
+    "embedding_rows": lambda: quantized(torch.quint8, 10, 16, per_channel=True),
+    "whole_channels": whole_channels,
+    "conv1d_packed": conv1d_packed,
+    "gru_cells": gru_cells,
     "cells": cells,
     "cell_packed": cell_packed,
     "fbgemm_weight": fbgemm_weight,
@@ -149,6 +184,7 @@ NAMES = {
     "sparse_packed": sparse_packed,
     "record": lambda: torch.ops.profiler._record_function_enter_new("recorded"),
     "group": process_group,
+    "group_name": group_name,
     "sum_of_ranks": lambda: torch.classes.c10d.ReduceOp(),
     "storage": lambda: f32[4].untyped_storage(),
     "stream": lambda: torch.Stream(device="cpu"),
@@ -156,14 +192,54 @@ NAMES = {
 }
 
 
-def read():
-    """Pairs of a full name and (the mark of the line, the text of the arguments)."""
-    calls = {}
+def lines():
+    """The calls: full name, the mark of the line, the text of the arguments."""
     for line in FILE.read_text().splitlines():
         if line and not line.startswith("#"):
             name, arguments = line.lstrip("~!").split("(", 1)
-            calls[name] = (line[0] if line[0] in "~!" else "", "(" + arguments)
+            yield name, line[0] if line[0] in "~!" else "", "(" + arguments
+
+
+def read():
+    """The first call of each operator: pairs of a full name and (the mark of the line, the text of the arguments)."""
+    calls = {}
+    for name, mark, text in lines():
+        calls.setdefault(name, (mark, text))
     return calls
+
+
+#: Dispatch keys whose kernels run on CPU tensors of some kind.
+CPU_KEYS = [
+    "CPU", "QuantizedCPU", "SparseCPU", "SparseCsrCPU", "MkldnnCPU", "NestedTensorCPU", "BackendSelect", "CompositeImplicitAutograd",
+    "CompositeExplicitAutograd", "CompositeExplicitAutogradNonFunctional", "CompositeImplicitAutogradNestedTensor",
+]  # fmt: skip
+NO_KERNEL = "no kernel for CPU"
+RAISING = FILE.parent / "operators_that_raise.txt"
+
+
+def has_kernel(name):
+    """Whether a kernel for CPU is registered."""
+    return any(torch._C._dispatch_has_kernel_for_dispatch_key(name, key) for key in CPU_KEYS)
+
+
+def reasons():
+    """Why operators only raise, by name."""
+    listed = RAISING.read_text().splitlines() if RAISING.exists() else []
+    return dict(line.split(": ", 1) for line in listed if line and not line.startswith("#"))
+
+
+def raising():
+    """The operators of which no call is answered."""
+    return sorted(name for name, (mark, _) in read().items() if mark == "!")
+
+
+HEADER = "# Calls of the dispatcher's operators, as eager answers them: written by tests/python/recorded_calls.py, see there.\n"
+
+
+def write(calls):
+    """The file anew, of what lines() yields; the calls of an operator stay in their order."""
+    texts = [f"{mark}{name}{text}\n" for name, mark, text in sorted(calls, key=lambda call: call[0])]
+    FILE.write_text(HEADER + "".join(texts))
 
 
 def make(text):
@@ -437,18 +513,16 @@ def main():
             stderr=subprocess.DEVNULL,
             text=True,
         )
-        lines = [line.split("\t", 1) for line in child.stdout.splitlines() if re.match(r"(try|line|none)\t", line)]
+        said = [line.split("\t", 1) for line in child.stdout.splitlines() if re.match(r"(try|line|none)\t", line)]
         done = child.returncode == 0
-        crashed += [text for kind, text in lines if kind == "none"]
-        if not done and lines:
-            crashed.append(lines[-1][1])
-            if sum(c.split("\t")[0] == lines[-1][1].split("\t")[0] for c in crashed) > 6:
-                crashed.append(lines[-1][1].split("\t")[0])
-        header = "# Calls of the dispatcher's operators, as eager answers them: written by tests/python/recorded_calls.py, see there.\n"
-        old = [f"{mark}{name}{text}" for name, (mark, text) in read().items()]
-        out = sorted(old + [text for kind, text in lines if kind == "line"], key=lambda line: line.lstrip("~!"))
-        FILE.write_text(header + "\n".join(out) + "\n")
-        print(len(out), "of", len(names), "ended by", crashed[-1:] if not done else "", child.returncode, flush=True)
+        crashed += [text for kind, text in said if kind == "none"]
+        if not done and said:
+            crashed.append(said[-1][1])
+            if sum(c.split("\t")[0] == said[-1][1].split("\t")[0] for c in crashed) > 6:
+                crashed.append(said[-1][1].split("\t")[0])
+        FILE.write_text(FILE.read_text() + "".join(text + "\n" for kind, text in said if kind == "line"))
+        write(lines())
+        print(len(read()), "of", len(names), "ended by", crashed[-1:] if not done else "", child.returncode, flush=True)
     print("without a call:", *[n for n in names if n not in read()], sep="\n  ")
 
 

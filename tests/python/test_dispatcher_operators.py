@@ -5,6 +5,7 @@ and must give what eager gives, an error of the kernel included, and do to its a
 of all of them are compared in test_operator_rows.py.
 """
 
+import itertools
 import re
 import warnings
 
@@ -17,7 +18,8 @@ from operator_calls import Raised, full_name, outcome, same, shorten
 from cresset import _C
 
 SCHEMAS = {full_name(s): s for s in torch._C._jit_get_all_schemas()}
-CALLS = recorded_calls.read()
+CALLS = recorded_calls.read()  # the first of each
+ALL_CALLS = sorted(recorded_calls.lines())
 # torch's Python package registers `_native::` operators where it finds Triton.
 DISPATCHER = sorted(
     name for name in set(torch._C._dispatch_get_all_op_names()) & set(SCHEMAS) if not name.startswith("_native::")
@@ -70,8 +72,7 @@ def metadata(value):
     return [metadata(v) for v in value] if isinstance(value, (list, tuple)) else type(value)
 
 
-def difference(name):
-    mark, text = CALLS[name]
+def difference(name, mark, text):
     schema = SCHEMAS[name]
     eager = recorded_calls.eager(schema)
     graph = _C.parse_ir(graph_text(schema))
@@ -96,21 +97,33 @@ def difference(name):
 @pytest.mark.skipif(not torch.__version__.startswith("2.13"), reason="the calls fit the schemas of torch 2.13")
 @pytest.mark.parametrize("group", range(GROUPS))
 def test_calls(group):
-    names = [n for n in sorted(CALLS)[group::GROUPS] if n in SCHEMAS and n not in SHADOWED]
-    failures = [d for d in map(difference, names) if d]
-    assert not failures, f"{len(failures)} of {len(names)} differ:\n" + "\n".join(failures[:20])
+    calls = [call for call in ALL_CALLS[group::GROUPS] if call[0] in SCHEMAS and call[0] not in SHADOWED]
+    failures = [d for d in itertools.starmap(difference, calls) if d]
+    assert not failures, f"{len(failures)} of {len(calls)} differ:\n" + "\n".join(failures[:20])
 
 
 def test_every_operator_is_called():
     """For other versions of torch than 2.13 the list may lack operators, or have too many."""
     marks = [CALLS[name][0] for name in DISPATCHER if name in CALLS]
     print(
-        f"\n{len(DISPATCHER)} operators of the dispatcher: {marks.count('')} by equal results, {marks.count('~')} by metadata, "
+        f"\n{len(ALL_CALLS)} calls; {len(DISPATCHER)} operators of the dispatcher: {marks.count('')} by equal results, {marks.count('~')} by metadata, "
         f"{marks.count('!')} by equal errors, {len(REFUSED & set(DISPATCHER))} refused"
     )
     assert [name for name in REFUSED if name in CALLS] == []
     if re.match(r"2\.13", torch.__version__):
         assert [name for name in DISPATCHER if name not in CALLS and name not in REFUSED] == []
+
+
+def test_operators_that_only_raise():
+    """Each has a reason, and the list holds no others."""
+    known = recorded_calls.reasons()
+    raising = recorded_calls.raising()
+    assert sorted(set(raising) - set(known)) == [], "find arguments that they accept"
+    assert sorted(set(known) - set(raising)) == [], "take them off tests/data/operators_that_raise.txt"
+    assert all(len(text) > 10 for text in known.values())
+    without = {name for name in known if name in SCHEMAS and not recorded_calls.has_kernel(name)}
+    said = {name for name, text in known.items() if text == recorded_calls.NO_KERNEL and name in SCHEMAS}
+    assert not re.match(r"2\.13", torch.__version__) or without == said
 
 
 @pytest.mark.parametrize("number", [-1, 999, 200, 2**40])

@@ -8,7 +8,6 @@ import time
 
 import pytest
 import torch
-from timing import on_a_busy_machine
 
 import cresset
 
@@ -123,7 +122,6 @@ def test_the_number_of_threads_follows_pytorch():
 
 
 def test_forks_nobody_waits_for_are_dropped_at_exit():
-    started = time.monotonic()
     in_process("""
         import cresset
         cu = cresset.CompilationUnit(
@@ -139,7 +137,6 @@ def test_forks_nobody_waits_for_are_dropped_at_exit():
         keep = [cresset.fork(cu.forever, 1).then(lambda f: 1) for _ in range(3)]
         cu.start(20)
     """)
-    assert time.monotonic() - started < 60
 
 
 def test_a_forked_process_gets_its_own_threads():
@@ -256,16 +253,17 @@ def test_arguments_are_bound_at_once(unit):
         cresset.fork(unit.fail)
 
 
-@on_a_busy_machine
 def test_waiting_is_interruptible(unit):
     import signal
 
     future = cresset.Future()
     threading.Timer(0.1, lambda: signal.raise_signal(signal.SIGINT)).start()
-    started = time.monotonic()
+    late = threading.Timer(60, lambda: future.set_result(None))  # so that a wait that is not interrupted ends, too
+    late.start()
     with pytest.raises(KeyboardInterrupt):
         future.wait()
-    assert time.monotonic() - started < 0.2
+    late.cancel()
+    assert not future.done()
 
 
 def test_many_python_threads_fork_at_once(unit):

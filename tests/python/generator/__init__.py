@@ -17,7 +17,9 @@ kinds; they are Python too, and eager PyTorch is the other engine.
 
     tensor_programs   tensor programs: their rules and types, whose tensors have sizes, and calls with arguments that share
                       memory
-    tensor_execution  a tensor program by eager PyTorch, by Cresset as written and by plans; what is a difference
+    tensor_execution  a tensor program by eager PyTorch, by Cresset as written and by plans
+    tensor_comparison what counts as a difference between these
+    graph_execution   graphs of tensor programs, handled as passes handle them
 
 A program is a function of its seed. A new construct is a line of rules.py, or a function of statements.py if it opens a
 scope or needs more than types to be well-formed. A new engine is a class of execution.py.

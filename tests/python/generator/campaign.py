@@ -20,6 +20,7 @@ import signal
 import struct
 import sys
 import time
+import traceback
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -28,7 +29,7 @@ import torch
 
 import cresset
 
-from . import graph_execution, programs, tensor_execution, tensor_programs
+from . import graph_execution, programs, tensor_comparison, tensor_execution, tensor_programs
 from .comparison import difference
 from .execution import ENGINES, Cresset, TorchJit, execute
 from .shrink import shrink
@@ -192,7 +193,10 @@ def _run_some(seed, end, profile, kinds, failure, on_progress):
         def work(send, seeds=range(seed, end)):
             for number in seeds:
                 send(("begin", number))
-                send(("done", *profile.check(profile.generate(number), send)))
+                try:
+                    send(("done", *profile.check(profile.generate(number), send)))
+                except Exception:  # noqa: BLE001  (else the program would only be missing)
+                    send(("done", f"the check itself failed: {traceback.format_exc()}", []))
 
         messages, pid = _in_child(work)
         stage = "begin"
@@ -280,7 +284,7 @@ def _check_facts(program, send=lambda message: None):
 
 PROGRAMS = Profile(programs.generate, check, _family)
 GRADIENTS = Profile(
-    tensor_programs.generate, tensor_execution.check, _tensor_family, 60, 1000, tensor_execution.prepare
+    tensor_programs.generate, tensor_comparison.check, _tensor_family, 60, 1000, tensor_execution.prepare
 )
 #: Graphs observed, with nodes moved, and rewritten by single passes.
 GRAPHS = Profile(tensor_programs.generate, graph_execution.check, _graph_family, 60, 1000, tensor_execution.prepare)

@@ -9,8 +9,8 @@ graph did before: values, layouts, aliasing, effects, printed text, exceptions, 
 """
 
 import contextlib
+import functools
 import io
-import math
 import random
 import zlib
 from collections import Counter
@@ -19,7 +19,8 @@ import torch
 
 import cresset
 
-from .tensor_execution import Interpreted, arguments_of, call, difference
+from .tensor_comparison import ROUNDINGS, difference, is_near
+from .tensor_execution import Interpreted, arguments_of, call
 
 #: Passes that keep bits and derivatives: those that may run on any program.
 KEEPING = [name.replace("_", "-") for name, keeps in cresset.passes.preserves.items() if keeps == "All"]
@@ -52,9 +53,9 @@ class Graphs:
         """A unit that has these functions, by name, and a module of its own."""
         return _Unit(cresset.script(self.unit.names["M"]()), functions)
 
-    def outcomes(self, graphs, calls, by_bound=False):
+    def outcomes(self, graphs, calls, by_bound=False, rounding=None):
         unit = self.running({name: cresset.function_from_graph(name, graph) for name, graph in graphs.items()})
-        return [call(unit, one, by_bound) for one in calls]
+        return [call(unit, one, by_bound, False, rounding, rounding is not None) for one in calls]
 
 
 class _Unit:
@@ -144,38 +145,51 @@ def moved_difference(graphs, calls, plain, seed, limit=MOVES):
         moved[name] = graph.copy()
         done += move(moved[name], rng, limit)
     outcomes = graphs.outcomes(moved, calls, by_bound=True)
-    for index, (one, before, after) in enumerate(zip(calls, plain, outcomes)):
+    otherwise = functools.cache(
+        lambda: [graphs.outcomes(graphs.graphs, calls, by_bound=True, rounding=seed) for seed in range(ROUNDINGS)]
+    )
+    for index, (before, after) in enumerate(zip(plain, outcomes)):
         if before.kind == after.kind == "error" and not any(
             mark in outcome.message or mark in outcome.value for outcome in (before, after) for mark in RAISED
         ):
             after.value, after.message = before.value, before.message
         if graphs.inner_gradients:
             for part in ("value", "effects", "leaves", "gradients"):
-                if _near(getattr(before, part), getattr(after, part)):
-                    setattr(after, part, getattr(before, part))
-        if found := difference(one, before, after, True):
+                before_part, after_part = getattr(before, part), getattr(after, part)
+                if before_part != after_part and _near(
+                    before_part, after_part, [getattr(run[index], part) for run in otherwise()]
+                ):
+                    setattr(after, part, before_part)
+        others = lambda index=index: [run[index].higher for run in otherwise()]  # noqa: E731
+        if found := difference(graphs.program, before, after, True, others):
             return f"call {index}: {found}", done
     return None, done
 
 
-def _near(one, other):
-    """Whether the two, as seen, are the same but for the last bits of numbers."""
+def _near(one, other, others):
+    """Whether the two, as seen, are the same but for numbers that are as near as other roundings take them."""
     if one == other or type(one) is not type(other) or not isinstance(one, (list, tuple)) or len(one) != len(other):
         return one == other
     if one[:1] == other[:1] == ("float",):
-        return math.isclose(float(one[2]), float(other[2]), rel_tol=1e-9, abs_tol=1e-9)
+        numbers = [float(seen[2]) for seen in (one, other, *others) if seen[:1] == ("float",)]
+        return is_near(*_as_tensors(numbers))
     if one[:1] == other[:1] == ("Tensor",):
-        bound = 1e-3 if "float32" in one[1] else 1e-9
-        return one[1:7] == other[1:7] and _near_bits(one[7], other[7], one[1], bound)
-    return all(_near(a, b) for a, b in zip(one, other))
+        bits = [seen[7] for seen in (one, other, *others) if seen[:3] == one[:3]]
+        return one[1:7] == other[1:7] and isinstance(one[7], str) and is_near(*_decoded(bits, one[1]))
+    others = [seen for seen in others if type(seen) is type(one) and len(seen) == len(one)]
+    return all(_near(a, b, [seen[index] for seen in others]) for index, (a, b) in enumerate(zip(one, other)))
 
 
-def _near_bits(one, other, dtype, bound):
-    if not isinstance(one, str) or not one:
-        return one == other
-    dtype = getattr(torch, dtype.removeprefix("torch."))
-    one, other = (torch.frombuffer(bytearray.fromhex(bits), dtype=dtype) for bits in (one, other))
-    return torch.allclose(one, other, rtol=bound, atol=bound, equal_nan=True)
+def _as_tensors(numbers):
+    tensors = [torch.tensor(number, dtype=torch.float64) for number in numbers]
+    return tensors[0], tensors[1], tensors[2:]
+
+
+def _decoded(bits, dtype):
+    # As tensor_seen writes them.
+    dtype = torch.float32 if dtype == "torch.bfloat16" else getattr(torch, dtype.removeprefix("torch."))
+    tensors = [torch.frombuffer(bytearray.fromhex(one), dtype=dtype) for one in bits]
+    return tensors[0], tensors[1], tensors[2:]
 
 
 def moves(graphs, calls, rng, figures):
@@ -251,8 +265,8 @@ def _rewrites(graphs, starts, calls, rng, figures):
         if not any([run_passes(graph, passes) for graph in better.values()]):
             continue
         figures["rewrites"] += 1
-        for index, (one, before, after) in enumerate(zip(calls, plain, graphs.outcomes(better, calls))):
-            if found := difference(one, before, after, True):
+        for index, (before, after) in enumerate(zip(plain, graphs.outcomes(better, calls))):
+            if found := difference(graphs.program, before, after, True):
                 return f"after {', '.join(passes)}, call {index}: {found}"
     return None
 

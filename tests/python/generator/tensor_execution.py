@@ -1,26 +1,23 @@
-"""A tensor program run by eager PyTorch, by Cresset as it was written, and by Cresset's plans: outcomes with gradients, and
-what counts as a difference between them.
+"""A tensor program run by eager PyTorch, by Cresset as it was written, and by Cresset's plans: outcomes with gradients.
 
-Values, strides, aliasing, effects on arguments and on the module, printed text and first derivatives have equal bits.
-Second derivatives go through kept values in another order (docs/decisions/0008-gradients.md): they differ by at most
-SECOND_ORDER of the largest number among them. Cresset's two modes have the same exceptions to the last letter; eager's
-have another class at times, and the same last line.
+`tensor_comparison` says what counts as a difference between them.
 """
 
+import ast
 import contextlib
 import functools
 import importlib
 import io
 import linecache
-import math
 import os
 import re
 import sys
 import types
 import zlib
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 
 import cresset
 
@@ -30,13 +27,11 @@ from .tree import TensorCall
 #: Whether all functions of this process have plans from their first call on (docs/decisions/0007-plans.md).
 PLANS_ALWAYS = os.environ.get("CRESSET_PLANS") == "always"
 
-#: How far derivatives of higher order may be apart, relative to the largest number of them.
-SECOND_ORDER = {torch.float64: 1e-10, torch.float32: 1e-3, torch.bfloat16: 0.1}
-
 
 def values(seed, shape, dtype="float64", requires_grad=False):
     """A tensor made of its seed."""
-    return _values(seed, tuple(shape), dtype).clone().requires_grad_(requires_grad)
+    with _disable_current_modes():
+        return _values(seed, tuple(shape), dtype).clone().requires_grad_(requires_grad)
 
 
 @functools.lru_cache(1000)
@@ -64,6 +59,58 @@ class TensorOutcome:
     gradients: object = None  # as seen, or the text of an error
     higher: list = field(default_factory=list)  # derivatives of higher order: tensors
     by_bound: bool = False  # whether the program takes gradients, to go on with
+
+
+class RoundedOtherwise(TorchDispatchMode):
+    """Backward passes whose every operator is off by up to one unit in the last place, at random. How far results are then
+    apart shows how far another order of the same computation may take them (Monte Carlo arithmetic)."""
+
+    def __init__(self, seed):
+        super().__init__()
+        self.generator = torch.Generator().manual_seed(seed)
+
+    def __torch_dispatch__(self, operator, types, arguments=(), options=None):
+        result = operator(*arguments, **(options or {}))
+        if torch._C._current_graph_task_id() == -1:  # not in a backward pass
+            return result
+        returns = operator._schema.returns
+        for declared, value in zip(returns, result if len(returns) > 1 else [result], strict=True):
+            if declared.alias_info is None or declared.alias_info.is_write:
+                for tensor in _tensors(value):
+                    self.disturb(tensor)
+        return result
+
+    def disturb(self, tensor):
+        if tensor.is_floating_point() and tensor.device.type == "cpu" and not tensor._is_zerotensor():
+            noise = torch.rand(tensor.shape, generator=self.generator, dtype=torch.float64) * 2 - 1
+            tensor.copy_(tensor.double() * (1 + torch.finfo(tensor.dtype).eps * noise))
+
+
+class Retained:
+    """A program whose backward passes all retain what they go through, also the test's own."""
+
+    retained = True
+
+    def __init__(self, program):
+        self.calls = program.calls
+        self.text = str(program)
+        starts = [0]
+        for line in self.text.splitlines(True):
+            starts.append(starts[-1] + len(line))
+        ends = []
+        for node in ast.walk(ast.parse(self.text)):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _PASSES:
+                if not {"retain_graph", "create_graph"} & {keyword.arg for keyword in node.keywords}:
+                    has_arguments = bool(node.args or node.keywords)
+                    ends.append((starts[node.end_lineno - 1] + node.end_col_offset - 1, has_arguments))
+        for end, has_arguments in sorted(ends, reverse=True):
+            self.text = f"{self.text[:end]}{', ' * has_arguments}retain_graph=True{self.text[end:]}"
+
+    def __str__(self):
+        return self.text
+
+
+_PASSES = ("backward", "grad")
 
 
 class _Engine:
@@ -120,8 +167,9 @@ class PlannedAtOnce(Planned):
     plans_always = True
 
 
-def execute(engine, program):
-    """The outcomes of all calls; one "rejected" outcome if the engine does not compile the program."""
+def execute(engine, program, rounding=None):
+    """The outcomes of all calls; one "rejected" outcome if the engine does not compile the program. With a seed of other
+    roundings, derivatives of higher order are computed with these."""
     try:
         unit = engine(program)
     except Exception as error:  # noqa: BLE001
@@ -131,7 +179,7 @@ def execute(engine, program):
     cresset._C._set_plans_always(PLANS_ALWAYS or getattr(engine, "plans_always", False))
     by_bound = "torch.autograd.grad(" in str(program)  # then gradients of results are of higher order
     try:
-        outcomes = [call(unit, one, by_bound) for one in program.calls]
+        outcomes = [call(unit, one, by_bound, getattr(program, "retained", False), rounding) for one in program.calls]
     finally:
         cresset.set_execution_mode(mode)
         cresset._C._set_plans_always(PLANS_ALWAYS)
@@ -164,11 +212,14 @@ def _evaluated(text, names):
     return eval(_compiled(text, "<call>", "eval"), names)
 
 
-def call(unit, one: TensorCall, by_bound=False):
+def call(unit, one: TensorCall, by_bound=False, retained=False, rounding=None, within=False):
+    """The outcome of a call. Other roundings are of derivatives of higher order, or also of the program's own backward
+    passes (`within`)."""
     bases, arguments, state = arguments_of(one)
+    otherwise = RoundedOtherwise(rounding) if within else contextlib.nullcontext()
     output = io.StringIO()
     result = None
-    with contextlib.redirect_stdout(output), state:
+    with contextlib.redirect_stdout(output), state, otherwise:
         try:
             result = unit.function(one.function)(*_copied(arguments))
             outcome = TensorOutcome("value")
@@ -196,9 +247,9 @@ def call(unit, one: TensorCall, by_bound=False):
         if one.writes:
             outcome.gradients = [_written(results)]
         if one.watched and not by_bound:
-            _watch(outcome, results, [t for t in wanted if t.is_leaf])
+            _watch(outcome, results, [t for t in wanted if t.is_leaf], retained)
         else:
-            _differentiate(outcome, results, wanted, one.order, by_bound)
+            _differentiate(outcome, results, wanted, one.order, by_bound, retained, rounding)
     for leaf in unit.module.parameters():
         leaf.grad = None
     return outcome
@@ -272,14 +323,17 @@ def _weighted_sum(tensors):
     return total
 
 
-def _differentiate(outcome, results, wanted, order, by_bound):
+def _differentiate(outcome, results, wanted, order, by_bound, retained, rounding):
     outcome.gradients = list(outcome.gradients or [])
+    options = {"create_graph": order > 1, "retain_graph": retained or order > 1, "allow_unused": True}
     for _ in range(order):
         results = [t for t in results if t.requires_grad]
         if not results:
             return
+        otherwise = RoundedOtherwise(rounding) if by_bound and rounding is not None else contextlib.nullcontext()
         try:
-            results = torch.autograd.grad(_weighted_sum(results), wanted, create_graph=order > 1, allow_unused=True)
+            with otherwise:
+                results = torch.autograd.grad(_weighted_sum(results), wanted, **options)
         except Exception as error:  # noqa: BLE001
             outcome.gradients.append(_without_numbers(str(error)))
             return
@@ -291,7 +345,7 @@ def _differentiate(outcome, results, wanted, order, by_bound):
         by_bound = True
 
 
-def _watch(outcome, results, leaves):
+def _watch(outcome, results, leaves, retained):
     """A backward pass to the leaves, with hooks on results, some of which change gradients, and results that keep theirs."""
     seen_by_hooks, hooks = [[] for _ in results], []
     for index, result in enumerate(results):
@@ -305,7 +359,7 @@ def _watch(outcome, results, leaves):
             result.retain_grad()
     outcome.gradients = list(outcome.gradients or [])
     try:
-        _weighted_sum([r for r in results if r.requires_grad]).backward()
+        _weighted_sum([r for r in results if r.requires_grad]).backward(retain_graph=retained)
     except RuntimeError as error:
         outcome.gradients.append(_without_numbers(str(error)))
         return
@@ -341,174 +395,3 @@ def _without_numbers(text):
     text = re.sub(r", which is output \d+ of [\w:]+,", "", text)
     text = re.sub(r"\b\w+Backward\w*\b|(?<=[Oo]utput )\d+ of [\w:]+|(?<= version )\d+|0x[0-9a-f]+", "…", text)
     return re.sub(r"___torch_mangle_\d+\.|(?<=tensors_)\d+", "", text)
-
-
-# ---- comparison
-
-
-def difference(call, theirs, mine, exact):
-    """How the outcomes of one call differ, in words; None if they don't."""
-    if not exact:
-        theirs, mine = _without_strides_of_gradients(theirs), _without_strides_of_gradients(mine)
-    if theirs.kind != mine.kind:
-        return f"{_shown(mine)} instead of {_shown(theirs)}"
-    if theirs.printed != mine.printed:
-        return f"printed {mine.printed!r} instead of {theirs.printed!r}"
-    if theirs.kind == "error":
-        if (
-            exact
-            and (theirs.value, theirs.message) != (mine.value, mine.message)
-            and not _of_other_places(theirs, mine)
-        ):
-            return f"says {mine.value[0]} {mine.message!r} instead of {theirs.value[0]} {theirs.message!r}"
-        if not exact and not _says_as_eager(theirs.message, mine.message):
-            return f"says {mine.message!r} instead of {theirs.message!r}"
-    if theirs.value != mine.value and theirs.kind == "value":
-        return f"gives {_apart(theirs.value, mine.value)}"
-    if theirs.effects != mine.effects:
-        return f"leaves {_apart(theirs.effects, mine.effects)}"
-    if theirs.leaves != mine.leaves and not (exact and _failed_backward(theirs, mine)):
-        return f"leaves gradients {_apart(theirs.leaves, mine.leaves)}"
-    if theirs.gradients != mine.gradients:
-        return f"has gradients {_apart(theirs.gradients, mine.gradients)}"
-    return _higher_difference(theirs.higher, mine.higher, repr(theirs.value))
-
-
-def _without_strides_of_gradients(outcome):
-    """Python's indexing leaves out slices that take everything, through which a script's gradient goes, and so has other
-    strides. The gradients that the program itself takes are among its results."""
-
-    def plain(data):
-        if isinstance(data, tuple) and data[:1] == ("Tensor",):
-            return (*data[:3], *data[4:])
-        return type(data)(map(plain, data)) if isinstance(data, (list, tuple)) else data
-
-    gradients = outcome.gradients
-    if isinstance(gradients, list):
-        gradients = [
-            [g if g is None else (*g[:2], *g[3:]) for g in one] if isinstance(one, list) and not _is_text(one) else one
-            for one in gradients
-        ]
-    value = plain(outcome.value) if outcome.by_bound and outcome.kind == "value" else outcome.value
-    return replace(outcome, value=value, gradients=gradients, leaves=plain(outcome.leaves))
-
-
-def _is_text(said):
-    return bool(said) and isinstance(said[0], str)
-
-
-def _failed_backward(theirs, mine):
-    """Whether a backward pass in the call failed by what was freed or written to. How far it got before is not kept: a
-    region looks at all that it has kept before it computes anything (docs/decisions/0008-gradients.md, "One node")."""
-    words = ("backward through the graph a second time", "modified by an inplace operation")
-    return theirs.kind == mine.kind == "error" and any(w in theirs.message and w in mine.message for w in words)
-
-
-def _of_other_places(theirs, mine):
-    """Whether two operators raise; which of them is first is not kept (docs/decisions/0006-alias-analysis.md)."""
-    return all("RuntimeError" in o.value and "stop" not in o.message for o in (theirs, mine)) and (
-        _marked_lines(theirs.message) != _marked_lines(mine.message)
-    )
-
-
-def _marked_lines(message):
-    lines = message.split("\n")
-    return [line for i, line in enumerate(lines) if i and "<--- HERE" in line]
-
-
-def _apart(theirs, mine, path=""):
-    """The first place where plain data differs."""
-    both = (list, tuple)
-    if isinstance(theirs, both) and isinstance(mine, both) and len(theirs) == len(mine):
-        for index, (a, b) in enumerate(zip(theirs, mine)):
-            if a != b:
-                return _apart(a, b, f"{path}[{index}]")
-    return f"{mine} instead of {theirs}, at {path or 'the top'}"
-
-
-def _says_as_eager(theirs, mine):
-    # Python's own indexing of tensors has words of its own.
-    if "is out of bounds for dimension" in theirs or "invalid index of a 0-dim tensor" in theirs:
-        return "out of range" in mine or "cannot be applied to a 0-dim tensor" in mine
-    # An assignment to an index expands the value first; a script's copies it into the view.
-    if "doesn't match the broadcast shape" in mine and re.search("expanded size of the tensor|number of sizes", theirs):
-        return True
-    if "appears to not have been used in the graph" in theirs:
-        return "appears to not have been used in the graph" in mine
-    theirs = theirs.replace("list assignment index out of range", "list index out of range")
-    if "only Tensors of floating point dtype can require gradients" in theirs:
-        theirs = "Only Tensors of floating point and complex dtype can require gradients"
-    if "leaf Variable that requires grad is being used in an in-place operation" in theirs:
-        theirs = theirs.replace("a view of ", "")
-    return theirs.strip().split("\n")[-1].strip().strip("'").rstrip(".") in mine
-
-
-def _shown(outcome):
-    if outcome.kind == "value":
-        return f"value {outcome.value}"
-    return f"{outcome.value if outcome.kind == 'rejected' else outcome.value[0]} {outcome.message!r}"
-
-
-def _higher_difference(theirs, mine, results):
-    if len(theirs) != len(mine):
-        return f"has {len(mine)} derivatives of higher order instead of {len(theirs)}"
-    for a, b in zip(theirs, mine):
-        if (a is None) != (b is None) or a is not None and (a.dtype, a.shape) != (b.dtype, b.shape):
-            return f"has a derivative of higher order {b} instead of {a}"
-    known = [t.detach().abs().max().item() for t in [*theirs, *mine] if t is not None and t.numel()]
-    scale = max([1.0, *[k for k in known if not math.isnan(k)]])
-    if scale > 1e30 or any(map(math.isnan, known)):
-        return None  # what overflows depends on the order of additions
-    # A program may compute with fewer bits than its leaves have.
-    computed = [bound for dtype, bound in SECOND_ORDER.items() if str(dtype) in results]
-    bound = max([*computed, *(SECOND_ORDER[t.dtype] for t in theirs if t is not None)], default=0.0)
-    for a, b in zip(theirs, mine):
-        if a is not None and a.numel() and (a.detach() - b.detach()).abs().max().item() > bound * scale:
-            return f"has a derivative of higher order {b} instead of {a}"
-    return None
-
-
-def check(program, send=lambda message: None):
-    """Runs a program by all engines; the first difference in words, or None, and how its calls ended."""
-    send(("stage", Eager.name))
-    eager = execute(Eager, program)
-    if eager[0].kind == "rejected":
-        return f"is no Python: {eager[0].message}", ["rejected"]
-    send(("stage", "cresset"))
-    kinds = [o.kind for o in eager]
-    plain = execute(Interpreted, program)
-    if plain[0].kind == "rejected":
-        return f"only Cresset refuses the program: {plain[0].message}", ["rejected"]
-    found = _first(program, eager, plain, False, "as written")
-    found = found or _first(program, plain, execute(Planned, program), True, "by plans")
-    return found or _first(program, plain, execute(PlannedAtOnce, program), True, "by plans at once"), kinds
-
-
-def _frees_more(program, found):
-    """Whether a gradient of a gradient went through a region of which autograd would have left out a part, and freed it
-    (docs/decisions/0008-gradients.md, "One node"): only where the program itself took gradients to go on with."""
-    return "create_graph=True" in str(program) and "backward through the graph a second time" in found
-
-
-def _keeps_numbers(program, theirs, mine):
-    """Whether eager PyTorch could not go through a graph again and a script could: `x * 2.0` keeps the number as a tensor,
-    which is freed, and the script's operator has it as a number (as torch.jit's)."""
-    words = "backward through the graph a second time"
-    return (".backward(" in str(program) or "autograd.grad(" in str(program)) and (
-        (words in theirs.message and words not in mine.message)
-        or (words in str(theirs.gradients) and words not in str(mine.gradients))
-    )
-
-
-def _first(program, theirs, mine, exact, how):
-    if mine[0].kind == "rejected":
-        return f"{how}: {mine[0].value}: {mine[0].message}"
-    for index, (one, a, b) in enumerate(zip(program.calls, theirs, mine)):
-        if not exact and "dictionary changed size during iteration" in a.message:
-            continue  # scripts go through the keys that were there
-        found = difference(one, a, b, exact)
-        if found and not exact and _keeps_numbers(program, a, b):
-            return None  # the module may be another one from here on
-        if found and not (exact and _frees_more(program, found)):
-            return f"{how}, call {index}: {found}"
-    return None
