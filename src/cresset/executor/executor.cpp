@@ -15,6 +15,7 @@
 #include "cresset/interpreter/interpreter.h"
 #include "cresset/interpreter/profile.h"
 #include "cresset/ops/policy.h"
+#include "cresset/passes/channels_last.h"
 #include "cresset/support/error.h"
 
 namespace cresset {
@@ -47,8 +48,9 @@ class Executor final : public Executable {
             function, [&function] { return prepareFunction(function); }, kMaxPlans),
         state_(
             plansAlways()                   ? State::Used
-            : isTooSmall(*function.graph()) ? State::TooSmall
-                                            : State::Fresh) {}
+            : isTooSmall(*function.graph()) && !allowsAnyLayout(*function.graph())
+                ? State::TooSmall
+                : State::Fresh) {}
 
   const Code* code() const override { return reference_.get(); }
 
@@ -145,8 +147,11 @@ class Executor final : public Executable {
   /// Derivatives of higher order add in another order than autograd alone would, so they come from plans from the first
   /// call on: calls must not differ in their bits. They need an argument that requires a gradient, or a program that
   /// asks for gradients itself.
+  /// So do the results of programs that were optimized for inference.
   bool needsPlanAtOnce(const Stack& stack) const {
-    if (!c10::GradMode::is_enabled() || stack.size() < reference_->num_inputs) return false;
+    if (stack.size() < reference_->num_inputs) return false;
+    if (allowsAnyLayout(*function_.graph())) return true;
+    if (!c10::GradMode::is_enabled()) return false;
     const bool takes_leaf = std::any_of(
         stack.end() - static_cast<std::ptrdiff_t>(reference_->num_inputs), stack.end(),
         [](const c10::IValue& value) { return value.isTensor() && value.toTensor().requires_grad(); });
