@@ -8,13 +8,16 @@
 #include <ATen/ops/as_strided_ops.h>
 #include <ATen/ops/convolution_ops.h>
 #include <ATen/ops/copy_ops.h>
+#include <ATen/ops/empty_ops.h>
 #include <ATen/ops/empty_strided_ops.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstring>
 #include <mutex>
+#include <stdexcept>
 
 namespace cresset {
 
@@ -80,33 +83,80 @@ bool isSupported(const Tensor& weight, const ConvolutionShape& shape) {
   return true;
 }
 
-Tensor packNew(const Tensor& weight, const ConvolutionShape& shape) {
+/// The form that oneDNN wants depends on the sizes of what comes in; others have to be rearranged at each call.
+Tensor packFor(const Tensor& input, const Tensor& weight, const ConvolutionShape& shape) {
   const at::NoGradGuard no_grad;
   torch::jit::Stack stack{withTwoDimensions(weight.detach()).contiguous(), padded(shape.padding, 0)};
   if (shape.transposed) stack.emplace_back(padded(shape.output_padding, 0));
   stack.emplace_back(padded(shape.stride, 1));
   stack.emplace_back(padded(shape.dilation, 1));
   stack.emplace_back(shape.groups);
-  stack.emplace_back();  // the size of the input is not known
+  stack.emplace_back(withTwoDimensions(input).sizes().vec());
   (shape.transposed ? Operators::get().pack_transposed : Operators::get().pack)->callBoxed(&stack);
   return stack.back().toTensor();
 }
 
-/// Packed weights that somebody holds, by the tensor that they were made of.
+/// A weight's packed form. Graphs hold it as a constant tensor, whose storage owns it; the tensor's eight bytes are a
+/// number that no other has, so that it is equal to no other constant.
+class PackedWeight {
+ public:
+  static Tensor make(const ConvolutionShape& shape) {
+    auto* made = new PackedWeight(shape);
+    Tensor handle = at::_ops::empty_memory_format::call({0}, at::kByte, std::nullopt, at::kCPU, std::nullopt, std::nullopt);
+    c10::Storage storage(
+        c10::Storage::use_byte_size_t(), sizeof(made->number_),
+        at::DataPtr(&made->number_, made, &PackedWeight::destroy, at::kCPU));
+    handle.unsafeGetTensorImpl()->set_storage_keep_dtype(std::move(storage));
+    handle.unsafeGetTensorImpl()->set_sizes_contiguous({sizeof(made->number_)});
+    return handle;
+  }
+
+  /// Null if the tensor is another one.
+  static PackedWeight* of(const Tensor& handle) {
+    if (!handle.has_storage() || handle.storage().data_ptr().get_deleter() != &PackedWeight::destroy) return nullptr;
+    return static_cast<PackedWeight*>(handle.storage().data_ptr().get_context());
+  }
+
+  const ConvolutionShape& shape() const { return shape_; }
+
+  /// Made at the first call, for its sizes, and again if somebody has written to the weight.
+  Tensor get(const Tensor& input, const Tensor& weight) {
+    const int64_t version = weight.is_inference() ? 0 : weight._version();
+    const std::lock_guard lock(mutex_);
+    if (!packed_.defined() || version != version_) {
+      packed_ = packFor(input, weight, shape_);
+      version_ = version;
+    }
+    return packed_;
+  }
+
+ private:
+  explicit PackedWeight(const ConvolutionShape& shape) : shape_(shape) {
+    static std::atomic<uint64_t> count{0};
+    number_ = ++count;
+  }
+  static void destroy(void* packed) { delete static_cast<PackedWeight*>(packed); }
+
+  uint64_t number_;
+  const ConvolutionShape shape_;
+  std::mutex mutex_;
+  Tensor packed_;  // under mutex_, as is the weight's version that it was made of
+  int64_t version_ = 0;
+};
+
+/// Packed weights that somebody holds, by the tensor that they are of.
 class PackedWeights {
  public:
   Tensor find(const Tensor& weight, const ConvolutionShape& shape) {
     const std::lock_guard lock(mutex_);
-    const int64_t version = weight.is_inference() ? 0 : weight._version();
     std::erase_if(entries_, [](const Entry& entry) { return entry.packed.expired() || entry.weight.expired(); });
     for (const Entry& entry : entries_) {
-      if (entry.weight._unsafe_get_target() != weight.unsafeGetTensorImpl() || entry.version != version ||
-          !(entry.shape == shape))
-        continue;
-      if (auto packed = entry.packed.lock()) return Tensor(std::move(packed));
+      if (entry.weight._unsafe_get_target() != weight.unsafeGetTensorImpl()) continue;
+      auto packed = entry.packed.lock();
+      if (packed && PackedWeight::of(Tensor(packed))->shape() == shape) return Tensor(std::move(packed));
     }
-    Tensor packed = packNew(weight, shape);
-    entries_.push_back({WeakTensor(weight.getIntrusivePtr()), WeakTensor(packed.getIntrusivePtr()), version, shape});
+    Tensor packed = PackedWeight::make(shape);
+    entries_.push_back({WeakTensor(weight.getIntrusivePtr()), WeakTensor(packed.getIntrusivePtr())});
     return packed;
   }
 
@@ -114,8 +164,6 @@ class PackedWeights {
   using WeakTensor = c10::weak_intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>;
   struct Entry {
     WeakTensor weight, packed;
-    int64_t version;  // written to since, it gives another one
-    ConvolutionShape shape;
   };
   std::mutex mutex_;
   std::vector<Entry> entries_;
@@ -226,15 +274,18 @@ Tensor emptyWithStrides(const Tensor& like, const Strides& strides) {
 
 }  // namespace
 
-std::optional<Tensor> packConvolutionWeight(const Tensor& weight, const ConvolutionShape& shape) {
+std::optional<Tensor> packedWeightOf(const Tensor& weight, const ConvolutionShape& shape) {
   if (!isSupported(weight, shape)) return std::nullopt;
   static auto* const weights = new PackedWeights;
   return weights->find(weight, shape);
 }
 
 Tensor packedConvolution(
-    const Tensor& input, const Tensor& weight, const std::optional<Tensor>& bias, const ConvolutionShape& shape,
-    const Tensor& packed, bool channels_last) {
+    const Tensor& input, const Tensor& weight, const std::optional<Tensor>& bias, const Tensor& packed,
+    bool channels_last) {
+  PackedWeight* const known = PackedWeight::of(packed);
+  if (!known) throw std::runtime_error("cresset::convolution was given a weight that nobody packed");
+  const ConvolutionShape& shape = known->shape();
   const bool usable = (channels_last || givesChannelsLast(input, weight, shape)) && fits(input, weight, shape) &&
                       at::globalContext().userEnabledMkldnn() &&
                       !(c10::GradMode::is_enabled() && input.requires_grad());
@@ -245,7 +296,7 @@ Tensor packedConvolution(
         shape.groups);
   }
   const at::AutoDispatchBelowADInplaceOrView guard;
-  torch::jit::Stack stack{withTwoDimensions(input), packed, bias, padded(shape.padding, 0)};
+  torch::jit::Stack stack{withTwoDimensions(input), known->get(input, weight), bias, padded(shape.padding, 0)};
   if (shape.transposed) stack.emplace_back(padded(shape.output_padding, 0));
   stack.emplace_back(padded(shape.stride, 1));
   stack.emplace_back(padded(shape.dilation, 1));

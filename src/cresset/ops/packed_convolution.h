@@ -25,15 +25,17 @@ struct ConvolutionShape {
   bool operator==(const ConvolutionShape&) const = default;
 };
 
-/// The weight, packed; nothing if oneDNN has no kernel for such a convolution here. The same tensor gives the same
-/// packed one for as long as somebody holds that, so plans for several kinds of calls share it.
-std::optional<at::Tensor> packConvolutionWeight(const at::Tensor& weight, const ConvolutionShape& shape);
+/// A constant for graphs that holds the weight's packed form, for such a convolution: packed when it first runs. Nothing
+/// if oneDNN has no kernel for it here. The same tensor gives the same constant for as long as somebody holds that, so
+/// plans for several kinds of calls share it.
+std::optional<at::Tensor> packedWeightOf(const at::Tensor& weight, const ConvolutionShape& shape);
 
-/// The convolution. The packed weight is used, and the result has its channels innermost, if `channels_last` says so or
-/// if PyTorch's own kernel would give such a result. Otherwise, and for arguments that PyTorch refuses, that kernel runs.
+/// The convolution that `packed` was made for. The packed weight is used, and the result has its channels innermost, if
+/// `channels_last` says so or if PyTorch's own kernel would give such a result. Otherwise, and for arguments that PyTorch
+/// refuses, that kernel runs.
 at::Tensor packedConvolution(
-    const at::Tensor& input, const at::Tensor& weight, const std::optional<at::Tensor>& bias,
-    const ConvolutionShape& shape, const at::Tensor& packed, bool channels_last);
+    const at::Tensor& input, const at::Tensor& weight, const std::optional<at::Tensor>& bias, const at::Tensor& packed,
+    bool channels_last);
 
 /// A copy with the channels (dimension 1) innermost in memory; the tensor itself if it lies so.
 at::Tensor withChannelsLast(const at::Tensor& tensor);

@@ -30,15 +30,9 @@ constexpr Row kLayoutRows[] = {
     {"cresset::contiguous(Tensor(a) self, bool wanted) -> Tensor(a)",
      kernel([](const Tensor& self, bool wanted) { return wanted ? withContiguousStrides(self) : self; }),
      Trait::MayShareArguments, Restriction::Internal},
-    {"cresset::convolution(Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] dilation, bool "
-     "transposed, int[] output_padding, int groups, Tensor packed, bool channels_last) -> Tensor",
-     kernel([](const Tensor& input, const Tensor& weight, std::optional<Tensor> bias,
-               const std::vector<int64_t>& stride, const std::vector<int64_t>& padding,
-               const std::vector<int64_t>& dilation, bool transposed, const std::vector<int64_t>& output_padding,
-               int64_t groups, const Tensor& packed, bool channels_last) {
-       return packedConvolution(
-           input, weight, bias, {stride, padding, dilation, output_padding, transposed, groups}, packed, channels_last);
-     }),
+    {"cresset::convolution(Tensor input, Tensor weight, Tensor? bias, Tensor packed, bool channels_last) -> Tensor",
+     kernel([](const Tensor& input, const Tensor& weight, std::optional<Tensor> bias, const Tensor& packed,
+               bool channels_last) { return packedConvolution(input, weight, bias, packed, channels_last); }),
      Trait::None, Restriction::Internal},
 };
 

@@ -12,7 +12,7 @@
 //   %r : Tensor = cresset::contiguous(%r1, %wanted)                      for those who must not notice
 //
 // If all tensors that come in are contiguous, the program would have made contiguous ones throughout, and so does
-// cresset::contiguous at the end. If not, the nodes compute in the layouts of the program as it was written; where these
+// cresset::contiguous at the end. If not, or if a weight is channels-last, the nodes compute in the layouts of the program as it was written; where these
 // are channels-last, cresset::convolution still has the packed weight.
 #include "cresset/passes/channels_last.h"
 
@@ -122,8 +122,8 @@ std::optional<std::vector<int64_t>> paddingOf(
 
 /// A convolution with a constant weight, packed.
 struct Convolution {
-  ConvolutionShape shape;
   at::Tensor packed;
+  bool channels_last = false;  // so is the weight, and PyTorch's own result
   int64_t weights = 0;  // how many
 };
 
@@ -166,23 +166,45 @@ std::optional<Convolution> convolutionOf(Node* node) {
   shape.padding = std::move(*padding);
   if (bias && bias->size(0) != weight->size(shape.transposed ? 1 : 0) * (shape.transposed ? shape.groups : 1))
     return std::nullopt;
-  auto packed = packConvolutionWeight(*weight, shape);
+  auto packed = packedWeightOf(*weight, shape);
   if (!packed) return std::nullopt;
-  return Convolution{std::move(shape), std::move(*packed), weight->numel()};
+  const auto format = weight->suggest_memory_format();
+  return Convolution{std::move(*packed), format != at::MemoryFormat::Contiguous, weight->numel()};
 }
 
 // ---- What stands between them.
 
-/// Operators that are not pointwise, and give a new contiguous tensor of the same elements' values in any layout: they
-/// keep to the layout of what comes in, more or less.
+/// Operators without PyTorch's tag for pointwise ones that give a new contiguous tensor for contiguous ones, of the same
+/// elements in any layout: they keep to the layout of what comes in, more or less.
 constexpr std::string_view kLayoutFree[] = {
-    "aten::max_pool2d", "aten::max_pool3d", "aten::avg_pool2d", "aten::avg_pool3d", "aten::adaptive_avg_pool2d",
-    "aten::adaptive_avg_pool3d", "aten::batch_norm", "aten::group_norm", "aten::prelu", "aten::relu6", "aten::selu",
-    "aten::celu", "aten::constant_pad_nd", "aten::pad", "aten::pixel_shuffle", "aten::pixel_unshuffle",
-    "aten::channel_shuffle", "aten::upsample_nearest2d", "aten::upsample_nearest3d", "aten::_upsample_nearest_exact2d",
-    "aten::_upsample_nearest_exact3d", "aten::upsample_bilinear2d", "aten::upsample_bicubic2d",
-    "aten::upsample_trilinear3d", "aten::__interpolate", "aten::__upsample", "aten::__upsample_nearest",
-    "aten::__upsample_bilinear", "aten::cat"};
+    "aten::max_pool2d",
+    "aten::max_pool3d",
+    "aten::avg_pool2d",
+    "aten::avg_pool3d",
+    "aten::adaptive_avg_pool2d",
+    "aten::adaptive_avg_pool3d",
+    "aten::batch_norm",
+    "aten::group_norm",
+    "aten::hardswish",
+    "aten::log_sigmoid",
+    "aten::prelu",
+    "aten::constant_pad_nd",
+    "aten::pad",
+    "aten::pixel_shuffle",
+    "aten::pixel_unshuffle",
+    "aten::channel_shuffle",
+    "aten::upsample_nearest2d",
+    "aten::upsample_nearest3d",
+    "aten::_upsample_nearest_exact2d",
+    "aten::_upsample_nearest_exact3d",
+    "aten::upsample_bilinear2d",
+    "aten::upsample_bicubic2d",
+    "aten::upsample_trilinear3d",
+    "aten::__interpolate",
+    "aten::__upsample",
+    "aten::__upsample_nearest",
+    "aten::__upsample_bilinear",
+    "aten::cat"};
 
 bool isLayoutFree(Node* node) {
   if (isStructural(node->kind()) || !node->blocks().empty() || node->outputs().size() != 1) return false;
@@ -236,7 +258,8 @@ struct Group {
   std::vector<Value*> sources;  // tensors that come in, and whose strides decide
   std::vector<Node*> nodes;
   int64_t weights = 0;
-  bool chained = false;  // from a convolution to another
+  bool chained = false;        // from a convolution to another
+  bool channels_last = false;  // some weight makes results channels-last, whatever comes in
   Value* wanted = nullptr;
 };
 
@@ -277,6 +300,7 @@ class Mover {
       groups_.push_back({.first = node, .sources = {input}, .nodes = {}});
     }
     groups_[index].weights += convolution.weights;
+    groups_[index].channels_last |= convolution.channels_last;
     add(index, node);
     convolutions_.emplace(node, std::move(convolution));
   }
@@ -349,6 +373,7 @@ class Mover {
     for (Node* node : b.nodes) add(into, node);
     a.weights += b.weights;
     a.chained |= b.chained;
+    a.channels_last |= b.channels_last;
     b.nodes.clear();
   }
 
@@ -366,7 +391,9 @@ class Mover {
   void rewrite(Group& group) {
     static const Symbol kTakes = Symbol::fromQualString("cresset::takes_channels_last");
     // A convolution alone gains what rearranging its weight costs.
-    const int64_t limit = group.chained ? std::numeric_limits<int64_t>::max() : group.weights / 4;
+    const int64_t limit = group.channels_last ? -1
+                          : group.chained     ? std::numeric_limits<int64_t>::max()
+                                              : group.weights / 4;
     Value* list =
         insertAt(group.first, prim::ListConstruct, group.sources, c10::ListType::ofTensors())->output();
     group.wanted = insertAt(
@@ -413,20 +440,8 @@ class Mover {
 
   Node* replace(Group& group, Node* node, const Convolution& convolution) {
     static const Symbol kConvolution = Symbol::fromQualString("cresset::convolution");
-    const ConvolutionShape& shape = convolution.shape;
-    const auto ints = [&](const std::vector<int64_t>& numbers) { return constantAt(node, c10::IValue(numbers)); };
     const std::array inputs{
-        node->input(0),
-        node->input(1),
-        node->input(2),
-        ints(shape.stride),
-        ints(shape.padding),
-        ints(shape.dilation),
-        constantAt(node, shape.transposed),
-        ints(shape.output_padding),
-        constantAt(node, shape.groups),
-        constantAt(node, convolution.packed),
-        group.wanted};
+        node->input(0), node->input(1), node->input(2), constantAt(node, convolution.packed), group.wanted};
     Node* made = insertAt(node, kConvolution, inputs, node->output()->type());
     node->output()->replaceAllUsesWith(made->output());
     results_.erase(node->output());
