@@ -64,8 +64,8 @@ SourceRange Recorder::location() const {
   return environment_.location ? environment_.location() : SourceRange();
 }
 
-void Recorder::warn(const std::string& message) const {
-  if (environment_.warn) environment_.warn(message);
+void Recorder::warn(const std::string& message, bool in_backward) const {
+  if (environment_.warn) environment_.warn(message, in_backward);
 }
 
 Value* Recorder::insert(Symbol kind, std::span<Value* const> inputs, const TypePtr& type) {
@@ -272,6 +272,12 @@ Value* Recorder::tensorConstant(const at::Tensor& tensor) {
         "detaching the gradient\nTensor:\n" +
             textOf(tensor),
         location());
+  }
+  const void* storage = storageOf(tensor);
+  if (!torch::autograd::get_current_node()) {
+    constants_.insert(storage);
+  } else if (tensor.numel() > 0 && !constants_.contains(storage)) {
+    warn(kFrozenSaved, /*in_backward=*/true);
   }
   return constantValue(IValue(tensor), c10::TensorType::get());
 }
