@@ -256,6 +256,11 @@ Value* Recorder::numberInBackward(const IValue& number, bool is_size) {
 /// Whether a factor may be a count of elements, that less one, or a reciprocal of such: what formulas of means and
 /// variances have.
 bool Recorder::mayBeOfSizes(const Gradient& gradient, double factor) {
+  // Formulas have small numbers of their own: exponents, halves, alpha=1.
+  const std::string name = gradient.node->name();
+  const bool counts_elements = name.starts_with("Var") || name.starts_with("Std") || name.starts_with("Mean");
+  const double size = std::abs(factor);
+  if (!counts_elements && (size == 0.5 || (size <= 4 && size == std::floor(size)))) return false;
   for (const auto* tensors : {&gradient.inputs, &gradient.outputs}) {
     for (const at::Tensor& tensor : *tensors) {
       if (!tensor.defined() || tensor.is_nested()) continue;
