@@ -193,7 +193,10 @@ class DenseNet(nn.Module):
 class DoubleConvolution(nn.Sequential):
     def __init__(self, inputs: int, outputs: int):
         super().__init__(
-            convolution(inputs, outputs, 3), nn.ReLU(inplace=True), convolution(outputs, outputs, 3), nn.ReLU(inplace=True)
+            convolution(inputs, outputs, 3),
+            nn.ReLU(inplace=True),
+            convolution(outputs, outputs, 3),
+            nn.ReLU(inplace=True),
         )
 
 

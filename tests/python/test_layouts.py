@@ -49,7 +49,10 @@ def optimized(module):
 
 def count(module, *inputs):
     text = str(module.forward.graph_for(*inputs))
-    return [text.count(f"cresset::{name}(") for name in ("takes_channels_last", "channels_last", "contiguous", "convolution")]
+    return [
+        text.count(f"cresset::{name}(")
+        for name in ("takes_channels_last", "channels_last", "contiguous", "convolution")
+    ]
 
 
 def assert_as_good(result, module, *inputs):
@@ -135,7 +138,8 @@ def test_kinds_of_convolutions(kind, arguments, dtype):
 
 
 @pytest.mark.parametrize(
-    "kind, arguments", [(nn.Conv2d, dict(kernel_size=4, padding="same")), (nn.Conv2d, dict(kernel_size=3, dtype=torch.float64))]
+    "kind, arguments",
+    [(nn.Conv2d, dict(kernel_size=4, padding="same")), (nn.Conv2d, dict(kernel_size=3, dtype=torch.float64))],
 )
 def test_convolutions_that_stay(kind, arguments):
     """Padding of one side; a dtype that oneDNN does not know."""
@@ -281,7 +285,9 @@ def test_writes():
 @pytest.mark.parametrize("shape", [(1, 4, 1, 1), (2, 4, 1, 3), (1, 4, 7, 1), (3, 4, 1, 1)])
 def test_dimensions_of_one_element(shape):
     """Their strides, which nothing depends on, are eager's, too."""
-    module = randomized(nn.Sequential(nn.Conv2d(4, 1, 1), nn.ReLU(), nn.Conv2d(1, 6, 3, padding=1), nn.AdaptiveAvgPool2d(1)))
+    module = randomized(
+        nn.Sequential(nn.Conv2d(4, 1, 1), nn.ReLU(), nn.Conv2d(1, 6, 3, padding=1), nn.AdaptiveAvgPool2d(1))
+    )
     for model in (module, module[:2], module[:3], nn.Sequential(nn.Conv2d(4, 4, 1), nn.ReLU(), nn.Conv2d(4, 1, 1))):
         mine = optimized(model)
         for x in (torch.randn(shape), torch.randn(shape).contiguous(memory_format=torch.channels_last)):

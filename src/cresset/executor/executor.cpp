@@ -90,10 +90,9 @@ class Executor final : public Executable {
         plans_(
             function, [&function] { return prepareFunction(function); }, kMaxPlans),
         state_(
-            plansAlways()                   ? State::Used
-            : isTooSmall(*function.graph()) && !allowsAnyLayout(*function.graph())
-                ? State::TooSmall
-                : State::Fresh) {}
+            plansAlways()                                                          ? State::Used
+            : isTooSmall(*function.graph()) && !allowsAnyLayout(*function.graph()) ? State::TooSmall
+                                                                                   : State::Fresh) {}
 
   const Code* code() const override { return reference_.get(); }
 

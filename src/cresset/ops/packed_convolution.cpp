@@ -57,15 +57,15 @@ Tensor withTwoDimensions(const Tensor& tensor) {
 
 bool isSupported(const Tensor& weight, const ConvolutionShape& shape) {
   const Operators& operators = Operators::get();
-  if (!operators.pack || !operators.run || (shape.transposed && (!operators.pack_transposed || !operators.run_transposed)))
+  if (!operators.pack || !operators.run ||
+      (shape.transposed && (!operators.pack_transposed || !operators.run_transposed)))
     return false;
   const bool dtype = weight.scalar_type() == at::kFloat ||
-                     (weight.scalar_type() == at::kBFloat16 && operators.has_bfloat16 && !shape.transposed &&
-                      [&] {
-                        torch::jit::Stack stack;
-                        operators.has_bfloat16->callBoxed(&stack);
-                        return stack.back().toBool();
-                      }());
+                     (weight.scalar_type() == at::kBFloat16 && operators.has_bfloat16 && !shape.transposed && [&] {
+                       torch::jit::Stack stack;
+                       operators.has_bfloat16->callBoxed(&stack);
+                       return stack.back().toBool();
+                     }());
   const auto spatial = static_cast<size_t>(weight.dim() - 2);
   const auto all = [&](const std::vector<int64_t>& numbers, int64_t least) {
     return numbers.size() == spatial &&
@@ -102,7 +102,8 @@ class PackedWeight {
  public:
   static Tensor make(const ConvolutionShape& shape) {
     auto* made = new PackedWeight(shape);
-    Tensor handle = at::_ops::empty_memory_format::call({0}, at::kByte, std::nullopt, at::kCPU, std::nullopt, std::nullopt);
+    Tensor handle =
+        at::_ops::empty_memory_format::call({0}, at::kByte, std::nullopt, at::kCPU, std::nullopt, std::nullopt);
     c10::Storage storage(
         c10::Storage::use_byte_size_t(), sizeof(made->number_),
         at::DataPtr(&made->number_, made, &PackedWeight::destroy, at::kCPU));
@@ -176,10 +177,9 @@ bool fits(const Tensor& input, const Tensor& weight, const ConvolutionShape& sha
   for (size_t i = 0; i < shape.stride.size(); ++i) {
     const auto dim = static_cast<int64_t>(i) + 2;
     const int64_t kernel = shape.dilation[i] * (weight.size(dim) - 1) + 1;
-    const int64_t room = shape.transposed
-                             ? (input.size(dim) - 1) * shape.stride[i] - 2 * shape.padding[i] + kernel +
-                                   shape.output_padding[i] - 1
-                             : input.size(dim) + 2 * shape.padding[i] - kernel;
+    const int64_t room = shape.transposed ? (input.size(dim) - 1) * shape.stride[i] - 2 * shape.padding[i] + kernel +
+                                                shape.output_padding[i] - 1
+                                          : input.size(dim) + 2 * shape.padding[i] - kernel;
     if (room < 0) return false;
   }
   return true;

@@ -2,8 +2,8 @@
 // run that were optimized for inference (passes/channels_last.cpp).
 //
 // A convolution of a contiguous tensor with a contiguous weight makes oneDNN rearrange all three tensors at each call.
-// With weights that are packed once, and activations that stay in channels-last layout from one convolution to the next,
-// nothing is left to rearrange. Sums come out in another order, so bits differ from eager PyTorch's.
+// With weights that are packed once, and activations that stay in channels-last layout from one convolution to the
+// next, nothing is left to rearrange. Sums come out in another order, so bits differ from eager PyTorch's.
 //
 // Thread-safety: all of this may be called from any thread.
 #pragma once
@@ -25,14 +25,14 @@ struct ConvolutionShape {
   bool operator==(const ConvolutionShape&) const = default;
 };
 
-/// A constant for graphs that holds the weight's packed form, for such a convolution: packed when it first runs. Nothing
-/// if oneDNN has no kernel for it here. The same tensor gives the same constant for as long as somebody holds that, so
-/// plans for several kinds of calls share it.
+/// A constant for graphs that holds the weight's packed form, for such a convolution: packed when it first runs.
+/// Nothing if oneDNN has no kernel for it here. The same tensor gives the same constant for as long as somebody holds
+/// that, so plans for several kinds of calls share it.
 std::optional<at::Tensor> packedWeightOf(const at::Tensor& weight, const ConvolutionShape& shape);
 
 /// The convolution that `packed` was made for. The packed weight is used, and the result has its channels innermost, if
-/// `channels_last` says so or if PyTorch's own kernel would give such a result. Otherwise, and for arguments that PyTorch
-/// refuses, that kernel runs.
+/// `channels_last` says so or if PyTorch's own kernel would give such a result. Otherwise, and for arguments that
+/// PyTorch refuses, that kernel runs.
 at::Tensor packedConvolution(
     const at::Tensor& input, const at::Tensor& weight, const std::optional<at::Tensor>& bias, const at::Tensor& packed,
     bool channels_last);

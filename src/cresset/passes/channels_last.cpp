@@ -12,8 +12,8 @@
 //   %r : Tensor = cresset::contiguous(%r1, %wanted)                      for those who must not notice
 //
 // If all tensors that come in are contiguous, the program would have made contiguous ones throughout, and so does
-// cresset::contiguous at the end. If not, or if a weight is channels-last, the nodes compute in the layouts of the program as it was written; where these
-// are channels-last, cresset::convolution still has the packed weight.
+// cresset::contiguous at the end. If not, or if a weight is channels-last, the nodes compute in the layouts of the
+// program as it was written; where these are channels-last, cresset::convolution still has the packed weight.
 #include "cresset/passes/channels_last.h"
 
 #include <ATen/core/Tensor.h>
@@ -124,7 +124,7 @@ std::optional<std::vector<int64_t>> paddingOf(
 struct Convolution {
   at::Tensor packed;
   bool channels_last = false;  // so is the weight, and PyTorch's own result
-  int64_t weights = 0;  // how many
+  int64_t weights = 0;         // how many
 };
 
 /// A dense tensor on the CPU that requires no gradient.
@@ -174,8 +174,8 @@ std::optional<Convolution> convolutionOf(Node* node) {
 
 // ---- What stands between them.
 
-/// Operators without PyTorch's tag for pointwise ones that give a new contiguous tensor for contiguous ones, of the same
-/// elements in any layout: they keep to the layout of what comes in, more or less.
+/// Operators without PyTorch's tag for pointwise ones that give a new contiguous tensor for contiguous ones, of the
+/// same elements in any layout: they keep to the layout of what comes in, more or less.
 constexpr std::string_view kLayoutFree[] = {
     "aten::max_pool2d",
     "aten::max_pool3d",
@@ -232,7 +232,9 @@ bool isContiguous(Value* value, int depth = 8) {
   Node* node = value->node();
   if (node->isParam() || isStructural(node->kind()) || depth == 0) return false;
   const std::string_view name = nameOfOperator(node);
-  const auto is = [&](const auto& names) { return std::find(std::begin(names), std::end(names), name) != std::end(names); };
+  const auto is = [&](const auto& names) {
+    return std::find(std::begin(names), std::end(names), name) != std::end(names);
+  };
   if (is(kContiguous)) return true;
   if (name == "aten::contiguous" && constantAs<int64_t>(node->input(1)) != int64_t(0)) return false;
   const bool stays = is(kStayContiguous) || (operatorOf(*node)->isPointwise() && isLayoutFree(node));
@@ -244,9 +246,9 @@ bool isContiguous(Value* value, int depth = 8) {
 /// Whether a node only asks what all layouts have in common.
 bool asksForShape(const Node* node) {
   static const std::unordered_set<Symbol> kinds = {
-      Symbol::fromQualString("aten::size"), Symbol::fromQualString("aten::dim"), Symbol::fromQualString("aten::numel"),
-      Symbol::fromQualString("aten::len"),  Symbol::fromQualString("prim::dtype"),
-      Symbol::fromQualString("prim::device")};
+      Symbol::fromQualString("aten::size"),  Symbol::fromQualString("aten::dim"),
+      Symbol::fromQualString("aten::numel"), Symbol::fromQualString("aten::len"),
+      Symbol::fromQualString("prim::dtype"), Symbol::fromQualString("prim::device")};
   return kinds.contains(node->kind());
 }
 
@@ -319,10 +321,10 @@ class Mover {
       }
     }
     if (joined.empty()) return;
-    const size_t index = *std::min_element(joined.begin(), joined.end(), [&](size_t a, size_t b) {
-      return groups_[a].first->isBefore(groups_[b].first);
-    });
-    for (const size_t other : joined) others.insert(others.end(), groups_[other].sources.begin(), groups_[other].sources.end());
+    const size_t index = *std::min_element(
+        joined.begin(), joined.end(), [&](size_t a, size_t b) { return groups_[a].first->isBefore(groups_[b].first); });
+    for (const size_t other : joined)
+      others.insert(others.end(), groups_[other].sources.begin(), groups_[other].sources.end());
     // What decides must be there when the first of them starts.
     if (!std::all_of(others.begin(), others.end(), [&](Value* v) { return isBefore(v, groups_[index].first); })) return;
     for (const size_t other : joined) {
@@ -340,7 +342,8 @@ class Mover {
         tensors.push_back(input);
       } else if (input->type()->isSubtypeOf(*c10::ListType::ofTensors())) {
         const Node* list = input->node();
-        if (list->kind() != prim::ListConstruct || input->uses().size() != 1 || list->owningBlock() != node->owningBlock())
+        if (list->kind() != prim::ListConstruct || input->uses().size() != 1 ||
+            list->owningBlock() != node->owningBlock())
           return {};
         for (Value* element : list->inputs()) tensors.push_back(element);
       }
@@ -394,18 +397,17 @@ class Mover {
     const int64_t limit = group.channels_last ? -1
                           : group.chained     ? std::numeric_limits<int64_t>::max()
                                               : group.weights / 4;
-    Value* list =
-        insertAt(group.first, prim::ListConstruct, group.sources, c10::ListType::ofTensors())->output();
-    group.wanted = insertAt(
-                       group.first, kTakes, std::array{list, constantAt(group.first, limit)}, c10::BoolType::get())
-                       ->output();
+    Value* list = insertAt(group.first, prim::ListConstruct, group.sources, c10::ListType::ofTensors())->output();
+    group.wanted =
+        insertAt(group.first, kTakes, std::array{list, constantAt(group.first, limit)}, c10::BoolType::get())->output();
     std::sort(group.nodes.begin(), group.nodes.end(), [](Node* a, Node* b) { return a->isBefore(b); });
     std::unordered_map<Value*, Value*> entered;
     std::vector<Value*> results;
     for (Node* node : group.nodes) {
       Node* now = node;
       enter(group, node, entered);
-      if (const auto found = convolutions_.find(node); found != convolutions_.end()) now = replace(group, node, found->second);
+      if (const auto found = convolutions_.find(node); found != convolutions_.end())
+        now = replace(group, node, found->second);
       results.push_back(now->output());
       members_.insert(now);
     }
@@ -421,7 +423,8 @@ class Mover {
       for (size_t i = 0; i < (is_convolution ? 1 : user->inputs().size()); ++i) {
         Value* input = user->input(i);
         const auto type = input->type()->cast<c10::TensorType>();
-        if (!type || type->dim() != rank || rank.value_or(0) < 3 || isConstant(input) || results_.contains(input)) continue;
+        if (!type || type->dim() != rank || rank.value_or(0) < 3 || isConstant(input) || results_.contains(input))
+          continue;
         Value*& inside = entered[input];
         if (!inside) inside = insertAt(node, kEnter, std::array{input, group.wanted}, type)->output();
         user->replaceInput(i, inside);
@@ -510,8 +513,7 @@ bool allowsAnyLayout(Graph& graph) {
 }
 
 bool useChannelsLast(Graph& graph) {
-  const bool wanted =
-      anyNode(graph.block(), [](Node* node) { return node->hasAttribute(anyLayoutAttribute()); });
+  const bool wanted = anyNode(graph.block(), [](Node* node) { return node->hasAttribute(anyLayoutAttribute()); });
   return wanted && Mover(graph).run();
 }
 

@@ -73,7 +73,8 @@ at::Tensor unwrapped(at::Tensor tensor) {
 
 /// The numbers among the inputs of a node: constants, and values beside what they were.
 template <typename Constant, typename Computed>
-void visitNumbers(const Node* node, std::span<const IValue> arguments, const Constant& constant, const Computed& computed) {
+void visitNumbers(
+    const Node* node, std::span<const IValue> arguments, const Constant& constant, const Computed& computed) {
   const auto visit = [&](Value* input, const IValue& argument) {
     const auto number = plainNumber(argument);
     if (!number) return;
@@ -166,9 +167,8 @@ Value* Recorder::shapeInBackward(at::IntArrayRef sizes) {
         if (!value) continue;
         // Parts of equal sizes here may differ there.
         if (tensors == &gradient->outputs && gradient->node->name().starts_with("Split") &&
-            std::count_if(tensors->begin(), tensors->end(), [&](const at::Tensor& part) {
-              return part.sizes() == whole;
-            }) > 1)
+            std::count_if(
+                tensors->begin(), tensors->end(), [&](const at::Tensor& part) { return part.sizes() == whole; }) > 1)
           warn(kFrozenNumber, /*in_backward=*/true);
         if (exact) return insert(aten::size, std::array{value}, c10::ListType::ofInts());
         std::vector<Value*> elements;
