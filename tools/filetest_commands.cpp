@@ -11,6 +11,7 @@
 #include <sstream>
 
 #include "cresset/analysis/alias.h"
+#include "cresset/archive/code_printer.h"
 #include "cresset/frontend/compiler.h"
 #include "cresset/interpreter/interpreter.h"
 #include "cresset/ir/parser.h"
@@ -95,6 +96,12 @@ std::string printGraph(const std::shared_ptr<Graph>& graph, const Command& comma
 std::string printCode(const std::shared_ptr<Graph>& graph, const std::string& name, const Command& command) {
   for (const PassInfo* pass : command.passes) pass->run(*graph);
   return disassemble(*emitCode(graph, name));
+}
+
+/// The graph as a function's source.
+std::string printSource(const std::shared_ptr<Graph>& graph) {
+  const auto program = Program::make();
+  return printCode(program->declare(c10::QualifiedName("f"), [&](Function& function) { function.setGraph(graph); }));
 }
 
 /// Which memory the values of a graph may be, after the passes.
@@ -234,6 +241,10 @@ Result execute(const TestFile& test) {
       auto graph = parseGraph(test.input, {.file = test.path.filename().string()});
       verify(*graph);
       result.output = printCode(graph, test.path.stem().string(), command);
+    } else if (command.name == "source") {
+      auto graph = parseGraph(test.input, {.file = test.path.filename().string()});
+      verify(*graph);
+      result.output = printSource(graph);
     } else if (command.name == "alias" && test.path.extension() == ".ir") {
       auto graph = parseGraph(test.input, {.file = test.path.filename().string()});
       verify(*graph);
@@ -285,6 +296,7 @@ std::string describeCommands() {
          "  parse-ir      a graph: parsed, verified, printed\n"
          "  compile       a source: the graph of each function\n"
          "  code          a source, or the graph of a .ir file: the instructions that run\n"
+         "  source        a graph: a function of it as TorchScript source\n"
          "  alias         a source, or the graph of a .ir file: which memory each value may be, and what is written\n"
          "  run           a source: each line '# call: EXPR' is evaluated; results, errors and what was printed\n"
          "Passes may follow parse-ir, compile, code and alias (`# run: compile, inline`) or stand alone for a graph.\n"

@@ -31,7 +31,9 @@ def run_frozen_optimizations(mod, optimize_numerics=True, preserved_methods=None
 
 
 def optimize_for_inference(mod, other_methods=None):
-    """:func:`freeze` in evaluation mode, to which ``mod`` itself goes; a frozen module is returned as it is."""
+    """:func:`freeze` in evaluation mode, to which ``mod`` itself goes; and convolutions may compute in a layout of their own,
+    which changes bits, once and for all calls. A module that is frozen already is copied, if it has other convolutions.
+    """
     if not isinstance(mod, ScriptModule):
         raise RuntimeError(
             "optimize_for_inference expects a ScriptModule as input. "

@@ -71,9 +71,12 @@ def warn_at(place, message):
     )
 
 
-def warn(message):
+def warn(message, in_backward=False):
     """Warns at the line of the user's that runs; says nothing if that is PyTorch's own code."""
-    warn_at(place_of(sys._getframe(1)), message)
+    frame = sys._getframe(1)
+    while in_backward and frame is not None and place_of(frame) is None:
+        frame = frame.f_back  # the program asked for the backward pass through PyTorch's own code
+    warn_at(place_of(frame), message)
 
 
 # ---- Arguments

@@ -287,6 +287,20 @@ def test_hooks():
     assert torch.equal(torch.jit.freeze(torch.jit.script(module))(x), x * 20)  # and not 200
 
 
+@pytest.mark.parametrize("between", [torch.nn.ReLU(), torch.nn.Identity()])
+def test_gradients_through_constants(between):
+    """Constant weights stand between the nodes that become a region."""
+    module = torch.nn.Sequential(torch.nn.Conv2d(2, 3, 3), between, torch.nn.Conv2d(3, 2, 1)).eval()
+    frozen = cresset.freeze(cresset.script(module))
+    gradients = []
+    for run in (module, frozen, frozen):
+        x = torch.ones(1, 2, 6, 6, requires_grad=True)
+        gradients.append(torch.autograd.grad(run(x).square().sum(), x)[0])
+    assert all(torch.equal(gradient, gradients[0]) for gradient in gradients)
+    assert "error of the optimizer" not in str(cresset.explain(frozen.forward))
+    assert "prim::DifferentiableGraph" in str(frozen.forward.graph_for(x))
+
+
 def test_optimize_for_inference():
     mine = cresset.script(torch.nn.Linear(3, 2))
     better = cresset.optimize_for_inference(mine)

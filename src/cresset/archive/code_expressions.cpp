@@ -64,7 +64,13 @@ torch::jit::Function* calledHook(const Node* node) {
 
 }  // namespace
 
-void CodePrinter::write(const Value* value) {
+const Value* CodePrinter::original(const Value* value) const {
+  for (auto found = same_as_.find(value); found != same_as_.end(); found = same_as_.find(value)) value = found->second;
+  return value;
+}
+
+void CodePrinter::write(const Value* given) {
+  const Value* value = original(given);
   const auto known = expressions_.find(value);
   if (known != expressions_.end()) {
     out_ << known->second;
@@ -126,7 +132,7 @@ void CodePrinter::writeCallOf(const c10::FunctionSchema* callee, const Node* nod
 }
 
 void CodePrinter::writeReceiver(const Value* value) {
-  const auto known = expressions_.find(value);
+  const auto known = expressions_.find(original(value));
   if (known != expressions_.end() && isCodeIdentifier(known->second)) {
     out_ << known->second;
   } else {

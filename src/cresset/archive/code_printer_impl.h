@@ -79,6 +79,8 @@ class CodePrinter {
   void printUpdates(const Node* node, const LoopForm& form);
 
   // ---- expressions (code_expressions.cpp) ----
+  /// The value that it is another name of, or itself: loops hand on what they do not change.
+  const Value* original(const Value* value) const;
   void write(const Value* value);
   /// As a value whose static type is `type` when it is compiled.
   void writeAs(const Value* value, const TypePtr& type);
@@ -112,6 +114,7 @@ class CodePrinter {
   std::vector<With> withs_;                                    // that are open, innermost last
   size_t first_with_ = 0;                                      // of the block that is being printed
   std::unordered_map<const Value*, std::string> expressions_;  // names, and block inputs' names
+  std::unordered_map<const Value*, const Value*> same_as_;     // one step of the way to `original`
   std::unordered_set<const Node*> inlined_;
   std::unordered_set<std::string> used_;
   std::unordered_map<std::string, size_t> next_suffix_;

@@ -32,17 +32,32 @@ LoopKind loopKindOf(const Node* loop) {
   return isAlwaysTrue(body->outputs()[0]) ? LoopKind::For : LoopKind::ForBreak;
 }
 
+namespace {
+
+/// What a value is another name of: loops inside hand on what they do not change.
+const Value* handedOn(const Value* value) {
+  while (value->node()->kind() == prim::Loop) {
+    const Block* body = value->node()->blocks()[0];
+    const size_t i = value->offset() + 1;
+    if (handedOn(body->outputs()[i]) != body->inputs()[i]) break;
+    value = value->node()->input(i + 1);
+  }
+  return value;
+}
+
+}  // namespace
+
 struct CodePrinter::LoopForm {
   LoopKind kind;
   std::string condition = {};                       // While, Counted: the variable
   std::string counter = {};                         // unless While
-  std::unordered_set<const Value*> unchanged = {};  // body inputs that the body gives on as they are
+  std::unordered_set<const Value*> unchanged = {};  // body inputs that the body hands on as they are
 
   static LoopForm of(const Node* node) {
     const Block* body = node->blocks()[0];
     LoopForm form{loopKindOf(node)};
     for (size_t i = 1; i < body->inputs().size(); ++i) {
-      if (body->outputs()[i] == body->inputs()[i]) form.unchanged.insert(body->inputs()[i]);
+      if (handedOn(body->outputs()[i]) == body->inputs()[i]) form.unchanged.insert(body->inputs()[i]);
     }
     return form;
   }
@@ -152,7 +167,7 @@ void CodePrinter::printAssignment(const std::string& name, const Value* value, c
 // ---- branches ----
 
 void CodePrinter::printIf(const Node* node) {
-  const Value* condition = node->input(0);
+  const Value* condition = original(node->input(0));
   std::string variable;
   if (isConstant(condition)) {
     // The compiler decides `if True` at once; of a variable it asks nothing.
@@ -257,9 +272,8 @@ void CodePrinter::printInitial(const Node* node, const LoopForm& form) {
     const Value* input = body->inputs()[i + 1];
     const Value* initial = node->input(i + 2);
     if (form.unchanged.contains(input)) {
-      // No variable of the loop: what it was before.
-      const std::string text = isConstant(initial) ? constantText(initial) : expressions_.at(initial);
-      expressions_[output] = expressions_[input] = text;
+      // No variable of the loop: what it was before, under the name that this has when it is read.
+      same_as_[output] = same_as_[input] = initial;
       continue;
     }
     const std::string name = assignName(hasUserName(output) || !hasUserName(input) ? output : input);
@@ -275,7 +289,8 @@ void CodePrinter::printUpdates(const Node* node, const LoopForm& form) {
   std::unordered_map<const Value*, size_t> last_use;  // of a body input: the last update that reads it
   std::unordered_map<const Value*, bool> is_input;
   for (const Value* input : body->inputs()) is_input[input] = true;
-  const auto noteUses = [&](const Value* value, size_t update, const auto& self) -> void {
+  const auto noteUses = [&](const Value* given, size_t update, const auto& self) -> void {
+    const Value* value = original(given);
     if (is_input.contains(value)) {
       last_use[value] = update;
     } else if (inlined_.contains(value->node())) {
@@ -284,7 +299,7 @@ void CodePrinter::printUpdates(const Node* node, const LoopForm& form) {
   };
   for (size_t i = 0; i < count; ++i) noteUses(body->outputs()[i + 1], i + 1, noteUses);
 
-  const Value* next = body->outputs()[0];
+  const Value* next = original(body->outputs()[0]);
   std::string condition = form.condition;
   if (form.kind == LoopKind::ForBreak) {
     // Its name must not be one of those that are about to change.
@@ -342,7 +357,7 @@ void CodePrinter::printFork(const Node* node) {
   const Graph& body = *node->g(attr::Subgraph);
   const std::string name = uniqueName("__forked_function");
   for (size_t i = 0; i < body.inputs().size(); ++i) {
-    const Value* captured = node->input(i);
+    const Value* captured = original(node->input(i));
     expressions_[body.inputs()[i]] = isConstant(captured) ? constantText(captured) : expressions_.at(captured);
   }
   startLine();

@@ -471,6 +471,8 @@ class RegionBuilder {
       } else {
         copy = subgraph->addInput(value->hasDebugName() ? value->debugName() : "")->setType(value->type());
         inputs.push_back(value);
+        // The region stands where its first node stands; constants may stand between its nodes.
+        if (constant && !value->node()->isBefore(nodes.front())) value->node()->moveBefore(nodes.front());
       }
       return copies[value] = copy;
     };

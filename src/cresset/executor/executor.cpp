@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <atomic>
 #include <numeric>
+#include <unordered_set>
 
+#include "cresset/analysis/plain_types.h"
 #include "cresset/autodiff/inline_gradients.h"
 #include "cresset/executor/loop_plans.h"
 #include "cresset/executor/mode.h"
@@ -14,7 +16,10 @@
 #include "cresset/executor/report.h"
 #include "cresset/interpreter/interpreter.h"
 #include "cresset/interpreter/profile.h"
+#include "cresset/ops/object_slots.h"
 #include "cresset/ops/policy.h"
+#include "cresset/ops/row_helpers.h"
+#include "cresset/passes/channels_last.h"
 #include "cresset/support/error.h"
 
 namespace cresset {
@@ -37,6 +42,45 @@ bool isTooSmall(const Graph& graph) {
   return count < kMinNodes;
 }
 
+/// Whether a tensor that requires a gradient is among the arguments of a call: itself, in a container, or in an
+/// attribute of an object.
+class GradientSearch {
+ public:
+  bool find(const c10::IValue& value, int depth = kMaxDepth) {
+    if (value.isTensor()) return value.toTensor().requires_grad();
+    if (depth == 0) return true;  // nobody has looked
+    const auto isIn = [&](const c10::IValue& element) { return find(element, depth - 1); };
+    if (value.isTuple()) {
+      const auto& elements = value.toTupleRef().elements();
+      return std::any_of(elements.begin(), elements.end(), isIn);
+    }
+    if (value.isList()) {
+      const List& list = listOf(value);
+      return mayHoldTensors(*list.elementType) && std::any_of(list.list.begin(), list.list.end(), isIn);
+    }
+    if (value.isGenericDict()) {
+      const Dict& dict = dictOf(value);
+      return mayHoldTensors(*dict.elementTypes.valueType) &&
+             std::any_of(dict.dict.begin(), dict.dict.end(), [&](const auto& entry) { return isIn(entry.second); });
+    }
+    return value.isObject() && findInAttributes(value.toObjectRef(), depth - 1);
+  }
+
+ private:
+  static constexpr int kMaxDepth = 64;
+
+  bool findInAttributes(const c10::ivalue::Object& object, int depth) {
+    if (!seen_.insert(&object).second) return false;
+    const auto type = object.type();
+    for (size_t slot = 0; slot < type->numAttributes(); ++slot) {
+      if (mayHoldTensors(*type->getAttribute(slot)) && find(readSlot(object, slot), depth)) return true;
+    }
+    return false;
+  }
+
+  std::unordered_set<const c10::ivalue::Object*> seen_;
+};
+
 class Executor final : public Executable {
  public:
   explicit Executor(Function& function)
@@ -46,9 +90,9 @@ class Executor final : public Executable {
         plans_(
             function, [&function] { return prepareFunction(function); }, kMaxPlans),
         state_(
-            plansAlways()                   ? State::Used
-            : isTooSmall(*function.graph()) ? State::TooSmall
-                                            : State::Fresh) {}
+            plansAlways()                                                          ? State::Used
+            : isTooSmall(*function.graph()) && !allowsAnyLayout(*function.graph()) ? State::TooSmall
+                                                                                   : State::Fresh) {}
 
   const Code* code() const override { return reference_.get(); }
 
@@ -143,13 +187,17 @@ class Executor final : public Executable {
   void count(WithoutPlan reason) const { without_plan_[size_t(reason)].fetch_add(1, std::memory_order_relaxed); }
 
   /// Derivatives of higher order add in another order than autograd alone would, so they come from plans from the first
-  /// call on: calls must not differ in their bits. They need an argument that requires a gradient, or a program that
-  /// asks for gradients itself.
+  /// call on: calls must not differ in their bits. They need an argument that requires a gradient, be it a parameter of
+  /// a module, or a program that asks for gradients itself. So do the results of programs that were optimized for
+  /// inference.
   bool needsPlanAtOnce(const Stack& stack) const {
-    if (!c10::GradMode::is_enabled() || stack.size() < reference_->num_inputs) return false;
+    if (stack.size() < reference_->num_inputs) return false;
+    if (allowsAnyLayout(*function_.graph())) return true;
+    if (!c10::GradMode::is_enabled()) return false;
+    GradientSearch search;
     const bool takes_leaf = std::any_of(
         stack.end() - static_cast<std::ptrdiff_t>(reference_->num_inputs), stack.end(),
-        [](const c10::IValue& value) { return value.isTensor() && value.toTensor().requires_grad(); });
+        [&](const c10::IValue& value) { return search.find(value); });
     return takes_leaf || differentiates(*function_.graph());
   }
 

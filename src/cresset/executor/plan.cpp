@@ -596,6 +596,7 @@ std::unique_ptr<Plan> makePlan(
         "gradients inside of the function run autograd's engine: a tensor that comes in has a hook or is computed from "
         "others, or one comes in twice"};
   }
+  if (ambient.plain && passes.run("channels-last")) passes.run("pool-constants");
   if (differentiable && createDifferentiableRegions(*plan->graph)) {
     runnable = plan->graph->copy();  // people read the regions, the interpreter calls them
     lowerDifferentiableRegions(*runnable);

@@ -13,6 +13,7 @@
 #include "cresset/analysis/alias.h"
 #include "cresset/ops/object_slots.h"
 #include "cresset/ops/operator.h"
+#include "cresset/passes/channels_last.h"
 #include "cresset/passes/pipeline.h"
 #include "cresset/support/error.h"
 
@@ -456,10 +457,26 @@ void run_frozen_optimizations(
 }
 
 Module optimize_for_inference(const Module& module, const std::vector<std::string>& other_methods) {
-  // A frozen module has no `training`, and nothing to fold.
-  if (!module.hasattr("training")) return module;
-  module.eval();
-  return freeze(module, other_methods);
+  std::vector<std::string> names = other_methods;
+  names.insert(names.begin(), "forward");
+  const bool is_frozen = !module.hasattr("training");
+  const auto isDone = [&](const std::string& name) {
+    const auto method = module.find_method(name);
+    return !method || !hasConvolutionOfFixedLayout(method->function().graph()->block());
+  };
+  if (is_frozen && std::all_of(names.begin(), names.end(), isDone)) return module;
+  if (!is_frozen) module.eval();
+  // A frozen module may have run, after which its code does not change.
+  const Module result = is_frozen ? module.clone() : freeze(module, other_methods);
+  for (const std::string& name : names) {
+    const auto method = result.find_method(name);
+    if (!method) continue;
+    Function& function = method->function();
+    auto graph = function.graph()->copy();
+    allowAnyLayout(graph->block());
+    function.setGraph(graph);
+  }
+  return result;
 }
 
 }  // namespace cresset

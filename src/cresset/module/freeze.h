@@ -25,7 +25,8 @@ Module freeze(
 void run_frozen_optimizations(
     const Module& module, bool optimize_numerics = true, const std::vector<std::string>& preserved_methods = {});
 
-/// freeze, in evaluation mode, of a module that is not frozen yet; `module` itself goes to evaluation mode.
+/// freeze, in evaluation mode, to which `module` itself goes, or a clone of a module that is frozen already; and its
+/// convolutions may compute in a layout of their own (passes/channels_last.h). The module itself if that is so already.
 Module optimize_for_inference(const Module& module, const std::vector<std::string>& other_methods = {});
 
 /// A clone of its classes and methods, properties left out, that shares attribute values. Nothing else uses its

@@ -20,6 +20,7 @@ std::span<const Row> tensorCreationRows();
 std::span<const Row> interpolateRows();
 std::span<const Row> autogradRows();
 std::span<const Row> trainingRows();
+std::span<const Row> layoutRows();
 std::span<const Row> miscRows();
 
 /// Sorts the overloads of one name into ranking order (overload_ranking.cpp).

@@ -16,6 +16,7 @@
 #include "cresset/analysis/alias.h"
 #include "cresset/ir/constants.h"
 #include "cresset/ops/operator.h"
+#include "cresset/passes/constant_tensor.h"
 #include "cresset/passes/pass.h"
 
 namespace cresset {
@@ -26,12 +27,6 @@ const std::string& operatorName(Node* node) {
   if (isStructural(node->kind())) return none;
   const Operator* op = operatorOf(*node);
   return op ? op->fullName() : none;
-}
-
-std::optional<at::Tensor> constantTensor(const Value* value) {
-  const auto constant = toIValue(value);
-  if (!constant || !constant->isTensor() || !constant->toTensor().defined()) return std::nullopt;
-  return constant->toTensor();
 }
 
 bool isPlain(const at::Tensor& tensor, c10::ScalarType dtype) {

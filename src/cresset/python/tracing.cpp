@@ -127,9 +127,9 @@ class PythonTrace {
                py::gil_scoped_acquire gil;
                return frames->nameOf(tensor);
              },
-             [](const std::string& message) {
+             [](const std::string& message, bool in_backward) {
                py::gil_scoped_acquire gil;
-               tracingModule().attr("warn")(message);
+               tracingModule().attr("warn")(message, in_backward);
              }},
             force_outplace) {}
 

@@ -11,9 +11,13 @@
 #include <torch/csrc/autograd/function.h>
 
 #include <ATen/core/grad_mode.h>
+#include <ATen/functorch/TensorWrapper.h>
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 
+#include "cresset/ir/constants.h"
 #include "cresset/tracer/recorder.h"
 
 namespace cresset::tracer {
@@ -24,23 +28,121 @@ constexpr size_t kMaxNodesOfOperator = 256;  // composite operators leave severa
 
 }  // namespace
 
-void Recorder::rememberGradient(const std::vector<at::Tensor>& inputs, const std::vector<at::Tensor>& outputs) {
+namespace {
+
+void collectTensors(const IValue& value, std::vector<at::Tensor>& tensors) {
+  if (value.isTensor()) {
+    tensors.push_back(value.toTensor());
+  } else if (value.isList()) {
+    for (const IValue& item : value.toListRef()) {
+      if (item.isTensor()) tensors.push_back(item.toTensor());
+    }
+  }
+}
+
+std::optional<double> plainNumber(const IValue& value) {
+  if (value.isInt()) return static_cast<double>(value.toInt());
+  if (value.isDouble()) return value.toDouble();
+  if (!value.isTensor() || !value.toTensor().defined() || value.toTensor().dim() != 0) return std::nullopt;
+  const at::Tensor& tensor = value.toTensor();
+  if (!tensor.unsafeGetTensorImpl()->is_wrapped_number() || tensor.is_complex()) return std::nullopt;
+  Pause pause;
+  return tensor.item().toDouble();
+}
+
+/// Those that are not symbolic.
+void collectNumbers(const IValue& value, std::vector<double>& numbers) {
+  if (const auto number = plainNumber(value)) {
+    numbers.push_back(*number);
+  } else if (value.isIntList() || value.isSymIntList()) {
+    for (const IValue& item : value.toListRef()) {
+      if (item.isInt()) numbers.push_back(static_cast<double>(item.toInt()));
+    }
+  }
+}
+
+/// The tensor below the wrappers of functorch's gradients.
+at::Tensor unwrapped(at::Tensor tensor) {
+  while (tensor.defined()) {
+    const auto* wrapper = at::functorch::maybeGetTensorWrapper(tensor);
+    if (!wrapper) break;
+    tensor = wrapper->value();
+  }
+  return tensor;
+}
+
+/// The numbers among the inputs of a node: constants, and values beside what they were.
+template <typename Constant, typename Computed>
+void visitNumbers(
+    const Node* node, std::span<const IValue> arguments, const Constant& constant, const Computed& computed) {
+  const auto visit = [&](Value* input, const IValue& argument) {
+    const auto number = plainNumber(argument);
+    if (!number) return;
+    if (isConstant(input)) {
+      constant(*number);
+    } else if (input->type()->kind() != c10::TypeKind::TensorType) {
+      computed(*number, input);
+    }
+  };
+  for (size_t i = 0; i < arguments.size() && i < node->inputs().size(); ++i) {
+    Value* input = node->input(i);
+    if (!arguments[i].isIntList() || input->node()->kind() != prim::ListConstruct) {
+      visit(input, arguments[i]);
+      if (arguments[i].isIntList() && isConstant(input))
+        for (const int64_t number : arguments[i].toIntVector()) constant(static_cast<double>(number));
+      continue;
+    }
+    const auto numbers = arguments[i].toIntVector();
+    for (size_t k = 0; k < numbers.size() && k < input->node()->inputs().size(); ++k)
+      visit(input->node()->input(k), IValue(numbers[k]));
+  }
+}
+
+}  // namespace
+
+void Recorder::rememberGradient(
+    const std::vector<at::Tensor>& inputs, const std::vector<at::Tensor>& outputs, const Node* node,
+    std::span<const IValue> arguments) {
   if (!c10::GradMode::is_enabled()) return;
   std::vector<GradientNodePtr> pending;
-  for (const at::Tensor& output : outputs) {
-    if (output.defined() && output.requires_grad() && output.grad_fn()) pending.push_back(output.grad_fn());
+  for (at::Tensor output : outputs) {
+    while (output.defined()) {
+      if (output.requires_grad() && output.grad_fn()) pending.push_back(output.grad_fn());
+      const auto* wrapper = at::functorch::maybeGetTensorWrapper(output);
+      if (!wrapper) break;
+      output = wrapper->value();
+    }
+  }
+  if (pending.empty()) return;
+  Gradient known;
+  for (const at::Tensor& input : inputs) known.inputs.push_back(unwrapped(input));
+  for (const at::Tensor& output : outputs) known.outputs.push_back(unwrapped(output));
+  if (!node) {
+    for (const IValue& argument : arguments) collectNumbers(argument, known.constants);
+  } else {
+    visitNumbers(
+        node, arguments, [&](double number) { known.constants.push_back(number); },
+        [&](double number, Value* value) { known.numbers.emplace_back(number, value); });
   }
   for (size_t count = 0; !pending.empty() && count < kMaxNodesOfOperator; ++count) {
-    GradientNodePtr node = std::move(pending.back());
+    GradientNodePtr gradient = std::move(pending.back());
     pending.pop_back();
     // Nodes that are known belong to operators that ran before.
-    auto [it, is_new] = gradients_.try_emplace(node.get());
+    auto [it, is_new] = gradients_.try_emplace(gradient.get());
     if (!is_new) continue;
-    it->second = {node, inputs, outputs};
-    for (const auto& edge : node->next_edges()) {
+    it->second = known;
+    it->second.node = gradient;
+    for (const auto& edge : gradient->next_edges()) {
       if (edge.function) pending.push_back(edge.function);
     }
   }
+}
+
+void Recorder::rememberTransformed(std::span<const IValue> arguments, std::span<const IValue> results) {
+  std::vector<at::Tensor> inputs, outputs;
+  for (const IValue& value : arguments) collectTensors(value, inputs);
+  for (const IValue& value : results) collectTensors(value, outputs);
+  rememberGradient(inputs, outputs, nullptr, arguments);
 }
 
 const Recorder::Gradient* Recorder::currentGradient() const {
@@ -63,6 +165,11 @@ Value* Recorder::shapeInBackward(at::IntArrayRef sizes) {
         if (exact ? whole != sizes : !std::equal(sizes.begin(), sizes.end(), whole.begin(), isReduced)) continue;
         Value* value = findTensor(tensor);
         if (!value) continue;
+        // Parts of equal sizes here may differ there.
+        if (tensors == &gradient->outputs && gradient->node->name().starts_with("Split") &&
+            std::count_if(
+                tensors->begin(), tensors->end(), [&](const at::Tensor& part) { return part.sizes() == whole; }) > 1)
+          warn(kFrozenNumber, /*in_backward=*/true);
         if (exact) return insert(aten::size, std::array{value}, c10::ListType::ofInts());
         std::vector<Value*> elements;
         for (size_t dim = 0; dim < sizes.size(); ++dim) {
@@ -123,6 +230,56 @@ Value* Recorder::divisorInBackward(const IValue& number) {
   Value* all = insert(kNumel, std::array{tensorValue(gradient->inputs[0])}, c10::IntType::get());
   Value* kept = insert(kNumel, std::array{tensorValue(gradient->outputs[0])}, c10::IntType::get());
   return insert(aten::floordiv, std::array{all, kept}, c10::IntType::get());
+}
+
+Value* Recorder::numberInBackward(const IValue& number, bool is_size) {
+  const auto value = plainNumber(number);
+  if (!value || !torch::autograd::get_current_node()) return nullptr;
+  const Gradient* gradient = currentGradient();
+  const double given = *value;
+  if (gradient) {
+    for (const auto& [known, computed] : gradient->numbers) {
+      if (known == given && (computed->type()->kind() == c10::TypeKind::IntType) == number.isInt()) return computed;
+    }
+    const auto isFrom = [&](double c) {
+      return given == c || given == -c || given == c - 1 || given == c + 1 || given * c == 1 || given == c * (c - 1);
+    };
+    if (std::any_of(gradient->constants.begin(), gradient->constants.end(), isFrom)) return nullptr;
+  }
+  if (std::abs(given) <= 1 && is_size) return nullptr;
+  if (!is_size && !(gradient && mayBeOfSizes(*gradient, given))) return nullptr;
+  if (is_size && number.toInt() == std::numeric_limits<int64_t>::max()) return nullptr;
+  warn(kFrozenNumber, /*in_backward=*/true);
+  return nullptr;
+}
+
+/// Whether a factor may be a count of elements, that less one, or a reciprocal of such: what formulas of means and
+/// variances have.
+bool Recorder::mayBeOfSizes(const Gradient& gradient, double factor) {
+  // Formulas have small numbers of their own: exponents, halves, alpha=1.
+  const std::string name = gradient.node->name();
+  const bool counts_elements = name.starts_with("Var") || name.starts_with("Std") || name.starts_with("Mean");
+  const double size = std::abs(factor);
+  if (!counts_elements && (size == 0.5 || (size <= 4 && size == std::floor(size)))) return false;
+  for (const auto* tensors : {&gradient.inputs, &gradient.outputs}) {
+    for (const at::Tensor& tensor : *tensors) {
+      if (!tensor.defined() || tensor.is_nested()) continue;
+      std::vector<double> counts{static_cast<double>(tensor.numel())};
+      for (const int64_t size : tensor.sizes()) {
+        counts.push_back(static_cast<double>(size));
+        if (size > 0) counts.push_back(static_cast<double>(tensor.numel() / size));
+      }
+      for (const double count : counts) {
+        for (const double less : {count, count - 1}) {
+          if (less <= 1) continue;
+          for (const double made : {less, 1 / less, 2 / less}) {
+            if (std::abs(std::abs(factor) - made) <= 1e-6 * made) return true;
+          }
+        }
+      }
+    }
+  }
+  return false;
 }
 
 }  // namespace cresset::tracer

@@ -52,7 +52,11 @@ void fallback(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch::ji
   if (!recorder || isAutocast(op, keys)) return op.redispatchBoxed(keys & kBelowMode, stack);
   if (isTransformed(keys)) {
     const Recorder::Transform transform(*recorder);
-    return op.redispatchBoxed(keys & kBelowMode, stack);
+    const auto count = static_cast<std::ptrdiff_t>(op.schema().arguments().size());
+    const torch::jit::Stack arguments(stack->end() - count, stack->end());
+    op.redispatchBoxed(keys & kBelowMode, stack);
+    const auto num_results = static_cast<std::ptrdiff_t>(op.schema().returns().size());
+    return recorder->rememberTransformed(arguments, std::span(stack->end() - num_results, stack->end()));
   }
   recorder->runOperator(op, keys & kBelowMode, *stack);
 }

@@ -20,6 +20,12 @@ namespace cresset::tracer {
 
 class Recorder;
 
+/// What autograd computed inside of an operator and kept for the backward pass, which the trace runs but cannot see.
+inline constexpr const char* kFrozenSaved =
+    "A backward pass in the traced program reads a tensor that autograd saved inside of an operator. The trace does "
+    "not "
+    "know how it was computed, so it is a constant of the trace, which might not generalize to other inputs!";
+
 /// What torch.jit says where a number becomes a constant of the trace.
 inline constexpr const char* kFrozenNumber =
     "Converting a tensor to a Python number might cause the trace to be incorrect. We can't record the data flow of "

@@ -171,7 +171,7 @@ class Recorder::OperatorRecord {
         if (const void* storage = storage_(result.toTensor())) recorder_.uninitialized_.insert(storage);
       }
     }
-    recorder_.rememberGradient(inputs, outputs);
+    recorder_.rememberGradient(inputs, outputs, node_, arguments_);
     if (recorder_.call_.target.defined() && !inputs.empty() && outputs.size() == 1 &&
         inputs[0].is_same(recorder_.call_.target)) {
       recorder_.call_.target = outputs[0];
@@ -264,8 +264,9 @@ class Recorder::OperatorRecord {
     }
     if (is_number_[i]) {
       const IValue number = numberIn(value.toTensor());
-      Value* divisor = op_->kind() == aten::div ? recorder_.divisorInBackward(number) : nullptr;
-      return divisor ? divisor : graph_.insertConstant(number);
+      Value* known = op_->kind() == aten::div ? recorder_.divisorInBackward(number) : nullptr;
+      if (!known) known = recorder_.numberInBackward(number, /*is_size=*/false);
+      return known ? known : graph_.insertConstant(number);
     }
     const auto isElement = [&](const PlacedNumber& placed) { return placed.argument == i; };
     if (value.isList() && std::any_of(substitutes.begin(), substitutes.end(), isElement)) {
@@ -289,7 +290,26 @@ class Recorder::OperatorRecord {
     if (i > 0 && (value.isIntList() || value.isSymIntList()) && stack_[first_].isTensor()) {
       if (Value* shape = recorder_.shapeInTransform(stack_[first_].toTensor(), value)) return shape;
     }
+    if (Value* number = numberOfFormula(argument, value)) return number;
     return recorder_.valueOf(value, argument.type());
+  }
+
+  /// The same for what a formula of autograd's has computed.
+  Value* numberOfFormula(const c10::Argument& argument, const IValue& value) {
+    const bool is_size = argument.real_type()->str().find("SymInt") != std::string::npos;
+    if (const auto numbers = is_size ? plainInts(value) : std::nullopt) {
+      std::vector<Value*> elements;
+      bool any = false;
+      for (const int64_t number : *numbers) {
+        Value* known = recorder_.numberInBackward(IValue(number), /*is_size=*/true);
+        any |= known != nullptr;
+        elements.push_back(known ? known : graph_.insertConstant(IValue(number)));
+      }
+      return any ? recorder_.listOf(std::move(elements), c10::IntType::get()) : nullptr;
+    }
+    const TypePtr& type = argument.type();
+    const bool is_factor = type->kind() == c10::TypeKind::NumberType || type->kind() == c10::TypeKind::FloatType;
+    return is_size || is_factor ? recorder_.numberInBackward(value, is_size) : nullptr;
   }
 
   /// `x.add_(y)` as `x = x.add(y)`.

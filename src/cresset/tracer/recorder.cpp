@@ -7,6 +7,7 @@
 #include <ATen/core/jit_type.h>
 #include <ATen/ops/clone_ops.h>
 
+#include <algorithm>
 #include <atomic>
 #include <sstream>
 
@@ -64,8 +65,8 @@ SourceRange Recorder::location() const {
   return environment_.location ? environment_.location() : SourceRange();
 }
 
-void Recorder::warn(const std::string& message) const {
-  if (environment_.warn) environment_.warn(message);
+void Recorder::warn(const std::string& message, bool in_backward) const {
+  if (environment_.warn) environment_.warn(message, in_backward);
 }
 
 Value* Recorder::insert(Symbol kind, std::span<Value* const> inputs, const TypePtr& type) {
@@ -251,8 +252,22 @@ Value* Recorder::sameMemory(const at::Tensor& tensor) {
   if (!storage) return nullptr;
   auto it = storages_.find(storage);
   if (it == storages_.end()) return nullptr;
+  const auto isTransposed = [&](const at::Tensor& a) {
+    return a.dim() == 2 && tensor.dim() == 2 && a.size(0) == tensor.size(1) && a.size(1) == tensor.size(0) &&
+           a.stride(0) == tensor.stride(1) && a.stride(1) == tensor.stride(0) &&
+           a.storage_offset() == tensor.storage_offset() && a.scalar_type() == tensor.scalar_type();
+  };
+  const auto isSame = [&](const at::Tensor& a) { return storageOf(a) == storage && sameGeometry(a, tensor); };
+  if (std::none_of(it->second.begin(), it->second.end(), isSame)) {
+    // What a linear layer saves of its weight.
+    const auto found = std::find_if(it->second.rbegin(), it->second.rend(), isTransposed);
+    if (found == it->second.rend() || !torch::autograd::get_current_node()) return nullptr;
+    static const Symbol kTranspose = Symbol::fromQualString("aten::t");
+    const at::Tensor whole = *found;
+    return insert(kTranspose, std::array{tensorValue(whole)}, c10::TensorType::get());
+  }
   for (auto other = it->second.rbegin(); other != it->second.rend(); ++other) {
-    if (storageOf(*other) != storage || !sameGeometry(*other, tensor)) continue;
+    if (!isSame(*other)) continue;
     const at::Tensor twin = *other;  // tensorValue may add to the list
     Value* value = tensorValue(twin);
     if (twin.requires_grad() && !tensor.requires_grad()) {
@@ -272,6 +287,12 @@ Value* Recorder::tensorConstant(const at::Tensor& tensor) {
         "detaching the gradient\nTensor:\n" +
             textOf(tensor),
         location());
+  }
+  const void* storage = storageOf(tensor);
+  if (!torch::autograd::get_current_node()) {
+    constants_.insert(storage);
+  } else if (tensor.numel() > 0 && !constants_.contains(storage)) {
+    warn(kFrozenSaved, /*in_backward=*/true);
   }
   return constantValue(IValue(tensor), c10::TensorType::get());
 }

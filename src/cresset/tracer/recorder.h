@@ -48,7 +48,8 @@ struct Environment {
   std::function<SourceRange()> location;
   /// What the program calls this tensor; "" if nothing.
   std::function<std::string(const at::Tensor&)> nameOf;
-  std::function<void(const std::string& message)> warn;
+  /// Nobody is told of what PyTorch's own code does; but its backward passes do what the program asked for.
+  std::function<void(const std::string& message, bool in_backward)> warn;
 };
 
 /// An argument of a PyTorch function that its operators may get as a plain number, which hides where it came from: a
@@ -95,7 +96,7 @@ class Recorder {
   /// Never given twice in a process.
   uint64_t serial() const { return serial_; }
   SourceRange location() const;
-  void warn(const std::string& message) const;
+  void warn(const std::string& message, bool in_backward = false) const;
 
   // ---- Inputs and outputs
   /// Makes `self` the first input: tensors and objects below it are GetAttrs.
@@ -136,6 +137,8 @@ class Recorder {
   LibraryCall beginCall(LibraryCall call);
   /// PyTorch makes a plain number of a traced one. Warns if that belongs to no call.
   void noteRead(const TracedNumber& number);
+  /// A functorch transform has made other operators of a call, and perhaps an autograd node of its own.
+  void rememberTransformed(std::span<const IValue> arguments, std::span<const IValue> results);
   /// Whether all that became plain numbers were seen to be arguments of operators. The others are constants.
   bool endCall(LibraryCall outer);
   /// A node whose results Python computed itself: `kind(inputs) -> result`.
@@ -186,6 +189,8 @@ class Recorder {
   struct Gradient {
     GradientNodePtr node;
     std::vector<at::Tensor> inputs, outputs;
+    std::vector<double> constants;                   // numbers among the operator's arguments
+    std::vector<std::pair<double, Value*>> numbers;  // those that are values of the graph
   };
   class OperatorRecord;
 
@@ -213,7 +218,9 @@ class Recorder {
   /// What the contents of this tensor are by now, if they came from where the tracer can't see.
   void readContents(const at::Tensor& tensor);
   // Sizes that PyTorch computed (computed_sizes.cpp)
-  void rememberGradient(const std::vector<at::Tensor>& inputs, const std::vector<at::Tensor>& outputs);
+  void rememberGradient(
+      const std::vector<at::Tensor>& inputs, const std::vector<at::Tensor>& outputs, const Node* node = nullptr,
+      std::span<const IValue> arguments = {});
   const Gradient* currentGradient() const;
   /// `sizes` as the shape of a tensor of the forward pass; null if it is none, or if no backward pass runs.
   Value* shapeInBackward(at::IntArrayRef sizes);
@@ -224,6 +231,11 @@ class Recorder {
   Value* shapeInAssignment(Symbol kind, const at::Tensor& value, at::IntArrayRef sizes);
   /// `number` as that by which the gradient of a mean is divided.
   Value* divisorInBackward(const IValue& number);
+
+  /// A number that a formula of autograd's gives to an operator: the value of the graph that it was in the forward
+  /// pass. Null for a constant; warns if the formula may have computed it from sizes.
+  Value* numberInBackward(const IValue& number, bool is_size);
+  static bool mayBeOfSizes(const Gradient& gradient, double factor);
 
   Value* outputTensor(const at::Tensor& tensor, size_t position);
   void resolveLiterals();
@@ -240,6 +252,7 @@ class Recorder {
   std::unordered_set<const void*> uninitialized_;                                 // StorageImpls never written to
   std::unordered_map<const void*, Literal> literals_;                             // by StorageImpl
   std::unordered_map<const torch::autograd::Node*, Gradient> gradients_;
+  std::unordered_set<const void*> constants_;  // StorageImpls of tensors that are constants of the forward pass
   int transforms_ = 0;
   LibraryCall call_;
   std::unordered_set<const Value*> asked_for_name_;

@@ -1,0 +1,520 @@
+// Convolutions that compute in channels-last layout with weights that are packed once, and everything between them that
+// takes any layout: tensors are rearranged where a chain of them starts and where its results are used by something
+// else, not at each convolution. Only for convolutions that allow it (allowAnyLayout): bits change.
+//
+// What can be seen does not change: a tensor that leaves a chain has the strides that it would have had. They depend on
+// the strides of what comes in, which only the call knows, so each chain (a `Group`) asks that when it starts:
+//
+//   %wanted : bool = cresset::takes_channels_last([%x, %y], limit)       all are contiguous
+//   %x1 : Tensor = cresset::channels_last(%x, %wanted)                   a copy if wanted, else x itself
+//   %c1 : Tensor = cresset::convolution(%x1, ..., %packed, %wanted)
+//   %r1 : Tensor = aten::relu(%c1)                                       as before, on what is there
+//   %r : Tensor = cresset::contiguous(%r1, %wanted)                      for those who must not notice
+//
+// If all tensors that come in are contiguous, the program would have made contiguous ones throughout, and so does
+// cresset::contiguous at the end. If not, or if a weight is channels-last, the nodes compute in the layouts of the
+// program as it was written; where these are channels-last, cresset::convolution still has the packed weight.
+#include "cresset/passes/channels_last.h"
+
+#include <ATen/core/Tensor.h>
+#include <ATen/core/ivalue.h>
+#include <ATen/core/jit_type.h>
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <optional>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "cresset/analysis/alias.h"
+#include "cresset/ir/constants.h"
+#include "cresset/ops/operator.h"
+#include "cresset/ops/packed_convolution.h"
+#include "cresset/passes/constant_tensor.h"
+#include "cresset/passes/pass.h"
+#include "cresset/program/program.h"
+
+namespace cresset {
+namespace {
+
+Symbol anyLayoutAttribute() {
+  static const Symbol symbol = Symbol::attr("any_layout");
+  return symbol;
+}
+
+std::string_view nameOfOperator(Node* node) {
+  const Operator* op = isStructural(node->kind()) ? nullptr : operatorOf(*node);
+  return op ? std::string_view(op->fullName()) : std::string_view();
+}
+
+// ---- Convolutions.
+
+/// Where an operator has its numbers among its inputs; the others are as in aten::conv2d.
+struct Form {
+  std::string_view name;
+  int64_t spatial;  // 0 if the weight tells
+  size_t dilation = 5, groups = 6;
+  size_t output_padding = 0, transposed = 0;  // 0 if there is none
+  bool is_transposed = false;
+};
+
+constexpr Form kForms[] = {
+    {"aten::conv1d", 1},
+    {"aten::conv2d", 2},
+    {"aten::conv3d", 3},
+    {"aten::conv1d.padding", 1},
+    {"aten::conv2d.padding", 2},
+    {"aten::conv3d.padding", 3},
+    {"aten::conv_transpose1d", 1, 7, 6, 5, 0, true},
+    {"aten::conv_transpose2d.input", 2, 7, 6, 5, 0, true},
+    {"aten::conv_transpose3d.input", 3, 7, 6, 5, 0, true},
+    {"aten::convolution", 0, 5, 8, 7, 6},
+    {"aten::_convolution", 0, 5, 8, 7, 6},
+    {"aten::_convolution.deprecated", 0, 5, 8, 7, 6},
+};
+
+const Form* formOf(Node* node) {
+  const std::string_view name = nameOfOperator(node);
+  if (name.find("conv") == std::string_view::npos) return nullptr;
+  const auto* found = std::find_if(std::begin(kForms), std::end(kForms), [&](const Form& f) { return f.name == name; });
+  return found == std::end(kForms) ? nullptr : found;
+}
+
+std::optional<std::vector<int64_t>> constantInts(const Value* value, size_t count) {
+  std::vector<int64_t> numbers;
+  if (value->node()->kind() == prim::ListConstruct) {
+    for (const Value* element : value->node()->inputs()) {
+      const auto number = toIValue(element);
+      if (!number || !number->isInt()) return std::nullopt;
+      numbers.push_back(number->toInt());
+    }
+  } else if (const auto constant = toIValue(value); constant && constant->isIntList()) {
+    numbers = constant->toIntVector();
+  } else if (constant && constant->isInt()) {
+    numbers = {constant->toInt()};
+  } else {
+    return std::nullopt;
+  }
+  if (numbers.size() == 1) numbers.assign(count, numbers[0]);
+  if (numbers.size() != count) return std::nullopt;
+  return numbers;
+}
+
+/// "valid" and "same" as numbers; nothing if PyTorch pads one side more than the other.
+std::optional<std::vector<int64_t>> paddingOf(
+    const Value* value, const at::Tensor& weight, const ConvolutionShape& shape) {
+  const size_t count = shape.stride.size();
+  const auto constant = toIValue(value);
+  if (!constant || !constant->isString()) return constantInts(value, count);
+  std::vector<int64_t> padding(count, 0);
+  if (constant->toStringRef() == "valid") return padding;
+  if (constant->toStringRef() != "same") return std::nullopt;
+  for (size_t i = 0; i < count; ++i) {
+    const int64_t total = shape.dilation[i] * (weight.size(static_cast<int64_t>(i) + 2) - 1);
+    if (shape.stride[i] != 1 || total % 2 != 0) return std::nullopt;
+    padding[i] = total / 2;
+  }
+  return padding;
+}
+
+/// A convolution with a constant weight, packed.
+struct Convolution {
+  at::Tensor packed;
+  bool channels_last = false;  // so is the weight, and PyTorch's own result
+  int64_t weights = 0;         // how many
+};
+
+/// A dense tensor on the CPU that requires no gradient.
+bool isPlainTensor(const Value* value) {
+  const auto type = value->type()->cast<c10::TensorType>();
+  return type && type->dim() && type->requiresGrad() == false && type->device() && type->device()->is_cpu();
+}
+
+std::optional<Convolution> convolutionOf(Node* node) {
+  if (!node->hasAttribute(anyLayoutAttribute())) return std::nullopt;
+  const Form* form = formOf(node);
+  if (!form || !isPlainTensor(node->input(0))) return std::nullopt;
+  const auto weight = constantTensor(node->input(1));
+  const auto type = node->input(0)->type()->cast<c10::TensorType>();
+  if (!weight || weight->requires_grad() || weight->dim() < 3 || type->dim() != static_cast<size_t>(weight->dim()) ||
+      type->scalarType() != weight->scalar_type() || (form->spatial && form->spatial + 2 != weight->dim()))
+    return std::nullopt;
+  const auto bias = constantTensor(node->input(2));
+  if (bias ? bias->requires_grad() || bias->scalar_type() != weight->scalar_type() || bias->dim() != 1 ||
+                 !bias->device().is_cpu()
+           : !isNoneConstant(node->input(2)))
+    return std::nullopt;
+  const auto count = static_cast<size_t>(weight->dim() - 2);
+  ConvolutionShape shape;
+  const auto read = [&](size_t input, std::vector<int64_t>& numbers) {
+    auto found = constantInts(node->input(input), count);
+    if (found) numbers = std::move(*found);
+    return found.has_value();
+  };
+  const auto groups = constantAs<int64_t>(node->input(form->groups));
+  const auto transposed = form->transposed ? constantAs<bool>(node->input(form->transposed)) : form->is_transposed;
+  if (!groups || !transposed || !read(3, shape.stride) || !read(form->dilation, shape.dilation)) return std::nullopt;
+  shape.groups = *groups;
+  shape.transposed = *transposed;
+  shape.output_padding.assign(count, 0);
+  if (form->output_padding && !read(form->output_padding, shape.output_padding)) return std::nullopt;
+  auto padding = paddingOf(node->input(4), *weight, shape);
+  if (!padding) return std::nullopt;
+  shape.padding = std::move(*padding);
+  if (bias && bias->size(0) != weight->size(shape.transposed ? 1 : 0) * (shape.transposed ? shape.groups : 1))
+    return std::nullopt;
+  auto packed = packedWeightOf(*weight, shape);
+  if (!packed) return std::nullopt;
+  const auto format = weight->suggest_memory_format();
+  return Convolution{std::move(*packed), format != at::MemoryFormat::Contiguous, weight->numel()};
+}
+
+// ---- What stands between them.
+
+/// Operators without PyTorch's tag for pointwise ones that give a new contiguous tensor for contiguous ones, of the
+/// same elements in any layout: they keep to the layout of what comes in, more or less.
+constexpr std::string_view kLayoutFree[] = {
+    "aten::max_pool2d",
+    "aten::max_pool3d",
+    "aten::avg_pool2d",
+    "aten::avg_pool3d",
+    "aten::adaptive_avg_pool2d",
+    "aten::adaptive_avg_pool3d",
+    "aten::batch_norm",
+    "aten::group_norm",
+    "aten::hardswish",
+    "aten::log_sigmoid",
+    "aten::prelu",
+    "aten::constant_pad_nd",
+    "aten::pad",
+    "aten::pixel_shuffle",
+    "aten::pixel_unshuffle",
+    "aten::channel_shuffle",
+    "aten::upsample_nearest2d",
+    "aten::upsample_nearest3d",
+    "aten::_upsample_nearest_exact2d",
+    "aten::_upsample_nearest_exact3d",
+    "aten::upsample_bilinear2d",
+    "aten::upsample_bicubic2d",
+    "aten::upsample_trilinear3d",
+    "aten::__interpolate",
+    "aten::__upsample",
+    "aten::__upsample_nearest",
+    "aten::__upsample_bilinear",
+    "aten::cat"};
+
+bool isLayoutFree(Node* node) {
+  if (isStructural(node->kind()) || !node->blocks().empty() || node->outputs().size() != 1) return false;
+  const Operator* op = operatorOf(*node);
+  if (!op || op->isMutable() || op->hasSideEffects() || !op->isDeterministic() || op->mayShareArguments() ||
+      (!op->isPure() && !op->isUpdate()))
+    return false;
+  for (const c10::Argument& argument : op->schema().arguments()) {
+    if (argument.name() == "memory_format" || argument.name() == "dtype") return false;
+  }
+  if (op->isPointwise()) return true;
+  const std::string_view name = node->kind().toQualString();
+  if (name == "aten::batch_norm" && constantAs<bool>(node->input(5)) != false) return false;
+  return std::find(std::begin(kLayoutFree), std::end(kLayoutFree), name) != std::end(kLayoutFree);
+}
+
+/// Operators whose result is a contiguous tensor, whatever comes in.
+constexpr std::string_view kContiguous[] = {"aten::linear", "aten::addmm", "aten::mm", "aten::layer_norm"};
+/// And those that give a contiguous tensor, new or not, for contiguous ones.
+constexpr std::string_view kStayContiguous[] = {
+    "aten::view", "aten::reshape", "aten::flatten.using_ints", "aten::unsqueeze", "aten::contiguous"};
+
+bool isContiguous(Value* value, int depth = 8) {
+  if (const auto constant = constantTensor(value)) return hasContiguousStrides(*constant);
+  Node* node = value->node();
+  if (node->isParam() || isStructural(node->kind()) || depth == 0) return false;
+  const std::string_view name = nameOfOperator(node);
+  const auto is = [&](const auto& names) {
+    return std::find(std::begin(names), std::end(names), name) != std::end(names);
+  };
+  if (is(kContiguous)) return true;
+  if (name == "aten::contiguous" && constantAs<int64_t>(node->input(1)) != int64_t(0)) return false;
+  const bool stays = is(kStayContiguous) || (operatorOf(*node)->isPointwise() && isLayoutFree(node));
+  return stays && std::all_of(node->inputs().begin(), node->inputs().end(), [&](Value* input) {
+           return input->type()->kind() != c10::TypeKind::TensorType || isContiguous(input, depth - 1);
+         });
+}
+
+/// Whether a node only asks what all layouts have in common.
+bool asksForShape(const Node* node) {
+  static const std::unordered_set<Symbol> kinds = {
+      Symbol::fromQualString("aten::size"),  Symbol::fromQualString("aten::dim"),
+      Symbol::fromQualString("aten::numel"), Symbol::fromQualString("aten::len"),
+      Symbol::fromQualString("prim::dtype"), Symbol::fromQualString("prim::device")};
+  return kinds.contains(node->kind());
+}
+
+// ---- Chains.
+
+/// What computes in one layout, in one block.
+struct Group {
+  Node* first = nullptr;
+  std::vector<Value*> sources;  // tensors that come in, and whose strides decide
+  std::vector<Node*> nodes;
+  int64_t weights = 0;
+  bool chained = false;        // from a convolution to another
+  bool channels_last = false;  // some weight makes results channels-last, whatever comes in
+  Value* wanted = nullptr;
+};
+
+class Mover {
+ public:
+  explicit Mover(Graph& graph) : graph_(graph), memory_(graph) {}
+
+  bool run() {
+    decide(graph_.block());
+    // Those of inner blocks first: what comes in there may be the result of a convolution further out.
+    for (auto group = groups_.rbegin(); group != groups_.rend(); ++group) {
+      if (!group->nodes.empty()) rewrite(*group);
+    }
+    return !moved_.empty();
+  }
+
+ private:
+  void decide(Block* block) {
+    for (Node* node : block->nodes()) {
+      for (Block* inner : node->blocks()) decide(inner);
+      if (node->outputs().size() != 1 || memory_.hasWriters(node->output())) continue;
+      if (auto convolution = convolutionOf(node)) {
+        decideConvolution(node, std::move(*convolution));
+      } else if (isPlainTensor(node->output()) && isLayoutFree(node)) {
+        decideOther(node);
+      }
+    }
+  }
+
+  void decideConvolution(Node* node, Convolution convolution) {
+    Value* input = node->input(0);
+    if (memory_.hasWriters(input) || memory_.hasWriters(node->input(1)) || memory_.hasWriters(node->input(2))) return;
+    size_t index = groups_.size();
+    if (const Group* known = groupOf(input, node)) {
+      index = static_cast<size_t>(known - groups_.data());
+      groups_[index].chained = true;
+    } else {
+      groups_.push_back({.first = node, .sources = {input}, .nodes = {}});
+    }
+    groups_[index].weights += convolution.weights;
+    groups_[index].channels_last |= convolution.channels_last;
+    add(index, node);
+    convolutions_.emplace(node, std::move(convolution));
+  }
+
+  void decideOther(Node* node) {
+    const std::vector<Value*> tensors = tensorsOf(node);
+    std::vector<size_t> joined;
+    std::vector<Value*> others;
+    for (Value* tensor : tensors) {
+      if (const Group* known = groupOf(tensor, node)) {
+        joined.push_back(static_cast<size_t>(known - groups_.data()));
+      } else if (!isPlainTensor(tensor) || memory_.hasWriters(tensor)) {
+        return;
+      } else if (!isContiguous(tensor)) {
+        others.push_back(tensor);
+      }
+    }
+    if (joined.empty()) return;
+    const size_t index = *std::min_element(
+        joined.begin(), joined.end(), [&](size_t a, size_t b) { return groups_[a].first->isBefore(groups_[b].first); });
+    for (const size_t other : joined)
+      others.insert(others.end(), groups_[other].sources.begin(), groups_[other].sources.end());
+    // What decides must be there when the first of them starts.
+    if (!std::all_of(others.begin(), others.end(), [&](Value* v) { return isBefore(v, groups_[index].first); })) return;
+    for (const size_t other : joined) {
+      if (other != index && !groups_[other].nodes.empty()) merge(index, other);
+    }
+    for (Value* other : others) addSource(groups_[index], other);
+    add(index, node);
+  }
+
+  /// The tensors that a node takes, elements of a list that is made for it included; nothing if it takes others.
+  std::vector<Value*> tensorsOf(Node* node) {
+    std::vector<Value*> tensors;
+    for (Value* input : node->inputs()) {
+      if (input->type()->kind() == c10::TypeKind::TensorType) {
+        tensors.push_back(input);
+      } else if (input->type()->isSubtypeOf(*c10::ListType::ofTensors())) {
+        const Node* list = input->node();
+        if (list->kind() != prim::ListConstruct || input->uses().size() != 1 ||
+            list->owningBlock() != node->owningBlock())
+          return {};
+        for (Value* element : list->inputs()) tensors.push_back(element);
+      }
+    }
+    return tensors;
+  }
+
+  const Group* groupOf(const Value* value, const Node* user) const {
+    const auto found = moved_.find(value);
+    if (found == moved_.end() || value->node()->owningBlock() != user->owningBlock()) return nullptr;
+    return &groups_[found->second];
+  }
+
+  static bool isBefore(const Value* value, const Node* node) {
+    return value->node()->isParam() || value->node()->isBefore(node);
+  }
+
+  static void addSource(Group& group, Value* value) {
+    if (std::find(group.sources.begin(), group.sources.end(), value) == group.sources.end())
+      group.sources.push_back(value);
+  }
+
+  void add(size_t index, Node* node) {
+    groups_[index].nodes.push_back(node);
+    moved_[node->output()] = index;
+  }
+
+  void merge(size_t into, size_t from) {
+    Group &a = groups_[into], &b = groups_[from];
+    for (Node* node : b.nodes) add(into, node);
+    a.weights += b.weights;
+    a.chained |= b.chained;
+    a.channels_last |= b.channels_last;
+    b.nodes.clear();
+  }
+
+  // Rewriting.
+
+  Node* insertAt(Node* place, Symbol kind, std::span<Value* const> inputs, const c10::TypePtr& type) {
+    const InsertPointGuard guard(graph_, place);
+    Node* made = graph_.insertNode(graph_.create(kind, inputs))->copyLocation(place);
+    made->output()->setType(type);
+    return made;
+  }
+
+  Value* constantAt(Node* place, const c10::IValue& value) { return insertConstantBefore(place, value); }
+
+  void rewrite(Group& group) {
+    static const Symbol kTakes = Symbol::fromQualString("cresset::takes_channels_last");
+    // A convolution alone gains what rearranging its weight costs.
+    const int64_t limit = group.channels_last ? -1
+                          : group.chained     ? std::numeric_limits<int64_t>::max()
+                                              : group.weights / 4;
+    Value* list = insertAt(group.first, prim::ListConstruct, group.sources, c10::ListType::ofTensors())->output();
+    group.wanted =
+        insertAt(group.first, kTakes, std::array{list, constantAt(group.first, limit)}, c10::BoolType::get())->output();
+    std::sort(group.nodes.begin(), group.nodes.end(), [](Node* a, Node* b) { return a->isBefore(b); });
+    std::unordered_map<Value*, Value*> entered;
+    std::vector<Value*> results;
+    for (Node* node : group.nodes) {
+      Node* now = node;
+      enter(group, node, entered);
+      if (const auto found = convolutions_.find(node); found != convolutions_.end())
+        now = replace(group, node, found->second);
+      results.push_back(now->output());
+      members_.insert(now);
+    }
+    for (Value* result : results) leave(group, result);
+  }
+
+  /// Tensors that come in take part in the layout, where they have the dimensions for it.
+  void enter(Group& group, Node* node, std::unordered_map<Value*, Value*>& entered) {
+    static const Symbol kEnter = Symbol::fromQualString("cresset::channels_last");
+    const auto rank = node->output()->type()->expectRef<c10::TensorType>().dim();
+    const bool is_convolution = convolutions_.contains(node);
+    const auto visit = [&](Node* user) {
+      for (size_t i = 0; i < (is_convolution ? 1 : user->inputs().size()); ++i) {
+        Value* input = user->input(i);
+        const auto type = input->type()->cast<c10::TensorType>();
+        if (!type || type->dim() != rank || rank.value_or(0) < 3 || isConstant(input) || results_.contains(input))
+          continue;
+        Value*& inside = entered[input];
+        if (!inside) inside = insertAt(node, kEnter, std::array{input, group.wanted}, type)->output();
+        user->replaceInput(i, inside);
+      }
+    };
+    for (Value* input : node->inputs()) {
+      if (is_convolution || !input->type()->isSubtypeOf(*c10::ListType::ofTensors())) continue;
+      Node* list = input->node();
+      list->moveBefore(node);
+      visit(list);
+      members_.insert(list);
+    }
+    visit(node);
+    results_.insert(node->output());
+  }
+
+  Node* replace(Group& group, Node* node, const Convolution& convolution) {
+    static const Symbol kConvolution = Symbol::fromQualString("cresset::convolution");
+    const std::array inputs{
+        node->input(0), node->input(1), node->input(2), constantAt(node, convolution.packed), group.wanted};
+    Node* made = insertAt(node, kConvolution, inputs, node->output()->type());
+    node->output()->replaceAllUsesWith(made->output());
+    results_.erase(node->output());
+    results_.insert(made->output());
+    node->destroy();
+    return made;
+  }
+
+  /// Everybody else has the result as it would have been.
+  void leave(Group& group, Value* result) {
+    static const Symbol kLeave = Symbol::fromQualString("cresset::contiguous");
+    Value* outside = nullptr;
+    for (const Use& use : result->uses().vec()) {
+      if (members_.contains(use.user) || asksForShape(use.user)) continue;
+      if (!outside)
+        outside = insertAt(result->node()->next(), kLeave, std::array{result, group.wanted}, result->type())->output();
+      use.user->replaceInput(use.offset, outside);
+    }
+  }
+
+  Graph& graph_;
+  AliasDb memory_;
+  std::vector<Group> groups_;
+  std::unordered_map<const Value*, size_t> moved_;  // results, by their group
+  std::unordered_map<const Node*, Convolution> convolutions_;
+  std::unordered_set<const Value*> results_;  // of nodes that are rewritten
+  std::unordered_set<const Node*> members_;
+};
+
+template <typename Visit>
+bool anyNode(const Block* block, const Visit& visit) {
+  for (Node* node : block->nodes()) {
+    if (visit(node)) return true;
+    for (const Block* inner : node->blocks()) {
+      if (anyNode(inner, visit)) return true;
+    }
+  }
+  return false;
+}
+
+bool allowsAnyLayout(Block* block, std::unordered_set<const Function*>& seen) {
+  return anyNode(block, [&](Node* node) {
+    if (node->hasAttribute(anyLayoutAttribute())) return true;
+    Function* callee = calleeOf(node);
+    return callee && callee->isDefined() && seen.insert(callee).second &&
+           allowsAnyLayout(callee->graph()->block(), seen);
+  });
+}
+
+}  // namespace
+
+void allowAnyLayout(Block* block) {
+  anyNode(block, [](Node* node) {
+    if (formOf(node)) node->setAttribute(anyLayoutAttribute(), Attribute(int64_t(1)));
+    return false;
+  });
+}
+
+bool hasConvolutionOfFixedLayout(const Block* block) {
+  return anyNode(block, [](Node* node) { return formOf(node) && !node->hasAttribute(anyLayoutAttribute()); });
+}
+
+bool allowsAnyLayout(Graph& graph) {
+  std::unordered_set<const Function*> seen;
+  return allowsAnyLayout(graph.block(), seen);
+}
+
+bool useChannelsLast(Graph& graph) {
+  const bool wanted = anyNode(graph.block(), [](Node* node) { return node->hasAttribute(anyLayoutAttribute()); });
+  return wanted && Mover(graph).run();
+}
+
+}  // namespace cresset
