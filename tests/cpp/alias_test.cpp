@@ -218,7 +218,7 @@ TEST_CASE("alias: steps grow with the size of the graph, not faster") {
 
 TEST_CASE("alias: a graph that writes to nothing is analyzed when a question needs it") {
   Fixture f(programOf("  %aN : Tensor = aten::relu(%LAST)\n  %wN : Tensor = aten::t(%aN)\n", 100));
-  AliasDb db(*f.graph);
+  AliasDb db(*f.graph, AliasDb::When::WhenNeeded);
   for (const Node* node : f.graph->nodes()) {
     CHECK_FALSE(db.hasWriters(node));
     CHECK_FALSE(db.readsWritten(node));

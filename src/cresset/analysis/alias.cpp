@@ -42,11 +42,10 @@ void setMemory(Node& node, const std::vector<int64_t>& numbers) {
   node.setAttribute(kMemory, Attribute(numbers));
 }
 
-AliasDb::AliasDb(Graph& graph) : graph_(graph) {
-  if (mayWriteIn(graph.block()))
-    analyze();
-  else
-    writers_known_ = true;
+AliasDb::AliasDb(Graph& graph, When when) : graph_(graph) {
+  const bool writes = mayWriteIn(graph.block());
+  writers_known_ = !writes;
+  if (writes || when == When::AtOnce) analyze();
 }
 
 void AliasDb::analyze() {

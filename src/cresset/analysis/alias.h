@@ -13,7 +13,8 @@
 //
 // The analysis takes time in proportion to the graph (points_to.h says why). It describes the graph as it was; moves
 // made through it keep it true, other changes need a new one. In a graph that writes to nothing, most questions have
-// their answer without it (nothing has writers): there it waits for the first question that needs it.
+// their answer without it (nothing has writers): who leaves the graph as it is while asking may let it wait for the
+// first question that needs it.
 //
 // Thread-safety: none.
 #pragma once
@@ -43,7 +44,9 @@ void setMemory(Node& node, const std::vector<int64_t>& numbers);
 
 class AliasDb {
  public:
-  explicit AliasDb(Graph& graph);
+  enum class When { AtOnce, WhenNeeded };
+  /// WhenNeeded: the graph does not change as long as questions are asked.
+  explicit AliasDb(Graph& graph, When when = When::AtOnce);
   ~AliasDb();
 
   bool mayAlias(const Value* a, const Value* b);

@@ -20,7 +20,7 @@ namespace {
 
 class Marker {
  public:
-  explicit Marker(Graph& graph) : memory_(graph), values_(graph.numValues()) {
+  explicit Marker(Graph& graph) : memory_(graph, AliasDb::When::WhenNeeded), values_(graph.numValues()) {
     nodes_.reserve(graph.numNodes());
     collect(graph.block());
     for (Value* output : graph.outputs()) need(output);
