@@ -1,10 +1,15 @@
-"""What the first calls of models cost: forward and backward of calls 1, 2 and 3 with gradients, and of the first calls after
-calls without, beside eager PyTorch and torch.jit. Medians of fresh processes, milliseconds of processor time.
+"""What the first calls of models cost: script, then calls 1 to 4 without and with gradients, beside eager PyTorch.
 
-A ConvNeXt (18 blocks) and an equivariant network of the kind that e3nn builds (products of spherical tensors by einsum,
-messages by index_add).
+A ConvNeXt (18 blocks), an equivariant network of the kind that e3nn builds (products of spherical tensors by einsum,
+messages by index_add), and chains of 1,000, 10,000 and 90,000 statements (a plan is made of up to 100,000 nodes). Processor time of one
+thread, medians of fresh processes, milliseconds.
+
+"plan" is what the dearest of the four calls takes beyond the last one, as a multiple of an eager call; the goal is 2.
+Of chains it is the time per statement that making the plan takes; ten times as long a chain should take 1.5 times as
+much at most.
 """
 
+import itertools
 import json
 import statistics
 import subprocess
@@ -13,7 +18,8 @@ import time
 
 ROUNDS = 3
 CALLS = 4
-ENGINES = ("eager", "jit", "cresset")
+ENGINES = ("cresset", "torch.jit")
+MODES = ("no_grad", "gradients", "gradients after no_grad")
 
 
 def convnext():
@@ -165,8 +171,35 @@ def equivariant():
 MODELS = {"ConvNeXt of 18 blocks": convnext, "equivariant network": equivariant}
 
 
+CHAINS = {
+    "pointwise": "    x = torch.relu(x * w)\n",
+    "in place": "    y = x * w\n    y.add_(w)\n    x = torch.sigmoid(y)\n",
+    "lists": "    l = [x]\n    l.append(w)\n    x = l[0] + l[1]\n",
+    "branches": "    if x.dim() > 1:\n        x = x.sum(0) * w\n    else:\n        x = x * w\n",
+}
+LENGTHS = (1_000, 10_000, 90_000)
+
+
+def timed(function):
+    start = time.process_time()
+    result = function()
+    return 1e3 * (time.process_time() - start), result
+
+
+def one_call(model, arguments, with_gradients):
+    import torch
+
+    def run():
+        with torch.set_grad_enabled(with_gradients):
+            result = model(*arguments).sum()
+        if with_gradients:
+            result.backward()
+
+    return timed(run)[0]
+
+
 def calls(name, engine, mode):
-    """Milliseconds of each call: forward, backward."""
+    """Milliseconds: an eager call, script, and each of the calls."""
     import torch
 
     import cresset
@@ -174,39 +207,73 @@ def calls(name, engine, mode):
     torch.manual_seed(0)
     torch.set_num_threads(1)
     model, arguments = MODELS[name]()
-    (model(*arguments).sum()).backward()  # PyTorch's own first times
-    if engine != "eager":
-        model = (cresset if engine == "cresset" else torch.jit).script(model)
-    if mode == "gradients after none":
-        with torch.no_grad():
-            for _ in range(CALLS):
-                model(*arguments)
-    found = []
+    with_gradients = mode != "no_grad"
+    one_call(model, arguments, True)  # PyTorch's own first times
+    eager = min(one_call(model, arguments, with_gradients) for _ in range(5))
+    script, model = timed(lambda: (torch.jit if engine == "torch.jit" else cresset).script(model))
+    if mode == "gradients after no_grad":
+        for _ in range(CALLS):
+            one_call(model, arguments, False)
+    return [eager, script] + [one_call(model, arguments, with_gradients) for _ in range(CALLS)]
+
+
+def chain(kind, mode, length):
+    """Milliseconds per 1,000 statements that making the plan takes, beyond the call that is made by it."""
+    import torch
+
+    import cresset
+
+    torch.set_num_threads(1)
+    repeats = int(length) // CHAINS[kind].count("\n")
+    text = "def f(x: Tensor, w: Tensor) -> Tensor:\n" + CHAINS[kind] * repeats + "    return x\n"
+    with_gradients = mode == "gradients"
+    arguments = [torch.rand(2, requires_grad=with_gradients) for _ in range(2)]
+    # What the process does once: rules are compiled, operators looked up.
+    small = cresset.CompilationUnit(text.replace(CHAINS[kind] * repeats, CHAINS[kind] * 2)).f
     for _ in range(CALLS):
-        start = time.process_time()
-        result = model(*arguments).sum()
-        middle = time.process_time()
-        result.backward()
-        found.append((1e3 * (middle - start), 1e3 * (time.process_time() - middle)))
-    return found
+        one_call(small, arguments, with_gradients)
+    function = cresset.CompilationUnit(text).f
+    times = [one_call(function, arguments, with_gradients) for _ in range(CALLS)]
+    return [1e3 * (max(times[1:]) - times[-1]) / int(length)]
+
+
+def medians(*job):
+    rounds = []
+    for _ in range(ROUNDS):
+        text = subprocess.run(
+            [sys.executable, __file__, *map(str, job)], check=True, capture_output=True, text=True
+        ).stdout
+        rounds.append(json.loads(text.splitlines()[-1]))
+    return [statistics.median(numbers) for numbers in zip(*rounds, strict=True)]
 
 
 def main():
     if len(sys.argv) > 1:
-        print(json.dumps(calls(*sys.argv[1:])))
+        print(json.dumps({"calls": calls, "chain": chain}[sys.argv[1]](*sys.argv[2:])))
         return
+    print(
+        f"{'milliseconds':60}{'eager':>8}{'script':>8}"
+        + "".join(f"{f'call {i + 1}':>8}" for i in range(CALLS))
+        + "    plan"
+    )
     for name in MODELS:
-        for mode in ("gradients", "gradients after none"):
-            print(f"{name}, {mode}: forward + backward of calls 1 to {CALLS}, ms")
-            for engine in ENGINES:
-                rounds = []
-                for _ in range(ROUNDS):
-                    text = subprocess.run(
-                        [sys.executable, __file__, name, engine, mode], check=True, capture_output=True, text=True
-                    ).stdout
-                    rounds.append(json.loads(text.splitlines()[-1]))
-                medians = [[statistics.median(r[i][k] for r in rounds) for k in (0, 1)] for i in range(CALLS)]
-                print(f"  {engine:8}" + "".join(f"{forward:8.1f} +{backward:7.1f}" for forward, backward in medians))
+        for mode, engine in itertools.product(MODES, ENGINES):
+            eager, script, *times = medians("calls", name, engine, mode)
+            plan = (max(times) - times[-1]) / eager
+            print(
+                f"{f'{name}, {mode}, {engine}':60}{eager:8.1f}{script:8.1f}"
+                + "".join(f"{t:8.1f}" for t in times)
+                + f"{plan:8.1f}"
+            )
+    print(
+        f"\n{'plan: milliseconds per 1,000 statements of':60}"
+        + "".join(f"{length:>8,}" for length in LENGTHS)
+        + "   10k/1k"
+    )
+    for kind in CHAINS:
+        for mode in ("no_grad", "gradients"):
+            per = [medians("chain", kind, mode, length)[0] for length in LENGTHS]
+            print(f"{f'{kind}, {mode}':60}" + "".join(f"{p:8.2f}" for p in per) + f"{per[1] / per[0]:9.2f}")
 
 
 if __name__ == "__main__":

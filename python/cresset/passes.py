@@ -47,7 +47,7 @@ class options:  # noqa: N801  (used as a function and in `with`, as torch.set_gr
 
 
 def figures():
-    """By pass: runs, changes (runs that changed their graph), nodes_removed, seconds; since options(time=True)."""
+    """By pass: runs, changes (runs that changed their graph), nodes_removed, nodes_visited, seconds; since options(time=True)."""
     return _C._pass_figures()
 
 

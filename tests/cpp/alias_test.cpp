@@ -158,24 +158,76 @@ TEST_CASE("alias: computations do not pass changes of the thread's state") {
   CHECK_FALSE(db.conflict(f.node("n"), change));
 }
 
-TEST_CASE("alias: 100,000 nodes that share memory") {
-  // Views of views, and a list that grows: what makes sets large.
-  constexpr size_t kCount = 20'000;
-  std::string text = "graph(%x : Tensor, %k : int):\n  %l : Tensor[] = prim::ListConstruct(%x)\n";
+namespace {
+
+/// Programs of `count` statements like one, of which each goes on with the last one's result, `%LAST`.
+const std::map<std::string, std::string> kStatements = {
+    // Views of views, lists that grow, and elements that are written to: what makes sets large.
+    {"lists that grow",
+     "  %aN : Tensor = aten::relu(%LAST)\n  %vN : Tensor = aten::t(%aN)\n  %pN : Tensor[] = aten::append(%l, %vN)\n"
+     "  %gN : Tensor = aten::__getitem__(%l, %k)\n  %wN : Tensor = aten::add_(%gN, %k, %k)\n"},
+    {"updates of one tensor", "  %wN : Tensor = aten::add_(%LAST, %k, %k)\n"},
+    {"updates of new tensors", "  %aN : Tensor = aten::relu(%LAST)\n  %wN : Tensor = aten::add_(%aN, %k, %k)\n"},
+    {"lists of their own",
+     "  %lN : Tensor[] = prim::ListConstruct(%LAST)\n  %pN : Tensor[] = aten::append(%lN, %x)\n"
+     "  %wN : Tensor = aten::__getitem__(%lN, %k)\n"},
+    {"branches",
+     "  %wN : Tensor = prim::If(%c)\n    block0():\n      %aN : Tensor = aten::relu_(%LAST)\n      -> (%aN)\n"
+     "    block1():\n      %bN : Tensor = aten::t(%LAST)\n      -> (%bN)\n"},
+    {"loops",
+     "  %wN : Tensor = prim::Loop(%k, %c, %LAST)\n    block0(%iN : int, %sN : Tensor):\n"
+     "      %aN : Tensor = aten::add(%sN, %k, %k)\n      %bN : Tensor = aten::relu_(%aN)\n      -> (%c, %bN)\n"},
+};
+
+std::string programOf(const std::string& statement, size_t count) {
+  std::string text = "graph(%x : Tensor, %k : int, %c : bool):\n  %l : Tensor[] = prim::ListConstruct(%x)\n";
   std::string last = "x";
-  for (size_t i = 0; i < kCount; ++i) {
-    const std::string n = std::to_string(i);
-    text += "  %a" + n + " : Tensor = aten::relu(%" + last + ")\n";
-    text += "  %v" + n + " : Tensor = aten::t(%a" + n + ")\n";
-    text += "  %p" + n + " : Tensor[] = aten::append(%l, %v" + n + ")\n";
-    text += "  %g" + n + " : Tensor = aten::__getitem__(%l, %k)\n";
-    text += "  %w" + n + " : Tensor = aten::add_(%g" + n + ", %k, %k)\n";
-    last = "w" + n;
+  for (size_t i = 0; i < count; ++i) {
+    const std::string number = std::to_string(i);
+    for (size_t at = 0; at < statement.size(); ++at) {
+      if (statement.compare(at, 4, "LAST") == 0) {
+        text += last;
+        at += 3;
+      } else {
+        text += statement[at] == 'N' ? number : std::string(1, statement[at]);
+      }
+    }
+    last = "w" + number;
   }
-  Fixture f(text + "  return (%" + last + ")\n");
-  AliasDb db(*f.graph);
-  size_t written = 0;
-  for (const Node* node : f.graph->nodes()) written += db.hasWriters(node);
-  CHECK(written > kCount);
-  CHECK(db.mayAlias(f["v0"], f["g0"]));
+  return text + "  return (%" + last + ")\n";
+}
+
+}  // namespace
+
+TEST_CASE("alias: steps grow with the size of the graph, not faster") {
+  for (const auto& [name, statement] : kStatements) {
+    CAPTURE(name);
+    const auto steps = [&](size_t count) {
+      Fixture f(programOf(statement, count));
+      AliasDb db(*f.graph);
+      size_t written = 0;
+      for (const Node* node : f.graph->nodes()) written += db.hasWriters(node);
+      CHECK(written >= count);
+      return db.numSteps();
+    };
+    const size_t small = steps(1'000), large = steps(10'000);
+    CHECK(small > 0);
+    CHECK(large <= 10 * small * 3 / 2);
+  }
+}
+
+TEST_CASE("alias: a graph that writes to nothing is analyzed when a question needs it") {
+  Fixture f(programOf("  %aN : Tensor = aten::relu(%LAST)\n  %wN : Tensor = aten::t(%aN)\n", 100));
+  AliasDb db(*f.graph, AliasDb::When::WhenNeeded);
+  for (const Node* node : f.graph->nodes()) {
+    CHECK_FALSE(db.hasWriters(node));
+    CHECK_FALSE(db.readsWritten(node));
+    CHECK_FALSE(db.isMutable(node));
+    CHECK_FALSE(db.hasSideEffects(node));
+  }
+  CHECK(db.numSteps() == 0);
+  CHECK(db.mayAlias(f["a7"], f["w7"]));
+  CHECK_FALSE(db.mayAlias(f["a7"], f["w8"]));
+  CHECK(db.numSteps() > 0);
+  CHECK_FALSE(db.hasWriters(f["w7"]));
 }

@@ -56,6 +56,33 @@ def test_regions_per_inputs_that_require_gradients():
         check(function, leaves, wanted)
 
 
+def test_rules_are_specialized_once_per_kind_of_call():
+    """Each layer calls einsum and layer_norm in the same way, forwards and backwards: that costs planning no more than one."""
+
+    def layers(count):
+        body = "".join(
+            "    x = x + torch.layer_norm(torch.einsum('eci,ij->ecj', x, w), [3], None, None, 1e-3).exp()\n"
+            for _ in range(count)
+        )
+        return cresset.CompilationUnit(f"def f(x, w):\n{body}    return x.sum()\n").f
+
+    def specialized(count):
+        function = layers(count)
+        before = _C._num_specialized_rules()
+        for _ in range(3):
+            x, w = torch.randn(4, 2, 3, requires_grad=True), torch.randn(3, 3, requires_grad=True)
+            function(x, w).backward()
+            grads = x.grad, w.grad
+            x.grad = w.grad = None
+        assert all(grad is not None for grad in grads)
+        return _C._num_specialized_rules() - before
+
+    first = specialized(2)
+    assert first >= 3
+    assert specialized(20) <= 2  # what sums over more layers than two have, if anything
+    assert specialized(2) == 0
+
+
 def test_gradient_functions_are_forgotten_while_others_run_them():
     function = products()
     failures = []

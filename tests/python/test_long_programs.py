@@ -164,3 +164,46 @@ def test_nesting_beyond_the_limit_is_an_error():
         with pytest.raises(cresset.UserError) as caught:
             cresset.CompilationUnit(source)
         assert len(str(caught.value)) < 300_000
+
+
+def in_place(n):
+    return (
+        "def f(x):\n" + lines(lambda i: "  y = x * x\n  y.add_(1)\n  x = torch.sigmoid(y)\n", n // 3) + "  return x\n"
+    )
+
+
+def lists(n):
+    return "def f(x):\n" + lines(lambda i: "  l = [x]\n  l.append(x)\n  x = l[0] + l[1]\n", n // 3) + "  return x\n"
+
+
+def questions(n):
+    return (
+        "def f(x):\n"
+        + lines(lambda i: "  if x.dim() > 1:\n    x = x.sum(0) * 0.5\n  else:\n    x = x * 0.5\n", n // 4)
+        + "  return x\n"
+    )
+
+
+def elements(n):
+    return "def f(x):\n" + lines(lambda i: "  x[0] = x[0] + 1\n" if i else "  x = x * 2\n", n) + "  return x\n"
+
+
+@pytest.mark.parametrize("requires_grad", [False, True])
+@pytest.mark.parametrize("make", [tensors, in_place, lists, questions, elements])
+def test_plans_take_work_in_proportion(make, requires_grad):
+    """Counted, not timed: the nodes that passes find in their graphs, all runs together."""
+
+    def visited(n):
+        with cresset.passes.options(time=True):
+            function = cresset.CompilationUnit(make(n)).f
+            for _ in range(3):
+                x = torch.randn(3, requires_grad=requires_grad)
+                result = function(x).sum()
+                if requires_grad:
+                    result.backward()
+            return sum(figures["nodes_visited"] for figures in cresset.passes.figures().values())
+
+    visited(12)  # rules are compiled once
+    small, large = visited(300), visited(3000)
+    assert small > 300
+    assert large <= 1.5 * 10 * small

@@ -42,20 +42,28 @@ void setMemory(Node& node, const std::vector<int64_t>& numbers) {
   node.setAttribute(kMemory, Attribute(numbers));
 }
 
-AliasDb::AliasDb(Graph& graph) : graph_(graph) {
-  variables_.assign(graph.numValues(), PointsTo::kNone);
-  memory_.reserve(graph.numNodes());
-  for (Value* input : graph.inputs()) {
+AliasDb::AliasDb(Graph& graph, When when) : graph_(graph) {
+  const bool writes = mayWriteIn(graph.block());
+  writers_known_ = !writes;
+  if (writes || when == When::AtOnce) analyze();
+}
+
+void AliasDb::analyze() {
+  analyzed_ = true;
+  variables_.assign(graph_.numValues(), PointsTo::kNone);
+  memory_.reserve(graph_.numNodes());
+  for (Value* input : graph_.inputs()) {
     const Variable variable = define(input);
     if (!giveKnownMemory(input)) memory_.addWorld(variable);
   }
-  analyze(graph.block());
+  analyze(graph_.block());
   memory_.solve();
 }
 
 AliasDb::~AliasDb() = default;
 
-Variable AliasDb::variableOf(const Value* value) const {
+Variable AliasDb::variableOf(const Value* value) {
+  if (!analyzed_) analyze();
   return value->unique() < variables_.size() ? variables_[value->unique()] : PointsTo::kNone;
 }
 
@@ -65,7 +73,7 @@ Variable AliasDb::define(Value* value) {
 }
 
 void AliasDb::giveFresh(Value* value) {
-  addFresh(define(value), value->type(), value->debugName());
+  addFresh(define(value), value->type(), {value});
 }
 
 bool AliasDb::giveKnownMemory(const Value* value) {
@@ -75,14 +83,14 @@ bool AliasDb::giveKnownMemory(const Value* value) {
   const auto [entry, added] = known_memory_.try_emplace(number);
   if (added) {
     entry->second = memory_.newLocation(memory_.classes().of(c10::TensorType::get()).at(0));
-    sites_.emplace_back(entry->second, value->debugName());
+    sites_.emplace_back(entry->second, Site{value});
   }
   memory_.addLocation(variableOf(value), entry->second);
   memory_.addEscape(variableOf(value));  // the world holds it, too
   return true;
 }
 
-void AliasDb::addFresh(Variable to, const c10::TypePtr& type, const std::string& site) {
+void AliasDb::addFresh(Variable to, const c10::TypePtr& type, Site site) {
   if (to == PointsTo::kNone) return;
   for (ClassId id : std::vector<ClassId>(memory_.classes().of(type))) {
     const Location location = memory_.newLocation(id);
@@ -91,7 +99,7 @@ void AliasDb::addFresh(Variable to, const c10::TypePtr& type, const std::string&
   }
 }
 
-void AliasDb::addFreshInside(Variable holder, const c10::TypePtr& type, Variable reached, const std::string& site) {
+void AliasDb::addFreshInside(Variable holder, const c10::TypePtr& type, Variable reached, Site site) {
   if (auto optional = type->cast<c10::OptionalType>())
     return addFreshInside(holder, optional->getElementType(), reached, site);
   if (!type->cast<c10::ListType>() && !type->cast<c10::DictType>() && !type->cast<c10::TupleType>()) return;
@@ -99,10 +107,10 @@ void AliasDb::addFreshInside(Variable holder, const c10::TypePtr& type, Variable
   for (const c10::TypePtr& inner : type->containedTypes()) {
     const Variable held = inner->kind() == c10::TypeKind::TensorType ? PointsTo::kNone : memory_.newVariable(inner);
     if (held != PointsTo::kNone) {
-      addFresh(held, inner, site + "[]");
+      addFresh(held, inner, site.inside());
       memory_.addStoreAnywhere(held, reached);
       memory_.addStore(holder, field, held);
-      addFreshInside(held, inner, reached, site + "[]");
+      addFreshInside(held, inner, reached, site.inside());
     }
     ++field;
   }
@@ -263,7 +271,7 @@ void AliasDb::analyzeRow(Node* node, const Operator& op) {
     }
     giveFresh(output);
     memory_.addStoreAnywhere(variable, reach());
-    addFreshInside(variable, output->type(), reach(), output->debugName());
+    addFreshInside(variable, output->type(), reach(), {output});
   }
 }
 
@@ -315,8 +323,7 @@ void AliasDb::analyzeOperator(Node* node, const Operator& op) {
     const c10::TypePtr element_type = output->type()->castRaw<c10::ListType>()->getElementType();
     const Variable held = memory_.newVariable(element_type);
     if (held == PointsTo::kNone) continue;
-    if (!element || !shareWithArguments(node, op, *element, held))
-      addFresh(held, element_type, output->debugName() + "[]");
+    if (!element || !shareWithArguments(node, op, *element, held)) addFresh(held, element_type, Site{output}.inside());
     memory_.addStore(variable, 0, held);
   }
   // What an argument is kept in.

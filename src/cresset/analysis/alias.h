@@ -12,7 +12,9 @@
 // allow, unless setMemory says of inputs that they don't.
 //
 // The analysis takes time in proportion to the graph (points_to.h says why). It describes the graph as it was; moves
-// made through it keep it true, other changes need a new one.
+// made through it keep it true, other changes need a new one. In a graph that writes to nothing, most questions have
+// their answer without it (nothing has writers): who leaves the graph as it is while asking may let it wait for the
+// first question that needs it.
 //
 // Thread-safety: none.
 #pragma once
@@ -42,7 +44,9 @@ void setMemory(Node& node, const std::vector<int64_t>& numbers);
 
 class AliasDb {
  public:
-  explicit AliasDb(Graph& graph);
+  enum class When { AtOnce, WhenNeeded };
+  /// WhenNeeded: the graph does not change as long as questions are asked.
+  explicit AliasDb(Graph& graph, When when = When::AtOnce);
   ~AliasDb();
 
   bool mayAlias(const Value* a, const Value* b);
@@ -94,18 +98,27 @@ class AliasDb {
   /// One line per value and per writing node.
   std::string toString();
 
+  /// How many steps the analysis took, for tests of how it grows; 0 while none was needed.
+  size_t numSteps() const { return memory_.numSteps(); }
+
  private:
-  /// What executing a node does to memory and beyond.
-  struct Effects {
-    std::vector<Location> reads, writes;  // sorted
-    /// Slots of objects that are read or written, instead of the whole object.
-    std::vector<std::pair<Location, Field>> slot_reads, slot_writes;
+  /// What executing a node changes, in memory and beyond.
+  struct Changes {
+    std::vector<Location> writes;  // sorted
+    /// Slots of objects that are written, instead of the whole object.
+    std::vector<std::pair<Location, Field>> slot_writes;
     bool anything = false;  // may read and write whatever has escaped
     bool ordered = false;   // keeps its place among its like: prints, warnings, random numbers, calls
-    bool raises = false;    // may throw
+  };
+  /// And what it depends on. Most questions are about changes, and most nodes change nothing: so this is found apart.
+  struct Effects : Changes {
+    std::vector<Location> reads;
+    std::vector<std::pair<Location, Field>> slot_reads;
+    bool raises = false;  // may throw
   };
 
-  Variable variableOf(const Value* value) const;
+  Variable variableOf(const Value* value);
+  void analyze();
   void analyze(Block* block);
   void analyzeNode(Node* node);
   void analyzeStructural(Node* node);
@@ -113,11 +126,17 @@ class AliasDb {
   void analyzeOperator(Node* node, const Operator& op);
   void analyzeUnknown(Node* node);
   void giveFresh(Value* value);
-  /// A location of each of the type's classes, which `site` is the name of.
-  void addFresh(Variable to, const c10::TypePtr& type, const std::string& site);
+  /// Where a location comes from, for toString: what a value is, or what it holds at some depth.
+  struct Site {
+    const Value* value;
+    int depth = 0;
+    Site inside() const { return {value, depth + 1}; }
+  };
+  /// A location of each of the type's classes.
+  void addFresh(Variable to, const c10::TypePtr& type, Site site);
   /// Containers that a row makes inside of the container that it gives: the tuples of `d.items()`, the inner lists of
   /// `x.tolist()`. What they hold was reached from the row's arguments.
-  void addFreshInside(Variable holder, const c10::TypePtr& type, Variable reached, const std::string& site);
+  void addFreshInside(Variable holder, const c10::TypePtr& type, Variable reached, Site site);
   /// Lets `to` be the arguments that share an alias set with `info`, or the elements of lists that do. False if none
   /// does.
   bool shareWithArguments(const Node* node, const Operator& op, const c10::AliasInfo& info, Variable to);
@@ -126,15 +145,19 @@ class AliasDb {
   Variable define(Value* value);
   /// What setMemory has said of the value's memory; false if nothing.
   bool giveKnownMemory(const Value* value);
+  const Changes& changes(const Node* node);
   const Effects& effects(const Node* node);
-  void collectEffects(const Node* node, Effects& into);
-  void collectOperatorEffects(const Node* node, const Operator& op, Effects& into);
+  void collectChanges(const Node* node, Changes& into);
+  void collectReads(const Node* node, Effects& into);
+  void collectOperatorReads(const Node* node, const Operator& op, Effects& into);
   void addLocations(std::vector<Location>& to, const Value* value);
   void addReached(std::vector<Location>& to, const Value* value);
-  static void tidy(Effects& effects);
-  bool showsOutside(const Effects& effects);
+  bool showsOutside(const Changes& changes);
+  static bool mayWriteIn(const Block* block);
   void findWriters();
   void findWriters(Block* block);
+  /// Whether nothing in the graph writes to anything.
+  bool writesNothing();
   bool isSlotWritten(Location object, Field slot);
   bool isWritten(Location location);
   const std::unordered_set<Location>& returned();
@@ -146,13 +169,15 @@ class AliasDb {
   PointsTo memory_;
   std::vector<Variable> variables_;                     // by Value::unique()
   std::unordered_map<int64_t, Location> known_memory_;  // by setMemory's numbers
+  std::unordered_map<const Node*, Changes> changes_;    // of nodes that may change something
   std::unordered_map<const Node*, Effects> effects_;
-  std::vector<std::pair<Location, std::string>> sites_;  // where locations come from, for toString
+  std::vector<std::pair<Location, Site>> sites_;
   std::unordered_set<Location> written_, written_wholes_;
   std::unordered_map<Field, std::unordered_set<Location>> written_slots_;
   std::vector<const Value*> handed_on_;                   // to the program as it was, which prim::BailOut goes on with
   std::optional<std::unordered_set<Location>> returned_;  // what is reached from the graph's outputs and from these
   std::unordered_set<ClassId> written_worlds_, written_escaped_;
+  bool analyzed_ = false;
   bool anything_written_ = false;
   bool writers_known_ = false;
 };

@@ -35,37 +35,117 @@ bool dependsOnState(const Node* node) {
                                           std::any_of(node->outputs().begin(), node->outputs().end(), takesOrGives)));
 }
 
+/// `Tensor(a!)[]`
+bool writesElements(const c10::AliasInfo& info) {
+  const auto& contained = info.containedTypes();
+  return std::any_of(contained.begin(), contained.end(), [](const auto& element) { return element.isWrite(); });
+}
+
+/// The operator that the node calls; null if it is none of which is known what it does to memory. A function of the
+/// host may do anything to what it can reach.
+const Operator* knownOperator(const Node* node) {
+  const Operator* op = isStructural(node->kind()) ? nullptr : operatorOf(const_cast<Node&>(*node));
+  if (!op || (op->kernel() && op->restriction() == Restriction::Foreign)) return nullptr;
+  return op->kernel() || op->schema().aliasAnalysis() != c10::AliasAnalysisKind::CONSERVATIVE ? op : nullptr;
+}
+
+/// Whether a node, its blocks left out, may write to memory.
+bool mayWrite(const Node* node) {
+  const Symbol kind = node->kind();
+  if (kind == prim::SetAttr) return true;
+  if (doesNothingToMemory(kind) || kind == prim::GetAttr || kind == prim::BailOut) return false;
+  if (changesStateOnly(*node)) return true;
+  if (kind == prim::ListUnpack || kind == prim::If || kind == prim::Loop) return false;
+  const Operator* op = knownOperator(node);
+  if (!op || op->isMutable()) return true;
+  const auto& arguments = op->schema().arguments();
+  return std::any_of(arguments.begin(), arguments.end(), [](const c10::Argument& argument) {
+    return argument.alias_info() && writesElements(*argument.alias_info());
+  });
+}
+
+bool mayChangeSomething(const Node* node) {
+  if (node->kind() == prim::If || node->kind() == prim::Loop || mayWrite(node)) return true;
+  const Operator* op = isStructural(node->kind()) ? nullptr : operatorOf(const_cast<Node&>(*node));
+  return op && op->hasSideEffects();
+}
+
 }  // namespace
 
-void AliasDb::tidy(Effects& effects) {
-  sortUnique(effects.reads);
-  sortUnique(effects.writes);
-  sortUnique(effects.slot_reads);
-  sortUnique(effects.slot_writes);
+const AliasDb::Changes& AliasDb::changes(const Node* node) {
+  static const Changes kNone;
+  if (!mayChangeSomething(node)) return kNone;
+  const auto [entry, added] = changes_.try_emplace(node);
+  Changes& found = entry->second;  // stays where it is while others are added
+  if (!added) return found;
+  collectChanges(node, found);
+  sortUnique(found.writes);
+  sortUnique(found.slot_writes);
+  return found;
 }
 
 const AliasDb::Effects& AliasDb::effects(const Node* node) {
   const auto [entry, added] = effects_.try_emplace(node);
-  Effects& found = entry->second;  // stays where it is while others are added
+  Effects& found = entry->second;
   if (!added) return found;
-  collectEffects(node, found);
-  tidy(found);
+  static_cast<Changes&>(found) = changes(node);
+  collectReads(node, found);
+  sortUnique(found.reads);
+  sortUnique(found.slot_reads);
   return found;
 }
 
-void AliasDb::collectEffects(const Node* node, Effects& into) {
+void AliasDb::collectChanges(const Node* node, Changes& into) {
   const Symbol kind = node->kind();
-  if (doesNothingToMemory(kind)) return;
+  if (kind == prim::If || kind == prim::Loop) {
+    for (const Block* block : node->blocks()) {
+      for (const Node* inner : block->nodes()) {
+        const Changes& theirs = changes(inner);
+        into.writes.insert(into.writes.end(), theirs.writes.begin(), theirs.writes.end());
+        into.slot_writes.insert(into.slot_writes.end(), theirs.slot_writes.begin(), theirs.slot_writes.end());
+        into.anything |= theirs.anything;
+        into.ordered |= theirs.ordered;
+      }
+    }
+    return;
+  }
+  if (kind == prim::SetAttr) {
+    for (Location location : memory_.locations(variableOf(node->input(0))))
+      into.slot_writes.emplace_back(location, attributeSlot(node));
+    return;
+  }
+  if (changesStateOnly(*node)) {  // remembers in the object what the state was
+    addLocations(into.writes, node->input(0));
+    into.ordered = true;
+    return;
+  }
+  const Operator* op = knownOperator(node);
+  if (!op) {
+    into.anything = into.ordered = true;
+    return;
+  }
+  into.ordered = op->hasSideEffects();
+  const auto& arguments = op->schema().arguments();
+  const auto inputs = node->inputs();
+  for (size_t i = 0; i < inputs.size() && i < arguments.size(); ++i) {
+    const c10::AliasInfo* info = arguments[i].alias_info();
+    if (!info || variableOf(inputs[i]) == PointsTo::kNone) continue;
+    if (writesElements(*info))
+      addReached(into.writes, inputs[i]);
+    else if (info->isWrite())
+      addLocations(into.writes, inputs[i]);
+  }
+}
+
+void AliasDb::collectReads(const Node* node, Effects& into) {
+  const Symbol kind = node->kind();
+  if (doesNothingToMemory(kind) || kind == prim::SetAttr || changesStateOnly(*node)) return;
   if (kind == prim::If || kind == prim::Loop) {
     for (const Block* block : node->blocks()) {
       for (const Node* inner : block->nodes()) {
         const Effects& theirs = effects(inner);
         into.reads.insert(into.reads.end(), theirs.reads.begin(), theirs.reads.end());
-        into.writes.insert(into.writes.end(), theirs.writes.begin(), theirs.writes.end());
         into.slot_reads.insert(into.slot_reads.end(), theirs.slot_reads.begin(), theirs.slot_reads.end());
-        into.slot_writes.insert(into.slot_writes.end(), theirs.slot_writes.begin(), theirs.slot_writes.end());
-        into.anything |= theirs.anything;
-        into.ordered |= theirs.ordered;
         into.raises |= theirs.raises;
       }
     }
@@ -76,19 +156,9 @@ void AliasDb::collectEffects(const Node* node, Effects& into) {
       into.slot_reads.emplace_back(location, attributeSlot(node));
     return;
   }
-  if (kind == prim::SetAttr) {
-    for (Location location : memory_.locations(variableOf(node->input(0))))
-      into.slot_writes.emplace_back(location, attributeSlot(node));
-    return;
-  }
   if (kind == prim::BailOut) {  // the rest of the program finds memory as it is here
     for (const Value* input : node->inputs()) addReached(into.reads, input);
     into.raises = true;
-    return;
-  }
-  if (changesStateOnly(*node)) {  // remembers in the object what the state was
-    addLocations(into.writes, node->input(0));
-    into.ordered = true;
     return;
   }
   if (kind == prim::ListUnpack) {
@@ -96,59 +166,47 @@ void AliasDb::collectEffects(const Node* node, Effects& into) {
     into.raises = mayRaise(*node);
     return;
   }
-  const Operator* op = isStructural(kind) ? nullptr : operatorOf(const_cast<Node&>(*node));
-  // A function of the host may do anything to what it can reach.
-  const bool calls_host = op && op->kernel() && op->restriction() == Restriction::Foreign;
-  if (op && !calls_host && (op->kernel() || op->schema().aliasAnalysis() != c10::AliasAnalysisKind::CONSERVATIVE))
-    return collectOperatorEffects(node, *op, into);
-  into.anything = into.ordered = into.raises = true;
+  if (const Operator* op = knownOperator(node)) return collectOperatorReads(node, *op, into);
+  into.raises = true;
 }
 
-void AliasDb::collectOperatorEffects(const Node* node, const Operator& op, Effects& into) {
+void AliasDb::collectOperatorReads(const Node* node, const Operator& op, Effects& into) {
   into.raises = mayRaise(*node);
-  into.ordered |= op.hasSideEffects();
   const auto& arguments = op.schema().arguments();
   const auto inputs = node->inputs();
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (variableOf(inputs[i]) == PointsTo::kNone) continue;
-    const bool declared = i < arguments.size();
     // Rows for elements of any type can't look into them.
-    if (declared && op.kernel() && arguments[i].type()->hasFreeVariables())
+    if (i < arguments.size() && op.kernel() && arguments[i].type()->hasFreeVariables())
       addLocations(into.reads, inputs[i]);
     else
       addReached(into.reads, inputs[i]);
-    const c10::AliasInfo* info = declared ? arguments[i].alias_info() : nullptr;
-    if (!info) continue;
-    const auto& contained = info->containedTypes();
-    if (std::any_of(contained.begin(), contained.end(), [](const auto& element) { return element.isWrite(); }))
-      addReached(into.writes, inputs[i]);
-    else if (info->isWrite())
-      addLocations(into.writes, inputs[i]);
   }
 }
 
-bool AliasDb::showsOutside(const Effects& effects) {
-  if (effects.anything || effects.ordered) return true;
+bool AliasDb::showsOutside(const Changes& changes) {
+  if (changes.anything || changes.ordered) return true;
   const auto escaped = [&](Location location) { return memory_.isEscaped(location); };
-  return std::any_of(effects.writes.begin(), effects.writes.end(), escaped) ||
-         std::any_of(effects.slot_writes.begin(), effects.slot_writes.end(), [&](const auto& slot) {
+  return std::any_of(changes.writes.begin(), changes.writes.end(), escaped) ||
+         std::any_of(changes.slot_writes.begin(), changes.slot_writes.end(), [&](const auto& slot) {
            return escaped(slot.first);
          });
 }
 
 bool AliasDb::hasSideEffects(const Node* node) {
-  return showsOutside(effects(node));
+  return showsOutside(changes(node));
 }
 
 bool AliasDb::isMutable(const Node* node) {
-  const Effects& found = effects(node);
+  const Changes& found = changes(node);
   return found.anything || !found.writes.empty() || !found.slot_writes.empty();
 }
 
 bool AliasDb::writesToAlias(const Node* node, std::span<Value* const> values) {
+  const Changes& found = changes(node);
+  if (!found.anything && found.writes.empty() && found.slot_writes.empty()) return false;
   std::vector<Location> reached;
   for (const Value* value : values) addReached(reached, value);
-  const Effects& found = effects(node);
   if (found.anything) {
     for (Location location : reached) {
       if (memory_.isEscaped(location)) return true;
@@ -202,9 +260,25 @@ bool AliasDb::conflict(const Node* a, const Node* b) {
   return hurts(first, second) || hurts(second, first);
 }
 
+bool AliasDb::mayWriteIn(const Block* block) {
+  const auto nodes = block->nodes();
+  return std::any_of(nodes.begin(), nodes.end(), [](const Node* node) {
+    return mayWrite(node) || std::any_of(node->blocks().begin(), node->blocks().end(), mayWriteIn);
+  });
+}
+
+bool AliasDb::writesNothing() {
+  findWriters();
+  return !anything_written_ && written_.empty();
+}
+
 void AliasDb::findWriters(Block* block) {
   for (const Node* node : block->nodes()) {
-    const Effects& found = effects(node);
+    if (node->kind() == prim::If || node->kind() == prim::Loop) {
+      for (Block* inner : node->blocks()) findWriters(inner);
+      continue;
+    }
+    const Changes& found = changes(node);
     anything_written_ |= found.anything;
     const auto note = [&](Location location) {
       written_.insert(location);
@@ -239,6 +313,7 @@ bool AliasDb::isWritten(Location location) {
 }
 
 bool AliasDb::readsWritten(const Node* node) {
+  if (writesNothing()) return false;
   const Effects& found = effects(node);
   return found.anything ||
          std::any_of(found.reads.begin(), found.reads.end(), [&](Location read) { return isWritten(read); }) ||
@@ -258,7 +333,7 @@ bool AliasDb::isSlotWritten(Location object, Field slot) {
 }
 
 std::vector<Location> AliasDb::written(const Node* node) {
-  const Effects& found = effects(node);
+  const Changes& found = changes(node);
   std::vector<Location> locations = found.writes;
   for (const auto& [object, slot] : found.slot_writes) locations.push_back(object);
   sortUnique(locations);
@@ -266,7 +341,8 @@ std::vector<Location> AliasDb::written(const Node* node) {
 }
 
 bool AliasDb::hasWriters(const Value* value) {
-  const std::vector<Location> locations = memory_.locations(variableOf(value));
+  if (writesNothing()) return false;
+  const std::vector<Location>& locations = memory_.locations(variableOf(value));
   return std::any_of(locations.begin(), locations.end(), [&](Location location) { return isWritten(location); });
 }
 

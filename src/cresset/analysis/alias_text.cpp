@@ -11,10 +11,12 @@ std::string AliasDb::describeLocations(const std::vector<Location>& locations) {
   std::map<Location, std::string> names;
   for (const auto& [location, site] : sites_) {
     std::string& name = names[memory_.find(location)];
-    if (name.empty())
-      name = "%" + site;
-    else if (!name.ends_with("…"))
+    if (name.empty()) {
+      name = "%" + site.value->debugName();
+      for (int depth = 0; depth < site.depth; ++depth) name += "[]";
+    } else if (!name.ends_with("…")) {
       name += "…";  // several places whose memory is not told apart
+    }
   }
   std::vector<std::string> texts;
   for (Location location : locations) {
@@ -49,7 +51,7 @@ void AliasDb::describe(const Block* block, std::string& text) {
   };
   for (const Value* input : block->inputs()) line(input);
   for (const Node* node : block->nodes()) {
-    const Effects& found = effects(node);
+    const Changes& found = changes(node);
     for (const Block* inner : node->blocks()) describe(inner, text);
     for (const Value* output : node->outputs()) line(output);
     std::vector<Location> written = found.writes;

@@ -25,7 +25,7 @@ bool isTensor(const Value* value) {
 class FactPropagator {
  public:
   FactPropagator(Graph& graph, const TypeAssumptions& assumptions)
-      : graph_(graph), memory_(graph), facts_(graph.numValues()), plain_(assumptions.plain) {
+      : graph_(graph), memory_(graph, AliasDb::When::WhenNeeded), facts_(graph.numValues()), plain_(assumptions.plain) {
     grad_mode_ = assumptions.grad_mode;
     lookForState(graph.block());
     for (Value* input : graph.inputs()) set(input, TensorFacts::of(*input->type()));

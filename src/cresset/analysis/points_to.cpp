@@ -69,6 +69,7 @@ bool PointsTo::takes(const VariableState& variable, ClassId memory_class) const 
 }
 
 void PointsTo::accept(Variable to, Location location) {
+  ++steps_;
   to = findVariable(to);
   location = find(location);
   const LocationState& given = locations_[location];
@@ -79,11 +80,13 @@ void PointsTo::accept(Variable to, Location location) {
   }
   if (!given.world) {
     const ClassId memory_class = given.memory_class;
-    for (const auto& [full_class, into] : std::vector(variables_[to].full)) {
-      if (full_class == memory_class) merge(into, location);
+    if (!variables_[to].full.empty()) {
+      for (const auto& [full_class, into] : std::vector(variables_[to].full)) {
+        if (full_class == memory_class) merge(into, location);
+      }
+      location = find(location);
+      to = findVariable(to);
     }
-    location = find(location);
-    to = findVariable(to);
   }
   std::vector<Location>& all = variables_[to].locations;
   const auto place = std::lower_bound(all.begin(), all.end(), location);
@@ -328,6 +331,14 @@ bool PointsTo::overlap(const std::vector<Location>& a, const std::vector<Locatio
 }
 
 std::vector<Location> PointsTo::reach(std::vector<Location> from) {
+  const bool hold_nothing = std::all_of(
+      from.begin(), from.end(), [&](Location location) { return classes_.numFields(classOf(location)) == 0; });
+  if (hold_nothing) {  // tensors
+    for (Location& location : from) location = find(location);
+    std::sort(from.begin(), from.end());
+    from.erase(std::unique(from.begin(), from.end()), from.end());
+    return from;
+  }
   std::unordered_set<Location> seen;
   std::vector<Location> result;
   while (!from.empty()) {

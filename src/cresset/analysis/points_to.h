@@ -72,6 +72,8 @@ class PointsTo {
   std::vector<Location> reach(std::vector<Location> from);
   MemoryClasses& classes() { return classes_; }
   size_t numLocations() const { return locations_.size(); }
+  /// How often a location came to a variable.
+  size_t numSteps() const { return steps_; }
   bool isWorld(Location location) { return locations_[find(location)].world; }
 
  private:
@@ -123,6 +125,7 @@ class PointsTo {
   std::unordered_map<ClassId, Location> worlds_;
   std::unordered_set<uint64_t> edges_;  // copies that exist
   std::vector<Variable> queue_;
+  size_t steps_ = 0;
 };
 
 }  // namespace cresset

@@ -8,6 +8,7 @@
 
 #include "cresset/analysis/gradients.h"
 #include "cresset/autodiff/derivatives.h"
+#include "cresset/autodiff/specialized_rules.h"
 #include "cresset/ir/constants.h"
 #include "cresset/ops/operator.h"
 #include "cresset/passes/pipeline.h"
@@ -16,33 +17,6 @@
 namespace cresset {
 
 namespace {
-
-/// Whether the node, or one in its blocks, writes: to lists of a rule's own.
-bool writes(Node* node) {
-  const Operator* op = isStructural(node->kind()) ? nullptr : operatorOf(*node);
-  if (op && op->isMutable()) return true;
-  const auto blocks = node->blocks();
-  return std::any_of(blocks.begin(), blocks.end(), [](const Block* block) {
-    const auto nodes = block->nodes();
-    return std::any_of(nodes.begin(), nodes.end(), [](Node* inner) { return writes(inner); });
-  });
-}
-
-/// Removes what nobody uses. Nothing in a gradient has an effect, and an exception that a gradient nobody wants would
-/// have raised is no loss.
-void removeUnused(Block* block) {
-  for (Node* node = block->returnNode()->prev(); node != block->returnNode();) {
-    Node* previous = node->prev();
-    const auto outputs = node->outputs();
-    if (std::none_of(outputs.begin(), outputs.end(), [](const Value* output) { return output->hasUses(); }) &&
-        !writes(node)) {
-      node->destroy();
-    } else {
-      for (Block* inner : node->blocks()) removeUnused(inner);
-    }
-    node = previous;
-  }
-}
 
 class Differentiator {
  public:
@@ -263,63 +237,53 @@ class Differentiator {
     return there->output()->setType(gradient->type()->expectRef<c10::OptionalType>().getElementType());
   }
 
-  /// Which of the gradients that a rule gives are wanted. A list that is put together here: passes read its elements.
-  Value* wantedOf(const GradientRule& rule, const Node* node) {
-    std::vector<Value*> wanted;
-    const InsertPointGuard guard(*backward_, backward_->block());
-    for (size_t i : rule.arguments) wanted.push_back(backward_->insertConstant(needed_.contains(node->input(i))));
-    Node* list = backward_->insertNode(backward_->create(prim::ListConstruct, wanted));
-    return list->output()->setType(c10::ListType::ofBools());
-  }
-
   /// The gradients that the rule gives.
   std::vector<Value*> inlineRule(const GradientRule& rule, Node* node) {
-    std::unordered_map<const Value*, Value*> copies;
-    const size_t num_inputs = node->inputs().size(), num_outputs = node->outputs().size();
+    const size_t num_operands = node->inputs().size() + node->outputs().size(), num_outputs = node->outputs().size();
     const auto inputs = rule.graph->inputs();
     CRESSET_CHECK(
-        inputs.size() == num_inputs + 2 * num_outputs + (rule.arguments.size() > 1),
+        inputs.size() == num_operands + num_outputs + (rule.arguments.size() > 1),
         "a derivative rule of another operator");
+    RuleOperands operands;
+    std::vector<Value*> values;                // of the forward graph, of which some are inputs of the specialized rule
+    std::unordered_map<size_t, Value*> grads;  // of the backward graph, by their places among these
     for (size_t i = 0; i < inputs.size(); ++i) {
-      Value* input = inputs[i];
-      if (!input->hasUses()) continue;
-      if (i < num_inputs + num_outputs) {
-        copies[input] = standFor(i < num_inputs ? node->input(i) : node->output(i - num_inputs));
-      } else if (i < num_inputs + 2 * num_outputs) {
-        copies[input] = gradientOfOutput(node, i - num_inputs - num_outputs);
-      } else {
-        copies[input] = wantedOf(rule, node);
+      if (!inputs[i]->hasUses()) {
+        operands.addUnused();
+      } else if (i < num_operands) {
+        const size_t num_inputs = node->inputs().size();
+        operands.add(i < num_inputs ? node->input(i) : node->output(i - num_inputs), values);
+      } else if (i < num_operands + num_outputs) {
+        Value* gradient = gradientOfOutput(node, i - num_operands);
+        operands.add(gradient->type());
+        grads[values.size()] = gradient;
+        values.push_back(nullptr);
+      } else {  // which of the gradients that a rule gives are wanted
+        operands.addList(rule.arguments.size(), inputs[i]->type());
+        for (size_t k : rule.arguments) operands.addConstant(needed_.contains(node->input(k)), c10::BoolType::get());
       }
     }
+    const std::shared_ptr<const Graph> special = specializeRule(rule.graph, operands);
+    std::unordered_map<const Value*, Value*> copies;
+    for (size_t i = 0; i < values.size(); ++i) {
+      const Value* input = special->inputs()[i];
+      if (input->hasUses()) copies[input] = values[i] ? standFor(values[i]) : grads.at(i);
+    }
     const auto copyOf = [&](Value* value) { return copies.at(value); };
-    for (Node* inner : rule.graph->nodes()) {
+    for (Node* inner : special->nodes()) {
       Node* copy = backward_->createClone(inner, copyOf);
       backward_->block()->appendNode(copy);
       copyLocationThroughout(copy, node);
       for (size_t i = 0; i < inner->outputs().size(); ++i) copies[inner->output(i)] = copy->output(i);
     }
     std::vector<Value*> gradients;
-    for (Value* output : rule.graph->outputs()) gradients.push_back(copyOf(output));
+    for (Value* output : special->outputs()) gradients.push_back(copyOf(output));
     return gradients;
   }
 
   void simplify() {
-    Pipeline passes(*backward_, "gradient");
-    passes.repeat(6, [&] {
-      passes.run("lower-tuples");
-      passes.run("peephole");
-      passes.run("constant-propagation");
-      passes.run("simplify-branches");
-      if (hasLoops()) passes.run("unroll");
-      passes.run("remove-list-mutation");
-    });
-    removeUnused(backward_->block());
-    passes.run("pool-constants");
-  }
-
-  bool hasLoops() const {
-    const auto nodes = backward_->nodes();
-    return std::any_of(nodes.begin(), nodes.end(), [](const Node* node) { return node->kind() == prim::Loop; });
+    simplifyRules(*backward_);
+    Pipeline(*backward_, "gradient").run("pool-constants");
   }
 
   /// What is asked of a tensor without its elements.

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <atomic>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <thread>
 #include <unordered_map>
@@ -101,12 +102,16 @@ class Region : public HostCallable {
     // derivatives of higher order, and then their own derivatives need what else there is.
     for (size_t num_before = 0; num_before != of.size();) {
       num_before = of.size();
-      const Gradient whole = differentiate(*forward_, of, wanted);
+      Gradient whole = differentiate(*forward_, of, wanted);
       for (Value* value : whole.captured) {
         if (std::find(captured_.begin(), captured_.end(), value) == captured_.end()) captured_.push_back(value);
         const bool is_input = value->node()->isParam();
         if (carriesGradient(value) && !is_input && std::find(of.begin(), of.end(), value) == of.end())
           of.push_back(value);
+      }
+      if (!usual_) {
+        usual_ = std::move(whole);
+        num_usual_ = num_before;
       }
     }
     differentiable_ = of;
@@ -255,7 +260,10 @@ class Region : public HostCallable {
     for (size_t i = 0; i < wanted.size(); ++i) {
       if (wanted[i]) with_respect_to.push_back(forward_->inputs()[inputs_[i]]);
     }
-    const Gradient gradient = differentiate(*forward_, of, with_respect_to, &captured_);
+    const bool is_usual = usual_ && with_respect_to.size() == wanted.size() && of.size() == num_usual_ &&
+                          std::equal(of.begin(), of.end(), differentiable_.begin());
+    const Gradient gradient =
+        is_usual ? *std::exchange(usual_, std::nullopt) : differentiate(*forward_, of, with_respect_to, &captured_);
     auto result = std::make_shared<GradientFunction>();
     for (Value* value : gradient.captured) {
       const auto found = std::find(captured_.begin(), captured_.end(), value);
@@ -290,6 +298,10 @@ class Region : public HostCallable {
   std::vector<std::vector<size_t>> depends_;    // per differentiable value, the inputs that it comes from
   bool is_uneven_ = false;                      // some output does not come from all inputs
   mutable std::mutex mutex_;
+  /// The gradient of the outputs with respect to everything, which most backward passes want: from when the region was
+  /// made, until it becomes a gradient function.
+  mutable std::optional<Gradient> usual_;
+  size_t num_usual_ = 0;  // of differentiable_, the first: the outputs
   mutable RecentMap<std::vector<bool>, std::shared_ptr<const GradientFunction>> gradients_{kMaxGradientFunctions};
   mutable RecentMap<std::vector<bool>, c10::intrusive_ptr<Region>> variants_{kMaxVariants};
   mutable Admission variant_admission_;

@@ -5,7 +5,7 @@
 #include <ATen/core/jit_type.h>
 
 #include <sstream>
-#include <unordered_set>
+#include <vector>
 
 #include "cresset/ir/printer.h"
 #include "cresset/ops/operator.h"
@@ -53,15 +53,24 @@ bool fits(const c10::FunctionSchema& schema, const Node& node, std::string* why)
   return true;
 }
 
-const std::unordered_set<Symbol>& structuralKinds() {
-  static const auto* kinds = new std::unordered_set<Symbol>{
+/// By the number of the kind's symbol, which are small: passes ask of each node.
+const std::vector<bool>& structuralKinds() {
+  static constexpr Symbol kKinds[] = {
       prim::Constant, prim::If, prim::Loop, prim::TupleConstruct, prim::TupleUnpack, prim::TupleIndex, prim::TupleSlice,
       prim::ListConstruct, prim::ListUnpack, prim::DictConstruct, prim::CreateObject, prim::GetAttr, prim::SetAttr,
       prim::CallFunction, prim::CallMethod, prim::isinstance, prim::unchecked_cast, prim::Uninitialized, prim::Enter,
       prim::Exit, prim::fork, prim::BailOut, prim::Param, prim::Return, aten::wait,
       // Only while a function is being compiled:
       prim::EmptyListLiteral};
-  return *kinds;
+  static const auto* table = [] {
+    auto* is_structural = new std::vector<bool>;
+    for (const Symbol kind : kKinds) {
+      if (is_structural->size() <= kind) is_structural->resize(kind + 1);
+      (*is_structural)[kind] = true;
+    }
+    return is_structural;
+  }();
+  return *table;
 }
 
 [[noreturn]] void throwUnmatched(const Node& node) {
@@ -81,7 +90,8 @@ const std::unordered_set<Symbol>& structuralKinds() {
 }  // namespace
 
 bool isStructural(Symbol kind) {
-  return structuralKinds().contains(kind);
+  const std::vector<bool>& kinds = structuralKinds();
+  return kind < kinds.size() && kinds[kind];
 }
 
 const Operator* operatorOf(Node& node) {

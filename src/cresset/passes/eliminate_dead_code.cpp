@@ -20,7 +20,8 @@ namespace {
 
 class Marker {
  public:
-  explicit Marker(Graph& graph) : memory_(graph), values_(graph.numValues()) {
+  explicit Marker(Graph& graph) : memory_(graph, AliasDb::When::WhenNeeded), values_(graph.numValues()) {
+    nodes_.reserve(graph.numNodes());
     collect(graph.block());
     for (Value* output : graph.outputs()) need(output);
     while (!queue_.empty()) {
@@ -80,13 +81,18 @@ class Marker {
     if (block && block->owningNode()) needNode(block->owningNode());
   }
 
-  void visit(Value* value) {
+  void needWriters(Value* value) {
+    if (writers_.empty()) return;
     for (Location location : memory_.reached(value)) {
       if (!locations_.insert(location).second) continue;
       if (const auto found = writers_.find(location); found != writers_.end()) {
         for (Node* writer : found->second) needNode(writer);
       }
     }
+  }
+
+  void visit(Value* value) {
+    needWriters(value);
     Node* node = value->node();
     if (node->isParam()) {
       Node* owner = node->owningBlock()->owningNode();

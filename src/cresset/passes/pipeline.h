@@ -50,7 +50,8 @@ struct PassFigures {
   std::string_view name;
   int64_t runs = 0, changes = 0;  // changes: runs that changed their graph
   int64_t nodes_removed = 0;      // by all runs together; negative if there are more
-  double seconds = 0;
+  int64_t nodes_visited = 0;      // of the graphs as the runs found them: how much work a pipeline asks for
+  double seconds = 0;             // of the thread's processor time
 };
 /// In the order of passes.def, those that ran; empty unless `time` is on.
 std::vector<PassFigures> passFigures();

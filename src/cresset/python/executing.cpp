@@ -1,5 +1,6 @@
 // Doors to the executor: modes, and what plans there are.
 #include "cresset/autodiff/derivatives.h"
+#include "cresset/autodiff/specialized_rules.h"
 #include "cresset/executor/differentiable.h"
 #include "cresset/executor/executor.h"
 #include "cresset/executor/fact_checks.h"
@@ -94,6 +95,7 @@ void bindExecuting(py::module_& module) {
   module.def("_set_failing_guard", [](int index, int every) { setFailingGuard({index, every}); });
   module.def("_num_recorded_regions", numRecordedRegions);
   module.def("_num_gradient_functions", numGradientFunctions);
+  module.def("_num_specialized_rules", numSpecializedRules);
   module.def("_differentiable_operators", differentiableOperators);
   module.def("_derivatives_that_do_not_compile", derivativesThatDoNotCompile);
   module.def("_last_executed_optimized_graph", [] { return graphOrNone(lastExecutedOptimizedGraph()); });

@@ -392,6 +392,7 @@ void bindPasses(py::module_& module) {
       one["runs"] = figures.runs;
       one["changes"] = figures.changes;
       one["nodes_removed"] = figures.nodes_removed;
+      one["nodes_visited"] = figures.nodes_visited;
       one["seconds"] = figures.seconds;
       result[py::str(std::string(figures.name))] = one;
     }
