@@ -1,13 +1,12 @@
 // The executor: which code runs a call from outside.
 //
-// The first call of a function runs the unoptimized program: many functions are called once, and compiling only what runs
-// keeps starts short (unless an argument or a parameter requires a gradient, or convolutions may choose their layout).
-// From the second call on, the signature of a call (signature.h) chooses a plan, which is made when its signature is
-// first met. Plans are found without a lock and
-// published whole. Their number is bounded: calls of further kinds run the unoptimized program, but for one in
-// many, which gets a plan in place of the one unused for longest. So do calls that plans don't serve: see
-// SignatureReader::read, runs that a profiler watches or that have a memory limit, and all calls while the mode is
-// Interpret.
+// The first call of a function runs the unoptimized program: many functions are called once, and compiling only what
+// runs keeps starts short (unless an argument or a parameter requires a gradient, or convolutions may choose their
+// layout). From the second call on, the signature of a call (signature.h) chooses a plan, which is made when its
+// signature is first met. Plans are found without a lock and published whole. Their number is bounded: calls of further
+// kinds run the unoptimized program, but for one in many, which gets a plan in place of the one unused for longest. So
+// do calls that plans don't serve: see SignatureReader::read, runs that a profiler watches or that have a memory limit,
+// and all calls while the mode is Interpret.
 //
 // When plans and when the program itself run shows in nothing but speed, but for the programs that are the exception
 // above: those calls of them that plans don't serve may differ in last bits.

@@ -156,7 +156,7 @@ class Code {
   /// Of code that may be left for a plan.
   const HotLoops* hot_loops = nullptr;
   std::vector<LoopEntry> loops;
-  bool serial_forks = false;              // forks of this program stay on the thread of the call (see forks.h)
+  bool serial_forks = false;  // forks of this program stay on the thread of the call (see forks.h)
 
   const Location& location(const Instruction* instruction) const {
     return locations[location_of[static_cast<size_t>(instruction - instructions.data())]];

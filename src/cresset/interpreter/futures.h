@@ -63,8 +63,8 @@ void blockOn(c10::ivalue::Future& future);
 class InterruptPoll {
  public:
   static InterruptPoll& current();
-  /// Called when `budget` operations, calls or loop iterations have passed. Throws ScriptRaise to interrupt. Returns the
-  /// next budget.
+  /// Called when `budget` operations, calls or loop iterations have passed. Throws ScriptRaise to interrupt. Returns
+  /// the next budget.
   int poll();
 
   bool (*check)() = nullptr;
