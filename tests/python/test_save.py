@@ -283,10 +283,12 @@ def test_a_storage_seen_as_two_dtypes():
     m.tensors = tensors
     saved = m.save_to_buffer()
     assert len([n for n in zipfile.ZipFile(io.BytesIO(saved)).namelist() if "/data/" in n]) == 1
-    for loaded in both(saved):
+    for loaded in (cresset.load(io.BytesIO(saved), trusted=True), torch.jit.load(io.BytesIO(saved))):
         for name, tensor in tensors.items():
             assert loaded()[name].dtype == tensor.dtype and torch.equal(loaded()[name], tensor)
-    assert len({t.untyped_storage().data_ptr() for t in cresset.load(saved)().values()}) == 1
+    assert len({t.untyped_storage().data_ptr() for t in cresset.load(saved, trusted=True)().values()}) == 1
+    with pytest.raises(cresset.ArchiveError, match="only a trusted archive may do that"):
+        cresset.load(saved)
 
 
 @pytest.mark.parametrize(
