@@ -9,6 +9,7 @@ import warnings
 from dataclasses import dataclass
 
 import torch
+from recorded_calls import bound
 from torch.testing._internal.common_methods_invocations import op_db
 from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -97,21 +98,15 @@ def overload(name):
 
 def bind(op, args, kwargs):
     """The arguments in the order of the schema; a list for an int, as PyTorch's dispatcher gets it."""
-    bound = []
-    for i, argument in enumerate(op._schema.arguments):
-        if i < len(args) and not argument.kwarg_only:
-            value = args[i]
-        elif argument.name in kwargs:
-            value = kwargs[argument.name]
-        else:
-            value = argument.default_value
+    values = []
+    for argument, value in bound(op._schema.arguments, args, kwargs):
         kind = str(argument.type)
         if kind in ("List[int]", "Optional[List[int]]") and isinstance(value, int):
             value = [int(value)]
         if isinstance(value, torch.Tensor) != ("Tensor" in kind) and not isinstance(value, (list, tuple, type(None))):
             raise NoDescription  # PyTorch's Python bindings take tensors for numbers, and numbers for tensors
-        bound.append(value)
-    return bound
+        values.append(value)
+    return values
 
 
 def call(op, arguments):

@@ -30,6 +30,15 @@ import torch
 FILE = Path(__file__).parent.parent / "data" / "operator_calls.txt"
 
 
+def bound(arguments, args, kwargs):
+    """The schema's arguments, each with the value that a call gives it."""
+    for i, argument in enumerate(arguments):
+        if i < len(args) and not argument.kwarg_only:
+            yield argument, args[i]
+        else:
+            yield argument, kwargs.get(argument.name, argument.default_value)
+
+
 class Filled:
     """`f32[2,3]`: values that are neither all positive nor all equal, and fit small index ranges if they are ints."""
 

@@ -22,6 +22,7 @@ from recorded_calls import (
     NO_KERNEL,
     RAISING,
     Filled,
+    bound,
     disturb,
     eager,
     has_kernel,
@@ -42,7 +43,7 @@ RAISING_HEADER = """\
 # arguments that are accepted adds them to operator_calls_by_hand.txt, and takes the operator off the list. Checked by test_dispatcher_operators.py.
 """
 CALLS = 3
-#: Operators that give memory which nobody wrote, or whose last bits depend on where LAPACK's work memory lies.
+#: Operators that return uninitialized memory, or whose last bits depend on where LAPACK's work memory lies.
 UNSTEADY = "empty|lstsq"
 KEPT = 24  # samples of one operator
 ELEMENTS = 200  # of a tensor, at most
@@ -103,13 +104,7 @@ def text_of(value, literal):
 
 def bound_text(schema, args, kwargs, literal):
     given = []
-    for i, argument in enumerate(schema.arguments):
-        if i < len(args) and not argument.kwarg_only:
-            value = args[i]
-        elif argument.name in kwargs:
-            value = kwargs[argument.name]
-        else:
-            value = argument.default_value
+    for argument, value in bound(schema.arguments, args, kwargs):
         if "[]" in argument.type.str() and isinstance(value, (int, float)):
             value = [value]
         if isinstance(value, torch.Tensor) and "Tensor" not in argument.type.str():

@@ -23,7 +23,7 @@ NETWORKS = [
     (networks.ResNet18, (2, 3, 64, 64), 1, 1, 1),
     (networks.ResNet50, (1, 3, 64, 64), 1, 1, 1),
     (networks.MobileNet, (2, 3, 64, 64), 1, 10, 10),  # nine gates of linear layers, and the mean at the end
-    (networks.ConvNeXt, (2, 3, 64, 64), 19, 19, 22),  # channels-last already behind the first layer
+    (networks.ConvNeXt, (2, 3, 64, 64), 19, 19, 22),  # channels-last already after the first layer
     (networks.DenseNet, (2, 3, 32, 32), 1, 1, 1),
     (networks.UNet, (2, 3, 32, 32), 1, 1, 1),
     (networks.AudioNet, (2, 1, 1000), 1, 1, 1),

@@ -968,7 +968,7 @@ def doubling(levels, end, element="[{0}, {0}]", start="[1, 1]"):
 )
 @pytest.mark.parametrize("element", ["[{0}, {0}]", "{{1: {0}, 2: {0}}}"], ids=["list", "dict"])
 def test_values_that_share_parts_are_within_limits(end, element):
-    # Nobody walks through 2**40 elements.
+    # Too many to walk through: 2**40 elements.
     with cresset.Limits(seconds=5, memory=100 * MB), pytest.raises(cresset.LimitError, match="parts of it occur"):
         cresset.CompilationUnit(doubling(40, end, element)).f()
 

@@ -79,7 +79,7 @@ class CodePrinter {
   void printUpdates(const Node* node, const LoopForm& form);
 
   // ---- expressions (code_expressions.cpp) ----
-  /// The value that it is another name of, or itself: loops hand on what they do not change.
+  /// The value that it is another name of, or itself: loops pass through what they do not change.
   const Value* original(const Value* value) const;
   void write(const Value* value);
   /// As a value whose static type is `type` when it is compiled.

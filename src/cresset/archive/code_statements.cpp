@@ -34,7 +34,7 @@ LoopKind loopKindOf(const Node* loop) {
 
 namespace {
 
-/// What a value is another name of: loops inside hand on what they do not change.
+/// What a value is another name of: inner loops pass through what they do not change.
 const Value* handedOn(const Value* value) {
   while (value->node()->kind() == prim::Loop) {
     const Block* body = value->node()->blocks()[0];
@@ -51,7 +51,7 @@ struct CodePrinter::LoopForm {
   LoopKind kind;
   std::string condition = {};                       // While, Counted: the variable
   std::string counter = {};                         // unless While
-  std::unordered_set<const Value*> unchanged = {};  // body inputs that the body hands on as they are
+  std::unordered_set<const Value*> unchanged = {};  // body inputs that the body returns unchanged
 
   static LoopForm of(const Node* node) {
     const Block* body = node->blocks()[0];

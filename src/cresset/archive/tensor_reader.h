@@ -60,7 +60,7 @@ class TensorReader {
       const StorageView& storage, const Geometry& geometry, const at::Tensor& scales, const at::Tensor& zero_points,
       int64_t axis, const ArchiveSite& site);
   /// The constructor checks the indices, so a hostile archive can't make a sparse tensor that points outside itself;
-  /// they are copied, so that nobody can write to them later through another tensor of their storage.
+  /// they are copied, so that they can't be written to later through another tensor of their storage.
   at::Tensor sparseCoo(
       const std::vector<int64_t>& sizes, const at::Tensor& indices, const at::Tensor& values, const ArchiveSite& site);
   at::Tensor sparseCompressed(

@@ -54,8 +54,8 @@ std::shared_ptr<const Graph> specializeRule(const std::shared_ptr<const Graph>& 
 /// How many rules were specialized since the process began, for tests.
 size_t numSpecializedRules();
 
-/// Folds what rules compute of constants and types, and removes what nobody uses of them: nothing in a gradient has an
-/// effect, and an exception that a gradient nobody wants would have raised is no loss.
+/// Folds what rules compute of constants and types, and removes what is unused: nothing in a gradient has an
+/// effect, and an exception that an unused gradient would have raised is no loss.
 void simplifyRules(Graph& graph);
 
 }  // namespace cresset

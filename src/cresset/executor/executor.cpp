@@ -48,7 +48,7 @@ class GradientSearch {
  public:
   bool find(const c10::IValue& value, int depth = kMaxDepth) {
     if (value.isTensor()) return value.toTensor().requires_grad();
-    if (depth == 0) return true;  // nobody has looked
+    if (depth == 0) return true;  // not searched any deeper
     const auto isIn = [&](const c10::IValue& element) { return find(element, depth - 1); };
     if (value.isTuple()) {
       const auto& elements = value.toTupleRef().elements();

@@ -17,7 +17,7 @@ const std::vector<uint32_t>* LoopPlans::needed(const LoopEntry& entry) const {
   if (executionMode() != ExecutionMode::Optimize || !getGraphExecutorOptimize()) return nullptr;
   if (threadLimits().any() || ScriptProfile::isWanted()) return nullptr;
   const Loop* loop = loopOf(entry);
-  return loop && loop->enterable ? &loop->registers : nullptr;
+  return loop && loop->plans ? &loop->registers : nullptr;
 }
 
 std::shared_ptr<const Code> LoopPlans::enter(const LoopEntry& entry, Stack& values) const {
@@ -48,7 +48,6 @@ std::unique_ptr<LoopPlans::Loop> LoopPlans::make(const LoopEntry& entry) const {
     if (held == entry.held.end()) return loop;
     loop->registers.push_back(held->second);
   }
-  loop->enterable = true;
   loop->plans = std::make_unique<PlanSet>(
       function_, [this, graph = rest.graph] { return prepareGraph(function_, graph->copy()); }, kMaxPlans);
   return loop;
@@ -58,7 +57,7 @@ std::vector<std::pair<const Node*, const PlanSet*>> LoopPlans::loops() const {
   const std::lock_guard lock(mutex_);
   std::vector<std::pair<const Node*, const PlanSet*>> all;
   for (const auto& [node, loop] : loops_) {
-    if (loop->enterable) all.emplace_back(node, loop->plans.get());
+    if (loop->plans) all.emplace_back(node, loop->plans.get());
   }
   return all;
 }

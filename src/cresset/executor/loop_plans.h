@@ -31,9 +31,8 @@ class LoopPlans final : public HotLoops {
   static constexpr size_t kMaxLoops = 8, kMaxPlans = 4;
 
   struct Loop {
-    bool enterable = false;
     std::vector<uint32_t> registers;
-    std::unique_ptr<PlanSet> plans;
+    std::unique_ptr<PlanSet> plans;  // null if the loop can't be entered
   };
   const Loop* loopOf(const LoopEntry& entry) const;
   std::unique_ptr<Loop> make(const LoopEntry& entry) const;

@@ -12,6 +12,7 @@ namespace cresset {
 
 namespace {
 
+/// Whether gradients flow through the node.
 bool isReached(Node* node) {
   const auto requires_grad = [](const Value* value) {
     return isTensorValue(value) && !isNoneConstant(value) && mayRequireGrad(value->type());
@@ -78,7 +79,8 @@ class GradientReport {
 
 ExecutionReport::PlanReport describePlan(const PreparedFunction& prepared, const Plan& plan) {
   ExecutionReport::PlanReport report;
-  report.ambient = AmbientState::of(plan.signature[0]).toString();
+  const AmbientState ambient = AmbientState::of(plan.signature[0]);
+  report.ambient = ambient.toString();
   size_t word = 1;
   const std::vector<int64_t> shared = prepared.reader.sharedMemory(plan.signature);
   std::vector<std::string> tensors;
@@ -108,7 +110,6 @@ ExecutionReport::PlanReport describePlan(const PreparedFunction& prepared, const
   report.notes = plan.notes;
   report.graph = plan.graph;
   report.num_nodes = plan.graph->numNodes();
-  const AmbientState ambient = AmbientState::of(plan.signature[0]);
   if (ambient.grad_mode && !ambient.inference_mode) report.gradients = GradientReport().write(plan.graph->block());
   return report;
 }

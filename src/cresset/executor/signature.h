@@ -8,8 +8,8 @@
 //   bool                  its value
 //   attributes of `self`  those that the function reads and nothing in it writes, as inputs behind the others; strings
 //                         among them, too, by their text
-//   entries               tensors in dicts and lists that are arguments, at constant keys, likewise; None if there is
-//   none all else              nothing
+//   entries               tensors in dicts and lists that are arguments, at constant keys, likewise; None if absent
+//   all else              nothing
 //
 // For functions that write to what comes in, the words go on with which of the tensors share memory: 0 if none do. For
 // functions that differentiate, the last word is whether autograd knows no more of the tensors than the words say: no

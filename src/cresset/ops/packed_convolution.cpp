@@ -120,7 +120,7 @@ class PackedWeight {
 
   const ConvolutionShape& shape() const { return shape_; }
 
-  /// Made at the first call, for its sizes, and again if somebody has written to the weight.
+  /// Made at the first call, for its sizes, and again after a write to the weight.
   Tensor get(const Tensor& input, const Tensor& weight) {
     const int64_t version = weight.is_inference() ? 0 : weight._version();
     const std::lock_guard lock(mutex_);
@@ -145,7 +145,7 @@ class PackedWeight {
   int64_t version_ = 0;
 };
 
-/// Packed weights that somebody holds, by the tensor that they are of.
+/// Packed weights that are still referenced, by the tensor that they were made from.
 class PackedWeights {
  public:
   Tensor find(const Tensor& weight, const ConvolutionShape& shape) {
@@ -284,7 +284,7 @@ Tensor packedConvolution(
     const Tensor& input, const Tensor& weight, const std::optional<Tensor>& bias, const Tensor& packed,
     bool channels_last) {
   PackedWeight* const known = PackedWeight::of(packed);
-  if (!known) throw std::runtime_error("cresset::convolution was given a weight that nobody packed");
+  if (!known) throw std::runtime_error("cresset::convolution was given a weight that is not packed");
   const ConvolutionShape& shape = known->shape();
   const bool usable = (channels_last || givesChannelsLast(input, weight, shape)) && fits(input, weight, shape) &&
                       at::globalContext().userEnabledMkldnn() &&
@@ -328,7 +328,7 @@ Tensor withContiguousStrides(const Tensor& tensor) {
   const Strides strides = contiguousStrides(tensor);
   if (tensor.strides() == c10::IntArrayRef(strides)) return tensor;
   if (lies(tensor, strides)) {
-    // A new tensor over the same memory, which nobody else holds: no view, as far as autograd can tell.
+    // A new tensor over the same memory, which is referenced nowhere else: no view, as far as autograd can tell.
     const at::AutoDispatchBelowADInplaceOrView guard;
     return at::_ops::as_strided::call(
         tensor, tensor.sym_sizes(), c10::fromIntArrayRefSlow(strides), tensor.sym_storage_offset());

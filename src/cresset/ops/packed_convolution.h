@@ -26,8 +26,8 @@ struct ConvolutionShape {
 };
 
 /// A constant for graphs that holds the weight's packed form, for such a convolution: packed when it first runs.
-/// Nothing if oneDNN has no kernel for it here. The same tensor gives the same constant for as long as somebody holds
-/// that, so plans for several kinds of calls share it.
+/// Nothing if oneDNN has no kernel for it here. The same tensor gives the same constant for as long as something
+/// references that, so plans for several kinds of calls share it.
 std::optional<at::Tensor> packedWeightOf(const at::Tensor& weight, const ConvolutionShape& shape);
 
 /// The convolution that `packed` was made for. The packed weight is used, and the result has its channels innermost, if

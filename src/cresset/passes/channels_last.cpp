@@ -9,11 +9,11 @@
 //   %x1 : Tensor = cresset::channels_last(%x, %wanted)                   a copy if wanted, else x itself
 //   %c1 : Tensor = cresset::convolution(%x1, ..., %packed, %wanted)
 //   %r1 : Tensor = aten::relu(%c1)                                       as before, on what is there
-//   %r : Tensor = cresset::contiguous(%r1, %wanted)                      for those who must not notice
+//   %r : Tensor = cresset::contiguous(%r1, %wanted)                      for users outside of the chain
 //
 // If all tensors that come in are contiguous, the program would have made contiguous ones throughout, and so does
 // cresset::contiguous at the end. If not, or if a weight is channels-last, the nodes compute in the layouts of the
-// program as it was written; where these are channels-last, cresset::convolution still has the packed weight.
+// unoptimized program; where these are channels-last, cresset::convolution still has the packed weight.
 #include "cresset/passes/channels_last.h"
 
 #include <ATen/core/Tensor.h>
@@ -453,7 +453,7 @@ class Mover {
     return made;
   }
 
-  /// Everybody else has the result as it would have been.
+  /// Users outside of the chain get the result in the layout that it would have had.
   void leave(Group& group, Value* result) {
     static const Symbol kLeave = Symbol::fromQualString("cresset::contiguous");
     Value* outside = nullptr;

@@ -48,7 +48,7 @@ struct Environment {
   std::function<SourceRange()> location;
   /// What the program calls this tensor; "" if nothing.
   std::function<std::string(const at::Tensor&)> nameOf;
-  /// Nobody is told of what PyTorch's own code does; but its backward passes do what the program asked for.
+  /// There are no warnings about what PyTorch's own code does; but its backward passes do what the program asked for.
   std::function<void(const std::string& message, bool in_backward)> warn;
 };
 

@@ -1,4 +1,4 @@
-"""What counts as a difference between the outcomes of a tensor program by eager PyTorch, by Cresset as it was written, and
+"""What counts as a difference between the outcomes of a tensor program by eager PyTorch, by unoptimized Cresset, and
 by Cresset's plans.
 
 Values, strides, aliasing, effects on arguments and on the module, printed text and gradients have equal bits; all nans are

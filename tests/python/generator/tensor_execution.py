@@ -1,4 +1,4 @@
-"""A tensor program run by eager PyTorch, by Cresset as it was written, and by Cresset's plans: outcomes with gradients.
+"""A tensor program run by eager PyTorch, by unoptimized Cresset, and by Cresset's plans: outcomes with gradients.
 
 `tensor_comparison` says what counts as a difference between them.
 """
