@@ -7,7 +7,7 @@
 #include <stdexcept>
 #include <unordered_map>
 
-#include "cresset/ops/fact_rules.h"
+#include "cresset/ops/operator_rows.h"
 #include "cresset/ops/operator.h"
 
 namespace cresset {
@@ -379,7 +379,9 @@ FactRule::~FactRule() = default;
 const FactRule* FactRule::of(const Operator& op) {
   static const auto* rules = [] {
     auto* map = new std::unordered_map<std::string_view, std::unique_ptr<const FactRule>>;
-    for (const FactRow& row : factRows()) map->emplace(row.operator_name, std::make_unique<const FactRule>(row.rule));
+    for (const OperatorRow& row : operatorRows()) {
+      if (!row.facts.empty()) map->emplace(row.name, std::make_unique<const FactRule>(row.facts));
+    }
     return map;
   }();
   const auto found = rules->find(op.fullName());

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <deque>
 #include <map>
 #include <mutex>
 #include <string>
@@ -143,58 +144,30 @@ struct RuleText {
   Condition condition = nullptr;  // of a decomposition
 };
 
-constexpr RuleText kRules[] = {
-#define GRADIENT(op, argument, expression) {op, #argument, expression},
-#define DECOMPOSITION(op, condition, expression) \
-  {op, "", expression, [](const Call& call) -> bool { return condition; }},
-#define CONDITION(op, condition)
-#define RESULTS(op, count)
-#include "cresset/autodiff/derivatives.def"
-#undef GRADIENT
-#undef DECOMPOSITION
-#undef CONDITION
-#undef RESULTS
+/// The columns of derivatives, row by row.
+struct Column {
+  enum class Kind { Operator, Gradient, Decomposition, Condition, Results } kind;
+  std::string_view text, expression;
+  Condition condition = nullptr;
+  size_t count = 0;
 };
 
-struct ConditionOfRules {
-  std::string_view op;
-  Condition holds;
-};
-
-constexpr ConditionOfRules kConditions[] = {
-#define GRADIENT(op, argument, expression)
-#define DECOMPOSITION(op, condition, expression)
-#define CONDITION(op, condition) {op, [](const Call& call) -> bool { return condition; }},
-#define RESULTS(op, count)
-#include "cresset/autodiff/derivatives.def"
-#undef GRADIENT
-#undef DECOMPOSITION
-#undef CONDITION
-#undef RESULTS
-};
-
-struct ResultsWithGradients {
-  std::string_view op;
-  size_t count;
-};
-
-constexpr ResultsWithGradients kResults[] = {
-#define GRADIENT(op, argument, expression)
-#define DECOMPOSITION(op, condition, expression)
-#define CONDITION(op, condition)
-#define RESULTS(op, count) {op, count},
-#include "cresset/autodiff/derivatives.def"
-#undef GRADIENT
-#undef DECOMPOSITION
-#undef CONDITION
-#undef RESULTS
+constexpr Column kColumns[] = {
+#define OPERATOR(name) {Column::Kind::Operator, name, {}},
+#define GRADIENT(argument, expression) {Column::Kind::Gradient, #argument, expression},
+#define DECOMPOSITION(condition, expression) \
+  {Column::Kind::Decomposition, {}, expression, [](const Call& call) -> bool { return condition; }},
+#define GRADIENTS_IF(condition) \
+  {Column::Kind::Condition, {}, {}, [](const Call& call) -> bool { return condition; }},
+#define RESULTS_WITH_GRADIENTS(count) {Column::Kind::Results, {}, {}, nullptr, count},
+#include "cresset/ops/table/table.def"
 };
 
 struct Rule {
-  const RuleText* text;
+  RuleText text;
   std::vector<std::string_view> arguments;
 
-  explicit Rule(const RuleText& rule) : text(&rule) {
+  explicit Rule(const RuleText& rule) : text(rule) {
     std::string_view rest = rule.arguments;
     while (!rest.empty()) {
       const size_t begin = std::min(rest.find_first_not_of("(, "), rest.size());
@@ -231,23 +204,19 @@ class RuleBook {
   const std::vector<const Rule*>& rulesOf(const Operator& op) const {
     static const std::vector<const Rule*> kNone;
     auto found = rules_.find(op.fullName());
-    if (found == rules_.end() && op.isUpdate() && !hasOtherDerivative(op)) found = rules_.find(op.functionalName());
+    if (found == rules_.end() && op.isUpdate() && !op.inPlaceDerivativeDiffers()) found = rules_.find(op.functionalName());
     return found == rules_.end() ? kNone : found->second;
-  }
-
-  /// In-place operators that autograd differentiates in another way than those that give a new tensor, or not at all.
-  static bool hasOtherDerivative(const Operator& op) {
-    static constexpr std::string_view kNames[] = {
-        "cresset::acosh",     "cresset::asinh",      "cresset::atanh",           "cresset::celu",
-        "cresset::elu",       "cresset::leaky_relu", "cresset::polygamma",       "cresset::selu",
-        "cresset::threshold", "cresset::rrelu",      "cresset::rrelu_with_noise"};
-    return std::find(std::begin(kNames), std::end(kNames), op.schema().name()) != std::end(kNames);
   }
 
   Condition condition(const Operator& op) const {
     auto found = conditions_.find(op.fullName());
     if (found == conditions_.end() && op.isUpdate()) found = conditions_.find(op.functionalName());
     return found == conditions_.end() ? nullptr : found->second;
+  }
+
+  size_t resultsWithGradients(const Operator& op) const {
+    const auto found = results_.find(op.fullName());
+    return found == results_.end() ? op.schema().returns().size() : found->second;
   }
 
   const GradientRule& compileRule(const Operator& op, const Rule& rule) {
@@ -278,9 +247,26 @@ class RuleBook {
   }
 
  private:
-  RuleBook() : all_(std::begin(kRules), std::end(kRules)) {
-    for (const Rule& rule : all_) rules_[rule.text->op].push_back(&rule);
-    for (const ConditionOfRules& entry : kConditions) conditions_[entry.op] = entry.holds;
+  RuleBook() {
+    std::string_view op;
+    for (const Column& column : kColumns) {
+      switch (column.kind) {
+        case Column::Kind::Operator:
+          op = column.text;
+          break;
+        case Column::Kind::Gradient:
+        case Column::Kind::Decomposition:
+          all_.emplace_back(RuleText{op, column.text, column.expression, column.condition});
+          rules_[op].push_back(&all_.back());
+          break;
+        case Column::Kind::Condition:
+          conditions_[op] = column.condition;
+          break;
+        case Column::Kind::Results:
+          results_[op] = column.count;
+          break;
+      }
+    }
   }
 
   /// The source of a function that evaluates the rule.
@@ -302,7 +288,7 @@ class RuleBook {
         text += ", grad" + number(i) + ": " + schema.returns()[i].type()->annotation_str();
     }
     if (rule.arguments.size() > 1) text += ", wanted: List[bool]";
-    return text + "):\n  return " + std::string(rule.text->expression) + "\n";
+    return text + "):\n  return " + std::string(rule.text.expression) + "\n";
   }
 
   /// A graph that gives a tuple becomes one that gives its elements.
@@ -323,9 +309,10 @@ class RuleBook {
     for (size_t i = 0; i < count; ++i) graph.registerOutput(unpack->output(i)->setType(type->elements()[i]));
   }
 
-  const std::vector<Rule> all_;
+  std::deque<Rule> all_;
   std::unordered_map<std::string_view, std::vector<const Rule*>> rules_;
   std::unordered_map<std::string_view, Condition> conditions_;
+  std::unordered_map<std::string_view, size_t> results_;
   std::mutex mutex_;
   std::shared_ptr<Program> program_;
   std::map<const Rule*, GradientRule> compiled_;
@@ -361,10 +348,7 @@ bool rulesHold(const Operator& op, const Node& node) {
 }
 
 size_t resultsWithGradients(const Operator& op) {
-  const auto found = std::find_if(std::begin(kResults), std::end(kResults), [&](const ResultsWithGradients& entry) {
-    return entry.op == op.fullName();
-  });
-  return found == std::end(kResults) ? op.schema().returns().size() : found->count;
+  return RuleBook::get().resultsWithGradients(op);
 }
 
 bool hasGradient(const Operator& op, size_t argument) {
@@ -379,7 +363,7 @@ const GradientRule* gradientOf(const Operator& op, size_t argument) {
 std::shared_ptr<const Graph> decompositionOf(const Operator& op, const Node& node) {
   if (op.isUpdate()) return nullptr;  // the parts would give other strides
   for (const Rule* rule : RuleBook::get().rulesOf(op)) {
-    if (!rule->isGradient() && rule->text->condition(Call(op, node)))
+    if (!rule->isGradient() && rule->text.condition(Call(op, node)))
       return RuleBook::get().compileRule(op, *rule).graph;
   }
   return nullptr;
@@ -397,14 +381,6 @@ bool ruleKeeps(const Graph& rule, size_t operand) {
 }
 
 namespace {
-
-/// Whether the operator makes a tensor like its first argument, and no gradient flows through it.
-bool takesSizesOnly(const Operator& op) {
-  static constexpr std::string_view kNames[] = {"aten::zeros_like", "aten::ones_like", "aten::full_like",
-                                                "aten::empty_like", "aten::new_zeros", "aten::new_ones",
-                                                "aten::new_full",   "aten::new_empty"};
-  return std::find(std::begin(kNames), std::end(kNames), op.schema().name()) != std::end(kNames);
-}
 
 /// What rules call one of the operator's arguments or, behind them, results.
 std::string nameInRules(const Operator& op, size_t operand) {
@@ -439,25 +415,8 @@ bool onlyAsksForSizes(std::string_view text, std::string_view name) {
 
 /// Whether autograd keeps more of what the operator takes than its rules read.
 bool keepsMoreThanRules(const Operator& op) {
-  const std::string& name = op.isUpdate() ? op.functionalName() : op.fullName();
-  static constexpr std::string_view kNames[] = {
-      "aten::scatter_reduce.two",
-      "aten::put",
-      "aten::lerp.Tensor",
-      "aten::pow.Scalar",
-      "aten::copysign.Tensor",
-      "aten::sgn",
-      "aten::xlogy.Scalar_Other",
-      "aten::special_xlog1py.other_scalar",
-      "aten::cummax",
-      "aten::cummin",
-      "aten::layer_norm",
-      "aten::native_layer_norm",
-      "aten::group_norm",
-      "aten::batch_norm",
-      "aten::binary_cross_entropy_with_logits"};
-  return op.schema().name().ends_with("_backward") || op.schema().name().ends_with("_backward_data") ||
-         std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames);
+  return op.autogradKeepsMore() || op.schema().name().ends_with("_backward") ||
+         op.schema().name().ends_with("_backward_data");
 }
 
 }  // namespace
@@ -466,7 +425,7 @@ bool mayBeKept(Node* node, size_t operand) {
   if (!givesGradients(node)) return false;
   const Operator* op = isStructural(node->kind()) ? nullptr : operatorOf(*node);
   if (!op) return true;
-  if (takesSizesOnly(*op)) return false;
+  if (op->takesSizesOnly()) return false;
   const auto& rules = RuleBook::get().rulesOf(*op);
   const auto inputs = node->inputs();
   if (std::none_of(inputs.begin(), inputs.end(), [](const Value* input) {
@@ -477,7 +436,7 @@ bool mayBeKept(Node* node, size_t operand) {
   // What several formulas share autograd keeps for each of them, and for those of several arguments all they name.
   const std::string name = nameInRules(*op, operand);
   for (const Rule* rule : rules) {
-    if (!rule->isGradient() || onlyAsksForSizes(rule->text->expression, name)) continue;
+    if (!rule->isGradient() || onlyAsksForSizes(rule->text.expression, name)) continue;
     if (ruleKeeps(*RuleBook::get().compileRule(*op, *rule).graph, operand)) return true;
   }
   return false;
@@ -495,7 +454,7 @@ std::vector<std::string> derivativesThatDoNotCompile() {
   for (const auto& [name, rules] : RuleBook::get().rules()) {
     const Operator* op = OperatorTable::get().find(name);
     for (const Rule* rule : rules) {
-      const std::string of = std::string(name) + "(" + std::string(rule->text->arguments) + "): ";
+      const std::string of = std::string(name) + "(" + std::string(rule->text.arguments) + "): ";
       const auto isArgument = [&](std::string_view argument) {
         return op->schema().argumentIndexWithName(std::string(argument)).has_value();
       };

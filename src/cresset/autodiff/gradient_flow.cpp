@@ -42,18 +42,9 @@ const Node* userIn(const Block* block, const Use& use) {
   return node;
 }
 
-bool mayHandOn(const Node* node) {
-  static const std::unordered_set<Symbol> kNames = [] {
-    std::unordered_set<Symbol> names;
-    for (const char* name :
-         {"contiguous",        "to",           "type_as",     "flatten",    "dropout",       "feature_dropout",
-          "alpha_dropout",     "resolve_conj", "resolve_neg", "float",      "double",        "cpu",
-          "movedim",           "moveaxis",     "positive",    "conj",       "real",          "sum_to_size",
-          "_grad_sum_to_size", "atleast_1d",   "atleast_2d",  "atleast_3d", "requires_grad_"})
-      names.insert(Symbol::fromQualString(std::string("aten::") + name));
-    return names;
-  }();
-  return kNames.contains(node->kind()) && isTensorValue(node->input(0));
+bool mayHandOn(Node* node) {
+  const Operator* op = isStructural(node->kind()) ? nullptr : operatorOf(*node);
+  return op && op->mayReturnSelf() && isTensorValue(node->input(0));
 }
 
 namespace {

@@ -27,7 +27,7 @@ std::vector<Value*> elementsOf(Value* operand);
 const Node* userIn(const Block* block, const Use& use);
 
 /// Whether the result may be the first argument itself, and not a view or a copy of it.
-bool mayHandOn(const Node* node);
+bool mayHandOn(Node* node);
 
 /// Tensors through which gradients leave nodes. Autograd adds up the gradients of one tensor in the reverse order of
 /// the nodes that give them: another order gives other bits where there are more than two, and other strides where

@@ -794,7 +794,7 @@ class GradientInliner {
     if (isStructural(user->kind()) || !user->blocks().empty()) return false;
     if (user->kind() == Kinds::get().detach) return true;
     const Operator* op = operatorOf(*user);
-    return op && op->isPure() && !asksAutograd(*op) && !givesGradients(user);
+    return op && op->isPure() && !op->asksAutograd() && !givesGradients(user);
   }
 
   /// Nobody sees the tape: the way starts from tensors that require no gradients.

@@ -55,7 +55,7 @@ bool mayBeHeld(const Value* value) {
   };
   for (size_t i = 0; i < names.size(); ++i) {
     for (const Use& use : names[i]->uses()) {
-      const Node* user = use.user;
+      Node* user = use.user;
       if (user->isReturn()) {
         const Node* owner = user->owningBlock()->owningNode();
         if (!owner || (owner->kind() != prim::If && owner->kind() != prim::Loop)) return true;
@@ -154,7 +154,7 @@ class RegionBuilder {
     if (node->kind() != prim::If && node->kind() != prim::Loop) {
       const Operator* op = isStructural(node->kind()) ? nullptr : operatorOf(*node);
       const auto outputs = node->outputs();
-      const bool gives_text = op && op->isPure() && !asksAutograd(*op) &&
+      const bool gives_text = op && op->isPure() && !op->asksAutograd() &&
                               std::all_of(outputs.begin(), outputs.end(), [](const Value* output) {
                                 return isScalarType(*output->type());
                               });
@@ -212,7 +212,7 @@ class RegionBuilder {
     if (isStructural(node->kind())) return Part::Outside;
     const Operator* op = operatorOf(*node);
     if (op && isInertWrite(node, *op)) return Part::Inert;
-    if (op && asksAutograd(*op)) return Part::Outside;
+    if (op && op->asksAutograd()) return Part::Outside;
     // Random numbers are drawn in the same order: a region stands where its nodes stood.
     if (!op || op->isMutable() || (!isRandom(*op) && (op->hasSideEffects() || !op->isDeterministic())))
       return Part::Outside;
@@ -596,13 +596,6 @@ bool rulesFit(const c10::TypePtr& type) {
   static constexpr at::ScalarType kDtypes[] = {at::kFloat, at::kDouble, at::kBFloat16, at::kHalf};
   return tensor->device() && tensor->scalarType() &&
          std::find(std::begin(kDtypes), std::end(kDtypes), *tensor->scalarType()) != std::end(kDtypes);
-}
-
-bool asksAutograd(const Operator& op) {
-  static constexpr std::string_view kNames[] = {"prim::requires_grad", "aten::requires_grad", "aten::is_leaf",
-                                                "aten::retains_grad",  "aten::output_nr",     "aten::_version",
-                                                "aten::is_inference",  "prim::grad"};
-  return std::find(std::begin(kNames), std::end(kNames), op.schema().name()) != std::end(kNames);
 }
 
 bool decomposeForGradients(Graph& graph) {

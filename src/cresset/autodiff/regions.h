@@ -27,8 +27,4 @@ bool createDifferentiableRegions(Graph& graph, size_t min_size = 2);
 /// known dtype, on a known device.
 bool rulesFit(const c10::TypePtr& type);
 
-/// Whether the operator asks a tensor for its place in autograd: another thing inside of a region, which runs below
-/// autograd.
-bool asksAutograd(const Operator& op);
-
 }  // namespace cresset

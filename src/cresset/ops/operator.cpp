@@ -10,6 +10,7 @@
 
 #include <algorithm>
 
+#include "cresset/ops/operator_rows.h"
 #include "cresset/ops/policy.h"
 
 namespace cresset {
@@ -35,6 +36,12 @@ bool returnsAlias(const c10::FunctionSchema& schema) {
     if (result.alias_info()) return true;
   }
   return false;
+}
+
+/// What the table says.
+Trait traitsOfRow(std::string_view full_name) {
+  const OperatorRow* row = findOperatorRow(full_name);
+  return row ? row->traits : Trait::None;
 }
 
 Trait traitsOf(const c10::OperatorHandle& handle) {
@@ -63,7 +70,7 @@ Operator::Operator(c10::FunctionSchema schema, Kernel kernel, Trait traits, Rest
       restriction_(restriction),
       mutable_(writesArgument(schema_)) {
   if (schema_.returns().empty() && !schema_.is_varret() && !mutable_) traits_ = traits_ | Trait::SideEffect;
-  traits_ = traits_ | namedTraits(full_name_);
+  traits_ = traits_ | traitsOfRow(full_name_);
 }
 
 Operator::Operator(const c10::OperatorHandle& handle)
@@ -71,7 +78,7 @@ Operator::Operator(const c10::OperatorHandle& handle)
       kind_(Symbol::fromQualString(schema_.name())),
       full_name_(fullNameOf(schema_)),
       handle_(new c10::OperatorHandle(handle)),
-      traits_(traitsOf(handle) | namedTraits(full_name_)),
+      traits_(traitsOf(handle) | traitsOfRow(full_name_)),
       restriction_(restrictionOf(schema_)),
       argument_check_(argumentCheckOf(full_name_)),
       mutable_(writesArgument(schema_)) {
@@ -105,7 +112,9 @@ Operator::Operator(const c10::OperatorHandle& in_place, const Operator& function
       full_name_(fullNameOf(schema_)),
       functional_name_(functional.fullName()),
       handle_(new c10::OperatorHandle(in_place)),
-      traits_(traitsOf(in_place) | Trait::ReusesFirst),
+      traits_(
+          traitsOf(in_place) | Trait::ReusesFirst |
+          (functional.traits_ & (Trait::AutogradKeepsMore | Trait::InPlaceDerivativeDiffers))),
       restriction_(restrictionOf(in_place.schema())) {}
 
 Operator::~Operator() = default;

@@ -42,7 +42,7 @@ class ScriptRaise : public std::exception {
   std::string python_class_, message_;
 };
 
-/// What PyTorch's schema does not tell of an operator; columns of the table, as bits.
+/// What PyTorch's schema does not tell of an operator; columns of the table (ops/table/table.def), as bits.
 enum class Trait : uint32_t {
   None = 0,
   SideEffect = 1,  // prints, warns, draws random numbers, changes global state: never removed, merged or reordered
@@ -52,16 +52,22 @@ enum class Trait : uint32_t {
   Pointwise = 8,             // each element of the result depends on the arguments' elements at its place only
   ReusesFirst = 64,          // gives a new tensor, in the memory of the first argument if nobody else holds that
   MayShareArguments = 16,    // may give an argument itself or a view of it, though its schema says "fresh"
+  MayReturnSelf = 128,       // may give its first argument itself
+  KeepsSizes = 256,          // writes to its first argument and leaves its sizes
+  TakesSizesOnly = 512,      // takes the sizes and kind of its first argument; no gradient flows through it
+  AsksAutograd = 1024,       // asks a tensor for its place in autograd
+  AutogradKeepsMore = 2048,  // autograd keeps more of its arguments and results than the rules of its derivative read
+  InPlaceDerivativeDiffers = 4096,  // autograd differentiates the in-place form in another way, or not at all
 };
 constexpr Trait operator|(Trait a, Trait b) {
   return Trait(uint32_t(a) | uint32_t(b));
 }
+constexpr Trait operator&(Trait a, Trait b) {
+  return Trait(uint32_t(a) & uint32_t(b));
+}
 constexpr bool has(Trait set, Trait t) {
   return (uint32_t(set) & uint32_t(t)) != 0;
 }
-
-/// What the table says of an operator by its name (traits.cpp).
-Trait namedTraits(std::string_view full_name);
 
 /// Why a program that nobody vouches for may not call an operator (see policy.h).
 enum class Restriction : uint8_t {
@@ -119,6 +125,14 @@ class Operator {
   bool neverRaisesOnFloats() const { return has(traits_, Trait::NeverRaisesOnFloats); }
   bool reusesFirst() const { return has(traits_, Trait::ReusesFirst); }
   bool mayShareArguments() const { return has(traits_, Trait::MayShareArguments); }
+  bool mayReturnSelf() const { return has(traits_, Trait::MayReturnSelf); }
+  bool keepsSizes() const { return has(traits_, Trait::KeepsSizes); }
+  bool takesSizesOnly() const { return has(traits_, Trait::TakesSizesOnly); }
+  /// Such an operator says other things inside of a region, which runs below autograd.
+  bool asksAutograd() const { return has(traits_, Trait::AsksAutograd); }
+  bool autogradKeepsMore() const { return has(traits_, Trait::AutogradKeepsMore); }
+  /// Of an update.
+  bool inPlaceDerivativeDiffers() const { return has(traits_, Trait::InPlaceDerivativeDiffers); }
   /// Whether each element of the result depends on the elements of the arguments at its place only (PyTorch's tag).
   bool isPointwise() const { return has(traits_, Trait::Pointwise); }
   /// Whether some argument is written to.

@@ -1,6 +1,6 @@
 // Doors to the fact column of the operator table, for the test that proves it: what a rule says of a call's results.
 #include "cresset/analysis/fact_rule.h"
-#include "cresset/ops/fact_rules.h"
+#include "cresset/ops/operator_rows.h"
 #include "cresset/ops/operator.h"
 #include "cresset/python/common.h"
 #include "cresset/support/error.h"
@@ -82,16 +82,17 @@ py::object factsOfCall(const std::string& name, const py::sequence& arguments, c
 std::vector<std::string> factRowErrors() {
   std::vector<std::string> errors;
   std::unordered_set<std::string_view> seen;
-  for (const FactRow& row : factRows()) {
-    const std::string name(row.operator_name);
-    const Operator* op = OperatorTable::get().find(row.operator_name);
+  for (const OperatorRow& row : operatorRows()) {
+    if (row.facts.empty()) continue;
+    const std::string name(row.name);
+    const Operator* op = OperatorTable::get().find(row.name);
     if (!op) {
       errors.push_back(name + ": no such operator");
       continue;
     }
-    if (!seen.insert(row.operator_name).second) errors.push_back(name + ": two rows");
+    if (!seen.insert(row.name).second) errors.push_back(name + ": two rows");
     try {
-      for (const std::string& unknown : FactRule(row.rule).unknownNames(*op))
+      for (const std::string& unknown : FactRule(row.facts).unknownNames(*op))
         errors.push_back(name + ": '" + unknown + "' is no argument");
     } catch (const std::invalid_argument& error) {
       errors.push_back(name + ": " + error.what());
@@ -122,7 +123,9 @@ void bindFacts(py::module_& module) {
       });
   module.def("_fact_rows", [] {
     py::dict rows;
-    for (const FactRow& row : factRows()) rows[py::str(std::string(row.operator_name))] = std::string(row.rule);
+    for (const OperatorRow& row : operatorRows()) {
+      if (!row.facts.empty()) rows[py::str(std::string(row.name))] = std::string(row.facts);
+    }
     return rows;
   });
 }
