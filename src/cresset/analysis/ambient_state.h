@@ -2,13 +2,32 @@
 // Some nodes change it on their way: `with torch.no_grad()`, `with torch.autocast(...)`.
 #pragma once
 
+#include <c10/core/DeviceType.h>
+#include <c10/core/ScalarType.h>
+
 #include <cstdint>
+#include <optional>
 #include <unordered_map>
 #include <unordered_set>
 
 #include "cresset/ir/graph.h"
 
 namespace cresset {
+
+/// To which dtypes torch.autocast casts tensors of a device; nothing where it is off.
+struct AutocastState {
+  std::optional<c10::ScalarType> cpu, cuda;
+  bool caches = false;  // casts of parameters are kept as long as it is on
+
+  bool isOn() const { return cpu || cuda; }
+  std::optional<c10::ScalarType> of(c10::DeviceType device) const {
+    return device == c10::DeviceType::CPU ? cpu : device == c10::DeviceType::CUDA ? cuda : std::nullopt;
+  }
+};
+
+/// Says of a node that autocast does no more to it than the graph says: it runs as if autocast were off.
+void markWithoutAutocast(Node& node);
+bool isWithoutAutocast(const Node& node);
 
 /// Whether the node may change the state, until another one changes it back.
 bool changesState(const Node& node);

@@ -7,6 +7,7 @@
 
 #include "cresset/analysis/alias.h"
 #include "cresset/analysis/ambient_state.h"
+#include "cresset/analysis/autocast.h"
 #include "cresset/analysis/fact_rule.h"
 #include "cresset/analysis/plain_types.h"
 #include "cresset/ir/constants.h"
@@ -25,7 +26,9 @@ bool isTensor(const Value* value) {
 class FactPropagator {
  public:
   FactPropagator(Graph& graph, const TypeAssumptions& assumptions)
-      : graph_(graph), memory_(graph, AliasDb::When::WhenNeeded), facts_(graph.numValues()), plain_(assumptions.plain) {
+      : graph_(graph), memory_(graph, AliasDb::When::WhenNeeded), facts_(graph.numValues()),
+        autocast_(assumptions.autocast), plain_(assumptions.usual && !assumptions.autocast.isOn()),
+        usual_(assumptions.usual) {
     grad_mode_ = assumptions.grad_mode;
     lookForState(graph.block());
     for (Value* input : graph.inputs()) set(input, TensorFacts::of(*input->type()));
@@ -42,7 +45,7 @@ class FactPropagator {
       if (changesState(*node)) {
         grad_mode_ = true;  // may be on somewhere
         const bool is_call = node->kind() == prim::CallMethod || node->kind() == prim::CallFunction;
-        if (!is_call && !changesGradModeOnly(*node)) plain_ = false;
+        if (!is_call && !changesGradModeOnly(*node) && !scopes_) scopes_.emplace(graph_);
       }
       for (Block* inner : node->blocks()) lookForState(inner);
     }
@@ -240,13 +243,37 @@ class FactPropagator {
     return std::move(results[0]);
   }
 
+  /// Whether operators compute in the dtypes of their arguments there.
+  bool isPlainAt(const Node* node) const {
+    if (isWithoutAutocast(*node)) return usual_;
+    return plain_ && (!scopes_ || scopes_->of(node) == 0);
+  }
+
+  /// Makes the arguments what autocast makes of them; false if nobody knows.
+  bool applyAutocast(Node* node, const Operator& op, std::vector<Fact>& arguments) {
+    if (!usual_ || (scopes_ && scopes_->of(node) != 0)) return false;
+    // Its elements can't be cast before they are in the list (passes/insert_autocast_casts.cpp).
+    for (size_t i = 0; i < arguments.size(); ++i) {
+      const Node* maker = node->input(i)->node();
+      if (!arguments[i].elements.empty() && !arguments[i].isTensor() && maker->kind() != prim::ListConstruct &&
+          mayHoldTensors(*node->input(i)->type()))
+        arguments[i] = Fact();
+    }
+    const auto call = autocastCall(op, arguments, autocast_);
+    if (!call) return false;
+    for (size_t i = 0; i < arguments.size() && i < op.schema().arguments().size(); ++i)
+      arguments[i] = call->apply(op.schema().arguments()[i], i, std::move(arguments[i]));
+    return true;
+  }
+
   /// What the operator's rule says; nothing if it has none, or if operators may compute in other dtypes.
   std::vector<Fact> resultsOf(Node* node, const Operator& op) {
-    const FactRule* rule = plain_ ? FactRule::of(op) : nullptr;
-    if (!rule && !(plain_ && op.isUpdate())) return {};
+    const FactRule* rule = FactRule::of(op);
+    if (!rule && !op.isUpdate()) return {};
     std::vector<Fact> arguments;
     arguments.reserve(node->inputs().size());
     for (const Value* input : node->inputs()) arguments.push_back(factOf(input));
+    if (!isPlainAt(node) && !applyAutocast(node, op, arguments)) return {};
     std::vector<Fact> results;
     if (rule) {
       results = rule->evaluate(op, arguments);
@@ -307,7 +334,9 @@ class FactPropagator {
   Graph& graph_;
   AliasDb memory_;
   std::vector<TensorFacts> facts_;  // by Value::unique()
-  bool grad_mode_ = true, plain_ = true;
+  const AutocastState autocast_;
+  bool grad_mode_ = true, plain_ = true, usual_ = true;
+  std::optional<StateScopes> scopes_;  // if something in the graph changes more than grad mode
   const TensorWrites writes_ = tensorWrites(graph_);
   int loop_depth_ = 0;
 };

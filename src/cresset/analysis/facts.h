@@ -10,6 +10,7 @@
 
 #include <vector>
 
+#include "cresset/analysis/ambient_state.h"
 #include "cresset/analysis/fact.h"
 #include "cresset/ir/graph.h"
 
@@ -20,7 +21,8 @@ class AliasDb;
 /// What holds while the graph runs.
 struct TypeAssumptions {
   bool grad_mode = true;  // as it is when the graph is entered
-  bool plain = true;      // no autocast: operators compute in the dtypes of their arguments
+  AutocastState autocast = {};  // operators may compute in other dtypes than those of their arguments
+  bool usual = true;            // no part of the dispatcher is left out
 };
 
 /// What writes to a tensor may change besides its elements, and whether it requires a gradient.

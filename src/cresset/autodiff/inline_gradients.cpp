@@ -868,11 +868,11 @@ bool differentiatesIn(Block* block, std::unordered_set<const Function*>& seen) {
 
 }  // namespace
 
-bool inlineGradients(Graph& graph, std::vector<std::string>& left) {
+bool inlineGradients(Graph& graph, const TypeAssumptions& assumptions, std::vector<std::string>& left) {
   GradientInliner inliner(graph);
   const bool changed = inliner.run();
   left = inliner.notes();
-  if (changed) fitRulesToRanks(graph, "gradients");
+  if (changed) fitRulesToRanks(graph, "gradients", assumptions);
   return changed;
 }
 

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "cresset/analysis/facts.h"
 #include "cresset/ir/graph.h"
 
 namespace cresset {
@@ -20,7 +21,7 @@ namespace cresset {
 /// Expects propagated types, gradients on, and that all tensors from outside that require gradients are leaves
 /// without hooks, no two of them one tensor. Returns whether it compiled a call: then calls on what has just become
 /// visible can be compiled next. `left` tells for each call that stays where it stands and why.
-bool inlineGradients(Graph& graph, std::vector<std::string>& left);
+bool inlineGradients(Graph& graph, const TypeAssumptions& assumptions, std::vector<std::string>& left);
 
 /// Whether the graph, or one that it calls, differentiates. Does not compile what it calls.
 bool differentiates(Graph& graph);

@@ -565,6 +565,13 @@ bool isOfRealNumbers(const Node& node) {
   });
 }
 
+void markThroughout(Node* node) {
+  if (!isStructural(node->kind())) markWithoutAutocast(*node);
+  for (Block* block : node->blocks()) {
+    for (Node* inner : block->nodes()) markThroughout(inner);
+  }
+}
+
 bool decomposeIn(Block* block) {
   bool changed = false;
   for (Node* node : block->nodesSafely()) {
@@ -579,6 +586,8 @@ bool decomposeIn(Block* block) {
       Node* copy = node->graph().createClone(inner, [&](Value* value) { return copies.at(value); });
       copy->insertBefore(node);
       copyLocationThroughout(copy, node);
+      // What an operator that is cast for calls is not cast for again.
+      if (isWithoutAutocast(*node)) markThroughout(copy);
       for (size_t i = 0; i < inner->outputs().size(); ++i) copies[inner->output(i)] = copy->output(i);
     }
     node->output()->replaceAllUsesWith(copies.at(form->outputs()[0]));
@@ -598,16 +607,16 @@ bool rulesFit(const c10::TypePtr& type) {
          std::find(std::begin(kDtypes), std::end(kDtypes), *tensor->scalarType()) != std::end(kDtypes);
 }
 
-bool decomposeForGradients(Graph& graph) {
+bool decomposeForGradients(Graph& graph, const TypeAssumptions& assumptions) {
   if (!decomposeIn(graph.block())) return false;
-  fitRulesToRanks(graph, "decomposition");
+  fitRulesToRanks(graph, "decomposition", assumptions);
   return true;
 }
 
-void fitRulesToRanks(Graph& graph, const char* name) {
+void fitRulesToRanks(Graph& graph, const char* name, const TypeAssumptions& assumptions) {
   Pipeline passes(graph, name);
   passes.repeat(4, [&] {
-    passes.run("propagate-types");
+    passes.run("propagate-types", [&](Graph& of) { return propagateTypes(of, assumptions); });
     passes.run("peephole");
     passes.run("constant-propagation");
     passes.run("simplify-branches");

@@ -5,6 +5,7 @@
 // tape, to which the executor joins the regions.
 #pragma once
 
+#include "cresset/analysis/facts.h"
 #include "cresset/ir/graph.h"
 #include "cresset/ops/operator.h"
 
@@ -12,11 +13,11 @@ namespace cresset {
 
 /// Takes operators through which gradients flow apart, where the table of derivatives has a decomposition
 /// (autodiff/derivatives.h). Returns whether it did.
-bool decomposeForGradients(Graph& graph);
+bool decomposeForGradients(Graph& graph, const TypeAssumptions& assumptions);
 
 /// Simplifies what derivative rules have put into the graph: they are written for any rank. `name` is that of the
 /// pipeline.
-void fitRulesToRanks(Graph& graph, const char* name);
+void fitRulesToRanks(Graph& graph, const char* name, const TypeAssumptions& assumptions);
 
 /// Types must have been propagated (passes/propagate_types.h): a region takes and gives tensors of one known
 /// floating-point dtype. Regions of fewer than `min_size` operators that have gradients are not made: entering one

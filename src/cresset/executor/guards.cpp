@@ -129,6 +129,28 @@ std::vector<std::shared_ptr<BailOutSite>> armGuards(
   return sites;
 }
 
+Value* tellKind(Value* value, const ValueKind& kind, const c10::TypePtr& type) {
+  Graph& graph = value->node()->graph();
+  if (const auto constant = kind.constant()) {
+    if (value->hasUses()) value->replaceAllUsesWith(graph.insertConstant(*constant, value->type()));
+    return nullptr;
+  }
+  const auto* optional = value->type()->castRaw<c10::OptionalType>();
+  if (optional && value->hasUses()) {  // what it holds takes its place
+    const c10::TypePtr inner = optional->getElementType();
+    Node* unwrap = graph.create(prim::unchecked_unwrap_optional, {value});
+    graph.insertNode(unwrap);
+    operatorOf(*unwrap);
+    value->replaceAllUsesWith(unwrap->output());
+    unwrap->replaceInput(0, value);
+    value = unwrap->output()->setType(inner);
+  } else if (optional) {
+    return nullptr;
+  }
+  if (kind.kind == ValueKind::Kind::Tensor) value->setType(type);
+  return value;
+}
+
 c10::TensorTypePtr typeOfKind(const ValueKind& kind) {
   const auto place = kind.device == c10::DeviceType::CPU ? std::optional(c10::Device(c10::kCPU, -1)) : std::nullopt;
   return c10::TensorType::create(kind.dtype, place, size_t(kind.rank), kind.requires_grad);

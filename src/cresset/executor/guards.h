@@ -36,6 +36,11 @@ std::vector<std::shared_ptr<BailOutSite>> armGuards(
     Graph& graph, std::span<const GuardPoint> points, std::span<const std::shared_ptr<BailOutSite>> earlier,
     const std::shared_ptr<std::atomic<bool>>& revise);
 
+/// Puts into the graph what is known of a value: the constant that it is; or, of a tensor, `type`, and of an Optional
+/// that holds something, that value, which is inserted at the insertion point. Returns the value that has the type now,
+/// null if there is none or nobody uses it.
+Value* tellKind(Value* value, const ValueKind& kind, const c10::TypePtr& type);
+
 /// The type of tensors of a kind.
 c10::TensorTypePtr typeOfKind(const ValueKind& kind);
 

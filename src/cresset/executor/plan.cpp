@@ -19,6 +19,7 @@
 #include "cresset/ir/constants.h"
 #include "cresset/ops/operator.h"
 #include "cresset/ops/policy.h"
+#include "cresset/passes/insert_autocast_casts.h"
 #include "cresset/passes/pipeline.h"
 #include "cresset/passes/propagate_types.h"
 #include "cresset/support/error.h"
@@ -64,6 +65,9 @@ void optimize(Pipeline& passes, const TypeAssumptions& assumptions) {
   // Branches that are gone no longer stand in the way of types, and types decide further branches.
   passes.repeat(3, [&] {
     propagate();
+    if (assumptions.autocast.isOn() && assumptions.usual &&
+        passes.run("insert-autocast-casts", [&](Graph& g) { return insertAutocastCasts(g, assumptions.autocast); }))
+      propagate();
     passes.repeat(4, [&] {
       passes.run("peephole");
       passes.run("constant-propagation");
@@ -268,14 +272,19 @@ bool looksAtLayout(const Block* block) {
 /// Puts what a signature says into the types of a graph's inputs, and what it says of their memory beside them.
 class Specializer {
  public:
-  Specializer(Graph& graph, size_t num_arguments, const Signature& signature, const std::vector<int64_t>& shared)
-      : graph_(graph), num_arguments_(num_arguments), signature_(signature), shared_(shared) {}
+  using Described = std::vector<SignatureReader::Described>;
+
+  Specializer(Graph& graph, const Described& known, const std::vector<int64_t>& shared)
+      : graph_(graph), known_(known), shared_(shared) {}
 
   void run() {
-    for (Value* input : graph_.inputs()) {
-      const bool is_attribute = input->offset() >= num_arguments_;
-      if (is_attribute ? numWordsOfAttribute(*input->type()) > 0 : isSpecialized(*input->type())) findWords(input);
+    const size_t none = graph_.inputs().size();
+    size_t previous = none;
+    for (const auto& word : known_) {
+      if (word.input != previous) findWords(graph_.inputs()[word.input]);
+      previous = word.input;
     }
+    CRESSET_CHECK(described_.size() == known_.size(), "a signature describes other values than its function has");
     useEntries(graph_.block());
     if (!shared_.empty()) tellMemory();
     const TensorWrites writes = tensorWrites(graph_);
@@ -284,9 +293,9 @@ class Specializer {
     for (size_t i = 0; i < described_.size(); ++i) {
       Value* value = described_[i];
       const bool written = memory.hasWriters(value);
-      if (!asked_.empty()) answerAboutGradient(value, ValueKind::of(signature_[i + 1]), memory);
+      if (!asked_.empty()) answerAboutGradient(value, known_[i].kind, memory);
       const InsertPointGuard guard(graph_, value->node()->isParam() ? graph_.nodes().front() : value->node()->next());
-      specialize(value, ValueKind::of(signature_[i + 1]), written ? std::optional(writes) : std::nullopt);
+      specialize(value, known_[i].kind, written ? std::optional(writes) : std::nullopt);
     }
   }
 
@@ -323,7 +332,7 @@ class Specializer {
       Value* input = graph_.inputs()[static_cast<size_t>(node->i(entryAttribute()))];
       const auto word =
           static_cast<size_t>(std::find(described_.begin(), described_.end(), input) - described_.begin());
-      const bool is_there = ValueKind::of(signature_[word + 1]).kind == ValueKind::Kind::Tensor;
+      const bool is_there = known_[word].kind.kind == ValueKind::Kind::Tensor;
       const Look look = lookOf(node);
       if (!is_there && look == Look::Read) continue;
       const InsertPointGuard guard(graph_, node);
@@ -339,7 +348,7 @@ class Specializer {
     std::unordered_map<Node*, std::vector<int64_t>> numbers;
     size_t tensor = 0;
     for (size_t i = 0; i < described_.size(); ++i) {
-      if (ValueKind::of(signature_[i + 1]).kind != ValueKind::Kind::Tensor) continue;
+      if (known_[i].kind.kind != ValueKind::Kind::Tensor) continue;
       Node* node = described_[i]->node();
       auto& known = numbers[node];
       known.resize(node->outputs().size(), -1);
@@ -375,51 +384,9 @@ class Specializer {
   }
 
   void specialize(Value* value, const ValueKind& kind, std::optional<TensorWrites> writes) {
-    switch (kind.kind) {
-      case ValueKind::Kind::Tensor: {
-        const c10::TypePtr type = typeOf(kind, writes);
-        const bool keeps_layout = !writes || *writes == TensorWrites::Elements;
-        const auto set = [&](Value* tensor) {
-          tensor->setType(type);
-          if (keeps_layout) answerAboutLayout(tensor, kind.layout);
-        };
-        if (value->type()->kind() == c10::TypeKind::TensorType) {
-          set(value);
-        } else {
-          replace(value, set);
-        }
-        return;
-      }
-      case ValueKind::Kind::None:
-        if (value->hasUses()) value->replaceAllUsesWith(graph_.insertConstant(c10::IValue(), value->type()));
-        return;
-      case ValueKind::Kind::True:
-      case ValueKind::Kind::False:
-        if (value->hasUses()) value->replaceAllUsesWith(graph_.insertConstant(kind.kind == ValueKind::Kind::True));
-        return;
-      case ValueKind::Kind::Text:
-        if (value->hasUses()) value->replaceAllUsesWith(graph_.insertConstant(kind.textOfNumber()));
-        return;
-      case ValueKind::Kind::Other:
-        if (value->type()->kind() == c10::TypeKind::OptionalType) {
-          replace(value, [&](Value* inner) {
-            inner->setType(value->type()->expectRef<c10::OptionalType>().getElementType());
-          });
-        }
-        return;
-    }
-  }
-
-  /// What an Optional holds takes its place.
-  template <typename F>
-  void replace(Value* value, F setType) {
-    if (!value->hasUses()) return;
-    Node* unwrap = graph_.create(prim::unchecked_unwrap_optional, {value});
-    graph_.insertNode(unwrap);
-    operatorOf(*unwrap);
-    value->replaceAllUsesWith(unwrap->output());
-    unwrap->replaceInput(0, value);
-    setType(unwrap->output());
+    const bool keeps_layout = !writes || *writes == TensorWrites::Elements;
+    Value* known = tellKind(value, kind, typeOf(kind, writes));
+    if (known && kind.kind == ValueKind::Kind::Tensor && keeps_layout) answerAboutLayout(known, kind.layout);
   }
 
   /// `x.contiguous()` of a contiguous tensor is x itself; `x.is_contiguous()` is known.
@@ -454,8 +421,7 @@ class Specializer {
   }
 
   Graph& graph_;
-  const size_t num_arguments_;
-  const Signature& signature_;
+  const Described& known_;
   const std::vector<int64_t>& shared_;
   std::vector<Value*> described_;  // one per word of the signature
   std::vector<Node*> asked_;       // questions whether tensors require gradients
@@ -463,16 +429,12 @@ class Specializer {
 };
 
 /// Says of arguments that nothing writes to any more, since branches are gone, whether they require gradients.
-bool refineArguments(Graph& graph, size_t num_arguments, const Signature& signature) {
+bool refineArguments(Graph& graph, const std::vector<SignatureReader::Described>& known) {
   bool changed = false;
   std::optional<AliasDb> memory;
-  size_t word = 1;
-  for (Value* input : graph.inputs()) {
-    const bool is_attribute = input->offset() >= num_arguments;
-    const size_t num_words = is_attribute ? numWordsOfAttribute(*input->type()) : numWords(*input->type());
-    if (num_words == 0) continue;
-    const ValueKind kind = ValueKind::of(signature[word]);
-    word += num_words;
+  for (const auto& [index, kind] : known) {
+    Value* input = graph.inputs()[index];
+    if (input->type()->kind() == c10::TypeKind::TupleType) continue;  // its elements are values of their own
     Value* tensor = input;
     if (input->type()->kind() == c10::TypeKind::OptionalType) {
       const auto uses = input->uses();
@@ -570,11 +532,13 @@ std::unique_ptr<Plan> makePlan(
   if (plan->version > kMaxVersions) known.assign(known.size(), nullptr);
   plan->sites = armGuards(*plan->graph, prepared.guards, known, plan->revise);
   const auto shared = prepared.reader.sharedMemory(signature);
-  Specializer(*plan->graph, prepared.reader.arguments().size(), signature, shared).run();
-  const AmbientState ambient = AmbientState::of(signature[0]);
+  const auto known_of_inputs = prepared.reader.describe(signature);
+  Specializer(*plan->graph, known_of_inputs, shared).run();
+  const AmbientState ambient = SignatureReader::ambient(signature);
+  const AutocastState autocast = ambient.autocast();
   Pipeline passes(*plan->graph, function.qualname().qualifiedName());
   const TypeAssumptions assumptions = {
-      .grad_mode = ambient.grad_mode && !ambient.inference_mode, .plain = ambient.plain};
+      .grad_mode = ambient.recordsGradients(), .autocast = autocast, .usual = ambient.isUsualDispatch()};
   const FactChecks checks = factChecks();
   if (checks == FactChecks::Unoptimized) {
     passes.run("propagate-types", [&](Graph& graph) { return propagateTypes(graph, assumptions); });
@@ -582,21 +546,21 @@ std::unique_ptr<Plan> makePlan(
     return plan;
   }
   optimize(passes, assumptions);
-  if (prepared.differentiates && refineArguments(*plan->graph, prepared.reader.arguments().size(), signature))
+  if (prepared.differentiates && refineArguments(*plan->graph, known_of_inputs))
     optimize(passes, assumptions);
   std::shared_ptr<Graph> runnable = plan->graph;
-  const bool differentiable = ambient.grad_mode && !ambient.inference_mode && ambient.plain;
-  if (differentiable && decomposeForGradients(*plan->graph)) optimize(passes, assumptions);
+  const bool differentiable = ambient.recordsGradients() && ambient.isUsualDispatch();
+  if (differentiable && decomposeForGradients(*plan->graph, assumptions)) optimize(passes, assumptions);
   if (differentiable && prepared.reader.hasPlainLeaves(signature)) {
-    for (int order = 0; order < kMaxOrders && inlineGradients(*plan->graph, plan->notes); ++order)
+    for (int order = 0; order < kMaxOrders && inlineGradients(*plan->graph, assumptions, plan->notes); ++order)
       optimize(passes, assumptions);
-    if (decomposeForGradients(*plan->graph)) optimize(passes, assumptions);
+    if (decomposeForGradients(*plan->graph, assumptions)) optimize(passes, assumptions);
   } else if (differentiable && prepared.differentiates) {
     plan->notes = {
         "gradients inside of the function run autograd's engine: a tensor that comes in has a hook or is computed from "
         "others, or one comes in twice"};
   }
-  if (ambient.plain && passes.run("channels-last")) passes.run("pool-constants");
+  if (ambient.isUsualDispatch() && !autocast.isOn() && passes.run("channels-last")) passes.run("pool-constants");
   if (differentiable && createDifferentiableRegions(*plan->graph)) {
     runnable = plan->graph->copy();  // people read the regions, the interpreter calls them
     lowerDifferentiableRegions(*runnable);

@@ -79,27 +79,23 @@ class GradientReport {
 
 ExecutionReport::PlanReport describePlan(const PreparedFunction& prepared, const Plan& plan) {
   ExecutionReport::PlanReport report;
-  const AmbientState ambient = AmbientState::of(plan.signature[0]);
+  const AmbientState ambient = SignatureReader::ambient(plan.signature);
   report.ambient = ambient.toString();
-  size_t word = 1;
   const std::vector<int64_t> shared = prepared.reader.sharedMemory(plan.signature);
   std::vector<std::string> tensors;
-  const auto add = [&](std::vector<std::string>& to, const std::string& name, size_t num_words) {
-    for (size_t i = num_words; i > 0; --i) {
-      const ValueKind kind = ValueKind::of(plan.signature[word++]);
-      to.push_back(name + ": " + kind.toString());
-      if (kind.kind != ValueKind::Kind::Tensor) continue;
-      const size_t tensor = tensors.size();
-      tensors.push_back(name);
-      if (!shared.empty() && shared[tensor] != static_cast<int64_t>(tensor))
-        to.back() += ", shares memory with " + tensors[static_cast<size_t>(shared[tensor])];
-    }
-  };
-  const auto inputs = prepared.graph->inputs();
-  for (size_t i = 0; i < prepared.reader.arguments().size(); ++i)
-    add(report.inputs, inputs[i]->debugName(), numWords(*prepared.reader.arguments()[i]));
-  for (const AttributePath& path : prepared.reader.attributes())
-    add(report.attributes, path.name, numWordsOfAttribute(*path.type));
+  const size_t num_arguments = prepared.reader.arguments().size();
+  for (const auto& [input, kind] : prepared.reader.describe(plan.signature)) {
+    const bool is_argument = input < num_arguments;
+    auto& to = is_argument ? report.inputs : report.attributes;
+    const std::string name = is_argument ? prepared.graph->inputs()[input]->debugName()
+                                         : prepared.reader.attributes()[input - num_arguments].name;
+    to.push_back(name + ": " + kind.toString());
+    if (kind.kind != ValueKind::Kind::Tensor) continue;
+    const size_t tensor = tensors.size();
+    tensors.push_back(name);
+    if (!shared.empty() && shared[tensor] != static_cast<int64_t>(tensor))
+      to.back() += ", shares memory with " + tensors[static_cast<size_t>(shared[tensor])];
+  }
   for (const auto& site : plan.sites) {
     if (!site) continue;
     const auto kind = site->promised();
@@ -110,7 +106,7 @@ ExecutionReport::PlanReport describePlan(const PreparedFunction& prepared, const
   report.notes = plan.notes;
   report.graph = plan.graph;
   report.num_nodes = plan.graph->numNodes();
-  if (ambient.grad_mode && !ambient.inference_mode) report.gradients = GradientReport().write(plan.graph->block());
+  if (ambient.recordsGradients()) report.gradients = GradientReport().write(plan.graph->block());
   return report;
 }
 

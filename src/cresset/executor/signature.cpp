@@ -1,5 +1,9 @@
 #include "cresset/executor/signature.h"
 
+#if defined(__x86_64__)
+#include <xmmintrin.h>
+#endif
+
 #include <ATen/Context.h>
 #include <ATen/SavedTensorHooks.h>
 #include <ATen/autocast_mode.h>
@@ -14,6 +18,7 @@
 #include <torch/csrc/autograd/variable.h>
 
 #include <algorithm>
+#include <array>
 #include <functional>
 #include <tuple>
 
@@ -24,52 +29,7 @@ namespace cresset {
 
 namespace {
 
-using Kind = ValueKind::Kind;
-
 using Tensors = c10::SmallVector<const c10::TensorImpl*, 16>;
-
-/// Appends the words of `value`, which is of `type`, and its tensors; false if it can't be described.
-bool describe(
-    const c10::IValue& value, const c10::Type& type, bool with_layout, Signature& signature, Tensors& tensors) {
-  switch (type.kind()) {
-    case c10::TypeKind::TensorType:
-      if (!value.isTensor() || !isPlain(value.toTensor()) || value.toTensor().dim() > 255) return false;
-      {
-        ValueKind kind = ValueKind::of(value.toTensor());
-        if (with_layout) kind.layout = layoutOf(value.toTensor());
-        signature.push_back(kind.word());
-      }
-      tensors.push_back(value.toTensor().unsafeGetTensorImpl());
-      return true;
-    case c10::TypeKind::BoolType:
-      signature.push_back(uint64_t(value.toBool() ? Kind::True : Kind::False));
-      return true;
-    case c10::TypeKind::StringType:
-      signature.push_back(ValueKind::ofText(value.toStringRef()).word());
-      return true;
-    case c10::TypeKind::OptionalType: {
-      if (value.isNone()) {
-        signature.push_back(uint64_t(Kind::None));
-        return true;
-      }
-      const c10::Type& inner = *type.expectRef<c10::OptionalType>().getElementType();
-      if (inner.kind() == c10::TypeKind::TensorType) return describe(value, inner, with_layout, signature, tensors);
-      signature.push_back(uint64_t(Kind::Other));
-      return true;
-    }
-    case c10::TypeKind::TupleType: {
-      const auto& types = type.expectRef<c10::TupleType>().elements();
-      const auto& elements = value.toTupleRef().elements();
-      for (size_t i = 0; i < types.size(); ++i) {
-        if (isSpecialized(*types[i]) && !describe(elements[i], *types[i], with_layout, signature, tensors))
-          return false;
-      }
-      return true;
-    }
-    default:
-      return true;
-  }
-}
 
 /// Appends 0 if no two of the tensors share memory; else 1 and, for each, the first that it shares memory with.
 void describeMemory(const Tensors& tensors, Signature& signature) {
@@ -134,44 +94,95 @@ bool havePlainLeaves(const Tensors& tensors) {
 
 }  // namespace
 
-bool isSpecialized(const c10::Type& type) {
-  switch (type.kind()) {
-    case c10::TypeKind::TensorType:
-    case c10::TypeKind::BoolType:
-    case c10::TypeKind::OptionalType:
-      return true;
-    case c10::TypeKind::TupleType: {
-      const auto& types = type.expectRef<c10::TupleType>().elements();
-      return std::any_of(types.begin(), types.end(), [](const auto& element) { return isSpecialized(*element); });
-    }
-    default:
-      return false;
-  }
+namespace {
+
+/// Which keys of the dispatcher autocast has switched off for the thread: all, as long as it is off.
+uint64_t autocastDtype(const c10::impl::LocalDispatchKeySet& local, c10::DeviceType device) {
+  const auto key = at::autocast::get_autocast_dispatch_key_from_device_type(device);
+  return local.excluded_.has(key) ? 0 : 1 + uint64_t(at::autocast::get_autocast_dtype(device));
 }
 
-size_t numWords(const c10::Type& type) {
-  if (!isSpecialized(type)) return 0;
-  if (type.kind() != c10::TypeKind::TupleType) return 1;
-  size_t count = 0;
-  for (const auto& element : type.expectRef<c10::TupleType>().elements()) count += numWords(*element);
-  return count;
+bool isAutocastOn(const c10::impl::LocalDispatchKeySet& local) {
+  return !local.excluded_.has_all(c10::DispatchKeySet({c10::DispatchKey::AutocastCPU, c10::DispatchKey::AutocastCUDA}));
 }
 
-size_t numWordsOfAttribute(const c10::Type& type) {
-  return type.kind() == c10::TypeKind::StringType ? 1 : numWords(type);
+/// Whether code runs as calls from outside do, not below a part of the dispatcher.
+bool runsFromOutside(const c10::impl::LocalDispatchKeySet& local) {
+  return c10::InferenceMode::is_enabled() ||
+         (local.excluded_ | c10::autocast_dispatch_keyset) == (c10::default_excluded_set | c10::autocast_dispatch_keyset);
 }
 
-uint64_t AmbientState::word() const {
-  return uint64_t(grad_mode) | uint64_t(inference_mode) << 1 | uint64_t(plain) << 2;
+uint64_t deterministicMode() {
+  const at::Context& context = at::globalContext();
+  return !context.deterministicAlgorithms() ? 0 : context.deterministicAlgorithmsWarnOnly() ? 2 : 1;
 }
 
-AmbientState AmbientState::of(uint64_t word) {
-  return {(word & 1) != 0, (word & 2) != 0, (word & 4) != 0};
+/// What the processor makes of results and operands that are denormal (torch.set_flush_denormal).
+uint64_t denormalMode() {
+#if defined(__x86_64__)
+  const unsigned control = _mm_getcsr();
+  return (control >> 15 & 1) | (control >> 6 & 1) << 1;
+#elif defined(__aarch64__)
+  uint64_t control = 0;
+  __asm__("mrs %0, fpcr" : "=r"(control));
+  return control >> 24 & 1;
+#else
+  return 0;
+#endif
+}
+
+std::string nameOfDtype(uint64_t dtype) {
+  return c10::toString(static_cast<at::ScalarType>(dtype));
+}
+
+constexpr std::array kAmbientBits = {
+#define AMBIENT(Name, bits, read, text) bits,
+#include "cresset/interpreter/guards.def"
+};
+
+constexpr int shiftOf(AmbientState::Field field) {
+  int shift = 0;
+  for (size_t i = 0; i < size_t(field); ++i) shift += kAmbientBits[i];
+  return shift;
+}
+static_assert(shiftOf(AmbientState::Field(kAmbientBits.size())) <= 64);
+
+}  // namespace
+
+AmbientState AmbientState::now() {
+  [[maybe_unused]] const auto local = c10::impl::tls_local_dispatch_key_set();
+  uint64_t word = 0;
+#define AMBIENT(Name, bits, read, text) word |= uint64_t(read) << shiftOf(Field::Name);
+#include "cresset/interpreter/guards.def"
+  return AmbientState(word);
+}
+
+uint64_t AmbientState::get(Field field) const {
+  return word_ >> shiftOf(field) & ((uint64_t(1) << kAmbientBits[size_t(field)]) - 1);
+}
+
+AutocastState AmbientState::autocast() const {
+  const auto dtypeOf = [this](Field field) {
+    const uint64_t value = get(field);
+    return value ? std::optional(static_cast<at::ScalarType>(value - 1)) : std::nullopt;
+  };
+  return {dtypeOf(Field::AutocastCpu), dtypeOf(Field::AutocastCuda), get(Field::AutocastCache) != 0};
 }
 
 std::string AmbientState::toString() const {
-  std::string text = inference_mode ? "inference mode" : grad_mode ? "gradients on" : "gradients off";
-  return plain ? text : text + ", autocast or deterministic algorithms";
+  std::string all;
+  const auto add = [&all](const std::string& text) {
+    if (text.empty()) return;
+    if (!all.empty()) all += ", ";
+    all += text;
+  };
+#define AMBIENT(Name, bits, read, text)               \
+  {                                                   \
+    [[maybe_unused]] const uint64_t value = get(Field::Name); \
+    add(text);                                        \
+  }
+#include "cresset/interpreter/guards.def"
+  return all;
 }
 
 namespace {
@@ -189,18 +200,6 @@ std::optional<Unreadable> unreadableState() {
   return std::nullopt;
 }
 
-uint64_t ambientWord() {
-  const auto local = c10::impl::tls_local_dispatch_key_set();
-  AmbientState state;
-  state.inference_mode = c10::InferenceMode::is_enabled();
-  state.grad_mode = c10::GradMode::is_enabled();
-  const bool usual = local.excluded_ == c10::default_excluded_set || state.inference_mode;
-  state.plain = usual && !at::autocast::is_autocast_enabled(at::kCPU) &&
-                !at::autocast::is_autocast_enabled(at::kCUDA) && !at::globalContext().deterministicAlgorithms();
-  const auto dtype = uint64_t(c10::typeMetaToScalarType(c10::get_default_dtype()));
-  return state.word() | dtype << 8;
-}
-
 /// What stands at a key of a dict or at an index of a list; None if nothing does.
 c10::IValue entryOf(const c10::IValue& container, const c10::IValue& key) {
   if (container.isGenericDict()) {
@@ -216,72 +215,137 @@ c10::IValue entryOf(const c10::IValue& container, const c10::IValue& key) {
 
 }  // namespace
 
+bool isSpecialized(const c10::Type& type) {
+  if (type.kind() != c10::TypeKind::TupleType) return guardFor(type).has_value();
+  const auto& types = type.expectRef<c10::TupleType>().elements();
+  return std::any_of(types.begin(), types.end(), [](const auto& element) { return isSpecialized(*element); });
+}
+
 SignatureReader::SignatureReader(
     std::vector<c10::TypePtr> arguments, std::vector<AttributePath> attributes, SignatureInterest interest)
-    : arguments_(std::move(arguments)), attributes_(std::move(attributes)), interest_(interest) {}
+    : arguments_(std::move(arguments)), attributes_(std::move(attributes)), interest_(interest) {
+  std::vector<size_t> elements;
+  for (size_t i = 0; i < arguments_.size(); ++i) addArgument(i, *arguments_[i], elements);
+  for (size_t i = 0; i < attributes_.size(); ++i) addAttribute(i, i > 0 ? &attributes_[i - 1] : nullptr);
+  if (interest_.memory) add(Instruction::Op::Memory);
+  if (interest_.tape) add(Instruction::Op::Tape);
+}
+
+void SignatureReader::add(Instruction::Op op, size_t index, size_t depth) {
+  program_.push_back({op, static_cast<uint8_t>(depth), static_cast<uint32_t>(index)});
+}
+
+void SignatureReader::addGuard(Guard guard, size_t input) {
+  static constexpr Instruction::Op kOps[] = {
+#define GUARD(Name, read) Instruction::Op::Name,
+#include "cresset/interpreter/guards.def"
+  };
+  add(kOps[size_t(guard)]);
+  inputs_.push_back(input);
+}
+
+void SignatureReader::addArgument(size_t argument, const c10::Type& type, std::vector<size_t>& elements) {
+  if (type.kind() == c10::TypeKind::TupleType) {
+    const auto& types = type.expectRef<c10::TupleType>().elements();
+    for (size_t i = 0; i < types.size(); ++i) {
+      elements.push_back(i);
+      addArgument(argument, *types[i], elements);
+      elements.pop_back();
+    }
+  } else if (const auto guard = guardFor(type, interest_.layout)) {
+    add(Instruction::Op::Argument, argument);
+    for (size_t element : elements) add(Instruction::Op::Element, element);
+    addGuard(*guard, argument);
+  }
+}
+
+/// Objects on the way that `previous` has read too are read once.
+void SignatureReader::addAttribute(size_t index, const AttributePath* previous) {
+  const AttributePath& path = attributes_[index];
+  const size_t input = arguments_.size() + index;
+  if (path.key) {
+    add(Instruction::Op::Entry, index);
+  } else {
+    const size_t last = path.slots.size() - 1;
+    size_t shared = 0;
+    if (previous && !previous->key && previous->argument == path.argument) {
+      while (shared < last && shared + 1 < previous->slots.size() && path.slots[shared] == previous->slots[shared])
+        ++shared;
+    } else {
+      add(Instruction::Op::Self, path.argument);
+    }
+    for (size_t depth = shared; depth < last; ++depth) add(Instruction::Op::Object, path.slots[depth], depth + 1);
+    add(Instruction::Op::Attribute, path.slots[last], last);
+    max_depth_ = std::max(max_depth_, last);
+  }
+  if (const auto guard = guardFor(*path.type, interest_.layout, /*with_text=*/true)) addGuard(*guard, input);
+}
+
+std::vector<SignatureReader::Described> SignatureReader::describe(const Signature& signature) const {
+  std::vector<Described> described;
+  for (size_t i = 0; i < inputs_.size(); ++i) described.push_back({inputs_[i], ValueKind::of(signature[i + 1])});
+  return described;
+}
 
 std::vector<int64_t> SignatureReader::sharedMemory(const Signature& signature) const {
   std::vector<int64_t> first;
   if (!interest_.memory) return first;
-  size_t num_words = 1;
-  for (const auto& type : arguments_) num_words += numWords(*type);
-  for (const AttributePath& path : attributes_) num_words += numWordsOfAttribute(*path.type);
-  for (size_t i = 1; i < num_words; ++i) {
-    if (ValueKind::of(signature[i]).kind != Kind::Tensor) continue;
+  const size_t after = inputs_.size() + 1;
+  for (const Described& value : describe(signature)) {
+    if (value.kind.kind != ValueKind::Kind::Tensor) continue;
     const size_t tensor = first.size();
-    first.push_back(static_cast<int64_t>(signature[num_words] ? signature[num_words + 1 + tensor] : tensor));
+    first.push_back(static_cast<int64_t>(signature[after] ? signature[after + 1 + tensor] : tensor));
   }
   return first;
 }
 
+bool SignatureReader::readObject(
+    const Instruction& step, c10::SmallVectorImpl<const c10::ivalue::Object*>& objects,
+    c10::SmallVectorImpl<c10::IValue>& owners) {
+  c10::IValue& owner = owners[step.depth];
+  owner = readSlot(*objects[step.depth - 1], step.index);
+  if (!owner.isObject()) return false;
+  objects[step.depth] = &owner.toObjectRef();
+  return true;
+}
+
 std::optional<Unreadable> SignatureReader::read(Stack& stack, Signature& signature) const {
   if (const auto why = unreadableState()) return why;
-  signature.push_back(ambientWord());
+  signature.push_back(AmbientState::now().word());
   Tensors tensors;
-  const size_t first = stack.size() - arguments_.size();
-  for (size_t i = 0; i < arguments_.size(); ++i) {
-    if (isSpecialized(*arguments_[i]) &&
-        !describe(stack[first + i], *arguments_[i], interest_.layout, signature, tensors))
-      return Unreadable::NotPlain;
-  }
-  // The objects on the way to the attribute before, so that those of one object are found once.
-  c10::SmallVector<c10::IValue, 8> objects;
-  const AttributePath* previous = nullptr;
-  const size_t end = stack.size();
-  for (const AttributePath& path : attributes_) {
-    if (path.key) {
-      stack.push_back(entryOf(stack[first + path.argument], *path.key));
-      if (describe(stack.back(), *path.type, interest_.layout, signature, tensors)) continue;
+  const size_t first = stack.size() - arguments_.size(), end = stack.size();
+  // The objects on the way to attributes, by depth, and what keeps them alive.
+  c10::SmallVector<const c10::ivalue::Object*, 8> objects(max_depth_ + 1);
+  c10::SmallVector<c10::IValue, 8> owners(max_depth_ + 1);
+  const c10::IValue* value = nullptr;
+  bool readable = true;
+  const auto push = [&](uint64_t word) {
+    readable = word != kUnreadable;
+    signature.push_back(word);
+    if (readable && ValueKind::Kind(word & 0xff) == ValueKind::Kind::Tensor)
+      tensors.push_back(value->toTensor().unsafeGetTensorImpl());
+  };
+  for (const Instruction& step : program_) {
+    switch (step.op) {
+#define LOAD(Name, instruction)  \
+  case Instruction::Op::Name:    \
+    instruction;                 \
+    break;
+#define GUARD(Name, read)                   \
+  case Instruction::Op::Name:               \
+    push(readGuard(Guard::Name, *value));   \
+    break;
+#define TENSORS_GUARD(Name, read) \
+  case Instruction::Op::Name:     \
+    read;                         \
+    break;
+#include "cresset/interpreter/guards.def"
+    }
+    if (!readable) [[unlikely]] {
       stack.resize(end);
       return Unreadable::NotPlain;
     }
-    size_t shared = 0;
-    if (previous && previous->argument == path.argument) {
-      while (shared + 1 < path.slots.size() && shared + 1 < previous->slots.size() &&
-             path.slots[shared] == previous->slots[shared])
-        ++shared;
-    }
-    objects.resize(shared);
-    const auto holder = [&](size_t depth) -> const c10::ivalue::Object& {
-      return depth == 0 ? stack[first + path.argument].toObjectRef() : objects[depth - 1].toObjectRef();
-    };
-    bool readable = true;
-    for (size_t depth = shared; depth + 1 < path.slots.size() && readable; ++depth) {
-      objects.push_back(readSlot(holder(depth), path.slots[depth]));
-      readable = objects.back().isObject();
-    }
-    if (readable) {
-      stack.push_back(readSlot(holder(path.slots.size() - 1), path.slots.back()));
-      readable = describe(stack.back(), *path.type, interest_.layout, signature, tensors);
-    }
-    if (!readable) {
-      stack.resize(end);
-      return Unreadable::NotPlain;
-    }
-    previous = &path;
   }
-  if (interest_.memory) describeMemory(tensors, signature);
-  if (interest_.tape) signature.push_back(uint64_t(havePlainLeaves(tensors)));
   return std::nullopt;
 }
 

@@ -1,11 +1,11 @@
 // What a plan is specialized to: the kinds of the values that a call brings and the state of the thread around it.
 //
-// A signature is a row of words, cheap to read and to compare: one for the ambient state, then one per input, in the
-// order of the inputs; the elements of tuples follow each other. Sizes are never part of it.
+// A signature is a row of words, cheap to read and to compare: one for the ambient state, then one per value that is
+// looked at, in the order of the inputs; the elements of tuples follow each other. Sizes are never part of it. What is
+// looked at, and how it is read, is said by the rows of interpreter/guards.def: a reader is a sequence of them, made
+// once per function and run without allocating memory.
 //
-//   Tensor                dtype, rank, device type, whether it requires grad; for functions that ask, the layout
-//   Optional              None, or as what it holds
-//   bool                  its value
+//   arguments             tensors, bools, what may be None; of functions that ask for it, the layout of tensors
 //   attributes of `self`  those that the function reads and nothing in it writes, as inputs behind the others; strings
 //                         among them, too, by their text
 //   entries               tensors in dicts and lists that are arguments, at constant keys, likewise; None if absent
@@ -27,6 +27,7 @@
 #include <string>
 #include <vector>
 
+#include "cresset/analysis/ambient_state.h"
 #include "cresset/interpreter/value_kind.h"
 #include "cresset/ir/graph.h"
 #include "cresset/program/executable.h"
@@ -35,16 +36,26 @@ namespace cresset {
 
 using Signature = c10::SmallVector<uint64_t, 16>;
 
-/// The state of the calling thread that decides what operators do: grad mode, inference mode, autocast, default dtype,
-/// deterministic mode.
-struct AmbientState {
-  bool grad_mode = true;
-  bool inference_mode = false;
-  bool plain = true;  // else something is on (autocast, for one) under which types can't be told before running
+/// The state of the calling thread that decides what operators do: a word made of the ambient rows of guards.def.
+class AmbientState {
+ public:
+  enum class Field : uint8_t {
+#define AMBIENT(Name, bits, read, text) Name,
+#include "cresset/interpreter/guards.def"
+  };
+  explicit AmbientState(uint64_t word) : word_(word) {}
+  static AmbientState now();
 
-  uint64_t word() const;
-  static AmbientState of(uint64_t word);
+  uint64_t word() const { return word_; }
+  uint64_t get(Field field) const;
+  bool recordsGradients() const { return get(Field::Gradients) == 1; }
+  AutocastState autocast() const;
+  /// Whether no part of the dispatcher is left out, as code does that runs inside of an operator.
+  bool isUsualDispatch() const { return get(Field::Dispatch) == 0; }
   std::string toString() const;
+
+ private:
+  uint64_t word_;
 };
 
 /// An attribute that is read when a plan is entered: through the objects in `slots` from an argument. Or, with a key,
@@ -71,6 +82,9 @@ enum class Unreadable : uint8_t {
   NotPlain,  // a tensor is a subclass, sparse, quantized, nested, conjugated, undefined, or on a device of unknown kind
 };
 
+/// Whether values of this type have words of their own in signatures.
+bool isSpecialized(const c10::Type& type);
+
 class SignatureReader {
  public:
   SignatureReader() = default;
@@ -85,6 +99,14 @@ class SignatureReader {
 
   std::span<const c10::TypePtr> arguments() const { return arguments_; }
   std::span<const AttributePath> attributes() const { return attributes_; }
+
+  /// What a signature tells of values: of which input, and what.
+  struct Described {
+    size_t input;  // arguments, then attributes
+    ValueKind kind;
+  };
+  std::vector<Described> describe(const Signature& signature) const;
+  static AmbientState ambient(const Signature& signature) { return AmbientState(signature[0]); }
   /// For each tensor of a signature, the first one that shares memory with it, by their order among the tensors.
   /// Nothing if the signature does not tell.
   std::vector<int64_t> sharedMemory(const Signature& signature) const;
@@ -93,16 +115,33 @@ class SignatureReader {
   bool hasPlainLeaves(const Signature& signature) const { return interest_.tape && signature.back() != 0; }
 
  private:
+  /// A row of guards.def and what it works on.
+  struct Instruction {
+    enum class Op : uint8_t {
+#define LOAD(Name, instruction) Name,
+#define GUARD(Name, read) Name,
+#define TENSORS_GUARD(Name, read) Name,
+#include "cresset/interpreter/guards.def"
+    } op;
+    uint8_t depth = 0;   // of objects between an argument and its attribute
+    uint32_t index = 0;  // of the argument, element, slot or entry
+  };
+
+  void add(Instruction::Op op, size_t index = 0, size_t depth = 0);
+  void addGuard(Guard guard, size_t input);
+  void addArgument(size_t argument, const c10::Type& type, std::vector<size_t>& elements);
+  void addAttribute(size_t index, const AttributePath* previous);
+
+  static bool readObject(
+      const Instruction& step, c10::SmallVectorImpl<const c10::ivalue::Object*>& objects,
+      c10::SmallVectorImpl<c10::IValue>& owners);
+
   std::vector<c10::TypePtr> arguments_;
   std::vector<AttributePath> attributes_;
   SignatureInterest interest_;
+  std::vector<Instruction> program_;
+  std::vector<size_t> inputs_;  // of each word that is about a value
+  size_t max_depth_ = 0;
 };
-
-/// Whether values of this type have words of their own in signatures.
-bool isSpecialized(const c10::Type& type);
-/// How many words an argument of this type has.
-size_t numWords(const c10::Type& type);
-/// How many an attribute has.
-size_t numWordsOfAttribute(const c10::Type& type);
 
 }  // namespace cresset

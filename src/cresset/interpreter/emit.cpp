@@ -8,6 +8,7 @@
 #include <limits>
 #include <utility>
 
+#include "cresset/analysis/ambient_state.h"
 #include "cresset/ir/constants.h"
 #include "cresset/ops/nesting.h"
 #include "cresset/support/error.h"
@@ -328,8 +329,11 @@ void Emitter::emitOperator(const Liveness::NodeInfo& info) {
   if (op->kind() == kWarn) return emitPool(Op::Warn, info, 0);  // who is warned wants to know where
   const auto [it, is_new] = operator_index_.emplace(op, static_cast<uint32_t>(code_.operators.size()));
   if (is_new) code_.operators.push_back(op);
+  const auto isCast = [&](c10::DeviceType device) { return op->autocast(device) != Autocast::None; };
   emitOperatorCall(
-      op->kernel()             ? Op::CallKernel
+      op->kernel() ? Op::CallKernel
+      : isWithoutAutocast(node) && (isCast(c10::DeviceType::CPU) || isCast(c10::DeviceType::CUDA))
+          ? Op::CallWithoutAutocast
       : op->isCalledWithCare() ? Op::CallChecked
                                : Op::CallBoxed,
       info, it->second);

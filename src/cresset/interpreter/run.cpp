@@ -8,6 +8,7 @@
 
 #include <ATen/core/class_type.h>
 #include <ATen/core/dispatch/Dispatcher.h>
+#include <c10/core/impl/LocalDispatchKeySet.h>
 
 #include <bit>
 #include <cstring>
@@ -277,6 +278,16 @@ bool Run::interpret() {
     pushOperands(operands + n, pc->c);
     handle->callBoxed(stack_);
     popResults(operands, n);
+    NEXT();
+  }
+  CASE(CallWithoutAutocast) {
+    SAVE();
+    budget -= InterruptPoll::kOperatorCost - 1;
+    POLL();
+    {
+      const c10::impl::ExcludeDispatchKeyGuard without(c10::autocast_dispatch_keyset);
+      callOperator(*pc);
+    }
     NEXT();
   }
   CASE(CallChecked) {

@@ -1,6 +1,7 @@
 #include "cresset/interpreter/value_kind.h"
 
 #include <ATen/core/Tensor.h>
+#include <ATen/core/jit_type.h>
 
 #include <deque>
 #include <mutex>
@@ -92,30 +93,79 @@ ValueKind ValueKind::of(uint64_t word) {
           (word >> 32 & 1) != 0,      Layout(word >> 40 & 0xff)};
 }
 
+namespace {
+
+std::string textOfTensor(const ValueKind& kind) {
+  std::string text = std::string(c10::toString(kind.dtype)) + "(";
+  for (int i = 0; i < kind.rank; ++i) text += i ? ", *" : "*";
+  if (kind.device != c10::DeviceType::CPU) text += ", device=" + c10::DeviceTypeName(kind.device, true);
+  if (kind.requires_grad) text += kind.rank ? ", requires_grad=1" : "requires_grad=1";
+  text += ")";
+  if (kind.layout == Layout::Contiguous) text += ", contiguous";
+  if (kind.layout == Layout::ChannelsLast) text += ", channels last";
+  if (kind.layout == Layout::Strided) text += ", not contiguous";
+  return text;
+}
+
+constexpr uint64_t wordOf(ValueKind::Kind kind) {
+  return uint64_t(kind);
+}
+
+uint64_t wordOfTensor(const c10::IValue& value, bool with_layout) {
+  if (!value.isTensor() || !isPlain(value.toTensor()) || value.toTensor().dim() > 255) return kUnreadable;
+  ValueKind kind = ValueKind::of(value.toTensor());
+  if (with_layout) kind.layout = layoutOf(value.toTensor());
+  return kind.word();
+}
+
+}  // namespace
+
 std::string ValueKind::toString() const {
   switch (kind) {
-    case Kind::None:
-      return "None";
-    case Kind::True:
-      return "True";
-    case Kind::False:
-      return "False";
-    case Kind::Tensor: {
-      std::string text = std::string(c10::toString(dtype)) + "(";
-      for (int i = 0; i < rank; ++i) text += i ? ", *" : "*";
-      if (device != c10::DeviceType::CPU) text += ", device=" + c10::DeviceTypeName(device, true);
-      if (requires_grad) text += rank ? ", requires_grad=1" : "requires_grad=1";
-      text += ")";
-      if (layout == Layout::Contiguous) text += ", contiguous";
-      if (layout == Layout::ChannelsLast) text += ", channels last";
-      if (layout == Layout::Strided) text += ", not contiguous";
-      return text;
-    }
-    case Kind::Text:
-      return "'" + textOfNumber() + "'";
-    default:
-      return "any value";
+#define KIND(Name, text, constant) \
+  case Kind::Name:                 \
+    return text;
+#include "cresset/interpreter/guards.def"
   }
+  return "";
+}
+
+std::optional<c10::IValue> ValueKind::constant() const {
+  switch (kind) {
+#define KIND(Name, text, constant) \
+  case Kind::Name:                 \
+    return constant;
+#include "cresset/interpreter/guards.def"
+  }
+  return std::nullopt;
+}
+
+std::optional<Guard> guardFor(const c10::Type& type, bool with_layout, bool with_text) {
+  switch (type.kind()) {
+    case c10::TypeKind::TensorType:
+      return with_layout ? Guard::TensorWithLayout : Guard::Tensor;
+    case c10::TypeKind::BoolType:
+      return Guard::Bool;
+    case c10::TypeKind::StringType:
+      return with_text ? std::optional(Guard::Text) : std::nullopt;
+    case c10::TypeKind::OptionalType:
+      if (type.expectRef<c10::OptionalType>().getElementType()->kind() != c10::TypeKind::TensorType)
+        return Guard::Presence;
+      return with_layout ? Guard::OptionalTensorWithLayout : Guard::OptionalTensor;
+    default:
+      return std::nullopt;
+  }
+}
+
+uint64_t readGuard(Guard guard, const c10::IValue& value) {
+  using Kind = ValueKind::Kind;
+  switch (guard) {
+#define GUARD(Name, read) \
+  case Guard::Name:       \
+    return read;
+#include "cresset/interpreter/guards.def"
+  }
+  return kUnreadable;
 }
 
 }  // namespace cresset

@@ -1,9 +1,10 @@
 // Kinds of values: what plans are specialized to and what guards look at. Sizes are no part of a kind.
 #pragma once
 
-#include <ATen/core/TensorBody.h>
+#include <ATen/core/ivalue.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 namespace cresset {
@@ -23,7 +24,10 @@ Layout layoutOf(const at::Tensor& tensor);
 
 /// A kind as a word. The fields behind the first are meaningful for tensors only.
 struct ValueKind {
-  enum class Kind : uint8_t { Other, None, True, False, Tensor, Text } kind = Kind::Other;
+  enum class Kind : uint8_t {
+#define KIND(Name, text, constant) Name,
+#include "cresset/interpreter/guards.def"
+  } kind = Kind::Other;
   at::ScalarType dtype = at::ScalarType::Undefined;
   uint8_t rank = 0;
   c10::DeviceType device = c10::DeviceType::CPU;
@@ -35,11 +39,25 @@ struct ValueKind {
   /// there are thousands of others: kinds are for texts that programs choose by, which are few.
   static ValueKind ofText(const std::string& text);
   const std::string& textOfNumber() const;
+  /// What all values of this kind are; nothing if they differ.
+  std::optional<c10::IValue> constant() const;
 
   uint64_t word() const;
   static ValueKind of(uint64_t word);
   static ValueKind of(const at::Tensor& tensor);  // of unknown layout
   std::string toString() const;                   // "Float(*, *)", "None"
 };
+
+/// What is looked at in one value; the rows of guards.def.
+enum class Guard : uint8_t {
+#define GUARD(Name, read) Name,
+#include "cresset/interpreter/guards.def"
+};
+/// For values of this type, if they have kinds worth looking at. Of strings it depends on what programs do with them.
+std::optional<Guard> guardFor(const c10::Type& type, bool with_layout = false, bool with_text = false);
+/// The kind of the value as a word.
+uint64_t readGuard(Guard guard, const c10::IValue& value);
+/// Of a value that has none: a tensor that is not plain.
+inline constexpr uint64_t kUnreadable = ~uint64_t(0);
 
 }  // namespace cresset

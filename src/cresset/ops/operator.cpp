@@ -71,6 +71,7 @@ Operator::Operator(c10::FunctionSchema schema, Kernel kernel, Trait traits, Rest
       mutable_(writesArgument(schema_)) {
   if (schema_.returns().empty() && !schema_.is_varret() && !mutable_) traits_ = traits_ | Trait::SideEffect;
   traits_ = traits_ | traitsOfRow(full_name_);
+  setAutocast(findOperatorRow(full_name_));
 }
 
 Operator::Operator(const c10::OperatorHandle& handle)
@@ -84,6 +85,19 @@ Operator::Operator(const c10::OperatorHandle& handle)
       mutable_(writesArgument(schema_)) {
   // Operators of other libraries may count, print or talk to other processes, whatever their schemas say.
   if (restriction_ == Restriction::Foreign) traits_ = traits_ | Trait::SideEffect | Trait::Nondeterministic;
+  setAutocast(findOperatorRow(full_name_));
+}
+
+/// What the row says. If it doesn't: kernels, and views of an argument, call nothing that is cast; what is made of other
+/// operators may.
+void Operator::setAutocast(const OperatorRow* row) {
+  if (!row || (row->facts.empty() && row->autocast_cpu == Autocast::Unknown)) return;
+  const auto* registered = handle();
+  const bool is_composite =
+      registered && registered->hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd);
+  const Autocast usual = is_composite && !returnsAlias(schema_) ? Autocast::Inside : Autocast::None;
+  autocast_cpu_ = row->autocast_cpu == Autocast::Unknown ? usual : row->autocast_cpu;
+  autocast_cuda_ = row->autocast_cuda == Autocast::Unknown ? usual : row->autocast_cuda;
 }
 
 namespace {
@@ -115,7 +129,11 @@ Operator::Operator(const c10::OperatorHandle& in_place, const Operator& function
       traits_(
           traitsOf(in_place) | Trait::ReusesFirst |
           (functional.traits_ & (Trait::AutogradKeepsMore | Trait::InPlaceDerivativeDiffers))),
-      restriction_(restrictionOf(in_place.schema())) {}
+      restriction_(restrictionOf(in_place.schema())) {
+  // Autocast casts nothing for in-place operators; of those that are made of others, what they call.
+  if (!in_place.hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd))
+    autocast_cpu_ = autocast_cuda_ = Autocast::None;
+}
 
 Operator::~Operator() = default;
 

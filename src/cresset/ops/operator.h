@@ -69,6 +69,19 @@ constexpr bool has(Trait set, Trait t) {
   return (uint32_t(set) & uint32_t(t)) != 0;
 }
 
+/// What torch.autocast does to calls of an operator: a column of the table.
+enum class Autocast : uint8_t {
+  Unknown,      // nobody has looked; operators that it calls may be cast
+  None,         // nothing, also not to what the operator calls
+  Inside,       // nothing itself, but it calls operators to which autocast does something
+  Lower,        // tensors of floating dtypes, but double, are cast to autocast's dtype
+  Float,        // … to float32
+  Promote,      // … to the widest of them, at least autocast's dtype
+  FloatDtype,   // the argument `dtype` is float32, unless it is given
+  AppendFloat,  // the overload with a further argument `dtype`, float32, is called
+  Refused,      // it raises
+};
+
 /// Why a program that nobody vouches for may not call an operator (see policy.h).
 enum class Restriction : uint8_t {
   None,
@@ -87,6 +100,8 @@ struct Row {
   Restriction restriction = Restriction::None;
 };
 
+struct OperatorRow;
+
 class Operator {
  public:
   const c10::FunctionSchema& schema() const { return schema_; }
@@ -104,6 +119,10 @@ class Operator {
   bool isOfDispatcher() const { return kernel_ == nullptr; }
   /// What a call of an operator of the dispatcher that has no handle any more ends in.
   [[noreturn]] void throwUnregistered() const;
+  /// On tensors of the device.
+  Autocast autocast(c10::DeviceType device) const {
+    return device == c10::DeviceType::CPU ? autocast_cpu_ : device == c10::DeviceType::CUDA ? autocast_cuda_ : Autocast::Unknown;
+  }
   Restriction restriction() const { return restriction_; }
   /// What `call` looks at before the kernel runs: null for most operators.
   ArgumentCheck argumentCheck() const { return argument_check_; }
@@ -161,6 +180,8 @@ class Operator {
   std::atomic<const c10::OperatorHandle*> handle_{nullptr};
   Trait traits_ = Trait::None;
   Restriction restriction_ = Restriction::None;
+  Autocast autocast_cpu_ = Autocast::Unknown, autocast_cuda_ = Autocast::Unknown;
+  void setAutocast(const OperatorRow* row);
   ArgumentCheck argument_check_ = nullptr;
   bool mutable_ = false;
   mutable std::atomic<const Operator*> update_{nullptr};  // once somebody has asked; itself if there is none

@@ -8,14 +8,16 @@ namespace cresset {
 namespace {
 
 struct Column {
-  enum class Kind { Operator, Facts, Trait } kind;
+  enum class Kind { Operator, Facts, Trait, Autocast } kind;
   std::string_view text;
   Trait trait = Trait::None;
+  Autocast cpu = Autocast::Unknown, cuda = Autocast::Unknown;
 };
 
 constexpr Column kColumns[] = {
 #define OPERATOR(name) {Column::Kind::Operator, name},
 #define FACTS(rule) {Column::Kind::Facts, rule},
+#define AUTOCAST(cpu, cuda) {Column::Kind::Autocast, {}, Trait::None, Autocast::cpu, Autocast::cuda},
 #define TRAIT(trait) {Column::Kind::Trait, {}, Trait::trait},
 #include "cresset/ops/table/table.def"
 };
@@ -34,6 +36,10 @@ const std::vector<OperatorRow>& rows() {
         case Column::Kind::Trait:
           rows->back().traits = rows->back().traits | column.trait;
           break;
+        case Column::Kind::Autocast:
+          rows->back().autocast_cpu = column.cpu;
+          rows->back().autocast_cuda = column.cuda;
+          break;
       }
     }
     return rows;
@@ -42,6 +48,12 @@ const std::vector<OperatorRow>& rows() {
 }
 
 }  // namespace
+
+std::string_view nameOf(Autocast policy) {
+  static constexpr std::string_view kNames[] = {"Unknown", "None",       "Inside",      "Lower",  "Float",
+                                                "Promote", "FloatDtype", "AppendFloat", "Refused"};
+  return kNames[size_t(policy)];
+}
 
 std::span<const OperatorRow> operatorRows() {
   return rows();

@@ -231,6 +231,12 @@ constexpr Row kMiscRows[] = {
     {"cresset::exit_autocast(str device_type, int[] previous) -> ()",
      kernel([](const std::string& type, const std::vector<int64_t>& previous) { exitAutocast(type, previous); }),
      kEffect},
+    // As autocast casts the arguments of operators: parameters only once while it is on.
+    {"cresset::cached_cast(Tensor(a) self, ScalarType dtype, Device device) -> Tensor(a)",
+     kernel([](const at::Tensor& self, int64_t dtype, c10::Device device) {
+       return at::autocast::cached_cast(static_cast<at::ScalarType>(dtype), self, device.type());
+     }),
+     Trait::None, Restriction::Internal},
     {"cresset::enter_inference_mode(bool mode) -> ()",
      kernel([](bool mode) { inferenceModes().push_back(std::make_unique<c10::InferenceMode>(mode)); }), kEffect},
     {"cresset::exit_inference_mode() -> ()", kernel([]() {

@@ -128,6 +128,15 @@ void bindFacts(py::module_& module) {
     }
     return rows;
   });
+  module.def("_autocast_rows", [] {
+    py::dict rows;
+    for (const OperatorRow& row : operatorRows()) {
+      if (row.autocast_cpu != Autocast::Unknown)
+        rows[py::str(std::string(row.name))] =
+            std::pair(std::string(nameOf(row.autocast_cpu)), std::string(nameOf(row.autocast_cuda)));
+    }
+    return rows;
+  });
 }
 
 }  // namespace cresset::python
