@@ -53,7 +53,8 @@ def test_table_has_what_pytorch_registers():
         ours = {name for name, row in rows.items() if row[i] not in ("Unknown", "None", "Inside")}
         assert ours == registered(device)
     policies = {
-        "Lower": listed("AT_FORALL_LOWER_PRECISION_FP") | {"aten::cudnn_convolution", "aten::cudnn_convolution_transpose"},
+        "Lower": listed("AT_FORALL_LOWER_PRECISION_FP")
+        | {"aten::cudnn_convolution", "aten::cudnn_convolution_transpose"},
         "Float": listed("AT_FORALL_FP32"),
         "FloatDtype": listed("AT_FORALL_FP32_SET_OPT_DTYPE"),
         "AppendFloat": {"aten::norm.Scalar", "aten::norm.ScalarOpt_dim"},
@@ -111,7 +112,11 @@ def gradients(results, leaves):
     roots = [t for t in tensors_of(results) if t.requires_grad]
     if not roots:
         return []
-    return [g for g in torch.autograd.grad(roots, leaves, [torch.ones_like(r) for r in roots], allow_unused=True) if g is not None]
+    return [
+        g
+        for g in torch.autograd.grad(roots, leaves, [torch.ones_like(r) for r in roots], allow_unused=True)
+        if g is not None
+    ]
 
 
 def spread(description, seed):
@@ -119,7 +124,9 @@ def spread(description, seed):
     made = fact_calls.make(description)
     for number, t in enumerate(tensors_of(made)):
         if t.is_floating_point():
-            t.copy_(torch.linspace(0.11, 0.83, t.numel(), dtype=torch.float64).reshape(t.shape) + seed / 7 + number / 13)
+            t.copy_(
+                torch.linspace(0.11, 0.83, t.numel(), dtype=torch.float64).reshape(t.shape) + seed / 7 + number / 13
+            )
     return made
 
 
@@ -137,10 +144,12 @@ def fault_of(call, dtype):
     for leaf in leaves:
         leaf.requires_grad_()
     with torch.autocast("cpu", dtype=dtype):
+        torch.manual_seed(0)
         try:
             expected = fact_calls.call(op, arguments)
         except Exception:
             return True
+        torch.manual_seed(0)
         found = function(*inputs)
         fault = differences(list(found), list(expected))
     if fault is None and leaves:
@@ -153,13 +162,15 @@ def fault_of(call, dtype):
     return fault and f"{call.text()}: {fault}"
 
 
-#: Their results are memory as it was found, or random.
-WITHOUT_VALUES = re.compile(r"empty|random|rand|bernoulli|dropout|normal|multinomial|rrelu|poisson$|fractional|svd|eig|_lowrank|fused_moving")
+#: Results that are memory as it was found; and means that plans take for constants, and autograd says that they require gradients.
+WITHOUT_VALUES = re.compile(r"empty|_ctc_loss|linalg_lstsq|native_group_norm")
 
 
 def calls_of(part):
-    calls = fact_calls.recorded(fact_calls.entries(part, PARTS), dtypes=[torch.float32, torch.bfloat16], samples=4)
-    return [call for call in calls if not WITHOUT_VALUES.search(call.name) and "_backward" not in call.name]
+    """Calls of operators that the table knows."""
+    known = {*_C._autocast_rows(), *_C._fact_rows()}
+    calls = fact_calls.recorded(fact_calls.entries(part, PARTS), dtypes=[torch.float32, torch.bfloat16], samples=2)
+    return [c for c in calls if c.name in known and not WITHOUT_VALUES.search(c.name) and "_backward" not in c.name]
 
 
 @pytest.mark.parametrize("part", range(PARTS))
@@ -169,7 +180,6 @@ def test_operators(part):
         warnings.simplefilter("ignore")
         for call in calls_of(part):
             for dtype in DTYPES[: 1 + (call.name in registered("CPU"))]:
-                torch.manual_seed(0)
                 fault = fault_of(call, dtype)
                 count += fault is not True
                 if fault not in (None, True):
@@ -309,9 +319,9 @@ def ambient_states():
 
 def test_plans_follow_the_state():
     def f(x: Tensor, w: Tensor):
-        y = torch.mm(x, w) + torch.zeros([1])
+        y = torch.mm(x, w) + 1
         z = torch.softmax(y, 0)
-        return torch.mm(z, w), torch.ones([2]) * 1e-42, z
+        return torch.mm(z, w), torch.ones([2]) * 1e-42, z, torch.zeros([1])
 
     script = cresset.script(f)
     x, w = torch.randn(4, 4), torch.randn(4, 4, requires_grad=True)
@@ -406,7 +416,7 @@ def test_contexts_of_the_program():
             with torch.autocast("cpu", enabled=False):
                 c = torch.mm(a, w)
             d = torch.mm(c, w).exp()
-        return a, b, c, d, torch.mm(d, w)
+        return a, b, c, d, torch.mm(d.float(), w)
 
     script = cresset.script(f)
     x, w = torch.randn(4, 4), torch.randn(4, 4, requires_grad=True)
@@ -449,6 +459,10 @@ graph(%x : Float(*, *, requires_grad=0, device=cpu), %u : Tensor, %f : Float(*, 
 """
 
 
+EXPECTED_CASTS = """\
+"""
+
+
 def cast_nodes(text):
     graph = cresset.parse_ir(text)
     assert cresset.passes.insert_autocast_casts(graph) is False
@@ -457,3 +471,14 @@ def cast_nodes(text):
         assert cresset.passes.insert_autocast_casts(graph) is False
     kinds = ("aten::to", "cached_cast", "without_autocast")
     return changed, [line.strip() for line in str(graph).splitlines() if any(kind in line for kind in kinds)]
+
+
+def test_casts_of_each_kind():
+    changed, lines = cast_nodes(POLICIES)
+    assert changed
+    text = "\n".join(re.sub(r"%[0-9]+", "%", line) for line in lines)
+    assert text == EXPECTED_CASTS, text
+
+
+def test_what_is_left_to_autocast():
+    assert cast_nodes(LEFT) == (False, [])

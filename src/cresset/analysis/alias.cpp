@@ -224,7 +224,8 @@ void AliasDb::analyzeStructural(Node* node) {
   } else if (kind == prim::unchecked_cast) {
     memory_.addCopy(variableOf(inputs[0]), variableOf(node->output()));
   } else if (kind == prim::BailOut) {
-    memory_.addCopy(variableOf(inputs[0]), variableOf(node->output()));
+    for (size_t i = 0; i < node->outputs().size(); ++i)
+      memory_.addCopy(variableOf(inputs[i]), variableOf(node->output(i)));
     handed_on_.insert(handed_on_.end(), inputs.begin(), inputs.end());
   } else if (kind == prim::isinstance || kind == prim::Uninitialized || changesStateOnly(*node)) {
     // Gives no memory.

@@ -7,7 +7,7 @@ namespace cresset {
 
 namespace {
 
-const Symbol kStateOnly = Symbol::attr("state_only"), kWithoutAutocast = Symbol::attr("without_autocast");
+const Symbol kStateOnly = Symbol::attr("state_only");
 
 bool changesStateWithin(const Block* block) {
   const auto nodes = block->nodes();
@@ -17,14 +17,6 @@ bool changesStateWithin(const Block* block) {
 }
 
 }  // namespace
-
-void markWithoutAutocast(Node& node) {
-  node.setAttribute(kWithoutAutocast, Attribute(int64_t(1)));
-}
-
-bool isWithoutAutocast(const Node& node) {
-  return node.hasAttribute(kWithoutAutocast);
-}
 
 bool changesState(const Node& node) {
   static const Symbol kKinds[] = {

@@ -25,10 +25,6 @@ struct AutocastState {
   }
 };
 
-/// Says of a node that autocast does no more to it than the graph says: it runs as if autocast were off.
-void markWithoutAutocast(Node& node);
-bool isWithoutAutocast(const Node& node);
-
 /// Whether the node may change the state, until another one changes it back.
 bool changesState(const Node& node);
 

@@ -13,7 +13,7 @@ namespace cresset {
 /// What becomes of a call's arguments.
 struct AutocastCall {
   c10::DeviceType device = c10::DeviceType::CPU;
-  std::optional<at::ScalarType> to;     // arguments are cast to this, those that `casts` tells
+  std::optional<at::ScalarType> to;      // arguments are cast to this, those that `casts` tells
   std::optional<size_t> dtype_argument;  // this one becomes float32
 
   /// A tensor that `argument` is, or holds.

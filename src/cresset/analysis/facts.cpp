@@ -12,6 +12,7 @@
 #include "cresset/analysis/plain_types.h"
 #include "cresset/ir/constants.h"
 #include "cresset/ops/operator.h"
+#include "cresset/ops/without_autocast.h"
 
 namespace cresset {
 
@@ -26,8 +27,11 @@ bool isTensor(const Value* value) {
 class FactPropagator {
  public:
   FactPropagator(Graph& graph, const TypeAssumptions& assumptions)
-      : graph_(graph), memory_(graph, AliasDb::When::WhenNeeded), facts_(graph.numValues()),
-        autocast_(assumptions.autocast), plain_(assumptions.usual && !assumptions.autocast.isOn()),
+      : graph_(graph),
+        memory_(graph, AliasDb::When::WhenNeeded),
+        facts_(graph.numValues()),
+        autocast_(assumptions.autocast),
+        plain_(assumptions.usual && !assumptions.autocast.isOn()),
         usual_(assumptions.usual) {
     grad_mode_ = assumptions.grad_mode;
     lookForState(graph.block());

@@ -20,7 +20,7 @@ class AliasDb;
 
 /// What holds while the graph runs.
 struct TypeAssumptions {
-  bool grad_mode = true;  // as it is when the graph is entered
+  bool grad_mode = true;        // as it is when the graph is entered
   AutocastState autocast = {};  // operators may compute in other dtypes than those of their arguments
   bool usual = true;            // no part of the dispatcher is left out
 };

@@ -16,6 +16,7 @@
 #include "cresset/autodiff/region_views.h"
 #include "cresset/ir/constants.h"
 #include "cresset/ops/operator.h"
+#include "cresset/ops/without_autocast.h"
 #include "cresset/passes/pipeline.h"
 #include "cresset/passes/propagate_types.h"
 

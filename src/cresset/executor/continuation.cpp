@@ -20,7 +20,7 @@ class ContinuationWriter {
 
   /// Values of the program that the continuation takes, in the order of its inputs.
   const std::vector<Value*>& taken() const { return taken_; }
-  /// What becomes the first input in any case.
+  /// What becomes an input in any case.
   void take(Value* value) { standFor(value); }
 
  private:
@@ -101,9 +101,9 @@ class ContinuationWriter {
 
 }  // namespace
 
-RestOfProgram restOfProgram(const Node* place, Value* first) {
+RestOfProgram restOfProgram(const Node* place, std::span<Value* const> first) {
   ContinuationWriter writer;
-  if (first) writer.take(first);
+  for (Value* value : first) writer.take(value);
   RestOfProgram rest;
   rest.graph = writer.write(place);
   rest.taken = writer.taken();

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "cresset/ir/graph.h"
@@ -19,7 +20,7 @@ struct RestOfProgram {
 };
 
 /// What comes after `place`, which may be the parameters of a loop's body: then it is the rest from the start of an
-/// iteration on. `first`, unless null, is the first input in any case.
-RestOfProgram restOfProgram(const Node* place, Value* first = nullptr);
+/// iteration on. `first` are the first inputs in any case.
+RestOfProgram restOfProgram(const Node* place, std::span<Value* const> first = {});
 
 }  // namespace cresset

@@ -45,59 +45,77 @@ Symbol entryAttribute() {
   return kEntry;
 }
 
-std::vector<GuardPoint> insertGuards(Graph& graph, const Function& function) {
-  std::vector<Value*> candidates;
-  {
-    AliasDb memory(graph);
-    const std::function<void(Block*)> visit = [&](Block* block) {
-      for (Node* node : block->nodes()) {
-        if (candidates.size() >= kMaxGuards) return;
-        for (Block* inner : node->blocks()) visit(inner);
-        // Entries of arguments are in the signature, too.
-        if (!readsTensors(node) || node->hasAttribute(entryAttribute())) continue;
-        // What the program has put into a container of its own it knows already.
-        const bool is_call = node->kind() == prim::CallMethod || node->kind() == prim::CallFunction;
-        if (!is_call && !node->inputs().empty() && !memory.mayAliasWorld(node->input(0))) continue;
-        // The elements of an argument that is a tuple are in the signature.
-        if (!node->inputs().empty() && node->input(0)->node()->isParam() &&
-            node->input(0)->type()->kind() == c10::TypeKind::TupleType)
-          continue;
-        for (Value* output : node->outputs()) {
-          if (output->type()->kind() != c10::TypeKind::TensorType || !output->hasUses()) continue;
-          // Writing may change the rank, and whether a gradient is required.
-          if (!memory.hasWriters(output) && candidates.size() < kMaxGuards) candidates.push_back(output);
-        }
+namespace {
+
+/// Results of nodes that no signature describes, worth looking at; those of one node together.
+std::vector<std::vector<Value*>> guardedValues(Graph& graph) {
+  std::vector<std::vector<Value*>> found;
+  AliasDb memory(graph);
+  const std::function<void(Block*)> visit = [&](Block* block) {
+    for (Node* node : block->nodes()) {
+      if (found.size() >= kMaxGuards) return;
+      for (Block* inner : node->blocks()) visit(inner);
+      // Entries of arguments are in the signature, too.
+      if (!readsTensors(node) || node->hasAttribute(entryAttribute())) continue;
+      // What the program has put into a container of its own it knows already.
+      const bool is_call = node->kind() == prim::CallMethod || node->kind() == prim::CallFunction;
+      if (!is_call && !node->inputs().empty() && !memory.mayAliasWorld(node->input(0))) continue;
+      // The elements of an argument that is a tuple are in the signature.
+      if (!node->inputs().empty() && node->input(0)->node()->isParam() &&
+          node->input(0)->type()->kind() == c10::TypeKind::TupleType)
+        continue;
+      std::vector<Value*> values;
+      for (Value* output : node->outputs()) {
+        // Writing may change the rank, and whether a gradient is required.
+        if (guardFor(*output->type()) && output->hasUses() && !memory.hasWriters(output)) values.push_back(output);
       }
-    };
-    visit(graph.block());
-  }
+      if (!values.empty() && found.size() < kMaxGuards) found.push_back(std::move(values));
+    }
+  };
+  visit(graph.block());
+  return found;
+}
+
+}  // namespace
+
+std::vector<GuardPoint> insertGuards(Graph& graph, const Function& function) {
+  const std::vector<std::vector<Value*>> candidates = guardedValues(graph);
   std::vector<GuardPoint> points;
   std::vector<std::vector<Value*>> taken;
   size_t budget = kMaxContinuations * graph.numNodes();
-  for (Value* value : candidates) {
-    auto [rest, needed] = restOfProgram(value->node(), value);
-    points.push_back(
-        {value->debugName(),
-         std::make_shared<Continuation>(rest, function.name(), function.program().weak_from_this())});
+  for (const std::vector<Value*>& values : candidates) {
+    auto [rest, needed] = restOfProgram(values[0]->node(), values);
+    GuardPoint& point = points.emplace_back();
+    for (const Value* value : values) point.values.push_back({value->debugName(), *guardFor(*value->type())});
+    point.continuation = std::make_shared<Continuation>(rest, function.name(), function.program().weak_from_this());
     taken.push_back(std::move(needed));
     if (rest->numNodes() > budget) break;
     budget -= rest->numNodes();
   }
   for (size_t i = 0; i < points.size(); ++i) {
-    Value* value = candidates[i];
-    Node* node = value->node();
-    Node* place = node->next();
-    // Several results of one node are looked at one after the other.
-    while (place->kind() == prim::BailOut) place = place->next();
-    Node* guard = graph.create(prim::BailOut, taken[i]);
-    guard->insertBefore(place);
+    Node* node = candidates[i][0]->node();
+    Node* guard = graph.create(prim::BailOut, taken[i], candidates[i].size());
+    guard->insertAfter(node);
     guard->copyLocation(node);
     guard->setAttribute(attr::index, Attribute(static_cast<int64_t>(i)));
-    guard->output()->setType(value->type());
-    value->replaceAllUsesAfterNodeWith(guard, guard->output());
+    for (size_t k = 0; k < candidates[i].size(); ++k) {
+      guard->output(k)->setType(candidates[i][k]->type());
+      candidates[i][k]->replaceAllUsesAfterNodeWith(guard, guard->output(k));
+    }
   }
   return points;
 }
+
+namespace {
+
+/// What is known of a value before a plan is made: what the plan before promised, or what it has seen.
+std::optional<ValueKind> knownOf(const BailOutSite* earlier, size_t value) {
+  if (!earlier || earlier->numFailures() > 0) return std::nullopt;
+  const auto promised = earlier->promised(value);
+  return promised ? promised : earlier->observed(value);
+}
+
+}  // namespace
 
 std::vector<std::shared_ptr<BailOutSite>> armGuards(
     Graph& graph, std::span<const GuardPoint> points, std::span<const std::shared_ptr<BailOutSite>> earlier,
@@ -109,20 +127,21 @@ std::vector<std::shared_ptr<BailOutSite>> armGuards(
       for (Block* inner : node->blocks()) visit(inner);
       if (node->kind() != prim::BailOut) continue;
       const auto index = static_cast<size_t>(node->i(attr::index));
-      std::optional<ValueKind> known;
-      if (!earlier.empty() && earlier[index] && earlier[index]->numFailures() == 0) {
-        known = earlier[index]->promised();
-        if (!known) known = earlier[index]->observed();
+      const auto site = std::make_shared<BailOutSite>(index, points[index].values, points[index].continuation, revise);
+      for (size_t i = 0; i < site->numValues(); ++i) {
+        const auto known = knownOf(earlier.empty() ? nullptr : earlier[index].get(), i);
+        if (known) site->promise(i, *known);
       }
-      if (!known && !earlier.empty() && !keep_all) {
-        node->output()->replaceAllUsesWith(node->input(0));
+      if (!earlier.empty() && !keep_all && !site->promisesAny()) {
+        for (size_t i = 0; i < site->numValues(); ++i) node->output(i)->replaceAllUsesWith(node->input(i));
         node->destroy();
         continue;
       }
-      sites[index] = std::make_shared<BailOutSite>(index, points[index].value, points[index].continuation, revise);
-      if (!known) continue;
-      sites[index]->promise(*known);
-      node->output()->setType(typeOfKind(*known));
+      sites[index] = site;
+      const InsertPointGuard guard(graph, node->next());
+      for (size_t i = 0; i < site->numValues(); ++i) {
+        if (const auto known = site->promised(i)) tellKind(node->output(i), *known, typeOfKind(*known));
+      }
     }
   };
   visit(graph.block());

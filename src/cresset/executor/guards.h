@@ -1,9 +1,10 @@
-// Guards: where plans look at tensors whose kind no signature tells, those that come from lists, dicts, attributes that
-// the program writes, and calls.
+// Guards: where plans look at values whose kind no signature tells (interpreter/guards.def): tensors, bools and what
+// may be None from lists, dicts, attributes that the program writes, and calls.
 //
-// They stand in a function's prepared graph as prim::BailOut nodes, each with a continuation: the rest of the program
-// behind it, unspecialized. The first plan for a signature watches what comes by; the next one promises it, and
-// specializes what stands behind. Guards that fail again and again are left out of the one after that.
+// They stand in a function's prepared graph as prim::BailOut nodes, one behind each node that reads such values, with a
+// continuation: the rest of the program behind it, unspecialized. The first plan for a signature watches what comes by;
+// the next one promises it, and specializes what stands behind. Guards that fail again and again are left out of the
+// one after that.
 #pragma once
 
 #include <memory>
@@ -17,7 +18,7 @@
 namespace cresset {
 
 struct GuardPoint {
-  std::string value;  // what the program calls the tensor
+  std::vector<GuardedValue> values;
   std::shared_ptr<const Continuation> continuation;
 };
 

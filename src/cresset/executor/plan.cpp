@@ -546,8 +546,7 @@ std::unique_ptr<Plan> makePlan(
     return plan;
   }
   optimize(passes, assumptions);
-  if (prepared.differentiates && refineArguments(*plan->graph, known_of_inputs))
-    optimize(passes, assumptions);
+  if (prepared.differentiates && refineArguments(*plan->graph, known_of_inputs)) optimize(passes, assumptions);
   std::shared_ptr<Graph> runnable = plan->graph;
   const bool differentiable = ambient.recordsGradients() && ambient.isUsualDispatch();
   if (differentiable && decomposeForGradients(*plan->graph, assumptions)) optimize(passes, assumptions);

@@ -98,10 +98,13 @@ ExecutionReport::PlanReport describePlan(const PreparedFunction& prepared, const
   }
   for (const auto& site : plan.sites) {
     if (!site) continue;
-    const auto kind = site->promised();
-    report.guards.push_back(
-        site->value() + ": " + (kind ? kind->toString() : "watched") +
-        (site->numFailures() ? ", failed " + std::to_string(site->numFailures()) + " times" : ""));
+    std::string text;
+    for (size_t i = 0; i < site->numValues(); ++i) {
+      const auto kind = site->promised(i);
+      text += (i ? "; " : "") + site->name(i) + ": " + (kind ? kind->toString() : "watched");
+    }
+    if (site->numFailures()) text += ", failed " + std::to_string(site->numFailures()) + " times";
+    report.guards.push_back(std::move(text));
   }
   report.notes = plan.notes;
   report.graph = plan.graph;

@@ -108,8 +108,8 @@ bool isAutocastOn(const c10::impl::LocalDispatchKeySet& local) {
 
 /// Whether code runs as calls from outside do, not below a part of the dispatcher.
 bool runsFromOutside(const c10::impl::LocalDispatchKeySet& local) {
-  return c10::InferenceMode::is_enabled() ||
-         (local.excluded_ | c10::autocast_dispatch_keyset) == (c10::default_excluded_set | c10::autocast_dispatch_keyset);
+  return c10::InferenceMode::is_enabled() || (local.excluded_ | c10::autocast_dispatch_keyset) ==
+                                                 (c10::default_excluded_set | c10::autocast_dispatch_keyset);
 }
 
 uint64_t deterministicMode() {
@@ -176,10 +176,10 @@ std::string AmbientState::toString() const {
     if (!all.empty()) all += ", ";
     all += text;
   };
-#define AMBIENT(Name, bits, read, text)               \
-  {                                                   \
+#define AMBIENT(Name, bits, read, text)                       \
+  {                                                           \
     [[maybe_unused]] const uint64_t value = get(Field::Name); \
-    add(text);                                        \
+    add(text);                                                \
   }
 #include "cresset/interpreter/guards.def"
   return all;
@@ -327,13 +327,13 @@ std::optional<Unreadable> SignatureReader::read(Stack& stack, Signature& signatu
   };
   for (const Instruction& step : program_) {
     switch (step.op) {
-#define LOAD(Name, instruction)  \
-  case Instruction::Op::Name:    \
-    instruction;                 \
+#define LOAD(Name, instruction) \
+  case Instruction::Op::Name:   \
+    instruction;                \
     break;
-#define GUARD(Name, read)                   \
-  case Instruction::Op::Name:               \
-    push(readGuard(Guard::Name, *value));   \
+#define GUARD(Name, read)                 \
+  case Instruction::Op::Name:             \
+    push(readGuard(Guard::Name, *value)); \
     break;
 #define TENSORS_GUARD(Name, read) \
   case Instruction::Op::Name:     \

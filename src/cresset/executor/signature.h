@@ -46,12 +46,18 @@ class AmbientState {
   explicit AmbientState(uint64_t word) : word_(word) {}
   static AmbientState now();
 
-  uint64_t word() const { return word_; }
+  uint64_t word() const {
+    return word_;
+  }
   uint64_t get(Field field) const;
-  bool recordsGradients() const { return get(Field::Gradients) == 1; }
+  bool recordsGradients() const {
+    return get(Field::Gradients) == 1;
+  }
   AutocastState autocast() const;
   /// Whether no part of the dispatcher is left out, as code does that runs inside of an operator.
-  bool isUsualDispatch() const { return get(Field::Dispatch) == 0; }
+  bool isUsualDispatch() const {
+    return get(Field::Dispatch) == 0;
+  }
   std::string toString() const;
 
  private:

@@ -2,6 +2,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <algorithm>
 #include <cstdlib>
 
 #include "cresset/interpreter/run.h"
@@ -10,8 +11,6 @@
 namespace cresset {
 
 namespace {
-
-constexpr uint64_t kVaries = ~uint64_t(0);
 
 std::atomic<uint64_t>& failingGuardWord() {
   static std::atomic<uint64_t> word = [] {
@@ -43,32 +42,42 @@ const Code& Continuation::code() const {
   return *code_;
 }
 
-std::optional<ValueKind> BailOutSite::promised() const {
-  return promised_ ? std::optional(ValueKind::of(promised_)) : std::nullopt;
+BailOutSite::BailOutSite(
+    size_t index, const std::vector<GuardedValue>& values, std::shared_ptr<const Continuation> continuation,
+    std::shared_ptr<std::atomic<bool>> revise)
+    : index_(index), continuation_(std::move(continuation)), revise_(std::move(revise)) {
+  for (const GuardedValue& value : values) values_.emplace_back(value);
 }
 
-bool BailOutSite::passes(const c10::IValue& value) {
-  if (const FailingGuard failing = failingGuard(); failing.index == static_cast<int>(index_)) [[unlikely]] {
-    if ((visits_.fetch_add(1, std::memory_order_relaxed) + 1) % failing.every == 0) return false;
-  }
-  uint64_t word = kVaries;
-  if (value.isTensor() && isPlain(value.toTensor()) && value.toTensor().dim() <= 255)
-    word = ValueKind::of(value.toTensor()).word();
-  if (promised_) return word == promised_;
-  uint64_t seen = 0;
-  if (!seen_.compare_exchange_strong(seen, word, std::memory_order_relaxed) && seen != word)
-    seen_.store(kVaries, std::memory_order_relaxed);
-  return true;
+std::optional<ValueKind> BailOutSite::promised(size_t value) const {
+  const uint64_t word = values_[value].promised;
+  return word == kNothing ? std::nullopt : std::optional(ValueKind::of(word));
 }
 
-std::optional<ValueKind> BailOutSite::observed() const {
-  const uint64_t seen = seen_.load(std::memory_order_relaxed);
-  if (seen == 0 || seen == kVaries) return std::nullopt;
+bool BailOutSite::promisesAny() const {
+  return std::any_of(values_.begin(), values_.end(), [](const Watched& value) { return value.promised != kNothing; });
+}
+
+bool BailOutSite::mustFail() {
+  const FailingGuard failing = failingGuard();
+  return failing.index == static_cast<int>(index_) &&
+         (visits_.fetch_add(1, std::memory_order_relaxed) + 1) % failing.every == 0;
+}
+
+void BailOutSite::Watched::see(uint64_t word) {
+  uint64_t before = kNothing;
+  if (!seen.compare_exchange_strong(before, word, std::memory_order_relaxed) && before != word)
+    seen.store(kVaries, std::memory_order_relaxed);
+}
+
+std::optional<ValueKind> BailOutSite::observed(size_t value) const {
+  const uint64_t seen = values_[value].seen.load(std::memory_order_relaxed);
+  if (seen == kNothing || seen == kVaries) return std::nullopt;
   return ValueKind::of(seen);
 }
 
 const Code& BailOutSite::fail() {
-  if (failures_.fetch_add(1, std::memory_order_relaxed) + 1 == kMaxFailures && promised_)
+  if (failures_.fetch_add(1, std::memory_order_relaxed) + 1 == kMaxFailures && promisesAny())
     revise_->store(true, std::memory_order_release);
   return continuation_->code();
 }
@@ -76,7 +85,7 @@ const Code& BailOutSite::fail() {
 void Run::bailOut(const Instruction& instruction) {
   Frame& frame = frames_.back();
   const Code& target = frame.code->guards[instruction.b]->fail();
-  const uint32_t* operands = frame.code->pool.data() + instruction.a + 1;
+  const uint32_t* operands = frame.code->pool.data() + instruction.a + instruction.n;
   CRESSET_CHECK(target.num_inputs == instruction.c, target.name);
   for (uint32_t i = 0; i < instruction.c; ++i) stack_.push_back(take(operands[i]));
   clearRegisters(frame);

@@ -1,8 +1,8 @@
 // Bailouts: how specialized code goes back to the program as it was, in the middle.
 //
-// prim::BailOut takes a tensor and whatever the rest of the program needs at that point. As long as the tensor is of
-// the kind that the type of the node's output names, it hands it on. Else the rest of the program runs as it was
-// written: its continuation takes the frame's place, with the same open `with`s, and returns to the frame's caller.
+// prim::BailOut takes some values and whatever the rest of the program needs at that point. As long as these values are
+// of the kinds that the plan promises, it hands them on, one output for each. Else the rest of the program runs
+// unoptimized: its continuation takes the frame's place, with the same open `with`s, and returns to the frame's caller.
 //
 // Thread-safety: sites and continuations may be used from many threads.
 #pragma once
@@ -10,10 +10,12 @@
 #include <ATen/core/jit_type.h>
 
 #include <atomic>
+#include <deque>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "cresset/interpreter/code.h"
 #include "cresset/interpreter/value_kind.h"
@@ -39,40 +41,64 @@ class Continuation {
   mutable std::shared_ptr<const Code> code_;
 };
 
+/// A value that a prim::BailOut looks at: what the program calls it, and what is looked at (guards.def).
+struct GuardedValue {
+  std::string name;
+  Guard guard;
+};
+
 /// One prim::BailOut of one piece of code.
 class BailOutSite {
  public:
-  /// `index` is the node's, `value` the name of what is looked at in the program. `revise` is set when other code
-  /// should be made: see kMaxFailures.
+  /// `index` is the node's, `values` are its first inputs. `revise` is set when other code should be made: see
+  /// kMaxFailures.
   BailOutSite(
-      size_t index, std::string value, std::shared_ptr<const Continuation> continuation,
-      std::shared_ptr<std::atomic<bool>> revise)
-      : index_(index), value_(std::move(value)), continuation_(std::move(continuation)), revise_(std::move(revise)) {}
+      size_t index, const std::vector<GuardedValue>& values, std::shared_ptr<const Continuation> continuation,
+      std::shared_ptr<std::atomic<bool>> revise);
 
   /// So many failures make a guard cost more than it gains.
   static constexpr int kMaxFailures = 4;
 
-  /// Values must be of this kind. A site without a promise lets every value pass, and remembers what went by.
-  void promise(const ValueKind& kind) { promised_ = kind.word(); }
-  std::optional<ValueKind> promised() const;
+  /// The value must be of this kind. A value without a promise always passes, and its kind is remembered.
+  void promise(size_t value, const ValueKind& kind) { values_[value].promised = kind.word(); }
+  std::optional<ValueKind> promised(size_t value) const;
+  bool promisesAny() const;
 
-  bool passes(const c10::IValue& value);
+  bool passes(size_t index, const c10::IValue& value) {
+    Watched& watched = values_[index];
+    const uint64_t word = readGuard(watched.guarded.guard, value);
+    if (watched.promised != kNothing) return word == watched.promised;
+    watched.see(word);
+    return true;
+  }
+  /// For tests: whether it fails, whatever comes by.
+  bool mustFail();
   /// Counts a failure, and gives what runs now.
   const Code& fail();
 
-  /// The kind that all values had that went by; nothing if they differed, or none did.
-  std::optional<ValueKind> observed() const;
+  /// The kind that the value had each time; nothing if they differed, or none came by.
+  std::optional<ValueKind> observed(size_t value) const;
   int numFailures() const { return failures_.load(std::memory_order_relaxed); }
-  const std::string& value() const { return value_; }
+  size_t numValues() const { return values_.size(); }
+  const std::string& name(size_t value) const { return values_[value].guarded.name; }
   const std::shared_ptr<const Continuation>& continuation() const { return continuation_; }
 
  private:
+  static constexpr uint64_t kVaries = kUnreadable, kNothing = kUnreadable - 1;
+
+  struct Watched {
+    explicit Watched(GuardedValue value) : guarded(std::move(value)) {}
+    void see(uint64_t word);
+
+    const GuardedValue guarded;
+    uint64_t promised = kNothing;
+    std::atomic<uint64_t> seen{kNothing};
+  };
+
   size_t index_;
-  std::string value_;
+  std::deque<Watched> values_;
   std::shared_ptr<const Continuation> continuation_;
   std::shared_ptr<std::atomic<bool>> revise_;
-  uint64_t promised_ = 0;
-  std::atomic<uint64_t> seen_{0};
   std::atomic<int> failures_{0};
   std::atomic<int64_t> visits_{0};  // counted only while guards are made to fail
 };

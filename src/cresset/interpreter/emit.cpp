@@ -8,9 +8,9 @@
 #include <limits>
 #include <utility>
 
-#include "cresset/analysis/ambient_state.h"
 #include "cresset/ir/constants.h"
 #include "cresset/ops/nesting.h"
+#include "cresset/ops/without_autocast.h"
 #include "cresset/support/error.h"
 
 namespace cresset {
@@ -427,11 +427,14 @@ void Emitter::emitBailOut(const Liveness::NodeInfo& info) {
   if (index >= code_.guards.size() || !code_.guards[index])
     throw UserError("prim::BailOut belongs to the plan that it was made in", node.sourceRange());
   const auto start = static_cast<uint32_t>(code_.pool.size());
-  code_.pool.push_back(kNoRegister);
+  const auto outputs = node.outputs();
+  checkFitsCount(outputs.size(), node);
+  code_.pool.resize(start + outputs.size());
   for (const Value* input : node.inputs()) code_.pool.push_back(borrowed(input));
   const std::vector<uint32_t> owning = releaseScalars(info);
-  code_.pool[start] = defineOutput(node.output());
-  add(Op::BailOut, start, static_cast<uint32_t>(index), static_cast<uint32_t>(node.inputs().size()), 1);
+  for (size_t i = 0; i < outputs.size(); ++i) code_.pool[start + i] = defineOutput(outputs[i]);
+  add(Op::BailOut, start, static_cast<uint32_t>(index), static_cast<uint32_t>(node.inputs().size()),
+      static_cast<uint16_t>(outputs.size()));
   for (uint32_t variable : owning) drop(variable);
 }
 

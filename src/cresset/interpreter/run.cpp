@@ -9,6 +9,7 @@
 #include <ATen/core/class_type.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
+#include <c10/util/SmallVector.h>
 
 #include <bit>
 #include <cstring>
@@ -326,11 +327,20 @@ bool Run::interpret() {
   }
   CASE(BailOut) {
     const uint32_t* operands = pool + pc->a;
-    const c10::IValue& tensor = READ(operands[1]);
-    if (frames_.back().code->guards[pc->b]->passes(tensor)) [[likely]] {
-      if (operands[0] != kNoRegister) WRITE(operands[0], tensor);
-      NEXT();
+    const uint32_t n = pc->n;
+    bool passes = true;
+    {
+      BailOutSite& site = *frames_.back().code->guards[pc->b];
+      for (uint32_t i = 0; i < n; ++i) passes &= site.passes(i, READ(operands[n + i]));
+      passes &= !site.mustFail();
+      c10::SmallVector<c10::IValue, 2> values;  // a result may take the register of another value that is looked at
+      for (uint32_t i = 0; i < n && passes; ++i) values.push_back(READ(operands[n + i]));
+      for (uint32_t i = 0; i < n && passes; ++i) {
+        if (operands[i] != kNoRegister) WRITE(operands[i], std::move(values[i]));
+      }
     }
+    if (passes) [[likely]]
+      NEXT();
     SAVE();
     bailOut(*pc);
     LOAD();

@@ -88,8 +88,8 @@ Operator::Operator(const c10::OperatorHandle& handle)
   setAutocast(findOperatorRow(full_name_));
 }
 
-/// What the row says. If it doesn't: kernels, and views of an argument, call nothing that is cast; what is made of other
-/// operators may.
+/// What the row says. If it doesn't: kernels, and views of an argument, call nothing that is cast; what is made of
+/// other operators may.
 void Operator::setAutocast(const OperatorRow* row) {
   if (!row || (row->facts.empty() && row->autocast_cpu == Autocast::Unknown)) return;
   const auto* registered = handle();

@@ -121,7 +121,9 @@ class Operator {
   [[noreturn]] void throwUnregistered() const;
   /// On tensors of the device.
   Autocast autocast(c10::DeviceType device) const {
-    return device == c10::DeviceType::CPU ? autocast_cpu_ : device == c10::DeviceType::CUDA ? autocast_cuda_ : Autocast::Unknown;
+    return device == c10::DeviceType::CPU    ? autocast_cpu_
+           : device == c10::DeviceType::CUDA ? autocast_cuda_
+                                             : Autocast::Unknown;
   }
   Restriction restriction() const { return restriction_; }
   /// What `call` looks at before the kernel runs: null for most operators.

@@ -19,6 +19,7 @@
 #include "cresset/analysis/alias.h"
 #include "cresset/analysis/autocast.h"
 #include "cresset/ir/constants.h"
+#include "cresset/ops/without_autocast.h"
 #include "cresset/passes/pass.h"
 
 namespace cresset {
@@ -58,7 +59,8 @@ class CastInserter {
     if (isStructural(node->kind()) || isWithoutAutocast(*node) || scopes_.of(node) != 0) return false;
     const Operator* op = operatorOf(*node);
     if (!op || !op->isOfDispatcher() || op->isMutable() || op->isUpdate()) return false;
-    if (op->autocast(c10::DeviceType::CPU) <= Autocast::Inside && op->autocast(c10::DeviceType::CUDA) <= Autocast::Inside)
+    if (op->autocast(c10::DeviceType::CPU) <= Autocast::Inside &&
+        op->autocast(c10::DeviceType::CUDA) <= Autocast::Inside)
       return false;
     std::vector<Fact> facts;
     for (Value* input : node->inputs()) facts.push_back(factOf(input));

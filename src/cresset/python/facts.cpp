@@ -1,7 +1,7 @@
 // Doors to the fact column of the operator table, for the test that proves it: what a rule says of a call's results.
 #include "cresset/analysis/fact_rule.h"
-#include "cresset/ops/operator_rows.h"
 #include "cresset/ops/operator.h"
+#include "cresset/ops/operator_rows.h"
 #include "cresset/python/common.h"
 #include "cresset/support/error.h"
 
