@@ -424,7 +424,7 @@ def test_contexts_of_the_program():
         found, expected = script(x, w), f(x, w)
         assert differences(list(found), list(expected)) is None
         assert differences(gradients(list(found), [w]), gradients(list(expected), [w])) is None
-        with torch.autocast("cpu", dtype=torch.float16):
+        with torch.autocast("cpu", dtype=torch.bfloat16):
             assert differences(list(script(x, w)), list(f(x, w))) is None
 
 
@@ -460,7 +460,19 @@ graph(%x : Float(*, *, requires_grad=0, device=cpu), %u : Tensor, %f : Float(*, 
 
 
 EXPECTED_CASTS = """\
-"""
+% : BFloat16(*, *, requires_grad=0, device=cpu) = aten::to(%x, %, %, %, %)
+% : BFloat16(*, *, device=cpu) = cresset::cached_cast(%w, %, %)
+%lower : Tensor = aten::linear[without_autocast=1](%, %, %b)
+% : BFloat16(*, *, requires_grad=0, device=cpu) = aten::to(%x, %, %, %, %)
+% : BFloat16(*, *, requires_grad=0, device=cpu) = aten::to(%x, %, %, %, %)
+%again : Tensor = aten::mm[without_autocast=1](%, %)
+% : Float(*, requires_grad=0, device=cpu) = aten::to(%b, %, %, %, %)
+% : Float(*, requires_grad=0, device=cpu) = aten::to(%b, %, %, %, %)
+%float : Tensor = aten::mse_loss[without_autocast=1](%, %, %one)
+%double : Tensor = aten::mm[without_autocast=1](%d, %d)
+% : Float(*, requires_grad=0, device=cpu) = aten::to(%b, %, %, %, %)
+%widest : Tensor = aten::cat[without_autocast=1](%, %zero)
+%joined : Tensor = aten::cat[without_autocast=1](%ints, %zero)"""
 
 
 def cast_nodes(text):
