@@ -414,7 +414,7 @@ def test_contexts_of_the_program():
         with torch.autocast("cpu", dtype=torch.bfloat16):
             b = torch.mm(a, w)
             with torch.autocast("cpu", enabled=False):
-                c = torch.mm(a, w)
+                c = torch.mm(a.float(), w)
             d = torch.mm(c, w).exp()
         return a, b, c, d, torch.mm(d.float(), w)
 
