@@ -103,7 +103,9 @@ def differences(found, expected):
     for a, b in zip(found, expected):
         if a.dtype != b.dtype or a.shape != b.shape or a.stride() != b.stride() or a.requires_grad != b.requires_grad:
             return f"{a.dtype} {a.shape} {a.requires_grad}, expected {b.dtype} {b.shape} {b.requires_grad}"
-        if a.layout == torch.strided and not torch.equal(torch.nan_to_num(a.detach()), torch.nan_to_num(b.detach())):
+        if a.layout == torch.strided and not torch.equal(
+            *(torch.nan_to_num(t.detach().to(torch.complex128) if t.is_complex() else t.detach()) for t in (a, b))
+        ):
             return "other values"
     return None
 
