@@ -44,7 +44,7 @@ bool writesElements(const c10::AliasInfo& info) {
 /// The operator that the node calls; null if it is none of which is known what it does to memory. A function of the
 /// host may do anything to what it can reach.
 const Operator* knownOperator(const Node* node) {
-  const Operator* op = isStructural(node->kind()) ? nullptr : operatorOf(const_cast<Node&>(*node));
+  const Operator* op = isStructural(node->kind()) ? nullptr : operatorOf(*node);
   if (!op || (op->kernel() && op->restriction() == Restriction::Foreign)) return nullptr;
   return op->kernel() || op->schema().aliasAnalysis() != c10::AliasAnalysisKind::CONSERVATIVE ? op : nullptr;
 }
@@ -66,7 +66,7 @@ bool mayWrite(const Node* node) {
 
 bool mayChangeSomething(const Node* node) {
   if (node->kind() == prim::If || node->kind() == prim::Loop || mayWrite(node)) return true;
-  const Operator* op = isStructural(node->kind()) ? nullptr : operatorOf(const_cast<Node&>(*node));
+  const Operator* op = isStructural(node->kind()) ? nullptr : operatorOf(*node);
   return op && op->hasSideEffects();
 }
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "cresset/ops/operator.h"
+
 namespace cresset {
 
 namespace {
@@ -19,18 +21,18 @@ bool changesStateWithin(const Block* block) {
 }  // namespace
 
 bool changesState(const Node& node) {
-  static const Symbol kKinds[] = {
-      prim::Enter,
-      prim::Exit,
-      prim::CallFunction,
-      prim::CallMethod,
-      prim::PythonOp,
-      Symbol::fromQualString("aten::set_grad_enabled"),
-      Symbol::fromQualString("cresset::enter_autocast"),
-      Symbol::fromQualString("cresset::exit_autocast"),
-      Symbol::fromQualString("cresset::enter_inference_mode"),
-      Symbol::fromQualString("cresset::exit_inference_mode")};
-  return std::find(std::begin(kKinds), std::end(kKinds), node.kind()) != std::end(kKinds);
+  switch (node.kind()) {
+    case prim::Enter:
+    case prim::Exit:
+    case prim::CallFunction:
+    case prim::CallMethod:
+    case prim::PythonOp:
+      return true;
+    default: {
+      const Operator* op = isStructural(node.kind()) ? nullptr : operatorOf(node);
+      return op && op->changesState();
+    }
+  }
 }
 
 StateScopes::StateScopes(const Graph& graph) {

@@ -24,7 +24,7 @@ std::optional<std::string> constantKey(const Value* key) {
 
 bool readsEntry(const Node* node) {
   if (isStructural(node->kind()) || node->inputs().size() != 2) return false;
-  const Operator* op = operatorOf(const_cast<Node&>(*node));
+  const Operator* op = operatorOf(*node);
   const std::string_view name = op ? std::string_view(op->fullName()) : std::string_view();
   return name.starts_with("aten::__getitem__.Dict_") || name == "aten::__getitem__.t";
 }
@@ -43,7 +43,7 @@ bool mayChangeEntries(const Node* node) {
       break;
   }
   if (isStructural(node->kind())) return false;
-  const Operator* op = operatorOf(const_cast<Node&>(*node));
+  const Operator* op = operatorOf(*node);
   if (!op || op->restriction() == Restriction::Foreign ||
       op->schema().aliasAnalysis() == c10::AliasAnalysisKind::CONSERVATIVE)
     return true;
@@ -58,7 +58,7 @@ bool mayChangeEntries(const Node* node) {
 
 std::optional<std::string> changedKey(const Node* node) {
   if (isStructural(node->kind())) return std::nullopt;
-  const Operator* op = operatorOf(const_cast<Node&>(*node));
+  const Operator* op = operatorOf(*node);
   if (!op || !op->fullName().starts_with("aten::_set_item.")) return std::nullopt;
   return node->input(0)->type()->kind() == c10::TypeKind::DictType ? constantKey(node->input(1)) : std::nullopt;
 }

@@ -2,8 +2,9 @@
 // to all that is computed from them.
 //
 // What an operator's results are like is said by the fact column of the operator table (ops/fact_rules.h), overload by
-// overload; of an operator without a rule nothing is known. Sizes are not told: facts hold for all sizes. Values that
-// are written to keep what writing can't change: dtype and device, mostly the rank.
+// overload; of an operator without a rule nothing is known. Facts hold for all sizes: sizes are expressions over those
+// of the graph's inputs, or of the value itself where no rule says more. Values that are written to keep what writing
+// can't change: dtype and device, mostly the rank.
 //
 // executor/fact_checks.h asserts facts while programs run.
 #pragma once
@@ -35,5 +36,13 @@ TensorWrites tensorWrites(const Graph& graph);
 /// Of each value by Value::unique(); empty facts for values that are no tensors. Types that are there already are
 /// believed.
 std::vector<TensorFacts> computeFacts(Graph& graph, const TypeAssumptions& assumptions);
+
+/// The same, with sizes. Takes about twice the time.
+struct GraphFacts {
+  std::vector<TensorFacts> tensors;      // by Value::unique()
+  std::vector<std::vector<Size>> sizes;  // of tensors of known rank: a known Size per dimension
+  std::vector<Size> ints;                // of ints that are not constants: known
+};
+GraphFacts computeFactsAndSizes(Graph& graph, const TypeAssumptions& assumptions);
 
 }  // namespace cresset

@@ -7,6 +7,7 @@
 
 #include "cresset/ir/constants.h"
 #include "cresset/ops/operator.h"
+#include "cresset/ops/operator_rows.h"
 
 namespace cresset {
 
@@ -18,33 +19,46 @@ bool isNeverNone(const c10::TypePtr& type) {
          type->kind() != c10::TypeKind::AnyType && type->kind() != c10::TypeKind::UnionType;
 }
 
-/// Operators for which numbers and types decide: division by a number other than zero, the size of a known dimension.
+// Conditions of the column NEVER_RAISES_IF: what numbers and types decide.
+using Condition = bool (*)(const Node& node);
+
+/// The input is a number other than zero.
+template <size_t index>
+bool isNonZero(const Node& node) {
+  const auto constant = toIValue(node.input(index));
+  return constant &&
+         ((constant->isInt() && constant->toInt() != 0) || (constant->isDouble() && constant->toDouble() != 0));
+}
+
+bool isNeverNone(const Node& node) {
+  return isNeverNone(node.input(0)->type());
+}
+
+/// Nested tensors have no sizes; a tensor of known rank is not nested.
+bool hasRank(const Node& node) {
+  const auto tensor = node.input(0)->type()->cast<c10::TensorType>();
+  return tensor && tensor->dim();
+}
+
+/// The second input is the index of a dimension of the first.
+bool hasDimension(const Node& node) {
+  const auto tensor = node.input(0)->type()->cast<c10::TensorType>();
+  const auto index = constantAs<int64_t>(node.input(1));
+  if (!tensor || !tensor->dim() || !index) return false;
+  const auto rank = static_cast<int64_t>(*tensor->dim());
+  return *index >= -rank && *index < rank;
+}
+
+constexpr ColumnCell<Condition> kConditions[] = {
+#define OPERATOR(name) {name, nullptr},
+#define NEVER_RAISES_IF(condition) {{}, condition},
+#include "cresset/ops/table/table.def"
+};
+
 bool mayRaiseForConstants(const Node& node, const Operator& op) {
-  const std::string& name = op.fullName();
-  const auto isNonZero = [](const Value* value) {
-    const auto constant = toIValue(value);
-    return constant &&
-           ((constant->isInt() && constant->toInt() != 0) || (constant->isDouble() && constant->toDouble() != 0));
-  };
-  if (name == "aten::floordiv.int" || name == "aten::remainder.int" || name == "aten::div.int" ||
-      name == "aten::div.float" || name == "aten::__round_to_zero_floordiv.int")
-    return !isNonZero(node.input(1));
-  if (name == "aten::__range_length") return !isNonZero(node.input(2));
-  if (name == "aten::slice.t") return !isNonZero(node.input(3));
-  if (name == "aten::_unwrap_optional") return !isNeverNone(node.input(0)->type());
-  if (name == "aten::size" || name == "aten::numel" || name == "aten::stride") {
-    // Nested tensors have no sizes; a tensor of known rank is not nested.
-    const auto tensor = node.input(0)->type()->cast<c10::TensorType>();
-    return !tensor || !tensor->dim();
-  }
-  if (name == "aten::size.int") {
-    const auto tensor = node.input(0)->type()->cast<c10::TensorType>();
-    const auto index = constantAs<int64_t>(node.input(1));
-    if (!tensor || !tensor->dim() || !index) return true;
-    const auto rank = static_cast<int64_t>(*tensor->dim());
-    return *index < -rank || *index >= rank;
-  }
-  return true;
+  static const auto* conditions = new auto(byOperator(kConditions));
+  const auto found = conditions->find(op.fullName());
+  return found == conditions->end() || !found->second(node);
 }
 
 /// An operator on one tensor of floating-point numbers, element by element, with numbers known: every element has a
@@ -97,7 +111,7 @@ bool mayRaise(const Node& node) {
       break;
   }
   if (isStructural(node.kind())) return true;
-  const Operator* op = operatorOf(const_cast<Node&>(node));
+  const Operator* op = operatorOf(node);
   if (!op) return true;
   return !op->neverRaises() && mayRaiseForConstants(node, *op) && !isTotalOnFloats(node, *op);
 }

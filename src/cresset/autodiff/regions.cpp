@@ -361,11 +361,14 @@ class RegionBuilder {
     return nodes.end();
   }
 
+  static bool asksForSizes(const Node& node) {
+    const Operator* op = isStructural(node.kind()) ? nullptr : operatorOf(node);
+    return node.kind() == aten::len || (op && op->asksForKind());
+  }
+
   /// Lets nodes into the group that ask for sizes of a result of which nothing else is used outside. It is no output of
   /// the region then, and backward passes don't go through what it was computed from.
   void takeSizes(std::vector<Node*>& nodes) {
-    static const std::unordered_set<Symbol> kKinds = {
-        aten::size, Symbol::fromQualString("aten::numel"), Symbol::fromQualString("aten::dim"), aten::len};
     const std::unordered_set<const Node*> inside(nodes.begin(), nodes.end());
     std::vector<Node*> taken;
     for (Node* node : nodes) {
@@ -377,7 +380,7 @@ class RegionBuilder {
         }
         const bool only_sizes = std::all_of(outside.begin(), outside.end(), [&](const Node* user) {
           const auto inputs = user->inputs();
-          return kKinds.contains(user->kind()) && user->owningBlock() == node->owningBlock() &&
+          return asksForSizes(*user) && user->owningBlock() == node->owningBlock() &&
                  std::all_of(inputs.begin() + 1, inputs.end(), [](Value* input) { return isConstant(input); });
         });
         if (only_sizes) taken.insert(taken.end(), outside.begin(), outside.end());

@@ -79,7 +79,7 @@ class Hoister {
         break;
       default: {
         if (isStructural(node->kind())) return false;
-        const Operator* op = operatorOf(const_cast<Node&>(*node));
+        const Operator* op = operatorOf(*node);
         if (!op || op->isMutable() || op->hasSideEffects() || !op->isDeterministic()) return false;
         hands_on = false;
       }

@@ -100,7 +100,7 @@ class Merger {
         break;
       default: {
         if (isStructural(node->kind())) return false;
-        const Operator* op = operatorOf(const_cast<Node&>(*node));
+        const Operator* op = operatorOf(*node);
         if (!op || op->isMutable() || op->hasSideEffects() || !op->isDeterministic()) return false;
         computes = true;
       }
