@@ -35,7 +35,7 @@ struct TensorFacts {
   static TensorFacts common(const TensorFacts& a, const TensorFacts& b);
 };
 
-/// Of any value, as rules compute with it (fact_rules.h).
+/// Of any value, as rules compute with it (fact_rule.h).
 struct Fact {
   enum class Kind : uint8_t {
     Unknown,
