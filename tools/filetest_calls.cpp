@@ -7,7 +7,7 @@
 #include <ATen/core/jit_type.h>
 
 #include <algorithm>
-#include <optional>
+#include <regex>
 
 #include "cresset/executor/mode.h"
 #include "cresset/frontend/compiler.h"
@@ -192,7 +192,9 @@ std::string describeError(const std::exception& error) {
     return name + ": " + firstLine(script->message());
   }
   if (const auto* user = dynamic_cast<const UserError*>(&error)) return "UserError: " + firstLine(user->message());
-  return std::string("error: ") + firstLine(error.what());
+  // Autograd names its node, which is another one where the gradient is compiled.
+  static const std::regex node(", which is output [0-9]+ of \\w+,");
+  return "error: " + std::regex_replace(firstLine(error.what()), node, "");
 }
 
 }  // namespace cresset::tools

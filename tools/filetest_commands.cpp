@@ -145,14 +145,16 @@ std::string compileSource(const TestFile& test, const Command& command) {
   return out;
 }
 
-/// The thread's state that calls see.
+/// The thread's state that calls see. (An InferenceMode that is off turns gradients on.)
 class Ambient {
  public:
-  explicit Ambient(const Command& command) : grad_mode_(!command.no_grad), inference_mode_(command.inference_mode) {}
+  explicit Ambient(const Command& command) : grad_mode_(!command.no_grad) {
+    if (command.inference_mode) inference_mode_.emplace();
+  }
 
  private:
   c10::AutoGradMode grad_mode_;
-  c10::InferenceMode inference_mode_;
+  std::optional<c10::InferenceMode> inference_mode_;
 };
 
 /// What passes are told, how plans are made and the random numbers belong to the process: commands that change one of

@@ -10,7 +10,10 @@
 #include <torch/csrc/autograd/autograd.h>
 
 #include <algorithm>
+#include <cstdio>
+#include <cstdlib>
 #include <optional>
+#include <regex>
 #include <stdexcept>
 #include <unordered_map>
 
@@ -116,7 +119,9 @@ class Runner {
   };
 
   void watch(const std::string& name, const c10::IValue& value) {
-    watched_.push_back({name, Describer::text(value), value});
+    const bool is_watched =
+        std::any_of(watched_.begin(), watched_.end(), [&](const Watched& other) { return other.value.is(value); });
+    if (!is_watched) watched_.push_back({name, Describer::text(value), value});
     Describer::Tensors tensors;
     Describer::collect(value, name, tensors);
     for (auto& [path, tensor] : tensors) {
@@ -193,6 +198,22 @@ class Runner {
   std::vector<at::Tensor> second_;
 };
 
+/// With five digits of each number: the last ones are other ones on other processors.
+std::string rounded(const std::string& text) {
+  static const std::regex number("-?[0-9]+\\.[0-9]+(e[+-][0-9]+)?");
+  std::string out;
+  auto at = text.begin();
+  for (std::sregex_iterator it(text.begin(), text.end(), number), end; it != end; ++it) {
+    out.append(at, text.begin() + it->position());
+    at = text.begin() + it->position() + it->length();
+    char buffer[32];
+    std::snprintf(buffer, sizeof buffer, "%.5g", std::strtod(it->str().c_str(), nullptr));
+    out += buffer;
+    if (std::string_view(buffer).find_first_of(".e") == std::string_view::npos) out += ".0";
+  }
+  return out.append(at, text.end());
+}
+
 bool areClose(const std::vector<at::Tensor>& a, const std::vector<at::Tensor>& b) {
   if (a.size() != b.size()) return false;
   for (size_t i = 0; i < a.size(); ++i) {
@@ -262,7 +283,7 @@ std::string runCalls(const TestFile& test, const Capture& capture) {
     const auto program = programOfTest(test);
     for (const Call& call : callsOf(test, *program)) {
       expected.push_back(captured(capture, call));
-      out += call.text + " " + expected.back().text;
+      out += call.text + " " + rounded(expected.back().text);
     }
   }
   const Switches restored;
