@@ -15,8 +15,8 @@ graph(%x : Float(*, requires_grad=0, device=cpu),
   %t.1 : Float(*, requires_grad=0, device=cpu) = aten::zeros_like(%x, %2, %2, %2, %2, %2)
   %t : Float(*, requires_grad=0, device=cpu) = prim::Loop(%n, %8, %t.1)
     block0(%i : int, %t.2 : Float(*, requires_grad=0, device=cpu)):
-      %11 : int = aten::mul(%i, %n)
-      %12 : int = aten::mul(%11, %n)
+      %11 : int = aten::mul(%n, %n)
+      %12 : int = aten::add(%11, %i)
       %t.3 : Float(*, requires_grad=0, device=cpu) = aten::add(%t.2, %12, %13)
       -> (%8, %t.3)
   return (%t)
