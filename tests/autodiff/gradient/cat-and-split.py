@@ -8,10 +8,10 @@ def f(x, y):
 # forward
 graph(%0 : Float(*, requires_grad=1, device=cpu),
       %1 : Float(*, requires_grad=1, device=cpu)):
-  %14 : int[] = aten::size(%0)
+  %13 : int[] = aten::size(%0)
   %2 : int = prim::Constant[value=2]()
   %3 : Float(*, device=cpu) = aten::mul(%1, %2)
-  %13 : int[] = aten::size(%3)
+  %14 : int[] = aten::size(%3)
   %4 : Tensor[] = prim::ListConstruct(%0, %3)
   %5 : int = prim::Constant[value=0]()
   %6 : Float(*, device=cpu) = aten::cat(%4, %5)
@@ -40,9 +40,9 @@ graph(%0 : Float(*, device=cpu),
   %8 : Tensor(*) = aten::_grad_sum_to_size(%6, %7)
   %9 : Tensor[] = prim::ListConstruct(%5, %8)
   %11 : Tensor(*) = aten::cat(%9, %10)
-  %28 : int = aten::__getitem__(%37, %10)
   %25 : int = aten::__getitem__(%36, %10)
-  %result : int[] = prim::ListConstruct(%28, %25)
+  %28 : int = aten::__getitem__(%37, %10)
+  %result : int[] = prim::ListConstruct(%25, %28)
   %18 : Tensor[] = aten::split_with_sizes(%11, %result, %10)
   %19 : Tensor(*), %20 : Tensor(*) = prim::ListUnpack(%18)
   %22 : Tensor(*) = aten::mul(%20, %21)

@@ -8,8 +8,8 @@ def f(x, w, b):
 graph(%0 : Float(*, *, requires_grad=1, device=cpu),
       %1 : Float(*, requires_grad=1, device=cpu),
       %x : Float(*, *, requires_grad=0, device=cpu)):
-  %6 : bool = cresset::is_row_major(%0)
-  %5 : int[] = aten::size(%1)
+  %6 : int[] = aten::size(%1)
+  %5 : bool = cresset::is_row_major(%0)
   %3 : Float(*, *, device=cpu) = aten::linear(%x, %0, %1)
   %4 : Float(*, *, device=cpu) = aten::tanh(%3)
   return (%4)
@@ -18,12 +18,12 @@ graph(%0 : Float(*, *, requires_grad=1, device=cpu),
 graph(%0 : Float(*, *, device=cpu),
       %17 : Float(*, *, requires_grad=0, device=cpu),
       %18 : Float(*, *, device=cpu),
-      %19 : int[],
-      %20 : bool):
+      %19 : bool,
+      %20 : int[]):
   %2 : Tensor(*, *) = aten::tanh_backward(%0, %18)
   %8 : Tensor = aten::t(%17)
-  %10 : Tensor = cresset::mm(%8, %2, %20)
+  %10 : Tensor = cresset::mm(%8, %2, %19)
   %11 : Tensor(*, *) = aten::t(%10)
-  %13 : Tensor(*) = aten::_grad_sum_to_size(%2, %19)
+  %13 : Tensor(*) = aten::_grad_sum_to_size(%2, %20)
   %14 : (Tensor(*, *), Tensor(*)) = prim::TupleConstruct(%11, %13)
   return (%14)

@@ -8,9 +8,9 @@ def f(x, y):
 graph(%0 : Float(*, requires_grad=1, device=cpu),
       %1 : Float(*, requires_grad=1, device=cpu),
       %2 : Float(*, requires_grad=1, device=cpu)):
-  %8 : int[] = aten::size(%0)
+  %8 : int[] = aten::size(%2)
   %7 : int[] = aten::size(%1)
-  %6 : int[] = aten::size(%2)
+  %6 : int[] = aten::size(%0)
   %3 : int = prim::Constant[value=1]()
   %4 : Float(*, device=cpu) = aten::add(%1, %2, %3)
   %9 : int[] = aten::size(%4)
@@ -25,8 +25,8 @@ graph(%0 : Float(*, device=cpu),
       %22 : int[]):
   %3 : Tensor(*) = aten::_grad_sum_to_size(%0, %22)
   %5 : Tensor = aten::neg(%0)
-  %7 : Tensor(*) = aten::_grad_sum_to_size(%5, %21)
+  %7 : Tensor(*) = aten::_grad_sum_to_size(%5, %19)
   %10 : Tensor(*) = aten::_grad_sum_to_size(%3, %20)
-  %13 : Tensor(*) = aten::_grad_sum_to_size(%3, %19)
+  %13 : Tensor(*) = aten::_grad_sum_to_size(%3, %21)
   %14 : (Tensor(*), Tensor(*), Tensor(*)) = prim::TupleConstruct(%7, %10, %13)
   return (%14)

@@ -10,9 +10,9 @@ graph(%0 : Float(*, requires_grad=1, device=cpu),
       %2 : Float(*, requires_grad=1, device=cpu),
       %3 : Float(*, requires_grad=1, device=cpu),
       %5 : Bool(*, requires_grad=0, device=cpu)):
-  %12 : int[] = aten::size(%1)
+  %11 : int[] = aten::size(%1)
   %4 : Float(*, device=cpu) = aten::mul(%2, %3)
-  %11 : int[] = aten::size(%4)
+  %12 : int[] = aten::size(%4)
   %6 : Float(*, device=cpu) = aten::where(%5, %4, %1)
   %13 : int[] = aten::size(%6)
   %7 : int = prim::Constant[value=0]()
@@ -34,9 +34,9 @@ graph(%0 : Float(*, device=cpu),
   %4 : Tensor = aten::masked_fill(%0, %33, %3)
   %6 : Tensor(*) = aten::_grad_sum_to_size(%4, %36)
   %10 : Tensor = aten::where(%32, %6, %3)
-  %12 : Tensor(*) = aten::_grad_sum_to_size(%10, %34)
+  %12 : Tensor(*) = aten::_grad_sum_to_size(%10, %35)
   %15 : Tensor = aten::where(%32, %3, %6)
-  %17 : Tensor(*) = aten::_grad_sum_to_size(%15, %35)
+  %17 : Tensor(*) = aten::_grad_sum_to_size(%15, %34)
   %20 : Tensor = aten::mul(%12, %31)
   %21 : int[] = aten::size(%30)
   %22 : Tensor(*) = aten::_grad_sum_to_size(%20, %21)
