@@ -43,7 +43,8 @@ const Node* userIn(const Block* block, const Use& use) {
 }
 
 bool mayHandOn(Node* node) {
-  const Operator* op = isStructural(node->kind()) ? nullptr : operatorOf(*node);
+  const bool is_operator = !isStructural(node->kind()) && node->kind() != regionKind();
+  const Operator* op = is_operator ? operatorOf(*node) : nullptr;
   return op && op->mayReturnSelf() && isTensorValue(node->input(0));
 }
 
