@@ -1,4 +1,5 @@
 # run: run
+# As in torch.jit, `grad` has a type that is never None.
 def f(x):
   y = x * 2
   return x.grad is None, y.requires_grad
