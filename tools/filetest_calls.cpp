@@ -19,7 +19,7 @@ namespace cresset::tools {
 
 namespace {
 
-constexpr std::string_view kCall = "# call:", kLet = "# let:";
+constexpr std::string_view kCall = "# call:", kLet = "# let:", kConstant = "# constant:";
 
 std::string stripped(std::string_view text) {
   const size_t begin = text.find_first_not_of(" \t");
@@ -119,11 +119,29 @@ Function* defineArguments(
 
 }  // namespace
 
+std::shared_ptr<Graph> graphOfTest(const TestFile& test) {
+  ConstantTable constants;
+  const auto program = Program::make();
+  for (const std::string& line : splitLines(test.input)) {
+    if (!line.starts_with(kConstant)) continue;
+    const std::string name = "__constant" + std::to_string(constants.size()) + "__";
+    const std::string source = "def " + name + "():\n  return " + line.substr(kConstant.size()) + "\n";
+    Function* function = defineSource(*program, std::make_shared<const Source>(source, "constant"), {}).at(0);
+    at::manual_seed(constants.size());
+    const GraphOptimizerEnabledGuard unoptimized(false);
+    Stack stack;
+    function->run(stack);
+    constants.push_back(stack.back());
+  }
+  auto graph = parseGraph(test.input, {.constants = &constants, .file = test.path.filename().string()});
+  verify(*graph);
+  return graph;
+}
+
 std::shared_ptr<Program> programOfTest(const TestFile& test) {
   auto program = Program::make();
   if (test.path.extension() == ".ir") {
-    auto graph = parseGraph(test.input, {.file = test.path.filename().string()});
-    verify(*graph);
+    const auto graph = graphOfTest(test);
     program->declare(c10::QualifiedName("f"), [graph](Function& function) { function.setGraph(graph); })
         .ensure_defined();
   } else {

@@ -4,6 +4,7 @@
 // errors into their output, so that one file can hold a table; for the others an error is the whole output.
 #include "filetest_commands.h"
 
+#include <ATen/core/Tensor.h>
 #include <ATen/core/function_schema.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/core/ivalue.h>
@@ -26,9 +27,11 @@
 #include "cresset/passes/pipeline.h"
 #include "cresset/support/error.h"
 #include "cresset/support/print_handler.h"
+#include "filetest_calls.h"
 #include "filetest_plans.h"
 #include "filetest_run.h"
 #include "syntax_printing.h"
+#include "value_printing.h"
 
 namespace cresset::tools {
 namespace {
@@ -61,6 +64,7 @@ struct Command {
   std::vector<const PassInfo*> passes;
   std::string pass_options;  // "disable=licm"
   bool no_grad = false, inference_mode = false;
+  bool shows_constants = false;  // those of the test's own table
 };
 
 /// "compile, inline --source-ranges": a command or a pass, further passes, options.
@@ -103,7 +107,15 @@ std::string printGraph(const std::shared_ptr<Graph>& graph, const Command& comma
     pass->run(*graph);
     verify(*graph);
   }
-  return toString(*graph, {.source_ranges = command.source_ranges});
+  if (!command.shows_constants) return toString(*graph, {.source_ranges = command.source_ranges});
+  ConstantTable constants;
+  std::string out = toString(*graph, {.source_ranges = command.source_ranges, .constants = &constants});
+  for (size_t i = 0; i < constants.size(); ++i) {
+    // Packed weights are numbers that the process has given them.
+    const bool is_packed = constants[i].isTensor() && constants[i].toTensor().scalar_type() == at::kByte;
+    out += "# CONSTANTS.c" + std::to_string(i) + " = " + (is_packed ? "<packed>" : reprOf(constants[i])) + "\n";
+  }
+  return out;
 }
 
 /// The listing of what runs for `graph`. Places are the lines of the test, which the input shows already.
@@ -245,6 +257,7 @@ size_t lineOf(const UserError& error, const TestFile& test) {
 
 Result execute(const TestFile& test) {
   Command command = parseCommand(test.command);
+  command.shows_constants = test.input.find("# constant:") != std::string::npos;
   Result result;
   std::shared_lock<std::shared_mutex> together;
   if (!isCallCommand(command.name)) together = std::shared_lock(process_state);
@@ -263,22 +276,18 @@ Result execute(const TestFile& test) {
         return out.str();
       });
     } else if (command.name == "parse-ir") {
-      auto graph = parseGraph(test.input, {.file = test.path.filename().string()});
-      verify(*graph);
+      const auto graph = graphOfTest(test);
       result.output = printGraph(graph, command);
     } else if (command.name == "compile") {
       result.output = compileSource(test, command);
     } else if (command.name == "code" && test.path.extension() == ".ir") {
-      auto graph = parseGraph(test.input, {.file = test.path.filename().string()});
-      verify(*graph);
+      const auto graph = graphOfTest(test);
       result.output = printCode(graph, test.path.stem().string(), command);
     } else if (command.name == "source") {
-      auto graph = parseGraph(test.input, {.file = test.path.filename().string()});
-      verify(*graph);
+      const auto graph = graphOfTest(test);
       result.output = printSource(graph);
     } else if (command.name == "alias" && test.path.extension() == ".ir") {
-      auto graph = parseGraph(test.input, {.file = test.path.filename().string()});
-      verify(*graph);
+      const auto graph = graphOfTest(test);
       result.output = printAliases(graph, command);
     } else if (command.name == "code" || command.name == "alias") {
       result.output = compileSource(test, command);
@@ -340,6 +349,7 @@ std::string describeCommands() {
          "'# let: x = torch.ones(2)' defines a name for the calls after it. --no-grad and --inference say in which "
          "state\n"
          "they run, --disable=licm+dce which passes do nothing.\n"
+         "A .ir file's lines '# constant: torch.ones(2)' give what it calls CONSTANTS.c0, and so on.\n"
          "Passes may follow parse-ir, compile, code and alias (`# run: compile, inline`) or stand alone for a graph.\n"
          "--source-ranges and --no-source-ranges say whether graphs show them (parse-ir does, compile does not).\n";
 }

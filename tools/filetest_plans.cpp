@@ -8,7 +8,6 @@
 #include "cresset/analysis/gradients.h"
 #include "cresset/autodiff/differentiate.h"
 #include "cresset/executor/executor.h"
-#include "cresset/ir/parser.h"
 #include "cresset/ir/printer.h"
 #include "cresset/ir/verifier.h"
 #include "cresset/support/error.h"
@@ -162,8 +161,7 @@ std::string printGuards(const TestFile& test) {
 
 std::string printFacts(const TestFile& test, std::span<const PassInfo* const> passes) {
   if (test.path.extension() == ".ir") {
-    const auto graph = parseGraph(test.input, {.file = test.path.filename().string()});
-    verify(*graph);
+    const auto graph = graphOfTest(test);
     return factsOf(*graph, passes);
   }
   const auto program = programOfTest(test);
