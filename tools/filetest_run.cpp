@@ -299,6 +299,8 @@ std::string runCalls(const TestFile& test, const Capture& capture) {
   out += runAll("in a plan", 3);
   setFactChecks(FactChecks::InPlans);
   runAll("in a plan that asserts its facts", 2);
+  setFactChecks(FactChecks::Unoptimized);
+  runAll("in a plan that only asserts facts", 1);
   setFactChecks(FactChecks::Off);
   for (int guard = 0; guard < 2; ++guard) {
     setFailingGuard({guard, 1});
