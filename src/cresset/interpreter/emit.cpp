@@ -173,6 +173,31 @@ void Emitter::emitPool(Op op, const Liveness::NodeInfo& info, uint32_t b, size_t
       static_cast<uint16_t>(outputs.size()));
 }
 
+/// The object stays here until the method has returned: it may be the last of its class, whose code goes with it. The
+/// classes of other methods are known, and kept by the program.
+void Emitter::emitInterfaceCall(const Liveness::NodeInfo& info) {
+  const Node& node = *info.node;
+  const InputRange inputs = node.inputs();
+  const uint32_t self = live_.variable(inputs[0]);
+  bool self_dies = false;
+  std::vector<uint32_t> dying;
+  const auto start = static_cast<uint32_t>(code_.pool.size());
+  code_.pool.push_back(kNoRegister);
+  for (size_t k = 0; k < inputs.size(); ++k) {
+    const uint32_t flag = info.first_flag + static_cast<uint32_t>(k), variable = live_.variable(inputs[k]);
+    code_.pool.push_back(operand(inputs[k], variable == self ? ~0u : flag));
+    if (!live_.isLastUse(flag)) continue;
+    if (variable == self)
+      self_dies = !live_.isConstant(self);
+    else
+      dying.push_back(variable);
+  }
+  for (uint32_t variable : dying) registers_.release(variable);
+  code_.pool[start] = defineOutput(node.output());
+  add(Op::CallMethod, start, methodSite(node.s(attr::name)), static_cast<uint32_t>(inputs.size()), 1);
+  if (self_dies) drop(self);
+}
+
 void Emitter::emitOperatorCall(Op op, const Liveness::NodeInfo& info, uint32_t b) {
   const Node& node = *info.node;
   const InputRange inputs = node.inputs();
@@ -292,7 +317,7 @@ void Emitter::emitNode(const Liveness::NodeInfo& info) {
       const auto type = node.input(size_t(0))->type()->cast<c10::ClassType>();
       torch::jit::Function* method = type ? type->findMethod(node.s(attr::name)) : nullptr;
       if (method) return emitPool(Op::CallFunction, info, functionSite(method));
-      return emitPool(Op::CallMethod, info, methodSite(node.s(attr::name)));
+      return emitInterfaceCall(info);
     }
     case prim::isinstance:
       return emitIsInstance(info);

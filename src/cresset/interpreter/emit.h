@@ -44,6 +44,7 @@ class Emitter {
   void emitConstant(const Node& node);
   /// Operands of inputs[first…] to the pool behind places for `num_outputs` outputs, then the outputs. What dies is
   /// released before the outputs get their registers.
+  void emitInterfaceCall(const Liveness::NodeInfo& info);
   void emitPool(Op op, const Liveness::NodeInfo& info, uint32_t b, size_t first_input = 0);
   /// emitPool for operators. Kernels destroy what was moved to them, by recursion; so values that may hold any number
   /// of others are copied, and dropped behind the call.
