@@ -3,6 +3,7 @@
 #include <ATen/core/jit_type.h>
 
 #include <algorithm>
+#include <map>
 
 #include "cresset/analysis/facts.h"
 #include "cresset/analysis/gradients.h"
@@ -84,30 +85,55 @@ void tell(Value* input, const c10::IValue& argument) {
   input->setType(c10::TensorType::create(tensor.scalar_type(), tensor.device(), tensor.dim(), tensor.requires_grad()));
 }
 
-void printFactsOf(Block* block, const std::vector<TensorFacts>& facts, const std::string& indent, std::string& out) {
-  const auto print = [&](const Value* value) {
-    if (value->type()->kind() != c10::TypeKind::TensorType) return;
-    const TensorFacts& known = facts.at(value->unique());
-    out += indent + "%" + value->debugName() + ": " + Fact::tensor(known).toString();
-    if (known.device) out += " on " + known.device->str();
-    if (known.requires_grad) out += *known.requires_grad ? ", requires a gradient" : ", requires no gradient";
-    out += "\n";
-  };
-  for (const Value* input : block->inputs()) print(input);
-  for (Node* node : block->nodes()) {
-    for (Block* inner : node->blocks()) printFactsOf(inner, facts, indent + "  ", out);
-    for (const Value* output : node->outputs()) print(output);
+class FactPrinter {
+ public:
+  explicit FactPrinter(Graph& graph) : facts_(computeFactsAndSizes(graph, {})) { print(graph.block(), ""); }
+
+  const std::string& text() const { return out_; }
+
+ private:
+  void print(Block* block, const std::string& indent) {
+    for (const Value* input : block->inputs()) print(input, indent);
+    for (Node* node : block->nodes()) {
+      for (Block* inner : node->blocks()) print(inner, indent + "  ");
+      for (const Value* output : node->outputs()) print(output, indent);
+    }
   }
-}
+
+  void print(const Value* value, const std::string& indent) {
+    names_[value->unique()] = "%" + value->debugName();
+    if (value->type()->kind() != c10::TypeKind::TensorType) return;
+    const TensorFacts& known = facts_.tensors.at(value->unique());
+    out_ +=
+        indent + "%" + value->debugName() + ": " + (known.dtype ? c10::toString(*known.dtype) : "?") + sizesOf(value);
+    if (known.device) out_ += " on " + known.device->str();
+    if (known.requires_grad) out_ += *known.requires_grad ? ", requires a gradient" : ", requires no gradient";
+    out_ += "\n";
+  }
+
+  std::string sizesOf(const Value* value) const {
+    const auto rank = facts_.tensors.at(value->unique()).rank;
+    if (!rank) return " of unknown rank";
+    const std::vector<Size>& sizes = facts_.sizes.at(value->unique());
+    std::string text;
+    for (size_t i = 0; i < *rank; ++i) {
+      const auto nameOf = [&](size_t unique) { return names_.contains(unique) ? names_.at(unique) : "?"; };
+      text += (i ? ", " : "") + (i < sizes.size() ? sizes[i].toString(nameOf) : "?");
+    }
+    return "(" + text + ")";
+  }
+
+  const GraphFacts facts_;
+  std::map<size_t, std::string> names_;  // by Value::unique()
+  std::string out_;
+};
 
 std::string factsOf(Graph& graph, std::span<const PassInfo* const> passes) {
   for (const PassInfo* pass : passes) {
     pass->run(graph);
     verify(graph);
   }
-  std::string out;
-  printFactsOf(graph.block(), computeFacts(graph, {}), "", out);
-  return out;
+  return FactPrinter(graph).text();
 }
 
 }  // namespace
