@@ -10,6 +10,7 @@
 #include "cresset/autodiff/differentiate.h"
 #include "cresset/executor/executor.h"
 #include "cresset/ir/printer.h"
+#include "cresset/ir/subgraph.h"
 #include "cresset/ir/verifier.h"
 #include "cresset/support/error.h"
 #include "filetest_calls.h"
@@ -53,7 +54,7 @@ std::string namesOf(std::span<Value* const> values) {
 void collectRegions(Block* block, std::vector<std::shared_ptr<Graph>>& out) {
   for (Node* node : block->nodes()) {
     for (Block* inner : node->blocks()) collectRegions(inner, out);
-    if (node->kind() == prim::DifferentiableGraph) out.push_back(node->g(attr::Subgraph));
+    if (isSubgraph(*node, SubgraphKind::Differentiable)) out.push_back(node->g(attr::Subgraph));
   }
 }
 

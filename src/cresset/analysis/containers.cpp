@@ -9,6 +9,7 @@
 
 #include "cresset/analysis/ambient_state.h"
 #include "cresset/ir/constants.h"
+#include "cresset/ir/subgraph.h"
 #include "cresset/ops/operator.h"
 
 namespace cresset {
@@ -29,20 +30,21 @@ bool readsEntry(const Node* node) {
   return name.starts_with("aten::__getitem__.Dict_") || name == "aten::__getitem__.t";
 }
 
+namespace {
+
+bool mayChangeEntriesIn(const Block* block) {
+  const auto nodes = block->nodes();
+  return std::any_of(nodes.begin(), nodes.end(), [](const Node* node) {
+    return mayChangeEntries(node) || std::any_of(node->blocks().begin(), node->blocks().end(), mayChangeEntriesIn);
+  });
+}
+
+}  // namespace
+
 bool mayChangeEntries(const Node* node) {
-  switch (node->kind()) {
-    case prim::CallMethod:
-    case prim::CallFunction:
-    case prim::fork:
-    case aten::wait:
-      return true;
-    case prim::Enter:
-    case prim::Exit:
-      return !changesStateOnly(*node);
-    default:
-      break;
-  }
-  if (isStructural(node->kind())) return false;
+  if (isSubgraph(*node)) return mayChangeEntriesIn(node->g(attr::Subgraph)->block());
+  if (const Structure* structure = structureOf(node->kind()))
+    return structure->memory == Memory::Anything && !changesStateOnly(*node);
   const Operator* op = operatorOf(*node);
   if (!op || op->restriction() == Restriction::Foreign ||
       op->schema().aliasAnalysis() == c10::AliasAnalysisKind::CONSERVATIVE)

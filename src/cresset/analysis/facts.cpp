@@ -11,6 +11,7 @@
 #include "cresset/analysis/fact_rule.h"
 #include "cresset/analysis/plain_types.h"
 #include "cresset/ir/constants.h"
+#include "cresset/ir/subgraph.h"
 #include "cresset/ops/operator.h"
 
 namespace cresset {
@@ -28,7 +29,7 @@ class FactPropagator {
   FactPropagator(Graph& graph, const TypeAssumptions& assumptions, bool with_sizes)
       : graph_(graph),
         memory_(graph, AliasDb::When::WhenNeeded),
-        facts_{std::vector<TensorFacts>(graph.numValues()), {}, {}},
+        facts_{std::vector<TensorFacts>(graph.numValues()), {}, {}, {}},
         with_sizes_(with_sizes),
         plain_(assumptions.plain) {
     grad_mode_ = assumptions.grad_mode;
@@ -53,29 +54,32 @@ class FactPropagator {
         const bool is_call = node->kind() == prim::CallMethod || node->kind() == prim::CallFunction;
         if (!is_call && !changesGradModeOnly(*node)) plain_ = false;
       }
-      for (Block* inner : node->blocks()) lookForState(inner);
+      for (Block* inner : Bodies(*node)) lookForState(inner);
     }
   }
 
-  TensorFacts get(const Value* value) const { return facts_.tensors[value->unique()]; }
+  TensorFacts get(const Value* value) const { return facts_.of(value); }
+
+  /// Sizes are followed in the graph itself: variables are numbered by its values.
+  bool hasSizes(const Value* value) const { return with_sizes_ && &value->graph() == &graph_; }
 
   /// What is known of a tensor, its sizes included.
   Fact tensorFact(const Value* value) const {
     Fact fact = Fact::tensor(get(value));
-    if (!with_sizes_) return fact;
+    if (!hasSizes(value)) return fact;
     const std::vector<Size>& sizes = facts_.sizes[value->unique()];
     for (size_t i = 0; i < sizes.size() && i < fact.elements.size(); ++i) fact.elements[i] = Fact::integer(sizes[i]);
     return fact;
   }
 
   bool isFollowed(const Value* value) const {
-    return isTensor(value) || (with_sizes_ && value->type()->kind() == TypeKind::IntType);
+    return isTensor(value) || (hasSizes(value) && value->type()->kind() == TypeKind::IntType);
   }
 
   void set(Value* value, const TensorFacts& facts) { set(value, Fact::tensor(facts)); }
 
   void set(Value* value, const Fact& fact) {
-    if (with_sizes_ && value->type()->kind() == TypeKind::IntType) return setInt(value, fact.asSize());
+    if (hasSizes(value) && value->type()->kind() == TypeKind::IntType) return setInt(value, fact.asSize());
     if (!isTensor(value)) return;
     TensorFacts facts = fact.asTensor();
     const TensorFacts known = TensorFacts::of(*value->type());
@@ -89,8 +93,8 @@ class FactPropagator {
       if (writes_ != TensorWrites::Elements) facts.rank = std::nullopt;
       facts.requires_grad = std::nullopt;
     }
-    facts_.tensors[value->unique()] = facts;
-    if (with_sizes_ && facts.rank) setSizes(value, fact, *facts.rank);
+    facts_.tensorsOf(value->graph())[value->unique()] = facts;
+    if (hasSizes(value) && facts.rank) setSizes(value, fact, *facts.rank);
   }
 
   /// A size that is not known is a variable of its own.
@@ -137,10 +141,25 @@ class FactPropagator {
       case prim::ListUnpack:
         return visitListUnpack(node);
       default:
+        if (isSubgraph(*node)) return visitSubgraph(node);
         for (Block* block : node->blocks()) visit(block);
         if (!isStructural(node->kind())) visitOperator(node);
     }
   }
+
+  void visitSubgraph(Node* node) {
+    const Graph& subgraph = *node->g(attr::Subgraph);
+    facts_.subgraphs[&subgraph].resize(subgraph.numValues());
+    for (size_t i = 0; i < node->inputs().size(); ++i) {
+      if (isTensor(node->input(i))) set(subgraph.inputs()[i], get(node->input(i)));
+    }
+    visit(subgraph.block());
+    for (size_t i = 0; i < node->outputs().size(); ++i) {
+      if (isFollowed(node->output(i))) set(node->output(i), withoutSizes(subgraph.outputs()[i]));
+    }
+  }
+
+  Fact withoutSizes(const Value* value) const { return isTensor(value) ? Fact::tensor(get(value)) : Fact(); }
 
   void visitIf(Node* node) {
     for (Block* block : node->blocks()) visit(block);
@@ -282,7 +301,7 @@ class FactPropagator {
     if (const auto constant = toIValue(value)) return Fact::of(*constant);
     switch (value->type()->kind()) {
       case TypeKind::IntType:
-        return Fact::integer(with_sizes_ ? facts_.ints[value->unique()] : Size());
+        return Fact::integer(hasSizes(value) ? facts_.ints[value->unique()] : Size());
       case TypeKind::BoolType:
         return Fact::boolean(std::nullopt);
       case TypeKind::FloatType: {
@@ -382,8 +401,8 @@ class FactPropagator {
 
 }  // namespace
 
-std::vector<TensorFacts> computeFacts(Graph& graph, const TypeAssumptions& assumptions) {
-  return FactPropagator(graph, assumptions, /*with_sizes=*/false).run().tensors;
+GraphFacts computeFacts(Graph& graph, const TypeAssumptions& assumptions) {
+  return FactPropagator(graph, assumptions, /*with_sizes=*/false).run();
 }
 
 GraphFacts computeFactsAndSizes(Graph& graph, const TypeAssumptions& assumptions) {

@@ -9,6 +9,7 @@
 // executor/fact_checks.h asserts facts while programs run.
 #pragma once
 
+#include <unordered_map>
 #include <vector>
 
 #include "cresset/analysis/fact.h"
@@ -33,16 +34,27 @@ enum class TensorWrites {
 /// The most that something in the graph does.
 TensorWrites tensorWrites(const Graph& graph);
 
-/// Of each value by Value::unique(); empty facts for values that are no tensors. Types that are there already are
-/// believed.
-std::vector<TensorFacts> computeFacts(Graph& graph, const TypeAssumptions& assumptions);
-
-/// The same, with sizes. Takes about twice the time.
+/// What is known of the values of a graph. Of those of its subgraphs, only what is known of tensors.
 struct GraphFacts {
-  std::vector<TensorFacts> tensors;      // by Value::unique()
+  std::vector<TensorFacts> tensors;      // by Value::unique(); empty facts for values that are no tensors
   std::vector<std::vector<Size>> sizes;  // of tensors of known rank: a known Size per dimension
   std::vector<Size> ints;                // of ints that are not constants: known
+  std::unordered_map<const Graph*, std::vector<TensorFacts>> subgraphs;  // as `tensors`
+
+  std::vector<TensorFacts>& tensorsOf(const Graph& graph) {
+    if (subgraphs.empty()) return tensors;
+    const auto found = subgraphs.find(&graph);
+    return found == subgraphs.end() ? tensors : found->second;
+  }
+  const TensorFacts& of(const Value* value) const {
+    return const_cast<GraphFacts*>(this)->tensorsOf(value->graph())[value->unique()];
+  }
 };
+
+/// Dtypes, ranks, devices, requires_grad. Types that are there already are believed.
+GraphFacts computeFacts(Graph& graph, const TypeAssumptions& assumptions);
+
+/// The same, with sizes. Takes about twice the time.
 GraphFacts computeFactsAndSizes(Graph& graph, const TypeAssumptions& assumptions);
 
 }  // namespace cresset

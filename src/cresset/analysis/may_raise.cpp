@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "cresset/ir/constants.h"
+#include "cresset/ir/subgraph.h"
 #include "cresset/ops/operator.h"
 #include "cresset/ops/operator_rows.h"
 
@@ -77,40 +78,30 @@ bool isTotalOnFloats(const Node& node, const Operator& op) {
   });
 }
 
-}  // namespace
-
-bool mayRaise(const Node& node) {
-  switch (node.kind()) {
-    case prim::Constant:
-    case prim::Uninitialized:
-    case prim::TupleConstruct:
-    case prim::TupleUnpack:
-    case prim::TupleIndex:  // its index is constant, and the verifier looks at it
-    case prim::TupleSlice:
-    case prim::ListConstruct:
-    case prim::EmptyListLiteral:
-    case prim::CreateObject:
-    case prim::GetAttr:
-    case prim::SetAttr:
-    case prim::isinstance:
-    case prim::unchecked_cast:
+bool mayRaise(const Node& node, Raises raises) {
+  switch (raises) {
+    case Raises::Never:
       return false;
-    case prim::DictConstruct:  // keys are hashed
+    case Raises::OfTensors:
       return std::any_of(node.inputs().begin(), node.inputs().end(), [](const Value* input) {
         return input->type()->kind() == c10::TypeKind::TensorType;
       });
-    case prim::If:
-    case prim::Loop:
-      for (const Block* block : node.blocks()) {
-        for (const Node* inner : block->nodes()) {
-          if (mayRaise(*inner)) return true;
-        }
+    case Raises::InBodies:
+      for (const Block* block : Bodies(node)) {
+        const auto nodes = block->nodes();
+        if (std::any_of(nodes.begin(), nodes.end(), [](const Node* inner) { return mayRaise(*inner); })) return true;
       }
       return false;
-    default:
-      break;
+    case Raises::Always:
+      return true;
   }
-  if (isStructural(node.kind())) return true;
+  return true;
+}
+
+}  // namespace
+
+bool mayRaise(const Node& node) {
+  if (const Structure* structure = structureOf(node.kind())) return mayRaise(node, structure->raises);
   const Operator* op = operatorOf(node);
   if (!op) return true;
   return !op->neverRaises() && mayRaiseForConstants(node, *op) && !isTotalOnFloats(node, *op);

@@ -15,6 +15,7 @@
 #include "cresset/autodiff/gradient_flow.h"
 #include "cresset/autodiff/region_views.h"
 #include "cresset/ir/constants.h"
+#include "cresset/ir/subgraph.h"
 #include "cresset/ops/operator.h"
 #include "cresset/passes/pipeline.h"
 #include "cresset/passes/propagate_types.h"
@@ -535,13 +536,11 @@ class RegionBuilder {
           outputs.push_back(output);
       }
     }
-    static const Symbol kSubgraph = Symbol::attr("Subgraph");
-    Node* region = graph_.create(regionKind(), inputs, outputs.size());
-    region->setAttribute(kSubgraph, subgraph);
+    for (Value* output : outputs) subgraph->registerOutput(copies.at(output));
+    Node* region = createSubgraph(graph_, SubgraphKind::Differentiable, subgraph, inputs);
     region->insertBefore(nodes.front());
     region->copyLocation(nodes.front());
     for (size_t i = 0; i < outputs.size(); ++i) {
-      subgraph->registerOutput(copies.at(outputs[i]));
       region->output(i)->setType(outputs[i]->type());
       if (outputs[i]->hasDebugName()) region->output(i)->setDebugName(outputs[i]->debugName());
       outputs[i]->replaceAllUsesWith(region->output(i));

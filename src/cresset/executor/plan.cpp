@@ -504,11 +504,17 @@ void forgetTypes(Block* block) {
   }
 }
 
+std::shared_ptr<const Code> emitPlan(const Plan& plan, Graph& graph, const Function& function) {
+  return emitCode(
+      graph, function.name(), function.program().weak_from_this(),
+      {.sites = plan.sites, .compile_subgraph = compileSubgraph});
+}
+
 /// Emits a copy of the graph with assertions, so that people who read the plan's graph don't meet them.
-void emitChecked(Plan& plan, Graph& graph, Function& function) {
+void emitChecked(Plan& plan, Graph& graph, const Function& function) {
   const std::shared_ptr<Graph> checked = graph.copy();
   insertFactChecks(*checked, /*with_requires_grad=*/true);
-  plan.code = emitCode(*checked, function.name(), function.program().weak_from_this(), plan.sites);
+  plan.code = emitPlan(plan, *checked, function);
 }
 
 }  // namespace
@@ -584,7 +590,6 @@ std::unique_ptr<Plan> makePlan(
   optimize(passes, assumptions);
   if (prepared.differentiates && refineArguments(*plan->graph, prepared.reader.arguments().size(), signature))
     optimize(passes, assumptions);
-  std::shared_ptr<Graph> runnable = plan->graph;
   const bool differentiable = ambient.grad_mode && !ambient.inference_mode && ambient.plain;
   if (differentiable && decomposeForGradients(*plan->graph)) optimize(passes, assumptions);
   if (differentiable && prepared.reader.hasPlainLeaves(signature)) {
@@ -597,14 +602,11 @@ std::unique_ptr<Plan> makePlan(
         "others, or one comes in twice"};
   }
   if (ambient.plain && passes.run("channels-last")) passes.run("pool-constants");
-  if (differentiable && createDifferentiableRegions(*plan->graph)) {
-    runnable = plan->graph->copy();  // people read the regions, the interpreter calls them
-    lowerDifferentiableRegions(*runnable);
-  }
+  if (differentiable) createDifferentiableRegions(*plan->graph);
   if (checks == FactChecks::InPlans) {
-    emitChecked(*plan, *runnable, function);
+    emitChecked(*plan, *plan->graph, function);
   } else {
-    plan->code = emitCode(*runnable, function.name(), function.program().weak_from_this(), plan->sites);
+    plan->code = emitPlan(*plan, *plan->graph, function);
   }
   return plan;
 }

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "cresset/ir/graph.h"
+#include "cresset/ir/structure.h"
 #include "cresset/ops/argument_checks.h"
 
 namespace c10 {
@@ -203,7 +204,7 @@ class OperatorTable {
 };
 
 /// The operator that `node` calls, chosen by the types of its inputs and bound to the node; null if the node is
-/// structural (see isStructural). Throws UserError, listing the candidates, if nothing matches.
+/// structural (ir/structure.h). Throws UserError, listing the candidates, if nothing matches.
 const Operator* operatorOf(Node& node);
 /// The same: what is remembered can't be seen.
 inline const Operator* operatorOf(const Node& node) {
@@ -211,9 +212,8 @@ inline const Operator* operatorOf(const Node& node) {
 }
 /// Makes the tensor one that may be written to without anybody noticing: a copy, unless nobody else holds its memory.
 void makeOwn(c10::IValue& tensor);
-/// prim::Constant, If, Loop, TupleConstruct, CallMethod, … : nodes whose meaning is defined by the IR, not by a schema.
-bool isStructural(Symbol kind);
-/// Checks every operator node of `graph` against its schema. Throws UserError in verify()'s form.
+/// Checks every operator node of `graph` and of the subgraphs in it against its schema. Throws UserError in verify()'s
+/// form.
 void verifyOperators(Graph& graph);
 
 }  // namespace cresset

@@ -210,15 +210,6 @@ constexpr Row kMiscRows[] = {
        host->call(stack, count - 1);
      },
      kEffect, Restriction::Foreign},
-    {"cresset::run_region(Capsule region, ...) -> ...",
-     [](Stack& stack, size_t count) {
-       const size_t first = stack.size() - count;
-       const auto region = c10::dynamic_intrusive_pointer_cast<HostCallable>(stack[first].toCapsule());
-       if (!region) fail("cresset::run_region expects a differentiable region");
-       stack.erase(stack.begin() + static_cast<std::ptrdiff_t>(first));
-       region->call(stack, count - 1);
-     },
-     kEffect, Restriction::Foreign},
     {"aten::is_scripting() -> bool", kernel([]() { return true; })},
     {"aten::has_torch_function(...) -> bool",
      [](Stack& stack, size_t count) {
