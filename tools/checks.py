@@ -198,6 +198,19 @@ def check_language():
     return language.complaints()
 
 
+def check_structural_nodes():
+    """docs/ir.md has a line for each row of structural.def, and for nothing else."""
+    table = (ROOT / "src" / "cresset" / "ir" / "structural.def").read_text()
+    rows = re.findall(r'^(?:STRUCTURE|MARKER)\(\w+, "([^"]+)"', table, re.M)
+    lines = [
+        line.split("|")[1] for line in (ROOT / "docs" / "ir.md").read_text().splitlines() if line.startswith("| `")
+    ]
+    told = [name for line in lines for name in re.findall(r"`([^`]+)`", line)]
+    twice = [f"docs/ir.md: {name} twice" for name in sorted(set(told)) if told.count(name) > 1]
+    lacking = [f"docs/ir.md lacks {name}" for name in rows if name not in told]
+    return lacking + twice + [f"docs/ir.md: {name} is no row of structural.def" for name in told if name not in rows]
+
+
 def check_claims():
     """docs/CLAIMS.md, once measured, has a row of figures for each claim, and none that failed."""
     path = ROOT / "docs" / "CLAIMS.md"
@@ -220,6 +233,7 @@ def main():
         "stray text": check_stray_text,
         "docs/language.md": check_language,
         "docs/CLAIMS.md": check_claims,
+        "docs/ir.md": check_structural_nodes,
     }
     if args.build:
         checks["symbols"] = lambda: check_symbols(args.build)

@@ -39,7 +39,7 @@ int main(int argc, char** argv) {
       "follows a line '# ---- expect'. Instead of that, input lines may end in '# error: part of the message'.");
   app.footer(
       "Commands:\n" + describeCommands() +
-      "\nExamples:\n  cresset-filetest tests/syntax\n  cresset-filetest --filter with- --bless\n");
+      "\nExamples:\n  cresset-filetest tests/frontend/tree\n  cresset-filetest --filter with- --bless\n");
   std::vector<std::string> paths;
   std::string filter;
   bool bless = false, list = false;

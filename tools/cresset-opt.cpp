@@ -11,6 +11,7 @@
 #include "cresset/ir/parser.h"
 #include "cresset/ir/printer.h"
 #include "cresset/ir/verifier.h"
+#include "cresset/ops/operator_description.h"
 #include "cresset/passes/pass.h"
 #include "cresset/passes/pipeline.h"
 #include "cresset/support/error.h"
@@ -29,7 +30,8 @@ struct Arguments {
   bool print_tokens = false, parse_ir = false, verify_only = false, compile = false, no_source_ranges = false;
   bool print_code = false;
   bool print_alias = false;
-  std::string tree_style;
+  std::string tree_style, operator_name;
+  bool print_operators = false;
   std::string function;
   std::vector<std::string> passes;
   std::string pass_options;
@@ -109,6 +111,10 @@ void compileSource(const std::shared_ptr<const Source>& source, const Arguments&
 }
 
 void run(const Arguments& arguments) {
+  if (!arguments.operator_name.empty() || arguments.print_operators) {
+    std::cout << (arguments.print_operators ? operatorsAsMarkdown() : describeOperators(arguments.operator_name));
+    return;
+  }
   setPassOptions(optionsOf(arguments));
   std::string text = readText(arguments.file);
   std::string name = arguments.file == "-" ? "<stdin>" : arguments.file;
@@ -142,7 +148,8 @@ int main(int argc, char** argv) {
       "  cresset-opt --compile --function forward --passes inline model.py\n"
       "  cresset-opt --compile --print-code model.py       the instructions of each function\n"
       "  cresset-opt --verify graph.ir                     nothing, or what is wrong and where\n"
-      "  cresset-opt --compile f.py | cresset-opt          graphs print as text that reads back\n");
+      "  cresset-opt --compile f.py | cresset-opt          graphs print as text that reads back\n"
+      "  cresset-opt --operator aten::relu                 what the compiler knows of an operator\n");
   Arguments arguments;
   auto* modes = app.add_option_group("Modes");
   modes->add_flag("--print-tokens", arguments.print_tokens, "A source: its tokens");
@@ -154,6 +161,13 @@ int main(int argc, char** argv) {
   modes->add_flag("--compile", arguments.compile, "A source: the graph of each function");
   modes->add_flag("--parse-ir", arguments.parse_ir, "A graph: parsed, verified and printed (the default)");
   modes->add_flag("--verify", arguments.verify_only, "As --compile or --parse-ir, but nothing is printed");
+  modes
+      ->add_option(
+          "--operator", arguments.operator_name,
+          "No input: what is known of an operator (aten::relu) or an overload (aten::add.Tensor)")
+      ->type_name("NAME");
+  modes->add_flag(
+      "--operators", arguments.print_operators, "No input: the operator table, as docs/operators.md has it");
   modes->require_option(0, 2);
   app.add_option("--function", arguments.function, "With --compile: only this function, by name or qualified name");
   app.add_option("--passes", arguments.passes, "Passes to run, in this order: a,b,c; a wrong name lists them")

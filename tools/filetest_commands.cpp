@@ -4,23 +4,32 @@
 // errors into their output, so that one file can hold a table; for the others an error is the whole output.
 #include "filetest_commands.h"
 
+#include <ATen/core/Tensor.h>
 #include <ATen/core/function_schema.h>
+#include <ATen/core/grad_mode.h>
 #include <ATen/core/ivalue.h>
 
+#include <c10/core/InferenceMode.h>
 #include <algorithm>
+#include <optional>
+#include <shared_mutex>
 #include <sstream>
 
 #include "cresset/analysis/alias.h"
 #include "cresset/archive/code_printer.h"
+#include "cresset/executor/mode.h"
 #include "cresset/frontend/compiler.h"
 #include "cresset/interpreter/interpreter.h"
 #include "cresset/ir/parser.h"
 #include "cresset/ir/printer.h"
 #include "cresset/ir/verifier.h"
-#include "cresset/module/module.h"
 #include "cresset/passes/pass.h"
+#include "cresset/passes/pipeline.h"
 #include "cresset/support/error.h"
 #include "cresset/support/print_handler.h"
+#include "filetest_calls.h"
+#include "filetest_plans.h"
+#include "filetest_run.h"
 #include "syntax_printing.h"
 #include "value_printing.h"
 
@@ -51,13 +60,16 @@ std::shared_ptr<const Source> sourceOf(const TestFile& test) {
 
 struct Command {
   std::string name;
-  bool source_ranges;
+  bool source_ranges = false;
   std::vector<const PassInfo*> passes;
+  std::string pass_options;  // "disable=licm"
+  bool no_grad = false, inference_mode = false;
+  bool shows_constants = false;  // those of the test's own table
 };
 
 /// "compile, inline --source-ranges": a command or a pass, further passes, options.
 Command parseCommand(const std::string& text) {
-  Command command{"", false, {}};
+  Command command;
   std::string spaced = text;
   for (char& c : spaced) {
     if (c == ',') c = ' ';
@@ -69,6 +81,12 @@ Command parseCommand(const std::string& text) {
     if (word == "--source-ranges" || word == "--no-source-ranges") {
       command.source_ranges = word == "--source-ranges";
       ranges_given = true;
+    } else if (word == "--no-grad") {
+      command.no_grad = true;
+    } else if (word == "--inference") {
+      command.inference_mode = true;
+    } else if (word.starts_with("--disable=")) {
+      command.pass_options = word.substr(2);
     } else if (const PassInfo* pass = findPass(word)) {
       command.passes.push_back(pass);
     } else if (command.name.empty() && command.passes.empty()) {
@@ -89,7 +107,15 @@ std::string printGraph(const std::shared_ptr<Graph>& graph, const Command& comma
     pass->run(*graph);
     verify(*graph);
   }
-  return toString(*graph, {.source_ranges = command.source_ranges});
+  if (!command.shows_constants) return toString(*graph, {.source_ranges = command.source_ranges});
+  ConstantTable constants;
+  std::string out = toString(*graph, {.source_ranges = command.source_ranges, .constants = &constants});
+  for (size_t i = 0; i < constants.size(); ++i) {
+    // Packed weights are numbers that the process has given them.
+    const bool is_packed = constants[i].isTensor() && constants[i].toTensor().scalar_type() == at::kByte;
+    out += "# CONSTANTS.c" + std::to_string(i) + " = " + (is_packed ? "<packed>" : reprOf(constants[i])) + "\n";
+  }
+  return out;
 }
 
 /// The listing of what runs for `graph`. Places are the lines of the test, which the input shows already.
@@ -131,36 +157,51 @@ std::string compileSource(const TestFile& test, const Command& command) {
   return out;
 }
 
-std::string firstLine(const std::string& text) {
-  return text.substr(0, text.find('\n'));
+/// The thread's state that calls see. (An InferenceMode that is off turns gradients on.)
+class Ambient {
+ public:
+  explicit Ambient(const Command& command) : grad_mode_(!command.no_grad) {
+    if (command.inference_mode) inference_mode_.emplace();
+  }
+
+ private:
+  c10::AutoGradMode grad_mode_;
+  std::optional<c10::InferenceMode> inference_mode_;
+};
+
+/// What passes are told, how plans are made and the random numbers belong to the process: commands that change one of
+/// them run alone.
+std::shared_mutex process_state;
+
+/// The commands whose input holds calls.
+bool isCallCommand(const std::string& name) {
+  return name == "run" || name == "plan" || name == "gradient" || name == "guards" || name == "facts";
 }
 
-std::string runSource(const TestFile& test) {
-  auto program = Program::make();
-  std::string out;
-  PrintCapture capture(out);
-  defineSource(*program, sourceOf(test), {});
-  size_t count = 0;
-  for (const std::string& line : splitLines(test.input)) {
-    static constexpr std::string_view kCall = "# call:";
-    if (line.compare(0, kCall.size(), kCall) != 0) continue;
-    std::string expression = line.substr(std::min(line.find_first_not_of(' ', kCall.size()), line.size()));
-    std::string name = "__call__" + std::to_string(count++);
-    auto source = std::make_shared<const Source>("def " + name + "():\n  return " + expression + "\n", "call");
-    std::string result;
-    try {
-      std::vector<Function*> functions = defineSource(*program, source, {});
-      result = " -> " + reprOf(callFunction(*functions.at(0), {}));
-    } catch (const ScriptError& e) {
-      std::string python_class = e.pythonClass().empty() ? "RuntimeError" : e.pythonClass();
-      if (python_class.compare(0, 9, "builtins.") == 0) python_class = python_class.substr(9);
-      result = " raised " + python_class + ": " + firstLine(e.message());
-    } catch (const UserError& e) {
-      result = " raised UserError: " + firstLine(e.message());
-    }
-    out += expression + result + "\n";
-  }
-  return out;
+std::string runCallCommand(const TestFile& test, const Command& command) {
+  // Small functions have no plans unless asked for.
+  static const bool plans = (setPlansAlways(true), true);
+  (void)plans;
+  const std::unique_lock alone(process_state);
+  const PassOptions usual = passOptions();
+  struct Restore {
+    const PassOptions& options;
+    ~Restore() { setPassOptions(options); }
+  } restore{usual};
+  if (!command.pass_options.empty()) setPassOptions(parsePassOptions(command.pass_options));
+  const Ambient ambient(command);
+  std::string printed;
+  const auto capture = [&](const std::function<void()>& run) {
+    printed.clear();
+    run();
+    return printed;
+  };
+  const PrintCapture captures(printed);
+  if (command.name == "run") return runCalls(test, capture);
+  if (command.name == "plan") return printPlans(test);
+  if (command.name == "gradient") return printGradients(test);
+  if (command.name == "guards") return printGuards(test);
+  return printFacts(test, command.passes);
 }
 
 /// For commands that read one thing per line: `parse` gives the text for a line.
@@ -216,7 +257,10 @@ size_t lineOf(const UserError& error, const TestFile& test) {
 
 Result execute(const TestFile& test) {
   Command command = parseCommand(test.command);
+  command.shows_constants = test.input.find("# constant:") != std::string::npos;
   Result result;
+  std::shared_lock<std::shared_mutex> together;
+  if (!isCallCommand(command.name)) together = std::shared_lock(process_state);
   try {
     if (command.name == "tokens") {
       result.output = printTokens(sourceOf(test));
@@ -232,27 +276,23 @@ Result execute(const TestFile& test) {
         return out.str();
       });
     } else if (command.name == "parse-ir") {
-      auto graph = parseGraph(test.input, {.file = test.path.filename().string()});
-      verify(*graph);
+      const auto graph = graphOfTest(test);
       result.output = printGraph(graph, command);
     } else if (command.name == "compile") {
       result.output = compileSource(test, command);
     } else if (command.name == "code" && test.path.extension() == ".ir") {
-      auto graph = parseGraph(test.input, {.file = test.path.filename().string()});
-      verify(*graph);
+      const auto graph = graphOfTest(test);
       result.output = printCode(graph, test.path.stem().string(), command);
     } else if (command.name == "source") {
-      auto graph = parseGraph(test.input, {.file = test.path.filename().string()});
-      verify(*graph);
+      const auto graph = graphOfTest(test);
       result.output = printSource(graph);
     } else if (command.name == "alias" && test.path.extension() == ".ir") {
-      auto graph = parseGraph(test.input, {.file = test.path.filename().string()});
-      verify(*graph);
+      const auto graph = graphOfTest(test);
       result.output = printAliases(graph, command);
     } else if (command.name == "code" || command.name == "alias") {
       result.output = compileSource(test, command);
-    } else if (command.name == "run") {
-      result.output = runSource(test);
+    } else if (isCallCommand(command.name)) {
+      result.output = runCallCommand(test, command);
     } else {
       throw std::runtime_error("there is no command '" + command.name + "'; known:\n" + describeCommands());
     }
@@ -298,7 +338,18 @@ std::string describeCommands() {
          "  code          a source, or the graph of a .ir file: the instructions that run\n"
          "  source        a graph: a function of it as TorchScript source\n"
          "  alias         a source, or the graph of a .ir file: which memory each value may be, and what is written\n"
-         "  run           a source: each line '# call: EXPR' is evaluated; results, errors and what was printed\n"
+         "  facts         calls, or a .ir file: what is known of each tensor, after the passes that follow\n"
+         "  plan          calls: the graph of the plan that each runs at last\n"
+         "  gradient      calls: of that plan the differentiable regions, what they keep, and their gradients\n"
+         "  guards        calls: what plans there are after all of them, their signatures and guards\n"
+         "  run           calls: result, exception, output, aliasing, what becomes of arguments, gradients; by plans "
+         "all\n"
+         "                of it must be the same as unoptimized, else the test fails and can't be blessed\n"
+         "Calls are lines '# call: f(torch.ones(2), n=3)' in a source, or in a .ir file, whose graph is `f`; a line\n"
+         "'# let: x = torch.ones(2)' defines a name for the calls after it. --no-grad and --inference say in which "
+         "state\n"
+         "they run, --disable=licm+dce which passes do nothing.\n"
+         "A .ir file's lines '# constant: torch.ones(2)' give what it calls CONSTANTS.c0, and so on.\n"
          "Passes may follow parse-ir, compile, code and alias (`# run: compile, inline`) or stand alone for a graph.\n"
          "--source-ranges and --no-source-ranges say whether graphs show them (parse-ir does, compile does not).\n";
 }

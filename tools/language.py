@@ -17,11 +17,11 @@ FRONTEND = ROOT / "src" / "cresset" / "frontend"
 #: Where a use is looked for, the most telling first.
 TESTS = [
     "tests/python/test_language_vs_torchjit.py",
-    "tests/compile/*.py",
-    "tests/compile/sugar/*.py",
+    "tests/frontend/*.py",
+    "tests/frontend/sugar/*.py",
     "tests/python/generator/rules.py",
     "tests/python/test_*.py",
-    "tests/error/**/*.py",
+    "tests/frontend/errors/**/*.py",
     "tests/ir/**/*.ir",
     "tests/cpp/*.cpp",
 ]

@@ -2,7 +2,7 @@
 
 ``convert`` looks at a live module and decides what a script may see of it: parameters, buffers, submodules, constants,
 attributes and their types, functions, and what is left out and why. All that is decided for a module is a
-:class:`_Description`; modules with equal descriptions share one class of the shared Program, as torch.jit does it.
+:class:`_Description`; modules with equal descriptions share one class, as torch.jit does it, as long as one of them lives.
 The converted module holds the very tensors of the original.
 """
 
@@ -130,9 +130,9 @@ def _is_plain(value):
 
 
 class _ModuleType:
-    """A class of the shared Program, made for a description."""
+    """A class made for a description. Lives as long as the class's Program."""
 
-    __slots__ = ("description", "info", "methods_declared", "type")
+    __slots__ = ("__weakref__", "description", "info", "methods_declared", "type")
 
     def __init__(self, description):
         self.description = description
@@ -141,11 +141,12 @@ class _ModuleType:
             [(name, *attribute) for name, attribute in description.attributes.items()]
             + [(name, child, "") for name, child in description.modules.items()],
         )
+        self.info.keep(self)
         self.type = self.info.type
         self.methods_declared = False
 
 
-_shared_types = {}  # key of a description: its _ModuleType
+_shared_types = weakref.WeakValueDictionary()  # key of a description: its _ModuleType
 
 
 def convert(module, compile_methods=True, share_types=True, scope=None):
@@ -353,7 +354,7 @@ class _Conversion:
         if self._share_types:
             key = description.key()
             module_type = _shared_types.get(key)
-            if module_type is None:
+            if module_type is None or not module_type.info.hold():
                 module_type = _shared_types[key] = _ModuleType(description)
                 _C._on_rollback(lambda: _shared_types.pop(key, None))
         else:

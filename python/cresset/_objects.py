@@ -10,6 +10,7 @@ import copy
 import sys
 import textwrap
 import types
+import weakref
 
 import torch
 
@@ -518,7 +519,7 @@ _SPECIAL_METHODS = (
     "__bool__ __str__ __repr__ __enter__ __exit__ __hash__"
 ).split()
 
-_object_classes = {}  # id of a script class -> (its type, which keeps the id taken; the Python class)
+_object_classes = weakref.WeakValueDictionary()  # id of a script class -> the Python class, which keeps the id taken
 
 
 def _forward_to(name):
@@ -532,16 +533,17 @@ def _forward_to(name):
 def _object_class(handle):
     """ScriptObject, with the special methods that the script class defines."""
     key = handle.class_id()
-    if key not in _object_classes:
+    python_class = _object_classes.get(key)
+    if python_class is None:
         defined = set(handle.method_names())
         body = {name: _forward_to(name) for name in _SPECIAL_METHODS if name in defined}
         if "__eq__" in body and "__hash__" not in body:
             body["__hash__"] = None
         body["__slots__"] = ()
         body["__module__"] = "cresset"
-        python_class = type(handle.class_name(), (ScriptObject,), body)
-        _object_classes[key] = (handle.type(), python_class)
-    return _object_classes[key][1]
+        body["_cresset_type"] = handle.type()
+        python_class = _object_classes[key] = type(handle.class_name(), (ScriptObject,), body)
+    return python_class
 
 
 def wrap(handle):

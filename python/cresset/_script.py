@@ -1,7 +1,6 @@
 """cresset.script: Python functions, classes and modules as programs."""
 
 import enum
-import functools
 import inspect
 import sys
 import types
@@ -115,8 +114,3 @@ def script_method(fn):
     """Marks a method of a :class:`cresset.ScriptModule` subclass to be compiled."""
     fn._cresset_script_method = True
     return fn
-
-
-@functools.cache
-def _signature(compiled):
-    return inspect.signature(compiled.__wrapped__)

@@ -1,4 +1,4 @@
-// Alias analysis: questions about values, moves of nodes, and cost. What it says of whole programs is in tests/alias.
+// Alias analysis: questions about values, moves of nodes, and cost. What it says of whole programs is in tests/analysis/alias.
 #include <map>
 
 #include "cresset/analysis/alias.h"
@@ -214,6 +214,45 @@ TEST_CASE("alias: steps grow with the size of the graph, not faster") {
     CHECK(small > 0);
     CHECK(large <= 10 * small * 3 / 2);
   }
+}
+
+TEST_CASE("alias: steps grow with the number of subgraphs, not faster") {
+  const auto steps = [](size_t count) {
+    std::string nodes, sections;
+    for (size_t i = 0; i < count; ++i) {
+      const std::string number = std::to_string(i), last = i ? "%y" + std::to_string(i - 1) : "%x";
+      nodes += "  %y" + number + " : Tensor = prim::Subgraph_" + number + "[kind=\"differentiable\"](" + last + ")\n";
+      sections +=
+          "with prim::Subgraph_" + number +
+          " = graph(%p : Tensor):\n  %v : Tensor = aten::t(%p)\n  %r : Tensor = aten::relu_(%v)\n  return (%r)\n";
+    }
+    Fixture f("graph(%x : Tensor):\n" + nodes + "  return (%y" + std::to_string(count - 1) + ")\n" + sections);
+    AliasDb db(*f.graph);
+    for (const Node* node : f.graph->nodes()) CHECK(db.isMutable(node));
+    CHECK(db.mayAlias(f["x"], f["y" + std::to_string(count - 1)]));
+    return db.numSteps();
+  };
+  const size_t small = steps(200), large = steps(2'000);
+  CHECK(small > 0);
+  CHECK(large <= 10 * small * 3 / 2);
+}
+
+TEST_CASE("alias: values inside of subgraphs can be asked about") {
+  Fixture f(R"(graph(%a : Tensor, %b : Tensor):
+  %x : Tensor = aten::relu(%a)
+  %y : Tensor = aten::relu(%b)
+  %v : Tensor = prim::Subgraph_0[kind="differentiable"](%x, %y)
+  return (%v)
+with prim::Subgraph_0 = graph(%p : Tensor, %q : Tensor):
+  %t : Tensor = aten::t(%p)
+  return (%t)
+)");
+  AliasDb db(*f.graph);
+  const Graph& subgraph = *f["v"]->node()->g(attr::Subgraph);
+  CHECK(db.mayAlias(f["x"], subgraph.inputs()[0]));
+  CHECK(db.mayAlias(f["x"], subgraph.outputs()[0]));
+  CHECK_FALSE(db.mayAlias(f["y"], subgraph.outputs()[0]));
+  CHECK_FALSE(db.mayAlias(f["x"], subgraph.inputs()[1]));
 }
 
 TEST_CASE("alias: a graph that writes to nothing is analyzed when a question needs it") {

@@ -604,6 +604,49 @@ graph(%n : int):
   interrupt_now = false;
 }
 
+TEST_CASE("interpreter: a subgraph is one instruction") {
+  const std::string text = R"(graph(%x : int, %l : int[]):
+  %y : int, %unused : int, %m : int[] = prim::Subgraph_0[kind="differentiable"](%x, %l)
+  %n : int[] = aten::append(%l, %y)
+  return (%m)
+with prim::Subgraph_0 = graph(%x : int, %l : int[]):
+  %1 : int = prim::Constant[value=1]()
+  %y : int = aten::add(%x, %1)
+  %z : int = prim::Subgraph_1[kind="differentiable"](%y)
+  %m : int[] = aten::append(%l, %z)
+  return (%z, %y, %l)
+with prim::Subgraph_1 = graph(%x : int):
+  %2 : int = prim::Constant[value=2]()
+  %y : int = aten::mul(%x, %2)
+  return (%y)
+)";
+  const std::string code = listing(text);
+  CHECK(count(code, "CallSubgraph") == 2);
+  CHECK(count(code, "subgraph 0, ") == 2);
+  const IValue list = run(text, {int64_t(3), c10::List<int64_t>({7})});
+  CHECK(list.toIntVector() == std::vector<int64_t>{7, 8, 8});
+}
+
+TEST_CASE("interpreter: an error in a subgraph has the frame of its function") {
+  const auto graph = parseGraph(R"(graph(%x : int):
+  %y : int = prim::Subgraph_0[kind="differentiable"](%x)
+  return (%y)
+with prim::Subgraph_0 = graph(%x : int):
+  %0 : int = prim::Constant[value=0]()
+  %y : int = aten::floordiv(%x, %0)
+  return (%y)
+)");
+  Stack stack{int64_t(1)};
+  try {
+    runCode(*emitCode(graph, "test"), stack);
+    FAIL("no error");
+  } catch (const ScriptError& error) {
+    CHECK(error.message().find("by zero") != std::string::npos);
+    REQUIRE(error.frames().size() == 1);
+    CHECK(error.frames()[0].function == "test");
+  }
+}
+
 TEST_CASE("long programs are emitted in one pass, without recursion") {
   std::ostringstream text;
   text << "graph(%x0 : int):\n  %one : int = prim::Constant[value=1]()\n";

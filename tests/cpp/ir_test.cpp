@@ -7,12 +7,17 @@
 #include <algorithm>
 #include <ctime>
 #include <random>
+#include <set>
 #include <sstream>
 
 #include "cresset/ir/constants.h"
 #include "cresset/ir/parser.h"
 #include "cresset/ir/printer.h"
+#include "cresset/ir/same_graph.h"
+#include "cresset/ir/structure.h"
+#include "cresset/ir/subgraph.h"
 #include "cresset/ir/verifier.h"
+#include "cresset/ops/operator.h"
 #include "cresset/support/error.h"
 
 using namespace cresset;
@@ -535,6 +540,39 @@ TEST_CASE("the dispatcher's schemas parse to what the dispatcher holds") {
     ++count;
   }
   CHECK(count > 3'000);
+}
+
+TEST_CASE("structural nodes: each row is one kind, and no operator") {
+  std::set<std::string> names;
+  for (const Structure& structure : structures()) {
+    CAPTURE(structure.name);
+    CHECK(names.insert(structure.name).second);
+    CHECK(structureOf(Symbol::fromQualString(structure.name)) == &structure);
+    CHECK(&structures()[static_cast<size_t>(structure.id)] == &structure);
+    CHECK(OperatorTable::get().overloads(Symbol::fromQualString(structure.name)).empty());
+  }
+  CHECK_FALSE(isStructural(Symbol::fromQualString("aten::relu")));
+}
+
+TEST_CASE("subgraphs: made, copied, compared") {
+  const auto inner = parseGraph("graph(%p : Float(*)):\n  %r : Float(*) = aten::relu(%p)\n  return (%r)\n");
+  auto graph = Graph::make();
+  Value* input = graph->addInput("x");
+  Node* node = createSubgraph(*graph, SubgraphKind::Differentiable, inner, std::vector<Value*>{input});
+  graph->block()->appendNode(node);
+  graph->registerOutput(node->output());
+  verify(*graph);
+  CHECK((*node->output()->type() == *inner->outputs()[0]->type()));
+  CHECK(isSubgraph(*node, SubgraphKind::Differentiable));
+  const auto copy = graph->copy();
+  Node* other = copy->outputs()[0]->node();
+  CHECK(sameGraph(*graph, *copy));
+  CHECK(other->g(attr::Subgraph) != inner);  // a copy of its own
+  Graph& changed = *other->g(attr::Subgraph);
+  changed.registerOutput(changed.inputs()[0]);
+  std::string difference;
+  CHECK_FALSE(sameGraph(*graph, *copy, &difference));
+  CHECK_FALSE(difference.empty());
 }
 
 TEST_CASE("subtyping, unification and type variables as TorchScript users rely on them") {

@@ -1,7 +1,7 @@
 """The alias analysis believes schemas, so it must know which operators give memory of an argument that their schema calls fresh.
 
 Every operator that op_db has samples for is called, and what its results share with its arguments is compared with the
-annotations of its schema. Operators that share without saying so carry the trait MayShareArguments (src/cresset/ops/traits.cpp).
+annotations of its schema. Operators that share without saying so carry the trait MayShareArguments (src/cresset/ops/table).
 """
 
 import warnings

@@ -318,7 +318,7 @@ def test_errors_in_regions_have_the_stack_of_the_program():
             script(*bad)
         texts.append(str(caught.value))
     assert texts[0] == texts[1] and "in helper" in texts[0]
-    assert any(n.kind() == "prim::DifferentiableGraph" for n in script.graph_for(*bad).nodes())
+    assert any(n.kind() == "prim::Subgraph" for n in script.graph_for(*bad).nodes())
 
 
 def test_threads_share_plans():
@@ -792,7 +792,7 @@ def test_checks_and_counters_stand_in_regions(inplace):
             assert torch.equal(p.grad, q.grad), name
         for (name, p), q in zip(eager.named_buffers(), script.buffers(), strict=True):
             assert torch.equal(p, q), name
-    regions = [n for n in script.graph_for(x).nodes() if n.kind() == "prim::DifferentiableGraph"]
+    regions = [n for n in script.graph_for(x).nodes() if n.kind() == "prim::Subgraph"]
     inside = [n.kind() for region in regions for n in region.g("Subgraph").nodes()]
     assert len(regions) == 1
     assert inside.count("aten::conv2d") == 2 and inside.count("prim::If") == 2 and inside.count("aten::add_") == 2
@@ -1084,7 +1084,45 @@ def test_what_has_nothing_to_do_with_each_other_is_in_no_region_together():
         assert x.grad is not None
         with pytest.raises(RuntimeError, match="a second time"):
             b.sum().backward()
-    assert str(script.graph_for(x, z)).count("prim::DifferentiableGraph_") == 4  # each where it is, and below
+    assert str(script.graph_for(x, z)).count("prim::Subgraph_") == 4  # each where it is, and below
+
+
+def test_long_programs_have_several_regions():
+    body = "".join("    x = torch.tanh(x) * 0.5\n    y = y + x.sum()\n" for _ in range(600))
+    unit = cresset.CompilationUnit(f"def f(x: Tensor, y: Tensor):\n{body}    return x, y\n")
+    arguments = [torch.randn(4, requires_grad=True), torch.zeros((), requires_grad=True)]
+    for _ in range(2):
+        unit.f(*arguments)
+    assert [plan.num_nodes < 20 for plan in cresset.explain(unit.f).plans] == [True]
+    graph = unit.f.graph_for(*arguments)
+    assert len([node for node in graph.nodes() if node.kind() == "prim::Subgraph"]) > 2
+
+
+def test_graphs_of_plans_with_subgraphs_are_programs():
+    """They are well formed, read back as they print, and run as the function does, gradients included."""
+
+    def f(x: Tensor, w: Tensor, flag: bool):
+        y = torch.tanh(x @ w)
+        if flag:
+            y = (y * w.sigmoid()).exp()
+        return y.sum(), y.t()
+
+    script = cresset.script(f)
+    arguments = [torch.randn(3, 3, requires_grad=True), torch.randn(3, 3, requires_grad=True), True]
+    for _ in range(2):
+        expected = script(*arguments)
+    graph = script.graph_for(*arguments)
+    assert any(node.kind() == "prim::Subgraph" for node in graph.nodes())
+    graph.lint()
+    read = cresset.parse_ir(str(graph))
+    assert str(read) == str(graph)
+    again = cresset.function_from_graph("again", read)
+    expected_gradients = torch.autograd.grad(expected[0], arguments[:2])
+    for _ in range(3):
+        total, view = again(*arguments)
+        assert torch.equal(total, expected[0]) and torch.equal(view, expected[1]) and view._is_view()
+        for found, wanted in zip(torch.autograd.grad(total, arguments[:2]), expected_gradients, strict=True):
+            assert torch.equal(found, wanted)
 
 
 def test_a_weight_of_which_only_the_layout_is_needed_may_be_written_to():
@@ -1120,7 +1158,7 @@ def test_a_region_keeps_what_the_gradients_of_a_call_need():
         x = torch.ones(3, requires_grad=True)
         function(x, torch.ones(3)).backward()
         assert x.grad.tolist() == [6, 6, 6]
-    assert "prim::DifferentiableGraph_" in str(script.graph_for(x, torch.ones(3)))
+    assert "prim::Subgraph_" in str(script.graph_for(x, torch.ones(3)))
     y = torch.ones(6, requires_grad=True)  # and here it does
     with pytest.raises(RuntimeError, match="modified by an inplace operation"):
         script(y, torch.ones(3)).backward()

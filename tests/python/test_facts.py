@@ -106,7 +106,7 @@ def false_facts(call):
 
 
 def test_rows():
-    assert _C._fact_row_errors() == []
+    assert _C._fact_rule_errors() == []
 
 
 @pytest.mark.parametrize("part", range(PARTS))

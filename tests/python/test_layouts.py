@@ -208,7 +208,7 @@ class Branching(nn.Module):
 
     def forward(self, x, n: int):
         x = F.relu(self.a(x))
-        for i in range(n):
+        for _i in range(n):
             if bool(x.mean() > 0):
                 x = F.relu(self.c(self.b(x))) + x
             else:

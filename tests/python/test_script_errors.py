@@ -1,4 +1,4 @@
-"""Bad programs (tests/script): each is refused at the line that says so, for the reason that stands there.
+"""Bad programs (tests/frontend/script): each is refused at the line that says so, for the reason that stands there.
 
 `CRESSET_BLESS=1 pytest tests/python/test_script_errors.py` writes what is said now; review the diff like code.
 """
@@ -14,7 +14,7 @@ import pytest
 
 import cresset
 
-FOLDER = Path(__file__).parents[1] / "script"
+FOLDER = Path(__file__).parents[1] / "frontend" / "script"
 MARK = re.compile(r"  # error: (.*?)(?=  # noqa|$)")
 
 

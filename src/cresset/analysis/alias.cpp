@@ -5,8 +5,6 @@
 
 #include <algorithm>
 
-#include "cresset/analysis/ambient_state.h"
-#include "cresset/ir/constants.h"
 #include "cresset/ops/operator.h"
 
 namespace cresset {
@@ -28,12 +26,6 @@ bool shareSet(const AliasInfo& a, const AliasInfo& b) {
 
 const AliasInfo* elementInfo(const AliasInfo* info) {
   return info && info->containedTypes().size() == 1 ? &info->containedTypes()[0] : nullptr;
-}
-
-std::optional<int64_t> constantInt(const Value* value) {
-  const auto constant = toIValue(value);
-  if (!constant || !constant->isInt()) return std::nullopt;
-  return constant->toInt();
 }
 
 }  // namespace
@@ -62,14 +54,26 @@ void AliasDb::analyze() {
 
 AliasDb::~AliasDb() = default;
 
+Variable* AliasDb::placeOf(const Value* value) {
+  std::vector<Variable>* variables = &variables_;
+  if (&value->graph() != &graph_) [[unlikely]] {
+    const auto found = inner_variables_.find(&value->graph());
+    if (found == inner_variables_.end()) return nullptr;
+    variables = &found->second;
+  }
+  return value->unique() < variables->size() ? &(*variables)[value->unique()] : nullptr;
+}
+
 Variable AliasDb::variableOf(const Value* value) {
   if (!analyzed_) analyze();
-  return value->unique() < variables_.size() ? variables_[value->unique()] : PointsTo::kNone;
+  const Variable* place = placeOf(value);
+  return place ? *place : PointsTo::kNone;
 }
 
 Variable AliasDb::define(Value* value) {
-  if (variables_[value->unique()] == PointsTo::kNone) variables_[value->unique()] = memory_.newVariable(value->type());
-  return variables_[value->unique()];
+  Variable& variable = *placeOf(value);
+  if (variable == PointsTo::kNone) variable = memory_.newVariable(value->type());
+  return variable;
 }
 
 void AliasDb::giveFresh(Value* value) {
@@ -131,7 +135,7 @@ void AliasDb::analyzeNode(Node* node) {
   for (Block* block : node->blocks()) {
     for (Value* input : block->inputs()) define(input);
   }
-  if (isStructural(node->kind())) return analyzeStructural(node);
+  if (const Structure* structure = structureOf(node->kind())) return analyzeStructural(node, *structure);
   const Operator* op = operatorOf(*node);
   if (!op || op->schema().is_vararg() || op->schema().is_varret()) {
     // prim::Print, aten::format: they read, and give nothing that is memory. Anything else is unknown, functions of the
@@ -154,83 +158,6 @@ void AliasDb::analyzeUnknown(Node* node) {
     for (Value* input : block->inputs()) memory_.addWorld(variableOf(input));
     analyze(block);
     for (Value* output : block->outputs()) memory_.addEscape(variableOf(output));
-  }
-}
-
-void AliasDb::analyzeStructural(Node* node) {
-  const Symbol kind = node->kind();
-  const auto inputs = node->inputs();
-  const auto copyAll = [&](auto&& from, size_t skip, auto&& to) {
-    for (size_t i = 0; i < to.size(); ++i) memory_.addCopy(variableOf(from[i + skip]), variableOf(to[i]));
-  };
-  if (kind == prim::Constant) {
-    if (!isNoneConstant(node->output())) memory_.addWorld(variableOf(node->output()));
-  } else if (kind == prim::If) {
-    for (Block* block : node->blocks()) {
-      analyze(block);
-      copyAll(block->outputs(), 0, node->outputs());
-    }
-  } else if (kind == prim::Loop) {
-    Block* body = node->blocks()[0];
-    for (size_t i = 0; i + 1 < body->inputs().size(); ++i)
-      memory_.addCopy(variableOf(inputs[i + 2]), variableOf(body->inputs()[i + 1]));
-    analyze(body);
-    for (size_t i = 0; i < node->outputs().size(); ++i) {
-      const Variable next = variableOf(body->outputs()[i + 1]);
-      memory_.addCopy(next, variableOf(body->inputs()[i + 1]));
-      memory_.addCopy(next, variableOf(node->outputs()[i]));
-      memory_.addCopy(variableOf(inputs[i + 2]), variableOf(node->outputs()[i]));
-    }
-  } else if (kind == prim::TupleConstruct) {
-    giveFresh(node->output());
-    for (size_t i = 0; i < inputs.size(); ++i)
-      memory_.addStore(variableOf(node->output()), static_cast<Field>(i), variableOf(inputs[i]));
-  } else if (kind == prim::TupleUnpack) {
-    for (size_t i = 0; i < node->outputs().size(); ++i) {
-      Value* output = node->outputs()[i];
-      if (!giveKnownMemory(output)) memory_.addLoad(variableOf(inputs[0]), static_cast<Field>(i), variableOf(output));
-    }
-  } else if (kind == prim::TupleIndex) {
-    const auto tuple = inputs[0]->type()->cast<c10::TupleType>();
-    const auto index = constantInt(inputs[1]);
-    if (!tuple || !index) return analyzeUnknown(node);
-    const auto size = static_cast<int64_t>(tuple->elements().size());
-    memory_.addLoad(
-        variableOf(inputs[0]), static_cast<Field>(*index < 0 ? *index + size : *index), variableOf(node->output()));
-  } else if (kind == prim::TupleSlice) {
-    giveFresh(node->output());
-    const auto begin = node->i(attr::beg), end = node->i(attr::end);
-    for (int64_t i = begin; i < end; ++i) {
-      const auto element = inputs[0]->type()->cast<c10::TupleType>()->elements().at(static_cast<size_t>(i));
-      const Variable between = memory_.newVariable(element);
-      memory_.addLoad(variableOf(inputs[0]), static_cast<Field>(i), between);
-      memory_.addStore(variableOf(node->output()), static_cast<Field>(i - begin), between);
-    }
-  } else if (kind == prim::ListConstruct || kind == prim::EmptyListLiteral) {
-    giveFresh(node->output());
-    for (Value* input : inputs) memory_.addStore(variableOf(node->output()), 0, variableOf(input));
-  } else if (kind == prim::ListUnpack) {
-    for (Value* output : node->outputs()) memory_.addLoad(variableOf(inputs[0]), 0, variableOf(output));
-  } else if (kind == prim::DictConstruct) {
-    giveFresh(node->output());
-    for (size_t i = 0; i < inputs.size(); ++i)
-      memory_.addStore(variableOf(node->output()), static_cast<Field>(i % 2), variableOf(inputs[i]));
-  } else if (kind == prim::CreateObject) {
-    giveFresh(node->output());
-  } else if (kind == prim::GetAttr) {
-    memory_.addLoad(variableOf(inputs[0]), attributeSlot(node), variableOf(node->output()));
-  } else if (kind == prim::SetAttr) {
-    memory_.addStore(variableOf(inputs[0]), attributeSlot(node), variableOf(inputs[1]));
-  } else if (kind == prim::unchecked_cast) {
-    memory_.addCopy(variableOf(inputs[0]), variableOf(node->output()));
-  } else if (kind == prim::BailOut) {
-    for (size_t i = 0; i < node->outputs().size(); ++i)
-      memory_.addCopy(variableOf(inputs[i]), variableOf(node->output(i)));
-    handed_on_.insert(handed_on_.end(), inputs.begin(), inputs.end());
-  } else if (kind == prim::isinstance || kind == prim::Uninitialized || changesStateOnly(*node)) {
-    // Gives no memory.
-  } else {  // calls, with statements, forks and waits
-    analyzeUnknown(node);
   }
 }
 

@@ -5,6 +5,8 @@
 // They *contain* an alias if something reached from one (an element, an attribute) aliases something reached from the
 // other. Answers are about all executions of the graph at once (no order, no paths), and err on the side of "may".
 //
+// A subgraph (ir/subgraph.h) is seen through, as a block is: its values can be asked about, too.
+//
 // What operators do comes from their schemas: `(a)` on an argument and a result says that they may share memory, `(a!)`
 // that it is written to, and a result without annotation is fresh. Cresset's own rows only reach what their arguments
 // reach. Calls that are not inlined, forks and operators of which nothing is known may do anything to what they can
@@ -34,7 +36,8 @@
 
 namespace cresset {
 
-class Operator;  // ops/operator.h
+class Operator;    // ops/operator.h
+struct Structure;  // ir/structure.h
 
 /// Tells the analysis that tensors from outside share no memory with each other: of those that `node` gives (inputs of
 /// the graph, for `graph.block()->paramNode()`; elements, for prim::TupleUnpack), the i-th is in memory of this number,
@@ -118,10 +121,18 @@ class AliasDb {
   };
 
   Variable variableOf(const Value* value);
+  /// Where the variable of a value of the graph, or of a subgraph that has been analyzed, is kept; null of others.
+  Variable* placeOf(const Value* value);
   void analyze();
   void analyze(Block* block);
   void analyzeNode(Node* node);
-  void analyzeStructural(Node* node);
+  void analyzeStructural(Node* node, const Structure& structure);
+  void analyzeHolder(Node* node);
+  void analyzeElements(Node* node);
+  void analyzeSlice(Node* node);
+  void analyzeBodies(Node* node);
+  void analyzeLoop(Node* node);
+  void analyzeSubgraph(Node* node);
   void analyzeRow(Node* node, const Operator& op);
   void analyzeOperator(Node* node, const Operator& op);
   void analyzeUnknown(Node* node);
@@ -167,7 +178,9 @@ class AliasDb {
 
   Graph& graph_;
   PointsTo memory_;
-  std::vector<Variable> variables_;                     // by Value::unique()
+  std::vector<Variable> variables_;  // by Value::unique()
+  /// Of what stands in the graph's subgraphs.
+  std::unordered_map<const Graph*, std::vector<Variable>> inner_variables_;
   std::unordered_map<int64_t, Location> known_memory_;  // by setMemory's numbers
   std::unordered_map<const Node*, Changes> changes_;    // of nodes that may change something
   std::unordered_map<const Node*, Effects> effects_;

@@ -8,6 +8,7 @@
 #include "cresset/analysis/ambient_state.h"
 #include "cresset/analysis/may_raise.h"
 #include "cresset/analysis/plain_types.h"
+#include "cresset/ir/subgraph.h"
 #include "cresset/ops/operator.h"
 
 namespace cresset {
@@ -20,17 +21,26 @@ void sortUnique(std::vector<T>& items) {
   items.erase(std::unique(items.begin(), items.end()), items.end());
 }
 
-bool doesNothingToMemory(Symbol kind) {
-  return kind == prim::Constant || kind == prim::TupleConstruct || kind == prim::TupleUnpack ||
-         kind == prim::TupleIndex || kind == prim::TupleSlice || kind == prim::ListConstruct ||
-         kind == prim::EmptyListLiteral || kind == prim::DictConstruct || kind == prim::CreateObject ||
-         kind == prim::isinstance || kind == prim::unchecked_cast || kind == prim::Uninitialized;
+/// Whether a node that calls no operator neither reads nor writes what anybody may change. Tuples never change.
+bool touchesNothing(const Node& node, Memory memory) {
+  switch (memory) {
+    case Memory::None:
+    case Memory::Outside:
+    case Memory::Holder:
+    case Memory::Slice:
+    case Memory::Same:
+      return true;
+    case Memory::Element:
+      return node.input(0)->type()->kind() == c10::TypeKind::TupleType;
+    default:
+      return false;
+  }
 }
 
 /// Whether the node computes with tensors.
 bool dependsOnState(const Node* node) {
   const auto takesOrGives = [](const Value* value) { return mayHoldTensors(*value->type()); };
-  return !node->blocks().empty() ||
+  return !Bodies(*node).empty() ||
          (!isStructural(node->kind()) && (std::any_of(node->inputs().begin(), node->inputs().end(), takesOrGives) ||
                                           std::any_of(node->outputs().begin(), node->outputs().end(), takesOrGives)));
 }
@@ -44,18 +54,15 @@ bool writesElements(const c10::AliasInfo& info) {
 /// The operator that the node calls; null if it is none of which is known what it does to memory. A function of the
 /// host may do anything to what it can reach.
 const Operator* knownOperator(const Node* node) {
-  const Operator* op = isStructural(node->kind()) ? nullptr : operatorOf(const_cast<Node&>(*node));
+  const Operator* op = isStructural(node->kind()) ? nullptr : operatorOf(*node);
   if (!op || (op->kernel() && op->restriction() == Restriction::Foreign)) return nullptr;
   return op->kernel() || op->schema().aliasAnalysis() != c10::AliasAnalysisKind::CONSERVATIVE ? op : nullptr;
 }
 
-/// Whether a node, its blocks left out, may write to memory.
+/// Whether a node, its blocks and subgraph left out, may write to memory.
 bool mayWrite(const Node* node) {
-  const Symbol kind = node->kind();
-  if (kind == prim::SetAttr) return true;
-  if (doesNothingToMemory(kind) || kind == prim::GetAttr || kind == prim::BailOut) return false;
-  if (changesStateOnly(*node)) return true;
-  if (kind == prim::ListUnpack || kind == prim::If || kind == prim::Loop) return false;
+  if (const Structure* structure = structureOf(node->kind()))
+    return structure->memory == Memory::Stores || structure->memory == Memory::Anything;
   const Operator* op = knownOperator(node);
   if (!op || op->isMutable()) return true;
   const auto& arguments = op->schema().arguments();
@@ -65,8 +72,8 @@ bool mayWrite(const Node* node) {
 }
 
 bool mayChangeSomething(const Node* node) {
-  if (node->kind() == prim::If || node->kind() == prim::Loop || mayWrite(node)) return true;
-  const Operator* op = isStructural(node->kind()) ? nullptr : operatorOf(const_cast<Node&>(*node));
+  if (memoryOf(*node, Memory::None) == Memory::Bodies || mayWrite(node)) return true;
+  const Operator* op = isStructural(node->kind()) ? nullptr : operatorOf(*node);
   return op && op->hasSideEffects();
 }
 
@@ -96,9 +103,9 @@ const AliasDb::Effects& AliasDb::effects(const Node* node) {
 }
 
 void AliasDb::collectChanges(const Node* node, Changes& into) {
-  const Symbol kind = node->kind();
-  if (kind == prim::If || kind == prim::Loop) {
-    for (const Block* block : node->blocks()) {
+  const Memory memory = memoryOf(*node, Memory::None);
+  if (memory == Memory::Bodies) {
+    for (const Block* block : Bodies(*node)) {
       for (const Node* inner : block->nodes()) {
         const Changes& theirs = changes(inner);
         into.writes.insert(into.writes.end(), theirs.writes.begin(), theirs.writes.end());
@@ -109,7 +116,7 @@ void AliasDb::collectChanges(const Node* node, Changes& into) {
     }
     return;
   }
-  if (kind == prim::SetAttr) {
+  if (memory == Memory::Stores) {
     for (Location location : memory_.locations(variableOf(node->input(0))))
       into.slot_writes.emplace_back(location, attributeSlot(node));
     return;
@@ -138,10 +145,15 @@ void AliasDb::collectChanges(const Node* node, Changes& into) {
 }
 
 void AliasDb::collectReads(const Node* node, Effects& into) {
-  const Symbol kind = node->kind();
-  if (doesNothingToMemory(kind) || kind == prim::SetAttr || changesStateOnly(*node)) return;
-  if (kind == prim::If || kind == prim::Loop) {
-    for (const Block* block : node->blocks()) {
+  if (changesStateOnly(*node)) return;
+  const Structure* structure = structureOf(node->kind());
+  if (!structure) {
+    if (const Operator* op = knownOperator(node)) return collectOperatorReads(node, *op, into);
+    into.raises = true;
+    return;
+  }
+  if (structure->memory == Memory::Bodies) {
+    for (const Block* block : Bodies(*node)) {
       for (const Node* inner : block->nodes()) {
         const Effects& theirs = effects(inner);
         into.reads.insert(into.reads.end(), theirs.reads.begin(), theirs.reads.end());
@@ -151,23 +163,15 @@ void AliasDb::collectReads(const Node* node, Effects& into) {
     }
     return;
   }
-  if (kind == prim::GetAttr) {
-    for (Location location : memory_.locations(variableOf(node->input(0))))
-      into.slot_reads.emplace_back(location, attributeSlot(node));
-    return;
-  }
-  if (kind == prim::BailOut) {  // the rest of the program finds memory as it is here
+  into.raises = mayRaise(*node);
+  if (structure->memory == Memory::Leaves) {  // the rest of the program finds memory as it is here
     for (const Value* input : node->inputs()) addReached(into.reads, input);
-    into.raises = true;
-    return;
+  } else if (structure->memory == Memory::Element && !touchesNothing(*node, structure->memory)) {
+    const Value* holder = node->input(0);
+    if (holder->type()->kind() != c10::TypeKind::ClassType) return addLocations(into.reads, holder);
+    for (Location location : memory_.locations(variableOf(holder)))
+      into.slot_reads.emplace_back(location, attributeSlot(node));
   }
-  if (kind == prim::ListUnpack) {
-    addLocations(into.reads, node->input(0));
-    into.raises = mayRaise(*node);
-    return;
-  }
-  if (const Operator* op = knownOperator(node)) return collectOperatorReads(node, *op, into);
-  into.raises = true;
 }
 
 void AliasDb::collectOperatorReads(const Node* node, const Operator& op, Effects& into) {
@@ -263,7 +267,8 @@ bool AliasDb::conflict(const Node* a, const Node* b) {
 bool AliasDb::mayWriteIn(const Block* block) {
   const auto nodes = block->nodes();
   return std::any_of(nodes.begin(), nodes.end(), [](const Node* node) {
-    return mayWrite(node) || std::any_of(node->blocks().begin(), node->blocks().end(), mayWriteIn);
+    const Bodies bodies(*node);
+    return mayWrite(node) || std::any_of(bodies.begin(), bodies.end(), mayWriteIn);
   });
 }
 
@@ -274,8 +279,8 @@ bool AliasDb::writesNothing() {
 
 void AliasDb::findWriters(Block* block) {
   for (const Node* node : block->nodes()) {
-    if (node->kind() == prim::If || node->kind() == prim::Loop) {
-      for (Block* inner : node->blocks()) findWriters(inner);
+    if (memoryOf(*node, Memory::None) == Memory::Bodies) {
+      for (Block* inner : Bodies(*node)) findWriters(inner);
       continue;
     }
     const Changes& found = changes(node);

@@ -4,6 +4,7 @@
 
 #include "cresset/analysis/alias.h"
 #include "cresset/ir/printer.h"
+#include "cresset/ir/subgraph.h"
 
 namespace cresset {
 
@@ -52,13 +53,13 @@ void AliasDb::describe(const Block* block, std::string& text) {
   for (const Value* input : block->inputs()) line(input);
   for (const Node* node : block->nodes()) {
     const Changes& found = changes(node);
-    for (const Block* inner : node->blocks()) describe(inner, text);
+    for (const Block* inner : Bodies(*node)) describe(inner, text);
     for (const Value* output : node->outputs()) line(output);
     std::vector<Location> written = found.writes;
     for (const auto& [location, slot] : found.slot_writes) written.push_back(location);
     std::sort(written.begin(), written.end());
     written.erase(std::unique(written.begin(), written.end()), written.end());
-    if (!node->blocks().empty() || (written.empty() && !found.anything)) continue;
+    if (!Bodies(*node).empty() || (written.empty() && !found.anything)) continue;
     text += std::string(node->kind().toQualString()) + " writes " +
             (found.anything ? "anything that escapes" : describeLocations(written)) + "\n";
   }

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <vector>
 
+#include "cresset/ir/subgraph.h"
+#include "cresset/ops/operator.h"
+
 namespace cresset {
 
 namespace {
@@ -12,25 +15,18 @@ const Symbol kStateOnly = Symbol::attr("state_only");
 bool changesStateWithin(const Block* block) {
   const auto nodes = block->nodes();
   return std::any_of(nodes.begin(), nodes.end(), [](const Node* node) {
-    return changesState(*node) || std::any_of(node->blocks().begin(), node->blocks().end(), changesStateWithin);
+    const Bodies bodies(*node);
+    return changesState(*node) || std::any_of(bodies.begin(), bodies.end(), changesStateWithin);
   });
 }
 
 }  // namespace
 
 bool changesState(const Node& node) {
-  static const Symbol kKinds[] = {
-      prim::Enter,
-      prim::Exit,
-      prim::CallFunction,
-      prim::CallMethod,
-      prim::PythonOp,
-      Symbol::fromQualString("aten::set_grad_enabled"),
-      Symbol::fromQualString("cresset::enter_autocast"),
-      Symbol::fromQualString("cresset::exit_autocast"),
-      Symbol::fromQualString("cresset::enter_inference_mode"),
-      Symbol::fromQualString("cresset::exit_inference_mode")};
-  return std::find(std::begin(kKinds), std::end(kKinds), node.kind()) != std::end(kKinds);
+  if (const Structure* structure = structureOf(node.kind())) return structure->sets_state;
+  if (node.kind() == prim::PythonOp) return true;
+  const Operator* op = operatorOf(node);
+  return op && op->changesState();
 }
 
 StateScopes::StateScopes(const Graph& graph) {
@@ -44,7 +40,7 @@ bool StateScopes::findUnbalanced(const Block* block) {
   int entered = 0;
   bool balanced = true;
   for (const Node* node : block->nodes()) {
-    for (const Block* inner : node->blocks()) balanced &= !findUnbalanced(inner);
+    for (const Block* inner : Bodies(*node)) balanced &= !findUnbalanced(inner);
     if (node->kind() == prim::Enter) {
       ++entered;
     } else if (node->kind() == prim::Exit) {
@@ -62,10 +58,10 @@ void StateScopes::visit(const Block* block) {
   std::vector<uint32_t> entered;
   for (const Node* node : block->nodes()) {
     if (now_ != 0) scopes_[node] = now_;
-    if (!node->blocks().empty()) {
+    if (const Bodies bodies(*node); !bodies.empty()) {
       const uint32_t before = now_;
       bool same = true;
-      for (const Block* inner : node->blocks()) {
+      for (const Block* inner : bodies) {
         // A turn of a loop may begin in the state in which the one before has left off.
         const bool is_balanced = !unbalanced_.contains(inner);
         now_ = is_balanced || node->kind() != prim::Loop ? before : ++last_;

@@ -9,6 +9,7 @@
 
 #include "cresset/analysis/ambient_state.h"
 #include "cresset/ir/constants.h"
+#include "cresset/ir/subgraph.h"
 #include "cresset/ops/operator.h"
 
 namespace cresset {
@@ -24,26 +25,27 @@ std::optional<std::string> constantKey(const Value* key) {
 
 bool readsEntry(const Node* node) {
   if (isStructural(node->kind()) || node->inputs().size() != 2) return false;
-  const Operator* op = operatorOf(const_cast<Node&>(*node));
+  const Operator* op = operatorOf(*node);
   const std::string_view name = op ? std::string_view(op->fullName()) : std::string_view();
   return name.starts_with("aten::__getitem__.Dict_") || name == "aten::__getitem__.t";
 }
 
+namespace {
+
+bool mayChangeEntriesIn(const Block* block) {
+  const auto nodes = block->nodes();
+  return std::any_of(nodes.begin(), nodes.end(), [](const Node* node) {
+    return mayChangeEntries(node) || std::any_of(node->blocks().begin(), node->blocks().end(), mayChangeEntriesIn);
+  });
+}
+
+}  // namespace
+
 bool mayChangeEntries(const Node* node) {
-  switch (node->kind()) {
-    case prim::CallMethod:
-    case prim::CallFunction:
-    case prim::fork:
-    case aten::wait:
-      return true;
-    case prim::Enter:
-    case prim::Exit:
-      return !changesStateOnly(*node);
-    default:
-      break;
-  }
-  if (isStructural(node->kind())) return false;
-  const Operator* op = operatorOf(const_cast<Node&>(*node));
+  if (isSubgraph(*node)) return mayChangeEntriesIn(node->g(attr::Subgraph)->block());
+  if (const Structure* structure = structureOf(node->kind()))
+    return structure->memory == Memory::Anything && !changesStateOnly(*node);
+  const Operator* op = operatorOf(*node);
   if (!op || op->restriction() == Restriction::Foreign ||
       op->schema().aliasAnalysis() == c10::AliasAnalysisKind::CONSERVATIVE)
     return true;
@@ -58,7 +60,7 @@ bool mayChangeEntries(const Node* node) {
 
 std::optional<std::string> changedKey(const Node* node) {
   if (isStructural(node->kind())) return std::nullopt;
-  const Operator* op = operatorOf(const_cast<Node&>(*node));
+  const Operator* op = operatorOf(*node);
   if (!op || !op->fullName().starts_with("aten::_set_item.")) return std::nullopt;
   return node->input(0)->type()->kind() == c10::TypeKind::DictType ? constantKey(node->input(1)) : std::nullopt;
 }

@@ -52,6 +52,17 @@ Fact Fact::integer(std::optional<int64_t> value) {
   return fact;
 }
 
+Fact Fact::integer(Size size) {
+  Fact fact = integer(size.asConstant());
+  if (!fact.number) fact.size = std::move(size);
+  return fact;
+}
+
+Size Fact::asSize() const {
+  if (kind != Kind::Int) return {};
+  return number ? Size::constant(*number) : size;
+}
+
 Fact Fact::boolean(std::optional<bool> value) {
   Fact fact;
   fact.kind = Kind::Bool;
@@ -132,6 +143,7 @@ Fact Fact::common(const Fact& a, const Fact& b) {
   both.kind = a.kind;
   both.text = a.text;
   both.number = same(a.number, b.number);
+  if (!both.number && a.asSize().isKnown() && a.asSize() == b.asSize()) both.size = a.asSize();
   both.dtype = same(a.dtype, b.dtype);
   both.device = same(a.device, b.device);
   both.requires_grad = same(a.requires_grad, b.requires_grad);
@@ -158,7 +170,8 @@ std::string Fact::toString() const {
     case Kind::None:
       return "None";
     case Kind::Int:
-      return number ? std::to_string(*number) : "int";
+      if (!number && !size.isKnown()) return "int";
+      return asSize().toString([](size_t value) { return "%" + std::to_string(value); });
     case Kind::Bool:
       return number ? (*number ? "True" : "False") : "bool";
     case Kind::Float:

@@ -12,6 +12,8 @@
 #include <string>
 #include <vector>
 
+#include "cresset/analysis/size.h"
+
 namespace c10 {
 struct Type;
 struct IValue;
@@ -33,13 +35,13 @@ struct TensorFacts {
   static TensorFacts common(const TensorFacts& a, const TensorFacts& b);
 };
 
-/// Of any value, as rules compute with it (fact_rules.h).
+/// Of any value, as rules compute with it (fact_rule.h).
 struct Fact {
   enum class Kind : uint8_t {
     Unknown,
     None,
     Tensor,
-    Int,    // also a bool, a dtype or another enumeration; `number` if it is known
+    Int,    // also a bool, a dtype or another enumeration; `number` if it is known, else perhaps `size`
     Float,  // of unknown value
     Bool,   // `number` if it is known
     Complex,
@@ -52,6 +54,7 @@ struct Fact {
 
   Kind kind = Kind::Unknown;
   std::optional<int64_t> number;
+  Size size;
   std::optional<at::ScalarType> dtype;
   std::optional<c10::Device> device;
   std::optional<bool> requires_grad;
@@ -62,9 +65,12 @@ struct Fact {
   /// Of a tensor that a rule gives: it is on the device of the operator's arguments.
   bool inherits_device = false;
 
+  bool operator==(const Fact&) const = default;
+
   static Fact unknown() { return {}; }
   static Fact none();
   static Fact integer(std::optional<int64_t> value);
+  static Fact integer(Size size);
   static Fact boolean(std::optional<bool> value);
   static Fact ofDtype(std::optional<at::ScalarType> dtype);
   static Fact list(std::vector<Fact> elements);
@@ -80,6 +86,8 @@ struct Fact {
   TensorFacts asTensor() const;
   /// Of an int or bool, if it is known.
   std::optional<int64_t> asNumber() const { return kind == Kind::Int || kind == Kind::Bool ? number : std::nullopt; }
+  /// Of an int.
+  Size asSize() const;
   /// "tensor(float32, [2, ?])", "[1, ?]", "?"; for messages and tests.
   std::string toString() const;
 };

@@ -27,6 +27,13 @@ std::optional<at::ScalarType> dtypeOf(const Fact& t) {
   return t.isTensor() || t.kind == Kind::Dtype ? t.dtype : std::nullopt;
 }
 
+/// The product of sizes; unknown if one of them is.
+Size product(const Sizes& sizes) {
+  Size all = Size::constant(1);
+  for (const Fact& size : sizes) all = all * size.asSize();
+  return all;
+}
+
 /// Numbers are tensors without dimensions.
 std::optional<Sizes> sizesOf(const Fact& s) {
   switch (s.kind) {
@@ -312,11 +319,12 @@ Fact resized(Facts a) {
 }
 
 Fact broadcastSize(const Fact& x, const Fact& y) {
-  const auto a = x.asNumber(), b = y.asNumber();
-  if (a && b) return *a == *b || *b == 1 ? x : *a == 1 ? y : anyInt();
+  const Size a = x.asSize(), b = y.asSize();
+  if (a.isKnown() && b.isKnown()) return Fact::integer(Size::broadcast(a, b));
   // One that is unknown is 1 or the other, if that is not 1.
-  if (a) return *a != 1 ? x : anyInt();
-  return b && *b != 1 ? y : anyInt();
+  if (const auto number = a.asConstant(); number && *number != 1) return x;
+  if (const auto number = b.asConstant(); number && *number != 1) return y;
+  return anyInt();
 }
 
 bool broadcastInto(std::optional<Sizes>& all, const Fact& operand) {
@@ -460,14 +468,64 @@ Fact swapped(Facts a) {
   return Fact::list(std::move(*sizes));
 }
 
-/// viewed(size): -1 stands for what is left.
-Fact viewed(Facts a) {
+/// sizes(x)
+Fact sizes(Facts a) {
+  auto all = sizesOf(argument(a, 0));
+  return all ? Fact::list(std::move(*all)) : Fact();
+}
+
+/// count(x): how many elements.
+Fact count(Facts a) {
+  const auto all = sizesOf(argument(a, 0));
+  return Fact::integer(all ? product(*all) : Size());
+}
+
+/// given(size): as they are; the operator raises for negative ones.
+Fact given(Facts a) {
   Fact sizes = argument(a, 0);
-  if (sizes.kind != Kind::List) return {};
-  for (Fact& size : sizes.elements) {
-    if (!size.asNumber() || *size.asNumber() < 0) size = anyInt();
+  return sizes.kind == Kind::List ? sizes : Fact();
+}
+
+/// Calls `replace` for each size of a list that is -1; an int that may be -1 is of unknown size.
+template <typename F>
+Fact withoutMinusOne(Fact sizes, F replace) {
+  for (size_t i = 0; i < sizes.elements.size(); ++i) {
+    const Size size = sizes.elements[i].asSize();
+    if (size.asConstant() == -1) {
+      sizes.elements[i] = replace(i);
+    } else if (!size.isNonNegative()) {
+      sizes.elements[i] = anyInt();
+    }
   }
   return sizes;
+}
+
+/// viewed(x, size): -1 stands for what is left.
+Fact viewed(Facts a) {
+  const Fact wanted = argument(a, 1);
+  if (wanted.kind != Kind::List) return {};
+  const auto all = sizesOf(argument(a, 0));
+  const auto rest = [&](size_t at) {
+    Sizes others = wanted.elements;
+    others.erase(others.begin() + static_cast<std::ptrdiff_t>(at));
+    const bool are_known = all && std::all_of(others.begin(), others.end(), [](const Fact& size) {
+                             return size.asSize().isNonNegative();
+                           });
+    return Fact::integer(are_known ? Size::divideExactly(product(*all), product(others)) : Size());
+  };
+  return withoutMinusOne(wanted, rest);
+}
+
+/// expanded(x, size): -1 stands for the size of x.
+Fact expanded(Facts a) {
+  const Fact wanted = argument(a, 1);
+  if (wanted.kind != Kind::List) return {};
+  const auto own = sizesOf(argument(a, 0));
+  const auto keep = [&](size_t at) {
+    const bool has = own && at + own->size() >= wanted.elements.size();
+    return has ? (*own)[at + own->size() - wanted.elements.size()] : anyInt();
+  };
+  return withoutMinusOne(wanted, keep);
 }
 
 /// flattened(s, start, end)
@@ -479,7 +537,9 @@ Fact flattened(Facts a) {
   if (!start || !end || *start > *end) return {};
   if (*start == *end) return Fact::list(*sizes);
   Sizes left(sizes->begin(), sizes->begin() + static_cast<std::ptrdiff_t>(*start));
-  left.push_back(anyInt());
+  const Sizes flat(
+      sizes->begin() + static_cast<std::ptrdiff_t>(*start), sizes->begin() + static_cast<std::ptrdiff_t>(*end) + 1);
+  left.push_back(Fact::integer(product(flat)));
   left.insert(left.end(), sizes->begin() + static_cast<std::ptrdiff_t>(*end) + 1, sizes->end());
   return Fact::list(std::move(left));
 }
@@ -538,20 +598,26 @@ std::optional<Fact> commonOf(const Fact& list) {
   return all;
 }
 
-/// joined(tensors, dim): as torch.cat. Tensors of the sizes [0] are left out, so one dimension tells nothing.
+/// joined(tensors, dim): as torch.cat. In the other dimensions all have one size.
 Fact joined(Facts a) {
   const Fact list = argument(a, 0);
   const auto all = commonOf(list);
   if (!all || !all->has_sizes) return {};
-  const Fact dims[] = {*all, argument(a, 1), anyInt()};
+  const auto dim = wrapped(argument(a, 1), all->elements.size());
+  Size sum = dim && list.kind == Kind::List ? Size::constant(0) : Size();
+  for (const Fact& tensor : list.elements) {
+    if (sum.isKnown()) sum = *dim < tensor.elements.size() ? sum + tensor.elements[*dim].asSize() : Size();
+  }
+  const Fact dims[] = {list.elements[0], argument(a, 1), Fact::integer(sum)};
   return replaced(dims);
 }
 
 /// stacked(tensors, dim): as torch.stack.
 Fact stacked(Facts a) {
-  const auto all = commonOf(argument(a, 0));
+  const Fact list = argument(a, 0);
+  const auto all = commonOf(list);
   if (!all || !all->has_sizes) return {};
-  const Fact dims[] = {*all, argument(a, 1), anyInt()};
+  const Fact dims[] = {list.elements[0], argument(a, 1), length(a)};
   return inserted(dims);
 }
 
@@ -588,7 +654,11 @@ FactFunction factFunction(std::string_view name) {
       {"replaced", replaced},
       {"permuted", permuted},
       {"swapped", swapped},
+      {"sizes", sizes},
+      {"count", count},
+      {"given", given},
       {"viewed", viewed},
+      {"expanded", expanded},
       {"flattened", flattened},
       {"matmul", matmul},
       {"einsum", einsum},

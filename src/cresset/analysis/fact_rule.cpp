@@ -7,8 +7,8 @@
 #include <stdexcept>
 #include <unordered_map>
 
-#include "cresset/ops/operator_rows.h"
 #include "cresset/ops/operator.h"
+#include "cresset/ops/operator_rows.h"
 
 namespace cresset {
 
@@ -215,8 +215,7 @@ class Evaluator {
       case Expr::Kind::Binary:
         return binary(e);
       case Expr::Kind::Negate: {
-        const auto number = evaluate(e.children[0]).asNumber();
-        return Fact::integer(number ? std::optional(-*number) : std::nullopt);
+        return Fact::integer(Size::constant(0) - evaluate(e.children[0]).asSize());
       }
       case Expr::Kind::Not: {
         const auto truth = truthOf(evaluate(e.children[0]));
@@ -258,6 +257,7 @@ class Evaluator {
   }
 
   static Fact subscript(const Fact& list, const Fact& at) {
+    if (list.kind == Fact::Kind::ListOf && !list.elements.empty()) return list.elements[0];
     const auto* elements = elementsOf(list);
     const auto index = at.asNumber();
     if (!elements || !index) return {};
@@ -303,7 +303,7 @@ class Evaluator {
     };
     if (!list_like && !(isNumber(left) && isNumber(right))) return {};
     if (e.text == "*" && list_like) return repeated(a ? a : b, a ? y : x);
-    return arithmetic(e.text, x, y);
+    return arithmetic(e.text, left, right);
   }
 
   /// `a or b` chooses by None; of conditions, it is what it is in Python.
@@ -330,23 +330,23 @@ class Evaluator {
     return Fact::list(std::move(all));
   }
 
-  static Fact arithmetic(std::string_view op, std::optional<int64_t> x, std::optional<int64_t> y) {
+  static Fact arithmetic(std::string_view op, const Fact& left, const Fact& right) {
     const bool compares = op == "==" || op == "!=" || op[0] == '<' || op[0] == '>';
-    if (!x || !y) return compares ? Fact::boolean(std::nullopt) : Fact::integer(std::nullopt);
+    if (compares) return compared(op, left.asNumber(), right.asNumber());
+    const auto sizeOf = [](const Fact& fact) {
+      return fact.kind == Fact::Kind::Bool && fact.number ? Size::constant(*fact.number) : fact.asSize();
+    };
+    const Size a = sizeOf(left), b = sizeOf(right);
+    return Fact::integer(op == "+" ? a + b : op == "-" ? a - b : op == "*" ? a * b : Size::floorDivide(a, b));
+  }
+
+  static Fact compared(std::string_view op, std::optional<int64_t> x, std::optional<int64_t> y) {
+    if (!x || !y) return Fact::boolean(std::nullopt);
     if (op == "==") return Fact::boolean(*x == *y);
     if (op == "!=") return Fact::boolean(*x != *y);
     if (op == "<") return Fact::boolean(*x < *y);
     if (op == ">") return Fact::boolean(*x > *y);
-    if (op == "<=") return Fact::boolean(*x <= *y);
-    if (op == ">=") return Fact::boolean(*x >= *y);
-    int64_t result = 0;
-    const bool overflows = op == "+"   ? __builtin_add_overflow(*x, *y, &result)
-                           : op == "-" ? __builtin_sub_overflow(*x, *y, &result)
-                           : op == "*" ? __builtin_mul_overflow(*x, *y, &result)
-                                       : *y <= 0;
-    if (overflows) return Fact::integer(std::nullopt);
-    if (op == "//") result = *x / *y - (*x % *y < 0);
-    return Fact::integer(result);
+    return Fact::boolean(op == "<=" ? *x <= *y : *x >= *y);
   }
 
   const Operator& op_;

@@ -4,6 +4,7 @@
 #include <ATen/core/jit_type.h>
 
 #include <algorithm>
+#include <unordered_map>
 
 #include "cresset/analysis/alias.h"
 #include "cresset/analysis/ambient_state.h"
@@ -11,6 +12,7 @@
 #include "cresset/analysis/fact_rule.h"
 #include "cresset/analysis/plain_types.h"
 #include "cresset/ir/constants.h"
+#include "cresset/ir/subgraph.h"
 #include "cresset/ops/operator.h"
 #include "cresset/ops/without_autocast.h"
 
@@ -26,19 +28,24 @@ bool isTensor(const Value* value) {
 
 class FactPropagator {
  public:
-  FactPropagator(Graph& graph, const TypeAssumptions& assumptions)
+  FactPropagator(Graph& graph, const TypeAssumptions& assumptions, bool with_sizes)
       : graph_(graph),
         memory_(graph, AliasDb::When::WhenNeeded),
-        facts_(graph.numValues()),
+        facts_{std::vector<TensorFacts>(graph.numValues()), {}, {}, {}},
+        with_sizes_(with_sizes),
         autocast_(assumptions.autocast),
         plain_(assumptions.usual && !assumptions.autocast.isOn()),
         usual_(assumptions.usual) {
     grad_mode_ = assumptions.grad_mode;
+    if (with_sizes) {
+      facts_.sizes.resize(graph.numValues());
+      facts_.ints.resize(graph.numValues());
+    }
     lookForState(graph.block());
     for (Value* input : graph.inputs()) set(input, TensorFacts::of(*input->type()));
   }
 
-  std::vector<TensorFacts> run() {
+  GraphFacts run() {
     visit(graph_.block());
     return std::move(facts_);
   }
@@ -51,25 +58,63 @@ class FactPropagator {
         const bool is_call = node->kind() == prim::CallMethod || node->kind() == prim::CallFunction;
         if (!is_call && !changesGradModeOnly(*node) && !scopes_) scopes_.emplace(graph_);
       }
-      for (Block* inner : node->blocks()) lookForState(inner);
+      for (Block* inner : Bodies(*node)) lookForState(inner);
     }
   }
 
-  TensorFacts get(const Value* value) const { return facts_[value->unique()]; }
+  TensorFacts get(const Value* value) const { return facts_.of(value); }
 
-  void set(Value* value, TensorFacts facts) {
+  /// Sizes are followed in the graph itself: variables are numbered by its values.
+  bool hasSizes(const Value* value) const { return with_sizes_ && &value->graph() == &graph_; }
+
+  /// What is known of a tensor, its sizes included.
+  Fact tensorFact(const Value* value) const {
+    Fact fact = Fact::tensor(get(value));
+    if (!hasSizes(value)) return fact;
+    const std::vector<Size>& sizes = facts_.sizes[value->unique()];
+    for (size_t i = 0; i < sizes.size() && i < fact.elements.size(); ++i) fact.elements[i] = Fact::integer(sizes[i]);
+    return fact;
+  }
+
+  bool isFollowed(const Value* value) const {
+    return isTensor(value) || (hasSizes(value) && value->type()->kind() == TypeKind::IntType);
+  }
+
+  void set(Value* value, const TensorFacts& facts) { set(value, Fact::tensor(facts)); }
+
+  void set(Value* value, const Fact& fact) {
+    if (hasSizes(value) && value->type()->kind() == TypeKind::IntType) return setInt(value, fact.asSize());
     if (!isTensor(value)) return;
+    TensorFacts facts = fact.asTensor();
     const TensorFacts known = TensorFacts::of(*value->type());
     if (!facts.dtype) facts.dtype = known.dtype;
     if (!facts.rank) facts.rank = known.rank;
     if (!facts.device) facts.device = known.device;
     if (!facts.requires_grad) facts.requires_grad = known.requires_grad;
-    if (memory_.hasWriters(value)) {
+    const bool has_writers = memory_.hasWriters(value);
+    if (has_writers) {
       if (writes_ == TensorWrites::Anything) return;
       if (writes_ != TensorWrites::Elements) facts.rank = std::nullopt;
       facts.requires_grad = std::nullopt;
     }
-    facts_[value->unique()] = facts;
+    facts_.tensorsOf(value->graph())[value->unique()] = facts;
+    if (hasSizes(value) && facts.rank) setSizes(value, fact, *facts.rank);
+  }
+
+  /// A size that is not known is a variable of its own.
+  void setSizes(const Value* value, const Fact& fact, size_t rank) {
+    std::vector<Size>& sizes = facts_.sizes[value->unique()];
+    sizes.clear();
+    for (size_t i = 0; i < rank; ++i) {
+      Size size = fact.rank() == rank ? fact.elements[i].asSize() : Size();
+      sizes.push_back(size.isKnown() ? std::move(size) : Size::ofDimension(value->unique(), i));
+    }
+    blocks_[value->unique()] = value->node()->owningBlock();
+  }
+
+  void setInt(const Value* value, const Size& size) {
+    facts_.ints[value->unique()] = size.isKnown() ? size : Size::ofInt(value->unique());
+    blocks_[value->unique()] = value->node()->owningBlock();
   }
 
   void visit(Block* block) {
@@ -85,11 +130,12 @@ class FactPropagator {
       case prim::Constant:
         if (!isTensor(node->output())) return;
         if (const auto value = toIValue(node->output()); value && value->isTensor() && value->toTensor().defined())
-          set(node->output(), TensorFacts::of(value->toTensor()));
+          set(node->output(), Fact::of(*value));
         return;
       case prim::unchecked_cast:
         if (!isTensor(node->output())) return;
-        set(node->output(), isTensor(node->input(0)) ? get(node->input(0)) : factsOfGradient(node->input(0)->node()));
+        set(node->output(),
+            isTensor(node->input(0)) ? tensorFact(node->input(0)) : factOfGradient(node->input(0)->node()));
         return;
       case prim::TupleUnpack:
       case prim::TupleIndex:
@@ -99,23 +145,57 @@ class FactPropagator {
       case prim::ListUnpack:
         return visitListUnpack(node);
       default:
+        if (isSubgraph(*node)) return visitSubgraph(node);
         for (Block* block : node->blocks()) visit(block);
         if (!isStructural(node->kind())) visitOperator(node);
     }
   }
 
-  void visitIf(Node* node) {
-    for (Block* block : node->blocks()) visit(block);
+  void visitSubgraph(Node* node) {
+    const Graph& subgraph = *node->g(attr::Subgraph);
+    facts_.subgraphs[&subgraph].resize(subgraph.numValues());
+    for (size_t i = 0; i < node->inputs().size(); ++i) {
+      if (isTensor(node->input(i))) set(subgraph.inputs()[i], get(node->input(i)));
+    }
+    visit(subgraph.block());
     for (size_t i = 0; i < node->outputs().size(); ++i) {
-      const Value *a = node->blocks()[0]->outputs()[i], *b = node->blocks()[1]->outputs()[i];
-      // What a branch that raises would give never arrives.
-      const bool no_a = a->node()->kind() == prim::Uninitialized, no_b = b->node()->kind() == prim::Uninitialized;
-      set(node->output(i), no_a ? get(b) : no_b ? get(a) : TensorFacts::common(get(a), get(b)));
+      if (isFollowed(node->output(i))) set(node->output(i), withoutSizes(subgraph.outputs()[i]));
     }
   }
 
+  Fact withoutSizes(const Value* value) const { return isTensor(value) ? Fact::tensor(get(value)) : Fact(); }
+
+  void visitIf(Node* node) {
+    for (Block* block : node->blocks()) visit(block);
+    for (size_t i = 0; i < node->outputs().size(); ++i) {
+      if (!isFollowed(node->output(i))) continue;
+      const Value *a = node->blocks()[0]->outputs()[i], *b = node->blocks()[1]->outputs()[i];
+      // What a branch that raises would give never arrives.
+      const bool no_a = a->node()->kind() == prim::Uninitialized, no_b = b->node()->kind() == prim::Uninitialized;
+      const Fact left = outside(a, node), right = outside(b, node);
+      set(node->output(i), no_a ? right : no_b ? left : Fact::common(left, right));
+    }
+  }
+
+  /// What is known of a value that leaves a block of `owner`, as those outside may say it: not by what is inside.
+  Fact outside(const Value* value, const Node* owner) {
+    Fact fact = factOf(value);
+    if (!with_sizes_) return fact;
+    const auto hide = [&](Fact& number) {
+      bool is_inside = false;
+      number.size.visitVariables([&](const Size::Variable& v) { is_inside |= isInside(v.value, owner); });
+      if (is_inside) number.size = Size();
+    };
+    if (fact.isTensor()) {
+      for (Fact& size : fact.elements) hide(size);
+    } else {
+      hide(fact);
+    }
+    return fact;
+  }
+
   /// What `torch.autograd.grad(...)[i]` is like: the i-th input.
-  TensorFacts factsOfGradient(const Node* element) {
+  Fact factOfGradient(const Node* element) {
     static const Symbol kGetItem = Symbol::fromQualString("aten::__getitem__");
     static const Symbol kGrad = Symbol::fromQualString("aten::grad");
     if (element->kind() != kGetItem || element->input(0)->node()->kind() != kGrad) return {};
@@ -125,20 +205,21 @@ class FactPropagator {
     if (!index || inputs->kind() != prim::ListConstruct || memory_.hasWriters(call->input(1)) ||
         memory_.hasWriters(call->output()) || *index < 0 || static_cast<size_t>(*index) >= inputs->inputs().size())
       return {};
-    TensorFacts facts = get(inputs->input(static_cast<size_t>(*index)));
+    Fact fact = tensorFact(inputs->input(static_cast<size_t>(*index)));
     const auto create_graph = constantAs<bool>(call->input(4));
-    facts.requires_grad = create_graph == std::optional(false) ? create_graph : std::nullopt;
-    return facts;
+    fact.requires_grad = create_graph == std::optional(false) ? create_graph : std::nullopt;
+    return fact;
   }
 
   void visitLoop(Node* node) {
     Block* body = node->blocks()[0];
     const size_t count = node->outputs().size();
     // Loops in loops in loops: assume nothing, rather than visit them again and again.
-    std::vector<TensorFacts> carried(count);
+    std::vector<Fact> carried(count);
     if (loop_depth_ < 3) {
-      for (size_t i = 0; i < count; ++i) carried[i] = get(node->input(i + 2));
+      for (size_t i = 0; i < count; ++i) carried[i] = carriedFact(node->input(i + 2));
     }
+    if (with_sizes_) setInt(body->inputs()[0], Size());
     ++loop_depth_;
     constexpr int kVisits = 3;
     for (int visits = 1; visits <= kVisits; ++visits) {
@@ -146,24 +227,36 @@ class FactPropagator {
       visit(body);
       bool changed = false;
       for (size_t i = 0; i < count; ++i) {
-        const TensorFacts next = TensorFacts::common(carried[i], get(body->outputs()[i + 1]));
+        const Fact next = Fact::common(carried[i], carriedFact(body->outputs()[i + 1]));
         if (next == carried[i]) continue;
-        carried[i] = visits < kVisits ? next : TensorFacts();
+        carried[i] = visits < kVisits ? next : Fact();
         changed = true;
       }
       if (!changed) break;
       if (visits == kVisits) {  // no fixed point in time: nothing is known of what is carried
-        for (size_t i = 0; i < count; ++i) carried[i] = TensorFacts(), set(body->inputs()[i + 1], carried[i]);
+        for (size_t i = 0; i < count; ++i) carried[i] = Fact(), set(body->inputs()[i + 1], carried[i]);
         visit(body);
       }
     }
     --loop_depth_;
-    for (size_t i = 0; i < count; ++i) set(node->output(i), TensorFacts::common(carried[i], get(node->input(i + 2))));
+    for (size_t i = 0; i < count; ++i) set(node->output(i), Fact::common(carried[i], carriedFact(node->input(i + 2))));
+  }
+
+  /// Of tensors; other values of loops are not followed.
+  Fact carriedFact(const Value* value) { return isTensor(value) ? tensorFact(value) : Fact(); }
+
+  /// Whether the value, after which a variable is named, is defined in a block of `owner`.
+  bool isInside(size_t value, const Node* owner) const {
+    for (const Block* block = blocks_.at(value); block; block = block->owningNode()->owningBlock()) {
+      if (block->owningNode() == owner) return true;
+      if (!block->owningNode()) return false;
+    }
+    return false;
   }
 
   void visitListUnpack(Node* node) {
     const Fact list = factOf(node->input(0));
-    for (size_t i = 0; i < node->outputs().size(); ++i) set(node->output(i), elementOf(list, i).asTensor());
+    for (size_t i = 0; i < node->outputs().size(); ++i) set(node->output(i), elementOf(list, i));
   }
 
   static Fact elementOf(const Fact& list, size_t i) {
@@ -208,11 +301,11 @@ class FactPropagator {
 
   /// What is known of any value that an operator takes.
   Fact factOf(const Value* value) {
-    if (isTensor(value)) return Fact::tensor(get(value));
+    if (isTensor(value)) return tensorFact(value);
     if (const auto constant = toIValue(value)) return Fact::of(*constant);
     switch (value->type()->kind()) {
       case TypeKind::IntType:
-        return Fact::integer(std::nullopt);
+        return Fact::integer(hasSizes(value) ? facts_.ints[value->unique()] : Size());
       case TypeKind::BoolType:
         return Fact::boolean(std::nullopt);
       case TypeKind::FloatType: {
@@ -232,10 +325,6 @@ class FactPropagator {
       std::vector<Fact> elements;
       for (const Value* element : maker->inputs()) elements.push_back(factOf(element));
       return Fact::list(std::move(elements));
-    }
-    if (maker->kind() == aten::size && maker->inputs().size() == 1) {
-      const auto rank = get(maker->input(0)).rank;
-      return rank ? Fact::list(std::vector<Fact>(*rank, Fact::integer(std::nullopt))) : Fact();
     }
     if (isStructural(maker->kind()) || maker->outputs().size() != 1) return {};
     const Operator* op = operatorOf(*maker);
@@ -298,16 +387,16 @@ class FactPropagator {
 
   void visitOperator(Node* node) {
     const auto outputs = node->outputs();
-    if (std::none_of(outputs.begin(), outputs.end(), isTensor)) return;
+    if (std::none_of(outputs.begin(), outputs.end(), [&](const Value* output) { return isFollowed(output); })) return;
     const Operator* op = operatorOf(*node);
     if (!op) return;
     if (op->fullName() == "prim::unchecked_unwrap_optional" || op->fullName() == "aten::_unwrap_optional") {
-      set(node->output(), isTensor(node->input(0)) ? get(node->input(0)) : TensorFacts::of(*node->output()->type()));
+      set(node->output(), isTensor(node->input(0)) ? tensorFact(node->input(0)) : Fact());
       return;
     }
-    if (op->fullName() == "aten::__getitem__.t") return visitElement(node);
     if (op->isOfDispatcher() && op->isMutable() && op->schema().name().ends_with('_') && isTensor(node->input(0))) {
-      if (outputs.size() == 1) set(node->output(), get(node->input(0)));  // which has writers: set() knows what stays
+      if (outputs.size() == 1)
+        set(node->output(), tensorFact(node->input(0)));  // which has writers: set() knows what stays
       return;
     }
     const bool has_rule = FactRule::of(*op) || op->isUpdate();
@@ -316,28 +405,23 @@ class FactPropagator {
     const bool no_grad = needsNoGrad(node) || (!grad_mode_ && op->isPure());
     const std::vector<Fact> results = resultsOf(node, *op);
     for (size_t i = 0; i < outputs.size(); ++i) {
-      if (!isTensor(outputs[i])) continue;
-      TensorFacts facts = i < results.size() ? results[i].asTensor() : TensorFacts();
-      const bool is_none = i < results.size() && results[i].kind == Fact::Kind::None;
-      const bool is_discrete = facts.dtype && !at::isFloatingType(*facts.dtype) && !at::isComplexType(*facts.dtype);
-      if (no_grad || is_none || is_discrete) facts.requires_grad = false;
-      set(outputs[i], facts);
+      Fact fact = i < results.size() ? results[i] : Fact();
+      if (isTensor(outputs[i])) {
+        const bool is_none = fact.kind == Fact::Kind::None;
+        const bool is_discrete =
+            fact.isTensor() && fact.dtype && !at::isFloatingType(*fact.dtype) && !at::isComplexType(*fact.dtype);
+        if (!fact.isTensor()) fact = Fact::tensor({});
+        if (no_grad || is_none || is_discrete) fact.requires_grad = false;
+      }
+      set(outputs[i], fact);
     }
-  }
-
-  void visitElement(Node* node) {
-    const auto index = constantAs<int64_t>(node->input(1));
-    const Fact list = factOf(node->input(0));
-    const bool any = list.kind == Fact::Kind::ListOf;
-    if (!any && (!index || list.kind != Fact::Kind::List)) return;
-    const auto size = static_cast<int64_t>(list.elements.size());
-    const int64_t i = any ? 0 : *index < 0 ? *index + size : *index;
-    if (i >= 0 && i < size) set(node->output(), list.elements[static_cast<size_t>(i)].asTensor());
   }
 
   Graph& graph_;
   AliasDb memory_;
-  std::vector<TensorFacts> facts_;  // by Value::unique()
+  GraphFacts facts_;
+  std::unordered_map<size_t, const Block*> blocks_;  // of values that have variables for sizes
+  const bool with_sizes_;
   const AutocastState autocast_;
   bool grad_mode_ = true, plain_ = true, usual_ = true;
   std::optional<StateScopes> scopes_;  // if something in the graph changes more than grad mode
@@ -347,8 +431,12 @@ class FactPropagator {
 
 }  // namespace
 
-std::vector<TensorFacts> computeFacts(Graph& graph, const TypeAssumptions& assumptions) {
-  return FactPropagator(graph, assumptions).run();
+GraphFacts computeFacts(Graph& graph, const TypeAssumptions& assumptions) {
+  return FactPropagator(graph, assumptions, /*with_sizes=*/false).run();
+}
+
+GraphFacts computeFactsAndSizes(Graph& graph, const TypeAssumptions& assumptions) {
+  return FactPropagator(graph, assumptions, /*with_sizes=*/true).run();
 }
 
 }  // namespace cresset

@@ -1,13 +1,15 @@
 // Facts about the values of a graph: dtype, rank, device and requires_grad of its tensors, from the types of its inputs
 // to all that is computed from them.
 //
-// What an operator's results are like is said by the fact column of the operator table (ops/fact_rules.h), overload by
-// overload; of an operator without a rule nothing is known. Sizes are not told: facts hold for all sizes. Values that
-// are written to keep what writing can't change: dtype and device, mostly the rank.
+// What an operator's results are like is said by the fact column of the operator table (analysis/fact_rule.h), overload by
+// overload; of an operator without a rule nothing is known. Facts hold for all sizes: sizes are expressions over those
+// of the graph's inputs, or of the value itself where no rule says more. Values that are written to keep what writing
+// can't change: dtype and device, mostly the rank.
 //
 // executor/fact_checks.h asserts facts while programs run.
 #pragma once
 
+#include <unordered_map>
 #include <vector>
 
 #include "cresset/analysis/ambient_state.h"
@@ -34,8 +36,27 @@ enum class TensorWrites {
 /// The most that something in the graph does.
 TensorWrites tensorWrites(const Graph& graph);
 
-/// Of each value by Value::unique(); empty facts for values that are no tensors. Types that are there already are
-/// believed.
-std::vector<TensorFacts> computeFacts(Graph& graph, const TypeAssumptions& assumptions);
+/// What is known of the values of a graph. Of those of its subgraphs, only what is known of tensors.
+struct GraphFacts {
+  std::vector<TensorFacts> tensors;      // by Value::unique(); empty facts for values that are no tensors
+  std::vector<std::vector<Size>> sizes;  // of tensors of known rank: a known Size per dimension
+  std::vector<Size> ints;                // of ints that are not constants: known
+  std::unordered_map<const Graph*, std::vector<TensorFacts>> subgraphs;  // as `tensors`
+
+  std::vector<TensorFacts>& tensorsOf(const Graph& graph) {
+    if (subgraphs.empty()) return tensors;
+    const auto found = subgraphs.find(&graph);
+    return found == subgraphs.end() ? tensors : found->second;
+  }
+  const TensorFacts& of(const Value* value) const {
+    return const_cast<GraphFacts*>(this)->tensorsOf(value->graph())[value->unique()];
+  }
+};
+
+/// Dtypes, ranks, devices, requires_grad. Types that are there already are believed.
+GraphFacts computeFacts(Graph& graph, const TypeAssumptions& assumptions);
+
+/// The same, with sizes. Takes about twice the time.
+GraphFacts computeFactsAndSizes(Graph& graph, const TypeAssumptions& assumptions);
 
 }  // namespace cresset

@@ -6,7 +6,9 @@
 #include <cmath>
 
 #include "cresset/ir/constants.h"
+#include "cresset/ir/subgraph.h"
 #include "cresset/ops/operator.h"
+#include "cresset/ops/operator_rows.h"
 
 namespace cresset {
 
@@ -18,33 +20,46 @@ bool isNeverNone(const c10::TypePtr& type) {
          type->kind() != c10::TypeKind::AnyType && type->kind() != c10::TypeKind::UnionType;
 }
 
-/// Operators for which numbers and types decide: division by a number other than zero, the size of a known dimension.
+// Conditions of the column NEVER_RAISES_IF: what numbers and types decide.
+using Condition = bool (*)(const Node& node);
+
+/// The input is a number other than zero.
+template <size_t index>
+bool isNonZero(const Node& node) {
+  const auto constant = toIValue(node.input(index));
+  return constant &&
+         ((constant->isInt() && constant->toInt() != 0) || (constant->isDouble() && constant->toDouble() != 0));
+}
+
+bool isNeverNone(const Node& node) {
+  return isNeverNone(node.input(0)->type());
+}
+
+/// Nested tensors have no sizes; a tensor of known rank is not nested.
+bool hasRank(const Node& node) {
+  const auto tensor = node.input(0)->type()->cast<c10::TensorType>();
+  return tensor && tensor->dim();
+}
+
+/// The second input is the index of a dimension of the first.
+bool hasDimension(const Node& node) {
+  const auto tensor = node.input(0)->type()->cast<c10::TensorType>();
+  const auto index = constantAs<int64_t>(node.input(1));
+  if (!tensor || !tensor->dim() || !index) return false;
+  const auto rank = static_cast<int64_t>(*tensor->dim());
+  return *index >= -rank && *index < rank;
+}
+
+constexpr ColumnCell<Condition> kConditions[] = {
+#define OPERATOR(name) {name, nullptr},
+#define NEVER_RAISES_IF(condition) {{}, condition},
+#include "cresset/ops/table/table.def"
+};
+
 bool mayRaiseForConstants(const Node& node, const Operator& op) {
-  const std::string& name = op.fullName();
-  const auto isNonZero = [](const Value* value) {
-    const auto constant = toIValue(value);
-    return constant &&
-           ((constant->isInt() && constant->toInt() != 0) || (constant->isDouble() && constant->toDouble() != 0));
-  };
-  if (name == "aten::floordiv.int" || name == "aten::remainder.int" || name == "aten::div.int" ||
-      name == "aten::div.float" || name == "aten::__round_to_zero_floordiv.int")
-    return !isNonZero(node.input(1));
-  if (name == "aten::__range_length") return !isNonZero(node.input(2));
-  if (name == "aten::slice.t") return !isNonZero(node.input(3));
-  if (name == "aten::_unwrap_optional") return !isNeverNone(node.input(0)->type());
-  if (name == "aten::size" || name == "aten::numel" || name == "aten::stride") {
-    // Nested tensors have no sizes; a tensor of known rank is not nested.
-    const auto tensor = node.input(0)->type()->cast<c10::TensorType>();
-    return !tensor || !tensor->dim();
-  }
-  if (name == "aten::size.int") {
-    const auto tensor = node.input(0)->type()->cast<c10::TensorType>();
-    const auto index = constantAs<int64_t>(node.input(1));
-    if (!tensor || !tensor->dim() || !index) return true;
-    const auto rank = static_cast<int64_t>(*tensor->dim());
-    return *index < -rank || *index >= rank;
-  }
-  return true;
+  static const auto* conditions = new auto(byOperator(kConditions));
+  const auto found = conditions->find(op.fullName());
+  return found == conditions->end() || !found->second(node);
 }
 
 /// An operator on one tensor of floating-point numbers, element by element, with numbers known: every element has a
@@ -63,41 +78,31 @@ bool isTotalOnFloats(const Node& node, const Operator& op) {
   });
 }
 
-}  // namespace
-
-bool mayRaise(const Node& node) {
-  switch (node.kind()) {
-    case prim::Constant:
-    case prim::Uninitialized:
-    case prim::TupleConstruct:
-    case prim::TupleUnpack:
-    case prim::TupleIndex:  // its index is constant, and the verifier looks at it
-    case prim::TupleSlice:
-    case prim::ListConstruct:
-    case prim::EmptyListLiteral:
-    case prim::CreateObject:
-    case prim::GetAttr:
-    case prim::SetAttr:
-    case prim::isinstance:
-    case prim::unchecked_cast:
+bool mayRaise(const Node& node, Raises raises) {
+  switch (raises) {
+    case Raises::Never:
       return false;
-    case prim::DictConstruct:  // keys are hashed
+    case Raises::OfTensors:
       return std::any_of(node.inputs().begin(), node.inputs().end(), [](const Value* input) {
         return input->type()->kind() == c10::TypeKind::TensorType;
       });
-    case prim::If:
-    case prim::Loop:
-      for (const Block* block : node.blocks()) {
-        for (const Node* inner : block->nodes()) {
-          if (mayRaise(*inner)) return true;
-        }
+    case Raises::InBodies:
+      for (const Block* block : Bodies(node)) {
+        const auto nodes = block->nodes();
+        if (std::any_of(nodes.begin(), nodes.end(), [](const Node* inner) { return mayRaise(*inner); })) return true;
       }
       return false;
-    default:
-      break;
+    case Raises::Always:
+      return true;
   }
-  if (isStructural(node.kind())) return true;
-  const Operator* op = operatorOf(const_cast<Node&>(node));
+  return true;
+}
+
+}  // namespace
+
+bool mayRaise(const Node& node) {
+  if (const Structure* structure = structureOf(node.kind())) return mayRaise(node, structure->raises);
+  const Operator* op = operatorOf(node);
   if (!op) return true;
   return !op->neverRaises() && mayRaiseForConstants(node, *op) && !isTotalOnFloats(node, *op);
 }

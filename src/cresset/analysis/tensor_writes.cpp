@@ -4,6 +4,7 @@
 
 #include "cresset/analysis/ambient_state.h"
 #include "cresset/analysis/facts.h"
+#include "cresset/ir/subgraph.h"
 #include "cresset/ops/operator.h"
 
 namespace cresset {
@@ -20,22 +21,15 @@ bool keepsSizes(const Operator& op) {
 
 TensorWrites tensorWritesIn(const Block* block) {
   static const Symbol kAnything[] = {
-      Symbol::fromQualString("aten::set_data"),
-      Symbol::fromQualString("aten::set_"),
-      prim::CallMethod,
-      prim::CallFunction,
-      prim::PythonOp,
-      prim::Enter,
-      prim::Exit,
-      prim::fork};
+      Symbol::fromQualString("aten::set_data"), Symbol::fromQualString("aten::set_"), prim::PythonOp};
   TensorWrites most = TensorWrites::Elements;
   for (Node* node : block->nodes()) {
-    if (std::find(std::begin(kAnything), std::end(kAnything), node->kind()) != std::end(kAnything) &&
-        !changesStateOnly(*node))
+    const bool runs_unknown = memoryOf(*node, Memory::None) == Memory::Anything && !changesStateOnly(*node);
+    if (runs_unknown || std::find(std::begin(kAnything), std::end(kAnything), node->kind()) != std::end(kAnything))
       return TensorWrites::Anything;
     const Operator* op = isStructural(node->kind()) ? nullptr : operatorOf(*node);
     if (op && !keepsSizes(*op)) most = std::max(most, TensorWrites::Sizes);
-    for (const Block* inner : node->blocks()) most = std::max(most, tensorWritesIn(inner));
+    for (const Block* inner : Bodies(*node)) most = std::max(most, tensorWritesIn(inner));
     if (most == TensorWrites::Anything) return most;
   }
   return most;

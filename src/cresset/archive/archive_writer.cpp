@@ -21,7 +21,7 @@ void FormatVersion::cover(const Block* block) {
     for (const Block* inner : node->blocks()) cover(inner);
     if (node->kind() == prim::fork) cover(*node->g(attr::Subgraph));
     if (isStructural(node->kind())) continue;
-    const Operator* op = operatorOf(const_cast<Node&>(*node));  // binding is a cache
+    const Operator* op = operatorOf(*node);  // binding is a cache
     if (!op || !op->isOfDispatcher()) continue;
     for (const Upgrader& upgrader : upgraders()) {
       if (upgrader.op == op->fullName()) value_ = std::max(value_, upgrader.since);

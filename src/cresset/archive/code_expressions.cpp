@@ -374,7 +374,7 @@ std::string CodePrinter::calleeName(const Node* node) {
 }
 
 void CodePrinter::writeOperatorCall(const Node* node) {
-  const Operator* op = operatorOf(const_cast<Node&>(*node));  // binding is a cache
+  const Operator* op = operatorOf(*node);  // binding is a cache
   if (!op && node->blocks().empty() && isStructural(node->kind())) {
     throw UserError(
         "A node of kind '" + std::string(node->kind().toQualString()) + "' can't be printed as code.",

@@ -307,14 +307,23 @@ class Differentiator {
   /// The sizes and the layout of a value of which nothing else is needed are captured instead of it.
   void takeSizesInstead() {
     std::vector<std::pair<Value*, Value*>> facts;
-    for (auto& [value, placeholder] : placeholders_) {
+    // In the order of the program: what is kept must not depend on addresses.
+    std::vector<std::pair<Value*, Value*>> in_order(placeholders_.begin(), placeholders_.end());
+    std::sort(in_order.begin(), in_order.end(), [](const auto& a, const auto& b) {
+      return a.first->unique() < b.first->unique();
+    });
+    for (const auto& [value, placeholder] : in_order) {
       askBehindTranspose(placeholder);
       takeSizesApart(placeholder);
       const auto uses = placeholder->uses();
       if (uses.empty() || !std::all_of(uses.begin(), uses.end(), [](const Use& use) { return isFact(use.user); }))
         continue;
-      std::unordered_map<Symbol, Value*> kinds;
-      for (const Use& use : uses) kinds[use.user->kind()] = factOf(value, use.user->kind());
+      std::vector<std::pair<Symbol, Value*>> kinds;
+      for (const Use& use : uses) {
+        const Symbol kind = use.user->kind();
+        const bool is_known = std::any_of(kinds.begin(), kinds.end(), [&](const auto& k) { return k.first == kind; });
+        if (!is_known) kinds.emplace_back(kind, factOf(value, kind));
+      }
       if (kept_ && std::any_of(kinds.begin(), kinds.end(), [&](const auto& fact) {
             return std::find(kept_->begin(), kept_->end(), fact.second) == kept_->end();
           }))

@@ -1,4 +1,4 @@
-// Functions that derivative rules share, in the script language (autodiff/derivatives.def).
+// Functions that derivative rules share, in the script language (ops/table).
 #pragma once
 
 #include <string_view>

@@ -6,14 +6,10 @@
 #include <string>
 
 #include "cresset/analysis/gradients.h"
+#include "cresset/ir/subgraph.h"
 #include "cresset/ops/operator.h"
 
 namespace cresset {
-
-Symbol regionKind() {
-  static const Symbol kRegion = Symbol::fromQualString("prim::DifferentiableGraph");
-  return kRegion;
-}
 
 bool isTensorValue(const Value* value) {
   return value->type()->kind() == c10::TypeKind::TensorType;
@@ -57,7 +53,7 @@ Value* handedOn(Value* value) {
 
 /// Other values may be one tensor under two names.
 bool isMadeHere(const Value* value) {
-  if (value->node()->kind() == regionKind()) return true;
+  if (isSubgraph(*value->node(), SubgraphKind::Differentiable)) return true;
   const Operator* op = isStructural(value->node()->kind()) ? nullptr : operatorOf(*value->node());
   return op && (!op->kernel() || op->isPure());
 }

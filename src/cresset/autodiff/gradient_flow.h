@@ -9,9 +9,6 @@
 
 namespace cresset {
 
-/// prim::DifferentiableGraph.
-Symbol regionKind();
-
 bool isTensorValue(const Value* value);
 
 /// A list of tensors, some perhaps None. A region makes its own of the elements.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
@@ -257,11 +258,15 @@ class GradientInliner {
 
   /// The way from the wanted tensors to the outputs.
   struct Way {
+    /// What is compiled, and which value a message names, must not depend on addresses.
+    struct InOrder {
+      bool operator()(const Value* a, const Value* b) const { return a->unique() < b->unique(); }
+    };
     std::vector<Value*> wanted;                // canonical
     std::unordered_set<const Value*> depends;  // computed from a wanted one
     std::unordered_set<Node*> nodes;
-    std::unordered_set<Value*> sources;  // canonical: wanted ones that depend on no other
-    std::unordered_set<Value*> free;     // operands that do not depend on the wanted ones
+    std::set<Value*, InOrder> sources;  // canonical: wanted ones that depend on no other
+    std::set<Value*, InOrder> free;     // operands that do not depend on the wanted ones
   };
 
   void findDependent(Block* block, Way& way) {

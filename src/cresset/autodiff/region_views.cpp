@@ -17,7 +17,7 @@ bool mayGiveViews(const Operator& op) {
 }
 
 bool givesViews(const Node* node) {
-  const Operator* op = isStructural(node->kind()) ? nullptr : operatorOf(const_cast<Node&>(*node));
+  const Operator* op = isStructural(node->kind()) ? nullptr : operatorOf(*node);
   return (op && mayGiveViews(*op)) || node->kind() == prim::ListUnpack || isTensorListConstruct(node);
 }
 

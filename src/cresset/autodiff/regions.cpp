@@ -15,6 +15,7 @@
 #include "cresset/autodiff/gradient_flow.h"
 #include "cresset/autodiff/region_views.h"
 #include "cresset/ir/constants.h"
+#include "cresset/ir/subgraph.h"
 #include "cresset/ops/operator.h"
 #include "cresset/ops/without_autocast.h"
 #include "cresset/passes/pipeline.h"
@@ -362,11 +363,14 @@ class RegionBuilder {
     return nodes.end();
   }
 
+  static bool asksForSizes(const Node& node) {
+    const Operator* op = isStructural(node.kind()) ? nullptr : operatorOf(node);
+    return node.kind() == aten::len || (op && op->asksForKind());
+  }
+
   /// Lets nodes into the group that ask for sizes of a result of which nothing else is used outside. It is no output of
   /// the region then, and backward passes don't go through what it was computed from.
   void takeSizes(std::vector<Node*>& nodes) {
-    static const std::unordered_set<Symbol> kKinds = {
-        aten::size, Symbol::fromQualString("aten::numel"), Symbol::fromQualString("aten::dim"), aten::len};
     const std::unordered_set<const Node*> inside(nodes.begin(), nodes.end());
     std::vector<Node*> taken;
     for (Node* node : nodes) {
@@ -378,7 +382,7 @@ class RegionBuilder {
         }
         const bool only_sizes = std::all_of(outside.begin(), outside.end(), [&](const Node* user) {
           const auto inputs = user->inputs();
-          return kKinds.contains(user->kind()) && user->owningBlock() == node->owningBlock() &&
+          return asksForSizes(*user) && user->owningBlock() == node->owningBlock() &&
                  std::all_of(inputs.begin() + 1, inputs.end(), [](Value* input) { return isConstant(input); });
         });
         if (only_sizes) taken.insert(taken.end(), outside.begin(), outside.end());
@@ -533,13 +537,11 @@ class RegionBuilder {
           outputs.push_back(output);
       }
     }
-    static const Symbol kSubgraph = Symbol::attr("Subgraph");
-    Node* region = graph_.create(regionKind(), inputs, outputs.size());
-    region->setAttribute(kSubgraph, subgraph);
+    for (Value* output : outputs) subgraph->registerOutput(copies.at(output));
+    Node* region = createSubgraph(graph_, SubgraphKind::Differentiable, subgraph, inputs);
     region->insertBefore(nodes.front());
     region->copyLocation(nodes.front());
     for (size_t i = 0; i < outputs.size(); ++i) {
-      subgraph->registerOutput(copies.at(outputs[i]));
       region->output(i)->setType(outputs[i]->type());
       if (outputs[i]->hasDebugName()) region->output(i)->setDebugName(outputs[i]->debugName());
       outputs[i]->replaceAllUsesWith(region->output(i));

@@ -1,8 +1,8 @@
 // Differentiable regions: parts of a graph that are differentiated at compile time.
 //
-// A region is a run of nodes of one block through which gradients flow by rules; it becomes one node
-// prim::DifferentiableGraph, whose attribute `Subgraph` is what it does. The rest of the graph stays on autograd's
-// tape, to which the executor joins the regions.
+// A region is a run of nodes of one block through which gradients flow by rules; it becomes one subgraph
+// (ir/subgraph.h) of the kind "differentiable". The rest of the graph stays on autograd's tape, to which the executor
+// joins the regions.
 #pragma once
 
 #include "cresset/analysis/facts.h"

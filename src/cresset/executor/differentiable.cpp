@@ -25,7 +25,7 @@
 #include "cresset/autodiff/gradient_flow.h"
 #include "cresset/executor/fact_checks.h"
 #include "cresset/interpreter/code.h"
-#include "cresset/ops/host_callable.h"
+#include "cresset/ir/subgraph.h"
 #include "cresset/ops/operator.h"
 #include "cresset/ops/tape.h"
 #include "cresset/program/program.h"
@@ -76,7 +76,7 @@ struct GradientFunction {
   bool all_come_in = false;  // gradients of all outputs
 };
 
-class Region : public HostCallable {
+class Region : public CompiledSubgraph, public std::enable_shared_from_this<Region> {
  public:
   explicit Region(std::shared_ptr<Graph> forward) : forward_(std::move(forward)), program_(Program::make()) {
     for (size_t i = 0; i < forward_->inputs().size(); ++i) {
@@ -139,12 +139,12 @@ class Region : public HostCallable {
     const bool checked = factChecks() != FactChecks::Off;
     const std::shared_ptr<Graph> runnable = checked ? forward_->copy() : forward_;
     if (checked) insertFactChecks(*runnable, /*with_requires_grad=*/false);
-    code_ = emitCode(*runnable, "<differentiable region>", program_->weak_from_this());
+    code_ = emitCode(
+        *runnable, "<differentiable region>", program_->weak_from_this(), {.compile_subgraph = compileSubgraph});
   }
 
-  std::string name() const override { return "differentiable region"; }
-
-  void call(std::vector<c10::IValue>& stack, size_t num_args) const override;
+  void call(std::vector<c10::IValue>& stack, size_t num_inputs) const override;
+  const Code* code() const override { return code_.get(); }
 
   const std::vector<size_t>& inputs() const { return inputs_; }
   std::shared_ptr<const GradientFunction> gradientFor(
@@ -164,7 +164,7 @@ class Region : public HostCallable {
 
   /// This region for calls in which only some of its inputs require gradients: it keeps what their gradients need, as
   /// autograd does. Null if there are too many such: this region keeps more, and gives the same.
-  c10::intrusive_ptr<Region> variantFor(const std::vector<bool>& requiring) const {
+  std::shared_ptr<const Region> variantFor(const std::vector<bool>& requiring) const {
     const std::lock_guard lock(mutex_);
     if (const auto* known = variants_.find(requiring)) return *known;
     if (variants_.isFull() && !variant_admission_.admits()) return {};
@@ -180,7 +180,7 @@ class Region : public HostCallable {
         continue;
       for (Value* output : node->outputs()) output->setType(withoutGradient(output->type()));
     }
-    return variants_.insert(requiring, c10::make_intrusive<Region>(std::move(graph)));
+    return variants_.insert(requiring, std::make_shared<const Region>(std::move(graph)));
   }
 
   /// Whether the tensor may be another one, or a view of it (`x.contiguous()`, a part of a list).
@@ -303,11 +303,11 @@ class Region : public HostCallable {
   mutable std::optional<Gradient> usual_;
   size_t num_usual_ = 0;  // of differentiable_, the first: the outputs
   mutable RecentMap<std::vector<bool>, std::shared_ptr<const GradientFunction>> gradients_{kMaxGradientFunctions};
-  mutable RecentMap<std::vector<bool>, c10::intrusive_ptr<Region>> variants_{kMaxVariants};
+  mutable RecentMap<std::vector<bool>, std::shared_ptr<const Region>> variants_{kMaxVariants};
   mutable Admission variant_admission_;
 };
 
-using RegionPtr = c10::intrusive_ptr<Region>;
+using RegionPtr = std::shared_ptr<const Region>;
 
 /// Nodes of the tape are held by c10's intrusive pointers since PyTorch 2.13, by standard ones before.
 template <typename Pointer>
@@ -428,15 +428,6 @@ class RegionBackward : public autograd::Node, public PartlyReleased {
   std::vector<bool> passed_;  // operators whose tensors autograd would have freed
 };
 
-/// A region is a part of its function, also in the stack of an error.
-void runPart(const Code& code, Stack& stack) {
-  try {
-    runCode(code, stack);
-  } catch (const ScriptError&) {
-    throw ErrorInPlace{std::current_exception()};
-  }
-}
-
 /// Whether hooks see the gradient of the tensor.
 bool isWatched(const at::Tensor& tensor) {
   const auto* meta = static_cast<autograd::AutogradMeta*>(tensor.unsafeGetTensorImpl()->autograd_meta());
@@ -446,8 +437,8 @@ bool isWatched(const at::Tensor& tensor) {
   return node && (!node->pre_hooks().empty() || !node->post_hooks().empty() || !node->tensor_pre_hooks().empty());
 }
 
-void Region::call(std::vector<c10::IValue>& stack, size_t num_args) const {
-  const size_t first = stack.size() - num_args;
+void Region::call(std::vector<c10::IValue>& stack, size_t num_inputs) const {
+  const size_t first = stack.size() - num_inputs;
   bool record = false, forward_mode = false, all = true;
   for (size_t i : inputs_) {
     const at::Tensor& tensor = stack[first + i].toTensor();
@@ -467,7 +458,7 @@ void Region::call(std::vector<c10::IValue>& stack, size_t num_args) const {
   if (!all) {
     std::vector<bool> requiring;
     for (size_t i : inputs_) requiring.push_back(stack[first + i].toTensor().requires_grad());
-    if (const auto variant = variantFor(requiring)) return variant->call(stack, num_args);
+    if (const auto variant = variantFor(requiring)) return variant->call(stack, num_inputs);
   }
   std::vector<c10::IValue> inputs(stack.begin() + static_cast<std::ptrdiff_t>(first), stack.end());
   {
@@ -481,7 +472,7 @@ void Region::call(std::vector<c10::IValue>& stack, size_t num_args) const {
   for (size_t i = first; i < stack.size(); ++i) {
     if (stack[i].isTensor() && stack[i].toTensor().is_view()) stack[i] = stack[i].toTensor().tensor_data();
   }
-  auto node = Pointers::make<RegionBackward>(RegionPtr::reclaim_copy(const_cast<Region*>(this)));
+  auto node = Pointers::make<RegionBackward>(shared_from_this());
   autograd::edge_list edges;
   for (size_t i : inputs_) {
     const at::Tensor& tensor = inputs[i].toTensor();
@@ -515,37 +506,16 @@ void Region::call(std::vector<c10::IValue>& stack, size_t num_args) const {
   stack.resize(first + num_outputs_);
 }
 
-bool lowerIn(Graph& graph, Block* block) {
-  static const Symbol kCall = Symbol::fromQualString("cresset::run_region");
-  static const Symbol kSubgraph = Symbol::attr("Subgraph");
-  bool found = false;
-  for (Node* node : block->nodesSafely()) {
-    for (Block* inner : node->blocks()) found |= lowerIn(graph, inner);
-    if (node->kind() != regionKind()) continue;
-    found = true;
-    c10::intrusive_ptr<HostCallable> region = c10::make_intrusive<Region>(node->g(kSubgraph)->copy());
-    Node* constant = graph.create(prim::Constant);
-    constant->insertBefore(node);
-    constant->setAttribute(attr::value, Attribute(c10::IValue::make_capsule(region)));
-    constant->output()->setType(c10::CapsuleType::get());
-    std::vector<Value*> inputs = {constant->output()};
-    inputs.insert(inputs.end(), node->inputs().begin(), node->inputs().end());
-    Node* call = graph.create(kCall, inputs, node->outputs().size());
-    call->insertBefore(node);
-    call->copyLocation(node);
-    for (size_t i = 0; i < node->outputs().size(); ++i) {
-      call->output(i)->setType(node->output(i)->type());
-      node->output(i)->replaceAllUsesWith(call->output(i));
-    }
-    node->destroy();
-  }
-  return found;
-}
-
 }  // namespace
 
-bool lowerDifferentiableRegions(Graph& graph) {
-  return lowerIn(graph, graph.block());
+std::shared_ptr<const CompiledSubgraph> compileSubgraph(const Node& subgraph) {
+  switch (kindOfSubgraph(subgraph)) {
+    case SubgraphKind::Differentiable:
+      return std::make_shared<Region>(subgraph.g(attr::Subgraph)->copy());
+    case SubgraphKind::Count:
+      break;
+  }
+  return nullptr;
 }
 
 size_t numGradientFunctions() {

@@ -10,12 +10,13 @@
 
 #include <memory>
 
+#include "cresset/interpreter/compiled_subgraph.h"
 #include "cresset/ir/graph.h"
 
 namespace cresset {
 
-/// Makes each prim::DifferentiableGraph of the graph ready to run. Returns whether there was one.
-bool lowerDifferentiableRegions(Graph& graph);
+/// Compiles the subgraphs of plans; a SubgraphCompiler.
+std::shared_ptr<const CompiledSubgraph> compileSubgraph(const Node& subgraph);
 
 /// How often regions have recorded themselves on the tape in this process; for tests, which want to know whether
 /// gradients were compiled.

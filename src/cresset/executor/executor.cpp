@@ -86,7 +86,8 @@ class Executor final : public Executable {
   explicit Executor(Function& function)
       : function_(function),
         loops_(function),
-        reference_(emitCode(*function.graph(), function.name(), function.program().weak_from_this(), {}, &loops_)),
+        reference_(
+            emitCode(*function.graph(), function.name(), function.program().weak_from_this(), {.hot_loops = &loops_})),
         plans_(
             function, [&function] { return prepareFunction(function); }, kMaxPlans),
         state_(

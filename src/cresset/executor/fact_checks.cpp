@@ -6,7 +6,10 @@
 #include <cstdlib>
 #include <string>
 #include <string_view>
+#include <unordered_map>
+#include <vector>
 
+#include "cresset/analysis/facts.h"
 #include "cresset/ir/constants.h"
 #include "cresset/ir/printer.h"
 #include "cresset/ops/operator.h"
@@ -89,6 +92,104 @@ class CheckInserter {
   std::vector<c10::IValue> facts_;  // of the check that was made last
 };
 
+/// Asserts that sizes are what their expressions say. These are computed next to the tensors by nodes of their own,
+/// from dimensions that are read as soon as their tensors are there, so that no tensor lives longer for it.
+class SizeCheckInserter {
+ public:
+  explicit SizeCheckInserter(Graph& graph)
+      : graph_(graph), facts_(computeFactsAndSizes(graph, {})), values_(graph.numValues()) {}
+
+  void visit(Block* block) {
+    Node* first = block->nodes().begin() == block->nodes().end() ? block->returnNode() : *block->nodes().begin();
+    for (Value* input : block->inputs()) check(input, first);
+    for (Node* node : block->nodesSafely()) {
+      for (Block* inner : node->blocks()) visit(inner);
+      Node* next = node->next();
+      for (Value* output : node->outputs()) check(output, next);
+    }
+  }
+
+ private:
+  void check(Value* value, Node* before) {
+    if (value->unique() >= values_.size()) return;
+    values_[value->unique()] = value;
+    const std::vector<Size>& sizes = facts_.sizes[value->unique()];
+    if (sizes.empty()) return;
+    before_ = before;
+    std::vector<Value*> dims;
+    bool says_more = false;
+    for (size_t i = 0; i < sizes.size(); ++i) {
+      says_more |= sizes[i] != Size::ofDimension(value->unique(), i);
+      dims.push_back(insert("cresset::size_if_tensor", {value, constant(static_cast<int64_t>(i))}));
+      dimensions_[value->unique()].push_back(dims.back());
+    }
+    if (!says_more) return;
+    Node* expected = graph_.create(prim::ListConstruct, emitAll(sizes), 1);
+    expected->output()->setType(c10::ListType::ofInts());
+    expected->insertBefore(before_);
+    std::string what = "%" + value->debugName() + " to have the sizes [";
+    for (const Size& size : sizes) {
+      if (what.back() != '[') what += ", ";
+      what += size.toString([&](size_t id) { return "%" + values_[id]->debugName(); });
+    }
+    Value* text = insertConstantBefore(before_, what + "]");
+    Node* node = graph_.create(Symbol::fromQualString("cresset::check_sizes"), {value, expected->output(), text}, 0);
+    node->insertBefore(before_);
+    node->copyLocation(value->node());
+  }
+
+  Value* constant(int64_t number) { return insertConstantBefore(before_, number); }
+
+  Value* insert(const char* name, std::vector<Value*> inputs) {
+    Node* node = graph_.create(Symbol::fromQualString(name), inputs, 1);
+    node->output()->setType(c10::IntType::get());
+    node->insertBefore(before_);
+    return node->output();
+  }
+
+  std::vector<Value*> emitAll(const std::vector<Size>& sizes) {
+    std::vector<Value*> values;
+    for (const Size& size : sizes) values.push_back(emit(size));
+    return values;
+  }
+
+  Value* emit(const Size& size) {
+    Value* sum = nullptr;
+    for (const Size::Term& term : size.terms()) {
+      Value* product = term.coefficient == 1 && !term.factors.empty() ? nullptr : constant(term.coefficient);
+      for (const auto& factor : term.factors) {
+        Value* value = emit(*factor);
+        product = product ? insert("aten::mul", {product, value}) : value;
+      }
+      sum = sum ? insert("aten::add", {sum, product}) : product;
+    }
+    return sum ? sum : constant(0);
+  }
+
+  Value* emit(const Size::Variable& variable) {
+    switch (variable.kind) {
+      case Size::Variable::Kind::Dimension:
+        return dimensions_.at(variable.value)[variable.dim];
+      case Size::Variable::Kind::Int:
+        return values_[variable.value];
+      case Size::Variable::Kind::Quotient:
+        return insert("aten::floordiv", emitAll(variable.operands));
+      case Size::Variable::Kind::Broadcast:
+        break;
+    }
+    Value* all = emit(variable.operands[0]);
+    for (size_t i = 1; i < variable.operands.size(); ++i)
+      all = insert("cresset::broadcast_size", {all, emit(variable.operands[i])});
+    return all;
+  }
+
+  Graph& graph_;
+  const GraphFacts facts_;
+  std::vector<Value*> values_;                                  // by Value::unique()
+  std::unordered_map<size_t, std::vector<Value*>> dimensions_;  // of tensors
+  Node* before_ = nullptr;
+};
+
 }  // namespace
 
 FactChecks factChecks() {
@@ -100,6 +201,7 @@ void setFactChecks(FactChecks wanted) {
 }
 
 void insertFactChecks(Graph& graph, bool with_requires_grad) {
+  SizeCheckInserter(graph).visit(graph.block());
   CheckInserter(graph, with_requires_grad).visit(graph.block());
 }
 

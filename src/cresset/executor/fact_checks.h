@@ -1,5 +1,7 @@
 // The oracle of facts: plans that assert, while they run, all that the optimizer assumed about their tensors.
 //
+// Sizes that are known as expressions are computed and compared where the tensor is defined.
+//
 // Every value whose type says more than "a tensor" (dtype, rank, device, requires_grad) is looked at where it is
 // defined and again before each node that uses it, since writes may change what was assumed. A fact that is false ends
 // the call with an InternalError that names the value and the node. Wrong facts otherwise show as wrong results, and

@@ -31,7 +31,7 @@ bool readsTensors(const Node* node) {
       break;
   }
   if (isStructural(node->kind())) return false;
-  const Operator* op = operatorOf(const_cast<Node&>(*node));
+  const Operator* op = operatorOf(*node);
   if (!op) return true;
   const std::string& name = op->fullName();
   return name.starts_with("aten::__getitem__.") || name.starts_with("aten::pop.") || name == "prim::PythonOp" ||

@@ -466,11 +466,17 @@ void forgetTypes(Block* block) {
   }
 }
 
+std::shared_ptr<const Code> emitPlan(const Plan& plan, Graph& graph, const Function& function) {
+  return emitCode(
+      graph, function.name(), function.program().weak_from_this(),
+      {.sites = plan.sites, .compile_subgraph = compileSubgraph});
+}
+
 /// Emits a copy of the graph with assertions, so that people who read the plan's graph don't meet them.
-void emitChecked(Plan& plan, Graph& graph, Function& function) {
+void emitChecked(Plan& plan, Graph& graph, const Function& function) {
   const std::shared_ptr<Graph> checked = graph.copy();
   insertFactChecks(*checked, /*with_requires_grad=*/true);
-  plan.code = emitCode(*checked, function.name(), function.program().weak_from_this(), plan.sites);
+  plan.code = emitPlan(plan, *checked, function);
 }
 
 }  // namespace
@@ -547,7 +553,6 @@ std::unique_ptr<Plan> makePlan(
   }
   optimize(passes, assumptions);
   if (prepared.differentiates && refineArguments(*plan->graph, known_of_inputs)) optimize(passes, assumptions);
-  std::shared_ptr<Graph> runnable = plan->graph;
   const bool differentiable = ambient.recordsGradients() && ambient.isUsualDispatch();
   if (differentiable && decomposeForGradients(*plan->graph, assumptions)) optimize(passes, assumptions);
   if (differentiable && prepared.reader.hasPlainLeaves(signature)) {
@@ -560,14 +565,11 @@ std::unique_ptr<Plan> makePlan(
         "others, or one comes in twice"};
   }
   if (ambient.isUsualDispatch() && !autocast.isOn() && passes.run("channels-last")) passes.run("pool-constants");
-  if (differentiable && createDifferentiableRegions(*plan->graph)) {
-    runnable = plan->graph->copy();  // people read the regions, the interpreter calls them
-    lowerDifferentiableRegions(*runnable);
-  }
+  if (differentiable) createDifferentiableRegions(*plan->graph);
   if (checks == FactChecks::InPlans) {
-    emitChecked(*plan, *runnable, function);
+    emitChecked(*plan, *plan->graph, function);
   } else {
-    plan->code = emitCode(*runnable, function.name(), function.program().weak_from_this(), plan->sites);
+    plan->code = emitPlan(*plan, *plan->graph, function);
   }
   return plan;
 }

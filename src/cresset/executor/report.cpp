@@ -6,6 +6,7 @@
 #include "cresset/autodiff/derivatives.h"
 #include "cresset/autodiff/gradient_flow.h"
 #include "cresset/autodiff/regions.h"
+#include "cresset/ir/subgraph.h"
 #include "cresset/ops/operator.h"
 
 namespace cresset {
@@ -60,7 +61,7 @@ class GradientReport {
  private:
   void visit(Block* block) {
     for (Node* node : block->nodes()) {
-      if (node->kind() == prim::DifferentiableGraph) {
+      if (isSubgraph(*node, SubgraphKind::Differentiable)) {
         ++num_regions_;
         num_nodes_ += node->g(attr::Subgraph)->numNodes();
         continue;

@@ -24,6 +24,7 @@
 #include "cresset/frontend/calls.h"
 #include "cresset/frontend/compiler.h"
 #include "cresset/ir/constants.h"
+#include "cresset/program/library.h"
 #include "cresset/support/error.h"
 
 namespace cresset {
@@ -172,7 +173,7 @@ class Limits : public SugaredValue {
       return std::make_shared<SimpleValue>(cx.graph.insertConstant(
           floating_ ? lookUp(floatRows(), dtype, field, true, range) : lookUp(intRows(), dtype, field, false, range)));
     }
-    Function& function = lookUpFunction(cx.program, field);
+    Function& function = lookUpFunction(libraryOf(cx.program), field);
     return std::make_shared<SimpleValue>(insertFunctionCall(range, cx, function, {NamedValue(dtype_, range)}, {}));
   }
 

@@ -1,13 +1,14 @@
 // The prelude: what torch writes in Python on top of its operators, as far as an operator alone can't stand for it
 // because of its signature (`relu(x, inplace=True)`) or because it is a class (`torch.no_grad`).
 //
-// Each entry compiles by itself into the program that uses it, under the qualified name that torch.jit gives it in
-// archives, so that the same code may also come from an archive.
+// Each entry compiles by itself into the library of the program that uses it, under the qualified name that torch.jit
+// gives it in archives, so that the same code may also come from an archive.
 #include "cresset/frontend/prelude.h"
 
 #include <string_view>
 
 #include "cresset/frontend/compiler.h"
+#include "cresset/program/library.h"
 #include "cresset/support/error.h"
 
 namespace cresset {
@@ -313,18 +314,20 @@ std::string_view portableClass(const c10::QualifiedName& name) {
 c10::TypePtr classOfPortable(const c10::QualifiedName& name, Program& program) {
   const Entry* entry = findPortable(name);
   if (!entry) return nullptr;
-  if (!program.findType(qualifiedName(*entry))) define(*entry, program);
-  return program.findType(qualifiedName(*entry));
+  Program& library = libraryOf(program);
+  if (!library.findType(qualifiedName(*entry))) define(*entry, library);
+  return library.findType(qualifiedName(*entry));
 }
 
 SugaredValuePtr preludeMember(const std::string& full_name, const SourceRange& range, EmitContext& cx) {
   const Entry* entry = findEntry(full_name);
   if (!entry) return nullptr;
   const c10::QualifiedName name = qualifiedName(*entry);
+  Program& library = libraryOf(cx.program);
   for (int attempt = 0; attempt < 2; ++attempt) {
-    if (auto type = cx.program.findType(name)) return valueOfType(type);
-    if (Function* function = cx.program.findFunction(name)) return std::make_shared<FunctionValue>(function);
-    define(*entry, cx.program);
+    if (auto type = library.findType(name)) return valueOfType(type);
+    if (Function* function = library.findFunction(name)) return std::make_shared<FunctionValue>(function);
+    define(*entry, library);
   }
   CRESSET_CHECK(false, "the prelude's text for " + full_name + " does not define it");
   return nullptr;

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "cresset/ir/printer.h"
+#include "cresset/ops/operator_rows.h"
 #include "cresset/ops/policy.h"
 #include "cresset/support/error.h"
 
@@ -31,17 +32,10 @@ static_assert(std::size(kInfos) == static_cast<size_t>(Op::Count));
 
 /// Instructions for containers: lists of any type, dicts with the keys that most have. An instruction stands for all
 /// overloads in its rows; what it can't do itself goes to the last one.
-constexpr std::pair<const char*, Op> kContainerRows[] = {
-    {"aten::len.t", Op::ListLen},
-    {"aten::__getitem__.t", Op::ListGet},
-    {"aten::append.t", Op::ListAppend},
-    {"aten::_set_item.t", Op::ListSet},
-    {"aten::__getitem__.Dict_int", Op::DictGet},
-    {"aten::__getitem__.Dict_str", Op::DictGet},
-    {"aten::__contains__.int", Op::DictContains},
-    {"aten::__contains__.str", Op::DictContains},
-    {"aten::_set_item.int", Op::DictSet},
-    {"aten::_set_item.str", Op::DictSet},
+constexpr ColumnCell<Op> kContainerRows[] = {
+#define OPERATOR(name) {name, {}},
+#define INSTRUCTION(opcode) {{}, Op::opcode},
+#include "cresset/ops/table/table.def"
 };
 
 /// Built once, from names alone: a first call pays for the schemas of the operators that it uses, not of all.
@@ -69,7 +63,14 @@ struct ScalarTable {
     for (size_t i = 0; i < names.size(); ++i) {
       if (kInfos[i].operator_name) add(kInfos[i].operator_name, static_cast<Op>(i));
     }
-    for (auto [name, op] : kContainerRows) add(name, op);
+    std::string_view name;
+    for (const auto& cell : kContainerRows) {
+      if (cell.name.empty()) {
+        add(name.data(), cell.value);
+      } else {
+        name = cell.name;
+      }
+    }
   }
   static ScalarTable& get() {
     static auto* table = new ScalarTable;

@@ -17,6 +17,7 @@
 #include <string>
 #include <vector>
 
+#include "cresset/interpreter/compiled_subgraph.h"
 #include "cresset/interpreter/hot_loops.h"
 #include "cresset/interpreter/interpreter.h"
 #include "cresset/ops/operator.h"
@@ -53,6 +54,7 @@ enum class Format : uint8_t {
   PoolFunction,
   PoolMethod,
   PoolFork,
+  PoolSubgraph,
   PoolGuard,
   PoolSlot,
   PoolType,
@@ -148,6 +150,7 @@ class Code {
   std::vector<c10::TypePtr> types;
   std::vector<std::vector<c10::TypePtr>> type_lists;  // of isinstance
   std::vector<std::shared_ptr<const Code>> forks;
+  std::vector<std::shared_ptr<const CompiledSubgraph>> subgraphs;
   std::vector<std::shared_ptr<BailOutSite>> guards;
   std::vector<c10::TypePtr> fork_types;  // what their futures hold
   std::vector<uint32_t> location_of;     // per instruction, into `locations`
@@ -167,10 +170,16 @@ class Code {
   std::string attributeName(const Instruction* instruction) const;
 };
 
-/// As emitCode; `program` owns the functions that the graph calls. `sites` are those of the graph's prim::BailOut
-/// nodes, by index. `hot_loops` must outlive the code, and the graph too if it is given.
+struct EmitOptions {
+  /// Of the graph's prim::BailOut nodes, by index.
+  std::vector<std::shared_ptr<BailOutSite>> sites;
+  /// Must outlive the code, and the graph too if it is given.
+  const HotLoops* hot_loops = nullptr;
+  /// Compiles the graph's subgraphs, those in its forks and in its interpreted subgraphs; null if nobody does.
+  SubgraphCompiler compile_subgraph = nullptr;
+};
+/// As emitCode; `program` owns the functions that the graph calls.
 std::shared_ptr<const Code> emitCode(
-    Graph& graph, std::string name, std::weak_ptr<Program> program,
-    std::vector<std::shared_ptr<BailOutSite>> sites = {}, const HotLoops* hot_loops = nullptr);
+    Graph& graph, std::string name, std::weak_ptr<Program> program, EmitOptions options = {});
 
 }  // namespace cresset

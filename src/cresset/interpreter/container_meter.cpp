@@ -14,6 +14,7 @@
 
 #include "cresset/ops/object_slots.h"
 #include "cresset/ops/operator.h"
+#include "cresset/ops/operator_rows.h"
 #include "cresset/ops/row_helpers.h"
 
 namespace cresset {
@@ -83,33 +84,40 @@ void ContainerMeter::audit(const std::vector<const c10::IValue*>& roots, size_t 
 
 namespace {
 
+/// How an operator cuts its first argument, by what its other arguments say.
+enum class Pieces : uint8_t {
+  Unbind,          // (dim)
+  Split,           // (size of a piece, dim)
+  Count,           // (number of pieces, …), at most one per element
+  CountWithEmpty,  // (number of pieces, …)
+};
+
+constexpr ColumnCell<Pieces> kPieces[] = {
+#define OPERATOR(name) {name, {}},
+#define PIECES(rule) {{}, Pieces::rule},
+#include "cresset/ops/table/table.def"
+};
+
 /// How many tensors an operator gives that cuts its first argument into pieces, at most; 0 for others.
 size_t numPieces(const Operator& op, const std::vector<c10::IValue>& arguments) {
-  enum Cut { Unbind, Split, Count };  // arguments: (dim), (size of a piece, dim), (number of pieces, …)
-  static const std::unordered_map<std::string_view, Cut> kCuts = {
-      {"aten::unbind.int", Unbind},         {"aten::unbind_copy.int", Unbind},
-      {"aten::split.Tensor", Split},        {"aten::split_copy.Tensor", Split},
-      {"aten::unsafe_split.Tensor", Split}, {"aten::chunk", Count},
-      {"aten::unsafe_chunk", Count},        {"aten::tensor_split.sections", Count},
-      {"aten::hsplit.int", Count},          {"aten::vsplit.int", Count},
-      {"aten::dsplit.int", Count}};
-  const auto found = kCuts.find(op.fullName());
-  if (found == kCuts.end()) return 0;
+  static const auto* pieces = new auto(byOperator(kPieces));
+  const auto found = pieces->find(op.fullName());
+  if (found == pieces->end()) return 0;
+  const Pieces rule = found->second;
   const at::Tensor& tensor = arguments[0].toTensor();
-  if (found->second == Count) {
+  if (rule == Pieces::Count || rule == Pieces::CountWithEmpty) {
     int64_t most = arguments[1].toInt();
-    // Empty pieces are given by the operator that is told their number, and by no other.
-    if (op.fullName() != "aten::tensor_split.sections") {
+    if (rule == Pieces::Count) {
       int64_t largest = 0;
       for (int64_t size : tensor.sizes()) largest = std::max(largest, size);
       most = std::min(most, largest);
     }
     return static_cast<size_t>(std::max<int64_t>(most, 0));
   }
-  int64_t dim = arguments[found->second == Unbind ? 1 : 2].toInt();
+  int64_t dim = arguments[rule == Pieces::Unbind ? 1 : 2].toInt();
   if (dim < 0) dim += tensor.dim();
   if (dim < 0 || dim >= tensor.dim()) return 0;  // an error, which is the operator's to tell
-  const int64_t piece = found->second == Unbind ? 1 : arguments[1].toInt();
+  const int64_t piece = rule == Pieces::Unbind ? 1 : arguments[1].toInt();
   return piece > 0 ? static_cast<size_t>(tensor.size(dim) / piece) : 0;
 }
 

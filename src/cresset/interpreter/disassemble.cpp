@@ -159,6 +159,7 @@ class Listing {
         pool(i, name + ' ' + code_.methods[i.b]->name());
         break;
       case Format::PoolFork:
+      case Format::PoolSubgraph:
       case Format::PoolGuard:
         pool(i, name + ' ' + std::to_string(i.b));
         break;
@@ -193,6 +194,10 @@ std::string disassemble(const Code& code) {
   std::string text = Listing(code).print();
   for (size_t i = 0; i < code.forks.size(); ++i)
     text += "fork " + std::to_string(i) + ", " + disassemble(*code.forks[i]);
+  for (size_t i = 0; i < code.subgraphs.size(); ++i) {
+    if (const Code* inner = code.subgraphs[i]->code())
+      text += "subgraph " + std::to_string(i) + ", " + disassemble(*inner);
+  }
   return text;
 }
 

@@ -61,9 +61,10 @@ void checkFitsCount(size_t count, const Node& node) {
 
 }  // namespace
 
-Emitter::Emitter(Graph& graph, Code& code)
+Emitter::Emitter(Graph& graph, Code& code, SubgraphCompiler compile_subgraph)
     : graph_(graph),
       code_(code),
+      compile_subgraph_(compile_subgraph),
       live_(graph),
       registers_(graph.numValues()),
       constant_of_(graph.numValues(), kNoRegister),
@@ -174,6 +175,31 @@ void Emitter::emitPool(Op op, const Liveness::NodeInfo& info, uint32_t b, size_t
       static_cast<uint16_t>(outputs.size()));
 }
 
+/// The object stays here until the method has returned: it may be the last of its class, whose code goes with it. The
+/// classes of other methods are known, and kept by the program.
+void Emitter::emitInterfaceCall(const Liveness::NodeInfo& info) {
+  const Node& node = *info.node;
+  const InputRange inputs = node.inputs();
+  const uint32_t self = live_.variable(inputs[0]);
+  bool self_dies = false;
+  std::vector<uint32_t> dying;
+  const auto start = static_cast<uint32_t>(code_.pool.size());
+  code_.pool.push_back(kNoRegister);
+  for (size_t k = 0; k < inputs.size(); ++k) {
+    const uint32_t flag = info.first_flag + static_cast<uint32_t>(k), variable = live_.variable(inputs[k]);
+    code_.pool.push_back(operand(inputs[k], variable == self ? ~0u : flag));
+    if (!live_.isLastUse(flag)) continue;
+    if (variable == self)
+      self_dies = !live_.isConstant(self);
+    else
+      dying.push_back(variable);
+  }
+  for (uint32_t variable : dying) registers_.release(variable);
+  code_.pool[start] = defineOutput(node.output());
+  add(Op::CallMethod, start, methodSite(node.s(attr::name)), static_cast<uint32_t>(inputs.size()), 1);
+  if (self_dies) drop(self);
+}
+
 void Emitter::emitOperatorCall(Op op, const Liveness::NodeInfo& info, uint32_t b) {
   const Node& node = *info.node;
   const InputRange inputs = node.inputs();
@@ -232,12 +258,22 @@ void Emitter::emitBorrowing(Op op, const Liveness::NodeInfo& info, uint32_t b, u
   }
 }
 
-void Emitter::emitConstant(const Node& node) {
-  const Value* output = node.output();
-  if (node.kind() == prim::Uninitialized) {
-    constant_of_[output->unique()] = constant(c10::IValue::uninitialized());
-    return;
-  }
+void Emitter::emitNode(const Liveness::NodeInfo& info) {
+  using Emit = void (Emitter::*)(const Liveness::NodeInfo&);
+  static constexpr Emit kEmit[] = {
+#define STRUCTURE(Name, ...) &Emitter::emit##Name,
+#define MARKER(Name, ...) nullptr,
+#include "cresset/ir/structural.def"
+  };
+  const Structure* structure = structureOf(info.node->kind());
+  if (!structure) return emitOperator(info);
+  const Emit emit = kEmit[static_cast<size_t>(structure->id)];
+  CRESSET_CHECK(emit != nullptr, std::string(structure->name) + " is never emitted");
+  (this->*emit)(info);
+}
+
+void Emitter::emitConstant(const Liveness::NodeInfo& info) {
+  const Value* output = info.node->output();
   if (output->type()->kind() == c10::TypeKind::FunctionType) return;  // calls read the type
   auto value = toIValue(output);
   CRESSET_CHECK(value.has_value(), "constant %" + output->debugName());
@@ -245,77 +281,61 @@ void Emitter::emitConstant(const Node& node) {
   constant_of_[output->unique()] = constant(std::move(*value));
 }
 
-void Emitter::emitNode(const Liveness::NodeInfo& info) {
+void Emitter::emitUninitialized(const Liveness::NodeInfo& info) {
+  constant_of_[info.node->output()->unique()] = constant(c10::IValue::uninitialized());
+}
+
+void Emitter::emitUncheckedCast(const Liveness::NodeInfo&) {}  // the same variable
+
+void Emitter::emitTupleConstruct(const Liveness::NodeInfo& info) {
+  const TypePtr& tuple = info.node->output()->type();
+  emitPool(Op::MakeTuple, info, tuple->expectRef<c10::TupleType>().schema() ? 1 + type(tuple) : 0);
+}
+
+void Emitter::emitListConstruct(const Liveness::NodeInfo& info) {
+  emitPool(Op::MakeList, info, type(info.node->output()->type()));
+}
+
+void Emitter::emitDictConstruct(const Liveness::NodeInfo& info) {
+  emitPool(Op::MakeDict, info, type(info.node->output()->type()));
+}
+
+void Emitter::emitTupleUnpack(const Liveness::NodeInfo& info) {
+  emitPool(Op::UnpackTuple, info, 0);
+}
+
+void Emitter::emitListUnpack(const Liveness::NodeInfo& info) {
+  emitPool(Op::UnpackList, info, 0);
+}
+
+void Emitter::emitTupleSlice(const Liveness::NodeInfo& info) {
+  emitPool(Op::SliceTuple, info, static_cast<uint32_t>(info.node->i(attr::beg)));
+  code_.instructions.back().c = static_cast<uint32_t>(info.node->i(attr::end));
+}
+
+void Emitter::emitCreateObject(const Liveness::NodeInfo& info) {
+  const Value* output = info.node->output();
+  classOf(*info.node, output);
+  const uint32_t a = defineOutput(output);
+  add(Op::CreateObject, a, 0, type(output->type()));
+}
+
+void Emitter::emitCallMethod(const Liveness::NodeInfo& info) {
+  // A class has no subclasses, so only an interface's methods are found at run time.
   const Node& node = *info.node;
-  switch (node.kind()) {
-    case prim::Constant:
-    case prim::Uninitialized:
-      return emitConstant(node);
-    case prim::unchecked_cast:
-      return;  // the same variable
-    case prim::If:
-      return emitIf(info);
-    case prim::Loop:
-      return emitLoop(info);
-    case prim::TupleConstruct: {
-      const bool named = node.output()->type()->expectRef<c10::TupleType>().schema() != nullptr;
-      return emitPool(Op::MakeTuple, info, named ? 1 + type(node.output()->type()) : 0);
-    }
-    case prim::ListConstruct:
-      return emitPool(Op::MakeList, info, type(node.output()->type()));
-    case prim::DictConstruct:
-      return emitPool(Op::MakeDict, info, type(node.output()->type()));
-    case prim::TupleUnpack:
-      return emitPool(Op::UnpackTuple, info, 0);
-    case prim::ListUnpack:
-      return emitPool(Op::UnpackList, info, 0);
-    case prim::TupleSlice: {
-      emitPool(Op::SliceTuple, info, static_cast<uint32_t>(node.i(attr::beg)));
-      code_.instructions.back().c = static_cast<uint32_t>(node.i(attr::end));
-      return;
-    }
-    case prim::TupleIndex:
-      return emitTupleIndex(info);
-    case prim::CreateObject: {
-      classOf(node, node.output());
-      const uint32_t a = defineOutput(node.output());
-      add(Op::CreateObject, a, 0, type(node.output()->type()));
-      return;
-    }
-    case prim::GetAttr:
-      return emitGetAttr(info);
-    case prim::SetAttr:
-      return emitSetAttr(info);
-    case prim::CallFunction:
-      return emitCallFunction(info);
-    case prim::CallMethod: {
-      // A class has no subclasses, so only an interface's methods are found at run time.
-      const auto type = node.input(size_t(0))->type()->cast<c10::ClassType>();
-      torch::jit::Function* method = type ? type->findMethod(node.s(attr::name)) : nullptr;
-      if (method) return emitPool(Op::CallFunction, info, functionSite(method));
-      return emitPool(Op::CallMethod, info, methodSite(node.s(attr::name)));
-    }
-    case prim::isinstance:
-      return emitIsInstance(info);
-    case prim::Enter:
-      return emitEnter(info);
-    case prim::Exit:
-      return emitExit(info);
-    case prim::fork:
-      return emitFork(info);
-    case prim::BailOut:
-      return emitBailOut(info);
-    case aten::wait:
-      return emitBorrowing(Op::Wait, info, borrowed(node.input()), 0);
-    default:
-      return emitOperator(info);
-  }
+  const auto type = node.input(size_t(0))->type()->cast<c10::ClassType>();
+  torch::jit::Function* method = type ? type->findMethod(node.s(attr::name)) : nullptr;
+  if (method) return emitPool(Op::CallFunction, info, functionSite(method));
+  emitInterfaceCall(info);
+}
+
+void Emitter::emitWait(const Liveness::NodeInfo& info) {
+  emitBorrowing(Op::Wait, info, borrowed(info.node->input()), 0);
 }
 
 void Emitter::emitOperator(const Liveness::NodeInfo& info) {
   Node& node = *info.node;
   const Operator* op = operatorOf(node);
-  CRESSET_CHECK(op != nullptr, std::string("a structural node without an instruction: ") + node.kind().toQualString());
   const Op scalar = scalarInstruction(*op);
   if (scalar != Op::Count) {
     if (opInfo(scalar).format != Format::Update) return emitScalar(info, scalar);
@@ -413,12 +433,20 @@ uint32_t Emitter::functionSite(torch::jit::Function* function) {
 void Emitter::emitFork(const Liveness::NodeInfo& info) {
   const Node& node = *info.node;
   const auto& subgraph = node.g(attr::Subgraph);
-  code_.forks.push_back(cresset::emitCode(*subgraph, "<forked function>", code_.program));
+  code_.forks.push_back(
+      cresset::emitCode(*subgraph, "<forked function>", code_.program, {.compile_subgraph = compile_subgraph_}));
   const auto future = node.output()->type()->cast<c10::FutureType>();
   if (!future)
     throw UserError("prim::fork gives a Future, not " + node.output()->type()->repr_str(), node.sourceRange());
   code_.fork_types.push_back(future->getElementType());
   emitPool(Op::Fork, info, static_cast<uint32_t>(code_.forks.size() - 1));
+}
+
+void Emitter::emitSubgraph(const Liveness::NodeInfo& info) {
+  auto compiled = compile_subgraph_ ? compile_subgraph_(*info.node) : nullptr;
+  if (!compiled) compiled = interpretSubgraph(*info.node->g(attr::Subgraph), code_.program, compile_subgraph_);
+  code_.subgraphs.push_back(std::move(compiled));
+  emitOperatorCall(Op::CallSubgraph, info, static_cast<uint32_t>(code_.subgraphs.size() - 1));
 }
 
 void Emitter::emitBailOut(const Liveness::NodeInfo& info) {
@@ -474,18 +502,17 @@ void Emitter::emitIsInstance(const Liveness::NodeInfo& info) {
 }
 
 std::shared_ptr<const Code> emitCode(
-    Graph& graph, std::string name, std::weak_ptr<Program> program, std::vector<std::shared_ptr<BailOutSite>> sites,
-    const HotLoops* hot_loops) {
+    Graph& graph, std::string name, std::weak_ptr<Program> program, EmitOptions options) {
   auto code = std::make_shared<Code>();
-  code->hot_loops = hot_loops;
-  code->guards = std::move(sites);
+  code->hot_loops = options.hot_loops;
+  code->guards = std::move(options.sites);
   code->name = std::move(name);
   if (auto owner = program.lock()) {
     code->limits = owner->rules().limits;
     code->serial_forks = owner->rules().policy != nullptr;
   }
   code->program = std::move(program);
-  Emitter(graph, *code).run();
+  Emitter(graph, *code, options.compile_subgraph).run();
   return code;
 }
 

@@ -15,7 +15,7 @@ namespace cresset {
 
 class Emitter {
  public:
-  Emitter(Graph& graph, Code& code);
+  Emitter(Graph& graph, Code& code, SubgraphCompiler compile_subgraph);
   void run();
 
  private:
@@ -32,18 +32,9 @@ class Emitter {
   void emitUpdate(const Liveness::NodeInfo& info, Op op);
   uint32_t functionSite(torch::jit::Function* function);
   bool emitNoneTest(const Liveness::NodeInfo& info, const Operator& op);
-  void emitTupleIndex(const Liveness::NodeInfo& info);
-  void emitGetAttr(const Liveness::NodeInfo& info);
-  void emitSetAttr(const Liveness::NodeInfo& info);
-  void emitCallFunction(const Liveness::NodeInfo& info);
-  void emitBailOut(const Liveness::NodeInfo& info);
-  void emitFork(const Liveness::NodeInfo& info);
-  void emitEnter(const Liveness::NodeInfo& info);
-  void emitExit(const Liveness::NodeInfo& info);
-  void emitIsInstance(const Liveness::NodeInfo& info);
-  void emitConstant(const Node& node);
   /// Operands of inputs[first…] to the pool behind places for `num_outputs` outputs, then the outputs. What dies is
   /// released before the outputs get their registers.
+  void emitInterfaceCall(const Liveness::NodeInfo& info);
   void emitPool(Op op, const Liveness::NodeInfo& info, uint32_t b, size_t first_input = 0);
   /// emitPool for operators. Kernels destroy what was moved to them, by recursion; so values that may hold any number
   /// of others are copied, and dropped behind the call.
@@ -57,8 +48,6 @@ class Emitter {
 
   // emit_control.cpp
   void emitBlock(uint32_t block);
-  void emitIf(const Liveness::NodeInfo& info);
-  void emitLoop(const Liveness::NodeInfo& info);
   /// Remembers what is held at the start of an iteration.
   void addLoopEntry(const Node& loop, size_t start);
   void emitReturn();
@@ -87,6 +76,7 @@ class Emitter {
 
   Graph& graph_;
   Code& code_;
+  SubgraphCompiler compile_subgraph_;
   Liveness live_;
   Registers registers_;
   std::vector<uint32_t> constant_of_;  // per variable
@@ -97,6 +87,10 @@ class Emitter {
   uint32_t none_ = kNoRegister;  // constant None
   uint32_t location_ = 0;
   size_t last_label_ = 0;  // no instruction before it may be merged with one after it
+
+  // One per structural node: emit.cpp, of If and Loop emit_control.cpp.
+#define STRUCTURE(Name, ...) void emit##Name(const Liveness::NodeInfo& info);
+#include "cresset/ir/structural.def"
 };
 
 }  // namespace cresset

@@ -298,6 +298,17 @@ bool Run::interpret() {
     callOperator(*pc);
     NEXT();
   }
+  CASE(CallSubgraph) {
+    SAVE();
+    budget -= InterruptPoll::kOperatorCost - 1;
+    POLL();
+    const uint32_t* operands = pool + pc->a;
+    const uint32_t n = pc->n;
+    pushOperands(operands + n, pc->c);
+    frames_.back().code->subgraphs[pc->b]->call(stack_, pc->c);
+    popResults(operands, n);
+    NEXT();
+  }
   CASE(Warn) {
     SAVE();
     warn(*pc);

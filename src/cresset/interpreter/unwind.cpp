@@ -6,6 +6,7 @@
 #include <new>
 #include <utility>
 
+#include "cresset/interpreter/compiled_subgraph.h"
 #include "cresset/interpreter/run.h"
 #include "cresset/ops/host_callable.h"
 

@@ -1,12 +1,73 @@
-// The shapes of the structural nodes (docs/ir.md).
+// The structural nodes: what structural.def says of each (docs/ir.md says what they mean).
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "cresset/ir/graph.h"
 
 namespace cresset {
+
+enum class Structural : uint8_t {
+#define STRUCTURE(Name, ...) Name,
+#define MARKER(Name, ...) Name,
+#include "cresset/ir/structural.def"
+  Count
+};
+
+/// What the outputs of a node may be, and what it reads and writes for that.
+enum class Memory : uint8_t {
+  None,      // no memory: numbers, or nothing that anybody reads
+  Outside,   // what the world outside of the graph may hold, too
+  Holder,    // a new container of the inputs
+  Slice,     // a new container of some elements of the first input
+  Element,   // what the first input holds: elements of a tuple or list, an attribute of an object
+  Same,      // the first input
+  Stores,    // no output: the second input is put into the first, an object
+  Bodies,    // what blocks, or a subgraph, return; reads and writes what their nodes do
+  Leaves,    // the first input; or the program goes on elsewhere, with all inputs
+  Anything,  // runs code that nobody knows: reads, writes and returns whatever can be reached
+};
+
+/// Whether the program may leave at a node, by an exception or to a deoptimization target.
+enum class Raises : uint8_t {
+  Never,
+  OfTensors,  // if an input is a tensor: it can't be hashed
+  InBodies,   // as the nodes of its blocks or subgraph do
+  Always,     // for some inputs
+};
+
+struct Structure {
+  Structural id;
+  const char* name;  // "prim::If"
+  // The columns of structural.def.
+  const char* takes = "";
+  const char* gives = "";
+  size_t blocks = 0;
+  const char* attributes = "";
+  void (*check)(const Node&) = nullptr;
+  Memory memory = Memory::None;
+  Raises raises = Raises::Never;
+  bool sets_state = false;
+};
+
+/// All rows, by Structural.
+std::span<const Structure> structures();
+
+/// Null of kinds that call an operator. The row of a kind is one look at a table: passes ask of each node.
+const Structure* structureOf(Symbol kind);
+inline bool isStructural(Symbol kind) {
+  return structureOf(kind) != nullptr;
+}
+
+/// The column of the node's row; what `otherwise` says if it calls an operator.
+inline Memory memoryOf(const Node& node, Memory otherwise) {
+  const Structure* structure = structureOf(node.kind());
+  return structure ? structure->memory : otherwise;
+}
 
 /// What is wrong with a node by itself: its numbers of inputs, outputs and blocks, its attributes, the types that must
 /// agree. Nullopt if nothing is, or if the node calls an operator.

@@ -14,6 +14,7 @@
 #include "cresset/ir/constants.h"
 #include "cresset/ir/printer.h"
 #include "cresset/ir/structure.h"
+#include "cresset/ir/subgraph.h"
 #include "cresset/support/error.h"
 
 namespace cresset {
@@ -91,14 +92,18 @@ class Verifier {
     // and a use from inside of the node is told apart by isInOwnBlocks.
     define(node);
     for (const auto& [attribute, value] : node->attributes()) {
-      if (value.kind() == Attribute::Kind::Graph) verifyNested(*value.asGraph());
+      if (value.kind() == Attribute::Kind::Graph && !verifyNested(*value.asGraph()) && isSubgraph(*node))
+        fail(node, "its subgraph is another node's, too");
       if (value.kind() == Attribute::Kind::Graphs)
         for (const auto& g : value.asGraphs()) verifyNested(*g);
     }
   }
 
-  void verifyNested(const Graph& graph) {
-    if (seen_.insert(&graph).second) nested_.push_back(&graph);
+  /// Whether the graph has not been met before.
+  bool verifyNested(const Graph& graph) {
+    if (!seen_.insert(&graph).second) return false;
+    nested_.push_back(&graph);
+    return true;
   }
 
   void enter(const Block* block) {

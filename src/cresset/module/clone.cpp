@@ -1,8 +1,9 @@
 // Module::clone: a copy with classes of its own, so that its code can be changed without touching the original's; and
 // clone_method, which gives a module a method of another.
 //
-// Every module class below the root is copied once, under a mangled name in the same program; methods get a copy of
-// their graph in which the old classes are replaced by the new ones.
+// Every module class below the root is copied once, under a mangled name; methods get a copy of their graph in which
+// the old classes are replaced by the new ones. Copies of Python's modules have a program of their own, which ends with
+// them.
 #include <ATen/core/class_type.h>
 #include <ATen/core/enum_type.h>
 
@@ -141,6 +142,7 @@ class Cloner {
     auto graph = source.graph()->copy();
     mapBlock(*graph->block());
     c10::FunctionSchema schema = mapSchema(source.getSchema());
+    program_->usePrograms(*graph);
     Function& result = program_->declare(
         c10::QualifiedName(*owner.name(), source.name()), [graph](Function& function) { function.setGraph(graph); });
     result.setSchema(std::move(schema));
@@ -199,6 +201,18 @@ class Cloner {
 
 }  // namespace
 
+namespace {
+
+/// A program of the copies' own, so that it ends with them; the original's, if programs can't refer to each other.
+std::shared_ptr<Program> programForCopies(const Program& original) {
+  if (!original.family()) return const_cast<Program&>(original).shared_from_this();
+  auto own = Program::make(original.family());
+  own->setRules(original.rules());
+  return own;
+}
+
+}  // namespace
+
 Module Module::clone(bool inplace) const {
   return clone(inplace, {}, {});
 }
@@ -206,8 +220,9 @@ Module Module::clone(bool inplace) const {
 Module Module::clone(
     bool inplace, const std::unordered_set<std::string>& ignored_methods,
     const std::unordered_set<std::string>& ignored_attributes) const {
-  Cloner cloner(program(), inplace, {ignored_methods, ignored_attributes});
-  DefinitionScope scope(*program());
+  const std::shared_ptr<Program> copies = programForCopies(*program());
+  Cloner cloner(copies, inplace, {ignored_methods, ignored_attributes});
+  DefinitionScope scope(*copies);
   Module result(cloner.cloneObject(_ivalue()));
   cloner.cloneMethods();
   cloner.requireMembers();
@@ -217,15 +232,19 @@ Module Module::clone(
 }
 
 Module cloneWithoutProperties(const Module& module) {
-  Cloner cloner(module.program(), /*inplace=*/true, {.methods = {}, .attributes = {}, .properties = true});
+  const std::shared_ptr<Program> copies = programForCopies(*module.program());
+  Cloner cloner(copies, /*inplace=*/true, {.methods = {}, .attributes = {}, .properties = true});
+  DefinitionScope scope(*copies);
   Module result(cloner.cloneObject(module._ivalue()));
   cloner.cloneMethods();
+  scope.commit();
   return result;
 }
 
 void Module::clone_method(const Module& original, const std::string& name) {
   // Its code refers to functions and classes that its program owns.
-  if (original.program() != program()) {
+  if (original.program() != program() &&
+      (!program()->family() || program()->family() != original.program()->family())) {
     throw UserError(
         "Can't copy the method '" + name +
         "' from a module of another program: construct one module with the other's "

@@ -48,6 +48,7 @@ Function* CompilationUnit::create_function(
   verify(*body);
   verifyOperators(*body);
   if (should_mangle) name = program_->mangle(name);
+  program_->usePrograms(*body);
   return &program_->declare(std::move(name), [body](Function& declared) { declared.setGraph(body); });
 }
 

@@ -24,7 +24,7 @@ namespace cresset {
 
 class CompilationUnit {
  public:
-  CompilationUnit() : program_(Program::make()) {}
+  CompilationUnit() : program_(Program::make()) { program_->allowUses(); }  // of what graphs refer to that it is given
   explicit CompilationUnit(const std::string& source) : CompilationUnit() { define(source); }
   explicit CompilationUnit(std::shared_ptr<Program> program) : program_(std::move(program)) {}
 

@@ -13,6 +13,8 @@
 #include <utility>
 #include <vector>
 
+#include "cresset/ops/operator_rows.h"
+
 namespace cresset {
 
 namespace {
@@ -363,62 +365,18 @@ void checkStep(IValue* arguments) {
         std::abs(arguments[2].toDouble()) >= 1, "range: the step ", arguments[2].toDouble(), " is 0 as an integer");
 }
 
-struct NamedCheck {
-  std::string_view name;
-  ArgumentCheck check;
-};
-
-constexpr NamedCheck kChecks[] = {
-    {"aten::native_batch_norm", checkBatchNorm},
-    {"aten::_native_batch_norm_legit", checkBatchNorm},
-    {"aten::_native_batch_norm_legit.no_stats", checkBatchNormWithoutStats},
-    {"aten::_weight_norm", checkWeightNorm},
-    {"aten::_weight_norm_interface", checkWeightNorm},
-    {"aten::lstm.input", checkSequence<4, true>},
-    {"aten::gru.input", checkSequence<3, false>},
-    {"aten::rnn_tanh.input", checkSequence<1, false>},
-    {"aten::rnn_relu.input", checkSequence<1, false>},
-    {"aten::lstm.data", checkPacked<4, true>},
-    {"aten::gru.data", checkPacked<3, false>},
-    {"aten::rnn_tanh.data", checkPacked<1, false>},
-    {"aten::rnn_relu.data", checkPacked<1, false>},
-    {"aten::_pad_packed_sequence", checkPadPacked},
-    {"aten::embedding_bag", checkEmbeddingBag},
-    {"aten::embedding_bag.padding_idx", checkEmbeddingBag},
-    {"aten::_embedding_bag", checkEmbeddingBag},
-    {"aten::_embedding_bag_forward_only", checkEmbeddingBag},
-    {"aten::linalg_eigvals", checkFinite},
-    {"aten::linalg_eigvals.out", checkFinite},
-    {"aten::pdist", checkDistances},
-    {"aten::_pdist_backward", checkDistancesBackward},
-    {"aten::matrix_power", checkPower},
-    {"aten::matrix_power.out", checkPower},
-    {"aten::linalg_matrix_power", checkPower},
-    {"aten::linalg_matrix_power.out", checkPower},
-    {"aten::mv.out", checkProductInto},
-    {"aten::embedding", checkEmbedding},
-    {"quantized::quantized_lstm_cell_dynamic", checkCell},
-    {"aten::as_strided", checkStrided<1>},
-    {"aten::as_strided_", checkStrided<1>},
-    {"aten::as_strided_scatter", checkStrided<2>},
-    {"aten::as_strided_scatter.out", checkStrided<2>},
-    {"aten::max_pool1d", checkWindows},
-    {"aten::_adaptive_avg_pool2d", checkPooledSize},
-    {"aten::_adaptive_avg_pool3d", checkPooledSize},
-    {"aten::adaptive_avg_pool1d", checkPooledSize},
-    {"aten::adaptive_avg_pool2d", checkPooledSize},
-    {"aten::adaptive_avg_pool3d", checkPooledSize},
-    {"aten::thnn_conv2d", checkChannelsOfConvolution},
-    {"aten::range.step", checkStep},
-    {"aten::rrelu_with_noise.out", checkNoiseInto},
+constexpr ColumnCell<ArgumentCheck> kChecks[] = {
+#define OPERATOR(name) {name, nullptr},
+#define ARGUMENT_CHECK(...) {{}, __VA_ARGS__},
+#include "cresset/ops/table/table.def"
 };
 
 }  // namespace
 
 ArgumentCheck argumentCheckOf(std::string_view full_name) {
-  const auto* found = std::find_if(
-      std::begin(kChecks), std::end(kChecks), [&](const NamedCheck& row) { return row.name == full_name; });
-  return found == std::end(kChecks) ? nullptr : found->check;
+  static const auto* checks = new auto(byOperator(kChecks));
+  const auto found = checks->find(full_name);
+  return found == checks->end() ? nullptr : found->second;
 }
 
 }  // namespace cresset

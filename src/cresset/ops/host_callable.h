@@ -30,10 +30,4 @@ class HostException : public std::exception {
   std::exception_ptr error_;
 };
 
-/// Thrown by a callable that stands for a part of the calling function itself: the frames of the error that it carries
-/// take the place of the caller's.
-struct ErrorInPlace {
-  std::exception_ptr error;  // a ScriptError
-};
-
 }  // namespace cresset

@@ -83,6 +83,7 @@ Operator::Operator(const c10::OperatorHandle& handle)
       restriction_(restrictionOf(schema_)),
       argument_check_(argumentCheckOf(full_name_)),
       mutable_(writesArgument(schema_)) {
+  if (const OperatorRow* row = findOperatorRow(full_name_)) convolution_ = row->convolution;
   // Operators of other libraries may count, print or talk to other processes, whatever their schemas say.
   if (restriction_ == Restriction::Foreign) traits_ = traits_ | Trait::SideEffect | Trait::Nondeterministic;
   setAutocast(findOperatorRow(full_name_));

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "cresset/ir/graph.h"
+#include "cresset/ir/structure.h"
 #include "cresset/ops/argument_checks.h"
 
 namespace c10 {
@@ -58,6 +59,12 @@ enum class Trait : uint32_t {
   AsksAutograd = 1024,       // asks a tensor for its place in autograd
   AutogradKeepsMore = 2048,  // autograd keeps more of its arguments and results than the rules of its derivative read
   InPlaceDerivativeDiffers = 4096,  // autograd differentiates the in-place form in another way, or not at all
+  ChangesState = 8192,              // changes the state of the thread that operators depend on (ambient_state.h)
+  LeavesUninitialized = 1 << 14,    // the result holds whatever was in memory
+  AsksForKind = 1 << 15,            // asks a tensor for sizes, dtype or device, not for elements or layout
+  TakesAnyLayout = 1 << 16,         // computes the same elements in any layout, and gives a result in it
+  MakesContiguous = 1 << 17,        // the result is contiguous
+  KeepsContiguous = 1 << 18,        // the result is contiguous if the arguments are
 };
 constexpr Trait operator|(Trait a, Trait b) {
   return Trait(uint32_t(a) | uint32_t(b));
@@ -152,6 +159,14 @@ class Operator {
   /// Such an operator says other things inside of a region, which runs below autograd.
   bool asksAutograd() const { return has(traits_, Trait::AsksAutograd); }
   bool autogradKeepsMore() const { return has(traits_, Trait::AutogradKeepsMore); }
+  /// Of a convolution: in how many dimensions; 0 if its weight tells.
+  std::optional<int> convolution() const { return convolution_; }
+  bool changesState() const { return has(traits_, Trait::ChangesState); }
+  bool leavesUninitialized() const { return has(traits_, Trait::LeavesUninitialized); }
+  bool asksForKind() const { return has(traits_, Trait::AsksForKind); }
+  bool takesAnyLayout() const { return has(traits_, Trait::TakesAnyLayout); }
+  bool makesContiguous() const { return has(traits_, Trait::MakesContiguous); }
+  bool keepsContiguous() const { return has(traits_, Trait::KeepsContiguous); }
   /// Of an update.
   bool inPlaceDerivativeDiffers() const { return has(traits_, Trait::InPlaceDerivativeDiffers); }
   /// Whether each element of the result depends on the elements of the arguments at its place only (PyTorch's tag).
@@ -182,6 +197,7 @@ class Operator {
   std::atomic<const c10::OperatorHandle*> handle_{nullptr};
   Trait traits_ = Trait::None;
   Restriction restriction_ = Restriction::None;
+  std::optional<int> convolution_;
   Autocast autocast_cpu_ = Autocast::Unknown, autocast_cuda_ = Autocast::Unknown;
   void setAutocast(const OperatorRow* row);
   ArgumentCheck argument_check_ = nullptr;
@@ -211,13 +227,16 @@ class OperatorTable {
 };
 
 /// The operator that `node` calls, chosen by the types of its inputs and bound to the node; null if the node is
-/// structural (see isStructural). Throws UserError, listing the candidates, if nothing matches.
+/// structural (ir/structure.h). Throws UserError, listing the candidates, if nothing matches.
 const Operator* operatorOf(Node& node);
+/// The same: what is remembered can't be seen.
+inline const Operator* operatorOf(const Node& node) {
+  return operatorOf(const_cast<Node&>(node));
+}
 /// Makes the tensor one that may be written to without anybody noticing: a copy, unless nobody else holds its memory.
 void makeOwn(c10::IValue& tensor);
-/// prim::Constant, If, Loop, TupleConstruct, CallMethod, … : nodes whose meaning is defined by the IR, not by a schema.
-bool isStructural(Symbol kind);
-/// Checks every operator node of `graph` against its schema. Throws UserError in verify()'s form.
+/// Checks every operator node of `graph` and of the subgraphs in it against its schema. Throws UserError in verify()'s
+/// form.
 void verifyOperators(Graph& graph);
 
 }  // namespace cresset

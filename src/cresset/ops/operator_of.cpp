@@ -53,26 +53,6 @@ bool fits(const c10::FunctionSchema& schema, const Node& node, std::string* why)
   return true;
 }
 
-/// By the number of the kind's symbol, which are small: passes ask of each node.
-const std::vector<bool>& structuralKinds() {
-  static constexpr Symbol kKinds[] = {
-      prim::Constant, prim::If, prim::Loop, prim::TupleConstruct, prim::TupleUnpack, prim::TupleIndex, prim::TupleSlice,
-      prim::ListConstruct, prim::ListUnpack, prim::DictConstruct, prim::CreateObject, prim::GetAttr, prim::SetAttr,
-      prim::CallFunction, prim::CallMethod, prim::isinstance, prim::unchecked_cast, prim::Uninitialized, prim::Enter,
-      prim::Exit, prim::fork, prim::BailOut, prim::Param, prim::Return, aten::wait,
-      // Only while a function is being compiled:
-      prim::EmptyListLiteral};
-  static const auto* table = [] {
-    auto* is_structural = new std::vector<bool>;
-    for (const Symbol kind : kKinds) {
-      if (is_structural->size() <= kind) is_structural->resize(kind + 1);
-      (*is_structural)[kind] = true;
-    }
-    return is_structural;
-  }();
-  return *table;
-}
-
 [[noreturn]] void throwUnmatched(const Node& node) {
   auto overloads = OperatorTable::get().overloads(node.kind());
   std::string name = node.kind().toQualString();
@@ -88,11 +68,6 @@ const std::vector<bool>& structuralKinds() {
 }
 
 }  // namespace
-
-bool isStructural(Symbol kind) {
-  const std::vector<bool>& kinds = structuralKinds();
-  return kind < kinds.size() && kinds[kind];
-}
 
 const Operator* operatorOf(Node& node) {
   if (const Operator* bound = node.boundOperator()) return bound;
@@ -141,6 +116,7 @@ void verifyBlock(Graph& graph, Block& block) {
       throw UserError(pictureOf(graph, *node, error.message()), node->sourceRange());
     }
     for (Block* inner : node->blocks()) verifyBlock(graph, *inner);
+    if (isStructural(node->kind()) && node->hasAttribute(attr::Subgraph)) verifyOperators(*node->g(attr::Subgraph));
   }
 }
 

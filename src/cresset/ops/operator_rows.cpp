@@ -8,43 +8,74 @@ namespace cresset {
 namespace {
 
 struct Column {
-  enum class Kind { Operator, Facts, Trait, Autocast } kind;
+  enum class Kind { Operator, Overloads, Facts, Trait, Restriction, CalledByPrograms, Convolution, Autocast } kind;
   std::string_view text;
   Trait trait = Trait::None;
+  Restriction restriction = Restriction::None;
+  int number = 0;
   Autocast cpu = Autocast::Unknown, cuda = Autocast::Unknown;
 };
 
 constexpr Column kColumns[] = {
 #define OPERATOR(name) {Column::Kind::Operator, name},
+#define OVERLOADS(name) {Column::Kind::Overloads, name},
 #define FACTS(rule) {Column::Kind::Facts, rule},
-#define AUTOCAST(cpu, cuda) {Column::Kind::Autocast, {}, Trait::None, Autocast::cpu, Autocast::cuda},
+#define AUTOCAST(cpu, cuda) {Column::Kind::Autocast, {}, {}, {}, {}, Autocast::cpu, Autocast::cuda},
 #define TRAIT(trait) {Column::Kind::Trait, {}, Trait::trait},
+#define RESTRICTED(restriction) {Column::Kind::Restriction, {}, {}, Restriction::restriction},
+#define CALLED_BY_PROGRAMS() {Column::Kind::CalledByPrograms, {}},
+#define CONVOLUTION(dimensions) {Column::Kind::Convolution, {}, {}, {}, dimensions},
 #include "cresset/ops/table/table.def"
 };
 
-const std::vector<OperatorRow>& rows() {
-  static const auto* all = [] {
-    auto* rows = new std::vector<OperatorRow>;
+struct Rows {
+  std::vector<OperatorRow> operators, overloads;
+  std::unordered_map<std::string_view, const OperatorRow*> operator_index, overloads_index;
+
+  Rows() {
+    OperatorRow* row = nullptr;
     for (const Column& column : kColumns) {
       switch (column.kind) {
         case Column::Kind::Operator:
-          rows->push_back({column.text, {}});
+          row = &operators.emplace_back(OperatorRow{.name = column.text});
+          break;
+        case Column::Kind::Overloads:
+          row = &overloads.emplace_back(OperatorRow{.name = column.text});
           break;
         case Column::Kind::Facts:
-          rows->back().facts = column.text;
+          row->facts = column.text;
           break;
         case Column::Kind::Trait:
-          rows->back().traits = rows->back().traits | column.trait;
+          row->traits = row->traits | column.trait;
+          break;
+        case Column::Kind::Restriction:
+          row->restriction = column.restriction;
+          break;
+        case Column::Kind::CalledByPrograms:
+          row->called_by_programs = true;
+          break;
+        case Column::Kind::Convolution:
+          row->convolution = column.number;
           break;
         case Column::Kind::Autocast:
-          rows->back().autocast_cpu = column.cpu;
-          rows->back().autocast_cuda = column.cuda;
+          row->autocast_cpu = column.cpu;
+          row->autocast_cuda = column.cuda;
           break;
       }
     }
-    return rows;
-  }();
+    for (const OperatorRow& entry : operators) operator_index.emplace(entry.name, &entry);
+    for (const OperatorRow& entry : overloads) overloads_index.emplace(entry.name, &entry);
+  }
+};
+
+const Rows& rows() {
+  static const auto* all = new Rows;
   return *all;
+}
+
+const OperatorRow* find(const std::unordered_map<std::string_view, const OperatorRow*>& index, std::string_view name) {
+  const auto found = index.find(name);
+  return found == index.end() ? nullptr : found->second;
 }
 
 }  // namespace
@@ -56,17 +87,15 @@ std::string_view nameOf(Autocast policy) {
 }
 
 std::span<const OperatorRow> operatorRows() {
-  return rows();
+  return rows().operators;
 }
 
 const OperatorRow* findOperatorRow(std::string_view full_name) {
-  static const auto* index = [] {
-    auto* map = new std::unordered_map<std::string_view, const OperatorRow*>;
-    for (const OperatorRow& row : rows()) map->emplace(row.name, &row);
-    return map;
-  }();
-  const auto found = index->find(full_name);
-  return found == index->end() ? nullptr : found->second;
+  return find(rows().operator_index, full_name);
+}
+
+const OperatorRow* findOverloadsRow(std::string_view name) {
+  return find(rows().overloads_index, name);
 }
 
 }  // namespace cresset

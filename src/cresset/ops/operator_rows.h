@@ -2,8 +2,10 @@
 // read by autodiff/derivatives.cpp.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string_view>
+#include <unordered_map>
 
 #include "cresset/ops/operator.h"
 
@@ -13,6 +15,9 @@ struct OperatorRow {
   std::string_view name;   // "aten::add.Tensor"
   std::string_view facts;  // of the results (analysis/fact_rule.h); empty if nothing is known of them
   Trait traits = Trait::None;
+  Restriction restriction = Restriction::None;
+  bool called_by_programs = false;  // though its name is one of PyTorch's internal kernels
+  std::optional<int> convolution;   // in how many dimensions; 0 if the weight tells
   Autocast autocast_cpu = Autocast::Unknown, autocast_cuda = Autocast::Unknown;
 };
 
@@ -23,5 +28,35 @@ std::string_view nameOf(Autocast policy);
 std::span<const OperatorRow> operatorRows();
 /// Null if the operator has none.
 const OperatorRow* findOperatorRow(std::string_view full_name);
+/// The row for all overloads of a name ("aten::split"); null if there is none.
+const OperatorRow* findOverloadsRow(std::string_view name);
+
+/// Columns whose values one file alone knows, functions for example: that file expands the table to a sequence of
+/// cells, those that name an operator and those of the column, and asks for them by operator.
+///
+///   constexpr ColumnCell<Check> kCells[] = {
+///   #define OPERATOR(name) {name, {}},
+///   #define ARGUMENT_CHECK(...) {{}, __VA_ARGS__},
+///   #include "cresset/ops/table/table.def"
+///   };
+template <class T>
+struct ColumnCell {
+  std::string_view name;
+  T value;
+};
+
+template <class T, size_t N>
+std::unordered_map<std::string_view, T> byOperator(const ColumnCell<T> (&cells)[N]) {
+  std::unordered_map<std::string_view, T> values;
+  std::string_view name;
+  for (const ColumnCell<T>& cell : cells) {
+    if (cell.name.empty()) {
+      values.emplace(name, cell.value);
+    } else {
+      name = cell.name;
+    }
+  }
+  return values;
+}
 
 }  // namespace cresset

@@ -11,6 +11,7 @@
 
 #include <chrono>
 #include <memory>
+#include <sstream>
 #include <vector>
 
 #include "cresset/ops/format.h"
@@ -128,6 +129,18 @@ void checkFacts(
   if (!found.empty()) throw InternalError("a plan assumed " + what + "; it is " + found);
 }
 
+void checkSizes(const at::Tensor& value, at::IntArrayRef sizes, const std::string& what) {
+  if (value.defined() && value.sizes() == sizes) return;
+  std::ostringstream found;
+  found << "a plan assumed " << what << ", which are " << sizes << "; they are ";
+  if (value.defined()) {
+    found << value.sizes();
+  } else {
+    found << "undefined";
+  }
+  throw InternalError(found.str());
+}
+
 constexpr Row kMiscRows[] = {
     {"prim::Print(...) -> ()",
      [](Stack& stack, size_t count) {
@@ -197,15 +210,6 @@ constexpr Row kMiscRows[] = {
        host->call(stack, count - 1);
      },
      kEffect, Restriction::Foreign},
-    {"cresset::run_region(Capsule region, ...) -> ...",
-     [](Stack& stack, size_t count) {
-       const size_t first = stack.size() - count;
-       const auto region = c10::dynamic_intrusive_pointer_cast<HostCallable>(stack[first].toCapsule());
-       if (!region) fail("cresset::run_region expects a differentiable region");
-       stack.erase(stack.begin() + static_cast<std::ptrdiff_t>(first));
-       region->call(stack, count - 1);
-     },
-     kEffect, Restriction::Foreign},
     {"aten::is_scripting() -> bool", kernel([]() { return true; })},
     {"aten::has_torch_function(...) -> bool",
      [](Stack& stack, size_t count) {
@@ -253,6 +257,21 @@ constexpr Row kMiscRows[] = {
          checkFacts(value.isNone() ? at::Tensor() : value.toTensor(), dtype, rank, device, requires_grad, what);
      }),
      kEffect, Restriction::Internal},
+    {"cresset::check_sizes(Tensor? value, int[] sizes, str what) -> ()",
+     kernel([](IValue& value, const std::vector<int64_t>& sizes, const std::string& what) {
+       if (value.isTensor() || value.isNone())
+         checkSizes(value.isNone() ? at::Tensor() : value.toTensor(), sizes, what);
+     }),
+     kEffect, Restriction::Internal},
+    // 0 for what a branch that was left by a `return` gives.
+    {"cresset::size_if_tensor(Tensor? value, int dim) -> int", kernel([](IValue& value, int64_t dim) {
+       const bool has = value.isTensor() && value.toTensor().defined() && dim < value.toTensor().dim();
+       return has ? value.toTensor().size(dim) : int64_t(0);
+     }),
+     Trait::None, Restriction::Internal},
+    // Of dimensions that are broadcast against each other.
+    {"cresset::broadcast_size(int a, int b) -> int", kernel([](int64_t a, int64_t b) { return a == 1 ? b : a; }),
+     Trait::NeverRaises, Restriction::Internal},
     {"prim::TimePoint() -> int", kernel([]() {
        auto now = std::chrono::steady_clock::now().time_since_epoch();
        return static_cast<int64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(now).count());

@@ -1,5 +1,5 @@
 // Parts of composite operators that gradients need one by one, and that the dispatcher does not have: decompositions
-// for gradients (autodiff/derivatives.def) are made of them.
+// for gradients (ops/table) are made of them.
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/_fused_sdp_choice_ops.h>
 #include <ATen/ops/_scaled_dot_product_flash_attention_for_cpu_ops.h>

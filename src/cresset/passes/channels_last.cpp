@@ -45,42 +45,21 @@ Symbol anyLayoutAttribute() {
   return symbol;
 }
 
-std::string_view nameOfOperator(Node* node) {
-  const Operator* op = isStructural(node->kind()) ? nullptr : operatorOf(*node);
-  return op ? std::string_view(op->fullName()) : std::string_view();
+const Operator* operatorIn(const Node* node) {
+  return isStructural(node->kind()) ? nullptr : operatorOf(*node);
 }
 
 // ---- Convolutions.
 
-/// Where an operator has its numbers among its inputs; the others are as in aten::conv2d.
-struct Form {
-  std::string_view name;
-  int64_t spatial;  // 0 if the weight tells
-  size_t dilation = 5, groups = 6;
-  size_t output_padding = 0, transposed = 0;  // 0 if there is none
-  bool is_transposed = false;
-};
+bool isConvolution(const Node* node) {
+  const Operator* op = operatorIn(node);
+  return op && op->convolution();
+}
 
-constexpr Form kForms[] = {
-    {"aten::conv1d", 1},
-    {"aten::conv2d", 2},
-    {"aten::conv3d", 3},
-    {"aten::conv1d.padding", 1},
-    {"aten::conv2d.padding", 2},
-    {"aten::conv3d.padding", 3},
-    {"aten::conv_transpose1d", 1, 7, 6, 5, 0, true},
-    {"aten::conv_transpose2d.input", 2, 7, 6, 5, 0, true},
-    {"aten::conv_transpose3d.input", 3, 7, 6, 5, 0, true},
-    {"aten::convolution", 0, 5, 8, 7, 6},
-    {"aten::_convolution", 0, 5, 8, 7, 6},
-    {"aten::_convolution.deprecated", 0, 5, 8, 7, 6},
-};
-
-const Form* formOf(Node* node) {
-  const std::string_view name = nameOfOperator(node);
-  if (name.find("conv") == std::string_view::npos) return nullptr;
-  const auto* found = std::find_if(std::begin(kForms), std::end(kForms), [&](const Form& f) { return f.name == name; });
-  return found == std::end(kForms) ? nullptr : found;
+/// An argument of a call by its name; null if the operator has none of that name.
+Value* argumentOf(Node* node, const char* name) {
+  const auto index = operatorOf(*node)->schema().argumentIndexWithName(name);
+  return index ? node->input(static_cast<size_t>(*index)) : nullptr;
 }
 
 std::optional<std::vector<int64_t>> constantInts(const Value* value, size_t count) {
@@ -135,12 +114,12 @@ bool isPlainTensor(const Value* value) {
 
 std::optional<Convolution> convolutionOf(Node* node) {
   if (!node->hasAttribute(anyLayoutAttribute())) return std::nullopt;
-  const Form* form = formOf(node);
-  if (!form || !isPlainTensor(node->input(0))) return std::nullopt;
+  if (!isConvolution(node) || !isPlainTensor(node->input(0))) return std::nullopt;
   const auto weight = constantTensor(node->input(1));
   const auto type = node->input(0)->type()->cast<c10::TensorType>();
+  const int spatial = *operatorOf(*node)->convolution();
   if (!weight || weight->requires_grad() || weight->dim() < 3 || type->dim() != static_cast<size_t>(weight->dim()) ||
-      type->scalarType() != weight->scalar_type() || (form->spatial && form->spatial + 2 != weight->dim()))
+      type->scalarType() != weight->scalar_type() || (spatial != 0 && spatial + 2 != weight->dim()))
     return std::nullopt;
   const auto bias = constantTensor(node->input(2));
   if (bias ? bias->requires_grad() || bias->scalar_type() != weight->scalar_type() || bias->dim() != 1 ||
@@ -149,19 +128,22 @@ std::optional<Convolution> convolutionOf(Node* node) {
     return std::nullopt;
   const auto count = static_cast<size_t>(weight->dim() - 2);
   ConvolutionShape shape;
-  const auto read = [&](size_t input, std::vector<int64_t>& numbers) {
-    auto found = constantInts(node->input(input), count);
+  const auto read = [&](const char* name, std::vector<int64_t>& numbers) {
+    auto found = constantInts(argumentOf(node, name), count);
     if (found) numbers = std::move(*found);
     return found.has_value();
   };
-  const auto groups = constantAs<int64_t>(node->input(form->groups));
-  const auto transposed = form->transposed ? constantAs<bool>(node->input(form->transposed)) : form->is_transposed;
-  if (!groups || !transposed || !read(3, shape.stride) || !read(form->dilation, shape.dilation)) return std::nullopt;
+  const bool has_output_padding = argumentOf(node, "output_padding") != nullptr;
+  const auto groups = constantAs<int64_t>(argumentOf(node, "groups"));
+  // A convolution whose schema doesn't ask is transposed if there is something to pad after it.
+  const Value* is_transposed = argumentOf(node, "transposed");
+  const auto transposed = is_transposed ? constantAs<bool>(is_transposed) : has_output_padding;
+  if (!groups || !transposed || !read("stride", shape.stride) || !read("dilation", shape.dilation)) return std::nullopt;
   shape.groups = *groups;
   shape.transposed = *transposed;
   shape.output_padding.assign(count, 0);
-  if (form->output_padding && !read(form->output_padding, shape.output_padding)) return std::nullopt;
-  auto padding = paddingOf(node->input(4), *weight, shape);
+  if (has_output_padding && !read("output_padding", shape.output_padding)) return std::nullopt;
+  auto padding = paddingOf(argumentOf(node, "padding"), *weight, shape);
   if (!padding) return std::nullopt;
   shape.padding = std::move(*padding);
   if (bias && bias->size(0) != weight->size(shape.transposed ? 1 : 0) * (shape.transposed ? shape.groups : 1))
@@ -174,38 +156,8 @@ std::optional<Convolution> convolutionOf(Node* node) {
 
 // ---- What stands between them.
 
-/// Operators without PyTorch's tag for pointwise ones that give a new contiguous tensor for contiguous ones, of the
-/// same elements in any layout: they keep to the layout of what comes in, more or less.
-constexpr std::string_view kLayoutFree[] = {
-    "aten::max_pool2d",
-    "aten::max_pool3d",
-    "aten::avg_pool2d",
-    "aten::avg_pool3d",
-    "aten::adaptive_avg_pool2d",
-    "aten::adaptive_avg_pool3d",
-    "aten::batch_norm",
-    "aten::group_norm",
-    "aten::hardswish",
-    "aten::log_sigmoid",
-    "aten::prelu",
-    "aten::constant_pad_nd",
-    "aten::pad",
-    "aten::pixel_shuffle",
-    "aten::pixel_unshuffle",
-    "aten::channel_shuffle",
-    "aten::upsample_nearest2d",
-    "aten::upsample_nearest3d",
-    "aten::_upsample_nearest_exact2d",
-    "aten::_upsample_nearest_exact3d",
-    "aten::upsample_bilinear2d",
-    "aten::upsample_bicubic2d",
-    "aten::upsample_trilinear3d",
-    "aten::__interpolate",
-    "aten::__upsample",
-    "aten::__upsample_nearest",
-    "aten::__upsample_bilinear",
-    "aten::cat"};
-
+/// Operators that give a new contiguous tensor for contiguous ones, of the same elements in any layout: pointwise ones,
+/// and those that keep to the layout of what comes in, more or less.
 bool isLayoutFree(Node* node) {
   if (isStructural(node->kind()) || !node->blocks().empty() || node->outputs().size() != 1) return false;
   const Operator* op = operatorOf(*node);
@@ -216,40 +168,27 @@ bool isLayoutFree(Node* node) {
     if (argument.name() == "memory_format" || argument.name() == "dtype") return false;
   }
   if (op->isPointwise()) return true;
-  const std::string_view name = node->kind().toQualString();
-  if (name == "aten::batch_norm" && constantAs<bool>(node->input(5)) != false) return false;
-  return std::find(std::begin(kLayoutFree), std::end(kLayoutFree), name) != std::end(kLayoutFree);
+  const Value* training = argumentOf(node, "training");
+  return op->takesAnyLayout() && (!training || constantAs<bool>(training) == false);
 }
-
-/// Operators whose result is a contiguous tensor, whatever comes in.
-constexpr std::string_view kContiguous[] = {"aten::linear", "aten::addmm", "aten::mm", "aten::layer_norm"};
-/// And those that give a contiguous tensor, new or not, for contiguous ones.
-constexpr std::string_view kStayContiguous[] = {
-    "aten::view", "aten::reshape", "aten::flatten.using_ints", "aten::unsqueeze", "aten::contiguous"};
 
 bool isContiguous(Value* value, int depth = 8) {
   if (const auto constant = constantTensor(value)) return hasContiguousStrides(*constant);
   Node* node = value->node();
   if (node->isParam() || isStructural(node->kind()) || depth == 0) return false;
-  const std::string_view name = nameOfOperator(node);
-  const auto is = [&](const auto& names) {
-    return std::find(std::begin(names), std::end(names), name) != std::end(names);
-  };
-  if (is(kContiguous)) return true;
-  if (name == "aten::contiguous" && constantAs<int64_t>(node->input(1)) != int64_t(0)) return false;
-  const bool stays = is(kStayContiguous) || (operatorOf(*node)->isPointwise() && isLayoutFree(node));
+  const Operator* op = operatorOf(*node);
+  if (op->makesContiguous()) return true;
+  const Value* format = argumentOf(node, "memory_format");
+  if (format && constantAs<int64_t>(format) != int64_t(0)) return false;
+  const bool stays = op->keepsContiguous() || (op->isPointwise() && isLayoutFree(node));
   return stays && std::all_of(node->inputs().begin(), node->inputs().end(), [&](Value* input) {
            return input->type()->kind() != c10::TypeKind::TensorType || isContiguous(input, depth - 1);
          });
 }
 
-/// Whether a node only asks what all layouts have in common.
-bool asksForShape(const Node* node) {
-  static const std::unordered_set<Symbol> kinds = {
-      Symbol::fromQualString("aten::size"),  Symbol::fromQualString("aten::dim"),
-      Symbol::fromQualString("aten::numel"), Symbol::fromQualString("aten::len"),
-      Symbol::fromQualString("prim::dtype"), Symbol::fromQualString("prim::device")};
-  return kinds.contains(node->kind());
+bool asksForKind(const Node* node) {
+  const Operator* op = operatorIn(node);
+  return op && op->asksForKind();
 }
 
 // ---- Chains.
@@ -458,7 +397,7 @@ class Mover {
     static const Symbol kLeave = Symbol::fromQualString("cresset::contiguous");
     Value* outside = nullptr;
     for (const Use& use : result->uses().vec()) {
-      if (members_.contains(use.user) || asksForShape(use.user)) continue;
+      if (members_.contains(use.user) || asksForKind(use.user)) continue;
       if (!outside)
         outside = insertAt(result->node()->next(), kLeave, std::array{result, group.wanted}, result->type())->output();
       use.user->replaceInput(use.offset, outside);
@@ -498,13 +437,13 @@ bool allowsAnyLayout(Block* block, std::unordered_set<const Function*>& seen) {
 
 void allowAnyLayout(Block* block) {
   anyNode(block, [](Node* node) {
-    if (formOf(node)) node->setAttribute(anyLayoutAttribute(), Attribute(int64_t(1)));
+    if (isConvolution(node)) node->setAttribute(anyLayoutAttribute(), Attribute(int64_t(1)));
     return false;
   });
 }
 
 bool hasConvolutionOfFixedLayout(const Block* block) {
-  return anyNode(block, [](Node* node) { return formOf(node) && !node->hasAttribute(anyLayoutAttribute()); });
+  return anyNode(block, [](Node* node) { return isConvolution(node) && !node->hasAttribute(anyLayoutAttribute()); });
 }
 
 bool allowsAnyLayout(Graph& graph) {

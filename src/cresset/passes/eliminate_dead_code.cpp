@@ -2,8 +2,8 @@
 //
 // Needed are: what can be noticed from outside (an effect, a write to memory that others hold, an exception), what
 // computes a needed value, what writes to memory that is reached from a needed value, and what decides whether needed
-// nodes run. A loop without a bound is needed too: whether it ends is part of what a program does. Outputs of branches
-// and loops that nobody needs go as well.
+// nodes run. A loop without a bound is needed too: whether it ends is part of what a program does. Outputs of branches,
+// loops and subgraphs that nobody needs go as well, and inputs of subgraphs.
 #include <ATen/core/ivalue.h>
 
 #include <unordered_map>
@@ -13,6 +13,7 @@
 #include "cresset/analysis/alias.h"
 #include "cresset/analysis/may_raise.h"
 #include "cresset/ir/constants.h"
+#include "cresset/ir/subgraph.h"
 #include "cresset/passes/pass.h"
 
 namespace cresset {
@@ -20,7 +21,7 @@ namespace {
 
 class Marker {
  public:
-  explicit Marker(Graph& graph) : memory_(graph, AliasDb::When::WhenNeeded), values_(graph.numValues()) {
+  explicit Marker(Graph& graph) : graph_(graph), memory_(graph, AliasDb::When::WhenNeeded), values_(graph.numValues()) {
     nodes_.reserve(graph.numNodes());
     collect(graph.block());
     for (Value* output : graph.outputs()) need(output);
@@ -32,13 +33,19 @@ class Marker {
   }
 
   bool isNeeded(const Node* node) const { return nodes_.contains(node); }
-  bool isNeeded(const Value* value) const { return values_[value->unique()]; }
+  bool isNeeded(const Value* value) const {
+    return &value->graph() == &graph_ ? values_[value->unique()] : inner_values_.contains(value);
+  }
 
  private:
   void collect(Block* block) {
     for (Node* node : block->nodes()) {
-      for (Block* inner : node->blocks()) collect(inner);
+      for (Block* inner : Bodies(*node)) collect(inner);
       if (node->kind() == prim::If) continue;
+      if (isSubgraph(*node)) {
+        owners_[node->g(attr::Subgraph)->block()] = node;
+        continue;
+      }
       if (node->kind() == prim::Loop) {
         if (!hasBound(node)) needNode(node);
         continue;
@@ -58,9 +65,19 @@ class Marker {
   }
 
   void need(Value* value) {
-    if (values_[value->unique()]) return;
-    values_[value->unique()] = true;
+    if (isNeeded(value)) return;
+    if (&value->graph() == &graph_)
+      values_[value->unique()] = true;
+    else
+      inner_values_.insert(value);
     queue_.push_back(value);
+  }
+
+  /// The node whose block, or whose subgraph's, it is.
+  Node* ownerOf(const Block* block) const {
+    if (Node* owner = block->owningNode()) return owner;
+    const auto found = owners_.find(block);
+    return found == owners_.end() ? nullptr : found->second;
   }
 
   void needNode(Node* node) {
@@ -71,14 +88,11 @@ class Marker {
       need(node->blocks()[0]->outputs()[0]);
     } else if (node->kind() == prim::If) {
       need(node->input(0));
-    } else {
+    } else if (!isSubgraph(*node)) {
       for (Value* input : node->inputs()) need(input);
-      for (Block* block : node->blocks()) {  // of kinds that nobody knows
-        for (Value* output : block->outputs()) need(output);
-      }
     }
     const Block* block = node->owningBlock();
-    if (block && block->owningNode()) needNode(block->owningNode());
+    if (Node* owner = block ? ownerOf(block) : nullptr) needNode(owner);
   }
 
   void needWriters(Value* value) {
@@ -95,7 +109,8 @@ class Marker {
     needWriters(value);
     Node* node = value->node();
     if (node->isParam()) {
-      Node* owner = node->owningBlock()->owningNode();
+      Node* owner = ownerOf(node->owningBlock());
+      if (owner && isSubgraph(*owner)) need(owner->input(value->offset()));
       if (owner && owner->kind() == prim::Loop && value->offset() > 0) {
         need(owner->input(value->offset() + 1));
         need(owner->blocks()[0]->outputs()[value->offset()]);
@@ -105,8 +120,8 @@ class Marker {
       return;
     }
     needNode(node);
-    if (node->kind() == prim::If) {
-      for (Block* block : node->blocks()) need(block->outputs()[value->offset()]);
+    if (node->kind() == prim::If || isSubgraph(*node)) {
+      for (Block* block : Bodies(*node)) need(block->outputs()[value->offset()]);
     } else if (node->kind() == prim::Loop) {
       need(node->input(value->offset() + 2));
       need(node->blocks()[0]->outputs()[value->offset() + 1]);
@@ -114,9 +129,12 @@ class Marker {
     }
   }
 
+  const Graph& graph_;
   AliasDb memory_;
   std::unordered_set<const Node*> nodes_;
-  std::vector<bool> values_;  // by Value::unique()
+  std::vector<bool> values_;                        // by Value::unique()
+  std::unordered_set<const Value*> inner_values_;   // of subgraphs
+  std::unordered_map<const Block*, Node*> owners_;  // of the blocks of subgraphs
   std::vector<Value*> queue_;
   std::unordered_set<Location> locations_;
   std::unordered_map<Location, std::vector<Node*>> writers_;
@@ -134,9 +152,10 @@ class Sweeper {
         node->destroy();
         changed_ = true;
       } else {
-        if (node->kind() == prim::If) dropOutputs(node, 0);
+        if (node->kind() == prim::If || isSubgraph(*node)) dropOutputs(node, 0);
         if (node->kind() == prim::Loop) dropOutputs(node, 1);
-        for (Block* inner : node->blocks()) run(inner);
+        for (Block* inner : Bodies(*node)) run(inner);
+        if (isSubgraph(*node)) dropInputs(node);
       }
       node = previous;
     }
@@ -148,7 +167,7 @@ class Sweeper {
     for (size_t i = node->outputs().size(); i-- > 0;) {
       if (marker_.isNeeded(node->output(i))) continue;
       node->eraseOutput(i);
-      for (Block* block : node->blocks()) block->eraseOutput(i + first);
+      for (Block* block : Bodies(*node)) block->eraseOutput(i + first);
       if (node->kind() == prim::Loop) {
         dead_inputs_.push_back(node->blocks()[0]->inputs()[i + 1]);
         node->removeInput(i + 2);
@@ -162,6 +181,16 @@ class Sweeper {
       Block* body = node->blocks()[0];
       run(body);
       for (Value* input : dead) body->eraseInput(input->offset());
+    }
+  }
+
+  void dropInputs(Node* subgraph) {
+    Block* body = subgraph->g(attr::Subgraph)->block();
+    for (size_t i = body->inputs().size(); i-- > 0;) {
+      if (marker_.isNeeded(body->inputs()[i])) continue;
+      body->eraseInput(i);
+      subgraph->removeInput(i);
+      changed_ = true;
     }
   }
 

@@ -51,12 +51,13 @@ struct Layer {
 };
 
 std::optional<Layer> layerOf(Node* node) {
-  const std::string& name = operatorName(node);
-  const bool is_convolution =
-      name.rfind("aten::conv1d", 0) == 0 || name.rfind("aten::conv2d", 0) == 0 || name.rfind("aten::conv3d", 0) == 0;
-  const bool is_general = name == "aten::_convolution";
-  if (!is_convolution && !is_general && name != "aten::linear") return std::nullopt;
-  if (is_general && constantAs<bool>(node->input(6)) != false) return std::nullopt;  // transposed
+  const Operator* op = isStructural(node->kind()) ? nullptr : operatorOf(*node);
+  if (!op || (!op->convolution() && op->fullName() != "aten::linear")) return std::nullopt;
+  const auto& schema = op->schema();
+  const auto transposed = schema.argumentIndexWithName("transposed");
+  if (transposed ? constantAs<bool>(node->input(static_cast<size_t>(*transposed))) != false
+                 : schema.argumentIndexWithName("output_padding").has_value())
+    return std::nullopt;
   const auto weight = constantTensor(node->input(1));
   if (!weight || !(weight->scalar_type() == at::kFloat || weight->scalar_type() == at::kDouble) ||
       !isPlain(*weight, weight->scalar_type()) || weight->dim() < 2)
@@ -176,10 +177,8 @@ class Folder {
   bool onlyValueOf(const Layer& layer, const Node* node) {
     for (const Use& use : layer.node->output()->uses()) {
       if (use.user == node && use.offset == 0) continue;
-      const std::string& name = operatorName(use.user);
-      if (name != "aten::dim" && name != "aten::size" && name != "aten::size.int" && name != "prim::dtype" &&
-          name != "prim::device")
-        return false;
+      const Operator* user = isStructural(use.user->kind()) ? nullptr : operatorOf(*use.user);
+      if (!user || !user->asksForKind()) return false;
     }
     const auto written = [&](const Value* value) { return memory_.hasWriters(value); };
     const auto constants = node->inputs();

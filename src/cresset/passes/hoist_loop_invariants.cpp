@@ -15,6 +15,7 @@
 #include "cresset/analysis/ambient_state.h"
 #include "cresset/analysis/gradients.h"
 #include "cresset/analysis/may_raise.h"
+#include "cresset/analysis/repeatable.h"
 #include "cresset/ir/constants.h"
 #include "cresset/ops/operator.h"
 #include "cresset/passes/pass.h"
@@ -60,29 +61,18 @@ class Hoister {
       if (input->node()->isInside(loop)) return false;
     }
     bool hands_on = true;  // gives what was there before, the same one each time
-    switch (node->kind()) {
-      case prim::Constant:
-        return std::none_of(node->outputs().begin(), node->outputs().end(), [&](const Value* output) {
-          return memory_.hasWriters(output) || memory_.escapes(output);
-        });
-      case prim::GetAttr:
-      case prim::TupleUnpack:
-      case prim::TupleIndex:
-      case prim::ListUnpack:
-      case prim::unchecked_cast:
-        break;
-      case prim::TupleConstruct:
-      case prim::TupleSlice:
-      case prim::ListConstruct:
-      case prim::isinstance:
-        hands_on = false;
-        break;
-      default: {
-        if (isStructural(node->kind())) return false;
-        const Operator* op = operatorOf(const_cast<Node&>(*node));
-        if (!op || op->isMutable() || op->hasSideEffects() || !op->isDeterministic()) return false;
-        hands_on = false;
-      }
+    if (node->kind() == prim::Constant) {
+      return std::none_of(node->outputs().begin(), node->outputs().end(), [&](const Value* output) {
+        return memory_.hasWriters(output) || memory_.escapes(output);
+      });
+    }
+    if (isStructural(node->kind())) {
+      if (!isRepeatable(*node)) return false;
+      hands_on = handsOn(*node);
+    } else {
+      const Operator* op = operatorOf(*node);
+      if (!op || op->isMutable() || op->hasSideEffects() || !op->isDeterministic()) return false;
+      hands_on = false;
     }
     if (memory_.isMutable(node) || memory_.hasSideEffects(node)) return false;
     // Of a node that may raise, what comes before it in the body decides, not the loop as a whole.

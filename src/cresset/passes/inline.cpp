@@ -1,5 +1,6 @@
 // Inlines calls: prim::CallFunction of a constant function and prim::CallMethod on a class become the nodes of the
-// callee, one level after another until no call with a known target is left.
+// callee, one level after another until no call with a known target is left. Subgraphs become the nodes that they stand
+// for: what is compiled apart is for plans to decide.
 //
 // Which method a call reaches is known from the static type because script classes have no subclasses; calls through
 // interfaces stay. Calls that lead back to a function that is being inlined stay too, so that recursion ends. Every
@@ -16,6 +17,7 @@
 #include "cresset/analysis/ambient_state.h"
 #include "cresset/analysis/plain_types.h"
 #include "cresset/ir/constants.h"
+#include "cresset/ir/subgraph.h"
 #include "cresset/ops/operator.h"
 #include "cresset/passes/pass.h"
 #include "cresset/program/program.h"
@@ -42,6 +44,23 @@ void setInlinedCall(Node* node, const InlinedCallPtr& call) {
   }
 }
 
+/// Puts copies of the nodes of `body` before `place`; `copies` holds what its inputs stand for, and then also what its
+/// other values do. Returns the first node that was inserted; null if there was none.
+template <typename Adapt>
+Node* insertCopies(
+    const Graph& body, Node* place, std::unordered_map<const Value*, Value*>& copies, const Adapt& adapt) {
+  const auto copyOf = [&](Value* value) { return copies.at(value); };
+  Node* first = nullptr;
+  for (Node* node : body.nodes()) {
+    Node* copy = place->graph().createClone(node, copyOf);
+    copy->insertBefore(place);
+    adapt(copy);
+    for (size_t i = 0; i < node->outputs().size(); ++i) copies[node->output(i)] = copy->output(i);
+    if (!first) first = copy;
+  }
+  return first;
+}
+
 /// Puts a copy of the callee's nodes before `call` and replaces the call's output. Returns the first node that was
 /// inserted, or the node behind the call if there was none.
 Node* inlineCall(Node* call, Function& callee) {
@@ -51,23 +70,28 @@ Node* inlineCall(Node* call, Function& callee) {
   std::unordered_map<const Value*, Value*> copies;
   const size_t first_argument = call->kind() == prim::CallFunction ? 1 : 0;
   for (size_t i = 0; i < body.inputs().size(); ++i) copies[body.inputs()[i]] = call->input(first_argument + i);
-  const auto copyOf = [&](Value* value) { return copies.at(value); };
-
-  Node* first = nullptr;
-  for (Node* node : body.nodes()) {
-    Node* copy = call->graph().createClone(node, copyOf);
-    copy->insertBefore(call);
-    setInlinedCall(copy, chain);
-    for (size_t i = 0; i < node->outputs().size(); ++i) copies[node->output(i)] = copy->output(i);
-    if (!first) first = copy;
-  }
-  Value* result = copyOf(body.outputs()[0]);
+  Node* first = insertCopies(body, call, copies, [&](Node* copy) { setInlinedCall(copy, chain); });
   // The call's type may be narrower than the body's: a method of a generic base returns what its schema says.
-  call->output()->replaceAllUsesWith(result);
+  call->output()->replaceAllUsesWith(copies.at(body.outputs()[0]));
   Node* next = call->next();
   Value* function = first_argument ? call->input(0) : nullptr;
   call->destroy();
   if (function && !function->hasUses()) function->node()->destroy();
+  return first ? first : next;
+}
+
+/// As inlineCall, for a subgraph.
+Node* inlineSubgraph(Node* node) {
+  const std::shared_ptr<Graph> body = node->g(attr::Subgraph);
+  std::unordered_map<const Value*, Value*> copies;
+  for (size_t i = 0; i < body->inputs().size(); ++i) copies[body->inputs()[i]] = node->input(i);
+  Node* first = insertCopies(*body, node, copies, [&](Node* copy) {
+    if (!copy->inlinedCall()) setInlinedCall(copy, node->inlinedCall());
+  });
+  for (size_t i = 0; i < node->outputs().size(); ++i)
+    node->output(i)->replaceAllUsesWith(copies.at(body->outputs()[i]));
+  Node* next = node->next();
+  node->destroy();
   return first ? first : next;
 }
 
@@ -78,7 +102,11 @@ class Inliner {
     for (Node* node = *block->nodes().begin(); node != block->returnNode();) {
       for (Block* inner : node->blocks()) changed |= run(inner);
       Function* callee = calleeOf(node);
-      if (callee && !mustStay(node->inlinedCall(), callee->qualname().qualifiedName()) && pay(*callee)) {
+      if (isSubgraph(*node) && pay(*node->g(attr::Subgraph))) {
+        node = inlineSubgraph(node);
+        changed = true;
+      } else if (
+          callee && !mustStay(node->inlinedCall(), callee->qualname().qualifiedName()) && pay(*callee->graph())) {
         node = inlineCall(node, *callee);  // goes on with the callee's own calls
         changed = true;
       } else {
@@ -89,9 +117,9 @@ class Inliner {
   }
 
  private:
-  /// Whether the graph may still grow by the callee's nodes; takes them off what is left.
-  bool pay(Function& callee) {
-    const size_t count = callee.graph()->numNodes() + 1;  // also bodies without nodes take time
+  /// Whether the graph may still grow by the nodes of a body; takes them off what is left.
+  bool pay(const Graph& body) {
+    const size_t count = body.numNodes() + 1;  // also bodies without nodes take time
     if (count > left_) return false;
     left_ -= count;
     return true;

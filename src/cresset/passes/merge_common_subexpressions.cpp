@@ -16,6 +16,7 @@
 #include "cresset/analysis/alias.h"
 #include "cresset/analysis/ambient_state.h"
 #include "cresset/analysis/gradients.h"
+#include "cresset/analysis/repeatable.h"
 #include "cresset/ir/same_graph.h"
 #include "cresset/ops/operator.h"
 #include "cresset/passes/pass.h"
@@ -82,31 +83,12 @@ class Merger {
  private:
   bool isCandidate(const Node* node) {
     if (!node->blocks().empty() || node->outputs().empty()) return false;
-    bool computes = false;  // autograd sees a computation, not only a value that is handed on
-    switch (node->kind()) {
-      case prim::Constant:  // constants have a pool of their own
-      case prim::Uninitialized:
-      case prim::CreateObject:
-        return false;
-      case prim::TupleConstruct:
-      case prim::TupleUnpack:
-      case prim::TupleIndex:
-      case prim::TupleSlice:
-      case prim::ListConstruct:
-      case prim::ListUnpack:
-      case prim::isinstance:
-      case prim::unchecked_cast:
-      case prim::GetAttr:
-        break;
-      default: {
-        if (isStructural(node->kind())) return false;
-        const Operator* op = operatorOf(const_cast<Node&>(*node));
-        if (!op || op->isMutable() || op->hasSideEffects() || !op->isDeterministic()) return false;
-        computes = true;
-      }
-    }
+    if (isStructural(node->kind())) return isRepeatable(*node);  // constants have a pool of their own
+    const Operator* op = operatorOf(*node);
+    if (!op || op->isMutable() || op->hasSideEffects() || !op->isDeterministic()) return false;
+    // Autograd sees a computation, not only a value that is handed on.
     return std::none_of(node->outputs().begin(), node->outputs().end(), [&](const Value* output) {
-      return computes && mayRequireGrad(output->type());
+      return mayRequireGrad(output->type());
     });
   }
 
@@ -163,9 +145,7 @@ class Merger {
   }
 
   bool mayShareResults(const Node* kept, const Node* other) {
-    if (kept->kind() == prim::GetAttr || kept->kind() == prim::TupleUnpack || kept->kind() == prim::TupleIndex ||
-        kept->kind() == prim::ListUnpack || kept->kind() == prim::unchecked_cast)
-      return true;  // they give what was there before, the same one each time
+    if (handsOn(*kept)) return true;  // the same one each time
     for (size_t i = 0; i < kept->outputs().size(); ++i) {
       const Value *one = kept->outputs()[i], *two = other->outputs()[i];
       const bool one_leaves = leaves(one), two_leaves = leaves(two);

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "cresset/ir/subgraph.h"
 #include "cresset/passes/pass.h"
 
 namespace cresset {
@@ -93,6 +94,7 @@ class Pool {
     bool changed = false;
     for (Node* node : block->nodesSafely()) {
       for (Block* inner : node->blocks()) changed |= run(inner);
+      if (isSubgraph(*node)) changed |= poolConstants(*node->g(attr::Subgraph));  // it holds constants of its own
       if (canPool(node)) {
         changed |= take(node);
       } else if (block == graph_.block()) {

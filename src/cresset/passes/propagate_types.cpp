@@ -2,6 +2,7 @@
 
 #include <ATen/core/jit_type.h>
 
+#include "cresset/ir/subgraph.h"
 #include "cresset/passes/pass.h"
 
 namespace cresset {
@@ -10,13 +11,13 @@ namespace {
 
 class TypeWriter {
  public:
-  explicit TypeWriter(const std::vector<TensorFacts>& facts) : facts_(facts) {}
+  explicit TypeWriter(const GraphFacts& facts) : facts_(facts) {}
 
   bool write(Block* block) {
     bool changed = false;
     for (Node* node : block->nodes()) {
       for (Value* output : node->outputs()) changed |= refine(output);
-      for (Block* inner : node->blocks()) {
+      for (Block* inner : Bodies(*node)) {
         for (Value* input : inner->inputs()) changed |= refine(input);
         changed |= write(inner);
       }
@@ -27,7 +28,7 @@ class TypeWriter {
  private:
   bool refine(Value* value) {
     if (value->type()->kind() != c10::TypeKind::TensorType) return false;
-    const TensorFacts found = facts_[value->unique()], known = TensorFacts::of(*value->type());
+    const TensorFacts found = facts_.of(value), known = TensorFacts::of(*value->type());
     const TensorFacts both = {
         found.dtype ? found.dtype : known.dtype, found.rank ? found.rank : known.rank,
         found.device ? found.device : known.device, found.requires_grad ? found.requires_grad : known.requires_grad};
@@ -36,7 +37,7 @@ class TypeWriter {
     return true;
   }
 
-  const std::vector<TensorFacts>& facts_;
+  const GraphFacts& facts_;
 };
 
 }  // namespace

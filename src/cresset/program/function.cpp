@@ -89,6 +89,7 @@ void Function::ensure_defined() {
       f.definer_(f);
       CRESSET_CHECK(f.graph_ != nullptr, "the definer of '" + f.name_.qualifiedName() + "' set no graph");
       if (!f.hasSchema()) f.setSchema(schemaOfGraph(f.name_, *f.graph_));
+      f.program_->usePrograms(*f.graph_);
     } catch (...) {
       f.graph_ = nullptr;
       f.state_.store(State::Declared, std::memory_order_relaxed);
@@ -133,6 +134,7 @@ void Function::setGraph(std::shared_ptr<Graph> graph) {
   if (state_.load(std::memory_order_relaxed) == State::Defining) return;  // ensure_defined finishes
   CRESSET_CHECK(graph_ != nullptr, "setGraph(null) on '" + name_.qualifiedName() + "'");
   if (!hasSchema()) setSchema(schemaOfGraph(name_, *graph_));
+  program_->usePrograms(*graph_);
   definer_ = nullptr;
   state_.store(State::Defined, std::memory_order_release);
 }

@@ -31,16 +31,59 @@ constexpr std::string_view kManglePrefix = "___torch_mangle_";
 
 }  // namespace
 
-Program::Program(Tag) {
+Program::Program(Tag, std::shared_ptr<ProgramFamily> family)
+    : family_(std::move(family)), may_use_others_(family_ != nullptr) {
   auto& live = LivePrograms::get();
   std::lock_guard lock(live.mutex);
   live.programs.insert(this);
 }
 
 Program::~Program() {
+  {
+    auto& live = LivePrograms::get();
+    std::lock_guard lock(live.mutex);
+    live.programs.erase(this);
+  }
+  // Types may outlive their program, and must not name functions that are gone.
+  for (const std::vector<c10::NamedTypePtr>* types : {&types_, &removed_types_}) {
+    for (const c10::NamedTypePtr& type : *types) {
+      auto* cls = type->castRaw<c10::ClassType>();
+      if (!cls) continue;
+      for (torch::jit::Function* method : std::vector(cls->methods())) cls->unsafeRemoveMethod(method->name());
+    }
+  }
+  if (family_) {
+    std::lock_guard lock(family_->mutex);
+    for (const auto& [name, function] : function_index_) family_->names.erase(name);
+    for (const auto& [name, type] : type_index_) {
+      family_->names.erase(name);
+      family_->types.erase(type.get());
+    }
+  }
+  releaseUsed();
+}
+
+void Program::releaseUsed() {
+  // Each may be the last that uses another, in chains of any length: the stack must not grow with them.
+  thread_local std::vector<std::shared_ptr<Program>>* dying = nullptr;  // set while a call further up is at work
+  if (dying) {
+    dying->insert(dying->end(), used_.begin(), used_.end());
+    return;
+  }
+  std::vector<std::shared_ptr<Program>> rest(used_.begin(), used_.end());
+  used_.clear();
+  dying = &rest;
+  while (!rest.empty()) {
+    const std::shared_ptr<Program> last = std::move(rest.back());
+    rest.pop_back();
+  }
+  dying = nullptr;
+}
+
+size_t Program::numLive() {
   auto& live = LivePrograms::get();
   std::lock_guard lock(live.mutex);
-  live.programs.erase(this);
+  return live.programs.size();
 }
 
 std::shared_ptr<torch::jit::CompilationUnit> Program::asCompilationUnit() {
@@ -49,8 +92,12 @@ std::shared_ptr<torch::jit::CompilationUnit> Program::asCompilationUnit() {
   return {shared_from_this(), reinterpret_cast<torch::jit::CompilationUnit*>(this)};
 }
 
-void Program::checkNameIsFree(const c10::QualifiedName& name) const {
+void Program::takeName(const c10::QualifiedName& name) {
   const char* what = function_index_.contains(name) ? "a function" : type_index_.contains(name) ? "a type" : nullptr;
+  if (!what && family_) {
+    std::lock_guard lock(family_->mutex);
+    if (!family_->names.insert(name).second) what = "a function or a type";
+  }
   if (what) {
     throw UserError(
         "method '" + name.qualifiedName() + "' already defined. It is " + what +
@@ -58,10 +105,16 @@ void Program::checkNameIsFree(const c10::QualifiedName& name) const {
   }
 }
 
+void Program::releaseName(const c10::QualifiedName& name) {
+  if (!family_) return;
+  std::lock_guard lock(family_->mutex);
+  family_->names.erase(name);
+}
+
 Function& Program::declare(c10::QualifiedName name, Function::Definer definer) {
-  std::lock_guard definition_lock(definition_mutex_);
+  std::lock_guard definition_lock(definitionMutex());
   std::lock_guard lock(mutex_);
-  checkNameIsFree(name);
+  takeName(name);
   auto& function = functions_.emplace_back(std::make_unique<Function>(*this, name, std::move(definer)));
   function_index_.emplace(std::move(name), function.get());
   return *function;
@@ -83,11 +136,15 @@ std::vector<Function*> Program::functions() const {
 
 void Program::registerType(const c10::NamedTypePtr& type) {
   if (!type || !type->name()) throw UserError("a type without a name can't be registered with a program");
-  std::lock_guard definition_lock(definition_mutex_);
+  std::lock_guard definition_lock(definitionMutex());
   std::lock_guard lock(mutex_);
-  checkNameIsFree(*type->name());
+  takeName(*type->name());
   types_.push_back(type);
   type_index_.emplace(*type->name(), type);
+  if (family_) {
+    std::lock_guard family_lock(family_->mutex);
+    family_->types.emplace(type.get(), weak_from_this());
+  }
 }
 
 c10::NamedTypePtr Program::findType(const c10::QualifiedName& name) const {
@@ -108,8 +165,13 @@ std::vector<c10::NamedTypePtr> Program::types() const {
 
 c10::QualifiedName Program::mangle(const c10::QualifiedName& name) {
   std::lock_guard lock(mutex_);
-  auto is_free = [&](const c10::QualifiedName& n) { return !function_index_.contains(n) && !type_index_.contains(n); };
+  std::unique_lock<std::mutex> family_lock;
+  if (family_) family_lock = std::unique_lock(family_->mutex);
+  auto is_free = [&](const c10::QualifiedName& n) {
+    return family_ ? !family_->names.contains(n) : !function_index_.contains(n) && !type_index_.contains(n);
+  };
   if (is_free(name)) return name;
+  size_t& number = family_ ? family_->next_mangle : next_mangle_;
 
   // A number that is there already is replaced, so that names that go through many programs stay short.
   std::vector<std::string> atoms = name.atoms();
@@ -120,7 +182,7 @@ c10::QualifiedName Program::mangle(const c10::QualifiedName& name) {
     atoms.insert(atoms.end() - 1, std::string());
   }
   while (true) {
-    atoms[at] = std::string(kManglePrefix) + std::to_string(next_mangle_++);
+    atoms[at] = std::string(kManglePrefix) + std::to_string(number++);
     c10::QualifiedName mangled(atoms);
     if (is_free(mangled)) return mangled;
   }
@@ -132,6 +194,7 @@ void Program::rollBack(size_t num_functions, size_t num_types) {
     Function* function = functions_[i].get();
     const c10::QualifiedName name = function->qualname();
     function_index_.erase(name);
+    releaseName(name);
     const auto owner = name.prefix().empty() ? type_index_.end() : type_index_.find(c10::QualifiedName(name.prefix()));
     if (owner != type_index_.end()) {
       auto cls = owner->second->cast<c10::ClassType>();
@@ -142,12 +205,17 @@ void Program::rollBack(size_t num_functions, size_t num_types) {
   functions_.resize(num_functions);
   for (size_t i = types_.size(); i-- > num_types;) {
     type_index_.erase(*types_[i]->name());
+    releaseName(*types_[i]->name());
+    if (family_) {
+      std::lock_guard family_lock(family_->mutex);
+      family_->types.erase(types_[i].get());
+    }
     removed_types_.push_back(std::move(types_[i]));
   }
   types_.resize(num_types);
 }
 
-DefinitionScope::DefinitionScope(Program& program) : program_(program), lock_(program.definition_mutex_) {
+DefinitionScope::DefinitionScope(Program& program) : program_(program), lock_(program.definitionMutex()) {
   std::lock_guard lock(program.mutex_);
   num_functions_ = program.functions_.size();
   num_types_ = program.types_.size();
@@ -155,6 +223,13 @@ DefinitionScope::DefinitionScope(Program& program) : program_(program), lock_(pr
 
 DefinitionScope::~DefinitionScope() {
   if (!committed_) program_.rollBack(num_functions_, num_types_);
+}
+
+void DefinitionScope::commit() {
+  committed_ = true;
+  if (!program_.may_use_others_) return;
+  const std::vector<c10::NamedTypePtr> types = program_.types();
+  for (size_t i = num_types_; i < types.size(); ++i) program_.usePrograms(*types[i]);
 }
 
 std::shared_ptr<Program> programOf(const c10::ClassType& type) {

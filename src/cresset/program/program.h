@@ -1,8 +1,9 @@
 // A Program owns functions and types, the way a shared library does: append-only, shared by any number of threads,
-// modules and graphs.
+// modules and graphs; and freed as a whole, when nothing refers to it (docs/decisions/0009-ownership.md).
 //
-// Types refer to their Program (so that same-named classes of two programs differ), objects keep it alive. Definitions
-// are lazy: a function may be declared by a schema and a definer, which builds its graph on first use.
+// Types refer to their Program (so that same-named classes of two programs differ), objects keep it alive. A Program
+// keeps alive those whose functions and types its own code uses. Definitions are lazy: a function may be declared by a
+// schema and a definer, which builds its graph on first use.
 //
 // Thread-safety: everything here may be called from any thread. A function's definer runs once, under a lock of the
 // Program's that lets the same thread define further functions.
@@ -18,6 +19,7 @@
 #include <mutex>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "cresset/ir/graph.h"
@@ -92,10 +94,26 @@ class Function final : public torch::jit::Function {
   SourceRange range_;
 };
 
+/// Programs whose code refers to each other's: they define under one lock, and no two live ones have a name in common,
+/// so that their types and functions can stand in one archive or message.
+struct ProgramFamily {
+  std::recursive_mutex definition_mutex;
+  std::mutex mutex;  // of what follows; taken after that of a program
+  std::unordered_set<c10::QualifiedName> names;
+  std::unordered_map<const c10::Type*, std::weak_ptr<Program>> types;  // of those that live
+  size_t next_mangle = 0;
+};
+
 class Program : public std::enable_shared_from_this<Program> {
  public:
-  static std::shared_ptr<Program> make() { return std::make_shared<Program>(Tag()); }
+  static std::shared_ptr<Program> make(std::shared_ptr<ProgramFamily> family = nullptr) {
+    return std::make_shared<Program>(Tag(), std::move(family));
+  }
   ~Program();
+  /// Null if it has none.
+  const std::shared_ptr<ProgramFamily>& family() const { return family_; }
+  /// How many there are in this process; for tests of what keeps them alive.
+  static size_t numLive();
 
   /// This program in the form that c10's types and objects ask for (it aliases a pointer that is never followed).
   std::shared_ptr<torch::jit::CompilationUnit> asCompilationUnit();
@@ -120,21 +138,38 @@ class Program : public std::enable_shared_from_this<Program> {
   /// `name`, or with a number in its last module atom ("___torch_mangle_3") if it is taken.
   c10::QualifiedName mangle(const c10::QualifiedName& name);
 
+  /// Keeps `other` alive as long as this one.
+  void use(const std::shared_ptr<Program>& other);
+  /// From now on, what is defined here may refer to other programs, which are found and used. Programs of a family may
+  /// from the start. What belongs to a function, as its gradients do, must not: the function's own program would be
+  /// kept for ever.
+  void allowUses() { may_use_others_ = true; }
+  /// Uses the programs of the functions and types that the graph or the type refers to.
+  void usePrograms(const Graph& graph);
+  void usePrograms(const c10::NamedType& type);
+
+  /// Something that lives as long as this program.
+  void own(std::shared_ptr<void> companion);
+
   /// Held while definers run, and by whoever declares or registers.
-  std::recursive_mutex& definitionMutex() { return definition_mutex_; }
+  std::recursive_mutex& definitionMutex() { return family_ ? family_->definition_mutex : definition_mutex_; }
 
   struct Tag {
     explicit Tag() = default;
   };
-  explicit Program(Tag);
+  Program(Tag, std::shared_ptr<ProgramFamily> family);
 
  private:
   friend class DefinitionScope;
-  void checkNameIsFree(const c10::QualifiedName& name) const;  // mutex_ is held
+  void takeName(const c10::QualifiedName& name);     // mutex_ is held
+  void releaseName(const c10::QualifiedName& name);  // mutex_ is held
   void rollBack(size_t num_functions, size_t num_types);
+  void releaseUsed();
 
   mutable std::mutex mutex_;
-  std::recursive_mutex definition_mutex_;
+  const std::shared_ptr<ProgramFamily> family_;
+  std::recursive_mutex definition_mutex_;  // of a program without a family
+  bool may_use_others_;
   ProgramRules rules_;
   std::vector<std::unique_ptr<Function>> functions_;
   std::unordered_map<c10::QualifiedName, Function*> function_index_;
@@ -144,6 +179,8 @@ class Program : public std::enable_shared_from_this<Program> {
   // What a DefinitionScope took back. Kept, because graphs compiled meanwhile may refer to it.
   std::vector<std::unique_ptr<Function>> removed_functions_;
   std::vector<c10::NamedTypePtr> removed_types_;
+  std::vector<std::shared_ptr<void>> companions_;
+  std::unordered_set<std::shared_ptr<Program>> used_;
 };
 
 /// Makes the definition of several functions and types one step: unless commit() is called, the destructor takes back
@@ -155,7 +192,7 @@ class DefinitionScope {
   ~DefinitionScope();
   DefinitionScope(const DefinitionScope&) = delete;
   DefinitionScope& operator=(const DefinitionScope&) = delete;
-  void commit() { committed_ = true; }
+  void commit();
 
  private:
   Program& program_;
@@ -164,7 +201,10 @@ class DefinitionScope {
   bool committed_ = false;
 };
 
-/// The Program that owns a class, enum or interface made through it; null for custom C++ classes.
+/// The Program that owns a class made through it; null for custom C++ classes, and if it is gone.
 std::shared_ptr<Program> programOf(const c10::ClassType& type);
+/// The Programs of all types that a type consists of, those of named tuples, enums and interfaces only if they are of
+/// the family. Who holds a type for the sake of values to come holds these too.
+std::vector<std::shared_ptr<Program>> programsOf(const c10::TypePtr& type, ProgramFamily* family);
 
 }  // namespace cresset

@@ -14,6 +14,7 @@
 #include <ATen/core/jit_type.h>
 
 #include <exception>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -73,6 +74,12 @@ py::object wrapObject(const ObjectPtr& object);
 /// The object behind a wrapper; null if `object` is none.
 ObjectPtr unwrapObject(PyObject* object);
 void bindObjects(py::module_& module);
+
+/// A weak reference to `object`; `at_end` runs when the object goes, with the GIL held, unless the reference is gone by
+/// then.
+py::object weakReference(py::handle object, std::function<void()> at_end);
+/// What it refers to; null if that is gone.
+py::object strongReference(const py::object& weak);
 
 // ---- foreign.cpp
 /// Whether `object` is torch.ScriptObject: an instance of a custom C++ class.

@@ -1,6 +1,7 @@
 // Lists and dicts of scripts that Python holds by reference: what cresset.ScriptList and ScriptDict
 // (cresset/_containers.py) are made of. Everywhere else lists and dicts are copied between Python and scripts.
 #include "cresset/python/common.h"
+#include "cresset/python/python_programs.h"
 
 #include <ATen/core/Dict.h>
 #include <ATen/core/List.h>
@@ -11,7 +12,8 @@ namespace {
 
 struct ContainerHandle {
   IValue value;
-  TypePtr type;  // ListType or DictType
+  TypePtr type;                                                                             // ListType or DictType
+  std::vector<std::shared_ptr<Program>> programs = programsOf(type, pythonFamily().get());  // also if it is empty
   ~ContainerHandle() { release(std::move(value)); }
 
   c10::impl::GenericList list() const { return value.toList(); }

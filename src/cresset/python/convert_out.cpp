@@ -12,6 +12,7 @@
 
 #include "cresset/ops/object_slots.h"
 #include "cresset/python/script.h"
+#include "cresset/support/recent_map.h"
 #include "cresset/tracer/numbers.h"
 
 namespace cresset::python {
@@ -26,9 +27,11 @@ py::object stringToPython(const std::string& text) {
   return result;
 }
 
-/// The collections.namedtuple class for a NamedTuple type; one per name and fields.
+/// The collections.namedtuple class for a NamedTuple type; one per name and fields, as long as it is among the last
+/// used ones.
 py::object namedTupleClass(const c10::TupleType& type) {
-  static auto* classes = new std::unordered_map<std::string, py::object>;
+  constexpr size_t kMaxClasses = 64;
+  static auto* classes = new RecentMap<std::string, py::object>(kMaxClasses);
   const c10::FunctionSchema& schema = *type.schema();
   std::string key = type.name() ? type.name()->qualifiedName() : schema.name();
   py::list fields;
@@ -36,14 +39,13 @@ py::object namedTupleClass(const c10::TupleType& type) {
     key += "," + field.name();
     fields.append(field.name());
   }
-  auto& entry = (*classes)[key];
-  if (!entry) {
-    std::string name = type.name() ? type.name()->name() : schema.name();
-    // Fields may have names that Python reserves; `rename` would hide them, so such a class is refused by Python
-    // itself.
-    entry = py::module_::import("collections").attr("namedtuple")(name, fields, py::arg("module") = "cresset");
-  }
-  return entry;
+  if (const py::object* made = classes->find(key)) return *made;
+  std::string name = type.name() ? type.name()->name() : schema.name();
+  // Fields may have names that Python reserves; `rename` would hide them, so such a class is refused by Python itself.
+  const py::object made =
+      py::module_::import("collections").attr("namedtuple")(name, fields, py::arg("module") = "cresset");
+  classes->insert(key, made);
+  return made;
 }
 
 /// The type that a tuple was made with; one made without gets that of its elements. An undefined tensor, as derivatives
@@ -87,9 +89,14 @@ py::object tupleToPython(const c10::ivalue::Tuple& tuple, const TypePtr& hint) {
   return result;
 }
 
+/// The Python classes of enums that come from archives and texts, as long as anything uses them.
 struct EnumClasses {
-  std::unordered_map<const c10::EnumType*, std::pair<c10::EnumTypePtr, py::object>> by_type;
-  std::unordered_map<PyObject*, c10::EnumTypePtr> by_class;
+  struct Entry {
+    py::object weak;        // to the Python class; its end takes the entry out
+    c10::EnumTypePtr type;  // keeps the address from being used again
+  };
+  std::unordered_map<const c10::EnumType*, PyObject*> by_type;
+  std::unordered_map<PyObject*, Entry> by_class;
   static EnumClasses& get() {
     static auto* instance = new EnumClasses;
     return *instance;
@@ -100,16 +107,25 @@ py::object enumToPython(const c10::ivalue::EnumHolder& holder) {
   auto type = holder.type();
   if (py::object cls = pythonClassOf(*type)) return cls[stringToPython(holder.name())];
   auto& classes = EnumClasses::get();
-  auto& entry = classes.by_type[type.get()];
-  if (!entry.second) {
+  py::object cls;
+  if (auto it = classes.by_type.find(type.get()); it != classes.by_type.end())
+    cls = strongReference(classes.by_class.at(it->second).weak);
+  if (!cls) {
     py::list members;
     for (const auto& [name, value] : type->enumNamesValues()) members.append(py::make_tuple(name, toPyObject(value)));
-    py::object made = py::module_::import("enum").attr("Enum")(
+    cls = py::module_::import("enum").attr("Enum")(
         type->qualifiedClassName().name(), members, py::arg("module") = "cresset");
-    entry = {type, made};
-    classes.by_class.emplace(made.ptr(), type);
+    PyObject* const key = cls.ptr();
+    const auto erase = [key] {
+      auto& table = EnumClasses::get();
+      const auto entry = table.by_class.extract(key);
+      const auto it = table.by_type.find(entry.mapped().type.get());
+      if (it != table.by_type.end() && it->second == key) table.by_type.erase(it);
+    };
+    classes.by_type.insert_or_assign(type.get(), key);
+    classes.by_class.emplace(key, EnumClasses::Entry{weakReference(cls, erase), type});
   }
-  return entry.second[stringToPython(holder.name())];
+  return cls[stringToPython(holder.name())];
 }
 
 }  // namespace
@@ -139,7 +155,7 @@ c10::EnumTypePtr enumTypeOf(PyObject* python_class) {
   if (TypePtr type = knownTypeOfClass(python_class)) return type->cast<c10::EnumType>();
   auto& by_class = EnumClasses::get().by_class;
   auto it = by_class.find(python_class);
-  return it == by_class.end() ? nullptr : it->second;
+  return it == by_class.end() ? nullptr : it->second.type;
 }
 
 namespace {

@@ -1,6 +1,7 @@
 // Doors to the fact column of the operator table, for the test that proves it: what a rule says of a call's results.
 #include "cresset/analysis/fact_rule.h"
 #include "cresset/ops/operator.h"
+#include "cresset/ops/operator_description.h"
 #include "cresset/ops/operator_rows.h"
 #include "cresset/python/common.h"
 #include "cresset/support/error.h"
@@ -78,19 +79,13 @@ py::object factsOfCall(const std::string& name, const py::sequence& arguments, c
   return results;
 }
 
-/// A message per row that names no operator, names one twice, does not parse, or uses a name that its schema lacks.
-std::vector<std::string> factRowErrors() {
+/// A message per rule that does not parse, or uses a name that its operator's schema lacks.
+std::vector<std::string> factRuleErrors() {
   std::vector<std::string> errors;
-  std::unordered_set<std::string_view> seen;
   for (const OperatorRow& row : operatorRows()) {
-    if (row.facts.empty()) continue;
     const std::string name(row.name);
-    const Operator* op = OperatorTable::get().find(row.name);
-    if (!op) {
-      errors.push_back(name + ": no such operator");
-      continue;
-    }
-    if (!seen.insert(row.name).second) errors.push_back(name + ": two rows");
+    const Operator* op = row.facts.empty() ? nullptr : OperatorTable::get().find(row.name);
+    if (!op) continue;
     try {
       for (const std::string& unknown : FactRule(row.facts).unknownNames(*op))
         errors.push_back(name + ": '" + unknown + "' is no argument");
@@ -105,7 +100,9 @@ std::vector<std::string> factRowErrors() {
 
 void bindFacts(py::module_& module) {
   module.def("_facts_of_call", factsOfCall, py::arg("name"), py::arg("arguments"), py::arg("hide") = "nothing");
-  module.def("_fact_row_errors", factRowErrors);
+  module.def("_fact_rule_errors", factRuleErrors);
+  module.def("_table_errors", tableErrors);
+  module.def("_operators_as_markdown", operatorsAsMarkdown);
   module.def(
       "_evaluate_fact_rule", [](const std::string& name, const std::string& text, const py::sequence& arguments) {
         const Operator& op = operatorNamed(name);

@@ -1,5 +1,5 @@
 // Making classes and objects for nn.Modules. cresset/_modules.py looks at the live module and decides what it has; here
-// that becomes a class of the shared Program.
+// that becomes a class of the session's Program.
 #include "cresset/python/modules.h"
 
 #include <pybind11/stl.h>
@@ -8,16 +8,30 @@
 
 #include "cresset/python/modules_methods.h"
 #include "cresset/python/script.h"
-#include "cresset/python/shared_program.h"
 
 namespace cresset::python {
 
 namespace {
 
-/// Classes live as long as the shared Program, which is as long as the process; so do these.
-std::unordered_map<const c10::ClassType*, std::shared_ptr<ModuleInfo>>& infos() {
-  static auto* table = new std::unordered_map<const c10::ClassType*, std::shared_ptr<ModuleInfo>>;
+/// Those that live. Guarded by the GIL.
+std::unordered_map<const c10::ClassType*, ModuleInfo*>& infos() {
+  static auto* table = new std::unordered_map<const c10::ClassType*, ModuleInfo*>;
   return *table;
+}
+
+/// Makes the info live as long as the program. Info and description refer to each other until then.
+void ownInfo(Program& program, std::shared_ptr<ModuleInfo> info) {
+  ModuleInfo* const pointer = info.get();
+  program.own(std::shared_ptr<void>(pointer, [info = std::move(info)](void*) mutable {
+    // Programs end on any thread, and on some when Python is gone; what is Python's then stays.
+    if (pythonIsGoingAway()) {
+      new std::shared_ptr<ModuleInfo>(std::move(info));
+      return;
+    }
+    py::gil_scoped_acquire gil;
+    info->description = py::object();
+    info = nullptr;
+  }));
 }
 
 ModuleInfo::Container containerOf(const std::string& name) {
@@ -29,17 +43,17 @@ ModuleInfo::Container containerOf(const std::string& name) {
   return ModuleInfo::Container::None;
 }
 
-/// A class of the shared Program, for a _Description (cresset/_modules.py), under the name of the Python class, mangled
-/// if that is taken. Attributes are (name, type, kind), where kind is "parameter", "buffer" or "".
+/// A class of the session's Program, for a _Description (cresset/_modules.py), under the name of the Python class,
+/// mangled if that is taken. Attributes are (name, type, kind), where kind is "parameter", "buffer" or "".
 std::shared_ptr<ModuleInfo> defineModule(const py::object& description, const py::list& attributes) {
-  const std::shared_ptr<Program>& program = sharedProgram();
+  Program& program = currentProgram();
   const py::object cls = description.attr("cls");
   // A class that was made to stand for another says so.
   const py::object name = py::getattr(cls, "_jit_override_qualname", py::none());
   auto type = c10::ClassType::create(
-      program->mangle(name.is_none() ? qualifiedNameOf(cls) : c10::QualifiedName(py::cast<std::string>(name))),
-      program->asCompilationUnit(), /*is_module=*/true);
-  program->registerType(type);
+      program.mangle(name.is_none() ? qualifiedNameOf(cls) : c10::QualifiedName(py::cast<std::string>(name))),
+      program.asCompilationUnit(), /*is_module=*/true);
+  program.registerType(type);
   for (py::handle attribute : attributes) {
     const auto entry = py::cast<py::tuple>(attribute);
     const auto kind = py::cast<std::string>(entry[2]);
@@ -68,27 +82,40 @@ std::shared_ptr<ModuleInfo> defineModule(const py::object& description, const py
   for (py::handle method : description.attr("overridden")) info->overridden.insert(py::cast<std::string>(method));
   for (py::handle ignored : description.attr("ignored")) info->ignored.insert(py::cast<std::string>(ignored));
 
-  infos().emplace(type.get(), info);
-  ScriptSession::onRollback([type] { infos().erase(type.get()); });
+  infos().emplace(type.get(), info.get());
+  ownInfo(program, info);
   return info;
 }
 
 /// An object whose attributes are yet to be set.
 ObjectHandle newObject(const ModuleInfo& info) {
   return {c10::ivalue::Object::create(
-      c10::StrongTypePtr(sharedProgram()->asCompilationUnit(), info.type), info.type->numAttributes())};
+      c10::StrongTypePtr(programOf(*info.type)->asCompilationUnit(), info.type), info.type->numAttributes())};
 }
 
 }  // namespace
 
 const ModuleInfo* infoOf(const c10::ClassType& type) {
   auto it = infos().find(&type);
-  return it == infos().end() ? nullptr : it->second.get();
+  return it == infos().end() ? nullptr : it->second;
+}
+
+ModuleInfo::~ModuleInfo() {
+  infos().erase(type.get());
 }
 
 void bindModules(py::module_& module) {
   py::class_<ModuleInfo, std::shared_ptr<ModuleInfo>>(module, "_ModuleInfo", py::module_local())
       .def_property_readonly("type", [](const ModuleInfo& self) { return typeToPython(self.type); })
+      .def("keep", [](ModuleInfo& self, py::object description) { self.description = std::move(description); })
+      .def(
+          "hold",
+          [](const ModuleInfo& self) {
+            auto program = programOf(*self.type);
+            if (program) ScriptSession::hold(program);
+            return program != nullptr;
+          },
+          "Keeps the class until the session ends. False if it is gone.")
       .def("new_object", newObject);
   module.def("_define_module", defineModule, py::arg("description"), py::arg("attributes"));
   bindModuleMethods(module);

@@ -3,7 +3,7 @@
 // A ClassType holds attributes, constants and methods. Code of a module may also use what is no value: functions,
 // submodules whose Python class has further methods, containers whose length and keys are known, and names whose use is
 // an error with a reason. All that is decided once, when the module is converted (cresset/_modules.py), and is equal
-// for all modules that share the class: so it belongs to the class, and is found by it (infoOf).
+// for all modules that share the class: so it belongs to the class's Program, and is found by the class (infoOf).
 #pragma once
 
 #include "cresset/python/common.h"
@@ -17,11 +17,18 @@
 namespace cresset::python {
 
 struct ModuleInfo {
+  ModuleInfo() = default;
+  ModuleInfo(const ModuleInfo&) = delete;
+  ModuleInfo& operator=(const ModuleInfo&) = delete;
+  ~ModuleInfo();
+
   /// How a module of this class is iterated and indexed in scripts.
   enum class Container { None, List, Dict, ParameterList, ParameterDict };
 
   c10::ClassTypePtr type;
   py::object python_class;
+  /// What cresset/_modules.py knows of the class; lives as long as it.
+  py::object description;
   Container container = Container::None;
   /// What a container contains, in order.
   std::vector<std::string> items;
@@ -40,6 +47,8 @@ struct ModuleInfo {
   std::map<std::string, std::string> failed;
   /// Names that the author wants scripts not to see.
   std::set<std::string> ignored;
+  /// The Python functions of methods, by which those that have one name are told apart.
+  mutable std::map<const Function*, py::object> python_methods;
 };
 
 /// What was registered for the class; null for classes that don't come from nn.Modules of this process.

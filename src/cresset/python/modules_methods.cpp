@@ -4,8 +4,6 @@
 
 #include <pybind11/stl.h>
 
-#include <unordered_map>
-
 #include "cresset/frontend/parser.h"
 #include "cresset/python/modules_value.h"
 #include "cresset/python/script_names.h"
@@ -13,12 +11,6 @@
 namespace cresset::python {
 
 namespace {
-
-/// The Python functions of methods, by which those that have one name are told apart.
-std::unordered_map<const Function*, py::object>& pythonMethods() {
-  static auto* table = new std::unordered_map<const Function*, py::object>;
-  return *table;
-}
 
 bool isMethod(py::handle object) {
   return PyFunction_Check(object.ptr()) || PyObject_TypeCheck(object.ptr(), &PyStaticMethod_Type);
@@ -140,6 +132,7 @@ py::object inSession(const py::function& body, const py::object& locals) {
 /// Adds the functions of a text as methods. Names are those of the code that gave it.
 void defineText(const ModuleInfo& info, const std::string& source, py::object globals, py::object locals) {
   const auto text = std::make_shared<const Source>(source, "<string>");
+  const InProgram here(*programOf(*info.type));
   const auto names = std::make_shared<PythonNames>(py::object(), std::move(globals), std::move(locals));
   for (const TreeRef& tree : SourceParser(text).parseFile()) {
     if (tree->kind() != TK_DEF) throw UserError("define() takes functions only", tree->range());
@@ -171,8 +164,8 @@ Function& declareModuleMethod(
   options.overload = signature;
   Function& method = declareMethod(function, options);
   info.type->addMethod(&method);
-  pythonMethods().emplace(&method, unwrapFunction(function));
-  ScriptSession::onRollback([&method] { pythonMethods().erase(&method); });
+  info.python_methods.emplace(&method, unwrapFunction(function));
+  ScriptSession::onRollback([&info, &method] { info.python_methods.erase(&method); });
   return method;
 }
 
@@ -190,13 +183,13 @@ Function& hiddenMethod(const ModuleInfo& info, py::handle function, const Source
   for (;; name += "_") {
     auto* known = dynamic_cast<Function*>(info.type->findMethod(name));
     if (!known) return declareModuleMethod(info, name, function, range);
-    if (pythonMethodOf(*known).is(unwrapFunction(function))) return *known;
+    if (pythonMethodOf(info, *known).is(unwrapFunction(function))) return *known;
   }
 }
 
-py::object pythonMethodOf(const Function& function) {
-  auto it = pythonMethods().find(&function);
-  return it == pythonMethods().end() ? py::object() : it->second;
+py::object pythonMethodOf(const ModuleInfo& info, const Function& function) {
+  auto it = info.python_methods.find(&function);
+  return it == info.python_methods.end() ? py::object() : it->second;
 }
 
 py::object rawAttribute(py::handle cls, const std::string& name, py::handle after) {

@@ -23,7 +23,7 @@ Function& declareModuleMethod(
 /// has in the class if it is the method of that name, else under a name of its own.
 Function& hiddenMethod(const ModuleInfo& info, py::handle function, const SourceRange& range);
 /// The Python function that a method of a module class was declared from; empty if it is none.
-py::object pythonMethodOf(const Function& function);
+py::object pythonMethodOf(const ModuleInfo& info, const Function& function);
 
 /// The attribute of a class as its body has it: no descriptor is asked. With `after`, that of the classes behind it in
 /// the MRO. Empty if there is none.

@@ -26,17 +26,6 @@ WeakTable& wrappers() {
 PyObject* wrapper_factory = nullptr;
 PyObject* wrapper_classes = nullptr;
 
-py::object strongReference(const py::object& weak) {
-#if PY_VERSION_HEX >= 0x030d0000
-  PyObject* object = nullptr;
-  if (PyWeakref_GetRef(weak.ptr(), &object) < 0) throw py::error_already_set();
-  return py::reinterpret_steal<py::object>(object);
-#else
-  PyObject* object = PyWeakref_GetObject(weak.ptr());
-  return object == Py_None ? py::object() : py::reinterpret_borrow<py::object>(object);
-#endif
-}
-
 void sweepDeadWrappers() {
   // Amortized: the table is walked when it has doubled since the last walk.
   static size_t next_sweep = 64;
@@ -163,6 +152,24 @@ std::string shortClassName(const ObjectHandle& self) {
 }
 
 }  // namespace
+
+py::object weakReference(py::handle object, std::function<void()> at_end) {
+  const py::cpp_function callback([at_end = std::move(at_end)](py::handle) { at_end(); });
+  py::object weak = py::reinterpret_steal<py::object>(PyWeakref_NewRef(object.ptr(), callback.ptr()));
+  if (!weak) throw py::error_already_set();
+  return weak;
+}
+
+py::object strongReference(const py::object& weak) {
+#if PY_VERSION_HEX >= 0x030d0000
+  PyObject* object = nullptr;
+  if (PyWeakref_GetRef(weak.ptr(), &object) < 0) throw py::error_already_set();
+  return py::reinterpret_steal<py::object>(object);
+#else
+  PyObject* object = PyWeakref_GetObject(weak.ptr());
+  return object == Py_None ? py::object() : py::reinterpret_borrow<py::object>(object);
+#endif
+}
 
 py::object wrapObject(const ObjectPtr& object) {
   WeakTable& table = wrappers();

@@ -113,7 +113,7 @@ void bindProgram(py::module_& module) {
               self.unit.define(source, nullptr, file);
               return;
             }
-            // What the text calls of Python's is compiled into the shared program, which lives for ever.
+            // What the text calls of Python's is compiled into the session's program, which the unit's then uses.
             ScriptSession session;
             self.unit.define(source, std::make_shared<PythonNames>(py::object(), std::move(names), py::object()), file);
             session.finish();
@@ -151,6 +151,7 @@ void bindProgram(py::module_& module) {
           }),
           py::arg("device"), py::arg("extra_files"), py::arg("trusted"), py::arg("allow_ops"), py::arg("seconds"),
           py::arg("memory"), py::arg("verify"));
+  module.def("_live_programs", &Program::numLive, "How many programs there are; for tests of what keeps them.");
   module.def("_load_path", loadPath);
   module.def("_load_buffer", loadBuffer);
   module.def("_fits", [](py::handle value, const TypeHandle& type) {

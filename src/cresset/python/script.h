@@ -5,9 +5,9 @@
 // object a name leads to becomes a SugaredValue: functions are compiled in turn, classes become types, torch's
 // functions operators, numbers constants.
 //
-// Locks: the shared Program's definition lock comes before the GIL. Nobody may wait for it with the GIL held; whoever
-// compiles holds the lock first, and takes the GIL whenever it touches Python objects. ScriptSession does both for
-// entries from Python. Everything declared here must be called with the lock and the GIL held, inside a session or
+// Locks: the definition lock of Python's Programs comes before the GIL. Nobody may wait for it with the GIL held;
+// whoever compiles holds the lock first, and takes the GIL whenever it touches Python objects. ScriptSession does both
+// for entries from Python. Everything declared here must be called with the lock and the GIL held, inside a session or
 // inside the definer of a function that was declared in one; `locked…` functions are the exceptions and say so.
 // While the lock is held no module is imported: another thread may hold that module's import lock and wait for ours.
 #pragma once
@@ -20,14 +20,14 @@
 
 #include "cresset/frontend/compiler.h"
 #include "cresset/python/common.h"
-#include "cresset/python/shared_program.h"
+#include "cresset/python/python_programs.h"
 
 namespace cresset::python {
 
-/// One step of definition: a call of cresset.script, a conversion of a module. Waits for the definition lock with the
-/// GIL released. Unless finish() is reached, everything declared, registered and cached since is taken back. Nested
-/// sessions (of the same thread) belong to the outermost one: their finish() compiles, and what they made stays only if
-/// the outermost finishes.
+/// One step of definition: a call of cresset.script, a conversion of a module. What it declares is a Program of its
+/// own. Waits for the definition lock with the GIL released. Unless finish() is reached, everything declared,
+/// registered and cached since is taken back. Nested sessions (of the same thread) belong to the outermost one: their
+/// finish() compiles, and what they made stays only if the outermost finishes.
 class ScriptSession {
  public:
   ScriptSession();
@@ -38,10 +38,26 @@ class ScriptSession {
   void finish();
   /// Runs if the definitions are taken back; for caches.
   static void onRollback(std::function<void()> undo);
+  /// Keeps a Program alive until the session of this thread ends, when those that refer to it do so themselves; nothing
+  /// if there is none.
+  static void hold(std::shared_ptr<Program> program);
 
  private:
   struct Impl;
   std::unique_ptr<Impl> impl_;
+};
+
+/// The Program to which belongs what is declared now: that of the function that is being compiled, so that what only it
+/// uses is freed with it; else the session's.
+Program& currentProgram();
+
+/// While it lives, what is declared belongs to the given Program, which an earlier session may have made.
+class InProgram {
+ public:
+  explicit InProgram(Program& program);
+  ~InProgram();
+  InProgram(const InProgram&) = delete;
+  InProgram& operator=(const InProgram&) = delete;
 };
 
 // ---- script_source.cpp: text
@@ -77,8 +93,11 @@ TypePtr requireTypeOfAnnotation(py::handle annotation, const SourceRange& range,
 TypePtr typeOfClass(py::handle cls, const SourceRange& range);
 /// The type of a class that is known already; null otherwise.
 TypePtr knownTypeOfClass(py::handle cls);
-/// Makes `type` the type of `cls`, until the session is taken back or the class dies.
+/// Makes `type`, of the current Program, the type of `cls`, until the session is taken back, or the Program or the
+/// class dies.
 void publishClass(py::handle cls, TypePtr type);
+/// From now on, the class keeps its type, which is known, and the Program of it.
+void keepType(py::handle cls);
 /// The Python class that a type was made from; null if there is none, or if it is gone.
 py::object pythonClassOf(const c10::Type& type);
 
@@ -104,10 +123,12 @@ void addObjectHandler(ObjectHandler handler);
 enum class Mark { None, Export, Unused, Ignore, IgnoreDrop, ScriptIfTracing, Overload };
 Mark markOf(py::handle function);
 
-/// The function of the shared Program that a Python function is: declared on first use, under its qualified name
-/// (mangled if that is taken), and compiled before the session ends. `range` is where it is used, for the stack of
-/// compilation; empty if from Python.
+/// The function that a Python function is in programs: declared on first use, under its qualified name (mangled if that
+/// is taken), and compiled before the session ends. It is known as long as its Program lives. `range` is where it is
+/// used, for the stack of compilation; empty if from Python.
 Function& declareFunction(py::handle function, const SourceRange& range);
+/// From now on, the Python function keeps what declareFunction made of it.
+void keepCompiled(py::handle function);
 
 /// A function whose body is a Python function's, under a given name.
 struct MethodOptions {

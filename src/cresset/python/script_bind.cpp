@@ -18,7 +18,8 @@ py::object scriptFunction(const py::object& function, const py::object& locals) 
   }
   Function& declared = declareFunction(function, {});
   session.finish();
-  return makeFunction(sharedProgram(), declared);
+  keepCompiled(function);
+  return makeFunction(declared.program().shared_from_this(), declared);
 }
 
 void scriptClass(const py::object& cls, const py::object& locals) {
@@ -26,6 +27,7 @@ void scriptClass(const py::object& cls, const py::object& locals) {
   CallingScope scope(locals);
   typeOfClass(cls, {});
   session.finish();
+  keepType(cls);
 }
 
 }  // namespace

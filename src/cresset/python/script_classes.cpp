@@ -19,12 +19,24 @@ namespace cresset::python {
 
 namespace {
 
+/// The types of Python classes. An entry is of use while the type's Program lives, and goes with the class.
 struct KnownClasses {
-  std::unordered_map<PyObject*, std::pair<py::object, TypePtr>> types;  // classes are kept: their types are for ever
+  struct Entry {
+    py::object weak;  // its end takes the entry out
+    TypePtr type;     // keeps the address from being used again
+    std::weak_ptr<Program> program;
+    std::shared_ptr<Program> kept;  // of classes that were scripted, not just named
+  };
+  std::unordered_map<PyObject*, Entry> types;
   std::unordered_map<const c10::Type*, PyObject*> classes;
   static KnownClasses& get() {
     static auto* instance = new KnownClasses;
     return *instance;
+  }
+  void erase(PyObject* cls) {
+    // Taken out first: what goes with the program may come back here.
+    const auto entry = types.extract(cls);
+    if (entry) classes.erase(entry.mapped().type.get());
   }
 };
 
@@ -33,7 +45,7 @@ std::string shortName(py::handle cls) {
 }
 
 c10::QualifiedName freeName(py::handle cls) {
-  return sharedProgram()->mangle(qualifiedNameOf(cls));
+  return currentProgram().mangle(qualifiedNameOf(cls));
 }
 
 // ---- enums and named tuples
@@ -63,7 +75,7 @@ TypePtr enumType(py::handle cls, const SourceRange& range) {
     members.emplace_back(py::cast<std::string>(pair[0]), toIValue(value.ptr(), type));
   }
   if (members.empty()) throw UserError("No enum values defined for: '" + name + "'", range);
-  Program& program = *sharedProgram();
+  Program& program = currentProgram();
   auto type = c10::EnumType::create(freeName(cls), value_type, std::move(members), program.asCompilationUnit());
   program.registerType(type);
   publishClass(cls, type);
@@ -105,7 +117,7 @@ TypePtr namedTupleType(py::handle cls, const SourceRange& range) {
     }
   }
   auto type = c10::TupleType::createNamed(freeName(cls), fields, types, defaults);
-  sharedProgram()->registerType(type);
+  currentProgram().registerType(type);
   publishClass(cls, type);
   return type;
 }
@@ -114,7 +126,7 @@ TypePtr namedTupleType(py::handle cls, const SourceRange& range) {
 
 TypePtr interfaceType(py::handle cls, const SourceRange& range) {
   auto type = c10::InterfaceType::create(freeName(cls), isModuleClass(cls));
-  sharedProgram()->registerType(type);
+  currentProgram().registerType(type);
   publishClass(cls, type);
   for (auto [key, value] : py::dict(cls.attr("__dict__"))) {
     if (!PyFunction_Check(value.ptr())) continue;
@@ -123,7 +135,7 @@ TypePtr interfaceType(py::handle cls, const SourceRange& range) {
       throw UserError(
           "the interface method '" + def.name().name() + "' needs an annotation of its result", def.range());
     }
-    type->addMethod(schemaOf(def, *sharedProgram(), resolverOf(value, cls), type));
+    type->addMethod(schemaOf(def, currentProgram(), resolverOf(value, cls), type));
   }
   return type;
 }
@@ -298,7 +310,7 @@ class ClassScripter {
 
   TypePtr define() {
     check();
-    Program& program = *sharedProgram();
+    Program& program = currentProgram();
     py::object doc = attributeOrNull(cls_, "__doc__");
     const std::string text = doc && PyUnicode_Check(doc.ptr()) ? py::cast<std::string>(doc) : "";
     type_ = c10::ClassType::create(freeName(cls_), program.asCompilationUnit(), /*is_module=*/false, text);
@@ -467,25 +479,34 @@ class ClassScripter {
 TypePtr knownTypeOfClass(py::handle cls) {
   auto& known_types = KnownClasses::get().types;
   auto it = known_types.find(cls.ptr());
-  return it == known_types.end() ? nullptr : it->second.second;
+  if (it == known_types.end()) return nullptr;
+  std::shared_ptr<Program> program = it->second.program.lock();
+  if (!program) return nullptr;
+  ScriptSession::hold(std::move(program));
+  return it->second.type;
 }
 
 void publishClass(py::handle cls, TypePtr type) {
   auto& table = KnownClasses::get();
-  table.classes.insert_or_assign(type.get(), cls.ptr());
-  const c10::Type* key = type.get();
-  table.types.insert_or_assign(cls.ptr(), std::make_pair(py::reinterpret_borrow<py::object>(cls), std::move(type)));
-  ScriptSession::onRollback([cls = cls.ptr(), key] {
-    auto& table = KnownClasses::get();
-    table.classes.erase(key);
-    table.types.erase(cls);
-  });
+  PyObject* const key = cls.ptr();
+  const auto erase = [key] { KnownClasses::get().erase(key); };
+  erase();
+  table.classes.emplace(type.get(), key);
+  table.types.emplace(
+      key, KnownClasses::Entry{weakReference(cls, erase), std::move(type), currentProgram().weak_from_this(), nullptr});
+  ScriptSession::onRollback(erase);
+}
+
+void keepType(py::handle cls) {
+  auto& types = KnownClasses::get().types;
+  const auto it = types.find(cls.ptr());
+  if (it != types.end()) it->second.kept = it->second.program.lock();
 }
 
 py::object pythonClassOf(const c10::Type& type) {
-  auto& classes = KnownClasses::get().classes;
-  auto it = classes.find(&type);
-  return it == classes.end() ? py::object() : py::reinterpret_borrow<py::object>(it->second);
+  auto& table = KnownClasses::get();
+  auto it = table.classes.find(&type);
+  return it == table.classes.end() ? py::object() : strongReference(table.types.at(it->second).weak);
 }
 
 TypePtr typeOfClass(py::handle cls, const SourceRange& range) {

@@ -7,8 +7,10 @@
 
 #include <algorithm>
 #include <deque>
+#include <memory>
 #include <mutex>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 #include "cresset/frontend/calls.h"
@@ -34,21 +36,35 @@ struct Compilation {
   std::vector<std::function<void()>> undo;
   std::vector<Function*> being_compiled;  // innermost last
   std::vector<std::string> warnings;
+  std::vector<std::shared_ptr<Program>> programs;  // to which what is declared belongs, innermost last
+  std::vector<std::shared_ptr<Program>> held;
+  std::vector<std::unique_ptr<DefinitionScope>> scopes;  // of this session's program and others that it adds to
+  std::unordered_set<Program*> changed;                  // their programs
 
   static Compilation& get() {
     static auto* instance = new Compilation;
     return *instance;
   }
+  /// Before something is added to the program: so that it can be taken back.
+  void change(Program& program) {
+    if (!changed.insert(&program).second) return;
+    held.push_back(program.shared_from_this());
+    scopes.push_back(std::make_unique<DefinitionScope>(program));
+  }
 };
 
-/// The functions that were declared, by Python function. An entry lives as long as its key.
+thread_local bool in_session = false;
+
+/// The functions that were declared, by Python function. An entry is of use while its Program lives, and goes with its
+/// key.
 struct KnownFunctions {
   struct Entry {
-    py::object weak;
+    py::object weak;  // its end takes the entry out
     Function* function;
+    std::weak_ptr<Program> program;
+    std::shared_ptr<Program> kept;  // of functions that were scripted, not just called
   };
   std::unordered_map<PyObject*, Entry> entries;
-  size_t next_sweep = 256;
 
   static KnownFunctions& get() {
     static auto* instance = new KnownFunctions;
@@ -57,19 +73,20 @@ struct KnownFunctions {
   Function* find(py::handle function) {
     auto it = entries.find(function.ptr());
     if (it == entries.end()) return nullptr;
-    if (it->second.weak().is(function)) return it->second.function;
-    entries.erase(it);  // another function at the address of one that is gone
-    return nullptr;
+    std::shared_ptr<Program> program = it->second.program.lock();
+    if (!program) return nullptr;
+    ScriptSession::hold(std::move(program));
+    return it->second.function;
   }
   void add(py::handle function, Function* declared) {
-    if (entries.size() >= next_sweep) {
-      std::erase_if(entries, [](const auto& entry) { return entry.second.weak().is_none(); });
-      next_sweep = std::max<size_t>(256, 2 * entries.size());
-    }
-    py::object weak = py::reinterpret_steal<py::object>(PyWeakref_NewRef(function.ptr(), nullptr));
-    if (!weak) throw py::error_already_set();
-    entries.insert_or_assign(function.ptr(), Entry{std::move(weak), declared});
-    ScriptSession::onRollback([this, key = function.ptr()] { entries.erase(key); });
+    PyObject* const key = function.ptr();
+    py::object weak = weakReference(function, [key] { KnownFunctions::get().erase(key); });
+    entries.insert_or_assign(key, Entry{std::move(weak), declared, declared->program().weak_from_this(), nullptr});
+    ScriptSession::onRollback([this, key] { erase(key); });
+  }
+  void erase(PyObject* key) {
+    // Taken out first: what goes with the program may come back here.
+    const auto entry = entries.extract(key);
   }
 };
 
@@ -163,8 +180,11 @@ void noteWrapper(py::handle wrapper, const py::object& function) {
 }
 
 struct NowCompiling {
-  explicit NowCompiling(Function& function) { Compilation::get().being_compiled.push_back(&function); }
+  explicit NowCompiling(Function& function) : program(function.program()) {
+    Compilation::get().being_compiled.push_back(&function);
+  }
   ~NowCompiling() { Compilation::get().being_compiled.pop_back(); }
+  InProgram program;
 };
 
 /// The annotation of a result that has none which can be read; UnusedNames knows what it means.
@@ -204,7 +224,11 @@ Def unusedDef(py::handle function, bool is_method) {
 }
 
 Function& declareBody(const c10::QualifiedName& name, FunctionBody body, py::handle python, const SourceRange& range) {
-  Program& program = *sharedProgram();
+  // A method belongs where its class does: the class refers to it.
+  std::shared_ptr<Program> owner;
+  if (const auto cls = body.self_type ? body.self_type->cast<c10::ClassType>() : nullptr) owner = programOf(*cls);
+  Program& program = owner ? *owner : currentProgram();
+  const InProgram here(program);
   const Def def = body.def;
   const bool is_init = body.self_type && def.name().name() == "__init__";
   // The schema comes first: reading annotations may lead back here, and what it declares must be complete by then.
@@ -233,49 +257,81 @@ Function& declareBody(const c10::QualifiedName& name, FunctionBody body, py::han
 }  // namespace
 
 struct ScriptSession::Impl {
-  std::optional<DefinitionScope> scope;
+  std::unique_lock<std::recursive_mutex> lock;
   bool outermost = false;
 };
 
 ScriptSession::ScriptSession() : impl_(std::make_unique<Impl>()) {
+  auto& state = Compilation::get();
   {
     // The lock before the GIL: whoever compiles has the lock and may be waiting for the GIL.
     py::gil_scoped_release no_gil;
-    impl_->scope.emplace(*sharedProgram());
+    impl_->lock = std::unique_lock(pythonFamily()->definition_mutex);
   }
-  impl_->outermost = Compilation::get().depth++ == 0;
+  impl_->outermost = state.depth++ == 0;
+  if (!impl_->outermost) return;
+  in_session = true;
+  state.programs.push_back(makePythonProgram());
+  state.change(*state.programs.back());
 }
 
 ScriptSession::~ScriptSession() {
   auto& state = Compilation::get();
   --state.depth;
-  if (impl_->outermost) {
-    for (size_t i = state.undo.size(); i-- > 0;) state.undo[i]();
-    state.undo.clear();
-    state.queue.clear();
-    state.compiled.clear();
-    state.call_sites.clear();
-    state.warnings.clear();
-  } else {
-    impl_->scope->commit();  // the outermost session decides
-  }
+  if (!impl_->outermost) return;  // the outermost session decides
+  in_session = false;
+  for (size_t i = state.undo.size(); i-- > 0;) state.undo[i]();
+  state.undo.clear();
+  state.queue.clear();
+  state.compiled.clear();
+  state.call_sites.clear();
+  state.warnings.clear();
+  state.scopes.clear();
+  state.changed.clear();
+  // The end of a program may run Python code, and that another session.
+  const auto programs = std::exchange(state.programs, {}), held = std::exchange(state.held, {});
+  impl_->lock.unlock();
 }
 
 void ScriptSession::finish() {
   compileQueue();
   if (!impl_->outermost) return;
   checkCompiled();
-  for (const std::string& warning : std::exchange(Compilation::get().warnings, {})) {
+  auto& state = Compilation::get();
+  for (const std::string& warning : std::exchange(state.warnings, {})) {
     if (PyErr_WarnEx(known("cresset._errors", "ScriptWarning").ptr(), warning.c_str(), 2) != 0)
       throw py::error_already_set();
   }
-  Compilation::get().undo.clear();
-  impl_->scope->commit();
+  state.undo.clear();
+  for (const auto& scope : state.scopes) scope->commit();
 }
 
 void ScriptSession::onRollback(std::function<void()> undo) {
   auto& state = Compilation::get();
   if (state.depth > 0) state.undo.push_back(std::move(undo));
+}
+
+void ScriptSession::hold(std::shared_ptr<Program> program) {
+  // Conversions of values look types up too, without the lock.
+  if (in_session) Compilation::get().held.push_back(std::move(program));
+}
+
+Program& currentProgram() {
+  auto& programs = Compilation::get().programs;
+  CRESSET_CHECK(!programs.empty(), "something is declared outside of a session");
+  return *programs.back();
+}
+
+InProgram::InProgram(Program& program) {
+  auto& state = Compilation::get();
+  state.programs.push_back(program.shared_from_this());
+  if (state.depth > 0) state.change(program);
+}
+
+InProgram::~InProgram() {
+  auto& programs = Compilation::get().programs;
+  const std::shared_ptr<Program> last = std::move(programs.back());
+  programs.pop_back();
 }
 
 Function* functionBeingCompiled() {
@@ -328,6 +384,12 @@ Function& declareFunction(py::handle wrapped, const SourceRange& range) {
     if (!range) throw;
     throw error.withCaller(options.name.name(), range);
   }
+}
+
+void keepCompiled(py::handle wrapped) {
+  auto& entries = KnownFunctions::get().entries;
+  const auto it = entries.find(unwrapFunction(wrapped).ptr());
+  if (it != entries.end()) it->second.kept = it->second.program.lock();
 }
 
 namespace {
@@ -545,13 +607,23 @@ std::vector<py::object> overloadsOfMethod(py::handle method, py::handle cls) {
 }
 
 SugaredValuePtr overloadedFunction(py::handle wrapped) {
-  static auto* cache = new std::unordered_map<PyObject*, std::pair<py::object, std::vector<Function*>>>;
+  struct Known {
+    py::object weak;  // its end takes the entry out
+    std::vector<Function*> functions;
+    std::weak_ptr<Program> program;
+  };
+  static auto* cache = new std::unordered_map<PyObject*, Known>;
   const py::object function = unwrapFunction(wrapped);
   const auto overloads = overloadsOf(function);
   if (overloads.empty()) return nullptr;
   const c10::QualifiedName name = qualifiedNameOf(function);
-  if (auto it = cache->find(function.ptr()); it != cache->end())
-    return std::make_shared<OverloadedFunction>(name.name(), it->second.second);
+  PyObject* const key = function.ptr();
+  if (auto it = cache->find(key); it != cache->end()) {
+    if (auto program = it->second.program.lock()) {
+      ScriptSession::hold(std::move(program));
+      return std::make_shared<OverloadedFunction>(name.name(), it->second.functions);
+    }
+  }
   std::vector<Function*> functions;
   const Def implementation = readFunction(function);
   size_t index = 0;
@@ -563,8 +635,9 @@ SugaredValuePtr overloadedFunction(py::handle wrapped) {
         c10::QualifiedName(name.prefix()), name.name() + "__overload_" + std::to_string(index++));
     functions.push_back(&declareBody(own, std::move(body), function, {}));
   }
-  cache->emplace(function.ptr(), std::make_pair(function, functions));
-  ScriptSession::onRollback([key = function.ptr()] { cache->erase(key); });
+  const auto erase = [key] { cache->erase(key); };
+  cache->insert_or_assign(key, Known{weakReference(function, erase), functions, currentProgram().weak_from_this()});
+  ScriptSession::onRollback(erase);
   return std::make_shared<OverloadedFunction>(name.name(), std::move(functions));
 }
 

@@ -108,7 +108,7 @@ c10::FunctionSchema signatureOf(
   if (py::len(annotations) == 0 && !is_vararg) {
     try {
       const Def def = readFunction(plain);
-      c10::FunctionSchema schema = schemaOf(def, *sharedProgram(), names, self_type);
+      c10::FunctionSchema schema = schemaOf(def, currentProgram(), names, self_type);
       if (!skip_first || schema.arguments().empty()) return schema;
       return schema.cloneWithArguments({schema.arguments().begin() + 1, schema.arguments().end()});
     } catch (const UserError&) {

@@ -32,6 +32,20 @@ std::string utf8(py::handle text) {
   return py::cast<std::string>(py::bytes(bytes));
 }
 
+/// Takes out what linecache does not have any more: code that is made again and again, each time under another file
+/// name, must not fill the memory.
+void forgetFiles(std::unordered_map<std::string, FileText>& files) {
+  static size_t next_sweep = 256;
+  if (files.size() < next_sweep) return;
+  const py::dict cache = linecacheModule().attr("cache");
+  std::erase_if(files, [&](const auto& file) {
+    const py::object entry = cache.attr("get")(file.first, py::none());
+    return !PyTuple_Check(entry.ptr()) || PyTuple_GET_SIZE(entry.ptr()) != 4 ||
+           PyTuple_GET_ITEM(entry.ptr(), 2) != file.second.lines.ptr();
+  });
+  next_sweep = std::max<size_t>(256, 2 * files.size());
+}
+
 /// The text of `filename`; null if there is none. `globals` let linecache ask a module's loader.
 const FileText* textOf(const std::string& filename, py::handle globals) {
   static auto* files = new std::unordered_map<std::string, FileText>;
@@ -42,8 +56,13 @@ const FileText* textOf(const std::string& filename, py::handle globals) {
     lines = linecache.attr("getlines")(filename, globals);
   }
   if (!lines || PyList_GET_SIZE(lines.ptr()) == 0) return nullptr;
-  FileText& file = (*files)[filename];
-  if (file.lines.is(lines)) return &file;
+  auto known = files->find(filename);
+  if (known != files->end() && known->second.lines.is(lines)) return &known->second;
+  if (known == files->end()) {
+    forgetFiles(*files);
+    known = files->try_emplace(filename).first;
+  }
+  FileText& file = known->second;
   std::string text;
   std::vector<uint32_t> starts;
   for (py::handle line : lines) {
@@ -101,10 +120,11 @@ bool isFunction(py::handle object) {
   return PyFunction_Check(object.ptr());
 }
 
-/// The definitions that were read, by code object; they are immutable, and module types of one class share them.
+/// The definitions that were read, by code object, as long as it lives; they are immutable, and module types of one
+/// class share them.
 struct ReadDefinitions {
   struct Entry {
-    py::object code;
+    py::object code;  // a weak reference, whose end takes the entry out
     std::shared_ptr<const Source> source;
     Def def;
   };
@@ -166,9 +186,9 @@ Def readFunction(py::handle wrapped) {
   if (!start.starts_with("def ") && !start.starts_with("@") && !start.starts_with("async ")) throw changed(line);
   Def def = SourceParser(file->source).parseFunctionAt(file->starts[place.line - 1]);
   if (def.name().name() != name) throw changed(def.name().range());
-  constexpr size_t kMaxKnown = 8192;  // code that is made again and again must not fill the memory
-  if (known.size() >= kMaxKnown) known.clear();
-  known.insert_or_assign(code.ptr(), ReadDefinitions::Entry{code, file->source, def});
+  PyObject* const key = code.ptr();
+  py::object weak = weakReference(code, [key] { ReadDefinitions::get().entries.erase(key); });
+  known.insert_or_assign(key, ReadDefinitions::Entry{std::move(weak), file->source, def});
   return def;
 }
 

@@ -129,13 +129,13 @@ TypePtr typeOfAlias(py::handle alias, const py::tuple& arguments, const SourceRa
     placeholders.push_back(SequenceLiteral::make(TK_TUPLE_LITERAL, range, ListView<Expr>::make(range, {})));
   const Expr expr =
       Subscript::make(range, Var::make(Ident::make(range, name)), ListView<Expr>::make(range, placeholders));
-  return typeOfAnnotation(expr, *sharedProgram(), std::make_shared<Arguments>(std::move(types)));
+  return typeOfAnnotation(expr, currentProgram(), std::make_shared<Arguments>(std::move(types)));
 }
 
 TypePtr typeOfText(const std::string& text, const SourceRange& range, const ResolverPtr& names) {
   try {
     auto source = std::make_shared<const Source>(text, "annotation");
-    return typeOfAnnotation(SourceParser(std::move(source)).parseType(), *sharedProgram(), names);
+    return typeOfAnnotation(SourceParser(std::move(source)).parseType(), currentProgram(), names);
   } catch (const UserError& error) {
     throw UserError(error.message(), range);  // the place in the program, not in the string
   }

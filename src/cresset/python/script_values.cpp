@@ -438,12 +438,13 @@ SugaredValuePtr functionValue(py::handle object, const SourceRange& range, const
 }
 
 SugaredValuePtr scriptFunctionValue(Function* function, const SourceRange& range) {
-  if (&function->program() != sharedProgram().get()) {
+  if (&function->program().definitionMutex() != &currentProgram().definitionMutex()) {
     throw UserError(
         "the script function '" + function->qualname().qualifiedName() +
             "' belongs to an archive or a CompilationUnit: a script can't call code of another program",
         range);
   }
+  ScriptSession::hold(function->program().shared_from_this());
   return std::make_shared<FunctionValue>(function);
 }
 

@@ -9,7 +9,7 @@
 
 #include "cresset/python/common.h"
 #include "cresset/python/frames.h"
-#include "cresset/python/shared_program.h"
+#include "cresset/python/python_programs.h"
 #include "cresset/tracer/recorder.h"
 #include "cresset/tracer/tracer.h"
 
@@ -162,13 +162,15 @@ class PythonTrace {
 
   py::object declare(const std::string& name) {
     Function* function = nullptr;
+    const std::shared_ptr<Program> program = self_ ? programOf(*self_->type()) : makePythonProgram();
     {
       // The program's lock before the GIL, as in ScriptSession.
       py::gil_scoped_release no_gil;
-      function = self_ ? &tracer::declareTraced(*programOf(*self_->type()), self_->type(), name, graph_)
-                       : &tracer::declareTraced(*sharedProgram(), nullptr, "__torch__." + name, graph_);
+      const std::lock_guard lock(program->definitionMutex());
+      function = self_ ? &tracer::declareTraced(*program, self_->type(), name, graph_)
+                       : &tracer::declareTraced(*program, nullptr, "__torch__." + name, graph_);
     }
-    return self_ ? makeMethod(self_, *function) : makeFunction(sharedProgram(), *function);
+    return self_ ? makeMethod(self_, *function) : makeFunction(program, *function);
   }
 
  private:

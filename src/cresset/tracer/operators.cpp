@@ -47,14 +47,6 @@ const Operator* overloadForNumbers(const Operator& op, const std::vector<bool>& 
   return nullptr;
 }
 
-/// Operators whose results hold whatever was in memory.
-bool leavesUninitialized(const std::string& name) {
-  static const std::unordered_set<std::string> names{
-      "aten::empty",     "aten::empty_strided",     "aten::empty_like",
-      "aten::new_empty", "aten::new_empty_strided", "aten::empty_permuted"};
-  return names.contains(name);
-}
-
 bool isWrappedNumber(const at::Tensor& tensor) {
   return tensor.defined() && tensor.unsafeGetTensorImpl()->is_wrapped_number();
 }
@@ -167,7 +159,7 @@ class Recorder::OperatorRecord {
       const IValue& result = stack_[first + i];
       recorder_.setValue(result, node_->output(i));
       visitTensors(result, [&](const at::Tensor& tensor) { outputs.push_back(tensor); });
-      if (result.isTensor() && leavesUninitialized(schema.name())) {
+      if (result.isTensor() && op_->leavesUninitialized()) {
         if (const void* storage = storage_(result.toTensor())) recorder_.uninitialized_.insert(storage);
       }
     }

@@ -1,0 +1,20 @@
+# run: run
+def f(x, y):
+  return (x + y) * (x - y) / (y * y + 1)
+# call: f(torch.randn(2, 3).requires_grad_(), torch.randn(3).requires_grad_())
+# call: f(torch.randn(2, 1).requires_grad_(), torch.randn(1, 3).requires_grad_())
+# call: f(torch.randn(2, 3).requires_grad_(), torch.tensor(2.0).requires_grad_())
+# call: f(torch.randn(0, 3).requires_grad_(), torch.randn(3).requires_grad_())
+# ---- expect
+f(torch.randn(2, 3).requires_grad_(), torch.randn(3).requires_grad_()) -> tensor([[1.9025, -0.36198, 2.7877], [0.13798, 0.27839, 0.9482]], requires_grad=True)
+  gradient of x: tensor([[2.6507, -0.4137, -4.0206], [1.5645, -2.2935, -3.687]])
+  gradient of y: tensor([-3.2771, -3.0195, 8.7213])
+f(torch.randn(2, 1).requires_grad_(), torch.randn(1, 3).requires_grad_()) -> tensor([[-0.41281, 1.5506, 0.55072], [-0.81102, -0.17913, -0.50092]], requires_grad=True)
+  gradient of x: tensor([[5.3142], [-1.5011]])
+  gradient of y: tensor([[0.67448, -3.8994, 3.1588]])
+f(torch.randn(2, 3).requires_grad_(), torch.tensor(2.0).requires_grad_()) -> tensor([[-0.32507, -0.78278, 0.14942], [-0.73538, -0.56476, -0.40879]], requires_grad=True)
+  gradient of x: tensor([[0.6164, -0.14085, -1.2201], [0.3638, -0.78086, -1.1189]])
+  gradient of y: tensor(-3.9472)
+f(torch.randn(0, 3).requires_grad_(), torch.randn(3).requires_grad_()) -> tensor([], size=(0, 3), requires_grad=True)
+  gradient of x: tensor([], size=(0, 3))
+  gradient of y: tensor([0.0, 0.0, 0.0])

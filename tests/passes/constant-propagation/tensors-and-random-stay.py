@@ -1,0 +1,35 @@
+# run: compile, constant-propagation, dce
+# A tensor can be written to, and random numbers are drawn when they are reached.
+def f():
+  a = torch.zeros([2])
+  a.add_(1)
+  return a, torch.rand([1]), torch.tensor(3) + 1
+# ---- expect
+graph():
+  %0 : int = prim::Constant[value=2]()
+  %1 : int[] = prim::ListConstruct(%0)
+  %2 : NoneType = prim::Constant()
+  %3 : NoneType = prim::Constant()
+  %4 : NoneType = prim::Constant()
+  %5 : NoneType = prim::Constant()
+  %a : Tensor = aten::zeros(%1, %2, %3, %4, %5)
+  %7 : int = prim::Constant[value=1]()
+  %8 : int = prim::Constant[value=1]()
+  %9 : Tensor = aten::add_(%a, %7, %8)
+  %10 : int = prim::Constant[value=1]()
+  %11 : int[] = prim::ListConstruct(%10)
+  %12 : NoneType = prim::Constant()
+  %13 : NoneType = prim::Constant()
+  %14 : NoneType = prim::Constant()
+  %15 : NoneType = prim::Constant()
+  %16 : Tensor = aten::rand(%11, %12, %13, %14, %15)
+  %17 : int = prim::Constant[value=3]()
+  %18 : NoneType = prim::Constant()
+  %19 : NoneType = prim::Constant()
+  %20 : bool = prim::Constant[value=0]()
+  %21 : Tensor = aten::tensor(%17, %18, %19, %20)
+  %22 : int = prim::Constant[value=1]()
+  %23 : int = prim::Constant[value=1]()
+  %24 : Tensor = aten::add(%21, %22, %23)
+  %25 : (Tensor, Tensor, Tensor) = prim::TupleConstruct(%a, %16, %24)
+  return (%25)

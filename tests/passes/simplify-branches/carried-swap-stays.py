@@ -1,0 +1,19 @@
+# run: compile, simplify-branches, dce
+def f(x, y, n: int):
+  a = x
+  b = y
+  for i in range(n):
+    a, b = b, a
+  return a, b
+# ---- expect
+graph(%x : Tensor,
+      %y : Tensor,
+      %n : int):
+  %3 : bool = prim::Constant[value=1]()
+  %a : Tensor, %b : Tensor = prim::Loop(%n, %3, %x, %y)
+    block0(%i : int, %a.1 : Tensor, %b.1 : Tensor):
+      %7 : (Tensor, Tensor) = prim::TupleConstruct(%b.1, %a.1)
+      %a.2 : Tensor, %b.2 : Tensor = prim::TupleUnpack(%7)
+      -> (%3, %a.2, %b.2)
+  %12 : (Tensor, Tensor) = prim::TupleConstruct(%a, %b)
+  return (%12)
