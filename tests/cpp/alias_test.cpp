@@ -1,4 +1,5 @@
-// Alias analysis: questions about values, moves of nodes, and cost. What it says of whole programs is in tests/analysis/alias.
+// Alias analysis: questions about values, moves of nodes, and cost. What it says of whole programs is in
+// tests/analysis/alias.
 #include <map>
 
 #include "cresset/analysis/alias.h"

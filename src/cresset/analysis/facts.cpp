@@ -85,6 +85,7 @@ class FactPropagator {
   void set(Value* value, const Fact& fact) {
     if (hasSizes(value) && value->type()->kind() == TypeKind::IntType) return setInt(value, fact.asSize());
     if (!isTensor(value)) return;
+    if (hasSizes(value)) facts_.sizes[value->unique()].clear();
     TensorFacts facts = fact.asTensor();
     const TensorFacts known = TensorFacts::of(*value->type());
     if (!facts.dtype) facts.dtype = known.dtype;
@@ -104,7 +105,6 @@ class FactPropagator {
   /// A size that is not known is a variable of its own.
   void setSizes(const Value* value, const Fact& fact, size_t rank) {
     std::vector<Size>& sizes = facts_.sizes[value->unique()];
-    sizes.clear();
     for (size_t i = 0; i < rank; ++i) {
       Size size = fact.rank() == rank ? fact.elements[i].asSize() : Size();
       sizes.push_back(size.isKnown() ? std::move(size) : Size::ofDimension(value->unique(), i));

@@ -1,10 +1,10 @@
 // Facts about the values of a graph: dtype, rank, device and requires_grad of its tensors, from the types of its inputs
 // to all that is computed from them.
 //
-// What an operator's results are like is said by the fact column of the operator table (analysis/fact_rule.h), overload by
-// overload; of an operator without a rule nothing is known. Facts hold for all sizes: sizes are expressions over those
-// of the graph's inputs, or of the value itself where no rule says more. Values that are written to keep what writing
-// can't change: dtype and device, mostly the rank.
+// What the results of an operator are like is said by the column FACTS of the operator table (analysis/fact_rule.h),
+// overload by overload; of an operator without a rule nothing is known. Facts hold for all sizes: sizes are expressions
+// over those of the graph's inputs, or of the value itself where no rule says more. Values that are written to keep
+// what writing can't change: dtype and device, mostly the rank.
 //
 // executor/fact_checks.h asserts facts while programs run.
 #pragma once

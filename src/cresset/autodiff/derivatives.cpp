@@ -157,8 +157,7 @@ constexpr Column kColumns[] = {
 #define GRADIENT(argument, expression) {Column::Kind::Gradient, #argument, expression},
 #define DECOMPOSITION(condition, expression) \
   {Column::Kind::Decomposition, {}, expression, [](const Call& call) -> bool { return condition; }},
-#define GRADIENTS_IF(condition) \
-  {Column::Kind::Condition, {}, {}, [](const Call& call) -> bool { return condition; }},
+#define GRADIENTS_IF(condition) {Column::Kind::Condition, {}, {}, [](const Call& call) -> bool { return condition; }},
 #define RESULTS_WITH_GRADIENTS(count) {Column::Kind::Results, {}, {}, nullptr, count},
 #include "cresset/ops/table/table.def"
 };
@@ -204,7 +203,8 @@ class RuleBook {
   const std::vector<const Rule*>& rulesOf(const Operator& op) const {
     static const std::vector<const Rule*> kNone;
     auto found = rules_.find(op.fullName());
-    if (found == rules_.end() && op.isUpdate() && !op.inPlaceDerivativeDiffers()) found = rules_.find(op.functionalName());
+    if (found == rules_.end() && op.isUpdate() && !op.inPlaceDerivativeDiffers())
+      found = rules_.find(op.functionalName());
     return found == rules_.end() ? kNone : found->second;
   }
 

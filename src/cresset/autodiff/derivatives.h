@@ -1,8 +1,8 @@
 // Derivative rules: how the gradient of each argument of an operator comes from the gradients of its results.
 //
-// The rules are data (GRADIENT and DECOMPOSITION in ops/table): expressions in the script language over the operator's arguments, its results
-// and their gradients, with the formulas that PyTorch's own autograd uses, so that gradients have the same bits. They
-// are compiled when they are first needed.
+// The rules are data (GRADIENT and DECOMPOSITION in ops/table): expressions in the script language over the operator's
+// arguments, its results and their gradients, with the formulas that PyTorch's own autograd uses, so that gradients
+// have the same bits. They are compiled when they are first needed.
 //
 // Thread-safety: all of this may be called from any thread; the graphs must not be changed.
 #pragma once

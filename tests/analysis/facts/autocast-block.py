@@ -7,6 +7,6 @@ def f(x):
 # call: f(torch.ones(2, 2))
 # ---- expect
 # f(torch.ones(2, 2))
-%x: tensor(Float, [int, int]) on cpu, requires no gradient
-%y: tensor(?, ?), requires no gradient
-%11: tensor(?, ?), requires no gradient
+%x: Float(%x.size(0), %x.size(1)) on cpu, requires no gradient
+%y: ? of unknown rank, requires no gradient
+%11: ? of unknown rank, requires no gradient

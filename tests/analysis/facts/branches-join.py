@@ -12,10 +12,10 @@ def f(x, c: bool):
 # call: f(torch.arange(3), True)
 # ---- expect
 # f(torch.arange(3), True)
-%x: tensor(Long, [int]) on cpu, requires no gradient
-  %a.1: tensor(Long, [int]) on cpu, requires no gradient
-  %b.1: tensor(Float, [int]) on cpu, requires no gradient
-  %d.1: tensor(Long, []) on cpu, requires no gradient
-%a: tensor(Long, [int]) on cpu, requires no gradient
-%b: tensor(?, [int]) on cpu, requires no gradient
-%d: tensor(Long, ?) on cpu, requires no gradient
+%x: Long(%x.size(0)) on cpu, requires no gradient
+  %a.1: Long(%x.size(0)) on cpu, requires no gradient
+  %b.1: Float(%x.size(0)) on cpu, requires no gradient
+  %d.1: Long() on cpu, requires no gradient
+%a: Long(%x.size(0)) on cpu, requires no gradient
+%b: ?(%x.size(0)) on cpu, requires no gradient
+%d: Long of unknown rank on cpu, requires no gradient

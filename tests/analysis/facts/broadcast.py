@@ -4,12 +4,12 @@ def f(x, y, z):
 # call: f(torch.ones(2, 3), torch.ones(3), torch.tensor(1.0))
 # ---- expect
 # f(torch.ones(2, 3), torch.ones(3), torch.tensor(1.0))
-%x: tensor(Float, [int, int]) on cpu, requires no gradient
-%y: tensor(Float, [int]) on cpu, requires no gradient
-%z: tensor(Float, []) on cpu, requires no gradient
-%4: tensor(Float, [int, int]) on cpu, requires no gradient
-%5: tensor(Float, [int, int]) on cpu, requires no gradient
-%6: tensor(Bool, [int, int]) on cpu, requires no gradient
-%7: tensor(Float, [int, int]) on cpu, requires no gradient
-%13: tensor(Float, [int, int, int]) on cpu, requires no gradient
-%14: tensor(Float, [int]) on cpu, requires no gradient
+%x: Float(%x.size(0), %x.size(1)) on cpu, requires no gradient
+%y: Float(%y.size(0)) on cpu, requires no gradient
+%z: Float() on cpu, requires no gradient
+%4: Float(%x.size(0), broadcast(%x.size(1), %y.size(0))) on cpu, requires no gradient
+%5: Float(%x.size(0), %x.size(1)) on cpu, requires no gradient
+%6: Bool(%x.size(0), broadcast(%x.size(1), %y.size(0))) on cpu, requires no gradient
+%7: Float(%x.size(0), broadcast(%x.size(1), %y.size(0))) on cpu, requires no gradient
+%13: Float(2, 2, 3) on cpu, requires no gradient
+%14: Float(%y.size(0)) on cpu, requires no gradient

@@ -6,6 +6,6 @@ def f(x):
 # call: f(torch.ones(2))
 # ---- expect
 # f(torch.ones(2))
-%x: tensor(Float, [int]) on cpu, requires no gradient
-%7: tensor(Float, [int]) on cpu, requires no gradient
-%5: tensor(Float, [int]) on cpu, requires no gradient
+%x: Float(%x.size(0)) on cpu, requires no gradient
+%7: Float(%x.size(0)) on cpu, requires no gradient
+%5: Float(%x.size(0)) on cpu, requires no gradient

@@ -4,13 +4,13 @@ def f(x, n: int):
 # call: f(torch.ones(2, dtype=torch.float16), 3)
 # ---- expect
 # f(torch.ones(2, dtype=torch.float16), 3)
-%x: tensor(Half, [int]) on cpu, requires no gradient
-%8: tensor(Float, [int, int]) on cpu, requires no gradient
-%14: tensor(Half, [int]) on cpu, requires no gradient
-%19: tensor(Long, [int]) on cpu, requires no gradient
-%25: tensor(Float, [int]) on cpu, requires no gradient
-%32: tensor(?, ?), requires no gradient
-%39: tensor(?, ?), requires no gradient
-%45: tensor(Float, [int]) on cpu, requires no gradient
-%52: tensor(Half, [int]) on cpu, requires no gradient
-%57: tensor(Double, [int, int]) on cpu, requires no gradient
+%x: Half(%x.size(0)) on cpu, requires no gradient
+%8: Float(%n, 2) on cpu, requires no gradient
+%14: Half(%x.size(0)) on cpu, requires no gradient
+%19: Long(%19.size(0)) on cpu, requires no gradient
+%25: Float(%25.size(0)) on cpu, requires no gradient
+%32: ? of unknown rank, requires no gradient
+%39: ? of unknown rank, requires no gradient
+%45: Float(%n) on cpu, requires no gradient
+%52: Half(3) on cpu, requires no gradient
+%57: Double(%57.size(0), %57.size(1)) on cpu, requires no gradient

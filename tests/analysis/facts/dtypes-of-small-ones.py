@@ -5,20 +5,20 @@ def f(x, y):
 # call: f(torch.tensor([True]), torch.ones(2, dtype=torch.int16))
 # ---- expect
 # f(torch.ones(2, dtype=torch.uint8), torch.ones(2, dtype=torch.int8))
-%x: tensor(Byte, [int]) on cpu, requires no gradient
-%y: tensor(Char, [int]) on cpu, requires no gradient
-%3: tensor(Short, [int]) on cpu, requires no gradient
-%5: tensor(Long, []) on cpu, requires no gradient
-%10: tensor(Float, [int]) on cpu, requires no gradient
-%12: tensor(Float, [int]) on cpu, requires no gradient
-%13: tensor(Byte, [int]) on cpu, requires no gradient
-%16: tensor(Long, [int]) on cpu, requires no gradient
+%x: Byte(%x.size(0)) on cpu, requires no gradient
+%y: Char(%y.size(0)) on cpu, requires no gradient
+%3: Short(broadcast(%x.size(0), %y.size(0))) on cpu, requires no gradient
+%5: Long() on cpu, requires no gradient
+%10: Float(%x.size(0)) on cpu, requires no gradient
+%12: Float(broadcast(%x.size(0), %y.size(0))) on cpu, requires no gradient
+%13: Byte(%x.size(0)) on cpu, requires no gradient
+%16: Long(%x.size(0)) on cpu, requires no gradient
 # f(torch.tensor([True]), torch.ones(2, dtype=torch.int16))
-%x: tensor(Bool, [int]) on cpu, requires no gradient
-%y: tensor(Short, [int]) on cpu, requires no gradient
-%3: tensor(Short, [int]) on cpu, requires no gradient
-%5: tensor(Long, []) on cpu, requires no gradient
-%10: tensor(Float, [int]) on cpu, requires no gradient
-%12: tensor(Float, [int]) on cpu, requires no gradient
-%13: tensor(Bool, [int]) on cpu, requires no gradient
-%16: tensor(Long, [int]) on cpu, requires no gradient
+%x: Bool(%x.size(0)) on cpu, requires no gradient
+%y: Short(%y.size(0)) on cpu, requires no gradient
+%3: Short(broadcast(%x.size(0), %y.size(0))) on cpu, requires no gradient
+%5: Long() on cpu, requires no gradient
+%10: Float(%x.size(0)) on cpu, requires no gradient
+%12: Float(broadcast(%x.size(0), %y.size(0))) on cpu, requires no gradient
+%13: Bool(%x.size(0)) on cpu, requires no gradient
+%16: Long(%x.size(0)) on cpu, requires no gradient

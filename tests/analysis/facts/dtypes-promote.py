@@ -5,26 +5,26 @@ def f(x, y, n: int, v: float):
 # call: f(torch.arange(3.), torch.arange(3), 2, 0.5)
 # ---- expect
 # f(torch.arange(3), torch.arange(3), 2, 0.5)
-%x: tensor(Long, [int]) on cpu, requires no gradient
-%y: tensor(Long, [int]) on cpu, requires no gradient
-%5: tensor(Long, [int]) on cpu, requires no gradient
-%7: tensor(Long, [int]) on cpu, requires no gradient
-%8: tensor(Float, [int]) on cpu, requires no gradient
-%9: tensor(Float, [int]) on cpu, requires no gradient
-%10: tensor(Bool, [int]) on cpu, requires no gradient
-%11: tensor(Long, [int]) on cpu, requires no gradient
-%13: tensor(Long, []) on cpu, requires no gradient
-%15: tensor(Long, []) on cpu, requires no gradient
-%20: tensor(Double, [int]) on cpu, requires no gradient
+%x: Long(%x.size(0)) on cpu, requires no gradient
+%y: Long(%y.size(0)) on cpu, requires no gradient
+%5: Long(broadcast(%x.size(0), %y.size(0))) on cpu, requires no gradient
+%7: Long(%x.size(0)) on cpu, requires no gradient
+%8: Float(%x.size(0)) on cpu, requires no gradient
+%9: Float(%x.size(0)) on cpu, requires no gradient
+%10: Bool(broadcast(%x.size(0), %y.size(0))) on cpu, requires no gradient
+%11: Long(%x.size(0)) on cpu, requires no gradient
+%13: Long() on cpu, requires no gradient
+%15: Long() on cpu, requires no gradient
+%20: Double(%x.size(0)) on cpu, requires no gradient
 # f(torch.arange(3.), torch.arange(3), 2, 0.5)
-%x: tensor(Float, [int]) on cpu, requires no gradient
-%y: tensor(Long, [int]) on cpu, requires no gradient
-%5: tensor(Float, [int]) on cpu, requires no gradient
-%7: tensor(Float, [int]) on cpu, requires no gradient
-%8: tensor(Float, [int]) on cpu, requires no gradient
-%9: tensor(Float, [int]) on cpu, requires no gradient
-%10: tensor(Bool, [int]) on cpu, requires no gradient
-%11: tensor(Float, [int]) on cpu, requires no gradient
-%13: tensor(Float, []) on cpu, requires no gradient
-%15: tensor(Float, []) on cpu, requires no gradient
-%20: tensor(Double, [int]) on cpu, requires no gradient
+%x: Float(%x.size(0)) on cpu, requires no gradient
+%y: Long(%y.size(0)) on cpu, requires no gradient
+%5: Float(broadcast(%x.size(0), %y.size(0))) on cpu, requires no gradient
+%7: Float(%x.size(0)) on cpu, requires no gradient
+%8: Float(%x.size(0)) on cpu, requires no gradient
+%9: Float(%x.size(0)) on cpu, requires no gradient
+%10: Bool(broadcast(%x.size(0), %y.size(0))) on cpu, requires no gradient
+%11: Float(%x.size(0)) on cpu, requires no gradient
+%13: Float() on cpu, requires no gradient
+%15: Float() on cpu, requires no gradient
+%20: Double(%x.size(0)) on cpu, requires no gradient

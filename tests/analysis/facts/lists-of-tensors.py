@@ -6,10 +6,10 @@ def f(x):
 # call: f(torch.ones(2, 3))
 # ---- expect
 # f(torch.ones(2, 3))
-%x: tensor(Float, [int, int]) on cpu, requires no gradient
-%a: tensor(Float, [int, int]) on cpu, requires no gradient
-%b: tensor(Float, [int, int]) on cpu, requires no gradient
-%11: tensor(Float, [int, int]) on cpu, requires no gradient
-%14: tensor(Float, [int, int, int]) on cpu, requires no gradient
-%16: tensor(Float, [int, int]) on cpu, requires no gradient
-%20: tensor(Float, [int]) on cpu, requires no gradient
+%x: Float(%x.size(0), %x.size(1)) on cpu, requires no gradient
+%a: Float(%a.size(0), %x.size(1)) on cpu, requires no gradient
+%b: Float(%b.size(0), %x.size(1)) on cpu, requires no gradient
+%11: Float(%a.size(0) + %b.size(0), %x.size(1)) on cpu, requires no gradient
+%14: Float(2, %a.size(0), %x.size(1)) on cpu, requires no gradient
+%16: Float(%16.size(0), %x.size(1)) on cpu, requires no gradient
+%20: Float(%x.size(1)) on cpu, requires no gradient

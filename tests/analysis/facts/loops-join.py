@@ -12,13 +12,13 @@ def f(x, n: int):
 # call: f(torch.arange(3), 2)
 # ---- expect
 # f(torch.arange(3), 2)
-%x: tensor(Long, [int]) on cpu, requires no gradient
-  %a.1: tensor(Long, [int]) on cpu, requires no gradient
-  %b.1: tensor(?, [int]) on cpu, requires no gradient
-  %c.1: tensor(Long, ?) on cpu, requires no gradient
-  %a.2: tensor(Long, [int]) on cpu, requires no gradient
-  %b.2: tensor(?, [int]) on cpu, requires no gradient
-  %c.2: tensor(Long, ?) on cpu, requires no gradient
-%a: tensor(Long, [int]) on cpu, requires no gradient
-%b: tensor(?, [int]) on cpu, requires no gradient
-%c: tensor(Long, ?) on cpu, requires no gradient
+%x: Long(%x.size(0)) on cpu, requires no gradient
+  %a.1: Long(%x.size(0)) on cpu, requires no gradient
+  %b.1: ?(%x.size(0)) on cpu, requires no gradient
+  %c.1: Long of unknown rank on cpu, requires no gradient
+  %a.2: Long(%x.size(0)) on cpu, requires no gradient
+  %b.2: ?(%x.size(0)) on cpu, requires no gradient
+  %c.2: Long of unknown rank on cpu, requires no gradient
+%a: Long(%x.size(0)) on cpu, requires no gradient
+%b: ?(%x.size(0)) on cpu, requires no gradient
+%c: Long of unknown rank on cpu, requires no gradient

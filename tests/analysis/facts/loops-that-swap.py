@@ -6,11 +6,11 @@ def f(x, y, n: int):
 # call: f(torch.arange(3), torch.ones(3, 3), 2)
 # ---- expect
 # f(torch.arange(3), torch.ones(3, 3), 2)
-%x.1: tensor(Long, [int]) on cpu, requires no gradient
-%y.1: tensor(Float, [int, int]) on cpu, requires no gradient
-  %x.2: tensor(?, ?)
-  %y.2: tensor(?, ?)
-  %x.3: tensor(?, ?)
-  %y.3: tensor(?, ?)
-%x: tensor(?, ?)
-%y: tensor(?, ?)
+%x.1: Long(%x.1.size(0)) on cpu, requires no gradient
+%y.1: Float(%y.1.size(0), %y.1.size(1)) on cpu, requires no gradient
+  %x.2: ? of unknown rank
+  %y.2: ? of unknown rank
+  %x.3: ? of unknown rank
+  %y.3: ? of unknown rank
+%x: ? of unknown rank
+%y: ? of unknown rank

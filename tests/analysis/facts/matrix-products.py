@@ -7,30 +7,30 @@ def f(x, y):
 # call: f(torch.ones(4, 2, 3), torch.ones(3, 2))
 # ---- expect
 # f(torch.ones(2, 3), torch.ones(3))
-%x: tensor(Float, [int, int]) on cpu, requires no gradient
-%y: tensor(Float, [int]) on cpu, requires no gradient
-%2: tensor(Float, [int]) on cpu, requires no gradient
-  %6: tensor(Float, [int, int]) on cpu, requires no gradient
-  %7: tensor(Float, [int]) on cpu, requires no gradient
-%8: tensor(Float, [int]) on cpu, requires no gradient
+%x: Float(%x.size(0), %x.size(1)) on cpu, requires no gradient
+%y: Float(%y.size(0)) on cpu, requires no gradient
+%2: Float(%x.size(0)) on cpu, requires no gradient
+  %6: Float(%x.size(1), %x.size(0)) on cpu, requires no gradient
+  %7: Float(%x.size(0)) on cpu, requires no gradient
+%8: Float(%8.size(0)) on cpu, requires no gradient
 # f(torch.ones(2, 3), torch.ones(3, 2))
-%x: tensor(Float, [int, int]) on cpu, requires no gradient
-%y: tensor(Float, [int, int]) on cpu, requires no gradient
-%2: tensor(Float, [int, int]) on cpu, requires no gradient
-  %6: tensor(Float, [int, int]) on cpu, requires no gradient
-  %7: tensor(Float, [int, int]) on cpu, requires no gradient
-%8: tensor(Float, [int, int]) on cpu, requires no gradient
+%x: Float(%x.size(0), %x.size(1)) on cpu, requires no gradient
+%y: Float(%y.size(0), %y.size(1)) on cpu, requires no gradient
+%2: Float(%x.size(0), %y.size(1)) on cpu, requires no gradient
+  %6: Float(%x.size(1), %x.size(0)) on cpu, requires no gradient
+  %7: Float(%y.size(0), %x.size(0)) on cpu, requires no gradient
+%8: Float(%y.size(0), %8.size(1)) on cpu, requires no gradient
 # f(torch.ones(3), torch.ones(3))
-%x: tensor(Float, [int]) on cpu, requires no gradient
-%y: tensor(Float, [int]) on cpu, requires no gradient
-%2: tensor(Float, []) on cpu, requires no gradient
-  %6: tensor(Float, [int]) on cpu, requires no gradient
-  %7: tensor(Float, []) on cpu, requires no gradient
-%8: tensor(Float, ?) on cpu, requires no gradient
+%x: Float(%x.size(0)) on cpu, requires no gradient
+%y: Float(%y.size(0)) on cpu, requires no gradient
+%2: Float() on cpu, requires no gradient
+  %6: Float(%x.size(0)) on cpu, requires no gradient
+  %7: Float() on cpu, requires no gradient
+%8: Float of unknown rank on cpu, requires no gradient
 # f(torch.ones(4, 2, 3), torch.ones(3, 2))
-%x: tensor(Float, [int, int, int]) on cpu, requires no gradient
-%y: tensor(Float, [int, int]) on cpu, requires no gradient
-%2: tensor(Float, [int, int, int]) on cpu, requires no gradient
-  %6: tensor(Float, [int, int, int]) on cpu, requires no gradient
-  %7: tensor(Float, [int, int, int]) on cpu, requires no gradient
-%8: tensor(Float, ?) on cpu, requires no gradient
+%x: Float(%x.size(0), %x.size(1), %x.size(2)) on cpu, requires no gradient
+%y: Float(%y.size(0), %y.size(1)) on cpu, requires no gradient
+%2: Float(%x.size(0), %x.size(1), %y.size(1)) on cpu, requires no gradient
+  %6: Float(%x.size(0), %x.size(1), %x.size(2)) on cpu, requires no gradient
+  %7: Float(%x.size(0), %y.size(0), %x.size(2)) on cpu, requires no gradient
+%8: Float of unknown rank on cpu, requires no gradient

@@ -7,7 +7,7 @@ def f(x):
 # call: f(torch.ones(2).requires_grad_())
 # ---- expect
 # f(torch.ones(2).requires_grad_())
-%x: tensor(Float, [int]) on cpu, requires a gradient
-%a: tensor(Float, [int]) on cpu
-%b: tensor(Float, [int]) on cpu
-%9: tensor(Float, [int]) on cpu
+%x: Float(%x.size(0)) on cpu, requires a gradient
+%a: Float(%x.size(0)) on cpu
+%b: Float(%x.size(0)) on cpu
+%9: Float(%x.size(0)) on cpu

@@ -6,8 +6,8 @@ def f(x, y):
 # call: f(torch.ones(2), torch.ones(2))
 # ---- expect
 # f(torch.ones(2), torch.ones(2))
-%x: tensor(Float, [int]) on cpu, requires no gradient
-%y: tensor(Float, [int]) on cpu, requires no gradient
-%a: tensor(Float, ?) on cpu
-%9: tensor(?, ?)
-%12: tensor(Float, ?) on cpu
+%x: Float(%x.size(0)) on cpu, requires no gradient
+%y: Float(%y.size(0)) on cpu, requires no gradient
+%a: Float of unknown rank on cpu
+%9: ? of unknown rank
+%12: Float of unknown rank on cpu

@@ -4,19 +4,19 @@ def f(x, i):
 # call: f(torch.ones(2, 3), torch.tensor([0, 1]))
 # ---- expect
 # f(torch.ones(2, 3), torch.tensor([0, 1]))
-%x: tensor(Float, [int, int]) on cpu, requires no gradient
-%i: tensor(Long, [int]) on cpu, requires no gradient
-%2: tensor(Float, [int, int]) on cpu, requires no gradient
-%4: tensor(Float, [int, int, int]) on cpu, requires no gradient
-%7: tensor(Float, [int]) on cpu, requires no gradient
-%10: tensor(Float, [int]) on cpu, requires no gradient
-%17: tensor(Float, [int, int]) on cpu, requires no gradient
-%20: tensor(Float, [int, int]) on cpu, requires no gradient
-%23: tensor(Float, [int, int, int]) on cpu, requires no gradient
-%26: tensor(Float, [int]) on cpu, requires no gradient
-%27: tensor(Float, ?) on cpu, requires no gradient
-%29: tensor(Float, ?) on cpu, requires no gradient
-%31: tensor(Float, [int, int]) on cpu, requires no gradient
-%35: tensor(Float, [int, int]) on cpu, requires no gradient
-%37: tensor(Float, [int, int, int]) on cpu, requires no gradient
-%39: tensor(Float, ?) on cpu, requires no gradient
+%x: Float(%x.size(0), %x.size(1)) on cpu, requires no gradient
+%i: Long(%i.size(0)) on cpu, requires no gradient
+%2: Float(%x.size(1), %x.size(0)) on cpu, requires no gradient
+%4: Float(1, %x.size(0), %x.size(1)) on cpu, requires no gradient
+%7: Float(%x.size(0) * %x.size(1)) on cpu, requires no gradient
+%10: Float(%x.size(1)) on cpu, requires no gradient
+%17: Float(%17.size(0), %x.size(1)) on cpu, requires no gradient
+%20: Float(%17.size(0), %20.size(1)) on cpu, requires no gradient
+%23: Float(1, %x.size(0), %x.size(1)) on cpu, requires no gradient
+%26: Float(%x.size(0) * %x.size(1)) on cpu, requires no gradient
+%27: Float of unknown rank on cpu, requires no gradient
+%29: Float of unknown rank on cpu, requires no gradient
+%31: Float(%31.size(0), %31.size(1)) on cpu, requires no gradient
+%35: Float(%x.size(1), %x.size(0)) on cpu, requires no gradient
+%37: Float(1, %x.size(0), %x.size(1)) on cpu, requires no gradient
+%39: Float of unknown rank on cpu, requires no gradient

@@ -5,10 +5,10 @@ def f(x, s: List[int]):
 # call: f(torch.ones(2, 3), [6])
 # ---- expect
 # f(torch.ones(2, 3), [6])
-%x: tensor(Float, [int, int]) on cpu, requires no gradient
-%2: tensor(Float, ?) on cpu, requires no gradient
-%4: tensor(Float, ?) on cpu, requires no gradient
-%5: tensor(Float, ?) on cpu, requires no gradient
-%6: tensor(Float, ?) on cpu, requires no gradient
-%11: tensor(Float, ?) on cpu, requires no gradient
-%12: tensor(Long, [int, int]) on cpu, requires no gradient
+%x: Float(%x.size(0), %x.size(1)) on cpu, requires no gradient
+%2: Float of unknown rank on cpu, requires no gradient
+%4: Float of unknown rank on cpu, requires no gradient
+%5: Float of unknown rank on cpu, requires no gradient
+%6: Float of unknown rank on cpu, requires no gradient
+%11: Float of unknown rank on cpu, requires no gradient
+%12: Long(%12.size(0), 2) on cpu, requires no gradient

@@ -4,18 +4,18 @@ def f(x):
 # call: f(torch.ones(2, 3))
 # ---- expect
 # f(torch.ones(2, 3))
-%x: tensor(Float, [int, int]) on cpu, requires no gradient
-%2: tensor(Float, []) on cpu, requires no gradient
-%7: tensor(Float, [int]) on cpu, requires no gradient
-%13: tensor(Float, []) on cpu, requires no gradient
-%18: tensor(Float, [int, int]) on cpu, requires no gradient
-%21: tensor(Float, [int]) on cpu, requires no gradient
-%22: tensor(Long, [int]) on cpu, requires no gradient
-%25: tensor(?, ?)
-%28: tensor(Float, [int]) on cpu, requires no gradient
-%29: tensor(Long, [int]) on cpu, requires no gradient
-%32: tensor(?, ?)
-%35: tensor(Long, []) on cpu, requires no gradient
-%36: tensor(Bool, []) on cpu, requires no gradient
-%38: tensor(Float, []) on cpu, requires no gradient
-%43: tensor(Float, [int]) on cpu, requires no gradient
+%x: Float(%x.size(0), %x.size(1)) on cpu, requires no gradient
+%2: Float() on cpu, requires no gradient
+%7: Float(%x.size(1)) on cpu, requires no gradient
+%13: Float() on cpu, requires no gradient
+%18: Float(%x.size(0), 1) on cpu, requires no gradient
+%21: Float(%x.size(1)) on cpu, requires no gradient
+%22: Long(%x.size(1)) on cpu, requires no gradient
+%25: ? of unknown rank
+%28: Float(%x.size(1)) on cpu, requires no gradient
+%29: Long(%x.size(1)) on cpu, requires no gradient
+%32: ? of unknown rank
+%35: Long() on cpu, requires no gradient
+%36: Bool() on cpu, requires no gradient
+%38: Float() on cpu, requires no gradient
+%43: Float(%x.size(1)) on cpu, requires no gradient

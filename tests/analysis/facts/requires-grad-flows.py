@@ -4,14 +4,14 @@ def f(x, y):
 # call: f(torch.ones(2).requires_grad_(), torch.ones(2))
 # ---- expect
 # f(torch.ones(2).requires_grad_(), torch.ones(2))
-%x: tensor(Float, [int]) on cpu, requires a gradient
-%y: tensor(Float, [int]) on cpu, requires no gradient
-%2: tensor(Float, [int]) on cpu
-%3: tensor(Float, [int]) on cpu, requires no gradient
-%4: tensor(Bool, [int]) on cpu, requires no gradient
-%5: tensor(Float, [int]) on cpu
-%6: tensor(Float, [int]) on cpu, requires no gradient
-%9: tensor(Long, []) on cpu, requires no gradient
-%11: tensor(Float, [int]) on cpu
-%13: tensor(Float, [int]) on cpu
-%18: tensor(Int, [int]) on cpu, requires no gradient
+%x: Float(%x.size(0)) on cpu, requires a gradient
+%y: Float(%y.size(0)) on cpu, requires no gradient
+%2: Float(broadcast(%x.size(0), %y.size(0))) on cpu
+%3: Float(%y.size(0)) on cpu, requires no gradient
+%4: Bool(broadcast(%x.size(0), %y.size(0))) on cpu, requires no gradient
+%5: Float(broadcast(%x.size(0), %y.size(0))) on cpu
+%6: Float(broadcast(%x.size(0), %y.size(0))) on cpu, requires no gradient
+%9: Long() on cpu, requires no gradient
+%11: Float(%y.size(0)) on cpu
+%13: Float(%y.size(0)) on cpu
+%18: Int(%x.size(0)) on cpu, requires no gradient

@@ -7,8 +7,8 @@ def f(x):
 # call: f(torch.ones(2))
 # ---- expect
 # f(torch.ones(2))
-%x: tensor(Float, [int]) on cpu, requires no gradient
-%a: tensor(Float, ?) on cpu
-%b: tensor(Float, ?) on cpu
-%6: tensor(Float, ?) on cpu
-%9: tensor(Float, ?) on cpu
+%x: Float(%x.size(0)) on cpu, requires no gradient
+%a: Float of unknown rank on cpu
+%b: Float of unknown rank on cpu
+%6: Float of unknown rank on cpu
+%9: Float of unknown rank on cpu

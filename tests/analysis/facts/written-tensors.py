@@ -9,11 +9,11 @@ def f(x, y):
 # call: f(torch.ones(2), torch.ones(2).requires_grad_())
 # ---- expect
 # f(torch.ones(2), torch.ones(2).requires_grad_())
-%x: tensor(Float, [int]) on cpu, requires no gradient
-%y: tensor(Float, [int]) on cpu, requires a gradient
-%a: tensor(Float, [int]) on cpu
-%5: tensor(Float, [int]) on cpu
-%9: tensor(Float, []) on cpu
-%13: tensor(?, ?), requires no gradient
-%15: tensor(Float, []) on cpu
-%b: tensor(Float, [int]) on cpu
+%x: Float(%x.size(0)) on cpu, requires no gradient
+%y: Float(%y.size(0)) on cpu, requires a gradient
+%a: Float(%x.size(0)) on cpu
+%5: Float(%x.size(0)) on cpu
+%9: Float() on cpu
+%13: ? of unknown rank, requires no gradient
+%15: Float() on cpu
+%b: Float(%x.size(0)) on cpu

@@ -5,16 +5,16 @@ def f(x, s):
 # call: f(torch.arange(2), torch.tensor(1.0, dtype=torch.float64))
 # ---- expect
 # f(torch.ones(2, dtype=torch.float16), torch.tensor(1.0, dtype=torch.float64))
-%x: tensor(Half, [int]) on cpu, requires no gradient
-%s: tensor(Double, []) on cpu, requires no gradient
-%2: tensor(Half, [int]) on cpu, requires no gradient
-%3: tensor(Half, [int]) on cpu, requires no gradient
-%6: tensor(Double, []) on cpu, requires no gradient
-%8: tensor(Double, []) on cpu, requires no gradient
+%x: Half(%x.size(0)) on cpu, requires no gradient
+%s: Double() on cpu, requires no gradient
+%2: Half(%x.size(0)) on cpu, requires no gradient
+%3: Half(%x.size(0)) on cpu, requires no gradient
+%6: Double() on cpu, requires no gradient
+%8: Double() on cpu, requires no gradient
 # f(torch.arange(2), torch.tensor(1.0, dtype=torch.float64))
-%x: tensor(Long, [int]) on cpu, requires no gradient
-%s: tensor(Double, []) on cpu, requires no gradient
-%2: tensor(Double, [int]) on cpu, requires no gradient
-%3: tensor(Double, [int]) on cpu, requires no gradient
-%6: tensor(Double, []) on cpu, requires no gradient
-%8: tensor(Double, []) on cpu, requires no gradient
+%x: Long(%x.size(0)) on cpu, requires no gradient
+%s: Double() on cpu, requires no gradient
+%2: Double(%x.size(0)) on cpu, requires no gradient
+%3: Double(%x.size(0)) on cpu, requires no gradient
+%6: Double() on cpu, requires no gradient
+%8: Double() on cpu, requires no gradient
