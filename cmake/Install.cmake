@@ -10,7 +10,7 @@ set(config_dir ${CMAKE_INSTALL_LIBDIR}/cmake/Cresset)
 install(TARGETS cresset EXPORT CressetTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT cresset
   NAMELINK_COMPONENT cresset)
 install(DIRECTORY src/cresset DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT cresset
-  FILES_MATCHING PATTERN "*.h" PATTERN python EXCLUDE)
+  FILES_MATCHING PATTERN "*.h" PATTERN "*.def" PATTERN python EXCLUDE)
 install(EXPORT CressetTargets NAMESPACE Cresset:: DESTINATION ${config_dir} COMPONENT cresset)
 # Where the configuration looks for libtorch in the end: in a wheel, beside the package.
 if(CRESSET_WHEEL)

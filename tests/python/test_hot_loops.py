@@ -157,7 +157,7 @@ def test_modules():
         expected = module(torch.ones(2, 3), MANY)
     assert torch.equal(found, expected)
     assert script.steps == MANY
-    assert entered(script) == 1
+    assert entered(script) == 1, cresset.explain(script)
 
 
 def test_open_withs_stay_in_the_frame():
