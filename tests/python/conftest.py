@@ -5,9 +5,23 @@ import signal
 from pathlib import Path
 
 import pytest
+import torch
 
 # A shell that starts a job in the background has it ignore Ctrl-C; tests of interrupts need Python's own handler.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# torch.jit knows operators by the addresses of their functions and never forgets one. The function of a library that a
+# test has dropped would leave its address to any other object, which torch.jit then takes for an operator.
+_functions_of_operators = []
+_register_builtin = torch.jit._builtins._register_builtin
+
+
+def register_and_keep(function, operator):
+    _functions_of_operators.append(function)
+    _register_builtin(function, operator)
+
+
+torch.jit._builtins._register_builtin = register_and_keep
 
 
 def known_failures():

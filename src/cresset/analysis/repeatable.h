@@ -26,7 +26,7 @@ inline bool isRepeatable(const Node& node) {
   }
 }
 
-/// Whether the node hands on what was there before: an element of a container, or its input.
+/// Whether the node returns what existed before: an element of a container, or its input.
 inline bool handsOn(const Node& node) {
   const Memory memory = memoryOf(node, Memory::Anything);
   return memory == Memory::Element || memory == Memory::Same;

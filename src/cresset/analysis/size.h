@@ -35,7 +35,7 @@ class Size {
   std::optional<int64_t> asConstant() const;
   /// Whether it is >= 0 in every run.
   bool isNonNegative() const;
-  /// Both must be known.
+  /// As `compare`; two unknown sizes are equal here, which says nothing about a run.
   friend bool operator==(const Size& a, const Size& b) { return compare(a, b) == 0; }
   /// Any total order.
   static int compare(const Size& a, const Size& b);

@@ -175,7 +175,7 @@ struct EmitOptions {
   std::vector<std::shared_ptr<BailOutSite>> sites;
   /// Must outlive the code, and the graph too if it is given.
   const HotLoops* hot_loops = nullptr;
-  /// Compiles the graph's subgraphs, those in its forks and in its interpreted subgraphs; null if nobody does.
+  /// Compiles the graph's subgraphs, those in its forks and in its interpreted subgraphs; null if they are interpreted.
   SubgraphCompiler compile_subgraph = nullptr;
 };
 /// As emitCode; `program` owns the functions that the graph calls.

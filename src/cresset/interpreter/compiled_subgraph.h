@@ -1,5 +1,5 @@
 // What the subgraphs of a piece of code were compiled to (ir/subgraph.h). Code calls each by one instruction; who makes
-// the code says what compiles them, and what nobody compiles is interpreted.
+// the code says what compiles them, and what is not compiled is interpreted.
 #pragma once
 
 #include <ATen/core/ivalue.h>

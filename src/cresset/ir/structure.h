@@ -29,7 +29,7 @@ enum class Memory : uint8_t {
   Stores,    // no output: the second input is put into the first, an object
   Bodies,    // what blocks, or a subgraph, return; reads and writes what their nodes do
   Leaves,    // the first input; or the program goes on elsewhere, with all inputs
-  Anything,  // runs code that nobody knows: reads, writes and returns whatever can be reached
+  Anything,  // runs unknown code: reads, writes and returns whatever can be reached
 };
 
 /// Whether the program may leave at a node, by an exception or to a deoptimization target.

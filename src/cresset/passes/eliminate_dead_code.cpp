@@ -3,7 +3,7 @@
 // Needed are: what can be noticed from outside (an effect, a write to memory that others hold, an exception), what
 // computes a needed value, what writes to memory that is reached from a needed value, and what decides whether needed
 // nodes run. A loop without a bound is needed too: whether it ends is part of what a program does. Outputs of branches,
-// loops and subgraphs that nobody needs go as well, and inputs of subgraphs.
+// unused loops and subgraphs go as well, and inputs of subgraphs.
 #include <ATen/core/ivalue.h>
 
 #include <unordered_map>

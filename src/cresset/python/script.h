@@ -5,7 +5,7 @@
 // object a name leads to becomes a SugaredValue: functions are compiled in turn, classes become types, torch's
 // functions operators, numbers constants.
 //
-// Locks: the definition lock of Python's Programs comes before the GIL. Nobody may wait for it with the GIL held;
+// Locks: the definition lock of Python's Programs comes before the GIL. It must not be waited for with the GIL held;
 // whoever compiles holds the lock first, and takes the GIL whenever it touches Python objects. ScriptSession does both
 // for entries from Python. Everything declared here must be called with the lock and the GIL held, inside a session or
 // inside the definer of a function that was declared in one; `locked…` functions are the exceptions and say so.
