@@ -47,6 +47,14 @@ Symbol entryAttribute() {
 
 namespace {
 
+/// Whether the value is a tuple whose elements the signature describes: an argument, or an element of one.
+bool isInSignature(const Value& value) {
+  if (value.type()->kind() != c10::TypeKind::TupleType) return false;
+  const Node* node = value.node();
+  if (node->kind() == prim::TupleUnpack || node->kind() == prim::TupleIndex) return isInSignature(*node->input(0));
+  return node->isParam() && node->owningBlock() == node->graph().block();
+}
+
 /// Results of nodes that no signature describes, worth looking at; those of one node together.
 std::vector<std::vector<Value*>> guardedValues(Graph& graph) {
   std::vector<std::vector<Value*>> found;
@@ -60,10 +68,7 @@ std::vector<std::vector<Value*>> guardedValues(Graph& graph) {
       // What the program has put into a container of its own it knows already.
       const bool is_call = node->kind() == prim::CallMethod || node->kind() == prim::CallFunction;
       if (!is_call && !node->inputs().empty() && !memory.mayAliasWorld(node->input(0))) continue;
-      // The elements of an argument that is a tuple are in the signature.
-      if (!node->inputs().empty() && node->input(0)->node()->isParam() &&
-          node->input(0)->type()->kind() == c10::TypeKind::TupleType)
-        continue;
+      if (!node->inputs().empty() && isInSignature(*node->input(0))) continue;
       std::vector<Value*> values;
       for (Value* output : node->outputs()) {
         // Writing may change the rank, and whether a gradient is required.

@@ -384,6 +384,11 @@ void checkSubgraphInputs(const Node& n, const Graph& graph) {
 void checkBailOut(const Node& n) {
   if (n.inputs().size() < n.outputs().size())
     complain("prim::BailOut returns some of the values that it looks at, not " + plural(n.outputs().size(), "value"));
+  for (size_t i = 0; i < n.outputs().size() && !mayBeUnreached(n); ++i) {
+    const TypePtr &from = n.inputs()[i]->type(), &to = n.outputs()[i]->type();
+    if (!mayMeet(from, to))
+      complain(name(n.inputs()[i]) + " of type " + from->repr_str() + " can never be of type " + to->repr_str());
+  }
 }
 
 void checkFork(const Node& n) {

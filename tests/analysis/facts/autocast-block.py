@@ -9,4 +9,4 @@ def f(x):
 # f(torch.ones(2, 2))
 %x: Float(%x.size(0), %x.size(1)) on cpu, requires no gradient
 %y: ? of unknown rank, requires no gradient
-%11: ? of unknown rank, requires no gradient
+%11: Float(%x.size(0), %x.size(1)) on cpu, requires no gradient
