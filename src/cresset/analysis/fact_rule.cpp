@@ -3,167 +3,16 @@
 #include <c10/core/DefaultDtype.h>
 
 #include <algorithm>
-#include <cctype>
 #include <stdexcept>
 #include <unordered_map>
 
+#include "cresset/ops/expression.h"
 #include "cresset/ops/operator.h"
 #include "cresset/ops/operator_rows.h"
 
 namespace cresset {
 
-// Types of FactRule::Impl.
-namespace fact_rule {
-
-struct Expr {
-  enum class Kind : uint8_t { Number, Name, None, True, False, List, Call, Subscript, Slice, Binary, Negate, Not, If };
-  Kind kind;
-  std::string_view text;  // of a name, a called function, an operator
-  int64_t number = 0;
-  std::vector<Expr> children;  // Slice: the list, the start, the end; If: the condition, then, else
-};
-
-struct Statement {
-  std::string_view name;
-  Expr value;
-};
-
-}  // namespace fact_rule
-
 namespace {
-
-using fact_rule::Expr;
-using fact_rule::Statement;
-
-/// Recursive descent; rules are short.
-class Parser {
- public:
-  explicit Parser(std::string_view text) : text_(text) { advance(); }
-
-  void parse(std::vector<Statement>& statements, std::vector<Expr>& results) {
-    for (;;) {
-      Expr first = expression();
-      if (first.kind != Expr::Kind::Name || token_ != "=") {
-        results.push_back(std::move(first));
-        break;
-      }
-      advance();
-      statements.push_back({first.text, expression()});
-      expect(";");
-    }
-    while (take(",")) results.push_back(expression());
-    if (!token_.empty()) fail("unexpected '" + std::string(token_) + "'");
-  }
-
- private:
-  [[noreturn]] void fail(const std::string& message) const {
-    throw std::invalid_argument(
-        message + " at character " + std::to_string(begin_) + " of \"" + std::string(text_) + "\"");
-  }
-
-  static bool isWord(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
-
-  void advance() {
-    while (next_ < text_.size() && text_[next_] == ' ') ++next_;
-    begin_ = next_;
-    if (next_ == text_.size()) {
-      token_ = {};
-      return;
-    }
-    if (isWord(text_[next_])) {
-      while (next_ < text_.size() && isWord(text_[next_])) ++next_;
-    } else {
-      const std::string_view two = text_.substr(next_, 2);
-      const bool is_pair = two == "==" || two == "!=" || two == "<=" || two == ">=" || two == "//";
-      next_ += is_pair ? 2 : 1;
-    }
-    token_ = text_.substr(begin_, next_ - begin_);
-  }
-
-  bool take(std::string_view token) {
-    if (token_ != token) return false;
-    advance();
-    return true;
-  }
-
-  void expect(std::string_view token) {
-    if (!take(token)) fail("expected '" + std::string(token) + "'");
-  }
-
-  Expr expression() {
-    Expr value = binary(0);
-    if (!take("if")) return value;
-    Expr condition = binary(0);
-    expect("else");
-    Expr otherwise = expression();
-    return {Expr::Kind::If, {}, 0, {std::move(condition), std::move(value), std::move(otherwise)}};
-  }
-
-  /// Operators of one level bind alike; the last level binds most tightly.
-  Expr binary(size_t level) {
-    static const std::vector<std::string_view> kLevels[] = {
-        {"or"}, {"and"}, {"==", "!=", "<", ">", "<=", ">=", "is"}, {"+", "-"}, {"*", "//"}};
-    if (level == std::size(kLevels)) return unary();
-    Expr left = binary(level + 1);
-    while (std::find(kLevels[level].begin(), kLevels[level].end(), token_) != kLevels[level].end()) {
-      std::string_view op = token_;
-      advance();
-      if (op == "is" && take("not")) op = "is not";
-      Expr right = binary(level + 1);
-      left = {Expr::Kind::Binary, op, 0, {std::move(left), std::move(right)}};
-    }
-    return left;
-  }
-
-  Expr unary() {
-    if (take("-")) return {Expr::Kind::Negate, {}, 0, {unary()}};
-    if (take("not")) return {Expr::Kind::Not, {}, 0, {unary()}};
-    Expr value = primary();
-    while (take("[")) value = subscript(std::move(value));
-    return value;
-  }
-
-  Expr subscript(Expr list) {
-    const auto bound = [&] { return token_ == ":" || token_ == "]" ? Expr{Expr::Kind::None} : expression(); };
-    Expr start = bound();
-    if (take("]")) return {Expr::Kind::Subscript, {}, 0, {std::move(list), std::move(start)}};
-    expect(":");
-    Expr end = bound();
-    expect("]");
-    return {Expr::Kind::Slice, {}, 0, {std::move(list), std::move(start), std::move(end)}};
-  }
-
-  std::vector<Expr> untilClosed(std::string_view closing) {
-    std::vector<Expr> items;
-    while (!take(closing)) {
-      if (!items.empty()) expect(",");
-      items.push_back(expression());
-    }
-    return items;
-  }
-
-  Expr primary() {
-    if (take("(")) {
-      Expr inner = expression();
-      expect(")");
-      return inner;
-    }
-    if (take("[")) return {Expr::Kind::List, {}, 0, untilClosed("]")};
-    if (token_.empty() || !isWord(token_[0])) fail("expected an expression");
-    const std::string_view word = token_;
-    advance();
-    if (std::isdigit(static_cast<unsigned char>(word[0])))
-      return {Expr::Kind::Number, {}, std::stoll(std::string(word))};
-    if (word == "None") return {Expr::Kind::None};
-    if (word == "True") return {Expr::Kind::True};
-    if (word == "False") return {Expr::Kind::False};
-    if (take("(")) return {Expr::Kind::Call, word, 0, untilClosed(")")};
-    return {Expr::Kind::Name, word};
-  }
-
-  std::string_view text_, token_;
-  size_t begin_ = 0, next_ = 0;
-};
 
 /// Dtypes, and what else names stand for that is no argument.
 std::optional<Fact> constantOf(std::string_view name) {
@@ -193,35 +42,37 @@ class Evaluator {
 
   void assign(std::string_view name, Fact value) { locals_.emplace_back(name, std::move(value)); }
 
-  Fact evaluate(const Expr& e) {
+  Fact evaluate(const Expression& e) {
     switch (e.kind) {
-      case Expr::Kind::Number:
-        return Fact::integer(e.number);
-      case Expr::Kind::None:
+      case Expression::Kind::Integer:
+        return Fact::integer(e.integer);
+      case Expression::Kind::None:
         return Fact::none();
-      case Expr::Kind::True:
-      case Expr::Kind::False:
-        return Fact::boolean(e.kind == Expr::Kind::True);
-      case Expr::Kind::Name:
+      case Expression::Kind::True:
+      case Expression::Kind::False:
+        return Fact::boolean(e.kind == Expression::Kind::True);
+      case Expression::Kind::Name:
         return lookUp(e.text);
-      case Expr::Kind::List:
+      case Expression::Kind::List:
         return Fact::list(evaluateAll(e.children));
-      case Expr::Kind::Call:
+      case Expression::Kind::Call:
         return factFunction(e.text)(evaluateAll(e.children));
-      case Expr::Kind::Subscript:
+      case Expression::Kind::Subscript:
         return subscript(evaluate(e.children[0]), evaluate(e.children[1]));
-      case Expr::Kind::Slice:
+      case Expression::Kind::Slice:
         return slice(e);
-      case Expr::Kind::Binary:
+      case Expression::Kind::Binary:
         return binary(e);
-      case Expr::Kind::Negate: {
-        return Fact::integer(Size::constant(0) - evaluate(e.children[0]).asSize());
-      }
-      case Expr::Kind::Not: {
-        const auto truth = truthOf(evaluate(e.children[0]));
+      case Expression::Kind::Unary: {
+        const Fact operand = evaluate(e.children[0]);
+        if (e.text == "-") return Fact::integer(Size::constant(0) - operand.asSize());
+        const auto truth = truthOf(operand);
         return Fact::boolean(truth ? std::optional(!*truth) : std::nullopt);
       }
-      case Expr::Kind::If: {
+      case Expression::Kind::Real:
+      case Expression::Kind::Text:
+        break;  // the constructor refuses them
+      case Expression::Kind::If: {
         const auto truth = truthOf(evaluate(e.children[0]));
         if (truth) return evaluate(e.children[*truth ? 1 : 2]);
         return Fact::common(evaluate(e.children[1]), evaluate(e.children[2]));
@@ -231,10 +82,10 @@ class Evaluator {
   }
 
  private:
-  std::vector<Fact> evaluateAll(const std::vector<Expr>& expressions) {
+  std::vector<Fact> evaluateAll(const std::vector<Expression>& expressions) {
     std::vector<Fact> values;
     values.reserve(expressions.size());
-    for (const Expr& e : expressions) values.push_back(evaluate(e));
+    for (const Expression& e : expressions) values.push_back(evaluate(e));
     return values;
   }
 
@@ -266,7 +117,7 @@ class Evaluator {
     return i >= 0 && i < size ? (*elements)[static_cast<size_t>(i)] : Fact();
   }
 
-  Fact slice(const Expr& e) {
+  Fact slice(const Expression& e) {
     const Fact list = evaluate(e.children[0]);
     const Fact start = evaluate(e.children[1]), end = evaluate(e.children[2]);
     const auto* elements = elementsOf(list);
@@ -284,7 +135,7 @@ class Evaluator {
     return Fact::list({elements->begin() + *from, elements->begin() + *to});
   }
 
-  Fact binary(const Expr& e) {
+  Fact binary(const Expression& e) {
     Fact left = evaluate(e.children[0]);
     if (e.text == "or" || e.text == "and") return logical(e, std::move(left));
     const Fact right = evaluate(e.children[1]);
@@ -307,7 +158,7 @@ class Evaluator {
   }
 
   /// `a or b` chooses by None; of conditions, it is what it is in Python.
-  Fact logical(const Expr& e, Fact left) {
+  Fact logical(const Expression& e, Fact left) {
     const bool is_or = e.text == "or";
     if (is_or && left.kind == Fact::Kind::None) return evaluate(e.children[1]);
     if (left.kind != Fact::Kind::Bool) return is_or ? left : Fact();
@@ -357,20 +208,23 @@ class Evaluator {
 }  // namespace
 
 struct FactRule::Impl {
-  std::vector<Statement> statements;
-  std::vector<Expr> results;
+  ExpressionList list;
 };
 
 FactRule::FactRule(std::string_view text) {
-  auto impl = std::make_unique<Impl>();
-  Parser(text).parse(impl->statements, impl->results);
-  const auto check = [](const auto& self, const Expr& e) -> void {
-    if (e.kind == Expr::Kind::Call && !factFunction(e.text))
+  auto impl = std::make_unique<Impl>(Impl{parseExpressions(text)});
+  const auto check = [](const auto& self, const Expression& e) -> void {
+    if (e.kind == Expression::Kind::Call && !factFunction(e.text))
       throw std::invalid_argument("there is no function '" + std::string(e.text) + "' for rules of facts");
-    for (const Expr& child : e.children) self(self, child);
+    static constexpr std::string_view kNone[] = {"/", "|", "^", "&", "<<", ">>", "~"};
+    const bool is_operation = e.kind == Expression::Kind::Binary || e.kind == Expression::Kind::Unary;
+    if (e.kind == Expression::Kind::Real || e.kind == Expression::Kind::Text ||
+        (is_operation && std::find(std::begin(kNone), std::end(kNone), e.text) != std::end(kNone)))
+      throw std::invalid_argument("rules of facts have no floats, texts, and no '" + std::string(e.text) + "'");
+    for (const Expression& child : e.children) self(self, child);
   };
-  for (const Statement& statement : impl->statements) check(check, statement.value);
-  for (const Expr& result : impl->results) check(check, result);
+  for (const auto& statement : impl->list.assignments) check(check, statement.value);
+  for (const Expression& result : impl->list.results) check(check, result);
   impl_ = std::move(impl);
 }
 
@@ -390,10 +244,10 @@ const FactRule* FactRule::of(const Operator& op) {
 
 std::vector<Fact> FactRule::evaluate(const Operator& op, std::span<const Fact> arguments) const {
   Evaluator evaluator(op, arguments);
-  for (const Statement& statement : impl_->statements)
+  for (const auto& statement : impl_->list.assignments)
     evaluator.assign(statement.name, evaluator.evaluate(statement.value));
   std::vector<Fact> results;
-  for (const Expr& e : impl_->results) results.push_back(evaluator.evaluate(e));
+  for (const Expression& e : impl_->list.results) results.push_back(evaluator.evaluate(e));
   return results;
 }
 
@@ -401,17 +255,17 @@ std::vector<std::string> FactRule::unknownNames(const Operator& op) const {
   std::vector<std::string> unknown;
   std::vector<std::string_view> known;
   for (const c10::Argument& argument : op.schema().arguments()) known.push_back(argument.name());
-  const auto check = [&](const auto& self, const Expr& e) -> void {
-    const bool is_known = e.kind != Expr::Kind::Name || constantOf(e.text) ||
+  const auto check = [&](const auto& self, const Expression& e) -> void {
+    const bool is_known = e.kind != Expression::Kind::Name || constantOf(e.text) ||
                           std::find(known.begin(), known.end(), e.text) != known.end();
     if (!is_known) unknown.emplace_back(e.text);
-    for (const Expr& child : e.children) self(self, child);
+    for (const Expression& child : e.children) self(self, child);
   };
-  for (const Statement& statement : impl_->statements) {
+  for (const auto& statement : impl_->list.assignments) {
     check(check, statement.value);
     known.push_back(statement.name);
   }
-  for (const Expr& result : impl_->results) check(check, result);
+  for (const Expression& result : impl_->list.results) check(check, result);
   return unknown;
 }
 

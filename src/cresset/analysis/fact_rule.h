@@ -1,10 +1,7 @@
-// Rules for facts: a small expression language over what is known of an operator's arguments.
+// Rules for facts, in the expression language of the table (ops/expression.h): what is known of an operator's results,
+// one expression per result, computed from what is known of its arguments.
 //
-//   rule    = [name "=" expr ";"]* expr ["," expr]*          one expression per result
-//   expr    = cond ["if" expr "else" expr]
-//   cond    = sum [("=="|"!="|"<"|">"|"<="|">="|"is"|"is not"|"and"|"or") cond]
-//
-// with numbers, lists, calls, subscripts, slices and + - * // as in Python. `a or b` is b where a is None. Names are
+// `a or b` is b where a is None. Names are
 // the arguments of the operator's schema; the names of dtypes (`int64`), `default` (torch.get_default_dtype()), `cpu`,
 // and `unknown`. Where a dtype is expected, a tensor stands for its dtype; where sizes are, for its sizes. Functions
 // are those of fact_functions.cpp. What depends on an unknown is unknown; an `if` of unknown condition is what both

@@ -24,6 +24,7 @@
 #include "cresset/autodiff/differentiate.h"
 #include "cresset/autodiff/gradient_flow.h"
 #include "cresset/executor/fact_checks.h"
+#include "cresset/executor/kernels.h"
 #include "cresset/interpreter/code.h"
 #include "cresset/ir/subgraph.h"
 #include "cresset/ops/operator.h"
@@ -512,6 +513,8 @@ std::shared_ptr<const CompiledSubgraph> compileSubgraph(const Node& subgraph) {
   switch (kindOfSubgraph(subgraph)) {
     case SubgraphKind::Differentiable:
       return std::make_shared<Region>(subgraph.g(attr::Subgraph)->copy());
+    case SubgraphKind::Fused:
+      return compileFused(*subgraph.g(attr::Subgraph));
     case SubgraphKind::Count:
       break;
   }

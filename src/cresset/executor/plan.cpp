@@ -16,6 +16,7 @@
 #include "cresset/executor/differentiable.h"
 #include "cresset/executor/fact_checks.h"
 #include "cresset/executor/guards.h"
+#include "cresset/executor/kernels.h"
 #include "cresset/ir/constants.h"
 #include "cresset/ops/operator.h"
 #include "cresset/ops/policy.h"
@@ -566,6 +567,8 @@ std::unique_ptr<Plan> makePlan(
   }
   if (ambient.isUsualDispatch() && !autocast.isOn() && passes.run("channels-last")) passes.run("pool-constants");
   if (differentiable) createDifferentiableRegions(*plan->graph);
+  // Assertions would stand between the operators of a group.
+  if (kernelMode() != KernelMode::Off && ambient.isUsualDispatch() && checks == FactChecks::Off) passes.run("fuse");
   if (checks == FactChecks::InPlans) {
     emitChecked(*plan, *plan->graph, function);
   } else {

@@ -3,6 +3,7 @@
 #include "cresset/autodiff/specialized_rules.h"
 #include "cresset/executor/differentiable.h"
 #include "cresset/executor/executor.h"
+#include "cresset/executor/kernels.h"
 #include "cresset/executor/fact_checks.h"
 #include "cresset/executor/mode.h"
 #include "cresset/interpreter/bailout.h"
@@ -84,6 +85,19 @@ void bindExecuting(py::module_& module) {
     return op->mayShareArguments();
   });
   module.def("_set_plans_always", setPlansAlways);
+  module.def("_set_kernel_mode", [](const std::string& mode) {
+    if (mode != "off" && mode != "background" && mode != "now" && mode != "check") throw py::value_error(mode);
+    setKernelMode(
+        mode == "off"          ? KernelMode::Off
+        : mode == "background" ? KernelMode::Background
+        : mode == "now"        ? KernelMode::Now
+                               : KernelMode::Check);
+  });
+  module.def("_kernel_counts", [] {
+    const KernelCounts counts = kernelCounts();
+    return std::make_tuple(counts.compiled, counts.launches, counts.unfused);
+  });
+  module.def("wait_for_compilation", waitForCompilation, py::call_guard<py::gil_scoped_release>());
   module.def("_set_fact_checks", [](const std::string& checks) {
     if (checks != "off" && checks != "plans" && checks != "unoptimized")
       throw UserError("Fact checks are 'off', 'plans' or 'unoptimized', not '" + checks + "'");

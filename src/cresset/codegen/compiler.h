@@ -1,0 +1,53 @@
+// From kernels to machine code. The compiler stands on LLVM and lives in a library of its own, libcresset_llvm, which is
+// loaded when the first kernel is compiled: programs without kernels don't pay for it.
+//
+// Thread-safety: everything here may be called from any thread, at once.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "cresset/codegen/kernel.h"
+
+namespace cresset::codegen {
+
+/// Instruction sets that kernels are compiled for. The bits that they compute are the same.
+enum class CpuLevel : uint8_t {
+  V3,  // x86-64-v3: AVX2, FMA, F16C
+  V4,  // x86-64-v4: AVX-512 without its instructions for half precision
+};
+
+/// The best that this machine runs; nothing if it has none of them.
+std::optional<CpuLevel> cpuLevel();
+
+/// Memory that holds a kernel's code, freed with it.
+class MachineCode {
+ public:
+  virtual ~MachineCode() = default;
+  KernelFunction function() const { return function_; }
+  size_t size() const { return size_; }  // bytes
+
+ protected:
+  KernelFunction function_ = nullptr;
+  size_t size_ = 0;
+};
+
+class KernelCompiler {
+ public:
+  virtual ~KernelCompiler() = default;
+  /// Throws std::runtime_error if LLVM refuses the kernel, or the system refuses memory for code.
+  virtual std::shared_ptr<const MachineCode> compile(const Kernel& kernel) const = 0;
+  /// LLVM's IR, or assembly, of the kernel; for people.
+  virtual std::string llvmText(const Kernel& kernel, CpuLevel level) const = 0;
+  virtual std::string assembly(const Kernel& kernel, CpuLevel level) const = 0;
+};
+
+/// Null if kernels can't be compiled here; then `whyNoCompiler` says why.
+const KernelCompiler* kernelCompiler();
+std::string whyNoCompiler();
+
+/// What libcresset_llvm exports.
+using CreateKernelCompiler = KernelCompiler* (*)(CpuLevel level);
+
+}  // namespace cresset::codegen

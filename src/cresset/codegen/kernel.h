@@ -1,0 +1,95 @@
+// Kernels: loops that compute tensors element by element, before they are machine code. Sizes and strides are arguments
+// of a kernel; what it is specialized to is how each buffer steps along each dimension.
+//
+//   kernel(b0: f32[any, next], b1: bf16[none, next], n0: f64) -> (b2: f32[next, next])
+//   for d0
+//     for d1
+//       %0 = load b0 : f32
+//       %1 = load b1 : f32
+//       %2 = mul %0, %1 : f32
+//       store b2, %2
+//
+// Registers are assigned once, and hold Bool, Byte, Char, Short, Int, Long, Float or Double; float16 and bfloat16 are
+// converted where they are loaded and stored, and rounded to by `roundto`. The innermost loop becomes vectors.
+#pragma once
+
+#include <c10/core/ScalarType.h>
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace cresset::codegen {
+
+enum class Opcode : uint8_t {
+#define OPCODE(Name, text, operands, kind) Name,
+#include "cresset/codegen/opcodes.def"
+};
+
+std::string_view toString(Opcode opcode);
+size_t numOperands(Opcode opcode);
+
+/// "f32", "bf16", "i64", "bool"
+std::string_view shortName(at::ScalarType type);
+
+/// The index of the instruction that assigns it.
+using Register = uint32_t;
+
+struct Instruction {
+  Opcode opcode;
+  /// Of the result.
+  at::ScalarType type = at::kFloat;
+  std::array<Register, 3> operands{};
+  /// Constant: its bits; Number, Load, Store: which number or buffer; For: the dimension; RoundTo: the dtype.
+  uint64_t immediate = 0;
+
+  bool operator==(const Instruction&) const = default;
+};
+
+/// How a buffer moves when an index grows by one.
+enum class Step : uint8_t {
+  None,  // not at all: it is broadcast
+  Next,  // to the next element in memory
+  Any,   // by the stride that the caller passes
+};
+
+struct Buffer {
+  at::ScalarType dtype;
+  std::vector<Step> steps;  // one per dimension
+
+  bool operator==(const Buffer&) const = default;
+};
+
+struct Kernel {
+  size_t num_dims = 0;
+  std::vector<Buffer> inputs, outputs;  // numbered in this order
+  std::vector<at::ScalarType> numbers;  // Bool, Long or Double
+  std::vector<Instruction> code;
+
+  const Buffer& buffer(uint64_t i) const { return i < inputs.size() ? inputs[i] : outputs[i - inputs.size()]; }
+  bool operator==(const Kernel&) const = default;
+
+  /// Equal for kernels that are equal; the form above.
+  std::string toString() const;
+};
+
+/// The type of the register that holds an element of this dtype: Float for half precision.
+constexpr at::ScalarType registerType(at::ScalarType dtype) {
+  return dtype == at::kHalf || dtype == at::kBFloat16 ? at::kFloat : dtype;
+}
+constexpr bool isFloating(at::ScalarType type) {
+  return type == at::kFloat || type == at::kDouble;
+}
+/// Whether kernels compute with tensors of this dtype.
+bool isSupported(at::ScalarType dtype);
+
+/// What compiled kernels are called by. `buffers`: the first element of each, inputs first. `sizes`: per dimension.
+/// `strides`: in bytes, per buffer and dimension, read where the step is Any. `numbers`: each in eight bytes. Computes
+/// the indices from `begin` to `end` of the first dimension. Thread-safe; neither allocates nor raises.
+using KernelFunction = void (*)(
+    void* const* buffers, const int64_t* sizes, const int64_t* strides, const uint64_t* numbers, int64_t begin,
+    int64_t end);
+
+}  // namespace cresset::codegen

@@ -1,0 +1,54 @@
+// Makes the code of kernels: equal instructions become one register, constants are computed.
+#pragma once
+
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "cresset/codegen/kernel.h"
+
+namespace cresset::codegen {
+
+/// Instructions without loops, in order: what happens to the elements at one place.
+class KernelBuilder {
+ public:
+  at::ScalarType typeOf(Register value) const { return code_[value].type; }
+
+  Register constant(at::ScalarType type, double value);
+  Register constant(at::ScalarType type, int64_t value);
+  Register bits(at::ScalarType type, uint64_t bits);
+  /// The caller's number `index`.
+  Register number(size_t index, at::ScalarType type);
+  /// An element of a buffer of this dtype.
+  Register load(size_t buffer, at::ScalarType dtype);
+  void store(size_t buffer, Register value);
+
+  Register add(Opcode opcode, Register a) { return addSame(opcode, {a}); }
+  Register add(Opcode opcode, Register a, Register b) { return addSame(opcode, {a, b}); }
+  Register add(Opcode opcode, Register a, Register b, Register c) { return addSame(opcode, {a, b, c}); }
+  Register select(Register condition, Register then, Register otherwise);
+  /// As a C++ conversion where that is defined; Bool by comparison with 0. The value itself if it is of the type.
+  Register convert(Register value, at::ScalarType type);
+  Register bitcast(Register value, at::ScalarType type);
+  /// To what a tensor of `dtype` can hold; of other dtypes than half precision all of the register's type.
+  Register roundTo(Register value, at::ScalarType dtype);
+  Register toBool(Register value);
+
+  const std::vector<Instruction>& code() const { return code_; }
+
+ private:
+  struct Hash {
+    size_t operator()(const Instruction& instruction) const;
+  };
+
+  Register addSame(Opcode opcode, std::initializer_list<Register> operands);
+  Register append(const Instruction& instruction);
+  std::optional<bool> constantTruth(Register value) const;
+  bool holds(Register value, at::ScalarType dtype) const;
+
+  std::vector<Instruction> code_;
+  std::vector<at::ScalarType> holds_;  // per register: the dtype whose tensors can hold what it is
+  std::unordered_map<Instruction, Register, Hash> known_;
+};
+
+}  // namespace cresset::codegen

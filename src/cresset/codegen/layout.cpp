@@ -1,0 +1,186 @@
+#include "cresset/codegen/layout.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace cresset::codegen {
+
+namespace {
+
+/// Strides along the dimensions of `sizes`; 0 where the operand is broadcast.
+Sizes broadcastStrides(const StridedLayout& operand, const Sizes& sizes) {
+  Sizes strides(sizes.size(), 0);
+  const size_t missing = sizes.size() - operand.sizes.size();
+  for (size_t d = 0; d < operand.sizes.size(); ++d) {
+    const bool is_broadcast = operand.sizes[d] == 1 && sizes[missing + d] != 1;
+    strides[missing + d] = is_broadcast ? 0 : operand.strides[d];
+  }
+  return strides;
+}
+
+bool isContiguous(const StridedLayout& layout, std::span<const size_t> order) {
+  int64_t expected = 1;
+  for (const size_t d : order) {
+    if (layout.sizes[d] == 1) continue;
+    if (layout.strides[d] != expected) return false;
+    expected *= layout.sizes[d];
+  }
+  return true;
+}
+
+/// Dimensions from the innermost outwards.
+std::vector<size_t> rowMajor(size_t rank) {
+  std::vector<size_t> order(rank);
+  std::iota(order.rbegin(), order.rend(), size_t{0});
+  return order;
+}
+
+/// Channels (dimension 1) are innermost; of images and volumes.
+std::vector<size_t> channelsLast(size_t rank) {
+  std::vector<size_t> order = {1};
+  for (size_t d = rank - 1; d >= 2; --d) order.push_back(d);
+  order.push_back(0);
+  return order;
+}
+
+StridedLayout denseLayout(Sizes sizes, std::span<const size_t> order) {
+  StridedLayout layout{sizes, Sizes(sizes.size(), 1)};
+  int64_t stride = 1;
+  for (const size_t d : order) {
+    layout.strides[d] = stride;
+    stride *= std::max<int64_t>(sizes[d], 1);
+  }
+  return layout;
+}
+
+bool isNonOverlappingAndDense(const StridedLayout& layout) {
+  std::vector<size_t> order(layout.sizes.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+    if (layout.sizes[a] < 2 || layout.sizes[b] < 2) return layout.sizes[a] >= 2 && layout.sizes[b] < 2;
+    return layout.strides[a] < layout.strides[b];
+  });
+  return isContiguous(layout, order);
+}
+
+/// What TensorIterator does with operands of one shape; nothing where it looks closer.
+std::optional<StridedLayout> layoutOfEqual(std::span<const StridedLayout* const> operands) {
+  const auto all = [&](const auto& predicate) {
+    return std::all_of(operands.begin(), operands.end(), [&](const StridedLayout* layout) { return predicate(*layout); });
+  };
+  const StridedLayout& first = *operands[0];
+  if (!all([&](const StridedLayout& layout) { return layout.sizes == first.sizes; })) return std::nullopt;
+  const size_t rank = first.sizes.size();
+  if (all([&](const StridedLayout& layout) { return isContiguous(layout, rowMajor(rank)); }))
+    return contiguousLayout(first.sizes);
+  if (rank == 4 && all([&](const StridedLayout& layout) { return isContiguous(layout, channelsLast(rank)); }))
+    return denseLayout(first.sizes, channelsLast(rank));
+  if (all([&](const StridedLayout& layout) { return layout.strides == first.strides; }) && isNonOverlappingAndDense(first))
+    return first;
+  return std::nullopt;
+}
+
+/// Whether dimension `a` belongs further in than `b` (negative) or further out (positive), as the first operand says that
+/// is not broadcast along one of them; 0 if none does.
+int compareDimensions(size_t a, size_t b, const Sizes& sizes, std::span<const Sizes> strides) {
+  for (const Sizes& operand : strides) {
+    if (operand[a] == 0 || operand[b] == 0) continue;
+    if (operand[a] != operand[b]) return operand[a] < operand[b] ? -1 : 1;
+    if (sizes[a] > sizes[b]) return 1;
+  }
+  return 0;
+}
+
+/// Dimensions from the innermost outwards: an insertion sort that passes by those that can't be compared.
+std::vector<size_t> orderOfDimensions(const Sizes& sizes, std::span<const Sizes> strides) {
+  std::vector<size_t> order = rowMajor(sizes.size());
+  for (size_t i = 1; i < order.size(); ++i) {
+    size_t at = i;
+    for (size_t k = i; k-- > 0;) {
+      const int comparison = compareDimensions(order[k], order[at], sizes, strides);
+      if (comparison < 0) break;
+      if (comparison == 0) continue;
+      std::swap(order[k], order[at]);
+      at = k;
+    }
+  }
+  return order;
+}
+
+std::optional<Sizes> broadcastSizes(std::span<const StridedLayout* const> operands) {
+  Sizes sizes;
+  for (const StridedLayout* operand : operands) {
+    const Sizes& own = operand->sizes;
+    if (own.size() > sizes.size()) sizes.insert(sizes.begin(), own.size() - sizes.size(), 1);
+    const size_t missing = sizes.size() - own.size();
+    for (size_t d = 0; d < own.size(); ++d) {
+      int64_t& size = sizes[missing + d];
+      if (own[d] == 1 || own[d] == size) continue;
+      if (size != 1) return std::nullopt;
+      size = own[d];
+    }
+  }
+  return sizes;
+}
+
+}  // namespace
+
+StridedLayout contiguousLayout(Sizes sizes) {
+  const std::vector<size_t> order = rowMajor(sizes.size());
+  return denseLayout(std::move(sizes), order);
+}
+
+std::optional<StridedLayout> layoutOfResult(std::span<const StridedLayout* const> operands) {
+  auto sizes = broadcastSizes(operands);
+  if (!sizes) return std::nullopt;
+  if (operands.empty()) return contiguousLayout(*sizes);
+  if (auto equal = layoutOfEqual(operands)) return equal;
+  std::vector<Sizes> strides;
+  for (const StridedLayout* operand : operands) strides.push_back(broadcastStrides(*operand, *sizes));
+  const std::vector<size_t> order = orderOfDimensions(*sizes, strides);
+  return denseLayout(std::move(*sizes), order);
+}
+
+LoopNest makeLoopNest(
+    const Sizes& sizes, std::span<const StridedLayout* const> buffers, std::span<const at::ScalarType> dtypes, size_t order) {
+  std::vector<Sizes> strides;
+  for (size_t i = 0; i < buffers.size(); ++i) {
+    strides.push_back(broadcastStrides(*buffers[i], sizes));
+    for (int64_t& stride : strides.back()) stride *= static_cast<int64_t>(c10::elementSize(dtypes[i]));
+  }
+  std::vector<size_t> dims;
+  for (size_t d = 0; d < sizes.size(); ++d) {
+    if (sizes[d] != 1) dims.push_back(d);
+  }
+  std::stable_sort(
+      dims.begin(), dims.end(), [&](size_t a, size_t b) { return strides[order][a] > strides[order][b]; });
+  LoopNest nest;
+  nest.strides.resize(buffers.size());
+  nest.steps.resize(buffers.size());
+  for (const size_t d : dims) {
+    const bool continues = !nest.sizes.empty() && std::all_of(nest.strides.begin(), nest.strides.end(), [&](Sizes& of) {
+      return of.back() == strides[static_cast<size_t>(&of - nest.strides.data())][d] * sizes[d];
+    });
+    if (!continues) nest.sizes.push_back(1);
+    nest.sizes.back() *= sizes[d];
+    for (size_t i = 0; i < buffers.size(); ++i) {
+      if (!continues) nest.strides[i].push_back(0);
+      nest.strides[i].back() = strides[i][d];
+    }
+  }
+  if (nest.sizes.empty()) {  // one element: as if it were a row
+    nest.sizes.push_back(1);
+    for (size_t i = 0; i < buffers.size(); ++i)
+      nest.strides[i].push_back(static_cast<int64_t>(c10::elementSize(dtypes[i])));
+  }
+  for (size_t i = 0; i < buffers.size(); ++i) {
+    for (size_t d = 0; d < nest.sizes.size(); ++d) {
+      const int64_t stride = nest.strides[i][d];
+      const bool is_next = d + 1 == nest.sizes.size() && stride == static_cast<int64_t>(c10::elementSize(dtypes[i]));
+      nest.steps[i].push_back(stride == 0 ? Step::None : is_next ? Step::Next : Step::Any);
+    }
+  }
+  return nest;
+}
+
+}  // namespace cresset::codegen

@@ -1,0 +1,284 @@
+#include "cresset/codegen/scalar_body.h"
+
+#include <algorithm>
+#include <memory>
+#include <unordered_map>
+#include <utility>
+
+#include "cresset/analysis/fact_rule.h"
+#include "cresset/ops/expression.h"
+#include "cresset/ops/operator_rows.h"
+#include "cresset/support/error.h"
+
+namespace cresset::codegen {
+
+struct ScalarBody::Impl {
+  ExpressionList list;
+  std::optional<FactRule> computes_in;
+};
+
+namespace {
+
+using Kind = Expression::Kind;
+
+/// A register, or what is known when the kernel is made.
+using Operand = std::variant<Register, c10::IValue>;
+
+class Evaluator {
+ public:
+  Evaluator(
+      KernelBuilder& builder, const Operator& op, std::span<const ScalarArgument> arguments, at::ScalarType computes_in)
+      : builder_(builder), op_(op), arguments_(arguments), dtype_(computes_in), type_(registerType(computes_in)) {}
+
+  void assign(std::string_view name, Operand value) { locals_.emplace_back(name, std::move(value)); }
+
+  Operand evaluate(const Expression& e) {
+    switch (e.kind) {
+      case Kind::Integer:
+        return c10::IValue(e.integer);
+      case Kind::Real:
+        return c10::IValue(e.real);
+      case Kind::Text:
+        return c10::IValue(std::string(e.text));
+      case Kind::None:
+        return c10::IValue();
+      case Kind::True:
+      case Kind::False:
+        return c10::IValue(e.kind == Kind::True);
+      case Kind::Name:
+        return lookUp(e.text);
+      case Kind::Call:
+        return call(e);
+      case Kind::Binary:
+        return binary(e);
+      case Kind::Unary:
+        return unary(e);
+      case Kind::If:
+        return conditional(e);
+      case Kind::List:
+      case Kind::Subscript:
+      case Kind::Slice:
+        break;
+    }
+    refuse("lists");
+  }
+
+  Register asRegister(const Operand& operand) {
+    if (const auto* value = std::get_if<Register>(&operand)) return *value;
+    const c10::IValue& known = std::get<c10::IValue>(operand);
+    if (known.isInt()) return builder_.constant(type_, known.toInt());
+    if (known.isBool()) return builder_.constant(type_, int64_t{known.toBool()});
+    if (known.isDouble()) return builder_.constant(type_, known.toDouble());
+    refuse("what to compute with " + known.tagKind());
+  }
+
+ private:
+  [[noreturn]] void refuse(const std::string& what) const {
+    throw Unsupported{"the scalar body of " + op_.fullName() + " does not know " + what};
+  }
+
+  /// Of the type that is computed in: bools become numbers.
+  Register asNumber(const Operand& operand) { return builder_.convert(asRegister(operand), type_); }
+
+  const ScalarArgument* argument(std::string_view name) const {
+    const auto& parameters = op_.schema().arguments();
+    for (size_t i = 0; i < parameters.size() && i < arguments_.size(); ++i) {
+      if (parameters[i].name() == name) return &arguments_[i];
+    }
+    return nullptr;
+  }
+
+  Operand lookUp(std::string_view name) {
+    for (const auto& [local, value] : locals_) {
+      if (local == name) return value;
+    }
+    const ScalarArgument* found = argument(name);
+    if (!found) refuse("the name " + std::string(name));
+    if (found->kind == ScalarArgument::Kind::Known) {
+      if (!found->known.isDouble() && !found->known.isInt()) return found->known;
+      // Numbers that an `if` asks for stay known; those that are computed with are what the dtype can hold.
+      return found->known.isInt() && !isFloating(type_) ? found->known : rounded(found->known);
+    }
+    return toDtype(*found);
+  }
+
+  /// A known number as the dtype holds it, if it does not hold it as it is.
+  Operand rounded(const c10::IValue& known) {
+    if (type_ == dtype_) return known;
+    const double value = known.toScalar().toDouble();
+    const double kept = dtype_ == at::kHalf ? double(c10::Half(float(value))) : double(c10::BFloat16(float(value)));
+    return kept == value ? known : c10::IValue(kept);
+  }
+
+  Register toDtype(const ScalarArgument& value) {
+    if (builder_.typeOf(value.value) == at::kBool) return value.value;  // perhaps a condition
+    const Register converted = builder_.convert(value.value, type_);
+    const bool is_exact = value.kind == ScalarArgument::Kind::Element && value.dtype == dtype_;
+    return is_exact ? converted : builder_.roundTo(converted, dtype_);
+  }
+
+  /// Of a condition that is known.
+  static std::optional<bool> truthOf(const Operand& operand) {
+    const auto* known = std::get_if<c10::IValue>(&operand);
+    if (!known) return std::nullopt;
+    if (known->isNone()) return false;
+    if (known->isString()) return !known->toStringRef().empty();
+    return known->isBool() ? known->toBool() : known->toScalar().toDouble() != 0;
+  }
+
+  Operand conditional(const Expression& e) {
+    const Operand condition = evaluate(e.children[0]);
+    if (const auto truth = truthOf(condition)) return evaluate(e.children[*truth ? 1 : 2]);
+    const Operand then = evaluate(e.children[1]), otherwise = evaluate(e.children[2]);
+    return builder_.select(builder_.toBool(std::get<Register>(condition)), asNumber(then), asNumber(otherwise));
+  }
+
+  Operand unary(const Expression& e) {
+    const Operand operand = evaluate(e.children[0]);
+    if (const auto* known = std::get_if<c10::IValue>(&operand)) {
+      if (e.text == "not") return c10::IValue(!*truthOf(operand));
+      if (e.text == "-") return known->isDouble() ? c10::IValue(-known->toDouble()) : c10::IValue(-known->toInt());
+      return c10::IValue(~known->toInt());
+    }
+    if (e.text == "not") return builder_.add(Opcode::Not, builder_.toBool(std::get<Register>(operand)));
+    const Register value = asNumber(operand);
+    if (e.text == "-" && type_ == at::kBool) refuse("'-' of bools");
+    return builder_.add(e.text == "-" ? Opcode::Neg : Opcode::Not, value);
+  }
+
+  Operand logical(const Expression& e) {
+    const bool is_or = e.text == "or";
+    const Operand a = evaluate(e.children[0]);
+    if (const auto truth = truthOf(a)) {
+      if (*truth == is_or) return c10::IValue(is_or);
+      return evaluate(e.children[1]);
+    }
+    const Operand b = evaluate(e.children[1]);
+    const Register left = builder_.toBool(std::get<Register>(a));
+    if (const auto truth = truthOf(b)) return *truth == is_or ? Operand(c10::IValue(is_or)) : Operand(left);
+    return builder_.add(is_or ? Opcode::Or : Opcode::And, left, builder_.toBool(std::get<Register>(b)));
+  }
+
+  Operand binary(const Expression& e) {
+    if (e.text == "or" || e.text == "and") return logical(e);
+    const Operand a = evaluate(e.children[0]), b = evaluate(e.children[1]);
+    const auto *x = std::get_if<c10::IValue>(&a), *y = std::get_if<c10::IValue>(&b);
+    if (e.text == "is" || e.text == "is not") {
+      if (!y || !y->isNone()) refuse("`is` of anything but None");
+      return c10::IValue((x && x->isNone()) == (e.text == "is"));
+    }
+    if (x && y) return knownBinary(e.text, *x, *y);
+    return emitBinary(e.text, asNumber(a), asNumber(b));
+  }
+
+  Operand knownBinary(std::string_view op, const c10::IValue& a, const c10::IValue& b) const {
+    if (a.isString() || b.isString() || a.isNone() || b.isNone()) {
+      const bool equal = a.tagKind() == b.tagKind() && (a.isNone() || a.toStringRef() == b.toStringRef());
+      if (op != "==" && op != "!=") refuse("'" + std::string(op) + "' of texts");
+      return c10::IValue(equal == (op == "=="));
+    }
+    const double x = a.toScalar().toDouble(), y = b.toScalar().toDouble();
+    if (op == "==") return c10::IValue(x == y);
+    if (op == "!=") return c10::IValue(x != y);
+    if (op == "<") return c10::IValue(x < y);
+    if (op == "<=") return c10::IValue(x <= y);
+    if (op == ">") return c10::IValue(x > y);
+    if (op == ">=") return c10::IValue(x >= y);
+    const bool real = a.isDouble() || b.isDouble() || op == "/";
+    const auto result = [&](double value, int64_t whole) { return real ? c10::IValue(value) : c10::IValue(whole); };
+    const auto i = [](const c10::IValue& v) { return v.isDouble() ? 0 : uint64_t(v.toScalar().toLong()); };
+    if (op == "+") return result(x + y, int64_t(i(a) + i(b)));
+    if (op == "-") return result(x - y, int64_t(i(a) - i(b)));
+    if (op == "*") return result(x * y, int64_t(i(a) * i(b)));
+    if (op == "/") return c10::IValue(x / y);
+    refuse("'" + std::string(op) + "' of numbers");
+  }
+
+  Operand emitBinary(std::string_view op, Register a, Register b) {
+    static const std::unordered_map<std::string_view, Opcode> kOpcodes = {
+        {"+", Opcode::Add},        {"-", Opcode::Sub},        {"*", Opcode::Mul}, {"/", Opcode::Div},
+        {"&", Opcode::And},        {"|", Opcode::Or},         {"^", Opcode::Xor}, {"<<", Opcode::ShiftLeft},
+        {">>", Opcode::ShiftRight}, {"==", Opcode::Eq},        {"!=", Opcode::Ne}, {"<", Opcode::Lt},
+        {"<=", Opcode::Le}};
+    if (op == "-" && type_ == at::kBool) refuse("'-' of bools");
+    if (op == ">") return builder_.add(Opcode::Lt, b, a);
+    if (op == ">=") return builder_.add(Opcode::Le, b, a);
+    const auto found = kOpcodes.find(op);
+    if (found == kOpcodes.end()) refuse("'" + std::string(op) + "'");
+    return builder_.add(found->second, a, b);
+  }
+
+  Operand call(const Expression& e) {
+    static const std::unordered_map<std::string_view, Opcode> kFunctions = {
+        {"fma", Opcode::Fma},   {"abs", Opcode::Abs},     {"sqrt", Opcode::Sqrt},   {"floor", Opcode::Floor},
+        {"ceil", Opcode::Ceil}, {"trunc", Opcode::Trunc}, {"round", Opcode::Round}, {"copysign", Opcode::CopySign}};
+    if (e.text == "exactly") return exactly(e);
+    std::vector<Register> operands;
+    for (const Expression& child : e.children) operands.push_back(asNumber(evaluate(child)));
+    static constexpr Opcode kRoundings[] = {Opcode::Floor, Opcode::Ceil, Opcode::Trunc, Opcode::Round};
+    if (const auto found = kFunctions.find(e.text); found != kFunctions.end()) {
+      if (operands.size() != numOperands(found->second)) refuse(std::string(e.text) + " of so many operands");
+      const bool rounds = std::find(std::begin(kRoundings), std::end(kRoundings), found->second) != std::end(kRoundings);
+      const bool is_unsigned = type_ == at::kBool || type_ == at::kByte;
+      if ((rounds && !isFloating(type_)) || (found->second == Opcode::Abs && is_unsigned)) return operands[0];
+      return operands.size() == 1   ? builder_.add(found->second, operands[0])
+             : operands.size() == 2 ? builder_.add(found->second, operands[0], operands[1])
+                                    : builder_.add(found->second, operands[0], operands[1], operands[2]);
+    }
+    if (e.text == "isnan" && operands.size() == 1) return builder_.add(Opcode::Ne, operands[0], operands[0]);
+    if (e.text == "bool" && operands.size() == 1) return builder_.toBool(operands[0]);
+    refuse("the function " + std::string(e.text));
+  }
+
+  Operand exactly(const Expression& e) {
+    const ScalarArgument* number = e.children.size() == 1 ? argument(e.children[0].text) : nullptr;
+    if (!number) refuse("exactly() of anything but an argument");
+    if (number->kind == ScalarArgument::Kind::Known) return number->known;
+    if (number->kind == ScalarArgument::Kind::Number) return builder_.convert(number->value, type_);
+    return toDtype(*number);
+  }
+
+  KernelBuilder& builder_;
+  const Operator& op_;
+  std::span<const ScalarArgument> arguments_;
+  const at::ScalarType dtype_, type_;
+  std::vector<std::pair<std::string_view, Operand>> locals_;
+};
+
+}  // namespace
+
+const ScalarBody* ScalarBody::of(const Operator& op) {
+  static const auto* bodies = [] {
+    auto* map = new std::unordered_map<std::string_view, ScalarBody>;
+    for (const OperatorRow& row : operatorRows()) {
+      if (row.scalar.empty()) continue;
+      auto impl = std::make_shared<Impl>();
+      impl->list = parseExpressions(row.scalar);
+      CRESSET_CHECK(impl->list.results.size() == 1, "a scalar body has one result");
+      if (!row.computes_in.empty()) impl->computes_in.emplace(row.computes_in);
+      map->emplace(row.name, ScalarBody(std::move(impl), row.scalar_is_exact));
+    }
+    return map;
+  }();
+  const auto found = bodies->find(op.fullName());
+  return found == bodies->end() ? nullptr : &found->second;
+}
+
+std::optional<at::ScalarType> ScalarBody::computesIn(
+    const Operator& op, std::span<const Fact> arguments, at::ScalarType result) const {
+  if (!impl_->computes_in) return isSupported(result) ? std::optional(result) : std::nullopt;
+  const std::vector<Fact> facts = impl_->computes_in->evaluate(op, arguments);
+  const auto dtype = facts[0].dtype;
+  return dtype && isSupported(*dtype) ? dtype : std::nullopt;
+}
+
+Register ScalarBody::build(
+    KernelBuilder& builder, const Operator& op, std::span<const ScalarArgument> arguments, at::ScalarType computes_in,
+    at::ScalarType result) const {
+  Evaluator evaluator(builder, op, arguments, computes_in);
+  for (const auto& [name, value] : impl_->list.assignments) evaluator.assign(name, evaluator.evaluate(value));
+  const Register value = evaluator.asRegister(evaluator.evaluate(impl_->list.results[0]));
+  return builder.roundTo(builder.convert(value, registerType(result)), result);
+}
+
+}  // namespace cresset::codegen

@@ -1,0 +1,58 @@
+// Scalar bodies: what an operator does to elements, in the expression language of the table (ops/expression.h), column
+// SCALAR.
+//
+// An operator computes in one dtype, that of its result, or what the column COMPUTES_IN says. Names are the arguments
+// of its schema: tensors are elements, converted to that dtype; numbers too. Half precision is computed with in
+// float32, and what the body gives is rounded to the result's dtype. What is known when the kernel is made (constants,
+// None, texts) decides an `if`; of others both sides are computed. Functions are those of scalar_body.cpp; `exactly(x)`
+// is a number that is not rounded to half precision.
+#pragma once
+
+#include <ATen/core/ivalue.h>
+
+#include <span>
+#include <variant>
+
+#include "cresset/analysis/fact.h"
+#include "cresset/codegen/kernel_builder.h"
+#include "cresset/ops/operator.h"
+
+namespace cresset::codegen {
+
+/// Of a call: an element, a number that the caller passes, or what is known.
+struct ScalarArgument {
+  enum class Kind : uint8_t { Element, Number, Known } kind = Kind::Known;
+  Register value = 0;                       // Element, Number
+  at::ScalarType dtype = at::kFloat;        // of the tensor
+  c10::IValue known;
+};
+
+class ScalarBody {
+ public:
+  /// Null if the operator's row has none.
+  static const ScalarBody* of(const Operator& op);
+
+  /// Whether its results have eager PyTorch's bits.
+  bool isExact() const { return exact_; }
+
+  /// The dtype in which a call computes; nothing if it is not known, or none that kernels have.
+  std::optional<at::ScalarType> computesIn(const Operator& op, std::span<const Fact> arguments, at::ScalarType result) const;
+
+  /// Appends what the operator does. Throws Unsupported for arguments that it has no body for.
+  Register build(
+      KernelBuilder& builder, const Operator& op, std::span<const ScalarArgument> arguments, at::ScalarType computes_in,
+      at::ScalarType result) const;
+
+ private:
+  struct Impl;
+  explicit ScalarBody(std::shared_ptr<const Impl> impl, bool exact) : impl_(std::move(impl)), exact_(exact) {}
+  std::shared_ptr<const Impl> impl_;
+  bool exact_;
+};
+
+/// A call that no kernel is made for; says why.
+struct Unsupported {
+  std::string reason;
+};
+
+}  // namespace cresset::codegen

@@ -1,0 +1,262 @@
+#include "cresset/executor/kernels.h"
+
+#include <ATen/EmptyTensor.h>
+#include <ATen/Parallel.h>
+#include <ATen/core/Tensor.h>
+
+#include <array>
+#include <atomic>
+#include <bit>
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+#include <optional>
+
+#include "cresset/codegen/group.h"
+#include "cresset/codegen/layout.h"
+#include "cresset/executor/kernel_cache.h"
+#include "cresset/program/program.h"
+#include "cresset/support/error.h"
+
+namespace cresset {
+
+namespace {
+
+using codegen::StridedLayout;
+using codegen::Sizes;
+
+std::atomic<KernelMode> kernel_mode{[] {
+  const char* text = std::getenv("CRESSET_KERNELS");
+  const std::string wanted = text ? text : "off";
+  return wanted == "background" ? KernelMode::Background
+         : wanted == "now"      ? KernelMode::Now
+         : wanted == "check"    ? KernelMode::Check
+                                : KernelMode::Off;
+}()};
+
+std::atomic<size_t> num_launches{0}, num_unfused{0};
+
+/// Fewer elements are not worth a thread; as at::TensorIterator's.
+constexpr int64_t kGrain = 32768;
+
+/// A tensor of plain memory: no subclass, no lazy conjugation or negation, nothing that watches operators.
+bool isPlain(const at::Tensor& tensor) {
+  static const c10::DispatchKeySet kPlain = c10::DispatchKeySet(c10::DispatchKey::CPU) |
+                                            c10::getAutogradRelatedKeySetFromBackend(c10::BackendComponent::CPUBit) |
+                                            c10::DispatchKeySet(c10::DispatchKey::AutocastCPU) |
+                                            c10::DispatchKeySet(c10::DispatchKey::ADInplaceOrView);
+  return (tensor.key_set() - kPlain).empty() && tensor.layout() == at::kStrided;
+}
+
+bool hasLayout(const at::Tensor& tensor, const StridedLayout& layout) {
+  const c10::IntArrayRef sizes = tensor.sizes(), strides = tensor.strides();
+  return sizes.size() == layout.sizes.size() &&
+         std::memcmp(sizes.data(), layout.sizes.data(), sizes.size() * sizeof(int64_t)) == 0 &&
+         std::memcmp(strides.data(), layout.strides.data(), strides.size() * sizeof(int64_t)) == 0;
+}
+
+/// How to call a kernel for inputs of given layouts. Immutable but for the kernel, which may come later.
+struct Launch {
+  std::vector<StridedLayout> inputs, outputs;
+  Sizes sizes;
+  std::vector<int64_t> strides;  // per buffer and dimension
+  int64_t elements = 0;
+  std::shared_ptr<SharedKernel> kernel;  // null if no kernel fits: outputs of several sizes, say
+};
+
+class FusedGroup : public CompiledSubgraph {
+ public:
+  explicit FusedGroup(const Graph& subgraph) : program_(Program::make()), group_(codegen::makeGroup(subgraph)) {
+    const std::shared_ptr<Graph> graph = subgraph.copy();
+    unfused_ = interpretSubgraph(*graph, program_->weak_from_this(), nullptr);
+  }
+
+  ~FusedGroup() override {
+    for (auto& launch : launches_) delete launch.load(std::memory_order_relaxed);
+  }
+
+  void call(std::vector<c10::IValue>& stack, size_t num_inputs) const override {
+    const Launch* launch = findLaunch(stack.data() + (stack.size() - num_inputs));
+    const codegen::KernelFunction function = launch && launch->kernel ? launch->kernel->function() : nullptr;
+    if (!function) {
+      num_unfused.fetch_add(1, std::memory_order_relaxed);
+      return unfused_->call(stack, num_inputs);
+    }
+    num_launches.fetch_add(1, std::memory_order_relaxed);
+    if (kernelMode() == KernelMode::Check) return runChecked(*launch, function, stack, num_inputs);
+    run(*launch, function, stack, num_inputs);
+  }
+
+ private:
+  /// Layouts that are remembered; of others each call finds out anew.
+  static constexpr size_t kMaxLaunches = 16;
+
+  /// Null for inputs that no kernel takes.
+  const Launch* findLaunch(const c10::IValue* inputs) const {
+    for (size_t i = 0; i < group_.tensors.size(); ++i) {
+      const at::Tensor& tensor = inputs[group_.tensors[i]].toTensor();
+      if (!tensor.defined() || !isPlain(tensor) || tensor.scalar_type() != group_.dtypes[i]) return nullptr;
+    }
+    for (const auto& slot : launches_) {
+      const Launch* launch = slot.load(std::memory_order_acquire);
+      if (!launch) break;
+      if (fits(*launch, inputs)) return launch;
+    }
+    return addLaunch(inputs);
+  }
+
+  bool fits(const Launch& launch, const c10::IValue* inputs) const {
+    for (size_t i = 0; i < group_.tensors.size(); ++i) {
+      if (!hasLayout(inputs[group_.tensors[i]].toTensor(), launch.inputs[i])) return false;
+    }
+    return true;
+  }
+
+  /// Null if there are too many.
+  const Launch* addLaunch(const c10::IValue* inputs) const {
+    const std::lock_guard lock(mutex_);
+    for (auto& slot : launches_) {
+      const Launch* launch = slot.load(std::memory_order_relaxed);
+      if (launch && fits(*launch, inputs)) return launch;
+      if (launch) continue;
+      launch = new Launch(prepare(inputs));
+      slot.store(launch, std::memory_order_release);
+      return launch;
+    }
+    return nullptr;
+  }
+
+  Launch prepare(const c10::IValue* inputs) const {
+    Launch launch;
+    for (const size_t input : group_.tensors) {
+      const at::Tensor& tensor = inputs[input].toTensor();
+      launch.inputs.push_back(
+          {Sizes(tensor.sizes().begin(), tensor.sizes().end()), Sizes(tensor.strides().begin(), tensor.strides().end())});
+    }
+    std::vector<StridedLayout> values = launch.inputs;
+    static const StridedLayout kNumber;
+    for (const codegen::Group::Step& step : group_.steps) {
+      std::vector<const StridedLayout*> operands;
+      for (const size_t operand : step.operands) operands.push_back(&values[operand]);
+      if (step.has_number) operands.push_back(&kNumber);
+      auto layout = codegen::layoutOfResult(operands);
+      if (!layout) return launch;  // the operator raises
+      if (step.makes_contiguous) layout = codegen::contiguousLayout(layout->sizes);
+      values.push_back(std::move(*layout));
+    }
+    for (const size_t output : group_.outputs) launch.outputs.push_back(values[output]);
+    const Sizes& sizes = launch.outputs[0].sizes;
+    for (const StridedLayout& output : launch.outputs) {
+      if (output.sizes != sizes) return launch;
+    }
+    launch.elements = 1;
+    for (const int64_t size : sizes) launch.elements *= size;
+    if (launch.elements == 0) return launch;
+    addLoops(launch, sizes);
+    return launch;
+  }
+
+  void addLoops(Launch& launch, const Sizes& sizes) const {
+    std::vector<const StridedLayout*> buffers;
+    for (const StridedLayout& layout : launch.inputs) {
+      if (layout.sizes.size() > sizes.size()) return;  // used by nothing that is returned
+      buffers.push_back(&layout);
+    }
+    for (const StridedLayout& layout : launch.outputs) buffers.push_back(&layout);
+    std::vector<at::ScalarType> dtypes = group_.body.inputs;
+    dtypes.insert(dtypes.end(), group_.body.outputs.begin(), group_.body.outputs.end());
+    const codegen::LoopNest nest = codegen::makeLoopNest(sizes, buffers, dtypes, launch.inputs.size());
+    launch.sizes = nest.sizes;
+    for (const Sizes& strides : nest.strides) launch.strides.insert(launch.strides.end(), strides.begin(), strides.end());
+    launch.kernel = sharedKernel(
+        codegen::makeKernel(group_.body, nest.sizes.size(), nest.steps), kernelMode() != KernelMode::Background);
+  }
+
+  void run(
+      const Launch& launch, codegen::KernelFunction function, std::vector<c10::IValue>& stack, size_t num_inputs) const {
+    const size_t first = stack.size() - num_inputs;
+    c10::SmallVector<void*, 16> buffers;
+    c10::SmallVector<uint64_t, 8> numbers;
+    for (const size_t input : group_.tensors)
+      buffers.push_back(const_cast<void*>(stack[first + input].toTensor().const_data_ptr()));
+    for (const size_t input : group_.numbers) numbers.push_back(wordOf(stack[first + input]));
+    c10::SmallVector<at::Tensor, 4> outputs;
+    for (size_t i = 0; i < launch.outputs.size(); ++i) {
+      const StridedLayout& layout = launch.outputs[i];
+      outputs.push_back(at::detail::empty_strided_cpu(layout.sizes, layout.strides, group_.body.outputs[i]));
+      buffers.push_back(outputs.back().mutable_data_ptr());
+    }
+    const auto runPart = [&](int64_t begin, int64_t end) {
+      function(buffers.data(), launch.sizes.data(), launch.strides.data(), numbers.data(), begin, end);
+    };
+    if (launch.elements < kGrain || at::in_parallel_region() || at::get_num_threads() == 1) {
+      runPart(0, launch.sizes[0]);
+    } else {
+      const int64_t inner = launch.elements / launch.sizes[0];
+      at::parallel_for(0, launch.sizes[0], std::max<int64_t>(1, kGrain / inner), runPart);
+    }
+    stack.resize(first);
+    for (at::Tensor& output : outputs) stack.emplace_back(std::move(output));
+  }
+
+  static uint64_t wordOf(const c10::IValue& number) {
+    if (number.isDouble()) return std::bit_cast<uint64_t>(number.toDouble());
+    return number.isBool() ? uint64_t{number.toBool()} : static_cast<uint64_t>(number.toInt());
+  }
+
+  void runChecked(
+      const Launch& launch, codegen::KernelFunction function, std::vector<c10::IValue>& stack, size_t num_inputs) const {
+    std::vector<c10::IValue> expected(stack.end() - static_cast<std::ptrdiff_t>(num_inputs), stack.end());
+    unfused_->call(expected, num_inputs);
+    run(launch, function, stack, num_inputs);
+    const size_t first = stack.size() - expected.size();
+    for (size_t i = 0; i < expected.size(); ++i) {
+      const at::Tensor &a = stack[first + i].toTensor(), &b = expected[i].toTensor();
+      const bool same_kind = a.dtype() == b.dtype() && a.sizes() == b.sizes() && a.strides() == b.strides();
+      CRESSET_CHECK(
+          same_kind && haveSameBits(a, b),
+          "a kernel differs from its operators (output " + std::to_string(i) + ", " + (same_kind ? "values" : "layout") +
+              "):\n" + launch.kernel->kernel().toString());
+    }
+  }
+
+  /// NaNs count as equal.
+  static bool haveSameBits(const at::Tensor& a, const at::Tensor& b) {
+    if (!a.is_floating_point()) return a.equal(b);
+    const auto bitsOf = [](const at::Tensor& t) {
+      const at::Tensor dense = t.masked_fill(t.isnan(), 0).contiguous();
+      return dense.view(t.element_size() == 8 ? at::kLong : t.element_size() == 4 ? at::kInt : at::kShort);
+    };
+    return a.isnan().equal(b.isnan()) && bitsOf(a).equal(bitsOf(b));
+  }
+
+  const std::shared_ptr<Program> program_;
+  const codegen::Group group_;
+  std::shared_ptr<const CompiledSubgraph> unfused_;
+  mutable std::mutex mutex_;  // of writers
+  mutable std::array<std::atomic<const Launch*>, kMaxLaunches> launches_{};
+};
+
+}  // namespace
+
+void setKernelMode(KernelMode mode) {
+  kernel_mode.store(mode, std::memory_order_relaxed);
+}
+
+KernelMode kernelMode() {
+  return kernel_mode.load(std::memory_order_relaxed);
+}
+
+void waitForCompilation() {
+  waitForKernels();
+}
+
+KernelCounts kernelCounts() {
+  return {numCompiledKernels(), num_launches.load(std::memory_order_relaxed), num_unfused.load(std::memory_order_relaxed)};
+}
+
+std::shared_ptr<const CompiledSubgraph> compileFused(const Graph& subgraph) {
+  return std::make_shared<FusedGroup>(subgraph);
+}
+
+}  // namespace cresset
