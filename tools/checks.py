@@ -256,8 +256,8 @@ def check_paths():
             if not (document.parent / target).exists():
                 complaints.append(f"{where}: links to {target}, which does not exist")
         quoted = re.findall(r"`([^`\n]+)`", text)
-        for name in sorted({word for name in quoted for word in name.split()}):
-            name = name.partition("::")[0] if re.search(ENDINGS, name) else name
+        for word in sorted({word for text in quoted for word in text.split()}):
+            name = word.partition("::")[0] if re.search(ENDINGS, word) else word
             is_path = re.fullmatch(
                 rf"[\w./-]+{ENDINGS}|(src|tests|tools|docs|bench|examples|python|cmake)/[\w./-]*", name
             )
