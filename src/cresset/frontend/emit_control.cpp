@@ -136,7 +136,8 @@ Value* FunctionEmitter::boolIn(Block* block, bool value) {
 
 void FunctionEmitter::mergeVariables(const SourceRange& range, Node* node, Branch& a, Branch& b) {
   if (a.flow.forgets() && b.flow.forgets()) return;
-  // In the order in which the program binds them, so that printed code gives back the graph that it was printed from.
+  // In the order in which the program binds them, so that printed code compiles back to the graph that it was printed
+  // from.
   for (const std::string& name : a.frame->order) mergeVariable(range, node, a, b, name);
   for (const std::string& name : b.frame->order) {
     if (!a.frame->bindings.contains(name)) mergeVariable(range, node, a, b, name);
@@ -166,7 +167,7 @@ void FunctionEmitter::mergeVariable(
     env_.bind(name, Binding::of(output, type));
   };
   /// Both sides hold the outer value, perhaps refined: the name has the type that they agree on. What they cast is an
-  /// output, as in torch.jit's graphs: a cast behind the node would be of None where the other side raises on None, and
+  /// output, as in torch.jit's graphs: a cast after the node would be of None where the other side raises on None, and
   /// torch.jit fails when it evaluates such a cast of a constant.
   auto bindRefined = [&](Value* va, Value* vb, const TypePtr& type) {
     if (sameType(type, outer->type) || !type->isSubtypeOf(*outer->type)) return;

@@ -1,8 +1,8 @@
 // Iterables that are no values of the graph: range, enumerate, zip, reversed, and tuples of sugared values.
 //
 // `for x in it` asks it.iter(range, cx) for something with len and getItem; that is what makes `range(n)` cost nothing
-// and lets zip walk several things with one loop counter. If staticLen() is known the loop is unrolled instead, because
-// the elements may have different types.
+// and lets zip iterate several things with one loop counter. If staticLen() is known the loop is unrolled instead,
+// because the elements may have different types.
 #pragma once
 
 #include <string>
