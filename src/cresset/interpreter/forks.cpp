@@ -77,7 +77,7 @@ void dropFork(ForkedRun fork, const char* why) {
   drop(*fork.future, why);
 }
 
-/// Lets the run go on on this thread. If it comes to wait for something, gives that; the run is at rest then.
+/// Lets the run go on on this thread. If it comes to wait for something, returns that; the run is at rest then.
 FuturePtr advance(ForkedRun& fork) {
   c10::IValue result;
   try {
@@ -285,7 +285,7 @@ void SerialForks::endCall() noexcept {
       fork = std::move(forks->ready_.front());
       forks->ready_.pop_front();
     }
-    // Forks that wait for this one become ready, and are dropped in their turn.
+    // Forks that wait for this one become ready, and are dropped next.
     dropFork(std::move(fork), "the call that started it has ended");
   }
 }

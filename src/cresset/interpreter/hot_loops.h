@@ -1,4 +1,4 @@
-// Loops that turn hot while unoptimized code runs: the way from the middle of a frame into a plan.
+// Loops that become hot while unoptimized code runs: the way from the middle of a frame into a plan.
 //
 // Code whose owner may have something faster carries a HotLoops. When a loop of it has run for long, the run asks, at
 // the end of an iteration, for code that does the rest of the function from the start of the next iteration on. That

@@ -38,8 +38,9 @@ void stopForks();
 void setForkThreadStart(void (*start)());
 
 /// Asks the executions of the calling thread's runs to stop: they throw ScriptError "interrupted"
-/// ("builtins.KeyboardInterrupt") at the next call or loop turn. `check` is called every few milliseconds while scripts
-/// run on this thread, and returns true to interrupt (the Python extension asks PyErr_CheckSignals). Null to remove.
+/// ("builtins.KeyboardInterrupt") at the next call or loop iteration. `check` is called every few milliseconds while
+/// scripts run on this thread, and returns true to interrupt (the Python extension asks PyErr_CheckSignals). Null to
+/// remove.
 void setInterruptCheck(bool (*check)());
 /// Makes of an exception that an operator threw the one that goes on as a HostException (ops/host_callable.h). Null for
 /// what is none of the host's; `message` is what the script's error will say then, and may be changed.

@@ -1,6 +1,6 @@
 // A Run: one execution of Code, its frames and registers.
 //
-// Frames lie on one register stack, each behind its caller's, so that arguments move from the caller's registers to the
+// Frames lie on one register stack, each after its caller's, so that arguments move from the caller's registers to the
 // callee's without passing anywhere else. Between instructions, registers without a live value hold no references (see
 // code.h); a frame that an exception leaves is cleared.
 //
