@@ -11,7 +11,7 @@
 // the middle of a node shifts the later ones). Uses keep the order in which they were added.
 //
 // Ownership: the graph owns everything that was created in it until the graph itself dies; erased nodes and values
-// stay behind as tombstones, so that a stale pointer is always safe to ask `isErased()` and every change through it
+// stay as tombstones, so that a stale pointer is always safe to ask `isErased()` and every change through it
 // raises UserError. Values and nodes of another graph are refused in the same way. A handle that must outlive its
 // scope holds a std::shared_ptr<Graph> beside the pointer.
 //

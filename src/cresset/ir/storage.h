@@ -1,6 +1,6 @@
 // Where a graph keeps its nodes, values, operands and names: memory that is handed out in order and freed at once.
 //
-// A graph of 100,000 nodes is walked in the order in which it was made, so what is made together lies together; and
+// A graph of 100,000 nodes is visited in the order in which it was made, so what is made together lies together; and
 // destroying it frees a few hundred blocks instead of a million. Thread-safety: none.
 #pragma once
 
@@ -54,7 +54,7 @@ class Arena {
   size_t block_size_ = kFirstBlock / 2;
 };
 
-/// A vector in an arena. What it held before it grew stays behind there, so that growth by doubling costs at most
+/// A vector in an arena. What it held before it grew stays there, so that growth by doubling costs at most
 /// twice the memory. Its owner clears it before the arena dies, if elements have destructors.
 template <typename T>
 class ArenaVector {
