@@ -216,7 +216,7 @@ class Freezer {
     }
   }
 
-  /// An attribute that shares memory with one that stays must stay too: as a constant it would be saved apart.
+  /// An attribute that shares memory with one that stays must stay too: as a constant it would be saved separately.
   void keepWhatShares() {
     std::unordered_set<const void*> memory;
     std::set<AttributeKey> done;
