@@ -174,7 +174,7 @@ Function& hiddenMethod(const ModuleInfo& info, py::handle function, const Source
   py::object visible = methodOfModule(info, plain);
   std::string name = plain;
   if (!visible || !visible.is(function)) {
-    // Several classes of one MRO may have a method of that name; where the function is defined tells them apart.
+    // Several classes of one MRO may have a method of that name; where the function is defined distinguishes them.
     name = "__" + py::cast<std::string>(function.attr("__qualname__"));
     for (char& c : name) {
       if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';

@@ -61,7 +61,7 @@ void forEachElement(const IValue& container, Visit&& visit) {
   }
 }
 
-/// Differs if elements of a container differ; those that are memory themselves are told apart by their place.
+/// Differs if elements of a container differ; those that are memory themselves are distinguished by their address.
 uint64_t mark(const IValue& element) {
   if (element.isTensor()) return reinterpret_cast<uint64_t>(element.toTensor().unsafeGetTensorImpl());
   if (isContainer(element)) return reinterpret_cast<uint64_t>(element.internalToPointer());
@@ -392,7 +392,7 @@ void bindObserving(py::module_& module) {
               found.push_back({{self.observation->graph(), a}, {self.observation->graph(), b}});
             return found;
           },
-          "The pairs of values behind the figure 'aliases never seen'.")
+          "The pairs of values that the figure 'aliases never seen' counts.")
       .def(
           "figures", [](const ObserverHandle& self) { return self.observation->figures(); },
           "How much was reported, and how much of it never happened in any call.");

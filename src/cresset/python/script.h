@@ -2,7 +2,7 @@
 //
 // A Python function is compiled from the file that it was written in: our parser reads its `def` in place, and names
 // that the text does not define are looked up in the live function (closure cells, globals, builtins). Whatever Python
-// object a name leads to becomes a SugaredValue: functions are compiled in turn, classes become types, torch's
+// object a name leads to becomes a SugaredValue: functions are compiled too, classes become types, torch's
 // functions operators, numbers constants.
 //
 // Locks: the definition lock of Python's Programs comes before the GIL. It must not be waited for with the GIL held;

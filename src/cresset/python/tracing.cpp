@@ -257,7 +257,7 @@ void bindTracing(py::module_& module) {
       .def("graph", &PythonTrace::graph)
       .def("declare", &PythonTrace::declare);
   module.def("_tracing", [] { return tracing(); });
-  // What follows gives None for tensors that are no part of the trace: their sizes are constants.
+  // What follows returns None for tensors that are no part of the trace: their sizes are constants.
   module.def("_trace_sizes", [](py::handle tensor) -> py::object {
     const at::Tensor& value = tensorOf(tensor);
     if (!current().findTensor(value)) return py::none();
