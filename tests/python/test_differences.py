@@ -580,7 +580,7 @@ def test_floor_of_a_float_just_beyond_an_int():
 
 
 def test_update_of_a_dict_by_itself():
-    """torch.jit adds nan keys while it walks over them, and may crash."""
+    """torch.jit adds nan keys while it iterates over them, and may crash."""
     f = cresset.CompilationUnit("def f(x: Dict[float, int]):\n  x.update(x)\n  return x\n").f
     assert list(f({float("nan"): 1, 2.0: 3}).values()) == [1, 3]
 
