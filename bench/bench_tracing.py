@@ -1,6 +1,6 @@
 """Time to trace: microseconds per operator of a chain of pointwise operators and of views with sizes, and a transformer; Cresset beside torch.jit.
 
-Without the check of the trace (`check_trace=False`); the best of five, both engines in turn.
+Without the check of the trace (`check_trace=False`); the best of five, both engines alternately.
 """
 
 import time
