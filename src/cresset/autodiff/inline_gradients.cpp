@@ -189,7 +189,7 @@ class GradientInliner {
 
   // ---- ways through the graph
 
-  /// The first name of the tensor: some nodes only hand it on.
+  /// The first name of the tensor: some nodes return it unchanged.
   static Value* canonical(Value* value) {
     for (;;) {
       const Node* node = value->node();

@@ -49,7 +49,7 @@ bool mayBeHeld(const Value* value) {
   static const Symbol kHolders[] = {
       Symbol::fromQualString("aten::grad"), Symbol::fromQualString("aten::retain_grad"),
       Symbol::fromQualString("cresset::release_graph")};
-  std::vector<const Value*> names = {value};  // it, and what hands it on
+  std::vector<const Value*> names = {value};  // it, and what returns it unchanged
   std::unordered_set<const Value*> seen(names.begin(), names.end());
   const auto add = [&](const Value* name) {
     if (seen.insert(name).second) names.push_back(name);
@@ -60,7 +60,7 @@ bool mayBeHeld(const Value* value) {
       if (user->isReturn()) {
         const Node* owner = user->owningBlock()->owningNode();
         if (!owner || (owner->kind() != prim::If && owner->kind() != prim::Loop)) return true;
-        const size_t skip = owner->kind() == prim::Loop ? 1 : 0;  // whether to go on
+        const size_t skip = owner->kind() == prim::Loop ? 1 : 0;  // whether to continue
         if (use.offset >= skip) add(owner->output(use.offset - skip));
       } else if (isTensorListConstruct(user) || user->kind() == prim::TupleConstruct || mayHandOn(user)) {
         add(user->output());
