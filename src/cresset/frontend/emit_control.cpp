@@ -44,7 +44,7 @@ Flow FunctionEmitter::emitIf(const If& stmt, const ListView<Stmt>& list, size_t 
   Branch a = emitBranch(node, condition.when_true, [&] { return emitStatements(stmt.thenBranch()); });
   Branch b = emitBranch(node, condition.when_false, [&] { return emitStatements(stmt.elseBranch()); });
   // If one branch leaves, what follows the statement belongs to the other: no flag is needed then, and what the
-  // condition tells about types goes on to hold.
+  // condition tells about types continues to hold.
   if (next < end && block_depth_ < kFlatDepth) {
     Branch* other = a.flow.leaves() && !b.flow.ends() ? &b : b.flow.leaves() && !a.flow.ends() ? &a : nullptr;
     if (other) {
@@ -107,7 +107,7 @@ Flag FunctionEmitter::mergeFlag(Node* node, const Branch& a, const Flag& fa, con
   if (a.flow.dead && !fb.value) return fb;
   if (b.flow.dead && !fa.value) return fa;
   if (!a.flow.dead && !b.flow.dead && fa == fb) return fa;
-  // `if c: … else: break` goes on exactly where c holds.
+  // `if c: … else: break` continues exactly where c holds.
   if (fa.isTrue() && fb.isFalse() && !a.flow.dead && !b.flow.dead) return Flag{true, node->input(0)};
   auto valueIn = [&](const Branch& branch, const Flag& flag) {
     if (branch.flow.dead) return uninitializedIn(branch.block, c10::BoolType::get());

@@ -13,7 +13,7 @@
 namespace cresset {
 
 /// What an operator just returned, for `binders` variables: several results that go to as many variables are no tuple
-/// on the way. `packed` is the value that insertOp gave.
+/// on the way. `packed` is the value that insertOp returned.
 SugaredValuePtr resultFor(Value* packed, size_t binders);
 
 /// A tuple whose elements may be sugared values themselves. As a value of the graph it is a prim::TupleConstruct.
