@@ -56,7 +56,7 @@ struct ForkedRun {
 
 /// The forks of one call of an untrusted program. They run when the call waits for a future, and before it
 /// returns, so that none remains; if it raises, those that have not ended are dropped. A fork that waits for a
-/// future of the host's outlives the call, and goes on when, and where, that future is completed.
+/// future of the host's outlives the call, and resumes when, and where, that future is completed.
 class SerialForks : public std::enable_shared_from_this<SerialForks> {
  public:
   /// Of the call that the calling thread is in; null if it has forked nothing.
@@ -68,7 +68,7 @@ class SerialForks : public std::enable_shared_from_this<SerialForks> {
   /// The call is over: drops what has not ended.
   static void endCall() noexcept;
 
-  /// Lets one fork go on until it waits or ends. False if none can. Throws what interrupted it.
+  /// Resumes one fork until it waits or ends. False if none can. Throws what interrupted it.
   bool runOne();
   /// Forks that wait for each other in a circle never end. Ends one of them with an error; false if there is none.
   bool breakCircle();

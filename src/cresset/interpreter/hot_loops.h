@@ -30,11 +30,11 @@ class HotLoops {
   /// How often the clock is looked at before a plan is asked for: each time stands for 8 operators of the dispatcher or
   /// 256 scalar instructions, so that making a plan costs about as much as was spent already.
   uint32_t num_polls = 64;
-  /// The registers whose values the rest of the function needs at the start of an iteration; null if it can't go on
+  /// The registers whose values the rest of the function needs at the start of an iteration; null if it can't continue
   /// elsewhere.
   virtual const std::vector<uint32_t>* needed(const LoopEntry& entry) const = 0;
   /// Code that takes these values (it may add others to the end) and returns what the function returns; null, and the
-  /// values are as they were, if the unoptimized code is to go on. Thread-safe.
+  /// values are as they were, if the unoptimized code is to continue. Thread-safe.
   virtual std::shared_ptr<const Code> enter(const LoopEntry& entry, Stack& values) const = 0;
 };
 
