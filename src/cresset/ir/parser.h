@@ -23,7 +23,7 @@ namespace cresset {
 /// deeper: programs with many early returns make them.)
 inline constexpr int kMaxNesting = 200;
 
-/// Gives the type for a qualified name ("__torch__.M"); null if there is none.
+/// Returns the type for a qualified name ("__torch__.M"); null if there is none.
 using TypeResolver = std::function<TypePtr(const std::string& qualified_name)>;
 
 struct ParseOptions {

@@ -53,7 +53,7 @@ class Printer {
   }
 
  private:
-  // A block to begin (block, no node), a node to print and go on from (block and node), or a node alone (no block).
+  // A block to begin (block, no node), a node to print and continue from (block and node), or a node alone (no block).
   struct Frame {
     const Block* block;
     size_t index;

@@ -21,7 +21,7 @@ class Value;
 
 namespace detail {
 
-/// Bytes that live as long as the arena. Nothing is given back before.
+/// Bytes that live as long as the arena. Nothing is released before.
 class Arena {
  public:
   void* allocate(size_t bytes) {
@@ -38,7 +38,7 @@ class Arena {
   static constexpr size_t kAlign = 8;
   static constexpr size_t kFirstBlock = 512, kLargestBlock = size_t(1) << 16;
   void* allocateSlowly(size_t bytes) {
-    if (bytes >= kLargestBlock / 4) {  // a block of its own; the current one goes on
+    if (bytes >= kLargestBlock / 4) {  // a block of its own; the current one stays in use
       blocks_.push_back(std::make_unique_for_overwrite<std::byte[]>(bytes));
       return blocks_.back().get();
     }
