@@ -2,9 +2,9 @@
 //
 // c10 visits values by recursion: to print, hash or compare them, to tell their type, and to destroy them. A
 // chain of a million objects would overflow the stack there, and a list that holds itself would never end. So what
-// visits is preceded by a look at the depth, and what lets go of values destroys chains in a loop.
+// visits is preceded by a look at the depth, and what releases values destroys chains in a loop.
 //
-// Thread-safety: a value that several threads let go of at the very same moment may still be destroyed by recursion.
+// Thread-safety: a value that several threads release at the very same moment may still be destroyed by recursion.
 #pragma once
 
 #include <ATen/core/ivalue.h>
