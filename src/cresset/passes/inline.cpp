@@ -107,7 +107,7 @@ class Inliner {
         changed = true;
       } else if (
           callee && !mustStay(node->inlinedCall(), callee->qualname().qualifiedName()) && pay(*callee->graph())) {
-        node = inlineCall(node, *callee);  // goes on with the callee's own calls
+        node = inlineCall(node, *callee);  // continues with the callee's own calls
         changed = true;
       } else {
         node = node->next();

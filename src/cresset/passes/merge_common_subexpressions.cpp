@@ -86,7 +86,7 @@ class Merger {
     if (isStructural(node->kind())) return isRepeatable(*node);  // constants have a pool of their own
     const Operator* op = operatorOf(*node);
     if (!op || op->isMutable() || op->hasSideEffects() || !op->isDeterministic()) return false;
-    // Autograd sees a computation, not only a value that is handed on.
+    // Autograd sees a computation, not only a value that is returned unchanged.
     return std::none_of(node->outputs().begin(), node->outputs().end(), [&](const Value* output) {
       return mayRequireGrad(output->type());
     });

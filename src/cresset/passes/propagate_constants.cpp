@@ -55,7 +55,7 @@ class Propagator {
   }
 
  private:
-  /// Gives the node to go on with.
+  /// Returns the node to continue with.
   Node* visitIf(Node* node) {
     const auto condition = constantAs<bool>(node->input(0));
     if (!condition) {
