@@ -129,7 +129,7 @@ py::object inSession(const py::function& body, const py::object& locals) {
   return result;
 }
 
-/// Adds the functions of a text as methods. Names are those of the code that gave it.
+/// Adds the functions of a text as methods. Names are those of the code that passed it.
 void defineText(const ModuleInfo& info, const std::string& source, py::object globals, py::object locals) {
   const auto text = std::make_shared<const Source>(source, "<string>");
   const InProgram here(*programOf(*info.type));

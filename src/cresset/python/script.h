@@ -110,7 +110,7 @@ SugaredValuePtr trySugarOf(py::handle object, EmitContext& cx, const SourceRange
 /// A Python value (number, str, bool, None, dtype, device, …, tuples, lists and dicts of them) as a constant; nullopt
 /// for other objects.
 std::optional<IValue> constantOf(py::handle object);
-/// Gives a meaning to objects of one kind; null if the object is of another. Asked before everything else, in order of
+/// The meaning of objects of one kind; null if the object is of another. Asked before everything else, in order of
 /// registration. This is how nn.Module instances, containers of them and their bound methods get theirs: while nothing
 /// is registered for them they are an error that says so.
 using ObjectHandler = std::function<SugaredValuePtr(

@@ -273,7 +273,7 @@ void bindTracing(py::module_& module) {
     if (!current().findTensor(tensorOf(tensor))) return py::none();
     return toPythonNode(current().intOf(c10::Symbol::fromQualString(kind), tensorOf(tensor), number));
   });
-  // The number in a tensor of one element: of its own kind, or converted to `kind`, int or float. Gives number and
+  // The number in a tensor of one element: of its own kind, or converted to `kind`, int or float. Returns number and
   // node; None if there is no such number.
   module.def("_trace_item", [](py::handle tensor, py::handle kind) -> py::object {
     const at::Tensor& value = tensorOf(tensor);
