@@ -122,7 +122,7 @@ struct Token {
   std::string_view text() const { return range.text(); }
 };
 
-/// Whether a name may go on with `c`.
+/// Whether a name may continue with `c`.
 bool isNameCharacter(char c);
 
 /// A stateful reader of the tokens. Throws UserError, with a range, at text that is no token and at brackets that do
