@@ -167,7 +167,7 @@ int main(int argc, char** argv) {
           "No input: what is known of an operator (aten::relu) or an overload (aten::add.Tensor)")
       ->type_name("NAME");
   modes->add_flag(
-      "--operators", arguments.print_operators, "No input: the operator table as Markdown, a line per operator");
+      "--operators", arguments.print_operators, "No input: the operator table, as docs/operators.md has it");
   modes->require_option(0, 2);
   app.add_option("--function", arguments.function, "With --compile: only this function, by name or qualified name");
   app.add_option("--passes", arguments.passes, "Passes to run, in this order: a,b,c; a wrong name lists them")

@@ -5,7 +5,6 @@
 """
 
 import argparse
-import re
 import sys
 from pathlib import Path
 
@@ -20,20 +19,8 @@ prints all that is known of one. Written by tools/operators.py.
 """
 
 
-def rows(line):
-    """A line of the table as a row per column: cells that hold all of them are too long to read."""
-    cells = re.match(r"^\| (\w+::\S+(?:, all overloads)?) \| (.*) \|$", line)
-    if not cells:
-        return [line.replace("| operator | columns |", "| operator | column | |").replace("|---|---|", "|---|---|---|")]
-    operator, found = cells[1], []
-    for column in cells[2].split("<br>"):
-        name, quote, rest = column.partition("`")
-        found.append(f"| {'' if found else operator} | {name.strip()} | {quote}{rest} |")
-    return found
-
-
 def text():
-    return HEAD + "".join(f"{row}\n" for line in _C._operators_as_markdown().splitlines() for row in rows(line))
+    return HEAD + _C._operators_as_markdown()
 
 
 def main():
