@@ -204,7 +204,7 @@ std::string runCallCommand(const TestFile& test, const Command& command) {
   return printFacts(test, command.passes);
 }
 
-/// For commands that read one thing per line: `parse` gives the text for a line.
+/// For commands that read one thing per line: `parse` returns the text for a line.
 template <typename Parse>
 std::string perLine(const TestFile& test, std::map<size_t, std::string>& errors, const Parse& parse) {
   std::string out;

@@ -52,7 +52,7 @@ def figures():
 
 
 def lower_graph(graph, module=None):
-    """A method's graph as a function of tensors: the attributes that it reads become inputs behind its own.
+    """A method's graph as a function of tensors: the attributes that it reads become inputs after its own.
 
     Returns the new graph and the attributes: their paths, or their values in ``module`` if it is given. Raises if the
     method sets an attribute, or uses a module for more than its attributes.

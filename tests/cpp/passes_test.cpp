@@ -30,8 +30,8 @@ std::shared_ptr<Graph> manyNodes(size_t count) {
       part.replace(at, from.size(), to);
     return part;
   };
-  const size_t turns = count / 20;
-  for (size_t i = 1; i <= turns; ++i) {
+  const size_t iterations = count / 20;
+  for (size_t i = 1; i <= iterations; ++i) {
     std::string part = R"(  %two# : int = prim::Constant[value=2]()
   %key# : int = prim::Constant[value=#]()
   %f# : int = aten::add(%two#, %key#)

@@ -38,7 +38,7 @@ void __sanitizer_free_hook(const volatile void* p) {
 }
 }
 #else
-// glibc's own entry points stand behind the replaced ones.
+// The replaced ones call glibc's own entry points.
 extern "C" {
 void* __libc_malloc(size_t);
 void __libc_free(void*);

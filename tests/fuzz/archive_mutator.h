@@ -1,7 +1,7 @@
-// Damaged and hostile copies of archives, and what must hold of each: loading gives an error of Cresset's or a module;
-// no crash, no hang; no function of the archive run or even compiled by loading; no more memory than 4 times the file's
-// size and 64 MiB while loading. What loads is then compiled whole, down to instructions, and its methods are called
-// within bounds (bounded_call.h).
+// Damaged and hostile copies of archives, and what must hold of each: loading returns a module or raises an error of
+// Cresset's; no crash, no hang; no function of the archive run or even compiled by loading; no more memory than 4 times
+// the file's size and 64 MiB while loading. What loads is then compiled whole, down to instructions, and its methods
+// are called within bounds (bounded_call.h).
 //
 // Each mutation is a function of (seed, number), so one can be repeated alone.
 #pragma once

@@ -1,4 +1,4 @@
-// text-mutations: mutated texts must be accepted or give a UserError, quickly, whatever reads them.
+// text-mutations: mutated texts must be accepted or raise a UserError, quickly, whatever reads them.
 //
 //   text-mutations [--mode syntax|ir|type|schema|compile|run-ir|run] COUNT SEED FILE…
 //   text-mutations --growth
@@ -13,7 +13,7 @@
 // Texts that are nearly right go furthest, so all modes but syntax mostly exchange whole tokens rather than bytes.
 // FILEs are text tests (their input and what they expect are texts of their own) or anything else; those texts are
 // mutated that are accepted as they are. Prints how many texts were accepted, how many were refused and how long the
-// slowest took; exit status 1, and the text on standard error, if one broke a rule. The same seed gives the same texts.
+// slowest took; exit status 1, and the text on standard error, if one broke a rule. The same seed makes the same texts.
 #include <algorithm>
 #include <cstring>
 #include <ctime>

@@ -1,4 +1,4 @@
-"""What Cresset knows of operators' results before a program runs, against what eager PyTorch gives.
+"""What Cresset knows of operators' results before a program runs, against what eager PyTorch returns.
 
 Rules first: of each call that PyTorch's own samples reach, and of the same calls with one argument of another dtype, rank, size or kind, the rule must
 say nothing that is not so, whatever is unknown of the arguments. Then programs: around each operator, large enough that they have plans, which assert
@@ -118,7 +118,7 @@ def test_rules_of_samples(part):
 
 
 def called_again(call):
-    """The call with the results that eager PyTorch gives for its arguments; None if it raises."""
+    """The call with the results that eager PyTorch returns for its arguments; None if it raises."""
     try:
         results = fact_calls.call(fact_calls.overload(call.name), [fact_calls.make(a) for a in call.arguments])
         return Call(call.name, call.arguments, tuple(describe(result, any_kind=True) for result in results))
@@ -218,7 +218,7 @@ def constant(value):
 
 
 def program(name, arguments, schema):
-    """An operator with some dozen others behind it that ask what its results are; and the indices of the arguments that are inputs."""
+    """An operator with some dozen others after it that ask what its results are; and the indices of the arguments that are inputs."""
     heads, lines, operands, inputs = [], [], [], []
     for i, (value, argument) in enumerate(zip(arguments, schema.arguments)):
         known = constant(value)

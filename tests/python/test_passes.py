@@ -1,6 +1,6 @@
 """Passes keep the meaning of programs: results, bits, aliasing, printed output, effects on arguments, exceptions.
 
-Random programs run as they are and after passes: each pass alone behind inlining, and many in random orders.
+Random programs run as they are and after passes: each pass alone after inlining, and many in random orders.
 """
 
 import os

@@ -203,7 +203,7 @@ Arguments are given in the method's order, or as name=VALUE. A value is
   @x.pt                                            what torch.save wrote: a tensor, list, dict, …
   @x.wav                                           a sound: float32, shape [frames] or [channels, frames]
   @x.wav:rate                                      its sampling rate, an int
-Words that begin with a dash and are no numbers go behind `--`.
+Words that begin with a dash and are no numbers go after `--`.
 Examples:
   cresset run model.pt @input.npy
   cresset run vad.jit --method audio_forward @speech.wav sr=@speech.wav:rate --save probabilities.npy

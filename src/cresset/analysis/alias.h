@@ -39,10 +39,10 @@ namespace cresset {
 class Operator;    // ops/operator.h
 struct Structure;  // ir/structure.h
 
-/// Tells the analysis that tensors from outside share no memory with each other: of those that `node` gives (inputs of
-/// the graph, for `graph.block()->paramNode()`; elements, for prim::TupleUnpack), the i-th is in memory of this number,
-/// -1 where nothing is known or it is no tensor. Tensors of different numbers in one graph share nothing; any of them
-/// may share memory with all else from outside.
+/// Tells the analysis that tensors from outside share no memory with each other: of those that `node` defines (inputs
+/// of the graph, for `graph.block()->paramNode()`; elements, for prim::TupleUnpack), the i-th is in memory of this
+/// number, -1 where nothing is known or it is no tensor. Tensors of different numbers in one graph share nothing; any
+/// of them may share memory with all else from outside.
 void setMemory(Node& node, const std::vector<int64_t>& numbers);
 
 class AliasDb {
@@ -66,7 +66,7 @@ class AliasDb {
 
   /// Whether some node of the graph, or something outside of it that a node lets run, may write to the value's memory.
   bool hasWriters(const Value* value);
-  /// Whether anything that the node takes, or gives, has writers.
+  /// Whether anything that the node takes, or returns, has writers.
   bool hasInputWriters(const Node* node);
   bool hasOutputWriters(const Node* node);
   bool hasWriters(const Node* node) { return hasInputWriters(node) || hasOutputWriters(node); }
@@ -145,7 +145,7 @@ class AliasDb {
   };
   /// A location of each of the type's classes.
   void addFresh(Variable to, const c10::TypePtr& type, Site site);
-  /// Containers that a row makes inside of the container that it gives: the tuples of `d.items()`, the inner lists of
+  /// Containers that a row makes inside of the container that it returns: the tuples of `d.items()`, the inner lists of
   /// `x.tolist()`. What they hold was reached from the row's arguments.
   void addFreshInside(Variable holder, const c10::TypePtr& type, Variable reached, Site site);
   /// Lets `to` be the arguments that share an alias set with `info`, or the elements of lists that do. False if none

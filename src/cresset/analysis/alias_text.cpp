@@ -16,7 +16,7 @@ std::string AliasDb::describeLocations(const std::vector<Location>& locations) {
       name = "%" + site.value->debugName();
       for (int depth = 0; depth < site.depth; ++depth) name += "[]";
     } else if (!name.ends_with("…")) {
-      name += "…";  // several places whose memory is not told apart
+      name += "…";  // several places whose memory is not distinguished
     }
   }
   std::vector<std::string> texts;

@@ -62,7 +62,7 @@ struct Fact {
   /// Of a list its elements; of a tensor its sizes, if `has_sizes`.
   std::vector<Fact> elements;
   bool has_sizes = false;
-  /// Of a tensor that a rule gives: it is on the device of the operator's arguments.
+  /// Of a tensor that a rule describes: it is on the device of the operator's arguments.
   bool inherits_device = false;
 
   bool operator==(const Fact&) const = default;

@@ -170,7 +170,7 @@ class FactPropagator {
     for (size_t i = 0; i < node->outputs().size(); ++i) {
       if (!isFollowed(node->output(i))) continue;
       const Value *a = node->blocks()[0]->outputs()[i], *b = node->blocks()[1]->outputs()[i];
-      // What a branch that raises would give never arrives.
+      // What a branch that raises would return never arrives.
       const bool no_a = a->node()->kind() == prim::Uninitialized, no_b = b->node()->kind() == prim::Uninitialized;
       const Fact left = outside(a, node), right = outside(b, node);
       set(node->output(i), no_a ? right : no_b ? left : Fact::common(left, right));

@@ -6,7 +6,7 @@
 // away, unless they only leave a block, where they get another name. Expressions nest at most kMaxInlineDepth deep, so
 // that the parser's limit holds for any graph, and recursion follows that depth and the nesting of blocks only.
 //
-// Printing what was compiled from printed source gives the same text, because the names that the printer makes up
+// Printing what was compiled from printed source returns the same text, because the names that the printer makes up
 // (`_0`, `_1`, …) count as no names, and all others are unique in the text.
 #pragma once
 

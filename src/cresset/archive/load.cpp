@@ -90,7 +90,7 @@ auto asArchiveError(const ZipReader& zip, const ArchiveSite* site, F&& f) {
   }
 }
 
-// Gives the objects whose classes restore themselves their state, innermost first, as the pickle lists them.
+// Restores the state of objects whose classes restore themselves, innermost first, as the pickle lists them.
 void restorePending(const ZipReader& zip, std::vector<PendingState>& pending) {
   ArchiveSite site{zip.file(), "data.pkl"};
   for (PendingState& p : pending) {

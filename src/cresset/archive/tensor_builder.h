@@ -17,7 +17,7 @@ class TensorBuilder {
   TensorBuilder(TensorReader& reader, const Pickle& pickle, std::string prefix)
       : reader_(reader), pickle_(pickle), prefix_(std::move(prefix)) {}
 
-  /// The tensor that Call node `n` rebuilds. A node that was built before gives the same tensor.
+  /// The tensor that Call node `n` rebuilds. A node that was built before stands for the same tensor.
   at::Tensor build(uint32_t n) { return build(n, 0); }
 
  private:

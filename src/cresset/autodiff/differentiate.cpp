@@ -160,7 +160,7 @@ class Differentiator {
     }
   }
 
-  /// A gradient has the dtype of what it is the gradient of; rules give the dtype of their results' gradients.
+  /// A gradient has the dtype of what it is the gradient of; rules return the dtype of their results' gradients.
   Value* convert(Value* gradient, const Node* node, const Value* operand) {
     const auto dtypeOf = [](const Value* value) {
       const auto type = value->type()->cast<c10::TensorType>();
@@ -194,7 +194,7 @@ class Differentiator {
     return zeros->output();
   }
 
-  /// The gradient of a list whose elements are taken apart is the list of their gradients, zeros where there is none.
+  /// The gradient of a list that is unpacked is the list of their gradients, zeros where there is none.
   /// The sizes of all elements are kept, since only the backward pass knows which gradients come in.
   void joinGradients(Node* unpack) {
     Value* some = nullptr;
@@ -228,7 +228,7 @@ class Differentiator {
     throw InternalError("a derivative of what has no gradient");
   }
 
-  /// A gradient that is wanted is there, where a rule for several arguments may give None.
+  /// A gradient that is wanted is there, where a rule for several arguments may return None.
   Value* unwrap(Value* gradient, const Node* node) {
     if (gradient->type()->kind() != c10::TypeKind::OptionalType) return gradient;
     Node* there = backward_->create(prim::unchecked_unwrap_optional, {gradient});
@@ -237,7 +237,7 @@ class Differentiator {
     return there->output()->setType(gradient->type()->expectRef<c10::OptionalType>().getElementType());
   }
 
-  /// The gradients that the rule gives.
+  /// The gradients that the rule returns.
   std::vector<Value*> inlineRule(const GradientRule& rule, Node* node) {
     const size_t num_operands = node->inputs().size() + node->outputs().size(), num_outputs = node->outputs().size();
     const auto inputs = rule.graph->inputs();
@@ -258,7 +258,7 @@ class Differentiator {
         operands.add(gradient->type());
         grads[values.size()] = gradient;
         values.push_back(nullptr);
-      } else {  // which of the gradients that a rule gives are wanted
+      } else {  // which of the gradients that a rule returns are wanted
         operands.addList(rule.arguments.size(), inputs[i]->type());
         for (size_t k : rule.arguments) operands.addConstant(needed_.contains(node->input(k)), c10::BoolType::get());
       }

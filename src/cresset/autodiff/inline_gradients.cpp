@@ -189,7 +189,7 @@ class GradientInliner {
 
   // ---- ways through the graph
 
-  /// The first name of the tensor: some nodes only hand it on.
+  /// The first name of the tensor: some nodes return it unchanged.
   static Value* canonical(Value* value) {
     for (;;) {
       const Node* node = value->node();
@@ -280,7 +280,7 @@ class GradientInliner {
         depends |= std::any_of(inner->outputs().begin(), inner->outputs().end(), isOnWay);
       }
       if (!depends) continue;
-      // What a turn of a loop gives is what the next one takes.
+      // What an iteration of a loop returns is what the next one takes.
       if (node->kind() == prim::Loop && !way.depends.contains(node->blocks()[0]->inputs()[0])) {
         Block* body = node->blocks()[0];
         way.depends.insert(body->inputs().begin(), body->inputs().end());
@@ -378,8 +378,7 @@ class GradientInliner {
     }
     for (const Block* block = call->owningBlock(); block->owningNode() && !in_one_turn;
          block = block->owningNode()->owningBlock()) {
-      if (block->owningNode()->kind() == prim::Loop)
-        first = 0;  // what stands behind the call comes before the next one
+      if (block->owningNode()->kind() == prim::Loop) first = 0;  // what stands after the call comes before the next one
     }
     return std::none_of(writers_.begin(), writers_.end(), [&](Node* writer) {
       const size_t place = order_.at(writer);
@@ -388,8 +387,8 @@ class GradientInliner {
     });
   }
 
-  /// Whether an earlier call, or this one in an earlier turn of a loop, has freed a part of the way: then the engine
-  /// raises.
+  /// Whether an earlier call, or this one in an earlier iteration of a loop, has freed a part of the way: then the
+  /// engine raises.
   bool isFreed(const Way& way, const Node* call) {
     for (const Node* freer : freers_) {
       if (order_.at(freer) > order_.at(call)) continue;
@@ -428,7 +427,7 @@ class GradientInliner {
     return found;
   }
 
-  /// Whether a tensor on a way surely requires a gradient: only then is it known what the call gives.
+  /// Whether a tensor on a way surely requires a gradient: only then is it known what the call returns.
   bool surelyRequiresGrad(Value* value) {
     std::vector<Value*> queue = {value};
     std::unordered_set<const Value*> seen;
@@ -725,7 +724,7 @@ class GradientInliner {
     return insert(call, "aten::ones_like", {output, none, none, none, none, none}, c10::TensorType::get())->output();
   }
 
-  /// A gradient that the call gives, with the sizes of its output.
+  /// A gradient that the call returns, with the sizes of its output.
   Value* rootGradient(const Node* call, const GradientCall& what, size_t i) {
     Value* given = what.create_graph ? what.gradients[i] : detached(call, what.gradients[i]);
     if (isMadeLike(what.gradients[i], what.outputs[i])) return given;
@@ -835,7 +834,7 @@ class GradientInliner {
     }
   }
 
-  /// What the engine frees behind itself.
+  /// Frees what the engine would free after the backward pass.
   void release(Node* node, const GradientCall& call, const Way& way) {
     const auto list = [&](const std::vector<Value*>& values) {
       Node* made = graph_.insertNode(graph_.create(prim::ListConstruct, values));

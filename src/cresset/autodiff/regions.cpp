@@ -50,7 +50,7 @@ bool mayBeHeld(const Value* value) {
   static const Symbol kHolders[] = {
       Symbol::fromQualString("aten::grad"), Symbol::fromQualString("aten::retain_grad"),
       Symbol::fromQualString("cresset::release_graph")};
-  std::vector<const Value*> names = {value};  // it, and what hands it on
+  std::vector<const Value*> names = {value};  // it, and what returns it unchanged
   std::unordered_set<const Value*> seen(names.begin(), names.end());
   const auto add = [&](const Value* name) {
     if (seen.insert(name).second) names.push_back(name);
@@ -61,7 +61,7 @@ bool mayBeHeld(const Value* value) {
       if (user->isReturn()) {
         const Node* owner = user->owningBlock()->owningNode();
         if (!owner || (owner->kind() != prim::If && owner->kind() != prim::Loop)) return true;
-        const size_t skip = owner->kind() == prim::Loop ? 1 : 0;  // whether to go on
+        const size_t skip = owner->kind() == prim::Loop ? 1 : 0;  // whether to continue
         if (use.offset >= skip) add(owner->output(use.offset - skip));
       } else if (isTensorListConstruct(user) || user->kind() == prim::TupleConstruct || mayHandOn(user)) {
         add(user->output());
@@ -136,7 +136,7 @@ class RegionBuilder {
            node->output()->type()->kind() == c10::TypeKind::ListType && !isNumberLike(*node->output()->type());
   }
 
-  /// The node that takes apart the list that this node gives, if it follows at once and nobody else uses the list, and
+  /// The node that unpacks the list that this node returns, if it follows at once and nobody else uses the list, and
   /// its elements have one known dtype.
   Node* unpackOf(const Node* node) {
     const auto uses = node->output()->uses();
@@ -177,7 +177,7 @@ class RegionBuilder {
   }
 
   /// Whether the group with the node would write to what it reads: what it keeps for gradients would be what it is at
-  /// its end. Others may write to what the group reads or gives: they stand before or behind it, and autograd's
+  /// its end. Others may write to what the group reads or returns: they stand before or after it, and autograd's
   /// counters of versions see them.
   bool readsAndWrites(const std::vector<Node*>& group, Node* node) {
     const auto writes = [&](Node* writer, Node* other) {
@@ -205,7 +205,7 @@ class RegionBuilder {
 
   Part classify(Node* node) {
     if (!node->blocks().empty()) return isInertControl(node) ? Part::Inert : Part::Outside;
-    if (node->kind() == prim::ListUnpack) return Part::Differentiable;  // let in together with what it takes apart
+    if (node->kind() == prim::ListUnpack) return Part::Differentiable;  // let in together with the list that it unpacks
     if (node->kind() == prim::ListConstruct) {
       const auto& type = *node->output()->type();
       return (isNumberLike(type) || isTensorList(type)) && !memory_.hasWriters(node->output()) ? Part::Inert
@@ -232,7 +232,7 @@ class RegionBuilder {
       const bool gives_known = std::all_of(outputs.begin(), outputs.end(), [](const Value* output) {
         return isTensorValue(output) ? !mayRequireGrad(output->type()) : isNumberLike(*output->type());
       });
-      const bool is_view = op->isOfDispatcher() && op->isDeterministic();  // made again behind the region if it leaves
+      const bool is_view = op->isOfDispatcher() && op->isDeterministic();  // made again after the region if it leaves
       return (op->isPure() || isRandom(*op) || is_view) && takes_known && gives_known ? Part::Inert : Part::Outside;
     }
     if (!hasDerivative(*op) || !rulesHold(*op, *node)) return Part::Outside;
@@ -418,7 +418,7 @@ class RegionBuilder {
     });
   }
 
-  /// Takes those nodes out of the group that depend on the results of `held`, and puts them behind the others.
+  /// Takes those nodes out of the group that depend on the results of `held`, and puts them after the others.
   std::vector<Node*> takeDependents(std::vector<Node*>& nodes, std::vector<Node*>::iterator held) {
     std::unordered_set<const Node*> dependent;
     const auto dependsOnHeld = [&](const Node* node) {
@@ -445,7 +445,7 @@ class RegionBuilder {
     return behind;
   }
 
-  /// Whether nobody can tell if `moved` stand behind the others of the group: no random numbers are drawn in another
+  /// Whether nobody can tell if `moved` stand after the others of the group: no random numbers are drawn in another
   /// order, and no gradients of one tensor are added up in another order.
   bool mayMoveBehind(const std::vector<Node*>& nodes, const std::unordered_set<const Node*>& moved) {
     GradientOperands passed(memory_);
@@ -481,7 +481,7 @@ class RegionBuilder {
       }
       return copies[value] = copy;
     };
-    // Autograd's engine adds up the gradients of a value in the reverse order of its uses, those behind the region
+    // Autograd's engine adds up the gradients of a value in the reverse order of its uses, those after the region
     // first. So each use of an outer value is an input of the region of its own, later uses first: the engine then adds
     // in the same order. Lists are no inputs: each use of one makes it of its elements.
     std::map<std::pair<const Node*, size_t>, std::vector<Value*>> own_inputs;  // per operand, its elements' inputs
@@ -519,7 +519,7 @@ class RegionBuilder {
         list->copyLocation(operand->node());
         operands.push_back(list->output());
       }
-      size_t next = 0;  // behind the operands come the values that nodes in blocks take
+      size_t next = 0;  // after the operands come the values that nodes in blocks take
       Node* copy = subgraph->createClone(
           node, [&](Value* value) { return next < operands.size() ? operands[next++] : copyOf(value); });
       subgraph->block()->appendNode(copy);
@@ -553,7 +553,7 @@ class RegionBuilder {
   AliasDb memory_;
   bool replaces_data_;
   size_t min_size_;
-  std::unordered_set<const Node*> taken_;  // by regions before their turn came (takeSizes); perhaps gone
+  std::unordered_set<const Node*> taken_;  // by regions before they were met (takeSizes); perhaps gone
   bool found_ = false;
 };
 

@@ -5,7 +5,7 @@
 // that was not before.
 //
 // The tensor must be fresh, and what used it before the change only have read it: itself, or views of it that nobody
-// uses behind the change. And autograd must not have kept it: it has errors for tensors that were changed meanwhile.
+// uses after the change. And autograd must not have kept it: it has errors for tensors that were changed meanwhile.
 // The derivative rules tell what it keeps, which is why the pass stands here.
 #include <ATen/core/ivalue.h>
 #include <ATen/core/jit_type.h>
@@ -153,7 +153,7 @@ class Rewriter {
     });
   }
 
-  /// Replaces an in-place operator; gives what stands for it, or null.
+  /// Replaces an in-place operator; returns what stands for it, or null.
   Node* rewrite(Node* node) {
     const Operator* update = updateFor(node);
     if (!update) return nullptr;
@@ -176,7 +176,7 @@ class Rewriter {
     return now;
   }
 
-  /// The type of a tensor behind a change.
+  /// The type of a tensor after a change.
   static c10::TypePtr typeOf(const Value* before, bool flows) {
     const auto type = before->type()->expect<c10::TensorType>();
     if (!flows) return type;

@@ -24,7 +24,7 @@ size_t mix(size_t seed, size_t value) {
   return seed ^ (value + 0x9e3779b97f4a7c15 + (seed << 6) + (seed >> 2));
 }
 
-/// Constants that passes fold, and that are told apart by their values. Others are as good as inputs.
+/// Constants that passes fold, and that are distinguished by their values. Others are as good as inputs.
 bool isSimple(const c10::IValue& value) {
   return value.isNone() || value.isInt() || value.isBool() || value.isDouble() || value.isString() || value.isDevice();
 }

@@ -51,8 +51,8 @@ std::atomic<bool>& getExecutorMode();
 bool plansAlways();
 /// The same for functions that have not been called yet, whatever the environment says.
 void setPlansAlways(bool wanted);
-/// For tests of loops that turn hot: if the environment says CRESSET_PLANS=loops, every call runs unoptimized up to the
-/// first back-edge of a loop, and goes on in a plan from there.
+/// For tests of loops that become hot: if the environment says CRESSET_PLANS=loops, every call runs unoptimized up to
+/// the first back-edge of a loop, and continues in a plan from there.
 bool loopsAlways();
 
 }  // namespace cresset

@@ -53,7 +53,7 @@ bool isChained(int kind) {
 }  // namespace
 
 SugaredValuePtr FunctionEmitter::emitSugared(const Expr& expr, const TypePtr& hint, size_t binders) {
-  // `a + b + c`, `a.b().c` and the like nest to the left as deep as they are long: walk down to the innermost operand,
+  // `a + b + c`, `a.b().c` and the like nest to the left as deep as they are long: go down to the innermost operand,
   // then apply the steps from there.
   std::vector<const TreeRef*> steps;
   const TreeRef* tree = &expr.tree();

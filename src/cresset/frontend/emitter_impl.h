@@ -1,4 +1,4 @@
-// The emitter: walks the trees of one function and inserts nodes. Internal to the front end.
+// The emitter: visits the trees of one function and inserts nodes. Internal to the front end.
 //
 // One pass makes SSA form directly. Statements are emitted in order at the graph's insertion point; Environment says
 // what names mean; a nested block opens a frame and, when it closes, the frame's bindings become outputs of the
@@ -185,7 +185,7 @@ class FunctionEmitter final : public EmitContext {
   void insertItem(const SourceRange& range, Value* dict, Value* key, Value* value, const TypePtr& hint);
   /// How many types a tree of the type has.
   size_t numParts(const TypePtr& type);
-  /// Types of tuples are walked through as trees: `(t, t)` twenty times over would be a million of types.
+  /// Types of tuples are visited as trees: `(t, t)` twenty times over would be a million of types.
   void checkTupleSize(const SourceRange& range, const TypePtr& tuple);
   Value* makeTuple(const SourceRange& range, const std::vector<Value*>& elements);
   Value* makeList(const SourceRange& range, const std::vector<Value*>& elements, const TypePtr& element_type);

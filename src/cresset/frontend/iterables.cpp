@@ -27,7 +27,7 @@ Value* insertInt(EmitContext& cx, int64_t value) {
   return cx.graph.insertConstant(value);
 }
 
-/// What iter() gives for iterables that are walked by an index.
+/// What iter() returns for iterables that are iterated by an index.
 class Elements : public SugaredValue {
  public:
   SugaredValuePtr iter(const SourceRange&, EmitContext&) override { return shared_from_this(); }
@@ -42,7 +42,7 @@ class RangeElements : public Elements {
   std::string kind() const override { return "range"; }
   bool isUnbounded() const override { return end_ == nullptr; }
   Value* len(const SourceRange& range, EmitContext& cx) override {
-    // A negative count makes no turn of the loop, as zero does.
+    // A negative count makes no iteration of the loop, as zero does.
     if (isTrivial()) return end_;
     return insertCall(range, cx, "aten::__range_length", {start_, end_, step_});
   }

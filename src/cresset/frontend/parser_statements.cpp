@@ -75,7 +75,7 @@ void Parser::statement(std::vector<Stmt>& out) {
 
 void Parser::simpleStatements(std::vector<Stmt>& out) {
   do {
-    if (at(TK_NEWLINE) || at(TK_EOF)) break;  // behind a last semicolon
+    if (at(TK_NEWLINE) || at(TK_EOF)) break;  // after a last semicolon
     out.push_back(simpleStatement());
   } while (nextIf(';'));
   if (!at(TK_NEWLINE) && !at(TK_EOF)) {
@@ -181,7 +181,7 @@ Stmt Parser::annotatedAssignment(uint32_t start, const Expr& first) {
 }
 
 void Parser::rejectMatch() {
-  // `match x:` leaves the parser behind the name, at its subject; `match (x):` and `match [x]:` look like an annotation
+  // `match x:` leaves the parser after the name, at its subject; `match (x):` and `match [x]:` look like an annotation
   // without a type. Only the first word of the line tells.
   std::string_view text = source_->text();
   size_t line = begin();

@@ -74,7 +74,7 @@ c10::Argument argumentOf(const Param& param, Program& program, const ResolverPtr
   return c10::Argument(param.name().name(), std::move(type), repeat, std::move(default_value), param.kwargOnly());
 }
 
-/// What a __setstate__ without annotations takes: what __getstate__ gives.
+/// What a __setstate__ without annotations takes: what __getstate__ returns.
 void deriveState(const Def& def, const TypePtr& self_type, std::vector<c10::Argument>& arguments) {
   const auto params = def.decl().params();
   const bool derived =

@@ -34,7 +34,7 @@ Op inverse(Op op) {
   }
 }
 
-/// The jump that is taken if `op` would give true; Op::Count if there is none.
+/// The jump that is taken if `op` would return true; Op::Count if there is none.
 Op jumpOf(Op op) {
   switch (op) {
     case Op::IsNone:
@@ -271,7 +271,7 @@ void Emitter::emitLoop(const Liveness::NodeInfo& info) {
   emitBlock(info.blocks[0]);
   setLocation(node);
 
-  // The condition is read behind the assignments. If it lies in a register that they write, it is a carried value.
+  // The condition is read after the assignments. If it lies in a register that they write, it is a carried value.
   const uint32_t condition = live_.variable(results[0]);
   uint32_t test = borrowed(results[0]), spare = Registers::kNone;
   for (uint32_t target : targets) {

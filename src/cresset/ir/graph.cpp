@@ -1,7 +1,7 @@
 // Graphs and blocks: creation, insertion points, copies.
 //
 // Everything that a graph owns lives in StableVectors, which never move their elements; what is erased stays there as a
-// tombstone until the graph dies, so that a stale pointer can be recognized. Copies walk nested blocks with a stack of
+// tombstone until the graph dies, so that a stale pointer can be recognized. Copies visit nested blocks with a stack of
 // their own, since blocks may nest as deep as a program with many early returns is long.
 #include "cresset/ir/graph.h"
 

@@ -11,7 +11,7 @@
 // the middle of a node shifts the later ones). Uses keep the order in which they were added.
 //
 // Ownership: the graph owns everything that was created in it until the graph itself dies; erased nodes and values
-// stay behind as tombstones, so that a stale pointer is always safe to ask `isErased()` and every change through it
+// stay as tombstones, so that a stale pointer is always safe to ask `isErased()` and every change through it
 // raises UserError. Values and nodes of another graph are refused in the same way. A handle that must outlive its
 // scope holds a std::shared_ptr<Graph> beside the pointer.
 //
@@ -520,7 +520,7 @@ class Graph : public std::enable_shared_from_this<Graph> {
   std::shared_ptr<Graph> copy() const;
   size_t numNodes() const { return live_nodes_; }
   size_t numValues() const { return next_unique_; }  // upper bound of Value::unique()
-  /// Gives these values these numbers, which must differ from each other, and all others higher ones. For readers of
+  /// Assigns these values these numbers, which must differ from each other, and all others higher ones. For readers of
   /// text, where `%7` is the value that prints as `%7`.
   void assignNumbers(std::span<const std::pair<Value*, uint32_t>> numbers);
   /// The value of this name (without '%'); null if there is none.

@@ -1,7 +1,7 @@
 // Constant values as text and back.
 //
 // A constant's text says nothing of its type; its output's type does. So a value is written as text only if reading
-// that text by that type gives the same value: what is held as Any, tensors of several elements, objects and values
+// that text by that type makes the same value: what is held as Any, tensors of several elements, objects and values
 // whose own element types differ from the declared ones go to the constant table.
 #include "cresset/ir/literal.h"
 

@@ -1,7 +1,7 @@
 // Prints graphs.
 //
-// Blocks are walked with a stack of their own: they may nest as deep as a program with many early returns is long.
-// Graphs within attributes become sections behind the graph that uses them, printed in the order in which they are met;
+// Blocks are visited with a stack of their own: they may nest as deep as a program with many early returns is long.
+// Graphs within attributes become sections after the graph that uses them, printed in the order in which they are met;
 // a graph that several nodes share is printed once.
 #include "cresset/ir/printer.h"
 
@@ -53,7 +53,7 @@ class Printer {
   }
 
  private:
-  // A block to begin (block, no node), a node to print and go on from (block and node), or a node alone (no block).
+  // A block to begin (block, no node), a node to print and continue from (block and node), or a node alone (no block).
   struct Frame {
     const Block* block;
     size_t index;

@@ -96,7 +96,7 @@ class SchemaParser {
 
  private:
   template <typename F>
-  void parseListed(F&& item) {  // behind '('
+  void parseListed(F&& item) {  // after '('
     if (scanner_.nextIf(')')) return;
     do item();
     while (scanner_.nextIf(','));

@@ -1,7 +1,7 @@
 // Types as IR text and schemas write them.
 //
 // One grammar serves both. A base type, a constructor with arguments, a tuple or a class name is followed by any number
-// of "[]" and "?". Alias annotations stand where schemas allow them: behind a base type and behind each "[]".
+// of "[]" and "?". Alias annotations stand where schemas allow them: after a base type and after each "[]".
 #include "cresset/ir/type_parser.h"
 
 #include <ATen/core/class_type.h>

@@ -73,7 +73,7 @@ void NameTable::replace(Value* value) {
 void NameTable::erase(std::string_view name) {
   const size_t mask = slots_.size() - 1;
   size_t hole = slotOf(name, std::hash<std::string_view>()(name));
-  // What stands behind the hole and may not stand behind an empty slot moves up.
+  // What stands after the hole and may not stand after an empty slot moves up.
   for (size_t i = (hole + 1) & mask; slots_[i].value; i = (i + 1) & mask) {
     if (((i - slots_[i].hash) & mask) < ((i - hole) & mask)) continue;
     slots_[hole] = slots_[i];

@@ -216,7 +216,7 @@ class Freezer {
     }
   }
 
-  /// An attribute that shares memory with one that stays must stay too: as a constant it would be saved apart.
+  /// An attribute that shares memory with one that stays must stay too: as a constant it would be saved separately.
   void keepWhatShares() {
     std::unordered_set<const void*> memory;
     std::set<AttributeKey> done;
@@ -302,7 +302,7 @@ class Freezer {
       const auto* type = node->output()->type()->castRaw<c10::TupleType>();
       return type ? construct(prim::TupleConstruct, value.toTupleRef().elements().vec(), node, place) : nullptr;
     }
-    // Each run makes a new list, so nobody may hand it on.
+    // Each run makes a new list, so nobody may return it.
     if (value.isList() && isOnlyRead(node->output()))
       return construct(prim::ListConstruct, value.toListRef().vec(), node, place);
     return nullptr;

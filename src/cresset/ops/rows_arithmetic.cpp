@@ -38,7 +38,7 @@ int64_t remainder(int64_t a, int64_t b) {
   int64_t r = a % b;
   return r != 0 && (r < 0) != (b < 0) ? r + b : r;
 }
-/// What TorchScript computes for floats; differs from Python's in that an infinite divisor gives nan.
+/// What TorchScript computes for floats; differs from Python's in that the quotient of an infinite divisor is nan.
 double remainder(double a, double b) {
   return std::fmod(std::fmod(a, b) + b, b);
 }

@@ -14,7 +14,7 @@ namespace cresset {
 
 namespace {
 
-/// As x86 converts: out of range and nan give INT64_MIN, where C++ leaves the result undefined.
+/// As x86 converts: out of range and nan become INT64_MIN, where C++ leaves the result undefined.
 int64_t truncate(double v) {
   if (!(v >= -9223372036854775808.0 && v < 9223372036854775808.0)) return std::numeric_limits<int64_t>::min();
   return static_cast<int64_t>(v);

@@ -1,6 +1,6 @@
 // The math module: elementary functions of int, float, complex and Scalar.
 //
-// Domain errors give nan or inf, as TorchScript's do, and never raise.
+// Domain errors return nan or inf, as TorchScript's do, and never raise.
 #include <algorithm>
 #include <cmath>
 

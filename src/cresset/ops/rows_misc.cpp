@@ -164,7 +164,7 @@ constexpr Row kMiscRows[] = {
     {"prim::id(AnyClassType? x) -> int", kernel([](IValue& v) {
        return v.isNone() ? int64_t(0) : static_cast<int64_t>(std::hash<const void*>()(v.internalToPointer()));
      })},
-    // Attributes may be set between two reads, so that equal arguments need not give equal results.
+    // Attributes may be set between two reads, so that equal arguments need not have equal results.
     {"prim::ModuleContainerIndex.list(Any self, int ind) -> Any",
      kernel([](IValue& self, int64_t index) { return submoduleAt(self, index); }), Trait::Nondeterministic},
     {"prim::ModuleContainerIndex.dict(Any self, str ind) -> Any",

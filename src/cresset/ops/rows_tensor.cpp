@@ -71,7 +71,8 @@ std::vector<int64_t> ncfShape(at::IntArrayRef input, int64_t normalized_ndim) {
   return shape;
 }
 
-/// torch.einsum(a, [0, 1], b, [1, 2], [0, 2]): operands and lists of subscripts in turn; a last list names the result.
+/// torch.einsum(a, [0, 1], b, [1, 2], [0, 2]): operands and lists of subscripts alternately; a last list names the
+/// result.
 Tensor einsumOfSublists(std::span<const IValue> args) {
   std::string equation;
   std::vector<Tensor> operands;

@@ -156,8 +156,8 @@ std::optional<Convolution> convolutionOf(Node* node) {
 
 // ---- What stands between them.
 
-/// Operators that give a new contiguous tensor for contiguous ones, of the same elements in any layout: pointwise ones,
-/// and those that keep to the layout of what comes in, more or less.
+/// Operators that return a new contiguous tensor for contiguous ones, of the same elements in any layout: pointwise
+/// ones, and those that keep to the layout of what comes in, more or less.
 bool isLayoutFree(Node* node) {
   if (isStructural(node->kind()) || !node->blocks().empty() || node->outputs().size() != 1) return false;
   const Operator* op = operatorOf(*node);

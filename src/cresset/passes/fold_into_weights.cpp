@@ -39,7 +39,7 @@ struct Layer {
   Node* node;
   at::Tensor weight;
   std::optional<at::Tensor> bias;
-  int64_t spatial;  // dimensions behind the channels; 0 of a linear layer, whose channels are last
+  int64_t spatial;  // dimensions after the channels; 0 of a linear layer, whose channels are last
 
   int64_t channels() const { return weight.size(0); }
   /// A number per channel in the shape in which it multiplies the weight.
@@ -115,7 +115,7 @@ std::optional<Affine> arithmetic(Node* node, const std::string& name, const Laye
     other = ones.mul(*number);
   } else if (const auto tensor = constantTensor(node->input(1))) {
     if (!isPlain(*tensor, layer.weight.scalar_type())) return std::nullopt;
-    // [C, 1, 1] behind a convolution, [C] behind a linear layer.
+    // [C, 1, 1] after a convolution, [C] after a linear layer.
     const bool per_channel = tensor->dim() == layer.spatial + 1 && tensor->size(0) == layer.channels() &&
                              tensor->numel() == layer.channels();
     if (!per_channel && !(tensor->numel() == 1 && tensor->dim() <= layer.spatial + 1)) return std::nullopt;

@@ -1,11 +1,11 @@
-// Loop-invariant code motion: what a loop computes anew in each turn, from values that do not change, is computed once
-// before it.
+// Loop-invariant code motion: what a loop computes anew in each iteration, from values that do not change, is computed
+// once before it.
 //
 // A node moves only if nobody can tell: it does not read what the loop writes, runs in the state of the thread that the
-// loop is entered in, has no effect, and can't raise, since the loop may run no turn. In a loop that runs at least
+// loop is entered in, has no effect, and can't raise, since the loop may run no iteration. In a loop that runs at least
 // once, nodes that may raise move too, as long as nothing stays before them that could be told apart from their
-// exception. Memory that a node makes must stay within the loop and unwritten, since all turns share it then; and no
-// gradient may flow into it, which would be summed in another order.
+// exception. Memory that a node makes must stay within the loop and unwritten, since all iterations share it then; and
+// no gradient may flow into it, which would be summed in another order.
 #include <ATen/core/ivalue.h>
 #include <ATen/core/jit_type.h>
 
@@ -60,7 +60,7 @@ class Hoister {
     for (const Value* input : node->inputs()) {
       if (input->node()->isInside(loop)) return false;
     }
-    bool hands_on = true;  // gives what was there before, the same one each time
+    bool hands_on = true;  // returns what was there before, the same one each time
     if (node->kind() == prim::Constant) {
       return std::none_of(node->outputs().begin(), node->outputs().end(), [&](const Value* output) {
         return memory_.hasWriters(output) || memory_.escapes(output);
@@ -85,7 +85,7 @@ class Hoister {
     });
   }
 
-  /// A later turn could tell whether it has the same list as an earlier one.
+  /// A later iteration could tell whether it has the same list as an earlier one.
   static bool meetsOtherTurns(const Value* value) {
     if (value->type()->kind() != c10::TypeKind::ListType) return false;
     const auto uses = value->uses();

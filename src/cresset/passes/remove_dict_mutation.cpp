@@ -145,7 +145,7 @@ class EntryForwarder {
   bool run(Block* block) {
     std::vector<Entry*> added;
     for (Node* node : block->nodesSafely()) {
-      if (node->kind() == prim::Loop) forgetWhatChangesIn(node->blocks()[0]);  // in the turns before
+      if (node->kind() == prim::Loop) forgetWhatChangesIn(node->blocks()[0]);  // in the iterations before
       for (Block* inner : node->blocks()) run(inner);
       if (forward(node)) continue;
       if (mayChangeEntries(node)) forgetWhatChanges(node);

@@ -73,7 +73,7 @@ class ListBuilder {
     return untouched_.contains(list) && list->owningBlock() == user->owningBlock() ? list->node() : nullptr;
   }
 
-  /// Makes the list as `node` would leave it, or gives what `node` would read of it.
+  /// Makes the list as `node` would leave it, or returns what `node` would read of it.
   bool absorb(Node* node) {
     if (node->inputs().empty()) return false;
     Value* list = node->input(0);

@@ -216,7 +216,7 @@ void pushArgument(Stack& stack, const Signature& signature, size_t index, PyObje
   }
 }
 
-/// Keyword arguments as vectorcall passes them: values behind the positional ones, names in a tuple.
+/// Keyword arguments as vectorcall passes them: values after the positional ones, names in a tuple.
 struct Keywords {
   PyObject* const* values;
   PyObject* names;  // may be null

@@ -230,7 +230,7 @@ void bindReading(NodeClass& node) {
             const Operator* op = operatorOf(*self.get());
             return op && !op->isDeterministic();
           },
-          "Whether equal inputs may give other results.")
+          "Whether equal inputs may have other results.")
       .def(
           "mustBeNone",
           [](const NodeHandle& self) { return self->outputs().size() == 1 && isNoneConstant(self->output()); })

@@ -162,7 +162,7 @@ void bindHost(py::module_& module) {
   setWarningHandler(warnInPython);
   setHostExceptionFilter(pythonErrorOf);
   setForkThreadStart(OperatorWarnings::install);
-  // While there is a Python that forks can call, and that what they hold can be given back to.
+  // While there is a Python that forks can call, and that what they hold can be released to.
   py::module_::import("atexit").attr("register")(
       py::cpp_function([] { stopForks(); }, py::call_guard<py::gil_scoped_release>()));
   module.def("set_num_fork_threads", setForkThreads, py::arg("count"));

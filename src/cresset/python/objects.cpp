@@ -27,7 +27,7 @@ PyObject* wrapper_factory = nullptr;
 PyObject* wrapper_classes = nullptr;
 
 void sweepDeadWrappers() {
-  // Amortized: the table is walked when it has doubled since the last walk.
+  // Amortized: the table is swept when it has doubled since the last sweep.
   static size_t next_sweep = 64;
   WeakTable& table = wrappers();
   if (table.size() < next_sweep) return;

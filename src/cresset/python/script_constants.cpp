@@ -36,7 +36,7 @@ bool writesArgument(const Operator& op, size_t argument) {
   return info && info->isWrite();
 }
 
-/// Whether the use can only read the value, and gives nothing of it to others.
+/// Whether the use can only read the value, and passes nothing of it to others.
 bool onlyReads(const Use& use) {
   if (isStructural(use.user->kind()) || use.user->isReturn()) return false;
   const Operator* op = operatorOf(*use.user);
@@ -127,7 +127,7 @@ void checkWrites(const Block* block, AliasDb& aliases, const std::vector<Contain
   }
 }
 
-/// Whether a call in the block may give a container of the function that it calls. `seen`: functions asked already.
+/// Whether a call in the block may return a container of the function that it calls. `seen`: functions asked already.
 bool callsForContainers(const Block* block, std::unordered_set<Function*>& seen) {
   for (const Node* node : block->nodes()) {
     for (const Block* inner : node->blocks()) {

@@ -185,7 +185,7 @@ struct Lexer::Impl {
         indent = {0, 0};
       } else if (c == '#') {
         if (comment(out)) return true;
-        --pos;  // the loop goes on at the line break
+        --pos;  // the loop continues at the line break
       } else if (c == '\\' && lineBreak(pos + 1)) {
         pos += lineBreak(pos + 1);
       } else {

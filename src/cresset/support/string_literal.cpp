@@ -58,7 +58,7 @@ size_t skipExpression(std::string_view text, size_t at, int depth) {
   return npos;
 }
 
-/// `at` stands behind the `{` of a replacement field. Returns the offset behind its `}`, or npos.
+/// `at` stands after the `{` of a replacement field. Returns the offset after its `}`, or npos.
 size_t skipField(std::string_view text, size_t at, const StringPrefix& prefix, int depth) {
   if (depth > kMaxFormatNesting) return npos;
   size_t i = skipExpression(text, at, depth);
@@ -84,13 +84,13 @@ size_t skipField(std::string_view text, size_t at, const StringPrefix& prefix, i
   return npos;
 }
 
-/// `at` stands behind the opening quotes. Returns the offset behind the closing ones, or npos.
+/// `at` stands after the opening quotes. Returns the offset after the closing ones, or npos.
 size_t skipBody(std::string_view text, size_t at, const StringPrefix& prefix, int depth) {
   if (depth > kMaxFormatNesting) return npos;
   for (size_t i = at; i < text.size();) {
     char c = text[i];
     if (c == '\\') {
-      // Raw strings keep the backslash, but a quote behind it does not end them either.
+      // Raw strings keep the backslash, but a quote after it does not end them either.
       i += i + 2 < text.size() && text[i + 1] == '\r' && text[i + 2] == '\n' ? 3 : 2;
     } else if (c == prefix.quote && closesAt(text, i, prefix)) {
       return i + prefix.quotes;
@@ -423,7 +423,7 @@ std::string quoteString(std::string_view text) {
         if (c >= 0x20 && c < 0x7f) {
           out += c;
         } else {
-          // Three digits always, so that a digit behind the escape is not taken for a part of it.
+          // Three digits always, so that a digit after the escape is not taken for a part of it.
           unsigned char u = static_cast<unsigned char>(c);
           out += '\\';
           out += static_cast<char>('0' + (u >> 6));

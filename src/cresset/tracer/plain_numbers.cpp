@@ -1,4 +1,4 @@
-// Arguments of operators that came as plain numbers: traced numbers that PyTorch's parser of arguments took apart, and
+// Arguments of operators that came as plain numbers: traced numbers that PyTorch's parser of arguments unpacked, and
 // tensors of one element that it read because a number was wanted (`x.narrow(0, 0, n)`, `add(x, y, alpha=a)`).
 //
 // Whoever calls a function of PyTorch's tells which of its arguments may be such. Which argument of an operator each
