@@ -198,6 +198,31 @@ def check_language():
     return language.complaints()
 
 
+def check_passes():
+    """A pass, its file and the folder of its tests have one name; sequences of passes stand in pipelines.cpp."""
+    table = (SRC / "passes" / "passes.def").read_text()
+    names = re.findall(r'^PASS(?:_FOR_CALLS)?\(\w+, "([^"]+)"', table, re.M)
+    complaints = []
+    files = {path.stem for path in (SRC / "passes").glob("*.cpp")} - {"pass", "pipeline", "pipelines", "lower_graph"}
+    elsewhere = {path.stem for path in (SRC / "autodiff").glob("*.cpp")}  # those that ask derivative rules
+    for name in names:
+        if name.replace("-", "_") not in files | elsewhere:
+            complaints.append(f"the pass {name} has no file {name.replace('-', '_')}.cpp")
+    for stem in sorted(files - {name.replace("-", "_") for name in names}):
+        complaints.append(f"src/cresset/passes/{stem}.cpp is no pass of passes.def")
+    for folder in sorted((ROOT / "tests" / "passes").iterdir()):
+        if folder.name not in names:
+            complaints.append(f"tests/passes/{folder.name} is no pass of passes.def")
+    call = re.compile(r'\.run\("(' + "|".join(map(re.escape, names)) + r')"|\brunPass\(')
+    for path in tracked("src/*.cpp"):
+        if path.stem in ("pipeline", "pipelines") or path == SRC / "python" / "graph.cpp":  # a pass that a user runs
+            continue
+        for number, line in enumerate(path.read_text().splitlines(), 1):
+            if call.search(line):
+                complaints.append(f"{path.relative_to(ROOT)}:{number}: sequences of passes stand in pipelines.cpp")
+    return complaints
+
+
 def check_structural_nodes():
     """docs/ir.md has a line for each row of structural.def, and for nothing else."""
     table = (ROOT / "src" / "cresset" / "ir" / "structural.def").read_text()
@@ -234,6 +259,7 @@ def main():
         "docs/language.md": check_language,
         "docs/CLAIMS.md": check_claims,
         "docs/ir.md": check_structural_nodes,
+        "passes": check_passes,
     }
     if args.build:
         checks["symbols"] = lambda: check_symbols(args.build)

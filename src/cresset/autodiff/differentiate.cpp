@@ -11,7 +11,7 @@
 #include "cresset/autodiff/specialized_rules.h"
 #include "cresset/ir/constants.h"
 #include "cresset/ops/operator.h"
-#include "cresset/passes/pipeline.h"
+#include "cresset/passes/pipelines.h"
 #include "cresset/support/error.h"
 
 namespace cresset {
@@ -283,7 +283,7 @@ class Differentiator {
 
   void simplify() {
     simplifyRules(*backward_);
-    Pipeline(*backward_, "gradient").run("pool-constants");
+    tidyBackward(*backward_);
   }
 
   /// What is asked of a tensor without its elements.

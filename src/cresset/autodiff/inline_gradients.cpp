@@ -18,8 +18,7 @@
 #include "cresset/autodiff/regions.h"
 #include "cresset/ir/constants.h"
 #include "cresset/ops/operator.h"
-#include "cresset/passes/pass.h"
-#include "cresset/passes/propagate_types.h"
+#include "cresset/passes/pipelines.h"
 #include "cresset/program/program.h"
 
 namespace cresset {

@@ -18,8 +18,7 @@
 #include "cresset/ir/subgraph.h"
 #include "cresset/ops/operator.h"
 #include "cresset/ops/without_autocast.h"
-#include "cresset/passes/pipeline.h"
-#include "cresset/passes/propagate_types.h"
+#include "cresset/passes/pipelines.h"
 
 namespace cresset {
 
@@ -614,18 +613,6 @@ bool decomposeForGradients(Graph& graph, const TypeAssumptions& assumptions) {
   if (!decomposeIn(graph.block())) return false;
   fitRulesToRanks(graph, "decomposition", assumptions);
   return true;
-}
-
-void fitRulesToRanks(Graph& graph, const char* name, const TypeAssumptions& assumptions) {
-  Pipeline passes(graph, name);
-  passes.repeat(4, [&] {
-    passes.run("propagate-types", [&](Graph& of) { return propagateTypes(of, assumptions); });
-    passes.run("peephole");
-    passes.run("constant-propagation");
-    passes.run("simplify-branches");
-    passes.run("unroll");
-    passes.run("remove-list-mutation");
-  });
 }
 
 bool createDifferentiableRegions(Graph& graph, size_t min_size) {

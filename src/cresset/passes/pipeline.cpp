@@ -155,7 +155,7 @@ std::string passFiguresText() {
   return text.str();
 }
 
-bool runPass(const PassInfo& pass, Graph& graph, std::string_view graph_name, const std::function<bool(Graph&)>& with) {
+bool runPass(const PassInfo& pass, Graph& graph, std::string_view graph_name, const TypeAssumptions& assumptions) {
   const std::shared_ptr<Watch> watch = currentWatch().load();
   const PassOptions& options = watch->options;
   if (names(options.disable, pass.name) || !takeOne(*watch, pass, graph_name)) return false;
@@ -165,7 +165,7 @@ bool runPass(const PassInfo& pass, Graph& graph, std::string_view graph_name, co
   const std::string before = dump ? toString(graph) : std::string();
   const size_t nodes = graph.numNodes();
   const double start = options.time ? secondsOfThread() : 0;
-  const bool changed = with ? with(graph) : pass.run(graph);
+  const bool changed = pass.run(graph, assumptions);
   if (dump && changed) {
     const std::string title = std::string(pass.name) + " on " + std::string(graph_name);
     std::cerr << "---- before " + title + "\n" + before + "---- after " + title + "\n" + toString(graph);
@@ -193,12 +193,7 @@ bool runPass(const PassInfo& pass, Graph& graph, std::string_view graph_name, co
 }
 
 bool Pipeline::run(std::string_view name) {
-  const PassInfo& pass = requirePass(name);
-  return run(name, pass.run);
-}
-
-bool Pipeline::run(std::string_view name, const std::function<bool(Graph&)>& with) {
-  const bool changed = runPass(requirePass(name), graph_, name_, with);
+  const bool changed = runPass(requirePass(name), graph_, name_, assumptions_);
   changed_ |= changed;
   return changed;
 }

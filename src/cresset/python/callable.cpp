@@ -18,7 +18,7 @@
 #include "cresset/interpreter/interpreter.h"
 #include "cresset/ops/limits.h"
 #include "cresset/ops/nesting.h"
-#include "cresset/passes/pass.h"
+#include "cresset/passes/pipelines.h"
 #include "cresset/python/graph_handles.h"
 #include "cresset/tracer/tracer.h"
 
@@ -402,7 +402,7 @@ PyObject* getInlinedGraph(PyObject* self, void*) {
     {
       py::gil_scoped_release no_gil;
       graph = keptWith(functionRef(self).graph()->copy(), functionRef(self).program().shared_from_this());
-      inlineCalls(*graph);
+      inlineForReading(*graph);
     }
     return graphToPython(graph).release().ptr();
   });

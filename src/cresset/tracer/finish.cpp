@@ -2,7 +2,7 @@
 #include <ATen/core/jit_type.h>
 
 #include "cresset/ir/verifier.h"
-#include "cresset/passes/pass.h"
+#include "cresset/passes/pipelines.h"
 #include "cresset/support/error.h"
 #include "cresset/tracer/recorder.h"
 
@@ -78,7 +78,7 @@ std::shared_ptr<Graph> Recorder::finish(const IValue& result) {
   resolveLiterals();
   removeDeadNodes(*graph_);
   outlineScopes(*graph_);
-  poolConstants(*graph_);
+  tidyDefinition(*graph_);
   verify(*graph_);
   return graph_;
 }
