@@ -223,6 +223,22 @@ def check_passes():
     return complaints
 
 
+def check_environment():
+    """Options of the process come from options.def; nothing else asks the environment."""
+    complaints = []
+    for path in tracked("src/*.cpp", "src/*.h"):
+        for number, line in enumerate(path.read_text().splitlines(), 1):
+            if re.search(r"\bgetenv\b", line) and path != SRC / "support" / "options.cpp":
+                complaints.append(f"{path.relative_to(ROOT)}:{number}: getenv; add a row to support/options.def")
+    for path in sorted((ROOT / "python").rglob("*.py")):
+        for number, line in enumerate(path.read_text().splitlines(), 1):
+            if re.search(r"\b(environ|getenv)\b", line):
+                complaints.append(
+                    f"{path.relative_to(ROOT)}:{number}: the environment; add a row to support/options.def"
+                )
+    return complaints
+
+
 def check_structural_nodes():
     """docs/ir.md has a line for each row of structural.def, and for nothing else."""
     table = (ROOT / "src" / "cresset" / "ir" / "structural.def").read_text()
@@ -260,6 +276,7 @@ def main():
         "docs/CLAIMS.md": check_claims,
         "docs/ir.md": check_structural_nodes,
         "passes": check_passes,
+        "environment": check_environment,
     }
     if args.build:
         checks["symbols"] = lambda: check_symbols(args.build)

@@ -20,6 +20,7 @@
 #include "cresset/ops/policy.h"
 #include "cresset/passes/pipelines.h"
 #include "cresset/support/error.h"
+#include "cresset/support/options.h"
 
 namespace cresset {
 
@@ -27,9 +28,6 @@ namespace {
 
 /// After so many plans for one signature there are no more guards in it.
 constexpr int kMaxVersions = 4;
-
-/// Larger programs would make callers wait for many seconds.
-constexpr size_t kMaxNodes = 100'000;
 
 /// Finds the attributes that can be read when a plan is entered: those of arguments, through objects, that nothing in
 /// the graph writes.
@@ -438,10 +436,11 @@ std::shared_ptr<const PreparedFunction> prepareGraph(Function& function, std::sh
   Graph& graph = *prepared->graph;
   const std::string name = function.qualname().qualifiedName();
   inlineForPlans(graph, name);
-  if (graph.numNodes() > kMaxNodes) {
+  const auto most = static_cast<size_t>(options::plan_nodes());
+  if (graph.numNodes() > most) {
     throw UserError(
         "the program has " + std::to_string(graph.numNodes()) + " nodes with calls inlined; plans are made of up to " +
-        std::to_string(kMaxNodes));
+        std::to_string(most));
   }
   forgetTypes(graph.block());
   simplifyForPlans(graph, name);

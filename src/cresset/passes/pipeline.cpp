@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <atomic>
 #include <charconv>
-#include <cstdlib>
 #include <ctime>
 #include <iomanip>
 #include <iostream>
@@ -15,6 +14,7 @@
 #include "cresset/ir/printer.h"
 #include "cresset/ir/verifier.h"
 #include "cresset/support/error.h"
+#include "cresset/support/options.h"
 
 namespace cresset {
 namespace {
@@ -41,16 +41,7 @@ struct Watch {
 };
 
 std::atomic<std::shared_ptr<Watch>>& currentWatch() {
-  static std::atomic<std::shared_ptr<Watch>> watch = [] {
-    const char* text = std::getenv("CRESSET_PASSES");
-    try {
-      return std::make_shared<Watch>(text ? parsePassOptions(text) : PassOptions());
-    } catch (const UserError& error) {
-      // Whoever runs a pass first must not be the one that fails; nor may the wish be dropped in silence.
-      std::cerr << "CRESSET_PASSES: " << error.message() << "\n";
-      return std::make_shared<Watch>(PassOptions());
-    }
-  }();
+  static std::atomic<std::shared_ptr<Watch>> watch = std::make_shared<Watch>(PassOptions());
   return watch;
 }
 
@@ -123,13 +114,39 @@ PassOptions parsePassOptions(std::string_view text) {
   return options;
 }
 
+std::string toString(const PassOptions& options) {
+  std::vector<std::string> parts;
+  const auto addList = [&](const std::string& name, const std::vector<std::string>& passes) {
+    std::string part;
+    for (const std::string& pass : passes) part += (part.empty() ? name + "=" : "+") + pass;
+    if (!part.empty()) parts.push_back(std::move(part));
+  };
+  addList("dump", options.dump);
+  addList("disable", options.disable);
+  addList("fail", options.fail);
+  if (options.limit) parts.push_back("limit=" + std::to_string(*options.limit));
+  if (options.verify) parts.emplace_back("verify");
+  if (options.time) parts.emplace_back("time");
+  std::string text;
+  for (const std::string& part : parts) text += (text.empty() ? "" : ",") + part;
+  return text;
+}
+
+namespace {
+
+const OptionHook passes_hook(Option::passes, [](const std::string& text) {
+  currentWatch().store(std::make_shared<Watch>(parsePassOptions(text)));
+});
+
+}  // namespace
+
 PassOptions passOptions() {
   return currentWatch().load()->options;
 }
 
-void setPassOptions(PassOptions options) {
+void setPassOptions(const PassOptions& options) {
   check(options);
-  currentWatch().store(std::make_shared<Watch>(std::move(options)));
+  setOption(Option::passes, toString(options));
 }
 
 std::vector<PassFigures> passFigures() {

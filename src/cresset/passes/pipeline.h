@@ -37,13 +37,14 @@ struct PassOptions {
   bool time = false;
 };
 
-/// "dump=cse,time,verify,disable=licm+dce,fail=unroll,limit=120": what the environment variable CRESSET_PASSES and
-/// command lines say. Several passes are joined by '+'. Throws UserError, which lists what there is.
+/// "dump=cse,time,verify,disable=licm+dce,fail=unroll,limit=120": the option `passes` (support/options.h). Several
+/// passes are joined by '+'. Throws UserError, which lists what there is.
 PassOptions parsePassOptions(std::string_view text);
-/// The options in force; at first those of CRESSET_PASSES.
+std::string toString(const PassOptions& options);
+/// The options in force.
 PassOptions passOptions();
 /// Throws UserError if a pass that they name does not exist. Figures and the count of runs start anew.
-void setPassOptions(PassOptions options);
+void setPassOptions(const PassOptions& options);
 
 /// What the runs of a pass came to since the options were set.
 struct PassFigures {
