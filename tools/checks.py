@@ -239,6 +239,13 @@ def check_environment():
     return complaints
 
 
+def check_lengths():
+    """Functions and classes that people can take in at a time."""
+    import lengths
+
+    return lengths.complaints()
+
+
 def check_structural_nodes():
     """docs/ir.md has a line for each row of structural.def, and for nothing else."""
     table = (ROOT / "src" / "cresset" / "ir" / "structural.def").read_text()
@@ -277,6 +284,7 @@ def main():
         "docs/ir.md": check_structural_nodes,
         "passes": check_passes,
         "environment": check_environment,
+        "lengths": check_lengths,
     }
     if args.build:
         checks["symbols"] = lambda: check_symbols(args.build)

@@ -286,29 +286,9 @@ class Pickle::Machine {
     pushInt(PickleNode::Int, static_cast<int64_t>(value));
   }
 
-  bool step() {
-    op_ = at_;
-    if (at_ >= bytes_.size()) fail("the pickle has no end");
-    uint8_t op = static_cast<uint8_t>(bytes_[at_++]);
+  /// Whether the opcode was one of those that push a value of their own.
+  bool pushLiteral(uint8_t op) {
     switch (op) {
-      case kProto: {
-        uint8_t version = number<uint8_t>();
-        if (version != 2) fail("pickle protocol " + std::to_string(version) + " is not supported (archives use 2)");
-        break;
-      }
-      case kMark:
-        grow(marks_, stack_.size());
-        break;
-      case kPop:
-        pop();
-        break;
-      case kPopMark:
-        stack_.resize(popMark());
-        break;
-      case kDup:
-        p_.nodes_[top()].shared = true;
-        push(top());
-        break;
       case kNoneOp:
         push(node(PickleNode::None));
         break;
@@ -347,6 +327,15 @@ class Pickle::Machine {
       case kShortBinUnicode:
         pushString(number<uint8_t>());
         break;
+      default:
+        return false;
+    }
+    return true;
+  }
+
+  /// Whether it was one of those that make or extend lists, dicts and tuples.
+  bool makeContainer(uint8_t op) {
+    switch (op) {
       case kEmptyList:
         push(node(PickleNode::List, kNone, kNone));
         break;
@@ -393,6 +382,37 @@ class Pickle::Machine {
         break;
       case kSetItems:
         extend(PickleNode::Dict, popMark());
+        break;
+      default:
+        return false;
+    }
+    return true;
+  }
+
+  /// Whether there is more.
+  bool step() {
+    op_ = at_;
+    if (at_ >= bytes_.size()) fail("the pickle has no end");
+    uint8_t op = static_cast<uint8_t>(bytes_[at_++]);
+    if (pushLiteral(op) || makeContainer(op)) return true;
+    switch (op) {
+      case kProto: {
+        uint8_t version = number<uint8_t>();
+        if (version != 2) fail("pickle protocol " + std::to_string(version) + " is not supported (archives use 2)");
+        break;
+      }
+      case kMark:
+        grow(marks_, stack_.size());
+        break;
+      case kPop:
+        pop();
+        break;
+      case kPopMark:
+        stack_.resize(popMark());
+        break;
+      case kDup:
+        p_.nodes_[top()].shared = true;
+        push(top());
         break;
       case kBinPut:
         putMemo(number<uint8_t>());

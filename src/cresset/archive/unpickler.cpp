@@ -24,6 +24,39 @@ std::string typeName(const TypePtr& type) {
   return type->annotation_str();
 }
 
+/// The type to build for: Optional[T] wants T unless the value is None; Any and Union say nothing.
+TypePtr hintOf(const TypePtr& type) {
+  if (!type) return nullptr;
+  switch (type->kind()) {
+    case c10::TypeKind::AnyType:
+    case c10::TypeKind::UnionType:
+    case c10::TypeKind::VarType:
+    case c10::TypeKind::NumberType:
+    case c10::TypeKind::AnyListType:
+    case c10::TypeKind::AnyTupleType:
+    case c10::TypeKind::AnyClassType:
+    case c10::TypeKind::AnyEnumType:
+      return nullptr;
+    case c10::TypeKind::OptionalType:
+      return hintOf(type->castRaw<c10::OptionalType>()->getElementType());
+    default:
+      return type;
+  }
+}
+
+/// The type that all values share; Any if there is none.
+TypePtr commonType(const std::vector<IValue>& values, const TypePtr& if_empty) {
+  TypePtr result;
+  for (const IValue& value : values) {
+    TypePtr type = value.isTensor() ? TypePtr(c10::TensorType::get()) : value.type();
+    if (!result)
+      result = type;
+    else if (!(*result == *type))
+      return c10::AnyType::get();
+  }
+  return result ? result : if_empty;
+}
+
 class ValueBuilder {
  public:
   ValueBuilder(const UnpickleContext& context, const Pickle& pickle, const std::string& prefix)
@@ -56,26 +89,6 @@ class ValueBuilder {
 
   [[noreturn]] void mismatch(uint32_t node, const TypePtr& type, const std::string& found) const {
     site(node).fail("a value of type " + typeName(type) + " is expected here, but the pickle has " + found);
-  }
-
-  // The type to build for: Optional[T] wants T unless the value is None; Any and Union say nothing.
-  static TypePtr hintOf(const TypePtr& type) {
-    if (!type) return nullptr;
-    switch (type->kind()) {
-      case c10::TypeKind::AnyType:
-      case c10::TypeKind::UnionType:
-      case c10::TypeKind::VarType:
-      case c10::TypeKind::NumberType:
-      case c10::TypeKind::AnyListType:
-      case c10::TypeKind::AnyTupleType:
-      case c10::TypeKind::AnyClassType:
-      case c10::TypeKind::AnyEnumType:
-        return nullptr;
-      case c10::TypeKind::OptionalType:
-        return hintOf(type->castRaw<c10::OptionalType>()->getElementType());
-      default:
-        return type;
-    }
   }
 
   Built build(uint32_t n, const TypePtr& type, int depth) {
@@ -175,19 +188,6 @@ class ValueBuilder {
     }
     if (type && type->schema()) return {c10::ivalue::Tuple::createNamed(std::move(values), type), height + 1};
     return {c10::ivalue::Tuple::create(std::move(values)), height + 1};
-  }
-
-  // The type that all values share; Any if there is none.
-  static TypePtr commonType(const std::vector<IValue>& values, const TypePtr& if_empty) {
-    TypePtr result;
-    for (const IValue& value : values) {
-      TypePtr type = value.isTensor() ? TypePtr(c10::TensorType::get()) : value.type();
-      if (!result)
-        result = type;
-      else if (!(*result == *type))
-        return c10::AnyType::get();
-    }
-    return result ? result : if_empty;
   }
 
   Built makeList(uint32_t n, const PickleNode& node, const TypePtr& hint, int depth) {
