@@ -142,14 +142,24 @@ def test_threads():
     assert not wrong and {name: options.get(name) for name in names} == before
 
 
-def f(x):
-    y = x * 2 + 1
-    return y.relu() - x
+def fresh():
+    """Scripted functions that share no plans with those of other tests."""
+
+    def f(x):
+        y = x * 2 + 1
+        return y.relu() - x
+
+    def loop(x, n: int):
+        for _ in range(n):
+            x = x * 2 - x
+        return x
+
+    return f, loop
 
 
 def test_plans_per_function():
     with options.override(plans="always", plans_per_function=2):
-        few = cresset.script(f)
+        few = cresset.script(fresh()[0])
         for rank in range(1, 5):
             few(torch.ones([2] * rank))
     assert len(cresset.explain(few).plans) == 2
@@ -158,31 +168,22 @@ def test_plans_per_function():
 
 def test_plan_nodes():
     with options.override(plans="useful", plan_nodes=2):
+        f = fresh()[0]
         function = cresset.script(f)
         for _ in range(3):
             assert torch.equal(function(torch.ones(2)), f(torch.ones(2)))
         assert "plans are made of up to 2" in cresset.explain(function).state
 
 
-def test_hot_loop():
-    def loop(x, n: int):
-        for _ in range(n):
-            x = x * 2 - x
-        return x
-
-    for polls, entered in ((1, 1), (1000000, 0)):
-        with options.override(plans="useful", hot_loop=polls):
-            function = cresset.script(loop)
-            function(torch.ones(2), 2000)
-        assert cresset.explain(function).entered_from_loops == entered
+@pytest.mark.parametrize(("polls", "entered"), [(1, 1), (1000000, 0)])
+def test_hot_loop(polls, entered):
+    with options.override(plans="useful", hot_loop=polls):
+        function = cresset.script(fresh()[1])
+        function(torch.ones(2), 2000)
+    assert cresset.explain(function).entered_from_loops == entered
 
 
 def test_untrusted(tmp_path):
-    def endless(x):
-        while bool(x.numel() > 0):
-            x = x + 1
-        return x
-
     path = tmp_path / "endless.pt"
 
     class Module(torch.nn.Module):
