@@ -110,6 +110,10 @@ const char* nameOfForbidden(uint8_t op) {
 
 }  // namespace
 
+constexpr const char* kEmptyStack = "the pickle pops an empty stack";
+
+constexpr const char* kLongInt = "an int does not fit 64 bits";
+
 class Pickle::Machine {
  public:
   Machine(Pickle& pickle, const Allow& allow) : p_(pickle), bytes_(pickle.bytes_), allow_(allow) {}
@@ -172,7 +176,7 @@ class Pickle::Machine {
   }
   void push(uint32_t n) { grow(stack_, n); }
   uint32_t pop() {
-    if (stack_.size() <= (marks_.empty() ? 0 : marks_.back())) fail("the pickle pops an empty stack");
+    if (stack_.size() <= (marks_.empty() ? 0 : marks_.back())) fail(kEmptyStack);
     uint32_t n = stack_.back();
     stack_.pop_back();
     return n;
@@ -194,7 +198,7 @@ class Pickle::Machine {
   }
   // The top `count` values of the stack become a tuple.
   void pushTuple(size_t count) {
-    if (stack_.size() - (marks_.empty() ? 0 : marks_.back()) < count) fail("the pickle pops an empty stack");
+    if (stack_.size() - (marks_.empty() ? 0 : marks_.back()) < count) fail(kEmptyStack);
     uint32_t first = static_cast<uint32_t>(p_.pool_.size());
     for (size_t i = stack_.size() - count; i < stack_.size(); ++i) grow(p_.pool_, stack_[i]);
     stack_.resize(stack_.size() - count);
@@ -280,9 +284,9 @@ class Pickle::Machine {
       if (i < 8)
         value = (value & ~(uint64_t(0xff) << (8 * i))) | uint64_t(byte) << (8 * i);
       else if (byte != sign)
-        fail("an int does not fit 64 bits");
+        fail(kLongInt);
     }
-    if (digits.size() > 8 && (value >> 63 != 0) != (sign != 0)) fail("an int does not fit 64 bits");
+    if (digits.size() > 8 && (value >> 63 != 0) != (sign != 0)) fail(kLongInt);
     pushInt(PickleNode::Int, static_cast<int64_t>(value));
   }
 
@@ -373,7 +377,7 @@ class Pickle::Machine {
       case kAppend:
       case kSetItem: {
         size_t count = op == kAppend ? 1 : 2;
-        if (stack_.size() < count) fail("the pickle pops an empty stack");
+        if (stack_.size() < count) fail(kEmptyStack);
         extend(op == kAppend ? PickleNode::List : PickleNode::Dict, stack_.size() - count);
         break;
       }

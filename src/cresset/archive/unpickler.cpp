@@ -9,6 +9,7 @@
 #include "cresset/archive/pickle_machine.h"
 #include "cresset/archive/pickle_names.h"
 #include "cresset/archive/tensor_builder.h"
+#include "cresset/ir/messages.h"
 #include "cresset/ir/parser.h"
 #include "cresset/program/program.h"
 #include "cresset/support/error.h"
@@ -92,7 +93,7 @@ class ValueBuilder {
   }
 
   Built build(uint32_t n, const TypePtr& type, int depth) {
-    if (depth > kMaxNesting) site(n).fail("values nest deeper than " + std::to_string(kMaxNesting) + " levels");
+    if (depth > kMaxNesting) site(n).fail(messages::nestTooDeep("values", kMaxNesting));
     const PickleNode& node = at(n);
     bool compound = node.kind == PickleNode::Tuple || node.kind == PickleNode::List || node.kind == PickleNode::Dict ||
                     node.kind == PickleNode::Call || node.kind == PickleNode::Object;
@@ -106,8 +107,7 @@ class ValueBuilder {
         cache_[n] = {true, built};
       } else {
         built = it->second.built;
-        if (depth + built.height > kMaxNesting)
-          site(n).fail("values nest deeper than " + std::to_string(kMaxNesting) + " levels");
+        if (depth + built.height > kMaxNesting) site(n).fail(messages::nestTooDeep("values", kMaxNesting));
       }
     } else {
       built = make(n, node, hintOf(type), depth);
@@ -378,8 +378,7 @@ class ValueBuilder {
       if (!cx_.pending)
         site(n).fail("class '" + cls->name()->qualifiedName() + "' restores its objects" + setstateRefusal(cx_.door));
       const auto& arguments = setstate->getSchema().arguments();
-      if (arguments.size() != 2)
-        site(n).fail("__setstate__ of '" + cls->name()->qualifiedName() + "' does not take one state");
+      if (arguments.size() != 2) refuseState(n, *cls);
       Built state = build(node.p.b, arguments[1].type(), depth + 1);
       cx_.pending->push_back({object, std::move(state.value)});
       return {IValue(std::move(object)), state.height + 1};
@@ -414,6 +413,10 @@ class ValueBuilder {
     return height;
   }
 
+  [[noreturn]] void refuseState(uint32_t n, const c10::ClassType& cls) const {
+    site(n).fail("__setstate__ of '" + cls.name()->qualifiedName() + "' does not take one state");
+  }
+
   // A registered C++ class: its own __setstate__ is the user's compiled code, not the archive's.
   Built makeCustom(
       uint32_t n, const PickleNode& node, const c10::ClassTypePtr& cls, torch::jit::Function* setstate, int depth) {
@@ -421,8 +424,7 @@ class ValueBuilder {
       site(n).fail(
           "the custom class '" + cls->name()->qualifiedName() + "' was registered without a __setstate__ (def_pickle)");
     const auto& arguments = setstate->getSchema().arguments();
-    if (arguments.size() != 2)
-      site(n).fail("__setstate__ of '" + cls->name()->qualifiedName() + "' does not take one state");
+    if (arguments.size() != 2) refuseState(n, *cls);
     Built state = build(node.p.b, arguments[1].type(), depth + 1);
     auto object = c10::ivalue::Object::create(c10::StrongTypePtr(nullptr, cls), 1);
     try {

@@ -6,6 +6,7 @@
 #include "cresset/executor/fact_checks.h"
 #include "cresset/executor/mode.h"
 #include "cresset/interpreter/bailout.h"
+#include "cresset/ops/messages.h"
 #include "cresset/ops/operator.h"
 #include "cresset/python/common.h"
 #include "cresset/python/graph_handles.h"
@@ -69,7 +70,7 @@ void bindExecuting(py::module_& module) {
   module.def("_get_thread_optimizes", getGraphExecutorOptimize);
   module.def("_may_share_arguments", [](const std::string& full_name) {
     const Operator* op = OperatorTable::get().find(full_name);
-    if (!op) throw UserError("There is no operator " + full_name);
+    if (!op) throw UserError(messages::noOperator(full_name));
     return op->mayShareArguments();
   });
   module.def("_set_plans_always", setPlansAlways);
