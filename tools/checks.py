@@ -246,6 +246,13 @@ def check_lengths():
     return lengths.complaints()
 
 
+def check_messages():
+    """An error's message is written at one place."""
+    import messages
+
+    return messages.complaints()
+
+
 def check_structural_nodes():
     """docs/ir.md has a line for each row of structural.def, and for nothing else."""
     table = (ROOT / "src" / "cresset" / "ir" / "structural.def").read_text()
@@ -285,6 +292,7 @@ def main():
         "passes": check_passes,
         "environment": check_environment,
         "lengths": check_lengths,
+        "messages": check_messages,
     }
     if args.build:
         checks["symbols"] = lambda: check_symbols(args.build)

@@ -1,4 +1,5 @@
-// Messages of errors that calls have at several places, each written once. What one place says alone stands there.
+// Messages of errors that operators and calls have at several places, each written once. What one place says alone
+// stands there.
 #pragma once
 
 #include <ATen/core/function_schema.h>
@@ -30,6 +31,17 @@ inline std::string unknownArgument(const c10::FunctionSchema& schema, const std:
 }
 inline std::string noOperator(const std::string& name) {
   return "There is no operator " + name;
+}
+
+// Of operators.
+inline std::string noComplexNumbers() {
+  return "TypeError: complex numbers are not supported here";
+}
+inline std::string divisionByZero() {
+  return "ZeroDivisionError: integer division or modulo by zero";
+}
+inline std::string intOverflow() {
+  return "value cannot be converted to type int without overflow";
 }
 
 }  // namespace cresset::messages

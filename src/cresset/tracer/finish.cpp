@@ -52,8 +52,7 @@ Value* Recorder::outputValue(const IValue& value, size_t position) {
     const TypePtr type = items.empty() ? dict.valueType() : items[1]->type();
     return insert(prim::DictConstruct, items, c10::DictType::create(dict.keyType(), type));
   }
-  throw UserError(
-      "Only tensors, lists, tuples of tensors, or dictionary of tensors can be output from traced functions");
+  throw UserError(kWrongResult);
 }
 
 /// A literal that nobody can change is a constant.
