@@ -198,6 +198,61 @@ def check_language():
     return language.complaints()
 
 
+def check_passes():
+    """A pass, its file and the folder of its tests have one name; sequences of passes stand in pipelines.cpp."""
+    table = (SRC / "passes" / "passes.def").read_text()
+    names = re.findall(r'^PASS(?:_FOR_CALLS)?\(\w+, "([^"]+)"', table, re.M)
+    complaints = []
+    files = {path.stem for path in (SRC / "passes").glob("*.cpp")} - {"pass", "pipeline", "pipelines", "lower_graph"}
+    elsewhere = {path.stem for path in (SRC / "autodiff").glob("*.cpp")}  # those that ask derivative rules
+    for name in names:
+        if name.replace("-", "_") not in files | elsewhere:
+            complaints.append(f"the pass {name} has no file {name.replace('-', '_')}.cpp")
+    for stem in sorted(files - {name.replace("-", "_") for name in names}):
+        complaints.append(f"src/cresset/passes/{stem}.cpp is no pass of passes.def")
+    for folder in sorted((ROOT / "tests" / "passes").iterdir()):
+        if folder.name not in names:
+            complaints.append(f"tests/passes/{folder.name} is no pass of passes.def")
+    call = re.compile(r'\.run\("(' + "|".join(map(re.escape, names)) + r')"|\brunPass\(')
+    for path in tracked("src/*.cpp"):
+        if path.stem in ("pipeline", "pipelines") or path == SRC / "python" / "graph.cpp":  # a pass that a user runs
+            continue
+        for number, line in enumerate(path.read_text().splitlines(), 1):
+            if call.search(line):
+                complaints.append(f"{path.relative_to(ROOT)}:{number}: sequences of passes stand in pipelines.cpp")
+    return complaints
+
+
+def check_environment():
+    """Options of the process come from options.def; nothing else asks the environment."""
+    complaints = []
+    for path in tracked("src/*.cpp", "src/*.h"):
+        for number, line in enumerate(path.read_text().splitlines(), 1):
+            if re.search(r"\bgetenv\b", line) and path != SRC / "support" / "options.cpp":
+                complaints.append(f"{path.relative_to(ROOT)}:{number}: getenv; add a row to support/options.def")
+    for path in sorted((ROOT / "python").rglob("*.py")):
+        for number, line in enumerate(path.read_text().splitlines(), 1):
+            if re.search(r"\b(environ|getenv)\b", line):
+                complaints.append(
+                    f"{path.relative_to(ROOT)}:{number}: the environment; add a row to support/options.def"
+                )
+    return complaints
+
+
+def check_lengths():
+    """Functions and classes that people can take in at a time."""
+    import lengths
+
+    return lengths.complaints()
+
+
+def check_messages():
+    """An error's message is written at one place."""
+    import messages
+
+    return messages.complaints()
+
+
 def check_structural_nodes():
     """docs/ir.md has a line for each row of structural.def, and for nothing else."""
     table = (ROOT / "src" / "cresset" / "ir" / "structural.def").read_text()
@@ -360,6 +415,10 @@ def main():
         "examples in documents": check_examples,
         "lines of documents": check_lines,
         "numbers in documents": check_numbers,
+        "passes": check_passes,
+        "environment": check_environment,
+        "lengths": check_lengths,
+        "messages": check_messages,
     }
     if args.build:
         checks["symbols"] = lambda: check_symbols(args.build)

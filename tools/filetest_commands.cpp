@@ -104,7 +104,7 @@ Command parseCommand(const std::string& text) {
 
 std::string printGraph(const std::shared_ptr<Graph>& graph, const Command& command) {
   for (const PassInfo* pass : command.passes) {
-    pass->run(*graph);
+    pass->run(*graph, {});
     verify(*graph);
   }
   if (!command.shows_constants) return toString(*graph, {.source_ranges = command.source_ranges});
@@ -120,7 +120,7 @@ std::string printGraph(const std::shared_ptr<Graph>& graph, const Command& comma
 
 /// The listing of what runs for `graph`. Places are the lines of the test, which the input shows already.
 std::string printCode(const std::shared_ptr<Graph>& graph, const std::string& name, const Command& command) {
-  for (const PassInfo* pass : command.passes) pass->run(*graph);
+  for (const PassInfo* pass : command.passes) pass->run(*graph, {});
   return disassemble(*emitCode(graph, name));
 }
 
@@ -132,7 +132,7 @@ std::string printSource(const std::shared_ptr<Graph>& graph) {
 
 /// Which memory the values of a graph may be, after the passes.
 std::string printAliases(const std::shared_ptr<Graph>& graph, const Command& command) {
-  for (const PassInfo* pass : command.passes) pass->run(*graph);
+  for (const PassInfo* pass : command.passes) pass->run(*graph, {});
   return AliasDb(*graph).toString();
 }
 

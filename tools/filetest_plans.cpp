@@ -131,7 +131,7 @@ class FactPrinter {
 
 std::string factsOf(Graph& graph, std::span<const PassInfo* const> passes) {
   for (const PassInfo* pass : passes) {
-    pass->run(graph);
+    pass->run(graph, {});
     verify(graph);
   }
   return FactPrinter(graph).text();

@@ -30,7 +30,7 @@ class options:  # noqa: N801  (used as a function and in `with`, as torch.set_gr
     verify: check the graph after each pass.
     time: keep figures of every run; figures() returns them.
 
-    What is not given is off. The environment variable CRESSET_PASSES says the same: "dump=cse,time,verify,limit=120".
+    What is not given is off. The option ``passes`` of cresset.options says the same as text, "dump=cse,time,limit=120".
     """
 
     def __init__(self, *, dump=(), disable=(), fail=(), limit=None, verify=False, time=False):

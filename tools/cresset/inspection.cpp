@@ -16,7 +16,7 @@
 #include "cresset/cresset.h"
 #include "cresset/ir/printer.h"
 #include "cresset/ops/format.h"
-#include "cresset/passes/pass.h"
+#include "cresset/passes/pipelines.h"
 #include "cresset/support/source_part.h"
 
 namespace cresset::cli {
@@ -208,7 +208,7 @@ class Inspector {
       entry.place = placeOf(function.sourceRange());
       entry.ir = listing(*graph);
       auto inlined = graph->copy();
-      if (inlineCalls(*inlined)) entry.inlined = listing(*inlined);
+      if (inlineForReading(*inlined)) entry.inlined = listing(*inlined);
       entry.bytecode = listing(disassemble(*emitCode(graph, entry.name)));
     } catch (const std::exception& error) {
       entry.error = error.what();

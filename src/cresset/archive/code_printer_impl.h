@@ -87,6 +87,11 @@ class CodePrinter {
   void writeExpression(const Node* node);
   void writeOperatorCall(const Node* node);
   void writeListLiteral(const Node* node);
+  void writeTupleLiteral(const Node* node);
+  void writeAttribute(const Node* node);
+  void writeMethodCall(const Node* node);
+  /// Conversions that code has names of its own for; false if the node is none.
+  bool writeConversion(const Node* node);
   void writeElement(const TypePtr& wanted, Value* value);
   void writeDictLiteral(const Node* node);
   void writeIsInstance(const Node* node);

@@ -9,19 +9,25 @@
 
 namespace cresset {
 
+constexpr const char* kNoTensor = "a tensor is expected here";
+
+void TensorBuilder::refuse(uint32_t n, const char* what, const char* wanted) const {
+  site(n).fail(std::string(what) + " is no " + wanted);
+}
+
 TensorBuilder::Args TensorBuilder::tuple(uint32_t n, const char* what) {
   // A torch.Size is a call with one tuple.
   if (at(n).kind == PickleNode::Call && pickle_.global(at(at(n).p.a)).kind == static_cast<int>(PickleName::Size)) {
     Args args = tuple(at(n).p.b, what);
-    if (args.size() != 1 || at(args[0]).kind != PickleNode::Tuple) site(n).fail(std::string(what) + " is no tuple");
+    if (args.size() != 1 || at(args[0]).kind != PickleNode::Tuple) refuse(n, what, "tuple");
     return pickle_.elements(at(args[0]));
   }
-  if (at(n).kind != PickleNode::Tuple) site(n).fail(std::string(what) + " is no tuple");
+  if (at(n).kind != PickleNode::Tuple) refuse(n, what, "tuple");
   return pickle_.elements(at(n));
 }
 
 int64_t TensorBuilder::integer(uint32_t n, const char* what) {
-  if (at(n).kind != PickleNode::Int) site(n).fail(std::string(what) + " is no int");
+  if (at(n).kind != PickleNode::Int) refuse(n, what, "int");
   return at(n).i;
 }
 
@@ -54,14 +60,14 @@ at::Tensor TensorBuilder::build(uint32_t n, int depth) {
       tensor = rebuildParameter(n, args, depth);
       break;
     default:
-      site(n).fail("a tensor is expected here");
+      site(n).fail(kNoTensor);
   }
   if (node.shared) built_.emplace(n, tensor);
   return tensor;
 }
 
 at::Tensor TensorBuilder::tensorArgument(uint32_t n, int depth) {
-  if (at(n).kind != PickleNode::Call) site(n).fail("a tensor is expected here");
+  if (at(n).kind != PickleNode::Call) site(n).fail(kNoTensor);
   return build(n, depth + 1);
 }
 

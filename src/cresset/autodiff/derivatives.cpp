@@ -16,7 +16,7 @@
 #include "cresset/autodiff/formulas.h"
 #include "cresset/frontend/compiler.h"
 #include "cresset/ir/constants.h"
-#include "cresset/passes/pipeline.h"
+#include "cresset/passes/pipelines.h"
 #include "cresset/program/program.h"
 #include "cresset/support/error.h"
 
@@ -232,8 +232,7 @@ class RuleBook {
       auto functions =
           defineSource(*program_, std::make_shared<const Source>(text, "<derivative of " + op.fullName() + ">"), {});
       auto graph = functions.at(0)->graph()->copy();
-      Pipeline passes(*graph, op.fullName());
-      passes.run("inline");
+      inlineRule(*graph, op.fullName());
       if (rule.arguments.size() > 1) giveElements(*graph, rule.arguments.size());
       compiled.arguments.clear();
       for (const std::string_view argument : rule.arguments)

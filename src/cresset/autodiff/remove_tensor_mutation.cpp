@@ -21,7 +21,6 @@
 #include "cresset/analysis/plain_types.h"
 #include "cresset/autodiff/derivatives.h"
 #include "cresset/autodiff/gradient_flow.h"
-#include "cresset/autodiff/remove_tensor_mutation.h"
 #include "cresset/ir/constants.h"
 #include "cresset/ops/operator.h"
 #include "cresset/passes/pass.h"
@@ -252,12 +251,10 @@ bool hasUpdates(Block* block) {
 
 }  // namespace
 
-bool removeTensorMutation(Graph& graph) {
-  return removeTensorMutation(graph, /*with_parts=*/true);
-}
-
-bool removeTensorMutation(Graph& graph, bool with_parts) {
-  return hasUpdates(graph.block()) && Rewriter(graph, with_parts).run(graph.block());
+/// What is assigned to parts of tensors (`y[i] = z`) stays as it is where no gradients are recorded: the index is
+/// looked up twice, once where it may be wrong, so that costs a view, and pays where gradients flow.
+bool removeTensorMutation(Graph& graph, const TypeAssumptions& assumptions) {
+  return hasUpdates(graph.block()) && Rewriter(graph, /*with_parts=*/assumptions.grad_mode).run(graph.block());
 }
 
 }  // namespace cresset

@@ -2,8 +2,6 @@
 
 #include <ATen/core/jit_type.h>
 
-#include <atomic>
-#include <cstdlib>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -17,17 +15,6 @@
 namespace cresset {
 
 namespace {
-
-std::atomic<FactChecks>& checks() {
-  static std::atomic<FactChecks> wanted = [] {
-    const char* text = std::getenv("CRESSET_CHECK_FACTS");
-    const std::string_view value = text ? text : "";
-    return value.empty() || value == "0" ? FactChecks::Off
-           : value == "all"              ? FactChecks::Unoptimized
-                                         : FactChecks::InPlans;
-  }();
-  return wanted;
-}
 
 Symbol checkKind() {
   static const Symbol kind = Symbol::fromQualString("cresset::check_facts");
@@ -192,12 +179,8 @@ class SizeCheckInserter {
 
 }  // namespace
 
-FactChecks factChecks() {
-  return checks().load(std::memory_order_relaxed);
-}
-
 void setFactChecks(FactChecks wanted) {
-  checks().store(wanted, std::memory_order_relaxed);
+  setOption(Option::check_facts, allOptions()[size_t(Option::check_facts)].choices.at(size_t(wanted)));
 }
 
 void insertFactChecks(Graph& graph, bool with_requires_grad) {

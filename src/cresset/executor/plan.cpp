@@ -12,17 +12,15 @@
 #include "cresset/analysis/plain_types.h"
 #include "cresset/autodiff/inline_gradients.h"
 #include "cresset/autodiff/regions.h"
-#include "cresset/autodiff/remove_tensor_mutation.h"
 #include "cresset/executor/differentiable.h"
 #include "cresset/executor/fact_checks.h"
 #include "cresset/executor/guards.h"
 #include "cresset/ir/constants.h"
 #include "cresset/ops/operator.h"
 #include "cresset/ops/policy.h"
-#include "cresset/passes/insert_autocast_casts.h"
-#include "cresset/passes/pipeline.h"
-#include "cresset/passes/propagate_types.h"
+#include "cresset/passes/pipelines.h"
 #include "cresset/support/error.h"
+#include "cresset/support/options.h"
 
 namespace cresset {
 
@@ -30,59 +28,6 @@ namespace {
 
 /// After so many plans for one signature there are no more guards in it.
 constexpr int kMaxVersions = 4;
-
-/// Gradients of gradients of gradients that are compiled.
-constexpr int kMaxOrders = 8;
-
-/// Larger programs would make callers wait for many seconds.
-constexpr size_t kMaxNodes = 100'000;
-
-/// What holds for every call: no types needed.
-void prepare(Pipeline& passes) {
-  const auto simplify = [&] {
-    passes.repeat(4, [&] {
-      passes.run("lower-tuples");
-      passes.run("peephole");
-      passes.run("constant-propagation");
-      passes.run("simplify-branches");
-    });
-  };
-  simplify();
-  // Turns of a loop, then elements of the lists that they filled, become values of their own.
-  passes.repeat(3, [&] {
-    if (passes.run("unroll")) simplify();
-    passes.run("remove-list-mutation");
-    passes.run("remove-dict-mutation");
-  });
-  simplify();
-  passes.run("dce");
-}
-
-void optimize(Pipeline& passes, const TypeAssumptions& assumptions) {
-  const auto propagate = [&] {
-    passes.run("propagate-types", [&](Graph& graph) { return propagateTypes(graph, assumptions); });
-  };
-  // Branches that are gone no longer stand in the way of types, and types decide further branches.
-  passes.repeat(3, [&] {
-    propagate();
-    if (assumptions.autocast.isOn() && assumptions.usual &&
-        passes.run("insert-autocast-casts", [&](Graph& g) { return insertAutocastCasts(g, assumptions.autocast); }))
-      propagate();
-    passes.repeat(4, [&] {
-      passes.run("peephole");
-      passes.run("constant-propagation");
-      passes.run("simplify-branches");
-      passes.run("lower-tuples");
-    });
-    passes.run("remove-tensor-mutation", [&](Graph& graph) {  // what nothing writes to has better types
-      return removeTensorMutation(graph, /*with_parts=*/assumptions.grad_mode);
-    });
-  });
-  passes.run("licm");
-  passes.run("cse");
-  passes.run("dce");
-  passes.run("pool-constants");
-}
 
 /// Finds the attributes that can be read when a plan is entered: those of arguments, through objects, that nothing in
 /// the graph writes.
@@ -489,15 +434,16 @@ std::shared_ptr<const PreparedFunction> prepareGraph(Function& function, std::sh
   auto prepared = std::make_shared<PreparedFunction>();
   prepared->graph = std::move(program);
   Graph& graph = *prepared->graph;
-  Pipeline passes(graph, function.qualname().qualifiedName());
-  passes.run("inline");
-  if (graph.numNodes() > kMaxNodes) {
+  const std::string name = function.qualname().qualifiedName();
+  inlineForPlans(graph, name);
+  const auto most = static_cast<size_t>(options::plan_nodes());
+  if (graph.numNodes() > most) {
     throw UserError(
         "the program has " + std::to_string(graph.numNodes()) + " nodes with calls inlined; plans are made of up to " +
-        std::to_string(kMaxNodes));
+        std::to_string(most));
   }
   forgetTypes(graph.block());
-  prepare(passes);
+  simplifyForPlans(graph, name);
   // Functions that were inlined are called without being compiled by themselves.
   if (const auto& policy = function.program().rules().policy) policy->check(graph);
   std::vector<c10::TypePtr> arguments;
@@ -509,7 +455,7 @@ std::shared_ptr<const PreparedFunction> prepareGraph(Function& function, std::sh
   if (std::any_of(arguments.begin(), arguments.end(), holdsEntries)) {
     for (AttributePath& entry : EntryLifter(graph).run()) attributes.push_back(std::move(entry));
   }
-  passes.run("dce");
+  tidyAfterLifting(graph, name);
   prepared->num_nodes = graph.numNodes();
   prepared->guards = insertGuards(graph, function);
   AliasDb memory(graph);
@@ -541,31 +487,30 @@ std::unique_ptr<Plan> makePlan(
   const auto known_of_inputs = prepared.reader.describe(signature);
   Specializer(*plan->graph, known_of_inputs, shared).run();
   const AmbientState ambient = SignatureReader::ambient(signature);
-  const AutocastState autocast = ambient.autocast();
-  Pipeline passes(*plan->graph, function.qualname().qualifiedName());
+  const std::string name = function.qualname().qualifiedName();
   const TypeAssumptions assumptions = {
-      .grad_mode = ambient.recordsGradients(), .autocast = autocast, .usual = ambient.isUsualDispatch()};
+      .grad_mode = ambient.recordsGradients(), .autocast = ambient.autocast(), .usual = ambient.isUsualDispatch()};
   const FactChecks checks = factChecks();
   if (checks == FactChecks::Unoptimized) {
-    passes.run("propagate-types", [&](Graph& graph) { return propagateTypes(graph, assumptions); });
+    findTypesOnly(*plan->graph, name, assumptions);
     emitChecked(*plan, *plan->graph, function);
     return plan;
   }
-  optimize(passes, assumptions);
-  if (prepared.differentiates && refineArguments(*plan->graph, known_of_inputs)) optimize(passes, assumptions);
-  const bool differentiable = ambient.recordsGradients() && ambient.isUsualDispatch();
-  if (differentiable && decomposeForGradients(*plan->graph, assumptions)) optimize(passes, assumptions);
-  if (differentiable && prepared.reader.hasPlainLeaves(signature)) {
-    for (int order = 0; order < kMaxOrders && inlineGradients(*plan->graph, assumptions, plan->notes); ++order)
-      optimize(passes, assumptions);
-    if (decomposeForGradients(*plan->graph, assumptions)) optimize(passes, assumptions);
-  } else if (differentiable && prepared.differentiates) {
-    plan->notes = {
-        "gradients inside of the function run autograd's engine: a tensor that comes in has a hook or is computed from "
-        "others, or one comes in twice"};
+  PlanSteps steps;
+  if (prepared.differentiates)
+    steps.refine_arguments = [&](Graph& graph) { return refineArguments(graph, known_of_inputs); };
+  if (ambient.recordsGradients() && ambient.isUsualDispatch()) {
+    steps.decompose = [&](Graph& graph) { return decomposeForGradients(graph, assumptions); };
+    steps.create_regions = [](Graph& graph) { return createDifferentiableRegions(graph); };
+    if (prepared.reader.hasPlainLeaves(signature)) {
+      steps.inline_gradients = [&](Graph& graph) { return inlineGradients(graph, assumptions, plan->notes); };
+    } else if (prepared.differentiates) {
+      plan->notes = {
+          "gradients inside of the function run autograd's engine: a tensor that comes in has a hook or is computed "
+          "from others, or one comes in twice"};
+    }
   }
-  if (ambient.isUsualDispatch() && !autocast.isOn() && passes.run("channels-last")) passes.run("pool-constants");
-  if (differentiable) createDifferentiableRegions(*plan->graph);
+  optimizeForCalls(*plan->graph, name, assumptions, steps);
   if (checks == FactChecks::InPlans) {
     emitChecked(*plan, *plan->graph, function);
   } else {

@@ -116,6 +116,16 @@ class FunctionEmitter final : public EmitContext {
   Flow emitLoop(
       const SourceRange& range, Value* trip_count, const Expr* condition, const ListView<Stmt>& body, NameList assigned,
       const std::function<void(Value* index)>& bind, const std::function<Flow()>& emit_body);
+  /// A prim::Loop on its way through emitLoop.
+  struct OpenLoop;
+  /// What the body assigns, of what was defined before: inputs of the loop, in the frame that is returned.
+  FramePtr carryVariables(OpenLoop& loop, const ListView<Stmt>& body, const NameList& assigned);
+  /// What the carried variables are at the end of the body.
+  void readCarried(OpenLoop& loop);
+  /// Outputs of the loop for a `return` of the body: whether there was one, and of what.
+  Flow carryReturn(const OpenLoop& loop);
+  /// The carried variables after the loop; those that never change are taken out of it.
+  void bindCarried(const OpenLoop& loop);
   Flow emitUnrolled(const For& stmt, const SugaredValuePtr& items, size_t count);
 
   // ---- conditions (emit_conditions.cpp) ----

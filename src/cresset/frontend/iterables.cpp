@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "cresset/frontend/calls.h"
+#include "cresset/frontend/messages.h"
 #include "cresset/frontend/prelude.h"
 #include "cresset/ir/constants.h"
 #include "cresset/support/error.h"
@@ -259,9 +260,7 @@ SugaredValuePtr SugaredTuple::getItem(const SourceRange& range, EmitContext& cx,
   const int64_t size = static_cast<int64_t>(elements_.size());
   const int64_t i = constant->toInt();
   if (i < -size || i >= size) {
-    throw UserError(
-        "Tuple index out of range. Tuple is length " + std::to_string(size) + " and index is " + std::to_string(i),
-        range);
+    throw UserError(messages::tupleIndex(size, i), range);
   }
   return elements_[static_cast<size_t>(i < 0 ? i + size : i)];
 }

@@ -1,6 +1,7 @@
 // Statements and suites.
 #include <algorithm>
 
+#include "cresset/frontend/messages.h"
 #include "cresset/frontend/parser_impl.h"
 #include "cresset/ops/limits.h"
 
@@ -152,7 +153,7 @@ Stmt Parser::expressionStatement() {
     rejectReserved();
     rhs = expressionList();
   }
-  if (at(':')) failHere("an assignment with a type can't have several targets");
+  if (at(':')) failHere(messages::typedAssignment());
   Maybe<Expr> type = none<Expr>();
   SourceRange range = since(start);
   if (auto comment = typeComment(); comment && at(TK_NEWLINE)) {
@@ -175,7 +176,7 @@ Stmt Parser::annotatedAssignment(uint32_t start, const Expr& first) {
   if (nextIf('=')) {
     rejectReserved();
     rhs = Maybe<Expr>::some(expressionList());
-    if (at('=')) failHere("an assignment with a type can't have several targets");
+    if (at('=')) failHere(messages::typedAssignment());
   }
   return Assign::make(since(start), list(target.range(), {target}), rhs, Maybe<Expr>::some(type));
 }

@@ -5,6 +5,7 @@
 #include "cresset/frontend/annotations.h"
 #include "cresset/frontend/calls.h"
 #include "cresset/frontend/compiler.h"
+#include "cresset/frontend/messages.h"
 #include "cresset/support/error.h"
 
 namespace cresset {
@@ -95,7 +96,7 @@ c10::FunctionSchema schemaOf(const Def& def, Program& program, const ResolverPtr
   for (const Param param : def.decl().params()) {
     const std::string& name = param.name().name();
     for (const c10::Argument& other : arguments) {
-      if (other.name() == name) throw UserError("the parameter '" + name + "' is given twice", param.range());
+      if (other.name() == name) throw UserError(messages::parameterTwice(name), param.range());
     }
     if (index++ == 0 && self_type) {
       // The receiver's type is the class, however an archive spells it.

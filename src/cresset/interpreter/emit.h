@@ -48,6 +48,14 @@ class Emitter {
 
   // emit_control.cpp
   void emitBlock(uint32_t block);
+  /// Registers of a loop's carried values, one for start, phi, result and output of each.
+  struct Carried {
+    std::vector<uint32_t> targets;
+    std::vector<uint32_t> own;  // those that the loop has reserved
+  };
+  Carried startCarried(const Liveness::NodeInfo& info);
+  /// Releases what the loop alone held, and gives the outputs their registers.
+  void endCarried(const Liveness::NodeInfo& info, const Carried& carried);
   /// Remembers what is held at the start of an iteration.
   void addLoopEntry(const Node& loop, size_t start);
   void emitReturn();

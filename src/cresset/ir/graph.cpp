@@ -4,6 +4,7 @@
 // tombstone until the graph dies, so that a stale pointer can be recognized. Copies visit nested blocks with a stack of
 // their own, since blocks may nest as deep as a program with many early returns is long.
 #include "cresset/ir/graph.h"
+#include "cresset/ir/messages.h"
 
 #include <ATen/core/jit_type.h>
 
@@ -69,8 +70,7 @@ void Graph::checkOwn(const Node* node, const char* action) const {
 }
 
 Node* Graph::create(Symbol kind, size_t num_outputs) {
-  if (kind == prim::Param || kind == prim::Return)
-    throw UserError("Only the ends of a block are prim::Param and prim::Return.");
+  if (kind == prim::Param || kind == prim::Return) throw UserError(messages::onlyEndsOfBlocks());
   Node* node = newNode(kind);
   ++live_nodes_;
   node->range_ = current_range_;
@@ -97,14 +97,14 @@ Node* Graph::create(Symbol kind, std::initializer_list<Value*> inputs, size_t nu
 
 void Graph::setInsertPoint(Block* block) {
   if (!block || block->graph_ != this) throw UserError("Can't insert into a block of another graph.");
-  if (block->isErased()) throw UserError("Can't insert into a block that has been erased.");
+  if (block->isErased()) throw UserError(messages::hasBeenErased("insert into", "block"));
   insert_before_ = block->return_;
 }
 
 void Graph::setInsertPoint(Node* before) {
   checkOwn(before, "insert before");
   if (!before->block_) throw UserError("Can't insert before a node that is in no block.");
-  if (before->isParam()) throw UserError("Nothing can stand before the inputs of a block.");
+  if (before->isParam()) throw UserError(messages::nothingBeforeInputs());
   insert_before_ = before;
 }
 
@@ -262,7 +262,7 @@ void Graph::cloneContents(
 }
 
 void Block::cloneFrom(const Block* source, const std::function<Value*(Value*)>& outer) {
-  if (!source || source->isErased() || isErased()) throw UserError("Can't copy a block that has been erased.");
+  if (!source || source->isErased() || isErased()) throw UserError(messages::hasBeenErased("copy", "block"));
   if (!nodes().empty() || !inputs().empty() || !outputs().empty())
     throw UserError("Can't copy into a block that isn't empty.");
   for (const Block* b = this; b; b = b->owner_ ? b->owner_->block_ : nullptr) {

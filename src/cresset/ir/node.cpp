@@ -8,12 +8,13 @@
 #include <algorithm>
 
 #include "cresset/ir/graph.h"
+#include "cresset/ir/messages.h"
 #include "cresset/support/error.h"
 
 namespace cresset {
 
 void Node::checkUsable(const char* action) const {
-  if (erased_) throw UserError("Can't " + std::string(action) + " a node that has been erased.");
+  if (erased_) throw UserError(messages::hasBeenErased(action, "node"));
 }
 
 void Node::checkOperand(const Value* value, const char* action) const {
@@ -29,8 +30,7 @@ void Node::checkOperand(const Value* value, const char* action) const {
 
 Node* Node::setKind(Symbol kind) {
   checkMovable("change the kind of");
-  if (kind == prim::Param || kind == prim::Return)
-    throw UserError("Only the ends of a block are prim::Param and prim::Return.");
+  if (kind == prim::Param || kind == prim::Return) throw UserError(messages::onlyEndsOfBlocks());
   kind_ = kind;
   op_ = nullptr;
   return this;
@@ -213,8 +213,7 @@ void Node::checkInnerUses(const std::vector<Node*>& subtree) const {
     for (const Value* value : node->outputs_) {
       for (Use use : value->uses()) {
         if (use.user == this || !use.user->isInside(this)) {
-          throw UserError(
-              "Can't erase %" + value->debugName() + ": it is in use outside of its block.", use.user->range_);
+          throw UserError(messages::usedOutside(value->debugName()), use.user->range_);
         }
       }
     }
@@ -250,9 +249,7 @@ void Node::eraseBlock(size_t i) {
       for (Use use : value->uses()) {
         const Node* user = use.user;
         while (user && user->block_ != blocks_[i]) user = user->block_ ? user->block_->owner_ : nullptr;
-        if (!user)
-          throw UserError(
-              "Can't erase %" + value->debugName() + ": it is in use outside of its block.", use.user->range_);
+        if (!user) throw UserError(messages::usedOutside(value->debugName()), use.user->range_);
       }
     }
   }

@@ -14,6 +14,7 @@
 
 #include "cresset/ir/constants.h"
 #include "cresset/ir/literal.h"
+#include "cresset/ir/messages.h"
 #include "cresset/support/error.h"
 #include "cresset/support/lexer.h"
 
@@ -329,12 +330,12 @@ std::string toString(const Graph& graph, PrintOptions options) {
 }
 
 std::string toString(const Node& node, PrintOptions options) {
-  if (node.isErased()) throw UserError("Can't print a node that has been erased.");
+  if (node.isErased()) throw UserError(messages::hasBeenErased("print", "node"));
   return Printer(std::move(options)).node(node);
 }
 
 std::string toString(const Block& block, PrintOptions options) {
-  if (block.isErased()) throw UserError("Can't print a block that has been erased.");
+  if (block.isErased()) throw UserError(messages::hasBeenErased("print", "block"));
   return Printer(std::move(options)).block(block);
 }
 

@@ -14,6 +14,7 @@
 #include <unordered_map>
 
 #include "cresset/ir/literal.h"
+#include "cresset/ir/messages.h"
 #include "cresset/support/error.h"
 
 namespace torch {
@@ -164,10 +165,10 @@ void TypeParser::wrapInOptional(ParsedType& inner) {
 }
 
 ParsedType TypeParser::parse() {
-  if (++depth_ > kMaxNesting) scanner_.fail("types nest deeper than " + std::to_string(kMaxNesting) + " levels");
+  if (++depth_ > kMaxNesting) scanner_.fail(messages::nestTooDeep("types", kMaxNesting));
   ParsedType result = parseAtom();
   for (int suffixes = 0;; ++suffixes) {
-    if (suffixes > kMaxNesting) scanner_.fail("types nest deeper than " + std::to_string(kMaxNesting) + " levels");
+    if (suffixes > kMaxNesting) scanner_.fail(messages::nestTooDeep("types", kMaxNesting));
     if (scanner_.at('[') && scanner_.lookahead() == ']') {
       scanner_.next();
       scanner_.next();
@@ -378,7 +379,7 @@ TypePtr TypeParser::parseTensor(const IrToken& token) {
         try {
           device = c10::Device(spelled);
         } catch (const c10::Error&) {
-          scanner_.fail("'" + spelled + "' is no device", kind);
+          scanner_.fail(messages::noDevice(spelled), kind);
         }
       } else {
         scanner_.fail("unknown property of a tensor type: '" + std::string(key) + "'", option);

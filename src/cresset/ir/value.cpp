@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "cresset/ir/graph.h"
+#include "cresset/ir/messages.h"
 #include "cresset/support/error.h"
 
 namespace cresset {
@@ -178,8 +179,7 @@ Value* Value::copyMetadata(const Value* from) {
 
 void Value::replaceAllUsesWith(Value* other) {
   checkUsable("replace the uses of");
-  if (!other || other->graph_ != graph_)
-    throw UserError("Can't replace %" + debugName() + " by a value of another graph.");
+  if (!other || other->graph_ != graph_) throw UserError(messages::replacedFromElsewhere(debugName()));
   other->checkUsable("use");
   if (other == this || !first_use_) return;
   for (detail::Operand* use = first_use_; use; use = use->next) use->value = other;
@@ -196,8 +196,7 @@ void Value::replaceAllUsesAfterNodeWith(const Node* node, Value* other) {
   if (!node || node->graph_ != graph_ || !node->block_) {
     throw UserError("Uses can only be replaced after a node that is in a block of the same graph.");
   }
-  if (!other || other->graph_ != graph_)
-    throw UserError("Can't replace %" + debugName() + " by a value of another graph.");
+  if (!other || other->graph_ != graph_) throw UserError(messages::replacedFromElsewhere(debugName()));
   other->checkUsable("use");
   if (other == this) return;
   for (detail::Operand *use = first_use_, *next; use; use = next) {

@@ -115,11 +115,15 @@ class Verifier {
     define(params);
   }
 
+  void checkOwned(const Node* node, const Value* value) const {
+    if (value->isErased()) fail(node, name(value) + " has been erased");
+    if (&value->graph() != &graph_) fail(node, name(value) + " belongs to another graph");
+  }
+
   void define(const Node* node) {
     for (size_t i = 0; i < node->outputs().size(); ++i) {
       const Value* value = node->outputs()[i];
-      if (value->isErased()) fail(node, name(value) + " has been erased");
-      if (&value->graph() != &graph_) fail(node, name(value) + " belongs to another graph");
+      checkOwned(node, value);
       if (value->node() != node || value->offset() != i) fail(node, name(value) + " doesn't know where it is defined");
       if (value->unique() >= defined_.size() || defined_[value->unique()])
         fail(node, name(value) + " is defined twice");
@@ -150,8 +154,7 @@ class Verifier {
     for (size_t i = 0; i < node->inputs().size(); ++i) {
       const Value* value = node->inputs()[i];
       if (!value) fail(node, "input " + std::to_string(i) + " is null");
-      if (&value->graph() != &graph_) fail(node, name(value) + " belongs to another graph");
-      if (value->isErased()) fail(node, name(value) + " has been erased");
+      checkOwned(node, value);
       if (!defined_[value->unique()] || isInOwnBlocks(node, value)) {
         fail(node, name(value) + " is used where it is not in scope");
       }

@@ -14,7 +14,7 @@
 #include "cresset/ops/object_slots.h"
 #include "cresset/ops/operator.h"
 #include "cresset/passes/channels_last.h"
-#include "cresset/passes/pipeline.h"
+#include "cresset/passes/pipelines.h"
 #include "cresset/support/error.h"
 
 namespace cresset {
@@ -72,27 +72,13 @@ class Freezer {
       changed = false;
       analyze();
       for (const auto& graph : graphs_) {
-        Pipeline passes(*graph, "frozen");
-        bool rewritten = setConcreteTypes(graph->block());
-        rewritten |= passes.run("inline");
-        if (rewritten) {
-          changed = true;  // the calls' bodies are to be analyzed first
-          continue;
-        }
-        rewritten |= fold(graph->block());
-        rewritten |= passes.run("constant-propagation");
-        rewritten |= passes.run("simplify-branches");
-        rewritten |= passes.run("remove-list-mutation");
-        rewritten |= passes.run("peephole");
-        rewritten |= passes.run("dce");
-        changed |= rewritten;
+        changed |= foldAttributes(
+            *graph, [&](Graph& of) { return setConcreteTypes(of.block()); },
+            [&](Graph& of) { return fold(of.block()); });
       }
     }
     refuseSelf();
-    for (const auto& graph : graphs_) {
-      Pipeline passes(*graph, "frozen");
-      passes.run("pool-constants");
-    }
+    for (const auto& graph : graphs_) tidyFrozen(*graph);
     prune();
     for (size_t i = 0; i < methods_.size(); ++i) methods_[i]->setGraph(graphs_[i]);
     return result_;
@@ -445,13 +431,7 @@ void run_frozen_optimizations(
   for (const std::string& name : names) {
     Function& method = module.get_method(name).function();
     auto graph = method.graph()->copy();
-    Pipeline passes(*graph, name);
-    if (optimize_numerics) {
-      while (passes.run("fold-into-weights")) passes.run("dce");
-    }
-    passes.run("constant-propagation");
-    passes.run("pool-constants");
-    passes.run("dce");
+    optimizeFrozen(*graph, name, optimize_numerics);
     method.setGraph(graph);
   }
 }

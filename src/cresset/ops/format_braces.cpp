@@ -356,7 +356,7 @@ class Fields {
         }
       }
     }
-    if (next() != '}') fail("expected '}' before end of string: " + format_);
+    if (next() != '}') failUnclosed();
     ++at_;
     switch (conversion) {
       case 0:
@@ -370,8 +370,10 @@ class Fields {
     }
   }
 
+  [[noreturn]] void failUnclosed() const { fail("expected '}' before end of string: " + format_); }
+
   char next() const {
-    if (at_ >= format_.size()) fail("expected '}' before end of string: " + format_);
+    if (at_ >= format_.size()) failUnclosed();
     return format_[at_];
   }
 

@@ -8,6 +8,7 @@
 #include <limits>
 #include <numeric>
 
+#include "cresset/ops/messages.h"
 #include "cresset/ops/row_helpers.h"
 #include "cresset/ops/rows.h"
 
@@ -33,7 +34,7 @@ int64_t floorDivide(int64_t a, int64_t b) {
   return a % b != 0 && (a < 0) != (b < 0) ? q - 1 : q;
 }
 int64_t remainder(int64_t a, int64_t b) {
-  if (b == 0) fail("ZeroDivisionError: integer division or modulo by zero");
+  if (b == 0) fail(messages::divisionByZero());
   if (b == -1) return 0;
   int64_t r = a % b;
   return r != 0 && (r < 0) != (b < 0) ? r + b : r;
@@ -223,7 +224,7 @@ struct OnScalars {
       if constexpr (kTakesComplex) {
         return visitNumber(a, [&](auto x) { return visitNumber(b, [&](auto y) { return IValue(Op()(x, y)); }); });
       } else {
-        fail("TypeError: complex numbers are not supported here");
+        fail(messages::noComplexNumbers());
       }
     }
     return visitScalar(a, [&](auto x) { return visitScalar(b, [&](auto y) { return IValue(Op()(x, y)); }); });
@@ -373,7 +374,7 @@ constexpr Row kArithmeticRows[] = {
        return v < 0 ? wrap(-static_cast<uint64_t>(v)) : v;
      })},
     {"aten::divmod.int(int x, int y) -> (int, int)", kernel([](int64_t x, int64_t y) {
-       if (y == 0) fail("ZeroDivisionError: integer division or modulo by zero");
+       if (y == 0) fail(messages::divisionByZero());
        return std::tuple(floorDivide(x, y), remainder(x, y));
      })},
     {"aten::divmod.float(float x, float y) -> (float, float)",

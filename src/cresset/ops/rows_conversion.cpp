@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "cresset/ops/format.h"
+#include "cresset/ops/messages.h"
 #include "cresset/ops/row_helpers.h"
 #include "cresset/ops/rows.h"
 
@@ -83,7 +84,7 @@ constexpr Row kConversionRows[] = {
        try {
          return a.toScalar().toLong();
        } catch (const std::runtime_error&) {
-         fail("value cannot be converted to type int without overflow");
+         fail(messages::intOverflow());
        }
      })},
     {"aten::Int.str(str a) -> int", kernel([](const std::string& a) { return parseInt(a); })},

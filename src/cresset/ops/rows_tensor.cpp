@@ -145,11 +145,9 @@ void toNestedList(Stack& stack, size_t) {
       {c10::FloatType::get(), at::kDouble, "float"},
       {c10::BoolType::get(), at::kBool, "bool"},
       {c10::ComplexType::get(), at::kComplexDouble, "complex"}};
-  if (depth < 0 || depth > 64)
-    fail("Output annotation list dimension and runtime tensor dimension must match for tolist()");
+  if (t.dim() != depth) fail("Output annotation list dimension and runtime tensor dimension must match for tolist()");
   if (element < 0 || element >= 4) fail("Unsupported element type for tolist");
   const Kind& kind = kinds[element];
-  if (t.dim() != depth) fail("Output annotation list dimension and runtime tensor dimension must match for tolist()");
   auto found = t.scalar_type();
   bool matches = kind.dtype == at::kDouble          ? c10::isFloatingType(found)
                  : kind.dtype == at::kComplexDouble ? c10::isComplexType(found)

@@ -8,9 +8,7 @@
 //
 // Autocast keeps the casts of parameters while it is on, for all calls: `cresset::cached_cast` shares them, so that
 // gradients add in the same order. What is surely no parameter is cast by `aten::to`.
-#include "cresset/passes/insert_autocast_casts.h"
 
-#include <ATen/autocast_mode.h>
 #include <ATen/core/jit_type.h>
 
 #include <unordered_set>
@@ -146,18 +144,10 @@ class CastInserter {
 
 }  // namespace
 
-bool insertAutocastCasts(Graph& graph, const AutocastState& state) {
-  return CastInserter(graph, state).visit(graph.block());
-}
-
-/// For calls in the state of this thread.
-bool insertAutocastCastsOfPass(Graph& graph) {
-  namespace autocast = at::autocast;
-  AutocastState state;
-  if (autocast::is_autocast_enabled(at::kCPU)) state.cpu = autocast::get_autocast_dtype(at::kCPU);
-  if (autocast::is_autocast_enabled(at::kCUDA)) state.cuda = autocast::get_autocast_dtype(at::kCUDA);
-  state.caches = autocast::is_autocast_cache_enabled();
-  return state.isOn() && insertAutocastCasts(graph, state);
+/// Types must have been propagated for the same assumptions.
+bool insertAutocastCasts(Graph& graph, const TypeAssumptions& assumptions) {
+  if (!assumptions.autocast.isOn() || !assumptions.usual) return false;
+  return CastInserter(graph, assumptions.autocast).visit(graph.block());
 }
 
 }  // namespace cresset

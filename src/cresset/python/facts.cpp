@@ -1,5 +1,6 @@
 // Doors to the fact column of the operator table, for the test that proves it: what a rule says of a call's results.
 #include "cresset/analysis/fact_rule.h"
+#include "cresset/ops/messages.h"
 #include "cresset/ops/operator.h"
 #include "cresset/ops/operator_description.h"
 #include "cresset/ops/operator_rows.h"
@@ -14,7 +15,7 @@ namespace {
 
 const Operator& operatorNamed(const std::string& name) {
   const Operator* op = OperatorTable::get().find(name);
-  if (!op) throw UserError("There is no operator " + name);
+  if (!op) throw UserError(messages::noOperator(name));
   return *op;
 }
 

@@ -1,4 +1,5 @@
 // Graphs as Python reads them. What changes them is in graph_editing.cpp.
+#include <ATen/autocast_mode.h>
 #include <pybind11/stl.h>
 
 #include "cresset/analysis/alias.h"
@@ -349,6 +350,15 @@ void bindReading(GraphClass& graph) {
   });
 }
 
+AutocastState autocastOfThread() {
+  namespace autocast = at::autocast;
+  AutocastState state;
+  if (autocast::is_autocast_enabled(at::kCPU)) state.cpu = autocast::get_autocast_dtype(at::kCPU);
+  if (autocast::is_autocast_enabled(at::kCUDA)) state.cuda = autocast::get_autocast_dtype(at::kCUDA);
+  state.caches = autocast::is_autocast_cache_enabled();
+  return state;
+}
+
 py::dict optionsToPython(const PassOptions& options) {
   py::dict result;
   result["dump"] = options.dump;
@@ -374,7 +384,7 @@ void bindPasses(py::module_& module) {
         if (!pass) throw UserError("There is no pass called '" + name + "'.");
         // Passes trust their input, and what was edited by hand may be anything.
         verify(*graph.graph);
-        return runPass(*pass, *graph.graph, "graph");
+        return runPass(*pass, *graph.graph, "graph", {.autocast = autocastOfThread()});
       },
       py::arg("name"), py::arg("graph"));
   module.def("_pass_options", [] { return optionsToPython(passOptions()); });

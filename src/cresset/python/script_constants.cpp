@@ -10,7 +10,7 @@
 
 #include "cresset/analysis/alias.h"
 #include "cresset/ops/operator.h"
-#include "cresset/passes/pass.h"
+#include "cresset/passes/pipelines.h"
 #include "cresset/python/script_names.h"
 
 namespace cresset::python {
@@ -152,7 +152,7 @@ void checkOnlyReadsContainers(Function& function) {
   std::unordered_set<Function*> seen{&function};
   if (found.empty() && !callsForContainers(function.graph()->block(), seen)) return;
   const std::shared_ptr<Graph> graph = function.graph()->copy();
-  inlineCalls(*graph);
+  inlineForReading(*graph);
   found.clear();
   findContainers(graph->block(), found);
   std::vector<Container> containers;

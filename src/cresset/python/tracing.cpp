@@ -109,8 +109,7 @@ IValue toOutput(py::handle object, bool strict, const Recorder& recorder) {
     return IValue(std::move(dict));
   }
   if (object.is_none()) return IValue();
-  throw UserError(
-      "Only tensors, lists, tuples of tensors, or dictionary of tensors can be output from traced functions");
+  throw UserError(tracer::kWrongResult);
 }
 
 /// One trace, from Python.

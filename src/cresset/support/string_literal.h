@@ -26,6 +26,10 @@ bool readStringPrefix(std::string_view text, size_t at, StringPrefix& prefix);
 /// field of an f-string does not end the f-string.
 size_t endOfString(std::string_view text, size_t at, const StringPrefix& prefix);
 
+/// Of literals b"…", which neither the lexer nor parseStringLiteral takes.
+inline constexpr const char* kBytesLiteral =
+    "bytes literals are not supported; TorchScript has only str: leave out the prefix b";
+
 /// The value of a string literal token (quotes, prefix and escapes removed). Throws UserError at a bad escape.
 ///
 /// Escapes are Python's, and an unknown one stands for itself, but an octal escape is one byte, as in TorchScript, so

@@ -81,6 +81,10 @@ struct PlacedNumber {
   c10::TypeKind kind;  // of the number that the operator wants there
 };
 
+/// Of a result that a trace can't have.
+inline constexpr const char* kWrongResult =
+    "Only tensors, lists, tuples of tensors, or dictionary of tensors can be output from traced functions";
+
 class Recorder {
  public:
   Recorder(Environment environment, bool force_outplace);
