@@ -75,7 +75,18 @@ Size Size::constant(int64_t value) {
   return size;
 }
 
+size_t Size::weight() const {
+  size_t all = 0;
+  for (const Term& term : terms()) {
+    ++all;
+    for (const auto& factor : term.factors) all += factor->weight;
+  }
+  return all;
+}
+
 Size Size::ofVariable(Variable variable) {
+  for (const Size& operand : variable.operands) variable.weight += operand.weight();
+  if (variable.weight >= kMaxWeight) return {};
   Size size;
   size.is_known_ = true;
   Term term{1, {std::make_shared<const Variable>(std::move(variable))}};
@@ -137,7 +148,7 @@ Size Size::ofTerms(std::vector<Term> terms) {
   Size size;
   size.is_known_ = true;
   if (!sum.empty()) size.terms_ = std::make_shared<const std::vector<Term>>(std::move(sum));
-  return size;
+  return size.weight() <= kMaxWeight ? size : Size();
 }
 
 Size operator+(const Size& a, const Size& b) {

@@ -3,8 +3,9 @@
 // A Size is a polynomial with integer coefficients. Its variables are dimensions of tensors, ints of unknown value,
 // quotients and broadcasts of sizes. It is kept in one form, so that two that are equal by the rules of arithmetic
 // compare equal: (n + 1) * 2 and 2 * n + 2. Equal sizes are equal in every run in which the program's ints don't
-// overflow (so no access to memory may rest on them alone); of others nothing is known. Sizes with large coefficients
-// or many terms are unknown.
+// overflow (so no access to memory may rest on them alone); of others nothing is known. Sizes with large coefficients,
+// and those that take more than kMaxWeight parts to write down, are unknown: whatever a program computes, an operation
+// on two sizes costs no more than a fixed time.
 //
 // Thread-safety: immutable.
 #pragma once
@@ -22,6 +23,9 @@ class Size {
  public:
   struct Variable;
   struct Term;
+
+  /// How many terms and variables a size may have, those of quotients and broadcasts in it included.
+  static constexpr size_t kMaxWeight = 128;
 
   /// Unknown.
   Size() = default;
@@ -56,6 +60,7 @@ class Size {
     enum class Kind : uint8_t { Dimension, Int, Quotient, Broadcast } kind;
     size_t value = 0, dim = 0;   // Value::unique()
     std::vector<Size> operands;  // of quotients and broadcasts
+    size_t weight = 1;           // with its operands
   };
   using VariablePtr = std::shared_ptr<const Variable>;
   /// A product of variables, those with the smallest first, times a number.
@@ -66,6 +71,8 @@ class Size {
   /// None if unknown, or 0.
   const std::vector<Term>& terms() const;
 
+  /// Terms and variables, as kMaxWeight counts them.
+  size_t weight() const;
   /// Calls `visit` with each dimension and int that it depends on.
   void visitVariables(const std::function<void(const Variable&)>& visit) const;
   /// With names of values by Value::unique(): "2 * x.size(0) + 1", "?".
