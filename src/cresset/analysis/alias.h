@@ -45,6 +45,10 @@ struct Structure;  // ir/structure.h
 /// may share memory with all else from outside.
 void setMemory(Node& node, const std::vector<int64_t>& numbers);
 
+/// The operator that the node calls; null if it calls none, or one of which is not known what it does to memory: a
+/// function of the host may do anything to what it can reach.
+const Operator* knownOperator(const Node& node);
+
 class AliasDb {
  public:
   enum class When { AtOnce, WhenNeeded };

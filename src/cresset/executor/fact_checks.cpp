@@ -120,7 +120,7 @@ class SizeCheckInserter {
     bool says_more = false;
     for (size_t i = 0; i < sizes.size(); ++i) {
       says_more |= sizes[i] != Size::ofDimension(value->unique(), i);
-      dims.push_back(insert("cresset::size_if_tensor", {value, constant(static_cast<int64_t>(i))}));
+      dims.push_back(insert(kSizeIfTensor, {value, constant(static_cast<int64_t>(i))}));
       dimensions_[value->unique()].push_back(dims.back());
     }
     if (!says_more) return;
@@ -133,15 +133,15 @@ class SizeCheckInserter {
       what += size.toString([&](size_t id) { return "%" + values_[id]->debugName(); });
     }
     Value* text = insertConstantBefore(before_, what + "]");
-    Node* node = graph_.create(Symbol::fromQualString("cresset::check_sizes"), {value, expected->output(), text}, 0);
+    Node* node = graph_.create(kCheckSizes, {value, expected->output(), text}, 0);
     node->insertBefore(before_);
     node->copyLocation(value->node());
   }
 
   Value* constant(int64_t number) { return insertConstantBefore(before_, number); }
 
-  Value* insert(const char* name, std::vector<Value*> inputs) {
-    Node* node = graph_.create(Symbol::fromQualString(name), inputs, 1);
+  Value* insert(Symbol kind, std::vector<Value*> inputs) {
+    Node* node = graph_.create(kind, inputs, 1);
     node->output()->setType(c10::IntType::get());
     node->insertBefore(before_);
     return node->output();
@@ -159,9 +159,9 @@ class SizeCheckInserter {
       Value* product = term.coefficient == 1 && !term.factors.empty() ? nullptr : constant(term.coefficient);
       for (const auto& factor : term.factors) {
         Value* value = emit(*factor);
-        product = product ? insert("aten::mul", {product, value}) : value;
+        product = product ? insert(aten::mul, {product, value}) : value;
       }
-      sum = sum ? insert("aten::add", {sum, product}) : product;
+      sum = sum ? insert(aten::add, {sum, product}) : product;
     }
     return sum ? sum : constant(0);
   }
@@ -173,16 +173,19 @@ class SizeCheckInserter {
       case Size::Variable::Kind::Int:
         return values_[variable.value];
       case Size::Variable::Kind::Quotient:
-        return insert("aten::floordiv", emitAll(variable.operands));
+        return insert(aten::floordiv, emitAll(variable.operands));
       case Size::Variable::Kind::Broadcast:
         break;
     }
     Value* all = emit(variable.operands[0]);
     for (size_t i = 1; i < variable.operands.size(); ++i)
-      all = insert("cresset::broadcast_size", {all, emit(variable.operands[i])});
+      all = insert(kBroadcastSize, {all, emit(variable.operands[i])});
     return all;
   }
 
+  const Symbol kSizeIfTensor = Symbol::fromQualString("cresset::size_if_tensor");
+  const Symbol kBroadcastSize = Symbol::fromQualString("cresset::broadcast_size");
+  const Symbol kCheckSizes = Symbol::fromQualString("cresset::check_sizes");
   Graph& graph_;
   const GraphFacts facts_;
   std::vector<Value*> values_;                                  // by Value::unique()
