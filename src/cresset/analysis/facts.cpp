@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "cresset/analysis/alias.h"
 #include "cresset/analysis/ambient_state.h"
 #include "cresset/analysis/autocast.h"
 #include "cresset/analysis/fact_rule.h"
+#include "cresset/analysis/graph_analyses.h"
 #include "cresset/analysis/plain_types.h"
 #include "cresset/ir/constants.h"
 #include "cresset/ir/subgraph.h"
@@ -30,7 +30,7 @@ class FactPropagator {
  public:
   FactPropagator(Graph& graph, const TypeAssumptions& assumptions, bool with_sizes)
       : graph_(graph),
-        memory_(graph, AliasDb::When::WhenNeeded),
+        memory_(aliasesOf(graph, AliasDb::When::WhenNeeded)),
         facts_{std::vector<TensorFacts>(graph.numValues()), {}, {}, {}},
         with_sizes_(with_sizes),
         autocast_(assumptions.autocast),
@@ -92,7 +92,7 @@ class FactPropagator {
     if (!facts.rank) facts.rank = known.rank;
     if (!facts.device) facts.device = known.device;
     if (!facts.requires_grad) facts.requires_grad = known.requires_grad;
-    const bool has_writers = memory_.hasWriters(value);
+    const bool has_writers = memory_->hasWriters(value);
     if (has_writers) {
       if (writes_ == TensorWrites::Anything) return;
       if (writes_ != TensorWrites::Elements) facts.rank = std::nullopt;
@@ -202,8 +202,8 @@ class FactPropagator {
     const Node* call = element->input(0)->node();
     const Node* inputs = call->input(1)->node();
     const auto index = constantAs<int64_t>(element->input(1));
-    if (!index || inputs->kind() != prim::ListConstruct || memory_.hasWriters(call->input(1)) ||
-        memory_.hasWriters(call->output()) || *index < 0 || static_cast<size_t>(*index) >= inputs->inputs().size())
+    if (!index || inputs->kind() != prim::ListConstruct || memory_->hasWriters(call->input(1)) ||
+        memory_->hasWriters(call->output()) || *index < 0 || static_cast<size_t>(*index) >= inputs->inputs().size())
       return {};
     Fact fact = tensorFact(inputs->input(static_cast<size_t>(*index)));
     const auto create_graph = constantAs<bool>(call->input(4));
@@ -274,7 +274,7 @@ class FactPropagator {
       }
       if (isNoneConstant(input) || !mayHoldTensors(*input->type())) continue;
       const Node* maker = input->node();
-      if (maker->kind() != prim::ListConstruct || memory_.hasWriters(input)) return false;
+      if (maker->kind() != prim::ListConstruct || memory_->hasWriters(input)) return false;
       for (const Value* element : maker->inputs()) {
         if (isTensor(element) ? get(element).requires_grad != std::optional(false) : mayHoldTensors(*element->type()))
           return false;
@@ -314,7 +314,7 @@ class FactPropagator {
         return fact;
       }
       case TypeKind::ListType:
-        return memory_.hasWriters(value) ? Fact() : factOfList(value->node());
+        return memory_->hasWriters(value) ? Fact() : factOfList(value->node());
       default:
         return {};
     }
@@ -418,7 +418,7 @@ class FactPropagator {
   }
 
   Graph& graph_;
-  AliasDb memory_;
+  const std::shared_ptr<AliasDb> memory_;
   GraphFacts facts_;
   std::unordered_map<size_t, const Block*> blocks_;  // of values that have variables for sizes
   const bool with_sizes_;

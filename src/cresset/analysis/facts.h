@@ -25,6 +25,7 @@ struct TypeAssumptions {
   bool grad_mode = true;        // as it is when the graph is entered
   AutocastState autocast = {};  // operators may compute in other dtypes than those of their arguments
   bool usual = true;            // no part of the dispatcher is left out
+  bool operator==(const TypeAssumptions&) const = default;
 };
 
 /// What writes to a tensor may change besides its elements, and whether it requires a gradient.
@@ -51,9 +52,11 @@ struct GraphFacts {
   const TensorFacts& of(const Value* value) const {
     return const_cast<GraphFacts*>(this)->tensorsOf(value->graph())[value->unique()];
   }
+  bool operator==(const GraphFacts&) const = default;
 };
 
-/// Dtypes, ranks, devices, requires_grad. Types that are there already are believed.
+/// Dtypes, ranks, devices, requires_grad. Types that are there already are believed. Whoever does not change the graph
+/// asks factsOf (graph_analyses.h), which may have computed them before.
 GraphFacts computeFacts(Graph& graph, const TypeAssumptions& assumptions);
 
 /// The same, with sizes. Takes about twice the time.

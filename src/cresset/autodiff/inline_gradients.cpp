@@ -9,9 +9,9 @@
 #include <unordered_set>
 #include <vector>
 
-#include "cresset/analysis/alias.h"
 #include "cresset/analysis/ambient_state.h"
 #include "cresset/analysis/gradients.h"
+#include "cresset/analysis/graph_analyses.h"
 #include "cresset/autodiff/derivatives.h"
 #include "cresset/autodiff/differentiate.h"
 #include "cresset/autodiff/gradient_flow.h"
@@ -67,7 +67,7 @@ constexpr size_t kMaxCalls = 64;
 
 class GradientInliner {
  public:
-  explicit GradientInliner(Graph& graph) : graph_(graph), memory_(graph), scopes_(graph) {}
+  explicit GradientInliner(Graph& graph) : graph_(graph), memory_(aliasesOf(graph)), scopes_(graph) {}
 
   bool run() {
     const bool is_plain = survey(graph_.block());
@@ -145,12 +145,12 @@ class GradientInliner {
     const auto inputs = node->inputs();
     if (inputs.size() != (call.accumulates ? 4 : 6)) return std::nullopt;
     const bool is_list = inputs[0]->type()->kind() == c10::TypeKind::ListType;
-    const auto outputs = is_list ? listElements(memory_, inputs[0]) : std::vector<Value*>{inputs[0]};
+    const auto outputs = is_list ? listElements(*memory_, inputs[0]) : std::vector<Value*>{inputs[0]};
     if (!outputs || outputs->empty()) return std::nullopt;
     call.outputs = *outputs;
     size_t next = 1;
     if (!call.accumulates) {
-      const auto wanted = listElements(memory_, inputs[next++]);
+      const auto wanted = listElements(*memory_, inputs[next++]);
       if (!wanted || wanted->empty()) return std::nullopt;
       call.inputs = *wanted;
     }
@@ -158,7 +158,7 @@ class GradientInliner {
     if (isNoneConstant(gradients)) {
       call.gradients.resize(call.outputs.size());
     } else if (is_list) {
-      const auto given = listElements(memory_, gradients);
+      const auto given = listElements(*memory_, gradients);
       if (!given || given->size() != call.outputs.size()) return std::nullopt;
       for (Value* value : *given) call.gradients.push_back(isNoneConstant(value) ? nullptr : value);
     } else {
@@ -241,7 +241,7 @@ class GradientInliner {
       const auto parts = elementsOf(operand);
       if (parts.size() == 1 && parts[0] == operand && operand->type()->kind() != c10::TypeKind::TensorType)
         return false;
-      if (isTensorList(*operand->type()) && memory_.hasWriters(operand)) return false;
+      if (isTensorList(*operand->type()) && memory_->hasWriters(operand)) return false;
       for (Value* part : parts) {
         if (isNoneConstant(part) || !mayRequireGrad(part->type())) continue;
         if (!fits(part) || !hasGradient(*op, i)) return false;
@@ -323,7 +323,7 @@ class GradientInliner {
       way.nodes.insert(node);
       if (node->kind() == prim::ListUnpack) {
         node = node->input(0)->node();
-        if (node->kind() == prim::ListConstruct || memory_.hasWriters(node->output()))
+        if (node->kind() == prim::ListConstruct || memory_->hasWriters(node->output()))
           return stays("the way leads through a list: " + describe(root));
         way.nodes.insert(node);
       }
@@ -344,7 +344,7 @@ class GradientInliner {
       queue.pop_back();
       if (isConstant(next) || !mayRequireGrad(next->type()) || !seen.insert(next).second) continue;
       for (Node* writer : writers_) {
-        if (!memory_.writesToAlias(writer, std::span<Value* const>(&next, 1))) continue;
+        if (!memory_->writesToAlias(writer, std::span<Value* const>(&next, 1))) continue;
         for (Value* input : writer->inputs()) {
           const bool is_wanted = way.depends.contains(input) || isWanted(canonical(input), way);
           if (is_wanted && mayRequireGrad(input->type()) && input != next) return false;
@@ -357,7 +357,7 @@ class GradientInliner {
       if (isStructural(node->kind())) {
         const bool shown = node->kind() == prim::ListUnpack || node->kind() == prim::ListConstruct ||
                            node->kind() == prim::unchecked_cast;
-        if (!shown || (node->kind() == prim::ListConstruct && memory_.hasWriters(next))) return false;
+        if (!shown || (node->kind() == prim::ListConstruct && memory_->hasWriters(next))) return false;
       } else {
         const Operator* op = operatorOf(*node);
         if (!op || op->restriction() == Restriction::Foreign) return false;
@@ -384,7 +384,7 @@ class GradientInliner {
     return std::none_of(writers_.begin(), writers_.end(), [&](Node* writer) {
       const size_t place = order_.at(writer);
       const bool between = first == 0 || (place > first && place < order_.at(call));
-      return between && memory_.writesToAlias(writer, values);
+      return between && memory_->writesToAlias(writer, values);
     });
   }
 
@@ -539,7 +539,7 @@ class GradientInliner {
 
   bool isWritten(Value* value) {
     return std::any_of(writers_.begin(), writers_.end(), [&](Node* writer) {
-      return memory_.writesToAlias(writer, std::span<Value* const>(&value, 1));
+      return memory_->writesToAlias(writer, std::span<Value* const>(&value, 1));
     });
   }
 
@@ -604,7 +604,7 @@ class GradientInliner {
   void copyNode(Node* node, Copy& to) {
     std::vector<Value*> operands;
     for (Value* operand : node->inputs()) {
-      if (operand->node()->kind() != prim::ListConstruct || memory_.hasWriters(operand)) {
+      if (operand->node()->kind() != prim::ListConstruct || memory_->hasWriters(operand)) {
         operands.push_back(copyOf(operand, to));
         continue;
       }
@@ -849,7 +849,7 @@ class GradientInliner {
   }
 
   Graph& graph_;
-  AliasDb memory_;
+  const std::shared_ptr<AliasDb> memory_;
   StateScopes scopes_;
   std::unordered_map<const Node*, size_t> order_;  // of the nodes that were there at the start
   std::vector<Node*> calls_, marks_, writers_, freers_;

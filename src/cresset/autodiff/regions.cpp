@@ -9,8 +9,8 @@
 #include <unordered_set>
 #include <vector>
 
-#include "cresset/analysis/alias.h"
 #include "cresset/analysis/gradients.h"
+#include "cresset/analysis/graph_analyses.h"
 #include "cresset/autodiff/derivatives.h"
 #include "cresset/autodiff/gradient_flow.h"
 #include "cresset/autodiff/region_views.h"
@@ -86,7 +86,7 @@ class RegionBuilder {
  public:
   RegionBuilder(Graph& graph, size_t min_size)
       : graph_(graph),
-        memory_(graph),
+        memory_(aliasesOf(graph)),
         replaces_data_(tensorWrites(graph) == TensorWrites::Anything),
         min_size_(min_size) {}
 
@@ -146,7 +146,7 @@ class RegionBuilder {
     while (next->kind() == prim::Constant) next = next->next();
     const auto outputs = unpack->outputs();
     const bool written =
-        std::any_of(outputs.begin(), outputs.end(), [&](Value* output) { return memory_.hasWriters(output); });
+        std::any_of(outputs.begin(), outputs.end(), [&](Value* output) { return memory_->hasWriters(output); });
     return next == unpack && !written && fitsDtype(unpack) ? unpack : nullptr;
   }
 
@@ -181,14 +181,14 @@ class RegionBuilder {
   /// counters of versions see them.
   bool readsAndWrites(const std::vector<Node*>& group, Node* node) {
     const auto writes = [&](Node* writer, Node* other) {
-      return !other->blocks().empty() || memory_.writesToAlias(writer, other->inputs().vec()) ||
-             memory_.writesToAlias(writer, other->outputs());
+      return !other->blocks().empty() || memory_->writesToAlias(writer, other->inputs().vec()) ||
+             memory_->writesToAlias(writer, other->outputs());
     };
     if (isWrite(node)) {
       return std::any_of(
-          group.begin(), group.end(), [&](Node* other) { return memory_.readsWritten(other) && writes(node, other); });
+          group.begin(), group.end(), [&](Node* other) { return memory_->readsWritten(other) && writes(node, other); });
     }
-    return memory_.readsWritten(node) &&
+    return memory_->readsWritten(node) &&
            std::any_of(group.begin(), group.end(), [&](Node* other) { return isWrite(other) && writes(other, node); });
   }
 
@@ -208,8 +208,8 @@ class RegionBuilder {
     if (node->kind() == prim::ListUnpack) return Part::Differentiable;  // let in together with what it takes apart
     if (node->kind() == prim::ListConstruct) {
       const auto& type = *node->output()->type();
-      return (isNumberLike(type) || isTensorList(type)) && !memory_.hasWriters(node->output()) ? Part::Inert
-                                                                                               : Part::Outside;
+      return (isNumberLike(type) || isTensorList(type)) && !memory_->hasWriters(node->output()) ? Part::Inert
+                                                                                                : Part::Outside;
     }
     if (isStructural(node->kind())) return Part::Outside;
     const Operator* op = operatorOf(*node);
@@ -239,7 +239,7 @@ class RegionBuilder {
     for (size_t i = 0; i < inputs.size(); ++i) {
       if (isNoneConstant(inputs[i])) continue;
       if (isTensorList(*inputs[i]->type())) {
-        if (!isTensorListConstruct(inputs[i]->node()) || memory_.hasWriters(inputs[i])) return Part::Outside;
+        if (!isTensorListConstruct(inputs[i]->node()) || memory_->hasWriters(inputs[i])) return Part::Outside;
       } else if (mayRequireGrad(inputs[i]->type()) && !isTensorValue(inputs[i])) {
         return Part::Outside;
       }
@@ -313,7 +313,7 @@ class RegionBuilder {
       close(behind);
       return;
     }
-    if (const auto view = viewInTheMiddle(nodes, memory_); view != nodes.end()) {
+    if (const auto view = viewInTheMiddle(nodes, *memory_); view != nodes.end()) {
       std::vector<Node*> behind(view + 1, nodes.end());
       nodes.erase(view - ((*view)->kind() == prim::ListUnpack), nodes.end());
       close(nodes);
@@ -375,7 +375,7 @@ class RegionBuilder {
     std::vector<Node*> taken;
     for (Node* node : nodes) {
       for (Value* output : node->outputs()) {
-        if (!isTensorValue(output) || !mayRequireGrad(output->type()) || memory_.hasWriters(output)) continue;
+        if (!isTensorValue(output) || !mayRequireGrad(output->type()) || memory_->hasWriters(output)) continue;
         std::vector<Node*> outside;
         for (const Use& use : output->uses()) {
           if (!inside.contains(userIn(node->owningBlock(), use))) outside.push_back(use.user);
@@ -448,7 +448,7 @@ class RegionBuilder {
   /// Whether nobody can tell if `moved` stand behind the others of the group: no random numbers are drawn in another
   /// order, and no gradients of one tensor are added up in another order.
   bool mayMoveBehind(const std::vector<Node*>& nodes, const std::unordered_set<const Node*>& moved) {
-    GradientOperands passed(memory_);
+    GradientOperands passed(*memory_);
     for (Node* node : nodes) {
       const Operator* op = isStructural(node->kind()) ? nullptr : operatorOf(*node);
       if (!node->blocks().empty() || (op && (op->isMutable() || !op->isDeterministic()))) return false;
@@ -550,7 +550,7 @@ class RegionBuilder {
   }
 
   Graph& graph_;
-  AliasDb memory_;
+  const std::shared_ptr<AliasDb> memory_;
   bool replaces_data_;
   size_t min_size_;
   std::unordered_set<const Node*> taken_;  // by regions before their turn came (takeSizes); perhaps gone

@@ -9,7 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "cresset/analysis/facts.h"
+#include "cresset/analysis/graph_analyses.h"
 #include "cresset/ir/constants.h"
 #include "cresset/ir/printer.h"
 #include "cresset/ops/operator.h"
@@ -97,7 +97,7 @@ class CheckInserter {
 class SizeCheckInserter {
  public:
   explicit SizeCheckInserter(Graph& graph)
-      : graph_(graph), facts_(computeFactsAndSizes(graph, {})), values_(graph.numValues()) {}
+      : graph_(graph), facts_(factsOf(graph, {}, /*with_sizes=*/true)), values_(graph.numValues()) {}
 
   void visit(Block* block) {
     Node* first = block->nodes().begin() == block->nodes().end() ? block->returnNode() : *block->nodes().begin();
@@ -113,7 +113,7 @@ class SizeCheckInserter {
   void check(Value* value, Node* before) {
     if (value->unique() >= values_.size()) return;
     values_[value->unique()] = value;
-    const std::vector<Size>& sizes = facts_.sizes[value->unique()];
+    const std::vector<Size>& sizes = facts_->sizes[value->unique()];
     if (sizes.empty()) return;
     before_ = before;
     std::vector<Value*> dims;
@@ -187,7 +187,7 @@ class SizeCheckInserter {
   const Symbol kBroadcastSize = Symbol::fromQualString("cresset::broadcast_size");
   const Symbol kCheckSizes = Symbol::fromQualString("cresset::check_sizes");
   Graph& graph_;
-  const GraphFacts facts_;
+  const std::shared_ptr<const GraphFacts> facts_;
   std::vector<Value*> values_;                                  // by Value::unique()
   std::unordered_map<size_t, std::vector<Value*>> dimensions_;  // of tensors
   Node* before_ = nullptr;
@@ -201,6 +201,7 @@ FactChecks factChecks() {
 
 void setFactChecks(FactChecks wanted) {
   checks().store(wanted, std::memory_order_relaxed);
+  setAnalysisChecks(wanted != FactChecks::Off);
 }
 
 void insertFactChecks(Graph& graph, bool with_requires_grad) {

@@ -7,6 +7,8 @@
 // the call with an InternalError that names the value and the node. Wrong facts otherwise show as wrong results, and
 // only in programs that happen to depend on them; with the oracle any program that computes the value finds them.
 //
+// Analyses that are kept are compared with new ones, too (analysis/graph_analyses.h).
+//
 // On for whole test runs by the environment variable CRESSET_CHECK_FACTS. Costs about 0.2 us per value and use.
 #pragma once
 

@@ -81,6 +81,7 @@ void Node::spreadOrders() {
 }
 
 void Node::linkBefore(Node* other) {
+  ++graph_->edits_.structure;
   block_ = other->block_;
   next_ = other;
   prev_ = other->prev_;
@@ -91,6 +92,7 @@ void Node::linkBefore(Node* other) {
 }
 
 void Node::leaveList() {
+  ++graph_->edits_.structure;
   graph_->leaveInsertPoint(this);
   prev_->next_ = next_;
   next_->prev_ = prev_;

@@ -17,6 +17,7 @@
 #include <string_view>
 #include <vector>
 
+#include "cresset/analysis/graph_analyses.h"
 #include "cresset/passes/pass.h"
 
 namespace cresset {
@@ -65,8 +66,9 @@ bool runPass(
 
 class Pipeline {
  public:
-  /// `name` is what dumps and messages call the graph. Both must outlive the pipeline.
-  Pipeline(Graph& graph, std::string name) : graph_(graph), name_(std::move(name)) {}
+  /// `name` is what dumps and messages call the graph, which must outlive the pipeline. As long as that lives, analyses
+  /// of the graph are kept from pass to pass.
+  Pipeline(Graph& graph, std::string name) : graph_(graph), kept_(graph), name_(std::move(name)) {}
 
   /// Whether the pass changed anything. Throws UserError if there is no such pass.
   bool run(std::string_view pass);
@@ -77,6 +79,7 @@ class Pipeline {
 
  private:
   Graph& graph_;
+  KeepAnalyses kept_;
   std::string name_;
   bool changed_ = false;
 };

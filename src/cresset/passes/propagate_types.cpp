@@ -2,6 +2,7 @@
 
 #include <ATen/core/jit_type.h>
 
+#include "cresset/analysis/graph_analyses.h"
 #include "cresset/ir/subgraph.h"
 #include "cresset/passes/pass.h"
 
@@ -43,7 +44,7 @@ class TypeWriter {
 }  // namespace
 
 bool propagateTypes(Graph& graph, const TypeAssumptions& assumptions) {
-  return TypeWriter(computeFacts(graph, assumptions)).write(graph.block());
+  return TypeWriter(*factsOf(graph, assumptions)).write(graph.block());
 }
 
 bool propagateTypesOfPass(Graph& graph) {
