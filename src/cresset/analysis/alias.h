@@ -49,6 +49,10 @@ void setMemory(Node& node, const std::vector<int64_t>& numbers);
 /// function of the host may do anything to what it can reach.
 const Operator* knownOperator(const Node& node);
 
+/// Whether what the operator gives there is in memory that nothing else has: made by the operator, shared with no
+/// argument and with no other result.
+bool givesNewMemory(const Operator& op, size_t result);
+
 class AliasDb {
  public:
   enum class When { AtOnce, WhenNeeded };

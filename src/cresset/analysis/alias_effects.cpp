@@ -77,6 +77,13 @@ const Operator* knownOperator(const Node& node) {
   return op->kernel() || op->schema().aliasAnalysis() != c10::AliasAnalysisKind::CONSERVATIVE ? op : nullptr;
 }
 
+bool givesNewMemory(const Operator& op, size_t result) {
+  const auto& returns = op.schema().returns();
+  return op.isOfDispatcher() && !op.isUpdate() && !op.isMutable() && !op.mayShareArguments() && !op.mayReturnSelf() &&
+         op.schema().aliasAnalysis() != c10::AliasAnalysisKind::CONSERVATIVE && result < returns.size() &&
+         !returns[result].alias_info();
+}
+
 const AliasDb::Changes& AliasDb::changes(const Node* node) {
   static const Changes kNone;
   if (!mayChangeSomething(node)) return kNone;

@@ -51,6 +51,7 @@ size_t depthOf(const Size& size) {
 bool isNonNegativeVariable(const Size::Variable& variable) {
   switch (variable.kind) {
     case Size::Variable::Kind::Dimension:
+    case Size::Variable::Kind::Stride:
     case Size::Variable::Kind::Broadcast:
       return true;
     case Size::Variable::Kind::Int:
@@ -96,6 +97,10 @@ Size Size::ofVariable(Variable variable) {
 
 Size Size::ofDimension(size_t value, size_t dim) {
   return ofVariable({Variable::Kind::Dimension, value, dim, {}});
+}
+
+Size Size::ofStride(size_t value, size_t dim) {
+  return ofVariable({Variable::Kind::Stride, value, dim, {}});
 }
 
 Size Size::ofInt(size_t value) {
@@ -251,6 +256,8 @@ std::string Size::toString(const std::function<std::string(size_t)>& nameOf) con
     switch (v.kind) {
       case Variable::Kind::Dimension:
         return nameOf(v.value) + ".size(" + std::to_string(v.dim) + ")";
+      case Variable::Kind::Stride:
+        return nameOf(v.value) + ".stride(" + std::to_string(v.dim) + ")";
       case Variable::Kind::Int:
         return nameOf(v.value);
       case Variable::Kind::Quotient:
