@@ -54,6 +54,10 @@ void AliasDb::analyze() {
 
 AliasDb::~AliasDb() = default;
 
+void AliasDb::analyzeNow() {
+  if (!analyzed_) analyze();
+}
+
 Variable* AliasDb::placeOf(const Value* value) {
   std::vector<Variable>* variables = &variables_;
   if (&value->graph() != &graph_) [[unlikely]] {
@@ -65,7 +69,7 @@ Variable* AliasDb::placeOf(const Value* value) {
 }
 
 Variable AliasDb::variableOf(const Value* value) {
-  if (!analyzed_) analyze();
+  analyzeNow();
   const Variable* place = placeOf(value);
   return place ? *place : PointsTo::kNone;
 }

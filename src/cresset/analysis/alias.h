@@ -14,9 +14,9 @@
 // allow, unless setMemory says of inputs that they don't.
 //
 // The analysis takes time in proportion to the graph (points_to.h says why). It describes the graph as it was; moves
-// made through it keep it true, other changes need a new one. In a graph that writes to nothing, most questions have
-// their answer without it (nothing has writers): who leaves the graph as it is while asking may let it wait for the
-// first question that needs it.
+// made through it keep it true, other changes need a new one: graph_analyses.h keeps one until then. In a graph that
+// writes to nothing, most questions have their answer without it (nothing has writers): who leaves the graph as it is
+// while asking may let it wait for the first question that needs it.
 //
 // Thread-safety: none.
 #pragma once
@@ -45,12 +45,22 @@ struct Structure;  // ir/structure.h
 /// of them may share memory with all else from outside.
 void setMemory(Node& node, const std::vector<int64_t>& numbers);
 
+/// The operator that the node calls; null if it calls none, or one of which is not known what it does to memory: a
+/// function of the host may do anything to what it can reach.
+const Operator* knownOperator(const Node& node);
+
+/// Whether what the operator gives there is in memory that nothing else has: made by the operator, shared with no
+/// argument and with no other result.
+bool givesNewMemory(const Operator& op, size_t result);
+
 class AliasDb {
  public:
   enum class When { AtOnce, WhenNeeded };
   /// WhenNeeded: the graph does not change as long as questions are asked.
   explicit AliasDb(Graph& graph, When when = When::AtOnce);
   ~AliasDb();
+  /// If it waits for a question: waits no longer.
+  void analyzeNow();
 
   bool mayAlias(const Value* a, const Value* b);
   bool mayAlias(std::span<Value* const> a, std::span<Value* const> b);
@@ -100,6 +110,10 @@ class AliasDb {
 
   /// One line per value and per writing node.
   std::string toString();
+  /// Whether it says the same as `other`, of the same graph.
+  bool agreesWith(AliasDb& other);
+  /// For when only types of tensors have changed: which nodes may raise has to be found again.
+  void forgetEffects() { effects_.clear(); }
 
   /// How many steps the analysis took, for tests of how it grows; 0 while none was needed.
   size_t numSteps() const { return memory_.numSteps(); }
@@ -174,6 +188,7 @@ class AliasDb {
   const std::unordered_set<Location>& returned();
   bool tryMove(Node* node, Node* place, bool after, bool do_it);
   void describe(const Block* block, std::string& text);
+  bool agreesWith(AliasDb& other, const Block* block);
   std::string describeLocations(const std::vector<Location>& locations);
 
   Graph& graph_;

@@ -49,7 +49,7 @@ bool GradientWays::survey(Block* block) {
     if (node->kind() == kinds.retain_grad || node->kind() == kinds.detach_in_place) plain = false;
     if (isGradientCall(node)) {
       calls_.push_back(node);
-      const auto call = readGradientCall(node, memory_);
+      const auto call = readGradientCall(node, *memory_);
       if (!call || !call->retain_graph) freers_.push_back(node);
     } else if (node->kind() == kinds.release) {
       freers_.push_back(node);
@@ -82,7 +82,7 @@ bool GradientWays::hasRules(Node* node) {
     if (isNoneConstant(operand) || !mayRequireGrad(operand->type())) continue;
     const auto parts = elementsOf(operand);
     if (parts.size() == 1 && parts[0] == operand && operand->type()->kind() != c10::TypeKind::TensorType) return false;
-    if (isTensorList(*operand->type()) && memory_.hasWriters(operand)) return false;
+    if (isTensorList(*operand->type()) && memory_->hasWriters(operand)) return false;
     for (Value* part : parts) {
       if (isNoneConstant(part) || !mayRequireGrad(part->type())) continue;
       if (!fits(part) || !hasGradient(*op, i)) return false;
@@ -147,7 +147,7 @@ bool GradientWays::follow(Value* output, GradientWay& way) {
     way.nodes.insert(node);
     if (node->kind() == prim::ListUnpack) {
       node = node->input(0)->node();
-      if (node->kind() == prim::ListConstruct || memory_.hasWriters(node->output()))
+      if (node->kind() == prim::ListConstruct || memory_->hasWriters(node->output()))
         return stays("the way leads through a list: " + describeTensor(root));
       way.nodes.insert(node);
     }
@@ -165,7 +165,7 @@ bool GradientWays::originIsKnown(Value* value, const GradientWay& way, std::unor
     queue.pop_back();
     if (isConstant(next) || !mayRequireGrad(next->type()) || !seen.insert(next).second) continue;
     for (Node* writer : writers_) {
-      if (!memory_.writesToAlias(writer, std::span<Value* const>(&next, 1))) continue;
+      if (!memory_->writesToAlias(writer, std::span<Value* const>(&next, 1))) continue;
       for (Value* input : writer->inputs()) {
         const bool is_wanted = way.depends.contains(input) || isWanted(canonicalTensor(input), way);
         if (is_wanted && mayRequireGrad(input->type()) && input != next) return false;
@@ -178,7 +178,7 @@ bool GradientWays::originIsKnown(Value* value, const GradientWay& way, std::unor
     if (isStructural(node->kind())) {
       const bool shown = node->kind() == prim::ListUnpack || node->kind() == prim::ListConstruct ||
                          node->kind() == prim::unchecked_cast;
-      if (!shown || (node->kind() == prim::ListConstruct && memory_.hasWriters(next))) return false;
+      if (!shown || (node->kind() == prim::ListConstruct && memory_->hasWriters(next))) return false;
     } else {
       const Operator* op = operatorOf(*node);
       if (!op || op->restriction() == Restriction::Foreign) return false;
@@ -204,7 +204,7 @@ bool GradientWays::isUnwritten(const std::vector<Value*>& values, const Gradient
   return std::none_of(writers_.begin(), writers_.end(), [&](Node* writer) {
     const size_t place = order_.at(writer);
     const bool between = first == 0 || (place > first && place < order_.at(call));
-    return between && memory_.writesToAlias(writer, values);
+    return between && memory_->writesToAlias(writer, values);
   });
 }
 
@@ -289,7 +289,7 @@ bool GradientWays::isMarkedInTime(Value* root, const GradientWay& way, const Nod
 
 bool GradientWays::isWritten(Value* value) {
   return std::any_of(writers_.begin(), writers_.end(), [&](Node* writer) {
-    return memory_.writesToAlias(writer, std::span<Value* const>(&value, 1));
+    return memory_->writesToAlias(writer, std::span<Value* const>(&value, 1));
   });
 }
 
@@ -319,7 +319,7 @@ std::optional<std::vector<Value*>> GradientWays::leavesOf(const GradientCall& ca
 }
 
 bool GradientWays::find(Node* node, std::optional<GradientCall>& call, GradientWay& way) {
-  call = readGradientCall(node, memory_);
+  call = readGradientCall(node, *memory_);
   if (!call) return stays("its arguments are no lists made in place, or not constant");
   for (size_t i = 0; i < call->outputs.size(); ++i) {
     if (fitsOutput(call->gradients[i], call->outputs[i])) continue;

@@ -9,7 +9,7 @@
 #include <unordered_set>
 #include <vector>
 
-#include "cresset/analysis/alias.h"
+#include "cresset/analysis/graph_analyses.h"
 #include "cresset/analysis/ambient_state.h"
 #include "cresset/autodiff/gradient_calls.h"
 
@@ -30,7 +30,7 @@ struct GradientWay {
 
 class GradientWays {
  public:
-  explicit GradientWays(Graph& graph) : graph_(graph), memory_(graph), scopes_(graph) {
+  explicit GradientWays(Graph& graph) : graph_(graph), memory_(aliasesOf(graph)), scopes_(graph) {
     is_plain_ = survey(graph_.block());
   }
 
@@ -45,7 +45,7 @@ class GradientWays {
 
   /// Of nodes that were there at the start.
   size_t placeOf(const Node* node) const { return order_.at(node); }
-  AliasDb& memory() { return memory_; }
+  AliasDb& memory() { return *memory_; }
 
  private:
   /// Remembers why a call is left; false.
@@ -83,7 +83,7 @@ class GradientWays {
   std::optional<std::vector<Value*>> leavesOf(const GradientCall& call);
 
   Graph& graph_;
-  AliasDb memory_;
+  const std::shared_ptr<AliasDb> memory_;
   StateScopes scopes_;
   std::unordered_map<const Node*, size_t> order_;  // of the nodes that were there at the start
   std::vector<Node*> calls_, marks_, writers_, freers_;

@@ -10,6 +10,7 @@
 
 #include "cresset/analysis/alias.h"
 #include "cresset/analysis/gradients.h"
+#include "cresset/analysis/graph_analyses.h"
 #include "cresset/autodiff/derivatives.h"
 #include "cresset/autodiff/differentiate.h"
 #include "cresset/autodiff/gradient_flow.h"

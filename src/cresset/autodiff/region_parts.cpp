@@ -57,7 +57,7 @@ bool isWrite(Node* node) {
 }  // namespace
 
 RegionParts::RegionParts(Graph& graph)
-    : memory_(graph), replaces_data_(tensorWrites(graph) == TensorWrites::Anything) {}
+    : memory_(aliasesOf(graph)), replaces_data_(tensorWrites(graph) == TensorWrites::Anything) {}
 
 bool givesList(const Node* node) {
   return node->outputs().size() == 1 && node->kind() != prim::ListConstruct &&
@@ -72,7 +72,7 @@ Node* RegionParts::unpackOf(const Node* node) {
   while (next->kind() == prim::Constant) next = next->next();
   const auto outputs = unpack->outputs();
   const bool written =
-      std::any_of(outputs.begin(), outputs.end(), [&](Value* output) { return memory_.hasWriters(output); });
+      std::any_of(outputs.begin(), outputs.end(), [&](Value* output) { return memory_->hasWriters(output); });
   return next == unpack && !written && fitsDtype(unpack) ? unpack : nullptr;
 }
 
@@ -97,14 +97,14 @@ bool RegionParts::isInertControl(Node* node) {
 
 bool RegionParts::readsAndWrites(const std::vector<Node*>& group, Node* node) {
   const auto writes = [&](Node* writer, Node* other) {
-    return !other->blocks().empty() || memory_.writesToAlias(writer, other->inputs().vec()) ||
-           memory_.writesToAlias(writer, other->outputs());
+    return !other->blocks().empty() || memory_->writesToAlias(writer, other->inputs().vec()) ||
+           memory_->writesToAlias(writer, other->outputs());
   };
   if (isWrite(node)) {
     return std::any_of(
-        group.begin(), group.end(), [&](Node* other) { return memory_.readsWritten(other) && writes(node, other); });
+        group.begin(), group.end(), [&](Node* other) { return memory_->readsWritten(other) && writes(node, other); });
   }
-  return memory_.readsWritten(node) &&
+  return memory_->readsWritten(node) &&
          std::any_of(group.begin(), group.end(), [&](Node* other) { return isWrite(other) && writes(other, node); });
 }
 
@@ -123,7 +123,7 @@ RegionPart RegionParts::classify(Node* node) {
   if (node->kind() == prim::ListUnpack) return RegionPart::Differentiable;  // let in together with what it takes apart
   if (node->kind() == prim::ListConstruct) {
     const auto& type = *node->output()->type();
-    return (isNumberLike(type) || isTensorList(type)) && !memory_.hasWriters(node->output()) ? RegionPart::Inert
+    return (isNumberLike(type) || isTensorList(type)) && !memory_->hasWriters(node->output()) ? RegionPart::Inert
                                                                                              : RegionPart::Outside;
   }
   if (isStructural(node->kind())) return RegionPart::Outside;
@@ -155,7 +155,7 @@ RegionPart RegionParts::classify(Node* node) {
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (isNoneConstant(inputs[i])) continue;
     if (isTensorList(*inputs[i]->type())) {
-      if (!isTensorListConstruct(inputs[i]->node()) || memory_.hasWriters(inputs[i])) return RegionPart::Outside;
+      if (!isTensorListConstruct(inputs[i]->node()) || memory_->hasWriters(inputs[i])) return RegionPart::Outside;
     } else if (mayRequireGrad(inputs[i]->type()) && !isTensorValue(inputs[i])) {
       return RegionPart::Outside;
     }

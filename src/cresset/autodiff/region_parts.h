@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "cresset/analysis/alias.h"
+#include "cresset/analysis/graph_analyses.h"
 #include "cresset/ir/graph.h"
 
 namespace cresset {
@@ -22,7 +22,7 @@ class RegionParts {
  public:
   explicit RegionParts(Graph& graph);
 
-  AliasDb& memory() { return memory_; }
+  AliasDb& memory() { return *memory_; }
   RegionPart classify(Node* node);
   /// Whether it may be in a region, for the dtypes of what it takes and returns, too.
   bool isPart(Node* node);
@@ -40,7 +40,7 @@ class RegionParts {
   /// A write to a tensor that no gradient has to do with: a counter of batches.
   bool isInertWrite(Node* node, const Operator& op) const;
 
-  AliasDb memory_;
+  const std::shared_ptr<AliasDb> memory_;
   bool replaces_data_;
 };
 

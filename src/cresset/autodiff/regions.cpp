@@ -9,8 +9,8 @@
 #include <unordered_set>
 #include <vector>
 
-#include "cresset/analysis/alias.h"
 #include "cresset/analysis/gradients.h"
+#include "cresset/analysis/graph_analyses.h"
 #include "cresset/autodiff/derivatives.h"
 #include "cresset/autodiff/gradient_flow.h"
 #include "cresset/autodiff/region_parts.h"

@@ -7,8 +7,8 @@
 #include <map>
 #include <unordered_map>
 
-#include "cresset/analysis/alias.h"
 #include "cresset/analysis/containers.h"
+#include "cresset/analysis/graph_analyses.h"
 #include "cresset/analysis/plain_types.h"
 #include "cresset/autodiff/inline_gradients.h"
 #include "cresset/autodiff/regions.h"
@@ -33,7 +33,7 @@ constexpr int kMaxVersions = 4;
 /// the graph writes.
 class AttributeLifter {
  public:
-  explicit AttributeLifter(Graph& graph) : graph_(graph), memory_(graph) {
+  explicit AttributeLifter(Graph& graph) : graph_(graph), memory_(aliasesOf(graph)) {
     for (size_t i = 0; i < graph.inputs().size(); ++i) {
       Value* input = graph.inputs()[i];
       if (input->type()->kind() == c10::TypeKind::ClassType)
@@ -75,7 +75,7 @@ class AttributeLifter {
 
   void visitRead(Node* node) {
     const auto holder = objects_.find(node->input(0));
-    if (holder == objects_.end() || memory_.readsWritten(node)) return;
+    if (holder == objects_.end() || memory_->readsWritten(node)) return;
     const auto slot = node->input(0)->type()->expectRef<c10::ClassType>().findAttributeSlot(node->s(attr::name));
     if (!slot) return;
     AttributePath path = holder->second;
@@ -93,7 +93,7 @@ class AttributeLifter {
   }
 
   Graph& graph_;
-  AliasDb memory_;
+  const std::shared_ptr<AliasDb> memory_;
   std::unordered_map<const Value*, AttributePath> objects_;  // and the way to them
   std::map<std::pair<uint32_t, std::vector<uint32_t>>, Reads> found_;
 };
@@ -136,7 +136,7 @@ bool haveLoopInCommon(const Node* a, const Node* b) {
 /// stands.
 class EntryLifter {
  public:
-  explicit EntryLifter(Graph& graph) : graph_(graph), memory_(graph) {}
+  explicit EntryLifter(Graph& graph) : graph_(graph), memory_(aliasesOf(graph)) {}
 
   std::vector<AttributePath> run() {
     visit(graph_.block());
@@ -194,11 +194,11 @@ class EntryLifter {
   bool mayReach(const Node* change, Node* read, const std::string& key) {
     if (!change->isBefore(read) && !haveLoopInCommon(change, read)) return false;
     const auto changed = changedKey(change);
-    return (!changed || *changed == key) && mayChangeEntriesOf(memory_, change, read->input(0));
+    return (!changed || *changed == key) && mayChangeEntriesOf(*memory_, change, read->input(0));
   }
 
   Graph& graph_;
-  AliasDb memory_;
+  const std::shared_ptr<AliasDb> memory_;
   std::vector<Node*> changes_;
   std::map<std::pair<uint32_t, std::string>, std::vector<Node*>> reads_;
 };
@@ -233,12 +233,12 @@ class Specializer {
     useEntries(graph_.block());
     if (!shared_.empty()) tellMemory();
     const TensorWrites writes = tensorWrites(graph_);
-    AliasDb memory(graph_);
+    const auto memory = aliasesOf(graph_);
     findAsked(graph_.block());
     for (size_t i = 0; i < described_.size(); ++i) {
       Value* value = described_[i];
-      const bool written = memory.hasWriters(value);
-      if (!asked_.empty()) answerAboutGradient(value, known_[i].kind, memory);
+      const bool written = memory->hasWriters(value);
+      if (!asked_.empty()) answerAboutGradient(value, known_[i].kind, *memory);
       const InsertPointGuard guard(graph_, value->node()->isParam() ? graph_.nodes().front() : value->node()->next());
       specialize(value, known_[i].kind, written ? std::optional(writes) : std::nullopt);
     }
@@ -376,7 +376,7 @@ class Specializer {
 /// Says of arguments that nothing writes to any more, since branches are gone, whether they require gradients.
 bool refineArguments(Graph& graph, const std::vector<SignatureReader::Described>& known) {
   bool changed = false;
-  std::optional<AliasDb> memory;
+  std::shared_ptr<AliasDb> memory;  // of the graph before the first change: types change no memory
   for (const auto& [index, kind] : known) {
     Value* input = graph.inputs()[index];
     if (input->type()->kind() == c10::TypeKind::TupleType) continue;  // its elements are values of their own
@@ -388,7 +388,7 @@ bool refineArguments(Graph& graph, const std::vector<SignatureReader::Described>
     }
     const auto type = tensor->type()->cast<c10::TensorType>();
     if (!type || type->requiresGrad() || kind.kind != ValueKind::Kind::Tensor) continue;
-    if (!memory) memory.emplace(graph);
+    if (!memory) memory = aliasesOf(graph);
     if (memory->hasWriters(tensor)) continue;
     tensor->setType(typeOfKind(kind));
     changed = true;
@@ -458,11 +458,12 @@ std::shared_ptr<const PreparedFunction> prepareGraph(Function& function, std::sh
   tidyAfterLifting(graph, name);
   prepared->num_nodes = graph.numNodes();
   prepared->guards = insertGuards(graph, function);
-  AliasDb memory(graph);
+  const auto memory = aliasesOf(graph);
   const auto inputs = graph.inputs();
   // Tensors that share no memory at the entry may do so later where something gives them another's.
-  const bool writes = tensorWrites(graph) != TensorWrites::Anything &&
-                      std::any_of(inputs.begin(), inputs.end(), [&](Value* input) { return memory.hasWriters(input); });
+  const bool writes =
+      tensorWrites(graph) != TensorWrites::Anything &&
+      std::any_of(inputs.begin(), inputs.end(), [&](Value* input) { return memory->hasWriters(input); });
   prepared->differentiates = differentiates(graph);
   prepared->reader = SignatureReader(
       std::move(arguments), std::move(attributes),
@@ -479,6 +480,7 @@ std::unique_ptr<Plan> makePlan(
   plan->version = earlier ? earlier->version + 1 : 0;
   plan->revise = std::make_shared<std::atomic<bool>>(!earlier && !prepared.guards.empty());
   plan->graph = prepared.graph->copy();
+  const KeepAnalyses kept(*plan->graph);
   std::vector<std::shared_ptr<BailOutSite>> known;
   if (earlier) known = earlier->sites;
   if (plan->version > kMaxVersions) known.assign(known.size(), nullptr);

@@ -48,6 +48,7 @@ Value* Graph::newValue(Node* node, size_t offset) {
   value.offset_ = static_cast<uint32_t>(offset);
   value.unique_ = next_unique_++;
   value.type_ = tensorType();
+  ++edits_.structure;
   return &value;
 }
 
@@ -61,6 +62,7 @@ Block* Graph::newBlock(Node* owner) {
   block.param_->order_ = -1;
   block.return_->order_ = INT64_MAX;
   block.return_->prev_ = block.return_->next_ = block.return_;
+  ++edits_.structure;
   return &block;
 }
 
@@ -149,6 +151,7 @@ void Graph::assignNumbers(std::span<const std::pair<Value*, uint32_t>> numbers) 
     if (taken[number]) throw UserError("Two values have the number " + std::to_string(number) + ".");
     taken[number] = true;
   }
+  ++edits_.structure;
   next_unique_ = past_highest;
   for (size_t i = 0; i < values_.size(); ++i) values_[i].unique_ = UINT32_MAX;
   for (const auto& [value, number] : numbers) value->unique_ = number;

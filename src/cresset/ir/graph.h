@@ -240,7 +240,7 @@ class Node {
   const Operator* boundOperator() const { return op_; }
   /// Throws UserError for the kinds that only a block's ends have (prim::Param, prim::Return).
   Node* setKind(Symbol kind);
-  void bindOperator(const Operator* op) { op_ = op; }
+  void bindOperator(const Operator* op);
 
   InputRange inputs() const { return {operands_, num_operands_}; }
   Value* input(size_t i) const { return inputs().at(i); }
@@ -479,6 +479,13 @@ class Block {
   Node* return_ = nullptr;
 };
 
+/// How often a graph was changed. Equal counts of one graph: nothing that an analysis may read has changed between.
+struct EditCounts {
+  uint64_t structure = 0;  // nodes, blocks, uses, attributes, types
+  uint64_t tensors = 0;    // types of tensors that stay types of tensors
+  bool operator==(const EditCounts&) const = default;
+};
+
 /// See the top of the file.
 class Graph : public std::enable_shared_from_this<Graph> {
  public:
@@ -526,6 +533,15 @@ class Graph : public std::enable_shared_from_this<Graph> {
   /// The value of this name (without '%'); null if there is none.
   Value* findValue(std::string_view debug_name) const;
 
+  /// Graphs in attributes of nodes have counts of their own. Names of values, and where nodes come from, don't count.
+  const EditCounts& edits() const { return edits_; }
+  /// What others keep beside the graph (analysis/graph_analyses.h); copies of the graph begin without it.
+  struct Attachment {
+    virtual ~Attachment() = default;
+  };
+  Attachment* attachment() const { return attachment_.get(); }
+  void attach(std::unique_ptr<Attachment> attachment) { attachment_ = std::move(attachment); }
+
   struct Tag {
     explicit Tag() = default;
   };
@@ -560,7 +576,15 @@ class Graph : public std::enable_shared_from_this<Graph> {
   InlinedCallPtr current_call_;
   size_t live_nodes_ = 0;
   uint32_t next_unique_ = 0;
+  EditCounts edits_;
+  std::unique_ptr<Attachment> attachment_;
 };
+
+inline void Node::bindOperator(const Operator* op) {
+  // The first binding remembers what was so before: readers on other threads may do it, too.
+  if (op_ && op_ != op) ++graph_->edits_.structure;
+  op_ = op;
+}
 
 /// Restores the insertion point on scope exit. If the node before which it was has been erased or taken out meanwhile,
 /// the insertion point becomes the end of the graph.

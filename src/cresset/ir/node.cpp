@@ -33,6 +33,7 @@ Node* Node::setKind(Symbol kind) {
   if (kind == prim::Param || kind == prim::Return) throw UserError(messages::onlyEndsOfBlocks());
   kind_ = kind;
   op_ = nullptr;
+  ++graph_->edits_.structure;
   return this;
 }
 
@@ -65,6 +66,7 @@ void Node::linkUse(detail::Operand& operand) {
   (value->last_use_ ? value->last_use_->next : value->first_use_) = &operand;
   value->last_use_ = &operand;
   ++value->use_count_;
+  ++graph_->edits_.structure;
 }
 
 void Node::unlinkUse(detail::Operand& operand) {
@@ -73,6 +75,7 @@ void Node::unlinkUse(detail::Operand& operand) {
   (operand.next ? operand.next->prev : value->last_use_) = operand.prev;
   operand.prev = operand.next = nullptr;
   --value->use_count_;
+  ++graph_->edits_.structure;
 }
 
 /// `to` takes the place of `from` in the use list.
@@ -172,6 +175,7 @@ void Node::eraseOutput(size_t i) {
   checkUsable("erase an output of");
   Value* value = output(i);
   if (value->hasUses()) throw UserError("Can't erase %" + value->debugName() + ": it is in use.", range_);
+  ++graph_->edits_.structure;
   value->setDebugName("");
   value->erased_ = true;
   outputs_.erase(i);
@@ -222,6 +226,7 @@ void Node::checkInnerUses(const std::vector<Node*>& subtree) const {
 
 /// Turns the node into a tombstone. Its uses of values end; its outputs must have no uses left.
 void Graph::bury(Node* node) {
+  ++edits_.structure;
   node->removeAllInputs();
   for (Value* value : node->outputs_) {
     value->setDebugName("");
@@ -312,6 +317,7 @@ Node* Node::setAttribute(Symbol name, Attribute value) {
   if (value.kind() == Attribute::Kind::Graph && value.asGraph().get() == graph_) {
     throw UserError("A graph can't be an attribute of a node of its own.", range_);
   }
+  ++graph_->edits_.structure;
   for (auto& [key, old] : attributes_) {
     if (key != name) continue;
     old = std::move(value);
@@ -324,6 +330,7 @@ Node* Node::setAttribute(Symbol name, Attribute value) {
 void Node::removeAttribute(Symbol name) {
   checkUsable("remove an attribute of");
   attribute(name);
+  ++graph_->edits_.structure;
   for (size_t i = attributes_.size(); i-- > 0;) {
     if (attributes_[i].first == name) attributes_.erase(i);
   }

@@ -82,6 +82,7 @@ void Node::spreadOrders() {
 }
 
 void Node::linkBefore(Node* other) {
+  ++graph_->edits_.structure;
   block_ = other->block_;
   next_ = other;
   prev_ = other->prev_;
@@ -92,6 +93,7 @@ void Node::linkBefore(Node* other) {
 }
 
 void Node::leaveList() {
+  ++graph_->edits_.structure;
   graph_->leaveInsertPoint(this);
   prev_->next_ = next_;
   next_->prev_ = prev_;

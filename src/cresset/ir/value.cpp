@@ -126,6 +126,9 @@ Block* Value::owningBlock() const {
 Value* Value::setType(TypePtr type) {
   checkUsable("set the type of");
   if (!type) throw UserError("A value can't have a null type.");
+  if (type == type_) return this;
+  const bool of_tensors = type->kind() == c10::TypeKind::TensorType && type_->kind() == c10::TypeKind::TensorType;
+  ++(of_tensors ? graph_->edits_.tensors : graph_->edits_.structure);
   type_ = std::move(type);
   return this;
 }
@@ -182,6 +185,7 @@ void Value::replaceAllUsesWith(Value* other) {
   if (!other || other->graph_ != graph_) throw UserError(messages::replacedFromElsewhere(debugName()));
   other->checkUsable("use");
   if (other == this || !first_use_) return;
+  ++graph_->edits_.structure;
   for (detail::Operand* use = first_use_; use; use = use->next) use->value = other;
   first_use_->prev = other->last_use_;
   (other->last_use_ ? other->last_use_->next : other->first_use_) = first_use_;

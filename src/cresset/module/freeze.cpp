@@ -10,7 +10,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "cresset/analysis/alias.h"
+#include "cresset/analysis/graph_analyses.h"
 #include "cresset/ops/object_slots.h"
 #include "cresset/ops/operator.h"
 #include "cresset/passes/channels_last.h"
@@ -131,8 +131,7 @@ class Freezer {
       if (preserved_modules_.contains(module.get())) keepWhole(module);
     }
     for (const auto& graph : graphs_) {
-      AliasDb memory(*graph);
-      findWritten(graph->block(), memory);
+      findWritten(graph->block(), *aliasesOf(*graph));
     }
     keepWhatShares();
   }

@@ -65,6 +65,7 @@ enum class Trait : uint32_t {
   TakesAnyLayout = 1 << 16,         // computes the same elements in any layout, and returns a result in it
   MakesContiguous = 1 << 17,        // the result is contiguous
   KeepsContiguous = 1 << 18,        // the result is contiguous if the arguments are
+  ReplacesMemory = 1 << 19,         // gives its first argument other memory, and perhaps another dtype and device
 };
 constexpr Trait operator|(Trait a, Trait b) {
   return Trait(uint32_t(a) | uint32_t(b));
@@ -167,6 +168,7 @@ class Operator {
   bool takesAnyLayout() const { return has(traits_, Trait::TakesAnyLayout); }
   bool makesContiguous() const { return has(traits_, Trait::MakesContiguous); }
   bool keepsContiguous() const { return has(traits_, Trait::KeepsContiguous); }
+  bool replacesMemory() const { return has(traits_, Trait::ReplacesMemory); }
   /// Of an update.
   bool inPlaceDerivativeDiffers() const { return has(traits_, Trait::InPlaceDerivativeDiffers); }
   /// Whether each element of the result depends on the elements of the arguments at its place only (PyTorch's tag).

@@ -13,9 +13,9 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "cresset/analysis/alias.h"
 #include "cresset/analysis/ambient_state.h"
 #include "cresset/analysis/gradients.h"
+#include "cresset/analysis/graph_analyses.h"
 #include "cresset/analysis/repeatable.h"
 #include "cresset/ir/same_graph.h"
 #include "cresset/ops/operator.h"
@@ -94,7 +94,7 @@ class Merger {
 
   /// The analysis of the graph as it was, made when two nodes compute the same.
   AliasDb& memory() {
-    if (!memory_) memory_.emplace(graph_);
+    if (!memory_) memory_ = aliasesOf(graph_);
     return *memory_;
   }
 
@@ -164,7 +164,7 @@ class Merger {
   }
 
   Graph& graph_;
-  std::optional<AliasDb> memory_;
+  std::shared_ptr<AliasDb> memory_;
   StateScopes scopes_;
   std::unordered_map<size_t, std::vector<Node*>> seen_;
   std::vector<Value*> compared_;

@@ -13,7 +13,7 @@
 #include <optional>
 #include <string>
 
-#include "cresset/analysis/alias.h"
+#include "cresset/analysis/graph_analyses.h"
 #include "cresset/ir/constants.h"
 #include "cresset/ops/operator.h"
 #include "cresset/passes/constant_tensor.h"
@@ -155,7 +155,7 @@ bool isRankChecked(Value* value, int64_t rank, const Node* node) {
 
 class Folder {
  public:
-  explicit Folder(Graph& graph) : graph_(graph), memory_(graph) {}
+  explicit Folder(Graph& graph) : graph_(graph), memory_(aliasesOf(graph)) {}
 
   bool run(Block* block) {
     for (Node* node : block->nodesSafely()) {
@@ -180,7 +180,7 @@ class Folder {
       const Operator* user = isStructural(use.user->kind()) ? nullptr : operatorOf(*use.user);
       if (!user || !user->asksForKind()) return false;
     }
-    const auto written = [&](const Value* value) { return memory_.hasWriters(value); };
+    const auto written = [&](const Value* value) { return memory_->hasWriters(value); };
     const auto constants = node->inputs();
     return !written(layer.node->output()) && !written(layer.node->input(1)) && !written(layer.node->input(2)) &&
            std::none_of(++constants.begin(), constants.end(), written);
@@ -243,7 +243,7 @@ class Folder {
   }
 
   Graph& graph_;
-  AliasDb memory_;
+  const std::shared_ptr<AliasDb> memory_;
   bool changed_ = false;
 };
 

@@ -14,8 +14,8 @@
 #include <unordered_set>
 #include <vector>
 
-#include "cresset/analysis/alias.h"
 #include "cresset/analysis/autocast.h"
+#include "cresset/analysis/graph_analyses.h"
 #include "cresset/ir/constants.h"
 #include "cresset/ops/without_autocast.h"
 #include "cresset/passes/pass.h"
@@ -27,7 +27,7 @@ namespace {
 class CastInserter {
  public:
   CastInserter(Graph& graph, const AutocastState& state)
-      : graph_(graph), state_(state), scopes_(graph), memory_(graph, AliasDb::When::WhenNeeded) {
+      : graph_(graph), state_(state), scopes_(graph), memory_(aliasesOf(graph, AliasDb::When::WhenNeeded)) {
     findWritten(graph.block());
   }
 
@@ -48,7 +48,7 @@ class CastInserter {
       for (Value* output : node->outputs()) {
         const auto kind = output->type()->kind();
         const bool matters = kind == c10::TypeKind::TensorType || node->kind() == prim::ListConstruct;
-        if (matters && memory_.hasWriters(output)) written_.insert(output);
+        if (matters && memory_->hasWriters(output)) written_.insert(output);
       }
     }
   }
@@ -138,7 +138,7 @@ class CastInserter {
   Graph& graph_;
   const AutocastState state_;
   const StateScopes scopes_;
-  AliasDb memory_;
+  const std::shared_ptr<AliasDb> memory_;
   std::unordered_set<const Value*> written_;
 };
 

@@ -11,9 +11,9 @@
 
 #include <algorithm>
 
-#include "cresset/analysis/alias.h"
 #include "cresset/analysis/ambient_state.h"
 #include "cresset/analysis/gradients.h"
+#include "cresset/analysis/graph_analyses.h"
 #include "cresset/analysis/may_raise.h"
 #include "cresset/analysis/repeatable.h"
 #include "cresset/ir/constants.h"
@@ -31,7 +31,7 @@ bool runsOnce(const Node* loop) {
 
 class Hoister {
  public:
-  explicit Hoister(Graph& graph) : memory_(graph), scopes_(graph) {}
+  explicit Hoister(Graph& graph) : memory_(aliasesOf(graph)), scopes_(graph) {}
 
   bool run(Block* block) {
     for (Node* node : block->nodesSafely()) {
@@ -49,7 +49,7 @@ class Hoister {
       if (isInvariant(node, loop) && (may_raise_first || !mayRaise(*node))) {
         node->moveBefore(loop);
         changed_ = true;
-      } else if (mayRaise(*node) || memory_.hasSideEffects(node) || memory_.isMutable(node)) {
+      } else if (mayRaise(*node) || memory_->hasSideEffects(node) || memory_->isMutable(node)) {
         may_raise_first = false;
       }
     }
@@ -63,7 +63,7 @@ class Hoister {
     bool hands_on = true;  // returns what was there before, the same one each time
     if (node->kind() == prim::Constant) {
       return std::none_of(node->outputs().begin(), node->outputs().end(), [&](const Value* output) {
-        return memory_.hasWriters(output) || memory_.escapes(output);
+        return memory_->hasWriters(output) || memory_->escapes(output);
       });
     }
     if (isStructural(node->kind())) {
@@ -74,14 +74,14 @@ class Hoister {
       if (!op || op->isMutable() || op->hasSideEffects() || !op->isDeterministic()) return false;
       hands_on = false;
     }
-    if (memory_.isMutable(node) || memory_.hasSideEffects(node)) return false;
+    if (memory_->isMutable(node) || memory_->hasSideEffects(node)) return false;
     // Of a node that may raise, what comes before it in the body decides, not the loop as a whole.
-    if (mayRaise(*node) ? memory_.writesToAlias(loop, node->inputs().vec()) : memory_.conflict(node, loop))
+    if (mayRaise(*node) ? memory_->writesToAlias(loop, node->inputs().vec()) : memory_->conflict(node, loop))
       return false;
     if (hands_on) return true;
     return std::none_of(node->outputs().begin(), node->outputs().end(), [&](const Value* output) {
-      return (mayRequireGrad(output->type()) && !isTuple(output)) || memory_.hasWriters(output) ||
-             memory_.escapes(output) || meetsOtherTurns(output);
+      return (mayRequireGrad(output->type()) && !isTuple(output)) || memory_->hasWriters(output) ||
+             memory_->escapes(output) || meetsOtherTurns(output);
     });
   }
 
@@ -97,7 +97,7 @@ class Hoister {
   /// Tuples only hold other values, which gradients reach as before.
   static bool isTuple(const Value* value) { return value->type()->kind() == c10::TypeKind::TupleType; }
 
-  AliasDb memory_;
+  const std::shared_ptr<AliasDb> memory_;
   StateScopes scopes_;
   bool changed_ = false;
 };

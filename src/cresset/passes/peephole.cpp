@@ -12,7 +12,7 @@
 #include <optional>
 #include <unordered_map>
 
-#include "cresset/analysis/alias.h"
+#include "cresset/analysis/graph_analyses.h"
 #include "cresset/ir/constants.h"
 #include "cresset/ops/operator.h"
 #include "cresset/passes/pass.h"
@@ -248,12 +248,12 @@ class Simplifier {
   }
 
   bool isWritten(const Value* value) {
-    if (!memory_) memory_.emplace(graph_);
+    if (!memory_) memory_ = aliasesOf(graph_);
     return memory_->hasWriters(value);
   }
 
   Graph& graph_;
-  std::optional<AliasDb> memory_;  // of the graph before the first change: the rules take no writer away
+  std::shared_ptr<AliasDb> memory_;  // of the graph before the first change: the rules take no writer away
 };
 
 }  // namespace

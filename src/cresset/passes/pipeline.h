@@ -17,6 +17,7 @@
 #include <string_view>
 #include <vector>
 
+#include "cresset/analysis/graph_analyses.h"
 #include "cresset/passes/pass.h"
 
 namespace cresset {
@@ -64,10 +65,10 @@ bool runPass(const PassInfo& pass, Graph& graph, std::string_view graph_name, co
 
 class Pipeline {
  public:
-  /// `name` is what dumps and messages call the graph, which must outlive the pipeline. The graph that comes out is
-  /// for calls that the assumptions hold for.
+  /// `name` is what dumps and messages call the graph, which must outlive the pipeline; as long as that lives, analyses
+  /// of the graph are kept from pass to pass. The graph that comes out is for calls that the assumptions hold for.
   Pipeline(Graph& graph, std::string name, const TypeAssumptions& assumptions = {})
-      : graph_(graph), name_(std::move(name)), assumptions_(assumptions) {}
+      : graph_(graph), kept_(graph), name_(std::move(name)), assumptions_(assumptions) {}
 
   /// Whether the pass changed anything. Throws UserError if there is no such pass.
   bool run(std::string_view pass);
@@ -76,6 +77,7 @@ class Pipeline {
 
  private:
   Graph& graph_;
+  KeepAnalyses kept_;
   std::string name_;
   TypeAssumptions assumptions_;
   bool changed_ = false;

@@ -2,7 +2,7 @@
 // there already (of inputs, mostly) are believed. Preserves everything: types only say what is so.
 #include <ATen/core/jit_type.h>
 
-#include "cresset/analysis/facts.h"
+#include "cresset/analysis/graph_analyses.h"
 #include "cresset/ir/subgraph.h"
 #include "cresset/passes/pass.h"
 
@@ -44,7 +44,7 @@ class TypeWriter {
 }  // namespace
 
 bool propagateTypes(Graph& graph, const TypeAssumptions& assumptions) {
-  return TypeWriter(computeFacts(graph, assumptions)).write(graph.block());
+  return TypeWriter(*factsOf(graph, assumptions)).write(graph.block());
 }
 
 }  // namespace cresset

@@ -11,7 +11,7 @@
 #include <optional>
 #include <unordered_set>
 
-#include "cresset/analysis/alias.h"
+#include "cresset/analysis/graph_analyses.h"
 #include "cresset/ir/constants.h"
 #include "cresset/ops/operator.h"
 #include "cresset/passes/pass.h"
@@ -163,12 +163,12 @@ class ListReader {
 
  private:
   bool hasWriters(const Value* list) {
-    if (!memory_) memory_.emplace(graph_);
+    if (!memory_) memory_ = aliasesOf(graph_);
     return memory_->hasWriters(list);
   }
 
   Graph& graph_;
-  std::optional<AliasDb> memory_;
+  std::shared_ptr<AliasDb> memory_;
 };
 
 }  // namespace

@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <unordered_set>
 
-#include "cresset/analysis/alias.h"
+#include "cresset/analysis/graph_analyses.h"
 #include "cresset/ops/operator.h"
 #include "cresset/passes/pipelines.h"
 #include "cresset/python/script_names.h"
@@ -162,8 +162,8 @@ void checkOnlyReadsContainers(Function& function) {
     constant->output()->replaceAllUsesWith(value);
     containers.push_back(std::move(container));
   }
-  AliasDb aliases(*graph);
-  checkWrites(graph->block(), aliases, containers);
+  const auto aliases = aliasesOf(*graph);
+  checkWrites(graph->block(), *aliases, containers);
 }
 
 }  // namespace cresset::python
