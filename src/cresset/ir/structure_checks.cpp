@@ -318,7 +318,7 @@ namespace {
 std::vector<TypePtr> membersOf(const TypePtr& type) {
   if (auto optional = type->cast<c10::OptionalType>()) {
     std::vector<TypePtr> members = membersOf(optional->getElementType());
-    members.push_back(c10::NoneType::get());
+    members.emplace_back(c10::NoneType::get());
     return members;
   }
   if (auto all = type->cast<c10::UnionType>()) return {all->containedTypes().begin(), all->containedTypes().end()};

@@ -184,7 +184,7 @@ ParsedType TypeParser::parse() {
 }
 
 ParsedType TypeParser::parseAtom() {
-  auto plain = [](TypePtr type, std::optional<c10::AliasInfo> alias = std::nullopt) {
+  auto plain = [](const TypePtr& type, std::optional<c10::AliasInfo> alias = std::nullopt) {
     return ParsedType{type, type, std::move(alias)};
   };
   if (scanner_.at('(')) return plain(parseTuple());
