@@ -1,7 +1,7 @@
-// What must hold of an archive, whatever its bytes: loading returns a module or raises an error of Cresset's; no crash, no
-// hang; no function of the archive run or even compiled by loading; no more memory than 4 times the file's size and 64 MiB
-// while loading. What loads is then compiled whole, down to instructions, and its methods are called within bounds
-// (bounded_call.h).
+// What must hold of an archive, whatever its bytes: loading returns a module or raises an error of Cresset's; no crash,
+// no hang; no function of the archive run or even compiled by loading; no more memory than 4 times the file's size and
+// 64 MiB while loading. What loads is then compiled whole, down to instructions, and its methods are called within
+// bounds (bounded_call.h).
 #pragma once
 
 #include <cstddef>
