@@ -14,8 +14,8 @@
 #include <string>
 
 #include "cresset/interpreter/interpreter.h"
-#include "cresset/interpreter/object_slots.h"
 #include "cresset/ir/parser.h"
+#include "cresset/ops/object_slots.h"
 #include "cresset/ops/operator.h"
 #include "cresset/program/program.h"
 

@@ -9,6 +9,7 @@
 //
 // wild_arguments.py turns it on around each call. Everything else is the C library's allocator.
 #include <dlfcn.h>
+#include <malloc.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -135,6 +136,7 @@ extern "C" {
 
 /// Guards what this thread allocates from now on: 1, so that blocks end at a guard; 2, so that they begin at one; 0, no
 /// more. At most `bytes` at a time: then allocations fail.
+void guard_allocations(int where, size_t bytes);
 void guard_allocations(int where, size_t bytes) {
   most = bytes;
   placement = where;

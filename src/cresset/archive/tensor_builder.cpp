@@ -4,6 +4,8 @@
 #include <c10/core/QScheme.h>
 
 #include <algorithm>
+#include <cstddef>
+#include <iterator>
 
 #include "cresset/support/error.h"
 
@@ -177,7 +179,7 @@ at::Tensor TensorBuilder::rebuildSparse(uint32_t n, const Args& args, int depth)
   size_t count = layout == c10::kSparse ? 2 : 3;
   bool python = args.size() == 2;
   Args parts = python ? tuple(args[1], "the parts of a sparse tensor")
-                      : Args(args.begin() + std::min<size_t>(3, args.size()), args.end());
+                      : Args(args.begin() + std::min<std::ptrdiff_t>(3, std::ssize(args)), args.end());
   if (parts.size() < count + (python ? 1 : 0)) site(n).fail("a sparse tensor has too few parts");
   auto sizes = integers(python ? parts[count] : args[1], "a sparse tensor's size");
   at::Tensor first = tensorArgument(parts[0], depth), second = tensorArgument(parts[1], depth), tensor;

@@ -1,5 +1,6 @@
 #include "cresset/executor/executor.h"
 
+#include <ATen/core/class_type.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/core/jit_type.h>
 

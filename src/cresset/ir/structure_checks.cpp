@@ -244,10 +244,10 @@ void checkTupleSlice(const Node& n) {
   if (beg < 0 || beg > end || end > static_cast<int64_t>(tuple->elements().size())) {
     complain("the slice [" + std::to_string(beg) + ":" + std::to_string(end) + "] is out of range");
   }
-  if (static_cast<int64_t>(slice->elements().size()) != end - beg)
-    complain("the slice has " + plural(end - beg, "element"));
-  for (int64_t i = beg; i < end; ++i) {
-    if (!fits(tuple->elements()[i], slice->elements()[i - beg]))
+  const auto count = static_cast<size_t>(end - beg);
+  if (slice->elements().size() != count) complain("the slice has " + plural(count, "element"));
+  for (size_t i = 0; i < count; ++i) {
+    if (!fits(tuple->elements()[static_cast<size_t>(beg) + i], slice->elements()[i]))
       complain("the slice's types are not those of the tuple's elements");
   }
 }
@@ -318,7 +318,7 @@ namespace {
 std::vector<TypePtr> membersOf(const TypePtr& type) {
   if (auto optional = type->cast<c10::OptionalType>()) {
     std::vector<TypePtr> members = membersOf(optional->getElementType());
-    members.push_back(c10::NoneType::get());
+    members.emplace_back(c10::NoneType::get());
     return members;
   }
   if (auto all = type->cast<c10::UnionType>()) return {all->containedTypes().begin(), all->containedTypes().end()};

@@ -18,6 +18,8 @@ bool isNameStart(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
 }
 
+constexpr uint32_t kMostLength = INT32_MAX;  // of a name: the field has 31 bits
+
 bool isDigit(char c) {
   return c >= '0' && c <= '9';
 }
@@ -150,7 +152,7 @@ Value* Value::setDebugName(std::string_view wanted) {
   Value* holder = names.find(wanted);
   if (!holder) {
     name_ = graph_->keepName(wanted);
-    name_length_ = static_cast<uint32_t>(wanted.size());
+    name_length_ = static_cast<uint32_t>(wanted.size()) & kMostLength;
     names.insert(this);
     return this;
   }
@@ -168,7 +170,7 @@ Value* Value::setDebugName(std::string_view wanted) {
     renamed += std::to_string(next++);
   } while (names.find(renamed));
   holder->name_ = graph_->keepName(renamed);
-  holder->name_length_ = static_cast<uint32_t>(renamed.size());
+  holder->name_length_ = static_cast<uint32_t>(renamed.size()) & kMostLength;
   names.insert(holder);
   return this;
 }

@@ -23,6 +23,14 @@ constexpr bool kBothInt = kIsInt<A>&& kIsInt<B>;
 template <typename A, typename B>
 constexpr bool kAnyComplex = std::is_same_v<A, complex> || std::is_same_v<B, complex>;
 
+template <typename T>
+complex complexOf(const T& number) {
+  if constexpr (kIsInt<T>)
+    return complex(static_cast<double>(number));
+  else
+    return complex(number);
+}
+
 int64_t wrap(uint64_t v) {
   return static_cast<int64_t>(v);
 }
@@ -92,7 +100,7 @@ struct Div {
   template <typename A, typename B>
   auto operator()(A a, B b) const {
     if constexpr (kAnyComplex<A, B>)
-      return complex(a) / complex(b);
+      return complexOf(a) / complexOf(b);
     else
       return static_cast<double>(a) / static_cast<double>(b);
   }
@@ -134,7 +142,7 @@ struct PowOfScalars {
   template <typename A, typename B>
   auto operator()(A a, B b) const {
     if constexpr (kAnyComplex<A, B>)
-      return c10_complex_math::pow(complex(a), complex(b));
+      return c10_complex_math::pow(complexOf(a), complexOf(b));
     else
       return std::pow(static_cast<double>(a), static_cast<double>(b));
   }

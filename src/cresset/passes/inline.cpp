@@ -136,7 +136,8 @@ bool isStateOnly(const Graph& method) {
          std::all_of(nodes.begin(), nodes.end(), [&](Node* node) {
            if (node->kind() == prim::Constant) return true;
            const auto inputs = node->inputs();
-           if (std::any_of(++inputs.begin(), inputs.end(), holdsTensors) ||
+           const auto after_first = inputs.begin() + (inputs.empty() ? 0 : 1);
+           if (std::any_of(after_first, inputs.end(), holdsTensors) ||
                std::any_of(node->outputs().begin(), node->outputs().end(), holdsTensors))
              return false;
            if (node->kind() == prim::SetAttr || node->kind() == prim::GetAttr)

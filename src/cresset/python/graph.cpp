@@ -28,7 +28,7 @@ void bindItems(py::module_& module, const char* name) {
             const auto size = static_cast<py::ssize_t>(self.items.size());
             if (index < 0) index += size;
             if (index < 0 || index >= size) throw py::index_error("index out of range");
-            return self.items[index];
+            return self.items[static_cast<size_t>(index)];
           })
       .def(
           "__getitem__",
@@ -41,7 +41,9 @@ void bindItems(py::module_& module, const char* name) {
           })
       .def(
           "__iter__",
-          [](const List& self) { return py::make_iterator(self.items.begin() + self.position, self.items.end()); },
+          [](const List& self) {
+            return py::make_iterator(self.items.begin() + static_cast<std::ptrdiff_t>(self.position), self.items.end());
+          },
           py::keep_alive<0, 1>())
       .def(
           "__next__",
@@ -96,7 +98,7 @@ Value* namedInput(const NodeHandle& self, const std::string& name) {
   if (!op) throw UserError("Nodes of kind " + std::string(self->kind().toQualString()) + " have no named inputs.");
   const auto index = op->schema().argumentIndexWithName(name);
   if (!index) throw UserError("The operator " + op->fullName() + " has no argument called '" + name + "'.");
-  return self->input(*index);
+  return self->input(static_cast<size_t>(*index));
 }
 
 void bindReading(ValueClass& value) {

@@ -233,7 +233,8 @@ class Observation {
 
   /// Whether both ever were memory: not None, no tuples.
   bool wereMemory(uint64_t both) const {
-    return were_memory_.contains(both >> 32) && were_memory_.contains(both & UINT32_MAX);
+    return were_memory_.contains(static_cast<uint32_t>(both >> 32)) &&
+           were_memory_.contains(static_cast<uint32_t>(both));
   }
 
   /// Null if it is none, or if there are too many: a call of that many is watched in part.

@@ -42,7 +42,8 @@ size_t Source::lineIndex(size_t offset) const {
     }
   });
   offset = std::min(offset, text_.size());
-  return std::upper_bound(line_starts_.begin(), line_starts_.end(), offset) - line_starts_.begin() - 1;
+  const auto after = std::upper_bound(line_starts_.begin(), line_starts_.end(), offset);
+  return static_cast<size_t>(after - line_starts_.begin()) - 1;
 }
 
 size_t Source::lineNumber(size_t offset) const {

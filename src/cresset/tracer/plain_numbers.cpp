@@ -31,11 +31,11 @@ bool equalDoubles(double a, double b) {
 double rounded(double number, at::ScalarType type) {
   switch (type) {
     case at::kFloat:
-      return static_cast<float>(number);
+      return static_cast<double>(static_cast<float>(number));
     case at::kHalf:
-      return static_cast<c10::Half>(static_cast<float>(number));
+      return static_cast<double>(static_cast<c10::Half>(static_cast<float>(number)));
     case at::kBFloat16:
-      return static_cast<c10::BFloat16>(static_cast<float>(number));
+      return static_cast<double>(static_cast<c10::BFloat16>(static_cast<float>(number)));
     default:
       return at::isIntegralType(type, false) ? std::trunc(number) : number;
   }
