@@ -434,6 +434,7 @@ std::shared_ptr<const PreparedFunction> prepareGraph(Function& function, std::sh
   auto prepared = std::make_shared<PreparedFunction>();
   prepared->graph = std::move(program);
   Graph& graph = *prepared->graph;
+  const KeepAnalyses kept(graph);
   const std::string name = function.qualname().qualifiedName();
   inlineForPlans(graph, name);
   const auto most = static_cast<size_t>(options::plan_nodes());
