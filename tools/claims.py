@@ -108,6 +108,13 @@ def figures_of(claim, output):
 # ---- Numbers that the sources hold
 
 
+def option(name):
+    """The default of an option of the process."""
+    return int(
+        re.search(rf"INTEGER\({name}, (\d+)", (ROOT / "src" / "cresset" / "support" / "options.def").read_text())[1]
+    )
+
+
 def constant(path, name):
     """The value of `constexpr … kName = …;` of a file below src/cresset: a number, or one shifted. If there is no such file any more, of
     its folder, where the name must mean one number."""
@@ -140,7 +147,7 @@ def first_number(path, pattern):
     return int(found[1]) if found else None
 
 
-PLANS = lambda: constant("executor/executor.h", "kMaxPlans")  # noqa: E731
+PLANS = lambda: option("plans_per_function")
 ONE_IN = lambda: constant("support/recent_map.h", "kOneIn")  # noqa: E731
 NESTING = lambda: constant("ops/nesting.h", "kMaxValueNesting")  # noqa: E731
 PARTS = lambda: constant("frontend/emit_literals.cpp", "kMaxParts")  # noqa: E731
@@ -163,7 +170,7 @@ NUMBERS = [
     ("docs/caches.md", r"\| function \| (\d+) signatures, one version", PLANS),
     ("docs/caches.md", r"unoptimized; one in (\d+) such calls", ONE_IN),
     ("docs/caches.md", r"\| function \| (\d+) loops", lambda: constant("executor/loop_plans.h", "kMaxLoops")),
-    ("docs/caches.md", r"loops, (\d+) signatures each", lambda: constant("executor/loop_plans.h", "kMaxPlans")),
+    ("docs/caches.md", r"loops, (\d+) signatures each", lambda: option("plans_per_loop")),
     (
         "docs/caches.md",
         r"versions of a plan \| signature \| (\d+)",
@@ -220,7 +227,7 @@ NUMBERS = [
     ("docs/decisions/0007-plans.md", r"some\s+(\d+)\s+operators", lambda: round(POLLS() * 8, -2)),
     ("docs/decisions/0007-plans.md", r"or ([\d,]+) scalar instructions", lambda: round(POLLS() * 256, -3)),
     ("docs/decisions/0007-plans.md", r"Up to (\d+) loops", lambda: constant("executor/loop_plans.h", "kMaxLoops")),
-    ("docs/decisions/0007-plans.md", r"have plans, (\d+) each", lambda: constant("executor/loop_plans.h", "kMaxPlans")),
+    ("docs/decisions/0007-plans.md", r"have plans, (\d+) each", lambda: option("plans_per_loop")),
     ("docs/decisions/0008-gradients.md", r"(\d+) operators have rules", lambda: operators_with("GRADIENT")),
     (
         "docs/decisions/0008-gradients.md",
