@@ -9,8 +9,8 @@
 #include <unordered_set>
 #include <vector>
 
-#include "cresset/analysis/graph_analyses.h"
 #include "cresset/analysis/ambient_state.h"
+#include "cresset/analysis/graph_analyses.h"
 #include "cresset/autodiff/gradient_calls.h"
 
 namespace cresset {

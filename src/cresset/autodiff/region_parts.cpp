@@ -124,7 +124,7 @@ RegionPart RegionParts::classify(Node* node) {
   if (node->kind() == prim::ListConstruct) {
     const auto& type = *node->output()->type();
     return (isNumberLike(type) || isTensorList(type)) && !memory_->hasWriters(node->output()) ? RegionPart::Inert
-                                                                                             : RegionPart::Outside;
+                                                                                              : RegionPart::Outside;
   }
   if (isStructural(node->kind())) return RegionPart::Outside;
   const Operator* op = operatorOf(*node);

@@ -52,8 +52,8 @@ inline bool plansAlways() {
 }
 /// For functions that have not been called yet.
 void setPlansAlways(bool wanted);
-/// For tests of loops that become hot: every call runs unoptimized up to the first back-edge of a loop, and continues in a
-/// plan from there.
+/// For tests of loops that become hot: every call runs unoptimized up to the first back-edge of a loop, and continues
+/// in a plan from there.
 inline bool loopsAlways() {
   return options::plans() == PlanMode::Loops;
 }

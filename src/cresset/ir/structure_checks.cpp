@@ -206,7 +206,7 @@ void checkTupleConstruct(const Node& n) {
   }
 }
 
-void expectElement(const c10::TupleType& tuple, size_t i, const Value& output) {
+static void expectElement(const c10::TupleType& tuple, size_t i, const Value& output) {
   if (fits(tuple.elements()[i], output.type())) return;
   complain(
       "element " + std::to_string(i) + " of type " + text(tuple.elements()[i]) + " can't be " + name(&output) +
