@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "cresset/interpreter/forks.h"
+#include "cresset/interpreter/interpreter.h"
 #include "cresset/ops/limits.h"
 #include "cresset/ops/operator.h"
 #include "cresset/support/error.h"
