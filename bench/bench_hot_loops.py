@@ -1,4 +1,4 @@
-"""A loop in a function that is called once: unoptimized, as it runs when it turns hot, and by the plan of later calls.
+"""A loop in a function that is called once: unoptimized, as it runs when it becomes hot, and by the plan of later calls.
 
 Milliseconds of one thread, the least of five rounds; each round compiles the function anew.
 """

@@ -150,7 +150,7 @@ def main():
     kinds = child("kinds")
     print(
         f"\n1,000 kinds of calls: {kinds['plans']} plans, {kinds['MB']:.1f} MB more after the first 50; a call takes"
-        f" {kinds['ratio']:.2f} of one that runs as written"
+        f" {kinds['ratio']:.2f} of one that runs unoptimized"
     )
 
 

@@ -1,6 +1,6 @@
 """Time to script a transformer: Cresset as a ratio to torch.jit, and how it grows with the program.
 
-Each measurement is the first scripting in a process of its own, Cresset and torch.jit in turn; the median counts.
+Each measurement is the first scripting in a process of its own, Cresset and torch.jit alternately; the median counts.
 `--layers 12 24 48` makes each layer of another width, so that no two layers share a class and all has to be compiled;
 `--statements` makes one Python function of so many statements.
 

@@ -139,7 +139,7 @@ LARGE = {
 
 
 def memory_of_a_step(name, engine):
-    """MB that the process's memory grows by at most during a step, behind five."""
+    """MB that the process's memory grows by at most during a step, after five."""
     make, step, size = LARGE[name]
     torch.manual_seed(0)
     module, data = engines(make())[engine](), torch.randn(size)

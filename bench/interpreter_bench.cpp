@@ -14,8 +14,8 @@
 #include <string>
 
 #include "cresset/interpreter/interpreter.h"
-#include "cresset/interpreter/object_slots.h"
 #include "cresset/ir/parser.h"
+#include "cresset/ops/object_slots.h"
 #include "cresset/ops/operator.h"
 #include "cresset/program/program.h"
 
@@ -114,12 +114,12 @@ void scalars() {
                                                              500000));
   auto empty = emit(loopOver("      %y : int = aten::add(%x, %one)\n"));
   report(
-      "loop of one addition, one turn", best(
-                                            [&] {
-                                              Stack s{int64_t(100000)};
-                                              runCode(*empty, s);
-                                            },
-                                            100000));
+      "loop of one addition, one iteration", best(
+                                                 [&] {
+                                                   Stack s{int64_t(100000)};
+                                                   runCode(*empty, s);
+                                                 },
+                                                 100000));
 }
 
 void containers() {
@@ -137,12 +137,12 @@ void containers() {
                   },
                   20000));
   };
-  measure("loop turn with list[0]", "      %e : int = aten::__getitem__(%l, %zero)\n");
-  measure("loop turn with list[0] = i", "      %e : int[] = aten::_set_item(%l, %zero, %i)\n");
-  measure("loop turn with list.append(i)", "      %e : int[] = aten::append(%l, %i)\n");
-  measure("loop turn with dict[0]", "      %e : int = aten::__getitem__(%d, %zero)\n");
-  measure("loop turn with dict[0] = i", "       = aten::_set_item(%d, %zero, %i)\n");
-  measure("loop turn with 0 in dict", "      %e : bool = aten::__contains__(%d, %zero)\n");
+  measure("loop iteration with list[0]", "      %e : int = aten::__getitem__(%l, %zero)\n");
+  measure("loop iteration with list[0] = i", "      %e : int[] = aten::_set_item(%l, %zero, %i)\n");
+  measure("loop iteration with list.append(i)", "      %e : int[] = aten::append(%l, %i)\n");
+  measure("loop iteration with dict[0]", "      %e : int = aten::__getitem__(%d, %zero)\n");
+  measure("loop iteration with dict[0] = i", "       = aten::_set_item(%d, %zero, %i)\n");
+  measure("loop iteration with 0 in dict", "      %e : bool = aten::__contains__(%d, %zero)\n");
 }
 
 void operators() {
@@ -190,30 +190,30 @@ void calls() {
       options);
   auto call = emitCode(graph, "bench");
   report(
-      "loop turn with a call of a function", best(
-                                                 [&] {
-                                                   Stack s{int64_t(10000)};
-                                                   runCode(*call, s);
-                                                 },
-                                                 10000));
+      "loop iteration with a call of a function", best(
+                                                      [&] {
+                                                        Stack s{int64_t(10000)};
+                                                        runCode(*call, s);
+                                                      },
+                                                      10000));
   auto method = emitCode(
       parseGraph(loopOver("      %y : int = prim::CallMethod[name=\"m\"](%o, %x)\n", ", %o : C"), options), "bench");
   report(
-      "loop turn with a call of a method", best(
-                                               [&] {
-                                                 Stack s{int64_t(10000), object};
-                                                 runCode(*method, s);
-                                               },
-                                               10000));
+      "loop iteration with a call of a method", best(
+                                                    [&] {
+                                                      Stack s{int64_t(10000), object};
+                                                      runCode(*method, s);
+                                                    },
+                                                    10000));
   auto attribute =
       emitCode(parseGraph(loopOver("      %y : int = prim::GetAttr[name=\"n\"](%o)\n", ", %o : C"), options), "bench");
   report(
-      "loop turn with a read of an attribute", best(
-                                                   [&] {
-                                                     Stack s{int64_t(100000), object};
-                                                     runCode(*attribute, s);
-                                                   },
-                                                   100000));
+      "loop iteration with a read of an attribute", best(
+                                                        [&] {
+                                                          Stack s{int64_t(100000), object};
+                                                          runCode(*attribute, s);
+                                                        },
+                                                        100000));
   report(
       "readSlot", best(
                       [&] {

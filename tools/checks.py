@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks of the repository itself: layers, independence from torch::jit, lean headers, no stray paths.
+"""Checks of the repository itself: layers, independence from torch::jit, lean headers, no stray paths, documents that say what is there.
 
 Each check returns the list of its complaints. `tools/checks.py --build build/release` also looks at the built libraries.
 """
@@ -198,6 +198,61 @@ def check_language():
     return language.complaints()
 
 
+def check_passes():
+    """A pass, its file and the folder of its tests have one name; sequences of passes stand in pipelines.cpp."""
+    table = (SRC / "passes" / "passes.def").read_text()
+    names = re.findall(r'^PASS(?:_FOR_CALLS)?\(\w+, "([^"]+)"', table, re.M)
+    complaints = []
+    files = {path.stem for path in (SRC / "passes").glob("*.cpp")} - {"pass", "pipeline", "pipelines", "lower_graph"}
+    elsewhere = {path.stem for path in (SRC / "autodiff").glob("*.cpp")}  # those that ask derivative rules
+    for name in names:
+        if name.replace("-", "_") not in files | elsewhere:
+            complaints.append(f"the pass {name} has no file {name.replace('-', '_')}.cpp")
+    for stem in sorted(files - {name.replace("-", "_") for name in names}):
+        complaints.append(f"src/cresset/passes/{stem}.cpp is no pass of passes.def")
+    for folder in sorted((ROOT / "tests" / "passes").iterdir()):
+        if folder.name not in names:
+            complaints.append(f"tests/passes/{folder.name} is no pass of passes.def")
+    call = re.compile(r'\.run\("(' + "|".join(map(re.escape, names)) + r')"|\brunPass\(')
+    for path in tracked("src/*.cpp"):
+        if path.stem in ("pipeline", "pipelines") or path == SRC / "python" / "graph.cpp":  # a pass that a user runs
+            continue
+        for number, line in enumerate(path.read_text().splitlines(), 1):
+            if call.search(line):
+                complaints.append(f"{path.relative_to(ROOT)}:{number}: sequences of passes stand in pipelines.cpp")
+    return complaints
+
+
+def check_environment():
+    """Options of the process come from options.def; nothing else asks the environment."""
+    complaints = []
+    for path in tracked("src/*.cpp", "src/*.h"):
+        for number, line in enumerate(path.read_text().splitlines(), 1):
+            if re.search(r"\bgetenv\b", line) and path != SRC / "support" / "options.cpp":
+                complaints.append(f"{path.relative_to(ROOT)}:{number}: getenv; add a row to support/options.def")
+    for path in sorted((ROOT / "python").rglob("*.py")):
+        for number, line in enumerate(path.read_text().splitlines(), 1):
+            if re.search(r"\b(environ|getenv)\b", line):
+                complaints.append(
+                    f"{path.relative_to(ROOT)}:{number}: the environment; add a row to support/options.def"
+                )
+    return complaints
+
+
+def check_lengths():
+    """Functions and classes that people can take in at a time."""
+    import lengths
+
+    return lengths.complaints()
+
+
+def check_messages():
+    """An error's message is written at one place."""
+    import messages
+
+    return messages.complaints()
+
+
 def check_structural_nodes():
     """docs/ir.md has a line for each row of structural.def, and for nothing else."""
     table = (ROOT / "src" / "cresset" / "ir" / "structural.def").read_text()
@@ -222,6 +277,128 @@ def check_claims():
     return bad + [f"docs/CLAIMS.md: {name} failed" for name, line in rows.items() if "**status" in line]
 
 
+DOCUMENTS = ("README.md", "CONTRIBUTING.md", "docs/*.md", "docs/decisions/*.md")
+#: Files that others wrote or will: programs of users, records of archives, headers of PyTorch, what the tools write.
+NOT_OURS = re.compile(
+    r"^(model|main|file_name|my_\w+|foo\d?)\.\w+$|^(code|debug|libs|extra|constants|tensors)/|^torch/|\bfoo\d?\.pt$|^docs/CLAIMS\.md$"
+    r"|^build/|^\.|^~|^derivatives\.yaml$|\b[A-Z]{3,}$"
+)
+ENDINGS = r"\.(py|cpp|h|def|md|txt|ir|supp|cmake|yaml)"
+
+
+def documents():
+    return [path for pattern in DOCUMENTS for path in sorted(ROOT.glob(pattern))]
+
+
+def check_paths():
+    """Files, folders, tests, constants, variables and commands that documents name are there; links lead somewhere."""
+    files = [str(path.relative_to(ROOT)) for path in tracked()]
+    known = {"/" + part for name in files for part in (name, *(f"{p}/" for p in Path(name).parents))}
+    ends = {name[i:] for name in known for i, letter in enumerate(name) if letter == "/"}
+    sources = {
+        name: (ROOT / name).read_text(errors="replace") for name in files if re.search(r"\.(py|cpp|h|def)$|^dev$", name)
+    }
+    everything = "\n".join(sources.values())
+    words = set(re.findall(r"\w+", everything))
+    commands = set(re.findall(r'\badd\(\s*"(\w+)"', sources["dev"]))
+    complaints = []
+    for name in set(re.findall(r"`([A-Z]\w+)`", (ROOT / "docs" / "glossary.md").read_text())) - words:
+        complaints.append(f"docs/glossary.md: nothing is called {name}")
+    for document in documents():
+        text = re.sub(r"^```.*?^```", "", document.read_text(), flags=re.S | re.M)
+        where = document.relative_to(ROOT)
+        for target in set(re.findall(r"\]\(([^)#:]+)[#)]", re.sub(r"`[^`\n]*`(?!\])", "", text))):
+            if not (document.parent / target).exists():
+                complaints.append(f"{where}: links to {target}, which does not exist")
+        quoted = re.findall(r"`([^`\n]+)`", text)
+        for word in sorted({word for text in quoted for word in text.split()}):
+            name = word.partition("::")[0] if re.search(ENDINGS, word) else word
+            is_path = re.fullmatch(
+                rf"[\w./-]+{ENDINGS}|(src|tests|tools|docs|bench|examples|python|cmake)/[\w./-]*", name
+            )
+            if is_path and not NOT_OURS.search(name) and not {f"/{name}", f"/{name}/"} & ends:
+                complaints.append(f"{where}: there is no {name}")
+            if (
+                re.fullmatch(r"test_\w+|k[A-Z]\w+|CRESSET_[A-Z_]+", name)
+                and name not in words
+                and f"/{name}.py" not in ends
+            ):
+                complaints.append(f"{where}: nothing is called {name}")
+        for command in sorted(set(re.findall(r"\./dev (\w+)", text)) - commands):
+            complaints.append(f"{where}: dev has no command {command}")
+    return complaints
+
+
+def check_examples():
+    """A block after a line <!-- PATH --> shows lines of that file, or of one in that folder; `…` stands for anything."""
+    complaints = []
+    for document in documents():
+        for path, block in re.findall(r"^<!-- ([\w./-]+) -->\n```\w*\n(.*?)^```", document.read_text(), re.S | re.M):
+            source = ROOT / path
+            sources = sorted(p for p in source.iterdir() if p.is_file()) if source.is_dir() else [source]
+            text = "\n".join(p.read_text() for p in sources) if source.exists() else ""
+            place = 0
+            for part in (part for line in block.splitlines() for part in line.split("…")):
+                place = text.find(part, place)
+                if place < 0:
+                    complaints.append(f"{document.relative_to(ROOT)}: {part.strip()!r} is not, or not there, in {path}")
+                    break
+    return complaints
+
+
+#: Where lines may be longer: tables that a tool writes.
+GENERATED = ("operators.md", "options.md", "STATUS.md")
+LONGEST_LINE = 250
+
+
+def check_lines():
+    """Lines of documents can be read as text, those of tables too."""
+    return [
+        f"{path.relative_to(ROOT)}:{number}: {len(line)} characters, more than {LONGEST_LINE}"
+        for path in documents()
+        for number, line in enumerate(path.read_text().splitlines(), 1)
+        if len(line) > LONGEST_LINE and path.name not in GENERATED
+    ]
+
+
+#: Numbers that say what a thing is called or how wide it is.
+NAMES_WITH_NUMBERS = re.compile(
+    r"`[^`\n]*`|\]\([^)]*\)|\b0\d{3}-[a-z-]+\.md|^#.*|\d+[ -]bits?\b|\b(float|int|uint|complex|zip)\d+|\b\w+[ -](\d+\.)+\d+|\bC\+\+20"
+    r"|\b(16|32), (16|32) or 64 bits|\b[A-Za-z]+-\d+\b|\b2\*\*\d+|\bsince (PyTorch )?1\.\d+|\d+\.\d+( to|\))|g\+\+ \(12"
+)
+MEASURED = re.compile(r"[Mm]easured\s+(?:\S+\s+){0,3}?at commit `([0-9a-f]{7,40})`")
+#: Not claims about Cresset: standards of style, hypothetical sizes, what others say.
+ROUND_NUMBERS = re.compile(
+    r"\b100 to 400 lines|in 15 minutes|\b300 bytes|\b3,000 names|beyond (the )?32|\b15 bytes after|4 times the file and 64 MiB"
+    r"|worth charging: 64 MiB|for 64 bits|after 120 runs|the 120th|commits? [0-9a-f]{7}|−2147483648|5e-324|past 60|1e-16"
+)
+
+
+def check_numbers():
+    """Numbers of documents: NUMBERS of tools/claims.py has them, or their section says where they were measured."""
+    import claims
+
+    complaints = claims.wrong_numbers()
+    for document in documents():
+        if document.name in GENERATED + ("CLAIMS.md", "untrusted-operators.md"):
+            continue
+        text = re.sub(r"^```.*?^```", "", document.read_text(), flags=re.S | re.M)
+        for section in re.split(r"(?m)^(?=#)", text):
+            commit = MEASURED.search(section)
+            if commit:
+                if "`" not in section.replace(commit[0], ""):
+                    complaints.append(f"{document.relative_to(ROOT)}: figures without a command: {commit[0]}")
+                continue
+            for name, pattern, _ in claims.NUMBERS:
+                if name == str(document.relative_to(ROOT)):
+                    section = re.sub(pattern, "", section)
+            section = ROUND_NUMBERS.sub("", re.sub(NAMES_WITH_NUMBERS, "", section))
+            for number in re.finditer(r"(?<![\w.,])\d[\d,]*\d(?![\w])", section):
+                context = " ".join(section[max(0, number.start() - 40) : number.end() + 30].split())
+                complaints.append(f"{document.relative_to(ROOT)}: nothing checks {number[0]!r} in {context!r}")
+    return complaints
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--build", type=Path, help="a build folder whose libraries are checked too")
@@ -234,6 +411,14 @@ def main():
         "docs/language.md": check_language,
         "docs/CLAIMS.md": check_claims,
         "docs/ir.md": check_structural_nodes,
+        "names in documents": check_paths,
+        "examples in documents": check_examples,
+        "lines of documents": check_lines,
+        "numbers in documents": check_numbers,
+        "passes": check_passes,
+        "environment": check_environment,
+        "lengths": check_lengths,
+        "messages": check_messages,
     }
     if args.build:
         checks["symbols"] = lambda: check_symbols(args.build)

@@ -4,6 +4,9 @@
 Each claim is a command of this repository, and the lines of its output that hold the figures. A whole run writes docs/CLAIMS.md: figure, command
 and commit; other documents cite that file. What was measured is kept in build/claims/COMMIT.json, so a run that was stopped goes on where it was.
 `--quick` gives each command little to do, within minutes, and writes build/claims/quick.md instead: it shows that all of them run, no figures.
+
+Numbers that the sources hold (bounds, counts of rows) need no measuring: NUMBERS has a row for each place of a document that says one, and tools/checks.py
+compares them. Any other number of a document stands in a section that names the command and the commit that it was measured with.
 """
 
 import argparse
@@ -65,9 +68,9 @@ CLAIMS = [
     campaign("random programs beside torch.jit", "programs", 20_000, 100),
     campaign("random tensor programs and their gradients beside eager PyTorch", "gradients", 20_000, 40),
     campaign("graphs of random tensor programs, moved and rewritten", "graphs", 5_000, 10),
-    Claim("damaged archives and texts, wild arguments", "./dev fuzz hostile --count 10000", FUZZED, NOTHING),
+    Claim("damaged archives, wild arguments", "./dev fuzz hostile --count 10000", FUZZED, NOTHING),
     Claim(
-        "damaged archives and texts under the sanitizers",
+        "damaged archives under the sanitizers",
         "./dev fuzz hostile --preset asan --count 3000",
         FUZZED,
         NOTHING,
@@ -100,6 +103,166 @@ CLAIMS = [
 def figures_of(claim, output):
     found = ["".join(filter(None, match.groups())) for match in re.finditer(claim.figures, output, re.MULTILINE)]
     return list(dict.fromkeys(found))
+
+
+# ---- Numbers that the sources hold
+
+
+def option(name):
+    """The default of an option of the process."""
+    return int(
+        re.search(rf"INTEGER\({name}, (\d+)", (ROOT / "src" / "cresset" / "support" / "options.def").read_text())[1]
+    )
+
+
+def constant(path, name):
+    """The value of `constexpr … kName = …;` of a file below src/cresset: a number, or one shifted. If there is no such file any more, of
+    its folder, where the name must mean one number."""
+    file = ROOT / "src/cresset" / path
+    pattern = rf"\b{name} = (?:size_t\()?([\d']+)\)?(?: << (\d+))?[;,]"
+    files = [file] if file.exists() else sorted(file.parent.glob("*.*"))
+    found = {match for path in files for match in re.findall(pattern, path.read_text())}
+    return int(next(iter(found))[0].replace("'", "")) << int(next(iter(found))[1] or 0) if len(found) == 1 else None
+
+
+def operator_rows():
+    """Of each OPERATOR of the table its name and the names of its columns."""
+    text = "".join(
+        path.read_text() for path in sorted((ROOT / "src/cresset/ops/table").glob("*.def")) if path.name != "table.def"
+    )
+    for row in re.split(r"^OPERATOR\(", text, flags=re.MULTILINE)[1:]:
+        yield row.split('"')[1], set(re.findall(r"\b([A-Z][A-Z_]+)\(", row.partition(")")[2]))
+
+
+def operators_with(column, name=""):
+    return sum(column in columns and bool(re.search(name, operator)) for operator, columns in operator_rows())
+
+
+def lines_of(path):
+    return len((ROOT / path).read_text().splitlines())
+
+
+def first_number(path, pattern):
+    found = re.search(pattern, (ROOT / path).read_text())
+    return int(found[1]) if found else None
+
+
+PLANS = lambda: option("plans_per_function")
+ONE_IN = lambda: constant("support/recent_map.h", "kOneIn")  # noqa: E731
+NESTING = lambda: constant("ops/nesting.h", "kMaxValueNesting")  # noqa: E731
+PARTS = lambda: constant("frontend/emit_literals.cpp", "kMaxParts")  # noqa: E731
+LOADING = lambda: constant("archive/budget.h", "kSlack") >> 20  # noqa: E731
+POLLS = lambda: constant("interpreter/hot_loops.h", "num_polls")  # noqa: E731
+
+#: (document, how it says the number, what the sources say). The groups of the pattern are the numbers.
+NUMBERS = [
+    (
+        "README.md",
+        r"a whole program in under (\d+) lines",
+        lambda: (lines_of("examples/silero_vad/main.cpp") // 10 + 1) * 10,
+    ),
+    ("README.md", r"python3 \(3\.(\d+) to", lambda: first_number("pyproject.toml", r"requires-python = \">=3\.(\d+)")),
+    ("README.md", r"python3 \(3\.\d+ to 3\.(\d+)\)", lambda: first_number("dev", r"<= \(3, (\d+)\)")),
+    ("README.md", r"holds \(2\.(\d+) to", lambda: first_number("pyproject.toml", r"torch>=2\.(\d+)")),
+    ("README.md", r"holds \(2\.\d+ to 2\.(\d+)\)", lambda: first_number("pyproject.toml", r"torch>=.*<2\.(\d+)") - 1),
+    ("docs/archives.md", r"start at multiples of (\d+)", lambda: constant("archive/zip_writer.h", "kAlignment")),
+    ("docs/archives.md", r"Values nest at most (\d+) levels", lambda: constant("ir/parser.h", "kMaxNesting")),
+    ("docs/caches.md", r"\| function \| (\d+) signatures, one version", PLANS),
+    ("docs/caches.md", r"unoptimized; one in (\d+) such calls", ONE_IN),
+    ("docs/caches.md", r"\| function \| (\d+) loops", lambda: constant("executor/loop_plans.h", "kMaxLoops")),
+    ("docs/caches.md", r"loops, (\d+) signatures each", lambda: option("plans_per_loop")),
+    (
+        "docs/caches.md",
+        r"versions of a plan \| signature \| (\d+)",
+        lambda: constant("executor/plan.cpp", "kMaxVersions") + 1,
+    ),
+    ("docs/caches.md", r"\| function \| (\d+), and \d+ times", lambda: constant("executor/guards.h", "kMaxGuards")),
+    ("docs/caches.md", r"and (\d+) times the nodes", lambda: constant("executor/guards.cpp", "kMaxContinuations")),
+    (
+        "docs/caches.md",
+        r"(\d+) pairs of masks",
+        lambda: constant("executor/differentiable.cpp", "kMaxGradientFunctions"),
+    ),
+    ("docs/caches.md", r"(\d+) sets of inputs", lambda: constant("executor/differentiable.cpp", "kMaxVariants")),
+    ("docs/caches.md", r"keeps more; one in (\d+) such calls", ONE_IN),
+    ("docs/caches.md", r"place in the code \| (\d+) classes", lambda: constant("interpreter/code.h", "kMaxTargets")),
+    ("docs/caches.md", r"([\d,]+) of up to \d+ bytes", lambda: constant("interpreter/value_kind.cpp", "kMaxTexts")),
+    ("docs/caches.md", r"of up to (\d+) bytes", lambda: constant("interpreter/value_kind.cpp", "kMaxLength")),
+    (
+        "docs/caches.md",
+        r"([\d,]+), then emptied",
+        lambda: constant("autodiff/specialized_rules.cpp", "kMaxSpecializedRules"),
+    ),
+    ("docs/caches.md", r"the (\d+) last used", lambda: constant("python/convert_out.cpp", "kMaxClasses")),
+    ("docs/differences.md", r"more than ([\d,]+) parts", PARTS),
+    ("docs/differences.md", r"nests deeper than (\d+) levels", NESTING),
+    ("docs/passes.md", r"`inline` adds at most ([\d,]+) nodes", lambda: constant("passes/inline.cpp", "kMaxInserted")),
+    ("docs/passes.md", r"follows calls (\d+) deep", lambda: constant("passes/inline.cpp", "kMaxDepth")),
+    (
+        "docs/passes.md",
+        r"loops of up to (\d+) iterations",
+        lambda: constant("passes/unroll_loops.cpp", "kMax(?:Turns|Iterations)"),
+    ),
+    ("docs/passes.md", r"that become up to (\d+) nodes", lambda: constant("passes/unroll_loops.cpp", "kMaxNodes")),
+    ("docs/python-values.md", r"nest deeper than (\d+) levels", NESTING),
+    ("docs/decisions/0001-zip-container.md", r"file's size and (\d+) MiB", LOADING),
+    ("docs/decisions/0003-untrusted-programs.md", r"type has at most ([\d,]+) parts", PARTS),
+    (
+        "docs/decisions/0006-alias-analysis.md",
+        r"bounded \((\d+) locations\)",
+        lambda: constant("analysis/points_to.h", "kMaxLocations"),
+    ),
+    (
+        "docs/decisions/0006-alias-analysis.md",
+        r"beyond the (\d+) locations",
+        lambda: constant("analysis/points_to.h", "kMaxLocations"),
+    ),
+    ("docs/decisions/0007-plans.md", r"there are at most (\d+) plans at a time", PLANS),
+    ("docs/decisions/0007-plans.md", r"one in (\d+) of them", ONE_IN),
+    (
+        "docs/decisions/0007-plans.md",
+        r"at most (\d+) guards per function",
+        lambda: constant("executor/guards.h", "kMaxGuards"),
+    ),
+    ("docs/decisions/0007-plans.md", r"some\s+(\d+)\s+operators", lambda: round(POLLS() * 8, -2)),
+    ("docs/decisions/0007-plans.md", r"or ([\d,]+) scalar instructions", lambda: round(POLLS() * 256, -3)),
+    ("docs/decisions/0007-plans.md", r"Up to (\d+) loops", lambda: constant("executor/loop_plans.h", "kMaxLoops")),
+    ("docs/decisions/0007-plans.md", r"have plans, (\d+) each", lambda: option("plans_per_loop")),
+    ("docs/decisions/0008-gradients.md", r"(\d+) operators have rules", lambda: operators_with("GRADIENT")),
+    (
+        "docs/decisions/0008-gradients.md",
+        r"(\d+) of them those of backward kernels",
+        lambda: operators_with("GRADIENT", "_backward"),
+    ),
+    (
+        "docs/decisions/0008-gradients.md",
+        r"(\d+) composite ones are decomposed",
+        lambda: operators_with("DECOMPOSITION"),
+    ),
+    (
+        "docs/decisions/0008-gradients.md",
+        r"keeps the (\d+) functions",
+        lambda: constant("executor/differentiable.cpp", "kMaxGradientFunctions"),
+    ),
+]
+
+
+def wrong_numbers():
+    """Where a document and the sources disagree, or one of them has gone without the other."""
+    found = []
+    for document, pattern, value in NUMBERS:
+        said = re.search(pattern, (ROOT / document).read_text())
+        held = value()
+        if held is None:
+            found.append(f"tools/claims.py: the sources have no number any more for {pattern!r} of {document}")
+        elif not said:
+            found.append(f"{document} has nothing like {pattern!r}, which tools/claims.py lists; the number is {held}")
+        elif int(said[1].replace(",", "")) != held:
+            found.append(f"{document}: {said[0]!r}, but the sources say {held}")
+    return found
+
+
+# ---- Figures that are measured
 
 
 def measure(claim, command):

@@ -6,6 +6,8 @@
 #include <iostream>
 #include <thread>
 
+#include "cresset/support/error.h"
+#include "cresset/support/options.h"
 #include "filetest_commands.h"
 
 namespace fs = std::filesystem;
@@ -50,6 +52,12 @@ int main(int argc, char** argv) {
   app.add_flag("--list", list, "Print the tests' paths and run nothing");
   app.add_option("-j,--jobs", jobs, "Threads")->check(CLI::PositiveNumber);
   CLI11_PARSE(app, argc, argv);
+  try {
+    cresset::checkOptionsOfEnvironment();
+  } catch (const cresset::UserError& error) {
+    std::cerr << error.message() << "\n";
+    return 1;
+  }
   if (paths.empty()) paths.push_back("tests");
 
   std::vector<fs::path> files;

@@ -15,6 +15,7 @@
 #include "cresset/passes/pass.h"
 #include "cresset/passes/pipeline.h"
 #include "cresset/support/error.h"
+#include "cresset/support/options.h"
 #include "syntax_printing.h"
 
 #ifndef CRESSET_VERSION
@@ -35,6 +36,7 @@ struct Arguments {
   std::string function;
   std::vector<std::string> passes;
   std::string pass_options;
+  std::vector<std::string> options;
 };
 
 std::string readText(const std::string& file) {
@@ -111,6 +113,8 @@ void compileSource(const std::shared_ptr<const Source>& source, const Arguments&
 }
 
 void run(const Arguments& arguments) {
+  checkOptionsOfEnvironment();
+  setOptions(parseOptions(arguments.options));
   if (!arguments.operator_name.empty() || arguments.print_operators) {
     std::cout << (arguments.print_operators ? operatorsAsMarkdown() : describeOperators(arguments.operator_name));
     return;
@@ -140,7 +144,8 @@ void run(const Arguments& arguments) {
 int main(int argc, char** argv) {
   CLI::App app("Cresset's compiler, stage by stage. Reads a file or standard input, writes text.");
   app.footer(
-      "Without a mode, the input is a graph: it is parsed, verified, rewritten by --passes, and printed.\n\n"
+      std::string(
+          "Without a mode, the input is a graph: it is parsed, verified, rewritten by --passes, and printed.\n\n") +
       "Examples:\n"
       "  echo 'x + y * 2' | cresset-opt --print-tree       what a program is read as\n"
       "  cresset-opt --print-tokens model.py               how it is split\n"
@@ -149,7 +154,8 @@ int main(int argc, char** argv) {
       "  cresset-opt --compile --print-code model.py       the instructions of each function\n"
       "  cresset-opt --verify graph.ir                     nothing, or what is wrong and where\n"
       "  cresset-opt --compile f.py | cresset-opt          graphs print as text that reads back\n"
-      "  cresset-opt --operator aten::relu                 what the compiler knows of an operator\n");
+      "  cresset-opt --operator aten::relu                 what the compiler knows of an operator\n\n" +
+      optionsAsHelp());
   Arguments arguments;
   auto* modes = app.add_option_group("Modes");
   modes->add_flag("--print-tokens", arguments.print_tokens, "A source: its tokens");
@@ -174,7 +180,12 @@ int main(int argc, char** argv) {
       ->delimiter(',');
   app.add_option(
       "--pass-options", arguments.pass_options,
-      "How passes are watched: dump=PASS+PASS, disable=PASS+PASS, limit=NUMBER, time, joined by commas");
+      "How passes are watched: dump=PASS+PASS, disable=PASS+PASS, limit=NUMBER, time, joined by commas; as "
+      "--option passes=…");
+  app.add_option("--option", arguments.options, "Sets an option of the process, see below")
+      ->type_name("NAME=VALUE")
+      ->expected(1)
+      ->take_all();
   app.add_flag(
       "--print-code", arguments.print_code, "Instead of each graph, the instructions that the interpreter runs");
   app.add_flag(

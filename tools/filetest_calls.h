@@ -21,7 +21,7 @@
 
 namespace cresset::tools {
 
-/// The graph of a .ir file, verified. Lines `# constant: EXPR` give what it calls CONSTANTS.c0, .c1, …
+/// The graph of a .ir file, verified. Lines `# constant: EXPR` define what it calls CONSTANTS.c0, .c1, …
 std::shared_ptr<Graph> graphOfTest(const TestFile& test);
 /// What a test's input is: a source, or the graph of a .ir file, which is the function `f`.
 std::shared_ptr<Program> programOfTest(const TestFile& test);

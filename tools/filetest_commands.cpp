@@ -104,7 +104,7 @@ Command parseCommand(const std::string& text) {
 
 std::string printGraph(const std::shared_ptr<Graph>& graph, const Command& command) {
   for (const PassInfo* pass : command.passes) {
-    pass->run(*graph);
+    pass->run(*graph, {});
     verify(*graph);
   }
   if (!command.shows_constants) return toString(*graph, {.source_ranges = command.source_ranges});
@@ -120,7 +120,7 @@ std::string printGraph(const std::shared_ptr<Graph>& graph, const Command& comma
 
 /// The listing of what runs for `graph`. Places are the lines of the test, which the input shows already.
 std::string printCode(const std::shared_ptr<Graph>& graph, const std::string& name, const Command& command) {
-  for (const PassInfo* pass : command.passes) pass->run(*graph);
+  for (const PassInfo* pass : command.passes) pass->run(*graph, {});
   return disassemble(*emitCode(graph, name));
 }
 
@@ -132,7 +132,7 @@ std::string printSource(const std::shared_ptr<Graph>& graph) {
 
 /// Which memory the values of a graph may be, after the passes.
 std::string printAliases(const std::shared_ptr<Graph>& graph, const Command& command) {
-  for (const PassInfo* pass : command.passes) pass->run(*graph);
+  for (const PassInfo* pass : command.passes) pass->run(*graph, {});
   return AliasDb(*graph).toString();
 }
 
@@ -204,7 +204,7 @@ std::string runCallCommand(const TestFile& test, const Command& command) {
   return printFacts(test, command.passes);
 }
 
-/// For commands that read one thing per line: `parse` gives the text for a line.
+/// For commands that read one thing per line: `parse` returns the text for a line.
 template <typename Parse>
 std::string perLine(const TestFile& test, std::map<size_t, std::string>& errors, const Parse& parse) {
   std::string out;

@@ -88,7 +88,13 @@ void tell(Value* input, const c10::IValue& argument) {
 
 class FactPrinter {
  public:
-  explicit FactPrinter(Graph& graph) : facts_(computeFactsAndSizes(graph, {})) { print(graph.block(), ""); }
+  explicit FactPrinter(Graph& graph) : facts_(computeFactsAndSizes(graph, {})) {
+    print(graph.block(), "");
+    out_ += "known of " + std::to_string(tensors_) + " tensors:";
+    for (const auto& [what, count] : known_)
+      out_ += (out_.back() == ':' ? " " : ", ") + what + " " + std::to_string(count);
+    out_ += "\n";
+  }
 
   const std::string& text() const { return out_; }
 
@@ -108,30 +114,68 @@ class FactPrinter {
     out_ +=
         indent + "%" + value->debugName() + ": " + (known.dtype ? c10::toString(*known.dtype) : "?") + sizesOf(value);
     if (known.device) out_ += " on " + known.device->str();
+    out_ += layoutOf(value);
+    if (known.is_new) out_ += ", new";
+    count(value);
     if (known.requires_grad) out_ += *known.requires_grad ? ", requires a gradient" : ", requires no gradient";
     out_ += "\n";
   }
 
   std::string sizesOf(const Value* value) const {
-    const auto rank = facts_.tensors.at(value->unique()).rank;
-    if (!rank) return " of unknown rank";
-    const std::vector<Size>& sizes = facts_.sizes.at(value->unique());
+    return facts_.of(value).rank ? listed(facts_.sizesOf(value)) : " of unknown rank";
+  }
+
+  /// Strides that follow from sizes are not repeated.
+  std::string layoutOf(const Value* value) const {
+    const Contiguity contiguity = facts_.of(value).contiguity;
+    std::string text = contiguity == Contiguity::Unknown ? "" : ", " + std::string(nameOf(contiguity));
+    if (contiguity != Contiguity::Contiguous && contiguity != Contiguity::ChannelsLast && saysStrides(value))
+      text += ", strides " + listed(facts_.stridesOf(value));
+    return text;
+  }
+
+  bool saysStrides(const Value* value) const {
+    const auto strides = facts_.stridesOf(value);
+    for (size_t i = 0; i < strides.size(); ++i) {
+      if (strides[i] != Size::ofStride(value->unique(), i)) return true;
+    }
+    return false;
+  }
+
+  std::string listed(std::span<const Size> sizes) const {
     std::string text;
-    for (size_t i = 0; i < *rank; ++i) {
+    for (const Size& size : sizes) {
       const auto nameOf = [&](size_t unique) { return names_.contains(unique) ? names_.at(unique) : "?"; };
-      text += (i ? ", " : "") + (i < sizes.size() ? sizes[i].toString(nameOf) : "?");
+      text += (text.empty() ? "" : ", ") + size.toString(nameOf);
     }
     return "(" + text + ")";
   }
 
+  void count(const Value* value) {
+    const TensorFacts& known = facts_.of(value);
+    const bool is_known[] = {
+        known.dtype.has_value(),
+        known.rank.has_value(),
+        known.device.has_value(),
+        known.requires_grad.has_value(),
+        known.contiguity != Contiguity::Unknown,
+        saysStrides(value),
+        known.is_new};
+    for (size_t i = 0; i < known_.size(); ++i) known_[i].second += is_known[i];
+    ++tensors_;
+  }
+
   const GraphFacts facts_;
+  int tensors_ = 0;
+  std::vector<std::pair<std::string, int>> known_ = {
+      {"dtype", 0}, {"rank", 0}, {"device", 0}, {"requires_grad", 0}, {"contiguity", 0}, {"strides", 0}, {"new", 0}};
   std::map<size_t, std::string> names_;  // by Value::unique()
   std::string out_;
 };
 
 std::string factsOf(Graph& graph, std::span<const PassInfo* const> passes) {
   for (const PassInfo* pass : passes) {
-    pass->run(graph);
+    pass->run(graph, {});
     verify(graph);
   }
   return FactPrinter(graph).text();

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes the tables of builtins in docs/language.md, from the tables of the front end and the rows of the operators.
 
-Each name links to the first test that uses it. `--check` only says whether the document is up to date.
+Each name has a row, with a link to the first test that uses it. `--check` only says whether the document is up to date.
 """
 
 import argparse
@@ -99,18 +99,20 @@ class Uses:
         return next((path for path, text in self.texts if regex.search(text)), None)
 
 
+def row(name, path):
+    return f"| `{name}` | {f'[{path.name}](../{path})' if path else ''} |"
+
+
 def section():
     uses = Uses()
     lines = []
     for heading, (names, pattern) in groups().items():
-        cells = []
+        lines += [f"### {heading}", "", "| name | test |", "|---|---|"]
         for name in names:
             plain = re.escape(name.split("::")[-1])
-            found = uses.find(
-                pattern.format(re.escape(name)) if pattern else rf"{re.escape(name)}\b|[.\s]{plain}\(|\.{plain}\b"
-            )
-            cells.append(f"[`{name}`](../{found})" if found else f"`{name}`")
-        lines += [f"### {heading}", "", " · ".join(cells), ""]
+            use = pattern.format(re.escape(name)) if pattern else rf"{re.escape(name)}\b|[.\s]{plain}\(|\.{plain}\b"
+            lines.append(row(name, uses.find(use)))
+        lines.append("")
     return "\n".join(lines) + "\n"
 
 

@@ -1,7 +1,7 @@
 // Moves atoms on a trained potential, without Python: step POTENTIAL.pt [STEPS]
 //
 // Velocity Verlet, masses of one, from rest. The forces come from the model's energy by `backward`; the model's own
-// forward, which takes the gradient inside the program, must give the same.
+// forward, which takes the gradient inside the program, must return the same.
 #include <ATen/TensorOperators.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/core/grad_mode.h>

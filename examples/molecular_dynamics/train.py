@@ -15,7 +15,7 @@ import cresset
 
 
 def train(module, steps, seed=0):
-    """Gives the parameters after each step, the losses and the times in ms."""
+    """Returns the parameters after each step, the losses and the times in ms."""
     generator = torch.Generator().manual_seed(seed)
     optimizer = torch.optim.Adam(module.parameters(), 1e-3)
     history, losses, times = [], [], []

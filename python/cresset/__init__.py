@@ -4,7 +4,7 @@ import os
 
 import torch  # noqa: F401  (the extension needs torch's libraries loaded)
 
-from . import _C, passes
+from . import _C, options, passes
 from ._C import (
     Future,
     Graph,
@@ -119,6 +119,7 @@ __all__ = [
     "onednn_fusion_enabled",
     "optimize_for_inference",
     "optimized_execution",
+    "options",
     "parse_ir",
     "parse_schema",
     "parse_type",

@@ -177,7 +177,7 @@ def _compile_classes(module):
     """Compiles the classes of plain objects that modules hold, as far as they are in the language. As for torch.jit,
     what isn't is no error: the attribute is then one that scripts can't use.
 
-    Each is a session of its own, before the module's, so that a class that is refused leaves nothing behind.
+    Each is a session of its own, before the module's, so that a class that is refused leaves no trace.
     """
     if "_modules" not in module.__dict__:
         return  # its __init__ was not run, which is said later

@@ -4,7 +4,7 @@ import contextlib
 from collections import Counter
 from dataclasses import dataclass, field
 
-from . import _C
+from . import _C, options
 from ._errors import UserError
 
 
@@ -15,12 +15,12 @@ def set_execution_mode(mode):
     on: graphs that passes have rewritten for the kinds of arguments that calls bring. Results are the same, to the last
     bit. Calls that run already are not affected.
     """
-    _C._set_execution_mode(mode)
+    options.set(execution_mode=mode)
 
 
 def get_execution_mode():
     """The mode that `set_execution_mode` chose."""
-    return _C._get_execution_mode()
+    return options.get("execution_mode")
 
 
 @contextlib.contextmanager

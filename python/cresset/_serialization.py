@@ -85,7 +85,7 @@ def _files(extra_files):
 def save(m, f, _extra_files=None, *, layout="current"):
     """Saves a script module, or a script function as a module with that forward.
 
-    ``torch.jit.load`` and :func:`cresset.load` read the archive. The same module always gives the same bytes.
+    ``torch.jit.load`` and :func:`cresset.load` read the archive. The same module always becomes the same bytes.
 
     Args:
         m: what to save. What has no saved form (a future, a C++ object without pickling, a call of a Python function)

@@ -161,7 +161,7 @@ def trace(
     """Runs ``func`` on example inputs and returns a program that does what PyTorch did meanwhile.
 
     ``func`` is a function, a :class:`torch.nn.Module` or its ``forward``. Inputs and results are tensors, or tuples,
-    lists and dicts of tensors, nested. A function gives a :class:`cresset.ScriptFunction`, a module a
+    lists and dicts of tensors, nested. A function becomes a :class:`cresset.ScriptFunction`, a module a
     :class:`cresset.ScriptModule` with the same parameters.
 
     Sizes stay symbolic: ``x.shape``, ``len(x)``, ``x.numel()`` and what is computed from them (``//``, ``min``,
@@ -331,7 +331,7 @@ def script_if_tracing(fn):
 
         return script(fn)(*args, **kwargs)
 
-    # torch.jit's names, by which compilers find the function behind the wrapper.
+    # torch.jit's names, by which compilers find the wrapped function.
     wrapper.__original_fn = fn
     wrapper.__script_if_tracing_wrapper = True
     return wrapper

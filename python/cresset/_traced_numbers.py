@@ -1,7 +1,7 @@
 """Sizes while a trace runs: numbers that remember how they were computed.
 
 ``isinstance(n, int)`` holds for a :class:`TracedInt`, but it is no ``int`` of CPython's: an ``int`` would turn into a plain
-number in C code (``range``, an index, ``math.sqrt``) without anyone being told. So each such turn goes through a method
+number in C code (``range``, an index, ``math.sqrt``) without anyone being told. So each such conversion goes through a method
 here, which warns that the trace keeps the number as a constant.
 
 When the trace is over, or on another thread, a traced number is the number that it was.
@@ -27,7 +27,7 @@ def _warn_conversion(kind):
 
 
 def plain(value):
-    """The number behind a traced number; anything else as it is."""
+    """The number that a traced number stands for; anything else as it is."""
     return value._number if is_traced(value) else value
 
 

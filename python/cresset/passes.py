@@ -30,7 +30,7 @@ class options:  # noqa: N801  (used as a function and in `with`, as torch.set_gr
     verify: check the graph after each pass.
     time: keep figures of every run; figures() returns them.
 
-    What is not given is off. The environment variable CRESSET_PASSES says the same: "dump=cse,time,verify,limit=120".
+    What is not given is off. The option ``passes`` of cresset.options says the same as text, "dump=cse,time,limit=120".
     """
 
     def __init__(self, *, dump=(), disable=(), fail=(), limit=None, verify=False, time=False):
@@ -52,7 +52,7 @@ def figures():
 
 
 def lower_graph(graph, module=None):
-    """A method's graph as a function of tensors: the attributes that it reads become inputs behind its own.
+    """A method's graph as a function of tensors: the attributes that it reads become inputs after its own.
 
     Returns the new graph and the attributes: their paths, or their values in ``module`` if it is given. Raises if the
     method sets an attribute, or uses a module for more than its attributes.

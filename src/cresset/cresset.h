@@ -1,5 +1,5 @@
-// Cresset's C++ interface in one include: modules, compilation units, loading, saving, tracing, limits, errors, what
-// scripts print. torch_jit.h has the same under torch::jit's names.
+// Cresset's C++ interface in one include: modules, compilation units, loading, saving, tracing, limits, options,
+// errors, what scripts print. torch_jit.h has the same under torch::jit's names.
 #pragma once
 
 #include "cresset/archive/archive.h"
@@ -15,4 +15,5 @@
 #include "cresset/module/trace.h"
 #include "cresset/ops/limits.h"
 #include "cresset/support/error.h"
+#include "cresset/support/options.h"
 #include "cresset/support/print_handler.h"

@@ -1,11 +1,22 @@
-// Alias analysis: questions about values, moves of nodes, and cost. What it says of whole programs is in
-// tests/analysis/alias.
+// Alias analysis: questions about values, moves of nodes, and cost; what it says of whole programs is in
+// tests/analysis/alias. And analyses that are kept until somebody edits the graph: which edits count.
+#include "cresset/analysis/alias.h"
+
+#include <ATen/core/jit_type.h>
+#include <ATen/ops/zeros.h>
+
+#include <functional>
 #include <map>
 
-#include "cresset/analysis/alias.h"
+#include "cresset/analysis/graph_analyses.h"
+#include "cresset/ir/constants.h"
 #include "cresset/ir/parser.h"
 #include "cresset/ir/printer.h"
+#include "cresset/ir/subgraph.h"
 #include "cresset/ir/verifier.h"
+#include "cresset/passes/pipeline.h"
+#include "cresset/support/error.h"
+#include "cresset/support/options.h"
 #include "test.h"
 
 using namespace cresset;
@@ -270,4 +281,177 @@ TEST_CASE("alias: a graph that writes to nothing is analyzed when a question nee
   CHECK_FALSE(db.mayAlias(f["a7"], f["w8"]));
   CHECK(db.numSteps() > 0);
   CHECK_FALSE(db.hasWriters(f["w7"]));
+}
+
+namespace {
+
+const char* const kSample = R"(
+graph(%x : Float(*), %y : Float(*), %c : bool):
+  %one : int = prim::Constant[value=1]()
+  %a : Tensor = aten::add(%x, %y, %one)
+  %b : Tensor = aten::mul_(%a, %y)
+  %either : Tensor = prim::If(%c)
+    block0():
+      %u : Tensor = aten::relu(%b)
+      -> (%u)
+    block1():
+      -> (%x)
+  %unused : Tensor = aten::neg(%y)
+  return (%either)
+)";
+
+struct Sample {
+  std::shared_ptr<Graph> graph = parseGraph(kSample, {.file = "analyses"});
+  Sample() { verify(*graph); }
+  Value* operator[](std::string_view name) const { return graph->findValue(name); }
+  Node* node(std::string_view name) const { return (*this)[name]->node(); }
+};
+
+using Edit = std::function<void(Sample&)>;
+
+/// Whether aliases and facts are made anew after the edit.
+std::pair<bool, bool> madeAnew(const Edit& edit) {
+  Sample sample;
+  const KeepAnalyses kept(*sample.graph);
+  const auto aliases = aliasesOf(*sample.graph);
+  const auto facts = factsOf(*sample.graph, {}, true);
+  edit(sample);
+  return {aliasesOf(*sample.graph) != aliases, factsOf(*sample.graph, {}, true) != facts};
+}
+
+const std::vector<std::pair<const char*, Edit>> kEdits = {
+    {"insert a node", [](Sample& p) { p.graph->create(aten::neg, {p["x"]}, 1)->insertAfter(p.node("a")); }},
+    {"create a value", [](Sample& p) { p.graph->create(aten::neg, 1); }},
+    {"erase a node", [](Sample& p) { p.node("unused")->destroy(); }},
+    {"take a node out", [](Sample& p) { p.node("unused")->removeFromList(); }},
+    {"move a node", [](Sample& p) { p.node("unused")->moveBefore(p.node("a")); }},
+    {"another kind", [](Sample& p) { p.node("unused")->setKind(aten::relu); }},
+    {"another input", [](Sample& p) { p.node("unused")->replaceInput(0, p["x"]); }},
+    {"another user", [](Sample& p) { p["x"]->replaceAllUsesWith(p["y"]); }},
+    {"an output of the graph less", [](Sample& p) { p.graph->block()->eraseOutput(0); }},
+    {"an output", [](Sample& p) { p.node("unused")->addOutput(); }},
+    {"an input of the graph", [](Sample& p) { p.graph->addInput("z"); }},
+    {"an input of the graph less",
+     [](Sample& p) {
+       p.node("either")->replaceInput(0, p.graph->insertConstant(true));
+       p.graph->block()->eraseInput(2);
+     }},
+    {"an output of the graph", [](Sample& p) { p.graph->registerOutput(p["x"]); }},
+    {"an output of a block", [](Sample& p) { p.node("either")->blocks()[1]->replaceOutput(0, p["y"]); }},
+    {"a block",
+     [](Sample& p) {
+       p.node("either")->addBlock();
+       p.node("either")->eraseBlock(2);
+     }},
+    {"an attribute",
+     [](Sample& p) {
+       setMemory(*p.graph->block()->paramNode(), {0, 1, -1});
+     }},
+    {"another constant", [](Sample& p) { p.node("one")->setAttribute(attr::value, Attribute(int64_t(2))); }},
+    {"an attribute less", [](Sample& p) { p.node("one")->removeAttribute(attr::value); }},
+    {"a type of another kind", [](Sample& p) { p["y"]->setType(c10::OptionalType::ofTensor()); }},
+    {"other numbers",
+     [](Sample& p) {
+       const std::pair<Value*, uint32_t> number(p["x"], 7);
+       p.graph->assignNumbers(std::span(&number, 1));
+     }},
+};
+
+}  // namespace
+
+TEST_CASE("analyses: kept until the graph is edited") {
+  CHECK(madeAnew([](Sample&) {}) == std::pair(false, false));
+  for (const auto& [name, edit] : kEdits) {
+    CAPTURE(name);
+    CHECK(madeAnew(edit) == std::pair(true, true));
+  }
+}
+
+TEST_CASE("analyses: names and places are no edits") {
+  CHECK(madeAnew([](Sample& p) { p["a"]->setDebugName("sum"); }) == std::pair(false, false));
+  CHECK(madeAnew([](Sample& p) { p["a"]->setType(p["a"]->type()); }) == std::pair(false, false));
+  CHECK(madeAnew([](Sample& p) { p.node("a")->copyLocation(p.node("b")); }) == std::pair(false, false));
+}
+
+TEST_CASE("analyses: a better type of a tensor leaves its memory") {
+  const auto type = c10::TensorType::create(at::kFloat, c10::Device(c10::kCPU), 1, false);
+  CHECK(madeAnew([&](Sample& p) { p["y"]->setType(type); }) == std::pair(false, true));
+}
+
+TEST_CASE("analyses: other assumptions") {
+  Sample sample;
+  const KeepAnalyses kept(*sample.graph);
+  const auto facts = factsOf(*sample.graph, {});
+  CHECK(factsOf(*sample.graph, {}) == facts);
+  CHECK(factsOf(*sample.graph, {.grad_mode = false}) != facts);
+  CHECK(factsOf(*sample.graph, {}, /*with_sizes=*/true) != facts);
+}
+
+TEST_CASE("analyses: who edits keeps the analysis of the graph as it was") {
+  Sample sample;
+  const KeepAnalyses kept(*sample.graph);
+  const auto before = aliasesOf(*sample.graph);
+  CHECK(before->hasWriters(sample["a"]));
+  sample["b"]->replaceAllUsesWith(sample["a"]);
+  sample.node("b")->destroy();
+  CHECK(before->hasWriters(sample["a"]));
+  CHECK_FALSE(aliasesOf(*sample.graph)->hasWriters(sample["a"]));
+}
+
+TEST_CASE("analyses: passes that change nothing share them") {
+  Sample sample;
+  Pipeline passes(*sample.graph, "program");
+  const auto run = [&] {
+    for (const char* pass : {"propagate-types", "cse", "licm", "dce", "propagate-types"}) passes.run(pass);
+  };
+  run();
+  run();
+  const AnalysisFigures before = analysisFigures();
+  run();
+  const AnalysisFigures after = analysisFigures();
+  CHECK(after.made == before.made);
+  CHECK(after.reused >= before.reused + 3);
+}
+
+TEST_CASE("analyses: nothing is kept outside of a scope") {
+  Sample sample;
+  CHECK(aliasesOf(*sample.graph) != aliasesOf(*sample.graph));
+  const KeepAnalyses outer(*sample.graph);
+  const auto kept = aliasesOf(*sample.graph);
+  { const KeepAnalyses inner(*sample.graph); }
+  CHECK(aliasesOf(*sample.graph) == kept);
+  CHECK(sample.graph->copy()->attachment() == nullptr);
+}
+
+TEST_CASE("analyses: a subgraph's edits are its graph's") {
+  const auto inner = parseGraph(
+      R"(
+graph(%p : Tensor):
+  %q : Tensor = aten::relu(%p)
+  return (%q)
+)",
+      {.file = "inner"});
+  auto graph = Graph::make();
+  Value* input = graph->addInput("x");
+  Node* node = graph->insertNode(createSubgraph(*graph, SubgraphKind::Differentiable, inner, std::span(&input, 1)));
+  graph->registerOutput(node->output());
+  const KeepAnalyses kept(*graph);
+  const auto aliases = aliasesOf(*graph);
+  CHECK(aliasesOf(*graph) == aliases);
+  CHECK_FALSE(aliases->mayAlias(input, node->output()));
+  inner->block()->replaceOutput(0, inner->inputs()[0]);
+  CHECK(aliasesOf(*graph)->mayAlias(input, node->output()));
+}
+
+TEST_CASE("analyses: checks find what changes without an edit") {
+  const auto graph = Graph::make();
+  const at::Tensor constant = at::zeros({2});
+  graph->registerOutput(graph->insertConstant(constant));
+  const KeepAnalyses kept(*graph);
+  factsOf(*graph, {});
+  setOption(Option::check_facts, "plans");
+  factsOf(*graph, {});
+  constant.unsqueeze_(0);
+  CHECK_THROWS_AS(factsOf(*graph, {}), InternalError);
+  setOption(Option::check_facts, "off");
 }

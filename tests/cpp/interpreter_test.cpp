@@ -463,7 +463,7 @@ graph(%x : Tensor):
       CHECK(e.frames()[1].function == "inner");
       CHECK(std::string(e.what()).find("The following operation failed") == 0);
     }
-    CHECK(x.use_count() == 1);  // nothing is left behind
+    CHECK(x.use_count() == 1);  // nothing is left over
   }
 }
 

@@ -353,7 +353,7 @@ TEST_CASE("100,000 nodes: build, print, parse, verify, copy, destroy") {
     time("free", [&] { graph.reset(); });
     MESSAGE(report);
     if (smallest == 0) smallest = total;
-    CHECK(total < 6 * smallest);  // caches are left behind; quadratic cost would be 100 times as much
+    CHECK(total < 6 * smallest);  // caches stay; quadratic cost would be 100 times as much
   }
 }
 

@@ -30,8 +30,8 @@ std::shared_ptr<Graph> manyNodes(size_t count) {
       part.replace(at, from.size(), to);
     return part;
   };
-  const size_t turns = count / 20;
-  for (size_t i = 1; i <= turns; ++i) {
+  const size_t iterations = count / 20;
+  for (size_t i = 1; i <= iterations; ++i) {
     std::string part = R"(  %two# : int = prim::Constant[value=2]()
   %key# : int = prim::Constant[value=#]()
   %f# : int = aten::add(%two#, %key#)
@@ -80,7 +80,7 @@ TEST_CASE("passes: a program of a few lines that stands for more nodes than fit"
   }
   defineSource(*program, std::make_shared<const Source>(text, "hostile.py"), {});
   const auto graph = program->findFunction(c10::QualifiedName("f60"))->graph()->copy();
-  CHECK(findPass("inline")->run(*graph));
+  CHECK(findPass("inline")->run(*graph, {}));
   CHECK(graph->numNodes() < 600'000);
   verify(*graph);
 }
@@ -92,7 +92,7 @@ TEST_CASE("passes: a long chain of calls") {
     text += "def f" + std::to_string(i) + "(x: int) -> int:\n  return f" + std::to_string(i - 1) + "(x) + 1\n";
   defineSource(*program, std::make_shared<const Source>(text, "chain.py"), {});
   const auto graph = program->findFunction(c10::QualifiedName("f2000"))->graph()->copy();
-  CHECK(findPass("inline")->run(*graph));
+  CHECK(findPass("inline")->run(*graph, {}));
   verify(*graph);
 }
 

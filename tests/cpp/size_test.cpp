@@ -1,8 +1,10 @@
 // Sizes as expressions: arithmetic and what compares equal.
 #include "cresset/analysis/size.h"
 
+#include <algorithm>
 #include <limits>
 #include <string>
+#include <vector>
 
 #include "cresset/executor/fact_checks.h"
 #include "cresset/ir/parser.h"
@@ -90,6 +92,40 @@ TEST_CASE("sizes: large ones are unknown") {
   Size quotient = kRows;
   for (int64_t i = 2; i < 100; ++i) quotient = Size::floorDivide(quotient, number(i));
   CHECK_FALSE(quotient.isKnown());
+}
+
+/// Everything that a program may make of what it has, again and again: the sizes that are known stay small.
+TEST_CASE("sizes: products of terms, factors and depth are bounded") {
+  std::vector<Size> sizes;
+  for (size_t i = 0; i < 6; ++i) sizes.push_back(Size::ofInt(i) * Size::ofDimension(10, i) + number(1));
+  size_t known = 0, largest = 0;
+  for (size_t i = 0; i < 4000; ++i) {
+    const Size &a = sizes[i % sizes.size()], &b = sizes[(i * 7 + 3) % sizes.size()];
+    const Size made[] = {a + b, a * b, Size::floorDivide(a, b), Size::broadcast(a, b)};
+    const Size& next = made[i % 4];
+    CHECK(next.weight() <= Size::kMaxWeight);
+    if (!next.isKnown()) continue;
+    ++known;
+    largest = std::max(largest, next.weight());
+    // Terms and variables all stand in the text, of at most a dozen characters each.
+    CHECK(textOf(next).size() <= 40 * Size::kMaxWeight);
+    if (sizes.size() < 300) sizes.push_back(next);
+  }
+  CHECK(known > 100);
+  CHECK(largest > Size::kMaxWeight / 2);
+}
+
+TEST_CASE("sizes: one of the widest at each level is unknown") {
+  // As wide as terms, factors and depth allow one by one: 12 terms of 8 quotients of such.
+  Size size = kRows;
+  for (int level = 0; level < 4; ++level) {
+    Size product = number(1);
+    for (size_t i = 0; i < 8; ++i) product = product * Size::floorDivide(size + Size::ofInt(i), kColumns);
+    Size sum = number(0);
+    for (size_t i = 0; i < 12; ++i) sum = sum + product * Size::ofInt(100 + i);
+    size = sum;
+  }
+  CHECK_FALSE(size.isKnown());
 }
 
 /// What the oracle asserts of sizes in a graph, a line per value.

@@ -49,7 +49,7 @@ TEST_CASE("calls of programs stay calls") {
   CHECK(unit.run_method("traced", ones({5})).toTensor().sum().item().toDouble() == 0);
 }
 
-TEST_CASE("an exception in traced code passes through and leaves nothing behind") {
+TEST_CASE("an exception in traced code passes through and ends the trace") {
   CHECK_THROWS_AS(
       trace([](std::vector<IValue>) -> IValue { throw std::logic_error("mine"); }, {ones({2})}), std::logic_error);
   CHECK(!tracing());

@@ -100,7 +100,7 @@ struct Known {
 
 }  // namespace
 
-TEST_CASE("policy: the operators that a program nobody vouches for may not call") {
+TEST_CASE("policy: the operators that an untrusted program may not call") {
   for (auto [name, restriction] : std::initializer_list<Known>{
            {"aten::from_file", Restriction::Files},
            {"aten::set_.source_Storage", Restriction::RawMemory},

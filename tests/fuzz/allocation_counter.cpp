@@ -25,6 +25,13 @@ void countFree(size_t size) {
 }
 }  // namespace
 
+// Clang tells its sanitizers by other means than g++.
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define __SANITIZE_ADDRESS__ 1
+#endif
+#endif
+
 #if defined(__SANITIZE_THREAD__)
 // Its runtime has neither hooks that see sizes nor entry points to stand in front of: nothing is counted.
 #elif defined(__SANITIZE_ADDRESS__)
@@ -38,7 +45,7 @@ void __sanitizer_free_hook(const volatile void* p) {
 }
 }
 #else
-// glibc's own entry points stand behind the replaced ones.
+// The replaced ones call glibc's own entry points.
 extern "C" {
 void* __libc_malloc(size_t);
 void __libc_free(void*);

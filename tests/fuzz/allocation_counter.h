@@ -1,4 +1,4 @@
-// How much memory a piece of work takes at its peak, of all that malloc and its kin give, in this whole process.
+// How much memory a piece of work takes at its peak, of all that malloc and its kin return, in this whole process.
 //
 // A program that links allocation_counter.cpp has its malloc replaced. Meant for one thread at work.
 #pragma once

@@ -4,17 +4,12 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstring>
 #include <fstream>
 #include <iostream>
-#include <optional>
-#include <random>
-#include <sstream>
 
-#include "allocation_counter.h"
 #include "archive_builder.h"
-#include "bounded_call.h"
+#include "archive_checks.h"
 #include "cresset/archive/archive.h"
 #include "cresset/archive/zip_reader.h"
 #include "cresset/support/error.h"
@@ -38,9 +33,9 @@ const T& pick(Random& random, const std::vector<T>& of) {
   return of[below(random, of.size())];
 }
 
-Items readItems(const std::string& archive) {
+Items readItems(const std::string& archive, size_t most_bytes = size_t(1) << 40) {
   auto bytes = ArchiveBytes::wrap(archive.data(), archive.size(), nullptr);
-  cresset::LoadBudget budget(size_t(1) << 40);
+  cresset::LoadBudget budget(most_bytes);
   ZipReader zip(bytes, budget);
   Items items;
   for (const auto& entry : zip.entries()) items.push_back({std::string(entry.name), zip.read(entry, budget).take()});
@@ -222,6 +217,7 @@ std::string mutatePickle(Random& random, const std::string&, const Items& origin
   Items items = original;
   Item* item = below(random, 4) == 0 ? pickItem(random, items, "_pkl") : pickItem(random, items, ".pkl");
   if (!item) item = pickItem(random, items, ".pkl");
+  if (!item) return mutateEntries(random, {}, original);
   std::string& data = item->data;
   switch (below(random, 7)) {
     case 0:
@@ -242,7 +238,7 @@ std::string mutatePickle(Random& random, const std::string&, const Items& origin
           "ctorch._utils\n_rebuild_tensor_v3\n",
           "csubprocess\nPopen\n"};
       size_t at = data.find("c__torch__", below(random, data.size()));
-      data.insert(at == std::string::npos ? 2 : at, pick(random, names));
+      data.insert(at == std::string::npos ? std::min<size_t>(2, data.size()) : at, pick(random, names));
       break;
     }
     case 3:
@@ -422,41 +418,34 @@ constexpr Kind kKinds[] = {
     {"bombs", mutateBomb, 5},       {"version, byte order", mutateNumbers, 3},
 };
 
-// Compiles all functions of what was loaded, down to instructions.
-template <typename Failed>
-size_t compileAll(const cresset::LoadedArchive& loaded, const Failed& failed) {
-  size_t refused = 0;
-  // A method that is compiled may bring in functions that nothing referred to before.
-  std::vector<cresset::Function*> functions = loaded.program->functions();
-  for (size_t i = 0; i < functions.size(); ++i) {
-    cresset::Function* function = functions[i];
-    std::string name = function->qualname().qualifiedName();
-    try {
-      function->executable();
-    } catch (const cresset::InternalError& error) {
-      failed("compiling " + name + ": " + error.what());
-    } catch (const cresset::Error&) {
-      ++refused;
-    } catch (const std::exception& error) {
-      failed("compiling " + name + " threw something else than an error of Cresset's: " + error.what());
-    }
-    if (i + 1 == functions.size()) functions = loaded.program->functions();
-  }
-  return refused;
-}
-
-template <typename Failed>
-void callAll(
-    const cresset::LoadedArchive& loaded, Random& random, const Options& options, Tally& tally, const Failed& failed) {
-  bounded_call::Tally calls;
-  bounded_call::callMethods(cresset::Module(loaded.root), random, {.verbose = options.verbose}, calls);
-  for (const std::string& failure : calls.failures) failed(failure);
-  tally.returned += calls.returned;
-  tally.raised += calls.raised;
-  tally.interrupted += calls.interrupted;
+const Kind& pickKind(Random& random) {
+  size_t total_weight = 0;
+  for (const Kind& kind : kKinds) total_weight += kind.weight;
+  size_t weight = below(random, total_weight);
+  const Kind* kind = kKinds;
+  while (weight >= kind->weight) weight -= (kind++)->weight;
+  return *kind;
 }
 
 }  // namespace
+
+std::string mutate(const std::string& archive, Random& random, const std::function<void(std::string&)>& mutate_bytes) {
+  // What inflates to more is not worth the time.
+  constexpr size_t kMostBytes = size_t(4) << 20;
+  Items items;
+  try {
+    items = readItems(archive, kMostBytes);
+  } catch (const cresset::Error&) {  // its directory is damaged, or it is a bomb
+  }
+  if (items.empty() || below(random, 8) == 0) {
+    std::string copy = archive;
+    mutate_bytes(copy);
+    return copy;
+  }
+  if (below(random, 3) == 0) return pickKind(random).mutate(random, archive, items);
+  mutate_bytes(items[below(random, items.size())].data);
+  return writeZip(items);
+}
 
 Report run(const std::vector<std::string>& archives, const Options& options) {
   std::vector<Items> items;
@@ -465,55 +454,29 @@ Report run(const std::vector<std::string>& archives, const Options& options) {
     cresset::loadArchive(archive.data(), archive.size(), nullptr);  // what is mutated must load
   }
   Report report;
-  size_t total_weight = 0;
-  for (const Kind& kind : kKinds) total_weight += kind.weight;
   const size_t first = options.only.value_or(0), last = options.only ? first + 1 : options.count;
   for (size_t i = first; i < last; ++i) {
     if (options.current) *options.current = static_cast<int>(i);
     Random random(options.seed * 0x9e3779b97f4a7c15u + i);
-    size_t which = below(random, archives.size()), weight = below(random, total_weight);
-    const Kind* kind = kKinds;
-    while (weight >= kind->weight) weight -= (kind++)->weight;
-    std::string mutated = kind->mutate(random, archives[which], items[which]);
+    const size_t which = below(random, archives.size());
+    const Kind& kind = pickKind(random);
+    const std::string mutated = kind.mutate(random, archives[which], items[which]);
     if (!options.save_as.empty()) std::ofstream(options.save_as, std::ios::binary) << mutated;
-    Tally& tally = report.tallies[kind->name];
-    auto failed = [&](const std::string& what) {
-      report.failures.push_back("mutation " + std::to_string(i) + " (" + kind->name + "): " + what);
-    };
-
-    std::optional<std::istringstream> stream;
-    if (i % 2 == 0) stream.emplace(mutated);
     alarm(options.seconds_for_one);
-    auto start = std::chrono::steady_clock::now();
-    int64_t before = startCounting();
-    std::optional<cresset::LoadedArchive> loaded;
-    try {
-      // Tensors of a stream live in its bytes, those of a buffer in memory of their own.
-      if (stream)
-        loaded = cresset::loadArchive(*stream);
-      else
-        loaded = cresset::loadArchive(mutated.data(), mutated.size(), nullptr);
-      ++tally.loaded;
-    } catch (const cresset::ArchiveError& error) {
-      ++tally.refused;
-      if (options.verbose) std::cerr << i << " " << kind->name << ": " << error.what() << '\n';
-    } catch (const std::exception& error) {
-      failed(std::string("loading threw something else than ArchiveError: ") + error.what());
-    }
-    auto peak = static_cast<double>(stopCounting(before)),
-         limit = 4.0 * static_cast<double>(mutated.size()) + 64.0 * 1048576;
-    double taken = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    report.slowest_load = std::max(report.slowest_load, taken);
-    report.largest_allocation = std::max(report.largest_allocation, peak / limit);
-    if (peak > limit) failed("loading took " + std::to_string(peak) + " bytes of " + std::to_string(limit));
-    if (loaded) {
-      for (auto* function : loaded->program->functions())
-        if (function->isDefined()) failed("loading compiled " + function->qualname().qualifiedName());
-      tally.compile_errors += compileAll(*loaded, failed);
-      if (options.call) callAll(*loaded, random, options, tally, failed);
-    }
-    loaded.reset();
+    const auto outcome = archive_checks::check(
+        mutated, random, {.stream = i % 2 == 0, .call = options.call, .verbose = options.verbose});
     alarm(0);
+    Tally& tally = report.tallies[kind.name];
+    ++(outcome.loaded ? tally.loaded : tally.refused);
+    if (options.verbose && !outcome.loaded) std::cerr << i << " " << kind.name << ": " << outcome.refusal << '\n';
+    tally.compile_errors += outcome.compile_errors;
+    tally.returned += outcome.calls.returned;
+    tally.raised += outcome.calls.raised;
+    tally.interrupted += outcome.calls.interrupted;
+    report.slowest_load = std::max(report.slowest_load, outcome.load_seconds);
+    report.largest_allocation = std::max(report.largest_allocation, outcome.allocated);
+    for (const std::string& failure : outcome.failures)
+      report.failures.push_back("mutation " + std::to_string(i) + " (" + kind.name + "): " + failure);
   }
   return report;
 }

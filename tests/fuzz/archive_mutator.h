@@ -1,7 +1,4 @@
-// Damaged and hostile copies of archives, and what must hold of each: loading gives an error of Cresset's or a module;
-// no crash, no hang; no function of the archive run or even compiled by loading; no more memory than 4 times the file's
-// size and 64 MiB while loading. What loads is then compiled whole, down to instructions, and its methods are called
-// within bounds (bounded_call.h).
+// Damaged and hostile copies of archives; archive_checks.h says what must hold of each.
 //
 // Each mutation is a function of (seed, number), so one can be repeated alone.
 #pragma once
@@ -9,8 +6,10 @@
 #include <csignal>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -38,6 +37,11 @@ struct Report {
   double slowest_load = 0;               // seconds
   double largest_allocation = 0;         // of the limit
 };
+
+/// A copy of an archive, which may be damaged already, with one thing changed: of its bytes, of one record's bytes, or
+/// as run() does.
+std::string mutate(
+    const std::string& archive, std::mt19937_64& random, const std::function<void(std::string&)>& mutate_bytes);
 
 /// `archives` are the bytes of archives that load.
 Report run(const std::vector<std::string>& archives, const Options& options);

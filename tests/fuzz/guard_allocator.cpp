@@ -4,11 +4,12 @@
 //
 // While guarding is on, each block of the guarding thread has pages of its own, with pages without access around them.
 // Where a block can't end at the page because of its alignment, what follows it is filled and looked at again when the
-// block is freed. Long blocks give their pages back when they are freed, and their addresses are not used again; those
+// block is freed. Long blocks return their pages when they are freed, and their addresses are not used again; those
 // of a page are used again late. New and freed blocks hold no zeros: what a kernel reads there is as wild as can be.
 //
 // wild_arguments.py turns it on around each call. Everything else is the C library's allocator.
 #include <dlfcn.h>
+#include <malloc.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -135,6 +136,7 @@ extern "C" {
 
 /// Guards what this thread allocates from now on: 1, so that blocks end at a guard; 2, so that they begin at one; 0, no
 /// more. At most `bytes` at a time: then allocations fail.
+void guard_allocations(int where, size_t bytes);
 void guard_allocations(int where, size_t bytes) {
   most = bytes;
   placement = where;

@@ -1,6 +1,6 @@
-// Texts that are nearly right, made from ones that are: what finds faults behind the first check of a reader.
+// Texts that are nearly right, made from ones that are: what finds faults after the first check of a reader.
 //
-// The same corpus and seed give the same texts.
+// The same corpus and seed make the same texts.
 #pragma once
 
 #include <cstddef>

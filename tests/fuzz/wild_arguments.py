@@ -102,7 +102,7 @@ class Subject:
         return _C.function_from_graph("f", graph)
 
 
-#: A tensor that is none, as some operators give one.
+#: A tensor that is none, as some operators return one.
 UNDEFINED = [
     "  %two : int = prim::Constant[value=2]()",
     "  %none : NoneType = prim::Constant()",

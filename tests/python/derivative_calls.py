@@ -765,7 +765,7 @@ CALLS = {
     ],
 }
 
-#: Calls of composite operators that are taken apart into operators with rules.
+#: Calls of composite operators that are decomposed into operators with rules.
 COMPOSITES = [
     ("torch.ops.aten.nll_loss(torch.log_softmax(a, 1), i)", X),
     ("torch.ops.aten.nll_loss(a, i, d)", X, None, None, plain(P[0])),

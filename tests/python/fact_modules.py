@@ -37,7 +37,7 @@ def is_number(value):
 
 
 def source(arguments, named, result):
-    """The program for one call that gives such a result."""
+    """The program for one call that returns such a result."""
     heads, lines, operands = [], [], []
     for i, (name, value) in enumerate([*((None, a) for a in arguments), *named.items()]):
         text = repr(value)

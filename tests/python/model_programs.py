@@ -1,4 +1,4 @@
-"""Programs of the kinds that people run, small: each gives a module and example inputs. ``python model_programs.py``
+"""Programs of the kinds that people run, small: each returns a module and example inputs. ``python model_programs.py``
 prints how often each pass changes each of them (docs/passes.md has the table).
 """
 
@@ -255,7 +255,7 @@ def silero():
 
 
 def run_order(graph, order=ORDER, times=4):
-    """Runs the passes until none changes the graph. Gives how often each did."""
+    """Runs the passes until none changes the graph. Returns how often each did."""
     import cresset
 
     changes = dict.fromkeys(order, 0)

@@ -1208,7 +1208,7 @@ BEYOND_TORCH_JIT = {
 }
 #: Where scripts differ from Python on purpose.
 BEYOND_EAGER = {
-    "rpn",  # division by zero of floats gives inf
+    "rpn",  # division by zero of floats is inf
     "collatz_like",  # ints have 64 bits
     "vectors",  # the text of 3.0 is "3."
     "choose_transform",  # the same

@@ -1,6 +1,6 @@
 """Arguments for calls of TorchScript's operators: values by type, and overrides where an operator wants its own.
 
-`argument_tuples(schema)` gives, for each way to fill the schema's type variables, the types and a list of tuples. All of
+`argument_tuples(schema)` returns, for each way to fill the schema's type variables, the types and a list of tuples. All of
 it is deterministic. Values are edges first: int64's ends, zeros of both signs, infinities, nan, empty containers, text
 that is no ASCII.
 """
@@ -105,7 +105,7 @@ KEYS = {
 #: Tensors are keys by identity, so the dict and the key have to share them.
 KEY_TENSORS = [torch.tensor(1.0), torch.tensor([2.0]), torch.tensor(3)]
 
-#: What a type variable stands for, in turn.
+#: What a type variable stands for, in order.
 VARIABLES = ["int", "str", "Tensor", "float", "int[]"]
 
 

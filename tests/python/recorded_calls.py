@@ -7,7 +7,7 @@ What the line begins with tells what the answer is:
 - `~`: a result that differs each time (memory that nobody wrote, clocks), of which only metadata is compared;
 - `!`: an error of the operator itself, for operators that nothing here can run (a device, a library that torch was built
   without) or whose conditions on arguments are too special to be found by trying. The error is compared. An error that
-  the conversion of Python's arguments gives does not count.
+  the conversion of Python's arguments returns does not count.
 
 `python tests/python/recorded_calls.py` adds calls of operators that the file lacks, for the installed torch: for each schema
 it tries arguments of fitting types, in processes of their own, since some operators crash on arguments that they do
@@ -31,7 +31,7 @@ FILE = Path(__file__).parent.parent / "data" / "operator_calls.txt"
 
 
 def bound(arguments, args, kwargs):
-    """The schema's arguments, each with the value that a call gives it."""
+    """The schema's arguments, each with the value that a call passes."""
     for i, argument in enumerate(arguments):
         if i < len(args) and not argument.kwarg_only:
             yield argument, args[i]
@@ -377,7 +377,7 @@ def candidates(name, schema, schemas, calls):
     if name in BY_HAND:
         yield arguments_of(BY_HAND[name])
         return
-    with contextlib.suppress(Exception):  # what a relative gives may not even print
+    with contextlib.suppress(Exception):  # what a relative returns may not even print
         yield from itertools.islice(inherited(name, schema, schemas, calls), 24)
     arguments = schema.arguments
     choice = random.Random(str(schema))
@@ -417,7 +417,7 @@ def run(operator, text):
 
 
 def disturb():
-    """Fills what the allocator would give next, so that memory that nobody wrote shows."""
+    """Fills what the allocator would return next, so that memory that nobody wrote shows."""
     for size in (4, 16, 36, 64, 256, 1024):
         torch.full((size,), float("nan"))
 

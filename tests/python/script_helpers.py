@@ -61,7 +61,7 @@ def check(module, *args, kwargs=None, oracle=True, method=None, exact=True):
 
 
 def compare(ours, expected, exact=True):
-    """`exact` false is for torch.jit, whose own differentiation rounds differently and gives zeros for no gradient."""
+    """`exact` false is for torch.jit, whose own differentiation rounds differently and returns zeros for no gradient."""
     flat, structure = _pytree.tree_flatten(ours[0])
     other, other_structure = _pytree.tree_flatten(expected[0])
     assert len(flat) == len(other), (structure, other_structure)

@@ -1,7 +1,7 @@
 """Long runs over PyTorch's own tables: every sample of op_db and module_db as programs, in eager PyTorch, torch.jit and Cresset.
 
 An operator becomes text (a function of the tensors of the sample, by torch's function, the method, and the method that
-writes) and a trace; a module is scripted and traced. Each program must give eager's results, inputs afterwards and
+writes) and a trace; a module is scripted and traced. Each program must have eager's results, inputs afterwards and
 gradients in Cresset, again after torch.jit has loaded what Cresset saved, after Cresset has, and after Cresset has loaded
 what torch.jit saved. A program counts if torch.jit can make and run it.
 
@@ -163,7 +163,7 @@ def effects(function, inputs):
 def same(ours, theirs, tolerance, what):
     for name, a, b in zip(("results", "inputs afterwards", "gradients", "numbers"), ours, theirs):
         if name == "gradients":
-            # torch.jit gives zeros for no gradient.
+            # torch.jit returns zeros for no gradient.
             a = [torch.zeros_like(y) if x is None and y is not None else x for x, y in zip(a, b)] if a else a
             b = [torch.zeros_like(x) if y is None and x is not None else y for x, y in zip(a, b)] if b else b
         try:

@@ -1,4 +1,4 @@
-"""The alias analysis believes schemas, so it must know which operators give memory of an argument that their schema calls fresh.
+"""The alias analysis believes schemas, so it must know which operators return memory of an argument that their schema calls fresh.
 
 Every operator that op_db has samples for is called, and what its results share with its arguments is compared with the
 annotations of its schema. Operators that share without saying so carry the trait MayShareArguments (src/cresset/ops/table).

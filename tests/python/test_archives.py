@@ -118,7 +118,7 @@ def archive(module):
 
 
 def rewritten(data, change):
-    """The archive with each record's bytes (or None, to drop it) as `change(name, bytes)` gives them."""
+    """The archive with each record's bytes (or None, to drop it) as `change(name, bytes)` returns them."""
     source, out = zipfile.ZipFile(io.BytesIO(data)), io.BytesIO()
     with zipfile.ZipFile(out, "w") as target:
         for name in source.namelist():

@@ -1,7 +1,7 @@
 """Archives that torch.jit saved, loaded by Cresset and by torch.jit, program by program.
 
 Each entry makes one module with torch.jit and some calls. Both loaders read the same bytes; values, dtypes, strides, the
-state that the calls leave behind and what errors say must agree. The entries are chosen so that each puts another part
+state after the calls and what errors say must agree. The entries are chosen so that each puts another part
 of the format or the language into `code/`, `data.pkl` or `constants.pkl`.
 """
 
@@ -23,7 +23,7 @@ ENTRIES = {}
 
 
 def entry(make):
-    """`make` gives a torch.jit module and the calls: tuples of arguments, or (method, arguments)."""
+    """`make` returns a torch.jit module and the calls: tuples of arguments, or (method, arguments)."""
     ENTRIES[make.__name__] = make
     return make
 

@@ -294,8 +294,8 @@ def test_revisions_end():
     script = cresset.script(f)
     kinds = [torch.float32, torch.float64, torch.int32, torch.int64, torch.int16, torch.uint8]
     versions = set()
-    for turn in range(60):
-        xs = [torch.ones(2, dtype=kinds[(turn // 5 + i * turn) % 6]) for i in range(3)]
+    for iteration in range(60):
+        xs = [torch.ones(2, dtype=kinds[(iteration // 5 + i * iteration) % 6]) for i in range(3)]
         assert torch.equal(script(xs), f(xs))
         versions.add(str(cresset.explain(script).plans))
     assert len(cresset.explain(script).plans) == 1

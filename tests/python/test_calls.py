@@ -372,12 +372,12 @@ def test_the_gil_is_released():
     done = threading.Event()
     thread = threading.Thread(target=lambda: (cu.f(30_000_000), done.set()))
     thread.start()
-    turns = 0
+    rounds = 0
     while not done.is_set():
-        turns += 1
+        rounds += 1
         time.sleep(0.001)
     thread.join()
-    assert turns > 5
+    assert rounds > 5
 
 
 def test_ctrl_c_stops_a_script(must_end):
@@ -386,7 +386,7 @@ def test_ctrl_c_stops_a_script(must_end):
     threading.Timer(0.2, signal.raise_signal, [signal.SIGINT]).start()
     with pytest.raises(KeyboardInterrupt):
         cu.f(1 << 60)
-    assert cu.f(3) == 3  # nothing is left behind
+    assert cu.f(3) == 3  # nothing is left over
 
 
 def test_functions_show_what_they_are(units):

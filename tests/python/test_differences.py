@@ -2,12 +2,20 @@
 
 A row is a program, a call, what torch.jit makes of it and what Cresset does: ("value", v), ("error", a phrase of the
 message) or ("refused", a phrase of the compile error). A row whose two sides agree fails: it is no difference any more.
+What stands after a slash in a name tells apart several programs of one row of the document.
 """
 
+import dataclasses
+import enum
+import functools
+import re
+import warnings
 from pathlib import Path
+from typing import List
 
 import pytest
 import torch
+from operator_differences import DIFFERENCES
 
 import cresset
 
@@ -42,6 +50,12 @@ ROWS = {
         refused("Keyword argument dim unknown"),
         value(5.0),
     ),
+    "norm-of-dim/nuclear": (
+        "def f(x: Tensor):\n  return float(x.norm('nuc'))",
+        (torch.eye(2),),
+        refused("Arguments for call are not valid"),
+        value(2.0),
+    ),
     "embedding-max-norm": (
         "def f(i: Tensor, x: Tensor):\n  return float(torch.nn.functional.embedding(i, x, max_norm=1.0).norm())",
         (torch.tensor([0]), torch.tensor([[3.0, 4.0]])),
@@ -61,11 +75,18 @@ ROWS = {
         value("123456.789062"),
         value("123456.789100"),
     ),
+    "percent-float/e": ('def f(x: float): return "%e" % x', (1e300,), value("inf"), value("1.000000e+300")),
     "recursion": (
         "def f(n: int) -> int:\n  if n == 0:\n    return 0\n  return n + f(n - 1)",
         (4,),
         refused("called recursively"),
         value(10),
+    ),
+    "recursion/without-end": (
+        "def f(n: int) -> int:\n  return f(n + 1)",
+        (4,),
+        refused("called recursively"),
+        error("RecursionError"),
     ),
     "exception-class": ('def f(): raise ValueError("v")', (), error("ValueError: v"), error("ValueError: v")),
     "augmented-modulo": ("def f(x: int):\n  x %= 3\n  return x", (-7,), value(-1.0), value(2)),
@@ -85,6 +106,12 @@ ROWS = {
         "def f(y: float):\n  x = torch.ones([2], dtype=torch.float64)\n  x[0] = y\n  return float(x[0]) == y",
         (0.1,),
         value(False),
+        value(True),
+    ),
+    "float-into-double/beyond-32-bits": (
+        "def f(y: float):\n  x = torch.ones([2], dtype=torch.float64)\n  x[0] = y\n  return float(x[0]) == y",
+        (1e300,),
+        error("without overflow"),
         value(True),
     ),
     "dead-loop": (
@@ -111,6 +138,12 @@ ROWS = {
         value(2),
         value(1),
     ),
+    "splitlines-bytes/another-letter": (
+        "def f(s: str): return len(s.splitlines())",
+        ("xÀy",),
+        value(2),
+        value(1),
+    ),
     "augmented-floor-division": ("def f(x: int):\n  x //= 2\n  return x", (7,), refused("expected ident"), value(3)),
     "slice-assignment": (
         "def f(x: List[int]):\n  x[1:2] = [7, 8]\n  return x",
@@ -123,6 +156,12 @@ ROWS = {
         ((1, 2),),
         value([1, 2, 3]),
         value((1, 2, 3)),
+    ),
+    "tuple-increment/of-unlike-elements": (
+        "def f(t: Tuple[int, str]):\n  t += (3,)\n  return t",
+        ((1, "a"),),
+        refused("Arguments for call are not valid"),
+        value((1, "a", 3)),
     ),
     "tuple-repetition": (
         "def f(t: Tuple[int, int]): return t * 2",
@@ -211,6 +250,12 @@ ROWS = {
         value(2),
     ),
     "len-of-number": ("def f(): return len(3)", (), value(1), refused("has no len()")),
+    "len-of-union/optional": (
+        "def f(x: Optional[List[int]]): return len(x)",
+        (None,),
+        value(1),
+        refused("has no len()"),
+    ),
     "len-of-union": (
         "def f(x: Union[List[int], List[str]]): return len(x)",
         ([1, 2],),
@@ -264,6 +309,12 @@ ROWS = {
     "f-string-in-text": ("def f(x: int): return f'{x}!'", (3,), refused("expected newline"), value("3!")),
     "reversed-list": ("def f(x: List[int]): return list(reversed(x))", ([3, 4],), refused("reversed"), value([4, 3])),
     "conversion": ("def f(x): return x.bool()", (torch.ones(1),), refused("no attribute"), value(torch.tensor([True]))),
+    "conversion/bfloat16": (
+        "def f(x): return x.bfloat16()",
+        (torch.ones(1),),
+        refused("no attribute"),
+        value(torch.ones(1, dtype=torch.bfloat16)),
+    ),
     "unreachable": (
         "def f(x: int):\n  for i in range(x):\n    if True:\n      continue\n    y = 1 + [2]\n  return x",
         (2,),
@@ -280,11 +331,15 @@ def outcome(engine, program, arguments):
         function = engine.CompilationUnit(program + "\n").f
     except Exception as e:  # noqa: BLE001
         return refused(str(e))
+    return called(function, arguments)
+
+
+def called(function, arguments):
     try:
         with torch.jit.optimized_execution(False):
             return value(function(*arguments))
     except Exception as e:  # noqa: BLE001
-        return error(str(e))
+        return error(f"{type(e).__name__}: {e}")
 
 
 def agrees(found, expected):
@@ -301,6 +356,181 @@ def test_difference(name):
     found = outcome(cresset, program, arguments)
     assert agrees(found, mine), f"Cresset: {found}"
     assert repr(theirs) != repr(mine) or name in SHOWN_BELOW
+
+
+# ---- functions of Python
+
+
+SCALE, NAMES, TABLE, DTYPE = 2, ["a"], {"a": 1}, torch.float64
+
+
+class Color(enum.Enum):
+    RED = 1
+
+
+class Base:
+    def __init__(self, n: int):
+        self.n = n
+
+    def double(self) -> int:
+        return self.n * 2
+
+    @classmethod
+    def five(cls) -> int:
+        return 5
+
+
+class Derived(Base):
+    def __init__(self, n: int):
+        super().__init__(n)
+
+
+class WithEq:
+    def __init__(self, n: int):
+        self.n = n
+
+    def __eq__(self, other: "WithEq") -> bool:
+        return self.n == other.n
+
+
+@dataclasses.dataclass
+class Successor:
+    x: int
+
+    def __post_init__(self):
+        self.y = self.x + 1
+
+
+def uses_number(n: int) -> int:
+    return n * SCALE
+
+
+def uses_list(n: int) -> str:
+    return NAMES[0]
+
+
+def uses_dict(n: int) -> int:
+    return TABLE["a"]
+
+
+def uses_dtype(n: int) -> bool:
+    return torch.zeros(1, dtype=DTYPE).dtype == torch.float64
+
+
+def comprehension(n: int) -> List[int]:
+    return [x for x in [1, 2] if x > 1]
+
+
+def format_spec(n: int) -> str:
+    return f"{n:>4}"
+
+
+def floor_division(n: int) -> int:
+    n //= 2
+    return n
+
+
+def keyword_only(n: int, *, m: int = 2) -> int:
+    return n + m
+
+
+def base_method(n: int) -> int:
+    return Derived(n).double()
+
+
+def class_method(n: int) -> int:
+    return Derived.five()
+
+
+def not_equal(n: int) -> bool:
+    return WithEq(n) != WithEq(1)
+
+
+def enum_member(n: int) -> bool:
+    color = Color.RED
+    return color is Color.RED
+
+
+def made_by_post_init(n: int) -> int:
+    return Successor(n).y
+
+
+def special_methods(n: int) -> int:
+    xs = [4, 5]
+    return xs.__getitem__(0) + xs.__len__()
+
+
+def overload(n: int) -> float:
+    return float(torch.ops.aten.add.Tensor(torch.ones(1), torch.ones(1)))
+
+
+def inference_mode(n: int) -> bool:
+    with torch.inference_mode():
+        return torch.ones(1).is_inference()
+
+
+def autocast(n: int) -> bool:
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        return torch.mm(torch.ones(1, 1), torch.ones(1, 1)).dtype == torch.bfloat16
+
+
+def strict_zip(n: int) -> List[int]:
+    return [x + y for x, y in zip([1], [2, 3], strict=True)]
+
+
+def calls_torch_compile(n: int) -> int:
+    return torch.compile(uses_number)(n)
+
+
+partial_of_keyword_only = functools.partial(keyword_only, m=4)
+
+
+def calls_partial(n: int) -> int:
+    return partial_of_keyword_only(n)
+
+
+# name: (function of an int, torch.jit, Cresset); each is called with 4
+SCRIPTED = {
+    "global-number": (uses_number, refused("cannot be used as a value"), value(8)),
+    "global-list": (uses_list, refused("cannot be used as a value"), value("a")),
+    "global-dict": (uses_dict, refused("cannot be used as a value"), value(1)),
+    "global-dtype": (uses_dtype, refused("cannot be used as a value"), value(True)),
+    "comprehension-condition": (comprehension, refused("Comprehension ifs"), value([2])),
+    "python-format-spec": (format_spec, refused("formatting in JoinedStr"), value("   4")),
+    "python-floor-division": (floor_division, refused("FloorDiv"), value(2)),
+    "keyword-only": (keyword_only, refused("keyword-only arguments with defaults"), value(6)),
+    "base-class": (base_method, refused("no attribute or method '__init__'"), value(8)),
+    "class-method": (class_method, refused("no attribute or method '__init__'"), value(5)),
+    "not-equal": (not_equal, refused("no attribute or method '__ne__'"), value(True)),
+    "enum-identity": (enum_member, value(False), value(True)),
+    "post-init": (made_by_post_init, refused("Failed to get source"), value(5)),
+    "special-methods": (special_methods, refused("no attribute or method '__getitem__'"), value(6)),
+    "overload-by-name": (overload, refused("attribute lookup is not defined on builtin"), value(2.0)),
+    "inference-mode": (inference_mode, refused("aten::inference_mode"), value(True)),
+    "autocast": (autocast, value(False), value(True)),
+    "zip-strict": (strict_zip, value([3]), error("zip() argument 2 is longer than argument 1")),
+    "error-inside-torch": (calls_torch_compile, refused("torch/__init__.py"), refused("'compile' can't be compiled")),
+    "partial": (calls_partial, refused("INTERNAL ASSERT FAILED"), value(8)),
+}
+
+
+@pytest.mark.parametrize("name", SCRIPTED)
+def test_difference_of_a_python_function(name):
+    function, theirs, mine = SCRIPTED[name]
+    for engine, expected in ((torch.jit, theirs), (cresset, mine)):
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                compiled = engine.script(function)
+        except Exception as e:  # noqa: BLE001
+            found = refused(str(e))
+        else:
+            found = called(compiled, (4,))
+        assert agrees(found, expected), f"{engine.__name__}: {found}"
+    assert repr(theirs) != repr(mine)
+
+
+# ---- what no row shows
 
 
 def test_exceptions_have_the_class_that_the_script_named():
@@ -350,7 +580,7 @@ def test_floor_of_a_float_just_beyond_an_int():
 
 
 def test_update_of_a_dict_by_itself():
-    """torch.jit adds nan keys while it walks over them, and may crash."""
+    """torch.jit adds nan keys while it iterates over them, and may crash."""
     f = cresset.CompilationUnit("def f(x: Dict[float, int]):\n  x.update(x)\n  return x\n").f
     assert list(f({float("nan"): 1, 2.0: 3}).values()) == [1, 3]
 
@@ -414,7 +644,29 @@ def test_a_class_that_nothing_uses_is_compiled():
         cresset.CompilationUnit("class C:\n  def __init__(self):\n    self.x = nothing\n")
 
 
-def test_every_row_is_in_the_document():
+def rows_of_the_document():
+    """Of each row of a table, the last cell: the names of its tests. Rows of operators name theirs in the first."""
     text = (Path(__file__).parents[2] / "docs" / "differences.md").read_text()
-    missing = [name for name in ROWS if f"`{name}`" not in text]
+    for line in text.splitlines():
+        cells = re.split(r"(?<!\\)\|", line.strip().strip("|"))
+        if line.startswith("| ") and "---" not in line and cells[-1].strip() != "test" and cells[0].strip() != "key":
+            yield (
+                line,
+                set(re.findall(r"`([^`]+)`", cells[-1] if not re.fullmatch(r" `[\w-]+` ", cells[0]) else cells[0])),
+            )
+
+
+def test_every_row_is_in_the_document():
+    named = set().union(*(names for _, names in rows_of_the_document()))
+    missing = {name.partition("/")[0] for name in [*ROWS, *SCRIPTED]} - named
     assert not missing
+
+
+def test_every_row_of_the_document_has_a_test():
+    folder = Path(__file__).parent
+    functions = {
+        name for path in folder.glob("test_*.py") for name in re.findall(r"^def (test_\w+)", path.read_text(), re.M)
+    }
+    shown = {*ROWS, *SCRIPTED, *DIFFERENCES, *functions, *(path.name for path in folder.glob("*.py"))}
+    without = [line for line, names in rows_of_the_document() if not names & shown]
+    assert not without

@@ -1,7 +1,7 @@
 """Operators of the dispatcher: the same kernels in Cresset and in eager PyTorch, so what is tested is the call.
 
 tests/data/operator_calls.txt has a call for each of them (recorded_calls.py writes it). Each runs through a parsed graph
-and must give what eager gives, an error of the kernel included, and do to its arguments what eager does. The schemas
+and must return what eager returns, an error of the kernel included, and do to its arguments what eager does. The schemas
 of all of them are compared in test_operator_rows.py.
 """
 

@@ -151,7 +151,7 @@ def flattened(value):
 
 
 def outcome(function, kind):
-    """What a call gives and leaves in its arguments, which of it is one tensor, and gradients."""
+    """What a call returns and leaves in its arguments, which of it is one tensor, and gradients."""
     given = arguments(kind)
     leaf = given[0].get("pos")
     try:

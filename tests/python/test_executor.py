@@ -16,13 +16,13 @@ from cresset import _C
 
 
 def warm(function, *args):
-    """Calls until plans are used; gives the last result."""
+    """Calls until plans are used; returns the last result."""
     function(*args)
     return function(*args)
 
 
 def fresh(function):
-    """Scripted anew: `cresset.script` gives one script function per Python function."""
+    """Scripted anew: `cresset.script` returns one script function per Python function."""
     return cresset.script(
         types.FunctionType(function.__code__, function.__globals__, function.__name__, function.__defaults__)
     )
@@ -368,7 +368,7 @@ def test_gradients_of_a_cell(dtype, used):
     a, b = cell_arguments(dtype), cell_arguments(dtype)
     before = _C._num_recorded_regions()
     results = f(*a)
-    assert _C._num_recorded_regions() == before + 2  # up to c, which callers may ask for a gradient, and behind it
+    assert _C._num_recorded_regions() == before + 2  # up to c, which callers may ask for a gradient, and after it
     found = torch.autograd.grad(pick(results), a, create_graph=True)
     expected = torch.autograd.grad(pick(cell(*b)), b, create_graph=True)
     assert all(torch.equal(p, q) for p, q in zip(found, expected, strict=True))

@@ -1,4 +1,4 @@
-"""What Cresset knows of operators' results before a program runs, against what eager PyTorch gives.
+"""What Cresset knows of operators' results before a program runs, against what eager PyTorch returns.
 
 Rules first: of each call that PyTorch's own samples reach, and of the same calls with one argument of another dtype, rank, size or kind, the rule must
 say nothing that is not so, whatever is unknown of the arguments. Then programs: around each operator, large enough that they have plans, which assert
@@ -118,7 +118,7 @@ def test_rules_of_samples(part):
 
 
 def called_again(call):
-    """The call with the results that eager PyTorch gives for its arguments; None if it raises."""
+    """The call with the results that eager PyTorch returns for its arguments; None if it raises."""
     try:
         results = fact_calls.call(fact_calls.overload(call.name), [fact_calls.make(a) for a in call.arguments])
         return Call(call.name, call.arguments, tuple(describe(result, any_kind=True) for result in results))
@@ -199,6 +199,109 @@ def test_rules_of_other_arguments(part):
     assert not wrong, "\n".join(wrong[:20])
 
 
+# ---- Layouts ----
+
+
+def odd(tensor):
+    """Dimensions of size 1 have strides that no kernel gives them."""
+    strides = [100 + i if size == 1 else stride for i, (size, stride) in enumerate(zip(tensor.shape, tensor.stride()))]
+    return tensor.as_strided(tensor.shape, strides)
+
+
+#: Tensors of the same elements, sizes and dtype that lie otherwise in memory.
+LAYOUTS = {
+    "contiguous": lambda t: t,
+    "odd": odd,
+    "channels last": lambda t: t.contiguous(memory_format=torch.channels_last) if t.dim() == 4 else odd(t),
+    "transposed": lambda t: t.mT.contiguous().mT if t.dim() > 1 else t,
+    "sliced": lambda t: torch.stack([t, t], -1)[..., 0],
+    "expanded": lambda t: t[..., :1].expand(t.shape) if t.dim() else t,
+}
+
+
+def laid_out(value, layout):
+    if isinstance(value, torch.Tensor):
+        return LAYOUTS[layout](value)
+    return [laid_out(v, layout) for v in value] if isinstance(value, list) else value
+
+
+def false_layouts(fact, result):
+    """What a fact says of a result's layout that is not so."""
+    if isinstance(result, (list, tuple)) and isinstance(fact, (list, tuple)):
+        facts = fact * len(result) if isinstance(fact, tuple) else fact
+        for f, r in zip(facts, result):
+            yield from false_layouts(f, r)
+    if not isinstance(result, torch.Tensor) or not isinstance(fact, dict):
+        return
+    contiguity, strides = fact.get("contiguity"), fact.get("strides")
+    if contiguity is None and not any(s is not None for s in strides or []):
+        return
+    if result.layout != torch.strided or result.is_nested:
+        yield f"{fact} of a tensor without strides"
+    elif result.numel():
+        format = {2: torch.channels_last_3d}.get(result.dim() - 3, torch.channels_last)
+        holds = {
+            None: True,
+            "dense": torch._prims_common.is_non_overlapping_and_dense(result),
+            "contiguous": result.is_contiguous(),
+            "channels-last": result.dim() in (4, 5) and result.is_contiguous(memory_format=format),
+        }
+        dimensions = list(zip(strides or [], result.shape, result.stride()))
+        if not holds[contiguity] or any(k not in (None, s) for k, size, s in dimensions if size != 1):
+            yield f"{fact} of sizes {list(result.shape)} and strides {list(result.stride())}"
+
+
+def storages(values):
+    if isinstance(values, (list, tuple)):
+        return {s for v in values for s in storages(v)}
+    strided = isinstance(values, torch.Tensor) and values.layout == torch.strided and not values.is_nested
+    return {values.untyped_storage()._cdata} if strided else set()
+
+
+def layout_faults(call):
+    """Of a call with arguments in several layouts; how many facts were known, and those that are false."""
+    op, known, faults = fact_calls.overload(call.name), 0, []
+    made = [fact_calls.make(a) for a in call.arguments]
+    for first in LAYOUTS:
+        for others in ("contiguous", first):
+            arguments = [laid_out(v, others if i else first) for i, v in enumerate(made)]
+            try:
+                results = fact_calls.call(op, arguments)
+            except Exception:
+                continue
+            text = f"{call.text()}, {first} and {others}"
+            for i, is_new in enumerate(_C._new_results(call.name)):
+                others_of = [*arguments, *results[:i], *results[i + 1 :]]
+                if is_new and isinstance(results[i], torch.Tensor) and storages(results[i]) & storages(others_of):
+                    faults.append(f"{text}: result {i} is not new")
+            for hidden in ("nothing", "numbers", "ranks") if call.name in RULES else ():
+                facts = _C._facts_of_call(call.name, arguments, hidden)
+                known += "contiguity" in str(facts)
+                faults += [f"{text}, {hidden} unknown: {wrong}" for wrong in false_layouts(facts, results)]
+    return known, faults
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_layouts(part):
+    calls = fact_calls.recorded(fact_calls.entries(part, PARTS), dtypes=fact_calls.DTYPES[:1], samples=3)
+    calls = [call for call in calls if call.name not in FRAGILE]
+    results = [result for result in in_child(layout_faults, calls) if not isinstance(result, list)]
+    assert sum(known for known, _ in results) > 100
+    wrong = [fault for _, faults in results for fault in faults]
+    assert not wrong, "\n".join(wrong[:20])
+
+
+def test_a_sum_of_contiguous_tensors_need_not_be_contiguous():
+    """Where no operand has the sizes of the sum, strides of dimensions of size 1 may decide."""
+    x = torch.empty_strided((3, 1, 1), (1, 1, 100))
+    y = torch.ones(1, 4, 1)
+    assert x.is_contiguous() and y.is_contiguous() and not (x + y).is_contiguous()
+    add = "aten::add.Tensor"
+    assert "contiguity" not in _C._facts_of_call(add, [x, y, 1])[0]
+    assert _C._facts_of_call(add, [x, torch.ones(3, 1, 1), 1])[0]["contiguity"] == "contiguous"
+    assert _C._facts_of_call(add, [torch.ones(2, 4), torch.ones(4), 1])[0]["contiguity"] == "contiguous"
+
+
 # ---- Programs ----
 
 
@@ -218,7 +321,7 @@ def constant(value):
 
 
 def program(name, arguments, schema):
-    """An operator with some dozen others behind it that ask what its results are; and the indices of the arguments that are inputs."""
+    """An operator with some dozen others after it that ask what its results are; and the indices of the arguments that are inputs."""
     heads, lines, operands, inputs = [], [], [], []
     for i, (value, argument) in enumerate(zip(arguments, schema.arguments)):
         known = constant(value)

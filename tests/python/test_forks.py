@@ -69,7 +69,7 @@ def in_process(code):
 
 
 def test_two_forks_overlap_in_time(unit):
-    # On one processor they would take turns, so the proof is that both are alive at once: each waits for the other.
+    # On one processor they would alternate, so the proof is that both are alive at once: each waits for the other.
     met = []
 
     def meet(name, other):

@@ -321,7 +321,7 @@ def test_defaults_that_are_tensors():
 
 
 def test_attention_saved_and_run_by_torchjit():
-    """torch.jit evaluates casts of constants: one of None, behind the test that raises on None, must not be there."""
+    """torch.jit evaluates casts of constants: one of None, after the test that raises on None, must not be there."""
     attention, x = nn.MultiheadAttention(8, 2, batch_first=True), torch.randn(2, 5, 8)
     for module in (attention, attention.eval()):
         loaded = torch.jit.load(io.BytesIO(cresset.script(module).save_to_buffer()))

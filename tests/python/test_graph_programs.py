@@ -18,7 +18,7 @@ PARTS = 2
 
 #: How much of what the analysis reports may be without an example in any call of its program: of pairs of values of
 #: which at least one is made by the graph, and of values that may be written to. Reported are branches that were not
-#: taken, loops that ran one turn, operators that give a view of some layouts only.
+#: taken, loops that ran one iteration, operators that return a view of some layouts only.
 NEVER_SEEN = {"aliases": 0.62, "contained": 0.66, "writes": 0.73}
 
 

@@ -1,4 +1,4 @@
-"""Loops that turn hot while a function runs for the first time: the call goes on in a plan, with the same results."""
+"""Loops that become hot while a function runs for the first time: the call goes on in a plan, with the same results."""
 
 import threading
 from typing import Dict, List

@@ -480,7 +480,7 @@ HELD = []  # accumulators with hooks
 
 
 def run(function, kind):
-    """What a call gives, leaves in its arguments, and leaves on the tape; or its error."""
+    """What a call returns, leaves in its arguments, and leaves on the tape; or its error."""
     inputs = arguments(kind)
     try:
         results = function(*inputs)

@@ -1,6 +1,6 @@
 """The language, program by program, against torch.jit.
 
-Each program of CORPUS is compiled by Cresset and by torch.jit, and its calls must give equal values, or both raise. A
+Each program of CORPUS is compiled by Cresset and by torch.jit, and its calls must return equal values, or both raise. A
 program with `# oracle: python` uses what torch.jit can't compile; its oracle is Python itself. ERRORS are programs that
 neither compiles; the first line of torch.jit's message must be part of Cresset's.
 """

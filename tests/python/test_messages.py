@@ -263,7 +263,7 @@ DICT = "Dictionary inputs to traced functions must have consistent type. Found i
     ids=repr,
 )
 def test_values_that_show_no_type(value, theirs, ours):
-    """torch.jit's phrases speak of traces where nothing is traced; what is meant stands behind them."""
+    """torch.jit's phrases speak of traces where nothing is traced; what is meant comes after them."""
     for jit in (torch.jit, cresset):
         said = [message_of(lambda: jit.script(new_holder(value))), message_of(lambda: jit.script(takes_any)(value))]
         for message in said:

@@ -1,5 +1,5 @@
 """Every method that a subclass of a module class, or one module, can have in place of torch's: in a script it does what it
-does in Python, or compiling says why not. Where torch.jit gives what Python gives, so must Cresset.
+does in Python, or compiling says why not. Where torch.jit does what Python does, so must Cresset.
 """
 
 import functools
@@ -163,7 +163,7 @@ def modules(tmp_path_factory):
 
 
 def result_of(cls, script):
-    """What the module gives, or an exception."""
+    """What the module returns, or an exception."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:

@@ -1,4 +1,4 @@
-"""Archives of older file formats: every operator whose meaning changed gives torch.jit's result.
+"""Archives of older file formats: every operator whose meaning changed has torch.jit's result.
 
 torch's own version map says which those are. Each archive is written here: a fresh one with another version record and
 hand-written code.

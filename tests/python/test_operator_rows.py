@@ -303,7 +303,7 @@ def test_onnx():
 
 
 def test_unreachable_power():
-    """aten::pow.int takes the same arguments, is tried first, and gives a float."""
+    """aten::pow.int takes the same arguments, is tried first, and returns a float."""
     with plain_torchjit():
         call = Call(SCHEMAS["aten::pow.int"], ["int", "int"], ["float"])
     assert call.our_schema == call.their_schema == "aten::pow.int(int a, int b) -> float"

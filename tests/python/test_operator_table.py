@@ -23,7 +23,7 @@ def test_rows_name_operators_once():
 
 def test_document():
     result = subprocess.run(
-        [sys.executable, ROOT / "tools" / "operators.py", "--check"], capture_output=True, text=True, env=os.environ
+        [sys.executable, ROOT / "tools" / "tables.py", "--check"], capture_output=True, text=True, env=os.environ
     )
     assert result.returncode == 0, result.stderr
 

@@ -573,7 +573,7 @@ def test_older_layout_of_every_program(name):
 
 
 def keep_for_judge(name, saved, calls, module):
-    """For a loader of PyTorch up to 1.10 (docs/archives.md): the file, arguments and what the call gives."""
+    """For a loader of PyTorch up to 1.10 (docs/archives.md): the file, arguments and what the call returns."""
     folder = os.environ.get("CRESSET_KEEP_OLDER_LAYOUT")
     if folder is None:
         return
@@ -597,7 +597,7 @@ def compare_values(mine, expected, calls, where):
 
 
 class SeedExample(nn.Module):
-    """The module whose attributes.pkl the format's documentation takes apart."""
+    """The module whose attributes.pkl the format's documentation explains."""
 
     def __init__(self):
         super().__init__()

@@ -22,7 +22,7 @@ NOT_SCRIPTED = {
     **{f"nn_LazyConv{kind}{n}d": LAZY for kind in ("", "Transpose") for n in (1, 2, 3)},
     **{f"nn_ConstantPad{n}d": PADDING for n in (1, 2, 3)},
     "nn_LinearCrossEntropyLoss": "its function imports",
-    "nn_CTCLoss": "the table gives lengths as tuples, and the annotations say tensors",
+    "nn_CTCLoss": "the table has lengths as tuples, and the annotations say tensors",
 }
 
 

@@ -26,7 +26,7 @@ def test_op(op):
 
 
 def test_the_sweep_sees_what_is_wrong(monkeypatch):
-    """A program that gives something else is reported, and fails the run unless it is listed."""
+    """A program that returns something else is reported, and fails the run unless it is listed."""
     wrong = {"made": "def f(i0): return i0 + 1\n", torch.jit: "def f(i0): return i0 - 1\n"}
 
     def scripted(tool, text):

@@ -1,6 +1,6 @@
-"""The parser against Python's own: random programs within the grammar must give the same trees and the same ranges.
+"""The parser against Python's own: random programs within the grammar must have the same trees and the same ranges.
 
-`expected` converts Python's `ast` to the shape of Cresset's trees; `cresset-opt --print-tree=ranges` gives the actual one.
+`expected` converts Python's `ast` to the shape of Cresset's trees; `cresset-opt --print-tree=ranges` prints the actual one.
 A node is [kind, range or None, child…], a leaf is bytes. Ranges are compared where `ast` has them.
 """
 
@@ -161,7 +161,7 @@ class Expected:
                     text += "{}" if run[0] in "{}" else run
                     args += [["string_literal", None, run.encode()]] if run[0] in "{}" else []
                 continue
-            ranges, self.ranges = self.ranges, False  # Python before 3.12 gives wrong ones here
+            ranges, self.ranges = self.ranges, False  # Python before 3.12 has wrong ones here
             args.append(self.expr(v.value))
             text += "{" + ("" if v.conversion < 0 else "!" + chr(v.conversion))
             if v.format_spec is not None:

@@ -1,4 +1,4 @@
-"""Programs that nobody vouches for: what they may call, and what they may take."""
+"""Untrusted programs: what they may call, and what they may take."""
 
 import io
 import os
@@ -756,7 +756,7 @@ def test_time(unit, name, args):
             getattr(unit, name)(*args)
     assert time.monotonic() - started >= 0.1
     assert isinstance(error.value, cresset.Error) and error.value.frames
-    assert unit.count(100_000) == 100_000  # nothing is left behind
+    assert unit.count(100_000) == 100_000  # nothing is left over
 
 
 def test_each_call_has_the_time_for_itself(unit):
@@ -968,7 +968,7 @@ def doubling(levels, end, element="[{0}, {0}]", start="[1, 1]"):
 )
 @pytest.mark.parametrize("element", ["[{0}, {0}]", "{{1: {0}, 2: {0}}}"], ids=["list", "dict"])
 def test_values_that_share_parts_are_within_limits(end, element):
-    # Too many to walk through: 2**40 elements.
+    # Too many to visit: 2**40 elements.
     with cresset.Limits(seconds=5, memory=100 * MB), pytest.raises(cresset.LimitError, match="parts of it occur"):
         cresset.CompilationUnit(doubling(40, end, element)).f()
 

@@ -9,7 +9,7 @@ from test_derivatives import LETTERS
 
 import cresset
 
-#: Above each program: the operators that its plan has, and, behind "not", those that it must not have.
+#: Above each program: the operators that its plan has, and, after "not", those that it must not have.
 PROGRAMS = """
 # cresset::index_add, not index_add_
 def messages(x, w, i: Tensor, n: int):
@@ -394,7 +394,7 @@ CASES = [
 
 @pytest.mark.parametrize("part", range(8))
 def test_what_autograd_keeps(part):
-    """A write to a result or to an operand behind the operator: an error in the backward pass if autograd kept it."""
+    """A write to a result or to an operand after the operator: an error in the backward pass if autograd kept it."""
     differ = [case for case in CASES[part::8] if not has_errors_of_autograd(*case)]
     assert {name for name, *_ in differ} <= REGIONS_KEEP_LESS | REGIONS_KEEP_MORE | {
         name for name in CALLS if "_backward" in name
@@ -430,6 +430,6 @@ def has_errors_of_autograd(_, expression, tensors, changed, wanted):
     if isinstance(expected, str) or isinstance(found, str):
         return found == expected
     for a, b in zip(found, expected, strict=True):
-        if a is not None and b is not None:  # a region gives zeros where no gradient comes
+        if a is not None and b is not None:  # a region returns zeros where no gradient comes
             torch.testing.assert_close(a, b, rtol=1e-12, atol=1e-12, equal_nan=True)
     return True

@@ -17,7 +17,7 @@ def own(value):
 
 
 def run(program, calls):
-    """What each call gives, and the state at the end. A program without an exported method leaves its calls out."""
+    """What each call returns, and the state at the end. A program without an exported method leaves its calls out."""
     results = []
     for number, (method, inputs) in enumerate(calls):
         torch.manual_seed(number)

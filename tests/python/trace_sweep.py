@@ -53,7 +53,7 @@ def tensors_in(value):
 
 
 def outcome(function, inputs):
-    """What a call gives and does: results, inputs afterwards, gradients."""
+    """What a call returns and does: results, inputs afterwards, gradients."""
     inputs = copies(inputs)
     torch.manual_seed(42)  # as op_db's own functions do, which no trace sees
     result = function(*inputs)

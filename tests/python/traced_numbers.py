@@ -93,7 +93,7 @@ def attempt(call, *args):
 
 
 def example(sample, place, op):
-    """A function, its tensors, and two numbers for which eager PyTorch gives different results when they are tensors."""
+    """A function, its tensors, and two numbers for which eager PyTorch returns different results when they are tensors."""
     leaves, _ = leaves_of(sample)
     function, tensors = function_of(sample, place, op)
     value = leaves[place]

@@ -133,7 +133,7 @@ Arguments parseArguments(const std::vector<std::string>& words, const c10::Funct
       result.keywords[key] = parseArgument(word.substr(equals + 1), declared[*index].type(), key);
       continue;
     }
-    const size_t position = result.positional.size() + 1;  // behind self
+    const size_t position = result.positional.size() + 1;  // after self
     const bool known = position < declared.size();
     // No value of the language begins like that; text may.
     const bool is_comparison = equals + 1 < word.size() && word[equals + 1] == '=';

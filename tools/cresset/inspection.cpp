@@ -16,7 +16,7 @@
 #include "cresset/cresset.h"
 #include "cresset/ir/printer.h"
 #include "cresset/ops/format.h"
-#include "cresset/passes/pass.h"
+#include "cresset/passes/pipelines.h"
 #include "cresset/support/source_part.h"
 
 namespace cresset::cli {
@@ -77,7 +77,7 @@ class Inspector {
 
   Inspection run() && {
     result_.root = moduleEntry(Module(archive_.root), "", "");
-    // Compiling a function declares what it calls, which then waits its turn.
+    // Compiling a function declares what it calls, which is then queued.
     for (size_t i = 0; i < archive_.program->functions().size(); i++) addFunction(*archive_.program->functions()[i]);
     for (const auto& type : archive_.program->types()) addType(*type);
     linkBytecode();
@@ -208,7 +208,7 @@ class Inspector {
       entry.place = placeOf(function.sourceRange());
       entry.ir = listing(*graph);
       auto inlined = graph->copy();
-      if (inlineCalls(*inlined)) entry.inlined = listing(*inlined);
+      if (inlineForReading(*inlined)) entry.inlined = listing(*inlined);
       entry.bytecode = listing(disassemble(*emitCode(graph, entry.name)));
     } catch (const std::exception& error) {
       entry.error = error.what();
@@ -250,7 +250,7 @@ class Inspector {
     return type.is_parameter(slot) ? "parameter" : type.is_buffer(slot) ? "buffer" : "attribute";
   }
 
-  // A module that stands in several places is told of once. That, and the bound, end walks over archives in which
+  // A module that stands in several places is told of once. That, and the bound, end the traversal of archives in which
   // modules hold themselves.
   ModuleEntry moduleEntry(const Module& module, const std::string& name, const std::string& path, size_t depth = 0) {
     ModuleEntry entry{name, path, module.type()->name()->qualifiedName(), "", {}, {}};

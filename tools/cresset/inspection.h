@@ -23,7 +23,7 @@ struct Text {
 struct Place {
   size_t text = 0;
   size_t line = 0;               // 1-based
-  size_t begin = 0, end = 0;     // byte columns; end is that of the line if the place goes on behind it
+  size_t begin = 0, end = 0;     // byte columns; end is that of the line if the place goes on after it
   std::optional<size_t> origin;  // the place in the original file that this was made from
 };
 

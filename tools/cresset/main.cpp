@@ -203,7 +203,7 @@ Arguments are given in the method's order, or as name=VALUE. A value is
   @x.pt                                            what torch.save wrote: a tensor, list, dict, …
   @x.wav                                           a sound: float32, shape [frames] or [channels, frames]
   @x.wav:rate                                      its sampling rate, an int
-Words that begin with a dash and are no numbers go behind `--`.
+Words that begin with a dash and are no numbers go after `--`.
 Examples:
   cresset run model.pt @input.npy
   cresset run vad.jit --method audio_forward @speech.wav sr=@speech.wav:rate --save probabilities.npy
@@ -243,8 +243,14 @@ void unshield(std::string& word) {
 
 int main(int argc, char** argv) {
   CLI::App app("Cresset runs PyTorch programs without Python.");
+  app.footer(cresset::optionsAsHelp());
+  std::vector<std::string> process_options;
   app.set_version_flag("--version", CRESSET_VERSION);
   app.require_subcommand(1);
+  app.add_option("--option", process_options, "set an option of the process, see below; before the command")
+      ->type_name("NAME=VALUE")
+      ->expected(1)
+      ->take_all();
   RunOptions options;
   CLI::App* run = app.add_subcommand("run", "Loads an archive, calls a method, prints or saves the result");
   run->footer(kRunHelp);
@@ -299,6 +305,8 @@ int main(int argc, char** argv) {
   for (std::string* word : {&options.file, &options.output, &shown.file, &shown.html, &shown.json}) unshield(*word);
   for (std::string& word : options.words) unshield(word);
   try {
+    cresset::checkOptionsOfEnvironment();
+    cresset::setOptions(cresset::parseOptions(process_options));
     if (show_command->parsed()) return show(shown);
     return runMethod(options);
   } catch (const cresset::Error& error) {

@@ -54,6 +54,10 @@ void AliasDb::analyze() {
 
 AliasDb::~AliasDb() = default;
 
+void AliasDb::analyzeNow() {
+  if (!analyzed_) analyze();
+}
+
 Variable* AliasDb::placeOf(const Value* value) {
   std::vector<Variable>* variables = &variables_;
   if (&value->graph() != &graph_) [[unlikely]] {
@@ -65,7 +69,7 @@ Variable* AliasDb::placeOf(const Value* value) {
 }
 
 Variable AliasDb::variableOf(const Value* value) {
-  if (!analyzed_) analyze();
+  analyzeNow();
   const Variable* place = placeOf(value);
   return place ? *place : PointsTo::kNone;
 }
@@ -138,8 +142,8 @@ void AliasDb::analyzeNode(Node* node) {
   if (const Structure* structure = structureOf(node->kind())) return analyzeStructural(node, *structure);
   const Operator* op = operatorOf(*node);
   if (!op || op->schema().is_vararg() || op->schema().is_varret()) {
-    // prim::Print, aten::format: they read, and give nothing that is memory. Anything else is unknown, functions of the
-    // host before all.
+    // prim::Print, aten::format: they read, and return nothing that is memory. Anything else is unknown, functions of
+    // the host before all.
     const auto outputs = node->outputs();
     const bool gives_memory = std::any_of(
         outputs.begin(), outputs.end(), [&](const Value* output) { return variableOf(output) != PointsTo::kNone; });
@@ -165,7 +169,7 @@ void AliasDb::analyzeRow(Node* node, const Operator& op) {
   const auto& arguments = op.schema().arguments();
   const auto& returns = op.schema().returns();
   const auto inputs = node->inputs();
-  // What a row gives or stores was reached from its arguments: it has no other source.
+  // What a row returns or stores was reached from its arguments: it has no other source.
   Variable reached = PointsTo::kNone;
   const auto reach = [&] {
     if (reached != PointsTo::kNone) return reached;
@@ -185,7 +189,7 @@ void AliasDb::analyzeRow(Node* node, const Operator& op) {
     bool named = false;
     for (size_t k = 0; k < arguments.size(); ++k) {
       const AliasInfo* other = arguments[k].alias_info();
-      // `aten::add_(t[](a!) self, t[] b) -> t[]` gives self, though its schema does not say so.
+      // `aten::add_(t[](a!) self, t[] b) -> t[]` returns self, though its schema does not say so.
       const bool gives_written = other && other->isWrite() && *arguments[k].type() == *returns[i].type();
       if (!(info && other && shareSet(*other, *info)) && !gives_written) continue;
       memory_.addCopy(variableOf(inputs[k]), variable);
@@ -195,7 +199,7 @@ void AliasDb::analyzeRow(Node* node, const Operator& op) {
     if (info && info->isWildcardBefore()) {
       memory_.addCopy(reach(), variable);
       if (output->type()->kind() == c10::TypeKind::TensorType) continue;
-      // `aten::values(Dict(str, t) self) -> t[](*)` gives a new list of what it found.
+      // `aten::values(Dict(str, t) self) -> t[](*)` returns a new list of what it found.
     }
     giveFresh(output);
     memory_.addStoreAnywhere(variable, reach());

@@ -14,9 +14,9 @@
 // allow, unless setMemory says of inputs that they don't.
 //
 // The analysis takes time in proportion to the graph (points_to.h says why). It describes the graph as it was; moves
-// made through it keep it true, other changes need a new one. In a graph that writes to nothing, most questions have
-// their answer without it (nothing has writers): who leaves the graph as it is while asking may let it wait for the
-// first question that needs it.
+// made through it keep it true, other changes need a new one: graph_analyses.h keeps one until then. In a graph that
+// writes to nothing, most questions have their answer without it (nothing has writers): who leaves the graph as it is
+// while asking may let it wait for the first question that needs it.
 //
 // Thread-safety: none.
 #pragma once
@@ -39,11 +39,19 @@ namespace cresset {
 class Operator;    // ops/operator.h
 struct Structure;  // ir/structure.h
 
-/// Tells the analysis that tensors from outside share no memory with each other: of those that `node` gives (inputs of
-/// the graph, for `graph.block()->paramNode()`; elements, for prim::TupleUnpack), the i-th is in memory of this number,
-/// -1 where nothing is known or it is no tensor. Tensors of different numbers in one graph share nothing; any of them
-/// may share memory with all else from outside.
+/// Tells the analysis that tensors from outside share no memory with each other: of those that `node` defines (inputs
+/// of the graph, for `graph.block()->paramNode()`; elements, for prim::TupleUnpack), the i-th is in memory of this
+/// number, -1 where nothing is known or it is no tensor. Tensors of different numbers in one graph share nothing; any
+/// of them may share memory with all else from outside.
 void setMemory(Node& node, const std::vector<int64_t>& numbers);
+
+/// The operator that the node calls; null if it calls none, or one of which is not known what it does to memory: a
+/// function of the host may do anything to what it can reach.
+const Operator* knownOperator(const Node& node);
+
+/// Whether what the operator gives there is in memory that nothing else has: made by the operator, shared with no
+/// argument and with no other result.
+bool givesNewMemory(const Operator& op, size_t result);
 
 class AliasDb {
  public:
@@ -51,6 +59,8 @@ class AliasDb {
   /// WhenNeeded: the graph does not change as long as questions are asked.
   explicit AliasDb(Graph& graph, When when = When::AtOnce);
   ~AliasDb();
+  /// If it waits for a question: waits no longer.
+  void analyzeNow();
 
   bool mayAlias(const Value* a, const Value* b);
   bool mayAlias(std::span<Value* const> a, std::span<Value* const> b);
@@ -66,7 +76,7 @@ class AliasDb {
 
   /// Whether some node of the graph, or something outside of it that a node lets run, may write to the value's memory.
   bool hasWriters(const Value* value);
-  /// Whether anything that the node takes, or gives, has writers.
+  /// Whether anything that the node takes, or returns, has writers.
   bool hasInputWriters(const Node* node);
   bool hasOutputWriters(const Node* node);
   bool hasWriters(const Node* node) { return hasInputWriters(node) || hasOutputWriters(node); }
@@ -100,6 +110,10 @@ class AliasDb {
 
   /// One line per value and per writing node.
   std::string toString();
+  /// Whether it says the same as `other`, of the same graph.
+  bool agreesWith(AliasDb& other);
+  /// For when only types of tensors have changed: which nodes may raise has to be found again.
+  void forgetEffects() { effects_.clear(); }
 
   /// How many steps the analysis took, for tests of how it grows; 0 while none was needed.
   size_t numSteps() const { return memory_.numSteps(); }
@@ -145,7 +159,7 @@ class AliasDb {
   };
   /// A location of each of the type's classes.
   void addFresh(Variable to, const c10::TypePtr& type, Site site);
-  /// Containers that a row makes inside of the container that it gives: the tuples of `d.items()`, the inner lists of
+  /// Containers that a row makes inside of the container that it returns: the tuples of `d.items()`, the inner lists of
   /// `x.tolist()`. What they hold was reached from the row's arguments.
   void addFreshInside(Variable holder, const c10::TypePtr& type, Variable reached, Site site);
   /// Lets `to` be the arguments that share an alias set with `info`, or the elements of lists that do. False if none
@@ -174,6 +188,7 @@ class AliasDb {
   const std::unordered_set<Location>& returned();
   bool tryMove(Node* node, Node* place, bool after, bool do_it);
   void describe(const Block* block, std::string& text);
+  bool agreesWith(AliasDb& other, const Block* block);
   std::string describeLocations(const std::vector<Location>& locations);
 
   Graph& graph_;

@@ -51,19 +51,11 @@ bool writesElements(const c10::AliasInfo& info) {
   return std::any_of(contained.begin(), contained.end(), [](const auto& element) { return element.isWrite(); });
 }
 
-/// The operator that the node calls; null if it is none of which is known what it does to memory. A function of the
-/// host may do anything to what it can reach.
-const Operator* knownOperator(const Node* node) {
-  const Operator* op = isStructural(node->kind()) ? nullptr : operatorOf(*node);
-  if (!op || (op->kernel() && op->restriction() == Restriction::Foreign)) return nullptr;
-  return op->kernel() || op->schema().aliasAnalysis() != c10::AliasAnalysisKind::CONSERVATIVE ? op : nullptr;
-}
-
 /// Whether a node, its blocks and subgraph left out, may write to memory.
 bool mayWrite(const Node* node) {
   if (const Structure* structure = structureOf(node->kind()))
     return structure->memory == Memory::Stores || structure->memory == Memory::Anything;
-  const Operator* op = knownOperator(node);
+  const Operator* op = knownOperator(*node);
   if (!op || op->isMutable()) return true;
   const auto& arguments = op->schema().arguments();
   return std::any_of(arguments.begin(), arguments.end(), [](const c10::Argument& argument) {
@@ -78,6 +70,19 @@ bool mayChangeSomething(const Node* node) {
 }
 
 }  // namespace
+
+const Operator* knownOperator(const Node& node) {
+  const Operator* op = isStructural(node.kind()) ? nullptr : operatorOf(node);
+  if (!op || (op->kernel() && op->restriction() == Restriction::Foreign)) return nullptr;
+  return op->kernel() || op->schema().aliasAnalysis() != c10::AliasAnalysisKind::CONSERVATIVE ? op : nullptr;
+}
+
+bool givesNewMemory(const Operator& op, size_t result) {
+  const auto& returns = op.schema().returns();
+  return op.isOfDispatcher() && !op.isUpdate() && !op.isMutable() && !op.mayShareArguments() && !op.mayReturnSelf() &&
+         op.schema().aliasAnalysis() != c10::AliasAnalysisKind::CONSERVATIVE && result < returns.size() &&
+         !returns[result].alias_info();
+}
 
 const AliasDb::Changes& AliasDb::changes(const Node* node) {
   static const Changes kNone;
@@ -126,7 +131,7 @@ void AliasDb::collectChanges(const Node* node, Changes& into) {
     into.ordered = true;
     return;
   }
-  const Operator* op = knownOperator(node);
+  const Operator* op = knownOperator(*node);
   if (!op) {
     into.anything = into.ordered = true;
     return;
@@ -148,7 +153,7 @@ void AliasDb::collectReads(const Node* node, Effects& into) {
   if (changesStateOnly(*node)) return;
   const Structure* structure = structureOf(node->kind());
   if (!structure) {
-    if (const Operator* op = knownOperator(node)) return collectOperatorReads(node, *op, into);
+    if (const Operator* op = knownOperator(*node)) return collectOperatorReads(node, *op, into);
     into.raises = true;
     return;
   }

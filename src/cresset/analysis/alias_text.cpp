@@ -1,4 +1,4 @@
-// AliasDb as text, for tests and for people: `cresset-opt --print-alias`.
+// AliasDb as text, for tests and for people: `cresset-opt --print-alias`. And beside another one.
 #include <algorithm>
 #include <map>
 
@@ -16,7 +16,7 @@ std::string AliasDb::describeLocations(const std::vector<Location>& locations) {
       name = "%" + site.value->debugName();
       for (int depth = 0; depth < site.depth; ++depth) name += "[]";
     } else if (!name.ends_with("…")) {
-      name += "…";  // several places whose memory is not told apart
+      name += "…";  // several places whose memory is not distinguished
     }
   }
   std::vector<std::string> texts;
@@ -69,6 +69,29 @@ std::string AliasDb::toString() {
   std::string text;
   describe(graph_.block(), text);
   return text;
+}
+
+bool AliasDb::agreesWith(AliasDb& other, const Block* block) {
+  // Two analyses of one graph number its locations alike.
+  const auto agree = [&](const Value* value) {
+    return reached(value) == other.reached(value) && hasWriters(value) == other.hasWriters(value) &&
+           memory_.locations(variableOf(value)) == other.memory_.locations(other.variableOf(value)) &&
+           mayAliasWorld(value) == other.mayAliasWorld(value);
+  };
+  const auto all = [&](const auto& values) { return std::all_of(values.begin(), values.end(), agree); };
+  const auto nodes = block->nodes();
+  return all(block->inputs()) && std::all_of(nodes.begin(), nodes.end(), [&](const Node* node) {
+           const Bodies bodies(*node);
+           return all(node->outputs()) && written(node) == other.written(node) &&
+                  hasSideEffects(node) == other.hasSideEffects(node) &&
+                  readsWritten(node) == other.readsWritten(node) &&
+                  std::all_of(
+                      bodies.begin(), bodies.end(), [&](const Block* inner) { return agreesWith(other, inner); });
+         });
+}
+
+bool AliasDb::agreesWith(AliasDb& other) {
+  return agreesWith(other, graph_.block());
 }
 
 }  // namespace cresset

@@ -62,7 +62,7 @@ void StateScopes::visit(const Block* block) {
       const uint32_t before = now_;
       bool same = true;
       for (const Block* inner : bodies) {
-        // A turn of a loop may begin in the state in which the one before has left off.
+        // An iteration of a loop may begin in the state in which the one before has ended.
         const bool is_balanced = !unbalanced_.contains(inner);
         now_ = is_balanced || node->kind() != prim::Loop ? before : ++last_;
         visit(inner);

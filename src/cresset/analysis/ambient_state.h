@@ -19,6 +19,8 @@ struct AutocastState {
   std::optional<c10::ScalarType> cpu, cuda;
   bool caches = false;  // casts of parameters are kept as long as it is on
 
+  bool operator==(const AutocastState&) const = default;
+
   bool isOn() const { return cpu || cuda; }
   std::optional<c10::ScalarType> of(c10::DeviceType device) const {
     return device == c10::DeviceType::CPU ? cpu : device == c10::DeviceType::CUDA ? cuda : std::nullopt;

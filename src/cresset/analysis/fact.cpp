@@ -31,12 +31,15 @@ TensorFacts TensorFacts::of(const c10::Type& type) {
 }
 
 TensorFacts TensorFacts::of(const at::Tensor& tensor) {
-  return {tensor.scalar_type(), static_cast<size_t>(tensor.dim()), tensor.device(), tensor.requires_grad()};
+  return {
+      tensor.scalar_type(), static_cast<size_t>(tensor.dim()), tensor.device(), tensor.requires_grad(),
+      contiguityOf(tensor)};
 }
 
 TensorFacts TensorFacts::common(const TensorFacts& a, const TensorFacts& b) {
   return {
-      same(a.dtype, b.dtype), same(a.rank, b.rank), same(a.device, b.device), same(a.requires_grad, b.requires_grad)};
+      same(a.dtype, b.dtype), same(a.rank, b.rank), same(a.device, b.device), same(a.requires_grad, b.requires_grad),
+      cresset::common(a.contiguity, b.contiguity)};
 }
 
 Fact Fact::none() {
@@ -98,6 +101,7 @@ Fact Fact::tensor(const TensorFacts& facts) {
   fact.dtype = facts.dtype;
   fact.device = facts.device;
   fact.requires_grad = facts.requires_grad;
+  fact.contiguity = facts.contiguity;
   if (facts.rank) {
     fact.has_sizes = true;
     fact.elements.assign(*facts.rank, integer(std::nullopt));
@@ -113,7 +117,11 @@ Fact Fact::of(const c10::IValue& value) {
     if (!tensor.defined()) return none();
     fact = Fact::tensor(TensorFacts::of(tensor));
     if (tensor.is_nested()) return Fact::tensor({});
-    for (size_t i = 0; i < fact.elements.size(); ++i) fact.elements[i] = integer(tensor.size(static_cast<int64_t>(i)));
+    for (size_t i = 0; i < fact.elements.size(); ++i) {
+      fact.elements[i] = integer(tensor.size(static_cast<int64_t>(i)));
+      if (tensor.layout() == at::kStrided)
+        fact.elements[i].stride = Size::constant(tensor.stride(static_cast<int64_t>(i)));
+    }
   } else if (value.isInt()) {
     return integer(value.toInt());
   } else if (value.isBool()) {
@@ -147,6 +155,8 @@ Fact Fact::common(const Fact& a, const Fact& b) {
   both.dtype = same(a.dtype, b.dtype);
   both.device = same(a.device, b.device);
   both.requires_grad = same(a.requires_grad, b.requires_grad);
+  both.contiguity = cresset::common(a.contiguity, b.contiguity);
+  if (a.stride == b.stride) both.stride = a.stride;
   const bool same_length = a.elements.size() == b.elements.size();
   if (a.kind == Kind::List && !same_length) return {};
   if ((a.kind == Kind::Dtype && !both.dtype) || (a.kind == Kind::Device && !both.device)) return {};
@@ -157,7 +167,28 @@ Fact Fact::common(const Fact& a, const Fact& b) {
 
 TensorFacts Fact::asTensor() const {
   if (kind != Kind::Tensor) return {};
-  return {dtype, rank(), device, requires_grad};
+  return {dtype, rank(), device, requires_grad, contiguity};
+}
+
+void Fact::forgetLayout() {
+  contiguity = Contiguity::Unknown;
+  for (Fact& dimension : elements) dimension.stride = Size();
+}
+
+std::vector<Size> Fact::contiguousStrides() const {
+  std::vector<Size> strides(elements.size());
+  const bool channels_last = contiguity == Contiguity::ChannelsLast && elements.size() > 2;
+  if (contiguity != Contiguity::Contiguous && !channels_last) return strides;
+  Size next = Size::constant(1);
+  const auto give = [&](size_t dim) {
+    strides[dim] = next;
+    next = next * elements[dim].asSize();
+  };
+  if (channels_last) give(1);
+  for (size_t dim = elements.size(); dim-- > 0;) {
+    if (!channels_last || dim != 1) give(dim);
+  }
+  return strides;
 }
 
 std::string Fact::toString() const {

@@ -1,5 +1,5 @@
-// What is known of a value before a program runs: of a tensor its dtype, rank, sizes, device and whether it requires a
-// gradient; of a number its value; of a list its elements.
+// What is known of a value before a program runs: of a tensor its dtype, rank, sizes, strides, device and whether it
+// requires a gradient; of a number its value; of a list its elements.
 //
 // Facts form a lattice: what is absent is not known, and `common` is what holds of either of two values.
 #pragma once
@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "cresset/analysis/size.h"
+#include "cresset/ops/contiguity.h"
 
 namespace c10 {
 struct Type;
@@ -21,12 +22,17 @@ struct IValue;
 
 namespace cresset {
 
-/// What a tensor's type can say: facts as a graph keeps them.
+/// Of a tensor, sizes and strides left out.
 struct TensorFacts {
+  // What its type can say.
   std::optional<at::ScalarType> dtype;
   std::optional<size_t> rank;
   std::optional<c10::Device> device;
   std::optional<bool> requires_grad;
+  // What it can't.
+  Contiguity contiguity = Contiguity::Unknown;
+  /// Whether the node that gives it makes its memory, which nothing else has then.
+  bool is_new = false;
 
   bool operator==(const TensorFacts&) const = default;
 
@@ -55,14 +61,17 @@ struct Fact {
   Kind kind = Kind::Unknown;
   std::optional<int64_t> number;
   Size size;
+  /// Of the size of a tensor's dimension: the dimension's stride, as far as that addresses anything (ops/contiguity.h).
+  Size stride;
   std::optional<at::ScalarType> dtype;
   std::optional<c10::Device> device;
   std::optional<bool> requires_grad;
   std::string text;
-  /// Of a list its elements; of a tensor its sizes, if `has_sizes`.
+  /// Of a list its elements; of a tensor its dimensions, if `has_sizes`.
   std::vector<Fact> elements;
   bool has_sizes = false;
-  /// Of a tensor that a rule gives: it is on the device of the operator's arguments.
+  Contiguity contiguity = Contiguity::Unknown;
+  /// Of a tensor that a rule describes: it is on the device of the operator's arguments.
   bool inherits_device = false;
 
   bool operator==(const Fact&) const = default;
@@ -84,6 +93,10 @@ struct Fact {
   /// Of a tensor, if its rank is known.
   std::optional<size_t> rank() const { return has_sizes ? std::optional(elements.size()) : std::nullopt; }
   TensorFacts asTensor() const;
+  /// Forgets how a tensor lies in memory.
+  void forgetLayout();
+  /// The strides that follow from the contiguity and the sizes; those that don't are unknown.
+  std::vector<Size> contiguousStrides() const;
   /// Of an int or bool, if it is known.
   std::optional<int64_t> asNumber() const { return kind == Kind::Int || kind == Kind::Bool ? number : std::nullopt; }
   /// Of an int.

@@ -82,8 +82,62 @@ Fact makeTensor(Facts a) {
     fact.elements = std::move(*sizes);
     fact.has_sizes = true;
   }
+  fact.forgetLayout();
   fact.inherits_device = a.size() < 3;
   if (a.size() == 3) fact.device = a[2].kind == Kind::Device || a[2].isTensor() ? a[2].device : std::nullopt;
+  return fact;
+}
+
+/// What the strides of a tensor's dimensions say: whether each is the product of the sizes behind it.
+Contiguity contiguityOf(const Sizes& dimensions) {
+  Size expected = Size::constant(1);
+  for (size_t i = dimensions.size(); i-- > 0;) {
+    const Size size = dimensions[i].asSize();
+    if (size.asConstant() == 1) continue;
+    if (!expected.isKnown() || dimensions[i].stride != expected) return Contiguity::Unknown;
+    expected = expected * size;
+  }
+  return Contiguity::Contiguous;
+}
+
+/// view(x, s): in the memory of x, of dimensions that mostly are those of x.
+Fact view(Facts a) {
+  Fact fact = argument(a, 0);
+  if (!fact.isTensor()) return {};
+  auto dimensions = sizesOf(argument(a, 1));
+  fact.has_sizes = dimensions.has_value();
+  fact.elements = dimensions ? std::move(*dimensions) : Sizes();
+  fact.contiguity = dimensions ? contiguityOf(fact.elements) : Contiguity::Unknown;
+  fact.requires_grad = std::nullopt;
+  return fact;
+}
+
+/// reordered(x, s): the same, and s are all dimensions of x.
+Fact reordered(Facts a) {
+  Fact fact = view(a);
+  if (fact.isTensor() && fact.contiguity == Contiguity::Unknown && a[0].contiguity != Contiguity::Unknown)
+    fact.contiguity = Contiguity::Dense;
+  return fact;
+}
+
+/// itself(x): x, or another name for it.
+Fact itself(Facts a) {
+  Fact fact = argument(a, 0);
+  if (!fact.isTensor()) return {};
+  fact.requires_grad = std::nullopt;
+  return fact;
+}
+
+/// laid_out(x, format): x in a memory format, which is a number of PyTorch's.
+Fact laidOut(Facts a) {
+  Fact fact = argument(a, 0);
+  fact.forgetLayout();
+  const auto format = argument(a, 1).asNumber();
+  if (format == static_cast<int64_t>(at::MemoryFormat::Contiguous)) fact.contiguity = Contiguity::Contiguous;
+  const auto rank = format == static_cast<int64_t>(at::MemoryFormat::ChannelsLast)     ? 4
+                    : format == static_cast<int64_t>(at::MemoryFormat::ChannelsLast3d) ? 5
+                                                                                       : 0;
+  if (rank != 0 && fact.rank() == size_t(rank)) fact.contiguity = Contiguity::ChannelsLast;
   return fact;
 }
 
@@ -95,6 +149,7 @@ Fact like(Facts a) {
   fact.kind = Kind::Tensor;
   fact.requires_grad = std::nullopt;
   fact.inherits_device = false;
+  fact.forgetLayout();
   return fact;
 }
 
@@ -366,6 +421,7 @@ Fact broadcastEach(Facts a) {
     element.has_sizes = sizes.kind == Kind::List;
     element.elements = sizes.elements;
     element.requires_grad = std::nullopt;
+    element.forgetLayout();
   }
   return list;
 }
@@ -445,6 +501,20 @@ Fact replaced(Facts a) {
   return Fact::list(std::move(*sizes));
 }
 
+/// sliced(s, dim, step): each step-th place of the dimension, from some place to another.
+Fact sliced(Facts a) {
+  auto sizes = sizesOf(argument(a, 0));
+  if (!sizes) return {};
+  const auto at = wrapped(argument(a, 1), sizes->size());
+  if (!at) return unknownSizes(sizes->size());
+  if (*at < sizes->size()) {
+    Size stride = (*sizes)[*at].stride * argument(a, 2).asSize();
+    (*sizes)[*at] = anyInt();
+    (*sizes)[*at].stride = std::move(stride);
+  }
+  return Fact::list(std::move(*sizes));
+}
+
 /// permuted(s, dims)
 Fact permuted(Facts a) {
   const auto sizes = sizesOf(argument(a, 0));
@@ -468,10 +538,13 @@ Fact swapped(Facts a) {
   return Fact::list(std::move(*sizes));
 }
 
-/// sizes(x)
+/// sizes(x): alone, as numbers. What is made with them has strides of its own.
 Fact sizes(Facts a) {
   auto all = sizesOf(argument(a, 0));
-  return all ? Fact::list(std::move(*all)) : Fact();
+  if (!all) return {};
+  Fact list = Fact::list(std::move(*all));
+  list.forgetLayout();
+  return list;
 }
 
 /// count(x): how many elements.
@@ -518,14 +591,28 @@ Fact viewed(Facts a) {
 
 /// expanded(x, size): -1 stands for the size of x.
 Fact expanded(Facts a) {
-  const Fact wanted = argument(a, 1);
+  Fact wanted = argument(a, 1);
   if (wanted.kind != Kind::List) return {};
+  wanted.forgetLayout();
   const auto own = sizesOf(argument(a, 0));
-  const auto keep = [&](size_t at) {
+  const auto ownAt = [&](size_t at) {
     const bool has = own && at + own->size() >= wanted.elements.size();
     return has ? (*own)[at + own->size() - wanted.elements.size()] : anyInt();
   };
-  return withoutMinusOne(wanted, keep);
+  Fact result = withoutMinusOne(wanted, ownAt);
+  if (!own) return result;
+  for (size_t i = 0; i < result.elements.size(); ++i) {
+    const Fact dimension = ownAt(i);
+    const Size from = dimension.asSize(), to = result.elements[i].asSize();
+    const bool is_new = i + own->size() < wanted.elements.size();
+    if (from.isKnown() && from == to) {
+      result.elements[i].stride = dimension.stride;
+    } else {
+      // If it is as large as it was after all, and larger than 1, its stride is what it was.
+      result.elements[i].stride = is_new || from.asConstant() == 1 ? Size::constant(0) : Size();
+    }
+  }
+  return result;
 }
 
 /// flattened(s, start, end)
@@ -626,6 +713,10 @@ Fact stacked(Facts a) {
 FactFunction factFunction(std::string_view name) {
   static const auto* functions = new std::unordered_map<std::string_view, FactFunction>{
       {"tensor", makeTensor},
+      {"view", view},
+      {"reordered", reordered},
+      {"itself", itself},
+      {"laid_out", laidOut},
       {"like", like},
       {"constant", constant},
       {"each", each},
@@ -652,6 +743,7 @@ FactFunction factFunction(std::string_view name) {
       {"removed", removed},
       {"inserted", inserted},
       {"replaced", replaced},
+      {"sliced", sliced},
       {"permuted", permuted},
       {"swapped", swapped},
       {"sizes", sizes},

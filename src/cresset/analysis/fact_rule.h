@@ -8,6 +8,11 @@
 // sides have in common. An expression that makes no sense for its arguments (a dimension out of range) is unknown,
 // since the operator raises.
 //
+// A dimension is a size with a stride. What picks, reorders and drops dimensions of a tensor (`swapped`, `removed`, …)
+// takes their strides along, for `view`, whose result is in the memory of its first argument. To `tensor` they are
+// sizes alone: nothing is known of the new tensor's layout, but what the columns MAKES_CONTIGUOUS and KEEPS_CONTIGUOUS
+// and PyTorch's tag `pointwise` say.
+//
 // Thread-safety: rules are immutable.
 #pragma once
 

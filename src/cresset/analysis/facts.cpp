@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "cresset/analysis/alias.h"
 #include "cresset/analysis/ambient_state.h"
 #include "cresset/analysis/autocast.h"
 #include "cresset/analysis/fact_rule.h"
+#include "cresset/analysis/graph_analyses.h"
 #include "cresset/analysis/plain_types.h"
 #include "cresset/ir/constants.h"
 #include "cresset/ir/subgraph.h"
@@ -30,8 +30,8 @@ class FactPropagator {
  public:
   FactPropagator(Graph& graph, const TypeAssumptions& assumptions, bool with_sizes)
       : graph_(graph),
-        memory_(graph, AliasDb::When::WhenNeeded),
-        facts_{std::vector<TensorFacts>(graph.numValues()), {}, {}, {}},
+        memory_(aliasesOf(graph, AliasDb::When::WhenNeeded)),
+        facts_{std::vector<TensorFacts>(graph.numValues()), {}, {}, {}, {}},
         with_sizes_(with_sizes),
         autocast_(assumptions.autocast),
         plain_(assumptions.usual && !assumptions.autocast.isOn()),
@@ -39,6 +39,7 @@ class FactPropagator {
     grad_mode_ = assumptions.grad_mode;
     if (with_sizes) {
       facts_.sizes.resize(graph.numValues());
+      facts_.strides.resize(graph.numValues());
       facts_.ints.resize(graph.numValues());
     }
     lookForState(graph.block());
@@ -67,12 +68,15 @@ class FactPropagator {
   /// Sizes are followed in the graph itself: variables are numbered by its values.
   bool hasSizes(const Value* value) const { return with_sizes_ && &value->graph() == &graph_; }
 
-  /// What is known of a tensor, its sizes included.
+  /// What is known of a tensor, its sizes and strides included.
   Fact tensorFact(const Value* value) const {
     Fact fact = Fact::tensor(get(value));
     if (!hasSizes(value)) return fact;
-    const std::vector<Size>& sizes = facts_.sizes[value->unique()];
-    for (size_t i = 0; i < sizes.size() && i < fact.elements.size(); ++i) fact.elements[i] = Fact::integer(sizes[i]);
+    const auto sizes = facts_.sizesOf(value), strides = facts_.stridesOf(value);
+    for (size_t i = 0; i < sizes.size() && i < fact.elements.size(); ++i) {
+      fact.elements[i] = Fact::integer(sizes[i]);
+      fact.elements[i].stride = strides[i];
+    }
     return fact;
   }
 
@@ -85,29 +89,37 @@ class FactPropagator {
   void set(Value* value, const Fact& fact) {
     if (hasSizes(value) && value->type()->kind() == TypeKind::IntType) return setInt(value, fact.asSize());
     if (!isTensor(value)) return;
-    if (hasSizes(value)) facts_.sizes[value->unique()].clear();
+    if (hasSizes(value)) facts_.sizes[value->unique()].clear(), facts_.strides[value->unique()].clear();
     TensorFacts facts = fact.asTensor();
     const TensorFacts known = TensorFacts::of(*value->type());
     if (!facts.dtype) facts.dtype = known.dtype;
     if (!facts.rank) facts.rank = known.rank;
     if (!facts.device) facts.device = known.device;
     if (!facts.requires_grad) facts.requires_grad = known.requires_grad;
-    const bool has_writers = memory_.hasWriters(value);
+    if (facts.rank == 0) facts.contiguity = Contiguity::Contiguous;
+    const bool has_writers = memory_->hasWriters(value);
     if (has_writers) {
       if (writes_ == TensorWrites::Anything) return;
-      if (writes_ != TensorWrites::Elements) facts.rank = std::nullopt;
+      if (writes_ != TensorWrites::Elements) facts.rank = std::nullopt, facts.contiguity = Contiguity::Unknown;
       facts.requires_grad = std::nullopt;
     }
     facts_.tensorsOf(value->graph())[value->unique()] = facts;
     if (hasSizes(value) && facts.rank) setSizes(value, fact, *facts.rank);
   }
 
-  /// A size that is not known is a variable of its own.
+  /// A size or stride that is not known is a variable of its own.
   void setSizes(const Value* value, const Fact& fact, size_t rank) {
-    std::vector<Size>& sizes = facts_.sizes[value->unique()];
+    Fact whole = Fact::tensor(get(value));
     for (size_t i = 0; i < rank; ++i) {
       Size size = fact.rank() == rank ? fact.elements[i].asSize() : Size();
-      sizes.push_back(size.isKnown() ? std::move(size) : Size::ofDimension(value->unique(), i));
+      whole.elements[i] = Fact::integer(size.isKnown() ? std::move(size) : Size::ofDimension(value->unique(), i));
+      facts_.sizes[value->unique()].push_back(whole.elements[i].asSize());
+    }
+    std::vector<Size>& strides = facts_.strides[value->unique()];
+    strides = whole.contiguousStrides();
+    for (size_t i = 0; i < rank; ++i) {
+      if (!strides[i].isKnown() && fact.rank() == rank) strides[i] = fact.elements[i].stride;
+      if (!strides[i].isKnown()) strides[i] = Size::ofStride(value->unique(), i);
     }
     blocks_[value->unique()] = value->node()->owningBlock();
   }
@@ -170,7 +182,7 @@ class FactPropagator {
     for (size_t i = 0; i < node->outputs().size(); ++i) {
       if (!isFollowed(node->output(i))) continue;
       const Value *a = node->blocks()[0]->outputs()[i], *b = node->blocks()[1]->outputs()[i];
-      // What a branch that raises would give never arrives.
+      // What a branch that raises would return never arrives.
       const bool no_a = a->node()->kind() == prim::Uninitialized, no_b = b->node()->kind() == prim::Uninitialized;
       const Fact left = outside(a, node), right = outside(b, node);
       set(node->output(i), no_a ? right : no_b ? left : Fact::common(left, right));
@@ -182,9 +194,11 @@ class FactPropagator {
     Fact fact = factOf(value);
     if (!with_sizes_) return fact;
     const auto hide = [&](Fact& number) {
-      bool is_inside = false;
-      number.size.visitVariables([&](const Size::Variable& v) { is_inside |= isInside(v.value, owner); });
-      if (is_inside) number.size = Size();
+      for (Size* size : {&number.size, &number.stride}) {
+        bool is_inside = false;
+        size->visitVariables([&](const Size::Variable& v) { is_inside |= isInside(v.value, owner); });
+        if (is_inside) *size = Size();
+      }
     };
     if (fact.isTensor()) {
       for (Fact& size : fact.elements) hide(size);
@@ -202,10 +216,11 @@ class FactPropagator {
     const Node* call = element->input(0)->node();
     const Node* inputs = call->input(1)->node();
     const auto index = constantAs<int64_t>(element->input(1));
-    if (!index || inputs->kind() != prim::ListConstruct || memory_.hasWriters(call->input(1)) ||
-        memory_.hasWriters(call->output()) || *index < 0 || static_cast<size_t>(*index) >= inputs->inputs().size())
+    if (!index || inputs->kind() != prim::ListConstruct || memory_->hasWriters(call->input(1)) ||
+        memory_->hasWriters(call->output()) || *index < 0 || static_cast<size_t>(*index) >= inputs->inputs().size())
       return {};
     Fact fact = tensorFact(inputs->input(static_cast<size_t>(*index)));
+    fact.forgetLayout();
     const auto create_graph = constantAs<bool>(call->input(4));
     fact.requires_grad = create_graph == std::optional(false) ? create_graph : std::nullopt;
     return fact;
@@ -226,8 +241,14 @@ class FactPropagator {
       for (size_t i = 0; i < count; ++i) set(body->inputs()[i + 1], carried[i]);
       visit(body);
       bool changed = false;
+      std::vector<Fact> found(count);
+      for (size_t i = 0; i < count; ++i) found[i] = Fact::common(carried[i], carriedFact(body->outputs()[i + 1]));
+      // Layouts change in one visit, and after that no more: the other facts shall not have to wait for them.
+      bool layouts_stay = true;
+      for (size_t i = 0; i < count; ++i) layouts_stay &= found[i].contiguity == carried[i].contiguity;
       for (size_t i = 0; i < count; ++i) {
-        const Fact next = Fact::common(carried[i], carriedFact(body->outputs()[i + 1]));
+        Fact& next = found[i];
+        if (!layouts_stay && visits > 1) next.contiguity = Contiguity::Unknown;
         if (next == carried[i]) continue;
         carried[i] = visits < kVisits ? next : Fact();
         changed = true;
@@ -242,8 +263,15 @@ class FactPropagator {
     for (size_t i = 0; i < count; ++i) set(node->output(i), Fact::common(carried[i], carriedFact(node->input(i + 2))));
   }
 
-  /// Of tensors; other values of loops are not followed.
-  Fact carriedFact(const Value* value) { return isTensor(value) ? tensorFact(value) : Fact(); }
+  /// Of tensors, without strides; other values of loops are not followed.
+  Fact carriedFact(const Value* value) {
+    if (!isTensor(value)) return {};
+    Fact fact = tensorFact(value);
+    const Contiguity contiguity = fact.contiguity;
+    fact.forgetLayout();
+    fact.contiguity = contiguity;
+    return fact;
+  }
 
   /// Whether the value, after which a variable is named, is defined in a block of `owner`.
   bool isInside(size_t value, const Node* owner) const {
@@ -274,7 +302,7 @@ class FactPropagator {
       }
       if (isNoneConstant(input) || !mayHoldTensors(*input->type())) continue;
       const Node* maker = input->node();
-      if (maker->kind() != prim::ListConstruct || memory_.hasWriters(input)) return false;
+      if (maker->kind() != prim::ListConstruct || memory_->hasWriters(input)) return false;
       for (const Value* element : maker->inputs()) {
         if (isTensor(element) ? get(element).requires_grad != std::optional(false) : mayHoldTensors(*element->type()))
           return false;
@@ -314,7 +342,7 @@ class FactPropagator {
         return fact;
       }
       case TypeKind::ListType:
-        return memory_.hasWriters(value) ? Fact() : factOfList(value->node());
+        return memory_->hasWriters(value) ? Fact() : factOfList(value->node());
       default:
         return {};
     }
@@ -370,9 +398,12 @@ class FactPropagator {
     std::vector<Fact> results;
     if (rule) {
       results = rule->evaluate(op, arguments);
-    } else {  // an update is what its first argument becomes
+    } else {  // an update is what its first argument becomes, or a copy of that
       results.push_back(arguments[0]);
       results[0].requires_grad = std::nullopt;
+      const bool stays = results[0].contiguity == Contiguity::Contiguous;
+      results[0].forgetLayout();
+      if (stays) results[0].contiguity = Contiguity::Contiguous;
     }
     const auto device = deviceOf(arguments);
     const auto inherit = [&](Fact& fact) {
@@ -414,11 +445,14 @@ class FactPropagator {
         if (no_grad || is_none || is_discrete) fact.requires_grad = false;
       }
       set(outputs[i], fact);
+      const bool replaced = writes_ == TensorWrites::Anything && memory_->hasWriters(outputs[i]);
+      if (isTensor(outputs[i]) && !replaced && givesNewMemory(*op, i))
+        facts_.tensorsOf(outputs[i]->graph())[outputs[i]->unique()].is_new = true;
     }
   }
 
   Graph& graph_;
-  AliasDb memory_;
+  const std::shared_ptr<AliasDb> memory_;
   GraphFacts facts_;
   std::unordered_map<size_t, const Block*> blocks_;  // of values that have variables for sizes
   const bool with_sizes_;

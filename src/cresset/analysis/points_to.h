@@ -87,11 +87,11 @@ class PointsTo {
     bool typed = true;
     bool escapes = false;
     bool queued = false;
-    std::vector<Location> locations, fresh;  // fresh: not handed on yet
+    std::vector<Location> locations, fresh;  // fresh: not propagated yet
     std::vector<Variable> copies;
     std::vector<Access> loads, stores;
     std::vector<Variable> reaches, stores_anywhere;
-    /// What the set's locations of a class were merged into. Further ones join before they are handed on: else each
+    /// What the set's locations of a class were merged into. Further ones join before they are propagated: else each
     /// would travel all the way to be merged at its end.
     std::vector<std::pair<ClassId, Location>> full;
   };

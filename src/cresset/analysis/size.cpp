@@ -51,6 +51,7 @@ size_t depthOf(const Size& size) {
 bool isNonNegativeVariable(const Size::Variable& variable) {
   switch (variable.kind) {
     case Size::Variable::Kind::Dimension:
+    case Size::Variable::Kind::Stride:
     case Size::Variable::Kind::Broadcast:
       return true;
     case Size::Variable::Kind::Int:
@@ -75,7 +76,18 @@ Size Size::constant(int64_t value) {
   return size;
 }
 
+size_t Size::weight() const {
+  size_t all = 0;
+  for (const Term& term : terms()) {
+    ++all;
+    for (const auto& factor : term.factors) all += factor->weight;
+  }
+  return all;
+}
+
 Size Size::ofVariable(Variable variable) {
+  for (const Size& operand : variable.operands) variable.weight += operand.weight();
+  if (variable.weight >= kMaxWeight) return {};
   Size size;
   size.is_known_ = true;
   Term term{1, {std::make_shared<const Variable>(std::move(variable))}};
@@ -85,6 +97,10 @@ Size Size::ofVariable(Variable variable) {
 
 Size Size::ofDimension(size_t value, size_t dim) {
   return ofVariable({Variable::Kind::Dimension, value, dim, {}});
+}
+
+Size Size::ofStride(size_t value, size_t dim) {
+  return ofVariable({Variable::Kind::Stride, value, dim, {}});
 }
 
 Size Size::ofInt(size_t value) {
@@ -137,7 +153,7 @@ Size Size::ofTerms(std::vector<Term> terms) {
   Size size;
   size.is_known_ = true;
   if (!sum.empty()) size.terms_ = std::make_shared<const std::vector<Term>>(std::move(sum));
-  return size;
+  return size.weight() <= kMaxWeight ? size : Size();
 }
 
 Size operator+(const Size& a, const Size& b) {
@@ -240,6 +256,8 @@ std::string Size::toString(const std::function<std::string(size_t)>& nameOf) con
     switch (v.kind) {
       case Variable::Kind::Dimension:
         return nameOf(v.value) + ".size(" + std::to_string(v.dim) + ")";
+      case Variable::Kind::Stride:
+        return nameOf(v.value) + ".stride(" + std::to_string(v.dim) + ")";
       case Variable::Kind::Int:
         return nameOf(v.value);
       case Variable::Kind::Quotient:

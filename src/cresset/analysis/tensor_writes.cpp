@@ -1,7 +1,7 @@
 // What the writes of a graph may change of tensors beside their elements.
 #include <algorithm>
-#include <string_view>
 
+#include "cresset/analysis/alias.h"
 #include "cresset/analysis/ambient_state.h"
 #include "cresset/analysis/facts.h"
 #include "cresset/ir/subgraph.h"
@@ -20,14 +20,12 @@ bool keepsSizes(const Operator& op) {
 }
 
 TensorWrites tensorWritesIn(const Block* block) {
-  static const Symbol kAnything[] = {
-      Symbol::fromQualString("aten::set_data"), Symbol::fromQualString("aten::set_"), prim::PythonOp};
   TensorWrites most = TensorWrites::Elements;
   for (Node* node : block->nodes()) {
     const bool runs_unknown = memoryOf(*node, Memory::None) == Memory::Anything && !changesStateOnly(*node);
-    if (runs_unknown || std::find(std::begin(kAnything), std::end(kAnything), node->kind()) != std::end(kAnything))
+    const Operator* op = knownOperator(*node);
+    if (runs_unknown || (!op && !isStructural(node->kind())) || (op && op->replacesMemory()))
       return TensorWrites::Anything;
-    const Operator* op = isStructural(node->kind()) ? nullptr : operatorOf(*node);
     if (op && !keepsSizes(*op)) most = std::max(most, TensorWrites::Sizes);
     for (const Block* inner : Bodies(*node)) most = std::max(most, tensorWritesIn(inner));
     if (most == TensorWrites::Anything) return most;

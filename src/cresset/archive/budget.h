@@ -34,7 +34,7 @@ class LoadBudget {
     if (bytes > limit_ - used_) refuse(bytes, site, what);
     used_ += bytes;
   }
-  /// Gives back what a finished step no longer holds.
+  /// Releases what a finished step no longer holds.
   void release(size_t bytes) { used_ -= bytes < used_ ? bytes : used_; }
   size_t used() const { return used_; }
   size_t limit() const { return limit_; }

@@ -149,24 +149,83 @@ void CodePrinter::writeCall(const char* function, const Node* node) {
   out_ << ")";
 }
 
+void CodePrinter::writeTupleLiteral(const Node* node) {
+  const auto type = node->output()->type()->cast<c10::TupleType>();
+  const bool named = type && type->name();
+  out_ << (named ? names_.ofType(type) : std::string()) << "(";
+  for (size_t i = 0; i < node->inputs().size(); ++i) {
+    if (i) out_ << ", ";
+    // A named tuple's fields have declared types.
+    if (type && !named)
+      writeAs(node->input(i), type->elements()[i]);
+    else
+      write(node->input(i));
+  }
+  out_ << (node->inputs().size() == 1 && !named ? ",)" : ")");
+}
+
+void CodePrinter::writeAttribute(const Node* node) {
+  const std::string& name = node->s(attr::name);
+  if (isCodeIdentifier(name)) {
+    writeReceiver(node->input(0));
+    out_ << "." << name;
+  } else {
+    out_ << "getattr(";
+    write(node->input(0));
+    out_ << ", " << quoteString(name) << ")";
+  }
+}
+
+void CodePrinter::writeMethodCall(const Node* node) {
+  // In archives hooks are no methods: code calls them as functions, which the archive defines once more.
+  if (torch::jit::Function* hook = calledHook(node)) {
+    out_ << names_.ofFunction(*hook) << "(";
+    writeList(node->inputs());
+    out_ << ", )";
+    return;
+  }
+  out_ << "(";
+  write(node->input(0));
+  out_ << ")." << node->s(attr::name);
+  writeCallOf(schemaOfCallee(node), node);
+}
+
+bool CodePrinter::writeConversion(const Node* node) {
+  switch (node->kind()) {
+    case aten::IntImplicit:
+      writeAnnotated(c10::IntType::get(), node->input(0));
+      return true;
+    case aten::FloatImplicit:
+      writeAnnotated(c10::FloatType::get(), node->input(0));
+      return true;
+    case aten::ComplexImplicit:
+      writeAnnotated(c10::ComplexType::get(), node->input(0));
+      return true;
+    case aten::ScalarImplicit:
+      writeAnnotated(c10::NumberType::get(), node->input(0));
+      return true;
+    case aten::Int:
+      writeCall("int", node);
+      return true;
+    case aten::Float:
+      writeCall("float", node);
+      return true;
+    case aten::Bool:
+      writeCall("bool", node);
+      return true;
+    case aten::str:
+      writeCall("str", node);
+      return true;
+    default:
+      return false;
+  }
+}
+
 void CodePrinter::writeExpression(const Node* node) {
   CodeText::Place place(out_, node->sourceRange());
   switch (node->kind()) {
-    case prim::TupleConstruct: {
-      const auto type = node->output()->type()->cast<c10::TupleType>();
-      const bool named = type && type->name();
-      out_ << (named ? names_.ofType(type) : std::string()) << "(";
-      for (size_t i = 0; i < node->inputs().size(); ++i) {
-        if (i) out_ << ", ";
-        // A named tuple's fields have declared types.
-        if (type && !named)
-          writeAs(node->input(i), type->elements()[i]);
-        else
-          write(node->input(i));
-      }
-      out_ << (node->inputs().size() == 1 && !named ? ",)" : ")");
-      return;
-    }
+    case prim::TupleConstruct:
+      return writeTupleLiteral(node);
     case prim::TupleUnpack:
     case prim::ListUnpack:
       return write(node->input(0));
@@ -192,18 +251,8 @@ void CodePrinter::writeExpression(const Node* node) {
       out_ << type << ".__new__(" << type << ")";
       return;
     }
-    case prim::GetAttr: {
-      const std::string& name = node->s(attr::name);
-      if (isCodeIdentifier(name)) {
-        writeReceiver(node->input(0));
-        out_ << "." << name;
-      } else {
-        out_ << "getattr(";
-        write(node->input(0));
-        out_ << ", " << quoteString(name) << ")";
-      }
-      return;
-    }
+    case prim::GetAttr:
+      return writeAttribute(node);
     case prim::EnumName:
     case prim::EnumValue:
       out_ << "(";
@@ -214,17 +263,7 @@ void CodePrinter::writeExpression(const Node* node) {
       write(node->input(0));
       return writeCallOf(schemaOfCallee(node), node);
     case prim::CallMethod:
-      // In archives hooks are no methods: code calls them as functions, which the archive defines once more.
-      if (torch::jit::Function* hook = calledHook(node)) {
-        out_ << names_.ofFunction(*hook) << "(";
-        writeList(node->inputs());
-        out_ << ", )";
-        return;
-      }
-      out_ << "(";
-      write(node->input(0));
-      out_ << ")." << node->s(attr::name);
-      return writeCallOf(schemaOfCallee(node), node);
+      return writeMethodCall(node);
     case prim::isinstance:
       return writeIsInstance(node);
     case prim::unchecked_cast:
@@ -263,24 +302,8 @@ void CodePrinter::writeExpression(const Node* node) {
       writeAnnotated(c10::OptionalType::create(node->output()->type()), node->input(0));
       out_ << ")";
       return;
-    case aten::IntImplicit:
-      return writeAnnotated(c10::IntType::get(), node->input(0));
-    case aten::FloatImplicit:
-      return writeAnnotated(c10::FloatType::get(), node->input(0));
-    case aten::ComplexImplicit:
-      return writeAnnotated(c10::ComplexType::get(), node->input(0));
-    case aten::ScalarImplicit:
-      return writeAnnotated(c10::NumberType::get(), node->input(0));
-    case aten::Int:
-      return writeCall("int", node);
-    case aten::Float:
-      return writeCall("float", node);
-    case aten::Bool:
-      return writeCall("bool", node);
-    case aten::str:
-      return writeCall("str", node);
     default:
-      return writeOperatorCall(node);
+      if (!writeConversion(node)) writeOperatorCall(node);
   }
 }
 

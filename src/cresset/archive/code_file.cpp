@@ -67,7 +67,7 @@ CodeFile::ClassParts CodeFile::split(const CodeBlock& block) const {
         parts.header_end = at;
       else
         parts.methods.back().end = at;
-      // The `def` itself starts behind the indentation: the piece is parsed as if it stood at the left edge.
+      // The `def` itself starts after the indentation: the piece is parsed as if it stood at the left edge.
       parts.methods.push_back({CodeBlock::Function, nameAfter(line, 6), at + 2, block.end});
     } else if (
         line.size() > 2 && line.starts_with("  ") && line[2] != ' ' && line[2] != '#' && !parts.methods.empty()) {

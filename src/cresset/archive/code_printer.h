@@ -1,7 +1,7 @@
 // Graphs as TorchScript source that compiles back to the same graph.
 //
-// The source is what archives hold and what people read, and torch.jit reads it too. Compiling it gives the same nodes
-// in the same order, and printing that gives the same text again, for every graph in the form that the front end
+// The source is what archives hold and what people read, and torch.jit reads it too. Compiling it makes the same nodes
+// in the same order, and printing that makes the same text again, for every graph in the form that the front end
 // leaves: without unused constructions (frontend/tidy.h) and loops that both count and carry a condition from before
 // them, which no statement of the language is; these print as an equivalent `while`.
 #pragma once

@@ -6,7 +6,7 @@
 // away, unless they only leave a block, where they get another name. Expressions nest at most kMaxInlineDepth deep, so
 // that the parser's limit holds for any graph, and recursion follows that depth and the nesting of blocks only.
 //
-// Printing what was compiled from printed source gives the same text, because the names that the printer makes up
+// Printing what was compiled from printed source returns the same text, because the names that the printer makes up
 // (`_0`, `_1`, …) count as no names, and all others are unique in the text.
 #pragma once
 
@@ -87,6 +87,11 @@ class CodePrinter {
   void writeExpression(const Node* node);
   void writeOperatorCall(const Node* node);
   void writeListLiteral(const Node* node);
+  void writeTupleLiteral(const Node* node);
+  void writeAttribute(const Node* node);
+  void writeMethodCall(const Node* node);
+  /// Conversions that code has names of its own for; false if the node is none.
+  bool writeConversion(const Node* node);
   void writeElement(const TypePtr& wanted, Value* value);
   void writeDictLiteral(const Node* node);
   void writeIsInstance(const Node* node);

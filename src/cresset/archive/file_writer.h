@@ -27,7 +27,7 @@ class FileWriter {
   [[noreturn]] void fail(const std::string& what) const;
 
   std::string path_;       // as the user gave it
-  std::string target_;     // behind symbolic links
+  std::string target_;     // where symbolic links lead
   std::string temporary_;  // empty if the file is written in place, or has appeared
   std::string buffer_;
   int descriptor_ = -1;

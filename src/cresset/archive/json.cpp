@@ -106,7 +106,7 @@ class TreeBuilder final : public nlohmann::json_sax<nlohmann::json> {
     if (!open_.empty()) {
       JsonValue& parent = *open_.back();
       value = parent.kind == JsonValue::Array ? &parent.items.emplace_back()
-                                              : &parent.members.emplace_back(std::move(key_), JsonValue()).second;
+                                              : &parent.members.emplace_back(JsonMember{std::move(key_), {}}).value;
     }
     value->kind = kind;
     value->offset = start();

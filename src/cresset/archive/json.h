@@ -5,12 +5,13 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "cresset/archive/budget.h"
 
 namespace cresset {
+
+struct JsonMember;
 
 struct JsonValue {
   enum Kind { Null, Bool, Number, String, Array, Object };
@@ -18,10 +19,15 @@ struct JsonValue {
   size_t offset = 0;  // in the text
   std::string text;   // of a Number or String; "true" or "false"
   std::vector<JsonValue> items;
-  std::vector<std::pair<std::string, JsonValue>> members;
+  std::vector<JsonMember> members;
 
   /// The member of this name; null if there is none, or if this is no object.
   const JsonValue* find(std::string_view name) const;
+};
+
+struct JsonMember {
+  std::string name;
+  JsonValue value;
 };
 
 /// Throws ArchiveError, at the byte of `site`'s entry where the text is wrong. `budget` stays charged.

@@ -12,6 +12,7 @@
 #include "cresset/ops/policy.h"
 #include "cresset/ops/tensor_memory.h"
 #include "cresset/support/error.h"
+#include "cresset/support/options.h"
 
 namespace cresset {
 
@@ -90,7 +91,7 @@ auto asArchiveError(const ZipReader& zip, const ArchiveSite* site, F&& f) {
   }
 }
 
-// Gives the objects whose classes restore themselves their state, innermost first, as the pickle lists them.
+// Restores the state of objects whose classes restore themselves, innermost first, as the pickle lists them.
 void restorePending(const ZipReader& zip, std::vector<PendingState>& pending) {
   ArchiveSite site{zip.file(), "data.pkl"};
   for (PendingState& p : pending) {
@@ -118,6 +119,13 @@ void readExtraFiles(const ZipReader& zip, LoadBudget& budget, std::unordered_map
     if (const ZipEntry* entry = zip.find("extra/" + name)) contents = zip.read(*entry, budget).take();
 }
 
+Limits limitsOfUntrusted() {
+  Limits limits;
+  if (const int64_t milliseconds = options::untrusted_milliseconds()) limits.seconds = 1e-3 * double(milliseconds);
+  if (const int64_t bytes = options::untrusted_memory()) limits.memory = static_cast<size_t>(bytes);
+  return limits;
+}
+
 LoadedArchive loadFrom(std::shared_ptr<ArchiveBytes> bytes, const LoadOptions& options) {
   const size_t limit = options.trusted ? std::numeric_limits<size_t>::max() : LoadBudget::defaultLimit(bytes->size());
   LoadBudget budget(
@@ -132,10 +140,11 @@ LoadedArchive loadFrom(std::shared_ptr<ArchiveBytes> bytes, const LoadOptions& o
   result.version = readVersion(*zip, budget);
   bool swap_bytes = isBigEndian(*zip, budget);
   result.program = Program::make();
-  ProgramRules rules{.policy = nullptr, .limits = options.limits};
+  ProgramRules rules{
+      .policy = nullptr, .limits = options.trusted ? options.limits : tightest(options.limits, limitsOfUntrusted())};
   if (!options.trusted) rules.policy = std::make_shared<const OperatorPolicy>(options.allow_ops, options.door);
   result.program->setRules(std::move(rules));
-  if (options.limits.memory) countTensorMemory();
+  if (result.program->rules().limits.memory) countTensorMemory();
   auto importer =
       std::make_shared<SourceImporter>(zip, *result.program, result.version, model_json ? "libs/" : "code/");
   importer->setDebugFiles(options.debug_files);

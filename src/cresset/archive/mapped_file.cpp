@@ -15,6 +15,8 @@
 
 namespace cresset {
 
+constexpr const char* kOutOfMemory = "out of memory";
+
 void ArchiveSite::fail(const std::string& reason) const {
   throw ArchiveError(std::string(file), std::string(entry), offset, reason);
 }
@@ -64,13 +66,13 @@ std::shared_ptr<ArchiveBytes> ArchiveBytes::read(std::istream& stream) {
   auto fail = [&](const std::string& reason) { throw ArchiveError(bytes->name_, "", ArchiveError::kNoOffset, reason); };
   size_t capacity = size_t(1) << 20;
   void* data = ::mmap(nullptr, capacity, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (data == MAP_FAILED) fail("out of memory");
+  if (data == MAP_FAILED) fail(kOutOfMemory);
   bytes->data_ = static_cast<uint8_t*>(data);
   bytes->mapped_size_ = capacity;
   while (stream.good()) {
     if (bytes->size_ == capacity) {
       data = ::mremap(bytes->data_, capacity, capacity * 2, MREMAP_MAYMOVE);
-      if (data == MAP_FAILED) fail("out of memory");
+      if (data == MAP_FAILED) fail(kOutOfMemory);
       capacity *= 2;
       bytes->data_ = static_cast<uint8_t*>(data);
       bytes->mapped_size_ = capacity;

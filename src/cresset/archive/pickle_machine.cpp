@@ -110,6 +110,10 @@ const char* nameOfForbidden(uint8_t op) {
 
 }  // namespace
 
+constexpr const char* kEmptyStack = "the pickle pops an empty stack";
+
+constexpr const char* kLongInt = "an int does not fit 64 bits";
+
 class Pickle::Machine {
  public:
   Machine(Pickle& pickle, const Allow& allow) : p_(pickle), bytes_(pickle.bytes_), allow_(allow) {}
@@ -172,7 +176,7 @@ class Pickle::Machine {
   }
   void push(uint32_t n) { grow(stack_, n); }
   uint32_t pop() {
-    if (stack_.size() <= (marks_.empty() ? 0 : marks_.back())) fail("the pickle pops an empty stack");
+    if (stack_.size() <= (marks_.empty() ? 0 : marks_.back())) fail(kEmptyStack);
     uint32_t n = stack_.back();
     stack_.pop_back();
     return n;
@@ -194,7 +198,7 @@ class Pickle::Machine {
   }
   // The top `count` values of the stack become a tuple.
   void pushTuple(size_t count) {
-    if (stack_.size() - (marks_.empty() ? 0 : marks_.back()) < count) fail("the pickle pops an empty stack");
+    if (stack_.size() - (marks_.empty() ? 0 : marks_.back()) < count) fail(kEmptyStack);
     uint32_t first = static_cast<uint32_t>(p_.pool_.size());
     for (size_t i = stack_.size() - count; i < stack_.size(); ++i) grow(p_.pool_, stack_[i]);
     stack_.resize(stack_.size() - count);
@@ -280,35 +284,15 @@ class Pickle::Machine {
       if (i < 8)
         value = (value & ~(uint64_t(0xff) << (8 * i))) | uint64_t(byte) << (8 * i);
       else if (byte != sign)
-        fail("an int does not fit 64 bits");
+        fail(kLongInt);
     }
-    if (digits.size() > 8 && (value >> 63 != 0) != (sign != 0)) fail("an int does not fit 64 bits");
+    if (digits.size() > 8 && (value >> 63 != 0) != (sign != 0)) fail(kLongInt);
     pushInt(PickleNode::Int, static_cast<int64_t>(value));
   }
 
-  bool step() {
-    op_ = at_;
-    if (at_ >= bytes_.size()) fail("the pickle has no end");
-    uint8_t op = static_cast<uint8_t>(bytes_[at_++]);
+  /// Whether the opcode was one of those that push a value of their own.
+  bool pushLiteral(uint8_t op) {
     switch (op) {
-      case kProto: {
-        uint8_t version = number<uint8_t>();
-        if (version != 2) fail("pickle protocol " + std::to_string(version) + " is not supported (archives use 2)");
-        break;
-      }
-      case kMark:
-        grow(marks_, stack_.size());
-        break;
-      case kPop:
-        pop();
-        break;
-      case kPopMark:
-        stack_.resize(popMark());
-        break;
-      case kDup:
-        p_.nodes_[top()].shared = true;
-        push(top());
-        break;
       case kNoneOp:
         push(node(PickleNode::None));
         break;
@@ -347,6 +331,15 @@ class Pickle::Machine {
       case kShortBinUnicode:
         pushString(number<uint8_t>());
         break;
+      default:
+        return false;
+    }
+    return true;
+  }
+
+  /// Whether it was one of those that make or extend lists, dicts and tuples.
+  bool makeContainer(uint8_t op) {
+    switch (op) {
       case kEmptyList:
         push(node(PickleNode::List, kNone, kNone));
         break;
@@ -384,7 +377,7 @@ class Pickle::Machine {
       case kAppend:
       case kSetItem: {
         size_t count = op == kAppend ? 1 : 2;
-        if (stack_.size() < count) fail("the pickle pops an empty stack");
+        if (stack_.size() < count) fail(kEmptyStack);
         extend(op == kAppend ? PickleNode::List : PickleNode::Dict, stack_.size() - count);
         break;
       }
@@ -393,6 +386,37 @@ class Pickle::Machine {
         break;
       case kSetItems:
         extend(PickleNode::Dict, popMark());
+        break;
+      default:
+        return false;
+    }
+    return true;
+  }
+
+  /// Whether there is more.
+  bool step() {
+    op_ = at_;
+    if (at_ >= bytes_.size()) fail("the pickle has no end");
+    uint8_t op = static_cast<uint8_t>(bytes_[at_++]);
+    if (pushLiteral(op) || makeContainer(op)) return true;
+    switch (op) {
+      case kProto: {
+        uint8_t version = number<uint8_t>();
+        if (version != 2) fail("pickle protocol " + std::to_string(version) + " is not supported (archives use 2)");
+        break;
+      }
+      case kMark:
+        grow(marks_, stack_.size());
+        break;
+      case kPop:
+        pop();
+        break;
+      case kPopMark:
+        stack_.resize(popMark());
+        break;
+      case kDup:
+        p_.nodes_[top()].shared = true;
+        push(top());
         break;
       case kBinPut:
         putMemo(number<uint8_t>());

@@ -1,6 +1,6 @@
 // Writing archives: a module as a `.pt` file that torch.jit and Cresset read.
 //
-// docs/archives.md describes the layouts. The same module gives the same bytes, whatever the file is called and
+// docs/archives.md describes the layouts. The same module becomes the same bytes, whatever the file is called and
 // whenever it is written. What can't be saved throws UserError, which names the attribute, or the line of code.
 #pragma once
 

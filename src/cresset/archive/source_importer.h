@@ -49,7 +49,7 @@ class SourceImporter final : public Resolver, public std::enable_shared_from_thi
     size_t released_ = 0;
   };
 
-  /// Gives a module class the functions of a file, the first parameter of which is `self`: the older layout.
+  /// Adds to a module class the functions of a file, the first parameter of which is `self`: the older layout.
   void declareMethods(const c10::ClassTypePtr& cls, const std::string& record, const std::string& debug_record);
 
   /// What CONSTANTS.cN refers to.

@@ -4,24 +4,32 @@
 #include <c10/core/QScheme.h>
 
 #include <algorithm>
+#include <cstddef>
+#include <iterator>
 
 #include "cresset/support/error.h"
 
 namespace cresset {
 
+constexpr const char* kNoTensor = "a tensor is expected here";
+
+void TensorBuilder::refuse(uint32_t n, const char* what, const char* wanted) const {
+  site(n).fail(std::string(what) + " is no " + wanted);
+}
+
 TensorBuilder::Args TensorBuilder::tuple(uint32_t n, const char* what) {
   // A torch.Size is a call with one tuple.
   if (at(n).kind == PickleNode::Call && pickle_.global(at(at(n).p.a)).kind == static_cast<int>(PickleName::Size)) {
     Args args = tuple(at(n).p.b, what);
-    if (args.size() != 1 || at(args[0]).kind != PickleNode::Tuple) site(n).fail(std::string(what) + " is no tuple");
+    if (args.size() != 1 || at(args[0]).kind != PickleNode::Tuple) refuse(n, what, "tuple");
     return pickle_.elements(at(args[0]));
   }
-  if (at(n).kind != PickleNode::Tuple) site(n).fail(std::string(what) + " is no tuple");
+  if (at(n).kind != PickleNode::Tuple) refuse(n, what, "tuple");
   return pickle_.elements(at(n));
 }
 
 int64_t TensorBuilder::integer(uint32_t n, const char* what) {
-  if (at(n).kind != PickleNode::Int) site(n).fail(std::string(what) + " is no int");
+  if (at(n).kind != PickleNode::Int) refuse(n, what, "int");
   return at(n).i;
 }
 
@@ -54,14 +62,14 @@ at::Tensor TensorBuilder::build(uint32_t n, int depth) {
       tensor = rebuildParameter(n, args, depth);
       break;
     default:
-      site(n).fail("a tensor is expected here");
+      site(n).fail(kNoTensor);
   }
   if (node.shared) built_.emplace(n, tensor);
   return tensor;
 }
 
 at::Tensor TensorBuilder::tensorArgument(uint32_t n, int depth) {
-  if (at(n).kind != PickleNode::Call) site(n).fail("a tensor is expected here");
+  if (at(n).kind != PickleNode::Call) site(n).fail(kNoTensor);
   return build(n, depth + 1);
 }
 
@@ -171,7 +179,7 @@ at::Tensor TensorBuilder::rebuildSparse(uint32_t n, const Args& args, int depth)
   size_t count = layout == c10::kSparse ? 2 : 3;
   bool python = args.size() == 2;
   Args parts = python ? tuple(args[1], "the parts of a sparse tensor")
-                      : Args(args.begin() + std::min<size_t>(3, args.size()), args.end());
+                      : Args(args.begin() + std::min<std::ptrdiff_t>(3, std::ssize(args)), args.end());
   if (parts.size() < count + (python ? 1 : 0)) site(n).fail("a sparse tensor has too few parts");
   auto sizes = integers(python ? parts[count] : args[1], "a sparse tensor's size");
   at::Tensor first = tensorArgument(parts[0], depth), second = tensorArgument(parts[1], depth), tensor;

@@ -17,7 +17,7 @@ class TensorBuilder {
   TensorBuilder(TensorReader& reader, const Pickle& pickle, std::string prefix)
       : reader_(reader), pickle_(pickle), prefix_(std::move(prefix)) {}
 
-  /// The tensor that Call node `n` rebuilds. A node that was built before gives the same tensor.
+  /// The tensor that Call node `n` rebuilds. A node that was built before stands for the same tensor.
   at::Tensor build(uint32_t n) { return build(n, 0); }
 
  private:
@@ -35,6 +35,7 @@ class TensorBuilder {
 
   const PickleNode& at(uint32_t n) const { return pickle_[n]; }
   ArchiveSite site(uint32_t n) const { return pickle_.site(pickle_[n]); }
+  [[noreturn]] void refuse(uint32_t n, const char* what, const char* wanted) const;
   Args tuple(uint32_t n, const char* what);
   int64_t integer(uint32_t n, const char* what);
   std::vector<int64_t> integers(uint32_t n, const char* what);

@@ -22,6 +22,8 @@ namespace cresset {
 namespace {
 
 // ATen's kernels assume at least the alignment of an element and use vector loads that tolerate less than a line.
+constexpr const char* kNotQuantized = "a quantized tensor has a storage that is not quantized";
+
 constexpr size_t kAlignment = 16;
 constexpr size_t kMaxDims = 64;  // ATen's own limit
 
@@ -209,7 +211,7 @@ at::Tensor TensorReader::view(const StorageView& storage, const Geometry& g, con
 at::Tensor TensorReader::perTensorQuantized(
     const StorageView& storage, const Geometry& g, double scale, int64_t zero_point, const ArchiveSite& site) {
   check(storage, g, site);
-  if (!c10::isQIntType(storage.dtype)) site.fail("a quantized tensor has a storage that is not quantized");
+  if (!c10::isQIntType(storage.dtype)) site.fail(kNotQuantized);
   return guarded(site, [&] {
     auto tensor = at::_ops::_empty_affine_quantized::call(
         {c10::SymInt(0)}, storage.dtype, c10::kStrided, storage.device, std::nullopt, scale, zero_point, std::nullopt);
@@ -223,7 +225,7 @@ at::Tensor TensorReader::perChannelQuantized(
     const StorageView& storage, const Geometry& g, const at::Tensor& scales, const at::Tensor& zero_points,
     int64_t axis, const ArchiveSite& site) {
   check(storage, g, site);
-  if (!c10::isQIntType(storage.dtype)) site.fail("a quantized tensor has a storage that is not quantized");
+  if (!c10::isQIntType(storage.dtype)) site.fail(kNotQuantized);
   if (axis < 0 || static_cast<size_t>(axis) >= g.sizes.size() || scales.dim() != 1 || zero_points.dim() != 1 ||
       scales.numel() != g.sizes[static_cast<size_t>(axis)] || zero_points.numel() != scales.numel())
     site.fail("a tensor that is quantized per channel has scales or zero points that do not fit its sizes");

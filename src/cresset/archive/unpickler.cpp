@@ -9,6 +9,7 @@
 #include "cresset/archive/pickle_machine.h"
 #include "cresset/archive/pickle_names.h"
 #include "cresset/archive/tensor_builder.h"
+#include "cresset/ir/messages.h"
 #include "cresset/ir/parser.h"
 #include "cresset/program/program.h"
 #include "cresset/support/error.h"
@@ -22,6 +23,39 @@ using c10::TypePtr;
 
 std::string typeName(const TypePtr& type) {
   return type->annotation_str();
+}
+
+/// The type to build for: Optional[T] wants T unless the value is None; Any and Union say nothing.
+TypePtr hintOf(const TypePtr& type) {
+  if (!type) return nullptr;
+  switch (type->kind()) {
+    case c10::TypeKind::AnyType:
+    case c10::TypeKind::UnionType:
+    case c10::TypeKind::VarType:
+    case c10::TypeKind::NumberType:
+    case c10::TypeKind::AnyListType:
+    case c10::TypeKind::AnyTupleType:
+    case c10::TypeKind::AnyClassType:
+    case c10::TypeKind::AnyEnumType:
+      return nullptr;
+    case c10::TypeKind::OptionalType:
+      return hintOf(type->castRaw<c10::OptionalType>()->getElementType());
+    default:
+      return type;
+  }
+}
+
+/// The type that all values share; Any if there is none.
+TypePtr commonType(const std::vector<IValue>& values, const TypePtr& if_empty) {
+  TypePtr result;
+  for (const IValue& value : values) {
+    TypePtr type = value.isTensor() ? TypePtr(c10::TensorType::get()) : value.type();
+    if (!result)
+      result = type;
+    else if (!(*result == *type))
+      return c10::AnyType::get();
+  }
+  return result ? result : if_empty;
 }
 
 class ValueBuilder {
@@ -58,28 +92,8 @@ class ValueBuilder {
     site(node).fail("a value of type " + typeName(type) + " is expected here, but the pickle has " + found);
   }
 
-  // The type to build for: Optional[T] wants T unless the value is None; Any and Union say nothing.
-  static TypePtr hintOf(const TypePtr& type) {
-    if (!type) return nullptr;
-    switch (type->kind()) {
-      case c10::TypeKind::AnyType:
-      case c10::TypeKind::UnionType:
-      case c10::TypeKind::VarType:
-      case c10::TypeKind::NumberType:
-      case c10::TypeKind::AnyListType:
-      case c10::TypeKind::AnyTupleType:
-      case c10::TypeKind::AnyClassType:
-      case c10::TypeKind::AnyEnumType:
-        return nullptr;
-      case c10::TypeKind::OptionalType:
-        return hintOf(type->castRaw<c10::OptionalType>()->getElementType());
-      default:
-        return type;
-    }
-  }
-
   Built build(uint32_t n, const TypePtr& type, int depth) {
-    if (depth > kMaxNesting) site(n).fail("values nest deeper than " + std::to_string(kMaxNesting) + " levels");
+    if (depth > kMaxNesting) site(n).fail(messages::nestTooDeep("values", kMaxNesting));
     const PickleNode& node = at(n);
     bool compound = node.kind == PickleNode::Tuple || node.kind == PickleNode::List || node.kind == PickleNode::Dict ||
                     node.kind == PickleNode::Call || node.kind == PickleNode::Object;
@@ -93,8 +107,7 @@ class ValueBuilder {
         cache_[n] = {true, built};
       } else {
         built = it->second.built;
-        if (depth + built.height > kMaxNesting)
-          site(n).fail("values nest deeper than " + std::to_string(kMaxNesting) + " levels");
+        if (depth + built.height > kMaxNesting) site(n).fail(messages::nestTooDeep("values", kMaxNesting));
       }
     } else {
       built = make(n, node, hintOf(type), depth);
@@ -175,19 +188,6 @@ class ValueBuilder {
     }
     if (type && type->schema()) return {c10::ivalue::Tuple::createNamed(std::move(values), type), height + 1};
     return {c10::ivalue::Tuple::create(std::move(values)), height + 1};
-  }
-
-  // The type that all values share; Any if there is none.
-  static TypePtr commonType(const std::vector<IValue>& values, const TypePtr& if_empty) {
-    TypePtr result;
-    for (const IValue& value : values) {
-      TypePtr type = value.isTensor() ? TypePtr(c10::TensorType::get()) : value.type();
-      if (!result)
-        result = type;
-      else if (!(*result == *type))
-        return c10::AnyType::get();
-    }
-    return result ? result : if_empty;
   }
 
   Built makeList(uint32_t n, const PickleNode& node, const TypePtr& hint, int depth) {
@@ -378,8 +378,7 @@ class ValueBuilder {
       if (!cx_.pending)
         site(n).fail("class '" + cls->name()->qualifiedName() + "' restores its objects" + setstateRefusal(cx_.door));
       const auto& arguments = setstate->getSchema().arguments();
-      if (arguments.size() != 2)
-        site(n).fail("__setstate__ of '" + cls->name()->qualifiedName() + "' does not take one state");
+      if (arguments.size() != 2) refuseState(n, *cls);
       Built state = build(node.p.b, arguments[1].type(), depth + 1);
       cx_.pending->push_back({object, std::move(state.value)});
       return {IValue(std::move(object)), state.height + 1};
@@ -414,6 +413,10 @@ class ValueBuilder {
     return height;
   }
 
+  [[noreturn]] void refuseState(uint32_t n, const c10::ClassType& cls) const {
+    site(n).fail("__setstate__ of '" + cls.name()->qualifiedName() + "' does not take one state");
+  }
+
   // A registered C++ class: its own __setstate__ is the user's compiled code, not the archive's.
   Built makeCustom(
       uint32_t n, const PickleNode& node, const c10::ClassTypePtr& cls, torch::jit::Function* setstate, int depth) {
@@ -421,8 +424,7 @@ class ValueBuilder {
       site(n).fail(
           "the custom class '" + cls->name()->qualifiedName() + "' was registered without a __setstate__ (def_pickle)");
     const auto& arguments = setstate->getSchema().arguments();
-    if (arguments.size() != 2)
-      site(n).fail("__setstate__ of '" + cls->name()->qualifiedName() + "' does not take one state");
+    if (arguments.size() != 2) refuseState(n, *cls);
     Built state = build(node.p.b, arguments[1].type(), depth + 1);
     auto object = c10::ivalue::Object::create(c10::StrongTypePtr(nullptr, cls), 1);
     try {

@@ -16,6 +16,8 @@ namespace cresset {
 
 namespace {
 
+constexpr const char* kWrongChecksum = "the data does not have the checksum that the directory gives";
+
 constexpr uint32_t kEndSignature = 0x06054b50;
 constexpr uint32_t kEnd64Signature = 0x06064b50;
 constexpr uint32_t kLocator64Signature = 0x07064b50;
@@ -227,8 +229,7 @@ void ZipReader::inflateTo(const ZipEntry& entry, void* out) const {
   size_t made =
       tinfl_decompress_mem_to_mem(out, entry.size, bytes_->data() + offset, static_cast<size_t>(entry.stored_size), 0);
   if (made != entry.size) site(entry, offset).fail("the compressed data is damaged");
-  if (entry.crc != 0 && crc32(out, made) != entry.crc)
-    site(entry, offset).fail("the data does not have the checksum that the directory gives");
+  if (entry.crc != 0 && crc32(out, made) != entry.crc) site(entry, offset).fail(kWrongChecksum);
 }
 
 Record ZipReader::read(const ZipEntry& entry, LoadBudget& budget) const {
@@ -242,8 +243,7 @@ Record ZipReader::read(const ZipEntry& entry, LoadBudget& budget) const {
   }
   // A checksum of zero is what writers leave that compute none.
   std::string_view bytes = bytes_->view(offset, entry.size);
-  if (entry.crc != 0 && crc32(bytes.data(), bytes.size()) != entry.crc)
-    site(entry, offset).fail("the data does not have the checksum that the directory gives");
+  if (entry.crc != 0 && crc32(bytes.data(), bytes.size()) != entry.crc) site(entry, offset).fail(kWrongChecksum);
   return Record(bytes, {}, offset);
 }
 

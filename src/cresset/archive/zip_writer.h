@@ -1,7 +1,7 @@
 // Writes the zip container of an archive.
 //
 // Entries are stored, not compressed, and their bytes start at multiples of 64, so that a reader can map the file and
-// use tensors where they lie. Nothing of the time or the place of writing goes into the file: the same entries give the
+// use tensors where they lie. Nothing of the time or the place of writing goes into the file: the same entries make the
 // same bytes. zip64 records appear where a size or an offset needs them and nowhere else.
 #pragma once
 

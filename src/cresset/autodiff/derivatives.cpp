@@ -16,7 +16,7 @@
 #include "cresset/autodiff/formulas.h"
 #include "cresset/frontend/compiler.h"
 #include "cresset/ir/constants.h"
-#include "cresset/passes/pipeline.h"
+#include "cresset/passes/pipelines.h"
 #include "cresset/program/program.h"
 #include "cresset/support/error.h"
 
@@ -110,7 +110,7 @@ class Call {
     }
     if (!ends() || operand != list->inputs().size()) return false;
     if (operand == 1) return true;
-    // Operands of which no letter is summed over are multiplied, and their gradients summed behind that: other bits.
+    // Operands of which no letter is summed over are multiplied, and their gradients summed after that: other bits.
     const std::string left = text->substr(0, arrow), right = text->substr(arrow + 2);
     return std::any_of(
         left.begin(), left.end(), [&](char c) { return c != ' ' && c != ',' && right.find(c) == std::string::npos; });
@@ -191,7 +191,7 @@ class RuleBook {
 
   const std::unordered_map<std::string_view, std::vector<const Rule*>>& rules() const { return rules_; }
 
-  /// The rule that gives the argument's gradient; null if there is none.
+  /// The rule for the argument's gradient; null if there is none.
   const Rule* find(const Operator& op, std::string_view argument) const {
     const auto& rules = rulesOf(op);
     const auto found =
@@ -199,7 +199,7 @@ class RuleBook {
     return found == rules.end() ? nullptr : *found;
   }
 
-  /// Updates without rules of their own have those of the operators that give a new tensor.
+  /// Updates without rules of their own have those of the operators that return a new tensor.
   const std::vector<const Rule*>& rulesOf(const Operator& op) const {
     static const std::vector<const Rule*> kNone;
     auto found = rules_.find(op.fullName());
@@ -232,8 +232,7 @@ class RuleBook {
       auto functions =
           defineSource(*program_, std::make_shared<const Source>(text, "<derivative of " + op.fullName() + ">"), {});
       auto graph = functions.at(0)->graph()->copy();
-      Pipeline passes(*graph, op.fullName());
-      passes.run("inline");
+      inlineRule(*graph, op.fullName());
       if (rule.arguments.size() > 1) giveElements(*graph, rule.arguments.size());
       compiled.arguments.clear();
       for (const std::string_view argument : rule.arguments)
@@ -291,7 +290,7 @@ class RuleBook {
     return text + "):\n  return " + std::string(rule.text.expression) + "\n";
   }
 
-  /// A graph that gives a tuple becomes one that gives its elements.
+  /// A graph that returns a tuple becomes one that returns its elements.
   static void giveElements(Graph& graph, size_t count) {
     Value* tuple = graph.outputs()[0];
     const auto type = tuple->type()->cast<c10::TupleType>();
@@ -361,7 +360,7 @@ const GradientRule* gradientOf(const Operator& op, size_t argument) {
 }
 
 std::shared_ptr<const Graph> decompositionOf(const Operator& op, const Node& node) {
-  if (op.isUpdate()) return nullptr;  // the parts would give other strides
+  if (op.isUpdate()) return nullptr;  // the parts would have other strides
   for (const Rule* rule : RuleBook::get().rulesOf(op)) {
     if (!rule->isGradient() && rule->text.condition(Call(op, node)))
       return RuleBook::get().compileRule(op, *rule).graph;
@@ -382,7 +381,7 @@ bool ruleKeeps(const Graph& rule, size_t operand) {
 
 namespace {
 
-/// What rules call one of the operator's arguments or, behind them, results.
+/// What rules call one of the operator's arguments or, after them, results.
 std::string nameInRules(const Operator& op, size_t operand) {
   const auto& arguments = op.schema().arguments();
   if (operand < arguments.size())

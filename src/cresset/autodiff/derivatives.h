@@ -23,7 +23,7 @@ bool rulesHold(const Operator& op, const Node& node);
 /// How many of its results have gradients, the first ones; the others never require one.
 size_t resultsWithGradients(const Operator& op);
 
-/// How the gradients of some of an operator's arguments are computed: those that one formula gives together.
+/// How the gradients of some of an operator's arguments are computed: those that one formula computes together.
 struct GradientRule {
   /// Its inputs are the operator's arguments, its results, a gradient per result and, if it is for several arguments, a
   /// list of bools: which of their gradients are wanted. Its outputs are the gradients, in the order of `arguments`;
@@ -43,10 +43,10 @@ const GradientRule* gradientOf(const Operator& op, size_t argument);
 /// there is no such form for the node's arguments.
 std::shared_ptr<const Graph> decompositionOf(const Operator& op, const Node& node);
 
-/// Whether a rule needs the elements of one of the operator's arguments or, behind them, results; not only its sizes.
+/// Whether a rule needs the elements of one of the operator's arguments or, after them, results; not only its sizes.
 bool ruleKeeps(const Graph& rule, size_t operand);
 
-/// Whether autograd may keep an argument of the node or, behind them, a result, for a backward pass, which fails if the
+/// Whether autograd may keep an argument of the node or, after them, a result, for a backward pass, which fails if the
 /// tensor was written to meanwhile.
 bool mayBeKept(Node* node, size_t operand);
 

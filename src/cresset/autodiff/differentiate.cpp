@@ -7,11 +7,12 @@
 #include <unordered_set>
 
 #include "cresset/analysis/gradients.h"
+#include "cresset/autodiff/captured_sizes.h"
 #include "cresset/autodiff/derivatives.h"
 #include "cresset/autodiff/specialized_rules.h"
 #include "cresset/ir/constants.h"
 #include "cresset/ops/operator.h"
-#include "cresset/passes/pipeline.h"
+#include "cresset/passes/pipelines.h"
 #include "cresset/support/error.h"
 
 namespace cresset {
@@ -48,7 +49,7 @@ class Differentiator {
     backward_->registerOutput(tuple->output());
 
     simplify();
-    takeSizesInstead();
+    captureSizesInstead(forward_, *backward_, kept_, placeholders_);
     for (Value* value : must_keep_) standFor(value);
     for (auto& [value, placeholder] : placeholders_) {
       if (placeholder->hasUses() || must_keep_.contains(value)) result.captured.push_back(value);
@@ -160,7 +161,7 @@ class Differentiator {
     }
   }
 
-  /// A gradient has the dtype of what it is the gradient of; rules give the dtype of their results' gradients.
+  /// A gradient has the dtype of what it is the gradient of; rules return the dtype of their results' gradients.
   Value* convert(Value* gradient, const Node* node, const Value* operand) {
     const auto dtypeOf = [](const Value* value) {
       const auto type = value->type()->cast<c10::TensorType>();
@@ -184,7 +185,7 @@ class Differentiator {
 
   /// The gradient of a value that has none, beside one that has.
   Value* zerosFor(Value* value, Value* some) {
-    Value* sizes = standFor(factOf(value, aten::size));
+    Value* sizes = standFor(factOf(forward_, value, aten::size, kept_));
     const InsertPointGuard guard(*backward_, backward_->block());
     Value* none = backward_->insertConstant(c10::IValue());
     static const Symbol kNewZeros = Symbol::fromQualString("aten::new_zeros");
@@ -194,13 +195,13 @@ class Differentiator {
     return zeros->output();
   }
 
-  /// The gradient of a list whose elements are taken apart is the list of their gradients, zeros where there is none.
+  /// The gradient of a list that is unpacked is the list of their gradients, zeros where there is none.
   /// The sizes of all elements are kept, since only the backward pass knows which gradients come in.
   void joinGradients(Node* unpack) {
     Value* some = nullptr;
     for (Value* output : unpack->outputs()) {
       if (const auto found = gradients_.find(output); found != gradients_.end()) some = found->second;
-      if (!kept_) must_keep_.insert(factOf(output, aten::size));
+      if (!kept_) must_keep_.insert(factOf(forward_, output, aten::size, kept_));
     }
     std::vector<Value*> elements;
     for (Value* output : unpack->outputs()) {
@@ -220,7 +221,7 @@ class Differentiator {
   Value* gradientOfOutput(Node* node, size_t i) {
     Value* output = node->output(i);
     if (node->outputs().size() > 1 && !kept_ && mayRequireGrad(output->type()))
-      must_keep_.insert(factOf(output, aten::size));
+      must_keep_.insert(factOf(forward_, output, aten::size, kept_));
     if (const auto found = gradients_.find(output); found != gradients_.end()) return found->second;
     for (Value* other : node->outputs()) {
       if (const auto found = gradients_.find(other); found != gradients_.end()) return zerosFor(output, found->second);
@@ -228,7 +229,7 @@ class Differentiator {
     throw InternalError("a derivative of what has no gradient");
   }
 
-  /// A gradient that is wanted is there, where a rule for several arguments may give None.
+  /// A gradient that is wanted is there, where a rule for several arguments may return None.
   Value* unwrap(Value* gradient, const Node* node) {
     if (gradient->type()->kind() != c10::TypeKind::OptionalType) return gradient;
     Node* there = backward_->create(prim::unchecked_unwrap_optional, {gradient});
@@ -237,7 +238,7 @@ class Differentiator {
     return there->output()->setType(gradient->type()->expectRef<c10::OptionalType>().getElementType());
   }
 
-  /// The gradients that the rule gives.
+  /// The gradients that the rule returns.
   std::vector<Value*> inlineRule(const GradientRule& rule, Node* node) {
     const size_t num_operands = node->inputs().size() + node->outputs().size(), num_outputs = node->outputs().size();
     const auto inputs = rule.graph->inputs();
@@ -258,7 +259,7 @@ class Differentiator {
         operands.add(gradient->type());
         grads[values.size()] = gradient;
         values.push_back(nullptr);
-      } else {  // which of the gradients that a rule gives are wanted
+      } else {  // which of the gradients that a rule returns are wanted
         operands.addList(rule.arguments.size(), inputs[i]->type());
         for (size_t k : rule.arguments) operands.addConstant(needed_.contains(node->input(k)), c10::BoolType::get());
       }
@@ -283,135 +284,7 @@ class Differentiator {
 
   void simplify() {
     simplifyRules(*backward_);
-    Pipeline(*backward_, "gradient").run("pool-constants");
-  }
-
-  /// What is asked of a tensor without its elements.
-  struct Facts {
-    Symbol numel = Symbol::fromQualString("aten::numel");
-    Symbol is_column_major = Symbol::fromQualString("cresset::is_column_major");
-    Symbol is_row_major = Symbol::fromQualString("cresset::is_row_major");
-
-    static const Facts& get() {
-      static const Facts facts;
-      return facts;
-    }
-    bool isMajor(const Node* node) const { return node->kind() == is_column_major || node->kind() == is_row_major; }
-  };
-  static bool isFact(const Node* node) {
-    const Facts& facts = Facts::get();
-    return node->inputs().size() == 1 &&
-           (node->kind() == aten::size || node->kind() == facts.numel || facts.isMajor(node));
-  }
-
-  /// The sizes and the layout of a value of which nothing else is needed are captured instead of it.
-  void takeSizesInstead() {
-    std::vector<std::pair<Value*, Value*>> facts;
-    // In the order of the program: what is kept must not depend on addresses.
-    std::vector<std::pair<Value*, Value*>> in_order(placeholders_.begin(), placeholders_.end());
-    std::sort(in_order.begin(), in_order.end(), [](const auto& a, const auto& b) {
-      return a.first->unique() < b.first->unique();
-    });
-    for (const auto& [value, placeholder] : in_order) {
-      askBehindTranspose(placeholder);
-      takeSizesApart(placeholder);
-      const auto uses = placeholder->uses();
-      if (uses.empty() || !std::all_of(uses.begin(), uses.end(), [](const Use& use) { return isFact(use.user); }))
-        continue;
-      std::vector<std::pair<Symbol, Value*>> kinds;
-      for (const Use& use : uses) {
-        const Symbol kind = use.user->kind();
-        const bool is_known = std::any_of(kinds.begin(), kinds.end(), [&](const auto& k) { return k.first == kind; });
-        if (!is_known) kinds.emplace_back(kind, factOf(value, kind));
-      }
-      if (kept_ && std::any_of(kinds.begin(), kinds.end(), [&](const auto& fact) {
-            return std::find(kept_->begin(), kept_->end(), fact.second) == kept_->end();
-          }))
-        continue;  // the tensor is kept
-      std::unordered_map<Symbol, Value*> inputs;
-      for (const auto& [kind, fact] : kinds) {
-        Value* input = inputs[kind] = backward_->addInput()->setType(fact->type());
-        facts.emplace_back(fact, input);
-      }
-      for (const Use& use : placeholder->uses().vec()) {
-        use.user->output()->replaceAllUsesWith(inputs.at(use.user->kind()));
-        use.user->destroy();
-      }
-    }
-    for (const auto& [fact, input] : facts) {
-      Value*& placeholder = placeholders_[fact];
-      if (placeholder) {
-        input->replaceAllUsesWith(placeholder);
-      } else {
-        placeholder = input;
-      }
-    }
-  }
-
-  /// `x.t().size(0)` becomes `x.size(1)`, and the like.
-  void askBehindTranspose(Value* placeholder) {
-    const auto type = placeholder->type()->cast<c10::TensorType>();
-    if (!type || type->dim() != 2) return;
-    static const Symbol kTranspose = Symbol::fromQualString("aten::t");
-    const Facts& facts = Facts::get();
-    const auto isPlain = [&](const Use& use) {
-      if (facts.isMajor(use.user)) return true;
-      if (use.user->kind() != aten::size || use.user->inputs().size() != 2) return false;
-      const auto dim = constantAs<int64_t>(use.user->input(1));
-      return dim == 0 || dim == 1;
-    };
-    for (const Use& transposed : placeholder->uses().vec()) {
-      if (transposed.user->kind() != kTranspose) continue;
-      const auto uses = transposed.user->output()->uses().vec();
-      if (!std::all_of(uses.begin(), uses.end(), isPlain)) continue;
-      for (const Use& use : uses) {
-        if (facts.isMajor(use.user)) {
-          use.user->setKind(use.user->kind() == facts.is_row_major ? facts.is_column_major : facts.is_row_major);
-          operatorOf(*use.user);
-        } else {
-          const int64_t dim = 1 - *constantAs<int64_t>(use.user->input(1));
-          use.user->replaceInput(1, insertConstantBefore(use.user, dim));
-        }
-        use.user->replaceInput(0, placeholder);
-      }
-      transposed.user->destroy();
-    }
-  }
-
-  /// `x.size(d)` becomes `x.size()[d]`.
-  void takeSizesApart(Value* placeholder) {
-    for (const Use& use : placeholder->uses().vec()) {
-      Node* node = use.user;
-      if (node->kind() != aten::size || node->inputs().size() != 2) continue;
-      Node* sizes = backward_->create(aten::size, {placeholder});
-      sizes->insertBefore(node)->output()->setType(c10::ListType::ofInts());
-      sizes->copyLocation(node);
-      operatorOf(*sizes);
-      static const Symbol kGetItem = Symbol::fromQualString("aten::__getitem__");
-      Node* element = backward_->create(kGetItem, {sizes->output(), node->input(1)});
-      element->insertBefore(node)->output()->setType(c10::IntType::get());
-      element->copyLocation(node);
-      operatorOf(*element);
-      node->output()->replaceAllUsesWith(element->output());
-      node->destroy();
-    }
-  }
-
-  /// The result of the node of the forward graph that asks for a fact; it is added if there is none.
-  Value* factOf(Value* value, Symbol kind) {
-    for (const Use& use : value->uses()) {
-      if (use.user->kind() == kind && use.user->inputs().size() == 1 && use.user->owningBlock() == forward_.block())
-        return use.user->output();
-    }
-    if (kept_) return nullptr;
-    Node* fact = forward_.create(kind, {value});
-    if (value->node()->isParam()) {
-      forward_.block()->prependNode(fact);
-    } else {
-      fact->insertAfter(value->node());
-    }
-    fact->output()->setType(operatorOf(*fact)->schema().returns()[0].type());
-    return fact->output();
+    tidyBackward(*backward_);
   }
 
   /// Gradients first, then the captured values in order, and nothing else.

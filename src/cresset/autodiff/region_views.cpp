@@ -21,13 +21,13 @@ bool givesViews(const Node* node) {
   return (op && mayGiveViews(*op)) || node->kind() == prim::ListUnpack || isTensorListConstruct(node);
 }
 
-/// A list of parts, which the next node takes apart.
+/// A list of parts, which the next node unpacks.
 bool givesTensors(const Node* node) {
   return node->outputs().size() == 1 && node->kind() != prim::ListConstruct && isTensorList(*node->output()->type());
 }
 
 /// Views, and lists of tensors, that are used outside of the group, by nodes there or by such views, with the
-/// operators whose lists they take apart.
+/// operators whose lists they unpack.
 std::unordered_set<const Node*> leavingViews(const std::vector<Node*>& nodes) {
   const std::unordered_set<const Node*> inside(nodes.begin(), nodes.end());
   std::unordered_set<const Node*> leaving;
@@ -92,7 +92,7 @@ std::vector<Node*>::iterator viewInTheMiddle(std::vector<Node*>& nodes, AliasDb&
                  std::any_of(inputs.begin(), inputs.end(), [&](const Value* input) { return input->node() == other; });
         });
     if (givesTensors(view)) {
-      ++it;  // together with the node that takes it apart
+      ++it;  // together with the node that unpacks it
       continue;
     }
     if (must_stay || meets(view, nodes.begin(), it)) return it;
@@ -117,7 +117,7 @@ void leaveViewsOutside(std::vector<Node*>& nodes) {
         }
       }
     }
-    // Lists are only made and taken apart inside: their elements are what may leave.
+    // Lists are only made and unpacked inside: their elements are what may leave.
     if (!outside.empty()) {
       Node* copy = node->graph().createClone(node, [](Value* value) { return value; });
       copy->insertBefore(place);

@@ -12,12 +12,12 @@ namespace cresset {
 /// The first view through which gradients come from nodes of the group and from others.
 std::vector<Node*>::iterator viewOfBothSides(std::vector<Node*>& nodes);
 
-/// A view that is used behind the region stands behind it (leaveViewsOutside), or else before it. This puts those
-/// before it that must not pass what follows them, and gives the first that must not pass what stands before it
+/// A view that is used after the region stands after it (leaveViewsOutside), or else before it. This puts those
+/// before it that must not pass what follows them, and returns the first that must not pass what stands before it
 /// either.
 std::vector<Node*>::iterator viewInTheMiddle(std::vector<Node*>& nodes, AliasDb& memory);
 
-/// A view that is used behind the region must be autograd's view of its base: it is made again there.
+/// A view that is used after the region must be autograd's view of its base: it is made again there.
 void leaveViewsOutside(std::vector<Node*>& nodes);
 
 }  // namespace cresset

@@ -11,15 +11,11 @@
 
 namespace cresset {
 
-/// Takes operators through which gradients flow apart, where the table of derivatives has a decomposition
+/// Decomposes operators through which gradients flow, where the table of derivatives has a decomposition
 /// (autodiff/derivatives.h). Returns whether it did.
 bool decomposeForGradients(Graph& graph, const TypeAssumptions& assumptions);
 
-/// Simplifies what derivative rules have put into the graph: they are written for any rank. `name` is that of the
-/// pipeline.
-void fitRulesToRanks(Graph& graph, const char* name, const TypeAssumptions& assumptions);
-
-/// Types must have been propagated (passes/propagate_types.h): a region takes and gives tensors of one known
+/// Types must have been propagated (passes/propagate_types.h): a region takes and returns tensors of one known
 /// floating-point dtype. Regions of fewer than `min_size` operators that have gradients are not made: entering one
 /// costs about as much as recording a few operators. Returns whether there is a region.
 bool createDifferentiableRegions(Graph& graph, size_t min_size = 2);

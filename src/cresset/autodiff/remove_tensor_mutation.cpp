@@ -5,7 +5,7 @@
 // that was not before.
 //
 // The tensor must be fresh, and what used it before the change only have read it: itself, or views of it that nobody
-// uses behind the change. And autograd must not have kept it: it has errors for tensors that were changed meanwhile.
+// uses after the change. And autograd must not have kept it: it has errors for tensors that were changed meanwhile.
 // The derivative rules tell what it keeps, which is why the pass stands here.
 #include <ATen/core/ivalue.h>
 #include <ATen/core/jit_type.h>
@@ -21,7 +21,6 @@
 #include "cresset/analysis/plain_types.h"
 #include "cresset/autodiff/derivatives.h"
 #include "cresset/autodiff/gradient_flow.h"
-#include "cresset/autodiff/remove_tensor_mutation.h"
 #include "cresset/ir/constants.h"
 #include "cresset/ops/operator.h"
 #include "cresset/passes/pass.h"
@@ -153,7 +152,7 @@ class Rewriter {
     });
   }
 
-  /// Replaces an in-place operator; gives what stands for it, or null.
+  /// Replaces an in-place operator; returns what stands for it, or null.
   Node* rewrite(Node* node) {
     const Operator* update = updateFor(node);
     if (!update) return nullptr;
@@ -176,7 +175,7 @@ class Rewriter {
     return now;
   }
 
-  /// The type of a tensor behind a change.
+  /// The type of a tensor after a change.
   static c10::TypePtr typeOf(const Value* before, bool flows) {
     const auto type = before->type()->expect<c10::TensorType>();
     if (!flows) return type;
@@ -252,12 +251,10 @@ bool hasUpdates(Block* block) {
 
 }  // namespace
 
-bool removeTensorMutation(Graph& graph) {
-  return removeTensorMutation(graph, /*with_parts=*/true);
-}
-
-bool removeTensorMutation(Graph& graph, bool with_parts) {
-  return hasUpdates(graph.block()) && Rewriter(graph, with_parts).run(graph.block());
+/// What is assigned to parts of tensors (`y[i] = z`) stays as it is where no gradients are recorded: the index is
+/// looked up twice, once where it may be wrong, so that costs a view, and pays where gradients flow.
+bool removeTensorMutation(Graph& graph, const TypeAssumptions& assumptions) {
+  return hasUpdates(graph.block()) && Rewriter(graph, /*with_parts=*/assumptions.grad_mode).run(graph.block());
 }
 
 }  // namespace cresset

@@ -10,7 +10,7 @@
 
 #include "cresset/ir/constants.h"
 #include "cresset/ops/operator.h"
-#include "cresset/passes/pipeline.h"
+#include "cresset/passes/pipelines.h"
 #include "cresset/support/error.h"
 
 namespace cresset {
@@ -24,7 +24,7 @@ size_t mix(size_t seed, size_t value) {
   return seed ^ (value + 0x9e3779b97f4a7c15 + (seed << 6) + (seed >> 2));
 }
 
-/// Constants that passes fold, and that are told apart by their values. Others are as good as inputs.
+/// Constants that passes fold, and that are distinguished by their values. Others are as good as inputs.
 bool isSimple(const c10::IValue& value) {
   return value.isNone() || value.isInt() || value.isBool() || value.isDouble() || value.isString() || value.isDevice();
 }
@@ -51,10 +51,6 @@ size_t hashOf(const c10::IValue& value) {
   if (value.isBool()) return value.toBool();
   if (value.isString()) return std::hash<std::string_view>()(value.toStringView());
   return 0;
-}
-
-bool isLoop(const Node* node) {
-  return node->kind() == prim::Loop;
 }
 
 /// Whether the node, or one in its blocks, writes: to lists of a rule's own.
@@ -136,16 +132,7 @@ size_t RuleOperands::hash() const {
 }
 
 void simplifyRules(Graph& graph) {
-  Pipeline passes(graph, "gradient");
-  passes.repeat(6, [&] {
-    passes.run("lower-tuples");
-    passes.run("peephole");
-    passes.run("constant-propagation");
-    passes.run("simplify-branches");
-    const auto nodes = graph.nodes();
-    if (std::any_of(nodes.begin(), nodes.end(), isLoop)) passes.run("unroll");
-    passes.run("remove-list-mutation");
-  });
+  simplifyRule(graph);
   removeUnused(graph.block());
 }
 

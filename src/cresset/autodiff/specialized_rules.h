@@ -24,8 +24,8 @@ class RuleOperands {
   void addUnused();
   /// One of this type; it is an input of the specialized rule.
   void add(const TypePtr& type);
-  /// A value of a graph: if it is a constant or a list that the graph makes, that is known. The values behind it that
-  /// are inputs of the specialized rule are added to `inputs`, in order.
+  /// A value of a graph: if it is a constant or a list that the graph makes, that is known. The values that it is made
+  /// of that are inputs of the specialized rule are added to `inputs`, in order.
   void add(Value* value, std::vector<Value*>& inputs);
   void addConstant(const c10::IValue& value, const TypePtr& type);
   /// A list of the next `size` operands.
@@ -44,7 +44,7 @@ class RuleOperands {
     c10::IValue constant;
   };
 
-  std::vector<Operand> operands_;  // elements of lists behind them
+  std::vector<Operand> operands_;  // elements of lists after them
 };
 
 /// The rule for such operands. Its inputs are those operands of kind input, in order; its outputs the rule's. Rules

@@ -164,7 +164,7 @@ class Region : public CompiledSubgraph, public std::enable_shared_from_this<Regi
   };
 
   /// This region for calls in which only some of its inputs require gradients: it keeps what their gradients need, as
-  /// autograd does. Null if there are too many such: this region keeps more, and gives the same.
+  /// autograd does. Null if there are too many such: this region keeps more, and returns the same.
   std::shared_ptr<const Region> variantFor(const std::vector<bool>& requiring) const {
     const std::lock_guard lock(mutex_);
     if (const auto* known = variants_.find(requiring)) return *known;
@@ -290,7 +290,7 @@ class Region : public CompiledSubgraph, public std::enable_shared_from_this<Regi
   std::shared_ptr<Program> program_;
   std::shared_ptr<const Code> code_;
   std::vector<size_t> inputs_;  // those that carry gradients
-  size_t num_outputs_ = 0;      // behind them come kept values
+  size_t num_outputs_ = 0;      // after them come kept values
   std::vector<size_t> views_;   // kept values that may be views of others, by their places among the outputs
   std::vector<Value*> captured_;
   std::vector<Source> sources_;                 // of captured_

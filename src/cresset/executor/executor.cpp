@@ -1,5 +1,6 @@
 #include "cresset/executor/executor.h"
 
+#include <ATen/core/class_type.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/core/jit_type.h>
 
@@ -89,7 +90,7 @@ class Executor final : public Executable {
         reference_(
             emitCode(*function.graph(), function.name(), function.program().weak_from_this(), {.hot_loops = &loops_})),
         plans_(
-            function, [&function] { return prepareFunction(function); }, kMaxPlans),
+            function, [&function] { return prepareFunction(function); }, size_t(options::plans_per_function())),
         state_(
             plansAlways()                                                          ? State::Used
             : isTooSmall(*function.graph()) && !allowsAnyLayout(*function.graph()) ? State::TooSmall
@@ -166,7 +167,7 @@ class Executor final : public Executable {
       report.state = "called once; plans are made from the second call on";
     if (prepared) report.num_nodes = prepared->num_nodes;
     const size_t count = plans_.plans().size();
-    if (count >= kMaxPlans) {
+    if (count >= plans_.maxPlans()) {
       report.state = "there are " + std::to_string(count) +
                      " plans; calls of other kinds run the unoptimized program, and one in " +
                      std::to_string(Admission::kOneIn) + " of them has a plan in place of the one longest unused";

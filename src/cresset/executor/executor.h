@@ -25,9 +25,6 @@
 
 namespace cresset {
 
-/// Of one function, at a time. A script that takes more kinds of arguments than this would spend its time on compiling.
-inline constexpr size_t kMaxPlans = 16;
-
 /// What explain tells of a function.
 struct ExecutionReport {
   struct PlanReport {

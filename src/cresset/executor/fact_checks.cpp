@@ -2,14 +2,14 @@
 
 #include <ATen/core/jit_type.h>
 
-#include <atomic>
-#include <cstdlib>
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
-#include "cresset/analysis/facts.h"
+#include "cresset/analysis/graph_analyses.h"
+#include "cresset/analysis/plain_types.h"
 #include "cresset/ir/constants.h"
 #include "cresset/ir/printer.h"
 #include "cresset/ops/operator.h"
@@ -17,17 +17,6 @@
 namespace cresset {
 
 namespace {
-
-std::atomic<FactChecks>& checks() {
-  static std::atomic<FactChecks> wanted = [] {
-    const char* text = std::getenv("CRESSET_CHECK_FACTS");
-    const std::string_view value = text ? text : "";
-    return value.empty() || value == "0" ? FactChecks::Off
-           : value == "all"              ? FactChecks::Unoptimized
-                                         : FactChecks::InPlans;
-  }();
-  return wanted;
-}
 
 Symbol checkKind() {
   static const Symbol kind = Symbol::fromQualString("cresset::check_facts");
@@ -92,12 +81,22 @@ class CheckInserter {
   std::vector<c10::IValue> facts_;  // of the check that was made last
 };
 
-/// Asserts that sizes are what their expressions say. These are computed next to the tensors by nodes of their own,
-/// from dimensions that are read as soon as their tensors are there, so that no tensor lives longer for it.
+/// Asserts that sizes and strides are what their expressions say. These are computed next to the tensors by nodes of
+/// their own, from dimensions that are read as soon as their tensors are there, so that no tensor lives longer for it.
+/// And that memory is new that is said to be.
 class SizeCheckInserter {
  public:
   explicit SizeCheckInserter(Graph& graph)
-      : graph_(graph), facts_(computeFactsAndSizes(graph, {})), values_(graph.numValues()) {}
+      : graph_(graph), facts_(factsOf(graph, {}, /*with_sizes=*/true)), values_(graph.numValues()) {
+    for (size_t value = 0; value < facts_->strides.size(); ++value) {
+      for (const Size& stride : facts_->strides[value]) {
+        stride.visitVariables([&](const Size::Variable& variable) {
+          if (variable.kind == Size::Variable::Kind::Stride && variable.value != value)
+            with_strides_.insert(variable.value);
+        });
+      }
+    }
+  }
 
   void visit(Block* block) {
     Node* first = block->nodes().begin() == block->nodes().end() ? block->returnNode() : *block->nodes().begin();
@@ -106,6 +105,7 @@ class SizeCheckInserter {
       for (Block* inner : node->blocks()) visit(inner);
       Node* next = node->next();
       for (Value* output : node->outputs()) check(output, next);
+      for (Value* output : node->outputs()) checkNew(output, next);
     }
   }
 
@@ -113,35 +113,81 @@ class SizeCheckInserter {
   void check(Value* value, Node* before) {
     if (value->unique() >= values_.size()) return;
     values_[value->unique()] = value;
-    const std::vector<Size>& sizes = facts_.sizes[value->unique()];
+    const std::vector<Size>& sizes = facts_->sizes[value->unique()];
     if (sizes.empty()) return;
     before_ = before;
-    std::vector<Value*> dims;
     bool says_more = false;
     for (size_t i = 0; i < sizes.size(); ++i) {
       says_more |= sizes[i] != Size::ofDimension(value->unique(), i);
-      dims.push_back(insert("cresset::size_if_tensor", {value, constant(static_cast<int64_t>(i))}));
-      dimensions_[value->unique()].push_back(dims.back());
+      Value* dim = constant(static_cast<int64_t>(i));
+      dimensions_[value->unique()].push_back(insert(kSizeIfTensor, {value, dim}));
+      if (with_strides_.contains(value->unique()))
+        strides_[value->unique()].push_back(insert(kStrideIfTensor, {value, dim}));
     }
-    if (!says_more) return;
-    Node* expected = graph_.create(prim::ListConstruct, emitAll(sizes), 1);
-    expected->output()->setType(c10::ListType::ofInts());
-    expected->insertBefore(before_);
-    std::string what = "%" + value->debugName() + " to have the sizes [";
-    for (const Size& size : sizes) {
-      if (what.back() != '[') what += ", ";
-      what += size.toString([&](size_t id) { return "%" + values_[id]->debugName(); });
+    if (says_more)
+      insertCheck(
+          value, kCheckSizes, {listOf(emitAll(sizes))},
+          "%" + value->debugName() + " to have the sizes " + textOf(sizes));
+    checkLayout(value);
+  }
+
+  void checkLayout(Value* value) {
+    const Contiguity contiguity = facts_->of(value).contiguity;
+    std::vector<Size> strides(facts_->stridesOf(value).begin(), facts_->stridesOf(value).end());
+    for (size_t i = 0; i < strides.size(); ++i) {
+      if (strides[i] == Size::ofStride(value->unique(), i)) strides[i] = Size::constant(-1);
     }
-    Value* text = insertConstantBefore(before_, what + "]");
-    Node* node = graph_.create(Symbol::fromQualString("cresset::check_sizes"), {value, expected->output(), text}, 0);
+    const bool says_strides = std::any_of(
+        strides.begin(), strides.end(), [](const Size& stride) { return stride.asConstant() != int64_t(-1); });
+    if (contiguity == Contiguity::Unknown && !says_strides) return;
+    Value* wanted = constant(static_cast<int64_t>(contiguity));
+    Value* expected = listOf(emitAll(strides));
+    insertCheck(
+        value, kCheckLayout, {wanted, expected},
+        "%" + value->debugName() + " to be " + std::string(nameOf(contiguity)) + ", with the strides " +
+            textOf(strides));
+  }
+
+  /// That no argument, and no other result, has the value's memory.
+  void checkNew(Value* value, Node* before) {
+    if (value->unique() >= facts_->tensors.size() || !facts_->of(value).is_new) return;
+    before_ = before;
+    std::vector<Value*> others = value->node()->inputs().vec();
+    others.insert(others.end(), value->node()->outputs().begin(), value->node()->outputs().end());
+    for (Value* other : others) {
+      if (other != value && mayHoldTensors(*other->type()))
+        insertCheck(value, kCheckNew, {other}, "%" + value->debugName());
+    }
+  }
+
+  void insertCheck(Value* value, Symbol kind, std::vector<Value*> inputs, const std::string& what) {
+    inputs.insert(inputs.begin(), value);
+    inputs.push_back(insertConstantBefore(before_, what));
+    Node* node = graph_.create(kind, inputs, 0);
     node->insertBefore(before_);
     node->copyLocation(value->node());
   }
 
+  Value* listOf(const std::vector<Value*>& numbers) {
+    Node* node = graph_.create(prim::ListConstruct, numbers, 1);
+    node->output()->setType(c10::ListType::ofInts());
+    node->insertBefore(before_);
+    return node->output();
+  }
+
+  std::string textOf(const std::vector<Size>& sizes) const {
+    std::string text = "[";
+    for (const Size& size : sizes) {
+      if (text.back() != '[') text += ", ";
+      text += size.toString([&](size_t id) { return "%" + values_[id]->debugName(); });
+    }
+    return text + "]";
+  }
+
   Value* constant(int64_t number) { return insertConstantBefore(before_, number); }
 
-  Value* insert(const char* name, std::vector<Value*> inputs) {
-    Node* node = graph_.create(Symbol::fromQualString(name), inputs, 1);
+  Value* insert(Symbol kind, std::vector<Value*> inputs) {
+    Node* node = graph_.create(kind, inputs, 1);
     node->output()->setType(c10::IntType::get());
     node->insertBefore(before_);
     return node->output();
@@ -159,9 +205,9 @@ class SizeCheckInserter {
       Value* product = term.coefficient == 1 && !term.factors.empty() ? nullptr : constant(term.coefficient);
       for (const auto& factor : term.factors) {
         Value* value = emit(*factor);
-        product = product ? insert("aten::mul", {product, value}) : value;
+        product = product ? insert(aten::mul, {product, value}) : value;
       }
-      sum = sum ? insert("aten::add", {sum, product}) : product;
+      sum = sum ? insert(aten::add, {sum, product}) : product;
     }
     return sum ? sum : constant(0);
   }
@@ -170,34 +216,39 @@ class SizeCheckInserter {
     switch (variable.kind) {
       case Size::Variable::Kind::Dimension:
         return dimensions_.at(variable.value)[variable.dim];
+      case Size::Variable::Kind::Stride:
+        return strides_.at(variable.value)[variable.dim];
       case Size::Variable::Kind::Int:
         return values_[variable.value];
       case Size::Variable::Kind::Quotient:
-        return insert("aten::floordiv", emitAll(variable.operands));
+        return insert(aten::floordiv, emitAll(variable.operands));
       case Size::Variable::Kind::Broadcast:
         break;
     }
     Value* all = emit(variable.operands[0]);
     for (size_t i = 1; i < variable.operands.size(); ++i)
-      all = insert("cresset::broadcast_size", {all, emit(variable.operands[i])});
+      all = insert(kBroadcastSize, {all, emit(variable.operands[i])});
     return all;
   }
 
+  const Symbol kSizeIfTensor = Symbol::fromQualString("cresset::size_if_tensor");
+  const Symbol kBroadcastSize = Symbol::fromQualString("cresset::broadcast_size");
+  const Symbol kStrideIfTensor = Symbol::fromQualString("cresset::stride_if_tensor");
+  const Symbol kCheckSizes = Symbol::fromQualString("cresset::check_sizes");
+  const Symbol kCheckLayout = Symbol::fromQualString("cresset::check_layout");
+  const Symbol kCheckNew = Symbol::fromQualString("cresset::check_new");
   Graph& graph_;
-  const GraphFacts facts_;
-  std::vector<Value*> values_;                                  // by Value::unique()
-  std::unordered_map<size_t, std::vector<Value*>> dimensions_;  // of tensors
+  const std::shared_ptr<const GraphFacts> facts_;
+  std::vector<Value*> values_;                                            // by Value::unique()
+  std::unordered_map<size_t, std::vector<Value*>> dimensions_, strides_;  // of tensors
+  std::unordered_set<size_t> with_strides_;  // tensors whose strides stand in expressions of others
   Node* before_ = nullptr;
 };
 
 }  // namespace
 
-FactChecks factChecks() {
-  return checks().load(std::memory_order_relaxed);
-}
-
 void setFactChecks(FactChecks wanted) {
-  checks().store(wanted, std::memory_order_relaxed);
+  setOption(Option::check_facts, allOptions()[size_t(Option::check_facts)].choices.at(size_t(wanted)));
 }
 
 void insertFactChecks(Graph& graph, bool with_requires_grad) {

@@ -1,29 +1,27 @@
 // The oracle of facts: plans that assert, while they run, all that the optimizer assumed about their tensors.
 //
-// Sizes that are known as expressions are computed and compared where the tensor is defined.
+// Sizes and strides that are known as expressions are computed and compared where the tensor is defined; so is how it
+// lies in memory, and that memory which is said to be new is none of the arguments' of the node.
 //
 // Every value whose type says more than "a tensor" (dtype, rank, device, requires_grad) is looked at where it is
 // defined and again before each node that uses it, since writes may change what was assumed. A fact that is false ends
 // the call with an InternalError that names the value and the node. Wrong facts otherwise show as wrong results, and
 // only in programs that happen to depend on them; with the oracle any program that computes the value finds them.
 //
-// On for whole test runs by the environment variable CRESSET_CHECK_FACTS. Costs about 0.2 us per value and use.
+// Analyses that are kept are compared with new ones, too (analysis/graph_analyses.h).
+//
+// On for whole test runs by the option `check_facts`. Costs about 0.2 us per value and use.
 #pragma once
 
 #include "cresset/ir/graph.h"
+#include "cresset/support/options.h"
 
 namespace cresset {
 
-enum class FactChecks {
-  Off,
-  InPlans,      // CRESSET_CHECK_FACTS=1: plans assert what they assume
-  Unoptimized,  // CRESSET_CHECK_FACTS=all: types are propagated and asserted, and nothing else is done with them. So
-                // facts of values are checked that the optimizer would have removed because of what it knew of them.
-};
-
-/// Of the process; what the environment says unless set. May be called from any thread; plans that exist stay as they
-/// are.
-FactChecks factChecks();
+/// The option `check_facts`. May be called from any thread; plans that exist stay as they are.
+inline FactChecks factChecks() {
+  return options::check_facts();
+}
 void setFactChecks(FactChecks checks);
 
 /// Inserts the assertions into a graph that is about to be emitted. In graphs that run below autograd (those of

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <functional>
 
-#include "cresset/analysis/alias.h"
+#include "cresset/analysis/graph_analyses.h"
 #include "cresset/executor/continuation.h"
 #include "cresset/ir/constants.h"
 #include "cresset/ops/operator.h"
@@ -58,7 +58,7 @@ bool isInSignature(const Value& value) {
 /// Results of nodes that no signature describes, worth looking at; those of one node together.
 std::vector<std::vector<Value*>> guardedValues(Graph& graph) {
   std::vector<std::vector<Value*>> found;
-  AliasDb memory(graph);
+  const auto memory = aliasesOf(graph);
   const std::function<void(Block*)> visit = [&](Block* block) {
     for (Node* node : block->nodes()) {
       if (found.size() >= kMaxGuards) return;
@@ -67,12 +67,12 @@ std::vector<std::vector<Value*>> guardedValues(Graph& graph) {
       if (!readsTensors(node) || node->hasAttribute(entryAttribute())) continue;
       // What the program has put into a container of its own it knows already.
       const bool is_call = node->kind() == prim::CallMethod || node->kind() == prim::CallFunction;
-      if (!is_call && !node->inputs().empty() && !memory.mayAliasWorld(node->input(0))) continue;
+      if (!is_call && !node->inputs().empty() && !memory->mayAliasWorld(node->input(0))) continue;
       if (!node->inputs().empty() && isInSignature(*node->input(0))) continue;
       std::vector<Value*> values;
       for (Value* output : node->outputs()) {
         // Writing may change the rank, and whether a gradient is required.
-        if (guardFor(*output->type()) && output->hasUses() && !memory.hasWriters(output)) values.push_back(output);
+        if (guardFor(*output->type()) && output->hasUses() && !memory->hasWriters(output)) values.push_back(output);
       }
       if (!values.empty() && found.size() < kMaxGuards) found.push_back(std::move(values));
     }

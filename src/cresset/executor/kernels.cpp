@@ -7,7 +7,6 @@
 #include <array>
 #include <atomic>
 #include <bit>
-#include <cstdlib>
 #include <cstring>
 #include <mutex>
 #include <optional>
@@ -17,6 +16,7 @@
 #include "cresset/executor/kernel_cache.h"
 #include "cresset/program/program.h"
 #include "cresset/support/error.h"
+#include "cresset/support/options.h"
 
 namespace cresset {
 
@@ -24,15 +24,6 @@ namespace {
 
 using codegen::StridedLayout;
 using codegen::Sizes;
-
-std::atomic<KernelMode> kernel_mode{[] {
-  const char* text = std::getenv("CRESSET_KERNELS");
-  const std::string wanted = text ? text : "off";
-  return wanted == "background" ? KernelMode::Background
-         : wanted == "now"      ? KernelMode::Now
-         : wanted == "check"    ? KernelMode::Check
-                                : KernelMode::Off;
-}()};
 
 std::atomic<size_t> num_launches{0}, num_unfused{0};
 
@@ -83,7 +74,7 @@ class FusedGroup : public CompiledSubgraph {
       return unfused_->call(stack, num_inputs);
     }
     num_launches.fetch_add(1, std::memory_order_relaxed);
-    if (kernelMode() == KernelMode::Check) return runChecked(*launch, function, stack, num_inputs);
+    if (options::kernels() == KernelMode::Check) return runChecked(*launch, function, stack, num_inputs);
     run(*launch, function, stack, num_inputs);
   }
 
@@ -169,7 +160,7 @@ class FusedGroup : public CompiledSubgraph {
     launch.sizes = nest.sizes;
     for (const Sizes& strides : nest.strides) launch.strides.insert(launch.strides.end(), strides.begin(), strides.end());
     launch.kernel = sharedKernel(
-        codegen::makeKernel(group_.body, nest.sizes.size(), nest.steps), kernelMode() != KernelMode::Background);
+        codegen::makeKernel(group_.body, nest.sizes.size(), nest.steps), options::kernels() != KernelMode::Background);
   }
 
   void run(
@@ -238,14 +229,6 @@ class FusedGroup : public CompiledSubgraph {
 };
 
 }  // namespace
-
-void setKernelMode(KernelMode mode) {
-  kernel_mode.store(mode, std::memory_order_relaxed);
-}
-
-KernelMode kernelMode() {
-  return kernel_mode.load(std::memory_order_relaxed);
-}
 
 void waitForCompilation() {
   waitForKernels();

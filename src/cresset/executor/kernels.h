@@ -9,17 +9,6 @@
 
 namespace cresset {
 
-enum class KernelMode : uint8_t {
-  Off,         // no groups are formed
-  Background,  // a group runs unfused until its kernel is there
-  Now,         // the first call with a layout that is new waits for its kernel
-  Check,       // as Now; each call also runs unfused, and differences are errors: for tests
-};
-
-/// Of plans that are made from now on. At first what the environment's CRESSET_KERNELS says: off, background, now, check.
-void setKernelMode(KernelMode mode);
-KernelMode kernelMode();
-
 /// Returns when all kernels that were asked for are compiled.
 void waitForCompilation();
 

@@ -10,7 +10,7 @@
 namespace cresset {
 
 LoopPlans::LoopPlans(Function& function) : function_(function) {
-  if (loopsAlways()) num_polls = 1;
+  num_polls = loopsAlways() ? 1 : static_cast<uint32_t>(options::hot_loop());
 }
 
 const std::vector<uint32_t>* LoopPlans::needed(const LoopEntry& entry) const {
@@ -49,7 +49,8 @@ std::unique_ptr<LoopPlans::Loop> LoopPlans::make(const LoopEntry& entry) const {
     loop->registers.push_back(held->second);
   }
   loop->plans = std::make_unique<PlanSet>(
-      function_, [this, graph = rest.graph] { return prepareGraph(function_, graph->copy()); }, kMaxPlans);
+      function_, [this, graph = rest.graph] { return prepareGraph(function_, graph->copy()); },
+      size_t(options::plans_per_loop()));
   return loop;
 }
 

@@ -27,8 +27,8 @@ class LoopPlans final : public HotLoops {
   std::vector<std::pair<const Node*, const PlanSet*>> loops() const;
 
  private:
-  /// Loops of a function that have plans, and plans of one of them: they are for what one long call brings.
-  static constexpr size_t kMaxLoops = 8, kMaxPlans = 4;
+  /// Loops of a function that have plans.
+  static constexpr size_t kMaxLoops = 8;
 
   struct Loop {
     std::vector<uint32_t> registers;

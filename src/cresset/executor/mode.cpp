@@ -1,23 +1,16 @@
 #include "cresset/executor/mode.h"
 
 #include <atomic>
-#include <cstdlib>
 #include <mutex>
-#include <string_view>
 
 namespace cresset {
 
 namespace {
-std::atomic<ExecutionMode> process_mode{ExecutionMode::Optimize};
 thread_local bool thread_optimizes = true;
 }  // namespace
 
 void setExecutionMode(ExecutionMode mode) {
-  process_mode.store(mode, std::memory_order_relaxed);
-}
-
-ExecutionMode executionMode() {
-  return process_mode.load(std::memory_order_relaxed);
+  setOption(Option::execution_mode, mode == ExecutionMode::Interpret ? "interpret" : "optimize");
 }
 
 void setGraphExecutorOptimize(bool optimize) {
@@ -62,31 +55,8 @@ std::atomic<bool>& getExecutorMode() {
   return mode;
 }
 
-namespace {
-
-bool isInEnvironment(std::string_view value) {
-  const char* text = std::getenv("CRESSET_PLANS");
-  return text && value == text;
-}
-
-std::atomic<bool>& always() {
-  static std::atomic<bool> wanted = isInEnvironment("always");
-  return wanted;
-}
-
-}  // namespace
-
-bool plansAlways() {
-  return always();
-}
-
 void setPlansAlways(bool wanted) {
-  always() = wanted;
-}
-
-bool loopsAlways() {
-  static const bool wanted = isInEnvironment("loops");
-  return wanted;
+  setOption(Option::plans, wanted ? "always" : "useful");
 }
 
 }  // namespace cresset

@@ -6,16 +6,15 @@
 #include <utility>
 #include <vector>
 
+#include "cresset/support/options.h"
+
 namespace cresset {
 
-enum class ExecutionMode {
-  Interpret,  // the unoptimized program, instruction by instruction
-  Optimize,   // plans: graphs that passes have rewritten for the kinds of arguments that calls bring (the default)
-};
-
-/// Of the process. May be called from any thread; calls that run already are not affected.
+/// The option `execution_mode`. May be called from any thread; calls that run already are not affected.
 void setExecutionMode(ExecutionMode mode);
-ExecutionMode executionMode();
+inline ExecutionMode executionMode() {
+  return options::execution_mode();
+}
 
 /// Whether calls of the calling thread may use plans while the process's mode allows it; true at first. torch::jit's
 /// name for the same thing.
@@ -46,13 +45,17 @@ FusionStrategy setFusionStrategy(FusionStrategy& strategy);
 std::atomic<bool>& getProfilingMode();
 std::atomic<bool>& getExecutorMode();
 
-/// For tests of the optimizer: if the environment says CRESSET_PLANS=always, plans are made for every function, the
-/// smallest too, from its first call on, and what goes wrong with that is an error of the call.
-bool plansAlways();
-/// The same for functions that have not been called yet, whatever the environment says.
+/// The option `plans`, for tests of the optimizer: plans are made for every function, the smallest too, from its first
+/// call on, and what goes wrong with that is an error of the call.
+inline bool plansAlways() {
+  return options::plans() == PlanMode::Always;
+}
+/// For functions that have not been called yet.
 void setPlansAlways(bool wanted);
-/// For tests of loops that turn hot: if the environment says CRESSET_PLANS=loops, every call runs unoptimized up to the
-/// first back-edge of a loop, and goes on in a plan from there.
-bool loopsAlways();
+/// For tests of loops that become hot: every call runs unoptimized up to the first back-edge of a loop, and continues
+/// in a plan from there.
+inline bool loopsAlways() {
+  return options::plans() == PlanMode::Loops;
+}
 
 }  // namespace cresset

@@ -7,23 +7,20 @@
 #include <map>
 #include <unordered_map>
 
-#include "cresset/analysis/alias.h"
 #include "cresset/analysis/containers.h"
+#include "cresset/analysis/graph_analyses.h"
 #include "cresset/analysis/plain_types.h"
 #include "cresset/autodiff/inline_gradients.h"
 #include "cresset/autodiff/regions.h"
-#include "cresset/autodiff/remove_tensor_mutation.h"
 #include "cresset/executor/differentiable.h"
 #include "cresset/executor/fact_checks.h"
 #include "cresset/executor/guards.h"
-#include "cresset/executor/kernels.h"
 #include "cresset/ir/constants.h"
 #include "cresset/ops/operator.h"
 #include "cresset/ops/policy.h"
-#include "cresset/passes/insert_autocast_casts.h"
-#include "cresset/passes/pipeline.h"
-#include "cresset/passes/propagate_types.h"
+#include "cresset/passes/pipelines.h"
 #include "cresset/support/error.h"
+#include "cresset/support/options.h"
 
 namespace cresset {
 
@@ -32,64 +29,11 @@ namespace {
 /// After so many plans for one signature there are no more guards in it.
 constexpr int kMaxVersions = 4;
 
-/// Gradients of gradients of gradients that are compiled.
-constexpr int kMaxOrders = 8;
-
-/// Larger programs would make callers wait for many seconds.
-constexpr size_t kMaxNodes = 100'000;
-
-/// What holds for every call: no types needed.
-void prepare(Pipeline& passes) {
-  const auto simplify = [&] {
-    passes.repeat(4, [&] {
-      passes.run("lower-tuples");
-      passes.run("peephole");
-      passes.run("constant-propagation");
-      passes.run("simplify-branches");
-    });
-  };
-  simplify();
-  // Turns of a loop, then elements of the lists that they filled, become values of their own.
-  passes.repeat(3, [&] {
-    if (passes.run("unroll")) simplify();
-    passes.run("remove-list-mutation");
-    passes.run("remove-dict-mutation");
-  });
-  simplify();
-  passes.run("dce");
-}
-
-void optimize(Pipeline& passes, const TypeAssumptions& assumptions) {
-  const auto propagate = [&] {
-    passes.run("propagate-types", [&](Graph& graph) { return propagateTypes(graph, assumptions); });
-  };
-  // Branches that are gone no longer stand in the way of types, and types decide further branches.
-  passes.repeat(3, [&] {
-    propagate();
-    if (assumptions.autocast.isOn() && assumptions.usual &&
-        passes.run("insert-autocast-casts", [&](Graph& g) { return insertAutocastCasts(g, assumptions.autocast); }))
-      propagate();
-    passes.repeat(4, [&] {
-      passes.run("peephole");
-      passes.run("constant-propagation");
-      passes.run("simplify-branches");
-      passes.run("lower-tuples");
-    });
-    passes.run("remove-tensor-mutation", [&](Graph& graph) {  // what nothing writes to has better types
-      return removeTensorMutation(graph, /*with_parts=*/assumptions.grad_mode);
-    });
-  });
-  passes.run("licm");
-  passes.run("cse");
-  passes.run("dce");
-  passes.run("pool-constants");
-}
-
 /// Finds the attributes that can be read when a plan is entered: those of arguments, through objects, that nothing in
 /// the graph writes.
 class AttributeLifter {
  public:
-  explicit AttributeLifter(Graph& graph) : graph_(graph), memory_(graph) {
+  explicit AttributeLifter(Graph& graph) : graph_(graph), memory_(aliasesOf(graph)) {
     for (size_t i = 0; i < graph.inputs().size(); ++i) {
       Value* input = graph.inputs()[i];
       if (input->type()->kind() == c10::TypeKind::ClassType)
@@ -131,7 +75,7 @@ class AttributeLifter {
 
   void visitRead(Node* node) {
     const auto holder = objects_.find(node->input(0));
-    if (holder == objects_.end() || memory_.readsWritten(node)) return;
+    if (holder == objects_.end() || memory_->readsWritten(node)) return;
     const auto slot = node->input(0)->type()->expectRef<c10::ClassType>().findAttributeSlot(node->s(attr::name));
     if (!slot) return;
     AttributePath path = holder->second;
@@ -149,7 +93,7 @@ class AttributeLifter {
   }
 
   Graph& graph_;
-  AliasDb memory_;
+  const std::shared_ptr<AliasDb> memory_;
   std::unordered_map<const Value*, AttributePath> objects_;  // and the way to them
   std::map<std::pair<uint32_t, std::vector<uint32_t>>, Reads> found_;
 };
@@ -192,7 +136,7 @@ bool haveLoopInCommon(const Node* a, const Node* b) {
 /// stands.
 class EntryLifter {
  public:
-  explicit EntryLifter(Graph& graph) : graph_(graph), memory_(graph) {}
+  explicit EntryLifter(Graph& graph) : graph_(graph), memory_(aliasesOf(graph)) {}
 
   std::vector<AttributePath> run() {
     visit(graph_.block());
@@ -250,11 +194,11 @@ class EntryLifter {
   bool mayReach(const Node* change, Node* read, const std::string& key) {
     if (!change->isBefore(read) && !haveLoopInCommon(change, read)) return false;
     const auto changed = changedKey(change);
-    return (!changed || *changed == key) && mayChangeEntriesOf(memory_, change, read->input(0));
+    return (!changed || *changed == key) && mayChangeEntriesOf(*memory_, change, read->input(0));
   }
 
   Graph& graph_;
-  AliasDb memory_;
+  const std::shared_ptr<AliasDb> memory_;
   std::vector<Node*> changes_;
   std::map<std::pair<uint32_t, std::string>, std::vector<Node*>> reads_;
 };
@@ -289,12 +233,12 @@ class Specializer {
     useEntries(graph_.block());
     if (!shared_.empty()) tellMemory();
     const TensorWrites writes = tensorWrites(graph_);
-    AliasDb memory(graph_);
+    const auto memory = aliasesOf(graph_);
     findAsked(graph_.block());
     for (size_t i = 0; i < described_.size(); ++i) {
       Value* value = described_[i];
-      const bool written = memory.hasWriters(value);
-      if (!asked_.empty()) answerAboutGradient(value, known_[i].kind, memory);
+      const bool written = memory->hasWriters(value);
+      if (!asked_.empty()) answerAboutGradient(value, known_[i].kind, *memory);
       const InsertPointGuard guard(graph_, value->node()->isParam() ? graph_.nodes().front() : value->node()->next());
       specialize(value, known_[i].kind, written ? std::optional(writes) : std::nullopt);
     }
@@ -432,7 +376,7 @@ class Specializer {
 /// Says of arguments that nothing writes to any more, since branches are gone, whether they require gradients.
 bool refineArguments(Graph& graph, const std::vector<SignatureReader::Described>& known) {
   bool changed = false;
-  std::optional<AliasDb> memory;
+  std::shared_ptr<AliasDb> memory;  // of the graph before the first change: types change no memory
   for (const auto& [index, kind] : known) {
     Value* input = graph.inputs()[index];
     if (input->type()->kind() == c10::TypeKind::TupleType) continue;  // its elements are values of their own
@@ -444,7 +388,7 @@ bool refineArguments(Graph& graph, const std::vector<SignatureReader::Described>
     }
     const auto type = tensor->type()->cast<c10::TensorType>();
     if (!type || type->requiresGrad() || kind.kind != ValueKind::Kind::Tensor) continue;
-    if (!memory) memory.emplace(graph);
+    if (!memory) memory = aliasesOf(graph);
     if (memory->hasWriters(tensor)) continue;
     tensor->setType(typeOfKind(kind));
     changed = true;
@@ -490,15 +434,17 @@ std::shared_ptr<const PreparedFunction> prepareGraph(Function& function, std::sh
   auto prepared = std::make_shared<PreparedFunction>();
   prepared->graph = std::move(program);
   Graph& graph = *prepared->graph;
-  Pipeline passes(graph, function.qualname().qualifiedName());
-  passes.run("inline");
-  if (graph.numNodes() > kMaxNodes) {
+  const KeepAnalyses kept(graph);
+  const std::string name = function.qualname().qualifiedName();
+  inlineForPlans(graph, name);
+  const auto most = static_cast<size_t>(options::plan_nodes());
+  if (graph.numNodes() > most) {
     throw UserError(
         "the program has " + std::to_string(graph.numNodes()) + " nodes with calls inlined; plans are made of up to " +
-        std::to_string(kMaxNodes));
+        std::to_string(most));
   }
   forgetTypes(graph.block());
-  prepare(passes);
+  simplifyForPlans(graph, name);
   // Functions that were inlined are called without being compiled by themselves.
   if (const auto& policy = function.program().rules().policy) policy->check(graph);
   std::vector<c10::TypePtr> arguments;
@@ -510,14 +456,15 @@ std::shared_ptr<const PreparedFunction> prepareGraph(Function& function, std::sh
   if (std::any_of(arguments.begin(), arguments.end(), holdsEntries)) {
     for (AttributePath& entry : EntryLifter(graph).run()) attributes.push_back(std::move(entry));
   }
-  passes.run("dce");
+  tidyAfterLifting(graph, name);
   prepared->num_nodes = graph.numNodes();
   prepared->guards = insertGuards(graph, function);
-  AliasDb memory(graph);
+  const auto memory = aliasesOf(graph);
   const auto inputs = graph.inputs();
   // Tensors that share no memory at the entry may do so later where something gives them another's.
-  const bool writes = tensorWrites(graph) != TensorWrites::Anything &&
-                      std::any_of(inputs.begin(), inputs.end(), [&](Value* input) { return memory.hasWriters(input); });
+  const bool writes =
+      tensorWrites(graph) != TensorWrites::Anything &&
+      std::any_of(inputs.begin(), inputs.end(), [&](Value* input) { return memory->hasWriters(input); });
   prepared->differentiates = differentiates(graph);
   prepared->reader = SignatureReader(
       std::move(arguments), std::move(attributes),
@@ -534,6 +481,7 @@ std::unique_ptr<Plan> makePlan(
   plan->version = earlier ? earlier->version + 1 : 0;
   plan->revise = std::make_shared<std::atomic<bool>>(!earlier && !prepared.guards.empty());
   plan->graph = prepared.graph->copy();
+  const KeepAnalyses kept(*plan->graph);
   std::vector<std::shared_ptr<BailOutSite>> known;
   if (earlier) known = earlier->sites;
   if (plan->version > kMaxVersions) known.assign(known.size(), nullptr);
@@ -542,33 +490,32 @@ std::unique_ptr<Plan> makePlan(
   const auto known_of_inputs = prepared.reader.describe(signature);
   Specializer(*plan->graph, known_of_inputs, shared).run();
   const AmbientState ambient = SignatureReader::ambient(signature);
-  const AutocastState autocast = ambient.autocast();
-  Pipeline passes(*plan->graph, function.qualname().qualifiedName());
+  const std::string name = function.qualname().qualifiedName();
   const TypeAssumptions assumptions = {
-      .grad_mode = ambient.recordsGradients(), .autocast = autocast, .usual = ambient.isUsualDispatch()};
+      .grad_mode = ambient.recordsGradients(), .autocast = ambient.autocast(), .usual = ambient.isUsualDispatch()};
   const FactChecks checks = factChecks();
   if (checks == FactChecks::Unoptimized) {
-    passes.run("propagate-types", [&](Graph& graph) { return propagateTypes(graph, assumptions); });
+    findTypesOnly(*plan->graph, name, assumptions);
     emitChecked(*plan, *plan->graph, function);
     return plan;
   }
-  optimize(passes, assumptions);
-  if (prepared.differentiates && refineArguments(*plan->graph, known_of_inputs)) optimize(passes, assumptions);
-  const bool differentiable = ambient.recordsGradients() && ambient.isUsualDispatch();
-  if (differentiable && decomposeForGradients(*plan->graph, assumptions)) optimize(passes, assumptions);
-  if (differentiable && prepared.reader.hasPlainLeaves(signature)) {
-    for (int order = 0; order < kMaxOrders && inlineGradients(*plan->graph, assumptions, plan->notes); ++order)
-      optimize(passes, assumptions);
-    if (decomposeForGradients(*plan->graph, assumptions)) optimize(passes, assumptions);
-  } else if (differentiable && prepared.differentiates) {
-    plan->notes = {
-        "gradients inside of the function run autograd's engine: a tensor that comes in has a hook or is computed from "
-        "others, or one comes in twice"};
+  PlanSteps steps;
+  if (prepared.differentiates)
+    steps.refine_arguments = [&](Graph& graph) { return refineArguments(graph, known_of_inputs); };
+  if (ambient.recordsGradients() && ambient.isUsualDispatch()) {
+    steps.decompose = [&](Graph& graph) { return decomposeForGradients(graph, assumptions); };
+    steps.create_regions = [](Graph& graph) { return createDifferentiableRegions(graph); };
+    if (prepared.reader.hasPlainLeaves(signature)) {
+      steps.inline_gradients = [&](Graph& graph) { return inlineGradients(graph, assumptions, plan->notes); };
+    } else if (prepared.differentiates) {
+      plan->notes = {
+          "gradients inside of the function run autograd's engine: a tensor that comes in has a hook or is computed "
+          "from others, or one comes in twice"};
+    }
   }
-  if (ambient.isUsualDispatch() && !autocast.isOn() && passes.run("channels-last")) passes.run("pool-constants");
-  if (differentiable) createDifferentiableRegions(*plan->graph);
   // Assertions would stand between the operators of a group.
-  if (kernelMode() != KernelMode::Off && ambient.isUsualDispatch() && checks == FactChecks::Off) passes.run("fuse");
+  steps.fuse = options::kernels() != KernelMode::Off && ambient.isUsualDispatch() && checks == FactChecks::Off;
+  optimizeForCalls(*plan->graph, name, assumptions, steps);
   if (checks == FactChecks::InPlans) {
     emitChecked(*plan, *plan->graph, function);
   } else {

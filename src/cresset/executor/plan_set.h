@@ -38,7 +38,8 @@ using PlanPtr = std::shared_ptr<const Plan>;
 class PlanSet {
  public:
   using Prepare = std::function<std::shared_ptr<const PreparedFunction>()>;
-  /// `prepare` runs once, when a plan is first wanted.
+  /// `prepare` runs once, when a plan is first wanted. A script that takes more kinds of arguments than `max_plans`
+  /// would spend its time on compiling.
   PlanSet(Function& function, Prepare prepare, size_t max_plans)
       : function_(function), prepare_(std::move(prepare)), max_plans_(max_plans) {}
 
@@ -52,6 +53,7 @@ class PlanSet {
   std::vector<PlanPtr> plans() const;
   /// What prepare threw, or empty.
   std::string failure() const;
+  size_t maxPlans() const { return max_plans_; }
 
  private:
   struct Entry {

@@ -10,6 +10,7 @@
 #include "cresset/frontend/annotations.h"
 #include "cresset/frontend/calls.h"
 #include "cresset/frontend/compiler.h"
+#include "cresset/frontend/messages.h"
 #include "cresset/support/error.h"
 
 namespace cresset {
@@ -174,9 +175,7 @@ class AnnotationReader {
       case '|':
         return readUnion(expr);
       case TK_ELLIPSIS:
-        throw UserError(
-            "Tuple[T, ...] has no fixed length: write List[T], or one type for each element (Tuple[T, T])",
-            expr.range());
+        throw UserError(messages::tupleOfAnyLength(), expr.range());
       default:
         throw UserError(
             "Expression of type " + tokenName(expr.kind()) + " cannot be used in a type expression", expr.range());
@@ -245,7 +244,7 @@ class AnnotationReader {
     }
     const Constructor* constructor = findConstructor(name);
     if (!constructor) {
-      throw UserError("Unknown type constructor " + name + hintFor(withoutModule(name)), expr.range());
+      throw UserError(messages::unknownType(name) + hintFor(withoutModule(name)), expr.range());
     }
     Arguments arguments;
     for (const Expr& argument : typeArguments(expr)) arguments.push_back(read(argument));
@@ -302,7 +301,7 @@ std::optional<std::pair<TypePtr, int32_t>> broadcastingList(
   const std::string digits = name.substr(kPrefix.size());
   const auto arguments = typeArguments(subscript);
   if (digits.size() != 1 || digits[0] < '1' || digits[0] > '6') {
-    throw UserError("Unknown type constructor " + name, annotation.range());
+    throw UserError(messages::unknownType(name), annotation.range());
   }
   TypePtr element = arguments.size() == 1 ? read(arguments[0]) : nullptr;
   const bool valid =

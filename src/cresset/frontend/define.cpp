@@ -9,6 +9,7 @@
 #include "cresset/frontend/calls.h"
 #include "cresset/frontend/declarations.h"
 #include "cresset/frontend/emitter.h"
+#include "cresset/frontend/messages.h"
 #include "cresset/ir/parser.h"
 #include "cresset/support/error.h"
 
@@ -100,7 +101,7 @@ c10::QualifiedName SourceNames::qualify(const std::string& name) const {
 void SourceNames::addClass(const ClassDef& def) {
   const std::string& name = def.name().name();
   if (pending_.contains(name) || functions_.contains(name))
-    throw UserError("'" + name + "' is defined twice", def.name().range());
+    throw UserError(messages::definedTwice(name), def.name().range());
   pending_.emplace(name, def);
   class_order_.push_back(name);
 }
@@ -110,7 +111,7 @@ Function& SourceNames::addFunction(const Def& raw) {
   const std::string& name = raw.name().name();
   if (decorated.role != Role::Plain) throw UserError("this decorator is for methods of a class", raw.range());
   if (pending_.contains(name) || functions_.contains(name))
-    throw UserError("'" + name + "' is defined twice", raw.name().range());
+    throw UserError(messages::definedTwice(name), raw.name().range());
   Function& function = declareFunction(program_, qualify(name), decorated.def, shared_from_this(), nullptr);
   functions_.emplace(name, DeclaredFunction{&function, decorated.def});
   return function;

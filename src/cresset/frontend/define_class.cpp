@@ -11,6 +11,7 @@
 #include "cresset/frontend/calls.h"
 #include "cresset/frontend/declarations.h"
 #include "cresset/frontend/exceptions.h"
+#include "cresset/frontend/messages.h"
 #include "cresset/frontend/user_exceptions.h"
 #include "cresset/support/error.h"
 
@@ -294,8 +295,7 @@ class ClassDefiner {
     if (!body_.members.empty()) throw UserError("an interface has only methods", body_.members[0].range);
     for (const Def& def : body_.methods) {
       if (!def.decl().returnType().present()) {
-        throw UserError(
-            "the interface method '" + def.name().name() + "' needs an annotation of its result", def.range());
+        throw UserError(messages::unannotatedInterface(def.name().name()), def.range());
       }
       type->addMethod(schemaOf(def, program_, names_, type));
     }

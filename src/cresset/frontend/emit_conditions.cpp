@@ -135,7 +135,7 @@ Value* FunctionEmitter::emitBoolIf(
 }
 
 Condition FunctionEmitter::emitLogical(const Expr& expr) {
-  // A chain of one operator nests to the left as deep as it is long: walk down to its first operand, then up again.
+  // A chain of one operator nests to the left as deep as it is long: go down to its first operand, then up again.
   const int op = expr.kind();
   std::vector<const TreeRef*> links;
   const TreeRef* tree = &expr.tree();

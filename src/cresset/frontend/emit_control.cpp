@@ -44,7 +44,7 @@ Flow FunctionEmitter::emitIf(const If& stmt, const ListView<Stmt>& list, size_t 
   Branch a = emitBranch(node, condition.when_true, [&] { return emitStatements(stmt.thenBranch()); });
   Branch b = emitBranch(node, condition.when_false, [&] { return emitStatements(stmt.elseBranch()); });
   // If one branch leaves, what follows the statement belongs to the other: no flag is needed then, and what the
-  // condition tells about types goes on to hold.
+  // condition tells about types continues to hold.
   if (next < end && block_depth_ < kFlatDepth) {
     Branch* other = a.flow.leaves() && !b.flow.ends() ? &b : b.flow.leaves() && !a.flow.ends() ? &a : nullptr;
     if (other) {
@@ -107,7 +107,7 @@ Flag FunctionEmitter::mergeFlag(Node* node, const Branch& a, const Flag& fa, con
   if (a.flow.dead && !fb.value) return fb;
   if (b.flow.dead && !fa.value) return fa;
   if (!a.flow.dead && !b.flow.dead && fa == fb) return fa;
-  // `if c: … else: break` goes on exactly where c holds.
+  // `if c: … else: break` continues exactly where c holds.
   if (fa.isTrue() && fb.isFalse() && !a.flow.dead && !b.flow.dead) return Flag{true, node->input(0)};
   auto valueIn = [&](const Branch& branch, const Flag& flag) {
     if (branch.flow.dead) return uninitializedIn(branch.block, c10::BoolType::get());
@@ -136,7 +136,8 @@ Value* FunctionEmitter::boolIn(Block* block, bool value) {
 
 void FunctionEmitter::mergeVariables(const SourceRange& range, Node* node, Branch& a, Branch& b) {
   if (a.flow.forgets() && b.flow.forgets()) return;
-  // In the order in which the program binds them, so that printed code gives back the graph that it was printed from.
+  // In the order in which the program binds them, so that printed code compiles back to the graph that it was printed
+  // from.
   for (const std::string& name : a.frame->order) mergeVariable(range, node, a, b, name);
   for (const std::string& name : b.frame->order) {
     if (!a.frame->bindings.contains(name)) mergeVariable(range, node, a, b, name);
@@ -166,7 +167,7 @@ void FunctionEmitter::mergeVariable(
     env_.bind(name, Binding::of(output, type));
   };
   /// Both sides hold the outer value, perhaps refined: the name has the type that they agree on. What they cast is an
-  /// output, as in torch.jit's graphs: a cast behind the node would be of None where the other side raises on None, and
+  /// output, as in torch.jit's graphs: a cast after the node would be of None where the other side raises on None, and
   /// torch.jit fails when it evaluates such a cast of a constant.
   auto bindRefined = [&](Value* va, Value* vb, const TypePtr& type) {
     if (sameType(type, outer->type) || !type->isSubtypeOf(*outer->type)) return;

@@ -3,6 +3,7 @@
 #include "cresset/frontend/exceptions.h"
 #include "cresset/frontend/indices.h"
 #include "cresset/frontend/iterables.h"
+#include "cresset/frontend/messages.h"
 #include "cresset/support/suggest.h"
 
 namespace cresset {
@@ -53,7 +54,7 @@ bool isChained(int kind) {
 }  // namespace
 
 SugaredValuePtr FunctionEmitter::emitSugared(const Expr& expr, const TypePtr& hint, size_t binders) {
-  // `a + b + c`, `a.b().c` and the like nest to the left as deep as they are long: walk down to the innermost operand,
+  // `a + b + c`, `a.b().c` and the like nest to the left as deep as they are long: go down to the innermost operand,
   // then apply the steps from there.
   std::vector<const TreeRef*> steps;
   const TreeRef* tree = &expr.tree();
@@ -294,7 +295,7 @@ std::vector<NamedValue> FunctionEmitter::emitKeywords(const ListView<Attr>& attr
   for (const Attr attribute : attributes) {
     const std::string& name = attribute.name().name();
     for (const NamedValue& other : kwargs) {
-      if (other.name == name) throw UserError("Keyword argument " + name + " specified twice", attribute.range());
+      if (other.name == name) throw UserError(messages::keywordTwice(name), attribute.range());
     }
     kwargs.emplace_back(emitExpr(attribute.value()), attribute.range(), name);
   }

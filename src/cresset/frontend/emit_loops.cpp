@@ -80,6 +80,99 @@ Flow FunctionEmitter::emitFor(const For& stmt) {
       stmt.range(), trip_count, nullptr, body, std::move(assigned), bind, [&] { return emitStatements(body); });
 }
 
+struct FunctionEmitter::OpenLoop {
+  struct Carried {
+    std::string name;
+    TypePtr type;
+    Value* input;           // of the block
+    Value* last = nullptr;  // at the end of the body; the input if it does not change
+    bool changes() const { return last != input; }
+  };
+
+  SourceRange range;
+  Node* node;
+  Block* block;
+  std::vector<Carried> carried = {};
+  Flow flow = {};  // of the body
+};
+
+FramePtr FunctionEmitter::carryVariables(OpenLoop& loop, const ListView<Stmt>& body, const NameList& assigned) {
+  auto frame = std::make_unique<Frame>();
+  for (const std::string& name : assigned) {
+    Binding* before = env_.find(name);
+    if (!before || !before->value) continue;
+    loop.node->addInput(before->value);
+    // A copy of a refined value keeps its type through a loop that never sets it to None.
+    const bool narrow = before->declared && !before->refines && !setsToNone(body, name);
+    const TypePtr type = narrow ? before->type : before->takes();
+    Value* input = loop.block->addInput(name)->setType(type);
+    frame->bindings[name] = Binding::of(input, type);
+    loop.carried.push_back({name, type, input});
+  }
+  return frame;
+}
+
+void FunctionEmitter::readCarried(OpenLoop& loop) {
+  for (OpenLoop::Carried& c : loop.carried) {
+    const Binding* after = env_.find(c.name);
+    if (!after->value) {
+      if (!loop.flow.forgets()) {
+        throw UserError(
+            "'" + c.name + "' is defined before this loop, but not any more at its end: " + after->error,
+            after->error_range ? after->error_range : loop.range);
+      }
+      c.last = c.input;
+      continue;
+    }
+    if (!after->type->isSubtypeOf(*c.type)) {
+      throw UserError(
+          "Variable '" + c.name + "' previously had type " + c.type->repr_str() +
+              " but is now being assigned to a value of type " + after->type->repr_str(),
+          loop.range);
+    }
+    // A value that is only refined has not changed.
+    c.last = after->root() == c.input ? c.input : after->value;
+  }
+}
+
+Flow FunctionEmitter::carryReturn(const OpenLoop& loop) {
+  const Flow& flow = loop.flow;
+  const TypePtr type = flow.result->type();
+  {
+    InsertPointGuard at(graph, loop.node);
+    graph.setLocation(loop.range);
+    loop.node->addInput(graph.insertConstant(true));
+    loop.node->addInput(graph.insertNode(graph.create(prim::Uninitialized, 1))->output()->setType(type));
+  }
+  loop.block->addInput()->setType(c10::BoolType::get());
+  loop.block->addInput()->setType(type);
+  loop.block->registerOutput(flow.live.value ? flow.live.value : boolIn(loop.block, false));
+  loop.block->registerOutput(flow.result);
+  Flow after;
+  after.falls.value = loop.node->addOutput()->setType(c10::BoolType::get());
+  after.stays = after.live = after.falls;
+  after.result = loop.node->addOutput()->setType(type);
+  return after;
+}
+
+void FunctionEmitter::bindCarried(const OpenLoop& loop) {
+  for (size_t i = 0; i < loop.carried.size(); ++i) {
+    const OpenLoop::Carried& c = loop.carried[i];
+    if (!c.changes()) continue;
+    Value* output = loop.node->outputs()[i];
+    output->setDebugName(c.name);
+    env_.bind(c.name, Binding::of(output, c.type));
+  }
+  for (size_t i = loop.carried.size(); i-- > 0;) {
+    if (loop.carried[i].changes()) continue;
+    loop.node->eraseOutput(i);
+    loop.block->eraseOutput(i + 1);
+    loop.carried[i].input->replaceAllUsesWith(loop.node->input(i + 2));
+    loop.block->eraseInput(i + 1);
+    loop.node->removeInput(i + 2);
+  }
+}
+
 Flow FunctionEmitter::emitLoop(
     const SourceRange& range, Value* trip_count, const Expr* condition, const ListView<Stmt>& body, NameList assigned,
     const std::function<void(Value* index)>& bind, const std::function<Flow()>& emit_body) {
@@ -97,36 +190,16 @@ Flow FunctionEmitter::emitLoop(
     entry = constant(range, true);
   }
   graph.setLocation(range);
-  Node* loop = graph.insertNode(graph.create(prim::Loop, {trip_count, entry}, 0));
+  Node* node = graph.insertNode(graph.create(prim::Loop, {trip_count, entry}, 0));
   enterBlock(range);
-  Block* block = loop->addBlock();
-  Value* index = block->addInput()->setType(c10::IntType::get());
+  OpenLoop loop{range, node, node->addBlock()};
+  Value* index = loop.block->addInput()->setType(c10::IntType::get());
+  FramePtr outside = carryVariables(loop, body, assigned);
 
-  struct Carried {
-    std::string name;
-    TypePtr type;
-    Value* input;
-  };
-  std::vector<Carried> carried;
-  auto outside = std::make_unique<Frame>();
-  for (const std::string& name : assigned) {
-    Binding* before = env_.find(name);
-    if (!before || !before->value) continue;
-    loop->addInput(before->value);
-    // A copy of a refined value keeps its type through a loop that never sets it to None.
-    const bool narrow = before->declared && !before->refines && !setsToNone(body, name);
-    const TypePtr type = narrow ? before->type : before->takes();
-    Value* input = block->addInput(name)->setType(type);
-    outside->bindings[name] = Binding::of(input, type);
-    carried.push_back({name, type, input});
-  }
-
-  Flow flow;
   Value* next = nullptr;
-  std::vector<Value*> last;
   loops_.emplace_back();
   {
-    InsertPointGuard at(graph, block);
+    InsertPointGuard at(graph, loop.block);
     env_.push(std::move(outside));
     env_.push();
     refine(range, refinements);
@@ -134,37 +207,18 @@ Flow FunctionEmitter::emitLoop(
     keepDeclared(*frame);
     env_.push(std::move(frame));
     bind(index);
-    flow = emit_body();
+    loop.flow = emit_body();
     graph.setLocation(range);
-    if (flow.dead || flow.stays.isFalse()) {
+    const Flag& stays = loop.flow.stays;
+    if (loop.flow.dead || stays.isFalse()) {
       next = constant(range, false);
     } else if (!condition || endless) {
-      next = flow.stays.value ? flow.stays.value : entry;
+      next = stays.value ? stays.value : entry;
     } else {
       auto again = [&] { return valueOf(condition->range(), emitCondition(*condition)); };
-      next = flow.stays.value ? emitBoolIf(range, flow.stays.value, again, [&] { return constant(range, false); })
-                              : again();
+      next = stays.value ? emitBoolIf(range, stays.value, again, [&] { return constant(range, false); }) : again();
     }
-    for (const Carried& c : carried) {
-      const Binding* after = env_.find(c.name);
-      if (!after->value) {
-        if (!flow.forgets()) {
-          throw UserError(
-              "'" + c.name + "' is defined before this loop, but not any more at its end: " + after->error,
-              after->error_range ? after->error_range : range);
-        }
-        last.push_back(c.input);
-        continue;
-      }
-      if (!after->type->isSubtypeOf(*c.type)) {
-        throw UserError(
-            "Variable '" + c.name + "' previously had type " + c.type->repr_str() +
-                " but is now being assigned to a value of type " + after->type->repr_str(),
-            range);
-      }
-      // A value that is only refined has not changed.
-      last.push_back(after->root() == c.input ? c.input : after->value);
-    }
+    readCarried(loop);
     env_.pop();
     env_.pop();
   }
@@ -172,49 +226,17 @@ Flow FunctionEmitter::emitLoop(
   loops_.pop_back();
   leaveBlock();
 
-  block->registerOutput(next);
-  for (size_t i = 0; i < carried.size(); ++i) {
-    block->registerOutput(last[i]);
-    loop->addOutput()->setType(carried[i].type);
+  loop.block->registerOutput(next);
+  for (const OpenLoop::Carried& c : loop.carried) {
+    loop.block->registerOutput(c.last);
+    node->addOutput()->setType(c.type);
   }
-  Flow after;
-  const bool returns = !flow.dead && !flow.live.isTrue();
-  if (returns) {
-    const TypePtr type = flow.result->type();
-    {
-      InsertPointGuard at(graph, loop);
-      graph.setLocation(range);
-      loop->addInput(graph.insertConstant(true));
-      loop->addInput(graph.insertNode(graph.create(prim::Uninitialized, 1))->output()->setType(type));
-    }
-    block->addInput()->setType(c10::BoolType::get());
-    block->addInput()->setType(type);
-    block->registerOutput(flow.live.value ? flow.live.value : boolIn(block, false));
-    block->registerOutput(flow.result);
-    after.falls.value = loop->addOutput()->setType(c10::BoolType::get());
-    after.stays = after.live = after.falls;
-    after.result = loop->addOutput()->setType(type);
-  }
-  for (size_t i = 0; i < carried.size(); ++i) {
-    if (last[i] == carried[i].input) continue;
-    Value* output = loop->outputs()[i];
-    output->setDebugName(carried[i].name);
-    env_.bind(carried[i].name, Binding::of(output, carried[i].type));
-  }
-  for (size_t i = carried.size(); i-- > 0;) {
-    if (last[i] != carried[i].input) continue;
-    loop->eraseOutput(i);
-    block->eraseOutput(i + 1);
-    carried[i].input->replaceAllUsesWith(loop->input(i + 2));
-    block->eraseInput(i + 1);
-    loop->removeInput(i + 2);
-  }
-  if (endless && !has_break) {
-    // The condition never fails: the loop ends by a return, or not at all.
-    if (!returns) return Flow::raised();
-    return Flow::returned(after.result);
-  }
-  return after;
+  const bool returns = !loop.flow.dead && !loop.flow.live.isTrue();
+  const Flow after = returns ? carryReturn(loop) : Flow();
+  bindCarried(loop);
+  if (!endless || has_break) return after;
+  // The condition never fails: the loop ends by a return, or not at all.
+  return returns ? Flow::returned(after.result) : Flow::raised();
 }
 
 Flow FunctionEmitter::emitUnrolled(const For& stmt, const SugaredValuePtr& items, size_t count) {

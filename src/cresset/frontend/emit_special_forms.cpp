@@ -2,13 +2,14 @@
 #include <unordered_map>
 
 #include "cresset/frontend/emitter_impl.h"
+#include "cresset/frontend/messages.h"
 #include "cresset/frontend/prelude.h"
 
 namespace cresset {
 
 void FunctionEmitter::checkArity(const Apply& apply, const std::string& name, size_t least, size_t most) {
   const size_t n = apply.inputs().size();
-  if (!apply.attributes().empty()) throw UserError(name + " takes no keyword arguments", apply.range());
+  if (!apply.attributes().empty()) throw UserError(messages::noKeywords(name), apply.range());
   if (n >= least && n <= most) return;
   throw UserError(
       name + " expects " + (least == most ? "" : "between " + std::to_string(least) + " and ") + std::to_string(most) +
@@ -260,7 +261,7 @@ Value* FunctionEmitter::emitTupleCall(const Apply& apply) {
 
 Value* FunctionEmitter::emitLegacyTensor(const SpecialForm& form, const Apply& apply) {
   const SourceRange& range = apply.range();
-  if (!apply.attributes().empty()) throw UserError(form.name() + " takes no keyword arguments", range);
+  if (!apply.attributes().empty()) throw UserError(messages::noKeywords(form.name()), range);
   const std::vector<NamedValue> dtype{NamedValue(constant(range, legacyTensorDtype(form.name())), range, "dtype")};
   std::vector<NamedValue> args = emitArguments(apply.inputs());
   if (args.size() == 1 && args[0].type()->kind() == c10::TypeKind::ListType)

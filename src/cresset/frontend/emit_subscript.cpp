@@ -5,6 +5,7 @@
 // or aten::index_put_ when the subscript is assigned to. All other containers take one index.
 #include "cresset/frontend/emitter_impl.h"
 #include "cresset/frontend/iterables.h"
+#include "cresset/frontend/messages.h"
 #include "cresset/ops/implicit_conversions.h"
 
 namespace cresset {
@@ -107,19 +108,13 @@ SugaredValuePtr FunctionEmitter::emitTupleIndex(const SourceRange& range, Value*
   if (auto known = toIValue(index); known && known->isInt()) {
     const int64_t i = known->toInt() < 0 ? known->toInt() + size : known->toInt();
     if (i < 0 || i >= size) {
-      throw UserError(
-          "Tuple index out of range. Tuple is length " + std::to_string(size) + " and index is " +
-              std::to_string(known->toInt()),
-          range);
+      throw UserError(messages::tupleIndex(size, known->toInt()), range);
     }
     type = elements[static_cast<size_t>(i)];
   } else {
     for (const TypePtr& element : elements) {
       if (!sameType(element, elements[0])) {
-        throw UserError(
-            "Cannot index into a " + tuple->type()->repr_str() +
-                " with a non-integer literal because we cannot resolve the output type",
-            range);
+        throw UserError(messages::dynamicTupleIndex(tuple->type()->repr_str()), range);
       }
     }
     if (size == 0) throw UserError("Cannot index into an empty tuple", range);

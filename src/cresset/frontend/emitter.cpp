@@ -2,6 +2,7 @@
 #include "cresset/frontend/emitter.h"
 
 #include "cresset/frontend/emitter_impl.h"
+#include "cresset/frontend/messages.h"
 #include "cresset/frontend/tidy.h"
 
 namespace cresset {
@@ -80,7 +81,7 @@ void FunctionEmitter::emitParameters(const c10::FunctionSchema& schema) {
   for (size_t i = 0; i < params.size(); ++i) {
     const Param param = params[i];
     const std::string& name = param.name().name();
-    if (env_.find(name)) throw UserError("the parameter '" + name + "' is given twice", param.range());
+    if (env_.find(name)) throw UserError(messages::parameterTwice(name), param.range());
     const TypePtr& type = schema.arguments()[i].type();
     Value* input = graph.addInput(name)->setType(type);
     Binding binding;

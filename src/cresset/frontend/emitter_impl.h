@@ -1,4 +1,4 @@
-// The emitter: walks the trees of one function and inserts nodes. Internal to the front end.
+// The emitter: visits the trees of one function and inserts nodes. Internal to the front end.
 //
 // One pass makes SSA form directly. Statements are emitted in order at the graph's insertion point; Environment says
 // what names mean; a nested block opens a frame and, when it closes, the frame's bindings become outputs of the
@@ -116,6 +116,16 @@ class FunctionEmitter final : public EmitContext {
   Flow emitLoop(
       const SourceRange& range, Value* trip_count, const Expr* condition, const ListView<Stmt>& body, NameList assigned,
       const std::function<void(Value* index)>& bind, const std::function<Flow()>& emit_body);
+  /// A prim::Loop on its way through emitLoop.
+  struct OpenLoop;
+  /// What the body assigns, of what was defined before: inputs of the loop, in the frame that is returned.
+  FramePtr carryVariables(OpenLoop& loop, const ListView<Stmt>& body, const NameList& assigned);
+  /// What the carried variables are at the end of the body.
+  void readCarried(OpenLoop& loop);
+  /// Outputs of the loop for a `return` of the body: whether there was one, and of what.
+  Flow carryReturn(const OpenLoop& loop);
+  /// The carried variables after the loop; those that never change are taken out of it.
+  void bindCarried(const OpenLoop& loop);
   Flow emitUnrolled(const For& stmt, const SugaredValuePtr& items, size_t count);
 
   // ---- conditions (emit_conditions.cpp) ----
@@ -185,7 +195,7 @@ class FunctionEmitter final : public EmitContext {
   void insertItem(const SourceRange& range, Value* dict, Value* key, Value* value, const TypePtr& hint);
   /// How many types a tree of the type has.
   size_t numParts(const TypePtr& type);
-  /// Types of tuples are walked through as trees: `(t, t)` twenty times over would be a million of types.
+  /// Types of tuples are visited as trees: `(t, t)` twenty times over would be a million of types.
   void checkTupleSize(const SourceRange& range, const TypePtr& tuple);
   Value* makeTuple(const SourceRange& range, const std::vector<Value*>& elements);
   Value* makeList(const SourceRange& range, const std::vector<Value*>& elements, const TypePtr& element_type);

@@ -1,7 +1,7 @@
 // What names mean while a function is compiled: a stack of frames, one per open block.
 //
 // A frame records only what was bound while it was on top, so opening and closing a block costs as much as was assigned
-// in it, however many variables are in scope. Closing a frame hands it back, and the emitter turns its bindings into
+// in it, however many variables are in scope. Closing a frame hands it back, and the emitter makes of its bindings
 // outputs of prim::If or prim::Loop: this is where SSA form comes from.
 #pragma once
 

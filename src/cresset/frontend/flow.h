@@ -22,7 +22,7 @@ struct Flag {
 /// falls implies stays, and stays implies live.
 struct Flow {
   Flag falls;               // the end of the list is reached: the statement after it runs
-  Flag stays;               // the enclosing loop goes on: no `break` and no `return` ran
+  Flag stays;               // the enclosing loop continues: no `break` and no `return` ran
   Flag live;                // no `return` ran
   Value* result = nullptr;  // what was returned, where not live; null if nothing was
   /// An exception was raised on all paths, or a loop never ends: nothing after this ever runs, and neither flags nor

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "cresset/frontend/calls.h"
+#include "cresset/frontend/messages.h"
 #include "cresset/frontend/prelude.h"
 #include "cresset/ir/constants.h"
 #include "cresset/support/error.h"
@@ -27,7 +28,7 @@ Value* insertInt(EmitContext& cx, int64_t value) {
   return cx.graph.insertConstant(value);
 }
 
-/// What iter() gives for iterables that are walked by an index.
+/// What iter() returns for iterables that are iterated by an index.
 class Elements : public SugaredValue {
  public:
   SugaredValuePtr iter(const SourceRange&, EmitContext&) override { return shared_from_this(); }
@@ -42,7 +43,7 @@ class RangeElements : public Elements {
   std::string kind() const override { return "range"; }
   bool isUnbounded() const override { return end_ == nullptr; }
   Value* len(const SourceRange& range, EmitContext& cx) override {
-    // A negative count makes no turn of the loop, as zero does.
+    // A negative count makes no iteration of the loop, as zero does.
     if (isTrivial()) return end_;
     return insertCall(range, cx, "aten::__range_length", {start_, end_, step_});
   }
@@ -259,9 +260,7 @@ SugaredValuePtr SugaredTuple::getItem(const SourceRange& range, EmitContext& cx,
   const int64_t size = static_cast<int64_t>(elements_.size());
   const int64_t i = constant->toInt();
   if (i < -size || i >= size) {
-    throw UserError(
-        "Tuple index out of range. Tuple is length " + std::to_string(size) + " and index is " + std::to_string(i),
-        range);
+    throw UserError(messages::tupleIndex(size, i), range);
   }
   return elements_[static_cast<size_t>(i < 0 ? i + size : i)];
 }

@@ -1,8 +1,8 @@
 // Iterables that are no values of the graph: range, enumerate, zip, reversed, and tuples of sugared values.
 //
 // `for x in it` asks it.iter(range, cx) for something with len and getItem; that is what makes `range(n)` cost nothing
-// and lets zip walk several things with one loop counter. If staticLen() is known the loop is unrolled instead, because
-// the elements may have different types.
+// and lets zip iterate several things with one loop counter. If staticLen() is known the loop is unrolled instead,
+// because the elements may have different types.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@
 namespace cresset {
 
 /// What an operator just returned, for `binders` variables: several results that go to as many variables are no tuple
-/// on the way. `packed` is the value that insertOp gave.
+/// on the way. `packed` is the value that insertOp returned.
 SugaredValuePtr resultFor(Value* packed, size_t binders);
 
 /// A tuple whose elements may be sugared values themselves. As a value of the graph it is a prim::TupleConstruct.

@@ -1,7 +1,7 @@
-// TorchScript source to trees: entry points and the walk over the tokens.
+// TorchScript source to trees: entry points and the reading of tokens.
 //
-// Type comments may stand wherever a comment may, and mean something in few places. So the walk keeps those between the
-// last token and the current one for whoever asks, and they are no part of the grammar elsewhere, as in Python.
+// Type comments may stand wherever a comment may, and mean something in few places. So the reader keeps those between
+// the last token and the current one for whoever asks, and they are no part of the grammar elsewhere, as in Python.
 #include "cresset/frontend/parser.h"
 
 #include <algorithm>

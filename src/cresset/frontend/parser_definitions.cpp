@@ -92,7 +92,7 @@ Decl Parser::parameters() {
       params.push_back(p);
     }
     bool comma = nextIf(',');
-    // A comment `# type: T` stands behind the comma that follows the parameter, or behind the last parameter.
+    // A comment `# type: T` stands after the comma that follows the parameter, or after the last parameter.
     if (auto comment = typeComment(); comment && !bare_star && !params.empty()) {
       Param p = params.back();
       type_comments_.clear();
@@ -120,7 +120,7 @@ Param Parser::parameter(bool kwarg_only) {
 }
 
 ListView<Stmt> Parser::functionBody(Decl& decl) {
-  // The comment stands behind the colon, or on lines of its own before the first statement. Both come between the colon
+  // The comment stands after the colon, or on lines of its own before the first statement. Both come between the colon
   // and the Indent, so it is at hand when the parser stands at the latter.
   if (!at(':')) expect(':');
   if (lexer_.lookahead().kind == TK_NEWLINE || lexer_.lookahead().kind == TK_TYPE_COMMENT) {

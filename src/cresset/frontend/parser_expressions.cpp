@@ -5,6 +5,7 @@
 // offset where their first operand's text begins.
 #include <algorithm>
 
+#include "cresset/frontend/messages.h"
 #include "cresset/frontend/parser_impl.h"
 #include "cresset/ir/parser.h"
 
@@ -276,7 +277,7 @@ Expr Parser::call(uint32_t start, const Expr& callee) {
         advance();
         for (const Attr& other : attributes) {
           if (other.name().name() == name.name()) {
-            fail("Keyword argument " + name.name() + " specified twice", name.range());
+            fail(messages::keywordTwice(name.name()), name.range());
           }
         }
         attributes.push_back(Attr::make(name, expression()));
@@ -371,8 +372,7 @@ Expr Parser::atom() {
 }
 
 Expr Parser::generator(uint32_t start, const Expr& element) {
-  if (element.kind() == TK_STARRED)
-    fail("a starred expression can't be the element of a comprehension", element.range());
+  if (element.kind() == TK_STARRED) fail(messages::starredElement(), element.range());
   const auto loops = compLoops();
   return ListComp::make(since(start), element, loops);
 }
@@ -412,8 +412,7 @@ Expr Parser::listOrComprehension() {
   while (!at(']')) {
     items.push_back(starredOrExpression());
     if (at(TK_FOR) && items.size() == 1) {
-      if (items[0].kind() == TK_STARRED)
-        fail("a starred expression can't be the element of a comprehension", items[0].range());
+      if (items[0].kind() == TK_STARRED) fail(messages::starredElement(), items[0].range());
       const auto loops = compLoops();
       expect(']');
       return ListComp::make(since(start), items[0], loops);

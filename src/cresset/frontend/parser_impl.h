@@ -1,6 +1,6 @@
 // The parser's insides, shared by parser*.cpp: expressions, strings, statements and definitions.
 //
-// Invariant: a parse function is entered with the lexer at its first token and leaves it behind its last. Recursion
+// Invariant: a parse function is entered with the lexer at its first token and leaves it after its last. Recursion
 // follows nesting, never length: each level of brackets, prefix operators, suites and `elif` counts against
 // kMaxNesting.
 #pragma once
@@ -34,7 +34,7 @@ enum Precedence : int {
 class Parser {
  public:
   /// `layout` false: line breaks mean nothing. `depth`: nesting around this text, for texts within a text.
-  /// `in_place`: of one `def` in a Python file, where the text behind it is not looked at.
+  /// `in_place`: of one `def` in a Python file, where the text after it is not looked at.
   Parser(const SourceRange& text, bool layout, int depth, bool in_place = false);
 
   std::vector<TreeRef> file();
@@ -96,7 +96,7 @@ class Parser {
   Expr postfix(uint32_t begin, Expr value);
   Expr atom();
   Expr parenthesized();
-  /// `e for x in xs` behind `element`: a list comprehension, since there are no generators.
+  /// `e for x in xs` after `element`: a list comprehension, since there are no generators.
   Expr generator(uint32_t begin, const Expr& element);
   Expr listOrComprehension();
   Expr dictOrSet();
@@ -109,7 +109,7 @@ class Parser {
   ListView<CompFor> compLoops();
   /// `a` or `a, *b` before `in`.
   Expr loopTarget();
-  /// Checks that `e` can be assigned to and gives its canonical form.
+  /// Checks that `e` can be assigned to and returns its canonical form.
   Expr asTarget(const Expr& e, const char* verb, bool top = true);
 
   // ---- strings (parser_strings.cpp) ----
@@ -172,7 +172,7 @@ class Parser {
   std::vector<SourceRange> type_comments_;  // between the last token and the current one
 };
 
-/// The part of a type comment behind "# type:".
+/// The part of a type comment after "# type:".
 SourceRange typeCommentBody(const SourceRange& comment);
 
 }  // namespace cresset

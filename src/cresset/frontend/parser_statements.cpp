@@ -1,6 +1,7 @@
 // Statements and suites.
 #include <algorithm>
 
+#include "cresset/frontend/messages.h"
 #include "cresset/frontend/parser_impl.h"
 #include "cresset/ops/limits.h"
 
@@ -75,7 +76,7 @@ void Parser::statement(std::vector<Stmt>& out) {
 
 void Parser::simpleStatements(std::vector<Stmt>& out) {
   do {
-    if (at(TK_NEWLINE) || at(TK_EOF)) break;  // behind a last semicolon
+    if (at(TK_NEWLINE) || at(TK_EOF)) break;  // after a last semicolon
     out.push_back(simpleStatement());
   } while (nextIf(';'));
   if (!at(TK_NEWLINE) && !at(TK_EOF)) {
@@ -152,7 +153,7 @@ Stmt Parser::expressionStatement() {
     rejectReserved();
     rhs = expressionList();
   }
-  if (at(':')) failHere("an assignment with a type can't have several targets");
+  if (at(':')) failHere(messages::typedAssignment());
   Maybe<Expr> type = none<Expr>();
   SourceRange range = since(start);
   if (auto comment = typeComment(); comment && at(TK_NEWLINE)) {
@@ -175,13 +176,13 @@ Stmt Parser::annotatedAssignment(uint32_t start, const Expr& first) {
   if (nextIf('=')) {
     rejectReserved();
     rhs = Maybe<Expr>::some(expressionList());
-    if (at('=')) failHere("an assignment with a type can't have several targets");
+    if (at('=')) failHere(messages::typedAssignment());
   }
   return Assign::make(since(start), list(target.range(), {target}), rhs, Maybe<Expr>::some(type));
 }
 
 void Parser::rejectMatch() {
-  // `match x:` leaves the parser behind the name, at its subject; `match (x):` and `match [x]:` look like an annotation
+  // `match x:` leaves the parser after the name, at its subject; `match (x):` and `match [x]:` look like an annotation
   // without a type. Only the first word of the line tells.
   std::string_view text = source_->text();
   size_t line = begin();

@@ -66,8 +66,8 @@ Expr Parser::strings() {
   if (in_annotation_ && !has_fields && pieces.size() == 1 && !pieces[0].prefix.format) {
     const Piece& p = pieces[0];
     SourceRange inner = p.range;
-    inner.begin += p.prefix.length + p.prefix.quotes;
-    inner.end -= p.prefix.quotes;
+    inner.begin += static_cast<uint32_t>(p.prefix.length + p.prefix.quotes);
+    inner.end -= static_cast<uint32_t>(p.prefix.quotes);
     if (inner.text().find('\\') != std::string_view::npos) {
       fail("an annotation in a string can't hold a backslash", p.range);
     }

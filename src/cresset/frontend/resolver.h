@@ -45,7 +45,7 @@ ResolverPtr builtinResolver();
 ResolverPtr programResolver(Program& program, c10::QualifiedName prefix, ResolverPtr next = nullptr);
 /// The value that stands for a named type: ExceptionClass for user exceptions, else ClassValue.
 SugaredValuePtr valueOfType(const TypePtr& type);
-/// Asks each in turn.
+/// Asks each in order.
 ResolverPtr chainResolvers(std::vector<ResolverPtr> resolvers);
 
 }  // namespace cresset

@@ -5,6 +5,7 @@
 #include "cresset/frontend/annotations.h"
 #include "cresset/frontend/calls.h"
 #include "cresset/frontend/compiler.h"
+#include "cresset/frontend/messages.h"
 #include "cresset/support/error.h"
 
 namespace cresset {
@@ -74,7 +75,7 @@ c10::Argument argumentOf(const Param& param, Program& program, const ResolverPtr
   return c10::Argument(param.name().name(), std::move(type), repeat, std::move(default_value), param.kwargOnly());
 }
 
-/// What a __setstate__ without annotations takes: what __getstate__ gives.
+/// What a __setstate__ without annotations takes: what __getstate__ returns.
 void deriveState(const Def& def, const TypePtr& self_type, std::vector<c10::Argument>& arguments) {
   const auto params = def.decl().params();
   const bool derived =
@@ -95,7 +96,7 @@ c10::FunctionSchema schemaOf(const Def& def, Program& program, const ResolverPtr
   for (const Param param : def.decl().params()) {
     const std::string& name = param.name().name();
     for (const c10::Argument& other : arguments) {
-      if (other.name() == name) throw UserError("the parameter '" + name + "' is given twice", param.range());
+      if (other.name() == name) throw UserError(messages::parameterTwice(name), param.range());
     }
     if (index++ == 0 && self_type) {
       // The receiver's type is the class, however an archive spells it.

@@ -11,6 +11,7 @@
 
 #include "cresset/frontend/calls.h"
 #include "cresset/frontend/iterables.h"
+#include "cresset/frontend/messages.h"
 #include "cresset/frontend/special_forms.h"
 #include "cresset/frontend/value_attributes.h"
 #include "cresset/ir/constants.h"
@@ -159,9 +160,7 @@ void declareAttribute(
 size_t tuplePosition(const SourceRange& range, int64_t index, size_t size) {
   const int64_t n = static_cast<int64_t>(size);
   if (index < -n || index >= n) {
-    throw UserError(
-        "Tuple index out of range. Tuple is length " + std::to_string(n) + " and index is " + std::to_string(index),
-        range);
+    throw UserError(messages::tupleIndex(n, index), range);
   }
   return static_cast<size_t>(index < 0 ? index + n : index);
 }
@@ -315,7 +314,7 @@ std::vector<SugaredValuePtr> SimpleValue::asTuple(
         "like Tuple[int, int]",
         range);
   } else {
-    throw UserError(typeName(*type) + " cannot be used as a tuple", range);
+    throw UserError(messages::noTuple(typeName(*type)), range);
   }
   Node* node = cx.graph.create(kind, {value_}, element_types.size());
   node->setSourceRange(range);
@@ -352,10 +351,7 @@ SugaredValuePtr SimpleValue::getItem(
         !elements.empty() && index->type()->kind() == c10::TypeKind::IntType &&
         std::all_of(elements.begin(), elements.end(), [&](const TypePtr& e) { return *e == *elements[0]; });
     if (!uniform) {
-      throw UserError(
-          "Cannot index into a " + typeName(*type) +
-              " with a non-integer literal because we cannot resolve the output type",
-          range);
+      throw UserError(messages::dynamicTupleIndex(typeName(*type)), range);
     }
     Node* node = cx.graph.create(prim::TupleIndex, {value_, index});
     node->setSourceRange(range);

@@ -5,6 +5,7 @@
 
 #include "cresset/frontend/calls.h"
 #include "cresset/frontend/iterables.h"
+#include "cresset/frontend/messages.h"
 #include "cresset/support/error.h"
 
 namespace cresset {
@@ -47,7 +48,7 @@ SugaredValuePtr SugaredValue::callSugared(
 
 std::vector<SugaredValuePtr> SugaredValue::asTuple(
     const SourceRange& range, EmitContext& cx, std::optional<size_t> size_hint) {
-  throw UserError(kind() + " cannot be used as a tuple", range);
+  throw UserError(messages::noTuple(kind()), range);
 }
 
 Value* SugaredValue::len(const SourceRange& range, EmitContext& cx) {

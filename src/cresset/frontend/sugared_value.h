@@ -63,7 +63,7 @@ class SugaredValue : public std::enable_shared_from_this<SugaredValue> {
   virtual void setItem(const SourceRange& range, EmitContext& cx, Value* index, Value* value);
   virtual void delItem(const SourceRange& range, EmitContext& cx, Value* index);
   virtual bool contains(const SourceRange& range, EmitContext& cx, Value*& result, Value* element);
-  /// What `for x in this` walks over: something with len and getItem; `staticLen` if the loop must be unrolled.
+  /// What `for x in this` iterates over: something with len and getItem; `staticLen` if the loop must be unrolled.
   virtual SugaredValuePtr iter(const SourceRange& range, EmitContext& cx);
   virtual std::optional<size_t> staticLen() const { return std::nullopt; }
   /// If this names a type (a class, `int`, `List`): that type; null otherwise.

@@ -1,7 +1,8 @@
 // The emitter's own cleaning. See tidy.h.
 //
-// One walk from the end of each block to its start: all users of a value come later in program order, so when a node is
-// reached it is already known whether its outputs are used. Only nodes that can neither raise nor have an effect go.
+// One traversal from the end of each block to its start: all users of a value come later in program order, so when a
+// node is reached it is already known whether its outputs are used. Only nodes that can neither raise nor have an
+// effect go.
 #include "cresset/frontend/tidy.h"
 
 #include <ATen/core/jit_type.h>

@@ -13,7 +13,7 @@
 namespace cresset {
 namespace {
 
-/// A walk over a tree: each step opens a tree, closes one, or finds an atom.
+/// A traversal of a tree: each step opens a tree, closes one, or finds an atom.
 class Walk {
  public:
   enum class Step { Open, Close, Atom, End };

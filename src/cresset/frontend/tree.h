@@ -1,6 +1,6 @@
 // The abstract syntax: trees of a kind, a range, and either text (an atom) or subtrees.
 //
-// Trees are immutable and shared. Their kinds are token kinds (support/lexer.h). toString gives s-expressions.
+// Trees are immutable and shared. Their kinds are token kinds (support/lexer.h). toString returns s-expressions.
 // Thread-safety: immutable.
 #pragma once
 
@@ -58,8 +58,8 @@ class Tree {
   std::span<const TreeRef> trees() const { return {subtrees(), size_}; }
   const TreeRef& tree(size_t i) const;  // InternalError past the end
 
-  /// How many calls deep a walk goes that follows the left operands of binary operators in a loop. The parser keeps it
-  /// under a limit, so such walks may recurse.
+  /// How many calls deep a traversal goes that follows the left operands of binary operators in a loop. The parser
+  /// keeps it under a limit, so such traversals may recurse.
   uint32_t depth() const { return depth_; }
 
   /// "(- (variable (ident x)) (const 1))" on one line; with `pretty`, a tree wider than 40 columns has its subtrees on
@@ -68,7 +68,7 @@ class Tree {
 
  private:
   friend class TreeRef;
-  // The subtrees, or the text of an atom, stand behind the tree in the same piece of memory.
+  // The subtrees, or the text of an atom, stand after the tree in the same piece of memory.
   Tree(int kind, bool atom, SourceRange range)
       : kind_(static_cast<int16_t>(kind)), atom_(atom), range_(std::move(range)) {}
   ~Tree() = default;

@@ -95,7 +95,7 @@ class TensorCast : public SugaredValue {
   const Cast& cast_;
 };
 
-/// x.norm, whose Python form takes more than the operator: `p` has a default behind which `dim` can be named, and may
+/// x.norm, whose Python form takes more than the operator: `p` has a default after which `dim` can be named, and may
 /// be the name of a norm.
 class NormMethod : public BuiltinFunction {
  public:

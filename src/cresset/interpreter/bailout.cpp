@@ -3,37 +3,50 @@
 #include <ATen/core/Tensor.h>
 
 #include <algorithm>
-#include <cstdlib>
+#include <charconv>
 
 #include "cresset/interpreter/run.h"
 #include "cresset/support/error.h"
+#include "cresset/support/options.h"
 
 namespace cresset {
 
 namespace {
 
-std::atomic<uint64_t>& failingGuardWord() {
-  static std::atomic<uint64_t> word = [] {
-    FailingGuard failing;
-    if (const char* text = std::getenv("CRESSET_FAIL_GUARD")) {
-      char* end = nullptr;
-      failing.index = static_cast<int>(std::strtol(text, &end, 10));
-      if (*end == ':') failing.every = std::max(1, static_cast<int>(std::strtol(end + 1, nullptr, 10)));
-    }
-    return uint64_t(uint32_t(failing.index)) << 32 | uint32_t(failing.every);
-  }();
-  return word;
+constexpr uint64_t packed(FailingGuard failing) {
+  return uint64_t(uint32_t(failing.index)) << 32 | uint32_t(failing.every);
 }
+
+constinit std::atomic<uint64_t> failing_guard{packed({})};
+
+/// "2", "2:3"; "" for none.
+FailingGuard parseFailingGuard(const std::string& text) {
+  FailingGuard failing;
+  if (text.empty()) return failing;
+  const char* end = text.data() + text.size();
+  std::from_chars_result read = std::from_chars(text.data(), end, failing.index);
+  if (read.ec == std::errc() && read.ptr != end && *read.ptr == ':')
+    read = std::from_chars(read.ptr + 1, end, failing.every);
+  if (read.ec != std::errc() || read.ptr != end || failing.index < 0 || failing.every < 1)
+    throw UserError("The option fail_guard is INDEX or INDEX:EVERY, as in 2 or 2:3, not '" + text + "'.");
+  return failing;
+}
+
+const OptionHook fail_guard_hook(Option::fail_guard, [](const std::string& text) {
+  failing_guard.store(packed(parseFailingGuard(text)), std::memory_order_relaxed);
+});
 
 }  // namespace
 
 FailingGuard failingGuard() {
-  const uint64_t word = failingGuardWord().load(std::memory_order_relaxed);
+  const uint64_t word = failing_guard.load(std::memory_order_relaxed);
   return {static_cast<int>(word >> 32), static_cast<int>(word & 0xffffffff)};
 }
 
 void setFailingGuard(FailingGuard failing) {
-  failingGuardWord() = uint64_t(uint32_t(failing.index)) << 32 | uint32_t(failing.every);
+  setOption(
+      Option::fail_guard,
+      failing.index < 0 ? std::string() : std::to_string(failing.index) + ":" + std::to_string(failing.every));
 }
 
 const Code& Continuation::code() const {

@@ -104,8 +104,7 @@ class BailOutSite {
 };
 
 /// For tests: the guard of this index in every graph fails, each `every`-th time that it is met; none for -1. While
-/// there is one, guards stay in plans also where they promise nothing. The environment variable CRESSET_FAIL_GUARD ("2"
-/// or "2:3") says so from the start.
+/// there is one, guards stay in plans also where they promise nothing. The option `fail_guard`.
 struct FailingGuard {
   int index = -1;
   int every = 1;

@@ -98,7 +98,7 @@ constexpr ColumnCell<Pieces> kPieces[] = {
 #include "cresset/ops/table/table.def"
 };
 
-/// How many tensors an operator gives that cuts its first argument into pieces, at most; 0 for others.
+/// How many tensors an operator returns that cuts its first argument into pieces, at most; 0 for others.
 size_t numPieces(const Operator& op, const std::vector<c10::IValue>& arguments) {
   static const auto* pieces = new auto(byOperator(kPieces));
   const auto found = pieces->find(op.fullName());

@@ -243,7 +243,7 @@ std::vector<uint32_t> Emitter::releaseScalars(const Liveness::NodeInfo& info) {
 }
 
 void Emitter::emitBorrowing(Op op, const Liveness::NodeInfo& info, uint32_t b, uint32_t c, uint16_t n) {
-  // Scalars leave nothing behind, so their registers may take the result. Others must outlive the instruction.
+  // Scalars need no release, so their registers may take the result. Others must outlive the instruction.
   const std::vector<uint32_t> owning = releaseScalars(info);
   uint32_t a = 0;
   for (const Value* output : info.node->outputs()) {
@@ -339,7 +339,7 @@ void Emitter::emitOperator(const Liveness::NodeInfo& info) {
   const Op scalar = scalarInstruction(*op);
   if (scalar != Op::Count) {
     if (opInfo(scalar).format != Format::Update) return emitScalar(info, scalar);
-    // These instructions have no output; the operator may give the list itself.
+    // These instructions have no output; the operator may return the list itself.
     const auto outputs = node.outputs();
     if (std::all_of(outputs.begin(), outputs.end(), [&](const Value* v) { return live_.isUnused(v); }))
       return emitUpdate(info, scalar);

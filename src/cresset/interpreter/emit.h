@@ -32,22 +32,30 @@ class Emitter {
   void emitUpdate(const Liveness::NodeInfo& info, Op op);
   uint32_t functionSite(torch::jit::Function* function);
   bool emitNoneTest(const Liveness::NodeInfo& info, const Operator& op);
-  /// Operands of inputs[first…] to the pool behind places for `num_outputs` outputs, then the outputs. What dies is
+  /// Operands of inputs[first…] to the pool after places for `num_outputs` outputs, then the outputs. What dies is
   /// released before the outputs get their registers.
   void emitInterfaceCall(const Liveness::NodeInfo& info);
   void emitPool(Op op, const Liveness::NodeInfo& info, uint32_t b, size_t first_input = 0);
   /// emitPool for operators. Kernels destroy what was moved to them, by recursion; so values that may hold any number
-  /// of others are copied, and dropped behind the call.
+  /// of others are copied, and dropped after the call.
   void emitOperatorCall(Op op, const Liveness::NodeInfo& info, uint32_t b);
-  /// For instructions that borrow their operands: ra = op(vb, vc). `owning` operands are dropped behind it.
+  /// For instructions that borrow their operands: ra = op(vb, vc). `owning` operands are dropped after it.
   void emitBorrowing(Op op, const Liveness::NodeInfo& info, uint32_t b, uint32_t c, uint16_t n = 0);
-  /// Releases the scalar operands that die here; gives the others, which must outlive the instruction.
+  /// Releases the scalar operands that die here; returns the others, which must outlive the instruction.
   std::vector<uint32_t> releaseScalars(const Liveness::NodeInfo& info);
-  /// Gives the output its register; kNoRegister if nobody uses it.
+  /// Allocates the output's register; kNoRegister if nobody uses it.
   uint32_t defineOutput(const Value* output);
 
   // emit_control.cpp
   void emitBlock(uint32_t block);
+  /// Registers of a loop's carried values, one for start, phi, result and output of each.
+  struct Carried {
+    std::vector<uint32_t> targets;
+    std::vector<uint32_t> own;  // those that the loop has reserved
+  };
+  Carried startCarried(const Liveness::NodeInfo& info);
+  /// Releases what the loop alone held, and gives the outputs their registers.
+  void endCarried(const Liveness::NodeInfo& info, const Carried& carried);
   /// Remembers what is held at the start of an iteration.
   void addLoopEntry(const Node& loop, size_t start);
   void emitReturn();

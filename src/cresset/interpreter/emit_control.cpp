@@ -34,7 +34,7 @@ Op inverse(Op op) {
   }
 }
 
-/// The jump that is taken if `op` would give true; Op::Count if there is none.
+/// The jump that is taken if `op` would return true; Op::Count if there is none.
 Op jumpOf(Op op) {
   switch (op) {
     case Op::IsNone:
@@ -193,34 +193,19 @@ void Emitter::emitIf(const Liveness::NodeInfo& info) {
   for (uint32_t target : own) registers_.unreserve(target);
 }
 
-void Emitter::emitLoop(const Liveness::NodeInfo& info) {
+Emitter::Carried Emitter::startCarried(const Liveness::NodeInfo& info) {
   const Node& node = *info.node;
-  const auto& body = live_.blocks()[info.blocks[0]];
-  const auto phis = body.block->inputs();
-  const InputRange results = body.block->outputs();
+  const auto phis = live_.blocks()[info.blocks[0]].block->inputs();
   const size_t n = node.outputs().size();
-  auto flagOf = [&](size_t input) { return info.first_flag + static_cast<uint32_t>(input); };
-  auto dies = [&](uint32_t variable) {
-    for (size_t k = 0; k < node.inputs().size(); ++k) {
-      if (live_.isLastUse(flagOf(k)) && live_.variable(node.input(k)) == variable) return true;
-    }
-    return false;
-  };
-
-  // The trip count and the first condition are read after the carried values got their registers, so that those must
-  // not take them over.
-  const uint32_t limit = borrowed(node.input(size_t(0))), first_condition = borrowed(node.input(size_t(1)));
   const uint32_t limit_variable = live_.variable(node.input(size_t(0)));
   const uint32_t condition_variable = live_.variable(node.input(size_t(1)));
-  const bool counted = !isUnlimited(node.input(size_t(0))) || phis[0]->hasUses();
-
   std::vector<uint32_t> targets, own;
   std::vector<Assignment> assignments;
   std::vector<uint32_t> released;
   for (size_t k = 0; k < n; ++k) {
     const Value* start = node.input(k + 2);
     const uint32_t v = live_.variable(start);
-    uint32_t from = operand(start, flagOf(k + 2));
+    uint32_t from = operand(start, info.first_flag + static_cast<uint32_t>(k + 2));
     const bool pinned = v == limit_variable || v == condition_variable;
     if (pinned) from &= ~kMoveBit;
     const bool moved = (from & kMoveBit) != 0;
@@ -249,6 +234,43 @@ void Emitter::emitLoop(const Liveness::NodeInfo& info) {
   emitAssignments(std::move(assignments));
   for (uint32_t v : released) registers_.release(v);
   for (size_t k = 0; k < n; ++k) registers_.assign(live_.variable(phis[k + 1]), targets[k]);
+  return {std::move(targets), std::move(own)};
+}
+
+void Emitter::endCarried(const Liveness::NodeInfo& info, const Carried& carried) {
+  const Node& node = *info.node;
+  const auto dies = [&](uint32_t variable) {
+    for (size_t k = 0; k < node.inputs().size(); ++k) {
+      if (live_.isLastUse(info.first_flag + static_cast<uint32_t>(k)) && live_.variable(node.input(k)) == variable)
+        return true;
+    }
+    return false;
+  };
+  for (size_t k = 0; k < carried.targets.size(); ++k)
+    registers_.assign(live_.variable(node.output(k)), carried.targets[k]);
+  for (uint32_t target : carried.own) registers_.unreserve(target);
+  for (const Value* output : node.outputs()) {
+    if (live_.isUnused(output)) drop(live_.variable(output));
+  }
+  for (uint32_t v : {live_.variable(node.input(size_t(0))), live_.variable(node.input(size_t(1)))}) {
+    if (!live_.isConstant(v) && dies(v) && registers_.holder(registers_.of(v)) == v) registers_.release(v);
+  }
+  for (uint32_t v : live_.deaths(info)) drop(v);
+}
+
+void Emitter::emitLoop(const Liveness::NodeInfo& info) {
+  const Node& node = *info.node;
+  const auto& body = live_.blocks()[info.blocks[0]];
+  const auto phis = body.block->inputs();
+  const InputRange results = body.block->outputs();
+  const size_t n = node.outputs().size();
+  // The trip count and the first condition are read after the carried values got their registers, so that those must
+  // not take them over.
+  const uint32_t limit = borrowed(node.input(size_t(0))), first_condition = borrowed(node.input(size_t(1)));
+  const bool counted = !isUnlimited(node.input(size_t(0))) || phis[0]->hasUses();
+
+  const Carried carried = startCarried(info);
+  const std::vector<uint32_t>& targets = carried.targets;
 
   uint32_t counter = 0;
   if (counted) {
@@ -271,7 +293,7 @@ void Emitter::emitLoop(const Liveness::NodeInfo& info) {
   emitBlock(info.blocks[0]);
   setLocation(node);
 
-  // The condition is read behind the assignments. If it lies in a register that they write, it is a carried value.
+  // The condition is read after the assignments. If it lies in a register that they write, it is a carried value.
   const uint32_t condition = live_.variable(results[0]);
   uint32_t test = borrowed(results[0]), spare = Registers::kNone;
   for (uint32_t target : targets) {
@@ -305,15 +327,7 @@ void Emitter::emitLoop(const Liveness::NodeInfo& info) {
     registers_.release(live_.variable(phis[0]));
     registers_.unreserve(counter);
   }
-  for (size_t k = 0; k < n; ++k) registers_.assign(live_.variable(node.output(k)), targets[k]);
-  for (uint32_t target : own) registers_.unreserve(target);
-  for (const Value* output : node.outputs()) {
-    if (live_.isUnused(output)) drop(live_.variable(output));
-  }
-  for (uint32_t v : {limit_variable, condition_variable}) {
-    if (!live_.isConstant(v) && dies(v) && registers_.holder(registers_.of(v)) == v) registers_.release(v);
-  }
-  for (uint32_t v : live_.deaths(info)) drop(v);
+  endCarried(info, carried);
 }
 
 void Emitter::addLoopEntry(const Node& loop, size_t start) {

@@ -1,4 +1,4 @@
-// Starting forks and letting them go on. See forks.h.
+// Starting and resuming forks. See forks.h.
 #include "cresset/interpreter/forks.h"
 
 #include <ATen/ThreadLocalState.h>
@@ -77,7 +77,7 @@ void dropFork(ForkedRun fork, const char* why) {
   drop(*fork.future, why);
 }
 
-/// Lets the run go on on this thread. If it comes to wait for something, gives that; the run is at rest then.
+/// Resumes the run on this thread. If it comes to wait for something, returns that; the run is at rest then.
 FuturePtr advance(ForkedRun& fork) {
   c10::IValue result;
   try {
@@ -106,7 +106,7 @@ void submitFork(ForkedRun fork);
 void goOn(ForkedRun fork) {
   const FuturePtr awaited = advance(fork);
   if (!awaited) return;
-  // From here on the run belongs to the callback. It goes on as a task, since the thread that completes a future is in
+  // From here on the run belongs to the callback. It resumes as a task, since the thread that completes a future is in
   // the middle of something else.
   awaited->addCallback(
       [fork = std::move(fork)](c10::ivalue::Future&) mutable { submitFork(std::move(fork)); },
@@ -285,7 +285,7 @@ void SerialForks::endCall() noexcept {
       fork = std::move(forks->ready_.front());
       forks->ready_.pop_front();
     }
-    // Forks that wait for this one become ready, and are dropped in their turn.
+    // Forks that wait for this one become ready, and are dropped next.
     dropFork(std::move(fork), "the call that started it has ended");
   }
 }

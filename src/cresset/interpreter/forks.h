@@ -1,8 +1,8 @@
 // Forks: runs that a run starts beside itself.
 //
-// Most go to the thread pool. Those of a program that nobody vouches for take turns with it on the thread of its call:
+// Most go to the thread pool. Those of an untrusted program alternate with it on the thread of its call:
 // lists and dicts carry no lock, so two threads that change one can destroy the heap, and such a program would do so on
-// purpose. Locking each access instead would cost all programs, and operators that walk through nested containers could
+// purpose. Locking each access instead would cost all programs, and operators that visit nested containers could
 // not be covered. (docs/decisions/0003-untrusted-programs.md)
 #pragma once
 
@@ -54,9 +54,9 @@ struct ForkedRun {
   }
 };
 
-/// The forks of one call of a program that nobody vouches for. They run when the call waits for a future, and before it
-/// returns, so that none is left behind; if it raises, those that have not ended are dropped. A fork that waits for a
-/// future of the host's outlives the call, and goes on when, and where, that future is completed.
+/// The forks of one call of an untrusted program. They run when the call waits for a future, and before it
+/// returns, so that none remains; if it raises, those that have not ended are dropped. A fork that waits for a
+/// future of the host's outlives the call, and resumes when, and where, that future is completed.
 class SerialForks : public std::enable_shared_from_this<SerialForks> {
  public:
   /// Of the call that the calling thread is in; null if it has forked nothing.
@@ -68,7 +68,7 @@ class SerialForks : public std::enable_shared_from_this<SerialForks> {
   /// The call is over: drops what has not ended.
   static void endCall() noexcept;
 
-  /// Lets one fork go on until it waits or ends. False if none can. Throws what interrupted it.
+  /// Resumes one fork until it waits or ends. False if none can. Throws what interrupted it.
   bool runOne();
   /// Forks that wait for each other in a circle never end. Ends one of them with an error; false if there is none.
   bool breakCircle();

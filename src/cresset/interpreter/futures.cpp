@@ -14,9 +14,11 @@
 #include <vector>
 
 #include "cresset/interpreter/forks.h"
+#include "cresset/interpreter/interpreter.h"
 #include "cresset/ops/limits.h"
 #include "cresset/ops/operator.h"
 #include "cresset/support/error.h"
+#include "cresset/support/options.h"
 
 namespace cresset {
 
@@ -151,8 +153,16 @@ bool ThreadPool::isStopping() {
   return process_is_ending.load(std::memory_order_relaxed);
 }
 
+namespace {
+
+const OptionHook fork_threads_hook(Option::fork_threads, [](const std::string& text) {
+  ThreadPool::get().setNumThreads(std::stoul(text));
+});
+
+}  // namespace
+
 void setForkThreads(size_t count) {
-  ThreadPool::get().setNumThreads(count);
+  setOption(Option::fork_threads, std::to_string(count));
 }
 
 size_t numForkThreads() {

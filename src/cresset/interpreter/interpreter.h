@@ -1,7 +1,7 @@
 // Running functions: Code is a function's graph as register-machine instructions; a Run is one execution.
 //
 // Script calls push frames, not C++ stack. An execution can be suspended (a `wait` on a future that is not done) and
-// goes on later on another thread.
+// resumes later on another thread.
 // Thread-safety: Code is immutable; a Run belongs to one thread at a time.
 #pragma once
 
@@ -38,11 +38,12 @@ void stopForks();
 void setForkThreadStart(void (*start)());
 
 /// Asks the executions of the calling thread's runs to stop: they throw ScriptError "interrupted"
-/// ("builtins.KeyboardInterrupt") at the next call or loop turn. `check` is called every few milliseconds while scripts
-/// run on this thread, and returns true to interrupt (the Python extension asks PyErr_CheckSignals). Null to remove.
+/// ("builtins.KeyboardInterrupt") at the next call or loop iteration. `check` is called every few milliseconds while
+/// scripts run on this thread, and returns true to interrupt (the Python extension asks PyErr_CheckSignals). Null to
+/// remove.
 void setInterruptCheck(bool (*check)());
-/// Makes of an exception that an operator threw the one that goes on as a HostException (ops/host_callable.h). Null for
-/// what is none of the host's; `message` is what the script's error will say then, and may be changed.
+/// Makes of an exception that an operator threw the one that propagates as a HostException (ops/host_callable.h). Null
+/// for what is none of the host's; `message` is what the script's error will say then, and may be changed.
 using HostExceptionFilter = std::exception_ptr (*)(const std::exception_ptr& exception, std::string& message);
 /// For all threads, before scripts run.
 void setHostExceptionFilter(HostExceptionFilter filter);

@@ -130,7 +130,7 @@ void Liveness::walkLoop(NodeInfo& info, uint32_t depth) {
   const uint32_t body = info.blocks[0];
   std::vector<uint32_t> outer;
   collectOuter(body, depth, outer);
-  const size_t mark = trail_.size();  // walking the body adds variables of the body only
+  const size_t mark = trail_.size();  // visiting the body adds variables of the body only
   const auto phis = blocks_[body].block->inputs();
   live_[phis[0]->unique()] = 1;  // the trip count goes on after its last reader
   walkBlock(body, depth + 1, nullptr);

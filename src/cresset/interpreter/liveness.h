@@ -1,8 +1,8 @@
 // Where values die: for each operand whether it is the last use on its path, and what must be dropped where paths part.
 //
-// One walk backwards over the structured program, with the set of live variables. An If's branches are walked from the
-// same set; what only one of them uses dies at the start of the other. A Loop runs its body again, so what the body
-// takes from outside lives until the loop is left. Costs: linear in nodes and uses, times block nesting.
+// One traversal backwards over the structured program, with the set of live variables. An If's branches are visited
+// from the same set; what only one of them uses dies at the start of the other. A Loop runs its body again, so what the
+// body takes from outside lives until the loop is left. Costs: linear in nodes and uses, times block nesting.
 //
 // Variables are numbered by Value::unique(). The result of an unchecked_cast is the same variable as its input.
 #pragma once

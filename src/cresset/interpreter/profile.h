@@ -22,7 +22,7 @@ class ScriptProfile {
   /// Whether somebody records on this thread. Asked once per run: what starts while it runs sees the next one.
   static bool isWanted() { return at::getStepCallbacksUnlessEmpty(at::RecordScope::TORCHSCRIPT_FUNCTION).has_value(); }
   ScriptProfile();
-  /// Ends the events that are open: they belong to this thread, and a suspended run goes on elsewhere.
+  /// Ends the events that are open: they belong to this thread, and a suspended run continues elsewhere.
   ~ScriptProfile();
   ScriptProfile(const ScriptProfile&) = delete;
   ScriptProfile& operator=(const ScriptProfile&) = delete;

@@ -1,4 +1,4 @@
-// Gives variables registers while code is emitted in program order.
+// Allocates registers to variables while code is emitted in program order.
 //
 // A register is free, or holds a variable, or is reserved: a loop's carried value and an If's output have their
 // register from before the loop or If to its end, whether or not it holds a value at the moment. A variable that will

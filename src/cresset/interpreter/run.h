@@ -1,12 +1,12 @@
 // A Run: one execution of Code, its frames and registers.
 //
-// Frames lie on one register stack, each behind its caller's, so that arguments move from the caller's registers to the
+// Frames lie on one register stack, each after its caller's, so that arguments move from the caller's registers to the
 // callee's without passing anywhere else. Between instructions, registers without a live value hold no references (see
 // code.h); a frame that an exception leaves is cleared.
 //
 // Exceptions: what an operator throws becomes a ScriptError with the script's own stack, once, where it was thrown.
 // Then frames are left from the innermost outwards; `__exit__` of each open `with` runs in a frame of its own, on top
-// of the frame that opened it, and when it returns the exception goes on.
+// of the frame that opened it, and when it returns the exception propagates.
 #pragma once
 
 #include <ATen/core/ivalue.h>
@@ -35,7 +35,7 @@ class RegisterStack {
   RegisterStack& operator=(const RegisterStack&) = delete;
   c10::IValue* data() { return data_; }
   size_t size() const { return size_; }
-  /// Makes room for `size` registers; what data() gave before is invalid then.
+  /// Makes room for `size` registers; what data() returned before is invalid then.
   void require(size_t size) {
     if (size > size_) [[unlikely]]
       grow(size);
@@ -176,7 +176,7 @@ inline void Run::popResults(const uint32_t* outputs, uint32_t count) {
   stack_.clear();
 }
 
-/// Thrown by the Return of an `__exit__` frame: the exception that it ran for goes on.
+/// Thrown by the Return of an `__exit__` frame: the exception that it ran for propagates.
 struct ExitDone {};
 
 /// Registers of all frames of one run together; more is a recursion error too.

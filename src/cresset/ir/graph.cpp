@@ -1,9 +1,10 @@
 // Graphs and blocks: creation, insertion points, copies.
 //
 // Everything that a graph owns lives in StableVectors, which never move their elements; what is erased stays there as a
-// tombstone until the graph dies, so that a stale pointer can be recognized. Copies walk nested blocks with a stack of
+// tombstone until the graph dies, so that a stale pointer can be recognized. Copies visit nested blocks with a stack of
 // their own, since blocks may nest as deep as a program with many early returns is long.
 #include "cresset/ir/graph.h"
+#include "cresset/ir/messages.h"
 
 #include <ATen/core/jit_type.h>
 
@@ -47,6 +48,7 @@ Value* Graph::newValue(Node* node, size_t offset) {
   value.offset_ = static_cast<uint32_t>(offset);
   value.unique_ = next_unique_++;
   value.type_ = tensorType();
+  ++edits_.structure;
   return &value;
 }
 
@@ -60,6 +62,7 @@ Block* Graph::newBlock(Node* owner) {
   block.param_->order_ = -1;
   block.return_->order_ = INT64_MAX;
   block.return_->prev_ = block.return_->next_ = block.return_;
+  ++edits_.structure;
   return &block;
 }
 
@@ -69,8 +72,7 @@ void Graph::checkOwn(const Node* node, const char* action) const {
 }
 
 Node* Graph::create(Symbol kind, size_t num_outputs) {
-  if (kind == prim::Param || kind == prim::Return)
-    throw UserError("Only the ends of a block are prim::Param and prim::Return.");
+  if (kind == prim::Param || kind == prim::Return) throw UserError(messages::onlyEndsOfBlocks());
   Node* node = newNode(kind);
   ++live_nodes_;
   node->range_ = current_range_;
@@ -97,14 +99,14 @@ Node* Graph::create(Symbol kind, std::initializer_list<Value*> inputs, size_t nu
 
 void Graph::setInsertPoint(Block* block) {
   if (!block || block->graph_ != this) throw UserError("Can't insert into a block of another graph.");
-  if (block->isErased()) throw UserError("Can't insert into a block that has been erased.");
+  if (block->isErased()) throw UserError(messages::hasBeenErased("insert into", "block"));
   insert_before_ = block->return_;
 }
 
 void Graph::setInsertPoint(Node* before) {
   checkOwn(before, "insert before");
   if (!before->block_) throw UserError("Can't insert before a node that is in no block.");
-  if (before->isParam()) throw UserError("Nothing can stand before the inputs of a block.");
+  if (before->isParam()) throw UserError(messages::nothingBeforeInputs());
   insert_before_ = before;
 }
 
@@ -149,6 +151,7 @@ void Graph::assignNumbers(std::span<const std::pair<Value*, uint32_t>> numbers) 
     if (taken[number]) throw UserError("Two values have the number " + std::to_string(number) + ".");
     taken[number] = true;
   }
+  ++edits_.structure;
   next_unique_ = past_highest;
   for (size_t i = 0; i < values_.size(); ++i) values_[i].unique_ = UINT32_MAX;
   for (const auto& [value, number] : numbers) value->unique_ = number;
@@ -262,7 +265,7 @@ void Graph::cloneContents(
 }
 
 void Block::cloneFrom(const Block* source, const std::function<Value*(Value*)>& outer) {
-  if (!source || source->isErased() || isErased()) throw UserError("Can't copy a block that has been erased.");
+  if (!source || source->isErased() || isErased()) throw UserError(messages::hasBeenErased("copy", "block"));
   if (!nodes().empty() || !inputs().empty() || !outputs().empty())
     throw UserError("Can't copy into a block that isn't empty.");
   for (const Block* b = this; b; b = b->owner_ ? b->owner_->block_ : nullptr) {

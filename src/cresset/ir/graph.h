@@ -11,7 +11,7 @@
 // the middle of a node shifts the later ones). Uses keep the order in which they were added.
 //
 // Ownership: the graph owns everything that was created in it until the graph itself dies; erased nodes and values
-// stay behind as tombstones, so that a stale pointer is always safe to ask `isErased()` and every change through it
+// stay as tombstones, so that a stale pointer is always safe to ask `isErased()` and every change through it
 // raises UserError. Values and nodes of another graph are refused in the same way. A handle that must outlive its
 // scope holds a std::shared_ptr<Graph> beside the pointer.
 //
@@ -240,7 +240,7 @@ class Node {
   const Operator* boundOperator() const { return op_; }
   /// Throws UserError for the kinds that only a block's ends have (prim::Param, prim::Return).
   Node* setKind(Symbol kind);
-  void bindOperator(const Operator* op) { op_ = op; }
+  void bindOperator(const Operator* op);
 
   InputRange inputs() const { return {operands_, num_operands_}; }
   Value* input(size_t i) const { return inputs().at(i); }
@@ -479,6 +479,13 @@ class Block {
   Node* return_ = nullptr;
 };
 
+/// How often a graph was changed. Equal counts of one graph: nothing that an analysis may read has changed between.
+struct EditCounts {
+  uint64_t structure = 0;  // nodes, blocks, uses, attributes, types
+  uint64_t tensors = 0;    // types of tensors that stay types of tensors
+  bool operator==(const EditCounts&) const = default;
+};
+
 /// See the top of the file.
 class Graph : public std::enable_shared_from_this<Graph> {
  public:
@@ -520,11 +527,20 @@ class Graph : public std::enable_shared_from_this<Graph> {
   std::shared_ptr<Graph> copy() const;
   size_t numNodes() const { return live_nodes_; }
   size_t numValues() const { return next_unique_; }  // upper bound of Value::unique()
-  /// Gives these values these numbers, which must differ from each other, and all others higher ones. For readers of
+  /// Assigns these values these numbers, which must differ from each other, and all others higher ones. For readers of
   /// text, where `%7` is the value that prints as `%7`.
   void assignNumbers(std::span<const std::pair<Value*, uint32_t>> numbers);
   /// The value of this name (without '%'); null if there is none.
   Value* findValue(std::string_view debug_name) const;
+
+  /// Graphs in attributes of nodes have counts of their own. Names of values, and where nodes come from, don't count.
+  const EditCounts& edits() const { return edits_; }
+  /// What others keep beside the graph (analysis/graph_analyses.h); copies of the graph begin without it.
+  struct Attachment {
+    virtual ~Attachment() = default;
+  };
+  Attachment* attachment() const { return attachment_.get(); }
+  void attach(std::unique_ptr<Attachment> attachment) { attachment_ = std::move(attachment); }
 
   struct Tag {
     explicit Tag() = default;
@@ -560,7 +576,15 @@ class Graph : public std::enable_shared_from_this<Graph> {
   InlinedCallPtr current_call_;
   size_t live_nodes_ = 0;
   uint32_t next_unique_ = 0;
+  EditCounts edits_;
+  std::unique_ptr<Attachment> attachment_;
 };
+
+inline void Node::bindOperator(const Operator* op) {
+  // The first binding remembers what was so before: readers on other threads may do it, too.
+  if (op_ && op_ != op) ++graph_->edits_.structure;
+  op_ = op;
+}
 
 /// Restores the insertion point on scope exit. If the node before which it was has been erased or taken out meanwhile,
 /// the insertion point becomes the end of the graph.

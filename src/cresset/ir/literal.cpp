@@ -1,9 +1,10 @@
 // Constant values as text and back.
 //
 // A constant's text says nothing of its type; its output's type does. So a value is written as text only if reading
-// that text by that type gives the same value: what is held as Any, tensors of several elements, objects and values
+// that text by that type makes the same value: what is held as Any, tensors of several elements, objects and values
 // whose own element types differ from the declared ones go to the constant table.
 #include "cresset/ir/literal.h"
+#include "cresset/ir/messages.h"
 
 #include <ATen/core/Tensor.h>
 #include <ATen/core/enum_type.h>
@@ -411,7 +412,7 @@ c10::IValue parseConstantText(
       try {
         return c10::Device(text);
       } catch (const c10::Error&) {
-        scanner.fail("'" + text + "' is no device", start);
+        scanner.fail(messages::noDevice(text), start);
       }
     }
     if (type->kind() != TypeKind::StringType) mismatch("a str");

@@ -8,12 +8,13 @@
 #include <algorithm>
 
 #include "cresset/ir/graph.h"
+#include "cresset/ir/messages.h"
 #include "cresset/support/error.h"
 
 namespace cresset {
 
 void Node::checkUsable(const char* action) const {
-  if (erased_) throw UserError("Can't " + std::string(action) + " a node that has been erased.");
+  if (erased_) throw UserError(messages::hasBeenErased(action, "node"));
 }
 
 void Node::checkOperand(const Value* value, const char* action) const {
@@ -29,10 +30,10 @@ void Node::checkOperand(const Value* value, const char* action) const {
 
 Node* Node::setKind(Symbol kind) {
   checkMovable("change the kind of");
-  if (kind == prim::Param || kind == prim::Return)
-    throw UserError("Only the ends of a block are prim::Param and prim::Return.");
+  if (kind == prim::Param || kind == prim::Return) throw UserError(messages::onlyEndsOfBlocks());
   kind_ = kind;
   op_ = nullptr;
+  ++graph_->edits_.structure;
   return this;
 }
 
@@ -65,6 +66,7 @@ void Node::linkUse(detail::Operand& operand) {
   (value->last_use_ ? value->last_use_->next : value->first_use_) = &operand;
   value->last_use_ = &operand;
   ++value->use_count_;
+  ++graph_->edits_.structure;
 }
 
 void Node::unlinkUse(detail::Operand& operand) {
@@ -73,6 +75,7 @@ void Node::unlinkUse(detail::Operand& operand) {
   (operand.next ? operand.next->prev : value->last_use_) = operand.prev;
   operand.prev = operand.next = nullptr;
   --value->use_count_;
+  ++graph_->edits_.structure;
 }
 
 /// `to` takes the place of `from` in the use list.
@@ -172,6 +175,7 @@ void Node::eraseOutput(size_t i) {
   checkUsable("erase an output of");
   Value* value = output(i);
   if (value->hasUses()) throw UserError("Can't erase %" + value->debugName() + ": it is in use.", range_);
+  ++graph_->edits_.structure;
   value->setDebugName("");
   value->erased_ = true;
   outputs_.erase(i);
@@ -213,8 +217,7 @@ void Node::checkInnerUses(const std::vector<Node*>& subtree) const {
     for (const Value* value : node->outputs_) {
       for (Use use : value->uses()) {
         if (use.user == this || !use.user->isInside(this)) {
-          throw UserError(
-              "Can't erase %" + value->debugName() + ": it is in use outside of its block.", use.user->range_);
+          throw UserError(messages::usedOutside(value->debugName()), use.user->range_);
         }
       }
     }
@@ -223,6 +226,7 @@ void Node::checkInnerUses(const std::vector<Node*>& subtree) const {
 
 /// Turns the node into a tombstone. Its uses of values end; its outputs must have no uses left.
 void Graph::bury(Node* node) {
+  ++edits_.structure;
   node->removeAllInputs();
   for (Value* value : node->outputs_) {
     value->setDebugName("");
@@ -250,9 +254,7 @@ void Node::eraseBlock(size_t i) {
       for (Use use : value->uses()) {
         const Node* user = use.user;
         while (user && user->block_ != blocks_[i]) user = user->block_ ? user->block_->owner_ : nullptr;
-        if (!user)
-          throw UserError(
-              "Can't erase %" + value->debugName() + ": it is in use outside of its block.", use.user->range_);
+        if (!user) throw UserError(messages::usedOutside(value->debugName()), use.user->range_);
       }
     }
   }
@@ -315,6 +317,7 @@ Node* Node::setAttribute(Symbol name, Attribute value) {
   if (value.kind() == Attribute::Kind::Graph && value.asGraph().get() == graph_) {
     throw UserError("A graph can't be an attribute of a node of its own.", range_);
   }
+  ++graph_->edits_.structure;
   for (auto& [key, old] : attributes_) {
     if (key != name) continue;
     old = std::move(value);
@@ -327,6 +330,7 @@ Node* Node::setAttribute(Symbol name, Attribute value) {
 void Node::removeAttribute(Symbol name) {
   checkUsable("remove an attribute of");
   attribute(name);
+  ++graph_->edits_.structure;
   for (size_t i = attributes_.size(); i-- > 0;) {
     if (attributes_[i].first == name) attributes_.erase(i);
   }

@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "cresset/ir/graph.h"
+#include "cresset/ir/messages.h"
 #include "cresset/support/error.h"
 
 namespace cresset {
@@ -81,6 +82,7 @@ void Node::spreadOrders() {
 }
 
 void Node::linkBefore(Node* other) {
+  ++graph_->edits_.structure;
   block_ = other->block_;
   next_ = other;
   prev_ = other->prev_;
@@ -91,6 +93,7 @@ void Node::linkBefore(Node* other) {
 }
 
 void Node::leaveList() {
+  ++graph_->edits_.structure;
   graph_->leaveInsertPoint(this);
   prev_->next_ = next_;
   next_->prev_ = prev_;
@@ -157,23 +160,23 @@ void Node::checkTarget(const Node* other, const char* action) const {
 
 Node* Node::insertBefore(Node* other) {
   checkTarget(other, "insert");
-  if (block_) throw UserError("The node is in a block already; move it instead.");
-  if (other->isParam()) throw UserError("Nothing can stand before the inputs of a block.");
+  if (block_) throw UserError(messages::isInBlock());
+  if (other->isParam()) throw UserError(messages::nothingBeforeInputs());
   linkBefore(other);
   return this;
 }
 
 Node* Node::insertAfter(Node* other) {
   checkTarget(other, "insert");
-  if (block_) throw UserError("The node is in a block already; move it instead.");
-  if (other->isReturn()) throw UserError("Nothing can stand after the outputs of a block.");
+  if (block_) throw UserError(messages::isInBlock());
+  if (other->isReturn()) throw UserError(messages::nothingAfterOutputs());
   linkBefore(other->isParam() ? other->block_->returnNode()->next_ : other->next_);
   return this;
 }
 
 Node* Node::moveBefore(Node* other) {
   checkTarget(other, "move");
-  if (other->isParam()) throw UserError("Nothing can stand before the inputs of a block.");
+  if (other->isParam()) throw UserError(messages::nothingBeforeInputs());
   if (other == this) return this;
   if (block_) leaveList();
   linkBefore(other);
@@ -182,7 +185,7 @@ Node* Node::moveBefore(Node* other) {
 
 Node* Node::moveAfter(Node* other) {
   checkTarget(other, "move");
-  if (other->isReturn()) throw UserError("Nothing can stand after the outputs of a block.");
+  if (other->isReturn()) throw UserError(messages::nothingAfterOutputs());
   if (other == this) return this;
   if (block_) leaveList();
   linkBefore(other->isParam() ? other->block_->returnNode()->next_ : other->next_);

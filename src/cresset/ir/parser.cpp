@@ -1,7 +1,7 @@
 // Reads graphs.
 //
 // One pass over the tokens, blocks on a stack of the parser's own. Values keep the numbers and names of the text. The
-// sections behind the graph ("with prim::fork_0 = graph(…)") are known by name before the first node is read, since
+// sections after the graph ("with prim::fork_0 = graph(…)") are known by name before the first node is read, since
 // `prim::fork_0` could as well be the name of an operator; they are put into their nodes at the end.
 #include "cresset/ir/parser.h"
 

@@ -23,7 +23,7 @@ namespace cresset {
 /// deeper: programs with many early returns make them.)
 inline constexpr int kMaxNesting = 200;
 
-/// Gives the type for a qualified name ("__torch__.M"); null if there is none.
+/// Returns the type for a qualified name ("__torch__.M"); null if there is none.
 using TypeResolver = std::function<TypePtr(const std::string& qualified_name)>;
 
 struct ParseOptions {
@@ -35,7 +35,7 @@ struct ParseOptions {
 };
 
 /// Parses the textual IR. Operators are not looked up. The result passes verify() or an error is thrown. Comments
-/// behind nodes, `# model.py:7:4`, give source ranges whose text is unknown; `<string>` is the file without a name.
+/// after nodes, `# model.py:7:4`, are source ranges whose text is unknown; `<string>` is the file without a name.
 std::shared_ptr<Graph> parseGraph(const std::string& text, const ParseOptions& options = {});
 
 /// Parses a type as IR text and schemas write it. "t"-like lower-case names that are no type are type variables if

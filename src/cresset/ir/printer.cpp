@@ -1,7 +1,7 @@
 // Prints graphs.
 //
-// Blocks are walked with a stack of their own: they may nest as deep as a program with many early returns is long.
-// Graphs within attributes become sections behind the graph that uses them, printed in the order in which they are met;
+// Blocks are visited with a stack of their own: they may nest as deep as a program with many early returns is long.
+// Graphs within attributes become sections after the graph that uses them, printed in the order in which they are met;
 // a graph that several nodes share is printed once.
 #include "cresset/ir/printer.h"
 
@@ -14,6 +14,7 @@
 
 #include "cresset/ir/constants.h"
 #include "cresset/ir/literal.h"
+#include "cresset/ir/messages.h"
 #include "cresset/support/error.h"
 #include "cresset/support/lexer.h"
 
@@ -53,7 +54,7 @@ class Printer {
   }
 
  private:
-  // A block to begin (block, no node), a node to print and go on from (block and node), or a node alone (no block).
+  // A block to begin (block, no node), a node to print and continue from (block and node), or a node alone (no block).
   struct Frame {
     const Block* block;
     size_t index;
@@ -329,12 +330,12 @@ std::string toString(const Graph& graph, PrintOptions options) {
 }
 
 std::string toString(const Node& node, PrintOptions options) {
-  if (node.isErased()) throw UserError("Can't print a node that has been erased.");
+  if (node.isErased()) throw UserError(messages::hasBeenErased("print", "node"));
   return Printer(std::move(options)).node(node);
 }
 
 std::string toString(const Block& block, PrintOptions options) {
-  if (block.isErased()) throw UserError("Can't print a block that has been erased.");
+  if (block.isErased()) throw UserError(messages::hasBeenErased("print", "block"));
   return Printer(std::move(options)).block(block);
 }
 

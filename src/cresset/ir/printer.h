@@ -1,4 +1,4 @@
-// Graphs as text. The form is TorchScript's; parseGraph(print(g)) gives the same graph.
+// Graphs as text. The form is TorchScript's; parseGraph(print(g)) is the same graph.
 //
 // Where TorchScript's own listings lose something, the text here says more: a graph in an attribute called other than
 // Subgraph stands as a section too (`f=prim::x_0`); an empty list attribute of other than ints names its kind
@@ -22,7 +22,7 @@ namespace cresset {
 using ConstantTable = std::vector<c10::IValue>;
 
 struct PrintOptions {
-  bool source_ranges = true;           // `# model.py:7:4` behind each node that has a range
+  bool source_ranges = true;           // `# model.py:7:4` after each node that has a range
   ConstantTable* constants = nullptr;  // filled by the printer; without it such constants print as <Tensor>, <Object> …
   const Node* note_at = nullptr;       // a node, or an end of a block, that gets `note` on the line under it
   std::string note;

@@ -1,4 +1,4 @@
-// One walk over both graphs in step. See same_graph.h.
+// One traversal of both graphs in step. See same_graph.h.
 #include "cresset/ir/same_graph.h"
 
 #include <ATen/core/Tensor.h>

@@ -9,6 +9,7 @@
 #include <c10/core/ScalarType.h>
 
 #include "cresset/ir/literal.h"
+#include "cresset/ir/messages.h"
 #include "cresset/ir/parser.h"
 #include "cresset/ir/type_parser.h"
 #include "cresset/support/error.h"
@@ -96,7 +97,7 @@ class SchemaParser {
 
  private:
   template <typename F>
-  void parseListed(F&& item) {  // behind '('
+  void parseListed(F&& item) {  // after '('
     if (scanner_.nextIf(')')) return;
     do item();
     while (scanner_.nextIf(','));
@@ -202,7 +203,7 @@ class SchemaParser {
       try {
         return c10::Device(text);
       } catch (const c10::Error&) {
-        scanner_.fail("'" + text + "' is no device", start);
+        scanner_.fail(messages::noDevice(text), start);
       }
     }
     if (atNumber(scanner_)) {

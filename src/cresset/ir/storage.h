@@ -1,6 +1,6 @@
 // Where a graph keeps its nodes, values, operands and names: memory that is handed out in order and freed at once.
 //
-// A graph of 100,000 nodes is walked in the order in which it was made, so what is made together lies together; and
+// A graph of 100,000 nodes is visited in the order in which it was made, so what is made together lies together; and
 // destroying it frees a few hundred blocks instead of a million. Thread-safety: none.
 #pragma once
 
@@ -21,7 +21,7 @@ class Value;
 
 namespace detail {
 
-/// Bytes that live as long as the arena. Nothing is given back before.
+/// Bytes that live as long as the arena. Nothing is released before.
 class Arena {
  public:
   void* allocate(size_t bytes) {
@@ -38,7 +38,7 @@ class Arena {
   static constexpr size_t kAlign = 8;
   static constexpr size_t kFirstBlock = 512, kLargestBlock = size_t(1) << 16;
   void* allocateSlowly(size_t bytes) {
-    if (bytes >= kLargestBlock / 4) {  // a block of its own; the current one goes on
+    if (bytes >= kLargestBlock / 4) {  // a block of its own; the current one stays in use
       blocks_.push_back(std::make_unique_for_overwrite<std::byte[]>(bytes));
       return blocks_.back().get();
     }
@@ -54,7 +54,7 @@ class Arena {
   size_t block_size_ = kFirstBlock / 2;
 };
 
-/// A vector in an arena. What it held before it grew stays behind there, so that growth by doubling costs at most
+/// A vector in an arena. What it held before it grew stays there, so that growth by doubling costs at most
 /// twice the memory. Its owner clears it before the arena dies, if elements have destructors.
 template <typename T>
 class ArenaVector {

@@ -28,7 +28,7 @@ enum class Memory : uint8_t {
   Same,      // the first input
   Stores,    // no output: the second input is put into the first, an object
   Bodies,    // what blocks, or a subgraph, return; reads and writes what their nodes do
-  Leaves,    // the first input; or the program goes on elsewhere, with all inputs
+  Leaves,    // the first input; or the program continues elsewhere, with all inputs
   Anything,  // runs unknown code: reads, writes and returns whatever can be reached
 };
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cresset/ir/constants.h"
+#include "cresset/ir/messages.h"
 #include "cresset/ir/printer.h"
 #include "cresset/ir/subgraph.h"
 
@@ -205,15 +206,18 @@ void checkTupleConstruct(const Node& n) {
   }
 }
 
+static void expectElement(const c10::TupleType& tuple, size_t i, const Value& output) {
+  if (fits(tuple.elements()[i], output.type())) return;
+  complain(
+      "element " + std::to_string(i) + " of type " + text(tuple.elements()[i]) + " can't be " + name(&output) +
+      " of type " + text(output.type()));
+}
+
 void checkTupleUnpack(const Node& n) {
   const auto tuple = n.inputs()[0]->type()->cast<c10::TupleType>();
   expectOutputs(n, tuple->elements().size());
   for (size_t i = 0; i < n.outputs().size(); ++i) {
-    if (!fits(tuple->elements()[i], n.outputs()[i]->type())) {
-      complain(
-          "element " + std::to_string(i) + " of type " + text(tuple->elements()[i]) + " can't be " +
-          name(n.outputs()[i]) + " of type " + text(n.outputs()[i]->type()));
-    }
+    expectElement(*tuple, i, *n.outputs()[i]);
   }
 }
 
@@ -224,11 +228,7 @@ void checkTupleIndex(const Node& n) {
   if (constant) {
     int64_t i = constant->toInt() < 0 ? constant->toInt() + size : constant->toInt();
     if (i < 0 || i >= size) return;  // raises IndexError when it runs
-    if (!fits(tuple->elements()[i], n.outputs()[0]->type())) {
-      complain(
-          "element " + std::to_string(i) + " of type " + text(tuple->elements()[i]) + " can't be " +
-          name(n.outputs()[0]) + " of type " + text(n.outputs()[0]->type()));
-    }
+    expectElement(*tuple, static_cast<size_t>(i), *n.outputs()[0]);
     return;
   }
   for (const TypePtr& element : tuple->elements()) {
@@ -244,10 +244,10 @@ void checkTupleSlice(const Node& n) {
   if (beg < 0 || beg > end || end > static_cast<int64_t>(tuple->elements().size())) {
     complain("the slice [" + std::to_string(beg) + ":" + std::to_string(end) + "] is out of range");
   }
-  if (static_cast<int64_t>(slice->elements().size()) != end - beg)
-    complain("the slice has " + plural(end - beg, "element"));
-  for (int64_t i = beg; i < end; ++i) {
-    if (!fits(tuple->elements()[i], slice->elements()[i - beg]))
+  const auto count = static_cast<size_t>(end - beg);
+  if (slice->elements().size() != count) complain("the slice has " + plural(count, "element"));
+  for (size_t i = 0; i < count; ++i) {
+    if (!fits(tuple->elements()[static_cast<size_t>(beg) + i], slice->elements()[i]))
       complain("the slice's types are not those of the tuple's elements");
   }
 }
@@ -285,7 +285,7 @@ TypePtr attributeType(const Node& n) {
   const Value* object = n.inputs()[0];
   const auto type = object->type()->cast<c10::ClassType>();
   TypePtr found = type->findAttribute(attribute);
-  if (!found) complain(text(object->type()) + " has no attribute '" + attribute + "'");
+  if (!found) complain(messages::noAttribute(text(object->type()), attribute));
   return found;
 }
 
@@ -318,7 +318,7 @@ namespace {
 std::vector<TypePtr> membersOf(const TypePtr& type) {
   if (auto optional = type->cast<c10::OptionalType>()) {
     std::vector<TypePtr> members = membersOf(optional->getElementType());
-    members.push_back(c10::NoneType::get());
+    members.emplace_back(c10::NoneType::get());
     return members;
   }
   if (auto all = type->cast<c10::UnionType>()) return {all->containedTypes().begin(), all->containedTypes().end()};

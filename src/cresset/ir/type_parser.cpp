@@ -1,7 +1,7 @@
 // Types as IR text and schemas write them.
 //
 // One grammar serves both. A base type, a constructor with arguments, a tuple or a class name is followed by any number
-// of "[]" and "?". Alias annotations stand where schemas allow them: behind a base type and behind each "[]".
+// of "[]" and "?". Alias annotations stand where schemas allow them: after a base type and after each "[]".
 #include "cresset/ir/type_parser.h"
 
 #include <ATen/core/class_type.h>
@@ -14,6 +14,7 @@
 #include <unordered_map>
 
 #include "cresset/ir/literal.h"
+#include "cresset/ir/messages.h"
 #include "cresset/support/error.h"
 
 namespace torch {
@@ -148,6 +149,9 @@ void TypeParser::wrapInList(ParsedType& inner) {
   inner.real = same ? inner.type : c10::ListType::create(inner.real);
   auto container = parseAlias();
   if (inner.alias) {
+    // libtorch's schemas print one level: what is deeper would be lost, or read as something else.
+    if (!inner.alias->containedTypes().empty())
+      scanner_.fail("lists of lists can't have an alias annotation inside; annotate the list itself", scanner_.cur());
     if (!container) {
       container.emplace();
       container->setIsWrite(inner.alias->isWrite());
@@ -164,10 +168,10 @@ void TypeParser::wrapInOptional(ParsedType& inner) {
 }
 
 ParsedType TypeParser::parse() {
-  if (++depth_ > kMaxNesting) scanner_.fail("types nest deeper than " + std::to_string(kMaxNesting) + " levels");
+  if (++depth_ > kMaxNesting) scanner_.fail(messages::nestTooDeep("types", kMaxNesting));
   ParsedType result = parseAtom();
   for (int suffixes = 0;; ++suffixes) {
-    if (suffixes > kMaxNesting) scanner_.fail("types nest deeper than " + std::to_string(kMaxNesting) + " levels");
+    if (suffixes > kMaxNesting) scanner_.fail(messages::nestTooDeep("types", kMaxNesting));
     if (scanner_.at('[') && scanner_.lookahead() == ']') {
       scanner_.next();
       scanner_.next();
@@ -183,7 +187,7 @@ ParsedType TypeParser::parse() {
 }
 
 ParsedType TypeParser::parseAtom() {
-  auto plain = [](TypePtr type, std::optional<c10::AliasInfo> alias = std::nullopt) {
+  auto plain = [](const TypePtr& type, std::optional<c10::AliasInfo> alias = std::nullopt) {
     return ParsedType{type, type, std::move(alias)};
   };
   if (scanner_.at('(')) return plain(parseTuple());
@@ -378,7 +382,7 @@ TypePtr TypeParser::parseTensor(const IrToken& token) {
         try {
           device = c10::Device(spelled);
         } catch (const c10::Error&) {
-          scanner_.fail("'" + spelled + "' is no device", kind);
+          scanner_.fail(messages::noDevice(spelled), kind);
         }
       } else {
         scanner_.fail("unknown property of a tensor type: '" + std::string(key) + "'", option);

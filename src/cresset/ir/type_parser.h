@@ -10,7 +10,7 @@
 
 namespace cresset {
 
-/// A type as written. Schemas know two: `real` says ScalarType or SymInt where `type` says int.
+/// A type in the words of a text. Schemas know two: `real` says ScalarType or SymInt where `type` says int.
 struct ParsedType {
   TypePtr type;
   TypePtr real;

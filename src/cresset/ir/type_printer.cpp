@@ -1,7 +1,7 @@
 // Types as IR text writes them.
 //
-// The form is that of TorchScript's listings, with two additions, so that the text gives the type back: a named tuple
-// shows its name, NamedTuple[__torch__.Point](x : int), and strides are shown even if only some are known.
+// The form is that of TorchScript's listings, with two additions, so that parsing the text returns the type: a named
+// tuple shows its name, NamedTuple[__torch__.Point](x : int), and strides are shown even if only some are known.
 #include <ATen/core/enum_type.h>
 #include <ATen/core/jit_type.h>
 

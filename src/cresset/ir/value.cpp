@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "cresset/ir/graph.h"
+#include "cresset/ir/messages.h"
 #include "cresset/support/error.h"
 
 namespace cresset {
@@ -16,6 +17,8 @@ namespace {
 bool isNameStart(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
 }
+
+constexpr uint32_t kMostLength = INT32_MAX;  // of a name: the field has 31 bits
 
 bool isDigit(char c) {
   return c >= '0' && c <= '9';
@@ -73,7 +76,7 @@ void NameTable::replace(Value* value) {
 void NameTable::erase(std::string_view name) {
   const size_t mask = slots_.size() - 1;
   size_t hole = slotOf(name, std::hash<std::string_view>()(name));
-  // What stands behind the hole and may not stand behind an empty slot moves up.
+  // What stands after the hole and may not stand after an empty slot moves up.
   for (size_t i = (hole + 1) & mask; slots_[i].value; i = (i + 1) & mask) {
     if (((i - slots_[i].hash) & mask) < ((i - hole) & mask)) continue;
     slots_[hole] = slots_[i];
@@ -125,6 +128,9 @@ Block* Value::owningBlock() const {
 Value* Value::setType(TypePtr type) {
   checkUsable("set the type of");
   if (!type) throw UserError("A value can't have a null type.");
+  if (type == type_) return this;
+  const bool of_tensors = type->kind() == c10::TypeKind::TensorType && type_->kind() == c10::TypeKind::TensorType;
+  ++(of_tensors ? graph_->edits_.tensors : graph_->edits_.structure);
   type_ = std::move(type);
   return this;
 }
@@ -146,7 +152,7 @@ Value* Value::setDebugName(std::string_view wanted) {
   Value* holder = names.find(wanted);
   if (!holder) {
     name_ = graph_->keepName(wanted);
-    name_length_ = static_cast<uint32_t>(wanted.size());
+    name_length_ = static_cast<uint32_t>(wanted.size()) & kMostLength;
     names.insert(this);
     return this;
   }
@@ -164,7 +170,7 @@ Value* Value::setDebugName(std::string_view wanted) {
     renamed += std::to_string(next++);
   } while (names.find(renamed));
   holder->name_ = graph_->keepName(renamed);
-  holder->name_length_ = static_cast<uint32_t>(renamed.size());
+  holder->name_length_ = static_cast<uint32_t>(renamed.size()) & kMostLength;
   names.insert(holder);
   return this;
 }
@@ -178,10 +184,10 @@ Value* Value::copyMetadata(const Value* from) {
 
 void Value::replaceAllUsesWith(Value* other) {
   checkUsable("replace the uses of");
-  if (!other || other->graph_ != graph_)
-    throw UserError("Can't replace %" + debugName() + " by a value of another graph.");
+  if (!other || other->graph_ != graph_) throw UserError(messages::replacedFromElsewhere(debugName()));
   other->checkUsable("use");
   if (other == this || !first_use_) return;
+  ++graph_->edits_.structure;
   for (detail::Operand* use = first_use_; use; use = use->next) use->value = other;
   first_use_->prev = other->last_use_;
   (other->last_use_ ? other->last_use_->next : other->first_use_) = first_use_;
@@ -196,8 +202,7 @@ void Value::replaceAllUsesAfterNodeWith(const Node* node, Value* other) {
   if (!node || node->graph_ != graph_ || !node->block_) {
     throw UserError("Uses can only be replaced after a node that is in a block of the same graph.");
   }
-  if (!other || other->graph_ != graph_)
-    throw UserError("Can't replace %" + debugName() + " by a value of another graph.");
+  if (!other || other->graph_ != graph_) throw UserError(messages::replacedFromElsewhere(debugName()));
   other->checkUsable("use");
   if (other == this) return;
   for (detail::Operand *use = first_use_, *next; use; use = next) {

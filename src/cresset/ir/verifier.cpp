@@ -2,7 +2,7 @@
 //
 // First the lists and scopes that every graph has (each node in its block's list, each operand in its value's use
 // list, each value defined before its use), then the shapes of the structural nodes of docs/ir.md. Program order is
-// walked with a stack of blocks; a value is in scope if it has been met and its block is still open.
+// visited with a stack of blocks; a value is in scope if it has been met and its block is still open.
 #include "cresset/ir/verifier.h"
 
 #include <ATen/core/ivalue.h>
@@ -88,7 +88,7 @@ class Verifier {
       if (block->isErased()) fail(node, "block" + std::to_string(i) + " has been erased");
       frames_.push_back({block, nullptr});
     }
-    // Outputs come into scope behind the node's own blocks. They are defined now, in the frame of the block around it,
+    // Outputs come into scope after the node's own blocks. They are defined now, in the frame of the block around it,
     // and a use from inside of the node is told apart by isInOwnBlocks.
     define(node);
     for (const auto& [attribute, value] : node->attributes()) {
@@ -115,11 +115,15 @@ class Verifier {
     define(params);
   }
 
+  void checkOwned(const Node* node, const Value* value) const {
+    if (value->isErased()) fail(node, name(value) + " has been erased");
+    if (&value->graph() != &graph_) fail(node, name(value) + " belongs to another graph");
+  }
+
   void define(const Node* node) {
     for (size_t i = 0; i < node->outputs().size(); ++i) {
       const Value* value = node->outputs()[i];
-      if (value->isErased()) fail(node, name(value) + " has been erased");
-      if (&value->graph() != &graph_) fail(node, name(value) + " belongs to another graph");
+      checkOwned(node, value);
       if (value->node() != node || value->offset() != i) fail(node, name(value) + " doesn't know where it is defined");
       if (value->unique() >= defined_.size() || defined_[value->unique()])
         fail(node, name(value) + " is defined twice");
@@ -150,8 +154,7 @@ class Verifier {
     for (size_t i = 0; i < node->inputs().size(); ++i) {
       const Value* value = node->inputs()[i];
       if (!value) fail(node, "input " + std::to_string(i) + " is null");
-      if (&value->graph() != &graph_) fail(node, name(value) + " belongs to another graph");
-      if (value->isErased()) fail(node, name(value) + " has been erased");
+      checkOwned(node, value);
       if (!defined_[value->unique()] || isInOwnBlocks(node, value)) {
         fail(node, name(value) + " is used where it is not in scope");
       }
@@ -178,7 +181,7 @@ class Verifier {
   std::unordered_set<const Graph*>& seen_;
   std::vector<Frame> frames_;
   std::vector<std::vector<const Value*>> opened_;  // what each open block has defined so far
-  std::vector<bool> defined_;                      // by unique(): in scope at this point of the walk
+  std::vector<bool> defined_;                      // by unique(): in scope at this point of the traversal
 
  public:
   std::vector<const Graph*> nested_;

@@ -8,18 +8,13 @@
 #include "cresset/module/module.h"
 #include "cresset/module/values.h"
 #include "cresset/ops/format.h"
+#include "cresset/ops/messages.h"
 #include "cresset/support/error.h"
 #include "cresset/tracer/tracer.h"
 
 namespace cresset {
 
 namespace {
-
-std::string describe(const c10::FunctionSchema& schema) {
-  std::ostringstream text;
-  text << schema;
-  return text.str();
-}
 
 /// A value for messages: short, and never a big tensor's contents.
 std::string describeValue(const IValue& value) {
@@ -36,17 +31,12 @@ void checkAndNormalizeInputs(const c10::FunctionSchema& schema, std::vector<IVal
   if (inputs.size() > arguments.size() && !schema.is_vararg()) {
     // People don't count the object of a method.
     const size_t self = !arguments.empty() && arguments[0].name() == "self" && inputs[0].isObject() ? 1 : 0;
-    throw UserError(
-        schema.name() + "() expected at most " + std::to_string(arguments.size() - self) +
-        " argument(s) but received " + std::to_string(inputs.size() - self) +
-        " argument(s). Declaration: " + describe(schema));
+    throw UserError(messages::tooManyArguments(schema, arguments.size() - self, inputs.size() - self));
   }
   size_t positional = std::min(inputs.size(), arguments.size());
   for (size_t i = 0; i < positional; ++i) {
     if (arguments[i].kwarg_only()) {
-      throw UserError(
-          schema.name() + "() takes " + std::to_string(i) + " positional argument(s) but " +
-          std::to_string(inputs.size()) + " was/were given.  Declaration: " + describe(schema));
+      throw UserError(messages::tooManyPositional(schema, i, inputs.size()));
     }
   }
   size_t used_keywords = 0;
@@ -55,9 +45,7 @@ void checkAndNormalizeInputs(const c10::FunctionSchema& schema, std::vector<IVal
     auto keyword = kwargs.empty() ? kwargs.end() : kwargs.find(argument.name());
     if (i < positional) {
       if (keyword != kwargs.end()) {
-        throw UserError(
-            "Argument '" + argument.name() +
-            "' specified both as positional and keyword argument. Schema: " + describe(schema));
+        throw UserError(messages::argumentTwice(schema, argument.name()));
       }
     } else if (keyword != kwargs.end()) {
       inputs.push_back(keyword->second);
@@ -66,9 +54,7 @@ void checkAndNormalizeInputs(const c10::FunctionSchema& schema, std::vector<IVal
       inputs.push_back(*argument.default_value());
       continue;  // defaults were checked when the function was defined
     } else {
-      throw UserError(
-          schema.name() + "() is missing value for argument '" + argument.name() +
-          "'. Declaration: " + describe(schema));
+      throw UserError(messages::missingArgument(schema, argument.name()));
     }
     auto converted = convertTo(inputs[i], argument.type());
     if (!converted) {
@@ -79,9 +65,7 @@ void checkAndNormalizeInputs(const c10::FunctionSchema& schema, std::vector<IVal
   if (used_keywords != kwargs.size()) {
     for (const auto& [name, value] : kwargs) {
       if (!schema.argumentIndexWithName(name)) {
-        throw UserError(
-            "Unknown keyword argument '" + name + "' for operator '" + schema.name() + "'" +
-            similarArgument(schema, name) + ". Schema: " + describe(schema));
+        throw UserError(messages::unknownArgument(schema, name));
       }
     }
   }

@@ -10,11 +10,11 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "cresset/analysis/alias.h"
+#include "cresset/analysis/graph_analyses.h"
 #include "cresset/ops/object_slots.h"
 #include "cresset/ops/operator.h"
 #include "cresset/passes/channels_last.h"
-#include "cresset/passes/pipeline.h"
+#include "cresset/passes/pipelines.h"
 #include "cresset/support/error.h"
 
 namespace cresset {
@@ -72,27 +72,13 @@ class Freezer {
       changed = false;
       analyze();
       for (const auto& graph : graphs_) {
-        Pipeline passes(*graph, "frozen");
-        bool rewritten = setConcreteTypes(graph->block());
-        rewritten |= passes.run("inline");
-        if (rewritten) {
-          changed = true;  // the calls' bodies are to be analyzed first
-          continue;
-        }
-        rewritten |= fold(graph->block());
-        rewritten |= passes.run("constant-propagation");
-        rewritten |= passes.run("simplify-branches");
-        rewritten |= passes.run("remove-list-mutation");
-        rewritten |= passes.run("peephole");
-        rewritten |= passes.run("dce");
-        changed |= rewritten;
+        changed |= foldAttributes(
+            *graph, [&](Graph& of) { return setConcreteTypes(of.block()); },
+            [&](Graph& of) { return fold(of.block()); });
       }
     }
     refuseSelf();
-    for (const auto& graph : graphs_) {
-      Pipeline passes(*graph, "frozen");
-      passes.run("pool-constants");
-    }
+    for (const auto& graph : graphs_) tidyFrozen(*graph);
     prune();
     for (size_t i = 0; i < methods_.size(); ++i) methods_[i]->setGraph(graphs_[i]);
     return result_;
@@ -145,8 +131,7 @@ class Freezer {
       if (preserved_modules_.contains(module.get())) keepWhole(module);
     }
     for (const auto& graph : graphs_) {
-      AliasDb memory(*graph);
-      findWritten(graph->block(), memory);
+      findWritten(graph->block(), *aliasesOf(*graph));
     }
     keepWhatShares();
   }
@@ -216,7 +201,7 @@ class Freezer {
     }
   }
 
-  /// An attribute that shares memory with one that stays must stay too: as a constant it would be saved apart.
+  /// An attribute that shares memory with one that stays must stay too: as a constant it would be saved separately.
   void keepWhatShares() {
     std::unordered_set<const void*> memory;
     std::set<AttributeKey> done;
@@ -302,7 +287,7 @@ class Freezer {
       const auto* type = node->output()->type()->castRaw<c10::TupleType>();
       return type ? construct(prim::TupleConstruct, value.toTupleRef().elements().vec(), node, place) : nullptr;
     }
-    // Each run makes a new list, so nobody may hand it on.
+    // Each run makes a new list, so nobody may return it.
     if (value.isList() && isOnlyRead(node->output()))
       return construct(prim::ListConstruct, value.toListRef().vec(), node, place);
     return nullptr;
@@ -445,13 +430,7 @@ void run_frozen_optimizations(
   for (const std::string& name : names) {
     Function& method = module.get_method(name).function();
     auto graph = method.graph()->copy();
-    Pipeline passes(*graph, name);
-    if (optimize_numerics) {
-      while (passes.run("fold-into-weights")) passes.run("dce");
-    }
-    passes.run("constant-propagation");
-    passes.run("pool-constants");
-    passes.run("dce");
+    optimizeFrozen(*graph, name, optimize_numerics);
     method.setGraph(graph);
   }
 }

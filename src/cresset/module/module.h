@@ -121,7 +121,7 @@ class Module : public Object {
   Module clone(
       bool inplace, const std::unordered_set<std::string>& ignored_methods,
       const std::unordered_set<std::string>& ignored_attributes) const;
-  /// Gives this module the method `name` of `original`, which has the same submodules and is of the same program.
+  /// Adds to this module the method `name` of `original`, which has the same submodules and is of the same program.
   void clone_method(const Module& original, const std::string& name);
 
   /// Writes an archive that load and torch::jit::load read (archive/save.h). A file appears as a whole or not at all.

@@ -12,6 +12,7 @@
 #include "cresset/frontend/compiler.h"
 #include "cresset/frontend/parser.h"
 #include "cresset/interpreter/futures.h"
+#include "cresset/ir/messages.h"
 #include "cresset/module/module.h"
 #include "cresset/module/values.h"
 #include "cresset/ops/object_slots.h"
@@ -159,7 +160,7 @@ IValue Object::attr(const std::string& name) const {
   auto type = this->type();
   if (auto slot = type->findAttributeSlot(name)) return readSlot(*object_, *slot);
   if (auto constant = type->findConstant(name)) return *constant;
-  throw UserError(startWithObject(*type) + " has no attribute '" + name + "'.");
+  throw UserError(messages::noAttribute(startWithObject(*type), name) + ".");
 }
 
 IValue Object::attr(const std::string& name, IValue or_else) const {
@@ -181,7 +182,7 @@ void Object::setattr(const std::string& name, IValue value) const {
     if (type->hasConstant(name)) {
       throw UserError("Can't set constant '" + name + "' of " + describeObject(*type) + "; constants never change.");
     }
-    throw UserError(startWithObject(*type) + " has no attribute '" + name + "'.");
+    throw UserError(messages::noAttribute(startWithObject(*type), name) + ".");
   }
   const c10::TypePtr& wanted = type->getAttribute(*slot);
   auto converted = convertTo(value, wanted);

@@ -27,7 +27,7 @@ using ObjectPtr = c10::intrusive_ptr<c10::ivalue::Object>;
 class CompilationUnit;
 class Module;
 
-/// A method bound to its object: what get_method gives. It keeps the object alive.
+/// A method bound to its object: what get_method returns. It keeps the object alive.
 class Method {
  public:
   Method(ObjectPtr owner, torch::jit::Function* function) : owner_(std::move(owner)), function_(function) {}

@@ -17,8 +17,9 @@ std::optional<c10::IValue> convertTo(const c10::IValue& value, const c10::TypePt
 /// The dynamic type of a value as annotations write it, for messages.
 std::string describeType(const c10::IValue& value);
 
-/// What copy.deepcopy gives for it, tensors on `device` if that is given; what is shared inside stays shared. An object
-/// whose class has __getstate__ and __setstate__ is a new one that the second restores from what the first returns.
+/// What copy.deepcopy returns for it, tensors on `device` if that is given; what is shared inside stays shared. An
+/// object whose class has __getstate__ and __setstate__ is a new one that the second restores from what the first
+/// returns.
 c10::IValue deepCopy(const c10::IValue& value, std::optional<c10::Device> device = std::nullopt);
 
 }  // namespace cresset

@@ -178,7 +178,7 @@ std::string formatDouble(const Spec& spec, double value) {
   } else if (type == 'r' && !spec.precision) {
     text = shortest(size);
   } else if (type == 'r') {
-    // As 'g', with at least one digit behind the point of a number that is written without an exponent; such a number
+    // As 'g', with at least one digit after the point of a number that is written without an exponent; such a number
     // has one digit less before the exponent is used.
     text = printed("%.*g", std::max(precision, 1), size);
     if (text.find_first_of(".e") == std::string::npos) {
@@ -332,7 +332,7 @@ class Fields {
   }
 
  private:
-  /// Stands behind the '{'; reads the '}' too.
+  /// Stands after the '{'; reads the '}' too.
   std::string field(int depth) {
     if (depth > 1) fail("Max string recursion exceeded in format string: " + format_);
     const size_t begin = at_;
@@ -356,7 +356,7 @@ class Fields {
         }
       }
     }
-    if (next() != '}') fail("expected '}' before end of string: " + format_);
+    if (next() != '}') failUnclosed();
     ++at_;
     switch (conversion) {
       case 0:
@@ -370,8 +370,10 @@ class Fields {
     }
   }
 
+  [[noreturn]] void failUnclosed() const { fail("expected '}' before end of string: " + format_); }
+
   char next() const {
-    if (at_ >= format_.size()) fail("expected '}' before end of string: " + format_);
+    if (at_ >= format_.size()) failUnclosed();
     return format_[at_];
   }
 

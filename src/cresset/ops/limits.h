@@ -5,13 +5,13 @@
 // comes from the program (an archive's load options) or from a LimitScope; of several, the tightest counts. A run that
 // passes one ends with LimitError.
 //
-// Time is looked at between operations and loop turns, so one long operation ends first. Memory is that of tensors that
-// the run allocates, less what it frees, plus what its frames, arguments and forks hold: lists, dicts, strings, tuples,
-// objects, and tensors beside their data. A tensor on the CPU that does not fit is refused before it is allocated, and
-// so is a list or string whose size an operation knows before it is built, if it and the tensors do not fit (older
-// containers may be garbage by then, so for a moment they come on top). What grows piece by piece may pass the limit by
-// a sixteenth; the result of an operation whose size nobody knows before is counted when it is there. Not counted: what
-// the threads that share the work of one operation allocate for themselves, and memory of other devices.
+// Time is looked at between operations and loop iterations, so one long operation ends first. Memory is that of tensors
+// that the run allocates, less what it frees, plus what its frames, arguments and forks hold: lists, dicts, strings,
+// tuples, objects, and tensors beside their data. A tensor on the CPU that does not fit is refused before it is
+// allocated, and so is a list or string whose size an operation knows before it is built, if it and the tensors do not
+// fit (older containers may be garbage by then, so for a moment they come on top). What grows piece by piece may pass
+// the limit by a sixteenth; the result of an operation whose size nobody knows before is counted when it is there. Not
+// counted: what the threads that share the work of one operation allocate for themselves, and memory of other devices.
 //
 // Thread-safety: a RunBudget is shared by the threads of a run's forks.
 #pragma once

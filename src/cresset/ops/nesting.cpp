@@ -1,4 +1,4 @@
-// Depth of values, and taking them apart. See nesting.h.
+// Depth of values, and their destruction. See nesting.h.
 #include "cresset/ops/nesting.h"
 
 #include <ATen/core/Dict.h>
@@ -53,7 +53,7 @@ bool hasLeaves(const IValue& value) {
   return hasPlainElements(value) && elementTypeOf(value)->containedTypes().empty();
 }
 
-/// Where a limit holds: what a walk that meets shared parts again and again may meet in all.
+/// Where a limit holds: what a traversal that meets shared parts again and again may meet in all.
 constexpr double kMaxExpanded = 1 << 22;
 
 class DepthCheck {
@@ -62,7 +62,7 @@ class DepthCheck {
 
   struct Extent {
     size_t height = 0;    // levels of containers
-    double elements = 0;  // that a walk meets, those of shared parts each time; a text counts by its length
+    double elements = 0;  // that a traversal meets, those of shared parts each time; a text counts by its length
   };
 
   void run(const IValue& value) {
@@ -74,12 +74,12 @@ class DepthCheck {
     }
   }
 
-  /// Of the value, which lies in `level` others. What occurs twice is walked through once.
+  /// Of the value, which lies in `level` others. What occurs twice is visited once.
   Extent extentOf(const IValue& value, size_t level) {
     if (level >= kMaxValueNesting) raiseTooDeep();
     auto [known, is_new] = extents_.try_emplace(value.internalToPointer());
     if (!is_new) {
-      // One that is being walked through has height 0 still: it contains itself.
+      // One that is being visited has height 0 still: it contains itself.
       if (known->second.height == 0 || level + known->second.height > kMaxValueNesting) raiseTooDeep();
       return known->second;
     }

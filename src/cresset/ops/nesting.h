@@ -1,10 +1,10 @@
 // Values that hold values that hold values …, as deep as a program likes.
 //
-// c10 walks through values by recursion: to print, hash or compare them, to tell their type, and to destroy them. A
+// c10 visits values by recursion: to print, hash or compare them, to tell their type, and to destroy them. A
 // chain of a million objects would overflow the stack there, and a list that holds itself would never end. So what
-// walks is preceded by a look at the depth, and what lets go of values takes chains apart in a loop.
+// visits is preceded by a look at the depth, and what releases values destroys chains in a loop.
 //
-// Thread-safety: a value that several threads let go of at the very same moment may still be destroyed by recursion.
+// Thread-safety: a value that several threads release at the very same moment may still be destroyed by recursion.
 #pragma once
 
 #include <ATen/core/ivalue.h>
@@ -17,7 +17,7 @@ namespace cresset {
 inline constexpr size_t kMaxValueNesting = 1000;
 
 /// Throws ScriptRaise RecursionError if the value's lists, dicts and tuples nest deeper, or contain themselves; where a
-/// limit holds (limits.h), LimitError if they are few that occur so often in each other that walking through them would
+/// limit holds (limits.h), LimitError if they are few that occur so often in each other that visiting them would
 /// not end. `doing` completes the message: "… while printing a value".
 void requireShallow(const c10::IValue& value, const char* doing);
 

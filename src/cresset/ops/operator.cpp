@@ -103,7 +103,7 @@ void Operator::setAutocast(const OperatorRow* row) {
 
 namespace {
 
-/// The schema of an in-place operator as that of an update: it writes nothing and gives a new tensor.
+/// The schema of an in-place operator as that of an update: it writes nothing and returns a new tensor.
 c10::FunctionSchema updateSchema(const c10::FunctionSchema& in_place, const c10::FunctionSchema& functional) {
   const auto withoutAlias = [](const c10::Argument& of) {
     return c10::Argument(

@@ -47,13 +47,13 @@ class ScriptRaise : public std::exception {
 enum class Trait : uint32_t {
   None = 0,
   SideEffect = 1,  // prints, warns, draws random numbers, changes global state: never removed, merged or reordered
-  Nondeterministic = 2,      // equal inputs may give other results
-  NeverRaises = 4,           // gives a result for all arguments of its types, memory permitting
+  Nondeterministic = 2,      // equal inputs may have other results
+  NeverRaises = 4,           // returns for all arguments of its types, memory permitting
   NeverRaisesOnFloats = 32,  // so for a dense tensor of floats as first argument, numbers as others
   Pointwise = 8,             // each element of the result depends on the arguments' elements at its place only
-  ReusesFirst = 64,          // gives a new tensor, in the memory of the first argument if nobody else holds that
-  MayShareArguments = 16,    // may give an argument itself or a view of it, though its schema says "fresh"
-  MayReturnSelf = 128,       // may give its first argument itself
+  ReusesFirst = 64,          // returns a new tensor, in the memory of the first argument if nobody else holds that
+  MayShareArguments = 16,    // may return an argument itself or a view of it, though its schema says "fresh"
+  MayReturnSelf = 128,       // may return its first argument itself
   KeepsSizes = 256,          // writes to its first argument and leaves its sizes
   TakesSizesOnly = 512,      // takes the sizes and kind of its first argument; no gradient flows through it
   AsksAutograd = 1024,       // asks a tensor for its place in autograd
@@ -62,9 +62,10 @@ enum class Trait : uint32_t {
   ChangesState = 8192,              // changes the state of the thread that operators depend on (ambient_state.h)
   LeavesUninitialized = 1 << 14,    // the result holds whatever was in memory
   AsksForKind = 1 << 15,            // asks a tensor for sizes, dtype or device, not for elements or layout
-  TakesAnyLayout = 1 << 16,         // computes the same elements in any layout, and gives a result in it
+  TakesAnyLayout = 1 << 16,         // computes the same elements in any layout, and returns a result in it
   MakesContiguous = 1 << 17,        // the result is contiguous
   KeepsContiguous = 1 << 18,        // the result is contiguous if the arguments are
+  ReplacesMemory = 1 << 19,         // gives its first argument other memory, and perhaps another dtype and device
 };
 constexpr Trait operator|(Trait a, Trait b) {
   return Trait(uint32_t(a) | uint32_t(b));
@@ -89,7 +90,7 @@ enum class Autocast : uint8_t {
   Refused,      // it raises
 };
 
-/// Why a program that nobody vouches for may not call an operator (see policy.h).
+/// Why an untrusted program may not call an operator (see policy.h).
 enum class Restriction : uint8_t {
   None,
   Files,      // opens, reads or writes files
@@ -137,7 +138,7 @@ class Operator {
   ArgumentCheck argumentCheck() const { return argument_check_; }
   /// Whether `call` does more than to call the kernel: it checks arguments, or makes one its own.
   bool isCalledWithCare() const;
-  /// Whether this is an update: `cresset::add.Tensor(self, other)` gives what `aten::add_.Tensor` would make of its
+  /// Whether this is an update: `cresset::add.Tensor(self, other)` returns what `aten::add_.Tensor` would make of its
   /// first argument, with its sizes, strides, dtype and errors, and leaves the argument as it is. Memory that nobody
   /// else holds is used again: then it costs what the in-place operator costs. There is one for each in-place operator
   /// of PyTorch that has a form without underscore.
@@ -167,6 +168,7 @@ class Operator {
   bool takesAnyLayout() const { return has(traits_, Trait::TakesAnyLayout); }
   bool makesContiguous() const { return has(traits_, Trait::MakesContiguous); }
   bool keepsContiguous() const { return has(traits_, Trait::KeepsContiguous); }
+  bool replacesMemory() const { return has(traits_, Trait::ReplacesMemory); }
   /// Of an update.
   bool inPlaceDerivativeDiffers() const { return has(traits_, Trait::InPlaceDerivativeDiffers); }
   /// Whether each element of the result depends on the elements of the arguments at its place only (PyTorch's tag).
@@ -192,7 +194,7 @@ class Operator {
   std::string functional_name_;
   Kernel kernel_ = nullptr;
   /// Compiled code holds this operator for ever, but an operator of the dispatcher lives as long as the library that
-  /// registered it: the table takes the handle away then, and gives a new one if the same operator comes back.
+  /// registered it: the table takes the handle away then, and sets a new one if the same operator comes back.
   /// Handles are never freed, since a call may be about to read one.
   std::atomic<const c10::OperatorHandle*> handle_{nullptr};
   Trait traits_ = Trait::None;

@@ -160,20 +160,17 @@ std::string operatorsAsMarkdown() {
   }
   std::ostringstream out;
   for (const auto& [theme, rows] : themes) {
-    out << "\n## " << theme << "\n\n| operator | columns |\n|---|---|\n";
+    out << "\n## " << theme << "\n\n| operator | column | |\n|---|---|---|\n";
     for (const Described* row : rows) {
-      out << "| " << row->name << (row->all_overloads ? ", all overloads" : "") << " | ";
-      bool first = true;
-      for (const auto& [column, text] : row->columns) {
-        if (!first) out << "<br>";
-        first = false;
+      std::string name = std::string(row->name) + (row->all_overloads ? ", all overloads" : "");
+      for (const auto& [column, text] : row->columns) {  // a line each: one cell of them all is too long to read
+        out << "| " << std::exchange(name, "") << " | ";
         if (column == "trait") {
-          out << text;
+          out << text << " | |\n";
         } else {
-          out << column << (text.empty() ? "" : " `" + escaped(oneLine(text)) + "`");
+          out << column << (text.empty() ? " | |" : " | `" + escaped(oneLine(text)) + "` |") << "\n";
         }
       }
-      out << " |\n";
     }
   }
   return out.str();

@@ -206,8 +206,8 @@ OperatorTable::OperatorTable() : impl_(std::make_unique<Impl>()) {
   impl_->names.reserve(4096);
   for (auto rows :
        {listRows(), dictRows(), stringRows(), arithmeticRows(), comparisonRows(), mathRows(), conversionRows(),
-        tensorRows(), tensorCreationRows(), interpolateRows(), autogradRows(), trainingRows(), layoutRows(),
-        miscRows()}) {
+        tensorRows(), tensorCreationRows(), interpolateRows(), autogradRows(), trainingRows(), layoutRows(), miscRows(),
+        factCheckRows()}) {
     impl_->addRows(rows);
   }
 }

@@ -185,7 +185,7 @@ bool fits(const Tensor& input, const Tensor& weight, const ConvolutionShape& sha
   return true;
 }
 
-/// Whether PyTorch's kernel would give a result in channels-last layout: then the packed weight saves it work, too.
+/// Whether PyTorch's kernel would return a result in channels-last layout: then the packed weight saves it work, too.
 bool givesChannelsLast(const Tensor& input, const Tensor& weight, const ConvolutionShape& shape) {
   return input.dim() == 4 && !shape.transposed &&
          (input.suggest_memory_format() == at::MemoryFormat::ChannelsLast ||

@@ -26,12 +26,12 @@ struct ConvolutionShape {
 };
 
 /// A constant for graphs that holds the weight's packed form, for such a convolution: packed when it first runs.
-/// Nothing if oneDNN has no kernel for it here. The same tensor gives the same constant for as long as something
+/// Nothing if oneDNN has no kernel for it here. The same tensor has the same constant for as long as something
 /// references that, so plans for several kinds of calls share it.
 std::optional<at::Tensor> packedWeightOf(const at::Tensor& weight, const ConvolutionShape& shape);
 
 /// The convolution that `packed` was made for. The packed weight is used, and the result has its channels innermost, if
-/// `channels_last` says so or if PyTorch's own kernel would give such a result. Otherwise, and for arguments that
+/// `channels_last` says so or if PyTorch's own kernel would return such a result. Otherwise, and for arguments that
 /// PyTorch refuses, that kernel runs.
 at::Tensor packedConvolution(
     const at::Tensor& input, const at::Tensor& weight, const std::optional<at::Tensor>& bias, const at::Tensor& packed,

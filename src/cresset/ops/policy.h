@@ -1,4 +1,4 @@
-// Which operators a program may call that nobody vouches for.
+// Which operators an untrusted program may call.
 //
 // Each operator has a restriction, a column of the operator table: rows of Cresset's own state it, operators of the
 // dispatcher get it by rules over namespace, name and schema. A policy refuses what is restricted, but for names that

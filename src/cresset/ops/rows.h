@@ -22,6 +22,7 @@ std::span<const Row> autogradRows();
 std::span<const Row> trainingRows();
 std::span<const Row> layoutRows();
 std::span<const Row> miscRows();
+std::span<const Row> factCheckRows();
 
 /// Sorts the overloads of one name into ranking order (overload_ranking.cpp).
 void rankOverloads(std::string_view name, std::vector<const Operator*>& overloads);

@@ -8,6 +8,7 @@
 #include <limits>
 #include <numeric>
 
+#include "cresset/ops/messages.h"
 #include "cresset/ops/row_helpers.h"
 #include "cresset/ops/rows.h"
 
@@ -22,6 +23,14 @@ constexpr bool kBothInt = kIsInt<A>&& kIsInt<B>;
 template <typename A, typename B>
 constexpr bool kAnyComplex = std::is_same_v<A, complex> || std::is_same_v<B, complex>;
 
+template <typename T>
+complex complexOf(const T& number) {
+  if constexpr (kIsInt<T>)
+    return complex(static_cast<double>(number));
+  else
+    return complex(number);
+}
+
 int64_t wrap(uint64_t v) {
   return static_cast<int64_t>(v);
 }
@@ -33,12 +42,12 @@ int64_t floorDivide(int64_t a, int64_t b) {
   return a % b != 0 && (a < 0) != (b < 0) ? q - 1 : q;
 }
 int64_t remainder(int64_t a, int64_t b) {
-  if (b == 0) fail("ZeroDivisionError: integer division or modulo by zero");
+  if (b == 0) fail(messages::divisionByZero());
   if (b == -1) return 0;
   int64_t r = a % b;
   return r != 0 && (r < 0) != (b < 0) ? r + b : r;
 }
-/// What TorchScript computes for floats; differs from Python's in that an infinite divisor gives nan.
+/// What TorchScript computes for floats; differs from Python's in that the quotient of an infinite divisor is nan.
 double remainder(double a, double b) {
   return std::fmod(std::fmod(a, b) + b, b);
 }
@@ -91,7 +100,7 @@ struct Div {
   template <typename A, typename B>
   auto operator()(A a, B b) const {
     if constexpr (kAnyComplex<A, B>)
-      return complex(a) / complex(b);
+      return complexOf(a) / complexOf(b);
     else
       return static_cast<double>(a) / static_cast<double>(b);
   }
@@ -133,7 +142,7 @@ struct PowOfScalars {
   template <typename A, typename B>
   auto operator()(A a, B b) const {
     if constexpr (kAnyComplex<A, B>)
-      return c10_complex_math::pow(complex(a), complex(b));
+      return c10_complex_math::pow(complexOf(a), complexOf(b));
     else
       return std::pow(static_cast<double>(a), static_cast<double>(b));
   }
@@ -223,7 +232,7 @@ struct OnScalars {
       if constexpr (kTakesComplex) {
         return visitNumber(a, [&](auto x) { return visitNumber(b, [&](auto y) { return IValue(Op()(x, y)); }); });
       } else {
-        fail("TypeError: complex numbers are not supported here");
+        fail(messages::noComplexNumbers());
       }
     }
     return visitScalar(a, [&](auto x) { return visitScalar(b, [&](auto y) { return IValue(Op()(x, y)); }); });
@@ -373,7 +382,7 @@ constexpr Row kArithmeticRows[] = {
        return v < 0 ? wrap(-static_cast<uint64_t>(v)) : v;
      })},
     {"aten::divmod.int(int x, int y) -> (int, int)", kernel([](int64_t x, int64_t y) {
-       if (y == 0) fail("ZeroDivisionError: integer division or modulo by zero");
+       if (y == 0) fail(messages::divisionByZero());
        return std::tuple(floorDivide(x, y), remainder(x, y));
      })},
     {"aten::divmod.float(float x, float y) -> (float, float)",

@@ -10,12 +10,21 @@ namespace cresset {
 
 namespace {
 
+/// Of two numbers the int, if they differ in type.
+template <typename Other, typename T>
+decltype(auto) converted(const T& value) {
+  if constexpr (std::is_same_v<T, int64_t> && std::is_same_v<Other, double>)
+    return static_cast<double>(value);
+  else
+    return (value);
+}
+
 // A comparison mixes int and float by converting the int, as C++ does and TorchScript documents.
 #define COMPARISON(NAME, OP)                        \
   struct NAME {                                     \
     template <typename A, typename B>               \
     bool operator()(const A& a, const B& b) const { \
-      return a OP b;                                \
+      return converted<B>(a) OP converted<A>(b);    \
     }                                               \
   }
 COMPARISON(Eq, ==);

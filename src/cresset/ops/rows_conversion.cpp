@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "cresset/ops/format.h"
+#include "cresset/ops/messages.h"
 #include "cresset/ops/row_helpers.h"
 #include "cresset/ops/rows.h"
 
@@ -14,7 +15,7 @@ namespace cresset {
 
 namespace {
 
-/// As x86 converts: out of range and nan give INT64_MIN, where C++ leaves the result undefined.
+/// As x86 converts: out of range and nan become INT64_MIN, where C++ leaves the result undefined.
 int64_t truncate(double v) {
   if (!(v >= -9223372036854775808.0 && v < 9223372036854775808.0)) return std::numeric_limits<int64_t>::min();
   return static_cast<int64_t>(v);
@@ -83,7 +84,7 @@ constexpr Row kConversionRows[] = {
        try {
          return a.toScalar().toLong();
        } catch (const std::runtime_error&) {
-         fail("value cannot be converted to type int without overflow");
+         fail(messages::intOverflow());
        }
      })},
     {"aten::Int.str(str a) -> int", kernel([](const std::string& a) { return parseInt(a); })},

@@ -41,7 +41,7 @@ IValue itemsOf(Dict& dict) {
   return newList(std::move(items), c10::TupleType::create({dict.elementTypes.keyType, dict.elementTypes.valueType}));
 }
 
-/// Whoever had the place before is let go of when the dict is whole again.
+/// Whoever had the place before is released when the dict is whole again.
 void assign(Dict& dict, const IValue& key, const IValue& value) {
   const auto [entry, is_new] = dict.dict.emplace(key, value);
   if (!is_new) release(std::exchange(entry->second, value));

@@ -1,9 +1,10 @@
 // The math module: elementary functions of int, float, complex and Scalar.
 //
-// Domain errors give nan or inf, as TorchScript's do, and never raise.
+// Domain errors return nan or inf, as TorchScript's do, and never raise.
 #include <algorithm>
 #include <cmath>
 
+#include "cresset/ops/messages.h"
 #include "cresset/ops/row_helpers.h"
 #include "cresset/ops/rows.h"
 
@@ -68,7 +69,7 @@ IValue onScalar(const IValue& v) {
     if constexpr (std::is_invocable_v<F, complex>) {
       if constexpr (std::is_same_v<std::invoke_result_t<F, complex>, complex>) return IValue(F()(v.toComplexDouble()));
     }
-    fail("TypeError: complex numbers are not supported here");
+    fail(messages::noComplexNumbers());
   }
   return IValue(static_cast<double>(static_cast<float>(F()(asDouble(v)))));
 }

@@ -11,7 +11,6 @@
 
 #include <chrono>
 #include <memory>
-#include <sstream>
 #include <vector>
 
 #include "cresset/ops/format.h"
@@ -20,7 +19,6 @@
 #include "cresset/ops/object_slots.h"
 #include "cresset/ops/row_helpers.h"
 #include "cresset/ops/rows.h"
-#include "cresset/support/error.h"
 #include "cresset/support/print_handler.h"
 
 namespace cresset {
@@ -114,33 +112,6 @@ IValue submoduleAt(const IValue& container, int64_t index) {
   return readSlot(object, slots[static_cast<size_t>(index < 0 ? index + size : index)]);
 }
 
-void checkFacts(
-    const at::Tensor& value, int64_t dtype, int64_t rank, std::optional<c10::Device> device, int64_t requires_grad,
-    const std::string& what) {
-  std::string found;
-  if (!value.defined()) {
-    if (dtype >= 0 || rank >= 0 || device) found = "an undefined tensor";
-  } else if (
-      (dtype >= 0 && value.scalar_type() != static_cast<at::ScalarType>(dtype)) || (rank >= 0 && value.dim() != rank) ||
-      (device && value.device() != *device) || (requires_grad >= 0 && value.requires_grad() != (requires_grad != 0))) {
-    found = std::string(c10::toString(value.scalar_type())) + " of rank " + std::to_string(value.dim()) + " on " +
-            value.device().str() + ", requires_grad=" + std::to_string(int(value.requires_grad()));
-  }
-  if (!found.empty()) throw InternalError("a plan assumed " + what + "; it is " + found);
-}
-
-void checkSizes(const at::Tensor& value, at::IntArrayRef sizes, const std::string& what) {
-  if (value.defined() && value.sizes() == sizes) return;
-  std::ostringstream found;
-  found << "a plan assumed " << what << ", which are " << sizes << "; they are ";
-  if (value.defined()) {
-    found << value.sizes();
-  } else {
-    found << "undefined";
-  }
-  throw InternalError(found.str());
-}
-
 constexpr Row kMiscRows[] = {
     {"prim::Print(...) -> ()",
      [](Stack& stack, size_t count) {
@@ -164,7 +135,7 @@ constexpr Row kMiscRows[] = {
     {"prim::id(AnyClassType? x) -> int", kernel([](IValue& v) {
        return v.isNone() ? int64_t(0) : static_cast<int64_t>(std::hash<const void*>()(v.internalToPointer()));
      })},
-    // Attributes may be set between two reads, so that equal arguments need not give equal results.
+    // Attributes may be set between two reads, so that equal arguments need not have equal results.
     {"prim::ModuleContainerIndex.list(Any self, int ind) -> Any",
      kernel([](IValue& self, int64_t index) { return submoduleAt(self, index); }), Trait::Nondeterministic},
     {"prim::ModuleContainerIndex.dict(Any self, str ind) -> Any",
@@ -248,30 +219,6 @@ constexpr Row kMiscRows[] = {
        inferenceModes().pop_back();
      }),
      kEffect},
-    // What plans assume of a tensor, asserted (executor/fact_checks.h); -1 and None stand for what is not known.
-    {"cresset::check_facts(Tensor? value, int dtype, int rank, Device? device, int requires_grad, str what) -> ()",
-     kernel([](IValue& value, int64_t dtype, int64_t rank, std::optional<c10::Device> device, int64_t requires_grad,
-               const std::string& what) {
-       // What a branch that was left by a `return` gives arrives, but nothing reads it.
-       if (value.isTensor() || value.isNone())
-         checkFacts(value.isNone() ? at::Tensor() : value.toTensor(), dtype, rank, device, requires_grad, what);
-     }),
-     kEffect, Restriction::Internal},
-    {"cresset::check_sizes(Tensor? value, int[] sizes, str what) -> ()",
-     kernel([](IValue& value, const std::vector<int64_t>& sizes, const std::string& what) {
-       if (value.isTensor() || value.isNone())
-         checkSizes(value.isNone() ? at::Tensor() : value.toTensor(), sizes, what);
-     }),
-     kEffect, Restriction::Internal},
-    // 0 for what a branch that was left by a `return` gives.
-    {"cresset::size_if_tensor(Tensor? value, int dim) -> int", kernel([](IValue& value, int64_t dim) {
-       const bool has = value.isTensor() && value.toTensor().defined() && dim < value.toTensor().dim();
-       return has ? value.toTensor().size(dim) : int64_t(0);
-     }),
-     Trait::None, Restriction::Internal},
-    // Of dimensions that are broadcast against each other.
-    {"cresset::broadcast_size(int a, int b) -> int", kernel([](int64_t a, int64_t b) { return a == 1 ? b : a; }),
-     Trait::NeverRaises, Restriction::Internal},
     {"prim::TimePoint() -> int", kernel([]() {
        auto now = std::chrono::steady_clock::now().time_since_epoch();
        return static_cast<int64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(now).count());

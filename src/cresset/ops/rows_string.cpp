@@ -164,9 +164,12 @@ Pieces splitWhitespace(const string& s, int64_t max) {
     parts.add(s.substr(begin, i - begin));
   }
 }
+void requireSeparator(const string& separator) {
+  if (separator.empty()) fail("ValueError: empty separator");
+}
 IValue split(const string& s, const std::optional<string>& separator, int64_t max) {
   if (!separator) return splitWhitespace(s, max).list();
-  if (separator->empty()) fail("ValueError: empty separator");
+  requireSeparator(*separator);
   Pieces parts;
   size_t begin = 0;
   for (size_t at; max != 0 && (at = s.find(*separator, begin)) != npos; begin = at + separator->size(), --max) {
@@ -176,7 +179,7 @@ IValue split(const string& s, const std::optional<string>& separator, int64_t ma
   return std::move(parts).list();
 }
 IValue splitFromRight(const string& s, const string& separator, int64_t max) {
-  if (separator.empty()) fail("ValueError: empty separator");
+  requireSeparator(separator);
   Pieces parts;
   size_t end = s.size();
   while (max-- != 0 && end >= separator.size()) {

@@ -71,7 +71,8 @@ std::vector<int64_t> ncfShape(at::IntArrayRef input, int64_t normalized_ndim) {
   return shape;
 }
 
-/// torch.einsum(a, [0, 1], b, [1, 2], [0, 2]): operands and lists of subscripts in turn; a last list names the result.
+/// torch.einsum(a, [0, 1], b, [1, 2], [0, 2]): operands and lists of subscripts alternately; a last list names the
+/// result.
 Tensor einsumOfSublists(std::span<const IValue> args) {
   std::string equation;
   std::vector<Tensor> operands;
@@ -144,11 +145,9 @@ void toNestedList(Stack& stack, size_t) {
       {c10::FloatType::get(), at::kDouble, "float"},
       {c10::BoolType::get(), at::kBool, "bool"},
       {c10::ComplexType::get(), at::kComplexDouble, "complex"}};
-  if (depth < 0 || depth > 64)
-    fail("Output annotation list dimension and runtime tensor dimension must match for tolist()");
+  if (t.dim() != depth) fail("Output annotation list dimension and runtime tensor dimension must match for tolist()");
   if (element < 0 || element >= 4) fail("Unsupported element type for tolist");
   const Kind& kind = kinds[element];
-  if (t.dim() != depth) fail("Output annotation list dimension and runtime tensor dimension must match for tolist()");
   auto found = t.scalar_type();
   bool matches = kind.dtype == at::kDouble          ? c10::isFloatingType(found)
                  : kind.dtype == at::kComplexDouble ? c10::isComplexType(found)

@@ -9,6 +9,7 @@
 #include <c10/core/DefaultDtype.h>
 #include <c10/core/GradMode.h>
 
+#include "cresset/ops/messages.h"
 #include "cresset/ops/row_helpers.h"
 #include "cresset/ops/rows.h"
 
@@ -188,8 +189,7 @@ constexpr Row kTensorCreationRows[] = {
        Tensor result = emptyTensor({static_cast<int64_t>(list.list.size())}, at::kInt);
        int32_t* out = result.mutable_data_ptr<int32_t>();
        for (const IValue& v : list.list) {
-         if (v.toInt() != static_cast<int32_t>(v.toInt()))
-           fail("value cannot be converted to type int without overflow");
+         if (v.toInt() != static_cast<int32_t>(v.toInt())) fail(messages::intOverflow());
          *out++ = static_cast<int32_t>(v.toInt());
        }
        return result;

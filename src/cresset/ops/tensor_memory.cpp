@@ -2,7 +2,7 @@
 // fact, belongs to the profiler, and keeps a table of all addresses; an allocator can say no, and costs a look at a
 // thread-local pointer where no limit holds.
 //
-// What is counted stands in a table by address, with the budget that it counts towards, so that it is given back
+// What is counted stands in a table by address, with the budget that it counts towards, so that it is released
 // wherever it is freed. The pointers themselves are like all others of PyTorch's, with one deleter: an allocator
 // promises that (raw_deleter), and libraries build on it.
 #include "cresset/ops/tensor_memory.h"

@@ -29,7 +29,7 @@
 #include <unordered_set>
 #include <vector>
 
-#include "cresset/analysis/alias.h"
+#include "cresset/analysis/graph_analyses.h"
 #include "cresset/ir/constants.h"
 #include "cresset/ops/operator.h"
 #include "cresset/ops/packed_convolution.h"
@@ -156,8 +156,8 @@ std::optional<Convolution> convolutionOf(Node* node) {
 
 // ---- What stands between them.
 
-/// Operators that give a new contiguous tensor for contiguous ones, of the same elements in any layout: pointwise ones,
-/// and those that keep to the layout of what comes in, more or less.
+/// Operators that return a new contiguous tensor for contiguous ones, of the same elements in any layout: pointwise
+/// ones, and those that keep to the layout of what comes in, more or less.
 bool isLayoutFree(Node* node) {
   if (isStructural(node->kind()) || !node->blocks().empty() || node->outputs().size() != 1) return false;
   const Operator* op = operatorOf(*node);
@@ -206,7 +206,7 @@ struct Group {
 
 class Mover {
  public:
-  explicit Mover(Graph& graph) : graph_(graph), memory_(graph) {}
+  explicit Mover(Graph& graph) : graph_(graph), memory_(aliasesOf(graph)) {}
 
   bool run() {
     decide(graph_.block());
@@ -221,7 +221,7 @@ class Mover {
   void decide(Block* block) {
     for (Node* node : block->nodes()) {
       for (Block* inner : node->blocks()) decide(inner);
-      if (node->outputs().size() != 1 || memory_.hasWriters(node->output())) continue;
+      if (node->outputs().size() != 1 || memory_->hasWriters(node->output())) continue;
       if (auto convolution = convolutionOf(node)) {
         decideConvolution(node, std::move(*convolution));
       } else if (isPlainTensor(node->output()) && isLayoutFree(node)) {
@@ -232,7 +232,8 @@ class Mover {
 
   void decideConvolution(Node* node, Convolution convolution) {
     Value* input = node->input(0);
-    if (memory_.hasWriters(input) || memory_.hasWriters(node->input(1)) || memory_.hasWriters(node->input(2))) return;
+    if (memory_->hasWriters(input) || memory_->hasWriters(node->input(1)) || memory_->hasWriters(node->input(2)))
+      return;
     size_t index = groups_.size();
     if (const Group* known = groupOf(input, node)) {
       index = static_cast<size_t>(known - groups_.data());
@@ -253,7 +254,7 @@ class Mover {
     for (Value* tensor : tensors) {
       if (const Group* known = groupOf(tensor, node)) {
         joined.push_back(static_cast<size_t>(known - groups_.data()));
-      } else if (!isPlainTensor(tensor) || memory_.hasWriters(tensor)) {
+      } else if (!isPlainTensor(tensor) || memory_->hasWriters(tensor)) {
         return;
       } else if (!isContiguous(tensor)) {
         others.push_back(tensor);
@@ -405,7 +406,7 @@ class Mover {
   }
 
   Graph& graph_;
-  AliasDb memory_;
+  const std::shared_ptr<AliasDb> memory_;
   std::vector<Group> groups_;
   std::unordered_map<const Value*, size_t> moved_;  // results, by their group
   std::unordered_map<const Node*, Convolution> convolutions_;

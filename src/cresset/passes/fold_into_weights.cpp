@@ -13,7 +13,7 @@
 #include <optional>
 #include <string>
 
-#include "cresset/analysis/alias.h"
+#include "cresset/analysis/graph_analyses.h"
 #include "cresset/ir/constants.h"
 #include "cresset/ops/operator.h"
 #include "cresset/passes/constant_tensor.h"
@@ -39,7 +39,7 @@ struct Layer {
   Node* node;
   at::Tensor weight;
   std::optional<at::Tensor> bias;
-  int64_t spatial;  // dimensions behind the channels; 0 of a linear layer, whose channels are last
+  int64_t spatial;  // dimensions after the channels; 0 of a linear layer, whose channels are last
 
   int64_t channels() const { return weight.size(0); }
   /// A number per channel in the shape in which it multiplies the weight.
@@ -115,7 +115,7 @@ std::optional<Affine> arithmetic(Node* node, const std::string& name, const Laye
     other = ones.mul(*number);
   } else if (const auto tensor = constantTensor(node->input(1))) {
     if (!isPlain(*tensor, layer.weight.scalar_type())) return std::nullopt;
-    // [C, 1, 1] behind a convolution, [C] behind a linear layer.
+    // [C, 1, 1] after a convolution, [C] after a linear layer.
     const bool per_channel = tensor->dim() == layer.spatial + 1 && tensor->size(0) == layer.channels() &&
                              tensor->numel() == layer.channels();
     if (!per_channel && !(tensor->numel() == 1 && tensor->dim() <= layer.spatial + 1)) return std::nullopt;
@@ -155,7 +155,7 @@ bool isRankChecked(Value* value, int64_t rank, const Node* node) {
 
 class Folder {
  public:
-  explicit Folder(Graph& graph) : graph_(graph), memory_(graph) {}
+  explicit Folder(Graph& graph) : graph_(graph), memory_(aliasesOf(graph)) {}
 
   bool run(Block* block) {
     for (Node* node : block->nodesSafely()) {
@@ -180,7 +180,7 @@ class Folder {
       const Operator* user = isStructural(use.user->kind()) ? nullptr : operatorOf(*use.user);
       if (!user || !user->asksForKind()) return false;
     }
-    const auto written = [&](const Value* value) { return memory_.hasWriters(value); };
+    const auto written = [&](const Value* value) { return memory_->hasWriters(value); };
     const auto constants = node->inputs();
     return !written(layer.node->output()) && !written(layer.node->input(1)) && !written(layer.node->input(2)) &&
            std::none_of(++constants.begin(), constants.end(), written);
@@ -243,7 +243,7 @@ class Folder {
   }
 
   Graph& graph_;
-  AliasDb memory_;
+  const std::shared_ptr<AliasDb> memory_;
   bool changed_ = false;
 };
 

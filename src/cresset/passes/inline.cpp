@@ -62,7 +62,7 @@ Node* insertCopies(
 }
 
 /// Puts a copy of the callee's nodes before `call` and replaces the call's output. Returns the first node that was
-/// inserted, or the node behind the call if there was none.
+/// inserted, or the node after the call if there was none.
 Node* inlineCall(Node* call, Function& callee) {
   const Graph& body = *callee.graph();
   const InlinedCallPtr chain = std::make_shared<InlinedCall>(
@@ -107,7 +107,7 @@ class Inliner {
         changed = true;
       } else if (
           callee && !mustStay(node->inlinedCall(), callee->qualname().qualifiedName()) && pay(*callee->graph())) {
-        node = inlineCall(node, *callee);  // goes on with the callee's own calls
+        node = inlineCall(node, *callee);  // continues with the callee's own calls
         changed = true;
       } else {
         node = node->next();
@@ -128,7 +128,7 @@ class Inliner {
   size_t left_ = kMaxInserted;
 };
 
-/// Whether nothing but attributes of the object and the thread's state may be other ones behind the method.
+/// Whether nothing but attributes of the object and the thread's state may be other ones after the method.
 bool isStateOnly(const Graph& method) {
   const auto nodes = method.nodes();
   const auto holdsTensors = [](const Value* value) { return mayHoldTensors(*value->type()); };
@@ -136,7 +136,8 @@ bool isStateOnly(const Graph& method) {
          std::all_of(nodes.begin(), nodes.end(), [&](Node* node) {
            if (node->kind() == prim::Constant) return true;
            const auto inputs = node->inputs();
-           if (std::any_of(++inputs.begin(), inputs.end(), holdsTensors) ||
+           const auto after_first = inputs.begin() + (inputs.empty() ? 0 : 1);
+           if (std::any_of(after_first, inputs.end(), holdsTensors) ||
                std::any_of(node->outputs().begin(), node->outputs().end(), holdsTensors))
              return false;
            if (node->kind() == prim::SetAttr || node->kind() == prim::GetAttr)

@@ -8,16 +8,14 @@
 //
 // Autocast keeps the casts of parameters while it is on, for all calls: `cresset::cached_cast` shares them, so that
 // gradients add in the same order. What is surely no parameter is cast by `aten::to`.
-#include "cresset/passes/insert_autocast_casts.h"
 
-#include <ATen/autocast_mode.h>
 #include <ATen/core/jit_type.h>
 
 #include <unordered_set>
 #include <vector>
 
-#include "cresset/analysis/alias.h"
 #include "cresset/analysis/autocast.h"
+#include "cresset/analysis/graph_analyses.h"
 #include "cresset/ir/constants.h"
 #include "cresset/ops/without_autocast.h"
 #include "cresset/passes/pass.h"
@@ -29,7 +27,7 @@ namespace {
 class CastInserter {
  public:
   CastInserter(Graph& graph, const AutocastState& state)
-      : graph_(graph), state_(state), scopes_(graph), memory_(graph, AliasDb::When::WhenNeeded) {
+      : graph_(graph), state_(state), scopes_(graph), memory_(aliasesOf(graph, AliasDb::When::WhenNeeded)) {
     findWritten(graph.block());
   }
 
@@ -50,7 +48,7 @@ class CastInserter {
       for (Value* output : node->outputs()) {
         const auto kind = output->type()->kind();
         const bool matters = kind == c10::TypeKind::TensorType || node->kind() == prim::ListConstruct;
-        if (matters && memory_.hasWriters(output)) written_.insert(output);
+        if (matters && memory_->hasWriters(output)) written_.insert(output);
       }
     }
   }
@@ -140,24 +138,16 @@ class CastInserter {
   Graph& graph_;
   const AutocastState state_;
   const StateScopes scopes_;
-  AliasDb memory_;
+  const std::shared_ptr<AliasDb> memory_;
   std::unordered_set<const Value*> written_;
 };
 
 }  // namespace
 
-bool insertAutocastCasts(Graph& graph, const AutocastState& state) {
-  return CastInserter(graph, state).visit(graph.block());
-}
-
-/// For calls in the state of this thread.
-bool insertAutocastCastsOfPass(Graph& graph) {
-  namespace autocast = at::autocast;
-  AutocastState state;
-  if (autocast::is_autocast_enabled(at::kCPU)) state.cpu = autocast::get_autocast_dtype(at::kCPU);
-  if (autocast::is_autocast_enabled(at::kCUDA)) state.cuda = autocast::get_autocast_dtype(at::kCUDA);
-  state.caches = autocast::is_autocast_cache_enabled();
-  return state.isOn() && insertAutocastCasts(graph, state);
+/// Types must have been propagated for the same assumptions.
+bool insertAutocastCasts(Graph& graph, const TypeAssumptions& assumptions) {
+  if (!assumptions.autocast.isOn() || !assumptions.usual) return false;
+  return CastInserter(graph, assumptions.autocast).visit(graph.block());
 }
 
 }  // namespace cresset

@@ -5,7 +5,7 @@
 
 #include <unordered_map>
 
-#include "cresset/passes/pass.h"
+#include "cresset/passes/pipelines.h"
 #include "cresset/support/error.h"
 
 namespace cresset {
@@ -59,7 +59,7 @@ class Lowerer {
 
 LoweredGraph lowerGraph(const Graph& method) {
   LoweredGraph result{method.copy(), {}};
-  inlineCalls(*result.graph);
+  inlineForReading(*result.graph);
   if (result.graph->inputs().empty() || !isModule(result.graph->inputs()[0]))
     throw UserError("Only the graph of a module's method has attributes that can become inputs.");
   Lowerer(result).lower(result.graph->inputs()[0], "");

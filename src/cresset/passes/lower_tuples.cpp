@@ -47,7 +47,7 @@ std::vector<Value*> unpack(Graph& graph, Value* tuple) {
   return {node->outputs().begin(), node->outputs().end()};
 }
 
-/// Replaces outputs of `node`, which takes apart what TupleConstruct has just put together.
+/// Replaces outputs of `node`, which unpacks what TupleConstruct has just made.
 bool forward(Node* node) {
   if (!takesApart(node) || !isConstructed(node->input(0))) return false;
   Node* made = node->input(0)->node();
@@ -71,7 +71,7 @@ bool forward(Node* node) {
   return true;
 }
 
-/// A tuple that both blocks give, or one of them puts together, becomes one output per element.
+/// A tuple that both blocks return, or one of them makes, becomes one output per element.
 bool splitIfOutput(Node* node, size_t i) {
   Value* output = node->output(i);
   if (!isTuple(output) || !isTakenApart(output)) return false;
@@ -141,7 +141,7 @@ bool splitCarried(Node* node, size_t i) {
 bool lowerIn(Block* block) {
   bool changed = false;
   for (Node* node = block->nodes().front(); node != block->returnNode();) {
-    // Nested tuples come apart one level at a time: what takes them apart stands behind the node and is met next.
+    // Nested tuples are decomposed one level at a time: what unpacks them stands after the node and is met next.
     for (size_t i = node->outputs().size(); i-- > 0;) {
       if (node->kind() == prim::If) changed |= splitIfOutput(node, i);
       if (node->kind() == prim::Loop) changed |= splitCarried(node, i);

@@ -7,8 +7,11 @@ namespace cresset {
 
 std::span<const PassInfo> allPasses() {
   static constexpr PassInfo kPasses[] = {
-#define PASS(function, name, preserves, description) {name, description, Preserves::preserves, function},
+#define PASS(function, name, preserves, description) \
+  {name, description, Preserves::preserves, [](Graph& graph, const TypeAssumptions&) { return function(graph); }},
+#define PASS_FOR_CALLS(function, name, preserves, description) {name, description, Preserves::preserves, function},
 #include "cresset/passes/passes.def"
+#undef PASS_FOR_CALLS
 #undef PASS
   };
   return kPasses;

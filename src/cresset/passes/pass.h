@@ -1,12 +1,13 @@
 // Passes: rewrites of a graph, one per file, listed in passes.def.
 //
 // A pass does one thing in deterministic order and returns whether it changed anything. It never times, dumps or
-// verifies: whoever runs it does (pipeline.h).
+// verifies: whoever runs it does (pipeline.h). In which order passes run stands in pipelines.cpp.
 #pragma once
 
 #include <span>
 #include <string_view>
 
+#include "cresset/analysis/facts.h"
 #include "cresset/ir/graph.h"
 
 namespace cresset {
@@ -20,7 +21,10 @@ enum class Preserves : uint8_t {
 };
 
 #define PASS(function, name, preserves, description) bool function(Graph& graph);
+#define PASS_FOR_CALLS(function, name, preserves, description) \
+  bool function(Graph& graph, const TypeAssumptions& assumptions);
 #include "cresset/passes/passes.def"
+#undef PASS_FOR_CALLS
 #undef PASS
 
 /// The function that a call reaches; null if only the running program knows, or if it is none of a Program's.
@@ -31,7 +35,8 @@ struct PassInfo {
   std::string_view name;  // "inline"
   std::string_view description;
   Preserves preserves;
-  bool (*run)(Graph& graph);
+  /// The rewritten graph is right for calls that the assumptions hold for.
+  bool (*run)(Graph& graph, const TypeAssumptions& assumptions);
 };
 
 /// In the order of passes.def.

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <atomic>
 #include <charconv>
-#include <cstdlib>
 #include <ctime>
 #include <iomanip>
 #include <iostream>
@@ -15,6 +14,7 @@
 #include "cresset/ir/printer.h"
 #include "cresset/ir/verifier.h"
 #include "cresset/support/error.h"
+#include "cresset/support/options.h"
 
 namespace cresset {
 namespace {
@@ -41,16 +41,7 @@ struct Watch {
 };
 
 std::atomic<std::shared_ptr<Watch>>& currentWatch() {
-  static std::atomic<std::shared_ptr<Watch>> watch = [] {
-    const char* text = std::getenv("CRESSET_PASSES");
-    try {
-      return std::make_shared<Watch>(text ? parsePassOptions(text) : PassOptions());
-    } catch (const UserError& error) {
-      // Whoever runs a pass first must not be the one that fails; nor may the wish be dropped in silence.
-      std::cerr << "CRESSET_PASSES: " << error.message() << "\n";
-      return std::make_shared<Watch>(PassOptions());
-    }
-  }();
+  static std::atomic<std::shared_ptr<Watch>> watch = std::make_shared<Watch>(PassOptions());
   return watch;
 }
 
@@ -123,13 +114,39 @@ PassOptions parsePassOptions(std::string_view text) {
   return options;
 }
 
+std::string toString(const PassOptions& options) {
+  std::vector<std::string> parts;
+  const auto addList = [&](const std::string& name, const std::vector<std::string>& passes) {
+    std::string part;
+    for (const std::string& pass : passes) part += (part.empty() ? name + "=" : "+") + pass;
+    if (!part.empty()) parts.push_back(std::move(part));
+  };
+  addList("dump", options.dump);
+  addList("disable", options.disable);
+  addList("fail", options.fail);
+  if (options.limit) parts.push_back("limit=" + std::to_string(*options.limit));
+  if (options.verify) parts.emplace_back("verify");
+  if (options.time) parts.emplace_back("time");
+  std::string text;
+  for (const std::string& part : parts) text += (text.empty() ? "" : ",") + part;
+  return text;
+}
+
+namespace {
+
+const OptionHook passes_hook(Option::passes, [](const std::string& text) {
+  currentWatch().store(std::make_shared<Watch>(parsePassOptions(text)));
+});
+
+}  // namespace
+
 PassOptions passOptions() {
   return currentWatch().load()->options;
 }
 
-void setPassOptions(PassOptions options) {
+void setPassOptions(const PassOptions& options) {
   check(options);
-  currentWatch().store(std::make_shared<Watch>(std::move(options)));
+  setOption(Option::passes, toString(options));
 }
 
 std::vector<PassFigures> passFigures() {
@@ -155,7 +172,7 @@ std::string passFiguresText() {
   return text.str();
 }
 
-bool runPass(const PassInfo& pass, Graph& graph, std::string_view graph_name, const std::function<bool(Graph&)>& with) {
+bool runPass(const PassInfo& pass, Graph& graph, std::string_view graph_name, const TypeAssumptions& assumptions) {
   const std::shared_ptr<Watch> watch = currentWatch().load();
   const PassOptions& options = watch->options;
   if (names(options.disable, pass.name) || !takeOne(*watch, pass, graph_name)) return false;
@@ -165,7 +182,7 @@ bool runPass(const PassInfo& pass, Graph& graph, std::string_view graph_name, co
   const std::string before = dump ? toString(graph) : std::string();
   const size_t nodes = graph.numNodes();
   const double start = options.time ? secondsOfThread() : 0;
-  const bool changed = with ? with(graph) : pass.run(graph);
+  const bool changed = pass.run(graph, assumptions);
   if (dump && changed) {
     const std::string title = std::string(pass.name) + " on " + std::string(graph_name);
     std::cerr << "---- before " + title + "\n" + before + "---- after " + title + "\n" + toString(graph);
@@ -193,12 +210,7 @@ bool runPass(const PassInfo& pass, Graph& graph, std::string_view graph_name, co
 }
 
 bool Pipeline::run(std::string_view name) {
-  const PassInfo& pass = requirePass(name);
-  return run(name, pass.run);
-}
-
-bool Pipeline::run(std::string_view name, const std::function<bool(Graph&)>& with) {
-  const bool changed = runPass(requirePass(name), graph_, name_, with);
+  const bool changed = runPass(requirePass(name), graph_, name_, assumptions_);
   changed_ |= changed;
   return changed;
 }

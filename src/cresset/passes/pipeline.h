@@ -1,4 +1,4 @@
-// Running passes one after the other: what optimizers write, and where passes are watched.
+// Running passes one after the other: what pipelines.cpp is written in, and where passes are watched.
 //
 //   Pipeline passes(graph, "forward");
 //   passes.run("inline");
@@ -17,6 +17,7 @@
 #include <string_view>
 #include <vector>
 
+#include "cresset/analysis/graph_analyses.h"
 #include "cresset/passes/pass.h"
 
 namespace cresset {
@@ -37,13 +38,14 @@ struct PassOptions {
   bool time = false;
 };
 
-/// "dump=cse,time,verify,disable=licm+dce,fail=unroll,limit=120": what the environment variable CRESSET_PASSES and
-/// command lines say. Several passes are joined by '+'. Throws UserError, which lists what there is.
+/// "dump=cse,time,verify,disable=licm+dce,fail=unroll,limit=120": the option `passes` (support/options.h). Several
+/// passes are joined by '+'. Throws UserError, which lists what there is.
 PassOptions parsePassOptions(std::string_view text);
-/// The options in force; at first those of CRESSET_PASSES.
+std::string toString(const PassOptions& options);
+/// The options in force.
 PassOptions passOptions();
 /// Throws UserError if a pass that they name does not exist. Figures and the count of runs start anew.
-void setPassOptions(PassOptions options);
+void setPassOptions(const PassOptions& options);
 
 /// What the runs of a pass came to since the options were set.
 struct PassFigures {
@@ -58,26 +60,26 @@ std::vector<PassFigures> passFigures();
 /// The same as a table, for people.
 std::string passFiguresText();
 
-/// Whether the pass changed the graph, which `graph_name` is the name of in what is shown. `with`, if there is one,
-/// runs in the pass's place.
-bool runPass(
-    const PassInfo& pass, Graph& graph, std::string_view graph_name, const std::function<bool(Graph&)>& with = nullptr);
+/// Whether the pass changed the graph, which `graph_name` is the name of in what is shown.
+bool runPass(const PassInfo& pass, Graph& graph, std::string_view graph_name, const TypeAssumptions& assumptions = {});
 
 class Pipeline {
  public:
-  /// `name` is what dumps and messages call the graph. Both must outlive the pipeline.
-  Pipeline(Graph& graph, std::string name) : graph_(graph), name_(std::move(name)) {}
+  /// `name` is what dumps and messages call the graph, which must outlive the pipeline; as long as that lives, analyses
+  /// of the graph are kept from pass to pass. The graph that comes out is for calls that the assumptions hold for.
+  Pipeline(Graph& graph, std::string name, const TypeAssumptions& assumptions = {})
+      : graph_(graph), kept_(graph), name_(std::move(name)), assumptions_(assumptions) {}
 
   /// Whether the pass changed anything. Throws UserError if there is no such pass.
   bool run(std::string_view pass);
-  /// Runs `with` in the pass's place: the pass with arguments of its own.
-  bool run(std::string_view pass, const std::function<bool(Graph&)>& with);
   /// Runs `passes` until none of them changes anything, at most `times` times.
   void repeat(int times, const std::function<void()>& passes);
 
  private:
   Graph& graph_;
+  KeepAnalyses kept_;
   std::string name_;
+  TypeAssumptions assumptions_;
   bool changed_ = false;
 };
 

@@ -1,7 +1,8 @@
-#include "cresset/passes/propagate_types.h"
-
+// Writes what is known of tensors (analysis/facts.h) into their types, where all later passes read it. Types that are
+// there already (of inputs, mostly) are believed. Preserves everything: types only say what is so.
 #include <ATen/core/jit_type.h>
 
+#include "cresset/analysis/graph_analyses.h"
 #include "cresset/ir/subgraph.h"
 #include "cresset/passes/pass.h"
 
@@ -43,11 +44,7 @@ class TypeWriter {
 }  // namespace
 
 bool propagateTypes(Graph& graph, const TypeAssumptions& assumptions) {
-  return TypeWriter(computeFacts(graph, assumptions)).write(graph.block());
-}
-
-bool propagateTypesOfPass(Graph& graph) {
-  return propagateTypes(graph, {});
+  return TypeWriter(*factsOf(graph, assumptions)).write(graph.block());
 }
 
 }  // namespace cresset

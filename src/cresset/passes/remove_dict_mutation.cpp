@@ -16,8 +16,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "cresset/analysis/alias.h"
 #include "cresset/analysis/containers.h"
+#include "cresset/analysis/graph_analyses.h"
 #include "cresset/ir/constants.h"
 #include "cresset/ops/operator.h"
 #include "cresset/passes/pass.h"
@@ -122,7 +122,7 @@ class DictReader {
       if (node->inputs().empty()) continue;
       const Node* made = node->input(0)->node();
       if (made->kind() != prim::DictConstruct) continue;
-      if (!memory_) memory_.emplace(graph_);
+      if (!memory_) memory_ = aliasesOf(graph_);
       if (memory_->hasWriters(made->output())) continue;
       auto known = places_.find(made);
       if (known == places_.end()) known = places_.emplace(made, placesOf(made)).first;
@@ -133,19 +133,19 @@ class DictReader {
 
  private:
   Graph& graph_;
-  std::optional<AliasDb> memory_;  // made when there is a dict to read
+  std::shared_ptr<AliasDb> memory_;  // made when there is a dict to read
   std::unordered_map<const Node*, std::optional<Places>> places_;
   bool changed_ = false;
 };
 
 class EntryForwarder {
  public:
-  explicit EntryForwarder(Graph& graph) : memory_(graph) {}
+  explicit EntryForwarder(Graph& graph) : memory_(aliasesOf(graph)) {}
 
   bool run(Block* block) {
     std::vector<Entry*> added;
     for (Node* node : block->nodesSafely()) {
-      if (node->kind() == prim::Loop) forgetWhatChangesIn(node->blocks()[0]);  // in the turns before
+      if (node->kind() == prim::Loop) forgetWhatChangesIn(node->blocks()[0]);  // in the iterations before
       for (Block* inner : node->blocks()) run(inner);
       if (forward(node)) continue;
       if (mayChangeEntries(node)) forgetWhatChanges(node);
@@ -203,7 +203,7 @@ class EntryForwarder {
     const auto changed = changedKey(node);
     for (auto& [dict, known] : known_) {
       const auto found = changed ? known.entries.find(*changed) : known.entries.end();
-      if ((changed && found == known.entries.end()) || !mayChangeEntriesOf(memory_, node, dict)) continue;
+      if ((changed && found == known.entries.end()) || !mayChangeEntriesOf(*memory_, node, dict)) continue;
       if (changed) {
         found->second.time = 0;
       } else {
@@ -212,7 +212,7 @@ class EntryForwarder {
     }
   }
 
-  AliasDb memory_;
+  const std::shared_ptr<AliasDb> memory_;
   std::unordered_map<Value*, Entries> known_;
   bool changed_ = false;
 };

@@ -11,7 +11,7 @@
 #include <optional>
 #include <unordered_set>
 
-#include "cresset/analysis/alias.h"
+#include "cresset/analysis/graph_analyses.h"
 #include "cresset/ir/constants.h"
 #include "cresset/ops/operator.h"
 #include "cresset/passes/pass.h"
@@ -73,7 +73,7 @@ class ListBuilder {
     return untouched_.contains(list) && list->owningBlock() == user->owningBlock() ? list->node() : nullptr;
   }
 
-  /// Makes the list as `node` would leave it, or gives what `node` would read of it.
+  /// Makes the list as `node` would leave it, or returns what `node` would read of it.
   bool absorb(Node* node) {
     if (node->inputs().empty()) return false;
     Value* list = node->input(0);
@@ -163,12 +163,12 @@ class ListReader {
 
  private:
   bool hasWriters(const Value* list) {
-    if (!memory_) memory_.emplace(graph_);
+    if (!memory_) memory_ = aliasesOf(graph_);
     return memory_->hasWriters(list);
   }
 
   Graph& graph_;
-  std::optional<AliasDb> memory_;
+  std::shared_ptr<AliasDb> memory_;
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Values that branches and loops only hand through: an output of prim::If that both blocks give alike, a value that a
+// Values that branches and loops only pass through: an output of prim::If that both blocks return alike, a value that a
 // loop carries without changing it, a bool that says which branch was taken.
 #include <ATen/core/ivalue.h>
 #include <ATen/core/jit_type.h>
@@ -9,7 +9,7 @@
 namespace cresset {
 namespace {
 
-/// The same value, or constants that can't be told apart.
+/// The same value, or constants that can't be distinguished.
 bool isSameValue(const Value* a, const Value* b) {
   if (a == b) return true;
   if (!isConstant(a) || !isConstant(b) || *a->type() != *b->type()) return false;

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "cresset/support/error.h"
+#include "cresset/support/options.h"
 
 namespace cresset {
 
@@ -33,6 +34,7 @@ constexpr std::string_view kManglePrefix = "___torch_mangle_";
 
 Program::Program(Tag, std::shared_ptr<ProgramFamily> family)
     : family_(std::move(family)), may_use_others_(family_ != nullptr) {
+  checkOptionsOfEnvironment();  // here, as nothing runs without a program
   auto& live = LivePrograms::get();
   std::lock_guard lock(live.mutex);
   live.programs.insert(this);

@@ -57,7 +57,7 @@ class Function final : public torch::jit::Function {
   /// function is being defined further up on this thread's stack (recursion).
   void ensure_defined() override;
   bool isDefined() const { return state_.load(std::memory_order_acquire) == State::Defined; }
-  /// Whether its definer runs now; asked by definers, so that one need not be asked for what it is about to give.
+  /// Whether its definer runs now; asked by definers, so that one need not be asked for what it is about to define.
   bool isBeingDefined() const { return state_.load(std::memory_order_acquire) == State::Defining; }
   /// Defined first if needed. Must not be changed once the function has run.
   const std::shared_ptr<Graph>& graph();

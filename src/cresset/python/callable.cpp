@@ -17,8 +17,9 @@
 #include "cresset/interpreter/futures.h"
 #include "cresset/interpreter/interpreter.h"
 #include "cresset/ops/limits.h"
+#include "cresset/ops/messages.h"
 #include "cresset/ops/nesting.h"
-#include "cresset/passes/pass.h"
+#include "cresset/passes/pipelines.h"
 #include "cresset/python/graph_handles.h"
 #include "cresset/tracer/tracer.h"
 
@@ -89,12 +90,6 @@ const Signature& signatureOf(Target& target) {
   signature->return_type = schema.returns().empty() ? TypePtr(c10::NoneType::get()) : schema.returns()[0].type();
   target.signature = std::move(signature);
   return *target.signature;
-}
-
-std::string describe(const c10::FunctionSchema& schema) {
-  std::ostringstream text;
-  text << schema;
-  return text.str();
 }
 
 /// A stack for one call. Each thread keeps the storage of its outermost one, so that most calls allocate none.
@@ -216,7 +211,7 @@ void pushArgument(Stack& stack, const Signature& signature, size_t index, PyObje
   }
 }
 
-/// Keyword arguments as vectorcall passes them: values behind the positional ones, names in a tuple.
+/// Keyword arguments as vectorcall passes them: values after the positional ones, names in a tuple.
 struct Keywords {
   PyObject* const* values;
   PyObject* names;  // may be null
@@ -237,18 +232,14 @@ struct Keywords {
   for (size_t i = 0; i < keywords.size(); ++i) {
     std::string name = py::cast<std::string>(py::handle(keywords.name(i)));
     if (!signature.schema->argumentIndexWithName(name)) {
-      throw UserError(
-          "Unknown keyword argument '" + name + "' for operator '" + signature.schema->name() + "'" +
-          similarArgument(*signature.schema, name) + ". Schema: " + describe(*signature.schema));
+      throw UserError(messages::unknownArgument(*signature.schema, name));
     }
   }
   for (size_t i = 0; i < keywords.size(); ++i) {
     std::string name = py::cast<std::string>(py::handle(keywords.name(i)));
-    throw UserError(
-        "Argument '" + name +
-        "' specified both as positional and keyword argument. Schema: " + describe(*signature.schema));
+    throw UserError(messages::argumentTwice(*signature.schema, name));
   }
-  throw UserError("Arguments of " + describe(*signature.schema) + " can't be matched");
+  throw UserError("Arguments of " + toString(*signature.schema) + " can't be matched");
 }
 
 bool hasUnknownOrRepeated(const Signature& signature, size_t positional, const Keywords& keywords) {
@@ -264,17 +255,12 @@ void bindArguments(
   const size_t bound_self = stack.size();  // 1 for methods
   const size_t count = signature.parameters.size();
   if (bound_self + nargs + keywords.size() > count) {
-    throw UserError(
-        signature.schema->name() + "() expected at most " + std::to_string(count - bound_self) +
-        " argument(s) but received " + std::to_string(nargs + keywords.size()) +
-        " argument(s). Declaration: " + describe(*signature.schema));
+    throw UserError(messages::tooManyArguments(*signature.schema, count - bound_self, nargs + keywords.size()));
   }
   for (size_t i = 0; i < nargs; ++i) {
     size_t index = bound_self + i;
     if (signature.parameters[index].keyword_only) {
-      throw UserError(
-          signature.schema->name() + "() takes " + std::to_string(index - bound_self) + " positional argument(s) but " +
-          std::to_string(nargs) + " was/were given.  Declaration: " + describe(*signature.schema));
+      throw UserError(messages::tooManyPositional(*signature.schema, index - bound_self, nargs));
     }
     pushArgument(stack, signature, index, args[i]);
   }
@@ -288,9 +274,7 @@ void bindArguments(
       stack.push_back(*parameter.default_value);
     } else {
       if (hasUnknownOrRepeated(signature, bound_self + nargs, keywords)) refuseKeywords(signature, keywords);
-      throw UserError(
-          signature.schema->name() + "() is missing value for argument '" +
-          signature.schema->arguments()[index].name() + "'. Declaration: " + describe(*signature.schema));
+      throw UserError(messages::missingArgument(*signature.schema, signature.schema->arguments()[index].name()));
     }
   }
   if (used != keywords.size()) refuseKeywords(signature, keywords);
@@ -402,7 +386,7 @@ PyObject* getInlinedGraph(PyObject* self, void*) {
     {
       py::gil_scoped_release no_gil;
       graph = keptWith(functionRef(self).graph()->copy(), functionRef(self).program().shared_from_this());
-      inlineCalls(*graph);
+      inlineForReading(*graph);
     }
     return graphToPython(graph).release().ptr();
   });

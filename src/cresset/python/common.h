@@ -71,7 +71,7 @@ c10::EnumTypePtr enumTypeOf(PyObject* python_class);
 // ---- objects.cpp
 /// The Python wrapper of a script object: the same one as long as it is alive.
 py::object wrapObject(const ObjectPtr& object);
-/// The object behind a wrapper; null if `object` is none.
+/// The object that a wrapper stands for; null if `object` is none.
 ObjectPtr unwrapObject(PyObject* object);
 void bindObjects(py::module_& module);
 

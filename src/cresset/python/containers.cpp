@@ -77,12 +77,12 @@ void setElement(const ContainerHandle& self, size_t index, const py::object& obj
 
 void insertElement(const ContainerHandle& self, size_t index, const py::object& object) {
   auto list = self.list();
-  list.insert(list.begin() + static_cast<int64_t>(index), elementOf(object, self.elementType()));
+  list.insert(list.begin() + index, elementOf(object, self.elementType()));
 }
 
 void eraseElement(const ContainerHandle& self, size_t index) {
   auto list = self.list();
-  list.erase(list.begin() + static_cast<int64_t>(index));
+  list.erase(list.begin() + index);
 }
 
 /// The elements of `other`, which may be the same list, in place of its own.

@@ -18,6 +18,7 @@
 
 #include "cresset/ir/parser.h"
 #include "cresset/ops/object_slots.h"
+#include "cresset/python/messages.h"
 #include "cresset/python/script.h"
 
 namespace cresset::python {
@@ -195,6 +196,10 @@ IValue toList(PyObject* object, const c10::ListType& type) {
   }
 }
 
+CastError changedMeanwhile(PyObject* object) {
+  return CastError("Object " + shortRepr(object) + " changed while it was converted");
+}
+
 IValue toDict(PyObject* object, const c10::DictType& type) {
   if (!PyDict_Check(object)) {
     static py::handle mapping = py::object(py::module_::import("collections.abc").attr("Mapping")).release();
@@ -215,8 +220,7 @@ IValue toDict(PyObject* object, const c10::DictType& type) {
       const auto held_key = py::reinterpret_borrow<py::object>(key),
                  held_value = py::reinterpret_borrow<py::object>(value);
       add(key, value);
-      if (PyDict_GET_SIZE(object) != size)
-        throw CastError("Object " + shortRepr(object) + " changed while it was converted");
+      if (PyDict_GET_SIZE(object) != size) throw changedMeanwhile(object);
     }
     return IValue(std::move(result));
   }
@@ -251,7 +255,7 @@ IValue toTuple(PyObject* object, const TypePtr& type) {
   forEachItem(sequence, [&](PyObject* item) {
     if (elements.size() < size) elements.push_back(convert(item, tuple->elements()[elements.size()]));
   });
-  if (elements.size() != size) throw CastError("Object " + shortRepr(object) + " changed while it was converted");
+  if (elements.size() != size) throw changedMeanwhile(object);
   if (tuple->schema())
     return IValue(c10::ivalue::Tuple::createNamed(std::move(elements), type->expect<c10::TupleType>()));
   return IValue(c10::ivalue::Tuple::create(std::move(elements)));
@@ -290,9 +294,7 @@ IValue copyPlainObject(PyObject* object, const c10::ClassTypePtr& type) {
     try {
       writeSlot(*result, slot, convert(value.ptr(), type->getAttribute(slot)));
     } catch (const CastError& error) {
-      throw CastError(
-          "Could not cast attribute '" + name + "' to type " + type->getAttribute(slot)->repr_str() + ": " +
-          error.what());
+      throw CastError(messages::attributeCast(name, *type->getAttribute(slot), error.what()));
     }
   }
   return IValue(result);

@@ -7,6 +7,7 @@
 #include "cresset/executor/fact_checks.h"
 #include "cresset/executor/mode.h"
 #include "cresset/interpreter/bailout.h"
+#include "cresset/ops/messages.h"
 #include "cresset/ops/operator.h"
 #include "cresset/python/common.h"
 #include "cresset/python/graph_handles.h"
@@ -66,46 +67,20 @@ py::dict explainCallable(const py::object& callable) {
 
 void bindExecuting(py::module_& module) {
   module.def("_explain", explainCallable);
-  module.def("_set_execution_mode", [](const std::string& mode) {
-    if (mode == "interpret") {
-      setExecutionMode(ExecutionMode::Interpret);
-    } else if (mode == "optimize") {
-      setExecutionMode(ExecutionMode::Optimize);
-    } else {
-      throw UserError("The modes of execution are 'interpret' and 'optimize', not '" + mode + "'");
-    }
-  });
-  module.def(
-      "_get_execution_mode", [] { return executionMode() == ExecutionMode::Optimize ? "optimize" : "interpret"; });
   module.def("_set_thread_optimizes", setGraphExecutorOptimize);
   module.def("_get_thread_optimizes", getGraphExecutorOptimize);
   module.def("_may_share_arguments", [](const std::string& full_name) {
     const Operator* op = OperatorTable::get().find(full_name);
-    if (!op) throw UserError("There is no operator " + full_name);
+    if (!op) throw UserError(messages::noOperator(full_name));
     return op->mayShareArguments();
   });
   module.def("_set_plans_always", setPlansAlways);
-  module.def("_set_kernel_mode", [](const std::string& mode) {
-    if (mode != "off" && mode != "background" && mode != "now" && mode != "check") throw py::value_error(mode);
-    setKernelMode(
-        mode == "off"          ? KernelMode::Off
-        : mode == "background" ? KernelMode::Background
-        : mode == "now"        ? KernelMode::Now
-                               : KernelMode::Check);
-  });
   module.def("_kernel_counts", [] {
     const KernelCounts counts = kernelCounts();
     return std::make_tuple(counts.compiled, counts.launches, counts.unfused);
   });
   module.def("wait_for_compilation", waitForCompilation, py::call_guard<py::gil_scoped_release>());
-  module.def("_set_fact_checks", [](const std::string& checks) {
-    if (checks != "off" && checks != "plans" && checks != "unoptimized")
-      throw UserError("Fact checks are 'off', 'plans' or 'unoptimized', not '" + checks + "'");
-    setFactChecks(
-        checks == "off"     ? FactChecks::Off
-        : checks == "plans" ? FactChecks::InPlans
-                            : FactChecks::Unoptimized);
-  });
+  module.def("_set_fact_checks", [](const std::string& checks) { setOption(Option::check_facts, checks); });
   module.def("_set_failing_guard", [](int index, int every) { setFailingGuard({index, every}); });
   module.def("_num_recorded_regions", numRecordedRegions);
   module.def("_num_gradient_functions", numGradientFunctions);

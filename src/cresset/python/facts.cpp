@@ -1,5 +1,7 @@
 // Doors to the fact column of the operator table, for the test that proves it: what a rule says of a call's results.
+#include "cresset/analysis/alias.h"
 #include "cresset/analysis/fact_rule.h"
+#include "cresset/ops/messages.h"
 #include "cresset/ops/operator.h"
 #include "cresset/ops/operator_description.h"
 #include "cresset/ops/operator_rows.h"
@@ -14,13 +16,14 @@ namespace {
 
 const Operator& operatorNamed(const std::string& name) {
   const Operator* op = OperatorTable::get().find(name);
-  if (!op) throw UserError("There is no operator " + name);
+  if (!op) throw UserError(messages::noOperator(name));
   return *op;
 }
 
-/// What is left of a fact if numbers and sizes are not known before the program runs.
+/// What is left of a fact if numbers and sizes are not known before the program runs. Layouts may be known.
 Fact withoutNumbers(Fact fact, bool without_ranks) {
   using Kind = Fact::Kind;
+  fact.stride = Size();
   for (Fact& element : fact.elements) element = withoutNumbers(std::move(element), without_ranks);
   if (fact.kind == Kind::Int || fact.kind == Kind::Bool) fact.number = std::nullopt;
   if (fact.kind == Kind::Device) return {};
@@ -37,11 +40,17 @@ py::object toPython(const Fact& fact) {
       py::dict result;
       if (fact.dtype) result["dtype"] = py::str(c10::toString(*fact.dtype));
       if (fact.has_sizes) {
-        py::list sizes;
-        for (const Fact& size : fact.elements)
-          sizes.append(size.number ? py::object(py::int_(*size.number)) : py::none());
+        const auto number = [](const std::optional<int64_t>& n) { return n ? py::object(py::int_(*n)) : py::none(); };
+        const std::vector<Size> from_sizes = fact.contiguousStrides();
+        py::list sizes, strides;
+        for (size_t i = 0; i < fact.elements.size(); ++i) {
+          sizes.append(number(fact.elements[i].number));
+          strides.append(number((from_sizes[i].isKnown() ? from_sizes[i] : fact.elements[i].stride).asConstant()));
+        }
         result["sizes"] = sizes;
+        result["strides"] = strides;
       }
+      if (fact.contiguity != Contiguity::Unknown) result["contiguity"] = py::str(std::string(nameOf(fact.contiguity)));
       if (fact.device) result["device"] = fact.device->str();
       if (fact.requires_grad) result["requires_grad"] = *fact.requires_grad;
       return result;
@@ -79,6 +88,14 @@ py::object factsOfCall(const std::string& name, const py::sequence& arguments, c
   return results;
 }
 
+/// Which results of an operator are in new memory.
+std::vector<bool> newResults(const std::string& name) {
+  const Operator& op = operatorNamed(name);
+  std::vector<bool> are_new;
+  for (size_t i = 0; i < op.schema().returns().size(); ++i) are_new.push_back(givesNewMemory(op, i));
+  return are_new;
+}
+
 /// A message per rule that does not parse, or uses a name that its operator's schema lacks.
 std::vector<std::string> factRuleErrors() {
   std::vector<std::string> errors;
@@ -100,6 +117,7 @@ std::vector<std::string> factRuleErrors() {
 
 void bindFacts(py::module_& module) {
   module.def("_facts_of_call", factsOfCall, py::arg("name"), py::arg("arguments"), py::arg("hide") = "nothing");
+  module.def("_new_results", newResults);
   module.def("_fact_rule_errors", factRuleErrors);
   module.def("_table_errors", tableErrors);
   module.def("_operators_as_markdown", operatorsAsMarkdown);

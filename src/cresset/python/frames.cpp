@@ -20,7 +20,7 @@ std::string fileName(PyCodeObject* code) {
   return py::cast<std::string>(py::handle(reinterpret_cast<PyObject*>(code)).attr("co_filename"));
 }
 
-/// The frames from the innermost on, as code and instruction. `visit` returns whether to go on.
+/// The frames from the innermost on, as code and instruction. `visit` returns whether to continue.
 template <typename Visit>
 void walk(const Visit& visit) {
   PyFrameObject* innermost = PyEval_GetFrame();  // borrowed

@@ -1,4 +1,5 @@
 // Graphs as Python reads them. What changes them is in graph_editing.cpp.
+#include <ATen/autocast_mode.h>
 #include <pybind11/stl.h>
 
 #include "cresset/analysis/alias.h"
@@ -27,7 +28,7 @@ void bindItems(py::module_& module, const char* name) {
             const auto size = static_cast<py::ssize_t>(self.items.size());
             if (index < 0) index += size;
             if (index < 0 || index >= size) throw py::index_error("index out of range");
-            return self.items[index];
+            return self.items[static_cast<size_t>(index)];
           })
       .def(
           "__getitem__",
@@ -40,7 +41,9 @@ void bindItems(py::module_& module, const char* name) {
           })
       .def(
           "__iter__",
-          [](const List& self) { return py::make_iterator(self.items.begin() + self.position, self.items.end()); },
+          [](const List& self) {
+            return py::make_iterator(self.items.begin() + static_cast<std::ptrdiff_t>(self.position), self.items.end());
+          },
           py::keep_alive<0, 1>())
       .def(
           "__next__",
@@ -95,7 +98,7 @@ Value* namedInput(const NodeHandle& self, const std::string& name) {
   if (!op) throw UserError("Nodes of kind " + std::string(self->kind().toQualString()) + " have no named inputs.");
   const auto index = op->schema().argumentIndexWithName(name);
   if (!index) throw UserError("The operator " + op->fullName() + " has no argument called '" + name + "'.");
-  return self->input(*index);
+  return self->input(static_cast<size_t>(*index));
 }
 
 void bindReading(ValueClass& value) {
@@ -230,7 +233,7 @@ void bindReading(NodeClass& node) {
             const Operator* op = operatorOf(*self.get());
             return op && !op->isDeterministic();
           },
-          "Whether equal inputs may give other results.")
+          "Whether equal inputs may have other results.")
       .def(
           "mustBeNone",
           [](const NodeHandle& self) { return self->outputs().size() == 1 && isNoneConstant(self->output()); })
@@ -349,6 +352,15 @@ void bindReading(GraphClass& graph) {
   });
 }
 
+AutocastState autocastOfThread() {
+  namespace autocast = at::autocast;
+  AutocastState state;
+  if (autocast::is_autocast_enabled(at::kCPU)) state.cpu = autocast::get_autocast_dtype(at::kCPU);
+  if (autocast::is_autocast_enabled(at::kCUDA)) state.cuda = autocast::get_autocast_dtype(at::kCUDA);
+  state.caches = autocast::is_autocast_cache_enabled();
+  return state;
+}
+
 py::dict optionsToPython(const PassOptions& options) {
   py::dict result;
   result["dump"] = options.dump;
@@ -374,7 +386,7 @@ void bindPasses(py::module_& module) {
         if (!pass) throw UserError("There is no pass called '" + name + "'.");
         // Passes trust their input, and what was edited by hand may be anything.
         verify(*graph.graph);
-        return runPass(*pass, *graph.graph, "graph");
+        return runPass(*pass, *graph.graph, "graph", {.autocast = autocastOfThread()});
       },
       py::arg("name"), py::arg("graph"));
   module.def("_pass_options", [] { return optionsToPython(passOptions()); });

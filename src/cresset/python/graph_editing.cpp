@@ -114,7 +114,7 @@ void bindValue(ValueClass& value) {
             self->setDebugName(name);
             return self;
           },
-          "Names it. Another value of that name gets a number behind its name.")
+          "Names it. Another value of that name gets a number after its name.")
       .def(
           "setType",
           [](const ValueHandle& self, const py::object& type) {

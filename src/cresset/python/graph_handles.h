@@ -58,7 +58,7 @@ struct UseHandle {
 };
 
 /// Some parts of a graph: a sequence. next() steps through it too, because code that was written for torch.jit's
-/// graphs, which give iterators, may say next(graph.nodes()).
+/// graphs, which return iterators, may say next(graph.nodes()).
 template <typename T>
 struct Items {
   std::vector<T> items;

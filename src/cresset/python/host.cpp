@@ -14,6 +14,7 @@
 #include "cresset/ops/limits.h"
 #include "cresset/ops/operator.h"
 #include "cresset/ops/tensor_memory.h"
+#include "cresset/support/options.h"
 #include "cresset/support/print_handler.h"
 
 namespace cresset::python {
@@ -162,10 +163,32 @@ void bindHost(py::module_& module) {
   setWarningHandler(warnInPython);
   setHostExceptionFilter(pythonErrorOf);
   setForkThreadStart(OperatorWarnings::install);
-  // While there is a Python that forks can call, and that what they hold can be given back to.
+  // While there is a Python that forks can call, and that what they hold can be released to.
   py::module_::import("atexit").attr("register")(
       py::cpp_function([] { stopForks(); }, py::call_guard<py::gil_scoped_release>()));
   module.def("set_num_fork_threads", setForkThreads, py::arg("count"));
+  module.def("_options", [] {
+    py::list all;
+    for (const OptionInfo& option : allOptions()) {
+      std::string text = std::string(option.variable) + ": " + option.allowed;
+      if (!option.initial.empty()) text += " (" + option.initial + ")";
+      all.append(py::make_tuple(
+          std::string(option.name), text + ". " + std::string(option.help), option.kind == OptionInfo::Kind::Integer));
+    }
+    return all;
+  });
+  module.def(
+      "_get_option", [](const std::string& name) { return optionText(findOption(name)); }, py::arg("name"));
+  module.def(
+      "_set_options",
+      [](const std::vector<std::pair<std::string, std::string>>& values) {
+        std::vector<std::pair<Option, std::string>> found;
+        for (const auto& [name, value] : values) found.emplace_back(findOption(name), value);
+        setOptions(found);
+      },
+      py::arg("values"));
+  module.def("_check_options_of_environment", checkOptionsOfEnvironment);
+  module.def("_options_as_markdown", optionsAsMarkdown);
   module.def("get_num_fork_threads", numForkThreads);
   module.def("_enter_limits", enterLimits, py::arg("seconds"), py::arg("memory"));
   module.def("_leave_limits", leaveLimits);

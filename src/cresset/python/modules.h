@@ -47,7 +47,7 @@ struct ModuleInfo {
   std::map<std::string, std::string> failed;
   /// Names that the author wants scripts not to see.
   std::set<std::string> ignored;
-  /// The Python functions of methods, by which those that have one name are told apart.
+  /// The Python functions of methods, by which those that have one name are distinguished.
   mutable std::map<const Function*, py::object> python_methods;
 };
 

@@ -16,7 +16,7 @@ namespace {
 
 using Container = ModuleInfo::Container;
 
-/// `m.children`: a call gives the elements, which are known already.
+/// `m.children`: a call returns the elements, which are known already.
 class Walker final : public SugaredValue {
  public:
   Walker(std::string name, SugaredValuePtr elements) : name_(std::move(name)), elements_(std::move(elements)) {}
@@ -113,8 +113,8 @@ ModuleValue::Members ModuleValue::tensors(const SourceRange& range, EmitContext&
   return found;
 }
 
-/// The methods that give what is below a module. They are known when code is compiled, so they can be iterated like
-/// tuples. A module that occurs twice is given twice.
+/// The methods that return what is below a module. They are known when code is compiled, so they can be iterated like
+/// tuples. A module that occurs twice is returned twice.
 SugaredValuePtr ModuleValue::walker(const SourceRange& range, EmitContext& cx, const std::string& name) {
   const auto give = [&](SugaredValuePtr elements) { return std::make_shared<Walker>(name, std::move(elements)); };
   if (isKeyed()) {

@@ -129,7 +129,7 @@ py::object inSession(const py::function& body, const py::object& locals) {
   return result;
 }
 
-/// Adds the functions of a text as methods. Names are those of the code that gave it.
+/// Adds the functions of a text as methods. Names are those of the code that passed it.
 void defineText(const ModuleInfo& info, const std::string& source, py::object globals, py::object locals) {
   const auto text = std::make_shared<const Source>(source, "<string>");
   const InProgram here(*programOf(*info.type));
@@ -174,7 +174,7 @@ Function& hiddenMethod(const ModuleInfo& info, py::handle function, const Source
   py::object visible = methodOfModule(info, plain);
   std::string name = plain;
   if (!visible || !visible.is(function)) {
-    // Several classes of one MRO may have a method of that name; where the function is defined tells them apart.
+    // Several classes of one MRO may have a method of that name; where the function is defined distinguishes them.
     name = "__" + py::cast<std::string>(function.attr("__qualname__"));
     for (char& c : name) {
       if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';

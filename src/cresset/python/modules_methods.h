@@ -25,7 +25,7 @@ Function& hiddenMethod(const ModuleInfo& info, py::handle function, const Source
 /// The Python function that a method of a module class was declared from; empty if it is none.
 py::object pythonMethodOf(const ModuleInfo& info, const Function& function);
 
-/// The attribute of a class as its body has it: no descriptor is asked. With `after`, that of the classes behind it in
+/// The attribute of a class as its body has it: no descriptor is asked. With `after`, that of the classes after it in
 /// the MRO. Empty if there is none.
 py::object rawAttribute(py::handle cls, const std::string& name, py::handle after = {});
 

@@ -2,7 +2,7 @@
 //
 // Names are looked up as torch.jit does: what the class has as slots, methods, properties and constants; what all
 // modules have (`children`, …); functions that are attributes; and last the Python class, whose methods are compiled on
-// demand. A name that is nowhere may have a reason, which the error then gives.
+// demand. A name that is nowhere may have a reason, which the error then states.
 #include "cresset/python/modules_value.h"
 
 #include "cresset/frontend/calls.h"

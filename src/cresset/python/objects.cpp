@@ -10,6 +10,7 @@
 
 #include "cresset/module/values.h"
 #include "cresset/ops/object_slots.h"
+#include "cresset/python/messages.h"
 
 namespace cresset::python {
 
@@ -27,7 +28,7 @@ PyObject* wrapper_factory = nullptr;
 PyObject* wrapper_classes = nullptr;
 
 void sweepDeadWrappers() {
-  // Amortized: the table is walked when it has doubled since the last walk.
+  // Amortized: the table is swept when it has doubled since the last sweep.
   static size_t next_sweep = 64;
   WeakTable& table = wrappers();
   if (table.size() < next_sweep) return;
@@ -43,12 +44,16 @@ void registerWrapper(const ObjectHandle& handle, const py::object& wrapper) {
   wrappers()[handle.object.get()] = std::move(weak);
 }
 
+py::attribute_error noAttribute(const c10::Type& type, const std::string& name) {
+  return py::attribute_error("'" + type.annotation_str() + "' object has no attribute '" + name + "'");
+}
+
 py::object getAttribute(const ObjectHandle& self, const std::string& name) {
   auto type = self.object->type();
   if (auto slot = type->findAttributeSlot(name))
     return toPyObject(readSlot(*self.object, *slot), type->getAttribute(*slot));
   if (auto constant = type->findConstant(name)) return toPyObject(*constant);
-  throw py::attribute_error("'" + type->annotation_str() + "' object has no attribute '" + name + "'");
+  throw noAttribute(*type, name);
 }
 
 void setAttribute(const ObjectHandle& self, const std::string& name, const py::object& value) {
@@ -61,7 +66,7 @@ void setAttribute(const ObjectHandle& self, const std::string& name, const py::o
           "'. Can't set constant '" + name +
           "' which has value:" + shortRepr(toPyObject(*type->findConstant(name)).ptr()));
     }
-    throw py::attribute_error("'" + type->annotation_str() + "' object has no attribute '" + name + "'");
+    throw noAttribute(*type, name);
   }
   const TypePtr& wanted = type->getAttribute(*slot);
   if (value.is_none() && wanted->kind() == c10::TypeKind::TensorType) {
@@ -72,7 +77,7 @@ void setAttribute(const ObjectHandle& self, const std::string& name, const py::o
   try {
     converted = toIValue(value.ptr(), wanted);
   } catch (const CastError& error) {
-    throw UserError("Could not cast attribute '" + name + "' to type " + wanted->repr_str() + ": " + error.what());
+    throw UserError(messages::attributeCast(name, *wanted, error.what()));
   }
   writeSlot(*self.object, *slot, std::move(converted));
 }

@@ -3,7 +3,7 @@
 // reported happens at all is a figure.
 //
 // The graph runs as the interpreter runs any other. Behind each node of a copy stands a call of the host
-// (ops/host_callable.h) that takes what the node gave. So programs that nobody observes pay nothing.
+// (ops/host_callable.h) that takes what the node returned. So programs that nobody observes pay nothing.
 //
 // What was seen is kept by the memory, not by the value: storages of tensors stay alive until the call ends, containers
 // leave their address reserved. So no address ever stands for two things, and what an operator does differently for
@@ -61,7 +61,7 @@ void forEachElement(const IValue& container, Visit&& visit) {
   }
 }
 
-/// Differs if elements of a container differ; those that are memory themselves are told apart by their place.
+/// Differs if elements of a container differ; those that are memory themselves are distinguished by their address.
 uint64_t mark(const IValue& element) {
   if (element.isTensor()) return reinterpret_cast<uint64_t>(element.toTensor().unsafeGetTensorImpl());
   if (isContainer(element)) return reinterpret_cast<uint64_t>(element.internalToPointer());
@@ -233,7 +233,8 @@ class Observation {
 
   /// Whether both ever were memory: not None, no tuples.
   bool wereMemory(uint64_t both) const {
-    return were_memory_.contains(both >> 32) && were_memory_.contains(both & UINT32_MAX);
+    return were_memory_.contains(static_cast<uint32_t>(both >> 32)) &&
+           were_memory_.contains(static_cast<uint32_t>(both));
   }
 
   /// Null if it is none, or if there are too many: a call of that many is watched in part.
@@ -392,7 +393,7 @@ void bindObserving(py::module_& module) {
               found.push_back({{self.observation->graph(), a}, {self.observation->graph(), b}});
             return found;
           },
-          "The pairs of values behind the figure 'aliases never seen'.")
+          "The pairs of values that the figure 'aliases never seen' counts.")
       .def(
           "figures", [](const ObserverHandle& self) { return self.observation->figures(); },
           "How much was reported, and how much of it never happened in any call.");

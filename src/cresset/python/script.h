@@ -2,7 +2,7 @@
 //
 // A Python function is compiled from the file that it was written in: our parser reads its `def` in place, and names
 // that the text does not define are looked up in the live function (closure cells, globals, builtins). Whatever Python
-// object a name leads to becomes a SugaredValue: functions are compiled in turn, classes become types, torch's
+// object a name leads to becomes a SugaredValue: functions are compiled too, classes become types, torch's
 // functions operators, numbers constants.
 //
 // Locks: the definition lock of Python's Programs comes before the GIL. It must not be waited for with the GIL held;
@@ -110,7 +110,7 @@ SugaredValuePtr trySugarOf(py::handle object, EmitContext& cx, const SourceRange
 /// A Python value (number, str, bool, None, dtype, device, …, tuples, lists and dicts of them) as a constant; nullopt
 /// for other objects.
 std::optional<IValue> constantOf(py::handle object);
-/// Gives a meaning to objects of one kind; null if the object is of another. Asked before everything else, in order of
+/// The meaning of objects of one kind; null if the object is of another. Asked before everything else, in order of
 /// registration. This is how nn.Module instances, containers of them and their bound methods get theirs: while nothing
 /// is registered for them they are an error that says so.
 using ObjectHandler = std::function<SugaredValuePtr(

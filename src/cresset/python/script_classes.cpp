@@ -11,6 +11,7 @@
 
 #include "cresset/frontend/annotations.h"
 #include "cresset/frontend/calls.h"
+#include "cresset/frontend/messages.h"
 #include "cresset/frontend/user_exceptions.h"
 #include "cresset/ops/schema_matching.h"
 #include "cresset/python/script_names.h"
@@ -132,8 +133,7 @@ TypePtr interfaceType(py::handle cls, const SourceRange& range) {
     if (!PyFunction_Check(value.ptr())) continue;
     const Def def = readFunction(value);
     if (!def.decl().returnType().present()) {
-      throw UserError(
-          "the interface method '" + def.name().name() + "' needs an annotation of its result", def.range());
+      throw UserError(messages::unannotatedInterface(def.name().name()), def.range());
     }
     type->addMethod(schemaOf(def, currentProgram(), resolverOf(value, cls), type));
   }

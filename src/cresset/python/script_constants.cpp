@@ -8,9 +8,9 @@
 #include <algorithm>
 #include <unordered_set>
 
-#include "cresset/analysis/alias.h"
+#include "cresset/analysis/graph_analyses.h"
 #include "cresset/ops/operator.h"
-#include "cresset/passes/pass.h"
+#include "cresset/passes/pipelines.h"
 #include "cresset/python/script_names.h"
 
 namespace cresset::python {
@@ -36,7 +36,7 @@ bool writesArgument(const Operator& op, size_t argument) {
   return info && info->isWrite();
 }
 
-/// Whether the use can only read the value, and gives nothing of it to others.
+/// Whether the use can only read the value, and passes nothing of it to others.
 bool onlyReads(const Use& use) {
   if (isStructural(use.user->kind()) || use.user->isReturn()) return false;
   const Operator* op = operatorOf(*use.user);
@@ -127,7 +127,7 @@ void checkWrites(const Block* block, AliasDb& aliases, const std::vector<Contain
   }
 }
 
-/// Whether a call in the block may give a container of the function that it calls. `seen`: functions asked already.
+/// Whether a call in the block may return a container of the function that it calls. `seen`: functions asked already.
 bool callsForContainers(const Block* block, std::unordered_set<Function*>& seen) {
   for (const Node* node : block->nodes()) {
     for (const Block* inner : node->blocks()) {
@@ -152,7 +152,7 @@ void checkOnlyReadsContainers(Function& function) {
   std::unordered_set<Function*> seen{&function};
   if (found.empty() && !callsForContainers(function.graph()->block(), seen)) return;
   const std::shared_ptr<Graph> graph = function.graph()->copy();
-  inlineCalls(*graph);
+  inlineForReading(*graph);
   found.clear();
   findContainers(graph->block(), found);
   std::vector<Container> containers;
@@ -162,8 +162,8 @@ void checkOnlyReadsContainers(Function& function) {
     constant->output()->replaceAllUsesWith(value);
     containers.push_back(std::move(container));
   }
-  AliasDb aliases(*graph);
-  checkWrites(graph->block(), aliases, containers);
+  const auto aliases = aliasesOf(*graph);
+  checkWrites(graph->block(), *aliases, containers);
 }
 
 }  // namespace cresset::python

@@ -14,7 +14,7 @@
 #include <utility>
 
 #include "cresset/frontend/calls.h"
-#include "cresset/passes/pass.h"
+#include "cresset/passes/pipelines.h"
 #include "cresset/python/script_names.h"
 
 namespace cresset::python {
@@ -242,7 +242,7 @@ Function& declareBody(const c10::QualifiedName& name, FunctionBody body, py::han
   }
   Function& function = program.declare(program.mangle(name), [body = std::move(body)](Function& f) {
     NowCompiling now(f);
-    poolConstants(compileBody(f, body));  // as people know graphs from torch.jit
+    tidyDefinition(compileBody(f, body));
   });
   function.setSourceRange(def.range());
   if (schema) function.setSchema(std::move(*schema));

@@ -1,7 +1,7 @@
 // The text of Python functions: found through linecache, as inspect does it, so that notebooks, doctests and zipped
 // packages work; read in place, so that every range is a position in the user's file.
 //
-// One Source per file is shared by all its functions, as long as linecache gives the same lines.
+// One Source per file is shared by all its functions, as long as linecache returns the same lines.
 #include "cresset/python/script.h"
 
 #include <algorithm>
@@ -98,7 +98,7 @@ SourceRange lineRange(const FileText& file, size_t line) {
   return {file.source, begin, end};
 }
 
-/// The line of the `def` or `class` keyword, behind decorators that begin at `line`.
+/// The line of the `def` or `class` keyword, after decorators that begin at `line`.
 SourceRange definitionLine(const FileText& file, size_t line, const char* keyword, const std::string& name) {
   const std::string wanted = std::string(keyword) + " " + name;
   for (size_t i = line; i < line + 100 && i <= file.starts.size(); ++i) {

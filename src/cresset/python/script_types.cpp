@@ -5,6 +5,7 @@
 
 #include <unordered_map>
 
+#include "cresset/frontend/messages.h"
 #include "cresset/ir/parser.h"
 #include "cresset/python/script_names.h"
 
@@ -102,8 +103,7 @@ TypePtr typeOfAlias(py::handle alias, const py::tuple& arguments, const SourceRa
   std::vector<TypePtr> types;
   for (py::handle argument : arguments) {
     if (argument.is(py::ellipsis())) {
-      throw UserError(
-          "Tuple[T, ...] has no fixed length: write List[T], or one type for each element (Tuple[T, T])", range);
+      throw UserError(messages::tupleOfAnyLength(), range);
     }
     if (PyTuple_Check(argument.ptr()) && PyTuple_GET_SIZE(argument.ptr()) == 0) continue;  // Tuple[()], before 3.11
     TypePtr type = typeOfAnnotationObject(argument, range, names);

@@ -109,8 +109,7 @@ IValue toOutput(py::handle object, bool strict, const Recorder& recorder) {
     return IValue(std::move(dict));
   }
   if (object.is_none()) return IValue();
-  throw UserError(
-      "Only tensors, lists, tuples of tensors, or dictionary of tensors can be output from traced functions");
+  throw UserError(tracer::kWrongResult);
 }
 
 /// One trace, from Python.
@@ -257,7 +256,7 @@ void bindTracing(py::module_& module) {
       .def("graph", &PythonTrace::graph)
       .def("declare", &PythonTrace::declare);
   module.def("_tracing", [] { return tracing(); });
-  // What follows gives None for tensors that are no part of the trace: their sizes are constants.
+  // What follows returns None for tensors that are no part of the trace: their sizes are constants.
   module.def("_trace_sizes", [](py::handle tensor) -> py::object {
     const at::Tensor& value = tensorOf(tensor);
     if (!current().findTensor(value)) return py::none();
@@ -273,7 +272,7 @@ void bindTracing(py::module_& module) {
     if (!current().findTensor(tensorOf(tensor))) return py::none();
     return toPythonNode(current().intOf(c10::Symbol::fromQualString(kind), tensorOf(tensor), number));
   });
-  // The number in a tensor of one element: of its own kind, or converted to `kind`, int or float. Gives number and
+  // The number in a tensor of one element: of its own kind, or converted to `kind`, int or float. Returns number and
   // node; None if there is no such number.
   module.def("_trace_item", [](py::handle tensor, py::handle kind) -> py::object {
     const at::Tensor& value = tensorOf(tensor);

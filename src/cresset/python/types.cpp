@@ -267,7 +267,7 @@ void bindSchemas(py::module_& module) {
         const Operator* op = OperatorTable::get().find(full_name);
         return op && op->restriction() != Restriction::None;
       },
-      py::arg("full_name"), "Whether programs that nobody vouches for may not call the operator.");
+      py::arg("full_name"), "Whether untrusted programs may not call the operator.");
   module.def(
       "_restriction",
       [](const std::string& full_name) {

@@ -13,6 +13,7 @@
 #include <unordered_map>
 
 #include "cresset/support/error.h"
+#include "cresset/support/string_literal.h"
 
 namespace cresset {
 namespace {
@@ -26,6 +27,8 @@ constexpr TokenRow kRows[] = {
     CRESSET_TOKENS(CRESSET_TOKEN_ROW)
 #undef CRESSET_TOKEN_ROW
 };
+constexpr const char* kNotUtf8 = "the text is not UTF-8 here";
+
 constexpr int kNumRows = static_cast<int>(std::size(kRows));
 
 const std::unordered_map<std::string_view, int>& keywordTable() {
@@ -185,7 +188,7 @@ struct Lexer::Impl {
         indent = {0, 0};
       } else if (c == '#') {
         if (comment(out)) return true;
-        --pos;  // the loop goes on at the line break
+        --pos;  // the loop continues at the line break
       } else if (c == '\\' && lineBreak(pos + 1)) {
         pos += lineBreak(pos + 1);
       } else {
@@ -315,7 +318,7 @@ struct Lexer::Impl {
       fail(prefix.quotes == 3 ? "this triple-quoted string is not closed" : "this string is not closed", begin, stop);
     }
     if (prefix.bytes) {
-      fail("bytes literals are not supported; TorchScript has only str: leave out the prefix b", begin, end);
+      fail(kBytesLiteral, begin, end);
     }
     for (size_t i = begin; i < end;) {
       if (!(text[i] & 0x80)) {
@@ -324,7 +327,7 @@ struct Lexer::Impl {
       }
       uint32_t code_point = 0;
       size_t n = decodeUtf8(text.substr(i, end - i), code_point);
-      if (n == 0) fail("the text is not UTF-8 here", i, i + 1);
+      if (n == 0) fail(kNotUtf8, i, i + 1);
       i += n;
     }
     pos = end;
@@ -433,7 +436,7 @@ struct Lexer::Impl {
   [[noreturn]] void badCharacter() const {
     uint32_t code_point = 0;
     size_t n = decodeUtf8(text.substr(pos), code_point);
-    if (n == 0) fail("the text is not UTF-8 here", pos, pos + 1);
+    if (n == 0) fail(kNotUtf8, pos, pos + 1);
     char number[16];
     std::snprintf(number, sizeof number, "U+%04X", code_point);
     if (n == 1 && code_point >= 0x20 && code_point != 0x7f) {

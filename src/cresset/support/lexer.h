@@ -122,10 +122,10 @@ struct Token {
   std::string_view text() const { return range.text(); }
 };
 
-/// Whether a name may go on with `c`.
+/// Whether a name may continue with `c`.
 bool isNameCharacter(char c);
 
-/// A stateful walk over the tokens. Throws UserError, with a range, at text that is no token and at brackets that do
+/// A stateful reader of the tokens. Throws UserError, with a range, at text that is no token and at brackets that do
 /// not match. The first line's indentation is the base, so that a program may be an indented piece of a larger text.
 ///
 /// Comments are skipped, except type comments (`# type: …`), each of which is one token up to the end of its line;

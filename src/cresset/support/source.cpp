@@ -42,7 +42,8 @@ size_t Source::lineIndex(size_t offset) const {
     }
   });
   offset = std::min(offset, text_.size());
-  return std::upper_bound(line_starts_.begin(), line_starts_.end(), offset) - line_starts_.begin() - 1;
+  const auto after = std::upper_bound(line_starts_.begin(), line_starts_.end(), offset);
+  return static_cast<size_t>(after - line_starts_.begin()) - 1;
 }
 
 size_t Source::lineNumber(size_t offset) const {
@@ -156,7 +157,7 @@ class Definition {
   }
 
   size_t begin() const { return begin_; }
-  /// Whether the line, which comes later, is behind its end. Blank lines belong to what follows them.
+  /// Whether the line, which comes later, is after its end. Blank lines belong to what follows them.
   bool endsBefore(size_t line_start) const {
     if (!indent_) return false;
     while (line_start < text_.size() && isBlank(lineAt(line_start))) line_start = lineEnd(text_, line_start) + 1;
@@ -174,7 +175,7 @@ class Definition {
   std::optional<size_t> indent_;  // none if it is in no definition
 };
 
-/// Appends the shown part of a line; gives how much further right it stands than in the text.
+/// Appends the shown part of a line; returns how much further right it stands than in the text.
 size_t appendLine(std::string& out, const std::string& text, size_t begin, size_t end, std::pair<size_t, size_t> part) {
   if (part.first > begin) out += "…";
   out.append(text, part.first, part.second - part.first);

@@ -69,7 +69,7 @@ struct SourceRange {
   ///     return x * name
   ///            ~~~~~~~~ <--- HERE
   /// with up to `context` lines before and after. Shows the original file where the text has an origin. `function`, if
-  /// given, is named behind the line number: `line 7, in forward`. Ends with a line break; "" for no range.
+  /// given, is named after the line number: `line 7, in forward`. Ends with a line break; "" for no range.
   std::string highlight(size_t context = 2, std::string_view function = "") const;
   /// "model.py:7:4", in the original file where the text has an origin; the file is "<string>" if the source has no
   /// name. "" for no range.
@@ -78,7 +78,7 @@ struct SourceRange {
 
 /// One entry of the chain of calls through which code was inlined, innermost first. Immutable and shared.
 struct InlinedCall {
-  // Null for the outermost. Mutable for the destructor, which takes the chain apart in a loop: it may be long.
+  // Null for the outermost. Mutable for the destructor, which destroys the chain in a loop: it may be long.
   mutable std::shared_ptr<const InlinedCall> caller;
   std::string function;  // name of the function whose body was inlined
   SourceRange call_site;

@@ -13,6 +13,10 @@ namespace cresset {
 namespace {
 
 constexpr size_t npos = std::string_view::npos;
+constexpr const char* kUnmatchedBrace = "an f-string's '{' has no matching '}'";
+
+constexpr const char* kWrongConversion = "an f-string's conversion must be !r, !s or !a";
+
 constexpr int kMaxFormatNesting = 20;
 
 size_t skipBody(std::string_view text, size_t at, const StringPrefix& prefix, int depth);
@@ -58,7 +62,7 @@ size_t skipExpression(std::string_view text, size_t at, int depth) {
   return npos;
 }
 
-/// `at` stands behind the `{` of a replacement field. Returns the offset behind its `}`, or npos.
+/// `at` stands after the `{` of a replacement field. Returns the offset after its `}`, or npos.
 size_t skipField(std::string_view text, size_t at, const StringPrefix& prefix, int depth) {
   if (depth > kMaxFormatNesting) return npos;
   size_t i = skipExpression(text, at, depth);
@@ -84,13 +88,13 @@ size_t skipField(std::string_view text, size_t at, const StringPrefix& prefix, i
   return npos;
 }
 
-/// `at` stands behind the opening quotes. Returns the offset behind the closing ones, or npos.
+/// `at` stands after the opening quotes. Returns the offset after the closing ones, or npos.
 size_t skipBody(std::string_view text, size_t at, const StringPrefix& prefix, int depth) {
   if (depth > kMaxFormatNesting) return npos;
   for (size_t i = at; i < text.size();) {
     char c = text[i];
     if (c == '\\') {
-      // Raw strings keep the backslash, but a quote behind it does not end them either.
+      // Raw strings keep the backslash, but a quote after it does not end them either.
       i += i + 2 < text.size() && text[i + 1] == '\r' && text[i + 2] == '\n' ? 3 : 2;
     } else if (c == prefix.quote && closesAt(text, i, prefix)) {
       return i + prefix.quotes;
@@ -161,7 +165,7 @@ std::vector<FormatPiece> splitPieces(
     flush(i);
     FormatPiece piece{.field = true};
     size_t open = i, stop = skipExpression(text, i + 1, depth);
-    if (stop == npos) throw UserError("an f-string's '{' has no matching '}'", part(literal, open, open + 1));
+    if (stop == npos) throw UserError(kUnmatchedBrace, part(literal, open, open + 1));
     size_t expression_end = stop;
     // `{x=}`: an `=` last in the expression, spaces aside, which is not the end of an operator.
     size_t last = expression_end;
@@ -179,19 +183,19 @@ std::vector<FormatPiece> splitPieces(
     i = stop;
     if (text[i] == '!') {
       if (i + 1 >= end || std::string_view("rsa").find(text[i + 1]) == npos) {
-        throw UserError("an f-string's conversion must be !r, !s or !a", part(literal, i, std::min(i + 2, end)));
+        throw UserError(kWrongConversion, part(literal, i, std::min(i + 2, end)));
       }
       piece.conversion = text[i + 1];
       i += 2;
       while (i < end && std::isspace(static_cast<unsigned char>(text[i]))) ++i;
       if (i >= end || (text[i] != ':' && text[i] != '}')) {
-        throw UserError("an f-string's conversion must be !r, !s or !a", part(literal, stop, std::min(i + 1, end)));
+        throw UserError(kWrongConversion, part(literal, stop, std::min(i + 1, end)));
       }
     }
     if (text[i] == ':') {
       size_t spec_begin = ++i;
       while (i < end && text[i] != '}') i = text[i] == '{' ? skipField(text, i + 1, prefix, depth + 1) : i + 1;
-      if (i >= end) throw UserError("an f-string's '{' has no matching '}'", part(literal, open, open + 1));
+      if (i >= end) throw UserError(kUnmatchedBrace, part(literal, open, open + 1));
       piece.has_spec = true;
       piece.spec = splitPieces(literal, prefix, spec_begin, i, true, depth + 1);
     }
@@ -340,7 +344,7 @@ std::string parseStringLiteral(const SourceRange& literal) {
     throw UserError("expected a string literal", literal);
   }
   if (prefix.bytes) {
-    throw UserError("bytes literals are not supported; TorchScript has only str: leave out the prefix b", literal);
+    throw UserError(kBytesLiteral, literal);
   }
   return decodeString(
       part(literal, literal.begin + prefix.length + prefix.quotes, literal.end - prefix.quotes), prefix.raw);
@@ -423,7 +427,7 @@ std::string quoteString(std::string_view text) {
         if (c >= 0x20 && c < 0x7f) {
           out += c;
         } else {
-          // Three digits always, so that a digit behind the escape is not taken for a part of it.
+          // Three digits always, so that a digit after the escape is not taken for a part of it.
           unsigned char u = static_cast<unsigned char>(c);
           out += '\\';
           out += static_cast<char>('0' + (u >> 6));

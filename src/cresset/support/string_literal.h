@@ -22,14 +22,18 @@ struct StringPrefix {
 /// Reads prefix and opening quotes at `at`; false if no string literal starts there.
 bool readStringPrefix(std::string_view text, size_t at, StringPrefix& prefix);
 
-/// The offset behind the string literal that starts at `at`, or npos if it does not end. A quote inside a replacement
+/// The offset after the string literal that starts at `at`, or npos if it does not end. A quote inside a replacement
 /// field of an f-string does not end the f-string.
 size_t endOfString(std::string_view text, size_t at, const StringPrefix& prefix);
+
+/// Of literals b"…", which neither the lexer nor parseStringLiteral takes.
+inline constexpr const char* kBytesLiteral =
+    "bytes literals are not supported; TorchScript has only str: leave out the prefix b";
 
 /// The value of a string literal token (quotes, prefix and escapes removed). Throws UserError at a bad escape.
 ///
 /// Escapes are Python's, and an unknown one stands for itself, but an octal escape is one byte, as in TorchScript, so
-/// that every string can be written; `\x`, `\u` and `\U` name code points and give UTF-8.
+/// that every string can be written; `\x`, `\u` and `\U` name code points and become UTF-8.
 std::string parseStringLiteral(const SourceRange& literal);
 
 /// The value of the characters of `part`, which lies inside a literal: escapes (unless `raw`) and line breaks.

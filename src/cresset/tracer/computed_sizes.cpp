@@ -1,7 +1,7 @@
 // Sizes that PyTorch itself computed: in a backward pass, in functorch's transforms, and in assignments to parts of
 // tensors, that run inside a traced program.
 //
-// Autograd saves the sizes of what it saw in the forward pass as plain ints, and its formulas give them to operators:
+// Autograd saves the sizes of what it saw in the forward pass as plain ints, and its formulas pass them to operators:
 // the gradient of a sum is expanded to the size of what was summed. Whoever traces forces from an energy wants that for
 // any number of atoms. So the tracer remembers, for each autograd node, the tensors of the operator that made it; when
 // that node runs, a list of ints that is the shape of one of them is taken to be its shape. Other numbers that a

@@ -1,7 +1,7 @@
 // Where a trace sees PyTorch's operators: a boxed fallback of a dispatch key above all others.
 //
 // TESTING_ONLY_GenericMode is a key that PyTorch gives to nobody; it stands above autograd, autocast and the functorch
-// layers, so the fallback sees every operator whole, composite ones before they fall apart. Only threads that record
+// layers, so the fallback sees every operator whole, composite ones before they decompose. Only threads that record
 // include the key, so that others pay nothing. There can be one fallback per key and process.
 //
 // While the operator itself runs, the key is excluded: what happens inside it is not the program's.

@@ -2,7 +2,7 @@
 #include <ATen/core/jit_type.h>
 
 #include "cresset/ir/verifier.h"
-#include "cresset/passes/pass.h"
+#include "cresset/passes/pipelines.h"
 #include "cresset/support/error.h"
 #include "cresset/tracer/recorder.h"
 
@@ -52,8 +52,7 @@ Value* Recorder::outputValue(const IValue& value, size_t position) {
     const TypePtr type = items.empty() ? dict.valueType() : items[1]->type();
     return insert(prim::DictConstruct, items, c10::DictType::create(dict.keyType(), type));
   }
-  throw UserError(
-      "Only tensors, lists, tuples of tensors, or dictionary of tensors can be output from traced functions");
+  throw UserError(kWrongResult);
 }
 
 /// A literal that nobody can change is a constant.
@@ -78,7 +77,7 @@ std::shared_ptr<Graph> Recorder::finish(const IValue& result) {
   resolveLiterals();
   removeDeadNodes(*graph_);
   outlineScopes(*graph_);
-  poolConstants(*graph_);
+  tidyDefinition(*graph_);
   verify(*graph_);
   return graph_;
 }

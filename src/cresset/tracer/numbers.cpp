@@ -51,7 +51,7 @@ bool truth(const c10::SymNode& node) {
   return std::visit([](auto v) { return v != 0; }, numberOf(node));
 }
 
-/// The operator that gives what Python gives: 2 ** -1 is a float, aten::pow on ints gives one always.
+/// The operator that returns what Python does: 2 ** -1 is a float, aten::pow on ints returns one always.
 const Operator* operatorOn(std::span<Value* const> inputs, Symbol kind, const TypePtr& result) {
   for (const Operator* candidate : OperatorTable::get().overloads(kind)) {
     const auto& schema = candidate->schema();

@@ -90,14 +90,14 @@ class TracedNumber final : public c10::SymNodeImpl {
 
 using TracedNumberPtr = c10::intrusive_ptr<TracedNumber>;
 
-/// The TracedNumber behind a SymNode; null if it is of another kind.
+/// The TracedNumber that a SymNode stands for; null if it is of another kind.
 TracedNumber* asTraced(const c10::SymNode& node);
 
-/// The number behind a SymNode. Unlike its guards, this does not warn.
+/// The number that a SymNode stands for. Unlike its guards, this does not warn.
 Number numberOf(const c10::SymNode& node);
 
 /// `kind` (aten::mul, …) on numbers: `number` is its result. Records a node if an operand belongs to the trace that
-/// runs on this thread and the operator table has the operator; gives a constant otherwise.
+/// runs on this thread and the operator table has the operator; returns a constant otherwise.
 c10::SymNode recordArithmetic(Symbol kind, std::initializer_list<c10::SymNode> operands, Number number);
 c10::SymNode recordArithmetic(Symbol kind, std::span<const c10::SymNode> operands, Number number);
 

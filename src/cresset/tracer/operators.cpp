@@ -191,7 +191,7 @@ class Recorder::OperatorRecord {
     visitTensors(value, [&](const at::Tensor& tensor) { recorder_.noteWrite(tensor); });
   }
 
-  /// `to` and its like give their argument or a copy of it. If it was a copy, the argument was read.
+  /// `to` and its like return their argument or a copy of it. If it was a copy, the argument was read.
   void rereadCopiedContents() {
     const auto& arguments = op_->schema().arguments();
     const size_t count = op_->schema().returns().size();

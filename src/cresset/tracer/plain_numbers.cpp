@@ -1,4 +1,4 @@
-// Arguments of operators that came as plain numbers: traced numbers that PyTorch's parser of arguments took apart, and
+// Arguments of operators that came as plain numbers: traced numbers that PyTorch's parser of arguments unpacked, and
 // tensors of one element that it read because a number was wanted (`x.narrow(0, 0, n)`, `add(x, y, alpha=a)`).
 //
 // Whoever calls a function of PyTorch's tells which of its arguments may be such. Which argument of an operator each
@@ -31,11 +31,11 @@ bool equalDoubles(double a, double b) {
 double rounded(double number, at::ScalarType type) {
   switch (type) {
     case at::kFloat:
-      return static_cast<float>(number);
+      return static_cast<double>(static_cast<float>(number));
     case at::kHalf:
-      return static_cast<c10::Half>(static_cast<float>(number));
+      return static_cast<double>(static_cast<c10::Half>(static_cast<float>(number)));
     case at::kBFloat16:
-      return static_cast<c10::BFloat16>(static_cast<float>(number));
+      return static_cast<double>(static_cast<c10::BFloat16>(static_cast<float>(number)));
     default:
       return at::isIntegralType(type, false) ? std::trunc(number) : number;
   }

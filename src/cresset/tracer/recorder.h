@@ -81,6 +81,10 @@ struct PlacedNumber {
   c10::TypeKind kind;  // of the number that the operator wants there
 };
 
+/// Of a result that a trace can't have.
+inline constexpr const char* kWrongResult =
+    "Only tensors, lists, tuples of tensors, or dictionary of tensors can be output from traced functions";
+
 class Recorder {
  public:
   Recorder(Environment environment, bool force_outplace);
@@ -123,7 +127,7 @@ class Recorder {
   /// `tensor.size(dim)` as a number of this trace.
   c10::SymNode size(const at::Tensor& tensor, int64_t dim);
   c10::SymNode size(const at::Tensor& tensor, const c10::SymNode& dim);
-  /// `kind(tensor)` that gives an int: aten::numel, aten::dim.
+  /// `kind(tensor)` that returns an int: aten::numel, aten::dim.
   c10::SymNode intOf(Symbol kind, const at::Tensor& tensor, int64_t number);
   /// The int or float in a tensor of one element.
   c10::SymNode item(const at::Tensor& tensor, bool as_float);
@@ -232,7 +236,7 @@ class Recorder {
   /// `number` as that by which the gradient of a mean is divided.
   Value* divisorInBackward(const IValue& number);
 
-  /// A number that a formula of autograd's gives to an operator: the value of the graph that it was in the forward
+  /// A number that a formula of autograd's passes to an operator: the value of the graph that it was in the forward
   /// pass. Null for a constant; warns if the formula may have computed it from sizes.
   Value* numberInBackward(const IValue& number, bool is_size);
   static bool mayBeOfSizes(const Gradient& gradient, double factor);

@@ -254,7 +254,7 @@ class OutlineFork {
   std::vector<Value*> returned_;
 };
 
-/// Recursion is over the nesting of modules. Inner ones first: then a block is flat when its turn comes.
+/// Recursion is over the nesting of modules. Inner ones first: then a block is flat when it is met.
 void outlineIn(Block* block) {
   for (Node* node : block->nodesSafely()) {
     if (node->kind() == prim::TracedModuleForward) {

@@ -8,5 +8,6 @@ def f(x):
 # ---- expect
 # f(torch.ones(2, 2))
 %x: Float(%x.size(0), %x.size(1)) on cpu, requires no gradient
-%y: ? of unknown rank, requires no gradient
-%11: Float(%x.size(0), %x.size(1)) on cpu, requires no gradient
+%y: ? of unknown rank, new, requires no gradient
+%11: Float(%x.size(0), %x.size(1)) on cpu, new, requires no gradient
+known of 3 tensors: dtype 2, rank 2, device 2, requires_grad 3, contiguity 0, strides 0, new 2

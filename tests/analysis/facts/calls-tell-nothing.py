@@ -8,4 +8,5 @@ def f(x):
 # f(torch.ones(2))
 %x: ? of unknown rank
 %2: ? of unknown rank
-%5: ? of unknown rank
+%5: ? of unknown rank, new
+known of 3 tensors: dtype 0, rank 0, device 0, requires_grad 0, contiguity 0, strides 0, new 1

@@ -14,3 +14,4 @@ def f(x, y, n: int):
   %y.3: ? of unknown rank
 %x: ? of unknown rank
 %y: ? of unknown rank
+known of 8 tensors: dtype 2, rank 2, device 2, requires_grad 2, contiguity 0, strides 0, new 0

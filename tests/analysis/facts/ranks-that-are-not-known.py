@@ -10,5 +10,6 @@ def f(x, s: List[int]):
 %4: Float of unknown rank on cpu, requires no gradient
 %5: Float of unknown rank on cpu, requires no gradient
 %6: Float of unknown rank on cpu, requires no gradient
-%11: Float of unknown rank on cpu, requires no gradient
-%12: Long(%12.size(0), 2) on cpu, requires no gradient
+%11: Float of unknown rank on cpu, contiguous, new, requires no gradient
+%12: Long(%12.size(0), 2) on cpu, new, requires no gradient
+known of 7 tensors: dtype 7, rank 2, device 7, requires_grad 7, contiguity 1, strides 0, new 2

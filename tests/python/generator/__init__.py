@@ -17,7 +17,7 @@ kinds; they are Python too, and eager PyTorch is the other engine.
 
     tensor_programs   tensor programs: their rules and types, whose tensors have sizes, and calls with arguments that share
                       memory
-    tensor_execution  a tensor program by eager PyTorch, by Cresset as written and by plans
+    tensor_execution  a tensor program by eager PyTorch, by Cresset unoptimized and by plans
     tensor_comparison what counts as a difference between these
     graph_execution   graphs of tensor programs, handled as passes handle them
 

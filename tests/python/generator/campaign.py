@@ -76,7 +76,7 @@ def _limit_resources():
 
 
 def _in_child(work):
-    """Runs work(send) in a forked process; gives its messages and its pid."""
+    """Runs work(send) in a forked process; returns its messages and its pid."""
     reading, writing = os.pipe()
     pid = os.fork()
     if pid == 0:
@@ -248,7 +248,7 @@ def _tensor_family(what):
     for mark in ("crashed", "did not end"):
         if mark in what:
             return mark
-    found = re.match(r"(as written|by plans at once|by plans)[^:]*: (\w+)", what)
+    found = re.match(r"(unoptimized|by plans at once|by plans)[^:]*: (\w+)", what)
     if not found:
         return re.sub(r"'[^']*'|\d+", "", what.split("\n")[0])[:60]
     message = re.sub(r"[\d\[\]., ]+", " ", what.split(" instead of ")[0].split("\\n")[-1])

@@ -165,7 +165,7 @@ def negative_repeat(text, theirs, mine):
     return "vector::reserve" in theirs.message and theirs.kind == "error" and mine.kind != "rejected"
 
 
-@deliberate("math.floor and math.ceil of 2**63 are errors; torch.jit gives the smallest int")
+@deliberate("math.floor and math.ceil of 2**63 are errors; torch.jit returns the smallest int")
 def floor_beyond_ints(text, theirs, mine):
     return mine.kind == "error" and "Cannot convert float 9223372036854775808.000000" in mine.message
 

@@ -113,7 +113,7 @@ def _has_effect(node):
 
 
 def move(graph, rng, limit=MOVES):
-    """Tries moves, most of them of or past nodes that have effects; gives those that were valid, in words."""
+    """Tries moves, most of them of or past nodes that have effects; returns those that were valid, in words."""
     aliases = aliases_of(graph)
     blocks = [[node for node in block if node.kind() != "prim::Constant"] for block in blocks_of(graph)]
     blocks = [block for block in blocks if len(block) > 1]

@@ -213,7 +213,7 @@ def _check(program, send):
     if plain[0].kind == "rejected":
         return f"only Cresset refuses the program: {plain[0].message}", ["rejected"], None
     otherwise = functools.cache(lambda: [execute(Eager, program, seed) for seed in range(ROUNDINGS)])
-    found, first = _first(program, eager, plain, False, "as written", None)
+    found, first = _first(program, eager, plain, False, "unoptimized", None)
     freed = first
     for engine, how in ((Planned, "by plans"), (PlannedAtOnce, "by plans at once")):
         if not found:

@@ -145,7 +145,7 @@ class Eager(_Engine):
 
 
 class Interpreted(_Engine):
-    name = "cresset as written"
+    name = "cresset unoptimized"
     mode = "interpret"
 
     def compile(self):
@@ -291,7 +291,7 @@ def _seen(value, storages):
 
 
 def _without_place_of_nothing(data):
-    """Dropout gives a tensor without elements as it is; in a region, a new one."""
+    """Dropout returns a tensor without elements as it is; in a region, a new one."""
     if isinstance(data, tuple) and data[:1] == ("Tensor",):
         return (*data[:3], None, None, data[5], None, *data[7:]) if 0 in data[2] else data
     return type(data)(map(_without_place_of_nothing, data)) if isinstance(data, (list, tuple)) else data

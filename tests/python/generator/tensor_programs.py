@@ -413,7 +413,7 @@ class TensorStatements(StatementGenerator):
     def for_other(self, form, name):
         if form != 3:
             return None
-        # Elements of a tensor are results of one unbind to Python, of a select each to a script. That shows where a turn
+        # Elements of a tensor are results of one unbind to Python, of a select each to a script. That shows where an iteration
         # writes to the tensor, so these are of a copy.
         rows = self.expression(parse("Tensor[n, m]"), 2)
         made = self.loop([f"for {name} in (", rows, ").clone():"], [Variable(name, parse("Tensor[m]"))])

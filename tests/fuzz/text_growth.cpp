@@ -1,28 +1,19 @@
-// text-mutations: mutated texts must be accepted or give a UserError, quickly, whatever reads them.
+// text-growth: reads texts that repeat or nest one construct more and more often; the cost must stay in proportion.
+// Mutated texts are libFuzzer's (fuzz_texts.cpp).
 //
-//   text-mutations [--mode syntax|ir|type|schema|compile|run-ir|run] COUNT SEED FILE…
-//   text-mutations --growth
-//
-//   syntax   a source is parsed; each error has a place
+//   syntax   a source is parsed
 //   ir       a graph is parsed and verified; then it prints, and what it prints parses back to the same text
-//   type     each line is a type, or, for schema, a function schema; what it prints parses back
+//   type, schema   what it prints parses back
 //   compile  a source is defined, and all its functions are compiled down to instructions; nothing runs
-//   run-ir, run   as ir and compile; what is accepted is called, within bounds of time and memory
-//   --growth reads texts that repeat or nest one construct more and more often: cost must stay in proportion
 //
-// Texts that are nearly right go furthest, so all modes but syntax mostly exchange whole tokens rather than bytes.
-// FILEs are text tests (their input and what they expect are texts of their own) or anything else; those texts are
-// mutated that are accepted as they are. Prints how many texts were accepted, how many were refused and how long the
-// slowest took; exit status 1, and the text on standard error, if one broke a rule. The same seed gives the same texts.
+// Prints how many texts were accepted, how many were refused and how long the slowest took; exit status 1, and the text
+// on standard error, if one broke a rule.
 #include <algorithm>
 #include <cstring>
 #include <ctime>
-#include <fstream>
 #include <iostream>
-#include <sstream>
 
 #include "cresset/support/error.h"
-#include "text_mutator.h"
 #include "text_readers.h"
 
 using namespace text_readers;
@@ -35,58 +26,10 @@ constexpr double kMostSeconds = 5;  // for one text
 struct Mode {
   const char* name;
   void (*read)(const std::string&);
-  bool lines;   // each line of the files is a text
-  bool tokens;  // exchanges whole tokens
-  const std::vector<std::string>& (*words)();
 };
 constexpr Mode kModes[] = {
-    {"syntax", readSource, false, false, text_mutator::sourceWords},
-    {"ir", readGraph, false, true, text_mutator::irWords},
-    {"type", readType, true, true, text_mutator::irWords},
-    {"schema", readSchema, true, true, text_mutator::irWords},
-    {"compile", compileSource, false, true, text_mutator::sourceWords},
-    {"run-ir", runGraph, false, true, text_mutator::irWords},
-    {"run", runSource, false, true, text_mutator::sourceWords},
+    {"syntax", readSource}, {"ir", readGraph}, {"type", readType}, {"schema", readSchema}, {"compile", compileSource},
 };
-
-/// The input of a text test and what it expects, each a text; another file is one text.
-std::vector<std::string> textsOf(const std::string& file) {
-  std::stringstream buffer;
-  buffer << std::ifstream(file, std::ios::binary).rdbuf();
-  std::string text = buffer.str();
-  while (text.compare(0, 6, "# run:") == 0) text.erase(0, std::min(text.find('\n'), text.size() - 1) + 1);
-  size_t expect = text.find("# ---- expect");
-  if (expect == std::string::npos) return {text};
-  std::string expected = text.substr(std::min(text.find('\n', expect), text.size() - 1) + 1);
-  text.resize(expect);
-  return {text, expected};
-}
-
-/// Whether a reader takes the text as it is. What it refuses teaches mutations little.
-bool accepts(const Mode& mode, const std::string& text) {
-  try {
-    mode.read(text);
-    return !text.empty();
-  } catch (const std::exception&) {
-    return false;
-  }
-}
-
-std::vector<std::string> readCorpus(const Mode& mode, const std::vector<std::string>& files) {
-  std::vector<std::string> corpus;
-  for (const std::string& file : files) {
-    for (const std::string& text : textsOf(file)) {
-      if (!mode.lines) {
-        if (accepts(mode, text)) corpus.push_back(text);
-        continue;
-      }
-      std::istringstream lines(text);
-      for (std::string line; std::getline(lines, line);)
-        if (accepts(mode, line)) corpus.push_back(line);
-    }
-  }
-  return corpus;
-}
 
 /// Reads texts, counts what came of each, and shows those that break a rule.
 class Reader {
@@ -124,8 +67,6 @@ class Reader {
   size_t count_ = 0, bytes_ = 0, accepted_ = 0, refused_ = 0, broken_ = 0;
   double slowest_ = 0;
 };
-
-// ---- growth ----
 
 /// before + repeated × n + middle + closing × n + after.
 struct Repetition {
@@ -206,9 +147,8 @@ constexpr Repetition kRepetitions[] = {
 };
 // clang-format on
 
-const Mode* findMode(const std::string& name) {
-  const Mode* mode = std::find_if(std::begin(kModes), std::end(kModes), [&](const Mode& m) { return m.name == name; });
-  return mode == std::end(kModes) ? nullptr : mode;
+const Mode& findMode(const std::string& name) {
+  return *std::find_if(std::begin(kModes), std::end(kModes), [&](const Mode& m) { return m.name == name; });
 }
 
 /// Blocks can't be written as one repeated piece: each stands deeper than the one around it.
@@ -235,7 +175,7 @@ void checkGrowth(Reader& reader) {
           few.substr(0, 200));
   };
   for (const Repetition& r : kRepetitions) {
-    check(*findMode(r.mode), std::string(r.mode) + " of repeated '" + r.repeated + "'", 4000, [&](size_t n) {
+    check(findMode(r.mode), std::string(r.mode) + " of repeated '" + r.repeated + "'", 4000, [&](size_t n) {
       std::string text = r.before;
       for (size_t i = 0; i < n; ++i) text += r.repeated;
       text += r.middle;
@@ -245,45 +185,17 @@ void checkGrowth(Reader& reader) {
   }
   for (const char* head : {"if x > 0:", "while x > 0:", "for x in range(3):", "with x:", "def g(x):"}) {
     for (size_t depth : {25, 100, 1000})
-      check(*findMode("compile"), std::string("nested '") + head + "'", depth, [&](size_t n) {
+      check(findMode("compile"), std::string("nested '") + head + "'", depth, [&](size_t n) {
         return nestedBlocks(head, n);
       });
   }
 }
 
-int usage() {
-  std::cerr << "usage: text-mutations [--mode syntax|ir|type|schema|compile|run-ir|run] COUNT SEED FILE…\n"
-               "       text-mutations --growth\n";
-  return 2;
-}
-
 }  // namespace
 
-int main(int argc, char** argv) {
-  std::vector<std::string> args(argv + 1, argv + argc);
+int main() {
   Reader reader;
-  if (args.size() == 1 && args[0] == "--growth") {
-    checkGrowth(reader);
-    reader.print();
-    return reader.broken() == 0 ? 0 : 1;
-  }
-  const Mode* mode = kModes;
-  if (args.size() > 2 && args[0] == "--mode") {
-    mode = findMode(args[1]);
-    args.erase(args.begin(), args.begin() + 2);
-  }
-  if (args.size() < 3 || !mode) return usage();
-  const size_t count = std::stoull(args[0]);
-  std::vector<std::string> corpus = readCorpus(*mode, {args.begin() + 2, args.end()});
-  if (corpus.empty()) {
-    std::cerr << "no text of these files is accepted as it is\n";
-    return 2;
-  }
-  text_mutator::Mutator mutator(std::move(corpus), mode->words(), std::stoull(args[1]));
-  // Goes on after a broken rule, so that one run shows several.
-  for (size_t i = 0; i < count && reader.broken() < 20; ++i)
-    reader.read(
-        *mode, mode->tokens && i % 4 != 0 ? mutator.nextTokens() : mutator.nextBytes(), "text " + std::to_string(i));
+  checkGrowth(reader);
   reader.print();
   return reader.broken() == 0 ? 0 : 1;
 }

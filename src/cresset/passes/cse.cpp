@@ -5,7 +5,7 @@
 // random numbers and have no effects. If their results are memory, then sharing must not show: nobody writes to it, at
 // most one of the two leaves the graph, and if one does, where callers may write to it, autograd keeps nothing of the
 // other for a backward pass. And no gradient may flow into them: gradients of merged values are summed before, not
-// after, they go through the operator, which gives other bits.
+// after, they go through the operator, which changes bits.
 #include <ATen/core/jit_type.h>
 
 #include <algorithm>
@@ -13,9 +13,9 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "cresset/analysis/alias.h"
 #include "cresset/analysis/ambient_state.h"
 #include "cresset/analysis/gradients.h"
+#include "cresset/analysis/graph_analyses.h"
 #include "cresset/analysis/repeatable.h"
 #include "cresset/ir/same_graph.h"
 #include "cresset/ops/operator.h"
@@ -86,7 +86,7 @@ class Merger {
     if (isStructural(node->kind())) return isRepeatable(*node);  // constants have a pool of their own
     const Operator* op = operatorOf(*node);
     if (!op || op->isMutable() || op->hasSideEffects() || !op->isDeterministic()) return false;
-    // Autograd sees a computation, not only a value that is handed on.
+    // Autograd sees a computation, not only a value that is returned unchanged.
     return std::none_of(node->outputs().begin(), node->outputs().end(), [&](const Value* output) {
       return mayRequireGrad(output->type());
     });
@@ -94,11 +94,11 @@ class Merger {
 
   /// The analysis of the graph as it was, made when two nodes compute the same.
   AliasDb& memory() {
-    if (!memory_) memory_.emplace(graph_);
+    if (!memory_) memory_ = aliasesOf(graph_);
     return *memory_;
   }
 
-  /// Whether nothing writes to what the node takes and gives, and nothing tells its results apart from equal ones.
+  /// Whether nothing writes to what the node takes and returns, and nothing tells its results from equal ones.
   bool isUntouched(Node* node) {
     if (memory().isMutable(node) || memory().hasSideEffects(node) || memory().readsWritten(node)) return false;
     return std::none_of(node->outputs().begin(), node->outputs().end(), [&](Value* output) {
@@ -106,7 +106,7 @@ class Merger {
     });
   }
 
-  /// `a is b` tells two tensors or lists of equal elements apart.
+  /// `a is b` distinguishes two tensors or lists of equal elements.
   void findCompared(Block* block) {
     for (Node* node : block->nodes()) {
       for (Block* inner : node->blocks()) findCompared(inner);
@@ -164,7 +164,7 @@ class Merger {
   }
 
   Graph& graph_;
-  std::optional<AliasDb> memory_;
+  std::shared_ptr<AliasDb> memory_;
   StateScopes scopes_;
   std::unordered_map<size_t, std::vector<Node*>> seen_;
   std::vector<Value*> compared_;

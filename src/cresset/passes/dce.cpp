@@ -10,7 +10,7 @@
 #include <unordered_set>
 #include <vector>
 
-#include "cresset/analysis/alias.h"
+#include "cresset/analysis/graph_analyses.h"
 #include "cresset/analysis/may_raise.h"
 #include "cresset/ir/constants.h"
 #include "cresset/ir/subgraph.h"
@@ -21,7 +21,8 @@ namespace {
 
 class Marker {
  public:
-  explicit Marker(Graph& graph) : graph_(graph), memory_(graph, AliasDb::When::WhenNeeded), values_(graph.numValues()) {
+  explicit Marker(Graph& graph)
+      : graph_(graph), memory_(aliasesOf(graph, AliasDb::When::WhenNeeded)), values_(graph.numValues()) {
     nodes_.reserve(graph.numNodes());
     collect(graph.block());
     for (Value* output : graph.outputs()) need(output);
@@ -50,10 +51,10 @@ class Marker {
         if (!hasBound(node)) needNode(node);
         continue;
       }
-      if (memory_.hasSideEffects(node) || mayRaise(*node)) {
+      if (memory_->hasSideEffects(node) || mayRaise(*node)) {
         needNode(node);
       } else {
-        for (Location location : memory_.written(node)) writers_[location].push_back(node);
+        for (Location location : memory_->written(node)) writers_[location].push_back(node);
       }
     }
   }
@@ -97,7 +98,7 @@ class Marker {
 
   void needWriters(Value* value) {
     if (writers_.empty()) return;
-    for (Location location : memory_.reached(value)) {
+    for (Location location : memory_->reached(value)) {
       if (!locations_.insert(location).second) continue;
       if (const auto found = writers_.find(location); found != writers_.end()) {
         for (Node* writer : found->second) needNode(writer);
@@ -130,7 +131,7 @@ class Marker {
   }
 
   const Graph& graph_;
-  AliasDb memory_;
+  const std::shared_ptr<AliasDb> memory_;
   std::unordered_set<const Node*> nodes_;
   std::vector<bool> values_;                        // by Value::unique()
   std::unordered_set<const Value*> inner_values_;   // of subgraphs

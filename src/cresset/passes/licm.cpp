@@ -1,19 +1,19 @@
-// Loop-invariant code motion: what a loop computes anew in each turn, from values that do not change, is computed once
-// before it.
+// Loop-invariant code motion: what a loop computes anew in each iteration, from values that do not change, is computed
+// once before it.
 //
 // A node moves only if nobody can tell: it does not read what the loop writes, runs in the state of the thread that the
-// loop is entered in, has no effect, and can't raise, since the loop may run no turn. In a loop that runs at least
+// loop is entered in, has no effect, and can't raise, since the loop may run no iteration. In a loop that runs at least
 // once, nodes that may raise move too, as long as nothing stays before them that could be told apart from their
-// exception. Memory that a node makes must stay within the loop and unwritten, since all turns share it then; and no
-// gradient may flow into it, which would be summed in another order.
+// exception. Memory that a node makes must stay within the loop and unwritten, since all iterations share it then; and
+// no gradient may flow into it, which would be summed in another order.
 #include <ATen/core/ivalue.h>
 #include <ATen/core/jit_type.h>
 
 #include <algorithm>
 
-#include "cresset/analysis/alias.h"
 #include "cresset/analysis/ambient_state.h"
 #include "cresset/analysis/gradients.h"
+#include "cresset/analysis/graph_analyses.h"
 #include "cresset/analysis/may_raise.h"
 #include "cresset/analysis/repeatable.h"
 #include "cresset/ir/constants.h"
@@ -31,7 +31,7 @@ bool runsOnce(const Node* loop) {
 
 class Hoister {
  public:
-  explicit Hoister(Graph& graph) : memory_(graph), scopes_(graph) {}
+  explicit Hoister(Graph& graph) : memory_(aliasesOf(graph)), scopes_(graph) {}
 
   bool run(Block* block) {
     for (Node* node : block->nodesSafely()) {
@@ -49,7 +49,7 @@ class Hoister {
       if (isInvariant(node, loop) && (may_raise_first || !mayRaise(*node))) {
         node->moveBefore(loop);
         changed_ = true;
-      } else if (mayRaise(*node) || memory_.hasSideEffects(node) || memory_.isMutable(node)) {
+      } else if (mayRaise(*node) || memory_->hasSideEffects(node) || memory_->isMutable(node)) {
         may_raise_first = false;
       }
     }
@@ -60,10 +60,10 @@ class Hoister {
     for (const Value* input : node->inputs()) {
       if (input->node()->isInside(loop)) return false;
     }
-    bool hands_on = true;  // gives what was there before, the same one each time
+    bool hands_on = true;  // returns what was there before, the same one each time
     if (node->kind() == prim::Constant) {
       return std::none_of(node->outputs().begin(), node->outputs().end(), [&](const Value* output) {
-        return memory_.hasWriters(output) || memory_.escapes(output);
+        return memory_->hasWriters(output) || memory_->escapes(output);
       });
     }
     if (isStructural(node->kind())) {
@@ -74,18 +74,18 @@ class Hoister {
       if (!op || op->isMutable() || op->hasSideEffects() || !op->isDeterministic()) return false;
       hands_on = false;
     }
-    if (memory_.isMutable(node) || memory_.hasSideEffects(node)) return false;
+    if (memory_->isMutable(node) || memory_->hasSideEffects(node)) return false;
     // Of a node that may raise, what comes before it in the body decides, not the loop as a whole.
-    if (mayRaise(*node) ? memory_.writesToAlias(loop, node->inputs().vec()) : memory_.conflict(node, loop))
+    if (mayRaise(*node) ? memory_->writesToAlias(loop, node->inputs().vec()) : memory_->conflict(node, loop))
       return false;
     if (hands_on) return true;
     return std::none_of(node->outputs().begin(), node->outputs().end(), [&](const Value* output) {
-      return (mayRequireGrad(output->type()) && !isTuple(output)) || memory_.hasWriters(output) ||
-             memory_.escapes(output) || meetsOtherTurns(output);
+      return (mayRequireGrad(output->type()) && !isTuple(output)) || memory_->hasWriters(output) ||
+             memory_->escapes(output) || meetsOtherTurns(output);
     });
   }
 
-  /// A later turn could tell whether it has the same list as an earlier one.
+  /// A later iteration could tell whether it has the same list as an earlier one.
   static bool meetsOtherTurns(const Value* value) {
     if (value->type()->kind() != c10::TypeKind::ListType) return false;
     const auto uses = value->uses();
@@ -97,7 +97,7 @@ class Hoister {
   /// Tuples only hold other values, which gradients reach as before.
   static bool isTuple(const Value* value) { return value->type()->kind() == c10::TypeKind::TupleType; }
 
-  AliasDb memory_;
+  const std::shared_ptr<AliasDb> memory_;
   StateScopes scopes_;
   bool changed_ = false;
 };

@@ -4,7 +4,7 @@
 //
 // Every rule keeps bits, memory and exceptions. So `x * 1` of a tensor stays: it makes a new one.
 //
-// A rule gives a value that stands for the node's output. Where the program says more than its types do (a tensor's
+// A rule returns a value that stands for the node's output. Where the program says more than its types do (a tensor's
 // dtype is known only in a plan made for it), the same rules fold the dispatch on dtype and rank that libraries write.
 #include <ATen/core/ivalue.h>
 #include <ATen/core/jit_type.h>
@@ -12,7 +12,7 @@
 #include <optional>
 #include <unordered_map>
 
-#include "cresset/analysis/alias.h"
+#include "cresset/analysis/graph_analyses.h"
 #include "cresset/ir/constants.h"
 #include "cresset/ops/operator.h"
 #include "cresset/passes/pass.h"
@@ -62,7 +62,7 @@ Value* withoutNeutral(Node* node) {
   return constantAs<int64_t>(node->input(1)) == kNeutral ? node->input(0) : nullptr;
 }
 
-/// `dropout(x, p, training)` gives x itself outside of training, and if p is 0.
+/// `dropout(x, p, training)` returns x itself outside of training, and if p is 0.
 Value* dropoutOfNothing(Node* node) {
   const auto probability = toIValue(node->input(1));
   if (!probability || !probability->isDouble()) return nullptr;
@@ -71,7 +71,7 @@ Value* dropoutOfNothing(Node* node) {
   return is_off || p == 0 ? node->input(0) : nullptr;
 }
 
-/// `x.to(dtype)` gives x itself if it has the dtype.
+/// `x.to(dtype)` returns x itself if it has the dtype.
 Value* toSameType(Node* node) {
   const auto* tensor = tensorType(node->input(0));
   if (!tensor || !tensor->scalarType() || isNoneConstant(node->input(1))) return nullptr;
@@ -248,12 +248,12 @@ class Simplifier {
   }
 
   bool isWritten(const Value* value) {
-    if (!memory_) memory_.emplace(graph_);
+    if (!memory_) memory_ = aliasesOf(graph_);
     return memory_->hasWriters(value);
   }
 
   Graph& graph_;
-  std::optional<AliasDb> memory_;  // of the graph before the first change: the rules take no writer away
+  std::shared_ptr<AliasDb> memory_;  // of the graph before the first change: the rules take no writer away
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
 // Constant propagation: nodes whose inputs are all constants are computed, branches whose condition is constant give
-// way to the block that runs, loops that run no turn vanish.
+// way to the block that runs, loops that run no iteration vanish.
 //
 // Only values that can't change are folded (numbers, bools, strings, devices, None, tuples of them), by operators that
 // neither read nor write anything but their arguments. A computation that raises stays, since it raises where and when
@@ -55,7 +55,7 @@ class Propagator {
   }
 
  private:
-  /// Gives the node to go on with.
+  /// Returns the node to continue with.
   Node* visitIf(Node* node) {
     const auto condition = constantAs<bool>(node->input(0));
     if (!condition) {

@@ -1,6 +1,6 @@
-// Unrolling: a loop whose number of turns is a small constant becomes its body, as often as it runs.
+// Unrolling: a loop whose number of iterations is a small constant becomes its body, as often as it runs.
 //
-// Lists and dicts that a loop fills, and values that differ from turn to turn, are then known to other passes. Loops
+// Lists and dicts that a loop fills, and values that differ between iterations, are then known to other passes. Loops
 // whose condition may end them earlier stay.
 #include <ATen/core/ivalue.h>
 

@@ -1,0 +1,60 @@
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from typing import Literal, overload
+
+#: Name: its variable in the environment, what it may be, its default, and what it is for.
+descriptions: Mapping[str, str]
+
+_Choices = Literal["execution_mode", "kernels", "plans", "check_facts", "fail_guard", "passes"]
+_Integers = Literal[
+    "plans_per_function",
+    "plans_per_loop",
+    "hot_loop",
+    "plan_nodes",
+    "fork_threads",
+    "untrusted_milliseconds",
+    "untrusted_memory",
+]
+
+@overload
+def get(name: None = None) -> dict[str, str | int]: ...
+@overload
+def get(name: _Choices) -> str: ...
+@overload
+def get(name: _Integers) -> int: ...
+
+#: Sets options for the whole process: all of them, or none if one is wrong.
+def set(
+    *,
+    execution_mode: Literal["interpret", "optimize"] = ...,
+    kernels: Literal["off", "background", "now", "check"] = ...,
+    plans: Literal["useful", "always", "loops"] = ...,
+    plans_per_function: int = ...,
+    plans_per_loop: int = ...,
+    hot_loop: int = ...,
+    plan_nodes: int = ...,
+    fork_threads: int = ...,
+    untrusted_milliseconds: int = ...,
+    untrusted_memory: int = ...,
+    check_facts: Literal["off", "plans", "unoptimized"] = ...,
+    fail_guard: str = ...,
+    passes: str = ...,
+) -> None: ...
+
+#: Within the context, for the whole process; at its end, also by an exception, options are what they were before.
+def override(
+    *,
+    execution_mode: Literal["interpret", "optimize"] = ...,
+    kernels: Literal["off", "background", "now", "check"] = ...,
+    plans: Literal["useful", "always", "loops"] = ...,
+    plans_per_function: int = ...,
+    plans_per_loop: int = ...,
+    hot_loop: int = ...,
+    plan_nodes: int = ...,
+    fork_threads: int = ...,
+    untrusted_milliseconds: int = ...,
+    untrusted_memory: int = ...,
+    check_facts: Literal["off", "plans", "unoptimized"] = ...,
+    fail_guard: str = ...,
+    passes: str = ...,
+) -> AbstractContextManager[None]: ...

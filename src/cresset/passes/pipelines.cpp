@@ -1,0 +1,200 @@
+#include "cresset/passes/pipelines.h"
+
+#include <algorithm>
+
+#include "cresset/passes/pipeline.h"
+
+namespace cresset {
+namespace {
+
+/// Gradients of gradients of gradients that are compiled.
+constexpr int kMaxOrders = 8;
+
+/// Programs that people wrote, with nothing known of their arguments.
+void simplify(Pipeline& passes) {
+  passes.repeat(4, [&] {
+    // Values that tuples carry across branches and loops get types of their own, which the next pass reads.
+    passes.run("lower-tuples");
+    // `x is None`, `isinstance` and casts that types decide become constants.
+    passes.run("peephole");
+    // Constants choose branches; what stood in the others is gone.
+    passes.run("constant-propagation");
+    // Without those, outputs are the same on all ways: more tuples, types and constants come to light.
+    passes.run("simplify-branches");
+  });
+}
+
+/// Once for each state in which a graph is found on its way to a plan.
+void optimize(Pipeline& passes) {
+  // Branches that are gone no longer stand in the way of types, and types decide further branches.
+  passes.repeat(3, [&] {
+    passes.run("propagate-types");
+    // Needs types, to know what is cast; casts give operators other dtypes.
+    if (passes.run("insert-autocast-casts")) passes.run("propagate-types");
+    passes.repeat(4, [&] {
+      passes.run("peephole");
+      passes.run("constant-propagation");
+      passes.run("simplify-branches");
+      passes.run("lower-tuples");
+    });
+    // Last of the round, as it needs types to know what autograd keeps; what nothing writes to has better types.
+    passes.run("remove-tensor-mutation");
+  });
+  // Once branches and types are settled. First out of loops, so that what two loops compute alike is merged; both leave
+  // nodes without uses, and "cse" constants.
+  passes.run("licm");
+  passes.run("cse");
+  passes.run("dce");
+  // Last: "dce" has taken the uses of constants away that nobody needs.
+  passes.run("pool-constants");
+}
+
+bool isLoop(const Node* node) {
+  return node->kind() == prim::Loop;
+}
+
+}  // namespace
+
+// The passes that definitions and views run are called as functions: options that watch, disable or fail passes are for
+// the optimizer, and a program must compile and show the same whatever they say.
+
+void tidyDefinition(Graph& graph) {
+  // As people know graphs from torch.jit. The rest stays as it was written or recorded, for them to read.
+  poolConstants(graph);
+}
+
+bool inlineForReading(Graph& graph) {
+  return inlineCalls(graph);
+}
+
+bool foldAttributes(Graph& graph, const GraphStep& set_types, const GraphStep& fold) {
+  Pipeline passes(graph, "frozen");
+  // Types first: methods of objects are inlined only where the class is known. Then what was called must be analyzed
+  // before anything is folded, since it may write attributes.
+  bool changed = set_types(graph);
+  changed |= passes.run("inline");
+  if (changed) return true;
+  changed |= fold(graph);
+  // Attributes that are constants now decide branches.
+  changed |= passes.run("constant-propagation");
+  changed |= passes.run("simplify-branches");
+  // Lists of modules' values that were filled, and the types of what came out, let more be folded.
+  changed |= passes.run("remove-list-mutation");
+  changed |= passes.run("peephole");
+  // Reads and writes that are gone no longer keep attributes from being folded.
+  changed |= passes.run("dce");
+  return changed;
+}
+
+void tidyFrozen(Graph& graph) {
+  // Only now, as each round adds constants.
+  Pipeline(graph, "frozen").run("pool-constants");
+}
+
+void optimizeFrozen(Graph& graph, const std::string& name, bool numerics) {
+  Pipeline passes(graph, name);
+  if (numerics) {
+    // A batch norm that is folded makes the convolution's weights new constants, into which the next operator may be
+    // folded; the old ones must have lost their uses by then.
+    while (passes.run("fold-into-weights")) passes.run("dce");
+  }
+  // Where fold() has left attributes of modules that were preserved, operators may have become computable since.
+  passes.run("constant-propagation");
+  // As other definitions, for people to read.
+  passes.run("pool-constants");
+  passes.run("dce");
+}
+
+void inlineForPlans(Graph& graph, const std::string& name) {
+  // By itself: the caller measures what came out, and drops the types that the text claims, before anything reads them.
+  Pipeline(graph, name).run("inline");
+}
+
+void simplifyForPlans(Graph& graph, const std::string& name) {
+  Pipeline passes(graph, name);
+  simplify(passes);
+  // Iterations of a loop, then elements of the lists that they filled, become values of their own. An element may be
+  // the length of a further loop.
+  passes.repeat(3, [&] {
+    if (passes.run("unroll")) simplify(passes);
+    passes.run("remove-list-mutation");
+    passes.run("remove-dict-mutation");
+  });
+  simplify(passes);
+  // Attributes that are read and not needed are not to become inputs.
+  passes.run("dce");
+}
+
+void tidyAfterLifting(Graph& graph, const std::string& name) {
+  // What read them, and the objects that nothing else was read of.
+  Pipeline(graph, name).run("dce");
+}
+
+void optimizeForCalls(
+    Graph& graph, const std::string& name, const TypeAssumptions& assumptions, const PlanSteps& steps) {
+  Pipeline passes(graph, name, assumptions);
+  const auto changes = [&](const GraphStep& step) { return step && step(graph); };
+  optimize(passes);
+  // Which arguments are written to is clear once branches that the call doesn't take are gone.
+  if (changes(steps.refine_arguments)) optimize(passes);
+  // Before gradients are looked for: rules are for the parts.
+  if (changes(steps.decompose)) optimize(passes);
+  if (steps.inline_gradients) {
+    // A gradient that is there may itself be differentiated, by a call that sees it only after passes have cleaned up.
+    for (int order = 0; order < kMaxOrders && changes(steps.inline_gradients); ++order) optimize(passes);
+    // Rules bring operators of their own.
+    if (changes(steps.decompose)) optimize(passes);
+  }
+  // After all of those: no rule and no pass knows the operators that it makes. Autocast would cast the weights that it
+  // packs. Packed weights are new constants.
+  if (assumptions.usual && !assumptions.autocast.isOn() && passes.run("channels-last")) passes.run("pool-constants");
+  // A region is differentiated as it stands.
+  changes(steps.create_regions);
+  // Last: to other passes a group is no operators any more.
+  if (steps.fuse) passes.run("fuse");
+}
+
+void findTypesOnly(Graph& graph, const std::string& name, const TypeAssumptions& assumptions) {
+  Pipeline(graph, name, assumptions).run("propagate-types");
+}
+
+void inlineRule(Graph& graph, const std::string& name) {
+  // Rules call helpers that they share.
+  Pipeline(graph, name).run("inline");
+}
+
+void simplifyRule(Graph& graph) {
+  Pipeline passes(graph, "gradient");
+  // Rules are written for any rank and any options; with constants put in, little of them is left. Rounds end as soon
+  // as nothing changes: rules are many, and most need one.
+  passes.repeat(6, [&] {
+    passes.run("lower-tuples");
+    passes.run("peephole");
+    passes.run("constant-propagation");
+    passes.run("simplify-branches");
+    const auto nodes = graph.nodes();
+    if (std::any_of(nodes.begin(), nodes.end(), isLoop)) passes.run("unroll");
+    // Lists of sizes and dimensions.
+    passes.run("remove-list-mutation");
+  });
+}
+
+void tidyBackward(Graph& graph) {
+  // Each rule has brought its own constants.
+  Pipeline(graph, "gradient").run("pool-constants");
+}
+
+void fitRulesToRanks(Graph& graph, const std::string& name, const TypeAssumptions& assumptions) {
+  Pipeline passes(graph, name, assumptions);
+  passes.repeat(4, [&] {
+    // The ranks of what they were put between decide the branches of rules, and the lengths of their loops.
+    passes.run("propagate-types");
+    passes.run("peephole");
+    passes.run("constant-propagation");
+    passes.run("simplify-branches");
+    passes.run("unroll");
+    passes.run("remove-list-mutation");
+  });
+}
+
+}  // namespace cresset
