@@ -9,6 +9,7 @@
 #include "cresset/interpreter/bailout.h"
 #include "cresset/ops/messages.h"
 #include "cresset/ops/operator.h"
+#include "cresset/ops/operator_rows.h"
 #include "cresset/python/common.h"
 #include "cresset/python/graph_handles.h"
 #include "cresset/support/error.h"
@@ -75,6 +76,13 @@ void bindExecuting(py::module_& module) {
     return op->mayShareArguments();
   });
   module.def("_set_plans_always", setPlansAlways);
+  module.def("_scalar_rows", [] {
+    std::vector<std::string> names;
+    for (const OperatorRow& row : operatorRows()) {
+      if (!row.scalar.empty()) names.emplace_back(row.name);
+    }
+    return names;
+  });
   module.def("_kernel_counts", [] {
     const KernelCounts counts = kernelCounts();
     return std::make_tuple(counts.compiled, counts.launches, counts.unfused);

@@ -1,0 +1,309 @@
+"""Kernels against the operators that they are made of.
+
+Everything runs with the option kernels=check: each call of a fusion group also runs its operators one by one, and other bits, dtypes, sizes or strides are
+errors. What is left to these tests is to bring operators, dtypes, values, sizes and layouts, and to see that kernels ran at all.
+"""
+
+import itertools
+import random
+import warnings
+
+import fact_calls
+import pytest
+import torch
+from torch import Tensor
+
+import cresset
+from cresset import _C
+
+FLOATS = [torch.float32, torch.float64, torch.bfloat16, torch.float16]
+INTEGERS = [torch.int8, torch.uint8, torch.int16, torch.int32, torch.int64]
+DTYPES = [*FLOATS, *INTEGERS, torch.bool]
+
+VALUES = [
+    0.0,
+    -0.0,
+    0.5,
+    -0.5,
+    1.0,
+    -1.0,
+    1.5,
+    2.5,
+    -2.5,
+    3.0,
+    -3.0,
+    6.5,
+    0.1,
+    -7.3,
+    1e-40,
+    -1e-40,
+    65504.0,
+    1e38,
+    -1e38,
+]
+SPECIAL = [float("inf"), float("-inf"), float("nan")]
+NUMBERS = [2, 0.5, -1.25, 0, 3, 0.1, -1, 1, True]
+
+
+@pytest.fixture(autouse=True)
+def checked():
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    with cresset.options.override(kernels="check", plans="always"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+    torch.set_num_threads(threads)
+
+
+def launches():
+    return _C._kernel_counts()[1]
+
+
+def values(dtype):
+    if dtype == torch.bool:
+        return torch.tensor([True, False])
+    if dtype.is_floating_point:
+        return torch.tensor(VALUES + SPECIAL, dtype=torch.float64).to(dtype)
+    info = torch.iinfo(dtype)
+    return torch.tensor(
+        [n for n in (0, 1, -1, 2, 3, 5, -8, 7, 100, info.min, info.max) if info.min <= n <= info.max], dtype=dtype
+    )
+
+
+def operator_graph(name, arguments):
+    """A program that calls the operator and compares its result with itself: a group of two."""
+    schema = fact_calls.overload(name)._schema
+    heads, lines, operands, inputs = [], [], [], []
+    for i, value in enumerate(arguments):
+        operands.append(f"%a{i}")
+        if isinstance(value, Tensor):
+            heads.append(f"%a{i} : Tensor")
+            inputs.append(value)
+        else:
+            kind = {type(None): "NoneType", bool: "bool", int: "int", float: "float", str: "str"}[type(value)]
+            shown = {"NoneType": "", "bool": f"[value={int(value or 0)}]", "str": f'[value="{value}"]'}.get(
+                kind, f"[value={value!r}]"
+            )
+            lines.append(f"  %a{i} : {kind} = prim::Constant{shown}()")
+    head, _, overload = name.partition(".")
+    lines.append(f"  %r : Tensor = {head}({', '.join(operands)})")
+    lines.append("  %e : Tensor = aten::eq(%r, %r)")
+    lines.append("  %t : (Tensor, Tensor) = prim::TupleConstruct(%r, %e)")
+    text = f"graph({', '.join(heads)}):\n" + "\n".join(lines) + "\n  return (%t)"
+    return _C.function_from_graph("f", _C.parse_ir(text)), inputs
+
+
+def argument_lists(name, dtypes):
+    """Arguments for the operator: tensors of these dtypes in turn, each further one along another dimension, and numbers."""
+    schema = fact_calls.overload(name)._schema
+    tensors = [a for a in schema.arguments if "Tensor" in str(a.type)]
+    numbers = [a for a in schema.arguments if str(a.type) in ("number", "float", "Optional[number]")]
+    for choice in (
+        itertools.product(dtypes, repeat=len(tensors)) if len(tensors) < 3 else zip(*([dtypes] * len(tensors)))
+    ):
+        for row in [NUMBERS[k:] + NUMBERS[:k] for k in range(len(NUMBERS))] if numbers else [[]]:
+            made, k, n = [], 0, 0
+            for argument in schema.arguments:
+                kind = str(argument.type)
+                if "Tensor" in kind:
+                    column = values(torch.bool if argument.name in ("condition", "mask") else choice[k])
+                    made.append(column.reshape([-1 if d == k else 1 for d in range(len(tensors))]))
+                    k += 1
+                elif kind in ("number", "float", "Optional[number]"):
+                    made.append(float(row[n]) if kind == "float" else row[n])
+                    n += 1
+                else:
+                    made.append(argument.default_value)
+            yield made
+
+
+def run(name, arguments):
+    """Whether a kernel ran; None if eager PyTorch raises."""
+    function, inputs = operator_graph(name, arguments)
+    try:
+        fact_calls.call(fact_calls.overload(name), arguments)
+    except (RuntimeError, NotImplementedError):
+        return None
+    before = launches()
+    function(*inputs)
+    return launches() > before
+
+
+#: Of half precision and another dtype: eager PyTorch keeps a second operand of one element as it is.
+@pytest.mark.parametrize("name", _C._scalar_rows())
+def test_operator(name):
+    ran = 0
+    for arguments in argument_lists(name, DTYPES):
+        ran += bool(run(name, arguments))
+    assert ran >= 1, "no kernel ran"
+
+
+def layouts(x):
+    """The tensor's elements in other layouts; and views of other sizes."""
+    yield x
+    yield x.t().contiguous().t()
+    yield x[::2]
+    yield x[:, ::3]
+    yield x[:, :1]
+    yield x[:1]
+    yield x[1:2, 2:3]
+    yield x[0]
+    yield x[0, 0]
+    yield x.flip(0)[:, :1].expand(x.shape)
+    yield torch.empty(x.shape[1], x.shape[0] * 2).t()[::2].copy_(x)
+
+
+def chain(x, y):
+    z = x * y + 1.5
+    w = torch.relu(z) * 2 - x
+    return torch.where(w > 0, w, z), z
+
+
+def test_layouts():
+    script = cresset.script(chain)
+    x, before = torch.randn(6, 9), launches()
+    for a, b in itertools.product(layouts(x), layouts(torch.randn(6, 9))):
+        try:
+            expected = chain(a, b)
+        except RuntimeError:
+            with pytest.raises(RuntimeError):
+                script(a, b)
+            continue
+        for _ in range(2):
+            for found, wanted in zip(script(a, b), expected):
+                assert torch.equal(found, wanted) and found.stride() == wanted.stride()
+    assert launches() > before + 50
+
+
+def test_images():
+    script = cresset.script(chain)
+    x = torch.randn(2, 3, 4, 5)
+    forms = [
+        x,
+        x.to(memory_format=torch.channels_last),
+        x.permute(3, 0, 2, 1).contiguous().permute(1, 3, 2, 0),
+        x[:, :1].to(memory_format=torch.channels_last),
+        x[:, :, 1:3],
+        torch.randn(3, 1, 1),
+        torch.randn(5),
+        torch.randn(2, 1, 4, 1),
+        torch.randn(1, 3, 1, 1).to(memory_format=torch.channels_last),
+    ]
+    for a, b in itertools.product(forms, forms):
+        try:
+            expected = chain(a, b)
+        except RuntimeError:
+            continue
+        for found, wanted in zip(script(a, b), expected):
+            assert torch.equal(found, wanted) and found.stride() == wanted.stride(), (
+                a.shape,
+                a.stride(),
+                b.shape,
+                b.stride(),
+            )
+
+
+def test_lengths():
+    script = cresset.script(chain)
+    for dtype in DTYPES[:4]:
+        x = torch.randn(140).to(dtype)
+        for length in [*range(1, 101), 127, 128, 129]:
+            for offset in (0, 1):
+                a = x[offset : offset + length]
+                for found, wanted in zip(script(a, a), chain(a, a)):
+                    assert torch.equal(found, wanted)
+    assert script(torch.empty(0), torch.empty(0))[0].shape == (0,)
+    assert script(torch.empty(3, 0), torch.empty(1, 0))[0].shape == (3, 0)
+
+
+def test_threads():
+    script = cresset.script(chain)
+    x, y = torch.randn(300, 1001), torch.randn(1001)
+    alone = script(x, y)
+    torch.set_num_threads(2)
+    for a, b in zip(alone, script(x, y)):
+        assert torch.equal(a, b)
+
+
+def test_numbers_that_callers_pass():
+    def f(x: Tensor, n: int, s: float, b: bool):
+        y = x * s + n
+        return y - b, y / s
+
+    script, before = cresset.script(f), launches()
+    for dtype, numbers in itertools.product(DTYPES[:-1], [(2, 0.1, True), (-3, 1e-3, False), (2**40, 2.5, True)]):
+        x = values(dtype)
+        try:
+            expected = f(x, *numbers)
+        except RuntimeError:
+            continue
+        found = script(x, *numbers)
+        for a, b in zip(found, expected):
+            assert a.dtype == b.dtype and torch.equal(a.nan_to_num(), b.nan_to_num())
+    assert launches() > before
+
+
+def random_program(rng):
+    """Statements over earlier values; sizes are those of the arguments."""
+    names, lines = ["x", "y", "z"], []
+    unary = [
+        "torch.relu({})",
+        "-{}",
+        "{}.abs()",
+        "{} * 0.5",
+        "{} + 2",
+        "torch.clamp({}, -1.0, 2.5)",
+        "1.5 - {}",
+        "torch.sqrt({}.abs())",
+        "{} / 3",
+    ]
+    binary = [
+        "{} + {}",
+        "{} * {}",
+        "{} - {}",
+        "torch.maximum({}, {})",
+        "torch.where({} > {}, x, y)",
+        "torch.add({}, {}, alpha=0.3)",
+        "{} / ({}.abs() + 1)",
+    ]
+    for i in range(rng.randint(3, 10)):
+        pattern = rng.choice(unary + binary)
+        lines.append(f"  v{i} = " + pattern.format(*(rng.choice(names) for _ in range(pattern.count("{}")))))
+        names.append(f"v{i}")
+    results = ", ".join(sorted({names[-1], rng.choice(names[3:])}))
+    return "def f(x: Tensor, y: Tensor, z: Tensor):\n" + "\n".join(lines) + f"\n  return [{results}]\n"
+
+
+def test_random_programs():
+    before = launches()
+    for seed in range(60):
+        rng = random.Random(seed)
+        source = random_program(rng)
+        script = cresset.CompilationUnit(source).f
+        for _ in range(3):
+            sizes = rng.choice([(4,), (3, 17), (1, 5), (2, 3, 40), ()])
+            dtype = rng.choice(FLOATS[:3])
+            inputs = []
+            for _ in range(3):
+                own = tuple(1 if rng.random() < 0.2 else s for s in sizes)[rng.choice([0, 0, 0, 1]) :]
+                inputs.append(torch.randn(own).to(dtype))
+            script(*inputs)
+    assert launches() > before + 60
+
+
+def test_background():
+    with cresset.options.override(kernels="background"):
+        script = cresset.script(lambda_free)
+        x = torch.randn(1000)
+        expected = lambda_free(x)
+        unfused = _C._kernel_counts()[2]
+        assert torch.equal(script(x), expected)
+        assert _C._kernel_counts()[2] >= unfused
+        _C.wait_for_compilation()
+        before = launches()
+        assert torch.equal(script(x), expected)
+        assert launches() == before + 1
+
+
+def lambda_free(x: Tensor):
+    return (x * 3 + 1).relu() - x
