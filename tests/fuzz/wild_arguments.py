@@ -602,6 +602,17 @@ class Shared:
         return struct.unpack_from("4q", self.memory, 0)
 
 
+def make_tables():
+    """Makes what is made once in a process, when the first plan or gradient needs it: in a child each of its many small blocks would have pages of its own,
+    of which a process can have only so many.
+    """
+    _C._set_plans_always(True)
+    function = cresset.CompilationUnit("def f(x: Tensor):\n  y = x * 2 + 1\n  return (y.exp() * y).sum()").f
+    for _ in range(2):
+        function(torch.ones(2, requires_grad=True)).backward()
+    _C._set_plans_always(False)
+
+
 def child(body):
     """Runs `body` in a child; its end: "" or the name of a signal."""
     pid = os.fork()
@@ -850,6 +861,7 @@ def main():
     restart_with(str(guard_library()))
     start = time.monotonic()
     torch.set_num_threads(1)
+    make_tables()
     warnings.simplefilter("ignore")
     guard = load_guard()
     table = subjects()

@@ -24,6 +24,10 @@ def register_and_keep(function, operator):
 torch.jit._builtins._register_builtin = register_and_keep
 
 
+#: Before any test's import: modules of torch.testing register operators of their own.
+operators_of_torch = torch._C._dispatch_get_all_op_names()
+
+
 def known_failures():
     listed = {}
     for line in (Path(__file__).parent / "known_failures.txt").read_text().splitlines():

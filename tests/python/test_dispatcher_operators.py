@@ -13,6 +13,7 @@ import pytest
 import recorded_calls
 import torch
 import torch.distributed
+from conftest import operators_of_torch
 from operator_calls import Raised, full_name, outcome, same, shorten
 
 from cresset import _C
@@ -21,9 +22,7 @@ SCHEMAS = {full_name(s): s for s in torch._C._jit_get_all_schemas()}
 CALLS = recorded_calls.read()  # the first of each
 ALL_CALLS = sorted(recorded_calls.lines())
 # torch's Python package registers `_native::` operators where it finds Triton.
-DISPATCHER = sorted(
-    name for name in set(torch._C._dispatch_get_all_op_names()) & set(SCHEMAS) if not name.startswith("_native::")
-)
+DISPATCHER = sorted(name for name in set(operators_of_torch) & set(SCHEMAS) if not name.startswith("_native::"))
 GROUPS = 40
 
 #: Operators whose `out` a graph can only give in a place where another overload takes it.

@@ -112,7 +112,10 @@ def test_attributes_and_entries():
     assert entry == "data['shift']: Float(*)"
     weights = [line for line in inputs if "weight" in line]
     assert weights == [f"self.{name}.weight: Float(*, requires_grad=1)" for name in ("first", "second")]
-    assert {"self.first.mode: 'sum'", "self.second.mode: 'none'", "self.first.limit: None"} <= set(inputs)
+    assert "self.first.limit: None" in inputs
+    # A process tells so many texts apart; in one that has seen more the rest are any value.
+    assert "self.first.mode: 'sum'" in inputs or "self.first.mode: any value" in inputs
+    assert "self.second.mode: 'none'" in inputs or "self.second.mode: any value" in inputs
     for m in (module, script):
         m.second.mode = "sum"
         m.first.limit = 1.5

@@ -370,7 +370,7 @@ class FactPropagator {
     return plain_ && (!scopes_ || scopes_->of(node) == 0);
   }
 
-  /// Makes the arguments what autocast makes of them; false if nobody knows.
+  /// Makes the arguments what autocast makes of them; false if that is not known.
   bool applyAutocast(Node* node, const Operator& op, std::vector<Fact>& arguments) {
     if (!usual_ || (scopes_ && scopes_->of(node) != 0)) return false;
     // Its elements can't be cast before they are in the list (passes/insert_autocast_casts.cpp).

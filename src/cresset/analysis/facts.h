@@ -55,7 +55,7 @@ struct GraphFacts {
   const TensorFacts& of(const Value* value) const {
     return const_cast<GraphFacts*>(this)->tensorsOf(value->graph())[value->unique()];
   }
-  /// Of a tensor of the graph itself; empty if the rank is not known, or nobody asked for sizes.
+  /// Of a tensor of the graph itself; empty if the rank is not known, or sizes were not asked for.
   std::span<const Size> sizesOf(const Value* value) const { return at(sizes, value); }
   std::span<const Size> stridesOf(const Value* value) const { return at(strides, value); }
   bool operator==(const GraphFacts&) const = default;

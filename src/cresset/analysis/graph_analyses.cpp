@@ -2,9 +2,11 @@
 
 #include <c10/core/DefaultDtype.h>
 
+#include <algorithm>
 #include <optional>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "cresset/ir/printer.h"
 #include "cresset/ir/subgraph.h"

@@ -1,11 +1,11 @@
-// What has been computed of a graph, kept for whoever asks next, as long as nobody edits the graph.
+// What has been computed of a graph, kept for the next query until the graph is edited.
 //
 // An edit counts in the graph itself (Graph::edits); what was computed before it is not handed out again. The analysis
-// that somebody holds stays as it is, though: a pass that edits while it asks goes on with the analysis of the graph as
+// that a caller holds stays as it is, though: a pass that edits while it asks goes on with the analysis of the graph as
 // it was, as with one of its own.
 //
 // Analyses are kept within a KeepAnalyses only, which whoever runs several passes over a graph makes (Pipeline does):
-// a graph that nobody optimizes holds nothing beside itself. Elsewhere they are made anew for each question.
+// a graph that is not being optimized holds nothing beside itself. Elsewhere they are made anew for each question.
 //
 // While facts are checked (the option check_facts), what is handed out again is compared with what a
 // new analysis says; an edit that does not count ends in an InternalError.

@@ -105,7 +105,7 @@ void GradientWays::findDependent(Block* block, GradientWay& way) {
       depends |= std::any_of(inner->outputs().begin(), inner->outputs().end(), isOnWay);
     }
     if (!depends) continue;
-    // What a turn of a loop gives is what the next one takes.
+    // What an iteration of a loop returns is what the next one takes.
     if (node->kind() == prim::Loop && !way.depends.contains(node->blocks()[0]->inputs()[0])) {
       Block* body = node->blocks()[0];
       way.depends.insert(body->inputs().begin(), body->inputs().end());

@@ -69,7 +69,7 @@ class GradientWays {
   bool originIsKnown(Value* value, const GradientWay& way, std::unordered_set<const Value*>& seen);
   /// Whether nothing writes to these between their use on the way and the call: autograd would complain, mostly.
   bool isUnwritten(const std::vector<Value*>& values, const GradientWay& way, const Node* call);
-  /// Whether an earlier call, or this one in an earlier turn of a loop, has freed a part of the way: then the engine
+  /// Whether an earlier call, or this one in an earlier iteration, has freed a part of the way: then the engine
   /// raises.
   bool isFreed(const GradientWay& way, const Node* call);
   /// What the outputs of a call are computed from.

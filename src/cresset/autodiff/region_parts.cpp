@@ -120,7 +120,8 @@ bool RegionParts::isInertWrite(Node* node, const Operator& op) const {
 
 RegionPart RegionParts::classify(Node* node) {
   if (!node->blocks().empty()) return isInertControl(node) ? RegionPart::Inert : RegionPart::Outside;
-  if (node->kind() == prim::ListUnpack) return RegionPart::Differentiable;  // let in together with what it takes apart
+  if (node->kind() == prim::ListUnpack)
+    return RegionPart::Differentiable;  // let in together with the list that it unpacks
   if (node->kind() == prim::ListConstruct) {
     const auto& type = *node->output()->type();
     return (isNumberLike(type) || isTensorList(type)) && !memory_->hasWriters(node->output()) ? RegionPart::Inert

@@ -26,7 +26,7 @@ class RegionParts {
   RegionPart classify(Node* node);
   /// Whether it may be in a region, for the dtypes of what it takes and returns, too.
   bool isPart(Node* node);
-  /// The node that takes apart the list that this node gives, if it follows at once and nobody else uses the list, and
+  /// The node that unpacks the list that this node returns, if it follows at once, is the list's only user, and
   /// its elements have one known dtype.
   Node* unpackOf(const Node* node);
   /// Whether the group with the node would write to what it reads: what it keeps for gradients would be what it is at

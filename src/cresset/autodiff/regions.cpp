@@ -368,8 +368,8 @@ class RegionBuilder {
     return behind;
   }
 
-  /// Whether nobody can tell if `moved` stand after the others of the group: no random numbers are drawn in another
-  /// order, and no gradients of one tensor are added up in another order.
+  /// Whether the results are the same if `moved` stand after the others of the group: no random numbers are drawn in
+  /// another order, and no gradients of one tensor are added up in another order.
   bool mayMoveBehind(const std::vector<Node*>& nodes, const std::unordered_set<const Node*>& moved) {
     GradientOperands passed(parts_.memory());
     for (Node* node : nodes) {

@@ -39,7 +39,7 @@ std::vector<std::shared_ptr<BailOutSite>> armGuards(
 
 /// Puts into the graph what is known of a value: the constant that it is; or, of a tensor, `type`, and of an Optional
 /// that holds something, that value, which is inserted at the insertion point. Returns the value that has the type now,
-/// null if there is none or nobody uses it.
+/// null if there is none or it has no uses.
 Value* tellKind(Value* value, const ValueKind& kind, const c10::TypePtr& type);
 
 /// The type of tensors of a kind.

@@ -43,7 +43,7 @@ class Emitter {
   void emitBorrowing(Op op, const Liveness::NodeInfo& info, uint32_t b, uint32_t c, uint16_t n = 0);
   /// Releases the scalar operands that die here; returns the others, which must outlive the instruction.
   std::vector<uint32_t> releaseScalars(const Liveness::NodeInfo& info);
-  /// Allocates the output's register; kNoRegister if nobody uses it.
+  /// Allocates the output's register; kNoRegister if it has no uses.
   uint32_t defineOutput(const Value* output);
 
   // emit_control.cpp

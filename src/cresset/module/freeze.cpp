@@ -287,7 +287,7 @@ class Freezer {
       const auto* type = node->output()->type()->castRaw<c10::TupleType>();
       return type ? construct(prim::TupleConstruct, value.toTupleRef().elements().vec(), node, place) : nullptr;
     }
-    // Each run makes a new list, so nobody may return it.
+    // Each run makes a new list, so it must not be returned.
     if (value.isList() && isOnlyRead(node->output()))
       return construct(prim::ListConstruct, value.toListRef().vec(), node, place);
     return nullptr;

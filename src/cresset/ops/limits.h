@@ -10,7 +10,7 @@
 // tuples, objects, and tensors beside their data. A tensor on the CPU that does not fit is refused before it is
 // allocated, and so is a list or string whose size an operation knows before it is built, if it and the tensors do not
 // fit (older containers may be garbage by then, so for a moment they come on top). What grows piece by piece may pass
-// the limit by a sixteenth; the result of an operation whose size nobody knows before is counted when it is there. Not
+// the limit by a sixteenth; a result of unknown size is counted when it is there. Not
 // counted: what the threads that share the work of one operation allocate for themselves, and memory of other devices.
 //
 // Thread-safety: a RunBudget is shared by the threads of a run's forks.

@@ -51,7 +51,7 @@ enum class Trait : uint32_t {
   NeverRaises = 4,           // returns for all arguments of its types, memory permitting
   NeverRaisesOnFloats = 32,  // so for a dense tensor of floats as first argument, numbers as others
   Pointwise = 8,             // each element of the result depends on the arguments' elements at its place only
-  ReusesFirst = 64,          // returns a new tensor, in the memory of the first argument if nobody else holds that
+  ReusesFirst = 64,          // returns a new tensor, in the memory of the first argument if that has no other owner
   MayShareArguments = 16,    // may return an argument itself or a view of it, though its schema says "fresh"
   MayReturnSelf = 128,       // may return its first argument itself
   KeepsSizes = 256,          // writes to its first argument and leaves its sizes
@@ -79,7 +79,7 @@ constexpr bool has(Trait set, Trait t) {
 
 /// What torch.autocast does to calls of an operator: a column of the table.
 enum class Autocast : uint8_t {
-  Unknown,      // nobody has looked; operators that it calls may be cast
+  Unknown,      // not determined; operators that it calls may be cast
   None,         // nothing, also not to what the operator calls
   Inside,       // nothing itself, but it calls operators to which autocast does something
   Lower,        // tensors of floating dtypes, but double, are cast to autocast's dtype

@@ -45,7 +45,7 @@ void optimize(Pipeline& passes) {
   passes.run("licm");
   passes.run("cse");
   passes.run("dce");
-  // Last: "dce" has taken the uses of constants away that nobody needs.
+  // Last: "dce" has removed the unneeded uses of constants.
   passes.run("pool-constants");
 }
 
@@ -59,7 +59,7 @@ bool isLoop(const Node* node) {
 // the optimizer, and a program must compile and show the same whatever they say.
 
 void tidyDefinition(Graph& graph) {
-  // As people know graphs from torch.jit. The rest stays as it was written or recorded, for them to read.
+  // As people know graphs from torch.jit. The rest stays unoptimized, for them to read.
   poolConstants(graph);
 }
 

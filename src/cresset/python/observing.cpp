@@ -3,7 +3,7 @@
 // reported happens at all is a figure.
 //
 // The graph runs as the interpreter runs any other. Behind each node of a copy stands a call of the host
-// (ops/host_callable.h) that takes what the node returned. So programs that nobody observes pay nothing.
+// (ops/host_callable.h) that takes what the node returned. So programs without observers pay nothing.
 //
 // What was seen is kept by the memory, not by the value: storages of tensors stay alive until the call ends, containers
 // leave their address reserved. So no address ever stands for two things, and what an operator does differently for
