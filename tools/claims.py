@@ -177,7 +177,7 @@ NUMBERS = [
         lambda: constant("executor/plan.cpp", "kMaxVersions") + 1,
     ),
     ("docs/caches.md", r"\| function \| (\d+), and \d+ times", lambda: constant("executor/guards.h", "kMaxGuards")),
-    ("docs/caches.md", r"and (\d+) times the nodes", lambda: constant("executor/guards.cpp", "kMaxContinuations")),
+    ("docs/caches.md", r"and (\d+) times the nodes", lambda: constant("executor/guards.cpp", "kMaxDeoptimizationTargets")),
     (
         "docs/caches.md",
         r"(\d+) pairs of masks",
@@ -201,7 +201,7 @@ NUMBERS = [
     (
         "docs/passes.md",
         r"loops of up to (\d+) iterations",
-        lambda: constant("passes/unroll_loops.cpp", "kMax(?:Turns|Iterations)"),
+        lambda: constant("passes/unroll_loops.cpp", "kMaxIterations"),
     ),
     ("docs/passes.md", r"that become up to (\d+) nodes", lambda: constant("passes/unroll_loops.cpp", "kMaxNodes")),
     ("docs/python-values.md", r"nest deeper than (\d+) levels", NESTING),

@@ -80,7 +80,7 @@ Variable AliasDb::define(Value* value) {
   return variable;
 }
 
-void AliasDb::giveFresh(Value* value) {
+void AliasDb::makeFresh(Value* value) {
   addFresh(define(value), value->type(), {value});
 }
 
@@ -145,9 +145,9 @@ void AliasDb::analyzeNode(Node* node) {
     // prim::Print, aten::format: they read, and return nothing that is memory. Anything else is unknown, functions of
     // the host before all.
     const auto outputs = node->outputs();
-    const bool gives_memory = std::any_of(
+    const bool returns_memory = std::any_of(
         outputs.begin(), outputs.end(), [&](const Value* output) { return variableOf(output) != PointsTo::kNone; });
-    if (op && op->kernel() && op->restriction() != Restriction::Foreign && !gives_memory) return;
+    if (op && op->kernel() && op->restriction() != Restriction::Foreign && !returns_memory) return;
     return analyzeUnknown(node);
   }
   if (op->kernel()) return analyzeRow(node, *op);
@@ -190,8 +190,8 @@ void AliasDb::analyzeRow(Node* node, const Operator& op) {
     for (size_t k = 0; k < arguments.size(); ++k) {
       const AliasInfo* other = arguments[k].alias_info();
       // `aten::add_(t[](a!) self, t[] b) -> t[]` returns self, though its schema does not say so.
-      const bool gives_written = other && other->isWrite() && *arguments[k].type() == *returns[i].type();
-      if (!(info && other && shareSet(*other, *info)) && !gives_written) continue;
+      const bool returns_written = other && other->isWrite() && *arguments[k].type() == *returns[i].type();
+      if (!(info && other && shareSet(*other, *info)) && !returns_written) continue;
       memory_.addCopy(variableOf(inputs[k]), variable);
       named = true;
     }
@@ -201,7 +201,7 @@ void AliasDb::analyzeRow(Node* node, const Operator& op) {
       if (output->type()->kind() == c10::TypeKind::TensorType) continue;
       // `aten::values(Dict(str, t) self) -> t[](*)` returns a new list of what it found.
     }
-    giveFresh(output);
+    makeFresh(output);
     memory_.addStoreAnywhere(variable, reach());
     addFreshInside(variable, output->type(), reach(), {output});
   }
@@ -240,7 +240,7 @@ void AliasDb::analyzeOperator(Node* node, const Operator& op) {
       continue;
     }
     if (info && shareWithArguments(node, op, *info, variable)) continue;
-    giveFresh(output);
+    makeFresh(output);
     if (op.mayShareArguments()) {
       const Variable reached = memory_.newUntypedVariable();
       for (Value* input : inputs) memory_.addReach(variableOf(input), reached);

@@ -150,7 +150,7 @@ class AliasDb {
   void analyzeRow(Node* node, const Operator& op);
   void analyzeOperator(Node* node, const Operator& op);
   void analyzeUnknown(Node* node);
-  void giveFresh(Value* value);
+  void makeFresh(Value* value);
   /// Where a location comes from, for toString: what a value is, or what it holds at some depth.
   struct Site {
     const Value* value;

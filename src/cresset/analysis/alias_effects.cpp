@@ -79,9 +79,9 @@ const Operator* knownOperator(const Node& node) {
 
 bool givesNewMemory(const Operator& op, size_t result) {
   const auto& returns = op.schema().returns();
-  return op.isOfDispatcher() && !op.isUpdate() && !op.isMutable() && !op.mayShareArguments() && !op.mayReturnSelf() &&
-         op.schema().aliasAnalysis() != c10::AliasAnalysisKind::CONSERVATIVE && result < returns.size() &&
-         !returns[result].alias_info();
+  return op.isOfDispatcher() && !op.isInPlaceReuse() && !op.isMutable() && !op.mayShareArguments() &&
+         !op.mayReturnSelf() && op.schema().aliasAnalysis() != c10::AliasAnalysisKind::CONSERVATIVE &&
+         result < returns.size() && !returns[result].alias_info();
 }
 
 const AliasDb::Changes& AliasDb::changes(const Node* node) {

@@ -42,7 +42,7 @@ void AliasDb::analyzeStructural(Node* node, const Structure& structure) {
 
 void AliasDb::analyzeHolder(Node* node) {
   Value* output = node->output();
-  giveFresh(output);
+  makeFresh(output);
   const auto inputs = node->inputs();
   for (size_t i = 0; i < inputs.size(); ++i) {
     const size_t field = output->type()->kind() == c10::TypeKind::TupleType  ? i
@@ -75,7 +75,7 @@ void AliasDb::analyzeElements(Node* node) {
 
 void AliasDb::analyzeSlice(Node* node) {
   const auto& elements = node->input(0)->type()->expectRef<c10::TupleType>().elements();
-  giveFresh(node->output());
+  makeFresh(node->output());
   const auto begin = node->i(attr::beg), end = node->i(attr::end);
   for (int64_t i = begin; i < end; ++i) {
     const Variable between = memory_.newVariable(elements[static_cast<size_t>(i)]);

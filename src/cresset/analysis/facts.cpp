@@ -390,7 +390,7 @@ class FactPropagator {
   /// What the operator's rule says; nothing if it has none, or if operators may compute in other dtypes.
   std::vector<Fact> resultsOf(Node* node, const Operator& op) {
     const FactRule* rule = FactRule::of(op);
-    if (!rule && !op.isUpdate()) return {};
+    if (!rule && !op.isInPlaceReuse()) return {};
     std::vector<Fact> arguments;
     arguments.reserve(node->inputs().size());
     for (const Value* input : node->inputs()) arguments.push_back(factOf(input));
@@ -398,7 +398,7 @@ class FactPropagator {
     std::vector<Fact> results;
     if (rule) {
       results = rule->evaluate(op, arguments);
-    } else {  // an update is what its first argument becomes, or a copy of that
+    } else {  // an in-place reuse is what its first argument becomes, or a copy of that
       results.push_back(arguments[0]);
       results[0].requires_grad = std::nullopt;
       const bool stays = results[0].contiguity == Contiguity::Contiguous;
@@ -430,7 +430,7 @@ class FactPropagator {
         set(node->output(), tensorFact(node->input(0)));  // which has writers: set() knows what stays
       return;
     }
-    const bool has_rule = FactRule::of(*op) || op->isUpdate();
+    const bool has_rule = FactRule::of(*op) || op->isInPlaceReuse();
     if ((!op->fullName().starts_with("aten::") && !has_rule) || op->isMutable()) return;
     // With gradients off, what is computed anew requires none; an argument that is returned itself keeps its flag.
     const bool no_grad = needsNoGrad(node) || (!grad_mode_ && op->isPure());

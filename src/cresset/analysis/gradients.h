@@ -32,7 +32,7 @@ inline bool mayRequireGrad(const c10::TypePtr& type) {
 }
 
 /// Whether some result of the node may require a gradient: autograd may keep what such a node takes.
-inline bool givesGradients(const Node* node) {
+inline bool passesGradients(const Node* node) {
   const auto outputs = node->outputs();
   return std::any_of(outputs.begin(), outputs.end(), [](const Value* v) { return mayRequireGrad(v->type()); });
 }

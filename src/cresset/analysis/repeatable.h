@@ -27,7 +27,7 @@ inline bool isRepeatable(const Node& node) {
 }
 
 /// Whether the node returns what existed before: an element of a container, or its input.
-inline bool handsOn(const Node& node) {
+inline bool returnsExistingValue(const Node& node) {
   const Memory memory = memoryOf(node, Memory::Anything);
   return memory == Memory::Element || memory == Memory::Same;
 }

@@ -177,7 +177,7 @@ struct Rule {
     }
   }
   bool isGradient() const { return !arguments.empty(); }
-  bool gives(std::string_view argument) const {
+  bool computesGradientOf(std::string_view argument) const {
     return std::find(arguments.begin(), arguments.end(), argument) != arguments.end();
   }
 };
@@ -195,22 +195,22 @@ class RuleBook {
   const Rule* find(const Operator& op, std::string_view argument) const {
     const auto& rules = rulesOf(op);
     const auto found =
-        std::find_if(rules.begin(), rules.end(), [&](const Rule* rule) { return rule->gives(argument); });
+        std::find_if(rules.begin(), rules.end(), [&](const Rule* rule) { return rule->computesGradientOf(argument); });
     return found == rules.end() ? nullptr : *found;
   }
 
-  /// Updates without rules of their own have those of the operators that return a new tensor.
+  /// In-place reuses without rules of their own have those of the operators that return a new tensor.
   const std::vector<const Rule*>& rulesOf(const Operator& op) const {
     static const std::vector<const Rule*> kNone;
     auto found = rules_.find(op.fullName());
-    if (found == rules_.end() && op.isUpdate() && !op.inPlaceDerivativeDiffers())
+    if (found == rules_.end() && op.isInPlaceReuse() && !op.inPlaceDerivativeDiffers())
       found = rules_.find(op.functionalName());
     return found == rules_.end() ? kNone : found->second;
   }
 
   Condition condition(const Operator& op) const {
     auto found = conditions_.find(op.fullName());
-    if (found == conditions_.end() && op.isUpdate()) found = conditions_.find(op.functionalName());
+    if (found == conditions_.end() && op.isInPlaceReuse()) found = conditions_.find(op.functionalName());
     return found == conditions_.end() ? nullptr : found->second;
   }
 
@@ -327,7 +327,7 @@ bool hasDerivative(const Operator& op) {
 namespace {
 
 /// Whether the tensors that have gradients are of one dtype: rules take the result's dtype for the promoted one, and an
-/// update has that of its first argument.
+/// in-place reuse has that of its first argument.
 bool haveOneDtype(const Operator& op, const Node& node) {
   std::optional<at::ScalarType> dtype;
   for (size_t i = 0; i < node.inputs().size(); ++i) {
@@ -343,7 +343,7 @@ bool haveOneDtype(const Operator& op, const Node& node) {
 
 bool rulesHold(const Operator& op, const Node& node) {
   const Condition condition = RuleBook::get().condition(op);
-  return (!condition || condition(Call(op, node))) && (!op.isUpdate() || haveOneDtype(op, node));
+  return (!condition || condition(Call(op, node))) && (!op.isInPlaceReuse() || haveOneDtype(op, node));
 }
 
 size_t resultsWithGradients(const Operator& op) {
@@ -360,7 +360,7 @@ const GradientRule* gradientOf(const Operator& op, size_t argument) {
 }
 
 std::shared_ptr<const Graph> decompositionOf(const Operator& op, const Node& node) {
-  if (op.isUpdate()) return nullptr;  // the parts would have other strides
+  if (op.isInPlaceReuse()) return nullptr;  // the parts would have other strides
   for (const Rule* rule : RuleBook::get().rulesOf(op)) {
     if (!rule->isGradient() && rule->text.condition(Call(op, node)))
       return RuleBook::get().compileRule(op, *rule).graph;
@@ -394,19 +394,19 @@ std::string nameInRules(const Operator& op, size_t operand) {
 bool onlyAsksForSizes(std::string_view text, std::string_view name) {
   const auto isPartOfName = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; };
   for (size_t at = text.find(name); at != std::string_view::npos; at = text.find(name, at + 1)) {
-    const std::string_view behind = text.substr(at + name.size());
-    if ((at > 0 && (isPartOfName(text[at - 1]) || text[at - 1] == '.')) || (!behind.empty() && isPartOfName(behind[0])))
+    const std::string_view rest = text.substr(at + name.size());
+    if ((at > 0 && (isPartOfName(text[at - 1]) || text[at - 1] == '.')) || (!rest.empty() && isPartOfName(rest[0])))
       continue;
     static constexpr std::string_view kQuestions[] = {".size(", ".numel()", ".dim()", ".dtype"};
     const bool asks = std::any_of(std::begin(kQuestions), std::end(kQuestions), [&](std::string_view question) {
-      return behind.starts_with(question);
+      return rest.starts_with(question);
     });
     // The last argument of `reduced`.
     size_t open = at;
     for (int depth = 0; open > 0 && depth <= 0;) depth += text[--open] == '(' ? 1 : text[open] == ')' ? -1 : 0;
     const std::string_view function = text.substr(0, open);
-    const bool reduces = behind.starts_with(")") && text.substr(0, at).ends_with(", ") &&
-                         function.ends_with("reduced") && !function.ends_with("unreduced");
+    const bool reduces = rest.starts_with(")") && text.substr(0, at).ends_with(", ") && function.ends_with("reduced") &&
+                         !function.ends_with("unreduced");
     if (!asks && !reduces) return false;
   }
   return true;
@@ -421,7 +421,7 @@ bool keepsMoreThanRules(const Operator& op) {
 }  // namespace
 
 bool mayBeKept(Node* node, size_t operand) {
-  if (!givesGradients(node)) return false;
+  if (!passesGradients(node)) return false;
   const Operator* op = isStructural(node->kind()) ? nullptr : operatorOf(*node);
   if (!op) return true;
   if (op->takesSizesOnly()) return false;

@@ -78,10 +78,10 @@ bool fitsOutput(const Value* gradient, const Value* output) {
 Value* canonicalTensor(Value* value) {
   for (;;) {
     const Node* node = value->node();
-    const bool hands_on = node->kind() == GradientKinds::get().mark || node->kind() == prim::unchecked_cast ||
-                          node->kind() == prim::unchecked_unwrap_optional ||
-                          node->kind() == GradientKinds::get().unwrap;
-    if (!hands_on) return value;
+    const bool is_same_value = node->kind() == GradientKinds::get().mark || node->kind() == prim::unchecked_cast ||
+                               node->kind() == prim::unchecked_unwrap_optional ||
+                               node->kind() == GradientKinds::get().unwrap;
+    if (!is_same_value) return value;
     value = node->input(0);
   }
 }

@@ -38,7 +38,7 @@ const Node* userIn(const Block* block, const Use& use) {
   return node;
 }
 
-bool mayHandOn(Node* node) {
+bool mayReturnFirstArgument(Node* node) {
   const Operator* op = isStructural(node->kind()) ? nullptr : operatorOf(*node);
   return op && op->mayReturnSelf() && isTensorValue(node->input(0));
 }
@@ -47,7 +47,7 @@ namespace {
 
 /// What an operator that may return its argument as it is has got; else the value itself.
 Value* handedOn(Value* value) {
-  while (mayHandOn(value->node())) value = value->node()->input(0);
+  while (mayReturnFirstArgument(value->node())) value = value->node()->input(0);
   return value;
 }
 
@@ -62,7 +62,7 @@ bool isMadeHere(const Value* value) {
 template <typename Visit>
 bool anyGradientOperand(const Node* node, const Visit& visit) {
   if (node->kind() == prim::ListUnpack) node = node->input(0)->node();  // its elements are those of one operator
-  if (!givesGradients(node) || isTensorListConstruct(node)) return false;
+  if (!passesGradients(node) || isTensorListConstruct(node)) return false;
   for (Value* input : node->inputs()) {
     for (Value* element : elementsOf(input)) {
       if (isTensorValue(element) && mayRequireGrad(element->type()) && visit(handedOn(element))) return true;

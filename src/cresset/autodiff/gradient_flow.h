@@ -24,7 +24,7 @@ std::vector<Value*> elementsOf(Value* operand);
 const Node* userIn(const Block* block, const Use& use);
 
 /// Whether the result may be the first argument itself, and not a view or a copy of it.
-bool mayHandOn(Node* node);
+bool mayReturnFirstArgument(Node* node);
 
 /// Tensors through which gradients leave nodes. Autograd adds up the gradients of one tensor in the reverse order of
 /// the nodes that compute them: another order gives other bits where there are more than two, and other strides where

@@ -192,12 +192,12 @@ bool GradientWays::originIsKnown(Value* value, const GradientWay& way, std::unor
 
 bool GradientWays::isUnwritten(const std::vector<Value*>& values, const GradientWay& way, const Node* call) {
   size_t first = order_.at(call);
-  bool in_one_turn = true;
+  bool in_one_iteration = true;
   for (const Node* node : way.nodes) {
     first = std::min(first, order_.at(node));
-    in_one_turn &= node->owningBlock() == call->owningBlock();
+    in_one_iteration &= node->owningBlock() == call->owningBlock();
   }
-  for (const Block* block = call->owningBlock(); block->owningNode() && !in_one_turn;
+  for (const Block* block = call->owningBlock(); block->owningNode() && !in_one_iteration;
        block = block->owningNode()->owningBlock()) {
     if (block->owningNode()->kind() == prim::Loop) first = 0;  // what stands behind the call comes before the next one
   }
@@ -212,8 +212,8 @@ bool GradientWays::isFreed(const GradientWay& way, const Node* call) {
   for (const Node* freer : freers_) {
     if (order_.at(freer) > order_.at(call)) continue;
     if (freer != call) {
-      const auto& behind = nodesBehind(freer);
-      if (std::any_of(way.nodes.begin(), way.nodes.end(), [&](Node* node) { return behind.contains(node); }))
+      const auto& after = nodesAfter(freer);
+      if (std::any_of(way.nodes.begin(), way.nodes.end(), [&](Node* node) { return after.contains(node); }))
         return true;
       continue;
     }
@@ -226,7 +226,7 @@ bool GradientWays::isFreed(const GradientWay& way, const Node* call) {
   return false;
 }
 
-const std::unordered_set<const Node*>& GradientWays::nodesBehind(const Node* call) {
+const std::unordered_set<const Node*>& GradientWays::nodesAfter(const Node* call) {
   const auto [entry, added] = behind_.try_emplace(call);
   std::unordered_set<const Node*>& found = entry->second;
   if (!added) return found;
@@ -369,7 +369,7 @@ bool GradientWays::find(Node* node, std::optional<GradientCall>& call, GradientW
   for (Value* output : call->outputs) {
     if (!surelyRequiresGrad(output)) return stays(describeTensor(output) + " is not known to require a gradient");
   }
-  if (!call->retain_graph) nodesBehind(node);  // the call itself goes
+  if (!call->retain_graph) nodesAfter(node);  // the call itself goes
   return true;
 }
 

@@ -73,7 +73,7 @@ class GradientWays {
   /// raises.
   bool isFreed(const GradientWay& way, const Node* call);
   /// What the outputs of a call are computed from.
-  const std::unordered_set<const Node*>& nodesBehind(const Node* call);
+  const std::unordered_set<const Node*>& nodesAfter(const Node* call);
   /// Whether a tensor on a way surely requires a gradient: only then is it known what the call gives.
   bool surelyRequiresGrad(Value* value);
   /// A tensor that becomes a leaf in the graph is one on the way only if it does so before it is used.

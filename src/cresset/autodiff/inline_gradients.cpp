@@ -86,7 +86,7 @@ class GradientWriter {
     if (call.accumulates) {
       accumulate(node, call, way, copy, results);
     } else {
-      give(node, call, copy, results);
+      replaceResults(node, call, copy, results);
     }
     return true;
   }
@@ -203,7 +203,7 @@ class GradientWriter {
     return rank(gradient) == size_t(0) && rank(output) == size_t(0);
   }
 
-  void give(
+  void replaceResults(
       Node* call, const GradientCall& what, const Copy& copy, const std::unordered_map<const Value*, Value*>& results) {
     std::vector<Value*> gradients;
     for (Value* input : what.inputs) {
@@ -259,7 +259,7 @@ class GradientWriter {
     if (isStructural(user->kind()) || !user->blocks().empty()) return false;
     if (user->kind() == GradientKinds::get().detach) return true;
     const Operator* op = operatorOf(*user);
-    return op && op->isPure() && !op->asksAutograd() && !givesGradients(user);
+    return op && op->isPure() && !op->asksAutograd() && !passesGradients(user);
   }
 
   /// Nobody sees the tape: the way starts from tensors that require no gradients.

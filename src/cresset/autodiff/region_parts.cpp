@@ -59,7 +59,7 @@ bool isWrite(Node* node) {
 RegionParts::RegionParts(Graph& graph)
     : memory_(aliasesOf(graph)), replaces_data_(tensorWrites(graph) == TensorWrites::Anything) {}
 
-bool givesList(const Node* node) {
+bool returnsList(const Node* node) {
   return node->outputs().size() == 1 && node->kind() != prim::ListConstruct &&
          node->output()->type()->kind() == c10::TypeKind::ListType && !isNumberLike(*node->output()->type());
 }

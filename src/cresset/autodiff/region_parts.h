@@ -15,7 +15,7 @@ enum class RegionPart {
 };
 
 /// Whether the node gives a list of other things than numbers.
-bool givesList(const Node* node);
+bool returnsList(const Node* node);
 
 /// Of one graph. The analysis does not know regions that are made meanwhile.
 class RegionParts {

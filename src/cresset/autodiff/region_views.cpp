@@ -16,13 +16,13 @@ bool mayGiveViews(const Operator& op) {
   return !op.isPure() && op.isDeterministic();
 }
 
-bool givesViews(const Node* node) {
+bool returnsViews(const Node* node) {
   const Operator* op = isStructural(node->kind()) ? nullptr : operatorOf(*node);
   return (op && mayGiveViews(*op)) || node->kind() == prim::ListUnpack || isTensorListConstruct(node);
 }
 
 /// A list of parts, which the next node unpacks.
-bool givesTensors(const Node* node) {
+bool returnsTensors(const Node* node) {
   return node->outputs().size() == 1 && node->kind() != prim::ListConstruct && isTensorList(*node->output()->type());
 }
 
@@ -33,7 +33,7 @@ std::unordered_set<const Node*> leavingViews(const std::vector<Node*>& nodes) {
   std::unordered_set<const Node*> leaving;
   for (auto it = nodes.rbegin(); it != nodes.rend(); ++it) {
     const Node* node = *it;
-    if (!givesViews(node)) continue;
+    if (!returnsViews(node)) continue;
     const auto outputs = node->outputs();
     const bool leaves = std::any_of(outputs.begin(), outputs.end(), [&](const Value* output) {
       const auto uses = output->uses();
@@ -54,13 +54,13 @@ std::unordered_set<const Node*> leavingViews(const std::vector<Node*>& nodes) {
 std::vector<Node*>::iterator viewOfBothSides(std::vector<Node*>& nodes) {
   const std::unordered_set<const Node*> inside(nodes.begin(), nodes.end()), leaving = leavingViews(nodes);
   return std::find_if(nodes.begin(), nodes.end(), [&](Node* node) {
-    if (!leaving.contains(node) || isTensorListConstruct(node) || givesTensors(node)) return false;
+    if (!leaving.contains(node) || isTensorListConstruct(node) || returnsTensors(node)) return false;
     bool from_inside = false, from_outside = false;
     for (const Value* output : node->outputs()) {  // several are parts of one list, whose gradient is one
       if (!mayRequireGrad(output->type()) || !isTensorValue(output)) continue;
       for (const Use& use : output->uses()) {
         const Node* user = userIn(node->owningBlock(), use);
-        if (user && user->blocks().empty() && !isStructural(user->kind()) && !givesGradients(user)) continue;
+        if (user && user->blocks().empty() && !isStructural(user->kind()) && !passesGradients(user)) continue;
         const bool is_inside = inside.contains(user) && !leaving.contains(user);
         from_inside |= is_inside;
         from_outside |= !is_inside;
@@ -91,7 +91,7 @@ std::vector<Node*>::iterator viewInTheMiddle(std::vector<Node*>& nodes, AliasDb&
           return memory.conflict(other, view) ||
                  std::any_of(inputs.begin(), inputs.end(), [&](const Value* input) { return input->node() == other; });
         });
-    if (givesTensors(view)) {
+    if (returnsTensors(view)) {
       ++it;  // together with the node that unpacks it
       continue;
     }
@@ -110,7 +110,7 @@ void leaveViewsOutside(std::vector<Node*>& nodes) {
     Node* node = *it;
     const Operator* op = isStructural(node->kind()) ? nullptr : operatorOf(*node);
     std::vector<Use> outside;
-    if (givesViews(node)) {
+    if (returnsViews(node)) {
       for (Value* output : node->outputs()) {
         for (const Use& use : output->uses()) {
           if (!inside.contains(userIn(node->owningBlock(), use))) outside.push_back(use);

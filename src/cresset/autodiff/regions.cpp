@@ -42,7 +42,7 @@ bool mayBeHeld(const Value* value) {
         if (!owner || (owner->kind() != prim::If && owner->kind() != prim::Loop)) return true;
         const size_t skip = owner->kind() == prim::Loop ? 1 : 0;  // whether to continue
         if (use.offset >= skip) add(owner->output(use.offset - skip));
-      } else if (isTensorListConstruct(user) || user->kind() == prim::TupleConstruct || mayHandOn(user)) {
+      } else if (isTensorListConstruct(user) || user->kind() == prim::TupleConstruct || mayReturnFirstArgument(user)) {
         add(user->output());
       } else if (
           isStructural(user->kind()) ||
@@ -171,12 +171,12 @@ class RegionBuilder {
       if (node->kind() == prim::ListUnpack && !group.empty() && group.back() == node->input(0)->node()) {
         group.push_back(node);  // of a list that the region makes
       } else if (
-          node->kind() != prim::ListUnpack && parts_.isPart(node) && (!givesList(node) || parts_.unpackOf(node))) {
+          node->kind() != prim::ListUnpack && parts_.isPart(node) && (!returnsList(node) || parts_.unpackOf(node))) {
         group.push_back(node);
       } else {
         close(group);
       }
-      if (group.size() >= kMaxRegion && !givesList(group.back())) close(group);
+      if (group.size() >= kMaxRegion && !returnsList(group.back())) close(group);
     }
     close(group);
     return found_;
@@ -206,7 +206,7 @@ class RegionBuilder {
     const std::vector<Node*> before(nodes.begin(), first);
     nodes.erase(nodes.begin(), first);
     for (auto it = before.rbegin(); it != before.rend(); ++it) {
-      if (!isUpdatedIn(nodes, *it)) continue;
+      if (!isWrittenIn(nodes, *it)) continue;
       (*it)->moveBefore(nodes.front());
       nodes.insert(nodes.begin(), *it);
     }
@@ -215,32 +215,32 @@ class RegionBuilder {
     };
     if (isSmall()) return;
     if (const auto cut = endOfConnected(nodes); cut != nodes.end()) {
-      std::vector<Node*> behind(cut, nodes.end());
+      std::vector<Node*> after(cut, nodes.end());
       nodes.erase(cut, nodes.end());
       close(nodes);
-      close(behind);
+      close(after);
       return;
     }
     takeSizes(nodes);
     if (const auto held = heldAndUsed(nodes); held != nodes.end()) {
-      std::vector<Node*> behind = takeDependents(nodes, held);
+      std::vector<Node*> after = takeDependents(nodes, held);
       close(nodes);
-      close(behind);
+      close(after);
       return;
     }
     if (const auto view = viewOfBothSides(nodes); view != nodes.end()) {
       // Its gradient is the sum of those from inside and outside, before it goes to its base: only the tape adds so.
       const bool is_unpack = (*view)->kind() == prim::ListUnpack;
-      std::vector<Node*> before(nodes.begin(), view - is_unpack), behind(view + 1, nodes.end());
+      std::vector<Node*> before(nodes.begin(), view - is_unpack), after(view + 1, nodes.end());
       close(before);
-      close(behind);
+      close(after);
       return;
     }
     if (const auto view = viewInTheMiddle(nodes, parts_.memory()); view != nodes.end()) {
-      std::vector<Node*> behind(view + 1, nodes.end());
+      std::vector<Node*> after(view + 1, nodes.end());
       nodes.erase(view - ((*view)->kind() == prim::ListUnpack), nodes.end());
       close(nodes);
-      close(behind);
+      close(after);
       return;
     }
     leaveViewsOutside(nodes);
@@ -251,7 +251,7 @@ class RegionBuilder {
 
   /// Whether the node makes memory for the group alone, which is written with what the group computes: made there, it
   /// need not be copied.
-  static bool isUpdatedIn(const std::vector<Node*>& nodes, Node* maker) {
+  static bool isWrittenIn(const std::vector<Node*>& nodes, Node* maker) {
     const Operator* op = maker->outputs().size() == 1 && !isStructural(maker->kind()) ? operatorOf(*maker) : nullptr;
     if (!op || !op->isPure() || !isTensorValue(maker->output())) return false;
     const auto uses = maker->output()->uses();
@@ -272,14 +272,14 @@ class RegionBuilder {
     size_t last = 0;  // user of what stands before
     bool flows = false;
     for (size_t i = 0; i < nodes.size(); ++i) {
-      if (!givesGradients(nodes[i])) continue;
+      if (!passesGradients(nodes[i])) continue;
       if (flows && last < i) return nodes.begin() + static_cast<std::ptrdiff_t>(i);
       flows = true;
       for (const Value* output : nodes[i]->outputs()) {
         if (!mayRequireGrad(output->type())) continue;
         for (const Use& use : output->uses()) {
           const auto place = places.find(userIn(nodes[i]->owningBlock(), use));
-          if (place != places.end() && givesGradients(place->first)) last = std::max(last, place->second);
+          if (place != places.end() && passesGradients(place->first)) last = std::max(last, place->second);
         }
       }
     }
@@ -334,7 +334,7 @@ class RegionBuilder {
                    uses.begin(), uses.end(),
                    [&](const Use& use) {
                      const Node* user = userIn(node->owningBlock(), use);
-                     return inside.contains(user) && givesGradients(user);
+                     return inside.contains(user) && passesGradients(user);
                    }) &&
                mayBeHeld(output);
       });
@@ -353,24 +353,24 @@ class RegionBuilder {
     for (auto it = held + 1; it != nodes.end(); ++it) {
       if (!(*it)->blocks().empty() || dependsOnHeld(*it)) dependent.insert(*it);
     }
-    if (!mayMoveBehind(nodes, dependent)) {
-      std::vector<Node*> behind(held + 1, nodes.end());
+    if (!mayMoveAfter(nodes, dependent)) {
+      std::vector<Node*> after(held + 1, nodes.end());
       nodes.erase(held + 1, nodes.end());
-      return behind;
+      return after;
     }
-    std::vector<Node*> behind;
+    std::vector<Node*> after;
     for (Node* node : nodes) {
-      if (dependent.contains(node)) behind.push_back(node);
+      if (dependent.contains(node)) after.push_back(node);
     }
     Node* end = nodes.back()->next();
     std::erase_if(nodes, [&](Node* node) { return dependent.contains(node); });
-    for (Node* node : behind) node->moveBefore(end);
-    return behind;
+    for (Node* node : after) node->moveBefore(end);
+    return after;
   }
 
   /// Whether the results are the same if `moved` stand after the others of the group: no random numbers are drawn in
   /// another order, and no gradients of one tensor are added up in another order.
-  bool mayMoveBehind(const std::vector<Node*>& nodes, const std::unordered_set<const Node*>& moved) {
+  bool mayMoveAfter(const std::vector<Node*>& nodes, const std::unordered_set<const Node*>& moved) {
     GradientOperands passed(parts_.memory());
     for (Node* node : nodes) {
       const Operator* op = isStructural(node->kind()) ? nullptr : operatorOf(*node);

@@ -1,8 +1,8 @@
 // In-place operators on memory that only the graph knows: `y = x @ w; y.relu_()` becomes `y = x @ w; z =
 // cresset::relu(y)`, so that derivative rules, fusion and other passes see values only. What a part of it is written
 // with, `y[i] = z` or `y[:, i] += z`, becomes a new value of all of it (`cresset::select_assign`). These operators
-// (updates, ops/operator.h) use the memory of what they take again where nobody else holds it, so nothing is copied
-// that was not before.
+// (in-place reuse, ops/operator.h) use the memory of what they take again where nobody else holds it, so nothing is
+// copied that was not before.
 //
 // The tensor must be fresh, and what used it before the change only have read it: itself, or views of it that nobody
 // uses after the change. And autograd must not have kept it: it has errors for tensors that were changed meanwhile.
@@ -84,12 +84,12 @@ bool isViewReadBefore(const Use& use, const Node* end) {
   });
 }
 
-/// The update for an in-place operator; null if there is none.
-const Operator* updateFor(Node* node) {
+/// The in-place reuse for an in-place operator; null if there is none.
+const Operator* inPlaceReuseFor(Node* node) {
   const Operator* op = plainOperatorOf(node);
   if (!op || !op->isMutable() || node->outputs().size() != 1) return nullptr;
-  const Operator* update = op->update();
-  return update && update->isPure() ? update : nullptr;
+  const Operator* reuse = op->inPlaceReuse();
+  return reuse && reuse->isPure() ? reuse : nullptr;
 }
 
 /// The in-place operator that all of these parts of parts are made for; null if there is another reason.
@@ -100,7 +100,7 @@ Node* updateThrough(Node* part) {
     if (uses.size() != 1 || uses.front().offset != 0) return nullptr;
     Node* user = uses.front().user;
     if (user->owningBlock() != part->owningBlock()) return nullptr;
-    if (updateFor(user)) return user->output()->hasUses() ? nullptr : user;
+    if (inPlaceReuseFor(user)) return user->output()->hasUses() ? nullptr : user;
     part = user;
   }
 }
@@ -154,8 +154,8 @@ class Rewriter {
 
   /// Replaces an in-place operator; returns what stands for it, or null.
   Node* rewrite(Node* node) {
-    const Operator* update = updateFor(node);
-    if (!update) return nullptr;
+    const Operator* reuse = inPlaceReuseFor(node);
+    if (!reuse) return nullptr;
     std::vector<Node*> parts;  // of the tensor, the innermost first
     Value* tensor = node->input(0);
     for (; assignmentTo(tensor->node()) && updateThrough(tensor->node()) == node; tensor = tensor->node()->input(0))
@@ -165,11 +165,11 @@ class Rewriter {
     const bool flows = std::any_of(inputs.begin(), inputs.end(), [](const Value* input) {
       return !isNoneConstant(input) && mayRequireGrad(input->type());
     });
-    if (reads_itself || (!parts.empty() && !with_parts_) || (flows && !hasDerivative(*update)) ||
+    if (reads_itself || (!parts.empty() && !with_parts_) || (flows && !hasDerivative(*reuse)) ||
         !isUnshared(tensor, node, parts))
       return nullptr;
     const uint32_t scope = scopeOf(node);
-    Node* now = parts.empty() ? updated(node, *update, flows) : assigned(node, *update, parts, flows);
+    Node* now = parts.empty() ? withReuse(node, *reuse, flows) : assigned(node, *reuse, parts, flows);
     new_scopes_[now] = scope;
     current_[tensor] = now->output();
     return now;
@@ -182,15 +182,15 @@ class Rewriter {
     return c10::TensorType::create(type->scalarType(), type->device(), type->dim(), /*requires_grad=*/std::nullopt);
   }
 
-  static Node* updated(Node* node, const Operator& update, bool flows) {
-    node->setKind(update.kind());
-    node->bindOperator(&update);
+  static Node* withReuse(Node* node, const Operator& reuse, bool flows) {
+    node->setKind(reuse.kind());
+    node->bindOperator(&reuse);
     node->output()->setType(typeOf(node->input(0), flows));
     return node;
   }
 
   /// The parts are computed as before: it is there that an index is found to be wrong.
-  Node* assigned(Node* node, const Operator& update, const std::vector<Node*>& parts, bool flows) {
+  Node* assigned(Node* node, const Operator& reuse, const std::vector<Node*>& parts, bool flows) {
     static const Symbol kCopy = Symbol::fromQualString("aten::copy_");
     const InsertPointGuard guard(graph_, node);
     Value* content = nullptr;
@@ -198,7 +198,7 @@ class Rewriter {
     if (copies) {
       content = node->input(1);
     } else {
-      content = updated(node, update, flows)->output();
+      content = withReuse(node, reuse, flows)->output();
       graph_.setInsertPoint(node->next());
     }
     Node* assignment = nullptr;
@@ -242,10 +242,10 @@ class Rewriter {
   bool changed_ = false;
 };
 
-bool hasUpdates(Block* block) {
+bool hasInPlaceReuses(Block* block) {
   const auto nodes = block->nodes();
   return std::any_of(nodes.begin(), nodes.end(), [](Node* node) {
-    return updateFor(node) || std::any_of(node->blocks().begin(), node->blocks().end(), hasUpdates);
+    return inPlaceReuseFor(node) || std::any_of(node->blocks().begin(), node->blocks().end(), hasInPlaceReuses);
   });
 }
 
@@ -254,7 +254,7 @@ bool hasUpdates(Block* block) {
 /// What is assigned to parts of tensors (`y[i] = z`) stays as it is where no gradients are recorded: the index is
 /// looked up twice, once where it may be wrong, so that costs a view, and pays where gradients flow.
 bool removeTensorMutation(Graph& graph, const TypeAssumptions& assumptions) {
-  return hasUpdates(graph.block()) && Rewriter(graph, /*with_parts=*/assumptions.grad_mode).run(graph.block());
+  return hasInPlaceReuses(graph.block()) && Rewriter(graph, /*with_parts=*/assumptions.grad_mode).run(graph.block());
 }
 
 }  // namespace cresset

@@ -68,8 +68,8 @@ struct GradientFunction {
 
   std::shared_ptr<Program> program;  // of the function alone
   Function* function = nullptr;
-  std::vector<size_t> captured;  // indices into the region's captured values
-  std::vector<size_t> gives;     // which of the region's inputs its results belong to
+  std::vector<size_t> captured;       // indices into the region's captured values
+  std::vector<size_t> result_inputs;  // which of the region's inputs its results belong to
   /// Operators of the region that autograd would have gone through for this, of those that keep tensors: their places
   /// among the region's nodes.
   std::vector<size_t> passes;
@@ -272,7 +272,7 @@ class Region : public CompiledSubgraph, public std::enable_shared_from_this<Regi
     }
     for (const Value* value : gradient.with_respect_to) {
       const auto found = std::find(inputs_.begin(), inputs_.end(), value->offset());
-      result->gives.push_back(static_cast<size_t>(found - inputs_.begin()));
+      result->result_inputs.push_back(static_cast<size_t>(found - inputs_.begin()));
     }
     result->passes = nodesBetween(with_respect_to, of);
     result->all_come_in = true;
@@ -352,7 +352,7 @@ class RegionBackward : public autograd::Node, public PartlyReleased {
     const GradientFunction& gradient = *function;
     last_ = function;
     last_is_whole_ = isWhole(gradient, wanted);
-    if (gradient.gives.empty()) return results;
+    if (gradient.result_inputs.empty()) return results;
     // As autograd, which keeps and frees by operator, and not by region.
     const bool again = std::any_of(
         gradient.passes.begin(), gradient.passes.end(), [&](size_t i) { return i < passed_.size() && passed_[i]; });
@@ -370,7 +370,8 @@ class RegionBackward : public autograd::Node, public PartlyReleased {
     if (std::exchange(releasing_, {}) == std::this_thread::get_id() && last_is_whole_) releaseKept();
     gradient.function->run(stack);
     const auto& elements = stack.back().toTupleRef().elements();
-    for (size_t i = 0; i < gradient.gives.size(); ++i) results[gradient.gives[i]] = elements[i].toTensor();
+    for (size_t i = 0; i < gradient.result_inputs.size(); ++i)
+      results[gradient.result_inputs[i]] = elements[i].toTensor();
     return results;
   }
 

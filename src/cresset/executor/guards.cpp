@@ -6,7 +6,7 @@
 #include <functional>
 
 #include "cresset/analysis/graph_analyses.h"
-#include "cresset/executor/continuation.h"
+#include "cresset/executor/rest_of_program.h"
 #include "cresset/ir/constants.h"
 #include "cresset/ops/operator.h"
 
@@ -15,7 +15,7 @@ namespace cresset {
 namespace {
 
 /// All continuations together have at most so many times the nodes of the graph.
-constexpr size_t kMaxContinuations = 4;
+constexpr size_t kMaxDeoptimizationTargets = 4;
 
 /// Whether the node reads its tensors from where nobody knows what they are.
 bool readsTensors(const Node* node) {
@@ -87,12 +87,12 @@ std::vector<GuardPoint> insertGuards(Graph& graph, const Function& function) {
   const std::vector<std::vector<Value*>> candidates = guardedValues(graph);
   std::vector<GuardPoint> points;
   std::vector<std::vector<Value*>> taken;
-  size_t budget = kMaxContinuations * graph.numNodes();
+  size_t budget = kMaxDeoptimizationTargets * graph.numNodes();
   for (const std::vector<Value*>& values : candidates) {
     auto [rest, needed] = restOfProgram(values[0]->node(), values);
     GuardPoint& point = points.emplace_back();
     for (const Value* value : values) point.values.push_back({value->debugName(), *guardFor(*value->type())});
-    point.continuation = std::make_shared<Continuation>(rest, function.name(), function.program().weak_from_this());
+    point.target = std::make_shared<DeoptimizationTarget>(rest, function.name(), function.program().weak_from_this());
     taken.push_back(std::move(needed));
     if (rest->numNodes() > budget) break;
     budget -= rest->numNodes();
@@ -132,7 +132,7 @@ std::vector<std::shared_ptr<BailOutSite>> armGuards(
       for (Block* inner : node->blocks()) visit(inner);
       if (node->kind() != prim::BailOut) continue;
       const auto index = static_cast<size_t>(node->i(attr::index));
-      const auto site = std::make_shared<BailOutSite>(index, points[index].values, points[index].continuation, revise);
+      const auto site = std::make_shared<BailOutSite>(index, points[index].values, points[index].target, revise);
       for (size_t i = 0; i < site->numValues(); ++i) {
         const auto known = knownOf(earlier.empty() ? nullptr : earlier[index].get(), i);
         if (known) site->promise(i, *known);

@@ -19,7 +19,7 @@ namespace cresset {
 
 struct GuardPoint {
   std::vector<GuardedValue> values;
-  std::shared_ptr<const Continuation> continuation;
+  std::shared_ptr<const DeoptimizationTarget> target;
 };
 
 /// Of nodes that read an entry of an argument which the signature describes: the graph's input that stands for it.

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "cresset/executor/continuation.h"
 #include "cresset/executor/mode.h"
+#include "cresset/executor/rest_of_program.h"
 #include "cresset/interpreter/profile.h"
 #include "cresset/ops/limits.h"
 

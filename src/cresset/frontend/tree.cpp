@@ -14,10 +14,10 @@ namespace cresset {
 namespace {
 
 /// A traversal of a tree: each step opens a tree, closes one, or finds an atom.
-class Walk {
+class Traversal {
  public:
   enum class Step { Open, Close, Atom, End };
-  explicit Walk(const Tree* root) : root_(root) {}
+  explicit Traversal(const Tree* root) : root_(root) {}
 
   Step next() {
     if (root_ != nullptr) {
@@ -53,32 +53,32 @@ class Walk {
   std::vector<std::pair<const Tree*, size_t>> stack_;
 };
 
-std::string atomText(const Walk& walk) {
-  bool quoted = walk.parent() != nullptr && walk.parent()->kind() == TK_STRINGLITERAL;
-  return quoted ? quoteString(walk.tree().text()) : walk.tree().text();
+std::string atomText(const Traversal& traversal) {
+  bool quoted = traversal.parent() != nullptr && traversal.parent()->kind() == TK_STRINGLITERAL;
+  return quoted ? quoteString(traversal.tree().text()) : traversal.tree().text();
 }
 
 /// The width of each compound tree when printed on one line. Widths beyond what matters are clamped.
 std::unordered_map<const Tree*, size_t> flatWidths(const Tree* root, size_t limit) {
   std::unordered_map<const Tree*, size_t> widths;
   std::vector<size_t> open;
-  Walk walk(root);
+  Traversal traversal(root);
   for (;;) {
-    switch (walk.next()) {
-      case Walk::Step::Open:
-        open.push_back(tokenNameView(walk.tree().kind()).size() + 2);
+    switch (traversal.next()) {
+      case Traversal::Step::Open:
+        open.push_back(tokenNameView(traversal.tree().kind()).size() + 2);
         break;
-      case Walk::Step::Atom:
-        if (!open.empty()) open.back() += 1 + atomText(walk).size();
+      case Traversal::Step::Atom:
+        if (!open.empty()) open.back() += 1 + atomText(traversal).size();
         break;
-      case Walk::Step::Close: {
+      case Traversal::Step::Close: {
         size_t width = std::min(open.back(), limit);
         open.pop_back();
-        widths[&walk.tree()] = width;
+        widths[&traversal.tree()] = width;
         if (!open.empty()) open.back() += 1 + width;
         break;
       }
-      case Walk::Step::End:
+      case Traversal::Step::End:
         return widths;
     }
   }
@@ -102,33 +102,33 @@ std::string print(const Tree* root, bool pretty) {
       out += ' ';
     }
   };
-  Walk walk(root);
+  Traversal traversal(root);
   for (;;) {
-    switch (walk.next()) {
-      case Walk::Step::Open: {
+    switch (traversal.next()) {
+      case Traversal::Step::Open: {
         separate();
         size_t indent = 2 * std::min(wrapped_count, kMaxIndent);
         bool parent_flat = !wrapped.empty() && !wrapped.back();
-        bool wrap = pretty && !parent_flat && !walk.tree().trees().empty() &&
-                    std::min(indent, kColumns / 2) + widths.at(&walk.tree()) >= kColumns;
+        bool wrap = pretty && !parent_flat && !traversal.tree().trees().empty() &&
+                    std::min(indent, kColumns / 2) + widths.at(&traversal.tree()) >= kColumns;
         // A leaf such as (ident a_long_name) stays on one line.
-        if (wrap && walk.tree().trees().size() == 1 && walk.tree().trees()[0]->isAtom()) wrap = false;
+        if (wrap && traversal.tree().trees().size() == 1 && traversal.tree().trees()[0]->isAtom()) wrap = false;
         wrapped.push_back(wrap);
         wrapped_count += wrap;
         out += '(';
-        out += tokenNameView(walk.tree().kind());
+        out += tokenNameView(traversal.tree().kind());
         break;
       }
-      case Walk::Step::Atom:
+      case Traversal::Step::Atom:
         separate();
-        out += atomText(walk);
+        out += atomText(traversal);
         break;
-      case Walk::Step::Close:
+      case Traversal::Step::Close:
         out += ')';
         wrapped_count -= wrapped.back();
         wrapped.pop_back();
         break;
-      case Walk::Step::End:
+      case Traversal::Step::End:
         return out;
     }
   }

@@ -49,16 +49,16 @@ void setFailingGuard(FailingGuard failing) {
       failing.index < 0 ? std::string() : std::to_string(failing.index) + ":" + std::to_string(failing.every));
 }
 
-const Code& Continuation::code() const {
+const Code& DeoptimizationTarget::code() const {
   const std::lock_guard lock(mutex_);
   if (!code_) code_ = emitCode(*graph_, name_, program_);
   return *code_;
 }
 
 BailOutSite::BailOutSite(
-    size_t index, const std::vector<GuardedValue>& values, std::shared_ptr<const Continuation> continuation,
+    size_t index, const std::vector<GuardedValue>& values, std::shared_ptr<const DeoptimizationTarget> target,
     std::shared_ptr<std::atomic<bool>> revise)
-    : index_(index), continuation_(std::move(continuation)), revise_(std::move(revise)) {
+    : index_(index), target_(std::move(target)), revise_(std::move(revise)) {
   for (const GuardedValue& value : values) values_.emplace_back(value);
 }
 
@@ -92,7 +92,7 @@ std::optional<ValueKind> BailOutSite::observed(size_t value) const {
 const Code& BailOutSite::fail() {
   if (failures_.fetch_add(1, std::memory_order_relaxed) + 1 == kMaxFailures && promisesAny())
     revise_->store(true, std::memory_order_release);
-  return continuation_->code();
+  return target_->code();
 }
 
 void Run::bailOut(const Instruction& instruction) {

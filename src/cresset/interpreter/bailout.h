@@ -24,9 +24,9 @@
 namespace cresset {
 
 /// The rest of a program behind one place.
-class Continuation {
+class DeoptimizationTarget {
  public:
-  Continuation(std::shared_ptr<Graph> graph, std::string name, std::weak_ptr<Program> program)
+  DeoptimizationTarget(std::shared_ptr<Graph> graph, std::string name, std::weak_ptr<Program> program)
       : graph_(std::move(graph)), name_(std::move(name)), program_(std::move(program)) {}
 
   /// Its inputs are what the place's prim::BailOut takes; emitted when it is first needed.
@@ -53,7 +53,7 @@ class BailOutSite {
   /// `index` is the node's, `values` are its first inputs. `revise` is set when other code should be made: see
   /// kMaxFailures.
   BailOutSite(
-      size_t index, const std::vector<GuardedValue>& values, std::shared_ptr<const Continuation> continuation,
+      size_t index, const std::vector<GuardedValue>& values, std::shared_ptr<const DeoptimizationTarget> target,
       std::shared_ptr<std::atomic<bool>> revise);
 
   /// So many failures make a guard cost more than it gains.
@@ -81,7 +81,7 @@ class BailOutSite {
   int numFailures() const { return failures_.load(std::memory_order_relaxed); }
   size_t numValues() const { return values_.size(); }
   const std::string& name(size_t value) const { return values_[value].guarded.name; }
-  const std::shared_ptr<const Continuation>& continuation() const { return continuation_; }
+  const std::shared_ptr<const DeoptimizationTarget>& target() const { return target_; }
 
  private:
   static constexpr uint64_t kVaries = kUnreadable, kNothing = kUnreadable - 1;
@@ -97,7 +97,7 @@ class BailOutSite {
 
   size_t index_;
   std::deque<Watched> values_;
-  std::shared_ptr<const Continuation> continuation_;
+  std::shared_ptr<const DeoptimizationTarget> target_;
   std::shared_ptr<std::atomic<bool>> revise_;
   std::atomic<int> failures_{0};
   std::atomic<int64_t> visits_{0};  // counted only while guards are made to fail

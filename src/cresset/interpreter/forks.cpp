@@ -240,14 +240,14 @@ bool SerialForks::breakCircle() {
     const std::lock_guard lock(mutex_);
     // Each fork waits for one future, so the way from it either leaves the forks or comes back to itself.
     std::unordered_map<const c10::ivalue::Future*, size_t> seen;
-    size_t walk = 0;
+    size_t visit = 0;
     for (const auto& [first, awaited] : waiting_) {
-      ++walk;
+      ++visit;
       const c10::ivalue::Future* at = first;
       for (auto it = waiting_.find(at); it != waiting_.end() && !dead; it = waiting_.find(at)) {
-        const auto [mark, is_new] = seen.try_emplace(at, walk);
+        const auto [mark, is_new] = seen.try_emplace(at, visit);
         if (!is_new) {
-          if (mark->second == walk) dead = FuturePtr::reclaim_copy(const_cast<c10::ivalue::Future*>(at));
+          if (mark->second == visit) dead = FuturePtr::reclaim_copy(const_cast<c10::ivalue::Future*>(at));
           break;
         }
         at = it->second;

@@ -20,7 +20,7 @@ Liveness::Liveness(Graph& graph) {
   mark_.resize(n);
   nodes_.reserve(graph.numNodes());
   scan(graph.block(), 0);
-  walkBlock(0, 0, nullptr);
+  visitBlock(0, 0, nullptr);
   for (const Value* input : graph.inputs()) {
     if (!live_[input->unique()]) blocks_[0].entry_drops.push_back(input->unique());
   }
@@ -68,23 +68,23 @@ void Liveness::use(const Value* value, uint32_t flag) {
   makeLive(v);
 }
 
-void Liveness::walkBlock(uint32_t index, uint32_t depth, const Node* if_node) {
+void Liveness::visitBlock(uint32_t index, uint32_t depth, const Node* if_node) {
   const InputRange outputs = blocks_[index].block->outputs();
   for (size_t k = outputs.size(); k-- > 0;) {
     if (if_node && isUnused(if_node->output(k))) continue;  // nobody asks for it
     use(outputs[k], blocks_[index].first_flag + static_cast<uint32_t>(k));
   }
-  for (uint32_t i = blocks_[index].last_node; i-- > blocks_[index].first_node;) walkNode(nodes_[i], depth);
+  for (uint32_t i = blocks_[index].last_node; i-- > blocks_[index].first_node;) visitNode(nodes_[i], depth);
 }
 
-void Liveness::walkNode(NodeInfo& info, uint32_t depth) {
+void Liveness::visitNode(NodeInfo& info, uint32_t depth) {
   const Node& node = *info.node;
   if (isConstantNode(node) || node.kind() == prim::unchecked_cast) return;
   for (const Value* output : node.outputs()) unused_[output->unique()] = !live_[output->unique()];
   if (node.kind() == prim::If)
-    walkIf(info, depth);
+    visitIf(info, depth);
   else if (node.kind() == prim::Loop)
-    walkLoop(info, depth);
+    visitLoop(info, depth);
   const InputRange inputs = node.inputs();
   for (size_t k = inputs.size(); k-- > 0;) use(inputs[k], info.first_flag + static_cast<uint32_t>(k));
 }
@@ -97,13 +97,13 @@ std::vector<uint32_t> Liveness::outerSince(size_t mark, uint32_t depth) const {
   return result;
 }
 
-void Liveness::walkIf(NodeInfo& info, uint32_t depth) {
+void Liveness::visitIf(NodeInfo& info, uint32_t depth) {
   const size_t mark = trail_.size();
-  walkBlock(info.blocks[0], depth + 1, info.node);
+  visitBlock(info.blocks[0], depth + 1, info.node);
   std::vector<uint32_t> first = outerSince(mark, depth);
   for (size_t i = mark; i < trail_.size(); ++i) live_[trail_[i]] = 0;
   trail_.resize(mark);
-  walkBlock(info.blocks[1], depth + 1, info.node);
+  visitBlock(info.blocks[1], depth + 1, info.node);
   const std::vector<uint32_t> second = outerSince(mark, depth);
   trail_.resize(mark);
 
@@ -126,14 +126,14 @@ void Liveness::walkIf(NodeInfo& info, uint32_t depth) {
   deaths_.push_back(std::move(deaths));
 }
 
-void Liveness::walkLoop(NodeInfo& info, uint32_t depth) {
+void Liveness::visitLoop(NodeInfo& info, uint32_t depth) {
   const uint32_t body = info.blocks[0];
   std::vector<uint32_t> outer;
   collectOuter(body, depth, outer);
   const size_t mark = trail_.size();  // visiting the body adds variables of the body only
   const auto phis = blocks_[body].block->inputs();
   live_[phis[0]->unique()] = 1;  // the trip count goes on after its last reader
-  walkBlock(body, depth + 1, nullptr);
+  visitBlock(body, depth + 1, nullptr);
   trail_.resize(mark);
   for (size_t k = 1; k < phis.size(); ++k) {
     if (!live_[phis[k]->unique()]) blocks_[body].entry_drops.push_back(phis[k]->unique());

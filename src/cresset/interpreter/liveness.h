@@ -49,10 +49,10 @@ class Liveness {
 
  private:
   uint32_t scan(const Block* block, uint32_t depth);
-  void walkBlock(uint32_t index, uint32_t depth, const Node* if_node);
-  void walkNode(NodeInfo& info, uint32_t depth);
-  void walkIf(NodeInfo& info, uint32_t depth);
-  void walkLoop(NodeInfo& info, uint32_t depth);
+  void visitBlock(uint32_t index, uint32_t depth, const Node* if_node);
+  void visitNode(NodeInfo& info, uint32_t depth);
+  void visitIf(NodeInfo& info, uint32_t depth);
+  void visitLoop(NodeInfo& info, uint32_t depth);
   void use(const Value* value, uint32_t flag);
   void makeLive(uint32_t variable);
   void collectOuter(uint32_t block, uint32_t depth, std::vector<uint32_t>& found);

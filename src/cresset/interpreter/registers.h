@@ -41,7 +41,7 @@ class Registers {
   void reserve(uint32_t reg) { reserved_[reg] = true; }
   void unreserve(uint32_t reg) {
     reserved_[reg] = false;
-    if (holder_[reg] == kNone) giveBack(reg);
+    if (holder_[reg] == kNone) addFree(reg);
   }
   /// Puts `variable` into a register that is reserved or was just popped.
   void assign(uint32_t variable, uint32_t reg) {
@@ -51,7 +51,7 @@ class Registers {
   void release(uint32_t variable) {
     const uint32_t reg = register_of_[variable];
     setHolder(reg, kNone);
-    if (!reserved_[reg]) giveBack(reg);
+    if (!reserved_[reg]) addFree(reg);
   }
 
   size_t mark() const { return log_.size(); }
@@ -75,7 +75,7 @@ class Registers {
           break;
       }
     }
-    for (uint32_t reg : made) giveBack(reg);
+    for (uint32_t reg : made) addFree(reg);
   }
   /// Forgets the log; nothing before this point is rewound any more.
   void commit() { log_.clear(); }
@@ -103,7 +103,7 @@ class Registers {
     log_.push_back({Change::Taken, reg, 0});
     return reg;
   }
-  void giveBack(uint32_t reg) {
+  void addFree(uint32_t reg) {
     free_.push_back(reg);
     log_.push_back({Change::Freed, reg, 0});
   }

@@ -102,7 +102,7 @@ class Run {
   /// At a back-edge to the instruction `target`: whether a plan for the rest of the function has taken the innermost
   /// frame's place (hot_loops.h).
   [[gnu::cold]] bool enterPlan(uint32_t target);
-  /// Lets the continuation take the innermost frame's place.
+  /// Lets the deoptimization target take the innermost frame's place.
   [[gnu::cold]] void bailOut(const Instruction& instruction);
   /// The operand of the innermost frame.
   c10::IValue take(uint32_t operand);

@@ -19,7 +19,7 @@ using c10::TypeKind;
 
 namespace {
 
-/// A word of the columns `takes` and `gives`: kinds of types that fit, and how messages call them.
+/// A word of the columns `inputs` and `outputs`: kinds of types that fit, and how messages call them.
 struct TypeWord {
   std::string_view word;
   const char* noun;
@@ -111,7 +111,7 @@ constexpr Structure kStructures[] = {
 /// The rows, read: by Structural, and by the number of a kind's symbol.
 struct Table {
   struct Row {
-    Operands takes, gives;
+    Operands inputs, outputs;
     std::vector<std::pair<Symbol, Attribute::Kind>> attributes;
   };
 
@@ -122,7 +122,7 @@ struct Table {
       CRESSET_CHECK(!by_symbol[kind], std::string("structural.def names ") + structure.name + " twice");
       by_symbol[kind] = &structure;
       rows.push_back(
-          {parseOperands(structure.takes), parseOperands(structure.gives), parseAttributes(structure.attributes)});
+          {parseOperands(structure.inputs), parseOperands(structure.outputs), parseAttributes(structure.attributes)});
     }
   }
 
@@ -156,8 +156,8 @@ void checkOperands(const Node& n, const Operands& operands, const Values& values
 
 void checkRow(const Node& n, const Structure& structure) {
   const Table::Row& row = Table::get().rows[static_cast<size_t>(structure.id)];
-  checkOperands(n, row.takes, n.inputs(), "takes", "input");
-  checkOperands(n, row.gives, n.outputs(), "has", "output");
+  checkOperands(n, row.inputs, n.inputs(), "takes", "input");
+  checkOperands(n, row.outputs, n.outputs(), "has", "output");
   if (n.blocks().size() != structure.blocks) {
     complain(
         std::string(structure.name) + " has " + plural(structure.blocks, "block") + ", not " +

@@ -44,8 +44,8 @@ struct Structure {
   Structural id;
   const char* name;  // "prim::If"
   // The columns of structural.def.
-  const char* takes = "";
-  const char* gives = "";
+  const char* inputs = "";
+  const char* outputs = "";
   size_t blocks = 0;
   const char* attributes = "";
   void (*check)(const Node&) = nullptr;

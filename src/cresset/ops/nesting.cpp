@@ -168,7 +168,7 @@ void takeElements(const IValue& value, std::vector<IValue>& open) {
   }
 }
 
-void takeApartAll(std::vector<IValue>& open) {
+void destroyAll(std::vector<IValue>& open) {
   while (!open.empty()) {
     const IValue value = std::move(open.back());
     open.pop_back();
@@ -178,12 +178,12 @@ void takeApartAll(std::vector<IValue>& open) {
 
 }  // namespace
 
-void detail::takeApart(IValue value) {
+void detail::destroyNested(IValue value) {
   if (value.use_count() > 1) return;
   std::vector<IValue> open;
   takeElements(value, open);
   value = IValue();
-  takeApartAll(open);
+  destroyAll(open);
 }
 
 void releaseAll(std::vector<IValue>& values) {
@@ -192,7 +192,7 @@ void releaseAll(std::vector<IValue>& values) {
     if (holdsValues(value)) open.push_back(std::move(value));
   }
   values.clear();
-  takeApartAll(open);
+  destroyAll(open);
 }
 
 }  // namespace cresset

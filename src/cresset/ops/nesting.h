@@ -22,7 +22,7 @@ inline constexpr size_t kMaxValueNesting = 1000;
 void requireShallow(const c10::IValue& value, const char* doing);
 
 namespace detail {
-[[gnu::cold]] void takeApart(c10::IValue value);
+[[gnu::cold]] void destroyNested(c10::IValue value);
 }
 
 /// Whether destroying the value may go deep.
@@ -33,7 +33,7 @@ inline bool holdsValues(const c10::IValue& value) {
 /// Lets go of a value; it is None then.
 inline void release(c10::IValue& value) {
   if (holdsValues(value)) [[unlikely]]
-    detail::takeApart(std::move(value));
+    detail::destroyNested(std::move(value));
   else
     value = c10::IValue();
 }

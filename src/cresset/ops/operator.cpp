@@ -103,8 +103,8 @@ void Operator::setAutocast(const OperatorRow* row) {
 
 namespace {
 
-/// The schema of an in-place operator as that of an update: it writes nothing and returns a new tensor.
-c10::FunctionSchema updateSchema(const c10::FunctionSchema& in_place, const c10::FunctionSchema& functional) {
+/// The schema of an in-place operator as that of an in-place reuse: it writes nothing and returns a new tensor.
+c10::FunctionSchema inPlaceReuseSchema(const c10::FunctionSchema& in_place, const c10::FunctionSchema& functional) {
   const auto withoutAlias = [](const c10::Argument& of) {
     return c10::Argument(
         of.name(), of.type(), of.real_type(), of.N(), of.default_value(), of.kwarg_only(), std::nullopt);
@@ -122,7 +122,7 @@ c10::FunctionSchema updateSchema(const c10::FunctionSchema& in_place, const c10:
 }  // namespace
 
 Operator::Operator(const c10::OperatorHandle& in_place, const Operator& functional)
-    : schema_(updateSchema(in_place.schema(), functional.schema())),
+    : schema_(inPlaceReuseSchema(in_place.schema(), functional.schema())),
       kind_(Symbol::fromQualString(schema_.name())),
       full_name_(fullNameOf(schema_)),
       functional_name_(functional.fullName()),
@@ -172,7 +172,7 @@ void checkEnumerations(const c10::FunctionSchema& schema, const c10::IValue* arg
 }  // namespace
 
 bool Operator::isCalledWithCare() const {
-  return isUpdate() || argument_check_ ||
+  return isInPlaceReuse() || argument_check_ ||
          std::any_of(schema_.arguments().begin(), schema_.arguments().end(), enumerationSize);
 }
 
@@ -180,7 +180,7 @@ void Operator::call(Stack& stack, size_t num_args) const {
   if (kernel_) {
     kernel_(stack, num_args);
   } else if (const c10::OperatorHandle* registered = handle()) {
-    if (isUpdate()) makeOwn(stack[stack.size() - num_args]);
+    if (isInPlaceReuse()) makeOwn(stack[stack.size() - num_args]);
     c10::IValue* arguments = stack.data() + (stack.size() - schema_.arguments().size());
     checkEnumerations(schema_, arguments);
     if (argument_check_) argument_check_(arguments);

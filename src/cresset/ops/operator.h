@@ -138,15 +138,15 @@ class Operator {
   ArgumentCheck argumentCheck() const { return argument_check_; }
   /// Whether `call` does more than to call the kernel: it checks arguments, or makes one its own.
   bool isCalledWithCare() const;
-  /// Whether this is an update: `cresset::add.Tensor(self, other)` returns what `aten::add_.Tensor` would make of its
-  /// first argument, with its sizes, strides, dtype and errors, and leaves the argument as it is. Memory that nobody
-  /// else holds is used again: then it costs what the in-place operator costs. There is one for each in-place operator
-  /// of PyTorch that has a form without underscore.
-  bool isUpdate() const { return !functional_name_.empty(); }
-  /// Of an update: "aten::add.Tensor", which has its derivatives.
+  /// Whether this is an in-place reuse: `cresset::add.Tensor(self, other)` returns what `aten::add_.Tensor` would make
+  /// of its first argument, with its sizes, strides, dtype and errors, and leaves the argument as it is. Memory that
+  /// nobody else holds is used again: then it costs what the in-place operator costs. There is one for each in-place
+  /// operator of PyTorch that has a form without underscore.
+  bool isInPlaceReuse() const { return !functional_name_.empty(); }
+  /// Of an in-place reuse: "aten::add.Tensor", which has its derivatives.
   const std::string& functionalName() const { return functional_name_; }
-  /// The update for this in-place operator; null if there is none.
-  const Operator* update() const;
+  /// The in-place reuse for this in-place operator; null if there is none.
+  const Operator* inPlaceReuse() const;
 
   bool hasSideEffects() const { return has(traits_, Trait::SideEffect); }
   bool isDeterministic() const { return !has(traits_, Trait::Nondeterministic); }
@@ -169,7 +169,7 @@ class Operator {
   bool makesContiguous() const { return has(traits_, Trait::MakesContiguous); }
   bool keepsContiguous() const { return has(traits_, Trait::KeepsContiguous); }
   bool replacesMemory() const { return has(traits_, Trait::ReplacesMemory); }
-  /// Of an update.
+  /// Of an in-place reuse.
   bool inPlaceDerivativeDiffers() const { return has(traits_, Trait::InPlaceDerivativeDiffers); }
   /// Whether each element of the result depends on the elements of the arguments at its place only (PyTorch's tag).
   bool isPointwise() const { return has(traits_, Trait::Pointwise); }
@@ -204,7 +204,7 @@ class Operator {
   void setAutocast(const OperatorRow* row);
   ArgumentCheck argument_check_ = nullptr;
   bool mutable_ = false;
-  mutable std::atomic<const Operator*> update_{nullptr};  // once somebody has asked; itself if there is none
+  mutable std::atomic<const Operator*> in_place_reuse_{nullptr};  // once somebody has asked; itself if there is none
 };
 
 class OperatorTable {
@@ -219,7 +219,7 @@ class OperatorTable {
   const Operator* find(std::string_view full_name);
   /// All names ("aten::add") that look like `kind`, best first, for messages.
   std::vector<std::string> similarNames(Symbol kind);
-  /// Every operator of Cresset's own rows and of the dispatcher; not the updates.
+  /// Every operator of Cresset's own rows and of the dispatcher; not the in-place reuses.
   std::vector<const Operator*> all();
 
  private:

@@ -111,7 +111,7 @@ void printDerived(std::ostream& out, const Operator& op) {
     if (holds) out << "  " << text << "\n";
   }
   if (op.restriction() != Restriction::None) out << "  untrusted programs: " << reasonOf(op.restriction()) << "\n";
-  if (const Operator* update = op.update()) out << "  update: " << update->fullName() << "\n";
+  if (const Operator* reuse = op.inPlaceReuse()) out << "  in-place reuse: " << reuse->fullName() << "\n";
 }
 
 /// Cells of Markdown tables end at `|`.

@@ -142,21 +142,21 @@ struct OperatorTable::Impl : c10::OpRegistrationListener {
     return name.operators.emplace_back(new Operator(handle)).get();
   }
 
-  /// The updates `cresset::add` for the in-place operators `aten::add_`: those with a form `aten::add` of the same
-  /// arguments.
-  void addUpdates(Name& name, std::string_view text) {
+  /// The in-place reuses `cresset::add` for the in-place operators `aten::add_`: those with a form `aten::add` of the
+  /// same arguments.
+  void addInPlaceReuses(Name& name, std::string_view text) {
     const std::string base = "aten::" + std::string(text.substr(std::string_view("cresset::").size()));
     const auto functional = names.find(base), in_place = names.find(base + "_");
     if (functional == names.end() || in_place == names.end()) return;
     for (const auto& handle : in_place->second.handles) {
       for (const auto& other : functional->second.handles) {
-        if (isUpdateOf(handle.schema(), other.schema()))
+        if (isInPlaceReuseOf(handle.schema(), other.schema()))
           name.operators.emplace_back(new Operator(handle, *operatorFor(functional->second, other)));
       }
     }
   }
 
-  static bool isUpdateOf(const c10::FunctionSchema& in_place, const c10::FunctionSchema& functional) {
+  static bool isInPlaceReuseOf(const c10::FunctionSchema& in_place, const c10::FunctionSchema& functional) {
     const auto &mine = in_place.arguments(), &theirs = functional.arguments();
     if (in_place.overload_name() != functional.overload_name() || mine.size() != theirs.size()) return false;
     const auto isTensor = [](const c10::Argument& argument) {
@@ -188,7 +188,7 @@ struct OperatorTable::Impl : c10::OpRegistrationListener {
         if (!has_row) list.push_back(operatorFor(name, handle));
       }
       if (list.empty() && text.starts_with("cresset::")) {
-        if (name.operators.empty()) addUpdates(name, text);
+        if (name.operators.empty()) addInPlaceReuses(name, text);
         for (const auto& update : name.operators) list.push_back(update.get());
       }
       rankOverloads(text, list);
@@ -248,8 +248,8 @@ const Operator* OperatorTable::find(std::string_view full_name) {
   return nullptr;
 }
 
-const Operator* Operator::update() const {
-  const Operator* known = update_.load(std::memory_order_acquire);
+const Operator* Operator::inPlaceReuse() const {
+  const Operator* known = in_place_reuse_.load(std::memory_order_acquire);
   if (!known) {
     const std::string& name = schema_.name();
     if (name.starts_with("aten::") && name.ends_with('_')) {
@@ -257,10 +257,10 @@ const Operator* Operator::update() const {
       const std::string base = name.substr(std::string_view("aten::").size());
       const Operator* found = OperatorTable::get().find(
           "cresset::" + base.substr(0, base.size() - 1) + (overload.empty() ? "" : "." + overload));
-      if (found && found->isUpdate()) known = found;
+      if (found && found->isInPlaceReuse()) known = found;
     }
     if (!known) known = this;
-    update_.store(known, std::memory_order_release);
+    in_place_reuse_.store(known, std::memory_order_release);
   }
   return known == this ? nullptr : known;
 }
@@ -295,7 +295,7 @@ std::vector<const Operator*> OperatorTable::all() {
   for (const auto& name : names) {
     auto ops = overloads(Symbol::fromQualString(name));
     std::copy_if(
-        ops.begin(), ops.end(), std::back_inserter(result), [](const Operator* op) { return !op->isUpdate(); });
+        ops.begin(), ops.end(), std::back_inserter(result), [](const Operator* op) { return !op->isInPlaceReuse(); });
   }
   return result;
 }

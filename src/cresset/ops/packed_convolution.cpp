@@ -186,7 +186,7 @@ bool fits(const Tensor& input, const Tensor& weight, const ConvolutionShape& sha
 }
 
 /// Whether PyTorch's kernel would return a result in channels-last layout: then the packed weight saves it work, too.
-bool givesChannelsLast(const Tensor& input, const Tensor& weight, const ConvolutionShape& shape) {
+bool returnsChannelsLast(const Tensor& input, const Tensor& weight, const ConvolutionShape& shape) {
   return input.dim() == 4 && !shape.transposed &&
          (input.suggest_memory_format() == at::MemoryFormat::ChannelsLast ||
           weight.suggest_memory_format() == at::MemoryFormat::ChannelsLast);
@@ -286,7 +286,7 @@ Tensor packedConvolution(
   PackedWeight* const known = PackedWeight::of(packed);
   if (!known) throw std::runtime_error("cresset::convolution was given a weight that is not packed");
   const ConvolutionShape& shape = known->shape();
-  const bool usable = (channels_last || givesChannelsLast(input, weight, shape)) && fits(input, weight, shape) &&
+  const bool usable = (channels_last || returnsChannelsLast(input, weight, shape)) && fits(input, weight, shape) &&
                       at::globalContext().userEnabledMkldnn() &&
                       !(c10::GradMode::is_enabled() && input.requires_grad());
   if (!usable) {

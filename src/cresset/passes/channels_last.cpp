@@ -162,7 +162,7 @@ bool isLayoutFree(Node* node) {
   if (isStructural(node->kind()) || !node->blocks().empty() || node->outputs().size() != 1) return false;
   const Operator* op = operatorOf(*node);
   if (!op || op->isMutable() || op->hasSideEffects() || !op->isDeterministic() || op->mayShareArguments() ||
-      (!op->isPure() && !op->isUpdate()))
+      (!op->isPure() && !op->isInPlaceReuse()))
     return false;
   for (const c10::Argument& argument : op->schema().arguments()) {
     if (argument.name() == "memory_format" || argument.name() == "dtype") return false;

@@ -40,7 +40,7 @@ class Propagator {
       Node* next = node->next();
       if (node->kind() == prim::If) {
         next = visitIf(node);
-      } else if (node->kind() == prim::Loop && runsNoTurn(node)) {
+      } else if (node->kind() == prim::Loop && runsNoIteration(node)) {
         for (size_t i = 0; i < node->outputs().size(); ++i) node->output(i)->replaceAllUsesWith(node->input(i + 2));
         node->destroy();
         changed_ = true;
@@ -75,7 +75,7 @@ class Propagator {
     return first ? first : next;
   }
 
-  static bool runsNoTurn(const Node* loop) {
+  static bool runsNoIteration(const Node* loop) {
     const auto count = constantAs<int64_t>(loop->input(0));
     const auto condition = constantAs<bool>(loop->input(1));
     return (count && *count <= 0) || (condition && !*condition);

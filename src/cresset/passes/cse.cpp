@@ -145,7 +145,7 @@ class Merger {
   }
 
   bool mayShareResults(const Node* kept, const Node* other) {
-    if (handsOn(*kept)) return true;  // the same one each time
+    if (returnsExistingValue(*kept)) return true;  // the same one each time
     for (size_t i = 0; i < kept->outputs().size(); ++i) {
       const Value *one = kept->outputs()[i], *two = other->outputs()[i];
       const bool one_leaves = leaves(one), two_leaves = leaves(two);

@@ -56,7 +56,7 @@ class CastInserter {
   bool visit(Node* node) {
     if (isStructural(node->kind()) || isWithoutAutocast(*node) || scopes_.of(node) != 0) return false;
     const Operator* op = operatorOf(*node);
-    if (!op || !op->isOfDispatcher() || op->isMutable() || op->isUpdate()) return false;
+    if (!op || !op->isOfDispatcher() || op->isMutable() || op->isInPlaceReuse()) return false;
     if (op->autocast(c10::DeviceType::CPU) <= Autocast::Inside &&
         op->autocast(c10::DeviceType::CUDA) <= Autocast::Inside)
       return false;

@@ -60,7 +60,7 @@ class Hoister {
     for (const Value* input : node->inputs()) {
       if (input->node()->isInside(loop)) return false;
     }
-    bool hands_on = true;  // returns what was there before, the same one each time
+    bool returns_existing = true;  // returns what was there before, the same one each time
     if (node->kind() == prim::Constant) {
       return std::none_of(node->outputs().begin(), node->outputs().end(), [&](const Value* output) {
         return memory_->hasWriters(output) || memory_->escapes(output);
@@ -68,25 +68,25 @@ class Hoister {
     }
     if (isStructural(node->kind())) {
       if (!isRepeatable(*node)) return false;
-      hands_on = handsOn(*node);
+      returns_existing = returnsExistingValue(*node);
     } else {
       const Operator* op = operatorOf(*node);
       if (!op || op->isMutable() || op->hasSideEffects() || !op->isDeterministic()) return false;
-      hands_on = false;
+      returns_existing = false;
     }
     if (memory_->isMutable(node) || memory_->hasSideEffects(node)) return false;
     // Of a node that may raise, what comes before it in the body decides, not the loop as a whole.
     if (mayRaise(*node) ? memory_->writesToAlias(loop, node->inputs().vec()) : memory_->conflict(node, loop))
       return false;
-    if (hands_on) return true;
+    if (returns_existing) return true;
     return std::none_of(node->outputs().begin(), node->outputs().end(), [&](const Value* output) {
       return (mayRequireGrad(output->type()) && !isTuple(output)) || memory_->hasWriters(output) ||
-             memory_->escapes(output) || meetsOtherTurns(output);
+             memory_->escapes(output) || meetsOtherIterations(output);
     });
   }
 
   /// A later iteration could tell whether it has the same list as an earlier one.
-  static bool meetsOtherTurns(const Value* value) {
+  static bool meetsOtherIterations(const Value* value) {
     if (value->type()->kind() != c10::TypeKind::ListType) return false;
     const auto uses = value->uses();
     return std::any_of(uses.begin(), uses.end(), [](const Use& use) {

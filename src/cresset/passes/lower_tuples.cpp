@@ -21,15 +21,15 @@ bool isConstructed(const Value* value) {
   return value->node()->kind() == prim::TupleConstruct;
 }
 
-bool takesApart(const Node* node) {
+bool unpacksTuple(const Node* node) {
   return node->kind() == prim::TupleUnpack || node->kind() == prim::TupleIndex || node->kind() == prim::TupleSlice;
 }
 
-bool isTakenApart(const Value* value) {
+bool isUnpacked(const Value* value) {
   bool found = false;
   for (const Use& use : value->uses()) {
     if (use.user->kind() == aten::__is__ || use.user->kind() == aten::__isnot__) return false;
-    found |= takesApart(use.user) && use.offset == 0;
+    found |= unpacksTuple(use.user) && use.offset == 0;
   }
   return found;
 }
@@ -49,7 +49,7 @@ std::vector<Value*> unpack(Graph& graph, Value* tuple) {
 
 /// Replaces outputs of `node`, which unpacks what TupleConstruct has just made.
 bool forward(Node* node) {
-  if (!takesApart(node) || !isConstructed(node->input(0))) return false;
+  if (!unpacksTuple(node) || !isConstructed(node->input(0))) return false;
   Node* made = node->input(0)->node();
   const auto elements = made->inputs();
   if (node->kind() == prim::TupleUnpack) {
@@ -74,7 +74,7 @@ bool forward(Node* node) {
 /// A tuple that both blocks return, or one of them makes, becomes one output per element.
 bool splitIfOutput(Node* node, size_t i) {
   Value* output = node->output(i);
-  if (!isTuple(output) || !isTakenApart(output)) return false;
+  if (!isTuple(output) || !isUnpacked(output)) return false;
   const auto blocks = node->blocks();
   if (std::none_of(blocks.begin(), blocks.end(), [&](Block* block) { return isConstructed(block->outputs()[i]); }) ||
       !std::all_of(blocks.begin(), blocks.end(), [&](Block* block) { return isTuple(block->outputs()[i]); }))
@@ -98,7 +98,7 @@ bool splitIfOutput(Node* node, size_t i) {
 bool splitCarried(Node* node, size_t i) {
   Block* body = node->blocks()[0];
   Value *carried = body->inputs()[i + 1], *output = node->output(i);
-  if (!isTuple(carried) || !(isTakenApart(carried) || isTakenApart(output))) return false;
+  if (!isTuple(carried) || !(isUnpacked(carried) || isUnpacked(output))) return false;
   if (!isConstructed(node->input(i + 2)) && !isConstructed(body->outputs()[i + 1])) return false;
   if (!isTuple(node->input(i + 2)) || !isTuple(body->outputs()[i + 1])) return false;
   const auto compared = [](const Value* value) {

@@ -12,7 +12,7 @@
 namespace cresset {
 namespace {
 
-constexpr int64_t kMaxTurns = 16;
+constexpr int64_t kMaxIterations = 16;
 constexpr int64_t kMaxNodes = 512;  // that one loop may become
 
 int64_t countNodes(const Block* block) {
@@ -25,7 +25,7 @@ int64_t countNodes(const Block* block) {
 }
 
 /// How often the body runs; nothing if only the running program knows.
-std::optional<int64_t> turnsOf(const Node* loop) {
+std::optional<int64_t> tripCountOf(const Node* loop) {
   const auto count = constantAs<int64_t>(loop->input(0));
   const auto first = constantAs<bool>(loop->input(1)), next = constantAs<bool>(loop->blocks()[0]->outputs()[0]);
   if (first && !*first) return 0;
@@ -35,20 +35,20 @@ std::optional<int64_t> turnsOf(const Node* loop) {
   return count;
 }
 
-void unroll(Node* loop, int64_t turns) {
+void unroll(Node* loop, int64_t trip_count) {
   Graph& graph = loop->graph();
   const InsertPointGuard guard(graph, loop);
   Block* body = loop->blocks()[0];
   std::vector<Value*> carried;
   for (size_t i = 2; i < loop->inputs().size(); ++i) carried.push_back(loop->input(i));
-  for (int64_t turn = 0; turn < turns; ++turn) {
+  for (int64_t iteration = 0; iteration < trip_count; ++iteration) {
     std::unordered_map<const Value*, Value*> copies;
     const auto copyOf = [&](Value* value) {
       const auto found = copies.find(value);
       return found == copies.end() ? value : found->second;
     };
     if (body->inputs()[0]->hasUses()) {
-      Value* number = graph.insertConstant(turn);
+      Value* number = graph.insertConstant(iteration);
       number->node()->copyLocation(loop);
       copies[body->inputs()[0]] = number;
     }
@@ -69,9 +69,10 @@ bool unrollIn(Block* block) {
   for (Node* node : block->nodesSafely()) {
     for (Block* inner : node->blocks()) changed |= unrollIn(inner);
     if (node->kind() != prim::Loop) continue;
-    const auto turns = turnsOf(node);
-    if (!turns || *turns > kMaxTurns || *turns * countNodes(node->blocks()[0]) > kMaxNodes) continue;
-    unroll(node, *turns);
+    const auto trip_count = tripCountOf(node);
+    if (!trip_count || *trip_count > kMaxIterations || *trip_count * countNodes(node->blocks()[0]) > kMaxNodes)
+      continue;
+    unroll(node, *trip_count);
     changed = true;
   }
   return changed;

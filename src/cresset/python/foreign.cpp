@@ -17,7 +17,7 @@ void take(const c10::OperatorHandle&, c10::DispatchKeySet, std::vector<IValue>* 
   stack->pop_back();
 }
 
-void give(const c10::OperatorHandle&, c10::DispatchKeySet, std::vector<IValue>* stack) {
+void returnValue(const c10::OperatorHandle&, c10::DispatchKeySet, std::vector<IValue>* stack) {
   stack->push_back(std::exchange(in_transit, IValue()));
 }
 
@@ -31,7 +31,7 @@ void registerOperators() {
   library.def(c10::FunctionSchema("cresset::_take", "", {c10::Argument("value", c10::AnyType::get())}, {}));
   library.def(c10::FunctionSchema("cresset::_give", "", {}, {c10::Argument("", c10::AnyType::get())}));
   library.impl("_take", torch::CppFunction::makeFromBoxedFunction<&take>());
-  library.impl("_give", torch::CppFunction::makeFromBoxedFunction<&give>());
+  library.impl("_give", torch::CppFunction::makeFromBoxedFunction<&returnValue>());
 }
 
 }  // namespace

@@ -22,7 +22,7 @@ std::string fileName(PyCodeObject* code) {
 
 /// The frames from the innermost on, as code and instruction. `visit` returns whether to continue.
 template <typename Visit>
-void walk(const Visit& visit) {
+void visitFrames(const Visit& visit) {
   PyFrameObject* innermost = PyEval_GetFrame();  // borrowed
   py::object frame = py::reinterpret_borrow<py::object>(reinterpret_cast<PyObject*>(innermost));
   while (frame) {
@@ -108,7 +108,7 @@ SourceRange Frames::location() {
   int instruction = 0;
   bool is_inside = false, is_user = false;
   py::object held;
-  walk([&](PyFrameObject* frame, PyCodeObject* code) {
+  visitFrames([&](PyFrameObject* frame, PyCodeObject* code) {
     const Owner owner = ownerOf(code);
     is_inside = owner == Owner::Outermost;
     if (is_inside || owner == Owner::Cresset || is_user || (owner == Owner::Library && best)) return !is_inside;
@@ -124,7 +124,7 @@ SourceRange Frames::location() {
 std::string Frames::nameOf(const at::Tensor& tensor) {
   std::string name;
   bool is_inside = false, is_done = false;
-  walk([&](PyFrameObject* frame, PyCodeObject* code) {
+  visitFrames([&](PyFrameObject* frame, PyCodeObject* code) {
     const Owner owner = ownerOf(code);
     is_inside = owner == Owner::Outermost;
     if (is_inside || owner == Owner::Cresset || is_done) return !is_inside;

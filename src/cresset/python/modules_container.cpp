@@ -17,9 +17,10 @@ namespace {
 using Container = ModuleInfo::Container;
 
 /// `m.children`: a call returns the elements, which are known already.
-class Walker final : public SugaredValue {
+class MembersFunction final : public SugaredValue {
  public:
-  Walker(std::string name, SugaredValuePtr elements) : name_(std::move(name)), elements_(std::move(elements)) {}
+  MembersFunction(std::string name, SugaredValuePtr elements)
+      : name_(std::move(name)), elements_(std::move(elements)) {}
   std::string kind() const override { return "method '" + name_ + "'"; }
   SugaredValuePtr call(
       const SourceRange& range, EmitContext&, const std::vector<NamedValue>& args,
@@ -115,26 +116,28 @@ ModuleValue::Members ModuleValue::tensors(const SourceRange& range, EmitContext&
 
 /// The methods that return what is below a module. They are known when code is compiled, so they can be iterated like
 /// tuples. A module that occurs twice is returned twice.
-SugaredValuePtr ModuleValue::walker(const SourceRange& range, EmitContext& cx, const std::string& name) {
-  const auto give = [&](SugaredValuePtr elements) { return std::make_shared<Walker>(name, std::move(elements)); };
+SugaredValuePtr ModuleValue::membersFunction(const SourceRange& range, EmitContext& cx, const std::string& name) {
+  const auto returning = [&](SugaredValuePtr elements) {
+    return std::make_shared<MembersFunction>(name, std::move(elements));
+  };
   if (isKeyed()) {
-    if (name == "keys") return give(keysOf(cx, items(range, cx)));
-    if (name == "values") return give(valuesOf(items(range, cx)));
-    if (name == "items") return give(itemsOf(cx, items(range, cx)));
+    if (name == "keys") return returning(keysOf(cx, items(range, cx)));
+    if (name == "values") return returning(valuesOf(items(range, cx)));
+    if (name == "items") return returning(itemsOf(cx, items(range, cx)));
   }
   if (name == "children" || name == "named_children") {
     Members members;
     for (const std::string& child : info_.submodules) members.emplace_back(child, member(range, cx, child));
-    return give(name == "children" ? valuesOf(members) : itemsOf(cx, members));
+    return returning(name == "children" ? valuesOf(members) : itemsOf(cx, members));
   }
   if (name == "modules" || name == "named_modules") {
     Members members;
     collectModules(range, cx, "", members);
-    return give(name == "modules" ? valuesOf(members) : itemsOf(cx, members));
+    return returning(name == "modules" ? valuesOf(members) : itemsOf(cx, members));
   }
-  if (name == "parameters" || name == "buffers") return give(valuesOf(tensors(range, cx, name == "parameters")));
+  if (name == "parameters" || name == "buffers") return returning(valuesOf(tensors(range, cx, name == "parameters")));
   if (name == "named_parameters" || name == "named_buffers")
-    return give(itemsOf(cx, tensors(range, cx, name == "named_parameters")));
+    return returning(itemsOf(cx, tensors(range, cx, name == "named_parameters")));
   return nullptr;
 }
 

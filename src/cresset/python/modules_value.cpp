@@ -103,7 +103,7 @@ SugaredValuePtr ModuleValue::findAttr(const SourceRange& range, EmitContext& cx,
     return sugarOf(it->second, cx, range, name);
   }
   if (!info_.overridden.contains(name)) {
-    if (auto found = walker(range, cx, name)) return found;
+    if (auto found = membersFunction(range, cx, name)) return found;
   }
   if (auto it = info_.overloads.find(name); it != info_.overloads.end()) {
     return std::make_shared<OverloadedMethod>(self_, name, it->second);

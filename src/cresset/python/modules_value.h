@@ -45,7 +45,7 @@ class ModuleValue final : public SugaredValue {
   SugaredValuePtr attributeOfClass(const SourceRange& range, EmitContext& cx, const std::string& name);
   SugaredValuePtr member(const SourceRange& range, EmitContext& cx, const std::string& name);
   SugaredValuePtr pythonAttribute(const SourceRange& range, EmitContext& cx, const std::string& name);
-  SugaredValuePtr walker(const SourceRange& range, EmitContext& cx, const std::string& name);
+  SugaredValuePtr membersFunction(const SourceRange& range, EmitContext& cx, const std::string& name);
   Members items(const SourceRange& range, EmitContext& cx);
   /// The submodules below, itself first; `prefix` is its own name.
   void collectModules(const SourceRange& range, EmitContext& cx, const std::string& prefix, Members& found);

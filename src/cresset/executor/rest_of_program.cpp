@@ -1,4 +1,4 @@
-#include "cresset/executor/continuation.h"
+#include "cresset/executor/rest_of_program.h"
 
 #include <unordered_map>
 
@@ -11,7 +11,7 @@ namespace cresset {
 namespace {
 
 /// Writes the rest of a program after a node, from the block that it stands in outwards.
-class ContinuationWriter {
+class RestOfProgramWriter {
  public:
   std::shared_ptr<Graph> write(const Node* place) {
     rest(place);
@@ -102,7 +102,7 @@ class ContinuationWriter {
 }  // namespace
 
 RestOfProgram restOfProgram(const Node* place, std::span<Value* const> first) {
-  ContinuationWriter writer;
+  RestOfProgramWriter writer;
   for (Value* value : first) writer.take(value);
   RestOfProgram rest;
   rest.graph = writer.write(place);
