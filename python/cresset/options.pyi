@@ -5,7 +5,7 @@ from typing import Literal, overload
 #: Name: its variable in the environment, what it may be, its default, and what it is for.
 descriptions: Mapping[str, str]
 
-_Choices = Literal["execution_mode", "kernels", "plans", "check_facts", "fail_guard", "passes"]
+_Choices = Literal["execution_mode", "kernels", "numerics", "plans", "check_facts", "fail_guard", "passes"]
 _Integers = Literal[
     "plans_per_function",
     "plans_per_loop",
@@ -28,6 +28,7 @@ def set(
     *,
     execution_mode: Literal["interpret", "optimize"] = ...,
     kernels: Literal["off", "background", "now", "check"] = ...,
+    numerics: Literal["default", "exact"] = ...,
     plans: Literal["useful", "always", "loops"] = ...,
     plans_per_function: int = ...,
     plans_per_loop: int = ...,
@@ -46,6 +47,7 @@ def override(
     *,
     execution_mode: Literal["interpret", "optimize"] = ...,
     kernels: Literal["off", "background", "now", "check"] = ...,
+    numerics: Literal["default", "exact"] = ...,
     plans: Literal["useful", "always", "loops"] = ...,
     plans_per_function: int = ...,
     plans_per_loop: int = ...,

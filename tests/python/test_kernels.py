@@ -42,7 +42,7 @@ VALUES = [
     -1e38,
 ]
 SPECIAL = [float("inf"), float("-inf"), float("nan")]
-NUMBERS = [2, 0.5, -1.25, 0, 3, 0.1, -1, 1, True]
+NUMBERS = [2, 0.5, -1.25, 0, 3, 0.1, -1, 1]
 
 
 @pytest.fixture(autouse=True)

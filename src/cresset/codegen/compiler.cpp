@@ -23,7 +23,8 @@ Loaded load() {
   // Never unloaded: code that it made may run until the process ends.
   void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
   if (!library) return {nullptr, dlerror()};
-  const auto create = reinterpret_cast<CreateKernelCompiler>(dlsym(library, "cresset_create_kernel_compiler"));
+  const auto create =
+      reinterpret_cast<decltype(&cresset_create_kernel_compiler)>(dlsym(library, "cresset_create_kernel_compiler"));
   if (!create) return {nullptr, dlerror()};
   try {
     return {create(*level), ""};

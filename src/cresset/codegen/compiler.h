@@ -1,5 +1,5 @@
-// From kernels to machine code. The compiler stands on LLVM and lives in a library of its own, libcresset_llvm, which is
-// loaded when the first kernel is compiled: programs without kernels don't pay for it.
+// From kernels to machine code. The compiler stands on LLVM and lives in a library of its own, libcresset_llvm, which
+// is loaded when the first kernel is compiled: programs without kernels don't pay for it.
 //
 // Thread-safety: everything here may be called from any thread, at once.
 #pragma once
@@ -47,7 +47,7 @@ class KernelCompiler {
 const KernelCompiler* kernelCompiler();
 std::string whyNoCompiler();
 
-/// What libcresset_llvm exports.
-using CreateKernelCompiler = KernelCompiler* (*)(CpuLevel level);
-
 }  // namespace cresset::codegen
+
+/// What libcresset_llvm exports.
+extern "C" cresset::codegen::KernelCompiler* cresset_create_kernel_compiler(cresset::codegen::CpuLevel level);

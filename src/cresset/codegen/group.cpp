@@ -9,6 +9,7 @@
 #include "cresset/ir/constants.h"
 #include "cresset/ops/operator.h"
 #include "cresset/support/error.h"
+#include "cresset/support/options.h"
 
 namespace cresset::codegen {
 
@@ -68,7 +69,8 @@ class GroupBuilder {
     }
   }
 
-  void compute(const Node& node) {
+  /// Whether the kernel has eager PyTorch's bits.
+  bool compute(const Node& node) {
     const Operator* op = operatorOf(node);
     const ScalarBody* body = op ? ScalarBody::of(*op) : nullptr;
     if (!body || node.outputs().size() != 1)
@@ -92,11 +94,13 @@ class GroupBuilder {
     const auto computes_in = body->computesIn(*op, facts, *result);
     if (!computes_in) throw Unsupported{op->fullName() + " computes in a dtype that is not known"};
     refuseMixedHalves(*op, arguments, *computes_in);
-    registers_[&output] = body->build(builder_, *op, arguments, *computes_in, *result);
+    const ScalarBody::Built built = body->build(builder_, *op, arguments, *computes_in, *result);
+    registers_[&output] = built.value;
     step.makes_contiguous = op->makesContiguous();
     values_[&output] = inputs_.size() + group_.steps.size();
     group_.steps.push_back(std::move(step));
     group_.dtypes.push_back(*result);
+    return built.is_exact;
   }
 
   /// Before the first node.
@@ -151,7 +155,8 @@ class GroupBuilder {
       const Operator& op, std::span<const ScalarArgument> arguments, at::ScalarType computes_in) {
     if (registerType(computes_in) == computes_in) return;
     for (const ScalarArgument& argument : arguments) {
-      if (argument.kind == ScalarArgument::Kind::Element && argument.dtype != computes_in && argument.dtype != at::kBool)
+      if (argument.kind == ScalarArgument::Kind::Element && argument.dtype != computes_in &&
+          argument.dtype != at::kBool)
         throw Unsupported{op.fullName() + " of half precision and another dtype"};
     }
   }
@@ -169,11 +174,11 @@ std::optional<std::string> whyNotFusible(const Node& node) {
   const Operator* op = isStructural(node.kind()) ? nullptr : operatorOf(node);
   const ScalarBody* body = op ? ScalarBody::of(*op) : nullptr;
   if (!body) return std::string(node.kind().toQualString()) + " has no scalar body";
-  if (!body->isExact()) return op->fullName() + " has other bits than eager PyTorch's in a kernel";
   const auto* type = node.output()->type()->castRaw<c10::TensorType>();
   if (type && type->requiresGrad() != std::optional(false)) return "autograd may record it";
   try {
-    GroupBuilder().compute(node);
+    if (!GroupBuilder().compute(node) && options::numerics() == Numerics::Exact)
+      return op->fullName() + " has other bits than eager PyTorch's in a kernel (option numerics)";
   } catch (const Unsupported& unsupported) {
     return unsupported.reason;
   }

@@ -30,6 +30,8 @@ class Evaluator {
       KernelBuilder& builder, const Operator& op, std::span<const ScalarArgument> arguments, at::ScalarType computes_in)
       : builder_(builder), op_(op), arguments_(arguments), dtype_(computes_in), type_(registerType(computes_in)) {}
 
+  bool isExact() const { return is_exact_; }
+
   void assign(std::string_view name, Operand value) { locals_.emplace_back(name, std::move(value)); }
 
   Operand evaluate(const Expression& e) {
@@ -196,9 +198,9 @@ class Evaluator {
 
   Operand emitBinary(std::string_view op, Register a, Register b) {
     static const std::unordered_map<std::string_view, Opcode> kOpcodes = {
-        {"+", Opcode::Add},        {"-", Opcode::Sub},        {"*", Opcode::Mul}, {"/", Opcode::Div},
-        {"&", Opcode::And},        {"|", Opcode::Or},         {"^", Opcode::Xor}, {"<<", Opcode::ShiftLeft},
-        {">>", Opcode::ShiftRight}, {"==", Opcode::Eq},        {"!=", Opcode::Ne}, {"<", Opcode::Lt},
+        {"+", Opcode::Add},         {"-", Opcode::Sub}, {"*", Opcode::Mul}, {"/", Opcode::Div},
+        {"&", Opcode::And},         {"|", Opcode::Or},  {"^", Opcode::Xor}, {"<<", Opcode::ShiftLeft},
+        {">>", Opcode::ShiftRight}, {"==", Opcode::Eq}, {"!=", Opcode::Ne}, {"<", Opcode::Lt},
         {"<=", Opcode::Le}};
     if (op == "-" && type_ == at::kBool) refuse("'-' of bools");
     if (op == ">") return builder_.add(Opcode::Lt, b, a);
@@ -213,17 +215,27 @@ class Evaluator {
         {"fma", Opcode::Fma},   {"abs", Opcode::Abs},     {"sqrt", Opcode::Sqrt},   {"floor", Opcode::Floor},
         {"ceil", Opcode::Ceil}, {"trunc", Opcode::Trunc}, {"round", Opcode::Round}, {"copysign", Opcode::CopySign}};
     if (e.text == "exactly") return exactly(e);
+    if (e.text == "own" && e.children.size() == 1) {
+      is_exact_ = false;
+      return evaluate(e.children[0]);
+    }
     std::vector<Register> operands;
     for (const Expression& child : e.children) operands.push_back(asNumber(evaluate(child)));
     static constexpr Opcode kRoundings[] = {Opcode::Floor, Opcode::Ceil, Opcode::Trunc, Opcode::Round};
     if (const auto found = kFunctions.find(e.text); found != kFunctions.end()) {
       if (operands.size() != numOperands(found->second)) refuse(std::string(e.text) + " of so many operands");
-      const bool rounds = std::find(std::begin(kRoundings), std::end(kRoundings), found->second) != std::end(kRoundings);
+      const bool rounds =
+          std::find(std::begin(kRoundings), std::end(kRoundings), found->second) != std::end(kRoundings);
       const bool is_unsigned = type_ == at::kBool || type_ == at::kByte;
       if ((rounds && !isFloating(type_)) || (found->second == Opcode::Abs && is_unsigned)) return operands[0];
       return operands.size() == 1   ? builder_.add(found->second, operands[0])
              : operands.size() == 2 ? builder_.add(found->second, operands[0], operands[1])
                                     : builder_.add(found->second, operands[0], operands[1], operands[2]);
+    }
+    if (e.text == "muladd" && operands.size() == 3) {
+      if (type_ == dtype_) return builder_.add(Opcode::Fma, operands[0], operands[1], operands[2]);
+      const Register product = builder_.roundTo(builder_.add(Opcode::Mul, operands[0], operands[1]), dtype_);
+      return builder_.add(Opcode::Add, product, operands[2]);
     }
     if (e.text == "isnan" && operands.size() == 1) return builder_.add(Opcode::Ne, operands[0], operands[0]);
     if (e.text == "bool" && operands.size() == 1) return builder_.toBool(operands[0]);
@@ -243,6 +255,7 @@ class Evaluator {
   std::span<const ScalarArgument> arguments_;
   const at::ScalarType dtype_, type_;
   std::vector<std::pair<std::string_view, Operand>> locals_;
+  bool is_exact_ = true;
 };
 
 }  // namespace
@@ -256,7 +269,7 @@ const ScalarBody* ScalarBody::of(const Operator& op) {
       impl->list = parseExpressions(row.scalar);
       CRESSET_CHECK(impl->list.results.size() == 1, "a scalar body has one result");
       if (!row.computes_in.empty()) impl->computes_in.emplace(row.computes_in);
-      map->emplace(row.name, ScalarBody(std::move(impl), row.scalar_is_exact));
+      map->emplace(row.name, ScalarBody(std::move(impl)));
     }
     return map;
   }();
@@ -272,13 +285,13 @@ std::optional<at::ScalarType> ScalarBody::computesIn(
   return dtype && isSupported(*dtype) ? dtype : std::nullopt;
 }
 
-Register ScalarBody::build(
+ScalarBody::Built ScalarBody::build(
     KernelBuilder& builder, const Operator& op, std::span<const ScalarArgument> arguments, at::ScalarType computes_in,
     at::ScalarType result) const {
   Evaluator evaluator(builder, op, arguments, computes_in);
   for (const auto& [name, value] : impl_->list.assignments) evaluator.assign(name, evaluator.evaluate(value));
   const Register value = evaluator.asRegister(evaluator.evaluate(impl_->list.results[0]));
-  return builder.roundTo(builder.convert(value, registerType(result)), result);
+  return {builder.roundTo(builder.convert(value, registerType(result)), result), evaluator.isExact()};
 }
 
 }  // namespace cresset::codegen

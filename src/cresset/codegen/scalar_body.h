@@ -3,9 +3,11 @@
 //
 // An operator computes in one dtype, that of its result, or what the column COMPUTES_IN says. Names are the arguments
 // of its schema: tensors are elements, converted to that dtype; numbers too. Half precision is computed with in
-// float32, and what the body gives is rounded to the result's dtype. What is known when the kernel is made (constants,
-// None, texts) decides an `if`; of others both sides are computed. Functions are those of scalar_body.cpp; `exactly(x)`
-// is a number that is not rounded to half precision.
+// float32, and what the body returns is rounded to the result's dtype. What is known when the kernel is made
+// (constants, None, texts) decides an `if`; of others both sides are computed. Functions are those of scalar_body.cpp.
+// `exactly(x)` is a number that is not rounded to half precision; `muladd(a, b, c)` rounds once, of half precision
+// twice; `own(x)` marks what has other bits than eager PyTorch's, or where eager's bits depend on where an element
+// stands.
 #pragma once
 
 #include <ATen/core/ivalue.h>
@@ -22,32 +24,34 @@ namespace cresset::codegen {
 /// Of a call: an element, a number that the caller passes, or what is known.
 struct ScalarArgument {
   enum class Kind : uint8_t { Element, Number, Known } kind = Kind::Known;
-  Register value = 0;                       // Element, Number
-  at::ScalarType dtype = at::kFloat;        // of the tensor
+  Register value = 0;                 // Element, Number
+  at::ScalarType dtype = at::kFloat;  // of the tensor
   c10::IValue known;
 };
 
 class ScalarBody {
  public:
+  struct Built {
+    Register value;
+    bool is_exact;  // has eager PyTorch's bits
+  };
+
   /// Null if the operator's row has none.
   static const ScalarBody* of(const Operator& op);
 
-  /// Whether its results have eager PyTorch's bits.
-  bool isExact() const { return exact_; }
-
   /// The dtype in which a call computes; nothing if it is not known, or none that kernels have.
-  std::optional<at::ScalarType> computesIn(const Operator& op, std::span<const Fact> arguments, at::ScalarType result) const;
+  std::optional<at::ScalarType> computesIn(
+      const Operator& op, std::span<const Fact> arguments, at::ScalarType result) const;
 
   /// Appends what the operator does. Throws Unsupported for arguments that it has no body for.
-  Register build(
+  Built build(
       KernelBuilder& builder, const Operator& op, std::span<const ScalarArgument> arguments, at::ScalarType computes_in,
       at::ScalarType result) const;
 
  private:
   struct Impl;
-  explicit ScalarBody(std::shared_ptr<const Impl> impl, bool exact) : impl_(std::move(impl)), exact_(exact) {}
+  explicit ScalarBody(std::shared_ptr<const Impl> impl) : impl_(std::move(impl)) {}
   std::shared_ptr<const Impl> impl_;
-  bool exact_;
 };
 
 /// A call that no kernel is made for; says why.

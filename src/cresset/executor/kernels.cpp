@@ -10,6 +10,7 @@
 #include <cstring>
 #include <mutex>
 #include <optional>
+#include <sstream>
 
 #include "cresset/codegen/group.h"
 #include "cresset/codegen/layout.h"
@@ -22,8 +23,8 @@ namespace cresset {
 
 namespace {
 
-using codegen::StridedLayout;
 using codegen::Sizes;
+using codegen::StridedLayout;
 
 std::atomic<size_t> num_launches{0}, num_unfused{0};
 
@@ -36,7 +37,7 @@ bool isPlain(const at::Tensor& tensor) {
                                             c10::getAutogradRelatedKeySetFromBackend(c10::BackendComponent::CPUBit) |
                                             c10::DispatchKeySet(c10::DispatchKey::AutocastCPU) |
                                             c10::DispatchKeySet(c10::DispatchKey::ADInplaceOrView);
-  return (tensor.key_set() - kPlain).empty() && tensor.layout() == at::kStrided;
+  return kPlain.has_all(tensor.key_set());
 }
 
 bool hasLayout(const at::Tensor& tensor, const StridedLayout& layout) {
@@ -122,7 +123,8 @@ class FusedGroup : public CompiledSubgraph {
     for (const size_t input : group_.tensors) {
       const at::Tensor& tensor = inputs[input].toTensor();
       launch.inputs.push_back(
-          {Sizes(tensor.sizes().begin(), tensor.sizes().end()), Sizes(tensor.strides().begin(), tensor.strides().end())});
+          {Sizes(tensor.sizes().begin(), tensor.sizes().end()),
+           Sizes(tensor.strides().begin(), tensor.strides().end())});
     }
     std::vector<StridedLayout> values = launch.inputs;
     static const StridedLayout kNumber;
@@ -158,13 +160,14 @@ class FusedGroup : public CompiledSubgraph {
     dtypes.insert(dtypes.end(), group_.body.outputs.begin(), group_.body.outputs.end());
     const codegen::LoopNest nest = codegen::makeLoopNest(sizes, buffers, dtypes, launch.inputs.size());
     launch.sizes = nest.sizes;
-    for (const Sizes& strides : nest.strides) launch.strides.insert(launch.strides.end(), strides.begin(), strides.end());
+    for (const Sizes& strides : nest.strides)
+      launch.strides.insert(launch.strides.end(), strides.begin(), strides.end());
     launch.kernel = sharedKernel(
         codegen::makeKernel(group_.body, nest.sizes.size(), nest.steps), options::kernels() != KernelMode::Background);
   }
 
-  void run(
-      const Launch& launch, codegen::KernelFunction function, std::vector<c10::IValue>& stack, size_t num_inputs) const {
+  void run(const Launch& launch, codegen::KernelFunction function, std::vector<c10::IValue>& stack, size_t num_inputs)
+      const {
     const size_t first = stack.size() - num_inputs;
     c10::SmallVector<void*, 16> buffers;
     c10::SmallVector<uint64_t, 8> numbers;
@@ -196,7 +199,8 @@ class FusedGroup : public CompiledSubgraph {
   }
 
   void runChecked(
-      const Launch& launch, codegen::KernelFunction function, std::vector<c10::IValue>& stack, size_t num_inputs) const {
+      const Launch& launch, codegen::KernelFunction function, std::vector<c10::IValue>& stack,
+      size_t num_inputs) const {
     std::vector<c10::IValue> expected(stack.end() - static_cast<std::ptrdiff_t>(num_inputs), stack.end());
     unfused_->call(expected, num_inputs);
     run(launch, function, stack, num_inputs);
@@ -204,21 +208,36 @@ class FusedGroup : public CompiledSubgraph {
     for (size_t i = 0; i < expected.size(); ++i) {
       const at::Tensor &a = stack[first + i].toTensor(), &b = expected[i].toTensor();
       const bool same_kind = a.dtype() == b.dtype() && a.sizes() == b.sizes() && a.strides() == b.strides();
+      const std::string difference = same_kind ? firstDifference(a, b) : "layout";
       CRESSET_CHECK(
-          same_kind && haveSameBits(a, b),
-          "a kernel differs from its operators (output " + std::to_string(i) + ", " + (same_kind ? "values" : "layout") +
-              "):\n" + launch.kernel->kernel().toString());
+          difference.empty(), "a kernel differs from its operators (output " + std::to_string(i) + ", " + difference +
+                                  "):\n" + launch.kernel->kernel().toString());
     }
   }
 
-  /// NaNs count as equal.
-  static bool haveSameBits(const at::Tensor& a, const at::Tensor& b) {
-    if (!a.is_floating_point()) return a.equal(b);
-    const auto bitsOf = [](const at::Tensor& t) {
-      const at::Tensor dense = t.masked_fill(t.isnan(), 0).contiguous();
-      return dense.view(t.element_size() == 8 ? at::kLong : t.element_size() == 4 ? at::kInt : at::kShort);
-    };
-    return a.isnan().equal(b.isnan()) && bitsOf(a).equal(bitsOf(b));
+  /// Empty if the bits are the same, where NaNs count as equal.
+  static std::string firstDifference(const at::Tensor& a, const at::Tensor& b) {
+    const at::Tensor differs = bitsOf(a).ne(bitsOf(b)).logical_and_(a.eq(a).logical_or_(b.eq(b))).nonzero();
+    if (differs.size(0) == 0) return "";
+    std::vector<int64_t> index;
+    at::Tensor found = a, expected = b;
+    for (int64_t d = 0; d < a.dim(); ++d) {
+      index.push_back(differs.select(0, 0)[d].item<int64_t>());
+      found = found.select(0, index.back()), expected = expected.select(0, index.back());
+    }
+    std::ostringstream text;
+    text.precision(17);
+    text << differs.size(0) << " values; at " << c10::IntArrayRef(index) << ' ' << found.item<double>() << ", not "
+         << expected.item<double>();
+    return text.str();
+  }
+
+  static at::Tensor bitsOf(const at::Tensor& tensor) {
+    if (!tensor.is_floating_point()) return tensor;
+    return tensor.contiguous().view(
+        tensor.element_size() == 8   ? at::kLong
+        : tensor.element_size() == 4 ? at::kInt
+                                     : at::kShort);
   }
 
   const std::shared_ptr<Program> program_;
@@ -235,7 +254,8 @@ void waitForCompilation() {
 }
 
 KernelCounts kernelCounts() {
-  return {numCompiledKernels(), num_launches.load(std::memory_order_relaxed), num_unfused.load(std::memory_order_relaxed)};
+  return {
+      numCompiledKernels(), num_launches.load(std::memory_order_relaxed), num_unfused.load(std::memory_order_relaxed)};
 }
 
 std::shared_ptr<const CompiledSubgraph> compileFused(const Graph& subgraph) {

@@ -8,7 +8,18 @@ namespace cresset {
 namespace {
 
 struct Column {
-  enum class Kind { Operator, Overloads, Facts, ScalarExact, ScalarOwn, ComputesIn, Trait, Restriction, CalledByPrograms, Convolution, Autocast } kind;
+  enum class Kind {
+    Operator,
+    Overloads,
+    Facts,
+    Scalar,
+    ComputesIn,
+    Trait,
+    Restriction,
+    CalledByPrograms,
+    Convolution,
+    Autocast
+  } kind;
   std::string_view text;
   Trait trait = Trait::None;
   Restriction restriction = Restriction::None;
@@ -20,7 +31,7 @@ constexpr Column kColumns[] = {
 #define OPERATOR(name) {Column::Kind::Operator, name},
 #define OVERLOADS(name) {Column::Kind::Overloads, name},
 #define FACTS(rule) {Column::Kind::Facts, rule},
-#define SCALAR(exactness, body) {Column::Kind::Scalar##exactness, body},
+#define SCALAR(body) {Column::Kind::Scalar, body},
 #define COMPUTES_IN(rule) {Column::Kind::ComputesIn, rule},
 #define AUTOCAST(cpu, cuda) {Column::Kind::Autocast, {}, {}, {}, {}, Autocast::cpu, Autocast::cuda},
 #define TRAIT(trait) {Column::Kind::Trait, {}, Trait::trait},
@@ -47,10 +58,8 @@ struct Rows {
         case Column::Kind::Facts:
           row->facts = column.text;
           break;
-        case Column::Kind::ScalarExact:
-        case Column::Kind::ScalarOwn:
+        case Column::Kind::Scalar:
           row->scalar = column.text;
-          row->scalar_is_exact = column.kind == Column::Kind::ScalarExact;
           break;
         case Column::Kind::ComputesIn:
           row->computes_in = column.text;

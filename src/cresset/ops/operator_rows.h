@@ -12,11 +12,10 @@
 namespace cresset {
 
 struct OperatorRow {
-  std::string_view name;   // "aten::add.Tensor"
-  std::string_view facts;  // of the results (analysis/fact_rule.h); empty if nothing is known of them
+  std::string_view name;         // "aten::add.Tensor"
+  std::string_view facts;        // of the results (analysis/fact_rule.h); empty if nothing is known of them
   std::string_view scalar;       // what it does to elements (codegen/scalar_body.h); empty if there is no such thing
   std::string_view computes_in;  // in which dtype; empty if in its result's
-  bool scalar_is_exact = false;  // with eager PyTorch's bits
   Trait traits = Trait::None;
   Restriction restriction = Restriction::None;
   bool called_by_programs = false;  // though its name is one of PyTorch's internal kernels

@@ -26,6 +26,7 @@ enum class ExecutionMode {
   Optimize,   // plans: graphs that passes have rewritten for the kinds of arguments that calls bring
 };
 enum class PlanMode { Useful, Always, Loops };
+enum class Numerics { Default, Exact };
 enum class KernelMode {
   Off,
   Background,  // a group runs unfused until its kernel is compiled
