@@ -245,7 +245,10 @@ class Evaluator {
   Operand exactly(const Expression& e) {
     const ScalarArgument* number = e.children.size() == 1 ? argument(e.children[0].text) : nullptr;
     if (!number) refuse("exactly() of anything but an argument");
-    if (number->kind == ScalarArgument::Kind::Known) return number->known;
+    if (number->kind == ScalarArgument::Kind::Known) {
+      const bool becomes_real = number->known.isInt() && isFloating(type_);  // zeros have signs
+      return becomes_real ? c10::IValue(static_cast<double>(number->known.toInt())) : number->known;
+    }
     if (number->kind == ScalarArgument::Kind::Number) return builder_.convert(number->value, type_);
     return toDtype(*number);
   }
