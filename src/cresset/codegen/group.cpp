@@ -100,6 +100,7 @@ class GroupBuilder {
     values_[&output] = inputs_.size() + group_.steps.size();
     group_.steps.push_back(std::move(step));
     group_.dtypes.push_back(*result);
+    group_.is_exact = group_.is_exact && built.is_exact;
     return built.is_exact;
   }
 

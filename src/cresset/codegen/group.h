@@ -27,6 +27,7 @@ struct Group {
   std::vector<Step> steps;           // one per node that computes a tensor
   std::vector<at::ScalarType> dtypes;  // of values
   std::vector<size_t> outputs;       // values
+  bool is_exact = true;              // the kernel has eager PyTorch's bits
 };
 
 /// Throws Unsupported (scalar_body.h) if a node is not fusible.

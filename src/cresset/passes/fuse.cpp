@@ -20,6 +20,7 @@
 #include "cresset/ir/constants.h"
 #include "cresset/ir/subgraph.h"
 #include "cresset/ops/operator.h"
+#include "cresset/passes/fuse.h"
 #include "cresset/passes/pass.h"
 
 namespace cresset {
@@ -31,9 +32,51 @@ constexpr size_t kMaxGroup = 64;
 /// Groups that can still grow; each node is compared with the members of all.
 constexpr size_t kMaxOpen = 8;
 
+using Group = std::vector<Node*>;
+
 std::optional<size_t> rankOf(const Value& value) {
   const auto* type = value.type()->castRaw<c10::TensorType>();
   return type ? type->dim() : std::nullopt;
+}
+
+/// Moves the nodes, which are in the order of the graph, into a subgraph in place of the last.
+void outline(Graph& graph, const Group& nodes) {
+  const std::unordered_set<const Node*> inside(nodes.begin(), nodes.end());
+  std::vector<Value*> outputs;
+  for (Node* node : nodes) {
+    const auto users = node->output()->uses();
+    if (std::any_of(users.begin(), users.end(), [&](const Use& use) { return !inside.contains(use.user); }))
+      outputs.push_back(node->output());
+  }
+  if (outputs.empty()) return;  // they are there for the errors that they raise
+  auto subgraph = Graph::make();
+  std::unordered_map<Value*, Value*> copies;
+  std::vector<Value*> inputs;
+  const auto copyOf = [&](Value* value) -> Value* {
+    if (const auto found = copies.find(value); found != copies.end()) return found->second;
+    if (const auto constant = toIValue(value); constant && !constant->isTensor() && !constant->isObject()) {
+      const InsertPointGuard guard(*subgraph, subgraph->block());
+      return copies[value] = subgraph->insertConstant(*constant, value->type());
+    }
+    inputs.push_back(value);
+    return copies[value] = subgraph->addInput(value->hasDebugName() ? value->debugName() : "")->setType(value->type());
+  };
+  for (Node* node : nodes) {
+    Node* copy = subgraph->createClone(node, copyOf);
+    subgraph->block()->appendNode(copy);
+    copy->bindOperator(node->boundOperator());
+    copies[node->output()] = copy->output();
+  }
+  for (Value* output : outputs) subgraph->registerOutput(copies.at(output));
+  Node* group = createSubgraph(graph, SubgraphKind::Fused, subgraph, inputs);
+  group->insertBefore(nodes.back());
+  group->copyLocation(nodes.back());
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    group->output(i)->setType(outputs[i]->type());
+    if (outputs[i]->hasDebugName()) group->output(i)->setDebugName(outputs[i]->debugName());
+    outputs[i]->replaceAllUsesWith(group->output(i));
+  }
+  for (auto it = nodes.rbegin(); it != nodes.rend(); ++it) (*it)->destroy();
 }
 
 class Fuser {
@@ -43,13 +86,11 @@ class Fuser {
   bool run() {
     visit(graph_.block());
     // The analysis describes the graph as it was, so it is changed at the end.
-    for (const auto& group : done_) outline(group);
+    for (const auto& group : done_) outline(graph_, group);
     return !done_.empty();
   }
 
  private:
-  using Group = std::vector<Node*>;
-
   void visit(Block* block) {
     for (Node* node : block->nodes()) {
       if (node->kind() == prim::Constant) continue;
@@ -81,9 +122,9 @@ class Fuser {
     const bool changes_state = changesState(node);
     for (size_t i = 0; i < open_.size();) {
       const Group& group = open_[i];
-      const bool blocked = changes_state || uses(node, group) || std::any_of(group.begin(), group.end(), [&](Node* member) {
-                             return memory_.conflict(member, &node);
-                           });
+      const bool blocked =
+          changes_state || uses(node, group) ||
+          std::any_of(group.begin(), group.end(), [&](Node* member) { return memory_.conflict(member, &node); });
       if (blocked) {
         close(i);
       } else {
@@ -136,45 +177,6 @@ class Fuser {
     while (!open_.empty()) close(open_.size() - 1);
   }
 
-  void outline(const Group& nodes) {
-    const std::unordered_set<const Node*> inside(nodes.begin(), nodes.end());
-    auto subgraph = Graph::make();
-    std::unordered_map<Value*, Value*> copies;
-    std::vector<Value*> inputs;
-    const auto copyOf = [&](Value* value) -> Value* {
-      if (const auto found = copies.find(value); found != copies.end()) return found->second;
-      if (const auto constant = toIValue(value); constant && !constant->isTensor() && !constant->isObject()) {
-        const InsertPointGuard guard(*subgraph, subgraph->block());
-        return copies[value] = subgraph->insertConstant(*constant, value->type());
-      }
-      inputs.push_back(value);
-      return copies[value] =
-                 subgraph->addInput(value->hasDebugName() ? value->debugName() : "")->setType(value->type());
-    };
-    for (Node* node : nodes) {
-      Node* copy = subgraph->createClone(node, copyOf);
-      subgraph->block()->appendNode(copy);
-      copy->bindOperator(node->boundOperator());
-      copies[node->output()] = copy->output();
-    }
-    std::vector<Value*> outputs;
-    for (Node* node : nodes) {
-      const auto users = node->output()->uses();
-      if (std::any_of(users.begin(), users.end(), [&](const Use& use) { return !inside.contains(use.user); }))
-        outputs.push_back(node->output());
-    }
-    for (Value* output : outputs) subgraph->registerOutput(copies.at(output));
-    Node* group = createSubgraph(graph_, SubgraphKind::Fused, subgraph, inputs);
-    group->insertBefore(nodes.back());
-    group->copyLocation(nodes.back());
-    for (size_t i = 0; i < outputs.size(); ++i) {
-      group->output(i)->setType(outputs[i]->type());
-      if (outputs[i]->hasDebugName()) group->output(i)->setDebugName(outputs[i]->debugName());
-      outputs[i]->replaceAllUsesWith(group->output(i));
-    }
-    for (auto it = nodes.rbegin(); it != nodes.rend(); ++it) (*it)->destroy();
-  }
-
   Graph& graph_;
   AliasDb memory_;
   std::vector<Group> open_, done_;
@@ -184,6 +186,14 @@ class Fuser {
 
 bool formFusionGroups(Graph& graph) {
   return Fuser(graph).run();
+}
+
+void outlineEachOperator(Graph& graph) {
+  std::vector<Node*> nodes;
+  for (Node* node : graph.nodes()) {
+    if (node->kind() != prim::Constant) nodes.push_back(node);
+  }
+  for (Node* node : nodes) outline(graph, {node});
 }
 
 }  // namespace cresset
