@@ -17,6 +17,7 @@
 
 #include "cresset/analysis/alias.h"
 #include "cresset/archive/code_printer.h"
+#include "cresset/codegen/group.h"
 #include "cresset/executor/mode.h"
 #include "cresset/frontend/compiler.h"
 #include "cresset/interpreter/interpreter.h"
@@ -134,6 +135,26 @@ std::string printSource(const std::shared_ptr<Graph>& graph) {
 std::string printAliases(const std::shared_ptr<Graph>& graph, const Command& command) {
   for (const PassInfo* pass : command.passes) pass->run(*graph, {});
   return AliasDb(*graph).toString();
+}
+
+/// Of a group whose inputs' types say their sizes and strides.
+std::string printKernel(const std::shared_ptr<Graph>& graph) {
+  const codegen::Group group = codegen::makeGroup(*graph);
+  std::vector<codegen::StridedLayout> layouts;
+  for (const size_t input : group.tensors) {
+    const auto& type = graph->inputs()[input]->type()->expectRef<c10::TensorType>();
+    const auto sizes = type.sizes().concrete_sizes(), strides = type.strides().concrete_sizes();
+    if (!sizes || !strides) throw std::runtime_error("the inputs' types have to say sizes and strides");
+    layouts.push_back({codegen::Sizes(sizes->begin(), sizes->end()), codegen::Sizes(strides->begin(), strides->end())});
+  }
+  const auto schedule = codegen::scheduleGroup(group, layouts);
+  if (!schedule) return "no kernel\n";
+  std::ostringstream out;
+  for (const codegen::StridedLayout& output : schedule->outputs)
+    out << "output: sizes " << c10::IntArrayRef(output.sizes) << ", strides " << c10::IntArrayRef(output.strides)
+        << '\n';
+  out << "loops: " << c10::IntArrayRef(schedule->nest.sizes) << '\n' << schedule->kernel.toString();
+  return out.str();
 }
 
 std::string compileSource(const TestFile& test, const Command& command) {
@@ -289,6 +310,8 @@ Result execute(const TestFile& test) {
     } else if (command.name == "alias" && test.path.extension() == ".ir") {
       const auto graph = graphOfTest(test);
       result.output = printAliases(graph, command);
+    } else if (command.name == "kernel") {
+      result.output = printKernel(graphOfTest(test));
     } else if (command.name == "code" || command.name == "alias") {
       result.output = compileSource(test, command);
     } else if (isCallCommand(command.name)) {
@@ -338,6 +361,7 @@ std::string describeCommands() {
          "  code          a source, or the graph of a .ir file: the instructions that run\n"
          "  source        a graph: a function of it as TorchScript source\n"
          "  alias         a source, or the graph of a .ir file: which memory each value may be, and what is written\n"
+         "  kernel        a graph of operators that fuse, with sizes and strides of its inputs: the kernel\n"
          "  facts         calls, or a .ir file: what is known of each tensor, after the passes that follow\n"
          "  plan          calls: the graph of the plan that each runs at last\n"
          "  gradient      calls: of that plan the differentiable regions, what they keep, and their gradients\n"

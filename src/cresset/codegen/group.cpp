@@ -196,4 +196,36 @@ Group makeGroup(const Graph& subgraph) {
   return builder.finish();
 }
 
+std::optional<Schedule> scheduleGroup(const Group& group, std::span<const StridedLayout> inputs) {
+  static const StridedLayout kNumber;
+  std::vector<StridedLayout> values(inputs.begin(), inputs.end());
+  for (const Group::Step& step : group.steps) {
+    std::vector<const StridedLayout*> operands;
+    for (const size_t operand : step.operands) operands.push_back(&values[operand]);
+    if (step.has_number) operands.push_back(&kNumber);
+    auto layout = layoutOfResult(operands);
+    if (!layout) return std::nullopt;
+    if (step.makes_contiguous) layout = contiguousLayout(layout->sizes);
+    values.push_back(std::move(*layout));
+  }
+  Schedule schedule;
+  for (const size_t output : group.outputs) schedule.outputs.push_back(values[output]);
+  const Sizes& sizes = schedule.outputs[0].sizes;
+  for (const StridedLayout& output : schedule.outputs) {
+    if (output.sizes != sizes) return std::nullopt;
+  }
+  if (std::find(sizes.begin(), sizes.end(), 0) != sizes.end()) return std::nullopt;
+  std::vector<const StridedLayout*> buffers;
+  for (const StridedLayout& layout : inputs) {
+    if (layout.sizes.size() > sizes.size()) return std::nullopt;  // used by nothing that is returned
+    buffers.push_back(&layout);
+  }
+  for (const StridedLayout& layout : schedule.outputs) buffers.push_back(&layout);
+  std::vector<at::ScalarType> dtypes = group.body.inputs;
+  dtypes.insert(dtypes.end(), group.body.outputs.begin(), group.body.outputs.end());
+  schedule.nest = makeLoopNest(sizes, buffers, dtypes, inputs.size());
+  schedule.kernel = makeKernel(group.body, schedule.nest.sizes.size(), schedule.nest.steps);
+  return schedule;
+}
+
 }  // namespace cresset::codegen

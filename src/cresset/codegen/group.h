@@ -2,9 +2,11 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "cresset/codegen/layout.h"
 #include "cresset/codegen/pointwise.h"
 #include "cresset/ir/graph.h"
 
@@ -32,5 +34,15 @@ struct Group {
 
 /// Throws Unsupported (scalar_body.h) if a node is not fusible.
 Group makeGroup(const Graph& subgraph);
+
+/// How a kernel computes the group for inputs of given layouts.
+struct Schedule {
+  std::vector<StridedLayout> outputs;
+  LoopNest nest;
+  Kernel kernel;
+};
+
+/// Nothing if no kernel does: an operator raises, outputs have several sizes, or no elements.
+std::optional<Schedule> scheduleGroup(const Group& group, std::span<const StridedLayout> inputs);
 
 }  // namespace cresset::codegen

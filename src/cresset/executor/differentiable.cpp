@@ -29,8 +29,10 @@
 #include "cresset/ir/subgraph.h"
 #include "cresset/ops/operator.h"
 #include "cresset/ops/tape.h"
+#include "cresset/passes/pass.h"
 #include "cresset/program/program.h"
 #include "cresset/support/error.h"
+#include "cresset/support/options.h"
 #include "cresset/support/recent_map.h"
 
 namespace cresset {
@@ -138,8 +140,10 @@ class Region : public CompiledSubgraph, public std::enable_shared_from_this<Regi
     for (size_t k = 0; k < depends_.size(); ++k)
       is_uneven_ |= differentiable_outputs_[k] < num_outputs_ && depends_[k].size() < inputs_.size();
     const bool checked = factChecks() != FactChecks::Off;
-    const std::shared_ptr<Graph> runnable = checked ? forward_->copy() : forward_;
+    const bool fuses = options::kernels() != KernelMode::Off && !checked;  // assertions would stand between operators
+    const std::shared_ptr<Graph> runnable = checked || fuses ? forward_->copy() : forward_;
     if (checked) insertFactChecks(*runnable, /*with_requires_grad=*/false);
+    if (fuses) fuse(*runnable);
     code_ = emitCode(
         *runnable, "<differentiable region>", program_->weak_from_this(), {.compile_subgraph = compileSubgraph});
   }
@@ -158,6 +162,15 @@ class Region : public CompiledSubgraph, public std::enable_shared_from_this<Regi
   }
 
  private:
+  /// The code of a region runs below autograd.
+  static void fuse(Graph& graph) {
+    for (Value* input : graph.inputs()) input->setType(withoutGradient(input->type()));
+    for (Node* node : graph.nodes()) {
+      for (Value* output : node->outputs()) output->setType(withoutGradient(output->type()));
+    }
+    formFusionGroups(graph);
+  }
+
   struct Source {
     enum Kind { Input, Output } kind;
     size_t index;

@@ -54,7 +54,7 @@ struct Launch {
   std::vector<StridedLayout> inputs, outputs;
   Sizes sizes;
   std::vector<int64_t> strides;  // per buffer and dimension
-  int64_t elements = 0;
+  int64_t elements = 1;
   std::shared_ptr<SharedKernel> kernel;  // null if no kernel fits: outputs of several sizes, say
 };
 
@@ -126,50 +126,23 @@ class FusedGroup : public CompiledSubgraph {
 
   Launch prepare(const c10::IValue* inputs) const {
     Launch launch;
+    std::vector<StridedLayout> layouts;
     for (const size_t input : group_.tensors) {
       const at::Tensor& tensor = inputs[input].toTensor();
-      launch.inputs.push_back(
+      layouts.push_back(
           {Sizes(tensor.sizes().begin(), tensor.sizes().end()),
            Sizes(tensor.strides().begin(), tensor.strides().end())});
     }
-    std::vector<StridedLayout> values = launch.inputs;
-    static const StridedLayout kNumber;
-    for (const codegen::Group::Step& step : group_.steps) {
-      std::vector<const StridedLayout*> operands;
-      for (const size_t operand : step.operands) operands.push_back(&values[operand]);
-      if (step.has_number) operands.push_back(&kNumber);
-      auto layout = codegen::layoutOfResult(operands);
-      if (!layout) return launch;  // the operator raises
-      if (step.makes_contiguous) layout = codegen::contiguousLayout(layout->sizes);
-      values.push_back(std::move(*layout));
-    }
-    for (const size_t output : group_.outputs) launch.outputs.push_back(values[output]);
-    const Sizes& sizes = launch.outputs[0].sizes;
-    for (const StridedLayout& output : launch.outputs) {
-      if (output.sizes != sizes) return launch;
-    }
-    launch.elements = 1;
-    for (const int64_t size : sizes) launch.elements *= size;
-    if (launch.elements == 0) return launch;
-    addLoops(launch, sizes);
-    return launch;
-  }
-
-  void addLoops(Launch& launch, const Sizes& sizes) const {
-    std::vector<const StridedLayout*> buffers;
-    for (const StridedLayout& layout : launch.inputs) {
-      if (layout.sizes.size() > sizes.size()) return;  // used by nothing that is returned
-      buffers.push_back(&layout);
-    }
-    for (const StridedLayout& layout : launch.outputs) buffers.push_back(&layout);
-    std::vector<at::ScalarType> dtypes = group_.body.inputs;
-    dtypes.insert(dtypes.end(), group_.body.outputs.begin(), group_.body.outputs.end());
-    const codegen::LoopNest nest = codegen::makeLoopNest(sizes, buffers, dtypes, launch.inputs.size());
-    launch.sizes = nest.sizes;
-    for (const Sizes& strides : nest.strides)
+    const auto schedule = codegen::scheduleGroup(group_, layouts);
+    launch.inputs = std::move(layouts);
+    if (!schedule) return launch;
+    launch.outputs = schedule->outputs;
+    launch.sizes = schedule->nest.sizes;
+    for (const int64_t size : launch.sizes) launch.elements *= size;
+    for (const Sizes& strides : schedule->nest.strides)
       launch.strides.insert(launch.strides.end(), strides.begin(), strides.end());
-    launch.kernel = sharedKernel(
-        codegen::makeKernel(group_.body, nest.sizes.size(), nest.steps), options::kernels() != KernelMode::Background);
+    launch.kernel = sharedKernel(schedule->kernel, options::kernels() != KernelMode::Background);
+    return launch;
   }
 
   void run(const Launch& launch, codegen::KernelFunction function, std::vector<c10::IValue>& stack, size_t num_inputs)

@@ -1,4 +1,5 @@
-// Groups of one operator each, beside the pass that forms larger ones (fuse.cpp).
+// Fusion groups: subgraphs that kernels compute (codegen/group.h). The pass that forms them is
+// "fuse" (passes.def).
 #pragma once
 
 #include "cresset/ir/graph.h"
