@@ -101,6 +101,13 @@ void addPointwiseLayout(Fact& result, std::span<const Fact> arguments) {
   if (are_alike && isDense(first.contiguity)) copyLayout(result, first);
 }
 
+/// Such an operator does so for a memory format that the argument only resembles (`to`).
+bool mayReturnArgument(const Operator& op) {
+  const auto& returns = op.schema().returns();
+  return op.mayReturnSelf() || op.mayShareArguments() ||
+         std::any_of(returns.begin(), returns.end(), [](const c10::Argument& result) { return result.alias_info(); });
+}
+
 }  // namespace
 
 void setFormat(Fact& tensor, const Fact& format) {
@@ -134,19 +141,24 @@ void addLayout(Fact& result, const Operator& op, std::span<const Fact> arguments
   const Fact* format = argumentNamed(op, arguments, "memory_format");
   const bool has_format = format && format->kind != Fact::Kind::None &&
                           format->asNumber() != static_cast<int64_t>(at::MemoryFormat::Preserve);
-  // What may return its argument itself does so for formats that this only resembles (`to`).
-  if (has_format && (op.makesContiguous() || op.keepsLayout()) && !op.mayReturnSelf()) {
+  if (has_format && (op.makesContiguous() || op.keepsLayout()) && !mayReturnArgument(op)) {
     Fact formatted = result;
     setFormat(formatted, *format);
     if (formatted.contiguity != Contiguity::Unknown) result = std::move(formatted);
   } else if (has_format) {
     return;
-  } else if (op.makesContiguous() || (op.keepsContiguous() && all(isContiguous))) {
+  } else if (op.makesContiguous()) {
+    result.contiguity = Contiguity::Contiguous;
+  } else if (op.isPointwise() && op.isPure() && !op.mayShareArguments() && !op.keepsLayout()) {
+    Fact made = result;
+    addPointwiseLayout(made, arguments);
+    if (!op.keepsContiguous() || made.contiguity == Contiguity::Contiguous) result = std::move(made);
+  } else if (op.keepsContiguous() && all(isContiguous)) {
     result.contiguity = Contiguity::Contiguous;
   } else if (op.keepsLayout() && !arguments.empty() && isDense(arguments[0].contiguity)) {
     copyLayout(result, arguments[0]);
-  } else if (op.isPointwise() && op.isPure() && !op.mayShareArguments()) {
-    addPointwiseLayout(result, arguments);
+  } else if (op.keepsLayout() && !mayReturnArgument(op)) {
+    result.contiguity = Contiguity::Dense;  // the argument's order of dimensions, without its gaps
   }
 }
 

@@ -17,6 +17,7 @@
 #include "cresset/autodiff/gradient_ways.h"
 #include "cresset/ir/constants.h"
 #include "cresset/ops/operator.h"
+#include "cresset/passes/inline_subgraphs.h"
 #include "cresset/passes/pipelines.h"
 #include "cresset/program/program.h"
 

@@ -18,6 +18,7 @@
 #include "cresset/ir/constants.h"
 #include "cresset/ir/subgraph.h"
 #include "cresset/ops/operator.h"
+#include "cresset/passes/inline_subgraphs.h"
 
 namespace cresset {
 

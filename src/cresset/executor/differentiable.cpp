@@ -28,6 +28,7 @@
 #include "cresset/ir/subgraph.h"
 #include "cresset/ops/operator.h"
 #include "cresset/ops/tape.h"
+#include "cresset/passes/inline_subgraphs.h"
 #include "cresset/program/program.h"
 #include "cresset/support/error.h"
 #include "cresset/support/recent_map.h"

@@ -29,10 +29,6 @@ SubgraphKind kindOfSubgraph(const Node& node);
 /// A node, in no block yet, that takes `inputs` and returns what the subgraph returns, as values of the same types.
 Node* createSubgraph(Graph& graph, SubgraphKind kind, std::shared_ptr<Graph> subgraph, std::span<Value* const> inputs);
 
-/// Puts the nodes of subgraphs in the place of the nodes that run them, in the block and in all that runs as a part of
-/// it. Whether there were any.
-bool inlineSubgraphs(Block& block);
-
 /// The blocks that run as a part of the node: its own, or that of its subgraph. Not those of a fork, which runs beside
 /// the program.
 class Bodies {

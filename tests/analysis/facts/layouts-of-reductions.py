@@ -22,7 +22,7 @@ def f(x, n: int):
 %h: Float(%x.size(0), %x.size(1), %x.size(2)) on cpu, contiguous, new, requires no gradient
   %29: Float(%x.size(0), %x.size(1), %x.size(2)) on cpu, strides (%x.stride(0), %x.stride(1), %x.stride(2)), requires no gradient
 %30: Float(%x.size(0), %x.size(1), %x.size(2)) on cpu, strides (%x.stride(0), %x.stride(1), %x.stride(2)), requires no gradient
-%i: Float(%x.size(0), %x.size(1), %x.size(2)) on cpu, new, requires no gradient
-%j: Long(%x.size(0), %x.size(1), %x.size(2)) on cpu, new, requires no gradient
+%i: Float(%x.size(0), %x.size(1), %x.size(2)) on cpu, dense, new, requires no gradient
+%j: Long(%x.size(0), %x.size(1), %x.size(2)) on cpu, dense, new, requires no gradient
 %k: Float(%x.size(1), %x.size(2)) on cpu, contiguous, new, requires no gradient
-known of 13 tensors: dtype 13, rank 13, device 13, requires_grad 13, contiguity 8, strides 10, new 10
+known of 13 tensors: dtype 13, rank 13, device 13, requires_grad 13, contiguity 10, strides 10, new 10
