@@ -60,7 +60,9 @@ void printArgument(std::ostream& out, const c10::Argument& argument) {
   if (!argument.name().empty()) out << ' ' << argument.name();
   if (!argument.default_value()) return;
   out << '=';
-  printDefault(out, *argument.default_value(), argument.N().has_value());
+  const auto* list = argument.real_type()->castRaw<c10::ListType>();
+  const bool is_sized = argument.N() && list && list->getElementType()->kind() == c10::TypeKind::IntType;
+  printDefault(out, *argument.default_value(), is_sized);
 }
 
 void printReturns(std::ostream& out, const c10::FunctionSchema& schema) {
