@@ -285,10 +285,16 @@ class Mover {
     return &groups_[found->second];
   }
 
-  /// Strides of dimensions of size 1, which facts don't know, are as usual in memory that an operator has made.
+  /// Strides of dimensions of size 1, which facts don't know, are as usual in memory that an operator has made, and in
+  /// views that keep it contiguous.
   bool isContiguous(const Value* value) const {
-    const TensorFacts& known = facts_->of(value);
-    return known.is_new && known.contiguity == Contiguity::Contiguous;
+    if (facts_->of(value).contiguity != Contiguity::Contiguous) return false;
+    while (!facts_->of(value).is_new) {
+      const Operator* op = operatorIn(value->node());
+      if (!op || !op->keepsContiguous()) return false;
+      value = value->node()->input(0);
+    }
+    return true;
   }
 
   static bool isBefore(const Value* value, const Node* node) {
