@@ -23,6 +23,7 @@
 #include "cresset/interpreter/interpreter.h"
 #include "cresset/ir/parser.h"
 #include "cresset/ir/printer.h"
+#include "cresset/ir/schema_text.h"
 #include "cresset/ir/verifier.h"
 #include "cresset/passes/pass.h"
 #include "cresset/passes/pipeline.h"
@@ -291,11 +292,8 @@ Result execute(const TestFile& test) {
       result.output = perLine(
           test, result.errors, [](const std::string& line) { return cresset::toString(*parseType(line, {}, true)); });
     } else if (command.name == "schema") {
-      result.output = perLine(test, result.errors, [](const std::string& line) {
-        std::ostringstream out;
-        out << parseSchema(line);
-        return out.str();
-      });
+      result.output =
+          perLine(test, result.errors, [](const std::string& line) { return schemaText(parseSchema(line)); });
     } else if (command.name == "parse-ir") {
       const auto graph = graphOfTest(test);
       result.output = printGraph(graph, command);

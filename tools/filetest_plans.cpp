@@ -128,7 +128,7 @@ class FactPrinter {
   /// Strides that follow from sizes are not repeated.
   std::string layoutOf(const Value* value) const {
     const Contiguity contiguity = facts_.of(value).contiguity;
-    std::string text = contiguity == Contiguity::Unknown ? "" : ", " + std::string(nameOf(contiguity));
+    std::string text = !isDense(contiguity) ? "" : ", " + std::string(nameOf(contiguity));
     if (contiguity != Contiguity::Contiguous && contiguity != Contiguity::ChannelsLast && saysStrides(value))
       text += ", strides " + listed(facts_.stridesOf(value));
     return text;
@@ -158,7 +158,7 @@ class FactPrinter {
         known.rank.has_value(),
         known.device.has_value(),
         known.requires_grad.has_value(),
-        known.contiguity != Contiguity::Unknown,
+        isDense(known.contiguity),
         saysStrides(value),
         known.is_new};
     for (size_t i = 0; i < known_.size(); ++i) known_[i].second += is_known[i];

@@ -1,6 +1,8 @@
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
-from typing import Literal, overload
+from typing import Literal, TypedDict, overload
+
+from typing_extensions import Unpack
 
 #: Name: its variable in the environment, what it may be, its default, and what it is for.
 descriptions: Mapping[str, str]
@@ -16,6 +18,22 @@ _Integers = Literal[
     "untrusted_memory",
 ]
 
+class _Options(TypedDict, total=False):
+    execution_mode: Literal["interpret", "optimize"]
+    kernels: Literal["off", "background", "now", "check"]
+    numerics: Literal["default", "exact"]
+    plans: Literal["useful", "always", "loops"]
+    plans_per_function: int
+    plans_per_loop: int
+    hot_loop: int
+    plan_nodes: int
+    fork_threads: int
+    untrusted_milliseconds: int
+    untrusted_memory: int
+    check_facts: Literal["off", "plans", "unoptimized"]
+    fail_guard: str
+    passes: str
+
 @overload
 def get(name: None = None) -> dict[str, str | int]: ...
 @overload
@@ -24,39 +42,7 @@ def get(name: _Choices) -> str: ...
 def get(name: _Integers) -> int: ...
 
 #: Sets options for the whole process: all of them, or none if one is wrong.
-def set(
-    *,
-    execution_mode: Literal["interpret", "optimize"] = ...,
-    kernels: Literal["off", "background", "now", "check"] = ...,
-    numerics: Literal["default", "exact"] = ...,
-    plans: Literal["useful", "always", "loops"] = ...,
-    plans_per_function: int = ...,
-    plans_per_loop: int = ...,
-    hot_loop: int = ...,
-    plan_nodes: int = ...,
-    fork_threads: int = ...,
-    untrusted_milliseconds: int = ...,
-    untrusted_memory: int = ...,
-    check_facts: Literal["off", "plans", "unoptimized"] = ...,
-    fail_guard: str = ...,
-    passes: str = ...,
-) -> None: ...
+def set(**options: Unpack[_Options]) -> None: ...
 
 #: Within the context, for the whole process; at its end, also by an exception, options are what they were before.
-def override(
-    *,
-    execution_mode: Literal["interpret", "optimize"] = ...,
-    kernels: Literal["off", "background", "now", "check"] = ...,
-    numerics: Literal["default", "exact"] = ...,
-    plans: Literal["useful", "always", "loops"] = ...,
-    plans_per_function: int = ...,
-    plans_per_loop: int = ...,
-    hot_loop: int = ...,
-    plan_nodes: int = ...,
-    fork_threads: int = ...,
-    untrusted_milliseconds: int = ...,
-    untrusted_memory: int = ...,
-    check_facts: Literal["off", "plans", "unoptimized"] = ...,
-    fail_guard: str = ...,
-    passes: str = ...,
-) -> AbstractContextManager[None]: ...
+def override(**options: Unpack[_Options]) -> AbstractContextManager[None]: ...

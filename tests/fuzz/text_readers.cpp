@@ -13,6 +13,7 @@
 #include "cresset/frontend/parser.h"
 #include "cresset/ir/parser.h"
 #include "cresset/ir/printer.h"
+#include "cresset/ir/schema_text.h"
 #include "cresset/ir/verifier.h"
 #include "cresset/ops/operator.h"
 #include "cresset/program/program.h"
@@ -95,11 +96,7 @@ void readType(const std::string& text) {
 }
 
 void readSchema(const std::string& text) {
-  auto print = [](const std::string& t) {
-    std::ostringstream out;
-    out << parseSchema(t);
-    return out.str();
-  };
+  auto print = [](const std::string& t) { return schemaText(parseSchema(t)); };
   readAgain(print(text), print);
 }
 

@@ -10,6 +10,7 @@ import pickle
 import random
 import sys
 import time
+import traceback
 import warnings
 from collections import Counter
 
@@ -151,6 +152,10 @@ def varied(calls, seed, per_operator, two=False):
         yield from generator.sample(found, min(per_operator, len(found)))
 
 
+class Mistake(Exception):
+    pass
+
+
 def in_child(function, items):
     """The results of function(item) from a forked process; what ends the process is a result "crash" of its item."""
     items = list(items)
@@ -164,7 +169,11 @@ def in_child(function, items):
                     for item in items:
                         out.write(b"+")
                         out.flush()
-                        pickle.dump(function(item), out)
+                        try:
+                            result = function(item)
+                        except Exception:  # a mistake of the test, no crash
+                            result = Mistake(traceback.format_exc())
+                        pickle.dump(result, out)
                 status = 0
             finally:
                 os._exit(status)
@@ -173,7 +182,10 @@ def in_child(function, items):
         with os.fdopen(reader, "rb") as results:
             while results.read(1):
                 try:
-                    yield pickle.load(results)
+                    result = pickle.load(results)
+                    if isinstance(result, Mistake):
+                        raise result
+                    yield result
                 except EOFError:
                     yield [f"crash: {items[finished].text()}"]
                 finished += 1
@@ -242,7 +254,8 @@ def false_layouts(fact, result):
         format = {2: torch.channels_last_3d}.get(result.dim() - 3, torch.channels_last)
         holds = {
             None: True,
-            "dense": torch._prims_common.is_non_overlapping_and_dense(result),
+            "strided": True,
+            "dense": torch._prims_common.is_non_overlapping_and_dense_or_false(result),
             "contiguous": result.is_contiguous(),
             "channels-last": result.dim() in (4, 5) and result.is_contiguous(memory_format=format),
         }
@@ -297,9 +310,13 @@ def test_a_sum_of_contiguous_tensors_need_not_be_contiguous():
     y = torch.ones(1, 4, 1)
     assert x.is_contiguous() and y.is_contiguous() and not (x + y).is_contiguous()
     add = "aten::add.Tensor"
-    assert "contiguity" not in _C._facts_of_call(add, [x, y, 1])[0]
+    assert _C._facts_of_call(add, [x, y, 1])[0]["contiguity"] == "dense"
     assert _C._facts_of_call(add, [x, torch.ones(3, 1, 1), 1])[0]["contiguity"] == "contiguous"
     assert _C._facts_of_call(add, [torch.ones(2, 4), torch.ones(4), 1])[0]["contiguity"] == "contiguous"
+    x = torch.empty_strided((1, 1, 3), (1, 3, 1))
+    y = torch.empty_strided((1, 2, 3), (0, 3, 1))
+    assert x.is_contiguous() and y.is_contiguous() and not (x + y).is_contiguous()
+    assert _C._facts_of_call(add, [x, y, 1])[0]["contiguity"] == "dense"
 
 
 # ---- Programs ----

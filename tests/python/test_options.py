@@ -249,14 +249,17 @@ def test_document():
 def test_stub():
     """options.pyi has the options with their values."""
     tree = ast.parse((ROOT / "python" / "cresset" / "options.pyi").read_text())
-    functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name != "get"}
-    for function in (functions["set"], functions["override"]):
-        given = {argument.arg: ast.unparse(argument.annotation) for argument in function.args.kwonlyargs}
-        assert list(given) == list(options.descriptions)
-        for name, annotation in given.items():
-            allowed = options.descriptions[name].split(": ")[1].split(" (")[0]
-            if annotation.startswith("Literal"):
-                choices = list(ast.literal_eval(annotation.removeprefix("Literal")))
-                assert allowed == ", ".join(choices[:-1]) + " or " + choices[-1]
-            else:
-                assert annotation == type(options.get(name)).__name__
+    (declared,) = (node for node in tree.body if isinstance(node, ast.ClassDef))
+    given = {field.target.id: ast.unparse(field.annotation) for field in declared.body}
+    assert list(given) == list(options.descriptions)
+    for name, annotation in given.items():
+        allowed = options.descriptions[name].split(": ")[1].split(" (")[0]
+        if annotation.startswith("Literal"):
+            choices = list(ast.literal_eval(annotation.removeprefix("Literal")))
+            assert allowed == ", ".join(choices[:-1]) + " or " + choices[-1]
+        else:
+            assert annotation == type(options.get(name)).__name__
+    for function in (
+        node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name in ("set", "override")
+    ):
+        assert ast.unparse(function.args.kwarg.annotation) == f"Unpack[{declared.name}]"

@@ -90,8 +90,7 @@ bool changesStateOnly(const Node& node) {
 }
 
 bool changesGradModeOnly(const Node& node) {
-  static const Symbol kSet = Symbol::fromQualString("aten::set_grad_enabled");
-  return node.kind() == kSet || (changesStateOnly(node) && node.s(kStateOnly) == "gradients");
+  return hasTrait(node, Trait::SetsGradMode) || (changesStateOnly(node) && node.s(kStateOnly) == "gradients");
 }
 
 }  // namespace cresset

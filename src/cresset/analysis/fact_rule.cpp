@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <unordered_map>
 
+#include "cresset/analysis/result_layout.h"
 #include "cresset/ops/expression.h"
 #include "cresset/ops/operator.h"
 #include "cresset/ops/operator_rows.h"
@@ -205,50 +206,6 @@ class Evaluator {
   std::vector<std::pair<std::string_view, Fact>> locals_;
 };
 
-const Fact* argumentNamed(const Operator& op, std::span<const Fact> arguments, std::string_view name) {
-  const auto& schema = op.schema().arguments();
-  for (size_t i = 0; i < schema.size() && i < arguments.size(); ++i) {
-    if (schema[i].name() == name) return &arguments[i];
-  }
-  return nullptr;
-}
-
-bool isContiguous(const Fact& argument) {
-  if (argument.isTensor()) return argument.contiguity == Contiguity::Contiguous || argument.rank() == size_t(0);
-  const bool is_list = argument.kind == Fact::Kind::List || argument.kind == Fact::Kind::ListOf;
-  return argument.kind != Fact::Kind::Unknown &&
-         (!is_list || std::all_of(argument.elements.begin(), argument.elements.end(), isContiguous));
-}
-
-/// Whether one of the tensors surely has the sizes of the result, of operands that are broadcast.
-bool someHasSizesOf(const Fact& result, std::span<const Fact> arguments) {
-  const auto hasDimensions = [](const Fact& argument) { return argument.isTensor() && argument.rank() != size_t(0); };
-  const auto areEqual = [](const Fact& a, const Fact& b) { return a.asSize().isKnown() && a.asSize() == b.asSize(); };
-  return std::count_if(arguments.begin(), arguments.end(), hasDimensions) <= 1 ||
-         std::any_of(arguments.begin(), arguments.end(), [&](const Fact& argument) {
-           return argument.isTensor() && result.rank() && argument.rank() == result.rank() &&
-                  std::equal(argument.elements.begin(), argument.elements.end(), result.elements.begin(), areEqual);
-         });
-}
-
-/// Whether the result is contiguous. A kernel that goes through the elements of all its arguments at once (pointwise:
-/// TensorIterator) lays the result out in the order that the arguments' strides have. All of contiguous arguments that
-/// have an order of two dimensions have the same, and one of the result's sizes has one of any two; without such, the
-/// strides of dimensions of size 1, which are arbitrary, may decide: (3, 1, 1) with the strides (1, 1, 100) is
-/// contiguous, its sum with (1, 4, 1) is not.
-bool isContiguousResult(const Fact& result, const Operator& op, std::span<const Fact> arguments) {
-  const auto isAbsent = [&](std::string_view name, int64_t usual) {
-    const Fact* argument = argumentNamed(op, arguments, name);
-    return !argument || argument->kind == Fact::Kind::None || argument->asNumber() == usual;
-  };
-  if (!result.isTensor() || !isAbsent("layout", static_cast<int64_t>(at::kStrided)) ||
-      !isAbsent("memory_format", static_cast<int64_t>(at::MemoryFormat::Contiguous)))
-    return false;
-  if (op.makesContiguous()) return true;
-  const bool is_pointwise = op.isPointwise() && op.isPure() && someHasSizesOf(result, arguments);
-  return (op.keepsContiguous() || is_pointwise) && std::all_of(arguments.begin(), arguments.end(), isContiguous);
-}
-
 }  // namespace
 
 struct FactRule::Impl {
@@ -292,9 +249,7 @@ std::vector<Fact> FactRule::evaluate(const Operator& op, std::span<const Fact> a
     evaluator.assign(statement.name, evaluator.evaluate(statement.value));
   std::vector<Fact> results;
   for (const Expression& e : impl_->list.results) results.push_back(evaluator.evaluate(e));
-  for (Fact& result : results) {
-    if (isContiguousResult(result, op, arguments)) result.contiguity = Contiguity::Contiguous;
-  }
+  for (Fact& result : results) addLayout(result, op, arguments);
   return results;
 }
 

@@ -10,8 +10,7 @@
 //
 // A dimension is a size with a stride. What picks, reorders and drops dimensions of a tensor (`swapped`, `removed`, …)
 // takes their strides along, for `view`, whose result is in the memory of its first argument. To `tensor` they are
-// sizes alone: nothing is known of the new tensor's layout, but what the columns MAKES_CONTIGUOUS and KEEPS_CONTIGUOUS
-// and PyTorch's tag `pointwise` say.
+// sizes alone: how the new tensor lies in memory is what analysis/result_layout.h says.
 //
 // Thread-safety: rules are immutable.
 #pragma once

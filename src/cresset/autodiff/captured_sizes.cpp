@@ -11,23 +11,16 @@ namespace cresset {
 
 namespace {
 
-/// What is asked of a tensor without its elements.
-struct FactKinds {
-  Symbol numel = Symbol::fromQualString("aten::numel");
-  Symbol is_column_major = Symbol::fromQualString("cresset::is_column_major");
-  Symbol is_row_major = Symbol::fromQualString("cresset::is_row_major");
+const Symbol kIsColumnMajor = Symbol::fromQualString("cresset::is_column_major");
+const Symbol kIsRowMajor = Symbol::fromQualString("cresset::is_row_major");
 
-  static const FactKinds& get() {
-    static const FactKinds facts;
-    return facts;
-  }
-  bool isMajor(const Node* node) const { return node->kind() == is_column_major || node->kind() == is_row_major; }
-};
+bool isMajor(const Node* node) {
+  return node->kind() == kIsColumnMajor || node->kind() == kIsRowMajor;
+}
 
+/// Whether the node asks a tensor for what it has besides its elements.
 bool isFact(const Node* node) {
-  const FactKinds& facts = FactKinds::get();
-  return node->inputs().size() == 1 &&
-         (node->kind() == aten::size || node->kind() == facts.numel || facts.isMajor(node));
+  return node->inputs().size() == 1 && (isMajor(node) || hasTrait(*node, Trait::AsksForKind));
 }
 
 class SizeCapture {
@@ -86,9 +79,8 @@ class SizeCapture {
     const auto type = placeholder->type()->cast<c10::TensorType>();
     if (!type || type->dim() != 2) return;
     static const Symbol kTranspose = Symbol::fromQualString("aten::t");
-    const FactKinds& facts = FactKinds::get();
     const auto isPlain = [&](const Use& use) {
-      if (facts.isMajor(use.user)) return true;
+      if (isMajor(use.user)) return true;
       if (use.user->kind() != aten::size || use.user->inputs().size() != 2) return false;
       const auto dim = constantAs<int64_t>(use.user->input(1));
       return dim == 0 || dim == 1;
@@ -98,8 +90,8 @@ class SizeCapture {
       const auto uses = transposed.user->output()->uses().vec();
       if (!std::all_of(uses.begin(), uses.end(), isPlain)) continue;
       for (const Use& use : uses) {
-        if (facts.isMajor(use.user)) {
-          use.user->setKind(use.user->kind() == facts.is_row_major ? facts.is_column_major : facts.is_row_major);
+        if (isMajor(use.user)) {
+          use.user->setKind(use.user->kind() == kIsRowMajor ? kIsColumnMajor : kIsRowMajor);
           operatorOf(*use.user);
         } else {
           const int64_t dim = 1 - *constantAs<int64_t>(use.user->input(1));

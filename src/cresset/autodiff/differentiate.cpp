@@ -11,6 +11,7 @@
 #include "cresset/autodiff/derivatives.h"
 #include "cresset/autodiff/specialized_rules.h"
 #include "cresset/ir/constants.h"
+#include "cresset/ir/subgraph.h"
 #include "cresset/ops/operator.h"
 #include "cresset/passes/pipelines.h"
 #include "cresset/support/error.h"
@@ -125,6 +126,7 @@ class Differentiator {
   }
 
   void differentiateNode(Node* node) {
+    CRESSET_CHECK(!isSubgraph(*node), "a subgraph is inlined before it is differentiated");
     if (isStructural(node->kind()) && node->kind() != prim::ListUnpack) return;
     const auto outputs = node->outputs();
     if (std::none_of(outputs.begin(), outputs.end(), [&](Value* output) { return gradients_.contains(output); }))

@@ -1,8 +1,8 @@
 // Reverse-mode differentiation of a graph: from a function to the function of its gradients.
 //
 // The graph must be straight: operators that have derivative rules, others through which no gradient flows, no blocks,
-// no writes. The gradient is an ordinary graph, of operators that have derivatives themselves; so gradients of
-// gradients, of any order, come from differentiating it again.
+// no writes; subgraphs are inlined before (inlineSubgraphs). The gradient is an ordinary graph, of operators that have
+// derivatives themselves; so gradients of gradients, of any order, come from differentiating it again.
 #pragma once
 
 #include <memory>

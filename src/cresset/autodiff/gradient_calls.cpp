@@ -25,12 +25,12 @@ bool isPartOfInput(const Value* value) {
 }  // namespace
 
 bool isGradientCall(const Node* node) {
-  return node->kind() == GradientKinds::get().grad || node->kind() == GradientKinds::get().backward;
+  return hasTrait(*node, Trait::ComputesGradients);
 }
 
 std::optional<GradientCall> readGradientCall(const Node* node, AliasDb& memory) {
   GradientCall call;
-  call.accumulates = node->kind() == GradientKinds::get().backward;
+  call.accumulates = node->outputs().empty();
   const auto inputs = node->inputs();
   if (inputs.size() != (call.accumulates ? 4 : 6)) return std::nullopt;
   const bool is_list = inputs[0]->type()->kind() == c10::TypeKind::ListType;
@@ -78,9 +78,8 @@ bool fitsOutput(const Value* gradient, const Value* output) {
 Value* canonicalTensor(Value* value) {
   for (;;) {
     const Node* node = value->node();
-    const bool is_same_value = node->kind() == GradientKinds::get().mark || node->kind() == prim::unchecked_cast ||
-                               node->kind() == prim::unchecked_unwrap_optional ||
-                               node->kind() == GradientKinds::get().unwrap;
+    const bool is_same_value =
+        node->kind() == prim::unchecked_cast || hasTrait(*node, Trait::MakesLeaf | Trait::Unwraps);
     if (!is_same_value) return value;
     value = node->input(0);
   }

@@ -10,27 +10,7 @@
 
 namespace cresset {
 
-/// Kinds of nodes that have to do with gradients.
-struct GradientKinds {
-  Symbol grad = Symbol::fromQualString("aten::grad");
-  Symbol backward = Symbol::fromQualString("aten::backward");
-  Symbol mark = Symbol::fromQualString("aten::requires_grad_");  // makes a tensor a leaf
-  Symbol detach = Symbol::fromQualString("aten::detach");
-  Symbol unwrap = Symbol::fromQualString("aten::_unwrap_optional");
-  Symbol ones_like = Symbol::fromQualString("aten::ones_like");
-  Symbol zeros_like = Symbol::fromQualString("aten::zeros_like");
-  Symbol full_like = Symbol::fromQualString("aten::full_like");
-  Symbol release = Symbol::fromQualString("cresset::release_graph");
-  Symbol is_grad_enabled = Symbol::fromQualString("aten::is_grad_enabled");
-  Symbol retain_grad = Symbol::fromQualString("aten::retain_grad");
-  Symbol detach_in_place = Symbol::fromQualString("aten::detach_");
-
-  static const GradientKinds& get() {
-    static const GradientKinds kinds;
-    return kinds;
-  }
-};
-
+/// Of `torch.autograd.grad` or `Tensor.backward`.
 bool isGradientCall(const Node* node);
 
 /// What a call of `grad` or `backward` asks for.

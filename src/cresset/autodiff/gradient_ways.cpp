@@ -21,14 +21,14 @@ bool isDistinct(const Value* value) {
   if (isDescribed(value)) return true;
   Node* node = value->node();
   const Operator* op = isStructural(node->kind()) ? nullptr : operatorOf(*node);
-  return op && op->isOfDispatcher() && (op->isPure() || node->kind() == GradientKinds::get().detach);
+  return op && op->isOfDispatcher() && (op->isPure() || op->hasTrait(Trait::CutsTape));
 }
 
 /// Whether autograd made the tensor nowhere: a tensor that `requires_grad_()` is called on may be computed all the
 /// same.
 bool isLeaf(const Value* root) {
   const auto inputs = root->node()->inputs();
-  return isDescribed(root) || root->node()->kind() == GradientKinds::get().detach ||
+  return isDescribed(root) || hasTrait(*root->node(), Trait::CutsTape) ||
          std::none_of(inputs.begin(), inputs.end(), [](const Value* input) {
            return !isNoneConstant(input) && mayRequireGrad(input->type());
          });
@@ -43,17 +43,16 @@ bool GradientWays::stays(std::string reason) {
 
 bool GradientWays::survey(Block* block) {
   bool plain = true;
-  const GradientKinds& kinds = GradientKinds::get();
   for (Node* node : block->nodes()) {
     order_.emplace(node, order_.size());
-    if (node->kind() == kinds.retain_grad || node->kind() == kinds.detach_in_place) plain = false;
+    if (hasTrait(*node, Trait::ChangesTape)) plain = false;
     if (isGradientCall(node)) {
       calls_.push_back(node);
       const auto call = readGradientCall(node, *memory_);
       if (!call || !call->retain_graph) freers_.push_back(node);
-    } else if (node->kind() == kinds.release) {
+    } else if (hasTrait(*node, Trait::ReleasesTape)) {
       freers_.push_back(node);
-    } else if (node->kind() == kinds.mark) {
+    } else if (hasTrait(*node, Trait::MakesLeaf)) {
       if (node->inputs().size() != 2 || constantAs<bool>(node->input(1)) != std::optional(true)) plain = false;
       marks_.push_back(node);
     } else if (const Operator* op = isStructural(node->kind()) ? nullptr : operatorOf(*node); op && op->isMutable()) {
@@ -128,7 +127,7 @@ bool GradientWays::follow(Value* output, GradientWay& way) {
     if (isConstant(value)) continue;
     Value* root = canonicalTensor(value);
     if (!seen.insert(root).second) continue;
-    const bool is_cut_off = root->node()->kind() == GradientKinds::get().detach && markOf(root);
+    const bool is_cut_off = hasTrait(*root->node(), Trait::CutsTape) && markOf(root);
     if (isWanted(root, way) && (is_cut_off || !way.depends.contains(root))) {
       way.sources.insert(root);
       continue;
@@ -173,7 +172,7 @@ bool GradientWays::originIsKnown(Value* value, const GradientWay& way, std::unor
       }
     }
     Node* node = next->node();
-    if (isDescribed(next) || node->kind() == GradientKinds::get().detach) continue;
+    if (isDescribed(next) || hasTrait(*node, Trait::CutsTape)) continue;
     if (node->isParam() || !node->blocks().empty() || !order_.contains(node)) return false;
     if (isStructural(node->kind())) {
       const bool shown = node->kind() == prim::ListUnpack || node->kind() == prim::ListConstruct ||

@@ -17,6 +17,7 @@
 #include "cresset/autodiff/gradient_ways.h"
 #include "cresset/ir/constants.h"
 #include "cresset/ops/operator.h"
+#include "cresset/passes/inline_subgraphs.h"
 #include "cresset/passes/pipelines.h"
 #include "cresset/program/program.h"
 
@@ -71,7 +72,7 @@ class GradientWriter {
         tuple = inner;
         continue;
       }
-      if (inner->kind() == GradientKinds::get().is_grad_enabled) {
+      if (hasTrait(*inner, Trait::AsksGradMode)) {
         values[inner->output()] = graph_.insertConstant(call.create_graph);
         continue;
       }
@@ -150,7 +151,7 @@ class GradientWriter {
   void setGradMode(Block* block, bool on) {
     for (Node* node : block->nodesSafely()) {
       for (Block* inner : node->blocks()) setGradMode(inner, on);
-      if (node->kind() != GradientKinds::get().is_grad_enabled) continue;
+      if (!hasTrait(*node, Trait::AsksGradMode)) continue;
       node->output()->replaceAllUsesWith(insertConstantBefore(node, on));
       node->destroy();
     }
@@ -195,9 +196,8 @@ class GradientWriter {
   /// Whether the tensor surely has the sizes of the other: `torch.ones_like(y)`; numbers.
   static bool isMadeLike(const Value* gradient, Value* output) {
     const Node* node = gradient->node();
-    const GradientKinds& kinds = GradientKinds::get();
-    const bool is_like =
-        node->kind() == kinds.ones_like || node->kind() == kinds.zeros_like || node->kind() == kinds.full_like;
+    const Operator* op = operatorOf(*node);
+    const bool is_like = op && op->takesSizesOnly() && !op->schema().argumentIndexWithName("size");
     if (is_like && canonicalTensor(node->input(0)) == canonicalTensor(output)) return true;
     const auto rank = [](const Value* value) { return value->type()->expectRef<c10::TensorType>().dim(); };
     return rank(gradient) == size_t(0) && rank(output) == size_t(0);
@@ -257,7 +257,7 @@ class GradientWriter {
           uses.begin(), uses.end(), [&](const Use& use) { return use.user == call || way.nodes.contains(use.user); });
     }
     if (isStructural(user->kind()) || !user->blocks().empty()) return false;
-    if (user->kind() == GradientKinds::get().detach) return true;
+    if (hasTrait(*user, Trait::CutsTape)) return true;
     const Operator* op = operatorOf(*user);
     return op && op->isPure() && !op->asksAutograd() && !passesGradients(user);
   }
@@ -376,6 +376,7 @@ bool differentiatesIn(Block* block, std::unordered_set<const Function*>& seen) {
 }  // namespace
 
 bool inlineGradients(Graph& graph, const TypeAssumptions& assumptions, std::vector<std::string>& left) {
+  inlineSubgraphs(*graph.block());  // gradients flow through operators only
   GradientInliner inliner(graph);
   const bool changed = inliner.run();
   left = inliner.notes();

@@ -18,6 +18,7 @@
 #include "cresset/ir/constants.h"
 #include "cresset/ir/subgraph.h"
 #include "cresset/ops/operator.h"
+#include "cresset/passes/inline_subgraphs.h"
 
 namespace cresset {
 
@@ -26,9 +27,10 @@ namespace {
 /// Whether somebody may hold the tensor, to ask for a gradient with respect to it, or to watch its gradient: it is
 /// returned, put into a container that is, or goes where nobody knows what becomes of it. Operators only compute.
 bool mayBeHeld(const Value* value) {
-  static const Symbol kHolders[] = {
-      Symbol::fromQualString("aten::grad"), Symbol::fromQualString("aten::retain_grad"),
-      Symbol::fromQualString("cresset::release_graph")};
+  const auto isHolder = [](const Node* node) {
+    return hasTrait(*node, Trait::ChangesTape | Trait::ReleasesTape) ||
+           (!node->outputs().empty() && hasTrait(*node, Trait::ComputesGradients));
+  };
   std::vector<const Value*> names = {value};  // it, and what returns it unchanged
   std::unordered_set<const Value*> seen(names.begin(), names.end());
   const auto add = [&](const Value* name) {
@@ -44,9 +46,7 @@ bool mayBeHeld(const Value* value) {
         if (use.offset >= skip) add(owner->output(use.offset - skip));
       } else if (isTensorListConstruct(user) || user->kind() == prim::TupleConstruct || mayReturnFirstArgument(user)) {
         add(user->output());
-      } else if (
-          isStructural(user->kind()) ||
-          std::find(std::begin(kHolders), std::end(kHolders), user->kind()) != std::end(kHolders)) {
+      } else if (isStructural(user->kind()) || isHolder(user)) {
         return true;
       } else {
         const Operator* op = operatorOf(*use.user);
@@ -402,6 +402,7 @@ bool rulesFit(const c10::TypePtr& type) {
 }
 
 bool createDifferentiableRegions(Graph& graph, size_t min_size) {
+  inlineSubgraphs(*graph.block());  // their operators join the others
   return RegionBuilder(graph, min_size).run(graph.block());
 }
 

@@ -29,6 +29,7 @@
 #include "cresset/ir/subgraph.h"
 #include "cresset/ops/operator.h"
 #include "cresset/ops/tape.h"
+#include "cresset/passes/inline_subgraphs.h"
 #include "cresset/passes/pass.h"
 #include "cresset/program/program.h"
 #include "cresset/support/error.h"
@@ -82,6 +83,7 @@ struct GradientFunction {
 class Region : public CompiledSubgraph, public std::enable_shared_from_this<Region> {
  public:
   explicit Region(std::shared_ptr<Graph> forward) : forward_(std::move(forward)), program_(Program::make()) {
+    inlineSubgraphs(*forward_->block());  // which have no derivatives themselves
     for (size_t i = 0; i < forward_->inputs().size(); ++i) {
       const Value* input = forward_->inputs()[i];
       CRESSET_CHECK(

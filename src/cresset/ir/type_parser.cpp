@@ -149,9 +149,6 @@ void TypeParser::wrapInList(ParsedType& inner) {
   inner.real = same ? inner.type : c10::ListType::create(inner.real);
   auto container = parseAlias();
   if (inner.alias) {
-    // libtorch's schemas print one level: what is deeper would be lost, or read as something else.
-    if (!inner.alias->containedTypes().empty())
-      scanner_.fail("lists of lists can't have an alias annotation inside; annotate the list itself", scanner_.cur());
     if (!container) {
       container.emplace();
       container->setIsWrite(inner.alias->isWrite());

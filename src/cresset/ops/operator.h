@@ -65,7 +65,16 @@ enum class Trait : uint32_t {
   TakesAnyLayout = 1 << 16,         // computes the same elements in any layout, and returns a result in it
   MakesContiguous = 1 << 17,        // the result is contiguous
   KeepsContiguous = 1 << 18,        // the result is contiguous if the arguments are
-  ReplacesMemory = 1 << 19,         // gives its first argument other memory, and perhaps another dtype and device
+  KeepsLayout = 1 << 20,        // the result has the strides of the first argument, if that is dense; see memory_format
+  ReplacesMemory = 1 << 19,     // gives its first argument other memory, and perhaps another dtype and device
+  ComputesGradients = 1 << 21,  // asks autograd for gradients, and returns them or adds them to leaves
+  MakesLeaf = 1 << 22,          // lets autograd begin at its argument, and returns that
+  CutsTape = 1 << 23,           // returns its argument without its place in autograd
+  ChangesTape = 1 << 24,        // changes the place in autograd that its argument has
+  ReleasesTape = 1 << 25,       // lets autograd forget what it keeps for its arguments
+  AsksGradMode = 1 << 26,       // asks whether gradients are on
+  SetsGradMode = 1 << 27,       // of the thread's state, it changes only whether gradients are on
+  Unwraps = 1 << 28,            // returns what an Optional holds
 };
 constexpr Trait operator|(Trait a, Trait b) {
   return Trait(uint32_t(a) | uint32_t(b));
@@ -168,7 +177,9 @@ class Operator {
   bool takesAnyLayout() const { return has(traits_, Trait::TakesAnyLayout); }
   bool makesContiguous() const { return has(traits_, Trait::MakesContiguous); }
   bool keepsContiguous() const { return has(traits_, Trait::KeepsContiguous); }
+  bool keepsLayout() const { return has(traits_, Trait::KeepsLayout); }
   bool replacesMemory() const { return has(traits_, Trait::ReplacesMemory); }
+  bool hasTrait(Trait trait) const { return has(traits_, trait); }
   /// Of an in-place reuse.
   bool inPlaceDerivativeDiffers() const { return has(traits_, Trait::InPlaceDerivativeDiffers); }
   /// Whether each element of the result depends on the elements of the arguments at its place only (PyTorch's tag).
@@ -235,6 +246,8 @@ const Operator* operatorOf(Node& node);
 inline const Operator* operatorOf(const Node& node) {
   return operatorOf(const_cast<Node&>(node));
 }
+/// Whether the node calls an operator of the trait.
+bool hasTrait(const Node& node, Trait trait);
 /// Makes the tensor one that may be written to without anybody noticing: a copy, unless nobody else holds its memory.
 void makeOwn(c10::IValue& tensor);
 /// Checks every operator node of `graph` and of the subgraphs in it against its schema. Throws UserError in verify()'s

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "cresset/ir/schema_text.h"
 #include "cresset/ops/operator.h"
 #include "cresset/ops/operator_rows.h"
 #include "cresset/ops/policy.h"
@@ -143,7 +144,7 @@ std::string describeOperators(std::string_view name) {
   }
   std::ostringstream out;
   for (const Operator* op : operators) {
-    out << op->schema() << "\n";
+    out << schemaText(op->schema()) << "\n";
     printColumns(out, op->fullName(), false);
     printDerived(out, *op);
   }

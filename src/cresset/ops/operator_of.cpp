@@ -81,6 +81,11 @@ const Operator* operatorOf(Node& node) {
   throwUnmatched(node);
 }
 
+bool hasTrait(const Node& node, Trait trait) {
+  const Operator* op = operatorOf(node);
+  return op && op->hasTrait(trait);
+}
+
 namespace {
 
 std::string firstLine(std::string text) {

@@ -172,20 +172,6 @@ bool isLayoutFree(Node* node) {
   return op->takesAnyLayout() && (!training || constantAs<bool>(training) == false);
 }
 
-bool isContiguous(Value* value, int depth = 8) {
-  if (const auto constant = constantTensor(value)) return hasContiguousStrides(*constant);
-  Node* node = value->node();
-  if (node->isParam() || isStructural(node->kind()) || depth == 0) return false;
-  const Operator* op = operatorOf(*node);
-  if (op->makesContiguous()) return true;
-  const Value* format = argumentOf(node, "memory_format");
-  if (format && constantAs<int64_t>(format) != int64_t(0)) return false;
-  const bool stays = op->keepsContiguous() || (op->isPointwise() && isLayoutFree(node));
-  return stays && std::all_of(node->inputs().begin(), node->inputs().end(), [&](Value* input) {
-           return input->type()->kind() != c10::TypeKind::TensorType || isContiguous(input, depth - 1);
-         });
-}
-
 bool asksForKind(const Node* node) {
   const Operator* op = operatorIn(node);
   return op && op->asksForKind();
@@ -206,7 +192,7 @@ struct Group {
 
 class Mover {
  public:
-  explicit Mover(Graph& graph) : graph_(graph), memory_(aliasesOf(graph)) {}
+  explicit Mover(Graph& graph) : graph_(graph), memory_(aliasesOf(graph)), facts_(factsOf(graph, {})) {}
 
   bool run() {
     decide(graph_.block());
@@ -256,7 +242,7 @@ class Mover {
         joined.push_back(static_cast<size_t>(known - groups_.data()));
       } else if (!isPlainTensor(tensor) || memory_->hasWriters(tensor)) {
         return;
-      } else if (!isContiguous(tensor)) {
+      } else if (const auto constant = constantTensor(tensor); !constant || !hasContiguousStrides(*constant)) {
         others.push_back(tensor);
       }
     }
@@ -265,8 +251,10 @@ class Mover {
         joined.begin(), joined.end(), [&](size_t a, size_t b) { return groups_[a].first->isBefore(groups_[b].first); });
     for (const size_t other : joined)
       others.insert(others.end(), groups_[other].sources.begin(), groups_[other].sources.end());
-    // What decides must be there when the first of them starts.
-    if (!std::all_of(others.begin(), others.end(), [&](Value* v) { return isBefore(v, groups_[index].first); })) return;
+    // What decides must be there when the first of them starts. What comes later must be contiguous whatever comes in.
+    const auto is_late = [&](Value* value) { return !isBefore(value, groups_[index].first); };
+    if (std::any_of(others.begin(), others.end(), [&](Value* v) { return is_late(v) && !isContiguous(v); })) return;
+    std::erase_if(others, is_late);
     for (const size_t other : joined) {
       if (other != index && !groups_[other].nodes.empty()) merge(index, other);
     }
@@ -295,6 +283,18 @@ class Mover {
     const auto found = moved_.find(value);
     if (found == moved_.end() || value->node()->owningBlock() != user->owningBlock()) return nullptr;
     return &groups_[found->second];
+  }
+
+  /// Strides of dimensions of size 1, which facts don't know, are as usual in memory that an operator has made, and in
+  /// views that keep it contiguous.
+  bool isContiguous(const Value* value) const {
+    if (facts_->of(value).contiguity != Contiguity::Contiguous) return false;
+    while (!facts_->of(value).is_new) {
+      const Operator* op = operatorIn(value->node());
+      if (!op || !op->keepsContiguous()) return false;
+      value = value->node()->input(0);
+    }
+    return true;
   }
 
   static bool isBefore(const Value* value, const Node* node) {
@@ -407,6 +407,7 @@ class Mover {
 
   Graph& graph_;
   const std::shared_ptr<AliasDb> memory_;
+  const std::shared_ptr<const GraphFacts> facts_;
   std::vector<Group> groups_;
   std::unordered_map<const Value*, size_t> moved_;  // results, by their group
   std::unordered_map<const Node*, Convolution> convolutions_;

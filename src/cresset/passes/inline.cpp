@@ -19,6 +19,7 @@
 #include "cresset/ir/constants.h"
 #include "cresset/ir/subgraph.h"
 #include "cresset/ops/operator.h"
+#include "cresset/passes/inline_subgraphs.h"
 #include "cresset/passes/pass.h"
 #include "cresset/program/program.h"
 
@@ -181,6 +182,17 @@ Function* calleeOf(const Node* node) {
 bool inlineCalls(Graph& graph) {
   const bool changed = Inliner().run(graph.block());
   return markContexts(graph.block()) || changed;
+}
+
+bool inlineSubgraphs(Block& block) {
+  bool changed = false;
+  for (Node* node = *block.nodes().begin(); node != block.returnNode();) {
+    for (Block* inner : node->blocks()) changed |= inlineSubgraphs(*inner);
+    const bool is_subgraph = isSubgraph(*node);
+    node = is_subgraph ? inlineSubgraph(node) : node->next();
+    changed |= is_subgraph;
+  }
+  return changed;
 }
 
 }  // namespace cresset

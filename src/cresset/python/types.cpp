@@ -1,10 +1,9 @@
 // Types and schemas as Python sees them.
 #include <torch/csrc/DynamicTypes.h>
 
-#include <sstream>
-
 #include "cresset/ir/parser.h"
 #include "cresset/ir/printer.h"
+#include "cresset/ir/schema_text.h"
 #include "cresset/ops/operator.h"
 #include "cresset/ops/policy.h"
 #include "cresset/python/graph_handles.h"
@@ -16,13 +15,6 @@ namespace {
 struct ArgumentHandle {
   c10::Argument argument;
 };
-
-template <typename T>
-std::string streamed(const T& value) {
-  std::ostringstream text;
-  text << value;
-  return text.str();
-}
 
 /// `self` as a kind of type that has what `what` names. Throws AttributeError otherwise, so that hasattr tells.
 template <typename T>
@@ -216,7 +208,7 @@ void bindSchemas(py::module_& module) {
           [](const ArgumentHandle& self) {
             return self.argument.alias_info() && self.argument.alias_info()->isWrite();
           })
-      .def("__repr__", [](const ArgumentHandle& self) { return streamed(self.argument); });
+      .def("__repr__", [](const ArgumentHandle& self) { return argumentText(self.argument); });
 
   py::class_<SchemaHandle>(module, "FunctionSchema", py::module_local(), "A function's name, arguments and results.")
       .def_property_readonly("name", [](const SchemaHandle& self) { return self.schema.name(); })
@@ -252,9 +244,9 @@ void bindSchemas(py::module_& module) {
       .def(
           "__eq__", [](const SchemaHandle& self, const SchemaHandle& other) { return self.schema == other.schema; },
           py::is_operator())
-      .def("__hash__", [](const SchemaHandle& self) { return std::hash<std::string>()(streamed(self.schema)); })
-      .def("__str__", [](const SchemaHandle& self) { return streamed(self.schema); })
-      .def("__repr__", [](const SchemaHandle& self) { return streamed(self.schema); });
+      .def("__hash__", [](const SchemaHandle& self) { return std::hash<std::string>()(schemaText(self.schema)); })
+      .def("__str__", [](const SchemaHandle& self) { return schemaText(self.schema); })
+      .def("__repr__", [](const SchemaHandle& self) { return schemaText(self.schema); });
 
   module.def("_get_all_schemas", [] {
     py::list result;

@@ -447,7 +447,7 @@ struct Lexer::Impl {
   }
 };
 
-Lexer::Lexer(std::shared_ptr<const Source> source, bool layout)
+Lexer::Lexer(const std::shared_ptr<const Source>& source, bool layout)
     : Lexer(SourceRange{source, 0, static_cast<uint32_t>(source->text().size())}, layout) {}
 Lexer::Lexer(const SourceRange& part, bool layout, bool ends_at_dedent)
     : impl_(std::make_unique<Impl>(part, layout, ends_at_dedent)) {}

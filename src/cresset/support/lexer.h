@@ -133,7 +133,7 @@ bool isNameCharacter(char c);
 /// it. Strings: all of Python's quotes and prefixes r, u, b (an error that says so) and f (the token keeps its prefix).
 class Lexer {
  public:
-  explicit Lexer(std::shared_ptr<const Source> source, bool layout = true);
+  explicit Lexer(const std::shared_ptr<const Source>& source, bool layout = true);
   /// The tokens of a part of a source; their ranges refer to the whole. With `ends_at_dedent`, the text ends before the
   /// first line that is indented less than its first line.
   explicit Lexer(const SourceRange& part, bool layout = true, bool ends_at_dedent = false);

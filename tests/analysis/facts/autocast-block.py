@@ -9,5 +9,5 @@ def f(x):
 # f(torch.ones(2, 2))
 %x: Float(%x.size(0), %x.size(1)) on cpu, requires no gradient
 %y: ? of unknown rank, new, requires no gradient
-%11: Float(%x.size(0), %x.size(1)) on cpu, new, requires no gradient
-known of 3 tensors: dtype 2, rank 2, device 2, requires_grad 3, contiguity 0, strides 0, new 2
+%11: Float(%x.size(0), %x.size(1)) on cpu, dense, new, requires no gradient
+known of 3 tensors: dtype 2, rank 2, device 2, requires_grad 3, contiguity 1, strides 0, new 2

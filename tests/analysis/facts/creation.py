@@ -6,12 +6,12 @@ def f(x, n: int):
 # f(torch.ones(2, dtype=torch.float16), 3)
 %x: Half(%x.size(0)) on cpu, requires no gradient
 %8: Float(%n, 2) on cpu, contiguous, new, requires no gradient
-%14: Half(%x.size(0)) on cpu, new, requires no gradient
+%14: Half(%x.size(0)) on cpu, dense, new, requires no gradient
 %19: Long(%19.size(0)) on cpu, contiguous, new, requires no gradient
 %25: Float(%25.size(0)) on cpu, contiguous, new, requires no gradient
-%32: ? of unknown rank, new, requires no gradient
+%32: Long(2) on cpu, contiguous, new, requires no gradient
 %39: ? of unknown rank, requires no gradient
 %45: Float(%n) on cpu, contiguous, new, requires no gradient
 %52: Half(3) on cpu, contiguous, new, requires no gradient
 %57: Double(%57.size(0), %57.size(1)) on cpu, contiguous, new, requires no gradient
-known of 10 tensors: dtype 8, rank 8, device 8, requires_grad 10, contiguity 6, strides 6, new 8
+known of 10 tensors: dtype 9, rank 9, device 9, requires_grad 10, contiguity 8, strides 7, new 8

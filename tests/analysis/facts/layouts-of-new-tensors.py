@@ -11,11 +11,11 @@ def f(x, n: int):
 # f(torch.ones(2, 3, 4, 5), 3)
 %x: Float(%x.size(0), %x.size(1), %x.size(2), %x.size(3)) on cpu, requires no gradient
 %a: Float(%n, 3) on cpu, contiguous, new, requires no gradient
-%b: Float(2, 3, 4, 5) on cpu, new, requires no gradient
+%b: Float(2, 3, 4, 5) on cpu, channels-last, new, requires no gradient
 %c: Float(%x.size(0), %x.size(1), %x.size(2), %x.size(3)) on cpu, channels-last, requires no gradient
 %d: Float(%x.size(0), %x.size(2), %x.size(3), %x.size(1)) on cpu, contiguous, requires no gradient
 %e: Long(%e.size(0)) on cpu, contiguous, new, requires no gradient
 %33: Float(3, %n) on cpu, dense, strides (1, 3), requires no gradient
-%34: Float(%n, %n) on cpu, new, requires no gradient
-%36: Float(%x.size(0), %x.size(1), %x.size(2), %x.size(3)) on cpu, new, requires no gradient
-known of 9 tensors: dtype 9, rank 9, device 9, requires_grad 9, contiguity 5, strides 5, new 5
+%34: Float(%n, %n) on cpu, contiguous, new, requires no gradient
+%36: Float(%x.size(0), %x.size(1), %x.size(2), %x.size(3)) on cpu, dense, new, requires no gradient
+known of 9 tensors: dtype 9, rank 9, device 9, requires_grad 9, contiguity 8, strides 7, new 5

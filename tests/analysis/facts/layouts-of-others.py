@@ -15,8 +15,8 @@ def f(x, y):
 %2: Float of unknown rank on cpu, requires no gradient
 %a: Float(%y.size(0), %y.size(1)) on cpu, requires no gradient
 %b: Float(%y.size(0), %y.size(1)) on cpu, requires no gradient
-%9: Float(%y.size(0), %y.size(1)) on cpu, new
+%9: Float(%y.size(0), %y.size(1)) on cpu, dense, new
 %11: Float() on cpu, contiguous, new
   %g.2: Float(%y.size(0), %y.size(1)) on cpu, requires no gradient
 %g: Float(%y.size(0), %y.size(1)) on cpu
-known of 9 tensors: dtype 9, rank 8, device 9, requires_grad 6, contiguity 1, strides 0, new 2
+known of 9 tensors: dtype 9, rank 8, device 9, requires_grad 6, contiguity 2, strides 0, new 2

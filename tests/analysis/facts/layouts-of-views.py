@@ -11,11 +11,11 @@ def f(x):
 %t: Float(%x.size(1), %x.size(0)) on cpu, dense, strides (1, %x.size(1)), requires no gradient
 %4: Float(%x.size(0), %x.size(1)) on cpu, contiguous, requires no gradient
 %7: Float(%x.size(1)) on cpu, contiguous, requires no gradient
-%13: Float(%13.size(0), %x.size(1)) on cpu, contiguous, requires no gradient
-%15: Float(%13.size(0)) on cpu, strides (%x.size(1)), requires no gradient
+%13: Float(%x.size(0), %x.size(1)) on cpu, contiguous, requires no gradient
+%15: Float(%x.size(0)) on cpu, strides (%x.size(1)), requires no gradient
 %20: Float(%20.size(0), %x.size(1)) on cpu, contiguous, requires no gradient
-%26: Float(%26.size(0), %x.size(1)) on cpu, contiguous, requires no gradient
-%30: Float(%26.size(0), %30.size(1)) on cpu, strides (%x.size(1), 2), requires no gradient
+%26: Float(%x.size(0), %x.size(1)) on cpu, contiguous, requires no gradient
+%30: Float(%x.size(0), %30.size(1)) on cpu, strides (%x.size(1), 2), requires no gradient
 %32: Float(%x.size(0), 1, %x.size(1)) on cpu, contiguous, requires no gradient
 %35: Float(%x.size(0) * %x.size(1)) on cpu, contiguous, requires no gradient
 %39: Float(%x.size(1), %x.size(0)) on cpu, dense, strides (1, %x.size(1)), requires no gradient

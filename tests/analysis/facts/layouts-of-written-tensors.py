@@ -21,5 +21,5 @@ known of 5 tensors: dtype 5, rank 5, device 5, requires_grad 0, contiguity 4, st
 %x: Float of unknown rank on cpu
 %a: Float of unknown rank on cpu
 %3: Float of unknown rank on cpu
-%5: Float of unknown rank on cpu, new
-known of 4 tensors: dtype 4, rank 0, device 4, requires_grad 0, contiguity 0, strides 0, new 1
+%5: Float of unknown rank on cpu, dense, new
+known of 4 tensors: dtype 4, rank 0, device 4, requires_grad 0, contiguity 1, strides 0, new 1

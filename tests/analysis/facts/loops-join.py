@@ -16,10 +16,10 @@ def f(x, n: int):
   %a.1: Long(%x.size(0)) on cpu, requires no gradient
   %b.1: ?(%x.size(0)) on cpu, requires no gradient
   %c.1: Long of unknown rank on cpu, requires no gradient
-  %a.2: Long(%x.size(0)) on cpu, new, requires no gradient
-  %b.2: ?(%x.size(0)) on cpu, new, requires no gradient
+  %a.2: Long(%x.size(0)) on cpu, dense, new, requires no gradient
+  %b.2: ?(%x.size(0)) on cpu, dense, new, requires no gradient
   %c.2: Long of unknown rank on cpu, requires no gradient
 %a: Long(%x.size(0)) on cpu, requires no gradient
 %b: ?(%x.size(0)) on cpu, requires no gradient
 %c: Long of unknown rank on cpu, requires no gradient
-known of 10 tensors: dtype 7, rank 7, device 10, requires_grad 10, contiguity 0, strides 0, new 2
+known of 10 tensors: dtype 7, rank 7, device 10, requires_grad 10, contiguity 2, strides 0, new 2

@@ -8,7 +8,7 @@ def f(x):
 # ---- expect
 # f(torch.ones(2).requires_grad_())
 %x: Float(%x.size(0)) on cpu, requires a gradient
-%a: Float(%x.size(0)) on cpu, new
-%b: Float(%x.size(0)) on cpu, new
-%9: Float(%x.size(0)) on cpu, new
-known of 4 tensors: dtype 4, rank 4, device 4, requires_grad 1, contiguity 0, strides 0, new 3
+%a: Float(%x.size(0)) on cpu, dense, new
+%b: Float(%x.size(0)) on cpu, dense, strides (%a.stride(0)), new
+%9: Float(%x.size(0)) on cpu, dense, new
+known of 4 tensors: dtype 4, rank 4, device 4, requires_grad 1, contiguity 3, strides 1, new 3

@@ -10,5 +10,5 @@ def f(x, y):
 %y: Float(%y.size(0)) on cpu, requires no gradient
 %a: Float of unknown rank on cpu, new
 %9: ? of unknown rank
-%12: Float of unknown rank on cpu, new
-known of 5 tensors: dtype 4, rank 2, device 4, requires_grad 2, contiguity 0, strides 0, new 2
+%12: Float of unknown rank on cpu, dense, new
+known of 5 tensors: dtype 4, rank 2, device 4, requires_grad 2, contiguity 1, strides 0, new 2

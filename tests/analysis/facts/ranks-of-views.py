@@ -10,8 +10,8 @@ def f(x, i):
 %4: Float(1, %x.size(0), %x.size(1)) on cpu, strides (%4.stride(0), %x.stride(0), %x.stride(1)), requires no gradient
 %7: Float(%x.size(0) * %x.size(1)) on cpu, requires no gradient
 %10: Float(%x.size(1)) on cpu, strides (%x.stride(1)), requires no gradient
-%17: Float(%17.size(0), %x.size(1)) on cpu, strides (%x.stride(0), %x.stride(1)), requires no gradient
-%20: Float(%17.size(0), %20.size(1)) on cpu, strides (%x.stride(0), %x.stride(1)), requires no gradient
+%17: Float(%x.size(0), %x.size(1)) on cpu, strides (%x.stride(0), %x.stride(1)), requires no gradient
+%20: Float(%x.size(0), %20.size(1)) on cpu, strides (%x.stride(0), %x.stride(1)), requires no gradient
 %23: Float(1, %x.size(0), %x.size(1)) on cpu, strides (%23.stride(0), %x.stride(0), %x.stride(1)), requires no gradient
 %26: Float(%x.size(0) * %x.size(1)) on cpu, requires no gradient
 %27: Float of unknown rank on cpu, requires no gradient
@@ -19,5 +19,5 @@ def f(x, i):
 %31: Float(%31.size(0), %31.size(1)) on cpu, new, requires no gradient
 %35: Float(%x.size(1), %x.size(0)) on cpu, strides (%x.stride(1), %x.stride(0)), requires no gradient
 %37: Float(1, %x.size(0), %x.size(1)) on cpu, strides (%37.stride(0), %x.stride(0), %x.stride(1)), requires no gradient
-%39: Float of unknown rank on cpu, requires no gradient
-known of 16 tensors: dtype 16, rank 13, device 16, requires_grad 16, contiguity 0, strides 8, new 1
+%39: Float(%x.size(0), %x.size(1)) on cpu, strides (%x.stride(0), %x.stride(1)), requires no gradient
+known of 16 tensors: dtype 16, rank 14, device 16, requires_grad 16, contiguity 0, strides 9, new 1

@@ -6,17 +6,17 @@ def f(x):
 # f(torch.ones(2, 3))
 %x: Float(%x.size(0), %x.size(1)) on cpu, requires no gradient
 %2: Float() on cpu, contiguous, new, requires no gradient
-%7: Float(%x.size(1)) on cpu, new, requires no gradient
+%7: Float(%x.size(1)) on cpu, contiguous, new, requires no gradient
 %13: Float() on cpu, contiguous, new, requires no gradient
-%18: Float(%x.size(0), 1) on cpu, new, requires no gradient
-%21: Float(%x.size(1)) on cpu, new, requires no gradient
-%22: Long(%x.size(1)) on cpu, new, requires no gradient
+%18: Float(%x.size(0), 1) on cpu, contiguous, new, requires no gradient
+%21: Float(%x.size(1)) on cpu, contiguous, new, requires no gradient
+%22: Long(%x.size(1)) on cpu, contiguous, new, requires no gradient
 %25: ? of unknown rank
-%28: Float(%x.size(1)) on cpu, new, requires no gradient
-%29: Long(%x.size(1)) on cpu, new, requires no gradient
+%28: Float(%x.size(1)) on cpu, contiguous, new, requires no gradient
+%29: Long(%x.size(1)) on cpu, contiguous, new, requires no gradient
 %32: ? of unknown rank
 %35: Long() on cpu, contiguous, new, requires no gradient
 %36: Bool() on cpu, contiguous, new, requires no gradient
 %38: Float() on cpu, contiguous, new, requires no gradient
-%43: Float(%x.size(1)) on cpu, new, requires no gradient
-known of 15 tensors: dtype 13, rank 13, device 13, requires_grad 13, contiguity 5, strides 0, new 12
+%43: Float(%x.size(1)) on cpu, contiguous, new, requires no gradient
+known of 15 tensors: dtype 13, rank 13, device 13, requires_grad 13, contiguity 12, strides 7, new 12

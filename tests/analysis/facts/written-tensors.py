@@ -11,10 +11,10 @@ def f(x, y):
 # f(torch.ones(2), torch.ones(2).requires_grad_())
 %x: Float(%x.size(0)) on cpu, requires no gradient
 %y: Float(%y.size(0)) on cpu, requires a gradient
-%a: Float(%x.size(0)) on cpu, new
-%5: Float(%x.size(0)) on cpu, strides (%a.stride(0))
+%a: Float(%x.size(0)) on cpu, dense, new
+%5: Float(%x.size(0)) on cpu, dense, strides (%a.stride(0))
 %9: Float() on cpu, contiguous
 %13: ? of unknown rank, requires no gradient
 %15: Float() on cpu, contiguous
-%b: Float(%x.size(0)) on cpu, new
-known of 8 tensors: dtype 7, rank 7, device 7, requires_grad 3, contiguity 2, strides 1, new 2
+%b: Float(%x.size(0)) on cpu, dense, strides (%a.stride(0)), new
+known of 8 tensors: dtype 7, rank 7, device 7, requires_grad 3, contiguity 5, strides 2, new 2
