@@ -76,6 +76,37 @@ void checkBatchNormWithoutStats(IValue* arguments) {
   TORCH_CHECK(arguments[3].toBool(), "batch norm: there are no running statistics to evaluate with");
 }
 
+/// (input, weight?, bias?, running_mean, running_var, momentum, eps, …)
+void checkBatchNormWithUpdate(IValue* arguments) {
+  const Tensor mean = optionalTensor(arguments[3]), variance = optionalTensor(arguments[4]);
+  TORCH_CHECK(
+      mean.defined() && variance.defined(), "batch norm: running_mean and running_var must be given to be updated");
+  checkChannels(
+      "batch norm", optionalTensor(arguments[0]),
+      {{"the weight", optionalTensor(arguments[1])},
+       {"the bias", optionalTensor(arguments[2])},
+       {"running_mean", mean},
+       {"running_var", variance}});
+}
+
+/// (grad_out, input, weight?, running_mean?, running_var?, save_mean?, save_invstd?, train, …): the kernel divides by
+/// the number of elements of a channel.
+void checkBatchNormBackward(IValue* arguments) {
+  const char* op = "the gradient of batch norm";
+  const Tensor input = optionalTensor(arguments[1]);
+  const bool train = arguments[7].toBool();
+  const Tensor mean = optionalTensor(arguments[train ? 5 : 3]), variance = optionalTensor(arguments[train ? 6 : 4]);
+  checkChannels(
+      op, input,
+      {{"the weight", optionalTensor(arguments[2])},
+       {train ? "save_mean" : "running_mean", mean},
+       {train ? "save_invstd" : "running_var", variance},
+       {"", {}}});
+  requireSizes(op, "grad_out", optionalTensor(arguments[0]), input.sizes());
+  TORCH_CHECK(mean.defined() && variance.defined(), op, ": the mean and the deviation must be given");
+  TORCH_CHECK(input.numel() > 0, op, ": the input must not be empty");
+}
+
 /// (v, g, dim): the kernel for the first and last dimension takes a number of `g` for each slice of `v`.
 void checkWeightNorm(IValue* arguments) {
   const Tensor v = optionalTensor(arguments[0]), g = optionalTensor(arguments[1]);
@@ -88,6 +119,13 @@ void checkWeightNorm(IValue* arguments) {
   const int64_t count = dim == -1 ? 1 : v.size(dim);
   TORCH_CHECK(
       g.numel() == count, "_weight_norm: g must have ", count, " elements, one for each slice of v, not ", g.numel());
+}
+
+/// (grad_output, output, …): the kernel takes the sizes from one of them.
+void checkSoftmaxBackward(IValue* arguments) {
+  const Tensor output = optionalTensor(arguments[1]);
+  if (isStrided(output))
+    requireSizes("the gradient of softmax", "grad_output", optionalTensor(arguments[0]), output.sizes());
 }
 
 // ---- recurrent networks ----
@@ -324,8 +362,7 @@ void checkWindows(IValue* arguments) {
   for (size_t i = 1; i <= 4; ++i) {
     for (const int64_t size : arguments[i].toIntVector()) {
       TORCH_CHECK(
-          size <= std::numeric_limits<int32_t>::max(), "max_pool1d: the size of a window or step, ", size,
-          ", is out of range");
+          size <= std::numeric_limits<int32_t>::max(), "the size of a window or step, ", size, ", is out of range");
     }
   }
 }
