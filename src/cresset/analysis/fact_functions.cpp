@@ -185,13 +185,20 @@ struct Promotion {
   bool ranks_known = true;
   std::optional<at::ScalarType> of_unknown_rank;
 
-  static at::ScalarType highest(at::ScalarType a, at::ScalarType b) {
+  at::ScalarType highest(at::ScalarType a, at::ScalarType b) {
     if (a == at::ScalarType::Undefined) return b;
-    return b == at::ScalarType::Undefined ? a : c10::promoteTypes(a, b);
+    if (b == at::ScalarType::Undefined) return a;
+    try {
+      return c10::promoteTypes(a, b);
+    } catch (const c10::Error&) {  // some have no common type: the program raises, if it gets here
+      known = false;
+      return a;
+    }
   }
 
-  static at::ScalarType combine(at::ScalarType higher, at::ScalarType lower) {
+  at::ScalarType combine(at::ScalarType higher, at::ScalarType lower) {
     if (higher == at::ScalarType::Undefined) return lower;
+    if (c10::isBarebonesUnsignedType(higher) && c10::isComplexType(lower)) return lower;
     if (lower == at::ScalarType::Undefined || c10::isComplexType(higher)) return higher;
     if (c10::isFloatingType(higher)) return c10::isComplexType(lower) ? c10::toComplexType(higher) : higher;
     if (higher == at::kBool || c10::isFloatingType(lower) || c10::isComplexType(lower)) return highest(higher, lower);
@@ -235,7 +242,7 @@ struct Promotion {
     }
   }
 
-  std::optional<at::ScalarType> result() const {
+  std::optional<at::ScalarType> result() {
     if (!known || !ranks_known) return std::nullopt;
     const auto total = [&](at::ScalarType dims, at::ScalarType no_dims) {
       return combine(dims, combine(no_dims, numbers));
@@ -245,7 +252,7 @@ struct Promotion {
       found = total(highest(with_dims, *of_unknown_rank), without);
       if (found != total(with_dims, highest(without, *of_unknown_rank))) return std::nullopt;
     }
-    return found == at::ScalarType::Undefined ? std::nullopt : std::optional(found);
+    return !known || found == at::ScalarType::Undefined ? std::nullopt : std::optional(found);
   }
 };
 
@@ -274,9 +281,10 @@ bool visitDtypes(Facts operands, F visit) {
 
 /// widest(x, …): as promote, for operators to which tensors without dimensions are like others.
 Fact widest(Facts a) {
+  Promotion promotion;
   auto widest = at::ScalarType::Undefined;
-  const bool known = visitDtypes(a, [&](at::ScalarType dtype) { widest = Promotion::highest(widest, dtype); });
-  return known && widest != at::ScalarType::Undefined ? Fact::ofDtype(widest) : Fact();
+  const bool known = visitDtypes(a, [&](at::ScalarType dtype) { widest = promotion.highest(widest, dtype); });
+  return known && promotion.known && widest != at::ScalarType::Undefined ? Fact::ofDtype(widest) : Fact();
 }
 
 /// agreed(x, …): the dtype that all have. Operators which mix dtypes in ways of their own have no other rule.
@@ -451,6 +459,8 @@ Fact reduced(Facts a) {
   const auto sizes = sizesOf(argument(a, 0));
   if (!keep) return {};
   if (all && !*keep) return Fact::list({});
+  // With [] and keepdim, sums of sparse tensors are of no use: they have their dimensions twice.
+  if (all && dims.kind == Kind::List) return {};
   if (!sizes || (dims.kind != Kind::None && dims.kind != Kind::Int && dims.kind != Kind::List)) return {};
   if (all) return Fact::list(Sizes(sizes->size(), Fact::integer(1)));
   const auto marks = marked(dims, sizes->size());

@@ -1057,10 +1057,11 @@ def loss_of_classes(x: Tensor, target: Tensor, weight: Optional[Tensor], reducti
 # Where the input has other than one, two or four dimensions.
 def nll_gradient(grad: Tensor, x: Tensor, target: Tensor, weight: Optional[Tensor], reduction: int, ignore_index: int) -> Tensor:
   n, c = x.size(0), x.size(1)
-  flat = x.contiguous().view([n, c, 1, -1])
-  to = target.contiguous().view([n, 1, -1])
+  rest = target.numel() // max(n, 1)  # of no elements, -1 could be any
+  flat = x.contiguous().view([n, c, 1, rest])
+  to = target.contiguous().view([n, 1, rest])
   total = torch.nll_loss2d_forward(flat, to, weight, reduction, ignore_index)[1]
-  g = grad.reshape([n, 1, -1]) if reduction == 0 else grad
+  g = grad.reshape([n, 1, rest]) if reduction == 0 else grad
   return torch.nll_loss2d_backward(g, flat, to, weight, reduction, ignore_index, total).view(x.size())
 )";
 

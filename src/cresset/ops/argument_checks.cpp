@@ -374,10 +374,23 @@ void checkNoiseInto(IValue* arguments) {
     requireSizes("rrelu_with_noise", "out", optionalTensor(arguments[6]), self.sizes());
 }
 
-/// (input, output_size): a negative size passes where the input has no elements.
+/// (input, output_size): a negative size passes where the input has no elements, and kernels for quantized tensors believe
+/// the length of the list.
+template <size_t count>
 void checkPooledSize(IValue* arguments) {
-  for (const int64_t size : arguments[1].toIntVector())
+  const std::vector<int64_t> sizes = arguments[1].toIntVector();
+  TORCH_CHECK(sizes.size() == count, "adaptive_avg_pool: output_size must have ", count, " elements, not ", sizes.size());
+  for (const int64_t size : sizes)
     TORCH_CHECK(size >= 0, "adaptive_avg_pool: elements of output_size must not be negative, as ", size, " is");
+}
+
+/// (input, weight?, bias?, …)
+void checkGroupNorm(IValue* arguments) {
+  requireStrided("group norm", "the input", optionalTensor(arguments[0]));
+  for (const size_t i : {1, 2}) {
+    const Tensor tensor = optionalTensor(arguments[i]);
+    if (tensor.defined()) requireStrided("group norm", i == 1 ? "the weight" : "the bias", tensor);
+  }
 }
 
 /// (input, weight, …): the kernel takes the channels from the weight.
@@ -400,6 +413,43 @@ void checkStep(IValue* arguments) {
   if (c10::isIntegralType(dtype, /*includeBool=*/true) && arguments[2].isDouble())
     TORCH_CHECK(
         std::abs(arguments[2].toDouble()) >= 1, "range: the step ", arguments[2].toDouble(), " is 0 as an integer");
+}
+
+// ---- sequences ----
+
+/// (log_probs, targets, input_lengths, target_lengths, …): the kernel believes lengths and classes.
+void checkCtc(IValue* arguments) {
+  const char* op = "ctc_loss";
+  const Tensor log_probs = optionalTensor(arguments[0]), targets = optionalTensor(arguments[1]);
+  requireStrided(op, "log_probs", log_probs);
+  requireStrided(op, "targets", targets);
+  TORCH_CHECK(log_probs.dim() == 2 || log_probs.dim() == 3, op, ": log_probs must have 2 or 3 dimensions");
+  const int64_t batch = log_probs.dim() == 3 ? log_probs.size(1) : 1, classes = log_probs.size(-1);
+  const auto lengths = [&](size_t i) {
+    if (!arguments[i].isTensor()) return arguments[i].toIntVector();
+    TORCH_CHECK(at::isIntegralType(arguments[i].toTensor().scalar_type(), false), op, ": lengths must be integers");
+    const Tensor ints = arguments[i].toTensor().to(at::kCPU, at::kLong).contiguous();
+    return std::vector<int64_t>(ints.const_data_ptr<int64_t>(), ints.const_data_ptr<int64_t>() + ints.numel());
+  };
+  const std::vector<int64_t> of_inputs = lengths(2), of_targets = lengths(3);
+  TORCH_CHECK(
+      std::cmp_equal(of_inputs.size(), batch) && std::cmp_equal(of_targets.size(), batch), op,
+      ": there must be a length of an input and of a target for each of ", batch, " sequences");
+  for (const int64_t length : of_inputs)
+    TORCH_CHECK(length >= 0 && length <= log_probs.size(0), op, ": the length ", length, " of an input is out of range");
+  const Tensor flat = integers(op, "targets", targets);
+  const bool is_padded = targets.dim() == 2;
+  TORCH_CHECK(is_padded ? targets.size(0) == batch : targets.dim() == 1, op, ": targets don't fit log_probs");
+  int64_t first = 0;
+  for (size_t i = 0; i < of_targets.size(); ++i) {
+    const int64_t length = of_targets[i], end = is_padded ? targets.size(1) : flat.numel() - first;
+    TORCH_CHECK(length >= 0 && length <= end, op, ": the length ", length, " of a target is out of range");
+    for (int64_t k = first; k < first + length; ++k) {
+      const int64_t label = flat.const_data_ptr<int64_t>()[k];
+      TORCH_CHECK(label >= 0 && label < classes, op, ": the class ", label, " is out of range of ", classes);
+    }
+    first += is_padded ? targets.size(1) : length;
+  }
 }
 
 constexpr ColumnCell<ArgumentCheck> kChecks[] = {
