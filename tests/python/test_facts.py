@@ -202,7 +202,7 @@ def test_rules_of_other_arguments(part):
 
 def test_dtypes_without_a_common_one():
     """What eager PyTorch refuses to promote is unknown, and no error; what it takes is right."""
-    dtypes = [torch.uint16, torch.uint64, torch.int32, torch.float8_e5m2, torch.float16, torch.bool, torch.complex64]
+    dtypes = [torch.uint16, torch.int16, torch.int32, torch.float8_e4m3fn, torch.float16, torch.bool, torch.complex64]
     shapes = [(), (3,)]
     values = [torch.ones(shape).to(dtype) for dtype in dtypes for shape in shapes]
     answered = 0
@@ -216,6 +216,22 @@ def test_dtypes_without_a_common_one():
             assert contradiction(fact, describe(result)) is None, (a.dtype, a.shape, b.dtype, b.shape, fact)
             answered += 1
     assert answered > 100
+
+
+#: What runs over more arguments have found.
+FOUND = [
+    Call("aten::linalg_vector_norm", (("T", torch.complex64, (3, 2)), ("V", 2.0, float), ("L", ("V", 0, int)), ("V", True, bool), ("V", torch.complex64, torch.dtype)), ()),
+    Call("aten::sum.dim_IntList", (("K", "sparse", torch.float32, (5, 5)), ("L",), ("V", True, bool), ("V", None, type(None))), ()),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("call", FOUND, ids=lambda call: call.name)
+def test_found(call):
+    assert facts_of_varied(call) == []
+
+
+def test_results_that_share_memory_if_they_are_empty():
+    assert _C._new_results("aten::channel_shuffle") == [False]
 
 
 # ---- Layouts ----

@@ -200,7 +200,8 @@ struct Promotion {
     if (higher == at::ScalarType::Undefined) return lower;
     if (c10::isBarebonesUnsignedType(higher) && c10::isComplexType(lower)) return lower;
     if (lower == at::ScalarType::Undefined || c10::isComplexType(higher)) return higher;
-    if (c10::isFloatingType(higher)) return c10::isComplexType(lower) ? c10::toComplexType(higher) : higher;
+    if (c10::isFloatingType(higher))
+      return c10::isComplexType(lower) ? highest(higher, c10::ScalarType::ComplexHalf) : higher;
     if (higher == at::kBool || c10::isFloatingType(lower) || c10::isComplexType(lower)) return highest(higher, lower);
     return higher;
   }

@@ -1051,8 +1051,8 @@ def loss_of_classes(x: Tensor, target: Tensor, weight: Optional[Tensor], reducti
     if x.size(0) != target.size(0):
       raise ValueError("Expected input batch_size (" + str(x.size(0)) + ") to match target batch_size (" + str(target.size(0)) + ").")
   if x.dim() == 4:
-    return torch.nll_loss2d_forward(x, target, weight, reduction, ignore_index)[0]
-  return torch.nll_loss_forward(x, target, weight, reduction, ignore_index)[0]
+    return torch.nll_loss2d(x, target, weight, reduction, ignore_index)
+  return torch.nll_loss(x, target, weight, reduction, ignore_index)
 
 # Where the input has other than one, two or four dimensions.
 def nll_gradient(grad: Tensor, x: Tensor, target: Tensor, weight: Optional[Tensor], reduction: int, ignore_index: int) -> Tensor:

@@ -128,6 +128,17 @@ void checkSoftmaxBackward(IValue* arguments) {
     requireSizes("the gradient of softmax", "grad_output", optionalTensor(arguments[0]), output.sizes());
 }
 
+/// (query, key, value, attn_mask?, dropout_p, is_causal, scale?, enable_gqa): heads are repeated by a quotient of
+/// counts.
+void checkAttention(IValue* arguments) {
+  if (!arguments[7].toBool()) return;
+  for (const size_t i : {1, 2}) {
+    const Tensor tensor = optionalTensor(arguments[i]);
+    if (isStrided(tensor) && tensor.dim() >= 3)
+      TORCH_CHECK(tensor.size(-3) > 0, "scaled_dot_product_attention: there are no heads to repeat for enable_gqa");
+  }
+}
+
 // ---- recurrent networks ----
 
 struct Recurrent {
@@ -374,12 +385,13 @@ void checkNoiseInto(IValue* arguments) {
     requireSizes("rrelu_with_noise", "out", optionalTensor(arguments[6]), self.sizes());
 }
 
-/// (input, output_size): a negative size passes where the input has no elements, and kernels for quantized tensors believe
-/// the length of the list.
+/// (input, output_size): a negative size passes where the input has no elements, and kernels for quantized tensors
+/// believe the length of the list.
 template <size_t count>
 void checkPooledSize(IValue* arguments) {
   const std::vector<int64_t> sizes = arguments[1].toIntVector();
-  TORCH_CHECK(sizes.size() == count, "adaptive_avg_pool: output_size must have ", count, " elements, not ", sizes.size());
+  TORCH_CHECK(
+      sizes.size() == count, "adaptive_avg_pool: output_size must have ", count, " elements, not ", sizes.size());
   for (const int64_t size : sizes)
     TORCH_CHECK(size >= 0, "adaptive_avg_pool: elements of output_size must not be negative, as ", size, " is");
 }
@@ -436,7 +448,8 @@ void checkCtc(IValue* arguments) {
       std::cmp_equal(of_inputs.size(), batch) && std::cmp_equal(of_targets.size(), batch), op,
       ": there must be a length of an input and of a target for each of ", batch, " sequences");
   for (const int64_t length : of_inputs)
-    TORCH_CHECK(length >= 0 && length <= log_probs.size(0), op, ": the length ", length, " of an input is out of range");
+    TORCH_CHECK(
+        length >= 0 && length <= log_probs.size(0), op, ": the length ", length, " of an input is out of range");
   const Tensor flat = integers(op, "targets", targets);
   const bool is_padded = targets.dim() == 2;
   TORCH_CHECK(is_padded ? targets.size(0) == batch : targets.dim() == 1, op, ": targets don't fit log_probs");
