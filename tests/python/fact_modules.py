@@ -156,6 +156,10 @@ VARIANTS = [
 ]  # fmt: skip
 
 
+#: Eager PyTorch reads and writes beyond their tensors if those have other sizes.
+FRAGILE = {"nn_CTCLoss": lambda what: "dim" not in what and what != "a number each"}
+
+
 def outcome(program, args, state):
     """The result and the gradients of the program, or the exception."""
     leaves = [t for t in _pytree.tree_leaves(args) if isinstance(t, torch.Tensor) and t.requires_grad]
@@ -209,6 +213,8 @@ def faults(info, limit=1, dtypes=(torch.float32,), checks=("plans", "unoptimized
                     continue  # outside the language: test_script_modules_db.py has the reasons
                 try:
                     for what, change, state in VARIANTS:
+                        if not FRAGILE.get(info.formatted_name, bool)(what):
+                            continue
                         name = f"{info.formatted_name} of {dtype}, {mode}, {what}"
                         expected = outcome(copy.deepcopy(original), changed(args, change), state)
                         found = outcome(scripted, changed(args, change), state)

@@ -282,6 +282,24 @@ def test_gradients_inside_and_outside_of_autocast():
             assert differences(run(script, forward, backward), run(f, forward, backward)) is None
 
 
+@pytest.mark.parametrize("sizes", [(5,), (4, 5), (4, 5, 2), (4, 5, 2, 2)])
+def test_operators_that_are_cast_inside_of_others(sizes):
+    """nll_loss_nd is not cast, but what it calls is: where it is decomposed for its gradient, too."""
+
+    def f(x: Tensor, target: Tensor):
+        return torch.nn.functional.nll_loss(x * 2, target)
+
+    script = cresset.script(f)
+    x = torch.randn(sizes).to(torch.bfloat16).requires_grad_()
+    target = torch.zeros(sizes[:1] + sizes[2:] if len(sizes) > 1 else (), dtype=torch.int64)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        for _ in range(3):
+            found, expected = script(x, target), f(x, target)
+            assert found.dtype == expected.dtype == torch.float32
+            gradients = torch.autograd.grad(found, x), torch.autograd.grad(expected, x)
+            assert differences(*gradients) is None
+
+
 def test_a_cast_that_is_kept_is_used():
     """As in eager PyTorch: who writes to a parameter while autocast is on goes on with the cast from before."""
 

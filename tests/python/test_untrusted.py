@@ -362,6 +362,37 @@ def test_arguments_that_kernels_would_believe(plans, trusted):
         _C._set_plans_always(False)
 
 
+#: Calls that end the process in eager PyTorch, or read and write elsewhere, and what is said instead.
+ENDS_EAGER = [
+    ("native_batch_norm_backward(x, x, None, None, None, s, s, True, 1e-5, [True, False, False])[0]", (0, 3, 2), (3,), "must not be empty"),
+    ("native_batch_norm_backward(x, x, None, None, None, s, s, True, 1e-5, [True, False, False])[0]", (2, 9, 2), (3,), "save_mean must have the sizes"),
+    ("_batch_norm_with_update(x, None, None, s, s, 0.1, 1e-5)[0]", (2, 9, 2), (3,), "running_mean must have the sizes"),
+    ("_log_softmax_backward_data(x, s, 1, 6)", (1, 2), (3, 2), "grad_output must have the sizes"),
+    ("_softmax_backward_data(x, s, 1, 6)", (3, 2), (1, 2), "grad_output must have the sizes"),
+    ("im2col(x, [1099511627776, 2], [1, 1], [0, 0], [1, 1])", (0, 1, 5, 5), (1,), "1099511627776, is out of range"),
+    ("_adaptive_avg_pool2d(x, [2])", (2, 3, 4, 4), (1,), "must have 2 elements"),
+    ("scaled_dot_product_attention(s, x, x, enable_gqa=True)", (0, 6, 8), (4, 3, 8), "no heads to repeat"),
+    ("_ctc_loss(x, s.to(torch.int64), [4], [3])[0]", (4, 1, 1), (1, 3), "the class 1 is out of range of 1"),
+    ("_ctc_loss(x, s.to(torch.int64), [4], [-1])[0]", (4, 1, 2), (1, 3), "the length -1 of a target"),
+    ("_ctc_loss(x, s.to(torch.int64), [5], [3])[0]", (4, 1, 2), (1, 3), "the length 5 of an input"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("plans", [False, True])
+@pytest.mark.parametrize(
+    "call, sizes, others, message", ENDS_EAGER, ids=lambda v: v.split("(")[0] if isinstance(v, str) else ""
+)
+def test_calls_that_end_eager(call, sizes, others, message, plans):
+    f = cresset.CompilationUnit(f"def f(x, s):\n  return torch.ops.aten.{call}").f
+    _C._set_plans_always(plans)
+    try:
+        for _ in range(3):
+            with pytest.raises(RuntimeError, match=message):
+                f(torch.ones(sizes), torch.ones(others))
+    finally:
+        _C._set_plans_always(False)
+
+
 class Internal(torch.nn.Module):
     def forward(self, x):
         return torch.ops.aten.native_layer_norm_backward(x, x, [2], x, x, None, None, [True, False, False])[0]

@@ -33,6 +33,8 @@ Fact reduced(Facts a) {
   const auto sizes = sizesOf(argument(a, 0));
   if (!keep) return {};
   if (all && !*keep) return Fact::list({});
+  // With [] and keepdim, sums of sparse tensors are of no use: they have their dimensions twice.
+  if (all && dims.kind == Kind::List) return {};
   if (!sizes || (dims.kind != Kind::None && dims.kind != Kind::Int && dims.kind != Kind::List)) return {};
   if (all) return Fact::list(Sizes(sizes->size(), Fact::integer(1)));
   const auto marks = marked(dims, sizes->size());

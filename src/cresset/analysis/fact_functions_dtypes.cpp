@@ -21,15 +21,23 @@ struct Promotion {
   bool ranks_known = true;
   std::optional<at::ScalarType> of_unknown_rank;
 
-  static at::ScalarType highest(at::ScalarType a, at::ScalarType b) {
+  at::ScalarType highest(at::ScalarType a, at::ScalarType b) {
     if (a == at::ScalarType::Undefined) return b;
-    return b == at::ScalarType::Undefined ? a : c10::promoteTypes(a, b);
+    if (b == at::ScalarType::Undefined) return a;
+    try {
+      return c10::promoteTypes(a, b);
+    } catch (const c10::Error&) {  // some have no common type: the program raises, if it gets here
+      known = false;
+      return a;
+    }
   }
 
-  static at::ScalarType combine(at::ScalarType higher, at::ScalarType lower) {
+  at::ScalarType combine(at::ScalarType higher, at::ScalarType lower) {
     if (higher == at::ScalarType::Undefined) return lower;
+    if (c10::isBarebonesUnsignedType(higher) && c10::isComplexType(lower)) return lower;
     if (lower == at::ScalarType::Undefined || c10::isComplexType(higher)) return higher;
-    if (c10::isFloatingType(higher)) return c10::isComplexType(lower) ? c10::toComplexType(higher) : higher;
+    if (c10::isFloatingType(higher))
+      return c10::isComplexType(lower) ? highest(higher, c10::ScalarType::ComplexHalf) : higher;
     if (higher == at::kBool || c10::isFloatingType(lower) || c10::isComplexType(lower)) return highest(higher, lower);
     return higher;
   }
@@ -71,7 +79,7 @@ struct Promotion {
     }
   }
 
-  std::optional<at::ScalarType> result() const {
+  std::optional<at::ScalarType> result() {
     if (!known || !ranks_known) return std::nullopt;
     const auto total = [&](at::ScalarType dims, at::ScalarType no_dims) {
       return combine(dims, combine(no_dims, numbers));
@@ -81,7 +89,7 @@ struct Promotion {
       found = total(highest(with_dims, *of_unknown_rank), without);
       if (found != total(with_dims, highest(without, *of_unknown_rank))) return std::nullopt;
     }
-    return found == at::ScalarType::Undefined ? std::nullopt : std::optional(found);
+    return !known || found == at::ScalarType::Undefined ? std::nullopt : std::optional(found);
   }
 };
 
@@ -110,9 +118,10 @@ bool visitDtypes(Facts operands, F visit) {
 
 /// widest(x, …): as promote, for operators to which tensors without dimensions are like others.
 Fact widest(Facts a) {
+  Promotion promotion;
   auto widest = at::ScalarType::Undefined;
-  const bool known = visitDtypes(a, [&](at::ScalarType dtype) { widest = Promotion::highest(widest, dtype); });
-  return known && widest != at::ScalarType::Undefined ? Fact::ofDtype(widest) : Fact();
+  const bool known = visitDtypes(a, [&](at::ScalarType dtype) { widest = promotion.highest(widest, dtype); });
+  return known && promotion.known && widest != at::ScalarType::Undefined ? Fact::ofDtype(widest) : Fact();
 }
 
 /// agreed(x, …): the dtype that all have. Operators which mix dtypes in ways of their own have no other rule.

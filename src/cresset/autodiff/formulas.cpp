@@ -1051,16 +1051,17 @@ def loss_of_classes(x: Tensor, target: Tensor, weight: Optional[Tensor], reducti
     if x.size(0) != target.size(0):
       raise ValueError("Expected input batch_size (" + str(x.size(0)) + ") to match target batch_size (" + str(target.size(0)) + ").")
   if x.dim() == 4:
-    return torch.nll_loss2d_forward(x, target, weight, reduction, ignore_index)[0]
-  return torch.nll_loss_forward(x, target, weight, reduction, ignore_index)[0]
+    return torch.nll_loss2d(x, target, weight, reduction, ignore_index)
+  return torch.nll_loss(x, target, weight, reduction, ignore_index)
 
 # Where the input has other than one, two or four dimensions.
 def nll_gradient(grad: Tensor, x: Tensor, target: Tensor, weight: Optional[Tensor], reduction: int, ignore_index: int) -> Tensor:
   n, c = x.size(0), x.size(1)
-  flat = x.contiguous().view([n, c, 1, -1])
-  to = target.contiguous().view([n, 1, -1])
+  rest = target.numel() // max(n, 1)  # of no elements, -1 could be any
+  flat = x.contiguous().view([n, c, 1, rest])
+  to = target.contiguous().view([n, 1, rest])
   total = torch.nll_loss2d_forward(flat, to, weight, reduction, ignore_index)[1]
-  g = grad.reshape([n, 1, -1]) if reduction == 0 else grad
+  g = grad.reshape([n, 1, rest]) if reduction == 0 else grad
   return torch.nll_loss2d_backward(g, flat, to, weight, reduction, ignore_index, total).view(x.size())
 )";
 

@@ -76,6 +76,37 @@ void checkBatchNormWithoutStats(IValue* arguments) {
   TORCH_CHECK(arguments[3].toBool(), "batch norm: there are no running statistics to evaluate with");
 }
 
+/// (input, weight?, bias?, running_mean, running_var, momentum, eps, …)
+void checkBatchNormWithUpdate(IValue* arguments) {
+  const Tensor mean = optionalTensor(arguments[3]), variance = optionalTensor(arguments[4]);
+  TORCH_CHECK(
+      mean.defined() && variance.defined(), "batch norm: running_mean and running_var must be given to be updated");
+  checkChannels(
+      "batch norm", optionalTensor(arguments[0]),
+      {{"the weight", optionalTensor(arguments[1])},
+       {"the bias", optionalTensor(arguments[2])},
+       {"running_mean", mean},
+       {"running_var", variance}});
+}
+
+/// (grad_out, input, weight?, running_mean?, running_var?, save_mean?, save_invstd?, train, …): the kernel divides by
+/// the number of elements of a channel.
+void checkBatchNormBackward(IValue* arguments) {
+  const char* op = "the gradient of batch norm";
+  const Tensor input = optionalTensor(arguments[1]);
+  const bool train = arguments[7].toBool();
+  const Tensor mean = optionalTensor(arguments[train ? 5 : 3]), variance = optionalTensor(arguments[train ? 6 : 4]);
+  checkChannels(
+      op, input,
+      {{"the weight", optionalTensor(arguments[2])},
+       {train ? "save_mean" : "running_mean", mean},
+       {train ? "save_invstd" : "running_var", variance},
+       {"", {}}});
+  requireSizes(op, "grad_out", optionalTensor(arguments[0]), input.sizes());
+  TORCH_CHECK(mean.defined() && variance.defined(), op, ": the mean and the deviation must be given");
+  TORCH_CHECK(input.numel() > 0, op, ": the input must not be empty");
+}
+
 /// (v, g, dim): the kernel for the first and last dimension takes a number of `g` for each slice of `v`.
 void checkWeightNorm(IValue* arguments) {
   const Tensor v = optionalTensor(arguments[0]), g = optionalTensor(arguments[1]);
@@ -88,6 +119,24 @@ void checkWeightNorm(IValue* arguments) {
   const int64_t count = dim == -1 ? 1 : v.size(dim);
   TORCH_CHECK(
       g.numel() == count, "_weight_norm: g must have ", count, " elements, one for each slice of v, not ", g.numel());
+}
+
+/// (grad_output, output, …): the kernel takes the sizes from one of them.
+void checkSoftmaxBackward(IValue* arguments) {
+  const Tensor output = optionalTensor(arguments[1]);
+  if (isStrided(output))
+    requireSizes("the gradient of softmax", "grad_output", optionalTensor(arguments[0]), output.sizes());
+}
+
+/// (query, key, value, attn_mask?, dropout_p, is_causal, scale?, enable_gqa): heads are repeated by a quotient of
+/// counts.
+void checkAttention(IValue* arguments) {
+  if (!arguments[7].toBool()) return;
+  for (const size_t i : {1, 2}) {
+    const Tensor tensor = optionalTensor(arguments[i]);
+    if (isStrided(tensor) && tensor.dim() >= 3)
+      TORCH_CHECK(tensor.size(-3) > 0, "scaled_dot_product_attention: there are no heads to repeat for enable_gqa");
+  }
 }
 
 // ---- recurrent networks ----
@@ -324,8 +373,7 @@ void checkWindows(IValue* arguments) {
   for (size_t i = 1; i <= 4; ++i) {
     for (const int64_t size : arguments[i].toIntVector()) {
       TORCH_CHECK(
-          size <= std::numeric_limits<int32_t>::max(), "max_pool1d: the size of a window or step, ", size,
-          ", is out of range");
+          size <= std::numeric_limits<int32_t>::max(), "the size of a window or step, ", size, ", is out of range");
     }
   }
 }
@@ -337,10 +385,24 @@ void checkNoiseInto(IValue* arguments) {
     requireSizes("rrelu_with_noise", "out", optionalTensor(arguments[6]), self.sizes());
 }
 
-/// (input, output_size): a negative size passes where the input has no elements.
+/// (input, output_size): a negative size passes where the input has no elements, and kernels for quantized tensors
+/// believe the length of the list.
+template <size_t count>
 void checkPooledSize(IValue* arguments) {
-  for (const int64_t size : arguments[1].toIntVector())
+  const std::vector<int64_t> sizes = arguments[1].toIntVector();
+  TORCH_CHECK(
+      sizes.size() == count, "adaptive_avg_pool: output_size must have ", count, " elements, not ", sizes.size());
+  for (const int64_t size : sizes)
     TORCH_CHECK(size >= 0, "adaptive_avg_pool: elements of output_size must not be negative, as ", size, " is");
+}
+
+/// (input, weight?, bias?, …)
+void checkGroupNorm(IValue* arguments) {
+  requireStrided("group norm", "the input", optionalTensor(arguments[0]));
+  for (const size_t i : {1, 2}) {
+    const Tensor tensor = optionalTensor(arguments[i]);
+    if (tensor.defined()) requireStrided("group norm", i == 1 ? "the weight" : "the bias", tensor);
+  }
 }
 
 /// (input, weight, …): the kernel takes the channels from the weight.
@@ -363,6 +425,44 @@ void checkStep(IValue* arguments) {
   if (c10::isIntegralType(dtype, /*includeBool=*/true) && arguments[2].isDouble())
     TORCH_CHECK(
         std::abs(arguments[2].toDouble()) >= 1, "range: the step ", arguments[2].toDouble(), " is 0 as an integer");
+}
+
+// ---- sequences ----
+
+/// (log_probs, targets, input_lengths, target_lengths, …): the kernel believes lengths and classes.
+void checkCtc(IValue* arguments) {
+  const char* op = "ctc_loss";
+  const Tensor log_probs = optionalTensor(arguments[0]), targets = optionalTensor(arguments[1]);
+  requireStrided(op, "log_probs", log_probs);
+  requireStrided(op, "targets", targets);
+  TORCH_CHECK(log_probs.dim() == 2 || log_probs.dim() == 3, op, ": log_probs must have 2 or 3 dimensions");
+  const int64_t batch = log_probs.dim() == 3 ? log_probs.size(1) : 1, classes = log_probs.size(-1);
+  const auto lengths = [&](size_t i) {
+    if (!arguments[i].isTensor()) return arguments[i].toIntVector();
+    TORCH_CHECK(at::isIntegralType(arguments[i].toTensor().scalar_type(), false), op, ": lengths must be integers");
+    const Tensor ints = arguments[i].toTensor().to(at::kCPU, at::kLong).contiguous();
+    return std::vector<int64_t>(ints.const_data_ptr<int64_t>(), ints.const_data_ptr<int64_t>() + ints.numel());
+  };
+  const std::vector<int64_t> of_inputs = lengths(2), of_targets = lengths(3);
+  TORCH_CHECK(
+      std::cmp_equal(of_inputs.size(), batch) && std::cmp_equal(of_targets.size(), batch), op,
+      ": there must be a length of an input and of a target for each of ", batch, " sequences");
+  for (const int64_t length : of_inputs)
+    TORCH_CHECK(
+        length >= 0 && length <= log_probs.size(0), op, ": the length ", length, " of an input is out of range");
+  const Tensor flat = integers(op, "targets", targets);
+  const bool is_padded = targets.dim() == 2;
+  TORCH_CHECK(is_padded ? targets.size(0) == batch : targets.dim() == 1, op, ": targets don't fit log_probs");
+  int64_t first = 0;
+  for (size_t i = 0; i < of_targets.size(); ++i) {
+    const int64_t length = of_targets[i], end = is_padded ? targets.size(1) : flat.numel() - first;
+    TORCH_CHECK(length >= 0 && length <= end, op, ": the length ", length, " of a target is out of range");
+    for (int64_t k = first; k < first + length; ++k) {
+      const int64_t label = flat.const_data_ptr<int64_t>()[k];
+      TORCH_CHECK(label >= 0 && label < classes, op, ": the class ", label, " is out of range of ", classes);
+    }
+    first += is_padded ? targets.size(1) : length;
+  }
 }
 
 constexpr ColumnCell<ArgumentCheck> kChecks[] = {

@@ -259,17 +259,17 @@ void bindTracing(py::module_& module) {
   // What follows returns None for tensors that are no part of the trace: their sizes are constants.
   module.def("_trace_sizes", [](py::handle tensor) -> py::object {
     const at::Tensor& value = tensorOf(tensor);
-    if (!current().findTensor(value)) return py::none();
+    if (!current().hasSizesOf(value)) return py::none();
     py::list nodes;
     for (int64_t dim = 0; dim < value.dim(); ++dim) nodes.append(toPythonNode(current().size(value, dim)));
     return nodes;
   });
   module.def("_trace_size", [](py::handle tensor, py::handle dim) -> py::object {
     const at::Tensor& value = tensorOf(tensor);
-    return current().findTensor(value) ? toPythonNode(current().size(value, toNode(dim))) : py::none();
+    return current().hasSizesOf(value) ? toPythonNode(current().size(value, toNode(dim))) : py::none();
   });
   module.def("_trace_int_of", [](const std::string& kind, py::handle tensor, int64_t number) -> py::object {
-    if (!current().findTensor(tensorOf(tensor))) return py::none();
+    if (!current().hasSizesOf(tensorOf(tensor))) return py::none();
     return toPythonNode(current().intOf(c10::Symbol::fromQualString(kind), tensorOf(tensor), number));
   });
   // The number in a tensor of one element: of its own kind, or converted to `kind`, int or float. Returns number and

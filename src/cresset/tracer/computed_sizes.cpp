@@ -18,6 +18,7 @@
 #include <limits>
 
 #include "cresset/ir/constants.h"
+#include "cresset/tracer/computed_sizes.h"
 #include "cresset/tracer/recorder.h"
 
 namespace cresset::tracer {
@@ -27,8 +28,6 @@ namespace {
 constexpr size_t kMaxNodesOfOperator = 256;  // composite operators leave several
 
 }  // namespace
-
-namespace {
 
 void collectTensors(const IValue& value, std::vector<at::Tensor>& tensors) {
   if (value.isTensor()) {
@@ -50,7 +49,6 @@ std::optional<double> plainNumber(const IValue& value) {
   return tensor.item().toDouble();
 }
 
-/// Those that are not symbolic.
 void collectNumbers(const IValue& value, std::vector<double>& numbers) {
   if (const auto number = plainNumber(value)) {
     numbers.push_back(*number);
@@ -61,15 +59,7 @@ void collectNumbers(const IValue& value, std::vector<double>& numbers) {
   }
 }
 
-/// The tensor below the wrappers of functorch's gradients.
-at::Tensor unwrapped(at::Tensor tensor) {
-  while (tensor.defined()) {
-    const auto* wrapper = at::functorch::maybeGetTensorWrapper(tensor);
-    if (!wrapper) break;
-    tensor = wrapper->value();
-  }
-  return tensor;
-}
+namespace {
 
 /// The numbers among the inputs of a node: constants, and values beside what they were.
 template <typename Constant, typename Computed>
@@ -118,7 +108,7 @@ void Recorder::rememberGradient(
   for (const at::Tensor& input : inputs) known.inputs.push_back(unwrapped(input));
   for (const at::Tensor& output : outputs) known.outputs.push_back(unwrapped(output));
   if (!node) {
-    for (const IValue& argument : arguments) collectNumbers(argument, known.constants);
+    noteGivenNumbers(arguments, known);
   } else {
     visitNumbers(
         node, arguments, [&](double number) { known.constants.push_back(number); },
@@ -134,6 +124,26 @@ void Recorder::rememberGradient(
     it->second.node = gradient;
     for (const auto& edge : gradient->next_edges()) {
       if (edge.function) pending.push_back(edge.function);
+    }
+  }
+}
+
+/// Those of a call that a transform saw: what the program gave as traced numbers are these.
+void Recorder::noteGivenNumbers(std::span<const IValue> arguments, Gradient& known) {
+  std::vector<double> numbers;
+  for (const IValue& argument : arguments) collectNumbers(argument, numbers);
+  for (const double number : numbers) {
+    Value* computed = nullptr;
+    for (const PlainNumber& plain : call_.numbers) {
+      const TracedNumber* traced = plain.number ? asTraced(plain.number) : nullptr;
+      if (!traced || !traced->valueIn(serial_)) continue;
+      const double given = std::visit([](auto v) { return static_cast<double>(v); }, traced->number());
+      if (given == number) computed = traced->valueIn(serial_);
+    }
+    if (computed) {
+      known.numbers.emplace_back(number, computed);
+    } else {
+      known.constants.push_back(number);
     }
   }
 }
@@ -184,28 +194,6 @@ Value* Recorder::shapeInBackward(at::IntArrayRef sizes) {
   return nullptr;
 }
 
-Value* Recorder::shapeInTransform(const at::Tensor& tensor, const IValue& list) {
-  if (transforms_ == 0 || !tensor.defined() || tensor.is_nested() || tensor.dim() == 0) return nullptr;
-  const std::vector<IValue> sizes = list.toListRef().vec();
-  const at::IntArrayRef whole = tensor.sizes();
-  std::vector<int64_t> origins(sizes.size(), -1);  // the dimension of `tensor` that each size is
-  int64_t dim = tensor.dim() - 1;                  // shapes align at their ends
-  for (size_t i = sizes.size(); i-- > 0;) {
-    if (!sizes[i].isInt()) continue;  // symbolic already
-    if (dim >= 0 && whole[static_cast<size_t>(dim)] == sizes[i].toInt()) {
-      origins[i] = dim--;
-    } else if (sizes[i].toInt() != 1) {
-      return nullptr;
-    }
-  }
-  if (dim >= 0 || !findTensor(tensor)) return nullptr;
-  std::vector<Value*> elements;
-  for (size_t i = 0; i < sizes.size(); ++i) {
-    elements.push_back(origins[i] < 0 ? valueOf(sizes[i], c10::IntType::get()) : numberValue(size(tensor, origins[i])));
-  }
-  return listOf(std::move(elements), c10::IntType::get());
-}
-
 /// What is assigned to a part of a tensor (`x[:n] = y`) goes through a view that drops its leading 1s, and is expanded
 /// to the part.
 Value* Recorder::shapeInAssignment(Symbol kind, const at::Tensor& value, at::IntArrayRef sizes) {
@@ -242,7 +230,8 @@ Value* Recorder::numberInBackward(const IValue& number, bool is_size) {
       if (known == given && (computed->type()->kind() == c10::TypeKind::IntType) == number.isInt()) return computed;
     }
     const auto isFrom = [&](double c) {
-      return given == c || given == -c || given == c - 1 || given == c + 1 || given * c == 1 || given == c * (c - 1);
+      if (given == c || given == -c) return true;
+      return !is_size && (given == c - 1 || given == c + 1 || given * c == 1 || given == c * (c - 1));
     };
     if (std::any_of(gradient->constants.begin(), gradient->constants.end(), isFrom)) return nullptr;
   }
@@ -253,28 +242,29 @@ Value* Recorder::numberInBackward(const IValue& number, bool is_size) {
   return nullptr;
 }
 
-/// Whether a factor may be a count of elements, that less one, or a reciprocal of such: what formulas of means and
-/// variances have.
+/// Formulas have small numbers of their own: exponents, halves, alpha=1.
 bool Recorder::mayBeOfSizes(const Gradient& gradient, double factor) {
-  // Formulas have small numbers of their own: exponents, halves, alpha=1.
   const std::string name = gradient.node->name();
   const bool counts_elements = name.starts_with("Var") || name.starts_with("Std") || name.starts_with("Mean");
+  return isCountOf(gradient.inputs, factor, counts_elements) || isCountOf(gradient.outputs, factor, counts_elements);
+}
+
+bool isCountOf(const std::vector<at::Tensor>& tensors, double factor, bool counts_elements) {
   const double size = std::abs(factor);
   if (!counts_elements && (size == 0.5 || (size <= 4 && size == std::floor(size)))) return false;
-  for (const auto* tensors : {&gradient.inputs, &gradient.outputs}) {
-    for (const at::Tensor& tensor : *tensors) {
-      if (!tensor.defined() || tensor.is_nested()) continue;
-      std::vector<double> counts{static_cast<double>(tensor.numel())};
-      for (const int64_t size : tensor.sizes()) {
-        counts.push_back(static_cast<double>(size));
-        if (size > 0) counts.push_back(static_cast<double>(tensor.numel() / size));
-      }
-      for (const double count : counts) {
-        for (const double less : {count, count - 1}) {
-          if (less <= 1) continue;
-          for (const double made : {less, 1 / less, 2 / less}) {
-            if (std::abs(std::abs(factor) - made) <= 1e-6 * made) return true;
-          }
+  for (const at::Tensor& tensor : tensors) {
+    if (!tensor.defined() || tensor.is_nested()) continue;
+    std::vector<double> counts{static_cast<double>(tensor.numel())};
+    for (const int64_t dim : tensor.sizes()) {
+      counts.push_back(static_cast<double>(dim));
+      if (dim > 0) counts.push_back(static_cast<double>(tensor.numel() / dim));
+    }
+    for (const double count : counts) {
+      for (const double less : {count, count - 1}) {
+        if (less < 1 || (less == 1 && !counts_elements)) continue;
+        const double root = 1 / std::sqrt(less);  // what attention scales by, at once or in two steps
+        for (const double made : {less, 1 / less, 2 / less, root, std::sqrt(root)}) {
+          if (std::abs(size - made) <= 1e-6 * made) return true;
         }
       }
     }

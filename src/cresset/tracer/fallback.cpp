@@ -51,9 +51,9 @@ void fallback(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch::ji
   // Threads that PyTorch starts inherit the key, but belong to no trace.
   if (!recorder || isAutocast(op, keys)) return op.redispatchBoxed(keys & kBelowMode, stack);
   if (isTransformed(keys)) {
-    const Recorder::Transform transform(*recorder);
     const auto count = static_cast<std::ptrdiff_t>(op.schema().arguments().size());
     const torch::jit::Stack arguments(stack->end() - count, stack->end());
+    const Recorder::Transform transform(*recorder, c10::Symbol::fromQualString(op.schema().name()), arguments);
     op.redispatchBoxed(keys & kBelowMode, stack);
     const auto num_results = static_cast<std::ptrdiff_t>(op.schema().returns().size());
     return recorder->rememberTransformed(arguments, std::span(stack->end() - num_results, stack->end()));

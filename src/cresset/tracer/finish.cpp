@@ -88,6 +88,7 @@ bool hasEffect(Node* node) {
   switch (node->kind()) {
     case prim::CallFunction:
     case prim::CallMethod:
+    case prim::RaiseException:
       return true;
     default:
       break;

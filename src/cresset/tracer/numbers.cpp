@@ -199,6 +199,9 @@ c10::SymNode TracedNumber::sym_float() {
   return recordArithmetic(aten::Float, {share(this)}, asDouble(number_));
 }
 c10::SymNode TracedNumber::wrap_int(int64_t number) {
+  // C++ computes with this one and a plain number, which an operator in a transform may have from a shape.
+  if (Recorder* recorder = Recorder::current(); recorder && valueIn(recorder->serial()))
+    recorder->noteSizeInTransform(number);
   return constant(number);
 }
 c10::SymNode TracedNumber::wrap_float(double number) {

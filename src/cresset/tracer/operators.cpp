@@ -2,6 +2,8 @@
 //
 // A number may reach an operator as a tensor (`x * 2` is mul.Tensor on a wrapped number). The node gets the number as a
 // number, through the overload that takes a Scalar, so that types promote as they did.
+#include <torch/csrc/autograd/function.h>
+
 #include <ATen/core/class_type.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/jit_type.h>
@@ -10,6 +12,7 @@
 #include <cmath>
 
 #include "cresset/support/error.h"
+#include "cresset/tracer/computed_sizes.h"
 #include "cresset/tracer/recorder.h"
 
 namespace cresset::tracer {
@@ -49,11 +52,6 @@ const Operator* overloadForNumbers(const Operator& op, const std::vector<bool>& 
 
 bool isWrappedNumber(const at::Tensor& tensor) {
   return tensor.defined() && tensor.unsafeGetTensorImpl()->is_wrapped_number();
-}
-
-IValue numberIn(const at::Tensor& tensor) {
-  Pause pause;
-  return IValue(tensor.item());
 }
 
 /// A SymInt or SymFloat as the plain number that kernels take.
@@ -124,12 +122,18 @@ class Recorder::OperatorRecord {
     const auto substitutes = recorder_.placePlainNumbers(*op_, std::span(stack_).subspan(first_, arguments.size()));
     readUnseenContents(substitutes);
     chooseOverload();
+    if (op_->kind() == aten::view && arguments.size() == 2 && recorder_.isInReshape()) op_ = reshape();
+    const size_t num_frozen = recorder_.num_frozen_in_backward_;
     std::vector<Value*> inputs;
     for (size_t i = 0; i < arguments.size(); ++i) inputs.push_back(input(i, substitutes));
     for (size_t i = 0; i < arguments.size(); ++i) {
       IValue& value = stack_[first_ + i];
       if (isTraced(value) || value.isSymIntList()) value = concrete(value);
       arguments_.push_back(value);
+    }
+    if (recorder_.believesArguments(*op_)) {
+      if (torch::autograd::get_current_node()) recorder_.noteListsOfFormula(*op_, arguments_);
+      if (recorder_.num_frozen_in_backward_ != num_frozen) recorder_.requireTracedSizes(*op_, arguments_, inputs);
     }
     const auto& returns = op_->schema().returns();
     node_ = graph_.create(op_->kind(), inputs, returns.size());
@@ -258,6 +262,7 @@ class Recorder::OperatorRecord {
       const IValue number = numberIn(value.toTensor());
       Value* known = op_->kind() == aten::div ? recorder_.divisorInBackward(number) : nullptr;
       if (!known) known = recorder_.numberInBackward(number, /*is_size=*/false);
+      recorder_.noteFactorInTransform(op_->kind(), number);
       return known ? known : graph_.insertConstant(number);
     }
     const auto isElement = [&](const PlacedNumber& placed) { return placed.argument == i; };
@@ -273,27 +278,38 @@ class Recorder::OperatorRecord {
     if (op_->kind() == aten::div && (value.isInt() || value.isDouble())) {
       if (Value* divisor = recorder_.divisorInBackward(value)) return divisor;
     }
-    if (const auto sizes = plainInts(value)) {
+    if (const auto sizes = isSize(argument) ? plainInts(value) : std::nullopt) {
       if (Value* shape = recorder_.shapeInBackward(*sizes)) return shape;
       if (i == 1 && recorder_.call_.target.defined() && stack_[first_].isTensor()) {
         if (Value* shape = recorder_.shapeInAssignment(op_->kind(), stack_[first_].toTensor(), *sizes)) return shape;
       }
     }
-    if (i > 0 && (value.isIntList() || value.isSymIntList()) && stack_[first_].isTensor()) {
-      if (Value* shape = recorder_.shapeInTransform(stack_[first_].toTensor(), value)) return shape;
+    if (isSize(argument) && (value.isIntList() || value.isSymIntList())) {
+      const at::Tensor operand = i > 0 && stack_[first_].isTensor() ? stack_[first_].toTensor() : at::Tensor();
+      if (Value* shape = recorder_.shapeInTransform(op_->kind(), operand, value)) return shape;
     }
     if (Value* number = numberOfFormula(argument, value)) return number;
     return recorder_.valueOf(value, argument.type());
   }
 
+  static const Operator* reshape() {
+    static const Operator* op = OperatorTable::get().find("aten::reshape");
+    return op;
+  }
+
+  static bool isSize(const c10::Argument& argument) {
+    return argument.real_type()->str().find("SymInt") != std::string::npos;
+  }
+
   /// The same for what a formula of autograd's has computed.
   Value* numberOfFormula(const c10::Argument& argument, const IValue& value) {
-    const bool is_size = argument.real_type()->str().find("SymInt") != std::string::npos;
+    const bool is_size = isSize(argument);
     if (const auto numbers = is_size ? plainInts(value) : std::nullopt) {
       std::vector<Value*> elements;
       bool any = false;
       for (const int64_t number : *numbers) {
         Value* known = recorder_.numberInBackward(IValue(number), /*is_size=*/true);
+        recorder_.noteSizeInTransform(number);
         any |= known != nullptr;
         elements.push_back(known ? known : graph_.insertConstant(IValue(number)));
       }
@@ -301,7 +317,13 @@ class Recorder::OperatorRecord {
     }
     const TypePtr& type = argument.type();
     const bool is_factor = type->kind() == c10::TypeKind::NumberType || type->kind() == c10::TypeKind::FloatType;
-    return is_size || is_factor ? recorder_.numberInBackward(value, is_size) : nullptr;
+    if (!is_size && !is_factor) return nullptr;
+    if (!is_size) {
+      recorder_.noteFactorInTransform(op_->kind(), value);
+    } else if (value.isInt()) {
+      recorder_.noteSizeInTransform(value.toInt());
+    }
+    return recorder_.numberInBackward(value, is_size);
   }
 
   /// `x.add_(y)` as `x = x.add(y)`.

@@ -11,18 +11,19 @@
 #include <algorithm>
 #include <cmath>
 
+#include "cresset/tracer/computed_sizes.h"
 #include "cresset/tracer/recorder.h"
 
 namespace cresset::tracer {
-
-namespace {
-
-using c10::TypeKind;
 
 IValue numberIn(const at::Tensor& tensor) {
   Pause pause;
   return IValue(tensor.item());
 }
+
+namespace {
+
+using c10::TypeKind;
 
 bool equalDoubles(double a, double b) {
   return a == b || (std::isnan(a) && std::isnan(b));

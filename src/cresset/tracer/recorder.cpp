@@ -66,6 +66,7 @@ SourceRange Recorder::location() const {
 }
 
 void Recorder::warn(const std::string& message, bool in_backward) const {
+  num_frozen_in_backward_ += in_backward;
   if (environment_.warn) environment_.warn(message, in_backward);
 }
 
@@ -370,15 +371,30 @@ c10::SymNode Recorder::size(const at::Tensor& tensor, int64_t dim) {
 }
 
 c10::SymNode Recorder::size(const at::Tensor& tensor, const c10::SymNode& dim) {
-  Value* value = tensorValue(tensor);
+  const auto plain_dim = std::get<int64_t>(numberOf(dim));
+  const Measured of = measured(tensor);
+  Value* value = tensorValue(of.tensor);
   graph_->setLocation(location());
-  Value* size = insert(aten::size, std::array{value, numberValue(dim)}, c10::IntType::get());
-  return c10::make_intrusive<TracedNumber>(tensor.size(std::get<int64_t>(numberOf(dim))), size, serial_);
+  const bool is_moved = !of.tensor.is_same(tensor) && !of.dims.empty();
+  Value* dim_value =
+      is_moved
+          ? graph_->insertConstant(IValue(of.dims[static_cast<size_t>(c10::maybe_wrap_dim(plain_dim, tensor.dim()))]))
+          : numberValue(dim);
+  Value* size = insert(aten::size, std::array{value, dim_value}, c10::IntType::get());
+  return c10::make_intrusive<TracedNumber>(tensor.size(plain_dim), size, serial_);
 }
 
 c10::SymNode Recorder::intOf(Symbol kind, const at::Tensor& tensor, int64_t number) {
-  Value* value = tensorValue(tensor);
+  const Measured of = measured(tensor);
   graph_->setLocation(location());
+  if (of.tensor.dim() != tensor.dim()) {  // in vmap
+    if (kind == aten::dim || tensor.dim() == 0)
+      return c10::make_intrusive<TracedNumber>(number, graph_->insertConstant(IValue(number)), serial_);
+    c10::SymNode count = size(tensor, 0);
+    for (int64_t dim = 1; dim < tensor.dim(); ++dim) count = count->mul(size(tensor, dim));
+    return count;
+  }
+  Value* value = tensorValue(of.tensor);
   return c10::make_intrusive<TracedNumber>(number, insert(kind, std::array{value}, c10::IntType::get()), serial_);
 }
 

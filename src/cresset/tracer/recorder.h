@@ -124,6 +124,8 @@ class Recorder {
   bool isKnown(const at::Tensor& tensor) const;
   /// Whether the tensor is known, or another that reads the same memory in the same way.
   bool hasMemoryOf(const at::Tensor& tensor) const;
+  /// Whether sizes of the tensor, or of the one that it wraps, are those of a value.
+  bool hasSizesOf(const at::Tensor& tensor);
   /// `tensor.size(dim)` as a number of this trace.
   c10::SymNode size(const at::Tensor& tensor, int64_t dim);
   c10::SymNode size(const at::Tensor& tensor, const c10::SymNode& dim);
@@ -143,21 +145,29 @@ class Recorder {
   void noteRead(const TracedNumber& number);
   /// A functorch transform has made other operators of a call, and perhaps an autograd node of its own.
   void rememberTransformed(std::span<const IValue> arguments, std::span<const IValue> results);
+  /// Warns if an operator in a transform may have computed this number from sizes.
+  void noteSizeInTransform(int64_t number);
   /// Whether all that became plain numbers were seen to be arguments of operators. The others are constants.
   bool endCall(LibraryCall outer);
   /// A node whose results Python computed itself: `kind(inputs) -> result`.
   void recordResult(Symbol kind, std::span<Value* const> inputs, const IValue& result);
 
-  /// While one lives, a functorch transform makes the operators that run.
+  struct TransformedCall {
+    Symbol kind;
+    std::span<const IValue> arguments;
+  };
+  /// While one lives, a functorch transform makes the operators that run, of a call with these arguments.
   class Transform {
    public:
-    explicit Transform(Recorder& recorder) : depth_(recorder.transforms_) { ++depth_; }
-    ~Transform() { --depth_; }
+    Transform(Recorder& recorder, Symbol kind, std::span<const IValue> arguments) : calls_(recorder.transforms_) {
+      calls_.push_back({kind, arguments});
+    }
+    ~Transform() { calls_.pop_back(); }
     Transform(const Transform&) = delete;
     Transform& operator=(const Transform&) = delete;
 
    private:
-    int& depth_;
+    std::vector<TransformedCall>& calls_;
   };
 
   // ---- Scopes (scopes.cpp)
@@ -225,12 +235,10 @@ class Recorder {
   void rememberGradient(
       const std::vector<at::Tensor>& inputs, const std::vector<at::Tensor>& outputs, const Node* node = nullptr,
       std::span<const IValue> arguments = {});
+  void noteGivenNumbers(std::span<const IValue> arguments, Gradient& known);
   const Gradient* currentGradient() const;
   /// `sizes` as the shape of a tensor of the forward pass; null if it is none, or if no backward pass runs.
   Value* shapeInBackward(at::IntArrayRef sizes);
-  /// A list of sizes as the shape of `tensor` with 1s and symbolic sizes before and between; null if it is none, or if
-  /// no transform runs.
-  Value* shapeInTransform(const at::Tensor& tensor, const IValue& list);
   /// `sizes`, to which what is assigned is brought by this operator, as the shape of a tensor; null if it is not.
   Value* shapeInAssignment(Symbol kind, const at::Tensor& value, at::IntArrayRef sizes);
   /// `number` as that by which the gradient of a mean is divided.
@@ -240,6 +248,35 @@ class Recorder {
   /// pass. Null for a constant; warns if the formula may have computed it from sizes.
   Value* numberInBackward(const IValue& number, bool is_size);
   static bool mayBeOfSizes(const Gradient& gradient, double factor);
+  // What a trace froze among the arguments of kernels that believe them (frozen_arguments.cpp)
+  static bool believesArguments(const Operator& op);
+  void noteListsOfFormula(const Operator& op, std::span<const IValue> arguments) const;
+  void requireTracedSizes(const Operator& op, std::span<const IValue> arguments, std::span<Value* const> inputs);
+
+  // Sizes in functorch's transforms (transformed_sizes.cpp)
+  /// A wrapped tensor has the sizes of `tensor` in `dims`.
+  struct Measured {
+    at::Tensor tensor;
+    std::vector<int64_t> dims;
+  };
+  static Measured measured(const at::Tensor& tensor);
+  /// Whether it is an argument of the call that the program made.
+  bool isGiven(double number) const;
+  /// Whether an operator runs that `reshape` called: for its operand, which others may not be.
+  bool isInReshape() const;
+  std::optional<std::vector<int64_t>> givenSizes(at::IntArrayRef sizes) const;
+  Value* product(const std::vector<c10::SymNode>& numbers);
+  Value* splitSize(const std::vector<c10::SymNode>& whole, const std::vector<c10::SymNode>& others);
+  /// A list of sizes as the shape of `tensor` with 1s and symbolic sizes before and between; null if it is none.
+  Value* alignedShape(const at::Tensor& tensor, const IValue& list);
+  Value* reshapedShape(const at::Tensor& tensor, const IValue& list);
+  Value* broadcastShape(const at::Tensor& tensor, const IValue& list);
+  /// Those in the graph that the calls have which a transform sees now.
+  std::vector<at::Tensor> transformedTensors();
+  /// A list of sizes that a transform or an operator in one has computed from shapes; null if it is none.
+  Value* shapeInTransform(Symbol kind, const at::Tensor& tensor, const IValue& list);
+  /// The same for a factor of this operator.
+  void noteFactorInTransform(Symbol kind, const IValue& number);
 
   Value* outputTensor(const at::Tensor& tensor, size_t position);
   void resolveLiterals();
@@ -257,8 +294,9 @@ class Recorder {
   std::unordered_map<const void*, Literal> literals_;                             // by StorageImpl
   std::unordered_map<const torch::autograd::Node*, Gradient> gradients_;
   std::unordered_set<const void*> constants_;  // StorageImpls of tensors that are constants of the forward pass
-  int transforms_ = 0;
+  std::vector<TransformedCall> transforms_;    // calls that a transform sees now
   LibraryCall call_;
+  mutable size_t num_frozen_in_backward_ = 0;  // warnings
   std::unordered_set<const Value*> asked_for_name_;
 
   friend class Recording;
