@@ -1,11 +1,13 @@
 #include "cresset/codegen/scalar_body.h"
 
 #include <algorithm>
+#include <limits>
 #include <memory>
 #include <unordered_map>
 #include <utility>
 
 #include "cresset/analysis/fact_rule.h"
+#include "cresset/codegen/functions.h"
 #include "cresset/ops/expression.h"
 #include "cresset/ops/operator_rows.h"
 #include "cresset/support/error.h"
@@ -65,12 +67,20 @@ class Evaluator {
     refuse("lists");
   }
 
-  Register asRegister(const Operand& operand) {
+  Operand result(const ExpressionList& list) {
+    for (const auto& [name, value] : list.assignments) assign(name, evaluate(value));
+    return evaluate(list.results[0]);
+  }
+
+  Register asRegister(const Operand& operand) { return asRegister(operand, type_); }
+
+  /// What is known becomes a constant of the type.
+  Register asRegister(const Operand& operand, at::ScalarType type) {
     if (const auto* value = std::get_if<Register>(&operand)) return *value;
     const c10::IValue& known = std::get<c10::IValue>(operand);
-    if (known.isInt()) return builder_.constant(type_, known.toInt());
-    if (known.isBool()) return builder_.constant(type_, int64_t{known.toBool()});
-    if (known.isDouble()) return builder_.constant(type_, known.toDouble());
+    if (known.isInt()) return builder_.constant(type, known.toInt());
+    if (known.isBool()) return builder_.constant(type, int64_t{known.toBool()});
+    if (known.isDouble()) return builder_.constant(type, known.toDouble());
     refuse("what to compute with " + known.tagKind());
   }
 
@@ -79,8 +89,21 @@ class Evaluator {
     throw Unsupported{"the scalar body of " + op_.fullName() + " does not know " + what};
   }
 
-  /// Of the type that is computed in: bools become numbers.
-  Register asNumber(const Operand& operand) { return builder_.convert(asRegister(operand), type_); }
+  /// Bools become numbers of the type.
+  Register asNumber(const Operand& operand, at::ScalarType type) {
+    const Register value = asRegister(operand, type);
+    return builder_.typeOf(value) == at::kBool ? builder_.convert(value, type) : value;
+  }
+
+  /// Of numbers that are computed with together: that of the first that is not known, or a bool. Only functions have
+  /// numbers of other types than the one that is computed in.
+  at::ScalarType typeOf(const std::vector<Operand>& operands) const {
+    for (const Operand& operand : operands) {
+      const auto* value = std::get_if<Register>(&operand);
+      if (value && builder_.typeOf(*value) != at::kBool) return builder_.typeOf(*value);
+    }
+    return type_;
+  }
 
   const ScalarArgument* argument(std::string_view name) const {
     const auto& parameters = op_.schema().arguments();
@@ -95,6 +118,8 @@ class Evaluator {
       if (local == name) return value;
     }
     const ScalarArgument* found = argument(name);
+    if (!found && name == "inf") return c10::IValue(std::numeric_limits<double>::infinity());
+    if (!found && name == "nan") return c10::IValue(std::numeric_limits<double>::quiet_NaN());
     if (!found) refuse("the name " + std::string(name));
     if (found->kind == ScalarArgument::Kind::Known) {
       if (!found->known.isDouble() && !found->known.isInt()) return found->known;
@@ -132,7 +157,9 @@ class Evaluator {
     const Operand condition = evaluate(e.children[0]);
     if (const auto truth = truthOf(condition)) return evaluate(e.children[*truth ? 1 : 2]);
     const Operand then = evaluate(e.children[1]), otherwise = evaluate(e.children[2]);
-    return builder_.select(builder_.toBool(std::get<Register>(condition)), asNumber(then), asNumber(otherwise));
+    const at::ScalarType type = typeOf({then, otherwise});
+    return builder_.select(
+        builder_.toBool(std::get<Register>(condition)), asNumber(then, type), asNumber(otherwise, type));
   }
 
   Operand unary(const Expression& e) {
@@ -143,7 +170,7 @@ class Evaluator {
       return c10::IValue(~known->toInt());
     }
     if (e.text == "not") return builder_.add(Opcode::Not, builder_.toBool(std::get<Register>(operand)));
-    const Register value = asNumber(operand);
+    const Register value = asNumber(operand, type_);
     if (e.text == "-" && type_ == at::kBool) refuse("'-' of bools");
     return builder_.add(e.text == "-" ? Opcode::Neg : Opcode::Not, value);
   }
@@ -170,7 +197,8 @@ class Evaluator {
       return c10::IValue((x && x->isNone()) == (e.text == "is"));
     }
     if (x && y) return knownBinary(e.text, *x, *y);
-    return emitBinary(e.text, asNumber(a), asNumber(b));
+    const at::ScalarType type = typeOf({a, b});
+    return emitBinary(e.text, asNumber(a, type), asNumber(b, type));
   }
 
   Operand knownBinary(std::string_view op, const c10::IValue& a, const c10::IValue& b) const {
@@ -219,15 +247,18 @@ class Evaluator {
       is_exact_ = false;
       return evaluate(e.children[0]);
     }
+    std::vector<Operand> values;
+    for (const Expression& child : e.children) values.push_back(evaluate(child));
+    const at::ScalarType type = typeOf(values);
     std::vector<Register> operands;
-    for (const Expression& child : e.children) operands.push_back(asNumber(evaluate(child)));
+    for (const Operand& value : values) operands.push_back(asNumber(value, type));
     static constexpr Opcode kRoundings[] = {Opcode::Floor, Opcode::Ceil, Opcode::Trunc, Opcode::Round};
     if (const auto found = kFunctions.find(e.text); found != kFunctions.end()) {
       if (operands.size() != numOperands(found->second)) refuse(std::string(e.text) + " of so many operands");
       const bool rounds =
           std::find(std::begin(kRoundings), std::end(kRoundings), found->second) != std::end(kRoundings);
-      const bool is_unsigned = type_ == at::kBool || type_ == at::kByte;
-      if ((rounds && !isFloating(type_)) || (found->second == Opcode::Abs && is_unsigned)) return operands[0];
+      const bool is_unsigned = type == at::kBool || type == at::kByte;
+      if ((rounds && !isFloating(type)) || (found->second == Opcode::Abs && is_unsigned)) return operands[0];
       return operands.size() == 1   ? builder_.add(found->second, operands[0])
              : operands.size() == 2 ? builder_.add(found->second, operands[0], operands[1])
                                     : builder_.add(found->second, operands[0], operands[1], operands[2]);
@@ -239,7 +270,36 @@ class Evaluator {
     }
     if (e.text == "isnan" && operands.size() == 1) return builder_.add(Opcode::Ne, operands[0], operands[0]);
     if (e.text == "bool" && operands.size() == 1) return builder_.toBool(operands[0]);
-    refuse("the function " + std::string(e.text));
+    if (e.text == "poly" && operands.size() > 2) return polynomial(operands);
+    if (const auto converted = operands.size() == 1 ? conversion(e.text, operands[0]) : std::nullopt) return *converted;
+    return callFunction(e.text, operands, type);
+  }
+
+  /// The coefficients come after what is raised to powers, that of the power 0 first.
+  Register polynomial(std::span<const Register> operands) {
+    Register sum = operands.back();
+    for (size_t i = operands.size() - 2; i > 0; --i) sum = builder_.add(Opcode::Fma, sum, operands[0], operands[i]);
+    return sum;
+  }
+
+  std::optional<Register> conversion(std::string_view name, Register value) {
+    const at::ScalarType type = builder_.typeOf(value);
+    if (name == "float") return builder_.convert(value, at::kFloat);
+    if (name == "double") return builder_.convert(value, at::kDouble);
+    if (name == "bits" && isFloating(type)) return builder_.bitcast(value, type == at::kFloat ? at::kInt : at::kLong);
+    if (name == "frombits" && type == at::kInt) return builder_.bitcast(value, at::kFloat);
+    if (name == "frombits" && type == at::kLong) return builder_.bitcast(value, at::kDouble);
+    return std::nullopt;
+  }
+
+  Register callFunction(std::string_view name, std::span<const Register> operands, at::ScalarType type) {
+    const MathFunction* function = mathFunction(name, type);
+    if (!function) refuse("the function " + std::string(name) + " of " + std::string(shortName(type)));
+    if (function->parameters.size() != operands.size()) refuse(std::string(name) + " of so many operands");
+    Evaluator evaluator(builder_, op_, {}, type);
+    for (size_t i = 0; i < operands.size(); ++i) evaluator.assign(function->parameters[i], operands[i]);
+    is_exact_ = false;
+    return evaluator.asRegister(evaluator.result(function->body));
   }
 
   Operand exactly(const Expression& e) {
@@ -292,8 +352,7 @@ ScalarBody::Built ScalarBody::build(
     KernelBuilder& builder, const Operator& op, std::span<const ScalarArgument> arguments, at::ScalarType computes_in,
     at::ScalarType result) const {
   Evaluator evaluator(builder, op, arguments, computes_in);
-  for (const auto& [name, value] : impl_->list.assignments) evaluator.assign(name, evaluator.evaluate(value));
-  const Register value = evaluator.asRegister(evaluator.evaluate(impl_->list.results[0]));
+  const Register value = evaluator.asRegister(evaluator.result(impl_->list));
   return {builder.roundTo(builder.convert(value, registerType(result)), result), evaluator.isExact()};
 }
 
