@@ -4,7 +4,8 @@
 // An operator computes in one dtype, that of its result, or what the column COMPUTES_IN says. Names are the arguments
 // of its schema: tensors are elements, converted to that dtype; numbers too. Half precision is computed with in
 // float32, and what the body returns is rounded to the result's dtype. What is known when the kernel is made
-// (constants, None, texts) decides an `if`; of others both sides are computed. Functions are those of scalar_body.cpp.
+// (constants, None, texts) decides an `if`; of others both sides are computed. Functions are those of scalar_body.cpp
+// and of the table functions.def.
 // `exactly(x)` is a number that is not rounded to half precision; `muladd(a, b, c)` rounds once, of half precision
 // twice; `own(x)` marks what has other bits than eager PyTorch's, or where eager's bits depend on where an element
 // stands.
