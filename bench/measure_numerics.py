@@ -9,6 +9,7 @@ numbers, against mpmath. Rows that are measured replace those of the table; the 
 import argparse
 import math
 import re
+import subprocess
 from pathlib import Path
 
 import mpmath
@@ -21,7 +22,7 @@ HEAD = """# Errors of functions
 
 In kernels with `numerics=default` Cresset computes functions itself (`codegen/functions.def`). The table has the largest errors that were found, in units in the
 last place of the true value, of Cresset's functions and of eager PyTorch's on the machine that measured. `overflow`: the result is infinite or 0 where the true
-value is not. It is written by `bench/measure_numerics.py --write`; "all" are all 2^32 numbers of float32.
+value is not. Inputs "all" are all numbers of float32. Measured at commit `COMMIT` with `bench/measure_numerics.py --write`, row by row: `--only` and `--stride` say which.
 
 | function | dtype | Cresset | eager PyTorch | inputs |
 |---|---|---|---|---|
@@ -148,7 +149,10 @@ def main():
                 print(rows[name, dtype], flush=True)
             if options.write:
                 order = sorted(rows, key=lambda row: (list(DOMAINS).index(row[0]), row[1]))
-                TABLE.write_text(HEAD + "".join(rows[row] + "\n" for row in order))
+                commit = subprocess.check_output(
+                    ["git", "rev-parse", "--short=7", "HEAD"], cwd=TABLE.parent, text=True
+                ).strip()
+                TABLE.write_text(HEAD.replace("COMMIT", commit) + "".join(rows[row] + "\n" for row in order))
 
 
 if __name__ == "__main__":
