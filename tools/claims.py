@@ -177,7 +177,11 @@ NUMBERS = [
         lambda: constant("executor/plan.cpp", "kMaxVersions") + 1,
     ),
     ("docs/caches.md", r"\| function \| (\d+), and \d+ times", lambda: constant("executor/guards.h", "kMaxGuards")),
-    ("docs/caches.md", r"and (\d+) times the nodes", lambda: constant("executor/guards.cpp", "kMaxDeoptimizationTargets")),
+    (
+        "docs/caches.md",
+        r"and (\d+) times the nodes",
+        lambda: constant("executor/guards.cpp", "kMaxDeoptimizationTargets"),
+    ),
     (
         "docs/caches.md",
         r"(\d+) pairs of masks",

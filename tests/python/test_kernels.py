@@ -72,7 +72,6 @@ def values(dtype):
 
 def operator_graph(name, arguments):
     """A program that calls the operator and compares its result with itself: a group of two."""
-    schema = fact_calls.overload(name)._schema
     heads, lines, operands, inputs = [], [], [], []
     for i, value in enumerate(arguments):
         operands.append(f"%a{i}")

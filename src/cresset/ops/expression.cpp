@@ -160,7 +160,7 @@ class Parser {
         e.real = std::stod(text, &end);
       }
     } catch (const std::exception&) {
-      fail("a number that is none");
+      end = 0;
     }
     if (end != text.size()) fail("a number that is none");
     return e;
