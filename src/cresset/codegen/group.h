@@ -24,12 +24,12 @@ struct Group {
   };
 
   PointwiseBody body;
-  std::vector<size_t> tensors;       // of the subgraph's inputs, in the order of the body's
-  std::vector<size_t> numbers;       // of the subgraph's inputs
-  std::vector<Step> steps;           // one per node that computes a tensor
+  std::vector<size_t> tensors;         // of the subgraph's inputs, in the order of the body's
+  std::vector<size_t> numbers;         // of the subgraph's inputs
+  std::vector<Step> steps;             // one per node that computes a tensor
   std::vector<at::ScalarType> dtypes;  // of values
-  std::vector<size_t> outputs;       // values
-  bool is_exact = true;              // the kernel has eager PyTorch's bits
+  std::vector<size_t> outputs;         // values
+  bool is_exact = true;                // the kernel has eager PyTorch's bits
 };
 
 /// Throws Unsupported (scalar_body.h) if a node is not fusible.

@@ -108,8 +108,7 @@ std::string Kernel::toString() const {
     if (number) out << ", ";
     printBuffer(out, input, number++);
   }
-  for (size_t i = 0; i < numbers.size(); ++i)
-    out << (number || i ? ", n" : "n") << i << ": " << shortName(numbers[i]);
+  for (size_t i = 0; i < numbers.size(); ++i) out << (number || i ? ", n" : "n") << i << ": " << shortName(numbers[i]);
   out << ") -> (";
   for (size_t i = 0; i < outputs.size(); ++i) {
     if (i) out << ", ";

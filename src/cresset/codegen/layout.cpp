@@ -66,7 +66,8 @@ bool isNonOverlappingAndDense(const StridedLayout& layout) {
 /// What TensorIterator does with operands of one shape; nothing where it looks closer.
 std::optional<StridedLayout> layoutOfEqual(std::span<const StridedLayout* const> operands) {
   const auto all = [&](const auto& predicate) {
-    return std::all_of(operands.begin(), operands.end(), [&](const StridedLayout* layout) { return predicate(*layout); });
+    return std::all_of(
+        operands.begin(), operands.end(), [&](const StridedLayout* layout) { return predicate(*layout); });
   };
   const StridedLayout& first = *operands[0];
   if (!all([&](const StridedLayout& layout) { return layout.sizes == first.sizes; })) return std::nullopt;
@@ -75,13 +76,14 @@ std::optional<StridedLayout> layoutOfEqual(std::span<const StridedLayout* const>
     return contiguousLayout(first.sizes);
   if (rank == 4 && all([&](const StridedLayout& layout) { return isContiguous(layout, channelsLast(rank)); }))
     return denseLayout(first.sizes, channelsLast(rank));
-  if (all([&](const StridedLayout& layout) { return layout.strides == first.strides; }) && isNonOverlappingAndDense(first))
+  if (all([&](const StridedLayout& layout) { return layout.strides == first.strides; }) &&
+      isNonOverlappingAndDense(first))
     return first;
   return std::nullopt;
 }
 
-/// Whether dimension `a` belongs further in than `b` (negative) or further out (positive), as the first operand says that
-/// is not broadcast along one of them; 0 if none does.
+/// Whether dimension `a` belongs further in than `b` (negative) or further out (positive), as the first operand says
+/// that is not broadcast along one of them; 0 if none does.
 int compareDimensions(size_t a, size_t b, const Sizes& sizes, std::span<const Sizes> strides) {
   for (const Sizes& operand : strides) {
     if (operand[a] == 0 || operand[b] == 0) continue;
@@ -142,7 +144,8 @@ std::optional<StridedLayout> layoutOfResult(std::span<const StridedLayout* const
 }
 
 LoopNest makeLoopNest(
-    const Sizes& sizes, std::span<const StridedLayout* const> buffers, std::span<const at::ScalarType> dtypes, size_t order) {
+    const Sizes& sizes, std::span<const StridedLayout* const> buffers, std::span<const at::ScalarType> dtypes,
+    size_t order) {
   std::vector<Sizes> strides;
   for (size_t i = 0; i < buffers.size(); ++i) {
     strides.push_back(broadcastStrides(*buffers[i], sizes));
@@ -152,8 +155,7 @@ LoopNest makeLoopNest(
   for (size_t d = 0; d < sizes.size(); ++d) {
     if (sizes[d] != 1) dims.push_back(d);
   }
-  std::stable_sort(
-      dims.begin(), dims.end(), [&](size_t a, size_t b) { return strides[order][a] > strides[order][b]; });
+  std::stable_sort(dims.begin(), dims.end(), [&](size_t a, size_t b) { return strides[order][a] > strides[order][b]; });
   LoopNest nest;
   nest.strides.resize(buffers.size());
   nest.steps.resize(buffers.size());

@@ -29,13 +29,14 @@ std::optional<StridedLayout> layoutOfResult(std::span<const StridedLayout* const
 
 /// Loops over all elements: as few as possible, the innermost along the first buffer's memory. Strides are in bytes.
 struct LoopNest {
-  Sizes sizes;                               // one per dimension; at least one
-  std::vector<Sizes> strides;                // per buffer and dimension
-  std::vector<std::vector<Step>> steps;      // the same
+  Sizes sizes;                           // one per dimension; at least one
+  std::vector<Sizes> strides;            // per buffer and dimension
+  std::vector<std::vector<Step>> steps;  // the same
 };
 
 /// For buffers that are broadcast to `sizes`; `order` is the buffer whose memory decides, one that is not broadcast.
 LoopNest makeLoopNest(
-    const Sizes& sizes, std::span<const StridedLayout* const> buffers, std::span<const at::ScalarType> dtypes, size_t order);
+    const Sizes& sizes, std::span<const StridedLayout* const> buffers, std::span<const at::ScalarType> dtypes,
+    size_t order);
 
 }  // namespace cresset::codegen

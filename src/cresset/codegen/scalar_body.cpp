@@ -295,7 +295,8 @@ class Evaluator {
   Register callFunction(std::string_view name, std::span<const Register> operands, at::ScalarType type) {
     const MathFunction* function = mathFunction(name, type);
     if (!function) refuse("the function " + std::string(name) + " of " + std::string(shortName(type)));
-    if (function->parameters.size() != operands.size()) refuse("a call of " + std::string(name) + " with so many arguments");
+    if (function->parameters.size() != operands.size())
+      refuse("a call of " + std::string(name) + " with so many arguments");
     Evaluator evaluator(builder_, op_, {}, type);
     for (size_t i = 0; i < operands.size(); ++i) evaluator.assign(function->parameters[i], operands[i]);
     is_exact_ = false;

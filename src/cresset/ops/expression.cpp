@@ -106,8 +106,8 @@ class Parser {
   /// Operators of one level bind alike; the last level binds most tightly.
   Expression binary(size_t level) {
     static const std::vector<std::string_view> kLevels[] = {
-        {"or"},  {"and"}, {"==", "!=", "<", ">", "<=", ">=", "is"}, {"|"}, {"^"}, {"&"}, {"<<", ">>"}, {"+", "-"},
-        {"*", "/", "//"}};
+        {"or"},     {"and"},         {"==", "!=", "<", ">", "<=", ">=", "is"}, {"|"}, {"^"}, {"&"}, {"<<", ">>"},
+        {"+", "-"}, {"*", "/", "//"}};
     if (level == std::size(kLevels)) return unary();
     Expression left = binary(level + 1);
     while (std::find(kLevels[level].begin(), kLevels[level].end(), token_) != kLevels[level].end()) {

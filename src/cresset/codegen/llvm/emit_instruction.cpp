@@ -95,8 +95,7 @@ llvm::Value* compare(llvm::IRBuilder<>& b, Opcode opcode, llvm::Value* x, llvm::
   }
 }
 
-llvm::Value* arithmetic(
-    llvm::IRBuilder<>& b, Opcode opcode, llvm::ArrayRef<llvm::Value*> x, at::ScalarType type) {
+llvm::Value* arithmetic(llvm::IRBuilder<>& b, Opcode opcode, llvm::ArrayRef<llvm::Value*> x, at::ScalarType type) {
   const bool real = isFloating(type), is_bool = type == at::kBool;
   switch (opcode) {
     case Opcode::Add:
@@ -139,7 +138,8 @@ llvm::Value* emitConstant(llvm::LLVMContext& context, const Instruction& constan
   llvm::Type* type = llvmType(context, constant.type);
   const llvm::APInt bits(bitsOf(constant.type), constant.immediate);
   if (constant.type == at::kFloat) return llvm::ConstantFP::get(type, llvm::APFloat(llvm::APFloat::IEEEsingle(), bits));
-  if (constant.type == at::kDouble) return llvm::ConstantFP::get(type, llvm::APFloat(llvm::APFloat::IEEEdouble(), bits));
+  if (constant.type == at::kDouble)
+    return llvm::ConstantFP::get(type, llvm::APFloat(llvm::APFloat::IEEEdouble(), bits));
   return llvm::ConstantInt::get(type, bits);
 }
 
