@@ -18,6 +18,8 @@ BIN = Path(os.environ.get("CRESSET_COMMAND", ROOT / "build" / "release" / "bin" 
 # One that is not the default, by option.
 VALUES = {
     "execution_mode": "interpret",
+    "kernels": "now",
+    "numerics": "default",
     "plans": "always",
     "plans_per_function": 3,
     "plans_per_loop": 2,
