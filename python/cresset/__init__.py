@@ -46,6 +46,7 @@ from ._optimization import (
     optimized_execution,
     set_execution_mode,
     set_fusion_strategy,
+    wait_for_compilation,
 )
 from ._program import CompilationUnit
 from ._runtime import (
@@ -136,4 +137,5 @@ __all__ = [
     "trace_module",
     "unused",
     "wait",
+    "wait_for_compilation",
 ]

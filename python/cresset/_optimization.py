@@ -42,6 +42,11 @@ def last_executed_optimized_graph():
     return _C._last_executed_optimized_graph()
 
 
+def wait_for_compilation():
+    """Returns when the kernels that calls have asked for so far are compiled (option `kernels`, `"background"`)."""
+    _C._wait_for_compilation()
+
+
 @dataclass(frozen=True)
 class Plan:
     """One specialization of a function."""
@@ -58,6 +63,8 @@ class Plan:
     #: How gradients of its results are computed: how many nodes have compiled gradients; which operators are left to
     #: autograd's tape, and why.
     gradients: list
+    #: Which operators one kernel computes (option `kernels`); those that kernels know and that are in none, and why.
+    kernels: list
     #: Calls of `torch.autograd.grad` and `backward` that run autograd's engine instead of nodes of the graph, and why.
     notes: list
     #: How many nodes its graph has.
@@ -99,7 +106,7 @@ class Explanation:
             own = [text for text in [plan.ambient, *plan.inputs, *plan.attributes] if text not in common]
             where = f" {plan.where}" if plan.where else ""
             lines.append(f"  plan {number}{where}: {plan.nodes} nodes" + (", for " + "; ".join(own) if own else ""))
-            lines += [f"    {text}" for text in plan.gradients + plan.notes]
+            lines += [f"    {text}" for text in plan.gradients + plan.kernels + plan.notes]
             lines += [f"    guard {text}" for text in plan.guards]
         lines += [f"  {_count(count, 'call')} without a plan: {reason}" for reason, count in self.without_plan.items()]
         if self.entered_from_loops:

@@ -414,7 +414,7 @@ def test_background():
         unfused = _C._kernel_counts()[2]
         assert torch.equal(script(x), expected)
         assert _C._kernel_counts()[2] >= unfused
-        _C.wait_for_compilation()
+        cresset.wait_for_compilation()
         before = launches()
         assert torch.equal(script(x), expected)
         assert launches() == before + 1
@@ -422,3 +422,19 @@ def test_background():
 
 def lambda_free(x: Tensor):
     return (x * 3 + 1).relu() - x
+
+
+def test_explain():
+    def f(x: Tensor, y: Tensor):
+        z = torch.relu(x * y) + 1
+        return torch.mm(z, z) * 2, x.cumsum(0)
+
+    script = cresset.script(f)
+    for _ in range(2):
+        script(torch.randn(3, 3), torch.randn(3, 3))
+    (plan,) = cresset.explain(script).plans
+    assert plan.kernels == [
+        "kernel: 3 operators, 1 result: mul, relu, add",
+        "no kernel: aten::mul.Scalar: no operator beside it to fuse it with",
+    ]
+    assert "kernel: 3 operators" in str(cresset.explain(script))

@@ -178,7 +178,6 @@ class Between(nn.Module):
         nn.Upsample(scale_factor=1.5, mode="bilinear"),
         nn.PixelShuffle(2),
         nn.PixelUnshuffle(2),
-        nn.ChannelShuffle(2),
         nn.ConstantPad2d(1, 0.5),
         nn.ReflectionPad2d(1),
         nn.Sigmoid(),

@@ -60,14 +60,9 @@ bool decomposeIn(Block* block) {
 }  // namespace
 
 bool decomposeForGradients(Graph& graph, const TypeAssumptions& assumptions) {
-  // What an operator decomposes to may be composite itself, to which the types of its operands must be known.
-  constexpr int kMaxLevels = 8;
-  int level = 0;
-  while (level < kMaxLevels && decomposeIn(graph.block())) {
-    fitRulesToRanks(graph, "decomposition", assumptions);
-    ++level;
-  }
-  return level > 0;
+  if (!decomposeIn(graph.block())) return false;
+  fitRulesToRanks(graph, "decomposition", assumptions);
+  return true;
 }
 
 }  // namespace cresset

@@ -34,6 +34,7 @@ struct ExecutionReport {
     std::vector<std::string> attributes;  // that it reads when it is entered: "self.weight: Float(*, requires_grad=1)"
     std::vector<std::string> guards;      // inside: "h: Float(*, *)", "h: Float(*, *), failed 2 times", "h: watched"
     std::vector<std::string> gradients;   // regions with compiled gradients, operators that are left to autograd's tape
+    std::vector<std::string> kernels;     // fusion groups; operators that kernels know and that are in none, and why
     std::vector<std::string> notes;       // calls of autograd that were not compiled into the graph, and why
     std::shared_ptr<Graph> graph;         // optimized; must not be changed
     size_t num_nodes = 0;

@@ -6,6 +6,8 @@
 #include "cresset/autodiff/derivatives.h"
 #include "cresset/autodiff/gradient_flow.h"
 #include "cresset/autodiff/regions.h"
+#include "cresset/codegen/group.h"
+#include "cresset/codegen/scalar_body.h"
 #include "cresset/ir/constants.h"
 #include "cresset/ir/subgraph.h"
 #include "cresset/ops/operator.h"
@@ -77,6 +79,50 @@ class GradientReport {
   std::map<std::pair<std::string, std::string>, size_t> on_tape_;
 };
 
+/// Empty if nothing is fused.
+class KernelReport {
+ public:
+  std::vector<std::string> write(Block* block) {
+    visit(block);
+    if (lines_.empty()) return {};
+    for (const auto& [what, count] : alone_) {
+      lines_.push_back(
+          "no kernel: " + what.first + (count > 1 ? " (" + std::to_string(count) + " times)" : "") + ": " +
+          what.second);
+    }
+    return std::move(lines_);
+  }
+
+ private:
+  void visit(Block* block) {
+    for (Node* node : block->nodes()) {
+      if (isSubgraph(*node, SubgraphKind::Fused)) {
+        addGroup(*node);
+        continue;
+      }
+      for (Block* inner : node->blocks()) visit(inner);  // differentiable subgraphs are fused where they are compiled
+      const Operator* op = isStructural(node->kind()) ? nullptr : operatorOf(*node);
+      if (!op || !codegen::ScalarBody::of(*op)) continue;
+      ++alone_[{op->fullName(), codegen::whyNotFusible(*node).value_or("no operator beside it to fuse it with")}];
+    }
+  }
+
+  void addGroup(const Node& group) {
+    std::string operators;
+    size_t count = 0;
+    for (const Node* node : group.g(attr::Subgraph)->nodes()) {
+      if (node->kind() == prim::Constant) continue;
+      operators += (count++ ? ", " : "") + std::string(node->kind().toUnqualString());
+    }
+    lines_.push_back(
+        "kernel: " + std::to_string(count) + " operators, " + std::to_string(group.outputs().size()) +
+        (group.outputs().size() == 1 ? " result: " : " results: ") + operators);
+  }
+
+  std::vector<std::string> lines_;
+  std::map<std::pair<std::string, std::string>, size_t> alone_;
+};
+
 }  // namespace
 
 ExecutionReport::PlanReport describePlan(const PreparedFunction& prepared, const Plan& plan) {
@@ -111,6 +157,7 @@ ExecutionReport::PlanReport describePlan(const PreparedFunction& prepared, const
   report.notes = plan.notes;
   report.graph = plan.graph;
   report.num_nodes = plan.graph->numNodes();
+  report.kernels = KernelReport().write(plan.graph->block());
   if (ambient.recordsGradients()) report.gradients = GradientReport().write(plan.graph->block());
   return report;
 }

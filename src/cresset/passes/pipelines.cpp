@@ -49,6 +49,9 @@ void optimize(Pipeline& passes) {
   passes.run("pool-constants");
 }
 
+/// How deep operators are decomposed.
+constexpr int kMaxLevels = 8;
+
 bool isLoop(const Node* node) {
   return node->kind() == prim::Loop;
 }
@@ -137,8 +140,9 @@ void optimizeForCalls(
   optimize(passes);
   // Which arguments are written to is clear once branches that the call doesn't take are gone.
   if (changes(steps.refine_arguments)) optimize(passes);
-  // Before gradients are looked for: rules are for the parts.
-  if (changes(steps.decompose)) optimize(passes);
+  // Before gradients are looked for: rules are for the parts. They may be composite themselves, and autocast may cast
+  // what they are called with.
+  for (int level = 0; level < kMaxLevels && changes(steps.decompose); ++level) optimize(passes);
   if (steps.inline_gradients) {
     // A gradient that is there may itself be differentiated, by a call that sees it only after passes have cleaned up.
     for (int order = 0; order < kMaxOrders && changes(steps.inline_gradients); ++order) optimize(passes);

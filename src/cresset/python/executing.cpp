@@ -43,6 +43,7 @@ py::dict explainCallable(const py::object& callable) {
     entry["inputs"] = plan.inputs;
     entry["attributes"] = plan.attributes;
     entry["gradients"] = plan.gradients;
+    entry["kernels"] = plan.kernels;
     entry["guards"] = plan.guards;
     entry["notes"] = plan.notes;
     entry["nodes"] = plan.num_nodes;
@@ -87,7 +88,7 @@ void bindExecuting(py::module_& module) {
     const KernelCounts counts = kernelCounts();
     return std::make_tuple(counts.compiled, counts.launches, counts.unfused);
   });
-  module.def("wait_for_compilation", waitForCompilation, py::call_guard<py::gil_scoped_release>());
+  module.def("_wait_for_compilation", waitForCompilation, py::call_guard<py::gil_scoped_release>());
   module.def("_set_fact_checks", [](const std::string& checks) { setOption(Option::check_facts, checks); });
   module.def("_set_failing_guard", [](int index, int every) { setFailingGuard({index, every}); });
   module.def("_num_recorded_regions", numRecordedRegions);

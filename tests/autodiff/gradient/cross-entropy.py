@@ -16,31 +16,29 @@ graph(%0 : Float(*, *, requires_grad=1, device=cpu),
   %7 : int = aten::size(%5, %6)
   %9 : int = aten::size(%t, %6)
   %10 : bool = aten::ne(%7, %9)
-  %14 : str = prim::Constant[value="Expected input batch_size ("]()
-  %16 : str = prim::Constant[value=") to match target batch_size ("]()
-  %21 : str = prim::Constant[value=")."]()
-  %22 : str = prim::Constant[value="builtins.ValueError"]()
+  %13 : str = prim::Constant[value="Expected input batch_size ("]()
+  %15 : str = prim::Constant[value=") to match target batch_size ("]()
+  %19 : str = prim::Constant[value=")."]()
+  %20 : str = prim::Constant[value="builtins.ValueError"]()
    = prim::If(%10)
     block0():
-      %11 : int = aten::size(%5, %6)
-      %12 : str = aten::str(%11)
-      %13 : str = aten::add(%14, %12)
-      %15 : str = aten::add(%13, %16)
-      %17 : int = aten::size(%t, %6)
-      %18 : str = aten::str(%17)
-      %19 : str = aten::add(%15, %18)
-      %20 : str = aten::add(%19, %21)
-       = prim::RaiseException(%20, %22)
+      %11 : str = aten::str(%7)
+      %12 : str = aten::add(%13, %11)
+      %14 : str = aten::add(%12, %15)
+      %16 : str = aten::str(%9)
+      %17 : str = aten::add(%14, %16)
+      %18 : str = aten::add(%17, %19)
+       = prim::RaiseException(%18, %20)
       -> ()
     block1():
       -> ()
-  %23 : NoneType = prim::Constant()
-  %24 : int = prim::Constant[value=-100]()
-  %25 : Float(device=cpu), %26 : Float(requires_grad=0, device=cpu) = aten::nll_loss_forward(%5, %t, %23, %3, %24)
-  %27 : int[] = aten::size(%25)
-  return (%25)
-# keeps %5, %t, %26, %27
-# backward, of %25 with respect to %0
+  %21 : NoneType = prim::Constant()
+  %22 : int = prim::Constant[value=-100]()
+  %23 : Float(device=cpu), %24 : Float(requires_grad=0, device=cpu) = aten::nll_loss_forward(%5, %t, %21, %3, %22)
+  %25 : int[] = aten::size(%23)
+  return (%23)
+# keeps %5, %t, %24, %25
+# backward, of %23 with respect to %0
 graph(%0 : Float(device=cpu),
       %15 : Float(*, *, device=cpu),
       %16 : Long(*, requires_grad=0, device=cpu),
