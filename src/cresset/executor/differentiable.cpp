@@ -173,6 +173,15 @@ class Region : public CompiledSubgraph, public std::enable_shared_from_this<Regi
     formFusionGroups(graph);
   }
 
+  /// The operators without kernels: autograd records them, or forward-mode gradients go through them.
+  const Code& recordedCode() const {
+    std::call_once(recorded_once_, [&] {
+      recorded_code_ = emitCode(
+          *forward_, "<differentiable region>", program_->weak_from_this(), {.compile_subgraph = compileSubgraph});
+    });
+    return *recorded_code_;
+  }
+
   struct Source {
     enum Kind { Input, Output } kind;
     size_t index;
@@ -304,6 +313,8 @@ class Region : public CompiledSubgraph, public std::enable_shared_from_this<Regi
   std::shared_ptr<Graph> forward_;
   std::shared_ptr<Program> program_;
   std::shared_ptr<const Code> code_;
+  mutable std::once_flag recorded_once_;
+  mutable std::shared_ptr<const Code> recorded_code_;
   std::vector<size_t> inputs_;  // those that carry gradients
   size_t num_outputs_ = 0;      // after them come kept values
   std::vector<size_t> views_;   // kept values that may be views of others, by their places among the outputs
@@ -468,7 +479,7 @@ void Region::call(std::vector<c10::IValue>& stack, size_t num_inputs) const {
   if (!record || forward_mode || (is_uneven_ && std::any_of(inputs_.begin(), inputs_.end(), hasHooks))) {
     // Forward-mode gradients go through the operators themselves. So do those that somebody watches, if results of the
     // region come from some of its inputs only: to autograd all come from all, and it calls hooks without a gradient.
-    runPart(*code_, stack);
+    runPart(record || forward_mode ? recordedCode() : *code_, stack);
     stack.resize(first + num_outputs_);
     return;
   }

@@ -42,6 +42,15 @@ bool isPlain(const at::Tensor& tensor) {
   return kPlain.has_all(tensor.key_set());
 }
 
+/// Whether operators on it would do more than compute: record themselves on autograd's tape, or compute gradients in
+/// forward mode.
+bool carriesGradients(const at::Tensor& tensor) {
+  if (!tensor.unsafeGetTensorImpl()->autograd_meta()) return false;
+  const bool below = c10::impl::tls_local_dispatch_key_set().excluded_.has(c10::DispatchKey::AutogradCPU);
+  if (below) return false;
+  return (tensor.requires_grad() && c10::GradMode::is_enabled()) || tensor._fw_grad(0).defined();
+}
+
 bool hasLayout(const at::Tensor& tensor, const StridedLayout& layout) {
   const c10::IntArrayRef sizes = tensor.sizes(), strides = tensor.strides();
   return sizes.size() == layout.sizes.size() &&
@@ -93,7 +102,8 @@ class FusedGroup : public CompiledSubgraph {
   const Launch* findLaunch(const c10::IValue* inputs) const {
     for (size_t i = 0; i < group_.tensors.size(); ++i) {
       const at::Tensor& tensor = inputs[group_.tensors[i]].toTensor();
-      if (!tensor.defined() || !isPlain(tensor) || tensor.scalar_type() != group_.dtypes[i]) return nullptr;
+      if (!tensor.defined() || !isPlain(tensor) || tensor.scalar_type() != group_.dtypes[i] || carriesGradients(tensor))
+        return nullptr;
     }
     for (const auto& slot : launches_) {
       const Launch* launch = slot.load(std::memory_order_acquire);
