@@ -406,6 +406,52 @@ def test_random_programs():
     assert launches() > before + 60
 
 
+def test_gradients_that_operators_record():
+    """A tensor with hooks, one of two whose gradients come from different results, makes autograd record the operators."""
+
+    class Module(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.weight = torch.nn.Parameter(torch.tensor(1.3, dtype=torch.float64))
+
+        def forward(self):
+            return self.weight, torch.log(self.weight.abs() + 1.0) * self.weight
+
+    module = Module()
+
+    def derivatives(forward, order):
+        found = [sum(forward())]
+        for _ in range(order):
+            found += torch.autograd.grad(found[-1], [module.weight], create_graph=True)
+        return torch.stack(found).detach()
+
+    script = cresset.script(module)
+    before = launches()
+    with cresset.options.override(numerics="default"):
+        for order, is_watched in [(1, False), (2, False), (1, True), (2, True), (3, True), (2, False)]:
+            hook = module.weight.register_hook(lambda gradient: None) if is_watched else None
+            torch.testing.assert_close(derivatives(script, order), derivatives(module, order), rtol=1e-14, atol=0)
+            if hook:
+                hook.remove()
+    assert launches() > before
+
+
+def test_gradients_in_forward_mode():
+    def f(x, y):
+        return (x * y + 1.5).relu() / y.abs()
+
+    script = cresset.script(f)
+    x, y, dx, dy = torch.randn(4, 3, 5)
+    for _ in range(3):
+        assert torch.equal(script(x, y), f(x, y))
+        ours, theirs = (torch.func.jvp(g, (x, y), (dx, dy)) for g in (script, f))
+        assert all(torch.equal(a, b) for a, b in zip(ours, theirs, strict=True))
+        with torch.autograd.forward_ad.dual_level():
+            duals = [torch.autograd.forward_ad.make_dual(t, d) for t, d in ((x, dx), (y, dy))]
+            ours, theirs = (torch.autograd.forward_ad.unpack_dual(g(*duals)) for g in (script, f))
+        assert all(torch.equal(a, b) for a, b in zip(ours, theirs, strict=True))
+
+
 def test_background():
     with cresset.options.override(kernels="background"):
         script = cresset.script(lambda_free)

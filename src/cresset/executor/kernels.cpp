@@ -3,6 +3,7 @@
 #include <ATen/EmptyTensor.h>
 #include <ATen/Parallel.h>
 #include <ATen/core/Tensor.h>
+#include <ATen/core/grad_mode.h>
 
 #include <array>
 #include <atomic>
@@ -46,9 +47,9 @@ bool isPlain(const at::Tensor& tensor) {
 /// forward mode.
 bool carriesGradients(const at::Tensor& tensor) {
   if (!tensor.unsafeGetTensorImpl()->autograd_meta()) return false;
-  const bool below = c10::impl::tls_local_dispatch_key_set().excluded_.has(c10::DispatchKey::AutogradCPU);
+  const bool below = c10::impl::tls_local_dispatch_key_set().excluded_.has(c10::DispatchKey::AutogradFunctionality);
   if (below) return false;
-  return (tensor.requires_grad() && c10::GradMode::is_enabled()) || tensor._fw_grad(0).defined();
+  return (tensor.requires_grad() && at::GradMode::is_enabled()) || tensor._fw_grad(0).defined();
 }
 
 bool hasLayout(const at::Tensor& tensor, const StridedLayout& layout) {
