@@ -69,39 +69,48 @@ class GroupBuilder {
     }
   }
 
-  /// Whether the kernel has eager PyTorch's bits.
-  bool compute(const Node& node) {
+  Fusibility compute(const Node& node) {
     const Operator* op = operatorOf(node);
     const ScalarBody* body = op ? ScalarBody::of(*op) : nullptr;
-    if (!body || node.outputs().size() != 1)
-      throw Unsupported{std::string(node.kind().toQualString()) + " has no scalar body"};
-    const Value& output = *node.output();
-    const auto result = dtypeOf(output);
-    if (!result) throw Unsupported{"the dtype or rank of %" + output.debugName() + " is not known"};
+    if (!body) throw Unsupported{std::string(node.kind().toQualString()) + " has no scalar body"};
+    const std::vector<at::ScalarType> results = dtypesOf(node.outputs());
     std::vector<Fact> facts;
     std::vector<ScalarArgument> arguments;
     Group::Step step;
+    Fusibility found;
     for (const Value* input : node.inputs()) {
       facts.push_back(factOf(*input));
       arguments.push_back(argumentOf(*input));
       const std::string& name = op->schema().arguments()[arguments.size() - 1].name();
       if (arguments.back().kind == ScalarArgument::Kind::Element) {
         step.operands.push_back(numberOf(*input));
+        found.rank = std::max(found.rank, *input->type()->castRaw<c10::TensorType>()->dim());
       } else if (name == "self" || name == "other") {
         step.has_number = true;
       }
     }
-    const auto computes_in = body->computesIn(*op, facts, *result);
+    const auto computes_in = body->computesIn(*op, facts, results[0]);
     if (!computes_in) throw Unsupported{op->fullName() + " computes in a dtype that is not known"};
     refuseMixedHalves(*op, arguments, *computes_in);
-    const ScalarBody::Built built = body->build(builder_, *op, arguments, *computes_in, *result);
-    registers_[&output] = built.value;
     step.makes_contiguous = op->makesContiguous();
-    values_[&output] = inputs_.size() + group_.steps.size();
-    group_.steps.push_back(std::move(step));
-    group_.dtypes.push_back(*result);
-    group_.is_exact = group_.is_exact && built.is_exact;
-    return built.is_exact;
+    const auto built = body->build(builder_, *op, arguments, *computes_in, results);
+    // Losses reduce if an argument says so.
+    if (std::any_of(built.begin(), built.end(), [](const auto& result) { return result.reduces; })) {
+      step.reduction = found.reduction = body->reduction(*op, arguments, found.rank);
+      group_.reduces = true;
+    }
+    for (size_t i = 0; i < built.size(); ++i) {
+      const Value* output = node.outputs()[i];
+      registers_[output] = built[i].value;
+      values_[output] = inputs_.size() + group_.steps.size();
+      step.is_reduced = built[i].is_reduced;
+      group_.steps.push_back(step);
+      group_.dtypes.push_back(results[i]);
+      found.is_exact = found.is_exact && built[i].is_exact;
+      found.is_reduced.push_back(built[i].is_reduced);
+    }
+    group_.is_exact = group_.is_exact && found.is_exact;
+    return found;
   }
 
   /// Before the first node.
@@ -112,6 +121,7 @@ class GroupBuilder {
         values_[inputs[i]] = inputs_.size();
         inputs_.push_back(inputs[i]);
         group_.tensors.push_back(i);
+        group_.ranks.push_back(*inputs[i]->type()->castRaw<c10::TensorType>()->dim());
         group_.dtypes.push_back(*dtype);
       } else {
         group_.numbers.push_back(i);
@@ -132,6 +142,16 @@ class GroupBuilder {
   }
 
  private:
+  static std::vector<at::ScalarType> dtypesOf(std::span<Value* const> values) {
+    std::vector<at::ScalarType> dtypes;
+    for (const Value* value : values) {
+      const auto dtype = dtypeOf(*value);
+      if (!dtype) throw Unsupported{"the dtype or rank of %" + value->debugName() + " is not known"};
+      dtypes.push_back(*dtype);
+    }
+    return dtypes;
+  }
+
   size_t numberOf(const Value& value) const {
     const auto found = values_.find(&value);
     return found == values_.end() ? 0 : found->second;
@@ -171,18 +191,31 @@ class GroupBuilder {
 
 }  // namespace
 
-std::optional<std::string> whyNotFusible(const Node& node) {
+Fusibility fusibilityOf(const Node& node) {
+  Fusibility refused;
   const Operator* op = isStructural(node.kind()) ? nullptr : operatorOf(node);
-  const ScalarBody* body = op ? ScalarBody::of(*op) : nullptr;
-  if (!body) return std::string(node.kind().toQualString()) + " has no scalar body";
-  const auto* type = node.output()->type()->castRaw<c10::TensorType>();
-  if (type && type->requiresGrad() != std::optional(false)) return "autograd may record it";
-  try {
-    if (!GroupBuilder().compute(node) && options::numerics() == Numerics::Exact)
-      return op->fullName() + " has other bits than eager PyTorch's in a kernel (option numerics)";
-  } catch (const Unsupported& unsupported) {
-    return unsupported.reason;
+  if (!op || !ScalarBody::of(*op)) {
+    refused.why_not = std::string(node.kind().toQualString()) + " has no scalar body";
+    return refused;
   }
+  for (const Value* output : node.outputs()) {
+    const auto* type = output->type()->castRaw<c10::TensorType>();
+    if (!type || type->requiresGrad() == std::optional(false)) continue;
+    refused.why_not = "autograd may record it";
+    return refused;
+  }
+  try {
+    return GroupBuilder().compute(node);
+  } catch (const Unsupported& unsupported) {
+    refused.why_not = unsupported.reason;
+    return refused;
+  }
+}
+
+std::optional<std::string> whyNotFusible(const Fusibility& node) {
+  if (!node.why_not.empty()) return node.why_not;
+  if (!node.is_exact && options::numerics() == Numerics::Exact)
+    return "it has other bits than eager PyTorch's in a kernel (option numerics)";
   return std::nullopt;
 }
 
@@ -194,38 +227,6 @@ Group makeGroup(const Graph& subgraph) {
   }
   for (const Value* output : subgraph.outputs()) builder.addOutput(*output);
   return builder.finish();
-}
-
-std::optional<Schedule> scheduleGroup(const Group& group, std::span<const StridedLayout> inputs) {
-  static const StridedLayout kNumber;
-  std::vector<StridedLayout> values(inputs.begin(), inputs.end());
-  for (const Group::Step& step : group.steps) {
-    std::vector<const StridedLayout*> operands;
-    for (const size_t operand : step.operands) operands.push_back(&values[operand]);
-    if (step.has_number) operands.push_back(&kNumber);
-    auto layout = layoutOfResult(operands);
-    if (!layout) return std::nullopt;
-    if (step.makes_contiguous) layout = contiguousLayout(layout->sizes);
-    values.push_back(std::move(*layout));
-  }
-  Schedule schedule;
-  for (const size_t output : group.outputs) schedule.outputs.push_back(values[output]);
-  const Sizes& sizes = schedule.outputs[0].sizes;
-  for (const StridedLayout& output : schedule.outputs) {
-    if (output.sizes != sizes) return std::nullopt;
-  }
-  if (std::find(sizes.begin(), sizes.end(), 0) != sizes.end()) return std::nullopt;
-  std::vector<const StridedLayout*> buffers;
-  for (const StridedLayout& layout : inputs) {
-    if (layout.sizes.size() > sizes.size()) return std::nullopt;  // used by nothing that is returned
-    buffers.push_back(&layout);
-  }
-  for (const StridedLayout& layout : schedule.outputs) buffers.push_back(&layout);
-  std::vector<at::ScalarType> dtypes = group.body.inputs;
-  dtypes.insert(dtypes.end(), group.body.outputs.begin(), group.body.outputs.end());
-  schedule.nest = makeLoopNest(sizes, buffers, dtypes, inputs.size());
-  schedule.kernel = makeKernel(group.body, schedule.nest.sizes.size(), schedule.nest.steps);
-  return schedule;
 }
 
 }  // namespace cresset::codegen

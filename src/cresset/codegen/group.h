@@ -7,26 +7,43 @@
 #include <vector>
 
 #include "cresset/codegen/layout.h"
-#include "cresset/codegen/pointwise.h"
+#include "cresset/codegen/loops.h"
+#include "cresset/codegen/scalar_body.h"
 #include "cresset/ir/graph.h"
 
 namespace cresset::codegen {
 
-/// Why no kernel computes the node; nothing if one does. Types must have been propagated.
-std::optional<std::string> whyNotFusible(const Node& node);
+/// What a kernel would do for a node.
+struct Fusibility {
+  std::string why_not;  // empty if a kernel computes it
+  bool is_exact = true;  // with eager PyTorch's bits
+  size_t rank = 0;       // of what it goes over: the tensors that it takes, broadcast
+  std::optional<Reduction> reduction;
+  std::vector<bool> is_reduced;  // per result
+};
+
+/// Types must have been propagated.
+Fusibility fusibilityOf(const Node& node);
+/// Why the pass that forms groups leaves the node alone, by the options of the program too; nothing if it does not.
+std::optional<std::string> whyNotFusible(const Fusibility& node);
 
 /// What a group's nodes do. Values are numbered: tensors among the group's inputs, then the nodes' results.
 struct Group {
+  /// Of a result.
   struct Step {
     std::vector<size_t> operands;   // tensors
     bool has_number = false;        // one of the operands is a number, a tensor without dimensions to eager PyTorch
     bool makes_contiguous = false;  // whatever the layouts of its operands
+    std::optional<Reduction> reduction;
+    bool is_reduced = false;  // the result is what was reduced; otherwise it has the sizes of the operands
   };
 
-  PointwiseBody body;
+  KernelBody body;
   std::vector<size_t> tensors;         // of the subgraph's inputs, in the order of the body's
+  std::vector<size_t> ranks;           // of these
   std::vector<size_t> numbers;         // of the subgraph's inputs
-  std::vector<Step> steps;             // one per node that computes a tensor
+  std::vector<Step> steps;             // one per result of a node
+  bool reduces = false;
   std::vector<at::ScalarType> dtypes;  // of values
   std::vector<size_t> outputs;         // values
   bool is_exact = true;                // the kernel has eager PyTorch's bits

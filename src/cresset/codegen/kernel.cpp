@@ -37,10 +37,12 @@ std::string textOfConstant(const Instruction& constant) {
   return std::string(text, end.ptr);
 }
 
-void printInstruction(std::ostream& out, const Instruction& instruction, size_t number) {
+void printInstruction(std::ostream& out, const Kernel& kernel, size_t number) {
+  const Instruction& instruction = kernel.code[number];
   switch (instruction.opcode) {
     case Opcode::For:
       out << "for d" << instruction.immediate;
+      if (instruction.immediate == kernel.vector_dim && kernel.vector_dim + 1 != kernel.num_dims) out << " in vectors";
       return;
     case Opcode::Store:
       out << "store b" << instruction.immediate << ", %" << instruction.operands[0];
@@ -122,7 +124,7 @@ std::string Kernel::toString() const {
       continue;
     }
     out << std::string(2 * depth, ' ');
-    printInstruction(out, code[i], i);
+    printInstruction(out, *this, i);
     out << "\n";
     if (code[i].opcode == Opcode::For) ++depth;
   }

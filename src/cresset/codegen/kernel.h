@@ -10,7 +10,20 @@
 //       store b2, %2
 //
 // Registers are assigned once, and hold Bool, Byte, Char, Short, Int, Long, Float or Double; float16 and bfloat16 are
-// converted where they are loaded and stored, and rounded to by `roundto`. The innermost loop becomes vectors.
+// converted where they are loaded and stored, and rounded to by `roundto`. One loop becomes vectors, the innermost or
+// the one around it.
+//
+// A kernel that reduces goes over the last dimension in several loops; instructions between them take what the loops
+// before them have accumulated:
+//
+//   for d0
+//     for d1
+//       %2 = load b0 : f32
+//       %3 = max %2 : f32
+//     for d1
+//       %6 = load b0 : f32
+//       %7 = sub %6, %3 : f32
+//       …
 #pragma once
 
 #include <c10/core/ScalarType.h>
@@ -29,6 +42,10 @@ enum class Opcode : uint8_t {
 };
 
 std::string_view toString(Opcode opcode);
+/// Whether it accumulates over the iterations of a loop.
+constexpr bool isReduction(Opcode opcode) {
+  return opcode >= Opcode::Sum && opcode <= Opcode::Min;
+}
 size_t numOperands(Opcode opcode);
 
 /// "f32", "bf16", "i64", "bool"
@@ -64,6 +81,7 @@ struct Buffer {
 
 struct Kernel {
   size_t num_dims = 0;
+  size_t vector_dim = 0;  // the dimension whose loop becomes vectors: the last, or, around reductions, the one before
   std::vector<Buffer> inputs, outputs;  // numbered in this order
   std::vector<at::ScalarType> numbers;  // Bool, Long or Double
   std::vector<Instruction> code;

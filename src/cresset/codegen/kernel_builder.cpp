@@ -72,6 +72,10 @@ Register KernelBuilder::number(size_t index, at::ScalarType type) {
   return append({Opcode::Number, type, {}, index});
 }
 
+Register KernelBuilder::count() {
+  return append({Opcode::Count, at::kLong, {}, 0});
+}
+
 Register KernelBuilder::load(size_t buffer, at::ScalarType dtype) {
   const Register value = append({Opcode::Load, registerType(dtype), {}, buffer});
   holds_[value] = dtype;
@@ -139,10 +143,34 @@ bool KernelBuilder::holds(Register value, at::ScalarType dtype) const {
       return holds(maker.operands[1], dtype) && holds(maker.operands[2], dtype);
     case Opcode::Neg:
     case Opcode::Abs:
+    case Opcode::Max:
+    case Opcode::Min:
       return holds(maker.operands[0], dtype);
     default:
       return holds_[value] == dtype;
   }
+}
+
+KernelBuilder::Sources KernelBuilder::sourcesOf(Register value, std::span<const Register> elements) const {
+  Sources sources;
+  std::vector<bool> seen(code_.size());
+  std::vector<Register> queue = {value};
+  while (!queue.empty()) {
+    const Register next = queue.back();
+    queue.pop_back();
+    if (seen[next]) continue;
+    seen[next] = true;
+    if (std::find(elements.begin(), elements.end(), next) != elements.end()) {
+      sources.elements = true;
+      continue;
+    }
+    if (isReduction(code_[next].opcode)) {
+      sources.reductions = true;
+      continue;
+    }
+    for (size_t i = 0; i < numOperands(code_[next].opcode); ++i) queue.push_back(code_[next].operands[i]);
+  }
+  return sources;
 }
 
 Register KernelBuilder::toBool(Register value) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <unordered_map>
 #include <vector>
 
@@ -19,6 +20,8 @@ class KernelBuilder {
   Register bits(at::ScalarType type, uint64_t bits);
   /// The caller's number `index`.
   Register number(size_t index, at::ScalarType type);
+  /// How many elements are reduced to one: a Long.
+  Register count();
   /// An element of a buffer of this dtype.
   Register load(size_t buffer, at::ScalarType dtype);
   void store(size_t buffer, Register value);
@@ -33,6 +36,13 @@ class KernelBuilder {
   /// To what a tensor of `dtype` can hold; of other dtypes than half precision all of the register's type.
   Register roundTo(Register value, at::ScalarType dtype);
   Register toBool(Register value);
+
+  /// What a value is computed from, back to these elements.
+  struct Sources {
+    bool elements = false;    // one of them, but by a reduction
+    bool reductions = false;  // a reduction
+  };
+  Sources sourcesOf(Register value, std::span<const Register> elements) const;
 
   const std::vector<Instruction>& code() const { return code_; }
 

@@ -18,6 +18,22 @@ Sizes broadcastStrides(const StridedLayout& operand, const Sizes& sizes) {
   return strides;
 }
 
+std::optional<Sizes> broadcastSizes(std::span<const StridedLayout* const> operands) {
+  Sizes sizes;
+  for (const StridedLayout* operand : operands) {
+    const Sizes& own = operand->sizes;
+    if (own.size() > sizes.size()) sizes.insert(sizes.begin(), own.size() - sizes.size(), 1);
+    const size_t missing = sizes.size() - own.size();
+    for (size_t d = 0; d < own.size(); ++d) {
+      int64_t& size = sizes[missing + d];
+      if (own[d] == 1 || own[d] == size) continue;
+      if (size != 1) return std::nullopt;
+      size = own[d];
+    }
+  }
+  return sizes;
+}
+
 bool isContiguous(const StridedLayout& layout, std::span<const size_t> order) {
   int64_t expected = 1;
   for (const size_t d : order) {
@@ -109,22 +125,6 @@ std::vector<size_t> orderOfDimensions(const Sizes& sizes, std::span<const Sizes>
   return order;
 }
 
-std::optional<Sizes> broadcastSizes(std::span<const StridedLayout* const> operands) {
-  Sizes sizes;
-  for (const StridedLayout* operand : operands) {
-    const Sizes& own = operand->sizes;
-    if (own.size() > sizes.size()) sizes.insert(sizes.begin(), own.size() - sizes.size(), 1);
-    const size_t missing = sizes.size() - own.size();
-    for (size_t d = 0; d < own.size(); ++d) {
-      int64_t& size = sizes[missing + d];
-      if (own[d] == 1 || own[d] == size) continue;
-      if (size != 1) return std::nullopt;
-      size = own[d];
-    }
-  }
-  return sizes;
-}
-
 }  // namespace
 
 StridedLayout contiguousLayout(Sizes sizes) {
@@ -143,42 +143,94 @@ std::optional<StridedLayout> layoutOfResult(std::span<const StridedLayout* const
   return denseLayout(std::move(*sizes), order);
 }
 
-LoopNest makeLoopNest(
-    const Sizes& sizes, std::span<const StridedLayout* const> buffers, std::span<const at::ScalarType> dtypes,
-    size_t order) {
-  std::vector<Sizes> strides;
-  for (size_t i = 0; i < buffers.size(); ++i) {
-    strides.push_back(broadcastStrides(*buffers[i], sizes));
-    for (int64_t& stride : strides.back()) stride *= static_cast<int64_t>(c10::elementSize(dtypes[i]));
-  }
-  std::vector<size_t> dims;
-  for (size_t d = 0; d < sizes.size(); ++d) {
-    if (sizes[d] != 1) dims.push_back(d);
-  }
-  std::stable_sort(dims.begin(), dims.end(), [&](size_t a, size_t b) { return strides[order][a] > strides[order][b]; });
-  LoopNest nest;
-  nest.strides.resize(buffers.size());
-  nest.steps.resize(buffers.size());
-  for (const size_t d : dims) {
-    const bool continues = !nest.sizes.empty() && std::all_of(nest.strides.begin(), nest.strides.end(), [&](Sizes& of) {
-      return of.back() == strides[static_cast<size_t>(&of - nest.strides.data())][d] * sizes[d];
-    });
-    if (!continues) nest.sizes.push_back(1);
-    nest.sizes.back() *= sizes[d];
-    for (size_t i = 0; i < buffers.size(); ++i) {
-      if (!continues) nest.strides[i].push_back(0);
-      nest.strides[i].back() = strides[i][d];
+namespace {
+
+/// Dimensions that all buffers go through as if they were one become one.
+std::vector<LoopDim> merged(const std::vector<LoopDim>& dims) {
+  std::vector<LoopDim> result;
+  for (const LoopDim& dim : dims) {
+    if (dim.size == 1) continue;
+    const auto continues = [&](const LoopDim& outer) {
+      for (size_t i = 0; i < dim.strides.size(); ++i) {
+        if (outer.strides[i] != dim.strides[i] * dim.size) return false;
+      }
+      return true;
+    };
+    if (!result.empty() && continues(result.back())) {
+      result.back() = {result.back().size * dim.size, dim.strides};
+    } else {
+      result.push_back(dim);
     }
   }
-  if (nest.sizes.empty()) {  // one element: as if it were a row
-    nest.sizes.push_back(1);
-    for (size_t i = 0; i < buffers.size(); ++i)
-      nest.strides[i].push_back(static_cast<int64_t>(c10::elementSize(dtypes[i])));
+  return result;
+}
+
+/// How many buffers go from element to element along it.
+size_t countNext(const LoopDim& dim, std::span<const at::ScalarType> dtypes) {
+  size_t count = 0;
+  for (size_t i = 0; i < dtypes.size(); ++i)
+    count += dim.strides[i] == static_cast<int64_t>(c10::elementSize(dtypes[i])) ? 1 : 0;
+  return count;
+}
+
+/// Fewer elements than this are reduced side by side, many reductions at once, whatever lies next to what.
+constexpr int64_t kFew = 16;
+
+/// The dimension along which vectors go while others are reduced: its index.
+size_t bestForVectors(const std::vector<LoopDim>& outer, std::span<const at::ScalarType> dtypes) {
+  const auto worth = [&](const LoopDim& dim) {
+    return std::pair(dim.size >= kFew, dim.size >= kFew ? countNext(dim, dtypes) : 0);
+  };
+  size_t best = outer.size() - 1;
+  for (size_t d = outer.size(); d-- > 0;) {
+    if (worth(outer[d]) > worth(outer[best])) best = d;
   }
-  for (size_t i = 0; i < buffers.size(); ++i) {
-    for (size_t d = 0; d < nest.sizes.size(); ++d) {
-      const int64_t stride = nest.strides[i][d];
-      const bool is_next = d + 1 == nest.sizes.size() && stride == static_cast<int64_t>(c10::elementSize(dtypes[i]));
+  return best;
+}
+
+/// Whether vectors hold elements that are reduced to one, rather than elements of several reductions.
+bool reducesVectors(const LoopDim& reduced, const LoopDim& other, std::span<const at::ScalarType> dtypes) {
+  if (other.size < kFew) return true;
+  return reduced.size >= kFew && countNext(reduced, dtypes) >= countNext(other, dtypes);
+}
+
+LoopDim oneIteration(std::span<const at::ScalarType> dtypes, bool moves) {
+  LoopDim one{1, {}};
+  for (const at::ScalarType dtype : dtypes)
+    one.strides.push_back(moves ? static_cast<int64_t>(c10::elementSize(dtype)) : 0);
+  return one;
+}
+
+}  // namespace
+
+std::optional<LoopNest> makeLoopNest(
+    const std::vector<LoopDim>& outer, const std::optional<std::vector<LoopDim>>& reduced,
+    std::span<const at::ScalarType> dtypes) {
+  LoopNest nest;
+  std::vector<LoopDim> dims = merged(outer);
+  if (dims.empty()) dims.push_back(oneIteration(dtypes, !reduced));
+  nest.vector_dim = dims.size() - 1;
+  if (reduced) {
+    nest.reduces = true;
+    std::vector<LoopDim> inner = merged(*reduced);
+    if (inner.size() > 1) return std::nullopt;
+    if (inner.empty()) inner.push_back(oneIteration(dtypes, false));
+    const size_t best = bestForVectors(dims, dtypes);
+    if (reducesVectors(inner[0], dims[best], dtypes)) {
+      nest.vector_dim = dims.size();
+    } else {
+      std::rotate(dims.begin() + static_cast<std::ptrdiff_t>(best), dims.begin() + static_cast<std::ptrdiff_t>(best) + 1, dims.end());
+    }
+    dims.push_back(std::move(inner[0]));
+  }
+  nest.strides.resize(dtypes.size());
+  nest.steps.resize(dtypes.size());
+  for (size_t d = 0; d < dims.size(); ++d) {
+    nest.sizes.push_back(dims[d].size);
+    for (size_t i = 0; i < dtypes.size(); ++i) {
+      const int64_t stride = dims[d].strides[i];
+      const bool is_next = d == nest.vector_dim && stride == static_cast<int64_t>(c10::elementSize(dtypes[i]));
+      nest.strides[i].push_back(stride);
       nest.steps[i].push_back(stride == 0 ? Step::None : is_next ? Step::Next : Step::Any);
     }
   }

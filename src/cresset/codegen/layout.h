@@ -27,16 +27,25 @@ StridedLayout contiguousLayout(Sizes sizes);
 /// Nothing if the sizes can't be broadcast to each other.
 std::optional<StridedLayout> layoutOfResult(std::span<const StridedLayout* const> operands);
 
-/// Loops over all elements: as few as possible, the innermost along the first buffer's memory. Strides are in bytes.
+/// A dimension that a kernel loops over, and how buffers move along it, in bytes: 0 where they are broadcast.
+struct LoopDim {
+  int64_t size;
+  Sizes strides;  // per buffer
+};
+
+/// Loops over all elements.
 struct LoopNest {
   Sizes sizes;                           // one per dimension; at least one
   std::vector<Sizes> strides;            // per buffer and dimension
   std::vector<std::vector<Step>> steps;  // the same
+  bool reduces = false;                  // the last dimension is reduced
+  size_t vector_dim = 0;                 // see Kernel
 };
 
-/// For buffers that are broadcast to `sizes`; `order` is the buffer whose memory decides, one that is not broadcast.
-LoopNest makeLoopNest(
-    const Sizes& sizes, std::span<const StridedLayout* const> buffers, std::span<const at::ScalarType> dtypes,
-    size_t order);
+/// As few loops as possible. `outer`: from the outermost inwards. `reduced`: in logical order, if something is reduced;
+/// then nothing is returned if no single loop goes over all of them in this order.
+std::optional<LoopNest> makeLoopNest(
+    const std::vector<LoopDim>& outer, const std::optional<std::vector<LoopDim>>& reduced,
+    std::span<const at::ScalarType> dtypes);
 
 }  // namespace cresset::codegen

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <memory>
+#include <numeric>
 #include <unordered_map>
 #include <utility>
 
@@ -17,6 +18,7 @@ namespace cresset::codegen {
 struct ScalarBody::Impl {
   ExpressionList list;
   std::optional<FactRule> computes_in;
+  std::vector<Expression> reduces;  // along which dimensions, whether they are kept; empty if it does not reduce
 };
 
 namespace {
@@ -67,9 +69,9 @@ class Evaluator {
     refuse("lists");
   }
 
-  Operand result(const ExpressionList& list) {
+  /// Evaluates what comes before the results.
+  void assignAll(const ExpressionList& list) {
     for (const auto& [name, value] : list.assignments) assign(name, evaluate(value));
-    return evaluate(list.results[0]);
   }
 
   Register asRegister(const Operand& operand) { return asRegister(operand, type_); }
@@ -118,6 +120,7 @@ class Evaluator {
       if (local == name) return value;
     }
     const ScalarArgument* found = argument(name);
+    if (!found && name == "count") return builder_.convert(builder_.count(), type_);
     if (!found && name == "inf") return c10::IValue(std::numeric_limits<double>::infinity());
     if (!found && name == "nan") return c10::IValue(std::numeric_limits<double>::quiet_NaN());
     if (!found) refuse("the name " + std::string(name));
@@ -241,7 +244,8 @@ class Evaluator {
   Operand call(const Expression& e) {
     static const std::unordered_map<std::string_view, Opcode> kFunctions = {
         {"fma", Opcode::Fma},   {"abs", Opcode::Abs},     {"sqrt", Opcode::Sqrt},   {"floor", Opcode::Floor},
-        {"ceil", Opcode::Ceil}, {"trunc", Opcode::Trunc}, {"round", Opcode::Round}, {"copysign", Opcode::CopySign}};
+        {"ceil", Opcode::Ceil}, {"trunc", Opcode::Trunc}, {"round", Opcode::Round}, {"copysign", Opcode::CopySign},
+        {"sum", Opcode::Sum},   {"prod", Opcode::Prod},   {"max", Opcode::Max},     {"min", Opcode::Min}};
     if (e.text == "exactly") return exactly(e);
     if (e.text == "own" && e.children.size() == 1) {
       is_exact_ = false;
@@ -258,6 +262,7 @@ class Evaluator {
       const bool rounds =
           std::find(std::begin(kRoundings), std::end(kRoundings), found->second) != std::end(kRoundings);
       const bool is_unsigned = type == at::kBool || type == at::kByte;
+      if (isReduction(found->second) && isFloating(type)) is_exact_ = false;  // eager adds in another order
       if ((rounds && !isFloating(type)) || (found->second == Opcode::Abs && is_unsigned)) return operands[0];
       return operands.size() == 1   ? builder_.add(found->second, operands[0])
              : operands.size() == 2 ? builder_.add(found->second, operands[0], operands[1])
@@ -300,7 +305,8 @@ class Evaluator {
     Evaluator evaluator(builder_, op_, {}, type);
     for (size_t i = 0; i < operands.size(); ++i) evaluator.assign(function->parameters[i], operands[i]);
     is_exact_ = false;
-    return evaluator.asRegister(evaluator.result(function->body));
+    evaluator.assignAll(function->body);
+    return evaluator.asRegister(evaluator.evaluate(function->body.results[0]));
   }
 
   Operand exactly(const Expression& e) {
@@ -331,7 +337,10 @@ const ScalarBody* ScalarBody::of(const Operator& op) {
       if (row.scalar.empty()) continue;
       auto impl = std::make_shared<Impl>();
       impl->list = parseExpressions(row.scalar);
-      CRESSET_CHECK(impl->list.results.size() == 1, "a scalar body has one result");
+      if (!row.reduces.empty()) {
+        impl->reduces = parseExpressions(row.reduces).results;
+        CRESSET_CHECK(impl->reduces.size() == 2, "REDUCES names dimensions, and whether they are kept");
+      }
       if (!row.computes_in.empty()) impl->computes_in.emplace(row.computes_in);
       map->emplace(row.name, ScalarBody(std::move(impl)));
     }
@@ -349,12 +358,76 @@ std::optional<at::ScalarType> ScalarBody::computesIn(
   return dtype && isSupported(*dtype) ? dtype : std::nullopt;
 }
 
-ScalarBody::Built ScalarBody::build(
+namespace {
+
+const c10::IValue* knownArgument(
+    const Operator& op, std::span<const ScalarArgument> arguments, std::string_view name) {
+  const auto& parameters = op.schema().arguments();
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    if (parameters[i].name() != name) continue;
+    if (arguments[i].kind != ScalarArgument::Kind::Known) throw Unsupported{op.fullName() + " along unknown dimensions"};
+    return &arguments[i].known;
+  }
+  return nullptr;
+}
+
+std::vector<size_t> lastDimensions(size_t count, size_t rank) {
+  if (count > rank) throw Unsupported{"more dimensions than there are"};
+  std::vector<size_t> dims(count);
+  std::iota(dims.begin(), dims.end(), rank - count);
+  return dims;
+}
+
+}  // namespace
+
+Reduction ScalarBody::reduction(const Operator& op, std::span<const ScalarArgument> arguments, size_t rank) const {
+  CRESSET_CHECK(!impl_->reduces.empty(), "a scalar body that reduces without the column REDUCES");
+  Reduction reduction;
+  const Expression &dims = impl_->reduces[0], &kept = impl_->reduces[1];
+  const c10::IValue* keeps = kept.kind == Kind::Name ? knownArgument(op, arguments, kept.text) : nullptr;
+  reduction.keeps_dims = keeps ? keeps->toBool() : kept.kind == Kind::True;
+  if (dims.kind == Kind::Call) {  // last(normalized_shape): as many as the list has elements
+    reduction.dims = lastDimensions(knownArgument(op, arguments, dims.children[0].text)->toListRef().size(), rank);
+    return reduction;
+  }
+  const c10::IValue* known = dims.text == "all" ? nullptr : knownArgument(op, arguments, dims.text);
+  std::vector<int64_t> wanted;
+  if (known && known->isInt()) wanted = {known->toInt()};
+  if (known && known->isIntList()) wanted = known->toIntVector();
+  if (wanted.empty()) {
+    reduction.dims = lastDimensions(rank, rank);
+    return reduction;
+  }
+  for (const int64_t dim : wanted) {
+    const int64_t from_start = dim < 0 ? dim + static_cast<int64_t>(rank) : dim;
+    if (from_start < 0 || from_start >= static_cast<int64_t>(rank)) throw Unsupported{"a dimension that does not exist"};
+    reduction.dims.push_back(static_cast<size_t>(from_start));
+  }
+  std::sort(reduction.dims.begin(), reduction.dims.end());
+  if (std::adjacent_find(reduction.dims.begin(), reduction.dims.end()) != reduction.dims.end())
+    throw Unsupported{"a dimension that is reduced twice"};
+  return reduction;
+}
+
+std::vector<ScalarBody::Built> ScalarBody::build(
     KernelBuilder& builder, const Operator& op, std::span<const ScalarArgument> arguments, at::ScalarType computes_in,
-    at::ScalarType result) const {
+    std::span<const at::ScalarType> results) const {
+  CRESSET_CHECK(impl_->list.results.size() == results.size(), "a scalar body returns what its operator returns");
   Evaluator evaluator(builder, op, arguments, computes_in);
-  const Register value = evaluator.asRegister(evaluator.result(impl_->list));
-  return {builder.roundTo(builder.convert(value, registerType(result)), result), evaluator.isExact()};
+  evaluator.assignAll(impl_->list);
+  std::vector<Register> elements;
+  for (const ScalarArgument& argument : arguments) {
+    if (argument.kind == ScalarArgument::Kind::Element) elements.push_back(argument.value);
+  }
+  std::vector<Built> built;
+  for (size_t i = 0; i < results.size(); ++i) {
+    const Register value = evaluator.asRegister(evaluator.evaluate(impl_->list.results[i]));
+    const KernelBuilder::Sources sources = builder.sourcesOf(value, elements);
+    built.push_back(
+        {builder.roundTo(builder.convert(value, registerType(results[i])), results[i]), evaluator.isExact(),
+         sources.reductions && !sources.elements, sources.reductions});
+  }
+  return built;
 }
 
 }  // namespace cresset::codegen

@@ -9,18 +9,29 @@
 // `exactly(x)` is a number that is not rounded to half precision; `muladd(a, b, c)` rounds once, of half precision
 // twice; `own(x)` marks what has other bits than eager PyTorch's, or where eager's bits depend on where an element
 // stands.
+//
+// Operators that reduce (column REDUCES: along which dimensions, and whether the result keeps them) call sum(x),
+// prod(x), max(x), min(x), and `count`, the number of elements that are reduced to one. What is computed of reduced
+// values only is the result of a reduction; what takes elements too (softmax) has the sizes of its arguments.
 #pragma once
 
 #include <ATen/core/ivalue.h>
 
 #include <span>
 #include <variant>
+#include <vector>
 
 #include "cresset/analysis/fact.h"
 #include "cresset/codegen/kernel_builder.h"
 #include "cresset/ops/operator.h"
 
 namespace cresset::codegen {
+
+/// Along which dimensions, in ascending order, and whether the result has them, with size 1.
+struct Reduction {
+  std::vector<size_t> dims;
+  bool keeps_dims = false;
+};
 
 /// Of a call: an element, a number that the caller passes, or what is known.
 struct ScalarArgument {
@@ -34,7 +45,9 @@ class ScalarBody {
  public:
   struct Built {
     Register value;
-    bool is_exact;  // has eager PyTorch's bits
+    bool is_exact;    // has eager PyTorch's bits
+    bool is_reduced;  // there is one per reduction, not one per element
+    bool reduces;     // it takes what a reduction computes
   };
 
   /// Null if the operator's row has none.
@@ -44,10 +57,14 @@ class ScalarBody {
   std::optional<at::ScalarType> computesIn(
       const Operator& op, std::span<const Fact> arguments, at::ScalarType result) const;
 
-  /// Appends what the operator does. Throws Unsupported for arguments that it has no body for.
-  Built build(
+  /// The dimensions along which a call with these arguments reduces tensors of this rank, in order, and whether its
+  /// results keep them. Throws Unsupported for dimensions that are not known.
+  Reduction reduction(const Operator& op, std::span<const ScalarArgument> arguments, size_t rank) const;
+
+  /// Appends what the operator does, and returns a value per result. Throws Unsupported for arguments that it has no body for.
+  std::vector<Built> build(
       KernelBuilder& builder, const Operator& op, std::span<const ScalarArgument> arguments, at::ScalarType computes_in,
-      at::ScalarType result) const;
+      std::span<const at::ScalarType> results) const;
 
  private:
   struct Impl;

@@ -29,6 +29,7 @@ constexpr Cell kCells[] = {
 #define OVERLOADS(name) {Cell::Kind::Overloads, name, {}, __FILE__},
 #define FACTS(rule) {Cell::Kind::Column, "facts", rule},
 #define SCALAR(body) {Cell::Kind::Column, "scalar body", body},
+#define REDUCES(rule) {Cell::Kind::Column, "reduces", rule},
 #define COMPUTES_IN(rule) {Cell::Kind::Column, "computes in", rule},
 #define GRADIENT(arguments, expression) {Cell::Kind::Column, "gradient", #arguments ": " expression},
 #define RESULTS_WITH_GRADIENTS(count) {Cell::Kind::Column, "results with gradients", #count},

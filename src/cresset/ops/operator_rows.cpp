@@ -14,6 +14,7 @@ struct Column {
     Facts,
     Scalar,
     ComputesIn,
+    Reduces,
     Trait,
     Restriction,
     CalledByPrograms,
@@ -33,6 +34,7 @@ constexpr Column kColumns[] = {
 #define FACTS(rule) {Column::Kind::Facts, rule},
 #define SCALAR(body) {Column::Kind::Scalar, body},
 #define COMPUTES_IN(rule) {Column::Kind::ComputesIn, rule},
+#define REDUCES(rule) {Column::Kind::Reduces, rule},
 #define AUTOCAST(cpu, cuda) {Column::Kind::Autocast, {}, {}, {}, {}, Autocast::cpu, Autocast::cuda},
 #define TRAIT(trait) {Column::Kind::Trait, {}, Trait::trait},
 #define RESTRICTED(restriction) {Column::Kind::Restriction, {}, {}, Restriction::restriction},
@@ -63,6 +65,9 @@ struct Rows {
           break;
         case Column::Kind::ComputesIn:
           row->computes_in = column.text;
+          break;
+        case Column::Kind::Reduces:
+          row->reduces = column.text;
           break;
         case Column::Kind::Trait:
           row->traits = row->traits | column.trait;

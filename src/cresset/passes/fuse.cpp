@@ -32,7 +32,15 @@ constexpr size_t kMaxGroup = 64;
 /// Groups that can still grow; each node is compared with the members of all.
 constexpr size_t kMaxOpen = 8;
 
-using Group = std::vector<Node*>;
+using codegen::Fusibility;
+
+/// Nodes of the graph that one kernel is to compute.
+struct Group {
+  std::vector<Node*> nodes;
+  const Fusibility* reduction = nullptr;  // of a node that reduces, if there is one: all reduce the same dimensions
+
+  bool contains(const Node* node) const { return std::find(nodes.begin(), nodes.end(), node) != nodes.end(); }
+};
 
 std::optional<size_t> rankOf(const Value& value) {
   const auto* type = value.type()->castRaw<c10::TensorType>();
@@ -40,13 +48,15 @@ std::optional<size_t> rankOf(const Value& value) {
 }
 
 /// Moves the nodes, which are in the order of the graph, into a subgraph in place of the last.
-void outline(Graph& graph, const Group& nodes) {
+void outline(Graph& graph, const std::vector<Node*>& nodes) {
   const std::unordered_set<const Node*> inside(nodes.begin(), nodes.end());
   std::vector<Value*> outputs;
   for (Node* node : nodes) {
-    const auto users = node->output()->uses();
-    if (std::any_of(users.begin(), users.end(), [&](const Use& use) { return !inside.contains(use.user); }))
-      outputs.push_back(node->output());
+    for (Value* output : node->outputs()) {
+      const auto users = output->uses();
+      if (std::any_of(users.begin(), users.end(), [&](const Use& use) { return !inside.contains(use.user); }))
+        outputs.push_back(output);
+    }
   }
   if (outputs.empty()) return;  // they are there for the errors that they raise
   auto subgraph = Graph::make();
@@ -65,7 +75,7 @@ void outline(Graph& graph, const Group& nodes) {
     Node* copy = subgraph->createClone(node, copyOf);
     subgraph->block()->appendNode(copy);
     copy->bindOperator(node->boundOperator());
-    copies[node->output()] = copy->output();
+    for (size_t i = 0; i < node->outputs().size(); ++i) copies[node->output(i)] = copy->output(i);
   }
   for (Value* output : outputs) subgraph->registerOutput(copies.at(output));
   Node* group = createSubgraph(graph, SubgraphKind::Fused, subgraph, inputs);
@@ -86,7 +96,7 @@ class Fuser {
   bool run() {
     visit(graph_.block());
     // The analysis describes the graph as it was, so it is changed at the end.
-    for (const auto& group : done_) outline(graph_, group);
+    for (const auto& nodes : done_) outline(graph_, nodes);
     return !done_.empty();
   }
 
@@ -101,20 +111,22 @@ class Fuser {
       if (!node->blocks().empty()) {
         closeAll();
         for (Block* inner : node->blocks()) visit(inner);
-      } else if (codegen::whyNotFusible(*node)) {
+        continue;
+      }
+      const Fusibility& kind = kinds_.emplace(node, codegen::fusibilityOf(*node)).first->second;
+      if (codegen::whyNotFusible(kind)) {
         closeConflicting(*node);
       } else {
-        join(node);
+        join(node, kind);
       }
     }
     closeAll();
   }
 
-  bool uses(const Node& node, const Group& group) const {
+  static bool uses(const Node& node, const Group& group) {
     const auto inputs = node.inputs();
-    return std::any_of(inputs.begin(), inputs.end(), [&](const Value* input) {
-      return std::find(group.begin(), group.end(), input->node()) != group.end();
-    });
+    return std::any_of(
+        inputs.begin(), inputs.end(), [&](const Value* input) { return group.contains(input->node()); });
   }
 
   /// Closes the groups that can't sink past the node.
@@ -122,9 +134,10 @@ class Fuser {
     const bool changes_state = changesState(node);
     for (size_t i = 0; i < open_.size();) {
       const Group& group = open_[i];
-      const bool blocked =
-          changes_state || uses(node, group) ||
-          std::any_of(group.begin(), group.end(), [&](Node* member) { return memory_.conflict(member, &node); });
+      const bool blocked = changes_state || uses(node, group) ||
+                           std::any_of(group.nodes.begin(), group.nodes.end(), [&](Node* member) {
+                             return memory_.conflict(member, &node);
+                           });
       if (blocked) {
         close(i);
       } else {
@@ -133,44 +146,94 @@ class Fuser {
     }
   }
 
-  /// Whether what the node computes has as many dimensions as what leaves the group: one loop nest computes both.
-  static bool fits(const Node& node, const Group& group) {
-    const auto rank = rankOf(*node.output());
-    return std::all_of(group.begin(), group.end(), [&](const Node* member) {
-      const auto users = member->output()->uses();
-      const bool leaves = std::any_of(users.begin(), users.end(), [&](const Use& use) {
-        return use.user != &node && std::find(group.begin(), group.end(), use.user) == group.end();
-      });
-      return !leaves || rankOf(*member->output()) == rank;
-    });
+  /// Whether the value is what a reduction in the group computes, or computed of such values only.
+  bool isReduced(const Value& value, const Group& group) const {
+    return reduced_.contains(&value) && group.contains(value.node());
   }
 
-  void join(Node* node) {
+  void noteReduced(const Node& node, const Fusibility& kind, const Group& group) {
+    bool all = true, any = false;
+    for (const Value* input : node.inputs()) {
+      const auto rank = rankOf(*input);
+      if (!rank) continue;
+      const bool is_reduced = isReduced(*input, group);
+      any = any || is_reduced;
+      all = all && (is_reduced || rank == std::optional<size_t>(0));
+    }
+    for (const Value* output : node.outputs()) {
+      if (kind.reduction ? kind.is_reduced[output->offset()] : any && all) reduced_.insert(output);
+    }
+  }
+
+  /// Whether the group's kernel could compute the node too: one loop nest computes everything that leaves the group.
+  bool fits(const Node& node, const Fusibility& kind, const Group& group) const {
+    const Fusibility* reduction = group.reduction ? group.reduction : kind.reduction ? &kind : nullptr;
+    if (reduction && !fitsReduction(node, kind, group, *reduction)) return false;
+    const size_t rank = reduction ? reduction->rank : kind.rank;
+    const auto leaves = [&](const Value& value) {
+      const auto users = value.uses();
+      return std::any_of(
+          users.begin(), users.end(), [&](const Use& use) { return use.user != &node && !group.contains(use.user); });
+    };
+    for (const Node* member : group.nodes) {
+      for (const Value* output : member->outputs()) {
+        if (leaves(*output) && !isReduced(*output, group) && rankOf(*output) != std::optional(rank)) return false;
+      }
+    }
+    return true;
+  }
+
+  /// All reductions go over the same dimensions of tensors of the same rank; what one computes takes part in another only
+  /// as an operand that is broadcast. Without the dimensions that were reduced, a value meets whole tensors only where
+  /// those were the first.
+  bool fitsReduction(const Node& node, const Fusibility& kind, const Group& group, const Fusibility& reduction) const {
+    if (kind.rank > reduction.rank) return false;
+    if (kind.reduction && (kind.reduction->dims != reduction.reduction->dims || kind.rank != reduction.rank)) return false;
+    const auto& dims = reduction.reduction->dims;
+    const bool are_first = dims.empty() || dims.back() + 1 == dims.size();
+    for (const Value* input : node.inputs()) {
+      if (!rankOf(*input) || !isReduced(*input, group)) continue;
+      if (kind.reduction && node.inputs().size() > 0 && input == node.input(0)) return false;
+      const bool is_shorter = *rankOf(*input) < reduction.rank;
+      if (is_shorter && !are_first && kind.rank > *rankOf(*input)) return false;
+    }
+    return true;
+  }
+
+  void join(Node* node, const Fusibility& kind) {
     std::vector<size_t> makers;
     for (size_t i = 0; i < open_.size(); ++i) {
       if (uses(*node, open_[i])) makers.push_back(i);
     }
-    Group joined;
+    Group joined{{}, kind.reduction ? &kind : nullptr};
     for (auto it = makers.rbegin(); it != makers.rend(); ++it) {
       const Group& group = open_[*it];
-      if (joined.size() + group.size() < kMaxGroup && fits(*node, group)) {
-        joined.insert(joined.begin(), group.begin(), group.end());
+      if (joined.nodes.size() + group.nodes.size() < kMaxGroup && fits(*node, kind, group) && agree(joined, group)) {
+        joined.nodes.insert(joined.nodes.begin(), group.nodes.begin(), group.nodes.end());
+        if (!joined.reduction) joined.reduction = group.reduction;
         open_.erase(open_.begin() + static_cast<std::ptrdiff_t>(*it));
       } else {
         close(*it);
       }
     }
-    joined.push_back(node);
+    noteReduced(*node, kind, joined);
+    joined.nodes.push_back(node);
     open_.push_back(std::move(joined));
     if (open_.size() > kMaxOpen) close(0);
   }
 
+  static bool agree(const Group& a, const Group& b) {
+    return !a.reduction || !b.reduction ||
+           (a.reduction->rank == b.reduction->rank && a.reduction->reduction->dims == b.reduction->reduction->dims);
+  }
+
   void close(size_t i) {
-    Group group = std::move(open_[i]);
+    std::vector<Node*> nodes = std::move(open_[i].nodes);
     open_.erase(open_.begin() + static_cast<std::ptrdiff_t>(i));
-    if (group.size() < 2) return;
-    std::sort(group.begin(), group.end(), [](const Node* a, const Node* b) { return a->isBefore(b); });
-    done_.push_back(std::move(group));
+    // An operator alone becomes a kernel for its bits, so that they are those that it has in a group.
+    if (nodes.size() < 2 && kinds_.at(nodes[0]).is_exact) return;
+    std::sort(nodes.begin(), nodes.end(), [](const Node* a, const Node* b) { return a->isBefore(b); });
+    done_.push_back(std::move(nodes));
   }
 
   void closeAll() {
@@ -179,7 +242,10 @@ class Fuser {
 
   Graph& graph_;
   AliasDb memory_;
-  std::vector<Group> open_, done_;
+  std::vector<Group> open_;
+  std::vector<std::vector<Node*>> done_;
+  std::unordered_map<const Node*, Fusibility> kinds_;  // of the nodes that were looked at
+  std::unordered_set<const Value*> reduced_;           // see isReduced
 };
 
 }  // namespace

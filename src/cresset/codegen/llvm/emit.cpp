@@ -1,283 +1,267 @@
 #include "cresset/codegen/llvm/emit.h"
 
-#include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/Verifier.h>
 #include <llvm/Support/raw_ostream.h>
 
 #include <algorithm>
 #include <stdexcept>
-#include <unordered_map>
 
 #include "cresset/codegen/llvm/emit_instruction.h"
+#include "cresset/codegen/llvm/kernel_emitter.h"
 
 namespace cresset::codegen {
 
-namespace {
+KernelEmitter::KernelEmitter(llvm::Module& module, const Kernel& kernel, CpuLevel level, const std::string& name)
+    : kernel_(kernel), level_(level), b_(module.getContext()), values_(kernel.code.size()), indices_(kernel.num_dims) {
+  llvm::Type *pointer = b_.getPtrTy(), *word = b_.getInt64Ty();
+  auto* type = llvm::FunctionType::get(b_.getVoidTy(), {pointer, pointer, pointer, pointer, word, word}, false);
+  function_ = llvm::Function::Create(type, llvm::Function::ExternalLinkage, name, module);
+  function_->addFnAttr(llvm::Attribute::NoUnwind);
+  function_->addFnAttr("target-cpu", cpuName(level));
+  const char* width = level == CpuLevel::V4 ? "512" : "256";
+  function_->addFnAttr("prefer-vector-width", width);
+  function_->addFnAttr("min-legal-vector-width", width);
+  for (unsigned i = 0; i < 4; ++i) function_->addParamAttr(i, llvm::Attribute::NoCapture);
+}
 
-/// Code that runs for one place, or for the places of a vector.
-struct Lanes {
-  unsigned count = 1;
-  llvm::Value* index = nullptr;  // of the innermost loop, that of the first lane
-  llvm::Value* mask = nullptr;   // of lanes that exist; null if all do
-};
+void KernelEmitter::run() {
+  b_.SetInsertPoint(newBlock("entry"));
+  readArguments();
+  emitRange(0, kernel_.code.size(), {});
+  b_.CreateRetVoid();
+}
 
-class KernelEmitter {
- public:
-  KernelEmitter(llvm::Module& module, const Kernel& kernel, CpuLevel level, const std::string& name)
-      : module_(module),
-        context_(module.getContext()),
-        kernel_(kernel),
-        level_(level),
-        b_(context_),
-        values_(kernel.code.size()),
-        indices_(kernel.num_dims) {
-    llvm::Type *pointer = b_.getPtrTy(), *word = b_.getInt64Ty();
-    auto* type = llvm::FunctionType::get(b_.getVoidTy(), {pointer, pointer, pointer, pointer, word, word}, false);
-    function_ = llvm::Function::Create(type, llvm::Function::ExternalLinkage, name, module);
-    function_->addFnAttr(llvm::Attribute::NoUnwind);
-    function_->addFnAttr("target-cpu", cpuName(level));
-    const char* width = level == CpuLevel::V4 ? "512" : "256";
-    function_->addFnAttr("prefer-vector-width", width);
-    function_->addFnAttr("min-legal-vector-width", width);
-    for (unsigned i = 0; i < 4; ++i) function_->addParamAttr(i, llvm::Attribute::NoCapture);
-  }
+llvm::Value* KernelEmitter::readAt(unsigned argument, llvm::Type* type, size_t index) {
+  return b_.CreateLoad(type, b_.CreateConstInBoundsGEP1_64(type, function_->getArg(argument), index));
+}
 
-  void run() {
-    b_.SetInsertPoint(llvm::BasicBlock::Create(context_, "entry", function_));
-    readArguments();
-    emitRange(0, kernel_.code.size(), {});
-    b_.CreateRetVoid();
-  }
-
- private:
-  size_t numBuffers() const { return kernel_.inputs.size() + kernel_.outputs.size(); }
-
-  llvm::Value* word(int64_t value) { return b_.getInt64(static_cast<uint64_t>(value)); }
-
-  llvm::Value* readAt(unsigned argument, llvm::Type* type, size_t index) {
-    return b_.CreateLoad(type, b_.CreateConstInBoundsGEP1_64(type, function_->getArg(argument), index));
-  }
-
-  void readArguments() {
-    for (size_t i = 0; i < numBuffers(); ++i) {
-      bases_.push_back(readAt(0, b_.getPtrTy(), i));
-      auto& strides = strides_.emplace_back();
-      for (size_t d = 0; d < kernel_.num_dims; ++d) {
-        const bool is_any = kernel_.buffer(i).steps[d] == Step::Any;
-        strides.push_back(is_any ? readAt(2, b_.getInt64Ty(), i * kernel_.num_dims + d) : nullptr);
-      }
-    }
-    for (size_t d = 0; d < kernel_.num_dims; ++d)
-      ends_.push_back(d == 0 ? function_->getArg(5) : readAt(1, b_.getInt64Ty(), d));
-    for (size_t i = 0; i < kernel_.numbers.size(); ++i) {
-      llvm::Value* bits = readAt(3, b_.getInt64Ty(), i);
-      const at::ScalarType type = kernel_.numbers[i];
-      numbers_.push_back(
-          type == at::kDouble ? b_.CreateBitCast(bits, b_.getDoubleTy())
-          : type == at::kBool ? b_.CreateICmpNE(bits, word(0))
-                              : bits);
+void KernelEmitter::readArguments() {
+  for (size_t i = 0; i < numBuffers(); ++i) {
+    bases_.push_back(readAt(0, b_.getPtrTy(), i));
+    auto& strides = strides_.emplace_back();
+    for (size_t d = 0; d < kernel_.num_dims; ++d) {
+      const bool is_any = kernel_.buffer(i).steps[d] == Step::Any;
+      strides.push_back(is_any ? readAt(2, b_.getInt64Ty(), i * kernel_.num_dims + d) : nullptr);
     }
   }
+  for (size_t d = 0; d < kernel_.num_dims; ++d)
+    ends_.push_back(d == 0 ? function_->getArg(5) : readAt(1, b_.getInt64Ty(), d));
+  for (size_t i = 0; i < kernel_.numbers.size(); ++i) {
+    llvm::Value* bits = readAt(3, b_.getInt64Ty(), i);
+    const at::ScalarType type = kernel_.numbers[i];
+    numbers_.push_back(
+        type == at::kDouble ? b_.CreateBitCast(bits, b_.getDoubleTy())
+        : type == at::kBool ? b_.CreateICmpNE(bits, word(0))
+                            : bits);
+  }
+}
 
-  /// The `end` of the loop that begins there.
-  size_t endOf(size_t loop) const {
-    size_t depth = 0;
-    for (size_t i = loop;; ++i) {
-      depth += kernel_.code[i].opcode == Opcode::For;
-      depth -= kernel_.code[i].opcode == Opcode::End;
-      if (depth == 0) return i;
+size_t KernelEmitter::endOf(size_t loop) const {
+  size_t depth = 0;
+  for (size_t i = loop;; ++i) {
+    depth += kernel_.code[i].opcode == Opcode::For;
+    depth -= kernel_.code[i].opcode == Opcode::End;
+    if (depth == 0) return i;
+  }
+}
+
+void KernelEmitter::emitRange(size_t begin, size_t end, const Lanes& lanes) {
+  for (size_t i = begin; i < end; ++i) {
+    const Instruction& instruction = kernel_.code[i];
+    if (instruction.opcode == Opcode::For) {
+      const size_t last = endOf(i);
+      emitLoop(i, last, lanes);
+      i = last;
+    } else if (!isReduction(instruction.opcode)) {  // those are the loop's
+      values_[i] = emit(instruction, lanes);
     }
   }
+}
 
-  void emitRange(size_t begin, size_t end, const Lanes& lanes) {
-    for (size_t i = begin; i < end; ++i) {
-      const Instruction& instruction = kernel_.code[i];
-      if (instruction.opcode == Opcode::For) {
-        const size_t last = endOf(i);
-        emitLoop(i, last);
-        i = last;
-      } else {
-        values_[i] = emit(instruction, lanes);
-      }
-    }
+void KernelEmitter::emitLoop(size_t begin, size_t end, const Lanes& lanes) {
+  const auto dim = kernel_.code[begin].immediate;
+  for (size_t i = begin + 1; i < end; ++i) {
+    if (kernel_.code[i].opcode == Opcode::For) break;
+    if (isReduction(kernel_.code[i].opcode)) return emitReduction(begin, end, lanes);
   }
+  if (dim == kernel_.vector_dim) return emitVectorLoop(begin, end);
+  llvm::Value* start = dim == 0 ? function_->getArg(4) : word(0);
+  emitWhile(dim, start, ends_[dim], 1, [&](llvm::Value*) { emitRange(begin + 1, end, lanes); });
+}
 
-  void emitLoop(size_t begin, size_t end) {
-    const auto isLoop = [](const Instruction& instruction) { return instruction.opcode == Opcode::For; };
-    const auto first = kernel_.code.begin() + static_cast<std::ptrdiff_t>(begin);
-    const auto last = kernel_.code.begin() + static_cast<std::ptrdiff_t>(end);
-    const auto dim = first->immediate;
-    llvm::Value* start = dim == 0 ? function_->getArg(4) : word(0);
-    if (std::any_of(first + 1, last, isLoop)) {
-      emitFor(dim, start, 1, [&](const Lanes&) { emitRange(begin + 1, end, {}); });
-      return;
-    }
-    // Whole vectors, several at a time where the body is small; then what is left.
-    const unsigned lanes = lanesOf(begin + 1, end);
-    const auto body = [&](const Lanes& all) { emitRange(begin + 1, end, all); };
-    const unsigned unrolled = end - begin <= 12 ? 4 * lanes : end - begin <= 40 ? 2 * lanes : lanes;
-    llvm::Value* next = emitFor(dim, start, unrolled, body);
-    if (level_ == CpuLevel::V4) {
-      emitMasked(dim, next, lanes, body);
-    } else {
-      if (unrolled != lanes) next = emitFor(dim, next, lanes, body);
-      emitFor(dim, next, 1, body);
-    }
+/// Whole vectors, several at a time where the body is small; then what is left.
+void KernelEmitter::emitVectorLoop(size_t begin, size_t end) {
+  const auto dim = kernel_.code[begin].immediate;
+  llvm::Value* start = dim == 0 ? function_->getArg(4) : word(0);
+  const unsigned lanes = lanesOf(begin + 1, end);
+  const auto body = [&](const Lanes& all) { emitRange(begin + 1, end, all); };
+  const unsigned unrolled = end - begin <= 12 ? 4 * lanes : end - begin <= 40 ? 2 * lanes : lanes;
+  llvm::Value* next = emitFor(dim, start, unrolled, body);
+  if (level_ == CpuLevel::V4) {
+    emitMasked(dim, next, lanes, body);
+  } else {
+    if (unrolled != lanes) next = emitFor(dim, next, lanes, body);
+    emitFor(dim, next, 1, body);
   }
+}
 
-  /// As many as fill a register with the widest of the values.
-  unsigned lanesOf(size_t begin, size_t end) const {
-    unsigned widest = 1;
-    for (size_t i = begin; i < end; ++i)
-      widest = std::max(widest, static_cast<unsigned>(c10::elementSize(kernel_.code[i].type)));
-    return (level_ == CpuLevel::V4 ? 64 : 32) / std::max(widest, 4U);
-  }
+unsigned KernelEmitter::lanesOf(size_t begin, size_t end) const {
+  unsigned widest = 1;
+  for (size_t i = begin; i < end; ++i)
+    widest = std::max(widest, static_cast<unsigned>(c10::elementSize(kernel_.code[i].type)));
+  return (level_ == CpuLevel::V4 ? 64 : 32) / std::max(widest, 4U);
+}
 
-  /// for (i = start; i + lanes <= end; i += lanes); returns i afterwards.
-  template <class Body>
-  llvm::Value* emitFor(size_t dim, llvm::Value* start, unsigned lanes, const Body& body) {
-    llvm::Value* last = lanes == 1 ? ends_[dim] : b_.CreateSub(ends_[dim], word(lanes - 1));
-    return emitWhile(dim, start, last, lanes, [&](llvm::Value* index) { body(Lanes{lanes, index, nullptr}); });
-  }
+llvm::Value* KernelEmitter::emitFor(size_t dim, llvm::Value* start, unsigned lanes, Body body) {
+  llvm::Value* last = lanes == 1 ? ends_[dim] : b_.CreateSub(ends_[dim], word(lanes - 1));
+  return emitWhile(dim, start, last, lanes, [&](llvm::Value*) { body(Lanes{lanes, nullptr}); });
+}
 
-  /// The same for what is left, with lanes beyond the end switched off.
-  template <class Body>
-  void emitMasked(size_t dim, llvm::Value* start, unsigned lanes, const Body& body) {
-    emitWhile(dim, start, ends_[dim], lanes, [&](llvm::Value* index) {
-      llvm::Value* left = b_.CreateSub(ends_[dim], index);
-      body(Lanes{lanes, index, b_.CreateICmpULT(numberedLanes(lanes), b_.CreateVectorSplat(lanes, left))});
-    });
-  }
+void KernelEmitter::emitMasked(size_t dim, llvm::Value* start, unsigned lanes, Body body) {
+  emitWhile(dim, start, ends_[dim], lanes, [&](llvm::Value* index) {
+    body(Lanes{lanes, maskUntil(index, ends_[dim], lanes)});
+  });
+}
 
-  llvm::Value* numberedLanes(unsigned lanes) {
-    std::vector<llvm::Constant*> numbers;
-    for (unsigned i = 0; i < lanes; ++i) numbers.push_back(b_.getInt64(i));
-    return llvm::ConstantVector::get(numbers);
-  }
+llvm::Value* KernelEmitter::maskUntil(llvm::Value* index, llvm::Value* end, unsigned lanes) {
+  return b_.CreateICmpULT(numberedLanes(lanes), b_.CreateVectorSplat(lanes, b_.CreateSub(end, index)));
+}
 
-  template <class Body>
-  llvm::Value* emitWhile(size_t dim, llvm::Value* start, llvm::Value* end, unsigned by, const Body& body) {
-    llvm::BasicBlock* before = b_.GetInsertBlock();
-    const auto block = [&](const char* name) { return llvm::BasicBlock::Create(context_, name, function_); };
-    llvm::BasicBlock *head = block("head"), *inside = block("body"), *after = block("after");
-    b_.CreateBr(head);
-    b_.SetInsertPoint(head);
-    llvm::PHINode* index = b_.CreatePHI(b_.getInt64Ty(), 2);
-    index->addIncoming(start, before);
-    b_.CreateCondBr(b_.CreateICmpSLT(index, end), inside, after);
-    b_.SetInsertPoint(inside);
+llvm::Value* KernelEmitter::numberedLanes(unsigned lanes) {
+  std::vector<llvm::Constant*> numbers;
+  for (unsigned i = 0; i < lanes; ++i) numbers.push_back(b_.getInt64(i));
+  return llvm::ConstantVector::get(numbers);
+}
+
+llvm::Value* KernelEmitter::emitWhile(size_t dim, llvm::Value* start, llvm::Value* end, unsigned by, Index body) {
+  llvm::Value* after = emitCounted(start, end, by, [&](llvm::Value* index) {
     indices_[dim] = index;
     body(index);
-    index->addIncoming(b_.CreateNSWAdd(index, word(by)), b_.GetInsertBlock());
-    b_.CreateBr(head);
     indices_[dim] = nullptr;
-    b_.SetInsertPoint(after);
-    return index;
+  });
+  return after;
+}
+
+llvm::Value* KernelEmitter::emitCounted(llvm::Value* start, llvm::Value* end, unsigned by, Index body) {
+  return emitCarried(start, end, by, {}, [&](llvm::Value* index, llvm::ArrayRef<llvm::Value*>) {
+    body(index);
+    return Values();
+  }).first;
+}
+
+std::pair<llvm::Value*, KernelEmitter::Values> KernelEmitter::emitCarried(
+    llvm::Value* start, llvm::Value* end, unsigned by, llvm::ArrayRef<llvm::Value*> initial, CarriedBody body) {
+  llvm::BasicBlock* before = b_.GetInsertBlock();
+  llvm::BasicBlock *head = newBlock("head"), *inside = newBlock("body"), *after = newBlock("after");
+  b_.CreateBr(head);
+  b_.SetInsertPoint(head);
+  llvm::PHINode* index = b_.CreatePHI(b_.getInt64Ty(), 2);
+  index->addIncoming(start, before);
+  Values carried;
+  for (llvm::Value* value : initial) {
+    llvm::PHINode* phi = b_.CreatePHI(value->getType(), 2);
+    phi->addIncoming(value, before);
+    carried.push_back(phi);
   }
+  b_.CreateCondBr(b_.CreateICmpSLT(index, end), inside, after);
+  b_.SetInsertPoint(inside);
+  const Values next = body(index, carried);
+  index->addIncoming(b_.CreateNSWAdd(index, word(by)), b_.GetInsertBlock());
+  for (size_t i = 0; i < carried.size(); ++i)
+    llvm::cast<llvm::PHINode>(carried[i])->addIncoming(next[i], b_.GetInsertBlock());
+  b_.CreateBr(head);
+  b_.SetInsertPoint(after);
+  return {index, carried};
+}
 
-  // ---- Instructions ----
+llvm::Value* KernelEmitter::operand(Register value, const Lanes& lanes) {
+  llvm::Value* found = values_[value];
+  return lanes.count > 1 && !found->getType()->isVectorTy() ? b_.CreateVectorSplat(lanes.count, found) : found;
+}
 
-  llvm::Value* operand(Register value, const Lanes& lanes) {
-    llvm::Value* found = values_[value];
-    return lanes.count > 1 && !found->getType()->isVectorTy() ? b_.CreateVectorSplat(lanes.count, found) : found;
+llvm::Value* KernelEmitter::emit(const Instruction& instruction, const Lanes& lanes) {
+  switch (instruction.opcode) {
+    case Opcode::Constant:
+      return emitConstant(b_.getContext(), instruction);
+    case Opcode::Number:
+      return numbers_[instruction.immediate];
+    case Opcode::Count:
+      return ends_.back();
+    case Opcode::Load:
+      return load(instruction.immediate, lanes);
+    case Opcode::Store:
+      store(instruction, lanes);
+      return nullptr;
+    default:
+      break;
   }
+  const size_t count = numOperands(instruction.opcode);
+  // What is the same for all lanes is computed once.
+  Lanes own = lanes;
+  const auto isScalar = [&](Register value) { return !values_[value]->getType()->isVectorTy(); };
+  if (std::all_of(instruction.operands.begin(), instruction.operands.begin() + count, isScalar)) own = Lanes{};
+  llvm::SmallVector<llvm::Value*, 3> operands;
+  for (size_t i = 0; i < count; ++i) operands.push_back(operand(instruction.operands[i], own));
+  return emitInstruction(b_, instruction, kernel_.code[instruction.operands[0]].type, operands);
+}
 
-  llvm::Value* emit(const Instruction& instruction, const Lanes& lanes) {
-    switch (instruction.opcode) {
-      case Opcode::Constant:
-        return emitConstant(context_, instruction);
-      case Opcode::Number:
-        return numbers_[instruction.immediate];
-      case Opcode::Load:
-        return load(instruction.immediate, lanes);
-      case Opcode::Store:
-        store(instruction, lanes);
-        return nullptr;
-      default:
-        break;
-    }
-    const size_t count = numOperands(instruction.opcode);
-    // What is the same for all lanes is computed once.
-    Lanes own = lanes;
-    const auto isScalar = [&](Register value) { return !values_[value]->getType()->isVectorTy(); };
-    if (std::all_of(instruction.operands.begin(), instruction.operands.begin() + count, isScalar)) own = Lanes{};
-    llvm::SmallVector<llvm::Value*, 3> operands;
-    for (size_t i = 0; i < count; ++i) operands.push_back(operand(instruction.operands[i], own));
-    return emitInstruction(b_, instruction, kernel_.code[instruction.operands[0]].type, operands);
-  }
-
-  /// Of the first lane; `last` is how it moves from lane to lane.
-  llvm::Value* addressOf(uint64_t number, Step& last) {
-    const Buffer& buffer = kernel_.buffer(number);
-    llvm::Value* address = bases_[number];
-    last = Step::None;
-    for (size_t d = 0; d < kernel_.num_dims; ++d) {
-      if (!indices_[d]) break;  // loops that are not open
-      last = buffer.steps[d];
-      if (last == Step::Next) {
-        address = b_.CreateGEP(memoryType(context_, buffer.dtype), address, indices_[d]);
-      } else if (last == Step::Any) {
-        address = b_.CreateGEP(b_.getInt8Ty(), address, b_.CreateMul(indices_[d], strides_[number][d]));
-      }
-    }
-    return address;
-  }
-
-  llvm::Value* addressesOf(uint64_t number, llvm::Value* first, const Lanes& lanes) {
-    llvm::Value* stride = b_.CreateVectorSplat(lanes.count, strides_[number].back());
-    return b_.CreateGEP(b_.getInt8Ty(), first, b_.CreateMul(numberedLanes(lanes.count), stride));
-  }
-
-  llvm::Value* load(uint64_t number, const Lanes& lanes) {
-    const at::ScalarType dtype = kernel_.buffer(number).dtype;
-    const llvm::Align align(c10::elementSize(dtype));
-    llvm::Type* element = memoryType(context_, dtype);
-    Step step;
-    llvm::Value* address = addressOf(number, step);
-    if (lanes.count == 1 || step == Step::None)
-      return fromMemory(b_, b_.CreateAlignedLoad(element, address, align), dtype);
-    auto* type = llvm::FixedVectorType::get(element, lanes.count);
-    llvm::Value* loaded = nullptr;
-    if (step == Step::Any) {
-      llvm::Value* addresses = addressesOf(number, address, lanes);
-      loaded = b_.CreateMaskedGather(type, addresses, align, lanes.mask, llvm::Constant::getNullValue(type));
-    } else if (lanes.mask) {
-      loaded = b_.CreateMaskedLoad(type, address, align, lanes.mask, llvm::Constant::getNullValue(type));
-    } else {
-      loaded = b_.CreateAlignedLoad(type, address, align);
-    }
-    return fromMemory(b_, loaded, dtype);
-  }
-
-  void store(const Instruction& instruction, const Lanes& lanes) {
-    const uint64_t number = instruction.immediate;
-    const at::ScalarType dtype = kernel_.buffer(number).dtype;
-    const llvm::Align align(c10::elementSize(dtype));
-    Step step;
-    llvm::Value* address = addressOf(number, step);
-    llvm::Value* value = toMemory(b_, operand(instruction.operands[0], lanes), dtype);
-    if (lanes.count == 1 || (step == Step::Next && !lanes.mask)) {
-      b_.CreateAlignedStore(value, address, align);
-    } else if (step == Step::Any) {
-      b_.CreateMaskedScatter(value, addressesOf(number, address, lanes), align, lanes.mask);
-    } else {
-      b_.CreateMaskedStore(value, address, align, lanes.mask);
+/// Of the first lane.
+llvm::Value* KernelEmitter::addressOf(uint64_t number) {
+  const Buffer& buffer = kernel_.buffer(number);
+  llvm::Value* address = bases_[number];
+  for (size_t d = 0; d < kernel_.num_dims; ++d) {
+    if (!indices_[d]) continue;  // a loop that is not open
+    if (buffer.steps[d] == Step::Next) {
+      address = b_.CreateGEP(memoryType(b_.getContext(), buffer.dtype), address, indices_[d]);
+    } else if (buffer.steps[d] == Step::Any) {
+      address = b_.CreateGEP(b_.getInt8Ty(), address, b_.CreateMul(indices_[d], strides_[number][d]));
     }
   }
+  return address;
+}
 
-  llvm::Module& module_;
-  llvm::LLVMContext& context_;
-  const Kernel& kernel_;
-  const CpuLevel level_;
-  llvm::IRBuilder<> b_;
-  llvm::Function* function_;
-  std::vector<llvm::Value*> values_;   // per instruction
-  std::vector<llvm::Value*> indices_;  // per dimension, of loops that are open
-  std::vector<llvm::Value*> bases_, ends_, numbers_;
-  std::vector<std::vector<llvm::Value*>> strides_;
-};
+llvm::Value* KernelEmitter::addressesOf(uint64_t number, llvm::Value* first, const Lanes& lanes) {
+  llvm::Value* stride = b_.CreateVectorSplat(lanes.count, strides_[number][kernel_.vector_dim]);
+  return b_.CreateGEP(b_.getInt8Ty(), first, b_.CreateMul(numberedLanes(lanes.count), stride));
+}
 
-}  // namespace
+llvm::Value* KernelEmitter::load(uint64_t number, const Lanes& lanes) {
+  const Buffer& buffer = kernel_.buffer(number);
+  const at::ScalarType dtype = buffer.dtype;
+  const llvm::Align align(c10::elementSize(dtype));
+  llvm::Type* element = memoryType(b_.getContext(), dtype);
+  const Step step = buffer.steps[kernel_.vector_dim];
+  llvm::Value* address = addressOf(number);
+  if (lanes.count == 1 || step == Step::None)
+    return fromMemory(b_, b_.CreateAlignedLoad(element, address, align), dtype);
+  auto* type = llvm::FixedVectorType::get(element, lanes.count);
+  llvm::Value* loaded = nullptr;
+  if (step == Step::Any) {
+    llvm::Value* addresses = addressesOf(number, address, lanes);
+    loaded = b_.CreateMaskedGather(type, addresses, align, lanes.mask, llvm::Constant::getNullValue(type));
+  } else if (lanes.mask) {
+    loaded = b_.CreateMaskedLoad(type, address, align, lanes.mask, llvm::Constant::getNullValue(type));
+  } else {
+    loaded = b_.CreateAlignedLoad(type, address, align);
+  }
+  return fromMemory(b_, loaded, dtype);
+}
+
+void KernelEmitter::store(const Instruction& instruction, const Lanes& lanes) {
+  const uint64_t number = instruction.immediate;
+  const Buffer& buffer = kernel_.buffer(number);
+  const llvm::Align align(c10::elementSize(buffer.dtype));
+  const Step step = buffer.steps[kernel_.vector_dim];
+  llvm::Value* address = addressOf(number);
+  llvm::Value* value = toMemory(b_, operand(instruction.operands[0], lanes), buffer.dtype);
+  if (lanes.count == 1 || (step == Step::Next && !lanes.mask)) {
+    b_.CreateAlignedStore(value, address, align);
+  } else if (step == Step::Any) {
+    b_.CreateMaskedScatter(value, addressesOf(number, address, lanes), align, lanes.mask);
+  } else {
+    b_.CreateMaskedStore(value, address, align, lanes.mask);
+  }
+}
 
 const char* cpuName(CpuLevel level) {
   return level == CpuLevel::V4 ? "x86-64-v4" : "x86-64-v3";

@@ -1,0 +1,263 @@
+// Loops that reduce. The order in which elements are combined is a function of their number alone, so that the bits are
+// the same for every layout, length of vectors and number of threads:
+//
+// - Blocks of 1,024 elements, in logical order. In a block, element i belongs to lane i mod 32; a lane begins with the
+//   identity and takes its elements in order; then lanes are folded: i and i + 16, i and i + 8, and so on.
+// - Values of blocks are joined to a binary tree by their numbers: a stack holds the roots of full trees, as the digits
+//   of a binary counter.
+//
+// Either lanes are those of vectors, or vectors hold elements of several reductions; then lanes lie in memory.
+#include <llvm/IR/Intrinsics.h>
+
+#include <limits>
+
+#include "cresset/codegen/llvm/emit_instruction.h"
+#include "cresset/codegen/llvm/kernel_emitter.h"
+
+namespace cresset::codegen {
+
+namespace {
+
+constexpr unsigned kLanes = 32;
+constexpr int64_t kBlock = 1024;
+constexpr unsigned kMaxTrees = 56;  // more blocks than 2^56 don't fit into memory
+
+/// The type, with so many lanes.
+llvm::Type* withLanes(llvm::Type* element, unsigned lanes) {
+  return lanes == 1 ? element : llvm::FixedVectorType::get(element, lanes);
+}
+
+/// Bools are bytes in memory.
+llvm::Type* inMemory(llvm::Type* type) {
+  if (!type->isIntOrIntVectorTy(1)) return type;
+  llvm::Type* byte = llvm::Type::getInt8Ty(type->getContext());
+  const auto* vector = llvm::dyn_cast<llvm::VectorType>(type);
+  return vector ? llvm::VectorType::get(byte, vector->getElementCount()) : byte;
+}
+
+bool isUnsigned(at::ScalarType type) {
+  return type == at::kBool || type == at::kByte;
+}
+
+llvm::Constant* identityOf(const Instruction& reduction, llvm::Type* type) {
+  if (reduction.opcode == Opcode::Sum) return llvm::Constant::getNullValue(type);
+  llvm::Type* element = type->getScalarType();
+  const bool is_max = reduction.opcode == Opcode::Max;
+  if (element->isFloatingPointTy()) {
+    if (reduction.opcode == Opcode::Prod) return llvm::ConstantFP::get(type, 1);
+    return llvm::ConstantFP::getInfinity(type, is_max);
+  }
+  const unsigned width = element->getIntegerBitWidth();
+  if (reduction.opcode == Opcode::Prod) return llvm::ConstantInt::get(type, 1);
+  if (isUnsigned(reduction.type))
+    return llvm::ConstantInt::get(type, is_max ? llvm::APInt::getMinValue(width) : llvm::APInt::getMaxValue(width));
+  return llvm::ConstantInt::get(
+      type, is_max ? llvm::APInt::getSignedMinValue(width) : llvm::APInt::getSignedMaxValue(width));
+}
+
+}  // namespace
+
+llvm::Value* KernelEmitter::combine(const Accumulator& accumulator, llvm::Value* a, llvm::Value* b) {
+  const at::ScalarType type = accumulator.instruction->type;
+  const bool real = isFloating(type);
+  using namespace llvm::Intrinsic;
+  switch (accumulator.instruction->opcode) {
+    case Opcode::Sum:
+      return real ? b_.CreateFAdd(a, b) : type == at::kBool ? b_.CreateOr(a, b) : b_.CreateAdd(a, b);
+    case Opcode::Prod:
+      return real ? b_.CreateFMul(a, b) : type == at::kBool ? b_.CreateAnd(a, b) : b_.CreateMul(a, b);
+    case Opcode::Max:
+      return b_.CreateBinaryIntrinsic(real ? maximum : isUnsigned(type) ? umax : smax, a, b);
+    default:
+      return b_.CreateBinaryIntrinsic(real ? minimum : isUnsigned(type) ? umin : smin, a, b);
+  }
+}
+
+llvm::Value* KernelEmitter::foldLanes(const Accumulator& accumulator, llvm::Value* lanes) {
+  for (unsigned half = kLanes / 2; half > 0; half /= 2) {
+    llvm::SmallVector<int, kLanes> low, high;
+    for (unsigned i = 0; i < half; ++i) {
+      low.push_back(static_cast<int>(i));
+      high.push_back(static_cast<int>(i + half));
+    }
+    lanes = combine(accumulator, b_.CreateShuffleVector(lanes, low), b_.CreateShuffleVector(lanes, high));
+  }
+  return b_.CreateExtractElement(lanes, uint64_t{0});
+}
+
+llvm::Value* KernelEmitter::allocate(llvm::Type* type, unsigned count) {
+  llvm::BasicBlock& entry = function_->getEntryBlock();
+  llvm::IRBuilder<> builder(&entry, entry.begin());
+  return builder.CreateAlloca(inMemory(type), builder.getInt32(count));
+}
+
+llvm::Value* KernelEmitter::readSlot(llvm::Value* memory, llvm::Type* type, llvm::Value* index) {
+  llvm::Value* value = b_.CreateLoad(inMemory(type), b_.CreateGEP(inMemory(type), memory, index));
+  return type == inMemory(type) ? value : b_.CreateTrunc(value, type);
+}
+
+void KernelEmitter::writeSlot(llvm::Value* memory, llvm::Value* index, llvm::Value* value) {
+  llvm::Type* type = inMemory(value->getType());
+  if (type != value->getType()) value = b_.CreateZExt(value, type);
+  b_.CreateStore(value, b_.CreateGEP(type, memory, index));
+}
+
+void KernelEmitter::emitReduction(size_t begin, size_t end, const Lanes& lanes) {
+  const auto dim = kernel_.code[begin].immediate;
+  const bool in_vectors = dim == kernel_.vector_dim;
+  std::vector<Accumulator> accumulators;
+  std::vector<llvm::Value*> trees;  // memory for the roots
+  for (size_t i = begin + 1; i < end; ++i) {
+    const Instruction& instruction = kernel_.code[i];
+    if (!isReduction(instruction.opcode)) continue;
+    llvm::Type* type = withLanes(llvmType(b_.getContext(), instruction.type), in_vectors ? 1 : lanes.count);
+    accumulators.push_back({&instruction, i, type, identityOf(instruction, type)});
+    trees.push_back(allocate(type, kMaxTrees));
+  }
+  llvm::Value* size = ends_[dim];
+  llvm::BasicBlock *before = b_.GetInsertBlock(), *block = newBlock("block"), *several = newBlock("several"),
+                   *join = newBlock("join"), *done = newBlock("done");
+  b_.CreateBr(block);
+  b_.SetInsertPoint(block);
+  llvm::PHINode *first = b_.CreatePHI(b_.getInt64Ty(), 2), *num_trees = b_.CreatePHI(b_.getInt64Ty(), 2);
+  first->addIncoming(word(0), before);
+  num_trees->addIncoming(word(0), before);
+  llvm::Value* next = b_.CreateNSWAdd(first, word(kBlock));
+  llvm::Value* last = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, next, size);
+  const Values values = in_vectors ? reduceBlockInVectors(begin, end, first, last, accumulators)
+                                   : reduceBlockAcross(begin, end, first, last, lanes, accumulators);
+  llvm::BasicBlock* single = b_.GetInsertBlock();
+  b_.CreateCondBr(b_.CreateICmpSLE(size, word(kBlock)), done, several);
+
+  // Joins trees of equal size: as many as the block's number has ones at its end.
+  b_.SetInsertPoint(several);
+  llvm::Value* number = b_.CreateLShr(first, word(10));
+  llvm::Value* ones = b_.CreateIntrinsic(llvm::Intrinsic::cttz, {b_.getInt64Ty()}, {b_.CreateNot(number), b_.getFalse()});
+  const auto joinWith = [&](llvm::Value* top, llvm::ArrayRef<llvm::Value*> right) {
+    Values joined;
+    for (size_t i = 0; i < accumulators.size(); ++i)
+      joined.push_back(combine(accumulators[i], readSlot(trees[i], accumulators[i].type, top), right[i]));
+    return joined;
+  };
+  const Values joined = emitCarried(word(0), ones, 1, values, [&](llvm::Value* i, llvm::ArrayRef<llvm::Value*> carried) {
+                          return joinWith(b_.CreateSub(b_.CreateSub(num_trees, word(1)), i), carried);
+                        }).second;
+  llvm::Value* place = b_.CreateSub(num_trees, ones);
+  for (size_t i = 0; i < accumulators.size(); ++i) writeSlot(trees[i], place, joined[i]);
+  llvm::Value* trees_now = b_.CreateAdd(place, word(1));
+  first->addIncoming(next, b_.GetInsertBlock());
+  num_trees->addIncoming(trees_now, b_.GetInsertBlock());
+  b_.CreateCondBr(b_.CreateICmpSLT(next, size), block, join);
+
+  b_.SetInsertPoint(join);
+  Values tops;
+  for (size_t i = 0; i < accumulators.size(); ++i) tops.push_back(readSlot(trees[i], accumulators[i].type, place));
+  const Values all = emitCarried(word(0), place, 1, tops, [&](llvm::Value* i, llvm::ArrayRef<llvm::Value*> carried) {
+                       return joinWith(b_.CreateSub(b_.CreateSub(place, word(1)), i), carried);
+                     }).second;
+  llvm::BasicBlock* joined_all = b_.GetInsertBlock();
+  b_.CreateBr(done);
+  b_.SetInsertPoint(done);
+  for (size_t i = 0; i < accumulators.size(); ++i) {
+    llvm::PHINode* result = b_.CreatePHI(accumulators[i].type, 2);
+    result->addIncoming(values[i], single);
+    result->addIncoming(all[i], joined_all);
+    values_[accumulators[i].number] = result;
+  }
+}
+
+KernelEmitter::Values KernelEmitter::reduceBlockInVectors(
+    size_t begin, size_t end, llvm::Value* first, llvm::Value* last, Accumulators accumulators) {
+  const auto dim = kernel_.code[begin].immediate;
+  const Lanes lanes{kLanes, nullptr};
+  Values identities;
+  for (const Accumulator& accumulator : accumulators)
+    identities.push_back(b_.CreateVectorSplat(kLanes, accumulator.identity));
+  llvm::Value* whole = b_.CreateNSWSub(last, word(kLanes - 1));
+  auto [tail, sums] =
+      emitCarried(first, whole, kLanes, identities, [&](llvm::Value* index, llvm::ArrayRef<llvm::Value*> carried) {
+        indices_[dim] = index;
+        emitRange(begin + 1, end, lanes);
+        indices_[dim] = nullptr;
+        Values next;
+        for (size_t i = 0; i < accumulators.size(); ++i)
+          next.push_back(combine(accumulators[i], carried[i], operand(accumulators[i].instruction->operands[0], lanes)));
+        return next;
+      });
+  reduceTail(begin, end, tail, last, accumulators, sums);
+  for (size_t i = 0; i < accumulators.size(); ++i) sums[i] = foldLanes(accumulators[i], sums[i]);
+  return sums;
+}
+
+/// Adds the last elements of a block, fewer than there are lanes, to the lanes.
+void KernelEmitter::reduceTail(
+    size_t begin, size_t end, llvm::Value* first, llvm::Value* last, Accumulators accumulators, Values& sums) {
+  const auto dim = kernel_.code[begin].immediate;
+  if (level_ == CpuLevel::V4) {
+    sums = emitCarried(first, last, kLanes, sums, [&](llvm::Value* index, llvm::ArrayRef<llvm::Value*> carried) {
+             const Lanes lanes{kLanes, maskUntil(index, last, kLanes)};
+             indices_[dim] = index;
+             emitRange(begin + 1, end, lanes);
+             indices_[dim] = nullptr;
+             Values next;
+             for (size_t i = 0; i < accumulators.size(); ++i) {
+               llvm::Value* value = operand(accumulators[i].instruction->operands[0], lanes);
+               next.push_back(b_.CreateSelect(lanes.mask, combine(accumulators[i], carried[i], value), carried[i]));
+             }
+             return next;
+           }).second;
+    return;
+  }
+  // Lanes in memory, and one element after the other.
+  std::vector<llvm::Value*> memory;
+  for (size_t i = 0; i < accumulators.size(); ++i) {
+    memory.push_back(allocate(sums[i]->getType(), 1));
+    writeSlot(memory[i], word(0), sums[i]);
+  }
+  emitWhile(dim, first, last, 1, [&](llvm::Value* index) {
+    emitRange(begin + 1, end, {});
+    llvm::Value* lane = b_.CreateSub(index, first);
+    for (size_t i = 0; i < accumulators.size(); ++i) {
+      llvm::Value* sum = readSlot(memory[i], accumulators[i].type, lane);
+      writeSlot(memory[i], lane, combine(accumulators[i], sum, operand(accumulators[i].instruction->operands[0], {})));
+    }
+  });
+  for (size_t i = 0; i < accumulators.size(); ++i) sums[i] = readSlot(memory[i], sums[i]->getType(), word(0));
+}
+
+KernelEmitter::Values KernelEmitter::reduceBlockAcross(
+    size_t begin, size_t end, llvm::Value* first, llvm::Value* last, const Lanes& lanes, Accumulators accumulators) {
+  const auto dim = kernel_.code[begin].immediate;
+  llvm::Value* count = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, b_.CreateSub(last, first), word(kLanes));
+  std::vector<llvm::Value*> slots;
+  for (const Accumulator& accumulator : accumulators) slots.push_back(allocate(accumulator.type, kLanes));
+  emitCounted(word(0), count, 1, [&](llvm::Value* lane) {
+    for (size_t i = 0; i < accumulators.size(); ++i) writeSlot(slots[i], lane, accumulators[i].identity);
+  });
+  emitWhile(dim, first, last, 1, [&](llvm::Value* index) {
+    emitRange(begin + 1, end, lanes);
+    llvm::Value* lane = b_.CreateAnd(index, word(kLanes - 1));
+    for (size_t i = 0; i < accumulators.size(); ++i) {
+      llvm::Value* sum = readSlot(slots[i], accumulators[i].type, lane);
+      llvm::Value* value = operand(accumulators[i].instruction->operands[0], lanes);
+      writeSlot(slots[i], lane, combine(accumulators[i], sum, value));
+    }
+  });
+  // Lanes without elements hold the identity: they are left out.
+  for (unsigned half = kLanes / 2; half > 0; half /= 2) {
+    llvm::Value* filled = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, b_.CreateSub(count, word(half)), word(half));
+    emitCounted(word(0), filled, 1, [&](llvm::Value* lane) {
+      for (size_t i = 0; i < accumulators.size(); ++i) {
+        llvm::Value* low = readSlot(slots[i], accumulators[i].type, lane);
+        llvm::Value* high = readSlot(slots[i], accumulators[i].type, b_.CreateAdd(lane, word(half)));
+        writeSlot(slots[i], lane, combine(accumulators[i], low, high));
+      }
+    });
+    count = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, count, word(half));
+  }
+  Values sums;
+  for (size_t i = 0; i < accumulators.size(); ++i) sums.push_back(readSlot(slots[i], accumulators[i].type, word(0)));
+  return sums;
+}
+
+}  // namespace cresset::codegen

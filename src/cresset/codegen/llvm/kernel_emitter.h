@@ -1,0 +1,101 @@
+// Makes LLVM's IR of one kernel; within codegen/llvm.
+#pragma once
+
+#include <llvm/ADT/STLFunctionalExtras.h>
+#include <llvm/IR/IRBuilder.h>
+
+#include <string>
+#include <vector>
+
+#include "cresset/codegen/compiler.h"
+#include "cresset/codegen/kernel.h"
+
+namespace cresset::codegen {
+
+/// Code that runs for one place, or for the places of a vector: next to each other along the kernel's vector dimension.
+struct Lanes {
+  unsigned count = 1;
+  llvm::Value* mask = nullptr;  // of lanes that exist; null if all do
+};
+
+class KernelEmitter {
+ public:
+  KernelEmitter(llvm::Module& module, const Kernel& kernel, CpuLevel level, const std::string& name);
+  void run();
+
+ private:
+  using Body = llvm::function_ref<void(const Lanes&)>;
+  using Index = llvm::function_ref<void(llvm::Value*)>;
+  using Values = llvm::SmallVector<llvm::Value*, 4>;
+  using CarriedBody = llvm::function_ref<Values(llvm::Value* index, llvm::ArrayRef<llvm::Value*>)>;
+
+  size_t numBuffers() const { return kernel_.inputs.size() + kernel_.outputs.size(); }
+  llvm::Value* word(int64_t value) { return b_.getInt64(static_cast<uint64_t>(value)); }
+  llvm::BasicBlock* newBlock(const char* name) { return llvm::BasicBlock::Create(b_.getContext(), name, function_); }
+  llvm::Value* readAt(unsigned argument, llvm::Type* type, size_t index);
+  void readArguments();
+
+  // ---- Loops ----
+  /// The `end` of the loop that begins there.
+  size_t endOf(size_t loop) const;
+  void emitRange(size_t begin, size_t end, const Lanes& lanes);
+  void emitLoop(size_t begin, size_t end, const Lanes& lanes);
+  void emitVectorLoop(size_t begin, size_t end);
+  /// As many as fill a register with the widest of the values.
+  unsigned lanesOf(size_t begin, size_t end) const;
+  /// for (i = start; i + lanes <= end; i += lanes); returns i afterwards.
+  llvm::Value* emitFor(size_t dim, llvm::Value* start, unsigned lanes, Body body);
+  /// What is left, with lanes beyond the end switched off.
+  void emitMasked(size_t dim, llvm::Value* start, unsigned lanes, Body body);
+  /// for (i = start; i < end; i += by), as the index of the dimension; returns i afterwards.
+  llvm::Value* emitWhile(size_t dim, llvm::Value* start, llvm::Value* end, unsigned by, Index body);
+  /// The same for an index of no dimension.
+  llvm::Value* emitCounted(llvm::Value* start, llvm::Value* end, unsigned by, Index body);
+  /// The same with values that each iteration makes of those before it; returns them too.
+  std::pair<llvm::Value*, Values> emitCarried(
+      llvm::Value* start, llvm::Value* end, unsigned by, llvm::ArrayRef<llvm::Value*> initial, CarriedBody body);
+  llvm::Value* maskUntil(llvm::Value* index, llvm::Value* end, unsigned lanes);
+  llvm::Value* numberedLanes(unsigned lanes);
+
+  // ---- Reductions: emit_reduction.cpp ----
+  struct Accumulator {
+    const Instruction* instruction;
+    size_t number;          // of the instruction
+    llvm::Type* type;       // of what it accumulates: a number, or one per lane
+    llvm::Value* identity;  // of this type
+  };
+  using Accumulators = llvm::ArrayRef<Accumulator>;
+  void emitReduction(size_t begin, size_t end, const Lanes& lanes);
+  Values reduceBlockInVectors(
+      size_t begin, size_t end, llvm::Value* first, llvm::Value* last, Accumulators accumulators);
+  void reduceTail(
+      size_t begin, size_t end, llvm::Value* first, llvm::Value* last, Accumulators accumulators, Values& sums);
+  Values reduceBlockAcross(
+      size_t begin, size_t end, llvm::Value* first, llvm::Value* last, const Lanes& lanes, Accumulators accumulators);
+  llvm::Value* combine(const Accumulator& accumulator, llvm::Value* a, llvm::Value* b);
+  /// Lane i and lane i + 16, then i + 8, and so on.
+  llvm::Value* foldLanes(const Accumulator& accumulator, llvm::Value* lanes);
+  /// Memory for so many values, allocated when the kernel is entered; bools are bytes in it.
+  llvm::Value* allocate(llvm::Type* type, unsigned count);
+  llvm::Value* readSlot(llvm::Value* memory, llvm::Type* type, llvm::Value* index);
+  void writeSlot(llvm::Value* memory, llvm::Value* index, llvm::Value* value);
+
+  // ---- Instructions ----
+  llvm::Value* operand(Register value, const Lanes& lanes);
+  llvm::Value* emit(const Instruction& instruction, const Lanes& lanes);
+  llvm::Value* addressOf(uint64_t number);
+  llvm::Value* addressesOf(uint64_t number, llvm::Value* first, const Lanes& lanes);
+  llvm::Value* load(uint64_t number, const Lanes& lanes);
+  void store(const Instruction& instruction, const Lanes& lanes);
+
+  const Kernel& kernel_;
+  const CpuLevel level_;
+  llvm::IRBuilder<> b_;
+  llvm::Function* function_;
+  std::vector<llvm::Value*> values_;   // per instruction
+  std::vector<llvm::Value*> indices_;  // per dimension, of loops that are open
+  std::vector<llvm::Value*> bases_, ends_, numbers_;
+  std::vector<std::vector<llvm::Value*>> strides_;
+};
+
+}  // namespace cresset::codegen
