@@ -37,7 +37,7 @@ std::optional<at::ScalarType> numberType(const c10::Type& type) {
 
 Fact factOf(const Value& value) {
   if (value.type()->kind() == c10::TypeKind::TensorType) return Fact::tensor(TensorFacts::of(*value.type()));
-  if (const auto constant = toIValue(&value)) return Fact::of(*constant);
+  if (const auto known = knownValue(value)) return Fact::of(*known);
   switch (value.type()->kind()) {
     case c10::TypeKind::IntType:
       return Fact::integer(std::nullopt);
@@ -57,7 +57,7 @@ class GroupBuilder {
  public:
   /// Values that no node of the group computes become its inputs when they are first used.
   void take(const Value& value) {
-    if (registers_.contains(&value) || toIValue(&value)) return;
+    if (registers_.contains(&value) || knownValue(value)) return;
     if (const auto dtype = dtypeOf(value)) {
       registers_[&value] = builder_.load(group_.body.inputs.size(), *dtype);
       group_.body.inputs.push_back(*dtype);
@@ -89,6 +89,7 @@ class GroupBuilder {
         step.has_number = true;
       }
     }
+    refuseWhatReturnsArguments(*op, facts, arguments, results[0]);
     const auto computes_in = body->computesIn(*op, facts, results[0]);
     if (!computes_in) throw Unsupported{op->fullName() + " computes in a dtype that is not known"};
     refuseMixedHalves(*op, arguments, *computes_in);
@@ -159,8 +160,8 @@ class GroupBuilder {
 
   ScalarArgument argumentOf(const Value& value) {
     ScalarArgument argument;
-    if (const auto constant = toIValue(&value); constant && !constant->isTensor()) {
-      argument.known = *constant;
+    if (const auto known = knownValue(value); known && !known->isTensor()) {
+      argument.known = *known;
       return argument;
     }
     take(value);
@@ -169,6 +170,18 @@ class GroupBuilder {
     argument.value = registers_.at(&value);
     if (dtype) argument.dtype = *dtype;
     return argument;
+  }
+
+  /// Casts return their argument if it has the dtype already; and may be told in which layout.
+  static void refuseWhatReturnsArguments(
+      const Operator& op, std::span<const Fact> facts, std::span<const ScalarArgument> arguments,
+      at::ScalarType result) {
+    if (op.mayReturnSelf() && facts[0].dtype == result) throw Unsupported{op.fullName() + " may return its argument"};
+    const auto& parameters = op.schema().arguments();
+    for (size_t i = 0; i < arguments.size(); ++i) {
+      if (parameters[i].name() == "memory_format" && !arguments[i].known.isNone())
+        throw Unsupported{op.fullName() + " in a given memory format"};
+    }
   }
 
   /// Eager PyTorch does not round a tensor of one element of another dtype to half precision first.
@@ -190,6 +203,19 @@ class GroupBuilder {
 };
 
 }  // namespace
+
+std::optional<c10::IValue> knownValue(const Value& value) {
+  if (auto constant = toIValue(&value)) return constant;
+  if (value.node()->kind() == prim::unchecked_cast) return knownValue(*value.node()->input(0));
+  if (value.node()->kind() != prim::ListConstruct) return std::nullopt;
+  c10::impl::GenericList list(value.type()->castRaw<c10::ListType>()->getElementType());
+  for (const Value* element : value.node()->inputs()) {
+    auto constant = toIValue(element);
+    if (!constant) return std::nullopt;
+    list.push_back(std::move(*constant));
+  }
+  return c10::IValue(std::move(list));
+}
 
 Fusibility fusibilityOf(const Node& node) {
   Fusibility refused;

@@ -22,8 +22,10 @@ struct Fusibility {
   std::vector<bool> is_reduced;  // per result
 };
 
-/// Types must have been propagated.
+/// Types must have been propagated, and lists of constants among the arguments must not be written to.
 Fusibility fusibilityOf(const Node& node);
+/// A constant, or a new list of constants.
+std::optional<c10::IValue> knownValue(const Value& value);
 /// Why the pass that forms groups leaves the node alone, by the options of the program too; nothing if it does not.
 std::optional<std::string> whyNotFusible(const Fusibility& node);
 
@@ -57,6 +59,7 @@ struct Schedule {
   std::vector<StridedLayout> outputs;
   LoopNest nest;
   Kernel kernel;
+  std::vector<bool> packed;  // inputs that the kernel takes contiguous
 };
 
 /// Nothing if no kernel does: an operator raises, outputs have several sizes, or no elements.

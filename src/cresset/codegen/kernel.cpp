@@ -102,6 +102,11 @@ bool isSupported(at::ScalarType dtype) {
   return !shortName(dtype).empty();
 }
 
+int64_t scratchSize(const Kernel& kernel, const Buffer& scratch, int64_t num_reduced) {
+  const int64_t elements = kernel.reducesVectors() ? num_reduced + kScratchRow : num_reduced * kScratchRow;
+  return elements * static_cast<int64_t>(c10::elementSize(scratch.dtype));
+}
+
 std::string Kernel::toString() const {
   std::ostringstream out;
   out << "kernel(";
@@ -116,7 +121,12 @@ std::string Kernel::toString() const {
     if (i) out << ", ";
     printBuffer(out, outputs[i], number++);
   }
-  out << ")\n";
+  out << ")";
+  for (size_t i = 0; i < scratch.size(); ++i) {
+    out << (i ? ", " : " with scratch ");
+    printBuffer(out, scratch[i], number++);
+  }
+  out << "\n";
   size_t depth = 0;
   for (size_t i = 0; i < code.size(); ++i) {
     if (code[i].opcode == Opcode::End) {

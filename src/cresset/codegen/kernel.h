@@ -82,11 +82,18 @@ struct Buffer {
 struct Kernel {
   size_t num_dims = 0;
   size_t vector_dim = 0;  // the dimension whose loop becomes vectors: the last, or, around reductions, the one before
-  std::vector<Buffer> inputs, outputs;  // numbered in this order
+  std::vector<Buffer> inputs, outputs;  // numbered in this order, and then scratch
+  /// What one loop over the reduced dimension keeps for the next: `scratchSize` bytes each.
+  std::vector<Buffer> scratch;
   std::vector<at::ScalarType> numbers;  // Bool, Long or Double
   std::vector<Instruction> code;
 
-  const Buffer& buffer(uint64_t i) const { return i < inputs.size() ? inputs[i] : outputs[i - inputs.size()]; }
+  const Buffer& buffer(uint64_t i) const {
+    if (i < inputs.size()) return inputs[i];
+    return isScratch(i) ? scratch[i - inputs.size() - outputs.size()] : outputs[i - inputs.size()];
+  }
+  bool isScratch(uint64_t i) const { return i >= inputs.size() + outputs.size(); }
+  bool reducesVectors() const { return vector_dim + 1 == num_dims; }
   bool operator==(const Kernel&) const = default;
 
   /// Equal for kernels that are equal; the form above.
@@ -103,7 +110,14 @@ constexpr bool isFloating(at::ScalarType type) {
 /// Whether kernels compute with tensors of this dtype.
 bool isSupported(at::ScalarType dtype);
 
-/// What compiled kernels are called by. `buffers`: the first element of each, inputs first. `sizes`: per dimension.
+/// Where vectors go across reductions, scratch has a row of so many elements for each element that is reduced.
+constexpr int64_t kScratchRow = 64;
+
+/// Of one buffer, for this size of the reduced dimension. Loops may go beyond its end by less than a row.
+int64_t scratchSize(const Kernel& kernel, const Buffer& scratch, int64_t num_reduced);
+
+/// What compiled kernels are called by. `buffers`: the first element of each, inputs first, then outputs and scratch,
+/// which only one thread may use at a time. `sizes`: per dimension.
 /// `strides`: in bytes, per buffer and dimension, read where the step is Any. `numbers`: each in eight bytes. Computes
 /// the indices from `begin` to `end` of the first dimension. Thread-safe; neither allocates nor raises.
 using KernelFunction = void (*)(

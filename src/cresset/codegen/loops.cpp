@@ -1,7 +1,8 @@
 #include "cresset/codegen/loops.h"
 
 #include <algorithm>
-#include <iterator>
+#include <cstdint>
+#include <optional>
 
 namespace cresset::codegen {
 
@@ -16,7 +17,7 @@ struct Place {
 
 class KernelMaker {
  public:
-  KernelMaker(const KernelBody& body, const LoopNest& nest)
+  KernelMaker(const KernelBody& body, const LoopNest& nest, bool keeps)
       : body_(body), nest_(nest), num_outer_(nest.sizes.size() - (nest.reduces ? 1 : 0)) {
     kernel_.num_dims = nest.sizes.size();
     kernel_.vector_dim = nest.vector_dim;
@@ -26,6 +27,8 @@ class KernelMaker {
       kernel_.outputs.push_back({body.outputs[i], nest.steps[body.inputs.size() + i]});
     for (const Instruction& instruction : body.code) places_.push_back(placeOf(instruction));
     registers_.resize(body.code.size());
+    kept_.resize(body.code.size());
+    if (keeps) keepValues();
   }
 
   Kernel run() {
@@ -98,27 +101,106 @@ class KernelMaker {
     }
   }
 
-  /// The loop of this stage: what it accumulates and stores, and what these are computed from.
-  void addReducedLoop(size_t stage) {
+  /// What the loop of this stage accumulates or stores.
+  bool endsIn(size_t i, size_t stage) const {
+    const Opcode opcode = body_.code[i].opcode;
+    const bool is_end = isReduction(opcode) || (opcode == Opcode::Store && places_[i].is_reduced);
+    return is_end && places_[i].stage == stage;
+  }
+
+  /// What is computed in the loop of this stage.
+  std::vector<bool> neededIn(size_t stage) const {
     std::vector<bool> needed(body_.code.size());
-    bool any = false;
     for (size_t i = body_.code.size(); i-- > 0;) {
       const Instruction& instruction = body_.code[i];
-      const bool ends_here = isReduction(instruction.opcode) || (instruction.opcode == Opcode::Store && places_[i].is_reduced);
-      if (ends_here) needed[i] = places_[i].stage == stage;
-      any = any || needed[i];
+      needed[i] = needed[i] || endsIn(i, stage);
       if (!needed[i]) continue;
       for (size_t k = 0; k < numOperands(instruction.opcode); ++k) {
-        if (placeOfOperand(instruction, k).is_reduced) needed[instruction.operands[k]] = true;
+        const Register operand = instruction.operands[k];
+        if (places_[operand].is_reduced && !isKept(operand, stage)) needed[operand] = true;
       }
     }
-    if (!any) return;
+    return needed;
+  }
+
+  bool isKept(Register value, size_t stage) const { return kept_[value] && kept_[value]->stage < stage; }
+
+  /// Decides what is kept in scratch: what a later loop takes from an earlier one, and would be long in computing.
+  void keepValues() {
+    std::vector<size_t> first(body_.code.size(), SIZE_MAX);  // the stage of the first loop that computes it
+    for (size_t stage = 0; stage <= last_stage_; ++stage) {
+      const std::vector<bool> needed = neededIn(stage);
+      for (size_t i = 0; i < needed.size(); ++i) {
+        if (!needed[i] || first[i] < stage) continue;
+        for (size_t k = 0; k < numOperands(body_.code[i].opcode); ++k) {
+          const Register operand = body_.code[i].operands[k];
+          if (first[operand] < stage && !kept_[operand] && costOf(operand) >= kCost) keep(operand, first[operand]);
+        }
+      }
+      for (size_t i = 0; i < needed.size(); ++i) {
+        if (needed[i] && places_[i].is_reduced) first[i] = std::min(first[i], stage);
+      }
+    }
+  }
+
+  void keep(Register value, size_t stage) {
+    const size_t buffer = kernel_.inputs.size() + kernel_.outputs.size() + kernel_.scratch.size();
+    kept_[value] = Kept{stage, buffer};
+    Buffer scratch{body_.code[value].type, std::vector<Step>(nest_.sizes.size(), Step::None)};
+    if (kernel_.reducesVectors()) scratch.steps.back() = Step::Next;
+    kernel_.scratch.push_back(std::move(scratch));
+  }
+
+  /// Instructions that compute it anew.
+  size_t costOf(Register value) const {
+    std::vector<bool> seen(body_.code.size());
+    std::vector<Register> queue = {value};
+    size_t cost = 0;
+    while (!queue.empty()) {
+      const Register next = queue.back();
+      queue.pop_back();
+      if (seen[next] || !places_[next].is_reduced || body_.code[next].opcode == Opcode::Load) continue;
+      if (next != value && kept_[next]) continue;
+      seen[next] = true;
+      const Opcode opcode = body_.code[next].opcode;
+      cost += opcode == Opcode::Div || opcode == Opcode::Sqrt ? 4 : 1;
+      for (size_t k = 0; k < numOperands(opcode); ++k) queue.push_back(body_.code[next].operands[k]);
+    }
+    return cost;
+  }
+
+  void addReducedLoop(size_t stage) {
+    const std::vector<bool> needed = neededIn(stage);
+    if (std::find(needed.begin(), needed.end(), true) == needed.end()) return;
     kernel_.code.push_back({Opcode::For, at::kFloat, {}, num_outer_});
     for (size_t i = 0; i < body_.code.size(); ++i) {
-      if (needed[i]) append(i);
+      if (!needed[i]) continue;
+      for (size_t k = 0; k < numOperands(body_.code[i].opcode); ++k) {
+        const Register operand = body_.code[i].operands[k];
+        if (isKept(operand, stage)) loadKept(operand, stage);
+      }
+      append(i);
+      if (kept_[i] && kept_[i]->stage == stage)
+        kernel_.code.push_back({Opcode::Store, body_.code[i].type, {registers_[i]}, kept_[i]->buffer});
     }
     kernel_.code.push_back({Opcode::End});
   }
+
+  void loadKept(Register value, size_t stage) {
+    if (kept_[value]->loaded_in == stage) return;
+    kept_[value]->loaded_in = stage;
+    registers_[value] = static_cast<Register>(kernel_.code.size());
+    kernel_.code.push_back({Opcode::Load, body_.code[value].type, {}, kept_[value]->buffer});
+  }
+
+  /// From how many instructions on a value is rather loaded than computed.
+  static constexpr size_t kCost = 8;
+
+  struct Kept {
+    size_t stage;           // of the loop that computes it
+    size_t buffer;          // of scratch
+    size_t loaded_in = 0;   // the stage of the last loop that loads it
+  };
 
   const KernelBody& body_;
   const LoopNest& nest_;
@@ -126,13 +208,14 @@ class KernelMaker {
   Kernel kernel_;
   std::vector<Place> places_;        // per instruction of the body
   std::vector<Register> registers_;  // the same: where it was put last
+  std::vector<std::optional<Kept>> kept_;
   size_t last_stage_ = 0;
 };
 
 }  // namespace
 
-Kernel makeKernel(const KernelBody& body, const LoopNest& nest) {
-  return KernelMaker(body, nest).run();
+Kernel makeKernel(const KernelBody& body, const LoopNest& nest, bool keeps) {
+  return KernelMaker(body, nest, keeps).run();
 }
 
 }  // namespace cresset::codegen

@@ -15,7 +15,8 @@ struct KernelBody {
 
 /// Loops around the body. Everything stands in the outermost loop that it can stand in, and before the first that it
 /// can stand before. The dimension that is reduced is gone over once for every reduction that takes what another has
-/// computed; what is not reduced is computed anew each time.
-Kernel makeKernel(const KernelBody& body, const LoopNest& nest);
+/// computed. What is not reduced is computed anew each time; with `keeps` the kernel has scratch for what takes many
+/// instructions.
+Kernel makeKernel(const KernelBody& body, const LoopNest& nest, bool keeps);
 
 }  // namespace cresset::codegen

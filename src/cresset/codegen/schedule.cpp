@@ -12,6 +12,9 @@ namespace {
 /// Of one element along a dimension, nothing varies.
 constexpr int kNone = -1;
 
+/// Bytes: more would not stay in a cache.
+constexpr int64_t kMaxScratch = 1 << 20;
+
 /// Dimensions of values that go together have one variable: those that operators broadcast to each other.
 class Variables {
  public:
@@ -66,6 +69,14 @@ class Scheduler {
       if (!addStep(step)) return std::nullopt;
     }
     if (!findLoops()) return std::nullopt;
+    packed_.resize(inputs_.size());
+    if (auto schedule = makeSchedule()) return schedule;
+    // No single loop goes over what is reduced: inputs that have it in another order are copied.
+    for (size_t i = 0; i < inputs_.size(); ++i) {
+      const auto& variables = values_[i].variables;
+      packed_[i] = std::any_of(variables.begin(), variables.end(), [&](int v) { return isIn(reduced_, v); });
+      if (packed_[i]) values_[i].layout = contiguousLayout(values_[i].layout.sizes);
+    }
     return makeSchedule();
   }
 
@@ -181,9 +192,14 @@ class Scheduler {
     auto nest = makeLoopNest(outer, group_.reduces ? std::optional(std::move(reduced)) : std::nullopt, dtypes);
     if (!nest) return std::nullopt;
     Schedule schedule;
+    schedule.packed = packed_;
     for (const size_t output : group_.outputs) schedule.outputs.push_back(values_[output].layout);
     schedule.nest = std::move(*nest);
-    schedule.kernel = makeKernel(group_.body, schedule.nest);
+    schedule.kernel = makeKernel(group_.body, schedule.nest, /*keeps=*/true);
+    int64_t scratch = 0;
+    for (const Buffer& buffer : schedule.kernel.scratch)
+      scratch += scratchSize(schedule.kernel, buffer, schedule.nest.sizes.back());
+    if (scratch > kMaxScratch) schedule.kernel = makeKernel(group_.body, schedule.nest, /*keeps=*/false);
     return schedule;
   }
 
@@ -193,6 +209,7 @@ class Scheduler {
   std::vector<ScheduledValue> values_;
   std::vector<std::vector<int>> reductions_;
   std::vector<int> reduced_, outer_;  // the variables' roots
+  std::vector<bool> packed_;
 };
 
 }  // namespace

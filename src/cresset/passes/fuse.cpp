@@ -64,9 +64,10 @@ void outline(Graph& graph, const std::vector<Node*>& nodes) {
   std::vector<Value*> inputs;
   const auto copyOf = [&](Value* value) -> Value* {
     if (const auto found = copies.find(value); found != copies.end()) return found->second;
-    if (const auto constant = toIValue(value); constant && !constant->isTensor() && !constant->isObject()) {
+    if (const auto known = codegen::knownValue(*value); known && !known->isTensor() && !known->isObject()) {
       const InsertPointGuard guard(*subgraph, subgraph->block());
-      return copies[value] = subgraph->insertConstant(*constant, value->type());
+      const bool has_kind = value->type()->kind() != c10::TypeKind::NumberType;  // else it is a cast to any number
+      return copies[value] = subgraph->insertConstant(*known, has_kind ? value->type() : TypePtr());
     }
     inputs.push_back(value);
     return copies[value] = subgraph->addInput(value->hasDebugName() ? value->debugName() : "")->setType(value->type());
@@ -96,7 +97,18 @@ class Fuser {
   bool run() {
     visit(graph_.block());
     // The analysis describes the graph as it was, so it is changed at the end.
-    for (const auto& nodes : done_) outline(graph_, nodes);
+    for (const auto& nodes : done_) {
+      std::unordered_set<Node*> lists;
+      for (const Node* node : nodes) {
+        for (const Value* input : node->inputs()) {
+          if (input->node()->kind() == prim::ListConstruct) lists.insert(input->node());
+        }
+      }
+      outline(graph_, nodes);
+      for (Node* list : lists) {
+        if (list->output()->uses().empty()) list->destroy();
+      }
+    }
     return !done_.empty();
   }
 
@@ -114,13 +126,20 @@ class Fuser {
         continue;
       }
       const Fusibility& kind = kinds_.emplace(node, codegen::fusibilityOf(*node)).first->second;
-      if (codegen::whyNotFusible(kind)) {
+      if (codegen::whyNotFusible(kind) || takesListThatChanges(*node)) {
         closeConflicting(*node);
       } else {
         join(node, kind);
       }
     }
     closeAll();
+  }
+
+  bool takesListThatChanges(const Node& node) {
+    const auto inputs = node.inputs();
+    return std::any_of(inputs.begin(), inputs.end(), [&](const Value* input) {
+      return input->node()->kind() == prim::ListConstruct && memory_.hasWriters(input);
+    });
   }
 
   static bool uses(const Node& node, const Group& group) {

@@ -77,13 +77,16 @@ void bindExecuting(py::module_& module) {
     return op->mayShareArguments();
   });
   module.def("_set_plans_always", setPlansAlways);
-  module.def("_scalar_rows", [] {
-    std::vector<std::string> names;
-    for (const OperatorRow& row : operatorRows()) {
-      if (!row.scalar.empty()) names.emplace_back(row.name);
-    }
-    return names;
-  });
+  module.def(
+      "_scalar_rows",
+      [](bool reduces) {
+        std::vector<std::string> names;
+        for (const OperatorRow& row : operatorRows()) {
+          if (!row.scalar.empty() && row.reduces.empty() != reduces) names.emplace_back(row.name);
+        }
+        return names;
+      },
+      py::arg("reduces") = false);
   module.def("_kernel_counts", [] {
     const KernelCounts counts = kernelCounts();
     return std::make_tuple(counts.compiled, counts.launches, counts.unfused);

@@ -40,7 +40,7 @@ void KernelEmitter::readArguments() {
     bases_.push_back(readAt(0, b_.getPtrTy(), i));
     auto& strides = strides_.emplace_back();
     for (size_t d = 0; d < kernel_.num_dims; ++d) {
-      const bool is_any = kernel_.buffer(i).steps[d] == Step::Any;
+      const bool is_any = kernel_.buffer(i).steps[d] == Step::Any;  // never of scratch
       strides.push_back(is_any ? readAt(2, b_.getInt64Ty(), i * kernel_.num_dims + d) : nullptr);
     }
   }
@@ -209,6 +209,9 @@ llvm::Value* KernelEmitter::emit(const Instruction& instruction, const Lanes& la
 llvm::Value* KernelEmitter::addressOf(uint64_t number) {
   const Buffer& buffer = kernel_.buffer(number);
   llvm::Value* address = bases_[number];
+  if (kernel_.isScratch(number) && !kernel_.reducesVectors())
+    return b_.CreateGEP(
+        memoryType(b_.getContext(), buffer.dtype), address, b_.CreateMul(indices_.back(), word(kScratchRow)));
   for (size_t d = 0; d < kernel_.num_dims; ++d) {
     if (!indices_[d]) continue;  // a loop that is not open
     if (buffer.steps[d] == Step::Next) {
@@ -230,7 +233,7 @@ llvm::Value* KernelEmitter::load(uint64_t number, const Lanes& lanes) {
   const at::ScalarType dtype = buffer.dtype;
   const llvm::Align align(c10::elementSize(dtype));
   llvm::Type* element = memoryType(b_.getContext(), dtype);
-  const Step step = buffer.steps[kernel_.vector_dim];
+  const Step step = kernel_.isScratch(number) ? Step::Next : buffer.steps[kernel_.vector_dim];
   llvm::Value* address = addressOf(number);
   if (lanes.count == 1 || step == Step::None)
     return fromMemory(b_, b_.CreateAlignedLoad(element, address, align), dtype);
@@ -251,7 +254,7 @@ void KernelEmitter::store(const Instruction& instruction, const Lanes& lanes) {
   const uint64_t number = instruction.immediate;
   const Buffer& buffer = kernel_.buffer(number);
   const llvm::Align align(c10::elementSize(buffer.dtype));
-  const Step step = buffer.steps[kernel_.vector_dim];
+  const Step step = kernel_.isScratch(number) ? Step::Next : buffer.steps[kernel_.vector_dim];
   llvm::Value* address = addressOf(number);
   llvm::Value* value = toMemory(b_, operand(instruction.operands[0], lanes), buffer.dtype);
   if (lanes.count == 1 || (step == Step::Next && !lanes.mask)) {

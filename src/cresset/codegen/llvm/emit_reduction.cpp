@@ -55,6 +55,10 @@ llvm::Constant* identityOf(const Instruction& reduction, llvm::Type* type) {
       type, is_max ? llvm::APInt::getSignedMinValue(width) : llvm::APInt::getSignedMaxValue(width));
 }
 
+bool findsNan(const Instruction& reduction) {
+  return isFloating(reduction.type) && (reduction.opcode == Opcode::Max || reduction.opcode == Opcode::Min);
+}
+
 }  // namespace
 
 llvm::Value* KernelEmitter::combine(const Accumulator& accumulator, llvm::Value* a, llvm::Value* b) {
@@ -67,9 +71,11 @@ llvm::Value* KernelEmitter::combine(const Accumulator& accumulator, llvm::Value*
     case Opcode::Prod:
       return real ? b_.CreateFMul(a, b) : type == at::kBool ? b_.CreateAnd(a, b) : b_.CreateMul(a, b);
     case Opcode::Max:
-      return b_.CreateBinaryIntrinsic(real ? maximum : isUnsigned(type) ? umax : smax, a, b);
+      if (!real) return b_.CreateBinaryIntrinsic(isUnsigned(type) ? umax : smax, a, b);
+      return b_.CreateSelect(b_.CreateOr(b_.CreateFCmpOGT(b, a), b_.CreateFCmpUNO(b, b)), b, a);
     default:
-      return b_.CreateBinaryIntrinsic(real ? minimum : isUnsigned(type) ? umin : smin, a, b);
+      if (!real) return b_.CreateBinaryIntrinsic(isUnsigned(type) ? umin : smin, a, b);
+      return b_.CreateSelect(b_.CreateOr(b_.CreateFCmpOLT(b, a), b_.CreateFCmpUNO(b, b)), b, a);
   }
 }
 
@@ -170,20 +176,41 @@ KernelEmitter::Values KernelEmitter::reduceBlockInVectors(
     size_t begin, size_t end, llvm::Value* first, llvm::Value* last, Accumulators accumulators) {
   const auto dim = kernel_.code[begin].immediate;
   const Lanes lanes{kLanes, nullptr};
-  Values identities;
+  // Extrema of floats find NaNs beside the numbers: that is less work for each element than to propagate them.
+  Values initial;
   for (const Accumulator& accumulator : accumulators)
-    identities.push_back(b_.CreateVectorSplat(kLanes, accumulator.identity));
+    initial.push_back(b_.CreateVectorSplat(kLanes, accumulator.identity));
+  llvm::Value* none = b_.CreateVectorSplat(kLanes, b_.getFalse());
+  for (const Accumulator& accumulator : accumulators) {
+    if (findsNan(*accumulator.instruction)) initial.push_back(none);
+  }
   llvm::Value* whole = b_.CreateNSWSub(last, word(kLanes - 1));
   auto [tail, sums] =
-      emitCarried(first, whole, kLanes, identities, [&](llvm::Value* index, llvm::ArrayRef<llvm::Value*> carried) {
+      emitCarried(first, whole, kLanes, initial, [&](llvm::Value* index, llvm::ArrayRef<llvm::Value*> carried) {
         indices_[dim] = index;
         emitRange(begin + 1, end, lanes);
         indices_[dim] = nullptr;
-        Values next;
-        for (size_t i = 0; i < accumulators.size(); ++i)
-          next.push_back(combine(accumulators[i], carried[i], operand(accumulators[i].instruction->operands[0], lanes)));
+        Values next, nan;
+        for (size_t i = 0; i < accumulators.size(); ++i) {
+          llvm::Value* value = operand(accumulators[i].instruction->operands[0], lanes);
+          if (!findsNan(*accumulators[i].instruction)) {
+            next.push_back(combine(accumulators[i], carried[i], value));
+            continue;
+          }
+          const bool is_max = accumulators[i].instruction->opcode == Opcode::Max;
+          llvm::Value* wins = is_max ? b_.CreateFCmpOGT(value, carried[i]) : b_.CreateFCmpOLT(value, carried[i]);
+          next.push_back(b_.CreateSelect(wins, value, carried[i]));
+          nan.push_back(b_.CreateOr(carried[accumulators.size() + nan.size()], b_.CreateFCmpUNO(value, value)));
+        }
+        next.append(nan);
         return next;
       });
+  size_t next_nan = accumulators.size();
+  for (size_t i = 0; i < accumulators.size(); ++i) {
+    if (!findsNan(*accumulators[i].instruction)) continue;
+    sums[i] = b_.CreateSelect(sums[next_nan++], llvm::ConstantFP::getNaN(sums[i]->getType()), sums[i]);
+  }
+  sums.truncate(accumulators.size());
   reduceTail(begin, end, tail, last, accumulators, sums);
   for (size_t i = 0; i < accumulators.size(); ++i) sums[i] = foldLanes(accumulators[i], sums[i]);
   return sums;

@@ -29,7 +29,7 @@ class KernelEmitter {
   using Values = llvm::SmallVector<llvm::Value*, 4>;
   using CarriedBody = llvm::function_ref<Values(llvm::Value* index, llvm::ArrayRef<llvm::Value*>)>;
 
-  size_t numBuffers() const { return kernel_.inputs.size() + kernel_.outputs.size(); }
+  size_t numBuffers() const { return kernel_.inputs.size() + kernel_.outputs.size() + kernel_.scratch.size(); }
   llvm::Value* word(int64_t value) { return b_.getInt64(static_cast<uint64_t>(value)); }
   llvm::BasicBlock* newBlock(const char* name) { return llvm::BasicBlock::Create(b_.getContext(), name, function_); }
   llvm::Value* readAt(unsigned argument, llvm::Type* type, size_t index);
