@@ -230,6 +230,16 @@ NUMBERS = [
     ),
     ("docs/decisions/0007-plans.md", r"some\s+(\d+)\s+operators", lambda: round(POLLS() * 8, -2)),
     ("docs/decisions/0007-plans.md", r"or ([\d,]+) scalar instructions", lambda: round(POLLS() * 256, -3)),
+    (
+        "docs/decisions/0010-kernels.md",
+        r"blocks of ([\d,]+)",
+        lambda: constant("codegen/llvm/emit_reduction.cpp", "kBlock"),
+    ),
+    (
+        "docs/decisions/0010-kernels.md",
+        r"in each (\d+) lanes",
+        lambda: constant("codegen/llvm/emit_reduction.cpp", "kLanes"),
+    ),
     ("docs/decisions/0007-plans.md", r"Up to (\d+) loops", lambda: constant("executor/loop_plans.h", "kMaxLoops")),
     ("docs/decisions/0007-plans.md", r"have plans, (\d+) each", lambda: option("plans_per_loop")),
     ("docs/decisions/0008-gradients.md", r"(\d+) operators have rules", lambda: operators_with("GRADIENT")),

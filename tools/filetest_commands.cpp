@@ -154,6 +154,9 @@ std::string printKernel(const std::shared_ptr<Graph>& graph) {
   for (const codegen::StridedLayout& output : schedule->outputs)
     out << "output: sizes " << c10::IntArrayRef(output.sizes) << ", strides " << c10::IntArrayRef(output.strides)
         << '\n';
+  for (size_t i = 0; i < schedule->packed.size(); ++i) {
+    if (schedule->packed[i]) out << "copied first: b" << i << '\n';
+  }
   out << "loops: " << c10::IntArrayRef(schedule->nest.sizes) << '\n' << schedule->kernel.toString();
   return out.str();
 }

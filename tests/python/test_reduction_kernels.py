@@ -126,7 +126,7 @@ def check_errors(found, expected, truth, x, amplified):
     """At most twice as far from float64 as eager PyTorch is, and as far as rounding may take the additions in any order,
     `amplified` by what is computed of the sums.
     """
-    largest = x.abs().nan_to_num(0, 0, 0).max().double().clamp(min=1).square() * amplified
+    largest = x.abs().nan_to_num(0, 0, 0).max().double().clamp(min=1).square()
     for ours, theirs, right in zip(found, expected, truth, strict=True):
         assert ours.dtype == theirs.dtype and ours.shape == theirs.shape and ours.stride() == theirs.stride()
         if not ours.dtype.is_floating_point:
@@ -136,7 +136,7 @@ def check_errors(found, expected, truth, x, amplified):
         computing = min(info.eps, torch.finfo(torch.float32).eps)
         error, allowed = (ours.double() - right).abs(), (theirs.double() - right).abs().nan_to_num(0, 0, 0)
         size = right.abs().nan_to_num(0, 0, 0)
-        noise = computing * x.numel() ** 0.5 * torch.maximum(size, largest)
+        noise = amplified * computing * x.numel() ** 0.5 * torch.maximum(size, largest)
         bound = 2 * allowed + info.eps * size + info.tiny + noise
         same = (ours == theirs) | (ours.isnan() & theirs.isnan())
         overflown = theirs.isinf() & (right.abs() > 0.5 * info.max)

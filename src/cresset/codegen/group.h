@@ -15,7 +15,7 @@ namespace cresset::codegen {
 
 /// What a kernel would do for a node.
 struct Fusibility {
-  std::string why_not;  // empty if a kernel computes it
+  std::string why_not;   // empty if a kernel computes it
   bool is_exact = true;  // with eager PyTorch's bits
   size_t rank = 0;       // of what it goes over: the tensors that it takes, broadcast
   std::optional<Reduction> reduction;
@@ -41,10 +41,10 @@ struct Group {
   };
 
   KernelBody body;
-  std::vector<size_t> tensors;         // of the subgraph's inputs, in the order of the body's
-  std::vector<size_t> ranks;           // of these
-  std::vector<size_t> numbers;         // of the subgraph's inputs
-  std::vector<Step> steps;             // one per result of a node
+  std::vector<size_t> tensors;  // of the subgraph's inputs, in the order of the body's
+  std::vector<size_t> ranks;    // of these
+  std::vector<size_t> numbers;  // of the subgraph's inputs
+  std::vector<Step> steps;      // one per result of a node
   bool reduces = false;
   std::vector<at::ScalarType> dtypes;  // of values
   std::vector<size_t> outputs;         // values

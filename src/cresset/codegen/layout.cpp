@@ -219,7 +219,9 @@ std::optional<LoopNest> makeLoopNest(
     if (reducesVectors(inner[0], dims[best], dtypes)) {
       nest.vector_dim = dims.size();
     } else {
-      std::rotate(dims.begin() + static_cast<std::ptrdiff_t>(best), dims.begin() + static_cast<std::ptrdiff_t>(best) + 1, dims.end());
+      std::rotate(
+          dims.begin() + static_cast<std::ptrdiff_t>(best), dims.begin() + static_cast<std::ptrdiff_t>(best) + 1,
+          dims.end());
     }
     dims.push_back(std::move(inner[0]));
   }

@@ -197,9 +197,9 @@ class KernelMaker {
   static constexpr size_t kCost = 8;
 
   struct Kept {
-    size_t stage;           // of the loop that computes it
-    size_t buffer;          // of scratch
-    size_t loaded_in = 0;   // the stage of the last loop that loads it
+    size_t stage;          // of the loop that computes it
+    size_t buffer;         // of scratch
+    size_t loaded_in = 0;  // the stage of the last loop that loads it
   };
 
   const KernelBody& body_;

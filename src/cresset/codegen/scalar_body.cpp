@@ -360,12 +360,12 @@ std::optional<at::ScalarType> ScalarBody::computesIn(
 
 namespace {
 
-const c10::IValue* knownArgument(
-    const Operator& op, std::span<const ScalarArgument> arguments, std::string_view name) {
+const c10::IValue* knownArgument(const Operator& op, std::span<const ScalarArgument> arguments, std::string_view name) {
   const auto& parameters = op.schema().arguments();
   for (size_t i = 0; i < arguments.size(); ++i) {
     if (parameters[i].name() != name) continue;
-    if (arguments[i].kind != ScalarArgument::Kind::Known) throw Unsupported{op.fullName() + " along unknown dimensions"};
+    if (arguments[i].kind != ScalarArgument::Kind::Known)
+      throw Unsupported{op.fullName() + " along unknown dimensions"};
     return &arguments[i].known;
   }
   return nullptr;
@@ -400,7 +400,8 @@ Reduction ScalarBody::reduction(const Operator& op, std::span<const ScalarArgume
   }
   for (const int64_t dim : wanted) {
     const int64_t from_start = dim < 0 ? dim + static_cast<int64_t>(rank) : dim;
-    if (from_start < 0 || from_start >= static_cast<int64_t>(rank)) throw Unsupported{"a dimension that does not exist"};
+    if (from_start < 0 || from_start >= static_cast<int64_t>(rank))
+      throw Unsupported{"a dimension that does not exist"};
     reduction.dims.push_back(static_cast<size_t>(from_start));
   }
   std::sort(reduction.dims.begin(), reduction.dims.end());

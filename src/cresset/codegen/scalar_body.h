@@ -61,7 +61,8 @@ class ScalarBody {
   /// results keep them. Throws Unsupported for dimensions that are not known.
   Reduction reduction(const Operator& op, std::span<const ScalarArgument> arguments, size_t rank) const;
 
-  /// Appends what the operator does, and returns a value per result. Throws Unsupported for arguments that it has no body for.
+  /// Appends what the operator does, and returns a value per result. Throws Unsupported for arguments that it has no
+  /// body for.
   std::vector<Built> build(
       KernelBuilder& builder, const Operator& op, std::span<const ScalarArgument> arguments, at::ScalarType computes_in,
       std::span<const at::ScalarType> results) const;

@@ -176,7 +176,8 @@ class Scheduler {
       for (size_t i = 0; i < buffers.size(); ++i) {
         const auto& own = buffers[i]->variables;
         const auto found = std::find(own.begin(), own.end(), variable);
-        const int64_t stride = found == own.end() ? 0 : buffers[i]->layout.strides[static_cast<size_t>(found - own.begin())];
+        const int64_t stride =
+            found == own.end() ? 0 : buffers[i]->layout.strides[static_cast<size_t>(found - own.begin())];
         dim.strides.push_back(stride * static_cast<int64_t>(c10::elementSize(dtypes[i])));
       }
       return dim;

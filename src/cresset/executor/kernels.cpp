@@ -71,8 +71,8 @@ struct Launch {
   Sizes sizes;
   std::vector<int64_t> strides;  // per buffer and dimension
   int64_t elements = 1;
-  std::vector<bool> packed;           // inputs that are made contiguous first
-  std::vector<int64_t> scratch_ends;  // in the memory that a thread has for scratch
+  std::vector<bool> packed;              // inputs that are made contiguous first
+  std::vector<int64_t> scratch_ends;     // in the memory that a thread has for scratch
   std::shared_ptr<SharedKernel> kernel;  // null if no kernel fits: outputs of several sizes, say
 };
 
@@ -228,7 +228,8 @@ class FusedGroup : public CompiledSubgraph {
       memory = c10::GetCPUAllocator()->allocate(static_cast<size_t>(capacity));
     }
     int64_t begin = 0;
-    for (const int64_t end : launch.scratch_ends) buffers.push_back(static_cast<std::byte*>(memory.get()) + std::exchange(begin, end));
+    for (const int64_t end : launch.scratch_ends)
+      buffers.push_back(static_cast<std::byte*>(memory.get()) + std::exchange(begin, end));
   }
 
   static uint64_t wordOf(const c10::IValue& number) {
@@ -282,7 +283,9 @@ class FusedGroup : public CompiledSubgraph {
     });
     if (multiplies && rounding > 0) return {kUlps, std::numeric_limits<double>::infinity()};
     const double magnitude = std::max(output.to(at::kDouble).nan_to_num(0, 0, 0).abs().max().item<double>(), 1e-300);
-    return {kUlps, epsilon * (1024 + 8 * static_cast<double>(count)) * std::max(largest * largest, magnitude) + rounding * magnitude};
+    return {
+        kUlps, epsilon * (1024 + 8 * static_cast<double>(count)) * std::max(largest * largest, magnitude) +
+                   rounding * magnitude};
   }
 
   /// Empty if the values are the same, or near enough. NaNs count as equal.

@@ -103,7 +103,9 @@ class KernelReport {
       for (Block* inner : node->blocks()) visit(inner);  // differentiable subgraphs are fused where they are compiled
       const Operator* op = isStructural(node->kind()) ? nullptr : operatorOf(*node);
       if (!op || !codegen::ScalarBody::of(*op)) continue;
-      ++alone_[{op->fullName(), codegen::whyNotFusible(codegen::fusibilityOf(*node)).value_or("no operator beside it to fuse it with")}];
+      ++alone_[{
+          op->fullName(),
+          codegen::whyNotFusible(codegen::fusibilityOf(*node)).value_or("no operator beside it to fuse it with")}];
     }
   }
 

@@ -144,8 +144,7 @@ class Fuser {
 
   static bool uses(const Node& node, const Group& group) {
     const auto inputs = node.inputs();
-    return std::any_of(
-        inputs.begin(), inputs.end(), [&](const Value* input) { return group.contains(input->node()); });
+    return std::any_of(inputs.begin(), inputs.end(), [&](const Value* input) { return group.contains(input->node()); });
   }
 
   /// Closes the groups that can't sink past the node.
@@ -153,10 +152,10 @@ class Fuser {
     const bool changes_state = changesState(node);
     for (size_t i = 0; i < open_.size();) {
       const Group& group = open_[i];
-      const bool blocked = changes_state || uses(node, group) ||
-                           std::any_of(group.nodes.begin(), group.nodes.end(), [&](Node* member) {
-                             return memory_.conflict(member, &node);
-                           });
+      const bool blocked =
+          changes_state || uses(node, group) || std::any_of(group.nodes.begin(), group.nodes.end(), [&](Node* member) {
+            return memory_.conflict(member, &node);
+          });
       if (blocked) {
         close(i);
       } else {
@@ -202,12 +201,13 @@ class Fuser {
     return true;
   }
 
-  /// All reductions go over the same dimensions of tensors of the same rank; what one computes takes part in another only
-  /// as an operand that is broadcast. Without the dimensions that were reduced, a value meets whole tensors only where
-  /// those were the first.
+  /// All reductions go over the same dimensions of tensors of the same rank; what one computes takes part in another
+  /// only as an operand that is broadcast. Without the dimensions that were reduced, a value meets whole tensors only
+  /// where those were the first.
   bool fitsReduction(const Node& node, const Fusibility& kind, const Group& group, const Fusibility& reduction) const {
     if (kind.rank > reduction.rank) return false;
-    if (kind.reduction && (kind.reduction->dims != reduction.reduction->dims || kind.rank != reduction.rank)) return false;
+    if (kind.reduction && (kind.reduction->dims != reduction.reduction->dims || kind.rank != reduction.rank))
+      return false;
     const auto& dims = reduction.reduction->dims;
     const bool are_first = dims.empty() || dims.back() + 1 == dims.size();
     for (const Value* input : node.inputs()) {

@@ -143,10 +143,13 @@ llvm::Value* KernelEmitter::emitWhile(size_t dim, llvm::Value* start, llvm::Valu
 }
 
 llvm::Value* KernelEmitter::emitCounted(llvm::Value* start, llvm::Value* end, unsigned by, Index body) {
-  return emitCarried(start, end, by, {}, [&](llvm::Value* index, llvm::ArrayRef<llvm::Value*>) {
-    body(index);
-    return Values();
-  }).first;
+  return emitCarried(
+             start, end, by, {},
+             [&](llvm::Value* index, llvm::ArrayRef<llvm::Value*>) {
+               body(index);
+               return Values();
+             })
+      .first;
 }
 
 std::pair<llvm::Value*, KernelEmitter::Values> KernelEmitter::emitCarried(

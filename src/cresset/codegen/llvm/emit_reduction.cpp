@@ -138,16 +138,18 @@ void KernelEmitter::emitReduction(size_t begin, size_t end, const Lanes& lanes) 
   // Joins trees of equal size: as many as the block's number has ones at its end.
   b_.SetInsertPoint(several);
   llvm::Value* number = b_.CreateLShr(first, word(10));
-  llvm::Value* ones = b_.CreateIntrinsic(llvm::Intrinsic::cttz, {b_.getInt64Ty()}, {b_.CreateNot(number), b_.getFalse()});
+  llvm::Value* ones =
+      b_.CreateIntrinsic(llvm::Intrinsic::cttz, {b_.getInt64Ty()}, {b_.CreateNot(number), b_.getFalse()});
   const auto joinWith = [&](llvm::Value* top, llvm::ArrayRef<llvm::Value*> right) {
     Values joined;
     for (size_t i = 0; i < accumulators.size(); ++i)
       joined.push_back(combine(accumulators[i], readSlot(trees[i], accumulators[i].type, top), right[i]));
     return joined;
   };
-  const Values joined = emitCarried(word(0), ones, 1, values, [&](llvm::Value* i, llvm::ArrayRef<llvm::Value*> carried) {
-                          return joinWith(b_.CreateSub(b_.CreateSub(num_trees, word(1)), i), carried);
-                        }).second;
+  const Values joined =
+      emitCarried(word(0), ones, 1, values, [&](llvm::Value* i, llvm::ArrayRef<llvm::Value*> carried) {
+        return joinWith(b_.CreateSub(b_.CreateSub(num_trees, word(1)), i), carried);
+      }).second;
   llvm::Value* place = b_.CreateSub(num_trees, ones);
   for (size_t i = 0; i < accumulators.size(); ++i) writeSlot(trees[i], place, joined[i]);
   llvm::Value* trees_now = b_.CreateAdd(place, word(1));
