@@ -129,7 +129,12 @@ def run(name, arguments):
     return launches() > before
 
 
-@pytest.mark.parametrize("name", _C._scalar_rows())
+#: test_casts calls them.
+CASTS = {"aten::to.dtype", "aten::to.dtype_layout", "aten::to.other", "aten::type_as", "aten::_to_copy"}
+ROWS = [name for name in _C._scalar_rows() if name not in CASTS]
+
+
+@pytest.mark.parametrize("name", ROWS)
 def test_operator(name):
     """Eager PyTorch's bits; where the functions are Cresset's own, within 4 ulp of them (KernelMode::Check). Where that
     can't be, test_errors measures more closely."""
@@ -216,7 +221,7 @@ def dense_arguments(name):
             yield made
 
 
-@pytest.mark.parametrize("name", _C._scalar_rows())
+@pytest.mark.parametrize("name", ROWS)
 def test_errors(name):
     ran, calls = 0, 0
     with cresset.options.override(kernels="now", numerics="default"):
@@ -251,6 +256,37 @@ def test_bits_do_not_depend_on_places(name):
                     assert torch.equal(found, whole[offset : offset + length])
             assert torch.equal(function[0](x[::2])[0].nan_to_num(), whole[::2])
             assert launches() == before + 301
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "x.to({dtype})",
+        "x.to(y)",
+        "x.type_as(y)",
+        "torch.ops.aten._to_copy(x, dtype={dtype})",
+        "x.to({dtype}, copy=True)",
+    ],
+)
+def test_casts(call):
+    """Each dtype to each other, in the layouts that eager PyTorch returns; to its own dtype a tensor stays what it is."""
+    ran = 0
+    for source, target in itertools.product(DTYPES, DTYPES):
+        text = "def f(x: Tensor, y: Tensor):\n  z = " + call.format(dtype=target) + "\n  return z, z == z"
+        function = cresset.CompilationUnit(text).f
+        x = values(source)
+        if source.is_floating_point and not target.is_floating_point:
+            x = x[x.abs() < 100]  # others are undefined in C++
+        y = torch.zeros((), dtype=target)
+        for a in (x, torch.stack([x, x]).t(), torch.stack([x, x], 1)[:, 1], x[:1].expand(3, 4)):
+            before = launches()
+            found, _ = function(a, y)
+            ran += launches() > before
+            expected = eval(call.format(dtype=target), {"torch": torch}, {"x": a, "y": y})
+            assert found.dtype == target and found.stride() == expected.stride()
+            assert torch.equal(found.nan_to_num(), expected.nan_to_num())
+            assert (found.data_ptr() == a.data_ptr()) == (source == target and "copy" not in call)
+    assert ran > 250
 
 
 def layouts(x):

@@ -109,6 +109,14 @@ Fact Fact::tensor(const TensorFacts& facts) {
   return fact;
 }
 
+Fact Fact::ofType(const c10::Type& type) {
+  Fact fact;
+  if (type.kind() == c10::TypeKind::IntType) return integer(std::nullopt);
+  if (type.kind() == c10::TypeKind::BoolType) return boolean(std::nullopt);
+  if (type.kind() == c10::TypeKind::FloatType) fact.kind = Kind::Float;
+  return fact;
+}
+
 Fact Fact::of(const c10::IValue& value) {
   Fact fact;
   if (value.isNone()) return none();

@@ -87,6 +87,8 @@ struct Fact {
   static Fact tensor(const TensorFacts& facts);
   /// Of a value that is there; sizes of tensors included.
   static Fact of(const c10::IValue& value);
+  /// Of a value of which only the type is known: its kind, for numbers; unknown for others.
+  static Fact ofType(const c10::Type& type);
   static Fact common(const Fact& a, const Fact& b);
 
   bool isTensor() const { return kind == Kind::Tensor; }

@@ -98,17 +98,10 @@ Fact OperatorFacts::factOf(const Value* value) const {
   switch (value->type()->kind()) {
     case TypeKind::IntType:
       return Fact::integer(values_.sizeOf(value));
-    case TypeKind::BoolType:
-      return Fact::boolean(std::nullopt);
-    case TypeKind::FloatType: {
-      Fact fact;
-      fact.kind = Fact::Kind::Float;
-      return fact;
-    }
     case TypeKind::ListType:
       return values_.memory().hasWriters(value) ? Fact() : factOfList(value->node());
     default:
-      return {};
+      return Fact::ofType(*value->type());
   }
 }
 

@@ -1,8 +1,8 @@
 // In-place operators on memory that only the graph knows: `y = x @ w; y.relu_()` becomes `y = x @ w; z =
 // cresset::relu(y)`, so that derivative rules, fusion and other passes see values only. What a part of it is written
 // with, `y[i] = z` or `y[:, i] += z`, becomes a new value of all of it (`cresset::select_assign`). These operators
-// (in-place reuse, ops/operator.h) use the memory of what they take again where nobody else holds it, so nothing is
-// copied that was not before.
+// (in-place reuse, ops/operator.h) use the memory of what they take again where they hold the only reference, so
+// nothing is copied that was not before.
 //
 // The tensor must be fresh, and what used it before the change only have read it: itself, or views of it that nobody
 // uses after the change. And autograd must not have kept it: it has errors for tensors that were changed meanwhile.

@@ -38,19 +38,7 @@ std::optional<at::ScalarType> numberType(const c10::Type& type) {
 Fact factOf(const Value& value) {
   if (value.type()->kind() == c10::TypeKind::TensorType) return Fact::tensor(TensorFacts::of(*value.type()));
   if (const auto known = knownValue(value)) return Fact::of(*known);
-  switch (value.type()->kind()) {
-    case c10::TypeKind::IntType:
-      return Fact::integer(std::nullopt);
-    case c10::TypeKind::BoolType:
-      return Fact::boolean(std::nullopt);
-    case c10::TypeKind::FloatType: {
-      Fact fact;
-      fact.kind = Fact::Kind::Float;
-      return fact;
-    }
-    default:
-      return {};
-  }
+  return Fact::ofType(*value.type());
 }
 
 class GroupBuilder {

@@ -43,6 +43,17 @@ const char* whyOnTape(const Operator& op, const Node& node) {
   return "too few operators beside it, or its result is used in a way that only autograd's tape knows";
 }
 
+/// What operators have in common, and how often it was seen.
+using Counts = std::map<std::pair<std::string, std::string>, size_t>;
+
+/// "no kernel: aten::sort (2 times): aten::sort has no scalar body"
+void writeCounts(const std::string& title, const Counts& counts, std::vector<std::string>& lines) {
+  for (const auto& [what, count] : counts) {
+    lines.push_back(
+        title + ": " + what.first + (count > 1 ? " (" + std::to_string(count) + " times)" : "") + ": " + what.second);
+  }
+}
+
 class GradientReport {
  public:
   std::vector<std::string> write(Block* block) {
@@ -53,11 +64,7 @@ class GradientReport {
           "compiled gradients: " + std::to_string(num_nodes_) + " nodes in " + std::to_string(num_regions_) +
           (num_regions_ == 1 ? " region" : " regions"));
     }
-    for (const auto& [what, count] : on_tape_) {
-      lines.push_back(
-          "autograd's tape: " + what.first + (count > 1 ? " (" + std::to_string(count) + " times)" : "") + ": " +
-          what.second);
-    }
+    writeCounts("autograd's tape", on_tape_, lines);
     return lines;
   }
 
@@ -76,20 +83,16 @@ class GradientReport {
   }
 
   size_t num_regions_ = 0, num_nodes_ = 0;
-  std::map<std::pair<std::string, std::string>, size_t> on_tape_;
+  Counts on_tape_;
 };
 
 /// Empty if nothing is fused.
 class KernelReport {
  public:
   std::vector<std::string> write(Block* block) {
+    if (!hasGroups(block)) return {};
     visit(block);
-    if (lines_.empty()) return {};
-    for (const auto& [what, count] : alone_) {
-      lines_.push_back(
-          "no kernel: " + what.first + (count > 1 ? " (" + std::to_string(count) + " times)" : "") + ": " +
-          what.second);
-    }
+    writeCounts("no kernel", alone_, lines_);
     return std::move(lines_);
   }
 
@@ -109,6 +112,14 @@ class KernelReport {
     }
   }
 
+  static bool hasGroups(Block* block) {
+    const auto nodes = block->nodes();
+    return std::any_of(nodes.begin(), nodes.end(), [](Node* node) {
+      const auto blocks = node->blocks();
+      return isSubgraph(*node, SubgraphKind::Fused) || std::any_of(blocks.begin(), blocks.end(), hasGroups);
+    });
+  }
+
   void addGroup(const Node& group) {
     std::string operators;
     size_t count = 0;
@@ -117,12 +128,13 @@ class KernelReport {
       operators += (count++ ? ", " : "") + std::string(node->kind().toUnqualString());
     }
     lines_.push_back(
-        "kernel: " + std::to_string(count) + " operators, " + std::to_string(group.outputs().size()) +
-        (group.outputs().size() == 1 ? " result: " : " results: ") + operators);
+        "kernel: " + std::to_string(count) + (count == 1 ? " operator, " : " operators, ") +
+        std::to_string(group.outputs().size()) + (group.outputs().size() == 1 ? " result: " : " results: ") +
+        operators);
   }
 
   std::vector<std::string> lines_;
-  std::map<std::pair<std::string, std::string>, size_t> alone_;
+  Counts alone_;
 };
 
 }  // namespace

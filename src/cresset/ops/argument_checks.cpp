@@ -54,15 +54,20 @@ void checkChannels(const char* op, const Tensor& input, const std::pair<const ch
   }
 }
 
-/// (input, weight?, bias?, running_mean?, running_var?, training, …)
-void checkBatchNorm(IValue* arguments) {
-  const Tensor mean = optionalTensor(arguments[3]), variance = optionalTensor(arguments[4]);
+/// (input, weight?, bias?, running_mean?, running_var?, …)
+void checkRunningStats(IValue* arguments) {
   checkChannels(
       "batch norm", optionalTensor(arguments[0]),
       {{"the weight", optionalTensor(arguments[1])},
        {"the bias", optionalTensor(arguments[2])},
-       {"running_mean", mean},
-       {"running_var", variance}});
+       {"running_mean", optionalTensor(arguments[3])},
+       {"running_var", optionalTensor(arguments[4])}});
+}
+
+/// (input, weight?, bias?, running_mean?, running_var?, training, …)
+void checkBatchNorm(IValue* arguments) {
+  const Tensor mean = optionalTensor(arguments[3]), variance = optionalTensor(arguments[4]);
+  checkRunningStats(arguments);
   TORCH_CHECK(mean.defined() == variance.defined(), "batch norm: running_mean and running_var go together");
   TORCH_CHECK(
       arguments[5].toBool() || mean.defined(), "batch norm: running_mean and running_var must be given in evaluation");
@@ -81,12 +86,7 @@ void checkBatchNormWithUpdate(IValue* arguments) {
   const Tensor mean = optionalTensor(arguments[3]), variance = optionalTensor(arguments[4]);
   TORCH_CHECK(
       mean.defined() && variance.defined(), "batch norm: running_mean and running_var must be given to be updated");
-  checkChannels(
-      "batch norm", optionalTensor(arguments[0]),
-      {{"the weight", optionalTensor(arguments[1])},
-       {"the bias", optionalTensor(arguments[2])},
-       {"running_mean", mean},
-       {"running_var", variance}});
+  checkRunningStats(arguments);
 }
 
 /// (grad_out, input, weight?, running_mean?, running_var?, save_mean?, save_invstd?, train, …): the kernel divides by

@@ -148,9 +148,9 @@ class Operator {
   /// Whether `call` does more than to call the kernel: it checks arguments, or makes one its own.
   bool isCalledWithCare() const;
   /// Whether this is an in-place reuse: `cresset::add.Tensor(self, other)` returns what `aten::add_.Tensor` would make
-  /// of its first argument, with its sizes, strides, dtype and errors, and leaves the argument as it is. Memory that
-  /// nobody else holds is used again: then it costs what the in-place operator costs. There is one for each in-place
-  /// operator of PyTorch that has a form without underscore.
+  /// of its first argument, with its sizes, strides, dtype and errors, and leaves the argument as it is. Memory to
+  /// which the argument is the only reference is used again: then it costs what the in-place operator costs. There is
+  /// one for each in-place operator of PyTorch that has a form without underscore.
   bool isInPlaceReuse() const { return !functional_name_.empty(); }
   /// Of an in-place reuse: "aten::add.Tensor", which has its derivatives.
   const std::string& functionalName() const { return functional_name_; }
@@ -215,7 +215,7 @@ class Operator {
   void setAutocast(const OperatorRow* row);
   ArgumentCheck argument_check_ = nullptr;
   bool mutable_ = false;
-  mutable std::atomic<const Operator*> in_place_reuse_{nullptr};  // once somebody has asked; itself if there is none
+  mutable std::atomic<const Operator*> in_place_reuse_{nullptr};  // once it was looked up; itself if there is none
 };
 
 class OperatorTable {
@@ -248,7 +248,8 @@ inline const Operator* operatorOf(const Node& node) {
 }
 /// Whether the node calls an operator of the trait.
 bool hasTrait(const Node& node, Trait trait);
-/// Makes the tensor one that may be written to without anybody noticing: a copy, unless nobody else holds its memory.
+/// Makes the tensor one that may be written to without anybody noticing: a copy, unless it is the only reference to its
+/// memory.
 void makeOwn(c10::IValue& tensor);
 /// Checks every operator node of `graph` and of the subgraphs in it against its schema. Throws UserError in verify()'s
 /// form.
