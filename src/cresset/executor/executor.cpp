@@ -111,7 +111,7 @@ class Executor final : public Executable {
           last_plan = plan->id;
           last_graph = plan->graph;
         }
-        return runCode(*plan->code, stack);
+        return runCode(*plan->code, stack, /*is_profiled=*/false);  // what is has no plan
       }
     }
     runCode(*reference_, stack);

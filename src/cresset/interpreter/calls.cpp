@@ -10,6 +10,7 @@
 #include "cresset/interpreter/futures.h"
 #include "cresset/interpreter/profile.h"
 #include "cresset/interpreter/run.h"
+#include "cresset/interpreter/run_thread.h"
 #include "cresset/ops/object_slots.h"
 
 namespace cresset {
@@ -22,10 +23,6 @@ namespace {
 
 /// Runs inside runs (an operator or a custom class calls back) use C++ stack.
 constexpr int kMaxNestedRuns = 500;
-thread_local int nested_runs = 0;
-
-/// One run per thread is kept, so that a call allocates nothing.
-thread_local std::unique_ptr<Run> spare_run;
 
 /// Null if the function is not one of ours, or does not run as Code.
 const Code* codeOf(torch::jit::Function& function, uint32_t num_inputs) {
@@ -42,6 +39,19 @@ const Code* codeOf(torch::jit::Function& function, uint32_t num_inputs) {
 }
 
 }  // namespace
+
+RunThread::RunThread() = default;
+RunThread::~RunThread() = default;
+
+RunThread& RunThread::current() {
+  // A variable with a destructor is looked up twice: whether it is there, and where.
+  constinit thread_local RunThread* known = nullptr;
+  if (!known) [[unlikely]] {
+    thread_local RunThread thread;
+    known = &thread;
+  }
+  return *known;
+}
 
 RegisterStack::~RegisterStack() {
   for (size_t i = 0; i < size_; ++i) data_[i].~IValue();
@@ -107,40 +117,46 @@ c10::IValue Run::takeResult() {
 
 namespace {
 
-void runNow(const Code& code, Stack& stack) {
-  std::unique_ptr<Run> run = std::move(spare_run);
+void runNow(RunThread& thread, const Code& code, Stack& stack, bool is_profiled) {
+  std::unique_ptr<Run> run = std::move(thread.spare_run);
   if (!run) run = std::make_unique<Run>();
   struct Nesting {
-    Nesting() { ++nested_runs; }
+    explicit Nesting(RunThread& of) : thread(of) { ++thread.nested_runs; }
     ~Nesting() {
-      if (--nested_runs == 0 && SerialForks::current()) [[unlikely]]
+      if (--thread.nested_runs == 0 && thread.serial_forks) [[unlikely]]
         SerialForks::endCall();
     }
-  } nesting;
+    RunThread& thread;
+  } nesting(thread);
   // A run that throws has left all its frames, but is not used again: exceptions are rare.
   run->start(code, stack);
-  run->resume();
-  if (nested_runs == 1 && SerialForks::current()) [[unlikely]]
+  run->resume(is_profiled);
+  if (thread.nested_runs == 1 && thread.serial_forks) [[unlikely]]
     SerialForks::finishCall();
   run->takeResults(stack);
-  if (!run->isLarge()) spare_run = std::move(run);
+  if (!run->isLarge()) thread.spare_run = std::move(run);
 }
 
 /// What the thread allows holds for the outermost run, and so for those inside it; what the program allows for each.
-void runWithinLimits(const Code& code, Stack& stack) {
-  const Limits limits = nested_runs == 0 ? tightest(code.limits, threadLimits()) : code.limits;
+void runWithinLimits(RunThread& thread, const Code& code, Stack& stack, bool is_profiled) {
+  const Limits limits = thread.nested_runs == 0 ? tightest(code.limits, threadLimits()) : code.limits;
   const BudgetScope scope(std::make_shared<RunBudget>(limits, RunBudget::currentShared()));
-  InterruptPoll::current().budget = 1;
-  runNow(code, stack);
+  thread.interrupt.budget = 1;
+  runNow(thread, code, stack, is_profiled);
 }
 
 }  // namespace
 
 void runCode(const Code& code, Stack& stack) {
-  if (nested_runs >= kMaxNestedRuns) raiseRecursionError();
-  if (code.limits.any() || (nested_runs == 0 && threadLimits().any())) [[unlikely]]
-    return runWithinLimits(code, stack);
-  runNow(code, stack);
+  runCode(code, stack, ScriptProfile::isWanted());
+}
+
+void runCode(const Code& code, Stack& stack, bool is_profiled) {
+  RunThread& thread = RunThread::current();
+  if (thread.nested_runs >= kMaxNestedRuns) raiseRecursionError();
+  if (code.limits.any() || (thread.nested_runs == 0 && threadLimits().any())) [[unlikely]]
+    return runWithinLimits(thread, code, stack, is_profiled);
+  runNow(thread, code, stack, is_profiled);
 }
 
 c10::IValue Run::take(uint32_t operand) {

@@ -11,6 +11,7 @@
 
 #include "cresset/interpreter/futures.h"
 #include "cresset/interpreter/run.h"
+#include "cresset/interpreter/run_thread.h"
 #include "cresset/ops/limits.h"
 
 namespace cresset {
@@ -118,9 +119,6 @@ void submitFork(ForkedRun fork) {
   if (!submitted) dropFork(std::move(fork), "the process is ending");
 }
 
-/// Forks of the call that this thread is in, from its first fork on.
-thread_local std::shared_ptr<SerialForks> serial_forks;
-
 bool isInterrupt(const std::exception_ptr& error) {
   try {
     std::rethrow_exception(error);
@@ -178,10 +176,11 @@ FuturePtr startForkFromOutside(
 }
 
 SerialForks* SerialForks::current() {
-  return serial_forks.get();
+  return RunThread::current().serial_forks.get();
 }
 
 void SerialForks::start(ForkedRun fork) {
+  auto& serial_forks = RunThread::current().serial_forks;
   if (!serial_forks) serial_forks = std::make_shared<SerialForks>();
   serial_forks->add(std::move(fork));
 }
@@ -200,7 +199,8 @@ void SerialForks::addAwaited(ForkedRun fork) {
       return;
     }
   }
-  if (serial_forks) return serial_forks->add(std::move(fork));  // of a later call on this thread, which ends it
+  if (const auto& serial_forks = RunThread::current().serial_forks)
+    return serial_forks->add(std::move(fork));  // of a later call on this thread, which ends it
   start(std::move(fork));
   try {
     finishCall();
@@ -267,12 +267,12 @@ void SerialForks::finish() {
 }
 
 void SerialForks::finishCall() {
-  const std::shared_ptr<SerialForks> forks = serial_forks;
+  const std::shared_ptr<SerialForks> forks = RunThread::current().serial_forks;
   if (forks) forks->finish();
 }
 
 void SerialForks::endCall() noexcept {
-  const std::shared_ptr<SerialForks> forks = std::exchange(serial_forks, nullptr);
+  const std::shared_ptr<SerialForks> forks = std::exchange(RunThread::current().serial_forks, nullptr);
   if (!forks) return;
   while (true) {
     ForkedRun fork;

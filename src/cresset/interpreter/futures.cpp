@@ -15,6 +15,7 @@
 
 #include "cresset/interpreter/forks.h"
 #include "cresset/interpreter/interpreter.h"
+#include "cresset/interpreter/run_thread.h"
 #include "cresset/ops/limits.h"
 #include "cresset/ops/operator.h"
 #include "cresset/support/error.h"
@@ -215,8 +216,7 @@ void blockOn(c10::ivalue::Future& future) {
 }
 
 InterruptPoll& InterruptPoll::current() {
-  thread_local InterruptPoll poll;
-  return poll;
+  return RunThread::current().interrupt;
 }
 
 int InterruptPoll::poll() {

@@ -23,6 +23,8 @@ std::string disassemble(const Code& code);
 
 /// Runs to the end: pops the inputs, pushes the outputs. Waits (without holding a pool thread) for futures.
 void runCode(const Code& code, Stack& stack);
+/// The same for who has asked whether a profiler watches (ScriptProfile::isWanted).
+void runCode(const Code& code, Stack& stack, bool is_profiled);
 
 /// How deep script calls may nest before ScriptError "maximum recursion depth exceeded" ("builtins.RecursionError").
 inline constexpr size_t kMaxCallDepth = 10000;

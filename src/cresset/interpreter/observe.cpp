@@ -9,8 +9,8 @@
 
 namespace cresset {
 
-void Run::startObserving() {
-  if (ScriptProfile::isWanted()) [[unlikely]] {
+void Run::startObserving(bool is_profiled) {
+  if (is_profiled) [[unlikely]] {
     profile_ = std::make_unique<ScriptProfile>();
     for (const Frame& frame : frames_) profile_->enter(*frame.code);
   }

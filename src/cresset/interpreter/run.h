@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "cresset/interpreter/code.h"
+#include "cresset/interpreter/profile.h"
 #include "cresset/ops/nesting.h"
 #include "cresset/support/error.h"
 
@@ -24,7 +25,6 @@ namespace cresset {
 
 class ContainerMeter;
 class InterruptPoll;
-class ScriptProfile;
 
 /// Registers in one piece of memory that grows. All of it always holds constructed values.
 class RegisterStack {
@@ -60,7 +60,7 @@ class Run {
   void start(std::shared_ptr<const Code> code, Stack& stack);
   /// Runs to the end (true) or, if it was started so that it may be suspended, until it waits for a future that is not
   /// done (false; call again when awaited() is). Throws if the script raises; the run is over then.
-  bool resume();
+  bool resume(bool is_profiled = ScriptProfile::isWanted());
   const c10::intrusive_ptr<c10::ivalue::Future>& awaited() const { return awaited_; }
   /// Appends the results to `stack`.
   void takeResults(Stack& stack);
@@ -81,7 +81,7 @@ class Run {
 
   bool interpret();
   // observe.cpp: runs that a profiler watches or that have a memory limit
-  void startObserving();
+  void startObserving(bool is_profiled);
   void stopObserving();
   int poll(InterruptPoll& interrupt);
   /// For runs that are observed, and operators whose arguments are checked.

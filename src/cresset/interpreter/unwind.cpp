@@ -146,15 +146,15 @@ void Run::unwind(std::exception_ptr error) {
   std::rethrow_exception(error);
 }
 
-bool Run::resume() {
+bool Run::resume(bool is_profiled) {
   awaited_ = nullptr;
   struct Observing {
-    explicit Observing(Run& run) : run(run) { run.startObserving(); }
+    Observing(Run& run, bool is_profiled) : run(run) { run.startObserving(is_profiled); }
     ~Observing() {
       if (run.observed_) run.stopObserving();
     }
     Run& run;
-  } observing(*this);
+  } observing(*this, is_profiled);
   std::exception_ptr error;
   while (true) {
     try {
