@@ -10,8 +10,8 @@
 #include <ATen/core/Tensor.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/core/jit_type.h>
+#include <c10/core/AutogradState.h>
 #include <c10/core/DefaultDtype.h>
-#include <c10/core/InferenceMode.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 #include <torch/csrc/autograd/anomaly_mode.h>
 #include <torch/csrc/autograd/function.h>
@@ -107,9 +107,9 @@ bool isAutocastOn(const c10::impl::LocalDispatchKeySet& local) {
 }
 
 /// Whether code runs as calls from outside do, not below a part of the dispatcher.
-bool runsFromOutside(const c10::impl::LocalDispatchKeySet& local) {
-  return c10::InferenceMode::is_enabled() || (local.excluded_ | c10::autocast_dispatch_keyset) ==
-                                                 (c10::default_excluded_set | c10::autocast_dispatch_keyset);
+bool runsFromOutside(const c10::impl::LocalDispatchKeySet& local, const c10::AutogradState& autograd) {
+  return autograd.get_inference_mode() || (local.excluded_ | c10::autocast_dispatch_keyset) ==
+                                              (c10::default_excluded_set | c10::autocast_dispatch_keyset);
 }
 
 uint64_t deterministicMode() {
@@ -150,7 +150,11 @@ static_assert(shiftOf(AmbientState::Field(kAmbientBits.size())) <= 64);
 }  // namespace
 
 AmbientState AmbientState::now() {
-  [[maybe_unused]] const auto local = c10::impl::tls_local_dispatch_key_set();
+  return now(c10::impl::tls_local_dispatch_key_set());
+}
+
+AmbientState AmbientState::now([[maybe_unused]] const c10::impl::LocalDispatchKeySet& local) {
+  [[maybe_unused]] const c10::AutogradState& autograd = c10::AutogradState::get_tls_state();
   uint64_t word = 0;
 #define AMBIENT(Name, bits, read, text) word |= uint64_t(read) << shiftOf(Field::Name);
 #include "cresset/interpreter/guards.def"
@@ -188,8 +192,7 @@ std::string AmbientState::toString() const {
 namespace {
 
 /// Why calls of the thread have no signature, whatever they are given.
-std::optional<Unreadable> unreadableState() {
-  const auto local = c10::impl::tls_local_dispatch_key_set();
+std::optional<Unreadable> unreadableState(const c10::impl::LocalDispatchKeySet& local) {
   static constexpr auto kUsual =
       c10::DispatchKeySet({c10::DispatchKey::BackendSelect, c10::DispatchKey::ADInplaceOrView});
   if (!(local.included_ - kUsual).empty()) return Unreadable::Transformed;
@@ -310,19 +313,22 @@ bool SignatureReader::readObject(
 }
 
 std::optional<Unreadable> SignatureReader::read(Stack& stack, Signature& signature) const {
-  if (const auto why = unreadableState()) return why;
-  signature.push_back(AmbientState::now().word());
+  const auto local = c10::impl::tls_local_dispatch_key_set();
+  if (const auto why = unreadableState(local)) return why;
+  signature.push_back(AmbientState::now(local).word());
   Tensors tensors;
   const size_t first = stack.size() - arguments_.size(), end = stack.size();
   // The objects on the way to attributes, by depth, and what keeps them alive.
   c10::SmallVector<const c10::ivalue::Object*, 8> objects(max_depth_ + 1);
-  c10::SmallVector<c10::IValue, 8> owners(max_depth_ + 1);
+  c10::SmallVector<c10::IValue, 8> owners;
+  if (max_depth_ > 0) owners.resize(max_depth_ + 1);
+  const bool wants_tensors = interest_.memory || interest_.tape;
   const c10::IValue* value = nullptr;
   bool readable = true;
   const auto push = [&](uint64_t word) {
     readable = word != kUnreadable;
     signature.push_back(word);
-    if (readable && ValueKind::Kind(word & 0xff) == ValueKind::Kind::Tensor)
+    if (wants_tensors && readable && ValueKind::Kind(word & 0xff) == ValueKind::Kind::Tensor)
       tensors.push_back(value->toTensor().unsafeGetTensorImpl());
   };
   for (const Instruction& step : program_) {

@@ -19,6 +19,7 @@
 #pragma once
 
 #include <ATen/core/ivalue.h>
+#include <c10/core/impl/LocalDispatchKeySet.h>
 #include <c10/util/SmallVector.h>
 
 #include <cstdint>
@@ -45,6 +46,8 @@ class AmbientState {
   };
   explicit AmbientState(uint64_t word) : word_(word) {}
   static AmbientState now();
+  /// For who has the thread's keys of the dispatcher at hand.
+  static AmbientState now(const c10::impl::LocalDispatchKeySet& local);
 
   uint64_t word() const {
     return word_;

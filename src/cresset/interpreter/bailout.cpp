@@ -17,8 +17,6 @@ constexpr uint64_t packed(FailingGuard failing) {
   return uint64_t(uint32_t(failing.index)) << 32 | uint32_t(failing.every);
 }
 
-constinit std::atomic<uint64_t> failing_guard{packed({})};
-
 /// "2", "2:3"; "" for none.
 FailingGuard parseFailingGuard(const std::string& text) {
   FailingGuard failing;
@@ -33,15 +31,12 @@ FailingGuard parseFailingGuard(const std::string& text) {
 }
 
 const OptionHook fail_guard_hook(Option::fail_guard, [](const std::string& text) {
-  failing_guard.store(packed(parseFailingGuard(text)), std::memory_order_relaxed);
+  detail::failing_guard.store(packed(parseFailingGuard(text)), std::memory_order_relaxed);
 });
 
 }  // namespace
 
-FailingGuard failingGuard() {
-  const uint64_t word = failing_guard.load(std::memory_order_relaxed);
-  return {static_cast<int>(word >> 32), static_cast<int>(word & 0xffffffff)};
-}
+constinit std::atomic<uint64_t> detail::failing_guard{packed({})};
 
 void setFailingGuard(FailingGuard failing) {
   setOption(
@@ -71,7 +66,7 @@ bool BailOutSite::promisesAny() const {
   return std::any_of(values_.begin(), values_.end(), [](const Watched& value) { return value.promised != kNothing; });
 }
 
-bool BailOutSite::mustFail() {
+bool BailOutSite::mustFailNow() {
   const FailingGuard failing = failingGuard();
   return failing.index == static_cast<int>(index_) &&
          (visits_.fetch_add(1, std::memory_order_relaxed) + 1) % failing.every == 0;

@@ -23,6 +23,21 @@
 
 namespace cresset {
 
+/// For tests: the guard of this index in every graph fails, each `every`-th time that it is met; none for -1. While
+/// there is one, guards stay in plans also where they promise nothing. The option `fail_guard`.
+struct FailingGuard {
+  int index = -1;
+  int every = 1;
+};
+namespace detail {
+extern std::atomic<uint64_t> failing_guard;  // index, then every
+}
+inline FailingGuard failingGuard() {
+  const uint64_t word = detail::failing_guard.load(std::memory_order_relaxed);
+  return {static_cast<int>(word >> 32), static_cast<int>(word & 0xffffffff)};
+}
+void setFailingGuard(FailingGuard failing);
+
 /// The rest of a program behind one place.
 class DeoptimizationTarget {
  public:
@@ -72,7 +87,7 @@ class BailOutSite {
     return true;
   }
   /// For tests: whether it fails, whatever comes by.
-  bool mustFail();
+  bool mustFail() { return failingGuard().index >= 0 && mustFailNow(); }
   /// Counts a failure, and gives what runs now.
   const Code& fail();
 
@@ -84,6 +99,7 @@ class BailOutSite {
   const std::shared_ptr<const DeoptimizationTarget>& target() const { return target_; }
 
  private:
+  bool mustFailNow();
   static constexpr uint64_t kVaries = kUnreadable, kNothing = kUnreadable - 1;
 
   struct Watched {
@@ -102,14 +118,5 @@ class BailOutSite {
   std::atomic<int> failures_{0};
   std::atomic<int64_t> visits_{0};  // counted only while guards are made to fail
 };
-
-/// For tests: the guard of this index in every graph fails, each `every`-th time that it is met; none for -1. While
-/// there is one, guards stay in plans also where they promise nothing. The option `fail_guard`.
-struct FailingGuard {
-  int index = -1;
-  int every = 1;
-};
-FailingGuard failingGuard();
-void setFailingGuard(FailingGuard failing);
 
 }  // namespace cresset

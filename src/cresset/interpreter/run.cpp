@@ -344,10 +344,15 @@ bool Run::interpret() {
       BailOutSite& site = *frames_.back().code->guards[pc->b];
       for (uint32_t i = 0; i < n; ++i) passes &= site.passes(i, READ(operands[n + i]));
       passes &= !site.mustFail();
-      c10::SmallVector<c10::IValue, 2> values;  // a result may take the register of another value that is looked at
-      for (uint32_t i = 0; i < n && passes; ++i) values.push_back(READ(operands[n + i]));
-      for (uint32_t i = 0; i < n && passes; ++i) {
-        if (operands[i] != kNoRegister) WRITE(operands[i], std::move(values[i]));
+      // A result may take the register of a scalar that is looked at, its own or another's.
+      if (n == 1) {
+        if (passes && operands[0] != kNoRegister && operands[0] != operands[1]) WRITE(operands[0], READ(operands[1]));
+      } else {
+        c10::SmallVector<c10::IValue, 4> values;
+        for (uint32_t i = 0; i < n && passes; ++i) values.push_back(READ(operands[n + i]));
+        for (uint32_t i = 0; i < n && passes; ++i) {
+          if (operands[i] != kNoRegister) WRITE(operands[i], std::move(values[i]));
+        }
       }
     }
     if (passes) [[likely]]

@@ -53,15 +53,6 @@ const std::string& ValueKind::textOfNumber() const {
   return all.texts.at(text);
 }
 
-bool isPlain(const at::Tensor& tensor) {
-  static constexpr auto kPlain =
-      c10::DispatchKeySet({c10::DispatchKey::CPU, c10::DispatchKey::CUDA, c10::DispatchKey::ADInplaceOrView}) |
-      c10::DispatchKeySet({c10::DispatchKey::AutogradCPU, c10::DispatchKey::AutogradCUDA}) |
-      c10::DispatchKeySet({c10::DispatchKey::AutocastCPU, c10::DispatchKey::AutocastCUDA});
-  // Not with `-`, which leaves the bits of devices.
-  return tensor.defined() && (tensor.key_set().raw_repr() & ~kPlain.raw_repr()) == 0;
-}
-
 Layout layoutOf(const at::Tensor& tensor) {
   if (tensor.is_contiguous()) return Layout::Contiguous;
   return tensor.dim() == 4 && tensor.is_contiguous(at::MemoryFormat::ChannelsLast) ? Layout::ChannelsLast
@@ -111,11 +102,9 @@ constexpr uint64_t wordOf(ValueKind::Kind kind) {
   return uint64_t(kind);
 }
 
-uint64_t wordOfTensor(const c10::IValue& value, bool with_layout) {
-  if (!value.isTensor() || !isPlain(value.toTensor()) || value.toTensor().dim() > 255) return kUnreadable;
-  ValueKind kind = ValueKind::of(value.toTensor());
-  if (with_layout) kind.layout = layoutOf(value.toTensor());
-  return kind.word();
+uint64_t wordWithLayout(const c10::IValue& value) {
+  const uint64_t word = wordOfTensor(value);
+  return word == kUnreadable ? word : word | uint64_t(layoutOf(value.toTensor())) << 40;
 }
 
 }  // namespace
@@ -157,7 +146,7 @@ std::optional<Guard> guardFor(const c10::Type& type, bool with_layout, bool with
   }
 }
 
-uint64_t readGuard(Guard guard, const c10::IValue& value) {
+uint64_t detail::readGuard(Guard guard, const c10::IValue& value) {
   using Kind = ValueKind::Kind;
   switch (guard) {
 #define GUARD(Name, read) \

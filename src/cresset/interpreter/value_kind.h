@@ -1,6 +1,7 @@
 // Kinds of values: what plans are specialized to and what guards look at. Sizes are no part of a kind.
 #pragma once
 
+#include <ATen/core/Tensor.h>
 #include <ATen/core/ivalue.h>
 
 #include <cstdint>
@@ -9,9 +10,23 @@
 
 namespace cresset {
 
+namespace detail {
+inline constexpr auto kPlainKeys =
+    c10::DispatchKeySet({c10::DispatchKey::CPU, c10::DispatchKey::CUDA, c10::DispatchKey::ADInplaceOrView}) |
+    c10::DispatchKeySet({c10::DispatchKey::AutogradCPU, c10::DispatchKey::AutogradCUDA}) |
+    c10::DispatchKeySet({c10::DispatchKey::AutocastCPU, c10::DispatchKey::AutocastCUDA});
+}
+
 /// Whether a tensor is a dense one on the CPU or a GPU and no more than that: no subclass, none that is sparse,
-/// quantized, nested, conjugated, or wrapped by a transformation.
-bool isPlain(const at::Tensor& tensor);
+/// quantized, nested, conjugated, or wrapped by a transformation; nor an undefined one, which has no keys.
+inline bool isPlain(const c10::TensorImpl& tensor) {
+  // Not with `-`, which leaves the bits of devices.
+  const uint64_t keys = tensor.key_set().raw_repr();
+  return keys != 0 && (keys & ~detail::kPlainKeys.raw_repr()) == 0;
+}
+inline bool isPlain(const at::Tensor& tensor) {
+  return isPlain(*tensor.unsafeGetTensorImpl());
+}
 
 /// How the elements of a tensor lie in memory.
 enum class Layout : uint8_t {
@@ -55,9 +70,26 @@ enum class Guard : uint8_t {
 };
 /// For values of this type, if they have kinds worth looking at. Of strings it depends on what programs do with them.
 std::optional<Guard> guardFor(const c10::Type& type, bool with_layout = false, bool with_text = false);
-/// The kind of the value as a word.
-uint64_t readGuard(Guard guard, const c10::IValue& value);
 /// Of a value that has none: a tensor that is not plain.
 inline constexpr uint64_t kUnreadable = ~uint64_t(0);
+
+/// Row Tensor of guards.def, inline for signatures and guards, which are mostly about tensors.
+inline uint64_t wordOfTensor(const c10::IValue& value) {
+  if (!value.isTensor()) return kUnreadable;
+  const c10::TensorImpl& tensor = *value.unsafeToTensorImpl();
+  if (!isPlain(tensor) || tensor.dim() > 255) return kUnreadable;
+  const c10::AutogradMetaInterface* autograd = tensor.autograd_meta();
+  return uint64_t(ValueKind::Kind::Tensor) | uint64_t(c10::typeMetaToScalarType(tensor.dtype())) << 8 |
+         uint64_t(tensor.dim()) << 16 | uint64_t(tensor.device_type()) << 24 |
+         uint64_t(autograd && autograd->requires_grad()) << 32;
+}
+
+namespace detail {
+uint64_t readGuard(Guard guard, const c10::IValue& value);
+}
+/// The kind of the value as a word.
+inline uint64_t readGuard(Guard guard, const c10::IValue& value) {
+  return guard == Guard::Tensor ? wordOfTensor(value) : detail::readGuard(guard, value);
+}
 
 }  // namespace cresset
