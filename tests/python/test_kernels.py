@@ -59,6 +59,28 @@ def launches():
     return _C._kernel_counts()[1]
 
 
+def test_results_own_memory_as_others_do():
+    def f(x, y):
+        return (x * y + y).abs() - x
+
+    script = cresset.script(f)
+    with torch.no_grad():
+        for count in (1, 3, 100, 239, 240, 241, 256, 300, 5000):
+            x, y = torch.randn(count), torch.randn(count)
+            results = [script(x, y) for _ in range(3)]
+            for result in results:
+                assert torch.equal(result, f(x, y))
+                assert result.data_ptr() % 64 == 0
+                assert result.untyped_storage().nbytes() == 4 * count
+                assert result.untyped_storage().resizable()
+            assert len({result.data_ptr() for result in results}) == 3
+            before = results[0].clone()
+            assert torch.equal(results[0].resize_(2 * count)[:count], before)
+            assert torch.equal(results[1].share_memory_(), before)
+            assert torch.equal(results[2].set_(results[1]), before)
+    assert launches() > 0
+
+
 def values(dtype):
     if dtype == torch.bool:
         return torch.tensor([True, False])

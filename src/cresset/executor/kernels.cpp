@@ -10,10 +10,10 @@
 #include <array>
 #include <atomic>
 #include <bit>
-#include <cstring>
 #include <limits>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <sstream>
 #include <utility>
 
@@ -21,6 +21,7 @@
 #include "cresset/codegen/layout.h"
 #include "cresset/executor/kernel_cache.h"
 #include "cresset/ir/subgraph.h"
+#include "cresset/ops/new_tensor.h"
 #include "cresset/passes/fuse.h"
 #include "cresset/program/program.h"
 #include "cresset/support/error.h"
@@ -58,16 +59,43 @@ bool carriesGradients(const at::Tensor& tensor) {
   return (tensor.requires_grad() && at::GradMode::is_enabled()) || tensor._fw_grad(0).defined();
 }
 
-bool hasLayout(const at::Tensor& tensor, const StridedLayout& layout) {
-  const c10::IntArrayRef sizes = tensor.sizes(), strides = tensor.strides();
-  return sizes.size() == layout.sizes.size() &&
-         std::memcmp(sizes.data(), layout.sizes.data(), sizes.size() * sizeof(int64_t)) == 0 &&
-         std::memcmp(strides.data(), layout.strides.data(), strides.size() * sizeof(int64_t)) == 0;
-}
+/// Layouts of several tensors in a row: of each the rank, then size and stride of each dimension. Few words compare
+/// faster than a call of memcmp takes.
+class LayoutWords {
+ public:
+  LayoutWords() = default;
+  explicit LayoutWords(std::span<const StridedLayout> layouts) {
+    for (const StridedLayout& layout : layouts) {
+      words_.push_back(static_cast<int64_t>(layout.sizes.size()));
+      for (size_t d = 0; d < layout.sizes.size(); ++d) {
+        words_.push_back(layout.sizes[d]);
+        words_.push_back(layout.strides[d]);
+      }
+    }
+  }
+  /// Whether `tensor` has the layout at `position`, which then moves on to the next.
+  bool match(const at::Tensor& tensor, size_t& position) const {
+    const c10::IntArrayRef sizes = tensor.sizes(), strides = tensor.strides();
+    const int64_t* words = words_.data() + position;
+    if (static_cast<int64_t>(sizes.size()) != *words) return false;
+    position += 1 + 2 * sizes.size();
+    int64_t difference = 0;
+    for (size_t d = 0; d < sizes.size(); ++d)
+      difference |= (sizes[d] ^ words[1 + 2 * d]) | (strides[d] ^ words[2 + 2 * d]);
+    return difference == 0;
+  }
+
+ private:
+  std::vector<int64_t> words_;
+};
 
 /// How to call a kernel for inputs of given layouts. Immutable but for the kernel, which may come later.
 struct Launch {
-  std::vector<StridedLayout> inputs, outputs;
+  struct Output : StridedLayout {
+    size_t bytes;
+  };
+  LayoutWords inputs;
+  std::vector<Output> outputs;
   Sizes sizes;
   std::vector<int64_t> strides;  // per buffer and dimension
   int64_t elements = 1;
@@ -127,10 +155,10 @@ class FusedGroup : public CompiledSubgraph {
   }
 
   bool fits(const Launch& launch, const c10::IValue* inputs) const {
-    for (size_t i = 0; i < group_.tensors.size(); ++i) {
-      if (!hasLayout(inputs[group_.tensors[i]].toTensor(), launch.inputs[i])) return false;
-    }
-    return true;
+    size_t position = 0;
+    return std::all_of(group_.tensors.begin(), group_.tensors.end(), [&](size_t input) {
+      return launch.inputs.match(inputs[input].toTensor(), position);
+    });
   }
 
   /// Remembers the layout. Once there are many of them the oldest is forgotten; `held` keeps the launch until then.
@@ -166,9 +194,14 @@ class FusedGroup : public CompiledSubgraph {
            Sizes(tensor.strides().begin(), tensor.strides().end())});
     }
     auto schedule = codegen::scheduleGroup(group_, layouts);
-    launch.inputs = std::move(layouts);
+    launch.inputs = LayoutWords(layouts);
     if (!schedule) return launch;
-    launch.outputs = std::move(schedule->outputs);
+    for (size_t i = 0; i < schedule->outputs.size(); ++i) {
+      StridedLayout& layout = schedule->outputs[i];
+      const size_t element = c10::elementSize(group_.body.outputs[i]);
+      const size_t bytes = at::detail::computeStorageNbytes(layout.sizes, layout.strides, element);
+      launch.outputs.push_back({std::move(layout), bytes});
+    }
     launch.packed = std::move(schedule->packed);
     launch.sizes = schedule->nest.sizes;
     for (const int64_t size : launch.sizes) launch.elements *= size;
@@ -197,8 +230,8 @@ class FusedGroup : public CompiledSubgraph {
     for (const size_t input : group_.numbers) numbers.push_back(wordOf(stack[first + input]));
     c10::SmallVector<at::Tensor, 4> outputs;
     for (size_t i = 0; i < launch.outputs.size(); ++i) {
-      const StridedLayout& layout = launch.outputs[i];
-      outputs.push_back(at::detail::empty_strided_cpu(layout.sizes, layout.strides, group_.body.outputs[i]));
+      const Launch::Output& output = launch.outputs[i];
+      outputs.push_back(newTensor(output.sizes, output.strides, group_.body.outputs[i], output.bytes));
       buffers.push_back(outputs.back().mutable_data_ptr());
     }
     const auto runPart = [&](int64_t begin, int64_t end) {

@@ -1,0 +1,46 @@
+#include "cresset/ops/new_tensor.h"
+
+#include <c10/core/CPUAllocator.h>
+#include <c10/core/StorageImpl.h>
+#include <c10/core/TensorImpl.h>
+#include <c10/core/alignment.h>
+
+#include <cstdint>
+#include <cstdlib>
+
+namespace cresset {
+
+namespace {
+
+/// What malloc keeps per thread (glibc's tcache goes up to 1032 bytes), less what alignment takes.
+constexpr size_t kMostSmall = 960;
+
+at::DataPtr smallBlock(size_t bytes) {
+  void* block = std::malloc(bytes + c10::gAlignment - alignof(std::max_align_t));
+  if (!block) return {};
+  const uintptr_t address = (reinterpret_cast<uintptr_t>(block) + c10::gAlignment - 1) & ~(c10::gAlignment - 1);
+  return {reinterpret_cast<void*>(address), block, std::free, at::kCPU};
+}
+
+at::DataPtr memoryFor(size_t bytes, c10::Allocator& allocator) {
+  // Whoever counts memory, a profiler or a limit of memory, must see all of it.
+  if (bytes > 0 && bytes <= kMostSmall && &allocator == c10::GetDefaultCPUAllocator() &&
+      !c10::memoryProfilingEnabled()) {
+    if (at::DataPtr small = smallBlock(bytes)) return small;
+  }
+  return allocator.allocate(bytes);
+}
+
+}  // namespace
+
+at::Tensor newTensor(c10::IntArrayRef sizes, c10::IntArrayRef strides, at::ScalarType dtype, size_t bytes) {
+  c10::Allocator& allocator = *c10::GetCPUAllocator();
+  auto storage = c10::make_intrusive<c10::StorageImpl>(
+      c10::StorageImpl::use_byte_size_t(), bytes, memoryFor(bytes, allocator), &allocator, /*resizable=*/true);
+  at::Tensor tensor = at::detail::make_tensor<c10::TensorImpl>(
+      std::move(storage), c10::DispatchKeySet(c10::DispatchKey::CPU), c10::scalarTypeToTypeMeta(dtype));
+  tensor.unsafeGetTensorImpl()->set_sizes_and_strides(sizes, strides);
+  return tensor;
+}
+
+}  // namespace cresset

@@ -1,0 +1,13 @@
+// Tensors for results, made with less than at::empty_strided takes.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+namespace cresset {
+
+/// A tensor on the CPU, of plain memory that nobody has written; `bytes` is what sizes and strides need
+/// (at::detail::computeStorageNbytes). As at::detail::empty_strided_cpu, but small ones take their memory from malloc:
+/// it keeps small pieces at hand for each thread, unlike posix_memalign, which takes longer than all the rest.
+at::Tensor newTensor(c10::IntArrayRef sizes, c10::IntArrayRef strides, at::ScalarType dtype, size_t bytes);
+
+}  // namespace cresset
