@@ -56,6 +56,7 @@ void checkAndNormalizeInputs(const c10::FunctionSchema& schema, std::vector<IVal
     } else {
       throw UserError(messages::missingArgument(schema, argument.name()));
     }
+    if (inputs[i].isTensor() && argument.type()->kind() == c10::TypeKind::TensorType) continue;
     auto converted = convertTo(inputs[i], argument.type());
     if (!converted) {
       throw UserError(schema.formatTypeMismatchMsg(argument, describeType(inputs[i]), i, describeValue(inputs[i])));
