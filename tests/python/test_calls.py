@@ -514,6 +514,29 @@ def test_references_do_not_leak():
     assert sys.getrefcount(n) == 2
 
 
+def test_arguments_live_no_longer_than_their_call():
+    cu = cresset.CompilationUnit(
+        "def f(x, a: List[Tensor], d: Dict[str, Tuple[Tensor, int]], o: Optional[Tensor]):\n"
+        "  a.append(x)\n"
+        "  y = x + len(d)\n"
+        "  assert y.size(0) == 1, 'wrong size'\n"
+        "  return y\n"
+    )
+    for size in (1, 2):
+        for _ in range(4):
+            tensors = [torch.ones(size) for _ in range(4)]
+            references = [weakref.ref(tensor) for tensor in tensors]
+            x, y, z, o = tensors
+            try:
+                result = cu.f(x, [y], {"z": (z, 1)}, o)
+                assert result.item() == 2
+            except cresset.Error as error:
+                assert "wrong size" in str(error) and size == 2
+            assert [tensor._use_count() for tensor in tensors] == [1] * 4
+            del tensors, x, y, z, o
+            assert [reference() for reference in references] == [None] * 4
+
+
 def test_names_match_torch_jit():
     assert re.match(r"<cresset.ScriptFunction f>", repr(cresset.CompilationUnit(SOURCE["f"]).f))
 

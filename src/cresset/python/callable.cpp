@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <sstream>
 
+#include "cresset/analysis/plain_types.h"
 #include "cresset/archive/code_printer.h"
 #include "cresset/executor/executor.h"
 #include "cresset/interpreter/futures.h"
@@ -33,6 +34,7 @@ struct Parameter {
   std::optional<IValue> default_value;
   bool keyword_only;
   bool is_tensor;
+  bool may_hold_tensors;
   std::optional<int32_t> count;  // of a list for which one number stands for so many (int[2])
 };
 
@@ -85,7 +87,7 @@ const Signature& signatureOf(Target& target) {
     if (!name) throw py::error_already_set();
     signature->parameters.push_back(
         {name, argument.type(), argument.default_value(), argument.kwarg_only(),
-         argument.type()->kind() == c10::TypeKind::TensorType, argument.N()});
+         argument.type()->kind() == c10::TypeKind::TensorType, mayHoldTensors(*argument.type()), argument.N()});
   }
   signature->return_type = schema.returns().empty() ? TypePtr(c10::NoneType::get()) : schema.returns()[0].type();
   target.signature = std::move(signature);
@@ -95,25 +97,53 @@ const Signature& signatureOf(Target& target) {
 /// A stack for one call. Each thread keeps the storage of its outermost one, so that most calls allocate none.
 class StackLease {
  public:
-  StackLease() : cached_(slot()), stack_(cached_ ? std::move(*cached_) : Stack()) { slot() = nullptr; }
+  StackLease() : available_(available()), cached_(available_) {
+    if (!cached_) return;
+    stack_ = std::move(*cached_);
+    available_ = nullptr;
+  }
   ~StackLease() {
     stack_.clear();
     if (!cached_) return;
     *cached_ = std::move(stack_);
-    slot() = cached_;
+    available_ = cached_;
   }
   StackLease(const StackLease&) = delete;
   StackLease& operator=(const StackLease&) = delete;
   Stack& operator*() { return stack_; }
 
  private:
-  static Stack*& slot() {
-    thread_local Stack storage;
-    thread_local Stack* available = &storage;
-    return available;
+  struct Cache {
+    Stack storage;
+    Stack* available = &storage;
+  };
+  static Stack*& available() {
+    thread_local Cache cache;
+    return cache.available;
   }
+  Stack*& available_;  // of the thread
   Stack* cached_;
   Stack stack_;
+};
+
+/// Keeps the tensors among the arguments of a call until the GIL is held again. When C++ lets go of a tensor that has a
+/// Python object, libtorch takes the GIL; a script that does so without it would stop for it at every argument.
+class HeldTensors {
+ public:
+  HeldTensors(const Stack& stack, const Signature& signature, size_t first) {
+    if (RunBudget::current()) return;  // what is dropped must be gone
+    for (size_t i = first; i < stack.size(); ++i) {
+      if (signature.parameters[i].may_hold_tensors) values_.push_back(stack[i]);
+    }
+  }
+  ~HeldTensors() {
+    for (IValue& value : values_) release(value);
+  }
+  HeldTensors(const HeldTensors&) = delete;
+  HeldTensors& operator=(const HeldTensors&) = delete;
+
+ private:
+  c10::SmallVector<IValue, 8> values_;
 };
 
 c10::SymNode tracedNode(PyObject* object) {
@@ -178,17 +208,13 @@ py::object repeated(PyObject* number, int32_t count) {
   return numbers;
 }
 
-void pushArgument(Stack& stack, const Signature& signature, size_t index, PyObject* object) {
+[[gnu::noinline]] void convertArgument(Stack& stack, const Signature& signature, size_t index, PyObject* object) {
   const Parameter& parameter = signature.parameters[index];
   if (tracing()) [[unlikely]] {
     if (auto traced = tracedArgument(object, parameter.type)) {
       stack.push_back(std::move(*traced));
       return;
     }
-  }
-  if (parameter.is_tensor && THPVariable_CheckExact(object)) {
-    stack.emplace_back(THPVariable_Unpack(object));
-    return;
   }
   const auto mismatch = [&] {
     return signature.schema->formatTypeMismatchMsg(
@@ -208,6 +234,14 @@ void pushArgument(Stack& stack, const Signature& signature, size_t index, PyObje
     throw;
   } catch (const c10::Error& error) {  // no such device, no key of a dict
     throw UserError(error.what_without_backtrace() + ("\n" + mismatch()));
+  }
+}
+
+inline void pushArgument(Stack& stack, const Signature& signature, size_t index, PyObject* object) {
+  if (signature.parameters[index].is_tensor && THPVariable_CheckExact(object)) [[likely]] {
+    stack.emplace_back(THPVariable_Unpack(object));
+  } else {
+    convertArgument(stack, signature, index, object);
   }
 }
 
@@ -290,6 +324,7 @@ PyObject* callVector(PyObject* callable, PyObject* const* args, size_t nargsf, P
     Stack& stack = *lease;
     if (target.self) stack.emplace_back(target.self);
     bindArguments(stack, signature, args, nargs, {args + nargs, names});
+    const HeldTensors held(stack, signature, target.self ? 1 : 0);
     prepareThread();
     WarningErrors warnings;
     {
