@@ -384,6 +384,9 @@ class ScriptModule(torch.nn.Module, metaclass=_ScriptMeta):
         return True if method is None else method()
 
 
+_C._set_module_call(ScriptModule)
+
+
 class RecursiveScriptModule(ScriptModule):
     """What :func:`cresset.script`, :func:`cresset.trace` and :func:`cresset.load` return."""
 

@@ -25,6 +25,7 @@ PYBIND11_MODULE(_C, module) {
   bindFreezing(module);
   bindScript(module);
   bindModules(module);
+  bindModuleCall(module);
   bindTracing(module);
   bindExecuting(module);
   bindFacts(module);

@@ -54,5 +54,6 @@ struct ModuleInfo {
 /// What was registered for the class; null for classes that don't come from nn.Modules of this process.
 const ModuleInfo* infoOf(const c10::ClassType& type);
 void bindModules(py::module_& module);
+void bindModuleCall(py::module_& module);
 
 }  // namespace cresset::python
