@@ -25,8 +25,14 @@ namespace {
 
 using Kind = Expression::Kind;
 
-/// A register, or what is known when the kernel is made.
-using Operand = std::variant<Register, c10::IValue>;
+/// What is computed of numbers that the caller passes alone: a register of Double, Long or Bool. It has the bits that
+/// it would have if the numbers were known, so becomes a number of the type that is computed in as late as those do.
+struct NumberOperand {
+  Register value;
+};
+
+/// A register, or what is known when the kernel is made, or a number.
+using Operand = std::variant<Register, c10::IValue, NumberOperand>;
 
 class Evaluator {
  public:
@@ -79,6 +85,7 @@ class Evaluator {
   /// What is known becomes a constant of the type.
   Register asRegister(const Operand& operand, at::ScalarType type) {
     if (const auto* value = std::get_if<Register>(&operand)) return *value;
+    if (const auto* number = std::get_if<NumberOperand>(&operand)) return builder_.convert(number->value, type);
     const c10::IValue& known = std::get<c10::IValue>(operand);
     if (known.isInt()) return builder_.constant(type, known.toInt());
     if (known.isBool()) return builder_.constant(type, int64_t{known.toBool()});
@@ -129,7 +136,20 @@ class Evaluator {
       // Numbers that an `if` asks for stay known; those that are computed with are what the dtype can hold.
       return found->known.isInt() && !isFloating(type_) ? found->known : rounded(found->known);
     }
+    if (isRealNumber(*found)) return NumberOperand{rounded(found->value)};
     return toDtype(*found);
+  }
+
+  /// Whether it is computed with as known numbers are. Those for integers are the integers' at once.
+  bool isRealNumber(const ScalarArgument& argument) const {
+    return argument.kind == ScalarArgument::Kind::Number && isFloating(type_) &&
+           builder_.typeOf(argument.value) != at::kBool;
+  }
+
+  /// A number as the dtype holds it.
+  Register rounded(Register number) {
+    if (type_ == dtype_) return number;
+    return builder_.roundTo(builder_.convert(builder_.convert(number, at::kDouble), at::kFloat), dtype_);
   }
 
   /// A known number as the dtype holds it, if it does not hold it as it is.
@@ -161,8 +181,19 @@ class Evaluator {
     if (const auto truth = truthOf(condition)) return evaluate(e.children[*truth ? 1 : 2]);
     const Operand then = evaluate(e.children[1]), otherwise = evaluate(e.children[2]);
     const at::ScalarType type = typeOf({then, otherwise});
-    return builder_.select(
-        builder_.toBool(std::get<Register>(condition)), asNumber(then, type), asNumber(otherwise, type));
+    return builder_.select(truthRegister(condition), asNumber(then, type), asNumber(otherwise, type));
+  }
+
+  /// Of a condition that is not known.
+  Register truthRegister(const Operand& operand) {
+    const auto* number = std::get_if<NumberOperand>(&operand);
+    return builder_.toBool(number ? number->value : std::get<Register>(operand));
+  }
+
+  static bool isOfNumbers(const Operand& operand) {
+    const auto* known = std::get_if<c10::IValue>(&operand);
+    return std::holds_alternative<NumberOperand>(operand) ||
+           (known && (known->isDouble() || known->isInt() || known->isBool()));
   }
 
   Operand unary(const Expression& e) {
@@ -172,7 +203,9 @@ class Evaluator {
       if (e.text == "-") return known->isDouble() ? c10::IValue(-known->toDouble()) : c10::IValue(-known->toInt());
       return c10::IValue(~known->toInt());
     }
-    if (e.text == "not") return builder_.add(Opcode::Not, builder_.toBool(std::get<Register>(operand)));
+    if (e.text == "not") return builder_.add(Opcode::Not, truthRegister(operand));
+    if (const auto* number = std::get_if<NumberOperand>(&operand); number && e.text == "-")
+      return NumberOperand{builder_.add(Opcode::Neg, number->value)};
     const Register value = asNumber(operand, type_);
     if (e.text == "-" && type_ == at::kBool) refuse("'-' of bools");
     return builder_.add(e.text == "-" ? Opcode::Neg : Opcode::Not, value);
@@ -186,9 +219,9 @@ class Evaluator {
       return evaluate(e.children[1]);
     }
     const Operand b = evaluate(e.children[1]);
-    const Register left = builder_.toBool(std::get<Register>(a));
+    const Register left = truthRegister(a);
     if (const auto truth = truthOf(b)) return *truth == is_or ? Operand(c10::IValue(is_or)) : Operand(left);
-    return builder_.add(is_or ? Opcode::Or : Opcode::And, left, builder_.toBool(std::get<Register>(b)));
+    return builder_.add(is_or ? Opcode::Or : Opcode::And, left, truthRegister(b));
   }
 
   Operand binary(const Expression& e) {
@@ -200,9 +233,19 @@ class Evaluator {
       return c10::IValue((x && x->isNone()) == (e.text == "is"));
     }
     if (x && y) return knownBinary(e.text, *x, *y);
+    if (isComparison(e.text) && isOfNumbers(a) && isOfNumbers(b))
+      return NumberOperand{
+          std::get<Register>(emitBinary(e.text, asRegister(a, at::kDouble), asRegister(b, at::kDouble)))};
     const at::ScalarType type = typeOf({a, b});
     return emitBinary(e.text, asNumber(a, type), asNumber(b, type));
   }
+
+  static bool isComparison(std::string_view op) {
+    return op == "==" || op == "!=" || op == "<" || op == "<=" || op == ">" || op == ">=";
+  }
+
+  /// As the type that is computed in holds it, if it is a floating one.
+  double inType(double value) const { return type_ == at::kFloat ? double(static_cast<float>(value)) : value; }
 
   Operand knownBinary(std::string_view op, const c10::IValue& a, const c10::IValue& b) const {
     if (a.isString() || b.isString() || a.isNone() || b.isNone()) {
@@ -217,13 +260,18 @@ class Evaluator {
     if (op == "<=") return c10::IValue(x <= y);
     if (op == ">") return c10::IValue(x > y);
     if (op == ">=") return c10::IValue(x >= y);
-    const bool real = a.isDouble() || b.isDouble() || op == "/";
-    const auto result = [&](double value, int64_t whole) { return real ? c10::IValue(value) : c10::IValue(whole); };
-    const auto i = [](const c10::IValue& v) { return v.isDouble() ? 0 : uint64_t(v.toScalar().toLong()); };
-    if (op == "+") return result(x + y, int64_t(i(a) + i(b)));
-    if (op == "-") return result(x - y, int64_t(i(a) - i(b)));
-    if (op == "*") return result(x * y, int64_t(i(a) * i(b)));
-    if (op == "/") return c10::IValue(x / y);
+    if (a.isDouble() || b.isDouble() || op == "/") {
+      const double left = inType(x), right = inType(y);
+      if (op == "+") return c10::IValue(inType(left + right));
+      if (op == "-") return c10::IValue(inType(left - right));
+      if (op == "*") return c10::IValue(inType(left * right));
+      if (op == "/") return c10::IValue(inType(left / right));
+    } else {
+      const auto i = [](const c10::IValue& v) { return uint64_t(v.toScalar().toLong()); };
+      if (op == "+") return c10::IValue(int64_t(i(a) + i(b)));
+      if (op == "-") return c10::IValue(int64_t(i(a) - i(b)));
+      if (op == "*") return c10::IValue(int64_t(i(a) * i(b)));
+    }
     refuse("'" + std::string(op) + "' of numbers");
   }
 
@@ -316,6 +364,7 @@ class Evaluator {
       const bool becomes_real = number->known.isInt() && isFloating(type_);  // zeros have signs
       return becomes_real ? c10::IValue(static_cast<double>(number->known.toInt())) : number->known;
     }
+    if (isRealNumber(*number)) return NumberOperand{builder_.convert(number->value, at::kDouble)};
     if (number->kind == ScalarArgument::Kind::Number) return builder_.convert(number->value, type_);
     return toDtype(*number);
   }
