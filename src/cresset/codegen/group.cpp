@@ -8,6 +8,7 @@
 #include "cresset/codegen/scalar_body.h"
 #include "cresset/ir/constants.h"
 #include "cresset/ops/operator.h"
+#include "cresset/ops/operator_rows.h"
 #include "cresset/support/error.h"
 #include "cresset/support/options.h"
 
@@ -81,6 +82,7 @@ class GroupBuilder {
     const auto computes_in = body->computesIn(*op, facts, results[0]);
     if (!computes_in) throw Unsupported{op->fullName() + " computes in a dtype that is not known"};
     refuseMixedHalves(*op, arguments, *computes_in);
+    if (findOperatorRow(op->fullName())->reverses_operands) std::reverse(step.operands.begin(), step.operands.end());
     step.makes_contiguous = op->makesContiguous();
     const auto built = body->build(builder_, *op, arguments, *computes_in, results);
     // Losses reduce if an argument says so.

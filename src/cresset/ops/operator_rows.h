@@ -12,11 +12,12 @@
 namespace cresset {
 
 struct OperatorRow {
-  std::string_view name;         // "aten::add.Tensor"
-  std::string_view facts;        // of the results (analysis/fact_rule.h); empty if nothing is known of them
-  std::string_view scalar;       // what it does to elements (codegen/scalar_body.h); empty if there is no such thing
-  std::string_view computes_in;  // in which dtype; empty if in its result's
-  std::string_view reduces;      // along which dimensions, and whether they are kept; empty if it does not reduce
+  std::string_view name;           // "aten::add.Tensor"
+  std::string_view facts;          // of the results (analysis/fact_rule.h); empty if nothing is known of them
+  std::string_view scalar;         // what it does to elements (codegen/scalar_body.h); empty if there is no such thing
+  std::string_view computes_in;    // in which dtype; empty if in its result's
+  std::string_view reduces;        // along which dimensions, and whether they are kept; empty if it does not reduce
+  bool reverses_operands = false;  // the layout of its result is that for the operands in reversed order
   Trait traits = Trait::None;
   Restriction restriction = Restriction::None;
   bool called_by_programs = false;  // though its name is one of PyTorch's internal kernels
