@@ -9,8 +9,8 @@ set(config_dir ${CMAKE_INSTALL_LIBDIR}/cmake/Cresset)
 
 install(TARGETS cresset EXPORT CressetTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT cresset
   NAMELINK_COMPONENT cresset)
-if(CRESSET_LLVM)  # beside libcresset, which opens it
-  install(TARGETS cresset_llvm LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT cresset)
+if(CRESSET_LLVM)  # beside libcresset, which opens them
+  install(TARGETS cresset_kernels cresset_llvm LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT cresset)
 endif()
 install(DIRECTORY src/cresset DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT cresset
   FILES_MATCHING PATTERN "*.h" PATTERN "*.def" PATTERN python EXCLUDE)

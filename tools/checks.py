@@ -22,7 +22,7 @@ LAYERS = {
     "analysis": ["ops"],
     "program": ["ops"],
     "frontend": ["program"],
-    "interpreter": ["program"],
+    "interpreter": ["program", "codegen"],
     "codegen": ["analysis"],
     "passes": ["analysis", "codegen", "interpreter"],
     "autodiff": ["passes", "frontend"],

@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 
 #include <filesystem>
+#include <stdexcept>
 
 namespace cresset::codegen {
 
@@ -13,16 +14,11 @@ struct Loaded {
   std::string failure;
 };
 
-Loaded load() {
-  const auto level = cpuLevel();
-  if (!level) return {nullptr, "this processor has neither AVX2 with FMA and F16C nor AVX-512"};
-  Dl_info self{};
-  if (!dladdr(reinterpret_cast<void*>(&kernelCompiler), &self) || !self.dli_fname)
-    return {nullptr, "libcresset does not know where it is"};
-  const auto path = std::filesystem::path(self.dli_fname).replace_filename("libcresset_llvm.so");
-  // Never unloaded: code that it made may run until the process ends.
-  void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-  if (!library) return {nullptr, dlerror()};
+Loaded load(std::optional<CpuLevel> level) {
+  if (!level) return {nullptr, whyNoCpuLevel()};
+  Loaded loaded;
+  void* library = openBesideCresset("libcresset_llvm.so", loaded.failure);
+  if (!library) return loaded;
   const auto create =
       reinterpret_cast<decltype(&cresset_create_kernel_compiler)>(dlsym(library, "cresset_create_kernel_compiler"));
   if (!create) return {nullptr, dlerror()};
@@ -34,7 +30,7 @@ Loaded load() {
 }
 
 const Loaded& loaded() {
-  static const auto* once = new Loaded(load());  // outlives threads that compile while the process ends
+  static const auto* once = new Loaded(load(cpuLevel()));  // outlives threads that compile while the process ends
   return *once;
 }
 
@@ -50,6 +46,29 @@ std::optional<CpuLevel> cpuLevel() {
     return std::nullopt;
   }();
   return level;
+}
+
+std::string whyNoCpuLevel() {
+  return "this processor has neither AVX2 with FMA and F16C nor AVX-512";
+}
+
+void* openBesideCresset(const char* name, std::string& failure) {
+  Dl_info self{};
+  if (!dladdr(reinterpret_cast<void*>(&kernelCompiler), &self) || !self.dli_fname) {
+    failure = "libcresset does not know where it is";
+    return nullptr;
+  }
+  const auto path = std::filesystem::path(self.dli_fname).replace_filename(name);
+  // Never unloaded: its code, or code that it made, may run until the process ends.
+  void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+  if (!library) failure = dlerror();
+  return library;
+}
+
+const KernelCompiler& compilerOfObjects() {
+  static const auto* once = new Loaded(load(CpuLevel::V3));
+  if (!once->compiler) throw std::runtime_error(once->failure);
+  return *once->compiler;
 }
 
 const KernelCompiler* kernelCompiler() {

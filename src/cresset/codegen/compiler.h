@@ -6,7 +6,9 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "cresset/codegen/kernel.h"
 
@@ -20,6 +22,13 @@ enum class CpuLevel : uint8_t {
 
 /// The best that this machine runs; nothing if it has none of them.
 std::optional<CpuLevel> cpuLevel();
+std::string whyNoCpuLevel();
+
+/// A kernel, and what its function is called.
+struct NamedKernel {
+  std::string name;
+  Kernel kernel;
+};
 
 /// Memory that holds a kernel's code, freed with it.
 class MachineCode {
@@ -38,6 +47,8 @@ class KernelCompiler {
   virtual ~KernelCompiler() = default;
   /// Throws std::runtime_error if LLVM refuses the kernel, or the system refuses memory for code.
   virtual std::shared_ptr<const MachineCode> compile(const Kernel& kernel) const = 0;
+  /// A relocatable object of their functions. Throws std::runtime_error if LLVM refuses one.
+  virtual std::vector<char> object(std::span<const NamedKernel> kernels, CpuLevel level) const = 0;
   /// LLVM's IR, or assembly, of the kernel; for people.
   virtual std::string llvmText(const Kernel& kernel, CpuLevel level) const = 0;
   virtual std::string assembly(const Kernel& kernel, CpuLevel level) const = 0;
@@ -46,6 +57,12 @@ class KernelCompiler {
 /// Null if kernels can't be compiled here; then `whyNoCompiler` says why.
 const KernelCompiler* kernelCompiler();
 std::string whyNoCompiler();
+
+/// The same on processors that can't run what it compiles: for the build. Throws std::runtime_error.
+const KernelCompiler& compilerOfObjects();
+
+/// A library in the folder of libcresset, which is never unloaded. Null, and why, if it can't be opened.
+void* openBesideCresset(const char* name, std::string& failure);
 
 }  // namespace cresset::codegen
 

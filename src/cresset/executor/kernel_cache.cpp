@@ -8,6 +8,8 @@
 #include <thread>
 #include <unordered_map>
 
+#include "cresset/codegen/ahead_of_time.h"
+
 namespace cresset {
 
 namespace {
@@ -97,6 +99,9 @@ Cache& cache() {
 
 }  // namespace
 
+SharedKernel::SharedKernel(codegen::Kernel kernel)
+    : kernel_(std::move(kernel)), function_(codegen::findAheadOfTime(kernel_)), done_(function() != nullptr) {}
+
 std::string SharedKernel::failure() const {
   const std::lock_guard lock(mutex_);
   return failure_;
@@ -140,7 +145,7 @@ std::shared_ptr<SharedKernel> sharedKernel(codegen::Kernel kernel, bool now) {
   }
   if (now) {
     shared->compile();
-  } else if (is_new) {
+  } else if (is_new && !shared->function()) {
     CompilerThread::get().add(shared);
   }
   return shared;

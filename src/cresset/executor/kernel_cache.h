@@ -12,10 +12,10 @@
 
 namespace cresset {
 
-/// A kernel that may still have to be compiled.
+/// A kernel that may still have to be compiled, unless the build did that.
 class SharedKernel {
  public:
-  explicit SharedKernel(codegen::Kernel kernel) : kernel_(std::move(kernel)) {}
+  explicit SharedKernel(codegen::Kernel kernel);
 
   /// Null until it is compiled, and if that failed.
   codegen::KernelFunction function() const { return function_.load(std::memory_order_acquire); }
@@ -28,10 +28,10 @@ class SharedKernel {
 
  private:
   const codegen::Kernel kernel_;
-  std::atomic<codegen::KernelFunction> function_{nullptr};
+  std::atomic<codegen::KernelFunction> function_;
   std::shared_ptr<const codegen::MachineCode> code_;
   mutable std::mutex mutex_;
-  bool done_ = false;
+  bool done_;
   std::string failure_;
 };
 

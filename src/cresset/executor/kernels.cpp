@@ -20,6 +20,8 @@
 #include "cresset/codegen/group.h"
 #include "cresset/codegen/layout.h"
 #include "cresset/executor/kernel_cache.h"
+#include "cresset/interpreter/operator_call.h"
+#include "cresset/interpreter/plain_tensor.h"
 #include "cresset/ir/subgraph.h"
 #include "cresset/ops/new_tensor.h"
 #include "cresset/passes/fuse.h"
@@ -36,28 +38,8 @@ using codegen::StridedLayout;
 
 std::atomic<size_t> num_launches{0}, num_unfused{0};
 
-/// Fewer elements are not worth a thread; as at::TensorIterator's.
-constexpr int64_t kGrain = 32768;
 /// Of scratch, in bytes.
 constexpr int64_t kAlignment = 64;
-
-/// A tensor of plain memory: no subclass, no lazy conjugation or negation, nothing that watches operators.
-bool isPlain(const at::Tensor& tensor) {
-  static const c10::DispatchKeySet kPlain = c10::DispatchKeySet(c10::DispatchKey::CPU) |
-                                            c10::getAutogradRelatedKeySetFromBackend(c10::BackendComponent::CPUBit) |
-                                            c10::DispatchKeySet(c10::DispatchKey::AutocastCPU) |
-                                            c10::DispatchKeySet(c10::DispatchKey::ADInplaceOrView);
-  return kPlain.has_all(tensor.key_set());
-}
-
-/// Whether operators on it would do more than compute: record themselves on autograd's tape, or compute gradients in
-/// forward mode.
-bool carriesGradients(const at::Tensor& tensor) {
-  if (!tensor.unsafeGetTensorImpl()->autograd_meta()) return false;
-  const bool below = c10::impl::tls_local_dispatch_key_set().excluded_.has(c10::DispatchKey::AutogradFunctionality);
-  if (below) return false;
-  return (tensor.requires_grad() && at::GradMode::is_enabled()) || tensor._fw_grad(0).defined();
-}
 
 /// Layouts of several tensors in a row: of each the rank, then size and stride of each dimension. Few words compare
 /// faster than a call of memcmp takes.
@@ -143,7 +125,8 @@ class FusedGroup : public CompiledSubgraph {
   const Launch* findLaunch(const c10::IValue* inputs, std::shared_ptr<const Launch>& held) const {
     for (size_t i = 0; i < group_.tensors.size(); ++i) {
       const at::Tensor& tensor = inputs[group_.tensors[i]].toTensor();
-      if (!tensor.defined() || !isPlain(tensor) || tensor.scalar_type() != group_.dtypes[i] || carriesGradients(tensor))
+      if (!tensor.defined() || !hasPlainMemory(tensor) || tensor.scalar_type() != group_.dtypes[i] ||
+          isRecorded(tensor) || carriesTangent(tensor))
         return nullptr;
     }
     for (const auto& slot : launches_) {
@@ -242,11 +225,11 @@ class FusedGroup : public CompiledSubgraph {
       }
       function(buffers.data(), launch.sizes.data(), launch.strides.data(), numbers.data(), begin, end);
     };
-    if (launch.elements < kGrain || at::in_parallel_region() || at::get_num_threads() == 1) {
+    if (launch.elements < kElementsPerThread || at::in_parallel_region() || at::get_num_threads() == 1) {
       runPart(0, launch.sizes[0]);
     } else {
       const int64_t inner = launch.elements / launch.sizes[0];
-      at::parallel_for(0, launch.sizes[0], std::max<int64_t>(1, kGrain / inner), runPart);
+      at::parallel_for(0, launch.sizes[0], std::max<int64_t>(1, kElementsPerThread / inner), runPart);
     }
     stack.resize(first);
     for (at::Tensor& output : outputs) stack.emplace_back(std::move(output));
@@ -275,7 +258,12 @@ class FusedGroup : public CompiledSubgraph {
       size_t num_inputs) const {
     const std::vector<c10::IValue> inputs(stack.end() - static_cast<std::ptrdiff_t>(num_inputs), stack.end());
     std::vector<c10::IValue> expected = inputs;
-    (separate_ ? separate_ : unfused_)->call(expected, num_inputs);
+    if (separate_) {
+      separate_->call(expected, num_inputs);
+    } else {
+      const WithoutOperatorKernels by_aten;
+      unfused_->call(expected, num_inputs);
+    }
     run(launch, function, stack, num_inputs);
     const size_t first = stack.size() - expected.size();
     for (size_t i = 0; i < expected.size(); ++i) {
@@ -370,7 +358,8 @@ void waitForCompilation() {
 
 KernelCounts kernelCounts() {
   return {
-      numCompiledKernels(), num_launches.load(std::memory_order_relaxed), num_unfused.load(std::memory_order_relaxed)};
+      numCompiledKernels(), num_launches.load(std::memory_order_relaxed), num_unfused.load(std::memory_order_relaxed),
+      numOperatorKernelCalls()};
 }
 
 std::shared_ptr<const CompiledSubgraph> compileFused(const Graph& subgraph) {

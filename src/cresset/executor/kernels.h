@@ -14,6 +14,7 @@ void waitForCompilation();
 
 struct KernelCounts {
   size_t compiled = 0, launches = 0, unfused = 0;
+  size_t alone = 0;  // of single operators, built ahead of time
 };
 /// In this process; for tests and reports.
 KernelCounts kernelCounts();

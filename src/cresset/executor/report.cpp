@@ -6,11 +6,14 @@
 #include "cresset/autodiff/derivatives.h"
 #include "cresset/autodiff/gradient_flow.h"
 #include "cresset/autodiff/regions.h"
+#include "cresset/codegen/ahead_of_time.h"
 #include "cresset/codegen/group.h"
 #include "cresset/codegen/scalar_body.h"
+#include "cresset/interpreter/operator_call.h"
 #include "cresset/ir/constants.h"
 #include "cresset/ir/subgraph.h"
 #include "cresset/ops/operator.h"
+#include "cresset/support/options.h"
 
 namespace cresset {
 
@@ -106,6 +109,15 @@ class KernelReport {
       for (Block* inner : node->blocks()) visit(inner);  // differentiable subgraphs are fused where they are compiled
       const Operator* op = isStructural(node->kind()) ? nullptr : operatorOf(*node);
       if (!op || !codegen::ScalarBody::of(*op)) continue;
+      if (options::numerics() == Numerics::Default && OperatorCall::of(*op, *node)) {
+        const std::string failure = codegen::whyNoneAheadOfTime();
+        if (failure.empty()) {
+          lines_.push_back("kernel: 1 operator, built ahead of time: " + op->fullName());
+        } else {
+          ++alone_[{op->fullName(), failure}];
+        }
+        continue;
+      }
       ++alone_[{
           op->fullName(),
           codegen::whyNotFusible(codegen::fusibilityOf(*node)).value_or("no operator beside it to fuse it with")}];

@@ -120,7 +120,8 @@ class MethodSite {
   mutable std::atomic<const Target*> first_{nullptr};  // a list that only grows, at its head
 };
 
-class BailOutSite;  // bailout.h
+class BailOutSite;   // bailout.h
+class OperatorCall;  // operator_call.h
 
 class Code {
  public:
@@ -145,6 +146,7 @@ class Code {
   std::vector<uint32_t> pool;
   std::vector<c10::IValue> constants;
   std::vector<const Operator*> operators;
+  std::vector<const OperatorCall*> operator_calls;  // the same, of those that CallChecked calls by kernels; else null
   std::vector<std::unique_ptr<FunctionSite>> functions;
   std::vector<std::unique_ptr<MethodSite>> methods;
   std::vector<c10::TypePtr> types;

@@ -8,6 +8,7 @@
 #include <limits>
 #include <utility>
 
+#include "cresset/interpreter/operator_call.h"
 #include "cresset/ir/constants.h"
 #include "cresset/ops/nesting.h"
 #include "cresset/ops/without_autocast.h"
@@ -348,14 +349,19 @@ void Emitter::emitOperator(const Liveness::NodeInfo& info) {
   static const Symbol kWarn = Symbol::fromQualString("aten::warn");
   if (op->kind() == kWarn) return emitPool(Op::Warn, info, 0);  // who is warned wants to know where
   const auto [it, is_new] = operator_index_.emplace(op, static_cast<uint32_t>(code_.operators.size()));
-  if (is_new) code_.operators.push_back(op);
+  if (is_new) {
+    code_.operators.push_back(op);
+    code_.operator_calls.push_back(nullptr);
+  }
+  const OperatorCall* by_kernel = OperatorCall::of(*op, node);
+  if (by_kernel) code_.operator_calls[it->second] = by_kernel;
   const auto isCast = [&](c10::DeviceType device) { return op->autocast(device) != Autocast::None; };
   emitOperatorCall(
       op->kernel() ? Op::CallKernel
       : isWithoutAutocast(node) && (isCast(c10::DeviceType::CPU) || isCast(c10::DeviceType::CUDA))
           ? Op::CallWithoutAutocast
-      : op->isCalledWithCare() ? Op::CallChecked
-                               : Op::CallBoxed,
+      : op->isCalledWithCare() || by_kernel ? Op::CallChecked
+                                            : Op::CallBoxed,
       info, it->second);
 }
 

@@ -3,6 +3,7 @@
 
 #include "cresset/interpreter/container_meter.h"
 #include "cresset/interpreter/futures.h"
+#include "cresset/interpreter/operator_call.h"
 #include "cresset/interpreter/profile.h"
 #include "cresset/interpreter/run.h"
 #include "cresset/support/print_handler.h"
@@ -73,7 +74,10 @@ void Run::callOperator(const Instruction& instruction) {
   {
     std::optional<ScriptProfile::Operation> event;
     if (profile_) event.emplace(*profile_, code, instruction, op, std::span<const c10::IValue>(stack_));
-    op.call(stack_, instruction.c);
+    if (const OperatorCall* by_kernel = code.operator_calls[instruction.b])
+      by_kernel->call(stack_, instruction.c);
+    else
+      op.call(stack_, instruction.c);
   }
   if (meter_) {
     size_t grown = 0;

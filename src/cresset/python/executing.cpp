@@ -1,6 +1,8 @@
 // Doors to the executor: modes, and what plans there are.
 #include "cresset/autodiff/derivatives.h"
 #include "cresset/autodiff/specialized_rules.h"
+#include "cresset/codegen/ahead_of_time.h"
+#include "cresset/codegen/operator_kernels.h"
 #include "cresset/executor/differentiable.h"
 #include "cresset/executor/executor.h"
 #include "cresset/executor/fact_checks.h"
@@ -87,9 +89,18 @@ void bindExecuting(py::module_& module) {
         return names;
       },
       py::arg("reduces") = false);
+  module.def("_rows_with_own_bits", [] {
+    std::vector<std::string> names;
+    for (const OperatorRow& row : operatorRows()) {
+      const Operator* op = row.scalar.empty() ? nullptr : OperatorTable::get().find(row.name);
+      if (op && codegen::OperatorKernels::of(*op)) names.emplace_back(row.name);
+    }
+    return names;
+  });
+  module.def("_why_no_kernels_ahead_of_time", codegen::whyNoneAheadOfTime);
   module.def("_kernel_counts", [] {
     const KernelCounts counts = kernelCounts();
-    return std::make_tuple(counts.compiled, counts.launches, counts.unfused);
+    return std::make_tuple(counts.compiled, counts.launches, counts.unfused, counts.alone);
   });
   module.def("_wait_for_compilation", waitForCompilation, py::call_guard<py::gil_scoped_release>());
   module.def("_set_fact_checks", [](const std::string& checks) { setOption(Option::check_facts, checks); });

@@ -82,10 +82,12 @@ llvm::SmallVector<char, 0> emitFile(llvm::Module& module, llvm::TargetMachine& m
   return bytes;
 }
 
-/// A kernel as LLVM's, optimized.
+/// Kernels as LLVM's, optimized.
 struct Compilation {
-  Compilation(const Kernel& kernel, CpuLevel level, const std::string& name)
-      : machine(makeMachine(level)), module(emitModule(context, kernel, level, name)) {
+  /// As emitModule.
+  template <class... Arguments>
+  explicit Compilation(CpuLevel level, const Arguments&... arguments)
+      : machine(makeMachine(level)), module(emitModule(context, arguments...)) {
     module->setTargetTriple(kTriple);
     module->setDataLayout(machine->createDataLayout());
     optimize(*module, *machine);
@@ -152,14 +154,20 @@ class LlvmCompiler : public KernelCompiler {
 
   std::shared_ptr<const MachineCode> compile(const Kernel& kernel) const override {
     const std::string name = "cresset_kernel_" + std::to_string(next_.fetch_add(1, std::memory_order_relaxed));
-    Compilation compilation(kernel, level_, name);
+    Compilation compilation(level_, kernel, level_, name);
     auto object = emitFile(*compilation.module, *compilation.machine, llvm::CodeGenFileType::ObjectFile);
     const size_t size = object.size();
     return std::make_shared<LinkedCode>(linker_.link(std::move(object), name), size);
   }
 
+  std::vector<char> object(std::span<const NamedKernel> kernels, CpuLevel level) const override {
+    const Compilation compilation(level, kernels, level);
+    const auto bytes = emitFile(*compilation.module, *compilation.machine, llvm::CodeGenFileType::ObjectFile);
+    return {bytes.begin(), bytes.end()};
+  }
+
   std::string llvmText(const Kernel& kernel, CpuLevel level) const override {
-    const Compilation compilation(kernel, level, "kernel");
+    const Compilation compilation(level, kernel, level, "kernel");
     std::string text;
     llvm::raw_string_ostream out(text);
     compilation.module->print(out, nullptr);
@@ -167,7 +175,7 @@ class LlvmCompiler : public KernelCompiler {
   }
 
   std::string assembly(const Kernel& kernel, CpuLevel level) const override {
-    Compilation compilation(kernel, level, "kernel");
+    Compilation compilation(level, kernel, level, "kernel");
     const auto text = emitFile(*compilation.module, *compilation.machine, llvm::CodeGenFileType::AssemblyFile);
     return {text.begin(), text.end()};
   }

@@ -273,13 +273,32 @@ const char* cpuName(CpuLevel level) {
   return level == CpuLevel::V4 ? "x86-64-v4" : "x86-64-v3";
 }
 
+namespace {
+
+void verify(const llvm::Module& module) {
+  std::string problem;
+  llvm::raw_string_ostream out(problem);
+  if (llvm::verifyModule(module, &out)) throw std::runtime_error("LLVM refuses a kernel: " + problem);
+}
+
+}  // namespace
+
 std::unique_ptr<llvm::Module> emitModule(
     llvm::LLVMContext& context, const Kernel& kernel, CpuLevel level, const std::string& name) {
   auto module = std::make_unique<llvm::Module>(name, context);
   KernelEmitter(*module, kernel, level, name).run();
-  std::string problem;
-  llvm::raw_string_ostream out(problem);
-  if (llvm::verifyModule(*module, &out)) throw std::runtime_error("LLVM refuses a kernel: " + problem);
+  verify(*module);
+  return module;
+}
+
+std::unique_ptr<llvm::Module> emitModule(
+    llvm::LLVMContext& context, std::span<const NamedKernel> kernels, CpuLevel level) {
+  auto module = std::make_unique<llvm::Module>("kernels", context);
+  for (const NamedKernel& named : kernels) KernelEmitter(*module, named.kernel, level, named.name).run();
+  for (llvm::Function& function : *module) {
+    if (!function.isDeclaration()) function.setVisibility(llvm::GlobalValue::HiddenVisibility);
+  }
+  verify(*module);
   return module;
 }
 

@@ -1,0 +1,391 @@
+#include "cresset/interpreter/operator_call.h"
+
+#include <ATen/EmptyTensor.h>
+#include <ATen/MemoryOverlap.h>
+#include <ATen/Parallel.h>
+#include <ATen/autocast_mode.h>
+#include <ATen/core/LegacyTypeDispatch.h>
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <c10/core/InferenceMode.h>
+
+#include <algorithm>
+#include <atomic>
+#include <bit>
+#include <mutex>
+#include <unordered_map>
+
+#include "cresset/analysis/fact_rule.h"
+#include "cresset/codegen/layout.h"
+#include "cresset/interpreter/plain_tensor.h"
+#include "cresset/ir/constants.h"
+#include "cresset/ops/operator_rows.h"
+#include "cresset/support/options.h"
+
+namespace cresset {
+
+namespace {
+
+using codegen::OperatorKernels;
+using codegen::ScalarArgument;
+using codegen::Sizes;
+using codegen::StridedLayout;
+
+thread_local bool without_kernels = false;
+std::atomic<size_t> num_calls{0};
+
+StridedLayout layoutOf(const at::Tensor& tensor) {
+  return {Sizes(tensor.sizes().begin(), tensor.sizes().end()), Sizes(tensor.strides().begin(), tensor.strides().end())};
+}
+
+/// Whether the thread calls operators and nothing else happens to the calls: no trace, dispatch mode or functorch.
+bool callsReachKernels() {
+  static constexpr auto kUsual =
+      c10::DispatchKeySet({c10::DispatchKey::BackendSelect, c10::DispatchKey::ADInplaceOrView});
+  return (c10::impl::tls_local_dispatch_key_set().included_ - kUsual).empty();
+}
+
+bool isWanted() {
+  return options::kernels() != KernelMode::Off && options::numerics() == Numerics::Default && !without_kernels &&
+         callsReachKernels();
+}
+
+/// Whether elements of the target may be written while those of the operand are read.
+bool canWriteBeside(const at::Tensor& target, const at::Tensor& operand) {
+  if (target.is_same(operand)) return true;
+  const at::MemOverlapStatus overlap = at::get_overlap_status(target, operand);
+  return overlap == at::MemOverlapStatus::No ||
+         (overlap == at::MemOverlapStatus::Full && target.strides() == operand.strides());
+}
+
+at::Tensor cast(const at::Tensor& tensor, at::ScalarType dtype) {
+  const at::AutoDispatchBelowADInplaceOrView below;
+  return tensor.to(dtype);
+}
+
+/// The same arguments by name and type, as far as the shorter schema has them.
+bool startsWith(const c10::FunctionSchema& longer, const c10::FunctionSchema& shorter) {
+  const auto &all = longer.arguments(), &first = shorter.arguments();
+  return first.size() <= all.size() &&
+         std::equal(first.begin(), first.end(), all.begin(), [](const c10::Argument& a, const c10::Argument& b) {
+           return a.name() == b.name() && *a.type() == *b.type();
+         });
+}
+
+/// The operator of this name without side effects that takes as many of the arguments.
+const Operator* functionalForm(const std::string& name, const c10::FunctionSchema& of, size_t num_arguments) {
+  for (const Operator* candidate : OperatorTable::get().overloads(Symbol::fromQualString(name))) {
+    if (!candidate->isMutable() && candidate->schema().arguments().size() == num_arguments &&
+        startsWith(of, candidate->schema()))
+      return candidate;
+  }
+  return nullptr;
+}
+
+/// What a kernel is called with.
+struct Launch {
+  codegen::KernelFunction next, any;
+  std::vector<void*> buffers;
+  c10::SmallVector<uint64_t, 4> numbers;
+};
+
+/// Over all elements of the last tensor, the result, outermost along its longest stride; the others are broadcast to
+/// it.
+std::vector<codegen::LoopDim> loopsOver(std::span<const at::Tensor> tensors) {
+  const at::Tensor& result = tensors.back();
+  std::vector<codegen::LoopDim> dims;
+  for (int64_t d = 0; d < result.dim(); ++d) {
+    if (result.size(d) == 1) continue;
+    codegen::LoopDim dim{result.size(d), {}};
+    for (const at::Tensor& tensor : tensors) {
+      const int64_t own = d - (result.dim() - tensor.dim());
+      const bool is_broadcast = own < 0 || tensor.size(own) == 1;
+      dim.strides.push_back(is_broadcast ? 0 : tensor.stride(own) * tensor.itemsize());
+    }
+    dims.push_back(std::move(dim));
+  }
+  std::stable_sort(dims.begin(), dims.end(), [](const codegen::LoopDim& a, const codegen::LoopDim& b) {
+    return a.strides.back() > b.strides.back();
+  });
+  return dims;
+}
+
+/// Elements that follow each other.
+void runRow(const Launch& launch, int64_t size) {
+  const auto part = [&](int64_t begin, int64_t end) {
+    launch.next(launch.buffers.data(), &size, nullptr, launch.numbers.data(), begin, end);
+  };
+  if (size < kElementsPerThread || at::in_parallel_region() || at::get_num_threads() == 1) {
+    part(0, size);
+  } else {
+    at::parallel_for(0, size, kElementsPerThread, part);
+  }
+}
+
+/// Row by row. Which rows, and which parts of them, a thread computes makes no difference to the bits.
+void runRows(const Launch& launch, const codegen::LoopNest& nest) {
+  const size_t last = nest.sizes.size() - 1, num_buffers = launch.buffers.size();
+  const int64_t size = nest.sizes[last];
+  int64_t num_rows = 1;
+  for (size_t d = 0; d < last; ++d) num_rows *= nest.sizes[d];
+  bool follows = true;
+  c10::SmallVector<int64_t, 4> strides;
+  for (size_t i = 0; i < num_buffers; ++i) {
+    strides.push_back(nest.strides[i][last]);
+    follows = follows && nest.steps[i][last] == codegen::Step::Next;
+  }
+  const codegen::KernelFunction function = follows ? launch.next : launch.any;
+  const auto part = [&](int64_t first_row, int64_t end_row, int64_t begin, int64_t end) {
+    std::vector<void*> buffers = launch.buffers;
+    for (int64_t row = first_row; row < end_row; ++row) {
+      for (size_t i = 0; i < num_buffers; ++i) {
+        auto* address = static_cast<char*>(launch.buffers[i]);
+        int64_t rest = row;
+        for (size_t d = last; d-- > 0;) {
+          address += rest % nest.sizes[d] * nest.strides[i][d];
+          rest /= nest.sizes[d];
+        }
+        buffers[i] = address;
+      }
+      function(buffers.data(), &size, strides.data(), launch.numbers.data(), begin, end);
+    }
+  };
+  if (num_rows * size < kElementsPerThread || at::in_parallel_region() || at::get_num_threads() == 1) {
+    part(0, num_rows, 0, size);
+  } else if (num_rows < at::get_num_threads()) {
+    at::parallel_for(0, size, kElementsPerThread, [&](int64_t begin, int64_t end) { part(0, num_rows, begin, end); });
+  } else {
+    const int64_t grain = std::max<int64_t>(1, kElementsPerThread / size);
+    at::parallel_for(0, num_rows, grain, [&](int64_t begin, int64_t end) { part(begin, end, 0, size); });
+  }
+}
+
+}  // namespace
+
+/// A call that a kernel takes.
+struct OperatorCall::Prepared {
+  at::ScalarType dtype = at::kFloat;
+  const OperatorKernels::Functions* functions = nullptr;
+  c10::SmallVector<const at::Tensor*, 4> tensors;  // as they are given, in the order that decides the result's layout
+  c10::SmallVector<at::Tensor, 4> operands;        // of `dtype`
+  c10::SmallVector<uint64_t, 4> numbers;
+  bool has_number = false;  // one of the operands is a number, a tensor without dimensions to eager PyTorch
+  bool makes_contiguous = false;
+  bool is_recorded = false;
+
+  /// A new tensor, or the target; undefined if the sizes don't go together or the target has others.
+  at::Tensor compute(const at::Tensor* target) const;
+
+ private:
+  std::optional<StridedLayout> layout() const;
+  Launch launch(const at::Tensor& result) const;
+  bool isRow() const;
+};
+
+std::optional<StridedLayout> OperatorCall::Prepared::layout() const {
+  static const StridedLayout kNumber;
+  std::vector<StridedLayout> layouts;
+  for (const at::Tensor* tensor : tensors) layouts.push_back(layoutOf(*tensor));
+  std::vector<const StridedLayout*> pointers;
+  for (const StridedLayout& layout : layouts) pointers.push_back(&layout);
+  if (has_number) pointers.push_back(&kNumber);
+  auto layout = codegen::layoutOfResult(pointers);
+  if (layout && makes_contiguous) layout = codegen::contiguousLayout(layout->sizes);
+  return layout;
+}
+
+Launch OperatorCall::Prepared::launch(const at::Tensor& result) const {
+  Launch launch{functions->next, functions->any, {}, numbers};
+  for (const at::Tensor& operand : operands) launch.buffers.push_back(const_cast<void*>(operand.const_data_ptr()));
+  launch.buffers.push_back(result.mutable_data_ptr());
+  return launch;
+}
+
+/// Contiguous tensors of the same sizes: the usual case, for which nothing has to be found out.
+bool OperatorCall::Prepared::isRow() const {
+  if (has_number) return false;
+  for (size_t i = 0; i < operands.size(); ++i) {
+    if (!operands[i].is_contiguous() || !tensors[i]->is_contiguous() || operands[i].sizes() != operands[0].sizes())
+      return false;
+  }
+  return true;
+}
+
+at::Tensor OperatorCall::Prepared::compute(const at::Tensor* target) const {
+  num_calls.fetch_add(1, std::memory_order_relaxed);
+  if (isRow() && (!target || (target->is_contiguous() && target->sizes() == operands[0].sizes()))) {
+    const at::Tensor result =
+        target ? *target
+               : at::Tensor(at::detail::empty_cpu(operands[0].sizes(), dtype, false, c10::MemoryFormat::Contiguous));
+    runRow(launch(result), result.numel());
+    return result;
+  }
+  const auto expected = layout();
+  if (!expected || (target && target->sizes() != c10::IntArrayRef(expected->sizes))) return {};
+  const at::Tensor result =
+      target ? *target : at::Tensor(at::detail::empty_strided_cpu(expected->sizes, expected->strides, dtype));
+  if (result.numel() == 0) return result;
+  std::vector<at::Tensor> buffers(operands.begin(), operands.end());
+  buffers.push_back(result);
+  const std::vector<at::ScalarType> dtypes(buffers.size(), dtype);
+  runRows(launch(result), *codegen::makeLoopNest(loopsOver(buffers), std::nullopt, dtypes));
+  return result;
+}
+
+std::unique_ptr<const OperatorCall> OperatorCall::make(const Operator& op) {
+  const std::string& name = op.schema().name();
+  const auto& arguments = op.schema().arguments();
+  const Operator* functional = &op;
+  Target target = Target::New;
+  if (op.isInPlaceReuse()) {
+    functional = OperatorTable::get().find(op.functionalName());
+    target = Target::Reuse;
+  } else if (op.isMutable() && name.ends_with('_')) {
+    functional = functionalForm(name.substr(0, name.size() - 1), op.schema(), arguments.size());
+    target = Target::First;
+  } else if (op.isMutable()) {
+    const bool has_out = !arguments.empty() && arguments.back().name() == "out";
+    functional = has_out ? functionalForm(name, op.schema(), arguments.size() - 1) : nullptr;
+    target = Target::Out;
+  }
+  const OperatorKernels* kernels = functional ? OperatorKernels::of(*functional) : nullptr;
+  if (!kernels) return nullptr;
+  return std::unique_ptr<const OperatorCall>(new OperatorCall(op, *kernels, target));
+}
+
+const OperatorCall* OperatorCall::of(const Operator& op, std::span<const std::optional<c10::IValue>> known) {
+  static auto* mutex = new std::mutex;
+  static auto* all = new std::unordered_map<const Operator*, std::unique_ptr<const OperatorCall>>;
+  if (!op.isOfDispatcher() || op.schema().returns().size() != 1) return nullptr;
+  const OperatorCall* call = nullptr;
+  {
+    const std::lock_guard lock(*mutex);
+    const auto found = all->find(&op);
+    call = (found != all->end() ? found : all->emplace(&op, make(op)).first)->second.get();
+  }
+  return call && call->kernels_.hasOwnBits(known) ? call : nullptr;
+}
+
+const OperatorCall* OperatorCall::of(const Operator& op, const Node& node) {
+  std::vector<std::optional<c10::IValue>> known;
+  for (const Value* input : node.inputs()) {
+    auto value = toIValue(input);
+    known.push_back(value && value->isTensor() ? std::nullopt : std::move(value));
+  }
+  return of(op, known);
+}
+
+void OperatorCall::callAten(Stack& stack, size_t num_args) const {
+  const c10::OperatorHandle* handle = op_.handle();
+  if (with_care_ || !handle) return op_.call(stack, num_args);
+  handle->callBoxed(stack);
+}
+
+std::optional<at::ScalarType> OperatorCall::dtypeOfResult(std::span<const c10::IValue> arguments) const {
+  const FactRule* rule = FactRule::of(kernels_.op());
+  if (!rule) return std::nullopt;
+  std::vector<Fact> facts;
+  for (const c10::IValue& argument : arguments)
+    facts.push_back(
+        argument.isTensor() && argument.toTensor().defined() ? Fact::tensor(TensorFacts::of(argument.toTensor()))
+                                                             : Fact::of(argument));
+  return rule->evaluate(kernels_.op(), facts)[0].dtype;
+}
+
+bool OperatorCall::prepare(std::span<const c10::IValue> arguments, Prepared& call) const {
+  // What autocast makes of the call is another call.
+  if (target_ == Target::New && op_.autocast(at::kCPU) != Autocast::None && at::autocast::is_autocast_enabled(at::kCPU))
+    return false;
+  const auto form = kernels_.formOf(arguments);
+  if (!form) return false;
+  std::optional<at::ScalarType> dtype;
+  bool is_mixed = false;
+  const auto chosen = kernels_.form(*form);
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    if (chosen[i]->kind == ScalarArgument::Kind::Element) {
+      const at::Tensor& tensor = arguments[i].toTensor();
+      if (!hasPlainMemory(tensor) || carriesTangent(tensor)) return false;
+      call.is_recorded = call.is_recorded || isRecorded(tensor);
+      is_mixed = is_mixed || tensor.scalar_type() != dtype.value_or(tensor.scalar_type());
+      dtype = tensor.scalar_type();
+      call.tensors.push_back(&tensor);
+      continue;
+    }
+    if (chosen[i]->kind == ScalarArgument::Kind::Number)
+      call.numbers.push_back(std::bit_cast<uint64_t>(arguments[i].toScalar().toDouble()));
+    const std::string& name = kernels_.op().schema().arguments()[i].name();
+    call.has_number = call.has_number || name == "self" || name == "other";
+  }
+  if (!dtype) return false;
+  if (is_mixed || !c10::isFloatingType(*dtype)) dtype = dtypeOfResult(arguments);
+  if (!dtype) return false;
+  call.dtype = *dtype;
+  call.functions = kernels_.find(*form, *dtype);
+  if (!call.functions) return false;
+  for (const at::Tensor* tensor : call.tensors) {
+    const at::ScalarType given = tensor->scalar_type();
+    // Eager PyTorch does not round a tensor of one element of another dtype to half precision first.
+    if (codegen::registerType(*dtype) != *dtype && given != *dtype && given != at::kBool) return false;
+    if (!codegen::isSupported(given)) return false;
+    call.operands.push_back(given == *dtype ? *tensor : cast(*tensor, *dtype));
+  }
+  if (findOperatorRow(kernels_.op().fullName())->reverses_operands)
+    std::reverse(call.tensors.begin(), call.tensors.end());
+  call.makes_contiguous = kernels_.op().makesContiguous();
+  return true;
+}
+
+bool OperatorCall::callDirectly(Stack& stack, size_t num_args, Prepared& call) const {
+  const size_t first = stack.size() - num_args;
+  at::Tensor result;
+  if (target_ == Target::New) {
+    result = call.compute(nullptr);
+  } else {
+    const at::Tensor& target = stack[target_ == Target::Out ? stack.size() - 1 : first].toTensor();
+    const bool is_usual = target.defined() && hasPlainMemory(target) && target.scalar_type() == call.dtype &&
+                          !target.is_inference() && !isRecorded(target) && !carriesTangent(target) &&
+                          at::has_internal_overlap(target) == at::MemOverlap::No &&
+                          std::all_of(call.operands.begin(), call.operands.end(), [&](const at::Tensor& operand) {
+                            return canWriteBeside(target, operand);
+                          });
+    if (!is_usual) return false;
+    result = call.compute(&target);
+    if (result.defined() && target_ != Target::Reuse) result.unsafeGetTensorImpl()->bump_version();
+  }
+  if (!result.defined()) return false;
+  stack.resize(first);
+  stack.emplace_back(std::move(result));
+  return true;
+}
+
+void OperatorCall::call(Stack& stack, size_t num_args) const {
+  if (!isWanted()) return callAten(stack, num_args);
+  const size_t first = stack.size() - num_args;
+  if (target_ == Target::Reuse) makeOwn(stack[first]);
+  at::Tensor result;
+  {
+    Prepared call;
+    if (!prepare(std::span(stack).subspan(first, numOperands()), call)) return callAten(stack, num_args);
+    if (!call.is_recorded && callDirectly(stack, num_args, call)) return;
+    result = call.compute(nullptr);
+  }
+  // ATen's operator says what errors there are, resizes what it writes to and records itself on autograd's tape, which
+  // keeps the same memory. The elements are the kernel's.
+  callAten(stack, num_args);
+  const at::Tensor& recorded = stack.back().toTensor();
+  if (!result.defined() || recorded.sizes() != result.sizes()) return;
+  const at::AutoDispatchBelowADInplaceOrView below;
+  recorded.copy_(result);
+}
+
+size_t numOperatorKernelCalls() {
+  return num_calls.load(std::memory_order_relaxed);
+}
+
+WithoutOperatorKernels::WithoutOperatorKernels() : before_(without_kernels) {
+  without_kernels = true;
+}
+WithoutOperatorKernels::~WithoutOperatorKernels() {
+  without_kernels = before_;
+}
+
+}  // namespace cresset
