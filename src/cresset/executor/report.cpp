@@ -89,11 +89,11 @@ class GradientReport {
   Counts on_tape_;
 };
 
-/// Empty if nothing is fused.
+/// Empty if no kernels are made.
 class KernelReport {
  public:
   std::vector<std::string> write(Block* block) {
-    if (!hasGroups(block)) return {};
+    if (options::kernels() == KernelMode::Off) return {};
     visit(block);
     writeCounts("no kernel", alone_, lines_);
     return std::move(lines_);
@@ -122,14 +122,6 @@ class KernelReport {
           op->fullName(),
           codegen::whyNotFusible(codegen::fusibilityOf(*node)).value_or("no operator beside it to fuse it with")}];
     }
-  }
-
-  static bool hasGroups(Block* block) {
-    const auto nodes = block->nodes();
-    return std::any_of(nodes.begin(), nodes.end(), [](Node* node) {
-      const auto blocks = node->blocks();
-      return isSubgraph(*node, SubgraphKind::Fused) || std::any_of(blocks.begin(), blocks.end(), hasGroups);
-    });
   }
 
   void addGroup(const Node& group) {
