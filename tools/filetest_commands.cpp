@@ -4,6 +4,7 @@
 // errors into their output, so that one file can hold a table; for the others an error is the whole output.
 #include "filetest_commands.h"
 
+#include <ATen/EmptyTensor.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/core/function_schema.h>
 #include <ATen/core/grad_mode.h>
@@ -141,16 +142,22 @@ std::string printAliases(const std::shared_ptr<Graph>& graph, const Command& com
 /// Of a group whose inputs' types say their sizes and strides.
 std::string printKernel(const std::shared_ptr<Graph>& graph) {
   const codegen::Group group = codegen::makeGroup(*graph);
-  std::vector<codegen::StridedLayout> layouts;
+  std::vector<at::Tensor> tensors;
   for (const size_t input : group.tensors) {
     const auto& type = graph->inputs()[input]->type()->expectRef<c10::TensorType>();
     const auto sizes = type.sizes().concrete_sizes(), strides = type.strides().concrete_sizes();
     if (!sizes || !strides) throw std::runtime_error("the inputs' types have to say sizes and strides");
-    layouts.push_back({codegen::Sizes(sizes->begin(), sizes->end()), codegen::Sizes(strides->begin(), strides->end())});
+    tensors.push_back(at::detail::empty_strided_cpu(*sizes, *strides, *type.scalarType()));
   }
-  const auto schedule = codegen::scheduleGroup(group, layouts);
+  const auto buffers = codegen::layoutsOfBuffers(group, tensors);
+  const auto schedule = buffers ? codegen::scheduleGroup(group, *buffers) : std::nullopt;
   if (!schedule) return "no kernel\n";
   std::ostringstream out;
+  for (size_t i = 0; i < buffers->size(); ++i) {
+    if (!group.buffers[i].views.empty())
+      out << "b" << i << ": a view of tensor " << group.buffers[i].tensor << ", " << (*buffers)[i].offset
+          << " bytes from its start\n";
+  }
   for (const codegen::StridedLayout& output : schedule->outputs)
     out << "output: sizes " << c10::IntArrayRef(output.sizes) << ", strides " << c10::IntArrayRef(output.strides)
         << '\n';

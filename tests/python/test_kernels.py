@@ -510,6 +510,67 @@ def test_gradients_in_forward_mode():
         assert all(torch.equal(a, b) for a, b in zip(ours, theirs, strict=True))
 
 
+VIEWS = [
+    "a, b = x.chunk(2, 1)",
+    "a, b, c = x.split(2, dim=-1)",
+    "a, b, c = torch.tensor_split(x, 3, 1)",
+    "a, b, c, d = x.unbind(0)",
+    "a = x.t()\n  b = a[1:3]",
+    "a = x[:, 1]\n  b = x[2, 1:5]",
+    "a = x[::2, 1:]\n  b = a[:, :-1].t()",
+    "a = x[0].unsqueeze(1)\n  b = x[:, 0]",
+    "a = x.unsqueeze(0).expand(3, -1, -1)\n  b = x[1]",
+    "a = x.view(-1)\n  b = a[3:7]",
+    "a = x.reshape(-1)\n  b = a[3:7]",
+    "a = x.flatten().squeeze()\n  b = x.select(0, -1)",
+    "a = x.transpose(0, 1).unsqueeze(0)\n  b = x.permute(1, 0)",
+    "a = x.narrow(1, 2, 3)\n  b = x.diagonal()",
+    "a = x.movedim(0, 1)\n  b = x.T",
+    "a = x.detach()[0]\n  b = x.contiguous()[1]",
+]
+
+
+@pytest.mark.parametrize("views", VIEWS)
+def test_views(views):
+    names = views.split(" = ")[0].split(", ")
+    names += ["b"] * ("b" not in names)
+    sums = " + ".join(f"torch.exp({name}).mean() * {i + 2}" for i, name in enumerate(names))
+    text = f"def f(x: Tensor):\n  {views}\n  r = torch.relu(a * 2) - a\n  return r, torch.abs(r) + 1, {sums}"
+    scope = {"torch": torch, "Tensor": Tensor}
+    exec(text, scope)
+    script, before = cresset.CompilationUnit(text).f, launches()
+    with cresset.options.override(numerics="default"):
+        for x in (torch.randn(4, 6), torch.randn(6, 4).t(), torch.randn(4, 12)[:, ::2], torch.randn(6).expand(4, 6)):
+            try:
+                expected = scope["f"](x)
+            except RuntimeError as error:  # a view of this layout is not possible
+                with pytest.raises(RuntimeError, match=str(error).split(":")[0][:40].replace("(", ".")):
+                    script(x)
+                continue
+            for found, wanted in zip(script(x), expected):
+                torch.testing.assert_close(found, wanted)
+                assert found.stride() == wanted.stride()
+    assert launches() >= before + 4
+
+
+def test_views_that_raise():
+    """As the operators do, also where the group meets the layout first."""
+
+    def f(x):
+        a, b = torch.relu(x * 2).split(3)
+        return torch.abs(a * 2 - b)
+
+    script = cresset.script(f)
+    for n in (6, 6, 7, 9, 2, 6):
+        try:
+            expected = f(torch.ones(n))
+        except (ValueError, RuntimeError):
+            with pytest.raises(RuntimeError):
+                script(torch.ones(n))
+            continue
+        assert torch.equal(script(torch.ones(n)), expected)
+
+
 def test_background():
     with cresset.options.override(kernels="background"):
         script = cresset.script(lambda_free)

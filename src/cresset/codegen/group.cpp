@@ -48,8 +48,7 @@ class GroupBuilder {
   void take(const Value& value) {
     if (registers_.contains(&value) || knownValue(value)) return;
     if (const auto dtype = dtypeOf(value)) {
-      registers_[&value] = builder_.load(group_.body.inputs.size(), *dtype);
-      group_.body.inputs.push_back(*dtype);
+      addBuffer(value, *dtype);
     } else if (const auto type = numberType(*value.type())) {
       registers_[&value] = builder_.number(group_.body.numbers.size(), *type);
       group_.body.numbers.push_back(*type);
@@ -93,7 +92,7 @@ class GroupBuilder {
     for (size_t i = 0; i < built.size(); ++i) {
       const Value* output = node.outputs()[i];
       registers_[output] = built[i].value;
-      values_[output] = inputs_.size() + group_.steps.size();
+      values_[output] = group_.buffers.size() + group_.steps.size();
       step.is_reduced = built[i].is_reduced;
       group_.steps.push_back(step);
       group_.dtypes.push_back(results[i]);
@@ -107,16 +106,37 @@ class GroupBuilder {
   /// Before the first node.
   void addInputs(std::span<Value* const> inputs) {
     for (size_t i = 0; i < inputs.size(); ++i) {
-      take(*inputs[i]);
       if (const auto dtype = dtypeOf(*inputs[i])) {
-        values_[inputs[i]] = inputs_.size();
-        inputs_.push_back(inputs[i]);
+        sources_[inputs[i]] = {group_.tensors.size(), {}};
         group_.tensors.push_back(i);
-        group_.ranks.push_back(*inputs[i]->type()->castRaw<c10::TensorType>()->dim());
-        group_.dtypes.push_back(*dtype);
+        group_.tensor_dtypes.push_back(*dtype);
       } else {
+        take(*inputs[i]);
         group_.numbers.push_back(i);
       }
+    }
+  }
+
+  void addViews(const Node& node) {
+    if (node.kind() == prim::ListUnpack) {
+      for (size_t i = 0; i < node.outputs().size(); ++i) {
+        GroupBuffer source = sources_.at(node.input(0));
+        source.views.back().element = i;
+        sources_[node.outputs()[i]] = std::move(source);
+      }
+      return;
+    }
+    GroupBuffer source = sources_.at(node.input(0));
+    ViewCall call{operatorOf(node), {}};
+    for (size_t i = 1; i < node.inputs().size(); ++i) call.arguments.push_back(*knownValue(*node.input(i)));
+    source.views.push_back(std::move(call));
+    sources_[node.output()] = std::move(source);
+  }
+
+  /// Before the first node that computes: values of buffers come before those of nodes.
+  void addBuffersOf(const Node& node) {
+    for (const Value* input : node.inputs()) {
+      if (sources_.contains(input)) take(*input);
     }
   }
 
@@ -141,6 +161,16 @@ class GroupBuilder {
       dtypes.push_back(*dtype);
     }
     return dtypes;
+  }
+
+  void addBuffer(const Value& value, at::ScalarType dtype) {
+    registers_[&value] = builder_.load(group_.body.inputs.size(), dtype);
+    values_[&value] = group_.buffers.size();
+    const auto source = sources_.find(&value);
+    group_.buffers.push_back(source == sources_.end() ? GroupBuffer{} : source->second);
+    group_.body.inputs.push_back(dtype);
+    group_.ranks.push_back(*value.type()->castRaw<c10::TensorType>()->dim());
+    group_.dtypes.push_back(dtype);
   }
 
   size_t numberOf(const Value& value) const {
@@ -187,7 +217,7 @@ class GroupBuilder {
 
   KernelBuilder builder_;
   Group group_;
-  std::vector<const Value*> inputs_;
+  std::unordered_map<const Value*, GroupBuffer> sources_;  // of inputs and views of them
   std::unordered_map<const Value*, Register> registers_;
   std::unordered_map<const Value*, size_t> values_;
 };
@@ -235,12 +265,40 @@ std::optional<std::string> whyNotFusible(const Fusibility& node) {
   return std::nullopt;
 }
 
+bool makesKnownViews(const Node& node) {
+  if (node.kind() == prim::ListUnpack) {
+    const Node* maker = node.input(0)->node();
+    return maker->kind() != prim::ListUnpack && maker->outputs().size() == 1 && makesKnownViews(*maker);
+  }
+  const Operator* op = isStructural(node.kind()) ? nullptr : operatorOf(node);
+  if (!op || !op->isOfDispatcher() || op->isMutable() || node.outputs().size() != 1 || node.inputs().empty())
+    return false;
+  const auto& result = op->schema().returns()[0];
+  const auto& self = op->schema().arguments()[0];
+  if (!result.alias_info() || !self.alias_info() || !dtypeOf(*node.input(0))) return false;
+  const bool is_list = result.type()->kind() == c10::TypeKind::ListType;
+  if (!is_list && dtypeOf(*node.output()) != dtypeOf(*node.input(0))) return false;
+  const auto inputs = node.inputs();
+  return std::all_of(inputs.begin() + 1, inputs.end(), [](const Value* input) {
+    const auto known = knownValue(*input);
+    return known && !known->isTensor() && !known->isObject();
+  });
+}
+
 Group makeGroup(const Graph& subgraph) {
   GroupBuilder builder;
   builder.addInputs(subgraph.inputs());
+  std::vector<const Node*> computing;
   for (const Node* node : subgraph.nodes()) {
-    if (node->kind() != prim::Constant) builder.compute(*node);
+    if (node->kind() == prim::Constant) continue;
+    if (makesKnownViews(*node)) {
+      builder.addViews(*node);
+    } else {
+      computing.push_back(node);
+    }
   }
+  for (const Node* node : computing) builder.addBuffersOf(*node);
+  for (const Node* node : computing) builder.compute(*node);
   for (const Value* output : subgraph.outputs()) builder.addOutput(*output);
   return builder.finish();
 }

@@ -29,7 +29,29 @@ std::optional<c10::IValue> knownValue(const Value& value);
 /// Why the pass that forms groups leaves the node alone, by the options of the program too; nothing if it does not.
 std::optional<std::string> whyNotFusible(const Fusibility& node);
 
-/// What a group's nodes do. Values are numbered: tensors among the group's inputs, then the nodes' results.
+/// Whether the node only makes views of one tensor, by arguments that are known, or takes them from their list: then
+/// groups that compute with the views can take the tensor.
+bool makesKnownViews(const Node& node);
+
+/// A call that makes a view, or a list of them.
+struct ViewCall {
+  const Operator* op;
+  std::vector<c10::IValue> arguments;  // but for the tensor, the first
+  size_t element = 0;                  // of the list
+};
+
+/// A tensor that a kernel reads: an input, or a view of it.
+struct GroupBuffer {
+  size_t tensor = 0;  // index into Group::tensors
+  std::vector<ViewCall> views;
+};
+
+/// Where the elements of a buffer lie.
+struct BufferLayout : StridedLayout {
+  int64_t offset = 0;  // in bytes, from the tensor's first element
+};
+
+/// What a group's nodes do. Values are numbered: buffers, then the nodes' results.
 struct Group {
   /// Of a result.
   struct Step {
@@ -41,10 +63,12 @@ struct Group {
   };
 
   KernelBody body;
-  std::vector<size_t> tensors;  // of the subgraph's inputs, in the order of the body's
-  std::vector<size_t> ranks;    // of these
-  std::vector<size_t> numbers;  // of the subgraph's inputs
-  std::vector<Step> steps;      // one per result of a node
+  std::vector<size_t> tensors;                // of the subgraph's inputs
+  std::vector<at::ScalarType> tensor_dtypes;  // of these
+  std::vector<GroupBuffer> buffers;           // the body's inputs
+  std::vector<size_t> ranks;                  // of these
+  std::vector<size_t> numbers;                // of the subgraph's inputs
+  std::vector<Step> steps;                    // one per result of a node
   bool reduces = false;
   std::vector<at::ScalarType> dtypes;  // of values
   std::vector<size_t> outputs;         // values
@@ -62,7 +86,10 @@ struct Schedule {
   std::vector<bool> packed;  // inputs that the kernel takes contiguous
 };
 
+/// Nothing if the tensors, those of the group, have no such views, or some would be copies.
+std::optional<std::vector<BufferLayout>> layoutsOfBuffers(const Group& group, std::span<const at::Tensor> tensors);
+
 /// Nothing if no kernel does: an operator raises, outputs have several sizes, or no elements.
-std::optional<Schedule> scheduleGroup(const Group& group, std::span<const StridedLayout> inputs);
+std::optional<Schedule> scheduleGroup(const Group& group, std::span<const BufferLayout> inputs);
 
 }  // namespace cresset::codegen

@@ -53,7 +53,7 @@ struct ScheduledValue {
 
 class Scheduler {
  public:
-  Scheduler(const Group& group, std::span<const StridedLayout> inputs) : group_(group), inputs_(inputs) {}
+  Scheduler(const Group& group, std::span<const BufferLayout> inputs) : group_(group), inputs_(inputs) {}
 
   std::optional<Schedule> run() {
     for (size_t i = 0; i < inputs_.size(); ++i) {
@@ -205,7 +205,7 @@ class Scheduler {
   }
 
   const Group& group_;
-  const std::span<const StridedLayout> inputs_;
+  const std::span<const BufferLayout> inputs_;
   Variables variables_;
   std::vector<ScheduledValue> values_;
   std::vector<std::vector<int>> reductions_;
@@ -215,7 +215,7 @@ class Scheduler {
 
 }  // namespace
 
-std::optional<Schedule> scheduleGroup(const Group& group, std::span<const StridedLayout> inputs) {
+std::optional<Schedule> scheduleGroup(const Group& group, std::span<const BufferLayout> inputs) {
   return Scheduler(group, inputs).run();
 }
 

@@ -2,6 +2,7 @@
 
 #include <ATen/EmptyTensor.h>
 #include <ATen/Parallel.h>
+#include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/core/grad_mode.h>
 #include <c10/core/CPUAllocator.h>
@@ -81,9 +82,10 @@ struct Launch {
   Sizes sizes;
   std::vector<int64_t> strides;  // per buffer and dimension
   int64_t elements = 1;
-  std::vector<bool> packed;              // inputs that are made contiguous first
-  std::vector<int64_t> scratch_ends;     // in the memory that a thread has for scratch
-  std::shared_ptr<SharedKernel> kernel;  // null if no kernel fits: outputs of several sizes, say
+  std::vector<codegen::BufferLayout> buffers;  // that the kernel reads
+  std::vector<bool> packed;                    // those that are made contiguous first
+  std::vector<int64_t> scratch_ends;           // in the memory that a thread has for scratch
+  std::shared_ptr<SharedKernel> kernel;        // null if no kernel fits: outputs of several sizes, say
 };
 
 class FusedGroup : public CompiledSubgraph {
@@ -91,8 +93,9 @@ class FusedGroup : public CompiledSubgraph {
   explicit FusedGroup(const Graph& subgraph) : program_(Program::make()), group_(codegen::makeGroup(subgraph)) {
     unfused_ = interpretSubgraph(*subgraph.copy(), program_->weak_from_this(), nullptr);
     const auto nodes = subgraph.nodes();
-    const auto num_operators =
-        std::count_if(nodes.begin(), nodes.end(), [](const Node* node) { return node->kind() != prim::Constant; });
+    const auto num_operators = std::count_if(nodes.begin(), nodes.end(), [](const Node* node) {
+      return node->kind() != prim::Constant && !codegen::makesKnownViews(*node);
+    });
     if (options::kernels() != KernelMode::Check || num_operators == 1) return;
     const std::shared_ptr<Graph> separate = subgraph.copy();
     outlineEachOperator(*separate);
@@ -125,7 +128,7 @@ class FusedGroup : public CompiledSubgraph {
   const Launch* findLaunch(const c10::IValue* inputs, std::shared_ptr<const Launch>& held) const {
     for (size_t i = 0; i < group_.tensors.size(); ++i) {
       const at::Tensor& tensor = inputs[group_.tensors[i]].toTensor();
-      if (!tensor.defined() || !hasPlainMemory(tensor) || tensor.scalar_type() != group_.dtypes[i] ||
+      if (!tensor.defined() || !hasPlainMemory(tensor) || tensor.scalar_type() != group_.tensor_dtypes[i] ||
           isRecorded(tensor) || carriesTangent(tensor))
         return nullptr;
     }
@@ -169,16 +172,19 @@ class FusedGroup : public CompiledSubgraph {
 
   Launch prepare(const c10::IValue* inputs) const {
     Launch launch;
+    std::vector<at::Tensor> tensors;
     std::vector<StridedLayout> layouts;
     for (const size_t input : group_.tensors) {
-      const at::Tensor& tensor = inputs[input].toTensor();
+      const at::Tensor& tensor = tensors.emplace_back(inputs[input].toTensor());
       layouts.push_back(
           {Sizes(tensor.sizes().begin(), tensor.sizes().end()),
            Sizes(tensor.strides().begin(), tensor.strides().end())});
     }
-    auto schedule = codegen::scheduleGroup(group_, layouts);
     launch.inputs = LayoutWords(layouts);
+    auto buffers = codegen::layoutsOfBuffers(group_, tensors);
+    auto schedule = buffers ? codegen::scheduleGroup(group_, *buffers) : std::nullopt;
     if (!schedule) return launch;
+    launch.buffers = std::move(*buffers);
     for (size_t i = 0; i < schedule->outputs.size(); ++i) {
       StridedLayout& layout = schedule->outputs[i];
       const size_t element = c10::elementSize(group_.body.outputs[i]);
@@ -205,10 +211,15 @@ class FusedGroup : public CompiledSubgraph {
     c10::SmallVector<void*, 16> buffers;
     c10::SmallVector<uint64_t, 8> numbers;
     c10::SmallVector<at::Tensor, 2> packed;
-    for (size_t i = 0; i < group_.tensors.size(); ++i) {
-      const at::Tensor* tensor = &stack[first + group_.tensors[i]].toTensor();
-      if (launch.packed[i]) tensor = &packed.emplace_back(tensor->contiguous());
-      buffers.push_back(const_cast<void*>(tensor->const_data_ptr()));
+    for (size_t i = 0; i < group_.buffers.size(); ++i) {
+      const at::Tensor& tensor = stack[first + group_.tensors[group_.buffers[i].tensor]].toTensor();
+      const codegen::BufferLayout& layout = launch.buffers[i];
+      if (launch.packed[i]) {
+        packed.push_back(packedCopy(tensor, layout));
+        buffers.push_back(packed.back().mutable_data_ptr());
+      } else {
+        buffers.push_back(static_cast<std::byte*>(const_cast<void*>(tensor.const_data_ptr())) + layout.offset);
+      }
     }
     for (const size_t input : group_.numbers) numbers.push_back(wordOf(stack[first + input]));
     c10::SmallVector<at::Tensor, 4> outputs;
@@ -235,13 +246,19 @@ class FusedGroup : public CompiledSubgraph {
     for (at::Tensor& output : outputs) stack.emplace_back(std::move(output));
   }
 
+  static at::Tensor packedCopy(const at::Tensor& tensor, const codegen::BufferLayout& layout) {
+    const at::AutoDispatchBelowADInplaceOrView below;
+    const int64_t offset = tensor.storage_offset() + layout.offset / tensor.itemsize();
+    return tensor.as_strided(layout.sizes, layout.strides, offset).contiguous();
+  }
+
   /// Memory of the calling thread.
   static void addScratch(const Launch& launch, std::vector<void*>& buffers) {
     thread_local c10::DataPtr memory;
     thread_local int64_t capacity = 0;
     if (capacity < launch.scratch_ends.back()) {
+      memory = c10::GetCPUAllocator()->allocate(static_cast<size_t>(launch.scratch_ends.back()));
       capacity = launch.scratch_ends.back();
-      memory = c10::GetCPUAllocator()->allocate(static_cast<size_t>(capacity));
     }
     int64_t begin = 0;
     for (const int64_t end : launch.scratch_ends)

@@ -47,8 +47,9 @@ std::optional<size_t> rankOf(const Value& value) {
   return type ? type->dim() : std::nullopt;
 }
 
-/// Moves the nodes, which are in the order of the graph, into a subgraph in place of the last.
-void outline(Graph& graph, const std::vector<Node*>& nodes) {
+/// Moves the nodes, which are in the order of the graph, into a subgraph in place of the last, and copies of `views`,
+/// which make what they take.
+void outline(Graph& graph, const std::vector<Node*>& nodes, const std::vector<Node*>& views) {
   const std::unordered_set<const Node*> inside(nodes.begin(), nodes.end());
   std::vector<Value*> outputs;
   for (Node* node : nodes) {
@@ -72,11 +73,13 @@ void outline(Graph& graph, const std::vector<Node*>& nodes) {
     inputs.push_back(value);
     return copies[value] = subgraph->addInput(value->hasDebugName() ? value->debugName() : "")->setType(value->type());
   };
-  for (Node* node : nodes) {
-    Node* copy = subgraph->createClone(node, copyOf);
-    subgraph->block()->appendNode(copy);
-    copy->bindOperator(node->boundOperator());
-    for (size_t i = 0; i < node->outputs().size(); ++i) copies[node->output(i)] = copy->output(i);
+  for (const auto* part : {&views, &nodes}) {
+    for (Node* node : *part) {
+      Node* copy = subgraph->createClone(node, copyOf);
+      subgraph->block()->appendNode(copy);
+      if (!isStructural(node->kind())) copy->bindOperator(node->boundOperator());
+      for (size_t i = 0; i < node->outputs().size(); ++i) copies[node->output(i)] = copy->output(i);
+    }
   }
   for (Value* output : outputs) subgraph->registerOutput(copies.at(output));
   Node* group = createSubgraph(graph, SubgraphKind::Fused, subgraph, inputs);
@@ -90,6 +93,18 @@ void outline(Graph& graph, const std::vector<Node*>& nodes) {
   for (auto it = nodes.rbegin(); it != nodes.rend(); ++it) (*it)->destroy();
 }
 
+/// Those that nothing uses, and then those that only they used.
+void destroyUnused(std::vector<Node*> nodes) {
+  std::sort(nodes.begin(), nodes.end());
+  nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
+  std::sort(nodes.begin(), nodes.end(), [](const Node* a, const Node* b) { return b->isBefore(a); });
+  for (Node* node : nodes) {
+    const auto outputs = node->outputs();
+    if (std::all_of(outputs.begin(), outputs.end(), [](const Value* output) { return output->uses().empty(); }))
+      node->destroy();
+  }
+}
+
 class Fuser {
  public:
   explicit Fuser(Graph& graph) : graph_(graph), memory_(graph) {}
@@ -97,18 +112,19 @@ class Fuser {
   bool run() {
     visit(graph_.block());
     // The analysis describes the graph as it was, so it is changed at the end.
-    for (const auto& nodes : done_) {
-      std::unordered_set<Node*> lists;
-      for (const Node* node : nodes) {
-        for (const Value* input : node->inputs()) {
-          if (input->node()->kind() == prim::ListConstruct) lists.insert(input->node());
+    std::vector<Node*> sources;
+    for (const auto& [nodes, views] : done_) {
+      for (const auto* part : {&nodes, &views}) {
+        for (const Node* node : *part) {
+          for (const Value* input : node->inputs()) {
+            if (input->node()->kind() == prim::ListConstruct) sources.push_back(input->node());
+          }
         }
       }
-      outline(graph_, nodes);
-      for (Node* list : lists) {
-        if (list->output()->uses().empty()) list->destroy();
-      }
+      sources.insert(sources.end(), views.begin(), views.end());
+      outline(graph_, nodes, views);
     }
+    destroyUnused(std::move(sources));
     return !done_.empty();
   }
 
@@ -252,17 +268,56 @@ class Fuser {
     // An operator alone becomes a kernel for its bits, so that they are those that it has in a group.
     if (nodes.size() < 2 && kinds_.at(nodes[0]).is_exact) return;
     std::sort(nodes.begin(), nodes.end(), [](const Node* a, const Node* b) { return a->isBefore(b); });
-    done_.push_back(std::move(nodes));
+    std::vector<Node*> views = viewsFor(nodes);
+    done_.push_back({std::move(nodes), std::move(views)});
+  }
+
+  /// Nodes that make the views that the group takes, in order: the group takes what they are views of, and makes them
+  /// when it meets a layout for the first time.
+  std::vector<Node*> viewsFor(const std::vector<Node*>& nodes) {
+    std::vector<Node*> views, queue = nodes;
+    while (!queue.empty()) {
+      const Node* user = queue.back();
+      queue.pop_back();
+      for (const Value* input : user->inputs()) {
+        Node* maker = input->node();
+        const bool is_view = maker->owningBlock() == nodes[0]->owningBlock() && codegen::makesKnownViews(*maker) &&
+                             std::find(views.begin(), views.end(), maker) == views.end();
+        if (!is_view || takesListThatChanges(*maker) || !canSink(maker, nodes.back())) continue;
+        views.push_back(maker);
+        queue.push_back(maker);
+      }
+    }
+    // A list goes with what unpacks it.
+    std::erase_if(views, [&](const Node* view) {
+      return view->kind() == prim::ListUnpack &&
+             std::find(views.begin(), views.end(), view->input(0)->node()) == views.end();
+    });
+    std::sort(views.begin(), views.end(), [](const Node* a, const Node* b) { return a->isBefore(b); });
+    return views;
+  }
+
+  bool canSink(Node* node, const Node* to) {
+    constexpr size_t kMaxDistance = 256;
+    size_t distance = 0;
+    for (Node* next = node->next(); next != to; next = next->next()) {
+      if (++distance > kMaxDistance || memory_.conflict(node, next)) return false;
+    }
+    return true;
   }
 
   void closeAll() {
     while (!open_.empty()) close(open_.size() - 1);
   }
 
+  struct Done {
+    std::vector<Node*> nodes, views;
+  };
+
   Graph& graph_;
   AliasDb memory_;
   std::vector<Group> open_;
-  std::vector<std::vector<Node*>> done_;
+  std::vector<Done> done_;
   std::unordered_map<const Node*, Fusibility> kinds_;  // of the nodes that were looked at
   std::unordered_set<const Value*> reduced_;           // see isReduced
 };
@@ -276,9 +331,9 @@ bool formFusionGroups(Graph& graph) {
 void outlineEachOperator(Graph& graph) {
   std::vector<Node*> nodes;
   for (Node* node : graph.nodes()) {
-    if (node->kind() != prim::Constant) nodes.push_back(node);
+    if (node->kind() != prim::Constant && !codegen::makesKnownViews(*node)) nodes.push_back(node);
   }
-  for (Node* node : nodes) outline(graph, {node});
+  for (Node* node : nodes) outline(graph, {node}, {});
 }
 
 }  // namespace cresset

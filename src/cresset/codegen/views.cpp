@@ -1,0 +1,50 @@
+// Where the buffers of a group lie in the tensors that it is given.
+#include <ATen/core/grad_mode.h>
+
+#include "cresset/codegen/group.h"
+#include "cresset/ops/operator.h"
+
+namespace cresset::codegen {
+
+namespace {
+
+/// An undefined tensor if the operator raises, or returns something else.
+at::Tensor viewBy(const ViewCall& call, const at::Tensor& tensor) {
+  Stack stack = {tensor};
+  stack.insert(stack.end(), call.arguments.begin(), call.arguments.end());
+  try {
+    const size_t num_arguments = stack.size();
+    call.op->call(stack, num_arguments);
+  } catch (const c10::Error&) {
+    return {};  // it is raised where the operators run
+  }
+  const c10::IValue& result = stack.back();
+  if (!result.isTensorList()) return result.toTensor();
+  const c10::List<at::Tensor> list = result.toTensorList();
+  return call.element < list.size() ? at::Tensor(list[call.element]) : at::Tensor();
+}
+
+}  // namespace
+
+std::optional<std::vector<BufferLayout>> layoutsOfBuffers(const Group& group, std::span<const at::Tensor> tensors) {
+  const at::NoGradGuard no_grad;
+  std::vector<BufferLayout> layouts;
+  for (const GroupBuffer& buffer : group.buffers) {
+    const at::Tensor& tensor = tensors[buffer.tensor];
+    at::Tensor view = tensor;
+    for (const ViewCall& call : buffer.views) {
+      view = viewBy(call, view);
+      if (!view.defined()) return std::nullopt;
+    }
+    if (!view.is_alias_of(tensor) || view.scalar_type() != tensor.scalar_type() || view.is_neg() || view.is_conj())
+      return std::nullopt;
+    BufferLayout layout;
+    layout.sizes.assign(view.sizes().begin(), view.sizes().end());
+    layout.strides.assign(view.strides().begin(), view.strides().end());
+    layout.offset = (view.storage_offset() - tensor.storage_offset()) * view.itemsize();
+    layouts.push_back(std::move(layout));
+  }
+  return layouts;
+}
+
+}  // namespace cresset::codegen
