@@ -65,6 +65,7 @@ class GroupBuilder {
     std::vector<Fact> facts;
     std::vector<ScalarArgument> arguments;
     Group::Step step;
+    step.contraction = body->contraction();
     Fusibility found;
     for (const Value* input : node.inputs()) {
       facts.push_back(factOf(*input));
@@ -72,6 +73,7 @@ class GroupBuilder {
       const std::string& name = op->schema().arguments()[arguments.size() - 1].name();
       if (arguments.back().kind == ScalarArgument::Kind::Element) {
         step.operands.push_back(numberOf(*input));
+        if (step.contraction) step.letters.push_back(lettersOf(*step.contraction, name));
         found.rank = std::max(found.rank, *input->type()->castRaw<c10::TensorType>()->dim());
       } else if (name == "self" || name == "other") {
         step.has_number = true;
@@ -84,8 +86,11 @@ class GroupBuilder {
     if (findOperatorRow(op->fullName())->reverses_operands) std::reverse(step.operands.begin(), step.operands.end());
     step.makes_contiguous = op->makesContiguous();
     const auto built = body->build(builder_, *op, arguments, *computes_in, results);
-    // Losses reduce if an argument says so.
-    if (std::any_of(built.begin(), built.end(), [](const auto& result) { return result.reduces; })) {
+    if (step.contraction) {
+      found.contracts = group_.contracts = group_.reduces = true;
+      found.rank = *node.output()->type()->castRaw<c10::TensorType>()->dim();
+      // Losses reduce if an argument says so.
+    } else if (std::any_of(built.begin(), built.end(), [](const auto& result) { return result.reduces; })) {
       step.reduction = found.reduction = body->reduction(*op, arguments, found.rank);
       group_.reduces = true;
     }
@@ -93,11 +98,11 @@ class GroupBuilder {
       const Value* output = node.outputs()[i];
       registers_[output] = built[i].value;
       values_[output] = group_.buffers.size() + group_.steps.size();
-      step.is_reduced = built[i].is_reduced;
+      step.is_reduced = built[i].is_reduced && !step.contraction;
       group_.steps.push_back(step);
       group_.dtypes.push_back(results[i]);
       found.is_exact = found.is_exact && built[i].is_exact;
-      found.is_reduced.push_back(built[i].is_reduced);
+      found.is_reduced.push_back(step.is_reduced);
     }
     group_.is_exact = group_.is_exact && found.is_exact;
     return found;
@@ -190,6 +195,13 @@ class GroupBuilder {
     argument.value = registers_.at(&value);
     if (dtype) argument.dtype = *dtype;
     return argument;
+  }
+
+  static std::string lettersOf(const Contraction& contraction, const std::string& argument) {
+    for (const auto& [name, letters] : contraction.operands) {
+      if (name == argument) return letters;
+    }
+    return "";
   }
 
   /// Casts return their argument if it has the dtype already; and may be told in which layout.

@@ -20,6 +20,7 @@ struct Fusibility {
   size_t rank = 0;       // of what it goes over: the tensors that it takes, broadcast
   std::optional<Reduction> reduction;
   std::vector<bool> is_reduced;  // per result
+  bool contracts = false;        // a product of matrices: its operands have other dimensions than its result
 };
 
 /// Types must have been propagated, and lists of constants among the arguments must not be written to.
@@ -59,6 +60,8 @@ struct Group {
     bool has_number = false;        // one of the operands is a number, a tensor without dimensions to eager PyTorch
     bool makes_contiguous = false;  // whatever the layouts of its operands
     std::optional<Reduction> reduction;
+    const Contraction* contraction = nullptr;
+    std::vector<std::string> letters;  // of a contraction, per operand: its indices
     bool is_reduced = false;  // the result is what was reduced; otherwise it has the sizes of the operands
   };
 
@@ -69,7 +72,8 @@ struct Group {
   std::vector<size_t> ranks;                  // of these
   std::vector<size_t> numbers;                // of the subgraph's inputs
   std::vector<Step> steps;                    // one per result of a node
-  bool reduces = false;
+  bool reduces = false;    // products too
+  bool contracts = false;  // there are products of matrices: kernels compute small ones only
   std::vector<at::ScalarType> dtypes;  // of values
   std::vector<size_t> outputs;         // values
   bool is_exact = true;                // the kernel has eager PyTorch's bits

@@ -44,7 +44,7 @@ enum class Opcode : uint8_t {
 std::string_view toString(Opcode opcode);
 /// Whether it accumulates over the iterations of a loop.
 constexpr bool isReduction(Opcode opcode) {
-  return opcode >= Opcode::Sum && opcode <= Opcode::Min;
+  return opcode >= Opcode::Sum && opcode <= Opcode::Dot;
 }
 size_t numOperands(Opcode opcode);
 
@@ -81,6 +81,7 @@ struct Buffer {
 
 struct Kernel {
   size_t num_dims = 0;
+  size_t num_reduced = 0;  // of them, the last: those that are reduced, each by itself
   size_t vector_dim = 0;  // the dimension whose loop becomes vectors: the last, or, around reductions, the one before
   std::vector<Buffer> inputs, outputs;  // numbered in this order, and then scratch
   /// What one loop over the reduced dimension keeps for the next: `scratchSize` bytes each.
@@ -93,7 +94,8 @@ struct Kernel {
     return isScratch(i) ? scratch[i - inputs.size() - outputs.size()] : outputs[i - inputs.size()];
   }
   bool isScratch(uint64_t i) const { return i >= inputs.size() + outputs.size(); }
-  bool reducesVectors() const { return vector_dim + 1 == num_dims; }
+  /// Whether vectors hold elements that are reduced to one.
+  bool reducesVectors() const { return vector_dim + num_reduced >= num_dims; }
   bool operator==(const Kernel&) const = default;
 
   /// Equal for kernels that are equal; the form above.

@@ -204,34 +204,37 @@ LoopDim oneIteration(std::span<const at::ScalarType> dtypes, bool moves) {
 }  // namespace
 
 std::optional<LoopNest> makeLoopNest(
-    const std::vector<LoopDim>& outer, const std::optional<std::vector<LoopDim>>& reduced,
+    const std::vector<LoopDim>& outer, std::span<const ReducedDims> reduced, bool contracts,
     std::span<const at::ScalarType> dtypes) {
   LoopNest nest;
   std::vector<LoopDim> dims = merged(outer);
-  if (dims.empty()) dims.push_back(oneIteration(dtypes, !reduced));
-  nest.vector_dim = dims.size() - 1;
-  if (reduced) {
-    nest.reduces = true;
-    std::vector<LoopDim> inner = merged(*reduced);
-    if (inner.size() > 1) return std::nullopt;
-    if (inner.empty()) inner.push_back(oneIteration(dtypes, false));
-    const size_t best = bestForVectors(dims, dtypes);
-    if (reducesVectors(inner[0], dims[best], dtypes)) {
-      nest.vector_dim = dims.size();
-    } else {
-      std::rotate(
-          dims.begin() + static_cast<std::ptrdiff_t>(best), dims.begin() + static_cast<std::ptrdiff_t>(best) + 1,
-          dims.end());
+  if (dims.empty()) dims.push_back(oneIteration(dtypes, reduced.empty()));
+  const size_t num_outer = dims.size();
+  nest.vector_dim = num_outer - 1;
+  nest.num_reduced = reduced.size();
+  if (!reduced.empty()) {
+    for (const ReducedDims& together : reduced) {
+      std::vector<LoopDim> inner = merged(together);
+      if (inner.size() > 1) return std::nullopt;
+      dims.push_back(inner.empty() ? oneIteration(dtypes, false) : std::move(inner[0]));
     }
-    dims.push_back(std::move(inner[0]));
+    const std::vector<LoopDim> not_reduced(dims.begin(), dims.begin() + static_cast<std::ptrdiff_t>(num_outer));
+    const size_t best = bestForVectors(not_reduced, dtypes);
+    if (!contracts && reducesVectors(dims[num_outer], dims[best], dtypes)) {
+      nest.vector_dim = num_outer;
+    } else {
+      const auto first = dims.begin() + static_cast<std::ptrdiff_t>(best);
+      std::rotate(first, first + 1, dims.begin() + static_cast<std::ptrdiff_t>(num_outer));
+    }
   }
   nest.strides.resize(dtypes.size());
   nest.steps.resize(dtypes.size());
   for (size_t d = 0; d < dims.size(); ++d) {
     nest.sizes.push_back(dims[d].size);
+    const bool may_be_vectors = d == nest.vector_dim || (contracts && d >= num_outer);
     for (size_t i = 0; i < dtypes.size(); ++i) {
       const int64_t stride = dims[d].strides[i];
-      const bool is_next = d == nest.vector_dim && stride == static_cast<int64_t>(c10::elementSize(dtypes[i]));
+      const bool is_next = may_be_vectors && stride == static_cast<int64_t>(c10::elementSize(dtypes[i]));
       nest.strides[i].push_back(stride);
       nest.steps[i].push_back(stride == 0 ? Step::None : is_next ? Step::Next : Step::Any);
     }

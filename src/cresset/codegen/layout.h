@@ -38,14 +38,17 @@ struct LoopNest {
   Sizes sizes;                           // one per dimension; at least one
   std::vector<Sizes> strides;            // per buffer and dimension
   std::vector<std::vector<Step>> steps;  // the same
-  bool reduces = false;                  // the last dimension is reduced
+  size_t num_reduced = 0;                // so many of the last dimensions are reduced, each by itself
   size_t vector_dim = 0;                 // see Kernel
 };
 
-/// As few loops as possible. `outer`: from the outermost inwards. `reduced`: in logical order, if something is reduced;
-/// then nothing is returned if no single loop goes over all of them in this order.
+/// What is reduced together: in logical order.
+using ReducedDims = std::vector<LoopDim>;
+
+/// As few loops as possible. `outer`: from the outermost inwards. Nothing is returned if no single loop goes over all of
+/// what is reduced together, in its order. Of products vectors go along what is not reduced.
 std::optional<LoopNest> makeLoopNest(
-    const std::vector<LoopDim>& outer, const std::optional<std::vector<LoopDim>>& reduced,
+    const std::vector<LoopDim>& outer, std::span<const ReducedDims> reduced, bool contracts,
     std::span<const at::ScalarType> dtypes);
 
 }  // namespace cresset::codegen

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
 #include <optional>
 
 namespace cresset::codegen {
@@ -10,17 +11,18 @@ namespace {
 
 /// Where an instruction stands.
 struct Place {
-  size_t depth = 0;         // in how many of the loops over dimensions that are not reduced
-  bool is_reduced = false;  // in one over the reduced dimension too
-  size_t stage = 0;         // how many such loops come before: those whose results it takes
+  size_t depth = 0;               // in how many of the loops over dimensions that are not reduced
+  std::optional<size_t> reduced;  // in the one over this dimension too, which is reduced
+  size_t stage = 0;               // how many such loops come before: those whose results it takes
 };
 
 class KernelMaker {
  public:
   KernelMaker(const KernelBody& body, const LoopNest& nest, bool keeps)
-      : body_(body), nest_(nest), num_outer_(nest.sizes.size() - (nest.reduces ? 1 : 0)) {
+      : body_(body), nest_(nest), num_outer_(nest.sizes.size() - nest.num_reduced) {
     kernel_.num_dims = nest.sizes.size();
     kernel_.vector_dim = nest.vector_dim;
+    kernel_.num_reduced = nest.num_reduced;
     kernel_.numbers = body.numbers;
     for (size_t i = 0; i < body.inputs.size(); ++i) kernel_.inputs.push_back({body.inputs[i], nest.steps[i]});
     for (size_t i = 0; i < body.outputs.size(); ++i)
@@ -35,12 +37,12 @@ class KernelMaker {
     for (size_t depth = 0; depth <= num_outer_; ++depth) {
       if (depth > 0) kernel_.code.push_back({Opcode::For, at::kFloat, {}, depth - 1});
       for (size_t i = 0; i < body_.code.size(); ++i) {
-        if (!places_[i].is_reduced && places_[i].stage == 0 && places_[i].depth == depth) add(i);
+        if (!places_[i].reduced && places_[i].stage == 0 && places_[i].depth == depth) add(i);
       }
     }
     for (size_t stage = 0; stage <= last_stage_; ++stage) {
       if (stage > 0) addBetweenLoops(stage);
-      addReducedLoop(stage);
+      for (size_t dim = num_outer_; dim < nest_.sizes.size(); ++dim) addReducedLoop(stage, dim);
     }
     kernel_.code.insert(kernel_.code.end(), num_outer_, {Opcode::End});
     return std::move(kernel_);
@@ -56,26 +58,33 @@ class KernelMaker {
     for (size_t k = 0; k < numOperands(instruction.opcode); ++k) {
       const Place& operand = placeOfOperand(instruction, k);
       place.depth = std::max(place.depth, operand.depth);
-      place.is_reduced = place.is_reduced || operand.is_reduced;
+      if (operand.reduced) place.reduced = operand.reduced;
       place.stage = std::max(place.stage, operand.stage + (isReduction(operandOf(instruction, k).opcode) ? 1 : 0));
     }
     last_stage_ = std::max(last_stage_, place.stage);
-    if (isReduction(instruction.opcode)) return {num_outer_, false, place.stage};
+    if (isReduction(instruction.opcode)) {
+      // Of what is the same for all elements, there are as many as the first such dimension has.
+      reduces_along_[places_.size()] = place.reduced.value_or(num_outer_);
+      return {num_outer_, std::nullopt, place.stage};
+    }
     if (instruction.opcode == Opcode::Store) {
       place.depth = num_outer_;
-      place.is_reduced = nest_.reduces && kernel_.buffer(instruction.immediate).steps.back() != Step::None;
+      place.reduced = reducedDimOf(kernel_.buffer(instruction.immediate));
     }
     if (instruction.opcode != Opcode::Load) return place;
-    const std::vector<Step>& steps = kernel_.buffer(instruction.immediate).steps;
-    for (size_t d = 0; d < steps.size(); ++d) {
-      if (steps[d] == Step::None) continue;
-      if (d == num_outer_) {
-        place.is_reduced = true;
-      } else {
-        place.depth = d + 1;
-      }
+    const Buffer& buffer = kernel_.buffer(instruction.immediate);
+    place.reduced = reducedDimOf(buffer);
+    for (size_t d = 0; d < num_outer_; ++d) {
+      if (buffer.steps[d] != Step::None) place.depth = d + 1;
     }
     return place;
+  }
+
+  std::optional<size_t> reducedDimOf(const Buffer& buffer) const {
+    for (size_t d = num_outer_; d < buffer.steps.size(); ++d) {
+      if (buffer.steps[d] != Step::None) return d;
+    }
+    return std::nullopt;
   }
 
   const Instruction& operandOf(const Instruction& instruction, size_t k) const {
@@ -97,27 +106,28 @@ class KernelMaker {
 
   void addBetweenLoops(size_t stage) {
     for (size_t i = 0; i < body_.code.size(); ++i) {
-      if (!places_[i].is_reduced && places_[i].stage == stage) add(i);
+      if (!places_[i].reduced && places_[i].stage == stage) add(i);
     }
   }
 
-  /// What the loop of this stage accumulates or stores.
-  bool endsIn(size_t i, size_t stage) const {
+  /// What the loop of this stage over the dimension accumulates or stores.
+  bool endsIn(size_t i, size_t stage, size_t dim) const {
+    if (places_[i].stage != stage) return false;
     const Opcode opcode = body_.code[i].opcode;
-    const bool is_end = isReduction(opcode) || (opcode == Opcode::Store && places_[i].is_reduced);
-    return is_end && places_[i].stage == stage;
+    if (isReduction(opcode)) return reduces_along_.at(i) == dim;
+    return opcode == Opcode::Store && places_[i].reduced == dim;
   }
 
-  /// What is computed in the loop of this stage.
-  std::vector<bool> neededIn(size_t stage) const {
+  /// What is computed in the loop of this stage over the dimension.
+  std::vector<bool> neededIn(size_t stage, size_t dim) const {
     std::vector<bool> needed(body_.code.size());
     for (size_t i = body_.code.size(); i-- > 0;) {
       const Instruction& instruction = body_.code[i];
-      needed[i] = needed[i] || endsIn(i, stage);
+      needed[i] = needed[i] || endsIn(i, stage, dim);
       if (!needed[i]) continue;
       for (size_t k = 0; k < numOperands(instruction.opcode); ++k) {
         const Register operand = instruction.operands[k];
-        if (places_[operand].is_reduced && !isKept(operand, stage)) needed[operand] = true;
+        if (places_[operand].reduced && !isKept(operand, stage)) needed[operand] = true;
       }
     }
     return needed;
@@ -129,7 +139,7 @@ class KernelMaker {
   void keepValues() {
     std::vector<size_t> first(body_.code.size(), SIZE_MAX);  // the stage of the first loop that computes it
     for (size_t stage = 0; stage <= last_stage_; ++stage) {
-      const std::vector<bool> needed = neededIn(stage);
+      const std::vector<bool> needed = neededIn(stage, num_outer_);
       for (size_t i = 0; i < needed.size(); ++i) {
         if (!needed[i] || first[i] < stage) continue;
         for (size_t k = 0; k < numOperands(body_.code[i].opcode); ++k) {
@@ -138,7 +148,7 @@ class KernelMaker {
         }
       }
       for (size_t i = 0; i < needed.size(); ++i) {
-        if (needed[i] && places_[i].is_reduced) first[i] = std::min(first[i], stage);
+        if (needed[i] && places_[i].reduced) first[i] = std::min(first[i], stage);
       }
     }
   }
@@ -159,7 +169,7 @@ class KernelMaker {
     while (!queue.empty()) {
       const Register next = queue.back();
       queue.pop_back();
-      if (seen[next] || !places_[next].is_reduced || body_.code[next].opcode == Opcode::Load) continue;
+      if (seen[next] || !places_[next].reduced || body_.code[next].opcode == Opcode::Load) continue;
       if (next != value && kept_[next]) continue;
       seen[next] = true;
       const Opcode opcode = body_.code[next].opcode;
@@ -169,10 +179,10 @@ class KernelMaker {
     return cost;
   }
 
-  void addReducedLoop(size_t stage) {
-    const std::vector<bool> needed = neededIn(stage);
+  void addReducedLoop(size_t stage, size_t dim) {
+    const std::vector<bool> needed = neededIn(stage, dim);
     if (std::find(needed.begin(), needed.end(), true) == needed.end()) return;
-    kernel_.code.push_back({Opcode::For, at::kFloat, {}, num_outer_});
+    kernel_.code.push_back({Opcode::For, at::kFloat, {}, dim});
     for (size_t i = 0; i < body_.code.size(); ++i) {
       if (!needed[i]) continue;
       for (size_t k = 0; k < numOperands(body_.code[i].opcode); ++k) {
@@ -207,6 +217,7 @@ class KernelMaker {
   const size_t num_outer_;
   Kernel kernel_;
   std::vector<Place> places_;        // per instruction of the body
+  std::map<size_t, size_t> reduces_along_;  // the dimensions of reductions
   std::vector<Register> registers_;  // the same: where it was put last
   std::vector<std::optional<Kept>> kept_;
   size_t last_stage_ = 0;

@@ -4,6 +4,7 @@
 #include <limits>
 #include <memory>
 #include <numeric>
+#include <sstream>
 #include <unordered_map>
 #include <utility>
 
@@ -18,6 +19,7 @@ namespace cresset::codegen {
 struct ScalarBody::Impl {
   ExpressionList list;
   std::optional<FactRule> computes_in;
+  std::optional<Contraction> contraction;
   std::vector<Expression> reduces;  // along which dimensions, whether they are kept; empty if it does not reduce
 };
 
@@ -293,7 +295,8 @@ class Evaluator {
     static const std::unordered_map<std::string_view, Opcode> kFunctions = {
         {"fma", Opcode::Fma},   {"abs", Opcode::Abs},     {"sqrt", Opcode::Sqrt},   {"floor", Opcode::Floor},
         {"ceil", Opcode::Ceil}, {"trunc", Opcode::Trunc}, {"round", Opcode::Round}, {"copysign", Opcode::CopySign},
-        {"sum", Opcode::Sum},   {"prod", Opcode::Prod},   {"max", Opcode::Max},     {"min", Opcode::Min}};
+        {"sum", Opcode::Sum},   {"prod", Opcode::Prod},   {"max", Opcode::Max},     {"min", Opcode::Min},
+        {"dot", Opcode::Dot}};
     if (e.text == "exactly") return exactly(e);
     if (e.text == "own" && e.children.size() == 1) {
       is_exact_ = false;
@@ -379,6 +382,23 @@ class Evaluator {
 
 }  // namespace
 
+/// "self mk, mat2 kn, result mn"
+static Contraction parseContraction(std::string_view text) {
+  Contraction contraction;
+  std::istringstream words{std::string(text)};
+  std::string name, letters;
+  while (words >> name >> letters) {
+    if (letters.ends_with(',')) letters.pop_back();
+    if (name == "result") {
+      contraction.result = letters;
+    } else {
+      contraction.operands.emplace_back(name, letters);
+    }
+  }
+  CRESSET_CHECK(!contraction.operands.empty(), "CONTRACTS names operands, their indices and those of the result");
+  return contraction;
+}
+
 const ScalarBody* ScalarBody::of(const Operator& op) {
   static const auto* bodies = [] {
     auto* map = new std::unordered_map<std::string_view, ScalarBody>;
@@ -386,6 +406,7 @@ const ScalarBody* ScalarBody::of(const Operator& op) {
       if (row.scalar.empty()) continue;
       auto impl = std::make_shared<Impl>();
       impl->list = parseExpressions(row.scalar);
+      if (!row.contracts.empty()) impl->contraction = parseContraction(row.contracts);
       if (!row.reduces.empty()) {
         impl->reduces = parseExpressions(row.reduces).results;
         CRESSET_CHECK(impl->reduces.size() == 2, "REDUCES names dimensions, and whether they are kept");
@@ -428,6 +449,10 @@ std::vector<size_t> lastDimensions(size_t count, size_t rank) {
 }
 
 }  // namespace
+
+const Contraction* ScalarBody::contraction() const {
+  return impl_->contraction ? &*impl_->contraction : nullptr;
+}
 
 Reduction ScalarBody::reduction(const Operator& op, std::span<const ScalarArgument> arguments, size_t rank) const {
   CRESSET_CHECK(!impl_->reduces.empty(), "a scalar body that reduces without the column REDUCES");

@@ -12,7 +12,8 @@
 //
 // Operators that reduce (column REDUCES: along which dimensions, and whether the result keeps them) call sum(x),
 // prod(x), max(x), min(x), and `count`, the number of elements that are reduced to one. What is computed of reduced
-// values only is the result of a reduction; what takes elements too (softmax) has the sizes of its arguments.
+// values only is the result of a reduction; what takes elements too (softmax) has the sizes of its arguments. Products
+// of matrices (column CONTRACTS: which dimensions go together) call dot(x, y).
 #pragma once
 
 #include <ATen/core/ivalue.h>
@@ -31,6 +32,14 @@ namespace cresset::codegen {
 struct Reduction {
   std::vector<size_t> dims;
   bool keeps_dims = false;
+};
+
+/// A product of tensors: which dimensions of its operands go together, a letter each. A star stands for any number of
+/// leading dimensions. All are in the result but `k`, which is summed over. Operands without letters are broadcast to
+/// the result.
+struct Contraction {
+  std::vector<std::pair<std::string, std::string>> operands;  // by the names of arguments
+  std::string result;
 };
 
 /// Of a call: an element, a number that the caller passes, or what is known.
@@ -56,6 +65,9 @@ class ScalarBody {
   /// The dtype in which a call computes; nothing if it is not known, or none that kernels have.
   std::optional<at::ScalarType> computesIn(
       const Operator& op, std::span<const Fact> arguments, at::ScalarType result) const;
+
+  /// Null if it is none.
+  const Contraction* contraction() const;
 
   /// The dimensions along which a call with these arguments reduces tensors of this rank, in order, and whether its
   /// results keep them. Throws Unsupported for dimensions that are not known.

@@ -1,6 +1,7 @@
 // Loops for a group whose inputs have given layouts.
 #include <algorithm>
 #include <map>
+#include <map>
 #include <numeric>
 
 #include "cresset/codegen/group.h"
@@ -66,7 +67,7 @@ class Scheduler {
       }
     }
     for (const Group::Step& step : group_.steps) {
-      if (!addStep(step)) return std::nullopt;
+      if (!(step.contraction ? addContraction(step) : addStep(step))) return std::nullopt;
     }
     if (!findLoops()) return std::nullopt;
     packed_.resize(inputs_.size());
@@ -74,7 +75,7 @@ class Scheduler {
     // No single loop goes over what is reduced: inputs that have it in another order are copied.
     for (size_t i = 0; i < inputs_.size(); ++i) {
       const auto& variables = values_[i].variables;
-      packed_[i] = std::any_of(variables.begin(), variables.end(), [&](int v) { return isIn(reduced_, v); });
+      packed_[i] = std::any_of(variables.begin(), variables.end(), [&](int v) { return isReduced(v); });
       if (packed_[i]) values_[i].layout = contiguousLayout(values_[i].layout.sizes);
     }
     return makeSchedule();
@@ -98,6 +99,79 @@ class Scheduler {
     }
     if (step.reduction && !reduce(*step.reduction, step.is_reduced, result)) return false;
     values_.push_back(std::move(result));
+    return true;
+  }
+
+  /// Sizes and variables of a product's indices. Those of leading dimensions are digits.
+  struct Indices {
+    std::map<char, int64_t> sizes;
+    std::map<char, int> variables;
+  };
+
+  /// The letters with the star written out, for an operand or result of this rank.
+  static std::string expand(const std::string& letters, size_t rank) {
+    if (!letters.starts_with('*')) return letters;
+    std::string all;
+    for (size_t d = 0; d + letters.size() < rank + 1; ++d) all += static_cast<char>('0' + d);
+    return all + letters.substr(1);
+  }
+
+  bool addContraction(const Group::Step& step) {
+    Indices indices;
+    size_t leading = 0;
+    for (size_t i = 0; i < step.operands.size(); ++i) {
+      if (step.letters[i].empty()) continue;
+      ScheduledValue& operand = values_[step.operands[i]];
+      const size_t rank = operand.layout.sizes.size();
+      const std::string letters = expand(step.letters[i], rank);
+      if (letters.size() != rank) return false;
+      if (step.letters[i].starts_with('*')) leading = rank + 1 - step.letters[i].size();
+      for (size_t d = 0; d < rank; ++d) {
+        const auto [size, is_new] = indices.sizes.emplace(letters[d], operand.layout.sizes[d]);
+        if (!is_new && size->second != operand.layout.sizes[d]) return false;
+        // What is summed over has a variable, even of one element.
+        if (letters[d] == 'k' && operand.variables[d] == kNone) operand.variables[d] = variables_.add(1);
+        unite(indices.variables.try_emplace(letters[d], kNone).first->second, operand.variables[d]);
+      }
+    }
+    if (!isSmall(indices)) return false;
+    ScheduledValue result;
+    Sizes sizes;
+    const size_t rank = step.contraction->result.size() + leading - (step.contraction->result.starts_with('*') ? 1 : 0);
+    for (const char letter : expand(step.contraction->result, rank)) {
+      sizes.push_back(indices.sizes.at(letter));
+      result.variables.push_back(indices.variables.at(letter));
+    }
+    for (size_t i = 0; i < step.operands.size(); ++i) {
+      if (step.letters[i].empty() && !broadcastTo(values_[step.operands[i]], sizes, result.variables)) return false;
+    }
+    result.layout = contiguousLayout(std::move(sizes));
+    reductions_.push_back({indices.variables.at('k')});
+    values_.push_back(std::move(result));
+    return true;
+  }
+
+  /// Whether the product is one that kernels compute: a few rows or columns. All others are left to ATen.
+  static bool isSmall(const Indices& indices) {
+    constexpr int64_t kFew = 4;
+    int64_t rows = 1, columns = 1;
+    for (const auto& [letter, size] : indices.sizes) {
+      if (letter == 'm' || (letter >= '0' && letter <= '9')) rows *= size;
+      if (letter == 'n') columns *= size;
+    }
+    return std::min(rows, columns) <= kFew;
+  }
+
+  /// False if the operand can't be broadcast to the sizes.
+  bool broadcastTo(const ScheduledValue& operand, const Sizes& sizes, std::vector<int>& variables) {
+    const size_t rank = operand.layout.sizes.size();
+    if (rank > sizes.size()) return false;
+    const size_t missing = sizes.size() - rank;
+    for (size_t d = 0; d < rank; ++d) {
+      const int64_t size = operand.layout.sizes[d];
+      if (size != 1 && size != sizes[missing + d]) return false;
+      if (size != 1) unite(variables[missing + d], operand.variables[d]);
+    }
     return true;
   }
 
@@ -143,22 +217,45 @@ class Scheduler {
       std::sort(sorted.begin(), sorted.end());
       if (std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end()) return false;  // a diagonal
     }
-    if (!reductions_.empty()) reduced_ = reductions_[0];
+    // Reductions go over the same variables, in the same order, or are products, each over its own.
     for (const std::vector<int>& reduction : reductions_) {
-      if (reduction != reduced_) return false;
+      if (std::find(reduced_.begin(), reduced_.end(), reduction) != reduced_.end()) continue;
+      if (!reduced_.empty() && !group_.contracts) return false;
+      if (std::any_of(reduction.begin(), reduction.end(), [&](int variable) { return isReduced(variable); })) return false;
+      reduced_.push_back(reduction);
     }
+    if (group_.contracts && reduced_.size() > 1 && usesCount()) return false;
     for (const int root : variables_.roots()) {
-      if (!isIn(reduced_, root)) outer_.push_back(root);
+      if (!isReduced(root)) outer_.push_back(root);
+    }
+    for (const ScheduledValue& value : values_) {
+      size_t num_reduced = 0;  // a value has elements of one reduction only
+      for (const std::vector<int>& together : reduced_) {
+        num_reduced += std::any_of(together.begin(), together.end(), [&](int v) { return isIn(value.variables, v); }) ? 1 : 0;
+      }
+      if (num_reduced > 1) return false;
     }
     // What is stored is stored once per iteration of the loops.
     for (const size_t output : group_.outputs) {
       const std::vector<int>& own = values_[output].variables;
       const auto has = [&](int variable) { return isIn(own, variable); };
       if (!std::all_of(outer_.begin(), outer_.end(), has)) return false;
-      if (std::any_of(reduced_.begin(), reduced_.end(), has) && !std::all_of(reduced_.begin(), reduced_.end(), has))
-        return false;
+      for (const std::vector<int>& together : reduced_) {
+        if (std::any_of(together.begin(), together.end(), has) && !std::all_of(together.begin(), together.end(), has))
+          return false;
+      }
     }
     return true;
+  }
+
+  bool isReduced(int variable) const {
+    return std::any_of(reduced_.begin(), reduced_.end(), [&](const auto& together) { return isIn(together, variable); });
+  }
+
+  bool usesCount() const {
+    return std::any_of(group_.body.code.begin(), group_.body.code.end(), [](const Instruction& instruction) {
+      return instruction.opcode == Opcode::Count;
+    });
   }
 
   static bool isIn(const std::vector<int>& variables, int variable) {
@@ -182,21 +279,26 @@ class Scheduler {
       }
       return dim;
     };
-    std::vector<LoopDim> outer, reduced;
+    std::vector<LoopDim> outer;
+    std::vector<ReducedDims> reduced;
     for (const int variable : outer_) outer.push_back(dimOf(variable));
-    for (const int variable : reduced_) reduced.push_back(dimOf(variable));
+    for (const std::vector<int>& together : reduced_) {
+      ReducedDims& dims = reduced.emplace_back();
+      for (const int variable : together) dims.push_back(dimOf(variable));
+    }
+    if (group_.reduces && reduced.empty()) reduced.emplace_back();
     // Loops follow the memory of the first result.
     const size_t first = inputs_.size();
     std::stable_sort(outer.begin(), outer.end(), [&](const LoopDim& a, const LoopDim& b) {
       return a.strides[first] > b.strides[first];
     });
-    auto nest = makeLoopNest(outer, group_.reduces ? std::optional(std::move(reduced)) : std::nullopt, dtypes);
+    auto nest = makeLoopNest(outer, reduced, group_.contracts, dtypes);
     if (!nest) return std::nullopt;
     Schedule schedule;
     schedule.packed = packed_;
     for (const size_t output : group_.outputs) schedule.outputs.push_back(values_[output].layout);
     schedule.nest = std::move(*nest);
-    schedule.kernel = makeKernel(group_.body, schedule.nest, /*keeps=*/true);
+    schedule.kernel = makeKernel(group_.body, schedule.nest, /*keeps=*/schedule.nest.num_reduced == 1);
     int64_t scratch = 0;
     for (const Buffer& buffer : schedule.kernel.scratch)
       scratch += scratchSize(schedule.kernel, buffer, schedule.nest.sizes.back());
@@ -209,7 +311,8 @@ class Scheduler {
   Variables variables_;
   std::vector<ScheduledValue> values_;
   std::vector<std::vector<int>> reductions_;
-  std::vector<int> reduced_, outer_;  // the variables' roots
+  std::vector<std::vector<int>> reduced_;  // what is reduced together: the variables' roots
+  std::vector<int> outer_;                 // the others
   std::vector<bool> packed_;
 };
 

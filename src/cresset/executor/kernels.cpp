@@ -91,7 +91,10 @@ struct Launch {
 class FusedGroup : public CompiledSubgraph {
  public:
   explicit FusedGroup(const Graph& subgraph) : program_(Program::make()), group_(codegen::makeGroup(subgraph)) {
-    unfused_ = interpretSubgraph(*subgraph.copy(), program_->weak_from_this(), nullptr);
+    const std::shared_ptr<Graph> unfused = subgraph.copy();
+    if (group_.contracts) formFusionGroupsWithoutProducts(*unfused);
+    const auto compile = [](const Node& node) { return compileFused(*node.g(attr::Subgraph)); };
+    unfused_ = interpretSubgraph(*unfused, program_->weak_from_this(), compile);
     const auto nodes = subgraph.nodes();
     const auto num_operators = std::count_if(nodes.begin(), nodes.end(), [](const Node* node) {
       return node->kind() != prim::Constant && !codegen::makesKnownViews(*node);
@@ -99,8 +102,7 @@ class FusedGroup : public CompiledSubgraph {
     if (options::kernels() != KernelMode::Check || num_operators == 1) return;
     const std::shared_ptr<Graph> separate = subgraph.copy();
     outlineEachOperator(*separate);
-    separate_ = interpretSubgraph(
-        *separate, program_->weak_from_this(), [](const Node& node) { return compileFused(*node.g(attr::Subgraph)); });
+    separate_ = interpretSubgraph(*separate, program_->weak_from_this(), compile);
   }
 
   ~FusedGroup() override {

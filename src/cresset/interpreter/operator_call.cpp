@@ -227,7 +227,7 @@ at::Tensor OperatorCall::Prepared::compute(const at::Tensor* target) const {
   std::vector<at::Tensor> buffers(operands.begin(), operands.end());
   buffers.push_back(result);
   const std::vector<at::ScalarType> dtypes(buffers.size(), dtype);
-  runRows(launch(result), *codegen::makeLoopNest(loopsOver(buffers), std::nullopt, dtypes));
+  runRows(launch(result), *codegen::makeLoopNest(loopsOver(buffers), {}, /*contracts=*/false, dtypes));
   return result;
 }
 

@@ -15,6 +15,7 @@ struct Column {
     Scalar,
     ComputesIn,
     Reduces,
+    Contracts,
     ReversesOperands,
     Trait,
     Restriction,
@@ -36,6 +37,7 @@ constexpr Column kColumns[] = {
 #define SCALAR(body) {Column::Kind::Scalar, body},
 #define COMPUTES_IN(rule) {Column::Kind::ComputesIn, rule},
 #define REDUCES(rule) {Column::Kind::Reduces, rule},
+#define CONTRACTS(rule) {Column::Kind::Contracts, rule},
 #define REVERSES_OPERANDS() {Column::Kind::ReversesOperands, {}},
 #define AUTOCAST(cpu, cuda) {Column::Kind::Autocast, {}, {}, {}, {}, Autocast::cpu, Autocast::cuda},
 #define TRAIT(trait) {Column::Kind::Trait, {}, Trait::trait},
@@ -73,6 +75,9 @@ struct Rows {
           break;
         case Column::Kind::ReversesOperands:
           row->reverses_operands = true;
+          break;
+        case Column::Kind::Contracts:
+          row->contracts = column.text;
           break;
         case Column::Kind::Trait:
           row->traits = row->traits | column.trait;

@@ -38,6 +38,7 @@ using codegen::Fusibility;
 struct Group {
   std::vector<Node*> nodes;
   const Fusibility* reduction = nullptr;  // of a node that reduces, if there is one: all reduce the same dimensions
+  bool contracts = false;                 // there is a product of matrices
 
   bool contains(const Node* node) const { return std::find(nodes.begin(), nodes.end(), node) != nodes.end(); }
 };
@@ -107,7 +108,7 @@ void destroyUnused(std::vector<Node*> nodes) {
 
 class Fuser {
  public:
-  explicit Fuser(Graph& graph) : graph_(graph), memory_(graph) {}
+  Fuser(Graph& graph, bool with_products) : graph_(graph), with_products_(with_products), memory_(graph) {}
 
   bool run() {
     visit(graph_.block());
@@ -142,7 +143,7 @@ class Fuser {
         continue;
       }
       const Fusibility& kind = kinds_.emplace(node, codegen::fusibilityOf(*node)).first->second;
-      if (codegen::whyNotFusible(kind) || takesListThatChanges(*node)) {
+      if (codegen::whyNotFusible(kind) || (kind.contracts && !with_products_) || takesListThatChanges(*node)) {
         closeConflicting(*node);
       } else {
         join(node, kind);
@@ -201,6 +202,8 @@ class Fuser {
 
   /// Whether the group's kernel could compute the node too: one loop nest computes everything that leaves the group.
   bool fits(const Node& node, const Fusibility& kind, const Group& group) const {
+    // What a product takes would be computed anew for each element of its result that it is part of.
+    if (kind.contracts || (kind.reduction && group.contracts)) return false;
     const Fusibility* reduction = group.reduction ? group.reduction : kind.reduction ? &kind : nullptr;
     if (reduction && !fitsReduction(node, kind, group, *reduction)) return false;
     const size_t rank = reduction ? reduction->rank : kind.rank;
@@ -240,12 +243,13 @@ class Fuser {
     for (size_t i = 0; i < open_.size(); ++i) {
       if (uses(*node, open_[i])) makers.push_back(i);
     }
-    Group joined{{}, kind.reduction ? &kind : nullptr};
+    Group joined{{}, kind.reduction ? &kind : nullptr, kind.contracts};
     for (auto it = makers.rbegin(); it != makers.rend(); ++it) {
       const Group& group = open_[*it];
       if (joined.nodes.size() + group.nodes.size() < kMaxGroup && fits(*node, kind, group) && agree(joined, group)) {
         joined.nodes.insert(joined.nodes.begin(), group.nodes.begin(), group.nodes.end());
         if (!joined.reduction) joined.reduction = group.reduction;
+        joined.contracts = joined.contracts || group.contracts;
         open_.erase(open_.begin() + static_cast<std::ptrdiff_t>(*it));
       } else {
         close(*it);
@@ -258,6 +262,7 @@ class Fuser {
   }
 
   static bool agree(const Group& a, const Group& b) {
+    if ((a.reduction && b.contracts) || (a.contracts && b.reduction)) return false;
     return !a.reduction || !b.reduction ||
            (a.reduction->rank == b.reduction->rank && a.reduction->reduction->dims == b.reduction->reduction->dims);
   }
@@ -315,6 +320,7 @@ class Fuser {
   };
 
   Graph& graph_;
+  const bool with_products_;
   AliasDb memory_;
   std::vector<Group> open_;
   std::vector<Done> done_;
@@ -325,7 +331,11 @@ class Fuser {
 }  // namespace
 
 bool formFusionGroups(Graph& graph) {
-  return Fuser(graph).run();
+  return Fuser(graph, /*with_products=*/true).run();
+}
+
+void formFusionGroupsWithoutProducts(Graph& graph) {
+  Fuser(graph, /*with_products=*/false).run();
 }
 
 void outlineEachOperator(Graph& graph) {

@@ -6,6 +6,9 @@
 
 namespace cresset {
 
+/// As the pass, but products of matrices stay as they are: for a group whose products are too large for its kernel.
+void formFusionGroupsWithoutProducts(Graph& graph);
+
 /// Puts each node of a group's subgraph (codegen/group.h) into a subgraph of its own.
 void outlineEachOperator(Graph& graph);
 

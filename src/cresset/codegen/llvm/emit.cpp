@@ -12,7 +12,7 @@
 namespace cresset::codegen {
 
 KernelEmitter::KernelEmitter(llvm::Module& module, const Kernel& kernel, CpuLevel level, const std::string& name)
-    : kernel_(kernel), level_(level), b_(module.getContext()), values_(kernel.code.size()), indices_(kernel.num_dims) {
+    : kernel_(kernel), level_(level), b_(module.getContext()), values_(kernel.code.size()), indices_(kernel.num_dims), vector_dim_(kernel.vector_dim) {
   llvm::Type *pointer = b_.getPtrTy(), *word = b_.getInt64Ty();
   auto* type = llvm::FunctionType::get(b_.getVoidTy(), {pointer, pointer, pointer, pointer, word, word}, false);
   function_ = llvm::Function::Create(type, llvm::Function::ExternalLinkage, name, module);
@@ -82,6 +82,7 @@ void KernelEmitter::emitLoop(size_t begin, size_t end, const Lanes& lanes) {
   const auto dim = kernel_.code[begin].immediate;
   for (size_t i = begin + 1; i < end; ++i) {
     if (kernel_.code[i].opcode == Opcode::For) break;
+    if (kernel_.code[i].opcode == Opcode::Dot) return emitProducts(begin, end, lanes);
     if (isReduction(kernel_.code[i].opcode)) return emitReduction(begin, end, lanes);
   }
   if (dim == kernel_.vector_dim) return emitVectorLoop(begin, end);
@@ -93,11 +94,12 @@ void KernelEmitter::emitLoop(size_t begin, size_t end, const Lanes& lanes) {
 void KernelEmitter::emitVectorLoop(size_t begin, size_t end) {
   const auto dim = kernel_.code[begin].immediate;
   llvm::Value* start = dim == 0 ? function_->getArg(4) : word(0);
-  const unsigned lanes = lanesOf(begin + 1, end);
+  const bool computes_products = computesProducts(begin, end);
+  const unsigned lanes = computes_products ? kProductLanes : lanesOf(begin + 1, end);
   const auto body = [&](const Lanes& all) { emitRange(begin + 1, end, all); };
-  const unsigned unrolled = end - begin <= 12 ? 4 * lanes : end - begin <= 40 ? 2 * lanes : lanes;
+  const unsigned unrolled = computes_products ? lanes : end - begin <= 12 ? 4 * lanes : end - begin <= 40 ? 2 * lanes : lanes;
   llvm::Value* next = emitFor(dim, start, unrolled, body);
-  if (level_ == CpuLevel::V4) {
+  if (level_ == CpuLevel::V4 && !computes_products) {
     emitMasked(dim, next, lanes, body);
   } else {
     if (unrolled != lanes) next = emitFor(dim, next, lanes, body);
@@ -179,6 +181,8 @@ std::pair<llvm::Value*, KernelEmitter::Values> KernelEmitter::emitCarried(
 
 llvm::Value* KernelEmitter::operand(Register value, const Lanes& lanes) {
   llvm::Value* found = values_[value];
+  if (value < product_begin_ && product_begin_ != SIZE_MAX && found->getType()->isVectorTy())
+    found = b_.CreateExtractElement(found, uint64_t{row_});
   return lanes.count > 1 && !found->getType()->isVectorTy() ? b_.CreateVectorSplat(lanes.count, found) : found;
 }
 
@@ -227,7 +231,7 @@ llvm::Value* KernelEmitter::addressOf(uint64_t number) {
 }
 
 llvm::Value* KernelEmitter::addressesOf(uint64_t number, llvm::Value* first, const Lanes& lanes) {
-  llvm::Value* stride = b_.CreateVectorSplat(lanes.count, strides_[number][kernel_.vector_dim]);
+  llvm::Value* stride = b_.CreateVectorSplat(lanes.count, strides_[number][vector_dim_]);
   return b_.CreateGEP(b_.getInt8Ty(), first, b_.CreateMul(numberedLanes(lanes.count), stride));
 }
 
@@ -236,7 +240,7 @@ llvm::Value* KernelEmitter::load(uint64_t number, const Lanes& lanes) {
   const at::ScalarType dtype = buffer.dtype;
   const llvm::Align align(c10::elementSize(dtype));
   llvm::Type* element = memoryType(b_.getContext(), dtype);
-  const Step step = kernel_.isScratch(number) ? Step::Next : buffer.steps[kernel_.vector_dim];
+  const Step step = kernel_.isScratch(number) ? Step::Next : buffer.steps[vector_dim_];
   llvm::Value* address = addressOf(number);
   if (lanes.count == 1 || step == Step::None)
     return fromMemory(b_, b_.CreateAlignedLoad(element, address, align), dtype);
@@ -257,7 +261,7 @@ void KernelEmitter::store(const Instruction& instruction, const Lanes& lanes) {
   const uint64_t number = instruction.immediate;
   const Buffer& buffer = kernel_.buffer(number);
   const llvm::Align align(c10::elementSize(buffer.dtype));
-  const Step step = kernel_.isScratch(number) ? Step::Next : buffer.steps[kernel_.vector_dim];
+  const Step step = kernel_.isScratch(number) ? Step::Next : buffer.steps[vector_dim_];
   llvm::Value* address = addressOf(number);
   llvm::Value* value = toMemory(b_, operand(instruction.operands[0], lanes), buffer.dtype);
   if (lanes.count == 1 || (step == Step::Next && !lanes.mask)) {

@@ -12,6 +12,9 @@
 
 namespace cresset::codegen {
 
+/// Products of matrices add up in so many lanes.
+constexpr unsigned kProductLanes = 8;
+
 /// Code that runs for one place, or for the places of a vector: next to each other along the kernel's vector dimension.
 struct Lanes {
   unsigned count = 1;
@@ -80,6 +83,15 @@ class KernelEmitter {
   llvm::Value* readSlot(llvm::Value* memory, llvm::Type* type, llvm::Value* index);
   void writeSlot(llvm::Value* memory, llvm::Value* index, llvm::Value* value);
 
+  // ---- Products: emit_product.cpp ----
+  bool computesProducts(size_t begin, size_t end) const;
+  void emitProducts(size_t begin, size_t end, const Lanes& lanes);
+  bool goesAlongRows(size_t begin, size_t end) const;
+  void emitAlongRows(size_t begin, size_t end, unsigned num_rows, llvm::ArrayRef<size_t> products);
+  void emitAcrossColumns(size_t begin, size_t end, const Lanes& lanes, llvm::ArrayRef<size_t> products);
+  llvm::Value* multiplyAdd(const Instruction& product, llvm::Value* sum, const Lanes& lanes);
+  llvm::Value* foldRows(llvm::ArrayRef<llvm::Value*> rows);
+
   // ---- Instructions ----
   llvm::Value* operand(Register value, const Lanes& lanes);
   llvm::Value* emit(const Instruction& instruction, const Lanes& lanes);
@@ -94,6 +106,11 @@ class KernelEmitter {
   llvm::Function* function_;
   std::vector<llvm::Value*> values_;   // per instruction
   std::vector<llvm::Value*> indices_;  // per dimension, of loops that are open
+  size_t vector_dim_;                  // along which lanes go
+  /// In the loop of a product that goes along rows: where it begins, and which lane of the values outside belongs to the
+  /// row.
+  size_t product_begin_ = SIZE_MAX;
+  unsigned row_ = 0;
   std::vector<llvm::Value*> bases_, ends_, numbers_;
   std::vector<std::vector<llvm::Value*>> strides_;
 };
