@@ -153,7 +153,7 @@ def run(name, arguments):
 
 #: test_casts calls them.
 CASTS = {"aten::to.dtype", "aten::to.dtype_layout", "aten::to.other", "aten::type_as", "aten::_to_copy"}
-ROWS = [name for name in _C._scalar_rows() if name not in CASTS]
+ROWS = [name for name in _C._scalar_rows("pointwise") if name not in CASTS]
 
 
 @pytest.mark.parametrize("name", ROWS)

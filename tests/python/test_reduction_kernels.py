@@ -144,7 +144,7 @@ def check_errors(found, expected, truth, x, amplified):
 
 
 def test_every_row_is_called():
-    assert set(CALLS) == set(_C._scalar_rows(True))
+    assert set(CALLS) == set(_C._scalar_rows("reduction"))
 
 
 @pytest.mark.parametrize("name", CALLS)

@@ -62,7 +62,7 @@ struct Group {
     std::optional<Reduction> reduction;
     const Contraction* contraction = nullptr;
     std::vector<std::string> letters;  // of a contraction, per operand: its indices
-    bool is_reduced = false;  // the result is what was reduced; otherwise it has the sizes of the operands
+    bool is_reduced = false;           // the result is what was reduced; otherwise it has the sizes of the operands
   };
 
   KernelBody body;
@@ -72,11 +72,11 @@ struct Group {
   std::vector<size_t> ranks;                  // of these
   std::vector<size_t> numbers;                // of the subgraph's inputs
   std::vector<Step> steps;                    // one per result of a node
-  bool reduces = false;    // products too
-  bool contracts = false;  // there are products of matrices: kernels compute small ones only
-  std::vector<at::ScalarType> dtypes;  // of values
-  std::vector<size_t> outputs;         // values
-  bool is_exact = true;                // the kernel has eager PyTorch's bits
+  bool reduces = false;                       // products too
+  bool contracts = false;                     // there are products of matrices: kernels compute small ones only
+  std::vector<at::ScalarType> dtypes;         // of values
+  std::vector<size_t> outputs;                // values
+  bool is_exact = true;                       // the kernel has eager PyTorch's bits
 };
 
 /// Throws Unsupported (scalar_body.h) if a node is not fusible.

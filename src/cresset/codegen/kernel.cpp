@@ -42,7 +42,8 @@ void printInstruction(std::ostream& out, const Kernel& kernel, size_t number) {
   switch (instruction.opcode) {
     case Opcode::For:
       out << "for d" << instruction.immediate;
-      if (instruction.immediate == kernel.vector_dim && !kernel.reducesVectors() && kernel.num_reduced > 0) out << " in vectors";
+      if (instruction.immediate == kernel.vector_dim && !kernel.reducesVectors() && kernel.num_reduced > 0)
+        out << " in vectors";
       return;
     case Opcode::Store:
       out << "store b" << instruction.immediate << ", %" << instruction.operands[0];

@@ -82,7 +82,7 @@ struct Buffer {
 struct Kernel {
   size_t num_dims = 0;
   size_t num_reduced = 0;  // of them, the last: those that are reduced, each by itself
-  size_t vector_dim = 0;  // the dimension whose loop becomes vectors: the last, or, around reductions, the one before
+  size_t vector_dim = 0;   // the dimension whose loop becomes vectors: the last, or, around reductions, the one before
   std::vector<Buffer> inputs, outputs;  // numbered in this order, and then scratch
   /// What one loop over the reduced dimension keeps for the next: `scratchSize` bytes each.
   std::vector<Buffer> scratch;

@@ -45,8 +45,8 @@ struct LoopNest {
 /// What is reduced together: in logical order.
 using ReducedDims = std::vector<LoopDim>;
 
-/// As few loops as possible. `outer`: from the outermost inwards. Nothing is returned if no single loop goes over all of
-/// what is reduced together, in its order. Of products vectors go along what is not reduced.
+/// As few loops as possible. `outer`: from the outermost inwards. Nothing is returned if no single loop goes over all
+/// of what is reduced together, in its order. Of products vectors go along what is not reduced.
 std::optional<LoopNest> makeLoopNest(
     const std::vector<LoopDim>& outer, std::span<const ReducedDims> reduced, bool contracts,
     std::span<const at::ScalarType> dtypes);

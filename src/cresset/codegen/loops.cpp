@@ -216,9 +216,9 @@ class KernelMaker {
   const LoopNest& nest_;
   const size_t num_outer_;
   Kernel kernel_;
-  std::vector<Place> places_;        // per instruction of the body
+  std::vector<Place> places_;               // per instruction of the body
   std::map<size_t, size_t> reduces_along_;  // the dimensions of reductions
-  std::vector<Register> registers_;  // the same: where it was put last
+  std::vector<Register> registers_;         // the same: where it was put last
   std::vector<std::optional<Kept>> kept_;
   size_t last_stage_ = 0;
 };

@@ -1,7 +1,6 @@
 // Loops for a group whose inputs have given layouts.
 #include <algorithm>
 #include <map>
-#include <map>
 #include <numeric>
 
 #include "cresset/codegen/group.h"
@@ -221,7 +220,8 @@ class Scheduler {
     for (const std::vector<int>& reduction : reductions_) {
       if (std::find(reduced_.begin(), reduced_.end(), reduction) != reduced_.end()) continue;
       if (!reduced_.empty() && !group_.contracts) return false;
-      if (std::any_of(reduction.begin(), reduction.end(), [&](int variable) { return isReduced(variable); })) return false;
+      if (std::any_of(reduction.begin(), reduction.end(), [&](int variable) { return isReduced(variable); }))
+        return false;
       reduced_.push_back(reduction);
     }
     if (group_.contracts && reduced_.size() > 1 && usesCount()) return false;
@@ -231,7 +231,8 @@ class Scheduler {
     for (const ScheduledValue& value : values_) {
       size_t num_reduced = 0;  // a value has elements of one reduction only
       for (const std::vector<int>& together : reduced_) {
-        num_reduced += std::any_of(together.begin(), together.end(), [&](int v) { return isIn(value.variables, v); }) ? 1 : 0;
+        num_reduced +=
+            std::any_of(together.begin(), together.end(), [&](int v) { return isIn(value.variables, v); }) ? 1 : 0;
       }
       if (num_reduced > 1) return false;
     }
@@ -249,7 +250,8 @@ class Scheduler {
   }
 
   bool isReduced(int variable) const {
-    return std::any_of(reduced_.begin(), reduced_.end(), [&](const auto& together) { return isIn(together, variable); });
+    return std::any_of(
+        reduced_.begin(), reduced_.end(), [&](const auto& together) { return isIn(together, variable); });
   }
 
   bool usesCount() const {

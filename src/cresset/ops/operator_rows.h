@@ -18,7 +18,7 @@ struct OperatorRow {
   std::string_view computes_in;    // in which dtype; empty if in its result's
   std::string_view reduces;        // along which dimensions, and whether they are kept; empty if it does not reduce
   bool reverses_operands = false;  // the layout of its result is that for the operands in reversed order
-  std::string_view contracts;    // which dimensions of its operands go together, of a product (Contraction); or empty
+  std::string_view contracts;      // which dimensions of its operands go together, of a product (Contraction); or empty
   Trait traits = Trait::None;
   Restriction restriction = Restriction::None;
   bool called_by_programs = false;  // though its name is one of PyTorch's internal kernels

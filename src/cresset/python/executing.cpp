@@ -79,16 +79,14 @@ void bindExecuting(py::module_& module) {
     return op->mayShareArguments();
   });
   module.def("_set_plans_always", setPlansAlways);
-  module.def(
-      "_scalar_rows",
-      [](bool reduces) {
-        std::vector<std::string> names;
-        for (const OperatorRow& row : operatorRows()) {
-          if (!row.scalar.empty() && row.reduces.empty() != reduces) names.emplace_back(row.name);
-        }
-        return names;
-      },
-      py::arg("reduces") = false);
+  module.def("_scalar_rows", [](const std::string& kind) {
+    std::vector<std::string> names;
+    for (const OperatorRow& row : operatorRows()) {
+      const char* const is = !row.contracts.empty() ? "product" : !row.reduces.empty() ? "reduction" : "pointwise";
+      if (!row.scalar.empty() && kind == is) names.emplace_back(row.name);
+    }
+    return names;
+  });
   module.def("_rows_with_own_bits", [] {
     std::vector<std::string> names;
     for (const OperatorRow& row : operatorRows()) {

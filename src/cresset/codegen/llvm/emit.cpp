@@ -12,7 +12,12 @@
 namespace cresset::codegen {
 
 KernelEmitter::KernelEmitter(llvm::Module& module, const Kernel& kernel, CpuLevel level, const std::string& name)
-    : kernel_(kernel), level_(level), b_(module.getContext()), values_(kernel.code.size()), indices_(kernel.num_dims), vector_dim_(kernel.vector_dim) {
+    : kernel_(kernel),
+      level_(level),
+      b_(module.getContext()),
+      values_(kernel.code.size()),
+      indices_(kernel.num_dims),
+      vector_dim_(kernel.vector_dim) {
   llvm::Type *pointer = b_.getPtrTy(), *word = b_.getInt64Ty();
   auto* type = llvm::FunctionType::get(b_.getVoidTy(), {pointer, pointer, pointer, pointer, word, word}, false);
   function_ = llvm::Function::Create(type, llvm::Function::ExternalLinkage, name, module);
@@ -97,7 +102,10 @@ void KernelEmitter::emitVectorLoop(size_t begin, size_t end) {
   const bool computes_products = computesProducts(begin, end);
   const unsigned lanes = computes_products ? kProductLanes : lanesOf(begin + 1, end);
   const auto body = [&](const Lanes& all) { emitRange(begin + 1, end, all); };
-  const unsigned unrolled = computes_products ? lanes : end - begin <= 12 ? 4 * lanes : end - begin <= 40 ? 2 * lanes : lanes;
+  const unsigned unrolled = computes_products   ? lanes
+                            : end - begin <= 12 ? 4 * lanes
+                            : end - begin <= 40 ? 2 * lanes
+                                                : lanes;
   llvm::Value* next = emitFor(dim, start, unrolled, body);
   if (level_ == CpuLevel::V4 && !computes_products) {
     emitMasked(dim, next, lanes, body);

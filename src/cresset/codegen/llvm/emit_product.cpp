@@ -1,6 +1,6 @@
 // Loops that sum products. The order is a function of the number of terms alone: term i belongs to lane i mod 8; a lane
-// begins with +0 and takes its terms in order, each product added with one rounding; then lanes are folded: i and i + 4,
-// i and i + 2, the last two.
+// begins with +0 and takes its terms in order, each product added with one rounding; then lanes are folded: i and i +
+// 4, i and i + 2, the last two.
 //
 // Vectors either go along the rows of a matrix, a vector per row of which lanes are those of the sum (several rows at
 // once, whose sums become one vector), or across its columns, with a vector per lane.
@@ -61,8 +61,7 @@ llvm::Value* KernelEmitter::multiplyAdd(const Instruction& product, llvm::Value*
   return b_.CreateAdd(sum, b_.CreateMul(a, b));
 }
 
-void KernelEmitter::emitAlongRows(
-    size_t begin, size_t end, unsigned num_rows, llvm::ArrayRef<size_t> products) {
+void KernelEmitter::emitAlongRows(size_t begin, size_t end, unsigned num_rows, llvm::ArrayRef<size_t> products) {
   const auto dim = kernel_.code[begin].immediate;
   const size_t outer_dim = vector_dim_;
   llvm::Value* first_row = indices_[outer_dim];
@@ -94,7 +93,9 @@ void KernelEmitter::emitAlongRows(
   llvm::Value* size = ends_[dim];
   const auto [tail, whole] = emitCarried(
       word(0), b_.CreateNSWSub(size, word(kProductLanes - 1)), kProductLanes, zeros,
-      [&](llvm::Value* index, llvm::ArrayRef<llvm::Value*> sums) { return addTerms(index, sums, {kProductLanes, nullptr}); });
+      [&](llvm::Value* index, llvm::ArrayRef<llvm::Value*> sums) {
+        return addTerms(index, sums, {kProductLanes, nullptr});
+      });
   const Values sums =
       emitCarried(tail, size, kProductLanes, whole, [&](llvm::Value* index, llvm::ArrayRef<llvm::Value*> carried) {
         return addTerms(index, carried, {kProductLanes, maskUntil(index, size, kProductLanes)});
@@ -135,8 +136,7 @@ llvm::Value* KernelEmitter::foldRows(llvm::ArrayRef<llvm::Value*> rows) {
   return vectors[0];
 }
 
-void KernelEmitter::emitAcrossColumns(
-    size_t begin, size_t end, const Lanes& lanes, llvm::ArrayRef<size_t> products) {
+void KernelEmitter::emitAcrossColumns(size_t begin, size_t end, const Lanes& lanes, llvm::ArrayRef<size_t> products) {
   const auto dim = kernel_.code[begin].immediate;
   Values zeros;
   for (const size_t product : products) {
@@ -179,8 +179,8 @@ void KernelEmitter::emitAcrossColumns(
     }
   }
   for (size_t i = 0; i < products.size(); ++i) {
-    values_[products[i]] = foldHalves(
-        llvm::ArrayRef(sums).slice(i * kProductLanes, kProductLanes), [&](llvm::Value* a, llvm::Value* b) {
+    values_[products[i]] =
+        foldHalves(llvm::ArrayRef(sums).slice(i * kProductLanes, kProductLanes), [&](llvm::Value* a, llvm::Value* b) {
           return a->getType()->isFPOrFPVectorTy() ? b_.CreateFAdd(a, b) : b_.CreateAdd(a, b);
         });
   }

@@ -107,8 +107,8 @@ class KernelEmitter {
   std::vector<llvm::Value*> values_;   // per instruction
   std::vector<llvm::Value*> indices_;  // per dimension, of loops that are open
   size_t vector_dim_;                  // along which lanes go
-  /// In the loop of a product that goes along rows: where it begins, and which lane of the values outside belongs to the
-  /// row.
+  /// In the loop of a product that goes along rows: where it begins, and which lane of the values outside belongs to
+  /// the row.
   size_t product_begin_ = SIZE_MAX;
   unsigned row_ = 0;
   std::vector<llvm::Value*> bases_, ends_, numbers_;
