@@ -18,13 +18,15 @@
 
 #include "cresset/analysis/alias.h"
 #include "cresset/archive/code_printer.h"
-#include "cresset/codegen/group.h"
+#include "cresset/codegen/scalar_body.h"
+#include "cresset/codegen/sequence.h"
 #include "cresset/executor/mode.h"
 #include "cresset/frontend/compiler.h"
 #include "cresset/interpreter/interpreter.h"
 #include "cresset/ir/parser.h"
 #include "cresset/ir/printer.h"
 #include "cresset/ir/schema_text.h"
+#include "cresset/ir/subgraph.h"
 #include "cresset/ir/verifier.h"
 #include "cresset/passes/pass.h"
 #include "cresset/passes/pipeline.h"
@@ -139,33 +141,47 @@ std::string printAliases(const std::shared_ptr<Graph>& graph, const Command& com
   return AliasDb(*graph).toString();
 }
 
-/// Of a group whose inputs' types say their sizes and strides.
-std::string printKernel(const std::shared_ptr<Graph>& graph) {
-  const codegen::Group group = codegen::makeGroup(*graph);
+/// Tensors of the inputs, whose types say their sizes and strides.
+std::vector<at::Tensor> tensorsFor(const Graph& graph, std::span<const size_t> inputs) {
   std::vector<at::Tensor> tensors;
-  for (const size_t input : group.tensors) {
-    const auto& type = graph->inputs()[input]->type()->expectRef<c10::TensorType>();
+  for (const size_t input : inputs) {
+    const auto& type = graph.inputs()[input]->type()->expectRef<c10::TensorType>();
     const auto sizes = type.sizes().concrete_sizes(), strides = type.strides().concrete_sizes();
     if (!sizes || !strides) throw std::runtime_error("the inputs' types have to say sizes and strides");
     tensors.push_back(at::detail::empty_strided_cpu(*sizes, *strides, *type.scalarType()));
   }
-  const auto buffers = codegen::layoutsOfBuffers(group, tensors);
-  const auto schedule = buffers ? codegen::scheduleGroup(group, *buffers) : std::nullopt;
+  return tensors;
+}
+
+/// "input 1 + 16 bytes"
+std::string toString(const codegen::Place& place) {
+  static constexpr std::array<const char*, 3> kNames = {"input", "output", "temporary"};
+  std::string text = kNames[static_cast<size_t>(place.memory)] + (" " + std::to_string(place.index));
+  if (place.offset != 0) text += " + " + std::to_string(place.offset) + " bytes";
+  return text;
+}
+
+/// Of a group, or of a sequence of groups.
+std::string printKernels(const std::shared_ptr<Graph>& graph) try {
+  const auto nodes = graph->nodes();
+  const bool is_group = std::none_of(nodes.begin(), nodes.end(), [](const Node* node) { return isSubgraph(*node); });
+  const codegen::Sequence sequence = codegen::makeSequence(*graph, is_group);
+  const auto schedule = codegen::scheduleSequence(sequence, tensorsFor(*graph, sequence.tensors));
   if (!schedule) return "no kernel\n";
   std::ostringstream out;
-  for (size_t i = 0; i < buffers->size(); ++i) {
-    if (!group.buffers[i].views.empty())
-      out << "b" << i << ": a view of tensor " << group.buffers[i].tensor << ", " << (*buffers)[i].offset
-          << " bytes from its start\n";
-  }
   for (const codegen::StridedLayout& output : schedule->outputs)
     out << "output: sizes " << c10::IntArrayRef(output.sizes) << ", strides " << c10::IntArrayRef(output.strides)
         << '\n';
-  for (size_t i = 0; i < schedule->packed.size(); ++i) {
-    if (schedule->packed[i]) out << "copied first: b" << i << '\n';
+  for (const size_t bytes : schedule->temporaries) out << "temporary: " << bytes << " bytes\n";
+  for (const codegen::KernelCall& call : schedule->calls) {
+    out << "call:";
+    for (size_t i = 0; i < call.buffers.size(); ++i)
+      out << (i == 0 ? " b" : ", b") << i << ": " << toString(call.buffers[i]);
+    out << "\nloops: " << c10::IntArrayRef(call.nest.sizes) << '\n' << call.kernel.toString();
   }
-  out << "loops: " << c10::IntArrayRef(schedule->nest.sizes) << '\n' << schedule->kernel.toString();
   return out.str();
+} catch (const codegen::Unsupported& unsupported) {
+  return "no kernel: " + unsupported.reason + '\n';
 }
 
 std::string compileSource(const TestFile& test, const Command& command) {
@@ -319,7 +335,7 @@ Result execute(const TestFile& test) {
       const auto graph = graphOfTest(test);
       result.output = printAliases(graph, command);
     } else if (command.name == "kernel") {
-      result.output = printKernel(graphOfTest(test));
+      result.output = printKernels(graphOfTest(test));
     } else if (command.name == "code" || command.name == "alias") {
       result.output = compileSource(test, command);
     } else if (isCallCommand(command.name)) {

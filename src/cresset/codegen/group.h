@@ -94,6 +94,8 @@ struct Schedule {
 std::optional<std::vector<BufferLayout>> layoutsOfBuffers(const Group& group, std::span<const at::Tensor> tensors);
 
 /// Nothing if no kernel does: an operator raises, outputs have several sizes, or no elements.
-std::optional<Schedule> scheduleGroup(const Group& group, std::span<const BufferLayout> inputs);
+/// `places`: per output where it has to lie in a larger tensor; null where its layout is eager PyTorch's.
+std::optional<Schedule> scheduleGroup(
+    const Group& group, std::span<const BufferLayout> inputs, std::span<const StridedLayout* const> places = {});
 
 }  // namespace cresset::codegen

@@ -53,7 +53,8 @@ struct ScheduledValue {
 
 class Scheduler {
  public:
-  Scheduler(const Group& group, std::span<const BufferLayout> inputs) : group_(group), inputs_(inputs) {}
+  Scheduler(const Group& group, std::span<const BufferLayout> inputs, std::span<const StridedLayout* const> places)
+      : group_(group), inputs_(inputs), places_(places) {}
 
   std::optional<Schedule> run() {
     for (size_t i = 0; i < inputs_.size(); ++i) {
@@ -203,8 +204,18 @@ class Scheduler {
     return true;
   }
 
+  /// Reductions of as many elements go over them together, though no operator broadcasts one's to the other's.
+  void uniteReductions() {
+    for (size_t i = 1; i < reductions_.size() && !group_.contracts; ++i) {
+      const auto haveOneSize = [&](int a, int b) { return variables_.sizeOf(a) == variables_.sizeOf(b); };
+      if (!std::ranges::equal(reductions_[0], reductions_[i], haveOneSize)) continue;
+      for (size_t k = 0; k < reductions_[0].size(); ++k) variables_.unite(reductions_[0][k], reductions_[i][k]);
+    }
+  }
+
   /// Divides the variables into those that are reduced and the others.
   bool findLoops() {
+    uniteReductions();
     const auto toRoots = [&](std::vector<int>& variables) {
       for (int& variable : variables) variable = variable == kNone ? kNone : variables_.rootOf(variable);
     };
@@ -267,7 +278,11 @@ class Scheduler {
   std::optional<Schedule> makeSchedule() {
     std::vector<const ScheduledValue*> buffers;
     for (size_t i = 0; i < inputs_.size(); ++i) buffers.push_back(&values_[i]);
-    for (const size_t output : group_.outputs) buffers.push_back(&values_[output]);
+    for (size_t i = 0; i < group_.outputs.size(); ++i) {
+      ScheduledValue& value = values_[group_.outputs[i]];
+      if (i < places_.size() && places_[i]) value.layout = *places_[i];
+      buffers.push_back(&value);
+    }
     std::vector<at::ScalarType> dtypes = group_.body.inputs;
     dtypes.insert(dtypes.end(), group_.body.outputs.begin(), group_.body.outputs.end());
     const auto dimOf = [&](int variable) {
@@ -310,6 +325,7 @@ class Scheduler {
 
   const Group& group_;
   const std::span<const BufferLayout> inputs_;
+  const std::span<const StridedLayout* const> places_;  // of outputs; may be null
   Variables variables_;
   std::vector<ScheduledValue> values_;
   std::vector<std::vector<int>> reductions_;
@@ -320,8 +336,9 @@ class Scheduler {
 
 }  // namespace
 
-std::optional<Schedule> scheduleGroup(const Group& group, std::span<const BufferLayout> inputs) {
-  return Scheduler(group, inputs).run();
+std::optional<Schedule> scheduleGroup(
+    const Group& group, std::span<const BufferLayout> inputs, std::span<const StridedLayout* const> places) {
+  return Scheduler(group, inputs, places).run();
 }
 
 }  // namespace cresset::codegen

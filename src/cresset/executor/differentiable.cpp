@@ -171,6 +171,7 @@ class Region : public CompiledSubgraph, public std::enable_shared_from_this<Regi
       for (Value* output : node->outputs()) output->setType(withoutGradient(output->type()));
     }
     formFusionGroups(graph);
+    formSequences(graph);
   }
 
   /// The operators without kernels: autograd records them, or forward-mode gradients go through them.
@@ -541,7 +542,8 @@ std::shared_ptr<const CompiledSubgraph> compileSubgraph(const Node& subgraph) {
     case SubgraphKind::Differentiable:
       return std::make_shared<Region>(subgraph.g(attr::Subgraph)->copy());
     case SubgraphKind::Fused:
-      return compileFused(*subgraph.g(attr::Subgraph));
+    case SubgraphKind::Sequence:
+      return compileFused(subgraph);
     case SubgraphKind::Count:
       break;
   }

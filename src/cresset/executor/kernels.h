@@ -19,7 +19,7 @@ struct KernelCounts {
 /// In this process; for tests and reports.
 KernelCounts kernelCounts();
 
-/// A group that formFusionGroups has made.
-std::shared_ptr<const CompiledSubgraph> compileFused(const Graph& subgraph);
+/// A subgraph that formFusionGroups or formSequences has made.
+std::shared_ptr<const CompiledSubgraph> compileFused(const Node& subgraph);
 
 }  // namespace cresset

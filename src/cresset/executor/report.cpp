@@ -7,8 +7,8 @@
 #include "cresset/autodiff/gradient_flow.h"
 #include "cresset/autodiff/regions.h"
 #include "cresset/codegen/ahead_of_time.h"
-#include "cresset/codegen/group.h"
 #include "cresset/codegen/scalar_body.h"
+#include "cresset/codegen/sequence.h"
 #include "cresset/interpreter/operator_call.h"
 #include "cresset/ir/constants.h"
 #include "cresset/ir/subgraph.h"
@@ -103,7 +103,11 @@ class KernelReport {
   void visit(Block* block) {
     for (Node* node : block->nodes()) {
       if (isSubgraph(*node, SubgraphKind::Fused)) {
-        addGroup(*node);
+        addGroup(*node, "kernel: ");
+        continue;
+      }
+      if (isSubgraph(*node, SubgraphKind::Sequence)) {
+        addSequence(*node);
         continue;
       }
       for (Block* inner : node->blocks()) visit(inner);  // differentiable subgraphs are fused where they are compiled
@@ -124,7 +128,23 @@ class KernelReport {
     }
   }
 
-  void addGroup(const Node& group) {
+  void addSequence(const Node& sequence) {
+    const size_t line = lines_.size();
+    lines_.emplace_back();
+    size_t count = 0;
+    for (const Node* node : sequence.g(attr::Subgraph)->nodes()) {
+      if (isSubgraph(*node)) {
+        addGroup(*node, "  kernel: ");
+        ++count;
+      } else if (codegen::isJoin(*node)) {
+        lines_.push_back(
+            "  kernels: " + std::string(node->kind().toUnqualString()) + " of what is not computed in place");
+      }
+    }
+    lines_[line] = "one call of kernels for " + std::to_string(count) + (count == 1 ? " group:" : " groups:");
+  }
+
+  void addGroup(const Node& group, const char* head) {
     std::string operators;
     size_t count = 0;
     for (const Node* node : group.g(attr::Subgraph)->nodes()) {
@@ -132,7 +152,7 @@ class KernelReport {
       operators += (count++ ? ", " : "") + std::string(node->kind().toUnqualString());
     }
     lines_.push_back(
-        "kernel: " + std::to_string(count) + (count == 1 ? " operator, " : " operators, ") +
+        head + std::to_string(count) + (count == 1 ? " operator, " : " operators, ") +
         std::to_string(group.outputs().size()) + (group.outputs().size() == 1 ? " result: " : " results: ") +
         operators);
   }

@@ -21,6 +21,7 @@
 #include "cresset/ir/subgraph.h"
 #include "cresset/ops/operator.h"
 #include "cresset/passes/fuse.h"
+#include "cresset/passes/outline.h"
 #include "cresset/passes/pass.h"
 
 namespace cresset {
@@ -48,64 +49,6 @@ std::optional<size_t> rankOf(const Value& value) {
   return type ? type->dim() : std::nullopt;
 }
 
-/// Moves the nodes, which are in the order of the graph, into a subgraph in place of the last, and copies of `views`,
-/// which make what they take.
-void outline(Graph& graph, const std::vector<Node*>& nodes, const std::vector<Node*>& views) {
-  const std::unordered_set<const Node*> inside(nodes.begin(), nodes.end());
-  std::vector<Value*> outputs;
-  for (Node* node : nodes) {
-    for (Value* output : node->outputs()) {
-      const auto users = output->uses();
-      if (std::any_of(users.begin(), users.end(), [&](const Use& use) { return !inside.contains(use.user); }))
-        outputs.push_back(output);
-    }
-  }
-  if (outputs.empty()) return;  // they are there for the errors that they raise
-  auto subgraph = Graph::make();
-  std::unordered_map<Value*, Value*> copies;
-  std::vector<Value*> inputs;
-  const auto copyOf = [&](Value* value) -> Value* {
-    if (const auto found = copies.find(value); found != copies.end()) return found->second;
-    if (const auto known = codegen::knownValue(*value); known && !known->isTensor() && !known->isObject()) {
-      const InsertPointGuard guard(*subgraph, subgraph->block());
-      const bool has_kind = value->type()->kind() != c10::TypeKind::NumberType;  // else it is a cast to any number
-      return copies[value] = subgraph->insertConstant(*known, has_kind ? value->type() : TypePtr());
-    }
-    inputs.push_back(value);
-    return copies[value] = subgraph->addInput(value->hasDebugName() ? value->debugName() : "")->setType(value->type());
-  };
-  for (const auto* part : {&views, &nodes}) {
-    for (Node* node : *part) {
-      Node* copy = subgraph->createClone(node, copyOf);
-      subgraph->block()->appendNode(copy);
-      if (!isStructural(node->kind())) copy->bindOperator(node->boundOperator());
-      for (size_t i = 0; i < node->outputs().size(); ++i) copies[node->output(i)] = copy->output(i);
-    }
-  }
-  for (Value* output : outputs) subgraph->registerOutput(copies.at(output));
-  Node* group = createSubgraph(graph, SubgraphKind::Fused, subgraph, inputs);
-  group->insertBefore(nodes.back());
-  group->copyLocation(nodes.back());
-  for (size_t i = 0; i < outputs.size(); ++i) {
-    group->output(i)->setType(outputs[i]->type());
-    if (outputs[i]->hasDebugName()) group->output(i)->setDebugName(outputs[i]->debugName());
-    outputs[i]->replaceAllUsesWith(group->output(i));
-  }
-  for (auto it = nodes.rbegin(); it != nodes.rend(); ++it) (*it)->destroy();
-}
-
-/// Those that nothing uses, and then those that only they used.
-void destroyUnused(std::vector<Node*> nodes) {
-  std::sort(nodes.begin(), nodes.end());
-  nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
-  std::sort(nodes.begin(), nodes.end(), [](const Node* a, const Node* b) { return b->isBefore(a); });
-  for (Node* node : nodes) {
-    const auto outputs = node->outputs();
-    if (std::all_of(outputs.begin(), outputs.end(), [](const Value* output) { return output->uses().empty(); }))
-      node->destroy();
-  }
-}
-
 class Fuser {
  public:
   Fuser(Graph& graph, bool with_products) : graph_(graph), with_products_(with_products), memory_(graph) {}
@@ -123,7 +66,7 @@ class Fuser {
         }
       }
       sources.insert(sources.end(), views.begin(), views.end());
-      outline(graph_, nodes, views);
+      outline(graph_, SubgraphKind::Fused, nodes, views);
     }
     destroyUnused(std::move(sources));
     return !done_.empty();
@@ -343,7 +286,7 @@ void outlineEachOperator(Graph& graph) {
   for (Node* node : graph.nodes()) {
     if (node->kind() != prim::Constant && !codegen::makesKnownViews(*node)) nodes.push_back(node);
   }
-  for (Node* node : nodes) outline(graph, {node}, {});
+  for (Node* node : nodes) outline(graph, SubgraphKind::Fused, {node}, {});
 }
 
 }  // namespace cresset

@@ -155,7 +155,7 @@ void optimizeForCalls(
   // A region is differentiated as it stands.
   changes(steps.create_regions);
   // Last: to other passes a group is no operators any more.
-  if (steps.fuse) passes.run("fuse");
+  if (steps.fuse && passes.run("fuse")) passes.run("sequence");
 }
 
 void findTypesOnly(Graph& graph, const std::string& name, const TypeAssumptions& assumptions) {

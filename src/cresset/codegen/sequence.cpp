@@ -1,0 +1,291 @@
+#include "cresset/codegen/sequence.h"
+
+#include <ATen/EmptyTensor.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/core/jit_type.h>
+
+#include <algorithm>
+#include <map>
+#include <unordered_map>
+
+#include "cresset/codegen/kernel_builder.h"
+#include "cresset/ir/subgraph.h"
+#include "cresset/ops/operator.h"
+
+namespace cresset::codegen {
+
+namespace {
+
+/// The dtype of a tensor; of anything else one that nobody asks for.
+at::ScalarType dtypeOrAny(const Value& value) {
+  const auto* type = value.type()->castRaw<c10::TensorType>();
+  return type ? type->scalarType().value_or(at::kFloat) : at::kFloat;
+}
+
+StridedLayout layoutOf(const at::Tensor& tensor) {
+  return {Sizes(tensor.sizes().begin(), tensor.sizes().end()), Sizes(tensor.strides().begin(), tensor.strides().end())};
+}
+
+/// A tensor of the layout, with any elements. (Operators on tensors of the device "meta" are Python functions, whose
+/// errors are others.)
+at::Tensor emptyTensor(const StridedLayout& layout, at::ScalarType dtype) {
+  return at::detail::empty_strided_cpu(layout.sizes, layout.strides, dtype);
+}
+
+class SequenceScheduler {
+ public:
+  SequenceScheduler(const Sequence& sequence, std::span<const at::Tensor> tensors)
+      : sequence_(sequence), tensors_(tensors) {}
+
+  std::optional<SequenceSchedule> run() {
+    const at::NoGradGuard no_grad;
+    if (!schedule()) return std::nullopt;
+    // Sizes are known now: what is only joined is computed where it is joined.
+    if (findParts() && !schedule()) return std::nullopt;
+    return std::move(result_);
+  }
+
+ private:
+  struct Located {
+    at::Tensor tensor;  // with the layout; of what is computed without the elements
+    Place place;
+  };
+
+  bool schedule() {
+    result_ = {};
+    result_.outputs.resize(sequence_.outputs.size());
+    values_.assign(sequence_.dtypes.size(), {});
+    for (size_t i = 0; i < tensors_.size(); ++i) {
+      if (tensors_[i].numel() == 0) return false;
+      values_[sequence_.tensors[i]] = {tensors_[i], {Place::Memory::Input, i, 0}};
+    }
+    return std::all_of(sequence_.items.begin(), sequence_.items.end(), [&](const Sequence::Item& item) {
+      const auto* group = std::get_if<Group>(&item.work);
+      return group ? addGroup(item, *group) : addJoin(item, std::get<JoinCall>(item.work));
+    });
+  }
+
+  bool addGroup(const Sequence::Item& item, const Group& group) {
+    std::vector<at::Tensor> tensors;
+    for (size_t i = 0; i < group.tensors.size(); ++i) {
+      tensors.push_back(values_[item.inputs[group.tensors[i]]].tensor);
+      if (tensors.back().scalar_type() != group.tensor_dtypes[i]) return false;
+    }
+    const auto buffers = layoutsOfBuffers(group, tensors);
+    if (!buffers) return false;
+    std::vector<const StridedLayout*> places;
+    for (size_t i = 0; i < group.outputs.size(); ++i) {
+      const auto part = parts_.find(item.first_result + i);
+      places.push_back(part == parts_.end() ? nullptr : &part->second.layout);
+    }
+    auto schedule = scheduleGroup(group, *buffers, places);
+    if (!schedule) return false;
+    KernelCall call;
+    for (size_t i = 0; i < buffers->size(); ++i) {
+      const Located& value = values_[item.inputs[group.tensors[group.buffers[i].tensor]]];
+      Place place = value.place;
+      place.offset += (*buffers)[i].offset;
+      if (schedule->packed[i]) {
+        const StridedLayout packed = contiguousLayout((*buffers)[i].sizes);
+        const Place to = newTemporary(packed, group.body.inputs[i]);
+        addCopy(group.body.inputs[i], (*buffers)[i], place, packed, to);
+        place = to;
+      }
+      call.buffers.push_back(place);
+    }
+    for (size_t i = 0; i < group.outputs.size(); ++i)
+      call.buffers.push_back(addResult(item.first_result + i, schedule->outputs[i], group.body.outputs[i]));
+    for (const size_t number : group.numbers) call.numbers.push_back(item.inputs[number]);
+    call.nest = std::move(schedule->nest);
+    call.kernel = std::move(schedule->kernel);
+    result_.calls.push_back(std::move(call));
+    return true;
+  }
+
+  /// Where a value goes that an item computes.
+  Place addResult(size_t value, const StridedLayout& layout, at::ScalarType dtype) {
+    Place place;
+    const auto output = std::find(sequence_.outputs.begin(), sequence_.outputs.end(), value);
+    if (const auto part = parts_.find(value); part != parts_.end()) {
+      const Place whole = placeOfJoin(part->second.join);
+      place = {whole.memory, whole.index, whole.offset + part->second.offset};
+    } else if (output != sequence_.outputs.end()) {
+      place = {Place::Memory::Output, static_cast<size_t>(output - sequence_.outputs.begin()), 0};
+      result_.outputs[place.index] = layout;
+    } else {
+      place = newTemporary(layout, dtype);
+    }
+    values_[value] = {emptyTensor(layout, dtype), place};
+    return place;
+  }
+
+  Place newTemporary(const StridedLayout& layout, at::ScalarType dtype) {
+    result_.temporaries.push_back(
+        at::detail::computeStorageNbytes(layout.sizes, layout.strides, c10::elementSize(dtype)));
+    return {Place::Memory::Temporary, result_.temporaries.size() - 1, 0};
+  }
+
+  /// Before the join itself if a part of it is computed first.
+  Place placeOfJoin(size_t value) {
+    if (!values_[value].tensor.defined()) {
+      const at::Tensor whole = wholes_.at(value);
+      addResult(value, layoutOf(whole), whole.scalar_type());
+    }
+    return values_[value].place;
+  }
+
+  bool addJoin(const Sequence::Item& item, const JoinCall& join) {
+    const size_t result = item.first_result;
+    at::Tensor& whole = wholes_[result];
+    if (!whole.defined()) whole = joined(item, join);
+    if (!whole.defined() || whole.scalar_type() != sequence_.dtypes[result]) return false;
+    const Place place = placeOfJoin(result);
+    const int64_t rank = values_[item.inputs[0]].tensor.dim();
+    const bool is_stack = whole.dim() != rank;
+    const int64_t dim = c10::maybe_wrap_dim(join.arguments[0].toInt(), whole.dim());
+    int64_t begin = 0;
+    for (const size_t input : item.inputs) {
+      const Located& from = values_[input];
+      if (from.tensor.dim() != rank || from.tensor.scalar_type() != whole.scalar_type()) return false;
+      const int64_t size = is_stack ? 1 : from.tensor.size(dim);
+      const at::Tensor part = is_stack ? whole.select(dim, begin) : whole.narrow(dim, begin, size);
+      begin += size;
+      const int64_t offset = part.storage_offset() * part.itemsize();
+      part_of_[{result, input}] = {layoutOf(part), result, offset};
+      if (parts_.contains(input)) continue;  // it is there already
+      Place to = place;
+      to.offset += offset;
+      addCopy(whole.scalar_type(), layoutOf(from.tensor), from.place, layoutOf(part), to);
+    }
+    return true;
+  }
+
+  /// What the operator returns; an undefined tensor if it raises.
+  at::Tensor joined(const Sequence::Item& item, const JoinCall& join) const {
+    c10::List<at::Tensor> list;
+    for (const size_t input : item.inputs) list.push_back(values_[input].tensor);
+    Stack stack = {std::move(list)};
+    stack.insert(stack.end(), join.arguments.begin(), join.arguments.end());
+    try {
+      const size_t num_arguments = stack.size();
+      join.op->call(stack, num_arguments);
+    } catch (const c10::Error&) {
+      return {};  // it is raised where the operators run
+    }
+    return stack.back().toTensor();
+  }
+
+  void addCopy(
+      at::ScalarType dtype, const StridedLayout& from, const Place& source, const StridedLayout& to,
+      const Place& target) {
+    KernelBuilder builder;
+    builder.store(1, builder.load(0, dtype));
+    std::vector<LoopDim> dims;
+    const auto bytes = static_cast<int64_t>(c10::elementSize(dtype));
+    for (size_t d = 0; d < from.sizes.size(); ++d) {
+      if (from.sizes[d] != 1) dims.push_back({from.sizes[d], {from.strides[d] * bytes, to.strides[d] * bytes}});
+    }
+    std::stable_sort(
+        dims.begin(), dims.end(), [](const LoopDim& a, const LoopDim& b) { return a.strides[1] > b.strides[1]; });
+    KernelCall call;
+    const std::array<at::ScalarType, 2> dtypes = {dtype, dtype};
+    call.nest = *makeLoopNest(dims, {}, /*contracts=*/false, dtypes);
+    call.kernel = makeKernel({{dtype}, {dtype}, {}, builder.code()}, call.nest, /*keeps=*/false);
+    call.buffers = {source, target};
+    result_.calls.push_back(std::move(call));
+  }
+
+  /// Results of groups that only one join takes, once.
+  bool findParts() {
+    std::vector<size_t> uses(sequence_.dtypes.size());
+    std::vector<bool> is_computed(sequence_.dtypes.size());
+    for (const Sequence::Item& item : sequence_.items) {
+      for (const size_t input : item.inputs) ++uses[input];
+      const auto* group = std::get_if<Group>(&item.work);
+      for (size_t i = 0; group && i < group->outputs.size(); ++i) is_computed[item.first_result + i] = true;
+    }
+    for (const size_t output : sequence_.outputs) ++uses[output];
+    for (const auto& [join_and_value, part] : part_of_) {
+      if (const size_t value = join_and_value.second; is_computed[value] && uses[value] == 1) parts_[value] = part;
+    }
+    return !parts_.empty();
+  }
+
+  /// Of what is joined: where it lies in the whole.
+  struct Part {
+    StridedLayout layout;
+    size_t join;  // value
+    int64_t offset;
+  };
+
+  const Sequence& sequence_;
+  const std::span<const at::Tensor> tensors_;
+  SequenceSchedule result_;
+  std::vector<Located> values_;
+  std::map<size_t, at::Tensor> wholes_;  // of joins
+  std::map<std::pair<size_t, size_t>, Part> part_of_;
+  std::map<size_t, Part> parts_;  // values that are computed where they are joined
+};
+
+}  // namespace
+
+bool isJoin(const Node& node) {
+  const Operator* op = isStructural(node.kind()) ? nullptr : operatorOf(node);
+  if (!op || !op->hasTrait(Trait::JoinsTensors)) return false;
+  const Node* list = node.input(0)->node();
+  if (list->kind() != prim::ListConstruct || list->inputs().empty() || list->output()->uses().size() != 1) return false;
+  const auto isPlain = [](const Value* value) {
+    const auto* type = value->type()->castRaw<c10::TensorType>();
+    return type && type->scalarType() && isSupported(*type->scalarType()) && type->dim() && type->device() &&
+           type->device()->is_cpu() && type->requiresGrad() == std::optional(false);
+  };
+  const auto tensors = list->inputs();
+  const auto inputs = node.inputs();
+  return isPlain(node.output()) && std::all_of(tensors.begin(), tensors.end(), isPlain) &&
+         std::all_of(
+             inputs.begin() + 1, inputs.end(), [](const Value* input) { return knownValue(*input).has_value(); });
+}
+
+Sequence makeSequence(const Graph& subgraph, bool is_group) {
+  Sequence sequence;
+  std::unordered_map<const Value*, size_t> numbers;
+  const auto add = [&](const Value* value) {
+    numbers[value] = sequence.dtypes.size();
+    sequence.dtypes.push_back(dtypeOrAny(*value));
+  };
+  const auto addItem = [&](auto work, const auto& inputs, const auto& outputs) {
+    Sequence::Item item{std::move(work), {}, sequence.dtypes.size()};
+    for (const Value* input : inputs) item.inputs.push_back(numbers.at(input));
+    for (const Value* output : outputs) add(output);
+    sequence.items.push_back(std::move(item));
+  };
+  const auto inputs = subgraph.inputs();
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    add(inputs[i]);
+    if (inputs[i]->type()->kind() != c10::TypeKind::TensorType) continue;
+    sequence.tensors.push_back(i);
+    sequence.tensor_dtypes.push_back(dtypeOrAny(*inputs[i]));
+  }
+  if (is_group) {
+    addItem(makeGroup(subgraph), inputs, subgraph.outputs());
+  } else {
+    for (const Node* node : subgraph.nodes()) {
+      if (isSubgraph(*node)) {
+        addItem(makeGroup(*node->g(attr::Subgraph)), node->inputs(), node->outputs());
+      } else if (isJoin(*node)) {
+        JoinCall join{operatorOf(*node), {}};
+        for (size_t i = 1; i < node->inputs().size(); ++i) join.arguments.push_back(*knownValue(*node->input(i)));
+        addItem(std::move(join), node->input(0)->node()->inputs(), node->outputs());
+      }
+    }
+  }
+  for (const Value* output : subgraph.outputs()) sequence.outputs.push_back(numbers.at(output));
+  return sequence;
+}
+
+std::optional<SequenceSchedule> scheduleSequence(const Sequence& sequence, std::span<const at::Tensor> tensors) {
+  return SequenceScheduler(sequence, tensors).run();
+}
+
+}  // namespace cresset::codegen

@@ -1,0 +1,169 @@
+#include "cresset/executor/launch.h"
+
+#include <ATen/EmptyTensor.h>
+#include <ATen/Parallel.h>
+#include <ATen/core/Tensor.h>
+#include <c10/core/CPUAllocator.h>
+
+#include <algorithm>
+#include <bit>
+#include <utility>
+
+#include "cresset/executor/memory_planner.h"
+#include "cresset/interpreter/operator_call.h"
+#include "cresset/ops/new_tensor.h"
+
+namespace cresset {
+
+namespace {
+
+using codegen::Place;
+
+constexpr int64_t kAlignment = MemoryPlan::kAlignment;
+
+/// Memory of the calling thread, which it keeps.
+class ThreadMemory {
+ public:
+  std::byte* get(size_t bytes) {
+    if (capacity_ < bytes) {
+      memory_ = c10::GetCPUAllocator()->allocate(bytes);
+      capacity_ = bytes;
+    }
+    return static_cast<std::byte*>(memory_.get());
+  }
+
+ private:
+  c10::DataPtr memory_;
+  size_t capacity_ = 0;
+};
+
+uint64_t wordOf(const c10::IValue& number) {
+  if (number.isDouble()) return std::bit_cast<uint64_t>(number.toDouble());
+  return number.isBool() ? uint64_t{number.toBool()} : static_cast<uint64_t>(number.toInt());
+}
+
+}  // namespace
+
+LayoutWords::LayoutWords(std::span<const at::Tensor> tensors) {
+  for (const at::Tensor& tensor : tensors) {
+    words_.push_back(tensor.dim());
+    for (int64_t d = 0; d < tensor.dim(); ++d) {
+      words_.push_back(tensor.sizes()[d]);
+      words_.push_back(tensor.strides()[d]);
+    }
+  }
+}
+
+Launch::Launch(const codegen::Sequence& sequence, std::span<const at::Tensor> tensors, bool now) : layouts_(tensors) {
+  auto schedule = codegen::scheduleSequence(sequence, tensors);
+  if (!schedule) return;
+  for (size_t i = 0; i < schedule->outputs.size(); ++i) {
+    codegen::StridedLayout& layout = schedule->outputs[i];
+    const at::ScalarType dtype = sequence.dtypes[sequence.outputs[i]];
+    const size_t bytes = at::detail::computeStorageNbytes(layout.sizes, layout.strides, c10::elementSize(dtype));
+    outputs_.push_back({std::move(layout), dtype, bytes});
+  }
+  planTemporaries(schedule->calls, schedule->temporaries);
+  const std::array<size_t, 3> bases = {0, tensors.size(), tensors.size() + outputs_.size()};
+  for (codegen::KernelCall& call : schedule->calls) addStep(std::move(call), bases, now);
+}
+
+void Launch::planTemporaries(const std::vector<codegen::KernelCall>& calls, std::span<const size_t> bytes) {
+  std::vector<Temporary> temporaries;
+  for (const size_t size : bytes) temporaries.push_back({size, calls.size(), 0});
+  for (size_t i = 0; i < calls.size(); ++i) {
+    for (const Place& place : calls[i].buffers) {
+      if (place.memory != Place::Memory::Temporary) continue;
+      Temporary& temporary = temporaries[place.index];
+      temporary.first = std::min(temporary.first, i);
+      temporary.last = i;
+    }
+  }
+  MemoryPlan plan = planMemory(temporaries);
+  offsets_ = std::move(plan.offsets);
+  temporary_bytes_ = plan.bytes;
+}
+
+void Launch::addStep(codegen::KernelCall call, std::span<const size_t> bases, bool now) {
+  Step step;
+  step.sizes = call.nest.sizes;
+  step.elements = 1;
+  for (const int64_t size : step.sizes) step.elements *= size;
+  for (const codegen::Sizes& strides : call.nest.strides)
+    step.strides.insert(step.strides.end(), strides.begin(), strides.end());
+  for (const Place& place : call.buffers) {
+    if (place.memory == Place::Memory::Temporary) {
+      step.buffers.push_back({bases[2], static_cast<int64_t>(offsets_[place.index]) + place.offset});
+    } else {
+      step.buffers.push_back({bases[static_cast<size_t>(place.memory)] + place.index, place.offset});
+    }
+  }
+  step.numbers = std::move(call.numbers);
+  int64_t end = 0;
+  for (const codegen::Buffer& scratch : call.kernel.scratch) {
+    const int64_t size = codegen::scratchSize(call.kernel, scratch, step.sizes.back());
+    step.scratch_ends.push_back(end += (size + kAlignment - 1) / kAlignment * kAlignment);
+  }
+  step.kernel = sharedKernel(std::move(call.kernel), now);
+  steps_.push_back(std::move(step));
+}
+
+bool Launch::isReady() const {
+  return !steps_.empty() &&
+         std::all_of(steps_.begin(), steps_.end(), [](const Step& step) { return step.kernel->function() != nullptr; });
+}
+
+void Launch::run(const codegen::Sequence& sequence, std::vector<c10::IValue>& stack, size_t num_inputs) const {
+  constexpr size_t kMaxKept = size_t{4} << 20;
+  const size_t first = stack.size() - num_inputs;
+  c10::SmallVector<std::byte*, 24> bases;
+  for (const size_t input : sequence.tensors)
+    bases.push_back(static_cast<std::byte*>(const_cast<void*>(stack[first + input].toTensor().const_data_ptr())));
+  c10::SmallVector<at::Tensor, 4> outputs;
+  for (const Output& output : outputs_) {
+    outputs.push_back(newTensor(output.sizes, output.strides, output.dtype, output.bytes));
+    bases.push_back(static_cast<std::byte*>(outputs.back().mutable_data_ptr()));
+  }
+  c10::DataPtr memory;
+  if (temporary_bytes_ > kMaxKept) {
+    memory = c10::GetCPUAllocator()->allocate(temporary_bytes_);
+    bases.push_back(static_cast<std::byte*>(memory.get()));
+  } else if (temporary_bytes_ > 0) {
+    thread_local ThreadMemory kept;
+    bases.push_back(kept.get(temporary_bytes_));
+  }
+  for (const Step& step : steps_) runStep(step, bases, stack.data() + first);
+  stack.resize(first);
+  for (at::Tensor& output : outputs) stack.emplace_back(std::move(output));
+}
+
+void Launch::runStep(const Step& step, std::span<std::byte* const> bases, const c10::IValue* inputs) const {
+  c10::SmallVector<void*, 16> buffers;
+  c10::SmallVector<uint64_t, 8> numbers;
+  for (const Buffer& buffer : step.buffers) buffers.push_back(bases[buffer.base] + buffer.offset);
+  for (const size_t input : step.numbers) numbers.push_back(wordOf(inputs[input]));
+  const codegen::KernelFunction function = step.kernel->function();
+  const auto runPart = [&](int64_t begin, int64_t end) {
+    if (!step.scratch_ends.empty()) {
+      thread_local ThreadMemory kept;
+      std::byte* scratch = kept.get(static_cast<size_t>(step.scratch_ends.back()));
+      c10::SmallVector<void*, 16> own(buffers.begin(), buffers.end());
+      int64_t offset = 0;
+      for (const int64_t scratch_end : step.scratch_ends) own.push_back(scratch + std::exchange(offset, scratch_end));
+      return function(own.data(), step.sizes.data(), step.strides.data(), numbers.data(), begin, end);
+    }
+    function(buffers.data(), step.sizes.data(), step.strides.data(), numbers.data(), begin, end);
+  };
+  if (step.elements < kElementsPerThread || at::in_parallel_region() || at::get_num_threads() == 1)
+    return runPart(0, step.sizes[0]);
+  const int64_t inner = step.elements / step.sizes[0];
+  at::parallel_for(0, step.sizes[0], std::max<int64_t>(1, kElementsPerThread / inner), runPart);
+}
+
+std::string Launch::toString() const {
+  std::string text;
+  for (const Step& step : steps_) text += step.kernel->kernel().toString();
+  return text;
+}
+
+}  // namespace cresset

@@ -1,0 +1,83 @@
+// Calls of kernels for inputs of given layouts.
+#pragma once
+
+#include <ATen/core/ivalue.h>
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "cresset/codegen/sequence.h"
+#include "cresset/executor/kernel_cache.h"
+
+namespace cresset {
+
+/// Layouts of several tensors in a row: of each the rank, then size and stride of each dimension. Few words compare
+/// faster than a call of memcmp takes.
+class LayoutWords {
+ public:
+  LayoutWords() = default;
+  explicit LayoutWords(std::span<const at::Tensor> tensors);
+
+  /// Whether `tensor` has the layout at `position`, which then moves on to the next.
+  bool match(const at::Tensor& tensor, size_t& position) const {
+    const c10::IntArrayRef sizes = tensor.sizes(), strides = tensor.strides();
+    const int64_t* words = words_.data() + position;
+    if (static_cast<int64_t>(sizes.size()) != *words) return false;
+    position += 1 + 2 * sizes.size();
+    int64_t difference = 0;
+    for (size_t d = 0; d < sizes.size(); ++d)
+      difference |= (sizes[d] ^ words[1 + 2 * d]) | (strides[d] ^ words[2 + 2 * d]);
+    return difference == 0;
+  }
+
+ private:
+  std::vector<int64_t> words_;
+};
+
+/// Kernels to run one after another, and the memory for it. Immutable but for the kernels, which may come later.
+class Launch {
+ public:
+  /// `tensors`: those of the sequence. `now`: kernels are compiled before it returns.
+  Launch(const codegen::Sequence& sequence, std::span<const at::Tensor> tensors, bool now);
+
+  const LayoutWords& layouts() const { return layouts_; }
+  /// Whether there are kernels for these layouts, and all are compiled.
+  bool isReady() const;
+  /// Replaces the inputs, the last `num_inputs` values of the stack, by the outputs. Only if it is ready.
+  void run(const codegen::Sequence& sequence, std::vector<c10::IValue>& stack, size_t num_inputs) const;
+  /// The kernels' text.
+  std::string toString() const;
+
+ private:
+  struct Output : codegen::StridedLayout {
+    at::ScalarType dtype;
+    size_t bytes;
+  };
+  /// The beginning of a tensor, an output, or the temporaries, in this order, and the distance from it in bytes.
+  struct Buffer {
+    size_t base;
+    int64_t offset;
+  };
+  struct Step {
+    std::shared_ptr<SharedKernel> kernel;
+    codegen::Sizes sizes;
+    std::vector<int64_t> strides;  // per buffer and dimension
+    std::vector<Buffer> buffers;
+    std::vector<size_t> numbers;        // of the inputs
+    std::vector<int64_t> scratch_ends;  // in the memory that a thread has for scratch
+    int64_t elements;
+  };
+
+  void addStep(codegen::KernelCall call, std::span<const size_t> bases, bool now);
+  void planTemporaries(const std::vector<codegen::KernelCall>& calls, std::span<const size_t> bytes);
+  void runStep(const Step& step, std::span<std::byte* const> bases, const c10::IValue* inputs) const;
+
+  LayoutWords layouts_;
+  std::vector<Output> outputs_;
+  std::vector<Step> steps_;      // none if no kernels fit
+  std::vector<size_t> offsets_;  // of temporaries
+  size_t temporary_bytes_ = 0;
+};
+
+}  // namespace cresset

@@ -1,0 +1,172 @@
+"""Kernels that run one after another as one call, and what joins their results.
+
+With the option kernels=check, each call is compared with its groups, called one by one, and these with their operators: bits, dtypes, sizes and strides.
+"""
+
+import itertools
+import threading
+
+import pytest
+import torch
+
+import cresset
+from cresset import _C
+
+
+@pytest.fixture(autouse=True)
+def checked():
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    with cresset.options.override(kernels="check", plans="always", numerics="default"), torch.no_grad():
+        yield
+    torch.set_num_threads(threads)
+
+
+def compiled(*lines):
+    source = "\n  ".join(["def f(x: Tensor, y: Tensor):", *lines]) + "\n"
+    scope = {"torch": torch, "Tensor": torch.Tensor}
+    exec(source, scope)
+    return cresset.CompilationUnit(source).f, scope["f"]
+
+
+def layouts(x):
+    yield x
+    yield x.t().contiguous().t()
+    yield torch.cat([x, x], 1)[:, ::2].copy_(x)
+    yield x[:1].expand(x.shape)
+
+
+def kernels(function):
+    return [line for plan in cresset.explain(function).plans for line in plan.kernels]
+
+
+PROGRAMS = {
+    "two dimensions": ["a = (x * y).sum(1, keepdim=True)", "b = x - a", "return (b * b).sum(0), b"],
+    "products": ["h = torch.relu(x.mm(y.t()) + 1)", "return torch.sigmoid(h.mm(y) * 2)"],
+    "cat of computed parts": ["return torch.cat([x * 2 - 1, torch.tanh(y) + x, y], 1) + 1"],
+    "cat along rows": ["return torch.cat([x, x * y + 1, (x + y).sum(0, keepdim=True) * 2], 0) * 3"],
+    "cat of views": ["a, b = (x * 2 + y).chunk(2, 1)", "return torch.cat([b, a], 1).exp() + 1"],
+    "stack": ["return torch.stack([x * 2 + 1, y, x - y * 3], 1), torch.stack([x * 2 + 1, y * y - 1], -1) * 2"],
+    "joined twice": ["a = x * 2 + 1", "b = torch.cat([a, y], 1) * 2", "return torch.cat([a, b], 1) - 1, a.sum(0) + 1"],
+    "joined and returned": ["a = torch.sin(x) + 1", "b = torch.cat([a, a], 0)", "return a, b, b.sum(1) + a.sum(1)[0]"],
+    "many": [
+        "a = x",
+        "for i in range(12):",
+        "  a = torch.softmax(a * y, i % 2) + a.sum(1 - i % 2, keepdim=True)",
+        "return a",
+    ],
+    "independent": ["return (x * 2 + 1).sum(0), (y * 3 - 1).sum(1), x - y * 2, torch.softmax(x, 1), y.mm(x.t())"],
+}
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_programs(program):
+    script, eager = compiled(*PROGRAMS[program])
+    for size in [(1, 2), (3, 4), (4, 30), (2, 1500), (70, 6)]:
+        x, y = torch.randn(2, *size, generator=torch.Generator().manual_seed(1)) * 0.3
+        for a, b in itertools.product(layouts(x), [y, y.t().contiguous().t()]):
+            found, expected = script(a, b), eager(a, b)
+            if isinstance(found, torch.Tensor):
+                found, expected = [found], [expected]
+            for ours, theirs in zip(found, expected, strict=True):
+                assert ours.shape == theirs.shape and ours.stride() == theirs.stride()
+                torch.testing.assert_close(ours, theirs, rtol=1e-3, atol=1e-3)
+    assert any(line.startswith("one call of kernels") for line in kernels(script))
+
+
+def test_one_call():
+    """Nothing runs beside the kernels, however many there are."""
+    script, _ = compiled(*PROGRAMS["many"])
+    x, y = torch.randn(2, 5, 6)
+    script(x, y)
+    with cresset.options.override(kernels="now"):
+        before = _C._kernel_counts()
+        script(x, y)
+        after = _C._kernel_counts()
+    assert (after[1] - before[1], after[2] - before[2], after[3] - before[3]) == (1, 0, 0)
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16, torch.int32, torch.bool])
+def test_joined_dtypes(dtype):
+    script, eager = compiled(
+        "return torch.cat([x | y, y, x & y], 1) ^ True"
+        if dtype == torch.bool
+        else "return torch.cat([x + y, y, x * y], 1) + 1"
+    )
+    x, y = torch.randn(2, 7, 9).mul(3).to(dtype)
+    for a in layouts(x):
+        assert torch.equal(script(a, y), eager(a, y))
+
+
+def test_mixed_dtypes_are_promoted():
+    script, eager = compiled("return torch.cat([x * 2 + 1, y.double() * 2 + 1], 1)")
+    x, y = torch.randn(2, 7, 9)
+    assert torch.equal(script(x, y), eager(x, y))
+
+
+def test_channels_last():
+    script, eager = compiled("return torch.cat([x * 2 + 1, y - x], 1), torch.stack([x * 2 + 1, y - x], 1)")
+    x, y = torch.randn(2, 2, 3, 4, 5)
+    last = torch.channels_last
+    for a, b in [(x, y), (x.to(memory_format=last), y), (x.to(memory_format=last), y.to(memory_format=last))]:
+        for found, expected in zip(script(a, b), eager(a, b), strict=True):
+            assert torch.equal(found, expected) and found.stride() == expected.stride()
+
+
+def test_what_cat_refuses():
+    script, eager = compiled("return torch.cat([x * 2 + 1, y * 2 - 1], 1) * 2")
+    for x, y in (
+        (torch.ones(2, 3), torch.ones(3, 3)),
+        (torch.ones(2, 3), torch.ones(2, 3, 1)),
+        (torch.ones(2), torch.ones(2)),
+    ):
+        with pytest.raises((RuntimeError, IndexError)) as expected:
+            eager(x, y)
+        with pytest.raises((RuntimeError, IndexError)) as found:
+            script(x, y)
+        assert str(expected.value).splitlines()[0] in str(found.value)
+    for x, y in (
+        (torch.ones(2, 0), torch.ones(2, 3)),
+        (torch.ones(0), torch.ones(2, 3)),
+        (torch.ones(0, 3), torch.ones(0, 3)),
+    ):
+        assert torch.equal(script(x, y), eager(x, y))
+
+
+def test_large_temporaries():
+    """What passes between kernels may be larger than what a thread keeps."""
+    script, eager = compiled("a = (x * 2 + y)", "b = a - a.sum(0, keepdim=True)", "return b.sum(1) + 1")
+    x, y = torch.randn(2, 1200, 1100)
+    torch.testing.assert_close(script(x, y), eager(x, y), rtol=1e-3, atol=1e-2)
+
+
+def test_threads():
+    """Calls from several threads at once don't share memory."""
+    script, _ = compiled(*PROGRAMS["many"])
+    x, y = torch.randn(2, 40, 50)
+    with cresset.options.override(kernels="now"):
+        expected = script(x, y)
+    wrong = []
+
+    def work():
+        with cresset.options.override(kernels="now", numerics="default"):
+            wrong.extend(i for i in range(200) if not torch.equal(script(x, y), expected))
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+    torch.set_num_threads(2)
+    with cresset.options.override(kernels="now"):
+        assert torch.equal(script(x, y), expected)
+
+
+def test_writes_between():
+    script, eager = compiled("a = (x * y + 1).sum(1)", "x.add_(1)", "b = (x * y + 1).sum(0)", "return a, b * 2, x * 1")
+    x, y = torch.randn(2, 4, 5)
+    first, second = x.clone(), x.clone()
+    for found, expected in zip(script(first, y), eager(second, y), strict=True):
+        torch.testing.assert_close(found, expected)
+    assert torch.equal(first, second)
