@@ -17,11 +17,11 @@
 #include "cresset/analysis/alias.h"
 #include "cresset/analysis/ambient_state.h"
 #include "cresset/codegen/group.h"
+#include "cresset/codegen/outline.h"
 #include "cresset/ir/constants.h"
 #include "cresset/ir/subgraph.h"
 #include "cresset/ops/operator.h"
 #include "cresset/passes/fuse.h"
-#include "cresset/passes/outline.h"
 #include "cresset/passes/pass.h"
 
 namespace cresset {
@@ -66,9 +66,9 @@ class Fuser {
         }
       }
       sources.insert(sources.end(), views.begin(), views.end());
-      outline(graph_, SubgraphKind::Fused, nodes, views);
+      codegen::outline(graph_, SubgraphKind::Fused, nodes, views);
     }
-    destroyUnused(std::move(sources));
+    codegen::destroyUnused(std::move(sources));
     return !done_.empty();
   }
 
@@ -286,7 +286,7 @@ void outlineEachOperator(Graph& graph) {
   for (Node* node : graph.nodes()) {
     if (node->kind() != prim::Constant && !codegen::makesKnownViews(*node)) nodes.push_back(node);
   }
-  for (Node* node : nodes) outline(graph, SubgraphKind::Fused, {node}, {});
+  for (Node* node : nodes) codegen::outline(graph, SubgraphKind::Fused, {node}, {});
 }
 
 }  // namespace cresset

@@ -13,9 +13,9 @@
 
 #include "cresset/analysis/alias.h"
 #include "cresset/analysis/ambient_state.h"
+#include "cresset/codegen/outline.h"
 #include "cresset/codegen/sequence.h"
 #include "cresset/passes/fuse.h"
-#include "cresset/passes/outline.h"
 #include "cresset/passes/pass.h"
 
 namespace cresset {
@@ -46,7 +46,7 @@ class Sequencer {
   bool run() {
     visit(graph_.block());
     // The analysis describes the graph as it was, so it is changed at the end.
-    for (const std::vector<Node*>& nodes : done_) outline(graph_, SubgraphKind::Sequence, nodes, {});
+    for (const std::vector<Node*>& nodes : done_) codegen::outline(graph_, SubgraphKind::Sequence, nodes, {});
     return !done_.empty();
   }
 

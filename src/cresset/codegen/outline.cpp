@@ -1,4 +1,4 @@
-#include "cresset/passes/outline.h"
+#include "cresset/codegen/outline.h"
 
 #include <algorithm>
 #include <memory>
@@ -8,7 +8,7 @@
 #include "cresset/codegen/group.h"
 #include "cresset/ir/constants.h"
 
-namespace cresset {
+namespace cresset::codegen {
 
 void outline(Graph& graph, SubgraphKind kind, const std::vector<Node*>& nodes, const std::vector<Node*>& views) {
   const std::unordered_set<const Node*> inside(nodes.begin(), nodes.end());
@@ -26,7 +26,7 @@ void outline(Graph& graph, SubgraphKind kind, const std::vector<Node*>& nodes, c
   std::vector<Value*> inputs;
   const auto copyOf = [&](Value* value) -> Value* {
     if (const auto found = copies.find(value); found != copies.end()) return found->second;
-    if (const auto known = codegen::knownValue(*value); known && !known->isTensor() && !known->isObject()) {
+    if (const auto known = knownValue(*value); known && !known->isTensor() && !known->isObject()) {
       const InsertPointGuard guard(*subgraph, subgraph->block());
       const bool has_kind = value->type()->kind() != c10::TypeKind::NumberType;  // else it is a cast to any number
       return copies[value] = subgraph->insertConstant(*known, has_kind ? value->type() : TypePtr());
@@ -65,4 +65,4 @@ void destroyUnused(std::vector<Node*> nodes) {
   }
 }
 
-}  // namespace cresset
+}  // namespace cresset::codegen

@@ -6,7 +6,7 @@
 #include "cresset/ir/graph.h"
 #include "cresset/ir/subgraph.h"
 
-namespace cresset {
+namespace cresset::codegen {
 
 /// Moves the nodes, which are in the order of the graph, into a subgraph in place of the last, and copies of `views`,
 /// which make what they take. Constants, and lists of constants, are constants of the subgraph.
@@ -15,4 +15,4 @@ void outline(Graph& graph, SubgraphKind kind, const std::vector<Node*>& nodes, c
 /// Those that nothing uses, and then those that only they used.
 void destroyUnused(std::vector<Node*> nodes);
 
-}  // namespace cresset
+}  // namespace cresset::codegen
