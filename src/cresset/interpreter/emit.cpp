@@ -288,9 +288,37 @@ void Emitter::emitUninitialized(const Liveness::NodeInfo& info) {
 
 void Emitter::emitUncheckedCast(const Liveness::NodeInfo&) {}  // the same variable
 
+namespace {
+
+/// The type that a tuple of these elements gets when somebody asks it; null if that depends on the elements. Asking
+/// costs as much as a small kernel.
+TypePtr typeOfPlainTuple(const c10::TupleType& tuple) {
+  std::vector<TypePtr> elements;
+  for (const TypePtr& element : tuple.elements()) {
+    switch (element->kind()) {
+      case c10::TypeKind::TensorType:
+        elements.push_back(c10::TensorType::get());
+        break;
+      case c10::TypeKind::IntType:
+      case c10::TypeKind::FloatType:
+      case c10::TypeKind::BoolType:
+      case c10::TypeKind::StringType:
+        elements.push_back(element);
+        break;
+      default:
+        return nullptr;
+    }
+  }
+  return c10::TupleType::create(std::move(elements));
+}
+
+}  // namespace
+
 void Emitter::emitTupleConstruct(const Liveness::NodeInfo& info) {
   const TypePtr& tuple = info.node->output()->type();
-  emitPool(Op::MakeTuple, info, tuple->expectRef<c10::TupleType>().schema() ? 1 + type(tuple) : 0);
+  const auto& declared = tuple->expectRef<c10::TupleType>();
+  const TypePtr own = declared.schema() ? tuple : typeOfPlainTuple(declared);
+  emitPool(Op::MakeTuple, info, own ? 1 + type(own) : 0);
 }
 
 void Emitter::emitListConstruct(const Liveness::NodeInfo& info) {
