@@ -163,7 +163,7 @@ def test_groups(program):
 def test_large_products_are_atens():
     """Their neighbours are in kernels nevertheless."""
     script, eager = compiled("torch.mm(x * 2, y)")
-    x, y, z = operands(50, 60, 70, (), torch.float32)
+    x, y, z = operands(50, 60, 700, (), torch.float32)
     with cresset.options.override(kernels="now"):
         before = launches()
         for found, expected in zip(script(x, y, z), eager(x, y, z), strict=True):

@@ -151,15 +151,17 @@ class Scheduler {
     return true;
   }
 
-  /// Whether the product is one that kernels compute: a few rows or columns. All others are left to ATen.
+  /// Whether the product is one that kernels compute: a few rows or columns, or so few terms that calling a library takes
+  /// as long as computing them. All others are left to ATen.
   static bool isSmall(const Indices& indices) {
-    constexpr int64_t kFew = 4;
-    int64_t rows = 1, columns = 1;
+    constexpr int64_t kFew = 4, kFewTerms = 1 << 17;
+    int64_t rows = 1, columns = 1, length = 1;
     for (const auto& [letter, size] : indices.sizes) {
       if (letter == 'm' || (letter >= '0' && letter <= '9')) rows *= size;
       if (letter == 'n') columns *= size;
+      if (letter == 'k') length *= size;
     }
-    return std::min(rows, columns) <= kFew;
+    return std::min(rows, columns) <= kFew || rows * columns * length <= kFewTerms;
   }
 
   /// False if the operand can't be broadcast to the sizes.
