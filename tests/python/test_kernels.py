@@ -589,6 +589,30 @@ def lambda_free(x: Tensor):
     return (x * 3 + 1).relu() - x
 
 
+def test_constant_tensors():
+    """As those of frozen modules: buffers, and numbers that are tensors."""
+
+    class Scale(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("scale", torch.randn(5))
+            self.register_buffer("table", torch.randn(2, 7, 5))
+            self.offset = torch.tensor(2.5)
+
+        def forward(self, x: Tensor):
+            return torch.relu(x * self.scale + self.offset) - self.table[1] * 2
+
+    module = Scale().eval()
+    frozen = cresset.freeze(cresset.script(module))
+    before = launches()
+    for size in (7, 1):
+        x = torch.randn(size, 5)
+        for _ in range(2):
+            assert torch.equal(frozen(x), module(x))
+    assert launches() > before
+    assert not any("error" in note for plan in cresset.explain(frozen).plans for note in plan.notes)
+
+
 def test_explain():
     def f(x: Tensor, y: Tensor):
         z = torch.relu(x * y) + 1

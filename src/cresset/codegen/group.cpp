@@ -46,7 +46,8 @@ class GroupBuilder {
  public:
   /// Values that no node of the group computes become its inputs when they are first used.
   void take(const Value& value) {
-    if (registers_.contains(&value) || knownValue(value)) return;
+    const auto known = knownValue(value);
+    if (registers_.contains(&value) || (known && !known->isTensor())) return;
     if (const auto dtype = dtypeOf(value)) {
       addBuffer(value, *dtype);
     } else if (const auto type = numberType(*value.type())) {
