@@ -16,6 +16,7 @@ from cresset import _C
 CALLS = {
     "aten::mm": ("torch.mm(x, y)", ()),
     "aten::bmm": ("torch.bmm(x.expand(3, -1, -1), y.expand(3, -1, -1))", ()),
+    "aten::matmul": ("torch.matmul(x, y)", ()),
     "aten::mv": ("torch.mv(x, y[:, 0])", ()),
     "aten::dot": ("torch.dot(x[0], y[:, 0])", ()),
     "aten::addmm": ("torch.addmm(z, x, y, beta=0.5, alpha=2)", ("m", "n")),
@@ -207,3 +208,37 @@ def test_threads():
     torch.set_num_threads(2)
     together = script(x, y, z)
     assert all(torch.equal(a, b) for a, b in zip(alone, together, strict=True))
+
+
+@pytest.mark.parametrize(
+    "left, right",
+    [
+        ((3,), (3, 4)),
+        ((2, 3), (3,)),
+        ((3,), (3,)),
+        ((5, 2, 3), (3, 4)),
+        ((5, 2, 3), (3,)),
+        ((5, 2, 3), (5, 3, 4)),
+        ((2, 5, 2, 3), (2, 5, 3, 4)),
+    ],
+)
+def test_matmul(left, right):
+    script, eager = compiled("torch.matmul(x, y)")
+    x, y = torch.randn(left), torch.randn(right)
+    before = launches()
+    for found, expected in zip(script(x, y, x), eager(x, y, x), strict=True):
+        assert found.shape == expected.shape and found.stride() == expected.stride()
+        torch.testing.assert_close(found, expected)
+    assert launches() > before
+
+
+@pytest.mark.parametrize(
+    "left, right",
+    [((3,), (2, 3, 4)), ((1, 2, 3), (5, 3, 4)), ((2, 3), (5, 3, 4)), ((5, 1, 2, 3), (4, 3, 2)), ((5, 0, 3), (3, 2))],
+)
+def test_matmul_that_broadcasts(left, right):
+    """Batches that are broadcast are ATen's."""
+    script, eager = compiled("torch.matmul(x, y)")
+    x, y = torch.randn(left), torch.randn(right)
+    for found, expected in zip(script(x, y, x), eager(x, y, x), strict=True):
+        torch.testing.assert_close(found, expected)

@@ -66,7 +66,7 @@ class GroupBuilder {
     std::vector<Fact> facts;
     std::vector<ScalarArgument> arguments;
     Group::Step step;
-    step.contraction = body->contraction();
+    step.contraction = contractionOf(*body, *op, node);
     Fusibility found;
     for (const Value* input : node.inputs()) {
       facts.push_back(factOf(*input));
@@ -196,6 +196,25 @@ class GroupBuilder {
     argument.value = registers_.at(&value);
     if (dtype) argument.dtype = *dtype;
     return argument;
+  }
+
+  /// Null if it is no product. Throws Unsupported if it is none for operands of these ranks.
+  static const Contraction* contractionOf(const ScalarBody& body, const Operator& op, const Node& node) {
+    const auto fits = [&](const Contraction& contraction) {
+      return std::all_of(contraction.operands.begin(), contraction.operands.end(), [&](const auto& operand) {
+        const auto& [name, letters] = operand;
+        const auto index = op.schema().argumentIndexWithName(name);
+        const auto* type =
+            index ? node.input(static_cast<size_t>(*index))->type()->castRaw<c10::TensorType>() : nullptr;
+        if (!type || !type->dim()) return false;
+        return letters.starts_with('*') ? *type->dim() + 1 >= letters.size() : *type->dim() == letters.size();
+      });
+    };
+    const std::span<const Contraction> all = body.contractions();
+    if (all.empty()) return nullptr;
+    const auto found = std::find_if(all.begin(), all.end(), fits);
+    if (found == all.end()) throw Unsupported{op.fullName() + " of tensors of these ranks"};
+    return &*found;
   }
 
   static std::string lettersOf(const Contraction& contraction, const std::string& argument) {

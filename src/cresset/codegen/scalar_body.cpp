@@ -19,7 +19,7 @@ namespace cresset::codegen {
 struct ScalarBody::Impl {
   ExpressionList list;
   std::optional<FactRule> computes_in;
-  std::optional<Contraction> contraction;
+  std::vector<Contraction> contractions;
   std::vector<Expression> reduces;  // along which dimensions, whether they are kept; empty if it does not reduce
 };
 
@@ -382,21 +382,26 @@ class Evaluator {
 
 }  // namespace
 
-/// "self mk, mat2 kn, result mn"
-static Contraction parseContraction(std::string_view text) {
-  Contraction contraction;
-  std::istringstream words{std::string(text)};
-  std::string name, letters;
-  while (words >> name >> letters) {
-    if (letters.ends_with(',')) letters.pop_back();
-    if (name == "result") {
-      contraction.result = letters;
-    } else {
-      contraction.operands.emplace_back(name, letters);
+/// "self mk, mat2 kn, result mn"; several with "; " between them
+static std::vector<Contraction> parseContractions(std::string_view text) {
+  std::vector<Contraction> contractions;
+  std::istringstream alternatives{std::string(text)};
+  for (std::string alternative; std::getline(alternatives, alternative, ';');) {
+    Contraction contraction;
+    std::istringstream words(alternative);
+    std::string name, letters;
+    while (words >> name >> letters) {
+      if (letters.ends_with(',')) letters.pop_back();
+      if (name == "result") {
+        contraction.result = letters;
+      } else {
+        contraction.operands.emplace_back(name, letters);
+      }
     }
+    CRESSET_CHECK(!contraction.operands.empty(), "CONTRACTS names operands, their indices and those of the result");
+    contractions.push_back(std::move(contraction));
   }
-  CRESSET_CHECK(!contraction.operands.empty(), "CONTRACTS names operands, their indices and those of the result");
-  return contraction;
+  return contractions;
 }
 
 const ScalarBody* ScalarBody::of(const Operator& op) {
@@ -406,7 +411,7 @@ const ScalarBody* ScalarBody::of(const Operator& op) {
       if (row.scalar.empty()) continue;
       auto impl = std::make_shared<Impl>();
       impl->list = parseExpressions(row.scalar);
-      if (!row.contracts.empty()) impl->contraction = parseContraction(row.contracts);
+      if (!row.contracts.empty()) impl->contractions = parseContractions(row.contracts);
       if (!row.reduces.empty()) {
         impl->reduces = parseExpressions(row.reduces).results;
         CRESSET_CHECK(impl->reduces.size() == 2, "REDUCES names dimensions, and whether they are kept");
@@ -450,8 +455,8 @@ std::vector<size_t> lastDimensions(size_t count, size_t rank) {
 
 }  // namespace
 
-const Contraction* ScalarBody::contraction() const {
-  return impl_->contraction ? &*impl_->contraction : nullptr;
+std::span<const Contraction> ScalarBody::contractions() const {
+  return impl_->contractions;
 }
 
 Reduction ScalarBody::reduction(const Operator& op, std::span<const ScalarArgument> arguments, size_t rank) const {

@@ -66,8 +66,8 @@ class ScalarBody {
   std::optional<at::ScalarType> computesIn(
       const Operator& op, std::span<const Fact> arguments, at::ScalarType result) const;
 
-  /// Null if it is none.
-  const Contraction* contraction() const;
+  /// For operands of different ranks; empty if it is no product.
+  std::span<const Contraction> contractions() const;
 
   /// The dimensions along which a call with these arguments reduces tensors of this rank, in order, and whether its
   /// results keep them. Throws Unsupported for dimensions that are not known.

@@ -151,8 +151,8 @@ class Scheduler {
     return true;
   }
 
-  /// Whether the product is one that kernels compute: a few rows or columns, or so few terms that calling a library takes
-  /// as long as computing them. All others are left to ATen.
+  /// Whether the product is one that kernels compute: a few rows or columns, or so few terms that calling a library
+  /// takes as long as computing them. All others are left to ATen.
   static bool isSmall(const Indices& indices) {
     constexpr int64_t kFew = 4, kFewTerms = 1 << 17;
     int64_t rows = 1, columns = 1, length = 1;
