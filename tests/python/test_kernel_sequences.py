@@ -163,6 +163,36 @@ def test_threads():
         assert torch.equal(script(x, y), expected)
 
 
+@pytest.mark.parametrize("numerics", ["exact", "default"])
+@pytest.mark.parametrize("cell", ["LSTMCell", "GRUCell", "RNNCell"])
+@pytest.mark.parametrize("bias", [True, False])
+def test_cells(cell, bias, numerics):
+    """Cells of recurrent networks are computed in parts, by kernels; with gradients too."""
+    torch.manual_seed(0)
+    module = getattr(torch.nn, cell)(6, 8, bias)
+    script = cresset.script(module)
+    with cresset.options.override(numerics=numerics):
+        for rows in (1, 3, 40):
+            x, h, c = torch.randn(rows, 6), torch.randn(rows, 8), torch.randn(rows, 8)
+            state = (h, c) if cell == "LSTMCell" else h
+            for gradients in (False, True):
+                with torch.set_grad_enabled(gradients):
+                    results = [run(x, state) for run in (script, script, module)]
+                    _, found, expected = [r if isinstance(r, tuple) else (r,) for r in results]
+                    for ours, theirs in zip(found, expected, strict=True):
+                        assert ours.stride() == theirs.stride()
+                        if numerics == "exact":
+                            assert torch.equal(ours, theirs)
+                        torch.testing.assert_close(ours, theirs)
+                    if gradients:
+                        weights = list(module.parameters())
+                        sums = [sum(r.cos().sum() for r in results) for results in (found, expected)]
+                        ours, theirs = (torch.autograd.grad(total, weights) for total in sums)
+                        torch.testing.assert_close(ours, theirs)
+    if numerics == "default":
+        assert any("one call of kernels" in line for line in kernels(script))
+
+
 def test_writes_between():
     script, eager = compiled("a = (x * y + 1).sum(1)", "x.add_(1)", "b = (x * y + 1).sum(0)", "return a, b * 2, x * 1")
     x, y = torch.randn(2, 4, 5)

@@ -32,13 +32,17 @@ void markThroughout(Node* node) {
   }
 }
 
-bool decomposeIn(Block* block) {
+bool decomposeIn(Block* block, bool for_kernels) {
   bool changed = false;
   for (Node* node : block->nodesSafely()) {
-    for (Block* inner : node->blocks()) changed |= decomposeIn(inner);
-    if (isStructural(node->kind()) || node->outputs().size() != 1 || !mayRequireGrad(node->output()->type())) continue;
+    for (Block* inner : node->blocks()) changed |= decomposeIn(inner, for_kernels);
+    if (isStructural(node->kind())) continue;
+    const auto outputs = node->outputs();
+    const bool has_gradients =
+        std::any_of(outputs.begin(), outputs.end(), [](const Value* output) { return mayRequireGrad(output->type()); });
+    if (has_gradients == for_kernels) continue;
     const Operator* op = operatorOf(*node);
-    const auto form = op && isOfRealNumbers(*node) ? decompositionOf(*op, *node) : nullptr;
+    const auto form = op && isOfRealNumbers(*node) ? decompositionOf(*op, *node, for_kernels) : nullptr;
     if (!form) continue;
     std::unordered_map<const Value*, Value*> copies;
     for (size_t i = 0; i < node->inputs().size(); ++i) copies[form->inputs()[i]] = node->input(i);
@@ -50,7 +54,7 @@ bool decomposeIn(Block* block) {
       if (isWithoutAutocast(*node)) markThroughout(copy);
       for (size_t i = 0; i < inner->outputs().size(); ++i) copies[inner->output(i)] = copy->output(i);
     }
-    node->output()->replaceAllUsesWith(copies.at(form->outputs()[0]));
+    for (size_t i = 0; i < outputs.size(); ++i) outputs[i]->replaceAllUsesWith(copies.at(form->outputs()[i]));
     node->destroy();
     changed = true;
   }
@@ -60,7 +64,13 @@ bool decomposeIn(Block* block) {
 }  // namespace
 
 bool decomposeForGradients(Graph& graph, const TypeAssumptions& assumptions) {
-  if (!decomposeIn(graph.block())) return false;
+  if (!decomposeIn(graph.block(), /*for_kernels=*/false)) return false;
+  fitRulesToRanks(graph, "decomposition", assumptions);
+  return true;
+}
+
+bool decomposeForKernels(Graph& graph, const TypeAssumptions& assumptions) {
+  if (assumptions.autocast.isOn() || !decomposeIn(graph.block(), /*for_kernels=*/true)) return false;
   fitRulesToRanks(graph, "decomposition", assumptions);
   return true;
 }

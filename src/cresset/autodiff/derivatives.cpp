@@ -142,11 +142,12 @@ struct RuleText {
   std::string_view arguments;  // whose gradients it gives: "self", "(input, weight)"; "" for a decomposition
   std::string_view expression;
   Condition condition = nullptr;  // of a decomposition
+  bool for_kernels = false;       // a decomposition that kernels compute better
 };
 
 /// The columns of derivatives, row by row.
 struct Column {
-  enum class Kind { Operator, Gradient, Decomposition, Condition, Results } kind;
+  enum class Kind { Operator, Gradient, Decomposition, KernelDecomposition, Condition, Results } kind;
   std::string_view text, expression;
   Condition condition = nullptr;
   size_t count = 0;
@@ -157,6 +158,8 @@ constexpr Column kColumns[] = {
 #define GRADIENT(argument, expression) {Column::Kind::Gradient, #argument, expression},
 #define DECOMPOSITION(condition, expression) \
   {Column::Kind::Decomposition, {}, expression, [](const Call& call) -> bool { return condition; }},
+#define DECOMPOSES_FOR_KERNELS(expression) \
+  {Column::Kind::KernelDecomposition, {}, expression, [](const Call&) { return true; }},
 #define GRADIENTS_IF(condition) {Column::Kind::Condition, {}, {}, [](const Call& call) -> bool { return condition; }},
 #define RESULTS_WITH_GRADIENTS(count) {Column::Kind::Results, {}, {}, nullptr, count},
 #include "cresset/ops/table/table.def"
@@ -233,7 +236,8 @@ class RuleBook {
           defineSource(*program_, std::make_shared<const Source>(text, "<derivative of " + op.fullName() + ">"), {});
       auto graph = functions.at(0)->graph()->copy();
       inlineRule(*graph, op.fullName());
-      if (rule.arguments.size() > 1) giveElements(*graph, rule.arguments.size());
+      const size_t num_results = rule.isGradient() ? rule.arguments.size() : op.schema().returns().size();
+      if (num_results > 1) giveElements(*graph, num_results);
       compiled.arguments.clear();
       for (const std::string_view argument : rule.arguments)
         compiled.arguments.push_back(
@@ -255,7 +259,9 @@ class RuleBook {
           break;
         case Column::Kind::Gradient:
         case Column::Kind::Decomposition:
-          all_.emplace_back(RuleText{op, column.text, column.expression, column.condition});
+        case Column::Kind::KernelDecomposition:
+          all_.emplace_back(RuleText{
+              op, column.text, column.expression, column.condition, column.kind == Column::Kind::KernelDecomposition});
           rules_[op].push_back(&all_.back());
           break;
         case Column::Kind::Condition:
@@ -295,7 +301,7 @@ class RuleBook {
     Value* tuple = graph.outputs()[0];
     const auto type = tuple->type()->cast<c10::TupleType>();
     if (!type || type->elements().size() != count)
-      throw UserError("the rule gives " + tuple->type()->repr_str() + ", not " + std::to_string(count) + " gradients");
+      throw UserError("the rule gives " + tuple->type()->repr_str() + ", not " + std::to_string(count) + " values");
     graph.block()->eraseOutput(0);
     Node* made = tuple->node();
     if (made->kind() == prim::TupleConstruct) {
@@ -359,10 +365,10 @@ const GradientRule* gradientOf(const Operator& op, size_t argument) {
   return rule ? &RuleBook::get().compileRule(op, *rule) : nullptr;
 }
 
-std::shared_ptr<const Graph> decompositionOf(const Operator& op, const Node& node) {
+std::shared_ptr<const Graph> decompositionOf(const Operator& op, const Node& node, bool for_kernels) {
   if (op.isInPlaceReuse()) return nullptr;  // the parts would have other strides
   for (const Rule* rule : RuleBook::get().rulesOf(op)) {
-    if (!rule->isGradient() && rule->text.condition(Call(op, node)))
+    if (!rule->isGradient() && (!for_kernels || rule->text.for_kernels) && rule->text.condition(Call(op, node)))
       return RuleBook::get().compileRule(op, *rule).graph;
   }
   return nullptr;

@@ -40,8 +40,8 @@ bool hasGradient(const Operator& op, size_t argument);
 const GradientRule* gradientOf(const Operator& op, size_t argument);
 
 /// What the operator does by operators that have derivatives, as a graph from its arguments to its results; null if
-/// there is no such form for the node's arguments.
-std::shared_ptr<const Graph> decompositionOf(const Operator& op, const Node& node);
+/// there is no such form for the node's arguments. `for_kernels`: only forms that kernels compute better.
+std::shared_ptr<const Graph> decompositionOf(const Operator& op, const Node& node, bool for_kernels = false);
 
 /// Whether a rule needs the elements of one of the operator's arguments or, after them, results; not only its sizes.
 bool ruleKeeps(const Graph& rule, size_t operand);

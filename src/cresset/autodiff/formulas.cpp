@@ -348,6 +348,13 @@ def matmul_right_batched(grad: Tensor, a: Tensor, b: Tensor) -> Tensor:
   result = batched(a2, batch).transpose(1, 2).bmm(g).reshape(batch + [a2.size(-1), b2.size(-1)])
   return reduced(result, b2).reshape(b.size())
 
+def lstm_step(
+    input: Tensor, hx: List[Tensor], w_ih: Tensor, w_hh: Tensor, b_ih: Optional[Tensor], b_hh: Optional[Tensor]):
+  gates = torch.linear(hx[0], w_hh, b_hh) + torch.linear(input, w_ih, b_ih)
+  i, f, g, o = gates.chunk(4, 1)
+  c = f.sigmoid() * hx[1] + i.sigmoid() * g.tanh()
+  return o.sigmoid() * c.tanh(), c
+
 def folded(a: Tensor, b: Tensor) -> Tensor:
   sizes: List[int] = []
   rows = 1

@@ -14,6 +14,8 @@ namespace cresset {
 /// Decomposes operators through which gradients flow, where the table of derivatives has a decomposition
 /// (autodiff/derivatives.h). Returns whether it did.
 bool decomposeForGradients(Graph& graph, const TypeAssumptions& assumptions);
+/// Decomposes operators whose parts kernels compute better. Without autocast.
+bool decomposeForKernels(Graph& graph, const TypeAssumptions& assumptions);
 
 /// Types must have been propagated (passes/propagate_types.h): a region takes and returns tensors of one known
 /// floating-point dtype. Regions of fewer than `min_size` operators that have gradients are not made: entering one

@@ -515,6 +515,12 @@ std::unique_ptr<Plan> makePlan(
   }
   // Assertions would stand between the operators of a group.
   steps.fuse = options::kernels() != KernelMode::Off && ambient.isUsualDispatch() && checks == FactChecks::Off;
+  if (steps.fuse) {
+    steps.decompose = [&, for_gradients = std::move(steps.decompose)](Graph& graph) {
+      const bool changed = for_gradients && for_gradients(graph);
+      return decomposeForKernels(graph, assumptions) || changed;
+    };
+  }
   optimizeForCalls(*plan->graph, name, assumptions, steps);
   if (checks == FactChecks::InPlans) {
     emitChecked(*plan, *plan->graph, function);

@@ -46,7 +46,7 @@ struct PlanSteps {
   GraphStep refine_arguments;
   /// Calls of autograd in the program, compiled; true while there may be more to compile.
   GraphStep inline_gradients;
-  /// Operators that only have derivatives as what they consist of.
+  /// Operators that only have derivatives, or kernels, as what they consist of.
   GraphStep decompose;
   /// Makes the parts of the graph that gradients flow through into subgraphs, differentiated at compile time.
   GraphStep create_regions;
