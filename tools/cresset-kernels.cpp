@@ -51,7 +51,7 @@ std::string table() {
   for (const auto& [hash, kernel] : all) {
     const std::string v3 = functionName(hash, "v3"), v4 = functionName(hash, "v4");
     for (const std::string& name : {v3, v4})
-      functions << "void " << name
+      functions << "int " << name
                 << "(\n    void* const*, const int64_t*, const int64_t*, const uint64_t*, int64_t, int64_t);\n";
     entries << "    {{" << hash.high << "u, " << hash.low << "u}, " << v3 << ", " << v4 << "},\n";
   }

@@ -42,12 +42,59 @@ Fact factOf(const Value& value) {
   return Fact::ofType(*value.type());
 }
 
+size_t rankOf(const Value& value) {
+  return *value.type()->castRaw<c10::TensorType>()->dim();
+}
+
+const Value* argumentNamed(const Node& node, const Operator& op, std::string_view name) {
+  const auto& arguments = op.schema().arguments();
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    if (arguments[i].name() == name) return node.input(i);
+  }
+  throw Unsupported{op.fullName() + " has no argument " + std::string(name)};
+}
+
+/// Per dimension of the source, from the first on; null where there is none.
+std::vector<const Value*> indicesOf(const Node& node, const Operator& op, const ReadRule& rule) {
+  const Value* index = node.input(rule.index);
+  const size_t rank = rankOf(*node.input(rule.source)), result = rankOf(*node.output());
+  const auto require = [&](bool condition) {
+    if (!condition) throw Unsupported{op.fullName() + " with indices of such dimensions"};
+  };
+  if (rule.form == ReadRule::Form::Each) {
+    std::vector<const Value*> indices;
+    if (index->node()->kind() != prim::ListConstruct) throw Unsupported{"a list of indices that is not known"};
+    for (const Value* element : index->node()->inputs()) {
+      const auto known = knownValue(*element);
+      indices.push_back(known && known->isNone() ? nullptr : element);
+    }
+    require(rank >= indices.size());
+    return indices;
+  }
+  if (!dtypeOf(*index)) throw Unsupported{"the dtype or rank of %" + index->debugName() + " is not known"};
+  if (rule.form == ReadRule::Form::Flat) {
+    require(result == rankOf(*index));
+    return {index};
+  }
+  int64_t dim = rule.dim;
+  if (rule.dim_argument) {
+    const auto known = knownValue(*node.input(*rule.dim_argument));
+    if (!known || !known->isInt()) throw Unsupported{op.fullName() + " along unknown dimensions"};
+    dim = known->toInt() < 0 ? known->toInt() + static_cast<int64_t>(rank) : known->toInt();
+  }
+  require(dim >= 0 && dim < static_cast<int64_t>(rank));
+  require(result == (rule.form == ReadRule::Form::At ? rank - 1 + rankOf(*index) : rank));
+  require(rule.form == ReadRule::Form::At || rankOf(*index) == rank);
+  std::vector<const Value*> indices(static_cast<size_t>(dim) + 1);
+  indices.back() = index;
+  return indices;
+}
+
 class GroupBuilder {
  public:
   /// Values that no node of the group computes become its inputs when they are first used.
   void take(const Value& value) {
-    const auto known = knownValue(value);
-    if (registers_.contains(&value) || (known && !known->isTensor())) return;
+    if (registers_.contains(&value) || isKnown(value)) return;
     if (const auto dtype = dtypeOf(value)) {
       addBuffer(value, *dtype);
     } else if (const auto type = numberType(*value.type())) {
@@ -60,6 +107,7 @@ class GroupBuilder {
 
   Fusibility compute(const Node& node) {
     const Operator* op = operatorOf(node);
+    if (const ReadRule* rule = op ? ReadRule::of(*op) : nullptr) return read(node, *op, *rule);
     const ScalarBody* body = op ? ScalarBody::of(*op) : nullptr;
     if (!body) throw Unsupported{std::string(node.kind().toQualString()) + " has no scalar body"};
     const std::vector<at::ScalarType> results = dtypesOf(node.outputs());
@@ -141,8 +189,21 @@ class GroupBuilder {
 
   /// Before the first node that computes: values of buffers come before those of nodes.
   void addBuffersOf(const Node& node) {
-    for (const Value* input : node.inputs()) {
-      if (sources_.contains(input)) take(*input);
+    const Operator* op = operatorOf(node);
+    const ReadRule* rule = op ? ReadRule::of(*op) : nullptr;
+    for (size_t i = 0; i < node.inputs().size(); ++i) {
+      const Value* input = node.input(i);
+      if (rule && i == rule->source) {
+        addSource(node, *input);
+      } else if (rule && rule->form == ReadRule::Form::Bags && i == rule->offsets) {
+        continue;
+      } else if (input->node()->kind() == prim::ListConstruct) {
+        for (const Value* element : input->node()->inputs()) {
+          if (sources_.contains(element)) take(*element);
+        }
+      } else if (sources_.contains(input)) {
+        take(*input);
+      }
     }
   }
 
@@ -169,13 +230,181 @@ class GroupBuilder {
     return dtypes;
   }
 
+  /// An operator whose elements are read by index.
+  Fusibility read(const Node& node, const Operator& op, const ReadRule& rule) {
+    const at::ScalarType dtype = dtypesOf(node.outputs().first(1))[0];
+    const Value& source = *node.input(rule.source);
+    if (!read_sources_.contains(&node)) addSource(node, source);
+    Group::Step step;
+    step.read = IndexedRead{rule.form, read_sources_.at(&node), {}};
+    if (rule.form == ReadRule::Form::Bags) return readBags(node, op, rule, std::move(step));
+    std::optional<Register> offset;
+    for (const Value* index : indicesOf(node, op, rule)) {
+      step.read->indices.emplace_back();
+      if (!index) continue;
+      const Register bytes = offsetOf(*index, op, rule);
+      offset = offset ? builder_.add(Opcode::Add, *offset, bytes) : bytes;
+      step.read->indices.back() = numberOf(*index);
+      step.operands.push_back(numberOf(*index));
+    }
+    if (!offset || dtypeOf(source) != dtype) throw Unsupported{op.fullName() + " without indices"};
+    Fusibility found;
+    found.source = &source;
+    addResult(*node.output(), builder_.read(step.read->source, *offset, dtype), std::move(step), found);
+    return found;
+  }
+
+  void addResult(const Value& output, Register value, Group::Step step, Fusibility& found) {
+    registers_[&output] = value;
+    values_[&output] = group_.buffers.size() + group_.steps.size();
+    group_.steps.push_back(std::move(step));
+    group_.dtypes.push_back(*dtypeOf(output));
+    found.rank = rankOf(output);
+    found.is_reduced = {false};
+    group_.is_exact = group_.is_exact && found.is_exact;
+  }
+
+  /// What a loop of its own adds up, from each offset to the next.
+  Fusibility readBags(const Node& node, const Operator& op, const ReadRule& rule, Group::Step step) {
+    const auto require = [&](bool condition, const char* what) {
+      if (!condition) throw Unsupported{op.fullName() + what};
+    };
+    for (size_t i = 1; i < node.outputs().size(); ++i)
+      require(node.output(i)->uses().empty(), " whose other results are used");
+    const auto known = [&](std::string_view name) {
+      const auto& arguments = op.schema().arguments();
+      for (size_t i = 0; i < arguments.size(); ++i) {
+        if (arguments[i].name() != name) continue;
+        auto value = knownValue(*node.input(i));
+        require(value.has_value(), " with arguments that are not known");
+        return *value;
+      }
+      return c10::IValue();
+    };
+    const int64_t mode = known("mode").toInt();
+    require(mode == 0 || mode == 1, " of maxima");
+    require(known("padding_idx").isNone(), " with rows that are left out");
+    step.read->has_end = known("include_last_offset").toBool();
+    const Value &index = *node.input(rule.index), &offsets = *node.input(rule.offsets);
+    const Value* weights = argumentNamed(node, op, "per_sample_weights");
+    const bool is_weighted = weights->type()->kind() == c10::TypeKind::TensorType;
+    require(is_weighted || known("per_sample_weights").isNone(), " with weights that may be None");
+    require(dtypeOf(index) && dtypeOf(offsets) && rankOf(index) == 1 && rankOf(offsets) == 1, " of such dimensions");
+    require(dtypeOf(offsets) == at::kLong || dtypeOf(offsets) == at::kInt, " with offsets of another dtype");
+    const at::ScalarType dtype = *dtypeOf(*node.output(0));
+    require(dtypeOf(*node.input(rule.source)) == dtype, " without the weight's dtype");
+    require(!is_weighted || (mode == 0 && dtypeOf(*weights) == dtype && rankOf(*weights) == 1), " with such weights");
+    require(c10::isFloatingType(dtype), " of integers");
+    step.read->offsets = read_offsets_.at(&node);
+    const Register bytes = offsetOf(index, op, rule);
+    step.read->indices = {numberOf(index)};
+    step.operands = {numberOf(index)};
+    const Register length = addBounds(*step.read, *dtypeOf(offsets));
+    Register row = builder_.read(step.read->source, bytes, dtype);
+    if (is_weighted) {
+      take(*weights);
+      step.read->weights = numberOf(*weights);
+      row = builder_.add(Opcode::Mul, row, registers_.at(weights));
+    }
+    Register sum = builder_.add(Opcode::Sum, row);
+    if (mode == 1) {
+      const Register one = builder_.constant(at::kLong, int64_t{1});
+      const Register count = builder_.select(builder_.add(Opcode::Lt, length, one), one, length);
+      sum = builder_.add(Opcode::Div, sum, builder_.convert(count, builder_.typeOf(sum)));
+    }
+    Fusibility found;
+    found.source = node.input(rule.source);
+    found.contracts = group_.contracts = group_.reduces = true;
+    found.is_exact = false;
+    addResult(*node.output(0), builder_.roundTo(sum, dtype), std::move(step), found);
+    found.is_reduced.resize(node.outputs().size());
+    return found;
+  }
+
+  /// From one offset to the next or, for the last bag, to the end of the indices; each is looked at as an index is.
+  /// Returns how many there are.
+  Register addBounds(const IndexedRead& read, at::ScalarType dtype) {
+    const auto number = [&] {
+      group_.body.numbers.push_back(at::kLong);
+      return builder_.number(group_.body.numbers.size() - 1, at::kLong);
+    };
+    const Register num_ends = number(), stride = number(), last = number();  // of offsets that are allowed; in bytes
+    const Register zero = builder_.constant(at::kLong, int64_t{0}), one = builder_.constant(at::kLong, int64_t{1});
+    const Register where = builder_.where(read.offsets);
+    const Register is_last = builder_.add(Opcode::Eq, where, last), is_first = builder_.add(Opcode::Eq, where, zero);
+    const Register begin = builder_.convert(builder_.load(read.offsets, dtype), at::kLong);
+    const Register next = read.has_end ? stride : builder_.select(is_last, zero, stride);
+    Register end = builder_.convert(builder_.read(read.offsets, next, dtype), at::kLong);
+    const Register num_indices = builder_.add(Opcode::Sub, num_ends, one);
+    if (read.has_end) {
+      const Register rest = builder_.add(Opcode::Sub, num_indices, end);
+      builder_.add(Opcode::Index, builder_.select(is_last, rest, zero), one);
+    } else {
+      end = builder_.select(is_last, num_indices, end);
+    }
+    builder_.add(Opcode::Index, builder_.select(is_first, begin, zero), one);
+    const Register from = builder_.add(Opcode::Index, begin, num_ends);
+    const Register to = builder_.add(Opcode::Index, end, num_ends);
+    const Register length = builder_.add(Opcode::Index, builder_.add(Opcode::Sub, to, from), num_ends);
+    if (group_.body.bounds) throw Unsupported{"bags of several offsets"};
+    group_.body.bounds = {from, to};
+    return length;
+  }
+
+  void addSource(const Node& node, const Value& source) {
+    const auto dtype = dtypeOf(source);
+    if (!dtype) throw Unsupported{"the dtype or rank of %" + source.debugName() + " is not known"};
+    if (!sources_.empty() && !sources_.contains(&source)) throw Unsupported{"what is read by index is computed"};
+    read_sources_[&node] = group_.buffers.size();
+    addBufferOf(source, *dtype);
+    group_.buffers.back().is_source = true;
+    const ReadRule& rule = *ReadRule::of(*operatorOf(node));
+    if (rule.form != ReadRule::Form::Bags) return;
+    const Value& offsets = *node.input(rule.offsets);
+    const auto type = dtypeOf(offsets);
+    if (!type) throw Unsupported{"the dtype or rank of %" + offsets.debugName() + " is not known"};
+    if (!sources_.empty() && !sources_.contains(&offsets)) throw Unsupported{"offsets are computed"};
+    read_offsets_[&node] = group_.buffers.size();
+    addBufferOf(offsets, *type);
+    group_.buffers.back().is_source = true;
+  }
+
+  /// How many bytes the index moves.
+  Register offsetOf(const Value& index, const Operator& op, const ReadRule& rule) {
+    const auto dtype = dtypeOf(index);
+    if (dtype != at::kLong && !(rule.takesInt() && dtype == at::kInt))
+      throw Unsupported{op.fullName() + " with indices that are not integers, or whose dimensions are not known"};
+    take(index);
+    const auto number = [&] {
+      group_.body.numbers.push_back(at::kLong);
+      return builder_.number(group_.body.numbers.size() - 1, at::kLong);
+    };
+    const Register size = number(), stride = number();
+    Register value = builder_.convert(registers_.at(&index), at::kLong);
+    if (rule.wraps()) {
+      const Register is_negative = builder_.add(Opcode::Lt, value, builder_.constant(at::kLong, int64_t{0}));
+      value = builder_.select(is_negative, builder_.add(Opcode::Add, value, size), value);
+    }
+    return builder_.add(Opcode::Mul, builder_.add(Opcode::Index, value, size), stride);
+  }
+
+  /// A constant that is no tensor.
+  static bool isKnown(const Value& value) {
+    const auto known = knownValue(value);
+    return known && !known->isTensor();
+  }
+
   void addBuffer(const Value& value, at::ScalarType dtype) {
     registers_[&value] = builder_.load(group_.body.inputs.size(), dtype);
     values_[&value] = group_.buffers.size();
+    addBufferOf(value, dtype);
+  }
+
+  void addBufferOf(const Value& value, at::ScalarType dtype) {
     const auto source = sources_.find(&value);
     group_.buffers.push_back(source == sources_.end() ? GroupBuffer{} : source->second);
     group_.body.inputs.push_back(dtype);
-    group_.ranks.push_back(*value.type()->castRaw<c10::TensorType>()->dim());
+    group_.ranks.push_back(rankOf(value));
     group_.dtypes.push_back(dtype);
   }
 
@@ -252,7 +481,16 @@ class GroupBuilder {
   std::unordered_map<const Value*, GroupBuffer> sources_;  // of inputs and views of them
   std::unordered_map<const Value*, Register> registers_;
   std::unordered_map<const Value*, size_t> values_;
+  std::unordered_map<const Node*, size_t> read_sources_, read_offsets_;  // buffers that nodes read by index
 };
+
+bool isListOfTensors(const Value& value) {
+  const auto* list = value.type()->castRaw<c10::ListType>();
+  if (!list || value.node()->kind() != prim::ListConstruct) return false;
+  const c10::Type* element = list->getElementType().get();
+  if (const auto* optional = element->castRaw<c10::OptionalType>()) element = optional->getElementType().get();
+  return element->kind() == c10::TypeKind::TensorType;
+}
 
 }  // namespace
 
@@ -272,13 +510,14 @@ std::optional<c10::IValue> knownValue(const Value& value) {
 Fusibility fusibilityOf(const Node& node) {
   Fusibility refused;
   const Operator* op = isStructural(node.kind()) ? nullptr : operatorOf(node);
-  if (!op || !ScalarBody::of(*op)) {
+  if (!op || (!ScalarBody::of(*op) && !ReadRule::of(*op))) {
     refused.why_not = std::string(node.kind().toQualString()) + " has no scalar body";
     return refused;
   }
   for (const Value* output : node.outputs()) {
     const auto* type = output->type()->castRaw<c10::TensorType>();
-    if (!type || type->requiresGrad() == std::optional(false)) continue;
+    const bool is_unused = output->offset() > 0 && output->uses().empty();
+    if (!type || is_unused || type->requiresGrad() == std::optional(false)) continue;
     refused.why_not = "autograd may record it";
     return refused;
   }
@@ -295,6 +534,32 @@ std::optional<std::string> whyNotFusible(const Fusibility& node) {
   if (!node.is_exact && options::numerics() == Numerics::Exact)
     return "it has other bits than eager PyTorch's in a kernel (option numerics)";
   return std::nullopt;
+}
+
+bool makesIndices(const Node& node) {
+  if (node.kind() != prim::ListConstruct || node.output()->uses().size() != 1 || !isListOfTensors(*node.output()))
+    return false;
+  const Node& user = *(*node.output()->uses().begin()).user;
+  const Operator* op = isStructural(user.kind()) ? nullptr : operatorOf(user);
+  const ReadRule* rule = op ? ReadRule::of(*op) : nullptr;
+  return rule && rule->form == ReadRule::Form::Each && user.input(rule->index) == node.output() &&
+         user.owningBlock() == node.owningBlock();
+}
+
+const Node* callOf(const Node& node) {
+  return makesIndices(node) ? (*node.output()->uses().begin()).user : &node;
+}
+
+std::vector<Node*> listsOfIndices(const Node& node) {
+  std::vector<Node*> lists;
+  for (const Value* input : node.inputs()) {
+    if (makesIndices(*input->node())) lists.push_back(const_cast<Node*>(input->node()));
+  }
+  return lists;
+}
+
+bool isCall(const Node& node) {
+  return node.kind() != prim::Constant && !makesIndices(node);
 }
 
 bool makesKnownViews(const Node& node) {
@@ -322,7 +587,7 @@ Group makeGroup(const Graph& subgraph) {
   builder.addInputs(subgraph.inputs());
   std::vector<const Node*> computing;
   for (const Node* node : subgraph.nodes()) {
-    if (node->kind() == prim::Constant) continue;
+    if (!isCall(*node)) continue;
     if (makesKnownViews(*node)) {
       builder.addViews(*node);
     } else {

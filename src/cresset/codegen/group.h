@@ -8,6 +8,7 @@
 
 #include "cresset/codegen/layout.h"
 #include "cresset/codegen/loops.h"
+#include "cresset/codegen/reads.h"
 #include "cresset/codegen/scalar_body.h"
 #include "cresset/ir/graph.h"
 
@@ -19,8 +20,9 @@ struct Fusibility {
   bool is_exact = true;  // with eager PyTorch's bits
   size_t rank = 0;       // of what it goes over: the tensors that it takes, broadcast
   std::optional<Reduction> reduction;
-  std::vector<bool> is_reduced;  // per result
-  bool contracts = false;        // a product of matrices: its operands have other dimensions than its result
+  std::vector<bool> is_reduced;   // per result
+  bool contracts = false;         // sums over other dimensions than its result's: a product of matrices, or bags
+  const Value* source = nullptr;  // what it reads by index: it must be in memory when the kernel begins
 };
 
 /// Types must have been propagated, and lists of constants among the arguments must not be written to.
@@ -29,6 +31,15 @@ Fusibility fusibilityOf(const Node& node);
 std::optional<c10::IValue> knownValue(const Value& value);
 /// Why the pass that forms groups leaves the node alone, by the options of the program too; nothing if it does not.
 std::optional<std::string> whyNotFusible(const Fusibility& node);
+
+/// Whether the node makes a list of indices for one operator that reads by them.
+bool makesIndices(const Node& node);
+/// What calls the operator that takes the list of indices which the node makes; other nodes themselves.
+const Node* callOf(const Node& node);
+/// Nodes that make lists of indices for this one.
+std::vector<Node*> listsOfIndices(const Node& node);
+/// Whether the node is neither a constant nor such a list.
+bool isCall(const Node& node);
 
 /// Whether the node only makes views of one tensor, by arguments that are known, or takes them from their list: then
 /// groups that compute with the views can take the tensor.
@@ -45,11 +56,23 @@ struct ViewCall {
 struct GroupBuffer {
   size_t tensor = 0;  // index into Group::tensors
   std::vector<ViewCall> views;
+  bool is_source = false;  // it is read by index, and not copied
 };
 
 /// Where the elements of a buffer lie.
 struct BufferLayout : StridedLayout {
   int64_t offset = 0;  // in bytes, from the tensor's first element
+};
+
+/// A result whose elements are read by index.
+struct IndexedRead {
+  ReadRule::Form form;
+  size_t source;                               // a buffer
+  std::vector<std::optional<size_t>> indices;  // values, per dimension of the source; of `Flat` there is one
+  // Of `Bags`:
+  size_t offsets = 0;             // a buffer
+  std::optional<size_t> weights;  // a value: what rows are multiplied by
+  bool has_end = false;           // the last offset is the end of the last bag
 };
 
 /// What a group's nodes do. Values are numbered: buffers, then the nodes' results.
@@ -62,7 +85,8 @@ struct Group {
     std::optional<Reduction> reduction;
     const Contraction* contraction = nullptr;
     std::vector<std::string> letters;  // of a contraction, per operand: its indices
-    bool is_reduced = false;           // the result is what was reduced; otherwise it has the sizes of the operands
+    std::optional<IndexedRead> read;
+    bool is_reduced = false;  // the result is what was reduced; otherwise it has the sizes of the operands
   };
 
   KernelBody body;
@@ -70,13 +94,15 @@ struct Group {
   std::vector<at::ScalarType> tensor_dtypes;  // of these
   std::vector<GroupBuffer> buffers;           // the body's inputs
   std::vector<size_t> ranks;                  // of these
-  std::vector<size_t> numbers;                // of the subgraph's inputs
-  std::vector<Step> steps;                    // one per result of a node
-  bool reduces = false;                       // products too
-  bool contracts = false;                     // there are products of matrices: kernels compute small ones only
-  std::vector<at::ScalarType> dtypes;         // of values
-  std::vector<size_t> outputs;                // values
-  bool is_exact = true;                       // the kernel has eager PyTorch's bits
+  /// Of the subgraph's inputs. The body has more: of each index of each read the size of the dimension, and its stride
+  /// in bytes.
+  std::vector<size_t> numbers;
+  std::vector<Step> steps;             // one per result of a node
+  bool reduces = false;                // products too
+  bool contracts = false;              // there are products of matrices: kernels compute small ones only; or bags
+  std::vector<at::ScalarType> dtypes;  // of values
+  std::vector<size_t> outputs;         // values
+  bool is_exact = true;                // the kernel has eager PyTorch's bits
 };
 
 /// Throws Unsupported (scalar_body.h) if a node is not fusible.
@@ -87,7 +113,8 @@ struct Schedule {
   std::vector<StridedLayout> outputs;
   LoopNest nest;
   Kernel kernel;
-  std::vector<bool> packed;  // inputs that the kernel takes contiguous
+  std::vector<bool> packed;      // inputs that the kernel takes contiguous
+  std::vector<int64_t> numbers;  // the last of the kernel's: those of reads
 };
 
 /// Nothing if the tensors, those of the group, have no such views, or some would be copies.

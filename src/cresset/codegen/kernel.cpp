@@ -42,6 +42,7 @@ void printInstruction(std::ostream& out, const Kernel& kernel, size_t number) {
   switch (instruction.opcode) {
     case Opcode::For:
       out << "for d" << instruction.immediate;
+      if (hasBounds(instruction)) out << " from %" << instruction.operands[0] << " to %" << instruction.operands[1];
       if (instruction.immediate == kernel.vector_dim && !kernel.reducesVectors() && kernel.num_reduced > 0)
         out << " in vectors";
       return;
@@ -54,8 +55,11 @@ void printInstruction(std::ostream& out, const Kernel& kernel, size_t number) {
   out << "%" << number << " = " << toString(instruction.opcode);
   if (instruction.opcode == Opcode::Constant) out << " " << textOfConstant(instruction);
   if (instruction.opcode == Opcode::Number) out << " n" << instruction.immediate;
-  if (instruction.opcode == Opcode::Load) out << " b" << instruction.immediate;
-  for (size_t i = 0; i < numOperands(instruction.opcode); ++i) out << (i ? ", %" : " %") << instruction.operands[i];
+  const bool is_read = instruction.opcode == Opcode::Read;
+  if (instruction.opcode == Opcode::Load || instruction.opcode == Opcode::Where || is_read)
+    out << " b" << instruction.immediate;
+  for (size_t i = 0; i < numOperands(instruction.opcode); ++i)
+    out << (i || is_read ? ", %" : " %") << instruction.operands[i];
   out << " : "
       << shortName(
              instruction.opcode == Opcode::RoundTo ? static_cast<at::ScalarType>(instruction.immediate)

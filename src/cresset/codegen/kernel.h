@@ -24,6 +24,18 @@
 //       %6 = load b0 : f32
 //       %7 = sub %6, %3 : f32
 //       …
+//
+// Elements that are read by index lie at an offset that is computed; strides and sizes of the dimensions that indices
+// go along are numbers. An index that is out of range is not read through: the kernel fails.
+//
+//   kernel(b0: f32[none, next], b1: i64[any, none], n0: i64, n1: i64) -> (b2: f32[any, next])
+//   for d0
+//     %3 = load b1 : i64
+//     %4 = index %3, %0 : i64
+//     %5 = mul %4, %1 : i64
+//     for d1
+//       %7 = read b0, %5 : f32
+//       …
 #pragma once
 
 #include <c10/core/ScalarType.h>
@@ -59,11 +71,18 @@ struct Instruction {
   /// Of the result.
   at::ScalarType type = at::kFloat;
   std::array<Register, 3> operands{};
-  /// Constant: its bits; Number, Load, Store: which number or buffer; For: the dimension; RoundTo: the dtype.
+  /// Constant: its bits; Number, Load, Read, Where, Store: which number or buffer; For: the dimension; RoundTo: the
+  /// dtype.
   uint64_t immediate = 0;
 
   bool operator==(const Instruction&) const = default;
 };
+
+/// Of a loop: whether it goes from its first operand to before its second, Longs, instead of over all of its dimension.
+/// Then it is of this type.
+constexpr bool hasBounds(const Instruction& loop) {
+  return loop.opcode == Opcode::For && loop.type == at::kLong;
+}
 
 /// How a buffer moves when an index grows by one.
 enum class Step : uint8_t {
@@ -121,8 +140,9 @@ int64_t scratchSize(const Kernel& kernel, const Buffer& scratch, int64_t num_red
 /// What compiled kernels are called by. `buffers`: the first element of each, inputs first, then outputs and scratch,
 /// which only one thread may use at a time. `sizes`: per dimension.
 /// `strides`: in bytes, per buffer and dimension, read where the step is Any. `numbers`: each in eight bytes. Computes
-/// the indices from `begin` to `end` of the first dimension. Thread-safe; neither allocates nor raises.
-using KernelFunction = void (*)(
+/// the indices from `begin` to `end` of the first dimension. Returns 0, or 1 if an index was out of range: then the
+/// outputs hold anything. Thread-safe; neither allocates nor raises.
+using KernelFunction = int (*)(
     void* const* buffers, const int64_t* sizes, const int64_t* strides, const uint64_t* numbers, int64_t begin,
     int64_t end);
 

@@ -82,6 +82,16 @@ Register KernelBuilder::load(size_t buffer, at::ScalarType dtype) {
   return value;
 }
 
+Register KernelBuilder::read(size_t buffer, Register offset, at::ScalarType dtype) {
+  const Register value = append({Opcode::Read, registerType(dtype), {offset}, buffer});
+  holds_[value] = dtype;
+  return value;
+}
+
+Register KernelBuilder::where(size_t buffer) {
+  return append({Opcode::Where, at::kLong, {}, buffer});
+}
+
 void KernelBuilder::store(size_t buffer, Register value) {
   code_.push_back({Opcode::Store, typeOf(value), {value}, buffer});
   holds_.push_back(typeOf(value));

@@ -24,6 +24,10 @@ class KernelBuilder {
   Register count();
   /// An element of a buffer of this dtype.
   Register load(size_t buffer, at::ScalarType dtype);
+  /// The one that lies `offset` bytes, a Long, after that.
+  Register read(size_t buffer, Register offset, at::ScalarType dtype);
+  /// How many bytes after the first the element of the buffer lies: a Long.
+  Register where(size_t buffer);
   void store(size_t buffer, Register value);
 
   Register add(Opcode opcode, Register a) { return addSame(opcode, {a}); }

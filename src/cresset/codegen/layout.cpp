@@ -2,12 +2,31 @@
 
 #include <algorithm>
 #include <numeric>
+#include <tuple>
 
 namespace cresset::codegen {
 
 namespace {
 
-/// Strides along the dimensions of `sizes`; 0 where the operand is broadcast.
+bool isContiguous(const StridedLayout& layout, std::span<const size_t> order) {
+  int64_t expected = 1;
+  for (const size_t d : order) {
+    if (layout.sizes[d] == 1) continue;
+    if (layout.strides[d] != expected) return false;
+    expected *= layout.sizes[d];
+  }
+  return true;
+}
+
+/// Dimensions from the innermost outwards.
+std::vector<size_t> rowMajor(size_t rank) {
+  std::vector<size_t> order(rank);
+  std::iota(order.rbegin(), order.rend(), size_t{0});
+  return order;
+}
+
+}  // namespace
+
 Sizes broadcastStrides(const StridedLayout& operand, const Sizes& sizes) {
   Sizes strides(sizes.size(), 0);
   const size_t missing = sizes.size() - operand.sizes.size();
@@ -34,22 +53,17 @@ std::optional<Sizes> broadcastSizes(std::span<const StridedLayout* const> operan
   return sizes;
 }
 
-bool isContiguous(const StridedLayout& layout, std::span<const size_t> order) {
-  int64_t expected = 1;
-  for (const size_t d : order) {
-    if (layout.sizes[d] == 1) continue;
-    if (layout.strides[d] != expected) return false;
-    expected *= layout.sizes[d];
-  }
-  return true;
+bool isNonOverlappingAndDense(const StridedLayout& layout) {
+  std::vector<size_t> order(layout.sizes.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+    if (layout.sizes[a] < 2 || layout.sizes[b] < 2) return layout.sizes[a] >= 2 && layout.sizes[b] < 2;
+    return layout.strides[a] < layout.strides[b];
+  });
+  return isContiguous(layout, order);
 }
 
-/// Dimensions from the innermost outwards.
-std::vector<size_t> rowMajor(size_t rank) {
-  std::vector<size_t> order(rank);
-  std::iota(order.rbegin(), order.rend(), size_t{0});
-  return order;
-}
+namespace {
 
 /// Channels (dimension 1) are innermost; of images and volumes.
 std::vector<size_t> channelsLast(size_t rank) {
@@ -67,16 +81,6 @@ StridedLayout denseLayout(Sizes sizes, std::span<const size_t> order) {
     stride *= std::max<int64_t>(sizes[d], 1);
   }
   return layout;
-}
-
-bool isNonOverlappingAndDense(const StridedLayout& layout) {
-  std::vector<size_t> order(layout.sizes.size());
-  std::iota(order.begin(), order.end(), size_t{0});
-  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
-    if (layout.sizes[a] < 2 || layout.sizes[b] < 2) return layout.sizes[a] >= 2 && layout.sizes[b] < 2;
-    return layout.strides[a] < layout.strides[b];
-  });
-  return isContiguous(layout, order);
 }
 
 /// What TensorIterator does with operands of one shape; nothing where it looks closer.
@@ -177,9 +181,11 @@ size_t countNext(const LoopDim& dim, std::span<const at::ScalarType> dtypes) {
 constexpr int64_t kFew = 16;
 
 /// The dimension along which vectors go while others are reduced: its index.
-size_t bestForVectors(const std::vector<LoopDim>& outer, std::span<const at::ScalarType> dtypes) {
+size_t bestForVectors(
+    const std::vector<LoopDim>& outer, std::span<const at::ScalarType> dtypes, std::optional<size_t> bounds) {
   const auto worth = [&](const LoopDim& dim) {
-    return std::pair(dim.size >= kFew, dim.size >= kFew ? countNext(dim, dtypes) : 0);
+    const bool is_one = bounds && dim.strides[*bounds] != 0;
+    return std::tuple(!is_one, dim.size >= kFew, dim.size >= kFew ? countNext(dim, dtypes) : 0);
   };
   size_t best = outer.size() - 1;
   for (size_t d = outer.size(); d-- > 0;) {
@@ -205,7 +211,7 @@ LoopDim oneIteration(std::span<const at::ScalarType> dtypes, bool moves) {
 
 std::optional<LoopNest> makeLoopNest(
     const std::vector<LoopDim>& outer, std::span<const ReducedDims> reduced, bool contracts,
-    std::span<const at::ScalarType> dtypes) {
+    std::span<const at::ScalarType> dtypes, std::optional<size_t> bounds) {
   LoopNest nest;
   std::vector<LoopDim> dims = merged(outer);
   if (dims.empty()) dims.push_back(oneIteration(dtypes, reduced.empty()));
@@ -219,8 +225,9 @@ std::optional<LoopNest> makeLoopNest(
       dims.push_back(inner.empty() ? oneIteration(dtypes, false) : std::move(inner[0]));
     }
     const std::vector<LoopDim> not_reduced(dims.begin(), dims.begin() + static_cast<std::ptrdiff_t>(num_outer));
-    const size_t best = bestForVectors(not_reduced, dtypes);
-    if (!contracts && reducesVectors(dims[num_outer], dims[best], dtypes)) {
+    const size_t best = bestForVectors(not_reduced, dtypes, bounds);
+    const bool has_other = !bounds || (dims[best].size > 1 && dims[best].strides[*bounds] == 0);
+    if (!has_other || (!contracts && reducesVectors(dims[num_outer], dims[best], dtypes))) {
       nest.vector_dim = num_outer;
     } else {
       const auto first = dims.begin() + static_cast<std::ptrdiff_t>(best);

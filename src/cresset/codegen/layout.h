@@ -22,6 +22,11 @@ struct StridedLayout {
 };
 
 StridedLayout contiguousLayout(Sizes sizes);
+bool isNonOverlappingAndDense(const StridedLayout& layout);
+/// Nothing if they can't be broadcast to each other.
+std::optional<Sizes> broadcastSizes(std::span<const StridedLayout* const> operands);
+/// Strides along the dimensions of `sizes`; 0 where the operand is broadcast.
+Sizes broadcastStrides(const StridedLayout& operand, const Sizes& sizes);
 
 /// What eager PyTorch gives the result of an operator on tensors of these layouts: at::TensorIterator's rules.
 /// Nothing if the sizes can't be broadcast to each other.
@@ -47,8 +52,9 @@ using ReducedDims = std::vector<LoopDim>;
 
 /// As few loops as possible. `outer`: from the outermost inwards. Nothing is returned if no single loop goes over all
 /// of what is reduced together, in its order. Of products vectors go along what is not reduced.
+/// `bounds`: a buffer that says from where to where the loop over what is reduced goes, the same for all of a vector.
 std::optional<LoopNest> makeLoopNest(
     const std::vector<LoopDim>& outer, std::span<const ReducedDims> reduced, bool contracts,
-    std::span<const at::ScalarType> dtypes);
+    std::span<const at::ScalarType> dtypes, std::optional<size_t> bounds = std::nullopt);
 
 }  // namespace cresset::codegen

@@ -71,10 +71,12 @@ class KernelMaker {
       place.depth = num_outer_;
       place.reduced = reducedDimOf(kernel_.buffer(instruction.immediate));
     }
-    if (instruction.opcode != Opcode::Load) return place;
+    const bool is_of_buffer =
+        instruction.opcode == Opcode::Load || instruction.opcode == Opcode::Read || instruction.opcode == Opcode::Where;
+    if (!is_of_buffer) return place;
     const Buffer& buffer = kernel_.buffer(instruction.immediate);
-    place.reduced = reducedDimOf(buffer);
-    for (size_t d = 0; d < num_outer_; ++d) {
+    if (const auto reduced = reducedDimOf(buffer)) place.reduced = reduced;
+    for (size_t d = place.depth; d < num_outer_; ++d) {
       if (buffer.steps[d] != Step::None) place.depth = d + 1;
     }
     return place;
@@ -110,12 +112,13 @@ class KernelMaker {
     }
   }
 
-  /// What the loop of this stage over the dimension accumulates or stores.
+  /// What the loop of this stage over the dimension accumulates or stores. Indices are looked at whether anything needs
+  /// what they lead to or not.
   bool endsIn(size_t i, size_t stage, size_t dim) const {
     if (places_[i].stage != stage) return false;
     const Opcode opcode = body_.code[i].opcode;
     if (isReduction(opcode)) return reduces_along_.at(i) == dim;
-    return opcode == Opcode::Store && places_[i].reduced == dim;
+    return (opcode == Opcode::Store || opcode == Opcode::Index) && places_[i].reduced == dim;
   }
 
   /// What is computed in the loop of this stage over the dimension.
@@ -183,6 +186,10 @@ class KernelMaker {
     const std::vector<bool> needed = neededIn(stage, dim);
     if (std::find(needed.begin(), needed.end(), true) == needed.end()) return;
     kernel_.code.push_back({Opcode::For, at::kFloat, {}, dim});
+    if (body_.bounds) {
+      kernel_.code.back().type = at::kLong;
+      for (size_t k = 0; k < 2; ++k) kernel_.code.back().operands[k] = registers_[(*body_.bounds)[k]];
+    }
     for (size_t i = 0; i < body_.code.size(); ++i) {
       if (!needed[i]) continue;
       for (size_t k = 0; k < numOperands(body_.code[i].opcode); ++k) {

@@ -1,6 +1,8 @@
 // What a group of operators does to the elements at one place, and the loops around it.
 #pragma once
 
+#include <array>
+#include <optional>
 #include <vector>
 
 #include "cresset/codegen/kernel.h"
@@ -11,6 +13,8 @@ namespace cresset::codegen {
 struct KernelBody {
   std::vector<at::ScalarType> inputs, outputs, numbers;  // dtypes; buffers are numbered inputs first
   std::vector<Instruction> code;                         // without loops
+  /// What the loop over the dimension that is reduced goes from and to, if that is not all of it.
+  std::optional<std::array<Register, 2>> bounds;
 };
 
 /// Loops around the body. Everything stands in the outermost loop that it can stand in, and before the first that it

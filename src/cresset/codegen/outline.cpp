@@ -16,7 +16,7 @@ void outline(Graph& graph, SubgraphKind kind, const std::vector<Node*>& nodes, c
   for (Node* node : nodes) {
     for (Value* output : node->outputs()) {
       const auto users = output->uses();
-      if (std::any_of(users.begin(), users.end(), [&](const Use& use) { return !inside.contains(use.user); }))
+      if (std::any_of(users.begin(), users.end(), [&](const Use& use) { return !inside.contains(callOf(*use.user)); }))
         outputs.push_back(output);
     }
   }
@@ -34,12 +34,16 @@ void outline(Graph& graph, SubgraphKind kind, const std::vector<Node*>& nodes, c
     inputs.push_back(value);
     return copies[value] = subgraph->addInput(value->hasDebugName() ? value->debugName() : "")->setType(value->type());
   };
+  const auto addCopy = [&](Node* node) {
+    Node* copy = subgraph->createClone(node, copyOf);
+    subgraph->block()->appendNode(copy);
+    if (!isStructural(node->kind())) copy->bindOperator(node->boundOperator());
+    for (size_t i = 0; i < node->outputs().size(); ++i) copies[node->output(i)] = copy->output(i);
+  };
   for (const auto* part : {&views, &nodes}) {
     for (Node* node : *part) {
-      Node* copy = subgraph->createClone(node, copyOf);
-      subgraph->block()->appendNode(copy);
-      if (!isStructural(node->kind())) copy->bindOperator(node->boundOperator());
-      for (size_t i = 0; i < node->outputs().size(); ++i) copies[node->output(i)] = copy->output(i);
+      for (Node* list : listsOfIndices(*node)) addCopy(list);
+      addCopy(node);
     }
   }
   for (Value* output : outputs) subgraph->registerOutput(copies.at(output));
@@ -51,7 +55,11 @@ void outline(Graph& graph, SubgraphKind kind, const std::vector<Node*>& nodes, c
     if (outputs[i]->hasDebugName()) group->output(i)->setDebugName(outputs[i]->debugName());
     outputs[i]->replaceAllUsesWith(group->output(i));
   }
-  for (auto it = nodes.rbegin(); it != nodes.rend(); ++it) (*it)->destroy();
+  for (auto it = nodes.rbegin(); it != nodes.rend(); ++it) {
+    const std::vector<Node*> lists = listsOfIndices(**it);
+    (*it)->destroy();
+    for (Node* list : lists) list->destroy();
+  }
 }
 
 void destroyUnused(std::vector<Node*> nodes) {

@@ -9,7 +9,8 @@
 namespace cresset::codegen {
 
 /// Moves the nodes, which are in the order of the graph, into a subgraph in place of the last, and copies of `views`,
-/// which make what they take. Constants, and lists of constants, are constants of the subgraph.
+/// which make what they take. Lists of indices go with what reads by them. Constants, and lists of constants, are
+/// constants of the subgraph.
 void outline(Graph& graph, SubgraphKind kind, const std::vector<Node*>& nodes, const std::vector<Node*>& views);
 
 /// Those that nothing uses, and then those that only they used.

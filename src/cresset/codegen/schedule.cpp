@@ -1,4 +1,6 @@
 // Loops for a group whose inputs have given layouts.
+#include <ATen/TensorUtils.h>
+
 #include <algorithm>
 #include <map>
 #include <numeric>
@@ -51,6 +53,96 @@ struct ScheduledValue {
   std::vector<int> variables;  // per dimension
 };
 
+/// Of the result of at::index: `source` has the result's sizes, and strides of 0 along what is indexed.
+std::optional<StridedLayout> layoutOfIndexed(
+    const StridedLayout& source, size_t place, size_t num_indexed, const std::vector<StridedLayout>& indices) {
+  std::vector<StridedLayout> reshaped;
+  for (const StridedLayout& index : indices) {
+    Sizes sizes(source.sizes.size(), 1);
+    std::copy(index.sizes.begin(), index.sizes.end(), sizes.begin() + static_cast<std::ptrdiff_t>(place));
+    const auto strides = at::detail::computeStride(index.sizes, index.strides, at::DimVector(sizes));
+    if (!strides || index.sizes.size() != num_indexed) return std::nullopt;
+    reshaped.push_back({std::move(sizes), Sizes(strides->begin(), strides->end())});
+  }
+  std::vector<const StridedLayout*> operands = {&source};
+  for (const StridedLayout& index : reshaped) operands.push_back(&index);
+  return layoutOfResult(operands);
+}
+
+/// How elements of the tensor follow each other if it counts as a vector; nothing if no stride says it.
+std::optional<int64_t> strideOfVector(const StridedLayout& layout) {
+  std::optional<int64_t> stride;
+  int64_t expected = 1;
+  for (size_t d = layout.sizes.size(); d-- > 0;) {
+    if (layout.sizes[d] == 1) continue;
+    if (stride && layout.strides[d] != expected) return std::nullopt;
+    if (!stride) stride = layout.strides[d];
+    expected = layout.strides[d] * layout.sizes[d];
+  }
+  return stride.value_or(1);
+}
+
+/// In the order of the body's numbers.
+std::vector<int64_t> numbersOfReads(const Group& group, std::span<const ScheduledValue> values) {
+  std::vector<int64_t> numbers;
+  for (const Group::Step& step : group.steps) {
+    if (!step.read) continue;
+    const StridedLayout& source = values[step.read->source].layout;
+    const auto element = static_cast<int64_t>(c10::elementSize(group.dtypes[step.read->source]));
+    if (step.read->form == ReadRule::Form::Bags) {
+      const StridedLayout& offsets = values[step.read->offsets].layout;
+      const int64_t bytes =
+          offsets.strides[0] * static_cast<int64_t>(c10::elementSize(group.dtypes[step.read->offsets]));
+      const int64_t num_indices = values[*step.read->indices[0]].layout.sizes[0];
+      const int64_t num_bags = offsets.sizes[0] - (step.read->has_end ? 1 : 0);
+      for (const int64_t number :
+           {source.sizes[0], source.strides[0] * element, num_indices + 1, bytes, (num_bags - 1) * bytes})
+        numbers.push_back(number);
+      continue;
+    }
+    if (step.read->form == ReadRule::Form::Flat) {
+      int64_t size = 1;
+      for (const int64_t own : source.sizes) size *= own;
+      numbers.push_back(size);
+      numbers.push_back(*strideOfVector(source) * element);
+      continue;
+    }
+    for (size_t d = 0; d < step.read->indices.size(); ++d) {
+      if (!step.read->indices[d]) continue;
+      numbers.push_back(source.sizes[d]);
+      numbers.push_back(source.strides[d] * element);
+    }
+  }
+  return numbers;
+}
+
+/// Sizes and variables of a product's indices. Those of leading dimensions are digits.
+struct Indices {
+  std::map<char, int64_t> sizes;
+  std::map<char, int> variables;
+};
+
+/// The letters with the star written out, for an operand or result of this rank.
+std::string expand(const std::string& letters, size_t rank) {
+  if (!letters.starts_with('*')) return letters;
+  std::string all;
+  for (size_t d = 0; d + letters.size() < rank + 1; ++d) all += static_cast<char>('0' + d);
+  return all + letters.substr(1);
+}
+
+/// Whether the product is one that kernels compute: a few rows or columns, or so few terms that calling a library takes
+/// as long as computing them. All others are left to ATen.
+bool isSmall(const Indices& indices) {
+  constexpr int64_t kFew = 4, kFewTerms = 1 << 17;
+  int64_t rows = 1, columns = 1, length = 1;
+  for (const auto& [letter, size] : indices.sizes) {
+    if (letter == 'm' || (letter >= '0' && letter <= '9')) rows *= size;
+    if (letter == 'n') columns *= size;
+    if (letter == 'k') length *= size;
+  }
+  return std::min(rows, columns) <= kFew || rows * columns * length <= kFewTerms;
+}
+
 class Scheduler {
  public:
   Scheduler(const Group& group, std::span<const BufferLayout> inputs, std::span<const StridedLayout* const> places)
@@ -63,11 +155,13 @@ class Scheduler {
       ScheduledValue& value = values_.emplace_back(ScheduledValue{layout, {}});
       for (const int64_t size : layout.sizes) {
         if (size == 0) return std::nullopt;
-        value.variables.push_back(size == 1 ? kNone : variables_.add(size));
+        // Loops go along the dimensions of a source as its reads say.
+        value.variables.push_back(size == 1 || group_.buffers[i].is_source ? kNone : variables_.add(size));
       }
     }
     for (const Group::Step& step : group_.steps) {
-      if (!(step.contraction ? addContraction(step) : addStep(step))) return std::nullopt;
+      if (!(step.read ? addRead(*step.read) : step.contraction ? addContraction(step) : addStep(step)))
+        return std::nullopt;
     }
     if (!findLoops()) return std::nullopt;
     packed_.resize(inputs_.size());
@@ -75,7 +169,8 @@ class Scheduler {
     // No single loop goes over what is reduced: inputs that have it in another order are copied.
     for (size_t i = 0; i < inputs_.size(); ++i) {
       const auto& variables = values_[i].variables;
-      packed_[i] = std::any_of(variables.begin(), variables.end(), [&](int v) { return isReduced(v); });
+      packed_[i] = !group_.buffers[i].is_source &&
+                   std::any_of(variables.begin(), variables.end(), [&](int v) { return isReduced(v); });
       if (packed_[i]) values_[i].layout = contiguousLayout(values_[i].layout.sizes);
     }
     return makeSchedule();
@@ -102,18 +197,132 @@ class Scheduler {
     return true;
   }
 
-  /// Sizes and variables of a product's indices. Those of leading dimensions are digits.
-  struct Indices {
-    std::map<char, int64_t> sizes;
-    std::map<char, int> variables;
-  };
+  bool addRead(const IndexedRead& read) {
+    switch (read.form) {
+      case ReadRule::Form::At:
+        return addReadAt(read);
+      case ReadRule::Form::Along:
+        return addReadAlong(read);
+      case ReadRule::Form::Flat:
+        return addReadFlat(read);
+      case ReadRule::Form::Each:
+        return addReadEach(read);
+      case ReadRule::Form::Bags:
+        return addReadBags(read);
+    }
+    return false;
+  }
 
-  /// The letters with the star written out, for an operand or result of this rank.
-  static std::string expand(const std::string& letters, size_t rank) {
-    if (!letters.starts_with('*')) return letters;
-    std::string all;
-    for (size_t d = 0; d + letters.size() < rank + 1; ++d) all += static_cast<char>('0' + d);
-    return all + letters.substr(1);
+  bool addReadAt(const IndexedRead& read) {
+    const ScheduledValue& index = values_[*read.indices.back()];
+    ScheduledValue result = resultOfRead(read, index.layout.sizes, index.variables, read.indices.size() - 1);
+    result.layout = contiguousLayout(std::move(result.layout.sizes));
+    values_.push_back(std::move(result));
+    return true;
+  }
+
+  bool addReadAlong(const IndexedRead& read) {
+    ScheduledValue& source = values_[read.source];
+    const ScheduledValue index = values_[*read.indices.back()];
+    for (size_t d = 0; d < source.variables.size(); ++d) {
+      if (d + 1 == read.indices.size()) continue;
+      if (index.layout.sizes[d] > source.layout.sizes[d]) return false;
+      source.variables[d] = index.variables[d];
+    }
+    values_.push_back({contiguousLayout(index.layout.sizes), index.variables});
+    return true;
+  }
+
+  bool addReadFlat(const IndexedRead& read) {
+    const ScheduledValue index = values_[*read.indices[0]];
+    if (!strideOfVector(values_[read.source].layout)) return false;
+    values_.push_back({contiguousLayout(index.layout.sizes), index.variables});
+    return true;
+  }
+
+  /// Whether nothing else is summed, nor the rows that are.
+  bool areBagsApart() const {
+    const auto isSummed = [&](size_t buffer) {
+      const std::vector<int>& variables = values_[buffer].variables;
+      return std::any_of(variables.begin(), variables.end(), [&](int v) { return isReduced(v); });
+    };
+    return reduced_.size() == 1 && !isSummed(bags_->source) && !isSummed(bags_->offsets);
+  }
+
+  bool addReadBags(const IndexedRead& read) {
+    ScheduledValue &source = values_[read.source], &offsets = values_[read.offsets], &index = values_[*read.indices[0]];
+    const int64_t num_bags = offsets.layout.sizes[0] - (read.has_end ? 1 : 0), columns = source.layout.sizes[1];
+    // Of many elements ATen's own kernels are faster.
+    constexpr int64_t kFew = 16384;
+    if (index.layout.sizes[0] * columns > kFew) return false;
+    if (num_bags <= 0 || (num_bags > 1 && offsets.layout.strides[0] == 0)) return false;
+    if (index.variables[0] == kNone) index.variables[0] = variables_.add(1);
+    if (num_bags > 1) offsets.variables[0] = variables_.add(num_bags);
+    if (columns > 1) source.variables[1] = variables_.add(columns);
+    if (read.weights) {
+      const ScheduledValue& weights = values_[*read.weights];
+      if (weights.layout.sizes != index.layout.sizes) return false;
+      unite(index.variables[0], weights.variables[0]);
+    }
+    bags_ = Bags{read.source, read.offsets, num_bags};
+    reductions_.push_back({index.variables[0]});
+    values_.push_back({contiguousLayout({num_bags, columns}), {offsets.variables[0], source.variables[1]}});
+    return true;
+  }
+
+  /// As at::index: what its TensorIterator is given are the source, as if it were broadcast along what is indexed, and
+  /// the indices with dimensions of one element for the others.
+  bool addReadEach(const IndexedRead& read) {
+    std::vector<StridedLayout> indices;
+    std::vector<const StridedLayout*> operands;
+    for (const auto& index : read.indices) {
+      if (index) operands.push_back(&values_[*index].layout);
+    }
+    const auto sizes = broadcastSizes(operands);
+    if (!sizes) return false;
+    std::vector<int> variables(sizes->size(), kNone);
+    size_t first = read.indices.size(), last = 0, count = 0;  // of dimensions that are indexed
+    for (size_t d = 0; d < read.indices.size(); ++d) {
+      if (!read.indices[d]) continue;
+      const ScheduledValue& index = values_[*read.indices[d]];
+      if (!broadcastTo(index, *sizes, variables)) return false;
+      const bool is_expanded = operands.size() > 1 && index.layout.sizes != *sizes;
+      indices.push_back(is_expanded ? StridedLayout{*sizes, broadcastStrides(index.layout, *sizes)} : index.layout);
+      // Eager converts other integers to int64 then, which gives them other strides.
+      if (group_.dtypes[*read.indices[d]] != at::kLong && !isNonOverlappingAndDense(indices.back())) return false;
+      first = std::min(first, d), last = d, ++count;
+    }
+    const bool is_together = last + 1 - first == count;
+    ScheduledValue result = resultOfRead(read, *sizes, variables, is_together ? first : 0);
+    auto layout = layoutOfIndexed(result.layout, is_together ? first : 0, sizes->size(), indices);
+    if (!layout) return false;
+    result.layout = std::move(*layout);
+    values_.push_back(std::move(result));
+    return true;
+  }
+
+  /// The dimensions of the source, with others in the place of those that are indexed. Strides are those of the source,
+  /// and 0.
+  ScheduledValue resultOfRead(
+      const IndexedRead& read, const Sizes& index_sizes, const std::vector<int>& index_variables, size_t place) {
+    ScheduledValue& source = values_[read.source];
+    ScheduledValue result;
+    const auto add = [&](int64_t size, int64_t stride, int variable) {
+      result.layout.sizes.push_back(size);
+      result.layout.strides.push_back(stride);
+      result.variables.push_back(variable);
+    };
+    const auto addIndexed = [&] {
+      for (size_t d = 0; d < index_sizes.size(); ++d) add(index_sizes[d], 0, index_variables[d]);
+    };
+    for (size_t d = 0; d < source.variables.size(); ++d) {
+      if (d == place) addIndexed();
+      if (d < read.indices.size() && read.indices[d]) continue;
+      const int64_t size = source.layout.sizes[d];
+      if (size != 1) source.variables[d] = variables_.add(size);
+      add(size, source.layout.strides[d], source.variables[d]);
+    }
+    return result;
   }
 
   bool addContraction(const Group::Step& step) {
@@ -149,19 +358,6 @@ class Scheduler {
     reductions_.push_back({indices.variables.at('k')});
     values_.push_back(std::move(result));
     return true;
-  }
-
-  /// Whether the product is one that kernels compute: a few rows or columns, or so few terms that calling a library
-  /// takes as long as computing them. All others are left to ATen.
-  static bool isSmall(const Indices& indices) {
-    constexpr int64_t kFew = 4, kFewTerms = 1 << 17;
-    int64_t rows = 1, columns = 1, length = 1;
-    for (const auto& [letter, size] : indices.sizes) {
-      if (letter == 'm' || (letter >= '0' && letter <= '9')) rows *= size;
-      if (letter == 'n') columns *= size;
-      if (letter == 'k') length *= size;
-    }
-    return std::min(rows, columns) <= kFew || rows * columns * length <= kFewTerms;
   }
 
   /// False if the operand can't be broadcast to the sizes.
@@ -238,6 +434,7 @@ class Scheduler {
       reduced_.push_back(reduction);
     }
     if (group_.contracts && reduced_.size() > 1 && usesCount()) return false;
+    if (bags_ && !areBagsApart()) return false;
     for (const int root : variables_.roots()) {
       if (!isReduced(root)) outer_.push_back(root);
     }
@@ -311,10 +508,13 @@ class Scheduler {
     std::stable_sort(outer.begin(), outer.end(), [&](const LoopDim& a, const LoopDim& b) {
       return a.strides[first] > b.strides[first];
     });
-    auto nest = makeLoopNest(outer, reduced, group_.contracts, dtypes);
+    auto nest =
+        makeLoopNest(outer, reduced, group_.contracts, dtypes, bags_ ? std::optional(bags_->offsets) : std::nullopt);
     if (!nest) return std::nullopt;
+    if (bags_) nest->sizes.back() = std::max<int64_t>(1, nest->sizes.back() / bags_->num_bags);
     Schedule schedule;
     schedule.packed = packed_;
+    schedule.numbers = numbersOfReads(group_, values_);
     for (const size_t output : group_.outputs) schedule.outputs.push_back(values_[output].layout);
     schedule.nest = std::move(*nest);
     schedule.kernel = makeKernel(group_.body, schedule.nest, /*keeps=*/schedule.nest.num_reduced == 1);
@@ -334,6 +534,11 @@ class Scheduler {
   std::vector<std::vector<int>> reduced_;  // what is reduced together: the variables' roots
   std::vector<int> outer_;                 // the others
   std::vector<bool> packed_;
+  struct Bags {
+    size_t source, offsets;  // buffers
+    int64_t num_bags;
+  };
+  std::optional<Bags> bags_;
 };
 
 }  // namespace

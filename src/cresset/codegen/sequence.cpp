@@ -97,6 +97,7 @@ class SequenceScheduler {
     for (size_t i = 0; i < group.outputs.size(); ++i)
       call.buffers.push_back(addResult(item.first_result + i, schedule->outputs[i], group.body.outputs[i]));
     for (const size_t number : group.numbers) call.numbers.push_back(item.inputs[number]);
+    call.more_numbers = std::move(schedule->numbers);
     call.nest = std::move(schedule->nest);
     call.kernel = std::move(schedule->kernel);
     result_.calls.push_back(std::move(call));
@@ -191,7 +192,7 @@ class SequenceScheduler {
     KernelCall call;
     const std::array<at::ScalarType, 2> dtypes = {dtype, dtype};
     call.nest = *makeLoopNest(dims, {}, /*contracts=*/false, dtypes);
-    call.kernel = makeKernel({{dtype}, {dtype}, {}, builder.code()}, call.nest, /*keeps=*/false);
+    call.kernel = makeKernel({{dtype}, {dtype}, {}, builder.code(), {}}, call.nest, /*keeps=*/false);
     call.buffers = {source, target};
     result_.calls.push_back(std::move(call));
   }

@@ -51,6 +51,7 @@ struct KernelCall {
   Kernel kernel;
   std::vector<Place> buffers;   // inputs first, without scratch
   std::vector<size_t> numbers;  // of the subgraph's inputs
+  std::vector<int64_t> more_numbers;
 };
 
 /// Kernel calls for inputs of given layouts.

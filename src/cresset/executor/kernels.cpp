@@ -34,7 +34,7 @@ class FusedSubgraph : public CompiledSubgraph {
     unfused_ = interpretSubgraph(*unfused, program_->weak_from_this(), compileFused);
     const auto nodes = subgraph.nodes();
     const auto num_operators = std::count_if(nodes.begin(), nodes.end(), [](const Node* node) {
-      return node->kind() != prim::Constant && !codegen::makesKnownViews(*node);
+      return codegen::isCall(*node) && !codegen::makesKnownViews(*node);
     });
     if (!is_group || options::kernels() != KernelMode::Check || num_operators == 1) return;
     const std::shared_ptr<Graph> separate = subgraph.copy();
@@ -55,7 +55,7 @@ class FusedSubgraph : public CompiledSubgraph {
     }
     num_launches.fetch_add(1, std::memory_order_relaxed);
     if (options::kernels() == KernelMode::Check) return runChecked(*launch, stack, num_inputs);
-    launch->run(sequence_, stack, num_inputs);
+    if (!launch->run(sequence_, stack, num_inputs)) unfused_->call(stack, num_inputs);
   }
 
  private:
@@ -132,7 +132,8 @@ class FusedSubgraph : public CompiledSubgraph {
     } else {
       unfused_->call(expected, num_inputs);
     }
-    launch.run(sequence_, stack, num_inputs);
+    const bool done = launch.run(sequence_, stack, num_inputs);
+    CRESSET_CHECK(done, "a kernel refuses indices that its operators take:\n" + launch.toString());
     const size_t first = stack.size() - expected.size();
     for (size_t i = 0; i < expected.size(); ++i) {
       const at::Tensor &a = stack[first + i].toTensor(), &b = expected[i].toTensor();

@@ -6,6 +6,7 @@
 #include <c10/core/CPUAllocator.h>
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <utility>
 
@@ -99,6 +100,7 @@ void Launch::addStep(codegen::KernelCall call, std::span<const size_t> bases, bo
     }
   }
   step.numbers = std::move(call.numbers);
+  step.more_numbers = std::move(call.more_numbers);
   int64_t end = 0;
   for (const codegen::Buffer& scratch : call.kernel.scratch) {
     const int64_t size = codegen::scratchSize(call.kernel, scratch, step.sizes.back());
@@ -113,7 +115,7 @@ bool Launch::isReady() const {
          std::all_of(steps_.begin(), steps_.end(), [](const Step& step) { return step.kernel->function() != nullptr; });
 }
 
-void Launch::run(const codegen::Sequence& sequence, std::vector<c10::IValue>& stack, size_t num_inputs) const {
+bool Launch::run(const codegen::Sequence& sequence, std::vector<c10::IValue>& stack, size_t num_inputs) const {
   constexpr size_t kMaxKept = size_t{4} << 20;
   const size_t first = stack.size() - num_inputs;
   c10::SmallVector<std::byte*, 24> bases;
@@ -132,17 +134,26 @@ void Launch::run(const codegen::Sequence& sequence, std::vector<c10::IValue>& st
     thread_local ThreadMemory kept;
     bases.push_back(kept.get(temporary_bytes_));
   }
-  for (const Step& step : steps_) runStep(step, bases, stack.data() + first);
+  for (const Step& step : steps_) {
+    if (!runStep(step, bases, stack.data() + first)) return false;
+  }
   stack.resize(first);
   for (at::Tensor& output : outputs) stack.emplace_back(std::move(output));
+  return true;
 }
 
-void Launch::runStep(const Step& step, std::span<std::byte* const> bases, const c10::IValue* inputs) const {
+bool Launch::runStep(const Step& step, std::span<std::byte* const> bases, const c10::IValue* inputs) const {
   c10::SmallVector<void*, 16> buffers;
   c10::SmallVector<uint64_t, 8> numbers;
   for (const Buffer& buffer : step.buffers) buffers.push_back(bases[buffer.base] + buffer.offset);
   for (const size_t input : step.numbers) numbers.push_back(wordOf(inputs[input]));
+  for (const int64_t number : step.more_numbers) numbers.push_back(static_cast<uint64_t>(number));
   const codegen::KernelFunction function = step.kernel->function();
+  std::atomic<bool> failed{false};
+  const auto call = [&](void* const* own, int64_t begin, int64_t end) {
+    if (function(own, step.sizes.data(), step.strides.data(), numbers.data(), begin, end) != 0)
+      failed.store(true, std::memory_order_relaxed);
+  };
   const auto runPart = [&](int64_t begin, int64_t end) {
     if (!step.scratch_ends.empty()) {
       thread_local ThreadMemory kept;
@@ -150,14 +161,17 @@ void Launch::runStep(const Step& step, std::span<std::byte* const> bases, const 
       c10::SmallVector<void*, 16> own(buffers.begin(), buffers.end());
       int64_t offset = 0;
       for (const int64_t scratch_end : step.scratch_ends) own.push_back(scratch + std::exchange(offset, scratch_end));
-      return function(own.data(), step.sizes.data(), step.strides.data(), numbers.data(), begin, end);
+      return call(own.data(), begin, end);
     }
-    function(buffers.data(), step.sizes.data(), step.strides.data(), numbers.data(), begin, end);
+    call(buffers.data(), begin, end);
   };
-  if (step.elements < kElementsPerThread || at::in_parallel_region() || at::get_num_threads() == 1)
-    return runPart(0, step.sizes[0]);
-  const int64_t inner = step.elements / step.sizes[0];
-  at::parallel_for(0, step.sizes[0], std::max<int64_t>(1, kElementsPerThread / inner), runPart);
+  if (step.elements < kElementsPerThread || at::in_parallel_region() || at::get_num_threads() == 1) {
+    runPart(0, step.sizes[0]);
+  } else {
+    const int64_t inner = step.elements / step.sizes[0];
+    at::parallel_for(0, step.sizes[0], std::max<int64_t>(1, kElementsPerThread / inner), runPart);
+  }
+  return !failed.load(std::memory_order_relaxed);
 }
 
 std::string Launch::toString() const {

@@ -44,8 +44,9 @@ class Launch {
   const LayoutWords& layouts() const { return layouts_; }
   /// Whether there are kernels for these layouts, and all are compiled.
   bool isReady() const;
-  /// Replaces the inputs, the last `num_inputs` values of the stack, by the outputs. Only if it is ready.
-  void run(const codegen::Sequence& sequence, std::vector<c10::IValue>& stack, size_t num_inputs) const;
+  /// Replaces the inputs, the last `num_inputs` values of the stack, by the outputs. Only if it is ready. False if an
+  /// index is out of range: the stack is as it was then, and the operators raise what they raise.
+  bool run(const codegen::Sequence& sequence, std::vector<c10::IValue>& stack, size_t num_inputs) const;
   /// The kernels' text.
   std::string toString() const;
 
@@ -65,13 +66,14 @@ class Launch {
     std::vector<int64_t> strides;  // per buffer and dimension
     std::vector<Buffer> buffers;
     std::vector<size_t> numbers;        // of the inputs
+    std::vector<int64_t> more_numbers;  // those that the layouts say
     std::vector<int64_t> scratch_ends;  // in the memory that a thread has for scratch
     int64_t elements;
   };
 
   void addStep(codegen::KernelCall call, std::span<const size_t> bases, bool now);
   void planTemporaries(const std::vector<codegen::KernelCall>& calls, std::span<const size_t> bytes);
-  void runStep(const Step& step, std::span<std::byte* const> bases, const c10::IValue* inputs) const;
+  bool runStep(const Step& step, std::span<std::byte* const> bases, const c10::IValue* inputs) const;
 
   LayoutWords layouts_;
   std::vector<Output> outputs_;

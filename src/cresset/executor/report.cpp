@@ -112,7 +112,7 @@ class KernelReport {
       }
       for (Block* inner : node->blocks()) visit(inner);  // differentiable subgraphs are fused where they are compiled
       const Operator* op = isStructural(node->kind()) ? nullptr : operatorOf(*node);
-      if (!op || !codegen::ScalarBody::of(*op)) continue;
+      if (!op || (!codegen::ScalarBody::of(*op) && !codegen::ReadRule::of(*op))) continue;
       if (options::numerics() == Numerics::Default && OperatorCall::of(*op, *node)) {
         const std::string failure = codegen::whyNoneAheadOfTime();
         if (failure.empty()) {
@@ -148,7 +148,7 @@ class KernelReport {
     std::string operators;
     size_t count = 0;
     for (const Node* node : group.g(attr::Subgraph)->nodes()) {
-      if (node->kind() == prim::Constant) continue;
+      if (!codegen::isCall(*node)) continue;
       operators += (count++ ? ", " : "") + std::string(node->kind().toUnqualString());
     }
     lines_.push_back(

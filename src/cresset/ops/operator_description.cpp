@@ -30,6 +30,7 @@ constexpr Cell kCells[] = {
 #define FACTS(rule) {Cell::Kind::Column, "facts", rule},
 #define SCALAR(body) {Cell::Kind::Column, "scalar body", body},
 #define CONTRACTS(rule) {Cell::Kind::Column, "contracts", rule},
+#define READS(rule) {Cell::Kind::Column, "reads", rule},
 #define REDUCES(rule) {Cell::Kind::Column, "reduces", rule},
 #define REVERSES_OPERANDS() {Cell::Kind::Column, "reverses operands", {}},
 #define COMPUTES_IN(rule) {Cell::Kind::Column, "computes in", rule},

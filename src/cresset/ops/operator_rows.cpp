@@ -16,6 +16,7 @@ struct Column {
     ComputesIn,
     Reduces,
     Contracts,
+    Reads,
     ReversesOperands,
     Trait,
     Restriction,
@@ -38,6 +39,7 @@ constexpr Column kColumns[] = {
 #define COMPUTES_IN(rule) {Column::Kind::ComputesIn, rule},
 #define REDUCES(rule) {Column::Kind::Reduces, rule},
 #define CONTRACTS(rule) {Column::Kind::Contracts, rule},
+#define READS(rule) {Column::Kind::Reads, rule},
 #define REVERSES_OPERANDS() {Column::Kind::ReversesOperands, {}},
 #define AUTOCAST(cpu, cuda) {Column::Kind::Autocast, {}, {}, {}, {}, Autocast::cpu, Autocast::cuda},
 #define TRAIT(trait) {Column::Kind::Trait, {}, Trait::trait},
@@ -78,6 +80,9 @@ struct Rows {
           break;
         case Column::Kind::Contracts:
           row->contracts = column.text;
+          break;
+        case Column::Kind::Reads:
+          row->reads = column.text;
           break;
         case Column::Kind::Trait:
           row->traits = row->traits | column.trait;

@@ -19,6 +19,7 @@ struct OperatorRow {
   std::string_view reduces;        // along which dimensions, and whether they are kept; empty if it does not reduce
   bool reverses_operands = false;  // the layout of its result is that for the operands in reversed order
   std::string_view contracts;      // which dimensions of its operands go together, of a product (Contraction); or empty
+  std::string_view reads;          // how it reads by index (codegen/reads.h); empty if it does not
   Trait traits = Trait::None;
   Restriction restriction = Restriction::None;
   bool called_by_programs = false;  // though its name is one of PyTorch's internal kernels

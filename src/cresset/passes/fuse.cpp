@@ -49,6 +49,16 @@ std::optional<size_t> rankOf(const Value& value) {
   return type ? type->dim() : std::nullopt;
 }
 
+/// Lists of indices come right before the operators that take them.
+void moveIndicesToReads(Block* block) {
+  std::vector<Node*> lists;
+  for (Node* node : block->nodes()) {
+    for (Block* inner : node->blocks()) moveIndicesToReads(inner);
+    if (codegen::makesIndices(*node)) lists.push_back(node);
+  }
+  for (Node* list : lists) list->moveBefore((*list->output()->uses().begin()).user);
+}
+
 class Fuser {
  public:
   Fuser(Graph& graph, bool with_products) : graph_(graph), with_products_(with_products), memory_(graph) {}
@@ -61,7 +71,9 @@ class Fuser {
       for (const auto* part : {&nodes, &views}) {
         for (const Node* node : *part) {
           for (const Value* input : node->inputs()) {
-            if (input->node()->kind() == prim::ListConstruct) sources.push_back(input->node());
+            const Node* maker = input->node();
+            if (maker->kind() == prim::ListConstruct && !codegen::makesIndices(*maker))
+              sources.push_back(input->node());
           }
         }
       }
@@ -75,7 +87,7 @@ class Fuser {
  private:
   void visit(Block* block) {
     for (Node* node : block->nodes()) {
-      if (node->kind() == prim::Constant) continue;
+      if (!codegen::isCall(*node)) continue;
       if (isSubgraph(*node)) {
         closeConflicting(*node);
         continue;
@@ -104,7 +116,10 @@ class Fuser {
 
   static bool uses(const Node& node, const Group& group) {
     const auto inputs = node.inputs();
-    return std::any_of(inputs.begin(), inputs.end(), [&](const Value* input) { return group.contains(input->node()); });
+    return std::any_of(inputs.begin(), inputs.end(), [&](const Value* input) {
+      const Node& maker = *input->node();
+      return group.contains(&maker) || (codegen::makesIndices(maker) && uses(maker, group));
+    });
   }
 
   /// Closes the groups that can't sink past the node.
@@ -147,17 +162,35 @@ class Fuser {
   bool fits(const Node& node, const Fusibility& kind, const Group& group) const {
     // What a product takes would be computed anew for each element of its result that it is part of.
     if (kind.contracts || (kind.reduction && group.contracts)) return false;
+    if (kind.source && !fitsRead(node, kind, group)) return false;
     const Fusibility* reduction = group.reduction ? group.reduction : kind.reduction ? &kind : nullptr;
     if (reduction && !fitsReduction(node, kind, group, *reduction)) return false;
     const size_t rank = reduction ? reduction->rank : kind.rank;
-    const auto leaves = [&](const Value& value) {
-      const auto users = value.uses();
-      return std::any_of(
-          users.begin(), users.end(), [&](const Use& use) { return use.user != &node && !group.contains(use.user); });
-    };
     for (const Node* member : group.nodes) {
       for (const Value* output : member->outputs()) {
-        if (leaves(*output) && !isReduced(*output, group) && rankOf(*output) != std::optional(rank)) return false;
+        if (leaves(*output, node, group) && !isReduced(*output, group) && rankOf(*output) != std::optional(rank))
+          return false;
+      }
+    }
+    return true;
+  }
+
+  /// Whether something outside of the group uses the value if the node is in the group.
+  static bool leaves(const Value& value, const Node& node, const Group& group) {
+    const auto users = value.uses();
+    return std::any_of(users.begin(), users.end(), [&](const Use& use) {
+      const Node* user = codegen::callOf(*use.user);
+      return user != &node && !group.contains(user);
+    });
+  }
+
+  /// What is read by index has been stored before; loops go over the result, which has other sizes than the indices,
+  /// and would reduce anew for each element what indices are computed from.
+  bool fitsRead(const Node& node, const Fusibility& kind, const Group& group) const {
+    if (group.reduction || group.contracts || group.contains(kind.source->node())) return false;
+    for (const Node* member : group.nodes) {
+      for (const Value* output : member->outputs()) {
+        if (leaves(*output, node, group)) return false;
       }
     }
     return true;
@@ -229,6 +262,7 @@ class Fuser {
       queue.pop_back();
       for (const Value* input : user->inputs()) {
         Node* maker = input->node();
+        if (codegen::makesIndices(*maker)) queue.push_back(maker);
         const bool is_view = maker->owningBlock() == nodes[0]->owningBlock() && codegen::makesKnownViews(*maker) &&
                              std::find(views.begin(), views.end(), maker) == views.end();
         if (!is_view || takesListThatChanges(*maker) || !canSink(maker, nodes.back())) continue;
@@ -274,6 +308,7 @@ class Fuser {
 }  // namespace
 
 bool formFusionGroups(Graph& graph) {
+  moveIndicesToReads(graph.block());
   return Fuser(graph, /*with_products=*/true).run();
 }
 
@@ -284,7 +319,7 @@ void formFusionGroupsWithoutProducts(Graph& graph) {
 void outlineEachOperator(Graph& graph) {
   std::vector<Node*> nodes;
   for (Node* node : graph.nodes()) {
-    if (node->kind() != prim::Constant && !codegen::makesKnownViews(*node)) nodes.push_back(node);
+    if (codegen::isCall(*node) && !codegen::makesKnownViews(*node)) nodes.push_back(node);
   }
   for (Node* node : nodes) codegen::outline(graph, SubgraphKind::Fused, {node}, {});
 }

@@ -82,8 +82,11 @@ void bindExecuting(py::module_& module) {
   module.def("_scalar_rows", [](const std::string& kind) {
     std::vector<std::string> names;
     for (const OperatorRow& row : operatorRows()) {
-      const char* const is = !row.contracts.empty() ? "product" : !row.reduces.empty() ? "reduction" : "pointwise";
-      if (!row.scalar.empty() && kind == is) names.emplace_back(row.name);
+      const char* const is = !row.reads.empty()       ? "read"
+                             : !row.contracts.empty() ? "product"
+                             : !row.reduces.empty()   ? "reduction"
+                                                      : "pointwise";
+      if ((!row.scalar.empty() || !row.reads.empty()) && kind == is) names.emplace_back(row.name);
     }
     return names;
   });

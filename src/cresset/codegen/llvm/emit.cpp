@@ -1,5 +1,6 @@
 #include "cresset/codegen/llvm/emit.h"
 
+#include <llvm/IR/MDBuilder.h>
 #include <llvm/IR/Verifier.h>
 #include <llvm/Support/raw_ostream.h>
 
@@ -19,7 +20,7 @@ KernelEmitter::KernelEmitter(llvm::Module& module, const Kernel& kernel, CpuLeve
       indices_(kernel.num_dims),
       vector_dim_(kernel.vector_dim) {
   llvm::Type *pointer = b_.getPtrTy(), *word = b_.getInt64Ty();
-  auto* type = llvm::FunctionType::get(b_.getVoidTy(), {pointer, pointer, pointer, pointer, word, word}, false);
+  auto* type = llvm::FunctionType::get(b_.getInt32Ty(), {pointer, pointer, pointer, pointer, word, word}, false);
   function_ = llvm::Function::Create(type, llvm::Function::ExternalLinkage, name, module);
   function_->addFnAttr(llvm::Attribute::NoUnwind);
   function_->addFnAttr("target-cpu", cpuName(level));
@@ -33,7 +34,10 @@ void KernelEmitter::run() {
   b_.SetInsertPoint(newBlock("entry"));
   readArguments();
   emitRange(0, kernel_.code.size(), {});
-  b_.CreateRetVoid();
+  b_.CreateRet(b_.getInt32(0));
+  if (!failed_) return;
+  b_.SetInsertPoint(failed_);
+  b_.CreateRet(b_.getInt32(1));
 }
 
 llvm::Value* KernelEmitter::readAt(unsigned argument, llvm::Type* type, size_t index) {
@@ -90,6 +94,7 @@ void KernelEmitter::emitLoop(size_t begin, size_t end, const Lanes& lanes) {
     if (kernel_.code[i].opcode == Opcode::Dot) return emitProducts(begin, end, lanes);
     if (isReduction(kernel_.code[i].opcode)) return emitReduction(begin, end, lanes);
   }
+  if (hasBounds(kernel_.code[begin])) throw std::runtime_error("only reductions have bounds in a kernel");
   if (dim == kernel_.vector_dim) return emitVectorLoop(begin, end);
   llvm::Value* start = dim == 0 ? function_->getArg(4) : word(0);
   emitWhile(dim, start, ends_[dim], 1, [&](llvm::Value*) { emitRange(begin + 1, end, lanes); });
@@ -117,8 +122,17 @@ void KernelEmitter::emitVectorLoop(size_t begin, size_t end) {
 
 unsigned KernelEmitter::lanesOf(size_t begin, size_t end) const {
   unsigned widest = 1;
-  for (size_t i = begin; i < end; ++i)
-    widest = std::max(widest, static_cast<unsigned>(c10::elementSize(kernel_.code[i].type)));
+  std::vector<bool> varies(end);  // from lane to lane
+  for (size_t i = begin; i < end; ++i) {
+    const Instruction& instruction = kernel_.code[i];
+    const uint64_t buffer = instruction.immediate;
+    if (instruction.opcode == Opcode::Load || instruction.opcode == Opcode::Read)
+      varies[i] = kernel_.isScratch(buffer) || kernel_.buffer(buffer).steps[vector_dim_] != Step::None;
+    for (size_t k = 0; k < numOperands(instruction.opcode); ++k)
+      varies[i] = varies[i] || varies[instruction.operands[k]];
+    if (varies[i] || instruction.opcode == Opcode::Store)
+      widest = std::max(widest, static_cast<unsigned>(c10::elementSize(instruction.type)));
+  }
   return (level_ == CpuLevel::V4 ? 64 : 32) / std::max(widest, 4U);
 }
 
@@ -203,7 +217,14 @@ llvm::Value* KernelEmitter::emit(const Instruction& instruction, const Lanes& la
     case Opcode::Count:
       return ends_.back();
     case Opcode::Load:
-      return load(instruction.immediate, lanes);
+      return load(instruction.immediate, nullptr, lanes);
+    case Opcode::Where: {
+      llvm::Type* word = b_.getInt64Ty();
+      const auto number = instruction.immediate;
+      return b_.CreateSub(b_.CreatePtrToInt(addressOf(number), word), b_.CreatePtrToInt(bases_[number], word));
+    }
+    case Opcode::Read:
+      return load(instruction.immediate, values_[instruction.operands[0]], lanes);
     case Opcode::Store:
       store(instruction, lanes);
       return nullptr;
@@ -217,6 +238,7 @@ llvm::Value* KernelEmitter::emit(const Instruction& instruction, const Lanes& la
   if (std::all_of(instruction.operands.begin(), instruction.operands.begin() + count, isScalar)) own = Lanes{};
   llvm::SmallVector<llvm::Value*, 3> operands;
   for (size_t i = 0; i < count; ++i) operands.push_back(operand(instruction.operands[i], own));
+  if (instruction.opcode == Opcode::Index) return checkIndex(operands[0], operands[1], own);
   return emitInstruction(b_, instruction, kernel_.code[instruction.operands[0]].type, operands);
 }
 
@@ -239,23 +261,39 @@ llvm::Value* KernelEmitter::addressOf(uint64_t number) {
 }
 
 llvm::Value* KernelEmitter::addressesOf(uint64_t number, llvm::Value* first, const Lanes& lanes) {
-  llvm::Value* stride = b_.CreateVectorSplat(lanes.count, strides_[number][vector_dim_]);
+  const auto element = static_cast<int64_t>(c10::elementSize(kernel_.buffer(number).dtype));
+  llvm::Value* by = strides_[number][vector_dim_] ? strides_[number][vector_dim_] : word(element);
+  llvm::Value* stride = b_.CreateVectorSplat(lanes.count, by);
   return b_.CreateGEP(b_.getInt8Ty(), first, b_.CreateMul(numberedLanes(lanes.count), stride));
 }
 
-llvm::Value* KernelEmitter::load(uint64_t number, const Lanes& lanes) {
+llvm::Value* KernelEmitter::checkIndex(llvm::Value* index, llvm::Value* size, const Lanes& lanes) {
+  llvm::Value* is_wrong = b_.CreateICmpUGE(index, size);  // below 0 too
+  if (lanes.mask) is_wrong = b_.CreateAnd(is_wrong, lanes.mask);
+  if (lanes.count > 1) is_wrong = b_.CreateOrReduce(is_wrong);
+  if (!failed_) failed_ = newBlock("failed");
+  llvm::BasicBlock* next = newBlock("checked");
+  b_.CreateCondBr(is_wrong, failed_, next, llvm::MDBuilder(b_.getContext()).createUnlikelyBranchWeights());
+  b_.SetInsertPoint(next);
+  return index;
+}
+
+llvm::Value* KernelEmitter::load(uint64_t number, llvm::Value* offset, const Lanes& lanes) {
   const Buffer& buffer = kernel_.buffer(number);
   const at::ScalarType dtype = buffer.dtype;
   const llvm::Align align(c10::elementSize(dtype));
   llvm::Type* element = memoryType(b_.getContext(), dtype);
   const Step step = kernel_.isScratch(number) ? Step::Next : buffer.steps[vector_dim_];
   llvm::Value* address = addressOf(number);
-  if (lanes.count == 1 || step == Step::None)
+  const bool is_own = offset && offset->getType()->isVectorTy();  // each lane has one
+  if (offset && !is_own) address = b_.CreateGEP(b_.getInt8Ty(), address, offset);
+  if (lanes.count == 1 || (step == Step::None && !is_own))
     return fromMemory(b_, b_.CreateAlignedLoad(element, address, align), dtype);
   auto* type = llvm::FixedVectorType::get(element, lanes.count);
   llvm::Value* loaded = nullptr;
-  if (step == Step::Any) {
-    llvm::Value* addresses = addressesOf(number, address, lanes);
+  if (step == Step::Any || is_own) {
+    llvm::Value* addresses = step == Step::None ? address : addressesOf(number, address, lanes);
+    if (is_own) addresses = b_.CreateGEP(b_.getInt8Ty(), addresses, offset);
     loaded = b_.CreateMaskedGather(type, addresses, align, lanes.mask, llvm::Constant::getNullValue(type));
   } else if (lanes.mask) {
     loaded = b_.CreateMaskedLoad(type, address, align, lanes.mask, llvm::Constant::getNullValue(type));

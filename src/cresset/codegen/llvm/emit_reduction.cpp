@@ -9,6 +9,7 @@
 // Either lanes are those of vectors, or vectors hold elements of several reductions; then lanes lie in memory.
 #include <llvm/IR/Intrinsics.h>
 
+#include <algorithm>
 #include <limits>
 
 #include "cresset/codegen/llvm/emit_instruction.h"
@@ -108,6 +109,10 @@ void KernelEmitter::writeSlot(llvm::Value* memory, llvm::Value* index, llvm::Val
   b_.CreateStore(value, b_.CreateGEP(type, memory, index));
 }
 
+void KernelEmitter::setIndex(size_t dim, llvm::Value* index) {
+  indices_[dim] = loop_begin_ && index ? b_.CreateNSWAdd(loop_begin_, index) : index;
+}
+
 void KernelEmitter::emitReduction(size_t begin, size_t end, const Lanes& lanes) {
   const auto dim = kernel_.code[begin].immediate;
   const bool in_vectors = dim == kernel_.vector_dim;
@@ -121,6 +126,10 @@ void KernelEmitter::emitReduction(size_t begin, size_t end, const Lanes& lanes) 
     trees.push_back(allocate(type, kMaxTrees));
   }
   llvm::Value* size = ends_[dim];
+  if (const Instruction& loop = kernel_.code[begin]; hasBounds(loop)) {
+    loop_begin_ = values_[loop.operands[0]];
+    size = b_.CreateSub(values_[loop.operands[1]], loop_begin_);
+  }
   llvm::BasicBlock *before = b_.GetInsertBlock(), *block = newBlock("block"), *several = newBlock("several"),
                    *join = newBlock("join"), *done = newBlock("done");
   b_.CreateBr(block);
@@ -172,6 +181,7 @@ void KernelEmitter::emitReduction(size_t begin, size_t end, const Lanes& lanes) 
     result->addIncoming(all[i], joined_all);
     values_[accumulators[i].number] = result;
   }
+  loop_begin_ = nullptr;
 }
 
 KernelEmitter::Values KernelEmitter::reduceBlockInVectors(
@@ -189,9 +199,9 @@ KernelEmitter::Values KernelEmitter::reduceBlockInVectors(
   llvm::Value* whole = b_.CreateNSWSub(last, word(kLanes - 1));
   auto [tail, sums] =
       emitCarried(first, whole, kLanes, initial, [&](llvm::Value* index, llvm::ArrayRef<llvm::Value*> carried) {
-        indices_[dim] = index;
+        setIndex(dim, index);
         emitRange(begin + 1, end, lanes);
-        indices_[dim] = nullptr;
+        setIndex(dim, nullptr);
         Values next, nan;
         for (size_t i = 0; i < accumulators.size(); ++i) {
           llvm::Value* value = operand(accumulators[i].instruction->operands[0], lanes);
@@ -225,9 +235,9 @@ void KernelEmitter::reduceTail(
   if (level_ == CpuLevel::V4) {
     sums = emitCarried(first, last, kLanes, sums, [&](llvm::Value* index, llvm::ArrayRef<llvm::Value*> carried) {
              const Lanes lanes{kLanes, maskUntil(index, last, kLanes)};
-             indices_[dim] = index;
+             setIndex(dim, index);
              emitRange(begin + 1, end, lanes);
-             indices_[dim] = nullptr;
+             setIndex(dim, nullptr);
              Values next;
              for (size_t i = 0; i < accumulators.size(); ++i) {
                llvm::Value* value = operand(accumulators[i].instruction->operands[0], lanes);
@@ -243,8 +253,10 @@ void KernelEmitter::reduceTail(
     memory.push_back(allocate(sums[i]->getType(), 1));
     writeSlot(memory[i], word(0), sums[i]);
   }
-  emitWhile(dim, first, last, 1, [&](llvm::Value* index) {
+  emitCounted(first, last, 1, [&](llvm::Value* index) {
+    setIndex(dim, index);
     emitRange(begin + 1, end, {});
+    setIndex(dim, nullptr);
     llvm::Value* lane = b_.CreateSub(index, first);
     for (size_t i = 0; i < accumulators.size(); ++i) {
       llvm::Value* sum = readSlot(memory[i], accumulators[i].type, lane);
@@ -254,17 +266,47 @@ void KernelEmitter::reduceTail(
   for (size_t i = 0; i < accumulators.size(); ++i) sums[i] = readSlot(memory[i], sums[i]->getType(), word(0));
 }
 
+/// What is read by index, all of it before any is added up: the rows lie anywhere, and memory is slow.
+void KernelEmitter::prefetchReads(size_t begin, size_t end, llvm::Value* first, llvm::Value* last, const Lanes& lanes) {
+  constexpr unsigned kLine = 64;
+  const auto dim = kernel_.code[begin].immediate;
+  const auto read = std::find_if(
+      kernel_.code.begin() + static_cast<std::ptrdiff_t>(begin), kernel_.code.end(),
+      [](const Instruction& i) { return i.opcode == Opcode::Read; });
+  const auto at = static_cast<size_t>(read - kernel_.code.begin());
+  if (at >= end) return;
+  const Buffer& source = kernel_.buffer(read->immediate);
+  const unsigned bytes =
+      source.steps[vector_dim_] == Step::Next ? lanes.count * static_cast<unsigned>(c10::elementSize(source.dtype)) : 1;
+  emitCounted(first, last, 1, [&](llvm::Value* index) {
+    setIndex(dim, index);
+    emitRange(begin + 1, at, lanes);
+    llvm::Value* address = b_.CreateGEP(b_.getInt8Ty(), addressOf(read->immediate), values_[read->operands[0]]);
+    for (unsigned offset = 0; offset < bytes; offset += kLine) {
+      b_.CreateIntrinsic(
+          llvm::Intrinsic::prefetch, {b_.getPtrTy()},
+          {b_.CreateConstGEP1_64(b_.getInt8Ty(), address, offset), b_.getInt32(0), b_.getInt32(3), b_.getInt32(1)});
+    }
+    setIndex(dim, nullptr);
+  });
+}
+
 KernelEmitter::Values KernelEmitter::reduceBlockAcross(
     size_t begin, size_t end, llvm::Value* first, llvm::Value* last, const Lanes& lanes, Accumulators accumulators) {
   const auto dim = kernel_.code[begin].immediate;
   llvm::Value* count = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, b_.CreateSub(last, first), word(kLanes));
   std::vector<llvm::Value*> slots;
   for (const Accumulator& accumulator : accumulators) slots.push_back(allocate(accumulator.type, kLanes));
-  emitCounted(word(0), count, 1, [&](llvm::Value* lane) {
+  const bool may_be_empty = loop_begin_ != nullptr;
+  llvm::Value* num_slots = may_be_empty ? b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, count, word(1)) : count;
+  emitCounted(word(0), num_slots, 1, [&](llvm::Value* lane) {
     for (size_t i = 0; i < accumulators.size(); ++i) writeSlot(slots[i], lane, accumulators[i].identity);
   });
-  emitWhile(dim, first, last, 1, [&](llvm::Value* index) {
+  if (loop_begin_) prefetchReads(begin, end, first, last, lanes);
+  emitCounted(first, last, 1, [&](llvm::Value* index) {
+    setIndex(dim, index);
     emitRange(begin + 1, end, lanes);
+    setIndex(dim, nullptr);
     llvm::Value* lane = b_.CreateAnd(index, word(kLanes - 1));
     for (size_t i = 0; i < accumulators.size(); ++i) {
       llvm::Value* sum = readSlot(slots[i], accumulators[i].type, lane);

@@ -44,7 +44,7 @@ class KernelEmitter {
   void emitRange(size_t begin, size_t end, const Lanes& lanes);
   void emitLoop(size_t begin, size_t end, const Lanes& lanes);
   void emitVectorLoop(size_t begin, size_t end);
-  /// As many as fill a register with the widest of the values.
+  /// As many as fill a register with the widest of the values that differ from lane to lane.
   unsigned lanesOf(size_t begin, size_t end) const;
   /// for (i = start; i + lanes <= end; i += lanes); returns i afterwards.
   llvm::Value* emitFor(size_t dim, llvm::Value* start, unsigned lanes, Body body);
@@ -75,9 +75,12 @@ class KernelEmitter {
       size_t begin, size_t end, llvm::Value* first, llvm::Value* last, Accumulators accumulators, Values& sums);
   Values reduceBlockAcross(
       size_t begin, size_t end, llvm::Value* first, llvm::Value* last, const Lanes& lanes, Accumulators accumulators);
+  void prefetchReads(size_t begin, size_t end, llvm::Value* first, llvm::Value* last, const Lanes& lanes);
   llvm::Value* combine(const Accumulator& accumulator, llvm::Value* a, llvm::Value* b);
   /// Lane i and lane i + 16, then i + 8, and so on.
   llvm::Value* foldLanes(const Accumulator& accumulator, llvm::Value* lanes);
+  /// The index of an iteration as the dimension counts: from where the loop begins.
+  void setIndex(size_t dim, llvm::Value* index);
   /// Memory for so many values, allocated when the kernel is entered; bools are bytes in it.
   llvm::Value* allocate(llvm::Type* type, unsigned count);
   llvm::Value* readSlot(llvm::Value* memory, llvm::Type* type, llvm::Value* index);
@@ -97,16 +100,21 @@ class KernelEmitter {
   llvm::Value* emit(const Instruction& instruction, const Lanes& lanes);
   llvm::Value* addressOf(uint64_t number);
   llvm::Value* addressesOf(uint64_t number, llvm::Value* first, const Lanes& lanes);
-  llvm::Value* load(uint64_t number, const Lanes& lanes);
+  /// `offset`: in bytes, or null.
+  llvm::Value* load(uint64_t number, llvm::Value* offset, const Lanes& lanes);
+  /// Leaves the kernel unless the index of each lane is below the size.
+  llvm::Value* checkIndex(llvm::Value* index, llvm::Value* size, const Lanes& lanes);
   void store(const Instruction& instruction, const Lanes& lanes);
 
   const Kernel& kernel_;
   const CpuLevel level_;
   llvm::IRBuilder<> b_;
   llvm::Function* function_;
-  std::vector<llvm::Value*> values_;   // per instruction
-  std::vector<llvm::Value*> indices_;  // per dimension, of loops that are open
-  size_t vector_dim_;                  // along which lanes go
+  llvm::Value* loop_begin_ = nullptr;   // of a reduction that does not begin at 0
+  llvm::BasicBlock* failed_ = nullptr;  // returns that an index is out of range; null until it is needed
+  std::vector<llvm::Value*> values_;    // per instruction
+  std::vector<llvm::Value*> indices_;   // per dimension, of loops that are open
+  size_t vector_dim_;                   // along which lanes go
   /// In the loop of a product that goes along rows: where it begins, and which lane of the values outside belongs to
   /// the row.
   size_t product_begin_ = SIZE_MAX;
