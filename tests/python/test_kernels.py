@@ -190,7 +190,6 @@ CANCELLING = {
     "aten::softplus_backward",
     "aten::special_sinc",
     "aten::sub.Tensor",
-    "aten::tanh_backward",
 }
 
 
