@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "cresset/codegen/dtype_check.h"
 #include "cresset/codegen/scalar_body.h"
 #include "cresset/ir/constants.h"
 #include "cresset/ops/operator.h"
@@ -113,12 +114,14 @@ class GroupBuilder {
     const std::vector<at::ScalarType> results = dtypesOf(node.outputs());
     std::vector<Fact> facts;
     std::vector<ScalarArgument> arguments;
+    std::vector<c10::IValue> samples;
     Group::Step step;
     step.contraction = contractionOf(*body, *op, node);
     Fusibility found;
     for (const Value* input : node.inputs()) {
       facts.push_back(factOf(*input));
       arguments.push_back(argumentOf(*input));
+      samples.push_back(sampleOf(*input, arguments.back()));
       const std::string& name = op->schema().arguments()[arguments.size() - 1].name();
       if (arguments.back().kind == ScalarArgument::Kind::Element) {
         step.operands.push_back(numberOf(*input));
@@ -132,6 +135,8 @@ class GroupBuilder {
     const auto computes_in = body->computesIn(*op, facts, results[0]);
     if (!computes_in) throw Unsupported{op->fullName() + " computes in a dtype that is not known"};
     refuseMixedHalves(*op, arguments, *computes_in);
+    if (const std::string error = objectionToDtypes(*op, samples); !error.empty())
+      throw Unsupported{op->fullName() + " raises: " + error};
     if (findOperatorRow(op->fullName())->reverses_operands) std::reverse(step.operands.begin(), step.operands.end());
     step.makes_contiguous = op->makesContiguous();
     const auto built = body->build(builder_, *op, arguments, *computes_in, results);
@@ -444,6 +449,16 @@ class GroupBuilder {
     const auto found = std::find_if(all.begin(), all.end(), fits);
     if (found == all.end()) throw Unsupported{op.fullName() + " of tensors of these ranks"};
     return &*found;
+  }
+
+  /// Of its kind: a tensor of one element, or a number.
+  c10::IValue sampleOf(const Value& value, const ScalarArgument& argument) const {
+    if (argument.kind == ScalarArgument::Kind::Known) return argument.known;
+    if (argument.kind == ScalarArgument::Kind::Number) {
+      const at::ScalarType type = builder_.typeOf(argument.value);
+      return type == at::kBool ? c10::IValue(true) : type == at::kLong ? c10::IValue(1) : c10::IValue(1.0);
+    }
+    return sampleTensor(*value.type()->castRaw<c10::TensorType>()->dim(), argument.dtype);
   }
 
   static std::string lettersOf(const Contraction& contraction, const std::string& argument) {

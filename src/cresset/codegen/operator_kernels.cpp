@@ -223,6 +223,7 @@ ScalarBody::Built OperatorKernels::build(KernelBuilder& builder, size_t form, at
     argument.known = choice->known;
     if (choice->kind == ArgumentKind::Element) argument.value = builder.load(tensors++, dtype);
     if (choice->kind == ArgumentKind::Number) argument.value = builder.number(numbers++, at::kDouble);
+    argument.is_other = choice->kind == ArgumentKind::Number;  // those have forms of their own
   }
   return ScalarBody::of(op_)->build(builder, op_, arguments, dtype, std::array{dtype})[0];
 }

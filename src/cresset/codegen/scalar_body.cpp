@@ -181,6 +181,7 @@ class Evaluator {
   Operand conditional(const Expression& e) {
     const Operand condition = evaluate(e.children[0]);
     if (const auto truth = truthOf(condition)) return evaluate(e.children[*truth ? 1 : 2]);
+    if (raises(e.children[1]) && isOther(e.children[0])) return evaluate(e.children[2]);
     const Operand then = evaluate(e.children[1]), otherwise = evaluate(e.children[2]);
     const at::ScalarType type = typeOf({then, otherwise});
     return builder_.select(truthRegister(condition), asNumber(then, type), asNumber(otherwise, type));
@@ -190,6 +191,15 @@ class Evaluator {
   Register truthRegister(const Operand& operand) {
     const auto* number = std::get_if<NumberOperand>(&operand);
     return builder_.toBool(number ? number->value : std::get<Register>(operand));
+  }
+
+  static bool raises(const Expression& e) { return e.kind == Expression::Kind::Call && e.text == "raises"; }
+
+  /// Whether this compares an argument with a number that it is known not to be.
+  bool isOther(const Expression& e) const {
+    if (e.kind != Expression::Kind::Binary || e.text != "==") return false;
+    const ScalarArgument* compared = argument(e.children[0].text);
+    return compared && compared->is_other;
   }
 
   static bool isOfNumbers(const Operand& operand) {
@@ -298,6 +308,7 @@ class Evaluator {
         {"sum", Opcode::Sum},   {"prod", Opcode::Prod},   {"max", Opcode::Max},     {"min", Opcode::Min},
         {"dot", Opcode::Dot}};
     if (e.text == "exactly") return exactly(e);
+    if (raises(e)) throw Unsupported{op_.fullName() + " raises, or may raise, for its numbers"};
     if (e.text == "own" && e.children.size() == 1) {
       is_exact_ = false;
       return evaluate(e.children[0]);

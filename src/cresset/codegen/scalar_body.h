@@ -8,7 +8,8 @@
 // and of the table functions.def.
 // `exactly(x)` is a number that is not rounded to half precision; `muladd(a, b, c)` rounds once, of half precision
 // twice; `own(x)` marks what has other bits than eager PyTorch's, or where eager's bits depend on where an element
-// stands.
+// stands. `raises()` is where eager PyTorch raises for a number: no kernel computes it, nor where the number is known too
+// late. For which dtypes eager raises is asked of eager (dtype_check.h).
 //
 // Operators that reduce (column REDUCES: along which dimensions, and whether the result keeps them) call sum(x),
 // prod(x), max(x), min(x), and `count`, the number of elements that are reduced to one. What is computed of reduced
@@ -48,6 +49,7 @@ struct ScalarArgument {
   Register value = 0;                 // Element, Number
   at::ScalarType dtype = at::kFloat;  // of the tensor
   c10::IValue known;
+  bool is_other = false;  // Number: than those that the body compares it with
 };
 
 class ScalarBody {

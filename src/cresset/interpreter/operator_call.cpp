@@ -15,6 +15,7 @@
 #include <unordered_map>
 
 #include "cresset/analysis/fact_rule.h"
+#include "cresset/codegen/dtype_check.h"
 #include "cresset/codegen/layout.h"
 #include "cresset/interpreter/plain_tensor.h"
 #include "cresset/ir/constants.h"
@@ -291,6 +292,16 @@ std::optional<at::ScalarType> OperatorCall::dtypeOfResult(std::span<const c10::I
   return rule->evaluate(kernels_.op(), facts)[0].dtype;
 }
 
+/// Whether ATen's operator does not raise for the dtypes.
+bool OperatorCall::takesDtypes(std::span<const c10::IValue> arguments) const {
+  std::vector<c10::IValue> samples(arguments.begin(), arguments.end());
+  for (c10::IValue& sample : samples) {
+    if (sample.isTensor() && sample.toTensor().defined())
+      sample = codegen::sampleTensor(static_cast<size_t>(sample.toTensor().dim()), sample.toTensor().scalar_type());
+  }
+  return codegen::objectionToDtypes(kernels_.op(), samples).empty();
+}
+
 bool OperatorCall::prepare(std::span<const c10::IValue> arguments, Prepared& call) const {
   // What autocast makes of the call is another call.
   if (target_ == Target::New && op_.autocast(at::kCPU) != Autocast::None && at::autocast::is_autocast_enabled(at::kCPU))
@@ -316,7 +327,10 @@ bool OperatorCall::prepare(std::span<const c10::IValue> arguments, Prepared& cal
     call.has_number = call.has_number || name == "self" || name == "other";
   }
   if (!dtype) return false;
-  if (is_mixed || !c10::isFloatingType(*dtype)) dtype = dtypeOfResult(arguments);
+  if (is_mixed || !c10::isFloatingType(*dtype)) {
+    if (!takesDtypes(arguments)) return false;
+    dtype = dtypeOfResult(arguments);
+  }
   if (!dtype) return false;
   call.dtype = *dtype;
   call.functions = kernels_.find(*form, *dtype);

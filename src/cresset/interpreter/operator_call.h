@@ -41,6 +41,7 @@ class OperatorCall {
 
   void callAten(Stack& stack, size_t num_args) const;
   bool prepare(std::span<const c10::IValue> arguments, Prepared& call) const;
+  bool takesDtypes(std::span<const c10::IValue> arguments) const;
   std::optional<at::ScalarType> dtypeOfResult(std::span<const c10::IValue> arguments) const;
   bool callDirectly(Stack& stack, size_t num_args, Prepared& call) const;
 

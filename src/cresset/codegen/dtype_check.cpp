@@ -1,0 +1,83 @@
+#include "cresset/codegen/dtype_check.h"
+
+#include <ATen/EmptyTensor.h>
+#include <ATen/core/LegacyTypeDispatch.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/record_function.h>
+#include <c10/core/impl/LocalDispatchKeySet.h>
+#include <c10/util/Exception.h>
+
+#include <cstring>
+#include <mutex>
+#include <sstream>
+#include <unordered_map>
+
+namespace cresset::codegen {
+
+namespace {
+
+/// What the call raises; nothing if it returns. Nothing sees the call: no tape, dispatch mode, trace or profiler.
+std::string errorOf(const Operator& op, const std::vector<c10::IValue>& arguments) {
+  const c10::impl::ForceDispatchKeyGuard no_modes(
+      c10::DispatchKeySet({c10::DispatchKey::BackendSelect, c10::DispatchKey::ADInplaceOrView}),
+      c10::autograd_dispatch_keyset | c10::autocast_dispatch_keyset);
+  const at::AutoDispatchBelowADInplaceOrView below;
+  const at::DisableRecordFunctionGuard unseen;
+  Stack stack(arguments);
+  try {
+    op.call(stack, arguments.size());
+    return "";
+  } catch (const c10::Error& error) {
+    return error.what_without_backtrace();
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+}
+
+std::vector<c10::IValue> inFloat(std::vector<c10::IValue> arguments) {
+  for (c10::IValue& argument : arguments) {
+    if (argument.isTensor()) argument = sampleTensor(static_cast<size_t>(argument.toTensor().dim()), at::kFloat);
+  }
+  return arguments;
+}
+
+std::string keyOf(const Operator& op, const std::vector<c10::IValue>& arguments) {
+  std::ostringstream key;
+  key << op.fullName();
+  for (const c10::IValue& argument : arguments) {
+    if (argument.isTensor()) {
+      key << ' ' << argument.toTensor().scalar_type() << argument.toTensor().dim();
+    } else {
+      key << ' ' << argument.tagKind() << argument;
+    }
+  }
+  return key.str();
+}
+
+}  // namespace
+
+at::Tensor sampleTensor(size_t rank, at::ScalarType dtype) {
+  const std::vector<int64_t> sizes(rank, 1);
+  at::Tensor sample(at::detail::empty_cpu(sizes, dtype, false, c10::MemoryFormat::Contiguous));
+  std::memset(sample.mutable_data_ptr(), 1, sample.itemsize());  // no operator, which a dispatch mode would see
+  return sample;
+}
+
+std::string objectionToDtypes(const Operator& op, const std::vector<c10::IValue>& arguments) {
+  constexpr size_t kMaxKept = 4096;
+  static auto* mutex = new std::mutex;
+  static auto* kept = new std::unordered_map<std::string, std::string>;
+  const std::string key = keyOf(op, arguments);
+  {
+    const std::lock_guard lock(*mutex);
+    if (const auto found = kept->find(key); found != kept->end()) return found->second;
+  }
+  std::string error = errorOf(op, arguments);
+  if (!error.empty() && !errorOf(op, inFloat(arguments)).empty()) error.clear();
+  const std::lock_guard lock(*mutex);
+  if (kept->size() >= kMaxKept) kept->clear();
+  return kept->emplace(key, std::move(error)).first->second;
+}
+
+}  // namespace cresset::codegen
