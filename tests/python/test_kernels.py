@@ -81,6 +81,26 @@ def test_results_own_memory_as_others_do():
     assert launches() > 0
 
 
+def test_constant_tensors_are_taken():
+    """Frozen weights, and whole tensors that a program has as constants."""
+
+    class Scaled(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.scale = torch.nn.Parameter(torch.rand(5))
+
+        def forward(self, x):
+            return torch.relu(x * self.scale + self.scale) - self.scale
+
+    module, x = Scaled().eval(), torch.randn(3, 5)
+    frozen = cresset.freeze(cresset.script(module))
+    before = launches()
+    with torch.no_grad():
+        for _ in range(3):
+            assert torch.equal(frozen(x), module(x))
+    assert launches() > before, cresset.explain(frozen)
+
+
 def values(dtype):
     if dtype == torch.bool:
         return torch.tensor([True, False])
