@@ -16,6 +16,7 @@
 
 #include "cresset/analysis/alias.h"
 #include "cresset/analysis/ambient_state.h"
+#include "cresset/analysis/may_raise.h"
 #include "cresset/codegen/group.h"
 #include "cresset/codegen/outline.h"
 #include "cresset/ir/constants.h"
@@ -122,14 +123,15 @@ class Fuser {
     });
   }
 
-  /// Closes the groups that can't sink past the node.
+  /// Closes the groups that can't sink past the node. Of two that raise, the exception of the first must come.
   void closeConflicting(Node& node) {
     const bool changes_state = changesState(node);
+    const bool may_raise = mayRaise(node);
     for (size_t i = 0; i < open_.size();) {
       const Group& group = open_[i];
       const bool blocked =
           changes_state || uses(node, group) || std::any_of(group.nodes.begin(), group.nodes.end(), [&](Node* member) {
-            return memory_.conflict(member, &node);
+            return memory_.conflict(member, &node) || (may_raise && mayRaise(*member));
           });
       if (blocked) {
         close(i);
