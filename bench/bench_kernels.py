@@ -22,22 +22,33 @@ from cresset import _C
 FUSED = {"kernels": "now", "numerics": "default", "plans": "always"}
 UNFUSED = {"kernels": "off", "numerics": "exact", "plans": "always"}
 SHAPES = {17: (1, 17), 1_000: (25, 40), 100_000: (250, 400), 1_000_000: (1_000, 1_000)}
-ROWS = {name.split("::")[1].split(".")[0] for reduces in (False, True) for name in _C._scalar_rows(reduces)}
+ROW_KINDS = ("pointwise", "reduction")
+ROWS = {name.split("::")[1].split(".")[0] for kind in ROW_KINDS for name in _C._scalar_rows(kind)}
 FORMS = 3  # of one operator: other arguments beside its tensors
+
+POSITIVE = {"pow", "xlogy", "float_power"}
 
 UNARY = "abs ceil cos erf exp floor log1p neg reciprocal relu sigmoid sign sin sqrt square tanh trunc".split()
 BINARY = "add sub mul div maximum minimum atan2".split()
 REDUCING = ["sum(-1)", "mean(-1)", "amax(-1)", "softmax(-1)", "sum()"]
 
 
-def tensor(elements, transposed):
+def tensor(elements, transposed, domain):
+    """Evenly spread over the domain of the operator, as far as it lies between -1.5 and 1.5."""
     rows, columns = SHAPES[elements]
     made = torch.rand(columns, rows).t() if transposed else torch.rand(rows, columns)
-    return made.mul_(0.8).add_(0.1)  # in the domain of every operator
+    low, high = (max(domain[0], -1.5) + 1e-3, min(domain[1], 1.5) - 1e-3)
+    return made.mul_(high - low).add_(low)
+
+
+def domain_of(info):
+    """Where the operator has values, as op_db says for those of one tensor."""
+    low, high = getattr(info, "domain", None) or ((0, 1.5) if info.name in POSITIVE else (None, None))
+    return (-math.inf if low is None else low, math.inf if high is None else high)
 
 
 def operator_cases(pattern):
-    """Name, function and number of tensors: samples of op_db with tensors of other sizes."""
+    """Name, function, number of tensors and their domain: samples of op_db with tensors of other sizes."""
     for info in op_db:
         name = info.name.split(".")[-1]
         known = {info.aten_name, name, "_" + name} & ROWS
@@ -57,7 +68,7 @@ def operator_cases(pattern):
             forms.add(form)
             shown = ", ".join([*map(str, others), *(f"{k}={v}" for k, v in sample.kwargs.items())])
             label = f"{info.name}{'.' + info.variant_test_name if info.variant_test_name else ''}({shown})"
-            yield label, with_arguments(info.op, arguments, sample.kwargs), count
+            yield label, with_arguments(info.op, arguments, sample.kwargs), count, domain_of(info)
 
 
 def flattened(values):
@@ -93,7 +104,7 @@ def chain_cases(count):
         text = chain(seed)
         scope = {"torch": torch}
         exec(text, scope)
-        yield f"chain {seed}: " + "; ".join(line.strip() for line in text.split("\n")[1:]), scope["f"], 2
+        yield f"chain {seed}: " + "; ".join(line.strip() for line in text.split("\n")[1:]), scope["f"], 2, (0.1, 1)
 
 
 def compiled(function, inputs, options):
@@ -159,8 +170,8 @@ def main():
     ratios, slower = [], 0
     for elements in map(int, options.sizes.split(",")):
         for transposed in (False, True):
-            for name, function, count in cases:
-                inputs = tuple(tensor(elements, transposed) for _ in range(count))
+            for name, function, count, domain in cases:
+                inputs = tuple(tensor(elements, transposed, domain) for _ in range(count))
                 if options.followed:
                     function = lambda *inputs, function=function: function(*inputs) * inputs[0] + inputs[0]  # noqa: E731
                 try:
