@@ -9,6 +9,13 @@ from torch import Tensor, nn
 import cresset
 
 
+@pytest.fixture(autouse=True)
+def without_kernels():
+    """Which kernels a plan has is for test_kernels.py."""
+    with cresset.options.override(kernels="off"):
+        yield
+
+
 def work(x: Tensor, w: Tensor):
     y = torch.tanh(x @ w) * 2
     return y.sum() + y.mean()

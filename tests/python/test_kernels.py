@@ -101,6 +101,34 @@ def test_constant_tensors_are_taken():
     assert launches() > before, cresset.explain(frozen)
 
 
+@pytest.mark.parametrize("numerics", ["default", "exact"])
+@pytest.mark.parametrize(
+    "call, number, says",
+    [
+        ("torch.clamp(x, None, None)", 0, "At least one of 'min' or 'max'"),
+        ("torch.celu(x, n)", 0, "alpha cannot be 0"),
+        ("torch.nn.functional.softshrink(x, n)", -1, "lambda must be"),
+        ("torch.nn.functional.huber_loss(x, x, 'mean', n)", 0, "positive values for delta"),
+        ("torch.nn.functional.smooth_l1_loss(x, x, beta=n)", -1, "negative values for beta"),
+        ("torch.relu(x > 0)", 0, "not supported|not implemented"),
+        ("torch.trunc(x > 0)", 0, "not implemented"),
+        ("torch.add(x.to(torch.int64), x.to(torch.int64), alpha=0.5)", 0, "must not be a floating point"),
+    ],
+)
+def test_errors_are_those_of_the_operators(numerics, call, number, says):
+    """Whether numbers are known when the kernel is made or only when it is called, fused or alone."""
+    with cresset.options.override(kernels="now", numerics=numerics), torch.no_grad():
+        x = torch.rand(3)
+        for n, head in ((f"float({number})", "x: Tensor"), ("n", "x: Tensor, n: float")):
+            made = call.replace("n)", n + ")")
+            for text in (made, f"({made} * 2).neg()"):
+                function = cresset.CompilationUnit(f"def f({head}):\n  return {text}\n").f
+                arguments = (x,) if head == "x: Tensor" else (x, float(number))
+                for _ in range(3):
+                    with pytest.raises(RuntimeError, match=says):
+                        function(*arguments)
+
+
 def values(dtype):
     if dtype == torch.bool:
         return torch.tensor([True, False])

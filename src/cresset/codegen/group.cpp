@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "cresset/codegen/dtype_check.h"
+#include "cresset/codegen/operator_check.h"
 #include "cresset/codegen/scalar_body.h"
 #include "cresset/ir/constants.h"
 #include "cresset/ops/operator.h"
@@ -135,7 +135,7 @@ class GroupBuilder {
     const auto computes_in = body->computesIn(*op, facts, results[0]);
     if (!computes_in) throw Unsupported{op->fullName() + " computes in a dtype that is not known"};
     refuseMixedHalves(*op, arguments, *computes_in);
-    if (const std::string error = objectionToDtypes(*op, samples); !error.empty())
+    if (const std::string error = objectionTo(*op, samples); !error.empty())
       throw Unsupported{op->fullName() + " raises: " + error};
     if (findOperatorRow(op->fullName())->reverses_operands) std::reverse(step.operands.begin(), step.operands.end());
     step.makes_contiguous = op->makesContiguous();

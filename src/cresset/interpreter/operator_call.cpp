@@ -15,8 +15,8 @@
 #include <unordered_map>
 
 #include "cresset/analysis/fact_rule.h"
-#include "cresset/codegen/dtype_check.h"
 #include "cresset/codegen/layout.h"
+#include "cresset/codegen/operator_check.h"
 #include "cresset/interpreter/plain_tensor.h"
 #include "cresset/ir/constants.h"
 #include "cresset/ops/operator_rows.h"
@@ -299,7 +299,7 @@ bool OperatorCall::takesDtypes(std::span<const c10::IValue> arguments) const {
     if (sample.isTensor() && sample.toTensor().defined())
       sample = codegen::sampleTensor(static_cast<size_t>(sample.toTensor().dim()), sample.toTensor().scalar_type());
   }
-  return codegen::objectionToDtypes(kernels_.op(), samples).empty();
+  return codegen::objectionTo(kernels_.op(), samples).empty();
 }
 
 bool OperatorCall::prepare(std::span<const c10::IValue> arguments, Prepared& call) const {

@@ -1,4 +1,4 @@
-#include "cresset/codegen/dtype_check.h"
+#include "cresset/codegen/operator_check.h"
 
 #include <ATen/EmptyTensor.h>
 #include <ATen/core/LegacyTypeDispatch.h>
@@ -12,6 +12,8 @@
 #include <mutex>
 #include <sstream>
 #include <unordered_map>
+
+#include "cresset/ops/operator_rows.h"
 
 namespace cresset::codegen {
 
@@ -64,7 +66,7 @@ at::Tensor sampleTensor(size_t rank, at::ScalarType dtype) {
   return sample;
 }
 
-std::string objectionToDtypes(const Operator& op, const std::vector<c10::IValue>& arguments) {
+std::string objectionTo(const Operator& op, const std::vector<c10::IValue>& arguments) {
   constexpr size_t kMaxKept = 4096;
   static auto* mutex = new std::mutex;
   static auto* kept = new std::unordered_map<std::string, std::string>;
@@ -74,7 +76,9 @@ std::string objectionToDtypes(const Operator& op, const std::vector<c10::IValue>
     if (const auto found = kept->find(key); found != kept->end()) return found->second;
   }
   std::string error = errorOf(op, arguments);
-  if (!error.empty() && !errorOf(op, inFloat(arguments)).empty()) error.clear();
+  const OperatorRow* row = findOperatorRow(op.fullName());
+  const bool knows_sizes = row && (!row->reduces.empty() || !row->contracts.empty());
+  if (!error.empty() && knows_sizes && !errorOf(op, inFloat(arguments)).empty()) error.clear();
   const std::lock_guard lock(*mutex);
   if (kept->size() >= kMaxKept) kept->clear();
   return kept->emplace(key, std::move(error)).first->second;
