@@ -313,6 +313,10 @@ class Evaluator {
       is_exact_ = false;
       return evaluate(e.children[0]);
     }
+    if (e.text == "ownhalf" && e.children.size() == 1) {
+      if (type_ != dtype_) is_exact_ = false;
+      return evaluate(e.children[0]);
+    }
     std::vector<Operand> values;
     for (const Expression& child : e.children) values.push_back(evaluate(child));
     const at::ScalarType type = typeOf(values);

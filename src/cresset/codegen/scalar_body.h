@@ -8,7 +8,8 @@
 // and of the table functions.def.
 // `exactly(x)` is a number that is not rounded to half precision; `muladd(a, b, c)` rounds once, of half precision
 // twice; `own(x)` marks what has other bits than eager PyTorch's, or where eager's bits depend on where an element
-// stands. `raises()` is where eager PyTorch raises for a number: no kernel computes it, nor where the number is known too
+// stands; `ownhalf(x)` does so for half precision, where eager rounds between a body's operations for one dtype and not
+// for the other. `raises()` is where eager PyTorch raises for a number: no kernel computes it, nor where the number is known too
 // late. For which dtypes eager raises is asked of eager (operator_check.h).
 //
 // Operators that reduce (column REDUCES: along which dimensions, and whether the result keeps them) call sum(x),

@@ -109,7 +109,7 @@ void KernelEmitter::emitVectorLoop(size_t begin, size_t end) {
   const auto body = [&](const Lanes& all) { emitRange(begin + 1, end, all); };
   const unsigned unrolled = computes_products   ? lanes
                             : end - begin <= 12 ? 4 * lanes
-                            : end - begin <= 40 ? 2 * lanes
+                            : end - begin <= 160 ? 2 * lanes
                                                 : lanes;
   llvm::Value* next = emitFor(dim, start, unrolled, body);
   if (level_ == CpuLevel::V4 && !computes_products) {
