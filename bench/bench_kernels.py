@@ -188,7 +188,9 @@ def main():
                     layout = "transposed" if transposed else "contiguous"
                     print(f"{ratios[-1]:6.3f} {shown}  {elements:8} {layout}  {name}", flush=True)
     mean = math.exp(sum(map(math.log, ratios)) / len(ratios)) if ratios else math.nan
-    print(f"{slower} of {len(ratios)} cases slower than unfused by more than {options.limit:.3g}; geometric mean {mean:.3f}")
+    print(
+        f"{slower} of {len(ratios)} cases slower than unfused by more than {options.limit:.3g}; geometric mean {mean:.3f}"
+    )
 
 
 if __name__ == "__main__":

@@ -232,9 +232,9 @@ std::string runCallCommand(const TestFile& test, const Command& command) {
   static const bool plans = (setPlansAlways(true), true);
   (void)plans;
   const std::unique_lock alone(process_state);
-  // What plans do before their operators are fused stands in texts; runs are compared with unoptimized ones, bit by bit.
-  const OptionScope kernels(
-      {{Option::kernels, command.name == "run" ? "now" : "off"}, {Option::numerics, "exact"}});
+  // What plans do before their operators are fused stands in texts; runs are compared with unoptimized ones, bit by
+  // bit.
+  const OptionScope kernels({{Option::kernels, command.name == "run" ? "now" : "off"}, {Option::numerics, "exact"}});
   const PassOptions usual = passOptions();
   struct Restore {
     const PassOptions& options;

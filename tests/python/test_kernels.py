@@ -106,6 +106,14 @@ def test_constant_tensors_are_taken():
     assert launches() > before, cresset.explain(frozen)
 
 
+@pytest.mark.parametrize("call", ["to(a, dtype=torch.float64, layout=torch.strided)", "to(a, torch.float64)"])
+def test_casts_to_the_dtype_that_is_there_are_views(call):
+    text = f"def f(x: Tensor):\n  a = x * 0.5\n  return torch.ops.aten.{call} * 2.0 + 1.0\n"
+    function, x = cresset.CompilationUnit(text).f, torch.rand(3, dtype=torch.float64)
+    for _ in range(3):
+        assert torch.equal(function(x), x * 0.5 * 2.0 + 1.0)
+
+
 @pytest.mark.parametrize("numerics", ["default", "exact"])
 @pytest.mark.parametrize(
     "call, number, says",

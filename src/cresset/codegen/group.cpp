@@ -472,7 +472,8 @@ class GroupBuilder {
   static void refuseWhatReturnsArguments(
       const Operator& op, std::span<const Fact> facts, std::span<const ScalarArgument> arguments,
       at::ScalarType result) {
-    if (op.mayReturnSelf() && facts[0].dtype == result) throw Unsupported{op.fullName() + " may return its argument"};
+    const bool may_return_self = op.mayReturnSelf() || op.schema().returns()[0].alias_info();
+    if (may_return_self && facts[0].dtype == result) throw Unsupported{op.fullName() + " may return its argument"};
     const auto& parameters = op.schema().arguments();
     for (size_t i = 0; i < arguments.size(); ++i) {
       if (parameters[i].name() == "memory_format" && !arguments[i].known.isNone())

@@ -1,5 +1,5 @@
-// Which dtypes, and which arguments that are known, eager PyTorch's operators take. Kernels would compute with those for
-// which an operator raises, so that it is asked before.
+// Which dtypes, and which arguments that are known, eager PyTorch's operators take. Kernels would compute with those
+// for which an operator raises, so that it is asked before.
 #pragma once
 
 #include <ATen/core/Tensor.h>

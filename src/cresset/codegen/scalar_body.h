@@ -9,8 +9,8 @@
 // `exactly(x)` is a number that is not rounded to half precision; `muladd(a, b, c)` rounds once, of half precision
 // twice; `own(x)` marks what has other bits than eager PyTorch's, or where eager's bits depend on where an element
 // stands; `ownhalf(x)` does so for half precision, where eager rounds between a body's operations for one dtype and not
-// for the other. `raises()` is where eager PyTorch raises for a number: no kernel computes it, nor where the number is known too
-// late. For which dtypes eager raises is asked of eager (operator_check.h).
+// for the other. `raises()` is where eager PyTorch raises for a number: no kernel computes it, nor where the number is
+// known too late. For which dtypes eager raises is asked of eager (operator_check.h).
 //
 // Operators that reduce (column REDUCES: along which dimensions, and whether the result keeps them) call sum(x),
 // prod(x), max(x), min(x), and `count`, the number of elements that are reduced to one. What is computed of reduced

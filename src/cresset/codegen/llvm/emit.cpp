@@ -107,10 +107,10 @@ void KernelEmitter::emitVectorLoop(size_t begin, size_t end) {
   const bool computes_products = computesProducts(begin, end);
   const unsigned lanes = computes_products ? kProductLanes : lanesOf(begin + 1, end);
   const auto body = [&](const Lanes& all) { emitRange(begin + 1, end, all); };
-  const unsigned unrolled = computes_products   ? lanes
-                            : end - begin <= 12 ? 4 * lanes
+  const unsigned unrolled = computes_products    ? lanes
+                            : end - begin <= 12  ? 4 * lanes
                             : end - begin <= 160 ? 2 * lanes
-                                                : lanes;
+                                                 : lanes;
   llvm::Value* next = emitFor(dim, start, unrolled, body);
   if (level_ == CpuLevel::V4 && !computes_products) {
     emitMasked(dim, next, lanes, body);
