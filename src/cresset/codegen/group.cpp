@@ -91,6 +91,19 @@ std::vector<const Value*> indicesOf(const Node& node, const Operator& op, const 
   return indices;
 }
 
+/// A constant that is no tensor.
+bool isKnown(const Value& value) {
+  const auto known = knownValue(value);
+  return known && !known->isTensor();
+}
+
+std::string lettersOf(const Contraction& contraction, const std::string& argument) {
+  for (const auto& [name, letters] : contraction.operands) {
+    if (name == argument) return letters;
+  }
+  return "";
+}
+
 class GroupBuilder {
  public:
   /// Values that no node of the group computes become its inputs when they are first used.
@@ -393,12 +406,6 @@ class GroupBuilder {
     return builder_.add(Opcode::Mul, builder_.add(Opcode::Index, value, size), stride);
   }
 
-  /// A constant that is no tensor.
-  static bool isKnown(const Value& value) {
-    const auto known = knownValue(value);
-    return known && !known->isTensor();
-  }
-
   void addBuffer(const Value& value, at::ScalarType dtype) {
     registers_[&value] = builder_.load(group_.body.inputs.size(), dtype);
     values_[&value] = group_.buffers.size();
@@ -459,13 +466,6 @@ class GroupBuilder {
       return type == at::kBool ? c10::IValue(true) : type == at::kLong ? c10::IValue(1) : c10::IValue(1.0);
     }
     return sampleTensor(*value.type()->castRaw<c10::TensorType>()->dim(), argument.dtype);
-  }
-
-  static std::string lettersOf(const Contraction& contraction, const std::string& argument) {
-    for (const auto& [name, letters] : contraction.operands) {
-      if (name == argument) return letters;
-    }
-    return "";
   }
 
   /// Casts return their argument if it has the dtype already; and may be told in which layout.
