@@ -17,5 +17,5 @@ f: 2 inputs, 5 registers
    8  Drop r3  # containers.py:6
    9  r3 = TupleGet(r2, 0)  # containers.py:6
   10  Drop r2  # containers.py:6
-  11  r3 = MakeTuple(move r4, move r1, move r3)  # containers.py:6
+  11  r3 = MakeTuple (Tensor, int, Tensor)(move r4, move r1, move r3)  # containers.py:6
   12  Return move r3  # containers.py:6

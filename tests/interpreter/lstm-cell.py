@@ -30,5 +30,5 @@ LSTMCellS: 7 inputs, 7 registers
   15  r4 = aten::add.Tensor(move r2, move r4, 1)  # lstm-cell.py:10
   16  r2 = aten::tanh(r4)  # lstm-cell.py:11
   17  r2 = aten::mul.Tensor(move r3, move r2)  # lstm-cell.py:11
-  18  r4 = MakeTuple(move r2, move r4)  # lstm-cell.py:12
+  18  r4 = MakeTuple (Tensor, Tensor)(move r2, move r4)  # lstm-cell.py:12
   19  Return move r4  # lstm-cell.py:12

@@ -189,6 +189,12 @@ def test_cells(cell, bias, numerics):
                         sums = [sum(r.cos().sum() for r in results) for results in (found, expected)]
                         ours, theirs = (torch.autograd.grad(total, weights) for total in sums)
                         torch.testing.assert_close(ours, theirs)
+        for bad in (torch.randn(3, 5), torch.randn(2, 6)):
+            with pytest.raises(RuntimeError) as expected:
+                module(bad, state)
+            with pytest.raises(RuntimeError) as found:
+                script(bad, state)
+            assert str(expected.value) in str(found.value)
     if numerics == "default":
         assert any("one call of kernels" in line for line in kernels(script))
 
