@@ -12,6 +12,7 @@
 #include "cresset/codegen/kernel_builder.h"
 #include "cresset/ir/subgraph.h"
 #include "cresset/ops/operator.h"
+#include "cresset/support/options.h"
 
 namespace cresset::codegen {
 
@@ -80,7 +81,7 @@ class SequenceScheduler {
       places.push_back(part == parts_.end() ? nullptr : &part->second.layout);
     }
     auto schedule = scheduleGroup(group, *buffers, places);
-    if (!schedule) return false;
+    if (!schedule || (options::kernels() != KernelMode::Check && isSlower(group, *schedule, *buffers))) return false;
     KernelCall call;
     for (size_t i = 0; i < buffers->size(); ++i) {
       const Located& value = values_[item.inputs[group.tensors[group.buffers[i].tensor]]];
@@ -102,6 +103,18 @@ class SequenceScheduler {
     call.kernel = std::move(schedule->kernel);
     result_.calls.push_back(std::move(call));
     return true;
+  }
+
+  /// Whether the kernel takes longer than the operators one by one. What a group saves is that each operator goes over
+  /// its operands; copies of what it would read in another order go over them, too, and far from in order.
+  static bool isSlower(const Group& group, const Schedule& schedule, std::span<const BufferLayout> buffers) {
+    constexpr int64_t kCopy = 8;  // a copy of an element, in visits of one by an operator
+    int64_t copied = 0;
+    for (size_t i = 0; i < buffers.size(); ++i) {
+      if (schedule.packed[i]) copied += c10::multiply_integers(buffers[i].sizes);
+    }
+    const int64_t visited = c10::multiply_integers(schedule.nest.sizes);
+    return kCopy * copied > visited * static_cast<int64_t>(group.steps.size() - 1);
   }
 
   /// Where a value goes that an item computes.
