@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdlib>
 #include <iostream>
 #include <thread>
 
@@ -54,6 +55,9 @@ int main(int argc, char** argv) {
   CLI11_PARSE(app, argc, argv);
   try {
     cresset::checkOptionsOfEnvironment();
+    // Texts show what the bits of eager PyTorch allow, and kernels also where the operators would be faster.
+    if (!std::getenv("CRESSET_NUMERICS")) cresset::setOption(cresset::Option::numerics, "exact");
+    if (!std::getenv("CRESSET_KERNELS")) cresset::setOption(cresset::Option::kernels, "check");
   } catch (const cresset::UserError& error) {
     std::cerr << error.message() << "\n";
     return 1;
