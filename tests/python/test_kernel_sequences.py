@@ -169,7 +169,11 @@ def test_threads():
 def test_cells(cell, bias, numerics):
     """Cells of recurrent networks are computed in parts, by kernels; with gradients too."""
     torch.manual_seed(0)
-    module = getattr(torch.nn, cell)(6, 8, bias)
+
+    class Cell(getattr(torch.nn, cell)):  # a class of its own has plans of its own
+        pass
+
+    module = Cell(6, 8, bias)
     script = cresset.script(module)
     with cresset.options.override(numerics=numerics):
         for rows in (1, 3, 40):
@@ -196,7 +200,7 @@ def test_cells(cell, bias, numerics):
                 script(bad, state)
             assert str(expected.value) in str(found.value)
     if numerics == "default":
-        assert any("one call of kernels" in line for line in kernels(script))
+        assert any("kernel: " in line and "linear" in line for line in kernels(script))
 
 
 def test_writes_between():

@@ -131,7 +131,14 @@ def strides(tensor):
 def test_every_pass_fires_on_some_model():
     """A pass that never fires has no place (docs/passes.md says which were left out). One needs types that only plans
     know, one the constants of freezing, one what optimize_for_inference allows, one autocast, and one is last in plans."""
-    fired = {"remove-tensor-mutation", "fold-into-weights", "channels-last", "insert-autocast-casts", "fuse", "sequence"}
+    fired = {
+        "remove-tensor-mutation",
+        "fold-into-weights",
+        "channels-last",
+        "insert-autocast-casts",
+        "fuse",
+        "sequence",
+    }
     for make in model_programs.PROGRAMS.values():
         changes = model_programs.run_order(cresset.script(make()[0].eval()).forward.graph)
         fired |= {name for name, count in changes.items() if count}

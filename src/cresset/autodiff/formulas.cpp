@@ -681,10 +681,21 @@ def simple_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Opt
 # Both sigmoids are parts of one tensor, and laid out so, as PyTorch's kernel has them.
 def gru_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Optional[Tensor], b_hh: Optional[Tensor]) -> Tensor:
   check_cell(input, hx, w_ih, w_hh)
-  i_reset, i_update, i_new = torch.linear(input, w_ih, b_ih).chunk(3, 1)
-  h_reset, h_update, h_new = torch.linear(hx, w_hh, b_hh).chunk(3, 1)
-  new = torch.tanh(i_new + h_new * torch.sigmoid(h_reset + i_reset))
-  return (hx - new) * torch.sigmoid(h_update + i_update) + new
+  n = w_hh.size(0) // 3
+  i, i_new = torch.unsafe_split_with_sizes(torch.linear(input, w_ih, b_ih), [2 * n, n], 1)
+  h, h_new = torch.unsafe_split_with_sizes(torch.linear(hx, w_hh, b_hh), [2 * n, n], 1)
+  reset, update = torch.unsafe_chunk(h + i, 2, 1)
+  new = torch.tanh(i_new + h_new * torch.sigmoid(reset))
+  return (hx - new) * torch.sigmoid(update) + new
+
+# The same by views that depend on no size. PyTorch computes the gates in place, so their elements don't follow each other.
+def gru_step(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Optional[Tensor], b_hh: Optional[Tensor]) -> Tensor:
+  check_cell(input, hx, w_ih, w_hh)
+  i = torch.linear(input, w_ih, b_ih)
+  h = torch.linear(hx, w_hh, b_hh)
+  reset, update, _ = (h + i).chunk(3, 1)
+  new = torch.tanh(i.chunk(3, 1)[2] + h.chunk(3, 1)[2] * torch.sigmoid(reset))
+  return (hx - new) * torch.sigmoid(update) + new
 
 # The memory format that PyTorch suggests for a tensor: 2 and 3 are those with the channels last.
 def laid_out_as(x: Tensor, like: Tensor) -> Tensor:
