@@ -172,6 +172,18 @@ def test_large_products_are_atens():
         assert launches() == before + 2
 
 
+@pytest.mark.parametrize("k", [1, 7, 8, 100])
+def test_one_element(k):
+    for call in ("torch.mm(x, y)", "torch.dot(x[0], y[:, 0])", "torch.mv(x, y[:, 0])"):
+        script, eager = compiled(call)
+        x, y, z = operands(1, k, 1, (), torch.float32)
+        before = launches()
+        for found, expected in zip(script(x, y, z), eager(x, y, z), strict=True):
+            assert found.stride() == expected.stride()
+            torch.testing.assert_close(found, expected)
+        assert launches() > before
+
+
 def test_sizes():
     """No terms, no elements, and sizes that eager PyTorch refuses."""
     script, eager = compiled("torch.mm(x, y)")

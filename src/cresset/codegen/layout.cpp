@@ -214,7 +214,7 @@ std::optional<LoopNest> makeLoopNest(
     std::span<const at::ScalarType> dtypes, std::optional<size_t> bounds) {
   LoopNest nest;
   std::vector<LoopDim> dims = merged(outer);
-  if (dims.empty()) dims.push_back(oneIteration(dtypes, reduced.empty()));
+  if (dims.empty()) dims.push_back(oneIteration(dtypes, reduced.empty() || contracts));
   const size_t num_outer = dims.size();
   nest.vector_dim = num_outer - 1;
   nest.num_reduced = reduced.size();
