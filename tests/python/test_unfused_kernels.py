@@ -174,6 +174,10 @@ def in_other_places(name, arguments):
                 yield f"{packet}.{overload_name}", unoptimized(f"{namespace}::{packet}", [*arguments, out])
 
 
+#: They raise for some numbers, so that no kernel takes numbers that are not known.
+MAY_RAISE = {"aten::celu", "aten::elu_backward"}
+
+
 @pytest.mark.parametrize("name", _C._rows_with_own_bits())
 def test_forms_of_calls(name):
     ran = compared = 0
@@ -190,7 +194,8 @@ def test_forms_of_calls(name):
                 continue
             compared += 1
             assert_same(first, expected, what)
-            assert_same(fused(name, arguments, numbers_known=False), expected, (*what, "numbers at run time"))
+            if name not in MAY_RAISE:
+                assert_same(fused(name, arguments, numbers_known=False), expected, (*what, "numbers at run time"))
             function, inputs = program(name, arguments)
             assert_same(function(*inputs), expected, (*what, "alone in a plan"))
             for form, result in in_other_places(name, arguments):

@@ -8,6 +8,7 @@
 #include <mutex>
 #include <utility>
 
+#include "cresset/codegen/scalar_body.h"
 #include "cresset/executor/kernel_cache.h"
 #include "cresset/executor/kernel_check.h"
 #include "cresset/executor/launch.h"
@@ -167,7 +168,12 @@ KernelCounts kernelCounts() {
 }
 
 std::shared_ptr<const CompiledSubgraph> compileFused(const Node& subgraph) {
-  return std::make_shared<FusedSubgraph>(*subgraph.g(attr::Subgraph), isSubgraph(subgraph, SubgraphKind::Fused));
+  try {
+    return std::make_shared<FusedSubgraph>(*subgraph.g(attr::Subgraph), isSubgraph(subgraph, SubgraphKind::Fused));
+  } catch (const codegen::Unsupported& unsupported) {
+    CRESSET_CHECK(options::kernels() != KernelMode::Check, "a group that no kernel computes: " + unsupported.reason);
+    return nullptr;  // it is interpreted
+  }
 }
 
 }  // namespace cresset
