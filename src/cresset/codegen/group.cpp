@@ -64,7 +64,7 @@ std::vector<const Value*> indicesOf(const Node& node, const Operator& op, const 
   };
   if (rule.form == ReadRule::Form::Each) {
     std::vector<const Value*> indices;
-    if (index->node()->kind() != prim::ListConstruct) throw Unsupported{"a list of indices that is not known"};
+    if (!makesIndices(*index->node())) throw Unsupported{"a list of indices that is not known, or that others use"};
     for (const Value* element : index->node()->inputs()) {
       const auto known = knownValue(*element);
       indices.push_back(known && known->isNone() ? nullptr : element);
@@ -137,8 +137,6 @@ class GroupBuilder {
       samples.push_back(sampleOf(*input, arguments.back()));
       const std::string& name = op->schema().arguments()[arguments.size() - 1].name();
       if (arguments.back().kind == ScalarArgument::Kind::Element) {
-        step.operands.push_back(numberOf(*input));
-        if (step.contraction) step.letters.push_back(lettersOf(*step.contraction, name));
         found.rank = std::max(found.rank, *input->type()->castRaw<c10::TensorType>()->dim());
       } else if (name == "self" || name == "other") {
         step.has_number = true;
@@ -150,7 +148,14 @@ class GroupBuilder {
     refuseMixedHalves(*op, arguments, *computes_in);
     if (const std::string error = objectionTo(*op, samples); !error.empty())
       throw Unsupported{op->fullName() + " raises: " + error};
-    if (findOperatorRow(op->fullName())->reverses_operands) std::reverse(step.operands.begin(), step.operands.end());
+    for (const size_t i : layoutOrder(*op)) {
+      if (arguments[i].kind != ScalarArgument::Kind::Element) continue;
+      const std::string& name = op->schema().arguments()[i].name();
+      step.operands.push_back(numberOf(*node.input(i)));
+      step.is_converted.push_back(arguments[i].dtype != *computes_in && name != "condition" && name != "mask");
+      if (step.contraction) step.letters.push_back(lettersOf(*step.contraction, name));
+    }
+    step.keeps_layout = op->keepsLayout();
     step.makes_contiguous = op->makesContiguous();
     const auto built = body->build(builder_, *op, arguments, *computes_in, results);
     if (step.contraction) {
@@ -552,14 +557,17 @@ std::optional<std::string> whyNotFusible(const Fusibility& node) {
   return std::nullopt;
 }
 
-bool makesIndices(const Node& node) {
-  if (node.kind() != prim::ListConstruct || node.output()->uses().size() != 1 || !isListOfTensors(*node.output()))
-    return false;
-  const Node& user = *(*node.output()->uses().begin()).user;
+bool readsAt(const Node& user, const Value& list) {
+  if (list.node()->kind() != prim::ListConstruct || !isListOfTensors(list)) return false;
   const Operator* op = isStructural(user.kind()) ? nullptr : operatorOf(user);
   const ReadRule* rule = op ? ReadRule::of(*op) : nullptr;
-  return rule && rule->form == ReadRule::Form::Each && user.input(rule->index) == node.output() &&
-         user.owningBlock() == node.owningBlock();
+  return rule && rule->form == ReadRule::Form::Each && user.input(rule->index) == &list &&
+         user.owningBlock() == list.node()->owningBlock();
+}
+
+bool makesIndices(const Node& node) {
+  return node.kind() == prim::ListConstruct && node.output()->uses().size() == 1 &&
+         readsAt(*(*node.output()->uses().begin()).user, *node.output());
 }
 
 const Node* callOf(const Node& node) {

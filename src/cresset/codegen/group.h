@@ -34,6 +34,8 @@ std::optional<std::string> whyNotFusible(const Fusibility& node);
 
 /// Whether the node makes a list of indices for one operator that reads by them.
 bool makesIndices(const Node& node);
+/// Whether the user reads a tensor at the indices of the list, which its block makes.
+bool readsAt(const Node& user, const Value& list);
 /// What calls the operator that takes the list of indices which the node makes; other nodes themselves.
 const Node* callOf(const Node& node);
 /// Nodes that make lists of indices for this one.
@@ -79,9 +81,11 @@ struct IndexedRead {
 struct Group {
   /// Of a result.
   struct Step {
-    std::vector<size_t> operands;   // tensors
-    bool has_number = false;        // one of the operands is a number, a tensor without dimensions to eager PyTorch
-    bool makes_contiguous = false;  // whatever the layouts of its operands
+    std::vector<size_t> operands;    // tensors, in the order in which they decide the result's layout
+    std::vector<bool> is_converted;  // per operand: eager PyTorch copies it to another dtype first
+    bool keeps_layout = false;       // the result is laid out as at::empty_like does for the first operand
+    bool has_number = false;         // one of the operands is a number, a tensor without dimensions to eager PyTorch
+    bool makes_contiguous = false;   // whatever the layouts of its operands
     std::optional<Reduction> reduction;
     const Contraction* contraction = nullptr;
     std::vector<std::string> letters;  // of a contraction, per operand: its indices

@@ -147,6 +147,10 @@ std::optional<StridedLayout> layoutOfResult(std::span<const StridedLayout* const
   return denseLayout(std::move(*sizes), order);
 }
 
+StridedLayout layoutOfLike(const StridedLayout& layout) {
+  return isNonOverlappingAndDense(layout) ? layout : *layoutOfResult(std::vector{&layout});
+}
+
 namespace {
 
 /// Dimensions that all buffers go through as if they were one become one.

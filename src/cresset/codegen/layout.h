@@ -31,6 +31,8 @@ Sizes broadcastStrides(const StridedLayout& operand, const Sizes& sizes);
 /// What eager PyTorch gives the result of an operator on tensors of these layouts: at::TensorIterator's rules.
 /// Nothing if the sizes can't be broadcast to each other.
 std::optional<StridedLayout> layoutOfResult(std::span<const StridedLayout* const> operands);
+/// What at::empty_like gives a tensor like this one.
+StridedLayout layoutOfLike(const StridedLayout& layout);
 
 /// A dimension that a kernel loops over, and how buffers move along it, in bytes: 0 where they are broadcast.
 struct LoopDim {

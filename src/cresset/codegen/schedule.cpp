@@ -69,6 +69,27 @@ std::optional<StridedLayout> layoutOfIndexed(
   return layoutOfResult(operands);
 }
 
+/// What eager PyTorch gives the result; nothing if the operands don't go together.
+std::optional<StridedLayout> layoutOfStep(const Group::Step& step, const std::vector<ScheduledValue>& values) {
+  static const StridedLayout kNumber;
+  std::vector<StridedLayout> layouts;
+  for (size_t i = 0; i < step.operands.size(); ++i) {
+    const StridedLayout& own = values[step.operands[i]].layout;
+    layouts.push_back(step.is_converted[i] ? layoutOfLike(own) : own);
+  }
+  std::vector<const StridedLayout*> operands;
+  for (const StridedLayout& operand : layouts) operands.push_back(&operand);
+  if (step.has_number) operands.push_back(&kNumber);
+  auto layout = layoutOfResult(operands);
+  if (!layout) return std::nullopt;
+  if (step.keeps_layout) {
+    if (layouts[0].sizes != layout->sizes) return std::nullopt;
+    layout = layoutOfLike(layouts[0]);
+  }
+  if (step.makes_contiguous) layout = contiguousLayout(layout->sizes);
+  return layout;
+}
+
 /// How elements of the tensor follow each other if it counts as a vector; nothing if no stride says it.
 std::optional<int64_t> strideOfVector(const StridedLayout& layout) {
   std::optional<int64_t> stride;
@@ -178,13 +199,8 @@ class Scheduler {
 
  private:
   bool addStep(const Group::Step& step) {
-    static const StridedLayout kNumber;
-    std::vector<const StridedLayout*> operands;
-    for (const size_t operand : step.operands) operands.push_back(&values_[operand].layout);
-    if (step.has_number) operands.push_back(&kNumber);
-    auto layout = layoutOfResult(operands);
+    auto layout = layoutOfStep(step, values_);
     if (!layout) return false;
-    if (step.makes_contiguous) layout = contiguousLayout(layout->sizes);
     ScheduledValue result{std::move(*layout), {}};
     const size_t rank = result.layout.sizes.size();
     result.variables.assign(rank, kNone);

@@ -166,11 +166,12 @@ void runRows(const Launch& launch, const codegen::LoopNest& nest) {
 struct OperatorCall::Prepared {
   at::ScalarType dtype = at::kFloat;
   const OperatorKernels::Functions* functions = nullptr;
-  c10::SmallVector<const at::Tensor*, 4> tensors;  // as they are given, in the order that decides the result's layout
+  c10::SmallVector<const at::Tensor*, 4> tensors;  // as they are given
+  c10::SmallVector<size_t, 4> order;               // in which operands decide the result's layout
   c10::SmallVector<at::Tensor, 4> operands;        // of `dtype`
   c10::SmallVector<uint64_t, 4> numbers;
   bool has_number = false;  // one of the operands is a number, a tensor without dimensions to eager PyTorch
-  bool makes_contiguous = false;
+  bool makes_contiguous = false, keeps_layout = false;
   bool is_recorded = false;
 
   /// A new tensor, or the target; undefined if the sizes don't go together or the target has others.
@@ -185,11 +186,15 @@ struct OperatorCall::Prepared {
 std::optional<StridedLayout> OperatorCall::Prepared::layout() const {
   static const StridedLayout kNumber;
   std::vector<StridedLayout> layouts;
-  for (const at::Tensor* tensor : tensors) layouts.push_back(layoutOf(*tensor));
+  for (const size_t i : order) layouts.push_back(layoutOf(operands[i]));
   std::vector<const StridedLayout*> pointers;
   for (const StridedLayout& layout : layouts) pointers.push_back(&layout);
   if (has_number) pointers.push_back(&kNumber);
   auto layout = codegen::layoutOfResult(pointers);
+  if (layout && keeps_layout) {
+    if (layouts[0].sizes != layout->sizes) return std::nullopt;
+    layout = codegen::layoutOfLike(layouts[0]);
+  }
   if (layout && makes_contiguous) layout = codegen::contiguousLayout(layout->sizes);
   return layout;
 }
@@ -342,8 +347,12 @@ bool OperatorCall::prepare(std::span<const c10::IValue> arguments, Prepared& cal
     if (!codegen::isSupported(given)) return false;
     call.operands.push_back(given == *dtype ? *tensor : cast(*tensor, *dtype));
   }
-  if (findOperatorRow(kernels_.op().fullName())->reverses_operands)
-    std::reverse(call.tensors.begin(), call.tensors.end());
+  for (const size_t i : layout_order_) {
+    if (chosen[i]->kind != ScalarArgument::Kind::Element) continue;
+    const auto tensor = std::find(call.tensors.begin(), call.tensors.end(), &arguments[i].toTensor());
+    call.order.push_back(static_cast<size_t>(tensor - call.tensors.begin()));
+  }
+  call.keeps_layout = kernels_.op().keepsLayout();
   call.makes_contiguous = kernels_.op().makesContiguous();
   return true;
 }

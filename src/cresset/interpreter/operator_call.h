@@ -10,6 +10,7 @@
 
 #include "cresset/codegen/operator_kernels.h"
 #include "cresset/ops/operator.h"
+#include "cresset/ops/operator_rows.h"
 
 namespace cresset {
 
@@ -35,7 +36,11 @@ class OperatorCall {
   struct Prepared;
 
   OperatorCall(const Operator& op, const codegen::OperatorKernels& kernels, Target target)
-      : op_(op), kernels_(kernels), target_(target), with_care_(op.isCalledWithCare()) {}
+      : op_(op),
+        kernels_(kernels),
+        target_(target),
+        with_care_(op.isCalledWithCare()),
+        layout_order_(layoutOrder(kernels.op())) {}
   static std::unique_ptr<const OperatorCall> make(const Operator& op);
   size_t numOperands() const { return op_.schema().arguments().size() - (target_ == Target::Out ? 1 : 0); }
 
@@ -49,6 +54,7 @@ class OperatorCall {
   const codegen::OperatorKernels& kernels_;
   const Target target_;
   const bool with_care_;
+  const std::vector<size_t> layout_order_;
 };
 
 /// How often kernels of single operators ran in this process; for tests and reports.

@@ -1,7 +1,10 @@
 #include "cresset/ops/operator_rows.h"
 
+#include <algorithm>
 #include <unordered_map>
 #include <vector>
+
+#include "cresset/support/error.h"
 
 namespace cresset {
 
@@ -17,7 +20,7 @@ struct Column {
     Reduces,
     Contracts,
     Reads,
-    ReversesOperands,
+    LaidOutAs,
     Trait,
     Restriction,
     CalledByPrograms,
@@ -40,7 +43,7 @@ constexpr Column kColumns[] = {
 #define REDUCES(rule) {Column::Kind::Reduces, rule},
 #define CONTRACTS(rule) {Column::Kind::Contracts, rule},
 #define READS(rule) {Column::Kind::Reads, rule},
-#define REVERSES_OPERANDS() {Column::Kind::ReversesOperands, {}},
+#define LAID_OUT_AS(operands) {Column::Kind::LaidOutAs, operands},
 #define AUTOCAST(cpu, cuda) {Column::Kind::Autocast, {}, {}, {}, {}, Autocast::cpu, Autocast::cuda},
 #define TRAIT(trait) {Column::Kind::Trait, {}, Trait::trait},
 #define RESTRICTED(restriction) {Column::Kind::Restriction, {}, {}, Restriction::restriction},
@@ -75,8 +78,8 @@ struct Rows {
         case Column::Kind::Reduces:
           row->reduces = column.text;
           break;
-        case Column::Kind::ReversesOperands:
-          row->reverses_operands = true;
+        case Column::Kind::LaidOutAs:
+          row->laid_out_as = column.text;
           break;
         case Column::Kind::Contracts:
           row->contracts = column.text;
@@ -131,6 +134,23 @@ std::span<const OperatorRow> operatorRows() {
 
 const OperatorRow* findOperatorRow(std::string_view full_name) {
   return find(rows().operator_index, full_name);
+}
+
+std::vector<size_t> layoutOrder(const Operator& op) {
+  const OperatorRow* row = findOperatorRow(op.fullName());
+  std::vector<size_t> indices;
+  std::string_view names = row ? row->laid_out_as : std::string_view();
+  while (!names.empty()) {
+    const size_t comma = std::min(names.find(", "), names.size());
+    const auto index = op.schema().argumentIndexWithName(std::string(names.substr(0, comma)));
+    CRESSET_CHECK(index, "no argument that LAID_OUT_AS names: " + op.fullName());
+    indices.push_back(static_cast<size_t>(*index));
+    names.remove_prefix(std::min(comma + 2, names.size()));
+  }
+  for (size_t i = 0; i < op.schema().arguments().size(); ++i) {
+    if (std::find(indices.begin(), indices.end(), i) == indices.end()) indices.push_back(i);
+  }
+  return indices;
 }
 
 const OperatorRow* findOverloadsRow(std::string_view name) {

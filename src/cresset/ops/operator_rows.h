@@ -6,20 +6,21 @@
 #include <span>
 #include <string_view>
 #include <unordered_map>
+#include <vector>
 
 #include "cresset/ops/operator.h"
 
 namespace cresset {
 
 struct OperatorRow {
-  std::string_view name;           // "aten::add.Tensor"
-  std::string_view facts;          // of the results (analysis/fact_rule.h); empty if nothing is known of them
-  std::string_view scalar;         // what it does to elements (codegen/scalar_body.h); empty if there is no such thing
-  std::string_view computes_in;    // in which dtype; empty if in its result's
-  std::string_view reduces;        // along which dimensions, and whether they are kept; empty if it does not reduce
-  bool reverses_operands = false;  // the layout of its result is that for the operands in reversed order
-  std::string_view contracts;      // which dimensions of its operands go together, of a product (Contraction); or empty
-  std::string_view reads;          // how it reads by index (codegen/reads.h); empty if it does not
+  std::string_view name;         // "aten::add.Tensor"
+  std::string_view facts;        // of the results (analysis/fact_rule.h); empty if nothing is known of them
+  std::string_view scalar;       // what it does to elements (codegen/scalar_body.h); empty if there is no such thing
+  std::string_view computes_in;  // in which dtype; empty if in its result's
+  std::string_view reduces;      // along which dimensions, and whether they are kept; empty if it does not reduce
+  std::string_view laid_out_as;  // its operands as at::TensorIterator takes them; empty if that is their order
+  std::string_view contracts;    // which dimensions of its operands go together, of a product (Contraction); or empty
+  std::string_view reads;        // how it reads by index (codegen/reads.h); empty if it does not
   Trait traits = Trait::None;
   Restriction restriction = Restriction::None;
   bool called_by_programs = false;  // though its name is one of PyTorch's internal kernels
@@ -34,6 +35,8 @@ std::string_view nameOf(Autocast policy);
 std::span<const OperatorRow> operatorRows();
 /// Null if the operator has none.
 const OperatorRow* findOperatorRow(std::string_view full_name);
+/// The arguments, in the order in which they decide the layout of the result (column LAID_OUT_AS).
+std::vector<size_t> layoutOrder(const Operator& op);
 /// The row for all overloads of a name ("aten::split"); null if there is none.
 const OperatorRow* findOverloadsRow(std::string_view name);
 

@@ -50,12 +50,20 @@ std::optional<size_t> rankOf(const Value& value) {
   return type ? type->dim() : std::nullopt;
 }
 
-/// Lists of indices come right before the operators that take them.
-void moveIndicesToReads(Block* block) {
+/// Lists of indices come right before the operators that take them; each has its own.
+void moveIndicesToReads(Graph& graph, Block* block) {
   std::vector<Node*> lists;
   for (Node* node : block->nodes()) {
-    for (Block* inner : node->blocks()) moveIndicesToReads(inner);
-    if (codegen::makesIndices(*node)) lists.push_back(node);
+    for (Block* inner : node->blocks()) moveIndicesToReads(graph, inner);
+    if (node->kind() != prim::ListConstruct || node->output()->uses().empty()) continue;
+    std::vector<Use> users(node->output()->uses().begin(), node->output()->uses().end());
+    if (!std::all_of(users.begin(), users.end(), [&](Use use) { return codegen::readsAt(*use.user, *node->output()); }))
+      continue;
+    lists.push_back(node);
+    for (size_t i = 1; i < users.size(); ++i) {
+      lists.push_back(graph.createClone(node, [](Value* value) { return value; })->insertAfter(node));
+      users[i].user->replaceInput(users[i].offset, lists.back()->output());
+    }
   }
   for (Node* list : lists) list->moveBefore((*list->output()->uses().begin()).user);
 }
@@ -310,7 +318,7 @@ class Fuser {
 }  // namespace
 
 bool formFusionGroups(Graph& graph) {
-  moveIndicesToReads(graph.block());
+  moveIndicesToReads(graph, graph.block());
   return Fuser(graph, /*with_products=*/true).run();
 }
 
