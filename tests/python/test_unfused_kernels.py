@@ -224,7 +224,15 @@ def test_layouts_and_lengths(name):
     """Elements don't depend on where they stand."""
     dtype = FLOATS[len(name) % 4]
     schema = fact_calls.overload(name)._schema
-    for arguments in itertools.islice(calls(name, [dtype]), 2):
+
+    def has_kernel(arguments):
+        before = aot_calls()
+        unoptimized(name, arguments)
+        return aot_calls() > before
+
+    checked = list(itertools.islice(filter(has_kernel, calls(name, [dtype])), 2))
+    assert checked
+    for arguments in checked:
         expected = unoptimized(name, arguments)
         tensors = [a for a in arguments if isinstance(a, Tensor)]
         row = [None if isinstance(a, Tensor) else a for a in arguments]
