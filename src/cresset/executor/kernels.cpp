@@ -16,7 +16,6 @@
 #include "cresset/interpreter/plain_tensor.h"
 #include "cresset/ir/subgraph.h"
 #include "cresset/passes/fuse.h"
-#include "cresset/program/program.h"
 #include "cresset/support/error.h"
 #include "cresset/support/options.h"
 
@@ -29,10 +28,10 @@ std::atomic<size_t> num_launches{0}, num_unfused{0};
 class FusedSubgraph : public CompiledSubgraph {
  public:
   FusedSubgraph(const Graph& subgraph, bool is_group)
-      : program_(Program::make()), is_group_(is_group), sequence_(codegen::makeSequence(subgraph, is_group)) {
+      : is_group_(is_group), sequence_(codegen::makeSequence(subgraph, is_group)) {
     const std::shared_ptr<Graph> unfused = subgraph.copy();
     if (is_group && group().contracts) formFusionGroupsWithoutProducts(*unfused);
-    unfused_ = interpretSubgraph(*unfused, program_->weak_from_this(), compileFused);
+    unfused_ = interpretSubgraph(*unfused, {}, compileFused);
     const auto nodes = subgraph.nodes();
     const auto num_operators = std::count_if(nodes.begin(), nodes.end(), [](const Node* node) {
       return codegen::isCall(*node) && !codegen::makesKnownViews(*node);
@@ -40,7 +39,7 @@ class FusedSubgraph : public CompiledSubgraph {
     if (!is_group || options::kernels() != KernelMode::Check || num_operators == 1) return;
     const std::shared_ptr<Graph> separate = subgraph.copy();
     outlineEachOperator(*separate);
-    separate_ = interpretSubgraph(*separate, program_->weak_from_this(), compileFused);
+    separate_ = interpretSubgraph(*separate, {}, compileFused);
   }
 
   ~FusedSubgraph() override {
@@ -145,7 +144,6 @@ class FusedSubgraph : public CompiledSubgraph {
     }
   }
 
-  const std::shared_ptr<Program> program_;
   const bool is_group_;
   const codegen::Sequence sequence_;
   std::shared_ptr<const CompiledSubgraph> unfused_;   // operators; of a sequence groups

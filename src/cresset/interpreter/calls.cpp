@@ -87,7 +87,6 @@ void Run::start(const Code& code, Stack& stack) {
         std::to_string(stack.size()) + " are on the stack");
   }
   registers_.require(code.num_registers);
-  entered_.clear();
   const size_t first = stack.size() - code.num_inputs;
   for (size_t i = 0; i < code.num_inputs; ++i) new (&registers_.data()[i]) c10::IValue(std::move(stack[first + i]));
   stack.resize(first);
@@ -104,6 +103,7 @@ void Run::start(std::shared_ptr<const Code> code, Stack& stack) {
 void Run::takeResults(Stack& stack) {
   for (c10::IValue& result : results_) stack.push_back(std::move(result));
   results_.clear();
+  entered_.clear();  // a run that is kept for the next call keeps no plans of functions that may be dropped
 }
 
 c10::IValue Run::takeResult() {
