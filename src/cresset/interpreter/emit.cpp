@@ -290,8 +290,8 @@ void Emitter::emitUncheckedCast(const Liveness::NodeInfo&) {}  // the same varia
 
 namespace {
 
-/// The type that a tuple of these elements gets when somebody asks it; null if that depends on the elements. Asking
-/// costs as much as a small kernel.
+/// The dynamic type of a tuple of these elements; null if that depends on the elements. Finding it costs as much as a
+/// small kernel.
 TypePtr typeOfPlainTuple(const c10::TupleType& tuple) {
   std::vector<TypePtr> elements;
   for (const TypePtr& element : tuple.elements()) {
