@@ -43,22 +43,16 @@ Fact factOf(const Value& value) {
   return Fact::ofType(*value.type());
 }
 
-size_t rankOf(const Value& value) {
-  return *value.type()->castRaw<c10::TensorType>()->dim();
-}
-
+/// Null if the operator has no such argument.
 const Value* argumentNamed(const Node& node, const Operator& op, std::string_view name) {
-  const auto& arguments = op.schema().arguments();
-  for (size_t i = 0; i < arguments.size(); ++i) {
-    if (arguments[i].name() == name) return node.input(i);
-  }
-  throw Unsupported{op.fullName() + " has no argument " + std::string(name)};
+  const auto index = op.schema().argumentIndexWithName(name);
+  return index ? node.input(static_cast<size_t>(*index)) : nullptr;
 }
 
 /// Per dimension of the source, from the first on; null where there is none.
 std::vector<const Value*> indicesOf(const Node& node, const Operator& op, const ReadRule& rule) {
   const Value* index = node.input(rule.index);
-  const size_t rank = rankOf(*node.input(rule.source)), result = rankOf(*node.output());
+  const size_t rank = *rankOf(*node.input(rule.source)), result = *rankOf(*node.output());
   const auto require = [&](bool condition) {
     if (!condition) throw Unsupported{op.fullName() + " with indices of such dimensions"};
   };
@@ -84,7 +78,7 @@ std::vector<const Value*> indicesOf(const Node& node, const Operator& op, const 
     dim = known->toInt() < 0 ? known->toInt() + static_cast<int64_t>(rank) : known->toInt();
   }
   require(dim >= 0 && dim < static_cast<int64_t>(rank));
-  require(result == (rule.form == ReadRule::Form::At ? rank - 1 + rankOf(*index) : rank));
+  require(result == (rule.form == ReadRule::Form::At ? rank - 1 + *rankOf(*index) : rank));
   require(rule.form == ReadRule::Form::At || rankOf(*index) == rank);
   std::vector<const Value*> indices(static_cast<size_t>(dim) + 1);
   indices.back() = index;
@@ -137,7 +131,7 @@ class GroupBuilder {
       samples.push_back(sampleOf(*input, arguments.back()));
       const std::string& name = op->schema().arguments()[arguments.size() - 1].name();
       if (arguments.back().kind == ScalarArgument::Kind::Element) {
-        found.rank = std::max(found.rank, *input->type()->castRaw<c10::TensorType>()->dim());
+        found.rank = std::max(found.rank, *rankOf(*input));
       } else if (name == "self" || name == "other") {
         step.has_number = true;
       }
@@ -160,7 +154,7 @@ class GroupBuilder {
     const auto built = body->build(builder_, *op, arguments, *computes_in, results);
     if (step.contraction) {
       found.contracts = group_.contracts = group_.reduces = true;
-      found.rank = *node.output()->type()->castRaw<c10::TensorType>()->dim();
+      found.rank = *rankOf(*node.output());
       // Losses reduce if an argument says so.
     } else if (std::any_of(built.begin(), built.end(), [](const auto& result) { return result.reduces; })) {
       step.reduction = found.reduction = body->reduction(*op, arguments, found.rank);
@@ -282,7 +276,7 @@ class GroupBuilder {
     values_[&output] = group_.buffers.size() + group_.steps.size();
     group_.steps.push_back(std::move(step));
     group_.dtypes.push_back(*dtypeOf(output));
-    found.rank = rankOf(output);
+    found.rank = *rankOf(output);
     found.is_reduced = {false};
     group_.is_exact = group_.is_exact && found.is_exact;
   }
@@ -295,14 +289,11 @@ class GroupBuilder {
     for (size_t i = 1; i < node.outputs().size(); ++i)
       require(node.output(i)->uses().empty(), " whose other results are used");
     const auto known = [&](std::string_view name) {
-      const auto& arguments = op.schema().arguments();
-      for (size_t i = 0; i < arguments.size(); ++i) {
-        if (arguments[i].name() != name) continue;
-        auto value = knownValue(*node.input(i));
-        require(value.has_value(), " with arguments that are not known");
-        return *value;
-      }
-      return c10::IValue();
+      const Value* argument = argumentNamed(node, op, name);
+      if (!argument) return c10::IValue();
+      auto value = knownValue(*argument);
+      require(value.has_value(), " with arguments that are not known");
+      return *value;
     };
     const int64_t mode = known("mode").toInt();
     require(mode == 0 || mode == 1, " of maxima");
@@ -310,7 +301,7 @@ class GroupBuilder {
     step.read->has_end = known("include_last_offset").toBool();
     const Value &index = *node.input(rule.index), &offsets = *node.input(rule.offsets);
     const Value* weights = argumentNamed(node, op, "per_sample_weights");
-    const bool is_weighted = weights->type()->kind() == c10::TypeKind::TensorType;
+    const bool is_weighted = weights && weights->type()->kind() == c10::TypeKind::TensorType;
     require(is_weighted || known("per_sample_weights").isNone(), " with weights that may be None");
     require(dtypeOf(index) && dtypeOf(offsets) && rankOf(index) == 1 && rankOf(offsets) == 1, " of such dimensions");
     require(dtypeOf(offsets) == at::kLong || dtypeOf(offsets) == at::kInt, " with offsets of another dtype");
@@ -347,11 +338,8 @@ class GroupBuilder {
   /// From one offset to the next or, for the last bag, to the end of the indices; each is looked at as an index is.
   /// Returns how many there are.
   Register addBounds(const IndexedRead& read, at::ScalarType dtype) {
-    const auto number = [&] {
-      group_.body.numbers.push_back(at::kLong);
-      return builder_.number(group_.body.numbers.size() - 1, at::kLong);
-    };
-    const Register num_ends = number(), stride = number(), last = number();  // of offsets that are allowed; in bytes
+    const Register num_ends = addNumber(), stride = addNumber(),
+                   last = addNumber();  // of offsets that are allowed; in bytes
     const Register zero = builder_.constant(at::kLong, int64_t{0}), one = builder_.constant(at::kLong, int64_t{1});
     const Register where = builder_.where(read.offsets);
     const Register is_last = builder_.add(Opcode::Eq, where, last), is_first = builder_.add(Opcode::Eq, where, zero);
@@ -375,21 +363,25 @@ class GroupBuilder {
   }
 
   void addSource(const Node& node, const Value& source) {
-    const auto dtype = dtypeOf(source);
-    if (!dtype) throw Unsupported{"the dtype or rank of %" + source.debugName() + " is not known"};
-    if (!sources_.empty() && !sources_.contains(&source)) throw Unsupported{"what is read by index is computed"};
-    read_sources_[&node] = group_.buffers.size();
-    addBufferOf(source, *dtype);
-    group_.buffers.back().is_source = true;
+    read_sources_[&node] = addWhole(source);
     const ReadRule& rule = *ReadRule::of(*operatorOf(node));
-    if (rule.form != ReadRule::Form::Bags) return;
-    const Value& offsets = *node.input(rule.offsets);
-    const auto type = dtypeOf(offsets);
-    if (!type) throw Unsupported{"the dtype or rank of %" + offsets.debugName() + " is not known"};
-    if (!sources_.empty() && !sources_.contains(&offsets)) throw Unsupported{"offsets are computed"};
-    read_offsets_[&node] = group_.buffers.size();
-    addBufferOf(offsets, *type);
+    if (rule.form == ReadRule::Form::Bags) read_offsets_[&node] = addWhole(*node.input(rule.offsets));
+  }
+
+  /// A buffer whose elements are read by index.
+  size_t addWhole(const Value& value) {
+    const auto dtype = dtypeOf(value);
+    if (!dtype) throw Unsupported{"the dtype or rank of %" + value.debugName() + " is not known"};
+    if (!sources_.empty() && !sources_.contains(&value)) throw Unsupported{"what is read by index is computed"};
+    addBufferOf(value, *dtype);
     group_.buffers.back().is_source = true;
+    return group_.buffers.size() - 1;
+  }
+
+  /// An integer that the layouts say.
+  Register addNumber() {
+    group_.body.numbers.push_back(at::kLong);
+    return builder_.number(group_.body.numbers.size() - 1, at::kLong);
   }
 
   /// How many bytes the index moves.
@@ -398,11 +390,7 @@ class GroupBuilder {
     if (dtype != at::kLong && !(rule.takesInt() && dtype == at::kInt))
       throw Unsupported{op.fullName() + " with indices that are not integers, or whose dimensions are not known"};
     take(index);
-    const auto number = [&] {
-      group_.body.numbers.push_back(at::kLong);
-      return builder_.number(group_.body.numbers.size() - 1, at::kLong);
-    };
-    const Register size = number(), stride = number();
+    const Register size = addNumber(), stride = addNumber();
     Register value = builder_.convert(registers_.at(&index), at::kLong);
     if (rule.wraps()) {
       const Register is_negative = builder_.add(Opcode::Lt, value, builder_.constant(at::kLong, int64_t{0}));
@@ -421,7 +409,7 @@ class GroupBuilder {
     const auto source = sources_.find(&value);
     group_.buffers.push_back(source == sources_.end() ? GroupBuffer{} : source->second);
     group_.body.inputs.push_back(dtype);
-    group_.ranks.push_back(rankOf(value));
+    group_.ranks.push_back(*rankOf(value));
     group_.dtypes.push_back(dtype);
   }
 
@@ -470,7 +458,7 @@ class GroupBuilder {
       const at::ScalarType type = builder_.typeOf(argument.value);
       return type == at::kBool ? c10::IValue(true) : type == at::kLong ? c10::IValue(1) : c10::IValue(1.0);
     }
-    return sampleTensor(*value.type()->castRaw<c10::TensorType>()->dim(), argument.dtype);
+    return sampleTensor(*rankOf(value), argument.dtype);
   }
 
   /// Casts return their argument if it has the dtype already; and may be told in which layout.
@@ -514,6 +502,11 @@ bool isListOfTensors(const Value& value) {
 }
 
 }  // namespace
+
+std::optional<size_t> rankOf(const Value& value) {
+  const auto* type = value.type()->castRaw<c10::TensorType>();
+  return type ? type->dim() : std::nullopt;
+}
 
 std::optional<c10::IValue> knownValue(const Value& value) {
   if (auto constant = toIValue(&value)) return constant;
@@ -565,13 +558,18 @@ bool readsAt(const Node& user, const Value& list) {
          user.owningBlock() == list.node()->owningBlock();
 }
 
+const Node* onlyUserOfList(const Node& node) {
+  if (node.kind() != prim::ListConstruct || node.output()->uses().size() != 1) return nullptr;
+  return (*node.output()->uses().begin()).user;
+}
+
 bool makesIndices(const Node& node) {
-  return node.kind() == prim::ListConstruct && node.output()->uses().size() == 1 &&
-         readsAt(*(*node.output()->uses().begin()).user, *node.output());
+  const Node* user = onlyUserOfList(node);
+  return user && readsAt(*user, *node.output());
 }
 
 const Node* callOf(const Node& node) {
-  return makesIndices(node) ? (*node.output()->uses().begin()).user : &node;
+  return makesIndices(node) ? onlyUserOfList(node) : &node;
 }
 
 std::vector<Node*> listsOfIndices(const Node& node) {

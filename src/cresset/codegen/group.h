@@ -27,11 +27,15 @@ struct Fusibility {
 
 /// Types must have been propagated, and lists of constants among the arguments must not be written to.
 Fusibility fusibilityOf(const Node& node);
+/// Of a tensor; nothing if it is not known.
+std::optional<size_t> rankOf(const Value& value);
 /// A constant, or a new list of constants.
 std::optional<c10::IValue> knownValue(const Value& value);
 /// Why the pass that forms groups leaves the node alone, by the options of the program too; nothing if it does not.
 std::optional<std::string> whyNotFusible(const Fusibility& node);
 
+/// The only node that uses the list which the node makes; null if there are others, or it makes no list.
+const Node* onlyUserOfList(const Node& node);
 /// Whether the node makes a list of indices for one operator that reads by them.
 bool makesIndices(const Node& node);
 /// Whether the user reads a tensor at the indices of the list, which its block makes.

@@ -131,6 +131,10 @@ std::vector<size_t> orderOfDimensions(const Sizes& sizes, std::span<const Sizes>
 
 }  // namespace
 
+StridedLayout layoutOf(const at::Tensor& tensor) {
+  return {Sizes(tensor.sizes().begin(), tensor.sizes().end()), Sizes(tensor.strides().begin(), tensor.strides().end())};
+}
+
 StridedLayout contiguousLayout(Sizes sizes) {
   const std::vector<size_t> order = rowMajor(sizes.size());
   return denseLayout(std::move(sizes), order);

@@ -10,6 +10,10 @@
 
 #include "cresset/codegen/kernel.h"
 
+namespace at {
+class Tensor;
+}
+
 namespace cresset::codegen {
 
 using Sizes = c10::SmallVector<int64_t, 6>;
@@ -21,6 +25,7 @@ struct StridedLayout {
   bool operator==(const StridedLayout&) const = default;
 };
 
+StridedLayout layoutOf(const at::Tensor& tensor);
 StridedLayout contiguousLayout(Sizes sizes);
 bool isNonOverlappingAndDense(const StridedLayout& layout);
 /// Nothing if they can't be broadcast to each other.

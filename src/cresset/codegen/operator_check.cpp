@@ -84,4 +84,14 @@ std::string objectionTo(const Operator& op, const std::vector<c10::IValue>& argu
   return kept->emplace(key, std::move(error)).first->second;
 }
 
+std::optional<c10::IValue> resultOf(const Operator& op, std::vector<c10::IValue> arguments) {
+  const size_t num_arguments = arguments.size();
+  try {
+    op.call(arguments, num_arguments);
+  } catch (const c10::Error&) {
+    return std::nullopt;
+  }
+  return std::move(arguments.back());
+}
+
 }  // namespace cresset::codegen

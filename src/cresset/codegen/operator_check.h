@@ -5,6 +5,7 @@
 #include <ATen/core/Tensor.h>
 #include <ATen/core/ivalue.h>
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,5 +19,8 @@ at::Tensor sampleTensor(size_t rank, at::ScalarType dtype);
 /// What the operator says against these arguments, whose tensors are samples; nothing if it takes them. Operators that
 /// reduce may raise for the samples' sizes, and are only asked for dtypes: they must take floating ones. Remembered.
 std::string objectionTo(const Operator& op, const std::vector<c10::IValue>& arguments);
+
+/// What the operator returns; nothing if it raises. (Where the operators run, it raises again.)
+std::optional<c10::IValue> resultOf(const Operator& op, std::vector<c10::IValue> arguments);
 
 }  // namespace cresset::codegen

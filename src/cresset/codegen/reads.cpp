@@ -14,11 +14,9 @@ namespace cresset::codegen {
 namespace {
 
 size_t argumentNamed(const Operator& op, std::string_view name) {
-  const auto& arguments = op.schema().arguments();
-  const auto found =
-      std::find_if(arguments.begin(), arguments.end(), [&](const auto& argument) { return argument.name() == name; });
-  CRESSET_CHECK(found != arguments.end(), "READS names an argument of the operator");
-  return static_cast<size_t>(found - arguments.begin());
+  const auto index = op.schema().argumentIndexWithName(name);
+  CRESSET_CHECK(index, "READS names an argument of the operator");
+  return static_cast<size_t>(*index);
 }
 
 ReadRule parse(const Operator& op, std::string_view text) {

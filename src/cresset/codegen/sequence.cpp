@@ -10,6 +10,7 @@
 #include <unordered_map>
 
 #include "cresset/codegen/kernel_builder.h"
+#include "cresset/codegen/operator_check.h"
 #include "cresset/ir/subgraph.h"
 #include "cresset/ops/operator.h"
 #include "cresset/support/options.h"
@@ -18,14 +19,10 @@ namespace cresset::codegen {
 
 namespace {
 
-/// The dtype of a tensor; of anything else one that nobody asks for.
+/// The dtype of a tensor; of anything else any: it is not used.
 at::ScalarType dtypeOrAny(const Value& value) {
   const auto* type = value.type()->castRaw<c10::TensorType>();
   return type ? type->scalarType().value_or(at::kFloat) : at::kFloat;
-}
-
-StridedLayout layoutOf(const at::Tensor& tensor) {
-  return {Sizes(tensor.sizes().begin(), tensor.sizes().end()), Sizes(tensor.strides().begin(), tensor.strides().end())};
 }
 
 /// A tensor of the layout, with any elements. (Operators on tensors of the device "meta" are Python functions, whose
@@ -166,7 +163,7 @@ class SequenceScheduler {
       const at::Tensor part = is_stack ? whole.select(dim, begin) : whole.narrow(dim, begin, size);
       begin += size;
       const int64_t offset = part.storage_offset() * part.itemsize();
-      part_of_[{result, input}] = {layoutOf(part), result, offset};
+      part_of_[input] = {layoutOf(part), result, offset};
       if (parts_.contains(input)) continue;  // it is there already
       Place to = place;
       to.offset += offset;
@@ -181,13 +178,8 @@ class SequenceScheduler {
     for (const size_t input : item.inputs) list.push_back(values_[input].tensor);
     Stack stack = {std::move(list)};
     stack.insert(stack.end(), join.arguments.begin(), join.arguments.end());
-    try {
-      const size_t num_arguments = stack.size();
-      join.op->call(stack, num_arguments);
-    } catch (const c10::Error&) {
-      return {};  // it is raised where the operators run
-    }
-    return stack.back().toTensor();
+    const auto result = resultOf(*join.op, std::move(stack));
+    return result ? result->toTensor() : at::Tensor();
   }
 
   void addCopy(
@@ -220,8 +212,8 @@ class SequenceScheduler {
       for (size_t i = 0; group && i < group->outputs.size(); ++i) is_computed[item.first_result + i] = true;
     }
     for (const size_t output : sequence_.outputs) ++uses[output];
-    for (const auto& [join_and_value, part] : part_of_) {
-      if (const size_t value = join_and_value.second; is_computed[value] && uses[value] == 1) parts_[value] = part;
+    for (const auto& [value, part] : part_of_) {
+      if (is_computed[value] && uses[value] == 1) parts_[value] = part;
     }
     return !parts_.empty();
   }
@@ -238,8 +230,8 @@ class SequenceScheduler {
   SequenceSchedule result_;
   std::vector<Located> values_;
   std::map<size_t, at::Tensor> wholes_;  // of joins
-  std::map<std::pair<size_t, size_t>, Part> part_of_;
-  std::map<size_t, Part> parts_;  // values that are computed where they are joined
+  std::map<size_t, Part> part_of_;       // of what is joined: where it lies in the last join that takes it
+  std::map<size_t, Part> parts_;         // values that are computed where they are joined
 };
 
 }  // namespace
@@ -248,7 +240,7 @@ bool isJoin(const Node& node) {
   const Operator* op = isStructural(node.kind()) ? nullptr : operatorOf(node);
   if (!op || !op->hasTrait(Trait::JoinsTensors)) return false;
   const Node* list = node.input(0)->node();
-  if (list->kind() != prim::ListConstruct || list->inputs().empty() || list->output()->uses().size() != 1) return false;
+  if (onlyUserOfList(*list) != &node || list->inputs().empty()) return false;
   const auto isPlain = [](const Value* value) {
     const auto* type = value->type()->castRaw<c10::TensorType>();
     return type && type->scalarType() && isSupported(*type->scalarType()) && type->dim() && type->device() &&
@@ -259,6 +251,11 @@ bool isJoin(const Node& node) {
   return isPlain(node.output()) && std::all_of(tensors.begin(), tensors.end(), isPlain) &&
          std::all_of(
              inputs.begin() + 1, inputs.end(), [](const Value* input) { return knownValue(*input).has_value(); });
+}
+
+bool isListOfJoin(const Node& node) {
+  const Node* user = onlyUserOfList(node);
+  return user && isJoin(*user);
 }
 
 Sequence makeSequence(const Graph& subgraph, bool is_group) {

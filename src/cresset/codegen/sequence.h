@@ -35,6 +35,8 @@ struct Sequence {
 
 /// Whether the node joins tensors that are listed for it alone, in a way that sequences know.
 bool isJoin(const Node& node);
+/// Whether the node makes the list that a join takes.
+bool isListOfJoin(const Node& node);
 
 /// Of a fused subgraph or a sequence. Throws Unsupported (scalar_body.h) if a node is not fusible.
 Sequence makeSequence(const Graph& subgraph, bool is_group);

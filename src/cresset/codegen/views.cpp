@@ -2,6 +2,7 @@
 #include <ATen/core/grad_mode.h>
 
 #include "cresset/codegen/group.h"
+#include "cresset/codegen/operator_check.h"
 #include "cresset/ops/operator.h"
 
 namespace cresset::codegen {
@@ -12,15 +13,10 @@ namespace {
 at::Tensor viewBy(const ViewCall& call, const at::Tensor& tensor) {
   Stack stack = {tensor};
   stack.insert(stack.end(), call.arguments.begin(), call.arguments.end());
-  try {
-    const size_t num_arguments = stack.size();
-    call.op->call(stack, num_arguments);
-  } catch (const c10::Error&) {
-    return {};  // it is raised where the operators run
-  }
-  const c10::IValue& result = stack.back();
-  if (!result.isTensorList()) return result.toTensor();
-  const c10::List<at::Tensor> list = result.toTensorList();
+  const auto result = resultOf(*call.op, std::move(stack));
+  if (!result) return {};
+  if (!result->isTensorList()) return result->toTensor();
+  const c10::List<at::Tensor> list = result->toTensorList();
   return call.element < list.size() ? at::Tensor(list[call.element]) : at::Tensor();
 }
 
@@ -38,11 +34,8 @@ std::optional<std::vector<BufferLayout>> layoutsOfBuffers(const Group& group, st
     }
     if (!view.is_alias_of(tensor) || view.scalar_type() != tensor.scalar_type() || view.is_neg() || view.is_conj())
       return std::nullopt;
-    BufferLayout layout;
-    layout.sizes.assign(view.sizes().begin(), view.sizes().end());
-    layout.strides.assign(view.strides().begin(), view.strides().end());
-    layout.offset = (view.storage_offset() - tensor.storage_offset()) * view.itemsize();
-    layouts.push_back(std::move(layout));
+    const int64_t elements = view.storage_offset() - tensor.storage_offset();
+    layouts.push_back({layoutOf(view), elements * static_cast<int64_t>(view.itemsize())});
   }
   return layouts;
 }
