@@ -15,10 +15,9 @@
 #include <vector>
 
 #include "cresset/analysis/alias.h"
-#include "cresset/analysis/ambient_state.h"
-#include "cresset/analysis/may_raise.h"
 #include "cresset/codegen/group.h"
 #include "cresset/codegen/outline.h"
+#include "cresset/codegen/sinking.h"
 #include "cresset/ir/constants.h"
 #include "cresset/ir/subgraph.h"
 #include "cresset/ops/operator.h"
@@ -35,6 +34,7 @@ constexpr size_t kMaxGroup = 64;
 constexpr size_t kMaxOpen = 8;
 
 using codegen::Fusibility;
+using codegen::rankOf;
 
 /// Nodes of the graph that one kernel is to compute.
 struct Group {
@@ -45,27 +45,19 @@ struct Group {
   bool contains(const Node* node) const { return std::find(nodes.begin(), nodes.end(), node) != nodes.end(); }
 };
 
-std::optional<size_t> rankOf(const Value& value) {
-  const auto* type = value.type()->castRaw<c10::TensorType>();
-  return type ? type->dim() : std::nullopt;
-}
-
-/// Lists of indices come right before the operators that take them; each has its own.
-void moveIndicesToReads(Graph& graph, Block* block) {
-  std::vector<Node*> lists;
+/// A list of indices that several operators read at becomes one for each.
+void giveEachReadAList(Graph& graph, Block* block) {
   for (Node* node : block->nodes()) {
-    for (Block* inner : node->blocks()) moveIndicesToReads(graph, inner);
-    if (node->kind() != prim::ListConstruct || node->output()->uses().empty()) continue;
-    std::vector<Use> users(node->output()->uses().begin(), node->output()->uses().end());
-    if (!std::all_of(users.begin(), users.end(), [&](Use use) { return codegen::readsAt(*use.user, *node->output()); }))
-      continue;
-    lists.push_back(node);
+    for (Block* inner : node->blocks()) giveEachReadAList(graph, inner);
+    if (node->kind() != prim::ListConstruct) continue;
+    const Value* list = node->output();
+    std::vector<Use> users(list->uses().begin(), list->uses().end());
+    if (!std::all_of(users.begin(), users.end(), [&](Use use) { return codegen::readsAt(*use.user, *list); })) continue;
     for (size_t i = 1; i < users.size(); ++i) {
-      lists.push_back(graph.createClone(node, [](Value* value) { return value; })->insertAfter(node));
-      users[i].user->replaceInput(users[i].offset, lists.back()->output());
+      Node* clone = graph.createClone(node, [](Value* value) { return value; })->insertAfter(node);
+      users[i].user->replaceInput(users[i].offset, clone->output());
     }
   }
-  for (Node* list : lists) list->moveBefore((*list->output()->uses().begin()).user);
 }
 
 class Fuser {
@@ -123,25 +115,11 @@ class Fuser {
     });
   }
 
-  static bool uses(const Node& node, const Group& group) {
-    const auto inputs = node.inputs();
-    return std::any_of(inputs.begin(), inputs.end(), [&](const Value* input) {
-      const Node& maker = *input->node();
-      return group.contains(&maker) || (codegen::makesIndices(maker) && uses(maker, group));
-    });
-  }
-
-  /// Closes the groups that can't sink past the node. Of two that raise, the exception of the first must come.
+  /// Closes the groups that can't sink past the node.
   void closeConflicting(Node& node) {
-    const bool changes_state = changesState(node);
-    const bool may_raise = mayRaise(node);
+    codegen::NodeToPass to_pass(node, memory_);
     for (size_t i = 0; i < open_.size();) {
-      const Group& group = open_[i];
-      const bool blocked =
-          changes_state || uses(node, group) || std::any_of(group.nodes.begin(), group.nodes.end(), [&](Node* member) {
-            return memory_.conflict(member, &node) || (may_raise && mayRaise(*member));
-          });
-      if (blocked) {
+      if (to_pass.blocks(open_[i].nodes)) {
         close(i);
       } else {
         ++i;
@@ -227,7 +205,7 @@ class Fuser {
   void join(Node* node, const Fusibility& kind) {
     std::vector<size_t> makers;
     for (size_t i = 0; i < open_.size(); ++i) {
-      if (uses(*node, open_[i])) makers.push_back(i);
+      if (codegen::usesResults(*node, open_[i].nodes)) makers.push_back(i);
     }
     Group joined{{}, kind.reduction ? &kind : nullptr, kind.contracts};
     for (auto it = makers.rbegin(); it != makers.rend(); ++it) {
@@ -318,7 +296,9 @@ class Fuser {
 }  // namespace
 
 bool formFusionGroups(Graph& graph) {
-  moveIndicesToReads(graph, graph.block());
+  giveEachReadAList(graph, graph.block());
+  // Lists of indices come right before the operators that take them.
+  codegen::moveListsToUsers(graph.block(), codegen::makesIndices);
   return Fuser(graph, /*with_products=*/true).run();
 }
 

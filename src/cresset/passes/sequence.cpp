@@ -6,15 +6,14 @@
 //   %c = aten::cat(%l, %dim)                            %l = prim::ListConstruct(%a, %b)
 //                                                       return aten::cat(%l, %dim)
 //
-// A sequence grows downwards like a group (fuse.cpp): it sinks past nodes that neither use what it computes nor
-// conflict with one of its nodes.
+// A sequence grows downwards like a group (fuse.cpp): it sinks past nodes that are not in its way (codegen/sinking.h).
 #include <algorithm>
 #include <vector>
 
 #include "cresset/analysis/alias.h"
-#include "cresset/analysis/ambient_state.h"
 #include "cresset/codegen/outline.h"
 #include "cresset/codegen/sequence.h"
+#include "cresset/codegen/sinking.h"
 #include "cresset/passes/fuse.h"
 #include "cresset/passes/pass.h"
 
@@ -25,21 +24,11 @@ namespace {
 /// Each node is compared with all of the open sequence.
 constexpr size_t kMaxSequence = 64;
 
-/// The lists of joins stand next to them: they are nothing by themselves.
-void moveListsToJoins(Block* block) {
-  for (Node* node : block->nodes()) {
-    if (codegen::isJoin(*node)) {
-      node->input(0)->node()->moveBefore(node);
-    } else if (!isSubgraph(*node)) {
-      for (Block* inner : node->blocks()) moveListsToJoins(inner);
-    }
-  }
-}
-
 class Sequencer {
  public:
   explicit Sequencer(Graph& graph) : graph_(graph) {
-    moveListsToJoins(graph.block());
+    // They are nothing by themselves.
+    codegen::moveListsToUsers(graph.block(), codegen::isListOfJoin);
     memory_.emplace(graph);
   }
 
@@ -53,44 +42,25 @@ class Sequencer {
  private:
   void visit(Block* block) {
     for (Node* node : block->nodes()) {
-      if (node->kind() == prim::Constant || isListOfJoin(*node)) continue;
+      if (node->kind() == prim::Constant || codegen::isListOfJoin(*node)) continue;
       if (isSubgraph(*node, SubgraphKind::Fused)) {
-        add(node);
-      } else if (codegen::isJoin(*node) && !memory_->hasWriters(node->input(0))) {
-        if (nodes_.size() >= kMaxSequence) close();
-        nodes_.push_back(node->input(0)->node());
-        nodes_.push_back(node);
+        add({node});
+      } else if (codegen::isJoin(*node)) {
+        add({node->input(0)->node(), node});
       } else if (!node->blocks().empty()) {
         close();
         for (Block* inner : node->blocks()) visit(inner);
-      } else if (isBlockedBy(*node)) {
+      } else if (codegen::NodeToPass(*node, *memory_).blocks(nodes_)) {
         close();
       }
     }
     close();
   }
 
-  static bool isListOfJoin(const Node& node) {
-    if (node.kind() != prim::ListConstruct) return false;
-    const auto users = node.output()->uses();
-    return users.size() == 1 && codegen::isJoin(*(*users.begin()).user);
-  }
-
-  void add(Node* node) {
-    if (nodes_.size() >= kMaxSequence) close();
-    nodes_.push_back(node);
-  }
-
-  bool isBlockedBy(Node& node) {
-    if (nodes_.empty()) return false;
-    const auto inputs = node.inputs();
-    return changesState(node) ||
-           std::any_of(
-               inputs.begin(), inputs.end(),
-               [&](const Value* input) {
-                 return std::find(nodes_.begin(), nodes_.end(), input->node()) != nodes_.end();
-               }) ||
-           std::any_of(nodes_.begin(), nodes_.end(), [&](Node* member) { return memory_->conflict(member, &node); });
+  /// Nodes that stay together: a join and its list.
+  void add(std::initializer_list<Node*> nodes) {
+    if (nodes_.size() + nodes.size() > kMaxSequence) close();
+    nodes_.insert(nodes_.end(), nodes.begin(), nodes.end());
   }
 
   /// Joins at either end are no work for kernels.
