@@ -7,10 +7,13 @@ import itertools
 
 import pytest
 import torch
+from kernel_checks import both, checked, launches, layouts
 from torch.testing._internal.common_methods_invocations import op_db
 
 import cresset
 from cresset import _C
+
+pytestmark = pytest.mark.usefixtures(checked.__name__)
 
 #: Per row of the table: calls of `x`, a matrix of 7 rows and 6 columns, and `i`, `j`, indices of any sizes; `v` has 5.
 CALLS = {
@@ -52,25 +55,10 @@ FLOATS = [torch.float32, torch.float64, torch.bfloat16, torch.float16]
 AFTER = ["torch.neg(r.float()) + 1", "r + r", "r == r", "(r.float() * 2).sum()", "r.double().softmax(-1)"]
 
 
-@pytest.fixture(autouse=True)
-def checked():
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    with cresset.options.override(kernels="check", plans="always", numerics="default"), torch.no_grad():
-        yield
-    torch.set_num_threads(threads)
-
-
-def launches():
-    return _C._kernel_counts()[1]
-
-
 def compiled(result, after="r + r", parameters="x: Tensor, i: Tensor, j: Tensor, v: Tensor, m: Tensor"):
     """A program that goes on computing with the result, and the same as eager PyTorch runs it."""
     source = f"def f({parameters}):\n  r = {result}\n  return {after}\n"
-    scope = {"torch": torch, "Tensor": torch.Tensor}
-    exec(source, scope)
-    return cresset.CompilationUnit(source).f, scope["f"]
+    return both(source)
 
 
 def indices(dtype=torch.int64, seed=0):
@@ -81,15 +69,6 @@ def indices(dtype=torch.int64, seed=0):
 
 def source(dtype=torch.float32, rows=7, columns=6):
     return torch.randn(rows, columns, generator=torch.Generator().manual_seed(1)).mul(50).to(dtype)
-
-
-def layouts(x):
-    yield x
-    yield x.t().contiguous().t()
-    yield torch.cat([x, x], 1)[:, ::2].copy_(x)
-    yield torch.cat([x, x, x])[1 : len(x) + 1].copy_(x)
-    yield x[:1].expand(x.shape)
-    yield x[:, :1].expand(x.shape)
 
 
 def assert_same(found, expected):
@@ -284,13 +263,11 @@ def test_indices_that_are_written_to():
         "  x.mul_(2)\n"
         "  return r + s, x[i] - 1\n"
     )
-    scope = {"torch": torch, "Tensor": torch.Tensor}
-    exec(source, scope)
-    script = cresset.CompilationUnit(source).f
+    script, eager = both(source)
     for _ in range(2):
         x, i = torch.randn(9, 3), torch.arange(5)
         y, k = x.clone(), i.clone()
-        for found, expected in zip(script(x, i), scope["f"](y, k), strict=True):
+        for found, expected in zip(script(x, i), eager(y, k), strict=True):
             assert_same(found, expected)
         assert torch.equal(x, y) and torch.equal(i, k)
 
@@ -303,13 +280,11 @@ def test_views_are_read():
         "  b = x.transpose(0, 1)[1:][i.select(1, 1)]\n"
         "  return a * b\n"
     )
-    scope = {"torch": torch, "Tensor": torch.Tensor}
-    exec(source, scope)
-    script = cresset.CompilationUnit(source).f
+    script, eager = both(source)
     x, i = torch.randn(4, 9), torch.randint(0, 8, (6, 2))
     before = launches()
     for _ in range(2):
-        assert_same(script(x, i), scope["f"](x, i))
+        assert_same(script(x, i), eager(x, i))
     assert launches() > before
 
 

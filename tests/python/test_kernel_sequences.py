@@ -8,32 +8,17 @@ import threading
 
 import pytest
 import torch
+from kernel_checks import both, checked, layouts
 
 import cresset
 from cresset import _C
 
-
-@pytest.fixture(autouse=True)
-def checked():
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    with cresset.options.override(kernels="check", plans="always", numerics="default"), torch.no_grad():
-        yield
-    torch.set_num_threads(threads)
+pytestmark = pytest.mark.usefixtures(checked.__name__)
 
 
 def compiled(*lines):
     source = "\n  ".join(["def f(x: Tensor, y: Tensor):", *lines]) + "\n"
-    scope = {"torch": torch, "Tensor": torch.Tensor}
-    exec(source, scope)
-    return cresset.CompilationUnit(source).f, scope["f"]
-
-
-def layouts(x):
-    yield x
-    yield x.t().contiguous().t()
-    yield torch.cat([x, x], 1)[:, ::2].copy_(x)
-    yield x[:1].expand(x.shape)
+    return both(source)
 
 
 def kernels(function):

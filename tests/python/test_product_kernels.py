@@ -8,9 +8,12 @@ import itertools
 import numpy
 import pytest
 import torch
+from kernel_checks import both, checked, launches, layouts
 
 import cresset
 from cresset import _C
+
+pytestmark = pytest.mark.usefixtures(checked.__name__)
 
 #: Per row of the table: a call of `x` (m, k), `y` (k, n) and `z`, and the sizes of `z`.
 CALLS = {
@@ -28,25 +31,10 @@ SIZES = [(1, 1, 1), (1, 64, 256), (2, 7, 9), (4, 33, 17), (3, 8, 8), (100, 5, 3)
 FLOATS = [torch.float32, torch.float64, torch.bfloat16, torch.float16]
 
 
-@pytest.fixture(autouse=True)
-def checked():
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    with cresset.options.override(kernels="check", plans="always", numerics="default"), torch.no_grad():
-        yield
-    torch.set_num_threads(threads)
-
-
-def launches():
-    return _C._kernel_counts()[1]
-
-
 def compiled(result):
     """A program with the result, which goes on computing with it, and the same as eager PyTorch runs it."""
     source = f"def f(x: Tensor, y: Tensor, z: Tensor):\n  r = {result}\n  return r * 2 + 1, torch.tanh(r)\n"
-    scope = {"torch": torch, "Tensor": torch.Tensor}
-    exec(source, scope)
-    return cresset.CompilationUnit(source).f, scope["f"]
+    return both(source)
 
 
 def operands(m, k, n, sizes, dtype, seed=0):
@@ -54,13 +42,6 @@ def operands(m, k, n, sizes, dtype, seed=0):
     named = {"m": m, "n": n}
     shapes = [(m, k), (k, n), [named[size] for size in sizes]]
     return [torch.randn(shape, generator=generator, dtype=torch.float64).to(dtype) for shape in shapes]
-
-
-def layouts(x):
-    yield x
-    yield x.t().contiguous().t()
-    yield torch.cat([x, x], 1)[:, ::2].copy_(x)
-    yield x[:1].expand(x.shape)
 
 
 def test_every_row_is_called():

@@ -4,14 +4,16 @@ With the option kernels=check, each launch is also compared with the operators o
 """
 
 import itertools
-import warnings
 
 import numpy
 import pytest
 import torch
+from kernel_checks import both, checked, launches, layouts
 
 import cresset
 from cresset import _C
+
+pytestmark = pytest.mark.usefixtures(checked.__name__)
 
 FLOATS = [torch.float32, torch.float64, torch.bfloat16, torch.float16]
 INTEGERS = [torch.int8, torch.uint8, torch.int32, torch.int64]
@@ -82,40 +84,12 @@ CALLS = {
 SIZES = [(1, 1), (3, 5), (17, 33), (2, 1023), (1025, 2), (3, 3000), (2100, 17)]
 
 
-@pytest.fixture(autouse=True)
-def checked():
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    with (
-        cresset.options.override(kernels="check", plans="always", numerics="default"),
-        warnings.catch_warnings(),
-        torch.no_grad(),
-    ):
-        warnings.simplefilter("ignore")
-        yield
-    torch.set_num_threads(threads)
-
-
-def launches():
-    return _C._kernel_counts()[1]
-
-
 def compiled(call, size):
     """The call as a script and as eager PyTorch runs it. Sizes are numbers in it: what is reduced must be known."""
     for d in (0, 1):
         call = call.replace(f"x.size({d})", str(size[d]))
     lines = ["def f(x: Tensor, y: Tensor):", f"  r = {call}", "  return r"]
-    scope = {"torch": torch, "Tensor": torch.Tensor}
-    exec("\n".join(lines), scope)
-    return cresset.CompilationUnit("\n".join(lines)).f, scope["f"]
-
-
-def layouts(x):
-    yield x
-    yield x.t().contiguous().t()
-    yield torch.cat([x, x], 1)[:, ::2].copy_(x)
-    yield x[:1].expand(x.shape)
-    yield x[:, :1].expand(x.shape)
+    return both("\n".join(lines))
 
 
 def as_list(results):
