@@ -220,6 +220,16 @@ def loaded(k):
     call(cresset.load(io.BytesIO(archive())))
 
 
+def kernel(k):
+    """Its constants make it a kernel of its own."""
+    text = f"def f(x: Tensor):\n  return torch.relu(x * {k}.5 + 1.0)\n"
+    compiled, launches = _C._kernel_counts()[:2]
+    with cresset.options.override(kernels="now", plans="always"), torch.no_grad():
+        cresset.CompilationUnit(text).f(torch.ones(40))
+    now = _C._kernel_counts()
+    assert now[0] == compiled + 1 and now[1] > launches
+
+
 def error(k):
     class Wrong:
         def __init__(self, x: int):
@@ -252,6 +262,7 @@ KINDS = {
         traced_module,
         unit,
         loaded,
+        kernel,
         error,
     )
 }
