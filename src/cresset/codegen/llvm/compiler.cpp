@@ -114,6 +114,10 @@ class Linker {
   };
 
   Linked link(llvm::SmallVector<char, 0> object, const std::string& name) {
+    // The session keeps the names of kernels that are gone until it is told to look for them.
+    constexpr uint64_t kLinksPerCleanup = 256;
+    if (num_links_.fetch_add(1, std::memory_order_relaxed) % kLinksPerCleanup == kLinksPerCleanup - 1)
+      session_.getSymbolStringPool()->clearDeadEntries();
     auto tracker = library_.createResourceTracker();
     auto buffer = std::make_unique<llvm::SmallVectorMemoryBuffer>(std::move(object), name, false);
     orThrow(layer_.add(tracker, std::move(buffer)));
@@ -129,6 +133,7 @@ class Linker {
   orc::ExecutionSession session_;
   orc::ObjectLinkingLayer layer_;
   orc::JITDylib& library_;
+  std::atomic<uint64_t> num_links_{0};
 };
 
 class LinkedCode : public MachineCode {
