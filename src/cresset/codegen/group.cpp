@@ -7,7 +7,6 @@
 
 #include "cresset/codegen/operator_check.h"
 #include "cresset/codegen/scalar_body.h"
-#include "cresset/ir/constants.h"
 #include "cresset/ops/operator.h"
 #include "cresset/ops/operator_rows.h"
 #include "cresset/support/error.h"
@@ -16,13 +15,6 @@
 namespace cresset::codegen {
 
 namespace {
-
-/// The dtype of a dense tensor of this machine's memory; nothing if it is not known, or none that kernels have.
-std::optional<at::ScalarType> dtypeOf(const Value& value) {
-  const auto* type = value.type()->castRaw<c10::TensorType>();
-  if (!type || !type->scalarType() || !type->dim() || !type->device() || !type->device()->is_cpu()) return std::nullopt;
-  return isSupported(*type->scalarType()) ? type->scalarType() : std::nullopt;
-}
 
 std::optional<at::ScalarType> numberType(const c10::Type& type) {
   switch (type.kind()) {
@@ -493,33 +485,7 @@ class GroupBuilder {
   std::unordered_map<const Node*, size_t> read_sources_, read_offsets_;  // buffers that nodes read by index
 };
 
-bool isListOfTensors(const Value& value) {
-  const auto* list = value.type()->castRaw<c10::ListType>();
-  if (!list || value.node()->kind() != prim::ListConstruct) return false;
-  const c10::Type* element = list->getElementType().get();
-  if (const auto* optional = element->castRaw<c10::OptionalType>()) element = optional->getElementType().get();
-  return element->kind() == c10::TypeKind::TensorType;
-}
-
 }  // namespace
-
-std::optional<size_t> rankOf(const Value& value) {
-  const auto* type = value.type()->castRaw<c10::TensorType>();
-  return type ? type->dim() : std::nullopt;
-}
-
-std::optional<c10::IValue> knownValue(const Value& value) {
-  if (auto constant = toIValue(&value)) return constant;
-  if (value.node()->kind() == prim::unchecked_cast) return knownValue(*value.node()->input(0));
-  if (value.node()->kind() != prim::ListConstruct) return std::nullopt;
-  c10::impl::GenericList list(value.type()->castRaw<c10::ListType>()->getElementType());
-  for (const Value* element : value.node()->inputs()) {
-    auto constant = toIValue(element);
-    if (!constant) return std::nullopt;
-    list.push_back(std::move(*constant));
-  }
-  return c10::IValue(std::move(list));
-}
 
 Fusibility fusibilityOf(const Node& node) {
   Fusibility refused;
@@ -548,60 +514,6 @@ std::optional<std::string> whyNotFusible(const Fusibility& node) {
   if (!node.is_exact && options::numerics() == Numerics::Exact)
     return "it has other bits than eager PyTorch's in a kernel (option numerics)";
   return std::nullopt;
-}
-
-bool readsAt(const Node& user, const Value& list) {
-  if (list.node()->kind() != prim::ListConstruct || !isListOfTensors(list)) return false;
-  const Operator* op = isStructural(user.kind()) ? nullptr : operatorOf(user);
-  const ReadRule* rule = op ? ReadRule::of(*op) : nullptr;
-  return rule && rule->form == ReadRule::Form::Each && user.input(rule->index) == &list &&
-         user.owningBlock() == list.node()->owningBlock();
-}
-
-const Node* onlyUserOfList(const Node& node) {
-  if (node.kind() != prim::ListConstruct || node.output()->uses().size() != 1) return nullptr;
-  return (*node.output()->uses().begin()).user;
-}
-
-bool makesIndices(const Node& node) {
-  const Node* user = onlyUserOfList(node);
-  return user && readsAt(*user, *node.output());
-}
-
-const Node* callOf(const Node& node) {
-  return makesIndices(node) ? onlyUserOfList(node) : &node;
-}
-
-std::vector<Node*> listsOfIndices(const Node& node) {
-  std::vector<Node*> lists;
-  for (const Value* input : node.inputs()) {
-    if (makesIndices(*input->node())) lists.push_back(const_cast<Node*>(input->node()));
-  }
-  return lists;
-}
-
-bool isCall(const Node& node) {
-  return node.kind() != prim::Constant && !makesIndices(node);
-}
-
-bool makesKnownViews(const Node& node) {
-  if (node.kind() == prim::ListUnpack) {
-    const Node* maker = node.input(0)->node();
-    return maker->kind() != prim::ListUnpack && maker->outputs().size() == 1 && makesKnownViews(*maker);
-  }
-  const Operator* op = isStructural(node.kind()) ? nullptr : operatorOf(node);
-  if (!op || !op->isOfDispatcher() || op->isMutable() || node.outputs().size() != 1 || node.inputs().empty())
-    return false;
-  const auto& result = op->schema().returns()[0];
-  const auto& self = op->schema().arguments()[0];
-  if (!result.alias_info() || !self.alias_info() || !dtypeOf(*node.input(0))) return false;
-  const bool is_list = result.type()->kind() == c10::TypeKind::ListType;
-  if (!is_list && dtypeOf(*node.output()) != dtypeOf(*node.input(0))) return false;
-  const auto inputs = node.inputs();
-  return std::all_of(inputs.begin() + 1, inputs.end(), [](const Value* input) {
-    const auto known = knownValue(*input);
-    return known && !known->isTensor() && !known->isObject();
-  });
 }
 
 Group makeGroup(const Graph& subgraph) {

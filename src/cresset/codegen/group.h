@@ -27,6 +27,8 @@ struct Fusibility {
 
 /// Types must have been propagated, and lists of constants among the arguments must not be written to.
 Fusibility fusibilityOf(const Node& node);
+/// The dtype of a dense tensor of this machine's memory; nothing if it is not known, or none that kernels have.
+std::optional<at::ScalarType> dtypeOf(const Value& value);
 /// Of a tensor; nothing if it is not known.
 std::optional<size_t> rankOf(const Value& value);
 /// A constant, or a new list of constants.
