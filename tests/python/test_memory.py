@@ -227,7 +227,7 @@ def kernel(k):
     with cresset.options.override(kernels="now", plans="always"), torch.no_grad():
         cresset.CompilationUnit(text).f(torch.ones(40))
     now = _C._kernel_counts()
-    assert now[0] == compiled + 1 and now[1] > launches
+    assert now[0] > compiled and now[1] > launches
 
 
 def error(k):
