@@ -83,11 +83,49 @@ bool isKnown(const Value& value) {
   return known && !known->isTensor();
 }
 
-std::string lettersOf(const Contraction& contraction, const std::string& argument) {
-  for (const auto& [name, letters] : contraction.operands) {
-    if (name == argument) return letters;
+/// Null if it is no product. Throws Unsupported if it is none for operands of these ranks.
+const Contraction* contractionOf(const ScalarBody& body, const Operator& op, const Node& node) {
+  const auto groups = op.schema().argumentIndexWithName("groups");
+  const bool has_groups = groups && knownValue(*node.input(static_cast<size_t>(*groups))) != c10::IValue(1);
+  const auto fits = [&](const Contraction& contraction) {
+    return contraction.is_for_groups == has_groups &&
+           std::all_of(contraction.operands.begin(), contraction.operands.end(), [&](const auto& operand) {
+             const auto& [name, letters] = operand;
+             const auto index = op.schema().argumentIndexWithName(name);
+             const auto* type =
+                 index ? node.input(static_cast<size_t>(*index))->type()->castRaw<c10::TensorType>() : nullptr;
+             if (!type && name == "bias") return knownValue(*node.input(static_cast<size_t>(*index))).has_value();
+             if (!type || !type->dim()) return false;
+             if (name == contraction.windowed) return *type->dim() + contraction.num_window_dims == letters.size();
+             return letters.starts_with('*') ? *type->dim() + 1 >= letters.size() : *type->dim() == letters.size();
+           });
+  };
+  const std::span<const Contraction> all = body.contractions();
+  if (all.empty()) return nullptr;
+  const auto found = std::find_if(all.begin(), all.end(), fits);
+  if (found == all.end()) throw Unsupported{op.fullName() + " of tensors of these ranks"};
+  return &*found;
+}
+
+/// Casts return their argument if it has the dtype already; and may be told in which layout.
+void refuseWhatReturnsArguments(
+    const Operator& op, std::span<const Fact> facts, std::span<const ScalarArgument> arguments, at::ScalarType result) {
+  const bool may_return_self = op.mayReturnSelf() || op.schema().returns()[0].alias_info();
+  if (may_return_self && facts[0].dtype == result) throw Unsupported{op.fullName() + " may return its argument"};
+  const auto& parameters = op.schema().arguments();
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    if (parameters[i].name() == "memory_format" && !arguments[i].known.isNone())
+      throw Unsupported{op.fullName() + " in a given memory format"};
   }
-  return "";
+}
+
+/// Eager PyTorch does not round a tensor of one element of another dtype to half precision first.
+void refuseMixedHalves(const Operator& op, std::span<const ScalarArgument> arguments, at::ScalarType computes_in) {
+  if (registerType(computes_in) == computes_in) return;
+  for (const ScalarArgument& argument : arguments) {
+    if (argument.kind == ScalarArgument::Kind::Element && argument.dtype != computes_in && argument.dtype != at::kBool)
+      throw Unsupported{op.fullName() + " of half precision and another dtype"};
+  }
 }
 
 class GroupBuilder {
@@ -118,10 +156,11 @@ class GroupBuilder {
     step.contraction = contractionOf(*body, *op, node);
     Fusibility found;
     for (const Value* input : node.inputs()) {
+      const std::string& name = op->schema().arguments()[arguments.size()].name();
+      const bool is_windowed = step.contraction && step.contraction->windowed == name;
       facts.push_back(factOf(*input));
-      arguments.push_back(argumentOf(*input));
-      samples.push_back(sampleOf(*input, arguments.back()));
-      const std::string& name = op->schema().arguments()[arguments.size() - 1].name();
+      arguments.push_back(is_windowed ? windowsArgument(node, *input) : argumentOf(*input));
+      samples.push_back(name == "groups" ? c10::IValue(1) : sampleOf(*input, arguments.back()));
       if (arguments.back().kind == ScalarArgument::Kind::Element) {
         found.rank = std::max(found.rank, *rankOf(*input));
       } else if (name == "self" || name == "other") {
@@ -129,6 +168,11 @@ class GroupBuilder {
       }
     }
     refuseWhatReturnsArguments(*op, facts, arguments, results[0]);
+    if (const auto windows = windows_.find(&node); windows != windows_.end()) {
+      const size_t weight = numberOf(*argumentNamed(node, *op, "weight"));
+      if (weight >= group_.buffers.size()) throw Unsupported{op->fullName() + " whose weight is computed"};
+      group_.buffers[windows->second].windows->weight = weight;
+    }
     const auto computes_in = body->computesIn(*op, facts, results[0]);
     if (!computes_in) throw Unsupported{op->fullName() + " computes in a dtype that is not known"};
     refuseMixedHalves(*op, arguments, *computes_in);
@@ -137,9 +181,10 @@ class GroupBuilder {
     for (const size_t i : layoutOrder(*op)) {
       if (arguments[i].kind != ScalarArgument::Kind::Element) continue;
       const std::string& name = op->schema().arguments()[i].name();
-      step.operands.push_back(numberOf(*node.input(i)));
+      const bool is_windowed = step.contraction && step.contraction->windowed == name;
+      step.operands.push_back(is_windowed ? windows_.at(&node) : numberOf(*node.input(i)));
       step.is_converted.push_back(arguments[i].dtype != *computes_in && name != "condition" && name != "mask");
-      if (step.contraction) step.letters.push_back(lettersOf(*step.contraction, name));
+      if (step.contraction) step.letters.emplace_back(step.contraction->lettersOf(name));
     }
     step.keeps_layout = op->keepsLayout();
     step.makes_contiguous = op->makesContiguous();
@@ -200,9 +245,13 @@ class GroupBuilder {
   void addBuffersOf(const Node& node) {
     const Operator* op = operatorOf(node);
     const ReadRule* rule = op ? ReadRule::of(*op) : nullptr;
+    const ScalarBody* body = op ? ScalarBody::of(*op) : nullptr;
+    const Contraction* contraction = body ? contractionOf(*body, *op, node) : nullptr;
     for (size_t i = 0; i < node.inputs().size(); ++i) {
       const Value* input = node.input(i);
-      if (rule && i == rule->source) {
+      if (contraction && contraction->windowed == op->schema().arguments()[i].name()) {
+        addWindows(node, *op, *input, contraction->num_window_dims);
+      } else if (rule && i == rule->source) {
         addSource(node, *input);
       } else if (rule && rule->form == ReadRule::Form::Bags && i == rule->offsets) {
         continue;
@@ -376,6 +425,30 @@ class GroupBuilder {
     return builder_.number(group_.body.numbers.size() - 1, at::kLong);
   }
 
+  ScalarArgument windowsArgument(const Node& node, const Value& input) {
+    const auto dtype = dtypeOf(input);
+    if (!dtype) throw Unsupported{"the dtype or rank of %" + input.debugName() + " is not known"};
+    if (!windows_.contains(&node)) {
+      const Operator& op = *operatorOf(node);
+      addWindows(node, op, input, contractionOf(*ScalarBody::of(op), op, node)->num_window_dims);
+    }
+    ScalarArgument argument;
+    argument.kind = ScalarArgument::Kind::Element;
+    argument.value = builder_.load(windows_.at(&node), *dtype);
+    argument.dtype = *dtype;
+    return argument;
+  }
+
+  void addWindows(const Node& node, const Operator& op, const Value& input, size_t num_dims) {
+    const auto dtype = dtypeOf(input);
+    if (!dtype) throw Unsupported{"the dtype or rank of %" + input.debugName() + " is not known"};
+    if (!sources_.empty() && !sources_.contains(&input)) throw Unsupported{"what is convolved is computed"};
+    windows_[&node] = group_.buffers.size();
+    addBufferOf(input, *dtype);
+    group_.buffers.back().windows = windowsOf(node, op, num_dims);
+    group_.ranks.back() += num_dims;
+  }
+
   /// How many bytes the index moves.
   Register offsetOf(const Value& index, const Operator& op, const ReadRule& rule) {
     const auto dtype = dtypeOf(index);
@@ -424,25 +497,6 @@ class GroupBuilder {
     return argument;
   }
 
-  /// Null if it is no product. Throws Unsupported if it is none for operands of these ranks.
-  static const Contraction* contractionOf(const ScalarBody& body, const Operator& op, const Node& node) {
-    const auto fits = [&](const Contraction& contraction) {
-      return std::all_of(contraction.operands.begin(), contraction.operands.end(), [&](const auto& operand) {
-        const auto& [name, letters] = operand;
-        const auto index = op.schema().argumentIndexWithName(name);
-        const auto* type =
-            index ? node.input(static_cast<size_t>(*index))->type()->castRaw<c10::TensorType>() : nullptr;
-        if (!type || !type->dim()) return false;
-        return letters.starts_with('*') ? *type->dim() + 1 >= letters.size() : *type->dim() == letters.size();
-      });
-    };
-    const std::span<const Contraction> all = body.contractions();
-    if (all.empty()) return nullptr;
-    const auto found = std::find_if(all.begin(), all.end(), fits);
-    if (found == all.end()) throw Unsupported{op.fullName() + " of tensors of these ranks"};
-    return &*found;
-  }
-
   /// Of its kind: a tensor of one element, or a number.
   c10::IValue sampleOf(const Value& value, const ScalarArgument& argument) const {
     if (argument.kind == ScalarArgument::Kind::Known) return argument.known;
@@ -453,36 +507,13 @@ class GroupBuilder {
     return sampleTensor(*rankOf(value), argument.dtype);
   }
 
-  /// Casts return their argument if it has the dtype already; and may be told in which layout.
-  static void refuseWhatReturnsArguments(
-      const Operator& op, std::span<const Fact> facts, std::span<const ScalarArgument> arguments,
-      at::ScalarType result) {
-    const bool may_return_self = op.mayReturnSelf() || op.schema().returns()[0].alias_info();
-    if (may_return_self && facts[0].dtype == result) throw Unsupported{op.fullName() + " may return its argument"};
-    const auto& parameters = op.schema().arguments();
-    for (size_t i = 0; i < arguments.size(); ++i) {
-      if (parameters[i].name() == "memory_format" && !arguments[i].known.isNone())
-        throw Unsupported{op.fullName() + " in a given memory format"};
-    }
-  }
-
-  /// Eager PyTorch does not round a tensor of one element of another dtype to half precision first.
-  static void refuseMixedHalves(
-      const Operator& op, std::span<const ScalarArgument> arguments, at::ScalarType computes_in) {
-    if (registerType(computes_in) == computes_in) return;
-    for (const ScalarArgument& argument : arguments) {
-      if (argument.kind == ScalarArgument::Kind::Element && argument.dtype != computes_in &&
-          argument.dtype != at::kBool)
-        throw Unsupported{op.fullName() + " of half precision and another dtype"};
-    }
-  }
-
   KernelBuilder builder_;
   Group group_;
   std::unordered_map<const Value*, GroupBuffer> sources_;  // of inputs and views of them
   std::unordered_map<const Value*, Register> registers_;
   std::unordered_map<const Value*, size_t> values_;
   std::unordered_map<const Node*, size_t> read_sources_, read_offsets_;  // buffers that nodes read by index
+  std::unordered_map<const Node*, size_t> windows_;                      // and that convolutions go over
 };
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "cresset/codegen/loops.h"
 #include "cresset/codegen/reads.h"
 #include "cresset/codegen/scalar_body.h"
+#include "cresset/codegen/windows.h"
 #include "cresset/ir/graph.h"
 
 namespace cresset::codegen {
@@ -65,11 +66,15 @@ struct GroupBuffer {
   size_t tensor = 0;  // index into Group::tensors
   std::vector<ViewCall> views;
   bool is_source = false;  // it is read by index, and not copied
+  std::optional<Windows> windows;
 };
 
 /// Where the elements of a buffer lie.
 struct BufferLayout : StridedLayout {
   int64_t offset = 0;  // in bytes, from the tensor's first element
+  /// It is a view of this, to which the elements that lie there are copied.
+  std::optional<PaddedLayout> padded;
+  bool makes_channels_last = false;  // what is convolved
 };
 
 /// A result whose elements are read by index.

@@ -397,6 +397,15 @@ class Evaluator {
 
 }  // namespace
 
+/// "bcx+u" as "bxcu": what the result has, then what is summed over.
+static std::string lettersOfWindows(const std::string& letters, const std::string& result) {
+  std::string kept, summed;
+  for (const char letter : letters) {
+    if (letter != '+') (result.find(letter) != std::string::npos ? kept : summed) += letter;
+  }
+  return kept + summed;
+}
+
 /// "self mk, mat2 kn, result mn"; several with "; " between them
 static std::vector<Contraction> parseContractions(std::string_view text) {
   std::vector<Contraction> contractions;
@@ -413,10 +422,33 @@ static std::vector<Contraction> parseContractions(std::string_view text) {
         contraction.operands.emplace_back(name, letters);
       }
     }
+    for (auto& [operand, own] : contraction.operands) {
+      const auto sums = static_cast<size_t>(std::count(own.begin(), own.end(), '+'));
+      if (sums == 0) continue;
+      contraction.windowed = operand;
+      contraction.num_window_dims = sums;
+      own = lettersOfWindows(own, contraction.result);
+    }
+    contraction.is_for_groups = contraction.result.find('g') != std::string::npos;
     CRESSET_CHECK(!contraction.operands.empty(), "CONTRACTS names operands, their indices and those of the result");
     contractions.push_back(std::move(contraction));
   }
   return contractions;
+}
+
+std::string Contraction::summed() const {
+  std::string summed;
+  for (const char letter : operands[1].second) {
+    if (letter != '*' && sums(letter)) summed += letter;
+  }
+  return summed;
+}
+
+std::string_view Contraction::lettersOf(std::string_view operand) const {
+  for (const auto& [name, letters] : operands) {
+    if (name == operand) return letters;
+  }
+  return "";
 }
 
 const ScalarBody* ScalarBody::of(const Operator& op) {

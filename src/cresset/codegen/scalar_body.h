@@ -37,11 +37,22 @@ struct Reduction {
 };
 
 /// A product of tensors: which dimensions of its operands go together, a letter each. A star stands for any number of
-/// leading dimensions. All are in the result but `k`, which is summed over. Operands without letters are broadcast to
-/// the result.
+/// leading dimensions. Those that are not in the result are summed over. Operands without letters are broadcast to the
+/// result.
+/// Of a convolution `x+u` is one dimension of the input, which its windows have two in the place of: those of its
+/// letters are in the order of codegen/windows.h.
 struct Contraction {
   std::vector<std::pair<std::string, std::string>> operands;  // by the names of arguments
   std::string result;
+  std::string windowed;        // an operand; "" if there is none
+  size_t num_window_dims = 0;  // of it
+  bool is_for_groups = false;  // there is one per channel, `g`
+
+  bool sums(char letter) const { return result.find(letter) == std::string::npos && !(letter >= '0' && letter <= '9'); }
+  /// What is summed over, in order.
+  std::string summed() const;
+  /// Of an operand; "" if it has none.
+  std::string_view lettersOf(std::string_view operand) const;
 };
 
 /// Of a call: an element, a number that the caller passes, or what is known.

@@ -151,17 +151,43 @@ std::string expand(const std::string& letters, size_t rank) {
   return all + letters.substr(1);
 }
 
+/// Windows over channels or along two dimensions are copied for a kernel; ATen's fastest kernels do without.
+bool hasFewWindows(const Indices& indices, const Contraction& contraction) {
+  const bool are_read_in_place = contraction.is_for_groups && contraction.num_window_dims == 1;
+  const int64_t most = are_read_in_place ? 1 << 22 : 1 << 16;
+  int64_t count = 1;
+  for (const char letter : contraction.lettersOf(contraction.windowed)) count *= indices.sizes.at(letter);
+  return count <= most;
+}
+
 /// Whether the product is one that kernels compute: a few rows or columns, or so few terms that calling a library takes
-/// as long as computing them. All others are left to ATen.
-bool isSmall(const Indices& indices) {
-  constexpr int64_t kFew = 4, kFewTerms = 1 << 17;
+/// as long as computing them. All others are left to ATen. Rows are the elements of the result along dimensions of the
+/// first operand, columns along those of the second. Of images ATen makes a product each, as long as they are few.
+bool isSmall(const Indices& indices, const Contraction& contraction) {
+  constexpr int64_t kFew = 4, kFewTerms = 1 << 17, kFewImages = 8;
+  const std::string_view first = contraction.operands[0].second, second = contraction.operands[1].second;
   int64_t rows = 1, columns = 1, length = 1;
   for (const auto& [letter, size] : indices.sizes) {
-    if (letter == 'm' || (letter >= '0' && letter <= '9')) rows *= size;
-    if (letter == 'n') columns *= size;
-    if (letter == 'k') length *= size;
+    if (letter == 'b' && !contraction.windowed.empty() && size <= kFewImages) continue;
+    const bool is_in_first = first.find(letter) != std::string::npos || (letter >= '0' && letter <= '9');
+    const bool is_in_second = second.find(letter) != std::string::npos;
+    if (contraction.sums(letter)) {
+      length *= size;
+    } else if (is_in_first != is_in_second) {
+      (is_in_first ? rows : columns) *= size;
+    }
   }
   return std::min(rows, columns) <= kFew || rows * columns * length <= kFewTerms;
+}
+
+bool isIn(const std::vector<int>& variables, int variable) {
+  return std::find(variables.begin(), variables.end(), variable) != variables.end();
+}
+
+bool usesCount(const Group& group) {
+  return std::any_of(group.body.code.begin(), group.body.code.end(), [](const Instruction& instruction) {
+    return instruction.opcode == Opcode::Count;
+  });
 }
 
 class Scheduler {
@@ -190,7 +216,7 @@ class Scheduler {
     // No single loop goes over what is reduced: inputs that have it in another order are copied.
     for (size_t i = 0; i < inputs_.size(); ++i) {
       const auto& variables = values_[i].variables;
-      packed_[i] = !group_.buffers[i].is_source &&
+      packed_[i] = !group_.buffers[i].is_source && values_[i].layout != contiguousLayout(values_[i].layout.sizes) &&
                    std::any_of(variables.begin(), variables.end(), [&](int v) { return isReduced(v); });
       if (packed_[i]) values_[i].layout = contiguousLayout(values_[i].layout.sizes);
     }
@@ -343,6 +369,7 @@ class Scheduler {
 
   bool addContraction(const Group::Step& step) {
     Indices indices;
+    const std::string summed = step.contraction->summed();
     size_t leading = 0;
     for (size_t i = 0; i < step.operands.size(); ++i) {
       if (step.letters[i].empty()) continue;
@@ -355,11 +382,15 @@ class Scheduler {
         const auto [size, is_new] = indices.sizes.emplace(letters[d], operand.layout.sizes[d]);
         if (!is_new && size->second != operand.layout.sizes[d]) return false;
         // What is summed over has a variable, even of one element.
-        if (letters[d] == 'k' && operand.variables[d] == kNone) operand.variables[d] = variables_.add(1);
+        if (letters[d] == summed.back() && operand.variables[d] == kNone) operand.variables[d] = variables_.add(1);
         unite(indices.variables.try_emplace(letters[d], kNone).first->second, operand.variables[d]);
       }
     }
-    if (!isSmall(indices)) return false;
+    for (const char letter : summed) {  // there is one channel for each group
+      if (step.contraction->is_for_groups && letter == 'c' && indices.sizes.at(letter) != 1) return false;
+    }
+    if (!isSmall(indices, *step.contraction)) return false;
+    if (!step.contraction->windowed.empty() && !hasFewWindows(indices, *step.contraction)) return false;
     ScheduledValue result;
     Sizes sizes;
     const size_t rank = step.contraction->result.size() + leading - (step.contraction->result.starts_with('*') ? 1 : 0);
@@ -370,8 +401,14 @@ class Scheduler {
     for (size_t i = 0; i < step.operands.size(); ++i) {
       if (step.letters[i].empty() && !broadcastTo(values_[step.operands[i]], sizes, result.variables)) return false;
     }
-    result.layout = contiguousLayout(std::move(sizes));
-    reductions_.push_back({indices.variables.at('k')});
+    const size_t windows = step.operands[0];
+    const bool is_channels_last = windows < inputs_.size() && inputs_[windows].makes_channels_last;
+    result.layout = is_channels_last ? channelsLastLayout(std::move(sizes), group_.buffers[windows].windows->numDims())
+                                     : contiguousLayout(std::move(sizes));
+    std::vector<int>& reduced = reductions_.emplace_back();
+    for (const char letter : summed) {
+      if (indices.variables.at(letter) != kNone) reduced.push_back(indices.variables.at(letter));
+    }
     values_.push_back(std::move(result));
     return true;
   }
@@ -449,7 +486,7 @@ class Scheduler {
         return false;
       reduced_.push_back(reduction);
     }
-    if (group_.contracts && reduced_.size() > 1 && usesCount()) return false;
+    if (group_.contracts && reduced_.size() > 1 && usesCount(group_)) return false;
     if (bags_ && !areBagsApart()) return false;
     for (const int root : variables_.roots()) {
       if (!isReduced(root)) outer_.push_back(root);
@@ -478,16 +515,6 @@ class Scheduler {
   bool isReduced(int variable) const {
     return std::any_of(
         reduced_.begin(), reduced_.end(), [&](const auto& together) { return isIn(together, variable); });
-  }
-
-  bool usesCount() const {
-    return std::any_of(group_.body.code.begin(), group_.body.code.end(), [](const Instruction& instruction) {
-      return instruction.opcode == Opcode::Count;
-    });
-  }
-
-  static bool isIn(const std::vector<int>& variables, int variable) {
-    return std::find(variables.begin(), variables.end(), variable) != variables.end();
   }
 
   std::optional<Schedule> makeSchedule() {

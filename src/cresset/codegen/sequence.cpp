@@ -84,6 +84,7 @@ class SequenceScheduler {
       const Located& value = values_[item.inputs[group.tensors[group.buffers[i].tensor]]];
       Place place = value.place;
       place.offset += (*buffers)[i].offset;
+      if (const auto& padded = (*buffers)[i].padded) place = addPadded(*padded, group.body.inputs[i], place);
       if (schedule->packed[i]) {
         const StridedLayout packed = contiguousLayout((*buffers)[i].sizes);
         const Place to = newTemporary(packed, group.body.inputs[i]);
@@ -108,10 +109,31 @@ class SequenceScheduler {
     constexpr int64_t kCopy = 8;  // a copy of an element, in visits of one by an operator
     int64_t copied = 0;
     for (size_t i = 0; i < buffers.size(); ++i) {
-      if (schedule.packed[i]) copied += c10::multiply_integers(buffers[i].sizes);
+      if (schedule.packed[i] && !group.buffers[i].windows) copied += c10::multiply_integers(buffers[i].sizes);
     }
     const int64_t visited = c10::multiply_integers(schedule.nest.sizes);
     return kCopy * copied > visited * static_cast<int64_t>(group.steps.size() - 1);
+  }
+
+  /// Copies a tensor to where there are zeros around it.
+  Place addPadded(const PaddedLayout& layout, at::ScalarType dtype, const Place& source) {
+    const Place whole = newTemporary(layout.whole, dtype);
+    KernelBuilder zero;
+    zero.store(0, zero.bits(registerType(dtype), 0));
+    const auto bytes = static_cast<int64_t>(c10::elementSize(dtype));
+    std::vector<LoopDim> dims;
+    for (size_t d = 0; d < layout.whole.sizes.size(); ++d)
+      dims.push_back({layout.whole.sizes[d], {layout.whole.strides[d] * bytes}});
+    const std::array<at::ScalarType, 1> dtypes = {dtype};
+    KernelCall call;
+    call.nest = *makeLoopNest(dims, {}, /*contracts=*/false, dtypes);
+    call.kernel = makeKernel({{}, {dtype}, {}, zero.code(), {}}, call.nest, /*keeps=*/false);
+    call.buffers = {whole};
+    result_.calls.push_back(std::move(call));
+    Place inner = whole;
+    inner.offset += layout.begin * bytes;
+    addCopy(dtype, layout.inner, source, {layout.inner.sizes, layout.whole.strides}, inner);
+    return whole;
   }
 
   /// Where a value goes that an item computes.

@@ -25,6 +25,7 @@ at::Tensor viewBy(const ViewCall& call, const at::Tensor& tensor) {
 std::optional<std::vector<BufferLayout>> layoutsOfBuffers(const Group& group, std::span<const at::Tensor> tensors) {
   const at::NoGradGuard no_grad;
   std::vector<BufferLayout> layouts;
+  std::vector<at::Tensor> views;
   for (const GroupBuffer& buffer : group.buffers) {
     const at::Tensor& tensor = tensors[buffer.tensor];
     at::Tensor view = tensor;
@@ -36,6 +37,16 @@ std::optional<std::vector<BufferLayout>> layoutsOfBuffers(const Group& group, st
       return std::nullopt;
     const int64_t elements = view.storage_offset() - tensor.storage_offset();
     layouts.push_back({layoutOf(view), elements * static_cast<int64_t>(view.itemsize())});
+    views.push_back(std::move(view));
+  }
+  for (size_t i = 0; i < views.size(); ++i) {
+    const auto& windows = group.buffers[i].windows;
+    if (!windows) continue;
+    auto layout = layoutOfWindows(*windows, views[i], views[windows->weight]);
+    if (!layout) return std::nullopt;
+    static_cast<StridedLayout&>(layouts[i]) = std::move(layout->windows);
+    layouts[i].padded = std::move(layout->padded);
+    layouts[i].makes_channels_last = layout->makes_channels_last;
   }
   return layouts;
 }

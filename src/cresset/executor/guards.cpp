@@ -9,6 +9,7 @@
 #include "cresset/executor/rest_of_program.h"
 #include "cresset/ir/constants.h"
 #include "cresset/ops/operator.h"
+#include "cresset/support/options.h"
 
 namespace cresset {
 
@@ -16,6 +17,12 @@ namespace {
 
 /// All continuations together have at most so many times the nodes of the graph.
 constexpr size_t kMaxDeoptimizationTargets = 4;
+
+/// Kernels are made for tensors of known rank.
+bool hasUnknownRank(const Node* node) {
+  const Operator* op = isStructural(node->kind()) ? nullptr : operatorOf(*node);
+  return op && op->hasTrait(Trait::RankFollowsSizes) && options::kernels() != KernelMode::Off;
+}
 
 /// Whether the node reads its tensors from where nobody knows what they are.
 bool readsTensors(const Node* node) {
@@ -64,10 +71,12 @@ std::vector<std::vector<Value*>> guardedValues(Graph& graph) {
       if (found.size() >= kMaxGuards) return;
       for (Block* inner : node->blocks()) visit(inner);
       // Entries of arguments are in the signature, too.
-      if (!readsTensors(node) || node->hasAttribute(entryAttribute())) continue;
+      const bool has_unknown_rank = hasUnknownRank(node);
+      if (!(readsTensors(node) || has_unknown_rank) || node->hasAttribute(entryAttribute())) continue;
       // What the program has put into a container of its own it knows already.
-      const bool is_call = node->kind() == prim::CallMethod || node->kind() == prim::CallFunction;
-      if (!is_call && !node->inputs().empty() && !memory->mayAliasWorld(node->input(0))) continue;
+      const bool is_no_read =
+          has_unknown_rank || node->kind() == prim::CallMethod || node->kind() == prim::CallFunction;
+      if (!is_no_read && !node->inputs().empty() && !memory->mayAliasWorld(node->input(0))) continue;
       if (!node->inputs().empty() && isInSignature(*node->input(0))) continue;
       std::vector<Value*> values;
       for (Value* output : node->outputs()) {

@@ -238,12 +238,25 @@ void SignatureReader::add(Instruction::Op op, size_t index, size_t depth) {
   program_.push_back({op, static_cast<uint8_t>(depth), static_cast<uint32_t>(index)});
 }
 
-void SignatureReader::addGuard(Guard guard, size_t input) {
+uint64_t FewKinds::note(uint64_t word) {
+  const auto isKnown = [word](std::atomic<uint64_t>& slot) {
+    uint64_t known = slot.load(std::memory_order_relaxed);
+    if (known == 0) slot.compare_exchange_strong(known, word, std::memory_order_relaxed);
+    return known == word || known == 0;
+  };
+  if (!are_many_.load(std::memory_order_relaxed)) {
+    if (std::any_of(words_.begin(), words_.end(), isKnown)) return word;
+    are_many_.store(true, std::memory_order_relaxed);
+  }
+  return ValueKind().word();
+}
+
+void SignatureReader::addGuard(Guard guard, size_t input, size_t few) {
   static constexpr Instruction::Op kOps[] = {
 #define GUARD(Name, read) Instruction::Op::Name,
 #include "cresset/interpreter/guards.def"
   };
-  add(kOps[size_t(guard)]);
+  add(kOps[size_t(guard)], few);
   inputs_.push_back(input);
 }
 
@@ -281,7 +294,10 @@ void SignatureReader::addAttribute(size_t index, const AttributePath* previous) 
     add(Instruction::Op::Attribute, path.slots[last], last);
     max_depth_ = std::max(max_depth_, last);
   }
-  if (const auto guard = guardFor(*path.type, interest_.layout, /*with_text=*/true)) addGuard(*guard, input);
+  const auto guard = guardFor(*path.type, interest_.layout, /*of_attribute=*/true);
+  if (!guard) return;
+  if (*guard == Guard::Integer) integers_->emplace_back();
+  addGuard(*guard, input, integers_->empty() ? 0 : integers_->size() - 1);
 }
 
 std::vector<SignatureReader::Described> SignatureReader::describe(const Signature& signature) const {
@@ -337,10 +353,12 @@ std::optional<Unreadable> SignatureReader::read(Stack& stack, Signature& signatu
   case Instruction::Op::Name:   \
     instruction;                \
     break;
-#define GUARD(Name, read)                 \
-  case Instruction::Op::Name:             \
-    push(readGuard(Guard::Name, *value)); \
-    break;
+#define GUARD(Name, read)                                                             \
+  case Instruction::Op::Name: {                                                       \
+    const uint64_t word = readGuard(Guard::Name, *value);                             \
+    push(Guard::Name == Guard::Integer ? (*integers_)[step.index].note(word) : word); \
+    break;                                                                            \
+  }
 #define TENSORS_GUARD(Name, read) \
   case Instruction::Op::Name:     \
     read;                         \

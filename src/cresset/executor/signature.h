@@ -7,7 +7,7 @@
 //
 //   arguments             tensors, bools, what may be None; of functions that ask for it, the layout of tensors
 //   attributes of `self`  those that the function reads and nothing in it writes, as inputs behind the others; strings
-//                         among them, too, by their text
+//                         among them, too, by their text, and integers, as long as calls bring few of them
 //   entries               tensors in dicts and lists that are arguments, at constant keys, likewise; None if absent
 //   all else              nothing
 //
@@ -15,14 +15,18 @@
 // functions that differentiate, the last word is whether autograd knows no more of the tensors than the words say: no
 // two are one tensor, and those that require gradients are leaves without hooks.
 //
-// Thread-safety: SignatureReader is immutable.
+// Thread-safety: SignatureReader is immutable, but for what it notes of integers, which is atomic.
 #pragma once
 
 #include <ATen/core/ivalue.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 #include <c10/util/SmallVector.h>
 
+#include <array>
+#include <atomic>
 #include <cstdint>
+#include <deque>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -94,6 +98,18 @@ enum class Unreadable : uint8_t {
 /// Whether values of this type have words of their own in signatures.
 bool isSpecialized(const c10::Type& type);
 
+/// The kinds that an attribute had: a counter is not to make a plan for each number.
+class FewKinds {
+ public:
+  /// The word, or that of kind Other from when there were too many.
+  uint64_t note(uint64_t word);
+
+ private:
+  static constexpr size_t kFew = 2;
+  std::array<std::atomic<uint64_t>, kFew> words_{};  // 0 where there is none yet
+  std::atomic<bool> are_many_{false};
+};
+
 class SignatureReader {
  public:
   SignatureReader() = default;
@@ -133,11 +149,11 @@ class SignatureReader {
 #include "cresset/interpreter/guards.def"
     } op;
     uint8_t depth = 0;   // of objects between an argument and its attribute
-    uint32_t index = 0;  // of the argument, element, slot or entry
+    uint32_t index = 0;  // of the argument, element, slot or entry; of an integer's kinds
   };
 
   void add(Instruction::Op op, size_t index = 0, size_t depth = 0);
-  void addGuard(Guard guard, size_t input);
+  void addGuard(Guard guard, size_t input, size_t few = 0);
   void addArgument(size_t argument, const c10::Type& type, std::vector<size_t>& elements);
   void addAttribute(size_t index, const AttributePath* previous);
 
@@ -150,6 +166,7 @@ class SignatureReader {
   SignatureInterest interest_;
   std::vector<Instruction> program_;
   std::vector<size_t> inputs_;  // of each word that is about a value
+  std::shared_ptr<std::deque<FewKinds>> integers_ = std::make_shared<std::deque<FewKinds>>();
   size_t max_depth_ = 0;
 };
 

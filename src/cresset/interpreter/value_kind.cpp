@@ -53,6 +53,14 @@ const std::string& ValueKind::textOfNumber() const {
   return all.texts.at(text);
 }
 
+ValueKind ValueKind::ofInteger(int64_t value) {
+  ValueKind kind;
+  if (value != static_cast<int32_t>(value)) return kind;
+  kind.kind = Kind::Integer;
+  kind.text = static_cast<uint32_t>(value);
+  return kind;
+}
+
 Layout layoutOf(const at::Tensor& tensor) {
   if (tensor.is_contiguous()) return Layout::Contiguous;
   return tensor.dim() == 4 && tensor.is_contiguous(at::MemoryFormat::ChannelsLast) ? Layout::ChannelsLast
@@ -60,7 +68,7 @@ Layout layoutOf(const at::Tensor& tensor) {
 }
 
 uint64_t ValueKind::word() const {
-  if (kind == Kind::Text) return uint64_t(kind) | uint64_t(text) << 8;
+  if (kind == Kind::Text || kind == Kind::Integer) return uint64_t(kind) | uint64_t(text) << 8;
   if (kind != Kind::Tensor) return uint64_t(kind);
   return uint64_t(kind) | uint64_t(dtype) << 8 | uint64_t(rank) << 16 | uint64_t(device) << 24 |
          uint64_t(requires_grad) << 32 | uint64_t(layout) << 40;
@@ -73,9 +81,9 @@ ValueKind ValueKind::of(const at::Tensor& tensor) {
 }
 
 ValueKind ValueKind::of(uint64_t word) {
-  if (Kind(word & 0xff) == Kind::Text) {
+  if (Kind(word & 0xff) == Kind::Text || Kind(word & 0xff) == Kind::Integer) {
     ValueKind kind;
-    kind.kind = Kind::Text;
+    kind.kind = Kind(word & 0xff);
     kind.text = static_cast<uint32_t>(word >> 8);
     return kind;
   }
@@ -129,14 +137,16 @@ std::optional<c10::IValue> ValueKind::constant() const {
   return std::nullopt;
 }
 
-std::optional<Guard> guardFor(const c10::Type& type, bool with_layout, bool with_text) {
+std::optional<Guard> guardFor(const c10::Type& type, bool with_layout, bool of_attribute) {
   switch (type.kind()) {
     case c10::TypeKind::TensorType:
       return with_layout ? Guard::TensorWithLayout : Guard::Tensor;
     case c10::TypeKind::BoolType:
       return Guard::Bool;
     case c10::TypeKind::StringType:
-      return with_text ? std::optional(Guard::Text) : std::nullopt;
+      return of_attribute ? std::optional(Guard::Text) : std::nullopt;
+    case c10::TypeKind::IntType:
+      return of_attribute ? std::optional(Guard::Integer) : std::nullopt;
     case c10::TypeKind::OptionalType:
       if (type.expectRef<c10::OptionalType>().getElementType()->kind() != c10::TypeKind::TensorType)
         return Guard::Presence;

@@ -48,12 +48,17 @@ struct ValueKind {
   c10::DeviceType device = c10::DeviceType::CPU;
   bool requires_grad = false;
   Layout layout = Layout::Unknown;
-  uint32_t text = 0;  // of a Text: its number
+  uint32_t text = 0;  // of a Text: its number; of an Integer: its bits
 
   /// A string as a kind: the same number for the same text, in this process. Of kind Other if the text is long, or if
   /// there are thousands of others: kinds are for texts that programs choose by, which are few.
   static ValueKind ofText(const std::string& text);
   const std::string& textOfNumber() const;
+  /// Of kind Other if it needs more than 32 bits.
+  static ValueKind ofInteger(int64_t value);
+  int64_t integer() const {
+    return static_cast<int32_t>(text);
+  }
   /// What all values of this kind are; nothing if they differ.
   std::optional<c10::IValue> constant() const;
 
@@ -68,8 +73,9 @@ enum class Guard : uint8_t {
 #define GUARD(Name, read) Name,
 #include "cresset/interpreter/guards.def"
 };
-/// For values of this type, if they have kinds worth looking at. Of strings it depends on what programs do with them.
-std::optional<Guard> guardFor(const c10::Type& type, bool with_layout = false, bool with_text = false);
+/// For values of this type, if they have kinds worth looking at. Of strings and integers it depends on what programs do
+/// with them: those of attributes are mostly chosen when a module is made.
+std::optional<Guard> guardFor(const c10::Type& type, bool with_layout = false, bool of_attribute = false);
 /// Of a value that has none: a tensor that is not plain.
 inline constexpr uint64_t kUnreadable = ~uint64_t(0);
 

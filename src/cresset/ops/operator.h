@@ -76,6 +76,7 @@ enum class Trait : uint32_t {
   SetsGradMode = 1 << 27,       // of the thread's state, it changes only whether gradients are on
   Unwraps = 1 << 28,            // returns what an Optional holds
   JoinsTensors = 1 << 29,       // puts the elements of several tensors next to each other along a dimension
+  RankFollowsSizes = 1 << 30,   // how many dimensions the result has depends on the sizes of the first argument
 };
 constexpr Trait operator|(Trait a, Trait b) {
   return Trait(uint32_t(a) | uint32_t(b));

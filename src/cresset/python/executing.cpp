@@ -83,7 +83,7 @@ void bindExecuting(py::module_& module) {
     std::vector<std::string> names;
     for (const OperatorRow& row : operatorRows()) {
       const char* const is = !row.reads.empty()       ? "read"
-                             : !row.contracts.empty() ? "product"
+                             : !row.contracts.empty() ? (row.convolution ? "convolution" : "product")
                              : !row.reduces.empty()   ? "reduction"
                                                       : "pointwise";
       if ((!row.scalar.empty() || !row.reads.empty()) && kind == is) names.emplace_back(row.name);

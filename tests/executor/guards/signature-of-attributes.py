@@ -20,8 +20,10 @@ plan: gradients on
   input x: Float(*)
   attribute m.layer.w: Float(*)
   attribute m.layer.training: True
+  attribute m.n: 2
 plan: gradients on
   input x: Float(*)
   attribute m.layer.w: Float(*, requires_grad=1)
   attribute m.layer.training: False
+  attribute m.n: 2
   autograd's tape: aten::mul: too few operators beside it, or its result is used in a way that only autograd's tape knows

@@ -44,15 +44,19 @@ void KernelEmitter::emitProducts(size_t begin, size_t end, const Lanes& lanes) {
   }
 }
 
-/// Whether what changes from lane to lane lies next to each other along the dimension that is summed over.
+/// Whether what changes from lane to lane lies next to each other along the dimension that is summed over: and not from
+/// lane to lane too, as windows do, of which the other operand is the same for all lanes.
 bool KernelEmitter::goesAlongRows(size_t begin, size_t end) const {
   const auto dim = kernel_.code[begin].immediate;
+  bool is_next_along_both = false, is_same_for_all = false;
   for (size_t i = begin + 1; i < end; ++i) {
     if (kernel_.code[i].opcode != Opcode::Load) continue;
     const std::vector<Step>& steps = kernel_.buffer(kernel_.code[i].immediate).steps;
-    if (steps[vector_dim_] == Step::Any || (steps[vector_dim_] == Step::Next && steps[dim] == Step::Next)) return true;
+    if (steps[vector_dim_] == Step::Any) return true;
+    is_next_along_both |= steps[vector_dim_] == Step::Next && steps[dim] == Step::Next;
+    is_same_for_all |= steps[vector_dim_] == Step::None;
   }
-  return false;
+  return is_next_along_both && !is_same_for_all;
 }
 
 llvm::Value* KernelEmitter::multiplyAdd(const Instruction& product, llvm::Value* sum, const Lanes& lanes) {
