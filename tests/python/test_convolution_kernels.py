@@ -7,12 +7,13 @@ import itertools
 
 import pytest
 import torch
-from test_product_kernels import FLOATS, checked, launches, promised_product
+from kernel_checks import checked, launches
+from test_product_kernels import FLOATS, promised_product
 
 import cresset
 from cresset import _C
 
-assert checked  # the fixture is for these tests too
+pytestmark = pytest.mark.usefixtures(checked.__name__)
 
 #: Per row of the table: calls of `x`, `w` and `b`.
 CALLS = {
