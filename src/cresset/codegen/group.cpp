@@ -35,12 +35,6 @@ Fact factOf(const Value& value) {
   return Fact::ofType(*value.type());
 }
 
-/// Null if the operator has no such argument.
-const Value* argumentNamed(const Node& node, const Operator& op, std::string_view name) {
-  const auto index = op.schema().argumentIndexWithName(name);
-  return index ? node.input(static_cast<size_t>(*index)) : nullptr;
-}
-
 /// Per dimension of the source, from the first on; null where there is none.
 std::vector<const Value*> indicesOf(const Node& node, const Operator& op, const ReadRule& rule) {
   const Value* index = node.input(rule.index);
@@ -159,12 +153,12 @@ class GroupBuilder {
       const std::string& name = op->schema().arguments()[arguments.size()].name();
       const bool is_windowed = step.contraction && step.contraction->windowed == name;
       facts.push_back(factOf(*input));
-      arguments.push_back(is_windowed ? windowsArgument(node, *input) : argumentOf(*input));
+      arguments.push_back(is_windowed ? windowsArgument(node, *input, *step.contraction) : argumentOf(*input));
       samples.push_back(name == "groups" ? c10::IValue(1) : sampleOf(*input, arguments.back()));
       if (arguments.back().kind == ScalarArgument::Kind::Element) {
         found.rank = std::max(found.rank, *rankOf(*input));
       } else if (name == "self" || name == "other") {
-        step.has_number = true;
+        step.result.has_number = true;
       }
     }
     refuseWhatReturnsArguments(*op, facts, arguments, results[0]);
@@ -186,8 +180,8 @@ class GroupBuilder {
       step.is_converted.push_back(arguments[i].dtype != *computes_in && name != "condition" && name != "mask");
       if (step.contraction) step.letters.emplace_back(step.contraction->lettersOf(name));
     }
-    step.keeps_layout = op->keepsLayout();
-    step.makes_contiguous = op->makesContiguous();
+    step.result.keeps_layout = op->keepsLayout();
+    step.result.makes_contiguous = op->makesContiguous();
     const auto built = body->build(builder_, *op, arguments, *computes_in, results);
     if (step.contraction) {
       found.contracts = group_.contracts = group_.reduces = true;
@@ -329,13 +323,7 @@ class GroupBuilder {
     };
     for (size_t i = 1; i < node.outputs().size(); ++i)
       require(node.output(i)->uses().empty(), " whose other results are used");
-    const auto known = [&](std::string_view name) {
-      const Value* argument = argumentNamed(node, op, name);
-      if (!argument) return c10::IValue();
-      auto value = knownValue(*argument);
-      require(value.has_value(), " with arguments that are not known");
-      return *value;
-    };
+    const auto known = [&](const char* name) { return knownArgument(node, op, name).value_or(c10::IValue()); };
     const int64_t mode = known("mode").toInt();
     require(mode == 0 || mode == 1, " of maxima");
     require(known("padding_idx").isNone(), " with rows that are left out");
@@ -411,11 +399,18 @@ class GroupBuilder {
 
   /// A buffer whose elements are read by index.
   size_t addWhole(const Value& value) {
+    const size_t buffer = addStored(value, "read by index");
+    group_.buffers[buffer].is_source = true;
+    return buffer;
+  }
+
+  /// A buffer of what lies in memory before the kernel runs.
+  size_t addStored(const Value& value, const char* use) {
     const auto dtype = dtypeOf(value);
     if (!dtype) throw Unsupported{"the dtype or rank of %" + value.debugName() + " is not known"};
-    if (!sources_.empty() && !sources_.contains(&value)) throw Unsupported{"what is read by index is computed"};
+    if (!sources_.empty() && !sources_.contains(&value))
+      throw Unsupported{std::string("what is ") + use + " is computed"};
     addBufferOf(value, *dtype);
-    group_.buffers.back().is_source = true;
     return group_.buffers.size() - 1;
   }
 
@@ -425,28 +420,20 @@ class GroupBuilder {
     return builder_.number(group_.body.numbers.size() - 1, at::kLong);
   }
 
-  ScalarArgument windowsArgument(const Node& node, const Value& input) {
-    const auto dtype = dtypeOf(input);
-    if (!dtype) throw Unsupported{"the dtype or rank of %" + input.debugName() + " is not known"};
-    if (!windows_.contains(&node)) {
-      const Operator& op = *operatorOf(node);
-      addWindows(node, op, input, contractionOf(*ScalarBody::of(op), op, node)->num_window_dims);
-    }
+  ScalarArgument windowsArgument(const Node& node, const Value& input, const Contraction& contraction) {
+    if (!windows_.contains(&node)) addWindows(node, *operatorOf(node), input, contraction.num_window_dims);
     ScalarArgument argument;
     argument.kind = ScalarArgument::Kind::Element;
-    argument.value = builder_.load(windows_.at(&node), *dtype);
-    argument.dtype = *dtype;
+    argument.dtype = *dtypeOf(input);
+    argument.value = builder_.load(windows_.at(&node), argument.dtype);
     return argument;
   }
 
   void addWindows(const Node& node, const Operator& op, const Value& input, size_t num_dims) {
-    const auto dtype = dtypeOf(input);
-    if (!dtype) throw Unsupported{"the dtype or rank of %" + input.debugName() + " is not known"};
-    if (!sources_.empty() && !sources_.contains(&input)) throw Unsupported{"what is convolved is computed"};
-    windows_[&node] = group_.buffers.size();
-    addBufferOf(input, *dtype);
-    group_.buffers.back().windows = windowsOf(node, op, num_dims);
-    group_.ranks.back() += num_dims;
+    const size_t buffer = addStored(input, "convolved");
+    windows_[&node] = buffer;
+    group_.buffers[buffer].windows = windowsOf(node, op, num_dims);
+    group_.ranks[buffer] += num_dims;
   }
 
   /// How many bytes the index moves.

@@ -34,6 +34,10 @@ std::optional<at::ScalarType> dtypeOf(const Value& value);
 std::optional<size_t> rankOf(const Value& value);
 /// A constant, or a new list of constants.
 std::optional<c10::IValue> knownValue(const Value& value);
+/// Null if the operator has no such argument.
+const Value* argumentNamed(const Node& node, const Operator& op, const char* name);
+/// Nothing if the operator has no such argument. Throws Unsupported (scalar_body.h) if it is not known.
+std::optional<c10::IValue> knownArgument(const Node& node, const Operator& op, const char* name);
 /// Why the pass that forms groups leaves the node alone, by the options of the program too; nothing if it does not.
 std::optional<std::string> whyNotFusible(const Fusibility& node);
 
@@ -94,9 +98,7 @@ struct Group {
   struct Step {
     std::vector<size_t> operands;    // tensors, in the order in which they decide the result's layout
     std::vector<bool> is_converted;  // per operand: eager PyTorch copies it to another dtype first
-    bool keeps_layout = false;       // the result is laid out as at::empty_like does for the first operand
-    bool has_number = false;         // one of the operands is a number, a tensor without dimensions to eager PyTorch
-    bool makes_contiguous = false;   // whatever the layouts of its operands
+    ResultRule result;
     std::optional<Reduction> reduction;
     const Contraction* contraction = nullptr;
     std::vector<std::string> letters;  // of a contraction, per operand: its indices

@@ -46,13 +46,26 @@ std::optional<c10::IValue> knownValue(const Value& value) {
   return c10::IValue(std::move(list));
 }
 
+const Value* argumentNamed(const Node& node, const Operator& op, const char* name) {
+  const auto index = op.schema().argumentIndexWithName(name);
+  return index ? node.input(static_cast<size_t>(*index)) : nullptr;
+}
+
+std::optional<c10::IValue> knownArgument(const Node& node, const Operator& op, const char* name) {
+  const Value* argument = argumentNamed(node, op, name);
+  if (!argument) return std::nullopt;
+  auto value = knownValue(*argument);
+  if (!value) throw Unsupported{op.fullName() + " whose " + name + " is not known"};
+  return value;
+}
+
 const Node* onlyUserOfList(const Node& node) {
   if (node.kind() != prim::ListConstruct || node.output()->uses().size() != 1) return nullptr;
   return (*node.output()->uses().begin()).user;
 }
 
 bool readsAt(const Node& user, const Value& list) {
-  if (list.node()->kind() != prim::ListConstruct || !isListOfTensors(list)) return false;
+  if (!isListOfTensors(list)) return false;
   const Operator* op = isStructural(user.kind()) ? nullptr : operatorOf(user);
   const ReadRule* rule = op ? ReadRule::of(*op) : nullptr;
   return rule && rule->form == ReadRule::Form::Each && user.input(rule->index) == &list &&

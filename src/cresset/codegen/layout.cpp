@@ -155,6 +155,21 @@ StridedLayout layoutOfLike(const StridedLayout& layout) {
   return isNonOverlappingAndDense(layout) ? layout : *layoutOfResult(std::vector{&layout});
 }
 
+std::optional<StridedLayout> layoutOfResult(std::span<const StridedLayout> operands, const ResultRule& rule) {
+  static const StridedLayout kNumber;
+  std::vector<const StridedLayout*> pointers;
+  for (const StridedLayout& operand : operands) pointers.push_back(&operand);
+  if (rule.has_number) pointers.push_back(&kNumber);
+  auto layout = layoutOfResult(pointers);
+  if (!layout) return std::nullopt;
+  if (rule.keeps_layout) {
+    if (operands[0].sizes != layout->sizes) return std::nullopt;
+    layout = layoutOfLike(operands[0]);
+  }
+  if (rule.makes_contiguous) layout = contiguousLayout(layout->sizes);
+  return layout;
+}
+
 namespace {
 
 /// Dimensions that all buffers go through as if they were one become one.

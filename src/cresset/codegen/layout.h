@@ -39,6 +39,15 @@ std::optional<StridedLayout> layoutOfResult(std::span<const StridedLayout* const
 /// What at::empty_like gives a tensor like this one.
 StridedLayout layoutOfLike(const StridedLayout& layout);
 
+/// What an operator does besides at::TensorIterator's rules.
+struct ResultRule {
+  bool has_number = false;        // one of the operands is a number, a tensor without dimensions to eager PyTorch
+  bool keeps_layout = false;      // the result is laid out as at::empty_like does for the first operand
+  bool makes_contiguous = false;  // whatever the layouts of its operands
+};
+/// Nothing also if the result would have other sizes than the operand whose layout it keeps.
+std::optional<StridedLayout> layoutOfResult(std::span<const StridedLayout> operands, const ResultRule& rule);
+
 /// A dimension that a kernel loops over, and how buffers move along it, in bytes: 0 where they are broadcast.
 struct LoopDim {
   int64_t size;

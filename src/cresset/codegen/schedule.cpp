@@ -71,23 +71,12 @@ std::optional<StridedLayout> layoutOfIndexed(
 
 /// What eager PyTorch gives the result; nothing if the operands don't go together.
 std::optional<StridedLayout> layoutOfStep(const Group::Step& step, const std::vector<ScheduledValue>& values) {
-  static const StridedLayout kNumber;
   std::vector<StridedLayout> layouts;
   for (size_t i = 0; i < step.operands.size(); ++i) {
     const StridedLayout& own = values[step.operands[i]].layout;
     layouts.push_back(step.is_converted[i] ? layoutOfLike(own) : own);
   }
-  std::vector<const StridedLayout*> operands;
-  for (const StridedLayout& operand : layouts) operands.push_back(&operand);
-  if (step.has_number) operands.push_back(&kNumber);
-  auto layout = layoutOfResult(operands);
-  if (!layout) return std::nullopt;
-  if (step.keeps_layout) {
-    if (layouts[0].sizes != layout->sizes) return std::nullopt;
-    layout = layoutOfLike(layouts[0]);
-  }
-  if (step.makes_contiguous) layout = contiguousLayout(layout->sizes);
-  return layout;
+  return layoutOfResult(layouts, step.result);
 }
 
 /// How elements of the tensor follow each other if it counts as a vector; nothing if no stride says it.

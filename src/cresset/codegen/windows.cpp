@@ -8,30 +8,12 @@ namespace cresset::codegen {
 
 namespace {
 
-class KnownArguments {
- public:
-  KnownArguments(const Node& node, const Operator& op) : node_(node), op_(op) {}
-
-  /// Nothing if the operator has no such argument.
-  std::optional<c10::IValue> get(const char* name) const {
-    const auto index = op_.schema().argumentIndexWithName(name);
-    if (!index) return std::nullopt;
-    auto value = knownValue(*node_.input(static_cast<size_t>(*index)));
-    if (!value) throw Unsupported{op_.fullName() + " whose " + name + " is not known"};
-    return value;
-  }
-
-  std::vector<int64_t> numbers(const char* name, size_t count) const {
-    std::vector<int64_t> all = get(name)->toIntVector();
-    if (all.size() == 1) all.resize(count, all[0]);
-    if (all.size() != count) throw Unsupported{op_.fullName() + " with such a " + name};
-    return all;
-  }
-
- private:
-  const Node& node_;
-  const Operator& op_;
-};
+std::vector<int64_t> knownNumbers(const Node& node, const Operator& op, const char* name, size_t count) {
+  std::vector<int64_t> all = knownArgument(node, op, name)->toIntVector();
+  if (all.size() == 1) all.resize(count, all[0]);
+  if (all.size() != count) throw Unsupported{op.fullName() + " with such a " + name};
+  return all;
+}
 
 /// What is put before and after a spatial dimension.
 std::pair<int64_t, int64_t> paddingOf(const Windows& windows, size_t dim, int64_t kernel) {
@@ -50,8 +32,7 @@ bool isChannelsLast(at::Tensor tensor, size_t num_dims) {
 /// The tensor as a part of one with zeros around it.
 PaddedLayout padded(const at::Tensor& input, const Sizes& before, Sizes sizes) {
   PaddedLayout layout;
-  layout.inner.sizes.assign(input.sizes().begin(), input.sizes().end());
-  layout.inner.strides.assign(input.strides().begin(), input.strides().end());
+  layout.inner = layoutOf(input);
   layout.whole = contiguousLayout(std::move(sizes));
   for (size_t d = 0; d < before.size(); ++d) layout.begin += before[d] * layout.whole.strides[d];
   return layout;
@@ -60,21 +41,20 @@ PaddedLayout padded(const at::Tensor& input, const Sizes& before, Sizes sizes) {
 }  // namespace
 
 Windows windowsOf(const Node& node, const Operator& op, size_t num_dims) {
-  const KnownArguments known(node, op);
-  if (const auto transposed = known.get("transposed"); transposed && transposed->toBool())
+  if (const auto transposed = knownArgument(node, op, "transposed"); transposed && transposed->toBool())
     throw Unsupported{op.fullName() + " that is transposed"};
   Windows windows;
-  windows.stride = known.numbers("stride", num_dims);
-  windows.dilation = known.numbers("dilation", num_dims);
+  windows.stride = knownNumbers(node, op, "stride", num_dims);
+  windows.dilation = knownNumbers(node, op, "dilation", num_dims);
   const auto isPositive = [](int64_t number) { return number > 0; };
   if (!std::ranges::all_of(windows.stride, isPositive) || !std::ranges::all_of(windows.dilation, isPositive))
     throw Unsupported{op.fullName() + " raises for its stride or dilation"};
-  windows.groups = known.get("groups")->toInt();
-  if (const auto padding = known.get("padding"); padding->isString()) {
+  windows.groups = knownArgument(node, op, "groups")->toInt();
+  if (const auto padding = knownArgument(node, op, "padding"); padding->isString()) {
     windows.keeps_sizes = padding->toStringRef() == "same";
     windows.padding.resize(num_dims);
   } else {
-    windows.padding = known.numbers("padding", num_dims);
+    windows.padding = knownNumbers(node, op, "padding", num_dims);
   }
   return windows;
 }

@@ -34,10 +34,6 @@ using codegen::StridedLayout;
 thread_local bool without_kernels = false;
 std::atomic<size_t> num_calls{0};
 
-StridedLayout layoutOf(const at::Tensor& tensor) {
-  return {Sizes(tensor.sizes().begin(), tensor.sizes().end()), Sizes(tensor.strides().begin(), tensor.strides().end())};
-}
-
 /// Whether the thread calls operators and nothing else happens to the calls: no trace, dispatch mode or functorch.
 bool callsReachKernels() {
   static constexpr auto kUsual =
@@ -170,8 +166,7 @@ struct OperatorCall::Prepared {
   c10::SmallVector<size_t, 4> order;               // in which operands decide the result's layout
   c10::SmallVector<at::Tensor, 4> operands;        // of `dtype`
   c10::SmallVector<uint64_t, 4> numbers;
-  bool has_number = false;  // one of the operands is a number, a tensor without dimensions to eager PyTorch
-  bool makes_contiguous = false, keeps_layout = false;
+  codegen::ResultRule rule;
   bool is_recorded = false;
 
   /// A new tensor, or the target; undefined if the sizes don't go together or the target has others.
@@ -184,19 +179,9 @@ struct OperatorCall::Prepared {
 };
 
 std::optional<StridedLayout> OperatorCall::Prepared::layout() const {
-  static const StridedLayout kNumber;
   std::vector<StridedLayout> layouts;
-  for (const size_t i : order) layouts.push_back(layoutOf(operands[i]));
-  std::vector<const StridedLayout*> pointers;
-  for (const StridedLayout& layout : layouts) pointers.push_back(&layout);
-  if (has_number) pointers.push_back(&kNumber);
-  auto layout = codegen::layoutOfResult(pointers);
-  if (layout && keeps_layout) {
-    if (layouts[0].sizes != layout->sizes) return std::nullopt;
-    layout = codegen::layoutOfLike(layouts[0]);
-  }
-  if (layout && makes_contiguous) layout = codegen::contiguousLayout(layout->sizes);
-  return layout;
+  for (const size_t i : order) layouts.push_back(codegen::layoutOf(operands[i]));
+  return codegen::layoutOfResult(layouts, rule);
 }
 
 Launch OperatorCall::Prepared::launch(const at::Tensor& result) const {
@@ -208,7 +193,7 @@ Launch OperatorCall::Prepared::launch(const at::Tensor& result) const {
 
 /// Contiguous tensors of the same sizes: the usual case, for which nothing has to be found out.
 bool OperatorCall::Prepared::isRow() const {
-  if (has_number) return false;
+  if (rule.has_number) return false;
   for (size_t i = 0; i < operands.size(); ++i) {
     if (!operands[i].is_contiguous() || !tensors[i]->is_contiguous() || operands[i].sizes() != operands[0].sizes())
       return false;
@@ -329,7 +314,7 @@ bool OperatorCall::prepare(std::span<const c10::IValue> arguments, Prepared& cal
     if (chosen[i]->kind == ScalarArgument::Kind::Number)
       call.numbers.push_back(std::bit_cast<uint64_t>(arguments[i].toScalar().toDouble()));
     const std::string& name = kernels_.op().schema().arguments()[i].name();
-    call.has_number = call.has_number || name == "self" || name == "other";
+    call.rule.has_number = call.rule.has_number || name == "self" || name == "other";
   }
   if (!dtype) return false;
   if (is_mixed || !c10::isFloatingType(*dtype)) {
@@ -352,8 +337,8 @@ bool OperatorCall::prepare(std::span<const c10::IValue> arguments, Prepared& cal
     const auto tensor = std::find(call.tensors.begin(), call.tensors.end(), &arguments[i].toTensor());
     call.order.push_back(static_cast<size_t>(tensor - call.tensors.begin()));
   }
-  call.keeps_layout = kernels_.op().keepsLayout();
-  call.makes_contiguous = kernels_.op().makesContiguous();
+  call.rule.keeps_layout = kernels_.op().keepsLayout();
+  call.rule.makes_contiguous = kernels_.op().makesContiguous();
   return true;
 }
 
