@@ -41,13 +41,49 @@ bool hasRank(const Node& node) {
   return tensor && tensor->dim();
 }
 
+/// The rank that is known, where the input is the index of one of so many dimensions and `more`.
+bool isDimension(const Node& node, size_t input, int64_t more = 0) {
+  const auto tensor = node.input(0)->type()->cast<c10::TensorType>();
+  const auto index = constantAs<int64_t>(node.input(input));
+  if (!tensor || !tensor->dim() || !index) return false;
+  const auto rank = static_cast<int64_t>(*tensor->dim()) + more;
+  return *index >= -rank && *index < rank;
+}
+
 /// The second input is the index of a dimension of the first.
 bool hasDimension(const Node& node) {
+  return isDimension(node, 1);
+}
+
+/// The second and the third input are.
+bool hasTwoDimensions(const Node& node) {
+  return isDimension(node, 1) && isDimension(node, 2);
+}
+
+/// The second input says where in the first a dimension can be inserted.
+bool isPlaceForDimension(const Node& node) {
+  return isDimension(node, 1, 1);
+}
+
+bool isPositive(const Value& value) {
+  const auto number = constantAs<int64_t>(&value);
+  return number && *number > 0;
+}
+
+/// `x[begin:end:step]` of a dimension that there is: what lies outside is cut off.
+bool isSlice(const Node& node) {
+  const auto isKnown = [](const Value& value) { return isNoneConstant(&value) || constantAs<int64_t>(&value); };
+  return isDimension(node, 1) && isKnown(*node.input(2)) && isKnown(*node.input(3)) && isPositive(*node.input(4));
+}
+
+/// Parts along a dimension that there is, their number or size in the second input.
+bool areParts(const Node& node) {
+  return isPositive(*node.input(1)) && isDimension(node, 2);
+}
+
+bool isMatrixOrLess(const Node& node) {
   const auto tensor = node.input(0)->type()->cast<c10::TensorType>();
-  const auto index = constantAs<int64_t>(node.input(1));
-  if (!tensor || !tensor->dim() || !index) return false;
-  const auto rank = static_cast<int64_t>(*tensor->dim());
-  return *index >= -rank && *index < rank;
+  return tensor && tensor->dim() && *tensor->dim() <= 2;
 }
 
 constexpr ColumnCell<Condition> kConditions[] = {

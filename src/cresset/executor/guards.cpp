@@ -129,6 +129,12 @@ std::optional<ValueKind> knownOf(const BailOutSite* earlier, size_t value) {
   return promised ? promised : earlier->observed(value);
 }
 
+/// A guard between computations that record gradients would make two differentiable subgraphs of one, which costs more than
+/// knowing a rank saves.
+bool isWorthGuarding(const Value& value, const ValueKind& known) {
+  return !(known.requires_grad && hasUnknownRank(value.node()));
+}
+
 }  // namespace
 
 std::vector<std::shared_ptr<BailOutSite>> armGuards(
@@ -144,7 +150,7 @@ std::vector<std::shared_ptr<BailOutSite>> armGuards(
       const auto site = std::make_shared<BailOutSite>(index, points[index].values, points[index].target, revise);
       for (size_t i = 0; i < site->numValues(); ++i) {
         const auto known = knownOf(earlier.empty() ? nullptr : earlier[index].get(), i);
-        if (known) site->promise(i, *known);
+        if (known && isWorthGuarding(*node->input(i), *known)) site->promise(i, *known);
       }
       if (!earlier.empty() && !keep_all && !site->promisesAny()) {
         for (size_t i = 0; i < site->numValues(); ++i) node->output(i)->replaceAllUsesWith(node->input(i));

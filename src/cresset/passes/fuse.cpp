@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "cresset/analysis/alias.h"
+#include "cresset/analysis/may_raise.h"
 #include "cresset/codegen/group.h"
 #include "cresset/codegen/outline.h"
 #include "cresset/codegen/sinking.h"
@@ -65,7 +66,12 @@ class Fuser {
   Fuser(Graph& graph, bool with_products) : graph_(graph), with_products_(with_products), memory_(graph) {}
 
   bool run() {
-    visit(graph_.block());
+    do {
+      done_.clear();
+      reduced_.clear();
+      joined_.clear();
+      visit(graph_.block());
+    } while (addBarriers());
     // The analysis describes the graph as it was, so it is changed at the end.
     std::vector<Node*> sources;
     for (const auto& [nodes, views] : done_) {
@@ -125,6 +131,21 @@ class Fuser {
         ++i;
       }
     }
+  }
+
+  /// Operators of two groups may alternate: the first group, which ends last, then runs last. Where both may raise, the
+  /// exception would be another than the program's: groups that stand open may not grow past such an operator, and groups
+  /// are formed anew. Whether there was one.
+  bool addBarriers() {
+    const size_t before = barriers_.size();
+    size_t latest = 0;  // place where an operator runs that may raise, of those so far
+    for (const Node* node : joined_) {
+      if (!mayRaise(*node)) continue;
+      const size_t runs_at = runs_at_.at(node);
+      if (runs_at < latest) barriers_.insert(node);
+      latest = std::max(latest, runs_at);
+    }
+    return barriers_.size() > before;
   }
 
   /// Whether the value is what a reduction in the group computes, or computed of such values only.
@@ -219,10 +240,20 @@ class Fuser {
         close(*it);
       }
     }
+    if (barriers_.contains(node)) closeRaising();
     noteReduced(*node, kind, joined);
     joined.nodes.push_back(node);
+    place_[node] = joined_.size();
+    joined_.push_back(node);
     open_.push_back(std::move(joined));
     if (open_.size() > kMaxOpen) close(0);
+  }
+
+  void closeRaising() {
+    for (size_t i = open_.size(); i-- > 0;) {
+      const auto& nodes = open_[i].nodes;
+      if (std::any_of(nodes.begin(), nodes.end(), [](const Node* node) { return mayRaise(*node); })) close(i);
+    }
   }
 
   static bool agree(const Group& a, const Group& b) {
@@ -234,9 +265,10 @@ class Fuser {
   void close(size_t i) {
     std::vector<Node*> nodes = std::move(open_[i].nodes);
     open_.erase(open_.begin() + static_cast<std::ptrdiff_t>(i));
+    std::sort(nodes.begin(), nodes.end(), [this](const Node* a, const Node* b) { return place_.at(a) < place_.at(b); });
+    for (const Node* node : nodes) runs_at_[node] = place_.at(nodes.back());
     // An operator alone becomes a kernel for its bits, so that they are those that it has in a group.
     if (nodes.size() < 2 && kinds_.at(nodes[0]).is_exact) return;
-    std::sort(nodes.begin(), nodes.end(), [](const Node* a, const Node* b) { return a->isBefore(b); });
     std::vector<Node*> views = viewsFor(nodes);
     done_.push_back({std::move(nodes), std::move(views)});
   }
@@ -253,7 +285,7 @@ class Fuser {
         if (codegen::makesIndices(*maker)) queue.push_back(maker);
         const bool is_view = maker->owningBlock() == nodes[0]->owningBlock() && codegen::makesKnownViews(*maker) &&
                              std::find(views.begin(), views.end(), maker) == views.end();
-        if (!is_view || takesListThatChanges(*maker) || !canSink(maker, nodes.back())) continue;
+        if (!is_view || takesListThatChanges(*maker) || !canSink(maker, nodes)) continue;
         views.push_back(maker);
         queue.push_back(maker);
       }
@@ -267,11 +299,15 @@ class Fuser {
     return views;
   }
 
-  bool canSink(Node* node, const Node* to) {
+  /// Whether the view can be made right before the group, whose first operator comes after all views.
+  bool canSink(Node* view, const std::vector<Node*>& nodes) {
     constexpr size_t kMaxDistance = 256;
     size_t distance = 0;
-    for (Node* next = node->next(); next != to; next = next->next()) {
-      if (++distance > kMaxDistance || memory_.conflict(node, next)) return false;
+    const bool may_raise = mayRaise(*view);
+    for (Node* next = view->next(); next != nodes.back(); next = next->next()) {
+      if (++distance > kMaxDistance || memory_.conflict(view, next)) return false;
+      const bool is_outside = std::find(nodes.begin(), nodes.end(), next) == nodes.end();
+      if (may_raise && is_outside && mayRaise(*next)) return false;
     }
     return true;
   }
@@ -291,6 +327,10 @@ class Fuser {
   std::vector<Done> done_;
   std::unordered_map<const Node*, Fusibility> kinds_;  // of the nodes that were looked at
   std::unordered_set<const Value*> reduced_;           // see isReduced
+  std::vector<const Node*> joined_;                    // operators that joined a group, in order
+  std::unordered_map<const Node*, size_t> place_;      // in joined_
+  std::unordered_map<const Node*, size_t> runs_at_;    // place of the last operator of its group
+  std::unordered_set<const Node*> barriers_;           // see addBarriers
 };
 
 }  // namespace
