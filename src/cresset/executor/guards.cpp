@@ -129,32 +129,33 @@ std::optional<ValueKind> knownOf(const BailOutSite* earlier, size_t value) {
   return promised ? promised : earlier->observed(value);
 }
 
-/// A guard between computations that record gradients would make two differentiable subgraphs of one, which costs more than
-/// knowing a rank saves.
-bool isWorthGuarding(const Value& value, const ValueKind& known) {
-  return !(known.requires_grad && hasUnknownRank(value.node()));
-}
-
 }  // namespace
 
 std::vector<std::shared_ptr<BailOutSite>> armGuards(
     Graph& graph, std::span<const GuardPoint> points, std::span<const std::shared_ptr<BailOutSite>> earlier,
-    const std::shared_ptr<std::atomic<bool>>& revise) {
+    const std::shared_ptr<std::atomic<bool>>& revise, bool records_gradients) {
   std::vector<std::shared_ptr<BailOutSite>> sites(points.size());
   const bool keep_all = failingGuard().index >= 0;
   const std::function<void(Block*)> visit = [&](Block* block) {
     for (Node* node : block->nodesSafely()) {
       for (Block* inner : node->blocks()) visit(inner);
       if (node->kind() != prim::BailOut) continue;
+      const auto remove = [&] {
+        for (Value* output : node->outputs()) output->replaceAllUsesWith(node->input(output->offset()));
+        node->destroy();
+      };
+      if (records_gradients && hasUnknownRank(node->input(0)->node())) {
+        remove();
+        continue;
+      }
       const auto index = static_cast<size_t>(node->i(attr::index));
       const auto site = std::make_shared<BailOutSite>(index, points[index].values, points[index].target, revise);
       for (size_t i = 0; i < site->numValues(); ++i) {
         const auto known = knownOf(earlier.empty() ? nullptr : earlier[index].get(), i);
-        if (known && isWorthGuarding(*node->input(i), *known)) site->promise(i, *known);
+        if (known) site->promise(i, *known);
       }
       if (!earlier.empty() && !keep_all && !site->promisesAny()) {
-        for (size_t i = 0; i < site->numValues(); ++i) node->output(i)->replaceAllUsesWith(node->input(i));
-        node->destroy();
+        remove();
         continue;
       }
       sites[index] = site;

@@ -479,17 +479,23 @@ std::unique_ptr<Plan> makePlan(
   plan->id = num_made.fetch_add(1, std::memory_order_relaxed) + 1;
   plan->signature = signature;
   plan->version = earlier ? earlier->version + 1 : 0;
-  plan->revise = std::make_shared<std::atomic<bool>>(!earlier && !prepared.guards.empty());
+  plan->revise = std::make_shared<std::atomic<bool>>(false);
   plan->graph = prepared.graph->copy();
   const KeepAnalyses kept(*plan->graph);
   std::vector<std::shared_ptr<BailOutSite>> known;
   if (earlier) known = earlier->sites;
   if (plan->version > kMaxVersions) known.assign(known.size(), nullptr);
-  plan->sites = armGuards(*plan->graph, prepared.guards, known, plan->revise);
   const auto shared = prepared.reader.sharedMemory(signature);
   const auto known_of_inputs = prepared.reader.describe(signature);
-  Specializer(*plan->graph, known_of_inputs, shared).run();
   const AmbientState ambient = SignatureReader::ambient(signature);
+  const bool records_gradients =
+      ambient.recordsGradients() && std::any_of(known_of_inputs.begin(), known_of_inputs.end(), [](const auto& input) {
+        return input.kind.kind == ValueKind::Kind::Tensor && input.kind.requires_grad;
+      });
+  plan->sites = armGuards(*plan->graph, prepared.guards, known, plan->revise, records_gradients);
+  const bool watches = std::any_of(plan->sites.begin(), plan->sites.end(), [](const auto& site) { return !!site; });
+  plan->revise->store(!earlier && watches);
+  Specializer(*plan->graph, known_of_inputs, shared).run();
   const std::string name = function.qualname().qualifiedName();
   const TypeAssumptions assumptions = {
       .grad_mode = ambient.recordsGradients(), .autocast = ambient.autocast(), .usual = ambient.isUsualDispatch()};

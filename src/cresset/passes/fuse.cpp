@@ -134,8 +134,8 @@ class Fuser {
   }
 
   /// Operators of two groups may alternate: the first group, which ends last, then runs last. Where both may raise, the
-  /// exception would be another than the program's: groups that stand open may not grow past such an operator, and groups
-  /// are formed anew. Whether there was one.
+  /// exception would be another than the program's: groups that stand open may not grow past such an operator, and
+  /// groups are formed anew. Whether there was one.
   bool addBarriers() {
     const size_t before = barriers_.size();
     size_t latest = 0;  // place where an operator runs that may raise, of those so far
