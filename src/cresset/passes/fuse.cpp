@@ -9,7 +9,9 @@
 #include <ATen/core/jit_type.h>
 
 #include <algorithm>
+#include <functional>
 #include <memory>
+#include <set>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
@@ -18,6 +20,7 @@
 #include "cresset/analysis/may_raise.h"
 #include "cresset/codegen/group.h"
 #include "cresset/codegen/outline.h"
+#include "cresset/codegen/sequence.h"
 #include "cresset/codegen/sinking.h"
 #include "cresset/ir/constants.h"
 #include "cresset/ir/subgraph.h"
@@ -74,7 +77,14 @@ class Fuser {
     } while (addBarriers());
     // The analysis describes the graph as it was, so it is changed at the end.
     std::vector<Node*> sources;
-    for (const auto& [nodes, views] : done_) {
+    // A call of kernels takes in what stands beside them (sequence.cpp).
+    const auto outlinesLater = [](const Done& done) { return done.is_optional; };
+    std::stable_partition(done_.begin(), done_.end(), std::not_fn(outlinesLater));
+    size_t num_groups = 0;
+    for (const Done& done : done_) {
+      if (done.is_optional && !isBesideKernel(done)) continue;
+      ++num_groups;
+      const auto& [nodes, views, is_optional] = done;
       for (const auto* part : {&nodes, &views}) {
         for (const Node* node : *part) {
           for (const Value* input : node->inputs()) {
@@ -88,10 +98,34 @@ class Fuser {
       codegen::outline(graph_, SubgraphKind::Fused, nodes, views);
     }
     codegen::destroyUnused(std::move(sources));
-    return !done_.empty();
+    return num_groups > 0;
   }
 
  private:
+  struct Done {
+    std::vector<Node*> nodes, views;
+    bool is_optional;  // an operator alone that is as well computed by ATen
+  };
+
+  /// Whether a kernel or a join makes an operand, or takes a result.
+  static bool isBesideKernel(const Done& done) {
+    const auto runsInSequence = [](const Node* node) {
+      return isSubgraph(*node, SubgraphKind::Fused) || codegen::isJoin(*node) || codegen::isListOfJoin(*node);
+    };
+    const auto takesResult = [&](const Node* node) {
+      return std::any_of(node->inputs().begin(), node->inputs().end(), [&](const Value* input) {
+        return runsInSequence(input->node());
+      });
+    };
+    const auto isTaken = [&](const Value* output) {
+      return std::any_of(
+          output->uses().begin(), output->uses().end(), [&](Use use) { return runsInSequence(use.user); });
+    };
+    const auto outputs = done.nodes[0]->outputs();
+    return takesResult(done.nodes[0]) || std::any_of(done.views.begin(), done.views.end(), takesResult) ||
+           std::any_of(outputs.begin(), outputs.end(), isTaken);
+  }
+
   void visit(Block* block) {
     for (Node* node : block->nodes()) {
       if (!codegen::isCall(*node)) continue;
@@ -268,46 +302,53 @@ class Fuser {
     std::sort(nodes.begin(), nodes.end(), [this](const Node* a, const Node* b) { return place_.at(a) < place_.at(b); });
     for (const Node* node : nodes) runs_at_[node] = place_.at(nodes.back());
     // An operator alone becomes a kernel for its bits, so that they are those that it has in a group.
-    if (nodes.size() < 2 && kinds_.at(nodes[0]).is_exact) return;
+    const bool is_optional = nodes.size() < 2 && kinds_.at(nodes[0]).is_exact;
+    if (is_optional && kinds_.at(nodes[0]).contracts)
+      return;  // where it is large, the calls beside it would be several
     std::vector<Node*> views = viewsFor(nodes);
-    done_.push_back({std::move(nodes), std::move(views)});
+    done_.push_back({std::move(nodes), std::move(views), is_optional});
   }
 
   /// Nodes that make the views that the group takes, in order: the group takes what they are views of, and makes them
   /// when it meets a layout for the first time.
   std::vector<Node*> viewsFor(const std::vector<Node*>& nodes) {
-    std::vector<Node*> views, queue = nodes;
-    while (!queue.empty()) {
-      const Node* user = queue.back();
-      queue.pop_back();
+    const auto isLater = [](const Node* a, const Node* b) { return b->isBefore(a); };
+    std::set<Node*, decltype(isLater)> makers(isLater);  // of what the group takes, the last first
+    const auto addMakers = [&](const Node* user, auto& again) -> void {
       for (const Value* input : user->inputs()) {
         Node* maker = input->node();
-        if (codegen::makesIndices(*maker)) queue.push_back(maker);
-        const bool is_view = maker->owningBlock() == nodes[0]->owningBlock() && codegen::makesKnownViews(*maker) &&
-                             std::find(views.begin(), views.end(), maker) == views.end();
-        if (!is_view || takesListThatChanges(*maker) || !canSink(maker, nodes)) continue;
-        views.push_back(maker);
-        queue.push_back(maker);
+        if (codegen::makesIndices(*maker)) again(maker, again);
+        if (maker->owningBlock() == nodes[0]->owningBlock() && codegen::makesKnownViews(*maker)) makers.insert(maker);
       }
+    };
+    for (const Node* node : nodes) addMakers(node, addMakers);
+    std::vector<Node*> views;
+    std::unordered_set<const Node*> members(nodes.begin(), nodes.end());
+    while (!makers.empty()) {
+      Node* maker = *makers.begin();
+      makers.erase(makers.begin());
+      if (takesListThatChanges(*maker) || !canSink(maker, nodes.back(), members)) continue;
+      views.push_back(maker);
+      members.insert(maker);
+      addMakers(maker, addMakers);
     }
     // A list goes with what unpacks it.
     std::erase_if(views, [&](const Node* view) {
       return view->kind() == prim::ListUnpack &&
              std::find(views.begin(), views.end(), view->input(0)->node()) == views.end();
     });
-    std::sort(views.begin(), views.end(), [](const Node* a, const Node* b) { return a->isBefore(b); });
+    std::reverse(views.begin(), views.end());
     return views;
   }
 
-  /// Whether the view can be made right before the group, whose first operator comes after all views.
-  bool canSink(Node* view, const std::vector<Node*>& nodes) {
+  /// Whether the view can be made right before the group: what else comes before that is no member.
+  bool canSink(Node* view, const Node* to, const std::unordered_set<const Node*>& members) {
     constexpr size_t kMaxDistance = 256;
     size_t distance = 0;
     const bool may_raise = mayRaise(*view);
-    for (Node* next = view->next(); next != nodes.back(); next = next->next()) {
+    for (Node* next = view->next(); next != to; next = next->next()) {
       if (++distance > kMaxDistance || memory_.conflict(view, next)) return false;
-      const bool is_outside = std::find(nodes.begin(), nodes.end(), next) == nodes.end();
-      if (may_raise && is_outside && mayRaise(*next)) return false;
+      if (may_raise && !members.contains(next) && mayRaise(*next)) return false;
     }
     return true;
   }
@@ -315,10 +356,6 @@ class Fuser {
   void closeAll() {
     while (!open_.empty()) close(open_.size() - 1);
   }
-
-  struct Done {
-    std::vector<Node*> nodes, views;
-  };
 
   Graph& graph_;
   const bool with_products_;
