@@ -11,6 +11,8 @@
 
 #include "cresset/analysis/plain_types.h"
 #include "cresset/autodiff/inline_gradients.h"
+#include "cresset/codegen/group.h"
+#include "cresset/codegen/scalar_body.h"
 #include "cresset/executor/loop_plans.h"
 #include "cresset/executor/mode.h"
 #include "cresset/executor/plan_set.h"
@@ -33,10 +35,18 @@ constexpr size_t kMinNodes = 4;
 thread_local uint64_t last_plan = 0;
 thread_local std::weak_ptr<Graph> last_graph;
 
+/// A kernel takes a fraction of the time that an operator takes for small tensors.
+bool mayBeInKernel(const Node& node) {
+  if (options::kernels() == KernelMode::Off || isStructural(node.kind())) return false;
+  const Operator* op = operatorOf(node);
+  return op && (codegen::ScalarBody::of(*op) || codegen::ReadRule::of(*op));
+}
+
 bool isTooSmall(const Graph& graph) {
   size_t count = 0;
   for (const Node* node : graph.nodes()) {
     if (node->kind() == prim::Constant) continue;
+    if (mayBeInKernel(*node)) return false;
     if (!node->blocks().empty() || node->kind() == prim::CallFunction || node->kind() == prim::CallMethod) return false;
     ++count;
   }

@@ -124,7 +124,7 @@ class KernelReport {
       }
       ++alone_[{
           op->fullName(),
-          codegen::whyNotFusible(codegen::fusibilityOf(*node)).value_or("no operator beside it to fuse it with")}];
+          codegen::whyNotFusible(codegen::fusibilityOf(*node)).value_or("it takes a list that changes")}];
     }
   }
 

@@ -9,7 +9,6 @@
 #include <ATen/core/jit_type.h>
 
 #include <algorithm>
-#include <functional>
 #include <memory>
 #include <set>
 #include <unordered_map>
@@ -20,7 +19,6 @@
 #include "cresset/analysis/may_raise.h"
 #include "cresset/codegen/group.h"
 #include "cresset/codegen/outline.h"
-#include "cresset/codegen/sequence.h"
 #include "cresset/codegen/sinking.h"
 #include "cresset/ir/constants.h"
 #include "cresset/ir/subgraph.h"
@@ -77,14 +75,7 @@ class Fuser {
     } while (addBarriers());
     // The analysis describes the graph as it was, so it is changed at the end.
     std::vector<Node*> sources;
-    // A call of kernels takes in what stands beside them (sequence.cpp).
-    const auto outlinesLater = [](const Done& done) { return done.is_optional; };
-    std::stable_partition(done_.begin(), done_.end(), std::not_fn(outlinesLater));
-    size_t num_groups = 0;
-    for (const Done& done : done_) {
-      if (done.is_optional && !isBesideKernel(done)) continue;
-      ++num_groups;
-      const auto& [nodes, views, is_optional] = done;
+    for (const auto& [nodes, views] : done_) {
       for (const auto* part : {&nodes, &views}) {
         for (const Node* node : *part) {
           for (const Value* input : node->inputs()) {
@@ -98,34 +89,10 @@ class Fuser {
       codegen::outline(graph_, SubgraphKind::Fused, nodes, views);
     }
     codegen::destroyUnused(std::move(sources));
-    return num_groups > 0;
+    return !done_.empty();
   }
 
  private:
-  struct Done {
-    std::vector<Node*> nodes, views;
-    bool is_optional;  // an operator alone that is as well computed by ATen
-  };
-
-  /// Whether a kernel or a join makes an operand, or takes a result.
-  static bool isBesideKernel(const Done& done) {
-    const auto runsInSequence = [](const Node* node) {
-      return isSubgraph(*node, SubgraphKind::Fused) || codegen::isJoin(*node) || codegen::isListOfJoin(*node);
-    };
-    const auto takesResult = [&](const Node* node) {
-      return std::any_of(node->inputs().begin(), node->inputs().end(), [&](const Value* input) {
-        return runsInSequence(input->node());
-      });
-    };
-    const auto isTaken = [&](const Value* output) {
-      return std::any_of(
-          output->uses().begin(), output->uses().end(), [&](Use use) { return runsInSequence(use.user); });
-    };
-    const auto outputs = done.nodes[0]->outputs();
-    return takesResult(done.nodes[0]) || std::any_of(done.views.begin(), done.views.end(), takesResult) ||
-           std::any_of(outputs.begin(), outputs.end(), isTaken);
-  }
-
   void visit(Block* block) {
     for (Node* node : block->nodes()) {
       if (!codegen::isCall(*node)) continue;
@@ -301,12 +268,8 @@ class Fuser {
     open_.erase(open_.begin() + static_cast<std::ptrdiff_t>(i));
     std::sort(nodes.begin(), nodes.end(), [this](const Node* a, const Node* b) { return place_.at(a) < place_.at(b); });
     for (const Node* node : nodes) runs_at_[node] = place_.at(nodes.back());
-    // An operator alone becomes a kernel for its bits, so that they are those that it has in a group.
-    const bool is_optional = nodes.size() < 2 && kinds_.at(nodes[0]).is_exact;
-    if (is_optional && kinds_.at(nodes[0]).contracts)
-      return;  // where it is large, the calls beside it would be several
     std::vector<Node*> views = viewsFor(nodes);
-    done_.push_back({std::move(nodes), std::move(views), is_optional});
+    done_.push_back({std::move(nodes), std::move(views)});
   }
 
   /// Nodes that make the views that the group takes, in order: the group takes what they are views of, and makes them
@@ -356,6 +319,10 @@ class Fuser {
   void closeAll() {
     while (!open_.empty()) close(open_.size() - 1);
   }
+
+  struct Done {
+    std::vector<Node*> nodes, views;
+  };
 
   Graph& graph_;
   const bool with_products_;
