@@ -217,10 +217,15 @@ size_t bestForVectors(
   return best;
 }
 
-/// Whether vectors hold elements that are reduced to one, rather than elements of several reductions.
-bool reducesVectors(const LoopDim& reduced, const LoopDim& other, std::span<const at::ScalarType> dtypes) {
+/// Whether vectors hold elements that are reduced to one, rather than elements of several reductions. Inputs count
+/// more: they may be read in several loops, and elements that lie apart are stored faster than loaded.
+bool reducesVectors(
+    const LoopDim& reduced, const LoopDim& other, std::span<const at::ScalarType> dtypes, size_t num_inputs) {
   if (other.size < kFew) return true;
-  return reduced.size >= kFew && countNext(reduced, dtypes) >= countNext(other, dtypes);
+  const auto worth = [&](const LoopDim& dim) {
+    return std::pair(countNext(dim, dtypes.first(num_inputs)), countNext(dim, dtypes));
+  };
+  return reduced.size >= kFew && worth(reduced) >= worth(other);
 }
 
 LoopDim oneIteration(std::span<const at::ScalarType> dtypes, bool moves) {
@@ -234,7 +239,7 @@ LoopDim oneIteration(std::span<const at::ScalarType> dtypes, bool moves) {
 
 std::optional<LoopNest> makeLoopNest(
     const std::vector<LoopDim>& outer, std::span<const ReducedDims> reduced, bool contracts,
-    std::span<const at::ScalarType> dtypes, std::optional<size_t> bounds) {
+    std::span<const at::ScalarType> dtypes, size_t num_inputs, std::optional<size_t> bounds) {
   LoopNest nest;
   std::vector<LoopDim> dims = merged(outer);
   if (dims.empty()) dims.push_back(oneIteration(dtypes, reduced.empty() || contracts));
@@ -250,7 +255,7 @@ std::optional<LoopNest> makeLoopNest(
     const std::vector<LoopDim> not_reduced(dims.begin(), dims.begin() + static_cast<std::ptrdiff_t>(num_outer));
     const size_t best = bestForVectors(not_reduced, dtypes, bounds);
     const bool has_other = !bounds || (dims[best].size > 1 && dims[best].strides[*bounds] == 0);
-    if (!has_other || (!contracts && reducesVectors(dims[num_outer], dims[best], dtypes))) {
+    if (!has_other || (!contracts && reducesVectors(dims[num_outer], dims[best], dtypes, num_inputs))) {
       nest.vector_dim = num_outer;
     } else {
       const auto first = dims.begin() + static_cast<std::ptrdiff_t>(best);
@@ -261,7 +266,7 @@ std::optional<LoopNest> makeLoopNest(
   nest.steps.resize(dtypes.size());
   for (size_t d = 0; d < dims.size(); ++d) {
     nest.sizes.push_back(dims[d].size);
-    const bool may_be_vectors = d == nest.vector_dim || (contracts && d >= num_outer);
+    const bool may_be_vectors = d == nest.vector_dim || d >= num_outer;
     for (size_t i = 0; i < dtypes.size(); ++i) {
       const int64_t stride = dims[d].strides[i];
       const bool is_next = may_be_vectors && stride == static_cast<int64_t>(c10::elementSize(dtypes[i]));

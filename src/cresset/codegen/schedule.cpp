@@ -540,8 +540,8 @@ class Scheduler {
     std::stable_sort(outer.begin(), outer.end(), [&](const LoopDim& a, const LoopDim& b) {
       return a.strides[first] > b.strides[first];
     });
-    auto nest =
-        makeLoopNest(outer, reduced, group_.contracts, dtypes, bags_ ? std::optional(bags_->offsets) : std::nullopt);
+    auto nest = makeLoopNest(
+        outer, reduced, group_.contracts, dtypes, inputs_.size(), bags_ ? std::optional(bags_->offsets) : std::nullopt);
     if (!nest) return std::nullopt;
     if (bags_) nest->sizes.back() = std::max<int64_t>(1, nest->sizes.back() / bags_->num_bags);
     Schedule schedule;

@@ -96,6 +96,8 @@ void KernelEmitter::emitLoop(size_t begin, size_t end, const Lanes& lanes) {
   }
   if (hasBounds(kernel_.code[begin])) throw std::runtime_error("only reductions have bounds in a kernel");
   if (dim == kernel_.vector_dim) return emitVectorLoop(begin, end);
+  if (const unsigned count = dim > 0 ? iterationsToTranspose(begin, end, lanes) : 0)
+    return emitTransposed(begin, end, lanes, count);
   llvm::Value* start = dim == 0 ? function_->getArg(4) : word(0);
   emitWhile(dim, start, ends_[dim], 1, [&](llvm::Value*) { emitRange(begin + 1, end, lanes); });
 }
@@ -310,6 +312,7 @@ void KernelEmitter::store(const Instruction& instruction, const Lanes& lanes) {
   const Step step = kernel_.isScratch(number) ? Step::Next : buffer.steps[vector_dim_];
   llvm::Value* address = addressOf(number);
   llvm::Value* value = toMemory(b_, operand(instruction.operands[0], lanes), buffer.dtype);
+  if (isTransposed(instruction, transposed_dim_)) return staged_.push_back({number, value});
   if (lanes.count == 1 || (step == Step::Next && !lanes.mask)) {
     b_.CreateAlignedStore(value, address, align);
   } else if (step == Step::Any) {

@@ -291,18 +291,63 @@ void KernelEmitter::prefetchReads(size_t begin, size_t end, llvm::Value* first, 
   });
 }
 
+/// How many lanes across are accumulated at once: as many as registers hold, with a body that is small.
+unsigned KernelEmitter::lanesAtOnce(size_t begin, size_t end, Accumulators accumulators) const {
+  unsigned bits = 0;
+  for (const Accumulator& accumulator : accumulators)
+    bits += static_cast<unsigned>(accumulator.type->getPrimitiveSizeInBits().getFixedValue());
+  const unsigned registers = std::max(1U, bits / (level_ == CpuLevel::V4 ? 512 : 256));
+  const unsigned fit = (level_ == CpuLevel::V4 ? 16 : 8) / registers;
+  return end - begin <= 10 && fit >= 4 ? 4 : end - begin <= 20 && fit >= 2 ? 2 : 1;
+}
+
+/// All of a block that fills its lanes: some lanes after the other, each in registers.
+void KernelEmitter::accumulateLanes(
+    size_t begin, size_t end, llvm::Value* first, llvm::Value* last, const Lanes& lanes, Accumulators accumulators,
+    llvm::ArrayRef<llvm::Value*> slots) {
+  const auto dim = kernel_.code[begin].immediate;
+  const unsigned at_once = lanesAtOnce(begin, end, accumulators);
+  Values initial;
+  for (unsigned k = 0; k < at_once; ++k) {
+    for (const Accumulator& accumulator : accumulators) initial.push_back(accumulator.identity);
+  }
+  emitCounted(word(0), word(kLanes), at_once, [&](llvm::Value* lane) {
+    const auto body = [&](llvm::Value* index, llvm::ArrayRef<llvm::Value*> carried) {
+      Values next;
+      for (unsigned k = 0; k < at_once; ++k) {
+        setIndex(dim, b_.CreateNSWAdd(index, word(k)));
+        emitRange(begin + 1, end, lanes);
+        setIndex(dim, nullptr);
+        for (const Accumulator& accumulator : accumulators)
+          next.push_back(
+              combine(accumulator, carried[next.size()], operand(accumulator.instruction->operands[0], lanes)));
+      }
+      return next;
+    };
+    const Values sums = emitCarried(b_.CreateNSWAdd(first, lane), last, kLanes, initial, body).second;
+    for (size_t i = 0; i < sums.size(); ++i)
+      writeSlot(slots[i % slots.size()], b_.CreateAdd(lane, word(static_cast<int64_t>(i / slots.size()))), sums[i]);
+  });
+}
+
 KernelEmitter::Values KernelEmitter::reduceBlockAcross(
     size_t begin, size_t end, llvm::Value* first, llvm::Value* last, const Lanes& lanes, Accumulators accumulators) {
   const auto dim = kernel_.code[begin].immediate;
-  llvm::Value* count = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, b_.CreateSub(last, first), word(kLanes));
+  llvm::Value* size = b_.CreateSub(last, first);
+  llvm::Value* count = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, size, word(kLanes));
   std::vector<llvm::Value*> slots;
   for (const Accumulator& accumulator : accumulators) slots.push_back(allocate(accumulator.type, kLanes));
-  const bool may_be_empty = loop_begin_ != nullptr;
-  llvm::Value* num_slots = may_be_empty ? b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, count, word(1)) : count;
-  emitCounted(word(0), num_slots, 1, [&](llvm::Value* lane) {
-    for (size_t i = 0; i < accumulators.size(); ++i) writeSlot(slots[i], lane, accumulators[i].identity);
-  });
-  if (loop_begin_) prefetchReads(begin, end, first, last, lanes);
+  if (loop_begin_) {
+    prefetchReads(begin, end, first, last, lanes);
+    llvm::Value* num_slots = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, count, word(1));
+    emitCounted(word(0), num_slots, 1, [&](llvm::Value* lane) {
+      for (size_t i = 0; i < accumulators.size(); ++i) writeSlot(slots[i], lane, accumulators[i].identity);
+    });
+  } else {
+    llvm::Value* full = b_.CreateAdd(first, b_.CreateAnd(size, word(-int64_t{kLanes})));
+    accumulateLanes(begin, end, first, full, lanes, accumulators, slots);
+    first = full;
+  }
   emitCounted(first, last, 1, [&](llvm::Value* index) {
     setIndex(dim, index);
     emitRange(begin + 1, end, lanes);

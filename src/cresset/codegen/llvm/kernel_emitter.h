@@ -75,6 +75,10 @@ class KernelEmitter {
       size_t begin, size_t end, llvm::Value* first, llvm::Value* last, Accumulators accumulators, Values& sums);
   Values reduceBlockAcross(
       size_t begin, size_t end, llvm::Value* first, llvm::Value* last, const Lanes& lanes, Accumulators accumulators);
+  unsigned lanesAtOnce(size_t begin, size_t end, Accumulators accumulators) const;
+  void accumulateLanes(
+      size_t begin, size_t end, llvm::Value* first, llvm::Value* last, const Lanes& lanes, Accumulators accumulators,
+      llvm::ArrayRef<llvm::Value*> slots);
   void prefetchReads(size_t begin, size_t end, llvm::Value* first, llvm::Value* last, const Lanes& lanes);
   llvm::Value* combine(const Accumulator& accumulator, llvm::Value* a, llvm::Value* b);
   /// Lane i and lane i + 16, then i + 8, and so on.
@@ -85,6 +89,16 @@ class KernelEmitter {
   llvm::Value* allocate(llvm::Type* type, unsigned count);
   llvm::Value* readSlot(llvm::Value* memory, llvm::Type* type, llvm::Value* index);
   void writeSlot(llvm::Value* memory, llvm::Value* index, llvm::Value* value);
+
+  // ---- Stores that are transposed: emit_transposed.cpp ----
+  struct Staged {
+    uint64_t buffer;
+    llvm::Value* value;
+  };
+  bool isTransposed(const Instruction& instruction, size_t dim) const;
+  unsigned iterationsToTranspose(size_t begin, size_t end, const Lanes& lanes) const;
+  void emitTransposed(size_t begin, size_t end, const Lanes& lanes, unsigned count);
+  void storeTransposed(uint64_t number, llvm::ArrayRef<llvm::Value*> values, const Lanes& lanes);
 
   // ---- Products: emit_product.cpp ----
   bool computesProducts(size_t begin, size_t end) const;
@@ -115,6 +129,8 @@ class KernelEmitter {
   std::vector<llvm::Value*> values_;    // per instruction
   std::vector<llvm::Value*> indices_;   // per dimension, of loops that are open
   size_t vector_dim_;                   // along which lanes go
+  size_t transposed_dim_ = SIZE_MAX;    // of the loop whose iterations are made together
+  std::vector<Staged> staged_;          // what they store
   /// In the loop of a product that goes along rows: where it begins, and which lane of the values outside belongs to
   /// the row.
   size_t product_begin_ = SIZE_MAX;
