@@ -172,7 +172,7 @@ class KernelMaker {
     while (!queue.empty()) {
       const Register next = queue.back();
       queue.pop_back();
-      if (seen[next] || !places_[next].reduced || body_.code[next].opcode == Opcode::Load) continue;
+      if (seen[next] || !places_[next].reduced) continue;
       if (next != value && kept_[next]) continue;
       seen[next] = true;
       const Opcode opcode = body_.code[next].opcode;
@@ -211,7 +211,7 @@ class KernelMaker {
   }
 
   /// From how many instructions on a value is rather loaded than computed.
-  static constexpr size_t kCost = 8;
+  static constexpr size_t kCost = 3;
 
   struct Kept {
     size_t stage;          // of the loop that computes it
