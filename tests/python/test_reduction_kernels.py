@@ -31,6 +31,10 @@ CALLS = {
     "aten::min": ["x.min()"],
     "aten::amax": ["x.amax(0)", "x.amax(-1, keepdim=True)", "x.amax()"],
     "aten::amin": ["x.amin(0)", "x.amin(1)"],
+    "aten::argmax": ["x.argmax(0)", "x.argmax(-1, keepdim=True)", "x.argmax()"],
+    "aten::argmin": ["x.argmin(0)", "x.argmin(1)"],
+    "aten::max.dim": ["torch.max(x, 0)", "torch.max(x, 1, keepdim=True)"],
+    "aten::min.dim": ["torch.min(x, -1)"],
     "aten::all": ["(x > 0.5).all()"],
     "aten::any": ["(x > 0.5).any()"],
     "aten::all.dim": ["(x > 0.5).all(0)", "(x > 0.5).all(1, keepdim=True)"],
@@ -194,6 +198,23 @@ def test_what_is_not_finite(call):
                 found, expected = script(a, a), eager(a, a)
                 assert torch.equal(found.isnan(), expected.isnan()) and torch.equal(found.isinf(), expected.isinf())
                 assert torch.equal(found[found.isinf()], expected[expected.isinf()])
+
+
+@pytest.mark.parametrize(
+    "call", ["x.argmax(1)", "x.argmin(1)", "torch.max(x, 1)", "torch.min(x, 1)", "(x + y).argmax()"]
+)
+def test_places(call):
+    """The first of several that are equal, and of NaNs, as eager PyTorch."""
+    for size, dtype in itertools.product(SIZES, [torch.float32, torch.bfloat16, torch.int32, torch.uint8]):
+        script, eager = compiled(call, size)
+        x = torch.randint(0, 5, size, generator=torch.Generator().manual_seed(2)).to(dtype)
+        variants = [x]
+        if dtype.is_floating_point:
+            variants += [torch.where(x > 3, float("nan"), x), torch.full_like(x, -float("inf"))]
+        for a in itertools.chain(*map(layouts, variants)):
+            for found, expected in zip(as_list(script(a, a)), as_list(eager(a, a)), strict=True):
+                assert torch.equal(found, expected) or (expected.isnan() == found.isnan()).all()
+                assert found.stride() == expected.stride()
 
 
 def promised_sum(values):

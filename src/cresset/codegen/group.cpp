@@ -178,10 +178,14 @@ class GroupBuilder {
       const bool is_windowed = step.contraction && step.contraction->windowed == name;
       step.operands.push_back(is_windowed ? windows_.at(&node) : numberOf(*node.input(i)));
       step.is_converted.push_back(arguments[i].dtype != *computes_in && name != "condition" && name != "mask");
+      auto dims = body->dimensionsOf(name, *rankOf(*node.input(i)), found.rank);
+      if (!dims) throw Unsupported{op->fullName() + " of tensors of these ranks"};
+      step.dims.push_back(std::move(*dims));
       if (step.contraction) step.letters.emplace_back(step.contraction->lettersOf(name));
     }
     step.result.keeps_layout = op->keepsLayout();
     step.result.makes_contiguous = op->makesContiguous();
+    step.result.keeps_format = op->takesAnyLayout() && body->broadcasts();
     const auto built = body->build(builder_, *op, arguments, *computes_in, results);
     if (step.contraction) {
       found.contracts = group_.contracts = group_.reduces = true;

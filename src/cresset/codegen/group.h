@@ -98,6 +98,8 @@ struct Group {
   struct Step {
     std::vector<size_t> operands;    // tensors, in the order in which they decide the result's layout
     std::vector<bool> is_converted;  // per operand: eager PyTorch copies it to another dtype first
+    /// Per operand: which of the result's dimensions it has; none if they are the last.
+    std::vector<std::vector<size_t>> dims;
     ResultRule result;
     std::optional<Reduction> reduction;
     const Contraction* contraction = nullptr;

@@ -76,6 +76,10 @@ Register KernelBuilder::count() {
   return append({Opcode::Count, at::kLong, {}, 0});
 }
 
+Register KernelBuilder::place() {
+  return append({Opcode::Place, at::kLong, {}, 0});
+}
+
 Register KernelBuilder::load(size_t buffer, at::ScalarType dtype) {
   const Register value = append({Opcode::Load, registerType(dtype), {}, buffer});
   holds_[value] = dtype;

@@ -22,6 +22,8 @@ class KernelBuilder {
   Register number(size_t index, at::ScalarType type);
   /// How many elements are reduced to one: a Long.
   Register count();
+  /// Which of them the element is: a Long.
+  Register place();
   /// An element of a buffer of this dtype.
   Register load(size_t buffer, at::ScalarType dtype);
   /// The one that lies `offset` bytes, a Long, after that.

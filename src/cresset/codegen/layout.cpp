@@ -155,6 +155,13 @@ StridedLayout layoutOfLike(const StridedLayout& layout) {
   return isNonOverlappingAndDense(layout) ? layout : *layoutOfResult(std::vector{&layout});
 }
 
+/// Whether it is contiguous, or so with channels last.
+static bool isInFormat(const StridedLayout& layout) {
+  const size_t rank = layout.sizes.size();
+  return layout == contiguousLayout(layout.sizes) ||
+         ((rank == 4 || rank == 5) && layout == denseLayout(layout.sizes, channelsLast(rank)));
+}
+
 std::optional<StridedLayout> layoutOfResult(std::span<const StridedLayout> operands, const ResultRule& rule) {
   static const StridedLayout kNumber;
   std::vector<const StridedLayout*> pointers;
@@ -165,6 +172,10 @@ std::optional<StridedLayout> layoutOfResult(std::span<const StridedLayout> opera
   if (rule.keeps_layout) {
     if (operands[0].sizes != layout->sizes) return std::nullopt;
     layout = layoutOfLike(operands[0]);
+  }
+  if (rule.keeps_format) {
+    if (!isInFormat(operands[0])) return std::nullopt;
+    layout = operands[0];
   }
   if (rule.makes_contiguous) layout = contiguousLayout(layout->sizes);
   return layout;

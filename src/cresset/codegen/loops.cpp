@@ -67,6 +67,7 @@ class KernelMaker {
       reduces_along_[places_.size()] = place.reduced.value_or(num_outer_);
       return {num_outer_, std::nullopt, place.stage};
     }
+    if (instruction.opcode == Opcode::Place) place.reduced = num_outer_;
     if (instruction.opcode == Opcode::Store) {
       place.depth = num_outer_;
       place.reduced = reducedDimOf(kernel_.buffer(instruction.immediate));

@@ -151,7 +151,8 @@ OperatorKernels::~OperatorKernels() {
 const OperatorKernels* OperatorKernels::of(const Operator& op) {
   static auto* mutex = new std::mutex;
   static auto* all = new std::unordered_map<const Operator*, std::unique_ptr<const OperatorKernels>>;
-  if (!ScalarBody::of(op)) return nullptr;
+  const ScalarBody* body = ScalarBody::of(op);
+  if (!body || body->broadcasts()) return nullptr;
   const std::lock_guard lock(*mutex);
   const auto [entry, is_new] = all->try_emplace(&op);
   if (is_new) {

@@ -20,6 +20,7 @@ struct ScalarBody::Impl {
   ExpressionList list;
   std::optional<FactRule> computes_in;
   std::vector<Contraction> contractions;
+  std::vector<Broadcast> broadcasts;
   std::vector<Expression> reduces;  // along which dimensions, whether they are kept; empty if it does not reduce
 };
 
@@ -130,6 +131,7 @@ class Evaluator {
     }
     const ScalarArgument* found = argument(name);
     if (!found && name == "count") return builder_.convert(builder_.count(), type_);
+    if (!found && name == "place") return builder_.place();
     if (!found && name == "inf") return c10::IValue(std::numeric_limits<double>::infinity());
     if (!found && name == "nan") return c10::IValue(std::numeric_limits<double>::quiet_NaN());
     if (!found) refuse("the name " + std::string(name));
@@ -436,6 +438,41 @@ static std::vector<Contraction> parseContractions(std::string_view text) {
   return contractions;
 }
 
+/// "input nc*, weight c"
+static std::vector<Broadcast> parseBroadcasts(std::string_view text) {
+  std::vector<Broadcast> broadcasts;
+  std::istringstream words{std::string(text)};
+  std::string name, letters;
+  while (words >> name >> letters) {
+    if (letters.ends_with(',')) letters.pop_back();
+    broadcasts.push_back({name, letters});
+  }
+  return broadcasts;
+}
+
+bool ScalarBody::broadcasts() const {
+  return !impl_->broadcasts.empty();
+}
+
+std::optional<std::vector<size_t>> ScalarBody::dimensionsOf(
+    std::string_view operand, size_t rank, size_t whole_rank) const {
+  const auto found = std::ranges::find(impl_->broadcasts, operand, &Broadcast::operand);
+  if (found == impl_->broadcasts.end()) return std::vector<size_t>();
+  const std::string& whole = impl_->broadcasts[0].letters;
+  std::vector<size_t> dims;
+  for (const char letter : found->letters) {
+    const size_t place = whole.find(letter);
+    CRESSET_CHECK(place != std::string::npos, "BROADCASTS names a dimension that the first operand has not");
+    if (letter != '*') {
+      dims.push_back(place);
+    } else {
+      for (size_t d = place; d < whole_rank; ++d) dims.push_back(d);
+    }
+  }
+  if (dims.size() != rank || std::ranges::any_of(dims, [&](size_t d) { return d >= whole_rank; })) return std::nullopt;
+  return dims;
+}
+
 std::string Contraction::summed() const {
   std::string summed;
   for (const char letter : operands[1].second) {
@@ -459,6 +496,7 @@ const ScalarBody* ScalarBody::of(const Operator& op) {
       auto impl = std::make_shared<Impl>();
       impl->list = parseExpressions(row.scalar);
       if (!row.contracts.empty()) impl->contractions = parseContractions(row.contracts);
+      if (!row.broadcasts.empty()) impl->broadcasts = parseBroadcasts(row.broadcasts);
       if (!row.reduces.empty()) {
         impl->reduces = parseExpressions(row.reduces).results;
         CRESSET_CHECK(impl->reduces.size() == 2, "REDUCES names dimensions, and whether they are kept");

@@ -13,9 +13,9 @@
 // known too late. For which dtypes eager raises is asked of eager (operator_check.h).
 //
 // Operators that reduce (column REDUCES: along which dimensions, and whether the result keeps them) call sum(x),
-// prod(x), max(x), min(x), and `count`, the number of elements that are reduced to one. What is computed of reduced
-// values only is the result of a reduction; what takes elements too (softmax) has the sizes of its arguments. Products
-// of matrices (column CONTRACTS: which dimensions go together) call dot(x, y).
+// prod(x), max(x), min(x), and `count`, the number of elements that are reduced to one, and `place`, which of them it
+// is. What is computed of reduced values only is the result of a reduction; what takes elements too (softmax) has the
+// sizes of its arguments. Products of matrices (column CONTRACTS: which dimensions go together) call dot(x, y).
 #pragma once
 
 #include <ATen/core/ivalue.h>
@@ -55,6 +55,11 @@ struct Contraction {
   std::string_view lettersOf(std::string_view operand) const;
 };
 
+/// Which dimensions an operand has of those of a row's first one, a letter each; a star stands for all that follow.
+struct Broadcast {
+  std::string operand, letters;
+};
+
 /// Of a call: an element, a number that the caller passes, or what is known.
 struct ScalarArgument {
   enum class Kind : uint8_t { Element, Number, Known } kind = Kind::Known;
@@ -82,6 +87,12 @@ class ScalarBody {
 
   /// For operands of different ranks; empty if it is no product.
   std::span<const Contraction> contractions() const;
+
+  /// Whether operands are broadcast otherwise than by their last dimensions.
+  bool broadcasts() const;
+  /// Which of the dimensions of the whole the operand's are (column BROADCASTS), in order; none if they are the last.
+  /// Nothing if it has another rank.
+  std::optional<std::vector<size_t>> dimensionsOf(std::string_view operand, size_t rank, size_t whole_rank) const;
 
   /// The dimensions along which a call with these arguments reduces tensors of this rank, in order, and whether its
   /// results keep them. Throws Unsupported for dimensions that are not known.

@@ -74,6 +74,7 @@ std::optional<StridedLayout> layoutOfStep(const Group::Step& step, const std::ve
   std::vector<StridedLayout> layouts;
   for (size_t i = 0; i < step.operands.size(); ++i) {
     const StridedLayout& own = values[step.operands[i]].layout;
+    if (i > 0 && !step.dims[i].empty()) continue;
     layouts.push_back(step.is_converted[i] ? layoutOfLike(own) : own);
   }
   return layoutOfResult(layouts, step.result);
@@ -219,9 +220,14 @@ class Scheduler {
     ScheduledValue result{std::move(*layout), {}};
     const size_t rank = result.layout.sizes.size();
     result.variables.assign(rank, kNone);
-    for (const size_t operand : step.operands) {
-      const std::vector<int>& own = values_[operand].variables;
-      for (size_t d = 0; d < own.size(); ++d) unite(result.variables[rank - own.size() + d], own[d]);
+    for (size_t i = 0; i < step.operands.size(); ++i) {
+      const std::vector<int>& own = values_[step.operands[i]].variables;
+      const std::vector<size_t>& dims = step.dims[i];
+      for (size_t d = 0; d < own.size(); ++d) {
+        const size_t dim = dims.empty() ? rank - own.size() + d : dims[d];
+        if (!dims.empty() && values_[step.operands[i]].layout.sizes[d] != result.layout.sizes[dim]) return false;
+        unite(result.variables[dim], own[d]);
+      }
     }
     if (step.reduction && !reduce(*step.reduction, step.is_reduced, result)) return false;
     values_.push_back(std::move(result));

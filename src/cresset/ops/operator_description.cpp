@@ -29,6 +29,7 @@ constexpr Cell kCells[] = {
 #define OVERLOADS(name) {Cell::Kind::Overloads, name, {}, __FILE__},
 #define FACTS(rule) {Cell::Kind::Column, "facts", rule},
 #define SCALAR(body) {Cell::Kind::Column, "scalar body", body},
+#define BROADCASTS(operands) {Cell::Kind::Column, "broadcasts", operands},
 #define CONTRACTS(rule) {Cell::Kind::Column, "contracts", rule},
 #define READS(rule) {Cell::Kind::Column, "reads", rule},
 #define REDUCES(rule) {Cell::Kind::Column, "reduces", rule},

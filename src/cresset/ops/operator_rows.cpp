@@ -19,6 +19,7 @@ struct Column {
     ComputesIn,
     Reduces,
     Contracts,
+    Broadcasts,
     Reads,
     LaidOutAs,
     Trait,
@@ -42,6 +43,7 @@ constexpr Column kColumns[] = {
 #define COMPUTES_IN(rule) {Column::Kind::ComputesIn, rule},
 #define REDUCES(rule) {Column::Kind::Reduces, rule},
 #define CONTRACTS(rule) {Column::Kind::Contracts, rule},
+#define BROADCASTS(operands) {Column::Kind::Broadcasts, operands},
 #define READS(rule) {Column::Kind::Reads, rule},
 #define LAID_OUT_AS(operands) {Column::Kind::LaidOutAs, operands},
 #define AUTOCAST(cpu, cuda) {Column::Kind::Autocast, {}, {}, {}, {}, Autocast::cpu, Autocast::cuda},
@@ -83,6 +85,9 @@ struct Rows {
           break;
         case Column::Kind::Contracts:
           row->contracts = column.text;
+          break;
+        case Column::Kind::Broadcasts:
+          row->broadcasts = column.text;
           break;
         case Column::Kind::Reads:
           row->reads = column.text;

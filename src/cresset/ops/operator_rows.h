@@ -20,6 +20,7 @@ struct OperatorRow {
   std::string_view reduces;      // along which dimensions, and whether they are kept; empty if it does not reduce
   std::string_view laid_out_as;  // its operands as at::TensorIterator takes them; empty if that is their order
   std::string_view contracts;    // which dimensions of its operands go together, of a product (Contraction); or empty
+  std::string_view broadcasts;   // which dimensions of its operands go together (Broadcast); empty if the last do
   std::string_view reads;        // how it reads by index (codegen/reads.h); empty if it does not
   Trait traits = Trait::None;
   Restriction restriction = Restriction::None;

@@ -82,10 +82,11 @@ void bindExecuting(py::module_& module) {
   module.def("_scalar_rows", [](const std::string& kind) {
     std::vector<std::string> names;
     for (const OperatorRow& row : operatorRows()) {
-      const char* const is = !row.reads.empty()       ? "read"
-                             : !row.contracts.empty() ? (row.convolution ? "convolution" : "product")
-                             : !row.reduces.empty()   ? "reduction"
-                                                      : "pointwise";
+      const char* const is = !row.reads.empty()        ? "read"
+                             : !row.contracts.empty()  ? (row.convolution ? "convolution" : "product")
+                             : !row.reduces.empty()    ? "reduction"
+                             : !row.broadcasts.empty() ? "normalization"
+                                                       : "pointwise";
       if ((!row.scalar.empty() || !row.reads.empty()) && kind == is) names.emplace_back(row.name);
     }
     return names;

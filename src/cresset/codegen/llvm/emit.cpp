@@ -130,6 +130,7 @@ unsigned KernelEmitter::lanesOf(size_t begin, size_t end) const {
     const uint64_t buffer = instruction.immediate;
     if (instruction.opcode == Opcode::Load || instruction.opcode == Opcode::Read)
       varies[i] = kernel_.isScratch(buffer) || kernel_.buffer(buffer).steps[vector_dim_] != Step::None;
+    if (instruction.opcode == Opcode::Place) varies[i] = kernel_.reducesVectors();
     for (size_t k = 0; k < numOperands(instruction.opcode); ++k)
       varies[i] = varies[i] || varies[instruction.operands[k]];
     if (varies[i] || instruction.opcode == Opcode::Store)
@@ -218,6 +219,8 @@ llvm::Value* KernelEmitter::emit(const Instruction& instruction, const Lanes& la
       return numbers_[instruction.immediate];
     case Opcode::Count:
       return ends_.back();
+    case Opcode::Place:
+      return placeOf(lanes);
     case Opcode::Load:
       return load(instruction.immediate, nullptr, lanes);
     case Opcode::Where: {
@@ -242,6 +245,13 @@ llvm::Value* KernelEmitter::emit(const Instruction& instruction, const Lanes& la
   for (size_t i = 0; i < count; ++i) operands.push_back(operand(instruction.operands[i], own));
   if (instruction.opcode == Opcode::Index) return checkIndex(operands[0], operands[1], own);
   return emitInstruction(b_, instruction, kernel_.code[instruction.operands[0]].type, operands);
+}
+
+/// Of an element among those that are reduced to one.
+llvm::Value* KernelEmitter::placeOf(const Lanes& lanes) {
+  llvm::Value* first = indices_.back();
+  if (lanes.count == 1 || !kernel_.reducesVectors()) return first;
+  return b_.CreateAdd(b_.CreateVectorSplat(lanes.count, first), numberedLanes(lanes.count));
 }
 
 /// Of the first lane.

@@ -112,6 +112,7 @@ class KernelEmitter {
   // ---- Instructions ----
   llvm::Value* operand(Register value, const Lanes& lanes);
   llvm::Value* emit(const Instruction& instruction, const Lanes& lanes);
+  llvm::Value* placeOf(const Lanes& lanes);
   llvm::Value* addressOf(uint64_t number);
   llvm::Value* addressesOf(uint64_t number, llvm::Value* first, const Lanes& lanes);
   /// `offset`: in bytes, or null.

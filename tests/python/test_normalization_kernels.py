@@ -1,0 +1,96 @@
+"""Kernels of normalizations by statistics that are arguments, against eager PyTorch and against float64."""
+
+import itertools
+
+import pytest
+import torch
+from kernel_checks import both, checked, launches
+
+from cresset import _C
+
+pytestmark = pytest.mark.usefixtures(checked.__name__)
+
+NORMALIZED = "torch.batch_norm(x, w, b, m, v, False, 0.1, 1e-5, False)"
+PROGRAMS = {
+    "aten::batch_norm": [
+        NORMALIZED,
+        "torch.batch_norm(x, w, None, m, v, False, 0.1, 1e-3, True)",
+        "torch.batch_norm(x, None, b, m, v, False, 0.1, 1e-5, False)",
+        "torch.batch_norm(x, None, None, m, v, False, 0.1, 1e-5, False)",
+        f"torch.relu({NORMALIZED} + y)",
+        f"{NORMALIZED}.sum(1)",
+        f"torch.sigmoid({NORMALIZED.replace('(x', '(torch.tanh(x)')}) * y",
+        f"torch.softmax({NORMALIZED}, 1)",
+    ]
+}
+SIZES = [(4, 33), (2, 5, 7, 9), (3, 16, 11), (2, 16, 8, 8), (1, 3, 1, 1), (2, 1, 3, 3), (1, 1, 1, 1), (2, 3, 4, 5, 6)]
+
+
+def compiled(program):
+    return both(f"def f(x: Tensor, y: Tensor, m: Tensor, v: Tensor, w: Tensor, b: Tensor):\n  return {program}")
+
+
+def layouts(x):
+    """In memory as eager PyTorch's kernels lay out results, and otherwise."""
+    yield x
+    if x.dim() in (4, 5):
+        yield x.contiguous(memory_format=torch.channels_last if x.dim() == 4 else torch.channels_last_3d)
+    yield x.transpose(0, -1).contiguous().transpose(0, -1)
+    yield torch.stack([x, x], -1)[..., 0]
+
+
+def arguments(size, dtype):
+    generator = torch.Generator().manual_seed(sum(size))
+    x, y = torch.randn(2, *size, generator=generator, dtype=torch.float64)
+    m, v, w, b = torch.randn(4, size[1], generator=generator, dtype=torch.float64)
+    return [t.to(dtype) for t in (x, y, m, v.abs() + 0.1, w, b)]
+
+
+def test_every_row_is_called():
+    assert set(PROGRAMS) == set(_C._scalar_rows("normalization"))
+
+
+@pytest.mark.parametrize("program", itertools.chain(*PROGRAMS.values()))
+def test_programs(program):
+    script, eager = compiled(program)
+    ran = 0
+    for size, dtype in itertools.product(SIZES, [torch.float32, torch.float64, torch.bfloat16, torch.float16]):
+        x, *others = arguments(size, dtype)
+        truth = eager(*(t.double() for t in (x, *others)))
+        for a in layouts(x):
+            before = launches()
+            found, expected = script(a, *others), eager(a, *others)
+            ran += launches() > before
+            assert found.stride() == expected.stride() and found.dtype == expected.dtype
+            error, allowed = (found.double() - truth).abs(), (expected.double() - truth).abs()
+            info = torch.finfo(dtype)
+            assert (error <= 2 * allowed + 8 * info.eps * (1 + truth.abs().max())).all()
+    assert ran > 60
+
+
+def test_arguments_that_are_refused():
+    """Statistics of another size, and none: the operator says so."""
+    script, eager = compiled(NORMALIZED)
+    x, y, *others = arguments((2, 5, 3), torch.float32)
+    for _ in range(3):
+        script(x, y, *others)
+    for which in range(4):
+        wrong = [t[:1] if i == which else t for i, t in enumerate(others)]
+        with pytest.raises(RuntimeError) as expected:
+            eager(x, y, *wrong)
+        with pytest.raises(RuntimeError) as found:
+            script(x, y, *wrong)
+        assert str(expected.value).splitlines()[0] in str(found.value)
+    assert script(x[:, :, :0], y, *others).shape == (2, 5, 0)
+
+
+def test_training():
+    """Statistics are computed, and written, by the operator."""
+    program = NORMALIZED.replace("False, 0.1", "True, 0.1")
+    script, eager = compiled(f"torch.relu({program})")
+    for _ in range(3):
+        x, y, *others = arguments((4, 5, 3), torch.float32)
+        ours, theirs = [t.clone() for t in others], [t.clone() for t in others]
+        assert torch.equal(script(x, y, *ours), eager(x, y, *theirs))
+        for a, b in zip(ours, theirs, strict=True):
+            assert torch.equal(a, b)
