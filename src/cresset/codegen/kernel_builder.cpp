@@ -117,6 +117,11 @@ std::optional<bool> KernelBuilder::constantTruth(Register value) const {
                                                                      : std::nullopt;
 }
 
+Register KernelBuilder::scale(Register value, Register power) {
+  CRESSET_CHECK(c10::elementSize(typeOf(value)) == c10::elementSize(typeOf(power)), "a power of another width");
+  return append({Opcode::Scale, typeOf(value), {value, power}, 0});
+}
+
 Register KernelBuilder::select(Register condition, Register then, Register otherwise) {
   CRESSET_CHECK(
       typeOf(condition) == at::kBool && typeOf(then) == typeOf(otherwise), "operands of different types in a kernel");

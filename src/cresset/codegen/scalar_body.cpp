@@ -343,6 +343,7 @@ class Evaluator {
     }
     if (e.text == "isnan" && operands.size() == 1) return builder_.add(Opcode::Ne, operands[0], operands[0]);
     if (e.text == "bool" && operands.size() == 1) return builder_.toBool(operands[0]);
+    if (e.text == "scale" && operands.size() == 2) return builder_.scale(operands[0], operands[1]);
     if (e.text == "poly" && operands.size() > 2) return polynomial(operands);
     if (const auto converted = operands.size() == 1 ? conversion(e.text, operands[0]) : std::nullopt) return *converted;
     return callFunction(e.text, operands, type);

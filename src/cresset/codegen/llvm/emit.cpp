@@ -243,6 +243,7 @@ llvm::Value* KernelEmitter::emit(const Instruction& instruction, const Lanes& la
   if (std::all_of(instruction.operands.begin(), instruction.operands.begin() + count, isScalar)) own = Lanes{};
   llvm::SmallVector<llvm::Value*, 3> operands;
   for (size_t i = 0; i < count; ++i) operands.push_back(operand(instruction.operands[i], own));
+  if (instruction.opcode == Opcode::Scale) return emitScale(b_, operands[0], operands[1], level_);
   if (instruction.opcode == Opcode::Index) return checkIndex(operands[0], operands[1], own);
   return emitInstruction(b_, instruction, kernel_.code[instruction.operands[0]].type, operands);
 }

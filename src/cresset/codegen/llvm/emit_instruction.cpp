@@ -1,6 +1,7 @@
 #include "cresset/codegen/llvm/emit_instruction.h"
 
 #include <llvm/IR/Intrinsics.h>
+#include <llvm/IR/IntrinsicsX86.h>
 
 #include <cmath>
 #include <stdexcept>
@@ -141,6 +142,53 @@ llvm::Value* emitConstant(llvm::LLVMContext& context, const Instruction& constan
   if (constant.type == at::kDouble)
     return llvm::ConstantFP::get(type, llvm::APFloat(llvm::APFloat::IEEEdouble(), bits));
   return llvm::ConstantInt::get(type, bits);
+}
+
+/// AVX-512's instruction for one register; null if it has none for this type.
+static llvm::Value* scaleRegister(llvm::IRBuilder<>& b, llvm::Value* x, llvm::Value* power) {
+  const bool is_float = x->getType()->getScalarType()->isFloatTy();
+  const unsigned lanes = llvm::cast<llvm::FixedVectorType>(x->getType())->getNumElements();
+  const bool is_whole = lanes == (is_float ? 16 : 8);
+  if (!is_whole && lanes != (is_float ? 8 : 4)) return nullptr;
+  const ID id = is_whole ? (is_float ? llvm::Intrinsic::x86_avx512_mask_scalef_ps_512
+                                     : llvm::Intrinsic::x86_avx512_mask_scalef_pd_512)
+                         : (is_float ? llvm::Intrinsic::x86_avx512_mask_scalef_ps_256
+                                     : llvm::Intrinsic::x86_avx512_mask_scalef_pd_256);
+  llvm::Value* all = is_whole && is_float ? static_cast<llvm::Value*>(b.getInt16(0xffff)) : b.getInt8(0xff);
+  llvm::SmallVector<llvm::Value*, 5> arguments = {x, power, x, all};
+  if (is_whole) arguments.push_back(b.getInt32(4));  // the processor's rounding mode
+  return b.CreateIntrinsic(id, {}, arguments);
+}
+
+/// Two factors, as one is not enough for denormals.
+static llvm::Value* scaleTwice(llvm::IRBuilder<>& b, llvm::Value* x, llvm::Value* power) {
+  llvm::Type* type = power->getType();
+  const bool is_float = x->getType()->getScalarType()->isFloatTy();
+  const auto factor = [&](llvm::Value* n) {
+    llvm::Value* biased = b.CreateAdd(n, llvm::ConstantInt::get(type, is_float ? 127 : 1023));
+    return b.CreateBitCast(b.CreateShl(biased, llvm::ConstantInt::get(type, is_float ? 23 : 52)), x->getType());
+  };
+  llvm::Value* half = b.CreateAShr(power, llvm::ConstantInt::get(type, 1));
+  return b.CreateFMul(b.CreateFMul(x, factor(half)), factor(b.CreateSub(power, half)));
+}
+
+llvm::Value* emitScale(llvm::IRBuilder<>& b, llvm::Value* x, llvm::Value* power, CpuLevel level) {
+  const auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(x->getType());
+  const unsigned whole = 512 / x->getType()->getScalarSizeInBits();
+  if (level != CpuLevel::V4 || !vector || (vector->getNumElements() > whole && vector->getNumElements() % whole != 0))
+    return scaleTwice(b, x, power);
+  llvm::Value* real = b.CreateSIToFP(power, x->getType());
+  if (vector->getNumElements() <= whole) {
+    llvm::Value* scaled = scaleRegister(b, x, real);
+    return scaled ? scaled : scaleTwice(b, x, power);
+  }
+  llvm::Value* result = llvm::PoisonValue::get(x->getType());
+  for (unsigned first = 0; first < vector->getNumElements(); first += whole) {
+    auto* part = llvm::FixedVectorType::get(x->getType()->getScalarType(), whole);
+    const auto take = [&](llvm::Value* from) { return b.CreateExtractVector(part, from, b.getInt64(first)); };
+    result = b.CreateInsertVector(x->getType(), result, scaleRegister(b, take(x), take(real)), b.getInt64(first));
+  }
+  return result;
 }
 
 llvm::Value* emitInstruction(

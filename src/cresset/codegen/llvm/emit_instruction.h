@@ -2,6 +2,7 @@
 
 #include <llvm/IR/IRBuilder.h>
 
+#include "cresset/codegen/compiler.h"
 #include "cresset/codegen/kernel.h"
 
 namespace cresset::codegen {
@@ -12,7 +13,10 @@ llvm::Type* memoryType(llvm::LLVMContext& context, at::ScalarType dtype);
 
 llvm::Value* emitConstant(llvm::LLVMContext& context, const Instruction& constant);
 
-/// All but loads, stores and loops. `type` is that of the operands, which may be vectors.
+/// x * 2^power for |x| between 2^-10 and 2, rounded once.
+llvm::Value* emitScale(llvm::IRBuilder<>& builder, llvm::Value* x, llvm::Value* power, CpuLevel level);
+
+/// All but `scale`, loads, stores and loops. `type` is that of the operands, which may be vectors.
 llvm::Value* emitInstruction(
     llvm::IRBuilder<>& builder, const Instruction& instruction, at::ScalarType type,
     llvm::ArrayRef<llvm::Value*> operands);
