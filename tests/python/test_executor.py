@@ -47,8 +47,9 @@ def test_plans_fold_what_the_signature_tells():
     kinds = lambda *a: [n.kind() for n in f.graph_for(*a).nodes() if n.kind() not in ignored]  # noqa: E731
     warm(f, x, w)
     assert kinds(x, w) == ["aten::mm", "prim::TupleConstruct"]
-    assert kinds(x, w, torch.randn(5)) == ["aten::mm", "aten::add", "prim::TupleConstruct"]
-    assert kinds(x, w, None, True) == ["aten::mm", "aten::mul", "prim::TupleConstruct"]
+    with cresset.options.override(kernels="off"):
+        assert kinds(x, w, torch.randn(5)) == ["aten::mm", "aten::add", "prim::TupleConstruct"]
+        assert kinds(x, w, None, True) == ["aten::mm", "aten::mul", "prim::TupleConstruct"]
     assert kinds(torch.randn(2, 3, 4), w) == ["aten::matmul", "prim::TupleConstruct"]
     for arguments in [(x, w), (x, w, torch.randn(5)), (x, w, None, True), (torch.randn(2, 3, 4), w)]:
         assert torch.equal(f(*arguments)[0], branchy(*arguments)[0])
@@ -90,7 +91,7 @@ def test_first_calls_and_small_functions_run_unoptimized():
     assert "called once" in cresset.explain(f).state and not cresset.explain(f).plans
 
     def small(x: Tensor):
-        return x + 1
+        return torch.sort(x)
 
     g = cresset.script(small)
     for _ in range(3):

@@ -163,7 +163,7 @@ def test_graph_for_of_modules(make, tmp_path):
         module.save(tmp_path / "m.pt")
         module = cresset.load(tmp_path / "m.pt")
     graph = module.graph_for(torch.ones(2))
-    assert graph.findNode("aten::mul") is not None
+    assert "aten::mul(%x, %" in str(graph)
     assert str(graph) == str(module.forward.graph_for(torch.ones(2)))
     if make != "trace":
         module.graph_for(torch.ones(2), n=3)
