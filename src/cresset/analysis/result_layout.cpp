@@ -157,7 +157,7 @@ void addLayout(Fact& result, const Operator& op, std::span<const Fact> arguments
     result.contiguity = Contiguity::Contiguous;
   } else if (
       op.keepsLayout() && !arguments.empty() && isDense(arguments[0].contiguity) &&
-      (!op.isPointwise() || haveSameSizes(arguments[0], result))) {
+      (!result.has_sizes || haveSameSizes(arguments[0], result))) {
     copyLayout(result, arguments[0]);
   } else if (op.keepsLayout() && !mayReturnArgument(op)) {
     result.contiguity = Contiguity::Dense;  // the argument's order of dimensions, without its gaps
