@@ -168,13 +168,13 @@ std::string printKernels(const std::shared_ptr<Graph>& graph) try {
   const bool is_group = std::none_of(nodes.begin(), nodes.end(), [](const Node* node) { return isSubgraph(*node); });
   const codegen::Sequence sequence = codegen::makeSequence(*graph, is_group);
   const auto schedule = codegen::scheduleSequence(sequence, tensorsFor(*graph, sequence.tensors));
-  if (!schedule) return "no kernel\n";
+  if (schedule.calls.empty()) return "no kernel\n";
   std::ostringstream out;
-  for (const codegen::StridedLayout& output : schedule->outputs)
+  for (const codegen::StridedLayout& output : schedule.outputs)
     out << "output: sizes " << c10::IntArrayRef(output.sizes) << ", strides " << c10::IntArrayRef(output.strides)
         << '\n';
-  for (const size_t bytes : schedule->temporaries) out << "temporary: " << bytes << " bytes\n";
-  for (const codegen::KernelCall& call : schedule->calls) {
+  for (const size_t bytes : schedule.temporaries) out << "temporary: " << bytes << " bytes\n";
+  for (const codegen::KernelCall& call : schedule.calls) {
     out << "call:";
     for (size_t i = 0; i < call.buffers.size(); ++i)
       out << (i == 0 ? " b" : ", b") << i << ": " << toString(call.buffers[i]);

@@ -8,7 +8,7 @@ import threading
 
 import pytest
 import torch
-from kernel_checks import both, checked, layouts
+from kernel_checks import both, checked, launches, layouts
 
 import cresset
 from cresset import _C
@@ -195,3 +195,30 @@ def test_writes_between():
     for found, expected in zip(script(first, y), eager(second, y), strict=True):
         torch.testing.assert_close(found, expected)
     assert torch.equal(first, second)
+
+
+@pytest.mark.parametrize("kernels", ["now", "check"])
+def test_split_at_large_products(kernels):
+    """What comes before a product that no kernel computes is one call, and what comes after it. Sizes decide it."""
+    script, eager = compiled(
+        "a = (x * y).sum(1, keepdim=True)",
+        "b = torch.cat([x - a, y * a], 1)",
+        "c = torch.relu(torch.mm(b, b.t()) + 1)",
+        "d = torch.softmax(c * 0.1, 1)",
+        "e = torch.cat([c.sum(0, keepdim=True), d], 0)",
+        "f = torch.mm(e, d) * 2",
+        "return f.sum(0), torch.tanh(f.sum(1) + 1)",
+    )
+    with cresset.options.override(kernels=kernels):
+        for rows, products in [(3, 0), (150, 2), (4, 0), (150, 2)]:
+            x, y = torch.randn(2, rows, 40, generator=torch.Generator().manual_seed(rows)) * 0.2
+            script(x, y)
+            before = launches()
+            found, expected = script(x, y), eager(x, y)
+            if kernels == "now":
+                assert launches() - before == products + 1
+            for ours, theirs in zip(found, expected, strict=True):
+                assert ours.stride() == theirs.stride()
+                torch.testing.assert_close(ours, theirs, rtol=1e-3, atol=1e-3)
+    with pytest.raises(RuntimeError, match="must match"):
+        script(torch.randn(150, 40), torch.randn(150, 41))

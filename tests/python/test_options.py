@@ -20,6 +20,7 @@ VALUES = {
     "execution_mode": "interpret",
     "kernels": "now",
     "numerics": "default",
+    "perf_map": "on",
     "plans": "always",
     "plans_per_function": 3,
     "plans_per_loop": 2,

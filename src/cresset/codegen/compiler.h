@@ -35,7 +35,7 @@ class MachineCode {
  public:
   virtual ~MachineCode() = default;
   KernelFunction function() const { return function_; }
-  size_t size() const { return size_; }  // bytes
+  size_t size() const { return size_; }  // of the function, in bytes
 
  protected:
   KernelFunction function_ = nullptr;

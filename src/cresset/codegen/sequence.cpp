@@ -36,11 +36,10 @@ class SequenceScheduler {
   SequenceScheduler(const Sequence& sequence, std::span<const at::Tensor> tensors)
       : sequence_(sequence), tensors_(tensors) {}
 
-  std::optional<SequenceSchedule> run() {
+  SequenceSchedule run() {
     const at::NoGradGuard no_grad;
-    if (!schedule()) return std::nullopt;
-    // Sizes are known now: what is only joined is computed where it is joined.
-    if (findParts() && !schedule()) return std::nullopt;
+    // Once sizes are known: what is only joined is computed where it is joined.
+    if (schedule() && findParts()) schedule();
     return std::move(result_);
   }
 
@@ -58,10 +57,15 @@ class SequenceScheduler {
       if (tensors_[i].numel() == 0) return false;
       values_[sequence_.tensors[i]] = {tensors_[i], {Place::Memory::Input, i, 0}};
     }
-    return std::all_of(sequence_.items.begin(), sequence_.items.end(), [&](const Sequence::Item& item) {
+    for (size_t i = 0; i < sequence_.items.size(); ++i) {
+      const Sequence::Item& item = sequence_.items[i];
       const auto* group = std::get_if<Group>(&item.work);
-      return group ? addGroup(item, *group) : addJoin(item, std::get<JoinCall>(item.work));
-    });
+      if (group ? addGroup(item, *group) : addJoin(item, std::get<JoinCall>(item.work))) continue;
+      result_ = {};
+      result_.refused = i;
+      return false;
+    }
+    return true;
   }
 
   bool addGroup(const Sequence::Item& item, const Group& group) {
@@ -317,7 +321,7 @@ Sequence makeSequence(const Graph& subgraph, bool is_group) {
   return sequence;
 }
 
-std::optional<SequenceSchedule> scheduleSequence(const Sequence& sequence, std::span<const at::Tensor> tensors) {
+SequenceSchedule scheduleSequence(const Sequence& sequence, std::span<const at::Tensor> tensors) {
   return SequenceScheduler(sequence, tensors).run();
 }
 

@@ -61,10 +61,10 @@ struct SequenceSchedule {
   std::vector<StridedLayout> outputs;
   std::vector<KernelCall> calls;
   std::vector<size_t> temporaries;  // memory that only the calls use: bytes of each
+  std::optional<size_t> refused;    // item that no kernels do: an operator raises, a product is large
 };
 
-/// `tensors`: Sequence::tensors. Nothing if no kernels do it: an operator raises, a product is large, there are no
-/// elements.
-std::optional<SequenceSchedule> scheduleSequence(const Sequence& sequence, std::span<const at::Tensor> tensors);
+/// `tensors`: Sequence::tensors. No calls if no kernels do it.
+SequenceSchedule scheduleSequence(const Sequence& sequence, std::span<const at::Tensor> tensors);
 
 }  // namespace cresset::codegen

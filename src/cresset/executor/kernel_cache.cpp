@@ -1,14 +1,18 @@
 #include "cresset/executor/kernel_cache.h"
 
 #include <pthread.h>
+#include <unistd.h>
 
 #include <condition_variable>
 #include <cstdlib>
 #include <deque>
+#include <fstream>
+#include <string_view>
 #include <thread>
 #include <unordered_map>
 
 #include "cresset/codegen/ahead_of_time.h"
+#include "cresset/support/options.h"
 
 namespace cresset {
 
@@ -97,6 +101,17 @@ Cache& cache() {
   return *all;
 }
 
+/// A line for perf: where the code is, its size, and the first line of the kernel's text, which is unlike that of most
+/// other kernels.
+void addToPerfMap(const codegen::MachineCode& code, const codegen::Kernel& kernel) {
+  static std::mutex mutex;
+  const std::lock_guard lock(mutex);
+  std::ofstream map("/tmp/perf-" + std::to_string(getpid()) + ".map", std::ios::app);
+  const std::string text = kernel.toString();
+  map << std::hex << reinterpret_cast<uintptr_t>(code.function()) << ' ' << code.size() << " cresset "
+      << std::string_view(text).substr(0, text.find('\n')) << '\n';
+}
+
 }  // namespace
 
 SharedKernel::SharedKernel(codegen::Kernel kernel)
@@ -119,6 +134,7 @@ void SharedKernel::compile() {
   try {
     code_ = compiler->compile(kernel_);
     compiled_kernels.fetch_add(1, std::memory_order_relaxed);
+    if (options::perf_map() == PerfMap::On) addToPerfMap(*code_, kernel_);
     function_.store(code_->function(), std::memory_order_release);
   } catch (const std::exception& error) {
     failure_ = error.what();

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <map>
 #include <mutex>
 #include <utility>
 
@@ -29,6 +30,7 @@ class FusedSubgraph : public CompiledSubgraph {
  public:
   FusedSubgraph(const Graph& subgraph, bool is_group)
       : is_group_(is_group), sequence_(codegen::makeSequence(subgraph, is_group)) {
+    if (!is_group) subgraph_ = subgraph.copy();
     const std::shared_ptr<Graph> unfused = subgraph.copy();
     if (is_group && group().contracts) formFusionGroupsWithoutProducts(*unfused);
     unfused_ = interpretSubgraph(*unfused, {}, compileFused);
@@ -50,6 +52,7 @@ class FusedSubgraph : public CompiledSubgraph {
     std::shared_ptr<const Launch> held;
     const Launch* launch = findLaunch(stack.data() + (stack.size() - num_inputs), held);
     if (!launch || !launch->isReady()) {
+      if (launch && launch->unfused()) return launch->unfused()->call(stack, num_inputs);
       num_unfused.fetch_add(1, std::memory_order_relaxed);
       return unfused_->call(stack, num_inputs);
     }
@@ -94,7 +97,7 @@ class FusedSubgraph : public CompiledSubgraph {
       const Launch* launch = slot.load(std::memory_order_relaxed);
       if (launch && fits(*launch, inputs)) return launch;
       if (launch) continue;
-      launch = new Launch(sequence_, tensorsOf(inputs), compilesNow());
+      launch = makeLaunch(inputs).release();
       slot.store(launch, std::memory_order_release);
       return launch;
     }
@@ -104,10 +107,29 @@ class FusedSubgraph : public CompiledSubgraph {
       std::rotate(recent_.begin(), found, found + 1);
     } else {
       if (recent_.size() == kMaxRecent) recent_.pop_back();
-      recent_.insert(recent_.begin(), std::make_shared<const Launch>(sequence_, tensorsOf(inputs), compilesNow()));
+      recent_.insert(recent_.begin(), makeLaunch(inputs));
     }
     held = recent_.front();
     return held.get();
+  }
+
+  std::unique_ptr<const Launch> makeLaunch(const c10::IValue* inputs) const {
+    auto launch = std::make_unique<Launch>(sequence_, tensorsOf(inputs), compilesNow());
+    if (const auto item = launch->refused(); item && subgraph_) launch->setUnfused(splitAt(*item));
+    return launch;
+  }
+
+  /// Kernels around an item that has none, or null if it is a join.
+  std::shared_ptr<const CompiledSubgraph> splitAt(size_t item) const {
+    const auto* group = std::get_if<codegen::Group>(&sequence_.items[item].work);
+    if (!group) return nullptr;
+    auto& split = splits_[item];
+    if (!split) {
+      const std::shared_ptr<Graph> graph = subgraph_->copy();
+      splitSequence(*graph, item, group->contracts);
+      split = interpretSubgraph(*graph, {}, compileFused);
+    }
+    return split;
   }
 
   static bool compilesNow() { return options::kernels() != KernelMode::Background; }
@@ -148,7 +170,9 @@ class FusedSubgraph : public CompiledSubgraph {
   const codegen::Sequence sequence_;
   std::shared_ptr<const CompiledSubgraph> unfused_;   // operators; of a sequence groups
   std::shared_ptr<const CompiledSubgraph> separate_;  // a kernel per operator; if they are checked
+  std::shared_ptr<const Graph> subgraph_;             // of a sequence
   mutable std::mutex mutex_;                          // of writers
+  mutable std::map<size_t, std::shared_ptr<const CompiledSubgraph>> splits_;
   mutable std::array<std::atomic<const Launch*>, kMaxLaunches> launches_{};
   mutable std::vector<std::shared_ptr<const Launch>> recent_;  // the last that was asked for first
 };

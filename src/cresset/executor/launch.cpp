@@ -56,17 +56,18 @@ LayoutWords::LayoutWords(std::span<const at::Tensor> tensors) {
 }
 
 Launch::Launch(const codegen::Sequence& sequence, std::span<const at::Tensor> tensors, bool now) : layouts_(tensors) {
-  auto schedule = codegen::scheduleSequence(sequence, tensors);
-  if (!schedule) return;
-  for (size_t i = 0; i < schedule->outputs.size(); ++i) {
-    codegen::StridedLayout& layout = schedule->outputs[i];
+  codegen::SequenceSchedule schedule = codegen::scheduleSequence(sequence, tensors);
+  refused_ = schedule.refused;
+  if (schedule.calls.empty()) return;
+  for (size_t i = 0; i < schedule.outputs.size(); ++i) {
+    codegen::StridedLayout& layout = schedule.outputs[i];
     const at::ScalarType dtype = sequence.dtypes[sequence.outputs[i]];
     const size_t bytes = at::detail::computeStorageNbytes(layout.sizes, layout.strides, c10::elementSize(dtype));
     outputs_.push_back({std::move(layout), dtype, bytes});
   }
-  planTemporaries(schedule->calls, schedule->temporaries);
+  planTemporaries(schedule.calls, schedule.temporaries);
   const std::array<size_t, 3> bases = {0, tensors.size(), tensors.size() + outputs_.size()};
-  for (codegen::KernelCall& call : schedule->calls) addStep(std::move(call), bases, now);
+  for (codegen::KernelCall& call : schedule.calls) addStep(std::move(call), bases, now);
 }
 
 void Launch::planTemporaries(const std::vector<codegen::KernelCall>& calls, std::span<const size_t> bytes) {

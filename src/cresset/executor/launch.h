@@ -4,11 +4,13 @@
 #include <ATen/core/ivalue.h>
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "cresset/codegen/sequence.h"
 #include "cresset/executor/kernel_cache.h"
+#include "cresset/interpreter/compiled_subgraph.h"
 
 namespace cresset {
 
@@ -44,6 +46,12 @@ class Launch {
   const LayoutWords& layouts() const { return layouts_; }
   /// Whether there are kernels for these layouts, and all are compiled.
   bool isReady() const;
+  /// The item for which there are none.
+  const std::optional<size_t>& refused() const { return refused_; }
+  /// What runs instead if there is an item without kernels; null: all of the sequence unfused. Set before other threads
+  /// see the launch.
+  const std::shared_ptr<const CompiledSubgraph>& unfused() const { return unfused_; }
+  void setUnfused(std::shared_ptr<const CompiledSubgraph> unfused) { unfused_ = std::move(unfused); }
   /// Replaces the inputs, the last `num_inputs` values of the stack, by the outputs. Only if it is ready. False if an
   /// index is out of range: the stack is as it was then, and the operators raise what they raise.
   bool run(const codegen::Sequence& sequence, std::vector<c10::IValue>& stack, size_t num_inputs) const;
@@ -77,7 +85,9 @@ class Launch {
 
   LayoutWords layouts_;
   std::vector<Output> outputs_;
-  std::vector<Step> steps_;      // none if no kernels fit
+  std::vector<Step> steps_;  // none if no kernels fit
+  std::optional<size_t> refused_;
+  std::shared_ptr<const CompiledSubgraph> unfused_;
   std::vector<size_t> offsets_;  // of temporaries
   size_t temporary_bytes_ = 0;
 };

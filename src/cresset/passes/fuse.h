@@ -9,6 +9,10 @@ namespace cresset {
 /// As the pass, but products of matrices stay as they are: for a group whose products are too large for its kernel.
 void formFusionGroupsWithoutProducts(Graph& graph);
 
+/// Puts the operators of the sequence's item (codegen/sequence.h), a group that no kernel computes, in its place, and
+/// what comes before and after into sequences of their own. `contracts`: only its products have no kernel.
+void splitSequence(Graph& sequence, size_t item, bool contracts);
+
 /// Puts each node of a group's subgraph (codegen/group.h) into a subgraph of its own.
 void outlineEachOperator(Graph& graph);
 

@@ -81,21 +81,6 @@ Node* inlineCall(Node* call, Function& callee) {
   return first ? first : next;
 }
 
-/// As inlineCall, for a subgraph.
-Node* inlineSubgraph(Node* node) {
-  const std::shared_ptr<Graph> body = node->g(attr::Subgraph);
-  std::unordered_map<const Value*, Value*> copies;
-  for (size_t i = 0; i < body->inputs().size(); ++i) copies[body->inputs()[i]] = node->input(i);
-  Node* first = insertCopies(*body, node, copies, [&](Node* copy) {
-    if (!copy->inlinedCall()) setInlinedCall(copy, node->inlinedCall());
-  });
-  for (size_t i = 0; i < node->outputs().size(); ++i)
-    node->output(i)->replaceAllUsesWith(copies.at(body->outputs()[i]));
-  Node* next = node->next();
-  node->destroy();
-  return first ? first : next;
-}
-
 class Inliner {
  public:
   bool run(Block* block) {
@@ -182,6 +167,20 @@ Function* calleeOf(const Node* node) {
 bool inlineCalls(Graph& graph) {
   const bool changed = Inliner().run(graph.block());
   return markContexts(graph.block()) || changed;
+}
+
+Node* inlineSubgraph(Node* node) {
+  const std::shared_ptr<Graph> body = node->g(attr::Subgraph);
+  std::unordered_map<const Value*, Value*> copies;
+  for (size_t i = 0; i < body->inputs().size(); ++i) copies[body->inputs()[i]] = node->input(i);
+  Node* first = insertCopies(*body, node, copies, [&](Node* copy) {
+    if (!copy->inlinedCall()) setInlinedCall(copy, node->inlinedCall());
+  });
+  for (size_t i = 0; i < node->outputs().size(); ++i)
+    node->output(i)->replaceAllUsesWith(copies.at(body->outputs()[i]));
+  Node* next = node->next();
+  node->destroy();
+  return first ? first : next;
 }
 
 bool inlineSubgraphs(Block& block) {

@@ -9,4 +9,7 @@ namespace cresset {
 /// it, however large they are. Whether there were any.
 bool inlineSubgraphs(Block& block);
 
+/// Puts the nodes of the subgraph in the place of the node that runs it. The first of them, or the node that follows.
+Node* inlineSubgraph(Node* node);
+
 }  // namespace cresset

@@ -15,6 +15,7 @@
 #include "cresset/codegen/sequence.h"
 #include "cresset/codegen/sinking.h"
 #include "cresset/passes/fuse.h"
+#include "cresset/passes/inline_subgraphs.h"
 #include "cresset/passes/pass.h"
 
 namespace cresset {
@@ -83,6 +84,17 @@ class Sequencer {
 
 bool formSequences(Graph& graph) {
   return Sequencer(graph).run();
+}
+
+void splitSequence(Graph& sequence, size_t item, bool contracts) {
+  for (Node* node : sequence.nodes()) {
+    if (!isSubgraph(*node) && !codegen::isJoin(*node)) continue;
+    if (item-- > 0) continue;
+    inlineSubgraph(node);
+    break;
+  }
+  if (contracts) formFusionGroupsWithoutProducts(sequence);
+  formSequences(sequence);
 }
 
 }  // namespace cresset

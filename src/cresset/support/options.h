@@ -33,6 +33,7 @@ enum class KernelMode {
   Now,         // the first call with a layout that is new waits for its kernel
   Check,       // as Now; each call also runs unfused, and differences are errors: for tests
 };
+enum class PerfMap { Off, On };
 enum class FactChecks {
   Off,
   InPlans,      // plans assert what they assume

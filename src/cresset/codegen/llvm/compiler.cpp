@@ -8,6 +8,7 @@
 #include <llvm/ExecutionEngine/Orc/ObjectLinkingLayer.h>
 #include <llvm/IR/LegacyPassManager.h>
 #include <llvm/MC/TargetRegistry.h>
+#include <llvm/Object/ELFObjectFile.h>
 #include <llvm/Passes/PassBuilder.h>
 #include <llvm/Support/SmallVectorMemoryBuffer.h>
 #include <llvm/Support/TargetSelect.h>
@@ -98,6 +99,18 @@ struct Compilation {
   std::unique_ptr<llvm::Module> module;
 };
 
+/// Of the function of this name in the object, in bytes.
+size_t sizeOfFunction(const llvm::SmallVector<char, 0>& object, const std::string& name) {
+  const auto file = valueOrThrow(llvm::object::ObjectFile::createELFObjectFile(
+      llvm::MemoryBufferRef(llvm::StringRef(object.data(), object.size()), name)));
+  for (const llvm::object::SymbolRef symbol : file->symbols()) {
+    if (valueOrThrow(symbol.getType()) == llvm::object::SymbolRef::ST_Function &&
+        valueOrThrow(symbol.getName()) == name)
+      return llvm::object::ELFSymbolRef(symbol).getSize();
+  }
+  return 0;
+}
+
 /// Links objects into memory of this process that is written first and executed then, never both.
 class Linker {
  public:
@@ -161,7 +174,7 @@ class LlvmCompiler : public KernelCompiler {
     const std::string name = "cresset_kernel_" + std::to_string(next_.fetch_add(1, std::memory_order_relaxed));
     Compilation compilation(level_, kernel, level_, name);
     auto object = emitFile(*compilation.module, *compilation.machine, llvm::CodeGenFileType::ObjectFile);
-    const size_t size = object.size();
+    const size_t size = sizeOfFunction(object, name);
     return std::make_shared<LinkedCode>(linker_.link(std::move(object), name), size);
   }
 
