@@ -254,7 +254,7 @@ NUMBERS = [
     ),
     (
         "docs/decisions/0008-gradients.md",
-        r"(\d+) composite ones are decomposed",
+        r"(\d+) are decomposed",
         lambda: operators_with("DECOMPOS"),
     ),
     (

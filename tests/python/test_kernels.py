@@ -9,6 +9,7 @@ import random
 import warnings
 
 import fact_calls
+import numpy
 import pytest
 import torch
 from torch import Tensor
@@ -235,11 +236,12 @@ def test_operator(name):
     assert ran >= 1 or name in CANCELLING or name == "aten::log_sigmoid_backward", "no kernel ran"
 
 
-#: Rows whose terms cancel: their errors are measured by the arguments too. And those where eager PyTorch overflows on the way (softplus_backward), or its
+#: Rows whose terms cancel: their errors are measured by the arguments too. And those where eager PyTorch overflows on the way (softplus_backward, fmod), or its
 #: powers of -inf depend on the dtype.
 CANCELLING = {
     "aten::add.Tensor",
     "aten::elu_backward",
+    "aten::fmod.Tensor",
     "aten::gelu",
     "aten::gelu_backward",
     "aten::log_sigmoid",
@@ -248,6 +250,7 @@ CANCELLING = {
     "aten::logit",
     "aten::mish_backward",
     "aten::pow.Tensor_Scalar",
+    "aten::remainder.Tensor",
     "aten::rsub.Tensor",
     "aten::sigmoid_backward",
     "aten::silu_backward",
@@ -323,6 +326,70 @@ def test_errors(name):
                 ran += 1
                 check_errors(name, arguments, found, expected)
     assert ran >= 1 or calls == 0, "no kernel ran"
+
+
+def test_remainders():
+    """They are exact, whatever the quotients; eager PyTorch's are not where those are large."""
+    generator = torch.Generator().manual_seed(0)
+    bits = torch.randint(-(2**31), 2**31, (2, 20000), generator=generator).to(torch.int32)
+    x, y = bits.view(torch.float32)
+    y = torch.where(torch.arange(20000) % 2 == 0, y, x * torch.randn(20000, generator=generator))
+    with cresset.options.override(kernels="now", numerics="default"), numpy.errstate(all="ignore"):
+        for name, expected in (("fmod", numpy.fmod), ("remainder", numpy.remainder)):
+            function = cresset.CompilationUnit(f"def f(x, y):\n  return torch.{name}(x, y)\n").f
+            before = launches()
+            found, right = [function(x, y) for _ in range(3)][-1], torch.from_numpy(expected(x.numpy(), y.numpy()))
+            assert launches() > before
+            assert torch.equal(found.nan_to_num(7), right.nan_to_num(7)) and torch.equal(found.isnan(), right.isnan())
+
+
+@pytest.mark.parametrize("mode", ["trunc", "floor"])
+@pytest.mark.parametrize("divisor", ["y", "2.5", "-3", "7"])
+def test_rounded_quotients(mode, divisor):
+    head = "def f(x: Tensor, y: Tensor):\n"
+    function = cresset.CompilationUnit(f"{head}  return torch.div(x, {divisor}, rounding_mode='{mode}') * 1\n").f
+    scope = {"torch": torch, "Tensor": Tensor}
+    exec(f"{head}  return torch.div(x, {divisor}, rounding_mode='{mode}') * 1\n", scope)
+    before = launches()
+    for dtype in DTYPES[:-1]:
+        x = values(dtype)
+        x = x[x.abs() < 1e6].reshape(-1, 1) if dtype.is_floating_point else x.reshape(-1, 1)
+        y = x.t() if dtype.is_floating_point else x.clamp(min=1).t()
+        with cresset.options.override(numerics="default"):
+            for _ in range(3):
+                found, expected = function(x, y), scope["f"](x, y)
+            assert found.dtype == expected.dtype
+            assert torch.equal(found.nan_to_num(7), expected.nan_to_num(7)), dtype
+    assert launches() > before
+
+
+@pytest.mark.parametrize("call", ["x // {n}", "x % {n}", "torch.fmod(x, {n})", "torch.remainder(x, {n})"])
+@pytest.mark.parametrize("n", [1, -1, 3, -7, 100, 64])
+def test_whole_quotients(call, n):
+    text = f"return {call.format(n=n)} + 1"
+    function = cresset.CompilationUnit(f"def f(x: Tensor):\n  {text}\n").f
+    for dtype in INTEGERS:
+        if dtype == torch.uint8 and n < 0:
+            continue
+        x = torch.cat([values(dtype), torch.randint(-128, 127, (200,)).to(dtype)])
+        if n == -1:
+            x = x[x != torch.iinfo(dtype).min]  # eager PyTorch traps
+        before = launches()
+        for _ in range(3):
+            assert torch.equal(function(x), eval(text[7:], {"x": x, "torch": torch})), dtype
+        assert launches() > before
+
+
+def test_whole_quotients_by_zero():
+    for head, text in (("x: Tensor", "x // 0"), ("x: Tensor, y: Tensor", "x // y"), ("x: Tensor, y: int", "x % y")):
+        function = cresset.CompilationUnit(f"def f({head}):\n  return ({text}) + 1\n").f
+        arguments = [
+            torch.arange(5),
+            *([] if "y" not in head else [0 if "int" in head else torch.zeros(5, dtype=torch.int64)]),
+        ]
+        for _ in range(3):
+            with pytest.raises(RuntimeError, match="ZeroDivisionError"):
+                function(*arguments)
 
 
 @pytest.mark.parametrize("name", ["exp", "log1p", "tanh", "sin", "erf", "gelu", "silu", "atan", "expm1"])

@@ -94,3 +94,37 @@ def test_training():
         assert torch.equal(script(x, y, *ours), eager(x, y, *theirs))
         for a, b in zip(ours, theirs, strict=True):
             assert torch.equal(a, b)
+
+
+def test_gradients_of_layer_norm():
+    """They are sums along rows and along columns: as near to float64 as eager PyTorch's, and laid out as those."""
+    source = """
+def f(x: Tensor, g: Tensor, w: Tensor, m: Tensor, r: Tensor):
+  return torch.ops.aten.native_layer_norm_backward(g, x, [SIZES], m, r, w, w, [True, True, True])
+"""
+    for size, normal in [
+        ((4, 33), 1),
+        ((3, 5, 40), 1),
+        ((2, 3, 4, 5), 2),
+        ((1, 1), 1),
+        ((700, 64), 1),
+        ((40, 2100), 1),
+        ((7,), 1),
+    ]:
+        x, g = torch.randn(2, *size, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+        w = torch.randn(size[-normal:], dtype=torch.float64)
+        script, eager = both(source.replace("SIZES", str(size[-normal:])[1:-1].rstrip(",")))
+        for dtype in (torch.float32, torch.float64, torch.bfloat16):
+            _, m, r = torch.native_layer_norm(x.to(dtype), size[-normal:], None, None, 1e-5)
+            before = launches()
+            for a, b in itertools.product(layouts(x.to(dtype)), layouts(g.to(dtype))):
+                given = (a, b, w.to(dtype), m, r)
+                found, expected = script(*given), eager(*given)
+                truth = eager(*(t.double() for t in given))
+                for ours, theirs, right in zip(found, expected, truth, strict=True):
+                    assert (
+                        ours.dtype == theirs.dtype and ours.shape == theirs.shape and ours.stride() == theirs.stride()
+                    )
+                    error, allowed = (ours.double() - right).abs().max(), (theirs.double() - right).abs().max()
+                    assert error <= 2 * allowed + 1e-6 * (1 + right.abs().max())
+            assert launches() > before or len(size) == normal or dtype == torch.bfloat16

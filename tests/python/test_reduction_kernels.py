@@ -69,6 +69,10 @@ CALLS = {
     "aten::_safe_softmax": ["torch._safe_softmax(x, 1)"],
     "aten::_softmax_backward_data": ["torch._softmax_backward_data(x, y.softmax(1), 1, x.dtype)"],
     "aten::_log_softmax_backward_data": ["torch._log_softmax_backward_data(x, y.log_softmax(0), 0, x.dtype)"],
+    "aten::nll_loss_backward": [
+        "torch.ops.aten.nll_loss_backward(x[0, 0], x, y.argmax(1), None, 1, 0, y[0, 0])",
+        "torch.ops.aten.nll_loss_backward(x[0, 0], x, y.argmax(1), y[0], 2, -100, y[0, 0])",
+    ],
     "aten::layer_norm": [
         "torch.layer_norm(x, [x.size(1)])",
         "torch.layer_norm(x, [x.size(1)], y[0], y[-1], 0.1)",
@@ -303,6 +307,24 @@ def test_groups(program):
                 assert found.stride() == expected.stride()
                 torch.testing.assert_close(found, expected, rtol=1e-3, atol=1e-3, equal_nan=True)
     assert launches() - before >= calls
+
+
+def test_classes():
+    """Each row's class is looked at, but for the one that is ignored; the error is the operator's."""
+    call = "torch._log_softmax_backward_data(torch.ops.aten.nll_loss_backward(x.sum(), x, t, None, 1, -100, n), x, 1, x.dtype)"
+    script, eager = both(f"def f(x: Tensor, t: Tensor, n: Tensor):\n  return {call}\n")
+    ran = 0
+    for rows, classes in [(1, 17), (3, 1), (40, 10), (17, 1000), (1000, 2), (0, 4)]:
+        x, target = torch.randn(rows, classes), torch.randint(0, classes, (rows,))
+        target[::3] = -100
+        total, before = torch.tensor(float(rows)), launches()
+        torch.testing.assert_close(script(x, target, total), eager(x, target, total), rtol=1e-3, atol=1e-3)
+        ran += launches() > before
+        for wrong in (classes, -1, -99) if rows > 1 else ():
+            target[1] = wrong
+            with pytest.raises((IndexError, RuntimeError), match="out of bounds"):
+                script(x, target, total)
+    assert ran >= 5
 
 
 def test_sizes_that_differ_along_what_is_reduced():

@@ -101,6 +101,8 @@ def number_rows(schema):
             choices.append([False, True])
         elif argument.name == "approximate":
             choices.append(["none", "tanh"])
+        elif argument.name == "rounding_mode":
+            choices.append([None, "trunc", "floor"])
         else:
             choices.append([argument.default_value])
     width = max(map(len, choices))

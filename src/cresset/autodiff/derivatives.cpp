@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cctype>
 #include <deque>
+#include <initializer_list>
 #include <map>
 #include <mutex>
 #include <string>
@@ -19,6 +20,7 @@
 #include "cresset/passes/pipelines.h"
 #include "cresset/program/program.h"
 #include "cresset/support/error.h"
+#include "cresset/support/options.h"
 
 namespace cresset {
 
@@ -74,6 +76,24 @@ class Call {
     return type && type->scalarType() && at::isFloatingType(*type->scalarType());
   }
 
+  /// Whether the tensors have one dtype, float32 or float64, and none of them has a gradient: then parts of the
+  /// operator need not have its bits, with this program's numerics.
+  bool mayHaveOwnBits(std::initializer_list<std::string_view> arguments) const {
+    std::optional<at::ScalarType> dtype;
+    for (const std::string_view argument : arguments) {
+      const auto type = value(argument)->type()->cast<c10::TensorType>();
+      if (!type || !type->scalarType() || mayRequireGrad(argument)) return false;
+      if (dtype && dtype != type->scalarType()) return false;
+      dtype = type->scalarType();
+    }
+    return options::numerics() != Numerics::Exact && (dtype == at::kFloat || dtype == at::kDouble);
+  }
+
+  bool areAllTrue(std::string_view argument) const {
+    const auto known = knownList(argument);
+    return known && std::ranges::all_of(*known, [](const c10::IValue& element) { return element.toBool(); });
+  }
+
   /// The length of a list, if it is known.
   std::optional<size_t> length(std::string_view argument) const {
     if (value(argument)->node()->kind() == prim::ListConstruct) return value(argument)->node()->inputs().size();
@@ -123,6 +143,21 @@ class Call {
   }
 
  private:
+  /// The elements of a list, if they are known.
+  std::optional<std::vector<c10::IValue>> knownList(std::string_view argument) const {
+    std::vector<c10::IValue> elements;
+    if (value(argument)->node()->kind() == prim::ListConstruct) {
+      for (const Value* element : value(argument)->node()->inputs()) {
+        const auto known = toIValue(element);
+        if (!known) return std::nullopt;
+        elements.push_back(*known);
+      }
+      return elements;
+    }
+    const auto known = toIValue(value(argument));
+    return known && known->isList() ? std::optional(known->toListRef().vec()) : std::nullopt;
+  }
+
   const Value* value(std::string_view argument) const {
     return node_.input(static_cast<size_t>(op_.schema().argumentIndexWithName(std::string(argument)).value()));
   }
@@ -158,8 +193,10 @@ constexpr Column kColumns[] = {
 #define GRADIENT(argument, expression) {Column::Kind::Gradient, #argument, expression},
 #define DECOMPOSITION(condition, expression) \
   {Column::Kind::Decomposition, {}, expression, [](const Call& call) -> bool { return condition; }},
-#define DECOMPOSES_FOR_KERNELS(expression) \
-  {Column::Kind::KernelDecomposition, {}, expression, [](const Call&) { return true; }},
+#define DECOMPOSES_FOR_KERNELS(condition, expression)                                                 \
+  {Column::Kind::KernelDecomposition, {}, expression, []([[maybe_unused]] const Call& call) -> bool { \
+     return condition;                                                                                \
+   }},
 #define GRADIENTS_IF(condition) {Column::Kind::Condition, {}, {}, [](const Call& call) -> bool { return condition; }},
 #define RESULTS_WITH_GRADIENTS(count) {Column::Kind::Results, {}, {}, nullptr, count},
 #include "cresset/ops/table/table.def"

@@ -111,6 +111,10 @@ Register KernelBuilder::addSame(Opcode opcode, std::initializer_list<Register> o
   return append(instruction);
 }
 
+bool KernelBuilder::isOtherThanZero(Register value) const {
+  return code_[value].opcode == Opcode::Constant && code_[value].immediate != 0;
+}
+
 std::optional<bool> KernelBuilder::constantTruth(Register value) const {
   const Instruction& maker = code_[value];
   return maker.opcode == Opcode::Constant && maker.type == at::kBool ? std::optional(maker.immediate != 0)
@@ -183,7 +187,7 @@ KernelBuilder::Sources KernelBuilder::sourcesOf(Register value, std::span<const 
       sources.elements = true;
       continue;
     }
-    if (isReduction(code_[next].opcode)) {
+    if (isReduction(code_[next].opcode) || code_[next].opcode == Opcode::Place) {
       sources.reductions = true;
       continue;
     }

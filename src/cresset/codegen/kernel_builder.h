@@ -44,11 +44,13 @@ class KernelBuilder {
   /// To what a tensor of `dtype` can hold; of other dtypes than half precision all of the register's type.
   Register roundTo(Register value, at::ScalarType dtype);
   Register toBool(Register value);
+  /// Of an integer: whether it is known not to be 0.
+  bool isOtherThanZero(Register value) const;
 
   /// What a value is computed from, back to these elements.
   struct Sources {
     bool elements = false;    // one of them, but by a reduction
-    bool reductions = false;  // a reduction
+    bool reductions = false;  // a reduction, or the place of an element among those that are reduced
   };
   Sources sourcesOf(Register value, std::span<const Register> elements) const;
 

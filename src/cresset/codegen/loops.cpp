@@ -70,7 +70,7 @@ class KernelMaker {
     if (instruction.opcode == Opcode::Place) place.reduced = num_outer_;
     if (instruction.opcode == Opcode::Store) {
       place.depth = num_outer_;
-      place.reduced = reducedDimOf(kernel_.buffer(instruction.immediate));
+      if (const auto reduced = reducedDimOf(kernel_.buffer(instruction.immediate))) place.reduced = reduced;
     }
     const bool is_of_buffer =
         instruction.opcode == Opcode::Load || instruction.opcode == Opcode::Read || instruction.opcode == Opcode::Where;

@@ -300,6 +300,8 @@ class Evaluator {
     if (op == ">=") return builder_.add(Opcode::Le, b, a);
     const auto found = kOpcodes.find(op);
     if (found == kOpcodes.end()) refuse("'" + std::string(op) + "'");
+    if (op == "/" && !isFloating(builder_.typeOf(b)) && !builder_.isOtherThanZero(b))
+      refuse("whether it divides by 0");  // which the operator refuses
     return builder_.add(found->second, a, b);
   }
 
@@ -310,6 +312,7 @@ class Evaluator {
         {"sum", Opcode::Sum},   {"prod", Opcode::Prod},   {"max", Opcode::Max},     {"min", Opcode::Min},
         {"dot", Opcode::Dot}};
     if (e.text == "exactly") return exactly(e);
+    if (e.text == "index") return index(e);
     if (raises(e)) throw Unsupported{op_.fullName() + " raises, or may raise, for its numbers"};
     if (e.text == "own" && e.children.size() == 1) {
       is_exact_ = false;
@@ -341,6 +344,7 @@ class Evaluator {
       const Register product = builder_.roundTo(builder_.add(Opcode::Mul, operands[0], operands[1]), dtype_);
       return builder_.add(Opcode::Add, product, operands[2]);
     }
+    if (e.text == "rounded" && operands.size() == 1) return builder_.roundTo(operands[0], dtype_);
     if (e.text == "isnan" && operands.size() == 1) return builder_.add(Opcode::Ne, operands[0], operands[0]);
     if (e.text == "bool" && operands.size() == 1) return builder_.toBool(operands[0]);
     if (e.text == "scale" && operands.size() == 2) return builder_.scale(operands[0], operands[1]);
@@ -373,7 +377,7 @@ class Evaluator {
       refuse("a call of " + std::string(name) + " with so many arguments");
     Evaluator evaluator(builder_, op_, {}, type);
     for (size_t i = 0; i < operands.size(); ++i) evaluator.assign(function->parameters[i], operands[i]);
-    is_exact_ = false;
+    if (isFloating(type)) is_exact_ = false;
     evaluator.assignAll(function->body);
     return evaluator.asRegister(evaluator.evaluate(function->body.results[0]));
   }
@@ -388,6 +392,23 @@ class Evaluator {
     if (isRealNumber(*number)) return NumberOperand{builder_.convert(number->value, at::kDouble)};
     if (number->kind == ScalarArgument::Kind::Number) return builder_.convert(number->value, type_);
     return toDtype(*number);
+  }
+
+  /// Which of the elements that are reduced an argument chooses, -1 for the number that stands for none. The kernel
+  /// fails where there is no such element.
+  Operand index(const Expression& e) {
+    const ScalarArgument* found = e.children.size() == 2 ? argument(e.children[0].text) : nullptr;
+    const ScalarArgument* ignored = found ? argument(e.children[1].text) : nullptr;
+    if (!ignored || found->kind != ScalarArgument::Kind::Element || found->dtype != at::kLong)
+      refuse("index() of anything but an argument of Long, and one that is a number");
+    const Register none = ignored->kind == ScalarArgument::Kind::Known
+                              ? builder_.constant(at::kLong, ignored->known.toInt())
+                              : builder_.convert(ignored->value, at::kLong);
+    const Register is_none = builder_.add(Opcode::Eq, found->value, none);
+    const Register zero = builder_.constant(at::kLong, int64_t{0});
+    const Register checked =
+        builder_.add(Opcode::Index, builder_.select(is_none, zero, found->value), builder_.count());
+    return builder_.select(is_none, builder_.constant(at::kLong, int64_t{-1}), checked);
   }
 
   KernelBuilder& builder_;
@@ -471,6 +492,7 @@ std::optional<std::vector<size_t>> ScalarBody::dimensionsOf(
     }
   }
   if (dims.size() != rank || std::ranges::any_of(dims, [&](size_t d) { return d >= whole_rank; })) return std::nullopt;
+  if (found == impl_->broadcasts.begin()) dims.clear();  // all of them
   return dims;
 }
 
@@ -555,8 +577,10 @@ Reduction ScalarBody::reduction(const Operator& op, std::span<const ScalarArgume
     reduction.dims = lastDimensions(knownArgument(op, arguments, dims.children[0].text)->toListRef().size(), rank);
     return reduction;
   }
-  const c10::IValue* known = dims.text == "all" ? nullptr : knownArgument(op, arguments, dims.text);
+  const c10::IValue* known =
+      dims.text == "all" || dims.kind == Kind::Integer ? nullptr : knownArgument(op, arguments, dims.text);
   std::vector<int64_t> wanted;
+  if (dims.kind == Kind::Integer) wanted = {dims.integer};
   if (known && known->isInt()) wanted = {known->toInt()};
   if (known && known->isIntList()) wanted = known->toIntVector();
   if (wanted.empty()) {

@@ -6,16 +6,18 @@
 // float32, and what the body returns is rounded to the result's dtype. What is known when the kernel is made
 // (constants, None, texts) decides an `if`; of others both sides are computed. Functions are those of scalar_body.cpp
 // and of the table functions.def.
-// `exactly(x)` is a number that is not rounded to half precision; `muladd(a, b, c)` rounds once, of half precision
-// twice; `own(x)` marks what has other bits than eager PyTorch's, or where eager's bits depend on where an element
-// stands; `ownhalf(x)` does so for half precision, where eager rounds between a body's operations for one dtype and not
-// for the other. `raises()` is where eager PyTorch raises for a number: no kernel computes it, nor where the number is
-// known too late. For which dtypes eager raises is asked of eager (operator_check.h).
+// `exactly(x)` is a number that is not rounded to half precision; `rounded(x)` is rounded to what a tensor of the dtype
+// can hold; `muladd(a, b, c)` rounds once, of half precision twice; `own(x)` marks what has other bits than eager
+// PyTorch's, or where eager's bits depend on where an element stands; `ownhalf(x)` does so for half precision, where
+// eager rounds between a body's operations for one dtype and not for the other. `raises()` is where eager PyTorch
+// raises for a number: no kernel computes it, nor where the number is known too late. For which dtypes eager raises is
+// asked of eager (operator_check.h).
 //
 // Operators that reduce (column REDUCES: along which dimensions, and whether the result keeps them) call sum(x),
 // prod(x), max(x), min(x), and `count`, the number of elements that are reduced to one, and `place`, which of them it
-// is. What is computed of reduced values only is the result of a reduction; what takes elements too (softmax) has the
-// sizes of its arguments. Products of matrices (column CONTRACTS: which dimensions go together) call dot(x, y).
+// is; index(x, n) is which of them an argument says, or -1 if it is the number n. What is computed of reduced values
+// only is the result of a reduction; what takes elements too (softmax) has the sizes of its arguments. Products of
+// matrices (column CONTRACTS: which dimensions go together) call dot(x, y).
 #pragma once
 
 #include <ATen/core/ivalue.h>

@@ -40,7 +40,9 @@ constexpr Cell kCells[] = {
 #define GRADIENTS_IF(condition) {Cell::Kind::Column, "gradients if", #condition},
 #define DECOMPOSITION(condition, expression) \
   {Cell::Kind::Column, "decomposition if", #condition}, {Cell::Kind::Column, "decomposition", expression},
-#define DECOMPOSES_FOR_KERNELS(expression) {Cell::Kind::Column, "decomposition for kernels", expression},
+#define DECOMPOSES_FOR_KERNELS(condition, expression)               \
+  {Cell::Kind::Column, "decomposition for kernels if", #condition}, \
+      {Cell::Kind::Column, "decomposition for kernels", expression},
 #define AUTOCAST(cpu, cuda) {Cell::Kind::Column, "autocast (CPU, CUDA)", #cpu ", " #cuda},
 #define RESTRICTED(restriction) {Cell::Kind::Column, "restricted", #restriction},
 #define CALLED_BY_PROGRAMS() {Cell::Kind::Column, "called by programs", {}},

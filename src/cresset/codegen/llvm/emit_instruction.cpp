@@ -96,6 +96,16 @@ llvm::Value* compare(llvm::IRBuilder<>& b, Opcode opcode, llvm::Value* x, llvm::
   }
 }
 
+/// The processor traps for divisors of 0, and for -1 where the quotient does not fit.
+llvm::Value* divideIntegers(llvm::IRBuilder<>& b, llvm::Value* x, llvm::Value* y, at::ScalarType type) {
+  llvm::Value* one = llvm::ConstantInt::get(y->getType(), 1);
+  llvm::Value* is_zero = b.CreateICmpEQ(y, llvm::ConstantInt::get(y->getType(), 0));
+  if (isUnsigned(type)) return b.CreateUDiv(x, b.CreateSelect(is_zero, one, y));
+  llvm::Value* negates = b.CreateICmpEQ(y, llvm::ConstantInt::getSigned(y->getType(), -1));
+  llvm::Value* quotient = b.CreateSDiv(x, b.CreateSelect(b.CreateOr(is_zero, negates), one, y));
+  return b.CreateSelect(negates, b.CreateNeg(x), quotient);
+}
+
 llvm::Value* arithmetic(llvm::IRBuilder<>& b, Opcode opcode, llvm::ArrayRef<llvm::Value*> x, at::ScalarType type) {
   const bool real = isFloating(type), is_bool = type == at::kBool;
   switch (opcode) {
@@ -106,7 +116,7 @@ llvm::Value* arithmetic(llvm::IRBuilder<>& b, Opcode opcode, llvm::ArrayRef<llvm
     case Opcode::Mul:
       return real ? b.CreateFMul(x[0], x[1]) : is_bool ? b.CreateAnd(x[0], x[1]) : b.CreateMul(x[0], x[1]);
     case Opcode::Div:
-      return real ? b.CreateFDiv(x[0], x[1]) : nullptr;
+      return real ? b.CreateFDiv(x[0], x[1]) : is_bool ? nullptr : divideIntegers(b, x[0], x[1], type);
     case Opcode::Neg:
       return real ? b.CreateFNeg(x[0]) : b.CreateNeg(x[0]);
     case Opcode::Fma:
