@@ -80,14 +80,20 @@ llvm::Value* KernelEmitter::combine(const Accumulator& accumulator, llvm::Value*
   }
 }
 
+std::pair<llvm::Value*, llvm::Value*> KernelEmitter::halvesOf(llvm::Value* lanes) {
+  const unsigned half = llvm::cast<llvm::FixedVectorType>(lanes->getType())->getNumElements() / 2;
+  llvm::SmallVector<int, kLanes> low, high;
+  for (unsigned i = 0; i < half; ++i) {
+    low.push_back(static_cast<int>(i));
+    high.push_back(static_cast<int>(i + half));
+  }
+  return {b_.CreateShuffleVector(lanes, low), b_.CreateShuffleVector(lanes, high)};
+}
+
 llvm::Value* KernelEmitter::foldLanes(const Accumulator& accumulator, llvm::Value* lanes) {
   for (unsigned half = kLanes / 2; half > 0; half /= 2) {
-    llvm::SmallVector<int, kLanes> low, high;
-    for (unsigned i = 0; i < half; ++i) {
-      low.push_back(static_cast<int>(i));
-      high.push_back(static_cast<int>(i + half));
-    }
-    lanes = combine(accumulator, b_.CreateShuffleVector(lanes, low), b_.CreateShuffleVector(lanes, high));
+    const auto [low, high] = halvesOf(lanes);
+    lanes = combine(accumulator, low, high);
   }
   return b_.CreateExtractElement(lanes, uint64_t{0});
 }
@@ -188,11 +194,12 @@ KernelEmitter::Values KernelEmitter::reduceBlockInVectors(
     size_t begin, size_t end, llvm::Value* first, llvm::Value* last, Accumulators accumulators) {
   const auto dim = kernel_.code[begin].immediate;
   const Lanes lanes{kLanes, nullptr};
-  // Extrema of floats find NaNs beside the numbers: that is less work for each element than to propagate them.
+  // Extrema of floats find NaNs beside the numbers: that is less work for each element than to propagate them. A
+  // comparison finds those of two lanes, which are folded together.
   Values initial;
   for (const Accumulator& accumulator : accumulators)
     initial.push_back(b_.CreateVectorSplat(kLanes, accumulator.identity));
-  llvm::Value* none = b_.CreateVectorSplat(kLanes, b_.getFalse());
+  llvm::Value* none = b_.CreateVectorSplat(kLanes / 2, b_.getFalse());
   for (const Accumulator& accumulator : accumulators) {
     if (findsNan(*accumulator.instruction)) initial.push_back(none);
   }
@@ -212,7 +219,8 @@ KernelEmitter::Values KernelEmitter::reduceBlockInVectors(
           const bool is_max = accumulators[i].instruction->opcode == Opcode::Max;
           llvm::Value* wins = is_max ? b_.CreateFCmpOGT(value, carried[i]) : b_.CreateFCmpOLT(value, carried[i]);
           next.push_back(b_.CreateSelect(wins, value, carried[i]));
-          nan.push_back(b_.CreateOr(carried[accumulators.size() + nan.size()], b_.CreateFCmpUNO(value, value)));
+          const auto [low, high] = halvesOf(value);
+          nan.push_back(b_.CreateOr(carried[accumulators.size() + nan.size()], b_.CreateFCmpUNO(low, high)));
         }
         next.append(nan);
         return next;
@@ -220,7 +228,11 @@ KernelEmitter::Values KernelEmitter::reduceBlockInVectors(
   size_t next_nan = accumulators.size();
   for (size_t i = 0; i < accumulators.size(); ++i) {
     if (!findsNan(*accumulators[i].instruction)) continue;
-    sums[i] = b_.CreateSelect(sums[next_nan++], llvm::ConstantFP::getNaN(sums[i]->getType()), sums[i]);
+    llvm::Value* nan = sums[next_nan++];
+    llvm::SmallVector<int, kLanes> twice;
+    for (unsigned lane = 0; lane < kLanes; ++lane) twice.push_back(static_cast<int>(lane % (kLanes / 2)));
+    nan = b_.CreateShuffleVector(nan, twice);
+    sums[i] = b_.CreateSelect(nan, llvm::ConstantFP::getNaN(sums[i]->getType()), sums[i]);
   }
   sums.truncate(accumulators.size());
   reduceTail(begin, end, tail, last, accumulators, sums);
