@@ -90,8 +90,10 @@ class Call {
   }
 
   bool areAllTrue(std::string_view argument) const {
-    const auto known = knownList(argument);
-    return known && std::ranges::all_of(*known, [](const c10::IValue& element) { return element.toBool(); });
+    const auto known = knownValue(*value(argument));
+    if (!known || !known->isList()) return false;
+    const auto elements = known->toListRef();
+    return std::all_of(elements.begin(), elements.end(), [](const c10::IValue& element) { return element.toBool(); });
   }
 
   /// The length of a list, if it is known.
@@ -143,21 +145,6 @@ class Call {
   }
 
  private:
-  /// The elements of a list, if they are known.
-  std::optional<std::vector<c10::IValue>> knownList(std::string_view argument) const {
-    std::vector<c10::IValue> elements;
-    if (value(argument)->node()->kind() == prim::ListConstruct) {
-      for (const Value* element : value(argument)->node()->inputs()) {
-        const auto known = toIValue(element);
-        if (!known) return std::nullopt;
-        elements.push_back(*known);
-      }
-      return elements;
-    }
-    const auto known = toIValue(value(argument));
-    return known && known->isList() ? std::optional(known->toListRef().vec()) : std::nullopt;
-  }
-
   const Value* value(std::string_view argument) const {
     return node_.input(static_cast<size_t>(op_.schema().argumentIndexWithName(std::string(argument)).value()));
   }

@@ -887,17 +887,6 @@ def conv_gradients(grad: Tensor, input: Tensor, weight: Tensor, stride: List[int
   x, w, b = torch.convolution_backward(grad, input, weight, [grad.size(1)] if with_bias else None, stride, padding, dilation, transposed, output_padding, groups, wanted)
   return x if batched or not wanted[0] else x.squeeze(0), w, b
 
-# Of a layer norm's input, weight and bias.
-def layer_gradients(grad: Tensor, x: Tensor, sizes: List[int], mean: Tensor, r: Tensor, weight: Tensor) -> Tuple[Tensor, Tensor, Tensor]:
-  dims = last(sizes)
-  outer: List[int] = []
-  for d in range(x.dim() - len(sizes)):
-    outer.append(d)
-  given = grad.contiguous()
-  normal, weighted = (x.contiguous() - mean) * r, given * weight
-  of_x = r * (weighted - torch.mean(weighted, dims, True) - normal * torch.mean(weighted * normal, dims, True))
-  return of_x, torch.sum(given * normal, outer), torch.sum(given, outer)
-
 # Of the first gradient's arguments: the gradient that came in, the input and the weight.
 def conv_second(g0: Tensor, g1: Tensor, g2: Tensor, grad: Tensor, input: Tensor, weight: Tensor, stride: List[int], padding: List[int], dilation: List[int], transposed: bool, output_padding: List[int], groups: int, mask: List[bool], wanted: List[bool]) -> Tuple[Tensor, Tensor, Tensor]:
   of_grad, of_input, of_weight = torch._convolution_double_backward(g0 if mask[0] else None, g1 if mask[1] else None, g2 if mask[2] else None, grad, weight, input, stride, padding, dilation, transposed, output_padding, groups, wanted)

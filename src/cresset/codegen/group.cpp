@@ -7,6 +7,7 @@
 
 #include "cresset/codegen/operator_check.h"
 #include "cresset/codegen/scalar_body.h"
+#include "cresset/ir/constants.h"
 #include "cresset/ops/operator.h"
 #include "cresset/ops/operator_rows.h"
 #include "cresset/support/error.h"

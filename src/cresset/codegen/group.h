@@ -32,8 +32,6 @@ Fusibility fusibilityOf(const Node& node);
 std::optional<at::ScalarType> dtypeOf(const Value& value);
 /// Of a tensor; nothing if it is not known.
 std::optional<size_t> rankOf(const Value& value);
-/// A constant, or a new list of constants.
-std::optional<c10::IValue> knownValue(const Value& value);
 /// Null if the operator has no such argument.
 const Value* argumentNamed(const Node& node, const Operator& op, const char* name);
 /// Nothing if the operator has no such argument. Throws Unsupported (scalar_body.h) if it is not known.

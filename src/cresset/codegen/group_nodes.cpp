@@ -33,19 +33,6 @@ std::optional<size_t> rankOf(const Value& value) {
   return type ? type->dim() : std::nullopt;
 }
 
-std::optional<c10::IValue> knownValue(const Value& value) {
-  if (auto constant = toIValue(&value)) return constant;
-  if (value.node()->kind() == prim::unchecked_cast) return knownValue(*value.node()->input(0));
-  if (value.node()->kind() != prim::ListConstruct) return std::nullopt;
-  c10::impl::GenericList list(value.type()->castRaw<c10::ListType>()->getElementType());
-  for (const Value* element : value.node()->inputs()) {
-    auto constant = toIValue(element);
-    if (!constant) return std::nullopt;
-    list.push_back(std::move(*constant));
-  }
-  return c10::IValue(std::move(list));
-}
-
 const Value* argumentNamed(const Node& node, const Operator& op, const char* name) {
   const auto index = op.schema().argumentIndexWithName(name);
   return index ? node.input(static_cast<size_t>(*index)) : nullptr;

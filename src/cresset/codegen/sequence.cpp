@@ -11,6 +11,7 @@
 
 #include "cresset/codegen/kernel_builder.h"
 #include "cresset/codegen/operator_check.h"
+#include "cresset/ir/constants.h"
 #include "cresset/ir/subgraph.h"
 #include "cresset/ops/operator.h"
 #include "cresset/support/options.h"

@@ -49,6 +49,19 @@ bool isBoolType(const TypePtr& type) {
 
 }  // namespace
 
+std::optional<c10::IValue> knownValue(const Value& value) {
+  if (auto constant = toIValue(&value)) return constant;
+  if (value.node()->kind() == prim::unchecked_cast) return knownValue(*value.node()->input(0));
+  if (value.node()->kind() != prim::ListConstruct) return std::nullopt;
+  c10::impl::GenericList list(value.type()->castRaw<c10::ListType>()->getElementType());
+  for (const Value* element : value.node()->inputs()) {
+    auto constant = toIValue(element);
+    if (!constant) return std::nullopt;
+    list.push_back(std::move(*constant));
+  }
+  return c10::IValue(std::move(list));
+}
+
 bool isConstant(const Value* value) {
   return value && !value->isErased() && value->node()->kind() == prim::Constant;
 }

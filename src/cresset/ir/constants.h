@@ -21,6 +21,8 @@ std::optional<T> constantAs(const Value* value) {
   if (auto iv = toIValue(value)) return iv->to<T>();
   return std::nullopt;
 }
+/// A constant, or a new list of constants; casts of either.
+std::optional<c10::IValue> knownValue(const Value& value);
 bool isConstant(const Value* value);
 bool isNoneConstant(const Value* value);
 /// Whether a loop with this trip count is a `while`: it is the largest int.

@@ -115,10 +115,9 @@ llvm::Value* KernelEmitter::foldRows(llvm::ArrayRef<llvm::Value*> rows) {
   };
   if (rows.size() == 1) {
     llvm::Value* lanes = rows[0];
-    for (int half = kProductLanes / 2; half > 0; half /= 2) {
-      llvm::SmallVector<int, kProductLanes> low, high;
-      for (int i = 0; i < half; ++i) low.push_back(i), high.push_back(i + half);
-      lanes = add(b_.CreateShuffleVector(lanes, low), b_.CreateShuffleVector(lanes, high));
+    for (unsigned width = kProductLanes; width > 1; width /= 2) {
+      const auto [low, high] = halvesOf(lanes);
+      lanes = add(low, high);
     }
     return b_.CreateExtractElement(lanes, uint64_t{0});
   }

@@ -81,8 +81,8 @@ class KernelEmitter {
       llvm::ArrayRef<llvm::Value*> slots);
   void prefetchReads(size_t begin, size_t end, llvm::Value* first, llvm::Value* last, const Lanes& lanes);
   llvm::Value* combine(const Accumulator& accumulator, llvm::Value* a, llvm::Value* b);
-  /// Lane i and lane i + 16, then i + 8, and so on.
   std::pair<llvm::Value*, llvm::Value*> halvesOf(llvm::Value* lanes);
+  /// Lane i and lane i + 16, then i + 8, and so on.
   llvm::Value* foldLanes(const Accumulator& accumulator, llvm::Value* lanes);
   /// The index of an iteration as the dimension counts: from where the loop begins.
   void setIndex(size_t dim, llvm::Value* index);
