@@ -45,7 +45,7 @@ std::optional<double> plainNumber(const IValue& value) {
   if (!value.isTensor() || !value.toTensor().defined() || value.toTensor().dim() != 0) return std::nullopt;
   const at::Tensor& tensor = value.toTensor();
   if (!tensor.unsafeGetTensorImpl()->is_wrapped_number() || tensor.is_complex()) return std::nullopt;
-  Pause pause;
+  const ClientPause pause;
   return tensor.item().toDouble();
 }
 

@@ -359,10 +359,7 @@ class Recorder::OperatorRecord {
 
 void Recorder::runOperator(const c10::OperatorHandle& op, c10::DispatchKeySet keys, Stack& stack) {
   const std::string& name = op.operator_name().name;
-  const auto run = [&] {
-    Pause pause;
-    op.redispatchBoxed(keys, &stack);
-  };
+  const auto run = [&] { handOn(op, keys, stack); };
   if (name.starts_with("profiler::")) return run();
   if (name == "aten::item" || name == "aten::_local_scalar_dense" || name == "aten::is_nonzero") {
     // The tensor becomes a number of Python's or C++'s.
@@ -424,7 +421,7 @@ void Recorder::runFunction(Function& function, Stack& stack) {
   node->output()->setType(schema.returns().empty() ? TypePtr(c10::NoneType::get()) : schema.returns()[0].type());
   for (size_t i = first; i < stack.size(); ++i) stack[i] = concrete(stack[i]);
   try {
-    Pause pause;
+    const ClientPause pause;
     function.run(stack);
   } catch (...) {
     node->destroy();

@@ -17,7 +17,7 @@
 namespace cresset::tracer {
 
 IValue numberIn(const at::Tensor& tensor) {
-  Pause pause;
+  const ClientPause pause;
   return IValue(tensor.item());
 }
 

@@ -48,7 +48,7 @@ bool sameGeometry(const at::Tensor& a, const at::Tensor& b) {
 }  // namespace
 
 std::string textOf(const at::Tensor& tensor) {
-  Pause pause;  // printing computes
+  const ClientPause pause;  // printing computes
   std::ostringstream text;
   at::print(text, tensor, 80);
   return text.str();
@@ -412,7 +412,7 @@ bool Recorder::hasUnseenContents(const at::Tensor& tensor) const {
 Value* Recorder::makeLiteral(const at::Tensor& tensor) {
   at::Tensor contents;
   {
-    Pause pause;
+    const ClientPause pause;
     contents = at::_ops::clone::call(tensor.detach(), std::nullopt);
   }
   uninitialized_.erase(storageOf(tensor));

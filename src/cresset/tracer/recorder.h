@@ -27,6 +27,7 @@
 
 #include "cresset/ir/graph.h"
 #include "cresset/ops/operator.h"
+#include "cresset/ops/operator_clients.h"
 #include "cresset/program/program.h"
 #include "cresset/tracer/numbers.h"
 
@@ -85,10 +86,10 @@ struct PlacedNumber {
 inline constexpr const char* kWrongResult =
     "Only tensors, lists, tuples of tensors, or dictionary of tensors can be output from traced functions";
 
-class Recorder {
+class Recorder final : public OperatorClient {
  public:
   Recorder(Environment environment, bool force_outplace);
-  ~Recorder();
+  ~Recorder() override;
   Recorder(const Recorder&) = delete;
   Recorder& operator=(const Recorder&) = delete;
 
@@ -135,6 +136,7 @@ class Recorder {
   c10::SymNode item(const at::Tensor& tensor, bool as_float);
 
   // ---- Events
+  void call(const c10::OperatorHandle& op, c10::DispatchKeySet keys, Stack& stack) override;
   /// Runs the operator on the stack and records it.
   void runOperator(const c10::OperatorHandle& op, c10::DispatchKeySet keys, Stack& stack);
   /// Runs a program's function on arguments that fit its schema, and records the call.
@@ -298,36 +300,17 @@ class Recorder {
   LibraryCall call_;
   mutable size_t num_frozen_in_backward_ = 0;  // warnings
   std::unordered_set<const Value*> asked_for_name_;
-
-  friend class Recording;
 };
 
 /// Lets a Recorder record what this thread does, until it goes out of scope.
 class Recording {
  public:
-  explicit Recording(Recorder& recorder);
-  ~Recording();
-  Recording(const Recording&) = delete;
-  Recording& operator=(const Recording&) = delete;
+  explicit Recording(Recorder& recorder) : scope_(onlyOne(recorder)) {}
 
  private:
-  struct Guards;
-  Recorder* outer_;
-  std::unique_ptr<Guards> guards_;
-};
+  static Recorder& onlyOne(Recorder& recorder);
 
-/// Keeps this thread from recording, until it goes out of scope.
-class Pause {
- public:
-  Pause();
-  ~Pause();
-  Pause(const Pause&) = delete;
-  Pause& operator=(const Pause&) = delete;
-
- private:
-  struct Guards;
-  Recorder* outer_;
-  std::unique_ptr<Guards> guards_;
+  ClientScope scope_;
 };
 
 /// A tensor's contents, for messages.

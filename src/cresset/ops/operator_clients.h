@@ -1,0 +1,102 @@
+// Who sees the operators that this thread calls, before PyTorch does: a trace, a functionalization, a recorder.
+//
+// Clients form a stack per thread. The innermost sees a call first and hands on what it makes of it, which the next one
+// sees, and so on outward; what the outermost hands on, PyTorch runs. So a trace that was opened outside of a
+// functionalization records what that one emits.
+//
+// They are called by the boxed fallback of TESTING_ONLY_GenericMode, a dispatch key that PyTorch gives to nobody. It
+// stands above autograd, autocast and the functorch layers, so clients see each operator whole, composite ones before
+// they decompose. Only threads that have clients include the key: others pay nothing. There can be one fallback per key
+// and process, which is why clients share it.
+//
+// What operators do inside is not seen by those that handed them on. A client may also let a call pass and see what it
+// becomes (`letPass`): the composite's operators, what autocast or a functorch transform calls.
+//
+// Thread-safety: each thread has its own stack. Threads that PyTorch starts inherit the key, but have no clients.
+#pragma once
+
+#include <ATen/core/ivalue.h>
+#include <c10/core/DispatchKeySet.h>
+
+#include <vector>
+
+namespace c10 {
+class OperatorHandle;
+}
+
+namespace cresset {
+
+class OperatorClient {
+ public:
+  virtual ~OperatorClient() = default;
+  /// A call whose arguments are the last on the stack; leaves the results there. `keys` are those that the dispatcher
+  /// found for it. Operators that are called meanwhile come to this client too, unless they are handed on
+  /// (`handOn`, struct HandingOn).
+  virtual void call(const c10::OperatorHandle& op, c10::DispatchKeySet keys, std::vector<c10::IValue>& stack) = 0;
+};
+
+/// Lets the next client outward have a call, or PyTorch run it. For clients, of a call that they see.
+void handOn(const c10::OperatorHandle& op, c10::DispatchKeySet keys, std::vector<c10::IValue>& stack);
+/// Lets PyTorch run a call in such a way that the operators that it calls in turn come to the same client.
+void letPass(const c10::OperatorHandle& op, c10::DispatchKeySet keys, std::vector<c10::IValue>& stack);
+
+namespace detail {
+struct ClientFrame {
+  OperatorClient* client;
+  const ClientFrame* outer;
+};
+
+/// Sets which clients see what this thread calls, until it goes out of scope.
+class ActiveClients {
+ public:
+  explicit ActiveClients(const ClientFrame* innermost);
+  ~ActiveClients();
+  ActiveClients(const ActiveClients&) = delete;
+  ActiveClients& operator=(const ActiveClients&) = delete;
+
+ private:
+  const ClientFrame* before_;
+  bool included_before_, excluded_before_;
+};
+
+const ClientFrame* activeClients() noexcept;
+}  // namespace detail
+
+/// Makes a client this thread's innermost, until it goes out of scope.
+class ClientScope {
+ public:
+  explicit ClientScope(OperatorClient& client) : frame_{&client, detail::activeClients()}, active_(&frame_) {}
+
+ private:
+  detail::ClientFrame frame_;
+  detail::ActiveClients active_;
+};
+
+/// While it lives, the operators that this thread calls come to the clients outside of the innermost one.
+class HandingOn {
+ public:
+  HandingOn() : active_(detail::activeClients() ? detail::activeClients()->outer : nullptr) {}
+
+ private:
+  detail::ActiveClients active_;
+};
+
+/// While it lives, no client sees what this thread does.
+class ClientPause {
+ public:
+  ClientPause() : active_(nullptr) {}
+
+ private:
+  detail::ActiveClients active_;
+};
+
+/// The innermost client of this kind that sees what this thread does now; null if there is none.
+template <class Client>
+Client* findClient() noexcept {
+  for (const detail::ClientFrame* frame = detail::activeClients(); frame; frame = frame->outer) {
+    if (auto* client = dynamic_cast<Client*>(frame->client)) return client;
+  }
+  return nullptr;
+}
+
+}  // namespace cresset
