@@ -48,6 +48,7 @@ from ._optimization import (
     set_fusion_strategy,
     wait_for_compilation,
 )
+from ._patch import patch_torch_jit
 from ._program import CompilationUnit
 from ._runtime import (
     Limits,
@@ -125,6 +126,7 @@ __all__ = [
     "parse_schema",
     "parse_type",
     "passes",
+    "patch_torch_jit",
     "run_frozen_optimizations",
     "save",
     "script",

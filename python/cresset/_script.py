@@ -13,6 +13,9 @@ from ._objects import ScriptModule, ScriptObject, wrap
 
 _builtins.register()
 
+#: What torch.jit has compiled: its classes, whatever stands in their places later (see _patch.py).
+OTHER_COMPILED = (torch._C.ScriptFunction, torch._C.ScriptModule, torch._C.ScriptMethod)
+
 
 def script(obj, optimize=None, _frames_up=0, _rcb=None, example_inputs=None):
     """Compiles a Python function, class or module.
@@ -83,7 +86,7 @@ def _script_module(module, locals_of_caller):
 
 def _refuse_other_compilers(obj):
     kind = type(obj)
-    if kind.__module__.startswith("torch.jit") or isinstance(obj, (torch._C.ScriptFunction, torch._C.ScriptModule)):
+    if kind.__module__.startswith("torch.jit") or isinstance(obj, OTHER_COMPILED):
         raise RuntimeError(
             f"this is a {kind.__module__}.{kind.__qualname__}, which torch.jit has compiled already. Pass the Python function "
             "or the nn.Module that it was made from, or save it with torch.jit.save and load it with cresset.load"

@@ -1,0 +1,227 @@
+"""``cresset.patch_torch_jit()``: packages that call torch.jit themselves run on Cresset, as they are.
+
+torch.jit's names are replaced where they stand: in ``torch.jit`` and ``torch._C``, and in every loaded module outside of
+torch that has taken one over (``from torch.jit import script``). This is the one file that may touch torch.jit; it calls
+nothing there but for what torch.jit itself has made.
+"""
+
+import functools
+import sys
+import threading
+import types
+
+import torch
+
+from . import _C, _decorators, _errors, _freeze, _graph_passes, _program, _runtime, _script, _serialization, _trace
+from ._objects import RecursiveScriptModule, ScriptModule, ScriptObject
+from ._optimization import last_executed_optimized_graph, optimized_execution, set_fusion_strategy
+
+_lock = threading.RLock()
+_active = []  # the patches that are on, outermost first
+_changes = []  # (namespace, name, what was there), in the order in which they were made
+_MISSING = object()
+_THEIRS = (*_script.OTHER_COMPILED, sys.modules["torch.jit"].ScriptModule)  # classes of what torch.jit makes
+
+
+class patch_torch_jit:  # noqa: N801  (used as a function and in `with`, as torch.set_grad_enabled)
+    """Puts Cresset behind ``torch.jit.script``, ``trace``, ``load``, ``save``, ``freeze``, ``export``, ``ScriptModule`` and the
+    rest, for the whole process, from the call on: until :meth:`undo`, or the end of ``with patch_torch_jit():``.
+
+    Call it before the package that is to run on Cresset is imported: what a package scripts while it is imported is made
+    by whoever stands there then. ``from torch.jit import script`` in a module that is loaded already is changed too;
+    local variables, default arguments and base classes are not. Modules and functions that torch.jit has made before
+    stay torch.jit's: ``save``, ``freeze`` and the like hand them to torch.jit. ``undo`` puts everything back, in modules
+    that were imported meanwhile too.
+
+    Args:
+        trusted: what ``torch.jit.load`` passes on to :func:`cresset.load`: whether archives may call operators of other
+            libraries, and restore objects by code of their own.
+
+    >>> with cresset.patch_torch_jit():
+    ...     import some_package
+    ...     model = some_package.scripted_model()     # a cresset.ScriptModule
+    """
+
+    def __init__(self, *, trusted=False):
+        self.trusted = trusted
+        with _lock:
+            if not _active:
+                _apply()
+            _active.append(self)
+
+    def undo(self):
+        """Ends this patch; torch.jit is itself again when none is left. Without effect if this one has ended."""
+        with _lock:
+            if self not in _active:
+                return
+            _active.remove(self)
+            if not _active:
+                _restore()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exception):
+        self.undo()
+
+
+def _load(f, map_location=None, _extra_files=None, _restore_shapes=False):
+    """torch.jit.load, by :func:`cresset.load`."""
+    with _lock:
+        trusted = bool(_active) and _active[-1].trusted
+    return _serialization.load(f, map_location, _extra_files, trusted=trusted)
+
+
+def _unless_theirs(ours, theirs):
+    """``ours``, except for what torch.jit made before."""
+
+    @functools.wraps(ours)
+    def chosen(obj, *args, **kwargs):
+        if isinstance(obj, _THEIRS):
+            return theirs(obj, *args, **kwargs)
+        return ours(obj, *args, **kwargs)
+
+    return chosen
+
+
+def _script_function(obj, optimize=None, _frames_up=0, _rcb=None, example_inputs=None):
+    """torch.jit.script, by :func:`cresset.script`."""
+    if isinstance(obj, _THEIRS):
+        return obj
+    return _script.script(obj, optimize, _frames_up + 1, _rcb, example_inputs)
+
+
+def _copy(function):
+    """The same function as an object of its own, so that it is known again when it is to be taken away."""
+    if not isinstance(function, types.FunctionType):
+        return function
+    copy = types.FunctionType(
+        function.__code__, function.__globals__, function.__name__, function.__defaults__, function.__closure__
+    )
+    functools.update_wrapper(copy, function)
+    del copy.__wrapped__
+    copy.__kwdefaults__ = function.__kwdefaults__
+    return copy
+
+
+@functools.cache
+def _replacements():
+    """(module, name, what stands there, what takes its place)."""
+    jit = sys.modules["torch.jit"]
+    ours = {
+        "CompilationUnit": _program.CompilationUnit,
+        "Error": _errors.Error,
+        "Future": _C.Future,
+        "RecursiveScriptClass": ScriptObject,
+        "RecursiveScriptModule": RecursiveScriptModule,
+        "ScriptFunction": _C.ScriptFunction,
+        "ScriptModule": ScriptModule,
+        "ScriptWarning": _errors.ScriptWarning,
+        "TopLevelTracedModule": RecursiveScriptModule,
+        "TracedModule": RecursiveScriptModule,
+        "TracerWarning": _trace.TracerWarning,
+        "TracingCheckError": _trace.TracingCheckError,
+        "_set_fusion_strategy": set_fusion_strategy,
+        "_fork": _runtime.fork,
+        "_wait": _runtime.wait,
+        "Attribute": _decorators.Attribute,
+        "enable_onednn_fusion": _runtime.enable_onednn_fusion,
+        "export_opnames": _unless_theirs(_serialization.export_opnames, jit.export_opnames),
+        "fork": _runtime.fork,
+        "freeze": _unless_theirs(_freeze.freeze, jit.freeze),
+        "interface": _script.interface,
+        "is_tracing": _trace.is_tracing,
+        "last_executed_optimized_graph": last_executed_optimized_graph,
+        "load": _load,
+        "onednn_fusion_enabled": _runtime.onednn_fusion_enabled,
+        "optimize_for_inference": _unless_theirs(_freeze.optimize_for_inference, jit.optimize_for_inference),
+        "optimized_execution": optimized_execution,
+        "run_frozen_optimizations": _unless_theirs(_freeze.run_frozen_optimizations, jit.run_frozen_optimizations),
+        "save": _unless_theirs(_serialization.save, jit.save),
+        "script": _script_function,
+        "script_if_tracing": _trace.script_if_tracing,
+        "script_method": _script.script_method,
+        "set_fusion_strategy": set_fusion_strategy,
+        "trace": _trace.trace,
+        "trace_module": _trace.trace_module,
+        "wait": _runtime.wait,
+    }
+    copies = {value: _copy(value) for value in ours.values()}
+    _C._set_well_known([(copies[getattr(_runtime, name)], "torch.jit", name) for name in ("fork", "wait")])
+    _C._set_well_known([(copies[_trace.is_tracing], "torch.jit", "is_tracing")])
+    rows = [(jit, name, vars(jit)[name], copies[value]) for name, value in ours.items() if name in vars(jit)]
+    for name in ("FrontendError", "NotSupportedError", "UnsupportedNodeError"):
+        rows.append((jit.frontend, name, getattr(jit.frontend, name), _errors.CompileError))
+    core = {
+        "CompilationUnit": _program.CompilationUnit,
+        "Graph": _C.Graph,
+        "JITException": _errors.Error,
+        "ScriptFunction": _C.ScriptFunction,
+        "ScriptMethod": _C.ScriptMethod,
+    }
+    rows += [(torch._C, name, getattr(torch._C, name), value) for name, value in core.items()]
+    rows += [(torch._C, name, getattr(torch._C, name), value) for name, value in _graph_passes.functions(torch._C)]
+    return rows
+
+
+def _apply():
+    for module, name in (("torch._C", "ScriptFunction"), ("torch._C", "Future")):
+        _C._known(module, name)  # what the compiler asks for is what it was
+    rows = _replacements()
+    for module, name, _, new in rows:
+        _set(module, name, new)
+    by_identity = {id(old): new for _, _, old, new in rows if new is not old}
+    _replace_in_modules(by_identity, _holds_torch_jit)
+
+
+def _restore():
+    rows = _replacements()
+    while _changes:
+        namespace, name, old = _changes.pop()
+        if old is _MISSING:
+            vars(namespace).pop(name, None)
+        else:
+            setattr(namespace, name, old)
+    # What modules that were imported meanwhile have taken over: of what is the patch's own. Cresset's classes stay, since
+    # a module may have meant them.
+    back = {id(new): old for _, _, old, new in rows if isinstance(new, types.FunctionType)}
+    _replace_in_modules(back, _is_outside)
+    _changes.clear()
+
+
+def _set(module, name, value):
+    _changes.append((module, name, vars(module).get(name, _MISSING)))
+    setattr(module, name, value)
+
+
+def _replace_in_modules(by_identity, chosen):
+    for module in list(sys.modules.values()):
+        if not chosen(module):
+            continue
+        for name, value in list(vars(module).items()):
+            new = by_identity.get(id(value))
+            if new is not None:
+                _set(module, name, new)
+
+
+def _is_outside(module):
+    """Whether a module is neither torch's nor ours."""
+    name = getattr(module, "__name__", None)
+    return (
+        isinstance(name, str) and isinstance(module, type(sys)) and name.partition(".")[0] not in ("torch", "cresset")
+    )
+
+
+def _holds_torch_jit(module):
+    """Modules in which torch.jit's names are replaced: of torch's own, those by which users reach them."""
+    return _is_outside(module) or getattr(module, "__name__", None) in (
+        "torch",
+        "torch.jit",
+        "torch.jit._script",
+        "torch.jit._trace",
+        "torch.jit._serialization",
+    )
+
+
+_load.__name__ = "load"
+_script_function.__name__ = "script"

@@ -1,0 +1,219 @@
+"""patch_torch_jit: programs that call torch.jit run on Cresset, and torch.jit is itself again afterwards."""
+
+import importlib
+import io
+import sys
+import threading
+
+import pytest
+import torch
+
+import cresset
+
+PACKAGE = '''
+import torch
+from torch.jit import Final, fork, script, ScriptModule, trace
+
+
+@torch.jit.script
+def helper(x: torch.Tensor) -> torch.Tensor:
+    return x * 2
+
+
+class Net(torch.nn.Module):
+    n: Final[int]
+
+    def __init__(self):
+        super().__init__()
+        self.linear = torch.nn.Linear(2, 2)
+        self.n = 3
+
+    def forward(self, x):
+        future = torch.jit.fork(helper, x)
+        y = torch.jit.annotate(torch.Tensor, self.linear(x))
+        return torch.jit.wait(future) + y * self.n
+
+    @torch.jit.export
+    def other(self, x: torch.Tensor) -> torch.Tensor:
+        return x
+
+    @torch.jit.unused
+    def unused(self, x):
+        return eval("x")
+
+
+class Old(torch.jit.ScriptModule):
+    @torch.jit.script_method
+    def forward(self, x):
+        return x + 1
+
+
+def is_script(m):
+    return isinstance(m, (torch.jit.ScriptModule, ScriptModule))
+'''
+
+
+@pytest.fixture
+def package(tmp_path, monkeypatch):
+    """Imports the package anew, under a name of the test's own."""
+    monkeypatch.syspath_prepend(tmp_path)
+    names = []
+
+    def make(name):
+        (tmp_path / f"{name}.py").write_text(PACKAGE)
+        importlib.invalidate_caches()
+        names.append(name)
+        return importlib.import_module(name)
+
+    yield make
+    for name in names:
+        sys.modules.pop(name, None)
+
+
+def state():
+    return {name: dict(vars(sys.modules[name])) for name in sys.modules if name == "torch" or name.startswith("torch.jit")}, dict(
+        vars(torch._C)
+    )
+
+
+def test_a_package_runs_on_cresset(package):
+    x = torch.ones(1, 2)
+    with cresset.patch_torch_jit():
+        module = package("patched_package")
+        net = torch.jit.script(module.Net().eval())
+        assert isinstance(net, cresset.ScriptModule) and module.is_script(net)
+        assert not module.is_script(torch.nn.ReLU())
+        assert isinstance(module.helper, torch.jit.ScriptFunction) and isinstance(module.helper, cresset.ScriptFunction)
+        assert isinstance(module.trace(module.Net(), x), torch.jit.ScriptModule)
+        assert isinstance(module.Old(), cresset.ScriptModule)
+        assert torch.equal(module.Old()(x), x + 1)
+        assert isinstance(module.fork(module.helper, x), cresset.Future)
+        frozen = torch.jit.freeze(net, ["other"])
+        assert torch.equal(frozen(x), net(x)) and torch.equal(frozen.other(x), x)
+        buffer = io.BytesIO()
+        torch.jit.save(net, buffer)
+        loaded = torch.jit.load(io.BytesIO(buffer.getvalue()))
+        assert isinstance(loaded, cresset.ScriptModule)
+        assert torch.equal(loaded(x), net(x))
+        assert torch.jit.export_opnames(net) == cresset.export_opnames(net)
+    theirs = torch.jit.load(io.BytesIO(buffer.getvalue()))
+    assert not isinstance(theirs, cresset.ScriptModule)
+    assert torch.equal(theirs(x), net(x))
+
+
+def test_it_is_undone_without_trace(package):
+    early = package("early_package")
+    before = state(), dict(vars(early))
+    patch = cresset.patch_torch_jit()
+    assert early.script is torch.jit.script is not before[1]["script"]
+    assert early.ScriptModule is cresset.ScriptModule
+    late = package("late_package")
+    patch.undo()
+    patch.undo()
+    after = state()
+    for old, new in zip(before[0], after):
+        for key, value in old.items():
+            if isinstance(value, dict):
+                changed = {name for name in {*value, *new[key]} if value.get(name) is not new[key].get(name)}
+                assert not changed, key
+            else:
+                assert new[key] is value, key
+    assert vars(early) == before[1]
+    assert late.script is torch.jit.script and late.trace is torch.jit.trace and late.fork is torch.jit.fork
+
+
+def test_patches_nest():
+    theirs = torch.jit.script
+    with cresset.patch_torch_jit() as outer:
+        patched = torch.jit.script
+        with cresset.patch_torch_jit(trusted=True):
+            outer.undo()
+            assert torch.jit.script is patched
+        assert torch.jit.script is theirs
+
+
+def test_what_torch_jit_made_stays_its_own(package):
+    early = package("early_package")
+    net = torch.jit.script(early.Net().eval())
+    x = torch.ones(1, 2)
+    with cresset.patch_torch_jit():
+        assert torch.jit.script(net) is net and torch.jit.script(early.helper) is early.helper
+        buffer = io.BytesIO()
+        torch.jit.save(net, buffer)
+        assert type(torch.jit.freeze(net)) is type(net)
+        assert torch.equal(torch.jit.load(io.BytesIO(buffer.getvalue()))(x), net(x))
+        # A script calls the Python function that theirs was made from.
+        again = torch.jit.script(early.Net().eval())
+        assert isinstance(again, cresset.ScriptModule)
+        again.load_state_dict(net.state_dict())
+        assert torch.equal(again(x), net(x))
+
+
+def test_trust():
+    class Files(torch.nn.Module):
+        def forward(self):
+            return torch.from_file("nowhere", size=4)
+
+    buffer = io.BytesIO()
+    cresset.save(cresset.script(Files()), buffer)
+    for trusted, message in ((False, "aten::from_file"), (True, "nowhere")):
+        with cresset.patch_torch_jit(trusted=trusted):
+            module = torch.jit.load(io.BytesIO(buffer.getvalue()))
+        with pytest.raises(RuntimeError, match=message):
+            module()
+
+
+def test_errors_are_caught_by_torch_jits_names():
+    def wrong(x: torch.Tensor):
+        return x.nothing_of_that_name()
+
+    def unsupported(x: torch.Tensor):
+        async def inner():
+            pass
+
+        return x
+
+    def raises(x: torch.Tensor):
+        raise ValueError("no")
+
+    with cresset.patch_torch_jit():
+        with pytest.raises(torch.jit.frontend.NotSupportedError):
+            torch.jit.script(unsupported)
+        with pytest.raises(RuntimeError):
+            torch.jit.script(wrong)
+        with pytest.raises(torch.jit.Error):
+            torch.jit.script(raises)(torch.ones(1))
+
+
+def test_passes_take_graphs_of_both():
+    text = "def f(x):\n    a = 1 + 2\n    b = (x, a)\n    return b[0] + b[1]\n"
+    theirs = torch.jit.CompilationUnit(text).f.graph
+    with cresset.patch_torch_jit():
+        ours = torch.jit.CompilationUnit(text).f.graph
+        for graph in (theirs, ours):
+            torch._C._jit_pass_constant_propagation(graph)
+            torch._C._jit_pass_lower_all_tuples(graph)
+            torch._C._jit_pass_dce(graph)
+            assert [node.kind() for node in graph.nodes()].count("aten::add") == 1
+            assert "prim::Tuple" not in str(graph)
+    assert isinstance(ours, cresset.Graph)
+
+
+def test_threads_patch_and_undo():
+    theirs = torch.jit.script
+    errors = []
+
+    def work():
+        try:
+            for _ in range(20):
+                with cresset.patch_torch_jit():
+                    assert torch.jit.script is not theirs
+        except Exception as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not errors and torch.jit.script is theirs
