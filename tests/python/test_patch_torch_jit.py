@@ -10,7 +10,7 @@ import torch
 
 import cresset
 
-PACKAGE = '''
+PACKAGE = """
 import torch
 from torch.jit import Final, fork, script, ScriptModule, trace
 
@@ -50,7 +50,7 @@ class Old(torch.jit.ScriptModule):
 
 def is_script(m):
     return isinstance(m, (torch.jit.ScriptModule, ScriptModule))
-'''
+"""
 
 
 @pytest.fixture
@@ -71,9 +71,9 @@ def package(tmp_path, monkeypatch):
 
 
 def state():
-    return {name: dict(vars(sys.modules[name])) for name in sys.modules if name == "torch" or name.startswith("torch.jit")}, dict(
-        vars(torch._C)
-    )
+    return {
+        name: dict(vars(sys.modules[name])) for name in sys.modules if name == "torch" or name.startswith("torch.jit")
+    }, dict(vars(torch._C))
 
 
 def test_a_package_runs_on_cresset(package):

@@ -546,7 +546,8 @@ SugaredValuePtr sugarOf(py::handle object, EmitContext& cx, const SourceRange& r
 void bindWellKnown(py::module_& module) {
   // Objects are kept for ever, so that their addresses stay taken.
   module.def(
-      "_known", [](const char* owner, const char* name) { return py::reinterpret_borrow<py::object>(known(owner, name)); },
+      "_known",
+      [](const char* owner, const char* name) { return py::reinterpret_borrow<py::object>(known(owner, name)); },
       "What the compiler takes for owner.name: what stood there when it was first asked for.");
   module.def("_set_well_known", [](const py::list& rows) {
     for (py::handle row : rows) {
