@@ -35,6 +35,11 @@ __all__ = ["TracerWarning", "Tracing", "warn"]
 class TracerWarning(Warning):
     """A trace may not do what the program would do on other inputs."""
 
+    @staticmethod
+    def ignore_lib_warnings():
+        """Ignores these warnings where they point into PyTorch's own code. (Cresset's never do.)"""
+        warnings.filterwarnings("ignore", category=TracerWarning, module="torch.(?!jit)")
+
 
 _CONSTRUCTOR = (
     " results are registered as constants in the trace. You can safely ignore this warning if you use this function to "
