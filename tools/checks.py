@@ -30,6 +30,7 @@ LAYERS = {
     "tracer": ["passes"],
     "archive": ["frontend", "interpreter"],
     "module": ["archive", "executor", "tracer"],
+    "capture": [],  # CPython's headers only; not part of libcresset
     "python": ["module"],
 }
 # The umbrella headers of the public API stand beside the folders.

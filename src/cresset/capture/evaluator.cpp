@@ -1,0 +1,113 @@
+#include "cresset/capture/evaluator.h"
+
+#if CRESSET_KNOWS_FRAMES
+#include <array>
+
+#include "cresset/capture/handler.h"
+
+namespace cresset::capture {
+namespace {
+
+std::array<Handler, 256>& handlers() {
+  static std::array<Handler, 256> table = {};
+  return table;
+}
+
+}  // namespace
+
+Registration::Registration(int opcode, Handler handler) {
+  handlers()[size_t(opcode)] = handler;
+}
+
+Handler handlerOf(int opcode) {
+  return handlers()[size_t(opcode)];
+}
+
+bool pollAtBackEdge() {
+  // CPython asks at each edge; asking costs more here, and nobody sees a few rounds.
+  static thread_local unsigned edges = 0;
+  if (++edges % 64 != 0) return true;
+  if (Py_MakePendingCalls() != 0) return false;
+  if (edges % 4096 == 0) {
+    PyThreadState* thread = PyEval_SaveThread();
+    PyEval_RestoreThread(thread);
+  }
+  return true;
+}
+
+#if PY_VERSION_HEX >= 0x030b0000
+namespace {
+
+struct ExceptionHandler {
+  int target;
+  int depth;
+  bool keeps_position;
+};
+
+/// A number of the exception table: six bits a byte, highest first; bit 6 says that more follow.
+int readNumber(const unsigned char*& at) {
+  int number = *at & 63;
+  while ((*at++ & 64) != 0) number = number << 6 | (*at & 63);
+  return number;
+}
+
+bool findHandler(PyCodeObject* code, int position, ExceptionHandler& handler) {
+  const auto* at = reinterpret_cast<const unsigned char*>(PyBytes_AS_STRING(code->co_exceptiontable));
+  const auto* end = at + PyBytes_GET_SIZE(code->co_exceptiontable);
+  while (at < end) {
+    int start = readNumber(at);
+    int size = readNumber(at);
+    int target = readNumber(at);
+    int depth_and_flag = readNumber(at);
+    if (position < start) return false;  // entries are in order
+    if (position < start + size) {
+      handler = {target, depth_and_flag >> 1, (depth_and_flag & 1) != 0};
+      return true;
+    }
+  }
+  return false;
+}
+
+/// The exception that is set, with its traceback; none is set afterwards.
+PyObject* takeException() {
+#if PY_VERSION_HEX >= 0x030c0000
+  return PyErr_GetRaisedException();
+#else
+  PyObject *type = nullptr, *value = nullptr, *traceback = nullptr;
+  PyErr_Fetch(&type, &value, &traceback);
+  PyErr_NormalizeException(&type, &value, &traceback);
+  PyException_SetTraceback(value, traceback == nullptr ? Py_None : traceback);
+  Py_XDECREF(type);
+  Py_XDECREF(traceback);
+  return value;
+#endif
+}
+
+}  // namespace
+
+bool unwind(Machine& machine) {
+  int position = machine.instruction->position;
+  ExceptionHandler handler;
+  if (!findHandler(machine.code, position, handler)) return false;
+  if (position >= machine.code->_co_firsttraceable) {
+    PyFrameObject* frame = PyThreadState_GetFrame(machine.thread);
+    if (frame != nullptr) PyTraceBack_Here(frame);
+    Py_XDECREF(reinterpret_cast<PyObject*>(frame));
+  }
+  clearStack(machine.frame.stackBase() + handler.depth, machine.top);
+  if (handler.keeps_position) machine.push(PyLong_FromLong(position));
+  machine.push(takeException());
+  machine.next = handler.target;
+  machine.keywords = nullptr;
+  machine.keywords_at = -1;
+  return true;
+}
+#else
+// Blocks, and what handlers find on the stack, are left to CPython's evaluator.
+bool unwind(Machine&) {
+  return false;
+}
+#endif
+
+}  // namespace cresset::capture
+#endif
