@@ -14,6 +14,10 @@ PyObject* call(PyObject*, PyObject* arguments) {
           &count)) {
     return nullptr;
   }
+  if (whyFramesAreUnknown() != nullptr) {
+    PyErr_SetString(PyExc_RuntimeError, whyFramesAreUnknown());
+    return nullptr;
+  }
   long run = 0;
   PyObject* result = callWithCut(callable, positional, keywords, code, count, run);
   return result == nullptr ? nullptr : Py_BuildValue("Nl", result, run);
