@@ -2,8 +2,11 @@
 #include "test.h"
 
 #include <ATen/core/class_type.h>
+#include <ATen/core/function_schema.h>
 #include <ATen/core/ivalue.h>
+#include <ATen/core/jit_type.h>
 
+#include <memory>
 #include <thread>
 #include <vector>
 
@@ -105,6 +108,29 @@ TEST_CASE("classes of one name in two programs differ, and know their program") 
   CHECK(weak.lock() != nullptr);  // the object keeps it
   object = {};
   CHECK(weak.lock() == nullptr);
+}
+
+TEST_CASE("types that refer to themselves end with their program") {
+  auto program = Program::make();
+  std::weak_ptr<c10::Type> node, other, step;
+  {
+    auto type = makeClass(*program, "Node");
+    auto second = makeClass(*program, "Other");
+    type->addAttribute("number", c10::IntType::get());
+    type->addAttribute("next", c10::OptionalType::create(type));
+    type->addAttribute("others", c10::ListType::create(second));
+    second->addAttribute("node", c10::DictType::create(c10::StringType::get(), type));
+    auto interface = c10::InterfaceType::create(c10::QualifiedName("Step"));
+    program->registerType(interface);
+    interface->addMethod(c10::FunctionSchema("step", "", {c10::Argument("self", interface)}, {}));
+    node = type, other = second, step = interface;
+  }
+  CHECK(!node.expired());
+  CHECK(!step.expired());
+  program.reset();
+  CHECK(node.expired());
+  CHECK(other.expired());
+  CHECK(step.expired());
 }
 
 TEST_CASE("a scope that is not committed leaves nothing") {

@@ -127,6 +127,21 @@ def class_on_the_way(k):
     assert cresset.script(f)(k) == (2, Pair(Color.RED, k))
 
 
+def recursive_class(k):
+    text = (
+        "class Node:\n"
+        "  next: Optional[Node]\n"
+        "  def __init__(self, n: int):\n"
+        "    self.next = None\n"
+        "    self.n = n\n"
+        "def f(n: int):\n"
+        "  first, second = Node(n), Node(n + 1)\n"
+        "  first.next = second\n"
+        "  return second.n\n"
+    )
+    assert cresset.CompilationUnit(text).f(k) == k + 1
+
+
 def interface(k):
     @cresset.interface
     class Step:
@@ -253,6 +268,7 @@ KINDS = {
         text_function,
         script_class,
         class_on_the_way,
+        recursive_class,
         interface,
         module,
         module_of_new_class,

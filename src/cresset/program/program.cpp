@@ -6,7 +6,10 @@
 #include "cresset/program/program.h"
 
 #include <ATen/core/class_type.h>
+#include <ATen/core/function_schema.h>
+#include <ATen/core/jit_type.h>
 
+#include <algorithm>
 #include <unordered_set>
 #include <utility>
 
@@ -40,19 +43,38 @@ Program::Program(Tag, std::shared_ptr<ProgramFamily> family)
   live.programs.insert(this);
 }
 
+namespace {
+
+bool mentionsObjects(const c10::Type& type) {
+  if (type.kind() == c10::TypeKind::ClassType || type.kind() == c10::TypeKind::InterfaceType) return true;
+  const auto inner = type.containedTypes();
+  return std::any_of(inner.begin(), inner.end(), [](const c10::TypePtr& each) { return mentionsObjects(*each); });
+}
+
+/// Types may outlive their program, and must not name functions that are gone. Nor may they keep each other: a class
+/// may have attributes of its own type (modules have none), and each method of an interface takes one.
+void emptyType(c10::NamedType& type) {
+  if (auto* interface = type.castRaw<c10::InterfaceType>()) {
+    const_cast<std::vector<c10::FunctionSchema>&>(interface->methods()).clear();
+  } else if (auto* cls = type.castRaw<c10::ClassType>()) {
+    for (torch::jit::Function* method : std::vector(cls->methods())) cls->unsafeRemoveMethod(method->name());
+    if (cls->is_module()) return;
+    for (const c10::ClassAttribute& attribute : std::vector(cls->getAttributes())) {
+      if (mentionsObjects(*attribute.getType())) cls->unsafeRemoveAttribute(attribute.getName());
+    }
+  }
+}
+
+}  // namespace
+
 Program::~Program() {
   {
     auto& live = LivePrograms::get();
     std::lock_guard lock(live.mutex);
     live.programs.erase(this);
   }
-  // Types may outlive their program, and must not name functions that are gone.
   for (const std::vector<c10::NamedTypePtr>* types : {&types_, &removed_types_}) {
-    for (const c10::NamedTypePtr& type : *types) {
-      auto* cls = type->castRaw<c10::ClassType>();
-      if (!cls) continue;
-      for (torch::jit::Function* method : std::vector(cls->methods())) cls->unsafeRemoveMethod(method->name());
-    }
+    for (const c10::NamedTypePtr& type : *types) emptyType(*type);
   }
   if (family_) {
     std::lock_guard lock(family_->mutex);
