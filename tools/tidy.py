@@ -23,10 +23,11 @@ COMPLAINT = re.compile(r"^(.+?):(\d+):(\d+): (?:warning|error): (.*)$")
 
 
 def groups(build):
-    """Of each file that is compiled: its path and what it is compiled with."""
+    """Of each file that is compiled: its path and what it is compiled with. What only a build writes is left out."""
     for entry in json.loads((build / "compile_commands.json").read_text()):
-        if "-DTORCH_JIT" not in entry["command"]:  # the oracle's
-            yield Path(entry["file"]), entry["command"]
+        file = Path(entry["file"])
+        if "-DTORCH_JIT" not in entry["command"] and file.is_file():  # the oracle's
+            yield file, entry["command"]
 
 
 def includes(path):

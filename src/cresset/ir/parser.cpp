@@ -174,7 +174,7 @@ class GraphParser {
     IrToken kind_start = scanner_.cur();
     std::string kind = parseQualifiedName();
     SourceRange kind_range{scanner_.source(), kind_start.begin, kind_start.end};
-    bool is_section = context_.section_names.count(kind) != 0;
+    bool is_section = context_.section_names.contains(kind);
     std::string section = kind;
     if (is_section) kind.resize(kind.rfind('_'));
     Symbol symbol = Symbol::fromQualString(kind);
@@ -363,7 +363,7 @@ class GraphParser {
   std::string parseSectionName() {
     IrToken start = scanner_.cur();
     std::string name = parseQualifiedName();
-    if (context_.section_names.count(name) == 0)
+    if (!context_.section_names.contains(name))
       scanner_.fail("there is no section 'with " + name + " = graph(…)'", start);
     return name;
   }
@@ -500,6 +500,7 @@ void attachSections(Section& root, std::unordered_map<std::string, Section>& sec
   auto attach = [&](Section& section) {
     for (SectionUse& use : section.uses) {
       std::vector<std::shared_ptr<Graph>> graphs;
+      graphs.reserve(use.names.size());
       for (const std::string& name : use.names) graphs.push_back(sections.at(name).graph);
       if (use.is_list) {
         use.node->setAttribute(use.attribute, std::move(graphs));
@@ -515,8 +516,7 @@ void attachSections(Section& root, std::unordered_map<std::string, Section>& sec
     ready.pop_back();
     attach(sections.at(name));
     ++attached;
-    if (used.count(name) == 0)
-      throw UserError("the section '" + name + "' is used by no node", sections.at(name).range);
+    if (!used.contains(name)) throw UserError("the section '" + name + "' is used by no node", sections.at(name).range);
     for (Section* user : users[name]) {
       if (--user->waiting_for > 0 || user == &root) continue;
       for (auto& [user_name, section] : sections) {

@@ -246,7 +246,7 @@ class Printer {
     // A node whose kind really is prim::fork_0 must not be taken for a reference to a section.
     do {
       slot->second = stem + std::to_string(next_section_++);
-    } while (kinds_.count(slot->second) != 0);
+    } while (kinds_.contains(slot->second));
     pending_.emplace_back(slot->second, graph);
     return slot->second;
   }

@@ -206,12 +206,16 @@ void checkTupleConstruct(const Node& n) {
   }
 }
 
-static void expectElement(const c10::TupleType& tuple, size_t i, const Value& output) {
+namespace {
+
+void expectElement(const c10::TupleType& tuple, size_t i, const Value& output) {
   if (fits(tuple.elements()[i], output.type())) return;
   complain(
       "element " + std::to_string(i) + " of type " + text(tuple.elements()[i]) + " can't be " + name(&output) +
       " of type " + text(output.type()));
 }
+
+}  // namespace
 
 void checkTupleUnpack(const Node& n) {
   const auto tuple = n.inputs()[0]->type()->cast<c10::TupleType>();

@@ -19,7 +19,7 @@
 
 namespace torch {
 // Defined by libtorch_cpu; the header that declares it drags in the registration machinery.
-TORCH_API c10::ClassTypePtr getCustomClass(const std::string& class_name);
+TORCH_API c10::ClassTypePtr getCustomClass(const std::string& class_name);  // NOLINT(misc-use-internal-linkage)
 }  // namespace torch
 
 namespace cresset {
@@ -222,7 +222,7 @@ ParsedType TypeParser::parseAtom() {
     } catch (const c10::Error&) {
       scanner_.fail("a Union needs types of which none holds all the others", open);
     }
-    return plain(std::move(type), parseAlias());
+    return plain(type, parseAlias());
   }
   if (name == "NamedTuple" && has_arguments) return plain(parseNamedTuple());
   if (name == "Enum" && scanner_.nextIf('<')) {

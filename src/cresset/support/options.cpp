@@ -250,7 +250,7 @@ OptionScope::~OptionScope() {
   for (const auto& each : before_) {
     try {
       setOption(each.first, each.second);
-    } catch (const UserError&) {
+    } catch (const UserError&) {  // NOLINT(bugprone-empty-catch)
     }
   }
 }
