@@ -6,6 +6,7 @@
 #include <string>
 
 #include "cresset/analysis/gradients.h"
+#include "cresset/ir/constants.h"
 #include "cresset/ir/subgraph.h"
 #include "cresset/ops/operator.h"
 
@@ -30,6 +31,18 @@ std::vector<Value*> elementsOf(Value* operand) {
   if (!isTensorListConstruct(operand->node())) return {operand};
   const auto elements = operand->node()->inputs();
   return {elements.begin(), elements.end()};
+}
+
+bool mayReceiveGradient(Value* operand) {
+  const auto elements = elementsOf(operand);
+  return std::any_of(elements.begin(), elements.end(), [](const Value* element) {
+    return !isNoneConstant(element) && mayRequireGrad(element->type());
+  });
+}
+
+bool mayPassGradients(Node* node) {
+  const auto inputs = node->inputs();
+  return passesGradients(node) && std::any_of(inputs.begin(), inputs.end(), mayReceiveGradient);
 }
 
 const Node* userIn(const Block* block, const Use& use) {

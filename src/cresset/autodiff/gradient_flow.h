@@ -19,6 +19,11 @@ bool isTensorListConstruct(const Node* node);
 /// The tensors that an operand stands for: itself, or the elements of a list that the graph makes.
 std::vector<Value*> elementsOf(Value* operand);
 
+/// Whether gradients may flow through the node: from a result to an operand.
+bool mayPassGradients(Node* node);
+/// … to this operand, or to an element of it.
+bool mayReceiveGradient(Value* operand);
+
 /// The node of `block` that a use belongs to: the user, or the owner of the blocks that it stands in. Null if the use
 /// is outside of `block`.
 const Node* userIn(const Block* block, const Use& use);

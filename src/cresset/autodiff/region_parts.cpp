@@ -29,13 +29,6 @@ bool isNumberLike(const c10::Type& type) {
   return isScalarType(type) && kind != c10::TypeKind::ComplexType && kind != c10::TypeKind::StringType;
 }
 
-bool carriesGradient(Value* operand) {
-  const auto elements = elementsOf(operand);
-  return std::any_of(elements.begin(), elements.end(), [](const Value* element) {
-    return !isNoneConstant(element) && mayRequireGrad(element->type());
-  });
-}
-
 /// The rules are for real numbers of known precision.
 bool fitsDtype(const Node* node) {
   const auto fits = [](const Value* value) { return rulesFit(value->type()); };
@@ -136,10 +129,7 @@ RegionPart RegionParts::classify(Node* node) {
     return RegionPart::Outside;
   const auto inputs = node->inputs();
   const auto outputs = node->outputs();
-  const bool flows =
-      std::any_of(inputs.begin(), inputs.end(), [](Value* input) { return carriesGradient(input); }) &&
-      std::any_of(outputs.begin(), outputs.end(), [](const Value* output) { return mayRequireGrad(output->type()); });
-  if (!flows) {
+  if (!mayPassGradients(node)) {
     // Numbers, and tensors that are as good as constants.
     const bool takes_known = std::all_of(inputs.begin(), inputs.end(), [](const Value* input) {
       return isTensorValue(input) || isNumberLike(*input->type()) || isConstant(input) ||
@@ -160,7 +150,7 @@ RegionPart RegionParts::classify(Node* node) {
     } else if (mayRequireGrad(inputs[i]->type()) && !isTensorValue(inputs[i])) {
       return RegionPart::Outside;
     }
-    if (carriesGradient(inputs[i]) && !hasGradient(*op, i)) return RegionPart::Outside;
+    if (mayReceiveGradient(inputs[i]) && !hasGradient(*op, i)) return RegionPart::Outside;
   }
   return RegionPart::Differentiable;
 }

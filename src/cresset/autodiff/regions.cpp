@@ -288,7 +288,7 @@ class RegionBuilder {
 
   static bool asksForSizes(const Node& node) {
     const Operator* op = isStructural(node.kind()) ? nullptr : operatorOf(node);
-    return node.kind() == aten::len || (op && op->asksForKind());
+    return op && op->asksForKind();
   }
 
   /// Lets nodes into the group that ask for sizes of a result of which nothing else is used outside. It is no output of

@@ -2,7 +2,6 @@
 
 #include <map>
 
-#include "cresset/analysis/gradients.h"
 #include "cresset/autodiff/derivatives.h"
 #include "cresset/autodiff/gradient_flow.h"
 #include "cresset/autodiff/regions.h"
@@ -18,20 +17,6 @@
 namespace cresset {
 
 namespace {
-
-/// Whether gradients flow through the node.
-bool isReached(Node* node) {
-  const auto requires_grad = [](const Value* value) {
-    return isTensorValue(value) && !isNoneConstant(value) && mayRequireGrad(value->type());
-  };
-  const auto takes = [&](Value* input) {
-    const std::vector<Value*> elements = elementsOf(input);
-    return std::any_of(elements.begin(), elements.end(), requires_grad);
-  };
-  const auto inputs = node->inputs();
-  const auto outputs = node->outputs();
-  return std::any_of(inputs.begin(), inputs.end(), takes) && std::any_of(outputs.begin(), outputs.end(), requires_grad);
-}
 
 /// Why a node through which gradients flow is in no differentiable region.
 const char* whyOnTape(const Operator& op, const Node& node) {
@@ -81,7 +66,8 @@ class GradientReport {
       }
       for (Block* inner : node->blocks()) visit(inner);
       const Operator* op = isStructural(node->kind()) ? nullptr : operatorOf(*node);
-      if (op && op->isOfDispatcher() && isReached(node)) ++on_tape_[{op->schema().name(), whyOnTape(*op, *node)}];
+      if (op && op->isOfDispatcher() && mayPassGradients(node))
+        ++on_tape_[{op->schema().name(), whyOnTape(*op, *node)}];
     }
   }
 
