@@ -5,12 +5,12 @@
 
 #include <algorithm>
 #include <span>
-#include <string_view>
 
 #include "cresset/analysis/ambient_state.h"
 #include "cresset/ir/constants.h"
 #include "cresset/ir/subgraph.h"
 #include "cresset/ops/operator.h"
+#include "cresset/ops/operator_rows.h"
 
 namespace cresset {
 
@@ -23,11 +23,29 @@ std::optional<std::string> constantKey(const Value* key) {
   return std::nullopt;
 }
 
+namespace {
+
+constexpr ColumnCell<EntryUse> kEntryUses[] = {
+#define OPERATOR(name)
+#define OVERLOADS(name) {name, {}},
+#define ENTRY(use) {{}, EntryUse::use},
+#include "cresset/ops/table/table.def"
+};
+
+}  // namespace
+
+EntryUse entryUse(const Node& node) {
+  static const auto* uses = new auto(byOperator(kEntryUses));
+  if (isStructural(node.kind()) || node.inputs().empty()) return EntryUse::None;
+  const c10::TypeKind container = node.input(0)->type()->kind();
+  if (container != c10::TypeKind::ListType && container != c10::TypeKind::DictType) return EntryUse::None;
+  const Operator* op = operatorOf(node);
+  const auto found = op ? uses->find(op->schema().name()) : uses->end();
+  return found == uses->end() ? EntryUse::None : found->second;
+}
+
 bool readsEntry(const Node* node) {
-  if (isStructural(node->kind()) || node->inputs().size() != 2) return false;
-  const Operator* op = operatorOf(*node);
-  const std::string_view name = op ? std::string_view(op->fullName()) : std::string_view();
-  return name.starts_with("aten::__getitem__.Dict_") || name == "aten::__getitem__.t";
+  return entryUse(*node) == EntryUse::Reads;
 }
 
 namespace {
@@ -51,17 +69,14 @@ bool mayChangeEntries(const Node* node) {
     return true;
   if (op->isOfDispatcher() && !op->isMutable()) return false;
   const auto& arguments = op->schema().arguments();
-  const bool calls_out = op->schema().is_vararg() && op->hasSideEffects() && op->fullName() != "prim::Print";
-  return calls_out || std::any_of(arguments.begin(), arguments.end(), [](const c10::Argument& argument) {
-           return argument.alias_info() && argument.alias_info()->isWrite() &&
-                  argument.type()->kind() != c10::TypeKind::TensorType;
-         });
+  return std::any_of(arguments.begin(), arguments.end(), [](const c10::Argument& argument) {
+    return argument.alias_info() && argument.alias_info()->isWrite() &&
+           argument.type()->kind() != c10::TypeKind::TensorType;
+  });
 }
 
 std::optional<std::string> changedKey(const Node* node) {
-  if (isStructural(node->kind())) return std::nullopt;
-  const Operator* op = operatorOf(*node);
-  if (!op || !op->fullName().starts_with("aten::_set_item.")) return std::nullopt;
+  if (entryUse(*node) != EntryUse::Sets) return std::nullopt;
   return node->input(0)->type()->kind() == c10::TypeKind::DictType ? constantKey(node->input(1)) : std::nullopt;
 }
 

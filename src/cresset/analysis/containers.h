@@ -1,6 +1,7 @@
 // Entries of dicts and lists at constant keys: who may change them.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -12,6 +13,20 @@ namespace cresset {
 /// The key of a dict or the index of a list as text, different for different keys of one container; nothing if it is
 /// not a constant string, int or bool.
 std::optional<std::string> constantKey(const Value* key);
+
+/// What an operator does with an entry of the list or dict that is its first argument, chosen by the second: a column
+/// of the table.
+enum class EntryUse : uint8_t {
+  None,
+  Reads,  // returns it, or raises
+  Takes,  // the same, and removes it
+  Gets,   // returns it, or a default if there is none
+  Asks,   // tells whether a dict has one
+  Sets,   // writes it
+};
+
+/// What the operator that the node calls does with an entry; None if its first input is no list or dict.
+EntryUse entryUse(const Node& node);
 
 /// `d[key]` of a dict, or `l[index]` of a list.
 bool readsEntry(const Node* node);

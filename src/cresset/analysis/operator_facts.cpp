@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "cresset/analysis/autocast.h"
+#include "cresset/analysis/containers.h"
 #include "cresset/analysis/fact_rule.h"
 #include "cresset/analysis/plain_types.h"
 #include "cresset/ir/constants.h"
@@ -57,8 +58,8 @@ void OperatorFacts::lookForState(Graph& graph, Block* block) {
 }
 
 Fact OperatorFacts::factOfGradient(const Node* element) const {
-  static const Symbol kGetItem = Symbol::fromQualString("aten::__getitem__");
-  if (element->kind() != kGetItem || !hasTrait(*element->input(0)->node(), Trait::ComputesGradients)) return {};
+  if (entryUse(*element) != EntryUse::Reads || !hasTrait(*element->input(0)->node(), Trait::ComputesGradients))
+    return {};
   const Node* call = element->input(0)->node();
   const Node* inputs = call->input(1)->node();
   const auto index = constantAs<int64_t>(element->input(1));

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <functional>
 
+#include "cresset/analysis/containers.h"
 #include "cresset/analysis/graph_analyses.h"
 #include "cresset/executor/rest_of_program.h"
 #include "cresset/ir/constants.h"
@@ -40,9 +41,8 @@ bool readsTensors(const Node* node) {
   if (isStructural(node->kind())) return false;
   const Operator* op = operatorOf(*node);
   if (!op) return true;
-  const std::string& name = op->fullName();
-  return name.starts_with("aten::__getitem__.") || name.starts_with("aten::pop.") || name == "prim::PythonOp" ||
-         !(name.starts_with("aten::") || name.starts_with("prim::") || name.starts_with("cresset::"));
+  const EntryUse use = entryUse(*node);
+  return use == EntryUse::Reads || use == EntryUse::Takes || op->restriction() == Restriction::Foreign;
 }
 
 }  // namespace

@@ -108,14 +108,16 @@ enum class Look {
 };
 
 Look lookOf(const Node* node) {
-  static const Symbol kContains = Symbol::fromQualString("aten::__contains__"),
-                      kGet = Symbol::fromQualString("aten::get");
-  if (readsEntry(node)) return Look::Read;
-  const size_t count = node->inputs().size();
-  if (count < 2 || node->input(0)->type()->kind() != c10::TypeKind::DictType) return Look::None;
-  if (node->kind() == kContains && count == 2) return Look::Ask;
-  if (node->kind() == kGet) return count == 2 ? Look::Get : Look::GetDefault;
-  return Look::None;
+  switch (entryUse(*node)) {
+    case EntryUse::Reads:
+      return Look::Read;
+    case EntryUse::Asks:
+      return node->input(0)->type()->kind() == c10::TypeKind::DictType ? Look::Ask : Look::None;
+    case EntryUse::Gets:
+      return node->inputs().size() == 2 ? Look::Get : Look::GetDefault;
+    default:
+      return Look::None;
+  }
 }
 
 /// Whether a node may run before another that stands before it.

@@ -30,9 +30,9 @@ constexpr OpInfo kInfos[] = {
 };
 static_assert(std::size(kInfos) == static_cast<size_t>(Op::Count));
 
-/// Instructions for containers: lists of any type, dicts with the keys that most have. An instruction stands for all
-/// overloads in its rows; what it can't do itself goes to the last one.
-constexpr ColumnCell<Op> kContainerRows[] = {
+/// Instructions that the table names. For containers: lists of any type, dicts with the keys that most have. An
+/// instruction stands for all overloads in its rows; what it can't do itself goes to the last one.
+constexpr ColumnCell<Op> kTableRows[] = {
 #define OPERATOR(name) {name, {}},
 #define INSTRUCTION(opcode) {{}, Op::opcode},
 #include "cresset/ops/table/table.def"
@@ -64,7 +64,7 @@ struct ScalarTable {
       if (kInfos[i].operator_name) add(kInfos[i].operator_name, static_cast<Op>(i));
     }
     std::string_view name;
-    for (const auto& cell : kContainerRows) {
+    for (const auto& cell : kTableRows) {
       if (cell.name.empty()) {
         add(name.data(), cell.value);
       } else {

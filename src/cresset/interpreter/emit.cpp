@@ -365,17 +365,8 @@ void Emitter::emitWait(const Liveness::NodeInfo& info) {
 void Emitter::emitOperator(const Liveness::NodeInfo& info) {
   Node& node = *info.node;
   const Operator* op = operatorOf(node);
-  const Op scalar = scalarInstruction(*op);
-  if (scalar != Op::Count) {
-    if (opInfo(scalar).format != Format::Update) return emitScalar(info, scalar);
-    // These instructions have no output; the operator may return the list itself.
-    const auto outputs = node.outputs();
-    if (std::all_of(outputs.begin(), outputs.end(), [&](const Value* v) { return live_.isUnused(v); }))
-      return emitUpdate(info, scalar);
-  }
-  if (emitNoneTest(info, *op)) return;
-  static const Symbol kWarn = Symbol::fromQualString("aten::warn");
-  if (op->kind() == kWarn) return emitPool(Op::Warn, info, 0);  // who is warned wants to know where
+  const Op instruction = scalarInstruction(*op);
+  if (instruction != Op::Count && emitInstruction(info, instruction)) return;
   const auto [it, is_new] = operator_index_.emplace(op, static_cast<uint32_t>(code_.operators.size()));
   if (is_new) {
     code_.operators.push_back(op);
@@ -409,14 +400,32 @@ void Emitter::emitUpdate(const Liveness::NodeInfo& info, Op op) {
   for (uint32_t variable : owning) drop(variable);
 }
 
+/// The instruction that stands for the node's operator, if it does for this call.
+bool Emitter::emitInstruction(const Liveness::NodeInfo& info, Op op) {
+  if (op == Op::IsNone || op == Op::IsNotNone) return emitNoneTest(info, op);
+  switch (opInfo(op).format) {
+    case Format::Pool:
+      emitPool(op, info, 0);
+      return true;
+    case Format::Update: {
+      // These instructions have no output; the operator may return the list itself.
+      const auto outputs = info.node->outputs();
+      if (std::any_of(outputs.begin(), outputs.end(), [&](const Value* v) { return !live_.isUnused(v); })) return false;
+      emitUpdate(info, op);
+      return true;
+    }
+    default:
+      emitScalar(info, op);
+      return true;
+  }
+}
+
 /// `x is None` and `x is not None`, by far the most common uses of these operators.
-bool Emitter::emitNoneTest(const Liveness::NodeInfo& info, const Operator& op) {
-  const bool is = op.kind() == aten::__is__;
-  if (!is && op.kind() != aten::__isnot__) return false;
+bool Emitter::emitNoneTest(const Liveness::NodeInfo& info, Op op) {
   const Node& node = *info.node;
   for (size_t k = 0; k < 2; ++k) {
     if (!isNoneConstant(node.input(k))) continue;
-    emitBorrowing(is ? Op::IsNone : Op::IsNotNone, info, borrowed(node.input(1 - k)), 0);
+    emitBorrowing(op, info, borrowed(node.input(1 - k)), 0);
     return true;
   }
   return false;

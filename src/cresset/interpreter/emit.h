@@ -31,7 +31,8 @@ class Emitter {
   void emitScalar(const Liveness::NodeInfo& info, Op op);
   void emitUpdate(const Liveness::NodeInfo& info, Op op);
   uint32_t functionSite(torch::jit::Function* function);
-  bool emitNoneTest(const Liveness::NodeInfo& info, const Operator& op);
+  bool emitInstruction(const Liveness::NodeInfo& info, Op op);
+  bool emitNoneTest(const Liveness::NodeInfo& info, Op op);
   /// Operands of inputs[first…] to the pool after places for `num_outputs` outputs, then the outputs. What dies is
   /// released before the outputs get their registers.
   void emitInterfaceCall(const Liveness::NodeInfo& info);

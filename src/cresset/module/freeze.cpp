@@ -10,6 +10,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "cresset/analysis/containers.h"
 #include "cresset/analysis/graph_analyses.h"
 #include "cresset/ops/object_slots.h"
 #include "cresset/ops/operator.h"
@@ -315,7 +316,7 @@ class Freezer {
       if (use.user->kind() == prim::ListUnpack) continue;
       const Operator* op = isStructural(use.user->kind()) ? nullptr : operatorOf(*use.user);
       if (!op || op->mayShareArguments()) return false;
-      if (op->fullName() != "aten::__getitem__.t" && !op->isPure()) return false;
+      if (entryUse(*use.user) != EntryUse::Reads && !op->isPure()) return false;
     }
     return true;
   }

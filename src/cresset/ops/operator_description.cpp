@@ -51,6 +51,7 @@ constexpr Cell kCells[] = {
 #define NEVER_RAISES_IF(condition) {Cell::Kind::Column, "never raises if", #condition},
 #define CONVOLUTION(dimensions) {Cell::Kind::Column, "convolution", #dimensions},
 #define INSTRUCTION(opcode) {Cell::Kind::Column, "instruction", #opcode},
+#define ENTRY(use) {Cell::Kind::Column, "entry", #use},
 #define PIECES(rule) {Cell::Kind::Column, "pieces", #rule},
 #define TRAIT(trait) {Cell::Kind::Column, "trait", #trait},
 #include "cresset/ops/table/table.def"
@@ -202,7 +203,8 @@ std::vector<std::string> tableErrors() {
         const std::string_view key = column == "gradient" ? text.substr(0, text.find(':')) : text;
         if (!columns.insert(std::string(column) + (is_list ? ": " + std::string(key) : "")).second)
           errors.push_back(name + ": the column '" + std::string(column) + "' twice");
-        const bool is_shared = column == "restricted" || column == "called by programs" || column == "overload order";
+        const bool is_shared =
+            column == "restricted" || column == "called by programs" || column == "overload order" || column == "entry";
         if (row.all_overloads && !is_shared)
           errors.push_back(name + ": '" + std::string(column) + "' is no column of OVERLOADS");
       }
