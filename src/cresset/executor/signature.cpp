@@ -251,12 +251,19 @@ uint64_t FewKinds::note(uint64_t word) {
   return ValueKind().word();
 }
 
-void SignatureReader::addGuard(Guard guard, size_t input, size_t few) {
-  static constexpr Instruction::Op kOps[] = {
-#define GUARD(Name, read) Instruction::Op::Name,
+void SignatureReader::addGuard(Guard guard, size_t input) {
+  struct Row {
+    Instruction::Op op;
+    bool is_for_few;
+  };
+  static constexpr Row kRows[] = {
+#define GUARD(Name, fits, read) {Instruction::Op::Name, false},
+#define FEW_GUARD(Name, fits, read) {Instruction::Op::Name, true},
 #include "cresset/interpreter/guards.def"
   };
-  add(kOps[size_t(guard)], few);
+  const Row& row = kRows[size_t(guard)];
+  if (row.is_for_few) few_->emplace_back();
+  add(row.op, row.is_for_few ? few_->size() - 1 : 0);
   inputs_.push_back(input);
 }
 
@@ -294,10 +301,7 @@ void SignatureReader::addAttribute(size_t index, const AttributePath* previous) 
     add(Instruction::Op::Attribute, path.slots[last], last);
     max_depth_ = std::max(max_depth_, last);
   }
-  const auto guard = guardFor(*path.type, interest_.layout, /*of_attribute=*/true);
-  if (!guard) return;
-  if (*guard == Guard::Integer) integers_->emplace_back();
-  addGuard(*guard, input, integers_->empty() ? 0 : integers_->size() - 1);
+  if (const auto guard = guardFor(*path.type, interest_.layout, /*of_attribute=*/true)) addGuard(*guard, input);
 }
 
 std::vector<SignatureReader::Described> SignatureReader::describe(const Signature& signature) const {
@@ -353,12 +357,14 @@ std::optional<Unreadable> SignatureReader::read(Stack& stack, Signature& signatu
   case Instruction::Op::Name:   \
     instruction;                \
     break;
-#define GUARD(Name, read)                                                             \
-  case Instruction::Op::Name: {                                                       \
-    const uint64_t word = readGuard(Guard::Name, *value);                             \
-    push(Guard::Name == Guard::Integer ? (*integers_)[step.index].note(word) : word); \
-    break;                                                                            \
-  }
+#define GUARD(Name, fits, read)           \
+  case Instruction::Op::Name:             \
+    push(readGuard(Guard::Name, *value)); \
+    break;
+#define FEW_GUARD(Name, fits, read)                                 \
+  case Instruction::Op::Name:                                       \
+    push((*few_)[step.index].note(readGuard(Guard::Name, *value))); \
+    break;
 #define TENSORS_GUARD(Name, read) \
   case Instruction::Op::Name:     \
     read;                         \

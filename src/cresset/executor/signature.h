@@ -144,16 +144,16 @@ class SignatureReader {
   struct Instruction {
     enum class Op : uint8_t {
 #define LOAD(Name, instruction) Name,
-#define GUARD(Name, read) Name,
+#define GUARD(Name, fits, read) Name,
 #define TENSORS_GUARD(Name, read) Name,
 #include "cresset/interpreter/guards.def"
     } op;
     uint8_t depth = 0;   // of objects between an argument and its attribute
-    uint32_t index = 0;  // of the argument, element, slot or entry; of an integer's kinds
+    uint32_t index = 0;  // of the argument, element, slot or entry; of what FEW_GUARD has seen
   };
 
   void add(Instruction::Op op, size_t index = 0, size_t depth = 0);
-  void addGuard(Guard guard, size_t input, size_t few = 0);
+  void addGuard(Guard guard, size_t input);
   void addArgument(size_t argument, const c10::Type& type, std::vector<size_t>& elements);
   void addAttribute(size_t index, const AttributePath* previous);
 
@@ -166,7 +166,7 @@ class SignatureReader {
   SignatureInterest interest_;
   std::vector<Instruction> program_;
   std::vector<size_t> inputs_;  // of each word that is about a value
-  std::shared_ptr<std::deque<FewKinds>> integers_ = std::make_shared<std::deque<FewKinds>>();
+  std::shared_ptr<std::deque<FewKinds>> few_ = std::make_shared<std::deque<FewKinds>>();
   size_t max_depth_ = 0;
 };
 

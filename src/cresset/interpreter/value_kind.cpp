@@ -68,8 +68,7 @@ Layout layoutOf(const at::Tensor& tensor) {
 }
 
 uint64_t ValueKind::word() const {
-  if (kind == Kind::Text || kind == Kind::Integer) return uint64_t(kind) | uint64_t(text) << 8;
-  if (kind != Kind::Tensor) return uint64_t(kind);
+  if (kind != Kind::Tensor) return uint64_t(kind) | uint64_t(text) << 8;
   return uint64_t(kind) | uint64_t(dtype) << 8 | uint64_t(rank) << 16 | uint64_t(device) << 24 |
          uint64_t(requires_grad) << 32 | uint64_t(layout) << 40;
 }
@@ -81,12 +80,7 @@ ValueKind ValueKind::of(const at::Tensor& tensor) {
 }
 
 ValueKind ValueKind::of(uint64_t word) {
-  if (Kind(word & 0xff) == Kind::Text || Kind(word & 0xff) == Kind::Integer) {
-    ValueKind kind;
-    kind.kind = Kind(word & 0xff);
-    kind.text = static_cast<uint32_t>(word >> 8);
-    return kind;
-  }
+  if (Kind(word & 0xff) != Kind::Tensor) return {.kind = Kind(word & 0xff), .text = static_cast<uint32_t>(word >> 8)};
   return {Kind(word & 0xff),          at::ScalarType(word >> 8 & 0xff),
           uint8_t(word >> 16 & 0xff), c10::DeviceType(word >> 24 & 0xff),
           (word >> 32 & 1) != 0,      Layout(word >> 40 & 0xff)};
@@ -138,29 +132,21 @@ std::optional<c10::IValue> ValueKind::constant() const {
 }
 
 std::optional<Guard> guardFor(const c10::Type& type, bool with_layout, bool of_attribute) {
-  switch (type.kind()) {
-    case c10::TypeKind::TensorType:
-      return with_layout ? Guard::TensorWithLayout : Guard::Tensor;
-    case c10::TypeKind::BoolType:
-      return Guard::Bool;
-    case c10::TypeKind::StringType:
-      return of_attribute ? std::optional(Guard::Text) : std::nullopt;
-    case c10::TypeKind::IntType:
-      return of_attribute ? std::optional(Guard::Integer) : std::nullopt;
-    case c10::TypeKind::OptionalType:
-      if (type.expectRef<c10::OptionalType>().getElementType()->kind() != c10::TypeKind::TensorType)
-        return Guard::Presence;
-      return with_layout ? Guard::OptionalTensorWithLayout : Guard::OptionalTensor;
-    default:
-      return std::nullopt;
-  }
+  using Type = c10::TypeKind;
+  const auto is = [&type](Type kind, std::optional<Type> held = std::nullopt) {
+    return type.kind() == kind && (!held || type.containedTypes()[0]->kind() == *held);
+  };
+#define GUARD(Name, fits, read) \
+  if (fits) return Guard::Name;
+#include "cresset/interpreter/guards.def"
+  return std::nullopt;
 }
 
 uint64_t detail::readGuard(Guard guard, const c10::IValue& value) {
   using Kind = ValueKind::Kind;
   switch (guard) {
-#define GUARD(Name, read) \
-  case Guard::Name:       \
+#define GUARD(Name, fits, read) \
+  case Guard::Name:             \
     return read;
 #include "cresset/interpreter/guards.def"
   }

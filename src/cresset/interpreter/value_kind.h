@@ -37,7 +37,7 @@ enum class Layout : uint8_t {
 };
 Layout layoutOf(const at::Tensor& tensor);
 
-/// A kind as a word. The fields behind the first are meaningful for tensors only.
+/// A kind as a word. The fields after the first are meaningful for tensors only, but the last.
 struct ValueKind {
   enum class Kind : uint8_t {
 #define KIND(Name, text, constant) Name,
@@ -48,7 +48,7 @@ struct ValueKind {
   c10::DeviceType device = c10::DeviceType::CPU;
   bool requires_grad = false;
   Layout layout = Layout::Unknown;
-  uint32_t text = 0;  // of a Text: its number; of an Integer: its bits
+  uint32_t text = 0;  // of others, which value it is: of a Text its number, of an Integer its bits
 
   /// A string as a kind: the same number for the same text, in this process. Of kind Other if the text is long, or if
   /// there are thousands of others: kinds are for texts that programs choose by, which are few.
@@ -70,7 +70,7 @@ struct ValueKind {
 
 /// What is looked at in one value; the rows of guards.def.
 enum class Guard : uint8_t {
-#define GUARD(Name, read) Name,
+#define GUARD(Name, fits, read) Name,
 #include "cresset/interpreter/guards.def"
 };
 /// For values of this type, if they have kinds worth looking at. Of strings and integers it depends on what programs do
