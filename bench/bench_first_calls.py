@@ -1,8 +1,8 @@
 """What the first calls of models cost: script, then calls 1 to 4 without and with gradients, beside eager PyTorch.
 
 A ConvNeXt (18 blocks), an equivariant network of the kind that e3nn builds (products of spherical tensors by einsum,
-messages by index_add), and chains of 1,000, 10,000 and 90,000 statements (a plan is made of up to 100,000 nodes). Processor time of one
-thread, medians of fresh processes, milliseconds.
+messages by index_add), and chains of 1,000, 10,000 and 90,000 statements (a plan is made of up to 100,000 nodes). Processor time of the
+thread that calls (kernels are compiled by another), medians of fresh processes, milliseconds.
 
 "plan" is what the dearest of the four calls takes beyond the last one, as a multiple of an eager call; the goal is 2.
 Of chains it is the time per statement that making the plan takes; ten times as long a chain should take 1.5 times as
@@ -181,9 +181,9 @@ LENGTHS = (1_000, 10_000, 90_000)
 
 
 def timed(function):
-    start = time.process_time()
+    start = time.thread_time()
     result = function()
-    return 1e3 * (time.process_time() - start), result
+    return 1e3 * (time.thread_time() - start), result
 
 
 def one_call(model, arguments, with_gradients):

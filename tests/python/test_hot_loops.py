@@ -160,6 +160,21 @@ def test_modules():
     assert entered(script) == 1, cresset.explain(script)
 
 
+@pytest.mark.parametrize("operators", range(1, 17))
+@pytest.mark.parametrize("instructions", range(3))
+def test_loops_whose_work_is_in_functions_that_they_call(operators, instructions):
+    """Wherever the clock is looked at, however long an iteration is."""
+    unit = cresset.CompilationUnit(
+        "def g(x: Tensor):\n"
+        + "  x = x + 1\n" * operators
+        + "  return x\ndef f(x: Tensor, n: int):\n  for i in range(n):\n    x = g(x)\n"
+        + "    n = n + 0\n" * instructions
+        + "  return x"
+    )
+    assert torch.equal(unit.f(torch.zeros(2), 1000), torch.full((2,), 1000.0 * operators))
+    assert entered(unit.f) == 1
+
+
 def test_open_withs_stay_in_the_frame():
     def f(x: Tensor, n: int):
         with torch.no_grad():

@@ -58,6 +58,7 @@ def outcome(function, inputs, others):
     trace, warned = traced(function, inputs)
     if trace is None:
         return "refused"
+    torch.manual_seed(42)  # as op_db's functions for operators that draw random numbers do, which no trace sees
     try:
         torch.testing.assert_close(trace(*others), expected, rtol=1e-6, atol=1e-6, equal_nan=True)
     except (RuntimeError, AssertionError) as error:
@@ -262,6 +263,31 @@ def test_carried(name, gradient):
 @pytest.mark.parametrize("name", COMPOSITE)
 def test_composite_operators(name):
     assert outcome(by_functorch(COMPOSITE[name]), (torch.randn(3, 4),), (torch.randn(5, 7),)) == "carried"
+
+
+RANDOM = {
+    "rrelu": lambda x: F.rrelu(x, training=True),
+    "fractional_max_pool2d": lambda x: F.fractional_max_pool2d(x, 2, output_ratio=(0.7, 0.6)),
+    "dropout": F.dropout,
+    "alpha_dropout": lambda x: F.alpha_dropout(x, 0.3, True),
+    "bernoulli": lambda x: torch.bernoulli(x.sigmoid()) * x,
+}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", RANDOM)
+@pytest.mark.parametrize("gradient", [None, by_engine, by_functorch])
+def test_random_numbers(name, gradient):
+    """They are drawn when the trace runs, as eager PyTorch draws them; or there was a warning."""
+    function = gradient(RANDOM[name]) if gradient else RANDOM[name]
+    x = torch.randn(2, 3, 11, 11)
+    trace, warned = traced(function, (x,))
+    for seed in (1, 2):
+        torch.manual_seed(seed)
+        found = trace(x)
+        torch.manual_seed(seed)
+        assert torch.equal(found, function(x)) or warned
+    assert not (warned and gradient is None)
 
 
 @pytest.mark.parametrize("shape", [(3, -1), (-1, 4), (3, 4)])

@@ -4,6 +4,7 @@ import io
 import os
 import re
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
@@ -391,6 +392,73 @@ def test_calls_that_end_eager(call, sizes, others, message, plans):
                 f(torch.ones(sizes), torch.ones(others))
     finally:
         _C._set_plans_always(False)
+
+
+#: What packs weights, and a product of packed ones: numbers that kernels divide by, sizes that they believe.
+PACKED = [
+    ("conv2d_prepack(w4, None, [0, 1], [1, 1], [1, 1], 1)", "the stride 0 is out of range"),
+    ("conv2d_prepack(w4, None, [1, 1], [1, 1], [1, 1], 4611686018427387904)", "groups don't divide"),
+    ("conv3d_prepack(w5, None, [1, 1, 1099511627776], [1, 1, 1], [1, 1, 1], 1)", "the stride 1099511627776 is out of range"),
+    ("conv_transpose1d_prepack(w3, None, [1], [1], [0], [1], 0)", "0 groups don't divide"),
+    ("linear_prepack_fp16(x.unsqueeze(0), None)", "must be a matrix"),
+    ("int4mm_packed_weight_cpu(x, w, torch.tensor([32]), x.reshape(-1, 16, 2)[:0])", "qScaleAndZeros must have the sizes"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("call, message", PACKED, ids=lambda v: v.split("(")[0])
+def test_what_packs_weights(call, message):
+    body = f"return torch.ops.quantized.{call}"
+    text = f"def f(x, w, w3, w4, w5):\n  {body}"
+    weights = [torch.quantize_per_tensor(torch.ones([2, 2, 3, 3, 3][:n]), 0.1, 0, torch.qint8) for n in (3, 4, 5)]
+    with pytest.raises(RuntimeError, match=message):
+        cresset.CompilationUnit(text).f(torch.ones(2, 32), torch.zeros(16, 16, dtype=torch.uint8), *weights)
+
+
+class Packed(torch.nn.Module):
+    def __init__(self, packed):
+        super().__init__()
+        self.packed = packed
+
+    def forward(self, x):
+        return torch.ops.quantized.conv2d(x, self.packed, 0.1, 0)
+
+
+def rewritten(archive, name, change):
+    """The archive with one record changed."""
+    source, result = zipfile.ZipFile(io.BytesIO(archive)), io.BytesIO()
+    with zipfile.ZipFile(result, "w") as target:
+        for info in source.infolist():
+            data = source.read(info)
+            target.writestr(info, change(data) if info.filename.endswith(name) else data)
+    return result.getvalue()
+
+
+@pytest.mark.parametrize(
+    "place, number, message",
+    [(1, 0, "the stride 0"), (3, -1, "the padding -1"), (9, 0, "0 groups"), (9, 7, "7 groups"), (0, 3, "numbers")],
+)
+def test_states_of_packed_weights(place, number, message):
+    """The class packs weights again when it is loaded, by numbers from the archive."""
+    weight = torch.quantize_per_tensor(torch.ones(2, 2, 3, 3), 0.1, 0, torch.qint8)
+    packed = torch.ops.quantized.conv2d_prepack(weight, torch.ones(2), [1, 1], [1, 1], [1, 1], 1)
+    saved = io.BytesIO()
+    torch.jit.save(torch.jit.script(Packed(packed)), saved)
+    x = torch.quantize_per_tensor(torch.ones(1, 2, 5, 5), 0.1, 0, torch.quint8)
+    numbers = struct.pack("<11h", 2, 1, 1, 1, 1, 1, 1, 0, 0, 1, 0)
+    changed = numbers[: 2 * place] + struct.pack("<h", number) + numbers[2 * place + 2 :]
+    same = rewritten(saved.getvalue(), "data/0", lambda data: numbers if data == numbers else None)
+    assert cresset.load(io.BytesIO(same))(x).shape == (1, 2, 5, 5)
+    with pytest.raises(RuntimeError, match=message):
+        cresset.load(io.BytesIO(rewritten(saved.getvalue(), "data/0", lambda data: changed)))
+
+
+def test_names_of_quantized_operators_say_the_same():
+    """PyTorch registers some operators in two namespaces."""
+    names = {f"{s.name}.{s.overload_name}" if s.overload_name else s.name for s in _C._get_all_schemas()}
+    twins = [(n, "_" + n) for n in names if n.startswith("quantized::") and "_" + n in names]
+    assert len(twins) > 10
+    for twin in twins:
+        assert len({(_C._restriction(n), _C._has_argument_check(n)) for n in twin}) == 1, twin
 
 
 class Internal(torch.nn.Module):

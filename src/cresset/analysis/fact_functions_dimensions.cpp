@@ -33,8 +33,6 @@ Fact reduced(Facts a) {
   const auto sizes = sizesOf(argument(a, 0));
   if (!keep) return {};
   if (all && !*keep) return Fact::list({});
-  // With [] and keepdim, sums of sparse tensors are of no use: they have their dimensions twice.
-  if (all && dims.kind == Kind::List) return {};
   if (!sizes || (dims.kind != Kind::None && dims.kind != Kind::Int && dims.kind != Kind::List)) return {};
   if (all) return Fact::list(Sizes(sizes->size(), Fact::integer(1)));
   const auto marks = marked(dims, sizes->size());
@@ -51,6 +49,12 @@ Fact reduced(Facts a) {
     }
   }
   return Fact::list(std::move(left));
+}
+
+/// summed(s, dims, keepdim): as reduced; but [] stands for no dimension where the tensor is sparse.
+Fact summed(Facts a) {
+  const Fact dims = argument(a, 1);
+  return dims.kind == Kind::List && dims.elements.empty() ? Fact() : reduced(a);
 }
 
 /// removed(s, dim)
@@ -261,10 +265,10 @@ Fact stacked(Facts a) {
 }
 
 constexpr Function kDimensionFunctions[] = {
-    {"reduced", reduced}, {"removed", removed},   {"inserted", inserted}, {"replaced", replaced},
-    {"sliced", sliced},   {"squeezed", squeezed}, {"diagonal", diagonal}, {"unfolded", unfolded},
-    {"strided", strided}, {"moved", moved},       {"reversed", reversed}, {"permuted", permuted},
-    {"swapped", swapped}, {"joined", joined},     {"stacked", stacked},
+    {"reduced", reduced},   {"summed", summed},   {"removed", removed},   {"inserted", inserted},
+    {"replaced", replaced}, {"sliced", sliced},   {"squeezed", squeezed}, {"diagonal", diagonal},
+    {"unfolded", unfolded}, {"strided", strided}, {"moved", moved},       {"reversed", reversed},
+    {"permuted", permuted}, {"swapped", swapped}, {"joined", joined},     {"stacked", stacked},
 };
 
 }  // namespace

@@ -151,6 +151,15 @@ Fact accumulated(Facts a) {
   return mapDtype(a, [](at::ScalarType t) { return c10::isIntegralType(t, true) ? at::kLong : t; });
 }
 
+/// summed_dtype(self, dtype): of a sum along dimensions. Sums of sparse tensors may be of int64 where another dtype of
+/// integers was asked for.
+Fact summedDtype(Facts a) {
+  const Fact asked = argument(a, 1);
+  if (asked.kind == Kind::None) return accumulated(a);
+  const auto dtype = dtypeOf(asked);
+  return dtype && (*dtype == at::kLong || !c10::isIntegralType(*dtype, true)) ? Fact::ofDtype(*dtype) : Fact();
+}
+
 /// real(t): of the parts of complex numbers.
 Fact real(Facts a) {
   return mapDtype(a, [](at::ScalarType t) { return c10::toRealValueType(t); });
@@ -193,10 +202,19 @@ Fact sameDtype(Facts a) {
 }
 
 constexpr Function kDtypeFunctions[] = {
-    {"promote", promote},          {"widest", widest},           {"agreed", agreed},
-    {"floating", floating},        {"accumulated", accumulated}, {"real", real},
-    {"complex", complexOf},        {"is_floating", isFloating},  {"is_complex", isComplex},
-    {"is_quantized", isQuantized}, {"is_integral", isIntegral},  {"same", sameDtype},
+    {"promote", promote},
+    {"widest", widest},
+    {"agreed", agreed},
+    {"floating", floating},
+    {"accumulated", accumulated},
+    {"summed_dtype", summedDtype},
+    {"real", real},
+    {"complex", complexOf},
+    {"is_floating", isFloating},
+    {"is_complex", isComplex},
+    {"is_quantized", isQuantized},
+    {"is_integral", isIntegral},
+    {"same", sameDtype},
 };
 
 }  // namespace

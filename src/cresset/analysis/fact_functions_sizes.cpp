@@ -69,6 +69,20 @@ Fact broadcast(Facts a) {
   return all ? Fact::list(std::move(*all)) : Fact();
 }
 
+/// attended(batch, width, broadcast): the dimensions before the last two of an attention: without values of any width
+/// it keeps those of the query, and does not look at the others.
+Fact attended(Facts a) {
+  const auto batch = sizesOf(argument(a, 0));
+  auto all = sizesOf(argument(a, 2));
+  if (!batch || !all || batch->size() != all->size()) return {};
+  const auto width = argument(a, 1).asSize().asConstant();
+  for (size_t i = 0; i < all->size() && !(width && *width != 0); ++i) {
+    const Size kept = (*batch)[i].asSize(), spread = (*all)[i].asSize();
+    if (!kept.isKnown() || !spread.isKnown() || !(kept == spread)) (*all)[i] = anyInt();
+  }
+  return Fact::list(std::move(*all));
+}
+
 /// broadcast_each(tensors): each as it is, in the sizes of all.
 Fact broadcastEach(Facts a) {
   Fact list = argument(a, 0);
@@ -222,11 +236,22 @@ Fact indexed(Facts a) {
 }
 
 constexpr Function kSizeFunctions[] = {
-    {"rank", rankOf},     {"length", length},       {"unknowns", unknowns},
-    {"resized", resized}, {"broadcast", broadcast}, {"broadcast_each", broadcastEach},
-    {"sizes", sizes},     {"count", count},         {"given", given},
-    {"viewed", viewed},   {"expanded", expanded},   {"flattened", flattened},
-    {"matmul", matmul},   {"einsum", einsum},       {"indexed", indexed},
+    {"rank", rankOf},
+    {"length", length},
+    {"unknowns", unknowns},
+    {"resized", resized},
+    {"broadcast", broadcast},
+    {"attended", attended},
+    {"broadcast_each", broadcastEach},
+    {"sizes", sizes},
+    {"count", count},
+    {"given", given},
+    {"viewed", viewed},
+    {"expanded", expanded},
+    {"flattened", flattened},
+    {"matmul", matmul},
+    {"einsum", einsum},
+    {"indexed", indexed},
 };
 
 }  // namespace

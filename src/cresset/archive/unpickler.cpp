@@ -11,6 +11,7 @@
 #include "cresset/archive/tensor_builder.h"
 #include "cresset/ir/messages.h"
 #include "cresset/ir/parser.h"
+#include "cresset/ops/class_state_checks.h"
 #include "cresset/program/program.h"
 #include "cresset/support/error.h"
 
@@ -428,6 +429,7 @@ class ValueBuilder {
     Built state = build(node.p.b, arguments[1].type(), depth + 1);
     auto object = c10::ivalue::Object::create(c10::StrongTypePtr(nullptr, cls), 1);
     try {
+      checkClassState(cls->name()->qualifiedName(), state.value);
       (*setstate)({IValue(object), std::move(state.value)});
     } catch (const ArchiveError&) {
       throw;

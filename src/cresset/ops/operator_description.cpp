@@ -46,6 +46,7 @@ constexpr Cell kCells[] = {
 #define AUTOCAST(cpu, cuda) {Cell::Kind::Column, "autocast (CPU, CUDA)", #cpu ", " #cuda},
 #define RESTRICTED(restriction) {Cell::Kind::Column, "restricted", #restriction},
 #define CALLED_BY_PROGRAMS() {Cell::Kind::Column, "called by programs", {}},
+#define SHARES_IF_EMPTY() {Cell::Kind::Column, "shares if empty", {}},
 #define ARGUMENT_CHECK(...) {Cell::Kind::Column, "argument check", #__VA_ARGS__},
 #define OVERLOAD_ORDER(order) {Cell::Kind::Column, "overload order", order},
 #define NEVER_RAISES_IF(condition) {Cell::Kind::Column, "never raises if", #condition},

@@ -25,6 +25,7 @@ struct Column {
     Trait,
     Restriction,
     CalledByPrograms,
+    SharesIfEmpty,
     Convolution,
     Autocast
   } kind;
@@ -50,6 +51,7 @@ constexpr Column kColumns[] = {
 #define TRAIT(trait) {Column::Kind::Trait, {}, Trait::trait},
 #define RESTRICTED(restriction) {Column::Kind::Restriction, {}, {}, Restriction::restriction},
 #define CALLED_BY_PROGRAMS() {Column::Kind::CalledByPrograms, {}},
+#define SHARES_IF_EMPTY() {Column::Kind::SharesIfEmpty, {}},
 #define CONVOLUTION(dimensions) {Column::Kind::Convolution, {}, {}, {}, dimensions},
 #include "cresset/ops/table/table.def"
 };
@@ -100,6 +102,9 @@ struct Rows {
           break;
         case Column::Kind::CalledByPrograms:
           row->called_by_programs = true;
+          break;
+        case Column::Kind::SharesIfEmpty:
+          row->shares_if_empty = true;
           break;
         case Column::Kind::Convolution:
           row->convolution = column.number;

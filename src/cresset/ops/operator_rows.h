@@ -25,6 +25,7 @@ struct OperatorRow {
   Trait traits = Trait::None;
   Restriction restriction = Restriction::None;
   bool called_by_programs = false;  // though its name is one of PyTorch's internal kernels
+  bool shares_if_empty = false;     // its arguments' memory, though not otherwise
   std::optional<int> convolution;   // in how many dimensions; 0 if the weight tells
   Autocast autocast_cpu = Autocast::Unknown, autocast_cuda = Autocast::Unknown;
 };

@@ -20,8 +20,16 @@ using std::string_view;
 constexpr std::array<string_view, 8> kKnownNamespaces = {
     "aten", "prim", "quantized", "_quantized", "sparse", "mkldnn_prepacked", "prepacked", "profiler"};
 
-/// Namespaces of C++ classes: packed weights of the operators above, and the profiler's record.
-constexpr std::array<string_view, 5> kKnownClassNamespaces = {"quantized", "sparse", "mkldnn", "xnnpack", "profiler"};
+/// Namespaces of C++ classes: packed weights of the operators above (ops/class_state_checks.h), and the profiler's
+/// record.
+constexpr std::array<string_view, 3> kKnownClassNamespaces = {"quantized", "xnnpack", "profiler"};
+/// Packed weights whose states are indices of a sparse matrix and arguments of kernels that believe them.
+constexpr std::array<string_view, 2> kUncheckedClassNamespaces = {"sparse", "mkldnn"};
+
+template <size_t count>
+bool isOneOf(string_view name, const std::array<string_view, count>& names) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
 
 /// What names a kernel that PyTorch's own operators call, and not a function of its Python modules: its schema says
 /// nothing of what must hold of its arguments, and the kernel believes them.
@@ -78,16 +86,14 @@ bool namesFile(string_view argument) {
 Restriction restrictionOf(const c10::FunctionSchema& schema) {
   const string_view name = schema.name();
   const string_view space = name.substr(0, name.find("::"));
-  if (std::find(kKnownNamespaces.begin(), kKnownNamespaces.end(), space) == kKnownNamespaces.end()) {
-    return Restriction::Foreign;
-  }
+  if (!isOneOf(space, kKnownNamespaces)) return Restriction::Foreign;
   const std::string full_name =
       schema.overload_name().empty() ? schema.name() : schema.name() + "." + schema.overload_name();
   for (const OperatorRow* row : {findOperatorRow(full_name), findOverloadsRow(schema.name())}) {
     if (row && row->restriction != Restriction::None) return row->restriction;
   }
-  // Overloads that take packed weights as tensors whose bytes are a pointer.
-  if (schema.overload_name().find("legacy") != std::string::npos && space == "quantized") return Restriction::RawMemory;
+  // What takes or makes packed weights as tensors whose bytes are a pointer.
+  if (full_name.find("legacy") != std::string::npos && space.ends_with("quantized")) return Restriction::RawMemory;
   if (name.find("data_ptr") != string_view::npos || name.find("from_blob") != string_view::npos) {
     return Restriction::RawMemory;
   }
@@ -189,14 +195,14 @@ void OperatorPolicy::checkClass(string_view qualified_name, const SourceRange& r
   constexpr string_view kClasses = "torch.classes.";
   const string_view rest = qualified_name.substr(std::min(kClasses.size(), qualified_name.size()));
   const string_view space = rest.substr(0, rest.find('.'));
-  if (std::find(kKnownClassNamespaces.begin(), kKnownClassNamespaces.end(), space) != kKnownClassNamespaces.end())
-    return;
-  if (isNamed(qualified_name)) return;
+  if (isOneOf(space, kKnownClassNamespaces) || isNamed(qualified_name)) return;
+  const char* reason = isOneOf(space, kUncheckedClassNamespaces)
+                           ? "it does not check the state that an archive holds of it"
+                           : "it is not one of PyTorch's own, so nothing is known of it";
   throw UserError(
-      "This archive was loaded as untrusted, and may not use the C++ class " + std::string(qualified_name) +
-          ": it is not one of PyTorch's own, so nothing is known of it. If you trust where the archive comes from, "
-          "load it with " +
-          howToTrust(door_) + ", or allow this class with " + howToAllow(door_, qualified_name) + ".",
+      "This archive was loaded as untrusted, and may not use the C++ class " + std::string(qualified_name) + ": " +
+          reason + ". If you trust where the archive comes from, load it with " + howToTrust(door_) +
+          ", or allow this class with " + howToAllow(door_, qualified_name) + ".",
       range);
 }
 

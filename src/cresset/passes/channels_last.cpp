@@ -32,6 +32,7 @@
 #include "cresset/analysis/graph_analyses.h"
 #include "cresset/ir/constants.h"
 #include "cresset/ops/operator.h"
+#include "cresset/ops/operator_rows.h"
 #include "cresset/ops/packed_convolution.h"
 #include "cresset/passes/constant_tensor.h"
 #include "cresset/passes/pass.h"
@@ -161,9 +162,9 @@ std::optional<Convolution> convolutionOf(Node* node) {
 bool isLayoutFree(Node* node) {
   if (isStructural(node->kind()) || !node->blocks().empty() || node->outputs().size() != 1) return false;
   const Operator* op = operatorOf(*node);
-  if (!op || op->isMutable() || op->hasSideEffects() || !op->isDeterministic() || op->mayShareArguments() ||
-      (!op->isPure() && !op->isInPlaceReuse()))
-    return false;
+  if (!op || op->isMutable() || op->hasSideEffects() || !op->isDeterministic()) return false;
+  const OperatorRow* row = findOperatorRow(op->fullName());
+  if (!(op->isPure() || op->isInPlaceReuse() || (row && row->shares_if_empty))) return false;
   for (const c10::Argument& argument : op->schema().arguments()) {
     if (argument.name() == "memory_format" || argument.name() == "dtype") return false;
   }
