@@ -467,3 +467,147 @@ def test_silero():
     frozen.reset_states()
     theirs.reset_states()
     torch.testing.assert_close(frozen(x, 16000), theirs(x, 16000))
+
+
+class Encoder(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.full((2,), 3.0))
+        self.offset = torch.ones(2)
+        self.calls = 0
+
+    @torch.jit.export
+    def encode(self, x):
+        return x * self.weight + self.offset
+
+    @torch.jit.export
+    def count(self, x):
+        self.calls += 1
+        return x * self.weight + self.calls
+
+    def forward(self, x):
+        return self.encode(x) + self.calls
+
+
+class OfEncoders(torch.nn.Module):
+    def __init__(self, second=False):
+        super().__init__()
+        self.encoder = Encoder()
+        self.more = Encoder() if second else torch.nn.Identity()
+
+    def forward(self, x):
+        return self.more(self.encoder(x))
+
+
+@pytest.mark.parametrize("method", ["encoder.encode", "encoder.count", "encoder.forward"])
+@pytest.mark.parametrize("second", [False, True])
+def test_methods_of_submodules_stay(method, second):
+    """torch.jit refuses those that read an attribute which it takes away, and lets the objects of a class share the
+    constants of one."""
+    x = torch.ones(2)
+    name = method.partition(".")[2]
+
+    def results(frozen):
+        return [getattr(frozen.encoder, name)(x), frozen(x), getattr(frozen.encoder, name)(x), frozen(x)]
+
+    module = OfEncoders(second).eval()
+    if second:
+        torch.nn.init.constant_(module.more.weight, 7.0)
+    frozen = cresset.freeze(cresset.script(module), preserved_attrs=[method])
+    assert all(torch.equal(a, b) for a, b in zip(results(module), results(frozen)))
+
+
+class Doubling(torch.nn.Module):
+    @torch.jit.export
+    def twice(self, x):
+        return x * 2
+
+    def forward(self, x):
+        return x
+
+
+class WithDoubling(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.sub = Doubling()
+
+    def forward(self, x):
+        return self.sub(x) + self.sub.twice(x)
+
+
+def test_methods_of_submodules_stay_as_in_torchjit():
+    for jit in (torch.jit, cresset):
+        frozen = jit.freeze(jit.script(WithDoubling().eval()), ["sub.twice"])
+        assert torch.equal(frozen.sub.twice(torch.ones(1)), torch.tensor([2.0]))
+        assert torch.equal(frozen(torch.ones(1)), torch.tensor([3.0]))
+
+
+def test_what_only_a_method_of_a_submodule_needs_is_constant():
+    frozen = cresset.freeze(cresset.script(OfEncoders().eval()), preserved_attrs=["encoder.encode"])
+    assert not hasattr(frozen.encoder, "weight") and hasattr(frozen, "encoder") and not hasattr(frozen, "more")
+    buffer = io.BytesIO()
+    frozen.save(buffer)
+    for jit in (torch.jit, cresset):
+        loaded = jit.load(io.BytesIO(buffer.getvalue()))
+        assert torch.equal(loaded.encoder.encode(torch.ones(2)), torch.full((2,), 4.0))
+
+
+class NoForward(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.scale = 2.0
+
+    @torch.jit.export
+    def twice(self, x):
+        return x * self.scale
+
+    @torch.jit.export
+    def other(self, x):
+        return x
+
+
+def test_modules_without_forward():
+    for jit in (torch.jit, cresset):
+        frozen = jit.freeze(jit.script(NoForward().eval()), preserved_attrs=["twice"])
+        assert torch.equal(frozen.twice(torch.ones(1)), torch.tensor([2.0]))
+        assert not hasattr(frozen, "other") and not hasattr(frozen, "scale")
+        inferred = jit.optimize_for_inference(jit.script(NoForward().eval()), other_methods=["twice"])
+        assert torch.equal(inferred.twice(torch.ones(1)), torch.tensor([2.0]))
+
+
+class Forks(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.encoder = Encoder()
+        self.weight = torch.full((2,), 2.0)
+        self.total = torch.zeros(2)
+
+    @torch.jit.export
+    def scaled(self, x):
+        return x * self.weight
+
+    @torch.jit.export
+    def inner_fork(self, x):
+        future = torch.jit.fork(self.encoder, x)
+        self.total += 1
+        return torch.jit.wait(future) + self.total
+
+    def forward(self, x):
+        first = torch.jit.fork(self.scaled, x)
+        second = torch.jit.fork(self.inner_fork, x)
+        return torch.jit.wait(first) + torch.jit.wait(second)
+
+
+def test_what_is_forked_is_frozen_too():
+    """torch.jit loses an attribute that a forked method writes to."""
+    x = torch.ones(2)
+    expected = Forks().eval()
+    frozen = cresset.freeze(cresset.script(Forks().eval()))
+    for _ in range(3):
+        assert torch.equal(frozen(x), expected(x))
+    assert not hasattr(frozen, "weight") and not hasattr(frozen, "encoder") and hasattr(frozen, "total")
+    assert "prim::fork" in str(frozen.graph)
+    buffer = io.BytesIO()
+    frozen.save(buffer)
+    loaded = torch.jit.load(io.BytesIO(buffer.getvalue()))
+    assert torch.equal(loaded(x), expected(x))

@@ -61,9 +61,8 @@ class Freezer {
  public:
   Freezer(const Module& module, const std::vector<std::string>& preserved)
       : result_(cloneWithoutProperties(module)), root_(result_._ivalue()) {
-    methods_.push_back(requireMethod("forward"));
+    if (Function* forward = methodOf(*root_, "forward")) addMethod(root_, forward);
     for (const std::string& name : preserved) preserve(name);
-    for (Function* method : methods_) graphs_.push_back(method->graph()->copy());
     for (const Module& one : result_.modules()) modules_.push_back(one._ivalue());
   }
 
@@ -72,37 +71,73 @@ class Freezer {
     for (bool changed = true; changed;) {
       changed = false;
       analyze();
-      for (const auto& graph : graphs_) {
-        changed |= foldAttributes(
-            *graph, [&](Graph& of) { return setConcreteTypes(of.block()); },
-            [&](Graph& of) { return fold(of.block()); });
+      for (const Entry& method : methods_) {
+        for (Graph* graph : withForks(*method.graph)) {
+          changed |= foldAttributes(
+              *graph, [&](Graph& of) { return setConcreteTypes(of.block()); },
+              [&](Graph& of) { return fold(of.block()); });
+        }
       }
     }
     refuseSelf();
-    for (const auto& graph : graphs_) tidyFrozen(*graph);
+    for (const Entry& method : methods_) {
+      // From the inside, so that a module that only a fork read is read no more.
+      std::vector<Graph*> graphs = withForks(*method.graph);
+      for (auto graph = graphs.rbegin(); graph != graphs.rend(); ++graph) {
+        dropUnusedInputsOfForks((*graph)->block());
+        tidyFrozen(**graph);
+      }
+    }
     prune();
-    for (size_t i = 0; i < methods_.size(); ++i) methods_[i]->setGraph(graphs_[i]);
+    for (const Entry& method : methods_) method.function->setGraph(method.graph);
     return result_;
   }
 
- private:
-  Function* requireMethod(const std::string& name) {
-    auto* method = dynamic_cast<Function*>(root_->type()->findMethod(name));
-    if (!method) throw UserError("The module has no method '" + name + "', which freezing needs.");
-    return method;
+  /// Graphs that run beside the others: what a method forks.
+  static const std::shared_ptr<Graph>* forkedBy(const Node* node) {
+    return node->kind() == prim::fork && node->hasAttribute(attr::Subgraph) ? &node->g(attr::Subgraph) : nullptr;
   }
 
-  /// "forward2", "scale" or "encoder.scale".
+  static void collectForks(Block* block, std::vector<Graph*>& graphs) {
+    for (Node* node : block->nodes()) {
+      if (const auto* forked = forkedBy(node)) {
+        graphs.push_back(forked->get());
+        collectForks((*forked)->block(), graphs);
+      }
+      for (Block* inner : node->blocks()) collectForks(inner, graphs);
+    }
+  }
+
+ private:
+  /// A method that can be called from outside, and the module that it is of.
+  struct Entry {
+    ObjectPtr object;
+    Function* function;
+    std::shared_ptr<Graph> graph;
+  };
+
+  static Function* methodOf(const c10::ivalue::Object& object, const std::string& name) {
+    return dynamic_cast<Function*>(object.type()->findMethod(name));
+  }
+
+  void addMethod(const ObjectPtr& object, Function* function) {
+    for (const Entry& method : methods_) {
+      if (method.function == function && method.object == object) return;
+    }
+    methods_.push_back({object, function, function->graph()->copy()});
+  }
+
+  /// "forward2", "scale", "encoder.scale" or "encoder.encode".
   void preserve(const std::string& path) {
     if (path == "forward") return;
-    if (root_->type()->findMethod(path)) {
-      methods_.push_back(requireMethod(path));
-      return;
-    }
     ObjectPtr object = root_;
     for (size_t begin = 0;;) {
       const size_t dot = path.find('.', begin);
       const std::string name = path.substr(begin, dot - begin);
+      if (Function* method = dot == std::string::npos ? methodOf(*object, name) : nullptr) {
+        addMethod(object, method);
+        return;
+      }
       const auto slot = object->type()->findAttributeSlot(name);
       if (!slot) throw UserError("Unknown name: " + path + ". It is no attribute or method of the module.");
       preserved_.insert({object->type().get(), name});
@@ -123,18 +158,47 @@ class Freezer {
     objects_.clear();
     kept_ = preserved_;
     whole_.clear();
-    for (const auto& graph : graphs_) findAssigned(graph->block());
-    for (const auto& graph : graphs_) {
-      objects_[graph->inputs()[0]] = root_;
-      follow(graph->block());
+    for (const Entry& method : methods_) {
+      // The objects of a class share its code, which must not hold what one of them holds.
+      if (method.object != root_ && isShared(*method.object->type())) keepWhole(method.object);
+    }
+    for (const Entry& method : methods_) findAssigned(method.graph->block());
+    for (const Entry& method : methods_) {
+      objects_[method.graph->inputs()[0]] = method.object;
+      follow(method.graph->block());
     }
     for (const ObjectPtr& module : modules_) {
       if (preserved_modules_.contains(module.get())) keepWhole(module);
     }
-    for (const auto& graph : graphs_) {
-      findWritten(graph->block(), *aliasesOf(*graph));
+    for (const Entry& method : methods_) {
+      for (Graph* graph : withForks(*method.graph)) findWritten(graph->block(), *aliasesOf(*graph));
     }
     keepWhatShares();
+  }
+
+  bool isShared(const c10::ClassType& type) const {
+    return std::count_if(modules_.begin(), modules_.end(), [&](const ObjectPtr& module) {
+             return module->type().get() == &type;
+           }) > 1;
+  }
+
+  static std::vector<Graph*> withForks(Graph& graph) {
+    std::vector<Graph*> graphs{&graph};
+    collectForks(graph.block(), graphs);
+    return graphs;
+  }
+
+  static void dropUnusedInputsOfForks(Block* block) {
+    for (Node* node : block->nodes()) {
+      for (Block* inner : node->blocks()) dropUnusedInputsOfForks(inner);
+      const auto* forked = forkedBy(node);
+      if (!forked) continue;
+      for (size_t i = node->inputs().size(); i-- > 0;) {
+        if (!(*forked)->inputs()[i]->uses().empty()) continue;
+        (*forked)->block()->eraseInput(i);
+        node->removeInput(i);
+      }
+    }
   }
 
   void findAssigned(Block* block) {
@@ -144,15 +208,21 @@ class Freezer {
           kept_.insert({type, node->s(attr::name)});
       }
       for (Block* inner : node->blocks()) findAssigned(inner);
+      if (const auto* forked = forkedBy(node)) findAssigned((*forked)->block());
     }
   }
 
   void follow(Block* block) {
     for (Node* node : block->nodes()) {
+      const auto* forked = forkedBy(node);
       for (size_t i = 0; i < node->inputs().size(); ++i) {
         const auto found = objects_.find(node->input(i));
         if (found == objects_.end()) continue;
         const ObjectPtr object = found->second;
+        if (forked) {
+          objects_[(*forked)->inputs()[i]] = object;
+          continue;
+        }
         const bool is_access = i == 0 && (node->kind() == prim::GetAttr || node->kind() == prim::SetAttr);
         if (!is_access) {
           keepWhole(object);
@@ -168,6 +238,7 @@ class Freezer {
         }
       }
       for (Block* inner : node->blocks()) follow(inner);
+      if (forked) follow((*forked)->block());
     }
     for (Value* output : block->outputs()) {
       if (const auto found = objects_.find(output); found != objects_.end()) keepWhole(found->second);
@@ -333,6 +404,7 @@ class Freezer {
   void findUsed(Block* block, std::set<AttributeKey>& used) {
     for (Node* node : block->nodes()) {
       for (Block* inner : node->blocks()) findUsed(inner, used);
+      if (const auto* forked = forkedBy(node)) findUsed((*forked)->block(), used);
       if (node->kind() != prim::GetAttr && node->kind() != prim::SetAttr) continue;
       if (const auto* type = node->input(0)->type()->castRaw<c10::ClassType>())
         used.insert({type, node->s(attr::name)});
@@ -341,7 +413,7 @@ class Freezer {
 
   void prune() {
     std::set<AttributeKey> used = preserved_;
-    for (const auto& graph : graphs_) findUsed(graph->block(), used);
+    for (const Entry& method : methods_) findUsed(method.graph->block(), used);
     std::set<c10::ClassType*> classes;
     for (const ObjectPtr& module : modules_) {
       c10::ClassType& type = *module->type();
@@ -357,8 +429,8 @@ class Freezer {
         if (!used.contains({type, name})) type->unsafeRemoveAttribute(name);
       }
       for (torch::jit::Function* method : std::vector<torch::jit::Function*>(type->methods())) {
-        const bool stays =
-            type == root_->type().get() && std::find(methods_.begin(), methods_.end(), method) != methods_.end();
+        const bool stays = std::any_of(
+            methods_.begin(), methods_.end(), [&](const Entry& entry) { return entry.function == method; });
         if (!stays) type->unsafeRemoveMethod(method->name());
       }
     }
@@ -367,8 +439,7 @@ class Freezer {
   Module result_;
   ObjectPtr root_;
   std::vector<ObjectPtr> modules_;
-  std::vector<Function*> methods_;
-  std::vector<std::shared_ptr<Graph>> graphs_;
+  std::vector<Entry> methods_;
   std::set<AttributeKey> preserved_, kept_;
   std::unordered_set<const void*> preserved_modules_;
   std::unordered_set<const c10::ClassType*> whole_;  // classes that lose nothing
@@ -385,16 +456,41 @@ void refuseHooks(const Module& module) {
       "' has forward hooks, which freezing would lose. Remove them, or put the module into another one.");
 }
 
-/// The value at "encoder.scale"; None if there is none.
-IValue valueAt(const Module& module, const std::string& path) {
+/// The module that has what "encoder.scale" names, and its name there. Null if there is no such module.
+std::optional<std::pair<Module, std::string>> ownerOf(const Module& module, const std::string& path) {
   Module object = module;
   for (size_t begin = 0;;) {
     const size_t dot = path.find('.', begin);
-    IValue value = object.attr(path.substr(begin, dot - begin), IValue());
-    if (dot == std::string::npos || !holdsModule(value)) return value;
+    const std::string name = path.substr(begin, dot - begin);
+    if (dot == std::string::npos) return std::make_pair(object, name);
+    IValue value = object.attr(name, IValue());
+    if (!holdsModule(value)) return std::nullopt;
     object = Module(value.toObject());
     begin = dot + 1;
   }
+}
+
+/// The method at "encoder.encode"; none if there is none.
+std::optional<Method> methodAt(const Module& module, const std::string& path) {
+  const auto owner = ownerOf(module, path);
+  return owner ? owner->first.find_method(owner->second) : std::nullopt;
+}
+
+/// A preserved submodule, or one whose forward is.
+void refuseHooksAt(const Module& module, const std::string& path) {
+  const auto owner = ownerOf(module, path);
+  if (!owner) return;
+  if (owner->second == "forward") refuseHooks(owner->first);
+  const IValue value = owner->first.attr(owner->second, IValue());
+  if (!holdsModule(value)) return;
+  for (const Module& kept : Module(value.toObject()).modules()) refuseHooks(kept);
+}
+
+void optimizeWithForks(Graph& graph, const std::string& name, bool numerics) {
+  optimizeFrozen(graph, name, numerics);
+  std::vector<Graph*> forked;
+  Freezer::collectForks(graph.block(), forked);
+  for (Graph* one : forked) optimizeFrozen(*one, name, numerics);
 }
 
 }  // namespace
@@ -408,16 +504,12 @@ Module freeze(
   }
   const std::vector<std::string> preserved = preserved_attrs.value_or(std::vector<std::string>());
   refuseHooks(module);
-  for (const std::string& path : preserved) {
-    const IValue value = valueAt(module, path);
-    if (!holdsModule(value)) continue;
-    for (const Module& kept : Module(value.toObject()).modules()) refuseHooks(kept);
-  }
+  for (const std::string& path : preserved) refuseHooksAt(module, path);
   DefinitionScope scope(*module.program());
   Module frozen = Freezer(module, preserved).run();
   std::vector<std::string> methods;
   for (const std::string& name : preserved) {
-    if (frozen.find_method(name)) methods.push_back(name);
+    if (methodAt(frozen, name)) methods.push_back(name);
   }
   run_frozen_optimizations(frozen, optimize_numerics, methods);
   scope.commit();
@@ -427,12 +519,13 @@ Module freeze(
 void run_frozen_optimizations(
     const Module& module, bool optimize_numerics, const std::vector<std::string>& preserved_methods) {
   std::vector<std::string> names = preserved_methods;
-  names.insert(names.begin(), "forward");
+  if (module.find_method("forward")) names.insert(names.begin(), "forward");
   for (const std::string& name : names) {
-    Function& method = module.get_method(name).function();
-    auto graph = method.graph()->copy();
-    optimizeFrozen(*graph, name, optimize_numerics);
-    method.setGraph(graph);
+    const auto method = methodAt(module, name);
+    if (!method) throw UserError("Unknown name: " + name + ". It is no method of the module.");
+    auto graph = method->function().graph()->copy();
+    optimizeWithForks(*graph, name, optimize_numerics);
+    method->function().setGraph(graph);
   }
 }
 
@@ -441,7 +534,7 @@ Module optimize_for_inference(const Module& module, const std::vector<std::strin
   names.insert(names.begin(), "forward");
   const bool is_frozen = !module.hasattr("training");
   const auto isDone = [&](const std::string& name) {
-    const auto method = module.find_method(name);
+    const auto method = methodAt(module, name);
     return !method || !hasConvolutionOfFixedLayout(method->function().graph()->block());
   };
   if (is_frozen && std::all_of(names.begin(), names.end(), isDone)) return module;
@@ -449,7 +542,7 @@ Module optimize_for_inference(const Module& module, const std::vector<std::strin
   // A frozen module may have run, after which its code does not change.
   const Module result = is_frozen ? module.clone() : freeze(module, other_methods);
   for (const std::string& name : names) {
-    const auto method = result.find_method(name);
+    const auto method = methodAt(result, name);
     if (!method) continue;
     Function& function = method->function();
     auto graph = function.graph()->copy();

@@ -90,8 +90,11 @@ bool foldAttributes(Graph& graph, const GraphStep& set_types, const GraphStep& f
 }
 
 void tidyFrozen(Graph& graph) {
+  Pipeline passes(graph, "frozen");
+  // What only inputs of forks needed that are gone.
+  passes.run("dce");
   // Only now, as each round adds constants.
-  Pipeline(graph, "frozen").run("pool-constants");
+  passes.run("pool-constants");
 }
 
 void optimizeFrozen(Graph& graph, const std::string& name, bool numerics) {
