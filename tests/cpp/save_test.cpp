@@ -97,11 +97,13 @@ TEST_CASE("a module saves to a stream and to a path, with extra files") {
   CHECK(sumOf(again.forward({ones(3)})) == 6);
   CHECK(again.named_parameters().size() == 1);
 
-  const auto path = std::filesystem::temp_directory_path() / "cresset-save-test.pt";
-  m.save(path.string(), {{"a.txt", "hello"}});
-  std::ifstream file(path, std::ios::binary);
+  // Where there is no file, the archive's folder is "archive".
+  const auto folder = std::filesystem::temp_directory_path() / "cresset-save-test";
+  std::filesystem::create_directories(folder);
+  m.save((folder / "archive.pt").string(), {{"a.txt", "hello"}});
+  std::ifstream file(folder / "archive.pt", std::ios::binary);
   CHECK(std::string(std::istreambuf_iterator<char>(file), {}) == bytes);
-  std::filesystem::remove(path);
+  std::filesystem::remove_all(folder);
 }
 
 TEST_CASE("modules of two programs with one name of class are saved in one archive") {

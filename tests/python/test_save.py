@@ -102,14 +102,14 @@ class Small(nn.Module):
 def test_to_paths_streams_and_buffers(tmp_path):
     m = scripted(Small)
     bytes_ = m.save_to_buffer()
-    m.save(str(tmp_path / "a.pt"))
-    cresset.save(m, tmp_path / "another name.pt")
+    m.save(str(tmp_path / "archive.pt"))  # the name of the folder in what has no file
+    cresset.save(m, tmp_path / "archive.jit")
     stream = io.BytesIO()
     cresset.save(m, stream)
-    assert (tmp_path / "a.pt").read_bytes() == bytes_
-    assert (tmp_path / "another name.pt").read_bytes() == bytes_
+    assert (tmp_path / "archive.pt").read_bytes() == bytes_
+    assert (tmp_path / "archive.jit").read_bytes() == bytes_
     assert stream.getvalue() == bytes_
-    assert sorted(os.listdir(tmp_path)) == ["a.pt", "another name.pt"]
+    assert sorted(os.listdir(tmp_path)) == ["archive.jit", "archive.pt"]
 
 
 def test_in_another_process_the_bytes_are_the_same(tmp_path):
@@ -117,10 +117,10 @@ def test_in_another_process_the_bytes_are_the_same(tmp_path):
     m = scripted(Small)
     m.save(tmp_path / "m.pt")
     program = "import cresset, sys\ncresset.load(sys.argv[1]).save(sys.argv[2])"
-    subprocess.run(
-        [sys.executable, "-c", program, tmp_path / "m.pt", tmp_path / "n.pt"], check=True, env=dict(os.environ)
-    )
-    assert (tmp_path / "m.pt").read_bytes() == (tmp_path / "n.pt").read_bytes()
+    again = tmp_path / "again" / "m.pt"
+    again.parent.mkdir()
+    subprocess.run([sys.executable, "-c", program, tmp_path / "m.pt", again], check=True, env=dict(os.environ))
+    assert (tmp_path / "m.pt").read_bytes() == again.read_bytes()
 
 
 def test_over_the_file_that_is_mapped(tmp_path):
@@ -191,9 +191,9 @@ def test_functions_become_modules(tmp_path):
     unit = cresset.CompilationUnit(
         "def helper(x: Tensor, n: int) -> Tensor: return x * n\ndef f(x: Tensor, n: int = 2): return helper(x, n) + 1"
     )
-    unit.f.save(tmp_path / "f.pt")
-    assert unit.f.save_to_buffer() == (tmp_path / "f.pt").read_bytes()
-    for loaded in both((tmp_path / "f.pt").read_bytes()):
+    unit.f.save(tmp_path / "archive.pt")
+    assert unit.f.save_to_buffer() == (tmp_path / "archive.pt").read_bytes()
+    for loaded in both((tmp_path / "archive.pt").read_bytes()):
         assert torch.equal(loaded(torch.ones(2)), torch.full((2,), 3.0))
         assert torch.equal(loaded(torch.ones(2), n=3), torch.full((2,), 4.0))
 
@@ -822,3 +822,29 @@ def test_nesting_is_limited(tmp_path):
     assert deeper(x) == 210
     with pytest.raises(cresset.UserError, match="nest more than 200 levels deep in it, which archives can't hold"):
         deeper.save(path)
+
+
+@pytest.mark.parametrize("name", ["net.pt", "net", "a.b.pt", ".pt", "ä b.pt"])
+def test_the_folder_is_the_files_name(tmp_path, name):
+    """As in torch.jit's archives."""
+    module = torch.nn.Linear(2, 2)
+    folders = []
+    for jit in (torch.jit, cresset):
+        path = tmp_path / (type(jit).__name__ + jit.__name__) / name
+        path.parent.mkdir()
+        if jit is torch.jit and name == ".pt":
+            folders.append({"archive"})  # torch.jit refuses a file without a name
+            continue
+        jit.script(module).save(str(path))
+        with zipfile.ZipFile(path) as file:
+            folders.append({entry.split("/")[0] for entry in file.namelist()})
+        for loads in (torch.jit.load, cresset.load):
+            assert torch.equal(loads(str(path)).weight, module.weight)
+    assert folders[0] == folders[1] and len(folders[0]) == 1
+
+
+def test_the_folder_of_what_has_no_file():
+    buffer = io.BytesIO()
+    cresset.save(cresset.script(torch.nn.ReLU()), buffer)
+    with zipfile.ZipFile(buffer) as file:
+        assert {entry.split("/")[0] for entry in file.namelist()} == {"archive"}

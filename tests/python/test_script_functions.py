@@ -534,3 +534,22 @@ def test_keyword_arguments_of_exceptions_are_no_message():
     with pytest.raises(Exception, match="not a vector"):
         torch.jit.script(raising_with_details)(x)
     assert "size" not in str(mine.value).rpartition("SizeError: ")[2]
+
+
+def test_sizes_of_torch_nn():
+    """torch.nn.common_types: one int, or as many as there are dimensions."""
+    from torch.nn.common_types import _size_1_t, _size_2_t, _size_6_t
+
+    def one(x: _size_1_t) -> int:
+        return x[0]
+
+    def two(x: _size_2_t, y: _size_2_t = 3) -> int:
+        return x[0] + 10 * x[1] + 100 * y[0] + 1000 * y[1]
+
+    def six(x: _size_6_t) -> int:
+        return len(x)
+
+    for function, values in ((one, (4, (4,), [4])), (two, (1, (1, 2), [1, 2])), (six, (1, [1, 2, 3, 4, 5, 6]))):
+        theirs, ours = torch.jit.script(function), cresset.script(function)
+        assert str(theirs.schema) == str(ours.schema)
+        assert [theirs(value) for value in values] == [ours(value) for value in values]

@@ -15,8 +15,15 @@ namespace cresset {
 
 namespace {
 
-/// All archives have this folder, so that their bytes don't depend on what their file is called.
-constexpr const char* kFolder = "archive";
+constexpr const char* kFolder = "archive";  // of what is written to no file
+
+/// The folder that all of an archive stands in: as in torch's own files, the name of the file without its extension.
+std::string folderFor(const std::string& path) {
+  const std::string file = path.substr(path.find_last_of("/\\") + 1);
+  const std::string name = file.substr(0, file.rfind('.'));
+  return name.empty() ? kFolder : name;
+}
+
 constexpr int64_t kLeastVersion = 3;  // what torch.jit writes if no operator asks for more
 
 void requireModule(const c10::IValue& module) {
@@ -72,16 +79,17 @@ void writeCurrent(ZipWriter& zip, const c10::IValue& module, const SaveOptions& 
 
 }  // namespace
 
-void saveArchive(const c10::IValue& module, ZipWriter::Sink sink, const SaveOptions& options) {
+namespace {
+
+void writeArchive(
+    const c10::IValue& module, ZipWriter::Sink sink, const SaveOptions& options, const std::string& folder) {
   requireModule(module);
-  ZipWriter zip(std::move(sink), kFolder);
+  ZipWriter zip(std::move(sink), folder);
   if (options.layout == ArchiveLayout::ModelJson)
     writeModelJson(zip, module, options);
   else
     writeCurrent(zip, module, options);
 }
-
-namespace {
 
 ZipWriter::Sink sinkOf(FileWriter& file) {
   return [&file](const void* data, size_t size) { file.write(data, size); };
@@ -94,8 +102,8 @@ ZipWriter::Sink sinkOf(std::ostream& stream) {
   };
 }
 
-void writeValue(ZipWriter::Sink sink, const c10::IValue& value) {
-  ZipWriter zip(std::move(sink), kFolder);
+void writeValue(ZipWriter::Sink sink, const c10::IValue& value, const std::string& folder) {
+  ZipWriter zip(std::move(sink), folder);
   ArchiveNames names;
   StorageTable storages;
   Pickler data(storages, names);
@@ -116,7 +124,7 @@ void writeValue(ZipWriter::Sink sink, const c10::IValue& value) {
 
 void saveArchive(const c10::IValue& module, const std::string& path, const SaveOptions& options) {
   FileWriter file(path);
-  saveArchive(module, sinkOf(file), options);
+  writeArchive(module, sinkOf(file), options, folderFor(path));
   file.commit();
 }
 
@@ -124,14 +132,18 @@ void saveArchive(const c10::IValue& module, std::ostream& stream, const SaveOpti
   saveArchive(module, sinkOf(stream), options);
 }
 
+void saveArchive(const c10::IValue& module, ZipWriter::Sink sink, const SaveOptions& options) {
+  writeArchive(module, std::move(sink), options, kFolder);
+}
+
 void saveValue(const c10::IValue& value, const std::string& path) {
   FileWriter file(path);
-  writeValue(sinkOf(file), value);
+  writeValue(sinkOf(file), value, folderFor(path));
   file.commit();
 }
 
 void saveValue(const c10::IValue& value, std::ostream& stream) {
-  writeValue(sinkOf(stream), value);
+  writeValue(sinkOf(stream), value, kFolder);
 }
 
 }  // namespace cresset

@@ -294,6 +294,13 @@ std::optional<std::pair<TypePtr, int32_t>> broadcastingList(
     if (found) found->first = c10::OptionalType::create(found->first);
     return found;
   }
+  if (annotation.kind() == TK_VAR) {
+    // torch.nn.common_types: what modules are given as a size. TorchScript knows the names, not the Union behind them.
+    const std::string& name = Var(annotation.tree()).name();
+    const bool is_size = name.size() == 9 && name.starts_with("_size_") && name.ends_with("_t");
+    if (!is_size || name[6] < '1' || name[6] > '6') return std::nullopt;
+    return std::make_pair(TypePtr(c10::ListType::ofInts()), name[6] - '0');
+  }
   if (annotation.kind() != TK_SUBSCRIPT) return std::nullopt;
   const Subscript subscript(annotation.tree());
   const std::string name(withoutModule(dottedName(subscript.value())));

@@ -18,7 +18,8 @@ std::string dottedName(const Expr& expr);
 std::vector<Expr> typeArguments(const Subscript& expr);
 /// Final or Final[T].
 bool isFinal(const Expr& annotation);
-/// `BroadcastingList2[int]`: a List[int] for which a caller may give one int that stands for two. `read` reads types.
+/// `BroadcastingList2[int]`, `_size_2_t`: a List[int] for which a caller may give one int that stands for two. `read`
+/// reads types.
 std::optional<std::pair<TypePtr, int32_t>> broadcastingList(
     const Expr& annotation, const std::function<TypePtr(const Expr&)>& read);
 

@@ -457,7 +457,8 @@ PyObject* getCodeWithConstants(PyObject* self, void*) {
     py::dict named;
     for (size_t i = 0; i < constants.values.size(); ++i)
       named[py::str("c" + std::to_string(i))] = toPyObject(constants.values[i]);
-    return py::make_tuple(text, named).release().ptr();
+    py::object by_name = py::module_::import("cresset._objects").attr("Constants")(named);
+    return py::make_tuple(text, by_name).release().ptr();
   });
 }
 
@@ -559,7 +560,7 @@ PyGetSetDef getters[] = {
     {"graph", getGraph, nullptr, "The Graph as the front end made it.", nullptr},
     {"inlined_graph", getInlinedGraph, nullptr, "The Graph with all calls whose target is known inlined.", nullptr},
     {"code", getCode, nullptr, "The graph as TorchScript source.", nullptr},
-    {"code_with_constants", getCodeWithConstants, nullptr, "The code, and a dict of the constants that it names.",
+    {"code_with_constants", getCodeWithConstants, nullptr, "The code, and a dict of the constants that it names (`constants.c0`).",
      nullptr},
     {"owner", getOwner, nullptr, "The object that a method is bound to; None for functions.", nullptr},
     {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
