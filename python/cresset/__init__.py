@@ -53,6 +53,7 @@ from ._program import CompilationUnit
 from ._runtime import (
     Limits,
     annotate,
+    collect_all,
     enable_onednn_fusion,
     fork,
     get_num_fork_threads,
@@ -61,6 +62,7 @@ from ._runtime import (
     onednn_fusion_enabled,
     set_num_fork_threads,
     wait,
+    wait_all,
 )
 from ._script import interface, script, script_method
 from ._serialization import export_opnames, load, save
@@ -102,6 +104,7 @@ __all__ = [
     "TracingCheckError",
     "UserError",
     "annotate",
+    "collect_all",
     "enable_onednn_fusion",
     "explain",
     "export",
@@ -139,5 +142,6 @@ __all__ = [
     "trace_module",
     "unused",
     "wait",
+    "wait_all",
     "wait_for_compilation",
 ]

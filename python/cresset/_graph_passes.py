@@ -13,7 +13,9 @@ _PASSES = {
     "cse": ("cse",),
     "dce": ("dce",),
     "dce_graph": ("dce",),
+    "erase_shape_information": ("erase_shapes",),
     "inline": ("inline",),
+    "lint": ("lint",),
     "loop_unrolling": ("unroll",),
     "lower_all_tuples": ("lower_tuples",),
     "peephole": ("peephole",),
@@ -37,9 +39,24 @@ def _on_our_graphs(names, theirs):
     return run
 
 
+def _rewrites_our_graphs(theirs):
+    @functools.wraps(theirs)
+    def run(pattern, replacement, graph, *args, **kwargs):
+        if not isinstance(graph, _C.Graph):
+            return theirs(pattern, replacement, graph, *args, **kwargs)
+        passes.rewrite(graph, pattern, replacement)
+        return None
+
+    return run
+
+
 def functions(torch_c):
     """(name in torch._C, function that takes graphs of either) for this version of torch."""
     for name, names in _PASSES.items():
         theirs = getattr(torch_c, "_jit_pass_" + name, None)
         if theirs is not None:
             yield "_jit_pass_" + name, _on_our_graphs(names, theirs)
+    name = "_jit_pass_custom_pattern_based_rewrite_graph"
+    theirs = getattr(torch_c, name, None)
+    if theirs is not None:
+        yield name, _rewrites_our_graphs(theirs)

@@ -18,11 +18,11 @@ import weakref
 
 import torch
 
-from . import _C
+from . import _C, _serialization
 from ._containers import ScriptDict, ScriptList
 from ._errors import UserError
 from ._objects import RecursiveScriptModule, ScriptModule, _is_attribute, attach, take_hooks
-from ._script import refuse_compiled_module
+from ._script import OTHER_COMPILED, refuse_compiled_module
 
 # torch.nn.Module's own state: bookkeeping of Python's, which no script sees. `training` is an ordinary attribute.
 _NOT_ATTRIBUTES = frozenset(torch.nn.Module().__dict__) - {"training"} | {
@@ -182,7 +182,7 @@ def _compile_classes(module):
     if "_modules" not in module.__dict__:
         return  # its __init__ was not run, which is said later
     for part in _modules_of(module, {}).values():
-        if isinstance(part, ScriptModule):
+        if isinstance(part, (ScriptModule, *OTHER_COMPILED)):
             continue
         for name, value in part.__dict__.items():
             if name not in _NOT_ATTRIBUTES:
@@ -263,6 +263,24 @@ def script_methods(cls):
     return dict(sorted(found.items()))
 
 
+def _adopt(module):
+    """A script module like one that torch.jit has made: its code by way of an archive, and its very tensors."""
+    try:
+        archive = module.save_to_buffer()
+    except RuntimeError as error:
+        raise RuntimeError(
+            f"'{module.original_name}' was made by torch.jit and can't be taken over: {error}\nConvert the original module"
+        ) from None
+    result = _serialization.load(archive, trusted=True)
+    originals = dict(module.named_modules(remove_duplicate=False))
+    for path, child in result.named_modules(remove_duplicate=False):
+        original = originals[path]
+        for name in child._c.names("attributes"):
+            if isinstance(child._c.getattr(name), torch.Tensor):
+                child._c.setattr(name, getattr(original, name))
+    return result
+
+
 class _Conversion:
     """One call of convert: a module that occurs twice below the root is converted once."""
 
@@ -334,6 +352,8 @@ class _Conversion:
     def _prepare(self, module):
         refuse_compiled_module(module)
         prepare = getattr(module, "__prepare_scriptable__", None)
+        if isinstance(module, OTHER_COMPILED):
+            prepare = functools.partial(_adopt, module)
         if prepare is None:
             return module
         if id(module) not in self._prepared:
@@ -670,7 +690,7 @@ def _take_python_state(scripted, module, module_type):
             if method is not None:
                 state[name] = method
     for name in description.ignored:
-        if hasattr(module, name) and not isinstance(getattr(type(module), name, None), property):
+        if not isinstance(getattr(type(module), name, None), property) and hasattr(module, name):
             state[name] = getattr(module, name)
     if description.pre_hooks or description.hooks:
         scripted._forward_pre_hooks.clear()

@@ -15,6 +15,22 @@ import weakref
 import torch
 
 from . import _C, _serialization
+from ._runtime import scripting_is_off
+
+
+class Constants(dict):
+    """The constants that code names: ``constants["c0"]``, or ``constants.c0`` as in torch.jit."""
+
+    @property
+    def const_mapping(self):
+        """The constants themselves, as a dict."""
+        return dict(self)
+
+    def __getattr__(self, name):
+        try:
+            return self[name]
+        except KeyError:
+            raise AttributeError(f"the code names no constant '{name}'") from None
 
 
 class _TensorView(collections.abc.MutableMapping):
@@ -121,7 +137,7 @@ class _ScriptMeta(type):
 
     def __call__(cls, *args, **kwargs):
         module = super().__call__(*args, **kwargs)
-        if isinstance(module, ScriptModule) and "_c" not in module.__dict__:
+        if isinstance(module, ScriptModule) and "_c" not in module.__dict__ and not scripting_is_off():
             from ._modules import script_in_place
 
             script_in_place(module)

@@ -20,7 +20,6 @@ _lock = threading.RLock()
 _active = []  # the patches that are on, outermost first
 _changes = []  # (namespace, name, what was there), in the order in which they were made
 _MISSING = object()
-_THEIRS = (*_script.OTHER_COMPILED, sys.modules["torch.jit"].ScriptModule)  # classes of what torch.jit makes
 
 
 class patch_torch_jit:  # noqa: N801  (used as a function and in `with`, as torch.set_grad_enabled)
@@ -72,12 +71,23 @@ def _load(f, map_location=None, _extra_files=None, _restore_shapes=False):
     return _serialization.load(f, map_location, _extra_files, trusted=trusted)
 
 
+def _of_either(ours, theirs):
+    """A function of futures, torch's or Cresset's."""
+
+    @functools.wraps(theirs)
+    def chosen(futures):
+        futures = list(futures)
+        return (ours if any(isinstance(future, _C.Future) for future in futures) else theirs)(futures)
+
+    return chosen
+
+
 def _unless_theirs(ours, theirs):
     """``ours``, except for what torch.jit made before."""
 
     @functools.wraps(ours)
     def chosen(obj, *args, **kwargs):
-        if isinstance(obj, _THEIRS):
+        if isinstance(obj, _script.OTHER_COMPILED):
             return theirs(obj, *args, **kwargs)
         return ours(obj, *args, **kwargs)
 
@@ -86,7 +96,7 @@ def _unless_theirs(ours, theirs):
 
 def _script_function(obj, optimize=None, _frames_up=0, _rcb=None, example_inputs=None):
     """torch.jit.script, by :func:`cresset.script`."""
-    if isinstance(obj, _THEIRS):
+    if isinstance(obj, _script.OTHER_COMPILED):
         return obj
     return _script.script(obj, optimize, _frames_up + 1, _rcb, example_inputs)
 
@@ -152,6 +162,9 @@ def _replacements():
     rows = [(jit, name, vars(jit)[name], copies[value]) for name, value in ours.items() if name in vars(jit)]
     for name in ("FrontendError", "NotSupportedError", "UnsupportedNodeError"):
         rows.append((jit.frontend, name, getattr(jit.frontend, name), _errors.CompileError))
+    for name in ("collect_all", "wait_all"):
+        theirs = getattr(torch.futures, name)
+        rows.append((torch.futures, name, theirs, _of_either(getattr(_runtime, name), theirs)))
     core = {
         "CompilationUnit": _program.CompilationUnit,
         "Graph": _C.Graph,

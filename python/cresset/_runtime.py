@@ -3,6 +3,8 @@
 import builtins
 import operator
 import re
+import sys
+import threading
 import types
 import typing
 
@@ -19,6 +21,13 @@ def annotate(the_type, the_value):
 def is_scripting():
     """False: this is Python. True in scripts."""
     return False
+
+
+def scripting_is_off():
+    """Whether torch.jit is switched off, by ``PYTORCH_JIT=0`` or by its own switch: then script and trace return what they
+    are given, to debug it as the Python code that it is."""
+    state = sys.modules.get("torch.jit._state")
+    return state is not None and not state._enabled.enabled
 
 
 def fork(func, *args, **kwargs):
@@ -63,6 +72,44 @@ def _has_hooks(module):
 def wait(future):
     """The value of a Future: waits for it, and raises what the forked code raised."""
     return future.wait()
+
+
+def collect_all(futures):
+    """A Future of the list of ``futures``: done when all are, or with the first exception of one. As
+    ``torch.futures.collect_all``, for Cresset's futures."""
+    futures = list(futures)
+    result = Future()
+    lock = threading.Lock()
+    open_ones = len(futures)
+
+    def done(future):
+        nonlocal open_ones
+        with lock:
+            open_ones -= 1
+            last = open_ones == 0
+            if result.done():
+                return
+            try:
+                future.value()
+            except Exception as error:
+                result.set_exception(error)
+                return
+            if last:
+                result.set_result(futures)
+
+    for future in futures:
+        future.add_done_callback(done)
+    if not futures:
+        result.set_result([])
+    return result
+
+
+def wait_all(futures):
+    """The values of all of them, in order; raises what one of them raised, without waiting for the others. As
+    ``torch.futures.wait_all``, for Cresset's futures."""
+    futures = list(futures)
+    collect_all(futures).wait()
+    return [future.wait() for future in futures]
 
 
 _SIZE = re.compile(r"\s*(\d+)\s*([kmgtpe]?)(?:i?b|i)?\s*", re.IGNORECASE)
@@ -177,7 +224,7 @@ def _is(obj, wanted):
 
 Future = _C.Future
 
-for _public in (Limits, fork, wait, set_num_fork_threads, get_num_fork_threads):
+for _public in (Limits, collect_all, fork, wait, wait_all, set_num_fork_threads, get_num_fork_threads):
     _public.__module__ = "cresset"
 
 

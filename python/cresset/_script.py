@@ -10,11 +10,17 @@ import torch
 from . import _C, _builtins
 from ._containers import ScriptDict, ScriptList
 from ._objects import ScriptModule, ScriptObject, wrap
+from ._runtime import scripting_is_off
 
 _builtins.register()
 
-#: What torch.jit has compiled: its classes, whatever stands in their places later (see _patch.py).
-OTHER_COMPILED = (torch._C.ScriptFunction, torch._C.ScriptModule, torch._C.ScriptMethod)
+#: Classes of what torch.jit has compiled, whatever stands in their places later (see _patch.py).
+OTHER_COMPILED = (
+    torch._C.ScriptFunction,
+    torch._C.ScriptModule,
+    torch._C.ScriptMethod,
+    sys.modules["torch.jit"].ScriptModule,
+)
 
 
 def script(obj, optimize=None, _frames_up=0, _rcb=None, example_inputs=None):
@@ -24,8 +30,12 @@ def script(obj, optimize=None, _frames_up=0, _rcb=None, example_inputs=None):
     and returned as it is. A module becomes a :class:`cresset.ScriptModule` that shares its parameters. A list or dict
     becomes a :class:`cresset.ScriptList` or :class:`cresset.ScriptDict`, which scripts don't copy. Usable as a decorator.
     ``example_inputs`` is accepted for torch.jit's sake and not needed: types come from annotations.
+
+    With ``PYTORCH_JIT=0`` in the environment it returns ``obj``, to debug it as Python code.
     """
     if isinstance(obj, (_C.ScriptFunction, _C.ScriptMethod, ScriptModule, ScriptObject, ScriptList, ScriptDict)):
+        return obj
+    if scripting_is_off():
         return obj
     _refuse_other_compilers(obj)
     locals_of_caller = sys._getframe(_frames_up + 1).f_locals
@@ -115,5 +125,6 @@ def interface(cls):
 
 def script_method(fn):
     """Marks a method of a :class:`cresset.ScriptModule` subclass to be compiled."""
-    fn._cresset_script_method = True
+    if not scripting_is_off():
+        fn._cresset_script_method = True
     return fn

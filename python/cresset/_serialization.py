@@ -85,7 +85,8 @@ def _files(extra_files):
 def save(m, f, _extra_files=None, *, layout="current"):
     """Saves a script module, or a script function as a module with that forward.
 
-    ``torch.jit.load`` and :func:`cresset.load` read the archive. The same module always becomes the same bytes.
+    ``torch.jit.load`` and :func:`cresset.load` read the archive. The same module always becomes the same bytes,
+    but for the folder that all of an archive stands in: the file's name without its extension, ``archive`` if there is no file.
 
     Args:
         m: what to save. What has no saved form (a future, a C++ object without pickling, a call of a Python function)
@@ -110,15 +111,28 @@ def export_opnames(m):
     """The operators that a script module's methods call, those of other modules and functions that they call included:
     a sorted list of names such as ``"aten::add.Tensor"``."""
     names = set()
+    through_interfaces = set()  # names of methods whose modules only a run knows
 
     def collect(block):
         for node in block.nodes():
             schema = node.schema()
             if schema is not None:
                 names.add(f"{schema.name}.{schema.overload_name}" if schema.overload_name else schema.name)
+            elif node.kind() == "prim::CallMethod" and node.inputs()[0].type().kind() == "InterfaceType":
+                through_interfaces.add(node["name"])
             for inner in node.blocks():
                 collect(inner)
+            if node.hasAttribute("Subgraph"):
+                collect(node["Subgraph"])
 
     for name in m._c.method_names():
         collect(m._c.method(name).inlined_graph)
+    done = set()
+    while through_interfaces - done:
+        name = min(through_interfaces - done)
+        done.add(name)
+        for module in m.modules():
+            method = module._c.method(name)
+            if method is not None:
+                collect(method.inlined_graph)
     return sorted(names)

@@ -15,6 +15,7 @@ import torch
 
 from . import _C
 from ._objects import ScriptModule
+from ._runtime import scripting_is_off
 from ._traced_numbers import forget
 from ._tracing_hooks import TracerWarning, Tracing
 
@@ -177,6 +178,8 @@ def trace(
     :param example_kwarg_inputs: inputs by name, instead of ``example_inputs``.
     """
     _ignore(optimize)
+    if scripting_is_off():
+        return func
     if isinstance(func, ScriptModule):
         warnings.warn(
             "The input to trace is already a ScriptModule, tracing it is a no-op. Returning the object as is.",
@@ -245,6 +248,8 @@ def trace_module(
     :param example_inputs_is_kwarg: the example inputs of a method are a dict of keyword arguments.
     """
     _ignore(optimize)
+    if scripting_is_off():
+        return mod
     if not isinstance(mod, torch.nn.Module):
         raise AttributeError("expected torch.nn.Module as the first argument")
     if not isinstance(inputs, dict):

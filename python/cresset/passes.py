@@ -6,6 +6,7 @@
 """
 
 from . import _C
+from ._rewriting import rewrite
 
 
 def _make(name, description):
@@ -69,10 +70,37 @@ def lower_graph(graph, module=None):
     return lowered, values
 
 
+def erase_shapes(graph):
+    """Forgets what is known of tensors beyond that they are tensors: their dtypes, sizes, devices, requires_grad."""
+    tensor = _C.parse_type("Tensor")
+
+    def erase(block):
+        for value in block.inputs():
+            _erase(value)
+        for node in block.nodes():
+            for value in node.outputs():
+                _erase(value)
+            for inner in node.blocks():
+                erase(inner)
+            if node.hasAttribute("Subgraph"):
+                erase(node.g("Subgraph").block())
+
+    def _erase(value):
+        if value.type().kind() == "TensorType":
+            value.setType(tensor)
+
+    erase(graph.block())
+
+
+def lint(graph):
+    """Raises if the graph is malformed."""
+    graph.lint()
+
+
 #: What each pass keeps of every execution, beside its meaning: All; Bits (not derivatives); Derivatives (not bits).
 preserves = {name.replace("-", "_"): keeps for name, (_, keeps) in _C._passes.items()}
 
-__all__ = ["figures", "lower_graph", "options", "preserves"]
+__all__ = ["erase_shapes", "figures", "lint", "lower_graph", "options", "preserves", "rewrite"]
 for _name, (_description, _keeps) in _C._passes.items():
     _function = _make(_name, _description)
     globals()[_function.__name__] = _function

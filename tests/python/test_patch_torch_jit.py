@@ -217,3 +217,13 @@ def test_threads_patch_and_undo():
     for thread in threads:
         thread.join()
     assert not errors and torch.jit.script is theirs
+
+
+def test_futures():
+    theirs, ours = torch.futures.Future(), cresset.Future()
+    with cresset.patch_torch_jit():
+        for future in (theirs, ours):
+            collected = torch.futures.collect_all([future])
+            assert not collected.done()
+            future.set_result(3)
+            assert [each.wait() for each in collected.wait()] == [3] == torch.futures.wait_all([future])

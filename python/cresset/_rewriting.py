@@ -1,0 +1,179 @@
+"""Rewriting of graphs by example: where a graph has what a pattern shows, a replacement takes its place."""
+
+import torch
+
+from . import _C
+
+
+def rewrite(graph, pattern, replacement):
+    """Replaces each part of ``graph`` that looks like ``pattern`` by ``replacement``. Returns how many there were.
+
+    Both are graphs, or their text; inputs and outputs correspond by position. Nodes match that are of the same kind and
+    have the same attributes and constants, and the pattern's inputs match any value. What a pattern computes on the way
+    must have no use outside of it, and nothing between the pattern's nodes may write to memory that one of them reads or
+    writes. Parts that share nodes are replaced once, the first of them.
+
+    >>> cresset.passes.rewrite(f.graph, '''
+    ... graph(%x, %y, %one):
+    ...   %a = aten::mul(%x, %y)
+    ...   %b = aten::add(%a, %y, %one)
+    ...   return (%b)''', '''
+    ... graph(%x, %y, %one):
+    ...   %b = my::mul_add(%x, %y, %one)
+    ...   return (%b)''')
+    """
+    pattern, replacement = _graph(pattern), _graph(replacement)
+    outputs = list(pattern.outputs())
+    nodes = list(pattern.nodes())
+    if len(list(pattern.inputs())) != len(list(replacement.inputs())) or len(outputs) != len(
+        list(replacement.outputs())
+    ):
+        raise ValueError("the pattern and its replacement must have the same numbers of inputs and outputs")
+    if not nodes or not outputs or outputs[0].node().kind() in ("prim::Param", "prim::Constant"):
+        raise ValueError("the first output of a pattern must be what one of its nodes computes")
+    if any(list(node.blocks()) for node in nodes):
+        raise ValueError("patterns have no branches and loops")
+    used = {value.debugName() for node in nodes for value in node.inputs()}
+    unbound = [value.debugName() for value in pattern.inputs() if value.debugName() not in used]
+    if unbound:
+        raise ValueError(f"the pattern does not use its input %{unbound[0]}, so that nothing says what it is")
+    count = 0
+    for block in _blocks(graph.block()):
+        for node in list(block.nodes()):
+            if node.isErased():
+                continue
+            match = _Match(graph, pattern, nodes)
+            if match.match(outputs[0], node):
+                match.replace(replacement)
+                count += 1
+    return count
+
+
+def _graph(graph):
+    return _C.parse_ir(graph) if isinstance(graph, str) else graph
+
+
+def _blocks(block):
+    yield block
+    for node in block.nodes():
+        for inner in node.blocks():
+            yield from _blocks(inner)
+
+
+class _Match:
+    """One place of the graph, and what it is in the pattern."""
+
+    def __init__(self, graph, pattern, nodes):
+        self._graph = graph
+        self._pattern = pattern
+        self._pattern_nodes = nodes
+        self._values = {}  # name of a value of the pattern: value of the graph
+        self._nodes = {}  # position of a node of the pattern: node of the graph
+        self._position = {node: i for i, node in enumerate(nodes)}
+
+    def match(self, output, node):
+        """Whether the node computes what `output` is in the pattern, and the rest is there too."""
+        self._block = node.owningBlock()
+        return (
+            self._match_node(output.node(), node) and len(self._nodes) == len(self._pattern_nodes) and self._is_closed()
+        )
+
+    def _match_value(self, expected, value):
+        known = self._values.get(expected.debugName())
+        if known is not None:
+            return known == value
+        producer = expected.node()
+        if producer.kind() != "prim::Param":
+            node = value.node()
+            if node.kind() == "prim::Param" or not self._match_node(producer, node):
+                return False
+            known = self._values.get(expected.debugName())
+            return known is not None and known == value
+        self._values[expected.debugName()] = value
+        return True
+
+    def _match_node(self, expected, node):
+        position = self._position[expected]
+        if position in self._nodes:
+            return self._nodes[position] == node
+        is_constant = node.kind() == "prim::Constant"  # stands at the start of the graph, and for all blocks
+        if (
+            expected.kind() != node.kind()
+            or (not is_constant and node.owningBlock() != self._block)
+            or expected.inputsSize() != node.inputsSize()
+            or expected.outputsSize() != node.outputsSize()
+            or list(node.blocks())
+            or not _same_attributes(expected, node)
+        ):
+            return False
+        self._nodes[position] = node
+        for theirs, ours in zip(expected.outputs(), node.outputs()):
+            self._values[theirs.debugName()] = ours
+        return all(self._match_value(theirs, ours) for theirs, ours in zip(expected.inputs(), node.inputs()))
+
+    def _is_closed(self):
+        """Whether nothing else needs what is computed on the way, and the nodes could as well stand together."""
+        kept = {output.debugName() for output in self._pattern.outputs()}
+        inside = set(self._nodes.values())
+        for position, node in self._nodes.items():
+            if node.kind() == "prim::Constant":
+                continue
+            for theirs, ours in zip(self._pattern_nodes[position].outputs(), node.outputs()):
+                if theirs.debugName() in kept:
+                    continue
+                if any(use.user not in inside for use in ours.uses()):
+                    return False
+        return self._can_move_to_last(inside)
+
+    def _can_move_to_last(self, inside):
+        computed = [node for node in self._nodes.values() if node.kind() != "prim::Constant"]
+        self._last = computed[0]
+        for node in computed[1:]:
+            if node.isAfter(self._last):
+                self._last = node
+        if len(computed) == 1:
+            return True
+        # What uses a result must come after the replacement, and what it reads must not change on the way there.
+        for node in computed:
+            for output in node.outputs():
+                if any(use.user not in inside and use.user.isBefore(self._last) for use in output.uses()):
+                    return False
+        memory = self._graph.alias_db()
+        if not any(node.isNondeterministic() for node in computed) and not any(
+            memory.has_writers(value) for node in computed for value in (*node.inputs(), *node.outputs())
+        ):
+            return True
+        first = next(node for node in computed if not any(other.isBefore(node) for other in computed))
+        node = first
+        while node != self._last:
+            if node not in inside and node.kind() not in ("prim::Constant", "prim::GetAttr"):
+                return False
+            node = node.next()
+        return True
+
+    def replace(self, replacement):
+        inputs = [self._values[value.debugName()] for value in self._pattern.inputs()]
+        outputs = [self._values[value.debugName()] for value in self._pattern.outputs()]
+        with self._graph.insert_point_guard(self._last.next()):
+            made = self._graph.insertGraph(replacement, inputs)
+        for old, new in zip(outputs, made):
+            old.replaceAllUsesWith(new)
+        for position in sorted(self._nodes, reverse=True):  # a pattern's nodes stand before those that use them
+            if not self._nodes[position].hasUses():
+                self._nodes[position].destroy()
+
+
+def _same_attributes(expected, node):
+    names = expected.attributeNames()
+    if sorted(names) != sorted(node.attributeNames()):
+        return False
+    for name in names:
+        if expected.kindOf(name) != node.kindOf(name):
+            return False
+        a, b = expected[name], node[name]
+        if isinstance(a, torch.Tensor):
+            if not isinstance(b, torch.Tensor) or a.dtype != b.dtype or not torch.equal(a, b):
+                return False
+        elif type(a) is not type(b) or a != b:
+            return False
+    return True
