@@ -16,6 +16,7 @@
 #include <shared_mutex>
 #include <sstream>
 
+#include "cresset/functionalization/functionalize.h"
 #include "cresset/analysis/alias.h"
 #include "cresset/archive/code_printer.h"
 #include "cresset/codegen/scalar_body.h"
@@ -73,6 +74,21 @@ struct Command {
   bool shows_constants = false;  // those of the test's own table
 };
 
+/// A pass, or a rewrite that the library has beside its passes.
+const PassInfo* findRewrite(std::string_view name) {
+  static constexpr PassInfo kRewrites[] = {
+      {"functionalize", "", Preserves::Bits,
+       [](Graph& graph, const TypeAssumptions&) { return functionalize(graph, /*inputs_are_distinct=*/false).changed; }},
+      {"tidy-functional", "", Preserves::All,
+       [](Graph& graph, const TypeAssumptions&) { return tidyFunctional(graph), true; }},
+      {"reinplace", "", Preserves::Bits, [](Graph& graph, const TypeAssumptions&) { return reinplace(graph); }},
+  };
+  for (const PassInfo& rewrite : kRewrites) {
+    if (rewrite.name == name) return &rewrite;
+  }
+  return findPass(name);
+}
+
 /// "compile, inline --source-ranges": a command or a pass, further passes, options.
 Command parseCommand(const std::string& text) {
   Command command;
@@ -93,7 +109,7 @@ Command parseCommand(const std::string& text) {
       command.inference_mode = true;
     } else if (word.starts_with("--disable=")) {
       command.pass_options = word.substr(2);
-    } else if (const PassInfo* pass = findPass(word)) {
+    } else if (const PassInfo* pass = findRewrite(word)) {
       command.passes.push_back(pass);
     } else if (command.name.empty() && command.passes.empty()) {
       command.name = word;

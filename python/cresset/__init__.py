@@ -4,7 +4,7 @@ import os
 
 import torch  # noqa: F401  (the extension needs torch's libraries loaded)
 
-from . import _C, options, passes
+from . import _C, functional, options, passes
 from ._C import (
     Future,
     Graph,
@@ -67,6 +67,7 @@ from ._runtime import (
 from ._script import interface, script, script_method
 from ._serialization import export_opnames, load, save
 from ._trace import TracerWarning, TracingCheckError, is_tracing, script_if_tracing, trace, trace_module
+from .functional import functionalize
 
 #: torch.jit's name of it.
 RecursiveScriptClass = ScriptObject
@@ -112,6 +113,8 @@ __all__ = [
     "fork",
     "freeze",
     "function_from_graph",
+    "functional",
+    "functionalize",
     "get_execution_mode",
     "get_num_fork_threads",
     "ignore",

@@ -97,10 +97,31 @@ def lint(graph):
     graph.lint()
 
 
+def functionalize(graph, *, distinct_inputs=False):
+    """Replaces in-place operators, also on views and in branches and loops, by those that return new tensors.
+
+    Tensors that come in and are written get one copy at the end. Changes the graph in place; returns the writes that stay,
+    a text each with the reason (docs/functionalization.md). ``distinct_inputs=True`` promises that tensors which come in
+    as different inputs share no memory with each other.
+    """
+    return [
+        f"{operator}{f' ({place})' if place else ''} stays: {reason}"
+        for operator, place, reason in _C._functionalize(graph, distinct_inputs)
+    ]
+
+
+def reinplace(graph):
+    """The opposite of functionalize: computes in memory that is not read any more.
+
+    Changes the graph in place; returns whether it did.
+    """
+    return _C._reinplace(graph)
+
+
 #: What each pass keeps of every execution, beside its meaning: All; Bits (not derivatives); Derivatives (not bits).
 preserves = {name.replace("-", "_"): keeps for name, (_, keeps) in _C._passes.items()}
 
-__all__ = ["erase_shapes", "figures", "lint", "lower_graph", "options", "preserves", "rewrite"]
+__all__ = ["erase_shapes", "figures", "functionalize", "lint", "lower_graph", "options", "preserves", "reinplace", "rewrite"]
 for _name, (_description, _keeps) in _C._passes.items():
     _function = _make(_name, _description)
     globals()[_function.__name__] = _function

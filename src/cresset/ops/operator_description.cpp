@@ -54,6 +54,8 @@ constexpr Cell kCells[] = {
 #define INSTRUCTION(opcode) {Cell::Kind::Column, "instruction", #opcode},
 #define ENTRY(use) {Cell::Kind::Column, "entry", #use},
 #define PIECES(rule) {Cell::Kind::Column, "pieces", #rule},
+#define VIEW(inverse) {Cell::Kind::Column, "inverse of view", inverse},
+#define NOT_REVERSED(reason) {Cell::Kind::Column, "not reversed", reason},
 #define TRAIT(trait) {Cell::Kind::Column, "trait", #trait},
 #include "cresset/ops/table/table.def"
 };

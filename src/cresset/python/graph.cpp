@@ -8,6 +8,8 @@
 #include "cresset/ir/printer.h"
 #include "cresset/ir/verifier.h"
 #include "cresset/ops/operator.h"
+#include "cresset/functionalization/functionalize.h"
+#include "cresset/functionalization/view_rows.h"
 #include "cresset/passes/lower_graph.h"
 #include "cresset/passes/pass.h"
 #include "cresset/passes/pipeline.h"
@@ -417,6 +419,28 @@ void bindPasses(py::module_& module) {
         return py::make_tuple(graphToPython(keptWith(lowered.graph, graph.graph)), lowered.attributes);
       },
       py::arg("graph"));
+  // The writes that stay: operator, place in the source, reason.
+  module.def(
+      "_functionalize",
+      [](const GraphHandle& graph, bool distinct_inputs) {
+        verify(*graph.graph);
+        py::list left;
+        for (const MutationLeft& write : functionalize(*graph.graph, distinct_inputs).left) {
+          left.append(py::make_tuple(
+              std::string(write.node->kind().toQualString()), write.node->sourceRange().position(), write.reason));
+        }
+        return left;
+      },
+      py::arg("graph"), py::arg("distinct_inputs"));
+  module.def("_tidy_functional", [](const GraphHandle& graph) { tidyFunctional(*graph.graph); }, py::arg("graph"));
+  module.def(
+      "_reinplace",
+      [](const GraphHandle& graph) {
+        verify(*graph.graph);
+        return reinplace(*graph.graph);
+      },
+      py::arg("graph"));
+  module.def("_view_errors", viewErrors);
 }
 
 }  // namespace

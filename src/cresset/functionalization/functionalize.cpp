@@ -1,0 +1,284 @@
+#include "cresset/functionalization/functionalize.h"
+
+#include <ATen/core/ivalue.h>
+#include <ATen/core/jit_type.h>
+
+#include <algorithm>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "cresset/functionalization/places.h"
+#include "cresset/functionalization/view_rows.h"
+#include "cresset/functionalization/writes.h"
+#include "cresset/ops/operator.h"
+#include "cresset/passes/pass.h"
+
+namespace cresset {
+
+namespace {
+
+void copyLocations(Node* copy, const Node* original) {
+  copy->copyLocation(original);
+  for (Block* block : copy->blocks()) {
+    for (Node* inner : block->nodes()) copyLocations(inner, original);
+  }
+}
+
+/// Whether code in `block` can use the value.
+bool isVisibleIn(const Value* value, const Block* block) {
+  const Block* own = value->owningBlock();
+  while (block && block != own) block = block->owningNode() ? block->owningNode()->owningBlock() : nullptr;
+  return block == own;
+}
+
+/// Goes through the graph in order and keeps, for each tensor whose writes go, the value that it has there. Views of it
+/// are made again where they are read after a write; what was made is used until the next one.
+class Functionalizer {
+ public:
+  Functionalizer(Graph& graph, const Places& places, const Writes& writes)
+      : graph_(graph), places_(places), writes_(writes) {
+    findWritten(graph.block());
+    for (const auto& memory : writes.all()) {
+      if (!memory->is_input || !memory->reason.empty()) continue;
+      closed_before_[memory->closed_before ? memory->closed_before : graph.block()->returnNode()].push_back(memory.get());
+    }
+  }
+
+  void run() {
+    visit(graph_.block());
+    // What they returned is not used any more.
+    for (auto node = replaced_.rbegin(); node != replaced_.rend(); ++node) (*node)->destroy();
+  }
+
+ private:
+  struct Made {
+    const Value* of;  // the root's value that it was made of
+    Value* value;
+  };
+  using Roots = std::vector<const Value*>;
+
+  /// Which tensors the blocks of each node write to, that were made outside of it, in the order of their first write.
+  Roots findWritten(Block* block) {
+    Roots roots;
+    std::unordered_set<const Value*> seen;
+    const auto add = [&](const Value* root) {
+      if (root->owningBlock() != block && seen.insert(root).second) roots.push_back(root);
+    };
+    for (Node* node : block->nodes()) {
+      if (writes_.isRemovable(node)) add(places_.of(node->input(0))->root);
+      Roots inner;
+      std::unordered_set<const Value*> seen_inside;
+      for (Block* body : node->blocks()) {
+        for (const Value* root : findWritten(body)) {
+          if (seen_inside.insert(root).second) inner.push_back(root);
+        }
+      }
+      for (const Value* root : inner) add(root);
+      if (!inner.empty()) written_[node] = std::move(inner);
+    }
+    return roots;
+  }
+
+  void visit(Block* block) {
+    for (Node* node : block->nodesSafely()) {
+      close(node);
+      if (writes_.isRemovable(node)) {
+        write(node);
+      } else {
+        useCurrent(node);
+        visitBlocks(node);
+        remember(node);
+      }
+    }
+    close(block->returnNode());
+    useCurrent(block->returnNode());
+  }
+
+  void useCurrent(Node* node) {
+    for (size_t i = 0; i < node->inputs().size(); ++i) {
+      Value* now = current(node->input(i), node);
+      if (now != node->input(i)) node->replaceInput(i, now);
+    }
+  }
+
+  const Place* followed(const Value* value) const {
+    const Place* place = places_.of(value);
+    return place && writes_.removable(place->root) ? place : nullptr;
+  }
+
+  /// What stands for the value at a node.
+  Value* current(Value* value, Node* at) {
+    const Place* place = followed(value);
+    return place ? current(*place, at) : value;
+  }
+
+  Value* rootNow(const Value* root) const {
+    const auto found = now_.find(root);
+    return found == now_.end() ? const_cast<Value*>(root) : found->second;
+  }
+
+  Value* current(const Place& place, Node* at) {
+    Value* const root = rootNow(place.root);
+    std::vector<const Place*> missing;
+    Value* value = root;
+    for (const Place* step = &place; step->kind != Place::Kind::Root; step = step->parent) {
+      const auto found = made_.find(step);
+      if (found != made_.end() && found->second.of == root && isVisibleIn(found->second.value, at->owningBlock())) {
+        value = found->second.value;
+        break;
+      }
+      missing.push_back(step);
+    }
+    for (auto step = missing.rbegin(); step != missing.rend(); ++step) {
+      value = make(**step, value, at);
+      made_[*step] = {root, value};
+    }
+    return value;
+  }
+
+  Value* make(const Place& place, Value* parent, Node* at) {
+    const InsertPointGuard guard(graph_, at);
+    if (place.kind == Place::Kind::Element) {
+      static const Symbol kGetItem = Symbol::fromQualString("aten::__getitem__");
+      graph_.setLocation(at->sourceRange(), at->inlinedCall());
+      Node* node = graph_.create(kGetItem, {parent, graph_.insertConstant(c10::IValue(place.index))});
+      graph_.insertNode(node);
+      node->output()->setType(c10::TensorType::get());
+      return node->output();
+    }
+    Node* view = graph_.createClone(
+        place.view, [&](Value* input) { return input == place.view->input(0) ? parent : current(input, at); });
+    graph_.insertNode(view);
+    return view->output()->copyMetadata(place.view->output());
+  }
+
+  /// The node has just made what its outputs are, of the roots' values as they are here.
+  void remember(Node* node) {
+    for (Value* output : node->outputs()) {
+      const Place* place = places_.isOwn(output) ? followed(output) : nullptr;
+      if (place && place->kind != Place::Kind::Root) made_[place] = {rootNow(place->root), output};
+    }
+  }
+
+  /// The type of a tensor that is now another: whether it requires a gradient is not known of that.
+  static c10::TypePtr typeOf(const Value* before) {
+    const auto type = before->type()->expect<c10::TensorType>();
+    return c10::TensorType::create(type->scalarType(), type->device(), type->dim(), /*requires_grad=*/std::nullopt);
+  }
+
+  void write(Node* node) {
+    const Place& place = *places_.of(node->input(0));
+    const Operator& reuse = *operatorOf(*node)->inPlaceReuse();
+    std::vector<Value*> inputs;
+    for (Value* input : node->inputs()) inputs.push_back(current(input, node));
+    Node* made = graph_.create(reuse.kind(), inputs);
+    made->insertBefore(node)->copyLocation(node);
+    made->bindOperator(&reuse);
+    Value* value = made->output()->setType(typeOf(node->input(0)));
+    const Place* step = &place;
+    while (step->kind != Place::Kind::Root) {
+      const Place* views = step->kind == Place::Kind::Element ? step->parent : step;
+      Value* base = current(*views->parent, node);
+      value = reversed(*views, step->index, base, value, node);
+      value->setType(typeOf(base));
+      step = views->parent;
+    }
+    now_[place.root] = value;
+    replaced_.push_back(node);
+  }
+
+  /// `base` once its view has become `view`.
+  Value* reversed(const Place& views, int64_t index, Value* base, Value* view, Node* at) {
+    const Graph& inverse = inverseOf(*operatorOf(*views.view));
+    const InsertPointGuard guard(graph_, at);
+    graph_.setLocation(at->sourceRange(), at->inlinedCall());
+    std::vector<Value*> arguments;
+    for (Value* input : views.view->inputs()) arguments.push_back(current(input, at));
+    arguments[0] = base;
+    arguments.push_back(view);
+    if (views.kind == Place::Kind::List) arguments.push_back(graph_.insertConstant(c10::IValue(index)));
+    std::unordered_map<const Value*, Value*> copies;
+    for (size_t i = 0; i < arguments.size(); ++i) copies[inverse.inputs()[i]] = arguments[i];
+    for (const Node* node : inverse.nodes()) {
+      Node* copy = graph_.insertNode(graph_.createClone(node, [&](Value* value) { return copies.at(value); }));
+      copyLocations(copy, at);
+      for (size_t i = 0; i < node->outputs().size(); ++i) copies[node->output(i)] = copy->output(i);
+    }
+    return copies.at(inverse.outputs()[0]);
+  }
+
+  void visitBlocks(Node* node) {
+    const auto found = written_.find(node);
+    const Roots roots = found == written_.end() ? Roots() : found->second;
+    std::vector<Value*> before;
+    for (const Value* root : roots) before.push_back(rootNow(root));
+    if (node->kind() == prim::Loop) {
+      for (size_t i = 0; i < roots.size(); ++i) node->addInput(before[i]);
+    }
+    for (Block* block : node->blocks()) {
+      for (size_t i = 0; i < roots.size(); ++i) {
+        now_[roots[i]] = before[i];
+        if (node->kind() == prim::Loop) now_[roots[i]] = block->addInput()->setType(typeOf(before[i]));
+      }
+      visit(block);
+      for (const Value* root : roots) block->registerOutput(now_.at(root));
+    }
+    for (size_t i = 0; i < roots.size(); ++i) now_[roots[i]] = node->addOutput()->setType(typeOf(before[i]));
+  }
+
+  /// Gives the tensors that came in what they have become, if it is time for that.
+  void close(Node* at) {
+    const auto found = closed_before_.find(at);
+    if (found == closed_before_.end()) return;
+    for (const WrittenMemory* memory : found->second) {
+      Value* input = const_cast<Value*>(memory->root);
+      if (rootNow(input) == input) continue;
+      static const Symbol kCopy = Symbol::fromQualString("aten::copy_");
+      const InsertPointGuard guard(graph_, at);
+      graph_.setLocation(memory->writes.back()->sourceRange(), memory->writes.back()->inlinedCall());
+      Value* blocking = graph_.insertConstant(c10::IValue(false));
+      graph_.insertNode(graph_.create(kCopy, {input, rootNow(input), blocking}))->output()->setType(typeOf(input));
+      // From here on the input is read itself, and so are the views that were made of it before it was written.
+      now_.erase(input);
+    }
+  }
+
+  Graph& graph_;
+  const Places& places_;
+  const Writes& writes_;
+  std::unordered_map<const Node*, Roots> written_;
+  std::unordered_map<const Node*, std::vector<const WrittenMemory*>> closed_before_;
+  std::unordered_map<const Value*, Value*> now_;
+  std::unordered_map<const Place*, Made> made_;
+  std::vector<Node*> replaced_;
+};
+
+}  // namespace
+
+Functionalized functionalize(Graph& graph, bool inputs_are_distinct) {
+  const Places places(graph);
+  const Writes writes(graph, places, inputs_are_distinct);
+  Functionalized result;
+  const auto& memories = writes.all();
+  result.changed =
+      std::any_of(memories.begin(), memories.end(), [](const auto& memory) { return memory->reason.empty(); });
+  if (result.changed) Functionalizer(graph, places, writes).run();
+  for (const auto& [position, left] : writes.left()) result.left.push_back({left.first, left.second});
+  return result;
+}
+
+void tidyFunctional(Graph& graph) {
+  // Inverses of views bring constants, which decide their branches, and lists of numbers.
+  constexpr int kRounds = 4;
+  for (int round = 0; round < kRounds; ++round) {
+    bool changed = propagateConstants(graph);
+    changed |= simplifyBranches(graph);
+    changed |= removeListMutation(graph);
+    if (!changed) break;
+  }
+  mergeCommonSubexpressions(graph);
+  eliminateDeadCode(graph);
+  poolConstants(graph);
+}
+
+}  // namespace cresset

@@ -1,0 +1,157 @@
+#include "cresset/functionalization/places.h"
+
+#include <ATen/core/alias_info.h>
+#include <ATen/core/jit_type.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "cresset/analysis/alias.h"
+#include "cresset/analysis/facts.h"
+#include "cresset/functionalization/view_rows.h"
+#include "cresset/ir/constants.h"
+#include "cresset/ir/structure.h"
+#include "cresset/ops/operator.h"
+
+namespace cresset {
+
+namespace {
+
+bool isTensor(const Value* value) {
+  return value->type()->kind() == c10::TypeKind::TensorType;
+}
+
+/// Whether nobody can change the list of numbers that an operator has as an argument.
+bool isSettled(const Value* argument) {
+  if (argument->type()->kind() != c10::TypeKind::ListType || isConstant(argument)) return true;
+  if (argument->node()->kind() != prim::ListConstruct) return false;
+  const auto uses = argument->uses();
+  return std::all_of(uses.begin(), uses.end(), [&](const Use& use) {
+    const Operator* op = knownOperator(*use.user);
+    return op && use.offset < op->schema().arguments().size() && !op->schema().arguments()[use.offset].alias_info();
+  });
+}
+
+}  // namespace
+
+const Operator* inPlaceOperatorOf(const Node& node) {
+  const Operator* op = knownOperator(node);
+  if (!op || !op->isMutable() || node.inputs().empty() || !isTensor(node.inputs()[0])) return nullptr;
+  const auto& arguments = op->schema().arguments();
+  const auto& returns = op->schema().returns();
+  const auto isWritten = [](const c10::Argument& argument) {
+    return argument.alias_info() && argument.alias_info()->isWrite();
+  };
+  const bool returns_first = returns.size() == 1 && isWritten(returns[0]) && node.outputs().size() == 1;
+  return isWritten(arguments[0]) && std::count_if(arguments.begin(), arguments.end(), isWritten) == 1 && returns_first
+             ? op
+             : nullptr;
+}
+
+Places::Places(Graph& graph) : sizes_change_(tensorWrites(graph) != TensorWrites::Elements) {
+  findSame(graph.block());
+  for (const Value* input : graph.inputs()) {
+    if (isTensor(input)) add(input, {.root = input});
+  }
+  visit(graph.block());
+}
+
+const Place* Places::of(const Value* value) const {
+  const auto found = places_.find(canonical(value));
+  return found == places_.end() ? nullptr : found->second;
+}
+
+const Value* Places::canonical(const Value* value) const {
+  for (auto found = same_.find(value); found != same_.end(); found = same_.find(value)) value = found->second;
+  return value;
+}
+
+/// Inner blocks first, so that what a loop hands on is known when the loop is met.
+void Places::findSame(Block* block) {
+  for (Node* node : block->nodes()) {
+    for (Block* inner : node->blocks()) findSame(inner);
+    findSameIn(node);
+  }
+}
+
+void Places::findSameIn(Node* node) {
+  // Names of names are followed once, so that looking one up takes one step, but for what loops carry.
+  const auto set = [&](const Value* value, const Value* other) { same_[value] = canonical(other); };
+  if (node->kind() == prim::If) {
+    for (size_t i = 0; i < node->outputs().size(); ++i) {
+      const Value* one = canonical(node->blocks()[0]->outputs()[i]);
+      if (isTensor(node->output(i)) && one == canonical(node->blocks()[1]->outputs()[i])) set(node->output(i), one);
+    }
+  } else if (node->kind() == prim::Loop) {
+    const Block* body = node->blocks()[0];
+    for (size_t i = 0; i < node->outputs().size(); ++i) {
+      const Value* carried = body->inputs()[i + 1];
+      if (!isTensor(carried) || canonical(body->outputs()[i + 1]) != carried) continue;
+      set(carried, node->input(i + 2));
+      set(node->output(i), node->input(i + 2));
+    }
+  } else if (node->kind() == prim::unchecked_cast) {
+    if (isTensor(node->input(0)) && isTensor(node->output())) set(node->output(), node->input(0));
+  } else if (inPlaceOperatorOf(*node)) {
+    set(node->output(), node->input(0));
+  }
+}
+
+void Places::add(const Value* value, Place place) {
+  places_[value] = &all_.emplace_back(place);
+}
+
+void Places::visit(Block* block) {
+  for (Node* node : block->nodes()) {
+    visit(node);
+    for (Block* inner : node->blocks()) visit(inner);
+    if (node->kind() == prim::If) join(node);
+  }
+}
+
+/// What both branches make is, after them, a tensor of its own.
+void Places::join(const Node* node) {
+  for (size_t i = 0; i < node->outputs().size(); ++i) {
+    const Value* output = node->output(i);
+    const bool is_made = std::all_of(node->blocks().begin(), node->blocks().end(), [&](const Block* block) {
+      const Place* place = of(block->outputs()[i]);
+      return place && place->kind == Place::Kind::Root && place->root->owningBlock() == block;
+    });
+    if (is_made && isOwn(output)) add(output, {.root = output});
+  }
+}
+
+void Places::visit(Node* node) {
+  static const Symbol kGetItem = Symbol::fromQualString("aten::__getitem__");
+  if (node->kind() == prim::ListUnpack || node->kind() == kGetItem) {
+    const Place* list = of(node->input(0));
+    if (!list || list->kind != Place::Kind::List) return;
+    const auto index = node->kind() == kGetItem ? constantAs<int64_t>(node->input(1)) : std::optional<int64_t>(0);
+    if (!index || *index < 0) return;
+    for (size_t i = 0; i < node->outputs().size(); ++i) {
+      add(node->output(i),
+          {Place::Kind::Element, list->root, list, nullptr, *index + static_cast<int64_t>(i)});
+    }
+    return;
+  }
+  const Operator* op = knownOperator(*node);
+  if (!op || op->isMutable()) return;
+  if (isReversibleView(*op)) {
+    const Place* base = of(node->input(0));
+    if (!base || node->outputs().size() != 1 || node->inputs().size() != op->schema().arguments().size()) return;
+    for (const Value* argument : node->inputs()) {
+      if (!isSettled(argument)) return;
+      // Of further tensors views take the sizes.
+      if (argument != node->input(0) && isTensor(argument) && sizes_change_) return;
+    }
+    const auto kind = isViewsInList(*op) ? Place::Kind::List : Place::Kind::View;
+    add(node->output(), {kind, base->root, base, node, 0});
+    return;
+  }
+  if (op->schema().is_vararg() || op->schema().returns().size() != node->outputs().size()) return;
+  for (const Value* output : node->outputs()) {
+    if (isTensor(output) && givesNewMemory(*op, output->offset())) add(output, {.root = output});
+  }
+}
+
+}  // namespace cresset

@@ -1,0 +1,58 @@
+// Where in memory the tensors of a graph are: each is the whole of its own memory, or is reached from such a one by views
+// that have inverses.
+//
+// A value has a place only if it has that one on all ways through the graph: what a branch returns has one if both
+// branches return it, what a loop carries if each iteration hands on what it got. Results of in-place operators have
+// the place of what was written.
+#pragma once
+
+#include <deque>
+#include <unordered_map>
+
+#include "cresset/ir/graph.h"
+
+namespace cresset {
+
+struct Place {
+  enum class Kind {
+    Root,     // memory of its own: made by an operator or by all branches, or an input of the graph
+    View,     // what the node `view` makes of `parent`
+    List,     // the same of an operator that returns several views
+    Element,  // of the list `parent`
+  };
+  Kind kind = Kind::Root;
+  const Value* root = nullptr;    // in whose memory it is
+  const Place* parent = nullptr;  // null for a root
+  Node* view = nullptr;           // of a view or list
+  int64_t index = 0;              // of an element
+};
+
+class Places {
+ public:
+  explicit Places(Graph& graph);
+
+  /// Null if the value is no tensor, or may be at several places.
+  const Place* of(const Value* value) const;
+  /// Whether the value is where its node has put it, and not another name for an older value.
+  bool isOwn(const Value* value) const { return !same_.contains(value); }
+
+ private:
+  void findSame(Block* block);
+  void findSameIn(Node* node);
+  const Value* canonical(const Value* value) const;
+  void visit(Block* block);
+  void visit(Node* node);
+  void join(const Node* node);
+  void add(const Value* value, Place place);
+
+  const bool sizes_change_;  // something in the graph changes sizes of tensors
+  std::unordered_map<const Value*, const Value*> same_;  // what has another name
+  std::unordered_map<const Value*, const Place*> places_;
+  std::deque<Place> all_;
+};
+
+/// The in-place operator that the node calls, if it writes to its first argument, which it returns, and to nothing
+/// else; null otherwise.
+const Operator* inPlaceOperatorOf(const Node& node);
+
+}  // namespace cresset

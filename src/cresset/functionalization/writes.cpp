@@ -1,0 +1,288 @@
+#include "cresset/functionalization/writes.h"
+
+#include <ATen/core/alias_info.h>
+#include <ATen/core/jit_type.h>
+
+#include <algorithm>
+
+#include "cresset/analysis/ambient_state.h"
+#include "cresset/analysis/plain_types.h"
+#include "cresset/functionalization/view_rows.h"
+#include "cresset/ir/structure.h"
+#include "cresset/ir/subgraph.h"
+#include "cresset/ops/operator.h"
+
+namespace cresset {
+
+namespace {
+
+std::unique_ptr<AliasDb> analyze(Graph& graph, bool inputs_are_distinct) {
+  static const Symbol kMemory = Symbol::attr("memory");  // where setMemory keeps what it is told
+  Node* inputs = graph.block()->paramNode();
+  if (!inputs_are_distinct || inputs->hasAttribute(kMemory)) return std::make_unique<AliasDb>(graph);
+  std::vector<int64_t> numbers;
+  for (const Value* input : graph.inputs()) {
+    const bool is_tensor = input->type()->kind() == c10::TypeKind::TensorType;
+    numbers.push_back(is_tensor ? static_cast<int64_t>(numbers.size()) : -1);
+  }
+  setMemory(*inputs, numbers);
+  auto aliases = std::make_unique<AliasDb>(graph);
+  inputs->removeAttribute(kMemory);
+  return aliases;
+}
+
+bool isTensorOrList(const c10::Type& type) {
+  if (type.kind() == c10::TypeKind::TensorType) return true;
+  const auto inner = type.containedTypes();
+  return (type.kind() == c10::TypeKind::ListType || type.kind() == c10::TypeKind::OptionalType) &&
+         isTensorOrList(*inner[0]);
+}
+
+/// Whether it is written itself, or what it holds.
+bool isWritten(const c10::AliasInfo& info) {
+  const auto& inner = info.containedTypes();
+  return info.isWrite() || std::any_of(inner.begin(), inner.end(), [](const auto& held) { return isWritten(held); });
+}
+
+/// Whether the operator has a tensor, or tensors in a list, that it writes to. Rows of Cresset's own write to lists.
+bool writesTensors(const Operator& op) {
+  const auto& arguments = op.schema().arguments();
+  return std::any_of(arguments.begin(), arguments.end(), [&](const c10::Argument& argument) {
+    return argument.alias_info() && isWritten(*argument.alias_info()) && isTensorOrList(*argument.type()) &&
+           (op.isOfDispatcher() || argument.type()->kind() == c10::TypeKind::TensorType);
+  });
+}
+
+bool runsUnknown(const Node& node) {
+  return (memoryOf(node, Memory::None) == Memory::Anything && !changesStateOnly(node)) ||
+         (!isStructural(node.kind()) && !knownOperator(node));
+}
+
+std::string nameOf(const Node& node) {
+  return node.kind().toQualString();
+}
+
+}  // namespace
+
+Writes::Writes(Graph& graph, const Places& places, bool inputs_are_distinct) : graph_(graph), places_(places) {
+  number(graph.block());
+  collect(graph.block());
+  if (!memories_.empty()) {
+    aliases_ = analyze(graph, inputs_are_distinct);
+    checkRoots();
+    findOtherWriters(graph.block());
+    for (const Value* input : graph.inputs()) checkReader(input);
+    checkReaders(graph.block());
+  }
+  explain();
+}
+
+const WrittenMemory* Writes::removable(const Value* root) const {
+  const auto found = by_root_.find(root);
+  return found == by_root_.end() || !found->second->reason.empty() ? nullptr : found->second;
+}
+
+bool Writes::isRemovable(const Node* node) const {
+  const auto found = by_node_.find(node);
+  return found != by_node_.end() && found->second->reason.empty();
+}
+
+void Writes::number(Block* block) {
+  const auto count = [&](const Node* node) { spans_[node] = {next_, next_}, ++next_; };
+  count(block->paramNode());
+  for (Node* node : block->nodes()) {
+    const uint32_t begin = next_++;
+    for (Block* inner : node->blocks()) number(inner);
+    spans_[node] = {begin, next_++};
+  }
+  count(block->returnNode());
+}
+
+void Writes::collect(Block* block) {
+  for (Node* node : block->nodes()) {
+    state_changes_ |= changesState(*node) || node->kind() == prim::BailOut;
+    collect(node);
+    for (Block* inner : node->blocks()) collect(inner);
+  }
+}
+
+void Writes::collect(Node* node) {
+  if (isStructural(node->kind())) return;
+  const Operator* op = knownOperator(*node);
+  if (!op || !op->isMutable() || !writesTensors(*op)) return;
+  const std::string reason = whyNot(*node);
+  const Place* place = inPlaceOperatorOf(*node) ? places_.of(node->input(0)) : nullptr;
+  if (!reason.empty() || !place) {
+    left_[spans_.at(node).begin] = {node, reason};
+    return;
+  }
+  WrittenMemory*& memory = by_root_[place->root];
+  if (!memory) {
+    memory = memories_.emplace_back(std::make_unique<WrittenMemory>()).get();
+    memory->root = place->root;
+    memory->is_input = place->root->node() == graph_.block()->paramNode();
+  }
+  memory->writes.push_back(node);
+  by_node_[node] = memory;
+}
+
+/// Why this write by itself can't be removed; empty if nothing stands against it.
+std::string Writes::whyNot(const Node& node) const {
+  const Operator* op = inPlaceOperatorOf(node);
+  if (!op) return "it does not write to its first argument and return that";
+  const Operator* reuse = op->inPlaceReuse();
+  if (op->replacesMemory() || !(op->isPointwise() || op->keepsSizes()))
+    return "it may change the sizes of the tensor, or give it other memory";
+  if (!reuse) return "it has no form that returns a new tensor";
+  if (places_.of(node.input(0))) return "";
+  const Node* source = node.input(0)->node();
+  const Operator* view = knownOperator(*source);
+  const std::string name = nameOf(*source);
+  if (view && !whyNotReversed(*view).empty())
+    return "the tensor comes from " + name + ": " + std::string(whyNotReversed(*view));
+  if (source->kind() == prim::GetAttr)
+    return "the tensor is an attribute; cresset.passes.lower_graph makes attributes inputs";
+  return "the tensor comes from " + name + ", so that which memory it is is not known";
+}
+
+namespace {
+
+/// Whether a tensor is made in a branch of the node that another one comes out of.
+bool isWithin(const WrittenMemory& inner, const WrittenMemory& outer) {
+  const Node* branches = outer.root->node();
+  return branches->kind() == prim::If && inner.root->node() != branches && inner.root->node()->isInside(branches);
+}
+
+}  // namespace
+
+/// What the graph made is written by nobody but by its own writes, and is one location each; what comes out of branches
+/// is at the locations of what they made.
+void Writes::checkRoots() {
+  for (const auto& memory : memories_) {
+    if (state_changes_) leave(*memory, "the graph changes the state of the thread (grad mode, autocast) or has guards");
+    if (memory->is_input) {
+      inputs_.push_back(memory.get());
+      continue;
+    }
+    const std::vector<Location> locations = aliases_->reached(memory->root);
+    if (locations.empty() || aliases_->mayAliasWorld(memory->root))
+      leave(*memory, "the tensor is held by something outside of the graph");
+    if (memory->root->node()->kind() != prim::If && locations.size() > 1)
+      leave(*memory, "the tensor is not told apart from others");
+    for (const Location location : locations) {
+      for (WrittenMemory* other : by_location_[location]) {
+        if (isWithin(*other, *memory) || isWithin(*memory, *other)) continue;
+        leave(*other, "the tensor is not told apart from others");
+        leave(*memory, "the tensor is not told apart from others");
+      }
+      by_location_[location].push_back(memory.get());
+    }
+  }
+}
+
+std::span<WrittenMemory* const> Writes::memoriesAt(Location location) const {
+  const auto found = by_location_.find(location);
+  return found == by_location_.end() ? std::span<WrittenMemory* const>() : found->second;
+}
+
+/// Whether the node, which may write to the memory, is none of its own writes, and may run while the tensor is there: a
+/// write to what comes out of branches comes after what stands in them, and the other way round.
+bool Writes::mayDisturb(const Node* node, const WrittenMemory& memory) const {
+  const auto own = by_node_.find(node);
+  if (own == by_node_.end()) return true;
+  return own->second != &memory && !isWithin(*own->second, memory) && !isWithin(memory, *own->second);
+}
+
+void Writes::findOtherWriters(Block* block) {
+  for (Node* node : block->nodes()) {
+    for (Block* inner : node->blocks()) findOtherWriters(inner);
+    if (!node->blocks().empty() || !aliases_->isMutable(node)) continue;
+    const std::string reason = nameOf(*node) + " may write to the tensor, too";
+    for (const Location location : aliases_->written(node)) {
+      for (WrittenMemory* memory : memoriesAt(location)) {
+        if (mayDisturb(node, *memory)) leave(*memory, reason);
+      }
+    }
+    for (WrittenMemory* memory : inputs_) {
+      if (!mayDisturb(node, *memory)) continue;
+      Value* root = const_cast<Value*>(memory->root);
+      if (runsUnknown(*node) || aliases_->writesToAlias(node, {&root, 1})) leave(*memory, reason);
+    }
+  }
+}
+
+void Writes::checkReaders(Block* block) {
+  for (Node* node : block->nodes()) {
+    for (const Value* output : node->outputs()) checkReader(output);
+    for (Block* inner : node->blocks()) {
+      for (const Value* input : inner->inputs()) checkReader(input);
+      checkReaders(inner);
+    }
+    if (isSubgraph(*node)) {
+      for (WrittenMemory* memory : inputs_) leave(*memory, "the graph has subgraphs; inline them first");
+    }
+  }
+}
+
+void Writes::checkReader(const Value* value) {
+  if (!mayHoldTensors(*value->type())) return;
+  const Place* place = places_.of(value);
+  if (place && place->kind == Place::Kind::List && by_root_.contains(place->root) && aliases_->hasWriters(value))
+    leave(*by_root_.at(place->root), "a list of its views is changed");
+  for (const Location location : aliases_->reached(value)) {
+    for (WrittenMemory* memory : memoriesAt(location)) {
+      if (!place || place->root != memory->root) checkReader(value, *memory);
+    }
+  }
+  if (value->type()->kind() == c10::TypeKind::TensorType && !aliases_->mayAliasWorld(value)) return;
+  for (WrittenMemory* memory : inputs_) {
+    if (place && place->root == memory->root) continue;
+    if (aliases_->mayContainAlias(value, memory->root)) checkReader(value, *memory);
+  }
+}
+
+/// `value` may be of this memory, or hold a tensor that is, and is not made to read new values.
+void Writes::checkReader(const Value* value, WrittenMemory& memory) {
+  const uint32_t from = spans_.at(value->node()).end, until = lastUse(value);
+  const auto after = std::upper_bound(
+      memory.writes.begin(), memory.writes.end(), from,
+      [&](uint32_t position, const Node* write) { return position < spans_.at(write).begin; });
+  if (after != memory.writes.end() && spans_.at(*after).begin < until) {
+    const Node* source = value->node();
+    leave(
+        memory, source == graph_.block()->paramNode()
+                    ? "the input %" + value->debugName() + " may share its memory and is used after the write"
+                    : "a result of " + nameOf(*source) +
+                          " may share or hold its memory, was made before the write and is used after it");
+    return;
+  }
+  // Made after all writes.
+  if (!memory.is_input || from < spans_.at(memory.writes.back()).begin) return;
+  Node* node = value->node();
+  while (node->owningBlock() != graph_.block()) node = node->owningBlock()->owningNode();
+  if (!memory.closed_before || node->isBefore(memory.closed_before)) memory.closed_before = node;
+}
+
+/// Where the value is used for the last time. A use in a loop that began after the value was made is one in each
+/// iteration.
+uint32_t Writes::lastUse(const Value* value) const {
+  uint32_t last = 0;
+  for (const Use& use : value->uses()) {
+    last = std::max(last, spans_.at(use.user).begin);
+    for (const Block* block = use.user->owningBlock(); block != value->owningBlock();) {
+      const Node* owner = block->owningNode();
+      if (owner->kind() == prim::Loop) last = std::max(last, spans_.at(owner).end);
+      block = owner->owningBlock();
+    }
+  }
+  return last;
+}
+
+void Writes::explain() {
+  for (const auto& memory : memories_) {
+    if (memory->reason.empty()) continue;
+    for (const Node* node : memory->writes) left_[spans_.at(node).begin] = {node, memory->reason};
+  }
+}
+
+}  // namespace cresset

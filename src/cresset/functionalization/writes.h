@@ -1,0 +1,83 @@
+// Which writes of a graph can be removed: all to a tensor's memory, or none.
+//
+// A write to memory is found by all its readers if they have places in that memory (places.h): they are made to read
+// the new value. Other readers (lists, what may be this memory or other, views that can't be reversed) must not stand on
+// both sides of the write: either they are made after it, or they are not used any more.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "cresset/analysis/alias.h"
+#include "cresset/functionalization/places.h"
+#include "cresset/ir/graph.h"
+
+namespace cresset {
+
+/// Memory that the graph writes to through in-place operators.
+struct WrittenMemory {
+  const Value* root = nullptr;
+  bool is_input = false;
+  std::vector<Node*> writes;  // in the order of the graph
+  /// Why they stay; empty if they can go.
+  std::string reason;
+  /// Of an input: before which node of the outermost block the input must have its new value, as that node returns
+  /// memory in a way that is not followed.
+  Node* closed_before = nullptr;
+};
+
+class Writes {
+ public:
+  Writes(Graph& graph, const Places& places, bool inputs_are_distinct);
+
+  /// In the order of their first write.
+  const std::vector<std::unique_ptr<WrittenMemory>>& all() const { return memories_; }
+  /// Null if the root's memory is not written, or the writes stay.
+  const WrittenMemory* removable(const Value* root) const;
+  /// Whether the node is a write that goes.
+  bool isRemovable(const Node* node) const;
+  /// Writes to tensors that stay, with reasons.
+  const std::map<uint32_t, std::pair<const Node*, std::string>>& left() const { return left_; }
+
+ private:
+  struct Span {
+    uint32_t begin, end;  // of a node with blocks, around all that is in them
+  };
+  void number(Block* block);
+  void collect(Block* block);
+  void collect(Node* node);
+  std::string whyNot(const Node& node) const;
+  void findOtherWriters(Block* block);
+  bool mayDisturb(const Node* node, const WrittenMemory& memory) const;
+  std::span<WrittenMemory* const> memoriesAt(Location location) const;
+  void checkRoots();
+  void checkReaders(Block* block);
+  void checkReader(const Value* value);
+  void checkReader(const Value* value, WrittenMemory& memory);
+  uint32_t lastUse(const Value* value) const;
+  void explain();
+  void leave(WrittenMemory& memory, std::string reason) const {
+    if (memory.reason.empty()) memory.reason = std::move(reason);
+  }
+
+  Graph& graph_;
+  const Places& places_;
+  std::unique_ptr<AliasDb> aliases_;
+  std::unordered_map<const Node*, Span> spans_;
+  uint32_t next_ = 0;
+  bool state_changes_ = false;
+  std::vector<std::unique_ptr<WrittenMemory>> memories_;
+  std::unordered_map<const Value*, WrittenMemory*> by_root_;
+  /// Of those that the graph made: what branches made and what comes out of them.
+  std::unordered_map<Location, std::vector<WrittenMemory*>> by_location_;
+  std::vector<WrittenMemory*> inputs_;
+  std::unordered_map<const Node*, WrittenMemory*> by_node_;
+  std::map<uint32_t, std::pair<const Node*, std::string>> left_;  // by place in the graph
+};
+
+}  // namespace cresset

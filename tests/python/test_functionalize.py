@@ -1,0 +1,490 @@
+"""Functionalization of graphs: no mutation is left, and results, strides, aliasing and arguments are eager's."""
+
+import itertools
+import random
+
+import pytest
+import torch
+from torch.testing._internal.common_methods_invocations import op_db
+
+import cresset
+
+
+def mutations(graph):
+    """Operators that write, but the copies at the end to what came in."""
+    inputs = [value.debugName() for value in graph.inputs()]
+    found = []
+
+    def visit(nodes):
+        for node in nodes:
+            for block in node.blocks():
+                visit(block.nodes())
+            name = node.kind().split("::")[1]
+            if not name.endswith("_") or name.endswith("__"):
+                continue
+            closing = name == "copy_" and node.inputsAt(0).debugName() in inputs
+            if not closing:
+                found.append(node.kind())
+
+    visit(graph.nodes())
+    return found
+
+
+def memory(tensors):
+    """Which of them share memory, and where each lies in it."""
+    return [
+        [a.untyped_storage()._cdata == b.untyped_storage()._cdata for b in tensors] + [a.storage_offset()] for a in tensors
+    ]
+
+
+def flat(result):
+    if isinstance(result, torch.Tensor):
+        return [result]
+    if isinstance(result, (list, tuple)):
+        return [tensor for item in result for tensor in flat(item)]
+    return []
+
+
+def same(a, b):
+    return (
+        a.dtype == b.dtype
+        and a.stride() == b.stride()
+        and a.shape == b.shape
+        and torch.equal(torch.view_as_real(a) if a.is_complex() else a, torch.view_as_real(b) if b.is_complex() else b)
+    )
+
+
+def run(function, arguments):
+    torch.manual_seed(0)
+    try:
+        return function(*arguments), None
+    except Exception as error:  # compared below
+        return None, str(error).splitlines()[-1]
+
+
+def compare(plain, functional, make_arguments):
+    first, second = make_arguments(), make_arguments()
+    (expected, error), (result, other_error) = run(plain, first), run(functional, second)
+    assert (error is None) == (other_error is None), (error, other_error)
+    if error is not None:
+        return
+    all_expected = flat(expected) + flat(first)
+    all_results = flat(result) + flat(second)
+    assert len(all_expected) == len(all_results)
+    for a, b in zip(all_expected, all_results, strict=True):
+        assert same(a, b), (a, b, a.stride(), b.stride())
+    assert memory(all_expected) == memory(all_results)
+
+
+def functionalized(source, name="f", **options):
+    plain = getattr(cresset.CompilationUnit(source), name)
+    functional = cresset.functionalize(plain, **options)
+    assert mutations(functional.graph) == []
+    return plain, functional
+
+
+# ---- the table
+
+
+def test_every_view_has_an_inverse_or_a_reason():
+    assert cresset._C._view_errors() == []
+
+
+MATRIX, CUBE = (4, 6), (2, 4, 6)
+VIEWS = {
+    "permute": ("a.permute(1, -2)", MATRIX),
+    "transpose": ("a.transpose(0, -1)", CUBE),
+    "swapdims": ("a.swapdims(0, 1)", MATRIX),
+    "swapaxes": ("a.swapaxes(0, 1)", MATRIX),
+    "t": ("a.t()", MATRIX),
+    "T": ("a.T", MATRIX),
+    "mT": ("a.mT", CUBE),
+    "mH": ("a.mH", CUBE),
+    "H": ("a.H", MATRIX),
+    "adjoint": ("a.adjoint()", CUBE),
+    "movedim": ("a.movedim(0, -1)", CUBE),
+    "movedim list": ("a.movedim([0, 1], [1, 2])", CUBE),
+    "moveaxis": ("a.moveaxis(0, 1)", CUBE),
+    "unsqueeze": ("a.unsqueeze(-1)", MATRIX),
+    "select": ("a.select(1, -2)", MATRIX),
+    "slice": ("a[:, 1:-1:2]", MATRIX),
+    "index": ("a[1]", MATRIX),
+    "narrow": ("a.narrow(1, -4, 3)", MATRIX),
+    "diagonal": ("a.diagonal(1, 0, 1)", MATRIX),
+    "linalg.diagonal": ("torch.linalg.diagonal(a)", CUBE),
+    "view": ("a.view(3, 8)", MATRIX),
+    "view -1": ("a.view(-1)", MATRIX),
+    "view_as": ("a.view_as(torch.zeros(8, 3))", MATRIX),
+    "unflatten": ("a.unflatten(1, [2, 3])", MATRIX),
+    "squeeze": ("a.unsqueeze(0).squeeze()", MATRIX),
+    "squeeze dim": ("a.unsqueeze(0).squeeze(0)", MATRIX),
+    "chunk": ("a.chunk(4, 1)[2]", MATRIX),
+    "split": ("a.split(4, 1)[1]", MATRIX),
+    "split sizes": ("a.split([1, 3, 2], 1)[1]", MATRIX),
+    "split_with_sizes": ("a.split_with_sizes([1, 3], 0)[1]", MATRIX),
+    "tensor_split": ("a.tensor_split(4, 1)[1]", MATRIX),
+    "tensor_split indices": ("a.tensor_split([1, 3], 1)[1]", MATRIX),
+    "tensor_split last": ("a.tensor_split([1, 3], 1)[2]", MATRIX),
+    "hsplit": ("a.hsplit(3)[1]", MATRIX),
+    "hsplit indices": ("a.hsplit([2, 3])[0]", MATRIX),
+    "vsplit": ("a.vsplit(2)[1]", MATRIX),
+    "vsplit indices": ("a.vsplit([1])[1]", MATRIX),
+    "dsplit": ("a.dsplit(2)[1]", CUBE),
+    "dsplit indices": ("a.dsplit([4])[1]", CUBE),
+    "unbind": ("a.unbind(1)[3]", MATRIX),
+    "alias": ("torch.alias(a)", MATRIX),
+    "positive": ("torch.positive(a)", MATRIX),
+    "real": ("torch.real(a)", MATRIX),
+    "conj": ("torch.conj(a)", MATRIX),
+    "view dtype": ("a.view(torch.int32)", MATRIX),
+    "view_as_complex": ("torch.view_as_complex(a.view(12, 2))", MATRIX),
+}
+WRITES = {
+    "add_": "v.add_(2)",
+    "copy_": "v.copy_(torch.ones_like(v))",
+    "mul_ view": "v.mul_(v)",
+    "fill_": "v.fill_(3)",
+    "zero_": "v.zero_()",
+    "masked_fill_": "v.masked_fill_(v == 3, 5)",
+    "abs_": "v.abs_()",
+    "random_": "v.random_(0, 9)",
+}
+
+
+@pytest.mark.parametrize("write", WRITES)
+@pytest.mark.parametrize("view", VIEWS)
+def test_view_then_write(view, write):
+    expression, sizes = VIEWS[view]
+    for root, layout in itertools.product(["x * 1", "x"], ["contiguous", "transposed"]):
+        source = f"""
+def f(x: Tensor):
+  a = {root}
+  sibling = a[0]
+  v = {expression}
+  before = v * 1
+  w = {WRITES[write]}
+  later = {expression}
+  return a, v, w, sibling, before, later, v * 2
+"""
+
+        def make_arguments(layout=layout):
+            x = torch.arange(float(torch.Size(sizes).numel())).view(sizes)
+            return [x if layout == "contiguous" else x.transpose(-1, -2).contiguous().transpose(-1, -2)]
+
+        plain, functional = functionalized(source)
+        compare(plain, functional, make_arguments)
+
+
+@pytest.mark.parametrize("view", ["conj", "mH", "H", "adjoint", "real", "imag", "view_as_real", "t", "neg"])
+def test_complex_views(view):
+    expression = {
+        "imag": "torch.imag(a)",
+        "view_as_real": "torch.view_as_real(a)",
+        "neg": "torch.imag(torch.conj(a))",
+        **{name: VIEWS[name][0] for name in ("conj", "mH", "H", "adjoint", "real", "t")},
+    }[view]
+    for root in ("x * 1", "x"):
+        source = f"""
+def f(x: Tensor):
+  a = {root}
+  v = {expression}
+  v.mul_(3)
+  return a, v, v + 1
+"""
+        plain, functional = functionalized(source)
+        first, second = [torch.randn(3, 4, dtype=torch.complex64, generator=torch.manual_seed(1)) for _ in range(2)]
+        expected, results = plain(first), functional(second)
+        for a, b in zip([*expected, first], [*results, second], strict=True):
+            assert torch.equal(a.resolve_conj().resolve_neg(), b.resolve_conj().resolve_neg())
+            assert a.is_conj() == b.is_conj() and a.is_neg() == b.is_neg() and a.stride() == b.stride()
+
+
+# ---- what stays, with its reason
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        ("x.add_(1)\n  return x + y", "the input %y may share its memory and is used after the write"),
+        ("a = x.cos()\n  b = a.reshape(-1)\n  a.add_(1)\n  return b + 1", "may share or hold its memory"),
+        ("a = x * 2\n  a.unsqueeze_(0)\n  return a", "may change the sizes"),
+        ("a = x * 2\n  a.expand(3, 4, 6).add_(1)\n  return a", "several of its elements may be one"),
+        ("a = x * 2\n  a.as_strided([2], [1]).add_(1)\n  return a", "it reaches memory by its address"),
+        ("a = x * 2\n  a.detach().add_(1)\n  return a", "autograd does not see"),
+        ("held = [x * 2]\n  held[0].add_(1)\n  return held", "which memory it is is not known"),
+        ("a = x * 2\n  torch.add(x, y, out=a)\n  return a", "does not write to its first argument"),
+        ("a = x * 2\n  with torch.no_grad():\n    a.add_(1)\n  return a", "changes the state of the thread"),
+    ],
+)
+def test_reasons(body, reason):
+    plain = cresset.CompilationUnit(f"def f(x: Tensor, y: Tensor):\n  {body}\n").f
+    with pytest.raises(cresset.UserError, match="Not all mutation can be removed") as error:
+        cresset.functionalize(plain)
+    assert reason in str(error.value)
+    left = cresset.functional.writes_left(plain.graph)
+    assert len(left) == 1 and reason in left[0] and ":" in left[0]
+
+
+def test_distinct_inputs():
+    source = "def f(x: Tensor, y: Tensor):\n  x.add_(1)\n  y.mul_(x)\n  x.add_(y)\n  return x + y\n"
+    plain, functional = functionalized(source, distinct_inputs=True)
+    compare(plain, functional, lambda: [torch.ones(3), torch.full((3,), 2.0)])
+
+
+def test_arguments_that_are_refused():
+    with pytest.raises(cresset.UserError, match=r"pass|Pass cresset.script"):
+        cresset.functionalize(lambda x: x)
+    plain = cresset.CompilationUnit("def f(x: Tensor):\n  return x\n").f
+    with pytest.raises(cresset.UserError, match="removes mutations only"):
+        cresset.functionalize(plain, remove="mutations_and_views")
+
+
+def test_one_argument_twice():
+    """Whatever may be the same memory is treated so."""
+    source = "def f(x: Tensor, y: Tensor):\n  a = y * 2\n  x.add_(y)\n  return a, x * 2\n"
+    plain, functional = functionalized(source)
+
+    def make_arguments():
+        x = torch.ones(3)
+        return [x, x]
+
+    compare(plain, functional, make_arguments)
+
+
+# ---- programs
+
+
+def test_attributes_become_inputs():
+    class Counter(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("count", torch.zeros(2))
+
+        def forward(self, x):
+            self.count.add_(1)
+            return x + self.count
+
+    module = cresset.script(Counter())
+    graph, values = cresset.passes.lower_graph(module.forward.inlined_graph, module)
+    plain = cresset.function_from_graph("plain", graph)
+    functional = cresset.functionalize(plain, distinct_inputs=True)
+    assert mutations(functional.graph) == []
+    assert torch.equal(functional(torch.ones(2), *values), torch.full((2,), 2.0))
+    assert torch.equal(module.count, torch.ones(2))
+
+
+PROGRAMS = {
+    "an argument through a view": (
+        "def f(x: Tensor):\n  t = torch.ones(4)\n  y = x.view(4)\n  y.add_(t)\n  return x\n",
+        lambda: [torch.zeros(2, 2)],
+    ),
+    "a factory": ("def f(x: Tensor):\n  t = torch.ones(4)\n  t.add_(x)\n  return t\n", lambda: [torch.arange(4.0)]),
+    "split": (
+        "def f(x: Tensor):\n  a, b = x.split(2)\n  a.add_(b)\n  b.add_(a)\n  return x, a, b\n",
+        lambda: [torch.arange(4.0)],
+    ),
+    "printing": (
+        "def f(x: Tensor):\n  a = x * 2\n  a.add_(1)\n  print(a)\n  a.add_(1)\n  return a\n",
+        lambda: [torch.arange(4.0)],
+    ),
+    "key-value cache": (
+        "def f(cache: Tensor, new: Tensor, at: Tensor, q: Tensor):\n"
+        "  keys = cache[0]\n  values = cache[1]\n"
+        "  keys.index_copy_(1, at, new[0])\n  values.index_copy_(1, at, new[1])\n"
+        "  return torch.matmul(torch.softmax(torch.matmul(q, keys.transpose(1, 2)), -1), values)\n",
+        lambda: [
+            torch.randn(2, 3, 8, 4, generator=torch.manual_seed(0)),
+            torch.randn(2, 3, 1, 4, generator=torch.manual_seed(1)),
+            torch.tensor([5]),
+            torch.randn(3, 1, 4, generator=torch.manual_seed(2)),
+        ],
+    ),
+    "graph network": (
+        "def f(x: Tensor, source: Tensor, target: Tensor, steps: int):\n"
+        "  h = x * 1\n"
+        "  for i in range(steps):\n"
+        "    m = torch.zeros_like(h)\n    m.index_add_(0, target, h[source])\n    h[:, 1:] += m[:, 1:]\n    h.relu_()\n"
+        "  return h\n",
+        lambda: [torch.randn(4, 3, generator=torch.manual_seed(0)), torch.tensor([0, 1, 2]), torch.tensor([1, 2, 3]), 3],
+    ),
+    "running statistics": (
+        "def f(x: Tensor, mean: Tensor, momentum: float):\n"
+        "  m = x.mean(0)\n  mean.mul_(1 - momentum).add_(m, alpha=momentum)\n  return (x - m) * 2\n",
+        lambda: [torch.arange(12.0).view(4, 3), torch.zeros(3), 0.1],
+    ),
+    "an optimizer": (
+        "def f(p: Tensor, g: Tensor, m: Tensor, v: Tensor, step: int):\n"
+        "  m.lerp_(g, 0.1)\n  v.mul_(0.999).addcmul_(g, g.conj(), value=0.001)\n"
+        "  denom = (v.sqrt() / (1 - 0.999 ** step) ** 0.5).add_(1e-8)\n"
+        "  p.addcdiv_(m, denom, value=-0.001 / (1 - 0.9 ** step))\n  return p\n",
+        lambda: [*(torch.arange(1.0, 5.0) * k for k in (1, 2, 3, 4)), 2],
+    ),
+    "a branch that returns": (
+        "def f(x: Tensor, c: bool):\n  a = x * 2\n  if c:\n    a[0] = 5\n    return a\n  a.neg_()\n  return a[1:]\n",
+        lambda: [torch.arange(4.0), False],
+    ),
+    "made in both branches": (
+        "def f(x: Tensor, c: bool):\n  if c:\n    a = x * 2\n    a[0] = 1\n  else:\n    a = x.neg()\n  a.t().add_(1)\n"
+        "  return a, a[1]\n",
+        lambda: [torch.arange(4.0).view(2, 2), True],
+    ),
+    "while": (
+        "def f(x: Tensor):\n  a = x * 2\n  i = 0\n  while i < 3:\n    a[i] += a.sum()\n    i += 1\n  return a\n",
+        lambda: [torch.arange(4.0)],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_programs(name):
+    source, make_arguments = PROGRAMS[name]
+    plain, functional = functionalized(source, distinct_inputs=True)
+    for _ in range(3):  # unoptimized, and by plans
+        compare(plain, functional, make_arguments)
+
+
+def test_gradients():
+    source = (
+        "def f(x: Tensor):\n  a = x * 2\n  a[0].mul_(3)\n  b = a.t()\n  b[1] += a[:, 0]\n  return a.sum() + b[0].sum()\n"
+    )
+    plain, functional = functionalized(source)
+    gradients = []
+    for function in (plain, functional):
+        x = torch.arange(9.0).view(3, 3).requires_grad_()
+        function(x).backward()
+        gradients.append(x.grad)
+    assert torch.equal(*gradients)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_reinplaced_programs(name):
+    source, make_arguments = PROGRAMS[name]
+    plain, functional = functionalized(source, distinct_inputs=True)
+    graph = functional.graph.copy()
+    cresset.passes.reinplace(graph)
+    again = cresset.function_from_graph("again", graph)
+    for _ in range(3):
+        compare(plain, again, make_arguments)
+
+
+def test_reinplace_takes_the_copies_away():
+    source, _ = PROGRAMS["an optimizer"]
+    plain, functional = functionalized(source, distinct_inputs=True)
+    assert "aten::copy_" in str(functional.graph)
+    graph = functional.graph.copy()
+    cresset.passes.functionalize(graph, distinct_inputs=True)
+    assert cresset.passes.reinplace(graph)
+    assert "aten::lerp_" in str(graph)
+
+
+# ---- PyTorch's own samples
+
+#: They change sizes or strides; or write to more than their first argument.
+CHANGE_SIZES = {"squeeze", "squeeze_multiple", "t", "transpose", "swapaxes", "swapdims", "unsqueeze", "as_strided", "resize_"}
+CHANGE_SIZES |= {"resize_as_"}
+IN_PLACE = [op for op in op_db if op.inplace_variant and torch.float32 in op.supported_dtypes("cpu")]
+
+
+@pytest.mark.parametrize("op", IN_PLACE, ids=lambda op: op.formatted_name)
+def test_in_place_variants(op):
+    """Each traced on a tensor that the program makes, and on a row of it."""
+    write = op.inplace_variant
+    for sample in itertools.islice(op.sample_inputs("cpu", torch.float32), 3):
+        if not isinstance(sample.input, torch.Tensor):
+            continue
+        if sample.broadcasts_input:
+            continue
+
+        def plain(x, sample=sample):
+            whole = torch.stack([x, x])
+            write(whole[1], *sample.args, **sample.kwargs)
+            return whole
+
+        x = sample.input.detach()
+        torch.manual_seed(0)
+        try:
+            expected = plain(x)
+        except RuntimeError:
+            continue
+        traced = cresset.trace(plain, (x,), check_trace=False)
+        left = cresset.functional.writes_left(traced.graph)
+        if op.name in CHANGE_SIZES or left:
+            assert op.name in CHANGE_SIZES and left, (op.name, left)
+            continue
+        functional = cresset.functionalize(traced)
+        assert mutations(functional.graph) == []
+        torch.manual_seed(0)
+        result = functional(x)
+        assert expected.dtype == result.dtype and expected.stride() == result.stride()
+        assert torch.equal(expected.nan_to_num(), result.nan_to_num())
+
+
+# ---- random programs
+
+
+VIEW_STEPS = ["{}[0]", "{}[-1]", "{}[1:]", "{}[::2]", "{}.t()", "{}.unsqueeze(0)", "{}.view(-1)", "{}.diagonal()", "{}.unbind(0)[0]",
+              "{}.transpose(0, -1)", "{}.chunk(2)[0]", "{}.squeeze()"]  # fmt: skip
+WRITE_STEPS = ["{}.add_(1)", "{}.mul_(2)", "{}.copy_({}.sum())", "{}.neg_()", "{}.fill_(3)", "{}.add_({}.mean())",
+               "{}.clamp_(0, 50)", "{}.masked_fill_({} > 20, 7)"]  # fmt: skip
+
+
+def random_program(seed):
+    """A function of a 4×4 tensor, a bool and a number, with views, writes, branches and loops."""
+    rng = random.Random(seed)
+    lines = ["def f(x: Tensor, c: bool, n: int):", f"  t0 = {rng.choice(['x * 1', 'x', 'x.t() * 2'])}"]
+    count = 1
+
+    def block(indent, names, depth, length):
+        nonlocal count
+        names = list(names)
+        for _ in range(length):
+            kind, name = rng.random(), rng.choice(names)
+            pad = "  " * indent
+            if kind < 0.4:
+                lines.append(f"{pad}t{count} = {rng.choice(VIEW_STEPS).format(name)}")
+                names.append(f"t{count}")
+                count += 1
+            elif kind < 0.75:
+                lines.append(pad + rng.choice(WRITE_STEPS).format(name, rng.choice(names)))
+            elif kind < 0.85 or depth == 2:
+                lines.append(f"{pad}t{count} = {name} * 2")
+                names.append(f"t{count}")
+                count += 1
+            elif kind < 0.93:
+                joined, count = f"t{count}", count + 1
+                for condition in ("if c", "else"):
+                    lines.append(f"{pad}{condition}:")
+                    inner = block(indent + 1, names, depth + 1, rng.randint(1, 4))
+                    made = rng.choice([name, f"{rng.choice(inner)} * 3", f"{name}.neg()", inner[-1]])
+                    lines.append(f"{pad}  {joined} = {made}")
+                names.append(joined)
+            else:
+                lines.append(f"{pad}for i{count} in range(n):")
+                count += 1
+                block(indent + 1, names, depth + 1, rng.randint(1, 4))
+        return names
+
+    names = block(1, ["t0"], 0, rng.randint(3, 10))
+    lines.append("  return (" + ", ".join(names[-4:]) + ",)")
+    return "\n".join(lines) + "\n"
+
+
+def test_random_programs(count=400):
+    raised = 0
+    for seed in range(count):
+        source = random_program(seed)
+        plain = cresset.CompilationUnit(source).f
+        graph = plain.inlined_graph.copy()
+        cresset.passes.functionalize(graph)
+        functional = cresset.function_from_graph("functional", graph)
+        for choice in (True, False):
+            first, second = [[torch.arange(16.0).view(4, 4), choice, 2] for _ in range(2)]
+            (expected, error), (result, other_error) = run(plain, first), run(functional, second)
+            assert (error is None) == (other_error is None), (source, error, other_error)
+            if error is not None:
+                raised += 1
+                continue
+            tensors, others = flat(expected) + flat(first), flat(result) + flat(second)
+            assert all(map(same, tensors, others)), (source, tensors, others)
+            assert memory(tensors) == memory(others), source
+    assert raised < count
