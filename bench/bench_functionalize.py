@@ -57,7 +57,7 @@ def costs(rounds=30, calls=20):
         plain = cresset.CompilationUnit(source).f
         functional = cresset.functionalize(plain, distinct_inputs=True)
         graph = functional.graph.copy()
-        cresset.passes.reinplace(graph)
+        cresset.passes.reinplace(graph, distinct_inputs=True)
         functions = [plain, functional, cresset.function_from_graph("reinplaced", graph)]
         arguments = make()
         ratios = []

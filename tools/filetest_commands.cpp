@@ -81,7 +81,7 @@ const PassInfo* findRewrite(std::string_view name) {
        [](Graph& graph, const TypeAssumptions&) { return functionalize(graph, /*inputs_are_distinct=*/false).changed; }},
       {"tidy-functional", "", Preserves::All,
        [](Graph& graph, const TypeAssumptions&) { return tidyFunctional(graph), true; }},
-      {"reinplace", "", Preserves::Bits, [](Graph& graph, const TypeAssumptions&) { return reinplace(graph); }},
+      {"reinplace", "", Preserves::Bits, [](Graph& graph, const TypeAssumptions&) { return reinplace(graph, /*inputs_are_distinct=*/false); }},
   };
   for (const PassInfo& rewrite : kRewrites) {
     if (rewrite.name == name) return &rewrite;

@@ -110,12 +110,12 @@ def functionalize(graph, *, distinct_inputs=False):
     ]
 
 
-def reinplace(graph):
+def reinplace(graph, *, distinct_inputs=False):
     """The opposite of functionalize: computes in memory that is not read any more.
 
-    Changes the graph in place; returns whether it did.
+    Changes the graph in place; returns whether it did. ``distinct_inputs`` as for functionalize.
     """
-    return _C._reinplace(graph)
+    return _C._reinplace(graph, distinct_inputs)
 
 
 #: What each pass keeps of every execution, beside its meaning: All; Bits (not derivatives); Derivatives (not bits).

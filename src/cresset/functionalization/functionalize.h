@@ -39,6 +39,6 @@ void tidyFunctional(Graph& graph);
 /// The opposite: computes in memory that is not read any more. What is copied back to a tensor becomes in-place
 /// operators on it, what a part of a tensor becomes is assigned in the tensor. Whether it changed the graph. Keeps bits;
 /// what autograd has kept of the memory, it finds changed, as in the program before it was functionalized.
-bool reinplace(Graph& graph);
+bool reinplace(Graph& graph, bool inputs_are_distinct);
 
 }  // namespace cresset

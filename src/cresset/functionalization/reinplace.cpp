@@ -14,6 +14,7 @@
 #include "cresset/analysis/alias.h"
 #include "cresset/analysis/plain_types.h"
 #include "cresset/functionalization/functionalize.h"
+#include "cresset/functionalization/writes.h"
 #include "cresset/ir/constants.h"
 #include "cresset/ir/structure.h"
 #include "cresset/ops/operator.h"
@@ -89,6 +90,7 @@ bool assignParts(Block* block) {
 bool onlyReads(const Node& node) {
   const Operator* op = dispatched(node);
   if (!op || op->isMutable()) return false;
+  if (op->isInPlaceReuse()) return true;
   const auto outputs = node.outputs();
   return std::all_of(
       outputs.begin(), outputs.end(), [&](const Value* output) { return givesNewMemory(*op, output->offset()); });
@@ -177,15 +179,15 @@ void findCopies(Block* block, std::vector<Node*>& copies) {
 
 }  // namespace
 
-bool reinplace(Graph& graph) {
+bool reinplace(Graph& graph, bool inputs_are_distinct) {
   bool changed = assignParts(graph.block());
   std::vector<Node*> copies;
   findCopies(graph.block(), copies);
   if (copies.empty()) return changed;
-  AliasDb aliases(graph);
+  const auto aliases = aliasesOfCalls(graph, inputs_are_distinct);
   std::vector<CopyBack> found;
   for (Node* copy : copies) {
-    CopyBack back(copy, aliases);
+    CopyBack back(copy, *aliases);
     if (back.find()) found.push_back(std::move(back));
   }
   for (CopyBack& back : found) back.replace();

@@ -14,9 +14,7 @@
 
 namespace cresset {
 
-namespace {
-
-std::unique_ptr<AliasDb> analyze(Graph& graph, bool inputs_are_distinct) {
+std::unique_ptr<AliasDb> aliasesOfCalls(Graph& graph, bool inputs_are_distinct) {
   static const Symbol kMemory = Symbol::attr("memory");  // where setMemory keeps what it is told
   Node* inputs = graph.block()->paramNode();
   if (!inputs_are_distinct || inputs->hasAttribute(kMemory)) return std::make_unique<AliasDb>(graph);
@@ -30,6 +28,8 @@ std::unique_ptr<AliasDb> analyze(Graph& graph, bool inputs_are_distinct) {
   inputs->removeAttribute(kMemory);
   return aliases;
 }
+
+namespace {
 
 bool isTensorOrList(const c10::Type& type) {
   if (type.kind() == c10::TypeKind::TensorType) return true;
@@ -68,7 +68,7 @@ Writes::Writes(Graph& graph, const Places& places, bool inputs_are_distinct) : g
   number(graph.block());
   collect(graph.block());
   if (!memories_.empty()) {
-    aliases_ = analyze(graph, inputs_are_distinct);
+    aliases_ = aliasesOfCalls(graph, inputs_are_distinct);
     checkRoots();
     findOtherWriters(graph.block());
     for (const Value* input : graph.inputs()) checkReader(input);
@@ -260,6 +260,12 @@ void Writes::checkReader(const Value* value, WrittenMemory& memory) {
   if (!memory.is_input || from < spans_.at(memory.writes.back()).begin) return;
   Node* node = value->node();
   while (node->owningBlock() != graph_.block()) node = node->owningBlock()->owningNode();
+  if (spans_.at(node).begin < spans_.at(memory.writes.back()).begin) {
+    leave(
+        memory, "a result of " + nameOf(*value->node()) +
+                    " may share or hold its memory and is made in the branch or loop that writes");
+    return;
+  }
   if (!memory.closed_before || node->isBefore(memory.closed_before)) memory.closed_before = node;
 }
 

@@ -19,6 +19,9 @@
 
 namespace cresset {
 
+/// What may share memory in the graph; if so promised, tensors that come in as different inputs do not.
+std::unique_ptr<AliasDb> aliasesOfCalls(Graph& graph, bool inputs_are_distinct);
+
 /// Memory that the graph writes to through in-place operators.
 struct WrittenMemory {
   const Value* root = nullptr;

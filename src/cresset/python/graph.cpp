@@ -435,11 +435,11 @@ void bindPasses(py::module_& module) {
   module.def("_tidy_functional", [](const GraphHandle& graph) { tidyFunctional(*graph.graph); }, py::arg("graph"));
   module.def(
       "_reinplace",
-      [](const GraphHandle& graph) {
+      [](const GraphHandle& graph, bool distinct_inputs) {
         verify(*graph.graph);
-        return reinplace(*graph.graph);
+        return reinplace(*graph.graph, distinct_inputs);
       },
-      py::arg("graph"));
+      py::arg("graph"), py::arg("distinct_inputs"));
   module.def("_view_errors", viewErrors);
 }
 
