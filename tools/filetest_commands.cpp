@@ -16,13 +16,13 @@
 #include <shared_mutex>
 #include <sstream>
 
-#include "cresset/functionalization/functionalize.h"
 #include "cresset/analysis/alias.h"
 #include "cresset/archive/code_printer.h"
 #include "cresset/codegen/scalar_body.h"
 #include "cresset/codegen/sequence.h"
 #include "cresset/executor/mode.h"
 #include "cresset/frontend/compiler.h"
+#include "cresset/functionalization/functionalize.h"
 #include "cresset/interpreter/interpreter.h"
 #include "cresset/ir/parser.h"
 #include "cresset/ir/printer.h"
@@ -78,10 +78,13 @@ struct Command {
 const PassInfo* findRewrite(std::string_view name) {
   static constexpr PassInfo kRewrites[] = {
       {"functionalize", "", Preserves::Bits,
-       [](Graph& graph, const TypeAssumptions&) { return functionalize(graph, /*inputs_are_distinct=*/false).changed; }},
+       [](Graph& graph, const TypeAssumptions&) {
+         return functionalize(graph, /*inputs_are_distinct=*/false).changed;
+       }},
       {"tidy-functional", "", Preserves::All,
        [](Graph& graph, const TypeAssumptions&) { return tidyFunctional(graph), true; }},
-      {"reinplace", "", Preserves::Bits, [](Graph& graph, const TypeAssumptions&) { return reinplace(graph, /*inputs_are_distinct=*/false); }},
+      {"reinplace", "", Preserves::Bits,
+       [](Graph& graph, const TypeAssumptions&) { return reinplace(graph, /*inputs_are_distinct=*/false); }},
   };
   for (const PassInfo& rewrite : kRewrites) {
     if (rewrite.name == name) return &rewrite;

@@ -36,7 +36,9 @@ def functionalize(function, remove="mutations", *, distinct_inputs=False):
     others. Thread-safe.
     """
     if remove != "mutations":
-        what = "views stay where a value is read through them" if remove == "mutations_and_views" else "there is no other"
+        what = (
+            "views stay where a value is read through them" if remove == "mutations_and_views" else "there is no other"
+        )
         raise UserError(f"cresset.functionalize removes mutations only ({what}), so remove={remove!r} can't be had.")
     if not isinstance(function, _C.ScriptFunction) or isinstance(function, _C.ScriptMethod):
         raise UserError(

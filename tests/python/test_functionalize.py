@@ -33,7 +33,8 @@ def mutations(graph):
 def memory(tensors):
     """Which of them share memory, and where each lies in it."""
     return [
-        [a.untyped_storage()._cdata == b.untyped_storage()._cdata for b in tensors] + [a.storage_offset()] for a in tensors
+        [a.untyped_storage()._cdata == b.untyped_storage()._cdata for b in tensors] + [a.storage_offset()]
+        for a in tensors
     ]
 
 
@@ -305,7 +306,12 @@ PROGRAMS = {
         "  for i in range(steps):\n"
         "    m = torch.zeros_like(h)\n    m.index_add_(0, target, h[source])\n    h[:, 1:] += m[:, 1:]\n    h.relu_()\n"
         "  return h\n",
-        lambda: [torch.randn(4, 3, generator=torch.manual_seed(0)), torch.tensor([0, 1, 2]), torch.tensor([1, 2, 3]), 3],
+        lambda: [
+            torch.randn(4, 3, generator=torch.manual_seed(0)),
+            torch.tensor([0, 1, 2]),
+            torch.tensor([1, 2, 3]),
+            3,
+        ],
     ),
     "running statistics": (
         "def f(x: Tensor, mean: Tensor, momentum: float):\n"
@@ -344,9 +350,7 @@ def test_programs(name):
 
 
 def test_gradients():
-    source = (
-        "def f(x: Tensor):\n  a = x * 2\n  a[0].mul_(3)\n  b = a.t()\n  b[1] += a[:, 0]\n  return a.sum() + b[0].sum()\n"
-    )
+    source = "def f(x: Tensor):\n  a = x * 2\n  a[0].mul_(3)\n  b = a.t()\n  b[1] += a[:, 0]\n  return a.sum() + b[0].sum()\n"
     plain, functional = functionalized(source)
     gradients = []
     for function in (plain, functional):
@@ -379,7 +383,17 @@ def test_reinplace_takes_the_copies_away():
 # ---- PyTorch's own samples
 
 #: They change sizes or strides; or write to more than their first argument.
-CHANGE_SIZES = {"squeeze", "squeeze_multiple", "t", "transpose", "swapaxes", "swapdims", "unsqueeze", "as_strided", "resize_"}
+CHANGE_SIZES = {
+    "squeeze",
+    "squeeze_multiple",
+    "t",
+    "transpose",
+    "swapaxes",
+    "swapdims",
+    "unsqueeze",
+    "as_strided",
+    "resize_",
+}
 CHANGE_SIZES |= {"resize_as_"}
 #: PyTorch has no overload of the same arguments that returns a new tensor.
 NO_FORM = {"normal", "floor_divide", "ldexp", "pow", "polygamma", "nn.functional.dropout", "nn.functional.dropout2d"}

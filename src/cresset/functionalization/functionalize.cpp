@@ -40,7 +40,8 @@ class Functionalizer {
     findWritten(graph.block());
     for (const auto& memory : writes.all()) {
       if (!memory->is_input || !memory->reason.empty()) continue;
-      closed_before_[memory->closed_before ? memory->closed_before : graph.block()->returnNode()].push_back(memory.get());
+      closed_before_[memory->closed_before ? memory->closed_before : graph.block()->returnNode()].push_back(
+          memory.get());
     }
   }
 

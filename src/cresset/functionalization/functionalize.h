@@ -4,7 +4,8 @@
 // The result computes what the graph computed, bit for bit. Tensors that came in and were written get one
 // `aten::copy_` each at the end of the graph, or before the first node that returns their memory in a way that can't
 // be followed; if the program raises before, they keep what they held. The functional form of `aten::add_` is
-// `cresset::add` (in-place reuse, ops/operator.h): it has the sizes, strides, dtype and errors of the in-place operator.
+// `cresset::add` (in-place reuse, ops/operator.h): it has the sizes, strides, dtype and errors of the in-place
+// operator.
 //
 // A tensor's writes are removed all or none. They stay where it can't be proven that every reader is found: the tensor
 // may be the memory of another input that is read after the write, is held by a list while it is written, is viewed in
@@ -29,16 +30,16 @@ struct Functionalized {
   std::vector<MutationLeft> left;  // in the order of the graph
 };
 
-/// Rewrites the graph. `inputs_are_distinct`: the caller promises that tensors which come in as different inputs share no
-/// memory with each other. Time is in proportion to the nodes and to the views of views that are written to.
+/// Rewrites the graph. `inputs_are_distinct`: the caller promises that tensors which come in as different inputs share
+/// no memory with each other. Time is in proportion to the nodes and to the views of views that are written to.
 Functionalized functionalize(Graph& graph, bool inputs_are_distinct);
 
 /// Removes what functionalization has left of views that nobody reads, and of the choices in their inverses.
 void tidyFunctional(Graph& graph);
 
 /// The opposite: computes in memory that is not read any more. What is copied back to a tensor becomes in-place
-/// operators on it, what a part of a tensor becomes is assigned in the tensor. Whether it changed the graph. Keeps bits;
-/// what autograd has kept of the memory, it finds changed, as in the program before it was functionalized.
+/// operators on it, what a part of a tensor becomes is assigned in the tensor. Whether it changed the graph. Keeps
+/// bits; what autograd has kept of the memory, it finds changed, as in the program before it was functionalized.
 bool reinplace(Graph& graph, bool inputs_are_distinct);
 
 }  // namespace cresset

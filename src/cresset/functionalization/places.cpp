@@ -129,8 +129,7 @@ void Places::visit(Node* node) {
     const auto index = node->kind() == kGetItem ? constantAs<int64_t>(node->input(1)) : std::optional<int64_t>(0);
     if (!index || *index < 0) return;
     for (size_t i = 0; i < node->outputs().size(); ++i) {
-      add(node->output(i),
-          {Place::Kind::Element, list->root, list, nullptr, *index + static_cast<int64_t>(i)});
+      add(node->output(i), {Place::Kind::Element, list->root, list, nullptr, *index + static_cast<int64_t>(i)});
     }
     return;
   }

@@ -1,5 +1,5 @@
-// Where in memory the tensors of a graph are: each is the whole of its own memory, or is reached from such a one by views
-// that have inverses.
+// Where in memory the tensors of a graph are: each is the whole of its own memory, or is reached from such a one by
+// views that have inverses.
 //
 // A value has a place only if it has that one on all ways through the graph: what a branch returns has one if both
 // branches return it, what a loop carries if each iteration hands on what it got. Results of in-place operators have
@@ -45,7 +45,7 @@ class Places {
   void join(const Node* node);
   void add(const Value* value, Place place);
 
-  const bool sizes_change_;  // something in the graph changes sizes of tensors
+  const bool sizes_change_;                              // something in the graph changes sizes of tensors
   std::unordered_map<const Value*, const Value*> same_;  // what has another name
   std::unordered_map<const Value*, const Place*> places_;
   std::deque<Place> all_;

@@ -1,11 +1,13 @@
 // The opposite of functionalization: memory that nobody reads any more is used again.
 //
-// `aten::select_scatter(base, part, …)` becomes `cresset::select_assign`, and `slice_scatter` `cresset::slice_assign`, which write
-// into `base` where they hold the only reference to it. They broadcast and convert what they assign, scatters refuse it,
-// so `part` must be known to have the sizes: it is what an operator that keeps sizes made of the same part of `base`.
+// `aten::select_scatter(base, part, …)` becomes `cresset::select_assign`, and `slice_scatter` `cresset::slice_assign`,
+// which write into `base` where they hold the only reference to it. They broadcast and convert what they assign,
+// scatters refuse it, so `part` must be known to have the sizes: it is what an operator that keeps sizes made of the
+// same part of `base`.
 //
-// `aten::copy_(x, v)` at the end of a chain `v = f(g(x))` of in-place reuses becomes the in-place operators `g_(x)`, `f_(x)`, if
-// nothing between looks at memory that may be that of `x`, and what read the values between is done with them.
+// `aten::copy_(x, v)` at the end of a chain `v = f(g(x))` of in-place reuses becomes the in-place operators `g_(x)`,
+// `f_(x)`, if nothing between looks at memory that may be that of `x`, and what read the values between is done with
+// them.
 #include <ATen/core/ivalue.h>
 
 #include <algorithm>

@@ -1,8 +1,8 @@
 // Which writes of a graph can be removed: all to a tensor's memory, or none.
 //
 // A write to memory is found by all its readers if they have places in that memory (places.h): they are made to read
-// the new value. Other readers (lists, what may be this memory or other, views that can't be reversed) must not stand on
-// both sides of the write: either they are made after it, or they are not used any more.
+// the new value. Other readers (lists, what may be this memory or other, views that can't be reversed) must not stand
+// on both sides of the write: either they are made after it, or they are not used any more.
 #pragma once
 
 #include <map>

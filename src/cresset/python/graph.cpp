@@ -3,13 +3,13 @@
 #include <pybind11/stl.h>
 
 #include "cresset/analysis/alias.h"
+#include "cresset/functionalization/functionalize.h"
+#include "cresset/functionalization/view_rows.h"
 #include "cresset/ir/constants.h"
 #include "cresset/ir/parser.h"
 #include "cresset/ir/printer.h"
 #include "cresset/ir/verifier.h"
 #include "cresset/ops/operator.h"
-#include "cresset/functionalization/functionalize.h"
-#include "cresset/functionalization/view_rows.h"
 #include "cresset/passes/lower_graph.h"
 #include "cresset/passes/pass.h"
 #include "cresset/passes/pipeline.h"
@@ -432,7 +432,8 @@ void bindPasses(py::module_& module) {
         return left;
       },
       py::arg("graph"), py::arg("distinct_inputs"));
-  module.def("_tidy_functional", [](const GraphHandle& graph) { tidyFunctional(*graph.graph); }, py::arg("graph"));
+  module.def(
+      "_tidy_functional", [](const GraphHandle& graph) { tidyFunctional(*graph.graph); }, py::arg("graph"));
   module.def(
       "_reinplace",
       [](const GraphHandle& graph, bool distinct_inputs) {
