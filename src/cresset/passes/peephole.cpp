@@ -9,6 +9,7 @@
 #include <ATen/core/ivalue.h>
 #include <ATen/core/jit_type.h>
 
+#include <algorithm>
 #include <optional>
 #include <unordered_map>
 
@@ -80,8 +81,49 @@ Value* toSameType(Node* node) {
   return same && constantAs<bool>(node->input(3)) == false && isNoneConstant(node->input(4)) ? node->input(0) : nullptr;
 }
 
+/// A gradient that nothing was broadcast for.
+Value* sumToNoSize(Node* node) {
+  return noneness(node->input(1)) == Noneness::Always ? node->input(0) : nullptr;
+}
+
 Value* sameValue(Node* node) {
   return node->input(0);
+}
+
+/// Whether the tensor is strided: it is an argument whose kind is known, which only such tensors have, or operators
+/// that go element by element compute it of those.
+bool isStrided(const Value* value, int depth = 16) {
+  const auto* tensor = tensorType(value);
+  if (!tensor || !tensor->scalarType() || !tensor->dim() || depth == 0) return false;
+  const Node* node = value->node();
+  if (node->isParam()) return node->owningBlock() == node->graph().block();
+  const Operator* op = isStructural(node->kind()) ? nullptr : operatorOf(*node);
+  if (!op || !op->isPointwise() || op->isMutable()) return false;
+  const auto inputs = node->inputs();
+  return std::all_of(inputs.begin(), inputs.end(), [&](const Value* input) {
+    const TypeKind kind = input->type()->kind();
+    const bool is_scalar = kind == TypeKind::IntType || kind == TypeKind::FloatType || kind == TypeKind::BoolType ||
+                           kind == TypeKind::NumberType || kind == TypeKind::NoneType || kind == TypeKind::StringType;
+    return is_scalar || isStrided(input, depth - 1);
+  });
+}
+
+/// `x in [1, 2, 3]` of constants.
+Value* isElement(Node* node) {
+  const Node* list = node->input(0)->node();
+  const auto wanted = toIValue(node->input(1));
+  const auto isComparable = [](const std::optional<c10::IValue>& value) {
+    return value && (value->isString() || value->isInt());
+  };
+  if (list->kind() != prim::ListConstruct || node->input(0)->uses().size() != 1 || !isComparable(wanted))
+    return nullptr;
+  bool found = false;
+  for (const Value* element : list->inputs()) {
+    const auto known = toIValue(element);
+    if (!isComparable(known)) return nullptr;
+    found |= known->isString() == wanted->isString() && *known == *wanted;
+  }
+  return insertConstantBefore(node, found);
 }
 
 template <typename F>
@@ -101,6 +143,7 @@ const std::unordered_map<std::string_view, Rule>& rules() {
       {"prim::unchecked_unwrap_optional",
        [](Node* node) -> Value* { return noneness(node->input(0)) == Noneness::Never ? node->input(0) : nullptr; }},
       {"aten::Size", sameValue},
+      {"aten::_grad_sum_to_size", sumToNoSize},
       {"aten::add.int", withoutNeutral<0>},
       {"aten::sub.int", withoutNeutral<0>},
       {"aten::mul.int", withoutNeutral<1>},
@@ -144,6 +187,12 @@ const std::unordered_map<std::string_view, Rule>& rules() {
            return static_cast<int64_t>(*t.scalarType());
          });
        }},
+      {"prim::layout",
+       [](Node* node) -> Value* {
+         return isStrided(node->input(0)) ? insertConstantBefore(node, static_cast<int64_t>(at::kStrided)) : nullptr;
+       }},
+      {"aten::__contains__.str_list", isElement},
+      {"aten::__contains__.int_list", isElement},
       {"prim::device", [](Node* node) { return ofTensor(node, [](const c10::TensorType& t) { return t.device(); }); }},
       {"aten::is_floating_point",
        [](Node* node) {
