@@ -492,7 +492,8 @@ def tampering(table):
 def differentiated(arguments, result, rng, tools):
     """Gradients of the results with respect to the arguments, as a program may ask for them."""
     functions, gradients = tools
-    tensors = tensors_of([arguments, result])
+    # PyTorch's zero tensors refer to an allocator that is gone, which `resize_` calls. Only callers can make them.
+    tensors = [t for t in tensors_of([arguments, result]) if not t._is_zerotensor()]
     if tensors and rng.random() < 0.6:
         for _ in range(rng.choice([1, 1, 2, 4])):
             with contextlib.suppress(Exception):
