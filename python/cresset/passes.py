@@ -121,7 +121,17 @@ def reinplace(graph, *, distinct_inputs=False):
 #: What each pass keeps of every execution, beside its meaning: All; Bits (not derivatives); Derivatives (not bits).
 preserves = {name.replace("-", "_"): keeps for name, (_, keeps) in _C._passes.items()}
 
-__all__ = ["erase_shapes", "figures", "functionalize", "lint", "lower_graph", "options", "preserves", "reinplace", "rewrite"]
+__all__ = [
+    "erase_shapes",
+    "figures",
+    "functionalize",
+    "lint",
+    "lower_graph",
+    "options",
+    "preserves",
+    "reinplace",
+    "rewrite",
+]
 for _name, (_description, _keeps) in _C._passes.items():
     _function = _make(_name, _description)
     globals()[_function.__name__] = _function

@@ -1,7 +1,8 @@
 // Writing archives: a module as a `.pt` file that torch.jit and Cresset read.
 //
 // docs/archives.md describes the layouts. The same module becomes the same bytes, whenever it is
-// written, but for the folder of its name. What can't be saved throws UserError, which names the attribute, or the line of code.
+// written, but for the folder of its name. What can't be saved throws UserError, which names the attribute, or the line
+// of code.
 #pragma once
 
 #include <ATen/core/ivalue.h>
@@ -25,8 +26,8 @@ struct SaveOptions {
   ArchiveLayout layout = ArchiveLayout::Current;
 };
 
-/// `module`: an object of a module class. To a path: see FileWriter; all of the archive stands in a folder of the file's
-/// name without extension, "archive" if there is no file.
+/// `module`: an object of a module class. To a path: see FileWriter; all of the archive stands in a folder of the
+/// file's name without extension, "archive" if there is no file.
 void saveArchive(const c10::IValue& module, const std::string& path, const SaveOptions& options = {});
 void saveArchive(const c10::IValue& module, std::ostream& stream, const SaveOptions& options = {});
 void saveArchive(const c10::IValue& module, ZipWriter::Sink sink, const SaveOptions& options = {});

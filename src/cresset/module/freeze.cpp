@@ -429,8 +429,8 @@ class Freezer {
         if (!used.contains({type, name})) type->unsafeRemoveAttribute(name);
       }
       for (torch::jit::Function* method : std::vector<torch::jit::Function*>(type->methods())) {
-        const bool stays = std::any_of(
-            methods_.begin(), methods_.end(), [&](const Entry& entry) { return entry.function == method; });
+        const bool stays =
+            std::any_of(methods_.begin(), methods_.end(), [&](const Entry& entry) { return entry.function == method; });
         if (!stays) type->unsafeRemoveMethod(method->name());
       }
     }

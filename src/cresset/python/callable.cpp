@@ -560,8 +560,8 @@ PyGetSetDef getters[] = {
     {"graph", getGraph, nullptr, "The Graph as the front end made it.", nullptr},
     {"inlined_graph", getInlinedGraph, nullptr, "The Graph with all calls whose target is known inlined.", nullptr},
     {"code", getCode, nullptr, "The graph as TorchScript source.", nullptr},
-    {"code_with_constants", getCodeWithConstants, nullptr, "The code, and a dict of the constants that it names (`constants.c0`).",
-     nullptr},
+    {"code_with_constants", getCodeWithConstants, nullptr,
+     "The code, and a dict of the constants that it names (`constants.c0`).", nullptr},
     {"owner", getOwner, nullptr, "The object that a method is bound to; None for functions.", nullptr},
     {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr}};
