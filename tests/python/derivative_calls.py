@@ -49,6 +49,7 @@ CALLS = {
     "aten::addcmul": [("torch.addcmul(a, b, c, value=0.5)", X, Y, Z)],
     "aten::lerp.Scalar": [("torch.lerp(a, b, 0.3)", X, Y)],
     "aten::where.self": [("torch.where(m, a, b)", X, Z)],
+    "aten::native_dropout_backward": [("torch.ops.aten.native_dropout_backward(a, m, 2.0)", X)],
     "aten::masked_fill.Scalar": [
         ("a.masked_fill(m, 2.0)", X),
         ("torch.softmax(a, 1).masked_fill(m, 2.0)", randn(1, 4)),
