@@ -63,6 +63,10 @@ def graph_text(schema):
     return "\n".join([*lines, "  return (%out)"])
 
 
+#: In errors of operators that older processors have no instructions for.
+LACKS = ("needs the cpu support", "could not create a primitive descriptor")
+
+
 def metadata(value):
     if isinstance(value, torch.Tensor) and value.is_nested:
         return "nested", value.dtype, value.layout
@@ -83,7 +87,7 @@ def difference(name, mark, text):
         right = (right,)
     left = tuple(left) if isinstance(left, tuple) else left
     right = tuple(right) if isinstance(right, tuple) else right
-    if mark == "!":
+    if mark == "!" or (isinstance(right, Raised) and any(lack in right.text for lack in LACKS)):
         equal = isinstance(left, Raised) and isinstance(right, Raised) and right.phrase in left.text
     elif mark == "~":
         equal = not isinstance(right, Raised) and metadata(left) == metadata(right)

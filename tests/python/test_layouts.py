@@ -134,7 +134,11 @@ def test_kinds_of_convolutions(kind, arguments, dtype):
     mine(x)
     assert_as_good(mine(x), module, x)
     convolutions = count(mine, x)[3]
-    assert convolutions == (0 if dtype == torch.bfloat16 and "Transpose" in kind.__name__ else 2)
+    # oneDNN's convolutions of bfloat16 need processors that have AVX-512.
+    unpacked = dtype == torch.bfloat16 and (
+        "Transpose" in kind.__name__ or not torch.ops.mkldnn._is_mkldnn_bf16_supported()
+    )
+    assert convolutions == (0 if unpacked else 2)
 
 
 @pytest.mark.parametrize(
