@@ -129,10 +129,11 @@ def strides(tensor):
 
 
 def test_every_pass_fires_on_some_model():
-    """A pass that never fires has no place (docs/passes.md says which were left out). One needs types that only plans
+    """A pass that never fires has no place (docs/passes.md says which were left out). Two need types that only plans
     know, one the constants of freezing, one what optimize_for_inference allows, one autocast, and one is last in plans."""
     fired = {
         "remove-tensor-mutation",
+        "sink",
         "fold-into-weights",
         "channels-last",
         "insert-autocast-casts",
