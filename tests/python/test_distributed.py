@@ -13,6 +13,7 @@ pytestmark = pytest.mark.skipif(not torch.distributed.is_available(), reason="th
 
 # Each function that follows runs in two processes of a group.
 PROGRAM = '''
+import os
 import sys
 import torch
 import torch.distributed as dist
@@ -98,7 +99,7 @@ def collectives_in_scripts():
 
 dist.init_process_group("gloo")
 globals()[sys.argv[1]]()
-print("done", dist.get_rank())
+os.write(1, f"done {dist.get_rank()}\\n".encode())  # in one piece: both processes write to one pipe
 dist.destroy_process_group()
 '''
 
