@@ -6,6 +6,7 @@ errors. What is left to these tests is to bring operators, dtypes, values, sizes
 
 import itertools
 import random
+import re
 import warnings
 
 import fact_calls
@@ -765,6 +766,13 @@ def test_constant_tensors():
     assert not any("error" in note for plan in cresset.explain(frozen).plans for note in plan.notes)
 
 
+def kinds_of_lines(lines):
+    """Without what was measured."""
+    return [
+        re.sub(r"(, [0-9.]+ [num]?s)?, at least [0-9.]+ [num]?s by (memory|arithmetic)$", "", line) for line in lines
+    ]
+
+
 def test_explain():
     def f(x: Tensor, y: Tensor):
         z = torch.relu(x * y) + 1
@@ -773,10 +781,56 @@ def test_explain():
     script = cresset.script(f)
     for _ in range(2):
         script(torch.randn(3, 3), torch.randn(3, 3))
+    other_bits = "it has other bits than eager PyTorch's in a kernel (option numerics)"
     (plan,) = cresset.explain(script).plans
-    assert plan.kernels == [
+    assert kinds_of_lines(plan.kernels) == [
         "kernel: 3 operators, 1 result: mul, relu, add",
+        "  2 calls of 3x3, 3x3: 108 B, 18 flop",
+        f"  without aten::mm after it: {other_bits}",
         "kernel: 1 operator, 1 result: mul",
-        "no kernel: aten::mm: it has other bits than eager PyTorch's in a kernel (option numerics)",
+        "  2 calls of 3x3: 72 B, 9 flop",
+        f"  without aten::mm before it: {other_bits}",
+        f"no kernel: aten::mm: {other_bits}",
     ]
     assert "kernel: 3 operators" in str(cresset.explain(script))
+
+
+def test_explain_tells_time_and_limits():
+    def f(x: Tensor, index: Tensor, w: Tensor):
+        a = torch.exp(x) * 2
+        b = torch.cat([a, x], 1)
+        c = torch.nn.functional.embedding(index, b)
+        return c.sum(1) + w
+
+    script = cresset.script(f)
+    with cresset.options.override(kernels="now", numerics="default"):
+        for _ in range(40):
+            script(torch.randn(64, 8), torch.randint(0, 64, (1000,)), torch.randn(1000))
+        (plan,) = cresset.explain(script).plans
+    assert plan.kernels[0] == "one call of kernels for 3 groups:"
+    measured = [line for line in plan.kernels if " calls of 64x8, 1000, 1000: " in line]
+    timed = re.compile(
+        r"40 calls of .*: [0-9.]+ k?B, [0-9.]+ k?flop, [0-9.]+ [num]s, at least [0-9.]+ [num]s by (memory|arithmetic)$"
+    )
+    assert len(measured) == 4 and all(timed.search(line) for line in measured), plan.kernels
+    # 1,000 rows of 16 numbers and as many indices are read.
+    assert any(": 72 kB, " in line for line in measured), measured
+    reason = "  without aten::embedding after it: what it reads by index, or what indices come from, must be in memory"
+    assert not any(line.endswith(reason) for line in plan.kernels)  # cat stands between them
+    assert any("other dimensions" in line or "in memory" in line or "after it" in line for line in plan.kernels)
+
+
+def test_norm_keeps_one_branch():
+    """It asks for a tensor's layout and device."""
+
+    def f(x: Tensor, y: Tensor):
+        return torch.norm(x - y) * 2
+
+    script = cresset.script(f)
+    x, y = torch.randn(7, 5), torch.randn(5)
+    with cresset.options.override(numerics="default"):
+        for _ in range(2):
+            assert torch.allclose(script(x, y), f(x, y))
+        (plan,) = cresset.explain(script).plans
+    assert "prim::If" not in str(plan.graph)
+    assert plan.kernels[0] == "kernel: 3 operators, 1 result: sub, linalg_vector_norm, mul"

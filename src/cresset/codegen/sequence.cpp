@@ -61,7 +61,11 @@ class SequenceScheduler {
     for (size_t i = 0; i < sequence_.items.size(); ++i) {
       const Sequence::Item& item = sequence_.items[i];
       const auto* group = std::get_if<Group>(&item.work);
-      if (group ? addGroup(item, *group) : addJoin(item, std::get<JoinCall>(item.work))) continue;
+      const size_t first_call = result_.calls.size();
+      if (group ? addGroup(item, *group) : addJoin(item, std::get<JoinCall>(item.work))) {
+        for (size_t call = first_call; call < result_.calls.size(); ++call) result_.calls[call].item = i;
+        continue;
+      }
       result_ = {};
       result_.refused = i;
       return false;

@@ -54,6 +54,7 @@ struct KernelCall {
   std::vector<Place> buffers;   // inputs first, without scratch
   std::vector<size_t> numbers;  // of the subgraph's inputs
   std::vector<int64_t> more_numbers;
+  size_t item = 0;  // what it is a part of
 };
 
 /// Kernel calls for inputs of given layouts.

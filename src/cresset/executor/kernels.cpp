@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cmath>
+#include <cstdio>
 #include <map>
 #include <mutex>
 #include <utility>
@@ -13,6 +15,8 @@
 #include "cresset/executor/kernel_cache.h"
 #include "cresset/executor/kernel_check.h"
 #include "cresset/executor/launch.h"
+#include "cresset/executor/launch_report.h"
+#include "cresset/interpreter/code.h"
 #include "cresset/interpreter/operator_call.h"
 #include "cresset/interpreter/plain_tensor.h"
 #include "cresset/ir/subgraph.h"
@@ -25,6 +29,17 @@ namespace cresset {
 namespace {
 
 std::atomic<size_t> num_launches{0}, num_unfused{0};
+
+/// "1.2 MB"; each unit is a thousand of the one before.
+std::string withUnit(double number, const std::array<const char*, 4>& units) {
+  size_t unit = 0;
+  for (; number >= 999.5 && unit + 1 < units.size(); ++unit) number /= 1000;
+  std::array<char, 32> text{};
+  std::snprintf(
+      text.data(), text.size(), number < 9.95 && number != std::floor(number) ? "%.1f %s" : "%.0f %s", number,
+      units[unit]);
+  return text.data();
+}
 
 class FusedSubgraph : public CompiledSubgraph {
  public:
@@ -61,7 +76,60 @@ class FusedSubgraph : public CompiledSubgraph {
     if (!launch->run(sequence_, stack, num_inputs)) unfused_->call(stack, num_inputs);
   }
 
+  LaunchReport report() const {
+    timeLimit({});  // measures once: not while calls wait for the lock
+    LaunchReport report;
+    report.items.resize(sequence_.items.size());
+    const std::lock_guard lock(mutex_);
+    for (const auto& slot : launches_) {
+      if (const Launch* launch = slot.load(std::memory_order_relaxed)) addReport(*launch, report);
+    }
+    for (const auto& launch : recent_) addReport(*launch, report);
+    return report;
+  }
+
  private:
+  void addReport(const Launch& launch, LaunchReport& report) const {
+    const Launch::Report whole = launch.report(sequence_);
+    for (size_t i = 0; i < whole.items.size(); ++i) {
+      const Launch::ItemReport& item = whole.items[i];
+      std::string text;
+      if (launch.refused()) {
+        if (launch.refused() != i) continue;
+        text = "no kernel for " + whole.layouts + ": its operators run";
+        addSplit(launch, i, report);
+      } else if (whole.calls > 0 && item.work.bytes > 0) {
+        text = std::to_string(whole.calls) + (whole.calls == 1 ? " call of " : " calls of ") + whole.layouts + ": " +
+               withUnit(item.work.bytes, {"B", "kB", "MB", "GB"}) + ", " +
+               withUnit(item.work.flops, {"flop", "kflop", "Mflop", "Gflop"});
+        if (item.nanoseconds > 0) text += ", " + withUnit(item.nanoseconds, {"ns", "us", "ms", "s"});
+        if (item.limit > 0) {
+          text += ", at least " + withUnit(item.limit, {"ns", "us", "ms", "s"}) +
+                  (item.by_memory ? " by memory" : " by arithmetic");
+        }
+      } else {
+        continue;
+      }
+      report.items[i].push_back(std::move(text));
+    }
+  }
+
+  /// Of what runs around the item that was refused.
+  static void addSplit(const Launch& launch, size_t refused, LaunchReport& report) {
+    const Code* code = launch.unfused() ? launch.unfused()->code() : nullptr;
+    if (!code) return;
+    std::vector<std::vector<std::string>> parts;
+    for (const auto& subgraph : code->subgraphs) {
+      for (auto& lines : reportLaunches(*subgraph).items) parts.push_back(std::move(lines));
+    }
+    const size_t num_after = report.items.size() - refused - 1;
+    for (size_t i = 0; i < parts.size(); ++i) {
+      const size_t left = parts.size() - i;
+      const size_t item = i < refused ? i : left <= num_after ? report.items.size() - left : refused;
+      report.items[item].insert(report.items[item].end(), parts[i].begin(), parts[i].end());
+    }
+  }
+
   /// Layouts that are found without a lock, and others.
   static constexpr size_t kMaxLaunches = 16, kMaxRecent = 64;
 
@@ -187,6 +255,11 @@ KernelCounts kernelCounts() {
   return {
       numCompiledKernels(), num_launches.load(std::memory_order_relaxed), num_unfused.load(std::memory_order_relaxed),
       numOperatorKernelCalls()};
+}
+
+LaunchReport reportLaunches(const CompiledSubgraph& subgraph) {
+  const auto* fused = dynamic_cast<const FusedSubgraph*>(&subgraph);
+  return fused ? fused->report() : LaunchReport();
 }
 
 std::shared_ptr<const CompiledSubgraph> compileFused(const Node& subgraph) {

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <atomic>
 #include <bit>
+#include <chrono>
 #include <utility>
 
 #include "cresset/executor/memory_planner.h"
@@ -55,6 +56,18 @@ LayoutWords::LayoutWords(std::span<const at::Tensor> tensors) {
   }
 }
 
+std::string LayoutWords::sizesToString() const {
+  std::string text;
+  for (size_t i = 0; i < words_.size();) {
+    const auto rank = static_cast<size_t>(words_[i++]);
+    if (!text.empty()) text += ", ";
+    if (rank == 0) text += "scalar";
+    for (size_t d = 0; d < rank; ++d) text += (d ? "x" : "") + std::to_string(words_[i + 2 * d]);
+    i += 2 * rank;
+  }
+  return text;
+}
+
 Launch::Launch(const codegen::Sequence& sequence, std::span<const at::Tensor> tensors, bool now) : layouts_(tensors) {
   codegen::SequenceSchedule schedule = codegen::scheduleSequence(sequence, tensors);
   refused_ = schedule.refused;
@@ -68,6 +81,7 @@ Launch::Launch(const codegen::Sequence& sequence, std::span<const at::Tensor> te
   planTemporaries(schedule.calls, schedule.temporaries);
   const std::array<size_t, 3> bases = {0, tensors.size(), tensors.size() + outputs_.size()};
   for (codegen::KernelCall& call : schedule.calls) addStep(std::move(call), bases, now);
+  least_times_ = std::vector<std::atomic<int64_t>>(steps_.size());
 }
 
 void Launch::planTemporaries(const std::vector<codegen::KernelCall>& calls, std::span<const size_t> bytes) {
@@ -88,6 +102,8 @@ void Launch::planTemporaries(const std::vector<codegen::KernelCall>& calls, std:
 
 void Launch::addStep(codegen::KernelCall call, std::span<const size_t> bases, bool now) {
   Step step;
+  step.item = call.item;
+  step.work = workOf(call.kernel, call.nest);
   step.sizes = call.nest.sizes;
   step.elements = 1;
   for (const int64_t size : step.sizes) step.elements *= size;
@@ -135,11 +151,27 @@ bool Launch::run(const codegen::Sequence& sequence, std::vector<c10::IValue>& st
     thread_local ThreadMemory kept;
     bases.push_back(kept.get(temporary_bytes_));
   }
-  for (const Step& step : steps_) {
-    if (!runStep(step, bases, stack.data() + first)) return false;
-  }
+  if (!runSteps(bases, stack.data() + first)) return false;
   stack.resize(first);
   for (at::Tensor& output : outputs) stack.emplace_back(std::move(output));
+  return true;
+}
+
+bool Launch::runSteps(std::span<std::byte* const> bases, const c10::IValue* inputs) const {
+  constexpr uint64_t kTimedOneIn = 32;
+  if (num_calls_.fetch_add(1, std::memory_order_relaxed) % kTimedOneIn != kTimedOneIn / 4) {
+    return std::all_of(steps_.begin(), steps_.end(), [&](const Step& step) { return runStep(step, bases, inputs); });
+  }
+  using Clock = std::chrono::steady_clock;
+  for (size_t i = 0; i < steps_.size(); ++i) {
+    const auto start = Clock::now();
+    if (!runStep(steps_[i], bases, inputs)) return false;
+    const int64_t time = std::chrono::nanoseconds(Clock::now() - start).count();
+    int64_t least = least_times_[i].load(std::memory_order_relaxed);
+    while ((least == 0 || time < least) &&
+           !least_times_[i].compare_exchange_weak(least, time, std::memory_order_relaxed)) {
+    }
+  }
   return true;
 }
 
@@ -173,6 +205,23 @@ bool Launch::runStep(const Step& step, std::span<std::byte* const> bases, const 
     at::parallel_for(0, step.sizes[0], std::max<int64_t>(1, kElementsPerThread / inner), runPart);
   }
   return !failed.load(std::memory_order_relaxed);
+}
+
+Launch::Report Launch::report(const codegen::Sequence& sequence) const {
+  Report report{layouts_.sizesToString(), num_calls_.load(std::memory_order_relaxed), {}};
+  report.items.resize(sequence.items.size());
+  std::vector<double> by_memory(report.items.size());
+  for (size_t i = 0; i < steps_.size(); ++i) {
+    ItemReport& item = report.items[steps_[i].item];
+    item.work.bytes += steps_[i].work.bytes;
+    item.work.flops += steps_[i].work.flops;
+    item.nanoseconds += static_cast<double>(least_times_[i].load(std::memory_order_relaxed));
+    const TimeLimit limit = timeLimit(steps_[i].work);
+    item.limit += limit.nanoseconds;
+    if (limit.by_memory) by_memory[steps_[i].item] += limit.nanoseconds;
+    item.by_memory = 2 * by_memory[steps_[i].item] >= item.limit;
+  }
+  return report;
 }
 
 std::string Launch::toString() const {

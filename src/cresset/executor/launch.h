@@ -3,6 +3,7 @@
 
 #include <ATen/core/ivalue.h>
 
+#include <atomic>
 #include <memory>
 #include <optional>
 #include <span>
@@ -10,6 +11,7 @@
 
 #include "cresset/codegen/sequence.h"
 #include "cresset/executor/kernel_cache.h"
+#include "cresset/executor/roofline.h"
 #include "cresset/interpreter/compiled_subgraph.h"
 
 namespace cresset {
@@ -32,6 +34,9 @@ class LayoutWords {
       difference |= (sizes[d] ^ words[1 + 2 * d]) | (strides[d] ^ words[2 + 2 * d]);
     return difference == 0;
   }
+
+  /// "64x1024, 1024, scalar"
+  std::string sizesToString() const;
 
  private:
   std::vector<int64_t> words_;
@@ -58,6 +63,20 @@ class Launch {
   /// The kernels' text.
   std::string toString() const;
 
+  /// What the kernels of one item did: added up, of one call.
+  struct ItemReport {
+    KernelWork work;
+    double limit = 0;        // in nanoseconds: what the processor takes at least (roofline.h); 0 if nobody knows
+    bool by_memory = false;  // what sets most of it
+    double nanoseconds = 0;  // the least of the calls that were timed; 0 if there was none
+  };
+  struct Report {
+    std::string layouts;  // sizes of the inputs: "64x1024, 1024"
+    uint64_t calls = 0;
+    std::vector<ItemReport> items;  // of the sequence
+  };
+  Report report(const codegen::Sequence& sequence) const;
+
  private:
   struct Output : codegen::StridedLayout {
     at::ScalarType dtype;
@@ -77,10 +96,13 @@ class Launch {
     std::vector<int64_t> more_numbers;  // those that the layouts say
     std::vector<int64_t> scratch_ends;  // in the memory that a thread has for scratch
     int64_t elements;
+    size_t item;  // of the sequence
+    KernelWork work;
   };
 
   void addStep(codegen::KernelCall call, std::span<const size_t> bases, bool now);
   void planTemporaries(const std::vector<codegen::KernelCall>& calls, std::span<const size_t> bytes);
+  bool runSteps(std::span<std::byte* const> bases, const c10::IValue* inputs) const;
   bool runStep(const Step& step, std::span<std::byte* const> bases, const c10::IValue* inputs) const;
 
   LayoutWords layouts_;
@@ -90,6 +112,9 @@ class Launch {
   std::shared_ptr<const CompiledSubgraph> unfused_;
   std::vector<size_t> offsets_;  // of temporaries
   size_t temporary_bytes_ = 0;
+  /// Calls so far, and of each step the least time in nanoseconds, 0 before one was timed. One call in many is.
+  mutable std::atomic<uint64_t> num_calls_{0};
+  mutable std::vector<std::atomic<int64_t>> least_times_;
 };
 
 }  // namespace cresset

@@ -1,5 +1,6 @@
 #include "cresset/executor/report.h"
 
+#include <algorithm>
 #include <map>
 
 #include "cresset/autodiff/derivatives.h"
@@ -8,10 +9,14 @@
 #include "cresset/codegen/ahead_of_time.h"
 #include "cresset/codegen/scalar_body.h"
 #include "cresset/codegen/sequence.h"
+#include "cresset/executor/launch_report.h"
+#include "cresset/interpreter/code.h"
 #include "cresset/interpreter/operator_call.h"
 #include "cresset/ir/constants.h"
 #include "cresset/ir/subgraph.h"
 #include "cresset/ops/operator.h"
+#include "cresset/passes/fuse.h"
+#include "cresset/passes/inline_subgraphs.h"
 #include "cresset/support/options.h"
 
 namespace cresset {
@@ -78,73 +83,115 @@ class GradientReport {
 /// Empty if no kernels are made.
 class KernelReport {
  public:
-  std::vector<std::string> write(Block* block) {
+  std::vector<std::string> write(const Plan& plan) {
     if (options::kernels() == KernelMode::Off) return {};
-    visit(block);
+    findNeighbors(*plan.graph);
+    visit(plan.graph->block(), plan.code.get());
     writeCounts("no kernel", alone_, lines_);
     return std::move(lines_);
   }
 
  private:
-  void visit(Block* block) {
-    for (Node* node : block->nodes()) {
-      if (isSubgraph(*node, SubgraphKind::Fused)) {
-        addGroup(*node, "kernel: ");
-        continue;
-      }
-      if (isSubgraph(*node, SubgraphKind::Sequence)) {
-        addSequence(*node);
-        continue;
-      }
-      for (Block* inner : node->blocks()) visit(inner);  // differentiable subgraphs are fused where they are compiled
-      const Operator* op = isStructural(node->kind()) ? nullptr : operatorOf(*node);
-      if (!op || (!codegen::ScalarBody::of(*op) && !codegen::ReadRule::of(*op))) continue;
-      if (options::numerics() == Numerics::Default && OperatorCall::of(*op, *node)) {
-        const std::string failure = codegen::whyNoneAheadOfTime();
-        if (failure.empty()) {
-          lines_.push_back("kernel: 1 operator, built ahead of time: " + op->fullName());
-        } else {
-          ++alone_[{op->fullName(), failure}];
-        }
-        continue;
-      }
-      ++alone_[{
-          op->fullName(),
-          codegen::whyNotFusible(codegen::fusibilityOf(*node)).value_or("it takes a list that changes")}];
+  /// Groups are formed once more, in a copy.
+  void findNeighbors(const Graph& graph) {
+    const std::shared_ptr<Graph> copy = graph.copy();
+    takeApart(copy->block());
+    neighbors_ = neighborsOfGroups(*copy);
+  }
+
+  static void takeApart(Block* block) {
+    for (Node* node = *block->nodes().begin(); node != block->returnNode();) {
+      for (Block* inner : node->blocks()) takeApart(inner);
+      const bool is_fused = isSubgraph(*node, SubgraphKind::Fused) || isSubgraph(*node, SubgraphKind::Sequence);
+      node = is_fused ? inlineSubgraph(node) : node->next();
     }
   }
 
-  void addSequence(const Node& sequence) {
+  void visit(Block* block, const Code* code) {
+    for (Node* node : block->nodes()) {
+      if (isSubgraph(*node)) {
+        const CompiledSubgraph* compiled =
+            code && next_ < code->subgraphs.size() ? code->subgraphs[next_].get() : nullptr;
+        ++next_;
+        if (isSubgraph(*node, SubgraphKind::Differentiable)) continue;  // fused where they are compiled
+        const LaunchReport launches = compiled ? reportLaunches(*compiled) : LaunchReport();
+        if (isSubgraph(*node, SubgraphKind::Fused)) {
+          addGroup(*node, "", launches, 0);
+        } else {
+          addSequence(*node, launches);
+        }
+        continue;
+      }
+      for (Block* inner : node->blocks()) visit(inner, code);
+      addAlone(*node);
+    }
+  }
+
+  void addAlone(const Node& node) {
+    const Operator* op = isStructural(node.kind()) ? nullptr : operatorOf(node);
+    if (!op || (!codegen::ScalarBody::of(*op) && !codegen::ReadRule::of(*op))) return;
+    if (options::numerics() == Numerics::Default && OperatorCall::of(*op, node)) {
+      const std::string failure = codegen::whyNoneAheadOfTime();
+      if (failure.empty()) {
+        lines_.push_back("kernel: 1 operator, built ahead of time: " + op->fullName());
+      } else {
+        ++alone_[{op->fullName(), failure}];
+      }
+      return;
+    }
+    ++alone_[{
+        op->fullName(), codegen::whyNotFusible(codegen::fusibilityOf(node)).value_or("it takes a list that changes")}];
+  }
+
+  void addSequence(const Node& sequence, const LaunchReport& launches) {
     const size_t line = lines_.size();
     lines_.emplace_back();
-    size_t count = 0;
+    size_t count = 0, item = 0;
     for (const Node* node : sequence.g(attr::Subgraph)->nodes()) {
       if (isSubgraph(*node)) {
-        addGroup(*node, "  kernel: ");
+        addGroup(*node, "  ", launches, item++);
         ++count;
       } else if (codegen::isJoin(*node)) {
         lines_.push_back(
             "  kernels: " + std::string(node->kind().toUnqualString()) + " of what is not computed in place");
+        addLaunches("    ", launches, item++);
       }
     }
     lines_[line] = "one call of kernels for " + std::to_string(count) + (count == 1 ? " group:" : " groups:");
   }
 
-  void addGroup(const Node& group, const char* head) {
+  void addGroup(const Node& group, const std::string& indent, const LaunchReport& launches, size_t item) {
     std::string operators;
-    size_t count = 0;
+    std::vector<std::string> names;
     for (const Node* node : group.g(attr::Subgraph)->nodes()) {
       if (!codegen::isCall(*node)) continue;
-      operators += (count++ ? ", " : "") + std::string(node->kind().toUnqualString());
+      if (!codegen::makesKnownViews(*node)) names.emplace_back(node->kind().toUnqualString());
+      operators += (operators.empty() ? "" : ", ") + std::string(node->kind().toUnqualString());
     }
+    const auto nodes = group.g(attr::Subgraph)->nodes();
+    const auto count = static_cast<size_t>(
+        std::count_if(nodes.begin(), nodes.end(), [](const Node* n) { return codegen::isCall(*n); }));
     lines_.push_back(
-        head + std::to_string(count) + (count == 1 ? " operator, " : " operators, ") +
+        indent + "kernel: " + std::to_string(count) + (count == 1 ? " operator, " : " operators, ") +
         std::to_string(group.outputs().size()) + (group.outputs().size() == 1 ? " result: " : " results: ") +
         operators);
+    addLaunches(indent + "  ", launches, item);
+    if (group_ < neighbors_.size() && neighbors_[group_].operators == names) {
+      for (const std::string& reason : neighbors_[group_].reasons) lines_.push_back(indent + "  without " + reason);
+    }
+    ++group_;
+  }
+
+  void addLaunches(const std::string& indent, const LaunchReport& launches, size_t item) {
+    if (item >= launches.items.size()) return;
+    for (const std::string& line : launches.items[item]) lines_.push_back(indent + line);
   }
 
   std::vector<std::string> lines_;
   Counts alone_;
+  std::vector<GroupNeighbors> neighbors_;
+  size_t group_ = 0;  // the next, of neighbors_
+  size_t next_ = 0;   // subgraph, in the order in which code has them
 };
 
 }  // namespace
@@ -181,7 +228,7 @@ ExecutionReport::PlanReport describePlan(const PreparedFunction& prepared, const
   report.notes = plan.notes;
   report.graph = plan.graph;
   report.num_nodes = plan.graph->numNodes();
-  report.kernels = KernelReport().write(plan.graph->block());
+  report.kernels = KernelReport().write(plan);
   if (ambient.recordsGradients()) report.gradients = GradientReport().write(plan.graph->block());
   return report;
 }

@@ -67,12 +67,7 @@ class Fuser {
   Fuser(Graph& graph, bool with_products) : graph_(graph), with_products_(with_products), memory_(graph) {}
 
   bool run() {
-    do {
-      done_.clear();
-      reduced_.clear();
-      joined_.clear();
-      visit(graph_.block());
-    } while (addBarriers());
+    form();
     // The analysis describes the graph as it was, so it is changed at the end.
     std::vector<Node*> sources;
     for (const auto& [nodes, views] : done_) {
@@ -92,12 +87,69 @@ class Fuser {
     return !done_.empty();
   }
 
+  /// Of each group that `run` would make, in the order in which they stand.
+  std::vector<GroupNeighbors> explain() {
+    explains_ = true;
+    form();
+    std::sort(done_.begin(), done_.end(), [](const Done& a, const Done& b) {
+      return a.nodes.back()->isBefore(b.nodes.back());
+    });
+    std::vector<GroupNeighbors> found;
+    for (const Done& group : done_) {
+      GroupNeighbors& neighbors = found.emplace_back();
+      for (const Node* node : group.nodes) neighbors.operators.emplace_back(node->kind().toUnqualString());
+      addMakers(group.nodes, neighbors.reasons);
+      const auto noted = notes_.find(group.nodes.back());
+      if (noted != notes_.end())
+        neighbors.reasons.insert(neighbors.reasons.end(), noted->second.begin(), noted->second.end());
+      auto& reasons = neighbors.reasons;
+      std::sort(reasons.begin(), reasons.end());
+      reasons.erase(std::unique(reasons.begin(), reasons.end()), reasons.end());
+    }
+    return found;
+  }
+
  private:
+  void form() {
+    do {
+      done_.clear();
+      reduced_.clear();
+      joined_.clear();
+      notes_.clear();
+      visit(graph_.block());
+    } while (addBarriers());
+  }
+
+  /// Remembers why a node after the group, which closes now, is not in it.
+  void note(const Node& node, const Group& group, const std::string& why_not) {
+    if (!explains_) return;
+    notes_[lastOf(group)].push_back(std::string(node.kind().toQualString()) + " after it: " + why_not);
+  }
+
+  const Node* lastOf(const Group& group) const {
+    return *std::max_element(group.nodes.begin(), group.nodes.end(), [this](const Node* a, const Node* b) {
+      return place_.at(a) < place_.at(b);
+    });
+  }
+
+  /// Operators that no kernel computes and whose results the group takes.
+  void addMakers(const std::vector<Node*>& nodes, std::vector<std::string>& reasons) const {
+    for (const Node* node : nodes) {
+      for (const Value* input : node->inputs()) {
+        const Node* maker = input->node();
+        const auto kind = kinds_.find(maker);
+        if (kind == kinds_.end() || !rankOf(*input)) continue;
+        if (const auto why_not = codegen::whyNotFusible(kind->second))
+          reasons.push_back(std::string(maker->kind().toQualString()) + " before it: " + *why_not);
+      }
+    }
+  }
+
   void visit(Block* block) {
     for (Node* node : block->nodes()) {
       if (!codegen::isCall(*node)) continue;
       if (isSubgraph(*node)) {
-        closeConflicting(*node);
+        closeConflicting(*node, "it runs a subgraph");
         continue;
       }
       if (!node->blocks().empty()) {
@@ -106,8 +158,9 @@ class Fuser {
         continue;
       }
       const Fusibility& kind = kinds_.emplace(node, codegen::fusibilityOf(*node)).first->second;
-      if (codegen::whyNotFusible(kind) || (kind.contracts && !with_products_) || takesListThatChanges(*node)) {
-        closeConflicting(*node);
+      if (const auto why_not = codegen::whyNotFusible(kind);
+          why_not || (kind.contracts && !with_products_) || takesListThatChanges(*node)) {
+        closeConflicting(*node, why_not.value_or("it takes a list that changes"));
       } else {
         join(node, kind);
       }
@@ -123,10 +176,14 @@ class Fuser {
   }
 
   /// Closes the groups that can't sink past the node.
-  void closeConflicting(Node& node) {
+  void closeConflicting(Node& node, const std::string& why_not) {
     codegen::NodeToPass to_pass(node, memory_);
     for (size_t i = 0; i < open_.size();) {
       if (to_pass.blocks(open_[i].nodes)) {
+        const bool is_neighbor = codegen::usesResults(node, open_[i].nodes);
+        note(
+            node, open_[i],
+            is_neighbor ? why_not : "it has to run before what could follow: effects and exceptions keep their order");
         close(i);
       } else {
         ++i;
@@ -168,21 +225,23 @@ class Fuser {
     }
   }
 
-  /// Whether the group's kernel could compute the node too: one loop nest computes everything that leaves the group.
-  bool fits(const Node& node, const Fusibility& kind, const Group& group) const {
-    // What a product takes would be computed anew for each element of its result that it is part of.
-    if (kind.contracts || (kind.reduction && group.contracts)) return false;
-    if (kind.source && !fitsRead(node, kind, group)) return false;
+  /// Why the group's kernel could not compute the node too; null if it could: one loop nest computes everything that
+  /// leaves the group.
+  const char* whyUnfit(const Node& node, const Fusibility& kind, const Group& group) const {
+    if (kind.contracts) return "what a product takes would be computed anew for each element that it is part of";
+    if (kind.reduction && group.contracts) return "it reduces what a product computes";
+    if (kind.source && !fitsRead(node, kind, group))
+      return "what it reads by index, or what indices come from, must be in memory";
     const Fusibility* reduction = group.reduction ? group.reduction : kind.reduction ? &kind : nullptr;
-    if (reduction && !fitsReduction(node, kind, group, *reduction)) return false;
+    if (reduction && !fitsReduction(node, kind, group, *reduction)) return "other dimensions are reduced";
     const size_t rank = reduction ? reduction->rank : kind.rank;
     for (const Node* member : group.nodes) {
       for (const Value* output : member->outputs()) {
         if (leaves(*output, node, group) && !isReduced(*output, group) && rankOf(*output) != std::optional(rank))
-          return false;
+          return "results of other ranks leave the group";
       }
     }
-    return true;
+    return nullptr;
   }
 
   /// Whether something outside of the group uses the value if the node is in the group.
@@ -232,12 +291,16 @@ class Fuser {
     Group joined{{}, kind.reduction ? &kind : nullptr, kind.contracts};
     for (auto it = makers.rbegin(); it != makers.rend(); ++it) {
       const Group& group = open_[*it];
-      if (joined.nodes.size() + group.nodes.size() < kMaxGroup && fits(*node, kind, group) && agree(joined, group)) {
+      const char* const why_not = joined.nodes.size() + group.nodes.size() >= kMaxGroup ? "the group would be too large"
+                                  : !agree(joined, group) ? "another group that it joins reduces other dimensions"
+                                                          : whyUnfit(*node, kind, group);
+      if (!why_not) {
         joined.nodes.insert(joined.nodes.begin(), group.nodes.begin(), group.nodes.end());
         if (!joined.reduction) joined.reduction = group.reduction;
         joined.contracts = joined.contracts || group.contracts;
         open_.erase(open_.begin() + static_cast<std::ptrdiff_t>(*it));
       } else {
+        note(*node, group, why_not);
         close(*it);
       }
     }
@@ -326,15 +389,17 @@ class Fuser {
 
   Graph& graph_;
   const bool with_products_;
+  bool explains_ = false;
   AliasDb memory_;
   std::vector<Group> open_;
   std::vector<Done> done_;
-  std::unordered_map<const Node*, Fusibility> kinds_;  // of the nodes that were looked at
-  std::unordered_set<const Value*> reduced_;           // see isReduced
-  std::vector<const Node*> joined_;                    // operators that joined a group, in order
-  std::unordered_map<const Node*, size_t> place_;      // in joined_
-  std::unordered_map<const Node*, size_t> runs_at_;    // place of the last operator of its group
-  std::unordered_set<const Node*> barriers_;           // see addBarriers
+  std::unordered_map<const Node*, Fusibility> kinds_;                // of the nodes that were looked at
+  std::unordered_set<const Value*> reduced_;                         // see isReduced
+  std::vector<const Node*> joined_;                                  // operators that joined a group, in order
+  std::unordered_map<const Node*, size_t> place_;                    // in joined_
+  std::unordered_map<const Node*, std::vector<std::string>> notes_;  // by the last operator of a group: see note
+  std::unordered_map<const Node*, size_t> runs_at_;                  // place of the last operator of its group
+  std::unordered_set<const Node*> barriers_;                         // see addBarriers
 };
 
 }  // namespace
@@ -348,6 +413,12 @@ bool formFusionGroups(Graph& graph) {
 
 void formFusionGroupsWithoutProducts(Graph& graph) {
   Fuser(graph, /*with_products=*/false).run();
+}
+
+std::vector<GroupNeighbors> neighborsOfGroups(Graph& graph) {
+  giveEachReadAList(graph, graph.block());
+  codegen::moveListsToUsers(graph.block(), codegen::makesIndices);
+  return Fuser(graph, /*with_products=*/true).explain();
 }
 
 void outlineEachOperator(Graph& graph) {

@@ -2,12 +2,23 @@
 // "fuse" (passes.def).
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "cresset/ir/graph.h"
 
 namespace cresset {
 
 /// As the pass, but products of matrices stay as they are: for a group whose products are too large for its kernel.
 void formFusionGroupsWithoutProducts(Graph& graph);
+
+/// Why operators before and after a group are not in it.
+struct GroupNeighbors {
+  std::vector<std::string> operators;  // of the group: "add"
+  std::vector<std::string> reasons;    // "aten::mm after it: …"
+};
+/// Of the groups that the pass would form, in the order in which they stand. For reports; `graph` is changed.
+std::vector<GroupNeighbors> neighborsOfGroups(Graph& graph);
 
 /// Puts the operators of the sequence's item (codegen/sequence.h), a group that no kernel computes, in its place, and
 /// what comes before and after into sequences of their own. `contracts`: only its products have no kernel.
