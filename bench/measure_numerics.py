@@ -51,6 +51,8 @@ DOMAINS = {
     "atanh": (-1, 1),
     "erf": (-6, 6),
     "erfc": (-6, 26),
+    "lgamma": None,
+    "i0": None,
 }
 MPMATH = {
     "exp2": lambda x: mpmath.mpf(2) ** x,
