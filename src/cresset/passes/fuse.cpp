@@ -122,7 +122,7 @@ class Fuser {
 
   /// Remembers why a node after the group, which closes now, is not in it.
   void note(const Node& node, const Group& group, const std::string& why_not) {
-    if (!explains_) return;
+    if (!explains_ || isStructural(node.kind())) return;
     notes_[lastOf(group)].push_back(std::string(node.kind().toQualString()) + " after it: " + why_not);
   }
 
@@ -291,9 +291,9 @@ class Fuser {
     Group joined{{}, kind.reduction ? &kind : nullptr, kind.contracts};
     for (auto it = makers.rbegin(); it != makers.rend(); ++it) {
       const Group& group = open_[*it];
-      const char* const why_not = joined.nodes.size() + group.nodes.size() >= kMaxGroup ? "the group would be too large"
-                                  : !agree(joined, group) ? "another group that it joins reduces other dimensions"
-                                                          : whyUnfit(*node, kind, group);
+      const char* why_not = joined.nodes.size() + group.nodes.size() >= kMaxGroup ? "the group would be too large"
+                                                                                  : whyUnfit(*node, kind, group);
+      if (!why_not && !agree(joined, group)) why_not = "another group that it joins reduces other dimensions";
       if (!why_not) {
         joined.nodes.insert(joined.nodes.begin(), group.nodes.begin(), group.nodes.end());
         if (!joined.reduction) joined.reduction = group.reduction;
