@@ -53,6 +53,15 @@ def test_reading_agrees_with_torch_jit():
         assert next(graph.nodes()).kind() == "prim::Constant"
 
 
+def test_what_is_known_of_an_operator():
+    constant, addition, _ = parsed()[0].nodes()
+    assert constant.operatorRow() is None
+    row = addition.operatorRow()
+    assert (
+        row.startswith("aten::add.Tensor(Tensor self, Tensor other") and "facts: " in row and "aten::add.out" not in row
+    )
+
+
 def test_sequences():
     nodes = cresset.parse_ir(TEXT).nodes()
     assert len(nodes) == 3 and nodes[-1].kind() == "aten::relu"

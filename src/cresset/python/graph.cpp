@@ -10,6 +10,7 @@
 #include "cresset/ir/printer.h"
 #include "cresset/ir/verifier.h"
 #include "cresset/ops/operator.h"
+#include "cresset/ops/operator_description.h"
 #include "cresset/passes/lower_graph.h"
 #include "cresset/passes/pass.h"
 #include "cresset/passes/pipeline.h"
@@ -229,6 +230,14 @@ void bindReading(NodeClass& node) {
       .def(
           "schema", operatorSchema,
           "The schema of the operator that the node calls; None for nodes that the IR itself defines.")
+      .def(
+          "operatorRow",
+          [](const NodeHandle& self) -> std::optional<std::string> {
+            const Operator* op = operatorOf(*self.get());
+            return op ? std::optional(describeOperators(op->fullName())) : std::nullopt;
+          },
+          "What is known of the operator that the node calls beyond its schema (docs/operators.md), as `cresset-opt "
+          "--operator` prints it; None for nodes that the IR itself defines.")
       .def(
           "isNondeterministic",
           [](const NodeHandle& self) {
