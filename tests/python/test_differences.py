@@ -102,6 +102,18 @@ ROWS = {
         value(({"a": 7}, 2)),
         value(({"a": 7}, 1)),
     ),
+    "number-minus-tensor": (
+        "def f(x: int):\n  return float((1.5 - torch.full([1], x, dtype=torch.uint8))[0])",
+        (200,),
+        value(57.5),
+        value(-198.5),
+    ),
+    "number-minus-tensor/of-int8": (
+        "def f(x: int):\n  return float((1.5 - torch.full([1], x, dtype=torch.int8))[0])",
+        (-128,),
+        value(-126.5),
+        value(129.5),
+    ),
     "float-into-double": (
         "def f(y: float):\n  x = torch.ones([2], dtype=torch.float64)\n  x[0] = y\n  return float(x[0]) == y",
         (0.1,),

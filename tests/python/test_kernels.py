@@ -479,6 +479,27 @@ def test_layouts_of_operands(name):
     assert ran or name in CANCELLING
 
 
+#: Sizes and strides of tensors with a dimension of size one, whose stride some operators keep and others compute anew.
+ONES = [((17, 1), (1, 33)), ((1, 5), (40, 1)), ((3, 1, 4), (4, 99, 1)), ((1, 3, 1, 4), (12, 1, 77, 3))]
+
+
+@pytest.mark.parametrize("name", [name for name in ROWS if str(fact_calls.overload(name)._schema).count("Tensor") == 2])
+def test_strides_of_size_one(name):
+    ran, before = 0, launches()
+    for dtype, (sizes, strides) in itertools.product([torch.float32, torch.int64, torch.bool], ONES):
+        x = torch.rand(200).mul(8).to(dtype).as_strided(sizes, strides)
+        given = [x if isinstance(a, Tensor) else a for a in next(argument_lists(name, [dtype]))]
+        try:
+            (wanted,) = fact_calls.call(fact_calls.overload(name), given)
+        except (RuntimeError, NotImplementedError):
+            continue
+        function, inputs = operator_graph(name, given)
+        for _ in range(2):
+            assert function(*inputs)[0].stride() == wanted.stride()
+        ran += 1
+    assert ran and (launches() > before or name in CANCELLING)
+
+
 def chain(x, y):
     z = x * y + 1.5
     w = torch.relu(z) * 2 - x

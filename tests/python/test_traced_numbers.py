@@ -141,7 +141,10 @@ CARRIED = {
     "reshape": (lambda x, n: x.reshape(n, -1), 2, 3),
     "repeat": (lambda x, n: x.repeat(1, n), 2, 3),
     "split": (lambda x, n: x.split(n)[0], 2, 3),
+    "split_first": (lambda x, n: x.split(n)[0] * 2, 1, 3),
     "split_sizes": (lambda x, n: x.split([n, 4 - n])[0], 2, 3),
+    "chunk_first": (lambda x, n: x.chunk(n)[0], 2, 4),
+    "tensor_split_first": (lambda x, n: torch.tensor_split(x, n)[0], 3, 2),
     "pad": (lambda x, n: F.pad(x, (n, 1)), 2, 3),
     "interpolate": (lambda x, n: F.interpolate(x[None, None], size=(n, n)), 2, 3),
     "interpolate_one_size": (lambda x, n: F.interpolate(x[None, None], size=n), 2, 3),
@@ -191,6 +194,26 @@ def test_carried(name):
         expected = function(matrix(), number(value))
         for program in (traced, cresset_copy, jit_copy):
             same(program(matrix(), number(value)), expected)
+
+
+def test_other_numbers_of_parts():
+    """The first part is taken of however many there are. Others are counted from one end or the other, and which one it was is not known;
+    nor is whether a list of all parts was meant to be all of them (`split(n)[:4]`)."""
+    first = traces(lambda x, at: x.tensor_split(at)[0], matrix(), torch.tensor([1, 3]))
+    for at in (torch.tensor([1, 3]), torch.tensor([2]), torch.tensor([], dtype=torch.long)):
+        same(first(matrix(), at), matrix().tensor_split(at)[0])
+    for taken in (
+        lambda x, n: x.split(n)[-1],
+        lambda x, n: x.split(n)[1],
+        lambda x, n: x.split(n),
+        lambda x, n: torch.cat(x.split(n)[:4]),
+    ):
+        traced = traces(taken, matrix(), number(1))
+        with pytest.raises(RuntimeError, match="Expected 4 elements in a list but found 2"):
+            traced(matrix(), number(2))
+    last = traces(lambda x, n: x.split(n)[-1], matrix(), number(4))
+    with pytest.raises(RuntimeError, match="Expected 1 elements in a list but found 2"):
+        last(matrix(), number(2))
 
 
 def test_gradients_flow_past_numbers():

@@ -1,5 +1,5 @@
 // See composites.h. One row per builtin: its schema and the expansion. What a composite computes is TorchScript's own
-// definition: `1 / x` is a reciprocal times 1, with the roundings that follow.
+// definition, where that has eager's values: `1 / x` is a reciprocal times 1, with the roundings that follow.
 #include "cresset/ops/composites.h"
 
 #include <mutex>
@@ -44,8 +44,9 @@ Value* swapGt(Graph& g, const SourceRange& r, Inputs in) {
 Value* swapGe(Graph& g, const SourceRange& r, Inputs in) {
   return apply(g, r, "le", {in[1], in[0]});
 }
+/// TorchScript's definition, `-b + a`, wraps around where `b` has ints and `a` is a float: 1.5 - 200 of uint8.
 Value* subFrom(Graph& g, const SourceRange& r, Inputs in) {
-  return apply(g, r, "add", {apply(g, r, "neg", {in[1]}), in[0]});
+  return apply(g, r, "rsub", {in[1], in[0]});
 }
 Value* divideBy(Graph& g, const SourceRange& r, Inputs in) {
   return apply(g, r, "mul", {apply(g, r, "reciprocal", {in[1]}), in[0]});

@@ -1,5 +1,5 @@
 // Builtins that are no operators: a call expands to other operators where it stands (`2 - x` becomes
-// `aten::add(aten::neg(x), 2)`). They are tried after all operators of their name.
+// `aten::rsub(x, 2)`). They are tried after all operators of their name.
 #pragma once
 
 #include <span>

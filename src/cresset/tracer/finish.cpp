@@ -1,6 +1,9 @@
 // The end of a trace: outputs, literals, dead code, scopes.
 #include <ATen/core/jit_type.h>
 
+#include <algorithm>
+#include <array>
+
 #include "cresset/ir/verifier.h"
 #include "cresset/passes/pipelines.h"
 #include "cresset/support/error.h"
@@ -65,6 +68,27 @@ void Recorder::resolveLiterals() {
   literals_.clear();
 }
 
+namespace {
+
+/// Where of a list's elements only the first is used, the list may have any length: `x.split(n)[0]`. Not of a list of
+/// one element, which may have been the last, nor of later elements, which may have been counted from the end.
+/// Recursion is over the nesting of blocks.
+void takeFirstElements(Graph& graph, Block* block) {
+  for (Node* node : block->nodesSafely()) {
+    for (Block* inner : node->blocks()) takeFirstElements(graph, inner);
+    const auto elements = node->outputs();
+    if (node->kind() != prim::ListUnpack || elements.size() < 2 || !elements[0]->hasUses()) continue;
+    if (std::ranges::any_of(elements.subspan(1), [](const Value* element) { return element->hasUses(); })) continue;
+    InsertPointGuard guard(graph, node);
+    graph.setLocation(node->sourceRange());
+    Node* first = graph.insertNode(graph.create(aten::__getitem__, std::array{node->input(), graph.insertConstant(0)}));
+    elements[0]->replaceAllUsesWith(first->output()->setType(elements[0]->type()));
+    node->destroy();
+  }
+}
+
+}  // namespace
+
 std::shared_ptr<Graph> Recorder::finish(const IValue& result) {
   CRESSET_CHECK(scopes_.size() == 1, "all modules have ended");
   if (result.isNone()) {
@@ -76,6 +100,7 @@ std::shared_ptr<Graph> Recorder::finish(const IValue& result) {
   graph_->registerOutput(outputValue(result, 0));
   resolveLiterals();
   removeDeadNodes(*graph_);
+  takeFirstElements(*graph_, graph_->block());
   outlineScopes(*graph_);
   tidyDefinition(*graph_);
   verify(*graph_);
