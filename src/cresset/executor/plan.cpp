@@ -416,7 +416,9 @@ void forgetTypes(Block* block) {
 std::shared_ptr<const Code> emitPlan(const Plan& plan, Graph& graph, const Function& function) {
   return emitCode(
       graph, function.name(), function.program().weak_from_this(),
-      {.sites = plan.sites, .compile_subgraph = compileSubgraph});
+      {.sites = plan.sites,
+       .compile_subgraph = compileSubgraph,
+       .out_sites = plan.memory ? &plan.memory->sites : nullptr});
 }
 
 /// Emits a copy of the graph with assertions, so that people who read the plan's graph don't meet them.
@@ -428,11 +430,12 @@ void emitChecked(Plan& plan, Graph& graph, const Function& function) {
 
 }  // namespace
 
-std::shared_ptr<const PreparedFunction> prepareFunction(Function& function) {
-  return prepareGraph(function, function.graph()->copy());
+std::shared_ptr<const PreparedFunction> prepareFunction(Function& function, const PlanOptions& options) {
+  return prepareGraph(function, function.graph()->copy(), options);
 }
 
-std::shared_ptr<const PreparedFunction> prepareGraph(Function& function, std::shared_ptr<Graph> program) {
+std::shared_ptr<const PreparedFunction> prepareGraph(
+    Function& function, std::shared_ptr<Graph> program, const PlanOptions& options) {
   auto prepared = std::make_shared<PreparedFunction>();
   prepared->graph = std::move(program);
   Graph& graph = *prepared->graph;
@@ -460,7 +463,7 @@ std::shared_ptr<const PreparedFunction> prepareGraph(Function& function, std::sh
   }
   tidyAfterLifting(graph, name);
   prepared->num_nodes = graph.numNodes();
-  prepared->guards = insertGuards(graph, function);
+  if (options.guards) prepared->guards = insertGuards(graph, function);
   const auto memory = aliasesOf(graph);
   const auto inputs = graph.inputs();
   // Tensors that share no memory at the entry may do so later where something gives them another's.
@@ -475,7 +478,8 @@ std::shared_ptr<const PreparedFunction> prepareGraph(Function& function, std::sh
 }
 
 std::unique_ptr<Plan> makePlan(
-    Function& function, const PreparedFunction& prepared, const Signature& signature, const Plan* earlier) {
+    Function& function, const PreparedFunction& prepared, const Signature& signature, const Plan* earlier,
+    const PlanOptions& options) {
   static std::atomic<uint64_t> num_made{0};
   auto plan = std::make_unique<Plan>();
   plan->id = num_made.fetch_add(1, std::memory_order_relaxed) + 1;
@@ -522,7 +526,7 @@ std::unique_ptr<Plan> makePlan(
     }
   }
   // Assertions would stand between the operators of a group.
-  steps.fuse = options::kernels() != KernelMode::Off && ambient.isUsualDispatch() && checks == FactChecks::Off;
+  steps.fuse = options.kernels && options::kernels() != KernelMode::Off && ambient.isUsualDispatch() && checks == FactChecks::Off;
   if (steps.fuse) {
     steps.decompose = [&, for_gradients = std::move(steps.decompose)](Graph& graph) {
       const bool changed = for_gradients && for_gradients(graph);
@@ -533,6 +537,9 @@ std::unique_ptr<Plan> makePlan(
   if (checks == FactChecks::InPlans) {
     emitChecked(*plan, *plan->graph, function);
   } else {
+    if (options.planned_memory && ambient.isUsualDispatch() && !ambient.autocast().isOn() &&
+        !ambient.recordsGradients())
+      plan->memory = layOutMemory(*plan->graph, assumptions, options.managed_outputs);
     plan->code = emitPlan(*plan, *plan->graph, function);
   }
   return plan;

@@ -28,6 +28,7 @@ PYBIND11_MODULE(_C, module) {
   bindModuleCall(module);
   bindTracing(module);
   bindExecuting(module);
+  bindStatic(module);
   bindFacts(module);
   bindObserving(module);
   module.attr("__version__") = CRESSET_VERSION;
