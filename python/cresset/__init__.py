@@ -66,7 +66,7 @@ from ._runtime import (
 )
 from ._script import interface, script, script_method
 from ._serialization import export_opnames, load, save
-from ._static import StaticModule, StaticRuntime, static_module
+from ._static import StaticModule, StaticRuntime, out_variant, static_module
 from ._trace import TracerWarning, TracingCheckError, is_tracing, script_if_tracing, trace, trace_module
 from .functional import functionalize
 
@@ -131,6 +131,7 @@ __all__ = [
     "optimize_for_inference",
     "optimized_execution",
     "options",
+    "out_variant",
     "parse_ir",
     "parse_schema",
     "parse_type",

@@ -1,8 +1,10 @@
 """Static runtime: frozen modules, functions and graphs for inference. The work is done in C++ (static_runtime/)."""
 
+import time
 from dataclasses import dataclass, field
 
 from . import _C
+from ._errors import UserError
 
 
 @dataclass(frozen=True)
@@ -115,6 +117,17 @@ class StaticRuntime:
     def __call__(self, *args, **kwargs):
         return self.forward(*args, **kwargs)
 
+    def benchmark(self, *args, warmup_runs=3, main_runs=10, **kwargs):
+        """Milliseconds of a call, the mean of ``main_runs`` after ``warmup_runs``."""
+        if warmup_runs < 0 or main_runs < 1:
+            raise UserError("A benchmark wants 0 or more warm-up runs, and 1 or more others")
+        for _ in range(warmup_runs):
+            self.forward(*args, **kwargs)
+        start = time.perf_counter()
+        for _ in range(main_runs):
+            self.forward(*args, **kwargs)
+        return (time.perf_counter() - start) * 1e3 / main_runs
+
     def memory(self):
         """Bytes and allocations of the plan that ran last, by name.
 
@@ -159,3 +172,29 @@ def static_module(source, **options):
             default each kind has a plan of its own.
     """
     return StaticModule(source, **options)
+
+
+def out_variant(operator, matches=None):
+    """A decorator for a function that computes an operator's result into a tensor that is there.
+
+    Static modules that are made afterwards call it where they would call the operator, so that the result lies in memory
+    that was laid out for it::
+
+        @cresset.out_variant("mylib::scale")
+        def scale_out(out, x, factor):
+            torch.mul(x, factor, out=out)
+
+    ``out`` has the result's dtype and no elements; it must be resized to the result's sizes, as ``out=`` arguments are,
+    and must not be kept. For several results it is a tuple. The operator must return new tensors. Arguments are dense
+    tensors of the CPU; calls with others go to the operator itself.
+
+    Args:
+        operator: ``"namespace::name"`` for all overloads, or ``"namespace::name.overload"``.
+        matches: a function of the overload's schema that says whether this is for it; by default it is for all.
+    """
+
+    def register(function):
+        _C._register_out_variant(operator, function, matches)
+        return function
+
+    return register

@@ -1,6 +1,7 @@
 // cresset.static_module.
 #include <pybind11/stl.h>
 
+#include "cresset/executor/out_variants.h"
 #include "cresset/ir/graph.h"
 #include "cresset/python/common.h"
 #include "cresset/python/graph_handles.h"
@@ -136,9 +137,64 @@ py::dict reportOf(const StaticModule& module) {
   return result;
 }
 
+/// A Python function that computes results into tensors: function(out, *arguments), of several results with a tuple.
+/// It gets tensors of its own that share the memory of the outputs, so that it may keep nothing of a run.
+class PythonOutFunction {
+ public:
+  PythonOutFunction(std::string name, py::object function) : name_(std::move(name)), function_(std::move(function)) {}
+
+  void call(const OutArguments& arguments) const {
+    if (pythonIsGoingAway()) throw UserError("Python is going away, and with it the out variant of " + name_);
+    const py::gil_scoped_acquire gil;
+    std::vector<at::Tensor> outputs;
+    py::list places;
+    for (size_t i = 0; i < arguments.numOutputs(); ++i) {
+      outputs.push_back(arguments.output(i).detach());
+      places.append(toPyObject(IValue(outputs.back())));
+    }
+    py::list values;
+    if (outputs.size() == 1) {
+      values.append(places[0]);
+    } else {
+      values.append(py::tuple(places));
+    }
+    for (size_t i = 0; i < arguments.numInputs(); ++i) values.append(toPyObject(arguments.input(i)));
+    function_(*values);
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      const at::Tensor& given = arguments.output(i);
+      const at::Tensor& filled = outputs[i];
+      if (!filled.storage().is_alias_of(given.storage()) || filled.storage_offset() != 0 ||
+          filled.scalar_type() != given.scalar_type())
+        throw UserError(
+            "The out variant of " + name_ + " must compute into the tensor that it is given (as `out=` does), and has "
+            "given it other memory or another dtype");
+      given.unsafeGetTensorImpl()->set_sizes_and_strides(filled.sizes(), filled.strides());
+    }
+  }
+
+ private:
+  const std::string name_;
+  const py::object function_;
+};
+
+void registerPythonOutVariant(const std::string& name, py::object function, py::object matches) {
+  // Registered for the life of the process, which ends after Python.
+  const auto* out = new PythonOutFunction(name, std::move(function));
+  const auto* accepts = new py::object(std::move(matches));
+  registerOutVariant(name, [out, accepts](const c10::FunctionSchema& schema) -> OutFunction {
+    if (pythonIsGoingAway()) return {};
+    {
+      const py::gil_scoped_acquire gil;
+      if (!accepts->is_none() && !py::cast<bool>((*accepts)(schemaToPython(schema)))) return {};
+    }
+    return [out](const OutArguments& arguments) { out->call(arguments); };
+  });
+}
+
 }  // namespace
 
 void bindStatic(py::module_& module) {
+  module.def("_register_out_variant", registerPythonOutVariant);
   py::class_<StaticModule>(module, "_StaticModule")
       .def(py::init(&makeStatic))
       .def("callable", [](const StaticModule& self) { return callableOf(self, self.program()); })

@@ -1,6 +1,7 @@
 #include "cresset/static_runtime/static_module.h"
 
 #include <algorithm>
+#include <chrono>
 
 #include "cresset/executor/plan.h"
 #include "cresset/module/freeze.h"
@@ -115,6 +116,21 @@ const PlanMemory* StaticRuntime::findMemory(uint64_t plan) const {
     if (id == plan) return memory.get();
   }
   return nullptr;
+}
+
+double StaticRuntime::benchmark(
+    const std::vector<std::vector<IValue>>& args, const std::vector<Kwargs>& kwargs, int warmup_runs, int main_runs) {
+  if (args.empty() || (!kwargs.empty() && kwargs.size() != args.size()))
+    throw UserError("A benchmark wants at least one list of arguments, and as many of keyword arguments, or none");
+  if (warmup_runs < 0 || main_runs < 1) throw UserError("A benchmark wants 0 or more warm-up runs, and 1 or more others");
+  using Clock = std::chrono::steady_clock;
+  Clock::time_point start = Clock::now();
+  for (int i = -warmup_runs; i < main_runs; ++i) {
+    if (i == 0) start = Clock::now();
+    for (size_t k = 0; k < args.size(); ++k) (*this)(args[k], kwargs.empty() ? Kwargs() : kwargs[k]);
+  }
+  const double passed = std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+  return passed / (static_cast<double>(main_runs) * static_cast<double>(args.size()));
 }
 
 void StaticRuntime::deallocateOutputTensors() {

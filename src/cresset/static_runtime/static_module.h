@@ -146,6 +146,11 @@ class StaticRuntime {
   IValue operator()(std::vector<IValue> args, const Kwargs& kwargs = {});
   IValue run(std::vector<IValue> args, const Kwargs& kwargs = {}) { return (*this)(std::move(args), kwargs); }
 
+  /// Milliseconds of a run, the mean of `main_runs` after `warmup_runs`, each with all of `args`.
+  double benchmark(
+      const std::vector<std::vector<IValue>>& args, const std::vector<Kwargs>& kwargs = {}, int warmup_runs = 3,
+      int main_runs = 10);
+
   /// With manage_output_tensors: forgets the memory of results, which is freed when nobody holds them any more.
   void deallocateOutputTensors();
   /// Gives the memory of intermediate results back; the next run allocates it anew.
