@@ -33,7 +33,7 @@ class StaticValue:
     is_output: bool
     #: In bytes, over the sizes of arguments: "4 * x.size(0)"; "?" if it depends on more.
     size: str
-    #: Where it lies in the arena of the module's own instance; None before that has run.
+    #: Where it lies in an instance's arena, in the report of one that has run the plan; else None.
     offset: "int | None"
     bytes: int
 
@@ -46,7 +46,7 @@ class StaticPlan:
     inputs: list
     nodes: list
     values: list
-    #: Bytes and allocations of the module's own instance, by name.
+    #: Bytes and allocations of the instance, by name; zeros in the report of a module.
     memory: dict
     #: Optimized.
     graph: object = field(repr=False)
@@ -64,6 +64,14 @@ class StaticReport:
 
     def __str__(self):
         return self.text
+
+
+def _report(report):
+    for plan in report["plans"]:
+        plan["nodes"] = [StaticNode(*node) for node in plan["nodes"]]
+        plan["values"] = [StaticValue(*value) for value in plan["values"]]
+    report["plans"] = [StaticPlan(**plan) for plan in report["plans"]]
+    return StaticReport(**report)
 
 
 class StaticModule:
@@ -92,12 +100,7 @@ class StaticModule:
 
     def report(self):
         """The plans that there are, and how each of their nodes runs."""
-        report = self._c.report()
-        for plan in report["plans"]:
-            plan["nodes"] = [StaticNode(*node) for node in plan["nodes"]]
-            plan["values"] = [StaticValue(*value) for value in plan["values"]]
-        report["plans"] = [StaticPlan(**plan) for plan in report["plans"]]
-        return StaticReport(**report)
+        return _report(self._c.report())
 
     def runtime(self):
         """A new instance, for one thread at a time."""
@@ -127,6 +130,10 @@ class StaticRuntime:
         for _ in range(main_runs):
             self.forward(*args, **kwargs)
         return (time.perf_counter() - start) * 1e3 / main_runs
+
+    def report(self):
+        """That of the module, with where results lie in the memory of this instance."""
+        return _report(self._c.report())
 
     def memory(self):
         """Bytes and allocations of the plan that ran last, by name.

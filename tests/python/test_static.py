@@ -317,8 +317,16 @@ def test_managed_outputs():
 
 def test_the_report_says_how_nodes_run():
     static = cresset.static_module(layers(), enable_fusion=False)
-    static.runtime()(torch.randn(2, 16))
-    report = static.report()
+    runtime = static.runtime()
+    for _ in range(2):
+        runtime(torch.randn(2, 16))
+    assert all(value.offset is None for value in static.report().plans[0].values)
+    report = runtime.report()
+    placed = [value for value in report.plans[0].values if value.offset is not None]
+    for a in placed:
+        for b in placed:
+            meet = a.name != b.name and a.first <= b.last and b.first <= a.last
+            assert not meet or a.offset + a.bytes <= b.offset or b.offset + b.bytes <= a.offset, (a, b)
     (plan,) = report.plans
     kinds = {node.what: node.kind for node in plan.nodes}
     assert kinds["aten::linear"] == "out variant"

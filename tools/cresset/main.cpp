@@ -160,7 +160,7 @@ int runMethod(const RunOptions& options) {
     }
     std::cerr << "\n";
   }
-  if (options.plan) std::cout << static_module->report().toString();
+  if (options.plan) std::cout << static_module->runtime().report().toString();
   // Last, since it may fail: the time has been told by then.
   if (options.output.empty()) {
     const cresset::CallLimits limits({options.limit_seconds, options.limit_memory});

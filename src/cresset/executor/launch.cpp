@@ -132,7 +132,7 @@ void Launch::giveLayout(const Output& output, at::Tensor& tensor) {
     tensor = newTensor(output.sizes, output.strides, output.dtype, output.bytes);
     return;
   }
-  if (tensor.sizes() != output.sizes || tensor.strides() != output.strides)
+  if (tensor.sizes() != c10::IntArrayRef(output.sizes) || tensor.strides() != c10::IntArrayRef(output.strides))
     tensor.unsafeGetTensorImpl()->set_sizes_and_strides(output.sizes, output.strides);
   const c10::Storage& storage = tensor.storage();
   if (storage.nbytes() >= output.bytes) return;

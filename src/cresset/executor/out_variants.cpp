@@ -201,12 +201,4 @@ std::shared_ptr<const OutVariant> outVariantOf(const Node& node) {
   return std::make_shared<OutOverload>(*op, *out, by_kernel);
 }
 
-std::shared_ptr<const OutVariant> outVariantOf(const Operator& op) {
-  if (OutFunction function = registered(op); function && givesNewTensors(op))
-    return std::make_shared<OutFunctionCall>(op, std::move(function));
-  if (const OutKernel kernel = outKernelOf(op)) return std::make_shared<OutKernelCall>(op, kernel);
-  const Operator* out = outOverloadOf(op);
-  return out ? std::make_shared<OutOverload>(op, *out, nullptr) : nullptr;
-}
-
 }  // namespace cresset

@@ -9,6 +9,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -32,8 +33,6 @@ std::vector<std::string> registeredOutVariants();
 /// What computes the node's results into given tensors; null if nothing does. The node calls an operator, and the types
 /// of values are known.
 std::shared_ptr<const OutVariant> outVariantOf(const Node& node);
-/// The same for an operator, whatever its arguments are; for tables and tests.
-std::shared_ptr<const OutVariant> outVariantOf(const Operator& op);
 /// The overload with `out` that has a kernel of its own; null if there is none.
 const Operator* outOverloadOf(const Operator& op);
 

@@ -9,19 +9,19 @@ namespace cresset {
 
 namespace {
 
-using Variable = Size::Variable;
+using SizeVariable = Size::Variable;
 
-std::optional<int64_t> valueOf(
-    const Variable& variable, const std::vector<std::optional<uint32_t>>& input_of,
+std::optional<int64_t> valueOfVariable(
+    const SizeVariable& variable, const std::vector<std::optional<uint32_t>>& input_of,
     std::span<const c10::IValue> inputs) {
   const auto operand = [&](size_t i) { return evaluateSize(variable.operands[i], input_of, inputs); };
   switch (variable.kind) {
-    case Variable::Kind::Quotient: {
+    case SizeVariable::Kind::Quotient: {
       const auto a = operand(0), b = operand(1);
       if (!a || !b || *b <= 0 || *a < 0) return std::nullopt;
       return *a / *b;
     }
-    case Variable::Kind::Broadcast: {
+    case SizeVariable::Kind::Broadcast: {
       const auto a = operand(0), b = operand(1);
       if (!a || !b) return std::nullopt;
       return *a == 1 ? b : a;
@@ -31,11 +31,11 @@ std::optional<int64_t> valueOf(
   }
   if (variable.value >= input_of.size() || !input_of[variable.value]) return std::nullopt;
   const c10::IValue& input = inputs[*input_of[variable.value]];
-  if (variable.kind == Variable::Kind::Int) return input.isInt() ? std::optional(input.toInt()) : std::nullopt;
+  if (variable.kind == SizeVariable::Kind::Int) return input.isInt() ? std::optional(input.toInt()) : std::nullopt;
   if (!input.isTensor() || !input.toTensor().defined()) return std::nullopt;
   const at::Tensor& tensor = input.toTensor();
   if (static_cast<int64_t>(variable.dim) >= tensor.dim()) return std::nullopt;
-  return variable.kind == Variable::Kind::Dimension ? tensor.sizes()[variable.dim] : tensor.strides()[variable.dim];
+  return variable.kind == SizeVariable::Kind::Dimension ? tensor.sizes()[variable.dim] : tensor.strides()[variable.dim];
 }
 
 }  // namespace
@@ -47,7 +47,7 @@ std::optional<int64_t> evaluateSize(
   for (const Size::Term& term : size.terms()) {
     int64_t product = term.coefficient;
     for (const Size::VariablePtr& factor : term.factors) {
-      const auto value = valueOf(*factor, input_of, inputs);
+      const auto value = valueOfVariable(*factor, input_of, inputs);
       if (!value || __builtin_mul_overflow(product, *value, &product)) return std::nullopt;
     }
     if (__builtin_add_overflow(sum, product, &sum)) return std::nullopt;
@@ -57,9 +57,9 @@ std::optional<int64_t> evaluateSize(
 
 SizeClasses::SizeClasses(std::shared_ptr<const MemoryLayout> layout) : layout_(std::move(layout)) {
   for (const MemoryLayout::Slot& slot : layout_->slots) {
-    slot.bytes.visitVariables([&](const Variable& variable) {
-      const Size one = variable.kind == Variable::Kind::Dimension ? Size::ofDimension(variable.value, variable.dim)
-                       : variable.kind == Variable::Kind::Stride  ? Size::ofStride(variable.value, variable.dim)
+    slot.bytes.visitVariables([&](const SizeVariable& variable) {
+      const Size one = variable.kind == SizeVariable::Kind::Dimension ? Size::ofDimension(variable.value, variable.dim)
+                       : variable.kind == SizeVariable::Kind::Stride  ? Size::ofStride(variable.value, variable.dim)
                                                                   : Size::ofInt(variable.value);
       if (std::find(variables_.begin(), variables_.end(), one) == variables_.end()) variables_.push_back(one);
     });

@@ -14,7 +14,6 @@
 namespace cresset {
 
 class Code;
-class RunMemory;
 
 /// Emits code for a verified graph. `name` is what stacks and listings call it.
 std::shared_ptr<const Code> emitCode(const std::shared_ptr<Graph>& graph, std::string name);
@@ -26,9 +25,6 @@ std::string disassemble(const Code& code);
 void runCode(const Code& code, Stack& stack);
 /// The same for who has asked whether a profiler watches (ScriptProfile::isWanted).
 void runCode(const Code& code, Stack& stack, bool is_profiled);
-/// The same for code that computes into a run's memory (out_variant.h), on behalf of who has asked about profilers and
-/// limits: neither counts.
-void runCodeInMemory(const Code& code, Stack& stack, RunMemory& memory);
 
 /// How deep script calls may nest before ScriptError "maximum recursion depth exceeded" ("builtins.RecursionError").
 inline constexpr size_t kMaxCallDepth = 10000;

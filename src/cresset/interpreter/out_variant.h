@@ -15,6 +15,7 @@
 
 namespace cresset {
 
+class Code;
 class Node;
 
 /// The operands and results of one call. Both belong to the caller, and are valid for the call only.
@@ -76,5 +77,9 @@ class RunMemory {
   std::vector<at::Tensor> slots_;
   bool is_watched_ = false;
 };
+
+/// As runCode (interpreter.h), for code that calls out variants, on behalf of who has asked about profilers and limits:
+/// neither counts.
+void runCodeInMemory(const Code& code, std::vector<c10::IValue>& stack, RunMemory& memory);
 
 }  // namespace cresset

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "cresset/interpreter/futures.h"
+#include "cresset/interpreter/start_here.h"
 
 namespace cresset {
 

@@ -22,6 +22,7 @@
 #include "cresset/ops/nesting.h"
 #include "cresset/passes/pipelines.h"
 #include "cresset/python/graph_handles.h"
+#include "cresset/python/static_modules.h"
 #include "cresset/tracer/tracer.h"
 
 namespace cresset::python {

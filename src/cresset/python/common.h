@@ -106,10 +106,6 @@ void bindContainers(py::module_& module);
 // ---- callable.cpp
 py::object makeFunction(std::shared_ptr<Program> program, Function& function);
 py::object makeMethod(ObjectPtr self, Function& function);
-/// A callable that runs `executable` where the function itself would run. `self`: its first argument; null if none.
-py::object makeCallable(ObjectPtr self, Function& function, std::shared_ptr<const Executable> executable);
-/// The arguments of a call of a ScriptFunction or ScriptMethod, the object first, as its schema wants them.
-Stack bindCall(PyObject* callable, const py::args& args, const py::kwargs& kwargs);
 /// The function of a ScriptFunction or ScriptMethod; null if `object` is none.
 Function* functionOf(PyObject* object);
 /// Runs a script function or method on another thread; null if `object` is none.
@@ -132,13 +128,12 @@ PyObject* guarded(Body&& body) noexcept {
   }
 }
 
-// ---- graph.cpp, program.cpp, host.cpp, tracing.cpp, static_modules.cpp
+// ---- graph.cpp, program.cpp, host.cpp, tracing.cpp
 void bindGraph(py::module_& module);
 void bindProgram(py::module_& module);
 void bindHost(py::module_& module);
 void bindTracing(py::module_& module);
 void bindExecuting(py::module_& module);
-void bindStatic(py::module_& module);
 void bindFacts(py::module_& module);
 void bindObserving(py::module_& module);
 /// Before scripts run on this thread: makes Ctrl-C reach them, and their operators' warnings reach Python.

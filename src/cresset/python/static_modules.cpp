@@ -1,9 +1,9 @@
-// cresset.static_module.
+#include "cresset/python/static_modules.h"
+
 #include <pybind11/stl.h>
 
 #include "cresset/executor/out_variants.h"
 #include "cresset/ir/graph.h"
-#include "cresset/python/common.h"
 #include "cresset/python/graph_handles.h"
 #include "cresset/static_runtime/static_module.h"
 #include "cresset/static_runtime/static_program.h"
@@ -106,11 +106,12 @@ class Runtime final : public Executable {
   StaticModule module_;
 };
 
-py::dict reportOf(const StaticModule& module) {
+template <class T>  // a module, or an instance
+py::dict reportOf(const T& of) {
   StaticReport report;
   {
     const py::gil_scoped_release no_gil;
-    report = module.report();
+    report = of.report();
   }
   py::list plans;
   for (const StaticReport::PlanReport& plan : report.plans) {
@@ -198,7 +199,7 @@ void bindStatic(py::module_& module) {
   py::class_<StaticModule>(module, "_StaticModule")
       .def(py::init(&makeStatic))
       .def("callable", [](const StaticModule& self) { return callableOf(self, self.program()); })
-      .def("report", reportOf)
+      .def("report", reportOf<StaticModule>)
       .def(
           "run_async",
           [](const StaticModule& self, const py::object& callable, const py::tuple& args, const py::dict& kwargs) {
@@ -214,6 +215,7 @@ void bindStatic(py::module_& module) {
   py::class_<Runtime, std::shared_ptr<Runtime>>(module, "_StaticRuntime")
       .def(py::init<const StaticModule&>())
       .def("callable", [](const std::shared_ptr<Runtime>& self) { return callableOf(self->module(), self); })
+      .def("report", [](const Runtime& self) { return reportOf(self.runtime()); })
       .def("memory", [](const Runtime& self) { return figuresOf(self.runtime().memory()); })
       .def("deallocate_output_tensors", [](const Runtime& self) { self.runtime().deallocateOutputTensors(); })
       .def("deallocate_memory", [](const Runtime& self) { self.runtime().deallocateMemory(); })

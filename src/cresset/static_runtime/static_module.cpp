@@ -5,6 +5,7 @@
 
 #include "cresset/executor/plan.h"
 #include "cresset/module/freeze.h"
+#include "cresset/ops/policy.h"
 #include "cresset/static_runtime/static_program.h"
 #include "cresset/support/error.h"
 #include "cresset/support/options.h"
@@ -22,6 +23,7 @@ std::shared_ptr<StaticProgram> programOf(
   Function* function = unit.create_function(name, graph);
   if (schema) function->setSchema(*schema);
   function->ensure_defined();
+  if (const auto& policy = unit.program()->rules().policy) policy->check(*function->graph());
   return std::make_shared<StaticProgram>(unit.program(), *function, std::move(self), options);
 }
 
@@ -76,7 +78,7 @@ StaticRuntime& StaticModule::runtime() const {
 }
 
 StaticReport StaticModule::report() const {
-  return program_->report();
+  return program_->report(nullptr);
 }
 
 StaticModule PrepareForStaticRuntime(const Module& module, const StaticModuleOptions& options) {
@@ -146,6 +148,10 @@ void StaticRuntime::check_for_memory_leak() const {
     if (memory->isHeldOutside())
       throw InternalError("an intermediate result of a static module is held after the run that computed it");
   }
+}
+
+StaticReport StaticRuntime::report() const {
+  return program_->report(this);
 }
 
 MemoryFigures StaticRuntime::memory() const {

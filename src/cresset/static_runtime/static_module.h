@@ -15,12 +15,15 @@
 #include <ATen/core/ivalue.h>
 
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "cresset/executor/executor.h"
 #include "cresset/executor/plan_memory.h"
-#include "cresset/interpreter/futures.h"
+#include "cresset/interpreter/start_here.h"
 #include "cresset/module/module.h"
 #include "cresset/program/executable.h"
 
@@ -72,14 +75,14 @@ struct StaticReport {
     size_t first, last;              // positions in program order at which it is needed
     bool is_output;                  // it leaves the module
     std::string size;                // in bytes, over the sizes of arguments: "4 * x.size(0)"; "?" if that is not known
-    std::optional<size_t> offset;    // in the arena of the module's own instance, if that has run
+    std::optional<size_t> offset;    // in the instance's arena, if the report is one of an instance that has run the plan
     size_t bytes = 0;                // there
   };
   struct PlanReport {
     std::vector<std::string> inputs;  // "x: Float(*, *)"
     std::vector<Node> nodes;          // in program order, those of blocks behind the node that has them
     std::vector<Value> values;        // in program order
-    MemoryFigures memory;             // of the module's own instance; zeros if it has not run the plan
+    MemoryFigures memory;             // of the instance; zeros if there is none, or it has not run the plan
     std::shared_ptr<Graph> graph;     // optimized; must not be changed
   };
   std::string name;
@@ -159,6 +162,8 @@ class StaticRuntime {
   void check_for_memory_leak() const;
   /// Of the plan that ran last.
   MemoryFigures memory() const;
+  /// That of the module, with where results lie in the memory of this instance.
+  StaticReport report() const;
 
  private:
   friend class StaticProgram;

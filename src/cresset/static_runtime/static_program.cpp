@@ -8,7 +8,6 @@
 #include "cresset/executor/mode.h"
 #include "cresset/executor/report.h"
 #include "cresset/interpreter/code.h"
-#include "cresset/interpreter/futures.h"
 #include "cresset/interpreter/interpreter.h"
 #include "cresset/interpreter/profile.h"
 #include "cresset/ops/limits.h"
@@ -116,7 +115,7 @@ c10::intrusive_ptr<c10::ivalue::Future> StaticProgram::runAsync(Stack stack, Tas
   };
   refuseGradients(function_.getSchema(), stack, self_.isNone() ? 0 : 1);
   const c10::AutoGradMode no_gradients(false);
-  const auto kept = std::make_shared<Kept>(shared_from_this());
+  auto kept = std::make_shared<Kept>(shared_from_this());
   kept->plan = planFor(stack);
   std::shared_ptr<const Code> code = kept->plan ? kept->plan->code : reference_;
   PlanMemory* memory = nullptr;
@@ -125,7 +124,7 @@ c10::intrusive_ptr<c10::ivalue::Future> StaticProgram::runAsync(Stack stack, Tas
     kept->memory.emplace(*memory, std::span(stack.data() + (stack.size() - code->num_inputs), code->num_inputs));
   }
   const auto& returns = function_.getSchema().returns();
-  return startHere(std::move(code), std::move(stack), returns.at(0).type(), memory, kept, std::move(launcher));
+  return startHere(std::move(code), std::move(stack), returns.at(0).type(), memory, std::move(kept), std::move(launcher));
 }
 
 /// Null if the unoptimized program is to run.

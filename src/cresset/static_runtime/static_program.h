@@ -30,7 +30,8 @@ class StaticProgram final : public Executable, public std::enable_shared_from_th
   const IValue& self() const { return self_; }
   const StaticModuleOptions& options() const { return options_; }
   StaticRuntime& ownRuntime() const;
-  StaticReport report() const;
+  /// With where results lie in the memory of `runtime`, unless it is null.
+  StaticReport report(const StaticRuntime* runtime) const;
   /// Checks arguments; `self` is put before them.
   std::vector<IValue> bind(std::vector<IValue> args, const Kwargs& kwargs) const;
 

@@ -68,7 +68,7 @@ std::string_view toString(StaticNodeKind kind) {
   return kNames[size_t(kind)];
 }
 
-StaticReport StaticProgram::report() const {
+StaticReport StaticProgram::report(const StaticRuntime* runtime) const {
   StaticReport report;
   report.name = function_.qualname().qualifiedName();
   if (const std::string failure = plans_.failure(); !failure.empty()) report.errors.push_back(failure);
@@ -83,7 +83,7 @@ StaticReport StaticProgram::report() const {
     entry.inputs = describePlan(*plans_.prepared(), plan).inputs;
     entry.graph = plan.graph;
     addNodes(plan.graph->block(), plan.memory.get(), entry.nodes);
-    if (plan.memory) addValues(plan, ownRuntime().findMemory(plan.id), entry);
+    if (plan.memory) addValues(plan, runtime ? runtime->findMemory(plan.id) : nullptr, entry);
   }
   return report;
 }
