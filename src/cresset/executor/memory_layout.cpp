@@ -19,6 +19,18 @@ const Node* loopAround(const Block* block) {
   return nullptr;
 }
 
+/// Whether gradients may be on somewhere in it, though they are off when it is entered.
+bool maySwitchGradients(const Block* block) {
+  for (const Node* node : block->nodes()) {
+    if (node->kind() == prim::CallFunction || node->kind() == prim::CallMethod) return true;
+    if (!isStructural(node->kind()) && hasTrait(*node, Trait::ChangesState | Trait::SetsGradMode)) return true;
+    for (const Block* inner : node->blocks()) {
+      if (maySwitchGradients(inner)) return true;
+    }
+  }
+  return false;
+}
+
 class LayoutBuilder {
  public:
   LayoutBuilder(Graph& graph, const TypeAssumptions& assumptions, bool manage_outputs)
@@ -177,6 +189,8 @@ class LayoutBuilder {
 
 std::shared_ptr<const MemoryLayout> layOutMemory(
     Graph& graph, const TypeAssumptions& assumptions, bool manage_outputs) {
+  // Autograd must see the operators then.
+  if (maySwitchGradients(graph.block())) return nullptr;
   const KeepAnalyses kept(graph);
   return LayoutBuilder(graph, assumptions, manage_outputs).run();
 }

@@ -42,7 +42,8 @@ struct MemoryLayout {
   std::vector<size_t> positions;  // per site
 };
 
-/// The graph must not change any more, and its types must be those that hold when it runs.
+/// The graph must not change any more, and its types must be those that hold when it runs, with gradients off. Null if
+/// it may switch them on.
 std::shared_ptr<const MemoryLayout> layOutMemory(
     Graph& graph, const TypeAssumptions& assumptions, bool manage_outputs);
 
