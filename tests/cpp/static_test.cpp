@@ -38,7 +38,8 @@ def layers(x: Tensor, w: Tensor, scale: float = 1.):
 )";
 
 /// How docs/static-runtime.md has a module run on several threads.
-std::vector<at::Tensor> runOnThreads(const StaticModule& model, const std::vector<at::Tensor>& inputs, const at::Tensor& w) {
+std::vector<at::Tensor> runOnThreads(
+    const StaticModule& model, const std::vector<at::Tensor>& inputs, const at::Tensor& w) {
   std::vector<at::Tensor> results(inputs.size());
   std::vector<std::thread> threads;
   for (size_t i = 0; i < inputs.size(); ++i)

@@ -244,6 +244,64 @@ def test_an_operator_that_throws_leaves_nothing_behind(manage):
             runtime.check_for_memory_leak()
 
 
+def test_programs_that_switch_gradients():
+    def off(x: Tensor):
+        with torch.no_grad():
+            y = torch.mm(x, x)
+        return torch.mm(torch.mm(y, x), x)
+
+    x = torch.randn(3, 3)
+    runtime = cresset.static_module(cresset.script(off), enable_fusion=False).runtime()
+    assert torch.equal(runtime(x), off(x)) and runtime.memory()["slots"] == 2
+
+    def on(x: Tensor):
+        y = torch.mm(x, x)
+        with torch.enable_grad():
+            z = torch.mm(x, y) * x
+        return y, z
+
+    static = cresset.static_module(cresset.script(on), manage_output_tensors=True)
+    gradients = []
+    for run in (on, static, static):
+        leaf = x.clone().requires_grad_()
+        with torch.no_grad():
+            y, z = run(leaf)
+        assert not y.requires_grad
+        z.sum().backward()
+        gradients.append(leaf.grad)
+    assert torch.equal(gradients[0], gradients[1]) and torch.equal(gradients[0], gradients[2])
+    assert "switch gradients on" in static.report().errors[0]
+
+
+def test_what_operators_keep():
+    kept, runtimes = [], []
+    with torch.library._scoped_library("cresset_static", "FRAGMENT") as library:
+        library.define("keeps(Tensor x) -> Tensor")
+        library.impl("keeps", lambda x: kept.append(x) or x + 1, "CPU")
+        library.define("calls(Tensor x) -> Tensor")
+        library.impl("calls", lambda x: runtimes[0](x), "CPU")
+        unit = cresset.CompilationUnit(
+            """
+def keeps(x):
+    y = torch.mm(x, x)
+    z = torch.mm(torch.ops.cresset_static.keeps(y.t()), x)
+    return torch.mm(torch.mm(z, z), z)
+
+def calls(x):
+    return torch.ops.cresset_static.calls(torch.mm(x, x))
+"""
+        )
+        x = torch.randn(3, 3)
+        for options in OPTIONS:
+            static = cresset.static_module(unit.keeps, **options)
+            assert torch.equal(static(x), static(x))
+            assert all(torch.equal(one, torch.mm(x, x).t()) for one in kept)
+            kept.clear()
+        runtimes.append(cresset.static_module(unit.calls).runtime())
+        with pytest.raises(Exception, match="runs one call at a time"):
+            runtimes[0](x)
+
+
 def test_memory_is_planned_near_its_bound():
     x = torch.randn(32, 16)
     for options in ({}, {"enable_fusion": False}, {"memory_policy": "precomputed"}):
@@ -307,6 +365,9 @@ def test_managed_outputs():
     last = runtime(x)
     runtime.deallocate_output_tensors()
     assert runtime.memory()["output_bytes"] == 0 and torch.equal(last, kept)
+    # Other processes may see its memory.
+    runtime(x).share_memory_()
+    assert not runtime(x).is_shared()
     # A result may be anything to who has it.
     last.resize_(100, 100).fill_(1)
     assert torch.equal(runtime(x), kept)
@@ -330,7 +391,7 @@ def test_the_report_says_how_nodes_run():
     (plan,) = report.plans
     kinds = {node.what: node.kind for node in plan.nodes}
     assert kinds["aten::linear"] == "out variant"
-    assert any(value.size != "?" and "x.size(0)" in value.size for value in plan.values), plan.values
+    assert any(".size(0)" in value.size for value in plan.values), plan.values
     assert not report.errors
     text = str(report)
     assert "out variant: aten::linear" in text and "steps" in text
@@ -434,24 +495,46 @@ def test_models(name):
         check(program, [(args, {})], OPTIONS[1:4])
 
 
+class Recurrent(nn.Module):
+    def __init__(self, cells):
+        super().__init__()
+        self.cells = cells
+
+    def forward(self, x: Tensor):
+        return self.cells(x)
+
+
 @pytest.mark.parametrize("info", module_db, ids=lambda info: info.formatted_name)
 def test_modules(info):
-    for training in (False,):
-        torch.manual_seed(1)
-        samples = info.module_inputs_func(
-            info, device="cpu", dtype=torch.float32, requires_grad=False, training=training
-        )
-        for sample in samples[:2]:
-            torch.manual_seed(2)
-            made, call = sample.constructor_input, sample.forward_input
-            module = info.module_cls(*made.args, **made.kwargs).float().eval()
-            if call is None:
-                continue
-            try:
-                program = cresset.script(module)
-            except Exception:
-                continue  # outside the language
-            check(program, [(tuple(call.args), dict(call.kwargs))], OPTIONS[1:4])
+    torch.manual_seed(1)
+    samples = info.module_inputs_func(info, device="cpu", dtype=torch.float32, requires_grad=False, training=False)
+    for sample in samples[:2]:
+        torch.manual_seed(2)
+        made, call = sample.constructor_input, sample.forward_input
+        module = info.module_cls(*made.args, **made.kwargs).float().eval()
+        if call is None:
+            continue
+        args = tuple(call.args)
+        if isinstance(module, nn.RNNBase):  # their own forward is overloaded, and called from other modules only
+            module, args = Recurrent(module), args[:1]
+        try:
+            program = cresset.script(module.eval())
+        except Exception:
+            continue  # outside the language
+        # Freezing and kernels may change last bits; static modules may not.
+        with torch.no_grad():
+            frozen = cresset.freeze(program, optimize_numerics=False)
+        with cresset.optimized_execution(False):
+            wanted = outcome(frozen, args, dict(call.kwargs))
+        for options in OPTIONS[1:]:
+            static = cresset.static_module(program, **options)
+            for _ in range(2):
+                found = outcome(static, args, dict(call.kwargs))
+                if not options.get("enable_fusion", True) or wanted[0] == "error":
+                    assert equal(wanted, found), f"{options}: {wanted} != {found}"
+                else:
+                    torch.testing.assert_close(found[1], wanted[1], equal_nan=True)
+                    assert equal(wanted[2:], found[2:])
 
 
 @pytest.mark.parametrize("name", [name for name, (how, _, _) in USER_PROGRAMS.items() if how == "script"])

@@ -136,7 +136,8 @@ int runMethod(const RunOptions& options) {
   const cresset::Method method = module.get_method(options.method);
   const Arguments arguments = cresset::cli::parseArguments(options.words, method.getSchema());
   if (!options.output.empty()) requireSavable(method.getSchema());
-  if (options.plan && !options.as_static) throw cresset::UserError("--plan shows the plan of a static module: say --static, too");
+  if (options.plan && !options.as_static)
+    throw cresset::UserError("--plan shows the plan of a static module: say --static, too");
   if (options.as_static && options.method != "forward")
     throw cresset::UserError("--static runs forward, not " + options.method);
   std::optional<cresset::StaticModule> static_module;
@@ -270,9 +271,11 @@ int main(int argc, char** argv) {
   run->add_option("--device", options.device, "move the archive's tensors there while loading");
   run->add_option("--repeat", options.repeat, "call so many times")->check(CLI::PositiveNumber);
   run->add_flag(
-      "--static", options.as_static, "run it as a static module: frozen, in evaluation mode, in memory that is planned");
+      "--static", options.as_static,
+      "run it as a static module: frozen, in evaluation mode, in memory that is planned");
   run->add_flag(
-      "--plan", options.plan, "with --static, tell how each operator runs, and which result lies where and for how long");
+      "--plan", options.plan,
+      "with --static, tell how each operator runs, and which result lies where and for how long");
   run->add_flag("--time", options.time, "tell how long loading and calls took");
   run->add_flag(
       "--trusted", options.trusted,

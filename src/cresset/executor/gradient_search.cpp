@@ -5,11 +5,32 @@
 
 #include <algorithm>
 
+#include "cresset/analysis/ambient_state.h"
 #include "cresset/analysis/plain_types.h"
+#include "cresset/ir/subgraph.h"
 #include "cresset/ops/object_slots.h"
 #include "cresset/ops/row_helpers.h"
 
 namespace cresset {
+
+namespace {
+
+/// `with torch.no_grad()`, which leaves them off.
+bool isNoGrad(const Node& node) {
+  if (!changesGradModeOnly(node) || node.inputs().empty()) return false;
+  const auto* type = node.input(0)->type()->castRaw<c10::ClassType>();
+  return type && type->name()->qualifiedName() == "__torch__.torch.autograd.grad_mode.no_grad";
+}
+
+}  // namespace
+
+bool maySwitchGradientsOn(const Block* block) {
+  const auto nodes = block->nodes();
+  return std::any_of(nodes.begin(), nodes.end(), [](const Node* node) {
+    const Bodies bodies(*node);
+    return (changesState(*node) && !isNoGrad(*node)) || std::any_of(bodies.begin(), bodies.end(), maySwitchGradientsOn);
+  });
+}
 
 bool GradientSearch::find(const c10::IValue& value, int depth) {
   if (value.isTensor()) return value.toTensor().requires_grad();

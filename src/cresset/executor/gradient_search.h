@@ -1,9 +1,11 @@
-// Whether gradients could flow through a call.
+// Whether gradients could flow through a call, or be switched on in it.
 #pragma once
 
 #include <ATen/core/ivalue.h>
 
 #include <unordered_set>
+
+#include "cresset/ir/graph.h"
 
 namespace cresset {
 
@@ -20,5 +22,8 @@ class GradientSearch {
 
   std::unordered_set<const c10::ivalue::Object*> seen_;
 };
+
+/// Whether gradients may be on somewhere in the block, though they are off when it is entered.
+bool maySwitchGradientsOn(const Block* block);
 
 }  // namespace cresset

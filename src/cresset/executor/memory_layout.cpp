@@ -19,18 +19,6 @@ const Node* loopAround(const Block* block) {
   return nullptr;
 }
 
-/// Whether gradients may be on somewhere in it, though they are off when it is entered.
-bool maySwitchGradients(const Block* block) {
-  for (const Node* node : block->nodes()) {
-    if (node->kind() == prim::CallFunction || node->kind() == prim::CallMethod) return true;
-    if (!isStructural(node->kind()) && hasTrait(*node, Trait::ChangesState | Trait::SetsGradMode)) return true;
-    for (const Block* inner : node->blocks()) {
-      if (maySwitchGradients(inner)) return true;
-    }
-  }
-  return false;
-}
-
 class LayoutBuilder {
  public:
   LayoutBuilder(Graph& graph, const TypeAssumptions& assumptions, bool manage_outputs)
@@ -98,8 +86,7 @@ class LayoutBuilder {
       std::optional<MemoryLayout::Slot> slot = slotFor(node, output);
       if (!slot && !allows_own) return;
       num_managed += slot.has_value();
-      site.slots.push_back(
-          slot ? static_cast<uint32_t>(layout_->slots.size() + slots.size()) : OutSite::kNoSlot);
+      site.slots.push_back(slot ? static_cast<uint32_t>(layout_->slots.size() + slots.size()) : OutSite::kNoSlot);
       if (slot) slots.push_back(std::move(*slot));
     }
     if (num_managed == 0) return;
@@ -136,6 +123,8 @@ class LayoutBuilder {
           // It takes its first argument's memory if nobody else holds it, and a slot always does.
           const Operator* op = isStructural(use.user->kind()) ? nullptr : operatorOf(*use.user);
           if (op && op->isInPlaceReuse() && use.offset == 0) return false;
+          // A library's operator may keep its arguments, whatever its schema says.
+          if (op && op->restriction() == Restriction::Foreign) return false;
           last = std::max(last, endOfUse(use, loop));
         }
       }
@@ -189,8 +178,6 @@ class LayoutBuilder {
 
 std::shared_ptr<const MemoryLayout> layOutMemory(
     Graph& graph, const TypeAssumptions& assumptions, bool manage_outputs) {
-  // Autograd must see the operators then.
-  if (maySwitchGradients(graph.block())) return nullptr;
   const KeepAnalyses kept(graph);
   return LayoutBuilder(graph, assumptions, manage_outputs).run();
 }

@@ -42,9 +42,8 @@ struct MemoryLayout {
   std::vector<size_t> positions;  // per site
 };
 
-/// The graph must not change any more, and its types must be those that hold when it runs, with gradients off. Null if
-/// it may switch them on.
-std::shared_ptr<const MemoryLayout> layOutMemory(
-    Graph& graph, const TypeAssumptions& assumptions, bool manage_outputs);
+/// The graph must not change any more, its types must be those that hold when it runs, and gradients must be off
+/// throughout (maySwitchGradientsOn): autograd does not see what out variants do.
+std::shared_ptr<const MemoryLayout> layOutMemory(Graph& graph, const TypeAssumptions& assumptions, bool manage_outputs);
 
 }  // namespace cresset

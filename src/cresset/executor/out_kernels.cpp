@@ -1,5 +1,6 @@
-// Each calls the ATen kernels that the operator itself calls, so that bits and exceptions are the same; directly, without
-// boxing and the dispatcher. What they are given for tensors, numbers and lists are the operator's arguments in order.
+// Each calls the ATen kernels that the operator itself calls, so that bits and exceptions are the same; directly,
+// without boxing and the dispatcher. What they are given for tensors, numbers and lists are the operator's arguments in
+// order.
 #include "cresset/executor/out_kernels.h"
 
 #include <ATen/core/Tensor.h>
@@ -144,18 +145,32 @@ bool cat(const OutArguments& arguments) {
 
 }  // namespace out
 
-constexpr ColumnCell<OutKernel> kCells[] = {
-#define OPERATOR(name) {name, nullptr},
-#define OUT(function) {{}, out::function},
+struct OutColumn {
+  OutKernel kernel = nullptr;
+  const char* refusal = nullptr;
+};
+
+constexpr ColumnCell<OutColumn> kCells[] = {
+#define OPERATOR(name) {name, {}},
+#define OUT(function) {{}, {out::function, nullptr}},
+#define NO_OUT(reason) {{}, {nullptr, reason}},
 #include "cresset/ops/table/table.def"
 };
+
+OutColumn columnOf(const Operator& op) {
+  static const auto* columns = new auto(byOperator(kCells));
+  const auto found = columns->find(op.fullName());
+  return found == columns->end() ? OutColumn() : found->second;
+}
 
 }  // namespace
 
 OutKernel outKernelOf(const Operator& op) {
-  static const auto* kernels = new auto(byOperator(kCells));
-  const auto found = kernels->find(op.fullName());
-  return found == kernels->end() ? nullptr : found->second;
+  return columnOf(op).kernel;
+}
+
+const char* refusalOfOutOverload(const Operator& op) {
+  return columnOf(op).refusal;
 }
 
 }  // namespace cresset

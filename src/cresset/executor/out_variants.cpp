@@ -137,12 +137,9 @@ const Operator* findOutOverload(const Operator& op) {
   for (const Operator* candidate : OperatorTable::get().overloads(op.kind())) {
     const auto& all = candidate->schema().arguments();
     if (!candidate->handle() || all.size() != arguments.size() + num_returns) continue;
-    // Those of max and min: of an empty tensor they give infinity, where the operator raises.
-    if (candidate->schema().overload_name() == "unary_out") continue;
-    const bool fits =
-        std::equal(arguments.begin(), arguments.end(), all.begin(), [](const auto& a, const auto& b) {
-          return a.name() == b.name() && *a.type() == *b.type() && !b.alias_info();
-        });
+    const bool fits = std::equal(arguments.begin(), arguments.end(), all.begin(), [](const auto& a, const auto& b) {
+      return a.name() == b.name() && *a.type() == *b.type() && !b.alias_info();
+    });
     const bool writes = std::all_of(all.end() - static_cast<std::ptrdiff_t>(num_returns), all.end(), [](const auto& a) {
       return a.kwarg_only() && a.alias_info() && a.alias_info()->isWrite();
     });
@@ -173,7 +170,7 @@ const Operator* outOverloadOf(const Operator& op) {
   static auto* mutex = new std::mutex;
   static auto* known = new std::unordered_map<const Operator*, const Operator*>;
   if (!op.isOfDispatcher() || !op.handle() || !givesNewTensors(op)) return nullptr;
-  if (!op.isPure() || op.leavesUninitialized() || op.isCalledWithCare()) return nullptr;
+  if (!op.isPure() || op.leavesUninitialized() || op.isCalledWithCare() || refusalOfOutOverload(op)) return nullptr;
   const std::lock_guard lock(*mutex);
   const auto [place, is_new] = known->try_emplace(&op, nullptr);
   if (is_new) place->second = findOutOverload(op);

@@ -42,7 +42,7 @@ std::optional<at::ScalarType> dtypeOfOutput(const Value& value);
 #define CRESSET_CONCATENATE_(a, b) a##b
 #define CRESSET_CONCATENATE(a, b) CRESSET_CONCATENATE_(a, b)
 /// CRESSET_REGISTER_OUT_VARIANT("mylib::scale", [](const c10::FunctionSchema& schema) -> cresset::OutFunction { … })
-#define CRESSET_REGISTER_OUT_VARIANT(name, ...)                                              \
+#define CRESSET_REGISTER_OUT_VARIANT(name, ...)                                               \
   [[maybe_unused]] static const bool CRESSET_CONCATENATE(cresset_out_variant_, __COUNTER__) = \
       (::cresset::registerOutVariant(name, __VA_ARGS__), true)
 

@@ -14,6 +14,7 @@
 #include "cresset/autodiff/regions.h"
 #include "cresset/executor/differentiable.h"
 #include "cresset/executor/fact_checks.h"
+#include "cresset/executor/gradient_search.h"
 #include "cresset/executor/guards.h"
 #include "cresset/ir/constants.h"
 #include "cresset/ops/operator.h"
@@ -487,6 +488,10 @@ std::unique_ptr<Plan> makePlan(
   plan->version = earlier ? earlier->version + 1 : 0;
   plan->revise = std::make_shared<std::atomic<bool>>(false);
   plan->graph = prepared.graph->copy();
+  if (!options.gradients && maySwitchGradientsOn(plan->graph->block())) {
+    plan->notes = {"it may switch gradients on, or calls what may"};
+    return plan;
+  }
   const KeepAnalyses kept(*plan->graph);
   std::vector<std::shared_ptr<BailOutSite>> known;
   if (earlier) known = earlier->sites;
@@ -526,7 +531,8 @@ std::unique_ptr<Plan> makePlan(
     }
   }
   // Assertions would stand between the operators of a group.
-  steps.fuse = options.kernels && options::kernels() != KernelMode::Off && ambient.isUsualDispatch() && checks == FactChecks::Off;
+  steps.fuse = options.kernels && options::kernels() != KernelMode::Off && ambient.isUsualDispatch() &&
+               checks == FactChecks::Off;
   if (steps.fuse) {
     steps.decompose = [&, for_gradients = std::move(steps.decompose)](Graph& graph) {
       const bool changed = for_gradients && for_gradients(graph);
@@ -537,7 +543,8 @@ std::unique_ptr<Plan> makePlan(
   if (checks == FactChecks::InPlans) {
     emitChecked(*plan, *plan->graph, function);
   } else {
-    if (options.planned_memory && ambient.isUsualDispatch() && !ambient.autocast().isOn() &&
+    // Autograd would have to see the operators.
+    if (options.planned_memory && !options.gradients && ambient.isUsualDispatch() && !ambient.autocast().isOn() &&
         !ambient.recordsGradients())
       plan->memory = layOutMemory(*plan->graph, assumptions, options.managed_outputs);
     plan->code = emitPlan(*plan, *plan->graph, function);

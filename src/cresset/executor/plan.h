@@ -48,6 +48,9 @@ struct Plan {
 struct PlanOptions {
   /// Guards inside of plans. Without them plans know nothing of values that no signature tells, and never bail out.
   bool guards = true;
+  /// Whether programs may switch gradients on while they run, where those are off at the entry. Else such a program has
+  /// no plan, but a note that says so.
+  bool gradients = true;
   /// Whether operators may become kernels, as far as the option `kernels` allows.
   bool kernels = true;
   /// Whether results may lie in memory that is laid out for the plan, which its runs bring (plan_memory.h).

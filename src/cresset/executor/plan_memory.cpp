@@ -27,6 +27,12 @@ at::Tensor tensorIn(const c10::Storage& storage, at::ScalarType dtype) {
       c10::Storage(storage), c10::DispatchKeySet(c10::DispatchKey::CPU), c10::scalarTypeToTypeMeta(dtype));
 }
 
+/// Whether nobody but this storage has its memory: somebody may have moved that to where other processes see it, or
+/// shared it until one writes.
+bool hasOwnMemory(const c10::Storage& storage) {
+  return !storage.data_ptr().get() || storage.data_ptr().get_deleter() == c10::GetCPUAllocator()->raw_deleter();
+}
+
 void setMemory(const c10::Storage& storage, void* data, size_t bytes) {
   storage.set_data_ptr_noswap(c10::DataPtr(data, c10::Device(c10::kCPU)));
   storage.set_nbytes(bytes);
@@ -44,6 +50,7 @@ PlanMemory::PlanMemory(std::shared_ptr<const MemoryLayout> layout, const MemoryO
   is_watched_ = options_.fill_freed;
   bytes_.resize(layout_->slots.size());
   offsets_.resize(layout_->slots.size());
+  output_bytes_.resize(layout_->slots.size());
   for (const MemoryLayout::Slot& slot : layout_->slots) {
     storages_.push_back(slot.is_output ? c10::Storage() : emptyStorage());
     slots_.push_back(slot.is_output ? at::Tensor() : tensorIn(storages_.back(), slot.dtype));
@@ -94,11 +101,9 @@ void PlanMemory::begin(std::span<const c10::IValue> inputs) {
   if (!is_placed_) placeSlots();
   for (size_t i = 0; i < slots_.size(); ++i) {
     if (!layout_->slots[i].is_output) continue;
-    // Somebody holds the tensor, a view of it, or its storage.
-    if (!storages_[i] || storages_[i].use_count() != 1) {
-      storages_[i] = emptyStorage();
-      ++allocations_;
-    }
+    // Somebody holds the tensor, a view of it, its storage or the memory behind that.
+    if (!storages_[i] || storages_[i].use_count() != 1 || !hasOwnMemory(storages_[i])) storages_[i] = emptyStorage();
+    output_bytes_[i] = storages_[i].nbytes();
     slots_[i] = tensorIn(storages_[i], layout_->slots[i].dtype);
   }
 }
@@ -108,6 +113,7 @@ void PlanMemory::end() {
   std::vector<size_t> needed;
   for (size_t i = 0; i < slots_.size(); ++i) {
     if (layout_->slots[i].is_output) {
+      if (storages_[i].nbytes() > output_bytes_[i]) ++allocations_;
       slots_[i] = at::Tensor();
       continue;
     }

@@ -1,11 +1,12 @@
 // The memory that runs of a plan compute into: slots (memory_layout.h) in one arena.
 //
-// Each slot is a tensor whose storage is a piece of the arena. What computes into it gives it its sizes; where the piece
-// is too small, the storage takes other memory of its own, as that of any tensor that is resized, and the next run has a
-// larger arena. So the arena is right whatever the sizes turn out to be, and a run allocates nothing once they are known.
+// Each slot is a tensor whose storage is a piece of the arena. What computes into it gives it its sizes; where the
+// piece is too small, the storage takes other memory of its own, as that of any tensor that is resized, and the next
+// run has a larger arena. So the arena is right whatever the sizes turn out to be, and a run allocates nothing once
+// they are known.
 //
-// Slots of results that leave the graph are no part of it. Each has a storage of its own, which whoever holds the result
-// keeps alive; when nobody does any more, the next run uses it again.
+// Slots of results that leave the graph are no part of it. Each has a storage of its own, which whoever holds the
+// result keeps alive; when nobody does any more, the next run uses it again.
 //
 // Thread-safety: belongs to one run at a time.
 #pragma once
@@ -29,9 +30,9 @@ enum class MemoryPolicy : uint8_t {
 
 struct MemoryOptions {
   MemoryPolicy policy = MemoryPolicy::Standard;
-  bool share = true;         // slots that are not needed at the same time may lie in the same place
-  bool keep = true;          // memory stays with the instance between runs
-  bool fill_freed = false;   // writes NaN into memory that is not needed any more
+  bool share = true;        // slots that are not needed at the same time may lie in the same place
+  bool keep = true;         // memory stays with the instance between runs
+  bool fill_freed = false;  // writes NaN into memory that is not needed any more
 };
 
 struct MemoryFigures {
@@ -77,8 +78,9 @@ class PlanMemory final : public RunMemory {
   const MemoryOptions options_;
   std::unique_ptr<SizePolicy> policy_;
   std::vector<c10::Storage> storages_;
-  std::vector<size_t> bytes_;    // per slot, of its piece
-  std::vector<size_t> offsets_;  // of pieces
+  std::vector<size_t> bytes_;         // per slot, of its piece
+  std::vector<size_t> offsets_;       // of pieces
+  std::vector<size_t> output_bytes_;  // per slot that leaves: what its storage had before the run
   c10::DataPtr arena_;
   size_t arena_bytes_ = 0;
   bool is_placed_ = false;

@@ -60,7 +60,7 @@ SizeClasses::SizeClasses(std::shared_ptr<const MemoryLayout> layout) : layout_(s
     slot.bytes.visitVariables([&](const SizeVariable& variable) {
       const Size one = variable.kind == SizeVariable::Kind::Dimension ? Size::ofDimension(variable.value, variable.dim)
                        : variable.kind == SizeVariable::Kind::Stride  ? Size::ofStride(variable.value, variable.dim)
-                                                                  : Size::ofInt(variable.value);
+                                                                      : Size::ofInt(variable.value);
       if (std::find(variables_.begin(), variables_.end(), one) == variables_.end()) variables_.push_back(one);
     });
   }

@@ -15,8 +15,8 @@ namespace cresset {
 std::optional<int64_t> evaluateSize(
     const Size& size, const std::vector<std::optional<uint32_t>>& input_of, std::span<const c10::IValue> inputs);
 
-/// The policy "precomputed": a size class for each combination of the input sizes that slots depend on. Slots whose size
-/// is no expression over those get, per class, what they were seen to need.
+/// The policy "precomputed": a size class for each combination of the input sizes that slots depend on. Slots whose
+/// size is no expression over those get, per class, what they were seen to need.
 class SizeClasses final : public SizePolicy {
  public:
   explicit SizeClasses(std::shared_ptr<const MemoryLayout> layout);

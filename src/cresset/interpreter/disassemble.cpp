@@ -158,10 +158,10 @@ class Listing {
       case Format::PoolMethod:
         pool(i, name + ' ' + code_.methods[i.b]->name());
         break;
-      case Format::PoolFork:
       case Format::PoolOut:
         pool(i, "out variant " + std::to_string(i.b));
         break;
+      case Format::PoolFork:
       case Format::PoolSubgraph:
       case Format::PoolGuard:
         pool(i, name + ' ' + std::to_string(i.b));

@@ -625,13 +625,14 @@ py::object makeFunction(std::shared_ptr<Program> program, Function& function) {
 }
 
 py::object makeMethod(ObjectPtr self, Function& function) {
-  auto target = std::make_unique<Target>(Target{programOf(*self->type()), std::move(self), &function, nullptr, nullptr});
+  auto target =
+      std::make_unique<Target>(Target{programOf(*self->type()), std::move(self), &function, nullptr, nullptr});
   return py::reinterpret_steal<py::object>(make(method_type, std::move(target)));
 }
 
 py::object makeCallable(ObjectPtr self, Function& function, std::shared_ptr<const Executable> executable) {
-  auto target = std::make_unique<Target>(Target{
-      function.program().shared_from_this(), std::move(self), &function, nullptr, std::move(executable)});
+  auto target = std::make_unique<Target>(
+      Target{function.program().shared_from_this(), std::move(self), &function, nullptr, std::move(executable)});
   PyTypeObject* type = target->self ? method_type : function_type;
   return py::reinterpret_steal<py::object>(make(type, std::move(target)));
 }

@@ -50,7 +50,8 @@ StaticModuleOptions optionsFrom(const py::dict& given) {
       *place = takeFlag(value, name);
       known = true;
     }
-    if (!known) throw UserError("There is no option '" + name + "' of static modules; there are memory_policy, " + names);
+    if (!known)
+      throw UserError("There is no option '" + name + "' of static modules; there are memory_policy, " + names);
   }
   return options;
 }
@@ -120,8 +121,8 @@ py::dict reportOf(const T& of) {
       nodes.append(py::make_tuple(std::string(toString(node.kind)), node.what, node.where, node.is_planned));
     py::list values;
     for (const StaticReport::Value& value : plan.values)
-      values.append(py::make_tuple(
-          value.name, value.first, value.last, value.is_output, value.size, value.offset, value.bytes));
+      values.append(
+          py::make_tuple(value.name, value.first, value.last, value.is_output, value.size, value.offset, value.bytes));
     py::dict entry;
     entry["inputs"] = plan.inputs;
     entry["nodes"] = nodes;
@@ -167,7 +168,8 @@ class PythonOutFunction {
       if (!filled.storage().is_alias_of(given.storage()) || filled.storage_offset() != 0 ||
           filled.scalar_type() != given.scalar_type())
         throw UserError(
-            "The out variant of " + name_ + " must compute into the tensor that it is given (as `out=` does), and has "
+            "The out variant of " + name_ +
+            " must compute into the tensor that it is given (as `out=` does), and has "
             "given it other memory or another dtype");
       given.unsafeGetTensorImpl()->set_sizes_and_strides(filled.sizes(), filled.strides());
     }

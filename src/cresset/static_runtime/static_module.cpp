@@ -95,6 +95,14 @@ StaticRuntime::StaticRuntime(const Module& module, const StaticModuleOptions& op
     : StaticRuntime(StaticModule(module, options)) {}
 StaticRuntime::~StaticRuntime() = default;
 
+StaticRuntime::Use::Use(const StaticRuntime& runtime) : runtime_(runtime) {
+  if (runtime.is_used_.exchange(true, std::memory_order_acquire))
+    throw UserError(
+        "An instance of a static module runs one call at a time, and is in one. Call the static module itself, which "
+        "takes "
+        "an instance for each call, or make an instance for each thread.");
+}
+
 PlanMemory& StaticRuntime::memoryOf(const Plan& plan, const StaticModuleOptions& options) {
   if (!memories_.empty() && memories_.front().first == plan.id) return *memories_.front().second;
   auto found = std::find_if(memories_.begin(), memories_.end(), [&](const auto& one) { return one.first == plan.id; });
@@ -120,11 +128,16 @@ const PlanMemory* StaticRuntime::findMemory(uint64_t plan) const {
   return nullptr;
 }
 
+std::unique_ptr<StaticRuntime> StaticRuntime::clone() const {
+  return std::make_unique<StaticRuntime>(program_->shared_from_this());  // that of a module does not keep it alive
+}
+
 double StaticRuntime::benchmark(
     const std::vector<std::vector<IValue>>& args, const std::vector<Kwargs>& kwargs, int warmup_runs, int main_runs) {
   if (args.empty() || (!kwargs.empty() && kwargs.size() != args.size()))
     throw UserError("A benchmark wants at least one list of arguments, and as many of keyword arguments, or none");
-  if (warmup_runs < 0 || main_runs < 1) throw UserError("A benchmark wants 0 or more warm-up runs, and 1 or more others");
+  if (warmup_runs < 0 || main_runs < 1)
+    throw UserError("A benchmark wants 0 or more warm-up runs, and 1 or more others");
   using Clock = std::chrono::steady_clock;
   Clock::time_point start = Clock::now();
   for (int i = -warmup_runs; i < main_runs; ++i) {
@@ -136,14 +149,17 @@ double StaticRuntime::benchmark(
 }
 
 void StaticRuntime::deallocateOutputTensors() {
+  const Use use(*this);
   for (auto& [id, memory] : memories_) memory->releaseOutputs();
 }
 
 void StaticRuntime::deallocateMemory() {
+  const Use use(*this);
   for (auto& [id, memory] : memories_) memory->releaseArena();
 }
 
 void StaticRuntime::check_for_memory_leak() const {
+  const Use use(*this);
   for (const auto& [id, memory] : memories_) {
     if (memory->isHeldOutside())
       throw InternalError("an intermediate result of a static module is held after the run that computed it");
@@ -151,10 +167,12 @@ void StaticRuntime::check_for_memory_leak() const {
 }
 
 StaticReport StaticRuntime::report() const {
+  const Use use(*this);
   return program_->report(this);
 }
 
 MemoryFigures StaticRuntime::memory() const {
+  const Use use(*this);
   return memories_.empty() ? MemoryFigures() : memories_.front().second->figures();
 }
 

@@ -7,13 +7,14 @@
 // A static module is run by what runs all programs: it is a set of plans (executor/plan.h), one for each kind of
 // arguments, made without guards. Weights, plans and code exist once, however many threads call it.
 //
-// Names and behaviour are those of torch's static runtime, except where it says otherwise here (docs/static-runtime.md).
-// Results, aliasing, exceptions and what becomes of arguments are those of the module itself. Nothing is recorded for
-// gradients: a call with an argument that requires one, while gradients are on, is an error.
+// Names and behaviour are those of torch's static runtime, except where it says otherwise here
+// (docs/static-runtime.md). Results, aliasing, exceptions and what becomes of arguments are those of the module itself.
+// Nothing is recorded for gradients: a call with an argument that requires one, while gradients are on, is an error.
 #pragma once
 
 #include <ATen/core/ivalue.h>
 
+#include <atomic>
 #include <memory>
 #include <optional>
 #include <string>
@@ -72,11 +73,11 @@ struct StaticReport {
   /// A result in memory that was laid out.
   struct Value {
     std::string name;
-    size_t first, last;              // positions in program order at which it is needed
-    bool is_output;                  // it leaves the module
-    std::string size;                // in bytes, over the sizes of arguments: "4 * x.size(0)"; "?" if that is not known
-    std::optional<size_t> offset;    // in the instance's arena, if the report is one of an instance that has run the plan
-    size_t bytes = 0;                // there
+    size_t first, last;            // positions in program order at which it is needed
+    bool is_output;                // it leaves the module
+    std::string size;              // in bytes, over the sizes of arguments: "4 * x.size(0)"; "?" if that is not known
+    std::optional<size_t> offset;  // in the instance's arena, if the report is one of an instance that has run the plan
+    size_t bytes = 0;              // there
   };
   struct PlanReport {
     std::vector<std::string> inputs;  // "x: Float(*, *)"
@@ -110,8 +111,8 @@ class StaticModule {
   /// As Module::forward: arguments are checked and converted, defaults filled in.
   IValue operator()(std::vector<IValue> args, const Kwargs& kwargs = {}) const;
 
-  /// Runs on the calling thread until it ends, or waits for a fork; then it goes on where that was run. Forks run on the
-  /// launcher, without one on the pool of threads. Errors of the arguments are thrown, those of the run are the
+  /// Runs on the calling thread until it ends, or waits for a fork; then it goes on where that was run. Forks run on
+  /// the launcher, without one on the pool of threads. Errors of the arguments are thrown, those of the run are the
   /// future's.
   c10::intrusive_ptr<c10::ivalue::Future> runAsync(
       std::vector<IValue> args, const Kwargs& kwargs = {}, TaskLauncher launcher = nullptr) const;
@@ -134,7 +135,8 @@ class StaticModule {
 StaticModule PrepareForStaticRuntime(const Module& module, const StaticModuleOptions& options = {});
 StaticModule PrepareForStaticRuntime(const std::shared_ptr<Graph>& graph, const StaticModuleOptions& options = {});
 
-/// An instance: what one thread at a time runs a static module with. It keeps the module alive.
+/// An instance: what one thread at a time runs a static module with. It keeps the module alive. A call while another is
+/// under way, of another thread or from inside of it, throws UserError.
 class StaticRuntime {
  public:
   explicit StaticRuntime(const StaticModule& module);
@@ -144,7 +146,7 @@ class StaticRuntime {
   StaticRuntime(const StaticRuntime&) = delete;
   StaticRuntime& operator=(const StaticRuntime&) = delete;
   /// Another instance of the same module.
-  std::unique_ptr<StaticRuntime> clone() const { return std::make_unique<StaticRuntime>(program_); }
+  std::unique_ptr<StaticRuntime> clone() const;
 
   IValue operator()(std::vector<IValue> args, const Kwargs& kwargs = {});
   IValue run(std::vector<IValue> args, const Kwargs& kwargs = {}) { return (*this)(std::move(args), kwargs); }
@@ -167,11 +169,13 @@ class StaticRuntime {
 
  private:
   friend class StaticProgram;
+  class Use;
   /// Of a plan with a memory.
   PlanMemory& memoryOf(const Plan& plan, const StaticModuleOptions& options);
   const PlanMemory* findMemory(uint64_t plan) const;
 
   std::shared_ptr<StaticProgram> program_;
+  mutable std::atomic<bool> is_used_{false};
   std::vector<std::pair<uint64_t, std::unique_ptr<PlanMemory>>> memories_;  // by plan; that which ran last first
 };
 

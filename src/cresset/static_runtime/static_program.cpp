@@ -21,6 +21,7 @@ namespace {
 PlanOptions planOptions(const StaticModuleOptions& options) {
   return {
       .guards = false,
+      .gradients = false,
       .kernels = options.enable_fusion,
       .planned_memory = options.enable_out_variant,
       .managed_outputs = options.manage_output_tensors};
@@ -93,6 +94,7 @@ void StaticProgram::run(Stack& stack) const {
 }
 
 void StaticProgram::run(Stack& stack, StaticRuntime& runtime) const {
+  const StaticRuntime::Use use(runtime);
   refuseGradients(function_.getSchema(), stack, self_.isNone() ? 0 : 1);
   const c10::AutoGradMode no_gradients(false);
   const PlanPtr plan = planFor(stack);
@@ -124,7 +126,8 @@ c10::intrusive_ptr<c10::ivalue::Future> StaticProgram::runAsync(Stack stack, Tas
     kept->memory.emplace(*memory, std::span(stack.data() + (stack.size() - code->num_inputs), code->num_inputs));
   }
   const auto& returns = function_.getSchema().returns();
-  return startHere(std::move(code), std::move(stack), returns.at(0).type(), memory, std::move(kept), std::move(launcher));
+  return startHere(
+      std::move(code), std::move(stack), returns.at(0).type(), memory, std::move(kept), std::move(launcher));
 }
 
 /// Null if the unoptimized program is to run.
@@ -182,8 +185,8 @@ std::vector<IValue> StaticProgram::bind(std::vector<IValue> args, const Kwargs& 
 StaticRuntime& StaticProgram::ownRuntime() const {
   std::call_once(own_runtime_made_, [this] {
     // It must not keep alive what it belongs to.
-    own_runtime_.reset(new StaticRuntime(std::shared_ptr<StaticProgram>(
-        std::shared_ptr<void>(), const_cast<StaticProgram*>(this))));
+    own_runtime_.reset(
+        new StaticRuntime(std::shared_ptr<StaticProgram>(std::shared_ptr<void>(), const_cast<StaticProgram*>(this))));
   });
   return *own_runtime_;
 }

@@ -12,11 +12,22 @@
 
 namespace cresset {
 
+/// For as long as an instance is used by somebody; throws UserError if it is already.
+class StaticRuntime::Use {
+ public:
+  explicit Use(const StaticRuntime& runtime);
+  ~Use() { runtime_.is_used_.store(false, std::memory_order_release); }
+  Use(const Use&) = delete;
+  Use& operator=(const Use&) = delete;
+
+ private:
+  const StaticRuntime& runtime_;
+};
+
 class StaticProgram final : public Executable, public std::enable_shared_from_this<StaticProgram> {
  public:
   /// `function` belongs to `program`, and is called by nothing else. `self`: its first argument; None if it has none.
-  StaticProgram(
-      std::shared_ptr<Program> program, Function& function, IValue self, const StaticModuleOptions& options);
+  StaticProgram(std::shared_ptr<Program> program, Function& function, IValue self, const StaticModuleOptions& options);
   ~StaticProgram() override;
 
   /// Pops the arguments, those that the schema has, and pushes the result.

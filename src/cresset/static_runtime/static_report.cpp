@@ -104,7 +104,8 @@ std::string StaticReport::toString() const {
       text += "  " + value.name + ": steps " + std::to_string(value.first) + " to " +
               (value.is_output ? "the end, leaves the module" : std::to_string(value.last)) + ", " + value.size +
               " bytes";
-      if (value.offset) text += ", at " + std::to_string(*value.offset) + " to " + std::to_string(*value.offset + value.bytes);
+      if (value.offset)
+        text += ", at " + std::to_string(*value.offset) + " to " + std::to_string(*value.offset + value.bytes);
       text += "\n";
     }
     if (plan.memory.slots)
