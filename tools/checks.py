@@ -31,8 +31,9 @@ LAYERS = {
     "tracer": ["passes"],
     "archive": ["frontend", "interpreter"],
     "module": ["archive", "executor", "tracer"],
+    "static_runtime": ["module"],
     "capture": [],  # CPython's headers only; not part of libcresset
-    "python": ["module"],
+    "python": ["static_runtime"],
 }
 # The umbrella headers of the public API stand beside the folders.
 PUBLIC_HEADERS = {"cresset.h", "torch_jit.h"}

@@ -21,6 +21,7 @@
 #include "cresset/executor/fact_checks.h"
 #include "cresset/executor/mode.h"
 #include "cresset/interpreter/bailout.h"
+#include "cresset/static_runtime/static_program.h"
 #include "cresset/support/error.h"
 #include "filetest_calls.h"
 #include "value_printing.h"
@@ -84,7 +85,9 @@ at::Tensor weightsFor(const at::Tensor& tensor) {
 
 class Runner {
  public:
-  Runner(const Call& call, bool second_order) : call_(call), second_order_(second_order) {}
+  using How = std::function<void(Stack&)>;
+  Runner(const Call& call, bool second_order, How how)
+      : call_(call), second_order_(second_order), how_(std::move(how)) {}
 
   Run run() {
     const CallValues values = call_.evaluate();
@@ -97,7 +100,7 @@ class Runner {
     Stack stack(arguments.begin(), arguments.end());
     std::optional<c10::IValue> result;
     try {
-      call_.function->run(stack);
+      how_(stack);
       result = stack.back();
       out_ += "-> " + Describer::text(*result) + "\n";
     } catch (const std::exception& error) {
@@ -192,6 +195,7 @@ class Runner {
 
   const Call& call_;
   const bool second_order_;
+  const How how_;
   std::vector<Watched> watched_;
   Describer::Tensors given_, leaves_;
   std::string out_;
@@ -230,9 +234,10 @@ bool areClose(const std::vector<at::Tensor>& a, const std::vector<at::Tensor>& b
 
 using Capture = std::function<std::string(const std::function<void()>&)>;
 
-Run captured(const Capture& capture, const Call& call) {
+Run captured(const Capture& capture, const Call& call, Runner::How how = nullptr) {
+  if (!how) how = [&call](Stack& stack) { call.function->run(stack); };
   Run run;
-  const std::string printed = capture([&] { run = Runner(call, /*second_order=*/true).run(); });
+  const std::string printed = capture([&] { run = Runner(call, /*second_order=*/true, how).run(); });
   std::string shown;
   for (const std::string& line : splitLines(printed)) shown += "  prints " + line + "\n";
   run.text += shown;
@@ -273,6 +278,39 @@ std::string withoutPlans(const std::vector<Call>& calls) {
   return out;
 }
 
+/// Static modules of the functions, in memory that is filled with NaN after its use: each call does what it does
+/// unoptimized, without gradients.
+void compareStatic(const TestFile& test, const Capture& capture) {
+  const c10::AutoGradMode no_gradients(false);
+  std::vector<Run> expected;
+  {
+    const GraphOptimizerEnabledGuard unoptimized(false);
+    const auto program = programOfTest(test);
+    for (const Call& call : callsOf(test, *program)) expected.push_back(captured(capture, call));
+  }
+  std::vector<StaticModuleOptions> all(3);
+  all[1].manage_output_tensors = all[1].fill_freed_memory = true;
+  all[2].memory_policy = MemoryPolicy::Precomputed;
+  all[2].fill_freed_memory = all[2].cleanup_activations = true;
+  for (size_t i = 0; i < all.size(); ++i) {
+    const auto program = programOfTest(test);
+    const std::vector<Call> calls = callsOf(test, *program);
+    std::unordered_map<Function*, std::unique_ptr<StaticModule>> modules;
+    for (int round = 1; round <= 2; ++round) {
+      for (size_t k = 0; k < calls.size(); ++k) {
+        auto& module = modules[calls[k].function];
+        if (!module) module = std::make_unique<StaticModule>(*calls[k].function, all[i]);
+        StaticRuntime& runtime = module->runtime();
+        const auto how = [&](Stack& stack) { module->program()->run(stack, runtime); };
+        compare(
+            "in a static module (options " + std::to_string(i) + "), round " + std::to_string(round), calls[k],
+            expected[k], captured(capture, calls[k], how));
+        runtime.check_for_memory_leak();
+      }
+    }
+  }
+}
+
 }  // namespace
 
 std::string runCalls(const TestFile& test, const Capture& capture) {
@@ -306,6 +344,8 @@ std::string runCalls(const TestFile& test, const Capture& capture) {
     setFailingGuard({guard, 1});
     runAll("where guard " + std::to_string(guard) + " fails", 2);
   }
+  setFailingGuard({});
+  compareStatic(test, capture);
   return out;
 }
 

@@ -66,6 +66,7 @@ from ._runtime import (
 )
 from ._script import interface, script, script_method
 from ._serialization import export_opnames, load, save
+from ._static import StaticModule, StaticRuntime, out_variant, static_module
 from ._trace import TracerWarning, TracingCheckError, is_tracing, script_if_tracing, trace, trace_module
 from .functional import functionalize
 
@@ -101,6 +102,8 @@ __all__ = [
     "ScriptModule",
     "ScriptObject",
     "ScriptWarning",
+    "StaticModule",
+    "StaticRuntime",
     "TracerWarning",
     "TracingCheckError",
     "UserError",
@@ -128,6 +131,7 @@ __all__ = [
     "optimize_for_inference",
     "optimized_execution",
     "options",
+    "out_variant",
     "parse_ir",
     "parse_schema",
     "parse_type",
@@ -141,6 +145,7 @@ __all__ = [
     "set_execution_mode",
     "set_fusion_strategy",
     "set_num_fork_threads",
+    "static_module",
     "trace",
     "trace_module",
     "unused",

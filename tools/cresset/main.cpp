@@ -14,6 +14,7 @@
 #include "cresset/module/values.h"
 #include "cresset/ops/format.h"
 #include "cresset/ops/limits.h"
+#include "cresset/static_runtime/static_module.h"
 #include "cresset/support/suggest.h"
 #include "inspection.h"
 
@@ -103,6 +104,7 @@ struct RunOptions {
   int repeat = 1;
   bool time = false;
   bool trusted = false, verify = false;
+  bool as_static = false, plan = false;
   std::vector<std::string> allow_ops;
   std::optional<double> limit_seconds;
   std::optional<size_t> limit_memory;
@@ -134,13 +136,20 @@ int runMethod(const RunOptions& options) {
   const cresset::Method method = module.get_method(options.method);
   const Arguments arguments = cresset::cli::parseArguments(options.words, method.getSchema());
   if (!options.output.empty()) requireSavable(method.getSchema());
+  if (options.plan && !options.as_static)
+    throw cresset::UserError("--plan shows the plan of a static module: say --static, too");
+  if (options.as_static && options.method != "forward")
+    throw cresset::UserError("--static runs forward, not " + options.method);
+  std::optional<cresset::StaticModule> static_module;
+  if (options.as_static) static_module.emplace(module);
   c10::IValue result;
   std::vector<double> calls;
   for (int i = 0; i < options.repeat; ++i) {
     start = Clock::now();
     // A call of the module, as Python's: with the forward hooks that it may have.
-    result = options.method == "forward" ? module(arguments.positional, arguments.keywords)
-                                         : method(arguments.positional, arguments.keywords);
+    result = static_module                 ? static_module->runtime()(arguments.positional, arguments.keywords)
+             : options.method == "forward" ? module(arguments.positional, arguments.keywords)
+                                           : method(arguments.positional, arguments.keywords);
     calls.push_back(milliseconds(start));
   }
   if (options.time) {
@@ -152,6 +161,7 @@ int runMethod(const RunOptions& options) {
     }
     std::cerr << "\n";
   }
+  if (options.plan) std::cout << static_module->runtime().report().toString();
   // Last, since it may fail: the time has been told by then.
   if (options.output.empty()) {
     const cresset::CallLimits limits({options.limit_seconds, options.limit_memory});
@@ -260,6 +270,12 @@ int main(int argc, char** argv) {
   run->add_option("-o,--save", options.output, "save the result's tensors as .npy instead of printing it");
   run->add_option("--device", options.device, "move the archive's tensors there while loading");
   run->add_option("--repeat", options.repeat, "call so many times")->check(CLI::PositiveNumber);
+  run->add_flag(
+      "--static", options.as_static,
+      "run it as a static module: frozen, in evaluation mode, in memory that is planned");
+  run->add_flag(
+      "--plan", options.plan,
+      "with --static, tell how each operator runs, and which result lies where and for how long");
   run->add_flag("--time", options.time, "tell how long loading and calls took");
   run->add_flag(
       "--trusted", options.trusted,

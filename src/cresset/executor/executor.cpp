@@ -1,27 +1,23 @@
 #include "cresset/executor/executor.h"
 
-#include <ATen/core/class_type.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/core/jit_type.h>
 
 #include <algorithm>
 #include <atomic>
 #include <numeric>
-#include <unordered_set>
 
-#include "cresset/analysis/plain_types.h"
 #include "cresset/autodiff/inline_gradients.h"
 #include "cresset/codegen/group.h"
 #include "cresset/codegen/scalar_body.h"
+#include "cresset/executor/gradient_search.h"
 #include "cresset/executor/loop_plans.h"
 #include "cresset/executor/mode.h"
 #include "cresset/executor/plan_set.h"
 #include "cresset/executor/report.h"
 #include "cresset/interpreter/interpreter.h"
 #include "cresset/interpreter/profile.h"
-#include "cresset/ops/object_slots.h"
 #include "cresset/ops/policy.h"
-#include "cresset/ops/row_helpers.h"
 #include "cresset/passes/channels_last.h"
 #include "cresset/support/error.h"
 
@@ -52,45 +48,6 @@ bool isTooSmall(const Graph& graph) {
   }
   return count < kMinNodes;
 }
-
-/// Whether a tensor that requires a gradient is among the arguments of a call: itself, in a container, or in an
-/// attribute of an object.
-class GradientSearch {
- public:
-  bool find(const c10::IValue& value, int depth = kMaxDepth) {
-    if (value.isTensor()) return value.toTensor().requires_grad();
-    if (depth == 0) return true;  // not searched any deeper
-    const auto isIn = [&](const c10::IValue& element) { return find(element, depth - 1); };
-    if (value.isTuple()) {
-      const auto& elements = value.toTupleRef().elements();
-      return std::any_of(elements.begin(), elements.end(), isIn);
-    }
-    if (value.isList()) {
-      const List& list = listOf(value);
-      return mayHoldTensors(*list.elementType) && std::any_of(list.list.begin(), list.list.end(), isIn);
-    }
-    if (value.isGenericDict()) {
-      const Dict& dict = dictOf(value);
-      return mayHoldTensors(*dict.elementTypes.valueType) &&
-             std::any_of(dict.dict.begin(), dict.dict.end(), [&](const auto& entry) { return isIn(entry.second); });
-    }
-    return value.isObject() && findInAttributes(value.toObjectRef(), depth - 1);
-  }
-
- private:
-  static constexpr int kMaxDepth = 64;
-
-  bool findInAttributes(const c10::ivalue::Object& object, int depth) {
-    if (!seen_.insert(&object).second) return false;
-    const auto type = object.type();
-    for (size_t slot = 0; slot < type->numAttributes(); ++slot) {
-      if (mayHoldTensors(*type->getAttribute(slot)) && find(readSlot(object, slot), depth)) return true;
-    }
-    return false;
-  }
-
-  std::unordered_set<const c10::ivalue::Object*> seen_;
-};
 
 class Executor final : public Executable {
  public:

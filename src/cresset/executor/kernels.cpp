@@ -18,6 +18,7 @@
 #include "cresset/executor/launch_report.h"
 #include "cresset/interpreter/code.h"
 #include "cresset/interpreter/operator_call.h"
+#include "cresset/interpreter/out_variant.h"
 #include "cresset/interpreter/plain_tensor.h"
 #include "cresset/ir/subgraph.h"
 #include "cresset/passes/fuse.h"
@@ -41,7 +42,7 @@ std::string withUnit(double number, const std::array<const char*, 4>& units) {
   return text.data();
 }
 
-class FusedSubgraph : public CompiledSubgraph {
+class FusedSubgraph : public CompiledSubgraph, public OutVariant {
  public:
   FusedSubgraph(const Graph& subgraph, bool is_group)
       : is_group_(is_group), sequence_(codegen::makeSequence(subgraph, is_group)) {
@@ -61,6 +62,28 @@ class FusedSubgraph : public CompiledSubgraph {
 
   ~FusedSubgraph() override {
     for (auto& launch : launches_) delete launch.load(std::memory_order_relaxed);
+  }
+
+  bool allowsOwnMemory() const override { return true; }
+
+  bool call(const OutArguments& arguments, std::vector<c10::IValue>& stack) const override {
+    const size_t num_inputs = arguments.numInputs();
+    for (size_t i = 0; i < num_inputs; ++i) stack.push_back(arguments.input(i));
+    std::shared_ptr<const Launch> held;
+    const Launch* launch = options::kernels() == KernelMode::Check ? nullptr : findLaunch(stack.data(), held);
+    if (!launch || !launch->isReady()) {
+      call(stack, num_inputs);
+      return false;
+    }
+    num_launches.fetch_add(1, std::memory_order_relaxed);
+    c10::SmallVector<at::Tensor*, 4> outputs;
+    for (size_t i = 0; i < arguments.numOutputs(); ++i) outputs.push_back(&arguments.rawOutput(i));
+    if (launch->runInto(sequence_, stack.data(), outputs)) {
+      stack.clear();
+      return true;
+    }
+    unfused_->call(stack, num_inputs);
+    return false;
   }
 
   void call(std::vector<c10::IValue>& stack, size_t num_inputs) const override {

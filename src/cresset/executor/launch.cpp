@@ -133,15 +133,38 @@ bool Launch::isReady() const {
 }
 
 bool Launch::run(const codegen::Sequence& sequence, std::vector<c10::IValue>& stack, size_t num_inputs) const {
-  constexpr size_t kMaxKept = size_t{4} << 20;
   const size_t first = stack.size() - num_inputs;
+  c10::SmallVector<at::Tensor, 4> outputs(outputs_.size());
+  c10::SmallVector<at::Tensor*, 4> places;
+  for (at::Tensor& output : outputs) places.push_back(&output);
+  if (!runInto(sequence, stack.data() + first, places)) return false;
+  stack.resize(first);
+  for (at::Tensor& output : outputs) stack.emplace_back(std::move(output));
+  return true;
+}
+
+void Launch::giveLayout(const Output& output, at::Tensor& tensor) {
+  if (!tensor.defined()) {
+    tensor = newTensor(output.sizes, output.strides, output.dtype, output.bytes);
+    return;
+  }
+  if (tensor.sizes() != c10::IntArrayRef(output.sizes) || tensor.strides() != c10::IntArrayRef(output.strides))
+    tensor.unsafeGetTensorImpl()->set_sizes_and_strides(output.sizes, output.strides);
+  const c10::Storage& storage = tensor.storage();
+  if (storage.nbytes() >= output.bytes) return;
+  storage.set_data_ptr_noswap(c10::GetCPUAllocator()->allocate(output.bytes));
+  storage.set_nbytes(output.bytes);
+}
+
+bool Launch::runInto(
+    const codegen::Sequence& sequence, const c10::IValue* inputs, std::span<at::Tensor* const> outputs) const {
+  constexpr size_t kMaxKept = size_t{4} << 20;
   c10::SmallVector<std::byte*, 24> bases;
   for (const size_t input : sequence.tensors)
-    bases.push_back(static_cast<std::byte*>(const_cast<void*>(stack[first + input].toTensor().const_data_ptr())));
-  c10::SmallVector<at::Tensor, 4> outputs;
-  for (const Output& output : outputs_) {
-    outputs.push_back(newTensor(output.sizes, output.strides, output.dtype, output.bytes));
-    bases.push_back(static_cast<std::byte*>(outputs.back().mutable_data_ptr()));
+    bases.push_back(static_cast<std::byte*>(const_cast<void*>(inputs[input].toTensor().const_data_ptr())));
+  for (size_t i = 0; i < outputs_.size(); ++i) {
+    giveLayout(outputs_[i], *outputs[i]);
+    bases.push_back(static_cast<std::byte*>(outputs[i]->mutable_data_ptr()));
   }
   c10::DataPtr memory;
   if (temporary_bytes_ > kMaxKept) {
@@ -151,10 +174,7 @@ bool Launch::run(const codegen::Sequence& sequence, std::vector<c10::IValue>& st
     thread_local ThreadMemory kept;
     bases.push_back(kept.get(temporary_bytes_));
   }
-  if (!runSteps(bases, stack.data() + first)) return false;
-  stack.resize(first);
-  for (at::Tensor& output : outputs) stack.emplace_back(std::move(output));
-  return true;
+  return runSteps(bases, inputs);
 }
 
 bool Launch::runSteps(std::span<std::byte* const> bases, const c10::IValue* inputs) const {

@@ -60,6 +60,10 @@ class Launch {
   /// Replaces the inputs, the last `num_inputs` values of the stack, by the outputs. Only if it is ready. False if an
   /// index is out of range: the stack is as it was then, and the operators raise what they raise.
   bool run(const codegen::Sequence& sequence, std::vector<c10::IValue>& stack, size_t num_inputs) const;
+  /// The same into given tensors of the outputs' dtypes, which get the outputs' layouts; those that are undefined
+  /// become new tensors. If it returns false they hold anything.
+  bool runInto(
+      const codegen::Sequence& sequence, const c10::IValue* inputs, std::span<at::Tensor* const> outputs) const;
   /// The kernels' text.
   std::string toString() const;
 
@@ -100,6 +104,7 @@ class Launch {
     KernelWork work;
   };
 
+  static void giveLayout(const Output& output, at::Tensor& tensor);
   void addStep(codegen::KernelCall call, std::span<const size_t> bases, bool now);
   void planTemporaries(const std::vector<codegen::KernelCall>& calls, std::span<const size_t> bytes);
   bool runSteps(std::span<std::byte* const> bases, const c10::IValue* inputs) const;

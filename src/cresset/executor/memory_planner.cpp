@@ -1,14 +1,21 @@
 #include "cresset/executor/memory_planner.h"
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 
 namespace cresset {
 
+namespace {
+
+size_t rounded(size_t bytes) {
+  return (bytes + MemoryPlan::kAlignment - 1) / MemoryPlan::kAlignment * MemoryPlan::kAlignment;
+}
+
+}  // namespace
+
 MemoryPlan planMemory(std::span<const Temporary> temporaries) {
-  const auto bytesOf = [&](size_t i) {
-    return (temporaries[i].bytes + MemoryPlan::kAlignment - 1) / MemoryPlan::kAlignment * MemoryPlan::kAlignment;
-  };
+  const auto bytesOf = [&](size_t i) { return rounded(temporaries[i].bytes); };
   std::vector<size_t> order(temporaries.size());
   std::iota(order.begin(), order.end(), size_t{0});
   std::stable_sort(
@@ -33,6 +40,29 @@ MemoryPlan planMemory(std::span<const Temporary> temporaries) {
         i);
   }
   return plan;
+}
+
+size_t leastMemory(std::span<const Temporary> temporaries) {
+  std::map<size_t, std::ptrdiff_t> changes;  // by step
+  for (const Temporary& temporary : temporaries) {
+    const auto bytes = static_cast<std::ptrdiff_t>(rounded(temporary.bytes));
+    changes[temporary.first] += bytes;
+    changes[temporary.last + 1] -= bytes;
+  }
+  std::ptrdiff_t now = 0, most = 0;
+  for (const auto& [step, change] : changes) most = std::max(most, now += change);
+  return static_cast<size_t>(most);
+}
+
+bool LearnedSizes::sizesFor(std::span<const c10::IValue> /*inputs*/, std::vector<size_t>& bytes) {
+  if (most_.empty() || most_ == bytes) return false;
+  bytes = most_;
+  return true;
+}
+
+void LearnedSizes::learn(std::span<const size_t> bytes) {
+  most_.resize(bytes.size());
+  for (size_t i = 0; i < bytes.size(); ++i) most_[i] = std::max(most_[i], bytes[i]);
 }
 
 }  // namespace cresset

@@ -14,6 +14,7 @@
 #include "cresset/autodiff/regions.h"
 #include "cresset/executor/differentiable.h"
 #include "cresset/executor/fact_checks.h"
+#include "cresset/executor/gradient_search.h"
 #include "cresset/executor/guards.h"
 #include "cresset/ir/constants.h"
 #include "cresset/ops/operator.h"
@@ -416,7 +417,9 @@ void forgetTypes(Block* block) {
 std::shared_ptr<const Code> emitPlan(const Plan& plan, Graph& graph, const Function& function) {
   return emitCode(
       graph, function.name(), function.program().weak_from_this(),
-      {.sites = plan.sites, .compile_subgraph = compileSubgraph});
+      {.sites = plan.sites,
+       .compile_subgraph = compileSubgraph,
+       .out_sites = plan.memory ? &plan.memory->sites : nullptr});
 }
 
 /// Emits a copy of the graph with assertions, so that people who read the plan's graph don't meet them.
@@ -428,11 +431,12 @@ void emitChecked(Plan& plan, Graph& graph, const Function& function) {
 
 }  // namespace
 
-std::shared_ptr<const PreparedFunction> prepareFunction(Function& function) {
-  return prepareGraph(function, function.graph()->copy());
+std::shared_ptr<const PreparedFunction> prepareFunction(Function& function, const PlanOptions& options) {
+  return prepareGraph(function, function.graph()->copy(), options);
 }
 
-std::shared_ptr<const PreparedFunction> prepareGraph(Function& function, std::shared_ptr<Graph> program) {
+std::shared_ptr<const PreparedFunction> prepareGraph(
+    Function& function, std::shared_ptr<Graph> program, const PlanOptions& options) {
   auto prepared = std::make_shared<PreparedFunction>();
   prepared->graph = std::move(program);
   Graph& graph = *prepared->graph;
@@ -460,7 +464,7 @@ std::shared_ptr<const PreparedFunction> prepareGraph(Function& function, std::sh
   }
   tidyAfterLifting(graph, name);
   prepared->num_nodes = graph.numNodes();
-  prepared->guards = insertGuards(graph, function);
+  if (options.guards) prepared->guards = insertGuards(graph, function);
   const auto memory = aliasesOf(graph);
   const auto inputs = graph.inputs();
   // Tensors that share no memory at the entry may do so later where something gives them another's.
@@ -475,7 +479,8 @@ std::shared_ptr<const PreparedFunction> prepareGraph(Function& function, std::sh
 }
 
 std::unique_ptr<Plan> makePlan(
-    Function& function, const PreparedFunction& prepared, const Signature& signature, const Plan* earlier) {
+    Function& function, const PreparedFunction& prepared, const Signature& signature, const Plan* earlier,
+    const PlanOptions& options) {
   static std::atomic<uint64_t> num_made{0};
   auto plan = std::make_unique<Plan>();
   plan->id = num_made.fetch_add(1, std::memory_order_relaxed) + 1;
@@ -483,6 +488,10 @@ std::unique_ptr<Plan> makePlan(
   plan->version = earlier ? earlier->version + 1 : 0;
   plan->revise = std::make_shared<std::atomic<bool>>(false);
   plan->graph = prepared.graph->copy();
+  if (!options.gradients && maySwitchGradientsOn(plan->graph->block())) {
+    plan->notes = {"it may switch gradients on, or calls what may"};
+    return plan;
+  }
   const KeepAnalyses kept(*plan->graph);
   std::vector<std::shared_ptr<BailOutSite>> known;
   if (earlier) known = earlier->sites;
@@ -522,7 +531,8 @@ std::unique_ptr<Plan> makePlan(
     }
   }
   // Assertions would stand between the operators of a group.
-  steps.fuse = options::kernels() != KernelMode::Off && ambient.isUsualDispatch() && checks == FactChecks::Off;
+  steps.fuse = options.kernels && options::kernels() != KernelMode::Off && ambient.isUsualDispatch() &&
+               checks == FactChecks::Off;
   if (steps.fuse) {
     steps.decompose = [&, for_gradients = std::move(steps.decompose)](Graph& graph) {
       const bool changed = for_gradients && for_gradients(graph);
@@ -533,6 +543,10 @@ std::unique_ptr<Plan> makePlan(
   if (checks == FactChecks::InPlans) {
     emitChecked(*plan, *plan->graph, function);
   } else {
+    // Autograd would have to see the operators.
+    if (options.planned_memory && !options.gradients && ambient.isUsualDispatch() && !ambient.autocast().isOn() &&
+        !ambient.recordsGradients())
+      plan->memory = layOutMemory(*plan->graph, assumptions, options.managed_outputs);
     plan->code = emitPlan(*plan, *plan->graph, function);
   }
   return plan;

@@ -103,7 +103,7 @@ PlanPtr PlanSet::makePlanFor(const Signature& signature) const {
 
 std::unique_ptr<const Plan> PlanSet::planOrError(const Signature& signature, const Plan* earlier) const {
   try {
-    return makePlan(function_, *prepared_, signature, earlier);
+    return makePlan(function_, *prepared_, signature, earlier, options_);
   } catch (const std::exception& error) {
     throwIfWanted(function_, error);
     auto failed = std::make_unique<Plan>();

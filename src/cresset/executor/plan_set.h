@@ -40,8 +40,8 @@ class PlanSet {
   using Prepare = std::function<std::shared_ptr<const PreparedFunction>()>;
   /// `prepare` runs once, when a plan is first wanted. A script that takes more kinds of arguments than `max_plans`
   /// would spend its time on compiling.
-  PlanSet(Function& function, Prepare prepare, size_t max_plans)
-      : function_(function), prepare_(std::move(prepare)), max_plans_(max_plans) {}
+  PlanSet(Function& function, Prepare prepare, size_t max_plans, const PlanOptions& options = {})
+      : function_(function), prepare_(std::move(prepare)), max_plans_(max_plans), options_(options) {}
 
   /// The plan for the arguments at the end of the stack, made if needed; reads the plan's attributes onto the stack. Or
   /// null, the reason, and the stack as it was.
@@ -73,6 +73,7 @@ class PlanSet {
   Function& function_;
   const Prepare prepare_;
   const size_t max_plans_;
+  const PlanOptions options_;
   mutable std::mutex mutex_;  // held while something is prepared or made
   mutable std::shared_ptr<const PreparedFunction> prepared_;
   mutable std::atomic<const PreparedFunction*> prepared_ptr_{nullptr};

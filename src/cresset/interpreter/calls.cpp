@@ -80,7 +80,8 @@ Run::~Run() {
   releaseAll(results_);
 }
 
-void Run::start(const Code& code, Stack& stack) {
+void Run::start(const Code& code, Stack& stack, RunMemory* memory) {
+  memory_ = memory;
   if (stack.size() < code.num_inputs) {
     throw UserError(
         "'" + code.name + "' takes " + std::to_string(code.num_inputs) + " arguments, but only " +
@@ -93,11 +94,11 @@ void Run::start(const Code& code, Stack& stack) {
   frames_.push_back({&code, code.instructions.data(), 0, kNoRegister, 0, false});
 }
 
-void Run::start(std::shared_ptr<const Code> code, Stack& stack) {
+void Run::start(std::shared_ptr<const Code> code, Stack& stack, RunMemory* memory) {
   may_suspend_ = true;
   kept_program_ = code->program.lock();
   kept_code_ = std::move(code);
-  start(*kept_code_, stack);
+  start(*kept_code_, stack, memory);
 }
 
 void Run::takeResults(Stack& stack) {
@@ -117,7 +118,7 @@ c10::IValue Run::takeResult() {
 
 namespace {
 
-void runNow(RunThread& thread, const Code& code, Stack& stack, bool is_profiled) {
+void runNow(RunThread& thread, const Code& code, Stack& stack, bool is_profiled, RunMemory* memory = nullptr) {
   std::unique_ptr<Run> run = std::move(thread.spare_run);
   if (!run) run = std::make_unique<Run>();
   struct Nesting {
@@ -129,7 +130,7 @@ void runNow(RunThread& thread, const Code& code, Stack& stack, bool is_profiled)
     RunThread& thread;
   } nesting(thread);
   // A run that throws has left all its frames, but is not used again: exceptions are rare.
-  run->start(code, stack);
+  run->start(code, stack, memory);
   run->resume(is_profiled);
   if (thread.nested_runs == 1 && thread.serial_forks) [[unlikely]]
     SerialForks::finishCall();
@@ -157,6 +158,12 @@ void runCode(const Code& code, Stack& stack, bool is_profiled) {
   if (code.limits.any() || (thread.nested_runs == 0 && threadLimits().any())) [[unlikely]]
     return runWithinLimits(thread, code, stack, is_profiled);
   runNow(thread, code, stack, is_profiled);
+}
+
+void runCodeInMemory(const Code& code, Stack& stack, RunMemory& memory) {
+  RunThread& thread = RunThread::current();
+  if (thread.nested_runs >= kMaxNestedRuns) raiseRecursionError();
+  runNow(thread, code, stack, /*is_profiled=*/false, &memory);
 }
 
 c10::IValue Run::take(uint32_t operand) {

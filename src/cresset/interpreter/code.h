@@ -20,6 +20,7 @@
 #include "cresset/interpreter/compiled_subgraph.h"
 #include "cresset/interpreter/hot_loops.h"
 #include "cresset/interpreter/interpreter.h"
+#include "cresset/interpreter/out_variant.h"
 #include "cresset/ops/operator.h"
 
 namespace cresset {
@@ -55,6 +56,7 @@ enum class Format : uint8_t {
   PoolMethod,
   PoolFork,
   PoolSubgraph,
+  PoolOut,
   PoolGuard,
   PoolSlot,
   PoolType,
@@ -153,6 +155,7 @@ class Code {
   std::vector<std::vector<c10::TypePtr>> type_lists;  // of isinstance
   std::vector<std::shared_ptr<const Code>> forks;
   std::vector<std::shared_ptr<const CompiledSubgraph>> subgraphs;
+  std::vector<OutSite> out_sites;  // with any, the code runs with a memory
   std::vector<std::shared_ptr<BailOutSite>> guards;
   std::vector<c10::TypePtr> fork_types;  // what their futures hold
   std::vector<uint32_t> location_of;     // per instruction, into `locations`
@@ -179,6 +182,8 @@ struct EmitOptions {
   const HotLoops* hot_loops = nullptr;
   /// Compiles the graph's subgraphs, those in its forks and in its interpreted subgraphs; null if they are interpreted.
   SubgraphCompiler compile_subgraph = nullptr;
+  /// Nodes that compute into the memory of the run; null if none does.
+  const OutSites* out_sites = nullptr;
 };
 /// As emitCode; `program` owns the functions that the graph calls.
 std::shared_ptr<const Code> emitCode(

@@ -158,6 +158,9 @@ class Listing {
       case Format::PoolMethod:
         pool(i, name + ' ' + code_.methods[i.b]->name());
         break;
+      case Format::PoolOut:
+        pool(i, "out variant " + std::to_string(i.b));
+        break;
       case Format::PoolFork:
       case Format::PoolSubgraph:
       case Format::PoolGuard:

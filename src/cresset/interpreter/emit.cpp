@@ -62,10 +62,11 @@ void checkFitsCount(size_t count, const Node& node) {
 
 }  // namespace
 
-Emitter::Emitter(Graph& graph, Code& code, SubgraphCompiler compile_subgraph)
+Emitter::Emitter(Graph& graph, Code& code, SubgraphCompiler compile_subgraph, const OutSites* out_sites)
     : graph_(graph),
       code_(code),
       compile_subgraph_(compile_subgraph),
+      out_sites_(out_sites),
       live_(graph),
       registers_(graph.numValues()),
       constant_of_(graph.numValues(), kNoRegister),
@@ -362,8 +363,31 @@ void Emitter::emitWait(const Liveness::NodeInfo& info) {
   emitBorrowing(Op::Wait, info, borrowed(info.node->input()), 0);
 }
 
+bool Emitter::emitOut(const Liveness::NodeInfo& info, const std::shared_ptr<const OutVariant>& variant) {
+  if (!out_sites_) return false;
+  const auto found = out_sites_->find(info.node);
+  if (found == out_sites_->end()) return false;
+  OutSite site = found->second;
+  if (variant) site.variant = variant;
+  if (!site.variant) return false;
+  const Node& node = *info.node;
+  const auto outputs = node.outputs();
+  checkFitsCount(outputs.size(), node);
+  const auto start = static_cast<uint32_t>(code_.pool.size());
+  code_.pool.resize(start + outputs.size());
+  for (const Value* input : node.inputs()) code_.pool.push_back(borrowed(input));
+  const std::vector<uint32_t> owning = releaseScalars(info);
+  for (size_t i = 0; i < outputs.size(); ++i) code_.pool[start + i] = defineOutput(outputs[i]);
+  add(Op::CallOut, start, static_cast<uint32_t>(code_.out_sites.size()), static_cast<uint32_t>(node.inputs().size()),
+      static_cast<uint16_t>(outputs.size()));
+  code_.out_sites.push_back(std::move(site));
+  for (uint32_t variable : owning) drop(variable);
+  return true;
+}
+
 void Emitter::emitOperator(const Liveness::NodeInfo& info) {
   Node& node = *info.node;
+  if (emitOut(info, nullptr)) return;
   const Operator* op = operatorOf(node);
   const Op instruction = scalarInstruction(*op);
   if (instruction != Op::Count && emitInstruction(info, instruction)) return;
@@ -488,6 +512,7 @@ void Emitter::emitFork(const Liveness::NodeInfo& info) {
 void Emitter::emitSubgraph(const Liveness::NodeInfo& info) {
   auto compiled = compile_subgraph_ ? compile_subgraph_(*info.node) : nullptr;
   if (!compiled) compiled = interpretSubgraph(*info.node->g(attr::Subgraph), code_.program, compile_subgraph_);
+  if (const auto out = std::dynamic_pointer_cast<const OutVariant>(compiled); out && emitOut(info, out)) return;
   code_.subgraphs.push_back(std::move(compiled));
   emitOperatorCall(Op::CallSubgraph, info, static_cast<uint32_t>(code_.subgraphs.size() - 1));
 }
@@ -555,7 +580,7 @@ std::shared_ptr<const Code> emitCode(
     code->serial_forks = owner->rules().policy != nullptr;
   }
   code->program = std::move(program);
-  Emitter(graph, *code, options.compile_subgraph).run();
+  Emitter(graph, *code, options.compile_subgraph, options.out_sites).run();
   return code;
 }
 

@@ -15,7 +15,7 @@ namespace cresset {
 
 class Emitter {
  public:
-  Emitter(Graph& graph, Code& code, SubgraphCompiler compile_subgraph);
+  Emitter(Graph& graph, Code& code, SubgraphCompiler compile_subgraph, const OutSites* out_sites);
   void run();
 
  private:
@@ -28,6 +28,8 @@ class Emitter {
   // emit.cpp
   void emitNode(const Liveness::NodeInfo& info);
   void emitOperator(const Liveness::NodeInfo& info);
+  /// Whether the node computes into the run's memory: by `variant`, or what its site says.
+  bool emitOut(const Liveness::NodeInfo& info, const std::shared_ptr<const OutVariant>& variant);
   void emitScalar(const Liveness::NodeInfo& info, Op op);
   void emitUpdate(const Liveness::NodeInfo& info, Op op);
   uint32_t functionSite(torch::jit::Function* function);
@@ -86,6 +88,7 @@ class Emitter {
   Graph& graph_;
   Code& code_;
   SubgraphCompiler compile_subgraph_;
+  const OutSites* out_sites_;  // null if there are none
   Liveness live_;
   Registers registers_;
   std::vector<uint32_t> constant_of_;  // per variable

@@ -17,14 +17,19 @@
 namespace cresset {
 
 /// What a script inherits from the thread that forked it: grad and inference mode, dispatch keys, modes, the profiler;
-/// autocast's dtypes, which c10's snapshot lacks; limits.
+/// autocast's dtypes, which c10's snapshot lacks; limits, and who runs forks.
 class ScriptState {
  public:
-  ScriptState() : budget_(RunBudget::currentShared()), caches_(at::autocast::is_autocast_cache_enabled()) {
+  ScriptState()
+      : budget_(RunBudget::currentShared()),
+        launcher_(RunThread::current().launcher),
+        caches_(at::autocast::is_autocast_cache_enabled()) {
     for (size_t i = 0; i < kDevices.size(); ++i) dtypes_[i] = at::autocast::get_autocast_dtype(kDevices[i]);
   }
 
   class Guard;
+
+  const std::shared_ptr<const TaskLauncher>& launcher() const { return launcher_; }
 
  private:
   static constexpr std::array kDevices{
@@ -37,14 +42,21 @@ class ScriptState {
 
   at::ThreadLocalState locals_;
   std::shared_ptr<RunBudget> budget_;
+  std::shared_ptr<const TaskLauncher> launcher_;
   bool caches_;
   std::array<at::ScalarType, kDevices.size()> dtypes_{};
 };
 
 class ScriptState::Guard {
  public:
-  explicit Guard(const ScriptState& state) : guard_(state.locals_), budget_(state.budget_) { state.setAutocast(); }
-  ~Guard() { before_.setAutocast(); }
+  explicit Guard(const ScriptState& state) : guard_(state.locals_), budget_(state.budget_) {
+    state.setAutocast();
+    RunThread::current().launcher = state.launcher_;
+  }
+  ~Guard() {
+    before_.setAutocast();
+    RunThread::current().launcher = before_.launcher_;
+  }
   Guard(const Guard&) = delete;
   Guard& operator=(const Guard&) = delete;
 
@@ -92,12 +104,14 @@ FuturePtr advance(ForkedRun& fork) {
   } catch (...) {
     fork.run = nullptr;
     fork.charge = nullptr;
+    fork.kept = nullptr;
     // A fork of a circle has its error already.
     fork.future->setErrorIfNeeded(std::current_exception());
     return nullptr;
   }
   fork.run = nullptr;
   fork.charge = nullptr;
+  fork.kept = nullptr;
   if (!fork.future->completed()) fork.future->markCompleted(std::move(result));
   return nullptr;
 }
@@ -115,6 +129,8 @@ void goOn(ForkedRun fork) {
 }
 
 void submitFork(ForkedRun fork) {
+  if (const std::shared_ptr<const TaskLauncher> launcher = fork.state->launcher())
+    return (*launcher)([fork]() mutable { goOn(std::move(fork)); });
   const bool submitted = ThreadPool::get().submit([fork]() mutable { goOn(std::move(fork)); });
   if (!submitted) dropFork(std::move(fork), "the process is ending");
 }
@@ -172,6 +188,39 @@ FuturePtr startForkFromOutside(
     future->markCompleted(std::move(inputs.at(0)));
   });
   if (!submitted) drop(*future, "the process is ending");
+  return future;
+}
+
+FuturePtr startHere(
+    std::shared_ptr<const Code> code, std::vector<c10::IValue> inputs, c10::TypePtr result_type, RunMemory* memory,
+    std::shared_ptr<void> kept, TaskLauncher launcher) {
+  auto future = c10::make_intrusive<c10::ivalue::Future>(std::move(result_type));
+  if (code->serial_forks) {  // it does not leave the thread, nor do its forks
+    try {
+      if (memory)
+        runCodeInMemory(*code, inputs, *memory);
+      else
+        runCode(*code, inputs);
+    } catch (...) {
+      kept = nullptr;
+      future->setError(std::current_exception());
+      return future;
+    }
+    kept = nullptr;
+    future->markCompleted(std::move(inputs.at(0)));
+    return future;
+  }
+  auto& current = RunThread::current().launcher;
+  const std::shared_ptr<const TaskLauncher> before = current;
+  if (launcher) current = std::make_shared<const TaskLauncher>(std::move(launcher));
+  ForkedRun run;
+  run.run = std::make_shared<Run>();
+  run.future = future;
+  run.state = std::make_shared<const ScriptState>();
+  run.kept = std::move(kept);
+  current = before;
+  run.run->start(std::move(code), inputs, memory);
+  goOn(std::move(run));
   return future;
 }
 

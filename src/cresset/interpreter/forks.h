@@ -42,6 +42,7 @@ struct ForkedRun {
   FuturePtr future;
   std::shared_ptr<const ScriptState> state;  // of the script at this point
   std::shared_ptr<const ForkCharge> charge;  // null if memory is not limited
+  std::shared_ptr<void> kept;                // until the run has ended
 
   ForkedRun() = default;
   ForkedRun(const ForkedRun&) = default;

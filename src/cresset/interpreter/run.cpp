@@ -309,6 +309,13 @@ bool Run::interpret() {
     popResults(operands, n);
     NEXT();
   }
+  CASE(CallOut) {
+    SAVE();
+    budget -= InterruptPoll::kOperatorCost - 1;
+    POLL();
+    callOut(*pc);
+    NEXT();
+  }
   CASE(Warn) {
     SAVE();
     warn(*pc);

@@ -55,9 +55,10 @@ class Run {
   ~Run();
 
   /// Takes the inputs from the end of `stack`. `code` must outlive the run.
-  void start(const Code& code, Stack& stack);
+  /// `memory`: what out variants compute into, for code that calls any; it must outlive the run.
+  void start(const Code& code, Stack& stack, RunMemory* memory = nullptr);
   /// A run that may be suspended; it keeps alive what it runs.
-  void start(std::shared_ptr<const Code> code, Stack& stack);
+  void start(std::shared_ptr<const Code> code, Stack& stack, RunMemory* memory = nullptr);
   /// Runs to the end (true) or, if it was started so that it may be suspended, until it waits for a future that is not
   /// done (false; call again when awaited() is). Throws if the script raises; the run is over then.
   bool resume(bool is_profiled = ScriptProfile::isWanted());
@@ -97,6 +98,7 @@ class Run {
   void callFunction(const Instruction& instruction);
   void callMethod(const Instruction& instruction);
   void fork(const Instruction& instruction);
+  void callOut(const Instruction& instruction);  // out_calls.cpp
   /// Counts a poll towards hot loops; returns the budget until the next.
   [[gnu::cold]] int countHotPoll(int budget);
   /// At a back-edge to the instruction `target`: whether a plan for the rest of the function has taken the innermost
@@ -138,6 +140,7 @@ class Run {
   c10::intrusive_ptr<c10::ivalue::Future> awaited_;
   std::shared_ptr<const Code> kept_code_;
   std::shared_ptr<Program> kept_program_;
+  RunMemory* memory_ = nullptr;
   bool may_suspend_ = false;
   // Null in most runs; operators and frames look at one flag for both.
   bool observed_ = false;

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "cresset/interpreter/futures.h"
+#include "cresset/interpreter/start_here.h"
 
 namespace cresset {
 
@@ -23,6 +24,8 @@ struct RunThread {
   InterruptPoll interrupt;
   /// Forks of the call that the thread is in, from its first fork on.
   std::shared_ptr<SerialForks> serial_forks;
+  /// Runs the forks that are started here; null for the pool of threads.
+  std::shared_ptr<const TaskLauncher> launcher;
   /// Kept, so that a call allocates nothing.
   std::unique_ptr<Run> spare_run;
 };

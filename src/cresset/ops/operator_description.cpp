@@ -33,6 +33,8 @@ constexpr Cell kCells[] = {
 #define CONTRACTS(rule) {Cell::Kind::Column, "contracts", rule},
 #define READS(rule) {Cell::Kind::Column, "reads", rule},
 #define REDUCES(rule) {Cell::Kind::Column, "reduces", rule},
+#define OUT(function) {Cell::Kind::Column, "out", #function},
+#define NO_OUT(reason) {Cell::Kind::Column, "no out", reason},
 #define LAID_OUT_AS(operands) {Cell::Kind::Column, "laid out as", operands},
 #define COMPUTES_IN(rule) {Cell::Kind::Column, "computes in", rule},
 #define GRADIENT(arguments, expression) {Cell::Kind::Column, "gradient", #arguments ": " expression},

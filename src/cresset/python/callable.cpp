@@ -22,6 +22,7 @@
 #include "cresset/ops/nesting.h"
 #include "cresset/passes/pipelines.h"
 #include "cresset/python/graph_handles.h"
+#include "cresset/python/static_modules.h"
 #include "cresset/tracer/tracer.h"
 
 namespace cresset::python {
@@ -51,6 +52,7 @@ struct Target {
   ObjectPtr self;
   Function* function;
   std::unique_ptr<Signature> signature;
+  std::shared_ptr<const Executable> executable;  // what runs instead of the function; mostly null
 };
 
 struct Callable {
@@ -329,7 +331,10 @@ PyObject* callVector(PyObject* callable, PyObject* const* args, size_t nargsf, P
     WarningErrors warnings;
     {
       py::gil_scoped_release no_gil;
-      runOrTrace(*target.function, stack);
+      if (target.executable)
+        target.executable->run(stack);
+      else
+        runOrTrace(*target.function, stack);
     }
     warnings.raisePending();
     IValue result = std::move(stack.back());
@@ -615,22 +620,25 @@ bool isCallable(PyObject* object) {
 }  // namespace
 
 py::object makeFunction(std::shared_ptr<Program> program, Function& function) {
-  auto target = std::make_unique<Target>(Target{std::move(program), nullptr, &function, nullptr});
+  auto target = std::make_unique<Target>(Target{std::move(program), nullptr, &function, nullptr, nullptr});
   return py::reinterpret_steal<py::object>(make(function_type, std::move(target)));
 }
 
 py::object makeMethod(ObjectPtr self, Function& function) {
-  auto target = std::make_unique<Target>(Target{programOf(*self->type()), std::move(self), &function, nullptr});
+  auto target =
+      std::make_unique<Target>(Target{programOf(*self->type()), std::move(self), &function, nullptr, nullptr});
   return py::reinterpret_steal<py::object>(make(method_type, std::move(target)));
 }
 
-Function* functionOf(PyObject* object) {
-  return isCallable(object) ? asCallable(object)->target->function : nullptr;
+py::object makeCallable(ObjectPtr self, Function& function, std::shared_ptr<const Executable> executable) {
+  auto target = std::make_unique<Target>(
+      Target{function.program().shared_from_this(), std::move(self), &function, nullptr, std::move(executable)});
+  PyTypeObject* type = target->self ? method_type : function_type;
+  return py::reinterpret_steal<py::object>(make(type, std::move(target)));
 }
 
-FuturePtr forkCallable(PyObject* object, const py::tuple& args, const py::dict& kwargs) {
-  if (!isCallable(object)) return {};
-  Target& target = *asCallable(object)->target;
+Stack bindCall(PyObject* callable, const py::args& args, const py::kwargs& kwargs) {
+  Target& target = *asCallable(callable)->target;
   const Signature& signature = signatureOf(target);
   std::vector<PyObject*> values;
   for (py::handle value : args) values.push_back(value.ptr());
@@ -643,6 +651,18 @@ FuturePtr forkCallable(PyObject* object, const py::tuple& args, const py::dict& 
   Stack stack;
   if (target.self) stack.emplace_back(target.self);
   bindArguments(stack, signature, values.data(), args.size(), {values.data() + args.size(), keywords.ptr()});
+  return stack;
+}
+
+Function* functionOf(PyObject* object) {
+  return isCallable(object) ? asCallable(object)->target->function : nullptr;
+}
+
+FuturePtr forkCallable(PyObject* object, const py::tuple& args, const py::dict& kwargs) {
+  if (!isCallable(object)) return {};
+  Target& target = *asCallable(object)->target;
+  Stack stack = bindCall(object, py::args(args), py::kwargs(kwargs));
+  const Signature& signature = signatureOf(target);
   py::gil_scoped_release no_gil;
   const Code* code = target.function->executable().code();
   CRESSET_CHECK(code, "a script function runs as code");

@@ -5,6 +5,7 @@
 #include "cresset/python/modules.h"
 #include "cresset/python/saving.h"
 #include "cresset/python/script.h"
+#include "cresset/python/static_modules.h"
 
 PYBIND11_MODULE(_C, module) {
   using namespace cresset::python;
@@ -28,6 +29,7 @@ PYBIND11_MODULE(_C, module) {
   bindModuleCall(module);
   bindTracing(module);
   bindExecuting(module);
+  bindStatic(module);
   bindFacts(module);
   bindObserving(module);
   module.attr("__version__") = CRESSET_VERSION;

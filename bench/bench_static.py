@@ -1,0 +1,194 @@
+"""Static modules beside eager PyTorch, Cresset's plans and torch's own static runtime: times as ratios, memory against its lower bound.
+
+Each program runs in a process of its own, with one thread; rounds of all engines alternate. Printed per program: the median time of a call in eager PyTorch in microseconds, and how many times
+faster the others are (median over rounds); then the arena of intermediate results against the least that any placement needs, and how often a run allocates memory for results.
+"""
+
+import argparse
+import os
+import statistics
+import subprocess
+import sys
+import time
+
+import torch
+from torch import Tensor, nn
+
+import cresset
+
+
+class Cell(nn.Module):
+    def forward(self, x: Tensor, h: Tensor, c: Tensor, w: Tensor, v: Tensor, b: Tensor, d: Tensor):
+        i, f, g, o = (x.mm(w.t()) + h.mm(v.t()) + b + d).chunk(4, 1)
+        c = torch.sigmoid(f) * c + torch.sigmoid(i) * torch.tanh(g)
+        return torch.sigmoid(o) * torch.tanh(c), c
+
+
+class Pointwise(nn.Module):
+    def forward(self, x: Tensor, y: Tensor):
+        for _ in range(8):
+            x = torch.tanh(x * y + 0.5) - torch.sigmoid(y)
+        return x
+
+
+class Recommendation(nn.Module):
+    """DLRM: layers, embedding bags, products of all pairs, layers."""
+
+    def __init__(self):
+        super().__init__()
+        self.bottom = nn.Sequential(nn.Linear(13, 64), nn.ReLU(), nn.Linear(64, 16), nn.ReLU())
+        self.tables = nn.ModuleList(nn.EmbeddingBag(1000, 16, mode="sum") for _ in range(8))
+        self.top = nn.Sequential(nn.Linear(16 + 36, 64), nn.ReLU(), nn.Linear(64, 1), nn.Sigmoid())
+        i, j = torch.tril_indices(9, 9, -1)
+        self.register_buffer("i", i)
+        self.register_buffer("j", j)
+
+    def forward(self, dense: Tensor, indices: Tensor, offsets: Tensor):
+        x = self.bottom(dense)
+        rows = [x]
+        for k, table in enumerate(self.tables):
+            rows.append(table(indices[k], offsets[k]))
+        z = torch.stack(rows, 1)
+        pairs = torch.bmm(z, z.transpose(1, 2))[:, self.i, self.j]
+        return self.top(torch.cat([x, pairs], 1))
+
+
+class DeepAndWide(nn.Module):
+    """Two embedding inputs, a batched dot product, three small layers."""
+
+    def __init__(self):
+        super().__init__()
+        self.mean, self.scale = nn.Parameter(torch.randn(1, 50)), nn.Parameter(torch.randn(1, 50))
+        self.first, self.second, self.third = nn.Linear(51, 32), nn.Linear(32, 32), nn.Linear(32, 1)
+
+    def forward(self, ad: Tensor, user: Tensor, wide: Tensor):
+        wide = torch.clamp((wide + self.mean) * self.scale, -10.0, 10.0)
+        product = torch.bmm(ad, user.transpose(1, 2)).flatten(1)
+        x = torch.relu(self.first(torch.cat([product, wide], 1)))
+        return torch.sigmoid(self.third(torch.relu(self.second(x))))
+
+
+class Bert(nn.Module):
+    def __init__(self, layers=4):
+        super().__init__()
+        self.layers = nn.ModuleList(Attention(128, 4, 256) for _ in range(layers))
+
+    def forward(self, x: Tensor):
+        for layer in self.layers:
+            x = layer(x)
+        return x
+
+
+class Attention(nn.Module):
+    def __init__(self, width, heads, hidden):
+        super().__init__()
+        self.heads = heads
+        self.q, self.k, self.v, self.out = (nn.Linear(width, width) for _ in range(4))
+        self.norm, self.last = nn.LayerNorm(width), nn.LayerNorm(width)
+        self.up, self.down = nn.Linear(width, hidden), nn.Linear(hidden, width)
+
+    def split(self, x: Tensor):
+        return x.view(x.size(0), x.size(1), self.heads, -1).transpose(1, 2).flatten(0, 1)
+
+    def forward(self, x: Tensor):
+        q, k, v = self.split(self.q(x)), self.split(self.k(x)), self.split(self.v(x))
+        scores = torch.softmax(torch.bmm(q, k.transpose(1, 2)) * q.size(-1) ** -0.5, -1)
+        y = torch.bmm(scores, v).view(x.size(0), self.heads, x.size(1), -1).transpose(1, 2).flatten(2)
+        x = self.norm(x + self.out(y))
+        return self.last(x + self.down(torch.relu(self.up(x))))
+
+
+def cell():
+    n = 64
+    weights = [torch.randn(4 * n, n), torch.randn(4 * n, n), torch.randn(4 * n), torch.randn(4 * n)]
+    return Cell(), (torch.randn(1, n), torch.randn(1, n), torch.randn(1, n), *(w * n**-0.5 for w in weights))
+
+
+def recommendation(batch):
+    indices = torch.randint(0, 1000, (8, batch * 4))
+    return Recommendation(), (torch.randn(batch, 13), indices, torch.arange(0, batch * 4, 4).repeat(8, 1))
+
+
+PROGRAMS = {
+    "lstm_cell_64": cell,
+    "pointwise_64": lambda: (Pointwise(), (torch.randn(64), torch.randn(64))),
+    "dlrm_b1": lambda: recommendation(1),
+    "dlrm_b64": lambda: recommendation(64),
+    "deep_and_wide": lambda: (DeepAndWide(), (torch.randn(1, 1, 32), torch.randn(1, 1, 32), torch.randn(1, 50))),
+    "bert4": lambda: (Bert(), (torch.randn(1, 64, 128),)),
+}
+
+
+def engines(module, args):
+    scripted = cresset.script(module)
+    made = {
+        "eager": module,
+        "plans": scripted,
+        "static, no fusion": cresset.static_module(scripted, manage_output_tensors=True, enable_fusion=False).runtime(),
+        "static": cresset.static_module(scripted, manage_output_tensors=True).runtime(),
+    }
+    try:
+        frozen = torch.jit.freeze(torch.jit.script(module))
+        theirs = torch._C._jit_to_static_module(frozen._c)
+        theirs(*args)
+        made["torch's static runtime"] = theirs
+    except Exception as error:
+        print("torch's static runtime:", str(error).strip().splitlines()[0])
+    return made
+
+
+def measure(name, seconds):
+    torch.manual_seed(0)
+    torch.set_num_threads(1)
+    module, args = PROGRAMS[name]()
+    module.eval()
+    with torch.no_grad():
+        made = engines(module, args)
+        expected = module(*args)
+        for engine, run in made.items():
+            for _ in range(3):
+                found = run(*args)
+            torch.testing.assert_close(found, expected, rtol=1e-3, atol=1e-4, msg=lambda text, e=engine: f"{e}: {text}")
+        cresset.wait_for_compilation()
+        calls, times = {}, {engine: [] for engine in made}
+        for engine, run in made.items():
+            start = time.perf_counter()
+            for _ in range(20):
+                run(*args)
+            calls[engine] = max(5, int(20 * 0.02 / (time.perf_counter() - start)))
+        end = time.perf_counter() + seconds
+        while time.perf_counter() < end or len(times["eager"]) < 5:
+            for engine, run in made.items():
+                start = time.perf_counter()
+                for _ in range(calls[engine]):
+                    run(*args)
+                times[engine].append((time.perf_counter() - start) / calls[engine])
+    line = f"{name:15} eager {statistics.median(times['eager']) * 1e6:8.1f} us"
+    for engine in list(made)[1:]:
+        ratio = statistics.median(a / b for a, b in zip(times["eager"], times[engine]))
+        line += f"   {engine} {ratio:.2f}"
+    print(line)
+    for engine in ("static, no fusion", "static"):
+        memory = made[engine].memory()
+        ratio = memory["arena_bytes"] / memory["least_bytes"] if memory["least_bytes"] else 1
+        print(
+            f"{'':15} {engine}: arena {memory['arena_bytes']} bytes, {ratio:.2f} of the least; {memory['slots']} results "
+            f"of {memory['sum_bytes']} bytes; allocations per run {memory['allocations']}"
+        )
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("programs", nargs="*", choices=[[], *PROGRAMS], help="all, unless named")
+    parser.add_argument("--seconds", type=float, default=3)
+    parser.add_argument("--one", help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.one:
+        return measure(arguments.one, arguments.seconds)
+    for name in arguments.programs or PROGRAMS:
+        command = [sys.executable, __file__, "--one", name, "--seconds", str(arguments.seconds)]
+        subprocess.run(command, check=True, env=os.environ)
+
+
+if __name__ == "__main__":
+    main()

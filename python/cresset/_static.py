@@ -1,0 +1,207 @@
+"""Static runtime: frozen modules, functions and graphs for inference. The work is done in C++ (static_runtime/)."""
+
+import time
+from dataclasses import dataclass, field
+
+from . import _C
+from ._errors import UserError
+
+
+@dataclass(frozen=True)
+class StaticNode:
+    """How a node of a plan runs."""
+
+    #: "out variant", "kernel" (of Cresset's own), "native" (an instruction or builtin of Cresset's), "fallback" (PyTorch's dispatcher)
+    kind: str
+    #: The operators: "aten::mm".
+    what: str
+    #: "model.py:7"; empty if unknown.
+    where: str
+    #: Whether some result lies in memory that was laid out.
+    is_planned: bool
+
+
+@dataclass(frozen=True)
+class StaticValue:
+    """A result in memory that was laid out for a plan."""
+
+    name: str
+    #: Steps of the plan at which it is needed.
+    first: int
+    last: int
+    #: Whether it leaves the module, and lies in memory of its own.
+    is_output: bool
+    #: In bytes, over the sizes of arguments: "4 * x.size(0)"; "?" if it depends on more.
+    size: str
+    #: Where it lies in an instance's arena, in the report of one that has run the plan; else None.
+    offset: "int | None"
+    bytes: int
+
+
+@dataclass(frozen=True)
+class StaticPlan:
+    """A plan of a static module: what runs for arguments of some kinds."""
+
+    #: "x: Float(*, *)"
+    inputs: list
+    nodes: list
+    values: list
+    #: Bytes and allocations of the instance, by name; zeros in the report of a module.
+    memory: dict
+    #: Optimized.
+    graph: object = field(repr=False)
+
+
+@dataclass(frozen=True)
+class StaticReport:
+    """What a static module runs; prints as a list of nodes."""
+
+    name: str
+    plans: list
+    #: Of the optimizer; such calls run the unoptimized program.
+    errors: list
+    text: str = field(repr=False)
+
+    def __str__(self):
+        return self.text
+
+
+def _report(report):
+    for plan in report["plans"]:
+        plan["nodes"] = [StaticNode(*node) for node in plan["nodes"]]
+        plan["values"] = [StaticValue(*value) for value in plan["values"]]
+    report["plans"] = [StaticPlan(**plan) for plan in report["plans"]]
+    return StaticReport(**report)
+
+
+class StaticModule:
+    """A frozen module, function or graph, called like what it was made of, by any number of threads at once.
+
+    Made by :func:`static_module`.
+    """
+
+    def __init__(self, source, **options):
+        self._c = _C._StaticModule(source, options)
+        #: The call itself, without this class's method around it.
+        self.forward = self._c.callable()
+
+    def __call__(self, *args, **kwargs):
+        return self.forward(*args, **kwargs)
+
+    def run_async(self, *args, **kwargs):
+        """A :class:`Future` of the call's result.
+
+        It runs on this thread until it ends, or waits for a fork; then it goes on where that was run.
+        """
+        return self._c.run_async(self.forward, args, kwargs)
+
+    #: torch's name of it.
+    runAsync = run_async
+
+    def report(self):
+        """The plans that there are, and how each of their nodes runs."""
+        return _report(self._c.report())
+
+    def runtime(self):
+        """A new instance, for one thread at a time."""
+        return StaticRuntime(self)
+
+    def __repr__(self):
+        return f"StaticModule({self.forward!r})"
+
+
+class StaticRuntime:
+    """An instance of a :class:`StaticModule`: memory for one thread at a time, called like the module."""
+
+    def __init__(self, module):
+        self._c = _C._StaticRuntime(module._c)
+        self.forward = self._c.callable()
+
+    def __call__(self, *args, **kwargs):
+        return self.forward(*args, **kwargs)
+
+    def benchmark(self, *args, warmup_runs=3, main_runs=10, **kwargs):
+        """Milliseconds of a call, the mean of ``main_runs`` after ``warmup_runs``."""
+        if warmup_runs < 0 or main_runs < 1:
+            raise UserError("A benchmark wants 0 or more warm-up runs, and 1 or more others")
+        for _ in range(warmup_runs):
+            self.forward(*args, **kwargs)
+        start = time.perf_counter()
+        for _ in range(main_runs):
+            self.forward(*args, **kwargs)
+        return (time.perf_counter() - start) * 1e3 / main_runs
+
+    def report(self):
+        """That of the module, with where results lie in the memory of this instance."""
+        return _report(self._c.report())
+
+    def memory(self):
+        """Bytes and allocations of the plan that ran last, by name.
+
+        ``slots`` results lie in an arena of ``arena_bytes``, where no placement needs less than ``least_bytes``;
+        ``sum_bytes`` are those of the results together. ``output_slots`` results of ``output_bytes`` leave the module.
+        ``allocations`` are those of the last run: arenas, results that outgrew theirs, results that leave.
+        """
+        return self._c.memory()
+
+    def deallocate_output_tensors(self):
+        """With ``manage_output_tensors``: forgets the memory of results; it is freed when nobody holds them any more."""
+        self._c.deallocate_output_tensors()
+
+    def deallocate_memory(self):
+        """Gives the memory of intermediate results back; the next run allocates it anew."""
+        self._c.deallocate_memory()
+
+    def check_for_memory_leak(self):
+        """Raises if an intermediate result of a run that has ended is held by anybody: an error of Cresset's own."""
+        self._c.check_for_memory_leak()
+
+
+def static_module(source, **options):
+    """A static module of a script module, script function or graph: for inference at the lowest cost per operator.
+
+    Results, aliasing, exceptions and what becomes of arguments are those of ``source``. A module is frozen in evaluation
+    mode (bits stay; :func:`freeze` it before to fold batch norms, too); it does not change itself, and later changes of
+    it don't reach the static module. Nothing is recorded for gradients: arguments that require one are an error.
+
+    Args:
+        source: a script module, a script function, or a :class:`Graph`.
+        enable_out_variant: whether operators compute their results into memory that an instance has for them (True).
+        optimize_memory: whether results that are not needed at the same time may lie in the same place (True).
+        manage_output_tensors: whether results that leave the module lie in memory of the instance, too (False). Whoever
+            holds one keeps its memory; it is used again when nobody does.
+        cleanup_activations: whether the memory of intermediate results is given back after each run (False).
+        memory_policy: "standard": sizes of memory are learned at the first run, and grow after a larger one;
+            "precomputed": they are computed from the sizes of arguments, and kept for each.
+        fill_freed_memory: for tests: memory is filled with NaN when it is not needed any more (False).
+        enable_fusion: whether operators become kernels of Cresset's own (True).
+        strict: an error for arguments of other kinds (dtypes, ranks, None or not) than those of the first call; by
+            default each kind has a plan of its own.
+    """
+    return StaticModule(source, **options)
+
+
+def out_variant(operator, matches=None):
+    """A decorator for a function that computes an operator's result into a tensor that is there.
+
+    Static modules that are made afterwards call it where they would call the operator, so that the result lies in memory
+    that was laid out for it::
+
+        @cresset.out_variant("mylib::scale")
+        def scale_out(out, x, factor):
+            torch.mul(x, factor, out=out)
+
+    ``out`` has the result's dtype and no elements; it must be resized to the result's sizes, as ``out=`` arguments are,
+    and must not be kept. For several results it is a tuple. The operator must return new tensors. Arguments are dense
+    tensors of the CPU; calls with others go to the operator itself.
+
+    Args:
+        operator: ``"namespace::name"`` for all overloads, or ``"namespace::name.overload"``.
+        matches: a function of the overload's schema that says whether this is for it; by default it is for all.
+    """
+
+    def register(function):
+        _C._register_out_variant(operator, function, matches)
+        return function
+
+    return register

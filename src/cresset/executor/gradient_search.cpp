@@ -1,0 +1,64 @@
+#include "cresset/executor/gradient_search.h"
+
+#include <ATen/core/Tensor.h>
+#include <ATen/core/class_type.h>
+
+#include <algorithm>
+
+#include "cresset/analysis/ambient_state.h"
+#include "cresset/analysis/plain_types.h"
+#include "cresset/ir/subgraph.h"
+#include "cresset/ops/object_slots.h"
+#include "cresset/ops/row_helpers.h"
+
+namespace cresset {
+
+namespace {
+
+/// `with torch.no_grad()`, which leaves them off.
+bool isNoGrad(const Node& node) {
+  if (!changesGradModeOnly(node) || node.inputs().empty()) return false;
+  const auto* type = node.input(0)->type()->castRaw<c10::ClassType>();
+  return type && type->name()->qualifiedName() == "__torch__.torch.autograd.grad_mode.no_grad";
+}
+
+}  // namespace
+
+bool maySwitchGradientsOn(const Block* block) {
+  const auto nodes = block->nodes();
+  return std::any_of(nodes.begin(), nodes.end(), [](const Node* node) {
+    const Bodies bodies(*node);
+    return (changesState(*node) && !isNoGrad(*node)) || std::any_of(bodies.begin(), bodies.end(), maySwitchGradientsOn);
+  });
+}
+
+bool GradientSearch::find(const c10::IValue& value, int depth) {
+  if (value.isTensor()) return value.toTensor().requires_grad();
+  if (depth == 0) return true;  // not searched any deeper
+  const auto isIn = [&](const c10::IValue& element) { return find(element, depth - 1); };
+  if (value.isTuple()) {
+    const auto& elements = value.toTupleRef().elements();
+    return std::any_of(elements.begin(), elements.end(), isIn);
+  }
+  if (value.isList()) {
+    const List& list = listOf(value);
+    return mayHoldTensors(*list.elementType) && std::any_of(list.list.begin(), list.list.end(), isIn);
+  }
+  if (value.isGenericDict()) {
+    const Dict& dict = dictOf(value);
+    return mayHoldTensors(*dict.elementTypes.valueType) &&
+           std::any_of(dict.dict.begin(), dict.dict.end(), [&](const auto& entry) { return isIn(entry.second); });
+  }
+  return value.isObject() && findInAttributes(value.toObjectRef(), depth - 1);
+}
+
+bool GradientSearch::findInAttributes(const c10::ivalue::Object& object, int depth) {
+  if (!seen_.insert(&object).second) return false;
+  const auto type = object.type();
+  for (size_t slot = 0; slot < type->numAttributes(); ++slot) {
+    if (mayHoldTensors(*type->getAttribute(slot)) && find(readSlot(object, slot), depth)) return true;
+  }
+  return false;
+}
+
+}  // namespace cresset

@@ -1,0 +1,29 @@
+// Whether gradients could flow through a call, or be switched on in it.
+#pragma once
+
+#include <ATen/core/ivalue.h>
+
+#include <unordered_set>
+
+#include "cresset/ir/graph.h"
+
+namespace cresset {
+
+/// Whether a tensor that requires a gradient is among the arguments of a call: itself, in a container, or in an
+/// attribute of an object.
+class GradientSearch {
+ public:
+  bool find(const c10::IValue& value, int depth = kMaxDepth);
+
+ private:
+  static constexpr int kMaxDepth = 64;
+
+  bool findInAttributes(const c10::ivalue::Object& object, int depth);
+
+  std::unordered_set<const c10::ivalue::Object*> seen_;
+};
+
+/// Whether gradients may be on somewhere in the block, though they are off when it is entered.
+bool maySwitchGradientsOn(const Block* block);
+
+}  // namespace cresset

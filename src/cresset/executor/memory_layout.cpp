@@ -1,0 +1,185 @@
+#include "cresset/executor/memory_layout.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "cresset/analysis/graph_analyses.h"
+#include "cresset/executor/out_variants.h"
+#include "cresset/ir/subgraph.h"
+#include "cresset/ops/operator.h"
+
+namespace cresset {
+
+namespace {
+
+const Node* loopAround(const Block* block) {
+  for (const Node* owner = block->owningNode(); owner; owner = owner->owningBlock()->owningNode()) {
+    if (owner->kind() == prim::Loop) return owner;
+  }
+  return nullptr;
+}
+
+class LayoutBuilder {
+ public:
+  LayoutBuilder(Graph& graph, const TypeAssumptions& assumptions, bool manage_outputs)
+      : graph_(graph),
+        manage_outputs_(manage_outputs),
+        memory_(aliasesOf(graph)),
+        facts_(factsOf(graph, assumptions, /*with_sizes=*/true)),
+        writes_(tensorWrites(graph)) {}
+
+  std::shared_ptr<const MemoryLayout> run() {
+    number(graph_.block());
+    findHolders(graph_.block());
+    visit(graph_.block());
+    layout_->deaths.resize(layout_->positions.size());
+    for (uint32_t i = 0; i < layout_->slots.size(); ++i) {
+      const MemoryLayout::Slot& slot = layout_->slots[i];
+      if (slot.is_output) continue;
+      const auto after = std::upper_bound(layout_->positions.begin(), layout_->positions.end(), slot.last);
+      if (after != layout_->positions.end())
+        layout_->deaths[static_cast<size_t>(after - layout_->positions.begin())].push_back(i);
+    }
+    layout_->input_of.resize(graph_.numValues());
+    for (uint32_t i = 0; i < graph_.inputs().size(); ++i) layout_->input_of[graph_.inputs()[i]->unique()] = i;
+    return std::move(layout_);
+  }
+
+ private:
+  void number(Block* block) {
+    for (Node* node : block->nodes()) {
+      begin_[node] = next_++;
+      for (Block* inner : node->blocks()) number(inner);
+      end_[node] = node->blocks().empty() ? begin_[node] : next_++;
+    }
+  }
+
+  /// Which values may be, or hold, each piece of memory.
+  void findHolders(Block* block) {
+    const auto add = [&](Value* value) {
+      for (const Location location : memory_->reached(value)) holders_[location].push_back(value);
+    };
+    for (Value* input : block->inputs()) add(input);
+    for (Node* node : block->nodes()) {
+      for (Value* output : node->outputs()) add(output);
+      for (Block* inner : node->blocks()) findHolders(inner);
+    }
+  }
+
+  void visit(Block* block) {
+    for (Node* node : block->nodes()) {
+      addSite(node);
+      for (Block* inner : node->blocks()) visit(inner);
+    }
+  }
+
+  void addSite(Node* node) {
+    const bool is_subgraph = isSubgraph(*node, SubgraphKind::Fused) || isSubgraph(*node, SubgraphKind::Sequence);
+    if ((isStructural(node->kind()) && !is_subgraph) || node->outputs().empty()) return;
+    OutSite site;
+    if (!is_subgraph) site.variant = outVariantOf(*node);
+    if (!is_subgraph && !site.variant) return;
+    const bool allows_own = is_subgraph || site.variant->allowsOwnMemory();
+    std::vector<MemoryLayout::Slot> slots;
+    size_t num_managed = 0;
+    for (Value* output : node->outputs()) {
+      std::optional<MemoryLayout::Slot> slot = slotFor(node, output);
+      if (!slot && !allows_own) return;
+      num_managed += slot.has_value();
+      site.slots.push_back(slot ? static_cast<uint32_t>(layout_->slots.size() + slots.size()) : OutSite::kNoSlot);
+      if (slot) slots.push_back(std::move(*slot));
+    }
+    if (num_managed == 0) return;
+    site.index = static_cast<uint32_t>(layout_->positions.size());
+    layout_->positions.push_back(begin_.at(node));
+    for (MemoryLayout::Slot& slot : slots) layout_->slots.push_back(std::move(slot));
+    layout_->sites.emplace(node, std::move(site));
+  }
+
+  std::optional<MemoryLayout::Slot> slotFor(Node* node, Value* output) {
+    const auto dtype = dtypeOfOutput(*output);
+    if (!dtype) return std::nullopt;
+    MemoryLayout::Slot slot{output->debugName(), *dtype, begin_.at(node), begin_.at(node), false, {}};
+    // Who gives a tensor other memory or sizes must find one that is its own.
+    if (memory_->hasWriters(output) && writes_ != TensorWrites::Elements) return std::nullopt;
+    const Node* loop = loopAround(node->owningBlock());
+    if (memory_->escapes(output) || memory_->mayAliasWorld(output)) {
+      if (!manage_outputs_ || loop) return std::nullopt;
+      slot.is_output = true;
+    } else if (!findLastUse(output, loop, slot.last)) {
+      return std::nullopt;
+    }
+    slot.bytes = bytesOf(output, *dtype);
+    return slot;
+  }
+
+  /// False if the memory may be needed when the loop's next iteration writes to it.
+  bool findLastUse(Value* output, const Node* loop, size_t& last) {
+    for (const Location location : memory_->reached(output)) {
+      for (Value* holder : holders_[location]) {
+        if (loop && !isInside(holder, loop)) return false;
+        for (const Use& use : holder->uses()) {
+          if (use.user->isReturn() && use.user->owningBlock()->owningNode() == loop && loop) return false;
+          // It takes its first argument's memory if nobody else holds it, and a slot always does.
+          const Operator* op = isStructural(use.user->kind()) ? nullptr : operatorOf(*use.user);
+          if (op && op->isInPlaceReuse() && use.offset == 0) return false;
+          // A library's operator may keep its arguments, whatever its schema says.
+          if (op && op->restriction() == Restriction::Foreign) return false;
+          last = std::max(last, endOfUse(use, loop));
+        }
+      }
+    }
+    return true;
+  }
+
+  /// Whether it is computed anew in each iteration.
+  static bool isInside(const Value* value, const Node* loop) {
+    if (value->node()->isParam() && value->node()->owningBlock()->owningNode() == loop) return false;
+    for (const Block* block = value->node()->owningBlock(); block;) {
+      const Node* owner = block->owningNode();
+      if (owner == loop) return true;
+      block = owner ? owner->owningBlock() : nullptr;
+    }
+    return false;
+  }
+
+  size_t endOfUse(const Use& use, const Node* loop) const {
+    const Node* user = use.user;
+    if (user->isReturn()) user = user->owningBlock()->owningNode();
+    if (!user) return next_;  // the graph's own results
+    size_t end = end_.at(user);
+    for (const Node* around = loopAround(user->owningBlock()); around != loop && around;
+         around = loopAround(around->owningBlock()))
+      end = std::max(end, end_.at(around));
+    return end;
+  }
+
+  Size bytesOf(const Value* value, at::ScalarType dtype) const {
+    const auto type = value->type()->cast<c10::TensorType>();
+    const auto sizes = facts_->sizesOf(value);
+    if (!type->dim() || sizes.size() != *type->dim()) return {};
+    Size bytes = Size::constant(static_cast<int64_t>(c10::elementSize(dtype)));
+    for (const Size& size : sizes) bytes = bytes * size;
+    return bytes;
+  }
+
+  Graph& graph_;
+  const bool manage_outputs_;
+  const std::shared_ptr<AliasDb> memory_;
+  const std::shared_ptr<const GraphFacts> facts_;
+  const TensorWrites writes_;
+  std::unordered_map<const Node*, size_t> begin_, end_;
+  size_t next_ = 0;
+  std::unordered_map<Location, std::vector<Value*>> holders_;
+  std::shared_ptr<MemoryLayout> layout_ = std::make_shared<MemoryLayout>();
+};
+
+}  // namespace
+
+std::shared_ptr<const MemoryLayout> layOutMemory(
+    Graph& graph, const TypeAssumptions& assumptions, bool manage_outputs) {
+  const KeepAnalyses kept(graph);
+  return LayoutBuilder(graph, assumptions, manage_outputs).run();
+}
+
+}  // namespace cresset

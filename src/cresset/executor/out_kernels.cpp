@@ -1,0 +1,176 @@
+// Each calls the ATen kernels that the operator itself calls, so that bits and exceptions are the same; directly,
+// without boxing and the dispatcher. What they are given for tensors, numbers and lists are the operator's arguments in
+// order.
+#include "cresset/executor/out_kernels.h"
+
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/_softmax_cpu_dispatch.h>
+#include <ATen/ops/add_cpu_dispatch.h>
+#include <ATen/ops/addmm_cpu_dispatch.h>
+#include <ATen/ops/bmm_cpu_dispatch.h>
+#include <ATen/ops/cat_cpu_dispatch.h>
+#include <ATen/ops/clamp_min_cpu_dispatch.h>
+#include <ATen/ops/div_cpu_dispatch.h>
+#include <ATen/ops/index_select_cpu_dispatch.h>
+#include <ATen/ops/mm_cpu_dispatch.h>
+#include <ATen/ops/mul_cpu_dispatch.h>
+#include <ATen/ops/sigmoid_cpu_dispatch.h>
+#include <ATen/ops/sub_cpu_dispatch.h>
+#include <ATen/ops/tanh_cpu_dispatch.h>
+
+#include "cresset/ops/operator.h"
+#include "cresset/ops/operator_rows.h"
+
+namespace cresset {
+
+namespace {
+
+namespace out {
+
+const at::Tensor& tensor(const OutArguments& arguments, size_t i) {
+  return arguments.input(i).toTensor();
+}
+
+bool add(const OutArguments& arguments) {
+  at::cpu::add_out(arguments.output(0), tensor(arguments, 0), tensor(arguments, 1), arguments.input(2).toScalar());
+  return true;
+}
+
+bool sub(const OutArguments& arguments) {
+  at::cpu::sub_out(arguments.output(0), tensor(arguments, 0), tensor(arguments, 1), arguments.input(2).toScalar());
+  return true;
+}
+
+bool mul(const OutArguments& arguments) {
+  at::cpu::mul_out(arguments.output(0), tensor(arguments, 0), tensor(arguments, 1));
+  return true;
+}
+
+bool div(const OutArguments& arguments) {
+  at::cpu::div_out(arguments.output(0), tensor(arguments, 0), tensor(arguments, 1));
+  return true;
+}
+
+bool sigmoid(const OutArguments& arguments) {
+  at::cpu::sigmoid_out(arguments.output(0), tensor(arguments, 0));
+  return true;
+}
+
+bool tanh(const OutArguments& arguments) {
+  at::cpu::tanh_out(arguments.output(0), tensor(arguments, 0));
+  return true;
+}
+
+bool relu(const OutArguments& arguments) {
+  if (tensor(arguments, 0).scalar_type() == at::kBool) return false;  // it raises
+  at::cpu::clamp_min_out(arguments.output(0), tensor(arguments, 0), 0);
+  return true;
+}
+
+bool mm(const OutArguments& arguments) {
+  at::cpu::mm_out(arguments.output(0), tensor(arguments, 0), tensor(arguments, 1));
+  return true;
+}
+
+bool bmm(const OutArguments& arguments) {
+  at::cpu::bmm_out(arguments.output(0), tensor(arguments, 0), tensor(arguments, 1));
+  return true;
+}
+
+bool addmm(const OutArguments& arguments) {
+  at::cpu::addmm_out(
+      arguments.output(0), tensor(arguments, 0), tensor(arguments, 1), tensor(arguments, 2),
+      arguments.input(3).toScalar(), arguments.input(4).toScalar());
+  return true;
+}
+
+bool matmul(const OutArguments& arguments) {
+  const at::Tensor &a = tensor(arguments, 0), &b = tensor(arguments, 1);
+  if (a.dim() != 2 || b.dim() != 2) return false;
+  at::cpu::mm_out(arguments.output(0), a, b);
+  return true;
+}
+
+/// Of rows, with a bias: what aten::linear makes of them. Batches of rows are one matrix.
+bool linear(const OutArguments& arguments) {
+  const at::Tensor &input = tensor(arguments, 0), &weight = tensor(arguments, 1);
+  if (weight.dim() != 2 || input.dim() < 2 || input.dim() > 3) return false;
+  const at::Tensor bias = arguments.input(2).isTensor() ? tensor(arguments, 2) : at::Tensor();
+  if (!bias.defined()) {
+    if (input.dim() != 2) return false;
+    at::cpu::mm_out(arguments.output(0), input, weight.t());
+    return true;
+  }
+  if (input.dim() == 2) {
+    at::cpu::addmm_out(arguments.output(0), bias, input, weight.t());
+    return true;
+  }
+  if (!input.is_contiguous() || bias.dim() != 1 || input.size(2) != weight.size(1) || bias.size(0) != weight.size(0) ||
+      input.numel() == 0)
+    return false;
+  at::Tensor& result = arguments.output(0);
+  result.resize_({input.size(0), input.size(1), weight.size(0)});
+  at::Tensor rows = result.view({input.size(0) * input.size(1), weight.size(0)});
+  at::cpu::addmm_out(rows, bias, input.view({rows.size(0), input.size(2)}), weight.t());
+  return true;
+}
+
+bool softmax(const OutArguments& arguments) {
+  if (!arguments.input(2).isNone() || !tensor(arguments, 0).is_floating_point()) return false;
+  at::cpu::_softmax_out(arguments.output(0), tensor(arguments, 0), arguments.input(1).toInt(), false);
+  return true;
+}
+
+bool embedding(const OutArguments& arguments) {
+  const at::Tensor &weight = tensor(arguments, 0), &indices = tensor(arguments, 1);
+  if (weight.dim() != 2 || (indices.scalar_type() != at::kLong && indices.scalar_type() != at::kInt)) return false;
+  if (indices.dim() == 1) {
+    at::cpu::index_select_out(arguments.output(0), weight, 0, indices);
+    return true;
+  }
+  if (!indices.is_contiguous() || indices.dim() == 0) return false;
+  std::vector<int64_t> sizes = indices.sizes().vec();
+  sizes.push_back(weight.size(1));
+  at::Tensor& result = arguments.output(0);
+  result.resize_(sizes);
+  at::Tensor rows = result.view({indices.numel(), weight.size(1)});
+  at::cpu::index_select_out(rows, weight, 0, indices.view({indices.numel()}));
+  return true;
+}
+
+bool cat(const OutArguments& arguments) {
+  at::cpu::cat_out(arguments.output(0), arguments.input(0).toTensorVector(), arguments.input(1).toInt());
+  return true;
+}
+
+}  // namespace out
+
+struct OutColumn {
+  OutKernel kernel = nullptr;
+  const char* refusal = nullptr;
+};
+
+constexpr ColumnCell<OutColumn> kCells[] = {
+#define OPERATOR(name) {name, {}},
+#define OUT(function) {{}, {out::function, nullptr}},
+#define NO_OUT(reason) {{}, {nullptr, reason}},
+#include "cresset/ops/table/table.def"
+};
+
+OutColumn columnOf(const Operator& op) {
+  static const auto* columns = new auto(byOperator(kCells));
+  const auto found = columns->find(op.fullName());
+  return found == columns->end() ? OutColumn() : found->second;
+}
+
+}  // namespace
+
+OutKernel outKernelOf(const Operator& op) {
+  return columnOf(op).kernel;
+}
+
+const char* refusalOfOutOverload(const Operator& op) {
+  return columnOf(op).refusal;
+}
+
+}  // namespace cresset

@@ -1,0 +1,19 @@
+// The columns OUT and NO_OUT of the operator table: functions that compute an operator's result into a tensor that is
+// there, and why PyTorch's overload with `out` does not.
+#pragma once
+
+#include "cresset/interpreter/out_variant.h"
+
+namespace cresset {
+
+class Operator;
+
+/// False, and nothing has happened, if it is not for these arguments. They are dense tensors of the CPU.
+using OutKernel = bool (*)(const OutArguments&);
+
+/// Null if the operator's row has none.
+OutKernel outKernelOf(const Operator& op);
+/// What the operator's overload with `out` does otherwise (the column NO_OUT); null if it does the same.
+const char* refusalOfOutOverload(const Operator& op);
+
+}  // namespace cresset

@@ -1,0 +1,203 @@
+#include "cresset/executor/out_variants.h"
+
+#include <ATen/core/LegacyTypeDispatch.h>
+#include <ATen/core/dispatch/Dispatcher.h>
+
+#include <algorithm>
+#include <mutex>
+#include <optional>
+#include <unordered_map>
+
+#include "cresset/analysis/alias.h"
+#include "cresset/executor/out_kernels.h"
+#include "cresset/interpreter/operator_call.h"
+#include "cresset/interpreter/plain_tensor.h"
+#include "cresset/support/error.h"
+
+namespace cresset {
+
+namespace {
+
+struct Registry {
+  std::mutex mutex;
+  std::vector<std::pair<std::string, OutFunctionOf>> entries;
+
+  static Registry& get() {
+    static auto* registry = new Registry;
+    return *registry;
+  }
+};
+
+bool isPlain(const c10::IValue& value) {
+  if (value.isTensor()) return !value.toTensor().defined() || hasPlainMemory(value.toTensor());
+  if (!value.isTensorList()) return true;
+  const auto list = value.toListRef();
+  return std::all_of(list.begin(), list.end(), isPlain);
+}
+
+bool arePlain(const OutArguments& arguments) {
+  for (size_t i = 0; i < arguments.numInputs(); ++i) {
+    if (!isPlain(arguments.input(i))) return false;
+  }
+  return true;
+}
+
+/// The operator itself, on arguments that the out variant does not take.
+bool callOperator(const Operator& op, const OutArguments& arguments, Stack& stack) {
+  for (size_t i = 0; i < arguments.numInputs(); ++i) stack.push_back(arguments.input(i));
+  op.call(stack, arguments.numInputs());
+  return false;
+}
+
+/// The overload with `out`, called through the dispatcher's boxed kernel for the CPU. Autograd's kernels are passed by:
+/// what is written to belongs to the run alone.
+class OutOverload final : public OutVariant {
+ public:
+  OutOverload(const Operator& op, const Operator& out, const OperatorCall* by_kernel)
+      : op_(op), out_(out), by_kernel_(by_kernel) {}
+
+  bool call(const OutArguments& arguments, Stack& stack) const override {
+    const c10::OperatorHandle* handle = out_.handle();
+    if (!handle || !arePlain(arguments)) return callOperator(op_, arguments, stack);
+    for (size_t i = 0; i < arguments.numInputs(); ++i) stack.push_back(arguments.input(i));
+    for (size_t i = 0; i < arguments.numOutputs(); ++i) stack.emplace_back(arguments.output(i));
+    if (by_kernel_) {
+      by_kernel_->call(stack, stack.size());
+    } else {
+      const at::AutoDispatchBelowADInplaceOrView below;
+      handle->redispatchBoxed(c10::DispatchKeySet(c10::DispatchKey::CPU), &stack);
+    }
+    stack.clear();
+    return true;
+  }
+
+ private:
+  const Operator& op_;
+  const Operator& out_;
+  const OperatorCall* by_kernel_;  // null if ATen computes it
+};
+
+/// A function of the table or of a library.
+class OutFunctionCall final : public OutVariant {
+ public:
+  OutFunctionCall(const Operator& op, OutFunction function) : op_(op), function_(std::move(function)) {}
+
+  bool call(const OutArguments& arguments, Stack& stack) const override {
+    if (!arePlain(arguments)) return callOperator(op_, arguments, stack);
+    const at::AutoDispatchBelowADInplaceOrView below;
+    function_(arguments);
+    return true;
+  }
+
+ private:
+  const Operator& op_;
+  const OutFunction function_;
+};
+
+class OutKernelCall final : public OutVariant {
+ public:
+  OutKernelCall(const Operator& op, OutKernel kernel) : op_(op), kernel_(kernel) {}
+
+  bool call(const OutArguments& arguments, Stack& stack) const override {
+    if (!arePlain(arguments)) return callOperator(op_, arguments, stack);
+    const at::AutoDispatchBelowADInplaceOrView below;
+    return kernel_(arguments) || callOperator(op_, arguments, stack);
+  }
+
+ private:
+  const Operator& op_;
+  const OutKernel kernel_;
+};
+
+bool givesNewTensors(const Operator& op) {
+  const auto& returns = op.schema().returns();
+  if (returns.empty() || op.mayShareArguments() || op.isMutable() || op.isInPlaceReuse()) return false;
+  for (size_t i = 0; i < returns.size(); ++i) {
+    if (returns[i].type()->kind() != c10::TypeKind::TensorType || !givesNewMemory(op, i)) return false;
+  }
+  return true;
+}
+
+OutFunction registered(const Operator& op) {
+  const std::string name = op.kind().toQualString();
+  OutFunctionOf found;
+  {
+    Registry& registry = Registry::get();
+    const std::lock_guard lock(registry.mutex);
+    for (const auto& [key, function_of] : registry.entries) {
+      if (key == name || key == op.fullName()) found = function_of;
+    }
+  }
+  return found ? found(op.schema()) : OutFunction();
+}
+
+const Operator* findOutOverload(const Operator& op) {
+  const auto& arguments = op.schema().arguments();
+  const size_t num_returns = op.schema().returns().size();
+  for (const Operator* candidate : OperatorTable::get().overloads(op.kind())) {
+    const auto& all = candidate->schema().arguments();
+    if (!candidate->handle() || all.size() != arguments.size() + num_returns) continue;
+    const bool fits = std::equal(arguments.begin(), arguments.end(), all.begin(), [](const auto& a, const auto& b) {
+      return a.name() == b.name() && *a.type() == *b.type() && !b.alias_info();
+    });
+    const bool writes = std::all_of(all.end() - static_cast<std::ptrdiff_t>(num_returns), all.end(), [](const auto& a) {
+      return a.kwarg_only() && a.alias_info() && a.alias_info()->isWrite();
+    });
+    if (fits && writes && candidate->handle()->hasKernelForDispatchKey(c10::DispatchKey::CPU)) return candidate;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+void registerOutVariant(const std::string& name, OutFunctionOf function_of) {
+  if (name.find("::") == std::string::npos)
+    throw UserError("An out variant is registered for an operator, \"namespace::name\", not for \"" + name + "\"");
+  Registry& registry = Registry::get();
+  const std::lock_guard lock(registry.mutex);
+  registry.entries.emplace_back(name, std::move(function_of));
+}
+
+std::vector<std::string> registeredOutVariants() {
+  Registry& registry = Registry::get();
+  const std::lock_guard lock(registry.mutex);
+  std::vector<std::string> names;
+  for (const auto& [name, function_of] : registry.entries) names.push_back(name);
+  return names;
+}
+
+const Operator* outOverloadOf(const Operator& op) {
+  static auto* mutex = new std::mutex;
+  static auto* known = new std::unordered_map<const Operator*, const Operator*>;
+  if (!op.isOfDispatcher() || !op.handle() || !givesNewTensors(op)) return nullptr;
+  if (!op.isPure() || op.leavesUninitialized() || op.isCalledWithCare() || refusalOfOutOverload(op)) return nullptr;
+  const std::lock_guard lock(*mutex);
+  const auto [place, is_new] = known->try_emplace(&op, nullptr);
+  if (is_new) place->second = findOutOverload(op);
+  return place->second;
+}
+
+std::optional<at::ScalarType> dtypeOfOutput(const Value& value) {
+  const auto* type = value.type()->castRaw<c10::TensorType>();
+  if (!type || !type->scalarType() || !type->device() || !type->device()->is_cpu()) return std::nullopt;
+  const at::ScalarType dtype = *type->scalarType();
+  return c10::isComplexType(dtype) || c10::isQIntType(dtype) ? std::nullopt : std::optional(dtype);
+}
+
+std::shared_ptr<const OutVariant> outVariantOf(const Node& node) {
+  const Operator* op = operatorOf(node);
+  if (!op) return nullptr;
+  if (OutFunction function = registered(*op); function && givesNewTensors(*op))
+    return std::make_shared<OutFunctionCall>(*op, std::move(function));
+  // With numerics=default some operators have bits of their own, wherever they are called.
+  const bool has_own_bits = OperatorCall::of(*op, node) != nullptr;
+  if (const OutKernel kernel = has_own_bits ? nullptr : outKernelOf(*op))
+    return std::make_shared<OutKernelCall>(*op, kernel);
+  const Operator* out = outOverloadOf(*op);
+  if (!out) return nullptr;
+  const OperatorCall* by_kernel = has_own_bits ? OperatorCall::of(*out, node) : nullptr;
+  if (has_own_bits && !by_kernel) return nullptr;
+  return std::make_shared<OutOverload>(*op, *out, by_kernel);
+}
+
+}  // namespace cresset

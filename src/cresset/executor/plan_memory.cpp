@@ -1,0 +1,196 @@
+#include "cresset/executor/plan_memory.h"
+
+#include <ATen/EmptyTensor.h>
+#include <ATen/core/Tensor.h>
+#include <c10/core/CPUAllocator.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "cresset/executor/size_classes.h"
+
+namespace cresset {
+
+namespace {
+
+/// A NaN of every floating dtype.
+constexpr int kFill = 0xff;
+
+c10::Storage emptyStorage() {
+  c10::Allocator* allocator = c10::GetCPUAllocator();
+  return c10::make_intrusive<c10::StorageImpl>(
+      c10::StorageImpl::use_byte_size_t(), 0, allocator->allocate(0), allocator, /*resizable=*/true);
+}
+
+at::Tensor tensorIn(const c10::Storage& storage, at::ScalarType dtype) {
+  return at::detail::make_tensor<c10::TensorImpl>(
+      c10::Storage(storage), c10::DispatchKeySet(c10::DispatchKey::CPU), c10::scalarTypeToTypeMeta(dtype));
+}
+
+/// Whether nobody but this storage has its memory: somebody may have moved that to where other processes see it, or
+/// shared it until one writes.
+bool hasOwnMemory(const c10::Storage& storage) {
+  return !storage.data_ptr().get() || storage.data_ptr().get_deleter() == c10::GetCPUAllocator()->raw_deleter();
+}
+
+void setMemory(const c10::Storage& storage, void* data, size_t bytes) {
+  storage.set_data_ptr_noswap(c10::DataPtr(data, c10::Device(c10::kCPU)));
+  storage.set_nbytes(bytes);
+}
+
+}  // namespace
+
+PlanMemory::PlanMemory(std::shared_ptr<const MemoryLayout> layout, const MemoryOptions& options)
+    : layout_(std::move(layout)), options_(options) {
+  if (options_.policy == MemoryPolicy::Precomputed) {
+    policy_ = std::make_unique<SizeClasses>(layout_);
+  } else {
+    policy_ = std::make_unique<LearnedSizes>();
+  }
+  is_watched_ = options_.fill_freed;
+  bytes_.resize(layout_->slots.size());
+  offsets_.resize(layout_->slots.size());
+  output_bytes_.resize(layout_->slots.size());
+  for (const MemoryLayout::Slot& slot : layout_->slots) {
+    storages_.push_back(slot.is_output ? c10::Storage() : emptyStorage());
+    slots_.push_back(slot.is_output ? at::Tensor() : tensorIn(storages_.back(), slot.dtype));
+  }
+}
+
+PlanMemory::~PlanMemory() = default;
+
+std::vector<Temporary> PlanMemory::temporaries() const {
+  std::vector<Temporary> all;
+  for (size_t i = 0; i < bytes_.size(); ++i) {
+    const MemoryLayout::Slot& slot = layout_->slots[i];
+    all.push_back({slot.is_output ? 0 : bytes_[i], slot.first, slot.last});
+  }
+  return all;
+}
+
+void PlanMemory::placeSlots() {
+  if (options_.share) {
+    MemoryPlan plan = planMemory(temporaries());
+    offsets_ = std::move(plan.offsets);
+    arena_bytes_ = plan.bytes;
+  } else {
+    arena_bytes_ = 0;
+    for (size_t i = 0; i < bytes_.size(); ++i) {
+      offsets_[i] = arena_bytes_;
+      if (layout_->slots[i].is_output) continue;
+      arena_bytes_ += (bytes_[i] + MemoryPlan::kAlignment - 1) / MemoryPlan::kAlignment * MemoryPlan::kAlignment;
+    }
+  }
+  arena_ = c10::DataPtr();  // first, so that there never are two
+  if (arena_bytes_ > 0) {
+    arena_ = c10::GetCPUAllocator()->allocate(arena_bytes_);
+    ++allocations_;
+    if (options_.fill_freed) std::memset(arena_.get(), kFill, arena_bytes_);
+  }
+  for (size_t i = 0; i < bytes_.size(); ++i) {
+    if (layout_->slots[i].is_output) continue;
+    auto* begin = static_cast<std::byte*>(arena_.get());
+    setMemory(storages_[i], bytes_[i] > 0 ? begin + offsets_[i] : nullptr, bytes_[i]);
+  }
+  is_placed_ = true;
+}
+
+void PlanMemory::begin(std::span<const c10::IValue> inputs) {
+  allocations_ = 0;
+  if (policy_->sizesFor(inputs, bytes_)) is_placed_ = false;
+  if (!is_placed_) placeSlots();
+  for (size_t i = 0; i < slots_.size(); ++i) {
+    if (!layout_->slots[i].is_output) continue;
+    // Somebody holds the tensor, a view of it, its storage or the memory behind that.
+    if (!storages_[i] || storages_[i].use_count() != 1 || !hasOwnMemory(storages_[i])) storages_[i] = emptyStorage();
+    output_bytes_[i] = storages_[i].nbytes();
+    slots_[i] = tensorIn(storages_[i], layout_->slots[i].dtype);
+  }
+}
+
+void PlanMemory::end() {
+  bool grew = false;
+  std::vector<size_t> needed;
+  for (size_t i = 0; i < slots_.size(); ++i) {
+    if (layout_->slots[i].is_output) {
+      if (storages_[i].nbytes() > output_bytes_[i]) ++allocations_;
+      slots_[i] = at::Tensor();
+      continue;
+    }
+    const size_t now = storages_[i].nbytes();
+    if (now <= bytes_[i]) continue;
+    if (!grew) needed = bytes_;
+    grew = true;
+    needed[i] = now;
+    ++allocations_;
+  }
+  if (grew) {
+    policy_->learn(needed);
+    is_placed_ = false;  // if the sizes stay, the pieces that were outgrown are too small still
+  }
+  if (options_.fill_freed) {
+    for (uint32_t i = 0; i < slots_.size(); ++i) fill(i);
+  }
+  if (!options_.keep) releaseArena();
+}
+
+void PlanMemory::beforeCall(uint32_t site) {
+  for (const uint32_t slot : layout_->deaths[site]) fill(slot);
+}
+
+void PlanMemory::fill(uint32_t slot) {
+  if (layout_->slots[slot].is_output) return;
+  const c10::Storage& storage = storages_[slot];
+  if (storage.nbytes() > 0) std::memset(storage.mutable_data(), kFill, storage.nbytes());
+}
+
+void PlanMemory::releaseArena() {
+  arena_ = c10::DataPtr();
+  for (size_t i = 0; i < slots_.size(); ++i) {
+    if (!layout_->slots[i].is_output) setMemory(storages_[i], nullptr, 0);
+  }
+  is_placed_ = false;
+}
+
+void PlanMemory::releaseOutputs() {
+  for (size_t i = 0; i < slots_.size(); ++i) {
+    if (layout_->slots[i].is_output) storages_[i] = c10::Storage();
+  }
+}
+
+bool PlanMemory::isHeldOutside() const {
+  for (size_t i = 0; i < slots_.size(); ++i) {
+    if (layout_->slots[i].is_output) continue;
+    // The tensor holds its storage, too.
+    if (slots_[i].use_count() != 1 || storages_[i].use_count() != 2) return true;
+  }
+  return false;
+}
+
+MemoryFigures PlanMemory::figures() const {
+  MemoryFigures figures;
+  for (size_t i = 0; i < slots_.size(); ++i) {
+    if (layout_->slots[i].is_output) {
+      ++figures.output_slots;
+      if (storages_[i]) figures.output_bytes += storages_[i].nbytes();
+    } else {
+      ++figures.slots;
+      figures.sum_bytes += bytes_[i];
+    }
+  }
+  figures.arena_bytes = arena_bytes_;
+  figures.least_bytes = leastMemory(temporaries());
+  figures.allocations = allocations_;
+  return figures;
+}
+
+std::vector<std::optional<PlanMemory::Place>> PlanMemory::places() const {
+  std::vector<std::optional<Place>> places;
+  for (size_t i = 0; i < slots_.size(); ++i) {
+    const bool is_inside = !layout_->slots[i].is_output && bytes_[i] > 0;
+    places.push_back(is_inside ? std::optional(Place{offsets_[i], bytes_[i]}) : std::nullopt);
+  }
+  return places;
+}
+
+}  // namespace cresset

@@ -1,0 +1,102 @@
+// The memory that runs of a plan compute into: slots (memory_layout.h) in one arena.
+//
+// Each slot is a tensor whose storage is a piece of the arena. What computes into it gives it its sizes; where the
+// piece is too small, the storage takes other memory of its own, as that of any tensor that is resized, and the next
+// run has a larger arena. So the arena is right whatever the sizes turn out to be, and a run allocates nothing once
+// they are known.
+//
+// Slots of results that leave the graph are no part of it. Each has a storage of its own, which whoever holds the
+// result keeps alive; when nobody does any more, the next run uses it again.
+//
+// Thread-safety: belongs to one run at a time.
+#pragma once
+
+#include <c10/core/Allocator.h>
+#include <c10/core/Storage.h>
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "cresset/executor/memory_layout.h"
+#include "cresset/executor/memory_planner.h"
+
+namespace cresset {
+
+enum class MemoryPolicy : uint8_t {
+  Standard,     // sizes are learned at the first run, grow after a larger one, stay after a smaller one
+  Precomputed,  // sizes are computed from those of the arguments, and kept per size class
+};
+
+struct MemoryOptions {
+  MemoryPolicy policy = MemoryPolicy::Standard;
+  bool share = true;        // slots that are not needed at the same time may lie in the same place
+  bool keep = true;         // memory stays with the instance between runs
+  bool fill_freed = false;  // writes NaN into memory that is not needed any more
+};
+
+struct MemoryFigures {
+  size_t slots = 0, output_slots = 0;
+  size_t arena_bytes = 0;   // of the last run
+  size_t least_bytes = 0;   // that any placement of the slots of the last run needs
+  size_t sum_bytes = 0;     // of the slots
+  size_t output_bytes = 0;  // of results that have left, of this instance
+  size_t allocations = 0;   // of the last run: arenas, slots that outgrew theirs, results
+};
+
+class PlanMemory final : public RunMemory {
+ public:
+  PlanMemory(std::shared_ptr<const MemoryLayout> layout, const MemoryOptions& options);
+  ~PlanMemory() override;
+
+  /// Around each run. `inputs`: of the plan's code.
+  void begin(std::span<const c10::IValue> inputs);
+  /// Also after one that has thrown.
+  void end();
+  void beforeCall(uint32_t site) override;
+
+  MemoryFigures figures() const;
+  /// Where slots lie: offset in the arena and bytes; of those outside of it, nothing.
+  struct Place {
+    size_t offset, bytes;
+  };
+  std::vector<std::optional<Place>> places() const;
+  const MemoryLayout& layout() const { return *layout_; }
+  /// Forgets the storages of results that have left: who holds one keeps it, and it is freed after that.
+  void releaseOutputs();
+  /// Gives the arena back; the next run allocates one.
+  void releaseArena();
+  /// Whether something beside this holds a slot's tensor or its memory: a result that should not have left.
+  bool isHeldOutside() const;
+
+ private:
+  void placeSlots();
+  void fill(uint32_t slot);
+  std::vector<Temporary> temporaries() const;
+
+  const std::shared_ptr<const MemoryLayout> layout_;
+  const MemoryOptions options_;
+  std::unique_ptr<SizePolicy> policy_;
+  std::vector<c10::Storage> storages_;
+  std::vector<size_t> bytes_;         // per slot, of its piece
+  std::vector<size_t> offsets_;       // of pieces
+  std::vector<size_t> output_bytes_;  // per slot that leaves: what its storage had before the run
+  c10::DataPtr arena_;
+  size_t arena_bytes_ = 0;
+  bool is_placed_ = false;
+  size_t allocations_ = 0;
+};
+
+/// Makes memory belong to a run; ends it however the run ends.
+class PlanMemoryScope {
+ public:
+  PlanMemoryScope(PlanMemory& memory, std::span<const c10::IValue> inputs) : memory_(memory) { memory_.begin(inputs); }
+  ~PlanMemoryScope() { memory_.end(); }
+  PlanMemoryScope(const PlanMemoryScope&) = delete;
+  PlanMemoryScope& operator=(const PlanMemoryScope&) = delete;
+
+ private:
+  PlanMemory& memory_;
+};
+
+}  // namespace cresset

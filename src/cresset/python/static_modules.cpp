@@ -1,0 +1,227 @@
+#include "cresset/python/static_modules.h"
+
+#include <pybind11/stl.h>
+
+#include "cresset/executor/out_variants.h"
+#include "cresset/ir/graph.h"
+#include "cresset/python/graph_handles.h"
+#include "cresset/static_runtime/static_module.h"
+#include "cresset/static_runtime/static_program.h"
+#include "cresset/support/error.h"
+
+namespace cresset::python {
+
+namespace {
+
+bool takeFlag(const py::handle& value, const std::string& name) {
+  if (!PyBool_Check(value.ptr()))
+    throw UserError("The option '" + name + "' of a static module is True or False, not " + shortRepr(value.ptr()));
+  return value.ptr() == Py_True;
+}
+
+MemoryPolicy takePolicy(const py::handle& value) {
+  const std::string name = py::isinstance<py::str>(value) ? py::cast<std::string>(value) : shortRepr(value.ptr());
+  if (name == "standard") return MemoryPolicy::Standard;
+  if (name == "precomputed") return MemoryPolicy::Precomputed;
+  throw UserError("memory_policy is \"standard\" or \"precomputed\", not " + name);
+}
+
+StaticModuleOptions optionsFrom(const py::dict& given) {
+  StaticModuleOptions options;
+  const std::pair<const char*, bool*> flags[] = {
+      {"enable_out_variant", &options.enable_out_variant},
+      {"optimize_memory", &options.optimize_memory},
+      {"manage_output_tensors", &options.manage_output_tensors},
+      {"cleanup_activations", &options.cleanup_activations},
+      {"fill_freed_memory", &options.fill_freed_memory},
+      {"enable_fusion", &options.enable_fusion},
+      {"strict", &options.strict}};
+  for (auto [key, value] : given) {
+    const auto name = py::cast<std::string>(key);
+    if (name == "memory_policy") {
+      options.memory_policy = takePolicy(value);
+      continue;
+    }
+    bool known = false;
+    std::string names;
+    for (const auto& [flag, place] : flags) {
+      names += (names.empty() ? "" : ", ") + std::string(flag);
+      if (name != flag) continue;
+      *place = takeFlag(value, name);
+      known = true;
+    }
+    if (!known)
+      throw UserError("There is no option '" + name + "' of static modules; there are memory_policy, " + names);
+  }
+  return options;
+}
+
+StaticModule makeStatic(const py::object& source, const py::dict& given) {
+  const StaticModuleOptions options = optionsFrom(given);
+  if (py::isinstance<GraphHandle>(source)) {
+    const std::shared_ptr<Graph> graph = py::cast<GraphHandle&>(source).graph;
+    const py::gil_scoped_release no_gil;
+    return StaticModule(graph, options);
+  }
+  if (Function* function = functionOf(source.ptr())) {
+    const py::gil_scoped_release no_gil;
+    return StaticModule(*function, options);
+  }
+  const ObjectPtr object = unwrapObject(source.ptr());
+  if (!object || !object->type()->is_module())
+    throw UserError(
+        "A static module is made of a script module, a script function or a graph, not of " + typeName(source.ptr()) +
+        ". Script or trace it first: cresset.static_module(cresset.script(module))");
+  const py::gil_scoped_release no_gil;
+  return StaticModule(Module(object), options);
+}
+
+py::object callableOf(const StaticModule& module, std::shared_ptr<const Executable> executable) {
+  const std::shared_ptr<StaticProgram>& program = module.program();
+  const IValue& self = program->self();
+  return makeCallable(self.isNone() ? nullptr : self.toObject(), program->function(), std::move(executable));
+}
+
+py::dict figuresOf(const MemoryFigures& memory) {
+  py::dict figures;
+  figures["slots"] = memory.slots;
+  figures["output_slots"] = memory.output_slots;
+  figures["arena_bytes"] = memory.arena_bytes;
+  figures["least_bytes"] = memory.least_bytes;
+  figures["sum_bytes"] = memory.sum_bytes;
+  figures["output_bytes"] = memory.output_bytes;
+  figures["allocations"] = memory.allocations;
+  return figures;
+}
+
+/// An instance of a static module, for one thread at a time.
+class Runtime final : public Executable {
+ public:
+  explicit Runtime(const StaticModule& module) : runtime_(std::make_shared<StaticRuntime>(module)), module_(module) {}
+  void run(Stack& stack) const override { module_.program()->run(stack, *runtime_); }
+  StaticRuntime& runtime() const { return *runtime_; }
+  const StaticModule& module() const { return module_; }
+
+ private:
+  std::shared_ptr<StaticRuntime> runtime_;
+  StaticModule module_;
+};
+
+template <class T>  // a module, or an instance
+py::dict reportOf(const T& of) {
+  StaticReport report;
+  {
+    const py::gil_scoped_release no_gil;
+    report = of.report();
+  }
+  py::list plans;
+  for (const StaticReport::PlanReport& plan : report.plans) {
+    py::list nodes;
+    for (const StaticReport::Node& node : plan.nodes)
+      nodes.append(py::make_tuple(std::string(toString(node.kind)), node.what, node.where, node.is_planned));
+    py::list values;
+    for (const StaticReport::Value& value : plan.values)
+      values.append(
+          py::make_tuple(value.name, value.first, value.last, value.is_output, value.size, value.offset, value.bytes));
+    py::dict entry;
+    entry["inputs"] = plan.inputs;
+    entry["nodes"] = nodes;
+    entry["values"] = values;
+    entry["memory"] = figuresOf(plan.memory);
+    entry["graph"] = graphToPython(plan.graph->copy());
+    plans.append(entry);
+  }
+  py::dict result;
+  result["name"] = report.name;
+  result["plans"] = plans;
+  result["errors"] = report.errors;
+  result["text"] = report.toString();
+  return result;
+}
+
+/// A Python function that computes results into tensors: function(out, *arguments), of several results with a tuple.
+/// It gets tensors of its own that share the memory of the outputs, so that it may keep nothing of a run.
+class PythonOutFunction {
+ public:
+  PythonOutFunction(std::string name, py::object function) : name_(std::move(name)), function_(std::move(function)) {}
+
+  void call(const OutArguments& arguments) const {
+    if (pythonIsGoingAway()) throw UserError("Python is going away, and with it the out variant of " + name_);
+    const py::gil_scoped_acquire gil;
+    std::vector<at::Tensor> outputs;
+    py::list places;
+    for (size_t i = 0; i < arguments.numOutputs(); ++i) {
+      outputs.push_back(arguments.output(i).detach());
+      places.append(toPyObject(IValue(outputs.back())));
+    }
+    py::list values;
+    if (outputs.size() == 1) {
+      values.append(places[0]);
+    } else {
+      values.append(py::tuple(places));
+    }
+    for (size_t i = 0; i < arguments.numInputs(); ++i) values.append(toPyObject(arguments.input(i)));
+    function_(*values);
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      const at::Tensor& given = arguments.output(i);
+      const at::Tensor& filled = outputs[i];
+      if (!filled.storage().is_alias_of(given.storage()) || filled.storage_offset() != 0 ||
+          filled.scalar_type() != given.scalar_type())
+        throw UserError(
+            "The out variant of " + name_ +
+            " must compute into the tensor that it is given (as `out=` does), and has "
+            "given it other memory or another dtype");
+      given.unsafeGetTensorImpl()->set_sizes_and_strides(filled.sizes(), filled.strides());
+    }
+  }
+
+ private:
+  const std::string name_;
+  const py::object function_;
+};
+
+void registerPythonOutVariant(const std::string& name, py::object function, py::object matches) {
+  // Registered for the life of the process, which ends after Python.
+  const auto* out = new PythonOutFunction(name, std::move(function));
+  const auto* accepts = new py::object(std::move(matches));
+  registerOutVariant(name, [out, accepts](const c10::FunctionSchema& schema) -> OutFunction {
+    if (pythonIsGoingAway()) return {};
+    {
+      const py::gil_scoped_acquire gil;
+      if (!accepts->is_none() && !py::cast<bool>((*accepts)(schemaToPython(schema)))) return {};
+    }
+    return [out](const OutArguments& arguments) { out->call(arguments); };
+  });
+}
+
+}  // namespace
+
+void bindStatic(py::module_& module) {
+  module.def("_register_out_variant", registerPythonOutVariant);
+  py::class_<StaticModule>(module, "_StaticModule")
+      .def(py::init(&makeStatic))
+      .def("callable", [](const StaticModule& self) { return callableOf(self, self.program()); })
+      .def("report", reportOf<StaticModule>)
+      .def(
+          "run_async",
+          [](const StaticModule& self, const py::object& callable, const py::tuple& args, const py::dict& kwargs) {
+            Stack stack = bindCall(callable.ptr(), py::args(args), py::kwargs(kwargs));
+            prepareThread();
+            FuturePtr future;
+            {
+              const py::gil_scoped_release no_gil;
+              future = self.program()->runAsync(std::move(stack), nullptr);
+            }
+            return wrapFuture(std::move(future));
+          });
+  py::class_<Runtime, std::shared_ptr<Runtime>>(module, "_StaticRuntime")
+      .def(py::init<const StaticModule&>())
+      .def("callable", [](const std::shared_ptr<Runtime>& self) { return callableOf(self->module(), self); })
+      .def("report", [](const Runtime& self) { return reportOf(self.runtime()); })
+      .def("memory", [](const Runtime& self) { return figuresOf(self.runtime().memory()); })
+      .def("deallocate_output_tensors", [](const Runtime& self) { self.runtime().deallocateOutputTensors(); })
+      .def("deallocate_memory", [](const Runtime& self) { self.runtime().deallocateMemory(); })
+      .def("check_for_memory_leak", [](const Runtime& self) { self.runtime().check_for_memory_leak(); });
+}
+
+}  // namespace cresset::python

@@ -1,0 +1,185 @@
+#include "cresset/static_runtime/static_module.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "cresset/executor/plan.h"
+#include "cresset/module/freeze.h"
+#include "cresset/ops/policy.h"
+#include "cresset/static_runtime/static_program.h"
+#include "cresset/support/error.h"
+#include "cresset/support/options.h"
+
+namespace cresset {
+
+namespace {
+
+/// A function of the graph in a program of its own, which keeps those that it uses and obeys the rules of the first.
+std::shared_ptr<StaticProgram> programOf(
+    const c10::QualifiedName& name, const std::shared_ptr<Graph>& graph, const Program* rules,
+    const c10::FunctionSchema* schema, IValue self, const StaticModuleOptions& options) {
+  CompilationUnit unit;
+  if (rules) unit.program()->setRules(rules->rules());
+  Function* function = unit.create_function(name, graph);
+  if (schema) function->setSchema(*schema);
+  function->ensure_defined();
+  if (const auto& policy = unit.program()->rules().policy) policy->check(*function->graph());
+  return std::make_shared<StaticProgram>(unit.program(), *function, std::move(self), options);
+}
+
+std::shared_ptr<StaticProgram> programOf(Function& function, IValue self, const StaticModuleOptions& options) {
+  return programOf(
+      function.qualname(), function.graph(), &function.program(), &function.getSchema(), std::move(self), options);
+}
+
+/// The frozen form of a module, which does not change.
+Module frozen(const Module& module) {
+  if (!module.hasattr("training")) return module;
+  if (!module.is_training()) return freeze(module, std::nullopt, /*optimize_numerics=*/false);
+  const Module copy = module.clone(/*inplace=*/true);  // of its objects, for their attributes `training`
+  copy.eval();
+  return freeze(copy, std::nullopt, /*optimize_numerics=*/false);
+}
+
+}  // namespace
+
+StaticModule::StaticModule(const Module& module, const StaticModuleOptions& options) {
+  const Module source = frozen(module);
+  program_ = programOf(source.get_method("forward").function(), IValue(source._ivalue()), options);
+}
+
+StaticModule::StaticModule(Function& function, const StaticModuleOptions& options)
+    : program_(programOf(function, IValue(), options)) {}
+
+StaticModule::StaticModule(const std::shared_ptr<Graph>& graph, const StaticModuleOptions& options)
+    : program_(programOf(c10::QualifiedName("static"), graph, nullptr, nullptr, IValue(), options)) {}
+
+IValue StaticModule::operator()(std::vector<IValue> args, const Kwargs& kwargs) const {
+  Stack stack = program_->bind(std::move(args), kwargs);
+  program_->run(stack);
+  return std::move(stack.back());
+}
+
+c10::intrusive_ptr<c10::ivalue::Future> StaticModule::runAsync(
+    std::vector<IValue> args, const Kwargs& kwargs, TaskLauncher launcher) const {
+  return program_->runAsync(program_->bind(std::move(args), kwargs), std::move(launcher));
+}
+
+const StaticModuleOptions& StaticModule::options() const {
+  return program_->options();
+}
+
+const c10::FunctionSchema& StaticModule::schema() const {
+  return program_->function().getSchema();
+}
+
+StaticRuntime& StaticModule::runtime() const {
+  return program_->ownRuntime();
+}
+
+StaticReport StaticModule::report() const {
+  return program_->report(nullptr);
+}
+
+StaticModule PrepareForStaticRuntime(const Module& module, const StaticModuleOptions& options) {
+  return StaticModule(module, options);
+}
+
+StaticModule PrepareForStaticRuntime(const std::shared_ptr<Graph>& graph, const StaticModuleOptions& options) {
+  return StaticModule(graph, options);
+}
+
+StaticRuntime::StaticRuntime(const StaticModule& module) : StaticRuntime(module.program()) {}
+StaticRuntime::StaticRuntime(std::shared_ptr<StaticProgram> program) : program_(std::move(program)) {}
+StaticRuntime::StaticRuntime(const Module& module, const StaticModuleOptions& options)
+    : StaticRuntime(StaticModule(module, options)) {}
+StaticRuntime::~StaticRuntime() = default;
+
+StaticRuntime::Use::Use(const StaticRuntime& runtime) : runtime_(runtime) {
+  if (runtime.is_used_.exchange(true, std::memory_order_acquire))
+    throw UserError(
+        "An instance of a static module runs one call at a time, and is in one. Call the static module itself, which "
+        "takes "
+        "an instance for each call, or make an instance for each thread.");
+}
+
+PlanMemory& StaticRuntime::memoryOf(const Plan& plan, const StaticModuleOptions& options) {
+  if (!memories_.empty() && memories_.front().first == plan.id) return *memories_.front().second;
+  auto found = std::find_if(memories_.begin(), memories_.end(), [&](const auto& one) { return one.first == plan.id; });
+  if (found == memories_.end()) {
+    // Plans that make room for others leave their memory behind; that which has not been used for longest goes.
+    if (memories_.size() >= static_cast<size_t>(options::plans_per_function())) memories_.pop_back();
+    const MemoryOptions of_memory = {
+        .policy = options.memory_policy,
+        .share = options.optimize_memory,
+        .keep = !options.cleanup_activations,
+        .fill_freed = options.fill_freed_memory};
+    memories_.emplace_back(plan.id, std::make_unique<PlanMemory>(plan.memory, of_memory));
+    found = memories_.end() - 1;
+  }
+  std::rotate(memories_.begin(), found, found + 1);
+  return *memories_.front().second;
+}
+
+const PlanMemory* StaticRuntime::findMemory(uint64_t plan) const {
+  for (const auto& [id, memory] : memories_) {
+    if (id == plan) return memory.get();
+  }
+  return nullptr;
+}
+
+std::unique_ptr<StaticRuntime> StaticRuntime::clone() const {
+  return std::make_unique<StaticRuntime>(program_->shared_from_this());  // that of a module does not keep it alive
+}
+
+double StaticRuntime::benchmark(
+    const std::vector<std::vector<IValue>>& args, const std::vector<Kwargs>& kwargs, int warmup_runs, int main_runs) {
+  if (args.empty() || (!kwargs.empty() && kwargs.size() != args.size()))
+    throw UserError("A benchmark wants at least one list of arguments, and as many of keyword arguments, or none");
+  if (warmup_runs < 0 || main_runs < 1)
+    throw UserError("A benchmark wants 0 or more warm-up runs, and 1 or more others");
+  using Clock = std::chrono::steady_clock;
+  Clock::time_point start = Clock::now();
+  for (int i = -warmup_runs; i < main_runs; ++i) {
+    if (i == 0) start = Clock::now();
+    for (size_t k = 0; k < args.size(); ++k) (*this)(args[k], kwargs.empty() ? Kwargs() : kwargs[k]);
+  }
+  const double passed = std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+  return passed / (static_cast<double>(main_runs) * static_cast<double>(args.size()));
+}
+
+void StaticRuntime::deallocateOutputTensors() {
+  const Use use(*this);
+  for (auto& [id, memory] : memories_) memory->releaseOutputs();
+}
+
+void StaticRuntime::deallocateMemory() {
+  const Use use(*this);
+  for (auto& [id, memory] : memories_) memory->releaseArena();
+}
+
+void StaticRuntime::check_for_memory_leak() const {
+  const Use use(*this);
+  for (const auto& [id, memory] : memories_) {
+    if (memory->isHeldOutside())
+      throw InternalError("an intermediate result of a static module is held after the run that computed it");
+  }
+}
+
+StaticReport StaticRuntime::report() const {
+  const Use use(*this);
+  return program_->report(this);
+}
+
+MemoryFigures StaticRuntime::memory() const {
+  const Use use(*this);
+  return memories_.empty() ? MemoryFigures() : memories_.front().second->figures();
+}
+
+IValue StaticRuntime::operator()(std::vector<IValue> args, const Kwargs& kwargs) {
+  Stack stack = program_->bind(std::move(args), kwargs);
+  program_->run(stack, *this);
+  return std::move(stack.back());
+}
+
+}  // namespace cresset

@@ -1,0 +1,70 @@
+// What all instances of a static module share: the function, its plans, and the instances that no thread uses at the
+// moment.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <memory>
+#include <mutex>
+
+#include "cresset/executor/plan_set.h"
+#include "cresset/static_runtime/static_module.h"
+
+namespace cresset {
+
+/// For as long as an instance is used by somebody; throws UserError if it is already.
+class StaticRuntime::Use {
+ public:
+  explicit Use(const StaticRuntime& runtime);
+  ~Use() { runtime_.is_used_.store(false, std::memory_order_release); }
+  Use(const Use&) = delete;
+  Use& operator=(const Use&) = delete;
+
+ private:
+  const StaticRuntime& runtime_;
+};
+
+class StaticProgram final : public Executable, public std::enable_shared_from_this<StaticProgram> {
+ public:
+  /// `function` belongs to `program`, and is called by nothing else. `self`: its first argument; None if it has none.
+  StaticProgram(std::shared_ptr<Program> program, Function& function, IValue self, const StaticModuleOptions& options);
+  ~StaticProgram() override;
+
+  /// Pops the arguments, those that the schema has, and pushes the result.
+  void run(Stack& stack) const override;
+  void run(Stack& stack, StaticRuntime& runtime) const;
+  /// Takes the arguments; see StaticModule::runAsync.
+  c10::intrusive_ptr<c10::ivalue::Future> runAsync(Stack stack, TaskLauncher launcher) const;
+
+  Function& function() const { return function_; }
+  const std::shared_ptr<Program>& owner() const { return owner_; }
+  const IValue& self() const { return self_; }
+  const StaticModuleOptions& options() const { return options_; }
+  StaticRuntime& ownRuntime() const;
+  /// With where results lie in the memory of `runtime`, unless it is null.
+  StaticReport report(const StaticRuntime* runtime) const;
+  /// Checks arguments; `self` is put before them.
+  std::vector<IValue> bind(std::vector<IValue> args, const Kwargs& kwargs) const;
+
+ private:
+  /// So many instances wait for a thread; more are freed.
+  static constexpr size_t kMaxIdle = 128;
+
+  class Lease;
+  PlanPtr planFor(Stack& stack) const;
+  void requireFirstKinds(const Plan& plan) const;
+  [[noreturn]] void refuse(WithoutPlan why) const;
+
+  const std::shared_ptr<Program> owner_;
+  Function& function_;
+  const IValue self_;
+  const StaticModuleOptions options_;
+  const std::shared_ptr<const Code> reference_;
+  const PlanSet plans_;
+  mutable std::array<std::atomic<StaticRuntime*>, kMaxIdle> idle_{};
+  mutable std::atomic<uint64_t> first_plan_{0};
+  mutable std::once_flag own_runtime_made_;
+  mutable std::unique_ptr<StaticRuntime> own_runtime_;
+};
+
+}  // namespace cresset

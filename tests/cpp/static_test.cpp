@@ -1,0 +1,158 @@
+// Static modules from C++: instances and threads, forks on a launcher, out variants of a library, operators that throw.
+#include "test.h"
+
+#include <ATen/core/Tensor.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/mm_ops.h>
+#include <ATen/ops/mul_ops.h>
+#include <ATen/ops/ones_ops.h>
+
+#include <atomic>
+#include <thread>
+#include <vector>
+
+#include "cresset/executor/out_variants.h"
+#include "cresset/module/compilation_unit.h"
+#include "cresset/module/module.h"
+#include "cresset/static_runtime/static_module.h"
+#include "cresset/support/error.h"
+
+using namespace cresset;
+
+namespace {
+
+at::Tensor ones(int64_t rows, int64_t columns) {
+  return at::_ops::ones::call(
+      c10::fromIntArrayRefSlow({rows, columns}), at::kFloat, std::nullopt, std::nullopt, std::nullopt);
+}
+
+bool same(const at::Tensor& a, const at::Tensor& b) {
+  return a.equal(b);
+}
+
+constexpr const char* kLayers = R"(
+def layers(x: Tensor, w: Tensor, scale: float = 1.):
+    for i in range(4):
+        x = torch.mm(x, w) * scale
+    return torch.mm(x, w)
+)";
+
+/// How docs/static-runtime.md has a module run on several threads.
+std::vector<at::Tensor> runOnThreads(
+    const StaticModule& model, const std::vector<at::Tensor>& inputs, const at::Tensor& w) {
+  std::vector<at::Tensor> results(inputs.size());
+  std::vector<std::thread> threads;
+  for (size_t i = 0; i < inputs.size(); ++i)
+    threads.emplace_back([&, i] { results[i] = model({inputs[i], w}).toTensor(); });
+  for (std::thread& thread : threads) thread.join();
+  return results;
+}
+
+}  // namespace
+
+TEST_CASE("a static module is called like its function, and plans its memory") {
+  CompilationUnit unit(kLayers);
+  StaticModuleOptions options;
+  options.enable_fusion = false;
+  const StaticModule model(unit.get_function("layers"), options);
+  const at::Tensor x = ones(8, 4), w = ones(4, 4);
+  const at::Tensor expected = unit.run_method("layers", x, w, 2.).toTensor();
+  StaticRuntime& runtime = model.runtime();
+  for (int i = 0; i < 3; ++i) CHECK(same(runtime({x, w}, {{"scale", 2.}}).toTensor(), expected));
+  runtime.check_for_memory_leak();
+  const MemoryFigures memory = runtime.memory();
+  CHECK(memory.slots > 0);
+  CHECK(memory.allocations == 0);
+  CHECK(memory.arena_bytes <= memory.least_bytes * 11 / 10);
+  CHECK(runtime.benchmark({{x, w}}, {}, 1, 2) > 0);
+  CHECK_THROWS_AS(runtime.benchmark({}), UserError);
+  runtime.deallocateMemory();
+  CHECK(same(runtime({x, w}, {{"scale", 2.}}).toTensor(), expected));
+  CHECK(same((*runtime.clone())({x, w, 2.}).toTensor(), expected));
+  CHECK_THROWS_AS(model({x}), UserError);
+}
+
+TEST_CASE("threads share a static module, and its results") {
+  CompilationUnit unit(kLayers);
+  StaticModuleOptions options;
+  options.manage_output_tensors = options.fill_freed_memory = true;
+  const StaticModule model(unit.get_function("layers"), options);
+  const at::Tensor w = ones(4, 4);
+  std::vector<at::Tensor> inputs, expected;
+  for (int64_t i = 1; i <= 16; ++i) {
+    inputs.push_back(ones(i, 4));
+    expected.push_back(unit.run_method("layers", inputs.back(), w).toTensor());
+  }
+  for (int round = 0; round < 20; ++round) {
+    const std::vector<at::Tensor> results = runOnThreads(model, inputs, w);
+    for (size_t i = 0; i < inputs.size(); ++i) CHECK(same(results[i], expected[i]));
+  }
+}
+
+TEST_CASE("forks run on the launcher that is given") {
+  CompilationUnit unit(R"(
+def side(x: Tensor):
+    return torch.mm(x, x)
+
+def both(x: Tensor):
+    a = torch.jit.fork(side, x)
+    b = torch.jit.fork(side, x + 1)
+    return torch.mm(x, x) + torch.jit.wait(a) + torch.jit.wait(b)
+)");
+  const StaticModule model(unit.get_function("both"));
+  const at::Tensor x = ones(3, 3);
+  const at::Tensor expected = unit.run_method("both", x).toTensor();
+  std::atomic<int> launched{0};
+  std::vector<std::function<void()>> waiting;
+  auto future = model.runAsync({x}, {}, [&](std::function<void()> task) {
+    ++launched;
+    waiting.push_back(std::move(task));
+  });
+  CHECK_FALSE(future->completed());
+  for (size_t i = 0; i < waiting.size(); ++i) {
+    const auto task = waiting[i];
+    task();
+  }
+  REQUIRE(future->completed());
+  CHECK(launched >= 2);
+  CHECK(same(future->value().toTensor(), expected));
+  auto on_pool = model.runAsync({x});
+  on_pool->wait();
+  CHECK(same(on_pool->value().toTensor(), expected));
+}
+
+namespace {
+
+int num_doubled = 0;
+
+CRESSET_REGISTER_OUT_VARIANT("aten::neg", [](const c10::FunctionSchema& schema) -> OutFunction {
+  if (schema.overload_name() != "") return {};
+  return [](const OutArguments& arguments) {
+    ++num_doubled;
+    at::_ops::mul_out::call(
+        arguments.input(0).toTensor(), arguments.input(0).toTensor().new_full({}, -1), arguments.output(0));
+  };
+});
+
+}  // namespace
+
+TEST_CASE("libraries register out variants") {
+  CompilationUnit unit("def f(x: Tensor):\n    return torch.mm(torch.neg(torch.mm(x, x)), x)\n");
+  StaticModuleOptions options;
+  options.enable_fusion = false;
+  const StaticModule model(unit.get_function("f"), options);
+  const at::Tensor x = ones(3, 3);
+  const int before = num_doubled;
+  CHECK(same(model({x}).toTensor(), unit.run_method("f", x).toTensor()));
+  CHECK(num_doubled == before + 1);
+  CHECK_THROWS_AS(registerOutVariant("neg", nullptr), UserError);
+}
+
+TEST_CASE("gradients are refused") {
+  CompilationUnit unit(kLayers);
+  const StaticModule model(unit.get_function("layers"));
+  const at::Tensor x = ones(2, 4).requires_grad_(), w = ones(4, 4);
+  CHECK_THROWS_WITH_AS(model({x, w}), doctest::Contains("'x' requires one"), UserError);
+  const c10::AutoGradMode off(false);
+  CHECK_FALSE(model({x, w}).toTensor().requires_grad());
+}
