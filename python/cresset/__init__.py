@@ -15,6 +15,7 @@ from ._C import (
     parse_schema,
     parse_type,
 )
+from ._capture import CaptureExplanation, compile, disable, graph_break, is_compiling, reset
 from ._containers import ScriptDict, ScriptList
 from ._decorators import (
     Attribute,
@@ -83,6 +84,7 @@ __all__ = [
     "ArchiveIsADirectoryError",
     "ArchiveNotFoundError",
     "Attribute",
+    "CaptureExplanation",
     "CompilationUnit",
     "CompileError",
     "Error",
@@ -109,6 +111,8 @@ __all__ = [
     "UserError",
     "annotate",
     "collect_all",
+    "compile",
+    "disable",
     "enable_onednn_fusion",
     "explain",
     "export",
@@ -120,8 +124,10 @@ __all__ = [
     "functionalize",
     "get_execution_mode",
     "get_num_fork_threads",
+    "graph_break",
     "ignore",
     "interface",
+    "is_compiling",
     "is_scripting",
     "is_tracing",
     "isinstance",
@@ -137,6 +143,7 @@ __all__ = [
     "parse_type",
     "passes",
     "patch_torch_jit",
+    "reset",
     "run_frozen_optimizations",
     "save",
     "script",

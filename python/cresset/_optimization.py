@@ -5,6 +5,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from . import _C, options
+from ._capture import explain_capture
 from ._errors import UserError
 
 
@@ -145,12 +146,18 @@ def _count(number, noun):
 def explain(function):
     """Which plans a script function, method or module (its `forward`) has, and what each was made for.
 
-    Returns an `Explanation`; `print(cresset.explain(f))` shows it.
+    Returns an `Explanation`; `print(cresset.explain(f))` shows it. For what `cresset.compile` returned it is a
+    `CaptureExplanation`: the plans by line, and which lines run as Python, and why.
     """
+    captured = explain_capture(function)
+    if captured is not None:
+        return captured
     if not isinstance(function, (_C.ScriptFunction, _C.ScriptMethod)):
         function = getattr(function, "forward", None)
     if not isinstance(function, (_C.ScriptFunction, _C.ScriptMethod)):
-        raise UserError("cresset.explain takes a script function, a script method or a module whose forward is one")
+        raise UserError(
+            "cresset.explain takes a script function, a script method, a module whose forward is one, or what cresset.compile returned"
+        )
     report = _C._explain(function)
     report["plans"] = [Plan(**plan) for plan in report["plans"]]
     return Explanation(**report)

@@ -1,5 +1,7 @@
 // The module cresset._frames. It needs no torch: the cut-point suite (tests/python/frame_cuts.py) compiles it for other
 // Pythons by itself.
+#include "cresset/capture/capture.h"
+#include "cresset/capture/plan.h"
 #include "cresset/capture/runner.h"
 
 using namespace cresset::capture;
@@ -28,7 +30,58 @@ PyObject* why(PyObject*, PyObject*) {
   return reason == nullptr ? Py_NewRef(Py_None) : PyUnicode_FromString(reason);
 }
 
+#if CRESSET_KNOWS_FRAMES
+PyObject* captured(PyObject*, PyObject* arguments) {
+  PyObject *callable, *positional, *keywords, *code, *recorder;
+  int limit = 0;
+  if (!PyArg_ParseTuple(
+          arguments, "OO!O!O!Oi", &callable, &PyTuple_Type, &positional, &PyDict_Type, &keywords, &PyCode_Type, &code,
+          &recorder, &limit)) {
+    return nullptr;
+  }
+  if (whyFramesAreUnknown() != nullptr) return PyObject_Call(callable, positional, keywords);
+  return callCaptured(callable, positional, keywords, code, recorder, limit);
+}
+
+PyObject* plainly(PyObject*, PyObject* arguments) {
+  PyObject *callable, *positional, *keywords;
+  if (!PyArg_ParseTuple(arguments, "OO!O!", &callable, &PyTuple_Type, &positional, &PyDict_Type, &keywords)) {
+    return nullptr;
+  }
+  return callPlainly(callable, positional, keywords);
+}
+
+PyObject* forget(PyObject*, PyObject* code) {
+  if (!PyCode_Check(code)) return PyErr_Format(PyExc_TypeError, "a code object is wanted");
+  forgetPlans(code);
+  return Py_NewRef(Py_None);
+}
+
+PyObject* plans(PyObject*, PyObject* code) {
+  if (!PyCode_Check(code)) return PyErr_Format(PyExc_TypeError, "a code object is wanted");
+  return plansOf(code);
+}
+
+PyObject* capturing(PyObject*, PyObject*) {
+  return PyBool_FromLong(isCapturing());
+}
+
+PyObject* version(PyObject*, PyObject* type) {
+  if (!PyType_Check(type)) return PyErr_Format(PyExc_TypeError, "a class is wanted");
+  return PyLong_FromUnsignedLong(versionOf(reinterpret_cast<PyTypeObject*>(type)));
+}
+#endif
+
 PyMethodDef methods[] = {
+#if CRESSET_KNOWS_FRAMES
+    {"call_captured", captured, METH_VARARGS, nullptr},
+    {"call_plainly", plainly, METH_VARARGS, nullptr},
+    {"is_capturing", capturing, METH_NOARGS, nullptr},
+    {"forget_plans", forget, METH_O, nullptr},
+    {"plans_of", plans, METH_O, nullptr},
+    {"new_plan", newPlan, METH_VARARGS, nullptr},
+    {"version_of", version, METH_O, nullptr},
+#endif
     {"call_with_cut", call, METH_VARARGS, nullptr},
     {"why_frames_are_unknown", why, METH_NOARGS, nullptr},
     {nullptr, nullptr, 0, nullptr}};
@@ -38,5 +91,9 @@ PyModuleDef module = {PyModuleDef_HEAD_INIT, "_frames", nullptr, -1, methods, nu
 
 PyMODINIT_FUNC PyInit__frames();
 PyMODINIT_FUNC PyInit__frames() {
-  return PyModule_Create(&module);
+  PyObject* made = PyModule_Create(&module);
+#if CRESSET_KNOWS_FRAMES
+  if (made != nullptr && (!addPlanClass(made) || !addViewClass(made))) Py_CLEAR(made);
+#endif
+  return made;
 }

@@ -1,0 +1,1099 @@
+"""What frame capture understands: one method a bytecode instruction, which says what a plan has to read, check and call so
+that the instruction need not run.
+
+A recorder follows a frame while it really runs (src/cresset/capture/capture.h), so each value is known, and beside it the
+register in which a plan would have it. What has no method here, or is used in a way that no method knows, ends the plan
+before it and runs as the Python that it is: a method only ever removes work. So each may do only what is true whatever
+the program does between two instructions of a plan, which is nothing: a plan calls only functions whose one effect is
+their result (`_rows.py`).
+"""
+
+import dis
+import functools
+import sys
+import types
+import weakref
+
+import torch
+
+from . import _C, _frames
+from ._rows import code_of, is_functional, is_functional_attribute, refused_arguments
+
+END = "the end of the function"
+MAX_STEPS = 4000
+MAX_DEPTH = 12  # of calls in one plan
+
+TENSORS = (torch.Tensor, torch.nn.Parameter)
+NUMBERS = (int, float, bool)
+PLAIN = (int, float, bool, str, type(None), type(Ellipsis))
+OPAQUE = (torch.dtype, torch.device, torch.layout, torch.memory_format, torch.Size, slice)
+GLOBAL_HOOKS = [
+    name
+    for name in dir(torch.nn.modules.module)
+    if name.startswith("_global_") and type(getattr(torch.nn.modules.module, name)).__name__ == "OrderedDict"
+]
+MODULE_HOOKS = ("_backward_pre_hooks", "_backward_hooks", "_forward_hooks", "_forward_pre_hooks")
+# What watches operators one by one, and would see those of a plan that a check stops.
+NO_MODES = (
+    torch._C._len_torch_function_stack,
+    torch._C._len_torch_dispatch_stack,
+    torch._C._get_tracing_state,
+    torch.is_anomaly_enabled,
+    functools.partial(torch._C._autograd._top_saved_tensors_default_hooks, True),
+    _C._tracing,
+)
+STATIC_CLASS = 1 << 9  # Py_TPFLAGS_HEAPTYPE: not set in classes that nobody can change
+
+
+def _own(name):
+    """A method of nn.Module as torch defines it; None if something else took its place before the import."""
+    found = torch.nn.Module.__dict__.get(name)
+    code = getattr(found, "__code__", None)
+    return found if code is not None and code.co_filename == torch.nn.modules.module.__file__ else None
+
+
+MODULE_CALL = {"__call__": _own("__call__"), "_call_impl": _own("_call_impl")}
+MODULE_CODES = {name: getattr(function, "__code__", None) for name, function in MODULE_CALL.items()}
+MODULE_GETATTR = _own("__getattr__")
+MODULE_GETATTR_CODE = getattr(MODULE_GETATTR, "__code__", None)
+ITERATIONS = {f: f.__code__ for f in (torch.nn.Sequential.__iter__, torch.nn.ModuleList.__iter__)}
+
+
+def _operators_of(kind):
+    """The methods that operators call, by name."""
+    found = {}
+    for base in reversed(kind.__mro__):
+        found.update((name, value) for name, value in base.__dict__.items() if name.startswith("__"))
+    for name in ("__doc__", "__module__", "__dict__", "__weakref__", "__annotations__", "__slotnames__"):
+        found.pop(name, None)
+    return found
+
+
+_operators = {kind: _operators_of(kind) for kind in TENSORS}
+_codes_of_operators = [
+    (method, method.__code__)
+    for methods in _operators.values()
+    for method in methods.values()
+    if type(method) is types.FunctionType
+]
+_seen_versions = {}  # of the classes in TENSORS: the last in which their operators were torch's
+
+
+def has_own_operators(kind):
+    """Whether the operators of a class of tensors are those that it had when Cresset was imported."""
+    version = _frames.version_of(kind)
+    if not version:
+        return False
+    if _seen_versions.get(kind) != version:
+        now, then = _operators_of(kind), _operators[kind]
+        if now.keys() != then.keys() or any(now[name] is not then[name] for name in then):
+            return False
+        _seen_versions[kind] = version
+    return all(method.__code__ is code for method, code in _codes_of_operators)
+
+
+class NoRow(Exception):
+    """The instruction is not understood; the text says why."""
+
+
+class Value:
+    """An object of the program and the register that has it in the plan. `fixed`: checks leave no other object or bits."""
+
+    __slots__ = ("register", "object", "fixed", "typed")
+
+    def __init__(self, register, object, fixed=False, typed=False):
+        self.register, self.object, self.fixed, self.typed = register, object, fixed, typed
+
+
+class Fresh(Value):
+    """A tuple or list that the plan makes, if it is needed."""
+
+    __slots__ = ("items", "kind")
+
+    def __init__(self, kind, items):
+        super().__init__(None, None)
+        self.kind, self.items = kind, items
+
+
+class Iterator:
+    """What is left of an iteration that the plan unrolls. It can't outlive the plan."""
+
+    __slots__ = ("items", "at")
+
+    def __init__(self, items):
+        self.items, self.at = items, 0
+
+
+class Range(Iterator):
+    """A range, before and after it is iterated over. It can't outlive the plan either."""
+
+    def __init__(self, made):
+        super().__init__([Value(None, number, fixed=True, typed=True) for number in made])
+
+
+NULL = None  # a place of the stack or a variable without object
+
+
+class FrameShadow:
+    def __init__(self, code, function=None):
+        self.code = code
+        self.function = function  # Value; None for the frame that the plan belongs to
+        self.variables = {}
+        self.stack = []
+        self.keywords = None
+
+
+class Recorder:
+    def __init__(self, code, position, view, note):
+        self.steps = []
+        self.num_registers = 0
+        self.num_calls = 0
+        self.checked = {}
+        self.frames = [FrameShadow(code)]
+        self.entering = None
+        self.pending = None
+        self.has_returned = False
+        self.note = note  # called with what ended the plan: code, position, reason
+        self.start = position
+        self.num_variables = view.num_variables
+        for place in range(view.depth):
+            self.frames[0].stack.append(self.slot(view, self.num_variables + place))
+        self.checkpoint = None
+
+    # ---- Steps
+
+    def emit(self, kind, a=-1, b=-1, object=None, inputs=()):
+        if len(self.steps) >= MAX_STEPS:
+            raise NoRow("the plan is long enough")
+        register = self.num_registers
+        self.num_registers += 1
+        self.steps.append((kind, register, a, b, object, tuple(inputs)))
+        return register
+
+    def check(self, kind, a=-1, b=-1, object=None):
+        if len(self.steps) >= MAX_STEPS:
+            raise NoRow("the plan is long enough")
+        self.steps.append((kind, -1, a, b, object, ()))
+
+    def slot(self, view, index):
+        try:
+            object = view.slot(index)
+        except LookupError:
+            return NULL
+        return Value(self.emit("LoadSlot", index), object)
+
+    def constant(self, object):
+        return Value(None, object, fixed=True, typed=True)
+
+    def register(self, value):
+        """The register that has the value."""
+        if value is NULL or isinstance(value, Iterator):
+            raise NoRow("there is no object here")
+        if value.register is None:
+            if isinstance(value, Fresh):
+                inputs = [self.register(item) for item in value.items]
+                if len(inputs) > 32:
+                    raise NoRow("a container of many elements")
+                value.register = self.emit("Tuple" if value.kind is tuple else "List", inputs=inputs)
+            else:
+                value.register = self.emit("LoadConst", object=value.object)
+        return value.register
+
+    def typed(self, value):
+        """Checks the exact class; of tensors also that nobody changed it, since operators call its methods."""
+        if value.typed or isinstance(value, Fresh):
+            return value
+        if type(value.object) in TENSORS:
+            if not has_own_operators(type(value.object)):
+                raise NoRow("tensors whose class was changed")
+            self.versioned(value)
+        else:
+            self.check("CheckType", self.register(value), 0, weakref.ref(type(value.object)))
+            value.typed = True
+        return value
+
+    def versioned(self, value):
+        """Checks the class, and that neither it nor its bases have changed."""
+        kind = type(value.object)
+        version = _frames.version_of(kind)
+        if not version:
+            raise NoRow(f"the class {kind.__name__} changes often")
+        self.check("CheckType", self.register(value), version, weakref.ref(kind))
+        value.typed = True
+
+    def pin(self, value):
+        """Checks the truth value, and returns it."""
+        if isinstance(value, Fresh):
+            return bool(value.items)
+        if value is NULL or isinstance(value, Iterator):
+            raise NoRow("there is no object here")
+        object = value.object
+        if value.fixed:
+            return bool(object)
+        if object is None or object is True or object is False:
+            self.check("CheckIs", self.register(value), object=object)
+            value.fixed = True
+        elif type(object) in (int, float, str):
+            self.check("CheckConst", self.register(value), object=object)
+            value.fixed = True
+        elif type(object) in (dict, list, tuple):
+            self.typed(value)
+            self.check("CheckSize", self.register(value), len(object))
+        elif issubclass(type(object), (torch.Tensor, type)) or not self.is_always_true(object):
+            raise NoRow(f"the truth of a {type(object).__name__}")
+        else:
+            self.versioned(value)
+        return bool(object)
+
+    @staticmethod
+    def is_always_true(object):
+        return not any("__bool__" in c.__dict__ or "__len__" in c.__dict__ for c in type(object).__mro__)
+
+    def is_tensor(self, value):
+        return value is not NULL and isinstance(value, Value) and type(value.object) in TENSORS
+
+    def is_number(self, value):
+        return isinstance(value, Value) and not isinstance(value, Fresh) and type(value.object) in NUMBERS
+
+    # ---- What capture.cpp calls
+
+    def step(self, view, opcode, argument):
+        frame = self.frames[-1]
+        name = dis.opname[opcode]
+        row = getattr(self, name, None)
+        try:
+            if row is None:
+                raise NoRow(f"the instruction {name}")
+            if len(self.frames) == 1 and self.is_clean(frame):
+                self.take_checkpoint(view.position, frame)
+            self.pending = None
+            self.entering = None
+            self.has_returned = False
+            row(view, frame, argument)
+            return True if self.entering is None else self.entering.code
+        except NoRow as reason:
+            self.note(frame.code, view.position, str(reason))
+            # In a callee: the plan ends before the call, and capture.cpp asks for it when the call has returned.
+            return self.plan() if len(self.frames) == 1 else None
+
+    def after(self, view, opcode, next):
+        pending, self.pending = self.pending, None
+        if pending is None:
+            return
+        if isinstance(pending, (Value, Range)):
+            self.frames[-1].stack.append(pending)
+            return
+        result = view.slot(view.num_variables + view.depth - 1)
+        kind = type(result)
+        if kind not in TENSORS and kind not in PLAIN and kind not in OPAQUE and not self.is_of_tensors(result):
+            raise NoRow(f"a result of class {kind.__name__}")
+        value = Value(pending, result)
+        self.typed(value)
+        self.frames[-1].stack.append(value)
+
+    @staticmethod
+    def is_of_tensors(result):
+        return isinstance(result, (tuple, list)) and all(type(item) in TENSORS for item in result)
+
+    def leaving(self, view, opcode, argument):
+        if not self.has_returned:
+            raise NoRow("a frame that CPython runs on")
+
+    def enter(self, view):
+        frame = self.entering
+        self.entering = None
+        if frame is None:
+            raise NoRow("a frame that was not called")
+        for index, value in frame.variables.items():
+            if isinstance(value, Value) and not isinstance(value, Fresh) and view.slot(index) is not value.object:
+                raise NoRow("a frame with other arguments")
+        self.frames.append(frame)
+
+    # ---- The end
+
+    def is_clean(self, frame):
+        return frame.keywords is None and not any(isinstance(value, Iterator) for value in frame.stack)
+
+    def take_checkpoint(self, position, frame):
+        self.checkpoint = (
+            position, len(self.steps), self.num_calls, dict(frame.variables), list(frame.stack), self.num_registers
+        )  # fmt: skip
+
+    def plan(self):
+        """The plan up to the last instruction of its own frame where it can end; None if it would gain nothing."""
+        checkpoint, self.checkpoint = self.checkpoint, None
+        if checkpoint is None:
+            return None
+        end, num_steps, num_calls, variables, stack, _ = checkpoint
+        if num_calls == 0 or end == self.start:
+            return None
+        self.cut(variables, stack, num_steps)
+        outputs = []
+        try:
+            for index, value in variables.items():
+                outputs.append((index, -1 if value is NULL else self.register(value)))
+            for place, value in enumerate(stack):
+                outputs.append((self.num_variables + place, -1 if value is NULL else self.register(value)))
+        except NoRow:
+            return None
+        checks = [("CheckZero", -1, -1, -1, function, ()) for function in NO_MODES]
+        return _frames.new_plan(
+            self.start, end, self.num_registers, len(stack), self.with_last_uses(checks + self.steps, outputs), outputs
+        )
+
+    def cut(self, variables, stack, num_steps):
+        """Drops the steps after the checkpoint, and the registers that they gave to values."""
+        made = {step[1] for step in self.steps[num_steps:] if step[1] >= 0}
+        del self.steps[num_steps:]
+        todo = [*variables.values(), *stack]
+        while todo:
+            value = todo.pop()
+            if isinstance(value, Value) and value.register in made:
+                value.register = None
+            if isinstance(value, Fresh):
+                todo += value.items
+
+    @staticmethod
+    def with_last_uses(steps, outputs):
+        kept = {register for _, register in outputs}
+        last = {}
+        for at, (kind, target, a, _, _, inputs) in enumerate(steps):
+            for register in inputs if kind == "LoadSlot" else (a, *inputs):  # LoadSlot's `a` is a place
+                last[register] = at
+            last.setdefault(target, at)
+        dead = {}
+        for register, at in last.items():
+            if register >= 0 and register not in kept:
+                dead.setdefault(at, []).append(register)
+        written = set()
+        result = []
+        for at, (kind, target, a, b, object, inputs) in enumerate(steps):
+            if target >= 0:
+                written.add(target)
+            result.append((kind, target, a, b, object, inputs, tuple(r for r in dead.get(at, ()) if r in written)))
+        return result
+
+    # ---- The stack
+
+    def NOP(self, view, frame, argument):
+        pass
+
+    RESUME = PRECALL = CACHE = JUMP_FORWARD = JUMP_BACKWARD_NO_INTERRUPT = NOP
+
+    def JUMP_BACKWARD(self, view, frame, argument):
+        # The jump itself sees to signals, and a loop without an end may not be unrolled without one.
+        if frame.function is None and self.is_clean(frame):
+            raise NoRow("the next iteration of a loop")
+
+    def COPY_FREE_VARS(self, view, frame, argument):
+        if frame.function is None:
+            raise NoRow("the frame is not made yet")
+
+    def POP_TOP(self, view, frame, argument):
+        frame.stack.pop()
+
+    def PUSH_NULL(self, view, frame, argument):
+        frame.stack.append(NULL)
+
+    def COPY(self, view, frame, argument):
+        frame.stack.append(frame.stack[-argument])
+
+    def SWAP(self, view, frame, argument):
+        stack = frame.stack
+        stack[-1], stack[-argument] = stack[-argument], stack[-1]
+
+    def LOAD_CONST(self, view, frame, argument):
+        frame.stack.append(self.constant(frame.code.co_consts[argument]))
+
+    # ---- Variables
+
+    def variable(self, view, frame, index):
+        if index not in frame.variables:
+            if frame.function is not None:
+                raise NoRow("a variable without a value")
+            # Not a change: the variable keeps what it has.
+            value = self.checked.get(("slot", index))
+            if value is None:
+                value = self.checked[("slot", index)] = self.slot(view, index)
+            if value is NULL:
+                raise NoRow("a variable without a value")
+            return value
+        if frame.variables[index] is NULL:
+            raise NoRow("a variable without a value")
+        return frame.variables[index]
+
+    def LOAD_FAST(self, view, frame, argument):
+        frame.stack.append(self.variable(view, frame, argument))
+
+    LOAD_FAST_CHECK = LOAD_FAST
+
+    def LOAD_FAST_LOAD_FAST(self, view, frame, argument):
+        first = self.variable(view, frame, argument >> 4)
+        frame.stack += [first, self.variable(view, frame, argument & 15)]
+
+    def STORE_FAST(self, view, frame, argument):
+        if isinstance(frame.stack[-1], Iterator):
+            raise NoRow("an iterator in a variable")
+        frame.variables[argument] = frame.stack.pop()
+
+    def STORE_FAST_STORE_FAST(self, view, frame, argument):
+        self.STORE_FAST(view, frame, argument >> 4)
+        self.STORE_FAST(view, frame, argument & 15)
+
+    def STORE_FAST_LOAD_FAST(self, view, frame, argument):
+        self.STORE_FAST(view, frame, argument >> 4)
+        self.LOAD_FAST(view, frame, argument & 15)
+
+    def DELETE_FAST(self, view, frame, argument):
+        self.variable(view, frame, argument)
+        frame.variables[argument] = NULL
+
+    def LOAD_DEREF(self, view, frame, argument):
+        code = frame.code
+        if frame.function is None:
+            cell = self.slot(view, argument)
+            if cell is NULL:
+                raise NoRow("a variable without a cell")
+            object, register = cell.object, cell.register
+            if type(object) is not types.CellType:
+                raise NoRow("a variable without a cell")
+            try:
+                frame.stack.append(Value(self.emit("LoadCell", register), object.cell_contents))
+            except ValueError:
+                raise NoRow("a variable without a value") from None
+            return
+        index = argument - len(set(code.co_varnames) | set(code.co_cellvars))
+        function = frame.function
+        if index < 0 or index >= len(code.co_freevars):
+            raise NoRow("a variable of an inner function")
+        try:
+            object = function.object.__closure__[index].cell_contents
+        except ValueError:
+            raise NoRow("a variable without a value") from None
+        frame.stack.append(Value(self.emit("LoadFree", self.register(function), index), object))
+
+    def LOAD_GLOBAL(self, view, frame, argument):
+        null = argument & 1
+        name = frame.code.co_names[argument >> 1]
+        scope, builtins = view.globals, view.builtins
+        if type(scope) is not dict:
+            raise NoRow("globals that are no plain dict")
+        if name in scope:
+            object = scope[name]
+        elif type(builtins) is dict and name in builtins:
+            object = builtins[name]
+        else:
+            raise NoRow("a name that is not defined")
+        a = -1 if frame.function is None else self.register(frame.function)
+        key = ("global", a, name)
+        value = self.checked.get(key)
+        if value is None:
+            value = self.checked[key] = Value(self.emit("LoadGlobal", a, object=name), object)
+        self.push_callable(frame, value, null)
+
+    @staticmethod
+    def push_callable(frame, value, null):
+        if not null:
+            frame.stack.append(value)
+        elif sys.version_info >= (3, 13):
+            frame.stack += [value, NULL]
+        else:
+            frame.stack += [NULL, value]
+
+    # ---- Attributes
+
+    def LOAD_ATTR(self, view, frame, argument):
+        if sys.version_info >= (3, 12):
+            self.load_attribute(frame, frame.code.co_names[argument >> 1], argument & 1)
+        else:
+            self.load_attribute(frame, frame.code.co_names[argument], False)
+
+    def LOAD_METHOD(self, view, frame, argument):
+        self.load_attribute(frame, frame.code.co_names[argument], True)
+
+    def load_attribute(self, frame, name, as_method):
+        owner = frame.stack.pop()
+        if owner is NULL or isinstance(owner, (Fresh, Iterator)):
+            raise NoRow("an attribute of a container")
+        object = owner.object
+        if type(object) is types.ModuleType:
+            self.typed(owner)
+            names = self.emit("ModuleDict", self.register(owner))
+            if name not in object.__dict__ or name.startswith("__"):
+                raise NoRow("a module's attribute that it computes")
+            value = Value(self.emit("DictItem", names, object=name), object.__dict__[name])
+            self.push_callable(frame, value, as_method)
+            return
+        if self.is_tensor(owner):
+            self.tensor_attribute(frame, owner, name, as_method)
+            return
+        self.instance_attribute(frame, owner, name, as_method)
+
+    def tensor_attribute(self, frame, owner, name, as_method):
+        found = self.class_attribute(owner, name)
+        self.check("CheckNoKey", self.register(owner), object=name)
+        if as_method and is_functional(found):
+            method = Value(self.emit("ClassItem", self.register(owner), object=name), found, fixed=True)
+            self.push_method(frame, method, owner)
+        elif not as_method and is_functional_attribute(name, found):
+            self.pending = self.emit("GetAttr", self.register(owner), object=name)
+        else:
+            raise NoRow(f"a tensor's {name}")
+
+    @staticmethod
+    def push_method(frame, method, owner):
+        frame.stack += [method, owner]
+
+    def class_attribute(self, owner, name):
+        """What the class has, checked; None if nothing."""
+        kind = type(owner.object)
+        if type(kind).__getattribute__ is not type.__getattribute__:
+            raise NoRow("a class of a class of its own kind")
+        if kind.__getattribute__ is not object.__getattribute__:
+            raise NoRow(f"an attribute of a {kind.__name__}")
+        key = ("class", owner.register, kind)
+        if owner.register is None or key not in self.checked:
+            self.versioned(owner)
+            self.checked[("class", owner.register, kind)] = True
+        for base in kind.__mro__:
+            if name in base.__dict__:
+                return base.__dict__[name]
+        return None
+
+    def instance_attribute(self, frame, owner, name, as_method):
+        found = self.class_attribute(owner, name)
+        object = owner.object
+        if found is not None and type(found).__flags__ & STATIC_CLASS and type(found) is not types.FunctionType:
+            raise NoRow(f"a class's {name} whose own class may change")
+        if found is not None and (hasattr(type(found), "__set__") or hasattr(type(found), "__delete__")):
+            raise NoRow(f"a property: {name}")
+        names = self.names_of(object)
+        if type(names) is not dict and names is not None:
+            raise NoRow("an object with names of its own kind")
+        if names is not None and name in names:
+            value = self.dict_item(self.instance_dict(owner), name, names[name])
+            self.push_callable(frame, value, as_method)
+            return
+        if found is not None:
+            self.check("CheckNoKey", self.register(owner), object=name)
+            value = Value(self.emit("ClassItem", self.register(owner), object=name), found)
+            if type(found) is types.FunctionType and as_method:
+                self.push_method(frame, value, owner)
+            elif hasattr(type(found), "__get__"):
+                raise NoRow(f"a bound {name}")
+            else:
+                self.push_callable(frame, value, as_method)
+            return
+        self.push_callable(frame, self.module_member(owner, name, names), as_method)
+
+    @staticmethod
+    def names_of(object):
+        """The object's __dict__, found without running code of its class; None if it has none."""
+        for base in type(object).__mro__:
+            if "__dict__" in base.__dict__:
+                if type(base.__dict__["__dict__"]) is not types.GetSetDescriptorType:
+                    raise NoRow("a class with a __dict__ of its own")
+                return object.__dict__
+        return None
+
+    def instance_dict(self, owner):
+        key = ("dict", self.register(owner))
+        if key not in self.checked:
+            self.checked[key] = self.emit("InstanceDict", self.register(owner))
+        return self.checked[key]
+
+    def dict_item(self, register, key, object):
+        known = ("item", register, key)
+        if known not in self.checked:
+            self.checked[known] = Value(self.emit("DictItem", register, object=key), object)
+        return self.checked[known]
+
+    def module_member(self, owner, name, names):
+        """A parameter, buffer or submodule, as nn.Module.__getattr__ finds it."""
+        object = owner.object
+        if (
+            not issubclass(type(object), torch.nn.Module)
+            or self.class_attribute(owner, "__getattr__") is not MODULE_GETATTR
+        ):
+            raise NoRow(f"an attribute that is computed: {name}")
+        self.has_code(MODULE_GETATTR, MODULE_GETATTR_CODE)
+        self.check("CheckNoKey", self.register(owner), object=name)
+        for group in ("_parameters", "_buffers", "_modules"):
+            members = names.get(group)
+            if type(members) is not dict:
+                raise NoRow("a module with members of its own kind")
+            register = self.dict_item(self.instance_dict(owner), group, members).register
+            if name in members:
+                return self.dict_item(register, name, members[name])
+        raise NoRow(f"no attribute {name}")
+
+    # ---- Operators
+
+    def operands(self, left, right):
+        for value in (left, right):
+            if not self.is_tensor(value) and not self.is_number(value):
+                raise NoRow("an operator on other than tensors and numbers")
+        self.typed(left)
+        self.typed(right)
+        self.num_calls += self.is_tensor(left) or self.is_tensor(right)
+
+    def BINARY_OP(self, view, frame, argument):
+        right, left = frame.stack.pop(), frame.stack.pop()
+        self.operands(left, right)
+        if argument >= 13:
+            if self.is_tensor(left):
+                raise NoRow("an operator in place")
+            argument -= 13
+        self.pending = self.emit("Binary", self.register(left), argument, inputs=[self.register(right)])
+
+    def unary(self, frame, number):
+        value = frame.stack.pop()
+        self.operands(value, value)
+        self.pending = self.emit("Unary", self.register(value), number)
+
+    def UNARY_NEGATIVE(self, view, frame, argument):
+        self.unary(frame, 0)
+
+    def UNARY_POSITIVE(self, view, frame, argument):
+        self.unary(frame, 1)
+
+    def UNARY_INVERT(self, view, frame, argument):
+        self.unary(frame, 2)
+
+    def UNARY_NOT(self, view, frame, argument):
+        frame.stack.append(self.constant(not self.pin(frame.stack.pop())))
+
+    def TO_BOOL(self, view, frame, argument):
+        frame.stack.append(self.constant(self.pin(frame.stack.pop())))
+
+    def COMPARE_OP(self, view, frame, argument):
+        right, left = frame.stack.pop(), frame.stack.pop()
+        if isinstance(left, Fresh) or isinstance(right, Fresh) or left is NULL or right is NULL:
+            raise NoRow("a comparison of containers")
+        tensors = self.is_tensor(left) or self.is_tensor(right)
+        if sys.version_info >= (3, 13):
+            if tensors and argument & 16:
+                raise NoRow("the truth of a tensor")
+            argument >>= 5
+        elif sys.version_info >= (3, 12):
+            argument >>= 4
+        if tensors:
+            self.operands(left, right)
+        elif type(left.object) not in PLAIN or type(right.object) not in PLAIN:
+            raise NoRow("a comparison of objects")
+        self.typed(left)
+        self.typed(right)
+        self.pending = self.emit("Compare", self.register(left), argument, inputs=[self.register(right)])
+
+    def IS_OP(self, view, frame, argument):
+        right, left = frame.stack.pop(), frame.stack.pop()
+        self.pending = self.emit("Is", self.register(left), argument, inputs=[self.register(right)])
+
+    def BINARY_SUBSCR(self, view, frame, argument):
+        index, container = frame.stack.pop(), frame.stack.pop()
+        if self.is_tensor(container):
+            self.tensor_index(container, self.index(index))
+        elif isinstance(container, Fresh):
+            if not isinstance(index, Value) or not index.fixed or type(index.object) is not int:
+                raise NoRow("an element by a number that is not constant")
+            if not -len(container.items) <= index.object < len(container.items):
+                raise NoRow("an element that is not there")
+            self.pending = container.items[index.object]
+        elif type(container.object) is torch.Size and self.is_number(index):
+            self.typed(container)
+            self.typed(index)
+            self.pending = self.emit("GetItem", self.register(container), inputs=[self.register(index)])
+        else:
+            self.element(container, index)
+
+    def element(self, container, index):
+        kind = type(container.object)
+        if isinstance(index, Fresh) or not isinstance(index, Value):
+            raise NoRow("an element of a container")
+        if kind is dict and type(index.object) is str:
+            self.typed(container)
+            if not index.fixed:
+                self.pin(index)
+            if index.object not in container.object:
+                raise NoRow("a key that is not there")
+            self.pending = self.dict_item(self.register(container), index.object, container.object[index.object])
+        elif kind in (list, tuple) and type(index.object) is int:
+            self.pin(index)
+            size = len(container.object)
+            if not -size <= index.object < size:
+                raise NoRow("an element that is not there")
+            self.sized(container)
+            place = index.object % size
+            self.pending = Value(self.emit("Item", self.register(container), place), container.object[place])
+        elif issubclass(type(container.object), tuple) and self.is_number(index):  # of results that have names
+            self.typed(container)
+            self.typed(index)
+            self.pending = self.emit("GetItem", self.register(container), inputs=[self.register(index)])
+        else:
+            raise NoRow(f"an element of a {kind.__name__}")
+
+    def sized(self, container):
+        self.typed(container)
+        self.check("CheckSize", self.register(container), len(container.object))
+
+    def index(self, value):
+        """A value that may index a tensor, in its register."""
+        if isinstance(value, Fresh):
+            for item in value.items:
+                self.index(item)
+        elif value is NULL or isinstance(value, Iterator):
+            raise NoRow("an index that is none")
+        elif type(value.object) in (int, bool, type(None), type(Ellipsis), slice) or self.is_tensor(value):
+            self.typed(value)
+        else:
+            raise NoRow(f"an index of class {type(value.object).__name__}")
+        return self.register(value)
+
+    def tensor_index(self, container, index):
+        self.typed(container)
+        self.num_calls += 1
+        self.pending = self.emit("GetItem", self.register(container), inputs=[index])
+
+    def slice_of(self, values):
+        for value in values:
+            if not isinstance(value, Value) or isinstance(value, Fresh) or type(value.object) not in (int, type(None)):
+                raise NoRow("a slice by other than numbers")
+            self.typed(value)
+        return self.emit("Slice", inputs=[self.register(value) for value in values])
+
+    def BUILD_SLICE(self, view, frame, argument):
+        values = frame.stack[-argument:]
+        del frame.stack[-argument:]
+        self.pending = self.slice_of(values)
+
+    def BINARY_SLICE(self, view, frame, argument):
+        container, *values = frame.stack[-3:]
+        del frame.stack[-3:]
+        if not self.is_tensor(container):
+            raise NoRow("a slice of a container")
+        self.tensor_index(container, self.slice_of(values))
+
+    # ---- Containers
+
+    def BUILD_TUPLE(self, view, frame, argument):
+        self.build(frame, tuple, argument)
+
+    def BUILD_LIST(self, view, frame, argument):
+        self.build(frame, list, argument)
+
+    @staticmethod
+    def build(frame, kind, count):
+        items = frame.stack[len(frame.stack) - count :]
+        if any(isinstance(item, Iterator) or item is NULL for item in items):
+            raise NoRow("a container of iterators")
+        del frame.stack[len(frame.stack) - count :]
+        frame.stack.append(Fresh(kind, items))
+
+    def UNPACK_SEQUENCE(self, view, frame, argument):
+        sequence = frame.stack.pop()
+        if isinstance(sequence, Fresh):
+            items = sequence.items
+        elif isinstance(sequence, Value) and type(sequence.object) in (tuple, list):
+            self.sized(sequence)
+            objects = list(sequence.object)
+            items = [Value(self.emit("Item", self.register(sequence), i), o) for i, o in enumerate(objects)]
+        else:
+            raise NoRow("the parts of an object")
+        if len(items) != argument:
+            raise NoRow("a wrong number of parts")
+        frame.stack += reversed(items)
+
+    # ---- Jumps
+
+    def jump_if(self, view, frame, argument):
+        self.pin(frame.stack.pop())
+
+    POP_JUMP_IF_FALSE = POP_JUMP_IF_TRUE = POP_JUMP_FORWARD_IF_FALSE = POP_JUMP_FORWARD_IF_TRUE = jump_if
+
+    def jump_back_if(self, view, frame, argument):
+        self.JUMP_BACKWARD(view, frame, argument)
+        self.jump_if(view, frame, argument)
+
+    POP_JUMP_BACKWARD_IF_FALSE = POP_JUMP_BACKWARD_IF_TRUE = jump_back_if
+
+    def jump_if_none(self, view, frame, argument):
+        value = frame.stack.pop()
+        if isinstance(value, Fresh) or (isinstance(value, Value) and value.fixed):
+            return
+        if value is NULL or isinstance(value, Iterator):
+            raise NoRow("there is no object here")
+        if value.object is None:
+            self.check("CheckIs", self.register(value), object=None)
+        else:
+            self.typed(value)
+
+    POP_JUMP_IF_NONE = POP_JUMP_IF_NOT_NONE = POP_JUMP_FORWARD_IF_NONE = POP_JUMP_FORWARD_IF_NOT_NONE = jump_if_none
+
+    def jump_back_if_none(self, view, frame, argument):
+        self.JUMP_BACKWARD(view, frame, argument)
+        self.jump_if_none(view, frame, argument)
+
+    POP_JUMP_BACKWARD_IF_NONE = POP_JUMP_BACKWARD_IF_NOT_NONE = jump_back_if_none
+
+    def JUMP_IF_FALSE_OR_POP(self, view, frame, argument):
+        if self.pin(frame.stack[-1]):
+            frame.stack.pop()
+
+    def JUMP_IF_TRUE_OR_POP(self, view, frame, argument):
+        if not self.pin(frame.stack[-1]):
+            frame.stack.pop()
+
+    # ---- Iteration
+
+    def GET_ITER(self, view, frame, argument):
+        value = frame.stack.pop()
+        if isinstance(value, Fresh) and value.kind is tuple:
+            items = list(value.items)
+        elif isinstance(value, Range):
+            items = value.items
+        elif isinstance(value, Value) and not isinstance(value, Fresh) and type(value.object) in (list, tuple):
+            self.sized(value)
+            objects = list(value.object)
+            items = [Value(self.emit("Item", self.register(value), i), o) for i, o in enumerate(objects)]
+        elif isinstance(value, Value) and issubclass(type(value.object), (torch.nn.Sequential, torch.nn.ModuleList)):
+            items = self.submodules(value)
+        else:
+            raise NoRow("an iteration")
+        frame.stack.append(Iterator(items))
+
+    def submodules(self, owner):
+        found = self.class_attribute(owner, "__iter__")
+        if type(found) is not types.FunctionType or found not in ITERATIONS:
+            raise NoRow("a module's own iteration")
+        self.has_code(found, ITERATIONS[found])
+        self.check("CheckNoKey", self.register(owner), object="__iter__")
+        members = owner.object.__dict__["_modules"]
+        if type(members) is not dict:
+            raise NoRow("a module with members of its own kind")
+        register = self.dict_item(self.instance_dict(owner), "_modules", members).register
+        self.check("CheckKeys", register, object=tuple(members))
+        return [self.dict_item(register, key, member) for key, member in members.items()]
+
+    def FOR_ITER(self, view, frame, argument):
+        iterator = frame.stack[-1]
+        if not isinstance(iterator, Iterator):
+            raise NoRow("an iteration that began before")
+        if iterator.at < len(iterator.items):
+            frame.stack.append(iterator.items[iterator.at])
+            iterator.at += 1
+        else:
+            frame.stack.pop()
+
+    # ---- Calls
+
+    def KW_NAMES(self, view, frame, argument):
+        frame.keywords = frame.code.co_consts[argument]
+
+    def CALL_KW(self, view, frame, argument):
+        names = frame.stack.pop()
+        self.call(view, frame, argument, names.object)
+
+    def CALL(self, view, frame, argument):
+        names, frame.keywords = frame.keywords or (), None
+        self.call(view, frame, argument, names)
+
+    def call(self, view, frame, count, names):
+        first, second, *arguments = frame.stack[len(frame.stack) - count - 2 :]
+        del frame.stack[len(frame.stack) - count - 2 :]
+        if sys.version_info >= (3, 13):
+            callee, owner = first, second
+        elif first is NULL:
+            callee, owner = second, NULL
+        else:
+            callee, owner = first, second
+        if owner is not NULL:
+            arguments.insert(0, owner)
+        if not isinstance(callee, Value) or isinstance(callee, Fresh):
+            raise NoRow("a call of no object")
+        if is_functional(callee.object):
+            self.call_functional(callee, arguments, names)
+        elif callee.object is range:
+            self.call_range(callee, arguments, names)
+        elif type(callee.object) is types.FunctionType:
+            self.call_inline(callee, arguments, names)
+        elif issubclass(type(callee.object), torch.nn.Module):
+            self.call_module(callee, arguments, names)
+        else:
+            raise NoRow(f"a call of {getattr(callee.object, '__qualname__', type(callee.object).__name__)}")
+
+    def call_functional(self, callee, arguments, names):
+        if len(arguments) > 32:
+            raise NoRow("a call with many arguments")
+        self.identical(callee)
+        if type(callee.object) is types.FunctionType:
+            code = code_of(callee.object)
+            if code is None:
+                raise NoRow(f"a {callee.object.__qualname__} with other code")
+            self.check("CheckCode", self.register(callee), object=code)
+        for name, value in zip(names, arguments[len(arguments) - len(names) :]):
+            if name == "inplace" and isinstance(value, Value):
+                self.pin(value)
+        reason = refused_arguments(callee.object, arguments, names)
+        if reason:
+            raise NoRow(reason)
+        for value in arguments:
+            self.argument(value)
+        inputs = [self.register(value) for value in arguments]
+        self.num_calls += 1
+        self.pending = self.emit("Call", self.register(callee), object=names or None, inputs=inputs)
+
+    def call_range(self, callee, arguments, names):
+        """A range of constant numbers, which a loop unrolls."""
+        self.identical(callee)
+        for value in arguments:
+            if isinstance(value, Fresh) or not isinstance(value, Value) or type(value.object) is not int:
+                raise NoRow("a range of other than numbers")
+        for value in arguments:
+            self.pin(value)
+        try:
+            made = range(*[value.object for value in arguments])
+        except (TypeError, ValueError):
+            raise NoRow("a range that raises") from None
+        if names or len(made) > MAX_STEPS:
+            raise NoRow("a long range")
+        self.pending = Range(made)
+
+    def identical(self, value):
+        """Checks that it is this very object."""
+        if value.fixed:
+            return
+        object = value.object
+        try:
+            object = weakref.ref(object)
+        except TypeError:
+            raise NoRow("a callable that can't be referred to weakly") from None
+        self.check("CheckIs", self.register(value), object=object)
+        value.fixed = True
+
+    def argument(self, value):
+        if isinstance(value, Fresh):
+            for item in value.items:
+                self.argument(item)
+        elif value is NULL or isinstance(value, Iterator):
+            raise NoRow("an argument that is none")
+        elif type(value.object) in PLAIN or type(value.object) in OPAQUE or self.is_tensor(value):
+            self.typed(value)
+        elif type(value.object) is tuple and all(type(item) in PLAIN for item in value.object):
+            if not value.fixed:
+                raise NoRow("a tuple as an argument")
+        else:
+            raise NoRow(f"an argument of class {type(value.object).__name__}")
+
+    def call_module(self, callee, arguments, names):
+        kind = type(callee.object)
+        for name, function in MODULE_CALL.items():
+            if self.class_attribute(callee, name) is not function or function is None:
+                raise NoRow(f"a module with a {name} of its own")
+            self.has_code(function, MODULE_CODES[name])
+        if self.class_attribute(callee, "_compiled_call_impl") is not None:
+            raise NoRow("a module that is compiled by others")
+        forward = self.class_attribute(callee, "forward")
+        if type(forward) is not types.FunctionType or kind.__mro__[-2] is not torch.nn.Module:
+            raise NoRow("a module whose forward is no function")
+        members = callee.object.__dict__
+        for name in ("forward", "_compiled_call_impl", "__call__", "_call_impl", "_wrapped_call_impl"):
+            self.check("CheckNoKey", self.register(callee), object=name)
+            if name in members:
+                raise NoRow(f"a module with a {name} of its own")
+        for name in MODULE_HOOKS:
+            hooks = self.dict_item(self.instance_dict(callee), name, members[name])
+            self.no_hooks(hooks)
+        if ("no global hooks",) not in self.checked:
+            self.checked[("no global hooks",)] = True
+            globals = torch.nn.modules.module.__dict__
+            register = self.register(self.constant(globals))
+            for name in GLOBAL_HOOKS:
+                self.no_hooks(self.dict_item(register, name, globals[name]))
+        function = Value(self.emit("ClassItem", self.register(callee), object="forward"), forward)
+        self.call_inline(function, [callee, *arguments], names)
+
+    def has_code(self, function, code):
+        """Checks that a function of torch whose work a row does is as torch wrote it."""
+        if function.__code__ is not code:
+            raise NoRow(f"a {function.__qualname__} with other code")
+        if ("code", function) not in self.checked:
+            self.checked[("code", function)] = True
+            self.check("CheckCode", self.register(self.constant(function)), object=code)
+
+    def no_hooks(self, hooks):
+        if not issubclass(type(hooks.object), dict) or len(hooks.object):
+            raise NoRow("a module with hooks")
+        self.typed(hooks)
+        self.check("CheckSize", self.register(hooks), 0)
+
+    def call_inline(self, function, arguments, names):
+        called = function.object
+        code = called.__code__
+        suspends = 0x20 | 0x80 | 0x200
+        if code.co_flags & (suspends | 0x8) or len(self.frames) >= MAX_DEPTH:
+            raise NoRow("a generator, a function of any keywords, or calls that are nested deeply")
+        if any(frame.code is code for frame in self.frames):
+            raise NoRow("a recursion")
+        self.check("CheckCode", self.register(function), object=code)
+        frame = FrameShadow(code, function)
+        self.bind(frame, called, function, arguments, names)
+        self.entering = frame
+        self.pending = None
+
+    def bind(self, frame, called, function, arguments, names):
+        code = frame.code
+        count = code.co_argcount
+        positional = arguments[: len(arguments) - len(names)]
+        variables = code.co_varnames
+        bound = dict(enumerate(positional[:count]))
+        if len(positional) > count:
+            if not code.co_flags & 0x4:
+                raise NoRow("too many arguments")
+            bound[count + code.co_kwonlyargcount] = Fresh(tuple, positional[count:])
+        elif code.co_flags & 0x4:
+            bound[count + code.co_kwonlyargcount] = Fresh(tuple, [])
+        for name, value in zip(names, arguments[len(arguments) - len(names) :]):
+            index = variables.index(name) if name in variables[: count + code.co_kwonlyargcount] else -1
+            if index in bound or index < code.co_posonlyargcount:
+                raise NoRow("arguments that don't fit")
+            bound[index] = value
+        defaults = called.__defaults__ or ()
+        for index in range(count):
+            if index not in bound:
+                from_last = count - index
+                if from_last > len(defaults):
+                    raise NoRow("an argument that is missing")
+                register = self.emit("LoadDefault", self.register(function), from_last)
+                bound[index] = Value(register, defaults[-from_last])
+        for index in range(count, count + code.co_kwonlyargcount):
+            if index not in bound:
+                given = called.__kwdefaults__ or {}
+                if variables[index] not in given:
+                    raise NoRow("an argument that is missing")
+                register = self.emit("LoadKeywordDefault", self.register(function), object=variables[index])
+                bound[index] = Value(register, given[variables[index]])
+        if any(isinstance(value, Iterator) or value is NULL for value in bound.values()):
+            raise NoRow("an iterator as an argument")
+        frame.variables = bound
+        cells = set(code.co_cellvars)
+        if cells:
+            raise NoRow("a function with variables of inner functions")
+
+    def RETURN_VALUE(self, view, frame, argument):
+        if frame.function is None:
+            raise NoRow(END)
+        self.returned = frame.stack.pop()
+        if isinstance(self.returned, Iterator) or self.returned is NULL:
+            raise NoRow("an iterator as a result")
+        self.leave()
+
+    def RETURN_CONST(self, view, frame, argument):
+        if frame.function is None:
+            raise NoRow(END)
+        self.returned = self.constant(frame.code.co_consts[argument])
+        self.leave()
+
+    def leave(self):
+        self.frames.pop()
+        self.pending = self.returned
+        self.has_returned = True

@@ -1,0 +1,419 @@
+#include "cresset/capture/plan.h"
+
+#if CRESSET_KNOWS_FRAMES
+#include <cstring>
+#include <new>
+
+namespace cresset::capture {
+namespace {
+
+PyTypeObject* plan_class = nullptr;
+
+constexpr const char* kKindNames[] = {
+#define STEP(NAME) #NAME,
+    CRESSET_PLAN_STEPS(STEP)
+#undef STEP
+};
+
+class Registers {
+ public:
+  explicit Registers(int count) : values_(size_t(count), nullptr) {}
+  ~Registers() {
+    for (PyObject* value : values_) Py_XDECREF(value);
+  }
+  Registers(const Registers&) = delete;
+  Registers& operator=(const Registers&) = delete;
+
+  PyObject* operator[](int index) const { return values_[size_t(index)]; }
+  /// Takes over the reference; false for null.
+  bool set(int index, PyObject* value) {
+    Py_XSETREF(values_[size_t(index)], value);
+    return value != nullptr;
+  }
+  void clear(int index) { Py_CLEAR(values_[size_t(index)]); }
+
+ private:
+  std::vector<PyObject*> values_;
+};
+
+PyObject* instanceDict(PyObject* object) {  // borrowed; null if it has none
+  PyObject** place = _PyObject_GetDictPtr(object);
+  return place == nullptr ? nullptr : *place;
+}
+
+PyObject* lookUp(PyObject* dict, PyObject* key) {  // borrowed
+  if (dict == nullptr || !PyDict_CheckExact(dict)) return nullptr;
+  return PyDict_GetItemWithError(dict, key);
+}
+
+PyFunctionObject* asFunction(PyObject* object) {
+  return PyFunction_Check(object) ? reinterpret_cast<PyFunctionObject*>(object) : nullptr;
+}
+
+PyObject* builtinsOf(PyFunctionObject* function) {
+#if PY_VERSION_HEX >= 0x030a0000
+  return function->func_builtins;
+#endif
+}
+
+PyObject* loadGlobal(const Step& step, const Registers& registers, const Machine& machine) {
+  PyObject *globals = machine.frame.globals(), *builtins = machine.frame.builtins();
+  if (step.a >= 0) {
+    PyFunctionObject* function = asFunction(registers[step.a]);
+    if (function == nullptr) return nullptr;
+    globals = function->func_globals;
+    builtins = builtinsOf(function);
+  }
+  // Globals of a class derived from dict have a look-up of their own.
+  if (!PyDict_CheckExact(globals)) return nullptr;
+  PyObject* value = lookUp(globals, step.object);
+  return value != nullptr || PyErr_Occurred() ? value : lookUp(builtins, step.object);
+}
+
+PyObject* loadCell(PyObject* cell) {
+  return cell != nullptr && PyCell_Check(cell) ? PyCell_GET(cell) : nullptr;
+}
+
+PyObject* loadFree(PyObject* object, int index) {
+  PyFunctionObject* function = asFunction(object);
+  PyObject* closure = function == nullptr ? nullptr : function->func_closure;
+  return closure == nullptr || PyTuple_GET_SIZE(closure) <= index ? nullptr
+                                                                  : loadCell(PyTuple_GET_ITEM(closure, index));
+}
+
+PyObject* loadDefault(PyObject* object, int from_last) {
+  PyFunctionObject* function = asFunction(object);
+  PyObject* defaults = function == nullptr ? nullptr : function->func_defaults;
+  if (defaults == nullptr || PyTuple_GET_SIZE(defaults) < from_last) return nullptr;
+  return PyTuple_GET_ITEM(defaults, PyTuple_GET_SIZE(defaults) - from_last);
+}
+
+PyObject* item(PyObject* sequence, int index) {
+  if (!PyTuple_CheckExact(sequence) && !PyList_CheckExact(sequence)) return nullptr;
+  return index < PySequence_Fast_GET_SIZE(sequence) ? PySequence_Fast_GET_ITEM(sequence, index) : nullptr;
+}
+
+/// What a read finds: borrowed; null if there is nothing, perhaps with an exception set.
+PyObject* read(const Step& step, const Registers& registers, const Machine& machine) {
+  switch (step.kind) {
+    case StepKind::LoadSlot:
+      return machine.slots[step.a];
+    case StepKind::LoadConst:
+      return step.object;
+    case StepKind::LoadGlobal:
+      return loadGlobal(step, registers, machine);
+    case StepKind::LoadCell:
+      return loadCell(registers[step.a]);
+    case StepKind::LoadFree:
+      return loadFree(registers[step.a], step.b);
+    case StepKind::LoadDefault:
+      return loadDefault(registers[step.a], step.b);
+    case StepKind::LoadKeywordDefault: {
+      PyFunctionObject* function = asFunction(registers[step.a]);
+      return function == nullptr ? nullptr : lookUp(function->func_kwdefaults, step.object);
+    }
+    case StepKind::InstanceDict:
+      return instanceDict(registers[step.a]);
+    case StepKind::ModuleDict:
+      return PyModule_Check(registers[step.a]) ? PyModule_GetDict(registers[step.a]) : nullptr;
+    case StepKind::DictItem:
+      return lookUp(registers[step.a], step.object);
+    case StepKind::ClassItem:
+      return _PyType_Lookup(Py_TYPE(registers[step.a]), step.object);
+    case StepKind::Item:
+      return item(registers[step.a], step.b);
+    default:
+      return nullptr;
+  }
+}
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"  // 3.13 has another, older ones don't
+PyObject* referent(PyObject* object) {                      // borrowed
+  return PyWeakref_Check(object) ? PyWeakref_GET_OBJECT(object) : object;
+}
+#pragma GCC diagnostic pop
+
+bool isSameConstant(PyObject* value, PyObject* constant) {
+  if (Py_TYPE(value) != Py_TYPE(constant)) return false;
+  if (PyFloat_CheckExact(value)) {
+    double left = PyFloat_AS_DOUBLE(value), right = PyFloat_AS_DOUBLE(constant);
+    return std::memcmp(&left, &right, sizeof(double)) == 0;
+  }
+  return value == constant || PyObject_RichCompareBool(value, constant, Py_EQ) == 1;
+}
+
+bool hasKeys(PyObject* dict, PyObject* keys) {
+  if (!PyDict_CheckExact(dict) || PyDict_GET_SIZE(dict) != PyTuple_GET_SIZE(keys)) return false;
+  Py_ssize_t place = 0, index = 0;
+  PyObject* key = nullptr;
+  while (PyDict_Next(dict, &place, &key, nullptr)) {
+    PyObject* wanted = PyTuple_GET_ITEM(keys, index++);
+    if (key != wanted && (!PyUnicode_CheckExact(key) || PyUnicode_Compare(key, wanted) != 0)) return false;
+  }
+  return true;
+}
+
+bool hasSize(PyObject* object, int size) {
+  if (PyDict_Check(object)) return PyDict_GET_SIZE(object) == size;
+  if (!PyTuple_CheckExact(object) && !PyList_CheckExact(object)) return false;
+  return PySequence_Fast_GET_SIZE(object) == size;
+}
+
+bool returnsZero(PyObject* function) {
+  PyObject* number = PyObject_CallNoArgs(function);
+  bool is_zero = number == Py_None || number == Py_False ||
+                 (number != nullptr && PyLong_CheckExact(number) && PyLong_AsLong(number) == 0);
+  Py_XDECREF(number);
+  return is_zero;
+}
+
+bool holds(const Step& step, const Registers& registers) {
+  if (step.kind == StepKind::CheckZero) return returnsZero(step.object);
+  PyObject* value = registers[step.a];
+  switch (step.kind) {
+    case StepKind::CheckType: {
+      PyTypeObject* type = Py_TYPE(value);
+      return reinterpret_cast<PyObject*>(type) == referent(step.object) &&
+             (step.b <= 0 || type->tp_version_tag == unsigned(step.b));
+    }
+    case StepKind::CheckIs:
+      return value == referent(step.object);
+    case StepKind::CheckConst:
+      return isSameConstant(value, step.object);
+    case StepKind::CheckCode:
+      return PyFunction_Check(value) && PyFunction_GET_CODE(value) == step.object;
+    case StepKind::CheckNoKey: {
+      PyObject* dict = instanceDict(value);
+      return dict == nullptr || (PyDict_CheckExact(dict) && PyDict_Contains(dict, step.object) == 0);
+    }
+    case StepKind::CheckSize:
+      return hasSize(value, step.b);
+    case StepKind::CheckKeys:
+      return hasKeys(value, step.object);
+    default:
+      return false;
+  }
+}
+
+using BinaryFunction = PyObject* (*)(PyObject*, PyObject*);
+PyObject* power(PyObject* left, PyObject* right) {
+  return PyNumber_Power(left, right, Py_None);
+}
+/// In the order of BINARY_OP's arguments.
+constexpr BinaryFunction kBinary[] = {
+    PyNumber_Add,      PyNumber_And,        PyNumber_FloorDivide, PyNumber_Lshift, PyNumber_MatrixMultiply,
+    PyNumber_Multiply, PyNumber_Remainder,  PyNumber_Or,          power,           PyNumber_Rshift,
+    PyNumber_Subtract, PyNumber_TrueDivide, PyNumber_Xor};
+
+PyObject* call(const Step& step, const Registers& registers) {
+  constexpr size_t kMaxInputs = 32;  // newPlan refuses more
+  PyObject* inputs[kMaxInputs + 1] = {nullptr};
+  for (size_t i = 0; i < step.inputs.size(); i++) inputs[i + 1] = registers[step.inputs[i]];
+  size_t names = step.object == nullptr ? 0 : size_t(PyTuple_GET_SIZE(step.object));
+  return PyObject_Vectorcall(
+      registers[step.a], inputs + 1, (step.inputs.size() - names) | PY_VECTORCALL_ARGUMENTS_OFFSET, step.object);
+}
+
+/// A new reference, or null with an exception set.
+PyObject* compute(const Step& step, const Registers& registers) {
+  const auto input = [&](size_t i) { return registers[step.inputs[i]]; };
+  switch (step.kind) {
+    case StepKind::Call:
+      return call(step, registers);
+    case StepKind::Binary:
+      return kBinary[step.b](registers[step.a], input(0));
+    case StepKind::Compare:
+      return PyObject_RichCompare(registers[step.a], input(0), step.b);
+    case StepKind::Is:
+      return Py_NewRef((registers[step.a] == input(0)) != (step.b != 0) ? Py_True : Py_False);
+    case StepKind::Unary:
+      return step.b == 0   ? PyNumber_Negative(registers[step.a])
+             : step.b == 1 ? PyNumber_Positive(registers[step.a])
+                           : PyNumber_Invert(registers[step.a]);
+    case StepKind::GetItem:
+      return PyObject_GetItem(registers[step.a], input(0));
+    case StepKind::GetAttr:
+      return PyObject_GetAttr(registers[step.a], step.object);
+    case StepKind::Slice:
+      return PySlice_New(input(0), input(1), step.inputs.size() > 2 ? input(2) : nullptr);
+    case StepKind::Tuple:
+    case StepKind::List: {
+      const bool is_tuple = step.kind == StepKind::Tuple;
+      Py_ssize_t size = Py_ssize_t(step.inputs.size());
+      PyObject* made = is_tuple ? PyTuple_New(size) : PyList_New(size);
+      for (Py_ssize_t i = 0; made != nullptr && i < size; i++) {
+        PyObject* element = Py_NewRef(input(size_t(i)));
+        if (is_tuple) {
+          PyTuple_SET_ITEM(made, i, element);
+        } else {
+          PyList_SET_ITEM(made, i, element);
+        }
+      }
+      return made;
+    }
+    default:
+      return nullptr;
+  }
+}
+
+void applyOutputs(const Plan& plan, const Registers& registers, Machine& machine) {
+  // The frame is whole before anything is freed, since that may run code.
+  std::vector<PyObject*> old;
+  PyObject** end = machine.frame.stackBase() + plan.depth;
+  while (machine.top > end) old.push_back(*--machine.top);
+  while (machine.top < end) *machine.top++ = nullptr;
+  for (const PlanOutput& output : *plan.outputs) {
+    old.push_back(machine.slots[output.slot]);
+    machine.slots[output.slot] = output.variable < 0 ? nullptr : Py_NewRef(registers[output.variable]);
+  }
+  machine.next = plan.end;
+  for (PyObject* object : old) Py_XDECREF(object);
+}
+
+}  // namespace
+
+unsigned versionOf(PyTypeObject* type) {
+#if PY_VERSION_HEX >= 0x030c0000
+  if (PyUnstable_Type_AssignVersionTag(type) == 0) return 0;
+#else
+  static PyObject* const name = PyUnicode_InternFromString("__class__");
+  _PyType_Lookup(type, name);  // a lookup gives it one
+  if (!PyType_HasFeature(type, Py_TPFLAGS_VALID_VERSION_TAG)) return 0;
+#endif
+  return unsigned(type->tp_version_tag) > 0x7fffffffU ? 0 : unsigned(type->tp_version_tag);
+}
+
+PlanResult applyPlan(Plan& plan, Machine& machine) {
+  Py_INCREF(reinterpret_cast<PyObject*>(&plan));  // it may be forgotten meanwhile
+  PlanResult result = PlanResult::Applied;
+  {
+    Registers registers(plan.num_registers);
+    for (const Step& step : *plan.steps) {
+      if (step.kind <= StepKind::Item) {
+        PyObject* value = read(step, registers, machine);
+        if (!registers.set(step.target, Py_XNewRef(value))) result = PlanResult::CheckFailed;
+      } else if (step.kind <= StepKind::CheckZero) {
+        if (!holds(step, registers)) result = PlanResult::CheckFailed;
+      } else if (!registers.set(step.target, compute(step, registers))) {
+        result = PlanResult::Raised;
+      }
+      if (result != PlanResult::Applied) break;
+      for (int index : step.dead) registers.clear(index);
+    }
+    if (result == PlanResult::Applied) applyOutputs(plan, registers, machine);
+  }
+  PyErr_Clear();
+  (result == PlanResult::Applied ? plan.applied : result == PlanResult::Raised ? plan.raised : plan.failed)++;
+  Py_DECREF(reinterpret_cast<PyObject*>(&plan));
+  return result;
+}
+
+// ---- The class
+
+namespace {
+
+bool readStep(PyObject* described, int num_registers, std::vector<Step>& steps) {
+  const char* name = nullptr;
+  Step step{};
+  PyObject *object = nullptr, *inputs = nullptr, *dead = nullptr;
+  if (!PyArg_ParseTuple(
+          described, "siiiOO!O!", &name, &step.target, &step.a, &step.b, &object, &PyTuple_Type, &inputs, &PyTuple_Type,
+          &dead)) {
+    return false;
+  }
+  int kind = 0;
+  while (kind < int(std::size(kKindNames)) && std::strcmp(kKindNames[kind], name) != 0) kind++;
+  bool valid = kind < int(std::size(kKindNames)) && step.target < num_registers && PyTuple_GET_SIZE(inputs) <= 32;
+  step.kind = StepKind(kind);
+  for (PyObject* list : {inputs, dead}) {
+    for (Py_ssize_t i = 0; valid && i < PyTuple_GET_SIZE(list); i++) {
+      long index = PyLong_AsLong(PyTuple_GET_ITEM(list, i));
+      valid = index >= 0 && index < num_registers;
+      (list == inputs ? step.inputs : step.dead).push_back(int(index));
+    }
+  }
+  if (!valid) {
+    if (!PyErr_Occurred()) PyErr_Format(PyExc_ValueError, "no step of a plan: %s", name);
+    return false;
+  }
+  // None stands for nothing, except where it is the object.
+  bool may_be_none = step.kind == StepKind::LoadConst || step.kind == StepKind::CheckIs;
+  step.object = object == Py_None && !may_be_none ? nullptr : Py_NewRef(object);
+  steps.push_back(std::move(step));
+  return true;
+}
+
+void deletePlan(PyObject* self) {
+  auto* plan = reinterpret_cast<Plan*>(self);
+  if (plan->steps != nullptr) {
+    for (Step& step : *plan->steps) Py_XDECREF(step.object);
+  }
+  delete plan->steps;
+  delete plan->outputs;
+  PyTypeObject* type = Py_TYPE(self);
+  type->tp_free(self);
+  Py_DECREF(reinterpret_cast<PyObject*>(type));
+}
+
+PyObject* countsOf(PyObject* self, void*) {
+  auto* plan = reinterpret_cast<Plan*>(self);
+  return Py_BuildValue("KKK", plan->applied, plan->failed, plan->raised);
+}
+
+PyObject* endOf(PyObject* self, void*) {
+  return PyLong_FromLong(reinterpret_cast<Plan*>(self)->end);
+}
+
+PyGetSetDef plan_attributes[] = {
+    {"end", endOf, nullptr, "The place in the code that the frame goes on at.", nullptr},
+    {"counts", countsOf, nullptr, "How often it applied, a check failed, a call raised.", nullptr},
+    {nullptr, nullptr, nullptr, nullptr, nullptr}};
+PyType_Slot plan_slots[] = {
+    {Py_tp_dealloc, reinterpret_cast<void*>(deletePlan)}, {Py_tp_getset, plan_attributes}, {0, nullptr}};
+PyType_Spec plan_spec = {"cresset._frames.Plan", sizeof(Plan), 0, Py_TPFLAGS_DEFAULT, plan_slots};
+
+}  // namespace
+
+bool addPlanClass(PyObject* module) {
+  plan_class = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&plan_spec));
+  if (plan_class == nullptr) return false;
+  plan_class->tp_new = nullptr;  // only newPlan makes them
+  return PyModule_AddObjectRef(module, "Plan", reinterpret_cast<PyObject*>(plan_class)) == 0;
+}
+
+bool isPlan(PyObject* object) {
+  return Py_TYPE(object) == plan_class;
+}
+
+PyObject* newPlan(PyObject*, PyObject* arguments) {
+  int start = 0, end = 0, num_registers = 0, depth = 0;
+  PyObject *steps = nullptr, *outputs = nullptr;
+  if (!PyArg_ParseTuple(
+          arguments, "iiiiO!O!", &start, &end, &num_registers, &depth, &PyList_Type, &steps, &PyList_Type, &outputs)) {
+    return nullptr;
+  }
+  auto* plan = PyObject_New(Plan, plan_class);
+  if (plan == nullptr) return nullptr;
+  plan->start = start;
+  plan->end = end;
+  plan->num_registers = num_registers;
+  plan->depth = depth;
+  plan->steps = new std::vector<Step>();
+  plan->outputs = new std::vector<PlanOutput>();
+  plan->applied = plan->failed = plan->raised = 0;
+  bool valid = true;
+  for (Py_ssize_t i = 0; valid && i < PyList_GET_SIZE(steps); i++) {
+    valid = readStep(PyList_GET_ITEM(steps, i), num_registers, *plan->steps);
+  }
+  for (Py_ssize_t i = 0; valid && i < PyList_GET_SIZE(outputs); i++) {
+    PlanOutput output{};
+    valid = PyArg_ParseTuple(PyList_GET_ITEM(outputs, i), "ii", &output.slot, &output.variable) != 0;
+    plan->outputs->push_back(output);
+  }
+  if (!valid) Py_CLEAR(plan);
+  return reinterpret_cast<PyObject*>(plan);
+}
+
+}  // namespace cresset::capture
+#endif

@@ -1,0 +1,93 @@
+// What was recorded of a stretch of a frame, as a program over registers: reads of what the frame can reach, checks of
+// them, and calls whose only effect is their result.
+//
+// A plan begins at one instruction and ends before another. It applies if all of its checks hold and none of its calls
+// raises; then the frame's variables and stack become what they would be, and the frame goes on at the end. If not, the
+// frame is as it was, and its instructions run one by one: nothing that a plan does shows.
+//
+// A plan holds strongly only what can't lead back to its code: constants, code objects, names. Classes and functions
+// are weak references, which compare unequal to everything once their objects died.
+#pragma once
+
+#include <vector>
+
+#include "cresset/capture/evaluator.h"
+
+namespace cresset::capture {
+
+/// STEP(Name): `target`, `a`, `b` are registers (-1: none) or numbers, `object` what is named.
+#define CRESSET_PLAN_STEPS(STEP)                                                                        \
+  STEP(LoadSlot)           /* target = variable or stack place a */                                     \
+  STEP(LoadConst)          /* target = object */                                                        \
+  STEP(LoadGlobal)         /* target = object in the globals, builtins of function a or of the frame */ \
+  STEP(LoadCell)           /* target = contents of cell a */                                            \
+  STEP(LoadFree)           /* target = contents of cell b of function a */                              \
+  STEP(LoadDefault)        /* target = default b of function a, from the last on */                     \
+  STEP(LoadKeywordDefault) /* target = default of keyword argument object of function a */              \
+  STEP(InstanceDict)       /* target = the __dict__ of a */                                             \
+  STEP(ModuleDict)         /* target = the names of module a */                                         \
+  STEP(DictItem)           /* target = a[object], a a dict */                                           \
+  STEP(ClassItem)          /* target = what the class of a has as object */                             \
+  STEP(Item)               /* target = a[b], a a list or tuple */                                       \
+  STEP(CheckType)          /* the class of a is object, and its version b */                            \
+  STEP(CheckIs)            /* a is object; None, True, False, Ellipsis or a weak reference to it */     \
+  STEP(CheckConst)         /* a is the number or text object, of the same class and bits */             \
+  STEP(CheckCode)          /* function a has this code */                                               \
+  STEP(CheckNoKey)         /* the __dict__ of a, if any, lacks object */                                \
+  STEP(CheckSize)          /* list, tuple or dict a has b elements */                                   \
+  STEP(CheckKeys)          /* dict a has the keys object, in this order */                              \
+  STEP(CheckZero)          /* the function object of C returns 0, False or None */                      \
+  STEP(Call)               /* target = a(inputs), object the names of the last ones or null */          \
+  STEP(Binary)             /* target = a (operator b) inputs[0] */                                      \
+  STEP(Compare)            /* target = a (comparison b) inputs[0] */                                    \
+  STEP(Is)                 /* target = (a is inputs[0]) != b */                                         \
+  STEP(Unary)              /* target = operator b of a */                                               \
+  STEP(GetItem)            /* target = a[inputs[0]] */                                                  \
+  STEP(GetAttr)            /* target = a.object */                                                      \
+  STEP(Tuple)              /* target = (inputs) */                                                      \
+  STEP(List)               /* target = [inputs] */                                                      \
+  STEP(Slice)              /* target = slice(inputs) */
+
+enum class StepKind {
+#define STEP(NAME) NAME,
+  CRESSET_PLAN_STEPS(STEP)
+#undef STEP
+};
+
+struct Step {
+  StepKind kind;
+  int target = -1, a = -1, b = -1;
+  PyObject* object = nullptr;  // owned
+  std::vector<int> inputs;
+  std::vector<int> dead;  // registers that nothing reads afterwards
+};
+
+struct PlanOutput {
+  int slot;      // variable, or place of the stack
+  int variable;  // register; -1 for null
+};
+
+enum class PlanResult { Applied, CheckFailed, Raised };
+
+/// A Python object; made by newPlan.
+struct Plan {
+  PyObject_HEAD int start, end, num_registers, depth;  // depth: of the stack at the end
+  std::vector<Step>* steps;
+  std::vector<PlanOutput>* outputs;
+  unsigned long long applied, failed, raised;
+};
+
+/// From what the recorder in Python says: (start, end, number of registers, depth at the end, [(kind, target, a, b,
+/// object, inputs, dead)], [(slot, register)]). Null with an exception set if that is malformed.
+PyObject* newPlan(PyObject* module, PyObject* arguments);
+/// Adds the class Plan to a module. False with an exception set.
+bool addPlanClass(PyObject* module);
+bool isPlan(PyObject* object);
+
+/// Runs a plan on a frame that stands at its start. Leaves no exception set.
+PlanResult applyPlan(Plan& plan, Machine& machine);
+
+/// The number that changes when the class or one of its bases does; 0 if it has none.
+unsigned versionOf(PyTypeObject* type);
+
+}  // namespace cresset::capture

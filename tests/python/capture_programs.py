@@ -1,0 +1,312 @@
+"""Random Python programs, run as they are and by cresset.compile, with arguments, globals and classes that change between
+calls: results, printed output, exceptions with their lines, effects and identity are to agree.
+
+    python tests/python/capture_programs.py 20000 [first seed]
+"""
+
+import contextlib
+import io
+import random
+import sys
+import traceback
+
+import torch
+import torch.nn.functional as F
+
+import cresset
+from cresset import _frames
+
+PRELUDE = """
+class Base:
+    shared = 2
+    def scaled(self, x):
+        return x * self.k + self.shared
+
+class Thing(Base):
+    def __init__(self):
+        self.k = 3
+        self.items = [1, 2.5, torch.ones(3)]
+        self.log = []
+    def note(self, value):
+        self.log.append(str(value))
+        return value
+
+class Layer(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = torch.nn.Linear(3, 3)
+        self.rate = 0.5
+    def forward(self, x, shift=1):
+        if self.training:
+            x = x * self.rate
+        return self.linear(x) + shift
+
+def helper(a, b=2, *rest, flag=True):
+    if flag:
+        return a * b
+    return a + b
+
+def risky(a):
+    try:
+        return a @ a
+    except (RuntimeError, TypeError) as error:
+        return type(error).__name__
+"""
+
+
+class Generator:
+    def __init__(self, rng):
+        self.rng = rng
+        self.lines = []
+        self.tensors = ["x", "y"]
+        self.numbers = ["n", "G"]
+        self.count = 0
+
+    def name(self):
+        self.count += 1
+        return f"v{self.count}"
+
+    def number(self):
+        r = self.rng
+        return r.choice(
+            [
+                lambda: r.choice(self.numbers),
+                lambda: r.choice(["0", "1", "2", "-1", "0.5", "-0.0", "True"]),
+                lambda: "thing.k",
+                lambda: f"{r.choice(self.tensors)}.shape[0]",
+                lambda: "len(data)",
+                lambda: 'data["n"]',
+                lambda: "(n + cell)",
+            ]
+        )()
+
+    def tensor(self, depth=0):
+        r = self.rng
+        if depth > 2:
+            return r.choice(self.tensors)
+        inner = lambda: self.tensor(depth + 1)  # noqa: E731
+        return r.choice(
+            [
+                lambda: r.choice(self.tensors),
+                lambda: f"({inner()} {r.choice('+-*')} {inner()})",
+                lambda: f"({inner()} {r.choice('+-*/')} {self.number()})",
+                lambda: f"({self.number()} - {inner()})",
+                lambda: f"{inner()}.{r.choice(['relu', 'sin', 'abs', 'exp', 'tanh', 'clone', 'detach'])}()",
+                lambda: (
+                    f"torch.{r.choice(['maximum', 'add', 'where'])[:7].replace('where', 'mul')}({inner()}, {inner()})"
+                ),
+                lambda: f"F.{r.choice(['relu', 'gelu', 'silu'])}({inner()})",
+                lambda: f"helper({inner()}, {self.number()}, flag={r.choice(['True', 'False', 'n > 1'])})",
+                lambda: f"helper({inner()})",
+                lambda: f"thing.scaled({inner()})",
+                lambda: f"layer({inner()})",
+                lambda: f"layer({inner()}, shift={self.number()})",
+                lambda: 'data["x"]',
+                lambda: "thing.items[2]",
+                lambda: f"{inner()}[:{r.choice(['n', '2', '3'])}]",
+                lambda: f"torch.stack([{inner()}, {inner()}]).sum(0)",
+            ]
+        )()
+
+    def condition(self):
+        r = self.rng
+        return r.choice(
+            [
+                lambda: f"{self.number()} > {self.number()}",
+                lambda: f"{r.choice(self.tensors)}.sum() > 0",
+                lambda: "thing.k is None",
+                lambda: "data",
+                lambda: f"not {self.number()}",
+                lambda: f"{r.choice(self.tensors)} is {r.choice(self.tensors)}",
+                lambda: f"{r.choice(self.tensors)}.requires_grad",
+            ]
+        )()
+
+    def put(self, indent, text):
+        self.lines.append("    " * indent + text)
+
+    def block(self, indent, count):
+        for _ in range(count):
+            self.statement(indent)
+
+    def statement(self, indent):
+        r = self.rng
+        kinds = ["tensor"] * 5 + ["number", "print", "note", "store", "inplace", "tuple", "same", "global", "item"]
+        if indent < 3:
+            kinds += ["if", "for", "try", "while", "items"]
+        kind = r.choice(kinds)
+        known = list(self.tensors), list(self.numbers)
+        if kind == "tensor":
+            target = r.choice([self.name(), r.choice(self.tensors)])
+            self.put(indent, f"{target} = {self.tensor()}")
+            if target not in self.tensors:
+                self.tensors.append(target)
+        elif kind == "number":
+            target = self.name()
+            self.put(indent, f"{target} = {self.number()} {r.choice('+-*')} {self.number()}")
+            self.numbers.append(target)
+        elif kind == "print":
+            self.put(indent, f"print({self.number()}, {r.choice(self.tensors)}.shape)")
+        elif kind == "note":
+            self.put(indent, f"thing.note({self.number()})")
+        elif kind == "store":
+            self.put(indent, r.choice([f"thing.k = {self.number()}", f'data["x"] = {self.tensor(2)}']))
+        elif kind == "inplace":
+            self.put(indent, f"{r.choice(self.tensors)} += {self.number()}")
+        elif kind == "tuple":
+            a, b = self.name(), self.name()
+            self.put(indent, f"{a}, {b} = {self.tensor(1)}, {self.tensor(2)}")
+            self.tensors += [a, b]
+        elif kind == "same":
+            self.put(indent, f"out.append({r.choice(self.tensors)} is {r.choice(self.tensors)})")
+        elif kind == "global":
+            self.put(indent, "global G")
+            self.lines[-1] = "    " * indent + f"globals()['G'] = {self.number()}"
+        elif kind == "item":
+            self.put(indent, f"out.append({r.choice(self.tensors)}.sum().item())")
+        elif kind == "if":
+            self.put(indent, f"if {self.condition()}:")
+            self.block(indent + 1, r.randint(1, 2))
+            self.tensors, self.numbers = list(known[0]), list(known[1])
+            if r.random() < 0.5:
+                self.put(indent, "else:")
+                self.block(indent + 1, 1)
+        elif kind in ("for", "items"):
+            where = "range(3)" if kind == "for" else "thing.items"
+            name = self.name()
+            self.put(indent, f"for {name} in {where}:")
+            self.numbers += [name] if kind == "for" else []
+            self.block(indent + 1, r.randint(1, 2))
+            if kind == "items":
+                self.put(indent + 1, f"x = x * {name}")
+        elif kind == "while":
+            name = self.name()
+            self.put(indent, f"{name} = 0")
+            self.put(indent, f"while {name} < 2:")
+            self.put(indent + 1, f"{name} += 1")
+            self.block(indent + 1, 1)
+        else:
+            self.put(indent, "try:")
+            self.block(indent + 1, 1)
+            self.put(
+                indent + 1, r.choice([f"out.append(risky({self.tensor(2)}))", "raise ValueError(n)", "x = x @ y[:2]"])
+            )
+            self.put(indent, "except (ValueError, RuntimeError) as error:")
+            self.put(indent + 1, "out.append(type(error).__name__)")
+        self.tensors, self.numbers = (self.tensors, self.numbers) if kind in ("tensor", "number", "tuple") else known
+
+    def program(self):
+        self.put(0, "def make(cell):")
+        self.put(1, "def f(x, y, n, thing, data, layer, out, last=1):")
+        self.block(2, self.rng.randint(3, 8))
+        self.put(2, f"return {self.rng.choice(self.tensors)}, {self.number()}, cell + last")
+        self.put(1, "def change(value):")
+        self.put(2, "nonlocal cell")
+        self.put(2, "cell = value")
+        self.put(1, "return f, change")
+        return PRELUDE + "\n".join(self.lines) + "\n"
+
+
+def changes(rng):
+    """What happens before a call: (what, value)."""
+    kinds = ["G", "cell", "k", "shared", "defaults", "training", "weight", "items", "helper", "scaled", "hook", "none"]
+    return [(rng.choice(kinds), rng.choice([1, 2, 0.5, -0.0, 3, True])) for _ in range(rng.choice([0, 0, 1, 2]))]
+
+
+class World:
+    """A program with what it can reach."""
+
+    def __init__(self, text, compiled):
+        self.names = {"torch": torch, "F": F, "G": 2}
+        torch.manual_seed(5)
+        exec(compile(text, "<program>", "exec"), self.names)
+        self.function, self.change_cell = self.names["make"](1)
+        self.call = cresset.compile(self.function) if compiled else self.function
+        self.thing, self.layer = self.names["Thing"](), self.names["Layer"]()
+        self.data = {"x": torch.ones(3), "n": 2}
+        self.hooks = []
+
+    def change(self, what, value):
+        if what == "G":
+            self.names["G"] = value
+        elif what == "cell":
+            self.change_cell(value)
+        elif what == "k":
+            self.thing.k = value
+        elif what == "shared":
+            self.names["Base"].shared = value
+        elif what == "defaults":
+            self.function.__defaults__ = (value,)
+        elif what == "training":
+            self.layer.train(value is True)
+        elif what == "weight":
+            self.layer.linear.weight = torch.nn.Parameter(torch.full((3, 3), float(value)))
+        elif what == "items":
+            self.thing.items = [value, *self.thing.items[:2], torch.full((3,), float(value))][-3:]
+        elif what == "helper":
+            self.names["helper"].__kwdefaults__ = {"flag": value is True}
+        elif what == "scaled":
+            self.names["Thing"].scaled = lambda self, x: x - value
+        elif what == "hook":
+            if self.hooks:
+                self.hooks.pop().remove()
+            else:
+                self.hooks.append(self.layer.register_forward_hook(lambda m, i, o: print("hook")))
+
+    def observe(self, rows, n, grad, seed):
+        torch.manual_seed(seed)
+        x, y = torch.randn(rows, 3), torch.randn(3)
+        x.requires_grad_(grad)
+        out, written = [], io.StringIO()
+        with contextlib.redirect_stdout(written):
+            try:
+                result = self.call(x, y, n, self.thing, self.data, self.layer, out)
+                end = [describe(item) for item in result]
+                end.append([result[0] is other for other in (x, y, self.data["x"], self.thing.items[-1])])
+                if grad and isinstance(result[0], torch.Tensor) and result[0].requires_grad:
+                    gradients = torch.autograd.grad(result[0].sum(), x, allow_unused=True)
+                    end.append(describe(gradients[0]))
+            except Exception as error:
+                lines = [f.lineno for f in traceback.extract_tb(error.__traceback__) if f.filename == "<program>"]
+                end = [type(error).__name__, str(error), lines]
+        state = [describe(self.thing.k), list(self.thing.log), describe(self.data["x"]), describe(self.names["G"])]
+        return [end, [describe(item) for item in out], written.getvalue(), state, describe(x.detach())]
+
+
+def describe(value):
+    if isinstance(value, torch.Tensor):
+        bits = value.detach().contiguous().numpy().tobytes()
+        return [type(value).__name__, value.dtype, tuple(value.shape), value.stride(), value.requires_grad, bits]
+    return [type(value).__name__, repr(value)]
+
+
+def compare(seed):
+    """Runs one program both ways; how many plans ran. Raises AssertionError where they differ."""
+    rng = random.Random(seed)
+    text = Generator(rng).program()
+    worlds = [World(text, False), World(text, True)]
+    arguments = (2, 1, False, 0)
+    for call in range(8):
+        if call >= 2 and rng.random() < 0.7:
+            arguments = (rng.choice([1, 2, 3]), rng.choice([0, 1, 2, 0.5, True]), rng.random() < 0.4, rng.randint(0, 3))
+        for what, value in changes(rng) if call >= 2 else ():
+            for world in worlds:
+                world.change(what, value)
+        expected, seen = [world.observe(*arguments) for world in worlds]
+        if expected != seen:
+            raise AssertionError(f"program {seed}, call {call}:\n{text}\n{expected}\n{seen}")
+    return sum(plan.counts[0] for _, plan in _frames.plans_of(worlds[1].function.__code__))
+
+
+def main():
+    count, first = int(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 0
+    ran = 0
+    for seed in range(first, first + count):
+        ran += compare(seed)
+        if seed % 1000 == 999:
+            print(f"{seed + 1 - first} programs agree; plans ran {ran} times", flush=True)
+    print(f"{count} programs agree; plans ran {ran} times")
+
+
+if __name__ == "__main__":
+    main()
