@@ -31,6 +31,12 @@ __all__ = [
     "reset",
 ]
 
+# Each call asks these: attributes of torch are not looked up anew.
+_tracing = _C._tracing
+_torch_tracing_state = torch._C._get_tracing_state
+_num_function_modes = torch._C._len_torch_function_stack
+_num_dispatch_modes = torch._C._len_torch_dispatch_stack
+
 _codes = {}  # weak references to the code objects that may have plans, by identity
 _notes = {}  # why plans ended there: {position: reason}, by the identity of the code object
 
@@ -66,10 +72,10 @@ def _runs_plainly():
     """Whether something else watches what this thread's calls do."""
     return (
         _why_not() is not None
-        or _C._tracing()
-        or torch._C._get_tracing_state() is not None
-        or torch._C._len_torch_function_stack() != 0
-        or torch._C._len_torch_dispatch_stack() != 0
+        or _tracing()
+        or _torch_tracing_state() is not None
+        or _num_function_modes() != 0
+        or _num_dispatch_modes() != 0
     )
 
 
