@@ -6,6 +6,7 @@ their result. Later calls run a plan where its checks hold, and Python's own ins
 (src/cresset/capture/capture.h).
 """
 
+import copy
 import dis
 import functools
 import sys
@@ -29,6 +30,12 @@ __all__ = [
     "is_compiling",
     "reset",
 ]
+
+# Each call asks these: attributes of torch are not looked up anew.
+_tracing = _C._tracing
+_torch_tracing_state = torch._C._get_tracing_state
+_num_function_modes = torch._C._len_torch_function_stack
+_num_dispatch_modes = torch._C._len_torch_dispatch_stack
 
 _codes = {}  # weak references to the code objects that may have plans, by identity
 _notes = {}  # why plans ended there: {position: reason}, by the identity of the code object
@@ -65,10 +72,10 @@ def _runs_plainly():
     """Whether something else watches what this thread's calls do."""
     return (
         _why_not() is not None
-        or _C._tracing()
-        or torch._C._get_tracing_state() is not None
-        or torch._C._len_torch_function_stack() != 0
-        or torch._C._len_torch_dispatch_stack() != 0
+        or _tracing()
+        or _torch_tracing_state() is not None
+        or _num_function_modes() != 0
+        or _num_dispatch_modes() != 0
     )
 
 
@@ -104,20 +111,32 @@ class _Compiled:
 
 
 class _CompiledForward:
-    """The `forward` of a compiled module."""
+    """The `forward` of a compiled module: of its class, which is the module's own but for it."""
 
     def __init__(self, module, cache_limit):
-        self._module = module
-        self._cache_limit = cache_limit
+        self.module = module
+        self.cache_limit = cache_limit
 
     def function(self):
-        return types.MethodType(type(self._module).forward, self._module)
+        return types.MethodType(type(self.module).forward, self.module)
 
     def __call__(self, /, *args, **kwargs):
-        return _call(self.function(), args, kwargs, self._cache_limit)
+        return _call(self.function(), args, kwargs, self.cache_limit)
 
-    def __reduce__(self):
-        return _CompiledForward, (self._module, self._cache_limit)
+
+class _CompiledModule:
+    """What classes of compiled modules derive from first."""
+
+    __slots__ = ()
+
+    def __init_subclass__(cls):
+        """Nothing: a class that keeps a list of its subclasses does not get to see these."""
+
+    def __copy__(self):
+        return _compiled_module(copy.copy(self.forward.module), self.forward.cache_limit)
+
+    def __reduce_ex__(self, protocol):
+        return _compiled_module, (self.forward.module, self.forward.cache_limit)
 
 
 def _compiled_module(module, cache_limit):
@@ -131,9 +150,15 @@ def _compiled_module(module, cache_limit):
         raise TypeError(f"{kind.__name__} has __slots__: compile a function that calls the module")
     if isinstance(module, torch.nn.modules.lazy.LazyModuleMixin):
         raise TypeError(f"{kind.__name__} finds its sizes at its first call: call it once, then compile it")
-    compiled = object.__new__(kind)
-    compiled.__dict__.update(module.__dict__)
-    compiled.__dict__["forward"] = _CompiledForward(compiled, cache_limit)
+    attributes = {
+        "__module__": kind.__module__,
+        "__qualname__": kind.__qualname__,
+        "__doc__": kind.__doc__,
+        "forward": _CompiledForward(module, cache_limit),
+    }
+    compiled = object.__new__(type(kind)(kind.__name__, (_CompiledModule, kind), attributes))
+    # One dict for both: train(), to(), hooks and attributes set on either are seen by both.
+    object.__setattr__(compiled, "__dict__", module.__dict__)
     return compiled
 
 
@@ -162,8 +187,8 @@ def compile(f=None, *, backend=None, fullgraph=False, dynamic=None, cache_limit=
 
     Arguments:
         f: a function, a method, an ``nn.Module`` or another object whose class has a ``__call__`` written in Python. A
-            module comes back as a module of the same class, with the same parameters, buffers, submodules and hooks;
-            its other attributes (`training` among them) are copies, which either may change by itself.
+            module comes back as a module whose class is derived from its own, and which has all attributes in common with
+            it: parameters, hooks, `training`, and what is set on either later.
         backend: None, which is the only one: plans call PyTorch's own operators.
         fullgraph: False: no graphs are made.
         dynamic: None or True: one plan serves all sizes, except where the function branches on them.
@@ -273,7 +298,7 @@ class CaptureExplanation:
 
 def explain_capture(f):
     """The `CaptureExplanation` of a function or module that `compile` returned; None for anything else."""
-    compiled = f if isinstance(f, _Compiled) else getattr(f, "__dict__", {}).get("forward")
+    compiled = f if isinstance(f, _Compiled) else getattr(f, "forward", None)
     if isinstance(compiled, _CompiledForward):
         function = compiled.function()
     elif isinstance(compiled, _Compiled):

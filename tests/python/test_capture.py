@@ -96,7 +96,11 @@ def test_slice_of_a_size_and_print(capsys):
 def test_modules_and_gradients():
     module = Mlp()
     compiled = cresset.compile(module)
-    assert type(compiled) is Mlp and list(compiled.state_dict()) == list(module.state_dict())
+    assert (
+        isinstance(compiled, Mlp)
+        and type(compiled).__name__ == "Mlp"
+        and list(compiled.state_dict()) == list(module.state_dict())
+    )
     x = torch.randn(5, 8, requires_grad=True)
     results = []
     for call in (module, *[compiled] * 4):
@@ -407,3 +411,62 @@ def test_interface():
     again = pickle.loads(pickle.dumps(m))
     assert same(m(torch.ones(1, 8)), again(torch.ones(1, 8)))
     assert same(m(torch.ones(1, 8)), copy.deepcopy(m)(torch.ones(1, 8)))
+
+
+class Registered(torch.nn.Module):
+    """Keeps a list of its subclasses, which need an argument."""
+
+    known = []
+
+    def __init_subclass__(cls, *, name):
+        Registered.known.append(name)
+
+    def __init__(self):
+        super().__init__()
+        self.layer = torch.nn.Linear(3, 3)
+        self.drop = torch.nn.Dropout(0.5)
+        self.scale = 2.0
+
+    def forward(self, x):
+        return self.drop(self.layer(x)) * self.scale
+
+
+def test_a_compiled_module_has_the_attributes_of_the_module():
+    module = Registered()
+    compiled = cresset.compile(module)
+    assert Registered.known == [] and cresset.compile(compiled) is compiled
+    x = torch.randn(5, 3)
+    for step in range(8):
+        module.train(step % 3 == 0)
+        assert compiled.training == module.training == compiled.drop.training
+        compiled.scale = float(step)
+        if step == 4:
+            compiled.to(torch.float64)
+            x = x.double()
+        if step == 5:
+            compiled.layer = torch.nn.Linear(3, 4).double()
+        torch.manual_seed(step)
+        expected = module(x)
+        torch.manual_seed(step)
+        assert torch.equal(compiled(x), expected)
+    calls = []
+    handle = module.register_forward_hook(lambda *_: calls.append(1))
+    compiled(x)
+    assert calls == [1]
+    handle.remove()
+
+
+def test_compiled_modules_are_copied():
+    compiled = cresset.compile(Mlp())
+    x = torch.randn(5, 8)
+    expected = compiled(x)
+    for other in (copy.deepcopy(compiled), pickle.loads(pickle.dumps(compiled))):
+        assert torch.equal(other(x), expected) and cresset.explain(other) is not None
+        assert cresset.compile(other) is other
+        next(iter(other.parameters())).data.zero_()
+        assert torch.equal(compiled(x), expected)
+    other = copy.copy(compiled)
+    other.added = 1
+    assert not hasattr(compiled, "added") and next(other.parameters()) is next(compiled.parameters())
+    for _ in range(4):
+        assert torch.equal(other(x), expected) and torch.equal(compiled(x), expected)

@@ -1,0 +1,101 @@
+"""Calls of functions that cresset.compile captured, beside eager PyTorch and torch.compile(backend="eager").
+
+One thread; rounds of all engines alternate. Printed: the median time of an eager call in microseconds, and what the others take of it (median over rounds).
+"""
+
+import argparse
+import statistics
+import sys
+import time
+import warnings
+
+import torch
+from torch import nn
+
+import cresset
+
+
+def identity(x):
+    return x
+
+
+def nested(x, more):
+    return x + 1, more["a"][0], more["b"]
+
+
+def add(x):
+    return x + 1
+
+
+def total(tensors):
+    result = 0.0
+    for values in tensors.values():
+        for value in values:
+            result = result + value
+    return result
+
+
+class Mlp(nn.Module):
+    def __init__(self):
+        super().__init__()
+        for i in range(16):
+            setattr(self, f"layer{i}", nn.Linear(32, 32))
+
+    def forward(self, x):
+        x = self.layer3(self.layer2(self.layer1(self.layer0(x))))
+        x = self.layer7(self.layer6(self.layer5(self.layer4(x))))
+        x = self.layer11(self.layer10(self.layer9(self.layer8(x))))
+        return self.layer15(self.layer14(self.layer13(self.layer12(x))))
+
+
+def programs():
+    x = torch.randn(1, 32)
+    yield "identity", identity, (x,)
+    yield "x + 1", add, (x,)
+    yield "nested arguments", nested, (x, {"a": [x, x], "b": (x, 3)})
+    yield "dict of lists of 16 tensors", total, ({k: [torch.randn(32) for _ in range(4)] for k in "abcd"},)
+    yield "16 layers", Mlp(), (x,)
+    yield "16 layers in nn.Sequential", nn.Sequential(*[nn.Linear(32, 32) for _ in range(16)]), (x,)
+    layer = nn.TransformerEncoderLayer(32, 4, 64, norm_first=True, batch_first=True)
+    yield "transformer layer, training", layer, (torch.randn(2, 5, 32),)
+
+
+def time_of(function, arguments, calls):
+    start = time.perf_counter()
+    for _ in range(calls):
+        function(*arguments)
+    return (time.perf_counter() - start) / calls
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rounds", type=int, default=40)
+    parser.add_argument("--no-peer", action="store_true", help="leave out torch.compile")
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    warnings.simplefilter("ignore")
+    for name, function, arguments in programs():
+        engines = {"eager": function, "cresset": cresset.compile(function)}
+        if not options.no_peer:
+            engines["torch.compile"] = torch.compile(function, backend="eager")
+        grad = isinstance(function, nn.Module) and function.training and "training" in name
+        with torch.set_grad_enabled(grad):
+            for engine in engines.values():
+                for _ in range(20):
+                    engine(*arguments)
+            calls = max(1, int(0.005 / time_of(function, arguments, 10)))
+            times = {engine: [] for engine in engines}
+            for _ in range(options.rounds):
+                for engine, run in engines.items():
+                    times[engine].append(time_of(run, arguments, calls))
+        eager = times.pop("eager")
+        ratios = [
+            f"{engine} {statistics.median(t / e for t, e in zip(of, eager, strict=True)):.2f}"
+            for engine, of in times.items()
+        ]
+        print(f"{name}: eager {statistics.median(eager) * 1e6:.1f} us; of it: {', '.join(ratios)}")
+        sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()
