@@ -302,6 +302,42 @@ def calls(x):
             runtimes[0](x)
 
 
+def test_what_sees_planned_memory():
+    unit = cresset.CompilationUnit(
+        """
+def shares(x):
+    y = torch.mm(x, x)
+    z = torch.ops.aten._lazy_clone(y)
+    w = torch.mm(y, y)
+    w = torch.mm(w, w)
+    return torch.mm(torch.mm(w, w), z)
+
+def writes(x):
+    y = torch.mm(x, x)
+    z = torch.ops.aten._lazy_clone(y)
+    z.add_(1)
+    return torch.mm(y, z)
+
+def reaches(x):
+    y = torch.mm(x, x)
+    z = torch.as_strided(y.t(), [16], [1], 0)
+    return torch.mm(z.reshape(4, 4), z.reshape(4, 4))
+
+def version(x):
+    y = torch.mm(x, x)
+    return torch.mm(y, y) * torch.ops.aten._version(y)
+"""
+    )
+    larger, smaller = torch.randn(4, 4), torch.randn(3, 3)
+    for function in (unit.shares, unit.writes, unit.reaches, unit.version):
+        for options in OPTIONS:
+            runtime = cresset.static_module(function, **options).runtime()
+            for x in (larger, smaller, larger):
+                assert equal(outcome(function, (x,)), outcome(runtime, (x,))), (function, options)
+    with pytest.raises(RuntimeError, match="storage"):
+        unit.reaches(smaller)
+
+
 def test_memory_is_planned_near_its_bound():
     x = torch.randn(32, 16)
     for options in ({}, {"enable_fusion": False}, {"memory_policy": "precomputed"}):

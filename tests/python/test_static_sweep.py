@@ -6,6 +6,7 @@ without elements. Each is a function of its own, whose result is managed: it lie
 
 import itertools
 import math
+import os
 import sys
 import warnings
 
@@ -23,9 +24,9 @@ import cresset
 
 PARTS = 8
 DTYPES = [torch.float32, torch.int64, torch.bool, torch.bfloat16]
-SAMPLES = 4
+CALLS_OF_AN_OPERATOR = int(os.environ.get("CRESSET_OUT_VARIANT_CALLS", "2"))  # in one part
+SAMPLES = (CALLS_OF_AN_OPERATOR + 1) // 2
 ELEMENTS = 4096  # of a tensor, at most
-CALLS_OF_AN_OPERATOR = 8  # in one part; `python tests/python/test_static_sweep.py 100` makes more
 
 
 def kind_of(value):
@@ -204,13 +205,13 @@ def check(op, values):
     return True, wrong and f"{text}{[kind_of(t) for t in tensors]}: {wrong}"
 
 
-def sweep(entries, limit=CALLS_OF_AN_OPERATOR):
+def sweep(entries):
     """The operators whose out variants were called, and what is wrong."""
     reached, wrong = set(), []
     with torch.no_grad():
         for op, calls in collect(entries).items():
             every = [variant for values in calls.values() for variant in variants(values)]
-            for variant in every[:: -(-len(every) // limit)]:
+            for variant in every[:: -(-len(every) // CALLS_OF_AN_OPERATOR)]:
                 result = check(op, variant)
                 if result and result[0]:
                     reached.add(full_name(op))
@@ -231,7 +232,7 @@ def test_out_variants_do_what_operators_do(part):
 def main():
     warnings.simplefilter("ignore")
     torch.manual_seed(0)
-    reached, wrong = sweep(op_db, int(sys.argv[1]))
+    reached, wrong = sweep(op_db)
     print("\n".join(wrong))
     print(f"{len(reached)} operators have out variants; {len(wrong)} calls differ")
     return bool(wrong)

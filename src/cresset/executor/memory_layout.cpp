@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "cresset/analysis/graph_analyses.h"
 #include "cresset/executor/out_variants.h"
@@ -17,6 +18,29 @@ const Node* loopAround(const Block* block) {
     if (owner->kind() == prim::Loop) return owner;
   }
   return nullptr;
+}
+
+/// Whether a node sees, of an argument, that its memory was planned: what takes its storage finds one that is no
+/// allocation, what depends on the size of that finds it larger than the tensor, and what asks for its version finds it
+/// written to by the runs before.
+bool seesPlannedMemory(const Node& node) {
+  static const std::unordered_set<Symbol> storage_users{
+      aten::_lazy_clone,
+      aten::_has_same_storage_numel,
+      aten::_new_zeros_with_same_feature_meta,
+      aten::as_strided,
+      aten::as_strided_,
+      aten::as_strided_copy,
+      aten::as_strided_scatter,
+      aten::set,
+      aten::set_,
+      aten::set_data,
+  };
+  if (isStructural(node.kind())) return false;
+  if (storage_users.contains(node.kind())) return true;
+  // Builtins ask whether it requires a gradient, and for that gradient: here no tensor does, and none has one.
+  const Operator* op = operatorOf(node);
+  return op && op->asksAutograd() && op->isOfDispatcher();
 }
 
 class LayoutBuilder {
@@ -102,6 +126,7 @@ class LayoutBuilder {
     MemoryLayout::Slot slot{output->debugName(), *dtype, begin_.at(node), begin_.at(node), false, {}};
     // Who gives a tensor other memory or sizes must find one that is its own.
     if (memory_->hasWriters(output) && writes_ != TensorWrites::Elements) return std::nullopt;
+    if (isSeen(output)) return std::nullopt;
     const Node* loop = loopAround(node->owningBlock());
     if (memory_->escapes(output) || memory_->mayAliasWorld(output)) {
       if (!manage_outputs_ || loop) return std::nullopt;
@@ -111,6 +136,19 @@ class LayoutBuilder {
     }
     slot.bytes = bytesOf(output, *dtype);
     return slot;
+  }
+
+  bool isSeen(const Value* output) const {
+    for (const Location location : memory_->reached(output)) {
+      const auto holders = holders_.find(location);
+      if (holders == holders_.end()) continue;
+      for (const Value* holder : holders->second) {
+        for (const Use& use : holder->uses()) {
+          if (seesPlannedMemory(*use.user)) return true;
+        }
+      }
+    }
+    return false;
   }
 
   /// False if the memory may be needed when the loop's next iteration writes to it.
