@@ -82,7 +82,7 @@ def _annotation_scope(scope):
 def _script_class(cls, locals_of_caller):
     if issubclass(cls, torch.nn.Module):
         raise RuntimeError(
-            f"Type '{cls}' cannot be compiled since it inherits from nn.Module, consider passing an instance instead"
+            f"Type '{cls}' cannot be compiled since it inherits from nn.Module, pass an instance instead"
         )
     _C._script_class(cls, _annotation_scope(locals_of_caller))
     return cls

@@ -190,7 +190,8 @@ def trace(
     if isinstance(func, torch.nn.Module) or (
         isinstance(owner, torch.nn.Module) and getattr(func, "__name__", "") == "forward"
     ):
-        if example_inputs is None:
+        by_name = example_inputs is None or isinstance(example_kwarg_inputs, dict)
+        if by_name:
             _check_inputs_by_name(example_kwarg_inputs)
             example_inputs = example_kwarg_inputs
         return trace_module(
@@ -202,11 +203,11 @@ def trace(
             check_tolerance,
             strict,
             _force_outplace,
-            example_inputs_is_kwarg=isinstance(example_kwarg_inputs, dict),
+            example_inputs_is_kwarg=by_name,
         )
     if isinstance(owner, torch.nn.Module):
         raise AttributeError("trace doesn't support compiling individual module's functions.\nPlease use trace_module")
-    by_name = example_inputs is None
+    by_name = example_inputs is None or isinstance(example_kwarg_inputs, dict)
     if by_name:
         _check_inputs_by_name(example_kwarg_inputs)
     example = example_kwarg_inputs if by_name else _as_tuple(example_inputs)

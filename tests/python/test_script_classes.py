@@ -409,7 +409,7 @@ def test_wrong_attributes_of_instances():
 
 
 def test_modules_classes_are_refused():
-    with pytest.raises(RuntimeError, match="inherits from nn.Module, consider passing an instance"):
+    with pytest.raises(RuntimeError, match="inherits from nn.Module, pass an instance"):
         cresset.script(torch.nn.Linear)
 
 

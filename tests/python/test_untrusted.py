@@ -38,6 +38,11 @@ class Reads(torch.nn.Module):
         return x.as_strided([1], [1]) + 1
 
 
+class Writes(torch.nn.Module):
+    def forward(self, x, name: str):
+        torch.save(x, name)
+
+
 class Forks(torch.nn.Module):
     def forward(self, name: str):
         return torch.jit.wait(torch.jit.fork(torch.from_file, name, size=2))
@@ -75,6 +80,15 @@ def test_an_operator_that_touches_files_is_refused(tmp_path):
         assert torch.equal(cresset.load(data, **trusted)(str(path)), torch.zeros(2))
     with pytest.raises(cresset.UserError):
         cresset.load(data, allow_ops=["aten::relu"])(str(path))
+
+
+def test_an_archive_writes_no_files(tmp_path):
+    path, data = tmp_path / "x.pt", save(Writes())
+    with pytest.raises(cresset.CompileError, match="may not call aten::save: it reads or writes files"):
+        cresset.load(data)(X, str(path))
+    assert not path.exists()
+    cresset.load(data, trusted=True)(X, str(path))
+    assert torch.equal(torch.load(path), X)
 
 
 def test_it_is_found_wherever_it_stands(tmp_path):

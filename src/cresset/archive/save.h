@@ -12,6 +12,7 @@
 #include <unordered_map>
 
 #include "cresset/archive/zip_writer.h"
+#include "cresset/ops/value_file.h"
 
 namespace cresset {
 
@@ -33,8 +34,7 @@ void saveArchive(const c10::IValue& module, std::ostream& stream, const SaveOpti
 void saveArchive(const c10::IValue& module, ZipWriter::Sink sink, const SaveOptions& options = {});
 
 /// A file that loadValue and torch.load(weights_only=False) read. Objects of classes are an error: a file without code
-/// says nothing of them.
-void saveValue(const c10::IValue& value, const std::string& path);
+/// says nothing of them. To a path: see ops/value_file.h.
 void saveValue(const c10::IValue& value, std::ostream& stream);
 
 }  // namespace cresset

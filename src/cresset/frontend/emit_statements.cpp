@@ -202,8 +202,8 @@ Flow FunctionEmitter::emitWith(const With& stmt) {
     for (const char* name : {"__enter__", "__exit__"}) {
       if (!type->findMethod(name)) {
         throw UserError(
-            "Object of type '" + typeName(*type) +
-                "' does not define __enter__ and __exit__ methods, which `with` calls: " + name + " is missing",
+            "Object returned by with item expression does not define __enter__ and __exit__ methods: '" +
+                typeName(*type) + "' lacks " + name,
             range);
       }
     }

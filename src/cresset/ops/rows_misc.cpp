@@ -19,6 +19,7 @@
 #include "cresset/ops/object_slots.h"
 #include "cresset/ops/row_helpers.h"
 #include "cresset/ops/rows.h"
+#include "cresset/ops/value_file.h"
 #include "cresset/support/print_handler.h"
 
 namespace cresset {
@@ -127,6 +128,8 @@ constexpr Row kMiscRows[] = {
     // The interpreter has an instruction for this, which knows the place.
     {"aten::warn(str message, int stacklevel=2) -> ()",
      kernel([](const std::string& message, int64_t) { warn({.message = message}); }), kEffect},
+    {"aten::save(t item, str filename) -> ()",
+     kernel([](IValue& item, const std::string& file) { saveValue(item, file); }), kEffect, Restriction::Files},
     {"aten::_unwrap_optional(t(a)? optional) -> t(a)", kernel([](IValue& v) { return unwrapped(v); })},
     {"prim::unchecked_unwrap_optional(t(a)? optional) -> t(a)", kernel([](IValue& v) { return std::move(v); })},
     {"prim::IfThenElse(bool cond, Any(a) x, Any(b) y) -> Any(b|a)",

@@ -312,7 +312,8 @@ IValue toObject(PyObject* object, const TypePtr& type) {
   std::ostringstream why;
   if (!found->type()->isSubtypeOfExt(*type, &why)) {
     throw CastError(
-        "An object of class " + found->type()->annotation_str() + " is not a " + type->annotation_str() +
+        "Object of type " + found->type()->annotation_str() + " is not " +
+        (type->cast<c10::InterfaceType>() ? "compatible with interface " : "a ") + type->annotation_str() +
         (why.str().empty() ? "" : ": " + why.str()));
   }
   return IValue(std::move(found));

@@ -331,7 +331,7 @@ class ClassScripter {
     if (isModuleClass(cls_)) {
       throw UserError(
           "Type '" + shortRepr(cls_.ptr()) +
-              "' cannot be compiled since it inherits from nn.Module, consider passing an instance instead",
+              "' cannot be compiled since it inherits from nn.Module, pass an instance instead",
           place_);
     }
     for (py::handle base : cls_.attr("__mro__")) {

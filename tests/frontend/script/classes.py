@@ -71,7 +71,7 @@ def bad_call_object(c: Counter):
 
 
 def bad_with_object(c: Counter):
-    with c:  # error: Object of type '__torch__.bad_programs_classes.Counter' does not define __enter__ and __exit__ methods, which `with` calls: __enter__ is missing
+    with c:  # error: Object returned by with item expression does not define __enter__ and __exit__ methods: '__torch__.bad_programs_classes.Counter' lacks __enter__
         return 1
 
 
