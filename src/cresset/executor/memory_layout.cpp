@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <unordered_map>
-#include <unordered_set>
 
 #include "cresset/analysis/graph_analyses.h"
 #include "cresset/executor/out_variants.h"
 #include "cresset/ir/subgraph.h"
 #include "cresset/ops/operator.h"
+#include "cresset/ops/operator_rows.h"
 
 namespace cresset {
 
@@ -20,27 +20,21 @@ const Node* loopAround(const Block* block) {
   return nullptr;
 }
 
+constexpr ColumnCell<bool> kTakesStorage[] = {
+#define OPERATOR(name) {name, {}},
+#define TAKES_STORAGE() {{}, true},
+#include "cresset/ops/table/table.def"
+};
+
 /// Whether a node sees, of an argument, that its memory was planned: what takes its storage finds one that is no
 /// allocation, what depends on the size of that finds it larger than the tensor, and what asks for its version finds it
 /// written to by the runs before.
 bool seesPlannedMemory(const Node& node) {
-  static const std::unordered_set<Symbol> storage_users{
-      aten::_lazy_clone,
-      aten::_has_same_storage_numel,
-      aten::_new_zeros_with_same_feature_meta,
-      aten::as_strided,
-      aten::as_strided_,
-      aten::as_strided_copy,
-      aten::as_strided_scatter,
-      aten::set,
-      aten::set_,
-      aten::set_data,
-  };
-  if (isStructural(node.kind())) return false;
-  if (storage_users.contains(node.kind())) return true;
+  static const auto* takers = new auto(byOperator(kTakesStorage));
+  const Operator* op = isStructural(node.kind()) ? nullptr : operatorOf(node);
+  if (!op) return false;
   // Builtins ask whether it requires a gradient, and for that gradient: here no tensor does, and none has one.
-  const Operator* op = operatorOf(node);
-  return op && op->asksAutograd() && op->isOfDispatcher();
+  return takers->contains(op->fullName()) || (op->asksAutograd() && op->isOfDispatcher());
 }
 
 class LayoutBuilder {
@@ -158,7 +152,7 @@ class LayoutBuilder {
         if (loop && !isInside(holder, loop)) return false;
         for (const Use& use : holder->uses()) {
           if (use.user->isReturn() && use.user->owningBlock()->owningNode() == loop && loop) return false;
-          // It takes its first argument's memory if nobody else holds it, and a slot always does.
+          // It takes its first argument's memory if there is no other reference, and a slot is always one.
           const Operator* op = isStructural(use.user->kind()) ? nullptr : operatorOf(*use.user);
           if (op && op->isInPlaceReuse() && use.offset == 0) return false;
           // A library's operator may keep its arguments, whatever its schema says.

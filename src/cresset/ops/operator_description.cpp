@@ -35,6 +35,7 @@ constexpr Cell kCells[] = {
 #define REDUCES(rule) {Cell::Kind::Column, "reduces", rule},
 #define OUT(function) {Cell::Kind::Column, "out", #function},
 #define NO_OUT(reason) {Cell::Kind::Column, "no out", reason},
+#define TAKES_STORAGE() {Cell::Kind::Column, "takes storage", {}},
 #define LAID_OUT_AS(operands) {Cell::Kind::Column, "laid out as", operands},
 #define COMPUTES_IN(rule) {Cell::Kind::Column, "computes in", rule},
 #define GRADIENT(arguments, expression) {Cell::Kind::Column, "gradient", #arguments ": " expression},
