@@ -17,8 +17,8 @@ from dataclasses import dataclass, field
 
 import torch
 
-from . import _C, _frames
-from ._recording import END, Recorder
+from . import _frames
+from ._recording import END, WATCHERS, Recorder
 
 __all__ = [
     "CaptureExplanation",
@@ -30,12 +30,6 @@ __all__ = [
     "is_compiling",
     "reset",
 ]
-
-# Each call asks these: attributes of torch are not looked up anew.
-_tracing = _C._tracing
-_torch_tracing_state = torch._C._get_tracing_state
-_num_function_modes = torch._C._len_torch_function_stack
-_num_dispatch_modes = torch._C._len_torch_dispatch_stack
 
 _codes = {}  # weak references to the code objects that may have plans, by identity
 _notes = {}  # why plans ended there: {position: reason}, by the identity of the code object
@@ -70,13 +64,12 @@ def _note(code, position, reason):
 
 def _runs_plainly():
     """Whether something else watches what this thread's calls do."""
-    return (
-        _why_not() is not None
-        or _tracing()
-        or _torch_tracing_state() is not None
-        or _num_function_modes() != 0
-        or _num_dispatch_modes() != 0
-    )
+    if _why_not() is not None:
+        return True
+    for watches in WATCHERS:  # not any(): each call asks this, and a generator costs as much as what it asks
+        if watches():
+            return True
+    return False
 
 
 def _call(function, args, kwargs, cache_limit):

@@ -33,16 +33,20 @@ GLOBAL_HOOKS = [
     if name.startswith("_global_") and type(getattr(torch.nn.modules.module, name)).__name__ == "OrderedDict"
 ]
 MODULE_HOOKS = ("_backward_pre_hooks", "_backward_hooks", "_forward_hooks", "_forward_pre_hooks")
-# What watches operators one by one, and would see those of a plan that a check stops.
-NO_MODES = (
+# What watches operators one by one: each returns something that is true while one does. No frame is captured then.
+WATCHERS = (
+    _C._tracing,
+    torch._C._get_tracing_state,
     torch._C._len_torch_function_stack,
     torch._C._len_torch_dispatch_stack,
-    torch._C._get_tracing_state,
+)
+# And would see those of a plan that a check stops: no plan runs then.
+NO_MODES = (
+    *WATCHERS,
     torch.is_anomaly_enabled,
     functools.partial(torch._C._autograd._top_saved_tensors_default_hooks, True),
-    _C._tracing,
 )
-STATIC_CLASS = 1 << 9  # Py_TPFLAGS_HEAPTYPE: not set in classes that nobody can change
+STATIC_CLASS = 1 << 9  # Py_TPFLAGS_HEAPTYPE: not set in classes that cannot change
 
 
 def _own(name):
@@ -200,7 +204,7 @@ class Recorder:
         return value.register
 
     def typed(self, value):
-        """Checks the exact class; of tensors also that nobody changed it, since operators call its methods."""
+        """Checks the exact class; of tensors also that it was not changed, since operators call its methods."""
         if value.typed or isinstance(value, Fresh):
             return value
         if type(value.object) in TENSORS:
@@ -736,6 +740,12 @@ class Recorder:
         self.typed(container)
         self.check("CheckSize", self.register(container), len(container.object))
 
+    def items_of(self, sequence):
+        """The elements of a list or tuple, whose number is checked."""
+        self.sized(sequence)
+        objects = list(sequence.object)
+        return [Value(self.emit("Item", self.register(sequence), i), o) for i, o in enumerate(objects)]
+
     def index(self, value):
         """A value that may index a tensor, in its register."""
         if isinstance(value, Fresh):
@@ -794,9 +804,7 @@ class Recorder:
         if isinstance(sequence, Fresh):
             items = sequence.items
         elif isinstance(sequence, Value) and type(sequence.object) in (tuple, list):
-            self.sized(sequence)
-            objects = list(sequence.object)
-            items = [Value(self.emit("Item", self.register(sequence), i), o) for i, o in enumerate(objects)]
+            items = self.items_of(sequence)
         else:
             raise NoRow("the parts of an object")
         if len(items) != argument:
@@ -852,9 +860,7 @@ class Recorder:
         elif isinstance(value, Range):
             items = value.items
         elif isinstance(value, Value) and not isinstance(value, Fresh) and type(value.object) in (list, tuple):
-            self.sized(value)
-            objects = list(value.object)
-            items = [Value(self.emit("Item", self.register(value), i), o) for i, o in enumerate(objects)]
+            items = self.items_of(value)
         elif isinstance(value, Value) and issubclass(type(value.object), (torch.nn.Sequential, torch.nn.ModuleList)):
             items = self.submodules(value)
         else:
@@ -1074,10 +1080,9 @@ class Recorder:
                 bound[index] = Value(register, given[variables[index]])
         if any(isinstance(value, Iterator) or value is NULL for value in bound.values()):
             raise NoRow("an iterator as an argument")
-        frame.variables = bound
-        cells = set(code.co_cellvars)
-        if cells:
+        if code.co_cellvars:
             raise NoRow("a function with variables of inner functions")
+        frame.variables = bound
 
     def RETURN_VALUE(self, view, frame, argument):
         if frame.function is None:

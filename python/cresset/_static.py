@@ -145,7 +145,7 @@ class StaticRuntime:
         return self._c.memory()
 
     def deallocate_output_tensors(self):
-        """With ``manage_output_tensors``: forgets the memory of results; it is freed when nobody holds them any more."""
+        """With ``manage_output_tensors``: forgets the memory of results; it is freed with the last reference to them."""
         self._c.deallocate_output_tensors()
 
     def deallocate_memory(self):
@@ -153,7 +153,7 @@ class StaticRuntime:
         self._c.deallocate_memory()
 
     def check_for_memory_leak(self):
-        """Raises if an intermediate result of a run that has ended is held by anybody: an error of Cresset's own."""
+        """Raises if an intermediate result of a run that has ended is still referenced: an error of Cresset's own."""
         self._c.check_for_memory_leak()
 
 
@@ -169,7 +169,7 @@ def static_module(source, **options):
         enable_out_variant: whether operators compute their results into memory that an instance has for them (True).
         optimize_memory: whether results that are not needed at the same time may lie in the same place (True).
         manage_output_tensors: whether results that leave the module lie in memory of the instance, too (False). Whoever
-            holds one keeps its memory; it is used again when nobody does.
+            holds one keeps its memory; it is used again after the last reference.
         cleanup_activations: whether the memory of intermediate results is given back after each run (False).
         memory_policy: "standard": sizes of memory are learned at the first run, and grow after a larger one;
             "precomputed": they are computed from the sizes of arguments, and kept for each.

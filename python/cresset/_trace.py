@@ -187,10 +187,10 @@ def trace(
         )
         return func
     owner = getattr(func, "__self__", None)
+    by_name = example_inputs is None or isinstance(example_kwarg_inputs, dict)
     if isinstance(func, torch.nn.Module) or (
         isinstance(owner, torch.nn.Module) and getattr(func, "__name__", "") == "forward"
     ):
-        by_name = example_inputs is None or isinstance(example_kwarg_inputs, dict)
         if by_name:
             _check_inputs_by_name(example_kwarg_inputs)
             example_inputs = example_kwarg_inputs
@@ -207,7 +207,6 @@ def trace(
         )
     if isinstance(owner, torch.nn.Module):
         raise AttributeError("trace doesn't support compiling individual module's functions.\nPlease use trace_module")
-    by_name = example_inputs is None or isinstance(example_kwarg_inputs, dict)
     if by_name:
         _check_inputs_by_name(example_kwarg_inputs)
     example = example_kwarg_inputs if by_name else _as_tuple(example_inputs)

@@ -396,7 +396,7 @@ def test_managed_outputs():
     assert third.data_ptr() not in (address, second.data_ptr()) and torch.equal(view, kept[2:])
     address = third.data_ptr()
     del third
-    assert runtime(x).data_ptr() == address, "its memory is used again when nobody holds it"
+    assert runtime(x).data_ptr() == address, "its memory is used again after the last reference"
     assert runtime.memory()["allocations"] == 0
     last = runtime(x)
     runtime.deallocate_output_tensors()

@@ -159,7 +159,7 @@ thread_local bool expects_any = false;           // the next frame to begin is c
 thread_local PyObject* new_recorder = nullptr;   // borrowed
 thread_local int plan_limit = 0;
 
-/// While one lives, the recorder's own code runs: its frames are nobody's.
+/// While one lives, the recorder's own code runs: its frames are not captured.
 class Quiet {
  public:
   Quiet() : before_(exchangeFrameFunction(nullptr)) {}

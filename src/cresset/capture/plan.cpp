@@ -50,19 +50,13 @@ PyFunctionObject* asFunction(PyObject* object) {
   return PyFunction_Check(object) ? reinterpret_cast<PyFunctionObject*>(object) : nullptr;
 }
 
-PyObject* builtinsOf(PyFunctionObject* function) {
-#if PY_VERSION_HEX >= 0x030a0000
-  return function->func_builtins;
-#endif
-}
-
 PyObject* loadGlobal(const Step& step, const Registers& registers, const Machine& machine) {
   PyObject *globals = machine.frame.globals(), *builtins = machine.frame.builtins();
   if (step.a >= 0) {
     PyFunctionObject* function = asFunction(registers[step.a]);
     if (function == nullptr) return nullptr;
     globals = function->func_globals;
-    builtins = builtinsOf(function);
+    builtins = function->func_builtins;
   }
   // Globals of a class derived from dict have a look-up of their own.
   if (!PyDict_CheckExact(globals)) return nullptr;

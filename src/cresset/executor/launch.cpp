@@ -103,7 +103,6 @@ void Launch::planTemporaries(const std::vector<codegen::KernelCall>& calls, std:
 void Launch::addStep(codegen::KernelCall call, std::span<const size_t> bases, bool now) {
   Step step;
   step.item = call.item;
-  step.work = workOf(call.kernel, call.nest);
   step.sizes = call.nest.sizes;
   step.elements = 1;
   for (const int64_t size : step.sizes) step.elements *= size;
@@ -233,10 +232,11 @@ Launch::Report Launch::report(const codegen::Sequence& sequence) const {
   std::vector<double> by_memory(report.items.size());
   for (size_t i = 0; i < steps_.size(); ++i) {
     ItemReport& item = report.items[steps_[i].item];
-    item.work.bytes += steps_[i].work.bytes;
-    item.work.flops += steps_[i].work.flops;
+    const KernelWork work = workOf(steps_[i].kernel->kernel(), steps_[i].sizes);
+    item.work.bytes += work.bytes;
+    item.work.flops += work.flops;
     item.nanoseconds += static_cast<double>(least_times_[i].load(std::memory_order_relaxed));
-    const TimeLimit limit = timeLimit(steps_[i].work);
+    const TimeLimit limit = timeLimit(work);
     item.limit += limit.nanoseconds;
     if (limit.by_memory) by_memory[steps_[i].item] += limit.nanoseconds;
     item.by_memory = 2 * by_memory[steps_[i].item] >= item.limit;

@@ -70,7 +70,7 @@ class Launch {
   /// What the kernels of one item did: added up, of one call.
   struct ItemReport {
     KernelWork work;
-    double limit = 0;        // in nanoseconds: what the processor takes at least (roofline.h); 0 if nobody knows
+    double limit = 0;        // in nanoseconds: what the processor takes at least (roofline.h); 0 if it is not known
     bool by_memory = false;  // what sets most of it
     double nanoseconds = 0;  // the least of the calls that were timed; 0 if there was none
   };
@@ -101,7 +101,6 @@ class Launch {
     std::vector<int64_t> scratch_ends;  // in the memory that a thread has for scratch
     int64_t elements;
     size_t item;  // of the sequence
-    KernelWork work;
   };
 
   static void giveLayout(const Output& output, at::Tensor& tensor);

@@ -1,11 +1,11 @@
 // Which results of a graph a run keeps in memory that was laid out before it, and for how long each is needed.
 //
-// A result gets a slot if an out variant computes it (out_variants.h) and nobody outside of the graph may hold it: what
-// is returned, or reached from something that others hold, from a fork or from an object, is in memory of its own. A
-// slot is needed from its node to the last node that may read its memory: by the result itself, by a view of it, by a
-// list or tuple that holds either, by what branches and loops pass on. What a loop's iteration leaves to the next one
-// has no slot. Positions are those of nodes in program order; what a loop's body takes from outside is needed to its
-// end.
+// A result gets a slot if an out variant computes it (out_variants.h) and no reference outside of the graph is
+// possible: what is returned, or reached from something that others hold, from a fork or from an object, is in memory
+// of its own. A slot is needed from its node to the last node that may read its memory: by the result itself, by a view
+// of it, by a list or tuple that holds either, by what branches and loops pass on. What a loop's iteration leaves to
+// the next one has no slot. Positions are those of nodes in program order; what a loop's body takes from outside is
+// needed to its end.
 //
 // With managed outputs, results that leave the graph get slots too, if they are computed once per run: memory that
 // belongs to who holds the result until that lets it go (plan_memory.h).

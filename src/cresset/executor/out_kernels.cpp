@@ -31,49 +31,32 @@ const at::Tensor& tensor(const OutArguments& arguments, size_t i) {
   return arguments.input(i).toTensor();
 }
 
-bool add(const OutArguments& arguments) {
-  at::cpu::add_out(arguments.output(0), tensor(arguments, 0), tensor(arguments, 1), arguments.input(2).toScalar());
+template <at::Tensor& (*kernel)(at::Tensor&, const at::Tensor&)>
+bool unary(const OutArguments& arguments) {
+  kernel(arguments.output(0), tensor(arguments, 0));
   return true;
 }
 
-bool sub(const OutArguments& arguments) {
-  at::cpu::sub_out(arguments.output(0), tensor(arguments, 0), tensor(arguments, 1), arguments.input(2).toScalar());
+template <at::Tensor& (*kernel)(at::Tensor&, const at::Tensor&, const at::Tensor&)>
+bool binary(const OutArguments& arguments) {
+  kernel(arguments.output(0), tensor(arguments, 0), tensor(arguments, 1));
   return true;
 }
 
-bool mul(const OutArguments& arguments) {
-  at::cpu::mul_out(arguments.output(0), tensor(arguments, 0), tensor(arguments, 1));
+template <at::Tensor& (*kernel)(at::Tensor&, const at::Tensor&, const at::Tensor&, const at::Scalar&)>
+bool scaled(const OutArguments& arguments) {
+  kernel(arguments.output(0), tensor(arguments, 0), tensor(arguments, 1), arguments.input(2).toScalar());
   return true;
 }
 
-bool div(const OutArguments& arguments) {
-  at::cpu::div_out(arguments.output(0), tensor(arguments, 0), tensor(arguments, 1));
-  return true;
-}
-
-bool sigmoid(const OutArguments& arguments) {
-  at::cpu::sigmoid_out(arguments.output(0), tensor(arguments, 0));
-  return true;
-}
-
-bool tanh(const OutArguments& arguments) {
-  at::cpu::tanh_out(arguments.output(0), tensor(arguments, 0));
-  return true;
-}
+constexpr OutKernel sigmoid = unary<at::cpu::sigmoid_out>, tanh = unary<at::cpu::tanh_out>;
+constexpr OutKernel mul = binary<at::cpu::mul_out>, div = binary<at::cpu::div_out>;
+constexpr OutKernel mm = binary<at::cpu::mm_out>, bmm = binary<at::cpu::bmm_out>;
+constexpr OutKernel add = scaled<at::cpu::add_out>, sub = scaled<at::cpu::sub_out>;
 
 bool relu(const OutArguments& arguments) {
   if (tensor(arguments, 0).scalar_type() == at::kBool) return false;  // it raises
   at::cpu::clamp_min_out(arguments.output(0), tensor(arguments, 0), 0);
-  return true;
-}
-
-bool mm(const OutArguments& arguments) {
-  at::cpu::mm_out(arguments.output(0), tensor(arguments, 0), tensor(arguments, 1));
-  return true;
-}
-
-bool bmm(const OutArguments& arguments) {
-  at::cpu::bmm_out(arguments.output(0), tensor(arguments, 0), tensor(arguments, 1));
   return true;
 }
 

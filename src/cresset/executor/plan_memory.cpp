@@ -27,8 +27,8 @@ at::Tensor tensorIn(const c10::Storage& storage, at::ScalarType dtype) {
       c10::Storage(storage), c10::DispatchKeySet(c10::DispatchKey::CPU), c10::scalarTypeToTypeMeta(dtype));
 }
 
-/// Whether nobody but this storage has its memory: somebody may have moved that to where other processes see it, or
-/// shared it until one writes.
+/// Whether this storage is the only owner of its memory, which may have been moved to where other processes see it, or
+/// shared until one writes.
 bool hasOwnMemory(const c10::Storage& storage) {
   return !storage.data_ptr().get() || storage.data_ptr().get_deleter() == c10::GetCPUAllocator()->raw_deleter();
 }
@@ -101,7 +101,7 @@ void PlanMemory::begin(std::span<const c10::IValue> inputs) {
   if (!is_placed_) placeSlots();
   for (size_t i = 0; i < slots_.size(); ++i) {
     if (!layout_->slots[i].is_output) continue;
-    // Somebody holds the tensor, a view of it, its storage or the memory behind that.
+    // There is a reference to the tensor, a view of it, its storage or the memory behind that.
     if (!storages_[i] || storages_[i].use_count() != 1 || !hasOwnMemory(storages_[i])) storages_[i] = emptyStorage();
     output_bytes_[i] = storages_[i].nbytes();
     slots_[i] = tensorIn(storages_[i], layout_->slots[i].dtype);

@@ -6,7 +6,7 @@
 // they are known.
 //
 // Slots of results that leave the graph are no part of it. Each has a storage of its own, which whoever holds the
-// result keeps alive; when nobody does any more, the next run uses it again.
+// result keeps alive; after the last reference, the next run uses it again.
 //
 // Thread-safety: belongs to one run at a time.
 #pragma once

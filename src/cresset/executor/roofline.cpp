@@ -142,17 +142,17 @@ const CoreRates& coreRates() {
 
 }  // namespace
 
-KernelWork workOf(const codegen::Kernel& kernel, const codegen::LoopNest& nest) {
+KernelWork workOf(const codegen::Kernel& kernel, std::span<const int64_t> sizes) {
   KernelWork work;
   const size_t num_buffers = kernel.inputs.size() + kernel.outputs.size();
   std::vector<double> read(num_buffers);  // elements by index
   std::vector<double> iterations = {1};
   for (const codegen::Instruction& instruction : kernel.code) {
     if (instruction.opcode == codegen::Opcode::For) {
-      const auto size = static_cast<double>(nest.sizes[instruction.immediate]);
+      const auto size = static_cast<double>(sizes[instruction.immediate]);
       // A loop from one bound to the next: all of them together go over the dimension once.
       const double outer =
-          codegen::hasBounds(instruction) ? iterations.back() / static_cast<double>(nest.sizes[0]) : iterations.back();
+          codegen::hasBounds(instruction) ? iterations.back() / static_cast<double>(sizes[0]) : iterations.back();
       iterations.push_back(outer * size);
     } else if (instruction.opcode == codegen::Opcode::End) {
       iterations.pop_back();
@@ -166,7 +166,7 @@ KernelWork workOf(const codegen::Kernel& kernel, const codegen::LoopNest& nest) 
     const codegen::Buffer& buffer = kernel.buffer(i);
     double elements = 1;
     for (size_t d = 0; d < buffer.steps.size(); ++d) {
-      if (buffer.steps[d] != codegen::Step::None) elements *= static_cast<double>(nest.sizes[d]);
+      if (buffer.steps[d] != codegen::Step::None) elements *= static_cast<double>(sizes[d]);
     }
     work.bytes += (read[i] > 0 ? read[i] : elements) * static_cast<double>(c10::elementSize(buffer.dtype));
   }

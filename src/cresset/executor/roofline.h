@@ -1,8 +1,10 @@
 // What kernels do, and how long this processor takes for that at least.
 #pragma once
 
+#include <cstdint>
+#include <span>
+
 #include "cresset/codegen/kernel.h"
-#include "cresset/codegen/layout.h"
 
 namespace cresset {
 
@@ -11,7 +13,8 @@ struct KernelWork {
   double bytes = 0;  // of elements of its buffers, each once; of what is read by index, each time
   double flops = 0;  // operations on floats in its code, those of functions one by one
 };
-KernelWork workOf(const codegen::Kernel& kernel, const codegen::LoopNest& nest);
+/// `sizes`: of its loops.
+KernelWork workOf(const codegen::Kernel& kernel, std::span<const int64_t> sizes);
 
 /// The time that the work takes at least.
 struct TimeLimit {

@@ -69,8 +69,8 @@ class RunMemory {
  public:
   virtual ~RunMemory() = default;
   at::Tensor& slot(uint32_t i) { return slots_[i]; }
-  /// Before each call of an out variant, if somebody watches.
   bool isWatched() const { return is_watched_; }
+  /// Before each call of an out variant, if isWatched().
   virtual void beforeCall(uint32_t /*site*/) {}
 
  protected:

@@ -99,8 +99,7 @@ StaticRuntime::Use::Use(const StaticRuntime& runtime) : runtime_(runtime) {
   if (runtime.is_used_.exchange(true, std::memory_order_acquire))
     throw UserError(
         "An instance of a static module runs one call at a time, and is in one. Call the static module itself, which "
-        "takes "
-        "an instance for each call, or make an instance for each thread.");
+        "takes an instance for each call, or make an instance for each thread.");
 }
 
 PlanMemory& StaticRuntime::memoryOf(const Plan& plan, const StaticModuleOptions& options) {

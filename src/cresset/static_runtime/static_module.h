@@ -36,7 +36,7 @@ struct StaticModuleOptions {
   /// Whether results that are not needed at the same time may lie in the same place.
   bool optimize_memory = true;
   /// Whether results that leave the module lie in memory that the instance has for them, too. Whoever holds one keeps
-  /// its memory: it is used again when nobody does.
+  /// its memory: it is used again after the last reference.
   bool manage_output_tensors = false;
   /// Whether the memory of intermediate results is given back after each run, and allocated before the next.
   bool cleanup_activations = false;
@@ -156,11 +156,11 @@ class StaticRuntime {
       const std::vector<std::vector<IValue>>& args, const std::vector<Kwargs>& kwargs = {}, int warmup_runs = 3,
       int main_runs = 10);
 
-  /// With manage_output_tensors: forgets the memory of results, which is freed when nobody holds them any more.
+  /// With manage_output_tensors: forgets the memory of results, which is freed with the last reference to them.
   void deallocateOutputTensors();
   /// Gives the memory of intermediate results back; the next run allocates it anew.
   void deallocateMemory();
-  /// Throws InternalError if an intermediate result of a run that has ended is held by anybody.
+  /// Throws InternalError if an intermediate result of a run that has ended is still referenced.
   void check_for_memory_leak() const;
   /// Of the plan that ran last.
   MemoryFigures memory() const;

@@ -12,7 +12,7 @@
 
 namespace cresset {
 
-/// For as long as an instance is used by somebody; throws UserError if it is already.
+/// For as long as an instance is in use; throws UserError if it is already.
 class StaticRuntime::Use {
  public:
   explicit Use(const StaticRuntime& runtime);
