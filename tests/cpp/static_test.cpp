@@ -66,6 +66,15 @@ TEST_CASE("a static module is called like its function, and plans its memory") {
   CHECK(memory.arena_bytes <= memory.least_bytes * 11 / 10);
   CHECK(runtime.benchmark({{x, w}}, {}, 1, 2) > 0);
   CHECK_THROWS_AS(runtime.benchmark({}), UserError);
+  const IndividualOps ops = runtime.benchmark_individual_ops({{x, w}}, {}, 1, 4);
+  CHECK(ops.total_nodes_count == ops.ops.size());
+  CHECK(ops.total_out_nodes_count > 0);
+  double in_operators = 0;
+  for (const IndividualOps::Op& op : ops.ops) in_operators += op.time;
+  CHECK(in_operators > 0);
+  CHECK(in_operators < ops.total_time);
+  CHECK(ops.time_per_node_type.contains("aten::mm"));
+  CHECK_THROWS_AS(runtime.benchmark_individual_ops({}), UserError);
   runtime.deallocateMemory();
   CHECK(same(runtime({x, w}, {{"scale", 2.}}).toTensor(), expected));
   CHECK(same((*runtime.clone())({x, w, 2.}).toTensor(), expected));

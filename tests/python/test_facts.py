@@ -34,6 +34,9 @@ FRAGILE = {
     "aten::cross",
 }
 
+#: Of these the calls that tests/data has are tried, too.
+WRITTEN = sorted(set(RULES) - FRAGILE)
+
 #: Results that plans take for constants, and autograd says that they require gradients, though none flows through them.
 NO_GRADIENT = {"aten::native_group_norm": "its means and deviations"}
 
@@ -65,6 +68,11 @@ def one_thread():
     torch.set_num_threads(1)
     yield
     torch.set_num_threads(threads)
+
+
+def recorded(part, **options):
+    """The calls of a part of PyTorch's own samples, and of a part of the operators with rules those that are written down."""
+    return fact_calls.recorded(fact_calls.entries(part, PARTS), **options) + fact_calls.written(WRITTEN[part::PARTS])
 
 
 def contradiction(fact, result):
@@ -113,7 +121,7 @@ def test_rows():
 
 @pytest.mark.parametrize("part", range(PARTS))
 def test_rules_of_samples(part):
-    calls = fact_calls.recorded(fact_calls.entries(part, PARTS), dtypes=fact_calls.DTYPES[:3], samples=6)
+    calls = recorded(part, dtypes=fact_calls.DTYPES[:3], samples=6)
     assert len(calls) > 300
     wrong = [fact for call in calls if call.name in RULES for fact in false_facts(call)]
     assert not wrong, "\n".join(wrong[:20])
@@ -213,7 +221,7 @@ def facts_of_varied(call):
 
 @pytest.mark.parametrize("part", range(PARTS))
 def test_rules_of_other_arguments(part):
-    calls = fact_calls.recorded(fact_calls.entries(part, PARTS), dtypes=fact_calls.DTYPES[:2], samples=3)
+    calls = recorded(part, dtypes=fact_calls.DTYPES[:2], samples=3)
     results = list(in_child(facts_of_varied, varied(calls, part, per_operator=60)))
     answered = [result for result in results if result is not None]
     assert len(answered) > 1000
@@ -344,7 +352,7 @@ def layout_faults(call):
 
 @pytest.mark.parametrize("part", range(PARTS))
 def test_layouts(part):
-    calls = fact_calls.recorded(fact_calls.entries(part, PARTS), dtypes=fact_calls.DTYPES[:1], samples=3)
+    calls = recorded(part, dtypes=fact_calls.DTYPES[:1], samples=3)
     calls = [call for call in calls if call.name not in FRAGILE]
     results = [result for result in in_child(layout_faults, calls) if not isinstance(result, list)]
     assert sum(known for known, _ in results) > 100
@@ -498,8 +506,7 @@ def plans_always():
 
 @pytest.mark.parametrize("part", range(PARTS))
 def test_plans(part, plans_always):
-    entries = fact_calls.entries(part, PARTS)
-    calls = fact_calls.recorded(entries, dtypes=fact_calls.DTYPES[:2], samples=2)
+    calls = recorded(part, dtypes=fact_calls.DTYPES[:2], samples=2)
     calls = [call for call in calls if call.name not in FRAGILE and call.name not in NO_GRADIENT]
     others = [call for call in varied(calls, part, per_operator=4) if "_backward" not in call.name]
     results = list(in_child(plan_faults, calls + others))

@@ -1,6 +1,7 @@
 """Static modules: results are those of the program itself, whatever the options; memory is planned, bounded and its own."""
 
 import copy
+import textwrap
 import threading
 import warnings
 
@@ -605,3 +606,41 @@ def test_functional_operators_are_not_hurt_by_views_of_what_is_reused():
 
     calls = [((torch.randn(n, 6), torch.randn(8, 6)), {}) for n in (3, 17, 3, 0)]
     check(cresset.script(f), calls)
+
+
+def test_benchmark_of_individual_operators():
+    static = cresset.static_module(layers(), enable_fusion=False)
+    x = torch.randn(8, 16)
+    measured = static.benchmark_individual_ops(x, warmup_runs=1, main_runs=5, scale=3.0)
+    kinds = {op.what: op.kind for op in measured.ops}
+    assert kinds["aten::relu"] == "out variant" and set(kinds.values()) <= {"out variant", "native", "fallback"}
+    assert measured.total_nodes_count == len(measured.ops) >= measured.total_out_nodes_count >= 5
+    assert measured.instances_per_node_type["aten::relu"] == 2 and all(op.calls == 1 and op.time > 0 for op in measured.ops)
+    assert sum(op.time for op in measured.ops) < measured.total_time < measured.first_iter_time
+    assert abs(sum(measured.percent_per_node_type.values()) - 100) < 1e-6
+    assert sum(measured.time_per_node_type.values()) == pytest.approx(sum(op.time for op in measured.ops))
+    assert "aten::relu" in str(measured) and "test_static.py:" in str(measured)
+    nodes = static.report().plans[0].nodes
+    assert [(op.kind, op.what) for op in measured.ops] == [(n.kind, n.what) for n in nodes if n.kind != "native"]
+
+
+def test_benchmark_of_kernels_and_of_what_runs_often_or_never():
+    source = """
+    def f(x: Tensor, n: int, flag: bool):
+        for i in range(n):
+            x = torch.relu(torch.mm(x, x) * 0.5) + 1.0
+        if flag:
+            x = torch.tanh(x)
+        return torch.mm(x, x)
+    """
+    f = cresset.CompilationUnit(textwrap.dedent(source)).f
+    x = torch.randn(8, 8)
+    measured = cresset.static_module(f).benchmark_individual_ops(x, 3, False)
+    assert sorted({(op.what, op.calls) for op in measured.ops if op.what == "aten::mm"}) == [("aten::mm", 1), ("aten::mm", 3)]
+    kernels = [op for op in measured.ops if op.kind == "kernel"]
+    assert kernels and all("aten::relu" in op.what and op.calls == 3 for op in kernels)
+    assert not any("tanh" in op.what for op in measured.ops)
+    with pytest.raises(cresset.UserError, match="have none"):
+        cresset.static_module(f).benchmark_individual_ops(x.to_sparse(), 0, False)
+    with pytest.raises(cresset.UserError, match="warm-up runs"):
+        cresset.static_module(f).benchmark_individual_ops(x, 3, False, main_runs=0)

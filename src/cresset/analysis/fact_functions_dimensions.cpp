@@ -199,7 +199,7 @@ Fact moved(Facts a) {
   for (size_t i = 0; i < from.size(); ++i) {
     const auto source = wrapped(from[i], sizes->size()), target = wrapped(to[i], sizes->size());
     if (!source || !target) return unknownSizes(sizes->size());
-    places[*target] = *source;
+    places[*target] = source;
     is_moved[*source] = true;
   }
   Sizes result;

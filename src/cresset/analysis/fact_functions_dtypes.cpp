@@ -157,7 +157,7 @@ Fact summedDtype(Facts a) {
   const Fact asked = argument(a, 1);
   if (asked.kind == Kind::None) return accumulated(a);
   const auto dtype = dtypeOf(asked);
-  return dtype && (*dtype == at::kLong || !c10::isIntegralType(*dtype, true)) ? Fact::ofDtype(*dtype) : Fact();
+  return dtype && (*dtype == at::kLong || !c10::isIntegralType(*dtype, true)) ? Fact::ofDtype(dtype) : Fact();
 }
 
 /// real(t): of the parts of complex numbers.

@@ -159,7 +159,7 @@ class Evaluator {
   }
 
   /// `a or b` chooses by None; of conditions, it is what it is in Python.
-  Fact logical(const Expression& e, Fact left) {
+  Fact logical(const Expression& e, const Fact& left) {
     const bool is_or = e.text == "or";
     if (is_or && left.kind == Fact::Kind::None) return evaluate(e.children[1]);
     if (left.kind != Fact::Kind::Bool) return is_or ? left : Fact();

@@ -1,14 +1,37 @@
-// Runs that somebody observes: a profiler, or a memory limit. What others pay for it is a look at a flag per operator.
+// Runs that are observed: by a profiler, a memory limit, or who measures operations. What others pay for it is a look at a flag per operator.
 #include <utility>
 
 #include "cresset/interpreter/container_meter.h"
 #include "cresset/interpreter/futures.h"
+#include "cresset/interpreter/operation_times.h"
 #include "cresset/interpreter/operator_call.h"
 #include "cresset/interpreter/profile.h"
 #include "cresset/interpreter/run.h"
 #include "cresset/support/print_handler.h"
 
 namespace cresset {
+
+namespace {
+thread_local OperationTimes* current_times = nullptr;
+}  // namespace
+
+OperationTimes::OperationTimes() : outer_(std::exchange(current_times, this)) {}
+
+OperationTimes::~OperationTimes() {
+  current_times = outer_;
+}
+
+OperationTimes* OperationTimes::current() {
+  return current_times;
+}
+
+void OperationTimes::add(const Code& code, const Instruction& instruction, std::chrono::nanoseconds passed) {
+  std::vector<Time>& times = times_[&code];
+  times.resize(code.instructions.size());
+  Time& time = times[static_cast<size_t>(&instruction - code.instructions.data())];
+  ++time.calls;
+  time.total += passed;
+}
 
 void Run::startObserving(bool is_profiled) {
   if (is_profiled) [[unlikely]] {
@@ -19,11 +42,13 @@ void Run::startObserving(bool is_profiled) {
   if (RunBudget* budget = RunBudget::current(); budget && budget->limitsMemory() && !meter_) [[unlikely]] {
     meter_ = std::make_unique<ContainerMeter>(budget->shared_from_this());
   }
-  observed_ = profile_ || meter_;
+  times_ = OperationTimes::current();
+  observed_ = profile_ || meter_ || times_;
 }
 
 void Run::stopObserving() {
   profile_ = nullptr;
+  times_ = nullptr;
   if (frames_.empty()) meter_ = nullptr;
   observed_ = false;
 }
@@ -74,10 +99,12 @@ void Run::callOperator(const Instruction& instruction) {
   {
     std::optional<ScriptProfile::Operation> event;
     if (profile_) event.emplace(*profile_, code, instruction, op, std::span<const c10::IValue>(stack_));
+    const OperationTimes::Operation timed(times_, code, instruction);
     if (const OperatorCall* by_kernel = code.operator_calls[instruction.b])
       by_kernel->call(stack_, instruction.c);
     else
       op.call(stack_, instruction.c);
+    timed.end();
   }
   if (meter_) {
     size_t grown = 0;
@@ -93,6 +120,16 @@ void Run::callOperator(const Instruction& instruction) {
     containers.clear();
     if (grown) charge(grown);
   }
+  popResults(operands, instruction.n);
+}
+
+void Run::callSubgraph(const Instruction& instruction) {
+  const Code& code = *frames_.back().code;
+  const uint32_t* operands = code.pool.data() + instruction.a;
+  pushOperands(operands + instruction.n, instruction.c);
+  const OperationTimes::Operation timed(times_, code, instruction);
+  code.subgraphs[instruction.b]->call(stack_, instruction.c);
+  timed.end();
   popResults(operands, instruction.n);
 }
 

@@ -3,6 +3,7 @@
 
 #include <c10/util/SmallVector.h>
 
+#include "cresset/interpreter/operation_times.h"
 #include "cresset/interpreter/run.h"
 #include "cresset/support/error.h"
 
@@ -27,7 +28,9 @@ void Run::callOut(const Instruction& instruction) {
   own.reserve(num_results);
   for (uint32_t i = 0; i < num_results; ++i)
     outputs.push_back(site.slots[i] == OutSite::kNoSlot ? &own.emplace_back() : &memory_->slot(site.slots[i]));
+  const OperationTimes::Operation timed(times_, code, instruction);
   const bool in_place = site.variant->call(OutArguments(inputs, outputs), stack_);
+  timed.end();
   if (!in_place) return popResults(results, num_results);
   for (uint32_t i = 0; i < num_results; ++i) {
     if (results[i] != kNoRegister) new (&regs[results[i]]) c10::IValue(*outputs[i]);

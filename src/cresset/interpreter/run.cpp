@@ -302,6 +302,10 @@ bool Run::interpret() {
     SAVE();
     budget -= InterruptPoll::kOperatorCost - 1;
     POLL();
+    if OBSERVED {
+      callSubgraph(*pc);
+      NEXT();
+    }
     const uint32_t* operands = pool + pc->a;
     const uint32_t n = pc->n;
     pushOperands(operands + n, pc->c);

@@ -25,6 +25,7 @@ namespace cresset {
 
 class ContainerMeter;
 class InterruptPoll;
+class OperationTimes;
 
 /// Registers in one piece of memory that grows. All of it always holds constructed values.
 class RegisterStack {
@@ -81,7 +82,7 @@ class Run {
   };
 
   bool interpret();
-  // observe.cpp: runs that a profiler watches or that have a memory limit
+  // observe.cpp: runs that a profiler watches, that have a memory limit, or whose operations are measured
   void startObserving(bool is_profiled);
   void stopObserving();
   int poll(InterruptPoll& interrupt);
@@ -90,6 +91,7 @@ class Run {
   /// `bytes` of containers have been built, or are about to be.
   [[gnu::cold]] void charge(size_t bytes);
   [[gnu::cold]] void leaveObserved();
+  [[gnu::cold]] void callSubgraph(const Instruction& instruction);
   void warn(const Instruction& instruction);
   // calls.cpp
   void pushFrame(const Code& callee, uint32_t result, bool is_exit);
@@ -142,10 +144,11 @@ class Run {
   std::shared_ptr<Program> kept_program_;
   RunMemory* memory_ = nullptr;
   bool may_suspend_ = false;
-  // Null in most runs; operators and frames look at one flag for both.
+  // Null in most runs; operators and frames look at one flag for all.
   bool observed_ = false;
   std::unique_ptr<ScriptProfile> profile_;
   std::unique_ptr<ContainerMeter> meter_;
+  OperationTimes* times_ = nullptr;
 };
 
 // Inline, since every operator goes through these two.

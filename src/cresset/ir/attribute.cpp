@@ -36,7 +36,7 @@ struct Attribute::Impl {
   }
 
   static void release(std::span<GraphPtr> graphs) {
-    thread_local std::vector<GraphPtr>* dying = nullptr;  // set while a call further up is at work
+    static thread_local std::vector<GraphPtr>* dying = nullptr;  // set while a call further up is at work
     if (dying) {
       for (GraphPtr& graph : graphs) dying->push_back(std::move(graph));
       return;

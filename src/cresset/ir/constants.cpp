@@ -59,7 +59,7 @@ std::optional<c10::IValue> knownValue(const Value& value) {
     if (!constant) return std::nullopt;
     list.push_back(std::move(*constant));
   }
-  return c10::IValue(std::move(list));
+  return c10::IValue(list);
 }
 
 bool isConstant(const Value* value) {

@@ -14,8 +14,9 @@ namespace {
 using Inputs = std::span<Value* const>;
 using Expand = Value* (*)(Graph&, const SourceRange&, Inputs);
 
-Value* apply(Graph& graph, const SourceRange& range, const char* op, std::vector<Value*> inputs) {
+Value* apply(Graph& graph, const SourceRange& range, const char* op, const std::vector<Value*>& inputs) {
   std::vector<NamedValue> args;
+  args.reserve(inputs.size());
   for (Value* input : inputs) args.emplace_back(input, range);
   return insertOp(graph, Symbol::aten(op), args, {}, range);
 }

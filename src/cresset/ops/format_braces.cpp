@@ -124,7 +124,8 @@ std::string pad(const Spec& spec, char default_align, const std::string& head, c
 }
 
 /// Sign and prefix, the whole part, and what follows it, laid out.
-std::string finishNumber(const Spec& spec, bool negative, const char* prefix, std::string whole, std::string rest) {
+std::string finishNumber(const Spec& spec, bool negative, const char* prefix, std::string whole,
+                         const std::string& rest) {
   std::string head = negative ? "-" : spec.sign == '-' ? "" : std::string(1, spec.sign);
   head += prefix;
   if (spec.grouping) {
@@ -132,7 +133,7 @@ std::string finishNumber(const Spec& spec, bool negative, const char* prefix, st
     std::string text = grouped(whole, spec.grouping, size);
     if (spec.align == '=' && spec.fill == "0") {
       while (head.size() + grouped("0" + whole, spec.grouping, size).size() + rest.size() <= spec.width)
-        whole = "0" + whole;
+        whole.insert(0, "0");
       text = grouped(whole, spec.grouping, size);
       // Where only a separator would fit, one zero more stands before it.
       if (head.size() + text.size() + rest.size() < spec.width) text = grouped("0" + whole, spec.grouping, size);

@@ -120,7 +120,7 @@ void RunBudget::throwOverMemory(size_t wanted) const {
 }
 
 Limits& threadLimits() {
-  constinit thread_local Limits limits;
+  static constinit thread_local Limits limits;
   return limits;
 }
 

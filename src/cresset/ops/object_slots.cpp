@@ -6,9 +6,7 @@
 #endif
 #include <thread>
 
-namespace cresset {
-
-namespace detail {
+namespace cresset::detail {
 
 SlotStripe slot_stripes[kSlotStripes];
 
@@ -27,6 +25,4 @@ void SlotStripe::lockSlowly() {
   }
 }
 
-}  // namespace detail
-
-}  // namespace cresset
+}  // namespace cresset::detail

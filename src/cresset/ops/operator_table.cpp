@@ -280,6 +280,7 @@ std::vector<std::string> OperatorTable::similarNames(Symbol kind) {
   }
   std::sort(found.begin(), found.end());
   std::vector<std::string> names;
+  names.reserve(found.size());
   for (auto& [distance, name] : found) names.push_back(std::move(name));
   return names;
 }

@@ -32,6 +32,7 @@ void releaseGraph(const std::vector<Tensor>& outputs, const std::vector<Tensor>&
   using torch::autograd::Edge;
   using torch::autograd::Node;
   std::vector<Edge> ends;
+  ends.reserve(inputs.size());
   for (const Tensor& input : inputs) ends.push_back(torch::autograd::impl::gradient_edge(input));
   const auto isEnd = [&](const Edge& edge) { return std::find(ends.begin(), ends.end(), edge) != ends.end(); };
   enum class Leads { No, Yes };

@@ -60,6 +60,7 @@ std::vector<int64_t> outputSize(const Request& r, const std::vector<double>& sca
   if (r.size.isList()) return r.size.toIntVector();
   if (scales.empty()) fail("either size or scale_factor should be defined");
   std::vector<int64_t> result;
+  result.reserve(dims);
   for (size_t i = 0; i < dims; ++i) {
     result.push_back(
         static_cast<int64_t>(std::floor(static_cast<double>(r.input.size(static_cast<int64_t>(i) + 2)) * scales[i])));

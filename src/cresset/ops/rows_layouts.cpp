@@ -31,7 +31,7 @@ constexpr Row kLayoutRows[] = {
      kernel([](const Tensor& self, bool wanted) { return wanted ? withContiguousStrides(self) : self; }),
      Trait::MayShareArguments, Restriction::Internal},
     {"cresset::convolution(Tensor input, Tensor weight, Tensor? bias, Tensor packed, bool channels_last) -> Tensor",
-     kernel([](const Tensor& input, const Tensor& weight, std::optional<Tensor> bias, const Tensor& packed,
+     kernel([](const Tensor& input, const Tensor& weight, const std::optional<Tensor>& bias, const Tensor& packed,
                bool channels_last) { return packedConvolution(input, weight, bias, packed, channels_last); }),
      Trait::None, Restriction::Internal},
 };

@@ -119,7 +119,7 @@ std::vector<IValue> repeated(const List& list, int64_t times) {
 template <typename T, bool kMax>
 IValue extremum(List& list) {
   if (list.list.empty()) fail(std::string(kMax ? "max" : "min") + "() arg is an empty sequence");
-  const IValue* best = &list.list[0];
+  const IValue* best = list.list.data();
   for (const IValue& v : list.list) {
     if (kMax ? less<T>(*best, v) : less<T>(v, *best)) best = &v;
   }
@@ -217,8 +217,9 @@ constexpr Row kListRows[] = {
     {"aten::Delete.t(t[](a!) self, int idx) -> ()", kernel([](List& list, int64_t index) {
        if (list.list.empty()) raise("IndexError", "pop index out of range");
        IValue& found = element(list, index);
+       const auto place = list.list.begin() + (&found - list.list.data());
        IValue removed = std::move(found);
-       list.list.erase(list.list.begin() + (&found - list.list.data()));
+       list.list.erase(place);
        release(removed);
      })},
     {"aten::append.t(t[](a!) self, t(c -> *) el) -> t[](a!)", kernel([](IValue& list, IValue& el) {
@@ -234,8 +235,9 @@ constexpr Row kListRows[] = {
     {"aten::pop.t(t[](a!) self, int idx=-1) -> t(*)", kernel([](List& list, int64_t index) {
        if (list.list.empty()) raise("IndexError", "pop from empty list");
        IValue& found = element(list, index);
+       const auto place = list.list.begin() + (&found - list.list.data());
        IValue result = std::move(found);
-       list.list.erase(list.list.begin() + (&found - list.list.data()));
+       list.list.erase(place);
        return result;
      })},
     {"aten::clear.t(t[](a!) self) -> ()", kernel([](List& list) { clear(list.list); })},
@@ -305,6 +307,7 @@ constexpr Row kListRows[] = {
     {"prim::rangelist(int n) -> int[]", kernel([](int64_t n) {
        std::vector<IValue> result;
        requireMemory(static_cast<size_t>(std::clamp<int64_t>(n, 0, INT64_MAX / 32)) * sizeof(IValue));
+       result.reserve(static_cast<size_t>(std::max<int64_t>(n, 0)));
        for (int64_t i = 0; i < n; ++i) result.emplace_back(i);
        return newList(std::move(result), c10::IntType::get());
      })},

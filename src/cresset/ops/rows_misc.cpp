@@ -121,7 +121,7 @@ constexpr Row kMiscRows[] = {
      },
      kEffect},
     {"prim::RaiseException(str msg, str? cls=None) -> ()",
-     kernel([](const std::string& message, std::optional<std::string> cls) {
+     kernel([](const std::string& message, const std::optional<std::string>& cls) {
        throw ScriptRaise(cls.value_or("RuntimeError"), message);
      }),
      kEffect},

@@ -125,6 +125,7 @@ IValue nestedList(
     return value;
   }
   std::vector<IValue> elements;
+  elements.reserve(static_cast<size_t>(t.size(static_cast<int64_t>(dim))));
   for (int64_t i = 0; i < t.size(static_cast<int64_t>(dim)); ++i)
     elements.push_back(nestedList(t, data, dim + 1, types, type));
   return newList(std::move(elements), types[dim]);
@@ -300,7 +301,7 @@ constexpr Row kTensorRows[] = {
     {"aten::copy_.float(Tensor(a!) self, float other) -> Tensor(a!)",
      kernel([](const Tensor& self, double other) { return self.fill_(other); })},
     {"aten::split(Tensor(a -> *) self, int[] split_sizes, int dim=0) -> Tensor(a)[]",
-     kernel([](const Tensor& t, std::vector<int64_t> sizes, int64_t dim) { return t.split_with_sizes(sizes, dim); })},
+     kernel([](const Tensor& t, const std::vector<int64_t>& sizes, int64_t dim) { return t.split_with_sizes(sizes, dim); })},
     {"aten::index.Tensor_hacked_twin(Tensor self, Tensor[] indices) -> Tensor",
      kernel([](const Tensor& t, List& indices) { return at::_ops::index_Tensor::call(t, asOptional(indices)); })},
     {"aten::_unsafe_index.Tensor_hacked_twin(Tensor self, Tensor[] indices) -> Tensor",
@@ -358,9 +359,9 @@ constexpr Row kTensorRows[] = {
        return at::_ops::embedding_renorm_::call(const_cast<Tensor&>(weight), input, max_norm, norm_type);
      }), kEffect}, // it writes `weight`, which its schema does not say
     {"aten::broadcast_shapes(int[] a, int[] b) -> int[]",
-     kernel([](std::vector<int64_t> a, std::vector<int64_t> b) { return newIntList(at::infer_size(b, a)); })},
+     kernel([](const std::vector<int64_t>& a, const std::vector<int64_t>& b) { return newIntList(at::infer_size(b, a)); })},
     {"aten::_infer_size(int[] a, int[] b) -> int[]",
-     kernel([](std::vector<int64_t> a, std::vector<int64_t> b) { return newIntList(at::infer_size(b, a)); })},
+     kernel([](const std::vector<int64_t>& a, const std::vector<int64_t>& b) { return newIntList(at::infer_size(b, a)); })},
     {"aten::_size_if_not_equal(int[] self_size, int[] other_size) -> int[]?", kernel([](IValue& a, IValue& b) {
        return intsOf(a) == intsOf(b) ? IValue() : std::move(a);
      })},
@@ -376,7 +377,7 @@ constexpr Row kTensorRows[] = {
        return t.reshape(shape);
      })},
     {"aten::_ncf_view(Tensor(a) self, int[] input_shape, int normalized_ndim) -> Tensor(a)",
-     kernel([](const Tensor& t, std::vector<int64_t> shape, int64_t ndim) { return t.reshape(ncfShape(shape, ndim)); })},
+     kernel([](const Tensor& t, const std::vector<int64_t>& shape, int64_t ndim) { return t.reshape(ncfShape(shape, ndim)); })},
     {"aten::_pack_sequence(Tensor output, Tensor batch_sizes, Tensor? sorted_indices, Tensor? unsorted_indices) -> (Tensor, Tensor, Tensor?, Tensor?)",
      [](Stack&, size_t) {}},
     {"prim::VarConcat(...) -> Tensor", &joinVariadic<false>},

@@ -63,7 +63,7 @@ std::vector<int64_t> sizesOf(const IValue& data) {
     const List& list = listOf(*v);
     sizes.push_back(static_cast<int64_t>(list.list.size()));
     if (list.list.empty()) break;
-    v = &list.list[0];
+    v = list.list.data();
   }
   return sizes;
 }
@@ -111,7 +111,7 @@ Tensor fromList(const IValue& data) {
   }
 }
 
-Tensor converted(Tensor t, std::optional<int64_t> dtype, const std::optional<c10::Device>& device) {
+Tensor converted(const Tensor& t, std::optional<int64_t> dtype, const std::optional<c10::Device>& device) {
   auto type = dtype ? scalarTypeOf(*dtype) : t.scalar_type();
   if (device && *device != t.device()) return t.to(*device, type);
   return type == t.scalar_type() ? t : t.to(type);

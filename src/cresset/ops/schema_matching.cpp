@@ -308,6 +308,7 @@ Value* insertSlot(Graph& graph, const SourceRange& range, const Slot& slot) {
   if (slot.defaulted) return insertDefault(graph, range, *slot.defaulted);
   if (slot.is_varargs) {
     std::vector<Value*> elements;
+    elements.reserve(slot.varargs.size());
     for (const Slot& element : slot.varargs) elements.push_back(insertSlot(graph, range, element));
     return insertTyped(graph, range, prim::ListConstruct, elements, c10::ListType::create(slot.varargs_element));
   }
@@ -373,7 +374,7 @@ bool choose(
 
 /// Says so if what an element is put into was made as `[]` or `{}`, without a word about its type.
 std::string emptyContainerHint(const std::vector<NamedValue>& args, const NamedValue* receiver) {
-  const NamedValue* container = receiver ? receiver : args.empty() ? nullptr : &args[0];
+  const NamedValue* container = receiver ? receiver : args.empty() ? nullptr : args.data();
   if (!container || !container->value) return "";
   const Node* maker = container->value->node();
   const bool list = maker->kind() == prim::ListConstruct || maker->kind() == prim::EmptyListLiteral;

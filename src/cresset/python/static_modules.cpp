@@ -139,6 +139,32 @@ py::dict reportOf(const T& of) {
   return result;
 }
 
+py::dict benchmarkOps(
+    const Runtime& runtime, const py::object& callable, const py::tuple& args, const py::dict& kwargs, int warmup_runs,
+    int main_runs) {
+  const std::vector<Stack> bound = {bindCall(callable.ptr(), py::args(args), py::kwargs(kwargs))};
+  prepareThread();
+  IndividualOps measured;
+  {
+    const py::gil_scoped_release no_gil;
+    measured = runtime.module().program()->benchmarkOps(runtime.runtime(), bound, warmup_runs, main_runs);
+  }
+  py::list ops;
+  for (const IndividualOps::Op& op : measured.ops)
+    ops.append(py::make_tuple(std::string(toString(op.kind)), op.what, op.where, op.time, op.calls));
+  py::dict result;
+  result["ops"] = ops;
+  result["first_iter_time"] = measured.first_iter_time;
+  result["total_time"] = measured.total_time;
+  result["time_per_node_type"] = measured.time_per_node_type;
+  result["percent_per_node_type"] = measured.percent_per_node_type;
+  result["instances_per_node_type"] = measured.instances_per_node_type;
+  result["total_nodes_count"] = measured.total_nodes_count;
+  result["total_out_nodes_count"] = measured.total_out_nodes_count;
+  result["text"] = measured.toString();
+  return result;
+}
+
 /// A Python function that computes results into tensors: function(out, *arguments), of several results with a tuple.
 /// It gets tensors of its own that share the memory of the outputs, so that it may keep nothing of a run.
 class PythonOutFunction {
@@ -218,6 +244,7 @@ void bindStatic(py::module_& module) {
       .def(py::init<const StaticModule&>())
       .def("callable", [](const std::shared_ptr<Runtime>& self) { return callableOf(self->module(), self); })
       .def("report", [](const Runtime& self) { return reportOf(self.runtime()); })
+      .def("benchmark_ops", benchmarkOps)
       .def("memory", [](const Runtime& self) { return figuresOf(self.runtime().memory()); })
       .def("deallocate_output_tensors", [](const Runtime& self) { self.runtime().deallocateOutputTensors(); })
       .def("deallocate_memory", [](const Runtime& self) { self.runtime().deallocateMemory(); })

@@ -147,6 +147,16 @@ double StaticRuntime::benchmark(
   return passed / (static_cast<double>(main_runs) * static_cast<double>(args.size()));
 }
 
+IndividualOps StaticRuntime::benchmark_individual_ops(
+    const std::vector<std::vector<IValue>>& args, const std::vector<Kwargs>& kwargs, int warmup_runs, int main_runs) {
+  if (!kwargs.empty() && kwargs.size() != args.size())
+    throw UserError("A benchmark wants as many keyword arguments as lists of arguments, or none");
+  std::vector<Stack> bound;
+  bound.reserve(args.size());
+  for (size_t i = 0; i < args.size(); ++i) bound.push_back(program_->bind(args[i], kwargs.empty() ? Kwargs() : kwargs[i]));
+  return program_->benchmarkOps(*this, bound, warmup_runs, main_runs);
+}
+
 void StaticRuntime::deallocateOutputTensors() {
   const Use use(*this);
   for (auto& [id, memory] : memories_) memory->releaseOutputs();

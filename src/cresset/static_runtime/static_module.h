@@ -19,6 +19,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -93,6 +94,27 @@ struct StaticReport {
   std::string toString() const;
 };
 
+/// What benchmark_individual_ops measures; times in milliseconds, of a run with one list of arguments.
+struct IndividualOps {
+  struct Op {
+    StaticNodeKind kind;
+    std::string what;   // "aten::mm"; of a kernel, what it computes
+    std::string where;  // "model.py:7"; empty if unknown
+    double time;
+    double calls;  // in a run: a loop calls it several times, a branch that is not taken never
+  };
+  std::vector<Op> ops;  // in program order, those that ran
+  double first_iter_time = 0;  // the first run of all, in which plans are made
+  double total_time = 0;       // a run, with what is no operator: memory, scalars, control flow, binding of arguments
+  std::unordered_map<std::string, double> time_per_node_type;     // by Op::what
+  std::unordered_map<std::string, double> percent_per_node_type;  // of the time in operators
+  std::unordered_map<std::string, size_t> instances_per_node_type;
+  size_t total_nodes_count = 0;
+  size_t total_out_nodes_count = 0;  // with out variants
+  /// For people: operators by their share of the time.
+  std::string toString() const;
+};
+
 class StaticRuntime;
 class StaticProgram;  // static_program.h
 struct Plan;          // executor/plan.h
@@ -153,6 +175,12 @@ class StaticRuntime {
 
   /// Milliseconds of a run, the mean of `main_runs` after `warmup_runs`, each with all of `args`.
   double benchmark(
+      const std::vector<std::vector<IValue>>& args, const std::vector<Kwargs>& kwargs = {}, int warmup_runs = 3,
+      int main_runs = 10);
+
+  /// Times of the operators of the plan that these arguments have, each with the cost of measuring it (some 40 ns). All
+  /// of `args` must be of the same kinds. Throws UserError if they have no plan.
+  IndividualOps benchmark_individual_ops(
       const std::vector<std::vector<IValue>>& args, const std::vector<Kwargs>& kwargs = {}, int warmup_runs = 3,
       int main_runs = 10);
 

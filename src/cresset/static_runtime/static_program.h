@@ -12,6 +12,8 @@
 
 namespace cresset {
 
+class OperationTimes;  // interpreter/operation_times.h
+
 /// For as long as an instance is in use; throws UserError if it is already.
 class StaticRuntime::Use {
  public:
@@ -43,6 +45,8 @@ class StaticProgram final : public Executable, public std::enable_shared_from_th
   StaticRuntime& ownRuntime() const;
   /// With where results lie in the memory of `runtime`, unless it is null.
   StaticReport report(const StaticRuntime* runtime) const;
+  /// As StaticRuntime::benchmark_individual_ops, with arguments that are bound.
+  IndividualOps benchmarkOps(StaticRuntime& runtime, const std::vector<Stack>& args, int warmup_runs, int main_runs) const;
   /// Checks arguments; `self` is put before them.
   std::vector<IValue> bind(std::vector<IValue> args, const Kwargs& kwargs) const;
 
@@ -51,6 +55,8 @@ class StaticProgram final : public Executable, public std::enable_shared_from_th
   static constexpr size_t kMaxIdle = 128;
 
   class Lease;
+  /// Of `runs` runs.
+  IndividualOps opsOf(const OperationTimes& times, double runs) const;
   PlanPtr planFor(Stack& stack) const;
   void requireFirstKinds(const Plan& plan) const;
   [[noreturn]] void refuse(WithoutPlan why) const;

@@ -1,10 +1,17 @@
 #include <ATen/core/function_schema.h>
 
+#include <algorithm>
+#include <chrono>
+#include <iomanip>
+#include <sstream>
+
 #include "cresset/executor/report.h"
+#include "cresset/interpreter/operation_times.h"
 #include "cresset/ir/printer.h"
 #include "cresset/ir/subgraph.h"
 #include "cresset/ops/operator.h"
 #include "cresset/static_runtime/static_program.h"
+#include "cresset/support/error.h"
 
 namespace cresset {
 
@@ -30,6 +37,48 @@ std::string operatorsOf(const Node& node) {
   }
   return names;
 }
+
+/// What the instructions of a plan's code stand for.
+class OperationNames {
+ public:
+  OperationNames(const Plan& plan, const Code& code) : code_(code) {
+    if (plan.code.get() != &code) return;
+    if (plan.memory) {
+      for (const auto& [node, site] : plan.memory->sites) sites_[site.index] = node;
+    }
+    addSubgraphs(plan.graph->block(), plan.memory.get());
+  }
+
+  IndividualOps::Op describe(const Instruction& instruction) const {
+    IndividualOps::Op op{StaticNodeKind::Native, "", code_.origin(&instruction).position(), 0, 0};
+    if (instruction.op == Op::CallOut) {
+      const Node& node = *sites_.at(code_.out_sites[instruction.b].index);
+      op.kind = isSubgraph(node) ? StaticNodeKind::Kernel : StaticNodeKind::Out;
+      op.what = operatorsOf(node);
+    } else if (instruction.op == Op::CallSubgraph) {
+      op.kind = StaticNodeKind::Kernel;
+      op.what = operatorsOf(*subgraphs_.at(instruction.b));
+    } else {
+      const Operator& called = *code_.operators[instruction.b];
+      op.kind = called.isOfDispatcher() ? StaticNodeKind::Fallback : StaticNodeKind::Native;
+      op.what = called.fullName();
+    }
+    return op;
+  }
+
+ private:
+  /// Those that are called without a site, in the order in which their calls are emitted: program order.
+  void addSubgraphs(const Block* block, const MemoryLayout* memory) {
+    for (const Node* node : block->nodes()) {
+      if (isSubgraph(*node) && !(memory && memory->sites.contains(node))) subgraphs_.push_back(node);
+      for (const Block* inner : node->blocks()) addSubgraphs(inner, memory);
+    }
+  }
+
+  const Code& code_;
+  std::unordered_map<uint32_t, const Node*> sites_;
+  std::vector<const Node*> subgraphs_;
+};
 
 void addNodes(const Block* block, const MemoryLayout* memory, std::vector<StaticReport::Node>& nodes) {
   for (const Node* node : block->nodes()) {
@@ -86,6 +135,83 @@ StaticReport StaticProgram::report(const StaticRuntime* runtime) const {
     if (plan.memory) addValues(plan, runtime ? runtime->findMemory(plan.id) : nullptr, entry);
   }
   return report;
+}
+
+IndividualOps StaticProgram::benchmarkOps(
+    StaticRuntime& runtime, const std::vector<Stack>& args, int warmup_runs, int main_runs) const {
+  if (args.empty()) throw UserError("A benchmark wants at least one list of arguments");
+  if (warmup_runs < 0 || main_runs < 1)
+    throw UserError("A benchmark wants 0 or more warm-up runs, and 1 or more others");
+  const auto measure = [&](int runs) {
+    const auto start = std::chrono::steady_clock::now();
+    for (int i = 0; i < runs; ++i) {
+      for (Stack stack : args) run(stack, runtime);
+    }
+    const std::chrono::duration<double, std::milli> passed = std::chrono::steady_clock::now() - start;
+    return passed.count() / (static_cast<double>(std::max(runs, 1)) * static_cast<double>(args.size()));
+  };
+  const double first = measure(1);
+  measure(warmup_runs);
+  const OperationTimes times;
+  const double total = measure(main_runs);
+  IndividualOps result = opsOf(times, static_cast<double>(main_runs) * static_cast<double>(args.size()));
+  result.first_iter_time = first;
+  result.total_time = total;
+  return result;
+}
+
+IndividualOps StaticProgram::opsOf(const OperationTimes& times, double runs) const {
+  IndividualOps result;
+  for (const PlanPtr& plan : plans_.plans()) {
+    const auto measured = plan->code ? times.times().find(plan->code.get()) : times.times().end();
+    if (measured == times.times().end()) continue;
+    const OperationNames names(*plan, *plan->code);
+    for (size_t i = 0; i < measured->second.size(); ++i) {
+      const OperationTimes::Time& time = measured->second[i];
+      if (time.calls == 0) continue;
+      IndividualOps::Op op = names.describe(plan->code->instructions[i]);
+      op.calls = static_cast<double>(time.calls) / runs;
+      op.time = std::chrono::duration<double, std::milli>(time.total).count() / runs;
+      result.ops.push_back(std::move(op));
+    }
+  }
+  if (result.ops.empty() && !times.times().empty())
+    throw UserError(
+        "Operators are measured in plans, and these arguments have none: '" + function_.name() +
+        "' runs unoptimized. report() says why.");
+  double in_operators = 0;
+  for (const IndividualOps::Op& op : result.ops) {
+    in_operators += op.time;
+    result.time_per_node_type[op.what] += op.time;
+    ++result.instances_per_node_type[op.what];
+    result.total_out_nodes_count += op.kind == StaticNodeKind::Out;
+  }
+  result.total_nodes_count = result.ops.size();
+  for (const auto& [what, time] : result.time_per_node_type)
+    result.percent_per_node_type[what] = in_operators > 0 ? 100 * time / in_operators : 0;
+  return result;
+}
+
+std::string IndividualOps::toString() const {
+  std::vector<const Op*> sorted;
+  double in_operators = 0;
+  for (const Op& op : ops) {
+    sorted.push_back(&op);
+    in_operators += op.time;
+  }
+  std::stable_sort(sorted.begin(), sorted.end(), [](const Op* a, const Op* b) { return a->time > b->time; });
+  std::ostringstream text;
+  text << std::fixed << std::setprecision(4);
+  text << "a run: " << total_time << " ms, of these in " << ops.size() << " operators " << in_operators
+       << " ms; the first run: " << first_iter_time << " ms\n";
+  for (const Op* op : sorted) {
+    text << "  " << op->time << " ms " << std::setprecision(1) << (in_operators > 0 ? 100 * op->time / in_operators : 0)
+         << "% " << cresset::toString(op->kind) << ": " << op->what;
+    if (op->calls != 1) text << ", " << op->calls << " times";
+    if (!op->where.empty()) text << "  # " << op->where;
+    text << std::setprecision(4) << "\n";
+  }
+  return text.str();
 }
 
 std::string StaticReport::toString() const {
