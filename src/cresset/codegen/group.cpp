@@ -307,7 +307,8 @@ class GroupBuilder {
     if (!offset || dtypeOf(source) != dtype) throw Unsupported{op.fullName() + " without indices"};
     Fusibility found;
     found.source = &source;
-    addResult(*node.output(), builder_.read(step.read->source, *offset, dtype), std::move(step), found);
+    const Register read = builder_.read(step.read->source, *offset, dtype);
+    addResult(*node.output(), read, std::move(step), found);
     return found;
   }
 

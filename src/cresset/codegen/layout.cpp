@@ -1,5 +1,7 @@
 #include "cresset/codegen/layout.h"
 
+#include <ATen/core/Tensor.h>
+
 #include <algorithm>
 #include <numeric>
 #include <tuple>

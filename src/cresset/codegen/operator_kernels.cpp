@@ -137,6 +137,7 @@ OperatorKernels::OperatorKernels(const Operator& op) : op_(op) {
         const ScalarBody::Built built = build(builder, form, dtype);
         own = !built.is_exact && !built.reduces;
       } catch (const Unsupported&) {
+        own = false;
       }
       own_.push_back(own);
     }

@@ -70,7 +70,7 @@ TypePtr withoutNone(const TypePtr& type) {
 std::vector<TypePtr> alternativesOf(const TypePtr& type) {
   if (type->kind() == c10::TypeKind::OptionalType) {
     std::vector<TypePtr> all = alternativesOf(type->expectRef<c10::OptionalType>().getElementType());
-    all.push_back(c10::NoneType::get());
+    all.emplace_back(c10::NoneType::get());
     return all;
   }
   if (type->kind() == c10::TypeKind::UnionType) {

@@ -17,7 +17,7 @@ c10::IValue repeated(const c10::IValue& value, const TypePtr& list, int32_t coun
   const TypePtr element = list->expectRef<c10::ListType>().getElementType();
   c10::impl::GenericList values(element);
   for (int32_t i = 0; i < count; ++i) values.push_back(value);
-  return c10::IValue(std::move(values));
+  return c10::IValue(values);
 }
 
 TypePtr listOf(const TypePtr& type) {

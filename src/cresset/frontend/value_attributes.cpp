@@ -3,6 +3,7 @@
 // without a line here; the tables hold only what follows from no schema.
 #include "cresset/frontend/value_attributes.h"
 
+#include <ATen/core/class_type.h>
 #include <ATen/core/enum_type.h>
 #include <c10/core/ScalarType.h>
 

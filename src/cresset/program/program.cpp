@@ -89,7 +89,7 @@ Program::~Program() {
 
 void Program::releaseUsed() {
   // Each may be the last that uses another, in chains of any length: the stack must not grow with them.
-  thread_local std::vector<std::shared_ptr<Program>>* dying = nullptr;  // set while a call further up is at work
+  static thread_local std::vector<std::shared_ptr<Program>>* dying = nullptr;  // set while a call further up is at work
   if (dying) {
     dying->insert(dying->end(), used_.begin(), used_.end());
     return;
