@@ -77,6 +77,7 @@ enum class Trait : uint32_t {
   Unwraps = 1 << 28,            // returns what an Optional holds
   JoinsTensors = 1 << 29,       // puts the elements of several tensors next to each other along a dimension
   RankFollowsSizes = 1 << 30,   // how many dimensions the result has depends on the sizes of the first argument
+  ComparesIdentity = 1u << 31,  // tells two objects of equal contents apart
 };
 constexpr Trait operator|(Trait a, Trait b) {
   return Trait(uint32_t(a) | uint32_t(b));

@@ -110,7 +110,7 @@ class Merger {
   void findCompared(Block* block) {
     for (Node* node : block->nodes()) {
       for (Block* inner : node->blocks()) findCompared(inner);
-      if (node->kind() != aten::__is__ && node->kind() != aten::__isnot__) continue;
+      if (!hasTrait(*node, Trait::ComparesIdentity)) continue;
       const auto inputs = node->inputs();
       if (std::none_of(inputs.begin(), inputs.end(), [](const Value* input) {
             return input->type()->kind() == c10::TypeKind::NoneType;

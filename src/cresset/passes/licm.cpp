@@ -90,7 +90,7 @@ class Hoister {
     if (value->type()->kind() != c10::TypeKind::ListType) return false;
     const auto uses = value->uses();
     return std::any_of(uses.begin(), uses.end(), [](const Use& use) {
-      return use.user->isReturn() || use.user->kind() == aten::__is__ || use.user->kind() == aten::__isnot__;
+      return use.user->isReturn() || hasTrait(*use.user, Trait::ComparesIdentity);
     });
   }
 

@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "cresset/ir/constants.h"
+#include "cresset/ops/operator.h"
 #include "cresset/passes/pass.h"
 
 namespace cresset {
@@ -28,7 +29,7 @@ bool unpacksTuple(const Node* node) {
 bool isUnpacked(const Value* value) {
   bool found = false;
   for (const Use& use : value->uses()) {
-    if (use.user->kind() == aten::__is__ || use.user->kind() == aten::__isnot__) return false;
+    if (hasTrait(*use.user, Trait::ComparesIdentity)) return false;
     found |= unpacksTuple(use.user) && use.offset == 0;
   }
   return found;
@@ -103,9 +104,7 @@ bool splitCarried(Node* node, size_t i) {
   if (!isTuple(node->input(i + 2)) || !isTuple(body->outputs()[i + 1])) return false;
   const auto compared = [](const Value* value) {
     const auto uses = value->uses();
-    return std::any_of(uses.begin(), uses.end(), [](const Use& use) {
-      return use.user->kind() == aten::__is__ || use.user->kind() == aten::__isnot__;
-    });
+    return std::any_of(uses.begin(), uses.end(), [](const Use& use) { return hasTrait(*use.user, Trait::ComparesIdentity); });
   };
   if (compared(carried) || compared(output)) return false;
   Graph& graph = node->graph();
