@@ -70,9 +70,9 @@ class ArenaVector {
   T& back() const { return data_[size_ - 1]; }
   void reserve(Arena& arena, size_t n) {
     if (n <= capacity_) return;
-    T* grown = static_cast<T*>(arena.allocate(n * sizeof(T)));
+    T* grown = static_cast<T*>(arena.allocate(sizeof(T) * n));
     for (uint32_t i = 0; i < size_; ++i) {
-      new (&grown[i]) T(std::move(data_[i]));
+      new (static_cast<void*>(grown + i)) T(std::move(data_[i]));
       data_[i].~T();
     }
     data_ = grown;
@@ -80,7 +80,7 @@ class ArenaVector {
   }
   void push_back(Arena& arena, T element) {
     if (size_ == capacity_) reserve(arena, std::max<size_t>(1, 2 * size_t{capacity_}));
-    new (&data_[size_++]) T(std::move(element));
+    new (static_cast<void*>(data_ + size_++)) T(std::move(element));
   }
   void insert(Arena& arena, size_t at, T element) {
     push_back(arena, std::move(element));

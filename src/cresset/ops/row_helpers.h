@@ -39,7 +39,7 @@ inline Dict& dictOf(const IValue& value) {
 /// A new list value that takes the elements.
 inline IValue newList(std::vector<IValue> elements, c10::TypePtr element_type) {
   c10::impl::GenericList list(std::move(element_type));
-  IValue value(std::move(list));
+  IValue value(list);
   listOf(value).list = std::move(elements);
   return value;
 }
