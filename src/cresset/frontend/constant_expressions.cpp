@@ -106,7 +106,7 @@ class ConstantEvaluator {
     if (!element) element = commonType(values, range);
     c10::impl::GenericList list(element);
     for (const IValue& value : values) list.push_back(value);
-    return IValue(std::move(list));
+    return IValue(list);
   }
 
   IValue list(const SequenceLiteral& literal, const TypePtr& wanted) {
@@ -140,7 +140,7 @@ class ConstantEvaluator {
     if (!value) value = commonType(values, literal.range());
     c10::impl::GenericDict dict(key, value);
     for (size_t i = 0; i < keys.size(); ++i) dict.insert_or_assign(keys[i], values[i]);
-    return IValue(std::move(dict));
+    return IValue(dict);
   }
 
   SugaredValuePtr sugared(const Expr& expr) {

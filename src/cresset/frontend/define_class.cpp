@@ -100,7 +100,7 @@ ClassBody readBody(const ClassDef& def) {
         readAssign(Assign(stmt.tree()), body);
         break;
       case TK_DEF:
-        body.methods.push_back(Def(stmt.tree()));
+        body.methods.emplace_back(stmt.tree());
         break;
       case TK_PASS:
         break;

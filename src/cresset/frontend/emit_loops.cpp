@@ -174,7 +174,8 @@ void FunctionEmitter::bindCarried(const OpenLoop& loop) {
 }
 
 Flow FunctionEmitter::emitLoop(
-    const SourceRange& range, Value* trip_count, const Expr* condition, const ListView<Stmt>& body, NameList assigned,
+    const SourceRange& range, Value* trip_count, const Expr* condition, const ListView<Stmt>& body,
+    const NameList& assigned,
     const std::function<void(Value* index)>& bind, const std::function<Flow()>& emit_body) {
   Value* entry = nullptr;
   bool endless = false;

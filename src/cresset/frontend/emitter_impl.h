@@ -114,7 +114,8 @@ class FunctionEmitter final : public EmitContext {
   Flow emitFor(const For& stmt);
   /// `condition` null: a loop over `trip_count` items. `bind` starts each iteration.
   Flow emitLoop(
-      const SourceRange& range, Value* trip_count, const Expr* condition, const ListView<Stmt>& body, NameList assigned,
+      const SourceRange& range, Value* trip_count, const Expr* condition, const ListView<Stmt>& body,
+      const NameList& assigned,
       const std::function<void(Value* index)>& bind, const std::function<Flow()>& emit_body);
   /// A prim::Loop on its way through emitLoop.
   struct OpenLoop;

@@ -163,7 +163,7 @@ std::vector<std::string> viewErrors() {
     try {
       inverseOf(*op);
     } catch (const std::exception& error) {
-      errors.push_back(error.what());
+      errors.emplace_back(error.what());
     }
     if (!whyNotReversed(*op).empty()) errors.push_back(std::string(name) + ": VIEW and NOT_REVERSED");
   }

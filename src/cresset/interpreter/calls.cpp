@@ -45,9 +45,9 @@ RunThread::~RunThread() = default;
 
 RunThread& RunThread::current() {
   // A variable with a destructor is looked up twice: whether it is there, and where.
-  constinit thread_local RunThread* known = nullptr;
+  static constinit thread_local RunThread* known = nullptr;
   if (!known) [[unlikely]] {
-    thread_local RunThread thread;
+    static thread_local RunThread thread;
     known = &thread;
   }
   return *known;

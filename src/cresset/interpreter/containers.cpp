@@ -100,7 +100,7 @@ void Run::makeList(const Instruction& instruction) {
   c10::impl::GenericList list(runtimeElement(code.types[instruction.b]->expectRef<c10::ListType>().getElementType()));
   list.reserve(instruction.c);
   for (uint32_t i = 0; i < instruction.c; ++i) list.push_back(take(inputs[i]));
-  setOutput(instruction, std::move(list));
+  setOutput(instruction, list);
 }
 
 void Run::makeDict(const Instruction& instruction) {
@@ -119,7 +119,7 @@ void Run::makeDict(const Instruction& instruction) {
       release(old);
     }
   }
-  setOutput(instruction, std::move(dict));
+  setOutput(instruction, dict);
 }
 
 void Run::unpackTuple(const Instruction& instruction) {

@@ -298,7 +298,7 @@ TypePtr typeOfPlainTuple(const c10::TupleType& tuple) {
   for (const TypePtr& element : tuple.elements()) {
     switch (element->kind()) {
       case c10::TypeKind::TensorType:
-        elements.push_back(c10::TensorType::get());
+        elements.emplace_back(c10::TensorType::get());
         break;
       case c10::TypeKind::IntType:
       case c10::TypeKind::FloatType:

@@ -63,7 +63,7 @@ class Emitter {
   void addLoopEntry(const Node& loop, size_t start);
   void emitReturn();
   void emitBranchEnd(uint32_t block, const Node& node, std::span<const uint32_t> targets);
-  void emitAssignments(std::vector<Assignment> assignments);
+  void emitAssignments(const std::vector<Assignment>& assignments);
   void emitEntryDrops(uint32_t block);
   /// A jump that is taken if the condition is `wanted`; becomes one with the comparison before it, if that is all the
   /// comparison is for. Returns its index; the target is set later by setTarget.

@@ -116,7 +116,7 @@ void Emitter::emitBranchEnd(uint32_t block, const Node& node, std::span<const ui
     if (live_.variable(outputs[k + skip]) == condition) from &= ~kMoveBit;
     assignments.push_back({targets[k], from});
   }
-  emitAssignments(std::move(assignments));
+  emitAssignments(assignments);
   for (size_t k = 0; k < outputs.size(); ++k) {
     const uint32_t v = live_.variable(outputs[k]);
     if (v != condition && live_.isLastUse(info.first_flag + static_cast<uint32_t>(k))) registers_.release(v);
@@ -231,7 +231,7 @@ Emitter::Carried Emitter::startCarried(const Liveness::NodeInfo& info) {
     assignments.push_back({target, from});
     if (moved) released.push_back(v);
   }
-  emitAssignments(std::move(assignments));
+  emitAssignments(assignments);
   for (uint32_t v : released) registers_.release(v);
   for (size_t k = 0; k < n; ++k) registers_.assign(live_.variable(phis[k + 1]), targets[k]);
   return {std::move(targets), std::move(own)};
@@ -339,7 +339,7 @@ void Emitter::addLoopEntry(const Node& loop, size_t start) {
 }
 
 /// Assigns all at once: no assignment sees another's result.
-void Emitter::emitAssignments(std::vector<Assignment> assignments) {
+void Emitter::emitAssignments(const std::vector<Assignment>& assignments) {
   // How often each register is still to be read, and whether its value ends here.
   std::unordered_map<uint32_t, uint32_t> readers;
   std::unordered_map<uint32_t, bool> ends;

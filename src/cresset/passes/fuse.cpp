@@ -276,7 +276,7 @@ class Fuser {
     const bool are_first = dims.empty() || dims.back() + 1 == dims.size();
     for (const Value* input : node.inputs()) {
       if (!rankOf(*input) || !isReduced(*input, group)) continue;
-      if (kind.reduction && node.inputs().size() > 0 && input == node.input(0)) return false;
+      if (kind.reduction && !node.inputs().empty() && input == node.input(0)) return false;
       const bool is_shorter = *rankOf(*input) < reduction.rank;
       if (is_shorter && !are_first && kind.rank > *rankOf(*input)) return false;
     }

@@ -131,7 +131,7 @@ class CastInserter {
     operatorOf(*made);
     const auto type = value->type()->expect<c10::TensorType>();
     made->output()->setType(
-        c10::TensorType::create(*call.to, type->device(), type->dim(), is_kept ? std::nullopt : type->requiresGrad()));
+        c10::TensorType::create(call.to, type->device(), type->dim(), is_kept ? std::nullopt : type->requiresGrad()));
     return made->output();
   }
 

@@ -38,7 +38,7 @@ std::optional<Places> placesOf(const Node* made) {
 }
 
 bool startsWith(const std::string& name, std::string_view prefix) {
-  return name.compare(0, prefix.size(), prefix) == 0;
+  return name.starts_with(prefix);
 }
 
 /// Replaces the output of a node that reads the dict. False if it does something else or the key is not there.
