@@ -145,9 +145,7 @@ class StaticModule:
 
     def benchmark_individual_ops(self, *args, warmup_runs=3, main_runs=10, **kwargs):
         """That of an instance of its own: see :meth:`StaticRuntime.benchmark_individual_ops`."""
-        return self.runtime().benchmark_individual_ops(
-            *args, warmup_runs=warmup_runs, main_runs=main_runs, **kwargs
-        )
+        return self.runtime().benchmark_individual_ops(*args, warmup_runs=warmup_runs, main_runs=main_runs, **kwargs)
 
     def runtime(self):
         """A new instance, for one thread at a time."""

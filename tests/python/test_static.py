@@ -615,7 +615,9 @@ def test_benchmark_of_individual_operators():
     kinds = {op.what: op.kind for op in measured.ops}
     assert kinds["aten::relu"] == "out variant" and set(kinds.values()) <= {"out variant", "native", "fallback"}
     assert measured.total_nodes_count == len(measured.ops) >= measured.total_out_nodes_count >= 5
-    assert measured.instances_per_node_type["aten::relu"] == 2 and all(op.calls == 1 and op.time > 0 for op in measured.ops)
+    assert measured.instances_per_node_type["aten::relu"] == 2 and all(
+        op.calls == 1 and op.time > 0 for op in measured.ops
+    )
     assert sum(op.time for op in measured.ops) < measured.total_time < measured.first_iter_time
     assert abs(sum(measured.percent_per_node_type.values()) - 100) < 1e-6
     assert sum(measured.time_per_node_type.values()) == pytest.approx(sum(op.time for op in measured.ops))
@@ -636,7 +638,10 @@ def test_benchmark_of_kernels_and_of_what_runs_often_or_never():
     f = cresset.CompilationUnit(textwrap.dedent(source)).f
     x = torch.randn(8, 8)
     measured = cresset.static_module(f).benchmark_individual_ops(x, 3, False)
-    assert sorted({(op.what, op.calls) for op in measured.ops if op.what == "aten::mm"}) == [("aten::mm", 1), ("aten::mm", 3)]
+    assert sorted({(op.what, op.calls) for op in measured.ops if op.what == "aten::mm"}) == [
+        ("aten::mm", 1),
+        ("aten::mm", 3),
+    ]
     kernels = [op for op in measured.ops if op.kind == "kernel"]
     assert kernels and all("aten::relu" in op.what and op.calls == 3 for op in kernels)
     assert not any("tanh" in op.what for op in measured.ops)

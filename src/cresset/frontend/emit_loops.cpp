@@ -62,8 +62,7 @@ Flow FunctionEmitter::emitWhile(const While& stmt) {
   const Expr condition = stmt.cond();
   const ListView<Stmt> body = stmt.body();
   return emitLoop(
-      stmt.range(), nullptr, &condition, body, std::move(assigned), [](Value*) {},
-      [&] { return emitStatements(body); });
+      stmt.range(), nullptr, &condition, body, assigned, [](Value*) {}, [&] { return emitStatements(body); });
 }
 
 Flow FunctionEmitter::emitFor(const For& stmt) {
@@ -76,8 +75,7 @@ Flow FunctionEmitter::emitFor(const For& stmt) {
   Value* trip_count = items->len(range, *this);
   const ListView<Stmt> body = stmt.body();
   auto bind = [&](Value* index) { assign(stmt.target(), items->getItem(range, *this, index), range); };
-  return emitLoop(
-      stmt.range(), trip_count, nullptr, body, std::move(assigned), bind, [&] { return emitStatements(body); });
+  return emitLoop(stmt.range(), trip_count, nullptr, body, assigned, bind, [&] { return emitStatements(body); });
 }
 
 struct FunctionEmitter::OpenLoop {
@@ -175,8 +173,7 @@ void FunctionEmitter::bindCarried(const OpenLoop& loop) {
 
 Flow FunctionEmitter::emitLoop(
     const SourceRange& range, Value* trip_count, const Expr* condition, const ListView<Stmt>& body,
-    const NameList& assigned,
-    const std::function<void(Value* index)>& bind, const std::function<Flow()>& emit_body) {
+    const NameList& assigned, const std::function<void(Value* index)>& bind, const std::function<Flow()>& emit_body) {
   Value* entry = nullptr;
   bool endless = false;
   Refinements refinements;

@@ -115,8 +115,7 @@ class FunctionEmitter final : public EmitContext {
   /// `condition` null: a loop over `trip_count` items. `bind` starts each iteration.
   Flow emitLoop(
       const SourceRange& range, Value* trip_count, const Expr* condition, const ListView<Stmt>& body,
-      const NameList& assigned,
-      const std::function<void(Value* index)>& bind, const std::function<Flow()>& emit_body);
+      const NameList& assigned, const std::function<void(Value* index)>& bind, const std::function<Flow()>& emit_body);
   /// A prim::Loop on its way through emitLoop.
   struct OpenLoop;
   /// What the body assigns, of what was defined before: inputs of the loop, in the frame that is returned.

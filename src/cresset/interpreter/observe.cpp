@@ -1,4 +1,5 @@
-// Runs that are observed: by a profiler, a memory limit, or who measures operations. What others pay for it is a look at a flag per operator.
+// Runs that are observed: by a profiler, a memory limit, or who measures operations. What others pay for it is a look
+// at a flag per operator.
 #include <utility>
 
 #include "cresset/interpreter/container_meter.h"

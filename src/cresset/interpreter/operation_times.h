@@ -1,5 +1,5 @@
-// How long single operations take: who wants to know makes an OperationTimes, and the runs that this thread starts while
-// it lives measure each call of an operator, of a compiled subgraph and of an out variant.
+// How long single operations take: who wants to know makes an OperationTimes, and the runs that this thread starts
+// while it lives measure each call of an operator, of a compiled subgraph and of an out variant.
 #pragma once
 
 #include <chrono>

@@ -124,8 +124,8 @@ std::string pad(const Spec& spec, char default_align, const std::string& head, c
 }
 
 /// Sign and prefix, the whole part, and what follows it, laid out.
-std::string finishNumber(const Spec& spec, bool negative, const char* prefix, std::string whole,
-                         const std::string& rest) {
+std::string finishNumber(
+    const Spec& spec, bool negative, const char* prefix, std::string whole, const std::string& rest) {
   std::string head = negative ? "-" : spec.sign == '-' ? "" : std::string(1, spec.sign);
   head += prefix;
   if (spec.grouping) {

@@ -373,7 +373,9 @@ constexpr Row kStringRows[] = {
     {"aten::rpartition(str self, str separator) -> (str, str, str)",
      kernel([](const string& s, const string& separator) { return partition(s, separator, true); })},
     {"aten::split.str(str self, str? separator=None, int max=-1) -> str[]",
-     kernel([](const string& s, const std::optional<string>& separator, int64_t max) { return split(s, separator, max); })},
+     kernel([](const string& s, const std::optional<string>& separator, int64_t max) {
+       return split(s, separator, max);
+     })},
     {"aten::rsplit(str self, str separator=\" \", int max=-1) -> str[]",
      kernel([](const string& s, const string& separator, int64_t max) { return splitFromRight(s, separator, max); })},
     {"aten::splitlines(str self, bool keepends=False) -> str[]",

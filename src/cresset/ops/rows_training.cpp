@@ -118,8 +118,8 @@ constexpr Row kTrainingRows[] = {
      })},
     {"cresset::attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask, bool is_causal, float? scale, "
      "bool enable_gqa) -> (Tensor, Tensor)",
-     kernel([](const Tensor& query, const Tensor& key, const Tensor& value, const std::optional<Tensor>& mask, bool causal,
-               std::optional<double> scale,
+     kernel([](const Tensor& query, const Tensor& key, const Tensor& value, const std::optional<Tensor>& mask,
+               bool causal, std::optional<double> scale,
                bool grouped) { return attention(query, key, value, mask, causal, scale, grouped); })},
 };
 

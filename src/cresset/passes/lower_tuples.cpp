@@ -104,7 +104,8 @@ bool splitCarried(Node* node, size_t i) {
   if (!isTuple(node->input(i + 2)) || !isTuple(body->outputs()[i + 1])) return false;
   const auto compared = [](const Value* value) {
     const auto uses = value->uses();
-    return std::any_of(uses.begin(), uses.end(), [](const Use& use) { return hasTrait(*use.user, Trait::ComparesIdentity); });
+    return std::any_of(
+        uses.begin(), uses.end(), [](const Use& use) { return hasTrait(*use.user, Trait::ComparesIdentity); });
   };
   if (compared(carried) || compared(output)) return false;
   Graph& graph = node->graph();

@@ -153,7 +153,8 @@ IndividualOps StaticRuntime::benchmark_individual_ops(
     throw UserError("A benchmark wants as many keyword arguments as lists of arguments, or none");
   std::vector<Stack> bound;
   bound.reserve(args.size());
-  for (size_t i = 0; i < args.size(); ++i) bound.push_back(program_->bind(args[i], kwargs.empty() ? Kwargs() : kwargs[i]));
+  for (size_t i = 0; i < args.size(); ++i)
+    bound.push_back(program_->bind(args[i], kwargs.empty() ? Kwargs() : kwargs[i]));
   return program_->benchmarkOps(*this, bound, warmup_runs, main_runs);
 }
 

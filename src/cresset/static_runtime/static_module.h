@@ -103,7 +103,7 @@ struct IndividualOps {
     double time;
     double calls;  // in a run: a loop calls it several times, a branch that is not taken never
   };
-  std::vector<Op> ops;  // in program order, those that ran
+  std::vector<Op> ops;         // in program order, those that ran
   double first_iter_time = 0;  // the first run of all, in which plans are made
   double total_time = 0;       // a run, with what is no operator: memory, scalars, control flow, binding of arguments
   std::unordered_map<std::string, double> time_per_node_type;     // by Op::what

@@ -46,7 +46,8 @@ class StaticProgram final : public Executable, public std::enable_shared_from_th
   /// With where results lie in the memory of `runtime`, unless it is null.
   StaticReport report(const StaticRuntime* runtime) const;
   /// As StaticRuntime::benchmark_individual_ops, with arguments that are bound.
-  IndividualOps benchmarkOps(StaticRuntime& runtime, const std::vector<Stack>& args, int warmup_runs, int main_runs) const;
+  IndividualOps benchmarkOps(
+      StaticRuntime& runtime, const std::vector<Stack>& args, int warmup_runs, int main_runs) const;
   /// Checks arguments; `self` is put before them.
   std::vector<IValue> bind(std::vector<IValue> args, const Kwargs& kwargs) const;
 
