@@ -15,7 +15,16 @@ from ._C import (
     parse_schema,
     parse_type,
 )
-from ._capture import CaptureExplanation, compile, disable, graph_break, is_compiling, reset
+from ._capture import (
+    BackendError,
+    CaptureExplanation,
+    allow_in_graph,
+    compile,
+    disable,
+    graph_break,
+    is_compiling,
+    reset,
+)
 from ._containers import ScriptDict, ScriptList
 from ._decorators import (
     Attribute,
@@ -86,6 +95,7 @@ __all__ = [
     "ArchiveIsADirectoryError",
     "ArchiveNotFoundError",
     "Attribute",
+    "BackendError",
     "CaptureExplanation",
     "CompilationUnit",
     "CompileError",
@@ -112,6 +122,7 @@ __all__ = [
     "TracerWarning",
     "TracingCheckError",
     "UserError",
+    "allow_in_graph",
     "annotate",
     "collect_all",
     "compile",

@@ -7,9 +7,10 @@ their result. Later calls run a plan where its checks hold, and Python's own ins
 """
 
 import copy
-import dis
 import functools
+import linecache
 import sys
+import threading
 import types
 import warnings
 import weakref
@@ -18,11 +19,15 @@ from dataclasses import dataclass, field
 import torch
 
 from . import _frames
-from ._recording import END, WATCHERS, Recorder
+from ._graph_modules import BackendError, line_at
+from ._recording import END, WATCHERS, Recorder, graph_break
+from ._rows import add_functional
 
 __all__ = [
+    "BackendError",
     "CaptureExplanation",
     "Stretch",
+    "allow_in_graph",
     "compile",
     "disable",
     "explain_capture",
@@ -42,13 +47,91 @@ def _why_not():
     if reason is None and sys.version_info[:2] != (3, 11):
         reason = "plans are made on CPython 3.11"
     if reason is not None:
-        warnings.warn(f"cresset.compile leaves programs as they are on this Python: {reason}.", stacklevel=4)
+        warnings.warn(f"cresset.compile leaves programs as they are on this Python: {reason}.", stacklevel=2)
     return reason
 
 
-def _new_recorder(code, position, view):
-    _know(code)
-    return Recorder(code, position, view, _note)
+class Options:
+    """What a call of `compile` asked for. Makes the recorders of its functions' frames, whose plans are kept apart by it."""
+
+    def __init__(self, backend=None, fullgraph=False, dynamic=None, cache_limit=8):
+        self.backend, self.fullgraph, self.dynamic, self.cache_limit = backend, fullgraph, dynamic, cache_limit
+        self.is_simple = backend is None and not fullgraph
+        self.failures = {}  # exceptions that calls are to raise, by thread
+
+    def __call__(self, code, position, view):
+        _know(code)
+        return Recorder(code, position, view, self)
+
+    def __reduce__(self):
+        return options_of, (self.backend, self.fullgraph, self.dynamic, self.cache_limit)
+
+    def __del__(self):
+        if _codes is None or self.backend is None:  # the interpreter ends, or they live as long as the process
+            return
+        for code in _known_codes():
+            _frames.forget_plans(code, self)
+
+    def note(self, code, position, reason):
+        _notes.setdefault(_know(code), {})[position] = reason
+
+    def failed(self, error):
+        self.failures[threading.get_ident()] = error
+        return error
+
+    def refusal(self, code, position, reason):
+        """The error of a function that can't be one graph."""
+        line = line_at(code, position)
+        text = linecache.getline(code.co_filename, line).strip()
+        return self.failed(
+            RuntimeError(
+                f"cresset.compile(fullgraph=True): line {line} can't be in one graph with the rest: {reason}.\n"
+                f'  File "{code.co_filename}", line {line}, in {code.co_name}\n    {text}\n{_advice(reason)}'
+            )
+        )
+
+    def call(self, function, args, kwargs, code):
+        try:
+            result = _frames.call_captured(function, args, kwargs, code, self, self.cache_limit, self.fullgraph)
+        finally:
+            failure = self.failures.pop(threading.get_ident(), None)
+        if failure is not None:  # the program caught it
+            raise failure
+        return result
+
+
+_ADVICE = {
+    "the truth of a": "Compute both branches and choose by torch.where, or leave out fullgraph.",
+    "a call of print": "Print outside of the function, or leave out fullgraph.",
+    "a call of graph_break": "Take the graph break out, or leave out fullgraph.",
+    "an operator in place": "Write the operator and the assignment apart (y = y + x), or leave out fullgraph.",
+    "a recursion": "Write it as a loop, or leave out fullgraph.",
+}
+
+
+def _advice(reason):
+    for start, advice in _ADVICE.items():
+        if reason.startswith(start):
+            return advice
+    return (
+        "Take it out of the function, leave out fullgraph, or, if it is a function that only computes tensors, mark it by "
+        "cresset.allow_in_graph."
+    )
+
+
+@functools.cache
+def _own_options(fullgraph, dynamic, cache_limit):
+    return Options(None, fullgraph, dynamic, cache_limit)
+
+
+def options_of(backend, fullgraph, dynamic, cache_limit):
+    if backend is None:
+        return _own_options(fullgraph, dynamic, cache_limit)
+    return Options(backend, fullgraph, dynamic, cache_limit)
+
+
+def _known_codes():
+    return [code for code in [reference() for reference in list(_codes.values())] if code is not None]
 
 
 def _know(code):
@@ -58,37 +141,12 @@ def _know(code):
     return key
 
 
-def _note(code, position, reason):
-    _notes.setdefault(_know(code), {})[position] = reason
-
-
-def _runs_plainly():
-    """Whether something else watches what this thread's calls do."""
-    if _why_not() is not None:
-        return True
-    for watches in WATCHERS:  # not any(): each call asks this, and a generator costs as much as what it asks
-        if watches():
-            return True
-    return False
-
-
-def _call(function, args, kwargs, cache_limit):
-    target = function.__func__ if type(function) is types.MethodType else function
-    if type(target) is not types.FunctionType or _runs_plainly():
-        return function(*args, **kwargs)
-    return _frames.call_captured(function, args, kwargs, target.__code__, _new_recorder, cache_limit)
-
-
-class _Compiled:
+class _Compiled(_frames.Caller):
     """A function whose calls are captured. Attributes are the function's."""
 
-    def __init__(self, function, cache_limit):
+    def __init__(self, function, options):
+        super().__init__(function, options, WATCHERS, _why_not)
         functools.update_wrapper(self, function)
-        self._function = function
-        self._cache_limit = cache_limit
-
-    def __call__(self, /, *args, **kwargs):
-        return _call(self._function, args, kwargs, self._cache_limit)
 
     def __get__(self, instance, owner=None):
         return self if instance is None else types.MethodType(self, instance)
@@ -97,24 +155,24 @@ class _Compiled:
         found = sys.modules.get(getattr(self, "__module__", None))
         for name in getattr(self, "__qualname__", "").split("."):
             found = getattr(found, name, None)
-        return self.__qualname__ if found is self else (_Compiled, (self._function, self._cache_limit))
+        return self.__qualname__ if found is self else (_Compiled, (self.target, self.options))
 
     def __repr__(self):
-        return f"<compiled {self._function!r}>"
+        return f"<compiled {self.target!r}>"
 
 
-class _CompiledForward:
+class _CompiledForward(_frames.Caller):
     """The `forward` of a compiled module: of its class, which is the module's own but for it."""
 
-    def __init__(self, module, cache_limit):
-        self.module = module
-        self.cache_limit = cache_limit
+    def __init__(self, module, options):
+        super().__init__(module, options, WATCHERS, _why_not, of_class=True)
+
+    @property
+    def module(self):
+        return self.target
 
     def function(self):
         return types.MethodType(type(self.module).forward, self.module)
-
-    def __call__(self, /, *args, **kwargs):
-        return _call(self.function(), args, kwargs, self.cache_limit)
 
 
 class _CompiledModule:
@@ -126,13 +184,13 @@ class _CompiledModule:
         """Nothing: a class that keeps a list of its subclasses does not get to see these."""
 
     def __copy__(self):
-        return _compiled_module(copy.copy(self.forward.module), self.forward.cache_limit)
+        return _compiled_module(copy.copy(self.forward.module), self.forward.options)
 
     def __reduce_ex__(self, protocol):
-        return _compiled_module, (self.forward.module, self.forward.cache_limit)
+        return _compiled_module, (self.forward.module, self.forward.options)
 
 
-def _compiled_module(module, cache_limit):
+def _compiled_module(module, options):
     kind = type(module)
     if not isinstance(kind.forward, types.FunctionType) or "forward" in module.__dict__:
         raise TypeError(
@@ -147,7 +205,7 @@ def _compiled_module(module, cache_limit):
         "__module__": kind.__module__,
         "__qualname__": kind.__qualname__,
         "__doc__": kind.__doc__,
-        "forward": _CompiledForward(module, cache_limit),
+        "forward": _CompiledForward(module, options),
     }
     compiled = object.__new__(type(kind)(kind.__name__, (_CompiledModule, kind), attributes))
     # One dict for both: train(), to(), hooks and attributes set on either are seen by both.
@@ -156,18 +214,17 @@ def _compiled_module(module, cache_limit):
 
 
 def _check_options(backend, fullgraph, dynamic, cache_limit):
-    if backend is not None:
+    if isinstance(backend, str):
         raise ValueError(
-            f"cresset.compile has no backends: plans call PyTorch's own operators. Leave out backend={backend!r}; "
-            "cresset.script and cresset.trace give graphs to transform."
+            f"cresset.compile knows no backend by the name {backend!r}: pass the function itself, which takes a "
+            "torch.fx.GraphModule and example inputs and returns a callable; or leave it out for Cresset's own."
         )
-    if fullgraph is not False:
-        raise ValueError(
-            "cresset.compile makes no graphs, so that fullgraph can't be promised. Leave it out; cresset.script takes a "
-            "function whole or says which line it can't."
-        )
-    if dynamic is not None and dynamic is not True:
-        raise ValueError("cresset.compile never pins sizes: leave out dynamic, or pass True.")
+    if backend is not None and not callable(backend):
+        raise TypeError(f"backend is a function of a torch.fx.GraphModule and example inputs; got {backend!r}.")
+    if type(fullgraph) is not bool:
+        raise TypeError(f"fullgraph is True or False; got {fullgraph!r}.")
+    if dynamic is not None and type(dynamic) is not bool:
+        raise TypeError(f"dynamic is None, True or False; got {dynamic!r}.")
     if type(cache_limit) is not int or cache_limit < 1:
         raise ValueError(f"cache_limit is a number of plans, at least 1; got {cache_limit!r}.")
 
@@ -182,29 +239,39 @@ def compile(f=None, *, backend=None, fullgraph=False, dynamic=None, cache_limit=
         f: a function, a method, an ``nn.Module`` or another object whose class has a ``__call__`` written in Python. A
             module comes back as a module whose class is derived from its own, and which has all attributes in common with
             it: parameters, hooks, `training`, and what is set on either later.
-        backend: None, which is the only one: plans call PyTorch's own operators.
-        fullgraph: False: no graphs are made.
-        dynamic: None or True: one plan serves all sizes, except where the function branches on them.
-        cache_limit: how many plans there may be from any one instruction on. Calls that none of them fits run plainly.
+        backend: None for Cresset's own, which has eager PyTorch's bits. Otherwise a function
+            ``compiler(gm: torch.fx.GraphModule, example_inputs: list) -> callable``: it gets the tensor calls of each plan
+            as a graph, and what it returns computes them from the next call on that the plan fits: it takes the inputs of
+            ``gm`` (tensors, and ints and floats that the program reads) and returns its outputs as a tuple or list. The
+            graph writes to no tensor. Parameters and buffers of modules are attributes of ``gm``.
+        fullgraph: True: a call that isn't one graph raises a RuntimeError, which names the first line that isn't in it.
+        dynamic: None or True: one plan serves all sizes, except where the function branches on them. False: each size has a
+            plan of its own, in whose graph numbers are constants.
+        cache_limit: how many plans there may be from any one instruction on. Calls that none of them fits run plainly; with
+            `fullgraph` they raise a RuntimeError.
 
     Compiled functions may be called from several threads. On Pythons other than CPython 3.11 programs run as they are, and
     a warning says so once. `explain` tells what became of each line.
 
     Raises:
-        TypeError: `f` is nothing that can be compiled.
+        TypeError: `f` is nothing that can be compiled, or an option is of a wrong type.
         ValueError: an option asks for what there is not.
+        BackendError: in a call, if the backend raises.
     """
     _check_options(backend, fullgraph, dynamic, cache_limit)
-    if f is None:
-        return functools.partial(compile, cache_limit=cache_limit)
+    options = options_of(backend, fullgraph, dynamic, cache_limit)
+    return functools.partial(_compile, options=options) if f is None else _compile(f, options)
+
+
+def _compile(f, options):
     if isinstance(f, (staticmethod, classmethod)):
-        return type(f)(compile(f.__func__, cache_limit=cache_limit))
+        return type(f)(_compile(f.__func__, options))
     if isinstance(f, (_Compiled, torch.nn.Module)) and isinstance(getattr(f, "forward", None), _CompiledForward):
         return f
     if isinstance(f, _Compiled):
         return f
     if isinstance(f, torch.nn.Module):
-        return _compiled_module(f, cache_limit)
+        return _compiled_module(f, options)
     if isinstance(f, type) or not callable(f):
         raise TypeError(
             f"cresset.compile takes a function, a method or a module; got {f!r}. Compile a method of a class."
@@ -213,7 +280,19 @@ def compile(f=None, *, backend=None, fullgraph=False, dynamic=None, cache_limit=
         call = type(f).__call__
         if isinstance(call, types.FunctionType):
             f = types.MethodType(call, f)
-    return _Compiled(f, cache_limit)
+    return _Compiled(f, options)
+
+
+def allow_in_graph(f):
+    """Lets a Python function be one call of a graph, instead of the calls that it makes. Returns it; works as a decorator.
+
+    Its one effect has to be its result: a tensor, a number, or a tuple or list of tensors, computed from its arguments
+    alone. Calls that a check of a plan makes vain are made all the same, and backends may leave out calls.
+    """
+    if not isinstance(f, types.FunctionType):
+        raise TypeError(f"cresset.allow_in_graph takes a Python function; got {f!r}.")
+    add_functional(f)
+    return f
 
 
 def disable(f):
@@ -234,18 +313,11 @@ def is_compiling():
     return _frames.is_capturing()
 
 
-def graph_break():
-    """A plan of compiled code ends before this call, and another may begin after it."""
-    _frames.why_frames_are_unknown()
-
-
 def reset():
     """Forgets all plans. What runs at the moment goes on."""
     _notes.clear()
-    for reference in list(_codes.values()):
-        code = reference()
-        if code is not None:
-            _frames.forget_plans(code)
+    for code in _known_codes():
+        _frames.forget_plans(code, None)
 
 
 @dataclass(frozen=True)
@@ -259,6 +331,8 @@ class Stretch:
     applied: int
     failed: int
     raised: int
+    #: How many calls the graph has that a backend compiled; 0 if there is none.
+    graph_calls: int = 0
 
 
 @dataclass(frozen=True)
@@ -284,7 +358,10 @@ class CaptureExplanation:
         for plan in self.plans:
             several = plan.first_line != plan.last_line
             where = f"lines {plan.first_line} to {plan.last_line}" if several else f"line {plan.first_line}"
-            lines.append(f"  plan of {where}: ran {plan.applied}, checks failed {plan.failed}, raised {plan.raised}")
+            graph = f", graph of {plan.graph_calls} calls" if plan.graph_calls else ""
+            lines.append(
+                f"  plan of {where}{graph}: ran {plan.applied}, checks failed {plan.failed}, raised {plan.raised}"
+            )
         lines += [f"  Python at line {line}: {reason}" for line, reason in self.python]
         return "\n".join(lines)
 
@@ -293,9 +370,9 @@ def explain_capture(f):
     """The `CaptureExplanation` of a function or module that `compile` returned; None for anything else."""
     compiled = f if isinstance(f, _Compiled) else getattr(f, "forward", None)
     if isinstance(compiled, _CompiledForward):
-        function = compiled.function()
+        function, options = compiled.function(), compiled.options
     elif isinstance(compiled, _Compiled):
-        function = compiled._function
+        function, options = compiled.target, compiled.options
     else:
         return None
     target = getattr(function, "__func__", function)
@@ -308,15 +385,12 @@ def explain_capture(f):
         return CaptureExplanation(name, first, off)
     if code.co_flags & (0x20 | 0x80 | 0x200):
         return CaptureExplanation(name, first, "frames of generators and coroutines are CPython's")
-    starts = sorted((start, line) for start, line in dis.findlinestarts(code) if line is not None)
-
-    def line_of(position):
-        return max((start, line) for start, line in starts if start <= max(2 * position, starts[0][0]))[1]
-
     plans = [
-        Stretch(line_of(start), line_of(plan.end - 1 if plan.end > start else plan.end), *plan.counts)
-        for start, plan in _frames.plans_of(code)
+        Stretch(
+            line_at(code, start), line_at(code, plan.end - 1 if plan.end > start else plan.end), *plan.counts, plan.info
+        )
+        for start, plan in _frames.plans_of(code, options)
     ]
     notes = dict(_notes.get(id(code), {}))
-    python = sorted({(line_of(position), reason) for position, reason in notes.items() if reason != END})
+    python = sorted({(line_at(code, position), reason) for position, reason in notes.items() if reason != END})
     return CaptureExplanation(name, first, None, plans, python)

@@ -17,7 +17,9 @@ import weakref
 import torch
 
 from . import _C, _frames
-from ._rows import code_of, is_functional, is_functional_attribute, refused_arguments
+from ._graph_modules import BackendError, serve
+from ._rows import HAS_TORCH_FUNCTION, code_of, is_functional, is_functional_attribute, refused_arguments
+from ._segments import NotAGraph, Segment
 
 END = "the end of the function"
 MAX_STEPS = 4000
@@ -61,6 +63,15 @@ MODULE_CODES = {name: getattr(function, "__code__", None) for name, function in 
 MODULE_GETATTR = _own("__getattr__")
 MODULE_GETATTR_CODE = getattr(MODULE_GETATTR, "__code__", None)
 ITERATIONS = {f: f.__code__ for f in (torch.nn.Sequential.__iter__, torch.nn.ModuleList.__iter__)}
+# Modules that hold modules: the methods that find one, and the code that each is known with.
+CONTAINERS = {
+    kind: {name: (kind.__dict__[name], kind.__dict__[name].__code__) for name in ("__getitem__", "__len__", *more)}
+    for kind, more in (
+        (torch.nn.Sequential, ("_get_item_by_idx",)),
+        (torch.nn.ModuleList, ("_get_abs_string_index",)),
+        (torch.nn.ModuleDict, ()),
+    )
+}
 
 
 def _operators_of(kind):
@@ -96,8 +107,16 @@ def has_own_operators(kind):
     return all(method.__code__ is code for method, code in _codes_of_operators)
 
 
+def graph_break():
+    """A plan of compiled code ends before this call, and another may begin after it."""
+
+
 class NoRow(Exception):
     """The instruction is not understood; the text says why."""
+
+
+class Prologue(NoRow):
+    """The frame is being made: no line of the program."""
 
 
 class Value:
@@ -135,6 +154,10 @@ class Range(Iterator):
         super().__init__([Value(None, number, fixed=True, typed=True) for number in made])
 
 
+class Pairs(Iterator):
+    """An `enumerate` or `zip` before it is iterated over, once."""
+
+
 NULL = None  # a place of the stack or a variable without object
 
 
@@ -148,16 +171,23 @@ class FrameShadow:
 
 
 class Recorder:
-    def __init__(self, code, position, view, note):
+    """`options` says what plans are made of (`_capture.Options`)."""
+
+    def __init__(self, code, position, view, options):
         self.steps = []
         self.num_registers = 0
         self.num_calls = 0
         self.checked = {}
+        self.values = {}  # what was seen in registers
+        self.names = {}  # variables that registers were stored to
+        self.places = {}  # code and position of the instruction that each register was made for
+        self.here = (code, position)
         self.frames = [FrameShadow(code)]
         self.entering = None
         self.pending = None
         self.has_returned = False
-        self.note = note  # called with what ended the plan: code, position, reason
+        self.at_end = False
+        self.options = options
         self.start = position
         self.num_variables = view.num_variables
         for place in range(view.depth):
@@ -169,10 +199,14 @@ class Recorder:
     def emit(self, kind, a=-1, b=-1, object=None, inputs=()):
         if len(self.steps) >= MAX_STEPS:
             raise NoRow("the plan is long enough")
-        register = self.num_registers
-        self.num_registers += 1
+        register = self.new_register()
+        self.places[register] = self.here
         self.steps.append((kind, register, a, b, object, tuple(inputs)))
         return register
+
+    def new_register(self):
+        self.num_registers += 1
+        return self.num_registers - 1
 
     def check(self, kind, a=-1, b=-1, object=None):
         if len(self.steps) >= MAX_STEPS:
@@ -201,6 +235,7 @@ class Recorder:
                 value.register = self.emit("Tuple" if value.kind is tuple else "List", inputs=inputs)
             else:
                 value.register = self.emit("LoadConst", object=value.object)
+        self.values[value.register] = value
         return value.register
 
     def typed(self, value):
@@ -265,6 +300,7 @@ class Recorder:
         frame = self.frames[-1]
         name = dis.opname[opcode]
         row = getattr(self, name, None)
+        self.here = (frame.code, view.position)
         try:
             if row is None:
                 raise NoRow(f"the instruction {name}")
@@ -276,24 +312,44 @@ class Recorder:
             row(view, frame, argument)
             return True if self.entering is None else self.entering.code
         except NoRow as reason:
-            self.note(frame.code, view.position, str(reason))
+            refusal = self.stopped(reason)
+            if refusal is not None:
+                return refusal
             # In a callee: the plan ends before the call, and capture.cpp asks for it when the call has returned.
             return self.plan() if len(self.frames) == 1 else None
+
+    def stopped(self, reason):
+        """Notes what ended the plan. With `fullgraph` an exception for the program, unless it is the function's end."""
+        code, position = self.here
+        in_callee = len(self.frames) > 1
+        self.options.note(code, position, str(reason))
+        if str(reason) == END and not in_callee:
+            self.at_end = self.checkpoint is not None and self.checkpoint[0] == position
+        elif self.options.fullgraph and not isinstance(reason, Prologue):
+            return self.options.refusal(code, position, str(reason))
+        return None
 
     def after(self, view, opcode, next):
         pending, self.pending = self.pending, None
         if pending is None:
-            return
-        if isinstance(pending, (Value, Range)):
+            return None
+        if isinstance(pending, (Value, Range, Pairs)):
             self.frames[-1].stack.append(pending)
-            return
+            return None
         result = view.slot(view.num_variables + view.depth - 1)
-        kind = type(result)
-        if kind not in TENSORS and kind not in PLAIN and kind not in OPAQUE and not self.is_of_tensors(result):
-            raise NoRow(f"a result of class {kind.__name__}")
-        value = Value(pending, result)
-        self.typed(value)
+        try:
+            kind = type(result)
+            if kind not in TENSORS and kind not in PLAIN and kind not in OPAQUE and not self.is_of_tensors(result):
+                raise NoRow(f"a result of class {kind.__name__}")
+            value = self.values[pending] = Value(pending, result)
+            self.typed(value)
+        except NoRow as reason:
+            refusal = self.stopped(reason)
+            if refusal is None:
+                raise
+            return refusal
         self.frames[-1].stack.append(value)
+        return None
 
     @staticmethod
     def is_of_tensors(result):
@@ -324,7 +380,8 @@ class Recorder:
         )  # fmt: skip
 
     def plan(self):
-        """The plan up to the last instruction of its own frame where it can end; None if it would gain nothing."""
+        """The plan up to the last instruction of its own frame where it can end; None if it would gain nothing. An
+        exception if the backend raised, or if there is to be one graph and is none."""
         checkpoint, self.checkpoint = self.checkpoint, None
         if checkpoint is None:
             return None
@@ -333,17 +390,37 @@ class Recorder:
             return None
         self.cut(variables, stack, num_steps)
         outputs = []
+        # A frame that returns here needs none of its variables.
+        places = [] if self.at_end else list(variables.items())
+        places += [(self.num_variables + place, value) for place, value in enumerate(stack)]
         try:
-            for index, value in variables.items():
-                outputs.append((index, -1 if value is NULL else self.register(value)))
-            for place, value in enumerate(stack):
-                outputs.append((self.num_variables + place, -1 if value is NULL else self.register(value)))
-        except NoRow:
-            return None
-        checks = [("CheckZero", -1, -1, -1, function, ()) for function in NO_MODES]
+            outputs += [(place, -1 if value is NULL else self.register(value)) for place, value in places]
+            checks = [("CheckZero", -1, -1, -1, function, ()) for function in NO_MODES]
+            steps, info = self.with_graph(checks + self.steps, outputs)
+        except NoRow as reason:
+            return self.options.refusal(*self.here, str(reason)) if self.options.fullgraph else None
+        except BackendError as error:
+            return self.options.failed(error)
         return _frames.new_plan(
-            self.start, end, self.num_registers, len(stack), self.with_last_uses(checks + self.steps, outputs), outputs
+            self.start, end, self.num_registers, len(stack), self.with_last_uses(steps, outputs), outputs, info
         )
+
+    def with_graph(self, steps, outputs):
+        """The steps with one call of a graph for what is computed of tensors, where there is a backend; and its size."""
+        options = self.options
+        if options.backend is None and options.dynamic is not False:
+            return steps, 0
+        try:
+            segment = Segment(self, steps, outputs, options.dynamic, options.backend is not None)
+        except NotAGraph as reason:
+            if options.backend is not None:
+                options.note(*self.here, f"no graph: {reason}")
+            if options.backend is not None and options.fullgraph:
+                raise NoRow(str(reason)) from None
+            return steps, 0
+        if options.backend is None or not segment.nodes:
+            return steps + segment.pins, 0
+        return segment.steps_with(serve(segment, options.backend)), len(segment.nodes)
 
     def cut(self, variables, stack, num_steps):
         """Drops the steps after the checkpoint, and the registers that they gave to values."""
@@ -382,16 +459,19 @@ class Recorder:
     def NOP(self, view, frame, argument):
         pass
 
+    def MAKE_CELL(self, view, frame, argument):
+        raise (Prologue if frame.function is None else NoRow)("a variable of inner functions")
+
     RESUME = PRECALL = CACHE = JUMP_FORWARD = JUMP_BACKWARD_NO_INTERRUPT = NOP
 
     def JUMP_BACKWARD(self, view, frame, argument):
         # The jump itself sees to signals, and a loop without an end may not be unrolled without one.
-        if frame.function is None and self.is_clean(frame):
+        if frame.function is None and self.is_clean(frame) and not self.options.fullgraph:
             raise NoRow("the next iteration of a loop")
 
     def COPY_FREE_VARS(self, view, frame, argument):
         if frame.function is None:
-            raise NoRow("the frame is not made yet")
+            raise Prologue("the frame is not made yet")
 
     def POP_TOP(self, view, frame, argument):
         frame.stack.pop()
@@ -438,7 +518,10 @@ class Recorder:
     def STORE_FAST(self, view, frame, argument):
         if isinstance(frame.stack[-1], Iterator):
             raise NoRow("an iterator in a variable")
-        frame.variables[argument] = frame.stack.pop()
+        value = frame.variables[argument] = frame.stack.pop()
+        if isinstance(value, Value) and value.register is not None:
+            variables = frame.code.co_varnames
+            self.names.setdefault(value.register, variables[argument] if argument < len(variables) else "captured")
 
     def STORE_FAST_STORE_FAST(self, view, frame, argument):
         self.STORE_FAST(view, frame, argument >> 4)
@@ -691,6 +774,9 @@ class Recorder:
 
     def IS_OP(self, view, frame, argument):
         right, left = frame.stack.pop(), frame.stack.pop()
+        if isinstance(right, Value) and right.fixed and right.object is None and isinstance(left, Value):
+            frame.stack.append(self.constant(self.is_none(left) != bool(argument)))
+            return
         self.pending = self.emit("Is", self.register(left), argument, inputs=[self.register(right)])
 
     def BINARY_SUBSCR(self, view, frame, argument):
@@ -703,6 +789,12 @@ class Recorder:
             if not -len(container.items) <= index.object < len(container.items):
                 raise NoRow("an element that is not there")
             self.pending = container.items[index.object]
+        elif (
+            issubclass(type(container.object), tuple(CONTAINERS))
+            and isinstance(index, Value)
+            and type(index.object) in (int, str)
+        ):
+            self.member(container, index)
         elif type(container.object) is torch.Size and self.is_number(index):
             self.typed(container)
             self.typed(index)
@@ -803,7 +895,7 @@ class Recorder:
         sequence = frame.stack.pop()
         if isinstance(sequence, Fresh):
             items = sequence.items
-        elif isinstance(sequence, Value) and type(sequence.object) in (tuple, list):
+        elif isinstance(sequence, Value) and type(sequence.object) in (tuple, list, torch.Size):
             items = self.items_of(sequence)
         else:
             raise NoRow("the parts of an object")
@@ -825,15 +917,19 @@ class Recorder:
     POP_JUMP_BACKWARD_IF_FALSE = POP_JUMP_BACKWARD_IF_TRUE = jump_back_if
 
     def jump_if_none(self, view, frame, argument):
-        value = frame.stack.pop()
-        if isinstance(value, Fresh) or (isinstance(value, Value) and value.fixed):
-            return
+        self.is_none(frame.stack.pop())
+
+    def is_none(self, value):
+        """Whether the value is None, checked."""
         if value is NULL or isinstance(value, Iterator):
             raise NoRow("there is no object here")
+        if isinstance(value, Fresh) or value.fixed:
+            return not isinstance(value, Fresh) and value.object is None
         if value.object is None:
             self.check("CheckIs", self.register(value), object=None)
         else:
             self.typed(value)
+        return value.object is None
 
     POP_JUMP_IF_NONE = POP_JUMP_IF_NOT_NONE = POP_JUMP_FORWARD_IF_NONE = POP_JUMP_FORWARD_IF_NOT_NONE = jump_if_none
 
@@ -855,9 +951,14 @@ class Recorder:
 
     def GET_ITER(self, view, frame, argument):
         value = frame.stack.pop()
+        items = self.iterated(value)
+        frame.stack.append(Iterator(items))
+
+    def iterated(self, value):
+        """The elements that an iteration over it gives."""
         if isinstance(value, Fresh) and value.kind is tuple:
             items = list(value.items)
-        elif isinstance(value, Range):
+        elif isinstance(value, (Range, Pairs)):
             items = value.items
         elif isinstance(value, Value) and not isinstance(value, Fresh) and type(value.object) in (list, tuple):
             items = self.items_of(value)
@@ -865,7 +966,7 @@ class Recorder:
             items = self.submodules(value)
         else:
             raise NoRow("an iteration")
-        frame.stack.append(Iterator(items))
+        return items
 
     def submodules(self, owner):
         found = self.class_attribute(owner, "__iter__")
@@ -879,6 +980,40 @@ class Recorder:
         register = self.dict_item(self.instance_dict(owner), "_modules", members).register
         self.check("CheckKeys", register, object=tuple(members))
         return [self.dict_item(register, key, member) for key, member in members.items()]
+
+    def members_of(self, owner, names):
+        """The `_modules` of a container, and the register that has them; its methods of these names are torch's own."""
+        base = next((kind for kind in CONTAINERS if issubclass(type(owner.object), kind)), None)
+        for name in names:
+            known = CONTAINERS[base].get(name)
+            if known is None:
+                continue
+            if self.class_attribute(owner, name) is not known[0]:
+                raise NoRow(f"a module with a {name} of its own")
+            self.has_code(*known)
+            self.check("CheckNoKey", self.register(owner), object=name)
+            if name in owner.object.__dict__:
+                raise NoRow(f"a module with a {name} of its own")
+        members = owner.object.__dict__["_modules"]
+        if type(members) is not dict:
+            raise NoRow("a module with members of its own kind")
+        return members, self.dict_item(self.instance_dict(owner), "_modules", members).register
+
+    def member(self, owner, index):
+        names = ("__getitem__", "__len__", "_get_item_by_idx", "_get_abs_string_index")
+        members, register = self.members_of(owner, names)
+        self.pin(index)
+        key = index.object
+        if not issubclass(type(owner.object), torch.nn.ModuleDict):
+            if type(key) is not int or not -len(members) <= key < len(members):
+                raise NoRow("a module that is not there")
+            self.check("CheckKeys", register, object=tuple(members))
+            key = list(members)[key]
+            if key != str(index.object % len(members)):
+                raise NoRow("a module by a number that is not its name")
+        if key not in members:
+            raise NoRow("a module that is not there")
+        self.pending = self.dict_item(register, key, members[key])
 
     def FOR_ITER(self, view, frame, argument):
         iterator = frame.stack[-1]
@@ -918,8 +1053,14 @@ class Recorder:
             raise NoRow("a call of no object")
         if is_functional(callee.object):
             self.call_functional(callee, arguments, names)
-        elif callee.object is range:
-            self.call_range(callee, arguments, names)
+        elif any(callee.object is kind for kind in (range, enumerate, zip)):
+            (self.call_range if callee.object is range else self.call_pairs)(callee, arguments, names)
+        elif callee.object is len:
+            self.call_len(callee, arguments, names)
+        elif callee.object is isinstance:
+            self.call_isinstance(callee, arguments, names)
+        elif callee.object is graph_break:
+            raise NoRow("a call of graph_break")
         elif type(callee.object) is types.FunctionType:
             self.call_inline(callee, arguments, names)
         elif issubclass(type(callee.object), torch.nn.Module):
@@ -936,6 +1077,11 @@ class Recorder:
             if code is None:
                 raise NoRow(f"a {callee.object.__qualname__} with other code")
             self.check("CheckCode", self.register(callee), object=code)
+        if any(callee.object is function for function in HAS_TORCH_FUNCTION):
+            for value in arguments:
+                self.argument(value)
+            self.pending = self.constant(False)  # all are plain tensors and the like
+            return
         for name, value in zip(names, arguments[len(arguments) - len(names) :]):
             if name == "inplace" and isinstance(value, Value):
                 self.pin(value)
@@ -947,6 +1093,65 @@ class Recorder:
         inputs = [self.register(value) for value in arguments]
         self.num_calls += 1
         self.pending = self.emit("Call", self.register(callee), object=names or None, inputs=inputs)
+
+    def call_len(self, callee, arguments, names):
+        if len(arguments) != 1 or names or not isinstance(arguments[0], Value):
+            raise NoRow("a len of other than one object")
+        self.identical(callee)
+        (value,) = arguments
+        if isinstance(value, Fresh):
+            self.pending = self.constant(len(value.items))
+        elif type(value.object) in (list, tuple, dict, torch.Size):
+            self.sized(value)
+            self.pending = self.constant(len(value.object))
+        elif self.is_tensor(value):
+            self.typed(value)
+            self.pending = self.emit("Call", self.register(callee), inputs=[self.register(value)])
+        elif issubclass(type(value.object), tuple(CONTAINERS)):
+            members, register = self.members_of(value, ("__len__",))
+            self.check("CheckSize", register, len(members))
+            self.pending = self.constant(len(members))
+        else:
+            raise NoRow(f"the length of a {type(value.object).__name__}")
+
+    def call_isinstance(self, callee, arguments, names):
+        if len(arguments) != 2 or names or not isinstance(arguments[0], Value):
+            raise NoRow("an isinstance of other than an object and classes")
+        self.identical(callee)
+        value, kinds = arguments
+        kinds = self.classes(kinds)
+        if isinstance(value, Fresh):
+            self.pending = self.constant(issubclass(value.kind, kinds))
+            return
+        if self.class_attribute(value, "__class__") is not object.__dict__["__class__"]:
+            raise NoRow("an object with a __class__ of its own")
+        self.pending = self.constant(issubclass(type(value.object), kinds))
+
+    def classes(self, value):
+        """A class or a tuple of classes, checked, none of which has a say in what its instances are."""
+        if isinstance(value, Fresh):
+            return tuple(self.classes(item) for item in value.items)
+        if not isinstance(value, Value):
+            raise NoRow("an isinstance of no class")
+        meta = type(value.object)
+        if (
+            not issubclass(meta, type)
+            or meta.__flags__ & STATIC_CLASS
+            or meta.__instancecheck__ != type.__instancecheck__
+        ):
+            raise NoRow("an isinstance of a class that decides itself")
+        self.identical(value)
+        return value.object
+
+    def call_pairs(self, callee, arguments, names):
+        """An enumerate or zip, which a loop unrolls."""
+        self.identical(callee)
+        if names or (callee.object is enumerate and len(arguments) != 1) or len(arguments) == 0:
+            raise NoRow(f"a {callee.object.__name__} with options")
+        columns = [self.iterated(value) for value in arguments]
+        if callee.object is enumerate:
+            columns.insert(0, [self.constant(i) for i in range(len(columns[0]))])
+        self.pending = Pairs([Fresh(tuple, list(row)) for row in zip(*columns)])
 
     def call_range(self, callee, arguments, names):
         """A range of constant numbers, which a loop unrolls."""

@@ -70,6 +70,12 @@ _functional = {key: function for key, function in _collect().items() if _is_of_t
 _codes = {key: f.__code__ for key, f in _functional.items() if type(f) is types.FunctionType}
 
 
+def add_functional(function):
+    """Adds a Python function that its author says to be such. It is kept for ever."""
+    _functional[id(function)] = function
+    _codes[id(function)] = function.__code__
+
+
 def code_of(function):
     """The code that a Python function of the table is known with; None if it has another."""
     code = _codes.get(id(function))

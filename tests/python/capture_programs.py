@@ -1,7 +1,9 @@
 """Random Python programs, run as they are and by cresset.compile, with arguments, globals and classes that change between
 calls: results, printed output, exceptions with their lines, effects and identity are to agree.
 
-    python tests/python/capture_programs.py 20000 [first seed]
+    python tests/python/capture_programs.py 20000 [first seed] [graphs]
+
+With `graphs` each program is also compiled with a backend that runs the graphs that it gets.
 """
 
 import contextlib
@@ -216,12 +218,12 @@ def changes(rng):
 class World:
     """A program with what it can reach."""
 
-    def __init__(self, text, compiled):
+    def __init__(self, text, compiled, **options):
         self.names = {"torch": torch, "F": F, "G": 2}
         torch.manual_seed(5)
         exec(compile(text, "<program>", "exec"), self.names)
         self.function, self.change_cell = self.names["make"](1)
-        self.call = cresset.compile(self.function) if compiled else self.function
+        self.call = cresset.compile(self.function, **options) if compiled else self.function
         self.thing, self.layer = self.names["Thing"](), self.names["Layer"]()
         self.data = {"x": torch.ones(3), "n": 2}
         self.hooks = []
@@ -280,11 +282,11 @@ def describe(value):
     return [type(value).__name__, repr(value)]
 
 
-def compare(seed):
+def compare(seed, **options):
     """Runs one program both ways; how many plans ran. Raises AssertionError where they differ."""
     rng = random.Random(seed)
     text = Generator(rng).program()
-    worlds = [World(text, False), World(text, True)]
+    worlds = [World(text, False), World(text, True, **options)]
     arguments = (2, 1, False, 0)
     for call in range(8):
         if call >= 2 and rng.random() < 0.7:
@@ -295,14 +297,17 @@ def compare(seed):
         expected, seen = [world.observe(*arguments) for world in worlds]
         if expected != seen:
             raise AssertionError(f"program {seed}, call {call}:\n{text}\n{expected}\n{seen}")
-    return sum(plan.counts[0] for _, plan in _frames.plans_of(worlds[1].function.__code__))
+    return sum(plan.counts[0] for _, plan in _frames.plans_of(worlds[1].function.__code__, None))
 
 
 def main():
     count, first = int(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 0
+    with_graphs = sys.argv[3:] == ["graphs"]
     ran = 0
     for seed in range(first, first + count):
         ran += compare(seed)
+        if with_graphs:
+            ran += compare(seed, backend=lambda gm, inputs: gm.forward)
         if seed % 1000 == 999:
             print(f"{seed + 1 - first} programs agree; plans ran {ran} times", flush=True)
     print(f"{count} programs agree; plans ran {ran} times")

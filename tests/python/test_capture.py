@@ -17,9 +17,9 @@ from cresset import _capture, _frames
 
 
 def plans(f):
-    function = getattr(f, "_function", f)
+    function = getattr(f, "target", f)
     function = getattr(function, "__func__", function)
-    return [plan for _, plan in _frames.plans_of(function.__code__)]
+    return [plan for _, plan in _frames.plans_of(function.__code__, None)]
 
 
 def same(a, b):
@@ -56,7 +56,9 @@ class Captured:
 
     def __call__(self, log):
         code = self.function.__code__
-        return _frames.call_captured(self.function, (log,), {}, code, _capture._new_recorder, 8)
+        return _frames.call_captured(
+            self.function, (log,), {}, code, _capture.options_of(None, False, None, 8), 8, False
+        )
 
 
 @pytest.mark.parametrize("name", frame_corpus.FUNCTIONS)

@@ -20,7 +20,7 @@ from cresset import _capture, _frames
 
 def applied(f):
     """How often plans of a function ran."""
-    return sum(plan.counts[0] for _, plan in _frames.plans_of(f.__code__))
+    return sum(plan.counts[0] for _, plan in _frames.plans_of(f.__code__, None))
 
 
 def check(f, compiled, *args):
@@ -330,8 +330,8 @@ def test_options():
     def f(x):
         return x + 1
 
-    for option in ({"backend": "eager"}, {"fullgraph": True}, {"dynamic": False}, {"cache_limit": True}):
-        with pytest.raises(ValueError):
+    for option in ({"backend": "eager"}, {"backend": 3}, {"fullgraph": 1}, {"dynamic": "no"}, {"cache_limit": True}):
+        with pytest.raises((TypeError, ValueError), match=next(iter(option))):
             cresset.compile(f, **option)
     assert cresset.compile(f, dynamic=True)(1) == 2
     with pytest.raises(TypeError, match="finds its sizes"):
@@ -376,14 +376,14 @@ def test_explain():
         print(end="")
         return y + 1
 
-    first = f._function.__code__.co_firstlineno
+    first = f.target.__code__.co_firstlineno
     for _ in range(4):
         f(torch.ones(2))
     report = cresset.explain(f)
     assert report.line == first and report.off is None
     ran = [plan for plan in report.plans if plan.applied]
     assert [plan.first_line for plan in ran] == [first, first + 3]
-    assert sum(plan.applied for plan in ran) == applied(f._function)
+    assert sum(plan.applied for plan in ran) == applied(f.target)
     assert (first + 3, "a call of print") in report.python
     assert "Python at line" in str(report) and "plan of line" in str(report)
     cresset.reset()
@@ -399,3 +399,108 @@ def test_random_programs():
         warnings.simplefilter("ignore")
         ran = sum(capture_programs.compare(rng.getrandbits(48)) for _ in range(count))
     assert ran > count  # plans, over all programs
+
+
+def test_lengths_classes_and_pairs():
+    class Part:
+        scale = 2.0
+
+    class Other(Part):
+        scale = 3.0
+
+    parts = [Part(), Other()]
+
+    def f(x, values, kind):
+        for i, part in enumerate(parts):
+            if isinstance(part, kind) and isinstance(x, torch.Tensor) and not isinstance(values, (dict, tuple)):
+                x = x * part.scale + i + len(values)
+        for a, b in zip(values, [1, 2, 3]):
+            x = x + a * b
+        return x * len(x) + len(x.shape)
+
+    compiled, x = cresset.compile(f), torch.randn(3, 2)
+    changes = [
+        lambda: None,
+        lambda: parts.append(Part()),
+        lambda: setattr(Part, "scale", 5.0),
+        lambda: parts.reverse(),
+        lambda: setattr(parts[0], "__class__", Other),
+    ]
+    for change in changes:
+        change()
+        for kind in (Part, Other, object, (Other, int)):
+            for values in ([1.0, 2.0], [1.0], [], (1.0, 2.0)):
+                check(f, compiled, x, values, kind)
+                check(f, compiled, x[:1], values, kind)
+    assert applied(f) > 0
+
+
+def test_classes_that_decide_what_their_instances_are():
+    class Meta(type):
+        def __instancecheck__(cls, instance):
+            return Meta.answer
+
+    class Kind(metaclass=Meta):
+        pass
+
+    class Pretends:
+        @property
+        def __class__(self):
+            return Kinds[0]
+
+    Kinds, thing = [int], Pretends()
+
+    def f(x):
+        return (x + isinstance(x, Kind)) * (2 + isinstance(thing, int)) + isinstance(x, nn.Parameter)
+
+    compiled = cresset.compile(f)
+    for Meta.answer in (True, False, True):
+        for kind in (int, float):
+            Kinds[0] = kind
+            check(f, compiled, torch.ones(2))
+            check(f, compiled, nn.Parameter(torch.ones(2)))
+
+
+def test_modules_in_modules(monkeypatch):
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layers = nn.ModuleList([nn.Linear(3, 3), nn.ReLU(), nn.Linear(3, 3)])
+            self.steps = nn.Sequential(nn.Tanh(), nn.Linear(3, 3))
+            self.named = nn.ModuleDict({"a": nn.Linear(3, 3), "b": nn.Tanh()})
+
+        def forward(self, x, name):
+            for i in range(len(self.layers)):
+                x = self.layers[i](x)
+            return self.steps[-1](self.named[name](x)) * len(self.steps) + len(self.named)
+
+    net = Net()
+
+    def f(x, name):
+        return net(x, name)
+
+    compiled, x = cresset.compile(f, fullgraph=True, cache_limit=64), torch.randn(2, 3)
+    changes = [
+        lambda: None,
+        lambda: net.layers.append(nn.Sigmoid()),
+        lambda: net.steps.append(nn.Linear(3, 3)),
+        lambda: net.named.update({"a": nn.Identity(), "c": nn.ReLU()}),
+        lambda: net.steps.insert(0, nn.ReLU()),
+        lambda: setattr(net.layers, "0", nn.Tanh()),
+    ]
+    for change in changes:
+        change()
+        for name in ("a", "b"):
+            check(f, compiled, x, name)
+    assert applied(f) >= 14
+    compiled, seen = cresset.compile(f), []
+    check(f, compiled, x, "a")
+    old = nn.ModuleList.__getitem__
+    monkeypatch.setattr(nn.ModuleList, "__getitem__", lambda self, i: seen.append(i) or old(self, 0))
+    check(f, compiled, x, "a")
+    monkeypatch.undo()
+    check(f, compiled, x, "a")
+    net.layers._get_abs_string_index = lambda i: seen.append(i) or "1"
+    count = len(seen)
+    check(f, compiled, x, "a")
+    assert len(seen) - count == 6 * len(net.layers)

@@ -18,15 +18,16 @@ struct Entry {
   int attempts = 0;
 };
 
-/// What is known of a code object.
-struct CodeState {
-  Instructions instructions;
+/// The plans of a code object that were made for one set of options.
+struct PlanTable {
   std::map<int, Entry> entries;  // by position
   size_t num_plans = 0;
   int recordings = 0;
 
-  explicit CodeState(PyCodeObject* code) : instructions(code) {}
-  ~CodeState() { forget(); }
+  PlanTable() = default;
+  ~PlanTable() { forget(); }
+  PlanTable(const PlanTable&) = delete;
+  PlanTable& operator=(const PlanTable&) = delete;
   void forget() {
     std::map<int, Entry> old;
     old.swap(entries);
@@ -36,6 +37,14 @@ struct CodeState {
       for (PyObject* plan : entry.plans) Py_DECREF(plan);
     }
   }
+};
+
+/// What is known of a code object.
+struct CodeState {
+  Instructions instructions;
+  std::map<const PyObject*, PlanTable> tables;  // by what makes recorders; emptied, never erased: frames refer to them
+
+  explicit CodeState(PyCodeObject* code) : instructions(code) {}
 };
 
 void freeState(void* state) {
@@ -156,8 +165,7 @@ struct Recording {
 thread_local Recording* recording = nullptr;     // of the innermost captured frame of this thread
 thread_local PyObject* expected_code = nullptr;  // of the frame that is to be captured; borrowed
 thread_local bool expects_any = false;           // the next frame to begin is called by a captured one
-thread_local PyObject* new_recorder = nullptr;   // borrowed
-thread_local int plan_limit = 0;
+thread_local CaptureOptions options;             // of the innermost call of a compiled function
 
 /// While one lives, the recorder's own code runs: its frames are not captured.
 class Quiet {
@@ -176,11 +184,10 @@ void abandon(Recording& mine) {
   PyErr_Clear();
 }
 
+/// The view of a frame; most frames need none.
 class ViewOf {
  public:
-  explicit ViewOf(Machine& machine) : view_(PyObject_New(View, view_class)) {
-    if (view_ != nullptr) view_->machine = &machine;
-  }
+  explicit ViewOf(Machine& machine) : machine_(machine) {}
   ~ViewOf() {
     if (view_ == nullptr) return;
     view_->machine = nullptr;
@@ -188,23 +195,40 @@ class ViewOf {
   }
   ViewOf(const ViewOf&) = delete;
   ViewOf& operator=(const ViewOf&) = delete;
-  PyObject* get() const { return reinterpret_cast<PyObject*>(view_); }
+  /// Borrowed.
+  PyObject* get() {
+    if (view_ == nullptr) {
+      view_ = PyObject_New(View, view_class);
+      if (view_ == nullptr) Py_FatalError("no memory for a view of a frame");
+      view_->machine = &machine_;
+    }
+    return reinterpret_cast<PyObject*>(view_);
+  }
 
  private:
-  View* view_;
+  Machine& machine_;
+  View* view_ = nullptr;
 };
 
 /// A call of the recorder with the view and two numbers; a new reference, null if the recording is over.
-PyObject* tell(Recording& mine, const char* method, const ViewOf& view, int first, int second) {
+PyObject* tell(Recording& mine, const char* method, ViewOf& view, int first, int second) {
   Quiet quiet;
   PyObject* result = PyObject_CallMethod(mine.recorder, method, "Oii", view.get(), first, second);
   if (result == nullptr) abandon(mine);
   return result;
 }
 
+/// Whether the recorder's answer is an exception for the program; then it is set. Gives the reference away if so.
+bool isRefusal(PyObject* answer) {
+  if (answer == nullptr || !PyExceptionInstance_Check(answer)) return false;
+  PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(answer)), answer);
+  Py_DECREF(answer);
+  return true;
+}
+
 /// What the recorder makes of the instruction that comes. Returns a plan if the recording ends before it (or None, if
-/// there is none), or null while it goes on.
-PyObject* follow(Recording& mine, const ViewOf& view, const Machine& machine) {
+/// there is none; or an exception that the program is to get), or null while it goes on.
+PyObject* follow(Recording& mine, ViewOf& view, const Machine& machine) {
   PyObject* answer = tell(mine, "step", view, machine.instruction->opcode, machine.instruction->argument);
   if (answer == nullptr) return Py_NewRef(Py_None);
   mine.callee = nullptr;
@@ -216,16 +240,16 @@ PyObject* follow(Recording& mine, const ViewOf& view, const Machine& machine) {
   return answer;
 }
 
-void addPlan(CodeState& state, PyObject* plan, int start) {
-  Entry& entry = state.entries[start];
+void addPlan(PlanTable& table, PyObject* plan, int start) {
+  Entry& entry = table.entries[start];
   if (!isPlan(plan)) {
     entry.attempts++;
     return;
   }
   Plan* made = reinterpret_cast<Plan*>(plan);
-  if (made->start != start || int(entry.plans.size()) >= plan_limit) return;
+  if (made->start != start || int(entry.plans.size()) >= options.plan_limit) return;
   entry.plans.push_back(Py_NewRef(plan));
-  state.num_plans++;
+  table.num_plans++;
 }
 
 /// Sets what the frames below belong to, and restores it.
@@ -247,43 +271,40 @@ class Callee {
 /// One frame while it is captured.
 class CapturedFrame {
  public:
-  CapturedFrame(PyThreadState* thread, Frame frame, CodeState& state, Recording* inlined)
-      : machine_(thread, frame), state_(state), inlined_(inlined), view_(machine_) {}
+  CapturedFrame(PyThreadState* thread, Frame frame, CodeState& state, PlanTable& table, Recording* inlined)
+      : machine_(thread, frame), state_(state), table_(table), inlined_(inlined), view_(machine_) {}
 
   bool begin() {
     machine_.next = machine_.frame.position();
     return machine_.frame.enter(machine_.thread, machine_.top);
   }
 
-  PyObject* view() const { return view_.get(); }
+  PyObject* view() { return view_.get(); }
 
   PyObject* run() {
     recording = inlined_;
     while (true) {
       if (mine_.recorder != nullptr && !mine_.alive) drop();
-      if (inlined_ == nullptr && mine_.recorder == nullptr && plans_in_a_row_ < kMaxInARow) usePlans();
+      bool refused = inlined_ == nullptr && mine_.recorder == nullptr && plans_in_a_row_ < kMaxInARow && !usePlans();
       machine_.instruction = state_.instructions.at(machine_.next);
-      if (machine_.instruction == nullptr || isIdle()) break;
-      record();
-      Outcome outcome = execute();
+      if (machine_.instruction == nullptr || (!refused && isIdle())) break;
+      Outcome outcome = refused || !record() ? Outcome::Raise : execute();
       if (outcome == Outcome::Leave) {
         leaveInlined();
         break;
       }
       // Backward jumps, where signals are seen to, may be within plans.
-      if (machine_.next <= machine_.instruction->start) plans_in_a_row_ = 0;
-      if (outcome == Outcome::Raise) {
-        if (inlined_ != nullptr) inlined_->alive = false;
-        drop();
-        // What follows is CPython's: handlers are rare, and recording them would gain nothing.
-        if (!unwind(machine_)) {
-          return machine_.frame.raiseInPython(machine_.thread, machine_.top, machine_.instruction->position);
-        }
-        break;
+      if (outcome != Outcome::Raise && machine_.next <= machine_.instruction->start) plans_in_a_row_ = 0;
+      if (outcome != Outcome::Raise && !tellAfter()) outcome = Outcome::Raise;
+      if (outcome != Outcome::Raise) continue;
+      if (inlined_ != nullptr) inlined_->alive = false;
+      drop();
+      machine_.frame.setRunning(machine_.instruction->position);
+      // What follows is CPython's: handlers are rare, and recording them would gain nothing.
+      if (!unwind(machine_)) {
+        return machine_.frame.raiseInPython(machine_.thread, machine_.top, machine_.instruction->position);
       }
-      if (Recording* active = current()) {
-        Py_XDECREF(tell(*active, "after", view_, machine_.instruction->opcode, machine_.next));
-      }
+      break;
     }
     drop();
     machine_.frame.leave(machine_.thread, machine_.top, resumePosition(machine_));
@@ -300,40 +321,61 @@ class CapturedFrame {
   /// Nothing is to be gained from running the rest here.
   bool isIdle() const {
     if (inlined_ != nullptr) return !inlined_->alive;
-    return mine_.recorder == nullptr && state_.num_plans == 0 && state_.recordings >= kMaxRecordings;
+    return mine_.recorder == nullptr && table_.num_plans == 0 && table_.recordings >= kMaxRecordings;
   }
 
-  void usePlans() {
+  /// False with an exception set.
+  bool tellAfter() {
+    Recording* active = current();
+    if (active == nullptr) return true;
+    PyObject* answer = tell(*active, "after", view_, machine_.instruction->opcode, machine_.next);
+    if (isRefusal(answer)) return false;
+    Py_XDECREF(answer);
+    return true;
+  }
+
+  /// False with an exception set.
+  bool usePlans() {
     while (true) {
       PlanResult result = PlanResult::CheckFailed;
       // Plans may come and go while one runs.
       for (size_t i = 0; result == PlanResult::CheckFailed; i++) {
-        auto found = state_.entries.find(machine_.next);
-        if (found == state_.entries.end() || i >= found->second.plans.size()) break;
+        auto found = table_.entries.find(machine_.next);
+        if (found == table_.entries.end() || i >= found->second.plans.size()) break;
         result = applyPlan(*reinterpret_cast<Plan*>(found->second.plans[i]), machine_);
       }
       if (result == PlanResult::Applied && ++plans_in_a_row_ < kMaxInARow) continue;
-      if (result == PlanResult::CheckFailed) beginRecording();
-      return;
+      return result != PlanResult::CheckFailed || beginRecording();
     }
   }
 
-  void beginRecording() {
-    Entry& entry = state_.entries[machine_.next];
-    if (entry.attempts >= kMaxAttempts || int(entry.plans.size()) >= plan_limit) return;
-    if (state_.num_plans == 0 && state_.recordings >= kMaxRecordings) return;
-    if (machine_.keywords_at >= 0 || state_.instructions.at(machine_.next) == nullptr || new_recorder == nullptr)
-      return;
-    state_.recordings++;
+  /// False with an exception set.
+  bool beginRecording() {
+    Entry& entry = table_.entries[machine_.next];
+    if (entry.attempts >= kMaxAttempts || state_.instructions.at(machine_.next) == nullptr) return true;
+    if (int(entry.plans.size()) >= options.plan_limit) return !options.whole || refuseMorePlans();
+    if (table_.num_plans == 0 && table_.recordings >= kMaxRecordings) return true;
+    if (machine_.keywords_at >= 0 || options.recorder == nullptr) return true;
+    table_.recordings++;
     start_ = machine_.next;
     Quiet quiet;
-    mine_ = Recording{
-        PyObject_CallFunction(new_recorder, "OiO", reinterpret_cast<PyObject*>(machine_.code), start_, view_.get())};
+    mine_ = Recording{PyObject_CallFunction(
+        options.recorder, "OiO", reinterpret_cast<PyObject*>(machine_.code), start_, view_.get())};
     if (mine_.recorder == nullptr || mine_.recorder == Py_None) {
       PyErr_Clear();
       Py_CLEAR(mine_.recorder);
-      state_.entries[start_].attempts++;
+      table_.entries[start_].attempts++;
     }
+    return true;
+  }
+
+  bool refuseMorePlans() {
+    PyErr_Format(
+        PyExc_RuntimeError,
+        "cresset.compile(fullgraph=True): %U has graphs for %d kinds of calls, and this is another. Allow more by "
+        "cache_limit, or leave out fullgraph: then such calls run as Python",
+        machine_.code->co_name, options.plan_limit);
+    return false;
   }
 
   /// The recorder has to know of the frame's end: it may also be that the rest of the frame is CPython's.
@@ -341,30 +383,33 @@ class CapturedFrame {
     if (inlined_ != nullptr && inlined_->alive) Py_XDECREF(tell(*inlined_, "leaving", view_, 0, 0));
   }
 
-  void record() {
+  /// False with an exception set.
+  bool record() {
     Recording* active = current();
     if (active == nullptr) {
       drop();
-      return;
+      return true;
     }
     PyObject* plan = follow(*active, view_, machine_);
-    if (plan == nullptr) return;
+    if (plan == nullptr) return true;
     if (inlined_ != nullptr) {
       // The recorder has gone back to the caller's call: the plan ends before it, and is the caller's to keep.
       abandon(*inlined_);
     } else {
       finish(plan);
     }
+    if (isRefusal(plan)) return false;
     Py_DECREF(plan);
+    return true;
   }
 
   void finish(PyObject* plan) {
-    addPlan(state_, plan, start_);
+    if (!PyExceptionInstance_Check(plan)) addPlan(table_, plan, start_);
     Quiet quiet;
     Py_CLEAR(mine_.recorder);
   }
 
-  /// Ends the recording here, with what the recorder has.
+  /// Ends the recording here, with what the recorder has. What it refuses, it tells the call.
   void drop() {
     if (mine_.recorder == nullptr) return;
     Quiet quiet;
@@ -400,6 +445,7 @@ class CapturedFrame {
 
   Machine machine_;
   CodeState& state_;
+  PlanTable& table_;
   Recording* inlined_;
   ViewOf view_;
   Recording mine_{nullptr};
@@ -423,10 +469,11 @@ bool runCapturedFrame(PyThreadState* thread, RawFrame* raw, PyObject*& result) {
   if ((flags & kFunction) != kFunction || (flags & kSuspends) != 0 || frame.isOfGenerator()) return false;
   CodeState* state = stateOf(code, true);
   if (state == nullptr) return false;
-  if (inlined == nullptr && state->num_plans == 0 && state->recordings >= kMaxRecordings) return false;
+  PlanTable& table = state->tables[options.recorder];
+  if (inlined == nullptr && table.num_plans == 0 && table.recordings >= kMaxRecordings) return false;
   if (inlined != nullptr) inlined->callee = nullptr;
   Recording* outer = recording;
-  CapturedFrame captured(thread, frame, *state, inlined);
+  CapturedFrame captured(thread, frame, *state, table, inlined);
   if (!captured.begin()) return false;
   if (inlined != nullptr) {
     Quiet quiet;
@@ -442,22 +489,19 @@ bool runCapturedFrame(PyThreadState* thread, RawFrame* raw, PyObject*& result) {
 }  // namespace
 
 PyObject* callCaptured(
-    PyObject* callable, PyObject* arguments, PyObject* keywords, PyObject* code, PyObject* recorder_of, int limit) {
+    PyObject* callable, PyObject* arguments, PyObject* keywords, PyObject* code, const CaptureOptions& given) {
   FrameHook hook;
   Callee callee;
   recording = nullptr;
   PyObject* outer_code = expected_code;
-  PyObject* outer_recorder = new_recorder;
-  int outer_limit = plan_limit;
+  CaptureOptions outer = options;
   expected_code = code;
-  new_recorder = recorder_of;
-  plan_limit = limit;
+  options = given;
   FrameFunction before = exchangeFrameFunction(runCapturedFrame);
   PyObject* result = PyObject_Call(callable, arguments, keywords);
   exchangeFrameFunction(before);
   expected_code = outer_code;
-  new_recorder = outer_recorder;
-  plan_limit = outer_limit;
+  options = outer;
   return result;
 }
 
@@ -474,23 +518,30 @@ bool isCapturing() {
   return function == runCapturedFrame;
 }
 
-void forgetPlans(PyObject* code) {
-  if (CodeState* state = stateOf(code, false)) state->forget();
+void forgetPlans(PyObject* code, const PyObject* recorder) {
+  CodeState* state = stateOf(code, false);
+  if (state == nullptr) return;
+  for (auto& [of, table] : state->tables) {
+    if (recorder == nullptr || of == recorder) table.forget();
+  }
 }
 
-PyObject* plansOf(PyObject* code) {
+PyObject* plansOf(PyObject* code, const PyObject* recorder) {
   PyObject* list = PyList_New(0);
   CodeState* state = list == nullptr ? nullptr : stateOf(code, false);
   if (state == nullptr) return list;
-  for (const auto& [position, entry] : state->entries) {
-    for (PyObject* plan : entry.plans) {
-      PyObject* pair = Py_BuildValue("iO", position, plan);
-      if (pair == nullptr || PyList_Append(list, pair)) {
-        Py_XDECREF(pair);
-        Py_DECREF(list);
-        return nullptr;
+  for (const auto& [of, table] : state->tables) {
+    if (recorder != nullptr && of != recorder) continue;
+    for (const auto& [position, entry] : table.entries) {
+      for (PyObject* plan : entry.plans) {
+        PyObject* pair = Py_BuildValue("iO", position, plan);
+        if (pair == nullptr || PyList_Append(list, pair)) {
+          Py_XDECREF(pair);
+          Py_DECREF(list);
+          return nullptr;
+        }
+        Py_DECREF(pair);
       }
-      Py_DECREF(pair);
     }
   }
   return list;

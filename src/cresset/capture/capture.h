@@ -5,6 +5,8 @@
 // that reaches an instruction tries its plans in the order in which they were made. If none applies, the instruction,
 // and what follows, is recorded, a bounded number of times.
 //
+// What a recorder answers may be an exception, which the program gets at the instruction that was recorded.
+//
 // A callee that is recorded as part of its caller's plan ("inline") leaves its own plans alone.
 //
 // Thread-safety: all under the GIL; which frames a thread captures or records is the thread's own.
@@ -14,10 +16,17 @@
 
 namespace cresset::capture {
 
+/// How a compiled function is captured.
+struct CaptureOptions {
+  PyObject* recorder = nullptr;  // recorder(code, position, view) is a recorder; plans are kept apart by it; borrowed
+  int plan_limit = 0;            // from any one instruction on
+  bool whole = false;            // a call that would need more plans is an error
+};
+
 /// Calls `callable(*arguments, **keywords)` (`keywords` may be null) with the frame of `code` captured, if the call
-/// begins one. `new_recorder(code, position)` returns a recorder. A new reference, or null with an exception set.
+/// begins one. A new reference, or null with an exception set.
 PyObject* callCaptured(
-    PyObject* callable, PyObject* arguments, PyObject* keywords, PyObject* code, PyObject* new_recorder, int limit);
+    PyObject* callable, PyObject* arguments, PyObject* keywords, PyObject* code, const CaptureOptions& options);
 
 /// The same with no frame captured that begins meanwhile on this thread.
 PyObject* callPlainly(PyObject* callable, PyObject* arguments, PyObject* keywords);
@@ -25,11 +34,11 @@ PyObject* callPlainly(PyObject* callable, PyObject* arguments, PyObject* keyword
 /// Whether a compiled function runs on this thread, and nothing within it that is to run plainly.
 bool isCapturing();
 
-/// Forgets the plans of a code object.
-void forgetPlans(PyObject* code);
+/// Forgets the plans of a code object: those of one maker of recorders, or all (null).
+void forgetPlans(PyObject* code, const PyObject* recorder);
 
-/// A list of (start, plan) of a code object; a new reference.
-PyObject* plansOf(PyObject* code);
+/// A list of (start, plan) of a code object, of one maker of recorders or of all (null); a new reference.
+PyObject* plansOf(PyObject* code, const PyObject* recorder);
 
 bool addViewClass(PyObject* module);
 

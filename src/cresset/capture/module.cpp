@@ -1,5 +1,6 @@
 // The module cresset._frames. It needs no torch: the cut-point suite (tests/python/frame_cuts.py) compiles it for other
 // Pythons by itself.
+#include "cresset/capture/caller.h"
 #include "cresset/capture/capture.h"
 #include "cresset/capture/plan.h"
 #include "cresset/capture/runner.h"
@@ -33,14 +34,14 @@ PyObject* why(PyObject*, PyObject*) {
 #if CRESSET_KNOWS_FRAMES
 PyObject* captured(PyObject*, PyObject* arguments) {
   PyObject *callable, *positional, *keywords, *code, *recorder;
-  int limit = 0;
+  int limit = 0, whole = 0;
   if (!PyArg_ParseTuple(
-          arguments, "OO!O!O!Oi", &callable, &PyTuple_Type, &positional, &PyDict_Type, &keywords, &PyCode_Type, &code,
-          &recorder, &limit)) {
+          arguments, "OO!O!O!Oip", &callable, &PyTuple_Type, &positional, &PyDict_Type, &keywords, &PyCode_Type, &code,
+          &recorder, &limit, &whole)) {
     return nullptr;
   }
   if (whyFramesAreUnknown() != nullptr) return PyObject_Call(callable, positional, keywords);
-  return callCaptured(callable, positional, keywords, code, recorder, limit);
+  return callCaptured(callable, positional, keywords, code, {recorder, limit, whole != 0});
 }
 
 PyObject* plainly(PyObject*, PyObject* arguments) {
@@ -51,15 +52,24 @@ PyObject* plainly(PyObject*, PyObject* arguments) {
   return callPlainly(callable, positional, keywords);
 }
 
-PyObject* forget(PyObject*, PyObject* code) {
-  if (!PyCode_Check(code)) return PyErr_Format(PyExc_TypeError, "a code object is wanted");
-  forgetPlans(code);
+/// (code, recorder or None)
+bool readOwner(PyObject* arguments, PyObject*& code, PyObject*& recorder) {
+  if (!PyArg_ParseTuple(arguments, "O!O", &PyCode_Type, &code, &recorder)) return false;
+  if (recorder == Py_None) recorder = nullptr;
+  return true;
+}
+
+PyObject* forget(PyObject*, PyObject* arguments) {
+  PyObject *code, *recorder;
+  if (!readOwner(arguments, code, recorder)) return nullptr;
+  forgetPlans(code, recorder);
   return Py_NewRef(Py_None);
 }
 
-PyObject* plans(PyObject*, PyObject* code) {
-  if (!PyCode_Check(code)) return PyErr_Format(PyExc_TypeError, "a code object is wanted");
-  return plansOf(code);
+PyObject* plans(PyObject*, PyObject* arguments) {
+  PyObject *code, *recorder;
+  if (!readOwner(arguments, code, recorder)) return nullptr;
+  return plansOf(code, recorder);
 }
 
 PyObject* capturing(PyObject*, PyObject*) {
@@ -77,8 +87,8 @@ PyMethodDef methods[] = {
     {"call_captured", captured, METH_VARARGS, nullptr},
     {"call_plainly", plainly, METH_VARARGS, nullptr},
     {"is_capturing", capturing, METH_NOARGS, nullptr},
-    {"forget_plans", forget, METH_O, nullptr},
-    {"plans_of", plans, METH_O, nullptr},
+    {"forget_plans", forget, METH_VARARGS, nullptr},
+    {"plans_of", plans, METH_VARARGS, nullptr},
     {"new_plan", newPlan, METH_VARARGS, nullptr},
     {"version_of", version, METH_O, nullptr},
 #endif
@@ -92,6 +102,7 @@ PyModuleDef module = {PyModuleDef_HEAD_INIT, "_frames", nullptr, -1, methods, nu
 PyMODINIT_FUNC PyInit__frames();
 PyMODINIT_FUNC PyInit__frames() {
   PyObject* made = PyModule_Create(&module);
+  if (made != nullptr && !addCallerClass(made)) Py_CLEAR(made);
 #if CRESSET_KNOWS_FRAMES
   if (made != nullptr && (!addPlanClass(made) || !addViewClass(made))) Py_CLEAR(made);
 #endif

@@ -17,23 +17,30 @@ constexpr const char* kKindNames[] = {
 
 class Registers {
  public:
-  explicit Registers(int count) : values_(size_t(count), nullptr) {}
+  explicit Registers(int count) : count_(count), many_(count > kFew ? size_t(count) : 0) {
+    values_ = count > kFew ? many_.data() : few_;
+    if (count <= kFew) std::memset(static_cast<void*>(few_), 0, sizeof(PyObject*) * size_t(count));
+  }
   ~Registers() {
-    for (PyObject* value : values_) Py_XDECREF(value);
+    for (int i = 0; i < count_; i++) Py_XDECREF(values_[i]);
   }
   Registers(const Registers&) = delete;
   Registers& operator=(const Registers&) = delete;
 
-  PyObject* operator[](int index) const { return values_[size_t(index)]; }
+  PyObject* operator[](int index) const { return values_[index]; }
   /// Takes over the reference; false for null.
   bool set(int index, PyObject* value) {
-    Py_XSETREF(values_[size_t(index)], value);
+    Py_XSETREF(values_[index], value);
     return value != nullptr;
   }
-  void clear(int index) { Py_CLEAR(values_[size_t(index)]); }
+  void clear(int index) { Py_CLEAR(values_[index]); }
 
  private:
-  std::vector<PyObject*> values_;
+  static constexpr int kFew = 64;
+  const int count_;
+  PyObject** values_;
+  PyObject* few_[kFew];
+  std::vector<PyObject*> many_;
 };
 
 PyObject* instanceDict(PyObject* object) {  // borrowed; null if it has none
@@ -83,7 +90,8 @@ PyObject* loadDefault(PyObject* object, int from_last) {
 }
 
 PyObject* item(PyObject* sequence, int index) {
-  if (!PyTuple_CheckExact(sequence) && !PyList_CheckExact(sequence)) return nullptr;
+  // Classes derived from tuple, whose class a plan has checked, hold their elements alike.
+  if (!PyTuple_Check(sequence) && !PyList_CheckExact(sequence)) return nullptr;
   return index < PySequence_Fast_GET_SIZE(sequence) ? PySequence_Fast_GET_ITEM(sequence, index) : nullptr;
 }
 
@@ -150,7 +158,7 @@ bool hasKeys(PyObject* dict, PyObject* keys) {
 
 bool hasSize(PyObject* object, int size) {
   if (PyDict_Check(object)) return PyDict_GET_SIZE(object) == size;
-  if (!PyTuple_CheckExact(object) && !PyList_CheckExact(object)) return false;
+  if (!PyTuple_Check(object) && !PyList_CheckExact(object)) return false;
   return PySequence_Fast_GET_SIZE(object) == size;
 }
 
@@ -201,8 +209,10 @@ constexpr BinaryFunction kBinary[] = {
     PyNumber_Subtract, PyNumber_TrueDivide, PyNumber_Xor};
 
 PyObject* call(const Step& step, const Registers& registers) {
-  constexpr size_t kMaxInputs = 32;  // newPlan refuses more
-  PyObject* inputs[kMaxInputs + 1] = {nullptr};
+  constexpr size_t kFew = 32;
+  PyObject* few[kFew + 1] = {nullptr};
+  std::vector<PyObject*> many(step.inputs.size() > kFew ? step.inputs.size() + 1 : 0);
+  PyObject** inputs = many.empty() ? few : many.data();
   for (size_t i = 0; i < step.inputs.size(); i++) inputs[i + 1] = registers[step.inputs[i]];
   size_t names = step.object == nullptr ? 0 : size_t(PyTuple_GET_SIZE(step.object));
   return PyObject_Vectorcall(
@@ -253,16 +263,21 @@ PyObject* compute(const Step& step, const Registers& registers) {
 
 void applyOutputs(const Plan& plan, const Registers& registers, Machine& machine) {
   // The frame is whole before anything is freed, since that may run code.
-  std::vector<PyObject*> old;
+  constexpr size_t kFew = 16;
   PyObject** end = machine.frame.stackBase() + plan.depth;
-  while (machine.top > end) old.push_back(*--machine.top);
+  const size_t most = plan.outputs->size() + size_t(machine.top > end ? machine.top - end : 0);
+  PyObject* few[kFew];
+  std::vector<PyObject*> many(most > kFew ? most : 0);
+  PyObject** old = many.empty() ? few : many.data();
+  size_t count = 0;
+  while (machine.top > end) old[count++] = *--machine.top;
   while (machine.top < end) *machine.top++ = nullptr;
   for (const PlanOutput& output : *plan.outputs) {
-    old.push_back(machine.slots[output.slot]);
+    old[count++] = machine.slots[output.slot];
     machine.slots[output.slot] = output.variable < 0 ? nullptr : Py_NewRef(registers[output.variable]);
   }
   machine.next = plan.end;
-  for (PyObject* object : old) Py_XDECREF(object);
+  for (size_t i = 0; i < count; i++) Py_XDECREF(old[i]);
 }
 
 }  // namespace
@@ -318,7 +333,7 @@ bool readStep(PyObject* described, int num_registers, std::vector<Step>& steps) 
   }
   int kind = 0;
   while (kind < int(std::size(kKindNames)) && std::strcmp(kKindNames[kind], name) != 0) kind++;
-  bool valid = kind < int(std::size(kKindNames)) && step.target < num_registers && PyTuple_GET_SIZE(inputs) <= 32;
+  bool valid = kind < int(std::size(kKindNames)) && step.target < num_registers;
   step.kind = StepKind(kind);
   for (PyObject* list : {inputs, dead}) {
     for (Py_ssize_t i = 0; valid && i < PyTuple_GET_SIZE(list); i++) {
@@ -345,6 +360,7 @@ void deletePlan(PyObject* self) {
   }
   delete plan->steps;
   delete plan->outputs;
+  Py_XDECREF(plan->info);
   PyTypeObject* type = Py_TYPE(self);
   type->tp_free(self);
   Py_DECREF(reinterpret_cast<PyObject*>(type));
@@ -359,7 +375,12 @@ PyObject* endOf(PyObject* self, void*) {
   return PyLong_FromLong(reinterpret_cast<Plan*>(self)->end);
 }
 
+PyObject* infoOf(PyObject* self, void*) {
+  return Py_NewRef(reinterpret_cast<Plan*>(self)->info);
+}
+
 PyGetSetDef plan_attributes[] = {
+    {"info", infoOf, nullptr, "What the recorder says of it.", nullptr},
     {"end", endOf, nullptr, "The place in the code that the frame goes on at.", nullptr},
     {"counts", countsOf, nullptr, "How often it applied, a check failed, a call raised.", nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr}};
@@ -382,9 +403,10 @@ bool isPlan(PyObject* object) {
 
 PyObject* newPlan(PyObject*, PyObject* arguments) {
   int start = 0, end = 0, num_registers = 0, depth = 0;
-  PyObject *steps = nullptr, *outputs = nullptr;
+  PyObject *steps = nullptr, *outputs = nullptr, *info = nullptr;
   if (!PyArg_ParseTuple(
-          arguments, "iiiiO!O!", &start, &end, &num_registers, &depth, &PyList_Type, &steps, &PyList_Type, &outputs)) {
+          arguments, "iiiiO!O!O", &start, &end, &num_registers, &depth, &PyList_Type, &steps, &PyList_Type, &outputs,
+          &info)) {
     return nullptr;
   }
   auto* plan = PyObject_New(Plan, plan_class);
@@ -395,6 +417,7 @@ PyObject* newPlan(PyObject*, PyObject* arguments) {
   plan->depth = depth;
   plan->steps = new std::vector<Step>();
   plan->outputs = new std::vector<PlanOutput>();
+  plan->info = Py_NewRef(info);
   plan->applied = plan->failed = plan->raised = 0;
   bool valid = true;
   for (Py_ssize_t i = 0; valid && i < PyList_GET_SIZE(steps); i++) {

@@ -74,11 +74,12 @@ struct Plan {
   PyObject_HEAD int start, end, num_registers, depth;  // depth: of the stack at the end
   std::vector<Step>* steps;
   std::vector<PlanOutput>* outputs;
+  PyObject* info;  // what the recorder says of it; owned
   unsigned long long applied, failed, raised;
 };
 
 /// From what the recorder in Python says: (start, end, number of registers, depth at the end, [(kind, target, a, b,
-/// object, inputs, dead)], [(slot, register)]). Null with an exception set if that is malformed.
+/// object, inputs, dead)], [(slot, register)], what `info` says). Null with an exception set if that is malformed.
 PyObject* newPlan(PyObject* module, PyObject* arguments);
 /// Adds the class Plan to a module. False with an exception set.
 bool addPlanClass(PyObject* module);

@@ -1,0 +1,356 @@
+"""What of a recorded plan is a graph: its tensor calls, and what they are given.
+
+A plan has no effects but its results, so all of its reads, checks and arithmetic on numbers can come before all of its
+calls on tensors, and checks of what those return after them. So a plan becomes: reads and checks, one call of a graph,
+checks of what it returned. Numbers that are read from arguments and from their sizes are inputs of the graph; what is a
+constant in it is one in the program, or is checked.
+
+What can't be said like this (identity of intermediate results, attributes of their own) raises `NotAGraph`; then the plan
+stays as it was recorded.
+"""
+
+import operator
+import weakref
+
+import torch
+
+TENSORS = (torch.Tensor, torch.nn.Parameter)
+COMPUTES = {"Call", "Binary", "Compare", "Is", "Unary", "GetItem", "GetAttr"}
+STRUCTURES = {"Tuple": tuple, "List": list, "Slice": slice}
+BINARY = (
+    operator.add, operator.and_, operator.floordiv, operator.lshift, operator.matmul, operator.mul, operator.mod,
+    operator.or_, operator.pow, operator.rshift, operator.sub, operator.truediv, operator.xor,
+)  # fmt: skip
+COMPARE = (operator.lt, operator.le, operator.eq, operator.ne, operator.gt, operator.ge)
+UNARY = (operator.neg, operator.pos, operator.invert)
+SINGLETONS = (None, True, False, Ellipsis)
+BY_CLASS = (type(None), type(Ellipsis))  # the class, which is checked, says all
+PINNED = (bool, str, torch.dtype, torch.device, torch.layout, torch.memory_format)
+
+
+class NotAGraph(Exception):
+    """The text says why."""
+
+
+class Ref:
+    """A value of the graph, as an argument."""
+
+    __slots__ = ("register",)
+
+    def __init__(self, register):
+        self.register = register
+
+
+class Other(Ref):
+    """A value of the plan that can't be in a graph."""
+
+    __slots__ = ()
+
+
+class Node:
+    """A call of the graph. `method` is the name of a method of tensors, or None; `names` those of the last arguments."""
+
+    __slots__ = ("arguments", "function", "method", "name", "names", "place", "register", "step")
+
+    def __init__(self, register, function, arguments, place, name=None, method=None, names=(), step=None):
+        self.register, self.function, self.arguments, self.names = register, function, arguments, names
+        self.place, self.name, self.method = place, name, method
+        self.step = step  # of the plan, that does the same
+
+
+def is_tensor(object):
+    return type(object) in TENSORS
+
+
+def is_of_tensors(object):
+    return is_tensor(object) or (isinstance(object, (tuple, list)) and len(object) > 0 and all(map(is_tensor, object)))
+
+
+def reads_of(step):
+    kind, _, a, _, _, inputs = step
+    return inputs if kind == "LoadSlot" or a < 0 else (a, *inputs)
+
+
+class Segment:
+    """The graph of a plan: `nodes`, `inputs` and `outputs` (registers of the plan), `examples` (the inputs of this run).
+    Where it is for a backend (not for Cresset itself), `attributes` are {register: (path, tensor)} of the parameters and
+    buffers, which are no inputs then, and each node stands for itself: what the plan could do has nodes, too."""
+
+    def __init__(self, recorder, steps, outputs, dynamic, for_backend):
+        self.recorder, self.dynamic, self.for_backend = recorder, dynamic, for_backend
+        self.made_by = {step[1]: step for step in steps if step[1] >= 0}
+        self.constants = self.find_constants(steps)
+        self.structures = {}  # register -> step
+        self.inside = set()
+        self.methods = {}  # register -> step, of methods of what the graph computes
+        self.outside, self.delayed, self.pins = [], [], []
+        self.hidden = set()  # names that the class is to give, not the object
+        self.nodes, self.inputs, self.examples, self.attributes = [], [], [], {}
+        self.owners = []  # modules that attributes belong to
+        for step in steps:
+            self.place(step)
+        self.plan_outputs = [register for _, register in outputs if register >= 0]
+        self.outputs = self.find_outputs()
+        self.check_inputs()
+
+    def find_constants(self, steps):
+        """What registers hold by the program's text, or because a step checks it."""
+        found = {}
+        for kind, target, a, _, object, _ in steps:
+            if kind == "LoadConst":
+                found[target] = object
+            elif kind == "CheckConst" or (kind == "CheckIs" and any(object is known for known in SINGLETONS)):
+                found.setdefault(a, object)
+        return found
+
+    # ---- Where steps go
+
+    def place(self, step):
+        kind, target, a, _, object, _ = step
+        depends = any(register in self.inside for register in reads_of(step))
+        if kind in COMPUTES:
+            self.place_compute(step, depends)
+        elif kind in STRUCTURES:
+            self.structures[target] = step
+            if depends:
+                self.inside.add(target)
+            else:
+                self.outside.append(step)
+        elif not depends:
+            self.outside.append(step)
+        elif kind == "Item":
+            self.add(
+                Node(
+                    target, operator.getitem, (Ref(a), step[3]), self.place_of(target), self.name_of(target), step=step
+                )
+            )
+        elif kind == "ClassItem":
+            self.methods[target] = step
+            self.inside.add(target)
+        elif kind == "CheckNoKey":
+            self.hidden.add(object)
+        elif kind == "CheckType":
+            if not self.class_follows(a):
+                self.delayed.append(step)
+        elif kind in ("CheckConst", "CheckIs"):
+            self.delayed.append(step)
+        elif kind == "CheckSize":
+            self.delay_size(step)
+        else:
+            raise NotAGraph("names of an intermediate result")
+
+    def place_compute(self, step, depends):
+        kind, target, *_ = step
+        value = self.recorder.values.get(target)
+        if value is None:
+            raise NotAGraph("a result that was not seen")
+        if not depends and not is_of_tensors(value.object):
+            self.outside.append(step)
+        elif kind == "Is":
+            raise NotAGraph("the identity of an intermediate result")
+        else:
+            node = self.node_of(step)
+            node.step = step
+            self.add(node)
+
+    def class_follows(self, register):
+        """Whether the class of what the graph computes follows from the classes of what it is given."""
+        step = self.made_by.get(register)
+        return step is None or step[0] != "Binary" or BINARY[step[3]] is not operator.pow
+
+    def delay_size(self, step):
+        if not self.for_backend:
+            self.delayed.append(step)
+            return
+        register = self.recorder.new_register()
+        self.add(Node(register, len, (Ref(step[2]),), self.place_of(step[2])))
+        self.delayed.append(("CheckConst", -1, register, -1, step[3], ()))
+
+    def add(self, node):
+        self.nodes.append(node)
+        self.inside.add(node.register)
+
+    def node_of(self, step):
+        kind, target, a, b, object, inputs = step
+        place, name = self.place_of(target), self.name_of(target)
+        if kind == "Call":
+            function = self.recorder.values[a].object
+            method = getattr(function, "__name__", None)
+            is_method = isinstance(method, str) and getattr(torch.Tensor, method, None) is function
+            arguments = tuple(self.argument(register) for register in inputs)
+            return Node(target, function, arguments, place, name, method if is_method else None, object or ())
+        arguments = tuple(self.argument(register) for register in (a, *inputs))
+        if kind == "GetAttr":
+            return Node(target, getattr, (*arguments, object), place, name)
+        if kind == "GetItem":
+            return Node(target, operator.getitem, arguments, place, name)
+        return Node(target, {"Binary": BINARY, "Compare": COMPARE, "Unary": UNARY}[kind][b], arguments, place, name)
+
+    # ---- Arguments
+
+    def argument(self, register):
+        if register in self.constants and register not in self.inside:
+            return self.constants[register]
+        if register in self.structures:
+            step = self.structures[register]
+            items = [self.argument(item) for item in step[5]]
+            return slice(*items) if step[0] == "Slice" else STRUCTURES[step[0]](items)
+        if register in self.methods:
+            raise NotAGraph("a method as an argument")
+        if register in self.inside:
+            return Ref(register)
+        value = self.recorder.values[register].object
+        if is_tensor(value):
+            return self.input(register, value)
+        if type(value) in (int, float):
+            if self.dynamic is not False or type(value) is float:
+                return self.input(register, value)
+            return self.pinned(register, value)
+        if type(value) in BY_CLASS:
+            return value
+        if type(value) in PINNED:
+            return self.pinned(register, value)
+        step = self.made_by[register]
+        if not self.for_backend:
+            return Other(register)
+        if type(value) is torch.Size and step[0] == "GetAttr":
+            self.add(Node(register, getattr, (self.argument(step[2]), step[4]), self.place_of(register)))
+            return Ref(register)
+        raise NotAGraph(f"an argument of class {type(value).__name__}")
+
+    def pinned(self, register, value):
+        kind = "CheckIs" if type(value) is bool else "CheckConst"
+        self.pins.append((kind, -1, register, -1, value, ()))
+        self.constants[register] = value
+        return value
+
+    def input(self, register, value):
+        if register in self.attributes or register in self.inputs:
+            return Ref(register)
+        owner = self.owner_of(register) if self.for_backend and is_tensor(value) else None
+        if owner is not None:
+            self.attributes[register] = (self.path(register), value)
+            self.owners.append(owner)
+            self.pins.append(("CheckIs", -1, register, -1, weakref.ref(value), ()))
+        else:
+            self.inputs.append(register)
+            self.examples.append(value)
+        return Ref(register)
+
+    def owner_of(self, register):
+        """The module whose parameter or buffer it is; None if it is none."""
+        group = self.group_of(register)
+        if group is None or group[4] not in ("_parameters", "_buffers"):
+            return None
+        return self.recorder.values[self.made_by[group[2]][2]].object
+
+    def group_of(self, register):
+        """The step that reads `_parameters`, `_buffers` or `_modules`, if the register was read from one of them."""
+        step = self.made_by[register]
+        group = self.made_by.get(step[2]) if step[0] == "DictItem" else None
+        names = self.made_by.get(group[2]) if group is not None and group[0] == "DictItem" else None
+        is_group = (
+            names is not None and names[0] == "InstanceDict" and group[4] in ("_parameters", "_buffers", "_modules")
+        )
+        return group if is_group else None
+
+    def check_inputs(self):
+        values = dict(zip(self.inputs, self.examples, strict=True)) | {r: t for r, (_, t) in self.attributes.items()}
+        for register, value in values.items():
+            if is_tensor(value):
+                # An operator may return what it was given.
+                self.pins += [("CheckNoKey", -1, register, -1, name, ()) for name in sorted(self.hidden)]
+                if self.dynamic is False:
+                    size = self.recorder.new_register()
+                    self.pins.append(("GetAttr", size, register, -1, "shape", ()))
+                    self.pins.append(("CheckConst", -1, size, -1, value.shape, ()))
+
+    # ---- What comes out
+
+    def find_outputs(self):
+        """The values of the graph that the plan needs, in order; containers and methods of them are made after it."""
+        found, after = {}, []
+        todo = list(self.plan_outputs)
+        needed = set()
+        while todo:
+            register = todo.pop()
+            if register in needed:
+                continue
+            needed.add(register)
+            if register in self.inside and register in self.structures:
+                todo += self.structures[register][5]
+            elif register in self.methods:
+                todo.append(self.methods[register][2])
+        checked = {register for step in self.delayed for register in reads_of(step)}
+        self.needed = needed | checked
+        for node in self.nodes:
+            if node.register in needed or node.register in checked:
+                found[node.register] = node
+        for register in sorted(needed & self.inside):
+            if register in self.structures or register in self.methods:
+                after.append(self.structures.get(register) or self.methods[register])
+        if self.for_backend:
+            self.delayed = after + self.delayed
+        return list(found)
+
+    def results_in(self, registers):
+        """Those of the registers, and of what containers and methods among them hold, that nodes compute."""
+        todo, found = list(registers), []
+        while todo:
+            register = todo.pop()
+            step = self.structures.get(register) or self.methods.get(register)
+            if step is not None:
+                todo += reads_of(step)
+            elif register in self.inside:
+                found.append(register)
+        return found
+
+    def steps_with(self, function):
+        """The plan's steps with a call of `function(*inputs) -> tuple` for the graph."""
+        callee, result = self.recorder.new_register(), self.recorder.new_register()
+        steps = [*self.outside, *self.pins]
+        steps.append(("LoadConst", callee, -1, -1, function, ()))
+        steps.append(("Call", result, callee, -1, None, tuple(self.inputs)))
+        steps.append(("CheckSize", -1, result, len(self.outputs), None, ()))
+        steps += [("Item", register, result, i, None, ()) for i, register in enumerate(self.outputs)]
+        return self.without_unused(steps + self.delayed)
+
+    def without_unused(self, steps):
+        """Containers and constants that only the graph has used need not be made."""
+        used = {register for step in steps for register in reads_of(step)}
+        used.update(self.plan_outputs)
+        return [step for step in steps if step[1] in used or step[0] not in STRUCTURES and step[0] != "LoadConst"]
+
+    # ---- Names
+
+    def place_of(self, register):
+        return self.recorder.places.get(register)
+
+    def name_of(self, register):
+        return self.recorder.names.get(register)
+
+    def path(self, register):
+        """How the program calls what a register was read from: `self.layer.weight`."""
+        kind, _, a, b, object, _ = self.made_by[register]
+        if kind == "LoadSlot":
+            variables = self.recorder.frames[0].code.co_varnames
+            return variables[a] if a < len(variables) else "value"
+        if kind == "DictItem":
+            group = self.group_of(register)
+            owner = self.made_by[a] if group is None else self.made_by[group[2]]
+            if owner[0] in ("InstanceDict", "ModuleDict"):
+                return f"{self.path(owner[2])}.{object}"
+            return f"{self.path(a)}.{object}"
+        if kind in ("Item", "GetItem"):
+            return f"{self.path(a)}.{b}" if kind == "Item" else f"{self.path(a)}.item"
+        if kind in ("GetAttr", "ClassItem"):
+            return f"{self.path(a)}.{object}"
+        if kind in ("LoadGlobal", "LoadKeywordDefault"):
+            return str(object)
+        if kind in ("LoadCell", "LoadFree"):
+            return self.name_of(register) or "captured"
+        return self.name_of(register) or "value"
+
+
+def function_name(function):
+    return getattr(function, "__qualname__", None) or type(function).__qualname__

@@ -1,0 +1,172 @@
+#include "cresset/capture/caller.h"
+
+#include <cstddef>
+
+#include <structmember.h>
+
+#include "cresset/capture/capture.h"
+
+namespace cresset::capture {
+namespace {
+
+enum class Mode : char { Unknown, Captures, Plain };
+
+struct Caller {
+  PyObject_HEAD PyObject* target;
+  PyObject* options;
+  PyObject* watchers;
+  PyObject* is_off;
+  int plan_limit;
+  bool of_class, is_simple;
+  Mode mode;
+};
+
+Caller* asCaller(PyObject* object) {
+  return reinterpret_cast<Caller*>(object);
+}
+
+/// What the call is to run: a new reference, or null with an exception set.
+PyObject* callableOf(const Caller& self) {
+  if (!self.of_class) return Py_NewRef(self.target);
+  static PyObject* const name = PyUnicode_InternFromString("forward");
+  PyObject* function = _PyType_Lookup(Py_TYPE(self.target), name);
+  if (function == nullptr || !PyFunction_Check(function)) return PyObject_GetAttr(self.target, name);
+  return PyMethod_New(function, self.target);
+}
+
+#if CRESSET_KNOWS_FRAMES
+/// The code of a function or method of Python's; borrowed; null for anything else.
+PyObject* codeOf(PyObject* callable) {
+  if (PyMethod_Check(callable)) callable = PyMethod_GET_FUNCTION(callable);
+  return PyFunction_Check(callable) ? PyFunction_GET_CODE(callable) : nullptr;
+}
+
+bool isWatched(const Caller& self) {
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(self.watchers); i++) {
+    PyObject* answer = PyObject_CallNoArgs(PyTuple_GET_ITEM(self.watchers, i));
+    int is_true = answer == nullptr ? -1 : PyObject_IsTrue(answer);
+    Py_XDECREF(answer);
+    if (is_true < 0) PyErr_Clear();
+    if (is_true != 0) return true;
+  }
+  return false;
+}
+
+/// False with an exception set.
+bool findMode(Caller& self) {
+  PyObject* off = PyObject_CallNoArgs(self.is_off);
+  int is_true = off == nullptr ? -1 : PyObject_IsTrue(off);
+  Py_XDECREF(off);
+  if (is_true < 0) return false;
+  self.mode = is_true == 1 ? Mode::Plain : Mode::Captures;
+  return true;
+}
+
+PyObject* callBy(Caller& self, PyObject* callable, PyObject* arguments, PyObject* keywords) {
+  if (self.mode == Mode::Unknown && !findMode(self)) return nullptr;
+  PyObject* code = self.mode == Mode::Captures ? codeOf(callable) : nullptr;
+  if (code == nullptr || isWatched(self)) return PyObject_Call(callable, arguments, keywords);
+  if (self.is_simple) return callCaptured(callable, arguments, keywords, code, {self.options, self.plan_limit, false});
+  PyObject* given = keywords == nullptr ? PyDict_New() : Py_NewRef(keywords);
+  PyObject* result =
+      given == nullptr ? nullptr : PyObject_CallMethod(self.options, "call", "OOOO", callable, arguments, given, code);
+  Py_XDECREF(given);
+  return result;
+}
+#else
+PyObject* callBy(Caller&, PyObject* callable, PyObject* arguments, PyObject* keywords) {
+  return PyObject_Call(callable, arguments, keywords);
+}
+#endif
+
+PyObject* call(PyObject* object, PyObject* arguments, PyObject* keywords) {
+  Caller& self = *asCaller(object);
+  if (self.target == nullptr) return PyErr_Format(PyExc_RuntimeError, "%R has nothing to call", object);
+  PyObject* callable = callableOf(self);
+  if (callable == nullptr) return nullptr;
+  Py_INCREF(object);
+  PyObject* result = callBy(self, callable, arguments, keywords);
+  Py_DECREF(object);
+  Py_DECREF(callable);
+  return result;
+}
+
+int initialize(PyObject* object, PyObject* arguments, PyObject* keywords) {
+  static const char* const kNames[] = {"target", "options", "watchers", "is_off", "of_class", nullptr};
+  Caller& self = *asCaller(object);
+  PyObject *target, *options, *watchers, *is_off;
+  int of_class = 0;
+  if (!PyArg_ParseTupleAndKeywords(
+          arguments, keywords, "OOO!O|p", const_cast<char**>(kNames), &target, &options, &PyTuple_Type, &watchers,
+          &is_off, &of_class)) {
+    return -1;
+  }
+  PyObject* limit = PyObject_GetAttrString(options, "cache_limit");
+  PyObject* simple = limit == nullptr ? nullptr : PyObject_GetAttrString(options, "is_simple");
+  if (simple != nullptr) {
+    self.plan_limit = int(PyLong_AsLong(limit));
+    self.is_simple = simple == Py_True;
+  }
+  Py_XDECREF(limit);
+  Py_XDECREF(simple);
+  if (PyErr_Occurred()) return -1;
+  Py_XSETREF(self.target, Py_NewRef(target));
+  Py_XSETREF(self.options, Py_NewRef(options));
+  Py_XSETREF(self.watchers, Py_NewRef(watchers));
+  Py_XSETREF(self.is_off, Py_NewRef(is_off));
+  self.of_class = of_class != 0;
+  return 0;
+}
+
+int traverse(PyObject* object, visitproc visit, void* arg) {
+  Caller* self = asCaller(object);
+  Py_VISIT(self->target);
+  Py_VISIT(self->options);
+  Py_VISIT(self->watchers);
+  Py_VISIT(self->is_off);
+  Py_VISIT(Py_TYPE(object));
+  return 0;
+}
+
+int clear(PyObject* object) {
+  Caller* self = asCaller(object);
+  Py_CLEAR(self->target);
+  Py_CLEAR(self->options);
+  Py_CLEAR(self->watchers);
+  Py_CLEAR(self->is_off);
+  return 0;
+}
+
+void deallocate(PyObject* object) {
+  PyObject_GC_UnTrack(object);
+  clear(object);
+  PyTypeObject* type = Py_TYPE(object);
+  type->tp_free(object);
+  Py_DECREF(reinterpret_cast<PyObject*>(type));
+}
+
+PyMemberDef members[] = {
+    {"target", T_OBJECT_EX, offsetof(Caller, target), READONLY, nullptr},
+    {"options", T_OBJECT_EX, offsetof(Caller, options), READONLY, nullptr},
+    {nullptr, 0, 0, 0, nullptr}};
+PyType_Slot slots[] = {
+    {Py_tp_init, reinterpret_cast<void*>(initialize)},
+    {Py_tp_call, reinterpret_cast<void*>(call)},
+    {Py_tp_traverse, reinterpret_cast<void*>(traverse)},
+    {Py_tp_clear, reinterpret_cast<void*>(clear)},
+    {Py_tp_dealloc, reinterpret_cast<void*>(deallocate)},
+    {Py_tp_members, members},
+    {0, nullptr}};
+PyType_Spec spec = {
+    "cresset._frames.Caller", sizeof(Caller), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC, slots};
+
+}  // namespace
+
+bool addCallerClass(PyObject* module) {
+  PyObject* type = PyType_FromSpec(&spec);
+  int error = type == nullptr ? -1 : PyModule_AddObjectRef(module, "Caller", type);
+  Py_XDECREF(type);
+  return error == 0;
+}
+
+}  // namespace cresset::capture
