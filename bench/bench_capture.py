@@ -35,6 +35,11 @@ def total(tensors):
     return result
 
 
+def chain(x, y):
+    a = torch.sigmoid(x * y) + 0.5
+    return torch.relu(torch.tanh(a - y) * x) / (a.abs() + 1)
+
+
 class Mlp(nn.Module):
     def __init__(self):
         super().__init__()
@@ -54,6 +59,7 @@ def programs():
     yield "x + 1", add, (x,)
     yield "nested arguments", nested, (x, {"a": [x, x], "b": (x, 3)})
     yield "dict of lists of 16 tensors", total, ({k: [torch.randn(32) for _ in range(4)] for k in "abcd"},)
+    yield "10 operators on elements", chain, (torch.randn(1024), torch.randn(1024))
     yield "16 layers", Mlp(), (x,)
     yield "16 layers in nn.Sequential", nn.Sequential(*[nn.Linear(32, 32) for _ in range(16)]), (x,)
     layer = nn.TransformerEncoderLayer(32, 4, 64, norm_first=True, batch_first=True)

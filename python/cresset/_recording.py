@@ -9,7 +9,6 @@ their result (`_rows.py`).
 """
 
 import dis
-import functools
 import sys
 import types
 import weakref
@@ -18,6 +17,7 @@ import torch
 
 from . import _C, _frames
 from ._graph_modules import BackendError, serve
+from ._own_graphs import MIN_CALLS, steps_with_graphs
 from ._rows import HAS_TORCH_FUNCTION, code_of, is_functional, is_functional_attribute, refused_arguments
 from ._segments import NotAGraph, Segment
 
@@ -35,19 +35,10 @@ GLOBAL_HOOKS = [
     if name.startswith("_global_") and type(getattr(torch.nn.modules.module, name)).__name__ == "OrderedDict"
 ]
 MODULE_HOOKS = ("_backward_pre_hooks", "_backward_hooks", "_forward_hooks", "_forward_pre_hooks")
-# What watches operators one by one: each returns something that is true while one does. No frame is captured then.
-WATCHERS = (
-    _C._tracing,
-    torch._C._get_tracing_state,
-    torch._C._len_torch_function_stack,
-    torch._C._len_torch_dispatch_stack,
-)
-# And would see those of a plan that a check stops: no plan runs then.
-NO_MODES = (
-    *WATCHERS,
-    torch.is_anomaly_enabled,
-    functools.partial(torch._C._autograd._top_saved_tensors_default_hooks, True),
-)
+# Whether something watches operators one by one (a trace, a mode of PyTorch): no frame is captured then.
+WATCHERS = (_C._is_watched,)
+# And what would see those of a plan that a check stops: no plan runs then.
+NO_MODES = (_C._is_watched_closely,)
 STATIC_CLASS = 1 << 9  # Py_TPFLAGS_HEAPTYPE: not set in classes that cannot change
 
 
@@ -396,7 +387,7 @@ class Recorder:
         try:
             outputs += [(place, -1 if value is NULL else self.register(value)) for place, value in places]
             checks = [("CheckZero", -1, -1, -1, function, ()) for function in NO_MODES]
-            steps, info = self.with_graph(checks + self.steps, outputs)
+            steps, info = self.with_graph(checks + self.steps, outputs, num_calls)
         except NoRow as reason:
             return self.options.refusal(*self.here, str(reason)) if self.options.fullgraph else None
         except BackendError as error:
@@ -405,10 +396,10 @@ class Recorder:
             self.start, end, self.num_registers, len(stack), self.with_last_uses(steps, outputs), outputs, info
         )
 
-    def with_graph(self, steps, outputs):
+    def with_graph(self, steps, outputs, num_calls):
         """The steps with one call of a graph for what is computed of tensors, where there is a backend; and its size."""
         options = self.options
-        if options.backend is None and options.dynamic is not False:
+        if options.backend is None and options.dynamic is not False and num_calls < MIN_CALLS:
             return steps, 0
         try:
             segment = Segment(self, steps, outputs, options.dynamic, options.backend is not None)
@@ -418,9 +409,17 @@ class Recorder:
             if options.backend is not None and options.fullgraph:
                 raise NoRow(str(reason)) from None
             return steps, 0
-        if options.backend is None or not segment.nodes:
+        if options.backend is None:
+            return self.with_own_graphs(steps, segment)
+        if not segment.nodes:
             return steps + segment.pins, 0
         return segment.steps_with(serve(segment, options.backend)), len(segment.nodes)
+
+    def with_own_graphs(self, steps, segment):
+        compiled, size = steps_with_graphs(segment, steps)
+        if compiled is not None:
+            return compiled, size
+        return steps + (segment.pins if self.options.dynamic is False else []), 0
 
     def cut(self, variables, stack, num_steps):
         """Drops the steps after the checkpoint, and the registers that they gave to values."""

@@ -19,7 +19,8 @@ FUNCTIONS = """abs absolute add addbmm addcdiv addcmul addmm addmv all amax amin
  narrow ne neg negative norm ones_like outer permute pow prod reciprocal relu remainder reshape roll round rsqrt rsub scatter
  scatter_add select sigmoid sign sin sinh softmax log_softmax sort sqrt square squeeze stack std sub subtract sum swapaxes
  t take_along_dim tan tanh tile topk transpose tril triu true_divide trunc unbind unflatten unsqueeze var vstack where xor
- zeros_like max min""".split()
+ zeros_like max min
+ is_autocast_enabled is_complex is_floating_point is_grad_enabled is_inference_mode_enabled is_tensor""".split()
 METHODS = """bfloat16 bool contiguous cpu detach dim double expand expand_as float half int long movedim ndimension numel repeat reshape_as
  size split to type_as view view_as""".split()
 F_FUNCTIONS = """adaptive_avg_pool1d adaptive_avg_pool2d avg_pool1d avg_pool2d binary_cross_entropy
@@ -27,7 +28,8 @@ F_FUNCTIONS = """adaptive_avg_pool1d adaptive_avg_pool2d avg_pool1d avg_pool2d b
  hardswish hardtanh huber_loss kl_div l1_loss layer_norm leaky_relu linear log_softmax logsigmoid max_pool1d max_pool2d mish
  mse_loss nll_loss normalize one_hot pad prelu relu relu6 rms_norm selu sigmoid silu smooth_l1_loss softmax softmin softplus
  softsign tanh unfold""".split()
-ATTRIBUTES = {"shape", "dtype", "device", "ndim", "layout", "T", "mT", "H", "mH", "is_cuda", "requires_grad", "is_leaf"}
+ATTRIBUTES = {"shape", "dtype", "device", "ndim", "layout", "T", "mT", "H", "mH", "is_cuda", "is_nested",
+              "is_quantized", "is_sparse", "requires_grad", "is_leaf"}  # fmt: skip
 TORCH = os.path.join(os.path.dirname(torch.__file__), "")
 # Whether an argument is of a class that takes part in calls: not if all are plain tensors, numbers and None.
 HAS_TORCH_FUNCTION = (

@@ -77,6 +77,7 @@ class Generator:
                 lambda: "thing.k",
                 lambda: f"{r.choice(self.tensors)}.shape[0]",
                 lambda: "len(data)",
+                lambda: f"len({r.choice(['thing.items', *self.tensors])})",
                 lambda: 'data["n"]',
                 lambda: "(n + cell)",
             ]
@@ -107,6 +108,8 @@ class Generator:
                 lambda: "thing.items[2]",
                 lambda: f"{inner()}[:{r.choice(['n', '2', '3'])}]",
                 lambda: f"torch.stack([{inner()}, {inner()}]).sum(0)",
+                lambda: f"({inner()}.sigmoid() * {inner()}).{r.choice(['sqrt', 'neg', 'square'])}().tanh()",
+                lambda: f"{inner()}.reshape(-1).cos()[:3]",
             ]
         )()
 
@@ -121,6 +124,9 @@ class Generator:
                 lambda: f"not {self.number()}",
                 lambda: f"{r.choice(self.tensors)} is {r.choice(self.tensors)}",
                 lambda: f"{r.choice(self.tensors)}.requires_grad",
+                lambda: (
+                    f"isinstance({r.choice(['thing', 'thing.k', *self.tensors])}, {r.choice(['Base', '(int, torch.Tensor)'])})"
+                ),
             ]
         )()
 
@@ -175,9 +181,11 @@ class Generator:
                 self.block(indent + 1, 1)
         elif kind in ("for", "items"):
             where = "range(3)" if kind == "for" else "thing.items"
-            name = self.name()
-            self.put(indent, f"for {name} in {where}:")
+            name, pairs = self.name(), self.rng.random() < 0.3
+            index = self.name() if pairs else None
+            self.put(indent, f"for {index}, {name} in enumerate({where}):" if pairs else f"for {name} in {where}:")
             self.numbers += [name] if kind == "for" else []
+            self.numbers += [index] if pairs else []
             self.block(indent + 1, r.randint(1, 2))
             if kind == "items":
                 self.put(indent + 1, f"x = x * {name}")

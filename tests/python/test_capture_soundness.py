@@ -504,3 +504,22 @@ def test_modules_in_modules(monkeypatch):
     count = len(seen)
     check(f, compiled, x, "a")
     assert len(seen) - count == 6 * len(net.layers)
+
+
+def test_state_of_the_thread_is_read_by_each_run():
+    def f(x):
+        y = x.exp() if torch.is_grad_enabled() else x * 2
+        if torch.is_autocast_enabled("cpu") or x.is_sparse or not torch.is_floating_point(y):
+            y = y + 1
+        return y.sin() if torch.is_inference_mode_enabled() else y
+
+    compiled, x = cresset.compile(f, fullgraph=True), torch.randn(3)
+    for _ in range(2):
+        check(f, compiled, x)
+        with torch.no_grad():
+            check(f, compiled, x)
+        with torch.autocast("cpu"):
+            check(f, compiled, x)
+        with torch.inference_mode():
+            check(f, compiled, x)
+    assert applied(f) >= 16

@@ -20,7 +20,7 @@
 #include "cresset/passes/pipelines.h"
 #include "cresset/program/program.h"
 #include "cresset/support/error.h"
-#include "cresset/support/options.h"
+#include "cresset/support/numerics.h"
 
 namespace cresset {
 
@@ -86,7 +86,7 @@ class Call {
       if (dtype && dtype != type->scalarType()) return false;
       dtype = type->scalarType();
     }
-    return options::numerics() != Numerics::Exact && (dtype == at::kFloat || dtype == at::kDouble);
+    return !wantsExactNumerics() && (dtype == at::kFloat || dtype == at::kDouble);
   }
 
   bool areAllTrue(std::string_view argument) const {

@@ -11,7 +11,7 @@
 #include "cresset/ops/operator.h"
 #include "cresset/ops/operator_rows.h"
 #include "cresset/support/error.h"
-#include "cresset/support/options.h"
+#include "cresset/support/numerics.h"
 
 namespace cresset::codegen {
 
@@ -535,7 +535,7 @@ Fusibility fusibilityOf(const Node& node) {
 
 std::optional<std::string> whyNotFusible(const Fusibility& node) {
   if (!node.why_not.empty()) return node.why_not;
-  if (!node.is_exact && options::numerics() == Numerics::Exact)
+  if (!node.is_exact && wantsExactNumerics())
     return "it has other bits than eager PyTorch's in a kernel (option numerics)";
   return std::nullopt;
 }

@@ -20,6 +20,7 @@
 #include "cresset/interpreter/plain_tensor.h"
 #include "cresset/ir/constants.h"
 #include "cresset/ops/operator_rows.h"
+#include "cresset/support/numerics.h"
 #include "cresset/support/options.h"
 
 namespace cresset {
@@ -42,8 +43,7 @@ bool callsReachKernels() {
 }
 
 bool isWanted() {
-  return options::kernels() != KernelMode::Off && options::numerics() == Numerics::Default && !without_kernels &&
-         callsReachKernels();
+  return options::kernels() != KernelMode::Off && !without_kernels && !wantsExactNumerics() && callsReachKernels();
 }
 
 /// Whether elements of the target may be written while those of the operand are read.

@@ -23,6 +23,7 @@
 #include "cresset/passes/pipelines.h"
 #include "cresset/python/graph_handles.h"
 #include "cresset/python/static_modules.h"
+#include "cresset/support/numerics.h"
 #include "cresset/tracer/tracer.h"
 
 namespace cresset::python {
@@ -53,6 +54,7 @@ struct Target {
   Function* function;
   std::unique_ptr<Signature> signature;
   std::shared_ptr<const Executable> executable;  // what runs instead of the function; mostly null
+  bool is_exact = false;                         // calls have eager PyTorch's bits
 };
 
 struct Callable {
@@ -331,6 +333,8 @@ PyObject* callVector(PyObject* callable, PyObject* const* args, size_t nargsf, P
     WarningErrors warnings;
     {
       py::gil_scoped_release no_gil;
+      std::optional<ExactNumerics> exact;
+      if (target.is_exact) exact.emplace();
       if (target.executable)
         target.executable->run(stack);
       else
@@ -573,7 +577,14 @@ PyGetSetDef getters[] = {
     {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr}};
 
+/// For functions that the caller alone has: plans that there are already are kept.
+PyObject* keepExact(PyObject* self, PyObject*) {
+  asCallable(self)->target->is_exact = true;
+  Py_RETURN_NONE;
+}
+
 PyMethodDef methods[] = {
+    {"_keep_exact", keepExact, METH_NOARGS, nullptr},
     {"disassemble", disassembleMethod, METH_NOARGS, "The bytecode, one instruction per line."},
     {"graph_for", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(graphForArguments)),
      METH_VARARGS | METH_KEYWORDS,

@@ -6,6 +6,7 @@
 #include "cresset/python/saving.h"
 #include "cresset/python/script.h"
 #include "cresset/python/static_modules.h"
+#include "cresset/python/watching.h"
 
 PYBIND11_MODULE(_C, module) {
   using namespace cresset::python;
@@ -28,6 +29,7 @@ PYBIND11_MODULE(_C, module) {
   bindModules(module);
   bindModuleCall(module);
   bindTracing(module);
+  bindWatching(module);
   bindExecuting(module);
   bindStatic(module);
   bindFacts(module);

@@ -1,0 +1,94 @@
+"""Every function that captured plans may call, with PyTorch's own samples, by a compiled graph of one call and as it is:
+values, layouts and flags are to be the same. Minutes.
+
+    python tests/python/capture_sweep.py [part of a name]
+"""
+
+import sys
+import warnings
+
+import torch
+import torch.nn.functional as F
+from test_capture_graphs import same
+from torch.testing._internal.common_methods_invocations import op_db
+
+import cresset
+from cresset import _own_graphs, _recording, _rows
+
+SAMPLES = 4  # of each operator, about
+
+
+def text_of(value, parameters):
+    """An argument as text; tensors become parameters. Raises ValueError for what has no text."""
+    if isinstance(value, torch.Tensor):
+        parameters.append(value)
+        return f"a{len(parameters) - 1}"
+    if type(value) in (list, tuple):
+        items = ", ".join(text_of(item, parameters) for item in value)
+        return f"[{items}]" if type(value) is list else f"({items},)" if items else "()"
+    if type(value) in (int, bool, str, type(None)) or (type(value) is float and abs(value) < float("inf")):
+        return repr(value)
+    if type(value) in (torch.dtype, torch.memory_format):
+        return str(value)
+    raise ValueError(value)
+
+
+def forms_of(name):
+    """How programs call an operator of op_db."""
+    if name.startswith("nn.functional."):
+        return [f"F.{name[14:]}"] if name[14:] in _rows.F_FUNCTIONS else []
+    if name not in {*_rows.FUNCTIONS, *_rows.METHODS}:
+        return []
+    return [f"torch.{name}"] * hasattr(torch, name) + [f".{name}"] * hasattr(torch.Tensor, name)
+
+
+def programs(op):
+    """(text, arguments) of calls."""
+    samples = list(op.sample_inputs("cpu", torch.float32))
+    for sample in samples[:: max(1, len(samples) // SAMPLES)]:
+        for form in forms_of(op.name):
+            parameters = []
+            try:
+                positional = [text_of(value, parameters) for value in (sample.input, *sample.args)]
+                named = [f"{name}={text_of(value, parameters)}" for name, value in sample.kwargs.items()]
+            except ValueError:
+                continue
+            first = positional.pop(0) if form[0] == "." else ""
+            call = f"{first}{form}({', '.join(positional + named)})"
+            yield f"def f({', '.join(f'a{i}' for i in range(len(parameters)))}):\n    return {call}\n", parameters
+
+
+def check(text, arguments):
+    """Whether a graph was compiled (not if eager raises); None if it differs from eager."""
+    names = {"torch": torch, "F": F}
+    exec(text, names)
+    try:
+        expected = names["f"](*arguments)
+    except Exception:
+        return False
+    compiled = cresset.compile(names["f"])
+    results = [compiled(*arguments) for _ in range(4)]
+    plans = cresset.explain(compiled).plans
+    in_graph = any(plan.graph_calls for plan in plans)
+    if not all(same(expected, result) for result in results) or (in_graph and any(plan.raised for plan in plans)):
+        print("differs:", text.splitlines()[1].strip(), [tuple(a.shape) for a in arguments], flush=True)
+        return None
+    return in_graph
+
+
+def main():
+    part = sys.argv[1] if len(sys.argv) > 1 else ""
+    _own_graphs.MIN_CALLS = _recording.MIN_CALLS = 1
+    warnings.simplefilter("ignore")
+    results = [
+        check(*program)
+        for op in op_db
+        if part in op.name and not op.variant_test_name and torch.float32 in op.dtypes and forms_of(op.name)
+        for program in programs(op)
+    ]
+    print(f"{len(results)} calls, {results.count(True)} in graphs, {results.count(None)} differ")
+    sys.exit(None in results)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,177 @@
+"""Graphs that cresset.compile compiles itself: bits, layouts, aliasing and what gradients see are eager's."""
+
+import random
+import warnings
+
+import capture_programs
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+import cresset
+
+
+def same(a, b):
+    if isinstance(a, torch.Tensor):
+        layout = a.dtype == b.dtype and a.shape == b.shape and a.stride() == b.stride()
+        flags = a.requires_grad == b.requires_grad and a.is_leaf == b.is_leaf and a._is_view() == b._is_view()
+        bits = a.detach().contiguous().numpy().tobytes() == b.detach().contiguous().numpy().tobytes()
+        return type(a) is type(b) and layout and flags and bits
+    if isinstance(a, (tuple, list)):
+        return type(a) is type(b) and len(a) == len(b) and all(map(same, a, b))
+    return type(a) is type(b) and a == b
+
+
+def calls_in_graphs(compiled):
+    return sum(plan.graph_calls for plan in cresset.explain(compiled).plans)
+
+
+def agree(f, *calls, rounds=5):
+    cresset.reset()
+    compiled = cresset.compile(f)
+    for _ in range(rounds):
+        for args in calls:
+            assert same(f(*args), compiled(*args))
+    report = cresset.explain(compiled)
+    assert sum(plan.raised for plan in report.plans) == 0, report
+    return compiled
+
+
+def chain(x, y):
+    a = torch.sigmoid(x * y) + 0.5
+    b = torch.tanh(a - y) * x
+    return torch.relu(b) / (a.abs() + 1)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16, torch.int64])
+@pytest.mark.parametrize("numerics", ["default", "exact"])
+def test_bits(dtype, numerics):
+    torch.manual_seed(0)
+    with cresset.options.override(numerics=numerics):
+        make = torch.randn if dtype.is_floating_point else lambda s: torch.randint(-4, 4, s)
+        shapes = [((3,), (3,)), ((4, 5), (5,)), ((65, 33), (65, 1)), ((0, 3), (3,)), ((), (2,)), ((7,), (7,))]
+        calls = [(make(a).to(dtype), make(b).to(dtype)) for a, b in shapes]
+        calls.append((make((6, 4)).to(dtype).T, make((4, 6)).to(dtype)))
+        if dtype == torch.bfloat16:
+            f = lambda x, y: chain(x, y).float()  # noqa: E731
+        else:
+            f = chain
+        assert calls_in_graphs(agree(f, *calls)) >= 6
+
+
+def test_sizes_numbers_and_slices():
+    def f(x, n, scale):
+        y = x[:, :n] * scale + n
+        y = torch.exp(y).view(y.shape[0] * y.shape[1]) - x.shape[0]
+        z = y.sum() * y
+        return z[1:].neg() * 2, y.shape[0], z[None, ..., 0]
+
+    calls = [(torch.randn(i, 5), n, s) for i in (2, 3) for n in (2, 4) for s in (1.5, -0.0, float("inf"))]
+    assert calls_in_graphs(agree(f, *calls)) >= 8
+
+
+def test_views_alias_and_containers():
+    def f(x):
+        y = torch.relu(x.exp() * 2 - 1).sin()
+        a, b = y.chunk(2)
+        return [y.T, (a + b, b)], x.view(-1)
+
+    compiled = agree(f, (torch.randn(4, 3),), (torch.randn(2, 2),))
+    assert calls_in_graphs(compiled) >= 4
+    for call in (f, compiled, compiled):
+        x = torch.ones(4, 3)
+        (view, (_, part)), flat = call(x)
+        part.fill_(7)
+        flat.fill_(3)
+        assert (view[:, 2:] == 7).all() and (x == 3).all()
+
+
+def test_gradients_stay_on_the_tape():
+    def f(x, w):
+        a = torch.tanh(x * w)
+        return a, (a.exp() + a.sin() * 3).relu().sum()
+
+    cresset.reset()
+    compiled = cresset.compile(f)
+    x, w = torch.randn(5), torch.randn(5, requires_grad=True)
+    for grad in (False, True, False, True, True):
+        with torch.set_grad_enabled(grad):
+            a, b = f(x, w)
+            c, d = compiled(x, w)
+            assert same(a, c) and same(b, d)
+            if grad:
+                assert same(torch.autograd.grad(b, [a, w]), torch.autograd.grad(d, [c, w]))
+    assert calls_in_graphs(compiled) > 0
+
+
+def test_modes_of_the_thread():
+    def f(x, y):
+        return torch.relu((x @ y).exp() * 2 - x).sin()
+
+    compiled = cresset.compile(f)
+    x, y = torch.randn(3, 3), torch.randn(3, 3)
+    for _ in range(3):
+        assert same(f(x, y), compiled(x, y))
+        with torch.autocast("cpu"):
+            assert torch.equal(f(x, y), compiled(x, y)) and compiled(x, y).dtype == f(x, y).dtype
+        with torch.inference_mode():
+            assert compiled(x, y).is_inference() and torch.equal(f(x, y), compiled(x, y))
+        stacked = torch.randn(2, 3, 3)
+        assert torch.equal(torch.func.vmap(compiled, (0, None))(stacked, y), torch.func.vmap(f, (0, None))(stacked, y))
+    x.requires_grad_()
+    assert same(f(x, y).detach(), compiled(x, y).detach()) and compiled(x, y).requires_grad
+
+
+def test_errors_are_those_of_the_line():
+    def f(x, y):
+        a = (x * 2).sin().exp() + 1
+        b = a @ y
+        return b.relu()
+
+    compiled = cresset.compile(f)
+    x, good, bad = torch.randn(2, 3), torch.randn(3, 2), torch.randn(2, 2)
+    for _ in range(3):
+        assert same(f(x, good), compiled(x, good))
+        with pytest.raises(RuntimeError, match="mat1 and mat2") as error:
+            compiled(x, bad)
+        assert error.traceback[-1].lineno == f.__code__.co_firstlineno + 1
+
+
+def test_networks():
+    torch.manual_seed(0)
+    modules = [
+        (
+            nn.Sequential(nn.Linear(8, 8), nn.GELU(), nn.LayerNorm(8), nn.SiLU(), nn.Linear(8, 4), nn.Softmax(-1)),
+            (3, 8),
+        ),
+        (
+            nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.ReLU(), nn.AvgPool2d(2), nn.Flatten(), nn.Tanh()),
+            (2, 3, 8, 8),
+        ),
+        (nn.TransformerEncoderLayer(16, 2, 32, batch_first=True, norm_first=True), (2, 5, 16)),
+    ]
+    for module, shape in modules:
+        module.eval()
+        compiled = cresset.compile(module)
+        with torch.no_grad():
+            for i in range(5):
+                x = torch.randn(shape[0] + i % 2, *shape[1:])
+                assert same(module(x), compiled(x))
+        x = torch.randn(*shape, requires_grad=True)
+        assert same(*(torch.autograd.grad(m(x).sum(), x) for m in (module, compiled)))
+
+
+def test_what_has_no_text_stays():
+    def f(x):
+        y = torch.sort(x.exp() * 2 + 1)
+        return (y.values if False else y[0]) + F.one_hot(torch.tensor(1)).sum() + torch.where(x > 0, x, 1).sin().exp()
+
+    agree(f, (torch.randn(5),), (torch.randn(2),))
+
+
+def test_random_programs():
+    seed = random.Random().randrange(1 << 30)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert sum(capture_programs.compare(seed + i) for i in range(60)) > 100
