@@ -5,13 +5,13 @@ import os
 import torch  # noqa: F401  (the extension needs torch's libraries loaded)
 
 from . import _C, functional, options, passes
+from ._backends import register_backend, to_backend, to_backend_selective
 from ._C import (
     Future,
     Graph,
     ScriptFunction,
     ScriptMethod,
     function_from_graph,
-    parse_ir,
     parse_schema,
     parse_type,
 )
@@ -39,6 +39,7 @@ from ._errors import (
     UserError,
 )
 from ._freeze import freeze, optimize_for_inference, run_frozen_optimizations
+from ._graphs import parse_ir
 from ._objects import RecursiveScriptModule, ScriptModule, ScriptObject
 from ._optimization import (
     explain,
@@ -50,6 +51,7 @@ from ._optimization import (
     wait_for_compilation,
 )
 from ._patch import patch_torch_jit
+from ._profile import ScriptProfile
 from ._program import CompilationUnit
 from ._runtime import (
     Limits,
@@ -103,6 +105,7 @@ __all__ = [
     "ScriptMethod",
     "ScriptModule",
     "ScriptObject",
+    "ScriptProfile",
     "ScriptWarning",
     "StaticModule",
     "StaticRuntime",
@@ -143,6 +146,7 @@ __all__ = [
     "parse_type",
     "passes",
     "patch_torch_jit",
+    "register_backend",
     "reset",
     "run_frozen_optimizations",
     "save",
@@ -153,6 +157,8 @@ __all__ = [
     "set_fusion_strategy",
     "set_num_fork_threads",
     "static_module",
+    "to_backend",
+    "to_backend_selective",
     "trace",
     "trace_module",
     "unused",

@@ -4,8 +4,11 @@ import functools
 
 from . import _C, passes
 
-# torch._C's name after "_jit_pass_", and the passes that do it.
+# torch._C's name after "_jit_pass_", and the passes that do it. Aliases, in-place operators and the like that torch's pass
+# leaves alone may be rewritten too: what a pass of Cresset's keeps stands in docs/passes.md.
 _PASSES = {
+    "autocast": ("insert_autocast_casts",),
+    "complete_shape_analysis": ("propagate_shapes",),
     "constant_loop_unrolling": ("unroll",),
     "constant_pooling": ("pool_constants",),
     "constant_propagation": ("constant_propagation",),
@@ -13,17 +16,43 @@ _PASSES = {
     "cse": ("cse",),
     "dce": ("dce",),
     "dce_graph": ("dce",),
+    "decompose_ops": ("decompose",),
     "erase_shape_information": ("erase_shapes",),
+    "functional_to_inplace_activation": ("reinplace",),
     "inline": ("inline",),
+    "inline_fork_wait": ("inline_fork_wait",),
+    "inline_functional_graphs": ("inline",),
+    "inplace_to_functional_activation": ("functionalize",),
+    "integer_value_refinement": ("refine_values",),
     "lint": ("lint",),
     "loop_unrolling": ("unroll",),
     "lower_all_tuples": ("lower_tuples",),
-    "peephole": ("peephole",),
+    "peephole": ("peephole", "simplify_numbers", "simplify_branches"),
     "peephole_list_idioms": ("remove_list_mutation", "peephole"),
     "propagate_device": ("propagate_types",),
     "propagate_dtype": ("propagate_types",),
-    "propagate_shapes_on_graph": ("propagate_types",),
-    "remove_mutation": ("remove_list_mutation", "remove_tensor_mutation"),
+    "propagate_shapes_on_graph": ("propagate_shapes",),
+    "refine_integer_values": ("refine_values",),
+    "remove_inplace_ops": ("functionalize",),
+    "remove_mutation": ("remove_list_mutation", "remove_dict_mutation", "remove_tensor_mutation"),
+    "run_decompositions": ("decompose",),
+}
+
+#: Passes of torch's that have no counterpart, and what to do instead.
+NONE = {
+    "batch_mm": "leave it out: a batch of products raises where the separate ones do not, and has other bits",
+    "canonicalize_graph_fuser_ops": "leave it out: plans fuse by themselves",
+    "create_functional_graphs": "use cresset.passes.functionalize, which rewrites the whole graph",
+    "dce_allow_deleting_nodes_with_side_effects": "use cresset.passes.dce, and node.destroy() for what has effects",
+    "erase_number_types": "leave it out: it serves the exporter to ONNX",
+    "fuse": "leave it out: plans fuse by themselves; cresset.passes.fuse shows what they make",
+    "fuse_addmm": "use cresset.passes.rewrite, whose patterns say when it is right",
+    "fuse_tensorexprs": "leave it out: plans fuse by themselves; cresset.passes.fuse shows what they make",
+    "propagate_shapes_on_graph_and_build_compute": "use cresset.passes.propagate_shapes and Type.symbolic_sizes()",
+    "refine_tuple_types": "leave it out: cresset.passes.lower_tuples gives elements values, and so types, of their own",
+    "remove_expands": "leave it out: without them, inputs are accepted that they refuse",
+    "replace_old_ops_with_upgraders": "leave it out: cresset.load does it",
+    "specialize_autogradzero": "leave it out: gradients that are None are ruled out when a plan is made",
 }
 
 
@@ -32,9 +61,66 @@ def _on_our_graphs(names, theirs):
     def run(graph, *args, **kwargs):
         if not isinstance(graph, _C.Graph):
             return theirs(graph, *args, **kwargs)
+        changed = False
         for name in names:
-            getattr(passes, name)(graph)
-        return None
+            changed = getattr(passes, name)(graph) is True or changed
+        return changed
+
+    return run
+
+
+def _refuses_our_graphs(name, advice, theirs):
+    @functools.wraps(theirs)
+    def run(graph, *args, **kwargs):
+        if not isinstance(graph, _C.Graph):
+            return theirs(graph, *args, **kwargs)
+        raise NotImplementedError(f"Cresset has no counterpart of torch._C._jit_pass_{name}: {advice}.")
+
+    return run
+
+
+def _canonicalizes_our_graphs(theirs):
+    @functools.wraps(theirs)
+    def run(graph, keep_unique_names=True):
+        if not isinstance(graph, _C.Graph):
+            return theirs(graph, keep_unique_names)
+        copy = graph.copy()
+        named = [value for value in _values(copy.block()) if not value.debugName().isdigit()]
+        names = [value.debugName() for value in named]
+        passes.canonicalize(copy)
+        if keep_unique_names:
+            for value, name in zip(named, names):
+                value.setDebugName(name)
+        return copy
+
+    return run
+
+
+def _values(block):
+    yield from block.inputs()
+    for node in block.nodes():
+        yield from node.outputs()
+        for inner in node.blocks():
+            yield from _values(inner)
+
+
+def _makes_subgraphs_of_ours(theirs):
+    @functools.wraps(theirs)
+    def run(graph, threshold=None):
+        if not isinstance(graph, _C.Graph):
+            return theirs(graph, threshold)
+        passes.propagate_types(graph)
+        return passes.create_autodiff_subgraphs(graph, 2 if threshold is None else threshold)
+
+    return run
+
+
+def _lowers_our_graphs(theirs):
+    @functools.wraps(theirs)
+    def run(graph, module):
+        if not isinstance(graph, _C.Graph):
+            return theirs(graph, module)
+        return passes.lower_graph(graph, module)
 
     return run
 
@@ -50,13 +136,26 @@ def _rewrites_our_graphs(theirs):
     return run
 
 
+#: Those with arguments of their own.
+_OTHERS = {
+    "canonicalize": _canonicalizes_our_graphs,
+    "create_autodiff_subgraphs": _makes_subgraphs_of_ours,
+    "custom_pattern_based_rewrite_graph": _rewrites_our_graphs,
+    "lower_graph": _lowers_our_graphs,
+}
+
+
 def functions(torch_c):
     """(name in torch._C, function that takes graphs of either) for this version of torch."""
-    for name, names in _PASSES.items():
+
+    def replaced(name, make):
         theirs = getattr(torch_c, "_jit_pass_" + name, None)
         if theirs is not None:
-            yield "_jit_pass_" + name, _on_our_graphs(names, theirs)
-    name = "_jit_pass_custom_pattern_based_rewrite_graph"
-    theirs = getattr(torch_c, name, None)
-    if theirs is not None:
-        yield name, _rewrites_our_graphs(theirs)
+            yield "_jit_pass_" + name, make(theirs)
+
+    for name, names in _PASSES.items():
+        yield from replaced(name, functools.partial(_on_our_graphs, names))
+    for name, advice in NONE.items():
+        yield from replaced(name, functools.partial(_refuses_our_graphs, name, advice))
+    for name, make in _OTHERS.items():
+        yield from replaced(name, make)

@@ -13,8 +13,10 @@ import types
 import torch
 
 from . import _C, _decorators, _errors, _freeze, _graph_passes, _program, _runtime, _script, _serialization, _trace
+from ._backends import to_backend
 from ._objects import RecursiveScriptModule, ScriptModule, ScriptObject
 from ._optimization import last_executed_optimized_graph, optimized_execution, set_fusion_strategy
+from ._profile import ScriptProfile
 
 _lock = threading.RLock()
 _active = []  # the patches that are on, outermost first
@@ -94,6 +96,16 @@ def _unless_theirs(ours, theirs):
     return chosen
 
 
+def _to_backend(theirs):
+    """torch._C._jit_to_backend, for modules of Cresset's and backends that were registered with it."""
+
+    @functools.wraps(theirs)
+    def chosen(name, module, spec):
+        return theirs(name, module, spec) if isinstance(module, _script.OTHER_COMPILED) else to_backend(name, module, spec)
+
+    return chosen
+
+
 def _script_function(obj, optimize=None, _frames_up=0, _rcb=None, example_inputs=None):
     """torch.jit.script, by :func:`cresset.script`."""
     if isinstance(obj, _script.OTHER_COMPILED):
@@ -165,6 +177,8 @@ def _replacements():
     for name in ("collect_all", "wait_all"):
         theirs = getattr(torch.futures, name)
         rows.append((torch.futures, name, theirs, _of_either(getattr(_runtime, name), theirs)))
+    rows.append((jit._script, "_ScriptProfile", jit._script._ScriptProfile, _copy(ScriptProfile)))
+    rows.append((torch._C, "_jit_to_backend", torch._C._jit_to_backend, _to_backend(torch._C._jit_to_backend)))
     core = {
         "CompilationUnit": _program.CompilationUnit,
         "Graph": _C.Graph,

@@ -8,6 +8,7 @@ import types
 import torch
 
 from . import _C, _builtins
+from ._annotation_check import warn_of_annotations
 from ._containers import ScriptDict, ScriptList
 from ._objects import ScriptModule, ScriptObject, wrap
 from ._runtime import scripting_is_off
@@ -40,6 +41,7 @@ def script(obj, optimize=None, _frames_up=0, _rcb=None, example_inputs=None):
     _refuse_other_compilers(obj)
     locals_of_caller = sys._getframe(_frames_up + 1).f_locals
     if isinstance(obj, torch.nn.Module):
+        warn_of_annotations(obj)
         return _script_module(obj, locals_of_caller)
     if inspect.isclass(obj):
         return _script_class(obj, locals_of_caller)

@@ -92,6 +92,26 @@ def erase_shapes(graph):
     erase(graph.block())
 
 
+def decompose(graph):
+    """Replaces operators that have no derivative rules by those that they are composed of, which have (docs/operators.md).
+
+    What is known of dtypes and ranks decides: :func:`propagate_types` first. Bits may change. Changes the graph in
+    place; returns whether it did.
+    """
+    return _C._decompose(graph)
+
+
+def create_autodiff_subgraphs(graph, threshold=2):
+    """Puts the parts of the graph through which gradients flow by rules into subgraphs, ``prim::Subgraph`` of the kind
+    "differentiable", and returns their nodes.
+
+    Types of tensors must be known: set those of inputs, then :func:`propagate_types`. Parts with fewer than ``threshold``
+    operators that have gradients stay as they are. Changes the graph in place.
+    """
+    _C._create_regions(graph, threshold)
+    return [node for node in graph.findAllNodes("prim::Subgraph") if node["kind"] == "differentiable"]
+
+
 def lint(graph):
     """Raises if the graph is malformed."""
     graph.lint()
@@ -122,6 +142,8 @@ def reinplace(graph, *, distinct_inputs=False):
 preserves = {name.replace("-", "_"): keeps for name, (_, keeps) in _C._passes.items()}
 
 __all__ = [
+    "create_autodiff_subgraphs",
+    "decompose",
     "erase_shapes",
     "figures",
     "functionalize",

@@ -6,6 +6,7 @@ DIFFERENCES are rows that differ, with what Cresset shows and why. A row that is
 import re
 import warnings
 
+import more_torch_jit_behaviours  # noqa: F401  (adds its rows)
 import pytest
 import torch
 from script_compare import same
@@ -42,7 +43,25 @@ DIFFERENCES = {
         "torch.tensor of a tensor follows the input, so nothing is to be warned of",
     ),
     "delete_tensor_row": ("does not support item deletion", "torch.jit asserts inside"),
+    "text_unpack_tensor": ("tensor([-3., -3., -3.])", "a tensor's first dimension is unpacked, as in Python"),
+    "text_range_step_zero": ("must not be zero", "as in Python: torch.jit's loop runs no iteration"),
+    "text_tensor_attributes": ("None, 0)", "a tensor's grad may be None (docs/differences.md, undefined-result)"),
+    "text_class_in_text": ("value 'compiled'", "texts may define classes (docs/porting.md)"),
+    "text_floats": ("value", "0x10 is a number, as in Python"),
+    "text_strings": ("value", "so are \\x41 and \\u00e9 characters, and strings beside each other one string"),
+    "module_calls_method_with_keywords": ("value", "keyword-only parameters may have defaults"),
+    # Refused, where torch.jit compiles what raises later, or gives other numbers.
+    "text_len_of_int": ("has no len()", "no call of it can go well"),
+    "text_duplicate_argument": ("is declared twice", "as in Python"),
+    "freeze_conv_bn": ("'aten::ne'", "an unbatched input is refused, as in eager: torch.jit takes all inputs for batched ones"),
     # Refused by both, in words that say more.
+    "text_str_assigned": ("str does not support subscripted assignment", "torch.jit's text lists overloads"),
+    "text_nested_function": ("function definitions aren't supported inside a function", "says what to do instead"),
+    "text_syntax": ("expected an expression", "torch.jit expects an ident"),
+    "text_unclosed": ("'(' was never closed", "points to where it was opened"),
+    "text_indentation": ("expected an indented block", "torch.jit expects an ident"),
+    "text_long_number": ("does not fit in 64 bits", "names the number"),
+    "text_two_functions_one_name": ("'f' is defined twice", "it is a function, not a method"),
     "enum_unknown_member": ("has no attribute 'BLUE'", "torch.jit's text lacks a quote and says Enum<…>"),
     "isinstance_of_containers": ("without contained types", "names what to write instead of dict"),
     "function_wrong_type": (
@@ -73,6 +92,7 @@ DIFFERENCES = {
     "module_empty_list": ("an empty list does not show", "hints differ"),
     "module_without_forward": ('is missing the required "forward" function', "eager's NotImplementedError"),
     "trace_of_int_input": ("Type 'int' cannot be traced", "names the input and not the tuple of all"),
+    "trace_of_optional_input": ("Type 'NoneType' cannot be traced", "the same"),
     "trace_no_inputs": ("trace() needs inputs", "says what is missing"),
     "save_eager_module": ("Only script modules and script functions can be saved", "says what can be saved"),
     "load_garbage": ("not a zip archive", "says what the file is not, without guesses"),
@@ -84,11 +104,6 @@ DIFFERENCES = {
     "trace_of_random_warns": ("torch.rand([2, 3], device", "arguments that are None stay out"),
     "graph_text": ("%x : Tensor", "values keep their names without versions"),
     "graph_attributes": ("2, 2)", "constants stand in another order"),
-    "module_inlined_graph": (
-        "['aten::mul']",
-        "calls are inlined as they stand: torch.jit settles branches of constants first",
-    ),
-    "exported_opnames": ("'aten::relu_'", "the same: operators of branches that a constant rules out are listed too"),
     # By decision.
     "module_getstate": ("trusted=True", "loading runs no code of an archive (docs/decisions/0002-setstate.md)"),
     "load_and_restore_shapes": (
@@ -180,3 +195,16 @@ def test_a_file_that_cannot_be_written(tmp_path):
     torch.jit.script(f)(torch.ones(1), path)
     with pytest.raises(RuntimeError, match="nowhere/x.pt"):
         cresset.script(f)(torch.ones(1), path)
+
+
+@pytest.mark.parametrize(
+    "text, said",
+    [
+        ("[x, 'a']", r"List consists of heterogeneous types.* Union\[int, str\]"),
+        ("{'a': x, 'b': 'c'}", r"Dict values consist of heterogeneous types.* Dict\[str, Union\[int, str\]\]"),
+    ],
+)
+def test_containers_of_several_types(text, said):
+    """torch.jit warns too: on stderr, or as Python does, depending on what ran before."""
+    with pytest.warns(UserWarning, match=said):
+        cresset.CompilationUnit(f"def f(x: int):\n  return {text}\n").f.graph  # noqa: B018

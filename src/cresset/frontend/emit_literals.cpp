@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "cresset/frontend/iterables.h"
+#include "cresset/support/print_handler.h"
 
 namespace cresset {
 
@@ -41,6 +42,19 @@ TypePtr unify(const std::vector<Value*>& values, const TypePtr& hint) {
   std::ostringstream why;
   auto unified = c10::unifyTypeList(types, why, /*default_to_union=*/true, hint ? hint : TypePtr());
   return unified ? *unified : nullptr;
+}
+
+/// Values of a type that nobody wrote down can be used only once they are tested.
+void warnOfUnion(const std::string& what, const std::string& container, const SourceRange& range) {
+  ScriptWarning warning{
+      .message = what + ". To use any of the values in this " + container +
+                 ", it will be necessary to add an `assert isinstance` statement before first use to trigger type "
+                 "refinement."};
+  if (range) {
+    warning.file = range.source->name();
+    warning.line = range.source->lineNumber(range.begin);
+  }
+  warn(warning);
 }
 
 }  // namespace
@@ -113,6 +127,12 @@ Value* FunctionEmitter::emitList(const SequenceLiteral& expr, const TypePtr& hin
       throw UserError("the elements of a list must have a common type", expr.range());
     }
     if (!wanted) element = unified;
+    if (!wanted && unified->kind() == c10::TypeKind::UnionType) {
+      warnOfUnion(
+          "List consists of heterogeneous types, which means that it has been typed as containing " +
+              unified->repr_str(),
+          "List", expr.range());
+    }
   }
   if (!hint && values.empty()) {
     // As an argument it may become a list of another type.
@@ -235,6 +255,12 @@ Value* FunctionEmitter::emitDict(const DictLiteral& expr, const TypePtr& hint) {
     if (!wanted) {
       key_type = keys[0]->type();
       value_type = unified;
+      if (unified && unified->kind() == c10::TypeKind::UnionType) {
+        warnOfUnion(
+            "Dict values consist of heterogeneous types, which means that the dict has been typed as containing Dict[" +
+                key_type->repr_str() + ", " + unified->repr_str() + "]",
+            "Dict", expr.range());
+      }
     }
   }
   graph.setLocation(expr.range());

@@ -57,10 +57,22 @@ Value* foldIdentityTest(Node* node, bool negated) {
 
 using Rule = Value* (*)(Node* node);
 
-/// The first input if the second is this number, which changes nothing.
-template <int64_t kNeutral>
-Value* withoutNeutral(Node* node) {
-  return constantAs<int64_t>(node->input(1)) == kNeutral ? node->input(0) : nullptr;
+/// Whether the tensor is strided: it is an argument whose kind is known, which only such tensors have, or operators
+/// that go element by element compute it of those.
+bool isStrided(const Value* value, int depth = 16) {
+  const auto* tensor = tensorType(value);
+  if (!tensor || !tensor->scalarType() || !tensor->dim() || depth == 0) return false;
+  const Node* node = value->node();
+  if (node->isParam()) return node->owningBlock() == node->graph().block();
+  const Operator* op = isStructural(node->kind()) ? nullptr : operatorOf(*node);
+  if (!op || !op->isPointwise() || op->isMutable()) return false;
+  const auto inputs = node->inputs();
+  return std::all_of(inputs.begin(), inputs.end(), [&](const Value* input) {
+    const TypeKind kind = input->type()->kind();
+    const bool is_scalar = kind == TypeKind::IntType || kind == TypeKind::FloatType || kind == TypeKind::BoolType ||
+                           kind == TypeKind::NumberType || kind == TypeKind::NoneType || kind == TypeKind::StringType;
+    return is_scalar || isStrided(input, depth - 1);
+  });
 }
 
 /// `dropout(x, p, training)` returns x itself outside of training, and if p is 0.
@@ -81,6 +93,14 @@ Value* toSameType(Node* node) {
   return same && constantAs<bool>(node->input(3)) == false && isNoneConstant(node->input(4)) ? node->input(0) : nullptr;
 }
 
+/// `x.type_as(y)` returns x itself if both have one dtype and device.
+Value* asSameType(Node* node) {
+  const auto *tensor = tensorType(node->input(0)), *other = tensorType(node->input(1));
+  if (!tensor || !other || !tensor->scalarType() || !tensor->device()) return nullptr;
+  const bool same = tensor->scalarType() == other->scalarType() && tensor->device() == other->device();
+  return same && isStrided(node->input(0)) && isStrided(node->input(1)) ? node->input(0) : nullptr;
+}
+
 /// A gradient that nothing was broadcast for.
 Value* sumToNoSize(Node* node) {
   return noneness(node->input(1)) == Noneness::Always ? node->input(0) : nullptr;
@@ -88,24 +108,6 @@ Value* sumToNoSize(Node* node) {
 
 Value* sameValue(Node* node) {
   return node->input(0);
-}
-
-/// Whether the tensor is strided: it is an argument whose kind is known, which only such tensors have, or operators
-/// that go element by element compute it of those.
-bool isStrided(const Value* value, int depth = 16) {
-  const auto* tensor = tensorType(value);
-  if (!tensor || !tensor->scalarType() || !tensor->dim() || depth == 0) return false;
-  const Node* node = value->node();
-  if (node->isParam()) return node->owningBlock() == node->graph().block();
-  const Operator* op = isStructural(node->kind()) ? nullptr : operatorOf(*node);
-  if (!op || !op->isPointwise() || op->isMutable()) return false;
-  const auto inputs = node->inputs();
-  return std::all_of(inputs.begin(), inputs.end(), [&](const Value* input) {
-    const TypeKind kind = input->type()->kind();
-    const bool is_scalar = kind == TypeKind::IntType || kind == TypeKind::FloatType || kind == TypeKind::BoolType ||
-                           kind == TypeKind::NumberType || kind == TypeKind::NoneType || kind == TypeKind::StringType;
-    return is_scalar || isStrided(input, depth - 1);
-  });
 }
 
 /// `x in [1, 2, 3]` of constants.
@@ -144,14 +146,11 @@ const std::unordered_map<std::string_view, Rule>& rules() {
        [](Node* node) -> Value* { return noneness(node->input(0)) == Noneness::Never ? node->input(0) : nullptr; }},
       {"aten::Size", sameValue},
       {"aten::_grad_sum_to_size", sumToNoSize},
-      {"aten::add.int", withoutNeutral<0>},
-      {"aten::sub.int", withoutNeutral<0>},
-      {"aten::mul.int", withoutNeutral<1>},
-      {"aten::floordiv.int", withoutNeutral<1>},
       {"aten::dropout", dropoutOfNothing},
       {"aten::feature_dropout", dropoutOfNothing},
       {"aten::alpha_dropout", dropoutOfNothing},
       {"aten::to.dtype", toSameType},
+      {"aten::type_as", asSameType},
       {"aten::__not__",
        [](Node* node) -> Value* {
          Node* inner = node->input(0)->node();
@@ -258,8 +257,9 @@ class Simplifier {
     if (isStructural(node->kind())) return nullptr;
     const Operator* op = operatorOf(*node);
     if (!op) return nullptr;
-    if (op->fullName() == "aten::Int.Tensor") return numberOfTensor(node);
+    if (isNumberOfTensor(op->fullName())) return numberOfTensor(node);
     if (op->fullName() == "aten::__getitem__.t") return sizeOfDimension(node);
+    if (op->fullName() == "aten::size.int") return knownSize(node);
     const auto rule = rules().find(op->fullName());
     return rule == rules().end() ? nullptr : rule->second(node);
   }
@@ -275,11 +275,29 @@ class Simplifier {
     return true;
   }
 
+  static bool isNumberOfTensor(std::string_view name) {
+    return name == "aten::Int.Tensor" || name == "aten::IntImplicit" || name == "aten::Float.Tensor" ||
+           name == "aten::FloatImplicit";
+  }
+
   /// Traces make a tensor of each size, and a number of the tensor again.
   Value* numberOfTensor(Node* node) {
     Node* made = node->input(0)->node();
-    if (made->kind() != prim::NumToTensor || made->input(0)->type()->kind() != TypeKind::IntType) return nullptr;
-    return isWritten(made->output()) ? nullptr : made->input(0);
+    if (made->kind() != prim::NumToTensor || isWritten(made->output())) return nullptr;
+    const TypeKind number = made->input(0)->type()->kind(), wanted = node->output()->type()->kind();
+    const bool is_number = number == TypeKind::IntType || number == TypeKind::FloatType;
+    return is_number && number == wanted ? made->input(0) : nullptr;
+  }
+
+  /// The size of a dimension that the tensor's type has as a number.
+  Value* knownSize(Node* node) {
+    const auto* tensor = tensorType(node->input(0));
+    const auto index = constantAs<int64_t>(node->input(1));
+    if (!tensor || !tensor->dim() || !index || isWritten(node->input(0))) return nullptr;
+    const auto rank = static_cast<int64_t>(*tensor->dim());
+    if (*index >= rank || *index < -rank) return nullptr;
+    const auto size = tensor->sizes()[static_cast<size_t>(*index < 0 ? *index + rank : *index)];
+    return size ? insertConstantBefore(node, *size) : nullptr;
   }
 
   /// `x.shape[1]` needs no list of all sizes.

@@ -3,13 +3,16 @@
 //
 // The first rule follows each list from where it is made to the first node that does anything else with it: until then
 // nobody but this block knows of the list, so that a node which changes it in place may as well make it so from the
-// start. The second rule reads lists that nobody writes to.
+// start. The second rule reads lists that nobody writes to; joining two, or taking a slice of one, makes a list of
+// known elements.
 #include <ATen/core/ivalue.h>
 #include <ATen/core/jit_type.h>
 
 #include <algorithm>
 #include <optional>
 #include <unordered_set>
+#include <utility>
+#include <vector>
 
 #include "cresset/analysis/graph_analyses.h"
 #include "cresset/ir/constants.h"
@@ -154,20 +157,76 @@ class ListReader {
     bool changed = false;
     for (Node* node : block->nodesSafely()) {
       for (Block* inner : node->blocks()) changed |= run(inner);
+      if (makesOfLists(node)) {
+        changed |= makeAtOnce(node);
+        continue;
+      }
       if (!readsMadeList(node)) continue;
       const Node* made = node->input(0)->node();
-      if (isOnlyRead(made->output()) || !hasWriters(made->output())) changed |= forwardElements(node, made);
+      if (isKnown(made->output())) changed |= forwardElements(node, made);
     }
     return changed;
   }
 
  private:
-  bool hasWriters(const Value* list) {
+  /// Whether the elements of a list that the graph makes are always those that it was made of.
+  bool isKnown(const Value* list) {
+    if (isOnlyRead(list)) return true;
+    if (list->unique() >= num_values_) return false;  // made by this run; the next one may ask
     if (!memory_) memory_ = aliasesOf(graph_);
-    return memory_->hasWriters(list);
+    return !memory_->hasWriters(list);
+  }
+
+  /// `[a, b] + [c]` and `[a, b, c][1:]` are lists of known elements.
+  static bool makesOfLists(const Node* node) {
+    static const Symbol kSlice = Symbol::fromQualString("aten::slice");
+    return (node->kind() == aten::add || node->kind() == kSlice) && !node->inputs().empty() &&
+           node->input(0)->node()->kind() == prim::ListConstruct;
+  }
+
+  bool makeAtOnce(Node* node) {
+    const Operator* op = operatorOf(*node);
+    if (!op || !isKnown(node->input(0))) return false;
+    std::vector<Value*> elements = node->input(0)->node()->inputs().vec();
+    if (op->fullName() == "aten::add.t") {
+      const Value* other = node->input(1);
+      if (other->node()->kind() != prim::ListConstruct || !isKnown(other)) return false;
+      const auto more = other->node()->inputs();
+      elements.insert(elements.end(), more.begin(), more.end());
+    } else if (op->fullName() == "aten::slice.t") {
+      auto part = slice(elements, *node);
+      if (!part) return false;
+      elements = std::move(*part);
+    } else {
+      return false;
+    }
+    Node* made = graph_.create(prim::ListConstruct, elements);
+    made->insertBefore(node)->copyLocation(node);
+    made->output()->copyMetadata(node->output());
+    node->output()->replaceAllUsesWith(made->output());
+    node->destroy();
+    return true;
+  }
+
+  /// As Python slices; nothing if a bound is not constant, or the step is not positive.
+  static std::optional<std::vector<Value*>> slice(const std::vector<Value*>& elements, const Node& node) {
+    const auto size = static_cast<int64_t>(elements.size());
+    const auto bound = [&](const Value* value, int64_t missing) -> std::optional<int64_t> {
+      if (isNoneConstant(value)) return missing;
+      const auto constant = constantAs<int64_t>(value);
+      if (!constant) return std::nullopt;
+      return std::clamp(*constant < 0 ? *constant + size : *constant, int64_t(0), size);
+    };
+    const auto start = bound(node.input(1), 0), end = bound(node.input(2), size);
+    const auto step = constantAs<int64_t>(node.input(3));
+    if (!start || !end || !step || *step < 1) return std::nullopt;
+    std::vector<Value*> part;
+    for (int64_t i = *start; i < *end; i += std::min(*step, size + 1)) part.push_back(elements[static_cast<size_t>(i)]);
+    return part;
   }
 
   Graph& graph_;
+  const size_t num_values_ = graph_.numValues();
   std::shared_ptr<AliasDb> memory_;
 };
 

@@ -416,6 +416,7 @@ PyObject* getGraph(PyObject* self, void*) {
     {
       py::gil_scoped_release no_gil;
       graph = keptWith(functionRef(self).graph()->copy(), functionRef(self).program().shared_from_this());
+      tidyDefinition(*graph);  // those from text and archives are not yet
     }
     return graphToPython(graph).release().ptr();
   });
@@ -427,6 +428,7 @@ PyObject* getInlinedGraph(PyObject* self, void*) {
       py::gil_scoped_release no_gil;
       graph = keptWith(functionRef(self).graph()->copy(), functionRef(self).program().shared_from_this());
       inlineForReading(*graph);
+      tidyDefinition(*graph);
     }
     return graphToPython(graph).release().ptr();
   });

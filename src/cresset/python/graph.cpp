@@ -3,6 +3,7 @@
 #include <pybind11/stl.h>
 
 #include "cresset/analysis/alias.h"
+#include "cresset/autodiff/regions.h"
 #include "cresset/functionalization/functionalize.h"
 #include "cresset/functionalization/view_rows.h"
 #include "cresset/ir/constants.h"
@@ -451,6 +452,21 @@ void bindPasses(py::module_& module) {
       },
       py::arg("graph"), py::arg("distinct_inputs"));
   module.def("_view_errors", viewErrors);
+  module.def(
+      "_create_regions",
+      [](const GraphHandle& graph, size_t min_size) {
+        verify(*graph.graph);
+        decomposeForGradients(*graph.graph, {});
+        return createDifferentiableRegions(*graph.graph, min_size);
+      },
+      py::arg("graph"), py::arg("min_size"));
+  module.def(
+      "_decompose",
+      [](const GraphHandle& graph) {
+        verify(*graph.graph);
+        return decomposeForGradients(*graph.graph, {});
+      },
+      py::arg("graph"));
 }
 
 }  // namespace

@@ -65,6 +65,17 @@ void bindTensorTypes(py::class_<TypeHandle>& type) {
           },
           "Of a Tensor: the sizes, None for those that aren't known; None if their number isn't.")
       .def(
+          "symbolic_sizes",
+          [](const TypeHandle& self) -> py::object {
+            const auto sizes = as<TensorType>(self, "symbolic_sizes").symbolic_sizes().sizes();
+            if (!sizes) return py::none();
+            py::list result;
+            for (const c10::ShapeSymbol& size : *sizes) result.append(size.value());
+            return result;
+          },
+          "Of a Tensor: the sizes, a negative number for each that isn't known: the same one for sizes that are equal. "
+          "None if their number isn't known.")
+      .def(
           "strides",
           [](const TypeHandle& self) -> py::object {
             const auto strides = as<TensorType>(self, "strides").strides().concrete_sizes();

@@ -1,0 +1,161 @@
+// Writes into the types of tensors what is known of their sizes and strides, beside what "propagate-types" writes:
+// numbers where types of the graph's inputs have numbers, and one symbol for each size that depends on a call
+// (Type.symbolic_sizes() in Python), so that equal symbols are equal sizes.
+//
+// For people and programs that read graphs: plans hold for all sizes, and no pipeline runs it. Types of inputs are
+// believed.
+#include <ATen/core/jit_type.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "cresset/analysis/graph_analyses.h"
+#include "cresset/passes/pass.h"
+
+namespace cresset {
+namespace {
+
+struct SizeOrder {
+  bool operator()(const Size& a, const Size& b) const { return Size::compare(a, b) < 0; }
+};
+
+class ShapeWriter {
+ public:
+  ShapeWriter(Graph& graph, const GraphFacts& facts) : facts_(facts) {
+    for (const Value* input : graph.inputs()) readInput(input);
+  }
+
+  bool write(Block* block) {
+    bool changed = false;
+    for (Node* node : block->nodes()) {
+      for (Value* output : node->outputs()) changed |= refine(output);
+      for (Block* inner : node->blocks()) {
+        for (Value* input : inner->inputs()) changed |= refine(input);
+        changed |= write(inner);
+      }
+    }
+    return changed;
+  }
+
+ private:
+  /// What the types of inputs say of their dimensions.
+  void readInput(const Value* input) {
+    const auto* type = input->type()->castRaw<c10::TensorType>();
+    const auto sizes = type ? type->symbolic_sizes().sizes() : std::nullopt;
+    if (!sizes) return;
+    for (size_t i = 0; i < sizes->size(); ++i) {
+      const Size dimension = Size::ofDimension(input->unique(), i);
+      const c10::ShapeSymbol symbol = (*sizes)[i];
+      if (symbol.is_static()) {
+        known_.emplace(dimension, Size::constant(symbol.static_size()));
+      } else {
+        // Dimensions with one symbol are one size: the first of them.
+        const auto [first, is_new] = dimensions_.emplace(symbol.value(), dimension);
+        if (!is_new) known_.emplace(dimension, first->second);
+        if (is_new) symbols_.emplace(dimension, symbol);
+        taken_.insert(symbol.value());
+      }
+    }
+  }
+
+  /// The size with what is known put in.
+  Size substituted(const Size& size) const {
+    if (!size.isKnown() || size.asConstant()) return size;
+    Size sum = Size::constant(0);
+    for (const Size::Term& term : size.terms()) {
+      Size product = Size::constant(term.coefficient);
+      for (const Size::VariablePtr& factor : term.factors) product = product * valueOf(*factor);
+      sum = sum + product;
+    }
+    return sum;
+  }
+
+  Size valueOf(const Size::Variable& variable) const {
+    using Kind = Size::Variable::Kind;
+    switch (variable.kind) {
+      case Kind::Dimension: {
+        const Size dimension = Size::ofDimension(variable.value, variable.dim);
+        const auto known = known_.find(dimension);
+        return known == known_.end() ? dimension : known->second;
+      }
+      case Kind::Stride:
+        return Size::ofStride(variable.value, variable.dim);
+      case Kind::Int:
+        return Size::ofInt(variable.value);
+      case Kind::Quotient:
+        return Size::floorDivide(substituted(variable.operands[0]), substituted(variable.operands[1]));
+      case Kind::Broadcast: {
+        Size all = substituted(variable.operands[0]);
+        for (size_t i = 1; i < variable.operands.size(); ++i)
+          all = Size::broadcast(all, substituted(variable.operands[i]));
+        return all;
+      }
+    }
+    return Size();
+  }
+
+  /// `before`: the symbol that the type has already, which says nothing by itself: types without sizes have one for
+  /// each dimension.
+  c10::ShapeSymbol symbolOf(const Size& size, const c10::ShapeSymbol& before) {
+    if (before.is_static()) return before;
+    const auto constant = size.asConstant();
+    if (constant && *constant >= 0) return c10::ShapeSymbol::fromStaticSize(*constant);
+    if (size.isKnown()) {
+      const auto found = symbols_.find(size);
+      if (found != symbols_.end()) return found->second;
+    }
+    const c10::ShapeSymbol symbol = taken_.insert(before.value()).second ? before : c10::ShapeSymbol::newSymbol();
+    taken_.insert(symbol.value());
+    if (size.isKnown()) symbols_.emplace(size, symbol);
+    return symbol;
+  }
+
+  bool refine(Value* value) {
+    const std::span<const Size> sizes = facts_.sizesOf(value);
+    if (value->type()->kind() != c10::TypeKind::TensorType || sizes.empty()) return false;
+    const auto& type = value->type()->expectRef<c10::TensorType>();
+    const auto before = type.symbolic_sizes().sizes();
+    if (!before || before->size() != sizes.size()) return false;
+    std::vector<c10::ShapeSymbol> symbols;
+    std::vector<int64_t> numbers, strides;
+    for (size_t i = 0; i < sizes.size(); ++i) {
+      symbols.push_back(symbolOf(substituted(sizes[i]), (*before)[i]));
+      if (symbols.back().is_static()) numbers.push_back(symbols.back().static_size());
+    }
+    for (const Size& stride : facts_.stridesOf(value)) {
+      const auto number = substituted(stride).asConstant();
+      if (number && *number >= 0) strides.push_back(*number);
+    }
+    if (symbols == *before && (type.strides().concrete_sizes() || strides.size() != sizes.size())) return false;
+    if (numbers.size() == sizes.size() && strides.size() == sizes.size()) {
+      value->setType(c10::TensorType::create(
+          type.scalarType(), type.device(), c10::VaryingShape<int64_t>(numbers), c10::VaryingShape<int64_t>(strides),
+          type.requiresGrad()));
+    } else {
+      if (symbols == *before) return false;
+      value->setType(c10::TensorType::create(
+          type.scalarType(), type.device(), c10::SymbolicShape(symbols), c10::VaryingShape<c10::Stride>(sizes.size()),
+          type.requiresGrad()));
+    }
+    return true;
+  }
+
+  const GraphFacts& facts_;
+  std::map<Size, Size, SizeOrder> known_;                // dimensions of inputs
+  std::map<int64_t, Size> dimensions_;                   // by symbol of an input's type
+  std::map<Size, c10::ShapeSymbol, SizeOrder> symbols_;  // of what is no number
+  std::set<int64_t> taken_;                              // symbols that stand for a size already
+};
+
+}  // namespace
+
+bool propagateShapes(Graph& graph, const TypeAssumptions& assumptions) {
+  const bool changed = propagateTypes(graph, assumptions);
+  const auto facts = factsOf(graph, assumptions, /*with_sizes=*/true);
+  return ShapeWriter(graph, *facts).write(graph.block()) || changed;
+}
+
+}  // namespace cresset

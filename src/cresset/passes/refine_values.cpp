@@ -1,0 +1,158 @@
+// What a condition says of the values that it compares: in the branch of `if n == 4` the int `n` is 4, in that of
+// `if len(xs) == 2` the list has two elements, and the condition itself is True. After `if n != 4: raise` too.
+//
+// Only what can't change is refined: ints, bools and strings, and the lengths of lists that nothing writes to.
+#include <ATen/core/ivalue.h>
+#include <ATen/core/jit_type.h>
+
+#include <algorithm>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "cresset/analysis/graph_analyses.h"
+#include "cresset/ir/constants.h"
+#include "cresset/ops/operator.h"
+#include "cresset/passes/pass.h"
+
+namespace cresset {
+namespace {
+
+using c10::TypeKind;
+
+constexpr int kMaxDepth = 32;  // of conditions in conditions
+
+/// What holds in a block: of a value, or of the length of a list.
+struct Refinement {
+  Value* value = nullptr;
+  bool is_length = false;
+  c10::IValue constant;
+};
+using Refinements = std::vector<Refinement>;
+
+bool isNamed(Node* node, std::string_view name) {
+  if (isStructural(node->kind())) return false;
+  const Operator* op = operatorOf(*node);
+  return op && op->fullName() == name;
+}
+
+bool isRefinable(const c10::IValue& value) {
+  return value.isInt() || value.isBool() || value.isString();
+}
+
+bool raises(const Block* block) {
+  const auto nodes = block->nodes();
+  return std::any_of(nodes.begin(), nodes.end(), [](const Node* node) { return node->kind() == prim::RaiseException; });
+}
+
+class Refiner {
+ public:
+  explicit Refiner(Graph& graph) : graph_(graph) {}
+
+  bool run() {
+    refineIn(graph_.block());
+    return changed_;
+  }
+
+ private:
+  bool isWritten(const Value* list) {
+    if (!memory_) memory_ = aliasesOf(graph_);
+    return memory_->hasWriters(list);
+  }
+
+  void addEqual(Value* value, const c10::IValue& constant, Refinements& found) {
+    if (isConstant(value)) return;
+    found.push_back({value, false, constant});
+    if (isNamed(value->node(), "aten::len.t") && !isWritten(value->node()->input(0)))
+      found.push_back({value->node()->input(0), true, constant});
+  }
+
+  /// What holds if the condition is `truth`.
+  void collect(Value* condition, bool truth, Refinements& found, int depth = 0) {
+    if (depth > kMaxDepth || isConstant(condition)) return;
+    found.push_back({condition, false, truth});
+    Node* node = condition->node();
+    if (node->kind() == prim::If) {
+      // `a and b` and `a or b`: one block returns the constant that the condition is not.
+      const size_t i = condition->offset();
+      for (const size_t constant : {size_t(0), size_t(1)}) {
+        if (constantAs<bool>(node->blocks()[constant]->outputs()[i]) != !truth) continue;
+        collect(node->input(0), constant == 1, found, depth + 1);
+        collect(node->blocks()[1 - constant]->outputs()[i], truth, found, depth + 1);
+        return;
+      }
+      return;
+    }
+    if (node->kind() == aten::__not__) return collect(node->input(0), !truth, found, depth + 1);
+    const bool is_equal = node->kind() == aten::eq, is_unequal = node->kind() == aten::ne;
+    if ((!is_equal && !is_unequal) || is_equal != truth) return;
+    for (const size_t side : {size_t(0), size_t(1)}) {
+      const auto constant = toIValue(node->input(side));
+      if (!constant || !isRefinable(*constant)) continue;
+      if (*node->input(0)->type() == *node->input(1)->type()) addEqual(node->input(1 - side), *constant, found);
+      return;
+    }
+  }
+
+  /// Puts constants in the place of what is known, from `first` to the end of its block.
+  void apply(const Refinements& known, Node* first) {
+    for (const Refinement& refinement : known) {
+      Value* constant = nullptr;
+      const auto uses = refinement.value->uses().vec();
+      for (const Use& use : uses) {
+        if (!isReached(use.user, first)) continue;
+        const bool is_length = refinement.is_length && isNamed(use.user, "aten::len.t");
+        if (refinement.is_length != is_length || (is_length && !use.user->output()->hasUses())) continue;
+        if (!constant) constant = insertConstantBefore(first, refinement.constant);
+        if (is_length) {
+          use.user->output()->replaceAllUsesWith(constant);
+        } else {
+          use.user->replaceInput(use.offset, constant);
+        }
+        changed_ = true;
+      }
+    }
+  }
+
+  /// Whether the node stands in the block of `first` (or in blocks nested there), and is not before it.
+  static bool isReached(const Node* node, const Node* first) {
+    const Block* block = first->owningBlock();
+    const Node* place = node;
+    while (place && place->owningBlock() != block) place = place->owningBlock()->owningNode();
+    return place && (place == first || place->isAfter(first));
+  }
+
+  static Node* firstOf(Block* block) { return block->nodes().front(); }
+
+  void refineIn(Block* block) {
+    for (Node* node : block->nodesSafely()) {
+      if (node->kind() == prim::If) {
+        for (const size_t side : {size_t(0), size_t(1)}) {
+          Refinements known;
+          collect(node->input(0), side == 0, known);
+          apply(known, firstOf(node->blocks()[side]));
+        }
+        // What goes on has taken the branch that doesn't raise.
+        const bool then_raises = raises(node->blocks()[0]), else_raises = raises(node->blocks()[1]);
+        if (then_raises != else_raises) {
+          Refinements known;
+          collect(node->input(0), else_raises, known);
+          apply(known, node->next());
+        }
+      }
+      for (Block* inner : node->blocks()) refineIn(inner);
+    }
+  }
+
+  Graph& graph_;
+  std::shared_ptr<AliasDb> memory_;  // of the graph before the first change: no list is written to by what is put in
+  bool changed_ = false;
+};
+
+}  // namespace
+
+bool refineValues(Graph& graph) {
+  return Refiner(graph).run();
+}
+
+}  // namespace cresset
