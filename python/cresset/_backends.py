@@ -71,7 +71,9 @@ def to_backend(name, module, spec):
     for method in spec:
         found = scripted._c.method(method)
         if found is None:
-            raise UserError(f"the module has no method '{method}' to lower: script it, by @export if forward does not call it")
+            raise UserError(
+                f"the module has no method '{method}' to lower: script it, by @export if forward does not call it"
+            )
         schemas[method] = found.schema
     if not schemas:
         raise ValueError("spec names no method to lower")
@@ -170,7 +172,9 @@ class _Types:
     def of(self, kind):
         text = kind.annotation_str
         if "__torch__" in text:
-            raise UserError(f"a method that takes or returns {text} can't be lowered: only tensors, numbers, text and containers")
+            raise UserError(
+                f"a method that takes or returns {text} can't be lowered: only tensors, numbers, text and containers"
+            )
         return "None" if text == "NoneType" else text
 
     def default(self, argument):

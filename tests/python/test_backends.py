@@ -188,6 +188,8 @@ def test_profile_of_lines():
     first = slow.__code__.co_firstlineno
     assert lines[first + 2][0] == 5 and lines[first + 3][0] == 2 and all(time >= 0 for _, time in lines.values())
     text = profile.dump_string()
-    assert re.search(r"Line #\s+Hits\s+Time \(ns\)\s+Line Contents", text) and re.search(r"\d+ +5 +\d+ +x = x \* 2", text)
+    assert re.search(r"Line #\s+Hits\s+Time \(ns\)\s+Line Contents", text) and re.search(
+        r"\d+ +5 +\d+ +x = x \* 2", text
+    )
     with pytest.raises(RuntimeError, match="not enabled"):
         profile.disable()

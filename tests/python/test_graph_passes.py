@@ -33,7 +33,17 @@ def test_the_page_has_each_pass_once(name):
 def test_names_on_the_page_exist():
     for _, says in SAID:
         for name in re.findall(r"`(\w+)", says.replace("the same", "")):
-            assert hasattr(passes, name) or name in ("cresset", "graph", "value", "node", "module", "linear", "Type", "prim", "x")
+            assert hasattr(passes, name) or name in (
+                "cresset",
+                "graph",
+                "value",
+                "node",
+                "module",
+                "linear",
+                "Type",
+                "prim",
+                "x",
+            )
 
 
 def test_each_pass_without_counterpart_says_what_to_do():
