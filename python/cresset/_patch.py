@@ -101,7 +101,9 @@ def _to_backend(theirs):
 
     @functools.wraps(theirs)
     def chosen(name, module, spec):
-        return theirs(name, module, spec) if isinstance(module, _script.OTHER_COMPILED) else to_backend(name, module, spec)
+        return (
+            theirs(name, module, spec) if isinstance(module, _script.OTHER_COMPILED) else to_backend(name, module, spec)
+        )
 
     return chosen
 

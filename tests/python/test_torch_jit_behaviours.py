@@ -53,7 +53,10 @@ DIFFERENCES = {
     # Refused, where torch.jit compiles what raises later, or gives other numbers.
     "text_len_of_int": ("has no len()", "no call of it can go well"),
     "text_duplicate_argument": ("is declared twice", "as in Python"),
-    "freeze_conv_bn": ("'aten::ne'", "an unbatched input is refused, as in eager: torch.jit takes all inputs for batched ones"),
+    "freeze_conv_bn": (
+        "'aten::ne'",
+        "an unbatched input is refused, as in eager: torch.jit takes all inputs for batched ones",
+    ),
     # Refused by both, in words that say more.
     "text_str_assigned": ("str does not support subscripted assignment", "torch.jit's text lists overloads"),
     "text_nested_function": ("function definitions aren't supported inside a function", "says what to do instead"),
