@@ -128,7 +128,7 @@ def run_engines(name, folder, packages):
 
 
 def difference(mine, theirs):
-    """"" if equal in bits, else the largest difference, relative to the largest element; or what is otherwise."""
+    """ "" if equal in bits, else the largest difference, relative to the largest element; or what is otherwise."""
     if mine is None or theirs is None:
         return "none" if mine is not theirs else ""
     if len(mine) != len(theirs):
@@ -196,7 +196,10 @@ def main():
                 continue
             found = verdicts(outcomes)
             if found is None:
-                said = [f"torch.jit: {first_line(theirs['error']) or 'runs'}", f"Cresset: {first_line(mine['error']) or 'runs'}"]
+                said = [
+                    f"torch.jit: {first_line(theirs['error']) or 'runs'}",
+                    f"Cresset: {first_line(mine['error']) or 'runs'}",
+                ]
                 print(f"| {PROGRAMS[name][0]} | `{name}` | {'; '.join(said)} | | | | | | |", flush=True)
                 continue
             times = [f"{a:.3g} / {b:.3g}" for a, b in zip(mine["times"], theirs["times"])]

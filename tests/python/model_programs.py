@@ -235,6 +235,7 @@ ORDER = [
     "constant-propagation",
     "propagate-types",
     "peephole",
+    "simplify-numbers",
     "simplify-branches",
     "unroll",
     "remove-list-mutation",

@@ -30,8 +30,6 @@ TEXTS = {
     "text_operator_wrong_argument": ("def f(x):\n  return torch.sum(x, dim='a')\n", None),
     "text_operator_unknown_keyword": ("def f(x):\n  return torch.relu(x, inplace=True)\n", None),
     "text_operator_too_many": ("def f(x):\n  return torch.relu(x, x)\n", None),
-    "text_mixed_list": ("def f(x: int):\n  return [x, 'a']\n", None),
-    "text_mixed_dict": ("def f(x: int):\n  return {'a': 1, 'b': 'c'}\n", None),
     "text_mixed_keys": ("def f(x: int):\n  return {'a': 1, 2: 3}\n", None),
     "text_dict_of_tensors_keys": ("def f(x):\n  return {x: 1}\n", None),
     "text_dict_of_lists_keys": ("def f(x: List[int]):\n  return {x: 1}\n", None),

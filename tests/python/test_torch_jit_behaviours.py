@@ -198,3 +198,16 @@ def test_a_file_that_cannot_be_written(tmp_path):
     torch.jit.script(f)(torch.ones(1), path)
     with pytest.raises(RuntimeError, match="nowhere/x.pt"):
         cresset.script(f)(torch.ones(1), path)
+
+
+@pytest.mark.parametrize(
+    "text, said",
+    [
+        ("[x, 'a']", r"List consists of heterogeneous types.* Union\[int, str\]"),
+        ("{'a': x, 'b': 'c'}", r"Dict values consist of heterogeneous types.* Dict\[str, Union\[int, str\]\]"),
+    ],
+)
+def test_containers_of_several_types(text, said):
+    """torch.jit warns too: on stderr, or as Python does, depending on what ran before."""
+    with pytest.warns(UserWarning, match=said):
+        cresset.CompilationUnit(f"def f(x: int):\n  return {text}\n").f.graph  # noqa: B018

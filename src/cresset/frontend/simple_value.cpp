@@ -290,7 +290,7 @@ SugaredValuePtr SimpleValue::call(
   if (auto function = type->cast<c10::FunctionType>()) {
     return simple(insertFunctionCall(range, cx, *function->function(), args, kwargs));
   }
-  throw UserError("cannot call a value of type '" + type->repr_str() + "'", range);
+  throw UserError("cannot call a value of type '" + type->annotation_str() + "'", range);
 }
 
 std::vector<SugaredValuePtr> SimpleValue::asTuple(

@@ -34,28 +34,26 @@ graph(%0 : Float(*, requires_grad=1, device=cpu),
 # keeps %17, %18, %19, %20, %21, %22, %23, %24
 # backward, of %16 with respect to %0, %1, %2
 graph(%0 : Float(*, device=cpu),
+      %44 : int[],
+      %45 : int[],
       %46 : int[],
       %47 : int[],
       %48 : int[],
       %49 : int[],
       %50 : int[],
-      %51 : int[],
-      %52 : int[],
-      %53 : int[]):
-  %size.1 : int = prim::Constant[value=1]()
+      %51 : int[]):
   %10 : bool = prim::Constant[value=0]()
   %8 : int = prim::Constant[value=0]()
-  %3 : Tensor(*) = aten::_grad_sum_to_size(%0, %52)
-  %6 : Tensor(*) = aten::_grad_sum_to_size(%0, %53)
-  %11 : Tensor = aten::expand(%6, %46, %10)
-  %37 : int = aten::__getitem__(%46, %8)
-  %size.3 : int = aten::mul(%size.1, %37)
-  %15 : Tensor(*) = aten::div(%11, %size.3)
-  %18 : Tensor(*) = aten::_grad_sum_to_size(%3, %50)
-  %21 : Tensor() = aten::_grad_sum_to_size(%3, %51)
-  %25 : Tensor(*) = aten::expand(%21, %47, %10)
-  %x.3 : Tensor = aten::unsqueeze(%18, %8)
-  %31 : Tensor(*, *) = aten::expand(%x.3, %49, %10)
-  %34 : Tensor(*) = aten::_grad_sum_to_size(%31, %48)
-  %35 : (Tensor(*), Tensor(*), Tensor(*)) = prim::TupleConstruct(%15, %25, %34)
-  return (%35)
+  %3 : Tensor(*) = aten::_grad_sum_to_size(%0, %50)
+  %6 : Tensor(*) = aten::_grad_sum_to_size(%0, %51)
+  %11 : Tensor = aten::expand(%6, %44, %10)
+  %35 : int = aten::__getitem__(%44, %8)
+  %13 : Tensor(*) = aten::div(%11, %35)
+  %16 : Tensor(*) = aten::_grad_sum_to_size(%3, %48)
+  %19 : Tensor() = aten::_grad_sum_to_size(%3, %49)
+  %23 : Tensor(*) = aten::expand(%19, %45, %10)
+  %x.3 : Tensor = aten::unsqueeze(%16, %8)
+  %29 : Tensor(*, *) = aten::expand(%x.3, %47, %10)
+  %32 : Tensor(*) = aten::_grad_sum_to_size(%29, %46)
+  %33 : (Tensor(*), Tensor(*), Tensor(*)) = prim::TupleConstruct(%13, %23, %32)
+  return (%33)

@@ -28,7 +28,7 @@ graph(%x : Tensor,
   %d : Tensor = aten::div(%c, %10)
   %12 : int = prim::Constant[value=0]()
   %13 : int = prim::Constant[value=1]()
-  %e : Tensor = aten::swapaxes(%d, %12, %13)
+  %e : Tensor = aten::transpose(%d, %12, %13)
   %15 : Tensor[] = prim::ListConstruct(%e, %e)
   %16 : int = prim::Constant[value=0]()
   %g : Tensor = aten::cat(%15, %16)
