@@ -145,6 +145,20 @@ def test_dtype_views_of_several_sizes():
     agree(f, (4, 2))
 
 
+def test_writes_through_one_strided_view():
+    def f(x):
+        row = x[-1]
+        part = row.as_strided((2,), (1,))
+        part.fill_(1)
+        part[..., -1] += 1
+        kept = row.detach()
+        kept.mul_(2)
+        kept[0].sub_(5)
+        return x, row, part
+
+    agree(f, (5, 5))
+
+
 def test_complex_views():
     def f(x):
         z = torch.view_as_complex(x)

@@ -110,8 +110,10 @@ at::Tensor inverse(const Part& part, const at::Tensor& parent, const at::Tensor&
         "a write to what '" + (part.op ? part.op->schema().name() : "aten::as_strided") +
         "' returns can't be made one to its argument");
   }
+  // What is known of the part may be what was written to it, which is no view of the parent.
+  const at::Tensor place = applyView(part, parent);
   return at::_ops::as_strided_scatter::call(
-      parent, view, before.sym_sizes(), before.sym_strides(), before.sym_storage_offset());
+      parent, view, place.sym_sizes(), place.sym_strides(), place.sym_storage_offset());
 }
 
 void requireInjective(const at::Tensor& tensor) {
