@@ -233,8 +233,8 @@ def test_distinct_inputs():
 
 
 def test_arguments_that_are_refused():
-    with pytest.raises(cresset.UserError, match=r"pass|Pass cresset.script"):
-        cresset.functionalize(lambda x: x)
+    with pytest.raises(cresset.UserError, match="or a callable"):
+        cresset.functionalize(3)
     plain = cresset.CompilationUnit("def f(x: Tensor):\n  return x\n").f
     with pytest.raises(cresset.UserError, match="removes mutations only"):
         cresset.functionalize(plain, remove="mutations_and_views")

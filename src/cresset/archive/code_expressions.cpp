@@ -403,7 +403,11 @@ void CodePrinter::writeOperatorCall(const Node* node) {
         "A node of kind '" + std::string(node->kind().toQualString()) + "' can't be printed as code.",
         node->sourceRange());
   }
-  out_ << calleeName(node) << "(";
+  if (op && isOnlyCalledByOverload(op->schema()))
+    out_ << "ops." << node->kind().ns().toUnqualString() << "." << node->kind().toUnqualString() << "."
+         << op->schema().overload_name() << "(";
+  else
+    out_ << calleeName(node) << "(";
   if (!op || op->schema().is_vararg()) {
     writeList(node->inputs());
     out_ << ")";

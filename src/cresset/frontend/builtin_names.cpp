@@ -267,6 +267,8 @@ class OpNamespace : public SugaredValue {
     return "there is no operator '" + ns_ + "::" + name + "'; is the library that registers it loaded?";
   }
   SugaredValuePtr findAttr(const SourceRange&, EmitContext&, const std::string& name) override {
+    const Symbol symbol = Symbol::fromQualString(ns_ + "::" + name);
+    if (isBuiltin(symbol)) return std::make_shared<OverloadedFunction>(symbol);
     return operatorIfAny(ns_ + "::" + name);
   }
 

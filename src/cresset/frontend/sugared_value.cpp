@@ -6,6 +6,7 @@
 #include "cresset/frontend/calls.h"
 #include "cresset/frontend/iterables.h"
 #include "cresset/frontend/messages.h"
+#include "cresset/ops/operator.h"
 #include "cresset/support/error.h"
 
 namespace cresset {
@@ -81,6 +82,22 @@ SugaredValuePtr BuiltinFunction::call(
     const std::vector<NamedValue>& kwargs, size_t num_binders) {
   if (name_ == aten::wait) return std::make_shared<SimpleValue>(insertWait(range, cx, args, kwargs, self_));
   return resultFor(insertOp(cx.graph, name_, args, kwargs, range, self_), num_binders);
+}
+
+SugaredValuePtr OverloadFunction::call(
+    const SourceRange& range, EmitContext& cx, const std::vector<NamedValue>& args,
+    const std::vector<NamedValue>& kwargs, size_t num_binders) {
+  return resultFor(insertOverload(cx.graph, op_, args, kwargs, range), num_binders);
+}
+
+std::string OverloadedFunction::missingAttr(const std::string& name) const {
+  return std::string("the operator ") + name_.toQualString() + " has no overload '" + name + "'";
+}
+
+SugaredValuePtr OverloadedFunction::findAttr(const SourceRange&, EmitContext&, const std::string& name) {
+  const std::string overload = name == "default" ? "" : "." + name;
+  const Operator* op = OperatorTable::get().find(name_.toQualString() + overload);
+  return op ? std::make_shared<OverloadFunction>(*op) : nullptr;
 }
 
 Value* FunctionValue::asValue(const SourceRange& range, EmitContext& cx) {

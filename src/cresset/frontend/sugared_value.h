@@ -119,6 +119,30 @@ class BuiltinFunction : public SugaredValue {
   std::optional<NamedValue> self_;
 };
 
+/// One overload of an operator: `torch.ops.aten.view.dtype`.
+class OverloadFunction : public SugaredValue {
+ public:
+  explicit OverloadFunction(const Operator& op) : op_(op) {}
+  std::string kind() const override { return "builtin"; }
+  SugaredValuePtr call(
+      const SourceRange& range, EmitContext& cx, const std::vector<NamedValue>& args,
+      const std::vector<NamedValue>& kwargs, size_t num_binders) override;
+
+ private:
+  const Operator& op_;
+};
+
+/// An operator whose overloads can be named: `torch.ops.aten.view`.
+class OverloadedFunction : public BuiltinFunction {
+ public:
+  explicit OverloadedFunction(Symbol name) : BuiltinFunction(name), name_(name) {}
+  std::string missingAttr(const std::string& name) const override;
+  SugaredValuePtr findAttr(const SourceRange& range, EmitContext& cx, const std::string& name) override;
+
+ private:
+  Symbol name_;
+};
+
 /// A function of a Program: a call becomes prim::CallFunction.
 class FunctionValue : public SugaredValue {
  public:

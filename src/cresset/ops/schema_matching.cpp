@@ -334,15 +334,6 @@ MatchedSchema insertPlan(Graph& graph, const SourceRange& range, const c10::Func
   return result;
 }
 
-/// Overloads that schema matching never considers. TorchScript has no type for dtypes, so that view.dtype can't be told
-/// from view(int); and max.unary_out would take the second Tensor of max.other.
-bool isBlocked(const c10::FunctionSchema& schema) {
-  const auto& name = schema.name();
-  const auto& overload = schema.overload_name();
-  if (overload == "dtype") return name == "aten::view";
-  return overload == "unary_out" && (name == "aten::max" || name == "aten::min");
-}
-
 /// The matched overload of a name.
 struct Choice {
   const Operator* op = nullptr;  // or
@@ -354,7 +345,7 @@ bool choose(
     Symbol name, const std::vector<NamedValue>& args, const std::vector<NamedValue>& kwargs, const NamedValue* self,
     std::string* why, bool allow_conversions, Choice& choice) {
   for (const Operator* op : OperatorTable::get().overloads(name)) {
-    if (isBlocked(op->schema())) continue;
+    if (isOnlyCalledByOverload(op->schema())) continue;
     Plan plan;
     if (Planner(op->schema(), why, allow_conversions).run(args, kwargs, self, plan)) {
       choice = {op, nullptr, std::move(plan)};
@@ -435,11 +426,20 @@ Value* packOutputs(Graph& graph, const SourceRange& range, Node* node, const c10
 
 }  // namespace
 
+// TorchScript has no type for dtypes, so that view.dtype can't be told from view(int); and max.unary_out would take the
+// second Tensor of max.other.
+bool isOnlyCalledByOverload(const c10::FunctionSchema& schema) {
+  const auto& name = schema.name();
+  const auto& overload = schema.overload_name();
+  if (overload == "dtype") return name == "aten::view";
+  return overload == "unary_out" && (name == "aten::max" || name == "aten::min");
+}
+
 std::optional<MatchedSchema> tryMatchSchema(
     const c10::FunctionSchema& schema, Graph& graph, const SourceRange& range, const std::vector<NamedValue>& args,
     const std::vector<NamedValue>& kwargs, const std::optional<NamedValue>& self, std::string* why,
     bool allow_conversions) {
-  if (isBlocked(schema)) return std::nullopt;
+  if (isOnlyCalledByOverload(schema)) return std::nullopt;
   Plan plan;
   if (!Planner(schema, why, allow_conversions).run(args, kwargs, self ? &*self : nullptr, plan)) return std::nullopt;
   return insertPlan(graph, range, schema, plan);
@@ -504,6 +504,16 @@ void takeForNumber(Graph& graph, Symbol name, std::vector<Value*>& inputs) {
   inputs[1] = graph.insertConstant(c10::IValue(std::move(number)), inputs[1]->type());
 }
 
+Value* insertCall(Graph& graph, const Operator& op, Plan& plan, const SourceRange& range) {
+  auto matched = insertPlan(graph, range, op.schema(), plan);
+  takeForNumber(graph, op.kind(), matched.inputs);
+  Node* node = graph.insertNode(graph.create(op.kind(), matched.inputs, matched.return_types.size()));
+  if (range) node->setSourceRange(range);
+  for (size_t i = 0; i < matched.return_types.size(); ++i) node->output(i)->setType(matched.return_types[i]);
+  node->bindOperator(&op);
+  return packOutputs(graph, range, node, op.schema());
+}
+
 }  // namespace
 
 Value* insertOp(
@@ -528,13 +538,20 @@ Value* insertOp(
     auto matched = insertPlan(graph, range, choice.composite->schema, choice.plan);
     return choice.composite->expand(graph, range, matched.inputs);
   }
-  auto matched = insertPlan(graph, range, choice.op->schema(), choice.plan);
-  takeForNumber(graph, name, matched.inputs);
-  Node* node = graph.insertNode(graph.create(name, matched.inputs, matched.return_types.size()));
-  if (range) node->setSourceRange(range);
-  for (size_t i = 0; i < matched.return_types.size(); ++i) node->output(i)->setType(matched.return_types[i]);
-  node->bindOperator(choice.op);
-  return packOutputs(graph, range, node, choice.op->schema());
+  return insertCall(graph, *choice.op, choice.plan, range);
+}
+
+Value* insertOverload(
+    Graph& graph, const Operator& op, const std::vector<NamedValue>& args, const std::vector<NamedValue>& kwargs,
+    const SourceRange& range) {
+  for (const bool allow_conversions : {false, true}) {
+    Plan plan;
+    std::string why;
+    if (Planner(op.schema(), &why, allow_conversions).run(args, kwargs, nullptr, plan))
+      return insertCall(graph, op, plan, range);
+    if (allow_conversions) throw UserError(why, range);
+  }
+  CRESSET_CHECK(false, "the second attempt returns or throws");
 }
 
 Value* tryConvertTo(Graph& graph, const SourceRange& range, Value* value, const TypePtr& to, bool allow_conversions) {

@@ -18,6 +18,8 @@
 
 namespace cresset {
 
+class Operator;
+
 /// An argument: a value of the graph, or a constant that is inserted when it is used.
 struct NamedValue {
   std::string name;  // keyword; "" for positional
@@ -64,6 +66,13 @@ bool isBuiltinMethod(Symbol name, const TypePtr& self);
 Value* insertOp(
     Graph& graph, Symbol name, const std::vector<NamedValue>& args, const std::vector<NamedValue>& kwargs = {},
     const SourceRange& range = {}, const std::optional<NamedValue>& self = std::nullopt);
+
+/// The same for one overload, which is called even if the name alone would mean another one.
+Value* insertOverload(
+    Graph& graph, const Operator& op, const std::vector<NamedValue>& args, const std::vector<NamedValue>& kwargs = {},
+    const SourceRange& range = {});
+/// Whether a call by the name alone never means this overload: code has to name the overload, too.
+bool isOnlyCalledByOverload(const c10::FunctionSchema& schema);
 
 /// `value` as type `to`, by the implicit conversions if allowed; null if that can't be. Used for arguments, returns
 /// and annotated assignments.

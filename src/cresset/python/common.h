@@ -136,6 +136,7 @@ void bindTracing(py::module_& module);
 void bindExecuting(py::module_& module);
 void bindFacts(py::module_& module);
 void bindObserving(py::module_& module);
+void bindFunctional(py::module_& module);
 /// Before scripts run on this thread: makes Ctrl-C reach them, and their operators' warnings reach Python.
 void prepareThread();
 /// Whether Python can no longer be called.

@@ -32,6 +32,7 @@ PYBIND11_MODULE(_C, module) {
   bindWatching(module);
   bindExecuting(module);
   bindStatic(module);
+  bindFunctional(module);
   bindFacts(module);
   bindObserving(module);
   module.attr("__version__") = CRESSET_VERSION;

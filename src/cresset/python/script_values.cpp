@@ -16,6 +16,7 @@
 #include "cresset/frontend/iterables.h"
 #include "cresset/frontend/special_forms.h"
 #include "cresset/ir/constants.h"
+#include "cresset/ops/operator.h"
 #include "cresset/python/script_names.h"
 
 #include <torch/csrc/Device.h>
@@ -448,39 +449,16 @@ SugaredValuePtr scriptFunctionValue(Function* function, const SourceRange& range
   return std::make_shared<FunctionValue>(function);
 }
 
-/// torch.ops.aten.add, which is all overloads, and whose attributes are each of them.
-class OperatorPacket : public BuiltinFunction {
- public:
-  OperatorPacket(Symbol name, py::object packet) : BuiltinFunction(name), name_(name), packet_(std::move(packet)) {}
-  ~OperatorPacket() override {
-    py::gil_scoped_acquire gil;
-    packet_ = py::object();
-  }
-  std::string missingAttr(const std::string& name) const override {
-    return std::string("the operator ") + name_.toQualString() + " has no overload '" + name + "'";
-  }
-  SugaredValuePtr findAttr(const SourceRange&, EmitContext&, const std::string& name) override {
-    py::gil_scoped_acquire gil;
-    const bool known = packet_.attr("overloads")().contains(name);
-    // The arguments choose the overload again; another one can't fit better.
-    return known ? std::make_shared<BuiltinFunction>(name_) : nullptr;
-  }
-
- private:
-  Symbol name_;
-  py::object packet_;
-};
-
 SugaredValuePtr operatorObject(py::handle object) {
   static py::handle packet = known("torch._ops", "OpOverloadPacket"), overload = known("torch._ops", "OpOverload");
   if (py::isinstance(object, packet)) {
     const Symbol name = Symbol::fromQualString(py::cast<std::string>(object.attr("_qualified_op_name")));
     if (!isBuiltin(name)) return nullptr;
-    return std::make_shared<OperatorPacket>(name, py::reinterpret_borrow<py::object>(object));
+    return std::make_shared<OverloadedFunction>(name);
   }
   if (!py::isinstance(object, overload)) return nullptr;
-  const auto full = py::cast<std::string>(object.attr("_name"));
-  return operatorValue(full.substr(0, full.find('.', full.find("::"))));
+  const Operator* op = OperatorTable::get().find(py::cast<std::string>(object.attr("_name")));
+  return op ? std::make_shared<OverloadFunction>(*op) : nullptr;
 }
 
 }  // namespace

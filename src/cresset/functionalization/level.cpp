@@ -1,0 +1,543 @@
+#include "cresset/functionalization/level.h"
+
+#include <ATen/core/grad_mode.h>
+#include <ATen/functorch/BatchedTensorImpl.h>
+#include <ATen/functorch/TensorWrapper.h>
+#include <ATen/ops/clone_ops.h>
+#include <ATen/ops/copy_ops.h>
+#include <c10/core/impl/LocalDispatchKeySet.h>
+#include <torch/csrc/autograd/function.h>
+#include <torch/csrc/autograd/functions/utils.h>
+#include <torch/csrc/autograd/variable.h>
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "cresset/functionalization/functional_forms.h"
+#include "cresset/support/error.h"
+
+namespace cresset::live {
+
+namespace {
+
+namespace autograd = torch::autograd;
+using c10::IValue;
+
+constexpr c10::DispatchKeySet kPython({c10::DispatchKey::Python, c10::DispatchKey::PythonTLSSnapshot});
+constexpr c10::DispatchKeySet kFunctorch({c10::DispatchKey::FuncTorchBatched, c10::DispatchKey::FuncTorchGradWrapper});
+
+bool isOfFunctorch(const at::Tensor& tensor) {
+  return tensor.key_set().has_any(kFunctorch);
+}
+
+at::Tensor leaveGradient(const at::Tensor& gradient);
+
+/// Hands gradients on: of a wrapper to the tensor that it stands for (`plain`: as tensors with memory), of a tensor that
+/// has left a level to its wrapper.
+class HandOnGradient final : public autograd::Node {
+ public:
+  explicit HandOnGradient(bool plain) : plain_(plain) {}
+  autograd::variable_list apply(autograd::variable_list&& gradients) override {
+    if (plain_ && gradients.at(0).defined()) gradients[0] = leaveGradient(gradients[0]);
+    return std::move(gradients);
+  }
+  std::string name() const override { return plain_ ? "EnterFunctional" : "LeaveFunctional"; }
+
+ private:
+  bool plain_;
+};
+
+template <typename Pointer>
+struct Nodes {
+  static auto make(bool plain) { return c10::make_intrusive<HandOnGradient>(plain); }
+};
+template <>
+struct Nodes<std::shared_ptr<autograd::Node>> {
+  static auto make(bool plain) { return std::make_shared<HandOnGradient>(plain); }
+};
+
+/// Puts `to` on the tape after `from`.
+void linkTape(const at::Tensor& from, const at::Tensor& to, bool plain) {
+  auto node = Nodes<std::decay_t<decltype(from.grad_fn())>>::make(plain);
+  node->add_next_edge(autograd::impl::gradient_edge(from));
+  autograd::set_history(to, node);
+}
+
+bool isLinked(const at::Tensor& wrapper) {
+  const auto& node = wrapper.grad_fn();
+  return node && dynamic_cast<const HandOnGradient*>(node.get());
+}
+
+/// The tensor that shares the value's memory, without a place on the tape.
+at::Tensor detached(const at::Tensor& value) {
+  if (value.key_set().has_any(kPython)) return value;
+  return at::Tensor(value.unsafeGetTensorImpl()->shallow_copy_and_detach(
+      value.is_inference() ? c10::VariableVersion() : c10::VariableVersion(0), /*allow_metadata_change=*/true));
+}
+
+at::Tensor leaveGradient(const at::Tensor& gradient) {
+  const Wrapper* wrapper = wrapperOf(gradient);
+  if (!wrapper) return gradient;
+  at::Tensor plain;
+  {
+    const Emission emission(*wrapper->memory().level);
+    plain = at::_ops::clone::call(current(wrapper->part()), std::nullopt);
+  }
+  if (gradient.requires_grad()) linkTape(gradient, plain, false);
+  return plain;
+}
+
+template <typename Visit>
+void replaceTensors(IValue& value, const Visit& visit) {
+  if (value.isTensor()) {
+    if (value.toTensor().defined()) value = IValue(visit(value.toTensor()));
+  } else if (value.isTensorList()) {
+    c10::List<at::Tensor> list;
+    for (const at::Tensor& tensor : value.toTensorVector()) list.push_back(tensor.defined() ? visit(tensor) : tensor);
+    value = IValue(std::move(list));
+  } else if (value.isList() && value.toList().elementType()->kind() == c10::TypeKind::OptionalType) {
+    const auto list = value.toList();
+    c10::impl::GenericList copy(list.elementType());
+    for (const IValue& element : list.vec()) {
+      const bool tensor = element.isTensor() && element.toTensor().defined();
+      copy.push_back(tensor ? IValue(visit(element.toTensor())) : element);
+    }
+    value = IValue(std::move(copy));
+  }
+}
+
+/// Without the keys at which the dispatcher has nothing to call: where the operator has a kernel that says so, or no kernel
+/// and there is none for all operators.
+c10::DispatchKeySet withKernels(const c10::OperatorHandle& op, c10::DispatchKeySet keys) {
+  const auto skips = [&](c10::DispatchKey key) {
+    return op.hasKernelForDispatchKey(key) && op.isKernelFallthroughKernel(key);
+  };
+  c10::DispatchKeySet result = keys;
+  for (const c10::DispatchKey key : keys) {
+    const bool only_own = key == c10::DispatchKey::ADInplaceOrView ||
+                          c10::autocast_dispatch_keyset.has(key);
+    const bool of_autograd = c10::autograd_dispatch_keyset.has(key);
+    if (skips(key) || (only_own && !op.hasKernelForDispatchKey(key)) ||
+        (of_autograd && !op.hasKernelForDispatchKey(key) && skips(c10::DispatchKey::Autograd)))
+      result = result.remove(key);
+  }
+  return result;
+}
+
+/// torch.tensor fills what it gets from an operator without one, and says so by the keys that it excludes.
+bool isMadeForLiteral() {
+  return !HiddenFromModes::active() && c10::impl::tls_is_dispatch_key_excluded(c10::DispatchKey::Python) &&
+         c10::impl::tls_is_dispatch_key_excluded(c10::DispatchKey::ADInplaceOrView);
+}
+
+}  // namespace
+
+Level::Level() : state_(std::make_shared<LevelState>()) {
+  state_->client = this;
+  registerWrapperKernel();
+}
+
+Level::~Level() {
+  state_->open = false;
+  state_->client = nullptr;
+}
+
+bool Level::isFromOutside(const at::Tensor& tensor) const {
+  if (!tensor.defined() || isOfFunctorch(tensor)) return false;
+  if (tensor.unsafeGetTensorImpl()->is_wrapped_number()) return false;
+  if (const Wrapper* wrapper = wrapperOf(tensor)) return wrapper->memory().level != state_;
+  return tensor.layout() == c10::kStrided && !tensor.is_quantized() && !tensor.is_nested() && !tensor._is_zerotensor() &&
+         tensor.unsafeGetTensorImpl()->has_storage();
+}
+
+at::Tensor Level::lift(const at::Tensor& tensor) {
+  return isFromOutside(tensor) ? enter(tensor).wrapper : tensor;
+}
+
+Level::Entry& Level::enter(const at::Tensor& tensor) {
+  if (const auto found = entries_.find(tensor.unsafeGetTensorImpl()); found != entries_.end()) {
+    checkMemory(*found->second);
+    followTape(*found->second);
+    return *found->second;
+  }
+  auto entry = std::make_unique<Entry>();
+  entry->tensor = tensor;
+  entry->storage = tensor.unsafeGetTensorImpl()->unsafe_storage().unsafeGetStorageImpl();
+  auto& sharing = by_storage_[tensor.unsafeGetTensorImpl()->unsafe_storage().unsafeGetStorageImpl()];
+  if (sharing.empty()) {
+    entry->wrapper = wrapFresh(tensor, state_);
+    wrapperOf(entry->wrapper)->memory().foreign = true;
+  } else {
+    const Entry& first = *sharing.front();
+    if (first.tensor.scalar_type() != tensor.scalar_type()) {
+      throw UserError(
+          "Within cresset.functionalize, two tensors from outside that share memory have different dtypes: pass one of "
+          "them, and view it within");
+    }
+    if (first.tensor.unsafeGetTensorImpl()->has_symbolic_sizes_strides() ||
+        tensor.unsafeGetTensorImpl()->has_symbolic_sizes_strides()) {
+      throw UserError(
+          "Within cresset.functionalize, two tensors from outside that share memory have symbolic sizes: pass one of "
+          "them, and view it within");
+    }
+    PartPtr whole = wrapperOf(first.wrapper)->part();
+    if (first.wrapper.grad_fn() && !isLinked(first.wrapper)) {
+      throw UserError(
+          "Within cresset.functionalize, a tensor from outside shares memory with another one that was written where "
+          "gradients are recorded: pass one of them, and view it within");
+    }
+    if (!wrapperOf(first.wrapper)->memory().flat) flatten(whole, first.tensor);
+    while (whole->parent) whole = whole->parent;
+    auto part = std::make_shared<Part>(whole->memory);
+    part->parent = whole;
+    part->sizes = tensor.sizes().vec();
+    part->strides = tensor.strides().vec();
+    part->offset = tensor.storage_offset();
+    entry->wrapper = wrapperFor(std::move(part), tensor);
+  }
+  if (!tensor.is_inference() && !entry->wrapper.is_inference())
+    entry->wrapper.unsafeGetTensorImpl()->set_version_counter(tensor.unsafeGetTensorImpl()->version_counter());
+  sharing.push_back(entry.get());
+  link(*entry);
+  Entry& result = *entry;
+  by_wrapper_[result.wrapper.unsafeGetTensorImpl()] = &result;
+  in_order_.push_back(&result);
+  entries_[tensor.unsafeGetTensorImpl()] = std::move(entry);
+  return result;
+}
+
+void Level::link(Entry& entry) {
+  entry.requires_grad = entry.tensor.requires_grad();
+  entry.node = entry.tensor.grad_fn().get();
+  if (entry.requires_grad) linkTape(entry.tensor, entry.wrapper, true);
+}
+
+/// What became of a tensor's place on the tape without an operator: requires_grad_(), an autograd.Function that wrote it.
+void Level::followTape(Entry& entry) {
+  const bool requires_grad = entry.tensor.requires_grad();
+  if (!requires_grad && !entry.requires_grad) return;
+  const void* node = entry.tensor.grad_fn().get();
+  if (requires_grad == entry.requires_grad && node == entry.node) return;
+  const bool own_tape = entry.wrapper.grad_fn() && !isLinked(entry.wrapper);
+  if (own_tape || !requires_grad) {
+    throw UserError(
+        "Within cresset.functionalize, a tensor from outside was given another place in autograd (`requires_grad_`, "
+        "`detach_`, an autograd.Function that writes to it) after it was used: do that before, or outside");
+  }
+  link(entry);
+}
+
+void Level::checkMemory(const Entry& entry) const {
+  if (entry.tensor.unsafeGetTensorImpl()->unsafe_storage().unsafeGetStorageImpl() == entry.storage) return;
+  throw UserError(
+      "Within cresset.functionalize, a tensor from outside was given other memory (`x.data = y`) after it was used: assign "
+      "the elements with `x.copy_(y)`, or use y itself");
+}
+
+void Level::checkWrite(const at::Tensor& given, const at::Tensor& wrapper) const {
+  if (!at::GradMode::is_enabled()) return;
+  const auto at = by_wrapper_.find(wrapper.unsafeGetTensorImpl());
+  if (at != by_wrapper_.end() && !wrapperOf(given)) {
+    TORCH_CHECK(
+        !(given.requires_grad() && given.is_leaf()),
+        "a leaf Variable that requires grad is being used in an in-place operation.");
+    return;
+  }
+  if (!wrapper.requires_grad() || !wrapper.is_view()) return;
+  const auto base = by_wrapper_.find(wrapper._base().unsafeGetTensorImpl());
+  if (base == by_wrapper_.end()) return;
+  const at::Tensor& tensor = base->second->tensor;
+  TORCH_CHECK(
+      !(tensor.requires_grad() && tensor.is_leaf() && isLinked(base->second->wrapper)),
+      "a view of a leaf Variable that requires grad is being used in an in-place operation.");
+}
+
+void Level::checkWrites(
+    const c10::OperatorHandle& op, std::span<const IValue> given, std::span<const IValue> wrapped) {
+  const auto& arguments = op.schema().arguments();
+  bool records = false;
+  if (at::GradMode::is_enabled()) {
+    for (IValue argument : wrapped) {
+      replaceTensors(argument, [&](const at::Tensor& tensor) {
+        records |= tensor.requires_grad();
+        return tensor;
+      });
+    }
+  }
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    if (!isWritten(arguments[i])) continue;
+    std::vector<at::Tensor> before, after;
+    IValue old = given[i], now = wrapped[i];
+    replaceTensors(old, [&](const at::Tensor& tensor) { return before.emplace_back(tensor); });
+    replaceTensors(now, [&](const at::Tensor& tensor) { return after.emplace_back(tensor); });
+    for (size_t k = 0; k < after.size(); ++k) {
+      const Wrapper* wrapper = wrapperOf(after[k]);
+      if (!wrapper) {
+        if (isOfFunctorch(after[k])) continue;
+        throw UserError(
+            "Within cresset.functionalize, '" + op.schema().name() +
+            "' can't write to a tensor that is sparse, quantized or nested: make a new tensor");
+      }
+      checkWrite(before[k], after[k]);
+      const bool changes_sizes = op.hasTag(at::Tag::inplace_view);
+      if (changes_sizes && by_wrapper_.contains(after[k].unsafeGetTensorImpl())) {
+        throw UserError(
+            "Within cresset.functionalize, '" + op.schema().name() +
+            "' can't change the sizes or strides of a tensor from outside: call the operator without the underscore");
+      }
+      if (records && wrapper->memory().flat) {
+        throw UserError(
+            "Within cresset.functionalize, a tensor from outside shares memory with another one that is used too, and "
+            "is written where gradients are recorded: pass one of them, and view it within");
+      }
+    }
+  }
+}
+
+void Level::call(const c10::OperatorHandle& op, c10::DispatchKeySet keys, std::vector<IValue>& stack) {
+  try {
+    run(op, keys, stack);
+  } catch (const UserError& error) {
+    refusal_ = error.what();  // PyTorch's bindings make a RuntimeError of it
+    throw;
+  }
+}
+
+void Level::run(const c10::OperatorHandle& op, c10::DispatchKeySet keys, std::vector<IValue>& stack) {
+  const size_t count = op.schema().arguments().size();
+  const auto first = stack.end() - static_cast<ptrdiff_t>(count);
+  bool wrapped = false, tensors = false;
+  std::vector<IValue> given;
+  c10::DispatchKeySet added;
+  for (auto at = first; at != stack.end(); ++at) {
+    if (!at->isTensor() && !at->isList()) continue;
+    if (given.empty()) given.assign(first, stack.end());
+    replaceTensors(*at, [&](const at::Tensor& tensor) {
+      tensors = true;
+      const at::Tensor lifted = lift(tensor);
+      if (wrapperOf(lifted)) {
+        wrapped = true;
+        added = added | lifted.key_set();
+      }
+      return lifted;
+    });
+  }
+  const bool mutates = op.schema().is_mutable();
+  if (mutates && tensors) checkWrites(op, given, std::span<const IValue>(stack).last(count));
+  if (wrapped) {
+    const HiddenFromModes hidden;
+    const c10::impl::LocalDispatchKeySet local = c10::impl::tls_local_dispatch_key_set();
+    letPass(op, ((keys - kPython) | withKernels(op, added)) - local.excluded_, stack);
+  } else if (!tensors) {
+    handOn(op, keys, stack);
+  } else {
+    letPass(op, keys, stack);
+  }
+  const size_t results = op.schema().returns().size();
+  const bool literal = !tensors && isMadeForLiteral(), wraps = !tensors && !literal;
+  for (size_t i = stack.size() - results; i < stack.size(); ++i) {
+    if (!stack[i].isTensor() && !stack[i].isTensorList()) continue;
+    replaceTensors(stack[i], [&](const at::Tensor& tensor) {
+      const auto entry = by_wrapper_.find(tensor.unsafeGetTensorImpl());
+      if (entry != by_wrapper_.end()) return entry->second->tensor;
+      if (literal) literals_[tensor.unsafeGetTensorImpl()] = tensor;
+      if (wraps && !wrapperOf(tensor) && isFromOutside(tensor) &&
+          !entries_.contains(tensor.unsafeGetTensorImpl()))
+        return wrapFresh(tensor, state_);
+      return tensor;
+    });
+  }
+}
+
+// ---- Ends
+
+void Level::copyBack(Entry& entry) {
+  const Wrapper& wrapper = *wrapperOf(entry.wrapper);
+  at::Tensor value;
+  {
+    const Emission emission(*state_);
+    value = current(wrapper.part());
+  }
+  if (value.is_same(entry.tensor)) return;
+  std::optional<HandingOn> outward;
+  if (detail::activeClients() && detail::activeClients()->client == this) outward.emplace();
+  const bool taped = entry.wrapper.requires_grad() && !isLinked(entry.wrapper);
+  const bool counted = !entry.tensor.is_inference();
+  const uint64_t version = counted ? entry.tensor.unsafeGetTensorImpl()->version_counter().current_version() : 0;
+  if (taped) {
+    at::Tensor source = detached(value);
+    linkTape(entry.wrapper, source, false);
+    const at::AutoGradMode on(true);
+    at::_ops::copy_::call(entry.tensor, source, false);
+  } else {
+    const at::AutoGradMode off(false);
+    at::_ops::copy_::call(entry.tensor, value, false);
+  }
+  // The program's own writes have raised it; what was kept after them is not what this copy changes.
+  if (counted) {
+    c10::VariableVersion counter = entry.tensor.unsafeGetTensorImpl()->version_counter();
+    counter.set_version(static_cast<int64_t>(version));
+  }
+}
+
+void Level::close() {
+  CRESSET_CHECK(state_->open, "a level is closed once");
+  // What torch.tensor has filled, only the level has: its wrappers' memory is like that of any other result.
+  std::erase_if(in_order_, [&](const Entry* entry) {
+    const bool unseen = literals_.contains(entry->tensor.unsafeGetTensorImpl()) && entry->tensor.use_count() == 2;
+    Memory& memory = wrapperOf(entry->wrapper)->memory();
+    if (!unseen || !memory.written || memory.flat || memory.exposed.defined()) return false;
+    memory.foreign = false;
+    by_wrapper_.erase(entry->wrapper.unsafeGetTensorImpl());
+    return true;
+  });
+  std::exception_ptr failure;
+  // All values first: a copy changes what another tensor's value may be a view of.
+  for (Entry* entry : in_order_) {
+    Memory& memory = wrapperOf(entry->wrapper)->memory();
+    if (!memory.written || memory.exposed.defined()) continue;
+    try {
+      checkMemory(*entry);
+    } catch (...) {
+      state_->open = false;
+      throw;
+    }
+    current(wrapperOf(entry->wrapper)->part());
+  }
+  for (Entry* entry : in_order_) {
+    Memory& memory = wrapperOf(entry->wrapper)->memory();
+    if (!memory.written || memory.exposed.defined()) continue;
+    try {
+      copyBack(*entry);
+    } catch (...) {
+      if (!failure) failure = std::current_exception();
+    }
+  }
+  state_->open = false;
+  for (Entry* entry : in_order_) {
+    Memory& memory = wrapperOf(entry->wrapper)->memory();
+    if (memory.flat) continue;
+    memory.value = detached(entry->tensor);
+    ++memory.generation;
+  }
+  for (Entry* entry : in_order_) {
+    Memory& memory = wrapperOf(entry->wrapper)->memory();
+    if (!memory.flat || !memory.written) continue;
+    const at::Tensor whole = detached(entry->tensor);
+    auto* impl = whole.unsafeGetTensorImpl();
+    const std::vector<int64_t> sizes{static_cast<int64_t>(whole.storage().nbytes() / whole.itemsize())}, strides{1};
+    impl->set_sizes_and_strides(c10::IntArrayRef(sizes), c10::IntArrayRef(strides), 0);
+    memory.value = whole;
+    ++memory.generation;
+    memory.written = false;
+  }
+  for (Entry* entry : in_order_) {
+    if (!entry->tensor.is_leaf() || !entry->tensor.requires_grad()) continue;
+    const at::Tensor gradient = entry->tensor.grad();
+    if (gradient.defined() && wrapperOf(gradient)) entry->tensor.mutable_grad() = leave(gradient);
+  }
+  if (failure) std::rethrow_exception(failure);
+}
+
+/// The tensor that a wrapper is which is no view in autograd, on the tape where the wrapper is.
+at::Tensor Level::leaveBase(const at::Tensor& wrapper) {
+  if (const auto entry = by_wrapper_.find(wrapper.unsafeGetTensorImpl()); entry != by_wrapper_.end())
+    return entry->second->tensor;
+  at::Tensor& left = left_[wrapper.unsafeGetTensorImpl()];
+  if (left.defined()) return left;
+  if (wrapper.requires_grad() && wrapper.is_leaf()) {
+    throw UserError(
+        "cresset.functionalize can't return a tensor that was made inside and on which `requires_grad` was set: gradients "
+        "would not reach it. Make it outside, or return it detached");
+  }
+  const PartPtr& part = wrapperOf(wrapper)->part();
+  Memory& memory = *part->memory;
+  if (part->parent || memory.foreign || memory.left) {
+    left = detached(current(part));
+  } else {
+    memory.left = true;
+    left = memory.value;
+    memory.value = detached(left);
+  }
+  if (!left.is_inference() && !wrapper.is_inference())
+    left.unsafeGetTensorImpl()->set_version_counter(wrapper.unsafeGetTensorImpl()->version_counter());
+  if (wrapper.requires_grad()) linkTape(wrapper, left, false);
+  return left;
+}
+
+at::Tensor Level::leaveFunctorch(const at::Tensor& tensor) const {
+  at::Tensor inner = tensor;
+  while (isOfFunctorch(inner)) {
+    if (const auto* batched = at::functorch::maybeGetBatchedImpl(inner)) {
+      inner = batched->value();
+    } else {
+      inner = at::functorch::maybeGetTensorWrapper(inner)->value();
+    }
+  }
+  const Wrapper* wrapper = wrapperOf(inner);
+  if (!wrapper || wrapper->memory().level != state_) return tensor;
+  // The wrapper's kernel makes the copy, of what is a tensor by now.
+  return at::_ops::clone::call(tensor, std::nullopt);
+}
+
+at::Tensor Level::leave(const at::Tensor& tensor) {
+  if (!tensor.defined()) return tensor;
+  if (isOfFunctorch(tensor)) return leaveFunctorch(tensor);
+  const Wrapper* wrapper = wrapperOf(tensor);
+  if (!wrapper || wrapper->memory().level != state_) return tensor;
+  if (const auto known = results_.find(tensor.unsafeGetTensorImpl()); known != results_.end()) return known->second;
+  at::Tensor value;
+  if (!tensor.is_view()) {
+    value = leaveBase(tensor);
+  } else {
+    // A view is made again of its base, so that autograd knows it as one.
+    const at::Tensor whole(tensor._base());
+    std::vector<const Part*> chain;
+    PartPtr part = wrapper->part();
+    for (; part && wrapperOf(whole) && part != wrapperOf(whole)->part(); part = part->parent) chain.push_back(part.get());
+    if (!part || !wrapperOf(whole)) {
+      if (tensor.requires_grad()) {
+        throw UserError(
+            "cresset.functionalize can't return this view, which requires gradients and whose base has other sizes or "
+            "shares memory with a tensor from outside by now: return a clone of it");
+      }
+      value = detached(current(wrapper->part()));
+    } else {
+      const at::Tensor base = leaveBase(whole);
+      const at::AutoGradMode mode(tensor.requires_grad() || !base.requires_grad());
+      value = base;
+      for (size_t i = chain.size(); i-- > 0;) value = applyView(*chain[i], value);
+      if (chain.empty()) value = detached(value);
+    }
+  }
+  results_[tensor.unsafeGetTensorImpl()] = value;
+  return value;
+}
+
+at::Tensor Level::sync(const at::Tensor& tensor, bool shares) {
+  at::Tensor wrapped = lift(tensor);
+  const Wrapper* wrapper = wrapperOf(wrapped);
+  if (!wrapper || wrapper->memory().level != state_) return tensor;
+  Memory& memory = wrapper->memory();
+  if (shares && !memory.exposed.defined()) {
+    if (memory.foreign) {
+      if (memory.flat) {
+        throw UserError(
+            "Within cresset.functionalize, the memory of a tensor can't be given away that another tensor from outside "
+            "shares");
+      }
+      Entry* owner = nullptr;
+      for (Entry* entry : in_order_)
+        if (&wrapperOf(entry->wrapper)->memory() == &memory) owner = entry;
+      copyBack(*owner);
+      memory.value = detached(owner->tensor);
+    }
+    memory.exposed = memory.value;
+    ++memory.generation;
+  }
+  const Emission emission(*state_);
+  return current(wrapper->part());
+}
+
+}  // namespace cresset::live

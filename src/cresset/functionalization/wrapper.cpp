@@ -1,0 +1,147 @@
+#include "cresset/functionalization/wrapper.h"
+
+#include <ATen/core/LegacyTypeDispatch.h>
+#include <c10/core/TensorOptions.h>
+#include <c10/core/impl/LocalDispatchKeySet.h>
+
+#include "cresset/support/error.h"
+
+namespace cresset::live {
+
+namespace {
+
+constexpr c10::DispatchKey kKey = c10::DispatchKey::Fake;
+
+c10::DispatchKeySet keysFor(const at::Tensor& like) {
+  const c10::DispatchKey backend = c10::computeDispatchKey(like.scalar_type(), c10::kStrided, like.device());
+  c10::DispatchKeySet keys = c10::DispatchKeySet(backend).add(kKey);
+  if (like.is_conj()) keys = keys.add(c10::DispatchKey::Conjugate);
+  if (like.is_neg()) keys = keys.add(c10::DispatchKey::Negative);
+  return keys;
+}
+
+c10::Storage standIn(const at::Tensor& value) {
+  return c10::Storage(
+      c10::Storage::use_byte_size_t(), 0, c10::DataPtr(nullptr, value.device()), /*allocator=*/nullptr,
+      /*resizable=*/false);
+}
+
+thread_local bool hidden_from_modes = false;
+
+}  // namespace
+
+// Chains of views may be longer than the stack is deep.
+Part::~Part() {
+  PartPtr next = std::move(parent);
+  while (next && next.use_count() == 1) {
+    PartPtr after = std::move(next->parent);
+    next = std::move(after);
+  }
+}
+
+Wrapper::Wrapper(PartPtr part, const at::Tensor& like)
+    : TensorImpl(c10::Storage(part->memory->stand_in), keysFor(like), like.dtype()), part_(std::move(part)) {
+  device_opt_ = like.device();
+  set_storage_access_should_throw();
+  setGeometry(like);
+}
+
+void Wrapper::setGeometry(const at::Tensor& like) {
+  if (like.unsafeGetTensorImpl()->has_symbolic_sizes_strides()) {
+    set_sizes_and_strides(like.sym_sizes(), like.sym_strides(), like.sym_storage_offset());
+  } else {
+    set_sizes_and_strides(like.sizes(), like.strides(), like.storage_offset());
+  }
+}
+
+void Wrapper::setPart(PartPtr part, const at::Tensor& like) {
+  part_ = std::move(part);
+  setGeometry(like);
+}
+
+c10::intrusive_ptr<c10::TensorImpl> Wrapper::shallow_copy_and_detach(
+    const c10::VariableVersion& version_counter, bool allow_metadata_change) const {
+  auto copy = c10::make_intrusive<Wrapper>(part_, at::Tensor(c10::intrusive_ptr<TensorImpl>::reclaim_copy(
+                                                      const_cast<Wrapper*>(this))));
+  copy->set_version_counter(version_counter);
+  copy->set_allow_tensor_metadata_change(allow_metadata_change);
+  return copy;
+}
+
+c10::intrusive_ptr<c10::TensorImpl> Wrapper::shallow_copy_and_detach(
+    c10::VariableVersion&& version_counter, bool allow_metadata_change) const {
+  return shallow_copy_and_detach(static_cast<const c10::VariableVersion&>(version_counter), allow_metadata_change);
+}
+
+void Wrapper::shallow_copy_from(const c10::intrusive_ptr<TensorImpl>&) {
+  throw UserError(
+      "Within cresset.functionalize, a tensor can't be given other memory (`x.data = y`, `set_`): assign the elements "
+      "with `x.copy_(y)`, or use y itself");
+}
+
+Wrapper* wrapperOf(const at::Tensor& tensor) {
+  if (!tensor.defined() || !tensor.key_set().has(kKey)) return nullptr;
+  return dynamic_cast<Wrapper*>(tensor.unsafeGetTensorImpl());
+}
+
+at::Tensor wrapperFor(PartPtr part, const at::Tensor& like) {
+  return at::Tensor(c10::make_intrusive<Wrapper>(std::move(part), like));
+}
+
+at::Tensor wrapFresh(const at::Tensor& value, const std::shared_ptr<LevelState>& level) {
+  auto memory = std::make_shared<Memory>();
+  memory->level = level;
+  memory->value = value;
+  memory->stand_in = standIn(value);
+  memory->offset = value.unsafeGetTensorImpl()->has_symbolic_sizes_strides() ? 0 : value.storage_offset();
+  return wrapperFor(std::make_shared<Part>(std::move(memory)), value);
+}
+
+// ---- Where operators go
+
+struct Emission::Below {
+  at::AutoDispatchBelowADInplaceOrView autograd;
+  bool python = c10::impl::tls_is_dispatch_key_excluded(c10::DispatchKey::Python);
+  bool snapshot = c10::impl::tls_is_dispatch_key_excluded(c10::DispatchKey::PythonTLSSnapshot);
+  bool hidden = hidden_from_modes;
+};
+
+Emission::Emission(const LevelState& level) : below_(std::make_unique<Below>()) {
+  if (hidden_from_modes) {
+    hidden_from_modes = false;
+    c10::impl::tls_set_dispatch_key_excluded(c10::DispatchKey::Python, false);
+    c10::impl::tls_set_dispatch_key_excluded(c10::DispatchKey::PythonTLSSnapshot, false);
+  }
+  const detail::ClientFrame* innermost = detail::activeClients();
+  if (level.open && innermost && innermost->client == level.client) outward_.emplace();
+}
+
+Emission::~Emission() {
+  outward_.reset();
+  hidden_from_modes = below_->hidden;
+  c10::impl::tls_set_dispatch_key_excluded(c10::DispatchKey::Python, below_->python);
+  c10::impl::tls_set_dispatch_key_excluded(c10::DispatchKey::PythonTLSSnapshot, below_->snapshot);
+}
+
+HiddenFromModes::HiddenFromModes()
+    : python_(c10::impl::tls_is_dispatch_key_excluded(c10::DispatchKey::Python)),
+      snapshot_(c10::impl::tls_is_dispatch_key_excluded(c10::DispatchKey::PythonTLSSnapshot)),
+      before_(hidden_from_modes) {
+  // Where somebody else hides from the modes, so does what is emitted.
+  if (python_ && !before_) return;
+  hidden_from_modes = true;
+  c10::impl::tls_set_dispatch_key_excluded(c10::DispatchKey::Python, true);
+  c10::impl::tls_set_dispatch_key_excluded(c10::DispatchKey::PythonTLSSnapshot, true);
+}
+
+HiddenFromModes::~HiddenFromModes() {
+  hidden_from_modes = before_;
+  c10::impl::tls_set_dispatch_key_excluded(c10::DispatchKey::Python, python_);
+  c10::impl::tls_set_dispatch_key_excluded(c10::DispatchKey::PythonTLSSnapshot, snapshot_);
+}
+
+bool HiddenFromModes::active() {
+  return hidden_from_modes;
+}
+
+}  // namespace cresset::live

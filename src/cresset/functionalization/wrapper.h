@@ -1,0 +1,146 @@
+// Tensors of live programs whose writes become new values.
+//
+// A Wrapper is a tensor without memory of its own: it says which part of a Memory it is. A Memory has a current value, a
+// tensor that no operator ever writes to. What writes to a wrapper gives the memory a new value, through the inverses of
+// the views between (view_rows.h), and raises its generation; a view is made again from the memory when it is read at
+// another generation. So n writes and m views cost n + m.
+//
+// Wrappers stand below autograd and functorch: DispatchKey::Fake, which PyTorch has no kernels for, comes after both.
+// Autograd records wrappers as it would record the tensors for which they stand, with their version counters and views,
+// so that gradients and autograd's errors are eager's; what functorch's transforms wrap is a wrapper. The operators that
+// the wrappers' kernel emits are pure and know no gradients.
+//
+// A wrapper belongs to a level (level.h). Once that is closed, its memory is a tensor again, and a wrapper that is still
+// somewhere (in what autograd kept) stands for that tensor: it is read and written as it is.
+//
+// Threads: wrappers of a level are used by one thread at a time.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/core/ivalue.h>
+#include <c10/core/TensorImpl.h>
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "cresset/ops/operator_clients.h"
+
+namespace cresset::live {
+
+/// What wrappers know of their level, which may be gone.
+struct LevelState {
+  OperatorClient* client = nullptr;
+  bool open = true;
+};
+
+struct Memory {
+  std::shared_ptr<LevelState> level;
+  at::Tensor value;         // of the whole; never written to while the level is open
+  c10::Storage stand_in;    // without bytes; that of all its wrappers, which share memory
+  uint64_t generation = 0;  // of the value
+  bool written = false;
+  bool settled = false;  // its parts are views of the value, since the level is closed
+  bool left = false;     // the tensor that was its value is one of the program's results
+  bool flat = false;     // the value has a storage's elements one after the other: tensors in it were given that share it
+  at::Tensor exposed;    // its memory was given away: the value is written to this after each write
+  bool foreign = false;  // it stands for tensors from outside of the level
+  int64_t offset = 0;    // the storage offset that the whole has
+};
+
+/// A part of a memory.
+struct Part {
+  std::shared_ptr<Memory> memory;
+  std::shared_ptr<Part> parent;           // null: the whole memory
+  std::optional<c10::OperatorHandle> op;  // the view of the parent; none: strided
+  std::vector<c10::IValue> arguments;     // the first is the parent's place
+  int64_t index = -1;                     // in a list of views
+  /// Without op: sizes, strides, and the offset relative to the memory's value.
+  std::vector<int64_t> sizes, strides;
+  int64_t offset = 0;
+  // What was computed of it, if that is of the memory's generation.
+  at::Tensor value;
+  uint64_t generation = 0;
+  struct Siblings {
+    std::vector<at::Tensor> values;
+    uint64_t generation = 0;
+  };
+  std::shared_ptr<Siblings> siblings;  // of views in a list
+
+  explicit Part(std::shared_ptr<Memory> memory) : memory(std::move(memory)) {}
+  Part(const Part&) = delete;
+  Part& operator=(const Part&) = delete;
+  ~Part();
+};
+using PartPtr = std::shared_ptr<Part>;
+
+class Wrapper final : public c10::TensorImpl {
+ public:
+  /// With the sizes, strides, dtype and device of `like`.
+  Wrapper(PartPtr part, const at::Tensor& like);
+
+  const PartPtr& part() const { return part_; }
+  Memory& memory() const { return *part_->memory; }
+  /// After an operator that changes which part it is.
+  void setPart(PartPtr part, const at::Tensor& like);
+
+  c10::intrusive_ptr<TensorImpl> shallow_copy_and_detach(
+      const c10::VariableVersion& version_counter, bool allow_metadata_change) const override;
+  c10::intrusive_ptr<TensorImpl> shallow_copy_and_detach(
+      c10::VariableVersion&& version_counter, bool allow_metadata_change) const override;
+  void shallow_copy_from(const c10::intrusive_ptr<TensorImpl>& other) override;
+
+ private:
+  const char* tensorimpl_type_name() const override { return "cresset's functional tensor"; }
+  void setGeometry(const at::Tensor& like);
+  PartPtr part_;
+};
+
+/// Null if it is none.
+Wrapper* wrapperOf(const at::Tensor& tensor);
+/// A wrapper of memory that has this value; `offset`, strides and sizes are those of the tensor.
+at::Tensor wrapFresh(const at::Tensor& value, const std::shared_ptr<LevelState>& level);
+at::Tensor wrapperFor(PartPtr part, const at::Tensor& like);
+
+/// While it lives, operators go to the clients outside of the level, if the level is the innermost, and past autograd.
+class Emission {
+ public:
+  explicit Emission(const LevelState& level);
+  ~Emission();
+  Emission(const Emission&) = delete;
+  Emission& operator=(const Emission&) = delete;
+
+ private:
+  struct Below;
+  std::unique_ptr<Below> below_;
+  std::optional<HandingOn> outward_;
+};
+
+/// While it lives, PyTorch's modes of Python do not see what is called with wrappers: they see what is emitted.
+class HiddenFromModes {
+ public:
+  HiddenFromModes();
+  ~HiddenFromModes();
+  HiddenFromModes(const HiddenFromModes&) = delete;
+  HiddenFromModes& operator=(const HiddenFromModes&) = delete;
+  static bool active();
+
+ private:
+  bool python_, snapshot_, before_;
+};
+
+/// The elements of a part now. Emits the views that lead to it, if they are not known.
+at::Tensor current(const PartPtr& part);
+/// Makes the value that of the part, and of all that shares memory with it. The value gets sizes, strides and bits (conj,
+/// neg) of the one before. Throws if several elements of the part are one in memory, or the sizes differ.
+void assign(const PartPtr& part, at::Tensor value);
+/// The view again, of a tensor that has the parent's place.
+at::Tensor applyView(const Part& part, const at::Tensor& parent);
+/// Makes the memory, which is `tensor`'s until now, that of the tensor's whole storage.
+void flatten(const PartPtr& root, const at::Tensor& tensor);
+
+/// Registers the kernel of wrappers. Once per process; more calls do nothing.
+void registerWrapperKernel();
+
+}  // namespace cresset::live

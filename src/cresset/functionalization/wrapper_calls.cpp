@@ -1,0 +1,534 @@
+// The kernel of wrappers: what becomes of an operator that is called with them.
+//
+// Views become parts, in-place and out= operators the pure operators that compute the same, whose results are assigned.
+// An operator without a pure form is called on copies of what it writes. All else is called with the wrappers' values.
+#include <ATen/core/jit_type.h>
+#include <ATen/ops/_to_copy_ops.h>
+#include <ATen/ops/clone_ops.h>
+#include <ATen/ops/copy_ops.h>
+#include <ATen/ops/new_empty_strided_ops.h>
+#include <c10/core/ScalarType.h>
+#include <c10/core/impl/LocalDispatchKeySet.h>
+
+#include <mutex>
+
+#include "cresset/functionalization/functional_forms.h"
+#include "cresset/functionalization/wrapper.h"
+#include "cresset/ops/operator.h"
+#include "cresset/support/error.h"
+
+namespace cresset::live {
+
+namespace {
+
+using c10::IValue;
+
+/// Calls `visit` with each tensor in an argument or result, which may be replaced.
+template <typename Visit>
+void eachTensor(IValue& value, const Visit& visit) {
+  if (value.isTensor()) {
+    if (!value.toTensor().defined()) return;
+    at::Tensor tensor = value.toTensor();
+    if (visit(tensor)) value = IValue(std::move(tensor));
+  } else if (value.isTensorList()) {
+    std::vector<at::Tensor> tensors = value.toTensorVector();
+    bool changed = false;
+    for (at::Tensor& tensor : tensors)
+      if (tensor.defined()) changed |= visit(tensor);
+    if (changed) value = IValue(c10::List<at::Tensor>(tensors));
+  } else if (value.isList() && value.toListRef().size() > 0) {
+    const auto list = value.toList();
+    if (list.elementType()->kind() != c10::TypeKind::OptionalType) return;
+    c10::impl::GenericList copy(list.elementType());
+    bool changed = false;
+    for (IValue element : list.vec()) {
+      if (element.isTensor() && element.toTensor().defined()) {
+        at::Tensor tensor = element.toTensor();
+        if (visit(tensor)) {
+          changed = true;
+          element = IValue(std::move(tensor));
+        }
+      }
+      copy.push_back(std::move(element));
+    }
+    if (changed) value = IValue(std::move(copy));
+  }
+}
+
+bool isStrided(const c10::OperatorHandle& op) {
+  return op.schema().name() == "aten::as_strided" || op.schema().name() == "aten::as_strided_";
+}
+
+/// as_strided reaches what the whole memory has.
+void makeStrided(const std::vector<IValue>& arguments, const Wrapper& wrapper, Part& part) {
+  PartPtr root = wrapper.part();
+  while (root->parent) root = root->parent;
+  Memory& memory = *part.memory;
+  const at::Tensor whole = memory.value;
+  if (wrapper.dtype() != whole.dtype() || wrapper.is_conj() != whole.is_conj() || wrapper.is_neg() != whole.is_neg()) {
+    throw UserError(
+        "Within cresset.functionalize, as_strided of a view with another dtype (or of a conjugate or negative view) can't "
+        "be made: call it on the tensor that is viewed");
+  }
+  part.sizes = arguments[1].toIntVector();
+  part.strides = arguments[2].toIntVector();
+  int64_t offset = arguments[3].isNone() ? wrapper.storage_offset() : arguments[3].toInt();
+  int64_t last = offset;
+  bool empty = false;
+  for (size_t d = 0; d < part.sizes.size(); ++d) {
+    empty |= part.sizes[d] == 0;
+    last += (part.sizes[d] - 1) * part.strides[d];
+  }
+  int64_t end = memory.offset;
+  for (int64_t d = 0; d < whole.dim(); ++d) end += (whole.size(d) - 1) * whole.stride(d);
+  if (!empty && (offset < memory.offset || last > end)) {
+    throw UserError(
+        "Within cresset.functionalize, as_strided can't reach beyond the tensor that it views: pass the tensor that has "
+        "all of the memory");
+  }
+  if (memory.foreign && !memory.flat && !whole.is_non_overlapping_and_dense()) {
+    throw UserError(
+        "Within cresset.functionalize, as_strided of a tensor from outside whose memory is not dense can't be made: "
+        "pass the tensor that has all of the memory");
+  }
+  part.offset = offset - memory.offset;
+  part.parent = root;
+}
+
+/// Whether writing the result to the target is what the operator does. The result gets the target's dtype.
+bool becomes(const at::Tensor& target, at::Tensor& result, bool is_out, const LevelState& level) {
+  if (target.sym_sizes() != result.sym_sizes()) return false;
+  if (target.device() != result.device()) return false;
+  if (target.scalar_type() == result.scalar_type()) return true;
+  if (is_out || !c10::canCast(result.scalar_type(), target.scalar_type())) return false;
+  const Emission emission(level);
+  result = at::_ops::_to_copy::call(
+      result, target.scalar_type(), std::nullopt, std::nullopt, std::nullopt, false, std::nullopt);
+  return true;
+}
+
+/// A copy, if it is memory of what the call was given.
+at::Tensor unshared(at::Tensor value, const std::vector<IValue>& given, const LevelState& level) {
+  bool shares = false;
+  for (IValue argument : given) {
+    eachTensor(argument, [&](at::Tensor& tensor) {
+      shares |= tensor.is_same(value) ||
+                (tensor.has_storage() && value.has_storage() && !wrapperOf(tensor) && !wrapperOf(value) &&
+                 tensor.unsafeGetTensorImpl()->unsafe_storage().is_alias_of(
+                     value.unsafeGetTensorImpl()->unsafe_storage()));
+      return false;
+    });
+  }
+  if (!shares) return value;
+  const Emission emission(level);
+  return at::_ops::clone::call(value, std::nullopt);
+}
+
+class Call {
+ public:
+  Call(const c10::OperatorHandle& op, std::vector<IValue>& stack)
+      : op_(op),
+        schema_(op.schema()),
+        stack_(stack),
+        arguments_(stack.end() - static_cast<ptrdiff_t>(schema_.arguments().size()), stack.end()) {
+    for (IValue& argument : arguments_) {
+      eachTensor(argument, [&](at::Tensor& tensor) {
+        if (const Wrapper* wrapper = wrapperOf(tensor)) noteLevel(wrapper->memory().level);
+        return false;
+      });
+    }
+  }
+
+  void run() {
+    CRESSET_CHECK(level_, "the kernel of wrappers is called with one");
+    if (!level_->open) {
+      runClosed();
+    } else if (changesPlace()) {
+      changePlace();
+    } else if (const Writes* writes = writesOf(op_, arguments_)) {
+      write(*writes);
+    } else if (returnsView()) {
+      view();
+    } else {
+      compute();
+    }
+  }
+
+ private:
+  /// The innermost level of the arguments that is open.
+  void noteLevel(const std::shared_ptr<LevelState>& level) {
+    if (!level_ || (level->open && !level_->open)) level_ = level;
+    const detail::ClientFrame* innermost = detail::activeClients();
+    if (level->open && innermost && innermost->client == level->client) level_ = level;
+  }
+
+  Wrapper* own(const at::Tensor& tensor) const {
+    Wrapper* wrapper = wrapperOf(tensor);
+    return wrapper && wrapper->memory().level == level_ ? wrapper : nullptr;
+  }
+
+  /// The arguments with the values of the wrappers.
+  std::vector<IValue> values() const {
+    std::vector<IValue> result = arguments_;
+    for (IValue& value : result) {
+      eachTensor(value, [&](at::Tensor& tensor) {
+        const Wrapper* wrapper = own(tensor);
+        if (!wrapper) return false;
+        tensor = current(wrapper->part());
+        return true;
+      });
+    }
+    return result;
+  }
+
+  void call(const c10::OperatorHandle& op, std::vector<IValue>& stack) const {
+    const Emission emission(*level_);
+    op.callBoxed(&stack);
+  }
+
+  void finish(std::vector<IValue> results) {
+    stack_.erase(stack_.end() - static_cast<ptrdiff_t>(arguments_.size()), stack_.end());
+    for (IValue& result : results) stack_.push_back(std::move(result));
+  }
+
+  /// The memory of wrappers is that of tensors: called as it is.
+  void runClosed() {
+    std::vector<std::pair<at::Tensor, at::Tensor>> replaced;
+    std::vector<IValue> results = arguments_;
+    for (IValue& value : results) {
+      eachTensor(value, [&](at::Tensor& tensor) {
+        const Wrapper* wrapper = own(tensor);
+        if (!wrapper) return false;
+        at::Tensor plain = current(wrapper->part());
+        replaced.emplace_back(plain, tensor);
+        tensor = plain;
+        return true;
+      });
+    }
+    call(op_, results);
+    for (IValue& result : results) {
+      eachTensor(result, [&](at::Tensor& tensor) {
+        for (const auto& [plain, wrapper] : replaced) {
+          if (!plain.is_same(tensor)) continue;
+          tensor = wrapper;
+          return true;
+        }
+        return false;
+      });
+    }
+    finish(std::move(results));
+  }
+
+  bool changesPlace() const {
+    return op_.hasTag(at::Tag::inplace_view);
+  }
+
+  /// `transpose_` and its like: another view of the same memory.
+  void changePlace() {
+    const at::Tensor& tensor = arguments_[0].toTensor();
+    Wrapper* wrapper = own(tensor);
+    const auto view = viewOfInPlaceView(op_);
+    if (!wrapper || !view) {
+      throw UserError(
+          "Within cresset.functionalize, '" + schema_.name() +
+          "' can't be called: it gives a tensor other sizes or memory. Make a new tensor");
+    }
+    PartPtr part;
+    const at::Tensor value = makePart(*view, *wrapper, -1, part);
+    wrapper->setPart(std::move(part), value);
+    finish({IValue(tensor)});
+  }
+
+  bool returnsView() const {
+    for (const c10::Argument& result : schema_.returns())
+      if (result.alias_info()) return !arguments_.empty() && arguments_[0].isTensor() && own(arguments_[0].toTensor());
+    return false;
+  }
+
+  /// The part that the view of the first argument is, and its value.
+  at::Tensor makePart(const c10::OperatorHandle& op, const Wrapper& wrapper, int64_t index, PartPtr& part) {
+    part = std::make_shared<Part>(wrapper.part()->memory);
+    Memory& memory = *part->memory;
+    at::Tensor value;
+    if (isStrided(op)) {
+      makeStrided(arguments_, wrapper, *part);
+      const at::Tensor parent = current(part->parent);
+      const Emission emission(*level_);
+      value = applyView(*part, parent);
+    } else {
+      part->parent = wrapper.part();
+      part->op = op;
+      part->arguments = values();
+      part->index = index;
+      const at::Tensor parent = part->arguments[0].toTensor();
+      part->arguments[0] = IValue();
+      const Emission emission(*level_);
+      value = applyView(*part, parent);
+    }
+    part->value = value;
+    part->generation = memory.generation;
+    return value;
+  }
+
+  void view() {
+    const at::Tensor& self = arguments_[0].toTensor();
+    const Wrapper& wrapper = *own(self);
+    const bool list = schema_.returns()[0].type()->kind() == c10::TypeKind::ListType;
+    if (schema_.returns().size() != 1)
+      throw UserError("Within cresset.functionalize, '" + schema_.name() + "' can't be called: it returns several views");
+    if (!list) {
+      PartPtr part;
+      const at::Tensor value = makePart(op_, wrapper, -1, part);
+      finish({IValue(wrapperFor(std::move(part), value))});
+      return;
+    }
+    std::vector<IValue> results = values();
+    std::vector<IValue> kept = results;
+    kept[0] = IValue();
+    call(op_, results);
+    auto siblings = std::make_shared<Part::Siblings>();
+    siblings->values = results.at(0).toTensorVector();
+    siblings->generation = wrapper.memory().generation;
+    c10::List<at::Tensor> views;
+    for (size_t i = 0; i < siblings->values.size(); ++i) {
+      auto part = std::make_shared<Part>(wrapper.part()->memory);
+      part->parent = wrapper.part();
+      part->op = op_;
+      part->arguments = kept;
+      part->index = static_cast<int64_t>(i);
+      part->siblings = siblings;
+      part->value = siblings->values[i];
+      part->generation = siblings->generation;
+      views.push_back(wrapperFor(std::move(part), siblings->values[i]));
+    }
+    finish({IValue(std::move(views))});
+  }
+
+  /// A result of a call with these values: a wrapper of its own, or that of an argument that was returned.
+  bool wrapResult(at::Tensor& result, const std::vector<IValue>& values) const {
+    if (wrapperOf(result) && wrapperOf(result)->memory().level == level_) return false;
+    if (result.layout() != c10::kStrided || result.is_quantized() || result._is_zerotensor()) return false;
+    at::Tensor found;
+    bool shares = false;
+    for (size_t i = 0; i < values.size(); ++i) {
+      IValue value = values[i], argument = arguments_[i];
+      std::vector<at::Tensor> plain;
+      eachTensor(value, [&](at::Tensor& tensor) {
+        plain.push_back(tensor);
+        return false;
+      });
+      size_t at = 0;
+      eachTensor(argument, [&](at::Tensor& tensor) {
+        const at::Tensor& used = plain[at++];
+        if (used.is_same(result)) found = tensor;
+        shares |= used.has_storage() && result.has_storage() &&
+                  used.unsafeGetTensorImpl()->unsafe_storage().is_alias_of(
+                      result.unsafeGetTensorImpl()->unsafe_storage());
+        return false;
+      });
+    }
+    if (found.defined()) {
+      result = found;
+      return true;
+    }
+    if (shares) result = at::_ops::clone::call(result, std::nullopt);
+    result = wrapFresh(result, level_);
+    return true;
+  }
+
+  std::vector<IValue> wrapResults(std::vector<IValue> results, const std::vector<IValue>& values) const {
+    const Emission emission(*level_);
+    for (IValue& result : results)
+      eachTensor(result, [&](at::Tensor& tensor) { return wrapResult(tensor, values); });
+    return results;
+  }
+
+  void compute() {
+    const std::vector<IValue> given = values();
+    std::vector<IValue> results = given;
+    call(op_, results);
+    finish(wrapResults(std::move(results), given));
+  }
+
+  // ---- Writes
+
+  void write(const Writes& writes) {
+    const Operator* known = OperatorTable::get().find(toString(op_.operator_name()));
+    if (known && known->replacesMemory()) {
+      throw UserError(
+          "Within cresset.functionalize, '" + schema_.name() +
+          "' can't be called: it gives a tensor other memory. Use the other tensor itself");
+    }
+    requireDistinct(writes);
+    std::vector<IValue> fresh;
+    const bool pure = writes.functional && !drawsByLayout(writes);
+    if (!pure || !writePure(writes, fresh)) fresh = writeCopies(writes);
+    std::vector<IValue> results;
+    size_t next = 0;
+    for (const c10::Argument& result : schema_.returns()) {
+      if (!result.alias_info()) {
+        results.push_back(std::move(fresh.at(next++)));
+        continue;
+      }
+      for (const size_t written : writes.arguments) {
+        const c10::AliasInfo* info = schema_.arguments()[written].alias_info();
+        if (info && *info == *result.alias_info()) results.push_back(arguments_[written]);
+      }
+    }
+    CRESSET_CHECK(results.size() == schema_.returns().size(), "each result is new or one of the written arguments");
+    finish(std::move(results));
+  }
+
+  std::vector<at::Tensor> tensorsOf(size_t argument) const {
+    std::vector<at::Tensor> tensors;
+    IValue value = arguments_[argument];
+    eachTensor(value, [&](at::Tensor& tensor) {
+      tensors.push_back(tensor);
+      return false;
+    });
+    return tensors;
+  }
+
+  /// Random numbers go to elements in the order of memory, and not always by the same code: a pure form would draw others
+  /// for a tensor that is not contiguous.
+  bool drawsByLayout(const Writes& writes) const {
+    if (!op_.hasTag(at::Tag::nondeterministic_seeded)) return false;
+    for (const size_t argument : writes.arguments)
+      for (const at::Tensor& tensor : tensorsOf(argument))
+        if (!tensor.is_contiguous()) return true;
+    return false;
+  }
+
+  void requireDistinct(const Writes& writes) const {
+    std::vector<const Memory*> memories;
+    for (const size_t argument : writes.arguments) {
+      for (const at::Tensor& tensor : tensorsOf(argument)) {
+        const Wrapper* wrapper = own(tensor);
+        if (!wrapper) continue;
+        for (const Memory* other : memories) {
+          if (other != &wrapper->memory()) continue;
+          throw UserError(
+              "Within cresset.functionalize, '" + schema_.name() +
+              "' can't write to several tensors that share memory in one call: call it once for each");
+        }
+        memories.push_back(&wrapper->memory());
+      }
+    }
+  }
+
+  /// By the functional form; false if that does not return what the operator would have written.
+  bool writePure(const Writes& writes, std::vector<IValue>& fresh) {
+    const std::vector<IValue> given = values();
+    std::vector<IValue> stack;
+    for (const size_t argument : writes.taken) stack.push_back(given[argument]);
+    // Random numbers would be drawn twice, were the call repeated: what fits is known before.
+    const bool random = op_.hasTag(at::Tag::nondeterministic_seeded);
+    call(*writes.functional, stack);
+    const size_t num_fresh = stack.size() - writes.arguments.size();
+    std::vector<std::pair<at::Tensor, at::Tensor>> assigned;
+    for (size_t i = 0; i < writes.arguments.size(); ++i) {
+      const std::vector<at::Tensor> targets = tensorsOf(writes.arguments[i]);
+      std::vector<at::Tensor> results;
+      eachTensor(stack[num_fresh + i], [&](at::Tensor& tensor) {
+        results.push_back(tensor);
+        return false;
+      });
+      if (results.size() != targets.size()) return false;
+      for (size_t k = 0; k < targets.size(); ++k) {
+        if (!becomes(targets[k], results[k], writes.is_out, *level_)) {
+          if (random) throwWrongResult();
+          return false;
+        }
+        assigned.emplace_back(targets[k], results[k]);
+      }
+    }
+    for (auto& [target, value] : assigned) set(target, value, given);
+    stack.resize(num_fresh);
+    fresh = wrapResults(std::move(stack), given);
+    return true;
+  }
+
+  [[noreturn]] void throwWrongResult() const {
+    throw UserError(
+        "Within cresset.functionalize, '" + schema_.name() +
+        "' can't be called with these arguments: its form that returns a new tensor has another dtype or other sizes");
+  }
+
+  void set(const at::Tensor& target, at::Tensor value, const std::vector<IValue>& given) const {
+    if (const Wrapper* wrapper = own(target)) {
+      assign(wrapper->part(), unshared(std::move(value), given, *level_));
+    } else {
+      const Emission emission(*level_);
+      at::Tensor written = target;
+      at::_ops::copy_::call(written, value, false);
+    }
+  }
+
+  /// By the operator itself, on copies of what it writes. Returns its results that are new.
+  std::vector<IValue> writeCopies(const Writes& writes) {
+    const std::vector<IValue> given = values();
+    std::vector<IValue> stack = given;
+    std::vector<std::pair<at::Tensor, at::Tensor>> copies;
+    for (const size_t argument : writes.arguments) {
+      size_t at = 0;
+      const std::vector<at::Tensor> targets = tensorsOf(argument);
+      eachTensor(stack[argument], [&](at::Tensor& tensor) {
+        const at::Tensor target = targets[at++];
+        if (!own(target)) return false;
+        const Emission emission(*level_);
+        tensor = at::_ops::copy::call(
+            at::_ops::new_empty_strided::call(
+                tensor, tensor.sym_sizes(), tensor.sym_strides(), std::nullopt, std::nullopt, std::nullopt, std::nullopt),
+            tensor, false);
+        copies.emplace_back(target, tensor);
+        return true;
+      });
+    }
+    call(op_, stack);
+    for (const auto& [target, copy] : copies) replaceBy(target, copy, writes.is_out);
+    std::vector<IValue> fresh;
+    for (size_t i = 0; i < schema_.returns().size(); ++i)
+      if (!schema_.returns()[i].alias_info()) fresh.push_back(stack[i]);
+    return wrapResults(std::move(fresh), given);
+  }
+
+  /// An out= operator gives a tensor that has other sizes those of its result, if nothing else is of its memory.
+  void replaceBy(const at::Tensor& target, const at::Tensor& value, bool is_out) const {
+    Wrapper* wrapper = own(target);
+    if (is_out && target.sym_sizes() != value.sym_sizes() && !wrapper->part()->parent && !wrapper->memory().foreign &&
+        wrapper->part().use_count() == 1) {
+      Memory& memory = wrapper->memory();
+      memory.value = value;
+      memory.offset = 0;
+      memory.written = true;
+      ++memory.generation;
+      wrapper->setPart(wrapper->part(), value);
+      return;
+    }
+    assign(wrapper->part(), value);
+  }
+
+  const c10::OperatorHandle& op_;
+  const c10::FunctionSchema& schema_;
+  std::vector<IValue>& stack_;
+  std::vector<IValue> arguments_;
+  std::shared_ptr<LevelState> level_;
+};
+
+void kernel(const c10::OperatorHandle& op, c10::DispatchKeySet, std::vector<IValue>* stack) {
+  Call(op, *stack).run();
+}
+
+}  // namespace
+
+void registerWrapperKernel() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    // For the life of the process: tensors may outlive all else.
+    static auto* registration = new c10::RegistrationHandleRAII(c10::Dispatcher::singleton().registerFallback(
+        c10::DispatchKey::Fake, c10::KernelFunction::makeFromBoxedFunction<&kernel>(), "Cresset's functional tensors"));
+    (void)registration;
+  });
+}
+
+}  // namespace cresset::live

@@ -1,0 +1,69 @@
+// Levels of functionalization, for cresset/functional.py.
+#include <memory>
+#include <optional>
+
+#include "cresset/functionalization/level.h"
+#include "cresset/python/common.h"
+
+namespace cresset::python {
+
+namespace {
+
+class PythonLevel {
+ public:
+  void enter() {
+    if (scope_) throw UserError("this level is open");
+    scope_.emplace(level_);
+  }
+  void exit() { scope_.reset(); }
+  void close() { level_.close(); }
+  at::Tensor leave(const at::Tensor& tensor) { return level_.leave(tensor); }
+  const std::string& refusal() const { return level_.refusal(); }
+  at::Tensor sync(const at::Tensor& tensor, bool shares) { return level_.sync(tensor, shares); }
+
+ private:
+  live::Level level_;
+  std::optional<ClientScope> scope_;
+};
+
+/// While it is entered, no client sees what this thread does.
+class PythonPause {
+ public:
+  void enter() { pause_.emplace(); }
+  void exit(const py::args&) { pause_.reset(); }
+
+ private:
+  std::optional<ClientPause> pause_;
+};
+
+live::Level* innermost() {
+  return findClient<live::Level>();
+}
+
+}  // namespace
+
+void bindFunctional(py::module_& module) {
+  py::class_<PythonLevel>(module, "_FunctionalLevel")
+      .def(py::init<>())
+      .def("enter", &PythonLevel::enter)
+      .def("exit", &PythonLevel::exit)
+      .def("close", &PythonLevel::close)
+      .def("leave", &PythonLevel::leave)
+      .def_property_readonly("refusal", &PythonLevel::refusal);
+  py::class_<PythonPause>(module, "_ClientPause")
+      .def(py::init<>())
+      .def("__enter__", &PythonPause::enter)
+      .def("__exit__", &PythonPause::exit);
+  module.def("_is_functional", [](const at::Tensor& tensor) { return live::wrapperOf(tensor) != nullptr; });
+  module.def("_in_functional_level", [] { return innermost() != nullptr; });
+  module.def(
+      "_functional_sync",
+      [](const at::Tensor& tensor, bool shares) {
+        if (live::Level* level = innermost()) return level->sync(tensor, shares);
+        if (const live::Wrapper* wrapper = live::wrapperOf(tensor)) return live::current(wrapper->part());
+        return tensor;
+      },
+      "A tensor with memory that has the tensor's elements now; if it shares, that memory is the tensor's from now on.");
+}
+
+}  // namespace cresset::python

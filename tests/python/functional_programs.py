@@ -1,0 +1,247 @@
+"""Random programs over tensors with views and mutation, as Python functions; run eagerly and functionalized, compared.
+
+``python tests/python/functional_programs.py [COUNT] [FIRST]`` runs COUNT of them (100,000), beginning with seed FIRST.
+"""
+
+import random
+import sys
+
+import torch
+
+import cresset
+
+
+def memory(tensors):
+    """Which of them share memory, and where each lies in it."""
+    return [
+        [a.untyped_storage()._cdata == b.untyped_storage()._cdata for b in tensors] + [a.storage_offset()]
+        for a in tensors
+    ]
+
+
+def flat(result):
+    if isinstance(result, torch.Tensor):
+        return [result]
+    if isinstance(result, (list, tuple)):
+        return [tensor for item in result for tensor in flat(item)]
+    return []
+
+
+def bits(tensor):
+    """What two tensors are compared by."""
+    plain = tensor.detach().resolve_conj().resolve_neg()
+    if plain.is_complex():
+        plain = torch.view_as_real(plain)
+    values = (
+        plain.double().nan_to_num(nan=12345.678).flatten().tolist() if plain.dtype != torch.bool else plain.tolist()
+    )
+    return values, str(tensor.dtype), tuple(tensor.shape), tensor.stride(), tensor.requires_grad
+
+
+class Outcome:
+    """What a call has done: results, arguments, memory, or the exception."""
+
+    def __init__(self, function, arguments):
+        torch.manual_seed(0)
+        self.error = self.result = None
+        try:
+            self.result = function(*arguments)
+        except Exception as error:
+            self.error = error
+        tensors = flat(self.result) + flat(list(arguments))
+        self.tensors = tensors
+        self.bits = [bits(tensor) for tensor in tensors]
+        self.memory = memory(tensors)
+        self.same = [[a is b for b in tensors] for a in tensors]
+
+
+def differences(expected, found):
+    if (expected.error is None) != (found.error is None):
+        return [f"errors: {expected.error!r} and {found.error!r}"]
+    told = []
+    for what in ("bits", "memory", "same"):
+        if getattr(expected, what) != getattr(found, what):
+            told.append(f"{what}: {getattr(expected, what)} and {getattr(found, what)}")
+    return told
+
+
+# ---- Programs
+
+VIEWS = (
+    lambda r, x: f"{x}[{r.randrange(-1, 1)}]" if True else "",
+    lambda r, x: f"{x}[{r.randrange(2)}:]",
+    lambda r, x: f"{x}[::2]",
+    lambda r, x: f"{x}.t() if {x}.dim() == 2 else {x}",
+    lambda r, x: f"{x}.transpose(0, -1)",
+    lambda r, x: f"{x}.unsqueeze({r.randrange(2)})",
+    lambda r, x: f"{x}.squeeze()",
+    lambda r, x: f"{x}.view(-1) if {x}.is_contiguous() else {x}",
+    lambda r, x: f"{x}.reshape(-1)",
+    lambda r, x: f"{x}.flatten()",
+    lambda r, x: f"{x}.detach()",
+    lambda r, x: f"{x}.diagonal() if {x}.dim() > 1 else {x}",
+    lambda r, x: f"{x}.split(1)[{r.randrange(-1, 1)}]",
+    lambda r, x: f"{x}.unbind(0)[-1]",
+    lambda r, x: f"{x}.chunk(2, -1)[-1]",
+    lambda r, x: f"{x}.movedim(0, -1)",
+    lambda r, x: f"{x}.narrow(0, 0, 1)",
+    lambda r, x: f"{x}.as_strided((2,), (1,)) if {x}.numel() > 3 else {x}",
+    lambda r, x: f"{x}.expand_as({x})",
+    lambda r, x: f"{x}.view_as({x})",
+    lambda r, x: f"{x}.unfold(0, 1, 1)",
+)
+
+WRITES = (
+    lambda r, x, y: f"{x}.add_({r.randrange(1, 4)})",
+    lambda r, x, y: f"{x}.mul_({y}.sum())",
+    lambda r, x, y: f"{x}.copy_({y}.mean())",
+    lambda r, x, y: f"{x}.fill_({r.randrange(3)})",
+    lambda r, x, y: f"{x}.zero_()",
+    lambda r, x, y: f"{x}.clamp_(max=2)",
+    lambda r, x, y: f"{x}.sub_({y}.max())",
+    lambda r, x, y: f"{x}.exp_().tanh_()",
+    lambda r, x, y: f"{x}.normal_()",
+    lambda r, x, y: f"{x}.uniform_(0, 2)",
+    lambda r, x, y: f"{x}[0] = {y}.sum()",
+    lambda r, x, y: f"{x}[..., -1] += 1",
+    lambda r, x, y: f"{x}.masked_fill_({x} > 1, 0.5)",
+    lambda r, x, y: f"torch.add({x}, 1, out={x})",
+    lambda r, x, y: f"torch.mul({x}, {y}.sum(), out={x})",
+    lambda r, x, y: f"{x}.index_fill_(0, torch.tensor([0]), 3)",
+)
+
+METADATA = (
+    lambda r, x: f"{x}.transpose_(0, -1)",
+    lambda r, x: f"{x}.unsqueeze_(0)",
+    lambda r, x: f"{x}.squeeze_()",
+)
+
+PURE = (
+    lambda r, x, y: f"{x} * 2",
+    lambda r, x, y: f"{x} + {y}.sum()",
+    lambda r, x, y: f"{x}.clone()",
+    lambda r, x, y: f"{x}.sin()",
+    lambda r, x, y: f"torch.zeros_like({x})",
+    lambda r, x, y: "torch.ones(2, 3)",
+    lambda r, x, y: f"torch.cat([{x}.flatten(), {y}.flatten()])[:4]",
+    lambda r, x, y: f"torch.where({x} > 0, {x}, {x} * 3)",
+)
+
+
+def program(seed, gradients=False):
+    """The text of a function of two tensors, and how to make them."""
+    r = random.Random(seed)
+    names = ["x", "y"]
+    lines = []
+    own = set()  # tensors whose sizes may change: made inside
+    for step in range(r.randrange(3, 12)):
+        name, source, other = f"v{step}", r.choice(names), r.choice(names)
+        kind = r.random()
+        if kind < 0.4:
+            lines.append(f"{name} = {r.choice(VIEWS)(r, source)}")
+            names.append(name)
+        elif kind < 0.75:
+            lines.append(r.choice(WRITES[:8] + WRITES[10:13] if gradients else WRITES)(r, source, other))
+        elif kind < 0.8 and own:
+            lines.append(r.choice(METADATA)(r, r.choice(sorted(own))))
+        elif kind < 0.85:
+            lines.append(f"if {source}.numel() and {source}.flatten()[0] > 0: {other}.add_(1)")
+        else:
+            lines.append(f"{name} = {r.choice(PURE)(r, source, other)}")
+            names.append(name)
+            own.add(name)
+    results = r.sample(names, min(len(names), r.randrange(1, 4)))
+    body = "\n".join("    " + line for line in lines)
+    text = f"def f(x, y):\n{body}\n    return {', '.join(results)},\n"
+    shapes = r.choice([((3, 4), (3, 4)), ((4,), (2, 2)), ((1, 5), (5,)), ((2, 3, 2), (1,)), ((5, 5), (3,))])
+    alias = r.random()
+    return text, shapes, alias
+
+
+def arguments(shapes, alias, gradients=False):
+    torch.manual_seed(1)
+    x, y = (torch.randn(shape) for shape in shapes)
+    if gradients:
+        x, y = x.requires_grad_(), y.requires_grad_()
+        return (x, y), (x * 1, y * 1)
+    if alias < 0.1:
+        y = x[0]
+    elif alias < 0.15:
+        y = x
+    elif alias < 0.25 and x.dim() > 1:
+        x = x.transpose(0, 1)
+    elif alias < 0.35 and x.dim() > 1:
+        x = torch.randn(*shapes[0][:-1], shapes[0][-1] * 2)[..., ::2]
+    return (x, y), (x, y)
+
+
+def compile_text(text):
+    scope = {"torch": torch}
+    exec(text, scope)  # the program that was just made
+    return scope["f"]
+
+
+def check(seed):
+    text, shapes, alias = program(seed)
+    function = compile_text(text)
+    expected = Outcome(function, arguments(shapes, alias)[1])
+    found = Outcome(cresset.functionalize(function), arguments(shapes, alias)[1])
+    if refused(found):
+        return "refused", text
+    told = differences(expected, found)
+    return ("differs", text + "\n" + "\n".join(told)) if told else ("equal", text)
+
+
+def refused(outcome):
+    return isinstance(outcome.error, cresset.UserError) and "cresset.functionalize" in str(outcome.error)
+
+
+def gradients(function, shapes, alias):
+    leaves, given = arguments(shapes, alias, gradients=True)
+    outcome = Outcome(function, given)
+    if outcome.error is not None:
+        return outcome, None
+    try:
+        total = sum(
+            (t.double().abs().sum() for t in outcome.tensors if t.requires_grad), torch.zeros((), dtype=torch.double)
+        )
+        grads = torch.autograd.grad(total, leaves, allow_unused=True) if total.requires_grad else (None, None)
+    except RuntimeError as error:
+        return outcome, str(error)[:100]
+    return outcome, grads
+
+
+def check_gradients(seed):
+    text, shapes, alias = program(seed, gradients=True)
+    function = compile_text(text)
+    expected, grads = gradients(function, shapes, alias)
+    found, found_grads = gradients(cresset.functionalize(function), shapes, alias)
+    if refused(found):
+        return "refused", text
+    told = differences(expected, found)
+    if isinstance(grads, str) and "is a view and its base or another view" in grads:
+        return "erased", text  # autograd's error is about views that eager can't make again
+    if not told and isinstance(grads, str) != isinstance(found_grads, str):
+        told.append(f"backward: {grads} and {found_grads}")
+    elif not told and grads is not None and not isinstance(grads, str):
+        for a, b in zip(grads, found_grads):
+            if (a is None) != (b is None) or (a is not None and not torch.allclose(a, b, equal_nan=True)):
+                told.append(f"gradients: {a} and {b}")
+    return ("differs", text + "\n" + "\n".join(told)) if told else ("equal", text)
+
+
+def main(count, first):
+    counts = {}
+    for seed in range(first, first + count):
+        for one in (check, check_gradients):
+            outcome, text = one(seed)
+            counts[one.__name__, outcome] = counts.get((one.__name__, outcome), 0) + 1
+            if outcome == "differs":
+                print(f"{one.__name__} {seed}:\n{text}\n", flush=True)
+    print(counts)
+    return 1 if any(outcome == "differs" for _, outcome in counts) else 0
+
+
+if __name__ == "__main__":
+    numbers = [int(argument) for argument in sys.argv[1:]]
+    sys.exit(main(*(numbers + [100000, 0][len(numbers) :])))
