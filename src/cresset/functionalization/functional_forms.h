@@ -26,8 +26,8 @@ struct Writes {
 /// Null if the call writes nothing. Lives as long as the process. Thread-safe.
 const Writes* writesOf(const c10::OperatorHandle& op, std::span<const c10::IValue> arguments);
 
-/// The view that an operator such as `aten::transpose_` makes of its argument; none if it is no such operator, or has no
-/// such view.
+/// The view that an operator such as `aten::transpose_` makes of its argument; none if it is no such operator, or has
+/// no such view.
 std::optional<c10::OperatorHandle> viewOfInPlaceView(const c10::OperatorHandle& op);
 
 }  // namespace cresset::live

@@ -33,8 +33,8 @@ bool isOfFunctorch(const at::Tensor& tensor) {
 
 at::Tensor leaveGradient(const at::Tensor& gradient);
 
-/// Hands gradients on: of a wrapper to the tensor that it stands for (`plain`: as tensors with memory), of a tensor that
-/// has left a level to its wrapper.
+/// Hands gradients on: of a wrapper to the tensor that it stands for (`plain`: as tensors with memory), of a tensor
+/// that has left a level to its wrapper.
 class HandOnGradient final : public autograd::Node {
  public:
   explicit HandOnGradient(bool plain) : plain_(plain) {}
@@ -107,16 +107,15 @@ void replaceTensors(IValue& value, const Visit& visit) {
   }
 }
 
-/// Without the keys at which the dispatcher has nothing to call: where the operator has a kernel that says so, or no kernel
-/// and there is none for all operators.
+/// Without the keys at which the dispatcher has nothing to call: where the operator has a kernel that says so, or no
+/// kernel and there is none for all operators.
 c10::DispatchKeySet withKernels(const c10::OperatorHandle& op, c10::DispatchKeySet keys) {
   const auto skips = [&](c10::DispatchKey key) {
     return op.hasKernelForDispatchKey(key) && op.isKernelFallthroughKernel(key);
   };
   c10::DispatchKeySet result = keys;
   for (const c10::DispatchKey key : keys) {
-    const bool only_own = key == c10::DispatchKey::ADInplaceOrView ||
-                          c10::autocast_dispatch_keyset.has(key);
+    const bool only_own = key == c10::DispatchKey::ADInplaceOrView || c10::autocast_dispatch_keyset.has(key);
     const bool of_autograd = c10::autograd_dispatch_keyset.has(key);
     if (skips(key) || (only_own && !op.hasKernelForDispatchKey(key)) ||
         (of_autograd && !op.hasKernelForDispatchKey(key) && skips(c10::DispatchKey::Autograd)))
@@ -147,8 +146,8 @@ bool Level::isFromOutside(const at::Tensor& tensor) const {
   if (!tensor.defined() || isOfFunctorch(tensor)) return false;
   if (tensor.unsafeGetTensorImpl()->is_wrapped_number()) return false;
   if (const Wrapper* wrapper = wrapperOf(tensor)) return wrapper->memory().level != state_;
-  return tensor.layout() == c10::kStrided && !tensor.is_quantized() && !tensor.is_nested() && !tensor._is_zerotensor() &&
-         tensor.unsafeGetTensorImpl()->has_storage();
+  return tensor.layout() == c10::kStrided && !tensor.is_quantized() && !tensor.is_nested() &&
+         !tensor._is_zerotensor() && tensor.unsafeGetTensorImpl()->has_storage();
 }
 
 at::Tensor Level::lift(const at::Tensor& tensor) {
@@ -213,7 +212,8 @@ void Level::link(Entry& entry) {
   if (entry.requires_grad) linkTape(entry.tensor, entry.wrapper, true);
 }
 
-/// What became of a tensor's place on the tape without an operator: requires_grad_(), an autograd.Function that wrote it.
+/// What became of a tensor's place on the tape without an operator: requires_grad_(), an autograd.Function that wrote
+/// it.
 void Level::followTape(Entry& entry) {
   const bool requires_grad = entry.tensor.requires_grad();
   if (!requires_grad && !entry.requires_grad) return;
@@ -231,7 +231,8 @@ void Level::followTape(Entry& entry) {
 void Level::checkMemory(const Entry& entry) const {
   if (entry.tensor.unsafeGetTensorImpl()->unsafe_storage().unsafeGetStorageImpl() == entry.storage) return;
   throw UserError(
-      "Within cresset.functionalize, a tensor from outside was given other memory (`x.data = y`) after it was used: assign "
+      "Within cresset.functionalize, a tensor from outside was given other memory (`x.data = y`) after it was used: "
+      "assign "
       "the elements with `x.copy_(y)`, or use y itself");
 }
 
@@ -253,8 +254,7 @@ void Level::checkWrite(const at::Tensor& given, const at::Tensor& wrapper) const
       "a view of a leaf Variable that requires grad is being used in an in-place operation.");
 }
 
-void Level::checkWrites(
-    const c10::OperatorHandle& op, std::span<const IValue> given, std::span<const IValue> wrapped) {
+void Level::checkWrites(const c10::OperatorHandle& op, std::span<const IValue> given, std::span<const IValue> wrapped) {
   const auto& arguments = op.schema().arguments();
   bool records = false;
   if (at::GradMode::is_enabled()) {
@@ -342,8 +342,7 @@ void Level::run(const c10::OperatorHandle& op, c10::DispatchKeySet keys, std::ve
       const auto entry = by_wrapper_.find(tensor.unsafeGetTensorImpl());
       if (entry != by_wrapper_.end()) return entry->second->tensor;
       if (literal) literals_[tensor.unsafeGetTensorImpl()] = tensor;
-      if (wraps && !wrapperOf(tensor) && isFromOutside(tensor) &&
-          !entries_.contains(tensor.unsafeGetTensorImpl()))
+      if (wraps && !wrapperOf(tensor) && isFromOutside(tensor) && !entries_.contains(tensor.unsafeGetTensorImpl()))
         return wrapFresh(tensor, state_);
       return tensor;
     });
@@ -448,7 +447,8 @@ at::Tensor Level::leaveBase(const at::Tensor& wrapper) {
   if (left.defined()) return left;
   if (wrapper.requires_grad() && wrapper.is_leaf()) {
     throw UserError(
-        "cresset.functionalize can't return a tensor that was made inside and on which `requires_grad` was set: gradients "
+        "cresset.functionalize can't return a tensor that was made inside and on which `requires_grad` was set: "
+        "gradients "
         "would not reach it. Make it outside, or return it detached");
   }
   const PartPtr& part = wrapperOf(wrapper)->part();
@@ -495,7 +495,8 @@ at::Tensor Level::leave(const at::Tensor& tensor) {
     const at::Tensor whole(tensor._base());
     std::vector<const Part*> chain;
     PartPtr part = wrapper->part();
-    for (; part && wrapperOf(whole) && part != wrapperOf(whole)->part(); part = part->parent) chain.push_back(part.get());
+    for (; part && wrapperOf(whole) && part != wrapperOf(whole)->part(); part = part->parent)
+      chain.push_back(part.get());
     if (!part || !wrapperOf(whole)) {
       if (tensor.requires_grad()) {
         throw UserError(

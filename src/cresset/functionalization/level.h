@@ -1,14 +1,15 @@
 // A live program without mutation: while a level is open on a thread, what the thread computes with tensors comes from
 // pure operators.
 //
-// Tensors from outside (arguments, parameters, what a closure holds) stay the program's: `x.add_(1)` returns x, and hooks,
-// `requires_grad` and identity are those of x. What operators get for them are wrappers (wrapper.h), one per tensor, whose
-// memory begins with the tensor as its value; tensors that share a storage get parts of one memory. Only when the level is
-// closed, or the program looks past the operators at the elements (`sync`), are tensors that were written given their new
-// values, by one copy_ each. Results of operators are wrappers; closing makes tensors of those that are returned.
+// Tensors from outside (arguments, parameters, what a closure holds) stay the program's: `x.add_(1)` returns x, and
+// hooks, `requires_grad` and identity are those of x. What operators get for them are wrappers (wrapper.h), one per
+// tensor, whose memory begins with the tensor as its value; tensors that share a storage get parts of one memory. Only
+// when the level is closed, or the program looks past the operators at the elements (`sync`), are tensors that were
+// written given their new values, by one copy_ each. Results of operators are wrappers; closing makes tensors of those
+// that are returned.
 //
-// Autograd: a wrapper for a tensor that requires gradients has a node that hands its gradient on to that tensor's place on
-// the tape. Version counters are the tensors'.
+// Autograd: a wrapper for a tensor that requires gradients has a node that hands its gradient on to that tensor's place
+// on the tape. Version counters are the tensors'.
 //
 // Threads: a level belongs to the thread that opened it.
 #pragma once
@@ -35,14 +36,14 @@ class Level final : public OperatorClient {
 
   void call(const c10::OperatorHandle& op, c10::DispatchKeySet keys, std::vector<c10::IValue>& stack) override;
 
-  /// The wrapper that operators get for a tensor from outside; the tensor itself, if it stays as it is (sparse, a wrapper
-  /// of this level, what functorch wraps).
+  /// The wrapper that operators get for a tensor from outside; the tensor itself, if it stays as it is (sparse, a
+  /// wrapper of this level, what functorch wraps).
   at::Tensor lift(const at::Tensor& tensor);
-  /// A tensor with memory that has the tensor's elements now. `shares`: it is given to who may read or write that memory
-  /// later, so it is the tensor's from now on.
+  /// A tensor with memory that has the tensor's elements now. `shares`: it is given to who may read or write that
+  /// memory later, so it is the tensor's from now on.
   at::Tensor sync(const at::Tensor& tensor, bool shares);
-  /// Gives tensors from outside that were written their new values. Wrappers stand for tensors from then on. Called with
-  /// the level's scope closed. If it throws, the level is closed nevertheless.
+  /// Gives tensors from outside that were written their new values. Wrappers stand for tensors from then on. Called
+  /// with the level's scope closed. If it throws, the level is closed nevertheless.
   void close();
   /// After close: the tensor that a result of the program is.
   at::Tensor leave(const at::Tensor& tensor);
@@ -76,7 +77,7 @@ class Level final : public OperatorClient {
   std::unordered_map<const c10::TensorImpl*, Entry*> by_wrapper_;
   std::unordered_map<const c10::StorageImpl*, std::vector<Entry*>> by_storage_;
   std::unordered_map<const c10::TensorImpl*, at::Tensor> literals_;  // results that torch.tensor fills
-  std::unordered_map<const c10::TensorImpl*, at::Tensor> left_;  // by wrapper that is no view
+  std::unordered_map<const c10::TensorImpl*, at::Tensor> left_;      // by wrapper that is no view
   std::unordered_map<const c10::TensorImpl*, at::Tensor> results_;
 };
 

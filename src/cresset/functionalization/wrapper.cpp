@@ -61,8 +61,8 @@ void Wrapper::setPart(PartPtr part, const at::Tensor& like) {
 
 c10::intrusive_ptr<c10::TensorImpl> Wrapper::shallow_copy_and_detach(
     const c10::VariableVersion& version_counter, bool allow_metadata_change) const {
-  auto copy = c10::make_intrusive<Wrapper>(part_, at::Tensor(c10::intrusive_ptr<TensorImpl>::reclaim_copy(
-                                                      const_cast<Wrapper*>(this))));
+  auto copy = c10::make_intrusive<Wrapper>(
+      part_, at::Tensor(c10::intrusive_ptr<TensorImpl>::reclaim_copy(const_cast<Wrapper*>(this))));
   copy->set_version_counter(version_counter);
   copy->set_allow_tensor_metadata_change(allow_metadata_change);
   return copy;

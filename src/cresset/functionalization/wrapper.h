@@ -1,17 +1,17 @@
 // Tensors of live programs whose writes become new values.
 //
-// A Wrapper is a tensor without memory of its own: it says which part of a Memory it is. A Memory has a current value, a
-// tensor that no operator ever writes to. What writes to a wrapper gives the memory a new value, through the inverses of
-// the views between (view_rows.h), and raises its generation; a view is made again from the memory when it is read at
-// another generation. So n writes and m views cost n + m.
+// A Wrapper is a tensor without memory of its own: it says which part of a Memory it is. A Memory has a current value,
+// a tensor that no operator ever writes to. What writes to a wrapper gives the memory a new value, through the inverses
+// of the views between (view_rows.h), and raises its generation; a view is made again from the memory when it is read
+// at another generation. So n writes and m views cost n + m.
 //
 // Wrappers stand below autograd and functorch: DispatchKey::Fake, which PyTorch has no kernels for, comes after both.
 // Autograd records wrappers as it would record the tensors for which they stand, with their version counters and views,
-// so that gradients and autograd's errors are eager's; what functorch's transforms wrap is a wrapper. The operators that
-// the wrappers' kernel emits are pure and know no gradients.
+// so that gradients and autograd's errors are eager's; what functorch's transforms wrap is a wrapper. The operators
+// that the wrappers' kernel emits are pure and know no gradients.
 //
-// A wrapper belongs to a level (level.h). Once that is closed, its memory is a tensor again, and a wrapper that is still
-// somewhere (in what autograd kept) stands for that tensor: it is read and written as it is.
+// A wrapper belongs to a level (level.h). Once that is closed, its memory is a tensor again, and a wrapper that is
+// still somewhere (in what autograd kept) stands for that tensor: it is read and written as it is.
 //
 // Threads: wrappers of a level are used by one thread at a time.
 #pragma once
@@ -43,8 +43,8 @@ struct Memory {
   bool written = false;
   bool settled = false;  // its parts are views of the value, since the level is closed
   bool left = false;     // the tensor that was its value is one of the program's results
-  bool flat = false;     // the value has a storage's elements one after the other: tensors in it were given that share it
-  at::Tensor exposed;    // its memory was given away: the value is written to this after each write
+  bool flat = false;   // the value has a storage's elements one after the other: tensors in it were given that share it
+  at::Tensor exposed;  // its memory was given away: the value is written to this after each write
   bool foreign = false;  // it stands for tensors from outside of the level
   int64_t offset = 0;    // the storage offset that the whole has
 };
@@ -132,8 +132,8 @@ class HiddenFromModes {
 
 /// The elements of a part now. Emits the views that lead to it, if they are not known.
 at::Tensor current(const PartPtr& part);
-/// Makes the value that of the part, and of all that shares memory with it. The value gets sizes, strides and bits (conj,
-/// neg) of the one before. Throws if several elements of the part are one in memory, or the sizes differ.
+/// Makes the value that of the part, and of all that shares memory with it. The value gets sizes, strides and bits
+/// (conj, neg) of the one before. Throws if several elements of the part are one in memory, or the sizes differ.
 void assign(const PartPtr& part, at::Tensor value);
 /// The view again, of a tensor that has the parent's place.
 at::Tensor applyView(const Part& part, const at::Tensor& parent);

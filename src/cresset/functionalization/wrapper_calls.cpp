@@ -67,7 +67,8 @@ void makeStrided(const std::vector<IValue>& arguments, const Wrapper& wrapper, P
   const at::Tensor whole = memory.value;
   if (wrapper.dtype() != whole.dtype() || wrapper.is_conj() != whole.is_conj() || wrapper.is_neg() != whole.is_neg()) {
     throw UserError(
-        "Within cresset.functionalize, as_strided of a view with another dtype (or of a conjugate or negative view) can't "
+        "Within cresset.functionalize, as_strided of a view with another dtype (or of a conjugate or negative view) "
+        "can't "
         "be made: call it on the tensor that is viewed");
   }
   part.sizes = arguments[1].toIntVector();
@@ -83,7 +84,8 @@ void makeStrided(const std::vector<IValue>& arguments, const Wrapper& wrapper, P
   for (int64_t d = 0; d < whole.dim(); ++d) end += (whole.size(d) - 1) * whole.stride(d);
   if (!empty && (offset < memory.offset || last > end)) {
     throw UserError(
-        "Within cresset.functionalize, as_strided can't reach beyond the tensor that it views: pass the tensor that has "
+        "Within cresset.functionalize, as_strided can't reach beyond the tensor that it views: pass the tensor that "
+        "has "
         "all of the memory");
   }
   if (memory.foreign && !memory.flat && !whole.is_non_overlapping_and_dense()) {
@@ -112,10 +114,10 @@ at::Tensor unshared(at::Tensor value, const std::vector<IValue>& given, const Le
   bool shares = false;
   for (IValue argument : given) {
     eachTensor(argument, [&](at::Tensor& tensor) {
-      shares |= tensor.is_same(value) ||
-                (tensor.has_storage() && value.has_storage() && !wrapperOf(tensor) && !wrapperOf(value) &&
-                 tensor.unsafeGetTensorImpl()->unsafe_storage().is_alias_of(
-                     value.unsafeGetTensorImpl()->unsafe_storage()));
+      shares |=
+          tensor.is_same(value) ||
+          (tensor.has_storage() && value.has_storage() && !wrapperOf(tensor) && !wrapperOf(value) &&
+           tensor.unsafeGetTensorImpl()->unsafe_storage().is_alias_of(value.unsafeGetTensorImpl()->unsafe_storage()));
       return false;
     });
   }
@@ -219,9 +221,7 @@ class Call {
     finish(std::move(results));
   }
 
-  bool changesPlace() const {
-    return op_.hasTag(at::Tag::inplace_view);
-  }
+  bool changesPlace() const { return op_.hasTag(at::Tag::inplace_view); }
 
   /// `transpose_` and its like: another view of the same memory.
   void changePlace() {
@@ -275,7 +275,8 @@ class Call {
     const Wrapper& wrapper = *own(self);
     const bool list = schema_.returns()[0].type()->kind() == c10::TypeKind::ListType;
     if (schema_.returns().size() != 1)
-      throw UserError("Within cresset.functionalize, '" + schema_.name() + "' can't be called: it returns several views");
+      throw UserError(
+          "Within cresset.functionalize, '" + schema_.name() + "' can't be called: it returns several views");
     if (!list) {
       PartPtr part;
       const at::Tensor value = makePart(op_, wrapper, -1, part);
@@ -321,9 +322,9 @@ class Call {
       eachTensor(argument, [&](at::Tensor& tensor) {
         const at::Tensor& used = plain[at++];
         if (used.is_same(result)) found = tensor;
-        shares |= used.has_storage() && result.has_storage() &&
-                  used.unsafeGetTensorImpl()->unsafe_storage().is_alias_of(
-                      result.unsafeGetTensorImpl()->unsafe_storage());
+        shares |=
+            used.has_storage() && result.has_storage() &&
+            used.unsafeGetTensorImpl()->unsafe_storage().is_alias_of(result.unsafeGetTensorImpl()->unsafe_storage());
         return false;
       });
     }
@@ -338,8 +339,7 @@ class Call {
 
   std::vector<IValue> wrapResults(std::vector<IValue> results, const std::vector<IValue>& values) const {
     const Emission emission(*level_);
-    for (IValue& result : results)
-      eachTensor(result, [&](at::Tensor& tensor) { return wrapResult(tensor, values); });
+    for (IValue& result : results) eachTensor(result, [&](at::Tensor& tensor) { return wrapResult(tensor, values); });
     return results;
   }
 
@@ -389,8 +389,8 @@ class Call {
     return tensors;
   }
 
-  /// Random numbers go to elements in the order of memory, and not always by the same code: a pure form would draw others
-  /// for a tensor that is not contiguous.
+  /// Random numbers go to elements in the order of memory, and not always by the same code: a pure form would draw
+  /// others for a tensor that is not contiguous.
   bool drawsByLayout(const Writes& writes) const {
     if (!op_.hasTag(at::Tag::nondeterministic_seeded)) return false;
     for (const size_t argument : writes.arguments)
@@ -478,7 +478,8 @@ class Call {
         const Emission emission(*level_);
         tensor = at::_ops::copy::call(
             at::_ops::new_empty_strided::call(
-                tensor, tensor.sym_sizes(), tensor.sym_strides(), std::nullopt, std::nullopt, std::nullopt, std::nullopt),
+                tensor, tensor.sym_sizes(), tensor.sym_strides(), std::nullopt, std::nullopt, std::nullopt,
+                std::nullopt),
             tensor, false);
         copies.emplace_back(target, tensor);
         return true;

@@ -119,7 +119,8 @@ at::Tensor inverse(const Part& part, const at::Tensor& parent, const at::Tensor&
 void requireInjective(const at::Tensor& tensor) {
   if (isInjective(tensor)) return;
   throw UserError(
-      "unsupported operation: more than one element of the written-to tensor refers to a single memory location. Please "
+      "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
+      "Please "
       "clone() the tensor before performing the operation.");
 }
 
@@ -185,9 +186,11 @@ void assign(const PartPtr& part, at::Tensor value) {
   requireInjective(before);
   if (value.sym_sizes() != before.sym_sizes()) {
     throw UserError(
-        "Within cresset.functionalize, an operator can't change the sizes of a tensor that it writes: make a new tensor");
+        "Within cresset.functionalize, an operator can't change the sizes of a tensor that it writes: make a new "
+        "tensor");
   }
-  // What may be memory of another value must not become this one's: the other could be written when the level is closed.
+  // What may be memory of another value must not become this one's: the other could be written when the level is
+  // closed.
   value = fitted(std::move(value), before);
   struct Step {
     Part* part;
@@ -220,8 +223,8 @@ void flatten(const PartPtr& root, const at::Tensor& tensor) {
   CRESSET_CHECK(!root->parent && !memory.flat, "only the whole of a memory becomes a part of a storage");
   const Emission emission(*memory.level);
   const int64_t length = static_cast<int64_t>(tensor.storage().nbytes() / tensor.itemsize());
-  const at::Tensor flat =
-      at::_ops::as_strided::call(tensor, c10::SymIntArrayRef{c10::SymInt(length)}, c10::SymIntArrayRef{c10::SymInt(1)}, 0);
+  const at::Tensor flat = at::_ops::as_strided::call(
+      tensor, c10::SymIntArrayRef{c10::SymInt(length)}, c10::SymIntArrayRef{c10::SymInt(1)}, 0);
   const at::Tensor before = memory.value;
   memory.value = memory.written ? at::_ops::as_strided_scatter::call(
                                       flat, before, tensor.sym_sizes(), tensor.sym_strides(), tensor.storage_offset())

@@ -63,7 +63,8 @@ void bindFunctional(py::module_& module) {
         if (const live::Wrapper* wrapper = live::wrapperOf(tensor)) return live::current(wrapper->part());
         return tensor;
       },
-      "A tensor with memory that has the tensor's elements now; if it shares, that memory is the tensor's from now on.");
+      "A tensor with memory that has the tensor's elements now; if it shares, that memory is the tensor's from now "
+      "on.");
 }
 
 }  // namespace cresset::python
