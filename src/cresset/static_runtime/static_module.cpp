@@ -131,12 +131,16 @@ std::unique_ptr<StaticRuntime> StaticRuntime::clone() const {
   return std::make_unique<StaticRuntime>(program_->shared_from_this());  // that of a module does not keep it alive
 }
 
+void requireRuns(int warmup_runs, int main_runs) {
+  if (warmup_runs < 0 || main_runs < 1)
+    throw UserError("A benchmark wants 0 or more warm-up runs, and 1 or more others");
+}
+
 double StaticRuntime::benchmark(
     const std::vector<std::vector<IValue>>& args, const std::vector<Kwargs>& kwargs, int warmup_runs, int main_runs) {
   if (args.empty() || (!kwargs.empty() && kwargs.size() != args.size()))
     throw UserError("A benchmark wants at least one list of arguments, and as many of keyword arguments, or none");
-  if (warmup_runs < 0 || main_runs < 1)
-    throw UserError("A benchmark wants 0 or more warm-up runs, and 1 or more others");
+  requireRuns(warmup_runs, main_runs);
   using Clock = std::chrono::steady_clock;
   Clock::time_point start = Clock::now();
   for (int i = -warmup_runs; i < main_runs; ++i) {

@@ -74,4 +74,7 @@ class StaticProgram final : public Executable, public std::enable_shared_from_th
   mutable std::unique_ptr<StaticRuntime> own_runtime_;
 };
 
+/// Of a benchmark; throws UserError for fewer than 0 and 1.
+void requireRuns(int warmup_runs, int main_runs);
+
 }  // namespace cresset

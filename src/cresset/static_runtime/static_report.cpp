@@ -140,8 +140,7 @@ StaticReport StaticProgram::report(const StaticRuntime* runtime) const {
 IndividualOps StaticProgram::benchmarkOps(
     StaticRuntime& runtime, const std::vector<Stack>& args, int warmup_runs, int main_runs) const {
   if (args.empty()) throw UserError("A benchmark wants at least one list of arguments");
-  if (warmup_runs < 0 || main_runs < 1)
-    throw UserError("A benchmark wants 0 or more warm-up runs, and 1 or more others");
+  requireRuns(warmup_runs, main_runs);
   const auto measure = [&](int runs) {
     const auto start = std::chrono::steady_clock::now();
     for (int i = 0; i < runs; ++i) {
