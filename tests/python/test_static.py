@@ -507,14 +507,19 @@ def test_users_register_out_variants():
         # Nothing is known of the result's dtype, so that there is no tensor to compute into.
         assert kinds["cresset_static::scaled"] == "fallback" and not calls
 
-    @cresset.out_variant("aten::cumsum", matches=lambda schema: len(schema.arguments) == 3)
+    served = True  # registered for the rest of the process, in which others test this operator
+
+    @cresset.out_variant("aten::cumsum", matches=lambda schema: served and len(schema.arguments) == 3)
     def cumsum(out, x, dim, dtype):
-        calls.append(dim)
+        calls.append(dtype)
         torch.cumsum(x, dim, dtype=dtype, out=out)
 
-    unit = cresset.CompilationUnit("def f(x):\n    return torch.mm(torch.cumsum(torch.mm(x, x), 0), x)")
-    static = cresset.static_module(unit.f)
-    assert torch.equal(static(x), unit.f(x)) and calls == [0]
+    for dtype in (None, torch.float32):
+        source = f"def f(x):\n    return torch.mm(torch.cumsum(torch.mm(x, x), 0, dtype={dtype}), x)"
+        unit = cresset.CompilationUnit(source)
+        static = cresset.static_module(unit.f)
+        assert torch.equal(static(x), unit.f(x)) and calls.pop() is dtype and not calls
+    served = False
     with pytest.raises(cresset.UserError, match="namespace::name"):
         cresset.out_variant("scaled")(scaled)
 

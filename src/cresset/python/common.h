@@ -160,6 +160,8 @@ std::exception_ptr pythonErrorOf(const std::exception_ptr& exception, std::strin
 void rememberInterrupt(py::error_already_set error);
 py::object schemaToPython(const c10::FunctionSchema& schema);
 py::object typeToPython(const TypePtr& type);
+/// torch.float32.
+py::object dtypeToPython(c10::ScalarType dtype);
 /// The type of a cresset.Type. Throws a Python TypeError if it is something else.
 TypePtr typeFromPython(py::handle type);
 /// Python may edit the graph, so it must be one that nothing else has: a copy, if it is a function's.

@@ -171,7 +171,8 @@ class PythonOutFunction {
  public:
   PythonOutFunction(std::string name, py::object function) : name_(std::move(name)), function_(std::move(function)) {}
 
-  void call(const OutArguments& arguments) const {
+  /// `are_dtypes`: by argument; scripts have numbers for dtypes.
+  void call(const OutArguments& arguments, const std::vector<bool>& are_dtypes) const {
     if (pythonIsGoingAway()) throw UserError("Python is going away, and with it the out variant of " + name_);
     const py::gil_scoped_acquire gil;
     std::vector<at::Tensor> outputs;
@@ -186,7 +187,11 @@ class PythonOutFunction {
     } else {
       values.append(py::tuple(places));
     }
-    for (size_t i = 0; i < arguments.numInputs(); ++i) values.append(toPyObject(arguments.input(i)));
+    for (size_t i = 0; i < arguments.numInputs(); ++i) {
+      const IValue& input = arguments.input(i);
+      const bool is_dtype = are_dtypes[i] && input.isInt();
+      values.append(is_dtype ? dtypeToPython(static_cast<at::ScalarType>(input.toInt())) : toPyObject(input));
+    }
     function_(*values);
     for (size_t i = 0; i < outputs.size(); ++i) {
       const at::Tensor& given = arguments.output(i);
@@ -216,7 +221,13 @@ void registerPythonOutVariant(const std::string& name, py::object function, py::
       const py::gil_scoped_acquire gil;
       if (!accepts->is_none() && !py::cast<bool>((*accepts)(schemaToPython(schema)))) return {};
     }
-    return [out](const OutArguments& arguments) { out->call(arguments); };
+    std::vector<bool> are_dtypes;
+    for (const c10::Argument& argument : schema.arguments()) {
+      c10::TypePtr type = argument.real_type();
+      if (const auto optional = type->cast<c10::OptionalType>()) type = optional->getElementType();
+      are_dtypes.push_back(type->kind() == c10::TypeKind::ScalarTypeType);
+    }
+    return [out, are_dtypes](const OutArguments& arguments) { out->call(arguments, are_dtypes); };
   });
 }
 

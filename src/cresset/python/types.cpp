@@ -10,6 +10,10 @@
 
 namespace cresset::python {
 
+py::object dtypeToPython(c10::ScalarType dtype) {
+  return py::reinterpret_borrow<py::object>(reinterpret_cast<PyObject*>(torch::getTHPDtype(dtype)));
+}
+
 namespace {
 
 struct ArgumentHandle {
@@ -27,10 +31,6 @@ py::list typesToPython(c10::ArrayRef<TypePtr> types) {
   py::list result;
   for (const TypePtr& type : types) result.append(typeToPython(type));
   return result;
-}
-
-py::object dtypeToPython(c10::ScalarType dtype) {
-  return py::reinterpret_borrow<py::object>(reinterpret_cast<PyObject*>(torch::getTHPDtype(dtype)));
 }
 
 template <typename T>
