@@ -298,7 +298,8 @@ def _item(node, arguments, values, name):
 
 
 def _is_index(part, values):
-    return part is None or part is Ellipsis or isinstance(part, slice) or _kind(part, values) in (int, torch.Tensor)
+    """Not tensors: eager PyTorch takes one without dimensions for a number, so that the result is a view."""
+    return part is None or part is Ellipsis or isinstance(part, slice) or _kind(part, values) is int
 
 
 def _kind(argument, values):

@@ -175,3 +175,20 @@ def test_random_programs():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         assert sum(capture_programs.compare(seed + i) for i in range(60)) > 100
+
+
+def test_a_tensor_without_dimensions_as_an_index_makes_a_view():
+    def f(x, i):
+        row = x[i]
+        return row, ((row + 1) * 2 - x[0]).exp() / 3
+
+    compiled = cresset.compile(f)
+    x = torch.randn(3, 4)
+    for index in (torch.tensor(1), 1, torch.tensor([1, 2]), torch.tensor(2), slice(0, 2)):
+        for _ in range(3):
+            expected, found = f(x, index), compiled(x, index)
+            assert same(expected, found)
+            shares = [
+                row.untyped_storage().data_ptr() == x.untyped_storage().data_ptr() for row, _ in (expected, found)
+            ]
+            assert shares[0] == shares[1]

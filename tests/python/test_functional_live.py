@@ -744,3 +744,33 @@ def test_random_programs_with_gradients(part):
     differing = [text for outcome, text in outcomes if outcome == "differs"]
     assert not differing, "\n\n".join(differing[:3])
     assert sum(outcome == "equal" for outcome, _ in outcomes) > 100
+
+
+#: Writes through views of views, after the view was written itself: what is known of it then is no view of the base.
+WRITES_AFTER_WRITES = [
+    "v = y[1:]; v.add_(1); v[0] = 7",
+    "v = y[1:]; v.add_(1); v[0] = x.sum()",
+    "v = y[1:]; v.clamp_(max=2); w = v[0]; w.mul_(3)",
+    "v = y[-1]; v.clamp_(max=2); w = v.unfold(0, 1, 1); w.mul_(v.sum())",
+    "v = y[-1]; v.clamp_(max=2); v.view(1).mul_(v.sum())",
+    "v = y[1:]; v.add_(1); w = v.narrow(0, 2, 1); w.mul_(x.sum())",
+    "v = y[1:]; v.mul_(2); w = v.as_strided((2,), (1,)); w.mul_(v.sum())",
+    "v = y[2:]; v.mul_(2); w = v.unsqueeze(0); w.transpose_(0, 1); w[0] = x.sum(); w.mul_(w.sum())",
+    "v = y.view(2, 2)[1:]; v.sin_(); w = torch.view_as_complex(v); w.mul_(2j); torch.view_as_real(w)[..., 1].mul_(x.sum())",
+]
+
+
+@pytest.mark.parametrize("text", WRITES_AFTER_WRITES)
+def test_gradients_of_writes_after_writes(text):
+    scope = {"torch": torch}
+    exec(f"def f(x, y):\n    {text}\n    return x, y", scope)
+
+    def outcome(function):
+        x = torch.tensor([[1.0, -2.0], [3.0, 0.5]], requires_grad=True)
+        y = torch.tensor([1.0, -2.0, 4.0, 3.0], requires_grad=True)
+        results = function(x * 1, y * 1)
+        total = sum((r * torch.arange(1.0, 5.0).view(r.shape)).sum() for r in results)
+        return (*results, *torch.autograd.grad(total, (x, y)))
+
+    for expected, found in zip(outcome(scope["f"]), outcome(cresset.functionalize(scope["f"]))):
+        assert torch.equal(expected, found)

@@ -39,24 +39,24 @@ Part::~Part() {
   }
 }
 
-Wrapper::Wrapper(PartPtr part, const at::Tensor& like)
+Wrapper::Wrapper(PartPtr part, const at::Tensor& like, std::optional<c10::SymInt> offset)
     : TensorImpl(c10::Storage(part->memory->stand_in), keysFor(like), like.dtype()), part_(std::move(part)) {
   device_opt_ = like.device();
   set_storage_access_should_throw();
-  setGeometry(like);
+  setGeometry(like, offset);
 }
 
-void Wrapper::setGeometry(const at::Tensor& like) {
+void Wrapper::setGeometry(const at::Tensor& like, const std::optional<c10::SymInt>& offset) {
   if (like.unsafeGetTensorImpl()->has_symbolic_sizes_strides()) {
-    set_sizes_and_strides(like.sym_sizes(), like.sym_strides(), like.sym_storage_offset());
+    set_sizes_and_strides(like.sym_sizes(), like.sym_strides(), offset.value_or(like.sym_storage_offset()));
   } else {
-    set_sizes_and_strides(like.sizes(), like.strides(), like.storage_offset());
+    set_sizes_and_strides(like.sizes(), like.strides(), offset ? offset->expect_int() : like.storage_offset());
   }
 }
 
-void Wrapper::setPart(PartPtr part, const at::Tensor& like) {
+void Wrapper::setPart(PartPtr part, const at::Tensor& like, std::optional<c10::SymInt> offset) {
   part_ = std::move(part);
-  setGeometry(like);
+  setGeometry(like, offset);
 }
 
 c10::intrusive_ptr<c10::TensorImpl> Wrapper::shallow_copy_and_detach(
@@ -84,8 +84,8 @@ Wrapper* wrapperOf(const at::Tensor& tensor) {
   return dynamic_cast<Wrapper*>(tensor.unsafeGetTensorImpl());
 }
 
-at::Tensor wrapperFor(PartPtr part, const at::Tensor& like) {
-  return at::Tensor(c10::make_intrusive<Wrapper>(std::move(part), like));
+at::Tensor wrapperFor(PartPtr part, const at::Tensor& like, std::optional<c10::SymInt> offset) {
+  return at::Tensor(c10::make_intrusive<Wrapper>(std::move(part), like, std::move(offset)));
 }
 
 at::Tensor wrapFresh(const at::Tensor& value, const std::shared_ptr<LevelState>& level) {

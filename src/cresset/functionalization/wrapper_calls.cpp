@@ -234,8 +234,9 @@ class Call {
           "' can't be called: it gives a tensor other sizes or memory. Make a new tensor");
     }
     PartPtr part;
-    const at::Tensor value = makePart(*view, *wrapper, -1, part);
-    wrapper->setPart(std::move(part), value);
+    c10::SymInt offset;
+    const at::Tensor value = makePart(*view, *wrapper, -1, part, offset);
+    wrapper->setPart(std::move(part), value, offset);
     finish({IValue(tensor)});
   }
 
@@ -245,8 +246,18 @@ class Call {
     return false;
   }
 
-  /// The part that the view of the first argument is, and its value.
-  at::Tensor makePart(const c10::OperatorHandle& op, const Wrapper& wrapper, int64_t index, PartPtr& part) {
+  /// The storage offset that a view of the wrapper has. What was written to a part is its value, which begins elsewhere
+  /// in memory than the part.
+  static c10::SymInt offsetOfView(const Wrapper& wrapper, const at::Tensor& value, const at::Tensor& view) {
+    c10::SymInt further = wrapper.sym_storage_offset() - value.sym_storage_offset();
+    if (value.itemsize() != view.itemsize())
+      further = further * static_cast<int64_t>(value.itemsize()) / static_cast<int64_t>(view.itemsize());
+    return view.sym_storage_offset() + further;
+  }
+
+  /// The part that the view of the first argument is, its value and storage offset.
+  at::Tensor makePart(
+      const c10::OperatorHandle& op, const Wrapper& wrapper, int64_t index, PartPtr& part, c10::SymInt& offset) {
     part = std::make_shared<Part>(wrapper.part()->memory);
     Memory& memory = *part->memory;
     at::Tensor value;
@@ -255,6 +266,7 @@ class Call {
       const at::Tensor parent = current(part->parent);
       const Emission emission(*level_);
       value = applyView(*part, parent);
+      offset = memory.offset + part->offset;
     } else {
       part->parent = wrapper.part();
       part->op = op;
@@ -264,6 +276,7 @@ class Call {
       part->arguments[0] = IValue();
       const Emission emission(*level_);
       value = applyView(*part, parent);
+      offset = offsetOfView(wrapper, parent, value);
     }
     part->value = value;
     part->generation = memory.generation;
@@ -279,12 +292,14 @@ class Call {
           "Within cresset.functionalize, '" + schema_.name() + "' can't be called: it returns several views");
     if (!list) {
       PartPtr part;
-      const at::Tensor value = makePart(op_, wrapper, -1, part);
-      finish({IValue(wrapperFor(std::move(part), value))});
+      c10::SymInt offset;
+      const at::Tensor value = makePart(op_, wrapper, -1, part, offset);
+      finish({IValue(wrapperFor(std::move(part), value, offset))});
       return;
     }
     std::vector<IValue> results = values();
     std::vector<IValue> kept = results;
+    const at::Tensor parent = kept[0].toTensor();
     kept[0] = IValue();
     call(op_, results);
     auto siblings = std::make_shared<Part::Siblings>();
@@ -300,7 +315,8 @@ class Call {
       part->siblings = siblings;
       part->value = siblings->values[i];
       part->generation = siblings->generation;
-      views.push_back(wrapperFor(std::move(part), siblings->values[i]));
+      const at::Tensor& value = siblings->values[i];
+      views.push_back(wrapperFor(std::move(part), value, offsetOfView(wrapper, parent, value)));
     }
     finish({IValue(std::move(views))});
   }
