@@ -126,6 +126,15 @@ at::Tensor unshared(at::Tensor value, const std::vector<IValue>& given, const Le
   return at::_ops::clone::call(value, std::nullopt);
 }
 
+/// The storage offset that a view of the wrapper has. What was written to a part is its value, which begins elsewhere
+/// in memory than the part.
+c10::SymInt offsetOfView(const Wrapper& wrapper, const at::Tensor& value, const at::Tensor& view) {
+  c10::SymInt further = wrapper.sym_storage_offset() - value.sym_storage_offset();
+  if (value.itemsize() != view.itemsize())
+    further = further * static_cast<int64_t>(value.itemsize()) / static_cast<int64_t>(view.itemsize());
+  return view.sym_storage_offset() + further;
+}
+
 class Call {
  public:
   Call(const c10::OperatorHandle& op, std::vector<IValue>& stack)
@@ -244,15 +253,6 @@ class Call {
     for (const c10::Argument& result : schema_.returns())
       if (result.alias_info()) return !arguments_.empty() && arguments_[0].isTensor() && own(arguments_[0].toTensor());
     return false;
-  }
-
-  /// The storage offset that a view of the wrapper has. What was written to a part is its value, which begins elsewhere
-  /// in memory than the part.
-  static c10::SymInt offsetOfView(const Wrapper& wrapper, const at::Tensor& value, const at::Tensor& view) {
-    c10::SymInt further = wrapper.sym_storage_offset() - value.sym_storage_offset();
-    if (value.itemsize() != view.itemsize())
-      further = further * static_cast<int64_t>(value.itemsize()) / static_cast<int64_t>(view.itemsize());
-    return view.sym_storage_offset() + further;
   }
 
   /// The part that the view of the first argument is, its value and storage offset.
