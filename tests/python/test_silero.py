@@ -6,6 +6,9 @@
 import math
 import os
 import subprocess
+import sys
+import wave
+from pathlib import Path
 
 import numpy
 import pytest
@@ -165,3 +168,21 @@ def test_the_command_gives_the_same_bits(both, tmp_path):
     )
     assert done.returncode == 1
     assert "Supported sampling rates" in done.stderr
+
+
+@pytest.mark.parametrize("kernels", ["off", "now"])
+def test_the_example(kernels, tmp_path):
+    """As `./dev run` runs it, with kernels from the first plan on and without: what it promises does not depend on when they come."""
+    recording = tmp_path / "noise.wav"
+    samples = torch.randn(48000, generator=torch.Generator().manual_seed(0)) * torch.linspace(0, 9000, 48000)
+    with wave.open(str(recording), "wb") as file:
+        file.setnchannels(1)
+        file.setsampwidth(2)
+        file.setframerate(48000)
+        file.writeframes(samples.clamp(-32768, 32767).to(torch.int16).numpy().tobytes())
+    example = Path(__file__).parents[2] / "examples" / "silero_vad" / "silero_vad.py"
+    command = [sys.executable, str(example), MODEL, str(recording)]
+    environment = {**os.environ, "CRESSET_NUMERICS": "default", "CRESSET_KERNELS": kernels}
+    done = subprocess.run(command, capture_output=True, text=True, env=environment)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.count("bit-equal with numerics=exact: True") == 2
