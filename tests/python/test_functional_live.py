@@ -2,7 +2,10 @@
 is pure."""
 
 import copy
+import subprocess
+import sys
 import threading
+from pathlib import Path
 
 import functional_programs as programs
 import numpy as np
@@ -774,3 +777,12 @@ def test_gradients_of_writes_after_writes(text):
 
     for expected, found in zip(outcome(scope["f"]), outcome(cresset.functionalize(scope["f"]))):
         assert torch.equal(expected, found)
+
+
+def test_the_example_of_a_backend():
+    """A backend without kernels that write runs a program that writes, once that is functionalized."""
+    example = Path(__file__).parents[2] / "examples" / "pure_backend.py"
+    done = subprocess.run([sys.executable, str(example)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    eager, functionalized = done.stdout.splitlines()
+    assert "no kernel that writes" in eager and functionalized.startswith("functionalized: ")
