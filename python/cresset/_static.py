@@ -87,7 +87,7 @@ class IndividualOps:
     ops: list
     #: The first run, in which a plan may have been made.
     first_iter_time: float
-    #: A run, with what is no operator: memory, scalars, control flow, binding of arguments.
+    #: A run, with what is no operator: memory, scalars, control flow.
     total_time: float
     #: By name of the operator.
     time_per_node_type: dict

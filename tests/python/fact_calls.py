@@ -111,9 +111,7 @@ def bind(op, args, kwargs):
 
 def call(op, arguments):
     """The results, as a tuple."""
-    schema = op._schema.arguments
-    positional = [value for value, argument in zip(arguments, schema) if not argument.kwarg_only]
-    named = {argument.name: value for value, argument in zip(arguments, schema) if argument.kwarg_only}
+    positional, named = recorded_calls.split(op._schema, arguments)
     result = op(*positional, **named)
     return result if isinstance(result, tuple) else (result,)
 
@@ -195,9 +193,7 @@ def written(names):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 op, arguments = overload(name), recorded_calls.make(text)
-                schema = op._schema.arguments
-                named = {a.name: value for value, a in zip(arguments, schema) if a.kwarg_only}
-                positional = [value for value, a in zip(arguments, schema) if not a.kwarg_only]
+                positional, named = recorded_calls.split(op._schema, arguments)
                 record(calls, op, positional, named, call(op, arguments))
     return list(calls.values())
 

@@ -70,8 +70,7 @@ bool mayChangeEntries(const Node* node) {
   if (op->isOfDispatcher() && !op->isMutable()) return false;
   const auto& arguments = op->schema().arguments();
   return std::any_of(arguments.begin(), arguments.end(), [](const c10::Argument& argument) {
-    return argument.alias_info() && argument.alias_info()->isWrite() &&
-           argument.type()->kind() != c10::TypeKind::TensorType;
+    return isWritten(argument) && argument.type()->kind() != c10::TypeKind::TensorType;
   });
 }
 

@@ -141,7 +141,7 @@ const Operator* findOutOverload(const Operator& op) {
       return a.name() == b.name() && *a.type() == *b.type() && !b.alias_info();
     });
     const bool writes = std::all_of(all.end() - static_cast<std::ptrdiff_t>(num_returns), all.end(), [](const auto& a) {
-      return a.kwarg_only() && a.alias_info() && a.alias_info()->isWrite();
+      return a.kwarg_only() && isWritten(a);
     });
     if (fits && writes && candidate->handle()->hasKernelForDispatchKey(c10::DispatchKey::CPU)) return candidate;
   }

@@ -44,17 +44,13 @@ TypePtr unify(const std::vector<Value*>& values, const TypePtr& hint) {
   return unified ? *unified : nullptr;
 }
 
-/// Values of a type that nobody wrote down can be used only once they are tested.
+/// Values of a type that the program does not say can be used only once they are tested.
 void warnOfUnion(const std::string& what, const std::string& container, const SourceRange& range) {
-  ScriptWarning warning{
-      .message = what + ". To use any of the values in this " + container +
-                 ", it will be necessary to add an `assert isinstance` statement before first use to trigger type "
-                 "refinement."};
-  if (range) {
-    warning.file = range.source->name();
-    warning.line = range.source->lineNumber(range.begin);
-  }
-  warn(warning);
+  warn(warningAt(
+      what + ". To use any of the values in this " + container +
+          ", it will be necessary to add an `assert isinstance` statement before first use to trigger type "
+          "refinement.",
+      range));
 }
 
 }  // namespace

@@ -114,8 +114,10 @@ class BuiltinFunction : public SugaredValue {
       const SourceRange& range, EmitContext& cx, const std::vector<NamedValue>& args,
       const std::vector<NamedValue>& kwargs, size_t num_binders) override;
 
+ protected:
+  const Symbol name_;
+
  private:
-  Symbol name_;
   std::optional<NamedValue> self_;
 };
 
@@ -135,12 +137,9 @@ class OverloadFunction : public SugaredValue {
 /// An operator whose overloads can be named: `torch.ops.aten.view`.
 class OverloadedFunction : public BuiltinFunction {
  public:
-  explicit OverloadedFunction(Symbol name) : BuiltinFunction(name), name_(name) {}
+  explicit OverloadedFunction(Symbol name) : BuiltinFunction(name) {}
   std::string missingAttr(const std::string& name) const override;
   SugaredValuePtr findAttr(const SourceRange& range, EmitContext& cx, const std::string& name) override;
-
- private:
-  Symbol name_;
 };
 
 /// A function of a Program: a call becomes prim::CallFunction.

@@ -10,10 +10,6 @@
 
 namespace cresset::live {
 
-inline bool isWritten(const c10::Argument& argument) {
-  return argument.alias_info() && argument.alias_info()->isWrite();
-}
-
 /// What a call writes, and the operator that returns the same as new values, if there is one.
 struct Writes {
   std::vector<size_t> arguments;  // those that are written, in the order of the schema

@@ -14,7 +14,8 @@
 #include <optional>
 #include <utility>
 
-#include "cresset/functionalization/functional_forms.h"
+#include "cresset/functionalization/each_tensor.h"
+#include "cresset/ops/operator.h"
 #include "cresset/support/error.h"
 
 namespace cresset::live {
@@ -86,25 +87,6 @@ at::Tensor leaveGradient(const at::Tensor& gradient) {
   }
   if (gradient.requires_grad()) linkTape(gradient, plain, false);
   return plain;
-}
-
-template <typename Visit>
-void replaceTensors(IValue& value, const Visit& visit) {
-  if (value.isTensor()) {
-    if (value.toTensor().defined()) value = IValue(visit(value.toTensor()));
-  } else if (value.isTensorList()) {
-    c10::List<at::Tensor> list;
-    for (const at::Tensor& tensor : value.toTensorVector()) list.push_back(tensor.defined() ? visit(tensor) : tensor);
-    value = IValue(std::move(list));
-  } else if (value.isList() && value.toList().elementType()->kind() == c10::TypeKind::OptionalType) {
-    const auto list = value.toList();
-    c10::impl::GenericList copy(list.elementType());
-    for (const IValue& element : list.vec()) {
-      const bool tensor = element.isTensor() && element.toTensor().defined();
-      copy.push_back(tensor ? IValue(visit(element.toTensor())) : element);
-    }
-    value = IValue(std::move(copy));
-  }
 }
 
 /// Without the keys at which the dispatcher has nothing to call: where the operator has a kernel that says so, or no
@@ -232,8 +214,7 @@ void Level::checkMemory(const Entry& entry) const {
   if (entry.tensor.unsafeGetTensorImpl()->unsafe_storage().unsafeGetStorageImpl() == entry.storage) return;
   throw UserError(
       "Within cresset.functionalize, a tensor from outside was given other memory (`x.data = y`) after it was used: "
-      "assign "
-      "the elements with `x.copy_(y)`, or use y itself");
+      "assign the elements with `x.copy_(y)`, or use y itself");
 }
 
 void Level::checkWrite(const at::Tensor& given, const at::Tensor& wrapper) const {
@@ -258,19 +239,13 @@ void Level::checkWrites(const c10::OperatorHandle& op, std::span<const IValue> g
   const auto& arguments = op.schema().arguments();
   bool records = false;
   if (at::GradMode::is_enabled()) {
-    for (IValue argument : wrapped) {
-      replaceTensors(argument, [&](const at::Tensor& tensor) {
-        records |= tensor.requires_grad();
-        return tensor;
-      });
+    for (const IValue& argument : wrapped) {
+      for (const at::Tensor& tensor : tensorsIn(argument)) records |= tensor.requires_grad();
     }
   }
   for (size_t i = 0; i < arguments.size(); ++i) {
     if (!isWritten(arguments[i])) continue;
-    std::vector<at::Tensor> before, after;
-    IValue old = given[i], now = wrapped[i];
-    replaceTensors(old, [&](const at::Tensor& tensor) { return before.emplace_back(tensor); });
-    replaceTensors(now, [&](const at::Tensor& tensor) { return after.emplace_back(tensor); });
+    const std::vector<at::Tensor> before = tensorsIn(given[i]), after = tensorsIn(wrapped[i]);
     for (size_t k = 0; k < after.size(); ++k) {
       const Wrapper* wrapper = wrapperOf(after[k]);
       if (!wrapper) {
@@ -313,14 +288,16 @@ void Level::run(const c10::OperatorHandle& op, c10::DispatchKeySet keys, std::ve
   for (auto at = first; at != stack.end(); ++at) {
     if (!at->isTensor() && !at->isList()) continue;
     if (given.empty()) given.assign(first, stack.end());
-    replaceTensors(*at, [&](const at::Tensor& tensor) {
+    eachTensor(*at, [&](at::Tensor& tensor) {
       tensors = true;
-      const at::Tensor lifted = lift(tensor);
+      at::Tensor lifted = lift(tensor);
       if (wrapperOf(lifted)) {
         wrapped = true;
         added = added | lifted.key_set();
       }
-      return lifted;
+      const bool is_other = !lifted.is_same(tensor);
+      tensor = std::move(lifted);
+      return is_other;
     });
   }
   const bool mutates = op.schema().is_mutable();
@@ -338,13 +315,17 @@ void Level::run(const c10::OperatorHandle& op, c10::DispatchKeySet keys, std::ve
   const bool literal = !tensors && isMadeForLiteral(), wraps = !tensors && !literal;
   for (size_t i = stack.size() - results; i < stack.size(); ++i) {
     if (!stack[i].isTensor() && !stack[i].isTensorList()) continue;
-    replaceTensors(stack[i], [&](const at::Tensor& tensor) {
+    eachTensor(stack[i], [&](at::Tensor& tensor) {
       const auto entry = by_wrapper_.find(tensor.unsafeGetTensorImpl());
-      if (entry != by_wrapper_.end()) return entry->second->tensor;
+      if (entry != by_wrapper_.end()) {
+        tensor = entry->second->tensor;
+        return true;
+      }
       if (literal) literals_[tensor.unsafeGetTensorImpl()] = tensor;
-      if (wraps && !wrapperOf(tensor) && isFromOutside(tensor) && !entries_.contains(tensor.unsafeGetTensorImpl()))
-        return wrapFresh(tensor, state_);
-      return tensor;
+      if (!wraps || wrapperOf(tensor) || !isFromOutside(tensor) || entries_.contains(tensor.unsafeGetTensorImpl()))
+        return false;
+      tensor = wrapFresh(tensor, state_);
+      return true;
     });
   }
 }
@@ -448,8 +429,7 @@ at::Tensor Level::leaveBase(const at::Tensor& wrapper) {
   if (wrapper.requires_grad() && wrapper.is_leaf()) {
     throw UserError(
         "cresset.functionalize can't return a tensor that was made inside and on which `requires_grad` was set: "
-        "gradients "
-        "would not reach it. Make it outside, or return it detached");
+        "gradients would not reach it. Make it outside, or return it detached");
   }
   const PartPtr& part = wrapperOf(wrapper)->part();
   Memory& memory = *part->memory;

@@ -39,9 +39,6 @@ const Operator* inPlaceOperatorOf(const Node& node) {
   if (!op || !op->isMutable() || node.inputs().empty() || !isTensor(node.inputs()[0])) return nullptr;
   const auto& arguments = op->schema().arguments();
   const auto& returns = op->schema().returns();
-  const auto isWritten = [](const c10::Argument& argument) {
-    return argument.alias_info() && argument.alias_info()->isWrite();
-  };
   const bool returns_first = returns.size() == 1 && isWritten(returns[0]) && node.outputs().size() == 1;
   return isWritten(arguments[0]) && std::count_if(arguments.begin(), arguments.end(), isWritten) == 1 && returns_first
              ? op

@@ -127,7 +127,7 @@ HiddenFromModes::HiddenFromModes()
     : python_(c10::impl::tls_is_dispatch_key_excluded(c10::DispatchKey::Python)),
       snapshot_(c10::impl::tls_is_dispatch_key_excluded(c10::DispatchKey::PythonTLSSnapshot)),
       before_(hidden_from_modes) {
-  // Where somebody else hides from the modes, so does what is emitted.
+  // Where the modes do not see the caller either, what is emitted stays hidden from them.
   if (python_ && !before_) return;
   hidden_from_modes = true;
   c10::impl::tls_set_dispatch_key_excluded(c10::DispatchKey::Python, true);

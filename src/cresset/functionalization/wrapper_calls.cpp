@@ -12,6 +12,7 @@
 
 #include <mutex>
 
+#include "cresset/functionalization/each_tensor.h"
 #include "cresset/functionalization/functional_forms.h"
 #include "cresset/functionalization/wrapper.h"
 #include "cresset/ops/operator.h"
@@ -22,38 +23,6 @@ namespace cresset::live {
 namespace {
 
 using c10::IValue;
-
-/// Calls `visit` with each tensor in an argument or result, which may be replaced.
-template <typename Visit>
-void eachTensor(IValue& value, const Visit& visit) {
-  if (value.isTensor()) {
-    if (!value.toTensor().defined()) return;
-    at::Tensor tensor = value.toTensor();
-    if (visit(tensor)) value = IValue(std::move(tensor));
-  } else if (value.isTensorList()) {
-    std::vector<at::Tensor> tensors = value.toTensorVector();
-    bool changed = false;
-    for (at::Tensor& tensor : tensors)
-      if (tensor.defined()) changed |= visit(tensor);
-    if (changed) value = IValue(c10::List<at::Tensor>(tensors));
-  } else if (value.isList() && value.toListRef().size() > 0) {
-    const auto list = value.toList();
-    if (list.elementType()->kind() != c10::TypeKind::OptionalType) return;
-    c10::impl::GenericList copy(list.elementType());
-    bool changed = false;
-    for (IValue element : list.vec()) {
-      if (element.isTensor() && element.toTensor().defined()) {
-        at::Tensor tensor = element.toTensor();
-        if (visit(tensor)) {
-          changed = true;
-          element = IValue(std::move(tensor));
-        }
-      }
-      copy.push_back(std::move(element));
-    }
-    if (changed) value = IValue(std::move(copy));
-  }
-}
 
 bool isStrided(const c10::OperatorHandle& op) {
   return op.schema().name() == "aten::as_strided" || op.schema().name() == "aten::as_strided_";
@@ -68,8 +37,7 @@ void makeStrided(const std::vector<IValue>& arguments, const Wrapper& wrapper, P
   if (wrapper.dtype() != whole.dtype() || wrapper.is_conj() != whole.is_conj() || wrapper.is_neg() != whole.is_neg()) {
     throw UserError(
         "Within cresset.functionalize, as_strided of a view with another dtype (or of a conjugate or negative view) "
-        "can't "
-        "be made: call it on the tensor that is viewed");
+        "can't be made: call it on the tensor that is viewed");
   }
   part.sizes = arguments[1].toIntVector();
   part.strides = arguments[2].toIntVector();
@@ -85,8 +53,7 @@ void makeStrided(const std::vector<IValue>& arguments, const Wrapper& wrapper, P
   if (!empty && (offset < memory.offset || last > end)) {
     throw UserError(
         "Within cresset.functionalize, as_strided can't reach beyond the tensor that it views: pass the tensor that "
-        "has "
-        "all of the memory");
+        "has all of the memory");
   }
   if (memory.foreign && !memory.flat && !whole.is_non_overlapping_and_dense()) {
     throw UserError(
@@ -112,14 +79,13 @@ bool becomes(const at::Tensor& target, at::Tensor& result, bool is_out, const Le
 /// A copy, if it is memory of what the call was given.
 at::Tensor unshared(at::Tensor value, const std::vector<IValue>& given, const LevelState& level) {
   bool shares = false;
-  for (IValue argument : given) {
-    eachTensor(argument, [&](at::Tensor& tensor) {
+  for (const IValue& argument : given) {
+    for (const at::Tensor& tensor : tensorsIn(argument)) {
       shares |=
           tensor.is_same(value) ||
           (tensor.has_storage() && value.has_storage() && !wrapperOf(tensor) && !wrapperOf(value) &&
            tensor.unsafeGetTensorImpl()->unsafe_storage().is_alias_of(value.unsafeGetTensorImpl()->unsafe_storage()));
-      return false;
-    });
+    }
   }
   if (!shares) return value;
   const Emission emission(level);
@@ -142,11 +108,10 @@ class Call {
         schema_(op.schema()),
         stack_(stack),
         arguments_(stack.end() - static_cast<ptrdiff_t>(schema_.arguments().size()), stack.end()) {
-    for (IValue& argument : arguments_) {
-      eachTensor(argument, [&](at::Tensor& tensor) {
+    for (const IValue& argument : arguments_) {
+      for (const at::Tensor& tensor : tensorsIn(argument)) {
         if (const Wrapper* wrapper = wrapperOf(tensor)) noteLevel(wrapper->memory().level);
-        return false;
-      });
+      }
     }
   }
 
@@ -328,21 +293,14 @@ class Call {
     at::Tensor found;
     bool shares = false;
     for (size_t i = 0; i < values.size(); ++i) {
-      IValue value = values[i], argument = arguments_[i];
-      std::vector<at::Tensor> plain;
-      eachTensor(value, [&](at::Tensor& tensor) {
-        plain.push_back(tensor);
-        return false;
-      });
-      size_t at = 0;
-      eachTensor(argument, [&](at::Tensor& tensor) {
-        const at::Tensor& used = plain[at++];
-        if (used.is_same(result)) found = tensor;
+      const std::vector<at::Tensor> plain = tensorsIn(values[i]), given = tensorsIn(arguments_[i]);
+      for (size_t k = 0; k < plain.size(); ++k) {
+        const at::Tensor& used = plain[k];
+        if (used.is_same(result)) found = given[k];
         shares |=
             used.has_storage() && result.has_storage() &&
             used.unsafeGetTensorImpl()->unsafe_storage().is_alias_of(result.unsafeGetTensorImpl()->unsafe_storage());
-        return false;
-      });
+      }
     }
     if (found.defined()) {
       result = found;
@@ -395,15 +353,7 @@ class Call {
     finish(std::move(results));
   }
 
-  std::vector<at::Tensor> tensorsOf(size_t argument) const {
-    std::vector<at::Tensor> tensors;
-    IValue value = arguments_[argument];
-    eachTensor(value, [&](at::Tensor& tensor) {
-      tensors.push_back(tensor);
-      return false;
-    });
-    return tensors;
-  }
+  std::vector<at::Tensor> tensorsOf(size_t argument) const { return tensorsIn(arguments_[argument]); }
 
   /// Random numbers go to elements in the order of memory, and not always by the same code: a pure form would draw
   /// others for a tensor that is not contiguous.
@@ -444,11 +394,7 @@ class Call {
     std::vector<std::pair<at::Tensor, at::Tensor>> assigned;
     for (size_t i = 0; i < writes.arguments.size(); ++i) {
       const std::vector<at::Tensor> targets = tensorsOf(writes.arguments[i]);
-      std::vector<at::Tensor> results;
-      eachTensor(stack[num_fresh + i], [&](at::Tensor& tensor) {
-        results.push_back(tensor);
-        return false;
-      });
+      std::vector<at::Tensor> results = tensorsIn(stack[num_fresh + i]);
       if (results.size() != targets.size()) return false;
       for (size_t k = 0; k < targets.size(); ++k) {
         if (!becomes(targets[k], results[k], writes.is_out, *level_)) {

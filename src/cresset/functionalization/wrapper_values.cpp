@@ -31,8 +31,7 @@ const Code* inverseCode(const c10::OperatorHandle& op) {
   const std::lock_guard lock(mutex);
   const auto [place, is_new] = known->try_emplace(op.operator_name());
   if (is_new) {
-    const std::string& overload = op.schema().overload_name();
-    const Operator* row = OperatorTable::get().find(op.schema().name() + (overload.empty() ? "" : "." + overload));
+    const Operator* row = OperatorTable::get().find(toString(op.operator_name()));
     if (row && isReversibleView(*row)) place->second = emitCode(inverseOf(*row).copy(), row->fullName());
   }
   return place->second.get();
@@ -120,8 +119,7 @@ void requireInjective(const at::Tensor& tensor) {
   if (isInjective(tensor)) return;
   throw UserError(
       "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
-      "Please "
-      "clone() the tensor before performing the operation.");
+      "Please clone() the tensor before performing the operation.");
 }
 
 void writeThrough(Memory& memory) {

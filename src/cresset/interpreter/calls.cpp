@@ -8,6 +8,7 @@
 #include "cresset/interpreter/container_meter.h"
 #include "cresset/interpreter/forks.h"
 #include "cresset/interpreter/futures.h"
+#include "cresset/interpreter/operation_times.h"
 #include "cresset/interpreter/profile.h"
 #include "cresset/interpreter/run.h"
 #include "cresset/interpreter/run_thread.h"
@@ -164,6 +165,16 @@ void runCodeInMemory(const Code& code, Stack& stack, RunMemory& memory) {
   RunThread& thread = RunThread::current();
   if (thread.nested_runs >= kMaxNestedRuns) raiseRecursionError();
   runNow(thread, code, stack, /*is_profiled=*/false, &memory);
+}
+
+void Run::callSubgraph(const Instruction& instruction) {
+  const Code& code = *frames_.back().code;
+  const uint32_t* operands = code.pool.data() + instruction.a;
+  pushOperands(operands + instruction.n, instruction.c);
+  const OperationTimes::Operation timed(times_, code, instruction);
+  code.subgraphs[instruction.b]->call(stack_, instruction.c);
+  timed.end();
+  popResults(operands, instruction.n);
 }
 
 c10::IValue Run::take(uint32_t operand) {

@@ -124,25 +124,11 @@ void Run::callOperator(const Instruction& instruction) {
   popResults(operands, instruction.n);
 }
 
-void Run::callSubgraph(const Instruction& instruction) {
-  const Code& code = *frames_.back().code;
-  const uint32_t* operands = code.pool.data() + instruction.a;
-  pushOperands(operands + instruction.n, instruction.c);
-  const OperationTimes::Operation timed(times_, code, instruction);
-  code.subgraphs[instruction.b]->call(stack_, instruction.c);
-  timed.end();
-  popResults(operands, instruction.n);
-}
-
 void Run::warn(const Instruction& instruction) {
   const Code& code = *frames_.back().code;
   pushOperands(code.pool.data() + instruction.a + instruction.n, instruction.c);
-  ScriptWarning warning{.message = stack_[0].toStringRef()};
+  const ScriptWarning warning = warningAt(stack_[0].toStringRef(), code.origin(&instruction));
   stack_.clear();
-  if (const SourceRange range = code.origin(&instruction)) {
-    warning.file = range.source->name();
-    warning.line = range.source->lineNumber(range.begin);
-  }
   cresset::warn(warning);
 }
 

@@ -27,7 +27,6 @@ class OperationTimes {
 
   /// By code, which must live as long as this; by index of the instruction.
   const std::unordered_map<const Code*, std::vector<Time>>& times() const { return times_; }
-  void clear() { times_.clear(); }
 
   /// One call; nothing if `times` is null. What raises is not counted.
   class Operation {

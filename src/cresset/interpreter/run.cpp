@@ -302,15 +302,7 @@ bool Run::interpret() {
     SAVE();
     budget -= InterruptPoll::kOperatorCost - 1;
     POLL();
-    if OBSERVED {
-      callSubgraph(*pc);
-      NEXT();
-    }
-    const uint32_t* operands = pool + pc->a;
-    const uint32_t n = pc->n;
-    pushOperands(operands + n, pc->c);
-    frames_.back().code->subgraphs[pc->b]->call(stack_, pc->c);
-    popResults(operands, n);
+    callSubgraph(*pc);
     NEXT();
   }
   CASE(CallOut) {

@@ -91,7 +91,6 @@ class Run {
   /// `bytes` of containers have been built, or are about to be.
   [[gnu::cold]] void charge(size_t bytes);
   [[gnu::cold]] void leaveObserved();
-  [[gnu::cold]] void callSubgraph(const Instruction& instruction);
   void warn(const Instruction& instruction);
   // calls.cpp
   void pushFrame(const Code& callee, uint32_t result, bool is_exit);
@@ -100,6 +99,7 @@ class Run {
   void callFunction(const Instruction& instruction);
   void callMethod(const Instruction& instruction);
   void fork(const Instruction& instruction);
+  void callSubgraph(const Instruction& instruction);
   void callOut(const Instruction& instruction);  // out_calls.cpp
   /// Counts a poll towards hot loops; returns the budget until the next.
   [[gnu::cold]] int countHotPoll(int budget);

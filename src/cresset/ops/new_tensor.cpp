@@ -18,8 +18,8 @@ constexpr size_t kMostSmall = 960;
 at::DataPtr smallBlock(size_t bytes) {
   void* block = std::malloc(bytes + c10::gAlignment - alignof(std::max_align_t));
   if (!block) return {};
-  const uintptr_t behind = reinterpret_cast<uintptr_t>(block) & (c10::gAlignment - 1);
-  return {static_cast<char*>(block) + (behind ? c10::gAlignment - behind : 0), block, std::free, at::kCPU};
+  const uintptr_t misalignment = reinterpret_cast<uintptr_t>(block) & (c10::gAlignment - 1);
+  return {static_cast<char*>(block) + (misalignment ? c10::gAlignment - misalignment : 0), block, std::free, at::kCPU};
 }
 
 at::DataPtr memoryFor(size_t bytes, c10::Allocator& allocator) {

@@ -25,10 +25,7 @@ std::string fullNameOf(const c10::FunctionSchema& schema) {
 }
 
 bool writesArgument(const c10::FunctionSchema& schema) {
-  for (const auto& argument : schema.arguments()) {
-    if (argument.alias_info() && argument.alias_info()->isWrite()) return true;
-  }
-  return false;
+  return std::any_of(schema.arguments().begin(), schema.arguments().end(), isWritten);
 }
 
 bool returnsAlias(const c10::FunctionSchema& schema) {

@@ -249,6 +249,10 @@ const Operator* operatorOf(Node& node);
 inline const Operator* operatorOf(const Node& node) {
   return operatorOf(const_cast<Node&>(node));
 }
+/// Whether the operator writes to the argument, by its schema.
+inline bool isWritten(const c10::Argument& argument) {
+  return argument.alias_info() && argument.alias_info()->isWrite();
+}
 /// Whether the node calls an operator of the trait.
 bool hasTrait(const Node& node, Trait trait);
 /// Makes the tensor one that may be written to without anybody noticing: a copy, unless it is the only reference to its

@@ -163,9 +163,8 @@ struct OperatorTable::Impl : c10::OpRegistrationListener {
       return argument.type()->kind() == c10::TypeKind::TensorType;
     };
     for (size_t i = 0; i < mine.size(); ++i) {
-      const bool is_written = mine[i].alias_info() && mine[i].alias_info()->isWrite();
       if (mine[i].name() != theirs[i].name() || *mine[i].type() != *theirs[i].type() || theirs[i].alias_info() ||
-          is_written != (i == 0) || (i == 0 && !isTensor(mine[i])))
+          isWritten(mine[i]) != (i == 0) || (i == 0 && !isTensor(mine[i])))
         return false;
     }
     return in_place.returns().size() == 1 && isTensor(in_place.returns()[0]) && in_place.returns()[0].alias_info() &&

@@ -25,7 +25,7 @@ bool inlineIn(Block* block) {
       node = node->next();
       continue;
     }
-    // As a part of the graph first, which is then taken apart like any other.
+    // A subgraph first, which is then inlined like any other.
     Node* part =
         createSubgraph(block->graph(), SubgraphKind::Sequence, node->g(attr::Subgraph)->copy(), node->inputs().vec());
     part->insertBefore(node)->copyLocation(node);

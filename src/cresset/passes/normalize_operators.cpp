@@ -85,9 +85,7 @@ bool takesTheSame(const c10::FunctionSchema& a, const c10::FunctionSchema& b) {
   const auto same = [](const std::vector<c10::Argument>& x, const std::vector<c10::Argument>& y) {
     if (x.size() != y.size()) return false;
     for (size_t i = 0; i < x.size(); ++i) {
-      const bool both_written =
-          (x[i].alias_info() && x[i].alias_info()->isWrite()) == (y[i].alias_info() && y[i].alias_info()->isWrite());
-      if (*x[i].real_type() != *y[i].real_type() || !both_written) return false;
+      if (*x[i].real_type() != *y[i].real_type() || isWritten(x[i]) != isWritten(y[i])) return false;
     }
     return true;
   };

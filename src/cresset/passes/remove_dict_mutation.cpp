@@ -37,23 +37,19 @@ std::optional<Places> placesOf(const Node* made) {
   return places;
 }
 
-bool startsWith(const std::string& name, std::string_view prefix) {
-  return name.starts_with(prefix);
-}
-
 /// Replaces the output of a node that reads the dict. False if it does something else or the key is not there.
 bool forwardEntry(Node* node, const Node* made, const Places& places) {
   const Operator* op = isStructural(node->kind()) ? nullptr : operatorOf(*node);
   if (!op || node->input(0) != made->output()) return false;
   const std::string& name = op->fullName();
   Value* known = nullptr;
-  if (startsWith(name, "aten::len.Dict_")) {
+  if (name.starts_with("aten::len.Dict_")) {
     known = insertConstantBefore(node, static_cast<int64_t>(places.size()));
-  } else if (startsWith(name, "aten::__getitem__.Dict_") || startsWith(name, "aten::__contains__.")) {
+  } else if (name.starts_with("aten::__getitem__.Dict_") || name.starts_with("aten::__contains__.")) {
     const auto key = constantKey(node->input(1));
     if (!key) return false;
     const auto place = places.find(*key);
-    if (startsWith(name, "aten::__contains__.")) {
+    if (name.starts_with("aten::__contains__.")) {
       known = insertConstantBefore(node, place != places.end());
     } else if (place != places.end()) {
       known = made->input(place->second);
@@ -92,7 +88,7 @@ class DictBuilder {
     Node* made = dict->node();
     if (forwardEntry(node, made, places)) return true;
     const Operator* op = isStructural(node->kind()) ? nullptr : operatorOf(*node);
-    if (!op || !startsWith(op->fullName(), "aten::_set_item.") || node->input(2) == dict) return false;
+    if (!op || !op->fullName().starts_with("aten::_set_item.") || node->input(2) == dict) return false;
     const auto key = constantKey(node->input(1));
     if (!key) return false;
     // What is put in may have been computed after the dict was made.

@@ -3,7 +3,7 @@
 //
 // The first rule follows each list from where it is made to the first node that does anything else with it: until then
 // nobody but this block knows of the list, so that a node which changes it in place may as well make it so from the
-// start. The second rule reads lists that nobody writes to; joining two, or taking a slice of one, makes a list of
+// start. The second rule reads lists without writers; joining two, or taking a slice of one, makes a list of
 // known elements.
 #include <ATen/core/ivalue.h>
 #include <ATen/core/jit_type.h>

@@ -214,11 +214,7 @@ void bindSchemas(py::module_& module) {
             const c10::AliasInfo* info = self.argument.alias_info();
             return info ? py::cast(*info) : py::object(py::none());
           })
-      .def_property_readonly(
-          "is_write",
-          [](const ArgumentHandle& self) {
-            return self.argument.alias_info() && self.argument.alias_info()->isWrite();
-          })
+      .def_property_readonly("is_write", [](const ArgumentHandle& self) { return isWritten(self.argument); })
       .def("__repr__", [](const ArgumentHandle& self) { return argumentText(self.argument); });
 
   py::class_<SchemaHandle>(module, "FunctionSchema", py::module_local(), "A function's name, arguments and results.")

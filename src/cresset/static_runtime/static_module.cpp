@@ -1,7 +1,6 @@
 #include "cresset/static_runtime/static_module.h"
 
 #include <algorithm>
-#include <chrono>
 
 #include "cresset/executor/plan.h"
 #include "cresset/module/freeze.h"
@@ -141,14 +140,12 @@ double StaticRuntime::benchmark(
   if (args.empty() || (!kwargs.empty() && kwargs.size() != args.size()))
     throw UserError("A benchmark wants at least one list of arguments, and as many of keyword arguments, or none");
   requireRuns(warmup_runs, main_runs);
-  using Clock = std::chrono::steady_clock;
-  Clock::time_point start = Clock::now();
-  for (int i = -warmup_runs; i < main_runs; ++i) {
-    if (i == 0) start = Clock::now();
-    for (size_t k = 0; k < args.size(); ++k) (*this)(args[k], kwargs.empty() ? Kwargs() : kwargs[k]);
-  }
-  const double passed = std::chrono::duration<double, std::milli>(Clock::now() - start).count();
-  return passed / (static_cast<double>(main_runs) * static_cast<double>(args.size()));
+  const auto measure = [&](int runs) {
+    return meanMilliseconds(
+        runs, args.size(), [&](size_t k) { (*this)(args[k], kwargs.empty() ? Kwargs() : kwargs[k]); });
+  };
+  measure(warmup_runs);
+  return measure(main_runs);
 }
 
 IndividualOps StaticRuntime::benchmark_individual_ops(

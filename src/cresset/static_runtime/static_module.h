@@ -105,7 +105,7 @@ struct IndividualOps {
   };
   std::vector<Op> ops;         // in program order, those that ran
   double first_iter_time = 0;  // the first run of all, in which plans are made
-  double total_time = 0;       // a run, with what is no operator: memory, scalars, control flow, binding of arguments
+  double total_time = 0;       // a run, with what is no operator: memory, scalars, control flow
   std::unordered_map<std::string, double> time_per_node_type;     // by Op::what
   std::unordered_map<std::string, double> percent_per_node_type;  // of the time in operators
   std::unordered_map<std::string, size_t> instances_per_node_type;

@@ -2,8 +2,10 @@
 // moment.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <memory>
 #include <mutex>
 
@@ -76,5 +78,15 @@ class StaticProgram final : public Executable, public std::enable_shared_from_th
 
 /// Of a benchmark; throws UserError for fewer than 0 and 1.
 void requireRuns(int warmup_runs, int main_runs);
+/// Of a call, where each run calls `call(0)` to `call(num_calls - 1)`.
+template <class Call>
+double meanMilliseconds(int runs, size_t num_calls, const Call& call) {
+  const auto start = std::chrono::steady_clock::now();
+  for (int i = 0; i < runs; ++i) {
+    for (size_t k = 0; k < num_calls; ++k) call(k);
+  }
+  const std::chrono::duration<double, std::milli> passed = std::chrono::steady_clock::now() - start;
+  return passed.count() / (static_cast<double>(std::max(runs, 1)) * static_cast<double>(num_calls));
+}
 
 }  // namespace cresset

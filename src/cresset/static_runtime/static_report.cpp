@@ -1,7 +1,6 @@
 #include <ATen/core/function_schema.h>
 
 #include <algorithm>
-#include <chrono>
 #include <iomanip>
 #include <sstream>
 
@@ -41,8 +40,7 @@ std::string operatorsOf(const Node& node) {
 /// What the instructions of a plan's code stand for.
 class OperationNames {
  public:
-  OperationNames(const Plan& plan, const Code& code) : code_(code) {
-    if (plan.code.get() != &code) return;
+  explicit OperationNames(const Plan& plan) : code_(*plan.code) {
     if (plan.memory) {
       for (const auto& [node, site] : plan.memory->sites) sites_[site.index] = node;
     }
@@ -142,12 +140,10 @@ IndividualOps StaticProgram::benchmarkOps(
   if (args.empty()) throw UserError("A benchmark wants at least one list of arguments");
   requireRuns(warmup_runs, main_runs);
   const auto measure = [&](int runs) {
-    const auto start = std::chrono::steady_clock::now();
-    for (int i = 0; i < runs; ++i) {
-      for (Stack stack : args) run(stack, runtime);
-    }
-    const std::chrono::duration<double, std::milli> passed = std::chrono::steady_clock::now() - start;
-    return passed.count() / (static_cast<double>(std::max(runs, 1)) * static_cast<double>(args.size()));
+    return meanMilliseconds(runs, args.size(), [&](size_t k) {
+      Stack stack = args[k];
+      run(stack, runtime);
+    });
   };
   const double first = measure(1);
   measure(warmup_runs);
@@ -164,7 +160,7 @@ IndividualOps StaticProgram::opsOf(const OperationTimes& times, double runs) con
   for (const PlanPtr& plan : plans_.plans()) {
     const auto measured = plan->code ? times.times().find(plan->code.get()) : times.times().end();
     if (measured == times.times().end()) continue;
-    const OperationNames names(*plan, *plan->code);
+    const OperationNames names(*plan);
     for (size_t i = 0; i < measured->second.size(); ++i) {
       const OperationTimes::Time& time = measured->second[i];
       if (time.calls == 0) continue;

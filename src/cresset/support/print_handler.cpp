@@ -3,6 +3,9 @@
 
 #include <atomic>
 #include <iostream>
+#include <utility>
+
+#include "cresset/support/source.h"
 
 namespace cresset {
 
@@ -25,6 +28,15 @@ void printText(const std::string& text) {
 
 WarningHandler setWarningHandler(WarningHandler handler) {
   return warning_handler.exchange(handler);
+}
+
+ScriptWarning warningAt(std::string message, const SourceRange& range) {
+  ScriptWarning warning{.message = std::move(message)};
+  if (range) {
+    warning.file = range.source->name();
+    warning.line = range.source->lineNumber(range.begin);
+  }
+  return warning;
 }
 
 void warn(const ScriptWarning& warning) {

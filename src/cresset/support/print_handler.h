@@ -9,6 +9,8 @@
 
 namespace cresset {
 
+struct SourceRange;  // support/source.h
+
 /// Called with each text that a script prints, its line break included.
 using PrintHandler = void (*)(const std::string& text);
 
@@ -25,6 +27,8 @@ struct ScriptWarning {
   std::string file;
   size_t line = 0;
 };
+/// With the file and line where the range begins, if there is one.
+ScriptWarning warningAt(std::string message, const SourceRange& range);
 /// What a handler throws, the script raises.
 using WarningHandler = void (*)(const ScriptWarning& warning);
 

@@ -151,8 +151,7 @@ class Recorder::OperatorRecord {
     rereadCopiedContents();
     graph_.insertNode(node_);
     for (size_t i = 0; i < arguments_.size(); ++i) {
-      const auto* alias = schema.arguments()[i].alias_info();
-      if (alias && alias->isWrite()) noteWrites(arguments_[i]);
+      if (isWritten(schema.arguments()[i])) noteWrites(arguments_[i]);
     }
     const size_t count = schema.returns().size(), first = stack_.size() - count;
     std::vector<at::Tensor> inputs, outputs;

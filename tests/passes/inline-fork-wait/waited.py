@@ -1,5 +1,5 @@
 # run: compile, inline-fork-wait
-# A fork in a fork, one that is waited for in a branch, one whose future goes into a list, and one that nobody waits for.
+# A fork in a fork, one that is waited for in a branch, one whose future goes into a list, and one that is never waited for.
 def g(x, n: int):
   return x * n
 def h(x):
