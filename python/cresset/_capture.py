@@ -331,7 +331,7 @@ class Stretch:
     applied: int
     failed: int
     raised: int
-    #: How many calls the graph has that a backend compiled; 0 if there is none.
+    #: How many calls its graphs have, that of a backend or Cresset's own; 0 if there is none.
     graph_calls: int = 0
 
 

@@ -41,11 +41,17 @@ PyObject* codeOf(PyObject* callable) {
   return PyFunction_Check(callable) ? PyFunction_GET_CODE(callable) : nullptr;
 }
 
+/// Whether a function of no arguments returns something true; -1 with an exception set.
+int isTrue(PyObject* function) {
+  PyObject* answer = PyObject_CallNoArgs(function);
+  int is_true = answer == nullptr ? -1 : PyObject_IsTrue(answer);
+  Py_XDECREF(answer);
+  return is_true;
+}
+
 bool isWatched(const Caller& self) {
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(self.watchers); i++) {
-    PyObject* answer = PyObject_CallNoArgs(PyTuple_GET_ITEM(self.watchers, i));
-    int is_true = answer == nullptr ? -1 : PyObject_IsTrue(answer);
-    Py_XDECREF(answer);
+    int is_true = isTrue(PyTuple_GET_ITEM(self.watchers, i));
     if (is_true < 0) PyErr_Clear();
     if (is_true != 0) return true;
   }
@@ -54,9 +60,7 @@ bool isWatched(const Caller& self) {
 
 /// False with an exception set.
 bool findMode(Caller& self) {
-  PyObject* off = PyObject_CallNoArgs(self.is_off);
-  int is_true = off == nullptr ? -1 : PyObject_IsTrue(off);
-  Py_XDECREF(off);
+  int is_true = isTrue(self.is_off);
   if (is_true < 0) return false;
   self.mode = is_true == 1 ? Mode::Plain : Mode::Captures;
   return true;
