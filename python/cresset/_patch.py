@@ -130,7 +130,7 @@ def _copy(function):
 
 @functools.cache
 def _replacements():
-    """(module, name, what stands there, what takes its place)."""
+    """(module, name, what takes the place of what stands there)."""
     jit = sys.modules["torch.jit"]
     ours = {
         "CompilationUnit": _program.CompilationUnit,
@@ -173,14 +173,13 @@ def _replacements():
     copies = {value: _copy(value) for value in ours.values()}
     _C._set_well_known([(copies[getattr(_runtime, name)], "torch.jit", name) for name in ("fork", "wait")])
     _C._set_well_known([(copies[_trace.is_tracing], "torch.jit", "is_tracing")])
-    rows = [(jit, name, vars(jit)[name], copies[value]) for name, value in ours.items() if name in vars(jit)]
+    rows = [(jit, name, copies[value]) for name, value in ours.items() if name in vars(jit)]
     for name in ("FrontendError", "NotSupportedError", "UnsupportedNodeError"):
-        rows.append((jit.frontend, name, getattr(jit.frontend, name), _errors.CompileError))
+        rows.append((jit.frontend, name, _errors.CompileError))
     for name in ("collect_all", "wait_all"):
-        theirs = getattr(torch.futures, name)
-        rows.append((torch.futures, name, theirs, _of_either(getattr(_runtime, name), theirs)))
-    rows.append((jit._script, "_ScriptProfile", jit._script._ScriptProfile, _copy(ScriptProfile)))
-    rows.append((torch._C, "_jit_to_backend", torch._C._jit_to_backend, _to_backend(torch._C._jit_to_backend)))
+        rows.append((torch.futures, name, _of_either(getattr(_runtime, name), getattr(torch.futures, name))))
+    rows.append((jit._script, "_ScriptProfile", _copy(ScriptProfile)))
+    rows.append((torch._C, "_jit_to_backend", _to_backend(torch._C._jit_to_backend)))
     core = {
         "CompilationUnit": _program.CompilationUnit,
         "Graph": _C.Graph,
@@ -188,23 +187,25 @@ def _replacements():
         "ScriptFunction": _C.ScriptFunction,
         "ScriptMethod": _C.ScriptMethod,
     }
-    rows += [(torch._C, name, getattr(torch._C, name), value) for name, value in core.items()]
-    rows += [(torch._C, name, getattr(torch._C, name), value) for name, value in _graph_passes.functions(torch._C)]
+    rows += [(torch._C, name, value) for name, value in core.items()]
+    rows += [(torch._C, name, value) for name, value in _graph_passes.functions(torch._C)]
     return rows
 
 
 def _apply():
     for module, name in (("torch._C", "ScriptFunction"), ("torch._C", "Future")):
         _C._known(module, name)  # what the compiler asks for is what it was
-    rows = _replacements()
-    for module, name, _, new in rows:
-        _set(module, name, new)
-    by_identity = {id(old): new for _, _, old, new in rows if new is not old}
+    by_identity = {}
+    for module, name, new in _replacements():
+        old = getattr(module, name)
+        if new is not old:
+            by_identity[id(old)] = by_identity[id(_undecorated(old))] = new
+            _set(module, name, new)
     _replace_in_modules(by_identity, _holds_torch_jit)
 
 
 def _restore():
-    rows = _replacements()
+    old_of = {(id(module), name): old for module, name, old in reversed(_changes)}
     while _changes:
         namespace, name, old = _changes.pop()
         if old is _MISSING:
@@ -213,9 +214,17 @@ def _restore():
             setattr(namespace, name, old)
     # What modules that were imported meanwhile have taken over: of what is the patch's own. Cresset's classes stay, since
     # a module may have meant them.
-    back = {id(new): old for _, _, old, new in rows if isinstance(new, types.FunctionType)}
+    back = {}
+    for module, name, new in _replacements():
+        if isinstance(new, types.FunctionType) and (id(module), name) in old_of:
+            back[id(new)] = old_of[id(module), name]
     _replace_in_modules(back, _is_outside)
     _changes.clear()
+
+
+def _undecorated(value):
+    """The function that torch.compile keeps out of its frames by a function around it, as its first use does with torch.jit.trace."""
+    return getattr(value, "__dict__", {}).get("_torchdynamo_orig_callable", value)
 
 
 def _set(module, name, value):
@@ -229,6 +238,8 @@ def _replace_in_modules(by_identity, chosen):
             continue
         for name, value in list(vars(module).items()):
             new = by_identity.get(id(value))
+            if new is None and isinstance(value, types.FunctionType):
+                new = by_identity.get(id(_undecorated(value)))
             if new is not None:
                 _set(module, name, new)
 

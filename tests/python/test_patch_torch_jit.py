@@ -122,6 +122,23 @@ def test_it_is_undone_without_trace(package):
     assert late.script is torch.jit.script and late.trace is torch.jit.trace and late.fork is torch.jit.fork
 
 
+def test_functions_that_torch_compile_has_decorated(package):
+    """The first use of torch.compile puts functions of its own around torch.jit.trace and others."""
+    cresset.patch_torch_jit().undo()
+    torch._dynamo.eval_frame.TorchPatcher.patch()
+    theirs = torch.jit.trace
+    early = package("early_package")
+    plain = package("plain_package")
+    plain.trace = theirs._torchdynamo_orig_callable
+    with cresset.patch_torch_jit():
+        assert early.trace is plain.trace is torch.jit.trace is not theirs
+        late = package("late_package")
+        decorated = package("decorated_package")
+        decorated.trace = torch._dynamo.disable(torch.jit.trace)
+    assert early.trace is late.trace is decorated.trace is torch.jit.trace is theirs
+    assert plain.trace is theirs._torchdynamo_orig_callable
+
+
 def test_patches_nest():
     theirs = torch.jit.script
     with cresset.patch_torch_jit() as outer:
