@@ -1,8 +1,12 @@
 """torch._C's functions over graphs, for graphs of Cresset's: what ``patch_torch_jit`` puts in their places."""
 
 import functools
+import itertools
+
+import torch
 
 from . import _C, passes
+from ._objects import ScriptModule, wrap
 
 # torch._C's name after "_jit_pass_", and the passes that do it. Aliases, in-place operators and the like that torch's pass
 # leaves alone may be rewritten too: what a pass of Cresset's keeps stands in docs/passes.md.
@@ -45,11 +49,14 @@ NONE = {
     "create_functional_graphs": "use cresset.passes.functionalize, which rewrites the whole graph",
     "dce_allow_deleting_nodes_with_side_effects": "use cresset.passes.dce, and node.destroy() for what has effects",
     "erase_number_types": "leave it out: it serves the exporter to ONNX",
+    "fuse_add_relu": "leave it out: plans fuse by themselves",
+    "fuse_linear": "leave it out: linear is one operator from the start",
     "fuse": "leave it out: plans fuse by themselves; cresset.passes.fuse shows what they make",
     "fuse_addmm": "use cresset.passes.rewrite, whose patterns say when it is right",
     "fuse_tensorexprs": "leave it out: plans fuse by themselves; cresset.passes.fuse shows what they make",
     "propagate_shapes_on_graph_and_build_compute": "use cresset.passes.propagate_shapes and Type.symbolic_sizes()",
     "refine_tuple_types": "leave it out: cresset.passes.lower_tuples gives elements values, and so types, of their own",
+    "remove_dropout": "call module.eval() before torch.jit.freeze",
     "remove_expands": "leave it out: without them, inputs are accepted that they refuse",
     "replace_old_ops_with_upgraders": "leave it out: cresset.load does it",
     "specialize_autogradzero": "leave it out: gradients that are None are ruled out when a plan is made",
@@ -72,7 +79,7 @@ def _on_our_graphs(names, theirs):
 def _refuses_our_graphs(name, advice, theirs):
     @functools.wraps(theirs)
     def run(graph, *args, **kwargs):
-        if not isinstance(graph, _C.Graph):
+        if not isinstance(graph, (_C.Graph, _C._Object, ScriptModule)):
             return theirs(graph, *args, **kwargs)
         raise NotImplementedError(f"Cresset has no counterpart of torch._C._jit_pass_{name}: {advice}.")
 
@@ -136,6 +143,58 @@ def _rewrites_our_graphs(theirs):
     return run
 
 
+def _freezes_our_modules(theirs):
+    @functools.wraps(theirs)
+    def run(module, preservedAttrs=(), freezeInterfaces=True, preserveParameters=False):  # noqa: N803  (torch's names)
+        if not isinstance(module, (_C._Object, ScriptModule)):
+            return theirs(module, list(preservedAttrs), freezeInterfaces, preserveParameters)
+        kept = list(preservedAttrs)
+        if preserveParameters:
+            wrapped = module if isinstance(module, ScriptModule) else wrap(module)
+            kept += (name for name, _ in wrapped.named_parameters())
+        return _C._freeze(module, kept, False)._c
+
+    return run
+
+
+def _shapes_our_graphs(theirs):
+    @functools.wraps(theirs)
+    def run(graph, inputs, with_grad=False):
+        if not isinstance(graph, _C.Graph):
+            return theirs(graph, inputs, with_grad)
+        shaped = graph.copy()
+        for value, example in zip(shaped.inputs(), _tensors_in(inputs)):
+            value.inferTypeFrom(example if with_grad or not isinstance(example, torch.Tensor) else example.detach())
+        passes.propagate_shapes(shaped)
+        return shaped
+
+    return run
+
+
+def _tensors_in(inputs):
+    """The tensors in tuples and lists, in order: the inputs of a graph whose tuples are lowered."""
+    if isinstance(inputs, (tuple, list)):
+        return list(itertools.chain.from_iterable(map(_tensors_in, inputs)))
+    return [inputs]
+
+
+def _makes_functions_of_ours(theirs):
+    @functools.wraps(theirs)
+    def run(name, graph):
+        if not isinstance(graph, _C.Graph):
+            return theirs(name, graph)
+        return _C.function_from_graph(name, graph)
+
+    return run
+
+
+#: Functions of torch._C that are no passes.
+_FUNCTIONS = {
+    "_create_function_from_graph": _makes_functions_of_ours,
+    "_freeze_module": _freezes_our_modules,
+    "_propagate_shapes": _shapes_our_graphs,
+}
+
 #: Those with arguments of their own.
 _OTHERS = {
     "canonicalize": _canonicalizes_our_graphs,
@@ -159,3 +218,6 @@ def functions(torch_c):
         yield from replaced(name, functools.partial(_refuses_our_graphs, name, advice))
     for name, make in _OTHERS.items():
         yield from replaced(name, make)
+    for name, make in _FUNCTIONS.items():
+        if theirs := getattr(torch_c, name, None):
+            yield name, make(theirs)

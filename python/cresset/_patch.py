@@ -108,6 +108,18 @@ def _to_backend(theirs):
     return chosen
 
 
+class FileCheck(torch._C.FileCheck):
+    """torch.testing.FileCheck, which takes Cresset's graphs too."""
+
+    def run(self, *args, **kwargs):
+        """Checks a text or a graph; with two arguments, the first has the checks."""
+
+        def text(arg):
+            return str(arg) if isinstance(arg, _C.Graph) else arg
+
+        super().run(*map(text, args), **{name: text(arg) for name, arg in kwargs.items()})
+
+
 def _script_function(obj, optimize=None, _frames_up=0, _rcb=None, example_inputs=None):
     """torch.jit.script, by :func:`cresset.script`."""
     if isinstance(obj, _script.OTHER_COMPILED):
@@ -178,6 +190,7 @@ def _replacements():
         rows.append((jit.frontend, name, _errors.CompileError))
     for name in ("collect_all", "wait_all"):
         rows.append((torch.futures, name, _of_either(getattr(_runtime, name), getattr(torch.futures, name))))
+    rows += [(torch._C, "FileCheck", FileCheck), (torch.testing, "FileCheck", FileCheck)]
     rows.append((jit._script, "_ScriptProfile", _copy(ScriptProfile)))
     rows.append((torch._C, "_jit_to_backend", _to_backend(torch._C._jit_to_backend)))
     core = {

@@ -39,14 +39,14 @@ void CodeFiles::printAll() {
       if (auto cls = (*type)->cast<c10::ClassType>()) {
         for (const auto& functions : {cls->methods(), cls->getForwardHooks(), cls->getForwardPreHooks()}) {
           for (torch::jit::Function* method : functions) {
-            if (auto* ours = dynamic_cast<Function*>(method)) version_.cover(*ours->graph());
+            if (auto* ours = dynamic_cast<Function*>(method)) version_.cover(*ours->definition());
           }
         }
       }
     } else {
       Function& function = *std::get<Function*>(definition.what);
       printCode(file, function, definition.name.name(), 0, options_);
-      version_.cover(*function.graph());
+      version_.cover(*function.definition());
     }
   }
 }

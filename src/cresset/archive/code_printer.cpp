@@ -86,7 +86,7 @@ bool sameAnnotation(const TypePtr& a, const TypePtr& b) {
 CodePrinter::CodePrinter(CodeText& out, Function& function, int indent, const CodeOptions& options)
     : out_(out),
       function_(function),
-      graph_(*function.graph()),
+      graph_(*function.definition()),
       options_(options),
       names_(options.names ? *options.names : default_names_),
       indent_(indent) {}

@@ -228,7 +228,7 @@ class ModelJsonWriter {
       auto* ours = dynamic_cast<Function*>(method);
       if (!ours) fail("its method '" + method->name() + "' is no script function.");
       printCode(text, *ours, method->name(), 0, code_);
-      version_.cover(*ours->graph());
+      version_.cover(*ours->definition());
     }
     zip_.add("code/" + path + ".py", text.text());
     zip_.add("debug/" + path + ".pkl", oldDebugRecords(text));

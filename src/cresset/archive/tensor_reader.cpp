@@ -80,7 +80,9 @@ TensorReader::StorageView TensorReader::storage(
   if (numel < 0 || __builtin_mul_overflow(static_cast<uint64_t>(numel), c10::elementSize(dtype), &bytes) ||
       bytes > static_cast<uint64_t>(std::numeric_limits<int64_t>::max()))
     site.fail("a storage of " + std::to_string(numel) + " elements is not possible");
-  c10::Device target = guarded(site, [&] { return device_ ? *device_ : c10::Device(std::string(location)); });
+  // A meta tensor stays one wherever the others go: there are no bytes to move.
+  const bool moves = device_ && location != "meta";
+  c10::Device target = guarded(site, [&] { return moves ? *device_ : c10::Device(std::string(location)); });
   // A CPU has no number in torch.jit's archives, but Python writes one ("cpu:0") at times.
   if (target.is_cpu()) target = c10::Device(c10::kCPU);
 

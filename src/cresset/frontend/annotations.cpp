@@ -242,6 +242,7 @@ class AnnotationReader {
     if (resolver_ && !name.empty()) {
       if (std::string known = resolver_->resolveConstructor(name); !known.empty()) name = std::move(known);
     }
+    if (name.empty()) throw UserError("Subscripted type must be a type identifier", expr.range());
     const Constructor* constructor = findConstructor(name);
     if (!constructor) {
       throw UserError(messages::unknownType(name) + hintFor(withoutModule(name)), expr.range());

@@ -55,7 +55,7 @@ void FunctionEmitter::assign(
     case TK_LIST_LITERAL:
       return assignUnpacked(target, value, value_range);
     case TK_STARRED:
-      throw UserError("a starred target must stand in a tuple or list of targets", target.range());
+      throw UserError("A Starred expression may only appear on the lhs within a list or tuple", target.range());
     default:
       throw UserError("unexpected expression on the left-hand side of an assignment", target.range());
   }

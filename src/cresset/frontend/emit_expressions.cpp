@@ -263,13 +263,13 @@ SugaredValuePtr FunctionEmitter::emitCall(
     std::vector<std::pair<std::string, SugaredValuePtr>> kwargs;
     for (const Attr attribute : apply.attributes())
       kwargs.emplace_back(attribute.name().name(), emitSugared(attribute.value()));
-    graph.setLocation(apply.range());
-    return callee->callSugared(apply.range(), *this, args, kwargs);
+    graph.setLocation(apply.callee().range());
+    return callee->callSugared(apply.callee().range(), *this, args, kwargs);
   }
   const std::vector<NamedValue> args = emitArguments(apply.inputs());
   const std::vector<NamedValue> kwargs = emitKeywords(apply.attributes());
-  graph.setLocation(apply.range());
-  return callee->call(apply.range(), *this, args, kwargs, binders);
+  graph.setLocation(apply.callee().range());
+  return callee->call(apply.callee().range(), *this, args, kwargs, binders);
 }
 
 std::vector<NamedValue> FunctionEmitter::emitArguments(const ListView<Expr>& inputs, size_t begin) {

@@ -37,7 +37,9 @@ bool FunctionEmitter::hasAttribute(const SourceRange& range, const SugaredValueP
     return tuple->schema()->argumentIndexWithName(name).has_value();
   }
   throw UserError(
-      "hasattr's first argument must be an object or NamedTuple, got " + type->repr_str() + " instead", range);
+      "hasattr's first argument must be an object or NamedTuple, but got " +
+          std::string(type->kind() == c10::TypeKind::TupleType ? "a normal Tuple " : "") + type->repr_str() + " instead",
+      range);
 }
 
 SugaredValuePtr FunctionEmitter::emitSpecialForm(const SpecialForm& form, const Apply& apply, const TypePtr& hint) {

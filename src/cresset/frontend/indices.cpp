@@ -38,7 +38,7 @@ Value* EllipsisValue::asValue(const SourceRange& range, EmitContext&) {
 SugaredValuePtr SliceFunction::call(
     const SourceRange& range, EmitContext& cx, const std::vector<NamedValue>& args,
     const std::vector<NamedValue>& kwargs, size_t) {
-  if (!kwargs.empty()) throw UserError("slice() takes no keyword arguments", range);
+  if (!kwargs.empty()) throw UserError("Slice does not accept any keyword arguments", range);
   if (args.empty() || args.size() > 3) {
     throw UserError(
         "slice expected at " + std::string(args.empty() ? "least 1 argument" : "most 3 arguments") + ", got " +

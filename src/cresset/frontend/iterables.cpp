@@ -101,7 +101,7 @@ class ZipElements : public Elements {
     }
     if (static_len_ && has_dynamic) {
       throw UserError(
-          "Can't iterate over a tuple together with a value whose length is not known when compiling", range);
+          "Can't iterate over a module list or tuple with a value that does not have a statically determinable length", range);
     }
     if (parts_.empty()) static_len_ = 0;
   }
@@ -295,7 +295,7 @@ SugaredValuePtr IterableFunction::callSugared(
       return std::make_shared<ZipValue>("enumerate", std::vector<SugaredValuePtr>{std::move(counter), args[0]});
     }
     case Kind::Zip:
-      if (args.empty()) throw UserError("zip() expects one or more iterables", range);
+      if (args.empty()) throw UserError("zip expected at least 1 arguments, got 0", range);
       return std::make_shared<ZipValue>("zip", args, isStrictZip(range, cx, kwargs));
     case Kind::Reversed:
       requireArgs(range, "reversed()", 1, args.size(), kwargs.size());

@@ -164,7 +164,7 @@ Decl Parser::mergeTypeComment(const Decl& decl, const SourceRange& comment, bool
     if (types->size() + first != params.size()) {
       fail(
           "Number of type annotations (" + std::to_string(types->size()) +
-              ") did not match the number of function parameters (" + std::to_string(params.size()) + ")",
+              ") did not match the number of function parameters (" + std::to_string(params.size()) + "):",
           comment);
     }
     for (size_t i = 0; i < params.size(); ++i) {

@@ -1,8 +1,7 @@
 // Expressions: operator precedence, calls, subscripts, literals, comprehensions.
 //
-// Ranges follow Python's `ast`: parentheses around an expression are no part of its own range, and are part of the
-// range of what is built from it: in `(a).b` the select begins at the parenthesis. That is why operators are given the
-// offset where their first operand's text begins.
+// The range of an expression reaches from its first token to the end of its last operand, as torch.jit underlines it:
+// closing brackets, and parentheses around an expression, are no part of it.
 #include <algorithm>
 
 #include "cresset/frontend/messages.h"
@@ -94,7 +93,6 @@ bool Parser::startsExpression() const {
 }
 
 Expr Parser::expressionList() {
-  uint32_t start = begin();
   Expr first = starredOrExpression();
   if (!at(',')) {
     rejectLoneStar(first);
@@ -105,7 +103,7 @@ Expr Parser::expressionList() {
     if (!startsExpression()) break;
     items.push_back(starredOrExpression());
   }
-  SourceRange range = since(start);
+  SourceRange range = SourceRange::cover(items.front().range(), items.back().range());
   return SequenceLiteral::make(TK_TUPLE_LITERAL, range, list(range, items));
 }
 
@@ -118,7 +116,7 @@ Expr Parser::starredOrExpression() {
     uint32_t start = begin();
     advance();
     Expr value = parse(kBitOr);
-    return Starred::make(since(start), value);
+    return Starred::make(from(start, value), value);
   }
   Expr e = expression();
   if (at(TK_WALRUS)) rejectReserved();
@@ -126,7 +124,6 @@ Expr Parser::starredOrExpression() {
 }
 
 Expr Parser::parse(int precedence) {
-  uint32_t start = begin();
   Expr left = prefix(precedence);
   for (;;) {
     int op = kind();
@@ -134,33 +131,33 @@ Expr Parser::parse(int precedence) {
       if (p < precedence) return left;
       advance();
       Expr right = parse(p + 1);
-      left = BinOp::make(op, since(start), left, right);
+      left = BinOp::make(op, SourceRange::cover(left.range(), right.range()), left, right);
       checkDepth(left);
     } else if (op == TK_POW) {
       if (kPower < precedence) return left;
       Nesting nesting(*this);
       advance();
       Expr right = parse(kUnary);  // right-associative, and a sign may follow
-      left = BinOp::make(op, since(start), left, right);
+      left = BinOp::make(op, SourceRange::cover(left.range(), right.range()), left, right);
     } else if (precedence <= kComparison && comparisonOperator() != 0) {
-      left = comparison(start, left);
+      left = comparison(left);
       checkDepth(left);
     } else if (op == TK_IF && precedence <= kTernary) {
-      return ternary(start, left);
+      return ternary(left);
     } else {
       return left;
     }
   }
 }
 
-Expr Parser::ternary(uint32_t start, const Expr& value) {
+Expr Parser::ternary(const Expr& value) {
   Nesting nesting(*this);
   advance();
   Expr cond = parse(kOr);
   if (!at(TK_ELSE)) expected("'else' of the conditional expression");
   advance();
   Expr other = expression();
-  return Ternary::make(since(start), cond, value, other);
+  return Ternary::make(SourceRange::cover(value.range(), other.range()), cond, value, other);
 }
 
 int Parser::comparisonOperator() {
@@ -181,7 +178,7 @@ int Parser::comparisonOperator() {
   }
 }
 
-Expr Parser::comparison(uint32_t start, Expr first) {
+Expr Parser::comparison(Expr first) {
   std::vector<Expr> operands{std::move(first)};
   std::vector<int> ops;
   while (int op = comparisonOperator()) {
@@ -191,7 +188,7 @@ Expr Parser::comparison(uint32_t start, Expr first) {
     ops.push_back(op);
     operands.push_back(parse(kComparison + 1));
   }
-  SourceRange range = since(start);
+  SourceRange range = SourceRange::cover(operands.front().range(), operands.back().range());
   if (ops.size() == 1) return BinOp::make(ops[0], range, operands[0], operands[1]);
   return CompareChain::make(range, list(range, operands), ops);
 }
@@ -204,7 +201,7 @@ Expr Parser::prefix(int precedence) {
       Nesting nesting(*this);
       advance();
       Expr operand = parse(kNot);
-      return UnaryOp::make(op, since(start), operand);
+      return UnaryOp::make(op, from(start, operand), operand);
     }
     case '-':
     case '+':
@@ -225,29 +222,29 @@ Expr Parser::prefix(int precedence) {
         digits.erase(std::remove(digits.begin(), digits.end(), '_'), digits.end());
         if (digits == "9223372036854775808") return Const::make(since(start), "-" + digits);
       }
-      return UnaryOp::make(op == '-' ? TK_UNARY_MINUS : op, since(start), operand);
+      return UnaryOp::make(op == '-' ? TK_UNARY_MINUS : op, from(start, operand), operand);
     }
     default:
       break;
   }
   Nesting nesting(*this);
-  return postfix(start, atom());
+  return postfix(atom());
 }
 
-Expr Parser::postfix(uint32_t start, Expr value) {
+Expr Parser::postfix(Expr value) {
   for (;;) {
     switch (kind()) {
       case '.': {
         advance();
         Ident name = ident("the name of an attribute");
-        value = Select::make(since(start), value, name);
+        value = Select::make(SourceRange::cover(value.range(), name.range()), value, name);
         break;
       }
       case '(':
-        value = call(start, value);
+        value = call(value);
         break;
       case '[':
-        value = subscript(start, value);
+        value = subscript(value);
         break;
       default:
         return value;
@@ -256,8 +253,7 @@ Expr Parser::postfix(uint32_t start, Expr value) {
   }
 }
 
-Expr Parser::call(uint32_t start, const Expr& callee) {
-  uint32_t open = begin();
+Expr Parser::call(const Expr& callee) {
   advance();
   std::vector<Expr> inputs;
   std::vector<Attr> attributes;
@@ -289,12 +285,13 @@ Expr Parser::call(uint32_t start, const Expr& callee) {
     if (!nextIf(',')) break;
   }
   expect(')');
-  SourceRange range = since(open);
-  return Apply::make(since(start), callee, list(range, inputs), ListView<Attr>::make(range, attributes));
+  SourceRange range = callee.range();
+  for (const Expr& input : inputs) range = SourceRange::cover(range, input.range());
+  for (const Attr& attribute : attributes) range = SourceRange::cover(range, attribute.range());
+  return Apply::make(range, callee, list(range, inputs), ListView<Attr>::make(range, attributes));
 }
 
-Expr Parser::subscript(uint32_t start, const Expr& value) {
-  uint32_t open = begin();
+Expr Parser::subscript(const Expr& value) {
   advance();
   // The strings in Literal["a"] and Annotated[int, "text"] are no annotations.
   bool annotation = in_annotation_;
@@ -317,26 +314,30 @@ Expr Parser::subscript(uint32_t start, const Expr& value) {
   if (trailing_comma && indices.size() == 1 && !in_annotation_) {
     indices = {SequenceLiteral::make(TK_TUPLE_LITERAL, inner, list(inner, indices))};
   }
-  return Subscript::make(since(start), value, list(since(open), indices));
+  SourceRange range = SourceRange::cover(indices.front().range(), indices.back().range());
+  return Subscript::make(SourceRange::cover(value.range(), range), value, list(range, indices));
 }
 
 Expr Parser::index() {
-  uint32_t start = begin();
+  SourceRange range = here();
   Maybe<Expr> first = none<Expr>();
   if (!at(':')) {
     Expr e = starredOrExpression();
     if (!at(':')) return e;
+    range = SourceRange::cover(e.range(), here());
     first = Maybe<Expr>::some(e);
   }
   auto bound = [&] {
     if (at(':') || at(']') || at(',')) return none<Expr>();
-    return Maybe<Expr>::some(expression());
+    Expr e = expression();
+    range = SourceRange::cover(range, e.range());
+    return Maybe<Expr>::some(e);
   };
   expect(':');
   Maybe<Expr> stop = bound();
   Maybe<Expr> step = none<Expr>();
   if (nextIf(':')) step = bound();
-  return SliceExpr::make(since(start), first, stop, step);
+  return SliceExpr::make(range, first, stop, step);
 }
 
 Expr Parser::atom() {
@@ -374,14 +375,18 @@ Expr Parser::atom() {
 Expr Parser::generator(uint32_t start, const Expr& element) {
   if (element.kind() == TK_STARRED) fail(messages::starredElement(), element.range());
   const auto loops = compLoops();
-  return ListComp::make(since(start), element, loops);
+  return ListComp::make(from(start, loops), element, loops);
+}
+
+SourceRange Parser::bracketed(uint32_t open, const std::vector<Expr>& items) const {
+  return {source_, open, items.empty() ? open + 1 : std::max(open + 1, items.back().range().end)};
 }
 
 Expr Parser::parenthesized() {
   uint32_t start = begin();
   advance();
   if (nextIf(')')) {
-    SourceRange range = since(start);
+    SourceRange range = bracketed(start, {});
     return SequenceLiteral::make(TK_TUPLE_LITERAL, range, list(range, {}));
   }
   Expr first = starredOrExpression();
@@ -401,7 +406,7 @@ Expr Parser::parenthesized() {
     items.push_back(starredOrExpression());
   }
   expect(')');
-  SourceRange range = since(start);
+  SourceRange range = bracketed(start, items);
   return SequenceLiteral::make(TK_TUPLE_LITERAL, range, list(range, items));
 }
 
@@ -415,12 +420,12 @@ Expr Parser::listOrComprehension() {
       if (items[0].kind() == TK_STARRED) fail(messages::starredElement(), items[0].range());
       const auto loops = compLoops();
       expect(']');
-      return ListComp::make(since(start), items[0], loops);
+      return ListComp::make(from(start, loops), items[0], loops);
     }
     if (!nextIf(',')) break;
   }
   expect(']');
-  SourceRange range = since(start);
+  SourceRange range = bracketed(start, items);
   return SequenceLiteral::make(TK_LIST_LITERAL, range, list(range, items));
 }
 
@@ -442,12 +447,12 @@ Expr Parser::dictOrSet() {
       if (!is_dict) failHere("set comprehensions are not supported; write a list comprehension: [… for … in …]");
       const auto loops = compLoops();
       expect('}');
-      return DictComp::make(since(start), keys[0], values[0], loops);
+      return DictComp::make(from(start, loops), keys[0], values[0], loops);
     }
     if (!nextIf(',')) break;
   }
   expect('}');
-  SourceRange range = since(start);
+  SourceRange range = bracketed(start, is_dict ? values : keys);
   if (is_dict || keys.empty()) return DictLiteral::make(range, list(range, keys), list(range, values));
   return SequenceLiteral::make(TK_SET_LITERAL, range, list(range, keys));
 }
@@ -467,14 +472,13 @@ ListView<CompFor> Parser::compLoops() {
     const uint32_t first_condition = begin();
     while (nextIf(TK_IF)) conditions.push_back(parse(kOr));
     const auto tests = list(since(first_condition), conditions);
-    loops.push_back(CompFor::make(since(start), target, iter, tests));
+    loops.push_back(CompFor::make(from(start, conditions.empty() ? iter : conditions.back()), target, iter, tests));
     if (atName("async")) rejectReserved();
   }
-  return ListView<CompFor>::make(since(all), loops);
+  return ListView<CompFor>::make(from(all, loops.back()), loops);
 }
 
 Expr Parser::loopTarget() {
-  uint32_t start = begin();
   auto item = [&]() -> Expr {
     if (at('*')) return starredOrExpression();
     return parse(kBitOr);  // not a comparison, so that `in` ends it
@@ -486,7 +490,7 @@ Expr Parser::loopTarget() {
       if (at(TK_IN)) break;
       items.push_back(item());
     }
-    SourceRange range = since(start);
+    SourceRange range = SourceRange::cover(items.front().range(), items.back().range());
     target = SequenceLiteral::make(TK_TUPLE_LITERAL, range, list(range, items));
   }
   return asTarget(target, "assign to");
@@ -499,7 +503,7 @@ Expr Parser::asTarget(const Expr& e, const char* verb, bool top) {
     case TK_SUBSCRIPT:
       return e;
     case TK_STARRED:
-      if (top) fail("a starred target must be in a list or tuple: write '*a, = …'", e.range());
+      if (top) fail("A Starred expression may only appear on the lhs within a list or tuple: write '*a, = …'", e.range());
       return Starred::make(e.range(), asTarget(Starred(e).value(), verb));
     case TK_TUPLE_LITERAL:
     case TK_LIST_LITERAL: {
@@ -507,7 +511,7 @@ Expr Parser::asTarget(const Expr& e, const char* verb, bool top) {
       bool starred = false;
       for (Expr item : SequenceLiteral(e).elements()) {
         if (item.kind() == TK_STARRED) {
-          if (starred) fail("only one target of an assignment may be starred", item.range());
+          if (starred) fail("Only one starred expression is allowed on the lhs", item.range());
           starred = true;
         }
         items.push_back(asTarget(item, verb, false));
@@ -551,7 +555,7 @@ Expr Parser::asTarget(const Expr& e, const char* verb, bool top) {
         default:
           break;
       }
-      fail(std::string("cannot ") + verb + " " + what, e.range());
+      fail(std::string("unexpected expression: cannot ") + verb + " " + what, e.range());
     }
   }
 }

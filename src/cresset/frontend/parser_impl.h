@@ -67,6 +67,10 @@ class Parser {
   SourceRange here() const { return lexer_.cur().range; }
   /// From `begin` to the end of the last token.
   SourceRange since(uint32_t begin) const { return {source_, begin, std::max(begin, previous_end_)}; }
+  /// From `begin` to the end of `last`, which is the last operand.
+  SourceRange from(uint32_t begin, const TreeView& last) const { return {source_, begin, std::max(begin, last.range().end)}; }
+  /// From an opening bracket at `open` to the end of the last item.
+  SourceRange bracketed(uint32_t open, const std::vector<Expr>& items) const;
   void advance();
   bool nextIf(int kind);
   SourceRange expect(int kind);
@@ -89,19 +93,19 @@ class Parser {
   Expr expression() { return parse(kTernary); }
   Expr parse(int precedence);
   Expr prefix(int precedence);
-  Expr ternary(uint32_t begin, const Expr& value);
-  Expr comparison(uint32_t begin, Expr first);
+  Expr ternary(const Expr& value);
+  Expr comparison(Expr first);
   /// The operator of a comparison at the current token, 0 if there is none; takes it if `take`.
   int comparisonOperator();
-  Expr postfix(uint32_t begin, Expr value);
+  Expr postfix(Expr value);
   Expr atom();
   Expr parenthesized();
   /// `e for x in xs` after `element`: a list comprehension, since there are no generators.
   Expr generator(uint32_t begin, const Expr& element);
   Expr listOrComprehension();
   Expr dictOrSet();
-  Expr call(uint32_t begin, const Expr& callee);
-  Expr subscript(uint32_t begin, const Expr& value);
+  Expr call(const Expr& callee);
+  Expr subscript(const Expr& value);
   Expr index();
   Ident ident(const char* what = "a name");
   bool startsExpression() const;
@@ -125,7 +129,7 @@ class Parser {
   void simpleStatements(std::vector<Stmt>& out);
   Stmt simpleStatement();
   Stmt expressionStatement();
-  Stmt annotatedAssignment(uint32_t begin, const Expr& target);
+  Stmt annotatedAssignment(const Expr& target);
   Stmt deleteStatement();
   Stmt raiseStatement();
   Stmt ifStatement();

@@ -105,7 +105,7 @@ Stmt Parser::simpleStatement() {
         return Return::make(range, Expr(Tree::make(TK_NONE, range, {})));
       }
       Expr value = expressionList();
-      return Return::make(since(start), value);
+      return Return::make(from(start, value), value);
     }
     case TK_RAISE:
       return raiseStatement();
@@ -114,7 +114,7 @@ Stmt Parser::simpleStatement() {
       Expr cond = expression();
       Maybe<Expr> message = none<Expr>();
       if (nextIf(',')) message = Maybe<Expr>::some(expression());
-      return Assert::make(since(start), cond, message);
+      return Assert::make(from(start, message.present() ? message.get() : cond), cond, message);
     }
     case TK_DELETE:
       return deleteStatement();
@@ -133,19 +133,18 @@ Stmt Parser::simpleStatement() {
 }
 
 Stmt Parser::expressionStatement() {
-  uint32_t start = begin();
   Expr first = expressionList();
   if (int op = augmentedOperator(kind()); op != 0) {
     if (first.kind() == TK_TUPLE_LITERAL || first.kind() == TK_LIST_LITERAL) {
-      fail("an augmented assignment can't have several targets", first.range());
+      fail("augmented assignment can only have one LHS expression", first.range());
     }
     Expr target = asTarget(first, "assign to");
     advance();
     Expr rhs = expressionList();
-    return AugAssign::make(since(start), target, op, rhs);
+    return AugAssign::make(SourceRange::cover(target.range(), rhs.range()), target, op, rhs);
   }
-  if (at(':')) return annotatedAssignment(start, first);
-  if (!at('=')) return ExprStmt::make(since(start), first);
+  if (at(':')) return annotatedAssignment(first);
+  if (!at('=')) return ExprStmt::make(first.range(), first);
   std::vector<Expr> targets;
   Expr rhs = first;
   while (nextIf('=')) {
@@ -155,7 +154,7 @@ Stmt Parser::expressionStatement() {
   }
   if (at(':')) failHere(messages::typedAssignment());
   Maybe<Expr> type = none<Expr>();
-  SourceRange range = since(start);
+  SourceRange range = SourceRange::cover(targets.front().range(), rhs.range());
   if (auto comment = typeComment(); comment && at(TK_NEWLINE)) {
     type_comments_.clear();
     type = Maybe<Expr>::some(commentType(*comment));
@@ -164,7 +163,7 @@ Stmt Parser::expressionStatement() {
   return Assign::make(range, list(target_range, targets), Maybe<Expr>::some(rhs), type);
 }
 
-Stmt Parser::annotatedAssignment(uint32_t start, const Expr& first) {
+Stmt Parser::annotatedAssignment(const Expr& first) {
   rejectMatch();
   if (first.kind() == TK_TUPLE_LITERAL || first.kind() == TK_LIST_LITERAL) {
     fail("only a single target can have a type", first.range());
@@ -178,7 +177,8 @@ Stmt Parser::annotatedAssignment(uint32_t start, const Expr& first) {
     rhs = Maybe<Expr>::some(expressionList());
     if (at('=')) failHere(messages::typedAssignment());
   }
-  return Assign::make(since(start), list(target.range(), {target}), rhs, Maybe<Expr>::some(type));
+  SourceRange range = SourceRange::cover(target.range(), rhs.present() ? rhs.get().range() : type.range());
+  return Assign::make(range, list(target.range(), {target}), rhs, Maybe<Expr>::some(type));
 }
 
 void Parser::rejectMatch() {
@@ -218,7 +218,7 @@ Stmt Parser::deleteStatement() {
     targets.push_back(asTarget(target, "delete"));
   };
   flatten(flatten, e);
-  return Delete::make(since(start), list(range, targets));
+  return Delete::make(from(start, e), list(range, targets));
 }
 
 Stmt Parser::raiseStatement() {
@@ -236,7 +236,7 @@ Stmt Parser::raiseStatement() {
       fail("the cause of an exception must be a name or None", cause.range());
     }
   }
-  return Raise::make(since(start), value);
+  return Raise::make(from(start, value), value);
 }
 
 Stmt Parser::ifStatement() {

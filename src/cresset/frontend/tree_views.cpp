@@ -84,7 +84,7 @@ int64_t Const::asInt() const {
   int64_t value = 0;  // the parser folds the sign into the literal -9223372036854775808
   auto [stop, error] = std::from_chars(begin, end, value, base);
   if (error == std::errc::result_out_of_range) {
-    throw UserError("the integer " + text() + " does not fit in 64 bits", range());
+    throw UserError("the integer " + text() + " is out of range: it does not fit in 64 bits", range());
   }
   CRESSET_CHECK(error == std::errc() && stop == end, text());
   return value;

@@ -124,7 +124,7 @@ class Freezer {
     for (const Entry& method : methods_) {
       if (method.function == function && method.object == object) return;
     }
-    methods_.push_back({object, function, function->graph()->copy()});
+    methods_.push_back({object, function, function->definition()->copy()});
   }
 
   /// "forward2", "scale", "encoder.scale" or "encoder.encode".
@@ -523,7 +523,7 @@ void run_frozen_optimizations(
   for (const std::string& name : names) {
     const auto method = methodAt(module, name);
     if (!method) throw UserError("Unknown name: " + name + ". It is no method of the module.");
-    auto graph = method->function().graph()->copy();
+    auto graph = method->function().definition()->copy();
     optimizeWithForks(*graph, name, optimize_numerics);
     method->function().setGraph(graph);
   }
@@ -545,7 +545,7 @@ Module optimize_for_inference(const Module& module, const std::vector<std::strin
     const auto method = methodAt(result, name);
     if (!method) continue;
     Function& function = method->function();
-    auto graph = function.graph()->copy();
+    auto graph = function.definition()->copy();
     allowAnyLayout(graph->block());
     function.setGraph(graph);
   }

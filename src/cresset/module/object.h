@@ -41,7 +41,7 @@ class Method {
   size_t num_inputs() const { return function_->num_inputs(); }
   /// The method without the object. Throws UserError if it is a C++ method of a custom class.
   Function& function() const;
-  std::shared_ptr<Graph> graph() const { return function().graph(); }
+  std::shared_ptr<Graph> graph() const { return function().definition(); }
 
   /// Calls it. Arguments are checked against the schema and converted (an int for a float, a list of tensors for
   /// List[Tensor]); defaults are filled in. Throws UserError, or ScriptError if the program raises.

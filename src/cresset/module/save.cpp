@@ -30,7 +30,7 @@ Module moduleOfFunction(Function& function) {
   // torch.jit's name for it.
   Module module("__torch__.PlaceholderModule");
   auto type = module.type();
-  auto graph = function.graph()->copy();
+  auto graph = function.definition()->copy();
   graph->block()->insertInput(0, "self")->setType(type);
   const c10::FunctionSchema& schema = function.getSchema();
   std::vector<c10::Argument> arguments{c10::Argument("self", type)};

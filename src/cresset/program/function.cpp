@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "cresset/ir/verifier.h"
 #include "cresset/ops/operator.h"
 #include "cresset/support/error.h"
 
@@ -122,7 +123,65 @@ void Function::ensure_defined() {
 
 const std::shared_ptr<Graph>& Function::graph() {
   ensure_defined();
-  return graph_;
+  if (has_editable_.load(std::memory_order_acquire) && !executable_ptr_.load(std::memory_order_acquire)) {
+    std::lock_guard lock(program_->definitionMutex());
+    if (!executable_) adoptEdits();
+  }
+  return *current_.load(std::memory_order_acquire);
+}
+
+std::shared_ptr<Graph> Function::editableGraph(const std::function<void(Graph&)>& prepare) {
+  ensure_defined();
+  std::lock_guard lock(program_->definitionMutex());
+  if (!editable_) {
+    auto copy = graph_->copy();
+    prepare(*copy);
+    prepared_edits_ = adopted_edits_ = copy->edits();
+    editable_ = std::move(copy);
+    has_editable_.store(true, std::memory_order_release);
+  }
+  return editable_;
+}
+
+std::shared_ptr<Graph> Function::definition() {
+  ensure_defined();
+  if (has_editable_.load(std::memory_order_acquire)) {
+    std::lock_guard lock(program_->definitionMutex());
+    if (isEdited()) {
+      checkEdits();
+      return editable_;
+    }
+  }
+  return graph();
+}
+
+void Function::checkEdits() const {
+  const auto refuse = [&](const std::string& what) {
+    throw UserError("the graph of '" + name_.qualifiedName() + "' was edited, and is not valid any more: " + what);
+  };
+  try {
+    verify(*editable_);
+  } catch (const UserError& error) {
+    refuse(error.message());
+  }
+  const auto& arguments = getSchema().arguments();
+  const auto& returns = getSchema().returns();
+  if (editable_->inputs().size() != arguments.size() || editable_->outputs().size() != returns.size())
+    refuse("its inputs and outputs are not those of " + c10::toString(getSchema()));
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    if (!arguments[i].type()->isSubtypeOf(*c10::unshapedType(editable_->inputs()[i]->type())))
+      refuse("the type of input " + std::to_string(i) + " is not that of " + c10::toString(getSchema()));
+  }
+}
+
+/// graph() follows the edits of editableGraph(). The definition mutex is held.
+void Function::adoptEdits() {
+  if (editable_->edits() == adopted_edits_) return;
+  checkEdits();
+  followed_.push_back(editable_->copy());
+  adopted_edits_ = editable_->edits();
+  program_->usePrograms(*followed_.back());
+  current_.store(&followed_.back(), std::memory_order_release);
 }
 
 void Function::setGraph(std::shared_ptr<Graph> graph) {
@@ -144,6 +203,7 @@ const Executable& Function::executable() {
   ensure_defined();
   std::lock_guard lock(program_->definitionMutex());
   if (!executable_) {
+    if (editable_) adoptEdits();
     executable_ = compileFunction(*this);
     executable_ptr_.store(executable_.get(), std::memory_order_release);
   }

@@ -15,6 +15,7 @@
 
 #include <atomic>
 #include <functional>
+#include <list>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -59,8 +60,15 @@ class Function final : public torch::jit::Function {
   bool isDefined() const { return state_.load(std::memory_order_acquire) == State::Defined; }
   /// Whether its definer runs now; asked by definers, so that one need not be asked for what it is about to define.
   bool isBeingDefined() const { return state_.load(std::memory_order_acquire) == State::Defining; }
-  /// Defined first if needed. Must not be changed once the function has run.
+  /// What runs; defined first if needed. Must not be changed once the function has run.
   const std::shared_ptr<Graph>& graph();
+  /// The graph as its users see and edit it: a copy of graph(), made by the first call, which hands it to `prepare`, and
+  /// kept. As in torch.jit, edits before the function's first run are what it runs; later ones show in definition()
+  /// only. Edits and runs at one time are the caller's to synchronize.
+  std::shared_ptr<Graph> editableGraph(const std::function<void(Graph&)>& prepare);
+  /// What is printed, saved and frozen: the graph as it was last edited, or graph(). Throws UserError if the edited graph
+  /// is not valid, or does not have the inputs and the output of the schema.
+  std::shared_ptr<Graph> definition();
   /// For definers.
   void setGraph(std::shared_ptr<Graph> graph);
 
@@ -81,6 +89,10 @@ class Function final : public torch::jit::Function {
 
  private:
   enum class State { Declared, Defining, Defined };
+  bool isEdited() const { return editable_ && !(editable_->edits() == prepared_edits_); }
+  void checkEdits() const;
+  void adoptEdits();
+
   Program* program_;
   c10::QualifiedName name_;
   Definer definer_;
@@ -88,6 +100,11 @@ class Function final : public torch::jit::Function {
   std::unique_ptr<c10::FunctionSchema> schema_;  // set once, published by has_schema_
   std::atomic<bool> has_schema_{false};
   std::shared_ptr<Graph> graph_;
+  std::shared_ptr<Graph> editable_;
+  EditCounts prepared_edits_, adopted_edits_;  // of editable_: when it was handed out, when graph() last followed it
+  std::atomic<bool> has_editable_{false};
+  std::list<std::shared_ptr<Graph>> followed_;  // copies of editable_ that graph() has returned
+  std::atomic<const std::shared_ptr<Graph>*> current_{&graph_};
   std::shared_ptr<const Executable> executable_;
   std::atomic<const Executable*> executable_ptr_{nullptr};
   std::string doc_;

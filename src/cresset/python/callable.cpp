@@ -419,8 +419,9 @@ PyObject* getGraph(PyObject* self, void*) {
     std::shared_ptr<Graph> graph;
     {
       py::gil_scoped_release no_gil;
-      graph = keptWith(functionRef(self).graph()->copy(), functionRef(self).program().shared_from_this());
-      tidyDefinition(*graph);  // those from text and archives are not yet
+      // Those from text and archives are not tidy yet.
+      auto editable = functionRef(self).editableGraph([](Graph& copy) { tidyDefinition(copy); });
+      graph = keptWith(std::move(editable), functionRef(self).program().shared_from_this());
     }
     return graphToPython(graph).release().ptr();
   });
@@ -430,7 +431,7 @@ PyObject* getInlinedGraph(PyObject* self, void*) {
     std::shared_ptr<Graph> graph;
     {
       py::gil_scoped_release no_gil;
-      graph = keptWith(functionRef(self).graph()->copy(), functionRef(self).program().shared_from_this());
+      graph = keptWith(functionRef(self).definition()->copy(), functionRef(self).program().shared_from_this());
       inlineForReading(*graph);
       tidyDefinition(*graph);
     }
@@ -568,7 +569,10 @@ PyGetSetDef getters[] = {
     {"__qualname__", getQualifiedName, nullptr, nullptr, nullptr},
     {"__doc__", getDoc, nullptr, nullptr, nullptr},
     {"schema", getSchema, nullptr, "The FunctionSchema.", nullptr},
-    {"graph", getGraph, nullptr, "The Graph as the front end made it.", nullptr},
+    {"graph", getGraph, nullptr,
+     "The Graph as the front end made it, or as it was edited. The function runs what it was edited to before its first "
+     "run; later edits show in what is printed, saved and frozen.",
+     nullptr},
     {"inlined_graph", getInlinedGraph, nullptr, "The Graph with all calls whose target is known inlined.", nullptr},
     {"code", getCode, nullptr, "The graph as TorchScript source.", nullptr},
     {"code_with_constants", getCodeWithConstants, nullptr,

@@ -162,7 +162,7 @@ py::object schemaToPython(const c10::FunctionSchema& schema);
 py::object typeToPython(const TypePtr& type);
 /// torch.float32.
 py::object dtypeToPython(c10::ScalarType dtype);
-/// The type of a cresset.Type. Throws a Python TypeError if it is something else.
+/// The type of a cresset.Type or a torch._C.Type. Throws a Python TypeError if it is something else.
 TypePtr typeFromPython(py::handle type);
 /// Python may edit the graph, so it must be one that nothing else has: a copy, if it is a function's.
 py::object graphToPython(const std::shared_ptr<Graph>& graph);

@@ -79,7 +79,7 @@ void bindSearch(Class& type, Search search) {
           [search](const Self& self, const std::string& kind, bool recurse) {
             std::vector<Node*> found;
             search(self, c10::Symbol::fromQualString(kind), recurse, found);
-            return itemsOf<Node>(self.graph, found);
+            return py::list(py::cast(itemsOf<Node>(self.graph, found)));
           },
           py::arg("kind"), py::arg("recurse") = true, "The nodes of a kind ('aten::add'), in program order.")
       .def(
@@ -324,7 +324,11 @@ void bindAliases(py::module_& module, GraphClass& graph) {
     verify(*self.graph);  // what was edited by hand may be anything
     return AliasHandle{self.graph, std::make_shared<AliasDb>(*self.graph)};
   };
-  graph.def("alias_db", make);
+  graph.def(
+      "alias_db", [make](const GraphHandle& self, bool, bool) { return make(self); }, py::arg("isFrozen") = false,
+      py::arg("descend_function_calls") = false,
+      "What may share memory. The arguments are torch.jit's and change nothing: attributes and called functions are "
+      "analysed as if anything may be done to them.");
   graph.def("dump_alias_db", [make](const GraphHandle& self) { py::print(make(self).aliases->toString()); });
 }
 

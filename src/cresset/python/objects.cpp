@@ -237,6 +237,18 @@ void bindObjects(py::module_& module) {
             return typeToPython(self.object->type()->getAttribute(name));
           })
       .def("getattr", getAttribute)
+      .def(
+          "__getattr__",
+          [](const ObjectHandle& self, const std::string& name) {
+            const auto type = self.object->type();
+            if (const auto slot = type->findAttributeSlot(name)) {
+              const IValue value = readSlot(*self.object, *slot);
+              if (value.isObject()) return py::cast(ObjectHandle{value.toObject()});
+            }
+            if (type->findMethod(name)) return findMethod(self, name);
+            return getAttribute(self, name);
+          },
+          "Attributes, submodules and methods by their names, as of torch.jit's `module._c`.")
       .def("setattr", setAttribute)
       .def("method", findMethod)
       .def("hooks", hooksOf, py::arg("pre"), "The forward hooks, or pre-hooks, that the module was compiled with.")

@@ -417,6 +417,11 @@ SugaredValuePtr annotatedContainer(
 SugaredValuePtr wellKnown(py::handle object, EmitContext& cx, const SourceRange& range) {
   auto& table = wellKnownTable();
   auto it = table.find(object.ptr());
+  if (it == table.end() && PyFunction_Check(object.ptr())) {
+    // The first use of torch.compile puts functions of its own around some of torch's, as torch.manual_seed.
+    const py::object original = py::getattr(object, "_torchdynamo_orig_callable", py::none());
+    it = table.find(original.ptr());
+  }
   if (it == table.end()) return nullptr;
   const auto& [module, name] = it->second;
   if (module == "builtins") return builtinGlobal(name, range, cx);

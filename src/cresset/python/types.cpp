@@ -295,7 +295,18 @@ py::object typeToPython(const TypePtr& type) {
   return py::cast(TypeHandle{type});
 }
 TypePtr typeFromPython(py::handle type) {
-  return py::cast<const TypeHandle&>(type).type;
+  if (py::isinstance<TypeHandle>(type)) return py::cast<const TypeHandle&>(type).type;
+  // torch's own: torch._C.IntType.get(), torch._C.ListType(element).
+  static const py::handle theirs = py::module_::import("torch._C").attr("Type").release();
+  if (!py::isinstance(type, theirs)) {
+    throw py::type_error("expected a cresset.Type or a torch._C.Type, got " + std::string(Py_TYPE(type.ptr())->tp_name));
+  }
+  const std::string text = py::cast<std::string>(type.attr("str")());
+  try {
+    return parseType(text);
+  } catch (const UserError& error) {
+    throw py::type_error("the type '" + text + "' of torch.jit is none of Cresset's: " + error.message());
+  }
 }
 py::object schemaToPython(const c10::FunctionSchema& schema) {
   return py::cast(SchemaHandle{schema});
@@ -312,9 +323,18 @@ void bindTypes(py::module_& module) {
       .def("kind", [](const TypeHandle& self) { return std::string(c10::typeKindToString(self.type->kind())); })
       .def(
           "isSubtypeOf",
-          [](const TypeHandle& self, const TypeHandle& other) { return self.type->isSubtypeOf(*other.type); })
+          [](const TypeHandle& self, const py::object& other) { return self.type->isSubtypeOf(*typeFromPython(other)); },
+          "Whether each value of this type is one of `other`, a cresset.Type or a torch._C.Type.")
       .def(
-          "__eq__", [](const TypeHandle& self, const TypeHandle& other) { return *self.type == *other.type; },
+          "__eq__",
+          [](const TypeHandle& self, const py::object& other) {
+            if (py::isinstance<TypeHandle>(other)) return *self.type == *py::cast<const TypeHandle&>(other).type;
+            try {
+              return *self.type == *typeFromPython(other);
+            } catch (const py::type_error&) {
+              return false;  // a class type of torch.jit, or no type
+            }
+          },
           py::is_operator())
       .def("__hash__", [](const TypeHandle& self) { return std::hash<std::string>()(cresset::toString(*self.type)); });
   bindTensorTypes(type);

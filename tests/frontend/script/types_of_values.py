@@ -281,7 +281,7 @@ def bad_fork_not_callable(x: Tensor):
 
 
 def bad_zip_tuple_list(x: Tuple[int, str], y: List[int]):
-    for a, b in zip(x, y):  # error: Can't iterate over a tuple together with a value whose length is not known when compiling
+    for a, b in zip(x, y):  # error: a value that does not have a statically determinable length
         print(a, b)
 
 

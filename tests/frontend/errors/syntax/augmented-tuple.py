@@ -1,2 +1,2 @@
 # run: tree
-a, b += c  # error: an augmented assignment can't have several targets
+a, b += c  # error: augmented assignment can only have one LHS expression

@@ -1,2 +1,2 @@
 # run: tree
-*a, *b = x  # error: only one target of an assignment may be starred
+*a, *b = x  # error: Only one starred expression is allowed on the lhs

@@ -14,4 +14,4 @@ def g(x: int):
   File "compilation-stack.py", line 3
 def f(x: int):
     return g(x)
-           ~~~~ <--- HERE
+           ~ <--- HERE

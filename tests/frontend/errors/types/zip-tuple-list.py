@@ -1,4 +1,4 @@
 # run: compile
 def f(t: Tuple[int, str], xs: List[int]):
-    for a, b in zip(t, xs):  # error: Can't iterate over a tuple together with a value whose length is not known when compiling
+    for a, b in zip(t, xs):  # error: a value that does not have a statically determinable length
         pass
