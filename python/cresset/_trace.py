@@ -16,6 +16,7 @@ import torch
 from . import _C
 from ._objects import ScriptModule
 from ._runtime import scripting_is_off
+from ._traced_lists import settled
 from ._traced_numbers import forget
 from ._tracing_hooks import TracerWarning, Tracing
 
@@ -88,7 +89,7 @@ def _memory(tensor):
 
 def _run(context, function, args, kwargs):
     with context:
-        return function(*args, **kwargs)
+        return settled(function(*args, **kwargs))
 
 
 def _record(function, names, args, kwargs, *, module=None, paths=None, strict, force_outplace):

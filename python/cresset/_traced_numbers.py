@@ -271,3 +271,12 @@ def forget(value):
     if kind in (tuple, list, torch.Size) and any(forget(item) is not item for item in value):
         return kind([forget(item) for item in value])
     return value
+
+
+def _number_of(value, kind=None):
+    """The number in a tensor as a traced one, of its own kind or converted; the value itself if it is no tensor of one
+    element, or a constant of the trace."""
+    found = _C._trace_item(value, kind) if isinstance(value, torch.Tensor) else None
+    if found is None:
+        return value
+    return (TracedFloat if type(found[0]) is float else TracedInt)(*found)

@@ -17,11 +17,13 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 from . import _C
+from ._traced_lists import TracedTuple, traced_tuple
 from ._traced_numbers import (
     _DATAFLOW,
     ArgumentInt,
     TracedFloat,
     TracedInt,
+    _number_of,
     _Traced,
     forget,
     is_traced,
@@ -112,17 +114,18 @@ def _may_be_number(value):
     kind = type(value)
     if kind in _CONTAINERS:
         return any(map(_may_be_number, value))
-    return _is_element(value) or _hides_number(value)
+    return _is_element(value) or _hides_number(value) or kind is TracedTuple
 
 
 class _Arguments:
     """Arguments in the form that PyTorch takes, and which of them may reach operators as plain numbers: traced ones, and
-    tensors where the operator wants a number."""
+    tensors where the operator wants a number. `lists` are tuples of tensors that stand for whole lists of the trace."""
 
-    __slots__ = ("element", "keyword", "numbers", "position")
+    __slots__ = ("element", "keyword", "lists", "numbers", "position")
 
     def __init__(self):
         self.numbers = []
+        self.lists = []
         self.position = -1
         self.keyword = ""
         self.element = -1
@@ -150,6 +153,10 @@ class _Arguments:
             return {key: self.convert(item) for key, item in value.items()}
         if kind is slice:
             return slice(self.convert(value.start), self.convert(value.stop), self.convert(value.step))
+        if kind is TracedTuple and value.is_traced():
+            whole = value.whole()
+            self.lists.append((value.list, whole))
+            return whole
         if _is_element(value):
             self.note(value)
         return value
@@ -175,11 +182,11 @@ def _call(function, args, kwargs):
     arguments = _Arguments()
     args = arguments.positional(args)
     kwargs = arguments.keywords(kwargs or {})
-    return _call_with(arguments.numbers, function, args, kwargs)
+    return traced_tuple(_call_with(arguments.numbers, function, args, kwargs, lists=arguments.lists))
 
 
-def _call_with(numbers, function, args, kwargs, target=None):
-    outer = _C._trace_begin_call(numbers, target)
+def _call_with(numbers, function, args, kwargs, target=None, lists=()):
+    outer = _C._trace_begin_call(numbers, list(lists), target)
     try:
         result = function(*args, **kwargs)
     finally:
@@ -272,15 +279,6 @@ class _PendingIndex:
         warn_at(self.place, "Converting a tensor to a Python index" + _DATAFLOW)
 
 
-def _number_of(value, kind=None):
-    """The number in a tensor as a traced one, of its own kind or converted; the value itself if it is no tensor of one
-    element, or a constant of the trace."""
-    found = _C._trace_item(value, kind) if isinstance(value, torch.Tensor) else None
-    if found is None:
-        return value
-    return (TracedFloat if type(found[0]) is float else TracedInt)(*found)
-
-
 def _item(mode, function, args, kwargs):
     number = _number_of(args[0])
     if number is args[0]:
@@ -311,6 +309,8 @@ class _Index:
         self.is_traced = False
 
     def whole(self, value):
+        if type(value) is TracedTuple:
+            value = tuple(value)
         # A list that holds tensors is taken for a tuple (python_variable_indexing.cpp: treatSequenceAsTuple).
         if type(value) is list and len(value) < 32 and any(isinstance(item, torch.Tensor) for item in value):
             value = tuple(value)
@@ -605,6 +605,8 @@ _local = threading.local()
 def _len(object, /):
     if _C._tracing() and isinstance(object, torch.Tensor) and object.dim() > 0:
         return object.shape[0]
+    if type(object) is TracedTuple and object.is_traced():
+        return object.length()
     return _original_len(object)
 
 

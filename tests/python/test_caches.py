@@ -185,3 +185,36 @@ def test_texts_of_attributes(tmp_path):
     file = tmp_path / "texts.py"
     file.write_text(TEXTS)
     subprocess.run([sys.executable, file], check=True)
+
+
+def test_layouts_that_kernels_take():
+    function = cresset.CompilationUnit("def f(x, y):\n    z = torch.relu(x * y) + 1\n    return z * x - y\n").f
+
+    def call(count):
+        x, y = torch.randn(count, 3), torch.randn(count, 3)
+        torch.testing.assert_close(function(x, y), (torch.relu(x * y) + 1) * x - y)
+
+    with cresset.options.override(kernels="now", plans="always"):
+        for _ in range(2):
+            for count in range(2, 200):
+                call(count)
+            call(2)
+        (plan,) = cresset.explain(function).plans
+    layouts = [line for line in plan.kernels if " of " in line and "x3" in line]
+    assert 64 <= len(layouts) <= 80
+    assert any(" 2x3" in line for line in layouts) and not any(" 100x3" in line for line in layouts)
+
+
+def test_sizes_of_temporaries():
+    class Module(torch.nn.Module):
+        def forward(self, x, y):
+            z = torch.tanh(x @ y)
+            return torch.sigmoid(z @ z).sum(0)
+
+    module = Module().eval()
+    static = cresset.static_module(cresset.freeze(cresset.script(module)), memory_policy="precomputed")
+    generator = random.Random(0)
+    for _ in range(300):
+        n, k = generator.randint(1, 40), generator.randint(1, 40)
+        x, y = torch.randn(n, k), torch.randn(k, n)
+        torch.testing.assert_close(static(x, y), module(x, y))

@@ -227,7 +227,7 @@ def test_operator(name):
     """Eager PyTorch's bits; where the functions are Cresset's own, within 4 ulp of them (KernelMode::Check). Where that
     can't be, test_errors measures more closely."""
     ran = 0
-    for numerics, dtypes in (("exact", DTYPES), ("default", [*FLOATS, torch.int64])):
+    for numerics, dtypes in (("exact", DTYPES), ("default", [*FLOATS, torch.int64, torch.bool])):
         if numerics == "default" and name in CANCELLING:
             break
         with cresset.options.override(numerics=numerics):

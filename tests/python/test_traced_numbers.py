@@ -196,24 +196,181 @@ def test_carried(name):
             same(program(matrix(), number(value)), expected)
 
 
-def test_other_numbers_of_parts():
-    """The first part is taken of however many there are. Others are counted from one end or the other, and which one it was is not known;
-    nor is whether a list of all parts was meant to be all of them (`split(n)[:4]`)."""
-    first = traces(lambda x, at: x.tensor_split(at)[0], matrix(), torch.tensor([1, 3]))
-    for at in (torch.tensor([1, 3]), torch.tensor([2]), torch.tensor([], dtype=torch.long)):
-        same(first(matrix(), at), matrix().tensor_split(at)[0])
-    for taken in (
-        lambda x, n: x.split(n)[-1],
-        lambda x, n: x.split(n)[1],
-        lambda x, n: x.split(n),
-        lambda x, n: torch.cat(x.split(n)[:4]),
-    ):
+# ---- Other numbers of parts: what takes them by index, as a slice or whole follows them
+
+
+def first_and_last(parts):
+    return parts[0] - parts[-1]
+
+
+def second_and_last(parts):
+    """The same part where there are two of them."""
+    return parts[1] * 2 + parts[-1]
+
+
+def last_twice(parts):
+    return parts[-1] + parts[-1] * 2
+
+
+def by_a_number_of_the_trace(parts):
+    return parts[len(parts) - 1] + parts[len(parts) // 2]
+
+
+def slices(parts):
+    return torch.cat(parts[:2]) * 2
+
+
+def slice_of_a_slice(parts):
+    return torch.cat(parts[:3][1:]) + parts[1:][-1].sum()
+
+
+def whole(parts):
+    return torch.cat(parts) * 2
+
+
+def whole_and_one(parts):
+    return torch.cat(parts) - parts[-1].sum()
+
+
+def one_and_whole(parts):
+    last = parts[-1] * 2
+    return torch.vstack(parts).sum(0) + last.sum(0)
+
+
+def number_of_them(parts):
+    return torch.zeros(len(parts), 2) + parts[0].sum()
+
+
+def as_keyword(parts):
+    return torch.cat(tensors=parts, dim=0)
+
+
+def each_by_an_operator(parts):
+    return torch.cat(torch._foreach_mul(parts, 2.0))
+
+
+def written_part(parts):
+    parts[-1].mul_(3)
+    return torch.cat(parts)
+
+
+PARTS = [
+    first_and_last, second_and_last, last_twice, by_a_number_of_the_trace, slices, slice_of_a_slice, whole, whole_and_one,
+    one_and_whole, number_of_them, as_keyword, each_by_an_operator, written_part,
+]  # fmt: skip
+#: How a tensor of twelve rows is split, and numbers for the trace and for later calls.
+SPLITS = {
+    "split": (lambda x, n: x.split(n), [3, 6, 4, 2, 3]),
+    "torch_split": (lambda x, n: torch.split(x, n, 0), [6, 3, 4]),
+    "chunk": (lambda x, n: x.chunk(n), [2, 4, 6, 3]),
+    "tensor_split": (lambda x, n: x.tensor_split(n), [4, 2, 6]),
+    "tensor_split_by_numbers": (lambda x, n: x.tensor_split([n // 2, n]), [4, 8, 6]),
+    "split_by_numbers": (lambda x, n: x.split([n, 12 - n]), [6, 6]),
+    "unsafe_split": (lambda x, n: torch.unsafe_split(x, n), [4, 6, 2]),
+}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("use", PARTS, ids=lambda use: use.__name__)
+@pytest.mark.parametrize("split", SPLITS)
+def test_other_numbers_of_parts(split, use):
+    take, numbers = SPLITS[split]
+
+    def function(x, n):
+        return use(take(x.clone(), n))
+
+    rows = torch.arange(36.0).reshape(12, 3)
+    if use in (first_and_last, second_and_last, by_a_number_of_the_trace, one_and_whole):
+        numbers = [n for n in numbers if len({p.shape for p in take(rows, n)}) == 1]
+    traced = traces(function, rows, number(numbers[0]))
+    stored = io.BytesIO()
+    traced.save(stored)
+    stored.seek(0)
+    jit_copy = torch.jit.load(stored)
+    for n in numbers:
+        expected = function(rows, number(n))
+        for program in (traced, jit_copy):
+            same(program(rows, number(n)), expected)
+
+
+def test_parts_that_are_taken_one_by_one():
+    """Who took four of them by name, or one after the other, has a program for four."""
+
+    def unpacked(x, n):
+        a, b, c, d = x.split(n)
+        return a + d
+
+    def in_a_loop(x, n):
+        return sum(part * 2 for part in x.split(n))
+
+    def returned(x, n):
+        return x.split(n)
+
+    def beside_others(x, n):
+        return torch.cat([*x.split(n), x])
+
+    def after_the_last(x, n):
+        parts = x.split(n)
+        return parts[-1] * 2 + torch.cat(parts + parts)[-1]
+
+    for taken in (unpacked, in_a_loop, returned, beside_others, after_the_last):
         traced = traces(taken, matrix(), number(1))
+        assert torch.equal(
+            torch.stack(tuple(traced(matrix() + 1, number(1)))), torch.stack(tuple(taken(matrix() + 1, number(1))))
+        )
         with pytest.raises(RuntimeError, match="Expected 4 elements in a list but found 2"):
             traced(matrix(), number(2))
-    last = traces(lambda x, n: x.split(n)[-1], matrix(), number(4))
-    with pytest.raises(RuntimeError, match="Expected 1 elements in a list but found 2"):
-        last(matrix(), number(2))
+
+
+def test_parts_in_modules():
+    class Split(torch.nn.Module):
+        def forward(self, x, n):
+            return x.split(n)
+
+    class Uses(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.split = Split()
+            self.join = Join()
+
+        def forward(self, x, n):
+            parts = self.split(x, n)
+            return self.join(parts) + parts[-1].sum()
+
+    class Join(torch.nn.Module):
+        def forward(self, parts):
+            return torch.cat(parts) * parts[0].sum()
+
+    module = Uses()
+    traced = traces(module, matrix(), number(2))
+    for n in (2, 1, 4, 3):
+        same(traced(matrix(), number(n)), module(matrix(), number(n)))
+
+
+def test_gradients_of_parts():
+    def function(x, n):
+        parts = x.split(n)
+        return (parts[-1] * parts[-1]).sum() + (torch.cat(parts) ** 3).sum() + parts[0].exp().sum()
+
+    traced = traces(function, matrix().requires_grad_(), number(2))
+    for n in (2, 1, 4, 3):
+        x = (matrix() / 10).requires_grad_()
+        (ours,) = torch.autograd.grad(traced(x, number(n)), x)
+        (theirs,) = torch.autograd.grad(function(x, number(n)), x)
+        torch.testing.assert_close(ours, theirs)
+
+
+def test_parts_after_the_trace():
+    kept = []
+
+    def function(x, n):
+        kept.append(x.split(n))
+        return kept[0][-1] * 2
+
+    traces(function, matrix(), number(1))
+    parts = kept[0]
+    assert len(parts) == 4 and torch.equal(parts[-1], matrix()[3:]) and torch.equal(torch.cat(parts), matrix())
+    assert [len(part) for part in reversed(parts)] == [1] * 4 and len(parts[1:]) == 3
 
 
 def test_gradients_flow_past_numbers():

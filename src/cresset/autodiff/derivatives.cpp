@@ -179,12 +179,13 @@ constexpr Column kColumns[] = {
 #define OPERATOR(name) {Column::Kind::Operator, name, {}},
 #define GRADIENT(argument, expression) {Column::Kind::Gradient, #argument, expression},
 #define DECOMPOSITION(condition, expression) \
-  {Column::Kind::Decomposition, {}, expression, [](const Call& call) -> bool { return condition; }},
+  {Column::Kind::Decomposition, {}, expression, []([[maybe_unused]] const Call& call) -> bool { return condition; }},
 #define DECOMPOSES_FOR_KERNELS(condition, expression)                                                 \
   {Column::Kind::KernelDecomposition, {}, expression, []([[maybe_unused]] const Call& call) -> bool { \
      return condition;                                                                                \
    }},
-#define GRADIENTS_IF(condition) {Column::Kind::Condition, {}, {}, [](const Call& call) -> bool { return condition; }},
+#define GRADIENTS_IF(condition) \
+  {Column::Kind::Condition, {}, {}, []([[maybe_unused]] const Call& call) -> bool { return condition; }},
 #define RESULTS_WITH_GRADIENTS(count) {Column::Kind::Results, {}, {}, nullptr, count},
 #include "cresset/ops/table/table.def"
 };

@@ -340,7 +340,8 @@ class Evaluator {
                                     : builder_.add(found->second, operands[0], operands[1], operands[2]);
     }
     if (e.text == "muladd" && operands.size() == 3) {
-      if (type_ == dtype_) return builder_.add(Opcode::Fma, operands[0], operands[1], operands[2]);
+      if (type_ == dtype_ && type_ != at::kBool)
+        return builder_.add(Opcode::Fma, operands[0], operands[1], operands[2]);
       const Register product = builder_.roundTo(builder_.add(Opcode::Mul, operands[0], operands[1]), dtype_);
       return builder_.add(Opcode::Add, product, operands[2]);
     }

@@ -189,6 +189,18 @@ const at::Tensor& tensorOf(py::handle object) {
   return THPVariable_Unpack(object.ptr());
 }
 
+/// A list in the graph of the trace that runs.
+struct TracedList {
+  Value* value;
+  uint64_t trace;
+};
+
+std::vector<at::Tensor> tensorsOf(const py::tuple& elements) {
+  std::vector<at::Tensor> tensors;
+  for (py::handle element : elements) tensors.push_back(tensorOf(element));
+  return tensors;
+}
+
 /// The call around the one that runs.
 struct OuterCall {
   tracer::LibraryCall call;
@@ -297,10 +309,14 @@ void bindTracing(py::module_& module) {
     return toPythonNode(c10::make_intrusive<tracer::TracedNumber>(number, nullptr, 0));
   });
   py::class_<OuterCall>(module, "_OuterCall", py::module_local());
-  // A function of PyTorch's is called with what may become plain numbers: (number or tensor, position, keyword,
-  // element).
-  module.def("_trace_begin_call", [](const py::list& numbers, py::handle target) {
-    tracer::LibraryCall call{{}, target.is_none() ? at::Tensor() : tensorOf(target)};
+  // A function of PyTorch's is called with what may become plain numbers (number or tensor, position, keyword,
+  // element), and with tuples that are all of a list: (list, tuple).
+  module.def("_trace_begin_call", [](const py::list& numbers, const py::list& lists, py::handle target) {
+    tracer::LibraryCall call{{}, target.is_none() ? at::Tensor() : tensorOf(target), {}};
+    for (py::handle item : lists) {
+      auto entry = py::reinterpret_borrow<py::tuple>(item);
+      call.lists.push_back({py::cast<const TracedList&>(entry[0]).value, tensorsOf(entry[1])});
+    }
     for (py::handle item : numbers) {
       auto entry = py::reinterpret_borrow<py::tuple>(item);
       const bool is_tensor = THPVariable_Check(entry[0].ptr());
@@ -310,6 +326,39 @@ void bindTracing(py::module_& module) {
     }
     return OuterCall{current().beginCall(std::move(call))};
   });
+  // Lists of which another call may have more or fewer elements. `elements` are the tensors that they held here; those
+  // that are known as other elements are replaced.
+  py::class_<TracedList>(module, "_TracedList", py::module_local()).def("is_of_this_trace", [](const TracedList& list) {
+    const Recorder* recorder = Recorder::current();
+    return recorder && recorder->serial() == list.trace;
+  });
+  module.def("_trace_list", [](const py::object& elements) -> py::object {
+    for (py::handle element : elements) {
+      if (!THPVariable_Check(element.ptr())) return py::none();
+    }
+    Value* list = current().listOfElements(tensorsOf(py::tuple(elements)));
+    return list ? py::cast(TracedList{list, current().serial()}) : py::none();
+  });
+  module.def(
+      "_trace_list_element", [](const TracedList& list, py::handle index, py::handle tensor, bool is_known_otherwise) {
+        return toPyObject(current().elementOfList(list.value, toNode(index), tensorOf(tensor), is_known_otherwise));
+      });
+  module.def("_trace_list_slice", [](const TracedList& list, const py::tuple& bounds) {
+    std::vector<c10::SymNode> nodes;
+    for (py::handle bound : bounds) nodes.push_back(bound.is_none() ? c10::SymNode() : toNode(bound));
+    return TracedList{current().sliceOfList(list.value, nodes), list.trace};
+  });
+  module.def("_trace_list_length", [](const TracedList& list, int64_t length) {
+    return toPythonNode(current().lengthOfList(list.value, length));
+  });
+  module.def(
+      "_trace_list_unpack",
+      [](const TracedList& list, const py::tuple& elements, const std::vector<bool>& are_known_otherwise) {
+        py::list result;
+        for (const at::Tensor& tensor : current().unpackList(list.value, tensorsOf(elements), are_known_otherwise))
+          result.append(toPyObject(tensor));
+        return py::tuple(result);
+      });
   // False if one became a constant.
   module.def("_trace_end_call", [](OuterCall& outer) { return current().endCall(std::move(outer.call)); });
   // `tensor` was made of numbers: torch.tensor(n) or torch.tensor([n, …]).

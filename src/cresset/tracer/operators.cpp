@@ -274,6 +274,7 @@ class Recorder::OperatorRecord {
       }
       return recorder_.listOf(std::move(elements), type);
     }
+    if (Value* list = recorder_.passedList(value)) return list;
     if (op_->kind() == aten::div && (value.isInt() || value.isDouble())) {
       if (Value* divisor = recorder_.divisorInBackward(value)) return divisor;
     }

@@ -68,10 +68,17 @@ struct PlainNumber {
   bool isIndex() const { return position < 0 && keyword.empty(); }
 };
 
+/// A list in the graph, and the tensors that it held in the traced call.
+struct PassedList {
+  Value* list;
+  std::vector<at::Tensor> elements;
+};
+
 /// A function of PyTorch's that the program calls.
 struct LibraryCall {
   std::vector<PlainNumber> numbers;
-  at::Tensor target;  // of `x[…] = y`: the part of x that the index has led to so far
+  at::Tensor target;              // of `x[…] = y`: the part of x that the index has led to so far
+  std::vector<PassedList> lists;  // arguments that are all of a list's tensors, however many there are
 };
 
 /// A PlainNumber as an argument of an operator.
@@ -154,6 +161,18 @@ class Recorder final : public OperatorClient {
   /// A node whose results Python computed itself: `kind(inputs) -> result`.
   void recordResult(Symbol kind, std::span<Value* const> inputs, const IValue& result);
 
+  // ---- Lists of which another call may have more or fewer elements (lists.cpp)
+  /// The list in the graph whose elements these are, as an operator has just returned them; null if there is none.
+  Value* listOfElements(std::span<const at::Tensor> elements) const;
+  /// The tensor as this element of the list. If it is known as another one already, a tensor of the same memory is.
+  at::Tensor elementOfList(Value* list, const c10::SymNode& index, const at::Tensor& tensor, bool is_known_otherwise);
+  /// `list[start:stop:step]`; null is no bound.
+  Value* sliceOfList(Value* list, std::span<const c10::SymNode> bounds);
+  c10::SymNode lengthOfList(Value* list, int64_t length);
+  /// All elements of the list, each by itself: the program raises if there are more or fewer.
+  std::vector<at::Tensor> unpackList(
+      Value* list, std::span<const at::Tensor> elements, const std::vector<bool>& are_known_otherwise);
+
   struct TransformedCall {
     Symbol kind;
     std::span<const IValue> arguments;
@@ -223,6 +242,8 @@ class Recorder final : public OperatorClient {
   std::vector<PlacedNumber> placeIndex(const Operator& op, std::span<const IValue> arguments);
   Value* plainNumberValue(const PlacedNumber& placed);
   Value* plainNumberIn(const at::Tensor& tensor);
+  /// The list that these tensors are all of, if it is an argument of the call that the program made.
+  Value* passedList(const IValue& tensors) const;
   /// The numbers in what a script function returned, as numbers of this trace: `computed` is the value in the graph.
   IValue withTracedNumbers(const IValue& value, Value* computed);
   void nameValue(Value* value, const at::Tensor& tensor);
