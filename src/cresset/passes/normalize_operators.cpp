@@ -29,8 +29,10 @@ bool normalizeIn(Block* block) {
 
 }  // namespace
 
-bool normalizeOperators(Graph& graph) {
+static bool normalizeOperators(Graph& graph) {
   return normalizeIn(graph.block());
 }
+
+CRESSET_PASS(normalizeOperators, "normalize-operators", All, "Call operators that have several names by one of them")
 
 }  // namespace cresset
