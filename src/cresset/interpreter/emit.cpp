@@ -315,10 +315,6 @@ TypePtr typeOfPlainTuple(const c10::TupleType& tuple) {
 
 }  // namespace
 
-void Emitter::emitOpaque(const Liveness::NodeInfo& info) {
-  emitBorrowing(Op::Copy, info, borrowed(info.node->input()), 0);
-}
-
 void Emitter::emitTupleConstruct(const Liveness::NodeInfo& info) {
   const TypePtr& tuple = info.node->output()->type();
   const auto& declared = tuple->expectRef<c10::TupleType>();
