@@ -208,19 +208,18 @@ def check_language():
 
 def check_passes():
     """A pass, its file and the folder of its tests have one name; sequences of passes stand in pipelines.cpp."""
-    table = (SRC / "passes" / "passes.def").read_text()
-    names = re.findall(r'^PASS(?:_FOR_CALLS)?\(\w+, "([^"]+)"', table, re.M)
-    complaints = []
+    complaints, names = [], []
+    for path in tracked("src/*.cpp"):
+        for name in re.findall(r'^CRESSET_PASS(?:_FOR_CALLS)?\(\s*\w+,\s*"([^"]+)"', path.read_text(), re.M):
+            names.append(name)
+            if path.parent.name not in ("passes", "autodiff") or path.stem != name.replace("-", "_"):
+                complaints.append(f"{path.relative_to(ROOT)}: the pass {name} belongs in {name.replace('-', '_')}.cpp")
     files = {path.stem for path in (SRC / "passes").glob("*.cpp")} - {"pass", "pipeline", "pipelines", "lower_graph"}
-    elsewhere = {path.stem for path in (SRC / "autodiff").glob("*.cpp")}  # those that ask derivative rules
-    for name in names:
-        if name.replace("-", "_") not in files | elsewhere:
-            complaints.append(f"the pass {name} has no file {name.replace('-', '_')}.cpp")
     for stem in sorted(files - {name.replace("-", "_") for name in names}):
-        complaints.append(f"src/cresset/passes/{stem}.cpp is no pass of passes.def")
+        complaints.append(f"src/cresset/passes/{stem}.cpp has no row of a pass")
     for folder in sorted((ROOT / "tests" / "passes").iterdir()):
         if folder.name not in names:
-            complaints.append(f"tests/passes/{folder.name} is no pass of passes.def")
+            complaints.append(f"tests/passes/{folder.name} is no pass")
     call = re.compile(r'\.run\("(' + "|".join(map(re.escape, names)) + r')"|\brunPass\(')
     for path in tracked("src/*.cpp"):
         if path.stem in ("pipeline", "pipelines") or path == SRC / "python" / "graph.cpp":  # a pass that a user runs
@@ -252,6 +251,13 @@ def check_lengths():
     import lengths
 
     return lengths.complaints()
+
+
+def check_names():
+    """What an operator is, its row says: others name operators in rewrite rules only, and not many."""
+    import names
+
+    return names.complaints()
 
 
 def check_messages():
@@ -427,6 +433,7 @@ def main():
         "environment": check_environment,
         "lengths": check_lengths,
         "messages": check_messages,
+        "names of operators": check_names,
     }
     if args.build:
         checks["symbols"] = lambda: check_symbols(args.build)

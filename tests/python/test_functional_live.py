@@ -364,6 +364,12 @@ def test_batch_norm_in_training():
     assert {name for name, _ in writes} == {"aten::copy_"}
 
 
+def test_statistics_of_distributed_training():
+    """Schemas do not say that these update statistics; the table does (UPDATES)."""
+    agree(lambda x, m, v: (torch.batch_norm_update_stats(x, m, v, 0.1), m, v), (4, 3), (3,), (3,))
+    agree(lambda x: torch.batch_norm_update_stats(x, None, None, 0.1), (4, 3))
+
+
 def test_custom_operators():
     with torch.library._scoped_library("functional_tests", "DEF") as library:
         library.define("scale_(Tensor(a!) self, float by) -> Tensor(a!)")

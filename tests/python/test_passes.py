@@ -153,7 +153,7 @@ def test_every_pass_fires_on_some_model():
     assert fired >= {name.replace("_", "-") for name in cresset.passes.preserves}
 
 
-# ---- what passes.def, docs/passes.md and cresset.passes say
+# ---- what the rows of passes, docs/passes.md and cresset.passes say
 
 
 def test_documented():
@@ -189,6 +189,8 @@ def test_environment():
         ("limit=1", "False False", "the last pass within the limit, 1: cse on graph"),
         ("disable=dce", "False False", ""),
         ("dump=dce", "False True", "---- after dce on graph"),
+        # The environment is read when all passes are known.
+        ("disable=" + "+".join(cresset._C._passes), "False False", ""),
     ]:
         env = dict(os.environ, CRESSET_PASSES=value)
         done = subprocess.run([sys.executable, "-c", program], env=env, capture_output=True, text=True, check=True)

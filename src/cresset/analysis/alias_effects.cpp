@@ -3,13 +3,15 @@
 #include <ATen/core/jit_type.h>
 
 #include <algorithm>
+#include <span>
 
 #include "cresset/analysis/alias.h"
 #include "cresset/analysis/ambient_state.h"
 #include "cresset/analysis/may_raise.h"
 #include "cresset/analysis/plain_types.h"
+#include "cresset/ir/constants.h"
 #include "cresset/ir/subgraph.h"
-#include "cresset/ops/operator.h"
+#include "cresset/ops/operator_forms.h"
 
 namespace cresset {
 
@@ -51,12 +53,23 @@ bool writesElements(const c10::AliasInfo& info) {
   return std::any_of(contained.begin(), contained.end(), [](const auto& element) { return element.isWrite(); });
 }
 
+/// Arguments that the node writes to, though its operator's schema does not say so.
+std::span<const size_t> hiddenWrites(const Node* node, const Operator& op) {
+  const HiddenWrites* hidden = hiddenWritesOf(op);
+  if (!hidden) return {};
+  const auto condition = hidden->condition ? toIValue(node->input(*hidden->condition)) : std::nullopt;
+  const bool never = condition && condition->isBool() && !condition->toBool();
+  const auto isGiven = [&](size_t argument) { return !isNoneConstant(node->input(argument)); };
+  if (never || !std::any_of(hidden->arguments.begin(), hidden->arguments.end(), isGiven)) return {};
+  return hidden->arguments;
+}
+
 /// Whether a node, its blocks and subgraph left out, may write to memory.
 bool mayWrite(const Node* node) {
   if (const Structure* structure = structureOf(node->kind()))
     return structure->memory == Memory::Stores || structure->memory == Memory::Anything;
   const Operator* op = knownOperator(*node);
-  if (!op || op->isMutable()) return true;
+  if (!op || op->isMutable() || !hiddenWrites(node, *op).empty()) return true;
   const auto& arguments = op->schema().arguments();
   return std::any_of(arguments.begin(), arguments.end(), [](const c10::Argument& argument) {
     return argument.alias_info() && writesElements(*argument.alias_info());
@@ -146,6 +159,9 @@ void AliasDb::collectChanges(const Node* node, Changes& into) {
       addReached(into.writes, inputs[i]);
     else if (info->isWrite())
       addLocations(into.writes, inputs[i]);
+  }
+  for (const size_t argument : hiddenWrites(node, *op)) {
+    if (variableOf(inputs[argument]) != PointsTo::kNone) addLocations(into.writes, inputs[argument]);
   }
 }
 

@@ -17,6 +17,7 @@
 #include "cresset/autodiff/formulas.h"
 #include "cresset/frontend/compiler.h"
 #include "cresset/ir/constants.h"
+#include "cresset/ops/operator_forms.h"
 #include "cresset/passes/pipelines.h"
 #include "cresset/program/program.h"
 #include "cresset/support/error.h"
@@ -297,6 +298,25 @@ class RuleBook {
           break;
       }
     }
+    for (const std::string_view name : otherNames()) {
+      for (const Operator* other : OperatorTable::get().overloads(Symbol::fromQualString(std::string(name)))) {
+        const Operator* same =
+            other->isMutable() || rules_.contains(other->fullName()) ? nullptr : sameOperator(*other);
+        if (same) addDecompositionTo(*same, *other);
+      }
+    }
+  }
+
+  /// An operator that is another one is decomposed into that, unless its row says more.
+  void addDecompositionTo(const Operator& same, const Operator& op) {
+    const std::string& name = same.schema().name();
+    std::string text = "torch." + name.substr(name.find("::") + 2) + "(";
+    const auto &theirs = same.schema().arguments(), &ours = op.schema().arguments();
+    for (size_t i = 0; i < ours.size(); ++i)
+      text += (i ? ", " : "") + (theirs[i].kwarg_only() ? theirs[i].name() + "=" : std::string()) + ours[i].name();
+    const std::string_view expression = texts_.emplace_back(text + ")");
+    all_.emplace_back(RuleText{op.fullName(), {}, expression, [](const Call&) { return true; }});
+    rules_[op.fullName()].push_back(&all_.back());
   }
 
   /// The source of a function that evaluates the rule.
@@ -340,6 +360,7 @@ class RuleBook {
   }
 
   std::deque<Rule> all_;
+  std::deque<std::string> texts_;  // of rules that stand in no file
   std::unordered_map<std::string_view, std::vector<const Rule*>> rules_;
   std::unordered_map<std::string_view, Condition> conditions_;
   std::unordered_map<std::string_view, size_t> results_;

@@ -253,8 +253,12 @@ bool hasInPlaceReuses(Block* block) {
 
 /// What is assigned to parts of tensors (`y[i] = z`) stays as it is where no gradients are recorded: the index is
 /// looked up twice, once where it may be wrong, so that costs a view, and pays where gradients flow.
-bool removeTensorMutation(Graph& graph, const TypeAssumptions& assumptions) {
+static bool removeTensorMutation(Graph& graph, const TypeAssumptions& assumptions) {
   return hasInPlaceReuses(graph.block()) && Rewriter(graph, /*with_parts=*/assumptions.grad_mode).run(graph.block());
 }
+
+CRESSET_PASS_FOR_CALLS(
+    removeTensorMutation, "remove-tensor-mutation", All,
+    "Replace in-place operators on memory that only the graph knows by those that return a new tensor")
 
 }  // namespace cresset

@@ -13,9 +13,8 @@
 #include <mutex>
 
 #include "cresset/functionalization/each_tensor.h"
-#include "cresset/functionalization/functional_forms.h"
 #include "cresset/functionalization/wrapper.h"
-#include "cresset/ops/operator.h"
+#include "cresset/ops/operator_forms.h"
 #include "cresset/support/error.h"
 
 namespace cresset::live {
@@ -121,7 +120,7 @@ class Call {
       runClosed();
     } else if (changesPlace()) {
       changePlace();
-    } else if (const Writes* writes = writesOf(op_, arguments_)) {
+    } else if (const FunctionalForm* writes = writesOfCall(op_, arguments_)) {
       write(*writes);
     } else if (returnsView()) {
       view();
@@ -201,15 +200,15 @@ class Call {
   void changePlace() {
     const at::Tensor& tensor = arguments_[0].toTensor();
     Wrapper* wrapper = own(tensor);
-    const auto view = viewOfInPlaceView(op_);
-    if (!wrapper || !view) {
+    const Operator* view = viewForm(schema_);
+    if (!wrapper || !view || !view->handle()) {
       throw UserError(
           "Within cresset.functionalize, '" + schema_.name() +
           "' can't be called: it gives a tensor other sizes or memory. Make a new tensor");
     }
     PartPtr part;
     c10::SymInt offset;
-    const at::Tensor value = makePart(*view, *wrapper, -1, part, offset);
+    const at::Tensor value = makePart(*view->handle(), *wrapper, -1, part, offset);
     wrapper->setPart(std::move(part), value, offset);
     finish({IValue(tensor)});
   }
@@ -326,7 +325,7 @@ class Call {
 
   // ---- Writes
 
-  void write(const Writes& writes) {
+  void write(const FunctionalForm& writes) {
     const Operator* known = OperatorTable::get().find(toString(op_.operator_name()));
     if (known && known->replacesMemory()) {
       throw UserError(
@@ -335,7 +334,7 @@ class Call {
     }
     requireDistinct(writes);
     std::vector<IValue> fresh;
-    const bool pure = writes.functional && !drawsByLayout(writes);
+    const bool pure = writes.op && writes.op->handle() && !drawsByLayout(writes);
     if (!pure || !writePure(writes, fresh)) fresh = writeCopies(writes);
     std::vector<IValue> results;
     size_t next = 0;
@@ -344,7 +343,7 @@ class Call {
         results.push_back(std::move(fresh.at(next++)));
         continue;
       }
-      for (const size_t written : writes.arguments) {
+      for (const size_t written : writes.written) {
         const c10::AliasInfo* info = schema_.arguments()[written].alias_info();
         if (info && *info == *result.alias_info()) results.push_back(arguments_[written]);
       }
@@ -357,17 +356,17 @@ class Call {
 
   /// Random numbers go to elements in the order of memory, and not always by the same code: a pure form would draw
   /// others for a tensor that is not contiguous.
-  bool drawsByLayout(const Writes& writes) const {
+  bool drawsByLayout(const FunctionalForm& writes) const {
     if (!op_.hasTag(at::Tag::nondeterministic_seeded)) return false;
-    for (const size_t argument : writes.arguments)
+    for (const size_t argument : writes.written)
       for (const at::Tensor& tensor : tensorsOf(argument))
         if (!tensor.is_contiguous()) return true;
     return false;
   }
 
-  void requireDistinct(const Writes& writes) const {
+  void requireDistinct(const FunctionalForm& writes) const {
     std::vector<const Memory*> memories;
-    for (const size_t argument : writes.arguments) {
+    for (const size_t argument : writes.written) {
       for (const at::Tensor& tensor : tensorsOf(argument)) {
         const Wrapper* wrapper = own(tensor);
         if (!wrapper) continue;
@@ -383,17 +382,17 @@ class Call {
   }
 
   /// By the functional form; false if that does not return what the operator would have written.
-  bool writePure(const Writes& writes, std::vector<IValue>& fresh) {
+  bool writePure(const FunctionalForm& writes, std::vector<IValue>& fresh) {
     const std::vector<IValue> given = values();
     std::vector<IValue> stack;
     for (const size_t argument : writes.taken) stack.push_back(given[argument]);
     // Random numbers would be drawn twice, were the call repeated: what fits is known before.
     const bool random = op_.hasTag(at::Tag::nondeterministic_seeded);
-    call(*writes.functional, stack);
-    const size_t num_fresh = stack.size() - writes.arguments.size();
+    call(*writes.op->handle(), stack);
+    const size_t num_fresh = stack.size() - writes.written.size();
     std::vector<std::pair<at::Tensor, at::Tensor>> assigned;
-    for (size_t i = 0; i < writes.arguments.size(); ++i) {
-      const std::vector<at::Tensor> targets = tensorsOf(writes.arguments[i]);
+    for (size_t i = 0; i < writes.written.size(); ++i) {
+      const std::vector<at::Tensor> targets = tensorsOf(writes.written[i]);
       std::vector<at::Tensor> results = tensorsIn(stack[num_fresh + i]);
       if (results.size() != targets.size()) return false;
       for (size_t k = 0; k < targets.size(); ++k) {
@@ -427,11 +426,11 @@ class Call {
   }
 
   /// By the operator itself, on copies of what it writes. Returns its results that are new.
-  std::vector<IValue> writeCopies(const Writes& writes) {
+  std::vector<IValue> writeCopies(const FunctionalForm& writes) {
     const std::vector<IValue> given = values();
     std::vector<IValue> stack = given;
     std::vector<std::pair<at::Tensor, at::Tensor>> copies;
-    for (const size_t argument : writes.arguments) {
+    for (const size_t argument : writes.written) {
       size_t at = 0;
       const std::vector<at::Tensor> targets = tensorsOf(argument);
       eachTensor(stack[argument], [&](at::Tensor& tensor) {

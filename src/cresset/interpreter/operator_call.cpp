@@ -19,6 +19,7 @@
 #include "cresset/codegen/operator_check.h"
 #include "cresset/interpreter/plain_tensor.h"
 #include "cresset/ir/constants.h"
+#include "cresset/ops/operator_forms.h"
 #include "cresset/ops/operator_rows.h"
 #include "cresset/support/numerics.h"
 #include "cresset/support/options.h"
@@ -57,25 +58,6 @@ bool canWriteBeside(const at::Tensor& target, const at::Tensor& operand) {
 at::Tensor cast(const at::Tensor& tensor, at::ScalarType dtype) {
   const at::AutoDispatchBelowADInplaceOrView below;
   return tensor.to(dtype);
-}
-
-/// The same arguments by name and type, as far as the shorter schema has them.
-bool startsWith(const c10::FunctionSchema& longer, const c10::FunctionSchema& shorter) {
-  const auto &all = longer.arguments(), &first = shorter.arguments();
-  return first.size() <= all.size() &&
-         std::equal(first.begin(), first.end(), all.begin(), [](const c10::Argument& a, const c10::Argument& b) {
-           return a.name() == b.name() && *a.type() == *b.type();
-         });
-}
-
-/// The operator of this name without side effects that takes as many of the arguments.
-const Operator* functionalForm(const std::string& name, const c10::FunctionSchema& of, size_t num_arguments) {
-  for (const Operator* candidate : OperatorTable::get().overloads(Symbol::fromQualString(name))) {
-    if (!candidate->isMutable() && candidate->schema().arguments().size() == num_arguments &&
-        startsWith(of, candidate->schema()))
-      return candidate;
-  }
-  return nullptr;
 }
 
 /// What a kernel is called with.
@@ -223,20 +205,16 @@ at::Tensor OperatorCall::Prepared::compute(const at::Tensor* target) const {
 }
 
 std::unique_ptr<const OperatorCall> OperatorCall::make(const Operator& op) {
-  const std::string& name = op.schema().name();
-  const auto& arguments = op.schema().arguments();
   const Operator* functional = &op;
   Target target = Target::New;
   if (op.isInPlaceReuse()) {
     functional = OperatorTable::get().find(op.functionalName());
     target = Target::Reuse;
-  } else if (op.isMutable() && name.ends_with('_')) {
-    functional = functionalForm(name.substr(0, name.size() - 1), op.schema(), arguments.size());
-    target = Target::First;
   } else if (op.isMutable()) {
-    const bool has_out = !arguments.empty() && arguments.back().name() == "out";
-    functional = has_out ? functionalForm(name, op.schema(), arguments.size() - 1) : nullptr;
-    target = Target::Out;
+    const FunctionalForm form = functionalForm(op.schema());
+    target = form.is_out ? Target::Out : Target::First;
+    const size_t written = form.is_out ? op.schema().arguments().size() - 1 : 0;
+    functional = form.written == std::vector<size_t>{written} ? form.op : nullptr;
   }
   const OperatorKernels* kernels = functional ? OperatorKernels::of(*functional) : nullptr;
   if (!kernels) return nullptr;

@@ -8,6 +8,7 @@
 
 #include "cresset/ir/schema_text.h"
 #include "cresset/ops/operator.h"
+#include "cresset/ops/operator_forms.h"
 #include "cresset/ops/operator_rows.h"
 #include "cresset/ops/policy.h"
 #include "cresset/support/error.h"
@@ -46,11 +47,16 @@ constexpr Cell kCells[] = {
 #define DECOMPOSES_FOR_KERNELS(condition, expression)               \
   {Cell::Kind::Column, "decomposition for kernels if", #condition}, \
       {Cell::Kind::Column, "decomposition for kernels", expression},
+#define UPDATES(arguments, condition, functional)                                            \
+  {Cell::Kind::Column, "updates", arguments}, {Cell::Kind::Column, "updates if", condition}, \
+      {Cell::Kind::Column, "updated by", functional},
+#define SAME_AS(name) {Cell::Kind::Column, "same as", name},
 #define AUTOCAST(cpu, cuda) {Cell::Kind::Column, "autocast (CPU, CUDA)", #cpu ", " #cuda},
 #define RESTRICTED(restriction) {Cell::Kind::Column, "restricted", #restriction},
 #define CALLED_BY_PROGRAMS() {Cell::Kind::Column, "called by programs", {}},
 #define SHARES_IF_EMPTY() {Cell::Kind::Column, "shares if empty", {}},
 #define ARGUMENT_CHECK(...) {Cell::Kind::Column, "argument check", #__VA_ARGS__},
+#define ONLY_BY_OVERLOAD() {Cell::Kind::Column, "only by overload", {}},
 #define OVERLOAD_ORDER(order) {Cell::Kind::Column, "overload order", order},
 #define NEVER_RAISES_IF(condition) {Cell::Kind::Column, "never raises if", #condition},
 #define CONVOLUTION(dimensions) {Cell::Kind::Column, "convolution", #dimensions},
@@ -82,7 +88,8 @@ const Sections& sections() {
     auto* found = new Sections;
     for (const Cell& cell : kCells) {
       if (cell.kind == Cell::Kind::Column) {
-        const bool is_trivial = cell.name == "decomposition if" && cell.text == "true";
+        const bool is_trivial = (cell.name == "decomposition if" && cell.text == "true") ||
+                                (cell.name.starts_with("update") && cell.text.empty());
         if (!is_trivial) found->back().second.back().columns.emplace_back(cell.name, cell.text);
         continue;
       }
@@ -209,13 +216,14 @@ std::vector<std::string> tableErrors() {
         const std::string_view key = column == "gradient" ? text.substr(0, text.find(':')) : text;
         if (!columns.insert(std::string(column) + (is_list ? ": " + std::string(key) : "")).second)
           errors.push_back(name + ": the column '" + std::string(column) + "' twice");
-        const bool is_shared =
-            column == "restricted" || column == "called by programs" || column == "overload order" || column == "entry";
+        const bool is_shared = column == "restricted" || column == "called by programs" || column == "overload order" ||
+                               column == "entry" || column == "same as";
         if (row.all_overloads && !is_shared)
           errors.push_back(name + ": '" + std::string(column) + "' is no column of OVERLOADS");
       }
     }
   }
+  for (std::string& error : formErrors()) errors.push_back(std::move(error));
   return errors;
 }
 

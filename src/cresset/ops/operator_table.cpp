@@ -22,6 +22,7 @@
 
 #include "cresset/ir/parser.h"
 #include "cresset/ops/operator.h"
+#include "cresset/ops/operator_forms.h"
 #include "cresset/ops/rows.h"
 #include "cresset/support/error.h"
 #include "cresset/support/suggest.h"
@@ -156,20 +157,17 @@ struct OperatorTable::Impl : c10::OpRegistrationListener {
     }
   }
 
+  /// Whether all that the in-place operator writes is its first argument, a tensor, and `functional` returns the new
+  /// one.
   static bool isInPlaceReuseOf(const c10::FunctionSchema& in_place, const c10::FunctionSchema& functional) {
-    const auto &mine = in_place.arguments(), &theirs = functional.arguments();
-    if (in_place.overload_name() != functional.overload_name() || mine.size() != theirs.size()) return false;
+    if (in_place.overload_name() != functional.overload_name()) return false;
     const auto isTensor = [](const c10::Argument& argument) {
       return argument.type()->kind() == c10::TypeKind::TensorType;
     };
-    for (size_t i = 0; i < mine.size(); ++i) {
-      if (mine[i].name() != theirs[i].name() || *mine[i].type() != *theirs[i].type() || theirs[i].alias_info() ||
-          isWritten(mine[i]) != (i == 0) || (i == 0 && !isTensor(mine[i])))
-        return false;
-    }
-    return in_place.returns().size() == 1 && isTensor(in_place.returns()[0]) && in_place.returns()[0].alias_info() &&
-           functional.returns().size() == 1 && isTensor(functional.returns()[0]) &&
-           !functional.returns()[0].alias_info();
+    const FunctionalForm writes = writesOf(in_place);
+    return writes.written == std::vector<size_t>{0} && isTensor(in_place.arguments()[0]) &&
+           in_place.returns().size() == 1 && isTensor(in_place.returns()[0]) && in_place.returns()[0].alias_info() &&
+           isFunctionalForm(functional, writes, in_place) && isTensor(functional.returns()[0]);
   }
 
   /// The list of `name`, made and published if it is not. Under the lock.

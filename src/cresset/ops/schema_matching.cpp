@@ -18,6 +18,7 @@
 #include "cresset/ops/composites.h"
 #include "cresset/ops/implicit_conversions.h"
 #include "cresset/ops/operator.h"
+#include "cresset/ops/operator_rows.h"
 #include "cresset/support/error.h"
 #include "cresset/support/suggest.h"
 
@@ -424,15 +425,23 @@ Value* packOutputs(Graph& graph, const SourceRange& range, Node* node, const c10
   return insertTyped(graph, range, prim::TupleConstruct, outputs, type);
 }
 
+constexpr ColumnCell<bool> kOnlyByOverload[] = {
+#define OPERATOR(name) {name, false},
+#define ONLY_BY_OVERLOAD() {{}, true},
+#include "cresset/ops/table/table.def"
+};
+
 }  // namespace
 
-// TorchScript has no type for dtypes, so that view.dtype can't be told from view(int); and max.unary_out would take the
-// second Tensor of max.other.
 bool isOnlyCalledByOverload(const c10::FunctionSchema& schema) {
-  const auto& name = schema.name();
+  static const auto* names = new auto(byOperator(kOnlyByOverload));
   const auto& overload = schema.overload_name();
-  if (overload == "dtype") return name == "aten::view";
-  return overload == "unary_out" && (name == "aten::max" || name == "aten::min");
+  const auto isMeant = [&](const auto& entry) {
+    const std::string_view full_name = entry.first;
+    return full_name.size() == schema.name().size() + 1 + overload.size() && full_name.starts_with(schema.name()) &&
+           full_name.ends_with(overload);
+  };
+  return !overload.empty() && std::any_of(names->begin(), names->end(), isMeant);
 }
 
 std::optional<MatchedSchema> tryMatchSchema(

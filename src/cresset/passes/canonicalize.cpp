@@ -19,7 +19,7 @@ void collectValues(Block* block, std::vector<Value*>& values) {
 
 }  // namespace
 
-bool canonicalize(Graph& graph) {
+static bool canonicalize(Graph& graph) {
   std::vector<Value*> values;
   collectValues(graph.block(), values);
   bool changed = false;
@@ -33,5 +33,7 @@ bool canonicalize(Graph& graph) {
   graph.assignNumbers(numbers);
   return true;
 }
+
+CRESSET_PASS(canonicalize, "canonicalize", All, "Number values in their order")
 
 }  // namespace cresset

@@ -454,9 +454,14 @@ bool allowsAnyLayout(Graph& graph) {
   return allowsAnyLayout(graph.block(), seen);
 }
 
-bool useChannelsLast(Graph& graph) {
+static bool useChannelsLast(Graph& graph) {
   const bool wanted = anyNode(graph.block(), [](Node* node) { return node->hasAttribute(anyLayoutAttribute()); });
   return wanted && Mover(graph).run();
 }
+
+CRESSET_PASS(
+    useChannelsLast, "channels-last", Nothing,
+    "Compute convolutions that were allowed to, and what stands between them, in channels-last layout with packed "
+    "weights")
 
 }  // namespace cresset

@@ -135,4 +135,8 @@ bool propagateConstants(Graph& graph) {
   return Propagator().run(graph.block());
 }
 
+CRESSET_PASS(
+    propagateConstants, "constant-propagation", All,
+    "Compute what depends on constants only; take the branch that a constant condition chooses")
+
 }  // namespace cresset

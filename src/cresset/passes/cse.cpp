@@ -178,4 +178,6 @@ bool mergeCommonSubexpressions(Graph& graph) {
   return Merger(graph).run(graph.block());
 }
 
+CRESSET_PASS(mergeCommonSubexpressions, "cse", All, "Compute equal things once")
+
 }  // namespace cresset

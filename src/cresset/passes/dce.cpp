@@ -207,4 +207,6 @@ bool eliminateDeadCode(Graph& graph) {
   return Sweeper(marker).run(graph.block());
 }
 
+CRESSET_PASS(eliminateDeadCode, "dce", All, "Remove what has no effect and whose results nobody uses")
+
 }  // namespace cresset

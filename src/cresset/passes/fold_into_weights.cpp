@@ -249,9 +249,13 @@ class Folder {
 
 }  // namespace
 
-bool foldIntoWeights(Graph& graph) {
+static bool foldIntoWeights(Graph& graph) {
   const at::NoGradGuard no_grad;
   return Folder(graph).run(graph.block());
 }
+
+CRESSET_PASS(
+    foldIntoWeights, "fold-into-weights", Derivatives,
+    "Fold batch norms and arithmetic with constants into the constant weights of convolutions and linear layers")
 
 }  // namespace cresset

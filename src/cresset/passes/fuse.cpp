@@ -411,6 +411,8 @@ bool formFusionGroups(Graph& graph) {
   return Fuser(graph, /*with_products=*/true).run();
 }
 
+CRESSET_PASS(formFusionGroups, "fuse", Bits, "Put operators that one kernel can compute into a subgraph")
+
 void formFusionGroupsWithoutProducts(Graph& graph) {
   Fuser(graph, /*with_products=*/false).run();
 }

@@ -1,5 +1,5 @@
-// Fusion groups: subgraphs that kernels compute (codegen/group.h). The pass that forms them is
-// "fuse" (passes.def).
+// Fusion groups: subgraphs that kernels compute (codegen/group.h). The pass "fuse" forms
+// them.
 #pragma once
 
 #include <string>

@@ -169,6 +169,10 @@ bool inlineCalls(Graph& graph) {
   return markContexts(graph.block()) || changed;
 }
 
+CRESSET_PASS(
+    inlineCalls, "inline", All,
+    "Replace calls of functions and methods whose target is known, and subgraphs, by the nodes that they stand for")
+
 Node* inlineSubgraph(Node* node) {
   const std::shared_ptr<Graph> body = node->g(attr::Subgraph);
   std::unordered_map<const Value*, Value*> copies;

@@ -42,8 +42,10 @@ bool inlineIn(Block* block) {
 
 }  // namespace
 
-bool inlineForkWait(Graph& graph) {
+static bool inlineForkWait(Graph& graph) {
   return inlineIn(graph.block());
 }
+
+CRESSET_PASS(inlineForkWait, "inline-fork-wait", All, "Run forks that the graph waits for where they stand")
 
 }  // namespace cresset

@@ -145,9 +145,13 @@ class CastInserter {
 }  // namespace
 
 /// Types must have been propagated for the same assumptions.
-bool insertAutocastCasts(Graph& graph, const TypeAssumptions& assumptions) {
+static bool insertAutocastCasts(Graph& graph, const TypeAssumptions& assumptions) {
   if (!assumptions.autocast.isOn() || !assumptions.usual) return false;
   return CastInserter(graph, assumptions.autocast).visit(graph.block());
 }
+
+CRESSET_PASS_FOR_CALLS(
+    insertAutocastCasts, "insert-autocast-casts", All,
+    "Write the casts of torch.autocast into the graph, for calls while it is on as it is now")
 
 }  // namespace cresset

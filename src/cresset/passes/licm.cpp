@@ -112,8 +112,10 @@ bool hasLoop(const Block* block) {
 
 }  // namespace
 
-bool hoistLoopInvariants(Graph& graph) {
+static bool hoistLoopInvariants(Graph& graph) {
   return hasLoop(graph.block()) && Hoister(graph).run(graph.block());
 }
+
+CRESSET_PASS(hoistLoopInvariants, "licm", All, "Compute before a loop what each iteration computes alike")
 
 }  // namespace cresset

@@ -156,10 +156,13 @@ bool lowerIn(Block* block) {
 
 }  // namespace
 
-bool lowerTuples(Graph& graph) {
+static bool lowerTuples(Graph& graph) {
   bool changed = false;
   while (lowerIn(graph.block())) changed = true;
   return changed;
 }
+
+CRESSET_PASS(
+    lowerTuples, "lower-tuples", All, "Decompose tuples that only carry values from one place of the graph to another")
 
 }  // namespace cresset

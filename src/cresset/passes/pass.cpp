@@ -2,19 +2,27 @@
 #include "cresset/passes/pass.h"
 
 #include <algorithm>
+#include <vector>
 
 namespace cresset {
 
+namespace {
+
+std::vector<PassInfo>& registry() {
+  static auto* passes = new std::vector<PassInfo>;
+  return *passes;
+}
+
+}  // namespace
+
+RegisteredPass::RegisteredPass(const PassInfo& pass) {
+  const auto place = std::upper_bound(
+      registry().begin(), registry().end(), pass, [](const auto& a, const auto& b) { return a.name < b.name; });
+  registry().insert(place, pass);
+}
+
 std::span<const PassInfo> allPasses() {
-  static constexpr PassInfo kPasses[] = {
-#define PASS(function, name, preserves, description) \
-  {name, description, Preserves::preserves, [](Graph& graph, const TypeAssumptions&) { return function(graph); }},
-#define PASS_FOR_CALLS(function, name, preserves, description) {name, description, Preserves::preserves, function},
-#include "cresset/passes/passes.def"
-#undef PASS_FOR_CALLS
-#undef PASS
-  };
-  return kPasses;
+  return registry();
 }
 
 const PassInfo* findPass(std::string_view name) {

@@ -1,4 +1,9 @@
-// Passes: rewrites of a graph, one per file, listed in passes.def.
+// Passes: rewrites of a graph, one per file, in which its row stands:
+//
+//   CRESSET_PASS(sinkIntoBranches, "sink", All, "Compute in a branch what only that branch uses")
+//
+// From the rows come the registry, `cresset-opt --passes`, cresset.passes and docs/passes.md. A pass stands in the file
+// of its name, with underscores.
 //
 // A pass does one thing in deterministic order and returns whether it changed anything. It never times, dumps or
 // verifies: whoever runs it does (pipeline.h). In which order passes run stands in pipelines.cpp.
@@ -20,12 +25,17 @@ enum class Preserves : uint8_t {
   All = 3,
 };
 
-#define PASS(function, name, preserves, description) bool function(Graph& graph);
-#define PASS_FOR_CALLS(function, name, preserves, description) \
-  bool function(Graph& graph, const TypeAssumptions& assumptions);
-#include "cresset/passes/passes.def"
-#undef PASS_FOR_CALLS
-#undef PASS
+// Passes that are called as functions, too; the others run by their names (pipeline.h).
+bool inlineCalls(Graph& graph);
+bool poolConstants(Graph& graph);
+bool propagateConstants(Graph& graph);
+bool simplifyBranches(Graph& graph);
+bool eliminateDeadCode(Graph& graph);
+bool mergeCommonSubexpressions(Graph& graph);
+bool removeListMutation(Graph& graph);
+bool propagateTypes(Graph& graph, const TypeAssumptions& assumptions);
+bool formFusionGroups(Graph& graph);
+bool formSequences(Graph& graph);
 
 /// The function that a call reaches; null if only the running program knows, or if it is none of a Program's.
 class Function;
@@ -39,11 +49,24 @@ struct PassInfo {
   bool (*run)(Graph& graph, const TypeAssumptions& assumptions);
 };
 
-/// In the order of passes.def.
+/// A row. All are made before other objects of the library, of which some read the options of passes.
+class RegisteredPass {
+ public:
+  explicit RegisteredPass(const PassInfo& pass);
+};
+#define CRESSET_PASS_ROW(function) [[gnu::init_priority(1000)]] static const RegisteredPass function##Row
+#define CRESSET_PASS(function, name, preserves, description) \
+  CRESSET_PASS_ROW(function)                                 \
+  ({name, description, Preserves::preserves, [](Graph& graph, const TypeAssumptions&) { return function(graph); }});
+/// The function has a second parameter, what holds for the calls that the graph is rewritten for.
+#define CRESSET_PASS_FOR_CALLS(function, name, preserves, description) \
+  CRESSET_PASS_ROW(function)({name, description, Preserves::preserves, function});
+
+/// In the order of their names.
 std::span<const PassInfo> allPasses();
 /// Null if there is no such pass.
 const PassInfo* findPass(std::string_view name);
-/// "All", as in passes.def.
+/// "All", as in the rows.
 std::string_view nameOf(Preserves preserves);
 
 }  // namespace cresset

@@ -325,8 +325,10 @@ class Simplifier {
 
 }  // namespace
 
-bool simplifyByTypes(Graph& graph) {
+static bool simplifyByTypes(Graph& graph) {
   return Simplifier(graph).run(graph.block());
 }
+
+CRESSET_PASS(simplifyByTypes, "peephole", All, "Replace what the types of values tell already")
 
 }  // namespace cresset

@@ -55,7 +55,7 @@ struct PassFigures {
   int64_t nodes_visited = 0;      // of the graphs as the runs found them: how much work a pipeline asks for
   double seconds = 0;             // of the thread's processor time
 };
-/// In the order of passes.def, those that ran; empty unless `time` is on.
+/// In the order of their names, those that ran; empty unless `time` is on.
 std::vector<PassFigures> passFigures();
 /// The same as a table, for people.
 std::string passFiguresText();

@@ -132,4 +132,6 @@ bool poolConstants(Graph& graph) {
   return Pool(graph).run(graph.block());
 }
 
+CRESSET_PASS(poolConstants, "pool-constants", All, "Leave one prim::Constant per value, at the start of the graph")
+
 }  // namespace cresset

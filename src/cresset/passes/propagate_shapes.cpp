@@ -152,10 +152,14 @@ class ShapeWriter {
 
 }  // namespace
 
-bool propagateShapes(Graph& graph, const TypeAssumptions& assumptions) {
+static bool propagateShapes(Graph& graph, const TypeAssumptions& assumptions) {
   const bool changed = propagateTypes(graph, assumptions);
   const auto facts = factsOf(graph, assumptions, /*with_sizes=*/true);
   return ShapeWriter(graph, *facts).write(graph.block()) || changed;
 }
+
+CRESSET_PASS_FOR_CALLS(
+    propagateShapes, "propagate-shapes", All,
+    "Find sizes and strides of tensors, as numbers and symbols, for people who read graphs")
 
 }  // namespace cresset

@@ -47,4 +47,7 @@ bool propagateTypes(Graph& graph, const TypeAssumptions& assumptions) {
   return TypeWriter(*factsOf(graph, assumptions)).write(graph.block());
 }
 
+CRESSET_PASS_FOR_CALLS(
+    propagateTypes, "propagate-types", All, "Find dtypes, ranks, devices and requires_grad of tensors")
+
 }  // namespace cresset

@@ -151,8 +151,12 @@ class Refiner {
 
 }  // namespace
 
-bool refineValues(Graph& graph) {
+static bool refineValues(Graph& graph) {
   return Refiner(graph).run();
 }
+
+CRESSET_PASS(
+    refineValues, "refine-values", All,
+    "Replace ints, strings and lengths of lists by what conditions say that they are")
 
 }  // namespace cresset

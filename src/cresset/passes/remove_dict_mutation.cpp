@@ -222,11 +222,15 @@ bool readsEntries(Block* block) {
 
 }  // namespace
 
-bool removeDictMutation(Graph& graph) {
+static bool removeDictMutation(Graph& graph) {
   bool changed = DictBuilder().run(graph.block());
   changed |= DictReader(graph).run(graph.block());
   if (readsEntries(graph.block())) changed |= EntryForwarder(graph).run(graph.block());
   return changed;
 }
+
+CRESSET_PASS(
+    removeDictMutation, "remove-dict-mutation", All,
+    "Make dicts at once that are filled after they were made; read known entries")
 
 }  // namespace cresset

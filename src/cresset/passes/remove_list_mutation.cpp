@@ -237,4 +237,8 @@ bool removeListMutation(Graph& graph) {
   return ListReader(graph).run(graph.block()) || changed;
 }
 
+CRESSET_PASS(
+    removeListMutation, "remove-list-mutation", All,
+    "Make lists at once that are filled after they were made; read known elements")
+
 }  // namespace cresset

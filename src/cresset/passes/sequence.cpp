@@ -86,6 +86,10 @@ bool formSequences(Graph& graph) {
   return Sequencer(graph).run();
 }
 
+CRESSET_PASS(
+    formSequences, "sequence", All,
+    "Put kernels that can run one after another, and what joins their results, into a subgraph")
+
 void splitSequence(Graph& sequence, size_t item, bool contracts) {
   for (Node* node : sequence.nodes()) {
     if (!isSubgraph(*node) && !codegen::isJoin(*node)) continue;

@@ -90,4 +90,8 @@ bool simplifyBranches(Graph& graph) {
   return simplifyIn(graph.block());
 }
 
+CRESSET_PASS(
+    simplifyBranches, "simplify-branches", All,
+    "Drop outputs of branches and loops that nobody uses or that are the same on all ways")
+
 }  // namespace cresset

@@ -159,8 +159,12 @@ bool simplifyNumbersIn(Block* block) {
 
 }  // namespace
 
-bool simplifyNumbers(Graph& graph) {
+static bool simplifyNumbers(Graph& graph) {
   return simplifyNumbersIn(graph.block());
 }
+
+CRESSET_PASS(
+    simplifyNumbers, "simplify-numbers", All,
+    "Replace arithmetic and comparisons of numbers that a constant or the operands settle")
 
 }  // namespace cresset

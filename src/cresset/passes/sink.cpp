@@ -78,8 +78,10 @@ bool hasBranch(const Block* block) {
 
 }  // namespace
 
-bool sinkIntoBranches(Graph& graph) {
+static bool sinkIntoBranches(Graph& graph) {
   return hasBranch(graph.block()) && Sinker(graph).run(graph.block());
 }
+
+CRESSET_PASS(sinkIntoBranches, "sink", All, "Compute in a branch what only that branch uses")
 
 }  // namespace cresset

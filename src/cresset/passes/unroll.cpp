@@ -80,8 +80,10 @@ bool unrollIn(Block* block) {
 
 }  // namespace
 
-bool unrollLoops(Graph& graph) {
+static bool unrollLoops(Graph& graph) {
   return unrollIn(graph.block());
 }
+
+CRESSET_PASS(unrollLoops, "unroll", All, "Replace loops of few iterations, whose number is constant, by their bodies")
 
 }  // namespace cresset

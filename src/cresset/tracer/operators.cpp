@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "cresset/ops/operator_forms.h"
 #include "cresset/support/error.h"
 #include "cresset/tracer/computed_sizes.h"
 #include "cresset/tracer/recorder.h"
@@ -328,23 +329,12 @@ class Recorder::OperatorRecord {
 
   /// `x.add_(y)` as `x = x.add(y)`.
   void makeOutOfPlace() {
-    const std::string name = op_->schema().name();
-    const auto& returns = op_->schema().returns();
-    if (name.back() != '_' || name.ends_with("__") || returns.size() != 1) return;
-    const auto& wanted = op_->schema().arguments();
-    for (const Operator* candidate :
-         OperatorTable::get().overloads(Symbol::fromQualString(name.substr(0, name.size() - 1)))) {
-      const auto& arguments = candidate->schema().arguments();
-      if (candidate->isMutable() || arguments.size() != wanted.size()) continue;
-      if (!std::equal(arguments.begin(), arguments.end(), wanted.begin(), [](const auto& a, const auto& b) {
-            return a.name() == b.name() && *a.type() == *b.type();
-          })) {
-        continue;
-      }
-      node_->setKind(candidate->kind());
-      node_->bindOperator(candidate);
-      return;
-    }
+    if (!op_->isMutable() || op_->schema().returns().size() != 1) return;
+    const Operator* other = functionalForm(op_->schema()).op;
+    if (!other) other = viewForm(op_->schema());
+    if (!other || other->schema().name() + "_" != op_->schema().name()) return;
+    node_->setKind(other->kind());
+    node_->bindOperator(other);
   }
 
   Recorder& recorder_;
