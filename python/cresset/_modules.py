@@ -232,7 +232,10 @@ def script_in_place(module):
     def body():
         # What define() gave __init__ is this object's: objects of its class may have been given something else.
         conversion = _Conversion(compile_methods=True, share_types="_texts" not in module.__dict__)
-        return conversion.make(module, script_methods(type(module)))
+        handle, module_type = conversion.make(module, script_methods(type(module)))
+        for text, names, scope in module.__dict__.get("_texts", ()):
+            _C._define_text(handle, textwrap.dedent(text), names, scope)
+        return handle, module_type
 
     handle, module_type = _C._in_session(body)
     state = module.__dict__
@@ -240,14 +243,14 @@ def script_in_place(module):
         state.pop(name, None)
     non_persistent = state["_non_persistent_buffers_set"]
     state.pop("_attribute_types", None)
-    texts = state.pop("_texts", ())
+    state.pop("_texts", None)
     attach(module, handle)
     for name in script_methods(type(module)):
         state[name] = handle.method(name)  # in front of the Python function that the class has
     _take_python_state(module, module, module_type)
     state["_non_persistent_buffers_set"] = non_persistent
-    for text, names, scope in texts:
-        module._define(text, names, scope)
+    if "forward" not in state and handle.method("forward") is not None:
+        state["forward"] = handle.method("forward")
 
 
 def script_methods(cls):

@@ -567,6 +567,30 @@ def graph_blocks(J):
 
 
 @row("graph")
+def graph_edits_run(J):
+    f = J.CompilationUnit("def f(x):\n  return x + 1\n").f
+    g = f.graph
+    next(iter(g.outputs())).node().output().replaceAllUsesWith(next(iter(g.inputs())))
+    return f(torch.ones(1)).tolist(), "aten::add" in str(f.graph), f.code
+
+
+@row("graph")
+def graph_edits_after_the_first_run(J):
+    f = J.CompilationUnit("def f(x):\n  return x + 1\n").f
+    first = [f(torch.ones(1)).tolist() for _ in range(4)]
+    g = f.graph
+    next(iter(g.outputs())).node().output().replaceAllUsesWith(next(iter(g.inputs())))
+    return first, f(torch.ones(1)).tolist(), f.code
+
+
+@row("graph")
+def graph_compared_with_types(J):
+    value = next(iter(J.CompilationUnit("def f(x: List[int]):\n  return x\n").f.graph.inputs()))
+    ints = torch._C.ListType(torch._C.IntType.get())
+    return value.type() == ints, value.type().isSubtypeOf(ints), value.type() == torch._C.TensorType.get()
+
+
+@row("graph")
 def graph_edited(J):
     g = J.CompilationUnit("def f(x):\n  return x + 1\n").f.graph.copy()
     node = g.findNode("aten::add")
@@ -575,3 +599,119 @@ def graph_edited(J):
     node.replaceInputWith(list(node.inputs())[0], new.output())
     g.lint()
     return [n.kind() for n in g.nodes() if n.kind().startswith("aten")]
+
+
+class Scales(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.full((3,), 2.0))
+
+    def forward(self, x):
+        return x * self.weight
+
+
+@row("script")
+def module_of_python_called(J):
+    scales = Scales()
+
+    def f(x):
+        return scales(x) + 1
+
+    f = J.script(f)
+    first = f(X)
+    with torch.no_grad():
+        scales.weight.mul_(2)
+    return first, f(X), [n.kind() for n in f.graph.nodes() if n.kind() == "prim::PythonOp"]
+
+
+@row("script")
+def object_of_python_called(J):
+    class Adds:
+        def __init__(self):
+            self.calls = 0
+
+        def __call__(self, x, n: int) -> Tuple[Tensor, int]:
+            self.calls += 1
+            return x + n, self.calls
+
+    adds = Adds()
+
+    def f(x):
+        y, first = adds(x, 2)
+        z, second = adds(y, n=3)
+        return z, first, second
+
+    return J.script(f)(X)
+
+
+@row("script")
+def tensor_getitem_by_tensor(J):
+    def f(x, i):
+        return x.__getitem__(i)
+
+    return tries(J.script(f), (X, torch.tensor([1, 0])), (X, X > 2), (X, torch.tensor([5])))
+
+
+@row("module")
+def module_defines_what_its_methods_call(J):
+    class M(J.ScriptModule):
+        def __init__(self):
+            super().__init__()
+            self.weight = nn.Parameter(torch.ones(2))
+            self.define("def hi(self, a):\n  return self.low(a) + self.weight.sum()\n")
+            self.define("def low(self, a):\n  return a * 2\n")
+
+        @J.script_method
+        def forward(self, x):
+            return self.hi(x) + 1
+
+    m = M()
+    return m(X), m.low(X)
+
+
+@row("save")
+def load_of_meta_tensors_with_map_location(J):
+    class M(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.a = nn.Linear(2, 3, device="meta")
+            self.b = nn.Linear(2, 3)
+
+        def forward(self, x):
+            return self.b(x)
+
+    buffer = io.BytesIO()
+    J.save(J.script(M()), buffer)
+    loaded = J.load(io.BytesIO(buffer.getvalue()), map_location="cpu")
+    return [(name, str(p.device), p.shape, p.stride()) for name, p in loaded.named_parameters()], loaded(torch.ones(2)).shape
+
+
+@row("script")
+def seed_after_the_first_use_of_dynamo(J):
+    import torch._dynamo  # noqa: F401  (it puts a function of its own in the place of torch.manual_seed)
+
+    def f():
+        torch.manual_seed(3)
+        return torch.rand(2)
+
+    return J.script(f)()
+
+
+@row("module")
+def module_sets_an_attribute_that_it_lacks(J):
+    class M(nn.Module):
+        def forward(self, x):
+            self.y = x
+            return x
+
+    return J.script(M())
+
+
+@row("script")
+def function_gets_a_tuple_for_a_tensor(J):
+    def f(x):
+        a, *b = x.shape
+        c, d = x.unbind(0)
+        return a, b, c - d
+
+    return J.script(f)(X)

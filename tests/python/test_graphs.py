@@ -252,13 +252,81 @@ def test_malformed_graphs_do_not_run():
             use()
 
 
-def test_a_functions_graph_is_a_copy():
-    function = cresset.CompilationUnit("def f(x):\n    return x + 1\n").f
+def plus_one():
+    return cresset.CompilationUnit("def f(x):\n    return x + 1\n").f
+
+
+def test_a_function_runs_what_its_graph_was_edited_to():
+    function = plus_one()
+    graph = function.graph
+    assert function.graph.findNode("aten::add") == graph.findNode("aten::add")
+    graph.return_node().replaceInput(0, graph.inputs()[0])
+    assert torch.equal(function(torch.ones(1)), torch.ones(1))
+    assert str(function.graph) == str(graph)
+    cresset.passes.dce(function.graph)
+    assert "aten::add" not in str(graph) and "+" not in function.code
+    assert "aten::add" not in str(function.inlined_graph)
+    file = io.BytesIO()
+    function.save(file)
+    assert torch.equal(cresset.load(io.BytesIO(file.getvalue()))(torch.ones(1)), torch.ones(1))
+
+
+def test_edits_after_the_first_run_are_shown_and_do_not_run():
+    function = plus_one()
+    for _ in range(3):
+        assert torch.equal(function(torch.ones(1)), torch.full((1,), 2.0))
     graph = function.graph
     graph.return_node().replaceInput(0, graph.inputs()[0])
     assert torch.equal(function(torch.ones(1)), torch.full((1,), 2.0))
-    assert torch.equal(run(graph, torch.ones(1)), torch.ones(1))
-    assert "aten::add" in str(function.graph)
+    cresset.passes.dce(graph)
+    assert "+" not in function.code
+
+
+def test_a_caller_takes_over_the_edited_graph():
+    unit = cresset.CompilationUnit("def f(x):\n    return x + 1\ndef g(x):\n    return f(x) * 2\n")
+    graph = unit.f.graph
+    graph.return_node().replaceInput(0, graph.inputs()[0])
+    for _ in range(4):
+        assert torch.equal(unit.g(torch.ones(1)), torch.full((1,), 2.0))
+
+
+def test_methods_and_copies_of_modules_have_the_edited_graph():
+    class Net(torch.nn.Module):
+        def forward(self, x):
+            return x + 1
+
+    module = cresset.script(Net().eval())
+    graph = module.graph
+    graph.return_node().replaceInput(0, graph.inputs()[1])
+    assert torch.equal(module(torch.ones(1)), torch.ones(1))
+    assert torch.equal(cresset.freeze(module)(torch.ones(1)), torch.ones(1))
+
+
+def test_an_edited_graph_is_checked():
+    function = plus_one()
+    function.graph.addInput("more")
+    for use in (lambda: function(torch.ones(1)), lambda: function.code):
+        with pytest.raises(RuntimeError, match="the graph of 'f' was edited.*inputs and outputs"):
+            use()
+    function = plus_one()
+    function.graph.findNode("aten::add").output().setType(cresset.parse_type("int"))
+    with pytest.raises(RuntimeError, match="the graph of 'f' was edited"):
+        function(torch.ones(1))
+
+
+def test_types_of_torch():
+    """Converters compare with torch._C's types, and set them."""
+    value = plus_one().graph.inputs()[0]
+    theirs = torch._C.TensorType.get()
+    assert value.type() == theirs and not value.type() != theirs
+    assert value.type() != torch._C.IntType.get() and value.type() != 3 and value.type() is not None
+    assert value.type().isSubtypeOf(theirs) and value.type().isSubtypeOf(torch._C.OptionalType(theirs))
+    assert not value.type().isSubtypeOf(torch._C.IntType.get())
+    value.setType(torch._C.DictType(torch._C.StringType.get(), torch._C.ListType(torch._C.IntType.get())))
+    assert value.type().annotation_str == "Dict[str, List[int]]"
+    for wrong in (torch._C.ClassType("__torch__.C"), int, "int"):
+        with pytest.raises(TypeError, match="torch"):
+            value.setType(wrong)
 
 
 def test_constants_are_copies():

@@ -126,8 +126,8 @@ SCRIPTS = [
     (misspelled_keyword, "Keyword argument dmi unknown; did you mean 'dim'?"),
     (misspelled_own_keyword, "Keyword argument secnd unknown; did you mean 'second'?"),
     (Misspelled(), "Module 'Misspelled' has no attribute 'weihgt' (did you mean 'weight'?)"),
-    (TooMany(), "Expected at most 2 arguments but found 3 positional arguments"),
-    (too_many_for_a_class, "Expected at most 1 arguments but found 2 positional arguments"),
+    (TooMany(), "Expected at most 3 arguments but found 4 positional arguments"),
+    (too_many_for_a_class, "Expected at most 2 arguments but found 3 positional arguments"),
     (bare_dict, "Attempted to use Dict without contained types. Please add contained type, e.g. Dict[int, int]"),
 ]
 

@@ -63,7 +63,7 @@ DIFFERENCES = {
     "text_syntax": ("expected an expression", "torch.jit expects an ident"),
     "text_unclosed": ("'(' was never closed", "points to where it was opened"),
     "text_indentation": ("expected an indented block", "torch.jit expects an ident"),
-    "text_long_number": ("does not fit in 64 bits", "names the number"),
+    "text_long_number": ("is out of range: it does not fit in 64 bits", "names the number"),
     "text_two_functions_one_name": ("'f' is defined twice", "it is a function, not a method"),
     "enum_unknown_member": ("has no attribute 'BLUE'", "torch.jit's text lacks a quote and says Enum<…>"),
     "isinstance_of_containers": ("without contained types", "names what to write instead of dict"),

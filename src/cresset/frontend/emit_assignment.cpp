@@ -47,7 +47,8 @@ void FunctionEmitter::assign(
       const SugaredValuePtr object = emitSugared(select.value());
       Value* attribute = value->asValue(value_range, *this);
       if (annotation) attribute = widen(value_range, attribute, annotation);
-      return object->setAttr(target.range(), *this, select.selector().name(), attribute);
+      const SourceRange range = SourceRange::cover(target.range(), value_range);
+      return object->setAttr(range, *this, select.selector().name(), attribute);
     }
     case TK_SUBSCRIPT:
       return assignSubscript(Subscript(target.tree()), value);

@@ -192,7 +192,15 @@ class SpecialMethod : public SugaredValue {
     Value* index = args[0].get(cx.graph);
     if (!self_->type()->isSubtypeOf(*c10::TensorType::get()) || index->type()->kind() == c10::TypeKind::IntType)
       return self.getItem(range, cx, index);
-    throw UserError("__getitem__() of a Tensor takes an int here; write x[…] for other indices", range);
+    if (!index->type()->isSubtypeOf(*c10::TensorType::get()))
+      throw UserError("__getitem__() of a Tensor takes an int or a Tensor; write x[…] for other indices", range);
+    Node* indices = cx.graph.create(prim::ListConstruct, {index});
+    indices->setSourceRange(range);
+    indices->output()->setType(c10::ListType::create(c10::OptionalType::create(c10::TensorType::get())));
+    cx.graph.insertNode(indices);
+    return std::make_shared<SimpleValue>(insertOp(
+        cx.graph, c10::Symbol::fromQualString("aten::index"),
+        {NamedValue(self_, range), NamedValue(indices->output(), range)}, {}, range));
   }
 
  private:

@@ -66,11 +66,6 @@ struct Plan {
   std::vector<TypePtr> return_types;
 };
 
-bool isObject(const c10::Argument& argument) {
-  const auto kind = argument.type()->kind();
-  return argument.name() == "self" && (kind == c10::TypeKind::ClassType || kind == c10::TypeKind::InterfaceType);
-}
-
 /// Plans one schema. A failed one appends its reason to `*why`, if there is one.
 class Planner {
  public:
@@ -270,11 +265,8 @@ bool Planner::run(
     for (; used < args.size(); ++used) plan.rest.push_back(&args[used]);
   }
   if (used < args.size()) {
-    // People don't count the object of a method.
-    const size_t receiver = !arguments.empty() && isObject(arguments[0]) ? 1 : 0;
-    return refuse(
-        "Expected at most ", used - receiver, " arguments but found ", args.size() - receiver,
-        " positional arguments.\n");
+    return refuse(  // with the object of a method counted, as torch.jit does
+        "Expected at most ", used, " arguments but found ", args.size(), " positional arguments.\n");
   }
   for (size_t i = 0; i < kwargs.size(); ++i) {
     if (used_keywords[i]) continue;

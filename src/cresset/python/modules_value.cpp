@@ -83,7 +83,7 @@ std::string ModuleValue::kind() const {
 std::string ModuleValue::missingAttr(const std::string& name) const {
   std::string message = "Module '" + info_.type->name()->name() + "' has no attribute '" + name + "' ";
   if (auto it = info_.failed.find(name); it != info_.failed.end()) return message + it->second;
-  if (info_.ignored.contains(name)) return message + "(It is one of the __jit_ignored_attributes__ of the class.)";
+  if (info_.ignored.contains(name)) return message + "(attribute was ignored during compilation: it is one of the __jit_ignored_attributes__ of the class)";
   std::vector<std::string> known = namesOf(*info_.type);
   py::gil_scoped_acquire gil;
   for (py::handle other : cresset::python::known("builtins", "dir")(info_.python_class))
@@ -143,7 +143,7 @@ void ModuleValue::setAttr(const SourceRange& range, EmitContext& cx, const std::
   c10::ClassType& cls = *info_.type;
   if (!cls.findAttributeSlot(name) && !cls.getProperty(name) && !cls.findConstant(name) &&
       (info_.failed.contains(name) || info_.ignored.contains(name))) {
-    throw UserError(missingAttr(name), range);
+    throw UserError("Tried to set nonexistent attribute: " + name + ". " + missingAttr(name), range);
   }
   SimpleValue(self_).setAttr(range, cx, name, value);
 }

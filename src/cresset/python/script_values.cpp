@@ -466,6 +466,18 @@ SugaredValuePtr operatorObject(py::handle object) {
   return op ? std::make_shared<OverloadFunction>(*op) : nullptr;
 }
 
+/// A call of a Python object with `__call__`, or of a module that nothing has scripted: Python's own, as of an @ignore
+/// function. Null if it is none.
+SugaredValuePtr callableObject(py::handle object, const SourceRange& range) {
+  static py::handle module = known("torch.nn", "Module");
+  const char* method = py::isinstance(object, module) ? "forward" : "__call__";
+  const py::handle cls = py::type::handle_of(object);
+  const py::object called = attributeOrNull(cls, method);
+  if (!called || !PyFunction_Check(called.ptr())) return nullptr;
+  if (py::str(cls.attr("__module__")).equal(py::str("typing"))) return nullptr;  // List[int] is a type
+  return pythonCallable(object, called, /*bound=*/true, range);
+}
+
 }  // namespace
 
 SugaredValuePtr trySugarOf(py::handle object, EmitContext& cx, const SourceRange& range, const std::string& name) {
@@ -518,7 +530,7 @@ SugaredValuePtr trySugarOf(py::handle object, EmitContext& cx, const SourceRange
       if (auto cls = classValue(self, cx, range)) return cls->attr(range, cx, method);
     }
   }
-  return nullptr;
+  return callableObject(object, range);
 }
 
 SugaredValuePtr sugarOf(py::handle object, EmitContext& cx, const SourceRange& range, const std::string& name) {

@@ -7,6 +7,7 @@
 #include "cresset/ops/operator.h"
 #include "cresset/ops/policy.h"
 #include "cresset/python/graph_handles.h"
+#include "cresset/python/script_names.h"
 
 namespace cresset::python {
 
@@ -297,7 +298,7 @@ py::object typeToPython(const TypePtr& type) {
 TypePtr typeFromPython(py::handle type) {
   if (py::isinstance<TypeHandle>(type)) return py::cast<const TypeHandle&>(type).type;
   // torch's own: torch._C.IntType.get(), torch._C.ListType(element).
-  static const py::handle theirs = py::module_::import("torch._C").attr("Type").release();
+  static const py::handle theirs = known("torch._C", "Type");
   if (!py::isinstance(type, theirs)) {
     throw py::type_error("expected a cresset.Type or a torch._C.Type, got " + std::string(Py_TYPE(type.ptr())->tp_name));
   }

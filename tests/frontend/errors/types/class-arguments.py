@@ -4,4 +4,4 @@ class A:
         self.x = x
 
 def f():
-    return A(1, 2)  # error: Expected at most 1 arguments but found 2 positional arguments
+    return A(1, 2)  # error: Expected at most 2 arguments but found 3 positional arguments

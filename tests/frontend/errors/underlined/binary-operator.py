@@ -1,0 +1,4 @@
+# run: compile
+def f(x: str, y: int):
+    return ((x) + (y))
+# ---- expect

@@ -1,0 +1,5 @@
+# run: compile
+def f(x: int):
+    xs = [x, "a", (x)]
+    return xs
+# ---- expect

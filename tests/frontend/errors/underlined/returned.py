@@ -1,0 +1,4 @@
+# run: compile
+def f(x: Dict[int, int], y: int) -> str:
+    return x.get(y)
+# ---- expect
