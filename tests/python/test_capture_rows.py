@@ -7,6 +7,7 @@ from test_capture_graphs import same
 from torch import nn
 
 import cresset
+from cresset import _frames
 
 
 class Thing:
@@ -212,3 +213,25 @@ def test_dropout_that_draws_nothing(p):
                 torch.manual_seed(3)
                 results.append((call(layer, x), torch.rand(1)))
             assert same(*results)
+
+
+@pytest.mark.parametrize("kind", ["function", "module", "nested"])
+def test_frames_without_plans_call_others_that_have(kind):
+    """A frame of which nothing can be planned is CPython's in the end; what it calls is still captured."""
+    names = {"torch": torch}
+    lines = "".join(f"    log.append({i})\n" for i in range(100))
+    exec(f"def outer(call, x, log):\n{lines}    return call(x)\n", names)
+    outer, layer, more = names["outer"], Block(), []
+
+    def helper(x):
+        return (x * 2).sin().exp() + x
+
+    call = {"function": helper, "module": layer, "nested": lambda x: outer(helper, x, more)}[kind]
+    planned = Block.forward if kind == "module" else helper
+    compiled = cresset.compile(outer)
+    counts = []
+    for i in range(40):
+        x, logs = torch.randn(2 + i % 2, 3), ([], [])
+        assert same(outer(call, x, logs[0]), compiled(call, x, logs[1])) and logs[0] == logs[1]
+        counts.append(sum(plan.counts[0] for _, plan in _frames.plans_of(planned.__code__, None)))
+    assert counts[-1] > counts[-2] > 0
