@@ -141,6 +141,7 @@ def _know(code):
     return key
 
 
+@_frames.call_directly
 class _Compiled(_frames.Caller):
     """A function whose calls are captured. Attributes are the function's."""
 
@@ -161,6 +162,7 @@ class _Compiled(_frames.Caller):
         return f"<compiled {self.target!r}>"
 
 
+@_frames.call_directly
 class _CompiledForward(_frames.Caller):
     """The `forward` of a compiled module: of its class, which is the module's own but for it."""
 

@@ -2,8 +2,9 @@
 
 The calls of a graph are written down as a function of the language that `cresset.script` takes, so that nothing of the
 run that was recorded (sizes, dtypes, layouts) is part of it; it keeps eager PyTorch's bits whatever the option `numerics`
-says. Calls that the language has not, or has otherwise, stay calls of the plan, and so does a graph that would gain
-nothing. Gradients stay on PyTorch's tape: a compiled graph runs where none is recorded.
+says. Gradients are compiled with it, as those of any script: to PyTorch's tape a graph is a node, and what leaves it is on
+that tape. Calls that the language has not, has otherwise, or makes of operators that the operator table does not know, stay
+calls of the plan, and so does a graph that would gain nothing.
 """
 
 import functools
@@ -12,8 +13,8 @@ import operator
 import torch
 import torch.nn.functional as F
 
-from . import _C
-from ._segments import COMPARE, Ref, is_tensor, reads_of
+from . import _C, passes
+from ._segments import COMPARE, Ref, is_of_tensors, is_tensor, reads_of
 
 MIN_CALLS = 4  # of tensors; fewer take longer to call as a graph than to run
 
@@ -23,15 +24,14 @@ _INFIX = {
     operator.xor: "^", operator.lt: "<", operator.le: "<=", operator.eq: "==", operator.ne: "!=", operator.gt: ">",
     operator.ge: ">=",
 }  # fmt: skip
+_IN_PLACE = {operator.iadd: "+=", operator.isub: "-=", operator.imul: "*=", operator.itruediv: "/="}
 _OF_NUMBERS = (operator.add, operator.sub, operator.mul, operator.floordiv, *COMPARE)
 _NUMBER_FIRST = (operator.add, operator.sub, operator.mul, operator.truediv, *COMPARE)
 _NUMBER_SECOND = (*_NUMBER_FIRST, operator.floordiv, operator.mod, operator.pow)
+_TYPES = {torch.Tensor: "Tensor", torch.nn.Parameter: "Tensor", int: "int", float: "float", bool: "bool"}
+_PLAIN_RESULTS = (torch.Tensor, int, bool)  # that may leave a graph
 _ATTRIBUTES = ("shape", "T", "mT", "H", "mH")
 _MAX = 1 << 31
-# Whose results or errors the language has otherwise.
-_LEFT_OUT = {"max", "min", "median", "bool", "float", "double", "half", "long", "bfloat16", "cpu", "ndimension", "numel",
-             "is_tensor", "isfinite", "isinf", "isnan", "split", "chunk", "unbind", "where", "normalize", "one_hot", "norm",
-             "to", "type_as", "detach", "pad", "embedding", "contiguous"}  # fmt: skip
 
 
 class _NoText(Exception):
@@ -39,15 +39,39 @@ class _NoText(Exception):
 
 
 def is_wanted(node, values):
-    """Whether a call may be part of a compiled graph: it has a text, and a result that is a tensor or a number."""
+    """Whether a call may be part of a compiled graph: it has a text that means the same, of operators that the table knows,
+    and a result that is a tensor or a number."""
     result = values.get(node.register)
-    if result is None or type(result.object) not in (torch.Tensor, int, bool, torch.Size):
+    if result is None or type(result.object) not in _kinds_of_results(node):
         return False
-    try:
-        _text_of(node, values, lambda register: "x")
-    except _NoText:
+    inputs = list(dict.fromkeys(refs_of(node.arguments)))
+    text = _text_of_graph([node], inputs, [] if result.object is None else [node.register], values)
+    return text is not None and _knows(text)
+
+
+def _kinds_of_results(node):
+    return (type(None),) if node.function is operator.setitem else (*_PLAIN_RESULTS, torch.Size, tuple, list)
+
+
+def _type_of(object):
+    """The type of a graph's input; of what is no plain result, as far as a call needs to be understood."""
+    if type(object) is torch.Size:
+        return "List[int]"
+    return "List[Tensor]" if is_of_tensors(object) and not is_tensor(object) else _TYPES.get(type(object))
+
+
+@functools.lru_cache(4096)
+def _knows(text):
+    """Whether the table knows all operators of a graph, but for those that its constants rule out."""
+    function = _compiled.__wrapped__(text)
+    if function is None:
         return False
-    return True
+    graph = function.inlined_graph
+    if not _C._unknown_operators(graph):
+        return True
+    passes.constant_propagation(graph)
+    passes.peephole(graph)
+    return not _C._unknown_operators(graph)
 
 
 def pays(nodes, values):
@@ -56,17 +80,46 @@ def pays(nodes, values):
 
 def compile_nodes(nodes, inputs, outputs, values):
     """The function `inputs -> outputs` (registers; several outputs are a tuple); None if it can't be compiled."""
+    text = _text_of_graph(nodes, inputs, outputs, values)
+    return None if text is None else _compiled(text)
+
+
+def _text_of_graph(nodes, inputs, outputs, values):
     names = {register: f"v{i}" for i, register in enumerate([*inputs, *(node.register for node in nodes)])}
-    kinds = {torch.Tensor: "Tensor", torch.nn.Parameter: "Tensor", int: "int", float: "float"}
-    parameters = ", ".join(f"{names[r]}: {kinds[type(values[r].object)]}" for r in inputs)
-    lines = [f"def graph({parameters}):"]
+    types = [_type_of(values[register].object) for register in inputs]
+    if None in types:
+        return None
+    for node in nodes:
+        if node.written is not None:
+            names[node.register] = names[node.written]  # the same tensor
+    parameters = ", ".join(f"{names[r]}: {kind}" for r, kind in zip(inputs, types, strict=True))
+    lines, grad_mode = [f"def graph({parameters}):"], None
     try:
         for node in nodes:
-            lines.append(f"    {names[node.register]} = {_text_of(node, values, names.__getitem__)}")
+            if node.grad_mode is not grad_mode and node.grad_mode is not None:
+                lines.append(f"    with torch.{'enable' if node.grad_mode else 'no'}_grad():")
+            grad_mode = node.grad_mode
+            indent = "    " if grad_mode is None else "        "
+            lines.append(indent + _statement(node, values, names))
     except _NoText:
         return None
     lines.append(f"    return {', '.join(names[register] for register in outputs)}\n")
-    return _compiled("\n".join(lines))
+    return "\n".join(lines)
+
+
+def _statement(node, values, names):
+    name = names.__getitem__
+    if node.function is operator.setitem:
+        container, index, value = node.arguments
+        if _kind(value, values) not in (torch.Tensor, int, float):
+            raise _NoText
+        element = _item(node, [name(container.register)], values, name)
+        return f"{element} = {_argument(value, name)}"
+    if node.function in _IN_PLACE:
+        if _kind(node.arguments[1], values) not in (torch.Tensor, int, float):
+            raise _NoText
+        return f"{names[node.register]} {_IN_PLACE[node.function]} {_argument(node.arguments[1], name)}"
+    return f"{names[node.register]} = {_text_of(node, values, name)}"
 
 
 @functools.lru_cache(256)
@@ -101,14 +154,18 @@ class Phases:
 
     def assign(self, wanted):
         self.of = {}
+        # What is written to may be seen under many names: then calls stay in the program's order.
+        in_order, last = any(node.written is not None for node in self.segment.nodes), 0
         for node in self.segment.nodes:
             in_graph = node.register in wanted
             phase = int(in_graph)
+            if in_order:
+                phase = max(phase, last + (last % 2 != in_graph))
             for register in self.taken(node):
                 before = self.of.get(register)
                 if before is not None:
                     phase = max(phase, before + (before % 2 != in_graph))
-            self.of[node.register] = phase
+            self.of[node.register] = last = phase
 
     def taken(self, node):
         """The calls whose results it takes, also in containers."""
@@ -129,13 +186,19 @@ class Phases:
                 continue
             members.setdefault(self.of[register], []).append(node)
             leaves = register in needed or any(phase != self.of[register] for phase in used_by[register])
-            is_plain = type(self.values[register].object) in (torch.Tensor, int, bool)
-            if (leaves and not is_plain) or not (leaves or used_by[register]):
+            is_plain = type(self.values[register].object) in _PLAIN_RESULTS
+            if (leaves and not is_plain) or not (leaves or used_by[register] or node.written is not None):
+                found.add(register)
+            elif any(not self.may_enter(taken, node) for taken in self.taken(node)):
                 found.add(register)
         for nodes in members.values():
             if not pays(nodes, self.values):
                 found.update(node.register for node in nodes)
         return found
+
+    def may_enter(self, register, node):
+        """Whether a call's result can be in the graph of another call: as an input, if it is not made there."""
+        return type(self.values[register].object) in _TYPES or self.of[register] == self.of[node.register]
 
     def graphs(self):
         """(phase, calls) in order."""
@@ -147,12 +210,12 @@ class Phases:
 
 def steps_with_graphs(segment, recorded):
     """The plan's steps with calls of compiled graphs; None if none is worth it. And the number of their calls. Where
-    gradients are recorded, or operators do more, they are the recorded ones, for just such calls."""
+    operators are cast or transformed, they are the recorded ones, for just such calls."""
     phases = Phases(segment)
     if not phases.wanted:
         return None, 0
-    if not _C._only_computes(*segment.examples):
-        return recorded + (segment.pins if segment.dynamic is False else []) + guard(segment, False), 0
+    if _C._is_transformed():
+        return recorded + (segment.pins if segment.dynamic is False else []) + guard(segment, True), 0
     steps, values = Steps(segment), phases.values
     for is_graph, nodes in phases.graphs():
         if is_graph and not steps.add_graph(nodes, phases, values):
@@ -165,13 +228,14 @@ def steps_with_graphs(segment, recorded):
 
 
 def guard(segment, expected):
-    """Steps that check whether operators on the segment's tensors only compute."""
+    """Steps that check whether operators are cast or transformed."""
+    if not expected:
+        return [("CheckZero", -1, -1, -1, _C._is_transformed, ())]
     function, answer = segment.recorder.new_register(), segment.recorder.new_register()
-    tensors = tuple(r for r, value in zip(segment.inputs, segment.examples, strict=True) if is_tensor(value))
     return [
-        ("LoadConst", function, -1, -1, _C._only_computes, ()),
-        ("Call", answer, function, -1, None, tensors),
-        ("CheckIs", -1, answer, -1, expected, ()),
+        ("LoadConst", function, -1, -1, _C._is_transformed, ()),
+        ("Call", answer, function, -1, None, ()),
+        ("CheckIs", -1, answer, -1, True, ()),
     ]
 
 
@@ -180,7 +244,7 @@ class Steps:
 
     def __init__(self, segment):
         self.segment = segment
-        self.steps = [*segment.outside, *segment.pins, *guard(segment, True)]
+        self.steps = [*segment.outside, *segment.pins, *guard(segment, False)]
         self.made = set()
 
     def need(self, register):
@@ -205,7 +269,9 @@ class Steps:
         for node in self.segment.nodes:
             if node.register not in inside:
                 elsewhere.update(phases.taken(node))
-        outputs = [node.register for node in nodes if node.register in elsewhere]
+        outputs = [
+            node.register for node in nodes if node.register in elsewhere and node.function is not operator.setitem
+        ]
         function = compile_nodes(nodes, list(inputs), outputs, values)
         if function is None:
             return False
@@ -245,6 +311,8 @@ def _text_of(node, values, name):
     arguments = [_argument(argument, name) for argument in node.arguments]
     if node.function in _INFIX:
         return _operator(node, arguments, values)
+    if node.function is len:
+        return f"len({arguments[0]})"
     if node.function is operator.neg:
         return f"-{arguments[0]}"
     if node.function is getattr:
@@ -254,12 +322,12 @@ def _text_of(node, values, name):
     count = len(arguments) - len(node.names)
     named = [f"{key}={text}" for key, text in zip(node.names, arguments[count:], strict=True)]
     if node.method is not None:
-        if node.method in _LEFT_OUT or not isinstance(node.arguments[0], Ref):
+        if not isinstance(node.arguments[0], Ref):
             raise _NoText
         return f"{arguments[0]}.{node.method}({', '.join(arguments[1:count] + named)})"
     function = getattr(node.function, "__name__", "")
     for prefix, owner in (("torch", torch), ("F", F)):
-        if getattr(owner, function, None) is node.function and function not in _LEFT_OUT:
+        if getattr(owner, function, None) is node.function:
             return f"{prefix}.{function}({', '.join(arguments[:count] + named)})"
     raise _NoText
 
@@ -289,7 +357,8 @@ def _is_small(argument):
 def _item(node, arguments, values, name):
     kind = _kind(node.arguments[0], values)
     index = node.arguments[1]
-    if kind is torch.Size and type(index) is int:
+    is_part = kind is not None and issubclass(kind, (tuple, list))  # also of what an operator returns under a name
+    if is_part and type(index) is int:
         return f"{arguments[0]}[{index}]"
     parts = index if type(index) is tuple else (index,)
     if kind is not torch.Tensor or not parts or not all(_is_index(part, values) for part in parts):

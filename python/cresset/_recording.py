@@ -9,6 +9,7 @@ their result (`_rows.py`).
 """
 
 import dis
+import operator
 import sys
 import types
 import weakref
@@ -18,12 +19,25 @@ import torch
 from . import _C, _frames
 from ._graph_modules import BackendError, serve
 from ._own_graphs import MIN_CALLS, steps_with_graphs
-from ._rows import HAS_TORCH_FUNCTION, code_of, is_functional, is_functional_attribute, refused_arguments
-from ._segments import NotAGraph, Segment
+from ._rows import (
+    HAS_TORCH_FUNCTION,
+    argument_of,
+    code_of,
+    decisive_arguments,
+    is_functional,
+    is_functional_attribute,
+    is_given_in_place,
+    is_in_place,
+    makes_memory,
+    refused_arguments,
+    was_added,
+)
+from ._segments import NUM_BINARY, NotAGraph, Segment, function_of, reads_of
 
 END = "the end of the function"
-MAX_STEPS = 4000
-MAX_DEPTH = 12  # of calls in one plan
+MAX_STEPS = 16000
+MAX_DEPTH = 24  # of calls in one plan
+MAX_RECURSION = 6  # of calls of one function in one plan: modules that hold modules of their kind
 
 TENSORS = (torch.Tensor, torch.nn.Parameter)
 NUMBERS = (int, float, bool)
@@ -53,6 +67,8 @@ MODULE_CALL = {"__call__": _own("__call__"), "_call_impl": _own("_call_impl")}
 MODULE_CODES = {name: getattr(function, "__code__", None) for name, function in MODULE_CALL.items()}
 MODULE_GETATTR = _own("__getattr__")
 MODULE_GETATTR_CODE = getattr(MODULE_GETATTR, "__code__", None)
+PROP_GETATTR = torch.backends.PropModule.__dict__.get("__getattr__")  # of the modules of torch.backends
+PROP_GETATTR_CODE = getattr(PROP_GETATTR, "__code__", None)
 ITERATIONS = {f: f.__code__ for f in (torch.nn.Sequential.__iter__, torch.nn.ModuleList.__iter__)}
 # Modules that hold modules: the methods that find one, and the code that each is known with.
 CONTAINERS = {
@@ -63,6 +79,19 @@ CONTAINERS = {
         (torch.nn.ModuleDict, ()),
     )
 }
+
+
+JOIN = "".join
+TEXT = (format, str, repr, ascii)  # in the order of FORMAT_VALUE's argument
+
+
+def _grad_mode(kind, is_enabled):
+    methods = [getattr(kind, name) for name in ("__new__", "__init__", "__enter__", "__exit__")]
+    return is_enabled, kind(), [(method, method.__code__) for method in methods if hasattr(method, "__code__")]
+
+
+# Classes whose objects a `with` statement takes: what they do to the grad mode, an object, and the code that they have.
+GRAD_MODES = {torch.no_grad: _grad_mode(torch.no_grad, False), torch.enable_grad: _grad_mode(torch.enable_grad, True)}
 
 
 def _operators_of(kind):
@@ -129,8 +158,36 @@ class Fresh(Value):
         self.kind, self.items = kind, items
 
 
-class Iterator:
-    """What is left of an iteration that the plan unrolls. It can't outlive the plan."""
+class Transient:
+    """What a plan has no object for, so that it can't end while there is one."""
+
+    __slots__ = ()
+
+
+class GradMode(Transient):
+    """A `torch.no_grad()` or `torch.enable_grad()`, and what a `with` calls at its end."""
+
+    __slots__ = ("is_enabled",)
+
+    def __init__(self, is_enabled):
+        self.is_enabled = is_enabled
+
+
+class EndOfGradMode(Transient):
+    __slots__ = ()
+
+
+class Super(Transient):
+    """A `super()`: the class that it looks behind, and the object."""
+
+    __slots__ = ("kind", "owner")
+
+    def __init__(self, kind, owner):
+        self.kind, self.owner = kind, owner
+
+
+class Iterator(Transient):
+    """What is left of an iteration that the plan unrolls."""
 
     __slots__ = ("items", "at")
 
@@ -139,7 +196,7 @@ class Iterator:
 
 
 class Range(Iterator):
-    """A range, before and after it is iterated over. It can't outlive the plan either."""
+    """A range, before and after it is iterated over."""
 
     def __init__(self, made):
         super().__init__([Value(None, number, fixed=True, typed=True) for number in made])
@@ -170,6 +227,11 @@ class Recorder:
         self.num_calls = 0
         self.checked = {}
         self.values = {}  # what was seen in registers
+        self.owned = set()  # registers of tensors whose memory the plan has made, so that nobody else can see a write
+        self.appended = []  # lists that were appended to, in order
+        self.constants = {}  # register -> tuple, each part of which is checked
+        self.written = {}  # register of a call's result -> register of the tensor that it writes to and returns
+        self.grad_modes = []  # of the `with` statements that are open
         self.names = {}  # variables that registers were stored to
         self.places = {}  # code and position of the instruction that each register was made for
         self.here = (code, position)
@@ -199,10 +261,46 @@ class Recorder:
         self.num_registers += 1
         return self.num_registers - 1
 
+    def compute(self, kind, a, b=-1, object=None, inputs=(), owned=False):
+        """A call on tensors, in the grad mode of the innermost `with` statement."""
+        if self.grad_modes and (kind == "Call" or any(self.is_tensor(self.values.get(r)) for r in (a, *inputs))):
+            if kind == "Call":
+                function = self.values[a].object
+            else:
+                inputs = (a, *inputs) if object is None else (a, self.register(self.constant(object)))
+                function = function_of(kind, b)
+                object = None
+            mode = _C._CallInGradMode(function, self.grad_modes[-1])
+            kind, a, b = "Call", self.register(self.constant(mode)), -1
+        register = self.emit(kind, a, b, object, inputs)
+        if owned:
+            self.owned.add(register)
+        return register
+
+    def is_owned(self, value):
+        """Whether it is no tensor, or one in memory that the plan has made."""
+        if isinstance(value, Fresh):
+            return all(map(self.is_owned, value.items))
+        return not self.is_tensor(value) or value.register in self.owned
+
+    def writes(self, value, what):
+        """Sees to it that nobody outside of the plan can tell a write to the tensor."""
+        if self.options.backend is not None or not self.is_tensor(value) or not self.is_owned(value):
+            raise NoRow(what)
+        memory = value.object.untyped_storage()._cdata
+        for register, other in self.values.items():
+            if register not in self.owned and self.is_tensor(other):
+                if other.object.untyped_storage()._cdata == memory:
+                    raise NoRow(what)
+
     def check(self, kind, a=-1, b=-1, object=None):
         if len(self.steps) >= MAX_STEPS:
             raise NoRow("the plan is long enough")
         self.steps.append((kind, -1, a, b, object, ()))
+
+    def see(self, register, object):
+        """What a register holds in this run."""
+        self.values[register] = Value(register, object)
 
     def slot(self, view, index):
         try:
@@ -216,7 +314,7 @@ class Recorder:
 
     def register(self, value):
         """The register that has the value."""
-        if value is NULL or isinstance(value, Iterator):
+        if value is NULL or isinstance(value, Transient):
             raise NoRow("there is no object here")
         if value.register is None:
             if isinstance(value, Fresh):
@@ -255,7 +353,7 @@ class Recorder:
         """Checks the truth value, and returns it."""
         if isinstance(value, Fresh):
             return bool(value.items)
-        if value is NULL or isinstance(value, Iterator):
+        if value is NULL or isinstance(value, Transient):
             raise NoRow("there is no object here")
         object = value.object
         if value.fixed:
@@ -324,7 +422,7 @@ class Recorder:
         pending, self.pending = self.pending, None
         if pending is None:
             return None
-        if isinstance(pending, (Value, Range, Pairs)):
+        if isinstance(pending, (Value, Transient)):
             self.frames[-1].stack.append(pending)
             return None
         result = view.slot(view.num_variables + view.depth - 1)
@@ -363,11 +461,11 @@ class Recorder:
     # ---- The end
 
     def is_clean(self, frame):
-        return frame.keywords is None and not any(isinstance(value, Iterator) for value in frame.stack)
+        return frame.keywords is None and not any(isinstance(value, Transient) for value in frame.stack)
 
     def take_checkpoint(self, position, frame):
         self.checkpoint = (
-            position, len(self.steps), self.num_calls, dict(frame.variables), list(frame.stack), self.num_registers
+            position, len(self.steps), self.num_calls, dict(frame.variables), list(frame.stack), len(self.appended)
         )  # fmt: skip
 
     def plan(self):
@@ -376,10 +474,10 @@ class Recorder:
         checkpoint, self.checkpoint = self.checkpoint, None
         if checkpoint is None:
             return None
-        end, num_steps, num_calls, variables, stack, _ = checkpoint
+        end, num_steps, num_calls, variables, stack, num_appended = checkpoint
         if num_calls == 0 or end == self.start:
             return None
-        self.cut(variables, stack, num_steps)
+        self.cut(variables, stack, num_steps, num_appended)
         outputs = []
         # A frame that returns here needs none of its variables.
         places = [] if self.at_end else list(variables.items())
@@ -387,7 +485,7 @@ class Recorder:
         try:
             outputs += [(place, -1 if value is NULL else self.register(value)) for place, value in places]
             checks = [("CheckZero", -1, -1, -1, function, ()) for function in NO_MODES]
-            steps, info = self.with_graph(checks + self.steps, outputs, num_calls)
+            steps, info = self.with_graph(checks + self.without_unused(self.steps, outputs), outputs, num_calls)
         except NoRow as reason:
             return self.options.refusal(*self.here, str(reason)) if self.options.fullgraph else None
         except BackendError as error:
@@ -421,10 +519,26 @@ class Recorder:
             return compiled, size
         return steps + (segment.pins if self.options.dynamic is False else []), 0
 
-    def cut(self, variables, stack, num_steps):
+    @staticmethod
+    def without_unused(steps, outputs):
+        """The steps without containers and texts that nothing uses, such as messages of assertions that hold."""
+        used = {register for _, register in outputs}
+        constants = {step[1]: step[4] for step in steps if step[0] == "LoadConst"}
+        kept = []
+        for step in reversed(steps):
+            makes_text = step[0] == "Call" and any(constants.get(step[2]) is f for f in (*TEXT, JOIN))
+            if step[1] not in used and (makes_text or step[0] in ("LoadConst", "Tuple", "List", "Slice")):
+                continue
+            used.update(reads_of(step))
+            kept.append(step)
+        return kept[::-1]
+
+    def cut(self, variables, stack, num_steps, num_appended):
         """Drops the steps after the checkpoint, and the registers that they gave to values."""
         made = {step[1] for step in self.steps[num_steps:] if step[1] >= 0}
         del self.steps[num_steps:]
+        for container in reversed(self.appended[num_appended:]):
+            container.items.pop()
         todo = [*variables.values(), *stack]
         while todo:
             value = todo.pop()
@@ -515,7 +629,7 @@ class Recorder:
         frame.stack += [first, self.variable(view, frame, argument & 15)]
 
     def STORE_FAST(self, view, frame, argument):
-        if isinstance(frame.stack[-1], Iterator):
+        if isinstance(frame.stack[-1], Transient):
             raise NoRow("an iterator in a variable")
         value = frame.variables[argument] = frame.stack.pop()
         if isinstance(value, Value) and value.register is not None:
@@ -535,6 +649,9 @@ class Recorder:
         frame.variables[argument] = NULL
 
     def LOAD_DEREF(self, view, frame, argument):
+        frame.stack.append(self.free_variable(view, frame, argument))
+
+    def free_variable(self, view, frame, argument):
         code = frame.code
         if frame.function is None:
             cell = self.slot(view, argument)
@@ -544,10 +661,9 @@ class Recorder:
             if type(object) is not types.CellType:
                 raise NoRow("a variable without a cell")
             try:
-                frame.stack.append(Value(self.emit("LoadCell", register), object.cell_contents))
+                return Value(self.emit("LoadCell", register), object.cell_contents)
             except ValueError:
                 raise NoRow("a variable without a value") from None
-            return
         index = argument - len(set(code.co_varnames) | set(code.co_cellvars))
         function = frame.function
         if index < 0 or index >= len(code.co_freevars):
@@ -556,7 +672,7 @@ class Recorder:
             object = function.object.__closure__[index].cell_contents
         except ValueError:
             raise NoRow("a variable without a value") from None
-        frame.stack.append(Value(self.emit("LoadFree", self.register(function), index), object))
+        return Value(self.emit("LoadFree", self.register(function), index), object)
 
     def LOAD_GLOBAL(self, view, frame, argument):
         null = argument & 1
@@ -599,7 +715,13 @@ class Recorder:
 
     def load_attribute(self, frame, name, as_method):
         owner = frame.stack.pop()
-        if owner is NULL or isinstance(owner, (Fresh, Iterator)):
+        if isinstance(owner, Fresh) and owner.kind is list and name == "append" and as_method:
+            self.push_method(frame, self.constant(list.append), owner)
+            return
+        if isinstance(owner, Super):
+            self.super_attribute(frame, owner, name, as_method)
+            return
+        if owner is NULL or isinstance(owner, (Fresh, Transient)):
             raise NoRow("an attribute of a container")
         object = owner.object
         if type(object) is types.ModuleType:
@@ -613,7 +735,33 @@ class Recorder:
         if self.is_tensor(owner):
             self.tensor_attribute(frame, owner, name, as_method)
             return
+        if issubclass(type(object), torch.backends.PropModule):
+            self.backend_attribute(frame, owner, name, as_method)
+            return
         self.instance_attribute(frame, owner, name, as_method)
+
+    def backend_attribute(self, frame, owner, name, as_method):
+        """A name of the module that a `torch.backends` module stands for."""
+        object, kind = owner.object, type(owner.object)
+        if kind.__getattribute__ is not types.ModuleType.__getattribute__ or PROP_GETATTR is None:
+            raise NoRow(f"an attribute of a {kind.__name__}")
+        self.versioned(owner)
+        if any(name in base.__dict__ for base in kind.__mro__) or kind.__getattr__ is not PROP_GETATTR:
+            raise NoRow(f"an attribute that is computed: {name}")
+        if name in object.__dict__:
+            value = self.dict_item(self.instance_dict(owner), name, object.__dict__[name])
+            self.push_callable(frame, value, as_method)
+            return
+        self.has_code(PROP_GETATTR, PROP_GETATTR_CODE)
+        self.check("CheckNoKey", self.register(owner), object=name)
+        module = object.__dict__.get("m")
+        if type(module) is not types.ModuleType or name not in module.__dict__:
+            raise NoRow(f"an attribute that is computed: {name}")
+        inner = self.dict_item(self.instance_dict(owner), "m", module)
+        self.typed(inner)
+        names = self.emit("ModuleDict", self.register(inner))
+        value = Value(self.emit("DictItem", names, object=name), module.__dict__[name])
+        self.push_callable(frame, value, as_method)
 
     def tensor_attribute(self, frame, owner, name, as_method):
         found = self.class_attribute(owner, name)
@@ -622,7 +770,11 @@ class Recorder:
             method = Value(self.emit("ClassItem", self.register(owner), object=name), found, fixed=True)
             self.push_method(frame, method, owner)
         elif not as_method and is_functional_attribute(name, found):
-            self.pending = self.emit("GetAttr", self.register(owner), object=name)
+            self.pending = self.compute("GetAttr", self.register(owner), object=name, owned=self.is_owned(owner))
+        elif as_method and is_in_place(found):
+            self.writes(owner, f"a tensor's {name}")
+            method = Value(self.emit("ClassItem", self.register(owner), object=name), found, fixed=True)
+            self.push_method(frame, method, owner)
         else:
             raise NoRow(f"a tensor's {name}")
 
@@ -725,17 +877,25 @@ class Recorder:
 
     def BINARY_OP(self, view, frame, argument):
         right, left = frame.stack.pop(), frame.stack.pop()
+        if argument == 0 and isinstance(left, Fresh) and isinstance(right, Fresh) and left.kind is right.kind:
+            self.pending = Fresh(left.kind, [*left.items, *right.items])
+            return
         self.operands(left, right)
-        if argument >= 13:
+        if argument >= NUM_BINARY:
             if self.is_tensor(left):
-                raise NoRow("an operator in place")
-            argument -= 13
-        self.pending = self.emit("Binary", self.register(left), argument, inputs=[self.register(right)])
+                self.writes(left, "an operator in place")
+            else:
+                argument -= NUM_BINARY
+        register = self.compute("Binary", self.register(left), argument, inputs=[self.register(right)], owned=True)
+        if argument >= NUM_BINARY:
+            self.written[register] = self.register(left)
+        self.pending = register
 
     def unary(self, frame, number):
         value = frame.stack.pop()
         self.operands(value, value)
-        self.pending = self.emit("Unary", self.register(value), number)
+        owned = number != 1 or self.is_owned(value)  # `+x` is x
+        self.pending = self.compute("Unary", self.register(value), number, owned=owned)
 
     def UNARY_NEGATIVE(self, view, frame, argument):
         self.unary(frame, 0)
@@ -769,7 +929,7 @@ class Recorder:
             raise NoRow("a comparison of objects")
         self.typed(left)
         self.typed(right)
-        self.pending = self.emit("Compare", self.register(left), argument, inputs=[self.register(right)])
+        self.pending = self.compute("Compare", self.register(left), argument, inputs=[self.register(right)], owned=True)
 
     def IS_OP(self, view, frame, argument):
         right, left = frame.stack.pop(), frame.stack.pop()
@@ -818,8 +978,7 @@ class Recorder:
             if not -size <= index.object < size:
                 raise NoRow("an element that is not there")
             self.sized(container)
-            place = index.object % size
-            self.pending = Value(self.emit("Item", self.register(container), place), container.object[place])
+            self.pending = self.item(container, index.object % size)
         elif issubclass(type(container.object), tuple) and self.is_number(index):  # of results that have names
             self.typed(container)
             self.typed(index)
@@ -834,15 +993,20 @@ class Recorder:
     def items_of(self, sequence):
         """The elements of a list or tuple, whose number is checked."""
         self.sized(sequence)
-        objects = list(sequence.object)
-        return [Value(self.emit("Item", self.register(sequence), i), o) for i, o in enumerate(objects)]
+        return [self.item(sequence, place) for place in range(len(sequence.object))]
+
+    def item(self, sequence, place):
+        value = Value(self.emit("Item", self.register(sequence), place), sequence.object[place])
+        if sequence.register in self.owned:
+            self.owned.add(value.register)
+        return value
 
     def index(self, value):
         """A value that may index a tensor, in its register."""
         if isinstance(value, Fresh):
             for item in value.items:
                 self.index(item)
-        elif value is NULL or isinstance(value, Iterator):
+        elif value is NULL or isinstance(value, Transient):
             raise NoRow("an index that is none")
         elif type(value.object) in (int, bool, type(None), type(Ellipsis), slice) or self.is_tensor(value):
             self.typed(value)
@@ -853,7 +1017,20 @@ class Recorder:
     def tensor_index(self, container, index):
         self.typed(container)
         self.num_calls += 1
-        self.pending = self.emit("GetItem", self.register(container), inputs=[index])
+        owned = self.is_owned(container)
+        self.pending = self.compute("GetItem", self.register(container), inputs=[index], owned=owned)
+
+    def STORE_SUBSCR(self, view, frame, argument):
+        value, container, index = frame.stack[-3:]
+        del frame.stack[-3:]
+        self.writes(container, "an assignment to an element")
+        if not self.is_tensor(value) and not self.is_number(value):
+            raise NoRow("an assignment of other than tensors and numbers")
+        inputs = [self.register(self.typed(container)), self.index(index), self.register(self.typed(value))]
+        self.num_calls += 1
+        register = self.compute("Call", self.register(self.constant(operator.setitem)), inputs=inputs)
+        self.see(register, None)
+        self.written[register] = inputs[0]
 
     def slice_of(self, values):
         for value in values:
@@ -885,7 +1062,7 @@ class Recorder:
     @staticmethod
     def build(frame, kind, count):
         items = frame.stack[len(frame.stack) - count :]
-        if any(isinstance(item, Iterator) or item is NULL for item in items):
+        if any(isinstance(item, Transient) or item is NULL for item in items):
             raise NoRow("a container of iterators")
         del frame.stack[len(frame.stack) - count :]
         frame.stack.append(Fresh(kind, items))
@@ -904,6 +1081,28 @@ class Recorder:
 
     # ---- Jumps
 
+    def FORMAT_VALUE(self, view, frame, argument):
+        specification = [frame.stack.pop()] if argument & 4 else []
+        self.text(TEXT[argument & 3], [frame.stack.pop(), *specification])
+
+    def BUILD_STRING(self, view, frame, argument):
+        parts = frame.stack[len(frame.stack) - argument :]
+        del frame.stack[len(frame.stack) - argument :]
+        if any(not isinstance(part, Value) or type(part.object) is not str for part in parts):
+            raise NoRow("a text of other than texts")
+        self.text(JOIN, [Fresh(tuple, parts)])
+
+    def text(self, function, values):
+        """The text that a function makes of numbers, texts and the like; none is made if nothing uses it."""
+        if function not in (format, JOIN) and len(values) > 1:
+            raise NoRow("a text that is converted and formatted")
+        for value in values:
+            self.argument(value)
+            if self.is_tensor(value):
+                raise NoRow("the text of a tensor")
+        inputs = [self.register(value) for value in values]
+        self.pending = self.emit("Call", self.register(self.constant(function)), inputs=inputs)
+
     def jump_if(self, view, frame, argument):
         self.pin(frame.stack.pop())
 
@@ -920,7 +1119,7 @@ class Recorder:
 
     def is_none(self, value):
         """Whether the value is None, checked."""
-        if value is NULL or isinstance(value, Iterator):
+        if value is NULL or isinstance(value, Transient):
             raise NoRow("there is no object here")
         if isinstance(value, Fresh) or value.fixed:
             return not isinstance(value, Fresh) and value.object is None
@@ -1048,14 +1247,28 @@ class Recorder:
             callee, owner = first, second
         if owner is not NULL:
             arguments.insert(0, owner)
+        if isinstance(callee, EndOfGradMode):
+            self.grad_modes.pop()
+            self.pending = self.constant(None)
+            return
         if not isinstance(callee, Value) or isinstance(callee, Fresh):
             raise NoRow("a call of no object")
-        if is_functional(callee.object):
+        if is_functional(callee.object) or is_in_place(callee.object):
             self.call_functional(callee, arguments, names)
+        elif any(callee.object is kind for kind in GRAD_MODES):
+            self.call_grad_mode(callee, arguments, names)
+        elif callee.object is list.append:
+            self.call_append(callee, arguments, names)
+        elif callee.object is super:
+            self.call_super(view, frame, callee, arguments, names)
         elif any(callee.object is kind for kind in (range, enumerate, zip)):
             (self.call_range if callee.object is range else self.call_pairs)(callee, arguments, names)
         elif callee.object is len:
             self.call_len(callee, arguments, names)
+        elif callee.object is getattr:
+            self.call_getattr(frame, callee, arguments, names)
+        elif callee.object is type:
+            self.call_type(callee, arguments, names)
         elif callee.object is isinstance:
             self.call_isinstance(callee, arguments, names)
         elif callee.object is graph_break:
@@ -1081,17 +1294,65 @@ class Recorder:
                 self.argument(value)
             self.pending = self.constant(False)  # all are plain tensors and the like
             return
-        for name, value in zip(names, arguments[len(arguments) - len(names) :]):
-            if name == "inplace" and isinstance(value, Value):
+        for name, position in decisive_arguments(callee.object):
+            value = argument_of(arguments, names, name, position)
+            if isinstance(value, Value):
                 self.pin(value)
         reason = refused_arguments(callee.object, arguments, names)
         if reason:
             raise NoRow(reason)
+        in_place = is_in_place(callee.object) or is_given_in_place(callee.object, arguments, names)
+        if in_place:
+            self.writes(arguments[0] if arguments else NULL, f"a call of {callee.object.__name__} in place")
         for value in arguments:
             self.argument(value)
         inputs = [self.register(value) for value in arguments]
         self.num_calls += 1
-        self.pending = self.emit("Call", self.register(callee), object=names or None, inputs=inputs)
+        from_owned = not was_added(callee.object) and all(map(self.is_owned, arguments))
+        owned = in_place or makes_memory(callee.object) or from_owned
+        self.pending = self.compute("Call", self.register(callee), object=names or None, inputs=inputs, owned=owned)
+        if in_place:
+            self.written[self.pending] = inputs[0]
+
+    def call_grad_mode(self, callee, arguments, names):
+        if arguments or names:
+            raise NoRow(f"a {callee.object.__name__} with arguments")
+        self.identical(callee)
+        is_enabled, example, functions = GRAD_MODES[callee.object]
+        self.versioned(self.constant(example))
+        for function, code in functions:
+            self.has_code(function, code)
+        self.pending = GradMode(is_enabled)
+
+    def BEFORE_WITH(self, view, frame, argument):
+        manager = frame.stack.pop()
+        if not isinstance(manager, GradMode):
+            raise NoRow("a with statement")
+        self.grad_modes.append(manager.is_enabled)
+        frame.stack += [EndOfGradMode(), self.constant(None)]
+
+    def call_super(self, view, frame, callee, arguments, names):
+        code = frame.code
+        if arguments or names or "__class__" not in code.co_freevars or code.co_varnames[0] in code.co_cellvars:
+            raise NoRow("a super of other arguments")
+        self.identical(callee)
+        owner = self.variable(view, frame, 0)
+        before = len(set(code.co_varnames) | set(code.co_cellvars))
+        kind = self.free_variable(view, frame, before + code.co_freevars.index("__class__"))
+        if not isinstance(owner, Value) or isinstance(owner, Fresh) or kind.object not in type(owner.object).__mro__:
+            raise NoRow("a super of other arguments")
+        self.identical(kind)
+        self.pending = Super(kind, owner)
+
+    def super_attribute(self, frame, found_by, name, as_method):
+        kind, owner = found_by.kind, found_by.owner
+        self.versioned(owner)
+        classes = type(owner.object).__mro__
+        found = next((c.__dict__[name] for c in classes[classes.index(kind.object) + 1 :] if name in c.__dict__), None)
+        if type(found) is not types.FunctionType or not as_method:
+            raise NoRow(f"a super's {name}")
+        register = self.emit("SuperItem", self.register(owner), object=name, inputs=[self.register(kind)])
+        self.push_method(frame, Value(register, found), owner)
 
     def call_len(self, callee, arguments, names):
         if len(arguments) != 1 or names or not isinstance(arguments[0], Value):
@@ -1112,6 +1373,47 @@ class Recorder:
             self.pending = self.constant(len(members))
         else:
             raise NoRow(f"the length of a {type(value.object).__name__}")
+
+    def call_append(self, callee, arguments, names):
+        """Adds to a list that the plan makes, and has not made yet."""
+        if len(arguments) != 2 or names or not isinstance(arguments[0], Fresh) or arguments[0].register is not None:
+            raise NoRow("a call of list.append")
+        self.identical(callee)
+        made, value = arguments
+        if value is NULL or isinstance(value, Transient) or self.holds(value, made):
+            raise NoRow("a call of list.append")
+        made.items.append(value)
+        self.appended.append(made)
+        self.pending = self.constant(None)
+
+    def holds(self, value, made):
+        return value is made or (isinstance(value, Fresh) and any(self.holds(item, made) for item in value.items))
+
+    def call_getattr(self, frame, callee, arguments, names):
+        """A getattr of an attribute that there is."""
+        if len(arguments) not in (2, 3) or names or not isinstance(arguments[1], Value):
+            raise NoRow("a getattr of other arguments")
+        self.identical(callee)
+        owner, name = arguments[:2]
+        if type(name.object) is not str:
+            raise NoRow("a getattr of other arguments")
+        self.pin(name)
+        frame.stack.append(owner)
+        self.load_attribute(frame, name.object, False)
+        if self.pending is None:
+            self.pending = frame.stack.pop()
+
+    def call_type(self, callee, arguments, names):
+        """A plan holds no class but torch's and Python's own."""
+        if len(arguments) != 1 or names or not isinstance(arguments[0], Value):
+            raise NoRow("a type of other than one object")
+        self.identical(callee)
+        (value,) = arguments
+        kind = value.kind if isinstance(value, Fresh) else type(value.object)
+        if kind.__flags__ & STATIC_CLASS and kind not in TENSORS:
+            raise NoRow(f"the class of a {kind.__name__}")
+        self.typed(value)
+        self.pending = self.constant(kind)
 
     def call_isinstance(self, callee, arguments, names):
         if len(arguments) != 2 or names or not isinstance(arguments[0], Value):
@@ -1184,13 +1486,16 @@ class Recorder:
         if isinstance(value, Fresh):
             for item in value.items:
                 self.argument(item)
-        elif value is NULL or isinstance(value, Iterator):
+        elif value is NULL or isinstance(value, Transient):
             raise NoRow("an argument that is none")
         elif type(value.object) in PLAIN or type(value.object) in OPAQUE or self.is_tensor(value):
             self.typed(value)
         elif type(value.object) is tuple and all(type(item) in PLAIN for item in value.object):
             if not value.fixed:
-                raise NoRow("a tuple as an argument")
+                for item in self.items_of(value):
+                    self.pin(item)
+                value.fixed = True
+                self.constants[self.register(value)] = value.object
         else:
             raise NoRow(f"an argument of class {type(value.object).__name__}")
 
@@ -1242,7 +1547,7 @@ class Recorder:
         suspends = 0x20 | 0x80 | 0x200
         if code.co_flags & (suspends | 0x8) or len(self.frames) >= MAX_DEPTH:
             raise NoRow("a generator, a function of any keywords, or calls that are nested deeply")
-        if any(frame.code is code for frame in self.frames):
+        if sum(frame.code is code for frame in self.frames) >= MAX_RECURSION:
             raise NoRow("a recursion")
         self.check("CheckCode", self.register(function), object=code)
         frame = FrameShadow(code, function)
@@ -1282,7 +1587,7 @@ class Recorder:
                     raise NoRow("an argument that is missing")
                 register = self.emit("LoadKeywordDefault", self.register(function), object=variables[index])
                 bound[index] = Value(register, given[variables[index]])
-        if any(isinstance(value, Iterator) or value is NULL for value in bound.values()):
+        if any(isinstance(value, Transient) or value is NULL for value in bound.values()):
             raise NoRow("an iterator as an argument")
         if code.co_cellvars:
             raise NoRow("a function with variables of inner functions")
@@ -1292,7 +1597,7 @@ class Recorder:
         if frame.function is None:
             raise NoRow(END)
         self.returned = frame.stack.pop()
-        if isinstance(self.returned, Iterator) or self.returned is NULL:
+        if isinstance(self.returned, Transient) or self.returned is NULL:
             raise NoRow("an iterator as a result")
         self.leave()
 

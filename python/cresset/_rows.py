@@ -2,14 +2,18 @@
 the same arguments and ambient state. A plan that a check stops has no effect, so it may have called them in vain.
 
 Not among them: what draws random numbers, what writes into an argument, what asks for a tensor's contents, what keeps
-state.
+state. Functions in place are called on memory that the plan itself has made (`Recorder.writes`).
 """
 
+import functools
+import inspect
 import os
 import types
 
 import torch
 import torch.nn.functional as F
+
+from . import _C
 
 FUNCTIONS = """abs absolute add addbmm addcdiv addcmul addmm addmv all amax amin angle any argmax argmin argsort asin atan atan2
  atleast_1d atleast_2d baddbmm bmm broadcast_to cat ceil chunk clamp clamp_max clamp_min clone concat conj cos cosh cross
@@ -31,6 +35,15 @@ F_FUNCTIONS = """adaptive_avg_pool1d adaptive_avg_pool2d avg_pool1d avg_pool2d b
 ATTRIBUTES = {"shape", "dtype", "device", "ndim", "layout", "T", "mT", "H", "mH", "is_cuda", "is_nested",
               "is_quantized", "is_sparse", "requires_grad", "is_leaf"}  # fmt: skip
 TORCH = os.path.join(os.path.dirname(torch.__file__), "")
+NEW_MEMORY = {"batch_norm"}  # that the operator table does not say it of, since they may write to other arguments
+_EVALUATES = (("training", False), ("p", 0.0))
+# Functions that only compute if one of these arguments has the value.
+ONLY_WITH = {
+    F.batch_norm: (("training", False),), F.dropout: _EVALUATES, F.dropout1d: _EVALUATES, F.dropout2d: _EVALUATES,
+    F.dropout3d: _EVALUATES, F.alpha_dropout: _EVALUATES, F.scaled_dot_product_attention: (("dropout_p", 0.0),),
+}  # fmt: skip
+CONSTANT = ("inplace", "p")  # arguments that are to be constants of a plan
+_POSITIONS = {F.scaled_dot_product_attention: {"dropout_p": (4, 0.0)}}  # of what has no signature: (place, default)
 # Whether an argument is of a class that takes part in calls: not if all are plain tensors, numbers and None.
 HAS_TORCH_FUNCTION = (
     torch._C._has_torch_function,
@@ -56,8 +69,20 @@ def _collect():
         function = getattr(F, name, None)
         if function is not None:
             found[id(function)] = function
-    for function in HAS_TORCH_FUNCTION:
+    for function in (*HAS_TORCH_FUNCTION, *ONLY_WITH):
         found[id(function)] = function
+    return found
+
+
+def _collect_in_place():
+    """Methods and functions that write to their first argument, whose sizes stay, and do nothing else."""
+    found = {}
+    for name in dir(torch.Tensor):
+        if name.endswith("_") and not name.startswith("_") and _C._memory_of_calls(f"aten::{name}") == "first":
+            for owner in (torch.Tensor, torch):
+                function = getattr(owner, name, None)
+                if type(function) in (types.BuiltinFunctionType, types.MethodDescriptorType):
+                    found[id(function)] = function
     return found
 
 
@@ -69,13 +94,21 @@ def _is_of_torch(function):
 
 
 _functional = {key: function for key, function in _collect().items() if _is_of_torch(function)}
+_in_place = _collect_in_place()
+_added = set()  # identities of functions that their authors say to be such
 _codes = {key: f.__code__ for key, f in _functional.items() if type(f) is types.FunctionType}
 
 
 def add_functional(function):
     """Adds a Python function that its author says to be such. It is kept for ever."""
     _functional[id(function)] = function
+    _added.add(id(function))
     _codes[id(function)] = function.__code__
+
+
+def was_added(function):
+    """Whether only its author says that it is such."""
+    return id(function) in _added
 
 
 def code_of(function):
@@ -92,21 +125,70 @@ def is_functional_attribute(name, descriptor):
     return name in ATTRIBUTES and type(descriptor) in (types.GetSetDescriptorType, property)
 
 
-def refused_arguments(function, arguments, names):
-    """Why a call with such arguments is not functional; "" if it is."""
+def is_in_place(object):
+    """Whether it is a function that writes to its first argument, returns it, and does nothing else."""
+    return _in_place.get(id(object)) is object and object is not None
+
+
+@functools.cache
+def makes_memory(function):
+    """Whether the results of all calls are in memory that nothing else has."""
+    name = getattr(function, "__name__", None)
+    is_known = any(getattr(owner, str(name), None) is function for owner in (torch, torch.Tensor, F))
+    return is_known and (name in NEW_MEMORY or _C._memory_of_calls(f"aten::{name}") == "new")
+
+
+@functools.cache
+def _parameters_of(function):
+    """{name: (place, default)} of what has a signature in Python."""
+    if function in _POSITIONS:
+        return _POSITIONS[function]
+    if type(function) is not types.FunctionType:
+        return {}
+    parameters = inspect.signature(function).parameters.values()
+    return {p.name: (place, p.default) for place, p in enumerate(parameters)}
+
+
+def decisive_arguments(function):
+    """The arguments, by name and place, that decide what a call does."""
+    if type(function) is not types.FunctionType and function not in ONLY_WITH:
+        return ()
+    parameters = _parameters_of(function)
+    names = dict.fromkeys((*CONSTANT, *(name for name, _ in ONLY_WITH.get(function, ()))))
+    return [(name, parameters[name][0]) for name in names if name in parameters]
+
+
+def argument_of(arguments, names, name, place):
+    """What a call has for an argument; None if nothing."""
     count = len(arguments) - len(names)
-    for name, value in zip(names, arguments[count:]):
-        if name in ("out", "generator") or (name == "inplace" and not _is_false(value)):
+    if name in names:
+        return arguments[count + names.index(name)]
+    return arguments[place] if place < count else None
+
+
+def refused_arguments(function, arguments, names):
+    """Why a call with such arguments is not functional; "" if it is, but for writing to its first one."""
+    count = len(arguments) - len(names)
+    for name in ("out", "generator"):
+        if name in names or _parameters_of(function).get(name, (count,))[0] < count:
             return f"an argument {name}"
-    code = getattr(function, "__code__", None)
-    wrapped = getattr(function, "__wrapped__", None)
-    code = getattr(wrapped, "__code__", code)
-    parameters = () if code is None else code.co_varnames[: code.co_argcount]
-    for name in ("inplace", "out"):
-        if name in parameters and parameters.index(name) < count:
+    given = {}
+    for name, place in decisive_arguments(function):
+        value = argument_of(arguments, names, name, place)
+        if value is not None and not getattr(value, "fixed", False):
             return f"an argument {name}"
+        given[name] = _parameters_of(function)[name][1] if value is None else value.object
+    wanted = ONLY_WITH.get(function, ())
+    if wanted and not any(type(given[name]) is type(value) and given[name] == value for name, value in wanted):
+        name, _ = wanted[0]
+        return f"a call of {function.__name__} with {name}={given[name]}"
     return ""
 
 
-def _is_false(value):
-    return value.object is False and value.fixed
+def is_given_in_place(function, arguments, names):
+    """Whether an argument `inplace` says that it writes to its first argument."""
+    for name, place in decisive_arguments(function):
+        value = argument_of(arguments, names, name, place) if name == "inplace" else None
+        if value is not None and value.object:
+            return True
+    return False

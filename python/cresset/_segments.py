@@ -14,15 +14,21 @@ import weakref
 
 import torch
 
+from . import _C
+
 TENSORS = (torch.Tensor, torch.nn.Parameter)
 COMPUTES = {"Call", "Binary", "Compare", "Is", "Unary", "GetItem", "GetAttr"}
 STRUCTURES = {"Tuple": tuple, "List": list, "Slice": slice}
-BINARY = (
+BINARY = (  # in the order of BINARY_OP's arguments
     operator.add, operator.and_, operator.floordiv, operator.lshift, operator.matmul, operator.mul, operator.mod,
     operator.or_, operator.pow, operator.rshift, operator.sub, operator.truediv, operator.xor,
+    operator.iadd, operator.iand, operator.ifloordiv, operator.ilshift, operator.imatmul, operator.imul, operator.imod,
+    operator.ior, operator.ipow, operator.irshift, operator.isub, operator.itruediv, operator.ixor,
 )  # fmt: skip
+NUM_BINARY = 13  # those in place follow
 COMPARE = (operator.lt, operator.le, operator.eq, operator.ne, operator.gt, operator.ge)
 UNARY = (operator.neg, operator.pos, operator.invert)
+OPERATORS = {"Binary": BINARY, "Compare": COMPARE, "Unary": UNARY}
 SINGLETONS = (None, True, False, Ellipsis)
 BY_CLASS = (type(None), type(Ellipsis))  # the class, which is checked, says all
 PINNED = (bool, str, torch.dtype, torch.device, torch.layout, torch.memory_format)
@@ -30,6 +36,13 @@ PINNED = (bool, str, torch.dtype, torch.device, torch.layout, torch.memory_forma
 
 class NotAGraph(Exception):
     """The text says why."""
+
+
+def function_of(kind, number):
+    """The function that a step of a plan calls, if it is not in a register."""
+    if kind in OPERATORS:
+        return OPERATORS[kind][number]
+    return getattr if kind == "GetAttr" else operator.getitem
 
 
 class Ref:
@@ -48,14 +61,28 @@ class Other(Ref):
 
 
 class Node:
-    """A call of the graph. `method` is the name of a method of tensors, or None; `names` those of the last arguments."""
+    """A call of the graph. `method` is the name of a method of tensors, or None; `names` those of the last arguments.
+    `written` is the register of the argument that it writes to, and returns, if any; `grad_mode` whether gradients are on
+    in it, None if as around the graph."""
 
-    __slots__ = ("arguments", "function", "method", "name", "names", "place", "register", "step")
+    __slots__ = (
+        "arguments",
+        "function",
+        "grad_mode",
+        "method",
+        "name",
+        "names",
+        "place",
+        "register",
+        "step",
+        "written",
+    )
 
     def __init__(self, register, function, arguments, place, name=None, method=None, names=(), step=None):
         self.register, self.function, self.arguments, self.names = register, function, arguments, names
         self.place, self.name, self.method = place, name, method
         self.step = step  # of the plan, that does the same
+        self.written = self.grad_mode = None
 
 
 def is_tensor(object):
@@ -95,7 +122,7 @@ class Segment:
 
     def find_constants(self, steps):
         """What registers hold by the program's text, or because a step checks it."""
-        found = {}
+        found = dict(self.recorder.constants)
         for kind, target, a, _, object, _ in steps:
             if kind == "LoadConst":
                 found[target] = object
@@ -127,6 +154,11 @@ class Segment:
         elif kind == "ClassItem":
             self.methods[target] = step
             self.inside.add(target)
+        elif kind == "CheckCode" and a in self.methods:
+            # Which method it is follows from the class.
+            function = self.recorder.new_register()
+            self.outside.append(("LoadConst", function, -1, -1, self.recorder.values[a].object, ()))
+            self.outside.append((kind, -1, function, -1, object, ()))
         elif kind == "CheckNoKey":
             self.hidden.add(object)
         elif kind == "CheckType":
@@ -159,11 +191,12 @@ class Segment:
         return step is None or step[0] != "Binary" or BINARY[step[3]] is not operator.pow
 
     def delay_size(self, step):
-        if not self.for_backend:
-            self.delayed.append(step)
-            return
-        register = self.recorder.new_register()
-        self.add(Node(register, len, (Ref(step[2]),), self.place_of(step[2])))
+        register, function = self.recorder.new_register(), self.recorder.new_register()
+        self.outside.append(("LoadConst", function, -1, -1, len, ()))
+        call = ("Call", register, function, -1, None, (step[2],))
+        self.add(Node(register, len, (Ref(step[2]),), self.place_of(step[2]), step=call))
+        self.made_by[register] = call
+        self.recorder.see(register, step[3])
         self.delayed.append(("CheckConst", -1, register, -1, step[3], ()))
 
     def add(self, node):
@@ -174,17 +207,23 @@ class Segment:
         kind, target, a, b, object, inputs = step
         place, name = self.place_of(target), self.name_of(target)
         if kind == "Call":
-            function = self.recorder.values[a].object
+            function, grad_mode = self.recorder.values[a].object, None
+            if type(function) is _C._CallInGradMode:
+                if self.for_backend:
+                    raise NotAGraph("a grad mode that is not the caller's")
+                function, grad_mode = function.function, function.is_enabled
             method = getattr(function, "__name__", None)
             is_method = isinstance(method, str) and getattr(torch.Tensor, method, None) is function
             arguments = tuple(self.argument(register) for register in inputs)
-            return Node(target, function, arguments, place, name, method if is_method else None, object or ())
-        arguments = tuple(self.argument(register) for register in (a, *inputs))
-        if kind == "GetAttr":
-            return Node(target, getattr, (*arguments, object), place, name)
-        if kind == "GetItem":
-            return Node(target, operator.getitem, arguments, place, name)
-        return Node(target, {"Binary": BINARY, "Compare": COMPARE, "Unary": UNARY}[kind][b], arguments, place, name)
+            node = Node(target, function, arguments, place, name, method if is_method else None, object or ())
+            node.grad_mode = grad_mode
+        else:
+            arguments = tuple(self.argument(register) for register in (a, *inputs))
+            if kind == "GetAttr":
+                arguments = (*arguments, object)
+            node = Node(target, function_of(kind, b), arguments, place, name)
+        node.written = self.recorder.written.get(target)
+        return node
 
     # ---- Arguments
 

@@ -1,5 +1,6 @@
 """Random Python programs, run as they are and by cresset.compile, with arguments, globals and classes that change between
-calls: results, printed output, exceptions with their lines, effects and identity are to agree.
+calls: results, printed output, exceptions with their lines, effects and identity are to agree, gradients up to the order in
+which they are added.
 
     python tests/python/capture_programs.py 20000 [first seed] [graphs]
 
@@ -42,6 +43,10 @@ class Layer(torch.nn.Module):
         if self.training:
             x = x * self.rate
         return self.linear(x) + shift
+
+class Derived(Thing):
+    def scaled(self, x):
+        return super().scaled(x) * 2
 
 def helper(a, b=2, *rest, flag=True):
     if flag:
@@ -110,6 +115,11 @@ class Generator:
                 lambda: f"torch.stack([{inner()}, {inner()}]).sum(0)",
                 lambda: f"({inner()}.sigmoid() * {inner()}).{r.choice(['sqrt', 'neg', 'square'])}().tanh()",
                 lambda: f"{inner()}.reshape(-1).cos()[:3]",
+                lambda: f"torch.where({inner()} > {self.number()}, {inner()}, {inner()})",
+                lambda: f"{inner()}.split(2)[0]",
+                lambda: f"F.pad({inner()}, (1, 0))[..., :3]",
+                lambda: f"derived.scaled({inner()})",
+                lambda: f"F.relu({inner()} * 1, inplace=True)",
             ]
         )()
 
@@ -140,8 +150,9 @@ class Generator:
     def statement(self, indent):
         r = self.rng
         kinds = ["tensor"] * 5 + ["number", "print", "note", "store", "inplace", "tuple", "same", "global", "item"]
+        kinds += ["written", "element"]
         if indent < 3:
-            kinds += ["if", "for", "try", "while", "items"]
+            kinds += ["if", "for", "try", "while", "items", "grad mode"]
         kind = r.choice(kinds)
         known = list(self.tensors), list(self.numbers)
         if kind == "tensor":
@@ -161,6 +172,16 @@ class Generator:
             self.put(indent, r.choice([f"thing.k = {self.number()}", f'data["x"] = {self.tensor(2)}']))
         elif kind == "inplace":
             self.put(indent, f"{r.choice(self.tensors)} += {self.number()}")
+        elif kind == "written":
+            target = self.name()
+            self.put(indent, f"{target} = {self.tensor()} * 1")
+            self.put(indent, f"{target}.{r.choice(['add_', 'mul_', 'sub_'])}({self.tensor(2)})")
+            self.tensors.append(target)
+        elif kind == "element":
+            self.put(indent, f"{r.choice(self.tensors)}[{r.choice(['0', '..., 0', ':2'])}] = {self.number()}")
+        elif kind == "grad mode":
+            self.put(indent, f"with torch.{r.choice(['no_grad', 'no_grad', 'enable_grad'])}():")
+            self.block(indent + 1, r.randint(1, 2))
         elif kind == "tuple":
             a, b = self.name(), self.name()
             self.put(indent, f"{a}, {b} = {self.tensor(1)}, {self.tensor(2)}")
@@ -203,11 +224,13 @@ class Generator:
             )
             self.put(indent, "except (ValueError, RuntimeError) as error:")
             self.put(indent + 1, "out.append(type(error).__name__)")
-        self.tensors, self.numbers = (self.tensors, self.numbers) if kind in ("tensor", "number", "tuple") else known
+        self.tensors, self.numbers = (
+            (self.tensors, self.numbers) if kind in ("tensor", "number", "tuple", "written") else known
+        )
 
     def program(self):
         self.put(0, "def make(cell):")
-        self.put(1, "def f(x, y, n, thing, data, layer, out, last=1):")
+        self.put(1, "def f(x, y, n, thing, derived, data, layer, out, last=1):")
         self.block(2, self.rng.randint(3, 8))
         self.put(2, f"return {self.rng.choice(self.tensors)}, {self.number()}, cell + last")
         self.put(1, "def change(value):")
@@ -232,7 +255,7 @@ class World:
         exec(compile(text, "<program>", "exec"), self.names)
         self.function, self.change_cell = self.names["make"](1)
         self.call = cresset.compile(self.function, **options) if compiled else self.function
-        self.thing, self.layer = self.names["Thing"](), self.names["Layer"]()
+        self.thing, self.derived, self.layer = (self.names[name]() for name in ("Thing", "Derived", "Layer"))
         self.data = {"x": torch.ones(3), "n": 2}
         self.hooks = []
 
@@ -263,6 +286,17 @@ class World:
             else:
                 self.hooks.append(self.layer.register_forward_hook(lambda m, i, o: print("hook")))
 
+    def gradients(self, result, inputs):
+        """What the backward pass of a result leaves, or the class of the exception that it raises."""
+        leaves = [*inputs, *self.layer.parameters()]
+        for leaf in leaves:
+            leaf.grad = None
+        try:
+            result.sum().backward()
+        except RuntimeError as error:
+            return type(error).__name__
+        return [Near(leaf.grad) for leaf in leaves]
+
     def observe(self, rows, n, grad, seed):
         torch.manual_seed(seed)
         x, y = torch.randn(rows, 3), torch.randn(3)
@@ -270,17 +304,32 @@ class World:
         out, written = [], io.StringIO()
         with contextlib.redirect_stdout(written):
             try:
-                result = self.call(x, y, n, self.thing, self.data, self.layer, out)
+                result = self.call(x, y, n, self.thing, self.derived, self.data, self.layer, out)
                 end = [describe(item) for item in result]
                 end.append([result[0] is other for other in (x, y, self.data["x"], self.thing.items[-1])])
-                if grad and isinstance(result[0], torch.Tensor) and result[0].requires_grad:
-                    gradients = torch.autograd.grad(result[0].sum(), x, allow_unused=True)
-                    end.append(describe(gradients[0]))
+                if isinstance(result[0], torch.Tensor) and result[0].requires_grad:
+                    end.append(self.gradients(result[0], [x] if grad else []))
             except Exception as error:
                 lines = [f.lineno for f in traceback.extract_tb(error.__traceback__) if f.filename == "<program>"]
                 end = [type(error).__name__, str(error), lines]
         state = [describe(self.thing.k), list(self.thing.log), describe(self.data["x"]), describe(self.names["G"])]
         return [end, [describe(item) for item in out], written.getvalue(), state, describe(x.detach())]
+
+
+class Near:
+    """A gradient, which equals another up to the order in which its parts were added."""
+
+    def __init__(self, tensor):
+        self.tensor = tensor
+
+    def __eq__(self, other):
+        a, b = self.tensor, other.tensor
+        if a is None or b is None:
+            return a is b
+        return a.shape == b.shape and torch.allclose(a, b, rtol=1e-4, atol=1e-5, equal_nan=True)
+
+    def __repr__(self):
+        return repr(self.tensor)
 
 
 def describe(value):

@@ -1,5 +1,5 @@
 """Every function that captured plans may call, with PyTorch's own samples, by a compiled graph of one call and as it is:
-values, layouts and flags are to be the same. Minutes.
+values, layouts and flags are to be the same, and gradients close. Minutes.
 
     python tests/python/capture_sweep.py [part of a name]
 """
@@ -58,6 +58,32 @@ def programs(op):
             yield f"def f({', '.join(f'a{i}' for i in range(len(parameters)))}):\n    return {call}\n", parameters
 
 
+def gradients_of(f, arguments):
+    """Of the sum of all results; the exception's class if the call or the backward pass raises."""
+    leaves = [a.detach().clone().requires_grad_() if a.is_floating_point() else a for a in arguments]
+    try:
+        result = f(*leaves)
+        results = [
+            r for r in (result if isinstance(result, (tuple, list)) else [result]) if isinstance(r, torch.Tensor)
+        ]
+        total = sum(r.sum() for r in results if r.requires_grad)
+        wanted = [a for a in leaves if a.requires_grad]
+        return torch.autograd.grad(total, wanted, allow_unused=True) if isinstance(total, torch.Tensor) else ()
+    except Exception as error:
+        return type(error)
+
+
+def are_close(a, b):
+    if isinstance(a, type) or isinstance(b, type) or len(a) != len(b):
+        return a is b
+    for x, y in zip(a, b, strict=True):
+        if (x is None) != (y is None):
+            return False
+        if x is not None and not (x.shape == y.shape and torch.allclose(x, y, 1e-4, 1e-5, equal_nan=True)):
+            return False
+    return True
+
+
 def check(text, arguments):
     """Whether a graph was compiled (not if eager raises); None if it differs from eager."""
     names = {"torch": torch, "F": F}
@@ -70,6 +96,10 @@ def check(text, arguments):
     results = [compiled(*arguments) for _ in range(4)]
     plans = cresset.explain(compiled).plans
     in_graph = any(plan.graph_calls for plan in plans)
+    gradients = [gradients_of(f, arguments) for f in (names["f"], *([compiled] * 3 if in_graph else []))]
+    if not all(are_close(gradients[0], seen) for seen in gradients):
+        print("gradients differ:", text.splitlines()[1].strip(), [tuple(a.shape) for a in arguments], flush=True)
+        return None
     if not all(same(expected, result) for result in results) or (in_graph and any(plan.raised for plan in plans)):
         print("differs:", text.splitlines()[1].strip(), [tuple(a.shape) for a in arguments], flush=True)
         return None

@@ -223,8 +223,8 @@ def test_fullgraph():
     "text, advice",
     [
         ("if x.sum() > 0:\n    x = -x", "torch.where"),
-        ("x.add_(1)", "allow_in_graph"),
-        ("x += 1", "y = y \\+ x"),
+        ("a.add_(1)", "allow_in_graph"),
+        ("a += 1", "y = y \\+ x"),
         ("cresset.graph_break()", "graph break out"),
         ("x = x * x.sum().item()", "allow_in_graph"),
         ("try:\n    print(x)\nexcept Exception:\n    pass", "Print outside"),
@@ -233,7 +233,7 @@ def test_fullgraph():
 def test_fullgraph_says_what_to_write(text, advice):
     names = {"torch": torch, "cresset": cresset}
     body = "\n".join(f"    {line}" for line in text.splitlines())
-    exec(f"def f(x):\n    x = x * 2\n{body}\n    return x\n", names)
+    exec(f"def f(a):\n    x = a * 2\n{body}\n    return x\n", names)
     compiled = cresset.compile(names["f"], fullgraph=True)
     for _ in range(2):
         with pytest.raises(RuntimeError, match=advice):

@@ -19,6 +19,7 @@ struct Caller {
   int plan_limit;
   bool of_class, is_simple;
   Mode mode;
+  vectorcallfunc vectorcall;
 };
 
 Caller* asCaller(PyObject* object) {
@@ -66,30 +67,46 @@ bool findMode(Caller& self) {
   return true;
 }
 
-PyObject* callBy(Caller& self, PyObject* callable, PyObject* arguments, PyObject* keywords) {
+/// The values without names as a new tuple, and those with names as a new dict; false with an exception set.
+bool unpack(const Arguments& arguments, PyObject*& positional, PyObject*& keywords) {
+  Py_ssize_t count = PyVectorcall_NARGS(arguments.count);
+  positional = PyTuple_New(count);
+  keywords = PyDict_New();
+  if (positional == nullptr || keywords == nullptr) return false;
+  for (Py_ssize_t i = 0; i < count; i++) PyTuple_SET_ITEM(positional, i, Py_NewRef(arguments.values[i]));
+  Py_ssize_t named = arguments.names == nullptr ? 0 : PyTuple_GET_SIZE(arguments.names);
+  for (Py_ssize_t i = 0; i < named; i++) {
+    if (PyDict_SetItem(keywords, PyTuple_GET_ITEM(arguments.names, i), arguments.values[count + i])) return false;
+  }
+  return true;
+}
+
+PyObject* callBy(Caller& self, PyObject* callable, const Arguments& arguments) {
   if (self.mode == Mode::Unknown && !findMode(self)) return nullptr;
   PyObject* code = self.mode == Mode::Captures ? codeOf(callable) : nullptr;
-  if (code == nullptr || isWatched(self)) return PyObject_Call(callable, arguments, keywords);
-  if (self.is_simple) return callCaptured(callable, arguments, keywords, code, {self.options, self.plan_limit, false});
-  PyObject* given = keywords == nullptr ? PyDict_New() : Py_NewRef(keywords);
-  PyObject* result =
-      given == nullptr ? nullptr : PyObject_CallMethod(self.options, "call", "OOOO", callable, arguments, given, code);
-  Py_XDECREF(given);
+  if (code == nullptr || isWatched(self)) return arguments.call(callable);
+  if (self.is_simple) return callCaptured(callable, arguments, code, {self.options, self.plan_limit, false});
+  PyObject *positional = nullptr, *keywords = nullptr, *result = nullptr;
+  if (unpack(arguments, positional, keywords)) {
+    result = PyObject_CallMethod(self.options, "call", "OOOO", callable, positional, keywords, code);
+  }
+  Py_XDECREF(positional);
+  Py_XDECREF(keywords);
   return result;
 }
 #else
-PyObject* callBy(Caller&, PyObject* callable, PyObject* arguments, PyObject* keywords) {
-  return PyObject_Call(callable, arguments, keywords);
+PyObject* callBy(Caller&, PyObject* callable, const Arguments& arguments) {
+  return arguments.call(callable);
 }
 #endif
 
-PyObject* call(PyObject* object, PyObject* arguments, PyObject* keywords) {
+PyObject* call(PyObject* object, PyObject* const* values, size_t count, PyObject* names) {
   Caller& self = *asCaller(object);
   if (self.target == nullptr) return PyErr_Format(PyExc_RuntimeError, "%R has nothing to call", object);
   PyObject* callable = callableOf(self);
   if (callable == nullptr) return nullptr;
   Py_INCREF(object);
-  PyObject* result = callBy(self, callable, arguments, keywords);
+  PyObject* result = callBy(self, callable, {values, count, names, nullptr});
   Py_DECREF(object);
   Py_DECREF(callable);
   return result;
@@ -119,6 +136,7 @@ int initialize(PyObject* object, PyObject* arguments, PyObject* keywords) {
   Py_XSETREF(self.watchers, Py_NewRef(watchers));
   Py_XSETREF(self.is_off, Py_NewRef(is_off));
   self.of_class = of_class != 0;
+  self.vectorcall = call;
   return 0;
 }
 
@@ -151,20 +169,32 @@ void deallocate(PyObject* object) {
 
 PyMemberDef members[] = {
     {"target", T_OBJECT_EX, offsetof(Caller, target), READONLY, nullptr},
+    {"__vectorcalloffset__", T_PYSSIZET, offsetof(Caller, vectorcall), READONLY, nullptr},
     {"options", T_OBJECT_EX, offsetof(Caller, options), READONLY, nullptr},
     {nullptr, 0, 0, 0, nullptr}};
 PyType_Slot slots[] = {
     {Py_tp_init, reinterpret_cast<void*>(initialize)},
-    {Py_tp_call, reinterpret_cast<void*>(call)},
+    {Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
     {Py_tp_traverse, reinterpret_cast<void*>(traverse)},
     {Py_tp_clear, reinterpret_cast<void*>(clear)},
     {Py_tp_dealloc, reinterpret_cast<void*>(deallocate)},
     {Py_tp_members, members},
     {0, nullptr}};
 PyType_Spec spec = {
-    "cresset._frames.Caller", sizeof(Caller), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC, slots};
+    "cresset._frames.Caller", sizeof(Caller), 0,
+    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL, slots};
 
 }  // namespace
+
+PyObject* callDirectly(PyObject*, PyObject* kind) {
+  PyTypeObject* type = reinterpret_cast<PyTypeObject*>(kind);
+  if (!PyType_Check(kind) || type->tp_call != PyVectorcall_Call) {
+    return PyErr_Format(PyExc_TypeError, "a class without a __call__ of its own is wanted");
+  }
+  type->tp_flags |= Py_TPFLAGS_HAVE_VECTORCALL;
+  PyType_Modified(type);
+  return Py_NewRef(kind);
+}
 
 bool addCallerClass(PyObject* module) {
   PyObject* type = PyType_FromSpec(&spec);

@@ -16,4 +16,8 @@ namespace cresset::capture {
 /// exception set.
 bool addCallerClass(PyObject* module);
 
+/// Lets calls of a class that derives from Caller, and has no `__call__` of its own, go without a tuple of arguments
+/// (CPython 3.11 doesn't inherit that). The module's function call_directly(class).
+PyObject* callDirectly(PyObject* module, PyObject* kind);
+
 }  // namespace cresset::capture

@@ -12,6 +12,7 @@ namespace {
 constexpr int kMaxAttempts = 2;     // recordings from an instruction that made no plan
 constexpr int kMaxInARow = 256;     // plans of a frame without a backward jump in between
 constexpr int kMaxRecordings = 64;  // of a code object that has no plans yet
+constexpr int kMaxQuietRuns = 16;   // of frames without plans in which nothing was left to record
 
 struct Entry {
   std::vector<PyObject*> plans;
@@ -23,6 +24,7 @@ struct PlanTable {
   std::map<int, Entry> entries;  // by position
   size_t num_plans = 0;
   int recordings = 0;
+  int quiet_runs = 0;
 
   PlanTable() = default;
   ~PlanTable() { forget(); }
@@ -33,6 +35,7 @@ struct PlanTable {
     old.swap(entries);
     num_plans = 0;
     recordings = 0;
+    quiet_runs = 0;
     for (auto& [position, entry] : old) {
       for (PyObject* plan : entry.plans) Py_DECREF(plan);
     }
@@ -164,7 +167,7 @@ struct Recording {
 
 thread_local Recording* recording = nullptr;     // of the innermost captured frame of this thread
 thread_local PyObject* expected_code = nullptr;  // of the frame that is to be captured; borrowed
-thread_local bool expects_any = false;           // the next frame to begin is called by a captured one
+thread_local bool expects_any = false;           // frames that begin are called by one that is, or was, captured
 thread_local CaptureOptions options;             // of the innermost call of a compiled function
 
 /// While one lives, the recorder's own code runs: its frames are not captured.
@@ -307,8 +310,12 @@ class CapturedFrame {
       break;
     }
     drop();
+    if (inlined_ == nullptr && is_quiet_ && table_.num_plans == 0 && ++table_.quiet_runs >= kMaxQuietRuns) {
+      table_.recordings = kMaxRecordings;
+    }
     machine_.frame.leave(machine_.thread, machine_.top, resumePosition(machine_));
     recording = nullptr;
+    expects_any = inlined_ == nullptr || !inlined_->alive;  // a frame that has no plans may call others that have
     return machine_.frame.continueInPython(machine_.thread);
   }
 
@@ -357,6 +364,7 @@ class CapturedFrame {
     if (table_.num_plans == 0 && table_.recordings >= kMaxRecordings) return true;
     if (machine_.keywords_at >= 0 || options.recorder == nullptr) return true;
     table_.recordings++;
+    is_quiet_ = false;
     start_ = machine_.next;
     Quiet quiet;
     mine_ = Recording{PyObject_CallFunction(
@@ -451,6 +459,7 @@ class CapturedFrame {
   Recording mine_{nullptr};
   int start_ = 0;
   int plans_in_a_row_ = 0;
+  bool is_quiet_ = true;  // nothing was recorded
 };
 
 bool runCapturedFrame(PyThreadState* thread, RawFrame* raw, PyObject*& result) {
@@ -461,7 +470,6 @@ bool runCapturedFrame(PyThreadState* thread, RawFrame* raw, PyObject*& result) {
   if (inlined == nullptr && recording != nullptr)
     return false;  // runs as a part of an instruction that is recorded whole
   if (inlined == nullptr && !wanted) return false;
-  expects_any = false;
   if (code == expected_code) expected_code = nullptr;
   constexpr int kFunction = CO_OPTIMIZED | CO_NEWLOCALS;
   constexpr int kSuspends = CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR;
@@ -470,11 +478,19 @@ bool runCapturedFrame(PyThreadState* thread, RawFrame* raw, PyObject*& result) {
   CodeState* state = stateOf(code, true);
   if (state == nullptr) return false;
   PlanTable& table = state->tables[options.recorder];
-  if (inlined == nullptr && table.num_plans == 0 && table.recordings >= kMaxRecordings) return false;
+  if (inlined == nullptr && table.num_plans == 0 && table.recordings >= kMaxRecordings) {
+    expects_any = true;  // what it calls may have plans
+    return false;
+  }
   if (inlined != nullptr) inlined->callee = nullptr;
   Recording* outer = recording;
+  const bool expected_any = expects_any;
+  expects_any = false;
   CapturedFrame captured(thread, frame, *state, table, inlined);
-  if (!captured.begin()) return false;
+  if (!captured.begin()) {
+    expects_any = expected_any;
+    return false;
+  }
   if (inlined != nullptr) {
     Quiet quiet;
     PyObject* answer = PyObject_CallMethod(inlined->recorder, "enter", "O", captured.view());
@@ -483,13 +499,13 @@ bool runCapturedFrame(PyThreadState* thread, RawFrame* raw, PyObject*& result) {
   }
   result = captured.run();
   recording = outer;
+  expects_any = expected_any;
   return true;
 }
 
 }  // namespace
 
-PyObject* callCaptured(
-    PyObject* callable, PyObject* arguments, PyObject* keywords, PyObject* code, const CaptureOptions& given) {
+PyObject* callCaptured(PyObject* callable, const Arguments& arguments, PyObject* code, const CaptureOptions& given) {
   FrameHook hook;
   Callee callee;
   recording = nullptr;
@@ -498,7 +514,7 @@ PyObject* callCaptured(
   expected_code = code;
   options = given;
   FrameFunction before = exchangeFrameFunction(runCapturedFrame);
-  PyObject* result = PyObject_Call(callable, arguments, keywords);
+  PyObject* result = arguments.call(callable);
   exchangeFrameFunction(before);
   expected_code = outer_code;
   options = outer;

@@ -23,10 +23,22 @@ struct CaptureOptions {
   bool whole = false;            // a call that would need more plans is an error
 };
 
-/// Calls `callable(*arguments, **keywords)` (`keywords` may be null) with the frame of `code` captured, if the call
-/// begins one. A new reference, or null with an exception set.
-PyObject* callCaptured(
-    PyObject* callable, PyObject* arguments, PyObject* keywords, PyObject* code, const CaptureOptions& options);
+/// What a function is called with: as vectorcall takes it, or with keywords in a dict. All borrowed.
+struct Arguments {
+  PyObject* const* values = nullptr;
+  size_t count = 0;              // with vectorcall's flag
+  PyObject* names = nullptr;     // a tuple, of the values after the counted ones; or null
+  PyObject* keywords = nullptr;  // a dict, in place of names; or null
+
+  PyObject* call(PyObject* callable) const {
+    return keywords == nullptr ? PyObject_Vectorcall(callable, values, count, names)
+                               : PyObject_VectorcallDict(callable, values, count, keywords);
+  }
+};
+
+/// Calls `callable` with the frame of `code` captured, if the call begins one. A new reference, or null with an
+/// exception set.
+PyObject* callCaptured(PyObject* callable, const Arguments& arguments, PyObject* code, const CaptureOptions& options);
 
 /// The same with no frame captured that begins meanwhile on this thread.
 PyObject* callPlainly(PyObject* callable, PyObject* arguments, PyObject* keywords);

@@ -41,7 +41,9 @@ PyObject* captured(PyObject*, PyObject* arguments) {
     return nullptr;
   }
   if (whyFramesAreUnknown() != nullptr) return PyObject_Call(callable, positional, keywords);
-  return callCaptured(callable, positional, keywords, code, {recorder, limit, whole != 0});
+  PyObject* const* values = reinterpret_cast<PyTupleObject*>(positional)->ob_item;
+  return callCaptured(
+      callable, {values, size_t(PyTuple_GET_SIZE(positional)), nullptr, keywords}, code, {recorder, limit, whole != 0});
 }
 
 PyObject* plainly(PyObject*, PyObject* arguments) {
@@ -92,6 +94,7 @@ PyMethodDef methods[] = {
     {"new_plan", newPlan, METH_VARARGS, nullptr},
     {"version_of", version, METH_O, nullptr},
 #endif
+    {"call_directly", callDirectly, METH_O, nullptr},
     {"call_with_cut", call, METH_VARARGS, nullptr},
     {"why_frames_are_unknown", why, METH_NOARGS, nullptr},
     {nullptr, nullptr, 0, nullptr}};

@@ -95,6 +95,22 @@ PyObject* item(PyObject* sequence, int index) {
   return index < PySequence_Fast_GET_SIZE(sequence) ? PySequence_Fast_GET_ITEM(sequence, index) : nullptr;
 }
 
+/// What `super(kind, object of type)` finds in a class; borrowed; null if there is nothing.
+PyObject* lookUpAfter(PyTypeObject* type, const PyObject* kind, PyObject* name) {
+  PyObject* bases = type->tp_mro;
+  if (bases == nullptr) return nullptr;
+  bool found = false;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(bases); i++) {
+    PyObject* base = PyTuple_GET_ITEM(bases, i);
+    if (found && PyType_Check(base)) {
+      PyObject* value = lookUp(reinterpret_cast<PyTypeObject*>(base)->tp_dict, name);
+      if (value != nullptr || PyErr_Occurred()) return value;
+    }
+    found = found || base == kind;
+  }
+  return nullptr;
+}
+
 /// What a read finds: borrowed; null if there is nothing, perhaps with an exception set.
 PyObject* read(const Step& step, const Registers& registers, const Machine& machine) {
   switch (step.kind) {
@@ -122,6 +138,8 @@ PyObject* read(const Step& step, const Registers& registers, const Machine& mach
       return lookUp(registers[step.a], step.object);
     case StepKind::ClassItem:
       return _PyType_Lookup(Py_TYPE(registers[step.a]), step.object);
+    case StepKind::SuperItem:
+      return lookUpAfter(Py_TYPE(registers[step.a]), registers[step.inputs[0]], step.object);
     case StepKind::Item:
       return item(registers[step.a], step.b);
     default:
@@ -202,11 +220,37 @@ using BinaryFunction = PyObject* (*)(PyObject*, PyObject*);
 PyObject* power(PyObject* left, PyObject* right) {
   return PyNumber_Power(left, right, Py_None);
 }
+PyObject* powerInPlace(PyObject* left, PyObject* right) {
+  return PyNumber_InPlacePower(left, right, Py_None);
+}
 /// In the order of BINARY_OP's arguments.
 constexpr BinaryFunction kBinary[] = {
-    PyNumber_Add,      PyNumber_And,        PyNumber_FloorDivide, PyNumber_Lshift, PyNumber_MatrixMultiply,
-    PyNumber_Multiply, PyNumber_Remainder,  PyNumber_Or,          power,           PyNumber_Rshift,
-    PyNumber_Subtract, PyNumber_TrueDivide, PyNumber_Xor};
+    PyNumber_Add,
+    PyNumber_And,
+    PyNumber_FloorDivide,
+    PyNumber_Lshift,
+    PyNumber_MatrixMultiply,
+    PyNumber_Multiply,
+    PyNumber_Remainder,
+    PyNumber_Or,
+    power,
+    PyNumber_Rshift,
+    PyNumber_Subtract,
+    PyNumber_TrueDivide,
+    PyNumber_Xor,
+    PyNumber_InPlaceAdd,
+    PyNumber_InPlaceAnd,
+    PyNumber_InPlaceFloorDivide,
+    PyNumber_InPlaceLshift,
+    PyNumber_InPlaceMatrixMultiply,
+    PyNumber_InPlaceMultiply,
+    PyNumber_InPlaceRemainder,
+    PyNumber_InPlaceOr,
+    powerInPlace,
+    PyNumber_InPlaceRshift,
+    PyNumber_InPlaceSubtract,
+    PyNumber_InPlaceTrueDivide,
+    PyNumber_InPlaceXor};
 
 PyObject* call(const Step& step, const Registers& registers) {
   constexpr size_t kFew = 32;

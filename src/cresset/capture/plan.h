@@ -28,6 +28,7 @@ namespace cresset::capture {
   STEP(ModuleDict)         /* target = the names of module a */                                         \
   STEP(DictItem)           /* target = a[object], a a dict */                                           \
   STEP(ClassItem)          /* target = what the class of a has as object */                             \
+  STEP(SuperItem)          /* target = what follows inputs[0] in the classes of a and has object */     \
   STEP(Item)               /* target = a[b], a a list or tuple */                                       \
   STEP(CheckType)          /* the class of a is object, and its version b */                            \
   STEP(CheckIs)            /* a is object; None, True, False, Ellipsis or a weak reference to it */     \
@@ -38,7 +39,7 @@ namespace cresset::capture {
   STEP(CheckKeys)          /* dict a has the keys object, in this order */                              \
   STEP(CheckZero)          /* the function object of C returns 0, False or None */                      \
   STEP(Call)               /* target = a(inputs), object the names of the last ones or null */          \
-  STEP(Binary)             /* target = a (operator b) inputs[0] */                                      \
+  STEP(Binary)             /* target = a (operator b) inputs[0], in place from 13 on */                 \
   STEP(Compare)            /* target = a (comparison b) inputs[0] */                                    \
   STEP(Is)                 /* target = (a is inputs[0]) != b */                                         \
   STEP(Unary)              /* target = operator b of a */                                               \

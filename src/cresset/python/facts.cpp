@@ -6,8 +6,11 @@
 #include "cresset/ops/operator_description.h"
 #include "cresset/ops/operator_rows.h"
 #include "cresset/python/common.h"
+#include "cresset/python/graph_handles.h"
 #include "cresset/support/error.h"
 
+#include <algorithm>
+#include <set>
 #include <unordered_set>
 
 namespace cresset::python {
@@ -96,6 +99,46 @@ std::vector<bool> newResults(const std::string& name) {
   return are_new;
 }
 
+/// What calls of an operator on tensors do to memory, whichever overload they choose, but for those that take `out`:
+/// "new" if they write nothing and their results are in new memory; "first" if all that they do is to write to the
+/// elements of their first argument; None if neither, or if they do more than compute.
+std::optional<std::string> memoryOfCalls(const std::string& kind) {
+  constexpr Trait kMore =
+      Trait::ChangesTape | Trait::MakesLeaf | Trait::CutsTape | Trait::ReplacesMemory | Trait::ChangesState;
+  bool all_new = true, all_first = true, any = false;
+  for (const Operator* op : OperatorTable::get().overloads(c10::Symbol::fromQualString(kind))) {
+    const auto& arguments = op->schema().arguments();
+    const auto is_out = [](const c10::Argument& argument) { return argument.kwarg_only() && isWritten(argument); };
+    if (!op->isOfDispatcher() || std::ranges::any_of(arguments, is_out)) continue;
+    any = true;
+    if (op->hasSideEffects() || !op->isDeterministic() || op->hasTrait(kMore)) return std::nullopt;
+    for (size_t i = 0; i < op->schema().returns().size(); ++i) all_new = all_new && givesNewMemory(*op, i);
+    all_first = all_first && (op->keepsSizes() || op->isPointwise()) && !arguments.empty() && isWritten(arguments[0]) &&
+                std::ranges::count_if(arguments, isWritten) == 1;
+  }
+  if (!any || all_new == all_first) return std::nullopt;
+  return all_new ? "new" : "first";
+}
+
+void collectUnknownOperators(Block* block, std::set<std::string>& names) {
+  for (Node* node : block->nodes()) {
+    for (Block* inner : node->blocks()) collectUnknownOperators(inner, names);
+    const Operator* op = operatorOf(*node);
+    if (!op || node->kind() == prim::RaiseException) continue;
+    const OperatorRow* row = findOperatorRow(op->fullName());
+    const bool is_known = !op->isOfDispatcher() || (row && !row->facts.empty()) || op->keepsSizes() ||
+                          (op->isMutable() && op->isPointwise());
+    if (!is_known || op->hasSideEffects() || !op->isDeterministic()) names.insert(op->fullName());
+  }
+}
+
+/// Operators of the graph that do more than compute, or of which the table does not say what they compute.
+std::set<std::string> unknownOperators(const GraphHandle& graph) {
+  std::set<std::string> names;
+  collectUnknownOperators(graph->block(), names);
+  return names;
+}
+
 /// A message per rule that does not parse, or uses a name that its operator's schema lacks.
 std::vector<std::string> factRuleErrors() {
   std::vector<std::string> errors;
@@ -118,6 +161,8 @@ std::vector<std::string> factRuleErrors() {
 void bindFacts(py::module_& module) {
   module.def("_facts_of_call", factsOfCall, py::arg("name"), py::arg("arguments"), py::arg("hide") = "nothing");
   module.def("_new_results", newResults);
+  module.def("_memory_of_calls", memoryOfCalls);
+  module.def("_unknown_operators", unknownOperators);
   module.def("_fact_rule_errors", factRuleErrors);
   module.def("_table_errors", tableErrors);
   module.def("_operators_as_markdown", operatorsAsMarkdown);

@@ -5,7 +5,7 @@
 
 namespace cresset::python {
 
-/// `_is_watched`, `_is_watched_closely`, `_only_computes`.
+/// `_is_watched`, `_is_watched_closely`, `_is_transformed`, `_CallInGradMode`.
 void bindWatching(py::module_& module);
 
 }  // namespace cresset::python

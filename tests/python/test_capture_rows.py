@@ -1,0 +1,237 @@
+"""Rows of frame capture, each with what it reads changed between calls and by a host operation in the middle of a call."""
+
+import pytest
+import torch
+import torch.nn.functional as F
+from test_capture_graphs import same
+from torch import nn
+
+import cresset
+from cresset import _frames
+
+
+class Thing:
+    def __init__(self):
+        self.k, self.pair, self.items = 2, (1, 1), []
+
+
+class Child(Thing):
+    pass
+
+
+class Block(nn.Module):
+    def __init__(self, inner=None):
+        super().__init__()
+        self.inner, self.linear = inner, nn.Linear(3, 3)
+
+    def forward(self, x):
+        x = self.linear(x).sin()
+        return x if self.inner is None else self.inner(x) + x
+
+
+def with_text(thing, x, change):
+    text = f"{thing.k}|{thing.k:>4}|{x.shape[0]}|{thing.k!r}"
+    y = (x * 2).sin() + len(text)
+    change()
+    return y * 2, f"{thing.k}{text}"
+
+
+def with_getattr(thing, x, change):
+    y = x * getattr(thing, "k") + getattr(thing, "pair", None)[0]  # noqa: B009
+    change()
+    return y * getattr(thing, "k", 7)
+
+
+def with_type(thing, x, change):
+    y = x * 2 if type(thing.k) is int else x * 3
+    change()
+    return y + 1 if type(thing.k) is float and type(x) is torch.Tensor else y - 1
+
+
+def with_append(thing, x, change):
+    parts = []
+    for i in range(3):
+        parts.append(x * i + thing.k)
+        if i == 1:
+            change()
+    parts.append(x)
+    more = parts + [x * 2]
+    parts.append(x)
+    return torch.cat(more).sin(), parts, len(parts), more, (1, x) + (2,)
+
+
+def with_tuple(thing, x, change):
+    y = F.pad(x, thing.pair) * 2
+    change()
+    return F.pad(y.sin(), thing.pair) + 1
+
+
+def with_backend(thing, x, change):
+    y = x * 2 if torch.backends.mkldnn.is_available() else x * 3
+    change()
+    return y + 1 if torch.backends.mha.get_fastpath_enabled() else y - 1
+
+
+CHANGES = {
+    "number": lambda thing: setattr(thing, "k", thing.k + 1),
+    "kind": lambda thing: setattr(thing, "k", float(thing.k)),
+    "bool": lambda thing: setattr(thing, "k", True),
+    "tuple": lambda thing: setattr(thing, "pair", (2, 0)),
+    "tuple of other kinds": lambda thing: setattr(thing, "pair", (True, 1)),
+    "longer tuple": lambda thing: setattr(thing, "pair", (1, 1, 0, 0)),
+    "class": lambda thing: setattr(thing, "__class__", Child),
+    "nothing": lambda thing: None,
+}
+
+
+@pytest.mark.parametrize("function", [with_text, with_getattr, with_type, with_append, with_tuple, with_backend])
+@pytest.mark.parametrize("what", CHANGES)
+@pytest.mark.parametrize("inside", [False, True])
+def test_what_a_row_reads_changes(function, what, inside):
+    cresset.reset()
+    compiled = cresset.compile(function)
+    things = Thing(), Thing()
+    for i in range(8):
+        x = torch.randn(2 + i % 2, 4)
+        results = []
+        for call, thing in zip((function, compiled), things, strict=True):
+            change = lambda thing=thing: CHANGES[what](thing)  # noqa: E731
+            if i == 4 and not inside:
+                change()
+            try:
+                results.append(call(thing, x, change if inside and i in (4, 5) else lambda: None))
+            except (RuntimeError, TypeError) as error:
+                results.append(str(error))
+        assert same(*results), (i, results)
+    assert sum(plan.applied for plan in cresset.explain(compiled).plans) > 0
+
+
+def test_a_backend_that_changes(monkeypatch):
+    compiled = cresset.compile(with_backend)
+    thing, x = Thing(), torch.randn(3)
+
+    def agree():
+        for _ in range(3):
+            expected = with_backend(thing, x, lambda: None)
+            assert same(expected, compiled(thing, x, lambda: None))
+        return expected
+
+    before = agree()
+    torch.backends.mha.set_fastpath_enabled(False)
+    try:
+        assert not torch.equal(agree(), before)
+    finally:
+        torch.backends.mha.set_fastpath_enabled(True)
+    agree()
+    with monkeypatch.context() as patch:
+        patch.setattr(torch.backends.mkldnn, "is_available", lambda: False)
+        assert not torch.equal(agree(), before)
+    agree()
+
+
+def test_lists_that_are_appended_to_in_part():
+    """The plan ends between two appends: what it makes has the first only."""
+
+    def f(x, log):
+        parts = [x.exp()]
+        parts.append(x * 2)
+        log.append(len(parts))
+        parts.append(x + 3)
+        again = parts
+        again.append(x.sin())
+        return parts, again is parts, log
+
+    compiled = cresset.compile(f)
+    for _ in range(4):
+        x = torch.randn(3)
+        assert same(f(x, []), compiled(x, []))
+
+
+def test_appending_that_changes(monkeypatch):
+    import builtins  # noqa: PLC0415
+
+    class Logged(list):
+        def append(self, item):
+            super().append(item * 2)
+
+    def f(x, make):
+        parts = make()
+        parts.append(x + 1)
+        parts.append(x.sin() * 2)
+        return torch.stack(list(parts))
+
+    compiled = cresset.compile(f)
+    for make in (list, Logged, list, Logged, builtins.list) * 2:
+        x = torch.randn(3)
+        assert same(f(x, make), compiled(x, make))
+
+
+def test_modules_in_modules_of_their_kind():
+    torch.manual_seed(0)
+    module = Block(Block(Block(Block())))
+    compiled = cresset.compile(module)
+
+    def agree():
+        for grad in (False, True) * 2:
+            x = torch.randn(2, 3, requires_grad=grad)
+            assert same(module(x), compiled(x))
+
+    agree()
+    assert [plan.graph_calls > 8 for plan in cresset.explain(compiled).plans] == [True]
+    module.inner.inner.inner.inner = Block()
+    agree()
+    module.inner.inner = None
+    agree()
+    handle = module.inner.register_forward_hook(lambda module, inputs, result: result * 2)
+    agree()
+    handle.remove()
+    agree()
+
+
+def test_a_recursion_without_a_bound():
+    def f(x, n):
+        return x if n == 0 else f(x.sin() + 1, n - 1) * 2
+
+    compiled = cresset.compile(f)
+    for n in (3, 3, 3, 30, 30, 2, 0):
+        x = torch.randn(3)
+        assert same(f(x, n), compiled(x, n))
+
+
+@pytest.mark.parametrize("p", [0.0, 0.5])
+def test_dropout_that_draws_nothing(p):
+    def f(layer, x):
+        return (layer(x * 2) + 1).sin().exp()
+
+    compiled, layer = cresset.compile(f), nn.Dropout(p)
+    for training in (True, False, True, False):
+        layer.train(training)
+        for i in range(3):
+            layer.p = p if i != 1 else 0.25
+            x, results = torch.randn(50), []
+            for call in (f, compiled):
+                torch.manual_seed(3)
+                results.append((call(layer, x), torch.rand(1)))
+            assert same(*results)
+
+
+@pytest.mark.parametrize("kind", ["function", "module", "nested"])
+def test_frames_without_plans_call_others_that_have(kind):
+    """A frame of which nothing can be planned is CPython's in the end; what it calls is still captured."""
+    names = {"torch": torch}
+    lines = "".join(f"    log.append({i})\n" for i in range(100))
+    exec(f"def outer(call, x, log):\n{lines}    return call(x)\n", names)
+    outer, layer, more = names["outer"], Block(), []
+
+    def helper(x):
+        return (x * 2).sin().exp() + x
+
+    call = {"function": helper, "module": layer, "nested": lambda x: outer(helper, x, more)}[kind]
+    planned = Block.forward if kind == "module" else helper
+    compiled = cresset.compile(outer)
+    counts = []
+    for i in range(40):
+        x, logs = torch.randn(2 + i % 2, 3), ([], [])
+        assert same(outer(call, x, logs[0]), compiled(call, x, logs[1])) and logs[0] == logs[1]
+        counts.append(sum(plan.counts[0] for _, plan in _frames.plans_of(planned.__code__, None)))
+    assert counts[-1] > counts[-2] > 0
