@@ -201,6 +201,18 @@ NUMBERS = [
         r"([\d,]+), then emptied",
         lambda: constant("autodiff/specialized_rules.cpp", "kMaxSpecializedRules"),
     ),
+    (
+        "docs/caches.md",
+        r"(\d+) that are found without a lock",
+        lambda: constant("executor/kernels.cpp", "kMaxLaunches"),
+    ),
+    ("docs/caches.md", r"(\d+) others, last used first", lambda: constant("executor/kernels.cpp", "kMaxRecent")),
+    (
+        "docs/caches.md",
+        r"(\d+) combinations of input sizes",
+        lambda: constant("executor/size_classes.h", "kMaxClasses"),
+    ),
+    ("docs/caches.md", r"static module \| (\d+) \|", lambda: constant("static_runtime/static_program.h", "kMaxIdle")),
     ("docs/caches.md", r"the (\d+) last used", lambda: constant("python/convert_out.cpp", "kMaxClasses")),
     ("docs/differences.md", r"more than ([\d,]+) parts", PARTS),
     ("docs/differences.md", r"nests deeper than (\d+) levels", NESTING),

@@ -227,7 +227,7 @@ def test_operator(name):
     """Eager PyTorch's bits; where the functions are Cresset's own, within 4 ulp of them (KernelMode::Check). Where that
     can't be, test_errors measures more closely."""
     ran = 0
-    for numerics, dtypes in (("exact", DTYPES), ("default", [*FLOATS, torch.int64, torch.bool])):
+    for numerics, dtypes in (("exact", DTYPES), ("default", [*FLOATS, torch.int64])):
         if numerics == "default" and name in CANCELLING:
             break
         with cresset.options.override(numerics=numerics):
@@ -327,6 +327,20 @@ def test_errors(name):
                 ran += 1
                 check_errors(name, arguments, found, expected)
     assert ran >= 1 or calls == 0, "no kernel ran"
+
+
+@pytest.mark.parametrize("factor", [0, 1, 2, 3, -1])
+def test_bools_with_a_factor(factor):
+    x, y = torch.tensor([True, True, False, False]), torch.tensor([True, False, True, False])
+    expected = torch.add(x, y, alpha=factor)
+    with cresset.options.override(numerics="default"):
+        for head, alpha in (("x, y", str(factor)), ("x, y, n: int", "n")):
+            text = f"def f({head}):\n    z = torch.add(x, y, alpha={alpha})\n    return z, z.logical_not()\n"
+            function = cresset.CompilationUnit(text).f
+            arguments = (x, y, factor) if alpha == "n" else (x, y)
+            for _ in range(3):
+                found, negated = function(*arguments)
+                assert torch.equal(found, expected) and torch.equal(negated, expected.logical_not())
 
 
 def test_remainders():

@@ -255,6 +255,42 @@ void lookThroughCaches(py::handle number, bool on) {
   }
 }
 
+/// Lists of which another call may have more or fewer elements. `elements` are the tensors that they held here; those
+/// that are known as other elements are replaced.
+void bindLists(py::module_& module) {
+  py::class_<TracedList>(module, "_TracedList", py::module_local()).def("is_of_this_trace", [](const TracedList& list) {
+    const Recorder* recorder = Recorder::current();
+    return recorder && recorder->serial() == list.trace;
+  });
+  module.def("_trace_list", [](const py::object& elements) -> py::object {
+    for (py::handle element : elements) {
+      if (!THPVariable_Check(element.ptr())) return py::none();
+    }
+    Value* list = current().listOfElements(tensorsOf(py::tuple(elements)));
+    return list ? py::cast(TracedList{list, current().serial()}) : py::none();
+  });
+  module.def(
+      "_trace_list_element", [](const TracedList& list, py::handle index, py::handle tensor, bool is_known_otherwise) {
+        return toPyObject(current().elementOfList(list.value, toNode(index), tensorOf(tensor), is_known_otherwise));
+      });
+  module.def("_trace_list_slice", [](const TracedList& list, const py::tuple& bounds) {
+    std::vector<c10::SymNode> nodes;
+    for (py::handle bound : bounds) nodes.push_back(bound.is_none() ? c10::SymNode() : toNode(bound));
+    return TracedList{current().sliceOfList(list.value, nodes), list.trace};
+  });
+  module.def("_trace_list_length", [](const TracedList& list, int64_t length) {
+    return toPythonNode(current().lengthOfList(list.value, length));
+  });
+  module.def(
+      "_trace_list_unpack",
+      [](const TracedList& list, const py::tuple& elements, const std::vector<bool>& are_known_otherwise) {
+        py::list result;
+        for (const at::Tensor& tensor : current().unpackList(list.value, tensorsOf(elements), are_known_otherwise))
+          result.append(toPyObject(tensor));
+        return py::tuple(result);
+      });
+}
+
 }  // namespace
 
 void bindTracing(py::module_& module) {
@@ -268,6 +304,7 @@ void bindTracing(py::module_& module) {
       .def("graph", &PythonTrace::graph)
       .def("declare", &PythonTrace::declare);
   module.def("_tracing", [] { return tracing(); });
+  bindLists(module);
   // What follows returns None for tensors that are no part of the trace: their sizes are constants.
   module.def("_trace_sizes", [](py::handle tensor) -> py::object {
     const at::Tensor& value = tensorOf(tensor);
@@ -326,39 +363,6 @@ void bindTracing(py::module_& module) {
     }
     return OuterCall{current().beginCall(std::move(call))};
   });
-  // Lists of which another call may have more or fewer elements. `elements` are the tensors that they held here; those
-  // that are known as other elements are replaced.
-  py::class_<TracedList>(module, "_TracedList", py::module_local()).def("is_of_this_trace", [](const TracedList& list) {
-    const Recorder* recorder = Recorder::current();
-    return recorder && recorder->serial() == list.trace;
-  });
-  module.def("_trace_list", [](const py::object& elements) -> py::object {
-    for (py::handle element : elements) {
-      if (!THPVariable_Check(element.ptr())) return py::none();
-    }
-    Value* list = current().listOfElements(tensorsOf(py::tuple(elements)));
-    return list ? py::cast(TracedList{list, current().serial()}) : py::none();
-  });
-  module.def(
-      "_trace_list_element", [](const TracedList& list, py::handle index, py::handle tensor, bool is_known_otherwise) {
-        return toPyObject(current().elementOfList(list.value, toNode(index), tensorOf(tensor), is_known_otherwise));
-      });
-  module.def("_trace_list_slice", [](const TracedList& list, const py::tuple& bounds) {
-    std::vector<c10::SymNode> nodes;
-    for (py::handle bound : bounds) nodes.push_back(bound.is_none() ? c10::SymNode() : toNode(bound));
-    return TracedList{current().sliceOfList(list.value, nodes), list.trace};
-  });
-  module.def("_trace_list_length", [](const TracedList& list, int64_t length) {
-    return toPythonNode(current().lengthOfList(list.value, length));
-  });
-  module.def(
-      "_trace_list_unpack",
-      [](const TracedList& list, const py::tuple& elements, const std::vector<bool>& are_known_otherwise) {
-        py::list result;
-        for (const at::Tensor& tensor : current().unpackList(list.value, tensorsOf(elements), are_known_otherwise))
-          result.append(toPyObject(tensor));
-        return py::tuple(result);
-      });
   // False if one became a constant.
   module.def("_trace_end_call", [](OuterCall& outer) { return current().endCall(std::move(outer.call)); });
   // `tensor` was made of numbers: torch.tensor(n) or torch.tensor([n, …]).
