@@ -18,7 +18,7 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-INCLUDED_FROM = [ROOT / folder for folder in ("src", "tests/cpp", "tests/fuzz", "tools")]
+INCLUDED_FROM = [ROOT / folder for folder in (".", "src", "tests/cpp", "tests/fuzz", "tools")]
 COMPLAINT = re.compile(r"^(.+?):(\d+):(\d+): (?:warning|error): (.*)$")
 
 

@@ -306,12 +306,20 @@ void AliasDb::findWriters(Block* block) {
     }
     const Changes& found = changes(node);
     anything_written_ |= found.anything;
+    // Updates that the schema denies change elements only, behind autograd: dtypes, sizes and gradients stay.
+    std::vector<Location> updated;
+    if (const Operator* op = isStructural(node->kind()) ? nullptr : knownOperator(*node)) {
+      for (const size_t argument : hiddenWrites(node, *op)) {
+        if (variableOf(node->input(argument)) != PointsTo::kNone) addLocations(updated, node->input(argument));
+      }
+    }
     const auto note = [&](Location location) {
       written_.insert(location);
       if (memory_.isEscaped(location)) written_escaped_.insert(memory_.classOf(location));
       if (memory_.isWorld(location)) written_worlds_.insert(memory_.classOf(location));
     };
     for (Location location : found.writes) {
+      if (std::find(updated.begin(), updated.end(), location) != updated.end()) continue;
       note(location);
       written_wholes_.insert(location);
     }

@@ -8,9 +8,9 @@ def f(x, m, v, training: bool):
   return a, b, c, d
 # ---- expect
 # f
-%x: outside(Tensor); written
-%m: outside(Tensor); written
-%v: outside(Tensor); written
+%x: outside(Tensor)
+%m: outside(Tensor)
+%v: outside(Tensor)
 %a: %a
 aten::batch_norm writes outside(Tensor)
 %b: %b
