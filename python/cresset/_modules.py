@@ -233,8 +233,7 @@ def script_in_place(module):
         # What define() gave __init__ is this object's: objects of its class may have been given something else.
         conversion = _Conversion(compile_methods=True, share_types="_texts" not in module.__dict__)
         handle, module_type = conversion.make(module, script_methods(type(module)))
-        for text, names, scope in module.__dict__.get("_texts", ()):
-            _C._define_text(handle, textwrap.dedent(text), names, scope)
+        _C._define_texts(handle, module.__dict__.get("_texts", []))
         return handle, module_type
 
     handle, module_type = _C._in_session(body)

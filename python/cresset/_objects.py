@@ -319,10 +319,10 @@ class ScriptModule(torch.nn.Module, metaclass=_ScriptMeta):
         if "_c" in self.__dict__:
             self._define(src, frame.f_globals, scope)
         else:
-            self.__dict__.setdefault("_texts", []).append((src, frame.f_globals, scope))
+            self.__dict__.setdefault("_texts", []).append((textwrap.dedent(src), frame.f_globals, scope))
 
     def _define(self, src, names, scope):
-        if not _C._define_text(self._c, textwrap.dedent(src), names, scope):
+        if not _C._define_texts(self._c, [(textwrap.dedent(src), names, scope)]):
             self._c.define(src)
         if "forward" not in self.__dict__ and self._c.method("forward") is not None:
             self.__dict__["forward"] = self._c.method("forward")

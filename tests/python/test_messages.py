@@ -204,7 +204,7 @@ def test_special_methods():
     args = (torch.arange(3), [1, 2], {"a": 3}, "text", (1, "b"))
     assert cresset.script(items)(*args) == items(*args)
     with pytest.raises(cresset.CompileError, match=r"write x\[…\] for other indices"):
-        cresset.CompilationUnit("def f(x: Tensor):\n  return x.__getitem__(x)")
+        cresset.CompilationUnit("def f(x: Tensor):\n  return x.__getitem__((0, 1))")
 
 
 def new_holder(value):

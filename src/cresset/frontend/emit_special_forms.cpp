@@ -38,7 +38,8 @@ bool FunctionEmitter::hasAttribute(const SourceRange& range, const SugaredValueP
   }
   throw UserError(
       "hasattr's first argument must be an object or NamedTuple, but got " +
-          std::string(type->kind() == c10::TypeKind::TupleType ? "a normal Tuple " : "") + type->repr_str() + " instead",
+          std::string(type->kind() == c10::TypeKind::TupleType ? "a normal Tuple " : "") + type->repr_str() +
+          " instead",
       range);
 }
 

@@ -101,7 +101,8 @@ class ZipElements : public Elements {
     }
     if (static_len_ && has_dynamic) {
       throw UserError(
-          "Can't iterate over a module list or tuple with a value that does not have a statically determinable length", range);
+          "Can't iterate over a module list or tuple with a value that does not have a statically determinable length",
+          range);
     }
     if (parts_.empty()) static_len_ = 0;
   }

@@ -503,7 +503,8 @@ Expr Parser::asTarget(const Expr& e, const char* verb, bool top) {
     case TK_SUBSCRIPT:
       return e;
     case TK_STARRED:
-      if (top) fail("A Starred expression may only appear on the lhs within a list or tuple: write '*a, = …'", e.range());
+      if (top)
+        fail("A Starred expression may only appear on the lhs within a list or tuple: write '*a, = …'", e.range());
       return Starred::make(e.range(), asTarget(Starred(e).value(), verb));
     case TK_TUPLE_LITERAL:
     case TK_LIST_LITERAL: {

@@ -68,7 +68,9 @@ class Parser {
   /// From `begin` to the end of the last token.
   SourceRange since(uint32_t begin) const { return {source_, begin, std::max(begin, previous_end_)}; }
   /// From `begin` to the end of `last`, which is the last operand.
-  SourceRange from(uint32_t begin, const TreeView& last) const { return {source_, begin, std::max(begin, last.range().end)}; }
+  SourceRange from(uint32_t begin, const TreeView& last) const {
+    return {source_, begin, std::max(begin, last.range().end)};
+  }
   /// From an opening bracket at `open` to the end of the last item.
   SourceRange bracketed(uint32_t open, const std::vector<Expr>& items) const;
   void advance();

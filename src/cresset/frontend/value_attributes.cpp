@@ -186,7 +186,8 @@ class SpecialMethod : public SugaredValue {
       const std::vector<NamedValue>& kwargs, size_t) override {
     SimpleValue self(self_);
     if (!kwargs.empty() || args.size() != (item_ ? 1 : 0)) {
-      throw UserError(item_ ? "__getitem__() expected exactly 1 argument, the index" : "__len__() takes no arguments", range);
+      throw UserError(
+          item_ ? "__getitem__() expected exactly 1 argument, the index" : "__len__() takes no arguments", range);
     }
     if (!item_) return std::make_shared<SimpleValue>(self.len(range, cx));
     Value* index = args[0].get(cx.graph);

@@ -161,6 +161,7 @@ void Function::checkEdits() const {
   };
   try {
     verify(*editable_);
+    verifyOperators(*editable_);
   } catch (const UserError& error) {
     refuse(error.message());
   }

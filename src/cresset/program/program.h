@@ -62,12 +62,12 @@ class Function final : public torch::jit::Function {
   bool isBeingDefined() const { return state_.load(std::memory_order_acquire) == State::Defining; }
   /// What runs; defined first if needed. Must not be changed once the function has run.
   const std::shared_ptr<Graph>& graph();
-  /// The graph as its users see and edit it: a copy of graph(), made by the first call, which hands it to `prepare`, and
-  /// kept. As in torch.jit, edits before the function's first run are what it runs; later ones show in definition()
+  /// The graph as its users see and edit it: a copy of graph(), made by the first call, which hands it to `prepare`,
+  /// and kept. As in torch.jit, edits before the function's first run are what it runs; later ones show in definition()
   /// only. Edits and runs at one time are the caller's to synchronize.
   std::shared_ptr<Graph> editableGraph(const std::function<void(Graph&)>& prepare);
-  /// What is printed, saved and frozen: the graph as it was last edited, or graph(). Throws UserError if the edited graph
-  /// is not valid, or does not have the inputs and the output of the schema.
+  /// What is printed, saved and frozen: the graph as it was last edited, or graph(). Throws UserError if the edited
+  /// graph is not valid, or does not have the inputs and the output of the schema.
   std::shared_ptr<Graph> definition();
   /// For definers.
   void setGraph(std::shared_ptr<Graph> graph);

@@ -570,7 +570,8 @@ PyGetSetDef getters[] = {
     {"__doc__", getDoc, nullptr, nullptr, nullptr},
     {"schema", getSchema, nullptr, "The FunctionSchema.", nullptr},
     {"graph", getGraph, nullptr,
-     "The Graph as the front end made it, or as it was edited. The function runs what it was edited to before its first "
+     "The Graph as the front end made it, or as it was edited. The function runs what it was edited to before its "
+     "first "
      "run; later edits show in what is printed, saved and frozen.",
      nullptr},
     {"inlined_graph", getInlinedGraph, nullptr, "The Graph with all calls whose target is known inlined.", nullptr},

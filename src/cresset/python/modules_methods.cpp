@@ -209,16 +209,18 @@ void bindModuleMethods(py::module_& module) {
   addObjectHandler(moduleClassValue);
   module.def("_in_session", inSession, py::arg("body"), py::arg("locals") = py::none());
   module.def(
-      "_define_text",
-      [](const ObjectHandle& self, const std::string& source, py::object globals, py::object locals) {
+      "_define_texts",
+      [](const ObjectHandle& self, const std::vector<std::tuple<std::string, py::object, py::object>>& texts) {
         const ModuleInfo* info = infoOf(*self.object->type());
         if (!info) return false;
         ScriptSession session;
-        defineText(*info, source, std::move(globals), locals.is_none() ? py::object() : std::move(locals));
+        for (const auto& [source, globals, locals] : texts)  // all are declared before the first is compiled
+          defineText(*info, source, globals, locals.is_none() ? py::object() : locals);
         session.finish();
         return true;
       },
-      py::arg("object"), py::arg("source"), py::arg("globals"), py::arg("locals"));
+      py::arg("object"), py::arg("texts"),
+      "Adds the functions of texts, (source, globals, locals), as methods; false if the class isn't one of Python's.");
   module.def("_on_rollback", [](py::function undo) {
     // The session is rolled back with the GIL held, as everything of scripting from Python is.
     auto held = std::make_shared<py::function>(std::move(undo));

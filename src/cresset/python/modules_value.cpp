@@ -83,7 +83,9 @@ std::string ModuleValue::kind() const {
 std::string ModuleValue::missingAttr(const std::string& name) const {
   std::string message = "Module '" + info_.type->name()->name() + "' has no attribute '" + name + "' ";
   if (auto it = info_.failed.find(name); it != info_.failed.end()) return message + it->second;
-  if (info_.ignored.contains(name)) return message + "(attribute was ignored during compilation: it is one of the __jit_ignored_attributes__ of the class)";
+  if (info_.ignored.contains(name))
+    return message +
+           "(attribute was ignored during compilation: it is one of the __jit_ignored_attributes__ of the class)";
   std::vector<std::string> known = namesOf(*info_.type);
   py::gil_scoped_acquire gil;
   for (py::handle other : cresset::python::known("builtins", "dir")(info_.python_class))

@@ -418,9 +418,11 @@ SugaredValuePtr wellKnown(py::handle object, EmitContext& cx, const SourceRange&
   auto& table = wellKnownTable();
   auto it = table.find(object.ptr());
   if (it == table.end() && PyFunction_Check(object.ptr())) {
-    // The first use of torch.compile puts functions of its own around some of torch's, as torch.manual_seed.
-    const py::object original = py::getattr(object, "_torchdynamo_orig_callable", py::none());
-    it = table.find(original.ptr());
+    // Importing torch._dynamo puts functions of its own around some of torch's, as torch.manual_seed.
+    const py::object module = py::reinterpret_borrow<py::dict>(PyFunction_GetGlobals(object.ptr()))["__name__"];
+    const std::string owner = PyUnicode_Check(module.ptr()) ? py::cast<std::string>(module) : "";
+    if (owner == "torch._compile" || owner.starts_with("torch._dynamo"))
+      it = table.find(py::object(py::getattr(object, "__wrapped__", py::none())).ptr());
   }
   if (it == table.end()) return nullptr;
   const auto& [module, name] = it->second;
@@ -470,6 +472,7 @@ SugaredValuePtr operatorObject(py::handle object) {
 /// function. Null if it is none.
 SugaredValuePtr callableObject(py::handle object, const SourceRange& range) {
   static py::handle module = known("torch.nn", "Module");
+  if (attributeOrNull(object, "_c")) return nullptr;  // a ScriptModule, of either
   const char* method = py::isinstance(object, module) ? "forward" : "__call__";
   const py::handle cls = py::type::handle_of(object);
   const py::object called = attributeOrNull(cls, method);

@@ -300,7 +300,8 @@ TypePtr typeFromPython(py::handle type) {
   // torch's own: torch._C.IntType.get(), torch._C.ListType(element).
   static const py::handle theirs = known("torch._C", "Type");
   if (!py::isinstance(type, theirs)) {
-    throw py::type_error("expected a cresset.Type or a torch._C.Type, got " + std::string(Py_TYPE(type.ptr())->tp_name));
+    throw py::type_error(
+        "expected a cresset.Type or a torch._C.Type, got " + std::string(Py_TYPE(type.ptr())->tp_name));
   }
   const std::string text = py::cast<std::string>(type.attr("str")());
   try {
@@ -324,7 +325,9 @@ void bindTypes(py::module_& module) {
       .def("kind", [](const TypeHandle& self) { return std::string(c10::typeKindToString(self.type->kind())); })
       .def(
           "isSubtypeOf",
-          [](const TypeHandle& self, const py::object& other) { return self.type->isSubtypeOf(*typeFromPython(other)); },
+          [](const TypeHandle& self, const py::object& other) {
+            return self.type->isSubtypeOf(*typeFromPython(other));
+          },
           "Whether each value of this type is one of `other`, a cresset.Type or a torch._C.Type.")
       .def(
           "__eq__",

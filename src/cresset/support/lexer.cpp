@@ -315,8 +315,10 @@ struct Lexer::Impl {
       size_t stop = text.find_first_of("\r\n", begin);
       if (stop == std::string_view::npos) stop = text.size();
       if (prefix.format) fail("this f-string, or a field in it, is not closed", begin, stop);
-      fail(prefix.quotes == 3 ? "expected a valid token, but this triple-quoted string is not closed"
-                              : "expected a valid token, but this string is not closed", begin, stop);
+      fail(
+          prefix.quotes == 3 ? "expected a valid token, but this triple-quoted string is not closed"
+                             : "expected a valid token, but this string is not closed",
+          begin, stop);
     }
     if (prefix.bytes) {
       fail(kBytesLiteral, begin, end);

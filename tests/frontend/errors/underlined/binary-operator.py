@@ -1,4 +1,0 @@
-# run: compile
-def f(x: str, y: int):
-    return ((x) + (y))
-# ---- expect

@@ -1,5 +1,0 @@
-# run: compile
-def f(x: int):
-    xs = [x, "a", (x)]
-    return xs
-# ---- expect
