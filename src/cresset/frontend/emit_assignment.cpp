@@ -135,7 +135,7 @@ void FunctionEmitter::assignUnpacked(const Expr& target, const SugaredValuePtr& 
   std::optional<size_t> starred;
   for (size_t i = 0; i < targets.size(); ++i) {
     if (targets[i].kind() != TK_STARRED) continue;
-    if (starred) throw UserError("Only one starred expression is allowed on the lhs", targets[i].range());
+    if (starred) throw UserError(messages::oneStarred(), targets[i].range());
     starred = i;
   }
   const auto items = value->asTuple(value_range, *this, starred ? std::nullopt : std::optional<size_t>(targets.size()));

@@ -36,6 +36,9 @@ inline std::string unknownType(const std::string& name) {
 inline std::string definedTwice(const std::string& name) {
   return "'" + name + "' is defined twice";
 }
+inline std::string oneStarred() {
+  return "Only one starred expression is allowed on the lhs";
+}
 inline std::string starredElement() {
   return "a starred expression can't be the element of a comprehension";
 }

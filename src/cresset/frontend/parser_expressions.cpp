@@ -512,7 +512,7 @@ Expr Parser::asTarget(const Expr& e, const char* verb, bool top) {
       bool starred = false;
       for (Expr item : SequenceLiteral(e).elements()) {
         if (item.kind() == TK_STARRED) {
-          if (starred) fail("Only one starred expression is allowed on the lhs", item.range());
+          if (starred) fail(messages::oneStarred(), item.range());
           starred = true;
         }
         items.push_back(asTarget(item, verb, false));

@@ -121,6 +121,16 @@ py::object findMethod(const ObjectHandle& self, const std::string& name) {
   return makeMethod(self.object, *function);
 }
 
+py::object attributeOrMethod(const ObjectHandle& self, const std::string& name) {
+  const auto type = self.object->type();
+  if (const auto slot = type->findAttributeSlot(name)) {
+    const IValue value = readSlot(*self.object, *slot);
+    if (value.isObject()) return py::cast(ObjectHandle{value.toObject()});
+  }
+  if (type->findMethod(name)) return findMethod(self, name);
+  return getAttribute(self, name);
+}
+
 py::list hooksOf(const ObjectHandle& self, bool pre) {
   const auto type = self.object->type();
   py::list result;
@@ -238,16 +248,7 @@ void bindObjects(py::module_& module) {
           })
       .def("getattr", getAttribute)
       .def(
-          "__getattr__",
-          [](const ObjectHandle& self, const std::string& name) {
-            const auto type = self.object->type();
-            if (const auto slot = type->findAttributeSlot(name)) {
-              const IValue value = readSlot(*self.object, *slot);
-              if (value.isObject()) return py::cast(ObjectHandle{value.toObject()});
-            }
-            if (type->findMethod(name)) return findMethod(self, name);
-            return getAttribute(self, name);
-          },
+          "__getattr__", attributeOrMethod,
           "Attributes, submodules and methods by their names, as of torch.jit's `module._c`.")
       .def("setattr", setAttribute)
       .def("method", findMethod)
