@@ -1273,3 +1273,47 @@ def test_debug_state():
     for _ in range(2):
         module(torch.ones(1, 2))
     assert len(module.get_debug_state().execution_plans) == 1
+
+
+def reads_statistics_twice(x: Tensor, m: Tensor, v: Tensor):
+    before = (m * 2 + 1) * 3
+    y = torch.batch_norm(x, None, None, m, v, True, 0.5, 1e-5, False)
+    after = (m * 2 + 1) * 3
+    return before, y, after, after - before
+
+
+def reads_statistics_in_a_branch(x: Tensor, m: Tensor, v: Tensor):
+    s = x.detach().sum()
+    a = (m * 2 + 1) * 3
+    y = torch.batch_norm(x, None, None, m, v, True, 0.5, 1e-5, False)
+    z = torch.relu(y)
+    if bool(s > -1000):
+        z = z + a
+    return z, y
+
+
+def reads_statistics_in_a_loop(x: Tensor, m: Tensor, v: Tensor):
+    t = x
+    for _ in range(3):
+        a = (m * 2 + 1) * 3
+        t = torch.batch_norm(t, None, None, m, v, True, 0.5, 1e-5, False) + a.view(1, -1)
+    return (t,)
+
+
+@pytest.mark.parametrize("requires_grad", [False, True])
+@pytest.mark.parametrize(
+    "program",
+    [reads_statistics_twice, reads_statistics_in_a_branch, reads_statistics_in_a_loop],
+    ids=lambda program: program.__name__,
+)
+def test_two_reads_of_statistics_around_their_update(program, requires_grad):
+    """Batch norm in training updates them, which its schema doesn't say."""
+    scripted = fresh(program)
+    for seed in range(4):
+        torch.manual_seed(seed)
+        x = torch.randn(4, 3, requires_grad=requires_grad)
+        statistics = [torch.zeros(3), torch.ones(3)]
+        expected = [tensor.clone() for tensor in statistics]
+        for got, wanted in zip(scripted(x, *statistics), program(x, *expected), strict=True):
+            torch.testing.assert_close(got, wanted)
+        torch.testing.assert_close(statistics, expected)

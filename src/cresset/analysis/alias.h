@@ -76,6 +76,11 @@ class AliasDb {
 
   /// Whether some node of the graph, or something outside of it that a node lets run, may write to the value's memory.
   bool hasWriters(const Value* value);
+  /// Whether some node changes elements of what is reached from the value although its schema denies it (column UPDATES
+  /// of the operator table: statistics). That is no writer: dtype, sizes and gradients stay. Two reads around such a
+  /// node differ all the same.
+  bool hasUpdates(const Value* value);
+  bool readsUpdated(const Node* node);
   /// Whether anything that the node takes, or returns, has writers.
   bool hasInputWriters(const Node* node);
   bool hasOutputWriters(const Node* node);
@@ -201,6 +206,7 @@ class AliasDb {
   std::unordered_map<const Node*, Effects> effects_;
   std::vector<std::pair<Location, Site>> sites_;
   std::unordered_set<Location> written_, written_wholes_;
+  std::vector<Location> updated_;  // sorted
   std::unordered_map<Field, std::unordered_set<Location>> written_slots_;
   std::vector<const Value*> handed_on_;                   // to the program as it was, which prim::BailOut goes on with
   std::optional<std::unordered_set<Location>> returned_;  // what is reached from the graph's outputs and from these

@@ -313,6 +313,7 @@ void AliasDb::findWriters(Block* block) {
         if (variableOf(node->input(argument)) != PointsTo::kNone) addLocations(updated, node->input(argument));
       }
     }
+    updated_.insert(updated_.end(), updated.begin(), updated.end());
     const auto note = [&](Location location) {
       written_.insert(location);
       if (memory_.isEscaped(location)) written_escaped_.insert(memory_.classOf(location));
@@ -333,6 +334,8 @@ void AliasDb::findWriters(Block* block) {
 void AliasDb::findWriters() {
   if (writers_known_) return;
   findWriters(graph_.block());
+  std::sort(updated_.begin(), updated_.end());
+  updated_.erase(std::unique(updated_.begin(), updated_.end()), updated_.end());
   writers_known_ = true;
 }
 
@@ -378,6 +381,17 @@ bool AliasDb::hasWriters(const Value* value) {
   if (writesNothing()) return false;
   const std::vector<Location>& locations = memory_.locations(variableOf(value));
   return std::any_of(locations.begin(), locations.end(), [&](Location location) { return isWritten(location); });
+}
+
+bool AliasDb::hasUpdates(const Value* value) {
+  findWriters();
+  if (updated_.empty()) return false;
+  return memory_.overlap(reached(value), updated_);
+}
+
+bool AliasDb::readsUpdated(const Node* node) {
+  const auto inputs = node->inputs();
+  return std::any_of(inputs.begin(), inputs.end(), [&](const Value* input) { return hasUpdates(input); });
 }
 
 bool AliasDb::hasInputWriters(const Node* node) {

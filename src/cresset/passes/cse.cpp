@@ -100,7 +100,9 @@ class Merger {
 
   /// Whether nothing writes to what the node takes and returns, and nothing tells its results from equal ones.
   bool isUntouched(Node* node) {
-    if (memory().isMutable(node) || memory().hasSideEffects(node) || memory().readsWritten(node)) return false;
+    if (memory().isMutable(node) || memory().hasSideEffects(node) || memory().readsWritten(node) ||
+        memory().readsUpdated(node))
+      return false;
     return std::none_of(node->outputs().begin(), node->outputs().end(), [&](Value* output) {
       return memory().hasWriters(output) || isCompared(output);
     });

@@ -56,7 +56,7 @@ class Sinker {
     if (isStructural(node->kind())) return false;
     const Operator* op = operatorOf(*node);
     if (!op || !op->isPure() || mayRaise(*node) || passesGradients(node)) return false;
-    const auto isWritten = [&](const Value* value) { return memory_->hasWriters(value); };
+    const auto isWritten = [&](const Value* value) { return memory_->hasWriters(value) || memory_->hasUpdates(value); };
     const auto inputs = node->inputs();
     const auto outputs = node->outputs();
     return std::none_of(inputs.begin(), inputs.end(), isWritten) &&
