@@ -37,8 +37,8 @@ bool FunctionEmitter::hasAttribute(const SourceRange& range, const SugaredValueP
     return tuple->schema()->argumentIndexWithName(name).has_value();
   }
   throw UserError(
-      "hasattr's first argument must be an object or NamedTuple, but got " +
-          std::string(type->kind() == c10::TypeKind::TupleType ? "a normal Tuple " : "") + type->repr_str() +
+      std::string("hasattr's first argument must be an object or NamedTuple, ") +
+          (type->kind() == c10::TypeKind::TupleType ? "but got a normal Tuple " : "got ") + type->repr_str() +
           " instead",
       range);
 }

@@ -191,6 +191,10 @@ void Function::setGraph(std::shared_ptr<Graph> graph) {
     throw UserError("the graph of '" + name_.qualifiedName() + "' can't be changed: the function has been compiled");
   }
   graph_ = std::move(graph);
+  // Whoever holds the graph that was there before edits nothing any more.
+  has_editable_.store(false, std::memory_order_release);
+  editable_ = nullptr;
+  current_.store(&graph_, std::memory_order_release);
   if (state_.load(std::memory_order_relaxed) == State::Defining) return;  // ensure_defined finishes
   CRESSET_CHECK(graph_ != nullptr, "setGraph(null) on '" + name_.qualifiedName() + "'");
   if (!hasSchema()) setSchema(schemaOfGraph(name_, *graph_));
