@@ -1,9 +1,9 @@
 """torch._C's functions over graphs, for graphs of Cresset's: what ``patch_torch_jit`` puts in their places."""
 
 import functools
-import itertools
 
 import torch
+from torch.utils import _pytree
 
 from . import _C, passes
 from ._objects import ScriptModule, wrap
@@ -163,19 +163,12 @@ def _shapes_our_graphs(theirs):
         if not isinstance(graph, _C.Graph):
             return theirs(graph, inputs, with_grad)
         shaped = graph.copy()
-        for value, example in zip(shaped.inputs(), _tensors_in(inputs)):
+        for value, example in zip(shaped.inputs(), _pytree.tree_leaves(inputs)):
             value.inferTypeFrom(example if with_grad or not isinstance(example, torch.Tensor) else example.detach())
         passes.propagate_shapes(shaped)
         return shaped
 
     return run
-
-
-def _tensors_in(inputs):
-    """The tensors in tuples and lists, in order: the inputs of a graph whose tuples are lowered."""
-    if isinstance(inputs, (tuple, list)):
-        return list(itertools.chain.from_iterable(map(_tensors_in, inputs)))
-    return [inputs]
 
 
 def _makes_functions_of_ours(theirs):

@@ -212,7 +212,7 @@ def _apply():
     for module, name, new in _replacements():
         old = getattr(module, name)
         if new is not old:
-            by_identity[id(old)] = by_identity[id(_undecorated(old))] = new
+            by_identity[id(old)] = by_identity[id(_C._without_dynamo(old))] = new
             _set(module, name, new)
     _replace_in_modules(by_identity, _holds_torch_jit)
 
@@ -235,11 +235,6 @@ def _restore():
     _changes.clear()
 
 
-def _undecorated(value):
-    """The function that torch.compile keeps out of its frames by a function around it, as its first use does with torch.jit.trace."""
-    return getattr(value, "__dict__", {}).get("_torchdynamo_orig_callable", value)
-
-
 def _set(module, name, value):
     _changes.append((module, name, vars(module).get(name, _MISSING)))
     setattr(module, name, value)
@@ -252,7 +247,7 @@ def _replace_in_modules(by_identity, chosen):
         for name, value in list(vars(module).items()):
             new = by_identity.get(id(value))
             if new is None and isinstance(value, types.FunctionType):
-                new = by_identity.get(id(_undecorated(value)))
+                new = by_identity.get(id(_C._without_dynamo(value)))
             if new is not None:
                 _set(module, name, new)
 

@@ -227,7 +227,7 @@ class Recorder:
         self.num_calls = 0
         self.checked = {}
         self.values = {}  # what was seen in registers
-        self.owned = set()  # registers of tensors whose memory the plan has made, so that nobody else can see a write
+        self.owned = set()  # registers of tensors whose memory the plan has made, so that no other code can see a write
         self.appended = []  # lists that were appended to, in order
         self.constants = {}  # register -> tuple, each part of which is checked
         self.written = {}  # register of a call's result -> register of the tensor that it writes to and returns
@@ -284,7 +284,7 @@ class Recorder:
         return not self.is_tensor(value) or value.register in self.owned
 
     def writes(self, value, what):
-        """Sees to it that nobody outside of the plan can tell a write to the tensor."""
+        """Requires that a write to the tensor can be seen in the plan only."""
         if self.options.backend is not None or not self.is_tensor(value) or not self.is_owned(value):
             raise NoRow(what)
         memory = value.object.untyped_storage()._cdata

@@ -108,5 +108,5 @@ class TracedTuple(tuple):
         return tuple, (self.whole(),)
 
 
-# Trees of arguments and results go by the class; one that nobody knows would be a leaf.
+# Pytrees go by the class; an object of an unregistered one would be a leaf.
 _pytree.register_pytree_node(TracedTuple, lambda value: (list(value), None), lambda items, _: tuple(items))

@@ -47,7 +47,7 @@ CLOSE_IN_GRAPHS = {
     "aten::_linalg_eigh",
 }
 
-#: Rules of operators that exact numerics take apart: they run with the default ones, whose bits are Cresset's.
+#: Rules of operators that exact numerics decompose: they run with the default ones, whose bits are Cresset's.
 OWN_BITS = {"aten::log_sigmoid"}
 
 #: The same with numbers of 16 bits.

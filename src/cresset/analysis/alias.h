@@ -126,7 +126,8 @@ class AliasDb {
  private:
   /// What executing a node changes, in memory and beyond.
   struct Changes {
-    std::vector<Location> writes;  // sorted
+    std::vector<Location> writes;   // sorted
+    std::vector<Location> updates;  // of an operator: those of `writes` of which its schema says nothing
     /// Slots of objects that are written, instead of the whole object.
     std::vector<std::pair<Location, Field>> slot_writes;
     bool anything = false;  // may read and write whatever has escaped
@@ -138,6 +139,14 @@ class AliasDb {
     std::vector<std::pair<Location, Field>> slot_reads;
     bool raises = false;  // may throw
   };
+
+  /// Locations, and the classes of those that may be memory of other locations, from outside.
+  struct LocationSet {
+    std::unordered_set<Location> locations;
+    std::unordered_set<ClassId> worlds, escaped;
+  };
+  void add(LocationSet& set, Location location);
+  bool mayMeet(const LocationSet& set, Location location);
 
   Variable variableOf(const Value* value);
   /// Where the variable of a value of the graph, or of a subgraph that has been analyzed, is kept; null of others.
@@ -205,12 +214,11 @@ class AliasDb {
   std::unordered_map<const Node*, Changes> changes_;    // of nodes that may change something
   std::unordered_map<const Node*, Effects> effects_;
   std::vector<std::pair<Location, Site>> sites_;
-  std::unordered_set<Location> written_, written_wholes_;
-  std::vector<Location> updated_;  // sorted
+  LocationSet written_, updated_;
+  std::unordered_set<Location> written_wholes_;
   std::unordered_map<Field, std::unordered_set<Location>> written_slots_;
   std::vector<const Value*> handed_on_;                   // to the program as it was, which prim::BailOut goes on with
   std::optional<std::unordered_set<Location>> returned_;  // what is reached from the graph's outputs and from these
-  std::unordered_set<ClassId> written_worlds_, written_escaped_;
   bool analyzed_ = false;
   bool anything_written_ = false;
   bool writers_known_ = false;

@@ -161,8 +161,9 @@ void AliasDb::collectChanges(const Node* node, Changes& into) {
       addLocations(into.writes, inputs[i]);
   }
   for (const size_t argument : hiddenWrites(node, *op)) {
-    if (variableOf(inputs[argument]) != PointsTo::kNone) addLocations(into.writes, inputs[argument]);
+    if (variableOf(inputs[argument]) != PointsTo::kNone) addLocations(into.updates, inputs[argument]);
   }
+  into.writes.insert(into.writes.end(), into.updates.begin(), into.updates.end());
 }
 
 void AliasDb::collectReads(const Node* node, Effects& into) {
@@ -295,7 +296,7 @@ bool AliasDb::mayWriteIn(const Block* block) {
 
 bool AliasDb::writesNothing() {
   findWriters();
-  return !anything_written_ && written_.empty();
+  return !anything_written_ && written_.locations.empty();
 }
 
 void AliasDb::findWriters(Block* block) {
@@ -306,26 +307,15 @@ void AliasDb::findWriters(Block* block) {
     }
     const Changes& found = changes(node);
     anything_written_ |= found.anything;
-    // Updates that the schema denies change elements only, behind autograd: dtypes, sizes and gradients stay.
-    std::vector<Location> updated;
-    if (const Operator* op = isStructural(node->kind()) ? nullptr : knownOperator(*node)) {
-      for (const size_t argument : hiddenWrites(node, *op)) {
-        if (variableOf(node->input(argument)) != PointsTo::kNone) addLocations(updated, node->input(argument));
-      }
-    }
-    updated_.insert(updated_.end(), updated.begin(), updated.end());
-    const auto note = [&](Location location) {
-      written_.insert(location);
-      if (memory_.isEscaped(location)) written_escaped_.insert(memory_.classOf(location));
-      if (memory_.isWorld(location)) written_worlds_.insert(memory_.classOf(location));
-    };
+    for (Location location : found.updates) add(updated_, location);
     for (Location location : found.writes) {
-      if (std::find(updated.begin(), updated.end(), location) != updated.end()) continue;
-      note(location);
+      // Updates change elements only, without autograd's knowledge: dtypes, sizes and gradients stay.
+      if (std::find(found.updates.begin(), found.updates.end(), location) != found.updates.end()) continue;
+      add(written_, location);
       written_wholes_.insert(location);
     }
     for (const auto& [location, slot] : found.slot_writes) {
-      note(location);
+      add(written_, location);
       written_slots_[slot].insert(location);
     }
   }
@@ -334,19 +324,26 @@ void AliasDb::findWriters(Block* block) {
 void AliasDb::findWriters() {
   if (writers_known_) return;
   findWriters(graph_.block());
-  std::sort(updated_.begin(), updated_.end());
-  updated_.erase(std::unique(updated_.begin(), updated_.end()), updated_.end());
   writers_known_ = true;
+}
+
+void AliasDb::add(LocationSet& set, Location location) {
+  set.locations.insert(location);
+  if (memory_.isEscaped(location)) set.escaped.insert(memory_.classOf(location));
+  if (memory_.isWorld(location)) set.worlds.insert(memory_.classOf(location));
+}
+
+bool AliasDb::mayMeet(const LocationSet& set, Location location) {
+  if (set.locations.contains(location)) return true;
+  if (!memory_.isEscaped(location)) return false;
+  const auto& others = memory_.isWorld(location) ? set.escaped : set.worlds;
+  const ClassId own = memory_.classOf(location);
+  return std::any_of(others.begin(), others.end(), [&](ClassId id) { return memory_.classes().compatible(own, id); });
 }
 
 bool AliasDb::isWritten(Location location) {
   findWriters();
-  if (written_.contains(location)) return true;
-  if (!memory_.isEscaped(location)) return false;
-  if (anything_written_) return true;
-  const auto& others = memory_.isWorld(location) ? written_escaped_ : written_worlds_;
-  const ClassId own = memory_.classOf(location);
-  return std::any_of(others.begin(), others.end(), [&](ClassId id) { return memory_.classes().compatible(own, id); });
+  return (anything_written_ && memory_.isEscaped(location)) || mayMeet(written_, location);
 }
 
 bool AliasDb::readsWritten(const Node* node) {
@@ -385,13 +382,17 @@ bool AliasDb::hasWriters(const Value* value) {
 
 bool AliasDb::hasUpdates(const Value* value) {
   findWriters();
-  if (updated_.empty()) return false;
-  return memory_.overlap(reached(value), updated_);
+  if (updated_.locations.empty()) return false;
+  const std::vector<Location> locations = reached(value);
+  return std::any_of(
+      locations.begin(), locations.end(), [&](Location location) { return mayMeet(updated_, location); });
 }
 
 bool AliasDb::readsUpdated(const Node* node) {
-  const auto inputs = node->inputs();
-  return std::any_of(inputs.begin(), inputs.end(), [&](const Value* input) { return hasUpdates(input); });
+  findWriters();
+  if (updated_.locations.empty()) return false;
+  const std::vector<Location>& reads = effects(node).reads;
+  return std::any_of(reads.begin(), reads.end(), [&](Location read) { return mayMeet(updated_, read); });
 }
 
 bool AliasDb::hasInputWriters(const Node* node) {

@@ -92,10 +92,6 @@ HiddenWrites hiddenWrites(const c10::FunctionSchema& schema, const Update& updat
   return writes;
 }
 
-std::string fullNameOf(const c10::OperatorName& name) {
-  return name.overload_name.empty() ? name.name : name.name + "." + name.overload_name;
-}
-
 /// What writesOfCall remembers of an operator.
 struct CallWrites {
   FunctionalForm form;
@@ -104,7 +100,7 @@ struct CallWrites {
 
 CallWrites findWrites(const c10::OperatorHandle& op) {
   const c10::FunctionSchema& schema = op.schema();
-  const auto found = updates().find(fullNameOf(op.operator_name()));
+  const auto found = updates().find(c10::toString(op.operator_name()));
   if (found == updates().end()) return {functionalForm(schema), std::nullopt};
   CallWrites writes{{}, hiddenWrites(schema, found->second)};
   writes.form.written = writes.hidden->arguments;

@@ -207,6 +207,6 @@ bool eliminateDeadCode(Graph& graph) {
   return Sweeper(marker).run(graph.block());
 }
 
-CRESSET_PASS(eliminateDeadCode, "dce", All, "Remove what has no effect and whose results nobody uses")
+CRESSET_PASS(eliminateDeadCode, "dce", All, "Remove what has no effect and whose results are unused")
 
 }  // namespace cresset

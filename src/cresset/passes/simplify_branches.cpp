@@ -92,6 +92,6 @@ bool simplifyBranches(Graph& graph) {
 
 CRESSET_PASS(
     simplifyBranches, "simplify-branches", All,
-    "Drop outputs of branches and loops that nobody uses or that are the same on all ways")
+    "Drop outputs of branches and loops that are unused or the same on all ways")
 
 }  // namespace cresset

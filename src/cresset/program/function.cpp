@@ -175,9 +175,9 @@ void Function::checkEdits() const {
   }
 }
 
-/// graph() follows the edits of editableGraph(). The definition mutex is held.
+/// graph() follows the edits of editableGraph(), if there is one. The definition mutex is held.
 void Function::adoptEdits() {
-  if (editable_->edits() == adopted_edits_) return;
+  if (!editable_ || editable_->edits() == adopted_edits_) return;
   checkEdits();
   followed_.push_back(editable_->copy());
   adopted_edits_ = editable_->edits();
@@ -191,7 +191,6 @@ void Function::setGraph(std::shared_ptr<Graph> graph) {
     throw UserError("the graph of '" + name_.qualifiedName() + "' can't be changed: the function has been compiled");
   }
   graph_ = std::move(graph);
-  // Whoever holds the graph that was there before edits nothing any more.
   has_editable_.store(false, std::memory_order_release);
   editable_ = nullptr;
   current_.store(&graph_, std::memory_order_release);
@@ -208,7 +207,7 @@ const Executable& Function::executable() {
   ensure_defined();
   std::lock_guard lock(program_->definitionMutex());
   if (!executable_) {
-    if (editable_) adoptEdits();
+    adoptEdits();
     executable_ = compileFunction(*this);
     executable_ptr_.store(executable_.get(), std::memory_order_release);
   }

@@ -69,7 +69,8 @@ class Function final : public torch::jit::Function {
   /// What is printed, saved and frozen: the graph as it was last edited, or graph(). Throws UserError if the edited
   /// graph is not valid, or does not have the inputs and the output of the schema.
   std::shared_ptr<Graph> definition();
-  /// For definers.
+  /// For definers, and for what replaces the body before the first run: what editableGraph() returned before is
+  /// detached.
   void setGraph(std::shared_ptr<Graph> graph);
 
   /// The code that runs; compiled on first use by compileFunction.

@@ -414,16 +414,24 @@ SugaredValuePtr annotatedContainer(
   }
 }
 
+namespace {
+
+/// The function inside of one that torch._dynamo puts around some of torch's when it is imported (torch.manual_seed) or
+/// first used (torch.jit.trace); the object itself if it is none.
+py::object withoutDynamo(py::object object) {
+  if (!PyFunction_Check(object.ptr())) return object;
+  const py::handle module = PyDict_GetItemString(PyFunction_GetGlobals(object.ptr()), "__name__");  // null in exec
+  const std::string owner = module && PyUnicode_Check(module.ptr()) ? py::cast<std::string>(module) : "";
+  if (owner != "torch._compile" && !owner.starts_with("torch._dynamo")) return object;
+  return py::getattr(object, "__wrapped__", object);
+}
+
+}  // namespace
+
 SugaredValuePtr wellKnown(py::handle object, EmitContext& cx, const SourceRange& range) {
   auto& table = wellKnownTable();
   auto it = table.find(object.ptr());
-  if (it == table.end() && PyFunction_Check(object.ptr())) {
-    // Importing torch._dynamo puts functions of its own around some of torch's, as torch.manual_seed.
-    const py::object module = py::reinterpret_borrow<py::dict>(PyFunction_GetGlobals(object.ptr()))["__name__"];
-    const std::string owner = PyUnicode_Check(module.ptr()) ? py::cast<std::string>(module) : "";
-    if (owner == "torch._compile" || owner.starts_with("torch._dynamo"))
-      it = table.find(py::object(py::getattr(object, "__wrapped__", py::none())).ptr());
-  }
+  if (it == table.end()) it = table.find(withoutDynamo(py::reinterpret_borrow<py::object>(object)).ptr());
   if (it == table.end()) return nullptr;
   const auto& [module, name] = it->second;
   if (module == "builtins") return builtinGlobal(name, range, cx);
@@ -547,6 +555,9 @@ void bindWellKnown(py::module_& module) {
       "_known",
       [](const char* owner, const char* name) { return py::reinterpret_borrow<py::object>(known(owner, name)); },
       "What the compiler takes for owner.name: what stood there when it was first asked for.");
+  module.def(
+      "_without_dynamo", withoutDynamo,
+      "The function inside of one that torch._dynamo put around it; else the object.");
   module.def("_set_well_known", [](const py::list& rows) {
     for (py::handle row : rows) {
       py::tuple entry = py::reinterpret_borrow<py::tuple>(row);

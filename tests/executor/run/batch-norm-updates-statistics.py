@@ -1,5 +1,5 @@
 # run: run
-# A call whose result nobody uses counts, too.
+# A call whose result is unused counts, too.
 def f(x, m, v, training: bool):
   a = torch.batch_norm(x, None, None, m, v, training, 0.1, 1e-5, False)
   b = torch.batch_norm(x, None, None, m, v, training, 0.1, 1e-5, False)
