@@ -1,15 +1,19 @@
 """The parser against Python's own: random programs within the grammar must have the same trees and the same ranges.
 
 `expected` converts Python's `ast` to the shape of Cresset's trees; `cresset-opt --print-tree=ranges` prints the actual one.
-A node is [kind, range or None, child…], a leaf is bytes. Ranges are compared where `ast` has them.
+A node is [kind, range or None, child…], a leaf is bytes. Ranges are compared where `ast` has them. They follow from its
+places by torch.jit's rule: an expression reaches from its first token to the end of its last operand, so closing
+brackets, and parentheses around an expression, are no part of it.
 """
 
 import ast
+import io
 import os
 import random
 import re
 import shutil
 import subprocess
+import tokenize
 from pathlib import Path
 
 import pytest
@@ -115,7 +119,76 @@ class Expected:
         self.ranges = True
 
     def range(self, n):
-        return (n.lineno, n.col_offset, n.end_lineno, n.end_col_offset) if self.ranges else None
+        return (*self.begin(n), *self.end(n)) if self.ranges else None
+
+    def begin(self, n):
+        first = None
+        if isinstance(n, (ast.BinOp, ast.Compare)):
+            first = n.left
+        elif isinstance(n, ast.BoolOp):
+            first = n.values[0]
+        elif isinstance(n, ast.IfExp):
+            first = n.body
+        elif isinstance(n, ast.Call):
+            first = n.func
+        elif isinstance(n, (ast.Attribute, ast.Subscript)):
+            first = n.value
+        elif isinstance(n, ast.Assign):
+            first = n.targets[0]
+        elif isinstance(n, (ast.AnnAssign, ast.AugAssign)):
+            first = n.target
+        elif isinstance(n, ast.Expr):
+            first = n.value
+        elif isinstance(n, ast.Tuple) and not self.is_parenthesized(n):
+            first = n.elts[0]
+        elif isinstance(n, ast.Slice):
+            first = n.lower
+        return self.begin(first) if first else (n.lineno, n.col_offset)
+
+    def end(self, n):
+        """The end of the last operand, unless a name or a keyword comes after it."""
+        last = None
+        if isinstance(n, ast.BinOp):
+            last = n.right
+        elif isinstance(n, ast.BoolOp):
+            last = n.values[-1]
+        elif isinstance(n, ast.Compare):
+            last = n.comparators[-1]
+        elif isinstance(n, ast.UnaryOp):
+            last = n.operand
+        elif isinstance(n, ast.IfExp):
+            last = n.orelse
+        elif isinstance(n, ast.Call):
+            arguments = [*n.args, *(k.value for k in n.keywords), n.func]
+            return max(map(self.end, arguments))
+        elif isinstance(n, ast.Subscript):
+            last = n.slice
+            if isinstance(last, ast.Tuple) and len(last.elts) > 1 and not self.is_parenthesized(last):
+                last = last.elts[-1]
+        elif isinstance(n, ast.Slice):
+            parts = [p for p in (n.lower, n.upper, n.step) if p]
+            last = parts[-1] if parts and not self.text(n).rstrip().endswith(":") else None
+        elif isinstance(n, (ast.Tuple, ast.List, ast.Set)):
+            last = n.elts[-1] if n.elts else None
+        elif isinstance(n, ast.Dict):
+            last = n.values[-1] if n.values else None
+        elif isinstance(n, (ast.ListComp, ast.DictComp)):
+            last = (n.generators[-1].ifs or [n.generators[-1].iter])[-1]
+        elif isinstance(n, ast.AnnAssign):
+            last = n.value or n.annotation
+        elif isinstance(n, (ast.Assign, ast.AugAssign, ast.Expr, ast.Return, ast.Starred)):
+            last = n.value
+        elif isinstance(n, ast.Assert):
+            last = n.msg or n.test
+        elif isinstance(n, ast.Raise):
+            last = n.exc
+        elif isinstance(n, ast.Delete):
+            last = n.targets[-1]
+        if last:
+            return self.end(last)
+        if isinstance(n, (ast.Tuple, ast.List, ast.Dict)):
+            return (n.lineno, n.col_offset + 1)
+        return (n.end_lineno, n.end_col_offset)
 
     def text(self, n):
         # Not ast.get_source_segment, which splits the whole source at each call.
@@ -177,10 +250,14 @@ class Expected:
         if text[0] != "(":
             return False
         depth = 0
-        for i, c in enumerate(text):
-            depth += (c in "([{") - (c in ")]}")
+        # In brackets, where line breaks are no tokens; the end of the first bracket is the end of the text, if it is its own.
+        tokens = [
+            t.string for t in tokenize.generate_tokens(io.StringIO(f"({text})").readline) if t.type == tokenize.OP
+        ]
+        for i, token in enumerate(tokens[1:-1]):
+            depth += (token in "([{") - (token in ")]}")
             if depth == 0:
-                return i == len(text) - 1
+                return i == len(tokens) - 3
         return False
 
     def expr(self, n):

@@ -297,7 +297,6 @@ Expr Parser::subscript(const Expr& value) {
   bool annotation = in_annotation_;
   std::string name = lastName(value);
   if (name == "Literal" || name == "Annotated") in_annotation_ = false;
-  uint32_t first = begin();
   if (at(']')) failHere("a subscript needs an index");
   std::vector<Expr> indices{index()};
   bool trailing_comma = false;
@@ -306,13 +305,13 @@ Expr Parser::subscript(const Expr& value) {
     if (trailing_comma) break;
     indices.push_back(index());
   }
-  SourceRange inner = since(first);
   in_annotation_ = annotation;
   expect(']');
   // x[i,] takes a tuple of one; in an annotation, where a tuple means no more than its elements, List[int,] is
   // List[int].
   if (trailing_comma && indices.size() == 1 && !in_annotation_) {
-    indices = {SequenceLiteral::make(TK_TUPLE_LITERAL, inner, list(inner, indices))};
+    const SourceRange item = indices[0].range();
+    indices = {SequenceLiteral::make(TK_TUPLE_LITERAL, item, list(item, indices))};
   }
   SourceRange range = SourceRange::cover(indices.front().range(), indices.back().range());
   return Subscript::make(SourceRange::cover(value.range(), range), value, list(range, indices));
@@ -336,7 +335,11 @@ Expr Parser::index() {
   expect(':');
   Maybe<Expr> stop = bound();
   Maybe<Expr> step = none<Expr>();
-  if (nextIf(':')) step = bound();
+  if (at(':')) {
+    range = SourceRange::cover(range, here());
+    advance();
+    step = bound();
+  }
   return SliceExpr::make(range, first, stop, step);
 }
 

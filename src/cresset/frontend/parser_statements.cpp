@@ -204,9 +204,7 @@ void Parser::rejectMatch() {
 Stmt Parser::deleteStatement() {
   uint32_t start = begin();
   advance();
-  uint32_t first = begin();
   Expr e = expressionList();
-  SourceRange range = since(first);
   std::vector<Expr> targets;
   // Python flattens `del (a, b), [c]`. The pending targets are few and nest no deeper than kMaxNesting.
   auto flatten = [&](auto& self, const Expr& target) -> void {
@@ -218,7 +216,7 @@ Stmt Parser::deleteStatement() {
     targets.push_back(asTarget(target, "delete"));
   };
   flatten(flatten, e);
-  return Delete::make(from(start, e), list(range, targets));
+  return Delete::make(from(start, e), list(e.range(), targets));
 }
 
 Stmt Parser::raiseStatement() {

@@ -57,9 +57,12 @@ class PythonFunction final : public HostCallable {
 
 class PythonCall : public SugaredValue {
  public:
-  PythonCall(c10::FunctionSchema schema, c10::intrusive_ptr<HostCallable> host)
-      : schema_(std::move(schema)), host_(std::move(host)) {}
-  std::string kind() const override { return "Python function '" + host_->name() + "'"; }
+  PythonCall(c10::FunctionSchema schema, c10::intrusive_ptr<HostCallable> host, std::string type)
+      : schema_(std::move(schema)), host_(std::move(host)), type_(std::move(type)) {}
+  std::string kind() const override { return "python value of type '" + type_ + "'"; }
+  std::string missingAttr(const std::string& /*name*/) const override {
+    return "attribute lookup is not defined on " + kind();
+  }
   SugaredValuePtr call(
       const SourceRange& range, EmitContext& cx, const std::vector<NamedValue>& args,
       const std::vector<NamedValue>& kwargs, size_t) override {
@@ -80,6 +83,7 @@ class PythonCall : public SugaredValue {
  private:
   c10::FunctionSchema schema_;
   c10::intrusive_ptr<HostCallable> host_;
+  std::string type_;
 };
 
 /// The parameters and the result of a Python function by its annotations. No body is read: it need not be TorchScript.
@@ -146,7 +150,7 @@ SugaredValuePtr pythonCallable(
   const std::string name = schema.name();
   auto host = c10::make_intrusive<PythonFunction>(
       py::reinterpret_borrow<py::object>(callable), name, std::move(types), schema.returns()[0].type());
-  return std::make_shared<PythonCall>(std::move(schema), std::move(host));
+  return std::make_shared<PythonCall>(std::move(schema), std::move(host), Py_TYPE(callable.ptr())->tp_name);
 }
 
 }  // namespace cresset::python

@@ -48,8 +48,8 @@ def bad_global_tensor(x: Tensor):
     return x * SCALE  # error: 'SCALE': python value of type 'Tensor' cannot be used as a value. Perhaps it is a closed over global variable? If so, please consider passing it in as an argument or use a local variable instead. A tensor can be passed as an argument, or be a buffer of the module.
 
 
-def bad_global_module(x: Tensor):
-    return LAYER(x)  # error: 'LAYER': python value of type 'Linear' cannot be used as a value. Perhaps it is a closed over global variable? If so, please consider passing it in as an argument or use a local variable instead. Cannot call a ScriptModule that is not a submodule of the caller: call it from a method of what holds it.
+def bad_method_of_global_module(x: Tensor):
+    return LAYER.forward(x)  # error: attribute lookup is not defined on python value of type 'Linear'
 
 
 def bad_global_module_list(x: Tensor):
