@@ -134,7 +134,7 @@ void run(const Arguments& arguments) {
     return;
   }
   auto passes = findPasses(arguments.passes);
-  auto graph = parseGraph(text, {.file = name});
+  auto graph = parseGraph(text, {.file = name, .result_types = resultTypes});
   verify(*graph);
   rewriteAndPrint(graph, name, passes, arguments);
 }

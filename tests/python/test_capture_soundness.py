@@ -2,6 +2,8 @@
 
 import gc
 import random
+import subprocess
+import sys
 import threading
 import tracemalloc
 import warnings
@@ -523,3 +525,35 @@ def test_state_of_the_thread_is_read_by_each_run():
         with torch.inference_mode():
             check(f, compiled, x)
     assert applied(f) >= 16
+
+
+CHAINED = """
+import resource, torch, torch._dynamo, cresset
+from torch._C._dynamo.eval_frame import set_eval_frame
+
+resource.setrlimit(resource.RLIMIT_AS, (8 << 30, 8 << 30))
+
+@cresset.compile
+def outer(x, callback):
+    set_eval_frame(callback)  # from None on: torch.compile's function is set after ours, and stays when ours is taken away
+    return x + 1
+
+@cresset.compile
+def f(x):
+    return (x * 2 + 1).sin()
+
+x = torch.ones(2)
+for callback in (False, None, None, False, False, None):
+    assert torch.equal(outer(x, callback), x + 1)
+    for _ in range(3):
+        assert torch.equal(f(x), (x * 2 + 1).sin())
+    set_eval_frame(callback)
+    assert torch.equal(f(x), (x * 2 + 1).sin())
+print(sum(plan.counts[0] for _, plan in cresset._frames.plans_of(f.__wrapped__.__code__, None)))
+"""
+
+
+def test_other_functions_that_run_frames_come_and_go():
+    done = subprocess.run([sys.executable, "-c", CHAINED], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) >= 12

@@ -53,6 +53,26 @@ def test_reading_agrees_with_torch_jit():
         assert next(graph.nodes()).kind() == "prim::Constant"
 
 
+def test_results_without_types_have_those_of_their_operators():
+    text = """graph(%x : Tensor, %l : int[], %d : Dict(str, float), %w : Tensor):
+      %none : NoneType = prim::Constant()
+      %false : bool = prim::Constant[value=0]()
+      %n = aten::len(%l)
+      %m = aten::add(%n, %n)
+      %sizes = aten::size(%x)
+      %y, %z = aten::max(%x, %n, %false)
+      %keys = aten::keys(%d)
+      %values = aten::values(%d)
+      %packed = quantized::linear_prepack_fp16(%w, %none)
+      %out = quantized::linear_dynamic_fp16(%x, %packed)
+      %unknown = my::operator(%n)
+      return (%m, %sizes, %keys, %values, %out)"""
+    mine, theirs = parsed(text)
+    for node, expected in zip(mine.nodes(), theirs.nodes(), strict=True):
+        assert node.kind() == expected.kind()
+        assert [str(v.type()) for v in node.outputs()] == [str(v.type()) for v in expected.outputs()], node
+
+
 def test_what_is_known_of_an_operator():
     constant, addition, _ = parsed()[0].nodes()
     assert constant.operatorRow() is None

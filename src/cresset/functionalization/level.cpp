@@ -5,6 +5,7 @@
 #include <ATen/functorch/TensorWrapper.h>
 #include <ATen/ops/clone_ops.h>
 #include <ATen/ops/copy_ops.h>
+#include <ATen/ops/lift_fresh_ops.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 #include <torch/csrc/autograd/function.h>
 #include <torch/csrc/autograd/functions/utils.h>
@@ -270,6 +271,19 @@ void Level::checkWrites(const c10::OperatorHandle& op, std::span<const IValue> g
   }
 }
 
+bool Level::takeLiteral(const c10::OperatorHandle& op, c10::DispatchKeySet keys, std::vector<IValue>& stack) {
+  if (op.schema().name() != at::_ops::lift_fresh::name) return false;
+  const at::TensorImpl* literal = stack.back().toTensor().unsafeGetTensorImpl();
+  if (!literals_.contains(literal) || entries_.contains(literal)) return false;
+  const at::Tensor filled = stack.back().toTensor();
+  handOn(op, keys, stack);
+  const Emission emission(*state_);
+  // Clients below take what they see here for a constant, which nothing may write to.
+  stack.back() = wrapFresh(at::_ops::clone::call(stack.back().toTensor(), std::nullopt), state_);
+  literals_.erase(literal);
+  return true;
+}
+
 void Level::call(const c10::OperatorHandle& op, c10::DispatchKeySet keys, std::vector<IValue>& stack) {
   try {
     run(op, keys, stack);
@@ -280,6 +294,7 @@ void Level::call(const c10::OperatorHandle& op, c10::DispatchKeySet keys, std::v
 }
 
 void Level::run(const c10::OperatorHandle& op, c10::DispatchKeySet keys, std::vector<IValue>& stack) {
+  if (takeLiteral(op, keys, stack)) return;
   const size_t count = op.schema().arguments().size();
   const auto first = stack.end() - static_cast<ptrdiff_t>(count);
   bool wrapped = false, tensors = false;

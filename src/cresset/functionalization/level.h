@@ -58,6 +58,8 @@ class Level final : public OperatorClient {
     bool requires_grad = false;
   };
   void run(const c10::OperatorHandle& op, c10::DispatchKeySet keys, std::vector<c10::IValue>& stack);
+  /// Where torch.tensor has filled a literal, it becomes a tensor of the program's own. False for any other call.
+  bool takeLiteral(const c10::OperatorHandle& op, c10::DispatchKeySet keys, std::vector<c10::IValue>& stack);
   void checkMemory(const Entry& entry) const;
   bool isFromOutside(const at::Tensor& tensor) const;
   Entry& enter(const at::Tensor& tensor);

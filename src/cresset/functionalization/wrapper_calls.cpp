@@ -7,6 +7,7 @@
 #include <ATen/ops/clone_ops.h>
 #include <ATen/ops/copy_ops.h>
 #include <ATen/ops/new_empty_strided_ops.h>
+#include <ATen/ops/resize_ops.h>
 #include <c10/core/ScalarType.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 
@@ -200,6 +201,7 @@ class Call {
   void changePlace() {
     const at::Tensor& tensor = arguments_[0].toTensor();
     Wrapper* wrapper = own(tensor);
+    if (wrapper && schema_.name() == at::_ops::resize_::name) return resize(*wrapper);
     const Operator* view = viewForm(schema_);
     if (!wrapper || !view || !view->handle()) {
       throw UserError(
@@ -210,6 +212,50 @@ class Call {
     c10::SymInt offset;
     const at::Tensor value = makePart(*view->handle(), *wrapper, -1, part, offset);
     wrapper->setPart(std::move(part), value, offset);
+    finish({IValue(tensor)});
+  }
+
+  /// `resize_` to sizes that the memory has room for makes another part of it, as as_strided does; else the memory grows,
+  /// if nothing else is of it.
+  void resize(Wrapper& wrapper) {
+    const at::Tensor tensor = arguments_[0].toTensor();
+    const c10::SymIntArrayRef before = wrapper.sym_sizes();
+    const std::vector<c10::SymInt> sizes = arguments_[1].toSymIntVector();
+    const std::string refused = "Within cresset.functionalize, 'aten::resize_' can't ";
+    if (wrapper.memory().foreign) throw UserError(refused + "change the sizes of a tensor from outside: make a new tensor");
+    if (!arguments_[2].isNone() && arguments_[2].toMemoryFormat() != at::MemoryFormat::Contiguous) {
+      throw UserError(refused + "change the memory format: make a new tensor");
+    }
+    if (before == c10::SymIntArrayRef(sizes)) return finish({IValue(tensor)});
+    std::vector<c10::SymInt> strides(sizes.size());
+    c10::SymInt numel = 1;
+    for (size_t d = sizes.size(); d-- > 0;) {
+      strides[d] = numel;
+      numel *= sizes[d].max(1);
+    }
+    for (const c10::SymInt& size : sizes)
+      if (size == 0) numel = 0;
+    const at::Tensor& whole = wrapper.memory().value;
+    if (wrapper.sym_storage_offset() - wrapper.memory().offset + numel <= whole.sym_numel()) {
+      PartPtr part = std::make_shared<Part>(wrapper.part()->memory);
+      makeStrided({tensor, IValue(sizes), IValue(strides), IValue()}, wrapper, *part);
+      const c10::SymInt offset = wrapper.memory().offset + part->offset;
+      at::Tensor value;
+      {
+        const at::Tensor parent = current(part->parent);
+        const Emission emission(*level_);
+        value = applyView(*part, parent);
+      }
+      part->value = value;
+      part->generation = wrapper.memory().generation;
+      wrapper.setPart(std::move(part), value, offset);
+    } else if (!isAlone(wrapper)) {
+      throw UserError(refused + "make a tensor larger that is a view or has views: make a new tensor");
+    } else {
+      const at::Tensor value = current(wrapper.part());
+      const Emission emission(*level_);
+      replaceMemory(wrapper, at::_ops::resize::call(value.contiguous(), sizes, std::nullopt));
+    }
     finish({IValue(tensor)});
   }
 
@@ -390,12 +436,16 @@ class Call {
     const bool random = op_.hasTag(at::Tag::nondeterministic_seeded);
     call(*writes.op->handle(), stack);
     const size_t num_fresh = stack.size() - writes.written.size();
-    std::vector<std::pair<at::Tensor, at::Tensor>> assigned;
+    std::vector<std::pair<at::Tensor, at::Tensor>> assigned, resized;
     for (size_t i = 0; i < writes.written.size(); ++i) {
       const std::vector<at::Tensor> targets = tensorsOf(writes.written[i]);
       std::vector<at::Tensor> results = tensorsIn(stack[num_fresh + i]);
       if (results.size() != targets.size()) return false;
       for (size_t k = 0; k < targets.size(); ++k) {
+        if (writes.is_out && !random && isResizedTo(targets[k], results[k])) {
+          resized.emplace_back(targets[k], results[k]);
+          continue;
+        }
         if (!becomes(targets[k], results[k], writes.is_out, *level_)) {
           if (random) throwWrongResult();
           return false;
@@ -404,6 +454,7 @@ class Call {
       }
     }
     for (auto& [target, value] : assigned) set(target, value, given);
+    for (auto& [target, value] : resized) replaceMemory(*own(target), unshared(value, given, *level_));
     stack.resize(num_fresh);
     fresh = wrapResults(std::move(stack), given);
     return true;
@@ -457,17 +508,33 @@ class Call {
   /// An out= operator gives a tensor that has other sizes those of its result, if nothing else is of its memory.
   void replaceBy(const at::Tensor& target, const at::Tensor& value, bool is_out) const {
     Wrapper* wrapper = own(target);
-    if (is_out && target.sym_sizes() != value.sym_sizes() && !wrapper->part()->parent && !wrapper->memory().foreign &&
-        wrapper->part().use_count() == 1) {
-      Memory& memory = wrapper->memory();
-      memory.value = value;
-      memory.offset = 0;
-      memory.written = true;
-      ++memory.generation;
-      wrapper->setPart(wrapper->part(), value);
-      return;
+    if (is_out && target.sym_sizes() != value.sym_sizes() && isAlone(*wrapper)) {
+      replaceMemory(*wrapper, value);
+    } else {
+      assign(wrapper->part(), value);
     }
-    assign(wrapper->part(), value);
+  }
+
+  /// Whether nothing else is of the memory of a tensor that was made within the program.
+  static bool isAlone(const Wrapper& wrapper) {
+    return !wrapper.part()->parent && !wrapper.memory().foreign && wrapper.part().use_count() == 1;
+  }
+
+  /// Whether an out= operator gives the target the sizes of the result, and the strides: those of a tensor that is made
+  /// larger are dense.
+  bool isResizedTo(const at::Tensor& target, const at::Tensor& result) const {
+    const Wrapper* wrapper = own(target);
+    return wrapper && isAlone(*wrapper) && target.sym_sizes() != result.sym_sizes() && result.is_contiguous() &&
+           target.scalar_type() == result.scalar_type() && target.device() == result.device();
+  }
+
+  static void replaceMemory(Wrapper& wrapper, const at::Tensor& value) {
+    Memory& memory = wrapper.memory();
+    memory.value = value;
+    memory.offset = 0;
+    memory.written = true;
+    ++memory.generation;
+    wrapper.setPart(wrapper.part(), value);
   }
 
   const c10::OperatorHandle& op_;

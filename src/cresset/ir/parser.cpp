@@ -191,6 +191,13 @@ class GraphParser {
     for (size_t i = 0; i < outputs.size(); ++i) {
       if (outputs[i].is_function) node->output(i)->setType(functionType(node, outputs[i].name));
     }
+    const bool has_untyped = std::ranges::any_of(outputs, [](const Output& o) { return !o.type && !o.is_function; });
+    if (has_untyped && context_.options.result_types) {
+      const std::vector<TypePtr> types = context_.options.result_types(*node);
+      for (size_t i = 0; i < types.size(); ++i) {
+        if (!outputs[i].type && !outputs[i].is_function) node->output(i)->setType(types[i]);
+      }
+    }
     setPlace(node, scanner_.comment());
     block->appendNode(node);
     for (size_t i = 0; i < outputs.size(); ++i) define(outputs[i].name, node->output(i), open_.back().scope);

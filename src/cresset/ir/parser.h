@@ -9,6 +9,7 @@
 #include <memory>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include "cresset/ir/graph.h"
 #include "cresset/ir/printer.h"
@@ -32,6 +33,9 @@ struct ParseOptions {
   std::string file;                          // for messages; "" is "<ir>"
   /// What a constant of type Function refers to by its `name`; must outlive the graph. Null if there is none.
   std::function<torch::jit::Function*(const std::string& name)> functions;
+  /// The types of a node's results, for those that the text writes without a type; empty if they are not known. Without
+  /// it, or if empty, such a result is a Tensor.
+  std::function<std::vector<TypePtr>(const Node& node)> result_types;
 };
 
 /// Parses the textual IR. Operators are not looked up. The result passes verify() or an error is thrown. Comments

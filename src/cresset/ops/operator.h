@@ -249,6 +249,8 @@ const Operator* operatorOf(Node& node);
 inline const Operator* operatorOf(const Node& node) {
   return operatorOf(const_cast<Node&>(node));
 }
+/// The types of the results that the schema of that operator says; empty if none takes the inputs.
+std::vector<TypePtr> resultTypes(const Node& node);
 /// Whether the operator writes to the argument, by its schema.
 inline bool isWritten(const c10::Argument& argument) {
   return argument.alias_info() && argument.alias_info()->isWrite();

@@ -15,7 +15,7 @@ namespace cresset {
 
 namespace {
 
-bool fits(const c10::FunctionSchema& schema, const Node& node, std::string* why) {
+bool fits(const c10::FunctionSchema& schema, const Node& node, c10::TypeEnv& env, std::string* why) {
   const auto& arguments = schema.arguments();
   auto inputs = node.inputs();
   auto refuse = [&](const std::string& reason) {
@@ -35,7 +35,6 @@ bool fits(const c10::FunctionSchema& schema, const Node& node, std::string* why)
         "gives " + std::to_string(schema.returns().size()) + " outputs, the node has " +
         std::to_string(node.outputs().size()));
   }
-  c10::TypeEnv env;
   for (size_t i = 0; i < arguments.size(); ++i) {
     const TypePtr& type = inputs[i]->type();
     TypePtr formal = arguments[i].type();
@@ -63,7 +62,10 @@ bool fits(const c10::FunctionSchema& schema, const Node& node, std::string* why)
     throw UserError(message, node.sourceRange());
   }
   std::string why;
-  for (const Operator* op : overloads) fits(op->schema(), node, &why);
+  for (const Operator* op : overloads) {
+    c10::TypeEnv env;
+    fits(op->schema(), node, env, &why);
+  }
   throw UserError("No overload of " + name + " takes these inputs:\n" + why, node.sourceRange());
 }
 
@@ -73,12 +75,30 @@ const Operator* operatorOf(Node& node) {
   if (const Operator* bound = node.boundOperator()) return bound;
   if (isStructural(node.kind())) return nullptr;
   for (const Operator* op : OperatorTable::get().overloads(node.kind())) {
-    if (fits(op->schema(), node, nullptr)) {
+    c10::TypeEnv env;
+    if (fits(op->schema(), node, env, nullptr)) {
       node.bindOperator(op);
       return op;
     }
   }
   throwUnmatched(node);
+}
+
+std::vector<TypePtr> resultTypes(const Node& node) {
+  std::vector<TypePtr> types;
+  if (isStructural(node.kind())) return types;
+  for (const Operator* op : OperatorTable::get().overloads(node.kind())) {
+    c10::TypeEnv env;
+    if (op->schema().is_varret() || !fits(op->schema(), node, env, nullptr)) continue;
+    for (const c10::Argument& result : op->schema().returns()) {
+      TypePtr type = result.type();
+      if (type->hasFreeVariables()) type = c10::tryEvalTypeVariables(type, env);
+      if (!type) return {};
+      types.push_back(std::move(type));
+    }
+    break;
+  }
+  return types;
 }
 
 bool hasTrait(const Node& node, Trait trait) {

@@ -517,7 +517,8 @@ void bindGraph(py::module_& module) {
   bindPasses(module);
 
   module.def(
-      "parse_ir", [](const std::string& text) { return graphToPython(parseGraph(text)); }, py::arg("text"),
+      "parse_ir", [](const std::string& text) { return graphToPython(parseGraph(text, {.result_types = resultTypes})); },
+      py::arg("text"),
       "The Graph that the text form of the IR says. Raises, naming the line, if it is malformed.");
   module.def(
       "function_from_graph",
