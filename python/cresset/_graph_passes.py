@@ -15,13 +15,18 @@ _PASSES = {
     "complete_shape_analysis": ("propagate_shapes",),
     "constant_loop_unrolling": ("unroll",),
     "constant_pooling": ("pool_constants",),
-    "constant_propagation": ("constant_propagation",),
-    "constant_propagation_immutable_types": ("constant_propagation",),
+    "constant_propagation": ("constant_propagation", "simplify_branches"),
+    "constant_propagation_immutable_types": ("constant_propagation", "simplify_branches"),
     "cse": ("cse",),
     "dce": ("dce",),
     "dce_graph": ("dce",),
     "decompose_ops": ("decompose",),
     "erase_shape_information": ("erase_shapes",),
+    "fold_convbn": ("fold_into_weights",),
+    "fold_frozen_conv_add_or_sub": ("fold_into_weights",),
+    "fold_frozen_conv_bn": ("fold_into_weights",),
+    "fold_frozen_conv_mul_or_div": ("fold_into_weights",),
+    "fold_frozen_linear_bn": ("fold_into_weights",),
     "functional_to_inplace_activation": ("reinplace",),
     "inline": ("inline",),
     "inline_fork_wait": ("inline_fork_wait",),
@@ -31,8 +36,7 @@ _PASSES = {
     "lint": ("lint",),
     "loop_unrolling": ("unroll",),
     "lower_all_tuples": ("lower_tuples",),
-    "peephole": ("peephole", "simplify_numbers", "simplify_branches"),
-    "peephole_list_idioms": ("remove_list_mutation", "peephole"),
+    "peephole": ("peephole", "simplify_numbers", "read_containers", "simplify_branches"),
     "propagate_device": ("propagate_types",),
     "propagate_dtype": ("propagate_types",),
     "propagate_shapes_on_graph": ("propagate_shapes",),
@@ -63,15 +67,48 @@ NONE = {
 }
 
 
-def _on_our_graphs(names, theirs):
+#: Those after which torch removes what they have left without uses.
+_TIDY = {
+    "constant_propagation",
+    "constant_propagation_immutable_types",
+    "fold_convbn",
+    "fold_frozen_conv_add_or_sub",
+    "fold_frozen_conv_bn",
+    "fold_frozen_conv_mul_or_div",
+    "fold_frozen_linear_bn",
+    "peephole",
+    "peephole_list_idioms",
+}
+
+
+def _run(name, names, graph):
+    """Runs the passes until they change nothing; a pass of torch's does in one go what takes ours some rounds."""
+    any_changed = False
+    for _ in range(8):
+        changed = [getattr(passes, each)(graph) for each in names]
+        if name in _TIDY and True in changed:
+            passes.dce(graph)
+        any_changed |= True in changed
+        if True not in changed or len(names) == 1:
+            break
+    return any_changed
+
+
+def _on_our_graphs(name, names, theirs):
     @functools.wraps(theirs)
     def run(graph, *args, **kwargs):
+        return _run(name, names, graph) if isinstance(graph, _C.Graph) else theirs(graph, *args, **kwargs)
+
+    return run
+
+
+def _reads_lists_of_ours(theirs):
+    @functools.wraps(theirs)
+    def run(graph, refine_list_len=False):
         if not isinstance(graph, _C.Graph):
-            return theirs(graph, *args, **kwargs)
-        changed = False
-        for name in names:
-            changed = getattr(passes, name)(graph) is True or changed
-        return changed
+            return theirs(graph, refine_list_len)
+        refining = ("refine_values",) if refine_list_len else ()
+        return _run("peephole_list_idioms", (*refining, "read_containers", "peephole"), graph)
 
     return run
 
@@ -194,6 +231,7 @@ _OTHERS = {
     "create_autodiff_subgraphs": _makes_subgraphs_of_ours,
     "custom_pattern_based_rewrite_graph": _rewrites_our_graphs,
     "lower_graph": _lowers_our_graphs,
+    "peephole_list_idioms": _reads_lists_of_ours,
 }
 
 
@@ -206,7 +244,7 @@ def functions(torch_c):
             yield "_jit_pass_" + name, make(theirs)
 
     for name, names in _PASSES.items():
-        yield from replaced(name, functools.partial(_on_our_graphs, names))
+        yield from replaced(name, functools.partial(_on_our_graphs, name, names))
     for name, advice in NONE.items():
         yield from replaced(name, functools.partial(_refuses_our_graphs, name, advice))
     for name, make in _OTHERS.items():
