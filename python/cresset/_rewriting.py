@@ -5,13 +5,16 @@ import torch
 from . import _C
 
 
-def rewrite(graph, pattern, replacement):
+def rewrite(graph, pattern, replacement, locations=()):
     """Replaces each part of ``graph`` that looks like ``pattern`` by ``replacement``. Returns how many there were.
 
     Both are graphs, or their text; inputs and outputs correspond by position. Nodes match that are of the same kind and
     have the same attributes and constants, and the pattern's inputs match any value. What a pattern computes on the way
     must have no use outside of it, and nothing between the pattern's nodes may write to memory that one of them reads or
     writes. Parts that share nodes are replaced once, the first of them.
+
+    What is put in stands where the last node of the part stood in its source, unless ``locations`` says otherwise: pairs of
+    a name in ``replacement`` and the name in ``pattern`` of the value whose place it gets.
 
     >>> cresset.passes.rewrite(f.graph, '''
     ... graph(%x, %y, %one):
@@ -37,6 +40,7 @@ def rewrite(graph, pattern, replacement):
     unbound = [value.debugName() for value in pattern.inputs() if value.debugName() not in used]
     if unbound:
         raise ValueError(f"the pattern does not use its input %{unbound[0]}, so that nothing says what it is")
+    locations = [(str(ours), str(theirs)) for ours, theirs in locations]
     count = 0
     for block in _blocks(graph.block()):
         for node in list(block.nodes()):
@@ -44,7 +48,7 @@ def rewrite(graph, pattern, replacement):
                 continue
             match = _Match(graph, pattern, nodes)
             if match.match(outputs[0], node):
-                match.replace(replacement)
+                match.replace(replacement, locations)
                 count += 1
     return count
 
@@ -151,11 +155,19 @@ class _Match:
             node = node.next()
         return True
 
-    def replace(self, replacement):
+    def replace(self, replacement, locations):
         inputs = [self._values[value.debugName()] for value in self._pattern.inputs()]
         outputs = [self._values[value.debugName()] for value in self._pattern.outputs()]
-        with self._graph.insert_point_guard(self._last.next()):
+        place = self._last.next()
+        before = place.prev()
+        with self._graph.insert_point_guard(place):
             made = self._graph.insertGraph(replacement, inputs)
+        taken = {ours: self._values[theirs].node() for ours, theirs in locations}
+        node = before.next()
+        for shown in replacement.nodes():
+            names = [output.debugName() for output in shown.outputs()]
+            node.copyMetadata(next((taken[name] for name in names if name in taken), self._last))
+            node = node.next()
         for old, new in zip(outputs, made):
             old.replaceAllUsesWith(new)
         for position in sorted(self._nodes, reverse=True):  # a pattern's nodes stand before those that use them
