@@ -3,6 +3,7 @@
 import torch
 
 from . import _C
+from ._errors import UserError
 
 
 def rewrite(graph, pattern, replacement, locations=()):
@@ -71,6 +72,7 @@ class _Match:
         self._graph = graph
         self._pattern = pattern
         self._pattern_nodes = nodes
+        self._memory = None
         self._values = {}  # name of a value of the pattern: value of the graph
         self._nodes = {}  # position of a node of the pattern: node of the graph
         self._position = {node: i for i, node in enumerate(nodes)}
@@ -142,9 +144,8 @@ class _Match:
             for output in node.outputs():
                 if any(use.user not in inside and use.user.isBefore(self._last) for use in output.uses()):
                     return False
-        memory = self._graph.alias_db()
         if not any(node.isNondeterministic() for node in computed) and not any(
-            memory.has_writers(value) for node in computed for value in (*node.inputs(), *node.outputs())
+            self._has_writers(value) for node in computed for value in (*node.inputs(), *node.outputs())
         ):
             return True
         first = next(node for node in computed if not any(other.isBefore(node) for other in computed))
@@ -154,6 +155,14 @@ class _Match:
                 return False
             node = node.next()
         return True
+
+    def _has_writers(self, value):
+        if self._memory is None:
+            try:
+                self._memory = self._graph.alias_db()
+            except UserError:  # a graph with operators that only its reader knows, which may write to anything
+                return True
+        return self._memory.has_writers(value)
 
     def replace(self, replacement, locations):
         inputs = [self._values[value.debugName()] for value in self._pattern.inputs()]
