@@ -13,6 +13,7 @@ from ._objects import ScriptModule, wrap
 # leaves alone may be rewritten too: what a pass of Cresset's keeps stands in docs/passes.md.
 _PASSES = {
     "autocast": ("insert_autocast_casts",),
+    "batch_mm": ("batch_mm",),
     "constant_loop_unrolling": ("unroll",),
     "constant_pooling": ("pool_constants",),
     "constant_propagation": ("constant_propagation", "simplify_branches"),
@@ -47,7 +48,6 @@ _PASSES = {
 
 #: Passes of torch's that have no counterpart, and what to do instead.
 NONE = {
-    "batch_mm": "leave it out: a batch of products raises where the separate ones do not, and has other bits",
     "canonicalize_graph_fuser_ops": "leave it out: plans fuse by themselves",
     "create_functional_graphs": "use cresset.passes.functionalize, which rewrites the whole graph",
     "dce_allow_deleting_nodes_with_side_effects": "use cresset.passes.dce, and node.destroy() for what has effects",

@@ -211,22 +211,15 @@ class SizeEmitter {
   Value* emitVariable(const Size::Variable& variable) {
     static const Symbol kGetItem = Symbol::fromQualString("aten::__getitem__"),
                         kFloorDivide = Symbol::fromQualString("aten::floordiv");
-    switch (variable.kind) {
-      case Size::Variable::Kind::Dimension:
-        return insert(
-            kGetItem, lists_.at(variable.value), constantInt(static_cast<int64_t>(variable.dim)), c10::IntType::get());
-      case Size::Variable::Kind::Quotient:
-        return insert(kFloorDivide, emit(variable.operands[0]), emit(variable.operands[1]), c10::IntType::get());
-      case Size::Variable::Kind::Broadcast: {
-        Value* all = emit(variable.operands[0]);
-        for (size_t i = 1; i < variable.operands.size(); ++i) all = broadcast(all, emit(variable.operands[i]));
-        return all;
-      }
-      case Size::Variable::Kind::Stride:
-      case Size::Variable::Kind::Int:
-        break;
+    if (variable.kind == Size::Variable::Kind::Quotient)
+      return insert(kFloorDivide, emit(variable.operands[0]), emit(variable.operands[1]), c10::IntType::get());
+    if (variable.kind == Size::Variable::Kind::Broadcast) {
+      Value* all = emit(variable.operands[0]);
+      for (size_t i = 1; i < variable.operands.size(); ++i) all = broadcast(all, emit(variable.operands[i]));
+      return all;
     }
-    CRESSET_CHECK(false, "such sizes are not computed");
+    return insert(
+        kGetItem, lists_.at(variable.value), constantInt(static_cast<int64_t>(variable.dim)), c10::IntType::get());
   }
 
   /// `b if a == 1 else a`.
