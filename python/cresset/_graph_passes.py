@@ -311,7 +311,7 @@ def _removes_dropout_of_ours(theirs):
         if not isinstance(module, (_C._Object, ScriptModule)):
             return theirs(module)
         module = module if isinstance(module, ScriptModule) else wrap(module)
-        if any(getattr(each, "training", False) for each in module.modules()):
+        if any(each._c.hasattr("training") and each._c.getattr("training") for each in module.modules()):
             raise RuntimeError(
                 "Dropout removal module in training mode is not yet supported. Call module.eval() before it is scripted."
             )

@@ -144,7 +144,7 @@ class _Match:
             for output in node.outputs():
                 if any(use.user not in inside and use.user.isBefore(self._last) for use in output.uses()):
                     return False
-        if not any(node.isNondeterministic() for node in computed) and not any(
+        if not any(_is_nondeterministic(node) for node in computed) and not any(
             self._has_writers(value) for node in computed for value in (*node.inputs(), *node.outputs())
         ):
             return True
@@ -180,8 +180,16 @@ class _Match:
         for old, new in zip(outputs, made):
             old.replaceAllUsesWith(new)
         for position in sorted(self._nodes, reverse=True):  # a pattern's nodes stand before those that use them
-            if not self._nodes[position].hasUses():
-                self._nodes[position].destroy()
+            node = self._nodes[position]
+            if not node.isErased() and not node.hasUses():  # one constant may stand for several of the pattern's
+                node.destroy()
+
+
+def _is_nondeterministic(node):
+    try:
+        return node.isNondeterministic()
+    except UserError:  # an operator that only the graph's reader knows
+        return True
 
 
 def _same_attributes(expected, node):

@@ -89,10 +89,14 @@ class Refiner {
     }
     if (node->kind() == aten::__not__) return collect(node->input(0), !truth, found, depth + 1);
     const bool is_equal = node->kind() == aten::eq, is_unequal = node->kind() == aten::ne;
-    if ((!is_equal && !is_unequal) || is_equal != truth) return;
+    if (!is_equal && !is_unequal) return;
     for (const size_t side : {size_t(0), size_t(1)}) {
       const auto constant = toIValue(node->input(side));
       if (!constant || !isRefinable(*constant)) continue;
+      // `a != True` says as much of a bool as `a == False`.
+      if (constant->isBool() && node->input(1 - side)->type()->kind() == TypeKind::BoolType)
+        return collect(node->input(1 - side), constant->toBool() == (is_equal == truth), found, depth + 1);
+      if (is_equal != truth) return;
       if (*node->input(0)->type() == *node->input(1)->type()) addEqual(node->input(1 - side), *constant, found);
       return;
     }
