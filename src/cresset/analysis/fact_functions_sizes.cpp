@@ -303,24 +303,15 @@ Fact ending(Facts a) {
 }
 
 constexpr Function kSizeFunctions[] = {
-    {"rank", rankOf},
-    {"length", length},
-    {"unknowns", unknowns},
-    {"resized", resized},
-    {"convolved", convolved},
-    {"pooled", pooled},
-    {"ending", ending},
-    {"broadcast", broadcast},
-    {"attended", attended},
-    {"broadcast_each", broadcastEach},
-    {"sizes", sizes},
-    {"count", count},
-    {"given", given},
-    {"viewed", viewed},
-    {"expanded", expanded},
-    {"flattened", flattened},
-    {"matmul", matmul},
-    {"einsum", einsum},
+    {"rank", rankOf},         {"length", length},
+    {"unknowns", unknowns},   {"resized", resized},
+    {"convolved", convolved}, {"pooled", pooled},
+    {"ending", ending},       {"broadcast", broadcast},
+    {"attended", attended},   {"broadcast_each", broadcastEach},
+    {"sizes", sizes},         {"count", count},
+    {"given", given},         {"viewed", viewed},
+    {"expanded", expanded},   {"flattened", flattened},
+    {"matmul", matmul},       {"einsum", einsum},
     {"indexed", indexed},
 };
 

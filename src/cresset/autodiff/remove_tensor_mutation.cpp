@@ -48,9 +48,8 @@ const char* assignmentTo(const Node* part) {
 bool isMadeOfNumbers(const Node* node, const Operator& op) {
   const auto inputs = node->inputs();
   return !op.isOfDispatcher() && op.kernel() && op.isPure() && !op.schema().is_vararg() &&
-         op.restriction() != Restriction::Foreign && std::none_of(inputs.begin(), inputs.end(), [](const Value* input) {
-           return mayHoldTensors(*input->type());
-         });
+         op.restriction() != Restriction::Foreign &&
+         std::none_of(inputs.begin(), inputs.end(), [](const Value* input) { return mayHoldTensors(*input->type()); });
 }
 
 /// Whether its node makes the tensor, in memory of its own that autograd keeps nothing of.

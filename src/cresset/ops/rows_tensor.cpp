@@ -239,8 +239,8 @@ void productsWithOne(Stack& stack, size_t count) {
     const int64_t dim = is_left ? 1 : 0;
     const Tensor all = at::_ops::cat::call(others, dim);
     const Tensor product = is_left ? at::_ops::mm::call(common, all) : at::_ops::mm::call(all, common);
-    for (const Tensor& part :
-         at::_ops::split_with_sizes::call(product, std::vector<c10::SymInt>(others.size(), others.front().sym_size(dim)), dim))
+    for (const Tensor& part : at::_ops::split_with_sizes::call(
+             product, std::vector<c10::SymInt>(others.size(), others.front().sym_size(dim)), dim))
       products.push_back(at::_ops::clone::call(part, at::MemoryFormat::Contiguous));
   } else {
     for (const Tensor& other : others)

@@ -1,5 +1,5 @@
-// Products of matrices that are computed together: a sum of products is one product of the factors side by side, and the
-// products of one matrix with several are parts of one product with all of them.
+// Products of matrices that are computed together: a sum of products is one product of the factors side by side, and
+// the products of one matrix with several are parts of one product with all of them.
 //
 // Whether factors have the same sizes is looked at when they are there (prim::MMTreeReduce, prim::MMBatchSide): if not,
 // they are multiplied one after the other, and raise what they would have raised. Sums come out in another order, so
@@ -55,8 +55,7 @@ class Batcher {
     Node* node = value->node();
     if (node->owningBlock() != root->owningBlock() || (node != root && value->uses().size() != 1)) return false;
     if (isSum(node)) return collectTerms(node->input(0), root, terms) && collectTerms(node->input(1), root, terms);
-    if (!isProduct(node) || scopes_.of(node) != scopes_.of(root) ||
-        !memory_->couldMoveBeforeTopologically(node, root))
+    if (!isProduct(node) || scopes_.of(node) != scopes_.of(root) || !memory_->couldMoveBeforeTopologically(node, root))
       return false;
     terms.push_back(node);
     return true;
@@ -161,6 +160,7 @@ static bool batchProducts(Graph& graph) {
   return Batcher(graph).run(graph.block());
 }
 
-CRESSET_PASS(batchProducts, "batch-mm", Derivatives, "Compute products of matrices together that are summed, or share a factor")
+CRESSET_PASS(
+    batchProducts, "batch-mm", Derivatives, "Compute products of matrices together that are summed, or share a factor")
 
 }  // namespace cresset

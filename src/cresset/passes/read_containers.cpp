@@ -1,5 +1,5 @@
-// What is read of a list or dict that the graph makes and nothing writes to (an element at a constant index, the entry of
-// a constant key, the length, all elements) is the value that was put there. Joining two lists, or taking a slice of
+// What is read of a list or dict that the graph makes and nothing writes to (an element at a constant index, the entry
+// of a constant key, the length, all elements) is the value that was put there. Joining two lists, or taking a slice of
 // one, makes a list of known elements.
 #include "cresset/passes/read_containers.h"
 

@@ -1,6 +1,6 @@
 // What a condition says of the values that it compares: in the branch of `if n == 4` the int `n` is 4, in that of
-// `if len(xs) == 2` the list has two elements, and the condition itself is True. After `if n != 4: raise` too, and what the
-// branch that doesn't raise has found out holds there as well. `n if n != 4 else 4` is `n`.
+// `if len(xs) == 2` the list has two elements, and the condition itself is True. After `if n != 4: raise` too, and what
+// the branch that doesn't raise has found out holds there as well. `n if n != 4 else 4` is `n`.
 //
 // Only what can't change is refined: ints, bools and strings, and the lengths of lists that nothing writes to.
 #include <ATen/core/ivalue.h>
@@ -132,7 +132,8 @@ class Refiner {
 
   static Node* firstOf(Block* block) { return block->nodes().front(); }
 
-  /// Replaces an output that is a value where it differs from a constant, and that constant where it is equal, by the value.
+  /// Replaces an output that is a value where it differs from a constant, and that constant where it is equal, by the
+  /// value.
   void joinEqual(Node* node) {
     Block* const sides[] = {node->blocks()[0], node->blocks()[1]};
     for (const size_t side : {size_t(0), size_t(1)}) {
@@ -141,7 +142,8 @@ class Refiner {
       for (size_t i = 0; i < node->outputs().size(); ++i) {
         Value* value = sides[1 - side]->outputs()[i];
         const auto constant = toIValue(sides[side]->outputs()[i]);
-        if (!constant || !isRefinable(*constant) || !node->output(i)->hasUses() || value->node()->isInside(node)) continue;
+        if (!constant || !isRefinable(*constant) || !node->output(i)->hasUses() || value->node()->isInside(node))
+          continue;
         const bool is_equal = std::any_of(known.begin(), known.end(), [&](const Refinement& refinement) {
           return refinement.value == value && !refinement.is_length && isSame(refinement.constant, *constant);
         });

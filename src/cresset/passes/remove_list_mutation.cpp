@@ -65,7 +65,8 @@ class ListBuilder {
       if (!index) return false;
       const auto length = static_cast<int64_t>(size);
       made->moveBefore(node);
-      made->insertInput(static_cast<size_t>(std::clamp(*index < 0 ? *index + length : *index, int64_t(0), length)), inputs[2]);
+      made->insertInput(
+          static_cast<size_t>(std::clamp(*index < 0 ? *index + length : *index, int64_t(0), length)), inputs[2]);
       untouched_.erase(inputs[2]);
     } else if (name == "aten::extend.t" || name == "aten::add_.t") {
       const Node* other = madeBy(inputs[1], node);
