@@ -416,3 +416,47 @@ def test_torchs_passes_tidy():
         torch._C._jit_pass_peephole_list_idioms(graph, refine_list_len=True)
         assert not graph.findNode("aten::slice") and not graph.findNode("prim::DictConstruct")
         assert len(graph.findAllNodes("aten::len")) == 1
+
+
+def test_sizes_of_windows():
+    """Of convolutions and pooling with random windows, with and without a batch, against what eager computes."""
+    generator = torch.Generator().manual_seed(3)
+
+    def some(low, high, n=None):
+        drawn = torch.randint(low, high + 1, (n or 1,), generator=generator).tolist()
+        return drawn if n else drawn[0]
+
+    checked = 0
+    for i in range(240):
+        n = 1 + i % 3
+        batch = some(0, 1)
+        channels = some(1, 3)
+        x = torch.randn([2] * batch + [channels] + some(4, 9, n))
+        stride, padding, dilation = (some(low, high, n if some(0, 1) else 1) for low, high in ((1, 3), (0, 2), (1, 2)))
+        kernel = some(1, 3, n)
+        kind = ["conv", "max", "avg", "adaptive", "adaptive_max"][i % 5]
+        text = {
+            "conv": f"torch.conv{n}d(x, w, None, {stride}, {padding}, {dilation})",
+            "max": f"torch.max_pool{n}d(x, {kernel}, {stride if some(0, 1) else []}, {padding}, {dilation}, {bool(some(0, 1))})",
+            "avg": f"torch._C._nn.avg_pool{n}d(x, {kernel}, {stride if some(0, 1) else []}, {padding}, {bool(some(0, 1))})",
+            "adaptive": f"torch._C._nn.adaptive_avg_pool{n}d(x, {kernel})",
+            "adaptive_max": f"torch._C._nn.adaptive_max_pool{n}d(x, {kernel})[1]",
+        }[kind]
+        if n == 1:
+            text = text.replace("torch._C._nn.", "torch.")
+        w = torch.randn([2, channels] + kernel)
+        try:
+            expected = eval(text, {"torch": torch}, {"x": x, "w": w})
+        except RuntimeError:
+            continue
+        unit = cresset.CompilationUnit(f"def f(x, w):\n  return {text}\n")
+        graph = unit.f.graph
+        for value, example in zip(graph.inputs(), (x, w)):
+            value.setType(value.type().with_sizes(list(example.shape)))
+        passes.lower_tuples(graph)
+        passes.propagate_shapes(graph)
+        found = next(graph.outputs()).type().varyingSizes()
+        assert found is not None and len(found) == expected.dim(), text
+        assert all(size in (None, real) for size, real in zip(found, expected.shape)), (text, found, expected.shape)
+        checked += "True" in text or None not in found
+    assert checked > 100

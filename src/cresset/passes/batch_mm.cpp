@@ -23,8 +23,6 @@ namespace {
 /// Fewer products are not worth the concatenation.
 constexpr size_t kMinTerms = 4, kMinProductsOfOne = 8;
 
-const Symbol kProduct = Symbol::fromQualString("aten::mm");
-
 class Batcher {
  public:
   explicit Batcher(Graph& graph) : graph_(graph), memory_(aliasesOf(graph)), scopes_(graph) {}
@@ -41,7 +39,7 @@ class Batcher {
  private:
   /// A product of matrices that nothing writes to.
   bool isProduct(const Node* node) {
-    return node->kind() == kProduct && node->inputs().size() == 2 && !memory_->hasWriters(node);
+    return node->kind() == aten::mm && node->inputs().size() == 2 && !memory_->hasWriters(node);
   }
 
   /// `a + b` of two tensors.
@@ -83,7 +81,7 @@ class Batcher {
     for (const size_t side : {size_t(0), size_t(1)}) {
       for (Node* term : terms) factors.push_back(term->input(side));
     }
-    Node* sum = graph_.create(Symbol::fromQualString("prim::MMTreeReduce"), factors);
+    Node* sum = graph_.create(prim::MMTreeReduce, factors);
     sum->insertBefore(root)->copyLocation(root);
     sum->output()->copyMetadata(root->output());
     root->output()->replaceAllUsesWith(sum->output());
@@ -104,7 +102,7 @@ class Batcher {
     std::unordered_set<const Value*> tried[2];
     std::vector<Node*> products;
     for (Node* node : block->nodes()) {
-      if (node->kind() == kProduct && node->inputs().size() == 2) products.push_back(node);
+      if (node->kind() == aten::mm && node->inputs().size() == 2) products.push_back(node);
     }
     for (Node* node : products) {
       if (node->isErased()) continue;
@@ -135,7 +133,7 @@ class Batcher {
     if (together.size() < kMinProductsOfOne) return false;
     std::vector<Value*> inputs = {common, insertConstantBefore(first, side == 0)};
     for (Node* product : together) inputs.push_back(product->input(1 - side));
-    Node* batch = graph_.create(Symbol::fromQualString("prim::MMBatchSide"), inputs);
+    Node* batch = graph_.create(prim::MMBatchSide, inputs);
     batch->insertBefore(first)->copyLocation(first);
     batch->output()->setType(c10::ListType::ofTensors());
     Node* unpacked = graph_.create(prim::ListUnpack, {batch->output()}, together.size());

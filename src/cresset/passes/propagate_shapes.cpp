@@ -209,17 +209,16 @@ class SizeEmitter {
   }
 
   Value* emitVariable(const Size::Variable& variable) {
-    static const Symbol kGetItem = Symbol::fromQualString("aten::__getitem__"),
-                        kFloorDivide = Symbol::fromQualString("aten::floordiv");
     if (variable.kind == Size::Variable::Kind::Quotient)
-      return insert(kFloorDivide, emit(variable.operands[0]), emit(variable.operands[1]), c10::IntType::get());
+      return insert(aten::floordiv, emit(variable.operands[0]), emit(variable.operands[1]), c10::IntType::get());
     if (variable.kind == Size::Variable::Kind::Broadcast) {
       Value* all = emit(variable.operands[0]);
       for (size_t i = 1; i < variable.operands.size(); ++i) all = broadcast(all, emit(variable.operands[i]));
       return all;
     }
     return insert(
-        kGetItem, lists_.at(variable.value), constantInt(static_cast<int64_t>(variable.dim)), c10::IntType::get());
+        aten::__getitem__, lists_.at(variable.value), constantInt(static_cast<int64_t>(variable.dim)),
+        c10::IntType::get());
   }
 
   /// `b if a == 1 else a`.

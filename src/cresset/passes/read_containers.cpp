@@ -100,12 +100,9 @@ namespace {
 
 /// Whether the node may read elements, or the number of elements, of a list that the graph makes.
 bool readsMadeList(const Node* node) {
-  static const Symbol kLen = Symbol::fromQualString("aten::len"),
-                      kGetItem = Symbol::fromQualString("aten::__getitem__"),
-                      kSelect = Symbol::fromQualString("aten::select");
   if (node->inputs().empty() || node->input(0)->node()->kind() != prim::ListConstruct) return false;
-  return node->kind() == prim::ListUnpack || node->kind() == kLen || node->kind() == kGetItem ||
-         node->kind() == kSelect;
+  return node->kind() == prim::ListUnpack || node->kind() == aten::len || node->kind() == aten::__getitem__ ||
+         node->kind() == aten::select;
 }
 
 /// Whether all that uses the list reads it: then nothing can write to it.
@@ -149,8 +146,7 @@ class ListReader {
 
   /// `[a, b] + [c]` and `[a, b, c][1:]` are lists of known elements.
   static bool makesOfLists(const Node* node) {
-    static const Symbol kSlice = Symbol::fromQualString("aten::slice");
-    return (node->kind() == aten::add || node->kind() == kSlice) && !node->inputs().empty() &&
+    return (node->kind() == aten::add || node->kind() == aten::slice) && !node->inputs().empty() &&
            node->input(0)->node()->kind() == prim::ListConstruct;
   }
 
