@@ -419,11 +419,22 @@ def _makes_functions_of_ours(theirs):
     return run
 
 
+def _runs_graphs_of_ours(theirs):
+    @functools.wraps(theirs)
+    def run(graph, inputs):
+        if not isinstance(graph, _C.Graph):
+            return theirs(graph, inputs)
+        return _C.function_from_graph("graph", graph)(*inputs)
+
+    return run
+
+
 #: Functions of torch._C that are no passes.
 _FUNCTIONS = {
     "_create_function_from_graph": _makes_functions_of_ours,
     "_freeze_module": _freezes_our_modules,
     "_jit_erase_non_input_shape_information": _erases_shapes_of_ours,
+    "_jit_interpret_graph": _runs_graphs_of_ours,
     "_jit_register_decomposition_for_schema": _keeps_decompositions_of_ours,
     "_propagate_shapes": _shapes_our_graphs,
     "parse_ir": _parses_graphs_of_ours,

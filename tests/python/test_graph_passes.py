@@ -378,6 +378,12 @@ def _twice(x):
     return x * 2
 
 
+def test_graphs_of_texts_run():
+    with cresset.patch_torch_jit():
+        graph = torch._C.parse_ir("graph(%x : int, %y : int):\n  %z : int = aten::mul(%x, %y)\n  return (%z)")
+        assert isinstance(graph, cresset._C.Graph) and torch._C._jit_interpret_graph(graph, (6, 7)) == 42
+
+
 def test_symbols_of_sizes_in_texts():
     graph = cresset.parse_ir("graph(%x : Float(SS(-2), 3, SS(-5))):\n  return (%x)")
     assert next(graph.inputs()).type().symbolic_sizes() == [-2, 3, -5]
