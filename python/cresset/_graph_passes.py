@@ -6,22 +6,27 @@ import torch
 from torch.utils import _pytree
 
 from . import _C, passes
+from ._graphs import parse_ir
 from ._objects import ScriptModule, wrap
 
 # torch._C's name after "_jit_pass_", and the passes that do it. Aliases, in-place operators and the like that torch's pass
 # leaves alone may be rewritten too: what a pass of Cresset's keeps stands in docs/passes.md.
 _PASSES = {
     "autocast": ("insert_autocast_casts",),
-    "complete_shape_analysis": ("propagate_shapes",),
+    "batch_mm": ("batch_mm",),
     "constant_loop_unrolling": ("unroll",),
     "constant_pooling": ("pool_constants",),
-    "constant_propagation": ("constant_propagation",),
-    "constant_propagation_immutable_types": ("constant_propagation",),
+    "constant_propagation": ("constant_propagation", "simplify_branches"),
+    "constant_propagation_immutable_types": ("constant_propagation", "simplify_branches"),
     "cse": ("cse",),
     "dce": ("dce",),
     "dce_graph": ("dce",),
-    "decompose_ops": ("decompose",),
     "erase_shape_information": ("erase_shapes",),
+    "fold_convbn": ("fold_into_weights",),
+    "fold_frozen_conv_add_or_sub": ("fold_into_weights",),
+    "fold_frozen_conv_bn": ("fold_into_weights",),
+    "fold_frozen_conv_mul_or_div": ("fold_into_weights",),
+    "fold_frozen_linear_bn": ("fold_into_weights",),
     "functional_to_inplace_activation": ("reinplace",),
     "inline": ("inline",),
     "inline_fork_wait": ("inline_fork_wait",),
@@ -31,47 +36,75 @@ _PASSES = {
     "lint": ("lint",),
     "loop_unrolling": ("unroll",),
     "lower_all_tuples": ("lower_tuples",),
-    "peephole": ("peephole", "simplify_numbers", "simplify_branches"),
-    "peephole_list_idioms": ("remove_list_mutation", "peephole"),
+    "peephole": ("peephole", "simplify_numbers", "read_containers", "simplify_branches"),
     "propagate_device": ("propagate_types",),
     "propagate_dtype": ("propagate_types",),
     "propagate_shapes_on_graph": ("propagate_shapes",),
     "refine_integer_values": ("refine_values",),
     "remove_inplace_ops": ("functionalize",),
+    "transpose_frozen_linear": ("transpose_linear",),
     "remove_mutation": ("remove_list_mutation", "remove_dict_mutation", "remove_tensor_mutation"),
-    "run_decompositions": ("decompose",),
 }
 
 #: Passes of torch's that have no counterpart, and what to do instead.
 NONE = {
-    "batch_mm": "leave it out: a batch of products raises where the separate ones do not, and has other bits",
     "canonicalize_graph_fuser_ops": "leave it out: plans fuse by themselves",
     "create_functional_graphs": "use cresset.passes.functionalize, which rewrites the whole graph",
     "dce_allow_deleting_nodes_with_side_effects": "use cresset.passes.dce, and node.destroy() for what has effects",
     "erase_number_types": "leave it out: it serves the exporter to ONNX",
     "fuse_add_relu": "leave it out: plans fuse by themselves",
-    "fuse_linear": "leave it out: linear is one operator from the start",
     "fuse": "leave it out: plans fuse by themselves; cresset.passes.fuse shows what they make",
     "fuse_addmm": "use cresset.passes.rewrite, whose patterns say when it is right",
     "fuse_tensorexprs": "leave it out: plans fuse by themselves; cresset.passes.fuse shows what they make",
-    "propagate_shapes_on_graph_and_build_compute": "use cresset.passes.propagate_shapes and Type.symbolic_sizes()",
     "refine_tuple_types": "leave it out: cresset.passes.lower_tuples gives elements values, and so types, of their own",
-    "remove_dropout": "call module.eval() before torch.jit.freeze",
     "remove_expands": "leave it out: without them, inputs are accepted that they refuse",
     "replace_old_ops_with_upgraders": "leave it out: cresset.load does it",
     "specialize_autogradzero": "leave it out: gradients that are None are ruled out when a plan is made",
 }
 
 
-def _on_our_graphs(names, theirs):
+#: Those after which torch removes what they have left without uses.
+_TIDY = {
+    "constant_propagation",
+    "constant_propagation_immutable_types",
+    "fold_convbn",
+    "fold_frozen_conv_add_or_sub",
+    "fold_frozen_conv_bn",
+    "fold_frozen_conv_mul_or_div",
+    "fold_frozen_linear_bn",
+    "peephole",
+    "peephole_list_idioms",
+}
+
+
+def _run(name, names, graph):
+    """Runs the passes until they change nothing; a pass of torch's does in one go what takes ours some rounds."""
+    any_changed = False
+    for _ in range(8):
+        changed = [getattr(passes, each)(graph) for each in names]
+        if name in _TIDY and True in changed:
+            passes.dce(graph)
+        any_changed |= True in changed
+        if True not in changed or len(names) == 1:
+            break
+    return any_changed
+
+
+def _on_our_graphs(name, names, theirs):
     @functools.wraps(theirs)
     def run(graph, *args, **kwargs):
+        return _run(name, names, graph) if isinstance(graph, _C.Graph) else theirs(graph, *args, **kwargs)
+
+    return run
+
+
+def _reads_lists_of_ours(theirs):
+    @functools.wraps(theirs)
+    def run(graph, refine_list_len=False):
         if not isinstance(graph, _C.Graph):
-            return theirs(graph, *args, **kwargs)
-        changed = False
-        for name in names:
-            changed = getattr(passes, name)(graph) is True or changed
-        return changed
+            return theirs(graph, refine_list_len)
+        refining = ("refine_values",) if refine_list_len else ()
+        return _run("peephole_list_idioms", (*refining, "read_containers", "peephole"), graph)
 
     return run
 
@@ -101,6 +134,20 @@ def _canonicalizes_our_graphs(theirs):
         return copy
 
     return run
+
+
+def _infer_inputs(graph, examples):
+    """Gives the graph's inputs, but for self, the types of examples."""
+    values = [value for value in graph.inputs() if value.type().kind() != "ClassType"]
+    for value, example in zip(values, _pytree.tree_leaves(examples)):
+        value.inferTypeFrom(example)
+
+
+def _nodes(block):
+    for node in block.nodes():
+        yield node
+        for inner in node.blocks():
+            yield from _nodes(inner)
 
 
 def _values(block):
@@ -134,13 +181,202 @@ def _lowers_our_graphs(theirs):
 
 def _rewrites_our_graphs(theirs):
     @functools.wraps(theirs)
-    def run(pattern, replacement, graph, *args, **kwargs):
+    def run(pattern, replacement, graph, value_name_pairs=()):
         if not isinstance(graph, _C.Graph):
-            return theirs(pattern, replacement, graph, *args, **kwargs)
-        passes.rewrite(graph, pattern, replacement)
+            return theirs(pattern, replacement, graph, list(value_name_pairs))
+        passes.rewrite(graph, pattern, replacement, value_name_pairs)
         return None
 
     return run
+
+
+#: Pattern and result, as the first operators of nodes; `one` is the constant 1.
+_SUM_OF_PRODUCT = [
+    (
+        f"""
+graph(%x, %a, %b):
+  %beta : {beta} = prim::Constant[value={"1" if beta == "int" else "1."}]()
+  %alpha : {alpha} = prim::Constant[value={"1" if alpha == "int" else "1."}]()
+  %y = aten::addmm(%x, %a, %b, %beta, %alpha)
+  return (%y)""",
+        """
+graph(%x, %a, %b):
+  %one : int = prim::Constant[value=1]()
+  %product = aten::mm(%a, %b)
+  %y = aten::add(%x, %product, %one)
+  return (%y)""",
+    )
+    for beta in ("int", "float")
+    for alpha in ("int", "float")
+]
+
+_LINEAR = "\n  %y = aten::linear(%x, %weight, %bias)\n  return (%y)"
+_LINEARS = [
+    (
+        """
+graph(%x, %weight, %bias):
+  %one : int = prim::Constant[value=1]()
+  %transposed = aten::t(%weight)
+  %product = aten::addmm(%bias, %x, %transposed, %one, %one)
+  return (%product)""",
+        f"graph(%x, %weight, %bias):{_LINEAR}",
+    ),
+    *(
+        (
+            f"""
+graph(%x, %weight, %bias):
+  %one : int = prim::Constant[value=1]()
+  %transposed = aten::t(%weight)
+  %product = aten::matmul(%x, %transposed)
+  %sum = {add}(%product, %bias, %one)
+  return (%sum)""",
+            f"graph(%x, %weight, %bias):{_LINEAR}",
+        )
+        for add in ("aten::add_", "aten::add")
+    ),
+    (
+        """
+graph(%x, %weight):
+  %transposed = aten::t(%weight)
+  %product = aten::matmul(%x, %transposed)
+  return (%product)""",
+        f"graph(%x, %weight):\n  %bias : NoneType = prim::Constant(){_LINEAR}",
+    ),
+]
+
+
+def _fuses_linear_of_ours(theirs):
+    @functools.wraps(theirs)
+    def run(graph):
+        if not isinstance(graph, _C.Graph):
+            return theirs(graph)
+        for pattern, replacement in _LINEARS:
+            passes.rewrite(graph, pattern, replacement, [("y", "product")])
+        passes.dce(graph)
+        return None
+
+    return run
+
+
+def _decomposes_our_graphs(theirs):
+    @functools.wraps(theirs)
+    def run(graph):
+        if not isinstance(graph, _C.Graph):
+            return theirs(graph)
+        for pattern, replacement in _SUM_OF_PRODUCT:
+            passes.rewrite(graph, pattern, replacement)
+        passes.decompose(graph)
+        return None
+
+    return run
+
+
+_decompositions = {}  # graphs that users have registered, by the text of the operator's schema
+
+
+def _keeps_decompositions_of_ours(theirs):
+    @functools.wraps(theirs)
+    def register(schema, graph):
+        if not isinstance(graph, _C.Graph):
+            return theirs(schema, graph)
+        _decompositions[str(_C.parse_schema(str(schema)))] = graph.copy()
+        return None
+
+    return register
+
+
+def _runs_decompositions_of_ours(theirs):
+    @functools.wraps(theirs)
+    def run(graph):
+        if not isinstance(graph, _C.Graph):
+            return theirs(graph)
+        for node in list(_nodes(graph.block())):
+            decomposition = _decompositions.get(str(node.schema()))
+            if decomposition is None:
+                continue
+            with graph.insert_point_guard(node):
+                made = graph.insertGraph(decomposition, list(node.inputs()))
+            for old, new in zip(node.outputs(), made):
+                old.replaceAllUsesWith(new)
+            node.destroy()
+        passes.decompose(graph)
+        return None
+
+    return run
+
+
+def _removes_dropout_of_ours(theirs):
+    @functools.wraps(theirs)
+    def run(module):
+        if not isinstance(module, (_C._Object, ScriptModule)):
+            return theirs(module)
+        module = module if isinstance(module, ScriptModule) else wrap(module)
+        if any(each._c.hasattr("training") and each._c.getattr("training") for each in module.modules()):
+            raise RuntimeError(
+                "Dropout removal module in training mode is not yet supported. Call module.eval() before it is scripted."
+            )
+        for each in module.modules():
+            for name in each._c._method_names():
+                passes.peephole(each._c._get_method(name).graph)
+        return None
+
+    return run
+
+
+def _erases_shapes_of_ours(theirs):
+    @functools.wraps(theirs)
+    def run(graph):
+        if not isinstance(graph, _C.Graph):
+            return theirs(graph)
+        return passes.erase_shapes(graph, keep_inputs=True)
+
+    return run
+
+
+class _ShapeComputation:
+    """What torch returns of sizes that are computed, as an object of its own."""
+
+    def __init__(self, graph, symbols):
+        self._graph = graph
+        self._symbols = dict(zip(graph.outputs(), symbols))
+
+    def partial_eval_shape_graph(self):
+        """The graph that takes the sizes of tensors and returns those that are not known before."""
+        return self._graph
+
+    def graph_output_to_symbolic_shape_dim(self):
+        """By output of the graph, which symbol in types it is."""
+        return self._symbols
+
+
+def _computes_shapes_of_ours(theirs):
+    @functools.wraps(theirs)
+    def run(graph, *range_of_nodes):
+        if not isinstance(graph, _C.Graph):
+            return theirs(graph, *range_of_nodes)
+        return _ShapeComputation(*passes.compute_shapes(graph))
+
+    return run
+
+
+def _analyzes_shapes_of_ours(theirs):
+    @functools.wraps(theirs)
+    def run(graph, inputs, with_grad):
+        if not isinstance(graph, _C.Graph):
+            return theirs(graph, inputs, with_grad)
+        _infer_inputs(graph, inputs)
+        passes.propagate_shapes(graph)
+        return None
+
+    return run
+
+
+def _parses_graphs_of_ours(theirs):
+    @functools.wraps(theirs)
+    def parse(input, parse_tensor_constants=False):  # noqa: A002  (torch's name)
+        return parse_ir(input, parse_tensor_constants)
+
+    return parse
 
 
 def _freezes_our_modules(theirs):
@@ -163,8 +399,10 @@ def _shapes_our_graphs(theirs):
         if not isinstance(graph, _C.Graph):
             return theirs(graph, inputs, with_grad)
         shaped = graph.copy()
-        for value, example in zip(shaped.inputs(), _pytree.tree_leaves(inputs)):
-            value.inferTypeFrom(example if with_grad or not isinstance(example, torch.Tensor) else example.detach())
+        leaves = _pytree.tree_leaves(inputs)
+        _infer_inputs(
+            shaped, leaves if with_grad else [x.detach() if isinstance(x, torch.Tensor) else x for x in leaves]
+        )
         passes.propagate_shapes(shaped)
         return shaped
 
@@ -181,19 +419,40 @@ def _makes_functions_of_ours(theirs):
     return run
 
 
+def _runs_graphs_of_ours(theirs):
+    @functools.wraps(theirs)
+    def run(graph, inputs):
+        if not isinstance(graph, _C.Graph):
+            return theirs(graph, inputs)
+        return _C.function_from_graph("graph", graph)(*inputs)
+
+    return run
+
+
 #: Functions of torch._C that are no passes.
 _FUNCTIONS = {
     "_create_function_from_graph": _makes_functions_of_ours,
     "_freeze_module": _freezes_our_modules,
+    "_jit_erase_non_input_shape_information": _erases_shapes_of_ours,
+    "_jit_interpret_graph": _runs_graphs_of_ours,
+    "_jit_register_decomposition_for_schema": _keeps_decompositions_of_ours,
     "_propagate_shapes": _shapes_our_graphs,
+    "parse_ir": _parses_graphs_of_ours,
 }
 
 #: Those with arguments of their own.
 _OTHERS = {
     "canonicalize": _canonicalizes_our_graphs,
+    "complete_shape_analysis": _analyzes_shapes_of_ours,
     "create_autodiff_subgraphs": _makes_subgraphs_of_ours,
     "custom_pattern_based_rewrite_graph": _rewrites_our_graphs,
+    "decompose_ops": _decomposes_our_graphs,
+    "fuse_linear": _fuses_linear_of_ours,
     "lower_graph": _lowers_our_graphs,
+    "propagate_shapes_on_graph_and_build_compute": _computes_shapes_of_ours,
+    "remove_dropout": _removes_dropout_of_ours,
+    "run_decompositions": _runs_decompositions_of_ours,
+    "peephole_list_idioms": _reads_lists_of_ours,
 }
 
 
@@ -206,7 +465,7 @@ def functions(torch_c):
             yield "_jit_pass_" + name, make(theirs)
 
     for name, names in _PASSES.items():
-        yield from replaced(name, functools.partial(_on_our_graphs, names))
+        yield from replaced(name, functools.partial(_on_our_graphs, name, names))
     for name, advice in NONE.items():
         yield from replaced(name, functools.partial(_refuses_our_graphs, name, advice))
     for name, make in _OTHERS.items():

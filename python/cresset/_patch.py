@@ -14,7 +14,7 @@ import torch
 
 from . import _C, _decorators, _errors, _freeze, _graph_passes, _program, _runtime, _script, _serialization, _trace
 from ._backends import to_backend
-from ._objects import RecursiveScriptModule, ScriptModule, ScriptObject
+from ._objects import RecursiveScriptModule, ScriptModule, ScriptObject, wrap
 from ._optimization import last_executed_optimized_graph, optimized_execution, set_fusion_strategy
 from ._profile import ScriptProfile
 
@@ -92,6 +92,16 @@ def _unless_theirs(ours, theirs):
         if isinstance(obj, _script.OTHER_COMPILED):
             return theirs(obj, *args, **kwargs)
         return ours(obj, *args, **kwargs)
+
+    return chosen
+
+
+def _wrap_module(theirs):
+    """torch.jit._recursive.wrap_cpp_module: the module whose ``_c`` is given."""
+
+    @functools.wraps(theirs)
+    def chosen(cpp_module):
+        return wrap(cpp_module) if isinstance(cpp_module, _C._Object) else theirs(cpp_module)
 
     return chosen
 
@@ -192,6 +202,7 @@ def _replacements():
         rows.append((torch.futures, name, _of_either(getattr(_runtime, name), getattr(torch.futures, name))))
     rows += [(torch._C, "FileCheck", FileCheck), (torch.testing, "FileCheck", FileCheck)]
     rows.append((jit._script, "_ScriptProfile", _copy(ScriptProfile)))
+    rows.append((jit._recursive, "wrap_cpp_module", _wrap_module(jit._recursive.wrap_cpp_module)))
     rows.append((torch._C, "_jit_to_backend", _to_backend(torch._C._jit_to_backend)))
     core = {
         "CompilationUnit": _program.CompilationUnit,

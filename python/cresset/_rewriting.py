@@ -3,15 +3,19 @@
 import torch
 
 from . import _C
+from ._errors import UserError
 
 
-def rewrite(graph, pattern, replacement):
+def rewrite(graph, pattern, replacement, locations=()):
     """Replaces each part of ``graph`` that looks like ``pattern`` by ``replacement``. Returns how many there were.
 
     Both are graphs, or their text; inputs and outputs correspond by position. Nodes match that are of the same kind and
     have the same attributes and constants, and the pattern's inputs match any value. What a pattern computes on the way
     must have no use outside of it, and nothing between the pattern's nodes may write to memory that one of them reads or
     writes. Parts that share nodes are replaced once, the first of them.
+
+    What is put in stands where the last node of the part stood in its source, unless ``locations`` says otherwise: pairs of
+    a name in ``replacement`` and the name in ``pattern`` of the value whose place it gets.
 
     >>> cresset.passes.rewrite(f.graph, '''
     ... graph(%x, %y, %one):
@@ -37,6 +41,7 @@ def rewrite(graph, pattern, replacement):
     unbound = [value.debugName() for value in pattern.inputs() if value.debugName() not in used]
     if unbound:
         raise ValueError(f"the pattern does not use its input %{unbound[0]}, so that nothing says what it is")
+    locations = [(str(ours), str(theirs)) for ours, theirs in locations]
     count = 0
     for block in _blocks(graph.block()):
         for node in list(block.nodes()):
@@ -44,7 +49,7 @@ def rewrite(graph, pattern, replacement):
                 continue
             match = _Match(graph, pattern, nodes)
             if match.match(outputs[0], node):
-                match.replace(replacement)
+                match.replace(replacement, locations)
                 count += 1
     return count
 
@@ -67,6 +72,7 @@ class _Match:
         self._graph = graph
         self._pattern = pattern
         self._pattern_nodes = nodes
+        self._memory = None
         self._values = {}  # name of a value of the pattern: value of the graph
         self._nodes = {}  # position of a node of the pattern: node of the graph
         self._position = {node: i for i, node in enumerate(nodes)}
@@ -138,9 +144,8 @@ class _Match:
             for output in node.outputs():
                 if any(use.user not in inside and use.user.isBefore(self._last) for use in output.uses()):
                     return False
-        memory = self._graph.alias_db()
-        if not any(node.isNondeterministic() for node in computed) and not any(
-            memory.has_writers(value) for node in computed for value in (*node.inputs(), *node.outputs())
+        if not any(_is_nondeterministic(node) for node in computed) and not any(
+            self._has_writers(value) for node in computed for value in (*node.inputs(), *node.outputs())
         ):
             return True
         first = next(node for node in computed if not any(other.isBefore(node) for other in computed))
@@ -151,16 +156,40 @@ class _Match:
             node = node.next()
         return True
 
-    def replace(self, replacement):
+    def _has_writers(self, value):
+        if self._memory is None:
+            try:
+                self._memory = self._graph.alias_db()
+            except UserError:  # a graph with operators that only its reader knows, which may write to anything
+                return True
+        return self._memory.has_writers(value)
+
+    def replace(self, replacement, locations):
         inputs = [self._values[value.debugName()] for value in self._pattern.inputs()]
         outputs = [self._values[value.debugName()] for value in self._pattern.outputs()]
-        with self._graph.insert_point_guard(self._last.next()):
+        place = self._last.next()
+        before = place.prev()
+        with self._graph.insert_point_guard(place):
             made = self._graph.insertGraph(replacement, inputs)
+        taken = {ours: self._values[theirs].node() for ours, theirs in locations}
+        node = before.next()
+        for shown in replacement.nodes():
+            names = [output.debugName() for output in shown.outputs()]
+            node.copyMetadata(next((taken[name] for name in names if name in taken), self._last))
+            node = node.next()
         for old, new in zip(outputs, made):
             old.replaceAllUsesWith(new)
         for position in sorted(self._nodes, reverse=True):  # a pattern's nodes stand before those that use them
-            if not self._nodes[position].hasUses():
-                self._nodes[position].destroy()
+            node = self._nodes[position]
+            if not node.isErased() and not node.hasUses():  # one constant may stand for several of the pattern's
+                node.destroy()
+
+
+def _is_nondeterministic(node):
+    try:
+        return node.isNondeterministic()
+    except UserError:  # an operator that only the graph's reader knows
+        return True
 
 
 def _same_attributes(expected, node):

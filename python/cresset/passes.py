@@ -5,6 +5,8 @@
 (docs/passes.md).
 """
 
+import torch
+
 from . import _C
 from ._rewriting import rewrite
 
@@ -70,12 +72,15 @@ def lower_graph(graph, module=None):
     return lowered, values
 
 
-def erase_shapes(graph):
-    """Forgets what is known of tensors beyond that they are tensors: their dtypes, sizes, devices, requires_grad."""
+def erase_shapes(graph, *, keep_inputs=False):
+    """Forgets what is known of tensors beyond that they are tensors: their dtypes, sizes, devices, requires_grad.
+
+    ``keep_inputs=True`` leaves what is known of the graph's inputs.
+    """
     tensor = _C.parse_type("Tensor")
 
     def erase(block):
-        for value in block.inputs():
+        for value in () if keep_inputs and block == graph.block() else block.inputs():
             _erase(value)
         for node in block.nodes():
             for value in node.outputs():
@@ -112,6 +117,44 @@ def create_autodiff_subgraphs(graph, threshold=2):
     return [node for node in graph.findAllNodes("prim::Subgraph") if node["kind"] == "differentiable"]
 
 
+def compute_shapes(graph):
+    """:func:`propagate_shapes`, and a graph that computes what is not known before a call.
+
+    Returns a graph that takes the sizes of each tensor that comes in, as a list of ints, and the symbols
+    (``Type.symbolic_sizes()``) of which its outputs are the numbers. Sizes that depend on more, such as those of ``nonzero``
+    or of an int that comes in, are not among them.
+
+    >>> shapes, symbols = cresset.passes.compute_shapes(f.graph)
+    >>> shapes.makeMultiOutputIntoTuple()
+    >>> sizes = cresset.function_from_graph("sizes", shapes)([4, 3])     # in the order of symbols
+    """
+    return _C._compute_shapes(graph)
+
+
+def transpose_linear(graph):
+    """Replaces ``linear`` with constant weights by a product with the transposed weights, which bits may depend on.
+
+    Changes the graph in place; returns whether it did.
+    """
+    changed = False
+    for node in graph.findAllNodes("aten::linear"):
+        x, weight, bias = node.inputs()
+        weights = weight.toIValue()
+        if not isinstance(weights, torch.Tensor) or weights.dim() != 2:
+            continue
+        with graph.insert_point_guard(node):
+            transposed = graph.insertConstant(weights.detach().t().contiguous())
+            result = graph.insert("aten::matmul", [x, transposed])
+            result.node().copyMetadata(node)
+            if bias.type().kind() != "NoneType":
+                result = graph.insert("aten::add", [result, bias])
+                result.node().copyMetadata(node)
+        node.output().replaceAllUsesWith(result)
+        node.destroy()
+        changed = True
+    return changed
+
+
 def lint(graph):
     """Raises if the graph is malformed."""
     graph.lint()
@@ -142,6 +185,7 @@ def reinplace(graph, *, distinct_inputs=False):
 preserves = {name.replace("-", "_"): keeps for name, (_, keeps) in _C._passes.items()}
 
 __all__ = [
+    "compute_shapes",
     "create_autodiff_subgraphs",
     "decompose",
     "erase_shapes",
@@ -153,6 +197,7 @@ __all__ = [
     "preserves",
     "reinplace",
     "rewrite",
+    "transpose_linear",
 ]
 for _name, (_description, _keeps) in _C._passes.items():
     _function = _make(_name, _description)

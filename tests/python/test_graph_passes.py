@@ -206,3 +206,263 @@ def test_forks_run_where_they_stand():
     assert passes.inline_fork_wait(graph) and not graph.findNode("prim::fork") and not graph.findNode("aten::wait")
     x = torch.randn(3)
     assert torch.equal(cresset.function_from_graph("g", graph)(x), x * 3 + 1)
+
+
+def test_sizes_as_a_graph():
+    def f(x: torch.Tensor, y: torch.Tensor, w: torch.Tensor, n: int):
+        a = torch.conv2d(x, w, stride=2, padding=1)
+        b = torch.max_pool2d(a, 2)
+        return b, torch.cat([y, y]) + y[:1], y.repeat(n, 1), b.flatten(1)
+
+    graph = cresset.script(f).inlined_graph
+    for value, sizes in zip(graph.inputs(), ([None] * 4, [None, None], [5, 3, 3, 3])):
+        value.setType(value.type().with_sizes(sizes))
+    shapes, symbols = passes.compute_shapes(graph)
+    assert len(list(shapes.inputs())) == 3 and len(set(symbols)) == len(symbols)
+    shapes.makeMultiOutputIntoTuple()
+    shapes.lint()
+    sizes = cresset.function_from_graph("sizes", shapes)
+    for x, y in (([2, 3, 9, 12], [1, 4]), ([1, 3, 16, 7], [3, 2]), ([2, 3, 5, 5], [5, 1])):
+        arguments = torch.randn(x), torch.randn(y), torch.randn(5, 3, 3, 3), 2
+        known = dict(zip(symbols, sizes(x, y, [5, 3, 3, 3])))
+        results = f(*arguments)
+        of_graph = next(graph.outputs()).node().inputs()
+        for value, result in zip(of_graph, results):
+            for symbol, size in zip(value.type().symbolic_sizes(), result.shape):
+                assert known.get(symbol, symbol if symbol >= 0 else size) == size
+        assert all(symbol in known or symbol >= 0 for symbol in next(iter(of_graph)).type().symbolic_sizes())
+
+
+def test_products_together():
+    def total(a, b, c, d):
+        return torch.mm(a, b) + torch.mm(c, d) + (torch.mm(b, a) + torch.mm(d, c))
+
+    def each(a, b, c, d):
+        others = [b, d, b, d, b, d, b, d]
+        left = torch.mm(a, b), torch.mm(a, d), torch.mm(a, b), torch.mm(a, d), torch.mm(a, b), torch.mm(a, d)
+        right = torch.mm(b, c), torch.mm(d, c), torch.mm(b, c), torch.mm(d, c), torch.mm(b, c), torch.mm(d, c)
+        more = torch.mm(a, b), torch.mm(a, d), torch.mm(b, c), torch.mm(d, c)
+        return left, right, more, len(others)
+
+    square = [torch.randn(3, 3, dtype=torch.float64, requires_grad=True) for _ in range(4)]
+    wide = [torch.randn(*sizes, dtype=torch.float64) for sizes in ((1, 4), (4, 1), (1, 4), (4, 1))]
+    mixed = [torch.ones(2, 2, dtype=torch.int64)] * 2 + [torch.ones(1, 1, dtype=torch.int64)] * 2
+    for function, kind, count in ((total, "prim::MMTreeReduce", 1), (each, "prim::MMBatchSide", 2)):
+        graph = cresset.script(function).graph
+        assert passes.batch_mm(graph) and len(graph.findAllNodes(kind)) == count
+        assert not graph.findNode("aten::mm") and not passes.batch_mm(graph)
+        batched = cresset.function_from_graph("batched", graph)
+        for arguments in (square, *([wide, mixed] if function is total else [])):
+            expected, found = (torch.utils._pytree.tree_leaves(one(*arguments)) for one in (function, batched))
+            for a, b in zip(expected, found):
+                assert a == b if isinstance(a, int) else torch.allclose(a, b) and a.stride() == b.stride()
+        sums = [
+            sum(t.sum() for t in torch.utils._pytree.tree_leaves(one(*square)) if isinstance(t, torch.Tensor))
+            for one in (function, batched)
+        ]
+        gradients = [torch.autograd.grad(one, square) for one in sums]
+        assert all(torch.allclose(a, b) for a, b in zip(*gradients))
+        with pytest.raises(RuntimeError) as of_torch:
+            function(*square[:3], torch.ones(2, 5))
+        with pytest.raises(RuntimeError) as of_ours:
+            batched(*square[:3], torch.ones(2, 5))
+        assert str(of_torch.value) in str(of_ours.value)
+
+
+def test_linear_and_products():
+    def f(x, w, b):
+        return torch.matmul(x, w.t()) + b, torch.matmul(x, w.t()), torch.addmm(b, x, w.t()), torch.matmul(x, w)
+
+    arguments = torch.randn(4, 3), torch.randn(3, 3), torch.randn(3)
+    with cresset.patch_torch_jit():
+        graph = torch.jit.script(f).graph
+        torch._C._jit_pass_fuse_linear(graph)
+        assert len(graph.findAllNodes("aten::linear")) == 3 and len(graph.findAllNodes("aten::matmul")) == 1
+        for a, b in zip(f(*arguments), cresset.function_from_graph("g", graph)(*arguments)):
+            assert torch.allclose(a, b)
+        line = {node.kind(): node.sourceRange() for node in graph.nodes()}["aten::linear"]
+        assert "torch.matmul(x, w.t()) + b" in line
+
+        def g(x, a, b):
+            return x.addmm(a, b), x.addmm(a, b, alpha=1.0, beta=1), x.addmm(a, b, alpha=2)
+
+        graph = torch.jit.script(g).graph
+        torch._C._jit_pass_decompose_ops(graph)
+        assert len(graph.findAllNodes("aten::addmm")) == 1 and len(graph.findAllNodes("aten::mm")) == 2
+        square = [torch.randn(3, 3) for _ in range(3)]
+        for a, b in zip(g(*square), cresset.function_from_graph("h", graph)(*square)):
+            assert torch.allclose(a, b)
+
+    class Layer(torch.nn.Module):
+        def __init__(self, bias):
+            super().__init__()
+            self.linear = torch.nn.Linear(3, 5, bias)
+
+        def forward(self, x):
+            return self.linear(x)
+
+    for bias in (True, False):
+        module = Layer(bias).eval()
+        frozen = cresset.freeze(cresset.script(module))
+        graph = frozen.graph.copy()
+        assert passes.transpose_linear(graph) and not passes.transpose_linear(graph)
+        assert not graph.findNode("aten::linear")
+        graph.eraseInput(0)
+        function = cresset.function_from_graph("f", graph)
+        for sizes in ((3,), (2, 3), (2, 4, 3)):
+            x = torch.randn(sizes)
+            assert torch.allclose(function(x), module(x), atol=1e-6)
+
+
+def test_decompositions_of_users(monkeypatch):
+    monkeypatch.setattr(_graph_passes, "_decompositions", {})
+    with cresset.patch_torch_jit():
+
+        @torch.jit.script
+        def by_power(x):
+            return torch.pow(x, 2)
+
+        @torch.jit.script
+        def f(x):
+            return torch.square(x) + 1
+
+        torch.jit._register_decomposition(torch.ops.aten.square.default, by_power.graph)
+        torch._C._jit_pass_run_decompositions(f.graph)
+        assert f.graph.findNode("aten::pow") and not f.graph.findNode("aten::square")
+        assert torch.equal(f(torch.tensor([3.0])), torch.tensor([10.0]))
+
+
+def test_dropout_is_removed():
+    class Net(torch.nn.Module):
+        def forward(self, x):
+            return torch.nn.functional.dropout(x, training=self.training) + 1
+
+    with cresset.patch_torch_jit():
+        module = torch.jit.script(Net())
+        with pytest.raises(RuntimeError, match="training mode"):
+            torch._C._jit_pass_remove_dropout(module._c)
+        frozen = torch.jit._recursive.wrap_cpp_module(torch._C._freeze_module(module.eval()._c))
+        torch._C._jit_pass_remove_dropout(frozen._c)
+        assert not frozen.graph.findNode("aten::dropout")
+
+
+def test_types_are_instances_of_torchs_classes():
+    graph = cresset.parse_ir("graph(%x, %n : int[], %s : str?):\n  return (%x)")
+    x, n, s = (value.type() for value in graph.inputs())
+    assert isinstance(x, torch._C.TensorType) and isinstance(x, cresset._C.Type) and type(x) is cresset._C.Type
+    assert isinstance(n, torch._C.ListType) and not isinstance(n, torch._C.TensorType)
+    assert isinstance(s, torch._C.OptionalType) and isinstance(s.getElementType(), torch._C.StringType)
+
+
+def test_the_call_of_the_class_can_be_replaced():
+    function = cresset.script(_twice)
+    original = cresset.ScriptFunction.__call__
+    calls = []
+
+    def watched(self, *args, **kwargs):
+        calls.append(kwargs.pop("note", None))
+        return original(self, *args, **kwargs)
+
+    x = torch.ones(2)
+    cresset.ScriptFunction.__call__ = watched
+    try:
+        assert torch.equal(function(x, note="a"), x * 2) and torch.equal(function(x=x), x * 2)
+        with pytest.raises(RuntimeError, match="expected at most"):
+            function(x, x)
+    finally:
+        cresset.ScriptFunction.__call__ = original
+    assert torch.equal(function(x), x * 2) and calls == ["a", None, None]
+
+
+def _twice(x):
+    return x * 2
+
+
+def test_graphs_of_texts_run():
+    with cresset.patch_torch_jit():
+        graph = torch._C.parse_ir("graph(%x : int, %y : int):\n  %z : int = aten::mul(%x, %y)\n  return (%z)")
+        assert isinstance(graph, cresset._C.Graph) and torch._C._jit_interpret_graph(graph, (6, 7)) == 42
+
+
+def test_symbols_of_sizes_in_texts():
+    graph = cresset.parse_ir("graph(%x : Float(SS(-2), 3, SS(-5))):\n  return (%x)")
+    assert next(graph.inputs()).type().symbolic_sizes() == [-2, 3, -5]
+    with pytest.raises(RuntimeError, match="negative"):
+        cresset.parse_ir("graph(%x : Float(SS(2))):\n  return (%x)")
+
+
+def test_matches():
+    graph = cresset.script(_four_times).graph
+    node = graph.findNode("aten::mul")
+    assert node.matches("aten::mul(Tensor self, Scalar other) -> Tensor") and node.matches(node.schema())
+    assert not node.matches("aten::mul(Tensor self, Tensor other) -> Tensor")
+    assert not node.matches("aten::mul.Tensor(Tensor self, Tensor other) -> Tensor")
+
+
+def _four_times(x):
+    return x * 4
+
+
+def test_torchs_passes_tidy():
+    def f(x: int):
+        a = 2 * 3
+        c = x == 1 and False
+        if a == 6:
+            b = x + a
+        else:
+            b = x
+        return b, c
+
+    with cresset.patch_torch_jit():
+        graph = torch.jit.script(f).graph
+        torch._C._jit_pass_constant_propagation(graph)
+        assert not graph.findNode("prim::If") and not graph.findNode("aten::eq") and not graph.findNode("aten::mul")
+        text = "def f(x: int, xs: List[int]):\n  d = {0: x, 1: 2}\n  assert len(xs) == 3\n  return d[1], [x, 1, 2][1:], len(xs)\n"
+        graph = torch.jit.CompilationUnit(text).f.graph
+        torch._C._jit_pass_peephole_list_idioms(graph, refine_list_len=True)
+        assert not graph.findNode("aten::slice") and not graph.findNode("prim::DictConstruct")
+        assert len(graph.findAllNodes("aten::len")) == 1
+
+
+def test_sizes_of_windows():
+    """Of convolutions and pooling with random windows, with and without a batch, against what eager computes."""
+    generator = torch.Generator().manual_seed(3)
+
+    def some(low, high, n=None):
+        drawn = torch.randint(low, high + 1, (n or 1,), generator=generator).tolist()
+        return drawn if n else drawn[0]
+
+    checked = 0
+    for i in range(240):
+        n = 1 + i % 3
+        batch = some(0, 1)
+        channels = some(1, 3)
+        x = torch.randn([2] * batch + [channels] + some(4, 9, n))
+        stride, padding, dilation = (some(low, high, n if some(0, 1) else 1) for low, high in ((1, 3), (0, 2), (1, 2)))
+        kernel = some(1, 3, n)
+        kind = ["conv", "max", "avg", "adaptive", "adaptive_max"][i % 5]
+        text = {
+            "conv": f"torch.conv{n}d(x, w, None, {stride}, {padding}, {dilation})",
+            "max": f"torch.max_pool{n}d(x, {kernel}, {stride if some(0, 1) else []}, {padding}, {dilation}, {bool(some(0, 1))})",
+            "avg": f"torch._C._nn.avg_pool{n}d(x, {kernel}, {stride if some(0, 1) else []}, {padding}, {bool(some(0, 1))})",
+            "adaptive": f"torch._C._nn.adaptive_avg_pool{n}d(x, {kernel})",
+            "adaptive_max": f"torch._C._nn.adaptive_max_pool{n}d(x, {kernel})[1]",
+        }[kind]
+        if n == 1:
+            text = text.replace("torch._C._nn.", "torch.")
+        w = torch.randn([2, channels] + kernel)
+        try:
+            expected = eval(text, {"torch": torch}, {"x": x, "w": w})
+        except RuntimeError:
+            continue
+        unit = cresset.CompilationUnit(f"def f(x, w):\n  return {text}\n")
+        graph = unit.f.graph
+        for value, example in zip(graph.inputs(), (x, w)):
+            value.setType(value.type().with_sizes(list(example.shape)))
+        passes.lower_tuples(graph)
+        passes.propagate_shapes(graph)
+        found = next(graph.outputs()).type().varyingSizes()
+        assert found is not None and len(found) == expected.dim(), text
+        assert all(size in (None, real) for size, real in zip(found, expected.shape)), (text, found, expected.shape)
+        checked += "True" in text or None not in found
+    assert checked > 100

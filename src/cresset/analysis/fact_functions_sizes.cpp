@@ -235,22 +235,83 @@ Fact indexed(Facts a) {
   return consumed <= sizes->size() ? unknownSizes(sizes->size() - consumed + rank) : Fact();
 }
 
+/// The i-th of a list of ints, of which one may stand for all; `missing` of an empty one.
+Size perDimension(const Fact& list, size_t i, const Size& missing = Size()) {
+  if (list.kind == Kind::Int) return list.asSize();
+  if (list.kind != Kind::List) return {};
+  if (list.elements.empty()) return missing;
+  return list.elements.size() == 1 ? list.elements[0].asSize()
+                                   : (i < list.elements.size() ? list.elements[i].asSize() : Size());
+}
+
+/// How many windows there are of a dimension.
+Size numWindows(const Size& size, const Size& window, const Size& stride, const Size& padding, const Size& dilation) {
+  const auto step = stride.asConstant();
+  if (!step || *step < 1) return {};
+  const Size one = Size::constant(1);
+  const Size room = size + Size::constant(2) * padding - dilation * (window - one) - one;
+  return Size::floorDivide(room, stride) + one;
+}
+
+/// convolved(x, weight, stride, padding, dilation): of a convolution, with or without a batch.
+Fact convolved(Facts a) {
+  const auto input = sizesOf(argument(a, 0)), weight = sizesOf(argument(a, 1));
+  if (!input) return {};
+  if (!weight || weight->size() < 3 || (input->size() != weight->size() && input->size() + 1 != weight->size()))
+    return unknownSizes(input->size());
+  const size_t spatial = weight->size() - 2, first = input->size() - spatial;
+  Sizes result;
+  if (first == 2) result.push_back((*input)[0]);
+  result.push_back(Fact::integer((*weight)[0].asSize()));
+  for (size_t i = 0; i < spatial; ++i)
+    result.push_back(Fact::integer(numWindows(
+        (*input)[first + i].asSize(), (*weight)[2 + i].asSize(), perDimension(argument(a, 2), i),
+        perDimension(argument(a, 3), i), perDimension(argument(a, 4), i))));
+  for (Fact& size : result) size.stride = Size();
+  return Fact::list(std::move(result));
+}
+
+/// pooled(x, n, kernel_size, stride, padding, dilation, ceil_mode): of pooling over the last n dimensions.
+Fact pooled(Facts a) {
+  auto sizes = sizesOf(argument(a, 0));
+  const auto spatial = argument(a, 1).asNumber();
+  if (!sizes) return {};
+  const auto count = static_cast<size_t>(spatial.value_or(0));
+  if (sizes->size() < count || argument(a, 6).asNumber() != std::optional<int64_t>(0))
+    return unknownSizes(sizes->size());
+  const size_t first = sizes->size() - count;
+  for (size_t i = 0; i < count; ++i) {
+    const Size window = perDimension(argument(a, 2), i);
+    (*sizes)[first + i] = Fact::integer(numWindows(
+        (*sizes)[first + i].asSize(), window, perDimension(argument(a, 3), i, window), perDimension(argument(a, 4), i),
+        perDimension(argument(a, 5), i)));
+  }
+  for (Fact& size : *sizes) size.stride = Size();
+  return Fact::list(std::move(*sizes));
+}
+
+/// ending(s, sizes): with these as its last sizes.
+Fact ending(Facts a) {
+  auto sizes = sizesOf(argument(a, 0));
+  const Fact last = argument(a, 1);
+  if (!sizes) return {};
+  if (last.kind != Kind::List || last.elements.size() > sizes->size()) return unknownSizes(sizes->size());
+  const size_t first = sizes->size() - last.elements.size();
+  for (size_t i = 0; i < last.elements.size(); ++i) (*sizes)[first + i] = Fact::integer(last.elements[i].asSize());
+  for (Fact& size : *sizes) size.stride = Size();
+  return Fact::list(std::move(*sizes));
+}
+
 constexpr Function kSizeFunctions[] = {
-    {"rank", rankOf},
-    {"length", length},
-    {"unknowns", unknowns},
-    {"resized", resized},
-    {"broadcast", broadcast},
-    {"attended", attended},
-    {"broadcast_each", broadcastEach},
-    {"sizes", sizes},
-    {"count", count},
-    {"given", given},
-    {"viewed", viewed},
-    {"expanded", expanded},
-    {"flattened", flattened},
-    {"matmul", matmul},
-    {"einsum", einsum},
+    {"rank", rankOf},         {"length", length},
+    {"unknowns", unknowns},   {"resized", resized},
+    {"convolved", convolved}, {"pooled", pooled},
+    {"ending", ending},       {"broadcast", broadcast},
+    {"attended", attended},   {"broadcast_each", broadcastEach},
+    {"sizes", sizes},         {"count", count},
+    {"given", given},         {"viewed", viewed},
+    {"expanded", expanded},   {"flattened", flattened},
+    {"matmul", matmul},       {"einsum", einsum},
     {"indexed", indexed},
 };
 

@@ -44,12 +44,20 @@ const char* assignmentTo(const Node* part) {
   return nullptr;
 }
 
+/// Whether it is a builtin that is given no tensors, `torch.tensor([1, 2])`, and so has none but its own to return.
+bool isMadeOfNumbers(const Node* node, const Operator& op) {
+  const auto inputs = node->inputs();
+  return !op.isOfDispatcher() && op.kernel() && op.isPure() && !op.schema().is_vararg() &&
+         op.restriction() != Restriction::Foreign &&
+         std::none_of(inputs.begin(), inputs.end(), [](const Value* input) { return mayHoldTensors(*input->type()); });
+}
+
 /// Whether its node makes the tensor, in memory of its own that autograd keeps nothing of.
 bool isFresh(const Value* tensor) {
   Node* node = const_cast<Node*>(tensor->node());
   if (!isTensorValue(tensor) || !node->blocks().empty()) return false;
   const Operator* op = isStructural(node->kind()) ? nullptr : operatorOf(*node);
-  if (op && !op->reusesFirst()) op = plainOperatorOf(node);
+  if (op && !op->reusesFirst() && !isMadeOfNumbers(node, *op)) op = plainOperatorOf(node);
   const size_t result = tensor->offset();
   return op && !op->isMutable() && !op->mayShareArguments() &&
          op->schema().returns().size() == node->outputs().size() && !op->schema().returns()[result].alias_info() &&

@@ -348,13 +348,27 @@ TypePtr TypeParser::parseTensor(const IrToken& token) {
   bool in_options = false;
   if (parenthesized && !scanner_.nextIf(')')) {
     do {
-      if (!scanner_.at(IrToken::Name)) {
+      const bool is_symbol = scanner_.at(IrToken::Name) && scanner_.text(scanner_.cur()) == "SS";
+      if (!scanner_.at(IrToken::Name) || is_symbol) {
         if (in_options) scanner_.fail("sizes come first");
         has_rank = true;
-        std::optional<int64_t> size = parseDim();
+        // SS(-2): the size that all have of which the symbol -2 says it.
+        std::optional<int64_t> symbol;
+        if (is_symbol) {
+          scanner_.next();
+          scanner_.expect('(');
+          const IrToken at = scanner_.cur();
+          symbol = parseInt("a symbol, which is negative");
+          if (*symbol >= 0) scanner_.fail("symbols of sizes are negative", at);
+          scanner_.expect(')');
+        }
+        std::optional<int64_t> size = is_symbol ? std::nullopt : parseDim();
         all_sizes_known &= size.has_value();
         if (sizes.size() == kMaxDims) scanner_.fail("a tensor has at most " + std::to_string(kMaxDims) + " dimensions");
-        sizes.push_back(size ? c10::ShapeSymbol::fromStaticSize(*size) : c10::ShapeSymbol::newSymbol());
+        if (symbol)
+          sizes.push_back(c10::ShapeSymbol::fromStaticSize(*symbol));
+        else
+          sizes.push_back(size ? c10::ShapeSymbol::fromStaticSize(*size) : c10::ShapeSymbol::newSymbol());
         continue;
       }
       in_options = true;

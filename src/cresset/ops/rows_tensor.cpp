@@ -5,7 +5,9 @@
 #include <ATen/ops/_index_put_impl_ops.h>
 #include <ATen/ops/_unsafe_index_ops.h>
 #include <ATen/ops/_unsafe_index_put_ops.h>
+#include <ATen/ops/add_ops.h>
 #include <ATen/ops/cat_ops.h>
+#include <ATen/ops/clone_ops.h>
 #include <ATen/ops/copy_ops.h>
 #include <ATen/ops/dequantize_ops.h>
 #include <ATen/ops/einsum_ops.h>
@@ -13,6 +15,7 @@
 #include <ATen/ops/fill_ops.h>
 #include <ATen/ops/index_ops.h>
 #include <ATen/ops/index_put_ops.h>
+#include <ATen/ops/mm_ops.h>
 #include <ATen/ops/normal_ops.h>
 #include <ATen/ops/split_with_sizes_ops.h>
 #include <ATen/ops/stack_ops.h>
@@ -185,6 +188,65 @@ void joinVariadic(Stack& stack, size_t count) {
     stack.emplace_back(at::_ops::stack::call(tensors, dim));
   else
     stack.emplace_back(at::_ops::cat::call(tensors, dim));
+}
+
+/// Whether products of these matrices can be one product: the factors on each side are alike.
+bool areAlike(const std::vector<Tensor>& factors) {
+  const Tensor& first = factors.front();
+  return first.dim() == 2 && first.layout() == at::kStrided &&
+         std::all_of(factors.begin(), factors.end(), [&](const Tensor& other) {
+           return other.sizes() == first.sizes() && other.scalar_type() == first.scalar_type() &&
+                  other.device() == first.device() && other.layout() == first.layout();
+         });
+}
+
+bool fitTogether(const Tensor& left, const Tensor& right) {
+  return left.size(1) == right.size(0) && left.scalar_type() == right.scalar_type() && left.device() == right.device();
+}
+
+/// The sum of products of matrices: of all left factors, then all right ones.
+void sumOfProducts(Stack& stack, size_t count) {
+  std::vector<Tensor> left, right;
+  for (size_t i = 0; i < count; ++i) {
+    std::vector<Tensor>& side = i < count / 2 ? left : right;
+    side.push_back(stack[stack.size() - count + i].toTensor());
+  }
+  drop(stack, count);
+  if (left.empty() || left.size() != right.size()) fail("prim::MMTreeReduce takes as many left factors as right ones");
+  if (areAlike(left) && areAlike(right) && fitTogether(left.front(), right.front())) {
+    stack.emplace_back(at::_ops::mm::call(at::_ops::cat::call(left, 1), at::_ops::cat::call(right, 0)));
+    return;
+  }
+  Tensor sum = at::_ops::mm::call(left[0], right[0]);
+  for (size_t i = 1; i < left.size(); ++i)
+    sum = at::_ops::add_Tensor::call(sum, at::_ops::mm::call(left[i], right[i]), 1);
+  stack.emplace_back(std::move(sum));
+}
+
+/// The products of one matrix, the left factor or the right one, with several.
+void productsWithOne(Stack& stack, size_t count) {
+  const size_t begin = stack.size() - count;
+  if (count < 3) fail("prim::MMBatchSide takes a matrix, on which side it is, and at least one other");
+  const Tensor common = stack[begin].toTensor();
+  const bool is_left = stack[begin + 1].toBool();
+  std::vector<Tensor> others;
+  for (size_t i = begin + 2; i < stack.size(); ++i) others.push_back(stack[i].toTensor());
+  drop(stack, count);
+  c10::List<Tensor> products;
+  if (common.dim() == 2 && areAlike(others) &&
+      (is_left ? fitTogether(common, others.front()) : fitTogether(others.front(), common))) {
+    // Each is a tensor of its own, with the strides of a product.
+    const int64_t dim = is_left ? 1 : 0;
+    const Tensor all = at::_ops::cat::call(others, dim);
+    const Tensor product = is_left ? at::_ops::mm::call(common, all) : at::_ops::mm::call(all, common);
+    for (const Tensor& part : at::_ops::split_with_sizes::call(
+             product, std::vector<c10::SymInt>(others.size(), others.front().sym_size(dim)), dim))
+      products.push_back(at::_ops::clone::call(part, at::MemoryFormat::Contiguous));
+  } else {
+    for (const Tensor& other : others)
+      products.push_back(is_left ? at::_ops::mm::call(common, other) : at::_ops::mm::call(other, common));
+  }
+  stack.emplace_back(std::move(products));
 }
 
 #define FLAG(NAME)                                                                        \
@@ -380,6 +442,8 @@ constexpr Row kTensorRows[] = {
      kernel([](const Tensor& t, const std::vector<int64_t>& shape, int64_t ndim) { return t.reshape(ncfShape(shape, ndim)); })},
     {"aten::_pack_sequence(Tensor output, Tensor batch_sizes, Tensor? sorted_indices, Tensor? unsorted_indices) -> (Tensor, Tensor, Tensor?, Tensor?)",
      [](Stack&, size_t) {}},
+    {"prim::MMBatchSide(Tensor common, bool is_left, ...) -> Tensor[]", &productsWithOne},
+    {"prim::MMTreeReduce(...) -> Tensor", &sumOfProducts},
     {"prim::VarConcat(...) -> Tensor", &joinVariadic<false>},
     {"prim::VarStack(...) -> Tensor", &joinVariadic<true>},
     {"prim::tolist(...) -> ...", &toNestedList},

@@ -237,6 +237,10 @@ class Simplifier {
         changed |= takeElements(node);
         continue;
       }
+      if (node->kind() == prim::If) {
+        changed |= narrowOutputs(node);
+        continue;
+      }
       Value* known = simplify(node);
       if (!known) continue;
       node->output()->replaceAllUsesWith(known);
@@ -262,6 +266,19 @@ class Simplifier {
     if (op->fullName() == "aten::size.int") return knownSize(node);
     const auto rule = rules().find(op->fullName());
     return rule == rules().end() ? nullptr : rule->second(node);
+  }
+
+  /// What both branches return as an int is no `Optional[int]`.
+  static bool narrowOutputs(Node* node) {
+    bool changed = false;
+    for (size_t i = 0; i < node->outputs().size(); ++i) {
+      const auto* optional = node->output(i)->type()->castRaw<c10::OptionalType>();
+      const auto &type = node->blocks()[0]->outputs()[i]->type(), &other = node->blocks()[1]->outputs()[i]->type();
+      if (!optional || *type != *optional->getElementType() || *other != *type) continue;
+      node->output(i)->setType(type);
+      changed = true;
+    }
+    return changed;
   }
 
   /// The elements of a list that was just made are what it was made of.

@@ -13,7 +13,9 @@
 #include <vector>
 
 #include "cresset/analysis/graph_analyses.h"
+#include "cresset/ir/constants.h"
 #include "cresset/passes/pass.h"
+#include "cresset/passes/shape_computation.h"
 
 namespace cresset {
 namespace {
@@ -38,6 +40,14 @@ class ShapeWriter {
       }
     }
     return changed;
+  }
+
+  /// What stands in types as a symbol.
+  const Size* sizeOf(const c10::ShapeSymbol& symbol) const {
+    for (const auto& [size, its_symbol] : symbols_) {
+      if (its_symbol == symbol) return &size;
+    }
+    return nullptr;
   }
 
  private:
@@ -150,7 +160,119 @@ class ShapeWriter {
   std::set<int64_t> taken_;                              // symbols that stand for a size already
 };
 
+/// Computes sizes from the sizes of tensors that come in.
+class SizeEmitter {
+ public:
+  explicit SizeEmitter(const Graph& shaped) : graph_(Graph::make()) {
+    for (const Value* input : shaped.inputs()) {
+      if (input->type()->kind() != c10::TypeKind::TensorType) continue;
+      Value* sizes = graph_->addInput(input->hasDebugName() ? input->debugName() : "");
+      lists_[input->unique()] = sizes->setType(c10::ListType::ofInts());
+    }
+  }
+
+  bool canCompute(const Size& size) const {
+    bool can = size.isKnown();
+    size.visitVariables([&](const Size::Variable& variable) {
+      can &= variable.kind == Size::Variable::Kind::Dimension && lists_.contains(variable.value);
+    });
+    return can;
+  }
+
+  Value* emit(const Size& size) {
+    if (const auto constant = size.asConstant()) return constantInt(*constant);
+    if (const auto found = emitted_.find(size); found != emitted_.end()) return found->second;
+    Value* sum = nullptr;
+    for (const Size::Term& term : size.terms()) {
+      Value* product = nullptr;
+      for (const Size::VariablePtr& factor : term.factors) {
+        Value* value = emitVariable(*factor);
+        product = product ? insert(aten::mul, product, value, c10::IntType::get()) : value;
+      }
+      if (!product) {
+        product = constantInt(term.coefficient);
+      } else if (term.coefficient != 1) {
+        product = insert(aten::mul, product, constantInt(term.coefficient), c10::IntType::get());
+      }
+      sum = sum ? insert(aten::add, sum, product, c10::IntType::get()) : product;
+    }
+    return emitted_[size] = sum;
+  }
+
+  std::shared_ptr<Graph> graph() const { return graph_; }
+
+ private:
+  Value* constantInt(int64_t number) { return graph_->insertConstant(number); }
+
+  Value* insert(Symbol kind, Value* a, Value* b, const c10::TypePtr& type) {
+    return graph_->insertNode(graph_->create(kind, {a, b}))->output()->setType(type);
+  }
+
+  Value* emitVariable(const Size::Variable& variable) {
+    if (variable.kind == Size::Variable::Kind::Quotient)
+      return insert(aten::floordiv, emit(variable.operands[0]), emit(variable.operands[1]), c10::IntType::get());
+    if (variable.kind == Size::Variable::Kind::Broadcast) {
+      Value* all = emit(variable.operands[0]);
+      for (size_t i = 1; i < variable.operands.size(); ++i) all = broadcast(all, emit(variable.operands[i]));
+      return all;
+    }
+    return insert(
+        aten::__getitem__, lists_.at(variable.value), constantInt(static_cast<int64_t>(variable.dim)),
+        c10::IntType::get());
+  }
+
+  /// `b if a == 1 else a`.
+  Value* broadcast(Value* a, Value* b) {
+    Value* is_one = insert(aten::eq, a, constantInt(1), c10::BoolType::get());
+    Node* choice = graph_->insertNode(graph_->create(prim::If, {is_one}));
+    choice->addBlock()->registerOutput(b);
+    choice->addBlock()->registerOutput(a);
+    return choice->output()->setType(c10::IntType::get());
+  }
+
+  const std::shared_ptr<Graph> graph_;
+  std::map<size_t, Value*> lists_;  // by Value::unique() of the inputs that they are the sizes of
+  std::map<Size, Value*, SizeOrder> emitted_;
+};
+
+/// The symbols of sizes in the order in which they stand in a block.
+void collectSymbols(const Value* value, std::vector<c10::ShapeSymbol>& symbols) {
+  const auto* type = value->type()->castRaw<c10::TensorType>();
+  const auto sizes = type ? type->symbolic_sizes().sizes() : std::nullopt;
+  if (!sizes) return;
+  for (const c10::ShapeSymbol& symbol : *sizes) {
+    if (!symbol.is_static() && std::find(symbols.begin(), symbols.end(), symbol) == symbols.end())
+      symbols.push_back(symbol);
+  }
+}
+
+void collectSymbols(Block* block, std::vector<c10::ShapeSymbol>& symbols) {
+  for (const Value* input : block->inputs()) collectSymbols(input, symbols);
+  for (Node* node : block->nodes()) {
+    for (Block* inner : node->blocks()) collectSymbols(inner, symbols);
+    for (const Value* output : node->outputs()) collectSymbols(output, symbols);
+  }
+}
+
 }  // namespace
+
+ShapeComputation computeShapes(Graph& graph) {
+  propagateTypes(graph, {});
+  const auto facts = factsOf(graph, {}, /*with_sizes=*/true);
+  ShapeWriter writer(graph, *facts);
+  writer.write(graph.block());
+  SizeEmitter emitter(graph);
+  ShapeComputation result{emitter.graph(), {}};
+  std::vector<c10::ShapeSymbol> symbols;
+  collectSymbols(graph.block(), symbols);
+  for (const c10::ShapeSymbol& symbol : symbols) {
+    const Size* size = writer.sizeOf(symbol);
+    if (!size || !emitter.canCompute(*size)) continue;
+    result.graph->registerOutput(emitter.emit(*size));
+    result.symbols.push_back(symbol.value());
+  }
+  return result;
+}
 
 static bool propagateShapes(Graph& graph, const TypeAssumptions& assumptions) {
   const bool changed = propagateTypes(graph, assumptions);

@@ -1,5 +1,6 @@
 // What a condition says of the values that it compares: in the branch of `if n == 4` the int `n` is 4, in that of
-// `if len(xs) == 2` the list has two elements, and the condition itself is True. After `if n != 4: raise` too.
+// `if len(xs) == 2` the list has two elements, and the condition itself is True. After `if n != 4: raise` too, and what
+// the branch that doesn't raise has found out holds there as well. `n if n != 4 else 4` is `n`.
 //
 // Only what can't change is refined: ints, bools and strings, and the lengths of lists that nothing writes to.
 #include <ATen/core/ivalue.h>
@@ -42,7 +43,10 @@ bool isRefinable(const c10::IValue& value) {
 
 bool raises(const Block* block) {
   const auto nodes = block->nodes();
-  return std::any_of(nodes.begin(), nodes.end(), [](const Node* node) { return node->kind() == prim::RaiseException; });
+  return std::any_of(nodes.begin(), nodes.end(), [](const Node* node) {
+    if (node->kind() == prim::If) return raises(node->blocks()[0]) && raises(node->blocks()[1]);
+    return node->kind() == prim::RaiseException;
+  });
 }
 
 class Refiner {
@@ -85,10 +89,14 @@ class Refiner {
     }
     if (node->kind() == aten::__not__) return collect(node->input(0), !truth, found, depth + 1);
     const bool is_equal = node->kind() == aten::eq, is_unequal = node->kind() == aten::ne;
-    if ((!is_equal && !is_unequal) || is_equal != truth) return;
+    if (!is_equal && !is_unequal) return;
     for (const size_t side : {size_t(0), size_t(1)}) {
       const auto constant = toIValue(node->input(side));
       if (!constant || !isRefinable(*constant)) continue;
+      // `a != True` says as much of a bool as `a == False`.
+      if (constant->isBool() && node->input(1 - side)->type()->kind() == TypeKind::BoolType)
+        return collect(node->input(1 - side), constant->toBool() == (is_equal == truth), found, depth + 1);
+      if (is_equal != truth) return;
       if (*node->input(0)->type() == *node->input(1)->type()) addEqual(node->input(1 - side), *constant, found);
       return;
     }
@@ -124,24 +132,58 @@ class Refiner {
 
   static Node* firstOf(Block* block) { return block->nodes().front(); }
 
-  void refineIn(Block* block) {
-    for (Node* node : block->nodesSafely()) {
-      if (node->kind() == prim::If) {
-        for (const size_t side : {size_t(0), size_t(1)}) {
-          Refinements known;
-          collect(node->input(0), side == 0, known);
-          apply(known, firstOf(node->blocks()[side]));
-        }
-        // What goes on has taken the branch that doesn't raise.
-        const bool then_raises = raises(node->blocks()[0]), else_raises = raises(node->blocks()[1]);
-        if (then_raises != else_raises) {
-          Refinements known;
-          collect(node->input(0), else_raises, known);
-          apply(known, node->next());
-        }
+  /// Replaces an output that is a value where it differs from a constant, and that constant where it is equal, by the
+  /// value.
+  void joinEqual(Node* node) {
+    Block* const sides[] = {node->blocks()[0], node->blocks()[1]};
+    for (const size_t side : {size_t(0), size_t(1)}) {
+      Refinements known;
+      collect(node->input(0), side == 0, known);
+      for (size_t i = 0; i < node->outputs().size(); ++i) {
+        Value* value = sides[1 - side]->outputs()[i];
+        const auto constant = toIValue(sides[side]->outputs()[i]);
+        if (!constant || !isRefinable(*constant) || !node->output(i)->hasUses() || value->node()->isInside(node))
+          continue;
+        const bool is_equal = std::any_of(known.begin(), known.end(), [&](const Refinement& refinement) {
+          return refinement.value == value && !refinement.is_length && isSame(refinement.constant, *constant);
+        });
+        if (!is_equal || *value->type() != *node->output(i)->type()) continue;
+        node->output(i)->replaceAllUsesWith(value);
+        changed_ = true;
       }
-      for (Block* inner : node->blocks()) refineIn(inner);
     }
+  }
+
+  static bool isSame(const c10::IValue& a, const c10::IValue& b) {
+    return a.isInt() == b.isInt() && a.isBool() == b.isBool() && a.isString() == b.isString() && a == b;
+  }
+
+  /// Returns what holds at the end of the block for all that comes after it.
+  Refinements refineIn(Block* block) {
+    Refinements at_end;
+    for (Node* node : block->nodesSafely()) {
+      if (node->kind() != prim::If) {
+        for (Block* inner : node->blocks()) refineIn(inner);
+        continue;
+      }
+      joinEqual(node);
+      Refinements after[2];
+      for (const size_t side : {size_t(0), size_t(1)}) {
+        collect(node->input(0), side == 0, after[side]);
+        apply(after[side], firstOf(node->blocks()[side]));
+      }
+      for (const size_t side : {size_t(0), size_t(1)}) {
+        const Refinements inside = refineIn(node->blocks()[side]);
+        after[side].insert(after[side].end(), inside.begin(), inside.end());
+      }
+      // What goes on has taken the branch that doesn't raise.
+      const bool then_raises = raises(node->blocks()[0]), else_raises = raises(node->blocks()[1]);
+      if (then_raises == else_raises) continue;
+      const Refinements& known = after[then_raises ? 1 : 0];
+      apply(known, node->next());
+      at_end.insert(at_end.end(), known.begin(), known.end());
+    }
+    return at_end;
   }
 
   Graph& graph_;

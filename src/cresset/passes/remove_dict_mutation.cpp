@@ -21,45 +21,10 @@
 #include "cresset/ir/constants.h"
 #include "cresset/ops/operator.h"
 #include "cresset/passes/pass.h"
+#include "cresset/passes/read_containers.h"
 
 namespace cresset {
 namespace {
-
-/// Where the values of a dict's keys stand among the inputs of the node that makes it.
-using Places = std::unordered_map<std::string, size_t>;
-
-std::optional<Places> placesOf(const Node* made) {
-  Places places;
-  for (size_t i = 0; i < made->inputs().size(); i += 2) {
-    const auto key = constantKey(made->input(i));
-    if (!key || !places.emplace(*key, i + 1).second) return std::nullopt;
-  }
-  return places;
-}
-
-/// Replaces the output of a node that reads the dict. False if it does something else or the key is not there.
-bool forwardEntry(Node* node, const Node* made, const Places& places) {
-  const Operator* op = isStructural(node->kind()) ? nullptr : operatorOf(*node);
-  if (!op || node->input(0) != made->output()) return false;
-  const std::string& name = op->fullName();
-  Value* known = nullptr;
-  if (name.starts_with("aten::len.Dict_")) {
-    known = insertConstantBefore(node, static_cast<int64_t>(places.size()));
-  } else if (name.starts_with("aten::__getitem__.Dict_") || name.starts_with("aten::__contains__.")) {
-    const auto key = constantKey(node->input(1));
-    if (!key) return false;
-    const auto place = places.find(*key);
-    if (name.starts_with("aten::__contains__.")) {
-      known = insertConstantBefore(node, place != places.end());
-    } else if (place != places.end()) {
-      known = made->input(place->second);
-    }
-  }
-  if (!known) return false;
-  node->output()->replaceAllUsesWith(known);
-  node->destroy();
-  return true;
-}
 
 class DictBuilder {
  public:
@@ -84,7 +49,7 @@ class DictBuilder {
     Value* dict = node->input(0);
     const auto found = untouched_.find(dict);
     if (found == untouched_.end() || dict->owningBlock() != node->owningBlock()) return false;
-    Places& places = found->second;
+    DictPlaces& places = found->second;
     Node* made = dict->node();
     if (forwardEntry(node, made, places)) return true;
     const Operator* op = isStructural(node->kind()) ? nullptr : operatorOf(*node);
@@ -104,33 +69,7 @@ class DictBuilder {
     return true;
   }
 
-  std::unordered_map<const Value*, Places> untouched_;
-  bool changed_ = false;
-};
-
-class DictReader {
- public:
-  explicit DictReader(Graph& graph) : graph_(graph) {}
-
-  bool run(Block* block) {
-    for (Node* node : block->nodesSafely()) {
-      for (Block* inner : node->blocks()) run(inner);
-      if (node->inputs().empty()) continue;
-      const Node* made = node->input(0)->node();
-      if (made->kind() != prim::DictConstruct) continue;
-      if (!memory_) memory_ = aliasesOf(graph_);
-      if (memory_->hasWriters(made->output())) continue;
-      auto known = places_.find(made);
-      if (known == places_.end()) known = places_.emplace(made, placesOf(made)).first;
-      if (known->second) changed_ |= forwardEntry(node, made, *known->second);
-    }
-    return changed_;
-  }
-
- private:
-  Graph& graph_;
-  std::shared_ptr<AliasDb> memory_;  // made when there is a dict to read
-  std::unordered_map<const Node*, std::optional<Places>> places_;
+  std::unordered_map<const Value*, DictPlaces> untouched_;
   bool changed_ = false;
 };
 
@@ -224,7 +163,7 @@ bool readsEntries(Block* block) {
 
 static bool removeDictMutation(Graph& graph) {
   bool changed = DictBuilder().run(graph.block());
-  changed |= DictReader(graph).run(graph.block());
+  changed |= readDicts(graph);
   if (readsEntries(graph.block())) changed |= EntryForwarder(graph).run(graph.block());
   return changed;
 }

@@ -318,7 +318,7 @@ void bindArguments(
   if (used != keywords.size()) refuseKeywords(signature, keywords);
 }
 
-PyObject* callVector(PyObject* callable, PyObject* const* args, size_t nargsf, PyObject* names) {
+PyObject* callTarget(PyObject* callable, PyObject* const* args, size_t nargsf, PyObject* names) {
   return guarded([&] {
     Target& target = *asCallable(callable)->target;
     const CallLimits limits(target.program->rules().limits);
@@ -345,6 +345,40 @@ PyObject* callVector(PyObject* callable, PyObject* const* args, size_t nargsf, P
     stack.pop_back();
     if (RunBudget::current()) requireShallow(result, "converting the result to Python");
     return toPython(std::move(result), signature.return_type);
+  });
+}
+
+/// The class's own `__call__`.
+PyObject* callSlot(PyObject* callable, PyObject* args, PyObject* keywords) {
+  std::vector<PyObject*> values(&PyTuple_GET_ITEM(args, 0), &PyTuple_GET_ITEM(args, 0) + PyTuple_GET_SIZE(args));
+  const auto num_positional = static_cast<size_t>(PyTuple_GET_SIZE(args));
+  if (!keywords || PyDict_GET_SIZE(keywords) == 0) return callTarget(callable, values.data(), num_positional, nullptr);
+  PyObject* names = PyTuple_New(PyDict_GET_SIZE(keywords));
+  if (!names) return nullptr;
+  PyObject *name = nullptr, *value = nullptr;
+  for (Py_ssize_t position = 0, i = 0; PyDict_Next(keywords, &position, &name, &value); ++i) {
+    PyTuple_SET_ITEM(names, i, Py_NewRef(name));
+    values.push_back(value);
+  }
+  PyObject* result = callTarget(callable, values.data(), num_positional, names);
+  Py_DECREF(names);
+  return result;
+}
+
+PyObject* callVector(PyObject* callable, PyObject* const* args, size_t nargsf, PyObject* names) {
+  // Before 3.12, Python calls by vector even where somebody has set the class's `__call__`.
+  const ternaryfunc slot = Py_TYPE(callable)->tp_call;
+  if (slot == callSlot) return callTarget(callable, args, nargsf, names);
+  return guarded([&] {
+    const auto num_positional = static_cast<size_t>(PyVectorcall_NARGS(nargsf));
+    py::tuple positional(num_positional);
+    for (size_t i = 0; i < num_positional; ++i) positional[i] = py::handle(args[i]);
+    py::dict keywords;
+    for (Py_ssize_t i = 0; names && i < PyTuple_GET_SIZE(names); ++i)
+      keywords[PyTuple_GET_ITEM(names, i)] = py::handle(args[num_positional + static_cast<size_t>(i)]);
+    PyObject* result = slot(callable, positional.ptr(), keywords.ptr());
+    if (!result) throw py::error_already_set();
+    return result;
   });
 }
 
@@ -616,7 +650,7 @@ PyTypeObject* makeType(py::module_& module, const char* qualified_name) {
       {Py_tp_dealloc, reinterpret_cast<void*>(deallocate)},
       {Py_tp_traverse, reinterpret_cast<void*>(traverse)},
       {Py_tp_clear, reinterpret_cast<void*>(clear)},
-      {Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
+      {Py_tp_call, reinterpret_cast<void*>(callSlot)},
       {Py_tp_repr, reinterpret_cast<void*>(represent)},
       {Py_tp_getset, getters},
       {Py_tp_methods, methods},

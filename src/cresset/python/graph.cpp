@@ -15,6 +15,7 @@
 #include "cresset/passes/lower_graph.h"
 #include "cresset/passes/pass.h"
 #include "cresset/passes/pipeline.h"
+#include "cresset/passes/shape_computation.h"
 #include "cresset/python/graph_handles.h"
 
 namespace cresset::python {
@@ -68,6 +69,19 @@ void bindIdentity(py::class_<Handle<T>>& type) {
           py::is_operator())
       .def("__hash__", [](const Handle<T>& self) { return reinterpret_cast<uintptr_t>(self.pointer); })
       .def("isErased", [](const Handle<T>& self) { return self.pointer->isErased(); });
+}
+
+/// Whether the operator is the one that `wanted` says, which may leave out the name of the overload and defaults.
+bool isSameOverload(const c10::FunctionSchema& schema, const c10::FunctionSchema& wanted) {
+  const auto fits = [](const std::vector<c10::Argument>& ours, const std::vector<c10::Argument>& theirs) {
+    return std::equal(
+        ours.begin(), ours.end(), theirs.begin(), theirs.end(), [](const c10::Argument& a, const c10::Argument& b) {
+          return *a.type() == *b.type() && (b.name().empty() || a.name() == b.name());
+        });
+  };
+  return schema.name() == wanted.name() &&
+         (wanted.overload_name().empty() || schema.overload_name() == wanted.overload_name()) &&
+         fits(schema.arguments(), wanted.arguments()) && fits(schema.returns(), wanted.returns());
 }
 
 /// findNode and findAllNodes, of a graph, a block, or what is inside a node.
@@ -163,11 +177,16 @@ void bindReading(NodeClass& node) {
           "\"\": a trace of a module calls the methods of its submodules, so that no node is of another scope.")
       .def(
           "matches",
-          [](const NodeHandle& self, const std::string& schema) {
+          [](const NodeHandle& self, const py::object& schema) {
             const Operator* op = isStructural(self->kind()) ? nullptr : operatorOf(*self.get());
-            return op && op->schema() == parseSchema(schema);
+            if (!op) return false;
+            const c10::FunctionSchema wanted = parseSchema(py::cast<std::string>(py::str(schema)));
+            return isSameOverload(op->schema(), wanted);
           },
-          py::arg("schema"))
+          py::arg("schema"),
+          "Whether the node calls an operator of this name with these arguments, a text or a FunctionSchema; the name "
+          "of "
+          "the overload and defaults may be left out.")
       .def("inputs", [](const NodeHandle& self) { return itemsOf<Value>(self.graph, self->inputs()); })
       .def("outputs", [](const NodeHandle& self) { return itemsOf<Value>(self.graph, self->outputs()); })
       .def("inputsSize", [](const NodeHandle& self) { return self->inputs().size(); })
@@ -431,6 +450,14 @@ void bindPasses(py::module_& module) {
       [](const GraphHandle& graph) {
         LoweredGraph lowered = lowerGraph(*graph.graph);
         return py::make_tuple(graphToPython(keptWith(lowered.graph, graph.graph)), lowered.attributes);
+      },
+      py::arg("graph"));
+  module.def(
+      "_compute_shapes",
+      [](const GraphHandle& graph) {
+        verify(*graph.graph);
+        const ShapeComputation computation = computeShapes(*graph.graph);
+        return py::make_tuple(graphToPython(computation.graph), computation.symbols);
       },
       py::arg("graph"));
   // The writes that stay: operator, place in the source, reason.

@@ -47,6 +47,13 @@ py::object dimensionsToPython(const std::optional<std::vector<std::optional<int6
   return result;
 }
 
+/// torch._C's class of the types of this kind, where it has one.
+py::object classOfKind(const TypeHandle& self) {
+  const py::module_ torch_c = py::module_::import("torch._C");
+  const char* name = c10::typeKindToString(self.type->kind());
+  return py::hasattr(torch_c, name) ? py::object(torch_c.attr(name)) : py::object(py::type::of<TypeHandle>());
+}
+
 void bindTensorTypes(py::class_<TypeHandle>& type) {
   using c10::TensorType;
   type.def(
@@ -341,6 +348,12 @@ void bindTypes(py::module_& module) {
           },
           py::is_operator())
       .def("__hash__", [](const TypeHandle& self) { return std::hash<std::string>()(cresset::toString(*self.type)); });
+  // isinstance(type, torch._C.ListType) asks for it. An attribute of the class object of that name is its own class, so
+  // the property goes into the dictionary of what instances have.
+  auto* const type_object = reinterpret_cast<PyTypeObject*>(type.ptr());
+  const py::object property = py::module_::import("builtins").attr("property")(py::cpp_function(&classOfKind));
+  if (PyDict_SetItemString(type_object->tp_dict, "__class__", property.ptr()) != 0) throw py::error_already_set();
+  PyType_Modified(type_object);
   bindTensorTypes(type);
   bindStructuredTypes(type);
   bindSchemas(module);

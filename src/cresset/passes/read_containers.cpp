@@ -1,0 +1,244 @@
+// What is read of a list or dict that the graph makes and nothing writes to (an element at a constant index, the entry
+// of a constant key, the length, all elements) is the value that was put there. Joining two lists, or taking a slice of
+// one, makes a list of known elements.
+#include "cresset/passes/read_containers.h"
+
+#include <ATen/core/ivalue.h>
+#include <ATen/core/jit_type.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <utility>
+#include <vector>
+
+#include "cresset/analysis/containers.h"
+#include "cresset/analysis/graph_analyses.h"
+#include "cresset/ir/constants.h"
+#include "cresset/ops/operator.h"
+#include "cresset/passes/pass.h"
+
+namespace cresset {
+
+std::optional<size_t> placeInList(const Value* index, size_t size) {
+  const auto constant = constantAs<int64_t>(index);
+  if (!constant) return std::nullopt;
+  const int64_t place = *constant < 0 ? *constant + static_cast<int64_t>(size) : *constant;
+  if (place < 0 || place >= static_cast<int64_t>(size)) return std::nullopt;
+  return static_cast<size_t>(place);
+}
+
+bool forwardElements(Node* node, const Node* made) {
+  const auto elements = made->inputs();
+  if (node->kind() == prim::ListUnpack) {
+    if (node->outputs().size() != elements.size()) return false;
+    for (size_t i = 0; i < elements.size(); ++i) node->output(i)->replaceAllUsesWith(elements[i]);
+  } else {
+    const Operator* op = isStructural(node->kind()) ? nullptr : operatorOf(*node);
+    if (!op || node->input(0) != made->output()) return false;
+    if (op->fullName() == "aten::len.t") {
+      node->output()->replaceAllUsesWith(insertConstantBefore(node, static_cast<int64_t>(elements.size())));
+    } else if (op->fullName() == "aten::__getitem__.t" || op->fullName() == "aten::select.t") {
+      const auto place = placeInList(node->input(1), elements.size());
+      if (!place) return false;
+      node->output()->replaceAllUsesWith(elements[*place]);
+    } else {
+      return false;
+    }
+  }
+  node->destroy();
+  return true;
+}
+
+namespace {
+
+/// The text of a key; keys are different if their texts are.
+std::optional<std::string> textOfKey(const Value* key) {
+  if (auto text = constantKey(key)) return text;
+  const auto number = constantAs<double>(key);
+  if (!number || std::isnan(*number)) return std::nullopt;  // nan is not equal to itself
+  char text[32];
+  std::snprintf(text, sizeof text, "%a", *number + 0.0);  // -0.0 and 0.0 are one key
+  return text;
+}
+
+}  // namespace
+
+std::optional<DictPlaces> placesOf(const Node* made) {
+  DictPlaces places;
+  for (size_t i = 0; i < made->inputs().size(); i += 2) {
+    const auto key = textOfKey(made->input(i));
+    if (!key || !places.emplace(*key, i + 1).second) return std::nullopt;
+  }
+  return places;
+}
+
+bool forwardEntry(Node* node, const Node* made, const DictPlaces& places) {
+  const Operator* op = isStructural(node->kind()) ? nullptr : operatorOf(*node);
+  if (!op || node->input(0) != made->output()) return false;
+  const std::string& name = op->fullName();
+  Value* known = nullptr;
+  if (name.starts_with("aten::len.Dict_")) {
+    known = insertConstantBefore(node, static_cast<int64_t>(places.size()));
+  } else if (name.starts_with("aten::__getitem__.Dict_") || name.starts_with("aten::__contains__.")) {
+    const auto key = textOfKey(node->input(1));
+    if (!key) return false;
+    const auto place = places.find(*key);
+    if (name.starts_with("aten::__contains__.")) {
+      known = insertConstantBefore(node, place != places.end());
+    } else if (place != places.end()) {
+      known = made->input(place->second);
+    }
+  }
+  if (!known) return false;
+  node->output()->replaceAllUsesWith(known);
+  node->destroy();
+  return true;
+}
+
+namespace {
+
+/// Whether the node may read elements, or the number of elements, of a list that the graph makes.
+bool readsMadeList(const Node* node) {
+  if (node->inputs().empty() || node->input(0)->node()->kind() != prim::ListConstruct) return false;
+  return node->kind() == prim::ListUnpack || node->kind() == aten::len || node->kind() == aten::__getitem__ ||
+         node->kind() == aten::select;
+}
+
+/// Whether all that uses the list reads it: then nothing can write to it.
+bool isOnlyRead(const Value* list) {
+  const auto uses = list->uses();
+  return std::all_of(uses.begin(), uses.end(), [](const Use& use) {
+    if (use.offset == 0 && readsMadeList(use.user)) return true;
+    const Operator* op = isStructural(use.user->kind()) ? nullptr : operatorOf(*use.user);
+    return op && op->isOfDispatcher() && op->isPure();
+  });
+}
+
+/// Reads lists that nothing writes to. The analysis is made when there is the first that it has to tell of.
+class ListReader {
+ public:
+  explicit ListReader(Graph& graph) : graph_(graph) {}
+
+  bool run(Block* block) {
+    bool changed = false;
+    for (Node* node : block->nodesSafely()) {
+      for (Block* inner : node->blocks()) changed |= run(inner);
+      if (makesOfLists(node)) {
+        changed |= makeAtOnce(node);
+        continue;
+      }
+      if (!readsMadeList(node)) continue;
+      const Node* made = node->input(0)->node();
+      if (isKnown(made->output())) changed |= forwardElements(node, made);
+    }
+    return changed;
+  }
+
+ private:
+  /// Whether the elements of a list that the graph makes are always those that it was made of.
+  bool isKnown(const Value* list) {
+    if (isOnlyRead(list)) return true;
+    if (list->unique() >= num_values_) return false;  // made by this run; the next one may ask
+    if (!memory_) memory_ = aliasesOf(graph_);
+    return !memory_->hasWriters(list);
+  }
+
+  /// `[a, b] + [c]` and `[a, b, c][1:]` are lists of known elements.
+  static bool makesOfLists(const Node* node) {
+    return (node->kind() == aten::add || node->kind() == aten::slice) && !node->inputs().empty() &&
+           node->input(0)->node()->kind() == prim::ListConstruct;
+  }
+
+  bool makeAtOnce(Node* node) {
+    const Operator* op = operatorOf(*node);
+    if (!op || !isKnown(node->input(0))) return false;
+    std::vector<Value*> elements = node->input(0)->node()->inputs().vec();
+    if (op->fullName() == "aten::add.t") {
+      const Value* other = node->input(1);
+      if (other->node()->kind() != prim::ListConstruct || !isKnown(other)) return false;
+      const auto more = other->node()->inputs();
+      elements.insert(elements.end(), more.begin(), more.end());
+    } else if (op->fullName() == "aten::slice.t") {
+      auto part = slice(elements, *node);
+      if (!part) return false;
+      elements = std::move(*part);
+    } else {
+      return false;
+    }
+    Node* made = graph_.create(prim::ListConstruct, elements);
+    made->insertBefore(node)->copyLocation(node);
+    made->output()->copyMetadata(node->output());
+    node->output()->replaceAllUsesWith(made->output());
+    node->destroy();
+    return true;
+  }
+
+  /// As Python slices; nothing if a bound is not constant, or the step is not positive.
+  static std::optional<std::vector<Value*>> slice(const std::vector<Value*>& elements, const Node& node) {
+    const auto size = static_cast<int64_t>(elements.size());
+    const auto bound = [&](const Value* value, int64_t missing) -> std::optional<int64_t> {
+      if (isNoneConstant(value)) return missing;
+      const auto constant = constantAs<int64_t>(value);
+      if (!constant) return std::nullopt;
+      return std::clamp(*constant < 0 ? *constant + size : *constant, int64_t(0), size);
+    };
+    const auto start = bound(node.input(1), 0), end = bound(node.input(2), size);
+    const auto step = constantAs<int64_t>(node.input(3));
+    if (!start || !end || !step || *step < 1) return std::nullopt;
+    std::vector<Value*> part;
+    for (int64_t i = *start; i < *end; i += std::min(*step, size + 1)) part.push_back(elements[static_cast<size_t>(i)]);
+    return part;
+  }
+
+  Graph& graph_;
+  const size_t num_values_ = graph_.numValues();
+  std::shared_ptr<AliasDb> memory_;
+};
+
+class DictReader {
+ public:
+  explicit DictReader(Graph& graph) : graph_(graph) {}
+
+  bool run(Block* block) {
+    for (Node* node : block->nodesSafely()) {
+      for (Block* inner : node->blocks()) run(inner);
+      if (node->inputs().empty()) continue;
+      const Node* made = node->input(0)->node();
+      if (made->kind() != prim::DictConstruct) continue;
+      if (!memory_) memory_ = aliasesOf(graph_);
+      if (memory_->hasWriters(made->output())) continue;
+      auto known = places_.find(made);
+      if (known == places_.end()) known = places_.emplace(made, placesOf(made)).first;
+      if (known->second) changed_ |= forwardEntry(node, made, *known->second);
+    }
+    return changed_;
+  }
+
+ private:
+  Graph& graph_;
+  std::shared_ptr<AliasDb> memory_;  // made when there is a dict to read
+  std::unordered_map<const Node*, std::optional<DictPlaces>> places_;
+  bool changed_ = false;
+};
+
+}  // namespace
+
+bool readLists(Graph& graph) {
+  return ListReader(graph).run(graph.block());
+}
+
+bool readDicts(Graph& graph) {
+  return DictReader(graph).run(graph.block());
+}
+
+static bool readContainers(Graph& graph) {
+  const bool changed = readLists(graph);
+  return readDicts(graph) || changed;
+}
+
+CRESSET_PASS(
+    readContainers, "read-containers", All,
+    "Replace what is read of lists and dicts that nothing writes to by what they were made of")
+
+}  // namespace cresset
