@@ -33,6 +33,12 @@ def main():
     import importlib
 
     import pytest
+
+    # First: torch's test utilities wrap the classes that are there when they are imported.
+    if args.engine == "cresset":
+        import cresset
+
+        cresset.patch_torch_jit(trusted=True)
     from torch.testing._internal import common_utils
 
     common_utils.GRAPH_EXECUTOR = common_utils.ProfilingMode.PROFILING
@@ -41,10 +47,6 @@ def main():
         module = importlib.import_module(module)
         if not hasattr(module, name):
             setattr(module, name, stand_in)
-    if args.engine == "cresset":
-        import cresset
-
-        cresset.patch_torch_jit(trusted=True)
     # Their conftest.py is for another version of pytest; tests import each other from their folder.
     sys.path.insert(0, str(root))
     file = args.file.resolve()

@@ -151,6 +151,12 @@ ListView<Stmt> Parser::functionBody(Decl& decl) {
 }
 
 Decl Parser::mergeTypeComment(const Decl& decl, const SourceRange& comment, bool is_method) {
+  if (!comment.text().starts_with("# type:")) {
+    fail(
+        "The annotation prefix in line " + std::to_string(comment.source->lineNumber(comment.begin)) +
+            " is probably invalid.\nIt must be '# type:'",
+        comment);
+  }
   SourceRange body = typeCommentBody(comment);
   Parser inner(body, false, depth_);
   auto [types, result] = inner.signatureComment();
@@ -165,7 +171,7 @@ Decl Parser::mergeTypeComment(const Decl& decl, const SourceRange& comment, bool
       fail(
           "Number of type annotations (" + std::to_string(types->size()) +
               ") did not match the number of function parameters (" + std::to_string(params.size()) + "):",
-          comment);
+          decl.range());
     }
     for (size_t i = 0; i < params.size(); ++i) {
       Param p = params[i];

@@ -266,11 +266,13 @@ struct Keywords {
   }
 };
 
-[[noreturn]] void refuseKeywords(const Signature& signature, const Keywords& keywords) {
+/// `missing`: what is to be said too if a keyword is unknown, which may be meant for an argument that is missing.
+[[noreturn]] void refuseKeywords(
+    const Signature& signature, const Keywords& keywords, const std::string& missing = std::string()) {
   for (size_t i = 0; i < keywords.size(); ++i) {
     std::string name = py::cast<std::string>(py::handle(keywords.name(i)));
     if (!signature.schema->argumentIndexWithName(name)) {
-      throw UserError(messages::unknownArgument(*signature.schema, name));
+      throw UserError(messages::unknownArgument(*signature.schema, name) + (missing.empty() ? "" : "\n" + missing));
     }
   }
   for (size_t i = 0; i < keywords.size(); ++i) {
@@ -311,8 +313,10 @@ void bindArguments(
     } else if (parameter.default_value) {
       stack.push_back(*parameter.default_value);
     } else {
-      if (hasUnknownOrRepeated(signature, bound_self + nargs, keywords)) refuseKeywords(signature, keywords);
-      throw UserError(messages::missingArgument(*signature.schema, signature.schema->arguments()[index].name()));
+      const std::string missing =
+          messages::missingArgument(*signature.schema, signature.schema->arguments()[index].name());
+      if (hasUnknownOrRepeated(signature, bound_self + nargs, keywords)) refuseKeywords(signature, keywords, missing);
+      throw UserError(missing);
     }
   }
   if (used != keywords.size()) refuseKeywords(signature, keywords);
