@@ -207,17 +207,15 @@ class ScriptDict(_Shared, collections.abc.MutableMapping):
         return True
 
     def __delitem__(self, key):
-        if not self._c.has(key) and not self._takes(key):
+        if not self._takes(key):
             raise TypeError(f"{key!r} is no key of a {self._c.type}")
         self._c.erase_entry(key)
 
     def __contains__(self, key):
         """Raises KeyError, as torch.jit does, for a key of another type than the dict's."""
-        if self._c.has(key):
-            return True
         if not self._takes(key):
             raise KeyError(f"{key!r} is no key of a {self._c.type}")
-        return False
+        return self._c.has(key)
 
     def __iter__(self):
         return iter(self._c.keys())

@@ -401,6 +401,8 @@ class _Conversion:
         for name, child in module._modules.items():
             if name in result.ignored:
                 continue
+            if child is None and self._compile_methods == "exported":
+                continue  # a trace has what ran
             if child is None:
                 result.attributes[name] = (_C._infer_type(None), "")  # no script has optional modules
             else:
@@ -521,16 +523,6 @@ def _add_attribute(result, module, annotations, name, value):
             "(This attribute exists on the Python module, but we failed to convert Python type: "
             f"'{torch.typename(type(value))}' to a TorchScript type. {reason}.{advice})"
         )
-
-
-def _misfit(value, cls):
-    """Which attribute of an object its class could not hold."""
-    if cls.kind() != "ClassType":
-        return ""
-    for name, wanted in cls.attributes():
-        if not _C._fits(getattr(value, name, None), wanted):
-            return f": Could not cast attribute '{name}' to type {wanted}"
-    return ""
 
 
 def _check_hook_names(description):
@@ -804,9 +796,7 @@ class _Annotations:
                 return annotated
         inferred = _C._infer_type(value)
         if _class_within(value) in _compiled_classes and not _C._fits(value, inferred):
-            raise UserError(
-                f"The object does not hold what its class declares in __init__ (type {inferred}){_misfit(value, inferred)}"
-            )
+            raise UserError(f"The object does not hold what its class declares in __init__ (type {inferred})")
         return inferred
 
     def _annotated(self, name):

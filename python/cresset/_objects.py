@@ -247,6 +247,10 @@ class ScriptModule(torch.nn.Module, metaclass=_ScriptMeta):
         else:
             object.__delattr__(self, name)
 
+    def _reconstruct(self, cpp_module):
+        """Takes the code and the data of another script module's ``_c``; what is Python's of this one stays."""
+        attach(self, cpp_module)
+
     def __dir__(self):
         handle = self.__dict__.get("_c")
         if handle is None:

@@ -14,7 +14,6 @@ import torch
 
 from . import _C, _decorators, _errors, _freeze, _graph_passes, _program, _runtime, _script, _serialization, _trace
 from ._backends import to_backend
-from ._graphs import parse_ir
 from ._objects import RecursiveScriptModule, ScriptModule, ScriptObject, wrap
 from ._optimization import last_executed_optimized_graph, optimized_execution, set_fusion_strategy
 from ._profile import ScriptProfile
@@ -110,12 +109,14 @@ def _to_backend(theirs):
 
 
 def _clear_class_registry(theirs):
-    """torch._C._jit_clear_class_registry, after which names of classes are free again."""
+    """torch._C._jit_clear_class_registry, after which names of classes are free again: Cresset's, not those of torch.jit."""
 
     @functools.wraps(theirs)
     def clear():
-        theirs()
+        from . import _modules
+
         _C._forget_names()
+        _modules._shared_types.clear()
 
     return clear
 
@@ -223,7 +224,6 @@ def _replacements():
     rows += [(torch._C, "FileCheck", FileCheck), (torch.testing, "FileCheck", FileCheck)]
     rows.append((jit._script, "_ScriptProfile", _copy(ScriptProfile)))
     rows.append((torch._C, "_jit_to_backend", _to_backend(torch._C._jit_to_backend)))
-    rows.append((torch._C, "parse_ir", parse_ir))
     rows.append((torch._C, "_jit_clear_class_registry", _clear_class_registry(torch._C._jit_clear_class_registry)))
     rows.append((jit._recursive, "create_script_module", _create_script_module))
     rows.append((jit._recursive, "wrap_cpp_module", _wrap_cpp_module(jit._recursive.wrap_cpp_module)))

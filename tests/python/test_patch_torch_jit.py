@@ -268,8 +268,6 @@ def test_internals_that_packages_call():
         assert m._c.type() != n._c.type()
         frozen = recursive.wrap_cpp_module(torch._C._freeze_module(m.eval()._c))
         assert torch.equal(frozen(x), m(x)) and not frozen._c.hasattr("inner")
-        graph = torch._C.parse_ir("graph(%x : Tensor):\n  return (%x)")
-        assert isinstance(graph, cresset._C.Graph)
         graph, result = torch.jit._get_trace_graph(Outer(), (x,))
         assert isinstance(graph, cresset._C.Graph) and torch.equal(result, m(x))
 

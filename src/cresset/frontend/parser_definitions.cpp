@@ -165,7 +165,7 @@ Decl Parser::mergeTypeComment(const Decl& decl, const SourceRange& comment, bool
   std::vector<Param> merged;
   if (types) {
     // A method's comment leaves out `self`.
-    const bool has_self = is_method || (in_place_ && !params.empty() && params[0].name().name() == "self");
+    const bool has_self = is_method || (!params.empty() && params[0].name().name() == "self");
     size_t first = has_self && types->size() + 1 == params.size() ? 1 : 0;
     if (types->size() + first != params.size()) {
       fail(

@@ -231,7 +231,13 @@ py::object repeated(PyObject* number, int32_t count) {
     }
     stack.push_back(toIValue(object, parameter.type));
   } catch (const CastError& error) {
-    throw UserError(mismatch() + "\nCast error details: " + error.what());
+    std::string fields;
+    if (const auto tuple = parameter.type->cast<c10::TupleType>(); tuple && tuple->schema()) {
+      for (const c10::Argument& field : tuple->schema()->arguments())
+        fields += (fields.empty() ? "" : ", ") + field.name();
+      fields = "\nExpected: " + tuple->repr_str() + " (aka NamedTuple(" + fields + "))";
+    }
+    throw UserError(mismatch() + fields + "\nCast error details: " + error.what());
   } catch (const UserError& error) {  // the object shows no type, where any type would do
     throw UserError(error.message() + "\n" + mismatch());
   } catch (const Error&) {

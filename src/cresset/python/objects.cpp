@@ -79,7 +79,12 @@ void setAttribute(const ObjectHandle& self, const std::string& name, const py::o
   try {
     converted = toIValue(value.ptr(), wanted);
   } catch (const CastError& error) {
-    throw UserError(messages::attributeCast(name, *wanted, error.what()));
+    std::string message = messages::attributeCast(name, *wanted, error.what());
+    if (const ObjectPtr found = unwrapObject(value.ptr())) {
+      message += ". Expected a value of type '" + wanted->repr_str() + "' for field '" + name + "', but found '" +
+                 found->type()->repr_str() + "'";
+    }
+    throw UserError(message);
   }
   writeSlot(*self.object, *slot, std::move(converted));
 }

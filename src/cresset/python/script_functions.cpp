@@ -216,7 +216,11 @@ Def unusedDef(py::handle function, bool is_method) {
   if (!result.present()) result = Maybe<Expr>::some(Var::make(Ident::make(range, kLiveResult)));
   const Expr error = Apply::make(
       range, Var::make(Ident::make(range, "RuntimeError")),
-      ListView<Expr>::make(range, {StringLiteral::make(range, "Cannot call @unused methods")}),
+      ListView<Expr>::make(
+          range,
+          {StringLiteral::make(
+              range,
+              "Cannot call @unused methods: this Python function is annotated to be ignored and cannot be run")}),
       ListView<Attr>::make(range, {}));
   return Def::make(
       range, Ident::make(range, name), Decl::make(range, ListView<Param>::make(range, params), result),
