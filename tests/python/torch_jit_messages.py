@@ -457,7 +457,7 @@ def overloads_without_implementation(J):
     def unfinished(x: int) -> int: ...
 
     @torch.jit._overload  # noqa: F811
-    def unfinished(x: str) -> str:
+    def unfinished(x: str) -> str:  # noqa: F811
         pass
 
     def f():
