@@ -3,7 +3,7 @@
 import io
 import re
 import types
-from typing import Any, Dict, List, NamedTuple, Optional, Tuple  # noqa: F401  (texts use them)
+from typing import Any, Dict, List, NamedTuple, Optional, Tuple, Union  # noqa: F401  (texts use them)
 
 import torch
 from torch import Tensor, nn
@@ -155,8 +155,8 @@ def python_function_returns_another_type(J):
 
 @row("script")
 def dict_of_other_keys(J):
-    def f():
-        d: Dict[int, str] = dict(zip([1, 2, "foo", 3], ["a", "b", "c", "d"]))
+    def f(keys: List[Union[int, str]], values: List[str]):
+        d: Dict[int, str] = dict(zip(keys, values))
         return d
 
     return says(lambda: J.script(f), "Dicts may only contain homogeneous keys")
