@@ -34,11 +34,11 @@ def main():
 
     import pytest
 
+    # First: torch's test utilities wrap the classes that are there when they are imported.
     if args.engine == "cresset":
         import cresset
 
         cresset.patch_torch_jit(trusted=True)
-    # Only now: it wraps the calls of the class ScriptFunction that stands in torch._C.
     from torch.testing._internal import common_utils
 
     common_utils.GRAPH_EXECUTOR = common_utils.ProfilingMode.PROFILING

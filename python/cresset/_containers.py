@@ -7,6 +7,7 @@ one is seen in Python, and the other way round. Their elements have one type, wh
 import collections.abc
 import copy
 import operator
+import sys
 
 from . import _C
 
@@ -105,6 +106,25 @@ class ScriptList(_Shared, collections.abc.MutableSequence):
     def append(self, value):
         self._c.insert(len(self), value)
 
+    def _check(self, value):
+        """Refuses what the list can't hold, as torch.jit does: it is a mistake to look for it."""
+        try:
+            self._like([value])
+        except (RuntimeError, TypeError) as error:
+            raise TypeError(str(error)) from None
+
+    def __contains__(self, value):
+        self._check(value)
+        return value in self._plain()
+
+    def index(self, value, start=0, stop=sys.maxsize):
+        self._check(value)
+        return self._plain().index(value, start, stop)
+
+    def count(self, value):
+        self._check(value)
+        return self._plain().count(value)
+
     def extend(self, values):
         for value in self._like(list(values)):  # all are converted before the first is added
             self.append(value)
@@ -179,10 +199,22 @@ class ScriptDict(_Shared, collections.abc.MutableMapping):
     def __setitem__(self, key, value):
         self._c.set_entry(key, value)
 
+    def _takes(self, key):
+        try:
+            _C._Container([key], _C.parse_type(f"List[{self._c.type.getKeyType()}]"))
+        except (RuntimeError, TypeError):
+            return False
+        return True
+
     def __delitem__(self, key):
+        if not self._takes(key):
+            raise TypeError(f"{key!r} is no key of a {self._c.type}")
         self._c.erase_entry(key)
 
     def __contains__(self, key):
+        """Raises KeyError, as torch.jit does, for a key of another type than the dict's."""
+        if not self._takes(key):
+            raise KeyError(f"{key!r} is no key of a {self._c.type}")
         return self._c.has(key)
 
     def __iter__(self):

@@ -154,17 +154,17 @@ def convert(module, compile_methods=True, share_types=True, scope=None):
 
     Args:
         compile_methods: whether ``forward``, exported methods, properties and hooks are compiled. If not, the result has
-            data only, and methods are added to its class.
+            data only, and methods are added to its class; "exported" compiles the exported methods besides.
         share_types: whether the class may be one that another module with an equal description uses, or will use.
         scope: the local variables of the caller, which annotations may name.
     """
     if isinstance(module, ScriptModule):
         return module
-    if compile_methods:
+    if compile_methods is True:
         _compile_classes(module)
     result = _C._in_session(lambda: _Conversion(compile_methods, share_types).convert(module), scope)
     forward = module.__dict__.get("forward")
-    if compile_methods and isinstance(forward, types.FunctionType):
+    if compile_methods is True and isinstance(forward, types.FunctionType):
         result.__dict__["forward"] = _C._script_function(forward, scope)
     return result
 
@@ -327,7 +327,10 @@ class _Conversion:
         for name, child_type in description.modules.items():
             is_interface = child_type.kind() == "InterfaceType"
             handle.setattr(name, self.convert(module._modules[name], child_type if is_interface else None))
-        if self._compile_methods:
+        if self._compile_methods == "exported":
+            exported = [(name, _function_of(module, description, name)) for name in description.facts.exported]
+            _C._declare_methods(module_type.info, exported, [], [], [])
+        elif self._compile_methods:
             self._declare_methods(module, module_type, methods)
         return handle, module_type
 
@@ -343,6 +346,7 @@ class _Conversion:
             facts = description.facts
             for name, signatures in facts.overloads.items():
                 _C._declare_overloads(module_type.info, getattr(description.cls, name), signatures)
+            _check_hook_names(description)
             _C._declare_methods(
                 module_type.info, chosen, facts.properties, list(description.pre_hooks), list(description.hooks)
             )
@@ -397,6 +401,8 @@ class _Conversion:
         for name, child in module._modules.items():
             if name in result.ignored:
                 continue
+            if child is None and self._compile_methods == "exported":
+                continue  # a trace has what ran
             if child is None:
                 result.attributes[name] = (_C._infer_type(None), "")  # no script has optional modules
             else:
@@ -510,11 +516,25 @@ def _add_attribute(result, module, annotations, name, value):
             else " Its type was inferred; try adding a type annotation for the attribute."
         )
         if container := _container_of_modules(value):
+            part = "dict value" if container == "ModuleDict" else "list element"
+            reason = f"Could not infer type of {part}: Cannot infer concrete type of torch.nn.Module"
             advice = f" Modules in a {type(value).__name__} are none of this module's: put them into an nn.{container}."
         result.failed[name] = (
             "(This attribute exists on the Python module, but we failed to convert Python type: "
             f"'{torch.typename(type(value))}' to a TorchScript type. {reason}.{advice})"
         )
+
+
+def _check_hook_names(description):
+    """A hook becomes a method of its name, so that two of one name have to be the same function."""
+    known = {}
+    for kind, hooks in (("Hook", description.hooks), ("Pre-hook", description.pre_hooks)):
+        for hook in hooks:
+            if known.setdefault(hook.__name__, hook) is not hook:
+                raise RuntimeError(
+                    f"{kind} '{hook.__name__}' on {description.cls.__name__} has at least two different python "
+                    "definitions. Please use unique names for all hooks."
+                )
 
 
 def _container_of_modules(value):
@@ -684,6 +704,7 @@ def _take_python_state(scripted, module, module_type):
         scripted._modules[name]  # from now on held, with what is Python's of it
     for name, function in description.facts.ignored.items():
         own = description.functions.get(name)
+        function = description.overrides.get(name, function)
         state[name] = types.MethodType(function, scripted) if own is None else own
     for name in description.facts.exported:
         # nn.Module has it too, and calls it: extra_repr, _save_to_state_dict. Python's own protocols are the wrapper's.

@@ -247,6 +247,10 @@ class ScriptModule(torch.nn.Module, metaclass=_ScriptMeta):
         else:
             object.__delattr__(self, name)
 
+    def _reconstruct(self, cpp_module):
+        """Takes the code and the data of another script module's ``_c``; what is Python's of this one stays."""
+        attach(self, cpp_module)
+
     def __dir__(self):
         handle = self.__dict__.get("_c")
         if handle is None:
@@ -367,7 +371,7 @@ class ScriptModule(torch.nn.Module, metaclass=_ScriptMeta):
 
     def __reduce_ex__(self, protocol):
         raise RuntimeError(
-            f"Tried to serialize object {self._c.qualified_name()} which does not have a __getstate__ method defined! "
+            f"Tried to serialize object {self._c.qualified_name} which does not have a __getstate__ method defined! "
             f"A {type(self).__name__} can't be pickled, because its code belongs to an archive: save it with cresset.save, "
             "keep the archive, or its path, and load that instead."
         )
@@ -378,9 +382,14 @@ class ScriptModule(torch.nn.Module, metaclass=_ScriptMeta):
         method = self._c.method(name)
         if method is not None:
             return method(*args)
-        kind = _CONTAINERS.get(_python_class_name(self._c.qualified_name()))
+        kind = _CONTAINERS.get(_python_class_name(self._c.qualified_name))
         if kind is None:
-            raise NotImplementedError(f"'{self.original_name}' defines no {name}")
+            hint = (
+                f"'{self.original_name}' object is not iterable: it"
+                if name == "__iter__"
+                else f"'{self.original_name}'"
+            )
+            raise NotImplementedError(f"{hint} defines no {name}")
         return _CONTAINER_METHODS[kind, name](self._modules, *args)
 
     def __len__(self):
@@ -518,7 +527,7 @@ class ScriptObject:
         )
 
     def __repr__(self):
-        return f"<cresset.ScriptObject {self._c.qualified_name()}>"
+        return f"<cresset.ScriptObject {self._c.qualified_name}>"
 
     def __copy__(self):
         return wrap(self._c.copy())

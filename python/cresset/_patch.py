@@ -118,6 +118,36 @@ def _to_backend(theirs):
     return chosen
 
 
+def _clear_class_registry(theirs):
+    """torch._C._jit_clear_class_registry, after which names of classes are free again: Cresset's, not those of torch.jit."""
+
+    @functools.wraps(theirs)
+    def clear():
+        from . import _modules
+
+        _C._forget_names()
+        _modules._shared_types.clear()
+
+    return clear
+
+
+def _create_script_module(nn_module, stubs_fn, share_types=True, is_tracing=False):
+    """torch.jit._recursive's, by the conversion that :func:`cresset.script` has; it finds out itself what to compile."""
+    from . import _modules
+
+    return _modules.convert(nn_module, compile_methods="exported" if is_tracing else True, share_types=share_types)
+
+
+def _wrap_cpp_module(theirs):
+    """torch.jit._recursive.wrap_cpp_module, for modules of either."""
+
+    @functools.wraps(theirs)
+    def chosen(cpp_module):
+        return wrap(cpp_module) if isinstance(cpp_module, _C._Object) else theirs(cpp_module)
+
+    return chosen
+
+
 class FileCheck(torch._C.FileCheck):
     """torch.testing.FileCheck, which takes Cresset's graphs too."""
 
@@ -169,6 +199,7 @@ def _replacements():
         "TracingCheckError": _trace.TracingCheckError,
         "_set_fusion_strategy": set_fusion_strategy,
         "_fork": _runtime.fork,
+        "_get_trace_graph": _trace._get_trace_graph,
         "_wait": _runtime.wait,
         "Attribute": _decorators.Attribute,
         "enable_onednn_fusion": _runtime.enable_onednn_fusion,
@@ -204,6 +235,9 @@ def _replacements():
     rows.append((jit._script, "_ScriptProfile", _copy(ScriptProfile)))
     rows.append((jit._recursive, "wrap_cpp_module", _wrap_module(jit._recursive.wrap_cpp_module)))
     rows.append((torch._C, "_jit_to_backend", _to_backend(torch._C._jit_to_backend)))
+    rows.append((torch._C, "_jit_clear_class_registry", _clear_class_registry(torch._C._jit_clear_class_registry)))
+    rows.append((jit._recursive, "create_script_module", _create_script_module))
+    rows.append((jit._recursive, "wrap_cpp_module", _wrap_cpp_module(jit._recursive.wrap_cpp_module)))
     core = {
         "CompilationUnit": _program.CompilationUnit,
         "Graph": _C.Graph,

@@ -32,7 +32,7 @@ class ScriptProfile:
 
     def disable(self):
         if self._profiler is None:
-            raise RuntimeError("the profile is not enabled")
+            return  # as torch.jit has it
         profiler, self._profiler = self._profiler, None
         profiler.__exit__(None, None, None)
         for event in profiler.events():

@@ -45,6 +45,9 @@ def script(obj, optimize=None, _frames_up=0, _rcb=None, example_inputs=None):
         return _script_module(obj, locals_of_caller)
     if inspect.isclass(obj):
         return _script_class(obj, locals_of_caller)
+    prepare = getattr(obj, "__prepare_scriptable__", None)
+    if callable(prepare):
+        return script(prepare(), _frames_up=_frames_up + 1)
     if isinstance(obj, types.MethodType):
         raise RuntimeError(
             f"'{obj.__qualname__}' is a method bound to {type(obj.__self__).__name__}: script the module or the class that "

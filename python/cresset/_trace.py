@@ -4,6 +4,7 @@ The recording is done in C++ (src/cresset/tracer); here is what only Python know
 is where, and the check that a trace does what the code does, with torch.jit's names and phrases.
 """
 
+import copy
 import difflib
 import functools
 import inspect
@@ -12,6 +13,7 @@ import textwrap
 import warnings
 
 import torch
+from torch.utils import _pytree
 
 from . import _C
 from ._objects import ScriptModule
@@ -98,6 +100,7 @@ def _record(function, names, args, kwargs, *, module=None, paths=None, strict, f
     if module is not None:
         recording.set_self(module)
     seen = set()
+    recording.check_inputs(tuple(args))
     args = tuple(_distinct(value, recording, seen) for value in args)
     kwargs = {name: _distinct(value, recording, seen) for name, value in kwargs.items()}
     taken = {"self"}
@@ -281,7 +284,7 @@ def _trace_methods(mod, inputs, *, strict, force_outplace, by_name):
     for child in mod.modules():
         if child._backward_hooks or child._backward_pre_hooks:
             raise ValueError(f"Modules that have backward hooks assigned can't be compiled: {child}")
-    module = convert(mod, compile_methods=False, share_types=False)
+    module = convert(mod, compile_methods="exported", share_types=False)
     paths = {}
     for path, child in mod.named_modules():
         paths[id(child)] = path.split(".") if path else []
@@ -323,6 +326,54 @@ def _forget_numbers(mod):
 def _ignore(optimize):
     if optimize is not None:
         warnings.warn("`optimize` has no effect.", FutureWarning, stacklevel=3)
+
+
+def _get_trace_graph(
+    f,
+    args=(),
+    kwargs=None,
+    strict=True,
+    _force_outplace=False,
+    return_inputs=False,
+    _return_inputs_states=False,
+):
+    """The graph of one run of a function or module, and what the run returned, as ``torch.jit._get_trace_graph`` has it.
+
+    The graph takes the tensors of ``args``, flat, then the parameters and buffers of ``f``, each once; it calls nothing.
+
+    :param return_inputs: return copies of the graph's inputs as a third item, taken before the run.
+    """
+    args = args if isinstance(args, tuple) else (args,)
+    leaves, structure = _pytree.tree_flatten(args)
+    if not all(isinstance(leaf, torch.Tensor) for leaf in leaves):
+        raise RuntimeError("Expected Tensor argument")
+    recording = _C._Trace(_run.__code__, _force_outplace)
+    seen = set()
+    leaves = [_distinct(leaf, recording, seen) for leaf in leaves]
+    inputs = {f"input_{number + 1}": leaf for number, leaf in enumerate(leaves)}
+    if isinstance(f, torch.nn.Module):
+        for name, tensor in f.state_dict(keep_vars=True).items():
+            if isinstance(tensor, torch.Tensor) and _memory(tensor) not in seen:
+                seen.add(_memory(tensor))
+                inputs[re.sub(r"\W|^(?=\d)", "_", name)] = tensor
+    for name, tensor in inputs.items():
+        recording.add_input(name, tensor)
+    copies = tuple(tensor.clone(memory_format=torch.preserve_format) for tensor in inputs.values())
+    given = _pytree.tree_unflatten(leaves, structure)
+    states = copy.deepcopy(given) if _return_inputs_states else None
+    outputs = []
+
+    def run(*args):
+        outputs.append(f(*args, **(kwargs or {})))
+        flat = _pytree.tree_leaves(outputs[0])
+        return flat[0] if len(flat) == 1 else tuple(flat)
+
+    result = recording.run(functools.partial(_run, Tracing(None), run, given, {}))
+    recording.finish(result, strict)
+    graph = recording.graph()
+    if return_inputs:
+        return graph, outputs[0], copies
+    return (graph, outputs[0], (states, given)) if _return_inputs_states else (graph, outputs[0])
 
 
 def script_if_tracing(fn):

@@ -244,3 +244,63 @@ def test_futures():
             assert not collected.done()
             future.set_result(3)
             assert [each.wait() for each in collected.wait()] == [3] == torch.futures.wait_all([future])
+
+
+def test_internals_that_packages_call():
+    class Inner(torch.nn.Module):
+        def forward(self, x):
+            return x + 1
+
+    class Outer(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inner = Inner()
+
+        def forward(self, x):
+            return self.inner(x) * 2
+
+    x = torch.ones(2)
+    with cresset.patch_torch_jit():
+        recursive = torch.jit._recursive
+        infer = recursive.infer_methods_to_compile
+        m, n = (recursive.create_script_module(Outer(), infer, share_types=share) for share in (True, False))
+        assert isinstance(m, cresset.ScriptModule) and torch.equal(m(x), n(x))
+        assert m._c.type() != n._c.type()
+        frozen = recursive.wrap_cpp_module(torch._C._freeze_module(m.eval()._c))
+        assert torch.equal(frozen(x), m(x)) and not frozen._c.hasattr("inner")
+        graph, result = torch.jit._get_trace_graph(Outer(), (x,))
+        assert isinstance(graph, cresset._C.Graph) and torch.equal(result, m(x))
+
+
+def test_names_are_free_after_the_registry_is_cleared():
+    def named(result):
+        class OfThisName(torch.nn.Module):
+            def forward(self, x):
+                return x + result
+
+        return OfThisName()
+
+    class Both(torch.nn.Module):
+        def __init__(self, *parts):
+            super().__init__()
+            self.a, self.b = parts
+
+        def forward(self, x):
+            return self.a(x), self.b(x)
+
+    x = torch.ones(2)
+    with cresset.patch_torch_jit():
+        first = torch.jit.script(named(1))
+        second = torch.jit.script(named(2.5))
+        assert first._c.qualified_name != second._c.qualified_name
+        torch._C._jit_clear_class_registry()
+        third = torch.jit.script(named(3))
+        fourth = torch.jit.script(named(4.5))
+        assert third._c.qualified_name == first._c.qualified_name != fourth._c.qualified_name
+        # What has the same name stays apart, in one module and in its archive.
+        both = torch.jit.script(Both(first, third))
+        buffer = io.BytesIO()
+        torch.jit.save(both, buffer)
+        buffer.seek(0)
+        for m in (both, torch.jit.load(buffer)):
+            assert [y[0].item() for y in m(x)] == [2, 4]

@@ -95,7 +95,6 @@ list(d)
 list(reversed(d))
 'a' in d
 'z' in d
-1 in d
 d.get('a')
 d.get('z')
 d.get('z', 5)

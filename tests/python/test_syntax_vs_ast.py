@@ -3,7 +3,8 @@
 `expected` converts Python's `ast` to the shape of Cresset's trees; `cresset-opt --print-tree=ranges` prints the actual one.
 A node is [kind, range or None, child…], a leaf is bytes. Ranges are compared where `ast` has them. They follow from its
 places by torch.jit's rule: an expression reaches from its first token to the end of its last operand, so closing
-brackets, and parentheses around an expression, are no part of it.
+brackets, and parentheses around an expression, are no part of it, but for those of a subscript and the opening one of a
+call without arguments.
 """
 
 import ast
@@ -159,12 +160,8 @@ class Expected:
         elif isinstance(n, ast.IfExp):
             last = n.orelse
         elif isinstance(n, ast.Call):
-            arguments = [*n.args, *(k.value for k in n.keywords), n.func]
-            return max(map(self.end, arguments))
-        elif isinstance(n, ast.Subscript):
-            last = n.slice
-            if isinstance(last, ast.Tuple) and len(last.elts) > 1 and not self.is_parenthesized(last):
-                last = last.elts[-1]
+            arguments = [*n.args, *(k.value for k in n.keywords)]
+            return max(map(self.end, [*arguments, n.func])) if arguments else self.after_open(n)
         elif isinstance(n, ast.Slice):
             parts = [p for p in (n.lower, n.upper, n.step) if p]
             last = parts[-1] if parts and not self.text(n).rstrip().endswith(":") else None
@@ -189,6 +186,12 @@ class Expected:
         if isinstance(n, (ast.Tuple, ast.List, ast.Dict)):
             return (n.lineno, n.col_offset + 1)
         return (n.end_lineno, n.end_col_offset)
+
+    def after_open(self, call):
+        """The end of the parenthesis of a call without arguments."""
+        before = self.text(call).rpartition("(")[0].split("\n")
+        column = len(before[-1].encode()) + (call.col_offset if len(before) == 1 else 0)
+        return (call.lineno + len(before) - 1, column + 1)
 
     def text(self, n):
         # Not ast.get_source_segment, which splits the whole source at each call.

@@ -9,6 +9,7 @@ import warnings
 import more_torch_jit_behaviours  # noqa: F401  (adds its rows)
 import pytest
 import torch
+import torch_jit_messages  # noqa: F401  (adds its rows)
 from script_compare import same
 from torch_jit_behaviours import ROWS
 
@@ -35,7 +36,6 @@ DIFFERENCES = {
     "module_calls_super": ("value", "super() of a module is its base class"),
     "module_static_and_class_data": ("value 7", "attributes of a module's class are constants"),
     "module_parameter_list": ("value", "len() of a ParameterList, as in eager"),
-    "hooks_with_one_name": ("value", "each hook is compiled by itself"),
     "hook_added_to_scripted": ("value", "hooks of Python run around a scripted module's calls"),
     "freeze_twice": ("value", "freezing what is frozen changes nothing"),
     "trace_of_tensor_constant_warns": (
@@ -94,8 +94,6 @@ DIFFERENCES = {
     "module_attribute_of_unknown_type": ("scripts have no type for", "hints differ"),
     "module_empty_list": ("an empty list does not show", "hints differ"),
     "module_without_forward": ('is missing the required "forward" function', "eager's NotImplementedError"),
-    "trace_of_int_input": ("Type 'int' cannot be traced", "names the input and not the tuple of all"),
-    "trace_of_optional_input": ("Type 'NoneType' cannot be traced", "the same"),
     "trace_no_inputs": ("trace() needs inputs", "says what is missing"),
     "save_eager_module": ("Only script modules and script functions can be saved", "says what can be saved"),
     "load_garbage": ("not a zip archive", "says what the file is not, without guesses"),

@@ -241,6 +241,14 @@ void CodePrinter::writeExpression(const Node* node) {
       write(node->input(1));
       out_ << "]";
       return;
+    case prim::ModuleContainerIndex:
+      // The annotation says by which interface the element is used.
+      out_ << "annotate(" << annotation(node->output()->type()) << ", (";
+      write(node->input(0));
+      out_ << ")[";
+      write(node->input(1));
+      out_ << "])";
+      return;
     case prim::TupleSlice:
       out_ << "(";
       write(node->input(0));

@@ -309,7 +309,10 @@ std::optional<std::pair<TypePtr, int32_t>> broadcastingList(
   const std::string digits = name.substr(kPrefix.size());
   const auto arguments = typeArguments(subscript);
   if (digits.size() != 1 || digits[0] < '1' || digits[0] > '6') {
-    throw UserError(messages::unknownType(name), annotation.range());
+    throw UserError(
+        messages::unknownType(name) + ": the size of a BroadcastingList must be a positive integer: " + digits +
+            " is none of 1 to 6",
+        annotation.range());
   }
   TypePtr element = arguments.size() == 1 ? read(arguments[0]) : nullptr;
   const bool valid =

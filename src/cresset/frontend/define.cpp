@@ -51,8 +51,9 @@ DecoratedDef applyDecorators(const Def& def) {
     if (kIgnored.contains(name)) {
       const std::string short_name = name.substr(name.rfind('.') + 1);
       result.def = raisingDef(
-          def, short_name == "unused" ? "Cannot call @unused methods"
-                                      : "Cannot call the @ignore function '" + def.name().name() + "' without Python");
+          def, short_name == "unused"
+                   ? "Cannot call @unused methods: this Python function is annotated to be ignored and cannot be run"
+                   : "Cannot call the @ignore function '" + def.name().name() + "' without Python");
     } else if (name == "staticmethod") {
       result.role = Role::StaticMethod;
     } else if (name == "property") {

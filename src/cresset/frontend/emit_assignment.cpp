@@ -51,7 +51,7 @@ void FunctionEmitter::assign(
       return object->setAttr(range, *this, select.selector().name(), attribute);
     }
     case TK_SUBSCRIPT:
-      return assignSubscript(Subscript(target.tree()), value);
+      return assignSubscript(SourceRange::cover(target.range(), value_range), Subscript(target.tree()), value);
     case TK_TUPLE_LITERAL:
     case TK_LIST_LITERAL:
       return assignUnpacked(target, value, value_range);
@@ -202,6 +202,13 @@ std::pair<Value*, bool> FunctionEmitter::augment(
     if (cls->findMethod(row->method)) {
       Value* rhs = emitExpr(rhs_expr);
       return {callMethod(range, magicMethod(range, current, row->method), {NamedValue(rhs, rhs_expr.range())}), false};
+    }
+    const std::string plain = "__" + std::string(row->method).substr(3);
+    if (!cls->findMethod(plain)) {
+      throw UserError(
+          "Cannot emit inplace op on " + type->repr_str() + " since it does not define an " + row->method + " or " +
+              plain + " method",
+          range);
     }
   }
   const bool tensor = type->isSubtypeOf(*c10::TensorType::get());

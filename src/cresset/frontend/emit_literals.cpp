@@ -360,7 +360,8 @@ void FunctionEmitter::insertItem(const SourceRange& range, Value* dict, Value* k
     if (!hint || actual->isSubtypeOf(*annotated)) return;
     throw UserError(
         "Dict type annotation `" + type.repr_str() + "` did not match the type of an actual " + part + " type `" +
-            actual->repr_str() + "`",
+            actual->repr_str() + "`. Dicts may only contain homogeneous " + part +
+            "s, but the type of the first generated " + part + " was " + actual->repr_str(),
         range);
   };
   expectAnnotated("key", type.getKeyType(), key->type());

@@ -54,7 +54,9 @@ SugaredValuePtr FunctionEmitter::emitSpecialForm(const SpecialForm& form, const 
       if (Value* converted = tryConvertTo(graph, range, value, type, /*allow_conversions=*/true)) value = converted;
       if (!value->type()->isSubtypeOf(*type)) {
         throw UserError(
-            "expected an expression of type " + type->repr_str() + " but found " + value->type()->repr_str(),
+            std::string(
+                inputs[1].kind() == TK_LIST_COMP ? "Expected an annotation of type List for a comprehension: " : "") +
+                "expected an expression of type " + type->repr_str() + " but found " + value->type()->repr_str(),
             inputs[1].range());
       }
       return simple(widen(range, value, type));

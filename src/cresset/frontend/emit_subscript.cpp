@@ -274,8 +274,8 @@ Value* FunctionEmitter::tensorLike(const SourceRange& range, Value* value, Value
   }
 }
 
-void FunctionEmitter::assignSubscript(const Subscript& target, const SugaredValuePtr& sugared) {
-  const SourceRange& range = target.range();
+void FunctionEmitter::assignSubscript(
+    const SourceRange& range, const Subscript& target, const SugaredValuePtr& sugared) {
   const SugaredValuePtr base = emitSugared(target.value());
   Value* object = simpleValueOf(base);
   const bool of_tensor = object && isTensor(object);

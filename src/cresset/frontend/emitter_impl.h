@@ -219,7 +219,7 @@ class FunctionEmitter final : public EmitContext {
     Value* indices = nullptr;  // List[Optional[Tensor]]; null if there are none
   };
   View emitView(const SourceRange& range, Value* tensor, const std::vector<Index>& indices);
-  void assignSubscript(const Subscript& target, const SugaredValuePtr& value);
+  void assignSubscript(const SourceRange& range, const Subscript& target, const SugaredValuePtr& value);
   void assignListSlice(const SourceRange& range, Value* list, const SliceValue& slice, Value* replacement);
   void augmentSubscript(const AugAssign& stmt, const Subscript& target);
   void deleteSubscript(const Subscript& target);

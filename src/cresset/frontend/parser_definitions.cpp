@@ -151,6 +151,12 @@ ListView<Stmt> Parser::functionBody(Decl& decl) {
 }
 
 Decl Parser::mergeTypeComment(const Decl& decl, const SourceRange& comment, bool is_method) {
+  if (!comment.text().starts_with("# type:")) {
+    fail(
+        "The annotation prefix in line " + std::to_string(comment.source->lineNumber(comment.begin)) +
+            " is probably invalid.\nIt must be '# type:'",
+        comment);
+  }
   SourceRange body = typeCommentBody(comment);
   Parser inner(body, false, depth_);
   auto [types, result] = inner.signatureComment();
@@ -159,13 +165,13 @@ Decl Parser::mergeTypeComment(const Decl& decl, const SourceRange& comment, bool
   std::vector<Param> merged;
   if (types) {
     // A method's comment leaves out `self`.
-    const bool has_self = is_method || (in_place_ && !params.empty() && params[0].name().name() == "self");
+    const bool has_self = is_method || (!params.empty() && params[0].name().name() == "self");
     size_t first = has_self && types->size() + 1 == params.size() ? 1 : 0;
     if (types->size() + first != params.size()) {
       fail(
           "Number of type annotations (" + std::to_string(types->size()) +
               ") did not match the number of function parameters (" + std::to_string(params.size()) + "):",
-          comment);
+          decl.range());
     }
     for (size_t i = 0; i < params.size(); ++i) {
       Param p = params[i];

@@ -254,6 +254,7 @@ Expr Parser::postfix(Expr value) {
 }
 
 Expr Parser::call(const Expr& callee) {
+  const SourceRange open = here();
   advance();
   std::vector<Expr> inputs;
   std::vector<Attr> attributes;
@@ -286,6 +287,7 @@ Expr Parser::call(const Expr& callee) {
   }
   expect(')');
   SourceRange range = callee.range();
+  if (inputs.empty() && attributes.empty() && !in_place_) range = SourceRange::cover(range, open);
   for (const Expr& input : inputs) range = SourceRange::cover(range, input.range());
   for (const Attr& attribute : attributes) range = SourceRange::cover(range, attribute.range());
   return Apply::make(range, callee, list(range, inputs), ListView<Attr>::make(range, attributes));
@@ -306,6 +308,7 @@ Expr Parser::subscript(const Expr& value) {
     indices.push_back(index());
   }
   in_annotation_ = annotation;
+  const SourceRange close = here();
   expect(']');
   // x[i,] takes a tuple of one; in an annotation, where a tuple means no more than its elements, List[int,] is
   // List[int].
@@ -314,7 +317,9 @@ Expr Parser::subscript(const Expr& value) {
     indices = {SequenceLiteral::make(TK_TUPLE_LITERAL, item, list(item, indices))};
   }
   SourceRange range = SourceRange::cover(indices.front().range(), indices.back().range());
-  return Subscript::make(SourceRange::cover(value.range(), range), value, list(range, indices));
+  // As torch.jit underlines it, which of a Python function's text leaves out the bracket after a string.
+  const bool open_ended = in_place_ && indices.back().kind() == TK_STRINGLITERAL;
+  return Subscript::make(SourceRange::cover(value.range(), open_ended ? range : close), value, list(range, indices));
 }
 
 Expr Parser::index() {
@@ -508,6 +513,8 @@ Expr Parser::asTarget(const Expr& e, const char* verb, bool top) {
     case TK_STARRED:
       if (top)
         fail("A Starred expression may only appear on the lhs within a list or tuple: write '*a, = …'", e.range());
+      if (const int kind = Starred(e).value().kind(); kind == TK_CONST || kind == TK_STRINGLITERAL)
+        fail("Cannot pack a tuple into a non-variable: a name has to stand after '*'", e.range());
       return Starred::make(e.range(), asTarget(Starred(e).value(), verb));
     case TK_TUPLE_LITERAL:
     case TK_LIST_LITERAL: {

@@ -82,6 +82,11 @@ void deriveState(const Def& def, const TypePtr& self_type, std::vector<c10::Argu
       def.name().name() == "__setstate__" && self_type && params.size() == 2 && !params[1].type().present();
   auto cls = derived ? self_type->cast<c10::ClassType>() : nullptr;
   torch::jit::Function* getter = cls ? cls->findMethod("__getstate__") : nullptr;
+  if (!getter && cls && cls->is_module()) {
+    throw UserError(
+        "a module that defines __setstate__ has to define and export __getstate__ too, which says what the state is",
+        def.range());
+  }
   if (!getter) return;
   const auto& returns = schemaForCall(*getter, def.range()).returns();
   if (returns.size() == 1) arguments[1] = arguments[1].cloneWithType(returns[0].type());

@@ -395,7 +395,8 @@ class Freezer {
   void refuseSelf() {
     if (whole_.contains(root_->type().get())) {
       throw UserError(
-          "attempted to freeze a module that returns itself, or hands itself on to something that can't be inlined");
+          "attempted to freeze a module that return itself: it does, or it hands itself on to something that can't be "
+          "inlined");
     }
   }
 

@@ -70,10 +70,45 @@ void sortValues(std::vector<IValue>& values, bool reverse) {
     return reverse ? less<T>(b, a) : less<T>(a, b);
   });
 }
-/// Tuples and objects of classes with __lt__.
+/// Refuses what has no order. Recursion is over the nesting of tuples, which is shallow.
+void requireSortable(const IValue& value) {
+  if (value.isTuple()) {
+    for (const IValue& element : value.toTupleRef().elements()) requireSortable(element);
+    return;
+  }
+  const bool sortable = value.isInt() || value.isDouble() || value.isBool() || value.isString() || value.isTensor() ||
+                        value.isDevice() || value.isObject();
+  if (!sortable) {
+    throw std::runtime_error(
+        value.type()->repr_str() +
+        " are not sortable. Only numbers, strings, devices, tensors, tuples of these, and objects of classes with "
+        "__lt__ are");
+  }
+}
+
+/// Values are compared without a look at their types.
+bool haveOneType(const IValue& a, const IValue& b) {
+  if (!a.isTuple() || !b.isTuple())
+    return a.isObject() ? b.isObject() && a.type() == b.type() : a.tagKind() == b.tagKind();
+  const auto &x = a.toTupleRef().elements(), &y = b.toTupleRef().elements();
+  for (size_t i = 0; i < std::min(x.size(), y.size()); ++i) {
+    if (!haveOneType(x[i], y[i])) return false;
+  }
+  return true;
+}
+
+/// Tuples and objects of classes with __lt__; whatever a List[Any] holds.
 void sortAny(std::vector<IValue>& values, bool reverse) {
   if (values.empty()) return;
-  requireShallow(values[0], "comparing values");
+  for (const IValue& value : values) requireShallow(value, "comparing values");
+  requireSortable(values[0]);
+  for (const IValue& value : values) {
+    if (!haveOneType(values[0], value)) {
+      throw std::runtime_error(
+          "Only values of same type can be compared. Found " + values[0].type()->repr_str() + " and " +
+          value.type()->repr_str());
+    }
+  }
   auto compare = reverse ? c10::getGreaterThanComparator(values[0]) : c10::getLessThanComparator(values[0]);
   std::stable_sort(values.begin(), values.end(), compare);
 }

@@ -192,7 +192,7 @@ c10::QualifiedName Program::mangle(const c10::QualifiedName& name) {
   std::unique_lock<std::mutex> family_lock;
   if (family_) family_lock = std::unique_lock(family_->mutex);
   auto is_free = [&](const c10::QualifiedName& n) {
-    return family_ ? !family_->names.contains(n) : !function_index_.contains(n) && !type_index_.contains(n);
+    return !function_index_.contains(n) && !type_index_.contains(n) && !(family_ && family_->names.contains(n));
   };
   if (is_free(name)) return name;
   size_t& number = family_ ? family_->next_mangle : next_mangle_;

@@ -231,7 +231,13 @@ py::object repeated(PyObject* number, int32_t count) {
     }
     stack.push_back(toIValue(object, parameter.type));
   } catch (const CastError& error) {
-    throw UserError(mismatch() + "\nCast error details: " + error.what());
+    std::string fields;
+    if (const auto tuple = parameter.type->cast<c10::TupleType>(); tuple && tuple->schema()) {
+      for (const c10::Argument& field : tuple->schema()->arguments())
+        fields += (fields.empty() ? "" : ", ") + field.name();
+      fields = "\nExpected: " + tuple->repr_str() + " (aka NamedTuple(" + fields + "))";
+    }
+    throw UserError(mismatch() + fields + "\nCast error details: " + error.what());
   } catch (const UserError& error) {  // the object shows no type, where any type would do
     throw UserError(error.message() + "\n" + mismatch());
   } catch (const Error&) {
@@ -266,11 +272,13 @@ struct Keywords {
   }
 };
 
-[[noreturn]] void refuseKeywords(const Signature& signature, const Keywords& keywords) {
+/// `missing`: what is to be said too if a keyword is unknown, which may be meant for an argument that is missing.
+[[noreturn]] void refuseKeywords(
+    const Signature& signature, const Keywords& keywords, const std::string& missing = std::string()) {
   for (size_t i = 0; i < keywords.size(); ++i) {
     std::string name = py::cast<std::string>(py::handle(keywords.name(i)));
     if (!signature.schema->argumentIndexWithName(name)) {
-      throw UserError(messages::unknownArgument(*signature.schema, name));
+      throw UserError(messages::unknownArgument(*signature.schema, name) + (missing.empty() ? "" : "\n" + missing));
     }
   }
   for (size_t i = 0; i < keywords.size(); ++i) {
@@ -311,8 +319,10 @@ void bindArguments(
     } else if (parameter.default_value) {
       stack.push_back(*parameter.default_value);
     } else {
-      if (hasUnknownOrRepeated(signature, bound_self + nargs, keywords)) refuseKeywords(signature, keywords);
-      throw UserError(messages::missingArgument(*signature.schema, signature.schema->arguments()[index].name()));
+      const std::string missing =
+          messages::missingArgument(*signature.schema, signature.schema->arguments()[index].name());
+      if (hasUnknownOrRepeated(signature, bound_self + nargs, keywords)) refuseKeywords(signature, keywords, missing);
+      throw UserError(missing);
     }
   }
   if (used != keywords.size()) refuseKeywords(signature, keywords);

@@ -314,7 +314,7 @@ IValue toObject(PyObject* object, const TypePtr& type) {
     throw CastError(
         "Object of type " + found->type()->annotation_str() + " is not " +
         (type->cast<c10::InterfaceType>() ? "compatible with interface " : "a ") + type->annotation_str() +
-        (why.str().empty() ? "" : ": " + why.str()));
+        (why.str().empty() ? "" : ": " + why.str()) + " (the value is not a TorchScript compatible type)");
   }
   return IValue(std::move(found));
 }

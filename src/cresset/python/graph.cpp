@@ -22,6 +22,16 @@ namespace cresset::python {
 
 namespace {
 
+/// Of str() and repr(): Graph.global_print_source_ranges. The GIL is held.
+bool& printsRanges() {
+  static bool prints = true;
+  return prints;
+}
+
+std::string textOf(const Graph& graph) {
+  return toString(graph, PrintOptions{.source_ranges = printsRanges()});
+}
+
 template <typename T>
 void bindItems(py::module_& module, const char* name) {
   using List = Items<T>;
@@ -380,8 +390,12 @@ void bindReading(GraphClass& graph) {
             return toString(*self.graph, PrintOptions{.source_ranges = print_source_ranges});
           },
           py::arg("print_source_ranges") = true)
-      .def("__str__", [](const GraphHandle& self) { return toString(*self.graph); })
-      .def("__repr__", [](const GraphHandle& self) { return toString(*self.graph); });
+      .def("__str__", [](const GraphHandle& self) { return textOf(*self.graph); })
+      .def("__repr__", [](const GraphHandle& self) { return textOf(*self.graph); })
+      .def_property_readonly_static(
+          "global_print_source_ranges", [](const py::object&) { return printsRanges(); },
+          "Whether texts of graphs say where nodes come from; for the process.")
+      .def_static("set_global_print_source_ranges", [](bool enabled) { printsRanges() = enabled; });
   bindSearch(graph, [](const GraphHandle& self, c10::Symbol kind, bool recurse, std::vector<Node*>& found) {
     collectNodes(self->block(), kind, recurse, found);
   });

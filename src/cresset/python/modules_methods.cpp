@@ -6,6 +6,7 @@
 
 #include "cresset/frontend/parser.h"
 #include "cresset/python/modules_value.h"
+#include "cresset/python/python_programs.h"
 #include "cresset/python/script_names.h"
 
 namespace cresset::python {
@@ -54,7 +55,16 @@ void declareProperty(const ModuleInfo& info, const ModuleProperty& property) {
 void declareHook(const ModuleInfo& info, py::handle hook, bool pre) {
   const auto name = py::cast<std::string>(hook.attr("__name__"));
   auto* function = dynamic_cast<Function*>(info.type->findHook(name));
-  if (!function) function = &declareModuleMethod(info, name, hook, {});
+  if (!function) {
+    const py::object method = methodOfModule(info, name);
+    const py::object hooked = py::getattr(hook, "__func__", hook);
+    if (info.type->findMethod(name) || (method && !method.is(hooked))) {
+      throw UserError(
+          "Can't define hook: " + name + " on class: " + info.type->repr_str() +
+          " because a method or hook with that name already exists.");
+    }
+    function = &declareModuleMethod(info, name, hook, {});
+  }
   if (pre) {
     info.type->addForwardPreHook(function);
   } else {
@@ -110,11 +120,21 @@ void checkHooks(const ModuleInfo& info) {
   const auto define = [](torch::jit::Function* function) {
     if (function) function->ensure_defined();
   };
+  // Only those have a schema yet whose annotations say what they return.
+  std::vector<bool> is_annotated;
+  for (torch::jit::Function* hook : cls.getForwardPreHooks()) {
+    const auto* function = dynamic_cast<Function*>(hook);
+    is_annotated.push_back(!function || function->hasSchema());
+  }
   define(cls.findMethod("forward"));
   for (torch::jit::Function* hook : cls.getForwardPreHooks()) define(hook);
   for (torch::jit::Function* hook : cls.getForwardHooks()) define(hook);
   size_t index = 0;
-  for (torch::jit::Function* hook : cls.getForwardPreHooks()) cls.checkForwardPreHookSchema(index++, hook->getSchema());
+  for (torch::jit::Function* hook : cls.getForwardPreHooks()) {
+    const c10::FunctionSchema& schema = hook->getSchema();
+    cls.checkForwardPreHookSchema(index, is_annotated[index] ? schema : schema.cloneWithReturns({}));
+    ++index;
+  }
   index = 0;
   for (torch::jit::Function* hook : cls.getForwardHooks()) cls.checkForwardHookSchema(index++, hook->getSchema());
 }
@@ -208,6 +228,9 @@ py::object rawAttribute(py::handle cls, const std::string& name, py::handle afte
 void bindModuleMethods(py::module_& module) {
   addObjectHandler(moduleClassValue);
   module.def("_in_session", inSession, py::arg("body"), py::arg("locals") = py::none());
+  module.def(
+      "_forget_names", &forgetPythonNames,
+      "Functions and classes that are scripted from now on may have the names of earlier ones.");
   module.def(
       "_define_texts",
       [](const ObjectHandle& self, const std::vector<std::tuple<std::string, py::object, py::object>>& texts) {

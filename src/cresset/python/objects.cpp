@@ -45,7 +45,9 @@ void registerWrapper(const ObjectHandle& handle, const py::object& wrapper) {
 }
 
 py::attribute_error noAttribute(const c10::Type& type, const std::string& name) {
-  return py::attribute_error("'" + type.annotation_str() + "' object has no attribute '" + name + "'");
+  return py::attribute_error(
+      "'" + type.annotation_str() + "' object has no attribute '" + name + "': " + type.repr_str() +
+      " does not have a field with name '" + name + "'");
 }
 
 py::object getAttribute(const ObjectHandle& self, const std::string& name) {
@@ -77,7 +79,12 @@ void setAttribute(const ObjectHandle& self, const std::string& name, const py::o
   try {
     converted = toIValue(value.ptr(), wanted);
   } catch (const CastError& error) {
-    throw UserError(messages::attributeCast(name, *wanted, error.what()));
+    std::string message = messages::attributeCast(name, *wanted, error.what());
+    if (const ObjectPtr found = unwrapObject(value.ptr())) {
+      message += ". Expected a value of type '" + wanted->repr_str() + "' for field '" + name + "', but found '" +
+                 found->type()->repr_str() + "'";
+    }
+    throw UserError(message);
   }
   writeSlot(*self.object, *slot, std::move(converted));
 }
@@ -224,9 +231,13 @@ void bindObjects(py::module_& module) {
       },
       "A script object with a copy of the attributes of a Python object, whose class scripts know.");
   py::class_<ObjectHandle>(module, "_Object", py::module_local())
+      .def(
+          "__repr__",
+          [](const ObjectHandle& self) { return "ScriptObject <" + self.object->type()->annotation_str() + ">"; })
       .def("is_module", [](const ObjectHandle& self) { return self.object->type()->is_module(); })
       .def("class_name", shortClassName)
-      .def("qualified_name", [](const ObjectHandle& self) { return self.object->type()->annotation_str(); })
+      .def_property_readonly(
+          "qualified_name", [](const ObjectHandle& self) { return self.object->type()->annotation_str(); })
       .def("class_id", [](const ObjectHandle& self) { return reinterpret_cast<uintptr_t>(self.object->type().get()); })
       .def("id", [](const ObjectHandle& self) { return reinterpret_cast<uintptr_t>(self.object.get()); })
       .def("type", [](const ObjectHandle& self) { return typeToPython(self.object->type()); })

@@ -12,4 +12,11 @@ std::shared_ptr<Program> makePythonProgram() {
   return Program::make(pythonFamily());
 }
 
+void forgetPythonNames() {
+  ProgramFamily& family = *pythonFamily();
+  std::lock_guard lock(family.mutex);
+  family.names.clear();
+  family.next_mangle = 0;
+}
+
 }  // namespace cresset::python

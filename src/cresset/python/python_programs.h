@@ -16,4 +16,8 @@ const std::shared_ptr<ProgramFamily>& pythonFamily();
 /// A new one of it. Thread-safe.
 std::shared_ptr<Program> makePythonProgram();
 
+/// Names of Python's programs are free again, those of what lives included: what is defined from now on may be called
+/// as something else is.
+void forgetPythonNames();
+
 }  // namespace cresset::python

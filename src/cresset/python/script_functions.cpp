@@ -216,7 +216,11 @@ Def unusedDef(py::handle function, bool is_method) {
   if (!result.present()) result = Maybe<Expr>::some(Var::make(Ident::make(range, kLiveResult)));
   const Expr error = Apply::make(
       range, Var::make(Ident::make(range, "RuntimeError")),
-      ListView<Expr>::make(range, {StringLiteral::make(range, "Cannot call @unused methods")}),
+      ListView<Expr>::make(
+          range,
+          {StringLiteral::make(
+              range,
+              "Cannot call @unused methods: this Python function is annotated to be ignored and cannot be run")}),
       ListView<Attr>::make(range, {}));
   return Def::make(
       range, Ident::make(range, name), Decl::make(range, ListView<Param>::make(range, params), result),
@@ -584,6 +588,20 @@ class OverloadedFunction : public SugaredValue {
 
 }  // namespace
 
+namespace {
+
+/// The function of an overloaded name must come after what declares its signatures.
+void requireImplementation(const char* kind, py::handle function, const std::vector<py::object>& overloads) {
+  for (const py::object& overload : overloads) {
+    if (!overload.is(function)) continue;
+    throw UserError(
+        std::string("Implementation for the ") + kind + " \"" + py::cast<std::string>(function.attr("__name__")) +
+        "\" is missing. Please make sure a definition is provided and defined after all overload declarations.");
+  }
+}
+
+}  // namespace
+
 std::vector<py::object> overloadsOf(py::handle function) {
   std::vector<py::object> result;
   // @_overload leaves its functions in a table, which cresset/_decorators.py keeps whole.
@@ -603,6 +621,7 @@ std::vector<py::object> overloadsOfMethod(py::handle method, py::handle cls) {
   py::object found = classes.attr("get")(cls.attr("__name__"), py::none());
   if (found.is_none()) return result;
   for (py::handle overload : found) result.push_back(py::reinterpret_borrow<py::object>(overload));
+  requireImplementation("method", unwrapFunction(method), result);
   return result;
 }
 
@@ -618,7 +637,8 @@ SugaredValuePtr overloadedFunction(py::handle wrapped) {
   if (overloads.empty()) return nullptr;
   const c10::QualifiedName name = qualifiedNameOf(function);
   PyObject* const key = function.ptr();
-  if (auto it = cache->find(key); it != cache->end()) {
+  requireImplementation("function", function, overloads);
+  if (auto it = cache->find(key); it != cache->end() && it->second.functions.size() == overloads.size()) {
     if (auto program = it->second.program.lock()) {
       ScriptSession::hold(std::move(program));
       return std::make_shared<OverloadedFunction>(name.name(), it->second.functions);

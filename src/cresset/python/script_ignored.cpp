@@ -44,7 +44,9 @@ class PythonFunction final : public HostCallable {
       stack.push_back(toIValue(result.ptr(), result_));
     } catch (const CastError& error) {
       throw std::runtime_error(
-          "The Python function '" + name_ + "' was to return " + result_->repr_str() + ": " + error.what());
+          "The Python function '" + name_ + "' was to return " + result_->repr_str() + ": expected value of type " +
+          result_->repr_str() + " for return value but instead got value of type " + typeName(result.ptr()) + ": " +
+          error.what());
     }
   }
 
@@ -108,6 +110,9 @@ c10::FunctionSchema signatureOf(
         place);
   }
   const bool is_vararg = flags & kVarArgs;
+  if (self_type && !is_vararg && positional == 0) {
+    throw UserError("method '" + name + "' does not have a self argument", place);
+  }
   // Type comments are read by our parser, if the `def` line is in the language.
   if (py::len(annotations) == 0 && !is_vararg) {
     try {

@@ -199,13 +199,27 @@ std::string PythonNames::resolveConstructor(const std::string& name) {
   return found ? constructorName(found) : std::string();
 }
 
+namespace {
+
+/// A container, or a tuple that holds one. Recursion is over the nesting of tuples that Python code wrote.
+bool isMutableDefault(PyObject* value) {
+  if (PyList_Check(value) || PyDict_Check(value) || PySet_Check(value)) return true;
+  if (!PyTuple_Check(value)) return false;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(value); ++i) {
+    if (isMutableDefault(PyTuple_GET_ITEM(value, i))) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
 std::optional<IValue> PythonNames::resolveDefault(
     const std::string& name, const TypePtr& type, const SourceRange& range) {
   py::gil_scoped_acquire gil;
   if (!function_) return std::nullopt;
   const py::object value = defaultOf(name);
   if (!value) return std::nullopt;
-  if (PyList_Check(value.ptr()) || PyDict_Check(value.ptr()) || PySet_Check(value.ptr())) {
+  if (isMutableDefault(value.ptr())) {
     throw UserError(
         "Mutable default parameters are not supported because Python binds them to the function and they persist "
         "across "

@@ -295,6 +295,12 @@ SugaredValuePtr classValue(py::handle cls, EmitContext& cx, const SourceRange& r
     return std::make_shared<ExceptionClass>(module + "." + name);
   }
   if (isModuleClass(cls) || !isPythonClass(cls)) return nullptr;
+  if (markOf(cls) == Mark::Ignore) {
+    throw UserError(
+        "Cannot instantiate class '" + py::cast<std::string>(cls.attr("__name__")) +
+            "' in a script function: it is marked @torch.jit.ignore",
+        range);
+  }
   return valueOfType(typeOfClass(cls, range));
 }
 

@@ -52,7 +52,7 @@ tracer::Number toNumber(py::handle object) {
 
 /// What a traced program returned: as convert_in makes it, with traced numbers kept. Recursion is over the nesting of
 /// containers.
-IValue toOutput(py::handle object, bool strict, const Recorder& recorder) {
+IValue toOutput(py::handle object, bool strict, const Recorder& recorder, bool in_dict = false) {
   constexpr const char* kStrict =
       " at the output of the tracer might cause the trace to be incorrect, this is only valid if the container "
       "structure "
@@ -68,7 +68,7 @@ IValue toOutput(py::handle object, bool strict, const Recorder& recorder) {
   }
   const auto convertAll = [&] {
     std::vector<IValue> elements;
-    for (py::handle item : object) elements.push_back(toOutput(item, strict, recorder));
+    for (py::handle item : object) elements.push_back(toOutput(item, strict, recorder, in_dict));
     return elements;
   };
   if (PyTuple_Check(raw)) return IValue(c10::ivalue::Tuple::create(convertAll()));
@@ -91,7 +91,7 @@ IValue toOutput(py::handle object, bool strict, const Recorder& recorder) {
     if (strict) throw UserError(std::string("Encountering a dict") + kStrict);
     std::vector<std::pair<IValue, IValue>> items;
     for (auto [key, value] : py::reinterpret_borrow<py::dict>(object)) {
-      items.emplace_back(toInferredIValue(key.ptr()), toOutput(value, strict, recorder));
+      items.emplace_back(toInferredIValue(key.ptr()), toOutput(value, strict, recorder, true));
     }
     if (items.empty()) throw UserError("The traced function returned an empty dict, whose type is unknown.");
     const auto typeOf = [](const IValue& value) {
@@ -109,7 +109,7 @@ IValue toOutput(py::handle object, bool strict, const Recorder& recorder) {
     return IValue(std::move(dict));
   }
   if (object.is_none()) return IValue();
-  throw UserError(tracer::kWrongResult);
+  throw UserError(in_dict ? tracer::kWrongDict : tracer::kWrongResult);
 }
 
 /// One trace, from Python.
@@ -140,6 +140,9 @@ class PythonTrace {
 
   /// Whether the tensor, or another that reads the same memory in the same way, is part of the traced module.
   bool holds(const py::object& tensor) const { return recorder_.hasMemoryOf(THPVariable_Unpack(tensor.ptr())); }
+
+  /// Refuses what can't be traced by the type of all inputs, as torch.jit does.
+  static void checkInputs(const py::tuple& values) { tracer::checkTraceable(inferType(values.ptr())); }
 
   void addInput(const std::string& name, const py::object& value) {
     TypePtr type = inferType(value.ptr());
@@ -297,6 +300,7 @@ void bindTracing(py::module_& module) {
   py::class_<PythonTrace>(module, "_Trace", py::module_local())
       .def(py::init<py::object, bool>(), py::arg("outermost"), py::arg("force_outplace"))
       .def("set_self", &PythonTrace::setSelf)
+      .def_static("check_inputs", &PythonTrace::checkInputs)
       .def("add_input", &PythonTrace::addInput)
       .def("holds", &PythonTrace::holds)
       .def("run", &PythonTrace::run)

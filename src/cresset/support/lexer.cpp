@@ -157,8 +157,10 @@ struct Lexer::Impl {
     while (pos < text.size() && !lineBreak(pos)) ++pos;
     std::string_view body = text.substr(begin + 1, pos - begin - 1);
     size_t i = std::min(body.find_first_not_of(" \t"), body.size());
-    if (body.substr(i, 5) != "type:") return false;
-    i = std::min(body.find_first_not_of(" \t", i + 5), body.size());
+    if (body.substr(i, 4) != "type") return false;
+    i = std::min(body.find_first_not_of(" \t", i + 4), body.size());
+    if (i == body.size() || body[i] != ':') return false;
+    i = std::min(body.find_first_not_of(" \t", i + 1), body.size());
     size_t end = begin + 1 + body.find_last_not_of(" \t\f") + 1;
     std::string_view type = body.substr(i);
     if (type.empty()) return false;

@@ -388,6 +388,7 @@ void Recorder::runFunction(Function& function, Stack& stack) {
       count > 0 && stack[first].isObject() &&
       dynamic_cast<Function*>(stack[first].toObject()->type()->findMethod(function.name())) == &function;
   std::vector<Value*> inputs;
+  called_.insert(function.program().shared_from_this());
   if (!is_method) {
     Node* constant = graph_->insertNode(graph_->create(prim::Constant));
     constant->setAttribute(attr::name, function.name());

@@ -127,12 +127,15 @@ bool isTraceable(const TypePtr& type) {
 
 }  // namespace
 
+void checkTraceable(const TypePtr& type) {
+  if (isTraceable(type)) return;
+  throw UserError(
+      "Type '" + type->repr_str() +
+      "' cannot be traced. Only Tensors and (possibly nested) Lists, Dicts, and Tuples of Tensors can be traced");
+}
+
 void Recorder::addInput(const std::string& name, const IValue& value, const TypePtr& type) {
-  if (!isTraceable(type)) {
-    throw UserError(
-        "Type '" + type->repr_str() +
-        "' cannot be traced. Only Tensors and (possibly nested) Lists, Dicts, and Tuples of Tensors can be traced");
-  }
+  checkTraceable(type);
   Value* input = graph_->addInput(name)->setType(type);
   setValue(value, input);
 }

@@ -93,6 +93,13 @@ struct PlacedNumber {
 inline constexpr const char* kWrongResult =
     "Only tensors, lists, tuples of tensors, or dictionary of tensors can be output from traced functions";
 
+inline constexpr const char* kWrongDict =
+    "A dictionary that the traced function returned cannot be understood by the tracer, only outputs matching "
+    "Dict[K, Tensor] or Dict[K, Tuple[Tensor, ...]], nested at will, can be a dictionary output of a traced function";
+
+/// Throws UserError unless values of the type can be inputs of a trace.
+void checkTraceable(const TypePtr& type);
+
 class Recorder final : public OperatorClient {
  public:
   Recorder(Environment environment, bool force_outplace);
@@ -310,7 +317,8 @@ class Recorder final : public OperatorClient {
   std::shared_ptr<Graph> graph_ = Graph::make();
   std::vector<Scope> scopes_;
   ObjectPtr self_;
-  std::unordered_map<const void*, Known> known_;                                  // by TensorImpl
+  std::unordered_set<std::shared_ptr<Program>> called_;  // of functions that the graph calls and others may let go
+  std::unordered_map<const void*, Known> known_;         // by TensorImpl
   std::unordered_map<const void*, std::vector<at::Tensor>> storages_;             // by StorageImpl, latest last
   std::unordered_map<const void*, std::pair<IValue, AttributePath>> attributes_;  // by TensorImpl or Object
   std::unordered_set<const void*> uninitialized_;                                 // StorageImpls never written to

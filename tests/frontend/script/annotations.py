@@ -95,8 +95,8 @@ def bad_result(x: Tensor) -> "Missing":  # error: Unknown type name 'Missing'  #
     return x
 
 
-def bad_type_comment(x, y):
-    # type: (Tensor) -> Tensor  # error: Number of type annotations (1) did not match the number of function parameters (2)
+def bad_type_comment(x, y):  # error: Number of type annotations (1) did not match the number of function parameters (2)
+    # type: (Tensor) -> Tensor
     return x
 
 

@@ -11,7 +11,7 @@ class M(Module):
 # M.python_only
 graph(%self : M,
       %x : int):
-  %2 : str = prim::Constant[value="Cannot call @unused methods"]()
+  %2 : str = prim::Constant[value="Cannot call @unused methods: this Python function is annotated to be ignored and cannot be run"]()
   %3 : str = prim::Constant[value="builtins.RuntimeError"]()
    = prim::RaiseException(%2, %3)
   %4 : int = prim::Uninitialized()

@@ -10,4 +10,4 @@ def f(a: A):
   File "subscript.py", line 7
 def f(a: A):
     return (a[1])
-            ~~~ <--- HERE
+            ~~~~ <--- HERE
