@@ -9,6 +9,7 @@
 #include "cresset/frontend/compiler.h"
 #include "cresset/interpreter/interpreter.h"
 #include "cresset/ir/parser.h"
+#include "cresset/ops/operator.h"
 #include "cresset/ir/printer.h"
 #include "cresset/ir/verifier.h"
 #include "cresset/ops/operator_description.h"
