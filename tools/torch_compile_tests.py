@@ -7,6 +7,7 @@ Each file runs twice, without any compiler and with Cresset; a test that passes 
 """
 
 import argparse
+import functools
 import importlib
 import os
 import re
@@ -102,7 +103,7 @@ def patch(engine):
     common_utils.TEST_BAILOUTS = False
     for name in CHANGED:
         module = importlib.import_module(name)
-        module.__getattr__ = lambda name, old=getattr(module, "__getattr__", None): find(name, old)
+        module.__getattr__ = functools.partial(find, getattr(module, "__getattr__", None))
     testing.CompileCounter = testing.CompileCounterWithBackend = testing.EagerAndRecordGraphs = Counter
     make = compiler_of(engine)
 
@@ -137,7 +138,7 @@ def patch(engine):
     torch.compiler.is_compiling = cresset.is_compiling
 
 
-def find(name, old):
+def find(old, name):
     if name.startswith("__"):
         raise AttributeError(name)
     if old is not None:
@@ -161,7 +162,19 @@ def run(engine, file, rest):
 
 def results(engine, file, rest, limit):
     """{test: its result} in a process of its own."""
-    command = [sys.executable, __file__, str(file), "--engine", engine, "-q", "-rA", "--tb=no", "-p", "no:warnings", *rest]
+    command = [
+        sys.executable,
+        __file__,
+        str(file),
+        "--engine",
+        engine,
+        "-q",
+        "-rA",
+        "--tb=no",
+        "-p",
+        "no:warnings",
+        *rest,
+    ]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=limit, errors="replace")
     except subprocess.TimeoutExpired:
@@ -197,7 +210,9 @@ def main():
             seen = results(engine, file, rest, args.limit)
             failed = [test for test in passed if seen.get(test) != "PASSED"]
             worse += len(failed)
-            print(f"{file.name}, {engine}: {len(passed) - len(failed)} of {len(passed)} tests that pass without a compiler")
+            print(
+                f"{file.name}, {engine}: {len(passed) - len(failed)} of {len(passed)} tests that pass without a compiler"
+            )
             for test in failed:
                 print(f"  {test}: {seen.get(test, 'not run')}")
     return 1 if worse else 0

@@ -424,6 +424,8 @@ def _set_data(mode, function, args, kwargs):
 
 def _resize(mode, function, args, kwargs):
     name = function.__name__
+    if _C._in_functional_level():  # which computes the same by operators that the trace has
+        return _call(function, args, kwargs)
     warn(
         name + " can't be represented in the JIT at the moment, so we won't connect any uses of this value with its "
         "current trace. If you happen to use it again, it will show up as a constant in the graph. Consider using `view` "

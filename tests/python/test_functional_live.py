@@ -211,7 +211,9 @@ def test_metadata():
 def is_pure(graph):
     """Whether no operator writes, but the copies at the end."""
     written = [
-        n for n in graph.nodes if n.op == "call_function" and hasattr(n.target, "_schema") and n.target._schema.is_mutable
+        n
+        for n in graph.nodes
+        if n.op == "call_function" and hasattr(n.target, "_schema") and n.target._schema.is_mutable
     ]
     return all(n.target is torch.ops.aten.copy_.default for n in written)
 
@@ -235,6 +237,7 @@ def test_literals_that_are_written():
         y.view(-1).add_(1)
         z.mul_(3)
         y[0] += 4
+        z.add_(x.sum())
         return y, x * z + y, torch.tensor([[1.0]])
 
     pure_in_graphs(f, torch.arange(3.0))

@@ -274,7 +274,7 @@ void Level::checkWrites(const c10::OperatorHandle& op, std::span<const IValue> g
 bool Level::takeLiteral(const c10::OperatorHandle& op, c10::DispatchKeySet keys, std::vector<IValue>& stack) {
   if (op.schema().name() != at::_ops::lift_fresh::name) return false;
   const at::TensorImpl* literal = stack.back().toTensor().unsafeGetTensorImpl();
-  if (!literals_.contains(literal) || entries_.contains(literal)) return false;
+  if (!literals_.contains(literal)) return false;
   const at::Tensor filled = stack.back().toTensor();
   handOn(op, keys, stack);
   const Emission emission(*state_);

@@ -101,9 +101,24 @@ c10::SymInt offsetOfView(const Wrapper& wrapper, const at::Tensor& value, const 
   return view.sym_storage_offset() + further;
 }
 
-class Call {
+/// Whether nothing else is of the memory of a tensor that was made within the program.
+bool isAlone(const Wrapper& wrapper) {
+  return !wrapper.part()->parent && !wrapper.memory().foreign && wrapper.part().use_count() == 1;
+}
+
+void replaceMemory(Wrapper& wrapper, const at::Tensor& value) {
+  Memory& memory = wrapper.memory();
+  memory.value = value;
+  memory.offset = 0;
+  memory.written = true;
+  ++memory.generation;
+  wrapper.setPart(wrapper.part(), value);
+}
+
+/// A call of an operator with wrappers: its arguments, their values, and what its results become.
+class CallWithWrappers {
  public:
-  Call(const c10::OperatorHandle& op, std::vector<IValue>& stack)
+  CallWithWrappers(const c10::OperatorHandle& op, std::vector<IValue>& stack)
       : op_(op),
         schema_(op.schema()),
         stack_(stack),
@@ -115,22 +130,7 @@ class Call {
     }
   }
 
-  void run() {
-    CRESSET_CHECK(level_, "the kernel of wrappers is called with one");
-    if (!level_->open) {
-      runClosed();
-    } else if (changesPlace()) {
-      changePlace();
-    } else if (const FunctionalForm* writes = writesOfCall(op_, arguments_)) {
-      write(*writes);
-    } else if (returnsView()) {
-      view();
-    } else {
-      compute();
-    }
-  }
-
- private:
+ protected:
   /// The innermost level of the arguments that is open.
   void noteLevel(const std::shared_ptr<LevelState>& level) {
     if (!level_ || (level->open && !level_->open)) level_ = level;
@@ -167,6 +167,64 @@ class Call {
     for (IValue& result : results) stack_.push_back(std::move(result));
   }
 
+  /// A result of a call with these values: a wrapper of its own, or that of an argument that was returned.
+  bool wrapResult(at::Tensor& result, const std::vector<IValue>& values) const {
+    if (wrapperOf(result) && wrapperOf(result)->memory().level == level_) return false;
+    if (result.layout() != c10::kStrided || result.is_quantized() || result._is_zerotensor()) return false;
+    at::Tensor found;
+    bool shares = false;
+    for (size_t i = 0; i < values.size(); ++i) {
+      const std::vector<at::Tensor> plain = tensorsIn(values[i]), given = tensorsIn(arguments_[i]);
+      for (size_t k = 0; k < plain.size(); ++k) {
+        const at::Tensor& used = plain[k];
+        if (used.is_same(result)) found = given[k];
+        shares |=
+            used.has_storage() && result.has_storage() &&
+            used.unsafeGetTensorImpl()->unsafe_storage().is_alias_of(result.unsafeGetTensorImpl()->unsafe_storage());
+      }
+    }
+    if (found.defined()) {
+      result = found;
+      return true;
+    }
+    if (shares) result = at::_ops::clone::call(result, std::nullopt);
+    result = wrapFresh(result, level_);
+    return true;
+  }
+
+  std::vector<IValue> wrapResults(std::vector<IValue> results, const std::vector<IValue>& values) const {
+    const Emission emission(*level_);
+    for (IValue& result : results) eachTensor(result, [&](at::Tensor& tensor) { return wrapResult(tensor, values); });
+    return results;
+  }
+
+  const c10::OperatorHandle& op_;
+  const c10::FunctionSchema& schema_;
+  std::vector<IValue>& stack_;
+  std::vector<IValue> arguments_;
+  std::shared_ptr<LevelState> level_;
+};
+
+class Call : CallWithWrappers {
+ public:
+  using CallWithWrappers::CallWithWrappers;
+
+  void run() {
+    CRESSET_CHECK(level_, "the kernel of wrappers is called with one");
+    if (!level_->open) {
+      runClosed();
+    } else if (changesPlace()) {
+      changePlace();
+    } else if (const FunctionalForm* writes = writesOfCall(op_, arguments_)) {
+      write(*writes);
+    } else if (returnsView()) {
+      view();
+    } else {
+      compute();
+    }
+  }
+
+ private:
   /// The memory of wrappers is that of tensors: called as it is.
   void runClosed() {
     std::vector<std::pair<at::Tensor, at::Tensor>> replaced;
@@ -215,14 +273,15 @@ class Call {
     finish({IValue(tensor)});
   }
 
-  /// `resize_` to sizes that the memory has room for makes another part of it, as as_strided does; else the memory grows,
-  /// if nothing else is of it.
+  /// `resize_` to sizes that the memory has room for makes another part of it, as as_strided does; else the memory
+  /// grows, if nothing else is of it.
   void resize(Wrapper& wrapper) {
     const at::Tensor tensor = arguments_[0].toTensor();
     const c10::SymIntArrayRef before = wrapper.sym_sizes();
     const std::vector<c10::SymInt> sizes = arguments_[1].toSymIntVector();
     const std::string refused = "Within cresset.functionalize, 'aten::resize_' can't ";
-    if (wrapper.memory().foreign) throw UserError(refused + "change the sizes of a tensor from outside: make a new tensor");
+    if (wrapper.memory().foreign)
+      throw UserError(refused + "change the sizes of a tensor from outside: make a new tensor");
     if (!arguments_[2].isNone() && arguments_[2].toMemoryFormat() != at::MemoryFormat::Contiguous) {
       throw UserError(refused + "change the memory format: make a new tensor");
     }
@@ -329,37 +388,6 @@ class Call {
       views.push_back(wrapperFor(std::move(part), value, offsetOfView(wrapper, parent, value)));
     }
     finish({IValue(std::move(views))});
-  }
-
-  /// A result of a call with these values: a wrapper of its own, or that of an argument that was returned.
-  bool wrapResult(at::Tensor& result, const std::vector<IValue>& values) const {
-    if (wrapperOf(result) && wrapperOf(result)->memory().level == level_) return false;
-    if (result.layout() != c10::kStrided || result.is_quantized() || result._is_zerotensor()) return false;
-    at::Tensor found;
-    bool shares = false;
-    for (size_t i = 0; i < values.size(); ++i) {
-      const std::vector<at::Tensor> plain = tensorsIn(values[i]), given = tensorsIn(arguments_[i]);
-      for (size_t k = 0; k < plain.size(); ++k) {
-        const at::Tensor& used = plain[k];
-        if (used.is_same(result)) found = given[k];
-        shares |=
-            used.has_storage() && result.has_storage() &&
-            used.unsafeGetTensorImpl()->unsafe_storage().is_alias_of(result.unsafeGetTensorImpl()->unsafe_storage());
-      }
-    }
-    if (found.defined()) {
-      result = found;
-      return true;
-    }
-    if (shares) result = at::_ops::clone::call(result, std::nullopt);
-    result = wrapFresh(result, level_);
-    return true;
-  }
-
-  std::vector<IValue> wrapResults(std::vector<IValue> results, const std::vector<IValue>& values) const {
-    const Emission emission(*level_);
-    for (IValue& result : results) eachTensor(result, [&](at::Tensor& tensor) { return wrapResult(tensor, values); });
-    return results;
   }
 
   void compute() {
@@ -515,11 +543,6 @@ class Call {
     }
   }
 
-  /// Whether nothing else is of the memory of a tensor that was made within the program.
-  static bool isAlone(const Wrapper& wrapper) {
-    return !wrapper.part()->parent && !wrapper.memory().foreign && wrapper.part().use_count() == 1;
-  }
-
   /// Whether an out= operator gives the target the sizes of the result, and the strides: those of a tensor that is made
   /// larger are dense.
   bool isResizedTo(const at::Tensor& target, const at::Tensor& result) const {
@@ -527,21 +550,6 @@ class Call {
     return wrapper && isAlone(*wrapper) && target.sym_sizes() != result.sym_sizes() && result.is_contiguous() &&
            target.scalar_type() == result.scalar_type() && target.device() == result.device();
   }
-
-  static void replaceMemory(Wrapper& wrapper, const at::Tensor& value) {
-    Memory& memory = wrapper.memory();
-    memory.value = value;
-    memory.offset = 0;
-    memory.written = true;
-    ++memory.generation;
-    wrapper.setPart(wrapper.part(), value);
-  }
-
-  const c10::OperatorHandle& op_;
-  const c10::FunctionSchema& schema_;
-  std::vector<IValue>& stack_;
-  std::vector<IValue> arguments_;
-  std::shared_ptr<LevelState> level_;
 };
 
 void kernel(const c10::OperatorHandle& op, c10::DispatchKeySet, std::vector<IValue>* stack) {

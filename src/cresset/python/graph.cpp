@@ -558,9 +558,9 @@ void bindGraph(py::module_& module) {
   bindPasses(module);
 
   module.def(
-      "parse_ir", [](const std::string& text) { return graphToPython(parseGraph(text, {.result_types = resultTypes})); },
-      py::arg("text"),
-      "The Graph that the text form of the IR says. Raises, naming the line, if it is malformed.");
+      "parse_ir",
+      [](const std::string& text) { return graphToPython(parseGraph(text, {.result_types = resultTypes})); },
+      py::arg("text"), "The Graph that the text form of the IR says. Raises, naming the line, if it is malformed.");
   module.def(
       "function_from_graph",
       [](const std::string& name, const GraphHandle& graph) {
