@@ -182,6 +182,13 @@ class ScriptList(_Shared, collections.abc.MutableSequence):
         return self._compare(other, operator.ge)
 
 
+class KeysView(collections.abc.KeysView):
+    """What is of another type than the dict's keys is none of them; only the dict itself refuses to be asked."""
+
+    def __contains__(self, key):
+        return self._mapping._takes(key) and self._mapping._c.has(key)
+
+
 class ScriptDict(_Shared, collections.abc.MutableMapping):
     """A dict that scripts take and keep as it is: what :func:`cresset.script` makes of a dict."""
 
@@ -216,6 +223,9 @@ class ScriptDict(_Shared, collections.abc.MutableMapping):
         if not self._takes(key):
             raise KeyError(f"{key!r} is no key of a {self._c.type}")
         return self._c.has(key)
+
+    def keys(self):
+        return KeysView(self)
 
     def __iter__(self):
         return iter(self._c.keys())

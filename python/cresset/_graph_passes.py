@@ -1,13 +1,16 @@
 """torch._C's functions over graphs, for graphs of Cresset's: what ``patch_torch_jit`` puts in their places."""
 
+import contextlib
 import functools
 
 import torch
 from torch.utils import _pytree
 
 from . import _C, passes
+from ._errors import UserError
 from ._graphs import parse_ir
 from ._objects import ScriptModule, wrap
+from ._rewriting import rewrite_where
 
 # torch._C's name after "_jit_pass_", and the passes that do it. Aliases, in-place operators and the like that torch's pass
 # leaves alone may be rewritten too: what a pass of Cresset's keeps stands in docs/passes.md.
@@ -22,7 +25,6 @@ _PASSES = {
     "dce": ("dce",),
     "dce_graph": ("dce",),
     "erase_shape_information": ("erase_shapes",),
-    "fold_convbn": ("fold_into_weights",),
     "fold_frozen_conv_add_or_sub": ("fold_into_weights",),
     "fold_frozen_conv_bn": ("fold_into_weights",),
     "fold_frozen_conv_mul_or_div": ("fold_into_weights",),
@@ -52,6 +54,7 @@ NONE = {
     "create_functional_graphs": "use cresset.passes.functionalize, which rewrites the whole graph",
     "dce_allow_deleting_nodes_with_side_effects": "use cresset.passes.dce, and node.destroy() for what has effects",
     "erase_number_types": "leave it out: it serves the exporter to ONNX",
+    "fold_convbn": "use cresset.freeze, which folds batch norms into the convolutions before them",
     "fuse_add_relu": "leave it out: plans fuse by themselves",
     "fuse": "leave it out: plans fuse by themselves; cresset.passes.fuse shows what they make",
     "fuse_addmm": "use cresset.passes.rewrite, whose patterns say when it is right",
@@ -67,7 +70,6 @@ NONE = {
 _TIDY = {
     "constant_propagation",
     "constant_propagation_immutable_types",
-    "fold_convbn",
     "fold_frozen_conv_add_or_sub",
     "fold_frozen_conv_bn",
     "fold_frozen_conv_mul_or_div",
@@ -221,18 +223,15 @@ graph(%x, %weight, %bias):
   return (%product)""",
         f"graph(%x, %weight, %bias):{_LINEAR}",
     ),
-    *(
-        (
-            f"""
+    (
+        """
 graph(%x, %weight, %bias):
   %one : int = prim::Constant[value=1]()
   %transposed = aten::t(%weight)
   %product = aten::matmul(%x, %transposed)
-  %sum = {add}(%product, %bias, %one)
+  %sum = aten::add_(%product, %bias, %one)
   return (%sum)""",
-            f"graph(%x, %weight, %bias):{_LINEAR}",
-        )
-        for add in ("aten::add_", "aten::add")
+        f"graph(%x, %weight, %bias):{_LINEAR}",
     ),
     (
         """
@@ -245,14 +244,20 @@ graph(%x, %weight):
 ]
 
 
+def _has_tensors_only(values):
+    """Whether no bias is a number: `y.add_(2)` is no layer."""
+    return values["bias"].type().kind() == "TensorType" if "bias" in values else True
+
+
 def _fuses_linear_of_ours(theirs):
     @functools.wraps(theirs)
     def run(graph):
         if not isinstance(graph, _C.Graph):
             return theirs(graph)
         for pattern, replacement in _LINEARS:
-            passes.rewrite(graph, pattern, replacement, [("y", "product")])
-        passes.dce(graph)
+            rewrite_where(_has_tensors_only, graph, pattern, replacement, [("y", "product")])
+        with contextlib.suppress(UserError):  # of operators that only the graph's reader knows
+            passes.dce(graph)
         return None
 
     return run

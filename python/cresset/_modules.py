@@ -154,13 +154,15 @@ def convert(module, compile_methods=True, share_types=True, scope=None):
 
     Args:
         compile_methods: whether ``forward``, exported methods, properties and hooks are compiled. If not, the result has
-            data only, and methods are added to its class; "exported" compiles the exported methods besides.
+            data only, and methods are added to its class; "exported" compiles the exported methods besides. A function
+            of a module, asked for each, says which are compiled in place of ``forward`` and the exported ones, as a dict
+            of functions by name; its method ``key`` tells it from others.
         share_types: whether the class may be one that another module with an equal description uses, or will use.
         scope: the local variables of the caller, which annotations may name.
     """
     if isinstance(module, ScriptModule):
         return module
-    if compile_methods is True:
+    if compile_methods is True or callable(compile_methods):
         _compile_classes(module)
     result = _C._in_session(lambda: _Conversion(compile_methods, share_types).convert(module), scope)
     forward = module.__dict__.get("forward")
@@ -328,8 +330,12 @@ class _Conversion:
             is_interface = child_type.kind() == "InterfaceType"
             handle.setattr(name, self.convert(module._modules[name], child_type if is_interface else None))
         if self._compile_methods == "exported":
-            exported = [(name, _function_of(module, description, name)) for name in description.facts.exported]
-            _C._declare_methods(module_type.info, exported, [], [], [])
+            if not module_type.methods_declared:
+                exported = [(name, _function_of(module, description, name)) for name in description.facts.exported]
+                self._mark_declared(module_type)
+                _C._declare_methods(module_type.info, exported, [], [], [])
+        elif callable(self._compile_methods):
+            self._declare_methods(module, module_type, self._compile_methods(module) if methods is None else methods)
         elif self._compile_methods:
             self._declare_methods(module, module_type, methods)
         return handle, module_type
@@ -339,10 +345,10 @@ class _Conversion:
         if isinstance(methods, dict):
             chosen = list(methods.items())
         else:
-            chosen = [] if module_type.methods_declared else _methods_to_compile(module, description)
+            only_these = module_type.methods_declared or callable(self._compile_methods)
+            chosen = [] if only_these else _methods_to_compile(module, description)
         if not module_type.methods_declared:
-            module_type.methods_declared = True
-            _C._on_rollback(lambda: setattr(module_type, "methods_declared", False))
+            self._mark_declared(module_type)
             facts = description.facts
             for name, signatures in facts.overloads.items():
                 _C._declare_overloads(module_type.info, getattr(description.cls, name), signatures)
@@ -354,6 +360,10 @@ class _Conversion:
                 _C._check_hooks(module_type.info)
         if isinstance(methods, list):
             _C._compile_methods(module_type.info, methods)
+
+    def _mark_declared(self, module_type):
+        module_type.methods_declared = True
+        _C._on_rollback(lambda: setattr(module_type, "methods_declared", False))
 
     def _prepare(self, module):
         refuse_compiled_module(module)
@@ -378,7 +388,9 @@ class _Conversion:
         description = self._describe(module)
         self._open.pop()
         if self._share_types:
-            key = description.key()
+            # What has its methods from elsewhere shares with modules that have them from there too.
+            chosen = self._compile_methods.key() if callable(self._compile_methods) else self._compile_methods
+            key = (*description.key(), None if isinstance(chosen, bool) else chosen)
             module_type = _shared_types.get(key)
             if module_type is None or not module_type.info.hold():
                 module_type = _shared_types[key] = _ModuleType(description)
@@ -401,8 +413,8 @@ class _Conversion:
         for name, child in module._modules.items():
             if name in result.ignored:
                 continue
-            if child is None and self._compile_methods == "exported":
-                continue  # a trace has what ran
+            if child is None and self._compile_methods == "exported" and not self._exports():
+                continue  # a trace has what ran, and what exported methods may ask for
             if child is None:
                 result.attributes[name] = (_C._infer_type(None), "")  # no script has optional modules
             else:
@@ -417,6 +429,10 @@ class _Conversion:
         result.items = _items(module, result)
         result.overridden = _overridden(module, result)
         return result
+
+    def _exports(self):
+        """Whether the module that is being described, or one around it, has methods that are compiled in a trace."""
+        return any(self._facts[type(module)].exported for module in self._open)
 
     def _child_type(self, child):
         child = self._prepare(child)

@@ -9,6 +9,7 @@ import functools
 import sys
 import threading
 import types
+import weakref
 
 import torch
 
@@ -132,20 +133,30 @@ def _clear_class_registry(theirs):
 
 
 def _create_script_module(nn_module, stubs_fn, share_types=True, is_tracing=False):
-    """torch.jit._recursive's, by the conversion that :func:`cresset.script` has; it finds out itself what to compile."""
+    """torch.jit._recursive's, by the conversion that :func:`cresset.script` has."""
     from . import _modules
 
-    return _modules.convert(nn_module, compile_methods="exported" if is_tracing else True, share_types=share_types)
+    recursive = torch.jit._recursive
+    # torch's own choices are made from modules, without torch's parser, which takes less than Cresset's.
+    known = {recursive.infer_methods_to_compile: True, recursive.make_stubs_from_exported_methods: "exported"}
+    methods = known.get(stubs_fn, _MethodsOfStubs(stubs_fn))
+    return _modules.convert(nn_module, compile_methods=methods, share_types=share_types)
 
 
-def _wrap_cpp_module(theirs):
-    """torch.jit._recursive.wrap_cpp_module, for modules of either."""
+class _MethodsOfStubs:
+    """By name, the functions that torch.jit._recursive.make_stub was called with."""
 
-    @functools.wraps(theirs)
-    def chosen(cpp_module):
-        return wrap(cpp_module) if isinstance(cpp_module, _C._Object) else theirs(cpp_module)
+    def __init__(self, stubs_fn):
+        self._stubs_fn = stubs_fn
 
-    return chosen
+    def key(self):
+        return weakref.ref(self._stubs_fn)  # which may hold a module of the class that has the key
+
+    def __call__(self, module):
+        return {
+            stub.def_.name().name: getattr(stub.original_method, "__func__", stub.original_method)
+            for stub in self._stubs_fn(module)
+        }
 
 
 class FileCheck(torch._C.FileCheck):
@@ -237,7 +248,6 @@ def _replacements():
     rows.append((torch._C, "_jit_to_backend", _to_backend(torch._C._jit_to_backend)))
     rows.append((torch._C, "_jit_clear_class_registry", _clear_class_registry(torch._C._jit_clear_class_registry)))
     rows.append((jit._recursive, "create_script_module", _create_script_module))
-    rows.append((jit._recursive, "wrap_cpp_module", _wrap_cpp_module(jit._recursive.wrap_cpp_module)))
     core = {
         "CompilationUnit": _program.CompilationUnit,
         "Graph": _C.Graph,

@@ -186,6 +186,24 @@ class Super(Transient):
         self.kind, self.owner = kind, owner
 
 
+class Keywords(Transient):
+    """A dict of keyword arguments, by name, in order: what a call or a `**parameter` makes."""
+
+    __slots__ = ("items",)
+
+    def __init__(self, items):
+        self.items = items
+
+
+class BoundMethod(Transient):
+    """A function and the object that is its first argument."""
+
+    __slots__ = ("function", "owner")
+
+    def __init__(self, function, owner):
+        self.function, self.owner = function, owner
+
+
 class Iterator(Transient):
     """What is left of an iteration that the plan unrolls."""
 
@@ -205,6 +223,13 @@ class Range(Iterator):
 class Pairs(Iterator):
     """An `enumerate` or `zip` before it is iterated over, once."""
 
+
+OBJECT_GETATTRIBUTE = object.__getattribute__
+
+#: Methods of dicts that rows do for keyword arguments.
+DICT_METHODS = {
+    name: getattr(dict, name) for name in ("copy", "get", "items", "keys", "pop", "setdefault", "update", "values")
+}
 
 NULL = None  # a place of the stack or a variable without object
 
@@ -351,7 +376,7 @@ class Recorder:
 
     def pin(self, value):
         """Checks the truth value, and returns it."""
-        if isinstance(value, Fresh):
+        if isinstance(value, (Fresh, Keywords)):
             return bool(value.items)
         if value is NULL or isinstance(value, Transient):
             raise NoRow("there is no object here")
@@ -715,6 +740,9 @@ class Recorder:
 
     def load_attribute(self, frame, name, as_method):
         owner = frame.stack.pop()
+        if isinstance(owner, Keywords) and name in DICT_METHODS and as_method:
+            self.push_method(frame, self.constant(DICT_METHODS[name]), owner)
+            return
         if isinstance(owner, Fresh) and owner.kind is list and name == "append" and as_method:
             self.push_method(frame, self.constant(list.append), owner)
             return
@@ -737,6 +765,18 @@ class Recorder:
             return
         if issubclass(type(object), torch.backends.PropModule):
             self.backend_attribute(frame, owner, name, as_method)
+            return
+        if type(object) is dict and name == "get" and as_method:
+            self.typed(owner)
+            self.push_method(frame, self.constant(dict.get), owner)
+            return
+        if type(type(object).__getattribute__) is types.FunctionType and not as_method:
+            self.versioned(owner)
+            register = self.emit("ClassItem", self.register(owner), object="__getattribute__")
+            function = next(
+                c.__dict__["__getattribute__"] for c in type(object).__mro__ if "__getattribute__" in c.__dict__
+            )
+            self.call_inline(Value(register, function), [owner, self.constant(name)], ())
             return
         self.instance_attribute(frame, owner, name, as_method)
 
@@ -782,12 +822,12 @@ class Recorder:
     def push_method(frame, method, owner):
         frame.stack += [method, owner]
 
-    def class_attribute(self, owner, name):
-        """What the class has, checked; None if nothing."""
+    def class_attribute(self, owner, name, plainly=False):
+        """What the class has, checked; None if nothing. `plainly`: as object.__getattribute__ looks it up."""
         kind = type(owner.object)
         if type(kind).__getattribute__ is not type.__getattribute__:
             raise NoRow("a class of a class of its own kind")
-        if kind.__getattribute__ is not object.__getattribute__:
+        if kind.__getattribute__ is not object.__getattribute__ and not plainly:
             raise NoRow(f"an attribute of a {kind.__name__}")
         key = ("class", owner.register, kind)
         if owner.register is None or key not in self.checked:
@@ -798,9 +838,22 @@ class Recorder:
                 return base.__dict__[name]
         return None
 
-    def instance_attribute(self, frame, owner, name, as_method):
-        found = self.class_attribute(owner, name)
+    def instance_attribute(self, frame, owner, name, as_method, plainly=False):
+        found = self.class_attribute(owner, name, plainly)
         object = owner.object
+        if type(found) is property and type(found.fget) is types.FunctionType and not as_method:
+            made = self.emit("ClassItem", self.register(owner), object=name)
+            register = self.emit("GetAttr", made, object="fget")
+            self.see(made, found)
+            self.see(register, found.fget)
+            self.call_inline(Value(register, found.fget), [owner], ())
+            return
+        if name == "__dict__" and not as_method and type(found) is types.GetSetDescriptorType:
+            names = self.names_of(object)
+            if type(names) is not dict:
+                raise NoRow("an object with names of its own kind")
+            frame.stack.append(Value(self.instance_dict(owner), names))
+            return
         if found is not None and type(found).__flags__ & STATIC_CLASS and type(found) is not types.FunctionType:
             raise NoRow(f"a class's {name} whose own class may change")
         if found is not None and (hasattr(type(found), "__set__") or hasattr(type(found), "__delete__")):
@@ -817,6 +870,8 @@ class Recorder:
             value = Value(self.emit("ClassItem", self.register(owner), object=name), found)
             if type(found) is types.FunctionType and as_method:
                 self.push_method(frame, value, owner)
+            elif type(found) is types.FunctionType:
+                frame.stack.append(BoundMethod(value, owner))
             elif hasattr(type(found), "__get__"):
                 raise NoRow(f"a bound {name}")
             else:
@@ -831,7 +886,7 @@ class Recorder:
             if "__dict__" in base.__dict__:
                 if type(base.__dict__["__dict__"]) is not types.GetSetDescriptorType:
                     raise NoRow("a class with a __dict__ of its own")
-                return object.__dict__
+                return OBJECT_GETATTRIBUTE(object, "__dict__")
         return None
 
     def instance_dict(self, owner):
@@ -942,6 +997,12 @@ class Recorder:
         index, container = frame.stack.pop(), frame.stack.pop()
         if self.is_tensor(container):
             self.tensor_index(container, self.index(index))
+        elif isinstance(container, Keywords):
+            self.pending = self.keyword(container, index)
+            if self.pending is None:
+                raise NoRow("a key that is not there")
+        elif isinstance(container, Transient):
+            raise NoRow("an element of a container")
         elif isinstance(container, Fresh):
             if not isinstance(index, Value) or not index.fixed or type(index.object) is not int:
                 raise NoRow("an element by a number that is not constant")
@@ -1023,6 +1084,11 @@ class Recorder:
     def STORE_SUBSCR(self, view, frame, argument):
         value, container, index = frame.stack[-3:]
         del frame.stack[-3:]
+        if isinstance(container, Keywords):
+            if not isinstance(value, Value):
+                raise NoRow("an iterator in a dict")
+            container.items[self.key(index)] = value
+            return
         self.writes(container, "an assignment to an element")
         if not self.is_tensor(value) and not self.is_number(value):
             raise NoRow("an assignment of other than tensors and numbers")
@@ -1066,6 +1132,162 @@ class Recorder:
             raise NoRow("a container of iterators")
         del frame.stack[len(frame.stack) - count :]
         frame.stack.append(Fresh(kind, items))
+
+    def LIST_EXTEND(self, view, frame, argument):
+        more = frame.stack.pop()
+        made = frame.stack[-argument]
+        if not isinstance(made, Fresh) or made.register is not None:
+            raise NoRow("a list that is made longer")
+        # A list of its own: what the plan may end with keeps its elements.
+        items = more.items if isinstance(more, Fresh) else self.iterated(more)
+        frame.stack[-argument] = Fresh(list, [*made.items, *items])
+
+    def LIST_TO_TUPLE(self, view, frame, argument):
+        made = frame.stack.pop()
+        if not isinstance(made, Fresh):
+            raise NoRow("a tuple of a list")
+        frame.stack.append(Fresh(tuple, list(made.items)))
+
+    def BUILD_MAP(self, view, frame, argument):
+        pairs = frame.stack[len(frame.stack) - 2 * argument :]
+        del frame.stack[len(frame.stack) - 2 * argument :]
+        self.build_keywords(frame, [self.key(key) for key in pairs[::2]], pairs[1::2])
+
+    def BUILD_CONST_KEY_MAP(self, view, frame, argument):
+        keys = frame.stack.pop()
+        values = frame.stack[len(frame.stack) - argument :]
+        del frame.stack[len(frame.stack) - argument :]
+        if any(type(key) is not str for key in keys.object):
+            raise NoRow("a dict of other than names")
+        self.build_keywords(frame, keys.object, values)
+
+    @staticmethod
+    def build_keywords(frame, keys, values):
+        if not all(isinstance(value, Value) for value in values):
+            raise NoRow("a container of iterators")
+        frame.stack.append(Keywords(dict(zip(keys, values, strict=True))))
+
+    def key(self, value):
+        """The name that a key is, checked."""
+        if not isinstance(value, Value) or isinstance(value, Fresh) or type(value.object) is not str:
+            raise NoRow("a dict of other than names")
+        self.pin(value)
+        return value.object
+
+    def keyword(self, keywords, key):
+        return keywords.items.get(self.key(key))
+
+    def DICT_MERGE(self, view, frame, argument):
+        more = self.keywords_of(frame.stack.pop())
+        made = frame.stack[-argument]
+        if not isinstance(made, Keywords):
+            raise NoRow("a dict that is changed")
+        if made.items.keys() & more.keys():
+            raise NoRow("a keyword argument that is given twice")
+        frame.stack[-argument] = Keywords(made.items | more)
+
+    def DICT_UPDATE(self, view, frame, argument):
+        more = self.keywords_of(frame.stack.pop())
+        made = frame.stack[-argument]
+        if not isinstance(made, Keywords):
+            raise NoRow("a dict that is changed")
+        frame.stack[-argument] = Keywords(made.items | more)
+
+    def keywords_of(self, value):
+        """{name: value} of a dict whose keys are checked."""
+        if isinstance(value, Keywords):
+            return value.items
+        if not isinstance(value, Value) or isinstance(value, Fresh) or type(value.object) is not dict:
+            raise NoRow("the keywords of an object")
+        if any(type(key) is not str for key in value.object) or len(value.object) > 32:
+            raise NoRow("a dict of other than names")
+        self.keys_checked(value)
+        return {key: self.dict_item(value.register, key, item) for key, item in value.object.items()}
+
+    def keys_checked(self, value):
+        self.typed(value)
+        known = ("keys", self.register(value))
+        if known not in self.checked:
+            self.checked[known] = True
+            self.check("CheckKeys", value.register, object=tuple(value.object))
+
+    def CONTAINS_OP(self, view, frame, argument):
+        container, value = frame.stack.pop(), frame.stack.pop()
+        frame.stack.append(self.constant(self.contains(container, value) != bool(argument)))
+
+    def contains(self, container, value):
+        """Whether a container of constants or names has a constant, checked."""
+        if isinstance(container, Keywords):
+            return self.key(value) in container.items
+        if not isinstance(container, Value) or not isinstance(value, Value) or isinstance(value, Fresh):
+            raise NoRow("a search in a container")
+        if type(value.object) not in (int, bool, str, type(None)):
+            raise NoRow(f"a search for a {type(value.object).__name__}")
+        self.pin(value)
+        if isinstance(container, Fresh):
+            items = container.items
+        elif container.fixed and type(container.object) in (tuple, frozenset):
+            items = [self.constant(item) for item in container.object]
+        elif type(container.object) in (tuple, list):
+            items = self.items_of(container)
+        elif type(container.object) is dict:
+            if value.object in container.object and type(value.object) is str:
+                self.typed(container)
+                self.dict_item(self.register(container), value.object, container.object[value.object])
+                return True
+            if len(container.object) > 32 or any(type(key) is not str for key in container.object):
+                raise NoRow("a search in a dict")
+            self.keys_checked(container)
+            return value.object in container.object
+        elif type(container.object) is str and type(value.object) is str:
+            self.pin(container)
+            return value.object in container.object
+        else:
+            raise NoRow(f"a search in a {type(container.object).__name__}")
+        for item in items:
+            if not isinstance(item, Value) or isinstance(item, Fresh) or type(item.object) not in PLAIN:
+                raise NoRow("a search in a container")
+            self.pin(item)
+        return any(item.object is value.object or item.object == value.object for item in items)
+
+    def call_keywords(self, callee, arguments, names):
+        """A method of the keyword arguments of a function."""
+        if callee.object is dict.get and arguments and isinstance(arguments[0], Value) and not names:
+            self.call_dict_get(*arguments)
+            return
+        if names or not arguments or not isinstance(arguments[0], Keywords):
+            raise NoRow(f"a call of dict.{callee.object.__name__}")
+        made, *rest = arguments
+        name, items = callee.object.__name__, made.items
+        if name in ("get", "pop", "setdefault") and 1 <= len(rest) <= 2 and isinstance(rest[-1], Value):
+            key = self.key(rest[0])
+            if key not in items and len(rest) == 1 and name == "pop":
+                raise NoRow("a key that is not there")
+            found = items.get(key, rest[1] if len(rest) == 2 else self.constant(None))
+            if name == "pop":
+                items.pop(key, None)
+            elif name == "setdefault":
+                items[key] = found
+            self.pending = found
+        elif name == "update" and len(rest) == 1:
+            items.update(self.keywords_of(rest[0]))
+            self.pending = self.constant(None)
+        elif name == "copy" and not rest:
+            self.pending = Keywords(dict(items))
+        elif name in ("items", "keys", "values") and not rest:
+            keys = [self.constant(key) for key in items]
+            columns = {"items": [Fresh(tuple, [k, v]) for k, v in zip(keys, items.values(), strict=True)], "keys": keys}
+            self.pending = Pairs(columns.get(name, list(items.values())))
+        else:
+            raise NoRow(f"a call of dict.{name}")
+
+    def call_dict_get(self, owner, *rest):
+        if isinstance(owner, Fresh) or type(owner.object) is not dict or not 1 <= len(rest) <= 2:
+            raise NoRow("a call of dict.get")
+        if self.contains(owner, rest[0]):
+            self.element(owner, rest[0])
+        else:
+            self.pending = rest[1] if len(rest) == 2 else self.constant(None)
 
     def UNPACK_SEQUENCE(self, view, frame, argument):
         sequence = frame.stack.pop()
@@ -1247,6 +1469,28 @@ class Recorder:
             callee, owner = first, second
         if owner is not NULL:
             arguments.insert(0, owner)
+        self.call_of(view, frame, callee, arguments, names)
+
+    def CALL_FUNCTION_EX(self, view, frame, argument):
+        keywords = self.keywords_of(frame.stack.pop()) if argument & 1 else {}
+        positional, callee = frame.stack.pop(), frame.stack.pop()
+        if sys.version_info >= (3, 11):
+            if callee is NULL:  # below it, from 3.13 on
+                callee = frame.stack.pop()
+            else:
+                frame.stack.pop()
+        if isinstance(positional, Fresh):
+            arguments = list(positional.items)
+        elif isinstance(positional, Value) and type(positional.object) in (tuple, list):
+            arguments = self.items_of(positional)
+        else:
+            raise NoRow("the arguments in an object")
+        self.call_of(view, frame, callee, [*arguments, *keywords.values()], tuple(keywords))
+
+    def call_of(self, view, frame, callee, arguments, names):
+        if isinstance(callee, BoundMethod):
+            arguments = [callee.owner, *arguments]
+            callee = callee.function
         if isinstance(callee, EndOfGradMode):
             self.grad_modes.pop()
             self.pending = self.constant(None)
@@ -1259,6 +1503,10 @@ class Recorder:
             self.call_grad_mode(callee, arguments, names)
         elif callee.object is list.append:
             self.call_append(callee, arguments, names)
+        elif callee.object is OBJECT_GETATTRIBUTE:
+            self.call_getattribute(frame, arguments, names)
+        elif any(callee.object is method for method in DICT_METHODS.values()):
+            self.call_keywords(callee, arguments, names)
         elif callee.object is super:
             self.call_super(view, frame, callee, arguments, names)
         elif any(callee.object is kind for kind in (range, enumerate, zip)):
@@ -1267,6 +1515,8 @@ class Recorder:
             self.call_len(callee, arguments, names)
         elif callee.object is getattr:
             self.call_getattr(frame, callee, arguments, names)
+        elif callee.object is hasattr:
+            self.call_hasattr(callee, arguments, names)
         elif callee.object is type:
             self.call_type(callee, arguments, names)
         elif callee.object is isinstance:
@@ -1349,6 +1599,9 @@ class Recorder:
         self.versioned(owner)
         classes = type(owner.object).__mro__
         found = next((c.__dict__[name] for c in classes[classes.index(kind.object) + 1 :] if name in c.__dict__), None)
+        if found is OBJECT_GETATTRIBUTE and as_method:
+            self.push_method(frame, self.constant(found), owner)
+            return
         if type(found) is not types.FunctionType or not as_method:
             raise NoRow(f"a super's {name}")
         register = self.emit("SuperItem", self.register(owner), object=name, inputs=[self.register(kind)])
@@ -1400,7 +1653,59 @@ class Recorder:
         self.pin(name)
         frame.stack.append(owner)
         self.load_attribute(frame, name.object, False)
-        if self.pending is None:
+        if self.pending is None and self.entering is None:
+            self.pending = frame.stack.pop()
+
+    def call_hasattr(self, callee, arguments, names):
+        """A hasattr that runs no code of the program."""
+        if len(arguments) != 2 or names or not isinstance(arguments[0], Value) or isinstance(arguments[0], Fresh):
+            raise NoRow("a hasattr of other arguments")
+        self.identical(callee)
+        owner, name = arguments[0], self.key(arguments[1])
+        if self.is_tensor(owner) or issubclass(type(owner.object), (type, types.ModuleType)):
+            raise NoRow(f"a hasattr of a {type(owner.object).__name__}")
+        found = self.class_attribute(owner, name)
+        if found is not None and type(found) is not types.FunctionType and hasattr(type(found), "__get__"):
+            raise NoRow(f"a property: {name}")
+        members = self.names_of(owner.object)
+        if type(members) is not dict and members is not None:
+            raise NoRow("an object with names of its own kind")
+        if found is None and members is not None and name in members:
+            self.dict_item(self.instance_dict(owner), name, members[name])
+            found = True
+        if found is None:
+            self.check("CheckNoKey", self.register(owner), object=name)
+            found = self.has_member(owner, name, members)
+        self.pending = self.constant(found is not None)
+
+    def has_member(self, owner, name, names):
+        """True if a module has a parameter, buffer or submodule of this name; None if the object has no such attribute."""
+        getter = self.class_attribute(owner, "__getattr__")
+        if getter is None:
+            return None
+        if getter is not MODULE_GETATTR or not issubclass(type(owner.object), torch.nn.Module):
+            raise NoRow(f"an attribute that is computed: {name}")
+        self.has_code(MODULE_GETATTR, MODULE_GETATTR_CODE)
+        for group in ("_parameters", "_buffers", "_modules"):
+            members = names.get(group)
+            if type(members) is not dict or len(members) > 32:
+                raise NoRow("a module with members of its own kind")
+            held = self.dict_item(self.instance_dict(owner), group, members)
+            if name in members:
+                self.dict_item(held.register, name, members[name])
+                return True
+            self.check("CheckKeys", held.register, object=tuple(members))
+        return None
+
+    def call_getattribute(self, frame, arguments, names):
+        """What a class's own __getattribute__ calls for the attributes that there are."""
+        if len(arguments) != 2 or names or not isinstance(arguments[0], Value) or isinstance(arguments[0], Fresh):
+            raise NoRow("a call of object.__getattribute__")
+        owner, name = arguments
+        if self.is_tensor(owner) or issubclass(type(owner.object), (type, types.ModuleType)):
+            raise NoRow("a call of object.__getattribute__")
+        self.instance_attribute(frame, owner, self.key(name), False, plainly=True)
+        if self.pending is None and self.entering is None:
             self.pending = frame.stack.pop()
 
     def call_type(self, callee, arguments, names):
@@ -1545,8 +1850,8 @@ class Recorder:
         called = function.object
         code = called.__code__
         suspends = 0x20 | 0x80 | 0x200
-        if code.co_flags & (suspends | 0x8) or len(self.frames) >= MAX_DEPTH:
-            raise NoRow("a generator, a function of any keywords, or calls that are nested deeply")
+        if code.co_flags & suspends or len(self.frames) >= MAX_DEPTH:
+            raise NoRow("a generator, or calls that are nested deeply")
         if sum(frame.code is code for frame in self.frames) >= MAX_RECURSION:
             raise NoRow("a recursion")
         self.check("CheckCode", self.register(function), object=code)
@@ -1567,8 +1872,12 @@ class Recorder:
             bound[count + code.co_kwonlyargcount] = Fresh(tuple, positional[count:])
         elif code.co_flags & 0x4:
             bound[count + code.co_kwonlyargcount] = Fresh(tuple, [])
+        others = {}
         for name, value in zip(names, arguments[len(arguments) - len(names) :]):
             index = variables.index(name) if name in variables[: count + code.co_kwonlyargcount] else -1
+            if index < code.co_posonlyargcount and code.co_flags & 0x8:
+                others[name] = value
+                continue
             if index in bound or index < code.co_posonlyargcount:
                 raise NoRow("arguments that don't fit")
             bound[index] = value
@@ -1587,8 +1896,10 @@ class Recorder:
                     raise NoRow("an argument that is missing")
                 register = self.emit("LoadKeywordDefault", self.register(function), object=variables[index])
                 bound[index] = Value(register, given[variables[index]])
-        if any(isinstance(value, Transient) or value is NULL for value in bound.values()):
+        if any(not isinstance(value, Value) for value in [*bound.values(), *others.values()]):
             raise NoRow("an iterator as an argument")
+        if code.co_flags & 0x8:
+            bound[count + code.co_kwonlyargcount + bool(code.co_flags & 0x4)] = Keywords(others)
         if code.co_cellvars:
             raise NoRow("a function with variables of inner functions")
         frame.variables = bound

@@ -26,6 +26,11 @@ def rewrite(graph, pattern, replacement, locations=()):
     ...   %b = my::mul_add(%x, %y, %one)
     ...   return (%b)''')
     """
+    return rewrite_where(None, graph, pattern, replacement, locations)
+
+
+def rewrite_where(accepts, graph, pattern, replacement, locations=()):
+    """:func:`rewrite`, of those parts of which ``accepts`` holds: a function of the graph's values by the pattern's names."""
     pattern, replacement = _graph(pattern), _graph(replacement)
     outputs = list(pattern.outputs())
     nodes = list(pattern.nodes())
@@ -42,13 +47,20 @@ def rewrite(graph, pattern, replacement, locations=()):
     if unbound:
         raise ValueError(f"the pattern does not use its input %{unbound[0]}, so that nothing says what it is")
     locations = [(str(ours), str(theirs)) for ours, theirs in locations]
+    made = {value.debugName() for node in replacement.nodes() for value in node.outputs()}
+    known = {value.debugName() for node in nodes for value in (*node.inputs(), *node.outputs())}
+    for ours, theirs in locations:
+        if ours not in made:
+            raise ValueError(f"locations: no node of the replacement computes %{ours}")
+        if theirs not in known:
+            raise ValueError(f"locations: the pattern has no value %{theirs}")
     count = 0
     for block in _blocks(graph.block()):
         for node in list(block.nodes()):
             if node.isErased():
                 continue
             match = _Match(graph, pattern, nodes)
-            if match.match(outputs[0], node):
+            if match.match(outputs[0], node) and (accepts is None or accepts(match.values)):
                 match.replace(replacement, locations)
                 count += 1
     return count
@@ -73,7 +85,7 @@ class _Match:
         self._pattern = pattern
         self._pattern_nodes = nodes
         self._memory = None
-        self._values = {}  # name of a value of the pattern: value of the graph
+        self.values = {}  # name of a value of the pattern: value of the graph
         self._nodes = {}  # position of a node of the pattern: node of the graph
         self._position = {node: i for i, node in enumerate(nodes)}
 
@@ -85,7 +97,7 @@ class _Match:
         )
 
     def _match_value(self, expected, value):
-        known = self._values.get(expected.debugName())
+        known = self.values.get(expected.debugName())
         if known is not None:
             return known == value
         producer = expected.node()
@@ -93,9 +105,9 @@ class _Match:
             node = value.node()
             if node.kind() == "prim::Param" or not self._match_node(producer, node):
                 return False
-            known = self._values.get(expected.debugName())
+            known = self.values.get(expected.debugName())
             return known is not None and known == value
-        self._values[expected.debugName()] = value
+        self.values[expected.debugName()] = value
         return True
 
     def _match_node(self, expected, node):
@@ -114,7 +126,7 @@ class _Match:
             return False
         self._nodes[position] = node
         for theirs, ours in zip(expected.outputs(), node.outputs()):
-            self._values[theirs.debugName()] = ours
+            self.values[theirs.debugName()] = ours
         return all(self._match_value(theirs, ours) for theirs, ours in zip(expected.inputs(), node.inputs()))
 
     def _is_closed(self):
@@ -165,13 +177,13 @@ class _Match:
         return self._memory.has_writers(value)
 
     def replace(self, replacement, locations):
-        inputs = [self._values[value.debugName()] for value in self._pattern.inputs()]
-        outputs = [self._values[value.debugName()] for value in self._pattern.outputs()]
+        inputs = [self.values[value.debugName()] for value in self._pattern.inputs()]
+        outputs = [self.values[value.debugName()] for value in self._pattern.outputs()]
         place = self._last.next()
         before = place.prev()
         with self._graph.insert_point_guard(place):
             made = self._graph.insertGraph(replacement, inputs)
-        taken = {ours: self._values[theirs].node() for ours, theirs in locations}
+        taken = {ours: self.values[theirs].node() for ours, theirs in locations}
         node = before.next()
         for shown in replacement.nodes():
             names = [output.debugName() for output in shown.outputs()]

@@ -339,33 +339,40 @@ def _get_trace_graph(
 ):
     """The graph of one run of a function or module, and what the run returned, as ``torch.jit._get_trace_graph`` has it.
 
-    The graph takes the tensors of ``args``, flat, then the parameters and buffers of ``f``, each once; it calls nothing.
+    The graph takes the tensors of ``args``, flat, then the parameters and buffers of ``f``, each once, and returns the
+    tensors that ``f`` returned, flat; None in either is left out. Script functions that ``f`` calls stay calls.
 
     :param return_inputs: return copies of the graph's inputs as a third item, taken before the run.
     """
     args = args if isinstance(args, tuple) else (args,)
     leaves, structure = _pytree.tree_flatten(args)
-    if not all(isinstance(leaf, torch.Tensor) for leaf in leaves):
+    if not all(leaf is None or isinstance(leaf, torch.Tensor) for leaf in leaves):
         raise RuntimeError("Expected Tensor argument")
     recording = _C._Trace(_run.__code__, _force_outplace)
     seen = set()
     leaves = [_distinct(leaf, recording, seen) for leaf in leaves]
-    inputs = {f"input_{number + 1}": leaf for number, leaf in enumerate(leaves)}
+    inputs = [leaf for leaf in leaves if leaf is not None]
+    names = [f"input_{number + 1}" for number in range(len(inputs))]
     if isinstance(f, torch.nn.Module):
         for name, tensor in f.state_dict(keep_vars=True).items():
             if isinstance(tensor, torch.Tensor) and _memory(tensor) not in seen:
                 seen.add(_memory(tensor))
-                inputs[re.sub(r"\W|^(?=\d)", "_", name)] = tensor
-    for name, tensor in inputs.items():
+                inputs.append(tensor)
+                names.append(re.sub(r"\W|^(?=\d)", "_", name))
+    taken = set()
+    for name, tensor in zip(names, inputs, strict=True):
+        while name in taken:  # `a.b` and `a_b` are one name in a graph
+            name += "_"
+        taken.add(name)
         recording.add_input(name, tensor)
-    copies = tuple(tensor.clone(memory_format=torch.preserve_format) for tensor in inputs.values())
+    copies = tuple(tensor.clone(memory_format=torch.preserve_format) for tensor in inputs)
     given = _pytree.tree_unflatten(leaves, structure)
     states = copy.deepcopy(given) if _return_inputs_states else None
     outputs = []
 
     def run(*args):
         outputs.append(f(*args, **(kwargs or {})))
-        flat = _pytree.tree_leaves(outputs[0])
+        flat = [leaf for leaf in _pytree.tree_leaves(outputs[0]) if leaf is not None]
         return flat[0] if len(flat) == 1 else tuple(flat)
 
     result = recording.run(functools.partial(_run, Tracing(None), run, given, {}))

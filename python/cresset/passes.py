@@ -134,19 +134,22 @@ def compute_shapes(graph):
 def transpose_linear(graph):
     """Replaces ``linear`` with constant weights by a product with the transposed weights, which bits may depend on.
 
-    Changes the graph in place; returns whether it did.
+    Where the bias may be None or a tensor, ``linear`` stays. Changes the graph in place; returns whether it did.
     """
     changed = False
     for node in graph.findAllNodes("aten::linear"):
         x, weight, bias = node.inputs()
         weights = weight.toIValue()
+        has_bias = bias.type().kind() == "TensorType"
         if not isinstance(weights, torch.Tensor) or weights.dim() != 2:
+            continue
+        if not has_bias and bias.type().kind() != "NoneType":
             continue
         with graph.insert_point_guard(node):
             transposed = graph.insertConstant(weights.detach().t().contiguous())
             result = graph.insert("aten::matmul", [x, transposed])
             result.node().copyMetadata(node)
-            if bias.type().kind() != "NoneType":
+            if has_bias:
                 result = graph.insert("aten::add", [result, bias])
                 result.node().copyMetadata(node)
         node.output().replaceAllUsesWith(result)

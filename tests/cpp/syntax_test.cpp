@@ -112,7 +112,7 @@ TEST_CASE("syntax: ranges") {
   CHECK(text(sum.rhs()) == "f( b");
   Def def = SourceParser(sourceOf("@mark\ndef f(x: 'List[int]') -> int:\n  return x # why\n\n# end\n")).parseFunction();
   CHECK(def.range().text() == "def f(x: 'List[int]') -> int:\n  return x");
-  CHECK(def.decl().params()[0].type().get().range().text() == "List[int");
+  CHECK(def.decl().params()[0].type().get().range().text() == "List[int]");
   CHECK(def.body()[0].range().text() == "return x");
   CHECK(def.withName("g").name().name() == "g");
   CHECK(def.withName("g").decl().tree() == def.decl().tree());

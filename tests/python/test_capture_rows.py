@@ -13,6 +13,14 @@ from cresset import _frames
 class Thing:
     def __init__(self):
         self.k, self.pair, self.items = 2, (1, 1), []
+        self.table, self.names = {"a": 1, "b": 2.5}, ["a", "c"]
+
+    @property
+    def twice(self):
+        return self.k * 2
+
+    def scaled(self, x, *more, factor=2, **others):
+        return x * factor + len(more) + others.get("shift", self.k)
 
 
 class Child(Thing):
@@ -66,6 +74,56 @@ def with_tuple(thing, x, change):
     return F.pad(y.sin(), thing.pair) + 1
 
 
+def passing_on(function):
+    def wrapper(*args, **kwargs):
+        return function(*args, **kwargs)
+
+    return wrapper
+
+
+def with_options(thing, x, **options):
+    scale = options.pop("scale", 1)
+    y = x * scale + options["shift"] if "shift" in options else x * scale
+    for name, value in options.items():
+        if name != "shift":
+            y = y + value * len(name)
+    return y.sin() if options else y.cos()
+
+
+wrapped_options = passing_on(passing_on(with_options))
+
+
+def with_keywords(thing, x, change):
+    given = (thing, x)
+    y = wrapped_options(*given, scale=thing.k, shift=1, **thing.table)
+    change()
+    y = wrapped_options(thing, y, scale=thing.table["a"], **{"shift": thing.k})
+    return y + with_options(thing, x, **thing.table), wrapped_options(*[thing, x]), thing.scaled(x, 1, 2, **thing.table)
+
+
+def with_methods(thing, x, change):
+    scaled = getattr(thing, "scaled")(x, factor=thing.k)  # noqa: B009
+    change()
+    y = thing.scaled(*(x, scaled), shift=thing.twice) + thing.twice
+    return y * thing.scaled(x)
+
+
+def with_membership(thing, x, change):
+    y = x * 2 if "a" in thing.table else x * 3
+    y = y + 1 if thing.k in (2, 5) else y - 1
+    change()
+    y = y * 2 if "c" in thing.names and "z" not in thing.table else y * 3
+    return y + thing.table.get("a", 4) + thing.table.get("z", thing.k), thing.k not in thing.pair
+
+
+def with_hasattr(thing, x, change):
+    y = x * 2 if hasattr(thing, "k") else x * 3
+    y = y + 1 if hasattr(thing, "more") else y.sin()
+    y = y - 1 if hasattr(thing, "scaled") else y
+    change()
+    return y * 2 if hasattr(thing, "more") else y * thing.k
+
+
 def with_backend(thing, x, change):
     y = x * 2 if torch.backends.mkldnn.is_available() else x * 3
     change()
@@ -80,11 +138,25 @@ CHANGES = {
     "tuple of other kinds": lambda thing: setattr(thing, "pair", (True, 1)),
     "longer tuple": lambda thing: setattr(thing, "pair", (1, 1, 0, 0)),
     "class": lambda thing: setattr(thing, "__class__", Child),
+    "attribute": lambda thing: setattr(thing, "more", 1),
+    "a value": lambda thing: thing.table.update(a=3),
+    "a key": lambda thing: thing.table.update(z=3),
+    "no key": lambda thing: thing.table.pop("a"),
+    "order of keys": lambda thing: thing.table.update(a=thing.table.pop("a")),
+    "another dict": lambda thing: setattr(thing, "table", {"c": 1}),
+    "list": lambda thing: thing.names.insert(0, thing.names.pop()),
+    "shorter list": lambda thing: thing.names.pop(),
     "nothing": lambda thing: None,
 }
 
 
-@pytest.mark.parametrize("function", [with_text, with_getattr, with_type, with_append, with_tuple, with_backend])
+FUNCTIONS = [
+    with_text, with_getattr, with_type, with_append, with_tuple, with_backend, with_keywords, with_methods, with_membership,
+    with_hasattr
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
 @pytest.mark.parametrize("what", CHANGES)
 @pytest.mark.parametrize("inside", [False, True])
 def test_what_a_row_reads_changes(function, what, inside):
@@ -100,7 +172,7 @@ def test_what_a_row_reads_changes(function, what, inside):
                 change()
             try:
                 results.append(call(thing, x, change if inside and i in (4, 5) else lambda: None))
-            except (RuntimeError, TypeError) as error:
+            except (RuntimeError, TypeError, KeyError) as error:
                 results.append(str(error))
         assert same(*results), (i, results)
     assert sum(plan.applied for plan in cresset.explain(compiled).plans) > 0
@@ -235,3 +307,106 @@ def test_frames_without_plans_call_others_that_have(kind):
         assert same(outer(call, x, logs[0]), compiled(call, x, logs[1])) and logs[0] == logs[1]
         counts.append(sum(plan.counts[0] for _, plan in _frames.plans_of(planned.__code__, None)))
     assert counts[-1] > counts[-2] > 0
+
+
+class Config:
+    """Attributes by other names, as configurations of transformers have them."""
+
+    names = {"width": "size"}
+
+    def __init__(self):
+        self.size, self.depth = 3, 2
+
+    def __getattribute__(self, key):
+        if key != "names" and key in super().__getattribute__("names"):
+            key = super().__getattribute__("names")[key]
+        return super().__getattribute__(key)
+
+    @property
+    def area(self):
+        return self.width * self.depth
+
+
+def test_attributes_that_a_class_looks_up_itself(monkeypatch):
+    def f(config, x):
+        y = (x * config.width).sin() + config.depth
+        return y * config.area - config.width
+
+    config, compiled, x = Config(), cresset.compile(f), torch.randn(3)
+
+    def agree():
+        for _ in range(4):
+            expected = f(config, x)
+            assert same(expected, compiled(config, x))
+        return expected
+
+    before = agree()
+    assert sum(plan.applied for plan in cresset.explain(compiled).plans) > 0
+    config.size = 7
+    after = agree()
+    assert not torch.equal(before, after)
+    monkeypatch.setattr(Config, "names", {"depth": "size"})
+    config.width = 1
+    assert not torch.equal(agree(), after)
+    monkeypatch.undo()
+    agree()
+    monkeypatch.setattr(Config, "area", property(lambda self: self.size + 100))
+    agree()
+    monkeypatch.setattr(Config, "__getattribute__", lambda self, key: object.__getattribute__(self, "depth") + 1)
+    agree()
+    monkeypatch.setattr(Config.__getattribute__, "__code__", (lambda self, key: 5).__code__)
+    agree()
+
+
+def test_keywords_that_functions_do_not_take():
+    def g(x, *, k):
+        return x * k
+
+    def f(x, options):
+        try:
+            return g(x.sin(), **options) + 1
+        except TypeError as error:
+            return str(error)
+
+    compiled, x = cresset.compile(f), torch.randn(3)
+    for options in ({"k": 2}, {"k": 2, "x": 1}, {"k": 3, "z": 1}, {}, {"k": 2}, {"k": x}, {1: 2}):
+        for _ in range(3):
+            assert same(f(x, options), compiled(x, options)), options
+
+
+def test_attributes_that_modules_have_or_not():
+    def f(module, x):
+        y = x * 2 if hasattr(module, "linear") else x * 3
+        y = y + 1 if hasattr(module, "extra") else y - 1
+        y = y * 2 if hasattr(module, "buffer") else y.sin()
+        return y + 1 if hasattr(module, "forward") else y
+
+    module, compiled, x = Block(), cresset.compile(f), torch.randn(2, 3)
+
+    def agree():
+        for _ in range(4):
+            assert same(f(module, x), compiled(module, x))
+
+    agree()
+    assert sum(plan.applied for plan in cresset.explain(compiled).plans) > 0
+    module.extra = nn.Linear(2, 2)
+    agree()
+    module.register_buffer("buffer", torch.ones(1))
+    agree()
+    del module.extra
+    agree()
+    module.extra = 3
+    agree()
+    module.linear = None
+    agree()
+    del module.linear
+    agree()
+    Block.buffer = property(lambda self: 1 / 0)
+    try:
+        with pytest.raises(ZeroDivisionError):
+            f(Block(), x)
+        with pytest.raises(ZeroDivisionError):
+            compiled(Block(), x)
+    finally:
+        del Block.buffer
+    agree()

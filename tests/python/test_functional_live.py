@@ -269,6 +269,18 @@ def test_resize():
         return y, y.resize_(2, 3) * 2, z + 1, v, w, (x * 3).resize_(3, 2), (x * 1).resize_(0)
 
     pure_in_graphs(f, torch.arange(6.0).reshape(2, 3))
+
+    def transposed(x):
+        return torch.empty_strided((3, 2), (1, 3)).copy_(x.t()).resize_(7)
+
+    def smaller_before(x):
+        y = torch.full((6,), 4.0)
+        torch.sum(x, 0, out=y)
+        return y.resize_(2, 2)
+
+    for refused in (transposed, smaller_before):
+        with pytest.raises(cresset.UserError, match="not the first ones of its memory, in order"):
+            cresset.functionalize(refused)(torch.randn(2, 3))
     with pytest.raises(cresset.UserError, match="larger that is a view or has views"):
         cresset.functionalize(lambda x: (x * 1).view(-1).resize_(7))(torch.randn(2, 3))
     with pytest.raises(cresset.UserError, match="from outside"):

@@ -1,7 +1,9 @@
 """Passes that Python calls on graphs: what torch.jit's do, and what docs/porting.md says of each."""
 
+import importlib
 import re
 from pathlib import Path
+from typing import Optional
 
 import pytest
 import torch
@@ -40,6 +42,7 @@ def test_names_on_the_page_exist():
                 "node",
                 "module",
                 "linear",
+                "addmm",
                 "Type",
                 "prim",
                 "x",
@@ -235,7 +238,7 @@ def test_sizes_as_a_graph():
 
 def test_products_together():
     def total(a, b, c, d):
-        return torch.mm(a, b) + torch.mm(c, d) + (torch.mm(b, a) + torch.mm(d, c))
+        return torch.mm(a, b) + torch.mm(c, d) + torch.mm(b, a) + torch.mm(d, c)
 
     def each(a, b, c, d):
         others = [b, d, b, d, b, d, b, d]
@@ -312,6 +315,119 @@ def test_linear_and_products():
         for sizes in ((3,), (2, 3), (2, 4, 3)):
             x = torch.randn(sizes)
             assert torch.allclose(function(x), module(x), atol=1e-6)
+
+
+LINEARS = [
+    "torch.matmul(x, torch.t(w)) + 2",
+    "torch.matmul(x, torch.t(w)) + b",
+    "torch.matmul(x, torch.t(w)).add_(b)",
+    "torch.matmul(x, torch.t(w)).add_(b, alpha=2)",
+    "torch.addmm(b, x, torch.t(w))",
+    "torch.addmm(b, x, torch.t(w), beta=2)",
+    "torch.addmm(b, x, torch.t(w), alpha=1.)",
+    "torch.addmm(b, x, w)",
+    "torch.mm(x, torch.t(w))",
+    "x @ w",
+]
+
+
+@pytest.mark.parametrize("expression", LINEARS)
+def test_what_is_a_linear_layer(expression):
+    text = f"def f(x, w, b):\n    return {expression}\n"
+    theirs, ours = (J.CompilationUnit(text).f.graph.copy() for J in (torch.jit, cresset))
+    with cresset.patch_torch_jit():
+        for graph in (theirs, ours):
+            torch._C._jit_pass_fuse_linear(graph)
+    shown = [
+        [(node.kind(), [value.node().kind() for value in node.inputs()]) for node in graph.nodes()]
+        for graph in (theirs, ours)
+    ]
+    theirs, ours = ([each for each in nodes if each[0] != "prim::Constant"] for nodes in shown)
+    assert ours == theirs
+    x, w, b = torch.randn(3, 3), torch.randn(3, 3), torch.randn(3)
+    with cresset.patch_torch_jit():
+        graph = torch.jit.CompilationUnit(text).f.graph.copy()
+        torch._C._jit_pass_fuse_linear(graph)
+    result = cresset.function_from_graph("f", graph)(x, w, b)
+    assert torch.allclose(result, cresset.CompilationUnit(text).f(x, w, b), atol=1e-6)
+
+
+def test_numbers_are_no_bias():
+    with cresset.patch_torch_jit():
+        for bias in ("2", "b"):
+            f = torch.jit.CompilationUnit(f"def f(x, w, b: int):\n    return torch.matmul(x, w.t()).add_({bias})\n").f
+            graph = f.graph.copy()
+            torch._C._jit_pass_fuse_linear(graph)
+            assert graph.findNode("aten::linear") and graph.findNode("aten::add_")
+            x, w = torch.randn(2, 3), torch.randn(5, 3)
+            assert torch.allclose(cresset.function_from_graph("f", graph)(x, w, 2), x @ w.t() + 2, atol=1e-6)
+
+
+def test_linear_layers_beside_unknown_operators():
+    graph = cresset.parse_ir("""
+graph(%x, %w):
+  %y = my::operator(%x)
+  %transposed = aten::t(%w)
+  %z = aten::matmul(%y, %transposed)
+  return (%z)""")
+    with cresset.patch_torch_jit():
+        torch._C._jit_pass_fuse_linear(graph)
+    kinds = [node.kind() for node in graph.nodes()]
+    assert [kind for kind in kinds if kind != "prim::Constant"] == ["my::operator", "aten::linear"]
+
+
+def test_batch_norms_are_folded_by_freezing():
+    module = torch.nn.Sequential(torch.nn.Conv2d(1, 2, 1), torch.nn.BatchNorm2d(2)).eval()
+    with cresset.patch_torch_jit():
+        scripted = torch.jit.script(module)
+        fuse = importlib.import_module("torch.ao.quantization.quantize_jit").fuse_conv_bn_jit
+        for call in (lambda: torch._C._jit_pass_fold_convbn(scripted._c), lambda: fuse(scripted)):
+            with pytest.raises(NotImplementedError, match=r"use cresset\.freeze"):
+                call()
+        x = torch.randn(2, 1, 3, 3)
+        frozen = cresset.freeze(scripted)
+        assert not frozen.graph.findNode("aten::batch_norm") and torch.allclose(frozen(x), module(x), atol=1e-6)
+
+
+def test_weights_of_layers_whose_bias_may_be_none():
+    class M(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.weight = torch.nn.Parameter(torch.randn(5, 3))
+
+        def forward(self, x, bias: Optional[torch.Tensor]):
+            return torch.nn.functional.linear(x, self.weight, bias) + torch.nn.functional.linear(x, self.weight)
+
+    module = M().eval()
+    graph = cresset.freeze(cresset.script(module)).graph.copy()
+    assert passes.transpose_linear(graph)
+    assert len(graph.findAllNodes("aten::linear")) == len(graph.findAllNodes("aten::matmul")) == 1
+    graph.lint()
+    graph.eraseInput(0)
+    function = cresset.function_from_graph("f", graph)
+    x = torch.randn(2, 3)
+    for bias in (None, torch.randn(5)):
+        assert torch.allclose(function(x, bias), module(x, bias), atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "locations, message",
+    [
+        ([("c", "nope")], "the pattern has no value %nope"),
+        ([("nope", "a")], "no node of the replacement computes %nope"),
+        ([("x", "a")], "no node of the replacement computes %x"),
+    ],
+)
+def test_places_that_a_pattern_lacks(locations, message):
+    graph = cresset.CompilationUnit("def f(x):\n    y = x.exp()\n    return y.neg()\n").f.graph
+    before = str(graph)
+    pattern = "graph(%x):\n  %a = aten::neg(%x)\n  return (%a)"
+    replacement = "graph(%x):\n  %c = aten::abs(%x)\n  return (%c)"
+    with pytest.raises(ValueError, match=message):
+        passes.rewrite(graph, pattern, replacement, locations)
+    assert str(graph) == before
+    assert passes.rewrite(graph, pattern, replacement, [("c", "x")]) == 1
+    assert graph.findNode("aten::abs").sourceRange() == graph.findNode("aten::exp").sourceRange()
 
 
 def test_decompositions_of_users(monkeypatch):
@@ -436,7 +552,7 @@ def test_sizes_of_windows():
     for i in range(240):
         n = 1 + i % 3
         batch = some(0, 1)
-        channels = some(1, 3)
+        channels = some(0, 3)
         x = torch.randn([2] * batch + [channels] + some(4, 9, n))
         stride, padding, dilation = (some(low, high, n if some(0, 1) else 1) for low, high in ((1, 3), (0, 2), (1, 2)))
         kernel = some(1, 3, n)

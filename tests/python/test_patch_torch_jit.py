@@ -272,6 +272,39 @@ def test_internals_that_packages_call():
         assert isinstance(graph, cresset._C.Graph) and torch.equal(result, m(x))
 
 
+def test_classes_of_modules_that_are_made_by_stubs():
+    class M(torch.nn.Module):
+        def forward(self, x):
+            return x + 1
+
+        @torch.jit.export
+        def other(self, x):
+            return x + 2
+
+        def third(self, x):
+            return x + 3
+
+    def thirds(module):
+        return [torch.jit._recursive.make_stub_from_method(module, "third")]
+
+    x = torch.ones(2)
+    with cresset.patch_torch_jit():
+        recursive = torch.jit._recursive
+        made = [recursive.create_script_module(M(), thirds) for _ in range(2)]
+        exported = [
+            recursive.create_script_module(M(), recursive.make_stubs_from_exported_methods, is_tracing=True)
+            for _ in range(2)
+        ]
+        scripted = torch.jit.script(M())
+        assert made[0]._c.type() == made[1]._c.type() and exported[0]._c.type() == exported[1]._c.type()
+        for m in made:
+            assert m._c._method_names() == ["third"] and torch.equal(m.third(x), x + 3)
+        for m in exported:
+            assert m._c._method_names() == ["other"] and torch.equal(m.other(x), x + 2)
+        # What is scripted has its own methods, whoever made modules like it before.
+        assert torch.equal(scripted(x), x + 1) and torch.equal(scripted.other(x), x + 2)
+
+
 def test_names_are_free_after_the_registry_is_cleared():
     def named(result):
         class OfThisName(torch.nn.Module):

@@ -1,6 +1,7 @@
 """More rows of torch_jit_behaviours.py: phrases that people look for in messages, and the text that is underlined."""
 
 import io
+import linecache
 import re
 import types
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple, Union  # noqa: F401  (texts use them)
@@ -100,20 +101,21 @@ def starred_number(J):
 
 @row("script")
 def type_comments_with_wrong_prefixes(J):
-    def without_space(a):
-        # type: (int) -> int
-        return a
+    def function(comment):
+        text = f"def f(a):\n    {comment}\n    return a\n"  # as text, whose comments no formatter touches
+        file = f"<type comment {comment}>"
+        linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
+        scope = {"__name__": __name__}
+        exec(compile(text, file, "exec"), scope)
+        return scope["f"]
 
-    def space_before_colon(a):
-        # type   : (int) -> int
-        return a
+    def compiled(comment):
+        f = J.script(function(comment))
+        return f(3), str(f.schema)
 
-    def spaces(a):
-        #     type: (int) -> int
-        return a
-
-    functions = without_space, space_before_colon, spaces
-    return [says(lambda f=f: J.script(f), "annotation prefix in line", "It must be '# type:'") for f in functions]
+    wrong = "#type: (int) -> int", "# type   : (int) -> int", "#     type: (int) -> int"
+    phrases = "annotation prefix in line", "It must be '# type:'"
+    return [says(lambda c=c: compiled(c), *phrases) for c in wrong], compiled("# type: (int) -> int")
 
 
 @row("script")
@@ -331,6 +333,7 @@ def containers_asked_for_other_types(J):
             lambda: xs.count("a"),
             lambda: xs.remove("a"),
             lambda: (2 in xs, 5 in xs, xs.count(2), 1 in entries, 3 in entries),
+            lambda: (1 in entries.keys(), 3 in entries.keys(), "a" in entries.keys(), None in entries.keys()),
             lambda: "a" in entries,
             delete,
         )
@@ -392,6 +395,151 @@ def graph_of_a_trace(J):
         [tuple(x.shape) for x in inputs],
         torch.equal(outputs, m(X)),
         len(list(_trace_graph(J, shared, (torch.ones(2, 2),))[0].inputs())),
+    )
+
+
+@row("trace")
+def graph_of_a_trace_whose_names_meet(J):
+    class Inner(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.b = nn.Parameter(torch.full((3,), 2.0))
+
+        def forward(self, x):
+            return x + self.b
+
+    class M(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.a = Inner()
+            self.a_b = nn.Parameter(torch.full((3,), 5.0))
+            self.input_1 = nn.Parameter(torch.full((3,), 7.0))
+
+        def forward(self, x):
+            return self.a(x) * self.a_b - self.input_1
+
+    graph, outputs, inputs = _trace_graph(J, M(), (X,), return_inputs=True)
+    given = list(graph.inputs())
+    operands = [
+        [given.index(value) for value in node.inputs() if value in given]
+        for node in graph.nodes()
+        if node.kind() != "prim::Constant"
+    ]
+    return outputs, inputs, len(given), operands
+
+
+@row("trace")
+def graph_of_a_trace_with_none(J):
+    def shown(f, *args):
+        graph, outputs = _trace_graph(J, f, args)
+        return outputs, [str(value.type()) for value in graph.outputs()], len(list(graph.inputs()))
+
+    return (
+        shown(lambda x: (x, None, x + 1), X),
+        shown(lambda x: {"a": x + 1, "b": None}, X),
+        shown(lambda x: None, X),
+        shown(lambda x, y, z: (x * z, y), X, None, X),
+    )
+
+
+@row("trace")
+def trace_of_modules_that_are_none(J):
+    class Plain(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_module("n", None)
+
+        def forward(self, x):
+            return x * 2
+
+    class Exporting(Plain):
+        def __init__(self):
+            super().__init__()
+            self.inner = Plain()
+
+        def forward(self, x):
+            return self.inner(x) + 1
+
+        @torch.jit.export
+        def other(self, x):
+            return x + 1 if self.n is None else x
+
+    class Outer(Plain):
+        def __init__(self):
+            super().__init__()
+            self.plain = Plain()
+            self.exporting = Exporting()
+
+        def forward(self, x):
+            return self.plain(x) + self.exporting(x)
+
+    found = []
+    for module in (Plain(), Exporting(), Outer()):
+        traced = J.trace(module, (X,))
+        buffer = io.BytesIO()
+        J.save(traced, buffer)
+        buffer.seek(0)
+        loaded = J.load(buffer)
+        for each in (traced, loaded):
+            found.append([(name, hasattr(part, "n")) for name, part in each.named_modules()])
+            found.append(each(X))
+    m = J.trace(Exporting(), (X,))
+    return found, m.other(X), J.trace(Outer(), (X,)).exporting.other(X), loaded.exporting.other(X)
+
+
+@row("module")
+def modules_by_stubs(J):
+    recursive = torch.jit._recursive
+    create = recursive.create_script_module if J is torch.jit else cresset._patch._create_script_module
+
+    class Inner(nn.Module):
+        def forward(self, x):
+            return x * 3
+
+        def other(self, x):
+            return x * 5
+
+    class M(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inner = Inner()
+            self.k = 2
+
+        def forward(self, x):
+            return eval("x")
+
+        @torch.jit.export
+        def exported(self, x):
+            return eval("x")
+
+        def helper(self, x):
+            return x * self.k
+
+        def other(self, x):
+            return self.helper(x) + self.inner.other(x)
+
+    class Calls(M):
+        def other(self, x):
+            return self.inner(x) - self.inner.other(x)
+
+    def renamed(self, x):
+        return x - 1
+
+    def others(module):
+        return [recursive.make_stub(module.other, "other")]
+
+    def methods(module):
+        return [sorted(part._c._method_names()) for part in module.modules()]
+
+    made = [create(M(), others, share_types=share) for share in (True, False)]
+    made.append(create(Calls(), others, is_tracing=True))
+    named = create(Inner(), lambda module: [recursive.make_stub(renamed, "forward")], share_types=False)
+    return (
+        [(m.other(X), methods(m), hasattr(m, "exported")) for m in made],
+        (named(X), methods(named)),
+        [known(X) for known in (create(Inner(), recursive.infer_methods_to_compile), J.script(Calls().inner))],
+        methods(create(Inner(), lambda module: [], share_types=False)),
+        says(lambda: create(M(), lambda module: [recursive.make_stub(module.forward, "forward")], False), "eval"),
     )
 
 

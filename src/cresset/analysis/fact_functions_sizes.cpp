@@ -262,7 +262,10 @@ Fact convolved(Facts a) {
   const size_t spatial = weight->size() - 2, first = input->size() - spatial;
   Sizes result;
   if (first == 2) result.push_back((*input)[0]);
-  result.push_back(Fact::integer((*weight)[0].asSize()));
+  // Without channels to read, ATen's result has none either: times 1 where there are some, else 0.
+  constexpr int64_t kMany = int64_t(1) << 62;
+  const Size reads = Size::floorDivide((*weight)[1].asSize() + Size::constant(kMany - 1), Size::constant(kMany));
+  result.push_back(Fact::integer((*weight)[0].asSize() * reads));
   for (size_t i = 0; i < spatial; ++i)
     result.push_back(Fact::integer(numWindows(
         (*input)[first + i].asSize(), (*weight)[2 + i].asSize(), perDimension(argument(a, 2), i),

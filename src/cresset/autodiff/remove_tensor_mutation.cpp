@@ -47,6 +47,11 @@ const char* assignmentTo(const Node* part) {
 /// Whether it is a builtin that is given no tensors, `torch.tensor([1, 2])`, and so has none but its own to return.
 bool isMadeOfNumbers(const Node* node, const Operator& op) {
   const auto inputs = node->inputs();
+  const auto& arguments = op.schema().arguments();
+  for (size_t i = 0; i < arguments.size() && i < inputs.size(); ++i) {
+    // Autograd takes a leaf that requires gradients for another tensor once it is written.
+    if (arguments[i].name() == "requires_grad" && constantAs<bool>(inputs[i]) != false) return false;
+  }
   return !op.isOfDispatcher() && op.kernel() && op.isPure() && !op.schema().is_vararg() &&
          op.restriction() != Restriction::Foreign &&
          std::none_of(inputs.begin(), inputs.end(), [](const Value* input) { return mayHoldTensors(*input->type()); });

@@ -45,8 +45,9 @@ struct Memory {
   bool left = false;     // the tensor that was its value is one of the program's results
   bool flat = false;   // the value has a storage's elements one after the other: tensors in it were given that share it
   at::Tensor exposed;  // its memory was given away: the value is written to this after each write
-  bool foreign = false;  // it stands for tensors from outside of the level
-  int64_t offset = 0;    // the storage offset that the whole has
+  bool has_more = false;  // eager's storage has elements that the value lacks, after an out= that made it smaller
+  bool foreign = false;   // it stands for tensors from outside of the level
+  int64_t offset = 0;     // the storage offset that the whole has
 };
 
 /// A part of a memory.

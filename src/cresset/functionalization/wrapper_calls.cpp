@@ -108,6 +108,7 @@ bool isAlone(const Wrapper& wrapper) {
 
 void replaceMemory(Wrapper& wrapper, const at::Tensor& value) {
   Memory& memory = wrapper.memory();
+  memory.has_more |= value.sym_numel() < memory.value.sym_numel();
   memory.value = value;
   memory.offset = 0;
   memory.written = true;
@@ -295,6 +296,10 @@ class Call : CallWithWrappers {
     for (const c10::SymInt& size : sizes)
       if (size == 0) numel = 0;
     const at::Tensor& whole = wrapper.memory().value;
+    if (!wrapper.is_contiguous() || !whole.is_contiguous() || wrapper.memory().has_more) {
+      throw UserError(
+          refused + "change a tensor whose elements are not the first ones of its memory, in order: make a new tensor");
+    }
     if (wrapper.sym_storage_offset() - wrapper.memory().offset + numel <= whole.sym_numel()) {
       PartPtr part = std::make_shared<Part>(wrapper.part()->memory);
       makeStrided({tensor, IValue(sizes), IValue(strides), IValue()}, wrapper, *part);
@@ -313,7 +318,7 @@ class Call : CallWithWrappers {
     } else {
       const at::Tensor value = current(wrapper.part());
       const Emission emission(*level_);
-      replaceMemory(wrapper, at::_ops::resize::call(value.contiguous(), sizes, std::nullopt));
+      replaceMemory(wrapper, at::_ops::resize::call(value, sizes, std::nullopt));
     }
     finish({IValue(tensor)});
   }

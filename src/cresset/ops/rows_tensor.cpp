@@ -233,7 +233,10 @@ void productsWithOne(Stack& stack, size_t count) {
   for (size_t i = begin + 2; i < stack.size(); ++i) others.push_back(stack[i].toTensor());
   drop(stack, count);
   c10::List<Tensor> products;
-  if (common.dim() == 2 && areAlike(others) &&
+  // A gradient that reaches one product reaches the other factor of this one only.
+  const bool is_recorded = at::GradMode::is_enabled() &&
+                           std::any_of(others.begin(), others.end(), [](const Tensor& t) { return t.requires_grad(); });
+  if (!is_recorded && common.dim() == 2 && areAlike(others) &&
       (is_left ? fitTogether(common, others.front()) : fitTogether(others.front(), common))) {
     // Each is a tensor of its own, with the strides of a product.
     const int64_t dim = is_left ? 1 : 0;

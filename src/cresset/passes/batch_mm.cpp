@@ -2,8 +2,8 @@
 // the products of one matrix with several are parts of one product with all of them.
 //
 // Whether factors have the same sizes is looked at when they are there (prim::MMTreeReduce, prim::MMBatchSide): if not,
-// they are multiplied one after the other, and raise what they would have raised. Sums come out in another order, so
-// bits change, and no pipeline runs it: kernels of today's libraries gain little by it.
+// they are multiplied one after the other, as the program has them. Sums come out in another order, so bits change, and
+// no pipeline runs it: kernels of today's libraries gain little by it.
 #include <ATen/core/ivalue.h>
 #include <ATen/core/jit_type.h>
 
@@ -22,13 +22,19 @@ namespace {
 
 /// Fewer products are not worth the concatenation.
 constexpr size_t kMinTerms = 4, kMinProductsOfOne = 8;
+/// Longer sums stay, and more products of one matrix are computed in several parts, so that the cost is linear.
+constexpr size_t kMaxTerms = 128;
 
 class Batcher {
  public:
-  explicit Batcher(Graph& graph) : graph_(graph), memory_(aliasesOf(graph)), scopes_(graph) {}
+  explicit Batcher(Graph& graph) : graph_(graph), scopes_(graph) {}
 
   bool run(Block* block) {
+    memory_ = aliasesOf(graph_);
+    made_.clear();
     batchSums(block);
+    memory_ = aliasesOf(graph_);
+    made_.clear();
     batchSides(block);
     for (Node* node : block->nodes()) {
       for (Block* inner : node->blocks()) run(inner);
@@ -39,24 +45,40 @@ class Batcher {
  private:
   /// A product of matrices that nothing writes to.
   bool isProduct(const Node* node) {
-    return node->kind() == aten::mm && node->inputs().size() == 2 && !memory_->hasWriters(node);
+    return node->kind() == aten::mm && node->inputs().size() == 2 && !made_.contains(node->input(0)) &&
+           !made_.contains(node->input(1)) && !memory_->hasWriters(node);
   }
 
   /// `a + b` of two tensors.
   static bool isSum(const Node* node) {
     return node->kind() == aten::add && node->inputs().size() == 3 &&
+           node->input(0)->type()->kind() == c10::TypeKind::TensorType &&
            node->input(1)->type()->kind() == c10::TypeKind::TensorType && constantAs<int64_t>(node->input(2)) == 1;
   }
 
-  /// Adds the products that the value is the sum of, all of which `root` may compute. False if it is of others too.
-  bool collectTerms(Value* value, Node* root, std::vector<Node*>& terms) {
-    Node* node = value->node();
-    if (node->owningBlock() != root->owningBlock() || (node != root && value->uses().size() != 1)) return false;
-    if (isSum(node)) return collectTerms(node->input(0), root, terms) && collectTerms(node->input(1), root, terms);
-    if (!isProduct(node) || scopes_.of(node) != scopes_.of(root) || !memory_->couldMoveBeforeTopologically(node, root))
-      return false;
-    terms.push_back(node);
-    return true;
+  /// The products that `root` is the sum of, added from the first on: the operands of each sum are a product and a
+  /// product or sum, in either order. All of them may be computed where it is. Empty if it is of others, too.
+  std::vector<Node*> termsOf(Node* root) {
+    std::vector<Node*> terms;
+    for (Node* sum = root; sum;) {
+      Node* operands[] = {sum->input(0)->node(), sum->input(1)->node()};
+      for (Node* operand : operands) {
+        if (operand->outputs().size() != 1 || operand->owningBlock() != root->owningBlock() ||
+            operand->output()->uses().size() != 1 || scopes_.of(operand) != scopes_.of(root))
+          return {};
+      }
+      if (isSum(operands[1])) std::swap(operands[0], operands[1]);
+      const bool goes_on = isSum(operands[0]);
+      for (Node* term : {operands[1], operands[0]}) {
+        if (goes_on && term == operands[0]) continue;
+        if (!isProduct(term) || terms.size() == kMaxTerms || !memory_->couldMoveBeforeTopologically(term, root))
+          return {};
+        terms.push_back(term);
+      }
+      sum = goes_on ? operands[0] : nullptr;
+    }
+    std::reverse(terms.begin(), terms.end());
+    return terms;
   }
 
   void batchSums(Block* block) {
@@ -65,8 +87,8 @@ class Batcher {
       if (isSum(node) && !isPartOfSum(node)) roots.push_back(node);
     }
     for (Node* root : roots) {
-      std::vector<Node*> terms;
-      if (collectTerms(root->output(), root, terms) && terms.size() >= kMinTerms) replaceSum(root, terms);
+      const std::vector<Node*> terms = termsOf(root);
+      if (terms.size() >= kMinTerms) replaceSum(root, terms);
     }
   }
 
@@ -85,16 +107,22 @@ class Batcher {
     sum->insertBefore(root)->copyLocation(root);
     sum->output()->copyMetadata(root->output());
     root->output()->replaceAllUsesWith(sum->output());
+    made_.insert(sum->output());
     destroySum(root);
     changed_ = true;
   }
 
-  static void destroySum(Node* node) {
-    const std::vector<Value*> operands = node->inputs().vec();
-    const bool is_sum = isSum(node);
-    node->destroy();
-    for (size_t i = 0; is_sum && i < 2; ++i) {
-      if (!operands[i]->hasUses()) destroySum(operands[i]->node());
+  static void destroySum(Node* root) {
+    std::vector<Node*> todo = {root};
+    while (!todo.empty()) {
+      Node* node = todo.back();
+      todo.pop_back();
+      const std::vector<Value*> operands = node->inputs().vec();
+      const bool is_sum = isSum(node);
+      node->destroy();
+      for (size_t i = 0; is_sum && i < 2; ++i) {
+        if (!operands[i]->hasUses()) todo.push_back(operands[i]->node());
+      }
     }
   }
 
@@ -118,10 +146,20 @@ class Batcher {
     for (const Use& use : common->uses()) {
       if (use.offset == side && use.user->owningBlock() == block && isProduct(use.user)) products.push_back(use.user);
     }
-    if (products.size() < kMinProductsOfOne) return false;
     std::sort(products.begin(), products.end(), [](const Node* a, const Node* b) { return a->isBefore(b); });
+    bool changed = false;
+    for (size_t begin = 0; begin + kMinProductsOfOne <= products.size(); begin += kMaxTerms) {
+      const size_t end = std::min(begin + kMaxTerms, products.size());
+      changed |= batchPart(
+          {products.begin() + static_cast<ptrdiff_t>(begin), products.begin() + static_cast<ptrdiff_t>(end)}, common,
+          side, block);
+    }
+    return changed;
+  }
+
+  /// Computes the products, in the order of the program, where the first one is.
+  bool batchPart(const std::vector<Node*>& products, Value* common, size_t side, Block* block) {
     Node* const first = products.front();
-    // All are computed where the first one is.
     std::vector<Node*> together = {first};
     for (Node* product : products) {
       const Node* other = product->input(1 - side)->node();
@@ -141,13 +179,15 @@ class Batcher {
     for (size_t i = 0; i < together.size(); ++i) {
       unpacked->output(i)->copyMetadata(together[i]->output());
       together[i]->output()->replaceAllUsesWith(unpacked->output(i));
+      made_.insert(unpacked->output(i));
     }
     for (Node* product : together) product->destroy();
     return changed_ = true;
   }
 
   Graph& graph_;
-  const std::shared_ptr<AliasDb> memory_;
+  std::shared_ptr<AliasDb> memory_;
+  std::unordered_set<const Value*> made_;  // since memory_ was
   const StateScopes scopes_;
   bool changed_ = false;
 };

@@ -55,6 +55,7 @@ namespace {
 /// The text of a key; keys are different if their texts are.
 std::optional<std::string> textOfKey(const Value* key) {
   if (auto text = constantKey(key)) return text;
+  if (key->type()->kind() != c10::TypeKind::FloatType) return std::nullopt;
   const auto number = constantAs<double>(key);
   if (!number || std::isnan(*number)) return std::nullopt;  // nan is not equal to itself
   char text[32];

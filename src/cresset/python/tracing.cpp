@@ -5,10 +5,12 @@
 #include <ATen/core/jit_type.h>
 #include <c10/core/SymInt.h>
 
+#include <unordered_set>
 #include <utility>
 
 #include "cresset/python/common.h"
 #include "cresset/python/frames.h"
+#include "cresset/python/graph_handles.h"
 #include "cresset/python/python_programs.h"
 #include "cresset/tracer/recorder.h"
 #include "cresset/tracer/tracer.h"
@@ -160,7 +162,11 @@ class PythonTrace {
     graph_ = recorder_.finish(value);
   }
 
-  py::object graph() const { return graphToPython(graph_); }
+  /// The graph, which keeps the functions alive that it calls.
+  py::object graph() const {
+    return graphToPython(
+        keptWith(graph_, std::make_shared<std::unordered_set<std::shared_ptr<Program>>>(recorder_.called())));
+  }
 
   py::object declare(const std::string& name) {
     Function* function = nullptr;

@@ -208,6 +208,8 @@ class Recorder final : public OperatorClient {
   // ---- The end (finish.cpp)
   /// Registers the outputs, removes what has no effect, makes methods of scopes. Checks the graph.
   std::shared_ptr<Graph> finish(const IValue& result);
+  /// The programs of the functions that the graph calls; it names them and does not keep them alive.
+  const std::unordered_set<std::shared_ptr<Program>>& called() const { return called_; }
 
  private:
   struct Known {
