@@ -6,6 +6,7 @@ one is seen in Python, and the other way round. Their elements have one type, wh
 
 import collections.abc
 import copy
+import functools
 import operator
 import sys
 
@@ -182,6 +183,12 @@ class ScriptList(_Shared, collections.abc.MutableSequence):
         return self._compare(other, operator.ge)
 
 
+@functools.cache
+def _list_of(kind):
+    """The type of lists of what keys of dicts can be: int, float, str and the like."""
+    return _C.parse_type(f"List[{kind}]")
+
+
 class KeysView(collections.abc.KeysView):
     """What is of another type than the dict's keys is none of them; only the dict itself refuses to be asked."""
 
@@ -208,7 +215,7 @@ class ScriptDict(_Shared, collections.abc.MutableMapping):
 
     def _takes(self, key):
         try:
-            _C._Container([key], _C.parse_type(f"List[{self._c.type.getKeyType()}]"))
+            _C._Container([key], _list_of(str(self._c.type.getKeyType())))
         except (RuntimeError, TypeError):
             return False
         return True

@@ -79,7 +79,7 @@ _TIDY = {
 }
 
 
-def _run(name, names, graph):
+def _run(name, names, graph, *args, **kwargs):
     """Runs the passes until they change nothing; a pass of torch's does in one go what takes ours some rounds."""
     any_changed = False
     for _ in range(8):
@@ -92,50 +92,41 @@ def _run(name, names, graph):
     return any_changed
 
 
-def _on_our_graphs(name, names, theirs):
-    @functools.wraps(theirs)
-    def run(graph, *args, **kwargs):
-        return _run(name, names, graph) if isinstance(graph, _C.Graph) else theirs(graph, *args, **kwargs)
-
-    return run
+_OURS = (_C.Graph, _C._Object, ScriptModule)
 
 
-def _reads_lists_of_ours(theirs):
-    @functools.wraps(theirs)
-    def run(graph, refine_list_len=False):
-        if not isinstance(graph, _C.Graph):
-            return theirs(graph, refine_list_len)
-        refining = ("refine_values",) if refine_list_len else ()
-        return _run("peephole_list_idioms", (*refining, "read_containers", "peephole"), graph)
+def _of_either(ours):
+    """Makes of a function of torch's one that calls ``ours`` where an argument is of Cresset's classes."""
 
-    return run
+    def make(theirs):
+        @functools.wraps(theirs)
+        def run(*args, **kwargs):
+            is_ours = any(isinstance(argument, _OURS) for argument in (*args, *kwargs.values()))
+            return (ours if is_ours else theirs)(*args, **kwargs)
 
+        return run
 
-def _refuses_our_graphs(name, advice, theirs):
-    @functools.wraps(theirs)
-    def run(graph, *args, **kwargs):
-        if not isinstance(graph, (_C.Graph, _C._Object, ScriptModule)):
-            return theirs(graph, *args, **kwargs)
-        raise NotImplementedError(f"Cresset has no counterpart of torch._C._jit_pass_{name}: {advice}.")
-
-    return run
+    return make
 
 
-def _canonicalizes_our_graphs(theirs):
-    @functools.wraps(theirs)
-    def run(graph, keep_unique_names=True):
-        if not isinstance(graph, _C.Graph):
-            return theirs(graph, keep_unique_names)
-        copy = graph.copy()
-        named = [value for value in _values(copy.block()) if not value.debugName().isdigit()]
-        names = [value.debugName() for value in named]
-        passes.canonicalize(copy)
-        if keep_unique_names:
-            for value, name in zip(named, names):
-                value.setDebugName(name)
-        return copy
+def _read_lists(graph, refine_list_len=False):
+    refining = ("refine_values",) if refine_list_len else ()
+    return _run("peephole_list_idioms", (*refining, "read_containers", "peephole"), graph)
 
-    return run
+
+def _refuse(name, advice, *args, **kwargs):
+    raise NotImplementedError(f"Cresset has no counterpart of torch._C._jit_pass_{name}: {advice}.")
+
+
+def _canonicalize(graph, keep_unique_names=True):
+    copy = graph.copy()
+    named = [value for value in _values(copy.block()) if not value.debugName().isdigit()]
+    names = [value.debugName() for value in named]
+    passes.canonicalize(copy)
+    if keep_unique_names:
+        for value, name in zip(named, names):
+            value.setDebugName(name)
+    return copy
 
 
 def _infer_inputs(graph, examples):
@@ -160,36 +151,13 @@ def _values(block):
             yield from _values(inner)
 
 
-def _makes_subgraphs_of_ours(theirs):
-    @functools.wraps(theirs)
-    def run(graph, threshold=None):
-        if not isinstance(graph, _C.Graph):
-            return theirs(graph, threshold)
-        passes.propagate_types(graph)
-        return passes.create_autodiff_subgraphs(graph, 2 if threshold is None else threshold)
-
-    return run
+def _create_autodiff_subgraphs(graph, threshold=2):
+    passes.propagate_types(graph)
+    return passes.create_autodiff_subgraphs(graph, threshold)
 
 
-def _lowers_our_graphs(theirs):
-    @functools.wraps(theirs)
-    def run(graph, module):
-        if not isinstance(graph, _C.Graph):
-            return theirs(graph, module)
-        return passes.lower_graph(graph, module)
-
-    return run
-
-
-def _rewrites_our_graphs(theirs):
-    @functools.wraps(theirs)
-    def run(pattern, replacement, graph, value_name_pairs=()):
-        if not isinstance(graph, _C.Graph):
-            return theirs(pattern, replacement, graph, list(value_name_pairs))
-        passes.rewrite(graph, pattern, replacement, value_name_pairs)
-        return None
-
-    return run
+def _rewrite(pattern, replacement, graph, value_name_pairs=()):
+    passes.rewrite(graph, pattern, replacement, value_name_pairs)
 
 
 #: Pattern and result, as the first operators of nodes; `one` is the constant 1.
@@ -249,93 +217,52 @@ def _has_tensors_only(values):
     return values["bias"].type().kind() == "TensorType" if "bias" in values else True
 
 
-def _fuses_linear_of_ours(theirs):
-    @functools.wraps(theirs)
-    def run(graph):
-        if not isinstance(graph, _C.Graph):
-            return theirs(graph)
-        for pattern, replacement in _LINEARS:
-            rewrite_where(_has_tensors_only, graph, pattern, replacement, [("y", "product")])
-        with contextlib.suppress(UserError):  # of operators that only the graph's reader knows
-            passes.dce(graph)
-        return None
-
-    return run
+def _fuse_linear(graph):
+    for pattern, replacement in _LINEARS:
+        rewrite_where(_has_tensors_only, graph, pattern, replacement, [("y", "product")])
+    with contextlib.suppress(UserError):  # of operators that only the graph's reader knows
+        passes.dce(graph)
 
 
-def _decomposes_our_graphs(theirs):
-    @functools.wraps(theirs)
-    def run(graph):
-        if not isinstance(graph, _C.Graph):
-            return theirs(graph)
-        for pattern, replacement in _SUM_OF_PRODUCT:
-            passes.rewrite(graph, pattern, replacement)
-        passes.decompose(graph)
-        return None
-
-    return run
+def _decompose(graph):
+    for pattern, replacement in _SUM_OF_PRODUCT:
+        passes.rewrite(graph, pattern, replacement)
+    passes.decompose(graph)
 
 
 _decompositions = {}  # graphs that users have registered, by the text of the operator's schema
 
 
-def _keeps_decompositions_of_ours(theirs):
-    @functools.wraps(theirs)
-    def register(schema, graph):
-        if not isinstance(graph, _C.Graph):
-            return theirs(schema, graph)
-        _decompositions[str(_C.parse_schema(str(schema)))] = graph.copy()
-        return None
-
-    return register
+def _register_decomposition(schema, graph):
+    _decompositions[str(_C.parse_schema(str(schema)))] = graph.copy()
 
 
-def _runs_decompositions_of_ours(theirs):
-    @functools.wraps(theirs)
-    def run(graph):
-        if not isinstance(graph, _C.Graph):
-            return theirs(graph)
-        for node in list(_nodes(graph.block())):
-            decomposition = _decompositions.get(str(node.schema()))
-            if decomposition is None:
-                continue
-            with graph.insert_point_guard(node):
-                made = graph.insertGraph(decomposition, list(node.inputs()))
-            for old, new in zip(node.outputs(), made):
-                old.replaceAllUsesWith(new)
-            node.destroy()
-        passes.decompose(graph)
-        return None
-
-    return run
+def _run_decompositions(graph):
+    for node in list(_nodes(graph.block())):
+        decomposition = _decompositions.get(str(node.schema()))
+        if decomposition is None:
+            continue
+        with graph.insert_point_guard(node):
+            made = graph.insertGraph(decomposition, list(node.inputs()))
+        for old, new in zip(node.outputs(), made):
+            old.replaceAllUsesWith(new)
+        node.destroy()
+    passes.decompose(graph)
 
 
-def _removes_dropout_of_ours(theirs):
-    @functools.wraps(theirs)
-    def run(module):
-        if not isinstance(module, (_C._Object, ScriptModule)):
-            return theirs(module)
-        module = module if isinstance(module, ScriptModule) else wrap(module)
-        if any(each._c.hasattr("training") and each._c.getattr("training") for each in module.modules()):
-            raise RuntimeError(
-                "Dropout removal module in training mode is not yet supported. Call module.eval() before it is scripted."
-            )
-        for each in module.modules():
-            for name in each._c._method_names():
-                passes.peephole(each._c._get_method(name).graph)
-        return None
-
-    return run
+def _wrapped(module):
+    return module if isinstance(module, ScriptModule) else wrap(module)
 
 
-def _erases_shapes_of_ours(theirs):
-    @functools.wraps(theirs)
-    def run(graph):
-        if not isinstance(graph, _C.Graph):
-            return theirs(graph)
-        return passes.erase_shapes(graph, keep_inputs=True)
-
-    return run
+def _remove_dropout(module):
+    modules = list(_wrapped(module).modules())
+    if any(each._c.hasattr("training") and each._c.getattr("training") for each in modules):
+        raise RuntimeError(
+            "Dropout removal module in training mode is not yet supported. Call module.eval() before it is scripted."
+        )
+    for each in modules:
+        for name in each._c._method_names():
+            passes.peephole(each._c._get_method(name).graph)
 
 
 class _ShapeComputation:
@@ -354,127 +281,64 @@ class _ShapeComputation:
         return self._symbols
 
 
-def _computes_shapes_of_ours(theirs):
-    @functools.wraps(theirs)
-    def run(graph, *range_of_nodes):
-        if not isinstance(graph, _C.Graph):
-            return theirs(graph, *range_of_nodes)
-        return _ShapeComputation(*passes.compute_shapes(graph))
-
-    return run
+def _compute_shapes(graph, *range_of_nodes):
+    return _ShapeComputation(*passes.compute_shapes(graph))
 
 
-def _analyzes_shapes_of_ours(theirs):
-    @functools.wraps(theirs)
-    def run(graph, inputs, with_grad):
-        if not isinstance(graph, _C.Graph):
-            return theirs(graph, inputs, with_grad)
-        _infer_inputs(graph, inputs)
-        passes.propagate_shapes(graph)
-        return None
-
-    return run
+def _infer_shapes(graph, inputs, with_grad):
+    _infer_inputs(graph, inputs)
+    passes.propagate_shapes(graph)
 
 
-def _parses_graphs_of_ours(theirs):
-    @functools.wraps(theirs)
-    def parse(input, parse_tensor_constants=False):  # noqa: A002  (torch's name)
-        return parse_ir(input, parse_tensor_constants)
-
-    return parse
-
-
-def _freezes_our_modules(theirs):
-    @functools.wraps(theirs)
-    def run(module, preservedAttrs=(), freezeInterfaces=True, preserveParameters=False):  # noqa: N803  (torch's names)
-        if not isinstance(module, (_C._Object, ScriptModule)):
-            return theirs(module, list(preservedAttrs), freezeInterfaces, preserveParameters)
-        kept = list(preservedAttrs)
-        if preserveParameters:
-            wrapped = module if isinstance(module, ScriptModule) else wrap(module)
-            kept += (name for name, _ in wrapped.named_parameters())
-        return _C._freeze(module, kept, False)._c
-
-    return run
+def _freeze(module, preservedAttrs=(), freezeInterfaces=True, preserveParameters=False):  # noqa: N803  (torch's names)
+    kept = list(preservedAttrs)
+    if preserveParameters:
+        kept += (name for name, _ in _wrapped(module).named_parameters())
+    return _C._freeze(module, kept, False)._c
 
 
-def _shapes_our_graphs(theirs):
-    @functools.wraps(theirs)
-    def run(graph, inputs, with_grad=False):
-        if not isinstance(graph, _C.Graph):
-            return theirs(graph, inputs, with_grad)
-        shaped = graph.copy()
-        leaves = _pytree.tree_leaves(inputs)
-        _infer_inputs(
-            shaped, leaves if with_grad else [x.detach() if isinstance(x, torch.Tensor) else x for x in leaves]
-        )
-        passes.propagate_shapes(shaped)
-        return shaped
-
-    return run
-
-
-def _makes_functions_of_ours(theirs):
-    @functools.wraps(theirs)
-    def run(name, graph):
-        if not isinstance(graph, _C.Graph):
-            return theirs(name, graph)
-        return _C.function_from_graph(name, graph)
-
-    return run
-
-
-def _runs_graphs_of_ours(theirs):
-    @functools.wraps(theirs)
-    def run(graph, inputs):
-        if not isinstance(graph, _C.Graph):
-            return theirs(graph, inputs)
-        return _C.function_from_graph("graph", graph)(*inputs)
-
-    return run
+def _copy_with_shapes(graph, inputs, with_grad=False):
+    shaped = graph.copy()
+    leaves = _pytree.tree_leaves(inputs)
+    _infer_inputs(shaped, leaves if with_grad else [x.detach() if isinstance(x, torch.Tensor) else x for x in leaves])
+    passes.propagate_shapes(shaped)
+    return shaped
 
 
 #: Functions of torch._C that are no passes.
 _FUNCTIONS = {
-    "_create_function_from_graph": _makes_functions_of_ours,
-    "_freeze_module": _freezes_our_modules,
-    "_jit_erase_non_input_shape_information": _erases_shapes_of_ours,
-    "_jit_interpret_graph": _runs_graphs_of_ours,
-    "_jit_register_decomposition_for_schema": _keeps_decompositions_of_ours,
-    "_propagate_shapes": _shapes_our_graphs,
-    "parse_ir": _parses_graphs_of_ours,
+    "_create_function_from_graph": _C.function_from_graph,
+    "_freeze_module": _freeze,
+    "_jit_erase_non_input_shape_information": functools.partial(passes.erase_shapes, keep_inputs=True),
+    "_jit_interpret_graph": lambda graph, inputs: _C.function_from_graph("graph", graph)(*inputs),
+    "_jit_register_decomposition_for_schema": _register_decomposition,
+    "_propagate_shapes": _copy_with_shapes,
 }
 
 #: Those with arguments of their own.
 _OTHERS = {
-    "canonicalize": _canonicalizes_our_graphs,
-    "complete_shape_analysis": _analyzes_shapes_of_ours,
-    "create_autodiff_subgraphs": _makes_subgraphs_of_ours,
-    "custom_pattern_based_rewrite_graph": _rewrites_our_graphs,
-    "decompose_ops": _decomposes_our_graphs,
-    "fuse_linear": _fuses_linear_of_ours,
-    "lower_graph": _lowers_our_graphs,
-    "propagate_shapes_on_graph_and_build_compute": _computes_shapes_of_ours,
-    "remove_dropout": _removes_dropout_of_ours,
-    "run_decompositions": _runs_decompositions_of_ours,
-    "peephole_list_idioms": _reads_lists_of_ours,
+    "canonicalize": _canonicalize,
+    "complete_shape_analysis": _infer_shapes,
+    "create_autodiff_subgraphs": _create_autodiff_subgraphs,
+    "custom_pattern_based_rewrite_graph": _rewrite,
+    "decompose_ops": _decompose,
+    "fuse_linear": _fuse_linear,
+    "lower_graph": passes.lower_graph,
+    "peephole_list_idioms": _read_lists,
+    "propagate_shapes_on_graph_and_build_compute": _compute_shapes,
+    "remove_dropout": _remove_dropout,
+    "run_decompositions": _run_decompositions,
 }
 
 
 def functions(torch_c):
     """(name in torch._C, function that takes graphs of either) for this version of torch."""
-
-    def replaced(name, make):
-        theirs = getattr(torch_c, "_jit_pass_" + name, None)
-        if theirs is not None:
-            yield "_jit_pass_" + name, make(theirs)
-
-    for name, names in _PASSES.items():
-        yield from replaced(name, functools.partial(_on_our_graphs, name, names))
-    for name, advice in NONE.items():
-        yield from replaced(name, functools.partial(_refuses_our_graphs, name, advice))
-    for name, make in _OTHERS.items():
-        yield from replaced(name, make)
-    for name, make in _FUNCTIONS.items():
+    made = {name: _of_either(ours) for name, ours in _FUNCTIONS.items()}
+    made["parse_ir"] = lambda theirs: functools.wraps(theirs)(parse_ir)
+    rows = {name: functools.partial(_run, name, names) for name, names in _PASSES.items()}
+    rows |= {name: functools.partial(_refuse, name, advice) for name, advice in NONE.items()}
+    rows |= _OTHERS
+    made |= {"_jit_pass_" + name: _of_either(ours) for name, ours in rows.items()}
+    for name, make in made.items():
         if theirs := getattr(torch_c, name, None):
             yield name, make(theirs)

@@ -771,11 +771,8 @@ class Recorder:
             self.push_method(frame, self.constant(dict.get), owner)
             return
         if type(type(object).__getattribute__) is types.FunctionType and not as_method:
-            self.versioned(owner)
+            function = self.class_attribute(owner, "__getattribute__", plainly=True)
             register = self.emit("ClassItem", self.register(owner), object="__getattribute__")
-            function = next(
-                c.__dict__["__getattribute__"] for c in type(object).__mro__ if "__getattribute__" in c.__dict__
-            )
             self.call_inline(Value(register, function), [owner, self.constant(name)], ())
             return
         self.instance_attribute(frame, owner, name, as_method)
@@ -903,6 +900,13 @@ class Recorder:
 
     def module_member(self, owner, name, names):
         """A parameter, buffer or submodule, as nn.Module.__getattr__ finds it."""
+        for held in self.member_groups(owner, name, names):
+            if name in held.object:
+                return self.dict_item(held.register, name, held.object[name])
+        raise NoRow(f"no attribute {name}")
+
+    def member_groups(self, owner, name, names):
+        """The dicts in which nn.Module.__getattr__ looks, of a module that has no attribute of this name otherwise."""
         object = owner.object
         if (
             not issubclass(type(object), torch.nn.Module)
@@ -915,10 +919,7 @@ class Recorder:
             members = names.get(group)
             if type(members) is not dict:
                 raise NoRow("a module with members of its own kind")
-            register = self.dict_item(self.instance_dict(owner), group, members).register
-            if name in members:
-                return self.dict_item(register, name, members[name])
-        raise NoRow(f"no attribute {name}")
+            yield self.dict_item(self.instance_dict(owner), group, members)
 
     # ---- Operators
 
@@ -998,7 +999,7 @@ class Recorder:
         if self.is_tensor(container):
             self.tensor_index(container, self.index(index))
         elif isinstance(container, Keywords):
-            self.pending = self.keyword(container, index)
+            self.pending = container.items.get(self.key(index))
             if self.pending is None:
                 raise NoRow("a key that is not there")
         elif isinstance(container, Transient):
@@ -1174,24 +1175,17 @@ class Recorder:
         self.pin(value)
         return value.object
 
-    def keyword(self, keywords, key):
-        return keywords.items.get(self.key(key))
-
-    def DICT_MERGE(self, view, frame, argument):
+    def DICT_UPDATE(self, view, frame, argument, is_call=False):
         more = self.keywords_of(frame.stack.pop())
         made = frame.stack[-argument]
         if not isinstance(made, Keywords):
             raise NoRow("a dict that is changed")
-        if made.items.keys() & more.keys():
+        if is_call and made.items.keys() & more.keys():
             raise NoRow("a keyword argument that is given twice")
         frame.stack[-argument] = Keywords(made.items | more)
 
-    def DICT_UPDATE(self, view, frame, argument):
-        more = self.keywords_of(frame.stack.pop())
-        made = frame.stack[-argument]
-        if not isinstance(made, Keywords):
-            raise NoRow("a dict that is changed")
-        frame.stack[-argument] = Keywords(made.items | more)
+    def DICT_MERGE(self, view, frame, argument):
+        self.DICT_UPDATE(view, frame, argument, is_call=True)
 
     def keywords_of(self, value):
         """{name: value} of a dict whose keys are checked."""
@@ -1275,9 +1269,9 @@ class Recorder:
         elif name == "copy" and not rest:
             self.pending = Keywords(dict(items))
         elif name in ("items", "keys", "values") and not rest:
-            keys = [self.constant(key) for key in items]
-            columns = {"items": [Fresh(tuple, [k, v]) for k, v in zip(keys, items.values(), strict=True)], "keys": keys}
-            self.pending = Pairs(columns.get(name, list(items.values())))
+            pairs = [(self.constant(key), value) for key, value in items.items()]
+            of_pair = {"items": lambda pair: Fresh(tuple, list(pair)), "keys": lambda p: p[0], "values": lambda p: p[1]}
+            self.pending = Pairs([of_pair[name](pair) for pair in pairs])
         else:
             raise NoRow(f"a call of dict.{name}")
 
@@ -1656,14 +1650,19 @@ class Recorder:
         if self.pending is None and self.entering is None:
             self.pending = frame.stack.pop()
 
+    def object_and_name(self, what, arguments, names):
+        """The two arguments: an object that is no tensor, class or module of Python's, and a name."""
+        if len(arguments) != 2 or names or not isinstance(arguments[0], Value) or isinstance(arguments[0], Fresh):
+            raise NoRow(f"a call of {what} with other arguments")
+        owner = arguments[0]
+        if self.is_tensor(owner) or issubclass(type(owner.object), (type, types.ModuleType)):
+            raise NoRow(f"a call of {what} with a {type(owner.object).__name__}")
+        return owner, self.key(arguments[1])
+
     def call_hasattr(self, callee, arguments, names):
         """A hasattr that runs no code of the program."""
-        if len(arguments) != 2 or names or not isinstance(arguments[0], Value) or isinstance(arguments[0], Fresh):
-            raise NoRow("a hasattr of other arguments")
         self.identical(callee)
-        owner, name = arguments[0], self.key(arguments[1])
-        if self.is_tensor(owner) or issubclass(type(owner.object), (type, types.ModuleType)):
-            raise NoRow(f"a hasattr of a {type(owner.object).__name__}")
+        owner, name = self.object_and_name("hasattr", arguments, names)
         found = self.class_attribute(owner, name)
         if found is not None and type(found) is not types.FunctionType and hasattr(type(found), "__get__"):
             raise NoRow(f"a property: {name}")
@@ -1674,37 +1673,27 @@ class Recorder:
             self.dict_item(self.instance_dict(owner), name, members[name])
             found = True
         if found is None:
-            self.check("CheckNoKey", self.register(owner), object=name)
             found = self.has_member(owner, name, members)
         self.pending = self.constant(found is not None)
 
     def has_member(self, owner, name, names):
         """True if a module has a parameter, buffer or submodule of this name; None if the object has no such attribute."""
-        getter = self.class_attribute(owner, "__getattr__")
-        if getter is None:
+        if self.class_attribute(owner, "__getattr__") is None:
+            self.check("CheckNoKey", self.register(owner), object=name)
             return None
-        if getter is not MODULE_GETATTR or not issubclass(type(owner.object), torch.nn.Module):
-            raise NoRow(f"an attribute that is computed: {name}")
-        self.has_code(MODULE_GETATTR, MODULE_GETATTR_CODE)
-        for group in ("_parameters", "_buffers", "_modules"):
-            members = names.get(group)
-            if type(members) is not dict or len(members) > 32:
-                raise NoRow("a module with members of its own kind")
-            held = self.dict_item(self.instance_dict(owner), group, members)
-            if name in members:
-                self.dict_item(held.register, name, members[name])
+        for held in self.member_groups(owner, name, names):
+            if name in held.object:
+                self.dict_item(held.register, name, held.object[name])
                 return True
-            self.check("CheckKeys", held.register, object=tuple(members))
+            if len(held.object) > 32:
+                raise NoRow("a module with many members")
+            self.check("CheckKeys", held.register, object=tuple(held.object))
         return None
 
     def call_getattribute(self, frame, arguments, names):
         """What a class's own __getattribute__ calls for the attributes that there are."""
-        if len(arguments) != 2 or names or not isinstance(arguments[0], Value) or isinstance(arguments[0], Fresh):
-            raise NoRow("a call of object.__getattribute__")
-        owner, name = arguments
-        if self.is_tensor(owner) or issubclass(type(owner.object), (type, types.ModuleType)):
-            raise NoRow("a call of object.__getattribute__")
-        self.instance_attribute(frame, owner, self.key(name), False, plainly=True)
+        owner, name = self.object_and_name("object.__getattribute__", arguments, names)
+        self.instance_attribute(frame, owner, name, False, plainly=True)
         if self.pending is None and self.entering is None:
             self.pending = frame.stack.pop()
 

@@ -119,6 +119,14 @@ def type_comments_with_wrong_prefixes(J):
 
 
 @row("script")
+def comments_of_texts_that_are_no_types(J):
+    unit = J.CompilationUnit(
+        "# type : of numbers\ndef f(x: int):\n  # type : whatever here\n  y = x + 1  # type : words\n  return y  #  type\n"
+    )
+    return unit.f(3), str(unit.f.schema)
+
+
+@row("script")
 def type_comment_with_too_many_types(J):
     def f(a):
         # type: (int, int) -> int

@@ -253,6 +253,12 @@ Size numWindows(const Size& size, const Size& window, const Size& stride, const 
   return Size::floorDivide(room, stride) + one;
 }
 
+/// The sizes of a tensor of another layout.
+Fact sizesAlone(Sizes sizes) {
+  for (Fact& size : sizes) size.stride = Size();
+  return Fact::list(std::move(sizes));
+}
+
 /// convolved(x, weight, stride, padding, dilation): of a convolution, with or without a batch.
 Fact convolved(Facts a) {
   const auto input = sizesOf(argument(a, 0)), weight = sizesOf(argument(a, 1));
@@ -270,8 +276,7 @@ Fact convolved(Facts a) {
     result.push_back(Fact::integer(numWindows(
         (*input)[first + i].asSize(), (*weight)[2 + i].asSize(), perDimension(argument(a, 2), i),
         perDimension(argument(a, 3), i), perDimension(argument(a, 4), i))));
-  for (Fact& size : result) size.stride = Size();
-  return Fact::list(std::move(result));
+  return sizesAlone(std::move(result));
 }
 
 /// pooled(x, n, kernel_size, stride, padding, dilation, ceil_mode): of pooling over the last n dimensions.
@@ -289,8 +294,7 @@ Fact pooled(Facts a) {
         (*sizes)[first + i].asSize(), window, perDimension(argument(a, 3), i, window), perDimension(argument(a, 4), i),
         perDimension(argument(a, 5), i)));
   }
-  for (Fact& size : *sizes) size.stride = Size();
-  return Fact::list(std::move(*sizes));
+  return sizesAlone(std::move(*sizes));
 }
 
 /// ending(s, sizes): with these as its last sizes.
@@ -301,8 +305,7 @@ Fact ending(Facts a) {
   if (last.kind != Kind::List || last.elements.size() > sizes->size()) return unknownSizes(sizes->size());
   const size_t first = sizes->size() - last.elements.size();
   for (size_t i = 0; i < last.elements.size(); ++i) (*sizes)[first + i] = Fact::integer(last.elements[i].asSize());
-  for (Fact& size : *sizes) size.stride = Size();
-  return Fact::list(std::move(*sizes));
+  return sizesAlone(std::move(*sizes));
 }
 
 constexpr Function kSizeFunctions[] = {

@@ -151,7 +151,7 @@ ListView<Stmt> Parser::functionBody(Decl& decl) {
 }
 
 Decl Parser::mergeTypeComment(const Decl& decl, const SourceRange& comment, bool is_method) {
-  if (!comment.text().starts_with("# type:")) {
+  if (in_place_ && !comment.text().starts_with("# type:")) {
     fail(
         "The annotation prefix in line " + std::to_string(comment.source->lineNumber(comment.begin)) +
             " is probably invalid.\nIt must be '# type:'",

@@ -272,15 +272,15 @@ void Level::checkWrites(const c10::OperatorHandle& op, std::span<const IValue> g
 }
 
 bool Level::takeLiteral(const c10::OperatorHandle& op, c10::DispatchKeySet keys, std::vector<IValue>& stack) {
-  if (op.schema().name() != at::_ops::lift_fresh::name) return false;
-  const at::TensorImpl* literal = stack.back().toTensor().unsafeGetTensorImpl();
-  if (!literals_.contains(literal)) return false;
-  const at::Tensor filled = stack.back().toTensor();
+  if (literals_.empty() || op.schema().name() != at::_ops::lift_fresh::name) return false;
+  const auto literal = literals_.find(stack.back().toTensor().unsafeGetTensorImpl());
+  if (literal == literals_.end()) return false;
+  const at::Tensor filled = std::move(literal->second);  // lives until the copy has been made
+  literals_.erase(literal);
   handOn(op, keys, stack);
   const Emission emission(*state_);
   // Clients below take what they see here for a constant, which nothing may write to.
   stack.back() = wrapFresh(at::_ops::clone::call(stack.back().toTensor(), std::nullopt), state_);
-  literals_.erase(literal);
   return true;
 }
 

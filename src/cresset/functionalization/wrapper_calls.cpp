@@ -10,6 +10,8 @@
 #include <ATen/ops/resize_ops.h>
 #include <c10/core/ScalarType.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
+#include <c10/util/accumulate.h>
+#include <c10/util/strides.h>
 
 #include <mutex>
 
@@ -287,32 +289,19 @@ class Call : CallWithWrappers {
       throw UserError(refused + "change the memory format: make a new tensor");
     }
     if (before == c10::SymIntArrayRef(sizes)) return finish({IValue(tensor)});
-    std::vector<c10::SymInt> strides(sizes.size());
-    c10::SymInt numel = 1;
-    for (size_t d = sizes.size(); d-- > 0;) {
-      strides[d] = numel;
-      numel *= sizes[d].max(1);
-    }
-    for (const c10::SymInt& size : sizes)
-      if (size == 0) numel = 0;
     const at::Tensor& whole = wrapper.memory().value;
     if (!wrapper.is_contiguous() || !whole.is_contiguous() || wrapper.memory().has_more) {
       throw UserError(
           refused + "change a tensor whose elements are not the first ones of its memory, in order: make a new tensor");
     }
-    if (wrapper.sym_storage_offset() - wrapper.memory().offset + numel <= whole.sym_numel()) {
-      PartPtr part = std::make_shared<Part>(wrapper.part()->memory);
-      makeStrided({tensor, IValue(sizes), IValue(strides), IValue()}, wrapper, *part);
-      const c10::SymInt offset = wrapper.memory().offset + part->offset;
-      at::Tensor value;
-      {
-        const at::Tensor parent = current(part->parent);
-        const Emission emission(*level_);
-        value = applyView(*part, parent);
-      }
-      part->value = value;
-      part->generation = wrapper.memory().generation;
-      wrapper.setPart(std::move(part), value, offset);
+    const c10::SymInt offset = wrapper.sym_storage_offset() - wrapper.memory().offset;
+    if (offset + c10::multiply_integers(sizes) <= whole.sym_numel()) {
+      const std::vector<int64_t> fixed = arguments_[1].toIntVector();
+      auto part = std::make_shared<Part>(wrapper.part()->memory);
+      const c10::DimVector strides = c10::contiguous_strides(fixed);
+      const at::Tensor value =
+          stridedValue({IValue(tensor), IValue(fixed), IValue(c10::IntArrayRef(strides)), IValue()}, wrapper, *part);
+      wrapper.setPart(part, value, wrapper.memory().offset + part->offset);
     } else if (!isAlone(wrapper)) {
       throw UserError(refused + "make a tensor larger that is a view or has views: make a new tensor");
     } else {
@@ -336,10 +325,7 @@ class Call : CallWithWrappers {
     Memory& memory = *part->memory;
     at::Tensor value;
     if (isStrided(op)) {
-      makeStrided(arguments_, wrapper, *part);
-      const at::Tensor parent = current(part->parent);
-      const Emission emission(*level_);
-      value = applyView(*part, parent);
+      value = stridedValue(arguments_, wrapper, *part);
       offset = memory.offset + part->offset;
     } else {
       part->parent = wrapper.part();
@@ -351,10 +337,20 @@ class Call : CallWithWrappers {
       const Emission emission(*level_);
       value = applyView(*part, parent);
       offset = offsetOfView(wrapper, parent, value);
+      part->value = value;
+      part->generation = memory.generation;
     }
-    part->value = value;
-    part->generation = memory.generation;
     return value;
+  }
+
+  /// Makes the part what as_strided with these arguments makes of the wrapper. Returns its value.
+  at::Tensor stridedValue(const std::vector<IValue>& arguments, const Wrapper& wrapper, Part& part) const {
+    makeStrided(arguments, wrapper, part);
+    const at::Tensor parent = current(part.parent);
+    const Emission emission(*level_);
+    part.value = applyView(part, parent);
+    part.generation = part.memory->generation;
+    return part.value;
   }
 
   void view() {

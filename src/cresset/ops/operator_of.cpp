@@ -52,6 +52,15 @@ bool fits(const c10::FunctionSchema& schema, const Node& node, c10::TypeEnv& env
   return true;
 }
 
+/// The first overload that the inputs fit, and what its type variables are then; null if none does.
+const Operator* firstFitting(const Node& node, c10::TypeEnv& env) {
+  for (const Operator* op : OperatorTable::get().overloads(node.kind())) {
+    env.clear();
+    if (fits(op->schema(), node, env, nullptr)) return op;
+  }
+  return nullptr;
+}
+
 [[noreturn]] void throwUnmatched(const Node& node) {
   auto overloads = OperatorTable::get().overloads(node.kind());
   std::string name = node.kind().toQualString();
@@ -74,29 +83,23 @@ bool fits(const c10::FunctionSchema& schema, const Node& node, c10::TypeEnv& env
 const Operator* operatorOf(Node& node) {
   if (const Operator* bound = node.boundOperator()) return bound;
   if (isStructural(node.kind())) return nullptr;
-  for (const Operator* op : OperatorTable::get().overloads(node.kind())) {
-    c10::TypeEnv env;
-    if (fits(op->schema(), node, env, nullptr)) {
-      node.bindOperator(op);
-      return op;
-    }
-  }
-  throwUnmatched(node);
+  c10::TypeEnv env;
+  const Operator* op = firstFitting(node, env);
+  if (!op) throwUnmatched(node);
+  node.bindOperator(op);
+  return op;
 }
 
 std::vector<TypePtr> resultTypes(const Node& node) {
+  c10::TypeEnv env;
+  const Operator* op = isStructural(node.kind()) ? nullptr : firstFitting(node, env);
+  if (!op || op->schema().is_varret()) return {};
   std::vector<TypePtr> types;
-  if (isStructural(node.kind())) return types;
-  for (const Operator* op : OperatorTable::get().overloads(node.kind())) {
-    c10::TypeEnv env;
-    if (op->schema().is_varret() || !fits(op->schema(), node, env, nullptr)) continue;
-    for (const c10::Argument& result : op->schema().returns()) {
-      TypePtr type = result.type();
-      if (type->hasFreeVariables()) type = c10::tryEvalTypeVariables(type, env);
-      if (!type) return {};
-      types.push_back(std::move(type));
-    }
-    break;
+  for (const c10::Argument& result : op->schema().returns()) {
+    TypePtr type = result.type();
+    if (type->hasFreeVariables()) type = c10::tryEvalTypeVariables(type, env);
+    if (!type) return {};
+    types.push_back(std::move(type));
   }
   return types;
 }

@@ -30,11 +30,9 @@ class Batcher {
   explicit Batcher(Graph& graph) : graph_(graph), scopes_(graph) {}
 
   bool run(Block* block) {
-    memory_ = aliasesOf(graph_);
-    made_.clear();
+    analyze();
     batchSums(block);
-    memory_ = aliasesOf(graph_);
-    made_.clear();
+    analyze();
     batchSides(block);
     for (Node* node : block->nodes()) {
       for (Block* inner : node->blocks()) run(inner);
@@ -43,6 +41,11 @@ class Batcher {
   }
 
  private:
+  void analyze() {
+    memory_ = aliasesOf(graph_);
+    made_.clear();
+  }
+
   /// A product of matrices that nothing writes to.
   bool isProduct(const Node* node) {
     return node->kind() == aten::mm && node->inputs().size() == 2 && !made_.contains(node->input(0)) &&
@@ -60,7 +63,8 @@ class Batcher {
   /// product or sum, in either order. All of them may be computed where it is. Empty if it is of others, too.
   std::vector<Node*> termsOf(Node* root) {
     std::vector<Node*> terms;
-    for (Node* sum = root; sum;) {
+    for (Node* sum = root; isSum(sum);) {
+      if (terms.size() == kMaxTerms) return {};
       Node* operands[] = {sum->input(0)->node(), sum->input(1)->node()};
       for (Node* operand : operands) {
         if (operand->outputs().size() != 1 || operand->owningBlock() != root->owningBlock() ||
@@ -68,14 +72,12 @@ class Batcher {
           return {};
       }
       if (isSum(operands[1])) std::swap(operands[0], operands[1]);
-      const bool goes_on = isSum(operands[0]);
-      for (Node* term : {operands[1], operands[0]}) {
-        if (goes_on && term == operands[0]) continue;
-        if (!isProduct(term) || terms.size() == kMaxTerms || !memory_->couldMoveBeforeTopologically(term, root))
-          return {};
-        terms.push_back(term);
-      }
-      sum = goes_on ? operands[0] : nullptr;
+      terms.push_back(operands[1]);
+      if (!isSum(operands[0])) terms.push_back(operands[0]);
+      sum = operands[0];
+    }
+    for (Node* term : terms) {
+      if (!isProduct(term) || !memory_->couldMoveBeforeTopologically(term, root)) return {};
     }
     std::reverse(terms.begin(), terms.end());
     return terms;

@@ -34,11 +34,10 @@ bool forwardElements(Node* node, const Node* made) {
     if (node->outputs().size() != elements.size()) return false;
     for (size_t i = 0; i < elements.size(); ++i) node->output(i)->replaceAllUsesWith(elements[i]);
   } else {
-    const Operator* op = isStructural(node->kind()) ? nullptr : operatorOf(*node);
-    if (!op || node->input(0) != made->output()) return false;
-    if (op->fullName() == "aten::len.t") {
+    if (node->input(0) != made->output()) return false;
+    if (node->kind() == aten::len) {
       node->output()->replaceAllUsesWith(insertConstantBefore(node, static_cast<int64_t>(elements.size())));
-    } else if (op->fullName() == "aten::__getitem__.t" || op->fullName() == "aten::select.t") {
+    } else if (node->kind() == aten::__getitem__ || node->kind() == aten::select) {
       const auto place = placeInList(node->input(1), elements.size());
       if (!place) return false;
       node->output()->replaceAllUsesWith(elements[*place]);
@@ -75,17 +74,15 @@ std::optional<DictPlaces> placesOf(const Node* made) {
 }
 
 bool forwardEntry(Node* node, const Node* made, const DictPlaces& places) {
-  const Operator* op = isStructural(node->kind()) ? nullptr : operatorOf(*node);
-  if (!op || node->input(0) != made->output()) return false;
-  const std::string& name = op->fullName();
+  if (node->input(0) != made->output()) return false;
   Value* known = nullptr;
-  if (name.starts_with("aten::len.Dict_")) {
+  if (node->kind() == aten::len) {
     known = insertConstantBefore(node, static_cast<int64_t>(places.size()));
-  } else if (name.starts_with("aten::__getitem__.Dict_") || name.starts_with("aten::__contains__.")) {
+  } else if (node->kind() == aten::__getitem__ || node->kind() == aten::__contains__) {
     const auto key = textOfKey(node->input(1));
     if (!key) return false;
     const auto place = places.find(*key);
-    if (name.starts_with("aten::__contains__.")) {
+    if (node->kind() == aten::__contains__) {
       known = insertConstantBefore(node, place != places.end());
     } else if (place != places.end()) {
       known = made->input(place->second);
@@ -152,20 +149,17 @@ class ListReader {
   }
 
   bool makeAtOnce(Node* node) {
-    const Operator* op = operatorOf(*node);
-    if (!op || !isKnown(node->input(0))) return false;
+    if (!isKnown(node->input(0))) return false;
     std::vector<Value*> elements = node->input(0)->node()->inputs().vec();
-    if (op->fullName() == "aten::add.t") {
+    if (node->kind() == aten::add) {
       const Value* other = node->input(1);
       if (other->node()->kind() != prim::ListConstruct || !isKnown(other)) return false;
       const auto more = other->node()->inputs();
       elements.insert(elements.end(), more.begin(), more.end());
-    } else if (op->fullName() == "aten::slice.t") {
+    } else {
       auto part = slice(elements, *node);
       if (!part) return false;
       elements = std::move(*part);
-    } else {
-      return false;
     }
     Node* made = graph_.create(prim::ListConstruct, elements);
     made->insertBefore(node)->copyLocation(node);

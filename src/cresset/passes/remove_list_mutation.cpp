@@ -49,18 +49,18 @@ class ListBuilder {
     if (forwardElements(node, made)) return true;
     const Operator* op = isStructural(node->kind()) ? nullptr : operatorOf(*node);
     if (!op) return false;
-    const std::string& name = op->fullName();
+    const Symbol kind = node->kind();
     const auto inputs = node->inputs();
     for (size_t i = 1; i < inputs.size(); ++i) {
       if (inputs[i] == list) return false;
     }
     const size_t size = made->inputs().size();
     // What is put in may have been computed after the list was made.
-    if (name == "aten::append.t") {
+    if (kind == aten::append) {
       made->moveBefore(node);
       made->addInput(inputs[1]);
       untouched_.erase(inputs[1]);  // a list that another one holds
-    } else if (name == "aten::insert.t") {
+    } else if (kind == aten::insert) {
       const auto index = constantAs<int64_t>(inputs[1]);
       if (!index) return false;
       const auto length = static_cast<int64_t>(size);
@@ -68,25 +68,25 @@ class ListBuilder {
       made->insertInput(
           static_cast<size_t>(std::clamp(*index < 0 ? *index + length : *index, int64_t(0), length)), inputs[2]);
       untouched_.erase(inputs[2]);
-    } else if (name == "aten::extend.t" || name == "aten::add_.t") {
+    } else if (op->fullName() == "aten::extend.t" || kind == aten::add_) {
       const Node* other = madeBy(inputs[1], node);
       if (!other) return false;
       made->moveBefore(node);
       for (Value* element : other->inputs()) made->addInput(element);
-    } else if (name == "aten::_set_item.t") {
+    } else if (kind == aten::_set_item) {
       const auto place = placeInList(inputs[1], size);
       if (!place) return false;
       made->moveBefore(node);
       made->replaceInput(*place, inputs[2]);
       untouched_.erase(inputs[2]);
-    } else if (name == "aten::pop.t") {
+    } else if (kind == aten::pop) {
       const auto place = placeInList(inputs[1], size);
       if (!place) return false;
       node->output()->replaceAllUsesWith(made->input(*place));
       made->removeInput(*place);
       node->destroy();
       return true;
-    } else if (name == "aten::clear.t") {
+    } else if (kind == aten::clear) {
       made->removeAllInputs();
     } else {
       return false;

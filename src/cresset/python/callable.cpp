@@ -376,7 +376,7 @@ PyObject* callSlot(PyObject* callable, PyObject* args, PyObject* keywords) {
 }
 
 PyObject* callVector(PyObject* callable, PyObject* const* args, size_t nargsf, PyObject* names) {
-  // Before 3.12, Python calls by vector even where somebody has set the class's `__call__`.
+  // Before 3.12, Python calls by vector even after the class's `__call__` was set.
   const ternaryfunc slot = Py_TYPE(callable)->tp_call;
   if (slot == callSlot) return callTarget(callable, args, nargsf, names);
   return guarded([&] {

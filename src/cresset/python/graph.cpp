@@ -194,9 +194,9 @@ void bindReading(NodeClass& node) {
             return isSameOverload(op->schema(), wanted);
           },
           py::arg("schema"),
-          "Whether the node calls an operator of this name with these arguments, a text or a FunctionSchema; the name "
-          "of "
-          "the overload and defaults may be left out.")
+          "Whether the node calls the operator of a schema, a text or a FunctionSchema; the overload's name and "
+          "defaults "
+          "may be left out.")
       .def("inputs", [](const NodeHandle& self) { return itemsOf<Value>(self.graph, self->inputs()); })
       .def("outputs", [](const NodeHandle& self) { return itemsOf<Value>(self.graph, self->outputs()); })
       .def("inputsSize", [](const NodeHandle& self) { return self->inputs().size(); })

@@ -158,8 +158,10 @@ struct Lexer::Impl {
     std::string_view body = text.substr(begin + 1, pos - begin - 1);
     size_t i = std::min(body.find_first_not_of(" \t"), body.size());
     if (body.substr(i, 4) != "type") return false;
-    i = std::min(body.find_first_not_of(" \t", i + 4), body.size());
-    if (i == body.size() || body[i] != ':') return false;
+    const size_t word_end = i + 4;
+    i = std::min(body.find_first_not_of(" \t", word_end), body.size());
+    // In the text of a Python function, a space before the colon is a mistake, which the parser names.
+    if (i == body.size() || body[i] != ':' || (!ends_at_dedent && i != word_end)) return false;
     i = std::min(body.find_first_not_of(" \t", i + 1), body.size());
     size_t end = begin + 1 + body.find_last_not_of(" \t\f") + 1;
     std::string_view type = body.substr(i);
