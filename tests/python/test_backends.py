@@ -191,5 +191,5 @@ def test_profile_of_lines():
     assert re.search(r"Line #\s+Hits\s+Time \(ns\)\s+Line Contents", text) and re.search(
         r"\d+ +5 +\d+ +x = x \* 2", text
     )
-    with pytest.raises(RuntimeError, match="not enabled"):
-        profile.disable()
+    profile.disable()  # once more is nothing, as torch.jit has it
+    assert profile.dump_string() == text
