@@ -222,3 +222,20 @@ def test_split_at_large_products(kernels):
                 torch.testing.assert_close(ours, theirs, rtol=1e-3, atol=1e-3)
     with pytest.raises(RuntimeError, match="must match"):
         script(torch.randn(150, 40), torch.randn(150, 41))
+
+
+def test_several_products_too_large():
+    """Each of them leaves the sequence; what lies between them stays in one, and explain tells of each."""
+    script, eager = compiled(
+        "for i in range(3):",
+        "  x = torch.relu(torch.softmax(x * 2, 1).mm(y) + 1)",
+        "  x = x - x.sum(1, keepdim=True)",
+        "return torch.cat([x, y], 0) * 2, x.sum(0)",
+    )
+    for size in (300, 12):  # too large, then not
+        x, y = torch.randn(2, size, size, generator=torch.Generator().manual_seed(2)) * 0.1
+        for found, expected in zip(script(x, y), eager(x, y), strict=True):
+            assert found.stride() == expected.stride()
+            torch.testing.assert_close(found, expected, rtol=1e-3, atol=1e-3)
+    text = "\n".join(kernels(script))
+    assert text.count("no kernel for 300x300") == 3, text

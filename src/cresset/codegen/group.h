@@ -137,6 +137,9 @@ struct Schedule {
 /// Nothing if the tensors, those of the group, have no such views, or some would be copies.
 std::optional<std::vector<BufferLayout>> layoutsOfBuffers(const Group& group, std::span<const at::Tensor> tensors);
 
+/// What the operators' results have in memory, however large they are; nothing if an operator raises.
+std::optional<std::vector<StridedLayout>> layoutsOfOutputs(const Group& group, std::span<const BufferLayout> inputs);
+
 /// Nothing if no kernel does: an operator raises, outputs have several sizes, or no elements.
 /// `places`: per output where it has to lie in a larger tensor; null where its layout is eager PyTorch's.
 std::optional<Schedule> scheduleGroup(

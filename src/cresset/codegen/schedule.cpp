@@ -186,21 +186,7 @@ class Scheduler {
       : group_(group), inputs_(inputs), places_(places) {}
 
   std::optional<Schedule> run() {
-    for (size_t i = 0; i < inputs_.size(); ++i) {
-      const StridedLayout& layout = inputs_[i];
-      if (layout.sizes.size() != group_.ranks[i]) return std::nullopt;  // reductions name dimensions
-      ScheduledValue& value = values_.emplace_back(ScheduledValue{layout, {}});
-      for (const int64_t size : layout.sizes) {
-        if (size == 0) return std::nullopt;
-        // Loops go along the dimensions of a source as its reads say.
-        value.variables.push_back(size == 1 || group_.buffers[i].is_source ? kNone : variables_.add(size));
-      }
-    }
-    for (const Group::Step& step : group_.steps) {
-      if (!(step.read ? addRead(*step.read) : step.contraction ? addContraction(step) : addStep(step)))
-        return std::nullopt;
-    }
-    if (!findLoops()) return std::nullopt;
+    if (!findLayouts() || !are_products_small_ || !findLoops()) return std::nullopt;
     packed_.resize(inputs_.size());
     if (auto schedule = makeSchedule()) return schedule;
     // No single loop goes over what is reduced: inputs that have it in another order are copied.
@@ -213,7 +199,31 @@ class Scheduler {
     return makeSchedule();
   }
 
+  std::optional<std::vector<StridedLayout>> layoutsOfOutputs() {
+    if (!findLayouts()) return std::nullopt;
+    std::vector<StridedLayout> layouts;
+    for (const size_t output : group_.outputs) layouts.push_back(values_[output].layout);
+    return layouts;
+  }
+
  private:
+  bool findLayouts() {
+    for (size_t i = 0; i < inputs_.size(); ++i) {
+      const StridedLayout& layout = inputs_[i];
+      if (layout.sizes.size() != group_.ranks[i]) return false;  // reductions name dimensions
+      ScheduledValue& value = values_.emplace_back(ScheduledValue{layout, {}});
+      for (const int64_t size : layout.sizes) {
+        if (size == 0) return false;
+        // Loops go along the dimensions of a source as its reads say.
+        value.variables.push_back(size == 1 || group_.buffers[i].is_source ? kNone : variables_.add(size));
+      }
+    }
+    for (const Group::Step& step : group_.steps) {
+      if (!(step.read ? addRead(*step.read) : step.contraction ? addContraction(step) : addStep(step))) return false;
+    }
+    return true;
+  }
+
   bool addStep(const Group::Step& step) {
     auto layout = layoutOfStep(step, values_);
     if (!layout) return false;
@@ -384,8 +394,9 @@ class Scheduler {
     for (const char letter : summed) {  // there is one channel for each group
       if (step.contraction->is_for_groups && letter == 'c' && indices.sizes.at(letter) != 1) return false;
     }
-    if (!isSmall(indices, *step.contraction)) return false;
-    if (!step.contraction->windowed.empty() && !hasFewWindows(indices, *step.contraction)) return false;
+    if (!isSmall(indices, *step.contraction) ||
+        (!step.contraction->windowed.empty() && !hasFewWindows(indices, *step.contraction)))
+      are_products_small_ = false;
     ScheduledValue result;
     Sizes sizes;
     const size_t rank = step.contraction->result.size() + leading - (step.contraction->result.starts_with('*') ? 1 : 0);
@@ -572,6 +583,7 @@ class Scheduler {
   std::vector<std::vector<int>> reduced_;  // what is reduced together: the variables' roots
   std::vector<int> outer_;                 // the others
   std::vector<bool> packed_;
+  bool are_products_small_ = true;
   struct Bags {
     size_t source, offsets;  // buffers
     int64_t num_bags;
@@ -580,6 +592,10 @@ class Scheduler {
 };
 
 }  // namespace
+
+std::optional<std::vector<StridedLayout>> layoutsOfOutputs(const Group& group, std::span<const BufferLayout> inputs) {
+  return Scheduler(group, inputs, {}).layoutsOfOutputs();
+}
 
 std::optional<Schedule> scheduleGroup(
     const Group& group, std::span<const BufferLayout> inputs, std::span<const StridedLayout* const> places) {

@@ -54,6 +54,7 @@ class SequenceScheduler {
     result_ = {};
     result_.outputs.resize(sequence_.outputs.size());
     values_.assign(sequence_.dtypes.size(), {});
+    std::vector<size_t> refused;
     for (size_t i = 0; i < tensors_.size(); ++i) {
       if (tensors_[i].numel() == 0) return false;
       values_[sequence_.tensors[i]] = {tensors_[i], {Place::Memory::Input, i, 0}};
@@ -66,11 +67,24 @@ class SequenceScheduler {
         for (size_t call = first_call; call < result_.calls.size(); ++call) result_.calls[call].item = i;
         continue;
       }
-      result_ = {};
-      result_.refused = i;
-      return false;
+      refused.push_back(i);
+      if (!group || !addLayouts(item, *group)) break;
     }
-    return true;
+    if (refused.empty()) return true;
+    result_ = {};
+    result_.refused = std::move(refused);
+    return false;
+  }
+
+  /// What a group's operators return. False if that is not known.
+  bool addLayouts(const Sequence::Item& item, const Group& group) {
+    std::vector<at::Tensor> tensors;
+    for (const size_t tensor : group.tensors) tensors.push_back(values_[item.inputs[tensor]].tensor);
+    const auto buffers = layoutsOfBuffers(group, tensors);
+    const auto layouts = buffers ? layoutsOfOutputs(group, *buffers) : std::nullopt;
+    for (size_t i = 0; layouts && i < layouts->size(); ++i)
+      values_[item.first_result + i] = {emptyTensor((*layouts)[i], group.body.outputs[i]), {}};
+    return layouts.has_value();
   }
 
   bool addGroup(const Sequence::Item& item, const Group& group) {

@@ -62,10 +62,11 @@ struct SequenceSchedule {
   std::vector<StridedLayout> outputs;
   std::vector<KernelCall> calls;
   std::vector<size_t> temporaries;  // memory that only the calls use: bytes of each
-  std::optional<size_t> refused;    // item that no kernels do: an operator raises, a product is large
+  std::vector<size_t> refused;      // items that no kernels do: an operator raises, a product is large
 };
 
-/// `tensors`: Sequence::tensors. No calls if no kernels do it.
+/// `tensors`: Sequence::tensors. No calls if no kernels do it; then `refused` has the items up to the first whose
+/// results are not known.
 SequenceSchedule scheduleSequence(const Sequence& sequence, std::span<const at::Tensor> tensors);
 
 }  // namespace cresset::codegen

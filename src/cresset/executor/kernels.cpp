@@ -90,7 +90,7 @@ class FusedSubgraph : public CompiledSubgraph, public OutVariant {
     std::shared_ptr<const Launch> held;
     const Launch* launch = findLaunch(stack.data() + (stack.size() - num_inputs), held);
     if (!launch || !launch->isReady()) {
-      if (launch && launch->unfused()) return launch->unfused()->call(stack, num_inputs);
+      if (launch && launch->split()) return launch->split()->whole->call(stack, num_inputs);
       num_unfused.fetch_add(1, std::memory_order_relaxed);
       return unfused_->call(stack, num_inputs);
     }
@@ -117,10 +117,8 @@ class FusedSubgraph : public CompiledSubgraph, public OutVariant {
     for (size_t i = 0; i < whole.items.size(); ++i) {
       const Launch::ItemReport& item = whole.items[i];
       std::string text;
-      if (launch.refused()) {
-        if (launch.refused() != i) continue;
+      if (std::binary_search(launch.refused().begin(), launch.refused().end(), i)) {
         text = "no kernel for " + whole.layouts + ": its operators run";
-        addSplit(launch, i, report);
       } else if (whole.calls > 0 && item.work.bytes > 0) {
         text = std::to_string(whole.calls) + (whole.calls == 1 ? " call of " : " calls of ") + whole.layouts + ": " +
                withUnit(item.work.bytes, {"B", "kB", "MB", "GB"}) + ", " +
@@ -135,21 +133,19 @@ class FusedSubgraph : public CompiledSubgraph, public OutVariant {
       }
       report.items[i].push_back(std::move(text));
     }
+    if (launch.split()) addSplit(*launch.split(), report);
   }
 
-  /// Of what runs around the item that was refused.
-  static void addSplit(const Launch& launch, size_t refused, LaunchReport& report) {
-    const Code* code = launch.unfused() ? launch.unfused()->code() : nullptr;
+  /// Of what runs around the items that were refused.
+  static void addSplit(const Launch::Split& split, LaunchReport& report) {
+    const Code* code = split.whole->code();
     if (!code) return;
-    std::vector<std::vector<std::string>> parts;
+    auto item = split.items.begin();
     for (const auto& subgraph : code->subgraphs) {
-      for (auto& lines : reportLaunches(*subgraph).items) parts.push_back(std::move(lines));
-    }
-    const size_t num_after = report.items.size() - refused - 1;
-    for (size_t i = 0; i < parts.size(); ++i) {
-      const size_t left = parts.size() - i;
-      const size_t item = i < refused ? i : left <= num_after ? report.items.size() - left : refused;
-      report.items[item].insert(report.items[item].end(), parts[i].begin(), parts[i].end());
+      for (const auto& lines : reportLaunches(*subgraph).items) {
+        auto& own = report.items[*item++];
+        own.insert(own.end(), lines.begin(), lines.end());
+      }
     }
   }
 
@@ -206,19 +202,22 @@ class FusedSubgraph : public CompiledSubgraph, public OutVariant {
 
   std::unique_ptr<const Launch> makeLaunch(const c10::IValue* inputs) const {
     auto launch = std::make_unique<Launch>(sequence_, tensorsOf(inputs), compilesNow());
-    if (const auto item = launch->refused(); item && subgraph_) launch->setUnfused(splitAt(*item));
+    if (!launch->refused().empty() && subgraph_) launch->setSplit(splitAt(launch->refused()));
     return launch;
   }
 
-  /// Kernels around an item that has none, or null if it is a join.
-  std::shared_ptr<const CompiledSubgraph> splitAt(size_t item) const {
-    const auto* group = std::get_if<codegen::Group>(&sequence_.items[item].work);
-    if (!group) return nullptr;
-    auto& split = splits_[item];
+  /// Kernels around groups that have none, or null if there are only joins without.
+  std::shared_ptr<const Launch::Split> splitAt(std::vector<size_t> items) const {
+    std::erase_if(
+        items, [&](size_t item) { return !std::holds_alternative<codegen::Group>(sequence_.items[item].work); });
+    if (items.empty()) return nullptr;
+    std::erase_if(splits_, [](const auto& entry) { return entry.second.expired(); });
+    std::weak_ptr<const Launch::Split>& known = splits_[items];
+    std::shared_ptr<const Launch::Split> split = known.lock();
     if (!split) {
       const std::shared_ptr<Graph> graph = subgraph_->copy();
-      splitSequence(*graph, item, group->contracts);
-      split = interpretSubgraph(*graph, {}, compileFused);
+      std::vector<size_t> parts = splitSequence(*graph, items);
+      known = split = std::make_shared<Launch::Split>(interpretSubgraph(*graph, {}, compileFused), std::move(parts));
     }
     return split;
   }
@@ -263,7 +262,7 @@ class FusedSubgraph : public CompiledSubgraph, public OutVariant {
   std::shared_ptr<const CompiledSubgraph> separate_;  // a kernel per operator; if they are checked
   std::shared_ptr<const Graph> subgraph_;             // of a sequence
   mutable std::mutex mutex_;                          // of writers
-  mutable std::map<size_t, std::shared_ptr<const CompiledSubgraph>> splits_;
+  mutable std::map<std::vector<size_t>, std::weak_ptr<const Launch::Split>> splits_;  // of launches; per items refused
   mutable std::array<std::atomic<const Launch*>, kMaxLaunches> launches_{};
   mutable std::vector<std::shared_ptr<const Launch>> recent_;  // the last that was asked for first
 };

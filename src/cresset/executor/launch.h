@@ -51,12 +51,16 @@ class Launch {
   const LayoutWords& layouts() const { return layouts_; }
   /// Whether there are kernels for these layouts, and all are compiled.
   bool isReady() const;
-  /// The item for which there are none.
-  const std::optional<size_t>& refused() const { return refused_; }
-  /// What runs instead if there is an item without kernels; null: all of the sequence unfused. Set before other threads
-  /// see the launch.
-  const std::shared_ptr<const CompiledSubgraph>& unfused() const { return unfused_; }
-  void setUnfused(std::shared_ptr<const CompiledSubgraph> unfused) { unfused_ = std::move(unfused); }
+  /// Items for which there are none.
+  const std::vector<size_t>& refused() const { return refused_; }
+  /// What runs instead if there are items without kernels: kernels around their operators.
+  struct Split {
+    std::shared_ptr<const CompiledSubgraph> whole;
+    std::vector<size_t> items;  // of its groups and joins in kernels, in order, the item that each was
+  };
+  /// Null: all of the sequence unfused. Set before other threads see the launch.
+  const std::shared_ptr<const Split>& split() const { return split_; }
+  void setSplit(std::shared_ptr<const Split> split) { split_ = std::move(split); }
   /// Replaces the inputs, the last `num_inputs` values of the stack, by the outputs. Only if it is ready. False if an
   /// index is out of range: the stack is as it was then, and the operators raise what they raise.
   bool run(const codegen::Sequence& sequence, std::vector<c10::IValue>& stack, size_t num_inputs) const;
@@ -112,8 +116,8 @@ class Launch {
   LayoutWords layouts_;
   std::vector<Output> outputs_;
   std::vector<Step> steps_;  // none if no kernels fit
-  std::optional<size_t> refused_;
-  std::shared_ptr<const CompiledSubgraph> unfused_;
+  std::vector<size_t> refused_;
+  std::shared_ptr<const Split> split_;
   std::vector<size_t> offsets_;  // of temporaries
   size_t temporary_bytes_ = 0;
   /// Calls so far, and of each step the least time in nanoseconds, 0 before one was timed. One call in many is.

@@ -2,6 +2,7 @@
 // them.
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -20,9 +21,10 @@ struct GroupNeighbors {
 /// Of the groups that the pass would form, in the order in which they stand. For reports; `graph` is changed.
 std::vector<GroupNeighbors> neighborsOfGroups(Graph& graph);
 
-/// Puts the operators of the sequence's item (codegen/sequence.h), a group that no kernel computes, in its place, and
-/// what comes before and after into sequences of their own. `contracts`: only its products have no kernel.
-void splitSequence(Graph& sequence, size_t item, bool contracts);
+/// Puts the operators of some of the sequence's items (codegen/sequence.h), groups that no kernel computes, in their
+/// place, but for their products in smaller groups, and what comes between them into sequences of their own. Returns of
+/// each group and join that is in a subgraph then, in order, the item that it was (a part of).
+std::vector<size_t> splitSequence(Graph& sequence, std::span<const size_t> items);
 
 /// Puts each node of a group's subgraph (codegen/group.h) into a subgraph of its own.
 void outlineEachOperator(Graph& graph);

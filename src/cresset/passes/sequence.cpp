@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "cresset/analysis/alias.h"
+#include "cresset/codegen/group.h"
 #include "cresset/codegen/outline.h"
 #include "cresset/codegen/sequence.h"
 #include "cresset/codegen/sinking.h"
@@ -90,15 +91,41 @@ CRESSET_PASS(
     formSequences, "sequence", All,
     "Put kernels that can run one after another, and what joins their results, into a subgraph")
 
-void splitSequence(Graph& sequence, size_t item, bool contracts) {
-  for (Node* node : sequence.nodes()) {
-    if (!isSubgraph(*node) && !codegen::isJoin(*node)) continue;
-    if (item-- > 0) continue;
-    inlineSubgraph(node);
-    break;
+std::vector<size_t> splitSequence(Graph& sequence, std::span<const size_t> items) {
+  const auto isPart = [](const Node* node) { return isSubgraph(*node) || codegen::isJoin(*node); };
+  std::vector<Node*> nodes;
+  std::ranges::copy_if(sequence.nodes(), std::back_inserter(nodes), isPart);
+  std::vector<size_t> parts;  // of each group and join the item
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    size_t num_parts = 1;
+    if (std::ranges::find(items, i) != items.end()) {
+      Graph& group = *nodes[i]->g(attr::Subgraph);
+      // Without products it would be the same group again.
+      const auto contracts = [](const Node* node) {
+        return codegen::isCall(*node) && codegen::fusibilityOf(*node).contracts;
+      };
+      if (std::ranges::any_of(group.nodes(), contracts)) formFusionGroupsWithoutProducts(group);
+      num_parts = static_cast<size_t>(std::ranges::count_if(group.nodes(), isPart));
+      inlineSubgraph(nodes[i]);
+    }
+    parts.insert(parts.end(), num_parts, i);
   }
-  if (contracts) formFusionGroupsWithoutProducts(sequence);
   formSequences(sequence);
+  // Joins that are in no sequence run as operators.
+  std::vector<size_t> in_kernels;
+  auto part = parts.begin();
+  for (const Node* node : sequence.nodes()) {
+    if (isSubgraph(*node, SubgraphKind::Sequence)) {
+      for (const Node* inner : node->g(attr::Subgraph)->nodes()) {
+        if (isPart(inner)) in_kernels.push_back(*part++);
+      }
+    } else if (isSubgraph(*node)) {
+      in_kernels.push_back(*part++);
+    } else if (codegen::isJoin(*node)) {
+      ++part;
+    }
+  }
+  return in_kernels;
 }
 
 }  // namespace cresset
