@@ -7,6 +7,7 @@ that tape. Calls that the language has not, has otherwise, or makes of operators
 calls of the plan, and so does a graph that would gain nothing.
 """
 
+import collections
 import functools
 import operator
 
@@ -42,11 +43,13 @@ def is_wanted(node, values):
     """Whether a call may be part of a compiled graph: it has a text that means the same, of operators that the table knows,
     and a result that is a tensor or a number."""
     result = values.get(node.register)
+    if node.function is torch.Tensor.add_ and node.effect:
+        return False  # a graph that writes to what it was given knows less of it
     if result is None or type(result.object) not in _kinds_of_results(node):
         return False
     inputs = list(dict.fromkeys(refs_of(node.arguments)))
     text = _text_of_graph([node], inputs, [] if result.object is None else [node.register], values)
-    return text is not None and _knows(text)
+    return text is not None and _knows(text, node.effect == [])
 
 
 def _kinds_of_results(node):
@@ -61,17 +64,17 @@ def _type_of(object):
 
 
 @functools.lru_cache(4096)
-def _knows(text):
+def _knows(text, may_be_random):
     """Whether the table knows all operators of a graph, but for those that its constants rule out."""
     function = _compiled.__wrapped__(text)
     if function is None:
         return False
     graph = function.inlined_graph
-    if not _C._unknown_operators(graph):
+    if not _C._unknown_operators(graph, may_be_random):
         return True
     passes.constant_propagation(graph)
     passes.peephole(graph)
-    return not _C._unknown_operators(graph)
+    return not _C._unknown_operators(graph, may_be_random)
 
 
 def pays(nodes, values):
@@ -143,6 +146,11 @@ class Phases:
         self.segment = segment
         self.values = segment.recorder.values
         self.of = {}  # register -> phase
+        self.takers = collections.Counter()  # memory -> calls that take it, if there are effects
+        if any(node.effect for node in segment.nodes):
+            for node in segment.nodes:
+                taken = {register for register in refs_of(node.arguments) if is_tensor(self.values[register].object)}
+                self.takers.update({self.memory_of(register) for register in taken})
         wanted = {node.register for node in segment.nodes if is_wanted(node, self.values)}
         while True:
             self.assign(wanted)
@@ -155,17 +163,33 @@ class Phases:
     def assign(self, wanted):
         self.of = {}
         # What is written to may be seen under many names: then calls stay in the program's order.
-        in_order, last = any(node.written is not None for node in self.segment.nodes), 0
+        in_order, last = self.is_ordered(), 0
         for node in self.segment.nodes:
             in_graph = node.register in wanted
             phase = int(in_graph)
-            if in_order:
+            if in_order and not self.is_apart(node):
                 phase = max(phase, last + (last % 2 != in_graph))
             for register in self.taken(node):
                 before = self.of.get(register)
                 if before is not None:
                     phase = max(phase, before + (before % 2 != in_graph))
-            self.of[node.register] = last = phase
+            self.of[node.register] = phase
+            if not self.is_apart(node):
+                last = phase
+
+    def is_ordered(self):
+        nodes = self.segment.nodes
+        num_random = sum(node.effect == [] for node in nodes)
+        return num_random > 1 or any(
+            node.written is not None or (node.effect and not self.is_apart(node)) for node in nodes
+        )
+
+    def is_apart(self, node):
+        """Whether it only writes to what no other call takes."""
+        return bool(node.effect) and all(self.takers[self.memory_of(register)] == 1 for register in node.effect)
+
+    def memory_of(self, register):
+        return self.values[register].object.untyped_storage()._cdata
 
     def taken(self, node):
         """The calls whose results it takes, also in containers."""
@@ -187,7 +211,9 @@ class Phases:
             members.setdefault(self.of[register], []).append(node)
             leaves = register in needed or any(phase != self.of[register] for phase in used_by[register])
             is_plain = type(self.values[register].object) in _PLAIN_RESULTS
-            if (leaves and not is_plain) or not (leaves or used_by[register] or node.written is not None):
+            if (leaves and not is_plain) or not (
+                leaves or used_by[register] or node.written is not None or node.effect is not None
+            ):
                 found.add(register)
             elif any(not self.may_enter(taken, node) for taken in self.taken(node)):
                 found.add(register)

@@ -20,6 +20,8 @@ from . import _C, _frames
 from ._graph_modules import BackendError, serve
 from ._own_graphs import MIN_CALLS, steps_with_graphs
 from ._rows import (
+    counts_calls,
+    effect_of,
     HAS_TORCH_FUNCTION,
     argument_of,
     code_of,
@@ -255,6 +257,7 @@ class Recorder:
         self.owned = set()  # registers of tensors whose memory the plan has made, so that no other code can see a write
         self.appended = []  # lists that were appended to, in order
         self.constants = {}  # register -> tuple, each part of which is checked
+        self.effects = {}  # register of a call's result -> registers of what it writes to besides; of random numbers none
         self.written = {}  # register of a call's result -> register of the tensor that it writes to and returns
         self.grad_modes = []  # of the `with` statements that are open
         self.names = {}  # variables that registers were stored to
@@ -809,7 +812,8 @@ class Recorder:
         elif not as_method and is_functional_attribute(name, found):
             self.pending = self.compute("GetAttr", self.register(owner), object=name, owned=self.is_owned(owner))
         elif as_method and is_in_place(found):
-            self.writes(owner, f"a tensor's {name}")
+            if found is not torch.Tensor.add_:  # which may be a count of calls
+                self.writes(owner, f"a tensor's {name}")
             method = Value(self.emit("ClassItem", self.register(owner), object=name), found, fixed=True)
             self.push_method(frame, method, owner)
         else:
@@ -1546,17 +1550,39 @@ class Recorder:
         if reason:
             raise NoRow(reason)
         in_place = is_in_place(callee.object) or is_given_in_place(callee.object, arguments, names)
+        effect, saved = effect_of(callee.object, arguments, names)
+        if in_place and counts_calls(callee.object, arguments, names) and not self.is_owned(arguments[0]):
+            in_place, effect, saved = False, "statistics", arguments[:1]
         if in_place:
             self.writes(arguments[0] if arguments else NULL, f"a call of {callee.object.__name__} in place")
         for value in arguments:
             self.argument(value)
         inputs = [self.register(value) for value in arguments]
+        if effect:
+            self.save(effect, saved, callee.object.__name__)
         self.num_calls += 1
         from_owned = not was_added(callee.object) and all(map(self.is_owned, arguments))
-        owned = in_place or makes_memory(callee.object) or from_owned
+        owned = in_place or makes_memory(callee.object) or (from_owned and effect != "statistics")
         self.pending = self.compute("Call", self.register(callee), object=names or None, inputs=inputs, owned=owned)
         if in_place:
             self.written[self.pending] = inputs[0]
+        if effect:
+            self.effects[self.pending] = [self.register(value) for value in saved]
+
+    def save(self, effect, saved, name):
+        """Saves what the next call changes besides its result."""
+        if self.options.backend is not None:
+            raise NoRow(f"a call of {name} that is not pure")
+        if effect == "random":
+            if torch.accelerator.is_available():
+                raise NoRow("random numbers, where there is an accelerator")
+            self.emit("Save", self.register(self.constant(_C._SavedRandomState)))
+            return
+        for value in saved:
+            if not self.is_tensor(value) or value.object.requires_grad or not value.object.is_cpu:
+                raise NoRow(f"a call of {name} that writes to other than statistics")
+        inputs = [self.register(value) for value in saved]
+        self.emit("Save", self.register(self.constant(_C._SavedTensors)), inputs=inputs)
 
     def call_grad_mode(self, callee, arguments, names):
         if arguments or names:

@@ -1,8 +1,9 @@
 """Which functions frame capture may call in a plan: those whose one effect is their result, and which give the same for
 the same arguments and ambient state. A plan that a check stops has no effect, so it may have called them in vain.
 
-Not among them: what draws random numbers, what writes into an argument, what asks for a tensor's contents, what keeps
-state. Functions in place are called on memory that the plan itself has made (`Recorder.writes`).
+Not among them: what writes into an argument, what asks for a tensor's contents, what keeps state. Functions in place are
+called on memory that the plan itself has made (`Recorder.writes`). Effects that a plan can undo: the statistics of batch
+norms in training and the counts of their calls, and random numbers that were drawn (`effect_of`).
 """
 
 import functools
@@ -37,11 +38,12 @@ ATTRIBUTES = {"shape", "dtype", "device", "ndim", "layout", "T", "mT", "H", "mH"
 TORCH = os.path.join(os.path.dirname(torch.__file__), "")
 NEW_MEMORY = {"batch_norm"}  # that the operator table does not say it of, since they may write to other arguments
 _EVALUATES = (("training", False), ("p", 0.0))
-# Functions that only compute if one of these arguments has the value.
+# Functions that only compute if one of these arguments has the value; else they draw random numbers, or write statistics.
 ONLY_WITH = {
     F.batch_norm: (("training", False),), F.dropout: _EVALUATES, F.dropout1d: _EVALUATES, F.dropout2d: _EVALUATES,
     F.dropout3d: _EVALUATES, F.alpha_dropout: _EVALUATES, F.scaled_dot_product_attention: (("dropout_p", 0.0),),
 }  # fmt: skip
+_STATISTICS = {F.batch_norm: ("running_mean", "running_var")}  # arguments
 CONSTANT = ("inplace", "p")  # arguments that are to be constants of a plan
 _POSITIONS = {F.scaled_dot_product_attention: {"dropout_p": (4, 0.0)}}  # of what has no signature: (place, default)
 # Whether an argument is of a class that takes part in calls: not if all are plain tensors, numbers and None.
@@ -172,17 +174,35 @@ def refused_arguments(function, arguments, names):
     for name in ("out", "generator"):
         if name in names or _parameters_of(function).get(name, (count,))[0] < count:
             return f"an argument {name}"
-    given = {}
     for name, place in decisive_arguments(function):
         value = argument_of(arguments, names, name, place)
         if value is not None and not getattr(value, "fixed", False):
             return f"an argument {name}"
-        given[name] = _parameters_of(function)[name][1] if value is None else value.object
-    wanted = ONLY_WITH.get(function, ())
-    if wanted and not any(type(given[name]) is type(value) and given[name] == value for name, value in wanted):
-        name, _ = wanted[0]
-        return f"a call of {function.__name__} with {name}={given[name]}"
     return ""
+
+
+def effect_of(function, arguments, names):
+    """What a call that is not refused does besides: "" nothing, "random" draws random numbers, "statistics" writes to some
+    arguments, which come with it."""
+    wanted = ONLY_WITH.get(function, ())
+    given = dict(decisive_arguments(function))
+    for name, place in given.items():
+        value = argument_of(arguments, names, name, place)
+        given[name] = _parameters_of(function)[name][1] if value is None else value.object
+    if not wanted or any(type(given[name]) is type(value) and given[name] == value for name, value in wanted):
+        return "", []
+    if function not in _STATISTICS:
+        return "random", []
+    places = _parameters_of(function)
+    written = [argument_of(arguments, names, name, places[name][0]) for name in _STATISTICS[function]]
+    written = [value for value in written if value is not None and value.object is not None]
+    return "statistics" if written else "", written
+
+
+def counts_calls(function, arguments, names):
+    """Whether it adds a number to a tensor in place, as modules do that count their calls."""
+    is_add = function is torch.Tensor.add_ and not names and len(arguments) == 2
+    return is_add and type(getattr(arguments[1], "object", None)) is int and arguments[1].fixed
 
 
 def is_given_in_place(function, arguments, names):

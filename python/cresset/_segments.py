@@ -63,10 +63,12 @@ class Other(Ref):
 class Node:
     """A call of the graph. `method` is the name of a method of tensors, or None; `names` those of the last arguments.
     `written` is the register of the argument that it writes to, and returns, if any; `grad_mode` whether gradients are on
-    in it, None if as around the graph."""
+    in it, None if as around the graph; `effect` the registers that it writes to besides, none of a call that draws random
+    numbers, None of one without effect."""
 
     __slots__ = (
         "arguments",
+        "effect",
         "function",
         "grad_mode",
         "method",
@@ -82,7 +84,7 @@ class Node:
         self.register, self.function, self.arguments, self.names = register, function, arguments, names
         self.place, self.name, self.method = place, name, method
         self.step = step  # of the plan, that does the same
-        self.written = self.grad_mode = None
+        self.written = self.grad_mode = self.effect = None
 
 
 def is_tensor(object):
@@ -223,6 +225,7 @@ class Segment:
                 arguments = (*arguments, object)
             node = Node(target, function_of(kind, b), arguments, place, name)
         node.written = self.recorder.written.get(target)
+        node.effect = self.recorder.effects.get(target)
         return node
 
     # ---- Arguments

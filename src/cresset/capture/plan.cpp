@@ -267,6 +267,7 @@ PyObject* call(const Step& step, const Registers& registers) {
 PyObject* compute(const Step& step, const Registers& registers) {
   const auto input = [&](size_t i) { return registers[step.inputs[i]]; };
   switch (step.kind) {
+    case StepKind::Save:
     case StepKind::Call:
       return call(step, registers);
     case StepKind::Binary:
@@ -342,6 +343,7 @@ PlanResult applyPlan(Plan& plan, Machine& machine) {
   PlanResult result = PlanResult::Applied;
   {
     Registers registers(plan.num_registers);
+    std::vector<PyObject*> undo;  // owned
     for (const Step& step : *plan.steps) {
       if (step.kind <= StepKind::Item) {
         PyObject* value = read(step, registers, machine);
@@ -350,11 +352,20 @@ PlanResult applyPlan(Plan& plan, Machine& machine) {
         if (!holds(step, registers)) result = PlanResult::CheckFailed;
       } else if (!registers.set(step.target, compute(step, registers))) {
         result = PlanResult::Raised;
+      } else if (step.kind == StepKind::Save) {
+        undo.push_back(Py_NewRef(registers[step.target]));
       }
       if (result != PlanResult::Applied) break;
       for (int index : step.dead) registers.clear(index);
     }
     if (result == PlanResult::Applied) applyOutputs(plan, registers, machine);
+    for (; !undo.empty(); undo.pop_back()) {
+      if (result != PlanResult::Applied) {
+        PyErr_Clear();
+        Py_XDECREF(PyObject_CallNoArgs(undo.back()));
+      }
+      Py_DECREF(undo.back());
+    }
   }
   PyErr_Clear();
   (result == PlanResult::Applied ? plan.applied : result == PlanResult::Raised ? plan.raised : plan.failed)++;

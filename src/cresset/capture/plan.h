@@ -1,9 +1,10 @@
 // What was recorded of a stretch of a frame, as a program over registers: reads of what the frame can reach, checks of
-// them, and calls whose only effect is their result.
+// them, and calls whose only effect is their result, or can be undone.
 //
 // A plan begins at one instruction and ends before another. It applies if all of its checks hold and none of its calls
 // raises; then the frame's variables and stack become what they would be, and the frame goes on at the end. If not, the
-// frame is as it was, and its instructions run one by one: nothing that a plan does shows.
+// frame is as it was, and its instructions run one by one: nothing that a plan does shows. What its calls change
+// besides, statistics and the place in the sequence of random numbers, is saved before, and put back then.
 //
 // A plan holds strongly only what can't lead back to its code: constants, code objects, names. Classes and functions
 // are weak references, which compare unequal to everything once their objects died.
@@ -38,6 +39,7 @@ namespace cresset::capture {
   STEP(CheckSize)          /* list, tuple or dict a has b elements */                                   \
   STEP(CheckKeys)          /* dict a has the keys object, in this order */                              \
   STEP(CheckZero)          /* the function object of C returns 0, False or None */                      \
+  STEP(Save)               /* target = a(inputs): if the plan is given up, it is called after that */   \
   STEP(Call)               /* target = a(inputs), object the names of the last ones or null */          \
   STEP(Binary)             /* target = a (operator b) inputs[0], in place from 13 on */                 \
   STEP(Compare)            /* target = a (comparison b) inputs[0] */                                    \

@@ -120,22 +120,22 @@ std::optional<std::string> memoryOfCalls(const std::string& kind) {
   return all_new ? "new" : "first";
 }
 
-void collectUnknownOperators(Block* block, std::set<std::string>& names) {
+void collectUnknownOperators(Block* block, bool may_be_random, std::set<std::string>& names) {
   for (Node* node : block->nodes()) {
-    for (Block* inner : node->blocks()) collectUnknownOperators(inner, names);
+    for (Block* inner : node->blocks()) collectUnknownOperators(inner, may_be_random, names);
     const Operator* op = operatorOf(*node);
     if (!op || node->kind() == prim::RaiseException) continue;
     const OperatorRow* row = findOperatorRow(op->fullName());
     const bool is_known = !op->isOfDispatcher() || (row && !row->facts.empty()) || op->keepsSizes() ||
                           (op->isMutable() && op->isPointwise());
-    if (!is_known || op->hasSideEffects() || !op->isDeterministic()) names.insert(op->fullName());
+    if (!is_known || op->hasSideEffects() || !(may_be_random || op->isDeterministic())) names.insert(op->fullName());
   }
 }
 
 /// Operators of the graph that do more than compute, or of which the table does not say what they compute.
-std::set<std::string> unknownOperators(const GraphHandle& graph) {
+std::set<std::string> unknownOperators(const GraphHandle& graph, bool may_be_random) {
   std::set<std::string> names;
-  collectUnknownOperators(graph->block(), names);
+  collectUnknownOperators(graph->block(), may_be_random, names);
   return names;
 }
 
@@ -162,7 +162,7 @@ void bindFacts(py::module_& module) {
   module.def("_facts_of_call", factsOfCall, py::arg("name"), py::arg("arguments"), py::arg("hide") = "nothing");
   module.def("_new_results", newResults);
   module.def("_memory_of_calls", memoryOfCalls);
-  module.def("_unknown_operators", unknownOperators);
+  module.def("_unknown_operators", unknownOperators, py::arg("graph"), py::arg("may_be_random") = false);
   module.def("_fact_rule_errors", factRuleErrors);
   module.def("_table_errors", tableErrors);
   module.def("_operators_as_markdown", operatorsAsMarkdown);

@@ -30,6 +30,7 @@ PYBIND11_MODULE(_C, module) {
   bindModuleCall(module);
   bindTracing(module);
   bindWatching(module);
+  bindUndo(module);
   bindExecuting(module);
   bindStatic(module);
   bindFunctional(module);

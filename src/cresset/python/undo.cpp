@@ -1,0 +1,70 @@
+// What a captured plan keeps of the state that it is about to change, so that a plan that is given up has changed
+// nothing.
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/empty_like.h>
+
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "cresset/python/watching.h"
+#include "cresset/support/error.h"
+
+namespace cresset::python {
+
+namespace {
+
+/// Elements of tensors as they were.
+class SavedTensors {
+ public:
+  explicit SavedTensors(const std::vector<at::Tensor>& tensors) {
+    const at::NoGradGuard no_grad;
+    for (const at::Tensor& tensor : tensors) {
+      if (!tensor.defined() || tensor.layout() != at::kStrided || !tensor.is_cpu() || tensor.requires_grad())
+        throw UserError("Only dense tensors of the CPU without gradients are written to and restored.");
+      saved_.emplace_back(tensor, tensor.detach().clone());
+    }
+  }
+
+  /// In the opposite order: one that is there twice, or a part of another, was saved first as it was first.
+  void restore() const {
+    const at::NoGradGuard no_grad;
+    for (auto each = saved_.rbegin(); each != saved_.rend(); ++each) at::Tensor(each->first).copy_(each->second);
+  }
+
+ private:
+  std::vector<std::pair<at::Tensor, at::Tensor>> saved_;
+};
+
+/// The place in the default generator's sequence of random numbers.
+class SavedRandomState {
+ public:
+  SavedRandomState() : generator_(at::detail::getDefaultCPUGenerator()) {
+    const std::lock_guard lock(generator_.mutex());
+    state_ = generator_.get_state();
+  }
+
+  void restore() {
+    const std::lock_guard lock(generator_.mutex());
+    generator_.set_state(state_);
+  }
+
+ private:
+  at::Generator generator_;
+  at::Tensor state_;
+};
+
+}  // namespace
+
+void bindUndo(py::module_& module) {
+  py::class_<SavedTensors>(module, "_SavedTensors", "What was in tensors, which a call puts back.")
+      .def(py::init([](const py::args& tensors) { return SavedTensors(py::cast<std::vector<at::Tensor>>(tensors)); }))
+      .def("__call__", &SavedTensors::restore);
+  py::class_<SavedRandomState>(module, "_SavedRandomState", "The default generator's state, which a call puts back.")
+      .def(py::init<>())
+      .def("__call__", &SavedRandomState::restore);
+}
+
+}  // namespace cresset::python
