@@ -45,6 +45,7 @@ TENSORS = (torch.Tensor, torch.nn.Parameter)
 NUMBERS = (int, float, bool)
 PLAIN = (int, float, bool, str, type(None), type(Ellipsis))
 OPAQUE = (torch.dtype, torch.device, torch.layout, torch.memory_format, torch.Size, slice)
+SEQUENCES = (list, tuple, torch.Size)
 GLOBAL_HOOKS = [
     name
     for name in dir(torch.nn.modules.module)
@@ -806,9 +807,12 @@ class Recorder:
     def tensor_attribute(self, frame, owner, name, as_method):
         found = self.class_attribute(owner, name)
         self.check("CheckNoKey", self.register(owner), object=name)
-        if as_method and is_functional(found):
+        if is_functional(found):
             method = Value(self.emit("ClassItem", self.register(owner), object=name), found, fixed=True)
-            self.push_method(frame, method, owner)
+            if as_method:
+                self.push_method(frame, method, owner)
+            else:
+                frame.stack.append(BoundMethod(method, owner))
         elif not as_method and is_functional_attribute(name, found):
             self.pending = self.compute("GetAttr", self.register(owner), object=name, owned=self.is_owned(owner))
         elif as_method and is_in_place(found):
@@ -985,7 +989,7 @@ class Recorder:
             argument >>= 4
         if tensors:
             self.operands(left, right)
-        elif type(left.object) not in PLAIN or type(right.object) not in PLAIN:
+        elif any(type(value.object) not in (*PLAIN, *OPAQUE) or self.is_slice(value) for value in (left, right)):
             raise NoRow("a comparison of objects")
         self.typed(left)
         self.typed(right)
@@ -1020,7 +1024,7 @@ class Recorder:
             and type(index.object) in (int, str)
         ):
             self.member(container, index)
-        elif type(container.object) is torch.Size and self.is_number(index):
+        elif type(container.object) is torch.Size and (self.is_number(index) or self.is_slice(index)):
             self.typed(container)
             self.typed(index)
             self.pending = self.emit("GetItem", self.register(container), inputs=[self.register(index)])
@@ -1066,6 +1070,10 @@ class Recorder:
         if sequence.register in self.owned:
             self.owned.add(value.register)
         return value
+
+    @staticmethod
+    def is_slice(value):
+        return isinstance(value, Value) and not isinstance(value, Fresh) and type(value.object) is slice
 
     def index(self, value):
         """A value that may index a tensor, in its register."""
@@ -1118,9 +1126,13 @@ class Recorder:
     def BINARY_SLICE(self, view, frame, argument):
         container, *values = frame.stack[-3:]
         del frame.stack[-3:]
-        if not self.is_tensor(container):
+        if self.is_tensor(container):
+            self.tensor_index(container, self.slice_of(values))
+        elif isinstance(container, Value) and type(container.object) is torch.Size:
+            self.typed(container)
+            self.pending = self.emit("GetItem", self.register(container), inputs=[self.slice_of(values)])
+        else:
             raise NoRow("a slice of a container")
-        self.tensor_index(container, self.slice_of(values))
 
     # ---- Containers
 
@@ -1140,12 +1152,21 @@ class Recorder:
 
     def LIST_EXTEND(self, view, frame, argument):
         more = frame.stack.pop()
-        made = frame.stack[-argument]
+        self.extend(frame, argument, more.items if isinstance(more, Fresh) else self.iterated(more))
+
+    def LIST_APPEND(self, view, frame, argument):
+        item = frame.stack.pop()
+        if item is NULL or isinstance(item, Transient):
+            raise NoRow("a container of iterators")
+        self.extend(frame, argument, [item])
+
+    @staticmethod
+    def extend(frame, place, items):
+        made = frame.stack[-place]
         if not isinstance(made, Fresh) or made.register is not None:
             raise NoRow("a list that is made longer")
         # A list of its own: what the plan may end with keeps its elements.
-        items = more.items if isinstance(more, Fresh) else self.iterated(more)
-        frame.stack[-argument] = Fresh(list, [*made.items, *items])
+        frame.stack[-place] = Fresh(list, [*made.items, *items])
 
     def LIST_TO_TUPLE(self, view, frame, argument):
         made = frame.stack.pop()
@@ -1288,16 +1309,25 @@ class Recorder:
             self.pending = rest[1] if len(rest) == 2 else self.constant(None)
 
     def UNPACK_SEQUENCE(self, view, frame, argument):
-        sequence = frame.stack.pop()
-        if isinstance(sequence, Fresh):
-            items = sequence.items
-        elif isinstance(sequence, Value) and type(sequence.object) in (tuple, list, torch.Size):
-            items = self.items_of(sequence)
-        else:
-            raise NoRow("the parts of an object")
+        items = self.parts_of(frame.stack.pop())
         if len(items) != argument:
             raise NoRow("a wrong number of parts")
         frame.stack += reversed(items)
+
+    def UNPACK_EX(self, view, frame, argument):
+        items = self.parts_of(frame.stack.pop())
+        before, after = argument & 255, argument >> 8
+        if len(items) < before + after:
+            raise NoRow("a wrong number of parts")
+        end = len(items) - after
+        frame.stack += reversed([*items[:before], Fresh(list, items[before:end]), *items[end:]])
+
+    def parts_of(self, sequence):
+        if isinstance(sequence, Fresh):
+            return sequence.items
+        if isinstance(sequence, Value) and type(sequence.object) in SEQUENCES:
+            return self.items_of(sequence)
+        raise NoRow("the parts of an object")
 
     # ---- Jumps
 
@@ -1378,7 +1408,7 @@ class Recorder:
             items = list(value.items)
         elif isinstance(value, (Range, Pairs)):
             items = value.items
-        elif isinstance(value, Value) and not isinstance(value, Fresh) and type(value.object) in (list, tuple):
+        elif isinstance(value, Value) and not isinstance(value, Fresh) and type(value.object) in SEQUENCES:
             items = self.items_of(value)
         elif isinstance(value, Value) and issubclass(type(value.object), (torch.nn.Sequential, torch.nn.ModuleList)):
             items = self.submodules(value)
@@ -1479,7 +1509,7 @@ class Recorder:
                 frame.stack.pop()
         if isinstance(positional, Fresh):
             arguments = list(positional.items)
-        elif isinstance(positional, Value) and type(positional.object) in (tuple, list):
+        elif isinstance(positional, Value) and type(positional.object) in SEQUENCES:
             arguments = self.items_of(positional)
         else:
             raise NoRow("the arguments in an object")
@@ -1744,7 +1774,9 @@ class Recorder:
         if isinstance(value, Fresh):
             self.pending = self.constant(issubclass(value.kind, kinds))
             return
-        if self.class_attribute(value, "__class__") is not object.__dict__["__class__"]:
+        if type(value.object) in (*PLAIN, *OPAQUE):
+            self.typed(value)
+        elif self.class_attribute(value, "__class__") is not object.__dict__["__class__"]:
             raise NoRow("an object with a __class__ of its own")
         self.pending = self.constant(issubclass(type(value.object), kinds))
 

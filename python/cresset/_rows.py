@@ -200,9 +200,11 @@ def effect_of(function, arguments, names):
 
 
 def counts_calls(function, arguments, names):
-    """Whether it adds a number to a tensor in place, as modules do that count their calls."""
-    is_add = function is torch.Tensor.add_ and not names and len(arguments) == 2
-    return is_add and type(getattr(arguments[1], "object", None)) is int and arguments[1].fixed
+    """Whether it adds a number to a tensor of one element in place, as modules do that count their calls."""
+    if function is not torch.Tensor.add_ or names or len(arguments) != 2:
+        return False
+    count, number = arguments
+    return type(number.object) is int and number.fixed and count.object.numel() == 1
 
 
 def is_given_in_place(function, arguments, names):

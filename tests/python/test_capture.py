@@ -3,6 +3,7 @@
 import copy
 import gc
 import pickle
+import re
 import threading
 import weakref
 
@@ -472,3 +473,33 @@ def test_compiled_modules_are_copied():
     assert not hasattr(compiled, "added") and next(other.parameters()) is next(compiled.parameters())
     for _ in range(4):
         assert torch.equal(other(x), expected) and torch.equal(compiled(x), expected)
+
+
+def attends(x, w):
+    """What attention in libraries does with sizes."""
+    *batch, width = x.shape
+    shape = x.shape[:-1]
+    if x.dtype != w.dtype or x.shape[1:] == w.shape:
+        return x * 2 - 1
+    heads = x.view(*shape, -1, 2).transpose(1, 2)
+    if isinstance(width, torch.Tensor) or isinstance(shape, str) or heads.shape == x.shape:
+        width = 1
+    return torch.relu(heads.reshape(*batch, -1) @ w + width).view((*shape, 2, -1)) * len(shape)
+
+
+def test_sizes_that_are_sliced_compared_and_unpacked():
+    function = cresset.compile(attends)
+    sizes = [(2, 3, 4), (2, 3, 4), (5, 4, 6), (2, 3, 4), (1, 1, 2), (3, 2, 2), (7, 6), (4, 4), (3, 3, 3, 2)]
+    for i, size in enumerate(sizes * 3):
+        x, w = torch.randn(size), torch.randn(size[-1], size[-1])
+        w = w.double() if i % 4 == 3 else w
+        try:
+            expected = attends(x, w)
+        except RuntimeError as error:
+            with pytest.raises(RuntimeError, match=re.escape(str(error).splitlines()[0])):
+                function(x, w)
+            continue
+        found = function(x, w)
+        assert torch.equal(found, expected) and found.stride() == expected.stride()
+    assert not cresset.explain(function).python
+    assert sum(plan.applied for plan in cresset.explain(function).plans) > 8

@@ -652,7 +652,9 @@ INSTRUCTION(UNPACK_SEQUENCE) {
 INSTRUCTION(UNPACK_EX) {
   PyObject* sequence = machine.peek(1);
   int before = argument & 0xff, after = argument >> 8;
-  if (!PyTuple_CheckExact(sequence) && !PyList_CheckExact(sequence)) return Outcome::Leave;
+  // Of classes derived from tuple those that iterate as it does: sizes of tensors.
+  bool is_tuple = PyTuple_Check(sequence) && Py_TYPE(sequence)->tp_iter == PyTuple_Type.tp_iter;
+  if (!is_tuple && !PyList_CheckExact(sequence)) return Outcome::Leave;
   Py_ssize_t size = PySequence_Fast_GET_SIZE(sequence);
   if (size < before + after) return Outcome::Leave;
   PyObject* middle = PyList_New(size - before - after);
