@@ -62,7 +62,7 @@ int main(int argc, char** argv) {
     std::cerr << error.message() << "\n";
     return 1;
   }
-  if (paths.empty()) paths.push_back("tests");
+  if (paths.empty()) paths.emplace_back("tests");
 
   std::vector<fs::path> files;
   for (const std::string& path : paths) {

@@ -168,7 +168,7 @@ std::vector<at::Tensor> tensorsFor(const Graph& graph, std::span<const size_t> i
     const auto& type = graph.inputs()[input]->type()->expectRef<c10::TensorType>();
     const auto sizes = type.sizes().concrete_sizes(), strides = type.strides().concrete_sizes();
     if (!sizes || !strides) throw std::runtime_error("the inputs' types have to say sizes and strides");
-    tensors.push_back(at::detail::empty_strided_cpu(*sizes, *strides, *type.scalarType()));
+    tensors.emplace_back(at::detail::empty_strided_cpu(*sizes, *strides, *type.scalarType()));
   }
   return tensors;
 }
@@ -390,7 +390,7 @@ std::string compareErrors(const TestFile& test, const Result& result) {
     }
   }
   for (const auto& [line, message] : result.errors) {
-    if (line != 0 && test.errors.count(line) == 0)
+    if (line != 0 && !test.errors.contains(line))
       out += "  line " + std::to_string(line) + ": unexpected error:\n" + message + "\n";
   }
   return out;

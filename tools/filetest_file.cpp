@@ -45,7 +45,7 @@ TestFile TestFile::read(const std::filesystem::path& path) {
   while (at < text.size() && !found) {
     size_t end = std::min(text.find('\n', at), text.size());
     std::string current = text.substr(at, end - at);
-    if (current.compare(0, kRun.size(), kRun) == 0) {
+    if (current.starts_with(kRun)) {
       test.command = strip(current.substr(kRun.size()));
       found = true;
     } else if (!strip(current).empty() && current[0] != '#') {

@@ -72,7 +72,7 @@ std::string stringRepr(const std::string& text) {
       continue;
     }
     unsigned char c = static_cast<unsigned char>(text[i++]);
-    if (c == '\\' || c == quote) {
+    if (c == '\\' || c == static_cast<unsigned char>(quote)) {
       out += '\\';
       out += static_cast<char>(c);
     } else if (c == '\n') {

@@ -25,7 +25,7 @@ bool shareSet(const AliasInfo& a, const AliasInfo& b) {
 }
 
 const AliasInfo* elementInfo(const AliasInfo* info) {
-  return info && info->containedTypes().size() == 1 ? &info->containedTypes()[0] : nullptr;
+  return info && info->containedTypes().size() == 1 ? &info->containedTypes().front() : nullptr;
 }
 
 }  // namespace

@@ -137,8 +137,8 @@ class Evaluator {
   }
 
   Fact binary(const Expression& e) {
-    Fact left = evaluate(e.children[0]);
-    if (e.text == "or" || e.text == "and") return logical(e, std::move(left));
+    const Fact left = evaluate(e.children[0]);
+    if (e.text == "or" || e.text == "and") return logical(e, left);
     const Fact right = evaluate(e.children[1]);
     if (e.text == "is" || e.text == "is not") return isNone(left, right, e.text == "is");
     const auto *a = elementsOf(left), *b = elementsOf(right);

@@ -24,7 +24,7 @@ c10::QualifiedName underRoot(const c10::QualifiedName& name) {
     if (!isCodeIdentifier(atom)) atom = "_" + atom;
   }
   if (atoms.front() != kRoot) atoms.insert(atoms.begin(), kRoot);
-  if (atoms.size() == 1) atoms.push_back(kRoot);
+  if (atoms.size() == 1) atoms.emplace_back(kRoot);
   return c10::QualifiedName(atoms);
 }
 
@@ -45,7 +45,7 @@ bool ArchiveNames::isFree(const c10::QualifiedName& name) const {
   return true;
 }
 
-c10::QualifiedName ArchiveNames::claim(c10::QualifiedName wanted) {
+c10::QualifiedName ArchiveNames::claim(const c10::QualifiedName& wanted) {
   c10::QualifiedName name = wanted;
   for (bool beside = true; !isFree(name); beside = !beside) {
     const c10::QualifiedName home(beside ? wanted.prefix() : std::string(kRoot));

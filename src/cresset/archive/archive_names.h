@@ -29,7 +29,7 @@ class ArchiveNames final : public CodeNames {
   const std::vector<Definition>& definitions() const { return definitions_; }
 
  private:
-  c10::QualifiedName claim(c10::QualifiedName wanted);
+  c10::QualifiedName claim(const c10::QualifiedName& wanted);
   bool isFree(const c10::QualifiedName& name) const;
 
   std::unordered_map<const void*, std::string> known_;

@@ -81,11 +81,9 @@ void finishArchive(ZipWriter& zip, int64_t version) {
   zip.add("version", std::to_string(version) + "\n");
   zip.add("byteorder", "little");
   // Forty digits, as PyTorch's archives have, from what is in this one.
-  const uint64_t id = zip.fingerprint();
+  const unsigned long long id = zip.fingerprint();
   std::array<char, 48> digits;
-  std::snprintf(
-      digits.data(), digits.size(), "%020llu%020llu", static_cast<unsigned long long>(id),
-      static_cast<unsigned long long>(id * 0x9e3779b97f4a7c15));
+  std::snprintf(digits.data(), digits.size(), "%020llu%020llu", id, id * 0x9e3779b97f4a7c15);
   zip.add(".data/serialization_id", digits.data());
   zip.finish();
 }

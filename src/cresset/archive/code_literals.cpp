@@ -43,7 +43,7 @@ class LiteralPrinter {
   }
 
  private:
-  std::optional<std::string> scalar(const c10::IValue& value) {
+  std::optional<std::string> scalar(const c10::IValue& value) const {
     if (value.isNone() || (value.isTensor() && !value.toTensor().defined())) return "None";
     if (value.isBool()) return value.toBool() ? "True" : "False";
     if (value.isInt()) return std::to_string(value.toInt());

@@ -1,4 +1,5 @@
 // Tensors in pickles: the calls that rebuild them. See pickler.h; tensor_builder.cpp reads them.
+#include <ATen/core/Tensor.h>
 #include <ATen/ops/_indices_ops.h>
 #include <ATen/ops/_values_ops.h>
 #include <ATen/ops/col_indices_ops.h>

@@ -117,8 +117,7 @@ class ValueBuilder {
     return built;
   }
 
-  void requireType(uint32_t n, IValue& value, const TypePtr& type) {
-    TypePtr wanted = type;
+  void requireType(uint32_t n, IValue& value, const TypePtr& wanted) {
     if (wanted->kind() == c10::TypeKind::AnyType) return;
     if (value.isNone()) {
       // A tensor that is not there; torch.jit writes it as None.
@@ -210,7 +209,7 @@ class ValueBuilder {
     c10::impl::GenericList list(element);
     list.reserve(values.size());
     for (IValue& value : values) list.push_back(std::move(value));
-    return {IValue(std::move(list)), height + 1};
+    return {IValue(list), height + 1};
   }
 
   Built makeDict(uint32_t n, const PickleNode& node, const TypePtr& hint, int depth) {
@@ -237,7 +236,7 @@ class ValueBuilder {
     c10::impl::GenericDict dict(key_type, value_type);
     dict.reserve(keys.size());
     for (size_t i = 0; i < keys.size(); ++i) dict.insert_or_assign(std::move(keys[i]), std::move(values[i]));
-    return {IValue(std::move(dict)), height + 1};
+    return {IValue(dict), height + 1};
   }
 
   // ---- calls ----

@@ -109,7 +109,7 @@ class Call {
   bool isSimpleEinsum(std::string_view equation, std::string_view tensors) const {
     const auto text = constant<std::string>(equation);
     const Node* list = value(tensors)->node();
-    if (!text || list->kind() != prim::ListConstruct || list->inputs().size() < 1 || list->inputs().size() > 2)
+    if (!text || list->kind() != prim::ListConstruct || list->inputs().empty() || list->inputs().size() > 2)
       return false;
     const size_t arrow = text->find("->");
     if (arrow == std::string::npos || text->find('.') != std::string::npos) return false;

@@ -377,7 +377,7 @@ class CapturedFrame {
     return true;
   }
 
-  bool refuseMorePlans() {
+  bool refuseMorePlans() const {
     PyErr_Format(
         PyExc_RuntimeError,
         "cresset.compile(fullgraph=True): %U has graphs for %d kinds of calls, and this is another. Allow more by "

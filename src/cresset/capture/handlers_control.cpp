@@ -16,7 +16,7 @@ namespace cresset::capture {
   bool has_self = machine.peek(count + 2) != nullptr;
   PyObject* callable = machine.peek(has_self ? count + 2 : count + 1);
 #endif
-  size_t given = size_t(count + has_self);
+  size_t given = size_t(count) + size_t(has_self);
   size_t names = keywords == nullptr ? 0 : size_t(PyTuple_GET_SIZE(keywords));
   PyObject** arguments = machine.top - given;
   PyObject* result =

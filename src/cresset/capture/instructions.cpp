@@ -60,8 +60,9 @@ Instructions::Instructions(PyCodeObject* code) {
   index_.assign(size_t(size), -1);
   int start = 0, prefix = 0;
   for (int position = 0; position < size;) {
-    int opcode = units[2 * position];
-    int argument = prefix << 8 | units[2 * position + 1];
+    const unsigned char* unit = units + 2 * size_t(position);
+    int opcode = unit[0];
+    int argument = prefix << 8 | unit[1];
     index_[size_t(position)] = int(instructions_.size());
     if (opcode == EXTENDED_ARG) {
       prefix = argument;

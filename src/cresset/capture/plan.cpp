@@ -1,6 +1,8 @@
 #include "cresset/capture/plan.h"
 
 #if CRESSET_KNOWS_FRAMES
+#include <bit>
+#include <cstdint>
 #include <cstring>
 #include <new>
 
@@ -158,7 +160,7 @@ bool isSameConstant(PyObject* value, PyObject* constant) {
   if (Py_TYPE(value) != Py_TYPE(constant)) return false;
   if (PyFloat_CheckExact(value)) {
     double left = PyFloat_AS_DOUBLE(value), right = PyFloat_AS_DOUBLE(constant);
-    return std::memcmp(&left, &right, sizeof(double)) == 0;
+    return std::bit_cast<uint64_t>(left) == std::bit_cast<uint64_t>(right);
   }
   return value == constant || PyObject_RichCompareBool(value, constant, Py_EQ) == 1;
 }

@@ -170,7 +170,7 @@ bool Launch::runInto(
     memory = c10::GetCPUAllocator()->allocate(temporary_bytes_);
     bases.push_back(static_cast<std::byte*>(memory.get()));
   } else if (temporary_bytes_ > 0) {
-    thread_local ThreadMemory kept;
+    static thread_local ThreadMemory kept;
     bases.push_back(kept.get(temporary_bytes_));
   }
   return runSteps(bases, inputs);
@@ -208,7 +208,7 @@ bool Launch::runStep(const Step& step, std::span<std::byte* const> bases, const 
   };
   const auto runPart = [&](int64_t begin, int64_t end) {
     if (!step.scratch_ends.empty()) {
-      thread_local ThreadMemory kept;
+      static thread_local ThreadMemory kept;
       std::byte* scratch = kept.get(static_cast<size_t>(step.scratch_ends.back()));
       c10::SmallVector<void*, 16> own(buffers.begin(), buffers.end());
       int64_t offset = 0;

@@ -86,7 +86,7 @@ PlanPtr PlanSet::makePlanFor(const Signature& signature) const {
   } else if (!lock.try_lock()) {
     return nullptr;  // a call of a further kind does not wait while a plan is made
   }
-  const PlanPtr earlier = find(signature);
+  PlanPtr earlier = find(signature);
   if (earlier && !earlier->revise->load(std::memory_order_acquire)) return earlier;  // another thread was faster
   const auto known = plans_.load(std::memory_order_relaxed);
   const bool full = !earlier && known && known->size() >= max_plans_;
@@ -101,7 +101,7 @@ PlanPtr PlanSet::makePlanFor(const Signature& signature) const {
   return {std::move(plans), plan};
 }
 
-std::unique_ptr<const Plan> PlanSet::planOrError(const Signature& signature, const Plan* earlier) const {
+std::unique_ptr<Plan> PlanSet::planOrError(const Signature& signature, const Plan* earlier) const {
   try {
     return makePlan(function_, *prepared_, signature, earlier, options_);
   } catch (const std::exception& error) {

@@ -67,7 +67,7 @@ class PlanSet {
   const PreparedFunction* preparedFunction() const;
   PlanPtr find(const Signature& signature) const;
   PlanPtr makePlanFor(const Signature& signature) const;
-  std::unique_ptr<const Plan> planOrError(const Signature& signature, const Plan* earlier) const;
+  std::unique_ptr<Plan> planOrError(const Signature& signature, const Plan* earlier) const;
   static Plans::const_iterator longestUnused(const Plans& plans);
 
   Function& function_;

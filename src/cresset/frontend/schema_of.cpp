@@ -72,7 +72,7 @@ c10::Argument argumentOf(const Param& param, Program& program, const ResolverPtr
       throw UserError("in the default of parameter '" + param.name().name() + "': " + error.message(), error.range());
     }
   }
-  return c10::Argument(param.name().name(), std::move(type), repeat, std::move(default_value), param.kwargOnly());
+  return c10::Argument(param.name().name(), type, repeat, std::move(default_value), param.kwargOnly());
 }
 
 /// What a __setstate__ without annotations takes: what __getstate__ returns.

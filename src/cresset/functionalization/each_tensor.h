@@ -24,7 +24,7 @@ void eachTensor(c10::IValue& value, const Visit& visit) {
     for (at::Tensor& tensor : tensors)
       if (tensor.defined()) changed |= visit(tensor);
     if (changed) value = c10::IValue(c10::List<at::Tensor>(tensors));
-  } else if (value.isList() && value.toListRef().size() > 0) {
+  } else if (value.isList() && !value.toListRef().empty()) {
     const auto list = value.toList();
     if (list.elementType()->kind() != c10::TypeKind::OptionalType) return;
     c10::impl::GenericList copy(list.elementType());
@@ -39,7 +39,7 @@ void eachTensor(c10::IValue& value, const Visit& visit) {
       }
       copy.push_back(std::move(element));
     }
-    if (changed) value = c10::IValue(std::move(copy));
+    if (changed) value = c10::IValue(copy);
   }
 }
 

@@ -39,7 +39,7 @@ Part::~Part() {
   }
 }
 
-Wrapper::Wrapper(PartPtr part, const at::Tensor& like, std::optional<c10::SymInt> offset)
+Wrapper::Wrapper(PartPtr part, const at::Tensor& like, const std::optional<c10::SymInt>& offset)
     : TensorImpl(c10::Storage(part->memory->stand_in), keysFor(like), like.dtype()), part_(std::move(part)) {
   device_opt_ = like.device();
   set_storage_access_should_throw();
@@ -54,7 +54,7 @@ void Wrapper::setGeometry(const at::Tensor& like, const std::optional<c10::SymIn
   }
 }
 
-void Wrapper::setPart(PartPtr part, const at::Tensor& like, std::optional<c10::SymInt> offset) {
+void Wrapper::setPart(PartPtr part, const at::Tensor& like, const std::optional<c10::SymInt>& offset) {
   part_ = std::move(part);
   setGeometry(like, offset);
 }
@@ -84,8 +84,8 @@ Wrapper* wrapperOf(const at::Tensor& tensor) {
   return dynamic_cast<Wrapper*>(tensor.unsafeGetTensorImpl());
 }
 
-at::Tensor wrapperFor(PartPtr part, const at::Tensor& like, std::optional<c10::SymInt> offset) {
-  return at::Tensor(c10::make_intrusive<Wrapper>(std::move(part), like, std::move(offset)));
+at::Tensor wrapperFor(PartPtr part, const at::Tensor& like, const std::optional<c10::SymInt>& offset) {
+  return at::Tensor(c10::make_intrusive<Wrapper>(std::move(part), like, offset));
 }
 
 at::Tensor wrapFresh(const at::Tensor& value, const std::shared_ptr<LevelState>& level) {

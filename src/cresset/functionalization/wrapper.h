@@ -79,12 +79,12 @@ using PartPtr = std::shared_ptr<Part>;
 class Wrapper final : public c10::TensorImpl {
  public:
   /// With the sizes, strides, dtype and device of `like`; with its storage offset, unless another is given.
-  Wrapper(PartPtr part, const at::Tensor& like, std::optional<c10::SymInt> offset = std::nullopt);
+  Wrapper(PartPtr part, const at::Tensor& like, const std::optional<c10::SymInt>& offset = std::nullopt);
 
   const PartPtr& part() const { return part_; }
   Memory& memory() const { return *part_->memory; }
   /// After an operator that changes which part it is.
-  void setPart(PartPtr part, const at::Tensor& like, std::optional<c10::SymInt> offset = std::nullopt);
+  void setPart(PartPtr part, const at::Tensor& like, const std::optional<c10::SymInt>& offset = std::nullopt);
 
   c10::intrusive_ptr<TensorImpl> shallow_copy_and_detach(
       const c10::VariableVersion& version_counter, bool allow_metadata_change) const override;
@@ -102,7 +102,7 @@ class Wrapper final : public c10::TensorImpl {
 Wrapper* wrapperOf(const at::Tensor& tensor);
 /// A wrapper of memory that has this value; `offset`, strides and sizes are those of the tensor.
 at::Tensor wrapFresh(const at::Tensor& value, const std::shared_ptr<LevelState>& level);
-at::Tensor wrapperFor(PartPtr part, const at::Tensor& like, std::optional<c10::SymInt> offset = std::nullopt);
+at::Tensor wrapperFor(PartPtr part, const at::Tensor& like, const std::optional<c10::SymInt>& offset = std::nullopt);
 
 /// While it lives, operators go to the clients outside of the level, if the level is the innermost, and past autograd.
 class Emission {

@@ -514,7 +514,7 @@ class Call : CallWithWrappers {
       size_t at = 0;
       const std::vector<at::Tensor> targets = tensorsOf(argument);
       eachTensor(stack[argument], [&](at::Tensor& tensor) {
-        const at::Tensor target = targets[at++];
+        const at::Tensor& target = targets[at++];
         if (!own(target)) return false;
         const Emission emission(*level_);
         tensor = at::_ops::copy::call(

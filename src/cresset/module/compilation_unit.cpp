@@ -14,7 +14,7 @@ namespace cresset {
 namespace {
 
 std::vector<Function*> defineText(
-    Program& program, const std::string& source, const std::string& file, DefineOptions options) {
+    Program& program, const std::string& source, const std::string& file, const DefineOptions& options) {
   return defineSource(program, std::make_shared<const Source>(source, file.empty() ? "<string>" : file), options);
 }
 

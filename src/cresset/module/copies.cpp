@@ -52,14 +52,14 @@ class DeepCopier {
       done_.emplace(key, IValue(result));  // before the elements, which may refer back to it
       result.reserve(list.size());
       for (size_t i = 0; i < list.size(); ++i) result.push_back(copy(list.get(i)));
-      return IValue(std::move(result));
+      return IValue(result);
     }
     if (value.isGenericDict()) {
       auto dict = value.toGenericDict();
       c10::impl::GenericDict result(dict.keyType(), dict.valueType());
       done_.emplace(key, IValue(result));
       for (const auto& entry : dict) result.insert(copy(entry.key()), copy(entry.value()));
-      return IValue(std::move(result));
+      return IValue(result);
     }
     if (value.isTuple()) {
       const auto& tuple = value.toTupleRef();

@@ -73,7 +73,7 @@ std::string Module::dump_to_str(bool code, bool attributes, bool parameters) con
 }
 
 void Module::dump(bool code, bool attributes, bool parameters) const {
-  std::cout << dump_to_str(code, attributes, parameters) << std::endl;
+  std::cout << dump_to_str(code, attributes, parameters) << '\n' << std::flush;
 }
 
 }  // namespace cresset

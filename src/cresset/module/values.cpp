@@ -31,7 +31,7 @@ std::optional<IValue> convertList(const IValue& value, const TypePtr& type) {
       if (!item) return std::nullopt;
       result.push_back(std::move(*item));
     }
-    return IValue(std::move(result));
+    return IValue(result);
   }
   if (value.isTuple()) {
     c10::impl::GenericList result(element);
@@ -40,7 +40,7 @@ std::optional<IValue> convertList(const IValue& value, const TypePtr& type) {
       if (!converted) return std::nullopt;
       result.push_back(std::move(*converted));
     }
-    return IValue(std::move(result));
+    return IValue(result);
   }
   return std::nullopt;
 }
@@ -57,7 +57,7 @@ std::optional<IValue> convertDict(const IValue& value, const TypePtr& type) {
     if (!key || !item) return std::nullopt;
     result.insert(std::move(*key), std::move(*item));
   }
-  return IValue(std::move(result));
+  return IValue(result);
 }
 
 std::optional<IValue> convertTuple(const IValue& value, const TypePtr& type) {

@@ -87,7 +87,7 @@ void exitAutocast(const std::string& type, const std::vector<int64_t>& previous)
 
 /// The inference modes that scripts have entered on this thread; each restores what was before when it goes.
 std::vector<std::unique_ptr<c10::InferenceMode>>& inferenceModes() {
-  thread_local std::vector<std::unique_ptr<c10::InferenceMode>> modes;
+  static thread_local std::vector<std::unique_ptr<c10::InferenceMode>> modes;
   return modes;
 }
 

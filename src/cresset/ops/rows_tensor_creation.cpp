@@ -127,7 +127,7 @@ Tensor makeTensor(const IValue& data, std::optional<int64_t> dtype, const std::o
           filled<double>(data, sizesOf(data), at::kDouble, [](const IValue& v) { return v.toDouble(); }), dtype,
           device);
     }
-    return converted(std::move(t), dtype, device);
+    return converted(t, dtype, device);
   }
   auto inferred = data.isInt()      ? at::kLong
                   : data.isBool()   ? at::kBool

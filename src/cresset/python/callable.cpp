@@ -122,7 +122,7 @@ class StackLease {
     Stack* available = &storage;
   };
   static Stack*& available() {
-    thread_local Cache cache;
+    static thread_local Cache cache;
     return cache.available;
   }
   Stack*& available_;  // of the thread
@@ -185,9 +185,9 @@ std::optional<IValue> tracedArgument(PyObject* object, const TypePtr& type) {
     for (size_t i = 0; i < size; ++i) {
       if (c10::SymNode node = tracedNode(item(i)); node && node->is_int()) {
         any = true;
-        numbers.push_back(c10::SymInt(std::move(node)));
+        numbers.emplace_back(std::move(node));
       } else if (PyLong_Check(item(i))) {
-        numbers.push_back(c10::SymInt(PyLong_AsLongLong(item(i))));
+        numbers.emplace_back(PyLong_AsLongLong(item(i)));
       } else {
         return std::nullopt;
       }
@@ -635,14 +635,14 @@ PyObject* keepExact(PyObject* self, PyObject*) {
 PyMethodDef methods[] = {
     {"_keep_exact", keepExact, METH_NOARGS, nullptr},
     {"disassemble", disassembleMethod, METH_NOARGS, "The bytecode, one instruction per line."},
-    {"graph_for", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(graphForArguments)),
+    {"graph_for", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(graphForArguments)),
      METH_VARARGS | METH_KEYWORDS,
      "The optimized graph that a call with these arguments runs once plans are used; see cresset.explain."},
     {"get_debug_state", getDebugState, METH_NOARGS,
      "The graph and its plans, under torch.jit's names; see cresset.explain."},
-    {"save", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(saveFile)), METH_VARARGS | METH_KEYWORDS,
+    {"save", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(saveFile)), METH_VARARGS | METH_KEYWORDS,
      "Saves a module whose forward is this function; see cresset.save."},
-    {"save_to_buffer", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(saveToBuffer)),
+    {"save_to_buffer", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(saveToBuffer)),
      METH_VARARGS | METH_KEYWORDS, "As save, but returns the bytes."},
     {"__reduce__", reduce, METH_NOARGS, nullptr},
     {"__copy__", copySelf, METH_NOARGS, nullptr},

@@ -191,7 +191,7 @@ IValue toList(PyObject* object, const c10::ListType& type) {
       c10::impl::GenericList result(element);
       result.reserve(size);
       forEachItem(sequence, [&](PyObject* item) { result.push_back(convert(item, element)); });
-      return IValue(std::move(result));
+      return IValue(result);
     }
   }
 }
@@ -222,13 +222,13 @@ IValue toDict(PyObject* object, const c10::DictType& type) {
       add(key, value);
       if (PyDict_GET_SIZE(object) != size) throw changedMeanwhile(object);
     }
-    return IValue(std::move(result));
+    return IValue(result);
   }
   py::object items = py::reinterpret_steal<py::object>(PyMapping_Items(object));
   if (!items) throw py::error_already_set();
   result.reserve(static_cast<size_t>(PyList_GET_SIZE(items.ptr())));
   for (py::handle item : items) add(PyTuple_GET_ITEM(item.ptr(), 0), PyTuple_GET_ITEM(item.ptr(), 1));
-  return IValue(std::move(result));
+  return IValue(result);
 }
 
 /// The list or dict itself. One of another type is no copy of it: a script that changes it would be heard by nobody.

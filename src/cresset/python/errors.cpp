@@ -146,7 +146,7 @@ void bindErrors(py::module_& module) {
   py::register_local_exception_translator([](std::exception_ptr exception) {
     if (!exception) return;
     try {
-      std::rethrow_exception(exception);
+      std::rethrow_exception(std::move(exception));
     } catch (const Error&) {
       translateCurrentException();
     } catch (const CastError&) {

@@ -149,7 +149,7 @@ void WarningErrors::raisePending() {
 
 void prepareThread() {
   // Checks are per thread. Signals reach Python's main thread only, so the others need not ask.
-  thread_local bool prepared = false;
+  static thread_local bool prepared = false;
   if (prepared) [[likely]]
     return;
   prepared = true;

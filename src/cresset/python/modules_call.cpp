@@ -93,7 +93,7 @@ PyObject* callModule(PyObject* self, PyObject* const* args, Py_ssize_t nargs, Py
 }
 
 PyMethodDef call_method = {
-    "__call__", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(callModule)), METH_FASTCALL | METH_KEYWORDS,
+    "__call__", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(callModule)), METH_FASTCALL | METH_KEYWORDS,
     "__call__($self, /, *args, **kwargs)\n--\n\nCalls forward, with the hooks around it."};
 
 }  // namespace

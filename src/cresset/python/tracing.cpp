@@ -35,7 +35,7 @@ c10::SymNode toNode(py::handle object) {
   return c10::make_intrusive<tracer::TracedNumber>(py::cast<int64_t>(object), nullptr, 0);
 }
 
-py::object toPythonNode(c10::SymNode node) {
+py::object toPythonNode(const c10::SymNode& node) {
   return py::cast(std::move(node));
 }
 
@@ -87,7 +87,7 @@ IValue toOutput(py::handle object, bool strict, const Recorder& recorder, bool i
       }
       list.push_back(std::move(element));
     }
-    return IValue(std::move(list));
+    return IValue(list);
   }
   if (PyDict_Check(raw)) {
     if (strict) throw UserError(std::string("Encountering a dict") + kStrict);
@@ -108,7 +108,7 @@ IValue toOutput(py::handle object, bool strict, const Recorder& recorder, bool i
       }
       dict.insert(std::move(key), std::move(value));
     }
-    return IValue(std::move(dict));
+    return IValue(dict);
   }
   if (object.is_none()) return IValue();
   throw UserError(in_dict ? tracer::kWrongDict : tracer::kWrongResult);
@@ -343,7 +343,7 @@ void bindTracing(py::module_& module) {
     const bool as_float = kind.is_none() ? is_float : kind.ptr() == reinterpret_cast<PyObject*>(&PyFloat_Type);
     c10::SymNode node = current().item(value, as_float);
     py::object number = std::visit([](auto plain) { return py::cast(plain); }, tracer::numberOf(node));
-    return py::make_tuple(std::move(number), toPythonNode(std::move(node)));
+    return py::make_tuple(std::move(number), toPythonNode(node));
   });
   module.def("_trace_arithmetic", [](const std::string& kind, const py::args& operands_and_result) {
     std::vector<c10::SymNode> operands;

@@ -52,7 +52,7 @@ class StaticProgram::Lease {
       runtime_.reset(slot.exchange(nullptr, std::memory_order_acquire));
       if (runtime_) return;
     }
-    runtime_.reset(new StaticRuntime(nullptr));
+    runtime_ = std::make_unique<StaticRuntime>(nullptr);
   }
   ~Lease() {
     for (auto& slot : program_.idle_) {
@@ -185,8 +185,8 @@ std::vector<IValue> StaticProgram::bind(std::vector<IValue> args, const Kwargs& 
 StaticRuntime& StaticProgram::ownRuntime() const {
   std::call_once(own_runtime_made_, [this] {
     // It must not keep alive what it belongs to.
-    own_runtime_.reset(
-        new StaticRuntime(std::shared_ptr<StaticProgram>(std::shared_ptr<void>(), const_cast<StaticProgram*>(this))));
+    own_runtime_ = std::make_unique<StaticRuntime>(
+        std::shared_ptr<StaticProgram>(std::shared_ptr<void>(), const_cast<StaticProgram*>(this)));
   });
   return *own_runtime_;
 }

@@ -257,7 +257,7 @@ bool isCountOf(const std::vector<at::Tensor>& tensors, double factor, bool count
     std::vector<double> counts{static_cast<double>(tensor.numel())};
     for (const int64_t dim : tensor.sizes()) {
       counts.push_back(static_cast<double>(dim));
-      if (dim > 0) counts.push_back(static_cast<double>(tensor.numel() / dim));
+      if (dim > 0) counts.push_back(static_cast<double>(tensor.numel()) / static_cast<double>(dim));
     }
     for (const double count : counts) {
       for (const double less : {count, count - 1}) {

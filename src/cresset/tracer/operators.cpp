@@ -22,7 +22,7 @@ namespace {
 
 const Operator* operatorOfHandle(const c10::OperatorHandle& op) {
   // Threads have their own, so that no lock is taken per operator.
-  thread_local std::unordered_map<const void*, const Operator*> known;
+  static thread_local std::unordered_map<const void*, const Operator*> known;
   const Operator*& found = known[&op.schema()];
   if (!found || found->schema().name() != op.schema().name() ||
       found->schema().overload_name() != op.schema().overload_name()) {
@@ -132,7 +132,7 @@ class Recorder::OperatorRecord {
       if (isTraced(value) || value.isSymIntList()) value = concrete(value);
       arguments_.push_back(value);
     }
-    if (recorder_.believesArguments(*op_)) {
+    if (Recorder::believesArguments(*op_)) {
       if (torch::autograd::get_current_node()) recorder_.noteListsOfFormula(*op_, arguments_);
       if (recorder_.num_frozen_in_backward_ != num_frozen) recorder_.requireTracedSizes(*op_, arguments_, inputs);
     }
@@ -439,7 +439,7 @@ IValue Recorder::withTracedNumbers(const IValue& value, Value* computed) {
     std::vector<c10::SymInt> numbers;
     const auto plain = value.toIntVector();
     for (size_t i = 0; i < plain.size(); ++i)
-      numbers.push_back(c10::SymInt(traced(plain[i], part(aten::__getitem__, i, c10::IntType::get()))));
+      numbers.emplace_back(traced(plain[i], part(aten::__getitem__, i, c10::IntType::get())));
     return IValue(std::move(numbers));
   }
   if (!value.isTuple()) return value;

@@ -88,7 +88,7 @@ void Recorder::setSelf(const ObjectPtr& self) {
 }
 
 /// Recursion is over the nesting of modules, which Python's own recursion has bounded already.
-void Recorder::registerObject(const IValue& value, AttributePath path) {
+void Recorder::registerObject(const IValue& value, const AttributePath& path) {
   if (value.isTensor()) {
     const at::Tensor& tensor = value.toTensor();
     if (!tensor.defined()) return;
@@ -103,7 +103,7 @@ void Recorder::registerObject(const IValue& value, AttributePath path) {
   for (size_t slot = 0; slot < object->type()->numAttributes(); ++slot) {
     AttributePath inner = path;
     inner.push_back(object->type()->getAttributeName(slot));
-    registerObject(readSlot(*object, slot), std::move(inner));
+    registerObject(readSlot(*object, slot), inner);
   }
 }
 

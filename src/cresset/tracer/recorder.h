@@ -256,7 +256,7 @@ class Recorder final : public OperatorClient {
   /// The numbers in what a script function returned, as numbers of this trace: `computed` is the value in the graph.
   IValue withTracedNumbers(const IValue& value, Value* computed);
   void nameValue(Value* value, const at::Tensor& tensor);
-  void registerObject(const IValue& value, AttributePath path);
+  void registerObject(const IValue& value, const AttributePath& path);
   void bindContainer(const IValue& value, Value* container);
   bool hasUnseenContents(const at::Tensor& tensor) const;
   void noteWrite(const at::Tensor& tensor);

@@ -1,6 +1,7 @@
 // The tracer's interface to the rest of the library.
 #include "cresset/tracer/tracer.h"
 
+#include <ATen/core/class_type.h>
 #include <ATen/core/function_schema.h>
 #include <ATen/core/jit_type.h>
 

@@ -114,7 +114,7 @@ bool Recorder::isGiven(double number) const {
 std::optional<std::vector<int64_t>> Recorder::givenSizes(at::IntArrayRef sizes) const {
   for (const IValue& argument : transforms_.front().arguments) {
     if (!argument.isIntList() && !argument.isSymIntList()) continue;
-    const std::vector<int64_t> given = sizesOf(argument);
+    std::vector<int64_t> given = sizesOf(argument);
     if (given.size() != sizes.size()) continue;
     const auto isHere = [](int64_t a, int64_t b) { return a == b || a == -1; };
     if (std::equal(given.begin(), given.end(), sizes.begin(), isHere)) return given;
