@@ -1000,6 +1000,9 @@ class Recorder:
         if isinstance(right, Value) and right.fixed and right.object is None and isinstance(left, Value):
             frame.stack.append(self.constant(self.is_none(left) != bool(argument)))
             return
+        if isinstance(left, Value) and (left is right or left.register == right.register is not None):
+            frame.stack.append(self.constant(not argument))  # one value under two names
+            return
         self.pending = self.emit("Is", self.register(left), argument, inputs=[self.register(right)])
 
     def BINARY_SUBSCR(self, view, frame, argument):
