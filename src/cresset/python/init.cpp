@@ -12,23 +12,20 @@ namespace {
 
 namespace py = pybind11;
 
-/// pybind11 makes an instance without a C++ object for whoever asks a class's __new__, and methods then read memory that
-/// nobody wrote; pickling by an old protocol ends the process. Here both raise TypeError.
+/// A class's __new__ makes an instance without a C++ object, for which pybind11 allocates memory that nobody writes when a
+/// method is called; pickling by an old protocol ends the process. Here both raise TypeError.
 void refuseEmptyInstances(const py::module_& module) {
-  const auto refuse = [](const char* what) {
-    return [what](const py::object& self, const py::args&, const py::kwargs&) -> py::object {
-      const py::object type = PyType_Check(self.ptr()) ? self : py::object(py::type::of(self));
-      throw py::type_error(what + py::cast<std::string>(py::repr(type.attr("__qualname__"))) + " object");
-    };
+  const auto cannotPickle = [](const py::object& self) -> py::object {
+    throw py::type_error("cannot pickle '" + py::cast<std::string>(py::type::of(self).attr("__qualname__")) + "' object");
   };
-  const py::object no_new = py::staticmethod(py::cpp_function(refuse("cannot create a ")));
   for (auto [name, value] : py::dict(module.attr("__dict__"))) {
-    if (!PyType_Check(value.ptr()) || !py::detail::get_type_info(reinterpret_cast<PyTypeObject*>(value.ptr()))) continue;
+    if (!PyType_Check(value.ptr())) continue;
+    auto* info = py::detail::get_type_info(reinterpret_cast<PyTypeObject*>(value.ptr()));
+    if (!info) continue;
+    info->operator_new = [](size_t) -> void* { throw py::type_error("__init__() of the object was not called"); };
     const py::object own = value.attr("__dict__");
-    if (!own.contains("__init__")) value.attr("__new__") = no_new;
     if (own.contains("__reduce__") || own.contains("__getstate__") || own.contains("__reduce_ex__")) continue;
-    value.attr("__reduce__") =
-        py::cpp_function(refuse("cannot pickle a "), py::is_method(value), py::name("__reduce__"));
+    value.attr("__reduce__") = py::cpp_function(cannotPickle, py::is_method(value), py::name("__reduce__"));
   }
 }
 
