@@ -157,3 +157,25 @@ def test_regions_of_no_operators():
         graph = unit.f.graph.copy()
         cresset.passes.create_autodiff_subgraphs(graph, threshold)
         graph.lint()
+
+
+def nested_blocks(depth):
+    graph = cresset.parse_ir("graph(%x : Tensor):\n  return (%x)\n")
+    condition = graph.insertConstant(True)
+    for _ in range(depth):
+        branch = graph.create("prim::If", [condition], 0)
+        graph.insertNode(branch)
+        graph.setInsertPoint(branch.addBlock())
+        branch.addBlock()
+    return graph
+
+
+@pytest.mark.parametrize("depth", [3_900, 60_000])
+@pytest.mark.parametrize("change", [cresset.passes.dce, cresset.passes.propagate_types, cresset.static_module])
+def test_blocks_that_nest_without_end(depth, change):
+    graph = nested_blocks(depth)
+    if depth < 4_000:
+        change(graph)
+    else:
+        with pytest.raises(RuntimeError, match="nest too deeply"):
+            change(graph)
