@@ -152,7 +152,9 @@ def test_functions_of_the_tracer_take_what_they_name():
 
 
 def test_regions_of_no_operators():
-    unit = cresset.CompilationUnit("def f(x, n: int):\n  for i in range(n):\n    x = x + i\n  return x, {'a': x}, [n]\n")
+    unit = cresset.CompilationUnit(
+        "def f(x, n: int):\n  for i in range(n):\n    x = x + i\n  return x, {'a': x}, [n]\n"
+    )
     for threshold in (0, 1, 2):
         graph = unit.f.graph.copy()
         cresset.passes.create_autodiff_subgraphs(graph, threshold)

@@ -216,7 +216,8 @@ Fact einsum(Facts a) {
   return unknownSizes(static_cast<size_t>(std::count_if(equation.begin(), equation.end(), once)));
 }
 
-/// indexed(x, indices): advanced indexing. A mask takes as many dimensions as it has; ATen leaves one of no dimensions out.
+/// indexed(x, indices): advanced indexing. A mask takes as many dimensions as it has; ATen leaves one of no dimensions
+/// out.
 Fact indexed(Facts a) {
   const auto sizes = sizesOf(argument(a, 0));
   const Fact indices = argument(a, 1);

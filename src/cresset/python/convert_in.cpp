@@ -347,15 +347,16 @@ IValue toUnion(PyObject* object, const TypePtr& type) {
 }  // namespace
 
 std::vector<std::pair<py::object, py::object>> entriesOf(PyObject* mapping) {
-  const auto items = py::reinterpret_steal<py::object>(
-      PyDict_CheckExact(mapping) ? PyDict_Items(mapping) : PyMapping_Items(mapping));
+  const auto items =
+      py::reinterpret_steal<py::object>(PyDict_CheckExact(mapping) ? PyDict_Items(mapping) : PyMapping_Items(mapping));
   if (!items) throw py::error_already_set();
   const auto held = py::cast<py::tuple>(items);
   std::vector<std::pair<py::object, py::object>> result;
   result.reserve(held.size());
   for (py::handle item : held) {
     if (!PyTuple_Check(item.ptr()) || PyTuple_GET_SIZE(item.ptr()) != 2)
-      throw UserError("items() of a " + typeName(mapping) + " returned " + shortRepr(item.ptr()) + ", which is no pair");
+      throw UserError(
+          "items() of a " + typeName(mapping) + " returned " + shortRepr(item.ptr()) + ", which is no pair");
     result.emplace_back(
         py::reinterpret_borrow<py::object>(PyTuple_GET_ITEM(item.ptr(), 0)),
         py::reinterpret_borrow<py::object>(PyTuple_GET_ITEM(item.ptr(), 1)));
@@ -571,7 +572,8 @@ TypePtr infer(PyObject* object, int nesting) {
       key_type = unifyElements(
           object, key_type, infer(key.ptr(), nesting + 1), kWhat, "the keys of a dict are of one type in scripts");
       value_type = unifyElements(
-          object, value_type, infer(value.ptr(), nesting + 1), kWhat, "the values of a dict are of one type in scripts");
+          object, value_type, infer(value.ptr(), nesting + 1), kWhat,
+          "the values of a dict are of one type in scripts");
     }
     if (!key_type) {
       cannotInfer(

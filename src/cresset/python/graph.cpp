@@ -250,12 +250,10 @@ void bindReading(NodeClass& node) {
           },
           "The block that it stands in; None if it isn't inserted.")
       .def(
-          "prev",
-          [](const NodeHandle& self) { return neighbour(self, self->prev()); },
+          "prev", [](const NodeHandle& self) { return neighbour(self, self->prev()); },
           "The node before it in its block, whose ends are neighbours; None if it isn't inserted.")
       .def(
-          "next",
-          [](const NodeHandle& self) { return neighbour(self, self->next()); },
+          "next", [](const NodeHandle& self) { return neighbour(self, self->next()); },
           "The node after it in its block, whose ends are neighbours; None if it isn't inserted.")
       .def("isBefore", [](const NodeHandle& self, const NodeHandle& other) { return self->isBefore(other.get()); })
       .def("isAfter", [](const NodeHandle& self, const NodeHandle& other) { return self->isAfter(other.get()); })

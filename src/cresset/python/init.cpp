@@ -12,11 +12,12 @@ namespace {
 
 namespace py = pybind11;
 
-/// A class's __new__ makes an instance without a C++ object, for which pybind11 allocates memory that nobody writes when a
-/// method is called; pickling by an old protocol ends the process. Here both raise TypeError.
+/// A class's __new__ makes an instance without a C++ object, for which pybind11 allocates memory that nobody writes
+/// when a method is called; pickling by an old protocol ends the process. Here both raise TypeError.
 void refuseEmptyInstances(const py::module_& module) {
   const auto cannotPickle = [](const py::object& self) -> py::object {
-    throw py::type_error("cannot pickle '" + py::cast<std::string>(py::type::of(self).attr("__qualname__")) + "' object");
+    throw py::type_error(
+        "cannot pickle '" + py::cast<std::string>(py::type::of(self).attr("__qualname__")) + "' object");
   };
   for (auto [name, value] : py::dict(module.attr("__dict__"))) {
     if (!PyType_Check(value.ptr())) continue;

@@ -195,7 +195,7 @@ Recorder& current() {
 }
 
 const at::Tensor& tensorOf(py::handle object) {
-  if (!THPVariable_Check(object.ptr())) throw py::type_error("expected a Tensor, got " + typeName(object.ptr()));
+  if (!THPVariable_Check(object.ptr())) throw py::type_error("only Tensors are traced, not " + typeName(object.ptr()));
   return THPVariable_Unpack(object.ptr());
 }
 
