@@ -5,9 +5,10 @@ import collections.abc
 import contextlib
 import pickle
 
-import cresset
 import pytest
 import torch
+
+import cresset
 from cresset import _C
 
 GRAPH = """
