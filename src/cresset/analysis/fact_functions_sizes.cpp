@@ -216,7 +216,8 @@ Fact einsum(Facts a) {
   return unknownSizes(static_cast<size_t>(std::count_if(equation.begin(), equation.end(), once)));
 }
 
-/// indexed(x, indices): advanced indexing. A mask takes as many dimensions as it has.
+/// indexed(x, indices): advanced indexing. A mask takes as many dimensions as it has; ATen leaves one of no dimensions
+/// out.
 Fact indexed(Facts a) {
   const auto sizes = sizesOf(argument(a, 0));
   const Fact indices = argument(a, 1);
@@ -228,7 +229,7 @@ Fact indexed(Facts a) {
     if (!index.isTensor() || !index.dtype || !index.rank()) return {};
     const bool is_mask = *index.dtype == at::kBool || *index.dtype == at::kByte;
     consumed += is_mask ? *index.rank() : 1;
-    rank = std::max(rank, is_mask ? size_t(1) : *index.rank());
+    rank = std::max(rank, is_mask ? std::min<size_t>(1, *index.rank()) : *index.rank());
     any = true;
   }
   if (!any) return argument(a, 0);

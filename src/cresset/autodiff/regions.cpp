@@ -213,7 +213,7 @@ class RegionBuilder {
     const auto isSmall = [&] {
       return static_cast<size_t>(std::count_if(nodes.begin(), nodes.end(), isDifferentiable)) < min_size_;
     };
-    if (isSmall()) return;
+    if (nodes.empty() || isSmall()) return;
     if (const auto cut = endOfConnected(nodes); cut != nodes.end()) {
       std::vector<Node*> after(cut, nodes.end());
       nodes.erase(cut, nodes.end());
@@ -244,7 +244,7 @@ class RegionBuilder {
       return;
     }
     leaveViewsOutside(nodes);
-    if (isSmall()) return;
+    if (nodes.empty() || isSmall()) return;
     outline(graph_, nodes);
     found_ = true;
   }

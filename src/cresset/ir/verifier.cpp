@@ -21,6 +21,9 @@ namespace cresset {
 
 namespace {
 
+// Passes and analyses recurse over the nesting of blocks. Programs nest less (emitter_impl.h); graphs that Python edits
+// could nest without end.
+constexpr size_t kMaxBlockNesting = 4'000;
 constexpr size_t kLinesAround = 8;  // of the printed graph, in messages about large graphs
 
 /// The lines around the complaint, if the text is long.
@@ -107,6 +110,9 @@ class Verifier {
   }
 
   void enter(const Block* block) {
+    if (opened_.size() >= kMaxBlockNesting)
+      throw UserError(
+          "The graph's blocks nest too deeply: at most " + std::to_string(kMaxBlockNesting) + " levels are supported");
     opened_.emplace_back();
     frames_.back().next = block->returnNode()->next();
     const Node* params = block->paramNode();

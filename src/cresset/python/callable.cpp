@@ -176,9 +176,11 @@ std::optional<IValue> tracedArgument(PyObject* object, const TypePtr& type) {
     return node->is_int() ? IValue(c10::SymInt(std::move(node))) : IValue(c10::SymFloat(std::move(node)));
   }
   if (!PyTuple_Check(object) && !PyList_CheckExact(object)) return std::nullopt;
-  const auto items = py::reinterpret_steal<py::object>(PySequence_Fast(object, ""));
-  const auto size = static_cast<size_t>(PySequence_Fast_GET_SIZE(items.ptr()));
-  const auto item = [&](size_t i) { return PySequence_Fast_GET_ITEM(items.ptr(), static_cast<Py_ssize_t>(i)); };
+  // Of a list a copy: converting an element may run Python code, which may change the list.
+  const auto items = py::reinterpret_steal<py::tuple>(PySequence_Tuple(object));
+  if (!items) throw py::error_already_set();
+  const size_t size = items.size();
+  const auto item = [&](size_t i) { return PyTuple_GET_ITEM(items.ptr(), static_cast<Py_ssize_t>(i)); };
   if (kind == c10::TypeKind::ListType && type->containedType(0)->kind() == c10::TypeKind::IntType) {
     bool any = false;
     std::vector<c10::SymInt> numbers;

@@ -51,6 +51,9 @@ TypePtr inferType(PyObject* object);
 inline IValue toInferredIValue(PyObject* object) {
   return toIValue(object, inferType(object));
 }
+/// The keys and values of a dict or another mapping, held: what is done with them may run Python code, which may change
+/// it. Throws UserError if items() of a mapping returns anything but pairs.
+std::vector<std::pair<py::object, py::object>> entriesOf(PyObject* mapping);
 /// The name of the object's Python type.
 std::string typeName(PyObject* object);
 /// repr(object), shortened.

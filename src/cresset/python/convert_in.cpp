@@ -224,10 +224,9 @@ IValue toDict(PyObject* object, const c10::DictType& type) {
     }
     return IValue(result);
   }
-  py::object items = py::reinterpret_steal<py::object>(PyMapping_Items(object));
-  if (!items) throw py::error_already_set();
-  result.reserve(static_cast<size_t>(PyList_GET_SIZE(items.ptr())));
-  for (py::handle item : items) add(PyTuple_GET_ITEM(item.ptr(), 0), PyTuple_GET_ITEM(item.ptr(), 1));
+  const auto entries = entriesOf(object);
+  result.reserve(entries.size());
+  for (const auto& [key, value] : entries) add(key.ptr(), value.ptr());
   return IValue(result);
 }
 
@@ -346,6 +345,24 @@ IValue toUnion(PyObject* object, const TypePtr& type) {
 }
 
 }  // namespace
+
+std::vector<std::pair<py::object, py::object>> entriesOf(PyObject* mapping) {
+  const auto items =
+      py::reinterpret_steal<py::object>(PyDict_CheckExact(mapping) ? PyDict_Items(mapping) : PyMapping_Items(mapping));
+  if (!items) throw py::error_already_set();
+  const auto held = py::cast<py::tuple>(items);
+  std::vector<std::pair<py::object, py::object>> result;
+  result.reserve(held.size());
+  for (py::handle item : held) {
+    if (!PyTuple_Check(item.ptr()) || PyTuple_GET_SIZE(item.ptr()) != 2)
+      throw UserError(
+          "items() of a " + typeName(mapping) + " returned " + shortRepr(item.ptr()) + ", which is no pair");
+    result.emplace_back(
+        py::reinterpret_borrow<py::object>(PyTuple_GET_ITEM(item.ptr(), 0)),
+        py::reinterpret_borrow<py::object>(PyTuple_GET_ITEM(item.ptr(), 1)));
+  }
+  return result;
+}
 
 std::string typeName(PyObject* object) {
   std::string name = Py_TYPE(object)->tp_name;
@@ -534,9 +551,11 @@ TypePtr infer(PyObject* object, int nesting) {
   }
   if (PyList_Check(object)) {
     TypePtr element;
-    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(object); ++i) {
+    // A copy: looking at an element may run Python code, which may change the list.
+    const auto items = py::reinterpret_steal<py::tuple>(PyList_AsTuple(object));
+    for (py::handle item : items) {
       element = unifyElements(
-          object, element, infer(PyList_GET_ITEM(object, i), nesting + 1),
+          object, element, infer(item.ptr(), nesting + 1),
           "List inputs to traced functions must have consistent element type",
           "the elements of a list are of one type in scripts; a tuple's need not be");
     }
@@ -548,13 +567,13 @@ TypePtr infer(PyObject* object, int nesting) {
   }
   if (PyDict_Check(object)) {
     TypePtr key_type, value_type;
-    PyObject *key = nullptr, *value = nullptr;
-    for (Py_ssize_t position = 0; PyDict_Next(object, &position, &key, &value);) {
+    for (const auto& [key, value] : entriesOf(object)) {
       static const std::string kWhat = "Dictionary inputs to traced functions must have consistent type";
       key_type = unifyElements(
-          object, key_type, infer(key, nesting + 1), kWhat, "the keys of a dict are of one type in scripts");
+          object, key_type, infer(key.ptr(), nesting + 1), kWhat, "the keys of a dict are of one type in scripts");
       value_type = unifyElements(
-          object, value_type, infer(value, nesting + 1), kWhat, "the values of a dict are of one type in scripts");
+          object, value_type, infer(value.ptr(), nesting + 1), kWhat,
+          "the values of a dict are of one type in scripts");
     }
     if (!key_type) {
       cannotInfer(

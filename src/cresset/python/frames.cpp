@@ -130,10 +130,9 @@ std::string Frames::nameOf(const at::Tensor& tensor) {
     if (is_inside || owner == Owner::Cresset || is_done) return !is_inside;
     is_done = true;
     py::object locals = py::handle(reinterpret_cast<PyObject*>(frame)).attr("f_locals");
-    for (py::handle item : py::reinterpret_steal<py::list>(PyMapping_Items(locals.ptr()))) {
-      PyObject* value = PyTuple_GET_ITEM(item.ptr(), 1);
-      if (!THPVariable_Check(value) || !THPVariable_Unpack(value).is_same(tensor)) continue;
-      name = py::cast<std::string>(py::handle(PyTuple_GET_ITEM(item.ptr(), 0)));
+    for (const auto& [key, value] : entriesOf(locals.ptr())) {
+      if (!THPVariable_Check(value.ptr()) || !THPVariable_Unpack(value.ptr()).is_same(tensor)) continue;
+      name = py::cast<std::string>(key);
       break;
     }
     return true;

@@ -180,6 +180,10 @@ void bindReading(ValueClass& value) {
       });
 }
 
+py::object neighbour(const NodeHandle& self, Node* other) {
+  return other ? py::cast(NodeHandle{self.graph, other}) : py::object(py::none());
+}
+
 void bindReading(NodeClass& node) {
   node.def("kind", [](const NodeHandle& self) { return std::string(self->kind().toQualString()); })
       .def(
@@ -246,15 +250,11 @@ void bindReading(NodeClass& node) {
           },
           "The block that it stands in; None if it isn't inserted.")
       .def(
-          "prev",
-          [](const NodeHandle& self) {
-            return NodeHandle{self.graph, self->prev()};
-          })
+          "prev", [](const NodeHandle& self) { return neighbour(self, self->prev()); },
+          "The node before it in its block, whose ends are neighbours; None if it isn't inserted.")
       .def(
-          "next",
-          [](const NodeHandle& self) {
-            return NodeHandle{self.graph, self->next()};
-          })
+          "next", [](const NodeHandle& self) { return neighbour(self, self->next()); },
+          "The node after it in its block, whose ends are neighbours; None if it isn't inserted.")
       .def("isBefore", [](const NodeHandle& self, const NodeHandle& other) { return self->isBefore(other.get()); })
       .def("isAfter", [](const NodeHandle& self, const NodeHandle& other) { return self->isAfter(other.get()); })
       .def(

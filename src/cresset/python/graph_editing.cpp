@@ -40,7 +40,7 @@ NamedValue argumentOf(py::handle argument, std::string name = "") {
 }
 
 ValueHandle insertOperator(
-    const GraphHandle& self, const std::string& kind, const py::sequence& args, const py::dict& kwargs) {
+    const GraphHandle& self, const std::string& kind, const py::iterable& args, const py::dict& kwargs) {
   std::vector<NamedValue> positional, named;
   for (py::handle argument : args) positional.push_back(argumentOf(argument));
   for (auto [name, argument] : kwargs) named.push_back(argumentOf(argument, py::cast<std::string>(name)));

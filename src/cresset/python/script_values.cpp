@@ -380,7 +380,7 @@ std::optional<IValue> constantOf(py::handle object) {
     }
     bool constant = true;
     if (PyDict_Check(o)) {
-      for (auto [key, value] : py::reinterpret_borrow<py::dict>(object))
+      for (const auto& [key, value] : entriesOf(o))
         constant = constant && constantOf(key) && constantOf(value);
     } else {
       for (py::handle element : object) constant = constant && constantOf(element);

@@ -92,7 +92,7 @@ IValue toOutput(py::handle object, bool strict, const Recorder& recorder, bool i
   if (PyDict_Check(raw)) {
     if (strict) throw UserError(std::string("Encountering a dict") + kStrict);
     std::vector<std::pair<IValue, IValue>> items;
-    for (auto [key, value] : py::reinterpret_borrow<py::dict>(object)) {
+    for (const auto& [key, value] : entriesOf(raw)) {
       items.emplace_back(toInferredIValue(key.ptr()), toOutput(value, strict, recorder, true));
     }
     if (items.empty()) throw UserError("The traced function returned an empty dict, whose type is unknown.");
@@ -195,6 +195,7 @@ Recorder& current() {
 }
 
 const at::Tensor& tensorOf(py::handle object) {
+  if (!THPVariable_Check(object.ptr())) throw py::type_error("only Tensors are traced, not " + typeName(object.ptr()));
   return THPVariable_Unpack(object.ptr());
 }
 
@@ -203,6 +204,11 @@ struct TracedList {
   Value* value;
   uint64_t trace;
 };
+
+Value* valueOf(const TracedList& list) {
+  if (list.trace != current().serial()) throw UserError("The list belongs to another trace.");
+  return list.value;
+}
 
 std::vector<at::Tensor> tensorsOf(const py::tuple& elements) {
   std::vector<at::Tensor> tensors;
@@ -280,21 +286,21 @@ void bindLists(py::module_& module) {
   });
   module.def(
       "_trace_list_element", [](const TracedList& list, py::handle index, py::handle tensor, bool is_known_otherwise) {
-        return toPyObject(current().elementOfList(list.value, toNode(index), tensorOf(tensor), is_known_otherwise));
+        return toPyObject(current().elementOfList(valueOf(list), toNode(index), tensorOf(tensor), is_known_otherwise));
       });
   module.def("_trace_list_slice", [](const TracedList& list, const py::tuple& bounds) {
     std::vector<c10::SymNode> nodes;
     for (py::handle bound : bounds) nodes.push_back(bound.is_none() ? c10::SymNode() : toNode(bound));
-    return TracedList{current().sliceOfList(list.value, nodes), list.trace};
+    return TracedList{current().sliceOfList(valueOf(list), nodes), list.trace};
   });
   module.def("_trace_list_length", [](const TracedList& list, int64_t length) {
-    return toPythonNode(current().lengthOfList(list.value, length));
+    return toPythonNode(current().lengthOfList(valueOf(list), length));
   });
   module.def(
       "_trace_list_unpack",
       [](const TracedList& list, const py::tuple& elements, const std::vector<bool>& are_known_otherwise) {
         py::list result;
-        for (const at::Tensor& tensor : current().unpackList(list.value, tensorsOf(elements), are_known_otherwise))
+        for (const at::Tensor& tensor : current().unpackList(valueOf(list), tensorsOf(elements), are_known_otherwise))
           result.append(toPyObject(tensor));
         return py::tuple(result);
       });
@@ -361,11 +367,11 @@ void bindTracing(py::module_& module) {
   module.def("_trace_begin_call", [](const py::list& numbers, const py::list& lists, py::handle target) {
     tracer::LibraryCall call{{}, target.is_none() ? at::Tensor() : tensorOf(target), {}};
     for (py::handle item : lists) {
-      auto entry = py::reinterpret_borrow<py::tuple>(item);
-      call.lists.push_back({py::cast<const TracedList&>(entry[0]).value, tensorsOf(entry[1])});
+      const auto entry = py::cast<py::tuple>(item);
+      call.lists.push_back({valueOf(py::cast<const TracedList&>(entry[0])), tensorsOf(entry[1])});
     }
     for (py::handle item : numbers) {
-      auto entry = py::reinterpret_borrow<py::tuple>(item);
+      const auto entry = py::cast<py::tuple>(item);
       const bool is_tensor = THPVariable_Check(entry[0].ptr());
       call.numbers.push_back(
           {is_tensor ? c10::SymNode() : toNode(entry[0]), is_tensor ? tensorOf(entry[0]) : at::Tensor(),
