@@ -380,8 +380,7 @@ std::optional<IValue> constantOf(py::handle object) {
     }
     bool constant = true;
     if (PyDict_Check(o)) {
-      for (const auto& [key, value] : entriesOf(o))
-        constant = constant && constantOf(key) && constantOf(value);
+      for (const auto& [key, value] : entriesOf(o)) constant = constant && constantOf(key) && constantOf(value);
     } else {
       for (py::handle element : object) constant = constant && constantOf(element);
     }
