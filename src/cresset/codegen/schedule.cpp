@@ -31,7 +31,15 @@ class Variables {
     return variable;
   }
 
-  void unite(int a, int b) { parents_[rootOf(a)] = rootOf(b); }
+  /// Either may be kNone, which becomes the other, if it is `variable`.
+  void unite(int& variable, int other) {
+    if (other == kNone) return;
+    if (variable == kNone) {
+      variable = other;
+    } else {
+      parents_[rootOf(variable)] = rootOf(other);
+    }
+  }
 
   int64_t sizeOf(int variable) const { return sizes_[variable]; }
 
@@ -236,7 +244,7 @@ class Scheduler {
       for (size_t d = 0; d < own.size(); ++d) {
         const size_t dim = dims.empty() ? rank - own.size() + d : dims[d];
         if (!dims.empty() && values_[step.operands[i]].layout.sizes[d] != result.layout.sizes[dim]) return false;
-        unite(result.variables[dim], own[d]);
+        variables_.unite(result.variables[dim], own[d]);
       }
     }
     if (step.reduction && !reduce(*step.reduction, step.is_reduced, result)) return false;
@@ -309,7 +317,7 @@ class Scheduler {
     if (read.weights) {
       const ScheduledValue& weights = values_[*read.weights];
       if (weights.layout.sizes != index.layout.sizes) return false;
-      unite(index.variables[0], weights.variables[0]);
+      variables_.unite(index.variables[0], weights.variables[0]);
     }
     bags_ = Bags{read.source, read.offsets, num_bags};
     reductions_.push_back({index.variables[0]});
@@ -388,7 +396,7 @@ class Scheduler {
         if (!is_new && size->second != operand.layout.sizes[d]) return false;
         // What is summed over has a variable, even of one element.
         if (letters[d] == summed.back() && operand.variables[d] == kNone) operand.variables[d] = variables_.add(1);
-        unite(indices.variables.try_emplace(letters[d], kNone).first->second, operand.variables[d]);
+        variables_.unite(indices.variables.try_emplace(letters[d], kNone).first->second, operand.variables[d]);
       }
     }
     for (const char letter : summed) {  // there is one channel for each group
@@ -419,7 +427,7 @@ class Scheduler {
     return true;
   }
 
-  /// False if the operand can't be broadcast to the sizes.
+  /// Whether the operand can be broadcast to the sizes.
   bool broadcastTo(const ScheduledValue& operand, const Sizes& sizes, std::vector<int>& variables) {
     const size_t rank = operand.layout.sizes.size();
     if (rank > sizes.size()) return false;
@@ -427,18 +435,9 @@ class Scheduler {
     for (size_t d = 0; d < rank; ++d) {
       const int64_t size = operand.layout.sizes[d];
       if (size != 1 && size != sizes[missing + d]) return false;
-      if (size != 1) unite(variables[missing + d], operand.variables[d]);
+      if (size != 1) variables_.unite(variables[missing + d], operand.variables[d]);
     }
     return true;
-  }
-
-  void unite(int& variable, int other) {
-    if (other == kNone) return;
-    if (variable == kNone) {
-      variable = other;
-    } else {
-      variables_.unite(variable, other);
-    }
   }
 
   /// All reductions go over the same variables, in the same order.
