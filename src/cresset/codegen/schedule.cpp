@@ -2,6 +2,7 @@
 #include <ATen/TensorUtils.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <numeric>
 
@@ -552,10 +553,7 @@ class Scheduler {
     }
     if (group_.reduces && reduced.empty()) reduced.emplace_back();
     // Loops follow the memory of the first result.
-    const size_t first = inputs_.size();
-    std::stable_sort(outer.begin(), outer.end(), [&](const LoopDim& a, const LoopDim& b) {
-      return a.strides[first] > b.strides[first];
-    });
+    std::ranges::stable_sort(outer, std::greater(), [&](const LoopDim& dim) { return dim.strides[inputs_.size()]; });
     auto nest = makeLoopNest(
         outer, reduced, group_.contracts, dtypes, inputs_.size(), bags_ ? std::optional(bags_->offsets) : std::nullopt);
     if (!nest) return std::nullopt;
