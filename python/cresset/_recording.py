@@ -20,12 +20,12 @@ from . import _C, _frames
 from ._graph_modules import BackendError, serve
 from ._own_graphs import MIN_CALLS, steps_with_graphs
 from ._rows import (
-    counts_calls,
-    effect_of,
     HAS_TORCH_FUNCTION,
     argument_of,
     code_of,
+    counts_calls,
     decisive_arguments,
+    effect_of,
     is_functional,
     is_functional_attribute,
     is_given_in_place,
