@@ -21,9 +21,6 @@ namespace cresset {
 
 namespace {
 
-// Passes and analyses recurse over the nesting of blocks. Programs nest less (emitter_impl.h); graphs that Python edits
-// could nest without end.
-constexpr size_t kMaxBlockNesting = 4'000;
 constexpr size_t kLinesAround = 8;  // of the printed graph, in messages about large graphs
 
 /// The lines around the complaint, if the text is long.
@@ -110,9 +107,6 @@ class Verifier {
   }
 
   void enter(const Block* block) {
-    if (opened_.size() >= kMaxBlockNesting)
-      throw UserError(
-          "The graph's blocks nest too deeply: at most " + std::to_string(kMaxBlockNesting) + " levels are supported");
     opened_.emplace_back();
     frames_.back().next = block->returnNode()->next();
     const Node* params = block->paramNode();
@@ -204,6 +198,22 @@ void verify(const Graph& graph) {
     Verifier verifier(*next, seen);
     verifier.run();
     work.insert(work.end(), verifier.nested_.begin(), verifier.nested_.end());
+  }
+}
+
+void verifyEdited(const Graph& graph) {
+  constexpr size_t kMaxNesting = 4'000;
+  verify(graph);
+  std::vector<std::pair<const Block*, size_t>> work{{graph.block(), 0}};
+  while (!work.empty()) {
+    const auto [block, depth] = work.back();
+    work.pop_back();
+    if (depth >= kMaxNesting)
+      throw UserError(
+          "The graph's blocks nest too deeply: at most " + std::to_string(kMaxNesting) + " levels are supported");
+    for (const Node* node : block->nodes()) {
+      for (const Block* inner : node->blocks()) work.emplace_back(inner, depth + 1);
+    }
   }
 }
 

@@ -9,4 +9,8 @@ namespace cresset {
 /// Throws UserError whose message shows the line of the printed graph that is wrong, with the complaint under it.
 void verify(const Graph& graph);
 
+/// The same of a graph that was edited by hand, whose blocks may nest without end: passes recurse over them, so they
+/// may be at most 4,000 levels deep. Programs nest less (frontend/emitter_impl.h).
+void verifyEdited(const Graph& graph);
+
 }  // namespace cresset

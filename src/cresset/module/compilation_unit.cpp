@@ -45,7 +45,7 @@ Function* CompilationUnit::create_function(
         std::to_string(graph->outputs().size()));
   }
   auto body = graph->copy();
-  verify(*body);
+  verifyEdited(*body);
   verifyOperators(*body);
   if (should_mangle) name = program_->mangle(name);
   program_->usePrograms(*body);

@@ -160,7 +160,7 @@ void Function::checkEdits() const {
     throw UserError("the graph of '" + name_.qualifiedName() + "' was edited, and is not valid any more: " + what);
   };
   try {
-    verify(*editable_);
+    verifyEdited(*editable_);
     verifyOperators(*editable_);
   } catch (const UserError& error) {
     refuse(error.message());

@@ -350,7 +350,7 @@ void bindAliases(py::module_& module, GraphClass& graph) {
       .def("dump", [](const AliasHandle& self) { py::print(self.aliases->toString()); })
       .def("__str__", [](const AliasHandle& self) { return self.aliases->toString(); });
   const auto make = [](const GraphHandle& self) {
-    verify(*self.graph);  // what was edited by hand may be anything
+    verifyEdited(*self.graph);  // what was edited by hand may be anything
     return AliasHandle{self.graph, std::make_shared<AliasDb>(*self.graph)};
   };
   graph.def(
@@ -383,7 +383,7 @@ void bindReading(GraphClass& graph) {
           })
       .def("copy", [](const GraphHandle& self) { return GraphHandle{keptWith(self->copy(), self.graph)}; })
       .def(
-          "lint", [](const GraphHandle& self) { verify(*self.graph); }, "Raises if the graph is malformed.")
+          "lint", [](const GraphHandle& self) { verifyEdited(*self.graph); }, "Raises if the graph is malformed.")
       .def(
           "str",
           [](const GraphHandle& self, bool print_source_ranges) {
@@ -434,7 +434,7 @@ void bindPasses(py::module_& module) {
         const PassInfo* pass = findPass(name);
         if (!pass) throw UserError("There is no pass called '" + name + "'.");
         // Passes trust their input, and what was edited by hand may be anything.
-        verify(*graph.graph);
+        verifyEdited(*graph.graph);
         return runPass(*pass, *graph.graph, "graph", {.autocast = autocastOfThread()});
       },
       py::arg("name"), py::arg("graph"));
@@ -469,7 +469,7 @@ void bindPasses(py::module_& module) {
   module.def(
       "_compute_shapes",
       [](const GraphHandle& graph) {
-        verify(*graph.graph);
+        verifyEdited(*graph.graph);
         const ShapeComputation computation = computeShapes(*graph.graph);
         return py::make_tuple(graphToPython(computation.graph), computation.symbols);
       },
@@ -478,7 +478,7 @@ void bindPasses(py::module_& module) {
   module.def(
       "_functionalize",
       [](const GraphHandle& graph, bool distinct_inputs) {
-        verify(*graph.graph);
+        verifyEdited(*graph.graph);
         py::list left;
         for (const MutationLeft& write : functionalize(*graph.graph, distinct_inputs).left) {
           left.append(py::make_tuple(
@@ -492,7 +492,7 @@ void bindPasses(py::module_& module) {
   module.def(
       "_reinplace",
       [](const GraphHandle& graph, bool distinct_inputs) {
-        verify(*graph.graph);
+        verifyEdited(*graph.graph);
         return reinplace(*graph.graph, distinct_inputs);
       },
       py::arg("graph"), py::arg("distinct_inputs"));
@@ -500,7 +500,7 @@ void bindPasses(py::module_& module) {
   module.def(
       "_create_regions",
       [](const GraphHandle& graph, size_t min_size) {
-        verify(*graph.graph);
+        verifyEdited(*graph.graph);
         decomposeForGradients(*graph.graph, {});
         return createDifferentiableRegions(*graph.graph, min_size);
       },
@@ -508,7 +508,7 @@ void bindPasses(py::module_& module) {
   module.def(
       "_decompose",
       [](const GraphHandle& graph) {
-        verify(*graph.graph);
+        verifyEdited(*graph.graph);
         return decomposeForGradients(*graph.graph, {});
       },
       py::arg("graph"));
