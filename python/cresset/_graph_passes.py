@@ -102,7 +102,7 @@ def _of_either(ours):
         @functools.wraps(theirs)
         def run(*args, **kwargs):
             is_ours = any(isinstance(argument, _OURS) for argument in (*args, *kwargs.values()))
-            if args[:1] == (None,) and theirs.__name__.startswith("_jit_pass_"):
+            if args and args[0] is None and theirs.__name__.startswith("_jit_pass_"):
                 raise TypeError(f"{theirs.__name__}(): a graph is expected, not None")  # torch's own reads its memory
             return (ours if is_ours else theirs)(*args, **kwargs)
 

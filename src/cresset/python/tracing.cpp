@@ -36,7 +36,7 @@ c10::SymNode toNode(py::handle object) {
 }
 
 py::object toPythonNode(const c10::SymNode& node) {
-  return py::cast(std::move(node));
+  return py::cast(node);
 }
 
 /// A node if the number belongs to the trace that runs here, else None.
