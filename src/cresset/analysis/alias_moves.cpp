@@ -3,22 +3,17 @@
 #include <unordered_set>
 
 #include "cresset/analysis/alias.h"
+#include "cresset/ir/nesting.h"
 #include "cresset/support/error.h"
 
 namespace cresset {
 
 namespace {
 
-/// The node of `block` in which, or in whose blocks, `node` stands; null if none.
-Node* ancestorIn(Node* node, const Block* block) {
-  while (node && node->owningBlock() != block) node = node->owningBlock() ? node->owningBlock()->owningNode() : nullptr;
-  return node;
-}
-
 /// Adds the nodes of `block` that define what `node`, or what is in its blocks, uses.
 void addProducers(const Node* node, const Block* block, std::unordered_set<const Node*>& into) {
   for (Value* input : node->inputs()) {
-    if (Node* producer = ancestorIn(input->node(), block)) into.insert(producer);
+    if (Node* producer = ancestorIn(block, input->node())) into.insert(producer);
   }
   for (const Block* inner : node->blocks()) {
     for (const Node* nested : inner->nodes()) addProducers(nested, block, into);
@@ -27,11 +22,7 @@ void addProducers(const Node* node, const Block* block, std::unordered_set<const
 }
 
 void addUsers(const Node* node, const Block* block, std::unordered_set<const Node*>& into) {
-  for (const Value* output : node->outputs()) {
-    for (const Use& use : output->uses()) {
-      if (Node* user = ancestorIn(use.user, block)) into.insert(user);
-    }
-  }
+  for (const Value* output : node->outputs()) addUsersIn(block, output, into);
 }
 
 }  // namespace

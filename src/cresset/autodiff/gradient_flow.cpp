@@ -7,6 +7,7 @@
 
 #include "cresset/analysis/gradients.h"
 #include "cresset/ir/constants.h"
+#include "cresset/ir/nesting.h"
 #include "cresset/ir/subgraph.h"
 #include "cresset/ops/operator.h"
 
@@ -46,9 +47,7 @@ bool mayPassGradients(Node* node) {
 }
 
 const Node* userIn(const Block* block, const Use& use) {
-  const Node* node = use.user;
-  while (node && node->owningBlock() != block) node = node->owningBlock()->owningNode();
-  return node;
+  return ancestorIn<const Node>(block, use.user);
 }
 
 bool mayReturnFirstArgument(Node* node) {

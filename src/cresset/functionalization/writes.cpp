@@ -8,6 +8,7 @@
 #include "cresset/analysis/ambient_state.h"
 #include "cresset/analysis/plain_types.h"
 #include "cresset/functionalization/view_rows.h"
+#include "cresset/ir/nesting.h"
 #include "cresset/ir/structure.h"
 #include "cresset/ir/subgraph.h"
 #include "cresset/ops/operator.h"
@@ -258,8 +259,7 @@ void Writes::checkReader(const Value* value, WrittenMemory& memory) {
   }
   // Made after all writes.
   if (!memory.is_input || from < spans_.at(memory.writes.back()).begin) return;
-  Node* node = value->node();
-  while (node->owningBlock() != graph_.block()) node = node->owningBlock()->owningNode();
+  Node* node = ancestorIn(graph_.block(), value->node());
   if (spans_.at(node).begin < spans_.at(memory.writes.back()).begin) {
     leave(
         memory, "a result of " + nameOf(*value->node()) +

@@ -31,6 +31,7 @@
 
 #include "cresset/analysis/graph_analyses.h"
 #include "cresset/ir/constants.h"
+#include "cresset/ir/nesting.h"
 #include "cresset/ops/operator.h"
 #include "cresset/ops/operator_rows.h"
 #include "cresset/ops/packed_convolution.h"
@@ -415,17 +416,6 @@ class Mover {
   std::unordered_set<const Value*> results_;  // of nodes that are rewritten
   std::unordered_set<const Node*> members_;
 };
-
-template <typename Visit>
-bool anyNode(const Block* block, const Visit& visit) {
-  for (Node* node : block->nodes()) {
-    if (visit(node)) return true;
-    for (const Block* inner : node->blocks()) {
-      if (anyNode(inner, visit)) return true;
-    }
-  }
-  return false;
-}
 
 bool allowsAnyLayout(Block* block, std::unordered_set<const Function*>& seen) {
   return anyNode(block, [&](Node* node) {

@@ -13,6 +13,7 @@
 #include "cresset/analysis/ambient_state.h"
 #include "cresset/analysis/gradients.h"
 #include "cresset/analysis/graph_analyses.h"
+#include "cresset/ir/nesting.h"
 #include "cresset/passes/pass.h"
 
 namespace cresset {
@@ -21,30 +22,14 @@ namespace {
 /// So that chains are found in time in proportion to the graph.
 constexpr size_t kMaxBranches = 16, kMaxBetween = 64;
 
+/// Whether it holds of the node, or of one in its blocks.
 template <typename F>
 bool anyInside(const Node* node, const F& holds) {
-  if (holds(node)) return true;
-  for (const Block* block : node->blocks()) {
-    for (const Node* inner : block->nodes()) {
-      if (anyInside(inner, holds)) return true;
-    }
-  }
-  return false;
+  return holds(node) || std::ranges::any_of(node->blocks(), [&](const Block* block) { return anyNode(block, holds); });
 }
 
 bool isSeenByAutograd(const Node* node) {
   return anyInside(node, passesGradients);
-}
-
-/// Adds the nodes of its block that use the node's results, in nested blocks too.
-void addUsers(const Node* node, std::unordered_set<const Node*>& into) {
-  for (const Value* output : node->outputs()) {
-    for (const Use& use : output->uses()) {
-      const Node* user = use.user;
-      while (user->owningBlock() != node->owningBlock()) user = user->owningBlock()->owningNode();
-      into.insert(user);
-    }
-  }
 }
 
 /// Nodes in their order, and what may not change places with them.
@@ -52,7 +37,7 @@ class Sequence {
  public:
   void add(Node* node) {
     nodes.push_back(node);
-    addUsers(node, users_);
+    for (const Value* output : node->outputs()) addUsersIn(node->owningBlock(), output, users_);
     is_seen_by_autograd_ |= isSeenByAutograd(node);
   }
 

@@ -13,6 +13,7 @@
 
 #include "cresset/analysis/graph_analyses.h"
 #include "cresset/ir/constants.h"
+#include "cresset/ir/nesting.h"
 #include "cresset/ops/operator.h"
 #include "cresset/passes/pass.h"
 
@@ -124,9 +125,7 @@ class Refiner {
 
   /// Whether the node stands in the block of `first` (or in blocks nested there), and is not before it.
   static bool isReached(const Node* node, const Node* first) {
-    const Block* block = first->owningBlock();
-    const Node* place = node;
-    while (place && place->owningBlock() != block) place = place->owningBlock()->owningNode();
+    const Node* place = ancestorIn(first->owningBlock(), node);
     return place && (place == first || place->isAfter(first));
   }
 

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 
+#include "cresset/ir/nesting.h"
 #include "cresset/support/error.h"
 #include "cresset/tracer/recorder.h"
 #include "cresset/tracer/tracer.h"
@@ -191,15 +192,7 @@ class OutlineFork {
   /// The node of the fork's own block that uses one of the values first, or is the way to it.
   Node* firstUser() const {
     std::unordered_set<const Node*> users;
-    for (const Value* value : returned_) {
-      for (Use use : value->uses()) {
-        const Node* user = use.user;
-        while (user && user->owningBlock() != node_->owningBlock()) {
-          user = user->owningBlock() ? user->owningBlock()->owningNode() : nullptr;
-        }
-        if (user) users.insert(user);
-      }
-    }
+    for (const Value* value : returned_) addUsersIn(node_->owningBlock(), value, users);
     Node* node = node_->next();
     while (node != node_->owningBlock()->returnNode() && !users.contains(node)) node = node->next();
     return node;
