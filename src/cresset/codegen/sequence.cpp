@@ -68,7 +68,7 @@ class SequenceScheduler {
         continue;
       }
       refused.push_back(i);
-      if (!group || !addLayouts(item, *group)) break;
+      if (!group || !values_[item.first_result].tensor.defined()) break;
     }
     if (refused.empty()) return true;
     result_ = {};
@@ -76,17 +76,14 @@ class SequenceScheduler {
     return false;
   }
 
-  /// What a group's operators return. False if that is not known.
-  bool addLayouts(const Sequence::Item& item, const Group& group) {
-    std::vector<at::Tensor> tensors;
-    for (const size_t tensor : group.tensors) tensors.push_back(values_[item.inputs[tensor]].tensor);
-    const auto buffers = layoutsOfBuffers(group, tensors);
-    const auto layouts = buffers ? layoutsOfOutputs(group, *buffers) : std::nullopt;
+  /// What a group's operators return, if that is known.
+  void addLayouts(const Sequence::Item& item, const Group& group, std::span<const BufferLayout> buffers) {
+    const auto layouts = layoutsOfOutputs(group, buffers);
     for (size_t i = 0; layouts && i < layouts->size(); ++i)
       values_[item.first_result + i] = {emptyTensor((*layouts)[i], group.body.outputs[i]), {}};
-    return layouts.has_value();
   }
 
+  /// False if no kernel does it; then its results are known nevertheless, or undefined.
   bool addGroup(const Sequence::Item& item, const Group& group) {
     std::vector<at::Tensor> tensors;
     for (size_t i = 0; i < group.tensors.size(); ++i) {
@@ -101,7 +98,10 @@ class SequenceScheduler {
       places.push_back(part == parts_.end() ? nullptr : &part->second.layout);
     }
     auto schedule = scheduleGroup(group, *buffers, places);
-    if (!schedule || (options::kernels() != KernelMode::Check && isSlower(group, *schedule, *buffers))) return false;
+    if (!schedule || (options::kernels() != KernelMode::Check && isSlower(group, *schedule, *buffers))) {
+      addLayouts(item, group, *buffers);
+      return false;
+    }
     KernelCall call;
     for (size_t i = 0; i < buffers->size(); ++i) {
       const Located& value = values_[item.inputs[group.tensors[group.buffers[i].tensor]]];
