@@ -6,14 +6,15 @@
 #include "cresset/python/saving.h"
 #include "cresset/python/script.h"
 #include "cresset/python/static_modules.h"
+#include "cresset/python/undo.h"
 #include "cresset/python/watching.h"
 
 namespace {
 
 namespace py = pybind11;
 
-/// A class's __new__ makes an instance without a C++ object, for which pybind11 allocates memory that nobody writes
-/// when a method is called; pickling by an old protocol ends the process. Here both raise TypeError.
+/// A class's __new__ makes an instance without a C++ object, for which pybind11 allocates memory that is never
+/// written when a method is called; pickling by an old protocol ends the process. Here both raise TypeError.
 void refuseEmptyInstances(const py::module_& module) {
   const auto cannotPickle = [](const py::object& self) -> py::object {
     throw py::type_error(

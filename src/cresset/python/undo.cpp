@@ -3,13 +3,12 @@
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/core/grad_mode.h>
-#include <ATen/ops/empty_like.h>
 
 #include <mutex>
 #include <utility>
 #include <vector>
 
-#include "cresset/python/watching.h"
+#include "cresset/python/undo.h"
 #include "cresset/support/error.h"
 
 namespace cresset::python {
@@ -20,18 +19,17 @@ namespace {
 class SavedTensors {
  public:
   explicit SavedTensors(const std::vector<at::Tensor>& tensors) {
-    const at::NoGradGuard no_grad;
     for (const at::Tensor& tensor : tensors) {
       if (!tensor.defined() || tensor.layout() != at::kStrided || !tensor.is_cpu() || tensor.requires_grad())
         throw UserError("Only dense tensors of the CPU without gradients are written to and restored.");
-      saved_.emplace_back(tensor, tensor.detach().clone());
+      saved_.emplace_back(tensor, tensor.clone());
     }
   }
 
   /// In the opposite order: one that is there twice, or a part of another, was saved first as it was first.
   void restore() const {
     const at::NoGradGuard no_grad;
-    for (auto each = saved_.rbegin(); each != saved_.rend(); ++each) at::Tensor(each->first).copy_(each->second);
+    for (auto each = saved_.rbegin(); each != saved_.rend(); ++each) each->first.copy_(each->second);
   }
 
  private:

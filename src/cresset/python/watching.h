@@ -7,7 +7,5 @@ namespace cresset::python {
 
 /// `_is_watched`, `_is_watched_closely`, `_is_transformed`, `_CallInGradMode`.
 void bindWatching(py::module_& module);
-/// `_SavedTensors`, `_SavedRandomState`.
-void bindUndo(py::module_& module);
 
 }  // namespace cresset::python

@@ -1,0 +1,11 @@
+// What frame capture keeps of the state that a plan changes (capture/plan.h).
+#pragma once
+
+#include "cresset/python/common.h"
+
+namespace cresset::python {
+
+/// `_SavedTensors`, `_SavedRandomState`.
+void bindUndo(py::module_& module);
+
+}  // namespace cresset::python
