@@ -49,7 +49,7 @@ def is_wanted(node, values):
         return False
     inputs = list(dict.fromkeys(refs_of(node.arguments)))
     text = _text_of_graph([node], inputs, [] if result.object is None else [node.register], values)
-    return text is not None and _knows(text, node.effect == [])
+    return text is not None and _knows(text, node.is_random)
 
 
 def _kinds_of_results(node):
@@ -146,11 +146,11 @@ class Phases:
         self.segment = segment
         self.values = segment.recorder.values
         self.of = {}  # register -> phase
-        self.takers = collections.Counter()  # memory -> calls that take it, if there are effects
-        if any(node.effect for node in segment.nodes):
-            for node in segment.nodes:
-                taken = {register for register in refs_of(node.arguments) if is_tensor(self.values[register].object)}
-                self.takers.update({self.memory_of(register) for register in taken})
+        self.apart = self.find_apart()
+        # What is written to may be seen under many names: then calls stay in the program's order.
+        self.in_order = sum(node.is_random for node in segment.nodes) > 1 or any(
+            node.written is not None or (node.effect and node not in self.apart) for node in segment.nodes
+        )
         wanted = {node.register for node in segment.nodes if is_wanted(node, self.values)}
         while True:
             self.assign(wanted)
@@ -161,32 +161,28 @@ class Phases:
         self.wanted = wanted
 
     def assign(self, wanted):
-        self.of = {}
-        # What is written to may be seen under many names: then calls stay in the program's order.
-        in_order, last = self.is_ordered(), 0
+        self.of, last = {}, 0
         for node in self.segment.nodes:
             in_graph = node.register in wanted
             phase = int(in_graph)
-            if in_order and not self.is_apart(node):
+            if self.in_order and node not in self.apart:
                 phase = max(phase, last + (last % 2 != in_graph))
             for register in self.taken(node):
                 before = self.of.get(register)
                 if before is not None:
                     phase = max(phase, before + (before % 2 != in_graph))
             self.of[node.register] = phase
-            if not self.is_apart(node):
+            if node not in self.apart:
                 last = phase
 
-    def is_ordered(self):
-        nodes = self.segment.nodes
-        num_random = sum(node.effect == [] for node in nodes)
-        return num_random > 1 or any(
-            node.written is not None or (node.effect and not self.is_apart(node)) for node in nodes
-        )
-
-    def is_apart(self, node):
-        """Whether it only writes to what no other call takes."""
-        return bool(node.effect) and all(self.takers[self.memory_of(register)] == 1 for register in node.effect)
+    def find_apart(self):
+        """Calls with effects that only write to what no other call takes."""
+        with_effects = [node for node in self.segment.nodes if node.effect]
+        takers = collections.Counter()  # memory -> calls
+        for node in self.segment.nodes if with_effects else ():
+            taken = {register for register in refs_of(node.arguments) if is_tensor(self.values[register].object)}
+            takers.update({self.memory_of(register) for register in taken})
+        return {node for node in with_effects if all(takers[self.memory_of(register)] == 1 for register in node.effect)}
 
     def memory_of(self, register):
         return self.values[register].object.untyped_storage()._cdata

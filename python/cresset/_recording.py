@@ -807,7 +807,7 @@ class Recorder:
     def tensor_attribute(self, frame, owner, name, as_method):
         found = self.class_attribute(owner, name)
         self.check("CheckNoKey", self.register(owner), object=name)
-        if is_functional(found):
+        if is_functional(found) or is_in_place(found):
             method = Value(self.emit("ClassItem", self.register(owner), object=name), found, fixed=True)
             if as_method:
                 self.push_method(frame, method, owner)
@@ -815,11 +815,6 @@ class Recorder:
                 frame.stack.append(BoundMethod(method, owner))
         elif not as_method and is_functional_attribute(name, found):
             self.pending = self.compute("GetAttr", self.register(owner), object=name, owned=self.is_owned(owner))
-        elif as_method and is_in_place(found):
-            if found is not torch.Tensor.add_:  # which may be a count of calls
-                self.writes(owner, f"a tensor's {name}")
-            method = Value(self.emit("ClassItem", self.register(owner), object=name), found, fixed=True)
-            self.push_method(frame, method, owner)
         else:
             raise NoRow(f"a tensor's {name}")
 

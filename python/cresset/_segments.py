@@ -86,6 +86,10 @@ class Node:
         self.step = step  # of the plan, that does the same
         self.written = self.grad_mode = self.effect = None
 
+    @property
+    def is_random(self):
+        return self.effect == []
+
 
 def is_tensor(object):
     return type(object) in TENSORS

@@ -28,11 +28,14 @@ def outcome(function, x, seed, parameters):
     return result, [p.grad for p in parameters], torch.rand(3)
 
 
-def agrees(module, inputs, compiled=cresset.compile):
-    """Runs the module and a compiled copy on each of the inputs; the compiled one."""
+def agrees(module, inputs, compiled=cresset.compile, before=lambda net, i: None):
+    """Runs the module and a compiled copy on each of the inputs, after `before(either, number of the call)`; the compiled
+    one."""
     ours = copy.deepcopy(module)
     function = compiled(ours)
     for i, x in enumerate(inputs):
+        before(function, i)
+        before(module, i)
         found = outcome(function, x, i, list(ours.parameters()))
         expected = outcome(module, x, i, list(module.parameters()))
         torch.testing.assert_close(found[2], expected[2], rtol=0, atol=0)
@@ -96,17 +99,8 @@ def test_one_graph_for_a_network_in_training():
 
 def test_switching_between_training_and_evaluation():
     torch.manual_seed(0)
-    net = Net()
-
-    ours = copy.deepcopy(net)
-    function = cresset.compile(ours)
-    for i, training in enumerate([True, True, False, False, True, False, True, True]):
-        (x,) = images(8)
-        found = outcome(function.train(training), x, i, list(ours.parameters()))
-        expected = outcome(net.train(training), x, i, list(net.parameters()))
-        assert torch.equal(found[0], expected[0]) and torch.equal(found[2], expected[2])
-    for buffer, other in zip(ours.buffers(), net.buffers(), strict=True):
-        assert torch.equal(buffer, other)
+    modes = [True, True, False, False, True, False, True, True]
+    agrees(Net(), images(*[8] * 8), before=lambda net, i: net.train(modes[i]))
 
 
 class Branches(nn.Module):
@@ -147,23 +141,14 @@ def test_a_call_that_raises_after_effects():
 
 
 def test_statistics_that_were_replaced():
-    torch.manual_seed(0)
-    module = Net()
-    ours = copy.deepcopy(module)
-    function = cresset.compile(ours)
-    for i, x in enumerate(images(*[6] * 8)):
+    def replace(net, i):
         if i == 4:
-            for net in (module, ours):
-                net.norm.running_mean = torch.full((8,), 2.0)
+            net.norm.running_mean = torch.full((8,), 2.0)
         if i == 6:
-            for net in (module, ours):
-                net.norm.reset_running_stats()
-        torch.manual_seed(i)
-        found = function(x)
-        torch.manual_seed(i)
-        assert torch.equal(found, module(x))
-        assert torch.equal(ours.norm.running_mean, module.norm.running_mean)
-        assert torch.equal(ours.norm.num_batches_tracked, module.norm.num_batches_tracked)
+            net.norm.reset_running_stats()
+
+    torch.manual_seed(0)
+    agrees(Net(), images(*[6] * 8), before=replace)
 
 
 def test_statistics_that_another_name_reads():
