@@ -1,7 +1,7 @@
 """What the first calls of models cost: script, then calls 1 to 4 without and with gradients, beside eager PyTorch.
 
 A ConvNeXt (18 blocks), an equivariant network of the kind that e3nn builds (products of spherical tensors by einsum,
-messages by index_add), and chains of 1,000, 10,000 and 90,000 statements (a plan is made of up to 100,000 nodes). Processor time of the
+messages by index_add), 160 residual blocks, and chains of 1,000, 10,000 and 90,000 statements (a plan is made of up to 100,000 nodes). Processor time of the
 thread that calls (kernels are compiled by another), medians of fresh processes, milliseconds.
 
 "plan" is what the dearest of the four calls takes beyond the last one, as a multiple of an eager call; the goal is 2.
@@ -168,7 +168,28 @@ def equivariant():
     )
 
 
-MODELS = {"ConvNeXt of 18 blocks": convnext, "equivariant network": equivariant}
+def residual():
+    """Convolutions too large for kernels, with little between them."""
+    import torch
+    from torch import nn
+
+    class Block(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first, self.second, self.third = [nn.Conv2d(8, 8, 3, padding=1) for _ in range(3)]
+            self.norm = nn.BatchNorm2d(8)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return self.third(torch.relu(self.norm(self.second(torch.relu(self.first(x)))) + x))
+
+    return nn.Sequential(*[Block() for _ in range(160)]).eval(), (torch.rand(1, 8, 16, 16),)
+
+
+MODELS = {
+    "ConvNeXt of 18 blocks": convnext,
+    "equivariant network": equivariant,
+    "160 residual blocks": residual,
+}
 
 
 CHAINS = {
