@@ -115,8 +115,8 @@ class AliasDb {
 
   /// One line per value and per writing node.
   std::string toString();
-  /// Whether it says the same as `other`, of the same graph.
-  bool agreesWith(AliasDb& other);
+  /// What it says otherwise than `other`, an analysis of the same graph; empty if nothing.
+  std::string differenceFrom(AliasDb& other);
   /// For when only types of tensors have changed: which nodes may raise has to be found again.
   void forgetEffects() { effects_.clear(); }
 
@@ -202,7 +202,10 @@ class AliasDb {
   const std::unordered_set<Location>& returned();
   bool tryMove(Node* node, Node* place, bool after, bool do_it);
   void describe(const Block* block, std::string& text);
-  bool agreesWith(AliasDb& other, const Block* block);
+  std::string differenceFrom(AliasDb& other, const Block* block);
+  /// The same for two analyses of one graph: what is outside of the graph is numbered in the order of questions, and is
+  /// named by its class here.
+  std::vector<std::string> namesForComparison(const std::vector<Location>& locations);
   std::string describeLocations(const std::vector<Location>& locations);
 
   Graph& graph_;

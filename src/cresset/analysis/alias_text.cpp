@@ -71,27 +71,52 @@ std::string AliasDb::toString() {
   return text;
 }
 
-bool AliasDb::agreesWith(AliasDb& other, const Block* block) {
-  // Two analyses of one graph number its locations alike.
-  const auto agree = [&](const Value* value) {
-    return reached(value) == other.reached(value) && hasWriters(value) == other.hasWriters(value) &&
-           memory_.locations(variableOf(value)) == other.memory_.locations(other.variableOf(value)) &&
-           mayAliasWorld(value) == other.mayAliasWorld(value);
-  };
-  const auto all = [&](const auto& values) { return std::all_of(values.begin(), values.end(), agree); };
-  const auto nodes = block->nodes();
-  return all(block->inputs()) && std::all_of(nodes.begin(), nodes.end(), [&](const Node* node) {
-           const Bodies bodies(*node);
-           return all(node->outputs()) && written(node) == other.written(node) &&
-                  hasSideEffects(node) == other.hasSideEffects(node) &&
-                  readsWritten(node) == other.readsWritten(node) &&
-                  std::all_of(
-                      bodies.begin(), bodies.end(), [&](const Block* inner) { return agreesWith(other, inner); });
-         });
+std::vector<std::string> AliasDb::namesForComparison(const std::vector<Location>& locations) {
+  std::vector<std::string> names;
+  for (const Location location : locations) {
+    names.push_back(
+        memory_.isWorld(location) ? memory_.classes().type(memory_.classOf(location))->annotation_str()
+                                  : std::to_string(location));
+  }
+  std::sort(names.begin(), names.end());
+  return names;
 }
 
-bool AliasDb::agreesWith(AliasDb& other) {
-  return agreesWith(other, graph_.block());
+std::string AliasDb::differenceFrom(AliasDb& other, const Block* block) {
+  const auto same = [&](const std::vector<Location>& mine, const std::vector<Location>& others) {
+    return mine == others || namesForComparison(mine) == other.namesForComparison(others);
+  };
+  const auto ofValue = [&](const Value* value) {
+    if (!same(reached(value), other.reached(value))) return "what is reached from";
+    if (!same(memory_.locations(variableOf(value)), other.memory_.locations(other.variableOf(value))))
+      return "the memory of";
+    if (hasWriters(value) != other.hasWriters(value)) return "whether anything writes to";
+    return mayAliasWorld(value) != other.mayAliasWorld(value) ? "whether the outside holds" : "";
+  };
+  const auto ofNode = [&](const Node* node) {
+    if (!same(written(node), other.written(node))) return "what is written by";
+    if (hasSideEffects(node) != other.hasSideEffects(node)) return "side effects of";
+    return readsWritten(node) != other.readsWritten(node) ? "whether anything writes to what is read by" : "";
+  };
+  const auto ofValues = [&](const auto& values) -> std::string {
+    for (const Value* value : values) {
+      if (const std::string what = ofValue(value); !what.empty()) return what + " %" + value->debugName();
+    }
+    return "";
+  };
+  if (std::string found = ofValues(block->inputs()); !found.empty()) return found;
+  for (const Node* node : block->nodes()) {
+    if (std::string found = ofValues(node->outputs()); !found.empty()) return found;
+    if (const std::string found = ofNode(node); !found.empty()) return found + " " + node->kind().toQualString();
+    for (const Block* inner : Bodies(*node)) {
+      if (std::string found = differenceFrom(other, inner); !found.empty()) return found;
+    }
+  }
+  return "";
+}
+
+std::string AliasDb::differenceFrom(AliasDb& other) {
+  return differenceFrom(other, graph_.block());
 }
 
 }  // namespace cresset

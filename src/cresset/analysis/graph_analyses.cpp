@@ -63,9 +63,10 @@ struct FactQuestion {
   bool operator==(const FactQuestion&) const = default;
 };
 
-[[noreturn]] void failCheck(const Graph& graph, const char* what) {
+[[noreturn]] void failCheck(const Graph& graph, const char* what, const std::string& difference) {
   throw InternalError(
-      std::string("the kept ") + what + " differ from new ones, though the graph counted no edit:\n" + toString(graph));
+      std::string("the kept ") + what + " differ from new ones, though the graph counted no edit" + difference + ":\n" +
+      toString(graph));
 }
 
 class Kept : public Graph::Attachment {
@@ -83,7 +84,10 @@ class Kept : public Graph::Attachment {
       memory_->forgetEffects();
     }
     if (when == AliasDb::When::AtOnce) memory_->analyzeNow();
-    if (checks() && !memory_->agreesWith(*std::make_unique<AliasDb>(graph))) failCheck(graph, "aliases");
+    if (checks()) {
+      const std::string difference = memory_->differenceFrom(*std::make_unique<AliasDb>(graph));
+      if (!difference.empty()) failCheck(graph, "aliases", " (" + difference + ")");
+    }
     return memory_;
   }
 
@@ -96,7 +100,7 @@ class Kept : public Graph::Attachment {
       return facts_;
     }
     ++figures.reused;
-    if (checks() && *facts_ != *compute(graph, question)) failCheck(graph, "facts");
+    if (checks() && *facts_ != *compute(graph, question)) failCheck(graph, "facts", "");
     return facts_;
   }
 
