@@ -2,6 +2,8 @@
 
 #if CRESSET_KNOWS_FRAMES
 #include <map>
+#include <memory>
+#include <vector>
 
 #include "cresset/capture/hook.h"
 #include "cresset/capture/plan.h"
@@ -14,14 +16,15 @@ constexpr int kMaxInARow = 256;     // plans of a frame without a backward jump 
 constexpr int kMaxRecordings = 64;  // of a code object that has no plans yet
 constexpr int kMaxQuietRuns = 16;   // of frames without plans in which nothing was left to record
 
+/// What is known of an instruction.
 struct Entry {
-  std::vector<PyObject*> plans;
+  std::vector<PyObject*> plans;  // that begin here; owned
   int attempts = 0;
 };
 
 /// The plans of a code object that were made for one set of options.
-struct PlanTable {
-  std::map<int, Entry> entries;  // by position
+class PlanTable {
+ public:
   size_t num_plans = 0;
   int recordings = 0;
   int quiet_runs = 0;
@@ -30,16 +33,55 @@ struct PlanTable {
   ~PlanTable() { forget(); }
   PlanTable(const PlanTable&) = delete;
   PlanTable& operator=(const PlanTable&) = delete;
+
+  /// Whether no plan begins at the instruction, and none will.
+  bool neverHasPlans(size_t instruction) const { return instruction < never_has_plans_.size() && never_has_plans_[instruction]; }
+  /// Stays where it is while the table lives.
+  Entry& at(size_t instruction) {
+    if (instruction >= entries_.size()) {
+      entries_.resize(instruction + 1);
+      never_has_plans_.resize(instruction + 1);
+    }
+    if (!entries_[instruction]) entries_[instruction] = std::make_unique<Entry>();
+    return *entries_[instruction];
+  }
+  void addPlan(size_t instruction, PyObject* plan) {
+    at(instruction).plans.push_back(Py_NewRef(plan));
+    num_plans++;
+  }
+  /// A recording from the instruction made no plan.
+  void addAttempt(size_t instruction) {
+    Entry& entry = at(instruction);
+    entry.attempts++;
+    never_has_plans_[instruction] = entry.plans.empty() && entry.attempts >= kMaxAttempts;
+  }
+  /// visit(index of an instruction, plan).
+  template <typename F>
+  void forEachPlan(const F& visit) const {
+    for (size_t i = 0; i < entries_.size(); i++) {
+      if (!entries_[i]) continue;
+      for (PyObject* plan : entries_[i]->plans) visit(i, plan);
+    }
+  }
   void forget() {
-    std::map<int, Entry> old;
-    old.swap(entries);
+    std::vector<PyObject*> old;
+    for (const auto& entry : entries_) {
+      if (!entry) continue;
+      old.insert(old.end(), entry->plans.begin(), entry->plans.end());
+      entry->plans.clear();
+      entry->attempts = 0;
+    }
+    never_has_plans_.assign(never_has_plans_.size(), false);
     num_plans = 0;
     recordings = 0;
     quiet_runs = 0;
-    for (auto& [position, entry] : old) {
-      for (PyObject* plan : entry.plans) Py_DECREF(plan);
-    }
+    for (PyObject* plan : old) Py_DECREF(plan);
   }
+
+ private:
+  // Both by index of the instruction. The second is what running frames read, and fits into the cache.
+  std::vector<std::unique_ptr<Entry>> entries_;
+  std::vector<char> never_has_plans_;
 };
 
 /// What is known of a code object.
@@ -165,10 +207,14 @@ struct Recording {
   PyObject* callee = nullptr;  // code of the frame that may be recorded inline when it begins; borrowed
 };
 
-thread_local Recording* recording = nullptr;     // of the innermost captured frame of this thread
-thread_local PyObject* expected_code = nullptr;  // of the frame that is to be captured; borrowed
-thread_local bool expects_any = false;           // frames that begin are called by one that is, or was, captured
-thread_local CaptureOptions options;             // of the innermost call of a compiled function
+/// What a thread captures.
+struct Context {
+  Recording* recording = nullptr;     // of the innermost captured frame
+  PyObject* expected_code = nullptr;  // of the frame that is to be captured; borrowed
+  bool expects_any = false;           // frames that begin are called by one that is, or was, captured
+  CaptureOptions options;             // of the innermost call of a compiled function
+};
+thread_local Context of_thread;
 
 /// While one lives, the recorder's own code runs: its frames are not captured.
 class Quiet {
@@ -243,30 +289,22 @@ PyObject* follow(Recording& mine, ViewOf& view, const Machine& machine) {
   return answer;
 }
 
-void addPlan(PlanTable& table, PyObject* plan, int start) {
-  Entry& entry = table.entries[start];
-  if (!isPlan(plan)) {
-    entry.attempts++;
-    return;
-  }
-  Plan* made = reinterpret_cast<Plan*>(plan);
-  if (made->start != start || int(entry.plans.size()) >= options.plan_limit) return;
-  entry.plans.push_back(Py_NewRef(plan));
-  table.num_plans++;
-}
-
 /// Sets what the frames below belong to, and restores it.
 class Callee {
  public:
-  Callee() : outer_recording_(recording), outer_any_(expects_any) { expects_any = false; }
+  explicit Callee(Context& context)
+      : context_(context), outer_recording_(context.recording), outer_any_(context.expects_any) {
+    context.expects_any = false;
+  }
   ~Callee() {
-    recording = outer_recording_;
-    expects_any = outer_any_;
+    context_.recording = outer_recording_;
+    context_.expects_any = outer_any_;
   }
   Callee(const Callee&) = delete;
   Callee& operator=(const Callee&) = delete;
 
  private:
+  Context& context_;
   Recording* outer_recording_;
   bool outer_any_;
 };
@@ -274,8 +312,14 @@ class Callee {
 /// One frame while it is captured.
 class CapturedFrame {
  public:
-  CapturedFrame(PyThreadState* thread, Frame frame, CodeState& state, PlanTable& table, Recording* inlined)
-      : machine_(thread, frame), state_(state), table_(table), inlined_(inlined), view_(machine_) {}
+  CapturedFrame(
+      PyThreadState* thread, Frame frame, Context& context, CodeState& state, PlanTable& table, Recording* inlined)
+      : machine_(thread, frame),
+        context_(context),
+        instructions_(state.instructions),
+        table_(table),
+        inlined_(inlined),
+        view_(machine_) {}
 
   bool begin() {
     machine_.next = machine_.frame.position();
@@ -285,11 +329,11 @@ class CapturedFrame {
   PyObject* view() { return view_.get(); }
 
   PyObject* run() {
-    recording = inlined_;
+    context_.recording = inlined_;
     while (true) {
       if (mine_.recorder != nullptr && !mine_.alive) drop();
       bool refused = inlined_ == nullptr && mine_.recorder == nullptr && plans_in_a_row_ < kMaxInARow && !usePlans();
-      machine_.instruction = state_.instructions.at(machine_.next);
+      machine_.instruction = instructions_.at(machine_.next);
       if (machine_.instruction == nullptr || (!refused && isIdle())) break;
       Outcome outcome = refused || !record() ? Outcome::Raise : execute();
       if (outcome == Outcome::Leave) {
@@ -314,8 +358,8 @@ class CapturedFrame {
       table_.recordings = kMaxRecordings;
     }
     machine_.frame.leave(machine_.thread, machine_.top, resumePosition(machine_));
-    recording = nullptr;
-    expects_any = inlined_ == nullptr || !inlined_->alive;  // a frame that has no plans may call others that have
+    context_.recording = nullptr;
+    context_.expects_any = inlined_ == nullptr || !inlined_->alive;  // a frame that has no plans may call others that have
     return machine_.frame.continueInPython(machine_.thread);
   }
 
@@ -344,35 +388,37 @@ class CapturedFrame {
   /// False with an exception set.
   bool usePlans() {
     while (true) {
+      const Instruction* instruction = instructions_.at(machine_.next);
+      if (instruction == nullptr) return true;
+      const size_t index = instructions_.indexOf(*instruction);
+      if (table_.neverHasPlans(index)) return true;
+      const Entry& entry = table_.at(index);
       PlanResult result = PlanResult::CheckFailed;
       // Plans may come and go while one runs.
-      for (size_t i = 0; result == PlanResult::CheckFailed; i++) {
-        auto found = table_.entries.find(machine_.next);
-        if (found == table_.entries.end() || i >= found->second.plans.size()) break;
-        result = applyPlan(*reinterpret_cast<Plan*>(found->second.plans[i]), machine_);
+      for (size_t i = 0; result == PlanResult::CheckFailed && i < entry.plans.size(); i++) {
+        result = applyPlan(*reinterpret_cast<Plan*>(entry.plans[i]), machine_);
       }
       if (result == PlanResult::Applied && ++plans_in_a_row_ < kMaxInARow) continue;
-      return result != PlanResult::CheckFailed || beginRecording();
+      return result != PlanResult::CheckFailed || entry.attempts >= kMaxAttempts || beginRecording(index);
     }
   }
 
   /// False with an exception set.
-  bool beginRecording() {
-    Entry& entry = table_.entries[machine_.next];
-    if (entry.attempts >= kMaxAttempts || state_.instructions.at(machine_.next) == nullptr) return true;
-    if (int(entry.plans.size()) >= options.plan_limit) return !options.whole || refuseMorePlans();
+  bool beginRecording(size_t instruction) {
+    const CaptureOptions& options = context_.options;
+    if (int(table_.at(instruction).plans.size()) >= options.plan_limit) return !options.whole || refuseMorePlans();
     if (table_.num_plans == 0 && table_.recordings >= kMaxRecordings) return true;
     if (machine_.keywords_at >= 0 || options.recorder == nullptr) return true;
     table_.recordings++;
     is_quiet_ = false;
-    start_ = machine_.next;
+    start_ = instruction;
     Quiet quiet;
     mine_ = Recording{PyObject_CallFunction(
-        options.recorder, "OiO", reinterpret_cast<PyObject*>(machine_.code), start_, view_.get())};
+        options.recorder, "OiO", reinterpret_cast<PyObject*>(machine_.code), machine_.next, view_.get())};
     if (mine_.recorder == nullptr || mine_.recorder == Py_None) {
       PyErr_Clear();
       Py_CLEAR(mine_.recorder);
-      table_.entries[start_].attempts++;
+      table_.addAttempt(instruction);
     }
     return true;
   }
@@ -382,7 +428,7 @@ class CapturedFrame {
         PyExc_RuntimeError,
         "cresset.compile(fullgraph=True): %U has graphs for %d kinds of calls, and this is another. Allow more by "
         "cache_limit, or leave out fullgraph: then such calls run as Python",
-        machine_.code->co_name, options.plan_limit);
+        machine_.code->co_name, context_.options.plan_limit);
     return false;
   }
 
@@ -411,8 +457,14 @@ class CapturedFrame {
     return true;
   }
 
+  void keep(PyObject* plan) {
+    if (!isPlan(plan)) return table_.addAttempt(start_);
+    const bool is_of_start = reinterpret_cast<Plan*>(plan)->start == instructions_.all()[start_].start;
+    if (is_of_start && int(table_.at(start_).plans.size()) < context_.options.plan_limit) table_.addPlan(start_, plan);
+  }
+
   void finish(PyObject* plan) {
-    if (!PyExceptionInstance_Check(plan)) addPlan(table_, plan, start_);
+    if (!PyExceptionInstance_Check(plan)) keep(plan);
     Quiet quiet;
     Py_CLEAR(mine_.recorder);
   }
@@ -430,9 +482,9 @@ class CapturedFrame {
 
   Outcome execute() {
     Recording* active = current();
-    Callee callee;
-    recording = active;
-    expects_any = active == nullptr && inlined_ == nullptr;
+    Callee callee(context_);
+    context_.recording = active;
+    context_.expects_any = active == nullptr && inlined_ == nullptr;
     return runInstruction(machine_);
   }
 
@@ -452,43 +504,45 @@ class CapturedFrame {
 #pragma GCC diagnostic pop
 
   Machine machine_;
-  CodeState& state_;
+  Context& context_;
+  const Instructions& instructions_;
   PlanTable& table_;
   Recording* inlined_;
   ViewOf view_;
   Recording mine_{nullptr};
-  int start_ = 0;
+  size_t start_ = 0;  // the instruction at which the recording began
   int plans_in_a_row_ = 0;
   bool is_quiet_ = true;  // nothing was recorded
 };
 
 bool runCapturedFrame(PyThreadState* thread, RawFrame* raw, PyObject*& result) {
   Frame frame(raw);
+  Context& context = of_thread;
   PyObject* code = reinterpret_cast<PyObject*>(frame.code());
-  Recording* inlined = recording != nullptr && recording->alive && recording->callee == code ? recording : nullptr;
-  bool wanted = code == expected_code || expects_any;
-  if (inlined == nullptr && recording != nullptr)
+  Recording* inlined = context.recording != nullptr && context.recording->alive && context.recording->callee == code ? context.recording : nullptr;
+  bool wanted = code == context.expected_code || context.expects_any;
+  if (inlined == nullptr && context.recording != nullptr)
     return false;  // runs as a part of an instruction that is recorded whole
   if (inlined == nullptr && !wanted) return false;
-  if (code == expected_code) expected_code = nullptr;
+  if (code == context.expected_code) context.expected_code = nullptr;
   constexpr int kFunction = CO_OPTIMIZED | CO_NEWLOCALS;
   constexpr int kSuspends = CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR;
   int flags = frame.code()->co_flags;
   if ((flags & kFunction) != kFunction || (flags & kSuspends) != 0 || frame.isOfGenerator()) return false;
   CodeState* state = stateOf(code, true);
   if (state == nullptr) return false;
-  PlanTable& table = state->tables[options.recorder];
+  PlanTable& table = state->tables[context.options.recorder];
   if (inlined == nullptr && table.num_plans == 0 && table.recordings >= kMaxRecordings) {
-    expects_any = true;  // what it calls may have plans
+    context.expects_any = true;  // what it calls may have plans
     return false;
   }
   if (inlined != nullptr) inlined->callee = nullptr;
-  Recording* outer = recording;
-  const bool expected_any = expects_any;
-  expects_any = false;
-  CapturedFrame captured(thread, frame, *state, table, inlined);
+  Recording* outer = context.recording;
+  const bool expected_any = context.expects_any;
+  context.expects_any = false;
+  CapturedFrame captured(thread, frame, context, *state, table, inlined);
   if (!captured.begin()) {
-    expects_any = expected_any;
+    context.expects_any = expected_any;
     return false;
   }
   if (inlined != nullptr) {
@@ -498,8 +552,8 @@ bool runCapturedFrame(PyThreadState* thread, RawFrame* raw, PyObject*& result) {
     Py_XDECREF(answer);
   }
   result = captured.run();
-  recording = outer;
-  expects_any = expected_any;
+  context.recording = outer;
+  context.expects_any = expected_any;
   return true;
 }
 
@@ -507,17 +561,13 @@ bool runCapturedFrame(PyThreadState* thread, RawFrame* raw, PyObject*& result) {
 
 PyObject* callCaptured(PyObject* callable, const Arguments& arguments, PyObject* code, const CaptureOptions& given) {
   FrameHook hook;
-  Callee callee;
-  recording = nullptr;
-  PyObject* outer_code = expected_code;
-  CaptureOptions outer = options;
-  expected_code = code;
-  options = given;
+  Context& context = of_thread;
+  const Context outer = context;
+  context = {.expected_code = code, .options = given};
   FrameFunction before = exchangeFrameFunction(runCapturedFrame);
   PyObject* result = arguments.call(callable);
   exchangeFrameFunction(before);
-  expected_code = outer_code;
-  options = outer;
+  context = outer;
   return result;
 }
 
@@ -548,17 +598,12 @@ PyObject* plansOf(PyObject* code, const PyObject* recorder) {
   if (state == nullptr) return list;
   for (const auto& [of, table] : state->tables) {
     if (recorder != nullptr && of != recorder) continue;
-    for (const auto& [position, entry] : table.entries) {
-      for (PyObject* plan : entry.plans) {
-        PyObject* pair = Py_BuildValue("iO", position, plan);
-        if (pair == nullptr || PyList_Append(list, pair)) {
-          Py_XDECREF(pair);
-          Py_DECREF(list);
-          return nullptr;
-        }
-        Py_DECREF(pair);
-      }
-    }
+    table.forEachPlan([&](size_t instruction, PyObject* plan) {
+      if (list == nullptr) return;
+      PyObject* pair = Py_BuildValue("iO", state->instructions.all()[instruction].start, plan);
+      if (pair == nullptr || PyList_Append(list, pair)) Py_CLEAR(list);
+      Py_XDECREF(pair);
+    });
   }
   return list;
 }

@@ -1,26 +1,14 @@
 #include "cresset/capture/evaluator.h"
 
 #if CRESSET_KNOWS_FRAMES
-#include <array>
-
 #include "cresset/capture/handler.h"
 
 namespace cresset::capture {
-namespace {
 
-std::array<Handler, 256>& handlers() {
-  static std::array<Handler, 256> table = {};
-  return table;
-}
-
-}  // namespace
+constinit std::array<Handler, 256> handlers = {};
 
 Registration::Registration(int opcode, Handler handler) {
-  handlers()[size_t(opcode)] = handler;
-}
-
-Handler handlerOf(int opcode) {
-  return handlers()[size_t(opcode)];
+  handlers[size_t(opcode)] = handler;
 }
 
 bool pollAtBackEdge() {

@@ -7,6 +7,8 @@
 // The stack may hold nulls where CPython's evaluator has them (before callables, saved variables).
 #pragma once
 
+#include <array>
+
 #include "cresset/capture/frame.h"
 #include "cresset/capture/instructions.h"
 
@@ -60,12 +62,12 @@ struct Machine {
 using Handler = Outcome (*)(Machine& machine, int argument);
 
 /// By opcode; null for what is always left to CPython's evaluator.
-Handler handlerOf(int opcode);
+extern std::array<Handler, 256> handlers;
 
 /// Runs `machine.instruction`, and finds the next: `machine.next`, which after Raise is unchanged.
 inline Outcome runInstruction(Machine& machine) {
   const Instruction& instruction = *machine.instruction;
-  Handler handler = handlerOf(instruction.opcode);
+  Handler handler = handlers[size_t(instruction.opcode)];
   if (handler == nullptr) return Outcome::Leave;
   machine.frame.setRunning(instruction.position);
   Outcome outcome = handler(machine, instruction.argument);

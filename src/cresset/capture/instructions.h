@@ -27,6 +27,7 @@ class Instructions {
     int index = size_t(position) < index_.size() ? index_[size_t(position)] : -1;
     return index < 0 ? nullptr : &instructions_[size_t(index)];
   }
+  size_t indexOf(const Instruction& instruction) const { return size_t(&instruction - instructions_.data()); }
   const std::vector<Instruction>& all() const { return instructions_; }
 
  private:

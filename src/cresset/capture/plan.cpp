@@ -114,7 +114,7 @@ PyObject* lookUpAfter(PyTypeObject* type, const PyObject* kind, PyObject* name) 
 }
 
 /// What a read finds: borrowed; null if there is nothing, perhaps with an exception set.
-PyObject* read(const Step& step, const Registers& registers, const Machine& machine) {
+PyObject* read(const Step& step, const int* inputs, const Registers& registers, const Machine& machine) {
   switch (step.kind) {
     case StepKind::LoadSlot:
       return machine.slots[step.a];
@@ -141,7 +141,7 @@ PyObject* read(const Step& step, const Registers& registers, const Machine& mach
     case StepKind::ClassItem:
       return _PyType_Lookup(Py_TYPE(registers[step.a]), step.object);
     case StepKind::SuperItem:
-      return lookUpAfter(Py_TYPE(registers[step.a]), registers[step.inputs[0]], step.object);
+      return lookUpAfter(Py_TYPE(registers[step.a]), registers[inputs[0]], step.object);
     case StepKind::Item:
       return item(registers[step.a], step.b);
     default:
@@ -254,24 +254,26 @@ constexpr BinaryFunction kBinary[] = {
     PyNumber_InPlaceTrueDivide,
     PyNumber_InPlaceXor};
 
-PyObject* call(const Step& step, const Registers& registers) {
+PyObject* call(const Step& step, const int* inputs, const Registers& registers) {
   constexpr size_t kFew = 32;
-  PyObject* few[kFew + 1] = {nullptr};
-  std::vector<PyObject*> many(step.inputs.size() > kFew ? step.inputs.size() + 1 : 0);
-  PyObject** inputs = many.empty() ? few : many.data();
-  for (size_t i = 0; i < step.inputs.size(); i++) inputs[i + 1] = registers[step.inputs[i]];
+  const size_t count = step.num_inputs;
+  PyObject* few[kFew + 1];
+  std::vector<PyObject*> many(count > kFew ? count + 1 : 0);
+  PyObject** values = many.empty() ? few : many.data();
+  values[0] = nullptr;
+  for (size_t i = 0; i < count; i++) values[i + 1] = registers[inputs[i]];
   size_t names = step.object == nullptr ? 0 : size_t(PyTuple_GET_SIZE(step.object));
   return PyObject_Vectorcall(
-      registers[step.a], inputs + 1, (step.inputs.size() - names) | PY_VECTORCALL_ARGUMENTS_OFFSET, step.object);
+      registers[step.a], values + 1, (count - names) | PY_VECTORCALL_ARGUMENTS_OFFSET, step.object);
 }
 
 /// A new reference, or null with an exception set.
-PyObject* compute(const Step& step, const Registers& registers) {
-  const auto input = [&](size_t i) { return registers[step.inputs[i]]; };
+PyObject* compute(const Step& step, const int* inputs, const Registers& registers) {
+  const auto input = [&](size_t i) { return registers[inputs[i]]; };
   switch (step.kind) {
     case StepKind::Save:
     case StepKind::Call:
-      return call(step, registers);
+      return call(step, inputs, registers);
     case StepKind::Binary:
       return kBinary[step.b](registers[step.a], input(0));
     case StepKind::Compare:
@@ -287,11 +289,11 @@ PyObject* compute(const Step& step, const Registers& registers) {
     case StepKind::GetAttr:
       return PyObject_GetAttr(registers[step.a], step.object);
     case StepKind::Slice:
-      return PySlice_New(input(0), input(1), step.inputs.size() > 2 ? input(2) : nullptr);
+      return PySlice_New(input(0), input(1), step.num_inputs > 2 ? input(2) : nullptr);
     case StepKind::Tuple:
     case StepKind::List: {
       const bool is_tuple = step.kind == StepKind::Tuple;
-      Py_ssize_t size = Py_ssize_t(step.inputs.size());
+      Py_ssize_t size = step.num_inputs;
       PyObject* made = is_tuple ? PyTuple_New(size) : PyList_New(size);
       for (Py_ssize_t i = 0; made != nullptr && i < size; i++) {
         PyObject* element = Py_NewRef(input(size_t(i)));
@@ -347,18 +349,21 @@ PlanResult applyPlan(Plan& plan, Machine& machine) {
     Registers registers(plan.num_registers);
     std::vector<PyObject*> undo;  // owned
     for (const Step& step : *plan.steps) {
+      const int* inputs = plan.operands->data() + step.first;
       if (step.kind <= StepKind::Item) {
-        PyObject* value = read(step, registers, machine);
+        PyObject* value = read(step, inputs, registers, machine);
         if (!registers.set(step.target, Py_XNewRef(value))) result = PlanResult::CheckFailed;
       } else if (step.kind <= StepKind::CheckZero) {
         if (!holds(step, registers)) result = PlanResult::CheckFailed;
-      } else if (!registers.set(step.target, compute(step, registers))) {
+      } else if (!registers.set(step.target, compute(step, inputs, registers))) {
         result = PlanResult::Raised;
       } else if (step.kind == StepKind::Save) {
         undo.push_back(Py_NewRef(registers[step.target]));
       }
       if (result != PlanResult::Applied) break;
-      for (int index : step.dead) registers.clear(index);
+      for (const int* dead = inputs + step.num_inputs; dead != inputs + step.num_inputs + step.num_dead; dead++) {
+        registers.clear(*dead);
+      }
     }
     if (result == PlanResult::Applied) applyOutputs(plan, registers, machine);
     for (; !undo.empty(); undo.pop_back()) {
@@ -379,7 +384,7 @@ PlanResult applyPlan(Plan& plan, Machine& machine) {
 
 namespace {
 
-bool readStep(PyObject* described, int num_registers, std::vector<Step>& steps) {
+bool readStep(PyObject* described, Plan& plan) {
   const char* name = nullptr;
   Step step{};
   PyObject *object = nullptr, *inputs = nullptr, *dead = nullptr;
@@ -390,15 +395,19 @@ bool readStep(PyObject* described, int num_registers, std::vector<Step>& steps) 
   }
   int kind = 0;
   while (kind < int(std::size(kKindNames)) && std::strcmp(kKindNames[kind], name) != 0) kind++;
-  bool valid = kind < int(std::size(kKindNames)) && step.target < num_registers;
+  bool valid = kind < int(std::size(kKindNames)) && step.target < plan.num_registers;
   step.kind = StepKind(kind);
+  step.first = uint32_t(plan.operands->size());
   for (PyObject* list : {inputs, dead}) {
+    valid = valid && PyTuple_GET_SIZE(list) <= UINT16_MAX;
     for (Py_ssize_t i = 0; valid && i < PyTuple_GET_SIZE(list); i++) {
       long index = PyLong_AsLong(PyTuple_GET_ITEM(list, i));
-      valid = index >= 0 && index < num_registers;
-      (list == inputs ? step.inputs : step.dead).push_back(int(index));
+      valid = index >= 0 && index < plan.num_registers;
+      plan.operands->push_back(int(index));
     }
   }
+  step.num_inputs = uint16_t(PyTuple_GET_SIZE(inputs));
+  step.num_dead = uint16_t(PyTuple_GET_SIZE(dead));
   if (!valid) {
     if (!PyErr_Occurred()) PyErr_Format(PyExc_ValueError, "no step of a plan: %s", name);
     return false;
@@ -406,7 +415,7 @@ bool readStep(PyObject* described, int num_registers, std::vector<Step>& steps) 
   // None stands for nothing, except where it is the object.
   bool may_be_none = step.kind == StepKind::LoadConst || step.kind == StepKind::CheckIs;
   step.object = object == Py_None && !may_be_none ? nullptr : Py_NewRef(object);
-  steps.push_back(std::move(step));
+  plan.steps->push_back(step);
   return true;
 }
 
@@ -416,6 +425,7 @@ void deletePlan(PyObject* self) {
     for (Step& step : *plan->steps) Py_XDECREF(step.object);
   }
   delete plan->steps;
+  delete plan->operands;
   delete plan->outputs;
   Py_XDECREF(plan->info);
   PyTypeObject* type = Py_TYPE(self);
@@ -473,12 +483,13 @@ PyObject* newPlan(PyObject*, PyObject* arguments) {
   plan->num_registers = num_registers;
   plan->depth = depth;
   plan->steps = new std::vector<Step>();
+  plan->operands = new std::vector<int>();
   plan->outputs = new std::vector<PlanOutput>();
   plan->info = Py_NewRef(info);
   plan->applied = plan->failed = plan->raised = 0;
   bool valid = true;
   for (Py_ssize_t i = 0; valid && i < PyList_GET_SIZE(steps); i++) {
-    valid = readStep(PyList_GET_ITEM(steps, i), num_registers, *plan->steps);
+    valid = readStep(PyList_GET_ITEM(steps, i), *plan);
   }
   for (Py_ssize_t i = 0; valid && i < PyList_GET_SIZE(outputs); i++) {
     PlanOutput output{};

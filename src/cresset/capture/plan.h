@@ -10,6 +10,7 @@
 // are weak references, which compare unequal to everything once their objects died.
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "cresset/capture/evaluator.h"
@@ -51,18 +52,19 @@ namespace cresset::capture {
   STEP(List)               /* target = [inputs] */                                                      \
   STEP(Slice)              /* target = slice(inputs) */
 
-enum class StepKind {
+enum class StepKind : uint8_t {
 #define STEP(NAME) NAME,
   CRESSET_PLAN_STEPS(STEP)
 #undef STEP
 };
 
+/// Small, and next to each other: plans run between other work, so what they read is seldom in the cache.
 struct Step {
   StepKind kind;
+  uint16_t num_inputs = 0, num_dead = 0;
+  uint32_t first = 0;  // of the inputs among the plan's operands; registers that nothing reads afterwards follow them
   int target = -1, a = -1, b = -1;
   PyObject* object = nullptr;  // owned
-  std::vector<int> inputs;
-  std::vector<int> dead;  // registers that nothing reads afterwards
 };
 
 struct PlanOutput {
@@ -76,6 +78,7 @@ enum class PlanResult { Applied, CheckFailed, Raised };
 struct Plan {
   PyObject_HEAD int start, end, num_registers, depth;  // depth: of the stack at the end
   std::vector<Step>* steps;
+  std::vector<int>* operands;  // registers
   std::vector<PlanOutput>* outputs;
   PyObject* info;  // what the recorder says of it; owned
   unsigned long long applied, failed, raised;
