@@ -184,7 +184,7 @@ class Quiet {
 
 void abandon(Recording& mine) {
   mine.alive = false;
-  PyErr_Clear();
+  dropError();
 }
 
 /// The view of a frame; most frames need none.
@@ -290,6 +290,7 @@ class CapturedFrame {
       if (mine_.recorder != nullptr && !mine_.alive) drop();
       bool refused = inlined_ == nullptr && mine_.recorder == nullptr && plans_in_a_row_ < kMaxInARow && !usePlans();
       machine_.instruction = state_.instructions.at(machine_.next);
+      refused = refused || (machine_.instruction != nullptr && raiseInterruption());
       if (machine_.instruction == nullptr || (!refused && isIdle())) break;
       Outcome outcome = refused || !record() ? Outcome::Raise : execute();
       if (outcome == Outcome::Leave) {
@@ -313,9 +314,14 @@ class CapturedFrame {
     if (inlined_ == nullptr && is_quiet_ && table_.num_plans == 0 && ++table_.quiet_runs >= kMaxQuietRuns) {
       table_.recordings = kMaxRecordings;
     }
-    machine_.frame.leave(machine_.thread, machine_.top, resumePosition(machine_));
     recording = nullptr;
     expects_any = inlined_ == nullptr || !inlined_->alive;  // a frame that has no plans may call others that have
+    const int position = resumePosition(machine_);
+    if (raiseInterruption()) {
+      machine_.frame.setRunning(position);
+      return machine_.frame.raiseInPython(machine_.thread, machine_.top, position);
+    }
+    machine_.frame.leave(machine_.thread, machine_.top, position);
     return machine_.frame.continueInPython(machine_.thread);
   }
 
@@ -351,6 +357,7 @@ class CapturedFrame {
         if (found == table_.entries.end() || i >= found->second.plans.size()) break;
         result = applyPlan(*reinterpret_cast<Plan*>(found->second.plans[i]), machine_);
       }
+      if (hasInterruption()) return true;
       if (result == PlanResult::Applied && ++plans_in_a_row_ < kMaxInARow) continue;
       return result != PlanResult::CheckFailed || beginRecording();
     }
@@ -370,7 +377,7 @@ class CapturedFrame {
     mine_ = Recording{PyObject_CallFunction(
         options.recorder, "OiO", reinterpret_cast<PyObject*>(machine_.code), start_, view_.get())};
     if (mine_.recorder == nullptr || mine_.recorder == Py_None) {
-      PyErr_Clear();
+      dropError();
       Py_CLEAR(mine_.recorder);
       table_.entries[start_].attempts++;
     }
@@ -423,7 +430,7 @@ class CapturedFrame {
     Quiet quiet;
     PyErrKeeper kept;
     PyObject* plan = PyObject_CallMethod(mine_.recorder, "plan", nullptr);
-    if (plan == nullptr) PyErr_Clear();
+    if (plan == nullptr) dropError();
     finish(plan == nullptr ? Py_None : plan);
     Py_XDECREF(plan);
   }

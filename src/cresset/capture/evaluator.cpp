@@ -2,6 +2,7 @@
 
 #if CRESSET_KNOWS_FRAMES
 #include <array>
+#include <utility>
 
 #include "cresset/capture/handler.h"
 
@@ -13,6 +14,8 @@ std::array<Handler, 256>& handlers() {
   return table;
 }
 
+thread_local PyObject* interruption = nullptr;  // owned
+
 }  // namespace
 
 Registration::Registration(int opcode, Handler handler) {
@@ -21,6 +24,28 @@ Registration::Registration(int opcode, Handler handler) {
 
 Handler handlerOf(int opcode) {
   return handlers()[size_t(opcode)];
+}
+
+void dropError() {
+  if (PyErr_Occurred() == nullptr) return;
+  if (interruption != nullptr || PyErr_ExceptionMatches(PyExc_Exception)) return PyErr_Clear();
+  PyObject *type = nullptr, *traceback = nullptr;
+  PyErr_Fetch(&type, &interruption, &traceback);
+  PyErr_NormalizeException(&type, &interruption, &traceback);
+  Py_XDECREF(type);
+  Py_XDECREF(traceback);
+}
+
+bool hasInterruption() {
+  return interruption != nullptr;
+}
+
+bool raiseInterruption() {
+  PyObject* exception = std::exchange(interruption, nullptr);
+  if (exception == nullptr) return false;
+  PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(exception)), exception);
+  Py_DECREF(exception);
+  return true;
 }
 
 bool pollAtBackEdge() {
