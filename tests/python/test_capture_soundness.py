@@ -1,6 +1,7 @@
 """What a plan of cresset.compile read is changed in every way that Python has; random programs agree with plain Python."""
 
 import gc
+import os
 import random
 import subprocess
 import sys
@@ -17,7 +18,7 @@ from torch import nn
 from torch.utils.checkpoint import checkpoint
 
 import cresset
-from cresset import _capture, _frames
+from cresset import _capture, _frames, _recording
 
 
 def applied(f):
@@ -557,3 +558,120 @@ def test_other_functions_that_run_frames_come_and_go():
     done = subprocess.run([sys.executable, "-c", CHAINED], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     assert int(done.stdout) >= 12
+
+
+KEYS = """
+import torch, cresset
+
+class Key(str):
+    def __hash__(self):
+        return hash(str(self))
+
+    def __eq__(self, other):
+        if armed:
+            replace()
+            [dict.fromkeys(range(5)) for _ in range(50)]
+        return str(self) == other and self.is_found
+
+class Holder:
+    def scale(self, x):
+        return x * 2
+
+def scaled(x, *, factor=2.0):
+    return x * factor
+
+def key(name, is_found):
+    made = Key(name)
+    made.is_found = is_found
+    return made
+
+def plant():
+    holder.__dict__ = {key("scale", False): 1, "a": 2}
+    scaled.__kwdefaults__ = {key("factor", True): 2.0}
+
+def replace():
+    holder.__dict__ = {}
+    scaled.__kwdefaults__ = {"factor": 2.0}
+
+def f(holder, x):
+    return torch.relu(HOW + 1) - 3 + x
+
+armed, holder, x = [], Holder(), torch.ones(2)
+compiled = cresset.compile(f)
+for call in range(30):
+    plant()
+    assert torch.equal(compiled(holder, x), torch.ones(2))
+    if call == 10:
+        assert sum(plan.counts[0] for _, plan in cresset._frames.plans_of(f.__code__, None)) > 0
+        armed.append(1)
+"""
+
+
+@pytest.mark.parametrize("how", ["holder.scale(x)", "scaled(x)"])
+def test_keys_that_replace_what_a_plan_reads(how):
+    run = subprocess.run(
+        [sys.executable, "-c", KEYS.replace("HOW", how)],
+        env={**os.environ, "PYTHONMALLOC": "debug"},
+        capture_output=True,
+        text=True,
+    )
+    assert run.returncode == 0, run.stderr
+
+
+def test_interruptions_of_the_recorder_are_the_programs(monkeypatch):
+    """A signal's handler runs wherever Python code does: in the recorder, too, whose own errors are nobody's."""
+    x = torch.ones(2)
+    for name in ("__init__", "step", "after", "enter", "leaving", "plan"):
+        before, left = getattr(_recording.Recorder, name), [3]
+
+        def interrupted(self, *args, before=before, left=left):
+            left[0] -= 1
+            if left[0] == 0:
+                raise KeyboardInterrupt
+            return before(self, *args)
+
+        def inner(x):
+            return torch.relu(x) + 1
+
+        def f(x, inner=inner):
+            y = inner(x) * 2
+            str(y)
+            return inner(y) - x
+
+        with monkeypatch.context() as patch:
+            patch.setattr(_recording.Recorder, name, interrupted)
+            compiled, raised = cresset.compile(f), 0
+            for _ in range(8):
+                try:
+                    assert torch.equal(compiled(x), f(x))
+                except KeyboardInterrupt:
+                    raised += 1
+        assert raised == (left[0] <= 0), name
+        if name in ("__init__", "step", "after", "enter", "plan"):
+            assert left[0] <= 0, name
+
+
+def test_interruptions_of_a_plan_are_the_programs():
+    interrupts = []
+
+    @cresset.allow_in_graph
+    def doubled(x):
+        if interrupts:
+            raise interrupts.pop()
+        return x * 2
+
+    def f(x):
+        y = torch.relu(x) + 1
+        return doubled(y) - x
+
+    compiled, x = cresset.compile(f), torch.ones(2)
+    check(f, compiled, x)
+    assert applied(f) > 0
+    for kind in (KeyboardInterrupt, SystemExit):
+        interrupts.append(kind(3))
+        with pytest.raises(kind) as raised:
+            compiled(x)
+        assert raised.value.args == (3,)
+        check(f, compiled, x)
+    interrupts.append(ValueError())  # an error: Python's own instructions run, without one
+    assert torch.equal(compiled(x), f(x)) and not interrupts

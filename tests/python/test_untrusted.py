@@ -264,6 +264,37 @@ class SharedSparse(torch.nn.Module):
         return self.sparse.to_dense()
 
 
+class HoldsSparse(torch.nn.Module):
+    def __init__(self, sparse):
+        super().__init__()
+        self.sparse = sparse
+
+    def forward(self):
+        return self.sparse.to_dense()
+
+
+def out_of_range():
+    """Sparse tensors whose indices point outside of them, by layout; PyTorch's constructors believe them."""
+    ones, ends = torch.ones(3), torch.tensor([0, 1, 2, 3])
+    for indices in ([0, 1, 1 << 40], [0, 1, -1], [0, 1, 3]):
+        plain = torch.tensor(indices)
+        yield torch.sparse_coo_tensor(torch.stack([plain, plain]), ones, (3, 3), check_invariants=False)
+        yield torch.sparse_csr_tensor(ends, plain, ones, (3, 3), check_invariants=False)
+    for ends in ([0, 1, 2, 300], [5, 1, 2, 3], [0, 3, 1, 3], [-(1 << 40), 1, 2, 3]):
+        yield torch.sparse_csr_tensor(torch.tensor(ends), torch.arange(3), ones, (3, 3), check_invariants=False)
+
+
+@pytest.mark.parametrize("trusted", [False, True])
+@pytest.mark.filterwarnings("ignore:Sparse")
+def test_sparse_tensors_of_an_archive_point_into_themselves(trusted):
+    for sparse in out_of_range():
+        buffer = io.BytesIO()
+        cresset.save(cresset.script(HoldsSparse(sparse)), buffer)
+        buffer.seek(0)
+        with pytest.raises(cresset.ArchiveError):
+            cresset.load(buffer, trusted=trusted)
+
+
 def test_indices_of_a_sparse_tensor_that_an_archive_names_twice():
     module = SharedSparse()
     assert module.sparse._indices().data_ptr() == module.indices.data_ptr()

@@ -4,6 +4,8 @@
 #include <ATen/ops/_empty_affine_quantized_ops.h>
 #include <ATen/ops/_empty_per_channel_affine_quantized_ops.h>
 #include <ATen/ops/_to_copy_ops.h>
+#include <ATen/ops/_validate_sparse_compressed_tensor_args_ops.h>
+#include <ATen/ops/_validate_sparse_coo_tensor_args_ops.h>
 #include <ATen/ops/empty_strided_ops.h>
 #include <ATen/ops/set_ops.h>
 #include <ATen/ops/sparse_compressed_tensor_ops.h>
@@ -249,9 +251,10 @@ at::Tensor TensorReader::sparseCoo(
     const std::vector<int64_t>& sizes, const at::Tensor& indices, const at::Tensor& values, const ArchiveSite& site) {
   for (const at::Tensor& part : {indices, values}) requireStored(part, site);
   return guarded(site, [&] {
+    const at::Tensor own_indices = indices.clone();
+    at::_ops::_validate_sparse_coo_tensor_args::call(own_indices, values, sizes, /*is_coalesced=*/false, std::nullopt);
     return at::_ops::sparse_coo_tensor_indices_size::call(
-        indices.clone(), values, sizes, values.scalar_type(), c10::kSparse, values.device(), std::nullopt,
-        std::nullopt);
+        own_indices, values, sizes, values.scalar_type(), c10::kSparse, values.device(), std::nullopt, std::nullopt);
   });
 }
 
@@ -260,8 +263,11 @@ at::Tensor TensorReader::sparseCompressed(
     const at::Tensor& values, const ArchiveSite& site) {
   for (const at::Tensor& part : {compressed, plain, values}) requireStored(part, site);
   return guarded(site, [&] {
+    const at::Tensor own_compressed = compressed.clone(), own_plain = plain.clone();
+    at::_ops::_validate_sparse_compressed_tensor_args::call(
+        own_compressed, own_plain, values, sizes, layout, std::nullopt);
     return at::_ops::sparse_compressed_tensor_comp_plain_value_size::call(
-        compressed.clone(), plain.clone(), values, c10::fromIntArrayRefSlow(sizes), values.scalar_type(), layout,
+        own_compressed, own_plain, values, c10::fromIntArrayRefSlow(sizes), values.scalar_type(), layout,
         values.device(), std::nullopt);
   });
 }

@@ -59,8 +59,9 @@ class TensorReader {
   at::Tensor perChannelQuantized(
       const StorageView& storage, const Geometry& geometry, const at::Tensor& scales, const at::Tensor& zero_points,
       int64_t axis, const ArchiveSite& site);
-  /// The constructor checks the indices, so a hostile archive can't make a sparse tensor that points outside itself;
-  /// they are copied, so that they can't be written to later through another tensor of their storage.
+  /// The indices are checked (ATen's constructors do so only where `check_sparse_tensor_invariants` says it), so that a
+  /// hostile archive can't make a sparse tensor that points outside itself; and copied, so that they can't be written
+  /// to later through another tensor of their storage.
   at::Tensor sparseCoo(
       const std::vector<int64_t>& sizes, const at::Tensor& indices, const at::Tensor& values, const ArchiveSite& site);
   at::Tensor sparseCompressed(

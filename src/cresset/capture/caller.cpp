@@ -51,12 +51,15 @@ int isTrue(PyObject* function) {
 }
 
 bool isWatched(const Caller& self) {
-  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(self.watchers); i++) {
-    int is_true = isTrue(PyTuple_GET_ITEM(self.watchers, i));
+  PyObject* watchers = Py_NewRef(self.watchers);
+  bool is_watched = false;
+  for (Py_ssize_t i = 0; !is_watched && i < PyTuple_GET_SIZE(watchers); i++) {
+    int is_true = isTrue(PyTuple_GET_ITEM(watchers, i));
     if (is_true < 0) PyErr_Clear();
-    if (is_true != 0) return true;
+    is_watched = is_true != 0;
   }
-  return false;
+  Py_DECREF(watchers);
+  return is_watched;
 }
 
 /// False with an exception set.
@@ -106,7 +109,9 @@ PyObject* call(PyObject* object, PyObject* const* values, size_t count, PyObject
   PyObject* callable = callableOf(self);
   if (callable == nullptr) return nullptr;
   Py_INCREF(object);
+  PyObject* options = Py_NewRef(self.options);  // which a call of __init__ takes away
   PyObject* result = callBy(self, callable, {values, count, names, nullptr});
+  Py_DECREF(options);
   Py_DECREF(object);
   Py_DECREF(callable);
   return result;

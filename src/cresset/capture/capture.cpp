@@ -230,7 +230,7 @@ class Quiet {
 
 void abandon(Recording& mine) {
   mine.alive = false;
-  PyErr_Clear();
+  dropError();
 }
 
 /// The view of a frame; most frames need none.
@@ -331,9 +331,11 @@ class CapturedFrame {
   PyObject* run() {
     context_.recording = inlined_;
     while (true) {
+      may_be_interrupted_ = mine_.recorder != nullptr || inlined_ != nullptr;
       if (mine_.recorder != nullptr && !mine_.alive) drop();
       bool refused = inlined_ == nullptr && mine_.recorder == nullptr && plans_in_a_row_ < kMaxInARow && !usePlans();
       machine_.instruction = instructions_.at(machine_.next);
+      refused = refused || (may_be_interrupted_ && machine_.instruction != nullptr && raiseInterruption());
       if (machine_.instruction == nullptr || (!refused && isIdle())) break;
       Outcome outcome = refused || !record() ? Outcome::Raise : execute();
       if (outcome == Outcome::Leave) {
@@ -357,9 +359,14 @@ class CapturedFrame {
     if (inlined_ == nullptr && is_quiet_ && table_.num_plans == 0 && ++table_.quiet_runs >= kMaxQuietRuns) {
       table_.recordings = kMaxRecordings;
     }
-    machine_.frame.leave(machine_.thread, machine_.top, resumePosition(machine_));
     context_.recording = nullptr;
     context_.expects_any = inlined_ == nullptr || !inlined_->alive;  // a frame that has no plans may call others that have
+    const int position = resumePosition(machine_);
+    if (raiseInterruption()) {
+      machine_.frame.setRunning(position);
+      return machine_.frame.raiseInPython(machine_.thread, machine_.top, position);
+    }
+    machine_.frame.leave(machine_.thread, machine_.top, position);
     return machine_.frame.continueInPython(machine_.thread);
   }
 
@@ -392,12 +399,14 @@ class CapturedFrame {
       if (instruction == nullptr) return true;
       const size_t index = instructions_.indexOf(*instruction);
       if (table_.neverHasPlans(index)) return true;
+      may_be_interrupted_ = true;
       const Entry& entry = table_.at(index);
       PlanResult result = PlanResult::CheckFailed;
       // Plans may come and go while one runs.
       for (size_t i = 0; result == PlanResult::CheckFailed && i < entry.plans.size(); i++) {
         result = applyPlan(*reinterpret_cast<Plan*>(entry.plans[i]), machine_);
       }
+      if (hasInterruption()) return true;
       if (result == PlanResult::Applied && ++plans_in_a_row_ < kMaxInARow) continue;
       return result != PlanResult::CheckFailed || entry.attempts >= kMaxAttempts || beginRecording(index);
     }
@@ -416,7 +425,7 @@ class CapturedFrame {
     mine_ = Recording{PyObject_CallFunction(
         options.recorder, "OiO", reinterpret_cast<PyObject*>(machine_.code), machine_.next, view_.get())};
     if (mine_.recorder == nullptr || mine_.recorder == Py_None) {
-      PyErr_Clear();
+      dropError();
       Py_CLEAR(mine_.recorder);
       table_.addAttempt(instruction);
     }
@@ -475,7 +484,7 @@ class CapturedFrame {
     Quiet quiet;
     PyErrKeeper kept;
     PyObject* plan = PyObject_CallMethod(mine_.recorder, "plan", nullptr);
-    if (plan == nullptr) PyErr_Clear();
+    if (plan == nullptr) dropError();
     finish(plan == nullptr ? Py_None : plan);
     Py_XDECREF(plan);
   }
@@ -512,6 +521,7 @@ class CapturedFrame {
   Recording mine_{nullptr};
   size_t start_ = 0;  // the instruction at which the recording began
   int plans_in_a_row_ = 0;
+  bool may_be_interrupted_ = false;  // something else than the instruction has run
   bool is_quiet_ = true;  // nothing was recorded
 };
 

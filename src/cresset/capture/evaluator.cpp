@@ -1,14 +1,44 @@
 #include "cresset/capture/evaluator.h"
 
 #if CRESSET_KNOWS_FRAMES
+#include <utility>
+
 #include "cresset/capture/handler.h"
 
 namespace cresset::capture {
+
+namespace {
+
+thread_local PyObject* interruption = nullptr;  // owned
+
+}  // namespace
 
 constinit std::array<Handler, 256> handlers = {};
 
 Registration::Registration(int opcode, Handler handler) {
   handlers[size_t(opcode)] = handler;
+}
+
+void dropError() {
+  if (PyErr_Occurred() == nullptr) return;
+  if (interruption != nullptr || PyErr_ExceptionMatches(PyExc_Exception)) return PyErr_Clear();
+  PyObject *type = nullptr, *traceback = nullptr;
+  PyErr_Fetch(&type, &interruption, &traceback);
+  PyErr_NormalizeException(&type, &interruption, &traceback);
+  Py_XDECREF(type);
+  Py_XDECREF(traceback);
+}
+
+bool hasInterruption() {
+  return interruption != nullptr;
+}
+
+bool raiseInterruption() {
+  PyObject* exception = std::exchange(interruption, nullptr);
+  if (exception == nullptr) return false;
+  PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(exception)), exception);
+  Py_DECREF(exception);
+  return true;
 }
 
 bool pollAtBackEdge() {

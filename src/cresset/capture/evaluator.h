@@ -82,6 +82,14 @@ bool unwind(Machine& machine);
 /// What a program may be interrupted by (signals, other threads), once in a while. False with an exception set.
 bool pollAtBackEdge();
 
+/// After code whose errors are nobody's, such as a plan's, which Python's own instructions do over: clears the
+/// exception that is set. If it is no error (KeyboardInterrupt, the sys.exit of a signal's handler), it is kept for the
+/// frame.
+void dropError();
+bool hasInterruption();
+/// Sets what was kept; false if nothing was.
+bool raiseInterruption();
+
 /// The position from which CPython's evaluator can go on instead of from `machine.next`.
 inline int resumePosition(const Machine& machine) {
   return machine.keywords_at >= 0 ? machine.keywords_at : machine.next;

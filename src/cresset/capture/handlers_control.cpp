@@ -323,18 +323,20 @@ static Outcome beginWith(Machine& machine) {
   PyObject* enter = specialMethod(manager, "__enter__");
   PyObject* exit = specialMethod(manager, "__exit__");
   if (enter == nullptr || exit == nullptr) return Outcome::Leave;
+  Py_INCREF(enter);
   Py_INCREF(exit);
-  enter = bound(enter, manager);
-  PyObject* bound_exit = enter == nullptr ? nullptr : bound(exit, manager);
+  PyObject* bound_enter = bound(enter, manager);
+  PyObject* bound_exit = bound_enter == nullptr ? nullptr : bound(exit, manager);
+  Py_DECREF(enter);
   Py_DECREF(exit);
   machine.drop(1);
   if (bound_exit == nullptr) {
-    Py_XDECREF(enter);
+    Py_XDECREF(bound_enter);
     return Outcome::Raise;
   }
   machine.push(bound_exit);
-  PyObject* entered = PyObject_CallNoArgs(enter);
-  Py_DECREF(enter);
+  PyObject* entered = PyObject_CallNoArgs(bound_enter);
+  Py_DECREF(bound_enter);
   if (entered == nullptr) {
     machine.drop(1);
     return Outcome::Raise;

@@ -659,6 +659,10 @@ INSTRUCTION(UNPACK_EX) {
   if (size < before + after) return Outcome::Leave;
   PyObject* middle = PyList_New(size - before - after);
   if (middle == nullptr) return Outcome::Raise;
+  if (PySequence_Fast_GET_SIZE(sequence) != size) {  // a finalizer has run
+    Py_DECREF(middle);
+    return Outcome::Leave;
+  }
   machine.pop();
   PyObject** items = PySequence_Fast_ITEMS(sequence);
   for (Py_ssize_t i = 0; i < size - before - after; i++) PyList_SET_ITEM(middle, i, Py_NewRef(items[before + i]));

@@ -50,9 +50,22 @@ PyObject* instanceDict(PyObject* object) {  // borrowed; null if it has none
   return place == nullptr ? nullptr : *place;
 }
 
-PyObject* lookUp(PyObject* dict, PyObject* key) {  // borrowed
+/// A new reference. The dict's keys may compare by code of their own, which may take the dict from what has it.
+PyObject* lookUp(PyObject* dict, PyObject* key) {
   if (dict == nullptr || !PyDict_CheckExact(dict)) return nullptr;
-  return PyDict_GetItemWithError(dict, key);
+  Py_INCREF(dict);
+  PyObject* value = Py_XNewRef(PyDict_GetItemWithError(dict, key));
+  Py_DECREF(dict);
+  return value;
+}
+
+bool lacksKey(PyObject* dict, PyObject* key) {
+  if (dict == nullptr) return true;
+  if (!PyDict_CheckExact(dict)) return false;
+  Py_INCREF(dict);  // as above
+  const bool lacks = PyDict_Contains(dict, key) == 0;
+  Py_DECREF(dict);
+  return lacks;
 }
 
 PyFunctionObject* asFunction(PyObject* object) {
@@ -97,53 +110,52 @@ PyObject* item(PyObject* sequence, int index) {
   return index < PySequence_Fast_GET_SIZE(sequence) ? PySequence_Fast_GET_ITEM(sequence, index) : nullptr;
 }
 
-/// What `super(kind, object of type)` finds in a class; borrowed; null if there is nothing.
+/// What `super(kind, object of type)` finds in a class; a new reference; null if there is nothing.
 PyObject* lookUpAfter(PyTypeObject* type, const PyObject* kind, PyObject* name) {
-  PyObject* bases = type->tp_mro;
+  PyObject* bases = Py_XNewRef(type->tp_mro);  // which a comparison of keys may change
   if (bases == nullptr) return nullptr;
   bool found = false;
-  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(bases); i++) {
+  PyObject* value = nullptr;
+  for (Py_ssize_t i = 0; value == nullptr && !PyErr_Occurred() && i < PyTuple_GET_SIZE(bases); i++) {
     PyObject* base = PyTuple_GET_ITEM(bases, i);
-    if (found && PyType_Check(base)) {
-      PyObject* value = lookUp(reinterpret_cast<PyTypeObject*>(base)->tp_dict, name);
-      if (value != nullptr || PyErr_Occurred()) return value;
-    }
+    if (found && PyType_Check(base)) value = lookUp(reinterpret_cast<PyTypeObject*>(base)->tp_dict, name);
     found = found || base == kind;
   }
-  return nullptr;
+  Py_DECREF(bases);
+  return value;
 }
 
-/// What a read finds: borrowed; null if there is nothing, perhaps with an exception set.
+/// What a read finds: a new reference; null if there is nothing, perhaps with an exception set.
 PyObject* read(const Step& step, const int* inputs, const Registers& registers, const Machine& machine) {
   switch (step.kind) {
     case StepKind::LoadSlot:
-      return machine.slots[step.a];
+      return Py_XNewRef(machine.slots[step.a]);
     case StepKind::LoadConst:
-      return step.object;
+      return Py_XNewRef(step.object);
     case StepKind::LoadGlobal:
       return loadGlobal(step, registers, machine);
     case StepKind::LoadCell:
-      return loadCell(registers[step.a]);
+      return Py_XNewRef(loadCell(registers[step.a]));
     case StepKind::LoadFree:
-      return loadFree(registers[step.a], step.b);
+      return Py_XNewRef(loadFree(registers[step.a], step.b));
     case StepKind::LoadDefault:
-      return loadDefault(registers[step.a], step.b);
+      return Py_XNewRef(loadDefault(registers[step.a], step.b));
     case StepKind::LoadKeywordDefault: {
       PyFunctionObject* function = asFunction(registers[step.a]);
       return function == nullptr ? nullptr : lookUp(function->func_kwdefaults, step.object);
     }
     case StepKind::InstanceDict:
-      return instanceDict(registers[step.a]);
+      return Py_XNewRef(instanceDict(registers[step.a]));
     case StepKind::ModuleDict:
-      return PyModule_Check(registers[step.a]) ? PyModule_GetDict(registers[step.a]) : nullptr;
+      return PyModule_Check(registers[step.a]) ? Py_NewRef(PyModule_GetDict(registers[step.a])) : nullptr;
     case StepKind::DictItem:
       return lookUp(registers[step.a], step.object);
     case StepKind::ClassItem:
-      return _PyType_Lookup(Py_TYPE(registers[step.a]), step.object);
+      return Py_XNewRef(_PyType_Lookup(Py_TYPE(registers[step.a]), step.object));
     case StepKind::SuperItem:
       return lookUpAfter(Py_TYPE(registers[step.a]), registers[inputs[0]], step.object);
     case StepKind::Item:
-      return item(registers[step.a], step.b);
+      return Py_XNewRef(item(registers[step.a], step.b));
     default:
       return nullptr;
   }
@@ -205,10 +217,8 @@ bool holds(const Step& step, const Registers& registers) {
       return isSameConstant(value, step.object);
     case StepKind::CheckCode:
       return PyFunction_Check(value) && PyFunction_GET_CODE(value) == step.object;
-    case StepKind::CheckNoKey: {
-      PyObject* dict = instanceDict(value);
-      return dict == nullptr || (PyDict_CheckExact(dict) && PyDict_Contains(dict, step.object) == 0);
-    }
+    case StepKind::CheckNoKey:
+      return lacksKey(instanceDict(value), step.object);
     case StepKind::CheckSize:
       return hasSize(value, step.b);
     case StepKind::CheckKeys:
@@ -351,8 +361,7 @@ PlanResult applyPlan(Plan& plan, Machine& machine) {
     for (const Step& step : *plan.steps) {
       const int* inputs = plan.operands->data() + step.first;
       if (step.kind <= StepKind::Item) {
-        PyObject* value = read(step, inputs, registers, machine);
-        if (!registers.set(step.target, Py_XNewRef(value))) result = PlanResult::CheckFailed;
+        if (!registers.set(step.target, read(step, inputs, registers, machine))) result = PlanResult::CheckFailed;
       } else if (step.kind <= StepKind::CheckZero) {
         if (!holds(step, registers)) result = PlanResult::CheckFailed;
       } else if (!registers.set(step.target, compute(step, inputs, registers))) {
@@ -365,16 +374,16 @@ PlanResult applyPlan(Plan& plan, Machine& machine) {
         registers.clear(*dead);
       }
     }
+    dropError();
     if (result == PlanResult::Applied) applyOutputs(plan, registers, machine);
     for (; !undo.empty(); undo.pop_back()) {
       if (result != PlanResult::Applied) {
-        PyErr_Clear();
         Py_XDECREF(PyObject_CallNoArgs(undo.back()));
+        dropError();
       }
       Py_DECREF(undo.back());
     }
   }
-  PyErr_Clear();
   (result == PlanResult::Applied ? plan.applied : result == PlanResult::Raised ? plan.raised : plan.failed)++;
   Py_DECREF(reinterpret_cast<PyObject*>(&plan));
   return result;
