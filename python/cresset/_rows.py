@@ -24,10 +24,10 @@ FUNCTIONS = """abs absolute add addbmm addcdiv addcmul addmm addmv all amax amin
  narrow ne neg negative norm ones_like outer permute pow prod reciprocal relu remainder reshape roll round rsqrt rsub scatter
  scatter_add select sigmoid sign sin sinh softmax log_softmax sort sqrt square squeeze stack std sub subtract sum swapaxes
  t take_along_dim tan tanh tile topk transpose tril triu true_divide trunc unbind unflatten unsqueeze var vstack where xor
- zeros_like max min
+ zeros_like max min arange eye full full_like linspace logspace ones zeros
  is_autocast_enabled is_complex is_floating_point is_grad_enabled is_inference_mode_enabled is_tensor""".split()
-METHODS = """bfloat16 bool contiguous cpu detach dim double expand expand_as float half int long movedim ndimension numel repeat reshape_as
- size split to type_as view view_as""".split()
+METHODS = """bfloat16 bool contiguous cpu detach dim double expand expand_as float half int long movedim ndimension new_full new_ones
+ new_zeros numel repeat reshape_as size split to type_as view view_as""".split()
 F_FUNCTIONS = """adaptive_avg_pool1d adaptive_avg_pool2d avg_pool1d avg_pool2d binary_cross_entropy
  binary_cross_entropy_with_logits celu conv1d conv2d conv3d cosine_similarity cross_entropy elu gelu glu group_norm hardsigmoid
  hardswish hardtanh huber_loss kl_div l1_loss layer_norm leaky_relu linear log_softmax logsigmoid max_pool1d max_pool2d mish
@@ -178,6 +178,9 @@ def refused_arguments(function, arguments, names):
         value = argument_of(arguments, names, name, place)
         if value is not None and not getattr(value, "fixed", False):
             return f"an argument {name}"
+    value = argument_of(arguments, names, "fill_value", 1) if function is torch.full else None
+    if value is not None and type(value.object) is bool:
+        return "a tensor full of a bool"  # the language, as torch.jit, makes it of numbers
     return ""
 
 

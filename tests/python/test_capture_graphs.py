@@ -65,6 +65,60 @@ def test_bits(dtype, numerics):
         assert calls_in_graphs(agree(f, *calls)) >= 6
 
 
+def test_tensors_that_are_made():
+    def f(x, n):
+        h = torch.zeros(x.shape[0], n, dtype=x.dtype)
+        h[:, 1:] = x[:, 1:]
+        h += torch.ones([1, n])
+        place = torch.arange(n) + torch.arange(0, 2 * n, 2)
+        h = h.masked_fill(place > 4, 0.5) + x.new_ones(n) * x.new_full((1,), 2) - x.new_zeros((x.shape[0], n))
+        more = (torch.arange(0.0, n), torch.full((n,), n), torch.full((2, n), 2.5), torch.full_like(x, 2), torch.eye(n))
+        return (
+            torch.tanh(h),
+            torch.linspace(0, 1, n),
+            torch.logspace(0, 1, 3),
+            torch.zeros(x.shape),
+            torch.ones(()),
+            *more,
+        )
+
+    sizes = [(3, 4), (5, 2), (0, 3), (2, 1)]
+    calls = [(torch.randn(s, dtype=d), s[1]) for s in sizes for d in (torch.float32, torch.float64)]
+    assert calls_in_graphs(agree(f, *calls)) >= 20
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float64)
+    try:
+        agree(f, *calls)
+    finally:
+        torch.set_default_dtype(before)
+
+    def leaf(x):
+        made = torch.ones(4, requires_grad=True)
+        return torch.relu(x * made * 2 + 1), made
+
+    agree(leaf, (torch.randn(4),), (torch.randn(3, 4),))
+
+    def errors(x, n):
+        return torch.tanh(torch.zeros(n) + x) * 2
+
+    compiled = cresset.compile(errors)
+    for n in (2, 3, -1, 2.5, 3, True, 2):
+        outcomes = []
+        for run in (errors, compiled):
+            try:
+                outcomes.append(run(torch.ones(1), n))
+            except Exception as error:
+                outcomes.append((type(error), str(error)))
+        assert same(*outcomes)
+
+
+def test_tensors_full_of_bools_are_bools():
+    def f(x):
+        return torch.relu(torch.abs(x) - 1) * 2 + 3, torch.full((2,), True), torch.full((2,), fill_value=False)
+
+    agree(f, (torch.randn(3),))
+
+
 def test_sizes_numbers_and_slices():
     def f(x, n, scale):
         y = x[:, :n] * scale + n
