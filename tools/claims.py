@@ -221,9 +221,9 @@ NUMBERS = [
     (
         "docs/passes.md",
         r"loops of up to (\d+) iterations",
-        lambda: constant("passes/unroll_loops.cpp", "kMaxIterations"),
+        lambda: constant("passes/unroll.cpp", "kMaxIterations"),
     ),
-    ("docs/passes.md", r"that become up to (\d+) nodes", lambda: constant("passes/unroll_loops.cpp", "kMaxNodes")),
+    ("docs/passes.md", r"that become up to (\d+) nodes", lambda: constant("passes/unroll.cpp", "kMaxNodes")),
     ("docs/python-values.md", r"nest deeper than (\d+) levels", NESTING),
     ("docs/decisions/0001-zip-container.md", r"file's size and (\d+) MiB", LOADING),
     ("docs/decisions/0003-untrusted-programs.md", r"type has at most ([\d,]+) parts", PARTS),

@@ -871,3 +871,17 @@ def test_the_example_of_a_backend():
     assert done.returncode == 0, done.stderr
     eager, functionalized = done.stdout.splitlines()
     assert "no kernel that writes" in eager and functionalized.startswith("functionalized: ")
+
+
+@pytest.mark.parametrize("look", [torch.Tensor.tolist, torch.Tensor.data_ptr])
+def test_tensors_that_are_kept_for_later_have_no_elements(look):
+    """Nor has a place in the memory that they don't have: an offset from nowhere is no address."""
+    kept = []
+
+    def f(x):
+        kept.append(x.view(2, 2))
+        return x + 1
+
+    assert cresset.functionalize(f)(torch.arange(16.0)[3:7]).tolist() == [4, 5, 6, 7]
+    with pytest.raises(RuntimeError):
+        look(kept[0])

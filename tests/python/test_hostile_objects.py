@@ -189,3 +189,10 @@ def test_passes_that_get_no_graph():
         for name in ("fuse_addmm", "peephole", "fuse_linear", "dce", "inline"):
             with pytest.raises(TypeError):
                 getattr(torch._C, f"_jit_pass_{name}")(None)
+
+
+def test_parts_of_compiling_that_are_called_while_nothing_is_compiled():
+    for call in (lambda: _C._type_of_annotation("x", "y"), lambda: _C._define_module(torch.nn.Linear(1, 1), [])):
+        with pytest.raises((RuntimeError, TypeError)) as raised:
+            call()
+        assert not isinstance(raised.value, cresset.InternalError), raised.value

@@ -20,10 +20,16 @@ c10::DispatchKeySet keysFor(const at::Tensor& like) {
   return keys;
 }
 
+/// Without bytes: whoever asks for its address, to which a tensor's offset would be added, gets an error.
 c10::Storage standIn(const at::Tensor& value) {
-  return c10::Storage(
+  c10::Storage storage(
       c10::Storage::use_byte_size_t(), 0, c10::DataPtr(nullptr, value.device()), /*allocator=*/nullptr,
       /*resizable=*/false);
+  storage.unsafeGetStorageImpl()->release_data_and_set_meta_custom_data_ptr_error_msg_(
+      "A tensor that cresset.functionalize has for one of the program has no elements in memory. If the program keeps "
+      "a "
+      "tensor for later, return it: what a function returns are tensors again.");
+  return storage;
 }
 
 thread_local bool hidden_from_modes = false;

@@ -78,15 +78,21 @@ bool becomes(const at::Tensor& target, at::Tensor& result, bool is_out, const Le
   return true;
 }
 
+/// Whether both are parts of one storage. A wrapper's can't be asked for its address.
+bool shareStorage(const at::Tensor& a, const at::Tensor& b) {
+  if (!a.has_storage() || !b.has_storage()) return false;
+  const c10::Storage &first = a.unsafeGetTensorImpl()->unsafe_storage(),
+                     &second = b.unsafeGetTensorImpl()->unsafe_storage();
+  if (wrapperOf(a) || wrapperOf(b)) return first.unsafeGetStorageImpl() == second.unsafeGetStorageImpl();
+  return first.is_alias_of(second);
+}
+
 /// A copy, if it is memory of what the call was given.
 at::Tensor unshared(at::Tensor value, const std::vector<IValue>& given, const LevelState& level) {
   bool shares = false;
   for (const IValue& argument : given) {
     for (const at::Tensor& tensor : tensorsIn(argument)) {
-      shares |=
-          tensor.is_same(value) ||
-          (tensor.has_storage() && value.has_storage() && !wrapperOf(tensor) && !wrapperOf(value) &&
-           tensor.unsafeGetTensorImpl()->unsafe_storage().is_alias_of(value.unsafeGetTensorImpl()->unsafe_storage()));
+      shares |= tensor.is_same(value) || (!wrapperOf(tensor) && !wrapperOf(value) && shareStorage(tensor, value));
     }
   }
   if (!shares) return value;
@@ -181,9 +187,7 @@ class CallWithWrappers {
       for (size_t k = 0; k < plain.size(); ++k) {
         const at::Tensor& used = plain[k];
         if (used.is_same(result)) found = given[k];
-        shares |=
-            used.has_storage() && result.has_storage() &&
-            used.unsafeGetTensorImpl()->unsafe_storage().is_alias_of(result.unsafeGetTensorImpl()->unsafe_storage());
+        shares |= shareStorage(used, result);
       }
     }
     if (found.defined()) {

@@ -322,7 +322,8 @@ void ScriptSession::hold(std::shared_ptr<Program> program) {
 
 Program& currentProgram() {
   auto& programs = Compilation::get().programs;
-  CRESSET_CHECK(!programs.empty(), "something is declared outside of a session");
+  if (programs.empty())
+    throw UserError("This function is a part of compiling a program, and nothing is compiled: call cresset.script");
   return *programs.back();
 }
 
