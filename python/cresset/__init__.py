@@ -63,6 +63,7 @@ from ._patch import patch_torch_jit
 from ._profile import ScriptProfile
 from ._program import CompilationUnit
 from ._runtime import (
+    Await,
     Limits,
     annotate,
     collect_all,
@@ -75,6 +76,15 @@ from ._runtime import (
     set_num_fork_threads,
     wait,
     wait_all,
+)
+from ._runtime import (
+    _awaitable as _awaitable,
+)
+from ._runtime import (
+    _awaitable_nowait as _awaitable_nowait,
+)
+from ._runtime import (
+    _awaitable_wait as _awaitable_wait,
 )
 from ._script import interface, script, script_method
 from ._serialization import export_opnames, load, save
@@ -95,6 +105,7 @@ __all__ = [
     "ArchiveIsADirectoryError",
     "ArchiveNotFoundError",
     "Attribute",
+    "Await",
     "BackendError",
     "CaptureExplanation",
     "CompilationUnit",

@@ -121,7 +121,8 @@ def rows():
     for path in _FALSE:
         yield _find(path), "constant", path
     yield _find("torch.overrides.is_tensor_like"), "is_tensor", "is_tensor_like"
-    for name in ("annotate", "fork", "wait", "isinstance", "is_scripting"):
+    awaitables = ("_awaitable", "_awaitable_nowait", "_awaitable_wait")
+    for name in ("annotate", "fork", "wait", "isinstance", "is_scripting", *awaitables):
         yield getattr(_runtime, name), "torch.jit", name
 
 

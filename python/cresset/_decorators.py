@@ -4,8 +4,11 @@ They leave the marks that torch.jit's leave, so that code written for either wor
 stands in its ``_torchscript_modifier``.
 """
 
+import ast
+import textwrap
 import typing
 
+import torch
 import torch._jit_internal as _shared
 from torch._jit_internal import FunctionModifiers as _Modifiers
 from torch._jit_internal import _overload, _overload_method
@@ -80,3 +83,31 @@ __all__ = [
     "ignore",
     "unused",
 ]
+
+
+def ignored_block(body, variables, scope, filename, line):
+    """The function that a block of ``with torch.jit._IgnoreContextManager(a="inp:int", b="out:int"):`` becomes, which Python
+    runs.
+
+    Args:
+        body: the block's lines.
+        variables: pairs of a name and "inp:type" or "out:type".
+        scope: the names that the block sees, a dict; those of typing that annotations use are added.
+        filename, line: where the block begins, for tracebacks.
+    """
+    inputs = [f"{name}: {kind[4:]}" for name, kind in variables if kind.startswith("inp:")]
+    outputs = [(name, kind[4:]) for name, kind in variables if kind.startswith("out:")]
+    result = ", ".join(kind for _, kind in outputs)
+    if len(outputs) != 1:
+        result = f"Tuple[{result}]" if outputs else "None"
+    text = (
+        f"def ignored_block({', '.join(inputs)}) -> {result}:\n"
+        + textwrap.indent(textwrap.dedent(body), "    ")
+        + f"\n    return {', '.join(name for name, _ in outputs)}\n"
+    )
+    tree = ast.parse(text)
+    ast.increment_lineno(tree, line - 1)
+    typing_names = {name: getattr(typing, name) for name in ("Any", "Dict", "List", "Optional", "Tuple", "Union")}
+    names = {"torch": torch, **typing_names, **scope}
+    exec(compile(tree, filename, "exec"), names)  # noqa: S102  (the program's own text)
+    return names["ignored_block"]

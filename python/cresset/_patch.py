@@ -211,6 +211,7 @@ def _replacements():
         "_set_fusion_strategy": set_fusion_strategy,
         "_fork": _runtime.fork,
         "_get_trace_graph": _trace._get_trace_graph,
+        "_awaitable_wait": _runtime._awaitable_wait,
         "_wait": _runtime.wait,
         "Attribute": _decorators.Attribute,
         "enable_onednn_fusion": _runtime.enable_onednn_fusion,
@@ -235,7 +236,9 @@ def _replacements():
         "wait": _runtime.wait,
     }
     copies = {value: _copy(value) for value in ours.values()}
-    _C._set_well_known([(copies[getattr(_runtime, name)], "torch.jit", name) for name in ("fork", "wait")])
+    _C._set_well_known(
+        [(copies[getattr(_runtime, name)], "torch.jit", name) for name in ("fork", "wait", "_awaitable_wait")]
+    )
     _C._set_well_known([(copies[_trace.is_tracing], "torch.jit", "is_tracing")])
     rows = [(jit, name, copies[value]) for name, value in ours.items() if name in vars(jit)]
     for name in ("FrontendError", "NotSupportedError", "UnsupportedNodeError"):

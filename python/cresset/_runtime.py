@@ -74,6 +74,22 @@ def wait(future):
     return future.wait()
 
 
+def _awaitable(func, *args, **kwargs):
+    """An :class:`Await` of ``func(*args, **kwargs)``: a call that is made when its result is first asked for, on the thread
+    that asks."""
+    return _C._awaitable(func, *args, **kwargs)
+
+
+def _awaitable_wait(aw):
+    """The result of an :class:`Await`, whose call is made now if nobody has asked before."""
+    return aw.wait()
+
+
+def _awaitable_nowait(o):
+    """An :class:`Await` that has its result."""
+    return _C._awaitable_nowait(o)
+
+
 def collect_all(futures):
     """A Future of the list of ``futures``: done when all are, or with the first exception of one. As
     ``torch.futures.collect_all``, for Cresset's futures."""
@@ -223,6 +239,7 @@ def _is(obj, wanted):
 
 
 Future = _C.Future
+Await = _C.Await
 
 for _public in (Limits, collect_all, fork, wait, wait_all, set_num_fork_threads, get_num_fork_threads):
     _public.__module__ = "cresset"

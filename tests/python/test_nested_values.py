@@ -4,10 +4,15 @@ import copy
 import subprocess
 import sys
 import textwrap
+from typing import List
 
 import pytest
+import torch
+from torch._awaits import _Await as Await
 
 import cresset
+
+# ruff: noqa: UP006, UP035
 
 SOURCE = """
 class Node:
@@ -251,3 +256,37 @@ def test_at_the_end_of_the_process():
         [sys.executable, "-c", textwrap.dedent(code) % SOURCE], capture_output=True, text=True, timeout=120
     )
     assert (done.returncode, done.stdout) == (0, "done\n"), done.stderr
+
+
+def test_chains_of_awaitables():
+    def step(aw: Await[torch.Tensor]) -> torch.Tensor:
+        return torch.jit._awaitable_wait(aw) + 1
+
+    def f(x: torch.Tensor, n: int, wait: bool):
+        aw = torch.jit._awaitable_nowait(x)
+        for _ in range(n):
+            aw = torch.jit._awaitable(step, aw)
+        if wait:
+            return torch.jit._awaitable_wait(aw)
+        return x
+
+    script = cresset.script(f)
+    x = torch.zeros(2)
+    assert torch.equal(script(x, 200, True), x + 200)
+    assert torch.equal(script(x, 200_000, False), x)
+    with pytest.raises(RecursionError):
+        script(x, 200_000, True)
+
+
+def test_an_awaitable_that_waits_for_itself():
+    def step(aws: List[Await[int]], n: int) -> int:
+        return torch.jit._awaitable_wait(aws[0])
+
+    def f() -> int:
+        aws = torch.jit.annotate(List[Await[int]], [])
+        aws.append(torch.jit._awaitable(step, aws, 1))
+        result = torch.jit._awaitable_wait(aws[0])
+        return result
+
+    with pytest.raises(RecursionError):
+        cresset.script(f)()

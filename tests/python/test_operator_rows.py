@@ -111,12 +111,15 @@ STRUCTURAL = {"aten::wait", "prim::TupleIndex", "prim::TupleUnpack", "prim::Unin
 ELSEWHERE = {
     "aten::save": "test_torch_jit_behaviours.py::test_behaviour",  # writes files
     "prim::PythonOp": "test_script_modules.py::test_ignored_methods",
+    "prim::awaitable": "test_torch_jit_behaviours.py::test_behaviour",
+    "prim::awaitable_nowait": "test_torch_jit_behaviours.py::test_behaviour",
+    "prim::awaitable_wait": "test_torch_jit_behaviours.py::test_behaviour",
     "prim::MMBatchSide": "test_graph_passes.py::test_products_together",
     "prim::ModuleContainerIndex.dict": "test_script_modules.py::test_indexed_by_interface",
     "prim::ModuleContainerIndex.list": "test_script_modules.py::test_indexed_by_interface",
 }
 #: Nodes that hold something else than torch.jit's do.
-OWN_SCHEMA = ["prim::PythonOp", "prim::MMBatchSide"]
+OWN_SCHEMA = ["prim::PythonOp", "prim::MMBatchSide", "prim::awaitable_wait"]
 
 explained = set()
 

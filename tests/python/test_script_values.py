@@ -319,3 +319,27 @@ def asks_for_tensors(x: torch.Tensor, n: int):
 def test_is_tensor_like():
     x = torch.ones(1)
     assert cresset.script(asks_for_tensors)(x, 1) == asks_for_tensors(x, 1) == (True, False)
+
+
+OFFSET = 100
+
+
+def test_a_block_left_to_python_sees_the_names_of_the_function():
+    factor = 3
+
+    def f(n: int) -> int:
+        r: int = 0
+        with torch.jit._IgnoreContextManager(n="inp:int", r="out:int"):
+            r = sum({n * factor, OFFSET})
+        return r
+
+    assert cresset.script(f)(2) == f(2) == 106
+
+
+def test_a_block_left_to_python_says_what_goes_in_and_out():
+    def f(n: int):
+        with torch.jit._IgnoreContextManager(n="int"):
+            print(n)
+
+    with pytest.raises(cresset.CompileError, match='says of each variable "inp:" or "out:" and its type'):
+        cresset.script(f)

@@ -6,6 +6,8 @@ DIFFERENCES are rows that differ, with what Cresset shows and why. A row that is
 import re
 import warnings
 
+import awaitable_behaviours  # noqa: F401  (adds its rows)
+import ignored_block_behaviours  # noqa: F401  (adds its rows)
 import more_torch_jit_behaviours  # noqa: F401  (adds its rows)
 import pytest
 import torch
@@ -42,6 +44,8 @@ DIFFERENCES = {
         "warned",
         "torch.tensor of a tensor follows the input, so nothing is to be warned of",
     ),
+    "awaitable_in_a_frozen_module": ("value", "torch.jit's frozen module lacks what the awaitable reads"),
+    "awaitable_of_python_given_to_a_script": ("value", "torch.jit's awaitable has a Python object for its result"),
     "delete_tensor_row": ("does not support item deletion", "torch.jit asserts inside"),
     "text_unpack_tensor": ("tensor([-3., -3., -3.])", "a tensor's first dimension is unpacked, as in Python"),
     "text_range_step_zero": ("must not be zero", "as in Python: torch.jit's loop runs no iteration"),

@@ -11,6 +11,7 @@
 
 #include "cresset/archive/class_printer.h"
 #include "cresset/archive/debug_writer.h"
+#include "cresset/ir/apart.h"
 #include "cresset/ops/operator.h"
 #include "cresset/ops/upgraders.h"
 
@@ -19,7 +20,7 @@ namespace cresset {
 void FormatVersion::cover(const Block* block) {
   for (const Node* node : block->nodes()) {
     for (const Block* inner : node->blocks()) cover(inner);
-    if (node->kind() == prim::fork) cover(*node->g(attr::Subgraph));
+    if (runsApart(*node)) cover(*node->g(attr::Subgraph));
     if (isStructural(node->kind())) continue;
     const Operator* op = operatorOf(*node);  // binding is a cache
     if (!op || !op->isOfDispatcher()) continue;

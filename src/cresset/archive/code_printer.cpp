@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "cresset/archive/code_printer_impl.h"
+#include "cresset/ir/apart.h"
 #include "cresset/support/error.h"
 
 namespace cresset {
@@ -33,16 +34,17 @@ const std::unordered_set<std::string>& keywords() {
 
 const std::unordered_set<std::string>& indispensable() {
   static const std::unordered_set<std::string> kWords = {
-      "torch", "ops",        "CONSTANTS",      "annotate", "uninitialized", "getattr", "setattr", "__torch__", "fork",
-      "range", "isinstance", "unchecked_cast", "inf",      "nan",           "infj",    "nanj",    "print"};
+      "torch",          "ops",       "CONSTANTS", "annotate",  "uninitialized", "getattr",
+      "setattr",        "__torch__", "fork",      "awaitable", "range",         "isinstance",
+      "unchecked_cast", "inf",       "nan",       "infj",      "nanj",          "print"};
   return kWords;
 }
 
 const std::unordered_set<std::string>& builtins() {
   static const std::unordered_set<std::string> kWords = {
-      "int",      "float", "bool",   "str",    "complex",   "len",    "list",   "dict",    "tuple", "min",
-      "max",      "abs",   "sorted", "zip",    "enumerate", "device", "Tensor", "List",    "Dict",  "Tuple",
-      "Optional", "Union", "Any",    "Future", "NoneType",  "type",   "super",  "hasattr", "wait"};
+      "int",      "float", "bool",   "str",    "complex",   "len",      "list",   "dict",  "tuple",   "min",
+      "max",      "abs",   "sorted", "zip",    "enumerate", "device",   "Tensor", "List",  "Dict",    "Tuple",
+      "Optional", "Union", "Any",    "Future", "Await",     "NoneType", "type",   "super", "hasattr", "wait"};
   return kWords;
 }
 
@@ -156,7 +158,7 @@ const Node* previous(const Node* node) {
 bool CodePrinter::isStatement(const Node* node) {
   // An unpacking of one element has an assignment's form (`x, = pair`), as every other.
   return node->outputs().size() != 1 || !node->blocks().empty() || node->kind() == prim::Enter ||
-         node->kind() == prim::Exit || node->kind() == prim::fork || node->kind() == prim::Uninitialized ||
+         node->kind() == prim::Exit || runsApart(*node) || node->kind() == prim::Uninitialized ||
          node->kind() == prim::TupleUnpack || node->kind() == prim::ListUnpack;
 }
 
@@ -168,7 +170,7 @@ bool CodePrinter::canInline(const Value* value, const Node* user, size_t offset)
   // A loop's variables have their first values before its bound and condition are looked at; the body of a fork refers
   // to what it captures by name.
   if (user->kind() == prim::Loop && offset >= 2) return false;
-  if (user->kind() == prim::fork) return false;
+  if (runsApart(*user)) return false;
   // A loop that counts by hand names its bound in every round.
   if (user->kind() == prim::Loop && offset == 0 && loopKindOf(user) == LoopKind::Counted) return false;
   // The compiler would learn types from it, which the graph says by casts of its own.
@@ -234,7 +236,7 @@ void CodePrinter::claimOuterNames(const Block* block) {
       }
     }
     for (const Block* inner : node->blocks()) claimOuterNames(inner);
-    if (node->kind() == prim::fork) claimOuterNames(node->g(attr::Subgraph)->block());
+    if (runsApart(*node)) claimOuterNames(node->g(attr::Subgraph)->block());
   }
 }
 

@@ -90,6 +90,7 @@ void CodePrinter::printStatement(const Node* node) {
     case prim::Exit:
       return printExit(node);
     case prim::fork:
+    case prim::awaitable:
       return printFork(node);
     default:
       break;
@@ -350,12 +351,13 @@ void CodePrinter::printUpdates(const Node* node, const LoopForm& form) {
   }
 }
 
-// ---- forks ----
+// ---- forks, awaitables ----
 
 /// The subgraph is printed as a nested function that captures by name, as torch.jit prints it.
 void CodePrinter::printFork(const Node* node) {
   const Graph& body = *node->g(attr::Subgraph);
-  const std::string name = uniqueName("__forked_function");
+  const bool is_fork = node->kind() == prim::fork;
+  const std::string name = uniqueName(is_fork ? "__forked_function" : "__awaitable_function");
   for (size_t i = 0; i < body.inputs().size(); ++i) {
     const Value* captured = original(node->input(i));
     expressions_[body.inputs()[i]] = isConstant(captured) ? constantText(captured) : expressions_.at(captured);
@@ -371,7 +373,7 @@ void CodePrinter::printFork(const Node* node) {
   out_ << "\n";
   --indent_;
   startLine();
-  out_ << assignName(node->output()) << " = fork(" << name << ")\n";
+  out_ << assignName(node->output()) << (is_fork ? " = fork(" : " = awaitable(") << name << ")\n";
 }
 
 }  // namespace cresset

@@ -1,6 +1,7 @@
 // Calls of functions and methods: the callee's schema decides, its body does not matter. So a callee whose result is
 // annotated is not compiled for the sake of its callers, and may call itself.
 #include "cresset/frontend/calls.h"
+#include "cresset/frontend/awaitables.h"
 
 #include <ATen/core/class_type.h>
 
@@ -87,6 +88,14 @@ Value* insertWait(
     const std::vector<NamedValue>& kwargs, const std::optional<NamedValue>& self) {
   static const c10::FunctionSchema schema = parseSchema("aten::wait(Future(t) self) -> t");
   return finishCall(range, cx, cx.graph.create(aten::wait), matchSchema(schema, cx.graph, range, args, kwargs, self));
+}
+
+Value* insertAwaitableWait(
+    const SourceRange& range, EmitContext& cx, const std::vector<NamedValue>& args,
+    const std::vector<NamedValue>& kwargs, const std::optional<NamedValue>& self) {
+  static const c10::FunctionSchema schema = parseSchema("prim::awaitable_wait(Await(t) self) -> t");
+  return finishCall(
+      range, cx, cx.graph.create(prim::awaitable_wait), matchSchema(schema, cx.graph, range, args, kwargs, self));
 }
 
 Value* insertModuleItem(

@@ -2,6 +2,7 @@
 // See emitter_impl.h, refinement.h.
 #include <algorithm>
 
+#include "cresset/frontend/annotations.h"
 #include "cresset/frontend/calls.h"
 #include "cresset/frontend/emitter_impl.h"
 #include "cresset/frontend/iterables.h"
@@ -251,6 +252,13 @@ Condition FunctionEmitter::emitIsInstance(const Apply& expr) {
     }
     // `list`, `dict` and `tuple` by themselves are no annotations, but name a type here; a name may mean several types.
     if (e.kind() == TK_VAR && gatherNamed(e, classes)) return;
+    // So does Await: one of any result.
+    const std::string dotted = dottedName(e);
+    if (!dotted.empty() && type_resolver_ && type_resolver_->resolveConstructor(dotted) == "Await") {
+      const bool is_await = value->type()->kind() == c10::TypeKind::AwaitType;
+      classes.push_back(is_await ? value->type() : c10::AwaitType::create(c10::AnyType::get()));
+      return;
+    }
     classes.push_back(annotationType(e));
   };
   gather(expr.inputs()[1]);

@@ -81,7 +81,7 @@ SugaredValuePtr FunctionEmitter::emitSpecialForm(const SpecialForm& form, const 
     case Form::Fork:
       return emitFork(apply);
     case Form::Awaitable:
-      throw UserError("awaitables are not supported; use torch.jit.fork and torch.jit.wait", range);
+      return emitAwaitable(apply);
     case Form::List:
       return simple(emitListCall(apply, hint));
     case Form::Dict:
@@ -154,8 +154,21 @@ SugaredValuePtr FunctionEmitter::emitGetAttr(const Apply& apply) {
 }
 
 SugaredValuePtr FunctionEmitter::emitFork(const Apply& apply) {
+  if (apply.inputs().empty()) throw UserError("Expected at least one argument to fork()", apply.range());
+  Value* future = emitApart(apply, prim::fork);
+  return simple(future->setType(c10::FutureType::create(future->type())));
+}
+
+SugaredValuePtr FunctionEmitter::emitAwaitable(const Apply& apply) {
+  if (apply.inputs().empty()) throw UserError("Expected at least one argument to awaitable()", apply.range());
+  Value* awaitable = emitApart(apply, prim::awaitable);
+  return simple(awaitable->setType(c10::AwaitType::create(awaitable->type())));
+}
+
+/// A node of `kind` whose subgraph makes the call that `apply` has the arguments of; its output has the type of what
+/// the call returns.
+Value* FunctionEmitter::emitApart(const Apply& apply, Symbol kind) {
   const SourceRange& range = apply.range();
-  if (apply.inputs().empty()) throw UserError("Expected at least one argument to fork()", range);
   const SugaredValuePtr callee = emitSugared(apply.inputs()[0]);
   const std::vector<NamedValue> args = emitArguments(apply.inputs(), 1);
   const std::vector<NamedValue> kwargs = emitKeywords(apply.attributes());
@@ -163,8 +176,8 @@ SugaredValuePtr FunctionEmitter::emitFork(const Apply& apply) {
   // The call is emitted into a block first, where it can refer to all that is in scope, and then moved into a graph of
   // its own that takes what it refers to as inputs.
   graph.setLocation(range);
-  Node* fork = graph.insertNode(graph.create(prim::fork, 0));
-  Block* block = fork->addBlock();
+  Node* node = graph.insertNode(graph.create(kind, 0));
+  Block* block = node->addBlock();
   TypePtr type;
   {
     InsertPointGuard at(graph, block);
@@ -187,10 +200,10 @@ SugaredValuePtr FunctionEmitter::emitFork(const Apply& apply) {
     inner = subgraph->addInput()->copyMetadata(outer);
     return inner;
   });
-  fork->eraseBlock(0);
-  for (Value* input : inputs) fork->addInput(input);
-  fork->setAttribute(Symbol::attr("Subgraph"), std::move(subgraph));
-  return simple(fork->addOutput()->setType(c10::FutureType::create(type)));
+  node->eraseBlock(0);
+  for (Value* input : inputs) node->addInput(input);
+  node->setAttribute(Symbol::attr("Subgraph"), std::move(subgraph));
+  return node->addOutput()->setType(type);
 }
 
 Value* FunctionEmitter::emitListCall(const Apply& apply, const TypePtr& hint) {

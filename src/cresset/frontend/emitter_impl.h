@@ -228,6 +228,8 @@ class FunctionEmitter final : public EmitContext {
   // ---- special forms (emit_special_forms.cpp) ----
   SugaredValuePtr emitSpecialForm(const SpecialForm& form, const Apply& apply, const TypePtr& hint);
   SugaredValuePtr emitFork(const Apply& apply);
+  SugaredValuePtr emitAwaitable(const Apply& apply);
+  Value* emitApart(const Apply& apply, Symbol kind);
   SugaredValuePtr emitCheck(const Apply& apply);
   SugaredValuePtr emitGetAttr(const Apply& apply);
   Value* emitListCall(const Apply& apply, const TypePtr& hint);

@@ -138,6 +138,8 @@ class Parser {
   Stmt whileStatement();
   Stmt forStatement();
   Stmt withStatement();
+  /// The rest of `with torch.jit._IgnoreContextManager(…):`, a block that Python runs.
+  Stmt ignoredBlock(uint32_t start, const Apply& context);
   bool withIsParenthesized() const;
   WithItem withItem();
   ListView<Stmt> suite();

@@ -1,6 +1,7 @@
 // Statements and suites.
 #include <algorithm>
 
+#include "cresset/frontend/ignored_block.h"
 #include "cresset/frontend/messages.h"
 #include "cresset/frontend/parser_impl.h"
 #include "cresset/ops/limits.h"
@@ -40,6 +41,14 @@ int augmentedOperator(int kind) {
     default:
       return 0;
   }
+}
+
+/// By name, as torch.jit knows it.
+bool isIgnoredBlock(const WithItem& item) {
+  if (item.context().kind() != TK_APPLY || item.target().present()) return false;
+  const Expr callee = Apply(item.context().tree()).callee();
+  if (callee.kind() == TK_VAR) return Var(callee.tree()).name() == "_IgnoreContextManager";
+  return callee.kind() == '.' && Select(callee.tree()).selector().name() == "_IgnoreContextManager";
 }
 
 }  // namespace
@@ -348,8 +357,47 @@ Stmt Parser::withStatement() {
     } while (nextIf(','));
   }
   SourceRange range = since(first);
+  if (items.size() == 1 && isIgnoredBlock(items[0])) return ignoredBlock(start, Apply(items[0].context().tree()));
   ListView<Stmt> body = suite();
   return With::make(since(start), ListView<WithItem>::make(range, items), body);
+}
+
+Stmt Parser::ignoredBlock(uint32_t start, const Apply& context) {
+  const SourceRange range = since(start);
+  expect(':');
+  const std::string& text = source_->text();
+  uint32_t from = begin();
+  if (at(TK_NEWLINE)) {
+    advance();
+    from = expect(TK_INDENT).end;
+    from = static_cast<uint32_t>(text.rfind('\n', begin()) + 1);
+    for (size_t depth = 1; depth > 0 && !at(TK_EOF); advance()) {
+      if (at(TK_INDENT)) ++depth;
+      if (at(TK_DEDENT)) --depth;
+    }
+  } else {
+    while (!at(TK_NEWLINE) && !at(TK_EOF)) advance();
+    nextIf(TK_NEWLINE);
+  }
+  std::vector<Expr> arguments{StringLiteral::make(since(from), text.substr(from, end() - from))};
+  std::vector<Expr> targets;
+  for (const Attr attribute : context.attributes()) {
+    const Expr says = attribute.value();
+    const std::string text_of = says.kind() == TK_STRINGLITERAL ? StringLiteral(says.tree()).text() : "";
+    const bool is_input = text_of.starts_with("inp:");
+    if (!is_input && !text_of.starts_with("out:")) {
+      fail("torch.jit._IgnoreContextManager says of each variable \"inp:\" or \"out:\" and its type", says.range());
+    }
+    (is_input ? arguments : targets).push_back(Var::make(attribute.name()));
+  }
+  const Expr call = Apply::make(
+      range, Var::make(Ident::make(range, kIgnoredBlock)), ListView<Expr>::make(range, arguments),
+      context.attributes());
+  if (targets.empty()) return ExprStmt::make(range, call);
+  const Expr target = targets.size() == 1
+                          ? targets[0]
+                          : Expr(SequenceLiteral::make(TK_TUPLE_LITERAL, range, ListView<Expr>::make(range, targets)));
+  return Assign::make(range, ListView<Expr>::make(range, {target}), Maybe<Expr>::some(call), none<Expr>());
 }
 
 WithItem Parser::withItem() {

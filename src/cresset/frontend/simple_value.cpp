@@ -9,6 +9,7 @@
 #include <array>
 #include <functional>
 
+#include "cresset/frontend/awaitables.h"
 #include "cresset/frontend/calls.h"
 #include "cresset/frontend/iterables.h"
 #include "cresset/frontend/messages.h"
@@ -235,6 +236,10 @@ SugaredValuePtr SimpleValue::findAttr(const SourceRange& range, EmitContext& cx,
     return classAttr(range, cx, value_, cls, name);
   } else if (auto interface = type->cast<c10::InterfaceType>()) {
     return interface->getMethod(name) ? std::make_shared<MethodValue>(value_, name) : nullptr;
+  } else if (type->kind() == c10::TypeKind::AwaitType) {
+    // An awaitable has the attributes of its result.
+    Value* result = insertAwaitableWait(range, cx, {NamedValue(value_, range)}, {}, std::nullopt);
+    return SimpleValue(result).findAttr(range, cx, name);
   }
   return attributeOfValue(range, cx, value_, name);
 }

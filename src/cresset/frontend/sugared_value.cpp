@@ -3,6 +3,7 @@
 // or interface of its object.
 #include "cresset/frontend/sugared_value.h"
 
+#include "cresset/frontend/awaitables.h"
 #include "cresset/frontend/calls.h"
 #include "cresset/frontend/iterables.h"
 #include "cresset/frontend/messages.h"
@@ -81,6 +82,7 @@ SugaredValuePtr BuiltinFunction::call(
     const SourceRange& range, EmitContext& cx, const std::vector<NamedValue>& args,
     const std::vector<NamedValue>& kwargs, size_t num_binders) {
   if (name_ == aten::wait) return std::make_shared<SimpleValue>(insertWait(range, cx, args, kwargs, self_));
+  if (name_ == prim::awaitable_wait) return resultFor(insertAwaitableWait(range, cx, args, kwargs, self_), num_binders);
   return resultFor(insertOp(cx.graph, name_, args, kwargs, range, self_), num_binders);
 }
 

@@ -12,6 +12,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "cresset/ops/awaitables.h"
 #include "cresset/ops/object_slots.h"
 #include "cresset/ops/operator.h"
 #include "cresset/ops/operator_rows.h"
@@ -26,6 +27,7 @@ size_t ContainerMeter::ownWeight(const c10::IValue& value) {
   if (value.isGenericDict()) return kHeader + dictOf(value).dict.size() * kDictEntry;
   if (value.isTuple()) return kHeader + value.toTupleRef().elements().size() * sizeof(c10::IValue);
   if (value.isFuture()) return kFuture;
+  if (value.isAwait()) return kFuture + heldBy(*value.toAwait()).size() * sizeof(c10::IValue);
   if (value.isObject()) return kHeader + value.toObjectRef().slots().size() * sizeof(c10::IValue);
   return 0;
 }
@@ -47,7 +49,7 @@ void ContainerMeter::audit(const std::vector<const c10::IValue*>& roots, size_t 
   std::vector<c10::IValue> open;
   auto visit = [&](const c10::IValue& value) {
     const bool is_container = value.isString() || value.isList() || value.isGenericDict() || value.isTuple() ||
-                              value.isObject() || value.isFuture();
+                              value.isObject() || value.isFuture() || value.isAwait();
     if (value.isTensor()) {
       if (seen.insert(value.toTensor().unsafeGetTensorImpl()).second) weight += ownWeight(value);
     } else if (is_container && seen.insert(value.internalToPointer()).second)
@@ -71,6 +73,8 @@ void ContainerMeter::audit(const std::vector<const c10::IValue*>& roots, size_t 
       } else if (value.isFuture()) {
         const auto future = value.toFuture();
         if (future->completed() && !future->hasError()) visit(future->value());
+      } else if (value.isAwait()) {
+        for (const c10::IValue& held : heldBy(*value.toAwait())) visit(held);
       } else if (value.isObject()) {
         const auto& object = value.toObjectRef();
         for (size_t slot = 0; slot < object.slots().size(); ++slot) visit(readSlot(object, slot));

@@ -8,8 +8,10 @@
 #include <limits>
 #include <utility>
 
+#include "cresset/interpreter/interpreter.h"
 #include "cresset/interpreter/operator_call.h"
 #include "cresset/ir/constants.h"
+#include "cresset/ops/awaitables.h"
 #include "cresset/ops/nesting.h"
 #include "cresset/ops/without_autocast.h"
 #include "cresset/support/error.h"
@@ -17,6 +19,20 @@
 namespace cresset {
 
 namespace {
+
+class CallOfCode final : public AwaitedCall {
+ public:
+  CallOfCode(std::shared_ptr<const Code> code, c10::TypePtr type)
+      : AwaitedCall(std::move(type)), code_(std::move(code)) {}
+  c10::IValue run(std::vector<c10::IValue> inputs) const override {
+    runCode(*code_, inputs);
+    return std::move(inputs.at(0));
+  }
+  std::shared_ptr<void> owner() const override { return code_->program.lock(); }
+
+ private:
+  std::shared_ptr<const Code> code_;
+};
 
 bool holdsNoReference(const c10::Type& type) {
   switch (type.kind()) {
@@ -391,13 +407,10 @@ void Emitter::emitOperator(const Liveness::NodeInfo& info) {
   const Operator* op = operatorOf(node);
   const Op instruction = scalarInstruction(*op);
   if (instruction != Op::Count && emitInstruction(info, instruction)) return;
-  const auto [it, is_new] = operator_index_.emplace(op, static_cast<uint32_t>(code_.operators.size()));
-  if (is_new) {
-    code_.operators.push_back(op);
-    code_.operator_calls.push_back(nullptr);
-  }
+  if (node.kind() == prim::awaitable) return emitAwaitable(info);
+  const uint32_t index = operatorIndex(op);
   const OperatorCall* by_kernel = OperatorCall::of(*op, node);
-  if (by_kernel) code_.operator_calls[it->second] = by_kernel;
+  if (by_kernel) code_.operator_calls[index] = by_kernel;
   const auto isCast = [&](c10::DeviceType device) { return op->autocast(device) != Autocast::None; };
   emitOperatorCall(
       op->kernel() ? Op::CallKernel
@@ -405,7 +418,42 @@ void Emitter::emitOperator(const Liveness::NodeInfo& info) {
           ? Op::CallWithoutAutocast
       : op->isCalledWithCare() || by_kernel ? Op::CallChecked
                                             : Op::CallBoxed,
-      info, it->second);
+      info, index);
+}
+
+uint32_t Emitter::operatorIndex(const Operator* op) {
+  const auto [it, is_new] = operator_index_.emplace(op, static_cast<uint32_t>(code_.operators.size()));
+  if (is_new) {
+    code_.operators.push_back(op);
+    code_.operator_calls.push_back(nullptr);
+  }
+  return it->second;
+}
+
+/// The operator takes what is to be called before the inputs.
+void Emitter::emitAwaitable(const Liveness::NodeInfo& info) {
+  const Node& node = *info.node;
+  const auto type = node.output()->type()->cast<c10::AwaitType>();
+  const Attribute* subgraph = node.findAttribute(attr::Subgraph);
+  if (!type || !subgraph) throw UserError("prim::awaitable has a subgraph, and gives an Await", node.sourceRange());
+  auto code = cresset::emitCode(
+      *node.g(attr::Subgraph), "<awaitable function>", code_.program, {.compile_subgraph = compile_subgraph_});
+  if (code->num_inputs != node.inputs().size() || code->num_outputs != 1) {
+    throw UserError(
+        "the subgraph of prim::awaitable has " + std::to_string(node.inputs().size()) + " inputs and one output",
+        node.sourceRange());
+  }
+  auto call = c10::make_intrusive<CallOfCode>(std::move(code), type->getElementType());
+  const size_t start = code_.pool.size();
+  const InputRange inputs = node.inputs();
+  code_.pool.push_back(kNoRegister);
+  code_.pool.push_back(constant(c10::IValue::make_capsule(std::move(call))) | kConstantBit);
+  for (size_t k = 0; k < inputs.size(); ++k)
+    code_.pool.push_back(operand(inputs[k], info.first_flag + static_cast<uint32_t>(k)));
+  releaseDying(info, 0);
+  code_.pool[start] = defineOutput(node.output());
+  add(Op::CallKernel, static_cast<uint32_t>(start), operatorIndex(operatorOf(*info.node)),
+      static_cast<uint32_t>(inputs.size() + 1), 1);
 }
 
 void Emitter::emitScalar(const Liveness::NodeInfo& info, Op op) {

@@ -42,6 +42,8 @@ class Emitter {
   /// emitPool for operators. Kernels destroy what was moved to them, by recursion; so values that may hold any number
   /// of others are copied, and dropped after the call.
   void emitOperatorCall(Op op, const Liveness::NodeInfo& info, uint32_t b);
+  uint32_t operatorIndex(const Operator* op);
+  void emitAwaitable(const Liveness::NodeInfo& info);
   /// For instructions that borrow their operands: ra = op(vb, vc). `owning` operands are dropped after it.
   void emitBorrowing(Op op, const Liveness::NodeInfo& info, uint32_t b, uint32_t c, uint16_t n = 0);
   /// Releases the scalar operands that die here; returns the others, which must outlive the instruction.

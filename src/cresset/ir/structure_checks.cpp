@@ -80,6 +80,7 @@ bool fits(const TypePtr& from, const TypePtr& to) {
     case TypeKind::ListType:
     case TypeKind::OptionalType:
     case TypeKind::FutureType:
+    case TypeKind::AwaitType:
     case TypeKind::TupleType:
     case TypeKind::DictType: {
       auto a = from->containedTypes();
@@ -343,7 +344,8 @@ bool mayMeet(const TypePtr& a, const TypePtr& b) {
     case TypeKind::ListType:
     case TypeKind::DictType:
     case TypeKind::TupleType:
-    case TypeKind::FutureType: {
+    case TypeKind::FutureType:
+    case TypeKind::AwaitType: {
       const auto of_a = a->containedTypes(), of_b = b->containedTypes();
       return std::equal(of_a.begin(), of_a.end(), of_b.begin(), of_b.end(), mayMeet);
     }

@@ -12,6 +12,7 @@
 
 #include "cresset/analysis/containers.h"
 #include "cresset/analysis/graph_analyses.h"
+#include "cresset/ir/apart.h"
 #include "cresset/ops/object_slots.h"
 #include "cresset/ops/operator.h"
 #include "cresset/passes/channels_last.h"
@@ -95,7 +96,7 @@ class Freezer {
 
   /// Graphs that run beside the others: what a method forks.
   static const std::shared_ptr<Graph>* forkedBy(const Node* node) {
-    return node->kind() == prim::fork && node->hasAttribute(attr::Subgraph) ? &node->g(attr::Subgraph) : nullptr;
+    return runsApart(*node) && node->hasAttribute(attr::Subgraph) ? &node->g(attr::Subgraph) : nullptr;
   }
 
   static void collectForks(Block* block, std::vector<Graph*>& graphs) {

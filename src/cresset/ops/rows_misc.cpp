@@ -10,9 +10,12 @@
 #include <c10/util/Exception.h>
 
 #include <chrono>
+#include <iterator>
 #include <memory>
+#include <utility>
 #include <vector>
 
+#include "cresset/ops/awaitables.h"
 #include "cresset/ops/format.h"
 #include "cresset/ops/host_callable.h"
 #include "cresset/ops/nesting.h"
@@ -113,6 +116,43 @@ IValue submoduleAt(const IValue& container, int64_t index) {
   return readSlot(object, slots[static_cast<size_t>(index < 0 ? index + size : index)]);
 }
 
+/// What an Await of scripts is: the one argument of c10's, which has no place of its own for a call that can be looked
+/// into. Chains of them may be longer than the stack, so what one holds goes when the outermost has gone.
+struct Awaited : torch::CustomClassHolder {
+  ~Awaited() override {
+    thread_local std::vector<IValue>* open = nullptr;
+    if (has_result) inputs.push_back(std::move(result));
+    if (open) {
+      std::move(inputs.begin(), inputs.end(), std::back_inserter(*open));
+      return;
+    }
+    std::vector<IValue> held = std::move(inputs);
+    open = &held;
+    while (!held.empty()) {
+      std::vector<IValue> next = std::exchange(held, {});
+      releaseAll(next);
+    }
+    open = nullptr;
+  }
+
+  std::shared_ptr<void> owner;
+  c10::intrusive_ptr<AwaitedCall> call;
+  std::vector<IValue> inputs;
+  IValue result;
+  bool has_result = false;
+};
+
+AwaitPtr awaitOf(c10::intrusive_ptr<Awaited> awaited, c10::TypePtr type) {
+  auto awaitable = c10::make_intrusive<c10::ivalue::Await>(std::move(type));
+  awaitable->setArgs({IValue::make_capsule(std::move(awaited))});
+  return awaitable;
+}
+
+c10::intrusive_ptr<Awaited> awaitedOf(c10::ivalue::Await& awaitable) {
+  if (awaitable.args().size() != 1 || !awaitable.args()[0].isCapsule()) return {};
+  return c10::dynamic_intrusive_pointer_cast<Awaited>(awaitable.args()[0].toCapsule());
+}
+
 constexpr Row kMiscRows[] = {
     {"prim::Print(...) -> ()",
      [](Stack& stack, size_t count) {
@@ -184,6 +224,30 @@ constexpr Row kMiscRows[] = {
        host->call(stack, count - 1);
      },
      kEffect, Restriction::Foreign},
+    // The emitter puts the call before the inputs. What runs later may do anything, so that nothing is said of
+    // arguments.
+    {"prim::awaitable(...) -> Any",
+     [](Stack& stack, size_t count) {
+       const auto first = stack.end() - static_cast<std::ptrdiff_t>(count);
+       auto call = count > 0 && first->isCapsule()
+                       ? c10::dynamic_intrusive_pointer_cast<AwaitedCall>(first->toCapsule())
+                       : c10::intrusive_ptr<AwaitedCall>();
+       if (!call) fail("prim::awaitable has nothing to call");
+       std::vector<IValue> inputs(std::make_move_iterator(first + 1), std::make_move_iterator(stack.end()));
+       stack.erase(first, stack.end());
+       stack.emplace_back(makeAwaitable(std::move(call), std::move(inputs)));
+     },
+     kEffect},
+    {"prim::awaitable_wait(...) -> Any",
+     [](Stack& stack, size_t count) {
+       if (count != 1) fail("prim::awaitable_wait takes one awaitable");
+       stack.back() = resultOf(*stack.back().toAwait());
+     },
+     kEffect | Trait::ChangesState},
+    {"prim::awaitable_nowait(t self) -> Await(t)", kernel([](IValue& self) {
+       c10::TypePtr type = self.type();
+       return IValue(makeAwaitable(std::move(self), std::move(type)));
+     })},
     {"aten::is_scripting() -> bool", kernel([]() { return true; })},
     {"aten::has_torch_function(...) -> bool",
      [](Stack& stack, size_t count) {
@@ -230,6 +294,41 @@ constexpr Row kMiscRows[] = {
 };
 
 }  // namespace
+
+AwaitPtr makeAwaitable(c10::intrusive_ptr<AwaitedCall> call, std::vector<IValue> inputs) {
+  auto awaited = c10::make_intrusive<Awaited>();
+  c10::TypePtr type = call->resultType();
+  awaited->owner = call->owner();
+  awaited->call = std::move(call);
+  awaited->inputs = std::move(inputs);
+  return awaitOf(std::move(awaited), std::move(type));
+}
+
+AwaitPtr makeAwaitable(IValue result, c10::TypePtr result_type) {
+  auto awaited = c10::make_intrusive<Awaited>();
+  awaited->result = std::move(result);
+  awaited->has_result = true;
+  return awaitOf(std::move(awaited), std::move(result_type));
+}
+
+IValue resultOf(c10::ivalue::Await& awaitable) {
+  const auto awaited = awaitedOf(awaitable);
+  if (!awaited) return awaitable.wait();
+  if (awaited->has_result) return awaited->result;
+  IValue result = awaited->call->run(awaited->inputs);
+  if (awaited->has_result) return awaited->result;  // it has waited for itself
+  awaited->result = result;
+  awaited->has_result = true;
+  std::vector<IValue> inputs = std::exchange(awaited->inputs, {});
+  releaseAll(inputs);
+  return result;
+}
+
+std::vector<IValue> heldBy(c10::ivalue::Await& awaitable) {
+  const auto awaited = awaitedOf(awaitable);
+  if (!awaited) return {};
+  return awaited->has_result ? std::vector<IValue>{awaited->result} : awaited->inputs;
+}
 
 std::span<const Row> miscRows() {
   return kMiscRows;

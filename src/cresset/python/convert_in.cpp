@@ -3,6 +3,7 @@
 //
 // What is accepted is torch.jit's set (docs/python-values.md lists it): tensors are shared, containers are copied,
 // numbers convert without loss of meaning, and everything else is refused with a reason.
+#include "cresset/python/awaitables.h"
 #include "cresset/python/common.h"
 
 #include <ATen/core/Dict.h>
@@ -485,6 +486,9 @@ IValue convert(PyObject* object, const TypePtr& type) {
     case TypeKind::FutureType:
       if (auto future = unwrapFuture(object)) return IValue(futureOf(std::move(future), type->containedType(0)));
       refuse(object, type->repr_str());
+    case TypeKind::AwaitType:
+      if (auto awaitable = unwrapAwait(object, type->containedType(0))) return IValue(std::move(awaitable));
+      refuse(object, type->repr_str());
     case TypeKind::AnyListType:
     case TypeKind::AnyTupleType:
     case TypeKind::AnyClassType:
@@ -541,6 +545,7 @@ TypePtr infer(PyObject* object, int nesting) {
   if (THPStream_Check(object)) return c10::StreamObjType::get();
   if (ObjectPtr found = unwrapObject(object)) return found->type();
   if (auto future = unwrapFuture(object)) return c10::FutureType::create(future->elementType());
+  if (TypePtr awaitable = typeOfAwait(object)) return awaitable;
   if (TypePtr known = knownTypeOfClass(reinterpret_cast<PyObject*>(Py_TYPE(object)))) return known;
   if (isScriptContainer(object)) return unwrapContainer(object).second;
   if (PyTuple_Check(object)) {

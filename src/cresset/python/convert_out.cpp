@@ -1,4 +1,5 @@
 // Values to Python objects. Tensors are shared, containers are copied, script objects keep their identity.
+#include "cresset/python/awaitables.h"
 #include "cresset/python/common.h"
 
 #include <ATen/core/Dict.h>
@@ -238,6 +239,7 @@ PyObject* toPython(IValue value, const TypePtr& hint) {
   if (value.isDevice()) return THPDevice_New(value.toDevice());
   if (value.isEnum()) return enumToPython(*value.toEnumHolder()).release().ptr();
   if (value.isFuture()) return wrapFuture(value.toFuture()).release().ptr();
+  if (value.isAwait()) return wrapAwait(value.toAwait()).release().ptr();
   if (value.isGenerator()) return THPGenerator_Wrap(value.toGenerator());
   if (value.isStream()) return THPStream_Wrap(value.toStream());
   if (value.isStorage()) return torch::createPyObject(value.toStorage());

@@ -1,5 +1,7 @@
-// Future: the Python face of ivalue::Future, as fork makes them.
+// Future and Await: the Python faces of ivalue::Future, as fork makes them, and of ivalue::Await.
+#include "cresset/python/awaitables.h"
 #include "cresset/python/common.h"
+#include "cresset/python/script_names.h"
 
 #include "cresset/interpreter/futures.h"
 #include "cresset/module/values.h"
@@ -98,6 +100,74 @@ FuturePtr thenCall(const FutureHandle& self, py::object callback) {
       c10::AnyType::get());
 }
 
+// ---- awaitables
+
+struct AwaitHandle {
+  AwaitPtr script;  // null for one that Python made
+  py::object function;
+  py::tuple arguments;
+  py::dict keywords;
+  py::object result;  // null until it is asked for
+  bool is_nowait = false;
+
+  ~AwaitHandle() {
+    if (script) release(IValue(std::move(script)));
+  }
+};
+
+py::object waitForAwait(AwaitHandle& self) {
+  if (self.result) return self.result;
+  py::object result;
+  if (self.script) {
+    prepareThread();
+    IValue value;
+    {
+      py::gil_scoped_release no_gil;
+      value = resultOf(*self.script);
+    }
+    result = toPyObject(std::move(value), self.script->elementType());
+  } else {
+    result = self.function(*self.arguments, **self.keywords);
+  }
+  self.result = result;
+  return result;
+}
+
+py::object functionOfAwait(const AwaitHandle& self) {
+  if (self.script) throw UserError("The Await of a script has no Python function; fn() is that of _awaitable(fn, …).");
+  if (self.is_nowait) throw UserError("An Await that was made with its result, by _awaitable_nowait, has no fn().");
+  return self.function;
+}
+
+py::tuple argumentsOfAwait(const AwaitHandle& self) {
+  if (self.script)
+    throw UserError("The Await of a script does not show its arguments; args() are those of _awaitable.");
+  return self.arguments;
+}
+
+/// The attributes of an Await are those of its result.
+py::object attributeOfResult(AwaitHandle& self, const py::str& name) {
+  const auto text = name.cast<std::string>();
+  if (text.starts_with("__")) throw py::attribute_error("'Await' object has no attribute '" + text + "'");
+  return waitForAwait(self).attr(name);
+}
+
+/// One that Python made: its call gives the result of `wait`.
+class PythonAwait final : public AwaitedCall {
+ public:
+  PythonAwait(py::object object, TypePtr type)
+      : AwaitedCall(std::move(type)), object_(holdWithoutGil(std::move(object))) {}
+  IValue run(std::vector<IValue>) const override {
+    if (pythonIsGoingAway()) throw std::runtime_error("An Await of Python's can't be waited for any more");
+    py::gil_scoped_acquire gil;
+    const py::object result = py::handle(object_.get()).attr("wait")();
+    return toIValue(result.ptr(), resultType());
+  }
+
+ private:
+  std::shared_ptr<PyObject> object_;
+};
+
 }  // namespace
 
 py::object wrapFuture(FuturePtr future) {
@@ -156,6 +226,66 @@ void bindFutures(py::module_& module) {
           },
           py::arg("callback"), "Calls callback(self) when this one is done; what it raises is reported and dropped.");
   module.def("_fork", forkScript, py::arg("callable"), py::arg("args"), py::arg("kwargs"));
+}
+
+py::object wrapAwait(AwaitPtr awaitable) {
+  AwaitHandle handle;
+  handle.script = std::move(awaitable);
+  return py::cast(std::move(handle));
+}
+
+AwaitPtr unwrapAwait(PyObject* object, const TypePtr& element) {
+  if (py::isinstance<AwaitHandle>(py::handle(object))) {
+    const auto& handle = py::cast<AwaitHandle&>(py::handle(object));
+    if (handle.script && handle.script->elementType()->isSubtypeOf(*element)) return handle.script;
+  } else if (!py::isinstance(py::handle(object), known("torch._C", "_Await"))) {
+    return {};
+  }
+  auto call = c10::make_intrusive<PythonAwait>(py::reinterpret_borrow<py::object>(object), element);
+  return makeAwaitable(std::move(call), std::vector<IValue>());
+}
+
+TypePtr typeOfAwait(PyObject* object) {
+  if (!py::isinstance<AwaitHandle>(py::handle(object))) return {};
+  const auto& handle = py::cast<AwaitHandle&>(py::handle(object));
+  return handle.script ? c10::AwaitType::create(handle.script->elementType()) : TypePtr();
+}
+
+void bindAwaitables(py::module_& module) {
+  py::class_<AwaitHandle>(
+      module, "Await", py::module_local(),
+      "A call that runs when its result is first asked for. Its attributes are those of its result.")
+      .def_static(
+          "__class_getitem__",
+          [](const py::object& element) {
+            return py::module_::import("types").attr("GenericAlias")(py::type::of<AwaitHandle>(), element);
+          })
+      .def("wait", waitForAwait, "The result: of the call, which is made now if nobody has asked before.")
+      .def("fn", functionOfAwait, "The Python function that is called.")
+      .def("args", argumentsOfAwait, "The arguments that it is called with; the result, if is_nowait().")
+      .def(
+          "is_nowait", [](const AwaitHandle& self) { return self.is_nowait; }, "Whether it was made with its result.")
+      .def("__getattr__", attributeOfResult);
+  module.def(
+      "_awaitable",
+      [](py::object function, py::args arguments, const py::kwargs& keywords) {
+        AwaitHandle handle;
+        handle.function = std::move(function);
+        handle.arguments = std::move(arguments);
+        handle.keywords = keywords;
+        return py::cast(std::move(handle));
+      },
+      "An Await of function(*arguments, **keywords).");
+  module.def(
+      "_awaitable_nowait",
+      [](const py::object& result) {
+        AwaitHandle handle;
+        handle.arguments = py::make_tuple(result);
+        handle.result = result;
+        handle.is_nowait = true;
+        return py::cast(std::move(handle));
+      },
+      py::arg("result"), "An Await that has its result.");
 }
 
 }  // namespace cresset::python

@@ -1,5 +1,6 @@
 // The module cresset._C.
 #include "cresset/ops/operator.h"
+#include "cresset/python/awaitables.h"
 #include "cresset/python/common.h"
 #include "cresset/python/freezing.h"
 #include "cresset/python/modules.h"
@@ -42,6 +43,7 @@ PYBIND11_MODULE(_C, module) {
   bindErrors(module);
   bindCallables(module);
   bindFutures(module);
+  bindAwaitables(module);
   bindObjects(module);
   bindForeign(module);
   bindContainers(module);

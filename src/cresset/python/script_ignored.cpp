@@ -3,6 +3,7 @@
 #include <ATen/core/function_schema.h>
 
 #include "cresset/frontend/annotations.h"
+#include "cresset/ir/constants.h"
 #include "cresset/ops/host_callable.h"
 #include "cresset/python/script_names.h"
 
@@ -88,6 +89,38 @@ class PythonCall : public SugaredValue {
   std::string type_;
 };
 
+class IgnoredBlock final : public SugaredValue {
+ public:
+  explicit IgnoredBlock(py::dict scope) : scope_(std::move(scope)) {}
+  ~IgnoredBlock() override {
+    py::gil_scoped_acquire gil;
+    scope_ = py::dict();
+  }
+  std::string kind() const override { return "block that Python runs"; }
+  SugaredValuePtr call(
+      const SourceRange& range, EmitContext& cx, const std::vector<NamedValue>& args,
+      const std::vector<NamedValue>& kwargs, size_t num_binders) override {
+    py::gil_scoped_acquire gil;
+    py::list variables;
+    for (const NamedValue& kwarg : kwargs) variables.append(py::make_tuple(kwarg.name, textOf(kwarg)));
+    const py::object function =
+        py::module_::import("cresset._decorators")
+            .attr("ignored_block")(
+                textOf(args.at(0)), variables, scope_, range.source->name(), range.source->lineNumber(range.begin));
+    return pythonCallable(function, function, false, range)
+        ->call(range, cx, {args.begin() + 1, args.end()}, {}, num_binders);
+  }
+
+ private:
+  static std::string textOf(const NamedValue& value) {
+    const auto constant = value.value ? cresset::toIValue(value.value) : std::optional<IValue>(*value.constant);
+    CRESSET_CHECK(constant && constant->isString(), "the text of an ignored block");
+    return constant->toStringRef();
+  }
+
+  py::dict scope_;
+};
+
 /// The parameters and the result of a Python function by its annotations. No body is read: it need not be TorchScript.
 c10::FunctionSchema signatureOf(
     py::handle function, const SourceRange& range, bool skip_first, const TypePtr& self_type) {
@@ -156,6 +189,10 @@ SugaredValuePtr pythonCallable(
   auto host = c10::make_intrusive<PythonFunction>(
       py::reinterpret_borrow<py::object>(callable), name, std::move(types), schema.returns()[0].type());
   return std::make_shared<PythonCall>(std::move(schema), std::move(host), Py_TYPE(callable.ptr())->tp_name);
+}
+
+SugaredValuePtr ignoredBlock(py::dict scope) {
+  return std::make_shared<IgnoredBlock>(std::move(scope));
 }
 
 }  // namespace cresset::python

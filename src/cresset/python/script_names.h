@@ -46,6 +46,8 @@ class PythonNames final : public Resolver, public std::enable_shared_from_this<P
   /// The object, and whether it is one of Python's builtins.
   std::pair<py::object, bool> findValue(const std::string& name) const;
   py::object findAnnotated(const std::string& wanted) const;
+  /// A copy of the globals, with what the function captures.
+  py::dict namesInScope() const;
   py::object defaultOf(const std::string& parameter) const;
 
   py::object function_, globals_, extra_, owner_;
@@ -67,6 +69,10 @@ void bindWellKnown(py::module_& module);
 
 /// `super`, as a method that was written in the body of `cls` sees it.
 SugaredValuePtr superOf(py::handle cls);
+
+/// What stands for a block that `with torch.jit._IgnoreContextManager(…)` leaves to Python (frontend/parser.h);
+/// `scope`: the names that it sees.
+SugaredValuePtr ignoredBlock(py::dict scope);
 
 /// Throws UserError if the function changes a container that is a constant of it. What it calls must be compiled.
 void checkOnlyReadsContainers(Function& function);

@@ -7,6 +7,7 @@
 
 #include "cresset/frontend/annotations.h"
 #include "cresset/frontend/builtin_names.h"
+#include "cresset/frontend/ignored_block.h"
 
 namespace cresset::python {
 
@@ -102,6 +103,17 @@ py::object PythonNames::findOwner(const py::str& name) const {
   return in_class && itemOf(globals_, name) ? py::object() : owner_;
 }
 
+py::dict PythonNames::namesInScope() const {
+  py::dict scope;
+  if (PyDict_Check(globals_.ptr())) scope = py::reinterpret_steal<py::dict>(PyDict_Copy(globals_.ptr()));
+  if (!function_) return scope;
+  py::tuple names = function_.attr("__code__").attr("co_freevars");
+  for (py::handle name : names) {
+    if (auto found = findCaptured(py::reinterpret_borrow<py::str>(name))) scope[name] = found;
+  }
+  return scope;
+}
+
 std::pair<py::object, bool> PythonNames::findValue(const std::string& text) const {
   const py::str name(text);
   if (auto found = findCaptured(name)) return {found, false};
@@ -152,6 +164,7 @@ py::object PythonNames::findForType(const std::string& dotted) const {
 
 SugaredValuePtr PythonNames::resolveValue(const std::string& name, EmitContext& cx, const SourceRange& range) {
   py::gil_scoped_acquire gil;
+  if (name == kIgnoredBlock) return ignoredBlock(namesInScope());
   const auto [found, is_builtin] = findValue(name);
   if (!found) return nullptr;
   if (is_builtin) {

@@ -83,7 +83,9 @@ const ByIdentity<std::string>& constructors() {
     addKnown<std::string>(*names, "torch.futures", "Future", "Future");
     addKnown<std::string>(*names, "cresset", "Future", "Future");
     addKnown<std::string>(*names, "torch._C", "Future", "Future");
-    addKnown<std::string>(*names, "torch._awaits", "_Await", "_Await");
+    addKnown<std::string>(*names, "torch._awaits", "_Await", "Await");
+    addKnown<std::string>(*names, "torch._C", "_Await", "Await");
+    addKnown<std::string>(*names, "cresset", "Await", "Await");
     addKnown<std::string>(*names, "torch.distributed.rpc", "RRef", "RRef");
     return names;
   }();
