@@ -1,5 +1,6 @@
 """Values that hold each other more deeply than a stack goes, or hold themselves: torch.jit crashes on most of these."""
 
+import concurrent.futures
 import copy
 import subprocess
 import sys
@@ -290,3 +291,22 @@ def test_an_awaitable_that_waits_for_itself():
 
     with pytest.raises(RecursionError):
         cresset.script(f)()
+
+
+def test_threads_that_wait_for_one_awaitable():
+    def slow(x: torch.Tensor, n: int) -> torch.Tensor:
+        for _ in range(n):
+            x = torch.tanh(x) + 1
+        return x
+
+    def f(x: torch.Tensor, n: int) -> Await[torch.Tensor]:
+        return torch.jit._awaitable(slow, x, n)
+
+    script = cresset.script(f)
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        for _ in range(20):
+            awaitable = script(torch.zeros(2), 50)
+            results = list(pool.map(cresset._awaitable_wait, [awaitable] * 8))
+            assert all(result is results[0] or torch.equal(result, results[0]) for result in results)
+            again = cresset._awaitable_wait(awaitable)
+            assert {r.data_ptr() for r in results} == {again.data_ptr()}

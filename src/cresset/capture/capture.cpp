@@ -35,7 +35,9 @@ class PlanTable {
   PlanTable& operator=(const PlanTable&) = delete;
 
   /// Whether no plan begins at the instruction, and none will.
-  bool neverHasPlans(size_t instruction) const { return instruction < never_has_plans_.size() && never_has_plans_[instruction]; }
+  bool neverHasPlans(size_t instruction) const {
+    return instruction < never_has_plans_.size() && never_has_plans_[instruction];
+  }
   /// Stays where it is while the table lives.
   Entry& at(size_t instruction) {
     if (instruction >= entries_.size()) {
@@ -360,7 +362,8 @@ class CapturedFrame {
       table_.recordings = kMaxRecordings;
     }
     context_.recording = nullptr;
-    context_.expects_any = inlined_ == nullptr || !inlined_->alive;  // a frame that has no plans may call others that have
+    context_.expects_any =
+        inlined_ == nullptr || !inlined_->alive;  // a frame that has no plans may call others that have
     const int position = resumePosition(machine_);
     if (raiseInterruption()) {
       machine_.frame.setRunning(position);
@@ -522,14 +525,16 @@ class CapturedFrame {
   size_t start_ = 0;  // the instruction at which the recording began
   int plans_in_a_row_ = 0;
   bool may_be_interrupted_ = false;  // something else than the instruction has run
-  bool is_quiet_ = true;  // nothing was recorded
+  bool is_quiet_ = true;             // nothing was recorded
 };
 
 bool runCapturedFrame(PyThreadState* thread, RawFrame* raw, PyObject*& result) {
   Frame frame(raw);
   Context& context = of_thread;
   PyObject* code = reinterpret_cast<PyObject*>(frame.code());
-  Recording* inlined = context.recording != nullptr && context.recording->alive && context.recording->callee == code ? context.recording : nullptr;
+  Recording* inlined = context.recording != nullptr && context.recording->alive && context.recording->callee == code
+                           ? context.recording
+                           : nullptr;
   bool wanted = code == context.expected_code || context.expects_any;
   if (inlined == nullptr && context.recording != nullptr)
     return false;  // runs as a part of an instruction that is recorded whole

@@ -1,7 +1,8 @@
 // Awaitables: calls that run when their result is first asked for, on the thread that asks.
 //
 // A script's awaitable holds code and its inputs; one that a host makes holds a function. What a call raises leaves the
-// awaitable as it was, so the next one that asks calls again, as in torch.jit. (Defined in rows_misc.cpp.)
+// awaitable as it was, so the next one that asks calls again, as in torch.jit. Several threads may ask at once: each
+// that finds no result makes the call, and all get the result that came first. (Defined in rows_misc.cpp.)
 #pragma once
 
 #include <ATen/core/ivalue.h>

@@ -12,6 +12,7 @@
 #include <chrono>
 #include <iterator>
 #include <memory>
+#include <mutex>
 #include <utility>
 #include <vector>
 
@@ -137,6 +138,7 @@ struct Awaited : torch::CustomClassHolder {
 
   std::shared_ptr<void> owner;
   c10::intrusive_ptr<AwaitedCall> call;
+  std::mutex mutex;  // of what follows
   std::vector<IValue> inputs;
   IValue result;
   bool has_result = false;
@@ -314,12 +316,17 @@ AwaitPtr makeAwaitable(IValue result, c10::TypePtr result_type) {
 IValue resultOf(c10::ivalue::Await& awaitable) {
   const auto awaited = awaitedOf(awaitable);
   if (!awaited) return awaitable.wait();
+  std::unique_lock lock(awaited->mutex);
   if (awaited->has_result) return awaited->result;
-  IValue result = awaited->call->run(awaited->inputs);
-  if (awaited->has_result) return awaited->result;  // it has waited for itself
+  std::vector<IValue> inputs = awaited->inputs;
+  lock.unlock();
+  IValue result = awaited->call->run(std::move(inputs));
+  lock.lock();
+  if (awaited->has_result) return awaited->result;  // it has waited for itself, or another thread has asked
   awaited->result = result;
   awaited->has_result = true;
-  std::vector<IValue> inputs = std::exchange(awaited->inputs, {});
+  inputs = std::exchange(awaited->inputs, {});
+  lock.unlock();
   releaseAll(inputs);
   return result;
 }
@@ -327,6 +334,7 @@ IValue resultOf(c10::ivalue::Await& awaitable) {
 std::vector<IValue> heldBy(c10::ivalue::Await& awaitable) {
   const auto awaited = awaitedOf(awaitable);
   if (!awaited) return {};
+  const std::lock_guard lock(awaited->mutex);
   return awaited->has_result ? std::vector<IValue>{awaited->result} : awaited->inputs;
 }
 
