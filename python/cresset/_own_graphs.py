@@ -15,6 +15,7 @@ import torch
 import torch.nn.functional as F
 
 from . import _C, passes
+from ._rows import is_of_numbers
 from ._segments import COMPARE, Ref, is_of_tensors, is_tensor, reads_of
 
 MIN_CALLS = 4  # of tensors; fewer take longer to call as a graph than to run
@@ -45,6 +46,8 @@ def is_wanted(node, values):
     result = values.get(node.register)
     if node.function is torch.Tensor.add_ and node.effect:
         return False  # a graph that writes to what it was given knows less of it
+    if is_of_numbers(node.function):
+        return False  # the language computes on where Python raises
     if result is None or type(result.object) not in _kinds_of_results(node):
         return False
     inputs = list(dict.fromkeys(refs_of(node.arguments)))

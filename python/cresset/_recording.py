@@ -30,6 +30,7 @@ from ._rows import (
     is_functional_attribute,
     is_given_in_place,
     is_in_place,
+    is_of_numbers,
     makes_memory,
     refused_arguments,
     was_added,
@@ -37,6 +38,7 @@ from ._rows import (
 from ._segments import NUM_BINARY, NotAGraph, Segment, function_of, reads_of
 
 END = "the end of the function"
+RETURNS = ("RETURN_VALUE", "RETURN_CONST")
 MAX_STEPS = 16000
 MAX_DEPTH = 24  # of calls in one plan
 MAX_RECURSION = 6  # of calls of one function in one plan: modules that hold modules of their kind
@@ -198,6 +200,58 @@ class Keywords(Transient):
         self.items = items
 
 
+class Cell(Transient):
+    """A variable that inner functions share: one that a callee makes, of which the plan knows the value."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value):
+        self.value = value
+
+    def read(self, recorder):
+        if self.value is NULL:
+            raise NoRow("a variable without a value")
+        return self.value
+
+
+class RealCell(Cell):
+    """One that is there when the plan begins, or belongs to a function: `value` has the cell, or the function and a place."""
+
+    __slots__ = ("place",)
+
+    def __init__(self, value, place=None):
+        self.value, self.place = value, place
+
+    def read(self, recorder):
+        try:
+            if self.place is None:
+                return Value(recorder.emit("LoadCell", self.value.register), self.value.object.cell_contents)
+            cell = self.value.object.__closure__[self.place]
+            return Value(recorder.emit("LoadFree", recorder.register(self.value), self.place), cell.cell_contents)
+        except ValueError:
+            raise NoRow("a variable without a value") from None
+
+
+class Closure(Transient):
+    """The cells of a function that is made."""
+
+    __slots__ = ("cells",)
+
+    def __init__(self, cells):
+        self.cells = cells
+
+
+class NewFunction(Transient):
+    """A function that the program makes, of the code of one in which it stands: a comprehension, a lambda, a `def`."""
+
+    __slots__ = ("cells", "code", "defaults", "keyword_defaults", "scope")
+
+    def __init__(self, code, scope, defaults, keyword_defaults, cells):
+        self.code = code
+        self.scope = scope  # Value of the function whose globals it has; None for those of the plan's frame
+        self.defaults, self.keyword_defaults, self.cells = defaults, keyword_defaults, cells
+
+
 class BoundMethod(Transient):
     """A function and the object that is its first argument."""
 
@@ -240,8 +294,9 @@ NULL = None  # a place of the stack or a variable without object
 class FrameShadow:
     def __init__(self, code, function=None):
         self.code = code
-        self.function = function  # Value; None for the frame that the plan belongs to
+        self.function = function  # Value or NewFunction; None for the frame that the plan belongs to
         self.variables = {}
+        self.cells = {}  # by place
         self.stack = []
         self.keywords = None
 
@@ -422,7 +477,7 @@ class Recorder:
         try:
             if row is None:
                 raise NoRow(f"the instruction {name}")
-            if len(self.frames) == 1 and self.is_clean(frame):
+            if len(self.frames) == 1 and self.is_clean(frame, name in RETURNS):
                 self.take_checkpoint(view.position, frame)
             self.pending = None
             self.entering = None
@@ -489,12 +544,16 @@ class Recorder:
 
     # ---- The end
 
-    def is_clean(self, frame):
-        return frame.keywords is None and not any(isinstance(value, Transient) for value in frame.stack)
+    def is_clean(self, frame, returns=False):
+        """Whether a plan can end here: there are objects in the stack and, if the frame goes on, in the variables."""
+        values = frame.stack if returns else (*frame.stack, *frame.variables.values())
+        return frame.keywords is None and not any(isinstance(value, Transient) for value in values)
 
     def take_checkpoint(self, position, frame):
         self.checkpoint = (
-            position, len(self.steps), self.num_calls, dict(frame.variables), list(frame.stack), len(self.appended)
+            position, len(self.steps), self.num_calls,
+            {place: value for place, value in frame.variables.items() if not isinstance(value, Transient)},
+            list(frame.stack), len(self.appended),
         )  # fmt: skip
 
     def plan(self):
@@ -602,7 +661,9 @@ class Recorder:
         pass
 
     def MAKE_CELL(self, view, frame, argument):
-        raise (Prologue if frame.function is None else NoRow)("a variable of inner functions")
+        if frame.function is None:
+            raise Prologue("a variable of inner functions")
+        frame.cells[argument] = Cell(frame.variables.pop(argument, NULL))
 
     RESUME = PRECALL = CACHE = JUMP_FORWARD = JUMP_BACKWARD_NO_INTERRUPT = NOP
 
@@ -658,7 +719,8 @@ class Recorder:
         frame.stack += [first, self.variable(view, frame, argument & 15)]
 
     def STORE_FAST(self, view, frame, argument):
-        if isinstance(frame.stack[-1], Transient):
+        value = frame.stack[-1]
+        if isinstance(value, Transient) and not isinstance(value, NewFunction):
             raise NoRow("an iterator in a variable")
         value = frame.variables[argument] = frame.stack.pop()
         if isinstance(value, Value) and value.register is not None:
@@ -681,41 +743,64 @@ class Recorder:
         frame.stack.append(self.free_variable(view, frame, argument))
 
     def free_variable(self, view, frame, argument):
-        code = frame.code
+        return self.cell(view, frame, argument).read(self)
+
+    def cell(self, view, frame, argument):
+        """The cell of a variable that functions share."""
+        if argument in frame.cells:
+            return frame.cells[argument]
         if frame.function is None:
             cell = self.slot(view, argument)
-            if cell is NULL:
+            if cell is NULL or type(cell.object) is not types.CellType:
                 raise NoRow("a variable without a cell")
-            object, register = cell.object, cell.register
-            if type(object) is not types.CellType:
-                raise NoRow("a variable without a cell")
-            try:
-                return Value(self.emit("LoadCell", register), object.cell_contents)
-            except ValueError:
-                raise NoRow("a variable without a value") from None
+            return RealCell(cell)
+        code = frame.code
         index = argument - len(set(code.co_varnames) | set(code.co_cellvars))
-        function = frame.function
         if index < 0 or index >= len(code.co_freevars):
             raise NoRow("a variable of an inner function")
-        try:
-            object = function.object.__closure__[index].cell_contents
-        except ValueError:
-            raise NoRow("a variable without a value") from None
-        return Value(self.emit("LoadFree", self.register(function), index), object)
+        return (
+            frame.function.cells[index] if isinstance(frame.function, NewFunction) else RealCell(frame.function, index)
+        )
+
+    def STORE_DEREF(self, view, frame, argument):
+        cell = self.cell(view, frame, argument)
+        if isinstance(cell, RealCell) or not isinstance(frame.stack[-1], (Value, NewFunction)):
+            raise NoRow("a variable of inner functions that is set")
+        cell.value = frame.stack.pop()
+
+    def LOAD_CLOSURE(self, view, frame, argument):
+        frame.stack.append(self.cell(view, frame, argument))
+
+    def MAKE_FUNCTION(self, view, frame, argument):
+        stack = frame.stack
+        code = stack.pop().object
+        cells = stack.pop().cells if argument & 8 else []
+        if argument & 4:
+            stack.pop()  # annotations
+        keyword_defaults = self.keywords_of(stack.pop()) if argument & 2 else {}
+        defaults = []
+        if argument & 1:
+            given = stack.pop()
+            defaults = given.items if isinstance(given, Fresh) else [self.constant(item) for item in given.object]
+        if any(isinstance(value, Fresh) and value.kind is list for value in (*defaults, *keyword_defaults.values())):
+            raise NoRow("a default that is a list")
+        scope = frame.function.scope if isinstance(frame.function, NewFunction) else frame.function
+        stack.append(NewFunction(code, scope, defaults, keyword_defaults, cells))
 
     def LOAD_GLOBAL(self, view, frame, argument):
         null = argument & 1
         name = frame.code.co_names[argument >> 1]
-        scope, builtins = view.globals, view.builtins
-        if type(scope) is not dict:
+        names, builtins = view.globals, view.builtins
+        if type(names) is not dict:
             raise NoRow("globals that are no plain dict")
-        if name in scope:
-            object = scope[name]
+        if name in names:
+            object = names[name]
         elif type(builtins) is dict and name in builtins:
             object = builtins[name]
         else:
             raise NoRow("a name that is not defined")
-        a = -1 if frame.function is None else self.register(frame.function)
+        scope = frame.function.scope if isinstance(frame.function, NewFunction) else frame.function
+        a = -1 if scope is None else self.register(scope)
         key = ("global", a, name)
         value = self.checked.get(key)
         if value is None:
@@ -973,7 +1058,7 @@ class Recorder:
 
     def COMPARE_OP(self, view, frame, argument):
         right, left = frame.stack.pop(), frame.stack.pop()
-        if isinstance(left, Fresh) or isinstance(right, Fresh) or left is NULL or right is NULL:
+        if any(not isinstance(value, Value) or isinstance(value, Fresh) for value in (left, right)):
             raise NoRow("a comparison of containers")
         tensors = self.is_tensor(left) or self.is_tensor(right)
         if sys.version_info >= (3, 13):
@@ -1143,6 +1228,9 @@ class Recorder:
     @staticmethod
     def build(frame, kind, count):
         items = frame.stack[len(frame.stack) - count :]
+        if kind is tuple and items and all(isinstance(item, Cell) for item in items):
+            frame.stack[len(frame.stack) - count :] = [Closure(items)]
+            return
         if any(isinstance(item, Transient) or item is NULL for item in items):
             raise NoRow("a container of iterators")
         del frame.stack[len(frame.stack) - count :]
@@ -1402,8 +1490,8 @@ class Recorder:
 
     def iterated(self, value):
         """The elements that an iteration over it gives."""
-        if isinstance(value, Fresh) and value.kind is tuple:
-            items = list(value.items)
+        if isinstance(value, Fresh):
+            items = value.items  # of a list, which may grow meanwhile
         elif isinstance(value, (Range, Pairs)):
             items = value.items
         elif isinstance(value, Value) and not isinstance(value, Fresh) and type(value.object) in SEQUENCES:
@@ -1521,6 +1609,9 @@ class Recorder:
             self.grad_modes.pop()
             self.pending = self.constant(None)
             return
+        if isinstance(callee, NewFunction):
+            self.call_inline(callee, arguments, names)
+            return
         if not isinstance(callee, Value) or isinstance(callee, Fresh):
             raise NoRow("a call of no object")
         if is_functional(callee.object) or is_in_place(callee.object):
@@ -1588,7 +1679,7 @@ class Recorder:
         inputs = [self.register(value) for value in arguments]
         if effect:
             self.save(effect, saved, callee.object.__name__)
-        self.num_calls += 1
+        self.num_calls += not is_of_numbers(callee.object)
         from_owned = not was_added(callee.object) and all(map(self.is_owned, arguments))
         owned = in_place or makes_memory(callee.object) or (from_owned and effect != "statistics")
         self.pending = self.compute("Call", self.register(callee), object=names or None, inputs=inputs, owned=owned)
@@ -1799,6 +1890,9 @@ class Recorder:
         self.identical(callee)
         if names or (callee.object is enumerate and len(arguments) != 1) or len(arguments) == 0:
             raise NoRow(f"a {callee.object.__name__} with options")
+        for value in arguments:
+            if isinstance(value, Fresh):
+                self.register(value)  # from now on it does not grow
         columns = [self.iterated(value) for value in arguments]
         if callee.object is enumerate:
             columns.insert(0, [self.constant(i) for i in range(len(columns[0]))])
@@ -1892,20 +1986,20 @@ class Recorder:
         self.check("CheckSize", self.register(hooks), 0)
 
     def call_inline(self, function, arguments, names):
-        called = function.object
-        code = called.__code__
+        code = function.code if isinstance(function, NewFunction) else function.object.__code__
         suspends = 0x20 | 0x80 | 0x200
         if code.co_flags & suspends or len(self.frames) >= MAX_DEPTH:
             raise NoRow("a generator, or calls that are nested deeply")
         if sum(frame.code is code for frame in self.frames) >= MAX_RECURSION:
             raise NoRow("a recursion")
-        self.check("CheckCode", self.register(function), object=code)
+        if not isinstance(function, NewFunction):
+            self.check("CheckCode", self.register(function), object=code)
         frame = FrameShadow(code, function)
-        self.bind(frame, called, function, arguments, names)
+        self.bind(frame, function, arguments, names)
         self.entering = frame
         self.pending = None
 
-    def bind(self, frame, called, function, arguments, names):
+    def bind(self, frame, function, arguments, names):
         code = frame.code
         count = code.co_argcount
         positional = arguments[: len(arguments) - len(names)]
@@ -1926,34 +2020,48 @@ class Recorder:
             if index in bound or index < code.co_posonlyargcount:
                 raise NoRow("arguments that don't fit")
             bound[index] = value
-        defaults = called.__defaults__ or ()
         for index in range(count):
             if index not in bound:
-                from_last = count - index
-                if from_last > len(defaults):
-                    raise NoRow("an argument that is missing")
-                register = self.emit("LoadDefault", self.register(function), from_last)
-                bound[index] = Value(register, defaults[-from_last])
+                bound[index] = self.default(function, count - index)
         for index in range(count, count + code.co_kwonlyargcount):
             if index not in bound:
-                given = called.__kwdefaults__ or {}
-                if variables[index] not in given:
-                    raise NoRow("an argument that is missing")
-                register = self.emit("LoadKeywordDefault", self.register(function), object=variables[index])
-                bound[index] = Value(register, given[variables[index]])
-        if any(not isinstance(value, Value) for value in [*bound.values(), *others.values()]):
+                bound[index] = self.keyword_default(function, variables[index])
+        passed = [value for value in bound.values() if not isinstance(value, NewFunction)]
+        if isinstance(function, NewFunction):  # a comprehension has the iterator of its first loop
+            passed = [value for value in passed if type(value) is not Iterator]
+        rest = [item for value in passed if isinstance(value, Fresh) for item in value.items]
+        if any(not isinstance(value, Value) for value in (*passed, *rest, *others.values())):
             raise NoRow("an iterator as an argument")
         if code.co_flags & 0x8:
             bound[count + code.co_kwonlyargcount + bool(code.co_flags & 0x4)] = Keywords(others)
-        if code.co_cellvars:
-            raise NoRow("a function with variables of inner functions")
         frame.variables = bound
+
+    def default(self, function, from_last):
+        if isinstance(function, NewFunction):
+            given = function.defaults
+        else:
+            given = function.object.__defaults__ or ()
+        if from_last > len(given):
+            raise NoRow("an argument that is missing")
+        if isinstance(function, NewFunction):
+            return given[-from_last]
+        return Value(self.emit("LoadDefault", self.register(function), from_last), given[-from_last])
+
+    def keyword_default(self, function, name):
+        given = function.keyword_defaults if isinstance(function, NewFunction) else function.object.__kwdefaults__ or {}
+        if name not in given:
+            raise NoRow("an argument that is missing")
+        if isinstance(function, NewFunction):
+            return given[name]
+        return Value(self.emit("LoadKeywordDefault", self.register(function), object=name), given[name])
 
     def RETURN_VALUE(self, view, frame, argument):
         if frame.function is None:
             raise NoRow(END)
         self.returned = frame.stack.pop()
-        if isinstance(self.returned, Transient) or self.returned is NULL:
+        if self.returned is NULL or (
+            isinstance(self.returned, Transient) and not isinstance(self.returned, NewFunction)
+        ):
             raise NoRow("an iterator as a result")
         self.leave()
 

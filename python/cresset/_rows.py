@@ -8,6 +8,7 @@ norms in training and the counts of their calls, and random numbers that were dr
 
 import functools
 import inspect
+import math
 import os
 import types
 
@@ -33,6 +34,8 @@ F_FUNCTIONS = """adaptive_avg_pool1d adaptive_avg_pool2d avg_pool1d avg_pool2d b
  hardswish hardtanh huber_loss kl_div l1_loss layer_norm leaky_relu linear log_softmax logsigmoid max_pool1d max_pool2d mish
  mse_loss nll_loss normalize one_hot pad prelu relu relu6 rms_norm selu sigmoid silu smooth_l1_loss softmax softmin softplus
  softsign tanh unfold""".split()
+# Functions of numbers, of ints and floats. They are in the graphs of backends, never in Cresset's own.
+OF_NUMBERS = (min, max, abs, int, float, math.sqrt, math.floor, math.ceil, math.exp, math.log)
 ATTRIBUTES = {"shape", "dtype", "device", "ndim", "layout", "T", "mT", "H", "mH", "is_cuda", "is_nested",
               "is_quantized", "is_sparse", "requires_grad", "is_leaf"}  # fmt: skip
 TORCH = os.path.join(os.path.dirname(torch.__file__), "")
@@ -96,6 +99,7 @@ def _is_of_torch(function):
 
 
 _functional = {key: function for key, function in _collect().items() if _is_of_torch(function)}
+_functional.update((id(function), function) for function in OF_NUMBERS)
 _in_place = _collect_in_place()
 _added = set()  # identities of functions that their authors say to be such
 _codes = {key: f.__code__ for key, f in _functional.items() if type(f) is types.FunctionType}
@@ -121,6 +125,10 @@ def code_of(function):
 
 def is_functional(object):
     return _functional.get(id(object)) is object and object is not None
+
+
+def is_of_numbers(function):
+    return any(function is one for one in OF_NUMBERS)
 
 
 def is_functional_attribute(name, descriptor):
@@ -170,6 +178,10 @@ def argument_of(arguments, names, name, place):
 
 def refused_arguments(function, arguments, names):
     """Why a call with such arguments is not functional; "" if it is, but for writing to its first one."""
+    if is_of_numbers(function):
+        right = (len(arguments) > 1) == (function in (min, max)) and not names
+        right = right and all(type(getattr(value, "object", None)) in (int, float, bool) for value in arguments)
+        return "" if right else f"a call of {function.__name__} of other than numbers"
     count = len(arguments) - len(names)
     for name in ("out", "generator"):
         if name in names or _parameters_of(function).get(name, (count,))[0] < count:

@@ -1,0 +1,261 @@
+"""Functions that a captured function makes (comprehensions, lambdas, inner functions, decorators), and functions of numbers."""
+
+import functools
+import math
+
+import pytest
+import torch
+from test_capture_graphs import agree, calls_in_graphs, same
+from torch import nn
+
+import cresset
+
+X, Y = torch.randn(3, 4), torch.randn(2, 2)
+
+
+def comprehension(x):
+    return torch.cat([torch.relu(x * i) + 1 for i in range(3)]).tanh()
+
+
+def nested_comprehensions(x):
+    rows = [[a * b for a in x.unbind(0)] for b in x.unbind(0)]
+    return torch.stack([torch.stack(row) for row in rows]).tanh() * 2
+
+
+def twice(function):
+    @functools.wraps(function)
+    def wrapper(*args, **kwargs):
+        return function(*args, **kwargs) * 2
+
+    return wrapper
+
+
+@twice
+def decorated(x, a=1):
+    return torch.relu(x + a).sum(-1)
+
+
+def calls_decorated(x):
+    return decorated(x) + decorated(x, a=2) + torch.tanh(x).sum(-1)
+
+
+def adds(x):
+    total = 0.0
+
+    def add(y):
+        nonlocal total
+        total = total + y
+        return total
+
+    add(x)
+    add(torch.tanh(x))
+    return total * 2
+
+
+def calls_adds(x):
+    return adds(x) + torch.relu(x) * 3
+
+
+def appends(x):
+    made = []
+
+    def add(y):
+        made.append(y * 2)
+
+    for i in range(3):
+        add(x + i)
+    return torch.stack(made).tanh() + len(made)
+
+
+def calls_appends(x):
+    return appends(x) * torch.sigmoid(x)
+
+
+def scaler(k):
+    def inner(y, shift=k + 1, *, factor=3):
+        return torch.relu(y * k) + shift * factor
+
+    return inner
+
+
+def makes_functions(x):
+    first, second = scaler(2), scaler(x.shape[0])
+    return first(x) + second(x, factor=2) * first(x, 0)
+
+
+def lambdas(x):
+    g = lambda t, s=2.0, *, w=3: torch.tanh(t * s + w)  # noqa: E731
+    return g(x) + g(x, 3.0, w=1) * (lambda y: y + 1)(x)
+
+
+def recursive(x, n):
+    def step(y, k):
+        return y if k == 0 else step(torch.tanh(y) + k, k - 1)
+
+    return step(x, n) * 2
+
+
+def calls_recursive(x):
+    return recursive(x, 3) + recursive(x, 2) * torch.relu(x)
+
+
+class Layers(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.ModuleList([nn.Linear(4, 4) for _ in range(3)])
+
+    def forward(self, x):
+        return torch.stack([torch.relu(layer(x)) for layer in self.layers]).sum(0)
+
+
+@pytest.mark.parametrize(
+    "function, least",
+    [
+        (comprehension, 10),
+        (nested_comprehensions, 10),
+        (calls_decorated, 10),
+        (calls_adds, 6),
+        (calls_appends, 10),
+        (makes_functions, 10),
+        (lambdas, 8),
+        (calls_recursive, 10),
+    ],
+)
+def test_functions_that_are_made(function, least):
+    compiled = agree(function, (X,), (torch.randn(3, 2),))
+    report = cresset.explain(compiled)
+    assert calls_in_graphs(compiled) >= least, report
+    # What a frame's own inner functions share is made before its plan begins.
+    assert all("variable of inner functions" in reason for _, reason in report.python), report
+
+
+def test_layers_in_a_comprehension():
+    module = Layers()
+    compiled = cresset.compile(module)
+    for _ in range(4):
+        assert same(Layers.forward(module, X), compiled(X))
+
+
+def test_what_is_made_is_not_what_escapes():
+    """Iterators are used up, defaults that are lists are shared by calls, functions have an identity and a truth."""
+
+    def used_up(x):
+        pairs = zip([1, 2], [3, 4])
+        first = [i * x for i, _ in pairs]
+        second = [i * x for i, _ in pairs]
+        return torch.stack(first) * 2 + len(second)
+
+    def shared_default(x):
+        def count(y, seen=[]):  # noqa: B006
+            seen.append(y)
+            return len(seen)
+
+        return torch.tanh(x) * count(1) + count(2) * torch.relu(x) + x
+
+    def truth(x):
+        g = lambda y: y * 2  # noqa: E731
+        if g:
+            x = g(x) + torch.tanh(x)
+        if g is None or g == 3:
+            x = x + 100
+        return torch.relu(x) * 2, g.__name__
+
+    def escapes(x):
+        g = lambda y: torch.tanh(y) * x  # noqa: E731
+        y = g(x) + 1
+        return g(y) * 2, [g][0](x)
+
+    def unset(x):
+        def inner():
+            return torch.tanh(later) * 2 + 1
+
+        try:
+            inner()
+        except NameError:
+            x = x + 1
+        later = x
+        return inner()
+
+    for function in (used_up, shared_default, truth, escapes, unset):
+        compiled = cresset.compile(function)
+        for _ in range(4):
+            for x in (X, Y):
+                assert same(function(x), compiled(x)), function.__name__
+
+
+def test_lists_that_grow_while_they_are_iterated_over():
+    def f(x):
+        made = [torch.tanh(x)]
+        for y in made:
+            if len(made) < 4:
+                made.append(y * 2 + 1)
+        pairs = [(i, y * i) for i, y in enumerate(made)]
+        return torch.stack([y for _, y in pairs]).relu(), [i for i, _ in pairs], len(made)
+
+    compiled = agree(f, (X,), (Y,))
+    assert calls_in_graphs(compiled) >= 8
+
+    def grows(x):
+        made = [torch.tanh(x)]
+        for i, y in enumerate(made):
+            if i < 3:
+                made.append(y * 2 + 1)
+        for a, b in zip(made, made[1:]):
+            if len(made) < 6:
+                made.append(a + b)
+        more = [1.5]
+        more += [2.5 for _ in made]
+        return torch.stack(made).relu(), len(more)
+
+    agree(grows, (X,), (Y,))
+
+
+def test_a_function_that_leaves_is_the_programs():
+    def maker(x):
+        y = torch.tanh(x) + 1
+        z = torch.relu(y) * 2
+
+        def inner(w):
+            return w * z + y
+
+        return inner
+
+    compiled = cresset.compile(maker)
+    for _ in range(4):
+        for x in (X, Y):
+            assert same(maker(x)(x), compiled(x)(x))
+    assert compiled(X) is not compiled(X)
+
+
+def test_functions_of_numbers():
+    def f(x, q):
+        n = min(x.shape[0], q)
+        scale, half, count = math.sqrt(x.size(-1)), int(x.shape[0] * 0.5), float(n)
+        most = math.floor(x.shape[0] / 2) + math.ceil(2.5) + math.log(3) + math.exp(1.0) + abs(-q)
+        y = torch.softmax(x @ x.t() / scale, -1) * count + most
+        z = torch.tanh(y[: max(half, 1)])
+        return z / math.sqrt(z.shape[1] - q), int(2.7), min(True, 2), max(1, 2.0, q)
+
+    calls = [(torch.randn(5, 2), 3), (torch.randn(2, 2), 1), (torch.randn(7, 2), 6), (torch.randn(4, 2), 2)]
+    assert calls_in_graphs(agree(f, *calls)) >= 8
+    compiled = cresset.compile(f)
+    for _ in range(4):
+        for args in (*calls, (torch.randn(7, 2), 8), (torch.randn(7, 2), 7)):
+            outcomes = []
+            for run in (f, compiled):
+                try:
+                    outcomes.append(run(*args))
+                except Exception as error:
+                    outcomes.append((type(error), str(error)))
+            assert same(*outcomes)
+
+
+def test_functions_of_numbers_take_numbers():
+    def f(x, values, text):
+        y = torch.tanh(x) * max(values) + int(text)
+        return torch.relu(y) * min(values, default=3) + abs(x), max(x.sum(), x.mean()), float("2.5")
+
+    compiled = cresset.compile(f)
+    for _ in range(4):
+        for args in ((X, [1, 2], "7"), (Y, (2.5, 1.0), "3")):
+            assert same(f(*args), compiled(*args))
