@@ -9,6 +9,7 @@ With `graphs` each program is also compiled with a backend that runs the graphs 
 
 import contextlib
 import io
+import math
 import random
 import sys
 import traceback
@@ -53,6 +54,32 @@ def helper(a, b=2, *rest, flag=True):
         return a * b
     return a + b
 
+def tanh_first(function):
+    def wrapper(a, *args, **kwargs):
+        return function(a.tanh(), *args, **kwargs)
+    return wrapper
+
+def counted(function):
+    calls = 0
+    def wrapper(*args):
+        nonlocal calls
+        calls += 1
+        return function(*args) + calls
+    return wrapper
+
+@tanh_first
+def decorated(a, b=2, *, c=1):
+    return a * b + c
+
+tally = counted(lambda a: a.abs())
+
+def scaler(k):
+    def scale(a, b=k, *rest):
+        def twice(c):
+            return c * k + b
+        return twice(twice(a)) + len(rest)
+    return scale
+
 def risky(a):
     try:
         return a @ a
@@ -85,6 +112,8 @@ class Generator:
                 lambda: f"len({r.choice(['thing.items', *self.tensors])})",
                 lambda: 'data["n"]',
                 lambda: "(n + cell)",
+                lambda: f"{r.choice(['min', 'max'])}({r.choice(self.numbers)}, {r.choice(['1', '2.5', 'len(data)'])})",
+                lambda: f"{r.choice(['abs', 'int', 'float', 'math.floor'])}({r.choice(self.numbers)})",
             ]
         )()
 
@@ -120,6 +149,16 @@ class Generator:
                 lambda: f"F.pad({inner()}, (1, 0))[..., :3]",
                 lambda: f"derived.scaled({inner()})",
                 lambda: f"F.relu({inner()} * 1, inplace=True)",
+                lambda: f"torch.stack([{inner()} * i for i in range({r.choice(['2', '3', 'n'])})]).sum(0)",
+                lambda: (
+                    f"[{r.choice(['a * 2', 'a.tanh() + n', 'a'])} for a in [{inner()}, {inner()}]][{r.choice('01')}]"
+                ),
+                lambda: f"(lambda a, b={self.number()}: a * b + {r.choice(self.numbers)})({inner()})",
+                lambda: f"decorated({inner()}, {r.choice(['', 'b=n', 'c=0.5, b=3'])})",
+                lambda: f"tally({inner()})",
+                lambda: f"scaler({self.number()})({inner()}{r.choice(['', ', 2', ', n, 1'])})",
+                lambda: f"torch.{r.choice(['zeros(3)', 'ones(1, 3)', 'arange(3)', 'full((3,), 1.5)'])} + {inner()}",
+                lambda: f"{inner()}.{r.choice(['new_zeros(3)', 'new_ones((1, 3))', 'new_full((3,), 2)'])}",
             ]
         )()
 
@@ -150,7 +189,7 @@ class Generator:
     def statement(self, indent):
         r = self.rng
         kinds = ["tensor"] * 5 + ["number", "print", "note", "store", "inplace", "tuple", "same", "global", "item"]
-        kinds += ["written", "element"]
+        kinds += ["written", "element", "function"]
         if indent < 3:
             kinds += ["if", "for", "try", "while", "items", "grad mode"]
         kind = r.choice(kinds)
@@ -179,6 +218,23 @@ class Generator:
             self.tensors.append(target)
         elif kind == "element":
             self.put(indent, f"{r.choice(self.tensors)}[{r.choice(['0', '..., 0', ':2'])}] = {self.number()}")
+        elif kind == "function":
+            name, target, total = self.name(), self.name(), self.name()
+            shares = r.random() < 0.4
+            if shares:
+                self.put(indent, f"{total} = {self.number()}")
+            self.put(indent, f"def {name}(a, b={self.number()}, *, c={self.number()}):")
+            if shares:
+                self.put(indent + 1, f"nonlocal {total}")
+                self.put(indent + 1, f"{total} = {total} + 1")
+            self.put(
+                indent + 1, f"return {r.choice(['a * b + c', 'a.sin() * c', 'helper(a, c)', 'a'])} + {self.tensor(2)}"
+            )
+            self.put(indent, f"{target} = {name}({self.tensor(1)}, {r.choice(['c=2', '3', 'n, c=n'])})")
+            self.put(indent, f"{target} = {name}({target})")
+            if shares:
+                self.put(indent, f"out.append({total})")
+            self.tensors.append(target)
         elif kind == "grad mode":
             self.put(indent, f"with torch.{r.choice(['no_grad', 'no_grad', 'enable_grad'])}():")
             self.block(indent + 1, r.randint(1, 2))
@@ -225,7 +281,7 @@ class Generator:
             self.put(indent, "except (ValueError, RuntimeError) as error:")
             self.put(indent + 1, "out.append(type(error).__name__)")
         self.tensors, self.numbers = (
-            (self.tensors, self.numbers) if kind in ("tensor", "number", "tuple", "written") else known
+            (self.tensors, self.numbers) if kind in ("tensor", "number", "tuple", "written", "function") else known
         )
 
     def program(self):
@@ -250,7 +306,7 @@ class World:
     """A program with what it can reach."""
 
     def __init__(self, text, compiled, **options):
-        self.names = {"torch": torch, "F": F, "G": 2}
+        self.names = {"torch": torch, "F": F, "math": math, "G": 2}
         torch.manual_seed(5)
         exec(compile(text, "<program>", "exec"), self.names)
         self.function, self.change_cell = self.names["make"](1)
@@ -294,7 +350,8 @@ class World:
         try:
             result.sum().backward()
         except RuntimeError as error:
-            return type(error).__name__
+            freed = str(error).startswith("Trying to backward through the graph a second time")
+            return Freed() if freed and self.call is not self.function else type(error).__name__
         return [Near(leaf.grad) for leaf in leaves]
 
     def observe(self, rows, n, grad, seed):
@@ -316,6 +373,16 @@ class World:
         return [end, [describe(item) for item in out], written.getvalue(), state, describe(x.detach())]
 
 
+class Freed:
+    """Results of one graph are one node to autograd: a pass through one frees what a later pass through another takes
+    (decision 8). Equals whatever the program as it is makes of that."""
+
+    def __eq__(self, other):
+        return True
+
+    __hash__ = None
+
+
 class Near:
     """A gradient, which equals another up to the order in which its parts were added."""
 
@@ -334,7 +401,10 @@ class Near:
 
 def describe(value):
     if isinstance(value, torch.Tensor):
-        bits = value.detach().contiguous().numpy().tobytes()
+        value_alone = value.detach().contiguous()
+        if value.is_floating_point():  # NaNs are one class: their signs are unspecified
+            value_alone = torch.where(value_alone.isnan(), torch.full_like(value_alone, math.nan), value_alone)
+        bits = value_alone.numpy().tobytes()
         return [type(value).__name__, value.dtype, tuple(value.shape), value.stride(), value.requires_grad, bits]
     return [type(value).__name__, repr(value)]
 
