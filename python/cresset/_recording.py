@@ -546,15 +546,21 @@ class Recorder:
 
     def is_clean(self, frame, returns=False):
         """Whether a plan can end here: there are objects in the stack and, if the frame goes on, in the variables."""
-        values = frame.stack if returns else (*frame.stack, *frame.variables.values())
+        shared = (cell.value for cell in frame.cells.values())
+        values = frame.stack if returns else (*frame.stack, *frame.variables.values(), *shared)
         return frame.keywords is None and not any(isinstance(value, Transient) for value in values)
 
     def take_checkpoint(self, position, frame):
         self.checkpoint = (
             position, len(self.steps), self.num_calls,
-            {place: value for place, value in frame.variables.items() if not isinstance(value, Transient)},
+            {place: value for place, value in self.variables_of(frame) if not isinstance(value, Transient)},
             list(frame.stack), len(self.appended),
         )  # fmt: skip
+
+    @staticmethod
+    def variables_of(frame):
+        """(place, value) of the variables that the plan sets; of one that inner functions share, -1 - place."""
+        return [*frame.variables.items(), *((-1 - place, cell.value) for place, cell in frame.cells.items())]
 
     def plan(self):
         """The plan up to the last instruction of its own frame where it can end; None if it would gain nothing. An
@@ -573,6 +579,7 @@ class Recorder:
         try:
             outputs += [(place, -1 if value is NULL else self.register(value)) for place, value in places]
             checks = [("CheckZero", -1, -1, -1, function, ()) for function in NO_MODES]
+            checks += [("CheckOwnCell", -1, -1 - place, -1, None, ()) for place in variables if place < 0]
             steps, info = self.with_graph(checks + self.without_unused(self.steps, outputs), outputs, num_calls)
         except NoRow as reason:
             return self.options.refusal(*self.here, str(reason)) if self.options.fullgraph else None
@@ -763,9 +770,13 @@ class Recorder:
         )
 
     def STORE_DEREF(self, view, frame, argument):
+        if not isinstance(frame.stack[-1], (Value, NewFunction)):
+            raise NoRow("an iterator in a variable")
+        if argument not in frame.cells and frame.function is None and view.owns_cell(argument):
+            frame.cells[argument] = Cell(NULL)  # no function has it yet: the plan's end sets it
         cell = self.cell(view, frame, argument)
-        if isinstance(cell, RealCell) or not isinstance(frame.stack[-1], (Value, NewFunction)):
-            raise NoRow("a variable of inner functions that is set")
+        if isinstance(cell, RealCell):
+            raise NoRow("a variable of other functions that is set")
         cell.value = frame.stack.pop()
 
     def LOAD_CLOSURE(self, view, frame, argument):

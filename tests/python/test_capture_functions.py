@@ -210,6 +210,68 @@ def test_lists_that_grow_while_they_are_iterated_over():
     agree(grows, (X,), (Y,))
 
 
+def test_variables_that_a_frame_shares_with_its_functions():
+    """They are set at the end of a plan, if no function has them before it."""
+
+    def f(x, n):
+        k = x.shape[0] * n
+        rows = [y * k + n for y in x.unbind(0)]
+        k += 1
+        n = 5
+        scale = lambda y: torch.tanh(y * k) + n  # noqa: E731
+        y = scale(torch.stack(rows)) * 2
+        print(k, n)
+        return scale(y), (lambda: k + n)()
+
+    def late(x):
+        made = []
+        for i in range(3):
+            k = x.shape[0] + i
+            made.append(lambda y: torch.tanh(y * k) + 1)  # noqa: B023
+        return torch.stack([g(x) for g in made]) * 2, k
+
+    def counts(x):
+        count = 0
+
+        def step(y):
+            nonlocal count
+            count += 1
+            return torch.relu(y * count) + 1
+
+        kept.append(step)
+        y = step(step(x))
+        count += 10
+        return step(y) * 2, count
+
+    def grows(x):
+        made = []
+        add = lambda y: made.append(torch.tanh(y) * 2)  # noqa: E731
+        add(x)
+        print(len(made))
+        add(x + 1)
+        made = [*made, x]
+        add(x + 2)
+        return torch.stack(made).sum(0), len(made)
+
+    kept = []
+    for function, calls in (
+        (f, [(X, 2), (Y, 3), (X, 2.5)]),
+        (late, [(X,), (Y,)]),
+        (counts, [(X,), (Y,)]),
+        (grows, [(X,), (Y,)]),
+    ):
+        cresset.reset()
+        compiled = cresset.compile(function)
+        for _ in range(4):
+            for args in calls:
+                assert same(function(*args), compiled(*args)), function.__name__
+                if function is counts:
+                    assert same(kept[-1](X), kept[-2](X))
+    plain = cresset.compile(lambda x: [y * x.shape[0] for y in torch.tanh(x).unbind(0)])
+    for x in (X, X, Y):
+        assert same([y * x.shape[0] for y in torch.tanh(x).unbind(0)], plain(x))
+
+
 def test_a_function_that_leaves_is_the_programs():
     def maker(x):
         y = torch.tanh(x) + 1

@@ -81,14 +81,14 @@ def tensors_in(value):
 
 
 def observe(module, inputs):
-    """Results, gradients, buffers."""
+    """Results and buffers, and gradients."""
     module.zero_grad()
     torch.manual_seed(7)
     inputs = [t.clone().requires_grad_() if t.is_floating_point() else t for t in inputs]
     results = tensors_in(module(*inputs))
     sum(t.pow(2).sum() for t in results if t.requires_grad).backward()
     gradients = [t.grad.clone() for t in [*module.parameters(), *inputs] if t.grad is not None]
-    return results + gradients + [b.clone() for b in module.buffers()]
+    return results + [b.clone() for b in module.buffers()], gradients
 
 
 @pytest.mark.parametrize("name", NETWORKS)
@@ -103,7 +103,9 @@ def test_network(name):
             m.train(mode)
         for i in range(5):
             inputs = inputs_of(2 + i % 3)
-            expected, seen = observe(reference, inputs), observe(compiled, inputs)
+            (expected, gradients), (seen, seen_gradients) = observe(reference, inputs), observe(compiled, inputs)
             assert len(expected) == len(seen) and all(map(torch.equal, expected, seen))
+            # Those of a compiled graph are added in another order.
+            torch.testing.assert_close(seen_gradients, gradients, rtol=1e-5, atol=1e-6)
     ran = sum(plan.counts[0] for _, plan in _frames.plans_of(type(module).forward.__code__, None))
     assert ran >= 10, cresset.explain(compiled)

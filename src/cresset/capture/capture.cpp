@@ -156,6 +156,12 @@ PyObject* viewSlot(PyObject* self, PyObject* index) {
   if (slot < 0 || machine->slots + slot >= machine->top) return viewed(nullptr);
   return viewed(machine->slots[slot]);
 }
+PyObject* viewOwnsCell(PyObject* self, PyObject* index) {
+  Machine* machine = machineOf(self);
+  const long slot = PyLong_AsLong(index);
+  if (machine == nullptr || (slot == -1 && PyErr_Occurred())) return nullptr;
+  return PyBool_FromLong(ownsCell(*machine, int(slot)));
+}
 PyObject* viewGlobals(PyObject* self, void*) {
   Machine* machine = machineOf(self);
   return machine == nullptr ? nullptr : Py_NewRef(machine->frame.globals());
@@ -180,6 +186,7 @@ PyObject* viewDepth(PyObject* self, void*) {
 
 PyMethodDef view_methods[] = {
     {"slot", viewSlot, METH_O, "The object in a place: variables first, then the stack. LookupError if there is none."},
+    {"owns_cell", viewOwnsCell, METH_O, "Whether the variable in a place is in a cell that no function has."},
     {nullptr, nullptr, 0, nullptr}};
 PyGetSetDef view_attributes[] = {
     {"globals", viewGlobals, nullptr, nullptr, nullptr},

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstring>
 #include <new>
+#include <utility>
 
 namespace cresset::capture {
 namespace {
@@ -202,8 +203,19 @@ bool returnsZero(PyObject* function) {
   return is_zero;
 }
 
-bool holds(const Step& step, const Registers& registers) {
+}  // namespace
+
+bool ownsCell(const Machine& machine, int slot) {
+  if (slot < 0 || slot >= machine.frame.numVariables()) return false;
+  PyObject* cell = machine.slots[slot];
+  return cell != nullptr && PyCell_Check(cell) && Py_REFCNT(cell) == 1;
+}
+
+namespace {
+
+bool holds(const Step& step, const Registers& registers, const Machine& machine) {
   if (step.kind == StepKind::CheckZero) return returnsZero(step.object);
+  if (step.kind == StepKind::CheckOwnCell) return ownsCell(machine, step.a);
   PyObject* value = registers[step.a];
   switch (step.kind) {
     case StepKind::CheckType: {
@@ -332,8 +344,14 @@ void applyOutputs(const Plan& plan, const Registers& registers, Machine& machine
   while (machine.top > end) old[count++] = *--machine.top;
   while (machine.top < end) *machine.top++ = nullptr;
   for (const PlanOutput& output : *plan.outputs) {
-    old[count++] = machine.slots[output.slot];
-    machine.slots[output.slot] = output.variable < 0 ? nullptr : Py_NewRef(registers[output.variable]);
+    PyObject* value = output.variable < 0 ? nullptr : Py_NewRef(registers[output.variable]);
+    if (output.slot < 0) {
+      PyObject* cell = machine.slots[-1 - output.slot];
+      old[count++] = PyCell_GET(cell);
+      PyCell_SET(cell, value);
+    } else {
+      old[count++] = std::exchange(machine.slots[output.slot], value);
+    }
   }
   machine.next = plan.end;
   for (size_t i = 0; i < count; i++) Py_XDECREF(old[i]);
@@ -363,7 +381,7 @@ PlanResult applyPlan(Plan& plan, Machine& machine) {
       if (step.kind <= StepKind::Item) {
         if (!registers.set(step.target, read(step, inputs, registers, machine))) result = PlanResult::CheckFailed;
       } else if (step.kind <= StepKind::CheckZero) {
-        if (!holds(step, registers)) result = PlanResult::CheckFailed;
+        if (!holds(step, registers, machine)) result = PlanResult::CheckFailed;
       } else if (!registers.set(step.target, compute(step, inputs, registers))) {
         result = PlanResult::Raised;
       } else if (step.kind == StepKind::Save) {

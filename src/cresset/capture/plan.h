@@ -39,6 +39,7 @@ namespace cresset::capture {
   STEP(CheckNoKey)         /* the __dict__ of a, if any, lacks object */                                \
   STEP(CheckSize)          /* list, tuple or dict a has b elements */                                   \
   STEP(CheckKeys)          /* dict a has the keys object, in this order */                              \
+  STEP(CheckOwnCell)       /* variable a is a cell that nothing else refers to */                       \
   STEP(CheckZero)          /* the function object of C returns 0, False or None */                      \
   STEP(Save)               /* target = a(inputs): if the plan is given up, it is called after that */   \
   STEP(Call)               /* target = a(inputs), object the names of the last ones or null */          \
@@ -68,7 +69,7 @@ struct Step {
 };
 
 struct PlanOutput {
-  int slot;      // variable, or place of the stack
+  int slot;      // variable, or place of the stack; -1 - variable: what is in its cell
   int variable;  // register; -1 for null
 };
 
@@ -93,6 +94,9 @@ bool isPlan(PyObject* object);
 
 /// Runs a plan on a frame that stands at its start. Leaves no exception set.
 PlanResult applyPlan(Plan& plan, Machine& machine);
+
+/// Whether the variable in `slot` is in a cell that no function has.
+bool ownsCell(const Machine& machine, int slot);
 
 /// The number that changes when the class or one of its bases does; 0 if it has none.
 unsigned versionOf(PyTypeObject* type);
