@@ -196,3 +196,23 @@ def test_parts_of_compiling_that_are_called_while_nothing_is_compiled():
         with pytest.raises((RuntimeError, TypeError)) as raised:
             call()
         assert not isinstance(raised.value, cresset.InternalError), raised.value
+
+
+def test_texts_leave_no_block_to_python(capsys):
+    """Types of its variables, and the block, would be run by Python: compiling a text runs nothing."""
+    text = """
+def f(x: int) -> int:
+    with torch.jit._IgnoreContextManager(x="inp:print('compiled')", y="out:int"):
+        y = x + 1
+    return y
+"""
+
+    class Empty(torch.nn.Module):
+        def forward(self, x: int) -> int:
+            return x
+
+    method = text.replace("f(x", "f(self, x")
+    for compile_it in (lambda: cresset.CompilationUnit(text), lambda: cresset.script(Empty()).define(method)):
+        with pytest.raises(cresset.CompileError, match="in functions of Python only"):
+            compile_it()
+    assert capsys.readouterr().out == ""

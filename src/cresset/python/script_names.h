@@ -46,7 +46,7 @@ class PythonNames final : public Resolver, public std::enable_shared_from_this<P
   /// The object, and whether it is one of Python's builtins.
   std::pair<py::object, bool> findValue(const std::string& name) const;
   py::object findAnnotated(const std::string& wanted) const;
-  /// A copy of the globals, with what the function captures.
+  /// A copy of the globals, with what the function captures; there is one.
   py::dict namesInScope() const;
   py::object defaultOf(const std::string& parameter) const;
 

@@ -106,7 +106,6 @@ py::object PythonNames::findOwner(const py::str& name) const {
 py::dict PythonNames::namesInScope() const {
   py::dict scope;
   if (PyDict_Check(globals_.ptr())) scope = py::reinterpret_steal<py::dict>(PyDict_Copy(globals_.ptr()));
-  if (!function_) return scope;
   py::tuple names = function_.attr("__code__").attr("co_freevars");
   for (py::handle name : names) {
     if (auto found = findCaptured(py::reinterpret_borrow<py::str>(name))) scope[name] = found;
@@ -164,7 +163,12 @@ py::object PythonNames::findForType(const std::string& dotted) const {
 
 SugaredValuePtr PythonNames::resolveValue(const std::string& name, EmitContext& cx, const SourceRange& range) {
   py::gil_scoped_acquire gil;
-  if (name == kIgnoredBlock) return ignoredBlock(namesInScope());
+  if (name == kIgnoredBlock) {
+    // A text may come from anywhere, and compiling it runs nothing.
+    if (!function_)
+      throw UserError("torch.jit._IgnoreContextManager stands in functions of Python only, not in texts", range);
+    return ignoredBlock(namesInScope());
+  }
   const auto [found, is_builtin] = findValue(name);
   if (!found) return nullptr;
   if (is_builtin) {
