@@ -248,7 +248,7 @@ class NewFunction(Transient):
 
     def __init__(self, code, scope, defaults, keyword_defaults, cells):
         self.code = code
-        self.scope = scope  # Value of the function whose globals it has; None for those of the plan's frame
+        self.scope = scope  # as FrameShadow's
         self.defaults, self.keyword_defaults, self.cells = defaults, keyword_defaults, cells
 
 
@@ -299,6 +299,11 @@ class FrameShadow:
         self.cells = {}  # by place
         self.stack = []
         self.keywords = None
+
+    @property
+    def scope(self):
+        """Value of the function whose globals its code has; None for those of the plan's frame."""
+        return self.function.scope if isinstance(self.function, NewFunction) else self.function
 
 
 class Recorder:
@@ -795,8 +800,7 @@ class Recorder:
             defaults = given.items if isinstance(given, Fresh) else [self.constant(item) for item in given.object]
         if any(isinstance(value, Fresh) and value.kind is list for value in (*defaults, *keyword_defaults.values())):
             raise NoRow("a default that is a list")
-        scope = frame.function.scope if isinstance(frame.function, NewFunction) else frame.function
-        stack.append(NewFunction(code, scope, defaults, keyword_defaults, cells))
+        stack.append(NewFunction(code, frame.scope, defaults, keyword_defaults, cells))
 
     def LOAD_GLOBAL(self, view, frame, argument):
         null = argument & 1
@@ -810,8 +814,7 @@ class Recorder:
             object = builtins[name]
         else:
             raise NoRow("a name that is not defined")
-        scope = frame.function.scope if isinstance(frame.function, NewFunction) else frame.function
-        a = -1 if scope is None else self.register(scope)
+        a = -1 if frame.scope is None else self.register(frame.scope)
         key = ("global", a, name)
         value = self.checked.get(key)
         if value is None:
@@ -2048,21 +2051,20 @@ class Recorder:
         frame.variables = bound
 
     def default(self, function, from_last):
-        if isinstance(function, NewFunction):
-            given = function.defaults
-        else:
-            given = function.object.__defaults__ or ()
+        is_new = isinstance(function, NewFunction)
+        given = function.defaults if is_new else function.object.__defaults__ or ()
         if from_last > len(given):
             raise NoRow("an argument that is missing")
-        if isinstance(function, NewFunction):
+        if is_new:
             return given[-from_last]
         return Value(self.emit("LoadDefault", self.register(function), from_last), given[-from_last])
 
     def keyword_default(self, function, name):
-        given = function.keyword_defaults if isinstance(function, NewFunction) else function.object.__kwdefaults__ or {}
+        is_new = isinstance(function, NewFunction)
+        given = function.keyword_defaults if is_new else function.object.__kwdefaults__ or {}
         if name not in given:
             raise NoRow("an argument that is missing")
-        if isinstance(function, NewFunction):
+        if is_new:
             return given[name]
         return Value(self.emit("LoadKeywordDefault", self.register(function), object=name), given[name])
 

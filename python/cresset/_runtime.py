@@ -81,7 +81,7 @@ def _awaitable(func, *args, **kwargs):
 
 
 def _awaitable_wait(aw):
-    """The result of an :class:`Await`, whose call is made now if nobody has asked before."""
+    """The result of an :class:`Await`, whose call is made now unless it was made before."""
     return aw.wait()
 
 

@@ -619,7 +619,7 @@ def test_keys_that_replace_what_a_plan_reads(how):
 
 
 def test_interruptions_of_the_recorder_are_the_programs(monkeypatch):
-    """A signal's handler runs wherever Python code does: in the recorder, too, whose own errors are nobody's."""
+    """A signal's handler runs wherever Python code does: in the recorder, too, whose own errors are not the program's."""
     x = torch.ones(2)
     for name in ("__init__", "step", "after", "enter", "leaving", "plan"):
         before, left = getattr(_recording.Recorder, name), [3]
