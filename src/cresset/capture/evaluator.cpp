@@ -6,7 +6,6 @@
 #include "cresset/capture/handler.h"
 
 namespace cresset::capture {
-
 namespace {
 
 thread_local PyObject* interruption = nullptr;  // owned

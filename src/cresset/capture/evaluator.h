@@ -82,7 +82,7 @@ bool unwind(Machine& machine);
 /// What a program may be interrupted by (signals, other threads), once in a while. False with an exception set.
 bool pollAtBackEdge();
 
-/// After code whose errors are nobody's, such as a plan's, which Python's own instructions do over: clears the
+/// After code whose errors are not the program's, such as a plan's, which Python's own instructions do over: clears the
 /// exception that is set. If it is no error (KeyboardInterrupt, the sys.exit of a signal's handler), it is kept for the
 /// frame.
 void dropError();

@@ -203,16 +203,6 @@ bool returnsZero(PyObject* function) {
   return is_zero;
 }
 
-}  // namespace
-
-bool ownsCell(const Machine& machine, int slot) {
-  if (slot < 0 || slot >= machine.frame.numVariables()) return false;
-  PyObject* cell = machine.slots[slot];
-  return cell != nullptr && PyCell_Check(cell) && Py_REFCNT(cell) == 1;
-}
-
-namespace {
-
 bool holds(const Step& step, const Registers& registers, const Machine& machine) {
   if (step.kind == StepKind::CheckZero) return returnsZero(step.object);
   if (step.kind == StepKind::CheckOwnCell) return ownsCell(machine, step.a);
@@ -358,6 +348,12 @@ void applyOutputs(const Plan& plan, const Registers& registers, Machine& machine
 }
 
 }  // namespace
+
+bool ownsCell(const Machine& machine, int slot) {
+  if (slot < 0 || slot >= machine.frame.numVariables()) return false;
+  PyObject* cell = machine.slots[slot];
+  return cell != nullptr && PyCell_Check(cell) && Py_REFCNT(cell) == 1;
+}
 
 unsigned versionOf(PyTypeObject* type) {
 #if PY_VERSION_HEX >= 0x030c0000

@@ -1,7 +1,6 @@
 // Calls of functions and methods: the callee's schema decides, its body does not matter. So a callee whose result is
 // annotated is not compiled for the sake of its callers, and may call itself.
 #include "cresset/frontend/calls.h"
-#include "cresset/frontend/awaitables.h"
 
 #include <ATen/core/class_type.h>
 

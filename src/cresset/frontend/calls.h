@@ -32,6 +32,12 @@ Value* insertWait(
     const SourceRange& range, EmitContext& cx, const std::vector<NamedValue>& args,
     const std::vector<NamedValue>& kwargs, const std::optional<NamedValue>& self);
 
+/// prim::awaitable_wait, whose row takes anything, since it may do anything: the result has the type that the Await
+/// says.
+Value* insertAwaitableWait(
+    const SourceRange& range, EmitContext& cx, const std::vector<NamedValue>& args,
+    const std::vector<NamedValue>& kwargs, const std::optional<NamedValue>& self);
+
 /// The submodule of a ModuleList or ModuleDict that a value names, as the module interface `type`.
 Value* insertModuleItem(const SourceRange& range, EmitContext& cx, Value* container, Value* index, const TypePtr& type);
 

@@ -9,7 +9,6 @@
 #include <array>
 #include <functional>
 
-#include "cresset/frontend/awaitables.h"
 #include "cresset/frontend/calls.h"
 #include "cresset/frontend/iterables.h"
 #include "cresset/frontend/messages.h"

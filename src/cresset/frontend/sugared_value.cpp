@@ -3,7 +3,6 @@
 // or interface of its object.
 #include "cresset/frontend/sugared_value.h"
 
-#include "cresset/frontend/awaitables.h"
 #include "cresset/frontend/calls.h"
 #include "cresset/frontend/iterables.h"
 #include "cresset/frontend/messages.h"

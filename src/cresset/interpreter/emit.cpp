@@ -435,12 +435,13 @@ void Emitter::emitAwaitable(const Liveness::NodeInfo& info) {
   const Node& node = *info.node;
   const auto type = node.output()->type()->cast<c10::AwaitType>();
   const Attribute* subgraph = node.findAttribute(attr::Subgraph);
-  if (!type || !subgraph) throw UserError("prim::awaitable has a subgraph, and gives an Await", node.sourceRange());
+  const std::string kind = node.kind().toQualString();
+  if (!type || !subgraph) throw UserError(kind + " has a subgraph, and returns an Await", node.sourceRange());
   auto code = cresset::emitCode(
       *node.g(attr::Subgraph), "<awaitable function>", code_.program, {.compile_subgraph = compile_subgraph_});
   if (code->num_inputs != node.inputs().size() || code->num_outputs != 1) {
     throw UserError(
-        "the subgraph of prim::awaitable has " + std::to_string(node.inputs().size()) + " inputs and one output",
+        "the subgraph of " + kind + " has " + std::to_string(node.inputs().size()) + " inputs and one output",
         node.sourceRange());
   }
   auto call = c10::make_intrusive<CallOfCode>(std::move(code), type->getElementType());

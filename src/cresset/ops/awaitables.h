@@ -20,7 +20,7 @@ class AwaitedCall : public torch::CustomClassHolder {
  public:
   explicit AwaitedCall(c10::TypePtr result_type) : result_type_(std::move(result_type)) {}
   virtual c10::IValue run(std::vector<c10::IValue> inputs) const = 0;
-  /// What must live as long as somebody may run it, and may itself hold it: awaitables keep that, it does not.
+  /// What must live as long as the call may run, and may itself hold the call: awaitables keep that, it does not.
   virtual std::shared_ptr<void> owner() const { return nullptr; }
   const c10::TypePtr& resultType() const { return result_type_; }
 
@@ -31,7 +31,7 @@ class AwaitedCall : public torch::CustomClassHolder {
 AwaitPtr makeAwaitable(c10::intrusive_ptr<AwaitedCall> call, std::vector<c10::IValue> inputs);
 /// One that has its result.
 AwaitPtr makeAwaitable(c10::IValue result, c10::TypePtr result_type);
-/// The result: of its call, which is made now if nobody has asked before.
+/// The result: of its call, which is made now unless it was made before.
 c10::IValue resultOf(c10::ivalue::Await& awaitable);
 /// The inputs of its call, or the result.
 std::vector<c10::IValue> heldBy(c10::ivalue::Await& awaitable);

@@ -260,7 +260,7 @@ void bindAwaitables(py::module_& module) {
           [](const py::object& element) {
             return py::module_::import("types").attr("GenericAlias")(py::type::of<AwaitHandle>(), element);
           })
-      .def("wait", waitForAwait, "The result: of the call, which is made now if nobody has asked before.")
+      .def("wait", waitForAwait, "The result: of the call, which is made now unless it was made before.")
       .def("fn", functionOfAwait, "The Python function that is called.")
       .def("args", argumentsOfAwait, "The arguments that it is called with; the result, if is_nowait().")
       .def(
