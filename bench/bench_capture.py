@@ -1,5 +1,8 @@
 """Calls of functions that cresset.compile captured, beside eager PyTorch and torch.compile(backend="eager").
 
+With `--networks [part of a name]`: the networks of tests/python/capture_networks.py in evaluation, those of packages if they are
+installed.
+
 One thread; rounds of all engines alternate. Printed: the median processor time of an eager call in microseconds, and what
 the others take of it (median over rounds).
 """
@@ -9,11 +12,14 @@ import statistics
 import sys
 import time
 import warnings
+from pathlib import Path
 
 import torch
 from torch import nn
 
 import cresset
+
+WARM_UP = 200  # calls; networks of many levels record for up to 120
 
 
 def identity(x):
@@ -76,6 +82,21 @@ def programs():
     yield "transformer layer, training", layer, (torch.randn(2, 5, 32),)
 
 
+def networks(part):
+    sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "python"))
+    from capture_networks import NETWORKS  # noqa: PLC0415
+
+    for name, make in NETWORKS.items():
+        if part not in name:
+            continue
+        try:
+            module, inputs_of = make()
+        except ImportError as error:
+            print(f"{name}: {error}")
+            continue
+        yield name, module.eval(), inputs_of(3)
+
+
 def time_of(function, arguments, calls):
     start = time.thread_time()  # what other programs of a busy machine take is no part of it
     for _ in range(calls):
@@ -87,18 +108,20 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=40)
     parser.add_argument("--no-peer", action="store_true", help="leave out torch.compile")
+    parser.add_argument("--networks", nargs="?", const="", metavar="PART", help="networks instead of small programs")
     options = parser.parse_args()
     torch.set_num_threads(1)
     warnings.simplefilter("ignore")
-    for name, function, arguments in programs():
+    for name, function, arguments in programs() if options.networks is None else networks(options.networks):
         engines = {"eager": function, "cresset": cresset.compile(function)}
         if not options.no_peer:
             engines["torch.compile"] = torch.compile(function, backend="eager")
         grad = "training" in name
         with torch.set_grad_enabled(grad):
             for engine in engines.values():
-                for _ in range(20):
+                for _ in range(WARM_UP):
                     engine(*arguments)
+            cresset.wait_for_compilation()
             calls = max(1, int(0.005 / time_of(function, arguments, 10)))
             times = {engine: [] for engine in engines}
             for _ in range(options.rounds):
