@@ -13,6 +13,7 @@ import operator
 import sys
 import types
 import weakref
+from importlib.machinery import ModuleSpec
 
 import torch
 
@@ -72,6 +73,14 @@ MODULE_CALL = {"__call__": _own("__call__"), "_call_impl": _own("_call_impl")}
 MODULE_CODES = {name: getattr(function, "__code__", None) for name, function in MODULE_CALL.items()}
 MODULE_GETATTR = _own("__getattr__")
 MODULE_GETATTR_CODE = getattr(MODULE_GETATTR, "__code__", None)
+# What nn.Module.__setattr__ calls, and the code that each is known with.
+MODULE_SETATTR = {
+    name: (_own(name), getattr(_own(name), "__code__", None)) for name in ("__setattr__", "register_buffer")
+}
+OBJECT_SETATTR = object.__setattr__
+# Of classes in which names are found as they are if the class is asked.
+AS_THEY_ARE = (types.FunctionType, types.WrapperDescriptorType, types.MethodDescriptorType)
+OBJECT_INIT = object.__init__
 PROP_GETATTR = torch.backends.PropModule.__dict__.get("__getattr__")  # of the modules of torch.backends
 PROP_GETATTR_CODE = getattr(PROP_GETATTR, "__code__", None)
 ITERATIONS = {f: f.__code__ for f in (torch.nn.Sequential.__iter__, torch.nn.ModuleList.__iter__)}
@@ -87,6 +96,7 @@ CONTAINERS = {
 
 
 JOIN = "".join
+IMPORT = __import__
 TEXT = (format, str, repr, ascii)  # in the order of FORMAT_VALUE's argument
 
 
@@ -192,12 +202,19 @@ class Super(Transient):
 
 
 class Keywords(Transient):
-    """A dict of keyword arguments, by name, in order: what a call or a `**parameter` makes."""
+    """A dict that the plan makes, if it is needed: the program's, or the keyword arguments of a call. `items`: by key."""
 
-    __slots__ = ("items",)
+    __slots__ = ("items", "object", "register")
 
     def __init__(self, items):
         self.items = items
+        self.object = self.register = None
+
+
+class NewObject(Value):
+    """An object that the plan makes, of a class whose objects are made by object.__new__."""
+
+    __slots__ = ()
 
 
 class Cell(Transient):
@@ -288,7 +305,33 @@ DICT_METHODS = {
     name: getattr(dict, name) for name in ("copy", "get", "items", "keys", "pop", "setdefault", "update", "values")
 }
 
+# What nn.Module itself keeps in its modules' names.
+MODULE_NAMES = frozenset(torch.nn.Module().__dict__) - {"training"}
+
+
+def has_finalizer(kind):
+    return any("__del__" in base.__dict__ for base in kind.__mro__)
+
+
+def is_of_objects(kind):
+    """Whether it is a class of the program's whose objects object.__new__ makes, and Python code initializes."""
+    meta = type(kind)
+    return (
+        issubclass(meta, type)
+        and meta.__getattribute__ is type.__getattribute__
+        and meta.__call__ is type.__call__
+        and bool(kind.__flags__ & STATIC_CLASS)
+        and kind.__new__ is object.__new__
+        and not has_finalizer(kind)
+    )
+
+
 NULL = None  # a place of the stack or a variable without object
+
+
+def is_object(value):
+    """Whether a plan can have an object for it."""
+    return isinstance(value, (Value, Keywords))
 
 
 class FrameShadow:
@@ -299,6 +342,8 @@ class FrameShadow:
         self.cells = {}  # by place
         self.stack = []
         self.keywords = None
+        self.result = None  # of the call, where it is not what the function returns
+        self.drops = False  # what it returns, as the instruction does that calls it
 
     @property
     def scope(self):
@@ -316,7 +361,12 @@ class Recorder:
         self.checked = {}
         self.values = {}  # what was seen in registers
         self.owned = set()  # registers of tensors whose memory the plan has made, so that no other code can see a write
-        self.appended = []  # lists that were appended to, in order
+        self.undo = []  # functions that take back changes of containers that the plan makes, in order
+        # (register of a dict, key, Value), or (of a list, None, Value): what the plan sets or appends at its end, in order.
+        self.stores = []
+        self.stored = {}  # the same by key: {key: [(register, the dict or list, Value)]}
+        self.grown = {}  # of these the dicts that may get a new key, and the lists: {register: container}
+        self.dicts = {}  # registers that hold dicts, which were seen
         self.constants = {}  # register -> tuple, each part of which is checked
         self.effects = {}  # register of a call's result -> registers of what it writes to besides; of random numbers none
         self.written = {}  # register of a call's result -> register of the tensor that it writes to and returns
@@ -370,6 +420,8 @@ class Recorder:
         """Whether it is no tensor, or one in memory that the plan has made."""
         if isinstance(value, Fresh):
             return all(map(self.is_owned, value.items))
+        if isinstance(value, Keywords):
+            return all(map(self.is_owned, value.items.values()))
         return not self.is_tensor(value) or value.register in self.owned
 
     def writes(self, value, what):
@@ -403,10 +455,13 @@ class Recorder:
 
     def register(self, value):
         """The register that has the value."""
-        if value is NULL or isinstance(value, Transient):
+        if not is_object(value):
             raise NoRow("there is no object here")
         if value.register is None:
-            if isinstance(value, Fresh):
+            if isinstance(value, Keywords):
+                inputs = [self.register(item) for item in value.items.values()]
+                value.register = self.emit("Dict", object=tuple(value.items), inputs=inputs)
+            elif isinstance(value, Fresh):
                 inputs = [self.register(item) for item in value.items]
                 if len(inputs) > 32:
                     raise NoRow("a container of many elements")
@@ -418,7 +473,7 @@ class Recorder:
 
     def typed(self, value):
         """Checks the exact class; of tensors also that it was not changed, since operators call its methods."""
-        if value.typed or isinstance(value, Fresh):
+        if isinstance(value, (Fresh, Keywords)) or value.typed:
             return value
         if type(value.object) in TENSORS:
             if not has_own_operators(type(value.object)):
@@ -454,8 +509,7 @@ class Recorder:
             self.check("CheckConst", self.register(value), object=object)
             value.fixed = True
         elif type(object) in (dict, list, tuple):
-            self.typed(value)
-            self.check("CheckSize", self.register(value), len(object))
+            self.sized(value)
         elif issubclass(type(object), (torch.Tensor, type)) or not self.is_always_true(object):
             raise NoRow(f"the truth of a {type(object).__name__}")
         else:
@@ -511,6 +565,8 @@ class Recorder:
         pending, self.pending = self.pending, None
         if pending is None:
             return None
+        if type(pending) is NewObject:
+            pending.object = view.slot(view.num_variables + view.depth - 1)
         if isinstance(pending, (Value, Transient)):
             self.frames[-1].stack.append(pending)
             return None
@@ -542,6 +598,8 @@ class Recorder:
         self.entering = None
         if frame is None:
             raise NoRow("a frame that was not called")
+        if type(frame.result) is NewObject:
+            frame.result.object = view.slot(0)
         for index, value in frame.variables.items():
             if isinstance(value, Value) and not isinstance(value, Fresh) and view.slot(index) is not value.object:
                 raise NoRow("a frame with other arguments")
@@ -553,13 +611,13 @@ class Recorder:
         """Whether a plan can end here: there are objects in the stack and, if the frame goes on, in the variables."""
         shared = (cell.value for cell in frame.cells.values())
         values = frame.stack if returns else (*frame.stack, *frame.variables.values(), *shared)
-        return frame.keywords is None and not any(isinstance(value, Transient) for value in values)
+        return frame.keywords is None and all(value is NULL or is_object(value) for value in values)
 
     def take_checkpoint(self, position, frame):
         self.checkpoint = (
             position, len(self.steps), self.num_calls,
-            {place: value for place, value in self.variables_of(frame) if not isinstance(value, Transient)},
-            list(frame.stack), len(self.appended),
+            {place: value for place, value in self.variables_of(frame) if value is NULL or is_object(value)},
+            list(frame.stack), len(self.undo), len(self.stores),
         )  # fmt: skip
 
     @staticmethod
@@ -573,25 +631,31 @@ class Recorder:
         checkpoint, self.checkpoint = self.checkpoint, None
         if checkpoint is None:
             return None
-        end, num_steps, num_calls, variables, stack, num_appended = checkpoint
+        end, num_steps, num_calls, variables, stack, num_undo, num_stores = checkpoint
         if num_calls == 0 or end == self.start:
             return None
-        self.cut(variables, stack, num_steps, num_appended)
-        outputs = []
+        del self.stores[num_stores:]
+        self.cut([*variables.values(), *stack, *(value for *_, value in self.stores)], num_steps, num_undo)
+        outputs, stores = [], []
         # A frame that returns here needs none of its variables.
         places = [] if self.at_end else list(variables.items())
         places += [(self.num_variables + place, value) for place, value in enumerate(stack)]
         try:
             outputs += [(place, -1 if value is NULL else self.register(value)) for place, value in places]
+            last = {}
+            for i, (register, key, value) in enumerate(self.stores):
+                last[register, key, i if key is None else -1] = value
+            stores += [(register, key, self.register(value)) for (register, key, _), value in last.items()]
+            used = [*outputs, *((None, register) for store in stores for register in store[::2])]
             checks = [("CheckZero", -1, -1, -1, function, ()) for function in NO_MODES]
             checks += [("CheckOwnCell", -1, -1 - place, -1, None, ()) for place in variables if place < 0]
-            steps, info = self.with_graph(checks + self.without_unused(self.steps, outputs), outputs, num_calls)
+            steps, info = self.with_graph(checks + self.without_unused(self.steps, used), used, num_calls)
         except NoRow as reason:
             return self.options.refusal(*self.here, str(reason)) if self.options.fullgraph else None
         except BackendError as error:
             return self.options.failed(error)
         return _frames.new_plan(
-            self.start, end, self.num_registers, len(stack), self.with_last_uses(steps, outputs), outputs, info
+            self.start, end, self.num_registers, len(stack), self.with_last_uses(steps, used), outputs, stores, info
         )
 
     def with_graph(self, steps, outputs, num_calls):
@@ -627,25 +691,27 @@ class Recorder:
         kept = []
         for step in reversed(steps):
             makes_text = step[0] == "Call" and any(constants.get(step[2]) is f for f in (*TEXT, JOIN))
-            if step[1] not in used and (makes_text or step[0] in ("LoadConst", "Tuple", "List", "Slice")):
+            if step[1] not in used and (makes_text or step[0] in ("LoadConst", "Tuple", "List", "Dict", "Slice")):
                 continue
             used.update(reads_of(step))
             kept.append(step)
         return kept[::-1]
 
-    def cut(self, variables, stack, num_steps, num_appended):
-        """Drops the steps after the checkpoint, and the registers that they gave to values."""
+    def cut(self, values, num_steps, num_undo):
+        """Drops the steps after the checkpoint, and the registers that they gave to values of the checkpoint."""
         made = {step[1] for step in self.steps[num_steps:] if step[1] >= 0}
         del self.steps[num_steps:]
-        for container in reversed(self.appended[num_appended:]):
-            container.items.pop()
-        todo = [*variables.values(), *stack]
+        while len(self.undo) > num_undo:
+            self.undo.pop()()
+        todo = list(values)
         while todo:
             value = todo.pop()
-            if isinstance(value, Value) and value.register in made:
+            if is_object(value) and value.register in made:
                 value.register = None
             if isinstance(value, Fresh):
                 todo += value.items
+            elif isinstance(value, Keywords):
+                todo += value.items.values()
 
     @staticmethod
     def with_last_uses(steps, outputs):
@@ -732,8 +798,9 @@ class Recorder:
 
     def STORE_FAST(self, view, frame, argument):
         value = frame.stack[-1]
-        if isinstance(value, Transient) and not isinstance(value, NewFunction):
+        if value is not NULL and not is_object(value) and not isinstance(value, NewFunction):
             raise NoRow("an iterator in a variable")
+        self.frees(frame.variables.get(argument, self.checked.get(("slot", argument)) if frame.function is None else NULL))
         value = frame.variables[argument] = frame.stack.pop()
         if isinstance(value, Value) and value.register is not None:
             variables = frame.code.co_varnames
@@ -748,8 +815,14 @@ class Recorder:
         self.LOAD_FAST(view, frame, argument & 15)
 
     def DELETE_FAST(self, view, frame, argument):
-        self.variable(view, frame, argument)
+        self.frees(self.variable(view, frame, argument))
         frame.variables[argument] = NULL
+
+    @staticmethod
+    def frees(value):
+        """Before something is no longer referred to: its finalizer would run when the plan, or the recording, ends."""
+        if type(value) is Value and has_finalizer(type(value.object)):
+            raise NoRow("an object with a finalizer that may be freed")
 
     def LOAD_DEREF(self, view, frame, argument):
         frame.stack.append(self.free_variable(view, frame, argument))
@@ -775,7 +848,7 @@ class Recorder:
         )
 
     def STORE_DEREF(self, view, frame, argument):
-        if not isinstance(frame.stack[-1], (Value, NewFunction)):
+        if not is_object(frame.stack[-1]) and not isinstance(frame.stack[-1], NewFunction):
             raise NoRow("an iterator in a variable")
         if argument not in frame.cells and frame.function is None and view.owns_cell(argument):
             frame.cells[argument] = Cell(NULL)  # no function has it yet: the plan's end sets it
@@ -830,6 +903,47 @@ class Recorder:
         else:
             frame.stack += [NULL, value]
 
+    # ---- Modules that are imported
+
+    def IMPORT_NAME(self, view, frame, argument):
+        """An absolute import of what is there."""
+        names, level = frame.stack.pop(), frame.stack.pop()
+        name = frame.code.co_names[argument]
+        builtins = view.builtins
+        if type(builtins) is not dict or builtins.get("__import__") is not IMPORT or level.object != 0:
+            raise NoRow("an import that is not absolute")
+        scope = -1 if frame.scope is None else self.register(frame.scope)
+        if "__import__" in view.globals:
+            raise NoRow("an import of the program's own")
+        self.identical(Value(self.emit("LoadGlobal", scope, object="__import__"), IMPORT))
+        if not names.object and "." in name:
+            self.imported(name)
+            name = name.partition(".")[0]
+        frame.stack.append(self.imported(name))
+
+    def imported(self, name):
+        """The module, which is checked to be whole."""
+        modules = self.constant(sys.modules)
+        module = sys.modules.get(name)
+        if type(sys.modules) is not dict or type(module) is not types.ModuleType:
+            raise NoRow(f"a module that is not there: {name}")
+        value = self.dict_item(self.register(modules), name, module)
+        self.typed(value)
+        spec = module.__dict__.get("__spec__")
+        if spec is not None:
+            names = self.emit("ModuleDict", self.register(value))
+            self.dicts[names] = module.__dict__
+            known = self.dict_item(names, "__spec__", spec)
+            if type(spec) is not ModuleSpec or "_initializing" not in spec.__dict__:
+                raise NoRow(f"a module with a __spec__ of its own kind: {name}")
+            self.typed(known)
+            self.pin(self.dict_item(self.instance_dict(known), "_initializing", spec.__dict__["_initializing"]))
+        return value
+
+    def IMPORT_FROM(self, view, frame, argument):
+        frame.stack.append(frame.stack[-1])
+        self.load_attribute(frame, frame.code.co_names[argument], False)
+
     # ---- Attributes
 
     def LOAD_ATTR(self, view, frame, argument):
@@ -869,9 +983,12 @@ class Recorder:
         if issubclass(type(object), torch.backends.PropModule):
             self.backend_attribute(frame, owner, name, as_method)
             return
-        if type(object) is dict and name == "get" and as_method:
+        if issubclass(type(object), type):
+            self.push_callable(frame, self.member_of_class(owner, name), as_method)
+            return
+        if as_method and (type(object), name) in ((dict, "get"), (list, "append")):
             self.typed(owner)
-            self.push_method(frame, self.constant(dict.get), owner)
+            self.push_method(frame, self.constant(getattr(type(object), name)), owner)
             return
         if type(type(object).__getattribute__) is types.FunctionType and not as_method:
             function = self.class_attribute(owner, "__getattribute__", plainly=True)
@@ -893,7 +1010,7 @@ class Recorder:
             self.push_callable(frame, value, as_method)
             return
         self.has_code(PROP_GETATTR, PROP_GETATTR_CODE)
-        self.check("CheckNoKey", self.register(owner), object=name)
+        self.lacks(owner, name)
         module = object.__dict__.get("m")
         if type(module) is not types.ModuleType or name not in module.__dict__:
             raise NoRow(f"an attribute that is computed: {name}")
@@ -905,7 +1022,7 @@ class Recorder:
 
     def tensor_attribute(self, frame, owner, name, as_method):
         found = self.class_attribute(owner, name)
-        self.check("CheckNoKey", self.register(owner), object=name)
+        self.lacks(owner, name)
         if is_functional(found) or is_in_place(found):
             method = Value(self.emit("ClassItem", self.register(owner), object=name), found, fixed=True)
             if as_method:
@@ -937,6 +1054,28 @@ class Recorder:
                 return base.__dict__[name]
         return None
 
+    def member_of_class(self, owner, name):
+        """What a class has as an attribute that does not depend on how it is asked: a function, a constant."""
+        kind, meta = owner.object, type(owner.object)
+        if meta.__getattribute__ is not type.__getattribute__ or any(name in base.__dict__ for base in meta.__mro__[:-1]):
+            raise NoRow(f"a class's {name} that its own class has, too")
+        if meta is not type:
+            self.versioned(owner)
+        if ("members", owner.register) not in self.checked or owner.register is None:
+            version = _frames.version_of(kind)
+            if not version:
+                raise NoRow(f"the class {kind.__name__} changes often")
+            self.check("CheckClass", self.register(owner), version, weakref.ref(kind))
+            self.checked["members", owner.register] = True
+        found = next((base.__dict__[name] for base in kind.__mro__ if name in base.__dict__), NULL)
+        if found is NULL:
+            raise NoRow(f"no attribute {name}")
+        if hasattr(type(found), "__get__") and type(found) not in AS_THEY_ARE:
+            raise NoRow(f"a bound {name}")
+        if type(found).__flags__ & STATIC_CLASS and hasattr(type(found), "__dict__"):
+            raise NoRow(f"a class's {name} whose own class may change")
+        return Value(self.emit("ClassMember", self.register(owner), object=name), found)
+
     def instance_attribute(self, frame, owner, name, as_method, plainly=False):
         found = self.class_attribute(owner, name, plainly)
         object = owner.object
@@ -965,7 +1104,7 @@ class Recorder:
             self.push_callable(frame, value, as_method)
             return
         if found is not None:
-            self.check("CheckNoKey", self.register(owner), object=name)
+            self.lacks(owner, name)
             value = Value(self.emit("ClassItem", self.register(owner), object=name), found)
             if type(found) is types.FunctionType and as_method:
                 self.push_method(frame, value, owner)
@@ -992,13 +1131,161 @@ class Recorder:
         key = ("dict", self.register(owner))
         if key not in self.checked:
             self.checked[key] = self.emit("InstanceDict", self.register(owner))
+            self.dicts[self.checked[key]] = self.names_of(owner.object)
         return self.checked[key]
 
     def dict_item(self, register, key, object):
+        found = self.stored_item(register, key)
+        if found is not None:
+            return found
         known = ("item", register, key)
         if known not in self.checked:
-            self.checked[known] = Value(self.emit("DictItem", register, object=key), object)
+            value = self.checked[known] = Value(self.emit("DictItem", register, object=key), object)
+            self.dicts[value.register] = object
         return self.checked[known]
+
+    def lacks(self, owner, name):
+        """Checks that the object itself, other than its class, has no such attribute."""
+        if name in self.stored and not self.is_tensor(owner) and self.names_of(owner.object) is not None:
+            if self.stored_item(self.instance_dict(owner), name) is not None:
+                raise NoRow(f"an attribute that was set: {name}")
+        self.check("CheckNoKey", self.register(owner), object=name)
+
+    # ---- What the plan sets at its end
+
+    def stored_item(self, register, key):
+        """What the plan is to set as an element of a dict; None if nothing, which is checked."""
+        found = None
+        for other, names, value in self.stored.get(key, ()):
+            if self.is_same_container(register, other, names):
+                found = value
+        return found
+
+    def is_same_container(self, register, other, container):
+        """Whether a register holds the dict or list `container`, which is in register `other`; checked."""
+        if register == other:
+            return True
+        mine = self.dicts.get(register)
+        if mine is None and register in self.values:
+            mine = self.values[register].object
+        if mine is None:
+            raise NoRow("a container that may have been changed")
+        if type(mine) is not type(container):
+            return False  # and its class is checked
+        known = ("same container", register, other)
+        if known not in self.checked:
+            self.checked[known] = same = mine is container
+            result = self.emit("Is", register, 0, inputs=[other])
+            self.see(result, same)
+            self.check("CheckIs", result, object=same)
+        return self.checked[known]
+
+    def whole(self, register):
+        """Requires that the keys of a dict, or the elements of a list, are those that it has when the plan begins."""
+        for other, container in self.grown.items():
+            if self.is_same_container(register, other, container):
+                raise NoRow("a container that was changed")
+
+    def append_item(self, owner, value):
+        """Appends to a list when the plan ends."""
+        if not is_object(value):
+            raise NoRow("an iterator that is stored")
+        self.typed(owner)
+        entry = (self.register(owner), owner.object, value)
+        self.stored.setdefault(None, []).append(entry)
+        self.grown[entry[0]] = owner.object
+        self.stores.append((entry[0], None, value))
+
+    def store_item(self, register, names, key, value):
+        """Sets an element of a dict when the plan ends; what the plan reads of it until then is the value."""
+        if not is_object(value):
+            raise NoRow("an iterator that is stored")
+        if type(names) is not dict or "__builtins__" in names:
+            raise NoRow("a dict that code has its globals in")
+        self.dicts[register] = names
+        found = self.stored_item(register, key)
+        others = [entry for entry in self.stored.get(key, ()) if entry[1] is not names]
+        if found is not None:
+            register = next(entry[0] for entry in self.stored[key] if entry[1] is names)
+        elif ("item", register, key) not in self.checked:
+            self.grown[register] = names
+        else:
+            self.frees(self.checked["item", register, key])
+        self.stored[key] = [*others, (register, names, value)]
+        self.stores.append((register, key, value))
+
+    def STORE_ATTR(self, view, frame, argument):
+        owner, value = frame.stack.pop(), frame.stack.pop()
+        self.store_attribute(owner, frame.code.co_names[argument], value)
+        if self.entering is not None:
+            self.entering.drops = True
+
+    def store_attribute(self, owner, name, value):
+        if not isinstance(owner, Value) or isinstance(owner, Fresh) or self.is_tensor(owner):
+            raise NoRow("an attribute of a container or tensor that is set")
+        if issubclass(type(owner.object), (type, types.ModuleType)):
+            raise NoRow(f"an attribute of a {type(owner.object).__name__} that is set")
+        setter = self.class_attribute(owner, "__setattr__", plainly=True)
+        if setter is OBJECT_SETATTR:
+            self.store_plainly(owner, name, value)
+        elif setter is MODULE_SETATTR["__setattr__"][0] and setter is not None:
+            self.store_in_module(owner, name, value)
+        elif type(setter) is types.FunctionType:
+            register = self.emit("ClassItem", self.register(owner), object="__setattr__")
+            self.call_inline(Value(register, setter), [owner, self.constant(name), value], ())
+        else:
+            raise NoRow(f"a {type(owner.object).__name__} whose attributes are set by its own code")
+
+    def store_plainly(self, owner, name, value):
+        """As object.__setattr__ does."""
+        found = self.class_attribute(owner, name, plainly=True)
+        if name.startswith("__") or (found is not None and hasattr(type(found), "__set__")):
+            raise NoRow(f"an attribute that is set by its class: {name}")
+        if found is not None and type(found).__flags__ & STATIC_CLASS and type(found) is not types.FunctionType:
+            raise NoRow(f"a class's {name} whose own class may change")
+        names = self.names_of(owner.object)
+        if type(names) is not dict:
+            raise NoRow("an object with names of its own kind")
+        self.store_item(self.instance_dict(owner), names, name, value)
+
+    def store_in_module(self, owner, name, value):
+        """As nn.Module.__setattr__ does with what is no parameter or module: a buffer that there is, or an attribute."""
+        is_tensor = self.is_tensor(value)
+        if name in MODULE_NAMES or type(getattr(value, "object", None)) is torch.nn.Parameter:
+            raise NoRow(f"a module's {name} that is set")
+        if not is_tensor and issubclass(type(getattr(value, "object", None)), (torch.nn.Module, torch.Tensor)):
+            raise NoRow("a module that is set")
+        self.has_code(*MODULE_SETATTR["__setattr__"])
+        if is_tensor:
+            self.typed(value)
+            self.lacks(value, "_is_param")
+            self.lacks(value, "_is_buffer")
+        elif isinstance(value, Value):
+            self.typed(value)
+        groups = owner.object.__dict__
+        held = {}
+        for group in ("_parameters", "_buffers", "_modules"):
+            members = groups.get(group)
+            if type(members) is not dict or len(members) > 32:
+                raise NoRow("a module with members of its own kind")
+            held[group] = self.dict_item(self.instance_dict(owner), group, members)
+            if name not in members:
+                self.keys_checked(held[group])
+            elif group == "_buffers" and is_tensor:
+                self.dict_item(held[group].register, name, members[name])  # it is there
+            else:
+                raise NoRow(f"a module's {name} that is set")
+        if name not in groups["_buffers"]:
+            self.store_plainly(owner, name, value)
+            return
+        function, code = MODULE_SETATTR["register_buffer"]
+        if self.class_attribute(owner, "register_buffer") is not function or function is None:
+            raise NoRow("a module with a register_buffer of its own")
+        self.has_code(function, code)
+        self.lacks(owner, "register_buffer")
+        self.lacks(owner, name)
+        self.no_global_hooks()
+        self.store_item(held["_buffers"].register, groups["_buffers"], name, value)
 
     def module_member(self, owner, name, names):
         """A parameter, buffer or submodule, as nn.Module.__getattr__ finds it."""
@@ -1016,7 +1303,7 @@ class Recorder:
         ):
             raise NoRow(f"an attribute that is computed: {name}")
         self.has_code(MODULE_GETATTR, MODULE_GETATTR_CODE)
-        self.check("CheckNoKey", self.register(owner), object=name)
+        self.lacks(owner, name)
         for group in ("_parameters", "_buffers", "_modules"):
             members = names.get(group)
             if type(members) is not dict:
@@ -1091,7 +1378,7 @@ class Recorder:
 
     def IS_OP(self, view, frame, argument):
         right, left = frame.stack.pop(), frame.stack.pop()
-        if isinstance(right, Value) and right.fixed and right.object is None and isinstance(left, Value):
+        if isinstance(right, Value) and right.fixed and right.object is None and is_object(left):
             frame.stack.append(self.constant(self.is_none(left) != bool(argument)))
             return
         if isinstance(left, Value) and (left is right or left.register == right.register is not None):
@@ -1104,7 +1391,7 @@ class Recorder:
         if self.is_tensor(container):
             self.tensor_index(container, self.index(index))
         elif isinstance(container, Keywords):
-            self.pending = container.items.get(self.key(index))
+            self.pending = container.items.get(self.key(index, (str, int)))
             if self.pending is None:
                 raise NoRow("a key that is not there")
         elif isinstance(container, Transient):
@@ -1155,6 +1442,8 @@ class Recorder:
 
     def sized(self, container):
         self.typed(container)
+        if type(container.object) in (dict, list):
+            self.whole(self.register(container))
         self.check("CheckSize", self.register(container), len(container.object))
 
     def items_of(self, sequence):
@@ -1195,9 +1484,15 @@ class Recorder:
         value, container, index = frame.stack[-3:]
         del frame.stack[-3:]
         if isinstance(container, Keywords):
-            if not isinstance(value, Value):
+            key = self.key(index, (str, int))
+            if not is_object(value) or self.holds(value, container):
                 raise NoRow("an iterator in a dict")
-            container.items[self.key(index)] = value
+            self.changes(container)
+            container.items[key] = value
+            return
+        if isinstance(container, Value) and not isinstance(container, Fresh) and type(container.object) is dict:
+            self.typed(container)
+            self.store_item(self.register(container), container.object, self.key(index), value)
             return
         self.writes(container, "an assignment to an element")
         if not self.is_tensor(value) and not self.is_number(value):
@@ -1207,6 +1502,29 @@ class Recorder:
         register = self.compute("Call", self.register(self.constant(operator.setitem)), inputs=inputs)
         self.see(register, None)
         self.written[register] = inputs[0]
+
+    def DELETE_SUBSCR(self, view, frame, argument):
+        container, index = frame.stack[-2:]
+        del frame.stack[-2:]
+        if not isinstance(container, Keywords):
+            raise NoRow("an element that is deleted")
+        key = self.key(index, (str, int))
+        if key not in container.items:
+            raise NoRow("a key that is not there")
+        self.changes(container)
+        del container.items[key]
+
+    def changes(self, made):
+        """Before a change of a dict that the plan makes, and has not made yet."""
+        if made.register is not None:
+            raise NoRow("a dict that is changed")
+        items, before = made.items, dict(made.items)
+
+        def restore():
+            items.clear()
+            items.update(before)
+
+        self.undo.append(restore)
 
     def slice_of(self, values):
         for value in values:
@@ -1245,7 +1563,7 @@ class Recorder:
         if kind is tuple and items and all(isinstance(item, Cell) for item in items):
             frame.stack[len(frame.stack) - count :] = [Closure(items)]
             return
-        if any(isinstance(item, Transient) or item is NULL for item in items):
+        if not all(map(is_object, items)):
             raise NoRow("a container of iterators")
         del frame.stack[len(frame.stack) - count :]
         frame.stack.append(Fresh(kind, items))
@@ -1256,7 +1574,7 @@ class Recorder:
 
     def LIST_APPEND(self, view, frame, argument):
         item = frame.stack.pop()
-        if item is NULL or isinstance(item, Transient):
+        if not is_object(item):
             raise NoRow("a container of iterators")
         self.extend(frame, argument, [item])
 
@@ -1277,31 +1595,31 @@ class Recorder:
     def BUILD_MAP(self, view, frame, argument):
         pairs = frame.stack[len(frame.stack) - 2 * argument :]
         del frame.stack[len(frame.stack) - 2 * argument :]
-        self.build_keywords(frame, [self.key(key) for key in pairs[::2]], pairs[1::2])
+        self.build_keywords(frame, [self.key(key, (str, int)) for key in pairs[::2]], pairs[1::2])
 
     def BUILD_CONST_KEY_MAP(self, view, frame, argument):
         keys = frame.stack.pop()
         values = frame.stack[len(frame.stack) - argument :]
         del frame.stack[len(frame.stack) - argument :]
-        if any(type(key) is not str for key in keys.object):
+        if any(type(key) not in (str, int) for key in keys.object):
             raise NoRow("a dict of other than names")
         self.build_keywords(frame, keys.object, values)
 
     @staticmethod
     def build_keywords(frame, keys, values):
-        if not all(isinstance(value, Value) for value in values):
+        if not all(map(is_object, values)):
             raise NoRow("a container of iterators")
         frame.stack.append(Keywords(dict(zip(keys, values, strict=True))))
 
-    def key(self, value):
-        """The name that a key is, checked."""
-        if not isinstance(value, Value) or isinstance(value, Fresh) or type(value.object) is not str:
+    def key(self, value, kinds=(str,)):
+        """The name or number that a key is, checked."""
+        if not isinstance(value, Value) or isinstance(value, Fresh) or type(value.object) not in kinds:
             raise NoRow("a dict of other than names")
         self.pin(value)
         return value.object
 
     def DICT_UPDATE(self, view, frame, argument, is_call=False):
-        more = self.keywords_of(frame.stack.pop())
+        more = self.keywords_of(frame.stack.pop(), names_only=is_call)
         made = frame.stack[-argument]
         if not isinstance(made, Keywords):
             raise NoRow("a dict that is changed")
@@ -1312,9 +1630,11 @@ class Recorder:
     def DICT_MERGE(self, view, frame, argument):
         self.DICT_UPDATE(view, frame, argument, is_call=True)
 
-    def keywords_of(self, value):
+    def keywords_of(self, value, names_only=True):
         """{name: value} of a dict whose keys are checked."""
         if isinstance(value, Keywords):
+            if names_only and any(type(key) is not str for key in value.items):
+                raise NoRow("keywords that are no names")
             return value.items
         if not isinstance(value, Value) or isinstance(value, Fresh) or type(value.object) is not dict:
             raise NoRow("the keywords of an object")
@@ -1325,6 +1645,7 @@ class Recorder:
 
     def keys_checked(self, value):
         self.typed(value)
+        self.whole(self.register(value))
         known = ("keys", self.register(value))
         if known not in self.checked:
             self.checked[known] = True
@@ -1337,7 +1658,7 @@ class Recorder:
     def contains(self, container, value):
         """Whether a container of constants or names has a constant, checked."""
         if isinstance(container, Keywords):
-            return self.key(value) in container.items
+            return self.key(value, (str, int)) in container.items
         if not isinstance(container, Value) or not isinstance(value, Value) or isinstance(value, Fresh):
             raise NoRow("a search in a container")
         if type(value.object) not in (int, bool, str, type(None)):
@@ -1378,18 +1699,26 @@ class Recorder:
             raise NoRow(f"a call of dict.{callee.object.__name__}")
         made, *rest = arguments
         name, items = callee.object.__name__, made.items
-        if name in ("get", "pop", "setdefault") and 1 <= len(rest) <= 2 and isinstance(rest[-1], Value):
-            key = self.key(rest[0])
+        if name in ("get", "pop", "setdefault") and 1 <= len(rest) <= 2 and is_object(rest[-1]):
+            key = self.key(rest[0], (str, int))
             if key not in items and len(rest) == 1 and name == "pop":
                 raise NoRow("a key that is not there")
             found = items.get(key, rest[1] if len(rest) == 2 else self.constant(None))
             if name == "pop":
+                self.changes(made)
                 items.pop(key, None)
-            elif name == "setdefault":
+            elif name == "setdefault" and key not in items:
+                if self.holds(found, made):
+                    raise NoRow("a dict in itself")
+                self.changes(made)
                 items[key] = found
             self.pending = found
         elif name == "update" and len(rest) == 1:
-            items.update(self.keywords_of(rest[0]))
+            more = self.keywords_of(rest[0], names_only=False)
+            if any(self.holds(value, made) for value in more.values()):
+                raise NoRow("a dict in itself")
+            self.changes(made)
+            items.update(more)
             self.pending = self.constant(None)
         elif name == "copy" and not rest:
             self.pending = Keywords(dict(items))
@@ -1469,10 +1798,12 @@ class Recorder:
 
     def is_none(self, value):
         """Whether the value is None, checked."""
+        if isinstance(value, Keywords):
+            return False
         if value is NULL or isinstance(value, Transient):
             raise NoRow("there is no object here")
-        if isinstance(value, Fresh) or value.fixed:
-            return not isinstance(value, Fresh) and value.object is None
+        if isinstance(value, (Fresh, NewObject)) or value.fixed:
+            return not isinstance(value, (Fresh, NewObject)) and value.object is None
         if value.object is None:
             self.check("CheckIs", self.register(value), object=None)
         else:
@@ -1508,6 +1839,8 @@ class Recorder:
             items = value.items  # of a list, which may grow meanwhile
         elif isinstance(value, (Range, Pairs)):
             items = value.items
+        elif isinstance(value, Keywords):
+            items = [self.constant(key) for key in value.items]
         elif isinstance(value, Value) and not isinstance(value, Fresh) and type(value.object) in SEQUENCES:
             items = self.items_of(value)
         elif isinstance(value, Value) and issubclass(type(value.object), (torch.nn.Sequential, torch.nn.ModuleList)):
@@ -1521,11 +1854,12 @@ class Recorder:
         if type(found) is not types.FunctionType or found not in ITERATIONS:
             raise NoRow("a module's own iteration")
         self.has_code(found, ITERATIONS[found])
-        self.check("CheckNoKey", self.register(owner), object="__iter__")
+        self.lacks(owner, "__iter__")
         members = owner.object.__dict__["_modules"]
         if type(members) is not dict:
             raise NoRow("a module with members of its own kind")
         register = self.dict_item(self.instance_dict(owner), "_modules", members).register
+        self.whole(register)
         self.check("CheckKeys", register, object=tuple(members))
         return [self.dict_item(register, key, member) for key, member in members.items()]
 
@@ -1539,13 +1873,15 @@ class Recorder:
             if self.class_attribute(owner, name) is not known[0]:
                 raise NoRow(f"a module with a {name} of its own")
             self.has_code(*known)
-            self.check("CheckNoKey", self.register(owner), object=name)
+            self.lacks(owner, name)
             if name in owner.object.__dict__:
                 raise NoRow(f"a module with a {name} of its own")
         members = owner.object.__dict__["_modules"]
         if type(members) is not dict:
             raise NoRow("a module with members of its own kind")
-        return members, self.dict_item(self.instance_dict(owner), "_modules", members).register
+        register = self.dict_item(self.instance_dict(owner), "_modules", members).register
+        self.whole(register)
+        return members, register
 
     def member(self, owner, index):
         names = ("__getitem__", "__len__", "_get_item_by_idx", "_get_abs_string_index")
@@ -1628,6 +1964,8 @@ class Recorder:
             return
         if not isinstance(callee, Value) or isinstance(callee, Fresh):
             raise NoRow("a call of no object")
+        if self.stores and was_added(callee.object):
+            raise NoRow(f"a call of {callee.object.__qualname__} after attributes were set")
         if is_functional(callee.object) or is_in_place(callee.object):
             self.call_functional(callee, arguments, names)
         elif any(callee.object is kind for kind in GRAD_MODES):
@@ -1636,6 +1974,10 @@ class Recorder:
             self.call_append(callee, arguments, names)
         elif callee.object is OBJECT_GETATTRIBUTE:
             self.call_getattribute(frame, arguments, names)
+        elif callee.object is setattr or callee.object is OBJECT_SETATTR:
+            self.call_setattr(callee, arguments, names)
+        elif is_of_objects(callee.object):
+            self.call_class(callee, arguments, names)
         elif any(callee.object is method for method in DICT_METHODS.values()):
             self.call_keywords(callee, arguments, names)
         elif callee.object is super:
@@ -1752,7 +2094,7 @@ class Recorder:
         self.versioned(owner)
         classes = type(owner.object).__mro__
         found = next((c.__dict__[name] for c in classes[classes.index(kind.object) + 1 :] if name in c.__dict__), None)
-        if found is OBJECT_GETATTRIBUTE and as_method:
+        if (found is OBJECT_GETATTRIBUTE or found is OBJECT_SETATTR) and as_method:
             self.push_method(frame, self.constant(found), owner)
             return
         if type(found) is not types.FunctionType or not as_method:
@@ -1761,11 +2103,11 @@ class Recorder:
         self.push_method(frame, Value(register, found), owner)
 
     def call_len(self, callee, arguments, names):
-        if len(arguments) != 1 or names or not isinstance(arguments[0], Value):
+        if len(arguments) != 1 or names or not is_object(arguments[0]):
             raise NoRow("a len of other than one object")
         self.identical(callee)
         (value,) = arguments
-        if isinstance(value, Fresh):
+        if isinstance(value, (Fresh, Keywords)):
             self.pending = self.constant(len(value.items))
         elif type(value.object) in (list, tuple, dict, torch.Size):
             self.sized(value)
@@ -1781,19 +2123,65 @@ class Recorder:
             raise NoRow(f"the length of a {type(value.object).__name__}")
 
     def call_append(self, callee, arguments, names):
-        """Adds to a list that the plan makes, and has not made yet."""
-        if len(arguments) != 2 or names or not isinstance(arguments[0], Fresh) or arguments[0].register is not None:
+        """Adds to a list that the plan makes, and has not made yet, or at the plan's end to another."""
+        if len(arguments) != 2 or names:
             raise NoRow("a call of list.append")
         self.identical(callee)
         made, value = arguments
-        if value is NULL or isinstance(value, Transient) or self.holds(value, made):
+        if isinstance(made, Value) and type(made.object) is list:
+            self.append_item(made, value)
+            self.pending = self.constant(None)
+            return
+        if not isinstance(made, Fresh) or made.register is not None:
+            raise NoRow("a call of list.append")
+        if not is_object(value) or self.holds(value, made):
             raise NoRow("a call of list.append")
         made.items.append(value)
-        self.appended.append(made)
+        self.undo.append(made.items.pop)
         self.pending = self.constant(None)
 
     def holds(self, value, made):
-        return value is made or (isinstance(value, Fresh) and any(self.holds(item, made) for item in value.items))
+        """Whether it is a container that the plan makes, or holds it."""
+        parts = value.items.values() if isinstance(value, Keywords) else value.items if isinstance(value, Fresh) else ()
+        return value is made or any(self.holds(part, made) for part in parts)
+
+    def call_setattr(self, callee, arguments, names):
+        if len(arguments) != 3 or names or not isinstance(arguments[0], Value) or isinstance(arguments[0], Fresh):
+            raise NoRow(f"a call of {callee.object.__name__} with other arguments")
+        owner, name, value = arguments
+        name = self.key(name)
+        if callee.object is setattr:
+            self.identical(callee)
+            self.store_attribute(owner, name, value)
+        elif self.is_tensor(owner) or issubclass(type(owner.object), (type, types.ModuleType)):
+            raise NoRow(f"an attribute of a {type(owner.object).__name__} that is set")
+        else:
+            self.store_plainly(owner, name, value)
+        if self.entering is None:
+            self.pending = self.constant(None)
+        else:
+            self.entering.result = self.constant(None)
+
+    def call_class(self, callee, arguments, names):
+        """An object of a class of the program's, whose __init__ becomes part of the plan."""
+        kind = callee.object
+        self.identical(callee)
+        if type(kind) is not type:
+            self.versioned(callee)
+        try:
+            example = object.__new__(kind)
+        except TypeError:
+            raise NoRow(f"an object of {kind.__name__}, which is abstract") from None
+        made = NewObject(self.emit("NewObject", self.register(callee)), example)
+        init = self.class_attribute(made, "__init__", plainly=True)
+        if type(init) is types.FunctionType:
+            register = self.emit("ClassItem", made.register, object="__init__")
+            self.call_inline(Value(register, init), [made, *arguments], names)
+            self.entering.result = made
+        elif init is OBJECT_INIT and not arguments:
+            self.pending = made
+        else:
+            raise NoRow(f"a call of {kind.__qualname__}")
 
     def call_getattr(self, frame, callee, arguments, names):
         """A getattr of an attribute that there is."""
@@ -1838,7 +2226,7 @@ class Recorder:
     def has_member(self, owner, name, names):
         """True if a module has a parameter, buffer or submodule of this name; None if the object has no such attribute."""
         if self.class_attribute(owner, "__getattr__") is None:
-            self.check("CheckNoKey", self.register(owner), object=name)
+            self.lacks(owner, name)
             return None
         for held in self.member_groups(owner, name, names):
             if name in held.object:
@@ -1846,6 +2234,7 @@ class Recorder:
                 return True
             if len(held.object) > 32:
                 raise NoRow("a module with many members")
+            self.whole(held.register)
             self.check("CheckKeys", held.register, object=tuple(held.object))
         return None
 
@@ -1869,13 +2258,14 @@ class Recorder:
         self.pending = self.constant(kind)
 
     def call_isinstance(self, callee, arguments, names):
-        if len(arguments) != 2 or names or not isinstance(arguments[0], Value):
+        if len(arguments) != 2 or names or not is_object(arguments[0]):
             raise NoRow("an isinstance of other than an object and classes")
         self.identical(callee)
         value, kinds = arguments
         kinds = self.classes(kinds)
-        if isinstance(value, Fresh):
-            self.pending = self.constant(issubclass(value.kind, kinds))
+        if isinstance(value, (Fresh, Keywords)):
+            kind = dict if isinstance(value, Keywords) else value.kind
+            self.pending = self.constant(issubclass(kind, kinds))
             return
         if type(value.object) in (*PLAIN, *OPAQUE):
             self.typed(value)
@@ -1970,20 +2360,23 @@ class Recorder:
             raise NoRow("a module whose forward is no function")
         members = callee.object.__dict__
         for name in ("forward", "_compiled_call_impl", "__call__", "_call_impl", "_wrapped_call_impl"):
-            self.check("CheckNoKey", self.register(callee), object=name)
+            self.lacks(callee, name)
             if name in members:
                 raise NoRow(f"a module with a {name} of its own")
         for name in MODULE_HOOKS:
             hooks = self.dict_item(self.instance_dict(callee), name, members[name])
             self.no_hooks(hooks)
+        self.no_global_hooks()
+        function = Value(self.emit("ClassItem", self.register(callee), object="forward"), forward)
+        self.call_inline(function, [callee, *arguments], names)
+
+    def no_global_hooks(self):
         if ("no global hooks",) not in self.checked:
             self.checked[("no global hooks",)] = True
             globals = torch.nn.modules.module.__dict__
             register = self.register(self.constant(globals))
             for name in GLOBAL_HOOKS:
                 self.no_hooks(self.dict_item(register, name, globals[name]))
-        function = Value(self.emit("ClassItem", self.register(callee), object="forward"), forward)
-        self.call_inline(function, [callee, *arguments], names)
 
     def has_code(self, function, code):
         """Checks that a function of torch whose work a row does is as torch wrote it."""
@@ -1997,6 +2390,7 @@ class Recorder:
         if not issubclass(type(hooks.object), dict) or len(hooks.object):
             raise NoRow("a module with hooks")
         self.typed(hooks)
+        self.whole(self.register(hooks))
         self.check("CheckSize", self.register(hooks), 0)
 
     def call_inline(self, function, arguments, names):
@@ -2044,7 +2438,7 @@ class Recorder:
         if isinstance(function, NewFunction):  # a comprehension has the iterator of its first loop
             passed = [value for value in passed if type(value) is not Iterator]
         rest = [item for value in passed if isinstance(value, Fresh) for item in value.items]
-        if any(not isinstance(value, Value) for value in (*passed, *rest, *others.values())):
+        if not all(map(is_object, (*passed, *rest, *others.values()))):
             raise NoRow("an iterator as an argument")
         if code.co_flags & 0x8:
             bound[count + code.co_kwonlyargcount + bool(code.co_flags & 0x4)] = Keywords(others)
@@ -2072,9 +2466,7 @@ class Recorder:
         if frame.function is None:
             raise NoRow(END)
         self.returned = frame.stack.pop()
-        if self.returned is NULL or (
-            isinstance(self.returned, Transient) and not isinstance(self.returned, NewFunction)
-        ):
+        if not is_object(self.returned) and not isinstance(self.returned, NewFunction):
             raise NoRow("an iterator as a result")
         self.leave()
 
@@ -2085,6 +2477,12 @@ class Recorder:
         self.leave()
 
     def leave(self):
-        self.frames.pop()
+        frame = self.frames.pop()
         self.pending = self.returned
+        if type(frame.result) is NewObject and not self.is_none(self.returned):
+            raise NoRow("an __init__ that returns something")
+        if frame.result is not None:
+            self.pending = frame.result
+        elif frame.drops:
+            self.pending = None
         self.has_returned = True

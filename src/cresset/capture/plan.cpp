@@ -51,6 +51,12 @@ PyObject* instanceDict(PyObject* object) {  // borrowed; null if it has none
   return place == nullptr ? nullptr : *place;
 }
 
+/// As above, and made if it is not there yet; a new reference.
+PyObject* madeInstanceDict(PyObject* object) {
+  PyObject** place = _PyObject_GetDictPtr(object);
+  return place == nullptr ? nullptr : *place != nullptr ? Py_NewRef(*place) : PyObject_GenericGetDict(object, nullptr);
+}
+
 /// A new reference. The dict's keys may compare by code of their own, which may take the dict from what has it.
 PyObject* lookUp(PyObject* dict, PyObject* key) {
   if (dict == nullptr || !PyDict_CheckExact(dict)) return nullptr;
@@ -146,13 +152,18 @@ PyObject* read(const Step& step, const int* inputs, const Registers& registers, 
       return function == nullptr ? nullptr : lookUp(function->func_kwdefaults, step.object);
     }
     case StepKind::InstanceDict:
-      return Py_XNewRef(instanceDict(registers[step.a]));
+      return madeInstanceDict(registers[step.a]);
     case StepKind::ModuleDict:
       return PyModule_Check(registers[step.a]) ? Py_NewRef(PyModule_GetDict(registers[step.a])) : nullptr;
     case StepKind::DictItem:
       return lookUp(registers[step.a], step.object);
     case StepKind::ClassItem:
       return Py_XNewRef(_PyType_Lookup(Py_TYPE(registers[step.a]), step.object));
+    case StepKind::ClassMember: {
+      PyObject* kind = registers[step.a];
+      return PyType_Check(kind) ? Py_XNewRef(_PyType_Lookup(reinterpret_cast<PyTypeObject*>(kind), step.object))
+                                : nullptr;
+    }
     case StepKind::SuperItem:
       return lookUpAfter(Py_TYPE(registers[step.a]), registers[inputs[0]], step.object);
     case StepKind::Item:
@@ -213,6 +224,9 @@ bool holds(const Step& step, const Registers& registers, const Machine& machine)
       return reinterpret_cast<PyObject*>(type) == referent(step.object) &&
              (step.b <= 0 || type->tp_version_tag == unsigned(step.b));
     }
+    case StepKind::CheckClass:
+      return value == referent(step.object) && PyType_Check(value) &&
+             reinterpret_cast<PyTypeObject*>(value)->tp_version_tag == unsigned(step.b);
     case StepKind::CheckIs:
       return value == referent(step.object);
     case StepKind::CheckConst:
@@ -279,6 +293,24 @@ PyObject* call(const Step& step, const int* inputs, const Registers& registers) 
       registers[step.a], values + 1, (count - names) | PY_VECTORCALL_ARGUMENTS_OFFSET, step.object);
 }
 
+PyObject* newDict(PyObject* keys, const int* inputs, const Registers& registers) {
+  PyObject* made = PyDict_New();
+  for (Py_ssize_t i = 0; made != nullptr && i < PyTuple_GET_SIZE(keys); i++) {
+    if (PyDict_SetItem(made, PyTuple_GET_ITEM(keys, i), registers[inputs[i]]) < 0) Py_CLEAR(made);
+  }
+  return made;
+}
+
+/// The plan checks that the class has object's `__new__`.
+PyObject* newObject(PyObject* kind) {
+  if (!PyType_Check(kind)) return nullptr;
+  PyObject* none = PyTuple_New(0);
+  PyObject* made =
+      none == nullptr ? nullptr : PyBaseObject_Type.tp_new(reinterpret_cast<PyTypeObject*>(kind), none, nullptr);
+  Py_XDECREF(none);
+  return made;
+}
+
 /// A new reference, or null with an exception set.
 PyObject* compute(const Step& step, const int* inputs, const Registers& registers) {
   const auto input = [&](size_t i) { return registers[inputs[i]]; };
@@ -317,9 +349,74 @@ PyObject* compute(const Step& step, const int* inputs, const Registers& register
       }
       return made;
     }
+    case StepKind::Dict:
+      return newDict(step.object, inputs, registers);
+    case StepKind::NewObject:
+      return newObject(registers[step.a]);
     default:
       return nullptr;
   }
+}
+
+/// Whether code of the program runs when it is freed.
+bool hasFinalizer(PyObject* object) {
+  return object != nullptr && Py_TYPE(object)->tp_finalize != nullptr;
+}
+
+/// One store; what was there before is added to `old` (null if nothing). False, perhaps with an exception set.
+bool applyStore(const PlanStore& store, const Registers& registers, std::vector<PyObject*>& old) {
+  PyObject *container = registers[store.container], *value = registers[store.value];
+  PyObject* before = store.key == Py_None ? nullptr : lookUp(container, store.key);
+  const bool done = store.key == Py_None
+                        ? PyList_Append(container, value) == 0
+                        : !PyErr_Occurred() && !hasFinalizer(before) && PyDict_SetItem(container, store.key, value) == 0;
+  if (done) {
+    old.push_back(before);
+  } else {
+    Py_XDECREF(before);
+  }
+  return done;
+}
+
+void undoStore(const PlanStore& store, const Registers& registers, PyObject* before) {
+  PyObject* container = registers[store.container];
+  if (store.key == Py_None) {
+    const Py_ssize_t size = PyList_GET_SIZE(container);
+    PyList_SetSlice(container, size - 1, size, nullptr);
+  } else if (before == nullptr) {
+    PyDict_DelItem(container, store.key);
+  } else {
+    PyDict_SetItem(container, store.key, before);
+  }
+  Py_XDECREF(before);
+  dropError();
+}
+
+/// Sets what the plan sets, or nothing; the former values, which are to be freed when the frame is whole, are in `old`.
+bool applyStores(
+    const Plan& plan, const Registers& registers, const Machine& machine, std::vector<PyObject*>& old) {
+  static PyObject* const of_globals = PyUnicode_InternFromString("__builtins__");
+  for (const PlanStore& store : *plan.stores) {
+    PyObject* container = registers[store.container];
+    // What a plan reads of globals it does not compare with what it sets.
+    const bool fits = store.key == Py_None ? PyList_CheckExact(container)
+                                           : PyDict_CheckExact(container) && lacksKey(container, of_globals);
+    if (!fits) return false;
+  }
+  if (plan.stores->empty()) return true;
+  // What runs when a variable's value is freed would see what is set after that.
+  for (const PlanOutput& output : *plan.outputs) {
+    if (output.slot >= 0 && output.slot < machine.frame.numVariables() && hasFinalizer(machine.slots[output.slot])) {
+      return false;
+    }
+  }
+  for (const PlanStore& store : *plan.stores) {
+    if (applyStore(store, registers, old)) continue;
+    dropError();
+    for (; !old.empty(); old.pop_back()) undoStore((*plan.stores)[old.size() - 1], registers, old.back());
+    return false;
+  }
+  return true;
 }
 
 void applyOutputs(const Plan& plan, const Registers& registers, Machine& machine) {
@@ -389,7 +486,10 @@ PlanResult applyPlan(Plan& plan, Machine& machine) {
       }
     }
     dropError();
+    std::vector<PyObject*> old;
+    if (result == PlanResult::Applied && !applyStores(plan, registers, machine, old)) result = PlanResult::CheckFailed;
     if (result == PlanResult::Applied) applyOutputs(plan, registers, machine);
+    for (PyObject* value : old) Py_XDECREF(value);
     for (; !undo.empty(); undo.pop_back()) {
       if (result != PlanResult::Applied) {
         Py_XDECREF(PyObject_CallNoArgs(undo.back()));
@@ -450,6 +550,10 @@ void deletePlan(PyObject* self) {
   delete plan->steps;
   delete plan->operands;
   delete plan->outputs;
+  if (plan->stores != nullptr) {
+    for (PlanStore& store : *plan->stores) Py_XDECREF(store.key);
+  }
+  delete plan->stores;
   Py_XDECREF(plan->info);
   PyTypeObject* type = Py_TYPE(self);
   type->tp_free(self);
@@ -493,10 +597,10 @@ bool isPlan(PyObject* object) {
 
 PyObject* newPlan(PyObject*, PyObject* arguments) {
   int start = 0, end = 0, num_registers = 0, depth = 0;
-  PyObject *steps = nullptr, *outputs = nullptr, *info = nullptr;
+  PyObject *steps = nullptr, *outputs = nullptr, *stores = nullptr, *info = nullptr;
   if (!PyArg_ParseTuple(
-          arguments, "iiiiO!O!O", &start, &end, &num_registers, &depth, &PyList_Type, &steps, &PyList_Type, &outputs,
-          &info)) {
+          arguments, "iiiiO!O!O!O", &start, &end, &num_registers, &depth, &PyList_Type, &steps, &PyList_Type, &outputs,
+          &PyList_Type, &stores, &info)) {
     return nullptr;
   }
   auto* plan = PyObject_New(Plan, plan_class);
@@ -508,6 +612,7 @@ PyObject* newPlan(PyObject*, PyObject* arguments) {
   plan->steps = new std::vector<Step>();
   plan->operands = new std::vector<int>();
   plan->outputs = new std::vector<PlanOutput>();
+  plan->stores = new std::vector<PlanStore>();
   plan->info = Py_NewRef(info);
   plan->applied = plan->failed = plan->raised = 0;
   bool valid = true;
@@ -518,6 +623,11 @@ PyObject* newPlan(PyObject*, PyObject* arguments) {
     PlanOutput output{};
     valid = PyArg_ParseTuple(PyList_GET_ITEM(outputs, i), "ii", &output.slot, &output.variable) != 0;
     plan->outputs->push_back(output);
+  }
+  for (Py_ssize_t i = 0; valid && i < PyList_GET_SIZE(stores); i++) {
+    PlanStore store{};
+    valid = PyArg_ParseTuple(PyList_GET_ITEM(stores, i), "iOi", &store.container, &store.key, &store.value) != 0;
+    if (valid) plan->stores->push_back({store.container, store.value, Py_NewRef(store.key)});
   }
   if (!valid) Py_CLEAR(plan);
   return reinterpret_cast<PyObject*>(plan);

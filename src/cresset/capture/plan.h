@@ -2,9 +2,10 @@
 // them, and calls whose only effect is their result, or can be undone.
 //
 // A plan begins at one instruction and ends before another. It applies if all of its checks hold and none of its calls
-// raises; then the frame's variables and stack become what they would be, and the frame goes on at the end. If not, the
-// frame is as it was, and its instructions run one by one: nothing that a plan does shows. What its calls change
-// besides, statistics and the place in the sequence of random numbers, is saved before, and put back then.
+// raises; then attributes and elements of dicts are set, the frame's variables and stack become what they would be, and
+// the frame goes on at the end. If not, the frame is as it was, and its instructions run one by one: nothing that a plan
+// does shows. What its calls change besides, statistics and the place in the sequence of random numbers, is saved before,
+// and put back then.
 //
 // A plan holds strongly only what can't lead back to its code: constants, code objects, names. Classes and functions
 // are weak references, which compare unequal to everything once their objects died.
@@ -30,9 +31,11 @@ namespace cresset::capture {
   STEP(ModuleDict)         /* target = the names of module a */                                         \
   STEP(DictItem)           /* target = a[object], a a dict */                                           \
   STEP(ClassItem)          /* target = what the class of a has as object */                             \
+  STEP(ClassMember)        /* target = what class a has as object */                                    \
   STEP(SuperItem)          /* target = what follows inputs[0] in the classes of a and has object */     \
   STEP(Item)               /* target = a[b], a a list or tuple */                                       \
   STEP(CheckType)          /* the class of a is object, and its version b */                            \
+  STEP(CheckClass)         /* class a is object, and its version b */                                   \
   STEP(CheckIs)            /* a is object; None, True, False, Ellipsis or a weak reference to it */     \
   STEP(CheckConst)         /* a is the number or text object, of the same class and bits */             \
   STEP(CheckCode)          /* function a has this code */                                               \
@@ -51,6 +54,8 @@ namespace cresset::capture {
   STEP(GetAttr)            /* target = a.object */                                                      \
   STEP(Tuple)              /* target = (inputs) */                                                      \
   STEP(List)               /* target = [inputs] */                                                      \
+  STEP(Dict)               /* target = dict of the keys object and inputs */                            \
+  STEP(NewObject)          /* target = an object of class a, as object.__new__ makes it */              \
   STEP(Slice)              /* target = slice(inputs) */
 
 enum class StepKind : uint8_t {
@@ -73,6 +78,13 @@ struct PlanOutput {
   int variable;  // register; -1 for null
 };
 
+/// What a plan sets at its end, if it applies: an element of a dict, which may be an object's `__dict__`, or one more
+/// of a list.
+struct PlanStore {
+  int container, value;  // registers
+  PyObject* key;         // owned; None of a list
+};
+
 enum class PlanResult { Applied, CheckFailed, Raised };
 
 /// A Python object; made by newPlan.
@@ -81,12 +93,14 @@ struct Plan {
   std::vector<Step>* steps;
   std::vector<int>* operands;  // registers
   std::vector<PlanOutput>* outputs;
+  std::vector<PlanStore>* stores;
   PyObject* info;  // what the recorder says of it; owned
   unsigned long long applied, failed, raised;
 };
 
 /// From what the recorder in Python says: (start, end, number of registers, depth at the end, [(kind, target, a, b,
-/// object, inputs, dead)], [(slot, register)], what `info` says). Null with an exception set if that is malformed.
+/// object, inputs, dead)], [(slot, register)], [(register of a dict or list, key or None, register)], what `info` says). Null with an
+/// exception set if that is malformed.
 PyObject* newPlan(PyObject* module, PyObject* arguments);
 /// Adds the class Plan to a module. False with an exception set.
 bool addPlanClass(PyObject* module);
