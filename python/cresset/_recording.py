@@ -9,6 +9,8 @@ their result (`_rows.py`).
 """
 
 import dis
+import inspect
+import itertools
 import operator
 import sys
 import types
@@ -36,7 +38,7 @@ from ._rows import (
     refused_arguments,
     was_added,
 )
-from ._segments import NUM_BINARY, NotAGraph, Segment, function_of, reads_of
+from ._segments import NUM_BINARY, OF_PLACES, NotAGraph, Segment, function_of, reads_of
 
 END = "the end of the function"
 RETURNS = ("RETURN_VALUE", "RETURN_CONST")
@@ -59,6 +61,8 @@ MODULE_HOOKS = ("_backward_pre_hooks", "_backward_hooks", "_forward_hooks", "_fo
 WATCHERS = (_C._is_watched,)
 # And what would see those of a plan that a check stops: no plan runs then.
 NO_MODES = (_C._is_watched_closely,)
+SUSPENDED = (types.GeneratorType, types.CoroutineType, types.AsyncGeneratorType)
+SUSPENDS = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR  # flags of code
 STATIC_CLASS = 1 << 9  # Py_TPFLAGS_HEAPTYPE: not set in classes that cannot change
 
 
@@ -278,6 +282,16 @@ class BoundMethod(Transient):
         self.function, self.owner = function, owner
 
 
+class Generator(Transient):
+    """A generator that has not ended: its frame, and what becomes of what it yields. `take(value)` says whether what runs it
+    asks for the next value in the same instruction; `end()` does what that does when there is none."""
+
+    __slots__ = ("end", "frame", "take")
+
+    def __init__(self, frame):
+        self.frame, self.take, self.end = frame, None, None
+
+
 class Iterator(Transient):
     """What is left of an iteration that the plan unrolls."""
 
@@ -310,7 +324,8 @@ MODULE_NAMES = frozenset(torch.nn.Module().__dict__) - {"training"}
 
 
 def has_finalizer(kind):
-    return any("__del__" in base.__dict__ for base in kind.__mro__)
+    """Whether code of the program may run when an object is freed."""
+    return kind in SUSPENDED or any("__del__" in base.__dict__ for base in kind.__mro__)
 
 
 def is_of_objects(kind):
@@ -342,6 +357,7 @@ class FrameShadow:
         self.cells = {}  # by place
         self.stack = []
         self.keywords = None
+        self.generator = None  # whose frame it is
         self.result = None  # of the call, where it is not what the function returns
         self.drops = False  # what it returns, as the instruction does that calls it
 
@@ -383,7 +399,10 @@ class Recorder:
         self.start = position
         self.num_variables = view.num_variables
         for place in range(view.depth):
-            self.frames[0].stack.append(self.slot(view, self.num_variables + place))
+            value = self.slot(view, self.num_variables + place)
+            if value is NULL:  # a method that is called may be a function and its object, or nothing and a bound method
+                self.check("CheckNull", self.num_variables + place)
+            self.frames[0].stack.append(value)
         self.checkpoint = None
 
     # ---- Steps
@@ -718,7 +737,7 @@ class Recorder:
         kept = {register for _, register in outputs}
         last = {}
         for at, (kind, target, a, _, _, inputs) in enumerate(steps):
-            for register in inputs if kind == "LoadSlot" else (a, *inputs):  # LoadSlot's `a` is a place
+            for register in inputs if kind in OF_PLACES else (a, *inputs):
                 last[register] = at
             last.setdefault(target, at)
         dead = {}
@@ -755,7 +774,7 @@ class Recorder:
             raise Prologue("the frame is not made yet")
 
     def POP_TOP(self, view, frame, argument):
-        frame.stack.pop()
+        self.frees(frame.stack.pop())
 
     def PUSH_NULL(self, view, frame, argument):
         frame.stack.append(NULL)
@@ -798,7 +817,7 @@ class Recorder:
 
     def STORE_FAST(self, view, frame, argument):
         value = frame.stack[-1]
-        if value is not NULL and not is_object(value) and not isinstance(value, NewFunction):
+        if value is not NULL and not is_object(value) and not isinstance(value, (Generator, NewFunction)):
             raise NoRow("an iterator in a variable")
         self.frees(frame.variables.get(argument, self.checked.get(("slot", argument)) if frame.function is None else NULL))
         value = frame.variables[argument] = frame.stack.pop()
@@ -1057,7 +1076,8 @@ class Recorder:
     def member_of_class(self, owner, name):
         """What a class has as an attribute that does not depend on how it is asked: a function, a constant."""
         kind, meta = owner.object, type(owner.object)
-        if meta.__getattribute__ is not type.__getattribute__ or any(name in base.__dict__ for base in meta.__mro__[:-1]):
+        of_meta = next((base.__dict__[name] for base in meta.__mro__ if name in base.__dict__), None)
+        if meta.__getattribute__ is not type.__getattribute__ or hasattr(type(of_meta), "__set__"):
             raise NoRow(f"a class's {name} that its own class has, too")
         if meta is not type:
             self.versioned(owner)
@@ -1569,8 +1589,7 @@ class Recorder:
         frame.stack.append(Fresh(kind, items))
 
     def LIST_EXTEND(self, view, frame, argument):
-        more = frame.stack.pop()
-        self.extend(frame, argument, more.items if isinstance(more, Fresh) else self.iterated(more))
+        self.all_of(frame.stack.pop(), lambda items: self.extend(frame, argument, items))
 
     def LIST_APPEND(self, view, frame, argument):
         item = frame.stack.pop()
@@ -1738,10 +1757,16 @@ class Recorder:
             self.pending = rest[1] if len(rest) == 2 else self.constant(None)
 
     def UNPACK_SEQUENCE(self, view, frame, argument):
-        items = self.parts_of(frame.stack.pop())
-        if len(items) != argument:
-            raise NoRow("a wrong number of parts")
-        frame.stack += reversed(items)
+        def finish(items):
+            if len(items) != argument:
+                raise NoRow("a wrong number of parts")
+            frame.stack += reversed(items)
+
+        value = frame.stack.pop()
+        if isinstance(value, Generator):
+            self.all_of(value, finish)
+        else:
+            finish(self.parts_of(value))
 
     def UNPACK_EX(self, view, frame, argument):
         items = self.parts_of(frame.stack.pop())
@@ -1830,6 +1855,9 @@ class Recorder:
 
     def GET_ITER(self, view, frame, argument):
         value = frame.stack.pop()
+        if isinstance(value, Generator):
+            frame.stack.append(value)
+            return
         items = self.iterated(value)
         frame.stack.append(Iterator(items))
 
@@ -1901,6 +1929,10 @@ class Recorder:
 
     def FOR_ITER(self, view, frame, argument):
         iterator = frame.stack[-1]
+        if isinstance(iterator, Generator):
+            self.may_stop(iterator)
+            self.run_generator(iterator, self.take_one, frame.stack.pop)
+            return
         if not isinstance(iterator, Iterator):
             raise NoRow("an iteration that began before")
         if iterator.at < len(iterator.items):
@@ -1908,6 +1940,116 @@ class Recorder:
             iterator.at += 1
         else:
             frame.stack.pop()
+
+    # ---- Generators
+
+    def generator_of(self, function, arguments, names):
+        """A call that makes a generator, whose frame has not begun."""
+        code = self.code_of(function)
+        if not isinstance(function, NewFunction):
+            self.check("CheckCode", self.register(function), object=code)
+        frame = FrameShadow(code, function)
+        self.bind(frame, function, arguments, names)
+        for made in itertools.takewhile(lambda each: each.opname != "RETURN_GENERATOR", dis.get_instructions(code)):
+            if made.opname == "MAKE_CELL":
+                frame.cells[made.arg] = Cell(frame.variables.pop(made.arg, NULL))
+        frame.stack.append(self.constant(None))  # what the first value is asked for with
+        self.pending = frame.generator = Generator(frame)
+
+    def run_generator(self, generator, take, end):
+        """The instruction asks a generator for values, until `take` says that it needs no more."""
+        if len(self.frames) >= MAX_DEPTH or any(frame is generator.frame for frame in self.frames):
+            raise NoRow("calls that are nested deeply")
+        generator.take, generator.end = take, end
+        self.entering = generator.frame
+
+    def take_one(self, value):
+        self.pending = value
+        return False
+
+    @staticmethod
+    def may_stop(value):
+        """Requires that nothing runs if a generator, with those that it runs, ends before its last value."""
+        if isinstance(value, Generator):
+            if value.frame.code.co_exceptiontable:
+                raise NoRow("a generator with a try or with statement")
+            for held in (*value.frame.variables.values(), *value.frame.stack):
+                Recorder.may_stop(held)
+
+    def YIELD_VALUE(self, view, frame, argument):
+        generator, value = frame.generator, frame.stack.pop()
+        if generator is None or not is_object(value):
+            raise NoRow("a generator")
+        frame.stack.append(self.constant(None))  # what the next value is asked for with
+        self.frames.pop()
+        self.has_returned = True
+        if generator.take(value):
+            self.entering = frame
+
+    def all_of(self, value, finish):
+        """Calls `finish` with the list of what an iteration over the value gives, now or when a generator ends."""
+        if not isinstance(value, Generator):
+            finish(list(self.iterated(value)))
+            return
+        items = []
+
+        def take(item):
+            items.append(item)
+            return True
+
+        self.run_generator(value, take, lambda: finish(items))
+
+    def call_any_or_all(self, callee, arguments, names):
+        if len(arguments) != 1 or names:
+            raise NoRow(f"a call of {callee.object.__name__} with other arguments")
+        self.identical(callee)
+        (value,) = arguments
+        stop = callee.object is any  # the truth of a value that ends it
+
+        def take(item):
+            if self.pin(item) is stop:
+                self.pending = self.constant(stop)
+                return False
+            return True
+
+        def end():
+            self.pending = self.constant(not stop)
+
+        if isinstance(value, Generator):
+            self.may_stop(value)
+            self.run_generator(value, take, end)
+        elif all(map(take, self.iterated(value))):
+            end()
+
+    def call_over(self, callee, arguments, names):
+        """A list, tuple or sum of what an iteration gives; the largest or smallest number."""
+        function, rest = callee.object, arguments[1:]
+        if names or len(rest) > (function is sum) or not arguments:
+            raise NoRow(f"a call of {function.__name__} with other arguments")
+        self.identical(callee)
+
+        def finish(items):
+            if function in (list, tuple):
+                self.pending = Fresh(function, items)
+            elif function is sum:
+                self.pending = self.sum_of(items, rest[0] if rest else self.constant(0))
+            elif len(items) > 1:
+                self.call_functional(callee, items, ())
+            else:
+                raise NoRow(f"a {function.__name__} of fewer than two numbers")
+
+        self.all_of(arguments[0], finish)
+
+    def sum_of(self, items, total):
+        for item in items:
+            if any(type(getattr(value, "object", None)) is float for value in (total, item)):
+                if sys.version_info >= (3, 12):
+                    raise NoRow("a sum of floats, which Python rounds once")
+            self.operands(total, item)
+            register = self.compute("Binary", self.register(total), 0, inputs=[self.register(item)], owned=True)
+            total = self.values[register] = Value(register, total.object + item.object)
+            self.typed(total)
+        return total
 
     # ---- Calls
 
@@ -1960,10 +2102,13 @@ class Recorder:
             self.pending = self.constant(None)
             return
         if isinstance(callee, NewFunction):
-            self.call_inline(callee, arguments, names)
+            self.call_function(callee, arguments, names)
             return
         if not isinstance(callee, Value) or isinstance(callee, Fresh):
             raise NoRow("a call of no object")
+        if len(arguments) == 1 and any(callee.object is function for function in (min, max)):
+            self.call_over(callee, arguments, names)
+            return
         if self.stores and was_added(callee.object):
             raise NoRow(f"a call of {callee.object.__qualname__} after attributes were set")
         if is_functional(callee.object) or is_in_place(callee.object):
@@ -1984,6 +2129,10 @@ class Recorder:
             self.call_super(view, frame, callee, arguments, names)
         elif any(callee.object is kind for kind in (range, enumerate, zip)):
             (self.call_range if callee.object is range else self.call_pairs)(callee, arguments, names)
+        elif callee.object is any or callee.object is all:
+            self.call_any_or_all(callee, arguments, names)
+        elif any(callee.object is function for function in (list, tuple, sum)):
+            self.call_over(callee, arguments, names)
         elif callee.object is len:
             self.call_len(callee, arguments, names)
         elif callee.object is getattr:
@@ -1997,7 +2146,7 @@ class Recorder:
         elif callee.object is graph_break:
             raise NoRow("a call of graph_break")
         elif type(callee.object) is types.FunctionType:
-            self.call_inline(callee, arguments, names)
+            self.call_function(callee, arguments, names)
         elif issubclass(type(callee.object), torch.nn.Module):
             self.call_module(callee, arguments, names)
         else:
@@ -2393,11 +2542,20 @@ class Recorder:
         self.whole(self.register(hooks))
         self.check("CheckSize", self.register(hooks), 0)
 
+    @staticmethod
+    def code_of(function):
+        return function.code if isinstance(function, NewFunction) else function.object.__code__
+
+    def call_function(self, function, arguments, names):
+        if self.code_of(function).co_flags & SUSPENDS == inspect.CO_GENERATOR:
+            self.generator_of(function, arguments, names)
+        else:
+            self.call_inline(function, arguments, names)
+
     def call_inline(self, function, arguments, names):
-        code = function.code if isinstance(function, NewFunction) else function.object.__code__
-        suspends = 0x20 | 0x80 | 0x200
-        if code.co_flags & suspends or len(self.frames) >= MAX_DEPTH:
-            raise NoRow("a generator, or calls that are nested deeply")
+        code = self.code_of(function)
+        if code.co_flags & SUSPENDS or len(self.frames) >= MAX_DEPTH:
+            raise NoRow("a generator or coroutine, or calls that are nested deeply")
         if sum(frame.code is code for frame in self.frames) >= MAX_RECURSION:
             raise NoRow("a recursion")
         if not isinstance(function, NewFunction):
@@ -2436,7 +2594,7 @@ class Recorder:
                 bound[index] = self.keyword_default(function, variables[index])
         passed = [value for value in bound.values() if not isinstance(value, NewFunction)]
         if isinstance(function, NewFunction):  # a comprehension has the iterator of its first loop
-            passed = [value for value in passed if type(value) is not Iterator]
+            passed = [value for value in passed if type(value) not in (Iterator, Generator)]
         rest = [item for value in passed if isinstance(value, Fresh) for item in value.items]
         if not all(map(is_object, (*passed, *rest, *others.values()))):
             raise NoRow("an iterator as an argument")
@@ -2479,6 +2637,9 @@ class Recorder:
     def leave(self):
         frame = self.frames.pop()
         self.pending = self.returned
+        if frame.generator is not None:
+            self.pending = None
+            frame.generator.end()
         if type(frame.result) is NewObject and not self.is_none(self.returned):
             raise NoRow("an __init__ that returns something")
         if frame.result is not None:

@@ -17,6 +17,7 @@ import torch
 from . import _C
 
 TENSORS = (torch.Tensor, torch.nn.Parameter)
+OF_PLACES = {"LoadSlot", "CheckNull", "CheckOwnCell"}  # their `a` is a variable or a place of the stack, no register
 COMPUTES = {"Call", "Binary", "Compare", "Is", "Unary", "GetItem", "GetAttr"}
 STRUCTURES = {"Tuple": tuple, "List": list, "Dict": dict, "Slice": slice}
 BINARY = (  # in the order of BINARY_OP's arguments
@@ -101,7 +102,7 @@ def is_of_tensors(object):
 
 def reads_of(step):
     kind, _, a, _, _, inputs = step
-    return inputs if kind == "LoadSlot" or a < 0 else (a, *inputs)
+    return inputs if kind in OF_PLACES or a < 0 else (a, *inputs)
 
 
 class Segment:

@@ -8,9 +8,11 @@ With `graphs` each program is also compiled with a backend that runs the graphs 
 """
 
 import contextlib
+import dataclasses
 import io
 import math
 import random
+import re
 import sys
 import traceback
 
@@ -40,10 +42,32 @@ class Layer(torch.nn.Module):
         super().__init__()
         self.linear = torch.nn.Linear(3, 3)
         self.rate = 0.5
+        self.register_buffer("mean", torch.zeros(3))
+        self.calls = 0
+        self.last = None
+    def remember(self, x):
+        self.calls += 1
+        self.last = x
+        self.mean = self.mean * 0.5 + x.detach().sum()
+        return self.last + self.mean * self.calls
     def forward(self, x, shift=1):
         if self.training:
             x = x * self.rate
         return self.linear(x) + shift
+
+class Made:
+    unit = 2
+    def __init__(self, a, k=1):
+        self.a = a
+        self.k = k
+    def value(self):
+        return self.a * self.k + self.unit
+
+@dataclasses.dataclass
+class Record:
+    a: torch.Tensor
+    k: float = 2
+    parts: list = dataclasses.field(default_factory=list)
 
 class Derived(Thing):
     def scaled(self, x):
@@ -71,6 +95,11 @@ def counted(function):
 def decorated(a, b=2, *, c=1):
     return a * b + c
 
+def doubled(a, count):
+    for i in range(count):
+        a = a * 2
+        yield a + i
+
 tally = counted(lambda a: a.abs())
 
 def scaler(k):
@@ -86,6 +115,11 @@ def risky(a):
     except (RuntimeError, TypeError) as error:
         return type(error).__name__
 """
+
+
+GRAD_FN = re.compile(r"grad_fn=<\w+>")  # a graph's node has another name
+#: Statements whose variables have values after them.
+LASTING = ("tensor", "number", "tuple", "written", "function", "object", "dict")
 
 
 class Generator:
@@ -156,6 +190,14 @@ class Generator:
                 lambda: f"(lambda a, b={self.number()}: a * b + {r.choice(self.numbers)})({inner()})",
                 lambda: f"decorated({inner()}, {r.choice(['', 'b=n', 'c=0.5, b=3'])})",
                 lambda: f"tally({inner()})",
+                lambda: f"layer.remember({inner()})",
+                lambda: f"Made({inner()}, {r.choice(['k=n', 'thing.k', '2'])}).value()",
+                lambda: f"Record({inner()}).{r.choice(['a', 'a.tanh()'])}",
+                lambda: f'{{"a": {inner()}, "b": {inner()}}}["{r.choice("ab")}"]',
+                lambda: f"Base.scaled(thing, {inner()})",
+                lambda: f"sum(a * i for i, a in enumerate([{inner()}, {inner()}]))",
+                lambda: f"sum(a.tanh() for a in doubled({inner()}, {r.choice(['2', 'n', '3'])}))",
+                lambda: f"torch.stack(tuple(a + {self.number()} for a in [{inner()}, {inner()}])).mean(0)",
                 lambda: f"scaler({self.number()})({inner()}{r.choice(['', ', 2', ', n, 1'])})",
                 lambda: f"torch.{r.choice(['zeros(3)', 'ones(1, 3)', 'arange(3)', 'full((3,), 1.5)'])} + {inner()}",
                 lambda: f"{inner()}.{r.choice(['new_zeros(3)', 'new_ones((1, 3))', 'new_full((3,), 2)'])}",
@@ -171,6 +213,8 @@ class Generator:
                 lambda: "thing.k is None",
                 lambda: "data",
                 lambda: f"not {self.number()}",
+                lambda: f"{r.choice(['any', 'all'])}(a > {self.number()} for a in [{self.number()}, {self.number()}])",
+                lambda: f"any(isinstance(a, {r.choice(['int', 'torch.Tensor'])}) for a in thing.items)",
                 lambda: f"{r.choice(self.tensors)} is {r.choice(self.tensors)}",
                 lambda: f"{r.choice(self.tensors)}.requires_grad",
                 lambda: (
@@ -189,7 +233,7 @@ class Generator:
     def statement(self, indent):
         r = self.rng
         kinds = ["tensor"] * 5 + ["number", "print", "note", "store", "inplace", "tuple", "same", "global", "item"]
-        kinds += ["written", "element", "function"]
+        kinds += ["written", "element", "function", "object", "dict", "attribute"]
         if indent < 3:
             kinds += ["if", "for", "try", "while", "items", "grad mode"]
         kind = r.choice(kinds)
@@ -235,6 +279,31 @@ class Generator:
             if shares:
                 self.put(indent, f"out.append({total})")
             self.tensors.append(target)
+        elif kind == "object":
+            name, target = self.name(), self.name()
+            self.put(indent, f"{name} = {r.choice(['Made', 'Record'])}({self.tensor(2)}, {self.number()})")
+            self.put(indent, f"{name}.k = {self.number()}")
+            self.put(indent, f"{name}.{r.choice(['extra', 'a'])} = {self.tensor(2)}")
+            if r.random() < 0.5:
+                self.put(indent, f"{r.choice(['thing', 'derived', 'layer'])}.made = {name}")
+            self.put(indent, f"{target} = {name}.a.tanh() * {name}.k")
+            self.put(indent, f"out.append([{name}.k, *sorted(vars({name}))])")
+            self.tensors.append(target)
+        elif kind == "dict":
+            name, target = self.name(), self.name()
+            self.put(indent, f'{name} = {{"a": {self.tensor(2)}, "n": {self.number()}}}')
+            self.put(indent, f'{name}["{r.choice("abc")}"] = {self.tensor(1)}')
+            if r.random() < 0.5:
+                self.put(indent, f"{r.choice(['thing', 'derived'])}.found = {name}")
+            self.put(indent, f'{target} = {name}["a"] * {name}.get("k", {self.number()})')
+            self.put(indent, f"out.append(list({name}))")
+            self.tensors.append(target)
+        elif kind == "attribute":
+            owner, name = r.choice(["thing", "derived", "layer"]), r.choice(["k", "h", "rate", "mean"])
+            other = r.choice(["thing", "derived"])
+            self.put(indent, f"{owner}.{name} = {r.choice([self.number(), self.tensor(2)])}")
+            self.put(indent, f"{other}.k = {owner}.{name}")
+            self.put(indent, f"out.append(hasattr({other}, '{name}'))")
         elif kind == "grad mode":
             self.put(indent, f"with torch.{r.choice(['no_grad', 'no_grad', 'enable_grad'])}():")
             self.block(indent + 1, r.randint(1, 2))
@@ -257,7 +326,7 @@ class Generator:
                 self.put(indent, "else:")
                 self.block(indent + 1, 1)
         elif kind in ("for", "items"):
-            where = "range(3)" if kind == "for" else "thing.items"
+            where = "range(3)" if kind == "for" else r.choice(["thing.items", f"doubled({r.choice(self.tensors)}, 2)"])
             name, pairs = self.name(), self.rng.random() < 0.3
             index = self.name() if pairs else None
             self.put(indent, f"for {index}, {name} in enumerate({where}):" if pairs else f"for {name} in {where}:")
@@ -281,7 +350,7 @@ class Generator:
             self.put(indent, "except (ValueError, RuntimeError) as error:")
             self.put(indent + 1, "out.append(type(error).__name__)")
         self.tensors, self.numbers = (
-            (self.tensors, self.numbers) if kind in ("tensor", "number", "tuple", "written", "function") else known
+            (self.tensors, self.numbers) if kind in LASTING else known
         )
 
     def program(self):
@@ -299,6 +368,7 @@ class Generator:
 def changes(rng):
     """What happens before a call: (what, value)."""
     kinds = ["G", "cell", "k", "shared", "defaults", "training", "weight", "items", "helper", "scaled", "hook", "none"]
+    kinds += ["alias", "calls"]
     return [(rng.choice(kinds), rng.choice([1, 2, 0.5, -0.0, 3, True])) for _ in range(rng.choice([0, 0, 1, 2]))]
 
 
@@ -306,7 +376,7 @@ class World:
     """A program with what it can reach."""
 
     def __init__(self, text, compiled, **options):
-        self.names = {"torch": torch, "F": F, "math": math, "G": 2}
+        self.names = {"torch": torch, "F": F, "math": math, "dataclasses": dataclasses, "G": 2}
         torch.manual_seed(5)
         exec(compile(text, "<program>", "exec"), self.names)
         self.function, self.change_cell = self.names["make"](1)
@@ -336,6 +406,10 @@ class World:
             self.names["helper"].__kwdefaults__ = {"flag": value is True}
         elif what == "scaled":
             self.names["Thing"].scaled = lambda self, x: x - value
+        elif what == "alias":
+            self.derived = self.thing if value is True else self.names["Derived"]()
+        elif what == "calls":
+            self.layer.calls = value
         elif what == "hook":
             if self.hooks:
                 self.hooks.pop().remove()
@@ -370,7 +444,10 @@ class World:
                 lines = [f.lineno for f in traceback.extract_tb(error.__traceback__) if f.filename == "<program>"]
                 end = [type(error).__name__, str(error), lines]
         state = [describe(self.thing.k), list(self.thing.log), describe(self.data["x"]), describe(self.names["G"])]
-        return [end, [describe(item) for item in out], written.getvalue(), state, describe(x.detach())]
+        for object in (self.thing, self.derived, self.layer):
+            state += [(name, type(held).__name__) for name, held in vars(object).items()]
+        state += [describe(self.layer.mean), describe(self.layer.last), describe(self.layer.calls)]
+        return [end, [describe(item) for item in out], GRAD_FN.sub("", written.getvalue()), state, describe(x.detach())]
 
 
 class Freed:
@@ -406,7 +483,7 @@ def describe(value):
             value_alone = torch.where(value_alone.isnan(), torch.full_like(value_alone, math.nan), value_alone)
         bits = value_alone.numpy().tobytes()
         return [type(value).__name__, value.dtype, tuple(value.shape), value.stride(), value.requires_grad, bits]
-    return [type(value).__name__, repr(value)]
+    return [type(value).__name__, GRAD_FN.sub("", repr(value))]
 
 
 def compare(seed, **options):

@@ -550,7 +550,11 @@ bool runCapturedFrame(PyThreadState* thread, RawFrame* raw, PyObject*& result) {
   constexpr int kFunction = CO_OPTIMIZED | CO_NEWLOCALS;
   constexpr int kSuspends = CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR;
   int flags = frame.code()->co_flags;
-  if ((flags & kFunction) != kFunction || (flags & kSuspends) != 0 || frame.isOfGenerator()) return false;
+  if ((flags & kFunction) != kFunction) return false;
+  // Of frames that are suspended, only those of generators that the instruction runs which is recorded.
+  const bool is_suspended = (flags & kSuspends) != 0 || frame.isOfGenerator();
+  const bool is_inlined_generator = inlined != nullptr && (flags & kSuspends) == CO_GENERATOR && frame.isOfGenerator();
+  if (is_suspended && !is_inlined_generator) return false;
   CodeState* state = stateOf(code, true);
   if (state == nullptr) return false;
   PlanTable& table = state->tables[context.options.recorder];

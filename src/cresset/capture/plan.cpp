@@ -216,6 +216,7 @@ bool returnsZero(PyObject* function) {
 
 bool holds(const Step& step, const Registers& registers, const Machine& machine) {
   if (step.kind == StepKind::CheckZero) return returnsZero(step.object);
+  if (step.kind == StepKind::CheckNull) return machine.slots[step.a] == nullptr;
   if (step.kind == StepKind::CheckOwnCell) return ownsCell(machine, step.a);
   PyObject* value = registers[step.a];
   switch (step.kind) {

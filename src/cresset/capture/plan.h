@@ -42,6 +42,7 @@ namespace cresset::capture {
   STEP(CheckNoKey)         /* the __dict__ of a, if any, lacks object */                                \
   STEP(CheckSize)          /* list, tuple or dict a has b elements */                                   \
   STEP(CheckKeys)          /* dict a has the keys object, in this order */                              \
+  STEP(CheckNull)          /* there is nothing in stack place a */                                      \
   STEP(CheckOwnCell)       /* variable a is a cell that nothing else refers to */                       \
   STEP(CheckZero)          /* the function object of C returns 0, False or None */                      \
   STEP(Save)               /* target = a(inputs): if the plan is given up, it is called after that */   \
