@@ -8,6 +8,7 @@ the program does between two instructions of a plan, which is nothing: a plan ca
 their result (`_rows.py`).
 """
 
+import collections
 import dis
 import inspect
 import itertools
@@ -177,6 +178,16 @@ class Fresh(Value):
         self.kind, self.items = kind, items
 
 
+class NamedTuple(Fresh):
+    """A tuple of a class derived from tuple, as tuple.__new__ makes it: `owner` is the Value of the class."""
+
+    __slots__ = ("owner",)
+
+    def __init__(self, owner, items):
+        super().__init__(owner.object, items)
+        self.owner = owner
+
+
 class Transient:
     """What a plan has no object for, so that it can't end while there is one."""
 
@@ -323,9 +334,34 @@ DICT_METHODS = {
 MODULE_NAMES = frozenset(torch.nn.Module().__dict__) - {"training"}
 
 
+FIELD = type(collections.namedtuple("Fields", "a").a)
+TUPLE_NEW = tuple.__new__
+# Names with underscores that do not change what is read of a tuple, or how its objects are called, compared and iterated over.
+NAMES_OF_NAMED_TUPLES = {
+    "__annotations__", "__dict__", "__doc__", "__getnewargs__", "__match_args__", "__module__", "__new__",
+    "__orig_bases__", "__parameters__", "__qualname__", "__repr__", "__replace__", "__slots__", "__str__", "__weakref__",
+}  # fmt: skip
+
+
+def place_of_field(descriptor):
+    """The place in a named tuple that a name of its class stands for."""
+    return descriptor.__reduce__()[1][0]
+
+
+def looks_up_plainly(kind):
+    """Whether attributes of its objects are looked up as object.__getattribute__ does."""
+    return any(kind.__getattribute__ is base.__getattribute__ for base in (object, tuple))
+
+
 def has_finalizer(kind):
     """Whether code of the program may run when an object is freed."""
     return kind in SUSPENDED or any("__del__" in base.__dict__ for base in kind.__mro__)
+
+
+def is_of_tuples(kind):
+    """Whether it is a class of named tuples, or derived from one."""
+    new = next((base.__dict__["__new__"] for base in kind.__mro__ if "__new__" in base.__dict__), None)
+    return issubclass(kind, tuple) and type(new) is staticmethod and kind.__init__ is OBJECT_INIT
 
 
 def is_of_objects(kind):
@@ -336,7 +372,7 @@ def is_of_objects(kind):
         and meta.__getattribute__ is type.__getattribute__
         and meta.__call__ is type.__call__
         and bool(kind.__flags__ & STATIC_CLASS)
-        and kind.__new__ is object.__new__
+        and (kind.__new__ is object.__new__ or is_of_tuples(kind))
         and not has_finalizer(kind)
     )
 
@@ -484,6 +520,10 @@ class Recorder:
                 inputs = [self.register(item) for item in value.items]
                 if len(inputs) > 32:
                     raise NoRow("a container of many elements")
+                if isinstance(value, NamedTuple):
+                    value.register = self.emit("NamedTuple", self.register(value.owner), inputs=inputs)
+                    self.values[value.register] = value
+                    return value.register
                 value.register = self.emit("Tuple" if value.kind is tuple else "List", inputs=inputs)
             else:
                 value.register = self.emit("LoadConst", object=value.object)
@@ -710,7 +750,9 @@ class Recorder:
         kept = []
         for step in reversed(steps):
             makes_text = step[0] == "Call" and any(constants.get(step[2]) is f for f in (*TEXT, JOIN))
-            if step[1] not in used and (makes_text or step[0] in ("LoadConst", "Tuple", "List", "Dict", "Slice")):
+            if step[1] not in used and (
+                makes_text or step[0] in ("LoadConst", "Tuple", "List", "Dict", "NamedTuple", "Slice")
+            ):
                 continue
             used.update(reads_of(step))
             kept.append(step)
@@ -819,7 +861,9 @@ class Recorder:
         value = frame.stack[-1]
         if value is not NULL and not is_object(value) and not isinstance(value, (Generator, NewFunction)):
             raise NoRow("an iterator in a variable")
-        self.frees(frame.variables.get(argument, self.checked.get(("slot", argument)) if frame.function is None else NULL))
+        self.frees(
+            frame.variables.get(argument, self.checked.get(("slot", argument)) if frame.function is None else NULL)
+        )
         value = frame.variables[argument] = frame.stack.pop()
         if isinstance(value, Value) and value.register is not None:
             variables = frame.code.co_varnames
@@ -985,6 +1029,9 @@ class Recorder:
         if isinstance(owner, Super):
             self.super_attribute(frame, owner, name, as_method)
             return
+        if isinstance(owner, NamedTuple):
+            self.push_callable(frame, self.field_of(owner, name), as_method)
+            return
         if owner is NULL or isinstance(owner, (Fresh, Transient)):
             raise NoRow("an attribute of a container")
         object = owner.object
@@ -1062,7 +1109,7 @@ class Recorder:
         kind = type(owner.object)
         if type(kind).__getattribute__ is not type.__getattribute__:
             raise NoRow("a class of a class of its own kind")
-        if kind.__getattribute__ is not object.__getattribute__ and not plainly:
+        if not looks_up_plainly(kind) and not plainly:
             raise NoRow(f"an attribute of a {kind.__name__}")
         key = ("class", owner.register, kind)
         if owner.register is None or key not in self.checked:
@@ -1081,24 +1128,44 @@ class Recorder:
             raise NoRow(f"a class's {name} that its own class has, too")
         if meta is not type:
             self.versioned(owner)
-        if ("members", owner.register) not in self.checked or owner.register is None:
+        self.member_version(owner)
+        found = next((base.__dict__[name] for base in kind.__mro__ if name in base.__dict__), NULL)
+        if found is NULL:
+            raise NoRow(f"no attribute {name}")
+        register = self.emit("ClassMember", self.register(owner), object=name)
+        if type(found) is staticmethod:
+            register, found = self.emit("GetAttr", register, object="__func__"), found.__func__
+            self.see(register, found)
+        elif hasattr(type(found), "__get__") and type(found) not in AS_THEY_ARE:
+            raise NoRow(f"a bound {name}")
+        elif type(found).__flags__ & STATIC_CLASS and hasattr(type(found), "__dict__"):
+            raise NoRow(f"a class's {name} whose own class may change")
+        return Value(register, found)
+
+    def member_version(self, owner):
+        """Checks that it is this class, and that neither it nor its bases have changed."""
+        kind = owner.object
+        if owner.register is None or ("members", owner.register) not in self.checked:
             version = _frames.version_of(kind)
             if not version:
                 raise NoRow(f"the class {kind.__name__} changes often")
             self.check("CheckClass", self.register(owner), version, weakref.ref(kind))
             self.checked["members", owner.register] = True
-        found = next((base.__dict__[name] for base in kind.__mro__ if name in base.__dict__), NULL)
-        if found is NULL:
-            raise NoRow(f"no attribute {name}")
-        if hasattr(type(found), "__get__") and type(found) not in AS_THEY_ARE:
-            raise NoRow(f"a bound {name}")
-        if type(found).__flags__ & STATIC_CLASS and hasattr(type(found), "__dict__"):
-            raise NoRow(f"a class's {name} whose own class may change")
-        return Value(self.emit("ClassMember", self.register(owner), object=name), found)
+
+    def field_of(self, owner, name):
+        """An element of a tuple that the plan makes, by its name."""
+        found = next((base.__dict__[name] for base in owner.kind.__mro__ if name in base.__dict__), None)
+        if type(found) is not FIELD or not looks_up_plainly(owner.kind):
+            raise NoRow(f"a {owner.kind.__name__}'s {name}")
+        return owner.items[place_of_field(found)]
 
     def instance_attribute(self, frame, owner, name, as_method, plainly=False):
         found = self.class_attribute(owner, name, plainly)
         object = owner.object
+        if type(found) is FIELD and issubclass(type(object), tuple) and len(object) > place_of_field(found):
+            self.check("CheckSize", self.register(owner), len(object))
+            self.push_callable(frame, self.item(owner, place_of_field(found)), as_method)
+            return
         if type(found) is property and type(found.fget) is types.FunctionType and not as_method:
             made = self.emit("ClassItem", self.register(owner), object=name)
             register = self.emit("GetAttr", made, object="fget")
@@ -1342,7 +1409,7 @@ class Recorder:
 
     def BINARY_OP(self, view, frame, argument):
         right, left = frame.stack.pop(), frame.stack.pop()
-        if argument == 0 and isinstance(left, Fresh) and isinstance(right, Fresh) and left.kind is right.kind:
+        if argument == 0 and type(left) is Fresh and type(right) is Fresh and left.kind is right.kind:
             self.pending = Fresh(left.kind, [*left.items, *right.items])
             return
         self.operands(left, right)
@@ -1483,6 +1550,8 @@ class Recorder:
 
     def index(self, value):
         """A value that may index a tensor, in its register."""
+        if isinstance(value, NamedTuple):
+            raise NoRow(f"an index of class {value.kind.__name__}")
         if isinstance(value, Fresh):
             for item in value.items:
                 self.index(item)
@@ -2027,6 +2096,11 @@ class Recorder:
         if names or len(rest) > (function is sum) or not arguments:
             raise NoRow(f"a call of {function.__name__} with other arguments")
         self.identical(callee)
+        kind = getattr(arguments[0], "kind", type(getattr(arguments[0], "object", None)))
+        if function is tuple and kind is tuple:
+            self.typed(arguments[0])
+            self.pending = arguments[0]  # the same object
+            return
 
         def finish(items):
             if function in (list, tuple):
@@ -2121,6 +2195,8 @@ class Recorder:
             self.call_getattribute(frame, arguments, names)
         elif callee.object is setattr or callee.object is OBJECT_SETATTR:
             self.call_setattr(callee, arguments, names)
+        elif callee.object is TUPLE_NEW:
+            self.call_tuple_new(callee, arguments, names)
         elif is_of_objects(callee.object):
             self.call_class(callee, arguments, names)
         elif any(callee.object is method for method in DICT_METHODS.values()):
@@ -2311,12 +2387,31 @@ class Recorder:
         else:
             self.entering.result = self.constant(None)
 
+    def call_tuple_new(self, callee, arguments, names):
+        """What the `__new__` of a class of named tuples calls."""
+        if len(arguments) != 2 or names or not isinstance(arguments[0], Value):
+            raise NoRow("a call of tuple.__new__ with other arguments")
+        self.identical(callee)
+        owner, items = arguments
+        kind = owner.object
+        if not issubclass(type(kind), type) or not issubclass(kind, tuple) or kind is tuple:
+            raise NoRow("a call of tuple.__new__ with other arguments")
+        own = {name for base in kind.__mro__ if base not in (tuple, object) for name in base.__dict__}
+        if any(name.startswith("__") and name not in NAMES_OF_NAMED_TUPLES for name in own):
+            raise NoRow(f"a {kind.__name__}, which has methods of its own for what tuples do")
+        self.identical(owner)
+        self.member_version(owner)
+        self.all_of(items, lambda items: setattr(self, "pending", NamedTuple(owner, items)))
+
     def call_class(self, callee, arguments, names):
         """An object of a class of the program's, whose __init__ becomes part of the plan."""
         kind = callee.object
         self.identical(callee)
         if type(kind) is not type:
             self.versioned(callee)
+        if issubclass(kind, tuple):
+            self.call_function(self.member_of_class(callee, "__new__"), [callee, *arguments], names)
+            return
         try:
             example = object.__new__(kind)
         except TypeError:
@@ -2480,6 +2575,8 @@ class Recorder:
         value.fixed = True
 
     def argument(self, value):
+        if isinstance(value, NamedTuple):
+            raise NoRow(f"an argument of class {value.kind.__name__}")
         if isinstance(value, Fresh):
             for item in value.items:
                 self.argument(item)

@@ -19,7 +19,7 @@ from . import _C
 TENSORS = (torch.Tensor, torch.nn.Parameter)
 OF_PLACES = {"LoadSlot", "CheckNull", "CheckOwnCell"}  # their `a` is a variable or a place of the stack, no register
 COMPUTES = {"Call", "Binary", "Compare", "Is", "Unary", "GetItem", "GetAttr"}
-STRUCTURES = {"Tuple": tuple, "List": list, "Dict": dict, "Slice": slice}
+STRUCTURES = {"Tuple": tuple, "List": list, "Dict": dict, "NamedTuple": tuple, "Slice": slice}
 BINARY = (  # in the order of BINARY_OP's arguments
     operator.add, operator.and_, operator.floordiv, operator.lshift, operator.matmul, operator.mul, operator.mod,
     operator.or_, operator.pow, operator.rshift, operator.sub, operator.truediv, operator.xor,
@@ -240,8 +240,8 @@ class Segment:
             return self.constants[register]
         if register in self.structures:
             step = self.structures[register]
-            if step[0] == "Dict":
-                raise NotAGraph("a dict as an argument")
+            if step[0] in ("Dict", "NamedTuple"):
+                raise NotAGraph("a dict or named tuple as an argument")
             items = [self.argument(item) for item in step[5]]
             return slice(*items) if step[0] == "Slice" else STRUCTURES[step[0]](items)
         if register in self.methods:

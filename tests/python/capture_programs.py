@@ -349,9 +349,7 @@ class Generator:
             )
             self.put(indent, "except (ValueError, RuntimeError) as error:")
             self.put(indent + 1, "out.append(type(error).__name__)")
-        self.tensors, self.numbers = (
-            (self.tensors, self.numbers) if kind in LASTING else known
-        )
+        self.tensors, self.numbers = (self.tensors, self.numbers) if kind in LASTING else known
 
     def program(self):
         self.put(0, "def make(cell):")

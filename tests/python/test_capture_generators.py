@@ -21,7 +21,9 @@ def sums(x):
 
 
 def stacked(x):
-    return torch.stack(tuple(torch.relu(row) + 1 for row in x.unbind(0))).tanh() + len(list(doubled(x, 3)))
+    rows = tuple(torch.relu(row) + 1 for row in x.unbind(0))
+    same_rows = tuple(rows) is rows and tuple(list(rows)) is not rows
+    return torch.stack(rows).tanh() + len(list(doubled(x, 3))), same_rows
 
 
 def asks(x, flags):

@@ -1,8 +1,10 @@
 """What a captured function sets: attributes, buffers, elements of dicts, lists that grow, objects and dicts that it makes."""
 
+import collections
 import copy
 import dataclasses
 import math
+from typing import NamedTuple
 
 import pytest
 import torch
@@ -12,6 +14,7 @@ from torch import nn
 import cresset
 
 X = torch.randn(3, 4)
+CALLS = ((X,), (X * 2,), (torch.randn(2, 4),))
 
 
 class Plain:
@@ -34,11 +37,11 @@ def state_of(value, seen=None):
     if isinstance(value, dict):
         return [(key, state_of(held, seen)) for key, held in value.items()]
     if isinstance(value, (list, tuple)):
-        return type(value)(state_of(held, seen) for held in value)
+        return [type(value).__name__, *(state_of(held, seen) for held in value)]
     return value
 
 
-def agree(program, make, calls=((X,), (X * 2,), (torch.randn(2, 4),)), rounds=3, plans=1):
+def agree(program, make, calls=CALLS, rounds=3, plans=1):
     """Calls of the program on a state of its own change it as calls of plain Python change theirs."""
     cresset.reset()
     compiled = cresset.compile(program)
@@ -117,7 +120,7 @@ def sets_new_names(state, x):
     state.first = torch.relu(x)
     state.second = state.first * 2
     state.first = state.second + state.first
-    return hasattr(state, "first"), state.first.tanh().sum(-1), getattr(state, "second")
+    return hasattr(state, "first"), state.first.tanh().sum(-1), state.second
 
 
 def keeps_in_dicts(state, x):
@@ -133,7 +136,9 @@ def makes_a_dict(state, x):
     for name in ("a", "b"):
         made[name] = made["z"].tanh()
     del made["a"]
-    made.update({"c": made["b"] * 2}, ) if "c" not in made else None
+    made.update(
+        {"c": made["b"] * 2},
+    ) if "c" not in made else None
     state.made = made
     return made, len(made), [key for key in made], {**made, "more": [made]}
 
@@ -169,14 +174,14 @@ def watched(state, x):
 
 
 def by_setattr(state, x):
-    setattr(state, "h", torch.relu(x))
-    for name in ("a", "b"):
-        setattr(state, name, getattr(state, "h") * 2)
+    for name, function in (("h", torch.relu), ("a", torch.tanh), ("b", torch.sin)):
+        setattr(state, name, function(getattr(state, "h", x) * 2))
     return state.a.tanh() + state.b
 
 
 def imports(state, x):
     import math as m
+
     import torch.nn.functional as F
     from torch.nn.functional import relu
 
@@ -184,7 +189,34 @@ def imports(state, x):
     return state.h.tanh() + math.pi
 
 
+Fields = collections.namedtuple("Fields", "a b n", defaults=[3])
+
+
+class Output(NamedTuple):
+    loss: torch.Tensor
+    logits: torch.Tensor = None
+
+    def total(self):
+        return self.loss + self.logits
+
+
+def makes_named_tuples(state, x):
+    fields = Fields(torch.relu(x), b=x + 1)
+    a, b, n = fields
+    output = Output(a * b, logits=fields.a.tanh() + n)
+    state.output = output
+    state.size = len(fields) + output[0].shape[0]
+    return output, isinstance(output, tuple), (fields.b + fields.n).sigmoid(), Fields(*output)
+
+
+def reads_named_tuples(state, x):
+    state.fields = state.output.loss + state.output.logits * x
+    return torch.relu(state.fields).tanh() + state.output.loss
+
+
 PROGRAMS = {
+    makes_named_tuples: Plain,
+    reads_named_tuples: lambda: Plain(output=Output(torch.ones(4), torch.ones(4) * 2)),
     counts: lambda: Plain(calls=0, total=torch.zeros(4), last=None),
     sets_new_names: Plain,
     keeps_in_dicts: lambda: Plain(cache={"n": 0}),
@@ -440,7 +472,12 @@ def branches_late(state, x):
 
 
 def test_a_plan_that_is_given_up_has_set_nothing():
-    agree(branches_late, lambda: Plain(calls=0, limit=3.0, big=None), calls=[(X * s,) for s in (0.1, 5, 0.1, 9)], plans=None)
+    agree(
+        branches_late,
+        lambda: Plain(calls=0, limit=3.0, big=None),
+        calls=[(X * s,) for s in (0.1, 5, 0.1, 9)],
+        plans=None,
+    )
 
 
 def test_order_of_attributes_and_of_what_is_freed():
@@ -503,6 +540,39 @@ def test_classes_whose_objects_are_special():
         for i in range(4):
             assert same(program(X * i), compiled(X * i))
     assert Ends.ended == 8
+
+
+class Reversed(collections.namedtuple("Reversed", "a b")):
+    def __getitem__(self, place):
+        return super().__getitem__(1 - place)
+
+
+class Scaled(collections.namedtuple("Scaled", "a b")):
+    def __new__(cls, a, b):
+        return super().__new__(cls, a, b * 2)
+
+
+@pytest.mark.parametrize("kind", [Reversed, Scaled])
+def test_named_tuples_of_their_own_kind(kind):
+    def program(x):
+        made = kind(torch.relu(x), x + 1)
+        return made[0].tanh() + made.b, made
+
+    compiled = cresset.compile(program)
+    assert all(same(program(X * i), compiled(X * i)) for i in range(4))
+
+
+def test_named_tuples_whose_class_changes():
+    kind = collections.namedtuple("kind", "a b")
+
+    def program(x):
+        made = kind(torch.relu(x), x + 1)
+        return made.a.tanh() + made.b
+
+    compiled = cresset.compile(program)
+    assert all(same(program(X * i), compiled(X * i)) for i in range(4))
+    kind.a = kind.b
+    assert all(same(program(X * i), compiled(X * i)) for i in range(4))
 
 
 def test_classes_that_change():

@@ -302,6 +302,21 @@ PyObject* newDict(PyObject* keys, const int* inputs, const Registers& registers)
   return made;
 }
 
+/// The plan checks the class, which is derived from tuple.
+PyObject* newNamedTuple(PyObject* kind, const Step& step, const int* inputs, const Registers& registers) {
+  if (!PyType_Check(kind)) return nullptr;
+  PyObject* items = PyTuple_New(step.num_inputs);
+  for (size_t i = 0; items != nullptr && i < step.num_inputs; i++) {
+    PyTuple_SET_ITEM(items, Py_ssize_t(i), Py_NewRef(registers[inputs[i]]));
+  }
+  PyObject* given = items == nullptr ? nullptr : PyTuple_Pack(1, items);
+  Py_XDECREF(items);
+  PyObject* made =
+      given == nullptr ? nullptr : PyTuple_Type.tp_new(reinterpret_cast<PyTypeObject*>(kind), given, nullptr);
+  Py_XDECREF(given);
+  return made;
+}
+
 /// The plan checks that the class has object's `__new__`.
 PyObject* newObject(PyObject* kind) {
   if (!PyType_Check(kind)) return nullptr;
@@ -352,6 +367,8 @@ PyObject* compute(const Step& step, const int* inputs, const Registers& register
     }
     case StepKind::Dict:
       return newDict(step.object, inputs, registers);
+    case StepKind::NamedTuple:
+      return newNamedTuple(registers[step.a], step, inputs, registers);
     case StepKind::NewObject:
       return newObject(registers[step.a]);
     default:
@@ -368,9 +385,9 @@ bool hasFinalizer(PyObject* object) {
 bool applyStore(const PlanStore& store, const Registers& registers, std::vector<PyObject*>& old) {
   PyObject *container = registers[store.container], *value = registers[store.value];
   PyObject* before = store.key == Py_None ? nullptr : lookUp(container, store.key);
-  const bool done = store.key == Py_None
-                        ? PyList_Append(container, value) == 0
-                        : !PyErr_Occurred() && !hasFinalizer(before) && PyDict_SetItem(container, store.key, value) == 0;
+  const bool done = store.key == Py_None ? PyList_Append(container, value) == 0
+                                         : !PyErr_Occurred() && !hasFinalizer(before) &&
+                                               PyDict_SetItem(container, store.key, value) == 0;
   if (done) {
     old.push_back(before);
   } else {
@@ -394,8 +411,7 @@ void undoStore(const PlanStore& store, const Registers& registers, PyObject* bef
 }
 
 /// Sets what the plan sets, or nothing; the former values, which are to be freed when the frame is whole, are in `old`.
-bool applyStores(
-    const Plan& plan, const Registers& registers, const Machine& machine, std::vector<PyObject*>& old) {
+bool applyStores(const Plan& plan, const Registers& registers, const Machine& machine, std::vector<PyObject*>& old) {
   static PyObject* const of_globals = PyUnicode_InternFromString("__builtins__");
   for (const PlanStore& store : *plan.stores) {
     PyObject* container = registers[store.container];

@@ -3,9 +3,9 @@
 //
 // A plan begins at one instruction and ends before another. It applies if all of its checks hold and none of its calls
 // raises; then attributes and elements of dicts are set, the frame's variables and stack become what they would be, and
-// the frame goes on at the end. If not, the frame is as it was, and its instructions run one by one: nothing that a plan
-// does shows. What its calls change besides, statistics and the place in the sequence of random numbers, is saved before,
-// and put back then.
+// the frame goes on at the end. If not, the frame is as it was, and its instructions run one by one: nothing that a
+// plan does shows. What its calls change besides, statistics and the place in the sequence of random numbers, is saved
+// before, and put back then.
 //
 // A plan holds strongly only what can't lead back to its code: constants, code objects, names. Classes and functions
 // are weak references, which compare unequal to everything once their objects died.
@@ -56,6 +56,7 @@ namespace cresset::capture {
   STEP(Tuple)              /* target = (inputs) */                                                      \
   STEP(List)               /* target = [inputs] */                                                      \
   STEP(Dict)               /* target = dict of the keys object and inputs */                            \
+  STEP(NamedTuple)         /* target = tuple of class a, as tuple.__new__ makes it, of inputs */        \
   STEP(NewObject)          /* target = an object of class a, as object.__new__ makes it */              \
   STEP(Slice)              /* target = slice(inputs) */
 
@@ -100,8 +101,8 @@ struct Plan {
 };
 
 /// From what the recorder in Python says: (start, end, number of registers, depth at the end, [(kind, target, a, b,
-/// object, inputs, dead)], [(slot, register)], [(register of a dict or list, key or None, register)], what `info` says). Null with an
-/// exception set if that is malformed.
+/// object, inputs, dead)], [(slot, register)], [(register of a dict or list, key or None, register)], what `info`
+/// says). Null with an exception set if that is malformed.
 PyObject* newPlan(PyObject* module, PyObject* arguments);
 /// Adds the class Plan to a module. False with an exception set.
 bool addPlanClass(PyObject* module);
