@@ -20,7 +20,8 @@ import torch
 
 from . import _frames
 from ._graph_modules import BackendError, line_at
-from ._recording import END, WATCHERS, Recorder, graph_break
+from ._recording import Recorder
+from ._recording_values import END, WATCHERS, graph_break
 from ._rows import add_functional
 
 __all__ = [

@@ -21,9 +21,7 @@ def sums(x):
 
 
 def stacked(x):
-    rows = tuple(torch.relu(row) + 1 for row in x.unbind(0))
-    same_rows = tuple(rows) is rows and tuple(list(rows)) is not rows
-    return torch.stack(rows).tanh() + len(list(doubled(x, 3))), same_rows
+    return torch.stack(tuple(torch.relu(row) + 1 for row in x.unbind(0))).tanh() + len(list(doubled(x, 3)))
 
 
 def asks(x, flags):
@@ -63,6 +61,16 @@ def test_programs(f):
     compiled = agree(f, (X,), (X.T.contiguous()[:3, :2],), (X.double(),))
     assert len([plan for plan in cresset.explain(compiled).plans if plan.applied]) == 1
     assert f is loops or calls_in_graphs(compiled) >= 4  # `is` of what a graph computes can't be in one
+
+
+def test_identities():
+    def f(x, given):
+        rows = tuple(torch.relu(x) + i for i in range(3))
+        more = list(rows)
+        same_rows = tuple(rows) is rows, tuple(more) is rows, tuple(given) is given, list(more) is more
+        return rows[0].tanh() + rows[1], same_rows
+
+    agree(f, (X, (1, 2)), (Y, (X, Y)))
 
 
 def test_conditions():

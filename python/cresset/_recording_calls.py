@@ -1,0 +1,694 @@
+"""Rows of frame capture for calls. Part of `_recording.py`."""
+
+import inspect
+import sys
+import types
+import weakref
+
+import torch
+
+from . import _C
+from ._recording_values import (
+    CONTAINERS,
+    DICT_METHODS,
+    END,
+    GLOBAL_HOOKS,
+    GRAD_MODES,
+    MAX_DEPTH,
+    MAX_RECURSION,
+    MAX_STEPS,
+    MODULE_CALL,
+    MODULE_CODES,
+    MODULE_HOOKS,
+    NAMES_OF_NAMED_TUPLES,
+    NULL,
+    OBJECT_GETATTRIBUTE,
+    OBJECT_INIT,
+    OBJECT_SETATTR,
+    OPAQUE,
+    PLAIN,
+    SEQUENCES,
+    STATIC_CLASS,
+    SUSPENDS,
+    TENSORS,
+    TUPLE_NEW,
+    BoundMethod,
+    EndOfGradMode,
+    FrameShadow,
+    Fresh,
+    Generator,
+    GradMode,
+    Iterator,
+    Keywords,
+    NamedTuple,
+    NewFunction,
+    NewObject,
+    NoRow,
+    Pairs,
+    Range,
+    Super,
+    Transient,
+    Value,
+    graph_break,
+    is_object,
+    is_of_objects,
+)
+from ._rows import (
+    HAS_TORCH_FUNCTION,
+    argument_of,
+    code_of,
+    counts_calls,
+    decisive_arguments,
+    effect_of,
+    is_functional,
+    is_given_in_place,
+    is_in_place,
+    is_of_numbers,
+    makes_memory,
+    refused_arguments,
+    was_added,
+)
+
+
+class Calls:
+    """What a recorder does for instructions that call."""
+
+    # ---- Calls
+
+    def KW_NAMES(self, view, frame, argument):
+        frame.keywords = frame.code.co_consts[argument]
+
+    def CALL_KW(self, view, frame, argument):
+        names = frame.stack.pop()
+        self.call(view, frame, argument, names.object)
+
+    def CALL(self, view, frame, argument):
+        names, frame.keywords = frame.keywords or (), None
+        self.call(view, frame, argument, names)
+
+    def call(self, view, frame, count, names):
+        first, second, *arguments = frame.stack[len(frame.stack) - count - 2 :]
+        del frame.stack[len(frame.stack) - count - 2 :]
+        if sys.version_info >= (3, 13):
+            callee, owner = first, second
+        elif first is NULL:
+            callee, owner = second, NULL
+        else:
+            callee, owner = first, second
+        if owner is not NULL:
+            arguments.insert(0, owner)
+        self.call_of(view, frame, callee, arguments, names)
+
+    def CALL_FUNCTION_EX(self, view, frame, argument):
+        keywords = self.keywords_of(frame.stack.pop()) if argument & 1 else {}
+        positional, callee = frame.stack.pop(), frame.stack.pop()
+        if sys.version_info >= (3, 11):
+            if callee is NULL:  # below it, from 3.13 on
+                callee = frame.stack.pop()
+            else:
+                frame.stack.pop()
+        if isinstance(positional, Fresh):
+            arguments = list(positional.items)
+        elif isinstance(positional, Value) and type(positional.object) in SEQUENCES:
+            arguments = self.items_of(positional)
+        else:
+            raise NoRow("the arguments in an object")
+        self.call_of(view, frame, callee, [*arguments, *keywords.values()], tuple(keywords))
+
+    def call_of(self, view, frame, callee, arguments, names):
+        if isinstance(callee, BoundMethod):
+            arguments = [callee.owner, *arguments]
+            callee = callee.function
+        if isinstance(callee, EndOfGradMode):
+            self.grad_modes.pop()
+            self.pending = self.constant(None)
+            return
+        if isinstance(callee, NewFunction):
+            self.call_function(callee, arguments, names)
+            return
+        if not isinstance(callee, Value) or isinstance(callee, Fresh):
+            raise NoRow("a call of no object")
+        if len(arguments) == 1 and any(callee.object is function for function in (min, max)):
+            self.call_over(callee, arguments, names)
+            return
+        if self.stores and was_added(callee.object):
+            raise NoRow(f"a call of {callee.object.__qualname__} after attributes were set")
+        if is_functional(callee.object) or is_in_place(callee.object):
+            self.call_functional(callee, arguments, names)
+        elif any(callee.object is kind for kind in GRAD_MODES):
+            self.call_grad_mode(callee, arguments, names)
+        elif callee.object is list.append:
+            self.call_append(callee, arguments, names)
+        elif callee.object is OBJECT_GETATTRIBUTE:
+            self.call_getattribute(frame, arguments, names)
+        elif callee.object is setattr or callee.object is OBJECT_SETATTR:
+            self.call_setattr(callee, arguments, names)
+        elif callee.object is TUPLE_NEW:
+            self.call_tuple_new(callee, arguments, names)
+        elif is_of_objects(callee.object):
+            self.call_class(callee, arguments, names)
+        elif any(callee.object is method for method in DICT_METHODS.values()):
+            self.call_keywords(callee, arguments, names)
+        elif callee.object is super:
+            self.call_super(view, frame, callee, arguments, names)
+        elif any(callee.object is kind for kind in (range, enumerate, zip)):
+            (self.call_range if callee.object is range else self.call_pairs)(callee, arguments, names)
+        elif callee.object is any or callee.object is all:
+            self.call_any_or_all(callee, arguments, names)
+        elif any(callee.object is function for function in (list, tuple, sum)):
+            self.call_over(callee, arguments, names)
+        elif callee.object is len:
+            self.call_len(callee, arguments, names)
+        elif callee.object is getattr:
+            self.call_getattr(frame, callee, arguments, names)
+        elif callee.object is hasattr:
+            self.call_hasattr(callee, arguments, names)
+        elif callee.object is type:
+            self.call_type(callee, arguments, names)
+        elif callee.object is isinstance:
+            self.call_isinstance(callee, arguments, names)
+        elif callee.object is graph_break:
+            raise NoRow("a call of graph_break")
+        elif type(callee.object) is types.FunctionType:
+            self.call_function(callee, arguments, names)
+        elif issubclass(type(callee.object), torch.nn.Module):
+            self.call_module(callee, arguments, names)
+        else:
+            raise NoRow(f"a call of {getattr(callee.object, '__qualname__', type(callee.object).__name__)}")
+
+    def call_functional(self, callee, arguments, names):
+        if len(arguments) > 32:
+            raise NoRow("a call with many arguments")
+        self.identical(callee)
+        if type(callee.object) is types.FunctionType:
+            code = code_of(callee.object)
+            if code is None:
+                raise NoRow(f"a {callee.object.__qualname__} with other code")
+            self.check("CheckCode", self.register(callee), object=code)
+        if any(callee.object is function for function in HAS_TORCH_FUNCTION):
+            for value in arguments:
+                self.argument(value)
+            self.pending = self.constant(False)  # all are plain tensors and the like
+            return
+        for name, position in decisive_arguments(callee.object):
+            value = argument_of(arguments, names, name, position)
+            if isinstance(value, Value):
+                self.pin(value)
+        reason = refused_arguments(callee.object, arguments, names)
+        if reason:
+            raise NoRow(reason)
+        in_place = is_in_place(callee.object) or is_given_in_place(callee.object, arguments, names)
+        effect, saved = effect_of(callee.object, arguments, names)
+        if in_place and counts_calls(callee.object, arguments, names) and not self.is_owned(arguments[0]):
+            in_place, effect, saved = False, "statistics", arguments[:1]
+        if in_place:
+            self.writes(arguments[0] if arguments else NULL, f"a call of {callee.object.__name__} in place")
+        for value in arguments:
+            self.argument(value)
+        inputs = [self.register(value) for value in arguments]
+        if effect:
+            self.save(effect, saved, callee.object.__name__)
+        self.num_calls += not is_of_numbers(callee.object)
+        from_owned = not was_added(callee.object) and all(map(self.is_owned, arguments))
+        owned = in_place or makes_memory(callee.object) or (from_owned and effect != "statistics")
+        self.pending = self.compute("Call", self.register(callee), object=names or None, inputs=inputs, owned=owned)
+        if in_place:
+            self.written[self.pending] = inputs[0]
+        if effect:
+            self.effects[self.pending] = [self.register(value) for value in saved]
+
+    def save(self, effect, saved, name):
+        """Saves what the next call changes besides its result."""
+        if self.options.backend is not None:
+            raise NoRow(f"a call of {name} that is not pure")
+        if effect == "random":
+            if torch.accelerator.is_available():
+                raise NoRow("random numbers, where there is an accelerator")
+            self.emit("Save", self.register(self.constant(_C._SavedRandomState)))
+            return
+        for value in saved:
+            if not self.is_tensor(value) or value.object.requires_grad or not value.object.is_cpu:
+                raise NoRow(f"a call of {name} that writes to other than statistics")
+        inputs = [self.register(value) for value in saved]
+        self.emit("Save", self.register(self.constant(_C._SavedTensors)), inputs=inputs)
+
+    def call_grad_mode(self, callee, arguments, names):
+        if arguments or names:
+            raise NoRow(f"a {callee.object.__name__} with arguments")
+        self.identical(callee)
+        is_enabled, example, functions = GRAD_MODES[callee.object]
+        self.versioned(self.constant(example))
+        for function, code in functions:
+            self.has_code(function, code)
+        self.pending = GradMode(is_enabled)
+
+    def BEFORE_WITH(self, view, frame, argument):
+        manager = frame.stack.pop()
+        if not isinstance(manager, GradMode):
+            raise NoRow("a with statement")
+        self.grad_modes.append(manager.is_enabled)
+        frame.stack += [EndOfGradMode(), self.constant(None)]
+
+    def call_super(self, view, frame, callee, arguments, names):
+        code = frame.code
+        if arguments or names or "__class__" not in code.co_freevars or code.co_varnames[0] in code.co_cellvars:
+            raise NoRow("a super of other arguments")
+        self.identical(callee)
+        owner = self.variable(view, frame, 0)
+        before = len(set(code.co_varnames) | set(code.co_cellvars))
+        kind = self.free_variable(view, frame, before + code.co_freevars.index("__class__"))
+        if not isinstance(owner, Value) or isinstance(owner, Fresh) or kind.object not in type(owner.object).__mro__:
+            raise NoRow("a super of other arguments")
+        self.identical(kind)
+        self.pending = Super(kind, owner)
+
+    def super_attribute(self, frame, found_by, name, as_method):
+        kind, owner = found_by.kind, found_by.owner
+        self.versioned(owner)
+        classes = type(owner.object).__mro__
+        found = next((c.__dict__[name] for c in classes[classes.index(kind.object) + 1 :] if name in c.__dict__), None)
+        if (found is OBJECT_GETATTRIBUTE or found is OBJECT_SETATTR) and as_method:
+            self.push_method(frame, self.constant(found), owner)
+            return
+        if type(found) is not types.FunctionType or not as_method:
+            raise NoRow(f"a super's {name}")
+        register = self.emit("SuperItem", self.register(owner), object=name, inputs=[self.register(kind)])
+        self.push_method(frame, Value(register, found), owner)
+
+    def call_len(self, callee, arguments, names):
+        if len(arguments) != 1 or names or not is_object(arguments[0]):
+            raise NoRow("a len of other than one object")
+        self.identical(callee)
+        (value,) = arguments
+        if isinstance(value, (Fresh, Keywords)):
+            self.pending = self.constant(len(value.items))
+        elif type(value.object) in (list, tuple, dict, torch.Size):
+            self.sized(value)
+            self.pending = self.constant(len(value.object))
+        elif self.is_tensor(value):
+            self.typed(value)
+            self.pending = self.emit("Call", self.register(callee), inputs=[self.register(value)])
+        elif issubclass(type(value.object), tuple(CONTAINERS)):
+            members, register = self.members_of(value, ("__len__",))
+            self.check("CheckSize", register, len(members))
+            self.pending = self.constant(len(members))
+        else:
+            raise NoRow(f"the length of a {type(value.object).__name__}")
+
+    def call_append(self, callee, arguments, names):
+        """Adds to a list that the plan makes, and has not made yet, or at the plan's end to another."""
+        if len(arguments) != 2 or names:
+            raise NoRow("a call of list.append")
+        self.identical(callee)
+        made, value = arguments
+        if isinstance(made, Value) and type(made.object) is list:
+            self.append_item(made, value)
+            self.pending = self.constant(None)
+            return
+        if not isinstance(made, Fresh) or made.register is not None:
+            raise NoRow("a call of list.append")
+        if not is_object(value) or self.holds(value, made):
+            raise NoRow("a call of list.append")
+        made.items.append(value)
+        self.undo.append(made.items.pop)
+        self.pending = self.constant(None)
+
+    def holds(self, value, made):
+        """Whether it is a container that the plan makes, or holds it."""
+        parts = value.items.values() if isinstance(value, Keywords) else value.items if isinstance(value, Fresh) else ()
+        return value is made or any(self.holds(part, made) for part in parts)
+
+    def call_setattr(self, callee, arguments, names):
+        if len(arguments) != 3 or names or not isinstance(arguments[0], Value) or isinstance(arguments[0], Fresh):
+            raise NoRow(f"a call of {callee.object.__name__} with other arguments")
+        owner, name, value = arguments
+        name = self.key(name)
+        if callee.object is setattr:
+            self.identical(callee)
+            self.store_attribute(owner, name, value)
+        elif self.is_tensor(owner) or issubclass(type(owner.object), (type, types.ModuleType)):
+            raise NoRow(f"an attribute of a {type(owner.object).__name__} that is set")
+        else:
+            self.store_plainly(owner, name, value)
+        if self.entering is None:
+            self.pending = self.constant(None)
+        else:
+            self.entering.result = self.constant(None)
+
+    def call_tuple_new(self, callee, arguments, names):
+        """What the `__new__` of a class of named tuples calls."""
+        if len(arguments) != 2 or names or not isinstance(arguments[0], Value):
+            raise NoRow("a call of tuple.__new__ with other arguments")
+        self.identical(callee)
+        owner, items = arguments
+        kind = owner.object
+        if not issubclass(type(kind), type) or not issubclass(kind, tuple) or kind is tuple:
+            raise NoRow("a call of tuple.__new__ with other arguments")
+        own = {name for base in kind.__mro__ if base not in (tuple, object) for name in base.__dict__}
+        if any(name.startswith("__") and name not in NAMES_OF_NAMED_TUPLES for name in own):
+            raise NoRow(f"a {kind.__name__}, which has methods of its own for what tuples do")
+        self.identical(owner)
+        self.member_version(owner)
+        self.all_of(items, lambda items: setattr(self, "pending", NamedTuple(owner, items)))
+
+    def call_class(self, callee, arguments, names):
+        """An object of a class of the program's, whose __init__ becomes part of the plan."""
+        kind = callee.object
+        self.identical(callee)
+        if type(kind) is not type:
+            self.versioned(callee)
+        if issubclass(kind, tuple):
+            self.call_function(self.member_of_class(callee, "__new__"), [callee, *arguments], names)
+            return
+        try:
+            example = object.__new__(kind)
+        except TypeError:
+            raise NoRow(f"an object of {kind.__name__}, which is abstract") from None
+        made = NewObject(self.emit("NewObject", self.register(callee)), example)
+        init = self.class_attribute(made, "__init__", plainly=True)
+        if type(init) is types.FunctionType:
+            register = self.emit("ClassItem", made.register, object="__init__")
+            self.call_inline(Value(register, init), [made, *arguments], names)
+            self.entering.result = made
+        elif init is OBJECT_INIT and not arguments:
+            self.pending = made
+        else:
+            raise NoRow(f"a call of {kind.__qualname__}")
+
+    def call_getattr(self, frame, callee, arguments, names):
+        """A getattr of an attribute that there is."""
+        if len(arguments) not in (2, 3) or names or not isinstance(arguments[1], Value):
+            raise NoRow("a getattr of other arguments")
+        self.identical(callee)
+        owner, name = arguments[:2]
+        if type(name.object) is not str:
+            raise NoRow("a getattr of other arguments")
+        self.pin(name)
+        frame.stack.append(owner)
+        self.load_attribute(frame, name.object, False)
+        if self.pending is None and self.entering is None:
+            self.pending = frame.stack.pop()
+
+    def object_and_name(self, what, arguments, names):
+        """The two arguments: an object that is no tensor, class or module of Python's, and a name."""
+        if len(arguments) != 2 or names or not isinstance(arguments[0], Value) or isinstance(arguments[0], Fresh):
+            raise NoRow(f"a call of {what} with other arguments")
+        owner = arguments[0]
+        if self.is_tensor(owner) or issubclass(type(owner.object), (type, types.ModuleType)):
+            raise NoRow(f"a call of {what} with a {type(owner.object).__name__}")
+        return owner, self.key(arguments[1])
+
+    def call_hasattr(self, callee, arguments, names):
+        """A hasattr that runs no code of the program."""
+        self.identical(callee)
+        owner, name = self.object_and_name("hasattr", arguments, names)
+        found = self.class_attribute(owner, name)
+        if found is not None and type(found) is not types.FunctionType and hasattr(type(found), "__get__"):
+            raise NoRow(f"a property: {name}")
+        members = self.names_of(owner.object)
+        if type(members) is not dict and members is not None:
+            raise NoRow("an object with names of its own kind")
+        if found is None and members is not None and name in members:
+            self.dict_item(self.instance_dict(owner), name, members[name])
+            found = True
+        if found is None:
+            found = self.has_member(owner, name, members)
+        self.pending = self.constant(found is not None)
+
+    def has_member(self, owner, name, names):
+        """True if a module has a parameter, buffer or submodule of this name; None if the object has no such attribute."""
+        if self.class_attribute(owner, "__getattr__") is None:
+            self.lacks(owner, name)
+            return None
+        for held in self.member_groups(owner, name, names):
+            if name in held.object:
+                self.dict_item(held.register, name, held.object[name])
+                return True
+            if len(held.object) > 32:
+                raise NoRow("a module with many members")
+            self.whole(held.register)
+            self.check("CheckKeys", held.register, object=tuple(held.object))
+        return None
+
+    def call_getattribute(self, frame, arguments, names):
+        """What a class's own __getattribute__ calls for the attributes that there are."""
+        owner, name = self.object_and_name("object.__getattribute__", arguments, names)
+        self.instance_attribute(frame, owner, name, False, plainly=True)
+        if self.pending is None and self.entering is None:
+            self.pending = frame.stack.pop()
+
+    def call_type(self, callee, arguments, names):
+        """A plan holds no class but torch's and Python's own."""
+        if len(arguments) != 1 or names or not isinstance(arguments[0], Value):
+            raise NoRow("a type of other than one object")
+        self.identical(callee)
+        (value,) = arguments
+        kind = value.kind if isinstance(value, Fresh) else type(value.object)
+        if kind.__flags__ & STATIC_CLASS and kind not in TENSORS:
+            raise NoRow(f"the class of a {kind.__name__}")
+        self.typed(value)
+        self.pending = self.constant(kind)
+
+    def call_isinstance(self, callee, arguments, names):
+        if len(arguments) != 2 or names or not is_object(arguments[0]):
+            raise NoRow("an isinstance of other than an object and classes")
+        self.identical(callee)
+        value, kinds = arguments
+        kinds = self.classes(kinds)
+        if isinstance(value, (Fresh, Keywords)):
+            kind = dict if isinstance(value, Keywords) else value.kind
+            self.pending = self.constant(issubclass(kind, kinds))
+            return
+        if type(value.object) in (*PLAIN, *OPAQUE):
+            self.typed(value)
+        elif self.class_attribute(value, "__class__") is not object.__dict__["__class__"]:
+            raise NoRow("an object with a __class__ of its own")
+        self.pending = self.constant(issubclass(type(value.object), kinds))
+
+    def classes(self, value):
+        """A class or a tuple of classes, checked, none of which has a say in what its instances are."""
+        if isinstance(value, Fresh):
+            return tuple(self.classes(item) for item in value.items)
+        if not isinstance(value, Value):
+            raise NoRow("an isinstance of no class")
+        meta = type(value.object)
+        if (
+            not issubclass(meta, type)
+            or meta.__flags__ & STATIC_CLASS
+            or meta.__instancecheck__ != type.__instancecheck__
+        ):
+            raise NoRow("an isinstance of a class that decides itself")
+        self.identical(value)
+        return value.object
+
+    def call_pairs(self, callee, arguments, names):
+        """An enumerate or zip, which a loop unrolls."""
+        self.identical(callee)
+        if names or (callee.object is enumerate and len(arguments) != 1) or len(arguments) == 0:
+            raise NoRow(f"a {callee.object.__name__} with options")
+        for value in arguments:
+            if isinstance(value, Fresh):
+                self.register(value)  # from now on it does not grow
+        columns = [self.iterated(value) for value in arguments]
+        if callee.object is enumerate:
+            columns.insert(0, [self.constant(i) for i in range(len(columns[0]))])
+        self.pending = Pairs([Fresh(tuple, list(row)) for row in zip(*columns)])
+
+    def call_range(self, callee, arguments, names):
+        """A range of constant numbers, which a loop unrolls."""
+        self.identical(callee)
+        for value in arguments:
+            if isinstance(value, Fresh) or not isinstance(value, Value) or type(value.object) is not int:
+                raise NoRow("a range of other than numbers")
+        for value in arguments:
+            self.pin(value)
+        try:
+            made = range(*[value.object for value in arguments])
+        except (TypeError, ValueError):
+            raise NoRow("a range that raises") from None
+        if names or len(made) > MAX_STEPS:
+            raise NoRow("a long range")
+        self.pending = Range(made)
+
+    def identical(self, value):
+        """Checks that it is this very object."""
+        if value.fixed:
+            return
+        object = value.object
+        try:
+            object = weakref.ref(object)
+        except TypeError:
+            raise NoRow("a callable that can't be referred to weakly") from None
+        self.check("CheckIs", self.register(value), object=object)
+        value.fixed = True
+
+    def argument(self, value):
+        if isinstance(value, NamedTuple):
+            raise NoRow(f"an argument of class {value.kind.__name__}")
+        if isinstance(value, Fresh):
+            for item in value.items:
+                self.argument(item)
+        elif value is NULL or isinstance(value, Transient):
+            raise NoRow("an argument that is none")
+        elif type(value.object) in PLAIN or type(value.object) in OPAQUE or self.is_tensor(value):
+            self.typed(value)
+        elif type(value.object) is tuple and all(type(item) in PLAIN for item in value.object):
+            if not value.fixed:
+                for item in self.items_of(value):
+                    self.pin(item)
+                value.fixed = True
+                self.constants[self.register(value)] = value.object
+        else:
+            raise NoRow(f"an argument of class {type(value.object).__name__}")
+
+    def call_module(self, callee, arguments, names):
+        kind = type(callee.object)
+        for name, function in MODULE_CALL.items():
+            if self.class_attribute(callee, name) is not function or function is None:
+                raise NoRow(f"a module with a {name} of its own")
+            self.has_code(function, MODULE_CODES[name])
+        if self.class_attribute(callee, "_compiled_call_impl") is not None:
+            raise NoRow("a module that is compiled by others")
+        forward = self.class_attribute(callee, "forward")
+        if type(forward) is not types.FunctionType or kind.__mro__[-2] is not torch.nn.Module:
+            raise NoRow("a module whose forward is no function")
+        members = callee.object.__dict__
+        for name in ("forward", "_compiled_call_impl", "__call__", "_call_impl", "_wrapped_call_impl"):
+            self.lacks(callee, name)
+            if name in members:
+                raise NoRow(f"a module with a {name} of its own")
+        for name in MODULE_HOOKS:
+            hooks = self.dict_item(self.instance_dict(callee), name, members[name])
+            self.no_hooks(hooks)
+        self.no_global_hooks()
+        function = Value(self.emit("ClassItem", self.register(callee), object="forward"), forward)
+        self.call_inline(function, [callee, *arguments], names)
+
+    def no_global_hooks(self):
+        if ("no global hooks",) not in self.checked:
+            self.checked[("no global hooks",)] = True
+            globals = torch.nn.modules.module.__dict__
+            register = self.register(self.constant(globals))
+            for name in GLOBAL_HOOKS:
+                self.no_hooks(self.dict_item(register, name, globals[name]))
+
+    def has_code(self, function, code):
+        """Checks that a function of torch whose work a row does is as torch wrote it."""
+        if function.__code__ is not code:
+            raise NoRow(f"a {function.__qualname__} with other code")
+        if ("code", function) not in self.checked:
+            self.checked[("code", function)] = True
+            self.check("CheckCode", self.register(self.constant(function)), object=code)
+
+    def no_hooks(self, hooks):
+        if not issubclass(type(hooks.object), dict) or len(hooks.object):
+            raise NoRow("a module with hooks")
+        self.typed(hooks)
+        self.whole(self.register(hooks))
+        self.check("CheckSize", self.register(hooks), 0)
+
+    @staticmethod
+    def code_of(function):
+        return function.code if isinstance(function, NewFunction) else function.object.__code__
+
+    def call_function(self, function, arguments, names):
+        if self.code_of(function).co_flags & SUSPENDS == inspect.CO_GENERATOR:
+            self.generator_of(function, arguments, names)
+        else:
+            self.call_inline(function, arguments, names)
+
+    def call_inline(self, function, arguments, names):
+        code = self.code_of(function)
+        if code.co_flags & SUSPENDS or len(self.frames) >= MAX_DEPTH:
+            raise NoRow("a generator or coroutine, or calls that are nested deeply")
+        if sum(frame.code is code for frame in self.frames) >= MAX_RECURSION:
+            raise NoRow("a recursion")
+        if not isinstance(function, NewFunction):
+            self.check("CheckCode", self.register(function), object=code)
+        frame = FrameShadow(code, function)
+        self.bind(frame, function, arguments, names)
+        self.entering = frame
+        self.pending = None
+
+    def bind(self, frame, function, arguments, names):
+        code = frame.code
+        count = code.co_argcount
+        positional = arguments[: len(arguments) - len(names)]
+        variables = code.co_varnames
+        bound = dict(enumerate(positional[:count]))
+        if len(positional) > count:
+            if not code.co_flags & 0x4:
+                raise NoRow("too many arguments")
+            bound[count + code.co_kwonlyargcount] = Fresh(tuple, positional[count:])
+        elif code.co_flags & 0x4:
+            bound[count + code.co_kwonlyargcount] = Fresh(tuple, [])
+        others = {}
+        for name, value in zip(names, arguments[len(arguments) - len(names) :]):
+            index = variables.index(name) if name in variables[: count + code.co_kwonlyargcount] else -1
+            if index < code.co_posonlyargcount and code.co_flags & 0x8:
+                others[name] = value
+                continue
+            if index in bound or index < code.co_posonlyargcount:
+                raise NoRow("arguments that don't fit")
+            bound[index] = value
+        for index in range(count):
+            if index not in bound:
+                bound[index] = self.default(function, count - index)
+        for index in range(count, count + code.co_kwonlyargcount):
+            if index not in bound:
+                bound[index] = self.keyword_default(function, variables[index])
+        passed = [value for value in bound.values() if not isinstance(value, NewFunction)]
+        if isinstance(function, NewFunction):  # a comprehension has the iterator of its first loop
+            passed = [value for value in passed if type(value) not in (Iterator, Generator)]
+        rest = [item for value in passed if isinstance(value, Fresh) for item in value.items]
+        if not all(map(is_object, (*passed, *rest, *others.values()))):
+            raise NoRow("an iterator as an argument")
+        if code.co_flags & 0x8:
+            bound[count + code.co_kwonlyargcount + bool(code.co_flags & 0x4)] = Keywords(others)
+        frame.variables = bound
+
+    def default(self, function, from_last):
+        is_new = isinstance(function, NewFunction)
+        given = function.defaults if is_new else function.object.__defaults__ or ()
+        if from_last > len(given):
+            raise NoRow("an argument that is missing")
+        if is_new:
+            return given[-from_last]
+        return Value(self.emit("LoadDefault", self.register(function), from_last), given[-from_last])
+
+    def keyword_default(self, function, name):
+        is_new = isinstance(function, NewFunction)
+        given = function.keyword_defaults if is_new else function.object.__kwdefaults__ or {}
+        if name not in given:
+            raise NoRow("an argument that is missing")
+        if is_new:
+            return given[name]
+        return Value(self.emit("LoadKeywordDefault", self.register(function), object=name), given[name])
+
+    def RETURN_VALUE(self, view, frame, argument):
+        if frame.function is None:
+            raise NoRow(END)
+        self.returned = frame.stack.pop()
+        if not is_object(self.returned) and not isinstance(self.returned, NewFunction):
+            raise NoRow("an iterator as a result")
+        self.leave()
+
+    def RETURN_CONST(self, view, frame, argument):
+        if frame.function is None:
+            raise NoRow(END)
+        self.returned = self.constant(frame.code.co_consts[argument])
+        self.leave()
+
+    def leave(self):
+        frame = self.frames.pop()
+        self.pending = self.returned
+        if frame.generator is not None:
+            self.pending = None
+            frame.generator.end()
+        if type(frame.result) is NewObject and not self.is_none(self.returned):
+            raise NoRow("an __init__ that returns something")
+        if frame.result is not None:
+            self.pending = frame.result
+        elif frame.drops:
+            self.pending = None
+        self.has_returned = True

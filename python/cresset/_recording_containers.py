@@ -1,0 +1,452 @@
+"""Rows of frame capture for lists, tuples and dicts, iteration and generators. Part of `_recording.py`."""
+
+import dis
+import itertools
+import sys
+import types
+
+import torch
+
+from ._recording_values import (
+    CONTAINERS,
+    ITERATIONS,
+    MAX_DEPTH,
+    NULL,
+    PLAIN,
+    SEQUENCES,
+    Cell,
+    Closure,
+    FrameShadow,
+    Fresh,
+    Generator,
+    Iterator,
+    Keywords,
+    NewFunction,
+    NoRow,
+    Pairs,
+    Range,
+    Value,
+    is_object,
+)
+
+
+class Containers:
+    """What a recorder does for instructions that make, read and iterate over containers."""
+
+    # ---- Containers
+
+    def BUILD_TUPLE(self, view, frame, argument):
+        self.build(frame, tuple, argument)
+
+    def BUILD_LIST(self, view, frame, argument):
+        self.build(frame, list, argument)
+
+    @staticmethod
+    def build(frame, kind, count):
+        items = frame.stack[len(frame.stack) - count :]
+        if kind is tuple and items and all(isinstance(item, Cell) for item in items):
+            frame.stack[len(frame.stack) - count :] = [Closure(items)]
+            return
+        if not all(map(is_object, items)):
+            raise NoRow("a container of iterators")
+        del frame.stack[len(frame.stack) - count :]
+        frame.stack.append(Fresh(kind, items))
+
+    def LIST_EXTEND(self, view, frame, argument):
+        self.all_of(frame.stack.pop(), lambda items: self.extend(frame, argument, items))
+
+    def LIST_APPEND(self, view, frame, argument):
+        item = frame.stack.pop()
+        if not is_object(item):
+            raise NoRow("a container of iterators")
+        self.extend(frame, argument, [item])
+
+    @staticmethod
+    def extend(frame, place, items):
+        made = frame.stack[-place]
+        if not isinstance(made, Fresh) or made.register is not None:
+            raise NoRow("a list that is made longer")
+        # A list of its own: what the plan may end with keeps its elements.
+        frame.stack[-place] = Fresh(list, [*made.items, *items])
+
+    def LIST_TO_TUPLE(self, view, frame, argument):
+        made = frame.stack.pop()
+        if not isinstance(made, Fresh):
+            raise NoRow("a tuple of a list")
+        frame.stack.append(Fresh(tuple, list(made.items)))
+
+    def BUILD_MAP(self, view, frame, argument):
+        pairs = frame.stack[len(frame.stack) - 2 * argument :]
+        del frame.stack[len(frame.stack) - 2 * argument :]
+        self.build_keywords(frame, [self.key(key, (str, int)) for key in pairs[::2]], pairs[1::2])
+
+    def BUILD_CONST_KEY_MAP(self, view, frame, argument):
+        keys = frame.stack.pop()
+        values = frame.stack[len(frame.stack) - argument :]
+        del frame.stack[len(frame.stack) - argument :]
+        if any(type(key) not in (str, int) for key in keys.object):
+            raise NoRow("a dict of other than names")
+        self.build_keywords(frame, keys.object, values)
+
+    @staticmethod
+    def build_keywords(frame, keys, values):
+        if not all(map(is_object, values)):
+            raise NoRow("a container of iterators")
+        frame.stack.append(Keywords(dict(zip(keys, values, strict=True))))
+
+    def key(self, value, kinds=(str,)):
+        """The name or number that a key is, checked."""
+        if not isinstance(value, Value) or isinstance(value, Fresh) or type(value.object) not in kinds:
+            raise NoRow("a dict of other than names")
+        self.pin(value)
+        return value.object
+
+    def DICT_UPDATE(self, view, frame, argument, is_call=False):
+        more = self.keywords_of(frame.stack.pop(), names_only=is_call)
+        made = frame.stack[-argument]
+        if not isinstance(made, Keywords):
+            raise NoRow("a dict that is changed")
+        if is_call and made.items.keys() & more.keys():
+            raise NoRow("a keyword argument that is given twice")
+        frame.stack[-argument] = Keywords(made.items | more)
+
+    def DICT_MERGE(self, view, frame, argument):
+        self.DICT_UPDATE(view, frame, argument, is_call=True)
+
+    def keywords_of(self, value, names_only=True):
+        """{name: value} of a dict whose keys are checked."""
+        if isinstance(value, Keywords):
+            if names_only and any(type(key) is not str for key in value.items):
+                raise NoRow("keywords that are no names")
+            return value.items
+        if not isinstance(value, Value) or isinstance(value, Fresh) or type(value.object) is not dict:
+            raise NoRow("the keywords of an object")
+        if any(type(key) is not str for key in value.object) or len(value.object) > 32:
+            raise NoRow("a dict of other than names")
+        self.keys_checked(value)
+        return {key: self.dict_item(value.register, key, item) for key, item in value.object.items()}
+
+    def keys_checked(self, value):
+        self.typed(value)
+        self.whole(self.register(value))
+        known = ("keys", self.register(value))
+        if known not in self.checked:
+            self.checked[known] = True
+            self.check("CheckKeys", value.register, object=tuple(value.object))
+
+    def CONTAINS_OP(self, view, frame, argument):
+        container, value = frame.stack.pop(), frame.stack.pop()
+        frame.stack.append(self.constant(self.contains(container, value) != bool(argument)))
+
+    def contains(self, container, value):
+        """Whether a container of constants or names has a constant, checked."""
+        if isinstance(container, Keywords):
+            return self.key(value, (str, int)) in container.items
+        if not isinstance(container, Value) or not isinstance(value, Value) or isinstance(value, Fresh):
+            raise NoRow("a search in a container")
+        if type(value.object) not in (int, bool, str, type(None)):
+            raise NoRow(f"a search for a {type(value.object).__name__}")
+        self.pin(value)
+        if isinstance(container, Fresh):
+            items = container.items
+        elif container.fixed and type(container.object) in (tuple, frozenset):
+            items = [self.constant(item) for item in container.object]
+        elif type(container.object) in (tuple, list):
+            items = self.items_of(container)
+        elif type(container.object) is dict:
+            if value.object in container.object and type(value.object) is str:
+                self.typed(container)
+                self.dict_item(self.register(container), value.object, container.object[value.object])
+                return True
+            if len(container.object) > 32 or any(type(key) is not str for key in container.object):
+                raise NoRow("a search in a dict")
+            self.keys_checked(container)
+            return value.object in container.object
+        elif type(container.object) is str and type(value.object) is str:
+            self.pin(container)
+            return value.object in container.object
+        else:
+            raise NoRow(f"a search in a {type(container.object).__name__}")
+        for item in items:
+            if not isinstance(item, Value) or isinstance(item, Fresh) or type(item.object) not in PLAIN:
+                raise NoRow("a search in a container")
+            self.pin(item)
+        return any(item.object is value.object or item.object == value.object for item in items)
+
+    def call_keywords(self, callee, arguments, names):
+        """A method of the keyword arguments of a function."""
+        if callee.object is dict.get and arguments and isinstance(arguments[0], Value) and not names:
+            self.call_dict_get(*arguments)
+            return
+        if names or not arguments or not isinstance(arguments[0], Keywords):
+            raise NoRow(f"a call of dict.{callee.object.__name__}")
+        made, *rest = arguments
+        name, items = callee.object.__name__, made.items
+        if name in ("get", "pop", "setdefault") and 1 <= len(rest) <= 2 and is_object(rest[-1]):
+            key = self.key(rest[0], (str, int))
+            if key not in items and len(rest) == 1 and name == "pop":
+                raise NoRow("a key that is not there")
+            found = items.get(key, rest[1] if len(rest) == 2 else self.constant(None))
+            if name == "pop":
+                self.changes(made)
+                items.pop(key, None)
+            elif name == "setdefault" and key not in items:
+                if self.holds(found, made):
+                    raise NoRow("a dict in itself")
+                self.changes(made)
+                items[key] = found
+            self.pending = found
+        elif name == "update" and len(rest) == 1:
+            more = self.keywords_of(rest[0], names_only=False)
+            if any(self.holds(value, made) for value in more.values()):
+                raise NoRow("a dict in itself")
+            self.changes(made)
+            items.update(more)
+            self.pending = self.constant(None)
+        elif name == "copy" and not rest:
+            self.pending = Keywords(dict(items))
+        elif name in ("items", "keys", "values") and not rest:
+            pairs = [(self.constant(key), value) for key, value in items.items()]
+            of_pair = {"items": lambda pair: Fresh(tuple, list(pair)), "keys": lambda p: p[0], "values": lambda p: p[1]}
+            self.pending = Pairs([of_pair[name](pair) for pair in pairs])
+        else:
+            raise NoRow(f"a call of dict.{name}")
+
+    def call_dict_get(self, owner, *rest):
+        if isinstance(owner, Fresh) or type(owner.object) is not dict or not 1 <= len(rest) <= 2:
+            raise NoRow("a call of dict.get")
+        if self.contains(owner, rest[0]):
+            self.element(owner, rest[0])
+        else:
+            self.pending = rest[1] if len(rest) == 2 else self.constant(None)
+
+    def UNPACK_SEQUENCE(self, view, frame, argument):
+        def finish(items):
+            if len(items) != argument:
+                raise NoRow("a wrong number of parts")
+            frame.stack += reversed(items)
+
+        value = frame.stack.pop()
+        if isinstance(value, Generator):
+            self.all_of(value, finish)
+        else:
+            finish(self.parts_of(value))
+
+    def UNPACK_EX(self, view, frame, argument):
+        items = self.parts_of(frame.stack.pop())
+        before, after = argument & 255, argument >> 8
+        if len(items) < before + after:
+            raise NoRow("a wrong number of parts")
+        end = len(items) - after
+        frame.stack += reversed([*items[:before], Fresh(list, items[before:end]), *items[end:]])
+
+    def parts_of(self, sequence):
+        if isinstance(sequence, Fresh):
+            return sequence.items
+        if isinstance(sequence, Value) and type(sequence.object) in SEQUENCES:
+            return self.items_of(sequence)
+        raise NoRow("the parts of an object")
+
+    # ---- Iteration
+
+    def GET_ITER(self, view, frame, argument):
+        value = frame.stack.pop()
+        if isinstance(value, Generator):
+            frame.stack.append(value)
+            return
+        items = self.iterated(value)
+        frame.stack.append(Iterator(items))
+
+    def iterated(self, value):
+        """The elements that an iteration over it gives."""
+        if isinstance(value, Fresh):
+            items = value.items  # of a list, which may grow meanwhile
+        elif isinstance(value, (Range, Pairs)):
+            items = value.items
+        elif isinstance(value, Keywords):
+            items = [self.constant(key) for key in value.items]
+        elif isinstance(value, Value) and not isinstance(value, Fresh) and type(value.object) in SEQUENCES:
+            items = self.items_of(value)
+        elif isinstance(value, Value) and issubclass(type(value.object), (torch.nn.Sequential, torch.nn.ModuleList)):
+            items = self.submodules(value)
+        else:
+            raise NoRow("an iteration")
+        return items
+
+    def submodules(self, owner):
+        found = self.class_attribute(owner, "__iter__")
+        if type(found) is not types.FunctionType or found not in ITERATIONS:
+            raise NoRow("a module's own iteration")
+        self.has_code(found, ITERATIONS[found])
+        self.lacks(owner, "__iter__")
+        members = owner.object.__dict__["_modules"]
+        if type(members) is not dict:
+            raise NoRow("a module with members of its own kind")
+        register = self.dict_item(self.instance_dict(owner), "_modules", members).register
+        self.whole(register)
+        self.check("CheckKeys", register, object=tuple(members))
+        return [self.dict_item(register, key, member) for key, member in members.items()]
+
+    def members_of(self, owner, names):
+        """The `_modules` of a container, and the register that has them; its methods of these names are torch's own."""
+        base = next((kind for kind in CONTAINERS if issubclass(type(owner.object), kind)), None)
+        for name in names:
+            known = CONTAINERS[base].get(name)
+            if known is None:
+                continue
+            if self.class_attribute(owner, name) is not known[0]:
+                raise NoRow(f"a module with a {name} of its own")
+            self.has_code(*known)
+            self.lacks(owner, name)
+            if name in owner.object.__dict__:
+                raise NoRow(f"a module with a {name} of its own")
+        members = owner.object.__dict__["_modules"]
+        if type(members) is not dict:
+            raise NoRow("a module with members of its own kind")
+        register = self.dict_item(self.instance_dict(owner), "_modules", members).register
+        self.whole(register)
+        return members, register
+
+    def member(self, owner, index):
+        names = ("__getitem__", "__len__", "_get_item_by_idx", "_get_abs_string_index")
+        members, register = self.members_of(owner, names)
+        self.pin(index)
+        key = index.object
+        if not issubclass(type(owner.object), torch.nn.ModuleDict):
+            if type(key) is not int or not -len(members) <= key < len(members):
+                raise NoRow("a module that is not there")
+            self.check("CheckKeys", register, object=tuple(members))
+            key = list(members)[key]
+            if key != str(index.object % len(members)):
+                raise NoRow("a module by a number that is not its name")
+        if key not in members:
+            raise NoRow("a module that is not there")
+        self.pending = self.dict_item(register, key, members[key])
+
+    def FOR_ITER(self, view, frame, argument):
+        iterator = frame.stack[-1]
+        if isinstance(iterator, Generator):
+            self.may_stop(iterator)
+            self.run_generator(iterator, self.take_one, frame.stack.pop)
+            return
+        if not isinstance(iterator, Iterator):
+            raise NoRow("an iteration that began before")
+        if iterator.at < len(iterator.items):
+            frame.stack.append(iterator.items[iterator.at])
+            iterator.at += 1
+        else:
+            frame.stack.pop()
+
+    # ---- Generators
+
+    def generator_of(self, function, arguments, names):
+        """A call that makes a generator, whose frame has not begun."""
+        code = self.code_of(function)
+        if not isinstance(function, NewFunction):
+            self.check("CheckCode", self.register(function), object=code)
+        frame = FrameShadow(code, function)
+        self.bind(frame, function, arguments, names)
+        for made in itertools.takewhile(lambda each: each.opname != "RETURN_GENERATOR", dis.get_instructions(code)):
+            if made.opname == "MAKE_CELL":
+                frame.cells[made.arg] = Cell(frame.variables.pop(made.arg, NULL))
+        frame.stack.append(self.constant(None))  # what the first value is asked for with
+        self.pending = frame.generator = Generator(frame)
+
+    def run_generator(self, generator, take, end):
+        """The instruction asks a generator for values, until `take` says that it needs no more."""
+        if len(self.frames) >= MAX_DEPTH or any(frame is generator.frame for frame in self.frames):
+            raise NoRow("calls that are nested deeply")
+        generator.take, generator.end = take, end
+        self.entering = generator.frame
+
+    def take_one(self, value):
+        self.pending = value
+        return False
+
+    def may_stop(self, value):
+        """Requires that nothing runs if a generator, with those that it runs, ends before its last value."""
+        if isinstance(value, Generator):
+            if value.frame.code.co_exceptiontable:
+                raise NoRow("a generator with a try or with statement")
+            for held in (*value.frame.variables.values(), *value.frame.stack):
+                self.may_stop(held)
+
+    def YIELD_VALUE(self, view, frame, argument):
+        generator, value = frame.generator, frame.stack.pop()
+        if generator is None or not is_object(value):
+            raise NoRow("a generator")
+        frame.stack.append(self.constant(None))  # what the next value is asked for with
+        self.frames.pop()
+        self.has_returned = True
+        if generator.take(value):
+            self.entering = frame
+
+    def all_of(self, value, finish):
+        """Calls `finish` with the list of what an iteration over the value gives, now or when a generator ends."""
+        if not isinstance(value, Generator):
+            finish(list(self.iterated(value)))
+            return
+        items = []
+
+        def take(item):
+            items.append(item)
+            return True
+
+        self.run_generator(value, take, lambda: finish(items))
+
+    def call_any_or_all(self, callee, arguments, names):
+        if len(arguments) != 1 or names:
+            raise NoRow(f"a call of {callee.object.__name__} with other arguments")
+        self.identical(callee)
+        (value,) = arguments
+        stop = callee.object is any  # the truth of a value that ends it
+
+        def take(item):
+            if self.pin(item) is stop:
+                self.pending = self.constant(stop)
+                return False
+            return True
+
+        def end():
+            self.pending = self.constant(not stop)
+
+        if isinstance(value, Generator):
+            self.may_stop(value)
+            self.run_generator(value, take, end)
+        elif all(map(take, self.iterated(value))):
+            end()
+
+    def call_over(self, callee, arguments, names):
+        """A list, tuple or sum of what an iteration gives; the largest or smallest number."""
+        function, rest = callee.object, arguments[1:]
+        if names or len(rest) > (function is sum) or not arguments:
+            raise NoRow(f"a call of {function.__name__} with other arguments")
+        self.identical(callee)
+        kind = getattr(arguments[0], "kind", type(getattr(arguments[0], "object", None)))
+        if function is tuple and kind is tuple:
+            self.typed(arguments[0])
+            self.pending = arguments[0]  # the same object
+            return
+
+        def finish(items):
+            if function in (list, tuple):
+                self.pending = Fresh(function, items)
+            elif function is sum:
+                self.pending = self.sum_of(items, rest[0] if rest else self.constant(0))
+            elif len(items) > 1:
+                self.call_functional(callee, items, ())
+            else:
+                raise NoRow(f"a {function.__name__} of fewer than two numbers")
+
+        self.all_of(arguments[0], finish)
+
+    def sum_of(self, items, total):
+        for item in items:
+            if any(type(getattr(value, "object", None)) is float for value in (total, item)):
+                if sys.version_info >= (3, 12):
+                    raise NoRow("a sum of floats, which Python rounds once")
+            self.operands(total, item)
+            register = self.compute("Binary", self.register(total), 0, inputs=[self.register(item)], owned=True)
+            total = self.values[register] = Value(register, total.object + item.object)
+            self.typed(total)
+        return total

@@ -1,0 +1,477 @@
+"""Rows of frame capture for attributes: of objects, modules, tensors and classes, read and set. Part of `_recording.py`."""
+
+import sys
+import types
+import weakref
+from importlib.machinery import ModuleSpec
+
+import torch
+
+from . import _frames
+from ._recording_values import (
+    AS_THEY_ARE,
+    DICT_METHODS,
+    FIELD,
+    IMPORT,
+    MODULE_GETATTR,
+    MODULE_GETATTR_CODE,
+    MODULE_NAMES,
+    MODULE_SETATTR,
+    NULL,
+    OBJECT_GETATTRIBUTE,
+    OBJECT_SETATTR,
+    PROP_GETATTR,
+    PROP_GETATTR_CODE,
+    STATIC_CLASS,
+    BoundMethod,
+    Fresh,
+    Keywords,
+    NamedTuple,
+    NoRow,
+    Super,
+    Transient,
+    Value,
+    is_object,
+    looks_up_plainly,
+    place_of_field,
+)
+from ._rows import (
+    is_functional,
+    is_functional_attribute,
+    is_in_place,
+)
+
+
+class Objects:
+    """What a recorder does for instructions that read and set attributes."""
+
+    # ---- Modules that are imported
+
+    def IMPORT_NAME(self, view, frame, argument):
+        """An absolute import of what is there."""
+        names, level = frame.stack.pop(), frame.stack.pop()
+        name = frame.code.co_names[argument]
+        builtins = view.builtins
+        if type(builtins) is not dict or builtins.get("__import__") is not IMPORT or level.object != 0:
+            raise NoRow("an import that is not absolute")
+        scope = -1 if frame.scope is None else self.register(frame.scope)
+        if "__import__" in view.globals:
+            raise NoRow("an import of the program's own")
+        self.identical(Value(self.emit("LoadGlobal", scope, object="__import__"), IMPORT))
+        if not names.object and "." in name:
+            self.imported(name)
+            name = name.partition(".")[0]
+        frame.stack.append(self.imported(name))
+
+    def imported(self, name):
+        """The module, which is checked to be whole."""
+        modules = self.constant(sys.modules)
+        module = sys.modules.get(name)
+        if type(sys.modules) is not dict or type(module) is not types.ModuleType:
+            raise NoRow(f"a module that is not there: {name}")
+        value = self.dict_item(self.register(modules), name, module)
+        self.typed(value)
+        spec = module.__dict__.get("__spec__")
+        if spec is not None:
+            names = self.emit("ModuleDict", self.register(value))
+            self.dicts[names] = module.__dict__
+            known = self.dict_item(names, "__spec__", spec)
+            if type(spec) is not ModuleSpec or "_initializing" not in spec.__dict__:
+                raise NoRow(f"a module with a __spec__ of its own kind: {name}")
+            self.typed(known)
+            self.pin(self.dict_item(self.instance_dict(known), "_initializing", spec.__dict__["_initializing"]))
+        return value
+
+    def IMPORT_FROM(self, view, frame, argument):
+        frame.stack.append(frame.stack[-1])
+        self.load_attribute(frame, frame.code.co_names[argument], False)
+
+    # ---- Attributes
+
+    def LOAD_ATTR(self, view, frame, argument):
+        if sys.version_info >= (3, 12):
+            self.load_attribute(frame, frame.code.co_names[argument >> 1], argument & 1)
+        else:
+            self.load_attribute(frame, frame.code.co_names[argument], False)
+
+    def LOAD_METHOD(self, view, frame, argument):
+        self.load_attribute(frame, frame.code.co_names[argument], True)
+
+    def load_attribute(self, frame, name, as_method):
+        owner = frame.stack.pop()
+        if isinstance(owner, Keywords) and name in DICT_METHODS and as_method:
+            self.push_method(frame, self.constant(DICT_METHODS[name]), owner)
+            return
+        if isinstance(owner, Fresh) and owner.kind is list and name == "append" and as_method:
+            self.push_method(frame, self.constant(list.append), owner)
+            return
+        if isinstance(owner, Super):
+            self.super_attribute(frame, owner, name, as_method)
+            return
+        if isinstance(owner, NamedTuple):
+            self.push_callable(frame, self.field_of(owner, name), as_method)
+            return
+        if owner is NULL or isinstance(owner, (Fresh, Transient)):
+            raise NoRow("an attribute of a container")
+        object = owner.object
+        if type(object) is types.ModuleType:
+            self.typed(owner)
+            names = self.emit("ModuleDict", self.register(owner))
+            if name not in object.__dict__ or name.startswith("__"):
+                raise NoRow("a module's attribute that it computes")
+            value = Value(self.emit("DictItem", names, object=name), object.__dict__[name])
+            self.push_callable(frame, value, as_method)
+            return
+        if self.is_tensor(owner):
+            self.tensor_attribute(frame, owner, name, as_method)
+            return
+        if issubclass(type(object), torch.backends.PropModule):
+            self.backend_attribute(frame, owner, name, as_method)
+            return
+        if issubclass(type(object), type):
+            self.push_callable(frame, self.member_of_class(owner, name), as_method)
+            return
+        if as_method and (type(object), name) in ((dict, "get"), (list, "append")):
+            self.typed(owner)
+            self.push_method(frame, self.constant(getattr(type(object), name)), owner)
+            return
+        if type(type(object).__getattribute__) is types.FunctionType and not as_method:
+            function = self.class_attribute(owner, "__getattribute__", plainly=True)
+            register = self.emit("ClassItem", self.register(owner), object="__getattribute__")
+            self.call_inline(Value(register, function), [owner, self.constant(name)], ())
+            return
+        self.instance_attribute(frame, owner, name, as_method)
+
+    def backend_attribute(self, frame, owner, name, as_method):
+        """A name of the module that a `torch.backends` module stands for."""
+        object, kind = owner.object, type(owner.object)
+        if kind.__getattribute__ is not types.ModuleType.__getattribute__ or PROP_GETATTR is None:
+            raise NoRow(f"an attribute of a {kind.__name__}")
+        self.versioned(owner)
+        if any(name in base.__dict__ for base in kind.__mro__) or kind.__getattr__ is not PROP_GETATTR:
+            raise NoRow(f"an attribute that is computed: {name}")
+        if name in object.__dict__:
+            value = self.dict_item(self.instance_dict(owner), name, object.__dict__[name])
+            self.push_callable(frame, value, as_method)
+            return
+        self.has_code(PROP_GETATTR, PROP_GETATTR_CODE)
+        self.lacks(owner, name)
+        module = object.__dict__.get("m")
+        if type(module) is not types.ModuleType or name not in module.__dict__:
+            raise NoRow(f"an attribute that is computed: {name}")
+        inner = self.dict_item(self.instance_dict(owner), "m", module)
+        self.typed(inner)
+        names = self.emit("ModuleDict", self.register(inner))
+        value = Value(self.emit("DictItem", names, object=name), module.__dict__[name])
+        self.push_callable(frame, value, as_method)
+
+    def tensor_attribute(self, frame, owner, name, as_method):
+        found = self.class_attribute(owner, name)
+        self.lacks(owner, name)
+        if is_functional(found) or is_in_place(found):
+            method = Value(self.emit("ClassItem", self.register(owner), object=name), found, fixed=True)
+            if as_method:
+                self.push_method(frame, method, owner)
+            else:
+                frame.stack.append(BoundMethod(method, owner))
+        elif not as_method and is_functional_attribute(name, found):
+            self.pending = self.compute("GetAttr", self.register(owner), object=name, owned=self.is_owned(owner))
+        else:
+            raise NoRow(f"a tensor's {name}")
+
+    @staticmethod
+    def push_method(frame, method, owner):
+        frame.stack += [method, owner]
+
+    def class_attribute(self, owner, name, plainly=False):
+        """What the class has, checked; None if nothing. `plainly`: as object.__getattribute__ looks it up."""
+        kind = type(owner.object)
+        if type(kind).__getattribute__ is not type.__getattribute__:
+            raise NoRow("a class of a class of its own kind")
+        if not looks_up_plainly(kind) and not plainly:
+            raise NoRow(f"an attribute of a {kind.__name__}")
+        key = ("class", owner.register, kind)
+        if owner.register is None or key not in self.checked:
+            self.versioned(owner)
+            self.checked[("class", owner.register, kind)] = True
+        for base in kind.__mro__:
+            if name in base.__dict__:
+                return base.__dict__[name]
+        return None
+
+    def member_of_class(self, owner, name):
+        """What a class has as an attribute that does not depend on how it is asked: a function, a constant."""
+        kind, meta = owner.object, type(owner.object)
+        of_meta = next((base.__dict__[name] for base in meta.__mro__ if name in base.__dict__), None)
+        if meta.__getattribute__ is not type.__getattribute__ or hasattr(type(of_meta), "__set__"):
+            raise NoRow(f"a class's {name} that its own class has, too")
+        if meta is not type:
+            self.versioned(owner)
+        self.member_version(owner)
+        found = next((base.__dict__[name] for base in kind.__mro__ if name in base.__dict__), NULL)
+        if found is NULL:
+            raise NoRow(f"no attribute {name}")
+        register = self.emit("ClassMember", self.register(owner), object=name)
+        if type(found) is staticmethod:
+            register, found = self.emit("GetAttr", register, object="__func__"), found.__func__
+            self.see(register, found)
+        elif hasattr(type(found), "__get__") and type(found) not in AS_THEY_ARE:
+            raise NoRow(f"a bound {name}")
+        elif type(found).__flags__ & STATIC_CLASS and hasattr(type(found), "__dict__"):
+            raise NoRow(f"a class's {name} whose own class may change")
+        return Value(register, found)
+
+    def member_version(self, owner):
+        """Checks that it is this class, and that neither it nor its bases have changed."""
+        kind = owner.object
+        if owner.register is None or ("members", owner.register) not in self.checked:
+            version = _frames.version_of(kind)
+            if not version:
+                raise NoRow(f"the class {kind.__name__} changes often")
+            self.check("CheckClass", self.register(owner), version, weakref.ref(kind))
+            self.checked["members", owner.register] = True
+
+    def field_of(self, owner, name):
+        """An element of a tuple that the plan makes, by its name."""
+        found = next((base.__dict__[name] for base in owner.kind.__mro__ if name in base.__dict__), None)
+        if type(found) is not FIELD or not looks_up_plainly(owner.kind):
+            raise NoRow(f"a {owner.kind.__name__}'s {name}")
+        return owner.items[place_of_field(found)]
+
+    def instance_attribute(self, frame, owner, name, as_method, plainly=False):
+        found = self.class_attribute(owner, name, plainly)
+        object = owner.object
+        if type(found) is FIELD and issubclass(type(object), tuple) and len(object) > place_of_field(found):
+            self.check("CheckSize", self.register(owner), len(object))
+            self.push_callable(frame, self.item(owner, place_of_field(found)), as_method)
+            return
+        if type(found) is property and type(found.fget) is types.FunctionType and not as_method:
+            made = self.emit("ClassItem", self.register(owner), object=name)
+            register = self.emit("GetAttr", made, object="fget")
+            self.see(made, found)
+            self.see(register, found.fget)
+            self.call_inline(Value(register, found.fget), [owner], ())
+            return
+        if name == "__dict__" and not as_method and type(found) is types.GetSetDescriptorType:
+            names = self.names_of(object)
+            if type(names) is not dict:
+                raise NoRow("an object with names of its own kind")
+            frame.stack.append(Value(self.instance_dict(owner), names))
+            return
+        if found is not None and type(found).__flags__ & STATIC_CLASS and type(found) is not types.FunctionType:
+            raise NoRow(f"a class's {name} whose own class may change")
+        if found is not None and (hasattr(type(found), "__set__") or hasattr(type(found), "__delete__")):
+            raise NoRow(f"a property: {name}")
+        names = self.names_of(object)
+        if type(names) is not dict and names is not None:
+            raise NoRow("an object with names of its own kind")
+        if names is not None and name in names:
+            value = self.dict_item(self.instance_dict(owner), name, names[name])
+            self.push_callable(frame, value, as_method)
+            return
+        if found is not None:
+            self.lacks(owner, name)
+            value = Value(self.emit("ClassItem", self.register(owner), object=name), found)
+            if type(found) is types.FunctionType and as_method:
+                self.push_method(frame, value, owner)
+            elif type(found) is types.FunctionType:
+                frame.stack.append(BoundMethod(value, owner))
+            elif hasattr(type(found), "__get__"):
+                raise NoRow(f"a bound {name}")
+            else:
+                self.push_callable(frame, value, as_method)
+            return
+        self.push_callable(frame, self.module_member(owner, name, names), as_method)
+
+    @staticmethod
+    def names_of(object):
+        """The object's __dict__, found without running code of its class; None if it has none."""
+        for base in type(object).__mro__:
+            if "__dict__" in base.__dict__:
+                if type(base.__dict__["__dict__"]) is not types.GetSetDescriptorType:
+                    raise NoRow("a class with a __dict__ of its own")
+                return OBJECT_GETATTRIBUTE(object, "__dict__")
+        return None
+
+    def instance_dict(self, owner):
+        key = ("dict", self.register(owner))
+        if key not in self.checked:
+            self.checked[key] = self.emit("InstanceDict", self.register(owner))
+            self.dicts[self.checked[key]] = self.names_of(owner.object)
+        return self.checked[key]
+
+    def dict_item(self, register, key, object):
+        found = self.stored_item(register, key)
+        if found is not None:
+            return found
+        known = ("item", register, key)
+        if known not in self.checked:
+            value = self.checked[known] = Value(self.emit("DictItem", register, object=key), object)
+            self.dicts[value.register] = object
+        return self.checked[known]
+
+    def lacks(self, owner, name):
+        """Checks that the object itself, other than its class, has no such attribute."""
+        if name in self.stored and not self.is_tensor(owner) and self.names_of(owner.object) is not None:
+            if self.stored_item(self.instance_dict(owner), name) is not None:
+                raise NoRow(f"an attribute that was set: {name}")
+        self.check("CheckNoKey", self.register(owner), object=name)
+
+    # ---- What the plan sets at its end
+
+    def stored_item(self, register, key):
+        """What the plan is to set as an element of a dict; None if nothing, which is checked."""
+        found = None
+        for other, names, value in self.stored.get(key, ()):
+            if self.is_same_container(register, other, names):
+                found = value
+        return found
+
+    def is_same_container(self, register, other, container):
+        """Whether a register holds the dict or list `container`, which is in register `other`; checked."""
+        if register == other:
+            return True
+        mine = self.dicts.get(register)
+        if mine is None and register in self.values:
+            mine = self.values[register].object
+        if mine is None:
+            raise NoRow("a container that may have been changed")
+        if type(mine) is not type(container):
+            return False  # and its class is checked
+        known = ("same container", register, other)
+        if known not in self.checked:
+            self.checked[known] = same = mine is container
+            result = self.emit("Is", register, 0, inputs=[other])
+            self.see(result, same)
+            self.check("CheckIs", result, object=same)
+        return self.checked[known]
+
+    def whole(self, register):
+        """Requires that the keys of a dict, or the elements of a list, are those that it has when the plan begins."""
+        for other, container in self.grown.items():
+            if self.is_same_container(register, other, container):
+                raise NoRow("a container that was changed")
+
+    def append_item(self, owner, value):
+        """Appends to a list when the plan ends."""
+        if not is_object(value):
+            raise NoRow("an iterator that is stored")
+        self.typed(owner)
+        entry = (self.register(owner), owner.object, value)
+        self.stored.setdefault(None, []).append(entry)
+        self.grown[entry[0]] = owner.object
+        self.stores.append((entry[0], None, value))
+
+    def store_item(self, register, names, key, value):
+        """Sets an element of a dict when the plan ends; what the plan reads of it until then is the value."""
+        if not is_object(value):
+            raise NoRow("an iterator that is stored")
+        if type(names) is not dict or "__builtins__" in names:
+            raise NoRow("a dict that code has its globals in")
+        self.dicts[register] = names
+        found = self.stored_item(register, key)
+        others = [entry for entry in self.stored.get(key, ()) if entry[1] is not names]
+        if found is not None:
+            register = next(entry[0] for entry in self.stored[key] if entry[1] is names)
+        elif ("item", register, key) not in self.checked:
+            self.grown[register] = names
+        else:
+            self.frees(self.checked["item", register, key])
+        self.stored[key] = [*others, (register, names, value)]
+        self.stores.append((register, key, value))
+
+    def STORE_ATTR(self, view, frame, argument):
+        owner, value = frame.stack.pop(), frame.stack.pop()
+        self.store_attribute(owner, frame.code.co_names[argument], value)
+        if self.entering is not None:
+            self.entering.drops = True
+
+    def store_attribute(self, owner, name, value):
+        if not isinstance(owner, Value) or isinstance(owner, Fresh) or self.is_tensor(owner):
+            raise NoRow("an attribute of a container or tensor that is set")
+        if issubclass(type(owner.object), (type, types.ModuleType)):
+            raise NoRow(f"an attribute of a {type(owner.object).__name__} that is set")
+        setter = self.class_attribute(owner, "__setattr__", plainly=True)
+        if setter is OBJECT_SETATTR:
+            self.store_plainly(owner, name, value)
+        elif setter is MODULE_SETATTR["__setattr__"][0] and setter is not None:
+            self.store_in_module(owner, name, value)
+        elif type(setter) is types.FunctionType:
+            register = self.emit("ClassItem", self.register(owner), object="__setattr__")
+            self.call_inline(Value(register, setter), [owner, self.constant(name), value], ())
+        else:
+            raise NoRow(f"a {type(owner.object).__name__} whose attributes are set by its own code")
+
+    def store_plainly(self, owner, name, value):
+        """As object.__setattr__ does."""
+        found = self.class_attribute(owner, name, plainly=True)
+        if name.startswith("__") or (found is not None and hasattr(type(found), "__set__")):
+            raise NoRow(f"an attribute that is set by its class: {name}")
+        if found is not None and type(found).__flags__ & STATIC_CLASS and type(found) is not types.FunctionType:
+            raise NoRow(f"a class's {name} whose own class may change")
+        names = self.names_of(owner.object)
+        if type(names) is not dict:
+            raise NoRow("an object with names of its own kind")
+        self.store_item(self.instance_dict(owner), names, name, value)
+
+    def store_in_module(self, owner, name, value):
+        """As nn.Module.__setattr__ does with what is no parameter or module: a buffer that there is, or an attribute."""
+        is_tensor = self.is_tensor(value)
+        if name in MODULE_NAMES or type(getattr(value, "object", None)) is torch.nn.Parameter:
+            raise NoRow(f"a module's {name} that is set")
+        if not is_tensor and issubclass(type(getattr(value, "object", None)), (torch.nn.Module, torch.Tensor)):
+            raise NoRow("a module that is set")
+        self.has_code(*MODULE_SETATTR["__setattr__"])
+        if is_tensor:
+            self.typed(value)
+            self.lacks(value, "_is_param")
+            self.lacks(value, "_is_buffer")
+        elif isinstance(value, Value):
+            self.typed(value)
+        groups = owner.object.__dict__
+        held = {}
+        for group in ("_parameters", "_buffers", "_modules"):
+            members = groups.get(group)
+            if type(members) is not dict or len(members) > 32:
+                raise NoRow("a module with members of its own kind")
+            held[group] = self.dict_item(self.instance_dict(owner), group, members)
+            if name not in members:
+                self.keys_checked(held[group])
+            elif group == "_buffers" and is_tensor:
+                self.dict_item(held[group].register, name, members[name])  # it is there
+            else:
+                raise NoRow(f"a module's {name} that is set")
+        if name not in groups["_buffers"]:
+            self.store_plainly(owner, name, value)
+            return
+        function, code = MODULE_SETATTR["register_buffer"]
+        if self.class_attribute(owner, "register_buffer") is not function or function is None:
+            raise NoRow("a module with a register_buffer of its own")
+        self.has_code(function, code)
+        self.lacks(owner, "register_buffer")
+        self.lacks(owner, name)
+        self.no_global_hooks()
+        self.store_item(held["_buffers"].register, groups["_buffers"], name, value)
+
+    def module_member(self, owner, name, names):
+        """A parameter, buffer or submodule, as nn.Module.__getattr__ finds it."""
+        for held in self.member_groups(owner, name, names):
+            if name in held.object:
+                return self.dict_item(held.register, name, held.object[name])
+        raise NoRow(f"no attribute {name}")
+
+    def member_groups(self, owner, name, names):
+        """The dicts in which nn.Module.__getattr__ looks, of a module that has no attribute of this name otherwise."""
+        object = owner.object
+        if (
+            not issubclass(type(object), torch.nn.Module)
+            or self.class_attribute(owner, "__getattr__") is not MODULE_GETATTR
+        ):
+            raise NoRow(f"an attribute that is computed: {name}")
+        self.has_code(MODULE_GETATTR, MODULE_GETATTR_CODE)
+        self.lacks(owner, name)
+        for group in ("_parameters", "_buffers", "_modules"):
+            members = names.get(group)
+            if type(members) is not dict:
+                raise NoRow("a module with members of its own kind")
+            yield self.dict_item(self.instance_dict(owner), group, members)

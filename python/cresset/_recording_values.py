@@ -1,0 +1,370 @@
+"""What a recorder (`_recording.py`) has of a frame, its values, and what its rows know by name of Python and torch."""
+
+import collections
+import inspect
+import types
+
+import torch
+
+from . import _C, _frames
+
+END = "the end of the function"
+RETURNS = ("RETURN_VALUE", "RETURN_CONST")
+MAX_STEPS = 16000
+MAX_DEPTH = 24  # of calls in one plan
+MAX_RECURSION = 6  # of calls of one function in one plan: modules that hold modules of their kind
+
+TENSORS = (torch.Tensor, torch.nn.Parameter)
+NUMBERS = (int, float, bool)
+PLAIN = (int, float, bool, str, type(None), type(Ellipsis))
+OPAQUE = (torch.dtype, torch.device, torch.layout, torch.memory_format, torch.Size, slice)
+SEQUENCES = (list, tuple, torch.Size)
+GLOBAL_HOOKS = [
+    name
+    for name in dir(torch.nn.modules.module)
+    if name.startswith("_global_") and type(getattr(torch.nn.modules.module, name)).__name__ == "OrderedDict"
+]
+MODULE_HOOKS = ("_backward_pre_hooks", "_backward_hooks", "_forward_hooks", "_forward_pre_hooks")
+# Whether something watches operators one by one (a trace, a mode of PyTorch): no frame is captured then.
+WATCHERS = (_C._is_watched,)
+# And what would see those of a plan that a check stops: no plan runs then.
+NO_MODES = (_C._is_watched_closely,)
+SUSPENDED = (types.GeneratorType, types.CoroutineType, types.AsyncGeneratorType)
+SUSPENDS = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR  # flags of code
+STATIC_CLASS = 1 << 9  # Py_TPFLAGS_HEAPTYPE: not set in classes that cannot change
+
+
+def _own(name):
+    """A method of nn.Module as torch defines it; None if something else took its place before the import."""
+    found = torch.nn.Module.__dict__.get(name)
+    code = getattr(found, "__code__", None)
+    return found if code is not None and code.co_filename == torch.nn.modules.module.__file__ else None
+
+
+MODULE_CALL = {"__call__": _own("__call__"), "_call_impl": _own("_call_impl")}
+MODULE_CODES = {name: getattr(function, "__code__", None) for name, function in MODULE_CALL.items()}
+MODULE_GETATTR = _own("__getattr__")
+MODULE_GETATTR_CODE = getattr(MODULE_GETATTR, "__code__", None)
+# What nn.Module.__setattr__ calls, and the code that each is known with.
+MODULE_SETATTR = {
+    name: (_own(name), getattr(_own(name), "__code__", None)) for name in ("__setattr__", "register_buffer")
+}
+OBJECT_SETATTR = object.__setattr__
+# Of classes in which names are found as they are if the class is asked.
+AS_THEY_ARE = (types.FunctionType, types.WrapperDescriptorType, types.MethodDescriptorType)
+OBJECT_INIT = object.__init__
+PROP_GETATTR = torch.backends.PropModule.__dict__.get("__getattr__")  # of the modules of torch.backends
+PROP_GETATTR_CODE = getattr(PROP_GETATTR, "__code__", None)
+ITERATIONS = {f: f.__code__ for f in (torch.nn.Sequential.__iter__, torch.nn.ModuleList.__iter__)}
+# Modules that hold modules: the methods that find one, and the code that each is known with.
+CONTAINERS = {
+    kind: {name: (kind.__dict__[name], kind.__dict__[name].__code__) for name in ("__getitem__", "__len__", *more)}
+    for kind, more in (
+        (torch.nn.Sequential, ("_get_item_by_idx",)),
+        (torch.nn.ModuleList, ("_get_abs_string_index",)),
+        (torch.nn.ModuleDict, ()),
+    )
+}
+
+
+JOIN = "".join
+IMPORT = __import__
+TEXT = (format, str, repr, ascii)  # in the order of FORMAT_VALUE's argument
+
+
+def _grad_mode(kind, is_enabled):
+    methods = [getattr(kind, name) for name in ("__new__", "__init__", "__enter__", "__exit__")]
+    return is_enabled, kind(), [(method, method.__code__) for method in methods if hasattr(method, "__code__")]
+
+
+# Classes whose objects a `with` statement takes: what they do to the grad mode, an object, and the code that they have.
+GRAD_MODES = {torch.no_grad: _grad_mode(torch.no_grad, False), torch.enable_grad: _grad_mode(torch.enable_grad, True)}
+
+
+def _operators_of(kind):
+    """The methods that operators call, by name."""
+    found = {}
+    for base in reversed(kind.__mro__):
+        found.update((name, value) for name, value in base.__dict__.items() if name.startswith("__"))
+    for name in ("__doc__", "__module__", "__dict__", "__weakref__", "__annotations__", "__slotnames__"):
+        found.pop(name, None)
+    return found
+
+
+_operators = {kind: _operators_of(kind) for kind in TENSORS}
+_codes_of_operators = [
+    (method, method.__code__)
+    for methods in _operators.values()
+    for method in methods.values()
+    if type(method) is types.FunctionType
+]
+_seen_versions = {}  # of the classes in TENSORS: the last in which their operators were torch's
+
+
+def has_own_operators(kind):
+    """Whether the operators of a class of tensors are those that it had when Cresset was imported."""
+    version = _frames.version_of(kind)
+    if not version:
+        return False
+    if _seen_versions.get(kind) != version:
+        now, then = _operators_of(kind), _operators[kind]
+        if now.keys() != then.keys() or any(now[name] is not then[name] for name in then):
+            return False
+        _seen_versions[kind] = version
+    return all(method.__code__ is code for method, code in _codes_of_operators)
+
+
+def graph_break():
+    """A plan of compiled code ends before this call, and another may begin after it."""
+
+
+class NoRow(Exception):
+    """The instruction is not understood; the text says why."""
+
+
+class Prologue(NoRow):
+    """The frame is being made: no line of the program."""
+
+
+class Value:
+    """An object of the program and the register that has it in the plan. `fixed`: checks leave no other object or bits."""
+
+    __slots__ = ("register", "object", "fixed", "typed")
+
+    def __init__(self, register, object, fixed=False, typed=False):
+        self.register, self.object, self.fixed, self.typed = register, object, fixed, typed
+
+
+class Fresh(Value):
+    """A tuple or list that the plan makes, if it is needed."""
+
+    __slots__ = ("items", "kind")
+
+    def __init__(self, kind, items):
+        super().__init__(None, None)
+        self.kind, self.items = kind, items
+
+
+class NamedTuple(Fresh):
+    """A tuple of a class derived from tuple, as tuple.__new__ makes it: `owner` is the Value of the class."""
+
+    __slots__ = ("owner",)
+
+    def __init__(self, owner, items):
+        super().__init__(owner.object, items)
+        self.owner = owner
+
+
+class Transient:
+    """What a plan has no object for, so that it can't end while there is one."""
+
+    __slots__ = ()
+
+
+class GradMode(Transient):
+    """A `torch.no_grad()` or `torch.enable_grad()`, and what a `with` calls at its end."""
+
+    __slots__ = ("is_enabled",)
+
+    def __init__(self, is_enabled):
+        self.is_enabled = is_enabled
+
+
+class EndOfGradMode(Transient):
+    __slots__ = ()
+
+
+class Super(Transient):
+    """A `super()`: the class that it looks behind, and the object."""
+
+    __slots__ = ("kind", "owner")
+
+    def __init__(self, kind, owner):
+        self.kind, self.owner = kind, owner
+
+
+class Keywords(Transient):
+    """A dict that the plan makes, if it is needed: the program's, or the keyword arguments of a call. `items`: by key."""
+
+    __slots__ = ("items", "object", "register")
+
+    def __init__(self, items):
+        self.items = items
+        self.object = self.register = None
+
+
+class NewObject(Value):
+    """An object that the plan makes, of a class whose objects are made by object.__new__."""
+
+    __slots__ = ()
+
+
+class Cell(Transient):
+    """A variable that inner functions share: one that a callee makes, of which the plan knows the value."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value):
+        self.value = value
+
+    def read(self, recorder):
+        if self.value is NULL:
+            raise NoRow("a variable without a value")
+        return self.value
+
+
+class RealCell(Cell):
+    """One that is there when the plan begins, or belongs to a function: `value` has the cell, or the function and a place."""
+
+    __slots__ = ("place",)
+
+    def __init__(self, value, place=None):
+        self.value, self.place = value, place
+
+    def read(self, recorder):
+        try:
+            if self.place is None:
+                return Value(recorder.emit("LoadCell", self.value.register), self.value.object.cell_contents)
+            cell = self.value.object.__closure__[self.place]
+            return Value(recorder.emit("LoadFree", recorder.register(self.value), self.place), cell.cell_contents)
+        except ValueError:
+            raise NoRow("a variable without a value") from None
+
+
+class Closure(Transient):
+    """The cells of a function that is made."""
+
+    __slots__ = ("cells",)
+
+    def __init__(self, cells):
+        self.cells = cells
+
+
+class NewFunction(Transient):
+    """A function that the program makes, of the code of one in which it stands: a comprehension, a lambda, a `def`."""
+
+    __slots__ = ("cells", "code", "defaults", "keyword_defaults", "scope")
+
+    def __init__(self, code, scope, defaults, keyword_defaults, cells):
+        self.code = code
+        self.scope = scope  # as FrameShadow's
+        self.defaults, self.keyword_defaults, self.cells = defaults, keyword_defaults, cells
+
+
+class BoundMethod(Transient):
+    """A function and the object that is its first argument."""
+
+    __slots__ = ("function", "owner")
+
+    def __init__(self, function, owner):
+        self.function, self.owner = function, owner
+
+
+class Generator(Transient):
+    """A generator that has not ended: its frame, and what becomes of what it yields. `take(value)` says whether what runs it
+    asks for the next value in the same instruction; `end()` does what that does when there is none."""
+
+    __slots__ = ("end", "frame", "take")
+
+    def __init__(self, frame):
+        self.frame, self.take, self.end = frame, None, None
+
+
+class Iterator(Transient):
+    """What is left of an iteration that the plan unrolls."""
+
+    __slots__ = ("items", "at")
+
+    def __init__(self, items):
+        self.items, self.at = items, 0
+
+
+class Range(Iterator):
+    """A range, before and after it is iterated over."""
+
+    def __init__(self, made):
+        super().__init__([Value(None, number, fixed=True, typed=True) for number in made])
+
+
+class Pairs(Iterator):
+    """An `enumerate` or `zip` before it is iterated over, once."""
+
+
+OBJECT_GETATTRIBUTE = object.__getattribute__
+
+#: Methods of dicts that rows do for keyword arguments.
+DICT_METHODS = {
+    name: getattr(dict, name) for name in ("copy", "get", "items", "keys", "pop", "setdefault", "update", "values")
+}
+
+# What nn.Module itself keeps in its modules' names.
+MODULE_NAMES = frozenset(torch.nn.Module().__dict__) - {"training"}
+
+
+FIELD = type(collections.namedtuple("Fields", "a").a)
+TUPLE_NEW = tuple.__new__
+# Names with underscores that do not change what is read of a tuple, or how its objects are called, compared and iterated over.
+NAMES_OF_NAMED_TUPLES = {
+    "__annotations__", "__dict__", "__doc__", "__getnewargs__", "__match_args__", "__module__", "__new__",
+    "__orig_bases__", "__parameters__", "__qualname__", "__repr__", "__replace__", "__slots__", "__str__", "__weakref__",
+}  # fmt: skip
+
+
+def place_of_field(descriptor):
+    """The place in a named tuple that a name of its class stands for."""
+    return descriptor.__reduce__()[1][0]
+
+
+def looks_up_plainly(kind):
+    """Whether attributes of its objects are looked up as object.__getattribute__ does."""
+    return any(kind.__getattribute__ is base.__getattribute__ for base in (object, tuple))
+
+
+def has_finalizer(kind):
+    """Whether code of the program may run when an object is freed."""
+    return kind in SUSPENDED or any("__del__" in base.__dict__ for base in kind.__mro__)
+
+
+def is_of_tuples(kind):
+    """Whether it is a class of named tuples, or derived from one."""
+    new = next((base.__dict__["__new__"] for base in kind.__mro__ if "__new__" in base.__dict__), None)
+    return issubclass(kind, tuple) and type(new) is staticmethod and kind.__init__ is OBJECT_INIT
+
+
+def is_of_objects(kind):
+    """Whether it is a class of the program's whose objects object.__new__ makes, and Python code initializes."""
+    meta = type(kind)
+    return (
+        issubclass(meta, type)
+        and meta.__getattribute__ is type.__getattribute__
+        and meta.__call__ is type.__call__
+        and bool(kind.__flags__ & STATIC_CLASS)
+        and (kind.__new__ is object.__new__ or is_of_tuples(kind))
+        and not has_finalizer(kind)
+    )
+
+
+NULL = None  # a place of the stack or a variable without object
+
+
+def is_object(value):
+    """Whether a plan can have an object for it."""
+    return isinstance(value, (Value, Keywords))
+
+
+class FrameShadow:
+    def __init__(self, code, function=None):
+        self.code = code
+        self.function = function  # Value or NewFunction; None for the frame that the plan belongs to
+        self.variables = {}
+        self.cells = {}  # by place
+        self.stack = []
+        self.keywords = None
+        self.generator = None  # whose frame it is
+        self.result = None  # of the call, where it is not what the function returns
+        self.drops = False  # what it returns, as the instruction does that calls it
+
+    @property
+    def scope(self):
+        """Value of the function whose globals its code has; None for those of the plan's frame."""
+        return self.function.scope if isinstance(self.function, NewFunction) else self.function
