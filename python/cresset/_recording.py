@@ -228,7 +228,8 @@ class RealCell(Cell):
                 return Value(recorder.emit("LoadCell", self.value.register), self.value.object.cell_contents)
             cell = self.value.object.__closure__[self.place]
             return Value(recorder.emit("LoadFree", recorder.register(self.value), self.place), cell.cell_contents)
-        except ValueError:
+        except ValueError as error:
+            _frames.raise_of_handler(error)
             raise NoRow("a variable without a value") from None
 
 
@@ -394,7 +395,8 @@ class Recorder:
     def slot(self, view, index):
         try:
             object = view.slot(index)
-        except LookupError:
+        except LookupError as error:
+            _frames.raise_of_handler(error)
             return NULL
         return Value(self.emit("LoadSlot", index), object)
 
@@ -1922,7 +1924,8 @@ class Recorder:
             self.pin(value)
         try:
             made = range(*[value.object for value in arguments])
-        except (TypeError, ValueError):
+        except (TypeError, ValueError) as error:
+            _frames.raise_of_handler(error)
             raise NoRow("a range that raises") from None
         if names or len(made) > MAX_STEPS:
             raise NoRow("a long range")
@@ -1935,7 +1938,8 @@ class Recorder:
         object = value.object
         try:
             object = weakref.ref(object)
-        except TypeError:
+        except TypeError as error:
+            _frames.raise_of_handler(error)
             raise NoRow("a callable that can't be referred to weakly") from None
         self.check("CheckIs", self.register(value), object=object)
         value.fixed = True
