@@ -850,13 +850,17 @@ def rms_normalized(x: Tensor, sizes: List[int], weight: Optional[Tensor], eps: O
 
 # The fused kernel's own gradient, where it ran.
 def attention_gradients(grad: Tensor, query: Tensor, key: Tensor, value: Tensor, mask: Optional[Tensor], causal: bool, scale: Optional[float], grouped: bool, result: Tensor, sums: Tensor) -> Tuple[Tensor, Tensor, Tensor]:
-  if sums.numel() != 0 or result.numel() == 0:
+  if sums.numel() != 0:
     added = mask
     if mask is not None:
       if mask.dtype == torch.bool:
         added = torch.zeros_like(mask, dtype=query.dtype).masked_fill(mask.logical_not(), -float("inf"))
     return torch._scaled_dot_product_flash_attention_for_cpu_backward(grad, query, key, value, result, sums, 0.0, causal, attn_mask=added, scale=scale)
-  factor = 1.0 / float(query.size(-1)) ** 0.5 if scale is None else scale
+  factor = float("inf")
+  if scale is not None:
+    factor = scale
+  elif query.size(-1) > 0:
+    factor = 1.0 / float(query.size(-1)) ** 0.5
   group = query.size(-3) // key.size(-3) if grouped else 1
   k, v = key, value
   if group != 1:
